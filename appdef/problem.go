@@ -1,0 +1,58 @@
+package appdef
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Problem is one thing that is wrong in a definition: where, what is there, what would do.
+type Problem struct {
+	File     string `json:"file"`
+	Pointer  string `json:"pointer"` // RFC 6901
+	Line     int    `json:"line,omitempty"`
+	Got      string `json:"got"`
+	Want     string `json:"want"`
+	Hint     string `json:"hint,omitempty"`
+	Severity string `json:"severity"` // error, warning
+}
+
+// The severities of a Problem.
+const (
+	SeverityError   = "error"
+	SeverityWarning = "warning"
+)
+
+// String prints `FILE#POINTER: got WHAT, want WHAT; HINT`.
+func (p Problem) String() string {
+	s := p.File + "#" + p.Pointer + ": got " + p.Got + ", want " + p.Want
+	if p.Hint != "" {
+		s += "; " + p.Hint
+	}
+	return s
+}
+
+// Problems is everything found at once; as an error it prints one problem per line.
+type Problems []Problem
+
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Sort orders by file, pointer, text, and drops exact repeats.
+func (ps Problems) Sort() Problems {
+	out := slices.Clone(ps)
+	slices.SortFunc(out, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.String(), b.String()))
+	})
+	return slices.Compact(out)
+}
+
+// Errors are those of severity error.
+func (ps Problems) Errors() Problems {
+	return slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Severity != SeverityError })
+}

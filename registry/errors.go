@@ -1,0 +1,54 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Conditions that callers branch on.
+var (
+	// ErrOvertaken: a newer directive makes the write pointless.
+	ErrOvertaken = errors.New("overtaken by a newer directive")
+	// ErrSuperseded: another incarnation holds the index.
+	ErrSuperseded = errors.New("index is held by another agent")
+	// ErrForbidden: the token may not (403).
+	ErrForbidden = errors.New("registry forbids it")
+	// ErrTooManyConnections: 429, the server's limit of connections per client address.
+	ErrTooManyConnections = errors.New("too many connections from this address (429)")
+	// ErrUnreachable: no answer.
+	ErrUnreachable = errors.New("registry is unreachable")
+	// ErrNoApp: no such app in the registry.
+	ErrNoApp = errors.New("no such app")
+)
+
+// HeldError refuses a second agent of one index.
+type HeldError struct {
+	Instance Instance
+	Holder   Member
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%s is held by pid %d on %s since %s", e.Instance, e.Holder.Pid, e.Holder.Host, e.Holder.Since.Format(time.RFC3339))
+}
+
+// DigestError refuses an agent with another definition.
+type DigestError struct{ Have, Want string }
+
+func (e *DigestError) Error() string {
+	return fmt.Sprintf("definition differs: this agent has digest %s, the app runs %s", e.Have, e.Want)
+}
+
+// RunError refuses another run while one is unfinished.
+type RunError struct{ Have, Want string }
+
+func (e *RunError) Error() string {
+	return fmt.Sprintf("run %s is not finished, run %s cannot begin", e.Have, e.Want)
+}
+
+// FinishedError carries the verdict of a run that is over.
+type FinishedError struct{ Verdict Verdict }
+
+func (e *FinishedError) Error() string {
+	return fmt.Sprintf("run %s is over: %s", e.Verdict.Run, e.Verdict.Outcome)
+}

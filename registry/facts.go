@@ -1,0 +1,107 @@
+package registry
+
+import "time"
+
+// Facts are what the conductor must know of an App; shim/plan makes them (plan.Gang).
+type Facts struct {
+	App        string
+	Run        string
+	Digest     string
+	Components []ComponentFacts // in rank order: priority, metainfo order; services last
+	Barrier    time.Duration    // longest wait of one generation
+	Times      Times
+	// GangBudget is the restart budget of the gang scope, counted for the app.
+	GangBudget BudgetRule
+	Retry      int
+	StopGrace  time.Duration
+}
+
+// ComponentFacts are one component's part in the decisions.
+type ComponentFacts struct {
+	Name         string
+	Role         string // ps, worker, chief, evaluator, service
+	Count        int    // as defined; a directive's counts win
+	Scope        string // instance, gang, never
+	Waited       bool   // in the barrier and the roster's ranks: all but services
+	Ends         bool   // its instances' success ends the job: chief and worker
+	Fails        bool   // its permanent failure counts: all but evaluator and service
+	MinFailed    *int   // nil: never
+	MinSucceeded *int   // nil: all of the component
+	Budget       BudgetRule
+}
+
+// BudgetRule bounds restarts.
+type BudgetRule struct {
+	Max              int           // restarts within Window; -1: no limit
+	Window           time.Duration // 0: for ever
+	RefillCheckpoint bool          // a newer checkpoint step empties the account
+}
+
+// Times are the protocol's times (protocol 7).
+type Times struct {
+	TTL      time.Duration // of both sessions, 10 s
+	Renew    time.Duration // 3 s
+	Request  time.Duration // time-out of a renewal, 2 s
+	LostMass time.Duration // 10 min: a member without proof of death is lost after this
+	Lost     time.Duration // 60 s
+	Barrier  time.Duration // 30 min
+	Wait     time.Duration // of a blocking read, 60 s
+}
+
+// Me is what an agent says of itself when it joins.
+type Me struct {
+	App      string
+	Run      string
+	NewRun   bool // --run was given: a finished run of another id may be followed by a new one
+	Digest   string
+	Record   AppRecord // what is founded if there is no app yet
+	Instance *Instance // nil: claim one
+	// Claimable are the instances that may be claimed, in rank order, when Instance is nil.
+	Claimable []Instance
+	Member    Member // facts of this agent; Inc is set
+	Launcher  bool   // started by a launcher: standby behind a live holder, else refused
+	Facts     Facts
+}
+
+// Event is what the registry tells an agent of its gang while it is a member.
+type Event interface{ event() }
+
+// The events.
+type (
+	// DirectiveSeen comes at each change of the directive that is not older than the last.
+	DirectiveSeen struct{ Directive Directive }
+	// StandingBy says who holds the index that this agent waits for.
+	StandingBy struct {
+		Instance Instance
+		Holder   Member
+	}
+	// Unreachable says since when no renewal was answered; Reachable ends it.
+	Unreachable struct {
+		Since time.Time
+		Err   error
+	}
+	// Reachable says that the registry answers again.
+	Reachable struct{}
+	// SupersededBy says that another incarnation holds the index now: kill, then exit 75.
+	SupersededBy struct{ Inc string }
+	// DataLost says that the registry answers but no longer knows this app.
+	DataLost struct{ Why string }
+	// Conducting tells that this agent conducts (or does no longer).
+	Conducting struct{ On bool }
+)
+
+func (DirectiveSeen) event() {}
+func (StandingBy) event()    {}
+func (Unreachable) event()   {}
+func (Reachable) event()     {}
+func (SupersededBy) event()  {}
+func (DataLost) event()      {}
+func (Conducting) event()    {}
+
+// Report says how a process ended (T10).
+type Report struct {
+	Phase   Phase // ended or failed
+	Exit    MemberExit
+	Attempt int
+	Budget  Budget
+}

@@ -1,0 +1,240 @@
+// Package registry holds what a gang agrees on, as values, and the decisions taken from them:
+// who may claim an index, what the conductor does next, what the roster says.
+//
+// Everything here is pure: reads come in as values, writes leave as values. registry/consul keeps
+// the same facts in Consul; registry/embedded is a server for one machine.
+package registry
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Instance names one numbered copy of a component.
+type Instance struct {
+	Component string `json:"c"`
+	Index     int    `json:"i"`
+}
+
+// String prints `worker-1`.
+func (i Instance) String() string { return i.Component + "-" + strconv.Itoa(i.Index) }
+
+// ParseInstance splits `COMPONENT-INDEX` at the last dash.
+func ParseInstance(s string) (Instance, error) {
+	at := strings.LastIndexByte(s, '-')
+	if at <= 0 {
+		return Instance{}, fmt.Errorf("instance %q: want COMPONENT-INDEX", s)
+	}
+	n, err := strconv.Atoi(s[at+1:])
+	if err != nil || n < 0 {
+		return Instance{}, fmt.Errorf("instance %q: want a number from 0 after the last dash", s)
+	}
+	return Instance{Component: s[:at], Index: n}, nil
+}
+
+// AppRecord is the key `app`: which definition this app id runs. Only a new run changes it.
+type AppRecord struct {
+	Version int            `json:"version"`
+	Run     string         `json:"run"`
+	Digest  string         `json:"digest"`
+	Def     string         `json:"def,omitempty"` // resolved App: gzip, base64
+	DefID   string         `json:"def_id,omitempty"`
+	Counts  map[string]int `json:"counts"`
+	Created time.Time      `json:"created"`
+	By      string         `json:"by"`
+}
+
+// Act is what a directive tells the gang.
+type Act string
+
+// The acts.
+const (
+	ActWait Act = "wait"
+	ActRun  Act = "run"
+	ActStop Act = "stop"
+)
+
+// Directive is the one key that everybody waits for; written only by the conductor.
+type Directive struct {
+	Version   int               `json:"version"`
+	Run       string            `json:"run"`
+	Gen       int               `json:"gen"`
+	Act       Act               `json:"act"`
+	Seq       int               `json:"seq"`
+	By        string            `json:"by"` // incarnation of the writer
+	Counts    map[string]int    `json:"counts"`
+	Target    map[string]int    `json:"target,omitempty"` // flex up: what will be
+	Roster    RosterRef         `json:"roster,omitzero"`
+	Seeds     []string          `json:"seeds,omitempty"`
+	Resume    *int64            `json:"resume,omitempty"`   // step that every rank has
+	Budget    Budget            `json:"budget,omitzero"`    // gang scope
+	Keep      int               `json:"keep,omitempty"`     // generation whose processes may be carried
+	Released  []string          `json:"released,omitempty"` // components released so far; empty: all
+	Why       string            `json:"why,omitempty"`
+	First     string            `json:"first,omitempty"`      // instance that failed first
+	StopGrace float64           `json:"stop_grace,omitempty"` // seconds
+	Verdict   *Verdict          `json:"verdict,omitempty"`
+	At        time.Time         `json:"at"` // for display
+	Notes     map[string]string `json:"notes,omitempty"`
+}
+
+// RosterRef names a sealed roster by its content.
+type RosterRef struct {
+	ID     string `json:"id"` // <gen>-<first 12 hex of the sha256>
+	Chunks int    `json:"chunks"`
+	Bytes  int    `json:"bytes"` // uncompressed
+	SHA256 string `json:"sha256"`
+}
+
+// Phase is where a member stands in the registry's eyes.
+type Phase string
+
+// The phases of a member record.
+const (
+	PhaseJoined Phase = "joined"
+	PhaseReady  Phase = "ready"
+	PhaseEnded  Phase = "ended"  // exit 0
+	PhaseFailed Phase = "failed" // gone, not with 0
+	PhaseLeft   Phase = "left"   // by itself
+	PhaseLost   Phase = "lost"   // said by the conductor
+)
+
+// Member is the key `members/<c>/<i>`: what an instance is and did. It outlives its agent.
+type Member struct {
+	Version  int               `json:"version"`
+	Run      string            `json:"run"`
+	Inc      string            `json:"inc"` // incarnation: uuid of one agent process
+	Was      string            `json:"was,omitempty"`
+	Addr     string            `json:"addr"` // host address in the exports
+	API      string            `json:"api,omitempty"`
+	Machine  string            `json:"machine"` // DMI uuid + machine-id (+ addr)
+	Boot     string            `json:"boot"`
+	PidNS    string            `json:"pidns"`
+	Pid      int               `json:"pid"`
+	Start    uint64            `json:"start"` // clock ticks after boot, /proc/<pid>/stat field 22
+	Slot     string            `json:"slot,omitempty"`
+	Cgroup   string            `json:"cgroup,omitempty"`
+	Guard    *ProcessRef       `json:"guard,omitempty"` // what must be gone on take-over
+	Digest   string            `json:"digest"`
+	Gen      int               `json:"gen"`
+	Phase    Phase             `json:"ph"`
+	Host     string            `json:"host,omitempty"`    // name for people
+	Ports    map[string]int    `json:"ports,omitempty"`   // by port name, for the replacement
+	Exports  map[string]string `json:"exports,omitempty"` // `<group>.<name>` → value; "" group: `address`
+	Attempt  int               `json:"attempt"`
+	Budget   Budget            `json:"budget,omitzero"`
+	Exit     *MemberExit       `json:"exit,omitempty"`
+	Launcher string            `json:"launcher,omitempty"`
+	// ContainerID is the launcher's word for the container.
+	ContainerID string    `json:"container_id,omitempty"`
+	Since       time.Time `json:"since"`
+	Unenforced  []string  `json:"unenforced,omitempty"`
+}
+
+// ProcessRef names one process so that no other can be taken for it.
+type ProcessRef struct {
+	Pid   int    `json:"pid"`
+	Start uint64 `json:"start"`
+}
+
+// MemberExit is how a process ended, in a member record.
+type MemberExit struct {
+	Gen    int    `json:"gen"`
+	Code   *int   `json:"code"` // the process's own, null if none
+	Signal int    `json:"signal,omitempty"`
+	Class  Class  `json:"class,omitempty"`
+	Why    string `json:"why,omitempty"`
+	Final  bool   `json:"final,omitempty"` // permanent, or the budget is spent
+}
+
+// Budget counts restarts: Used since the last refill or within the window that At remembers.
+type Budget struct {
+	Used int         `json:"used"`
+	At   []time.Time `json:"at,omitempty"`
+	Step int64       `json:"step,omitempty"` // newest checkpoint step when it was last charged
+}
+
+// Row is one line of a roster.
+type Row struct {
+	Instance
+	Rank    int               `json:"rank"`
+	Role    string            `json:"role"`
+	Inc     string            `json:"inc"`
+	Addr    string            `json:"addr"` // host:port in the ClusterSpec; host alone without an export
+	Ports   map[string]int    `json:"ports,omitempty"`
+	Exports map[string]string `json:"exports,omitempty"`
+	API     string            `json:"api,omitempty"`
+	Done    bool              `json:"done,omitempty"` // has ended with 0 (instance scope)
+}
+
+// Roster is the sealed membership of one generation, rows in rank order.
+type Roster struct {
+	Version int    `json:"version"`
+	Run     string `json:"run"`
+	Gen     int    `json:"gen"`
+	Resume  *int64 `json:"resume,omitempty"`
+	Rows    []Row  `json:"rows"`
+}
+
+// Outcome is how a run ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Succeeded Outcome = "succeeded"
+	Failed    Outcome = "failed"
+	Stopped   Outcome = "stopped"
+)
+
+// Class says what kind of thing went wrong; it decides exit codes and what is retried.
+type Class string
+
+// The classes of a verdict, and those that only reports use.
+const (
+	ClassNone         Class = ""
+	ClassApp          Class = "app-error"
+	ClassOOM          Class = "out-of-memory"
+	ClassGPU          Class = "gpu-fault"
+	ClassHost         Class = "host-lost"
+	ClassNetwork      Class = "network"
+	ClassData         Class = "data"
+	ClassImage        Class = "image"
+	ClassPreempted    Class = "preempted"
+	ClassStopped      Class = "stopped"
+	ClassTimeout      Class = "timeout"
+	ClassDefinition   Class = "definition"
+	ClassNotPermitted Class = "not-permitted"
+	ClassMuster       Class = "muster"
+
+	ClassLauncher Class = "launcher" // TERM from outside
+	ClassRegistry Class = "registry" // cut off
+	ClassFlex     Class = "flex"
+	ClassMismatch Class = "mismatch" // the roster's row is another's
+)
+
+// Verdict is the run's one outcome with its cause.
+type Verdict struct {
+	Version int         `json:"version"`
+	Run     string      `json:"run"`
+	Outcome Outcome     `json:"outcome"`
+	Class   Class       `json:"class,omitempty"`
+	Cause   string      `json:"cause"`
+	First   string      `json:"first,omitempty"` // instance
+	Exit    *MemberExit `json:"exit,omitempty"`  // of First
+	Advice  string      `json:"advice,omitempty"`
+	Retry   bool        `json:"retry"`
+	Gen     int         `json:"gen"`
+	By      string      `json:"by,omitempty"` // who asked, for stopped: stop, interrupt
+	At      time.Time   `json:"at"`
+}
+
+// Ask is what a client asks of the gang: stop, flex, save, newrun, gone.
+type Ask struct {
+	Version int               `json:"version"`
+	Kind    string            `json:"kind"`
+	ID      string            `json:"id"`
+	By      string            `json:"by"`
+	Args    map[string]string `json:"args,omitempty"`
+}

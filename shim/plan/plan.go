@@ -1,0 +1,178 @@
+// Package plan turns an App and what the launcher granted into a Plan: everything that one agent
+// will do, decided beforehand. It is pure: no clock, no network, no os; `muster plan` prints the
+// same bytes that the golden files hold.
+package plan
+
+import "github.com/muster-agent/muster/appdef"
+
+// Plan is what one agent does. The layout is that of the JSON which `muster plan` prints.
+type Plan struct {
+	Version    int               `json:"version"`
+	App        AppPart           `json:"app"`
+	Who        Who               `json:"who"`
+	Allocation Allocation        `json:"allocation"`
+	Engine     Engine            `json:"engine"`
+	Stage      []StageItem       `json:"stage"`
+	Process    Process           `json:"process"`
+	Framework  string            `json:"framework"`
+	Limits     Limits            `json:"limits"`
+	Ports      []Port            `json:"ports"`
+	Exports    []Export          `json:"exports"`
+	Barrier    Barrier           `json:"barrier"`
+	Restart    Restart           `json:"restart"`
+	Complete   Complete          `json:"complete"`
+	Stop       Stop              `json:"stop"`
+	Checkpoint Checkpoint        `json:"checkpoint"`
+	Timeout    float64           `json:"timeout"`
+	Duration   float64           `json:"duration"`
+	Hold       float64           `json:"hold"`
+	Origins    map[string]string `json:"origins"`
+	Warnings   []appdef.Problem  `json:"warnings"`
+	Start      *Start            `json:"start,omitempty"` // with a roster only
+}
+
+// AppPart names the definition.
+type AppPart struct {
+	ID      string `json:"id"` // "-" when unknown
+	Name    string `json:"name"`
+	Digest  string `json:"digest"`
+	Dialect string `json:"dialect"`
+}
+
+// Who is the instance planned for. WorldSize counts all instances but services.
+type Who struct {
+	Component string `json:"component"`
+	Index     int    `json:"index"`
+	Rank      int    `json:"rank"`
+	Role      string `json:"role"`
+	WorldSize int    `json:"world_size"`
+}
+
+// Allocation is what the launcher granted.
+type Allocation struct {
+	Launcher    string         `json:"launcher"`
+	Host        string         `json:"host"`
+	ContainerID string         `json:"container_id,omitempty"`
+	Ports       map[string]int `json:"ports"`
+	Devices     []string       `json:"devices"`
+	Envelope    Envelope       `json:"envelope"`
+	KillWindow  float64        `json:"kill_window"` // seconds; 0: none
+	User        string         `json:"-"`
+	// Vars are the names that only a client knows (`--set NAME=v`, the environment, the Hadoop
+	// configuration): ZK_HOST, NN_URI, JAVA_HOME and so on.
+	Vars map[string]string `json:"-"`
+}
+
+// Envelope is the launcher's own limit around the agent; 0: unknown.
+type Envelope struct {
+	MemoryMB int `json:"memory_mb"`
+	VCores   int `json:"vcores"`
+}
+
+// Engine says how the process is confined and what that cannot enforce.
+type Engine struct {
+	Name       string       `json:"name"`
+	Why        string       `json:"why"`
+	Unenforced []Unenforced `json:"unenforced"`
+}
+
+// Unenforced is a limit asked for that nothing holds.
+type Unenforced struct {
+	Limit string `json:"limit"`
+	Why   string `json:"why"`
+}
+
+// StageItem is one thing to bring into the container.
+type StageItem struct {
+	Name   string `json:"name"`
+	Kind   string `json:"kind"` // package, folder, tarball, zip, code, …
+	From   string `json:"from"`
+	To     string `json:"to"` // under ${WORK}
+	Digest string `json:"digest,omitempty"`
+}
+
+// Process is the command as far as it is known before the roster. Argv may still hold
+// placeholders of the start: `${ps_HOST}`, `{{checkpoint}}`.
+type Process struct {
+	Argv       []string          `json:"argv"`
+	Cwd        string            `json:"cwd"`
+	Env        map[string]string `json:"env"`
+	Secrets    []string          `json:"secrets"`
+	SecretRefs map[string]string `json:"-"`
+	Stdin      string            `json:"stdin,omitempty"`
+	ResumeArgs string            `json:"resume_args,omitempty"`
+}
+
+// Limits are the cgroup values.
+type Limits struct {
+	MemoryMB    int               `json:"memory_mb"`
+	VCores      int               `json:"vcores"`
+	CPUHard     bool              `json:"cpu_hard"`
+	Pids        int               `json:"pids"`
+	ShmMB       int               `json:"shm_mb"`
+	GPUs        int               `json:"gpus"`
+	GPUType     string            `json:"gpu_type"`
+	GPUMemoryMB int               `json:"gpu_memory_mb"`
+	Ulimits     map[string]string `json:"ulimits,omitempty"`
+}
+
+// Port is one port to hold. Want is a number asked for (`DEFAULT_n`), 0 for any; Port is 0 until claimed.
+type Port struct {
+	Name    string `json:"name"` // the configuration key: global.ps.port
+	Want    int    `json:"want"`
+	Port    int    `json:"port"`
+	Allowed string `json:"allowed,omitempty"`
+}
+
+// Export is one value to publish once the ports are known.
+type Export struct {
+	Group    string `json:"group"`
+	Name     string `json:"name"`
+	Template string `json:"template"`
+	Address  bool   `json:"address,omitempty"` // the member's address in the ClusterSpec
+}
+
+// Barrier says who is waited for and how long (seconds).
+type Barrier struct {
+	WaitsFor []string `json:"waits_for"`
+	Timeout  float64  `json:"timeout"`
+}
+
+// Restart is the crash-loop policy; times in seconds.
+type Restart struct {
+	Scope      string  `json:"scope"`
+	Budget     int     `json:"budget"`
+	Window     float64 `json:"window"`
+	BackoffMin float64 `json:"backoff_min"`
+	BackoffMax float64 `json:"backoff_max"`
+	Refill     string  `json:"refill"`
+}
+
+// Complete counts failed and succeeded instances; nil means never.
+type Complete struct {
+	MinFailed    *int `json:"min_failed"`
+	MinSucceeded *int `json:"min_succeeded"`
+}
+
+// Stop is how the process is asked to end; Grace in seconds.
+type Stop struct {
+	Signal string  `json:"signal"`
+	Grace  float64 `json:"grace"`
+}
+
+// Checkpoint says where checkpoints are and how one is recognised.
+type Checkpoint struct {
+	Dir     string `json:"dir"`
+	Pattern string `json:"pattern"`
+	Sync    string `json:"sync,omitempty"`
+	Keep    int    `json:"keep,omitempty"`
+	Signal  string `json:"signal,omitempty"`
+}
+
+// Start is what a roster adds: the variables and files of one start. The paths of Files are
+// relative to the instance's folder.
+type Start struct {
+	Argv  []string          `json:"argv"`
+	Env   map[string]string `json:"env"`
+	Files map[string]string `json:"files"`
+}
