@@ -1,0 +1,163 @@
+package consulserver_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/muster-agent/muster/tests/servers/consulserver"
+)
+
+func TestDataSurvivesARestartAndNotAnEmptyOne(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	put(t, s, "k", "v")
+
+	first := s.PID()
+	s.Restart()
+	if s.PID() == first {
+		t.Errorf("pid is still %d after a restart", first)
+	}
+	if got := get(t, s, "k"); got != "v" {
+		t.Errorf("after a restart: got %q, want %q", got, "v")
+	}
+
+	s.Kill()
+	if err := syscall.Kill(s.PID(), 0); s.PID() != 0 || err != nil {
+		t.Errorf("after Kill: pid %d", s.PID())
+	}
+	s.Restart()
+	if got := get(t, s, "k"); got != "v" {
+		t.Errorf("after a kill: got %q, want %q", got, "v")
+	}
+
+	s.RestartEmpty()
+	if got := get(t, s, "k"); got != "" {
+		t.Errorf("after an empty restart: got %q, want nothing", got)
+	}
+}
+
+func TestStopEndsTheProcess(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	pid := s.PID()
+	s.Stop()
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("pid %d after Stop: got %v, want %v", pid, err, syscall.ESRCH)
+	}
+	if _, err := http.Get("http://" + s.HTTPAddr + "/v1/status/leader"); err == nil {
+		t.Error("still answers after Stop")
+	}
+}
+
+func TestSessionsAreTakenAtOnce(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	for range 2 {
+		do(t, http.MethodPut, "http://"+s.HTTPAddr+"/v1/session/create", `{"TTL":"10s"}`)
+		s.RestartEmpty()
+	}
+}
+
+func TestTheServerGoesWithTheTest(t *testing.T) {
+	var pid int
+	t.Run("inner", func(t *testing.T) {
+		pid = consulserver.Start(t, consulserver.Options{}).PID()
+	})
+	if pid == 0 {
+		t.Skip("inner did not start a server")
+	}
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("pid %d after the test: got %v, want %v", pid, err, syscall.ESRCH)
+	}
+}
+
+func TestConnectionLimit(t *testing.T) {
+	const beyond = consulserver.StockLimit + 20
+	for _, tt := range []struct {
+		name    string
+		limit   int
+		refused bool
+	}{
+		{"stock", consulserver.StockLimit, true},
+		{"wide", 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := consulserver.Start(t, consulserver.Options{Limit: tt.limit})
+			refused := 0
+			for range beyond {
+				status := keepOpen(t, s.HTTPAddr)
+				if status == http.StatusTooManyRequests {
+					refused++
+				}
+			}
+			if got := refused > 0; got != tt.refused {
+				t.Errorf("%d connections: %d answered 429, want some: %v", beyond, refused, tt.refused)
+			}
+		})
+	}
+}
+
+func TestABinaryThatIsMissingIsNamed(t *testing.T) {
+	t.Setenv("MUSTER_CONSUL", t.TempDir()+"/absent")
+	_, err := consulserver.Binary()
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(fmt.Sprint(err), "scripts/lab/consul build") {
+		t.Errorf("got %v, want what is missing and how to make it", err)
+	}
+}
+
+// keepOpen makes one request on a connection of its own, which stays open until the test ends.
+func keepOpen(t *testing.T, addr string) int {
+	t.Helper()
+	tr := &http.Transport{}
+	t.Cleanup(tr.CloseIdleConnections)
+	resp, err := (&http.Client{Transport: tr}).Get("http://" + addr + "/v1/status/leader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}
+
+func put(t *testing.T, s *consulserver.Server, key, value string) {
+	t.Helper()
+	do(t, http.MethodPut, "http://"+s.HTTPAddr+"/v1/kv/"+key, value)
+}
+
+// get is the key's value, empty when there is none.
+func get(t *testing.T, s *consulserver.Server, key string) string {
+	t.Helper()
+	resp, err := http.Get("http://" + s.HTTPAddr + "/v1/kv/" + key + "?raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode == http.StatusNotFound {
+		return ""
+	}
+	return string(b)
+}
+
+func do(t *testing.T, method, url, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		b, _ := io.ReadAll(resp.Body)
+		t.Fatalf("%s %s: %s: %s", method, url, resp.Status, b)
+	}
+}
