@@ -103,11 +103,13 @@ const (
 
 // Member is the key `members/<c>/<i>`: what an instance is and did. It outlives its agent.
 type Member struct {
-	Version  int               `json:"version"`
-	Run      string            `json:"run"`
-	Inc      string            `json:"inc"` // incarnation: uuid of one agent process
-	Was      string            `json:"was,omitempty"`
-	Addr     string            `json:"addr"` // host address in the exports
+	Version int    `json:"version"`
+	Run     string `json:"run"`
+	Inc     string `json:"inc"` // incarnation: uuid of one agent process
+	Was     string `json:"was,omitempty"`
+	Addr    string `json:"addr"` // host address in the exports
+	// Address is host:port in the ClusterSpec; empty until the ports are bound, or without such an export.
+	Address  string            `json:"address,omitempty"`
 	API      string            `json:"api,omitempty"`
 	Machine  string            `json:"machine"` // DMI uuid + machine-id (+ addr)
 	Boot     string            `json:"boot"`
@@ -122,7 +124,7 @@ type Member struct {
 	Phase    Phase             `json:"ph"`
 	Host     string            `json:"host,omitempty"`    // name for people
 	Ports    map[string]int    `json:"ports,omitempty"`   // by port name, for the replacement
-	Exports  map[string]string `json:"exports,omitempty"` // `<group>.<name>` → value; "" group: `address`
+	Exports  map[string]string `json:"exports,omitempty"` // `<group>.<name>` → value
 	Attempt  int               `json:"attempt"`
 	Budget   Budget            `json:"budget,omitzero"`
 	Exit     *MemberExit       `json:"exit,omitempty"`
