@@ -1,0 +1,178 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxValue is the largest value and the largest body of a transaction, in bytes (Consul's default
+// for kv_max_value_size and txn_max_req_len).
+const maxValue = 512 << 10
+
+func (s *Server) kv(r *http.Request) (reply, error) {
+	query := r.URL.Query()
+	w, err := parseWaiting(query)
+	if err != nil {
+		return reply{}, err
+	}
+	key := strings.TrimPrefix(r.URL.Path, "/v1/kv/")
+	whole := query.Has("recurse") && r.Method != http.MethodPut || query.Has("keys") && r.Method == http.MethodGet
+	if key == "" && !whole {
+		return reply{}, badRequest("Missing key name")
+	}
+	switch {
+	case r.Method == http.MethodPut:
+		return s.kvPut(r, key, query)
+	case r.Method == http.MethodDelete:
+		return s.kvDelete(key, query)
+	case query.Has("keys"):
+		return s.kvKeys(r, key, query, w)
+	case query.Has("recurse"):
+		return s.kvList(r, key, w)
+	default:
+		return s.kvGet(r, key, query.Has("raw"), w)
+	}
+}
+
+func (s *Server) kvGet(r *http.Request, key string, raw bool, w waiting) (reply, error) {
+	var found *Entry
+	index := s.query(r.Context(), w, target{oneKey, key}, func(st *Store) (index uint64, ok bool) {
+		found, index = st.Get(key)
+		return index, found != nil
+	})
+	meta := &readMeta{index, w.mode}
+	switch {
+	case found == nil:
+		return reply{code: http.StatusNotFound, read: meta}, nil
+	case raw:
+		return reply{read: meta, raw: true, body: found.Value}, nil
+	}
+	return reply{read: meta, body: []*Entry{found}}, nil
+}
+
+func (s *Server) kvList(r *http.Request, prefix string, w waiting) (reply, error) {
+	var found []*Entry
+	index := s.query(r.Context(), w, target{allUnder, prefix}, func(st *Store) (index uint64, ok bool) {
+		found, index = st.List(prefix)
+		return index, true
+	})
+	meta := &readMeta{index, w.mode}
+	if len(found) == 0 {
+		return reply{code: http.StatusNotFound, read: meta}, nil
+	}
+	return reply{read: meta, body: found}, nil
+}
+
+func (s *Server) kvKeys(r *http.Request, prefix string, query url.Values, w waiting) (reply, error) {
+	separator := query.Get("separator")
+	if !query.Has("separator") {
+		separator = query.Get("seperator") // Consul once spelt it so and still takes it
+	}
+	var found []string
+	index := s.query(r.Context(), w, target{allUnder, prefix}, func(st *Store) (index uint64, ok bool) {
+		found, index = st.Keys(prefix, separator)
+		return index, true
+	})
+	meta := &readMeta{index, w.mode}
+	if len(found) == 0 && prefix != "" {
+		return reply{code: http.StatusNotFound, read: meta}, nil
+	}
+	return reply{read: meta, body: found}, nil
+}
+
+func (s *Server) kvPut(r *http.Request, key string, query url.Values) (reply, error) {
+	if err := conflicting(query, "cas", "acquire", "release"); err != nil {
+		return reply{}, err
+	}
+	op := Op{Verb: Set, Key: key}
+	var err error
+	if query.Has("flags") {
+		if op.Flags, err = strconv.ParseUint(query.Get("flags"), 10, 64); err != nil {
+			return reply{}, err
+		}
+	}
+	switch {
+	case query.Has("cas"):
+		op.Verb = CAS
+		if op.Index, err = strconv.ParseUint(query.Get("cas"), 10, 64); err != nil {
+			return reply{}, err
+		}
+	case query.Has("acquire"):
+		op.Verb, op.Session = Lock, query.Get("acquire")
+	case query.Has("release"):
+		op.Verb, op.Session = Unlock, query.Get("release")
+	}
+	if op.Value, err = readValue(r); err != nil {
+		return reply{}, err
+	}
+	return s.apply(op)
+}
+
+func readValue(r *http.Request) ([]byte, error) {
+	refused := func(size string) error {
+		return tooLarge("Request body(%s bytes) too large, max size: %d bytes.", size, maxValue)
+	}
+	if r.ContentLength > maxValue {
+		return nil, refused(strconv.FormatInt(r.ContentLength, 10))
+	}
+	value, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxValue))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, refused("more")
+	}
+	if len(value) == 0 {
+		return nil, err // stored without a value, shown as null
+	}
+	return value, err
+}
+
+func (s *Server) kvDelete(key string, query url.Values) (reply, error) {
+	if err := conflicting(query, "recurse", "cas"); err != nil {
+		return reply{}, err
+	}
+	op := Op{Verb: Delete, Key: key}
+	switch {
+	case query.Has("recurse"):
+		op.Verb = DeleteTree
+	case query.Has("cas"):
+		op.Verb = DeleteCAS
+		var err error
+		if op.Index, err = strconv.ParseUint(query.Get("cas"), 10, 64); err != nil {
+			return reply{}, err
+		}
+	}
+	return s.apply(op)
+}
+
+// apply answers true, or false for what the state of the key refused.
+func (s *Server) apply(op Op) (reply, error) {
+	var ok bool
+	var err error
+	s.write(func(st *Store, now time.Time) (touched Touched) {
+		ok, touched, err = st.Apply(now, op)
+		return touched
+	})
+	if err != nil {
+		return reply{}, fmt.Errorf("raft apply failed: %w", err)
+	}
+	return reply{body: ok}, nil
+}
+
+// conflicting refuses two of the flags in one request.
+func conflicting(query url.Values, flags ...string) error {
+	seen := 0
+	for _, flag := range flags {
+		if query.Has(flag) {
+			seen++
+		}
+	}
+	if seen > 1 {
+		return badRequest("Conflicting flags: " + query.Encode())
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+)
+
+// maxSocketPath is the longest path of a unix socket, in bytes (unix(7): sun_path with its NUL).
+const maxSocketPath = 107
+
+// shutdownGrace is how long Serve lets requests finish that are being answered when it ends.
+const shutdownGrace = 2 * time.Second
+
+// ListenUnix listens on a unix socket that only its owner can open (0600). A socket that nobody
+// answers on is replaced; one that is served, or a file of another kind, is an error. Closing the
+// listener removes the socket.
+func ListenUnix(path string) (net.Listener, error) {
+	if len(path) > maxSocketPath {
+		return nil, fmt.Errorf("listen on %s: got a path of %d bytes, want at most %d", path, len(path), maxSocketPath)
+	}
+	if err := clearStale(path); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	// The mode of the socket before bind(2) is that of the file it makes: there is no moment
+	// at which others could open it.
+	private := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var failed error
+		err := c.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) })
+		return errors.Join(err, failed)
+	}}
+	return private.Listen(context.Background(), "unix", path)
+}
+
+func clearStale(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("got a file of mode %s, want a socket or nothing", info.Mode())
+	}
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		conn.Close()
+		return errors.New("another server answers there")
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// ListenLoopback listens on HOST:PORT, where HOST is localhost or a loopback address; port 0 takes a
+// free one. Every user of the machine can connect to it: a unix socket is better where it will do.
+func ListenLoopback(addr string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("listen on %s: %w", addr, errNotLocal)
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := local(l.Addr()); err != nil { // what localhost resolved to
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+var errNotLocal = errors.New("want a unix socket or a loopback address: the embedded registry asks nobody who they are")
+
+func local(addr net.Addr) error {
+	switch a := addr.(type) {
+	case *net.UnixAddr:
+		return nil
+	case *net.TCPAddr:
+		if a.IP.IsLoopback() {
+			return nil
+		}
+	}
+	return fmt.Errorf("serve on %s: %w", addr, errNotLocal)
+}
+
+// Serve serves a new, empty registry on the listener until the context ends; then it answers the
+// readers that wait, lets other requests finish for two seconds, and returns nil. It returns
+// an error when the listener is not local or breaks. The listener is closed in any case.
+func Serve(ctx context.Context, o Options) error {
+	if err := local(o.Listener.Addr()); err != nil {
+		return errors.Join(err, o.Listener.Close())
+	}
+	s := New(o)
+	defer s.Close()
+	web := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	broken := make(chan error, 1)
+	go func() { broken <- web.Serve(o.Listener) }()
+	select {
+	case err := <-broken:
+		return fmt.Errorf("serve on %s: %w", o.Listener.Addr(), errors.Join(err, web.Close()))
+	case <-ctx.Done():
+	}
+	s.Close()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	if err := web.Shutdown(grace); err != nil {
+		return errors.Join(ignoreDeadline(err), web.Close())
+	}
+	return nil
+}
+
+// ignoreDeadline drops the error of requests that did not finish in time: they were told to.
+func ignoreDeadline(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}

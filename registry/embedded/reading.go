@@ -1,0 +1,60 @@
+package embedded
+
+import (
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Times of Consul's blocking reads.
+const (
+	defaultWait    = 5 * time.Minute
+	maxWait        = 10 * time.Minute
+	jitterFraction = 16
+)
+
+// waiting is what a reader asked for: index 0 answers at once.
+type waiting struct {
+	index uint64
+	wait  time.Duration
+	mode  string // leader, consistent or stale: all three are the same here
+}
+
+// parseWaiting reads the query as Consul does, in its order.
+func parseWaiting(q url.Values) (w waiting, err error) {
+	w.mode = "leader"
+	if q.Has("stale") {
+		w.mode = "stale"
+	}
+	if q.Has("consistent") {
+		if w.mode == "stale" {
+			return w, badRequest("Cannot specify ?stale with ?consistent, conflicting semantics.")
+		}
+		w.mode = "consistent"
+	}
+	if text := q.Get("wait"); text != "" {
+		if w.wait, err = time.ParseDuration(text); err != nil {
+			return w, badRequest("Invalid wait time")
+		}
+	}
+	if text := q.Get("index"); text != "" {
+		if w.index, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return w, badRequest("Invalid index")
+		}
+	}
+	return w, nil
+}
+
+// length is how long the reader waits: up to a sixteenth longer than it said, so that readers who
+// came together do not all come back together.
+func (w waiting) length() time.Duration {
+	d := min(w.wait, maxWait)
+	if d <= 0 {
+		d = defaultWait
+	}
+	if jitter := d / jitterFraction; jitter > 0 {
+		d += rand.N(jitter)
+	}
+	return d
+}

@@ -1,0 +1,200 @@
+package embedded
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Options of a server. The zero value is a server without a listener that logs nothing.
+type Options struct {
+	// Listener is where Serve accepts connections: a unix socket or loopback TCP, nothing else.
+	// Serve closes it. Handler needs none.
+	Listener net.Listener
+	// Logger is told of sessions that ended by themselves, and of each request at debug level.
+	Logger *slog.Logger
+}
+
+// nodeName is the name of the one node, in sessions and in /v1/agent/self.
+const nodeName = "muster-embedded"
+
+// Server is a registry and its time. It is safe for concurrent use. Close it.
+type Server struct {
+	log    *slog.Logger
+	leader string // the address told by /v1/status/leader
+
+	mu       sync.Mutex
+	store    *Store
+	watchers watchers
+	wakeAt   time.Time     // when the sweeper will look; zero: not before it is kicked
+	kick     chan struct{} // there is a deadline earlier than wakeAt
+
+	closed    chan struct{}
+	closeOnce sync.Once
+	sweeper   sync.WaitGroup
+}
+
+// New makes an empty registry. One goroutine ends its sessions until Close.
+func New(o Options) *Server {
+	s := &Server{
+		log:      o.Logger,
+		leader:   "embedded",
+		store:    NewStore(nodeName),
+		watchers: newWatchers(),
+		kick:     make(chan struct{}, 1),
+		closed:   make(chan struct{}),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Listener != nil {
+		s.leader = o.Listener.Addr().String()
+	}
+	s.sweeper.Go(s.sweep)
+	return s
+}
+
+// Close answers all waiting readers with what they would read now and ends no more sessions.
+func (s *Server) Close() {
+	s.closeOnce.Do(func() { close(s.closed) })
+	s.sweeper.Wait()
+}
+
+// write runs a change of the store and wakes who waits for it.
+func (s *Server) write(change func(*Store, time.Time) Touched) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watchers.ring(change(s.store, time.Now()))
+}
+
+// look runs a read of the store. What it hands out must be values or things that are never changed.
+func (s *Server) look(read func(*Store)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	read(s.store)
+}
+
+// query reads and, when the index of what it found is not above the reader's, waits for a change of
+// the target and reads again, until the wait is over. found is false when there is nothing there yet:
+// then only its appearance or, the first time, a newer index ends the wait, as in Consul.
+func (s *Server) query(ctx context.Context, w waiting, on target, read func(*Store) (index uint64, found bool)) uint64 {
+	var timeout <-chan time.Time
+	least, missing := w.index, false
+	for {
+		s.mu.Lock()
+		index, found := read(s.store)
+		if !found {
+			if missing {
+				least = index
+			}
+			missing = true
+		}
+		if w.index == 0 || index > least {
+			s.mu.Unlock()
+			return index
+		}
+		b := s.watchers.wait(on)
+		s.mu.Unlock()
+
+		if timeout == nil {
+			timer := time.NewTimer(w.length())
+			defer timer.Stop()
+			timeout = timer.C
+		}
+		over := s.listen(ctx, b, timeout)
+		s.mu.Lock()
+		s.watchers.leave(on, b)
+		s.mu.Unlock()
+		if over {
+			return index
+		}
+	}
+}
+
+// listen waits for the bell; true when the wait ended without it.
+func (s *Server) listen(ctx context.Context, b *bell, timeout <-chan time.Time) bool {
+	select {
+	case <-b.rung:
+		return false
+	case <-timeout:
+	case <-ctx.Done():
+	case <-s.closed:
+	}
+	return true
+}
+
+// sweep ends sessions at their deadlines. A renewal only moves a deadline away, so the sweeper then
+// wakes for nothing and looks again; a session with an earlier deadline kicks it.
+func (s *Server) sweep() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-s.kick:
+		case <-s.closed:
+			return
+		}
+		if next, ok := s.expire(); ok {
+			timer.Reset(time.Until(next))
+		}
+	}
+}
+
+func (s *Server) expire() (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ended, touched := s.store.Expire(time.Now())
+	s.watchers.ring(touched)
+	for _, e := range ended {
+		s.log.Info("session ended: not renewed within twice its ttl", "session", e.ID, "name", e.Name, "ttl", e.TTL)
+	}
+	next, ok := s.store.Next()
+	s.wakeAt = next
+	return next, ok
+}
+
+// createSession gives the session its id and makes sure that the sweeper wakes for it.
+func (s *Server) createSession(want Session) (id string, err error) {
+	want.ID = newUUID()
+	s.write(func(st *Store, now time.Time) (touched Touched) {
+		touched, err = st.CreateSession(now, want)
+		if err == nil {
+			s.watchDeadline(st.sessions[want.ID])
+		}
+		return touched
+	})
+	return want.ID, err
+}
+
+func (s *Server) watchDeadline(l *lease) {
+	if l.ttl == 0 || (!s.wakeAt.IsZero() && !l.deadline.Before(s.wakeAt)) {
+		return
+	}
+	s.wakeAt = l.deadline
+	select {
+	case s.kick <- struct{}{}:
+	default: // it has been kicked and has not looked yet
+	}
+}
+
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// Handler answers the HTTP API. Readers that wait end with their request's context or with Close.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range s.routes() {
+		mux.Handle(r.pattern, s.answer(r))
+	}
+	return printable(mux)
+}

@@ -1,0 +1,335 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Verb names an operation on keys, spelt as in a transaction.
+type Verb string
+
+// The verbs of Consul's KV operations.
+const (
+	Set            Verb = "set"
+	CAS            Verb = "cas"
+	Lock           Verb = "lock"
+	Unlock         Verb = "unlock"
+	Get            Verb = "get"
+	GetOrEmpty     Verb = "get-or-empty"
+	GetTree        Verb = "get-tree"
+	CheckIndex     Verb = "check-index"
+	CheckSession   Verb = "check-session"
+	CheckNotExists Verb = "check-not-exists"
+	Delete         Verb = "delete"
+	DeleteCAS      Verb = "delete-cas"
+	DeleteTree     Verb = "delete-tree"
+)
+
+// Writes tells whether the verb can change the store.
+func (v Verb) Writes() bool {
+	switch v {
+	case Set, CAS, Lock, Unlock, Delete, DeleteCAS, DeleteTree:
+		return true
+	}
+	return false
+}
+
+// Op is one operation. Index is the expected ModifyIndex (cas, delete-cas, check-index; 0 in cas
+// means that the key must not exist), Session the holder (lock, unlock, check-session).
+type Op struct {
+	Verb    Verb
+	Key     string
+	Value   []byte
+	Flags   uint64
+	Index   uint64
+	Session string
+}
+
+// Result is what one operation of a transaction answers; only reads carry the value.
+type Result struct {
+	KV *Entry
+}
+
+// OpError says why an operation of a transaction was refused.
+type OpError struct {
+	OpIndex int
+	What    string
+}
+
+// refusal is an error that depends on the state of the key; a KV request answers it with false.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+func refusalOrError(err error) error {
+	if _, ok := errors.AsType[refusal](err); ok {
+		return nil
+	}
+	return err
+}
+
+// Txn does all operations or none. All that were refused are named; later operations see what
+// earlier ones wrote. A lock delay or a missing key name refuses before anything is looked at.
+func (s *Store) Txn(now time.Time, ops []Op) ([]Result, []OpError, Touched) {
+	var refused []OpError
+	for i, op := range ops {
+		if err := s.precheck(now, op); err != nil {
+			refused = append(refused, OpError{i, err.Error()})
+		}
+	}
+	if refused != nil {
+		return nil, refused, Touched{}
+	}
+	t := s.begin(now)
+	results := []Result{}
+	for i, op := range ops {
+		got, err := t.do(op)
+		if err != nil {
+			refused = append(refused, OpError{i, err.Error()})
+		}
+		results = append(results, got...)
+	}
+	if refused != nil {
+		t.rollback()
+		return nil, refused, Touched{}
+	}
+	return results, nil, t.commit()
+}
+
+func (s *Store) precheck(now time.Time, op Op) error {
+	if op.Key == "" && op.Verb != DeleteTree {
+		return errors.New("Must provide key")
+	}
+	if op.Verb == Lock && s.delays[op.Key].After(now) {
+		return refusal(fmt.Sprintf("failed to lock key %q due to lock delay", op.Key))
+	}
+	return nil
+}
+
+// tx writes into the store at once and remembers what was there before.
+type tx struct {
+	s      *Store
+	now    time.Time
+	index  uint64
+	undo   []previous
+	graves []string
+}
+
+type previous struct {
+	key   string
+	entry *Entry // nil: there was none
+}
+
+func (s *Store) begin(now time.Time) *tx { return &tx{s: s, now: now, index: s.index + 1} }
+
+func (t *tx) commit() Touched {
+	t.s.index = t.index
+	if len(t.undo) == 0 {
+		return Touched{}
+	}
+	t.s.kvIndex = t.index
+	for _, key := range t.graves {
+		t.s.bury(key, t.index, t.now)
+	}
+	touched := Touched{Keys: make([]string, len(t.undo))}
+	for i, p := range t.undo {
+		touched.Keys[i] = p.key
+	}
+	return touched
+}
+
+func (t *tx) rollback() {
+	for len(t.undo) > 0 {
+		last := t.undo[len(t.undo)-1]
+		t.undo = t.undo[:len(t.undo)-1]
+		if last.entry == nil {
+			t.s.entries.remove(last.key)
+		} else {
+			t.s.entries.set(last.key, last.entry)
+		}
+	}
+}
+
+func (t *tx) look(key string) *Entry {
+	e, _ := t.s.entries.get(key)
+	return e
+}
+
+// put stores the entry unless it says the same as the one that is there, which then stays with its
+// index. It returns what the store holds.
+func (t *tx) put(e Entry) *Entry {
+	old := t.look(e.Key)
+	if old != nil && old.same(&e) {
+		return old
+	}
+	e.CreateIndex, e.ModifyIndex = t.index, t.index
+	if old != nil {
+		e.CreateIndex = old.CreateIndex
+	}
+	t.undo = append(t.undo, previous{e.Key, old})
+	t.s.entries.set(e.Key, &e)
+	return &e
+}
+
+func (t *tx) remove(key string) {
+	t.undo = append(t.undo, previous{key, t.look(key)})
+	t.s.entries.remove(key)
+}
+
+// do runs one operation; its texts are Consul's.
+func (t *tx) do(op Op) ([]Result, error) {
+	switch op.Verb {
+	case Set:
+		return bare(t.set(op), nil)
+	case CAS:
+		return bare(t.cas(op))
+	case Lock:
+		return bare(t.lock(op))
+	case Unlock:
+		return bare(t.unlock(op))
+	case Delete:
+		t.delete(op.Key)
+		return nil, nil
+	case DeleteCAS:
+		return nil, t.deleteCAS(op)
+	case DeleteTree:
+		t.deleteTree(op.Key)
+		return nil, nil
+	case GetTree:
+		list, _ := t.s.List(op.Key)
+		results := make([]Result, len(list))
+		for i, e := range list {
+			results[i].KV = e
+		}
+		return results, nil
+	}
+	return t.read(op)
+}
+
+func (t *tx) read(op Op) ([]Result, error) {
+	e := t.look(op.Key)
+	switch op.Verb {
+	case Get:
+		if e == nil {
+			return nil, fmt.Errorf("key %q doesn't exist", op.Key)
+		}
+		return []Result{{e}}, nil
+	case GetOrEmpty:
+		if e == nil { // Consul answers with the operation itself
+			e = &Entry{Key: op.Key, Flags: op.Flags, Session: op.Session, ModifyIndex: op.Index}
+		}
+		return []Result{{e}}, nil
+	case CheckNotExists:
+		if e != nil {
+			return nil, fmt.Errorf("key %q exists", op.Key)
+		}
+		return nil, nil
+	case CheckIndex:
+		if e == nil {
+			return nil, fmt.Errorf("failed to check index, key %q doesn't exist", op.Key)
+		}
+		if e.ModifyIndex != op.Index {
+			return nil, fmt.Errorf("failed index check for key %q, current modify index %d != %d", op.Key, e.ModifyIndex, op.Index)
+		}
+		return bare(e, nil)
+	case CheckSession:
+		if e == nil {
+			return nil, fmt.Errorf("failed to check session, key %q doesn't exist", op.Key)
+		}
+		if e.Session != op.Session {
+			return nil, fmt.Errorf("failed session check for key %q, current session %q != %q", op.Key, e.Session, op.Session)
+		}
+		return bare(e, nil)
+	}
+	return nil, fmt.Errorf("unknown KV verb %q", op.Verb)
+}
+
+// bare is the result of everything but a read: the entry without its value.
+func bare(e *Entry, err error) ([]Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	short := *e
+	short.Value = nil
+	return []Result{{&short}}, nil
+}
+
+// set keeps the holder of a lock but, as in Consul, not the count of locks: a write that is not a
+// lock sets LockIndex to 0.
+func (t *tx) set(op Op) *Entry {
+	e := Entry{Key: op.Key, Value: op.Value, Flags: op.Flags}
+	if old := t.look(op.Key); old != nil {
+		e.Session = old.Session
+	}
+	return t.put(e)
+}
+
+func (t *tx) cas(op Op) (*Entry, error) {
+	old := t.look(op.Key)
+	missing := old == nil && op.Index == 0
+	current := old != nil && op.Index != 0 && op.Index == old.ModifyIndex
+	if !missing && !current {
+		return nil, refusal(fmt.Sprintf("failed to set key %q, index is stale", op.Key))
+	}
+	return t.set(op), nil
+}
+
+func (t *tx) lock(op Op) (*Entry, error) {
+	if op.Session == "" {
+		return nil, errors.New("missing session")
+	}
+	if t.s.sessions[op.Session] == nil {
+		return nil, fmt.Errorf("invalid session %#v", op.Session)
+	}
+	e := Entry{Key: op.Key, Value: op.Value, Flags: op.Flags, Session: op.Session, LockIndex: 1}
+	if old := t.look(op.Key); old != nil {
+		switch old.Session {
+		case op.Session:
+			e.LockIndex = old.LockIndex
+		case "":
+			e.LockIndex = old.LockIndex + 1
+		default:
+			return nil, refusal(fmt.Sprintf("failed to lock key %q, lock is already held", op.Key))
+		}
+	}
+	return t.put(e), nil
+}
+
+func (t *tx) unlock(op Op) (*Entry, error) {
+	if op.Session == "" {
+		return nil, errors.New("missing session")
+	}
+	old := t.look(op.Key)
+	if old == nil || old.Session != op.Session {
+		return nil, refusal(fmt.Sprintf("failed to unlock key %q, lock isn't held, or is held by another session", op.Key))
+	}
+	return t.put(Entry{Key: op.Key, Value: op.Value, Flags: op.Flags, LockIndex: old.LockIndex}), nil
+}
+
+func (t *tx) delete(key string) {
+	if t.look(key) == nil {
+		return
+	}
+	t.remove(key)
+	t.graves = append(t.graves, key)
+}
+
+// deleteCAS takes a key that is already gone for deleted, whatever the index.
+func (t *tx) deleteCAS(op Op) error {
+	if e := t.look(op.Key); e != nil && e.ModifyIndex != op.Index {
+		return refusal(fmt.Sprintf("failed to delete key %q, index is stale", op.Key))
+	}
+	t.delete(op.Key)
+	return nil
+}
+
+func (t *tx) deleteTree(prefix string) {
+	list, _ := t.s.List(prefix)
+	for _, e := range list {
+		t.remove(e.Key)
+	}
+	if len(list) > 0 {
+		t.graves = append(t.graves, prefix)
+	}
+}
