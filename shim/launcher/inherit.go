@@ -1,0 +1,55 @@
+package launcher
+
+import "strings"
+
+// Inherit picks from environ (`NAME=value`) what the allow-list lets through, then applies extra:
+// `NAME` takes a variable of environ over, `NAME=value` sets it. Names beginning with MUSTER_ never
+// pass: they are the agent's settings, or what another agent told us.
+func Inherit(environ, extra []string) map[string]string {
+	all := Environ(environ)
+	env := map[string]string{}
+	for name, value := range all {
+		if inherited(name) {
+			env[name] = value
+		}
+	}
+	for _, e := range extra {
+		name, value, set := strings.Cut(e, "=")
+		if !set {
+			value, set = all[name]
+		}
+		if set && name != "" && !strings.HasPrefix(name, "MUSTER_") {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// Environ turns `NAME=value` lines into a map; the last of a repeated name wins, as in getenv of
+// most shells, and lines without a name are dropped.
+func Environ(environ []string) map[string]string {
+	m := make(map[string]string, len(environ))
+	for _, e := range environ {
+		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
+			m[name] = value
+		}
+	}
+	return m
+}
+
+// inherited is the allow-list. Programs read the proxy variables in either case.
+func inherited(name string) bool {
+	switch name {
+	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM",
+		"LD_LIBRARY_PATH", "VIRTUAL_ENV", "JAVA_HOME":
+		return true
+	}
+	for _, prefix := range [...]string{
+		"LC_", "PYTHON", "CONDA_", "HADOOP_", "KRB5", "CUDA_", "NVIDIA_", "NCCL_", "GLOO_", "OMP_",
+	} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return strings.HasSuffix(strings.ToLower(name), "_proxy") && !strings.HasPrefix(name, "MUSTER_")
+}

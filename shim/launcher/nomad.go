@@ -1,0 +1,67 @@
+package launcher
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// nomad reads a task's runtime environment. The group's name is the component; a port label names a
+// granted port. The port on the host wins over the one inside: it is what the others can reach.
+func (f *finder) nomad() {
+	a := &f.found.Allocation
+	f.take(&a.ContainerID, "container_id", "NOMAD_ALLOC_ID")
+	f.take(&f.found.Component, "component", "NOMAD_GROUP_NAME")
+	f.number(&f.found.Index, "index", "NOMAD_ALLOC_INDEX")
+	f.take(&f.found.WorkDir, "work_dir", "NOMAD_TASK_DIR")
+	if dir := f.env["NOMAD_ALLOC_DIR"]; dir != "" {
+		f.found.LogDir = path.Join(dir, "logs")
+		f.found.Origins["log_dir"] = "NOMAD_ALLOC_DIR"
+	}
+	f.number(&a.Envelope.MemoryMB, "envelope.memory_mb", "NOMAD_MEMORY_LIMIT")
+	if n := countList(f.env["NOMAD_CPU_CORES"]); n > 0 {
+		a.Envelope.VCores = n
+		f.found.Origins["envelope.vcores"] = "NOMAD_CPU_CORES"
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.env)) {
+		f.nomadPort(name, "NOMAD_PORT_")
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.env)) {
+		f.nomadPort(name, "NOMAD_HOST_PORT_")
+		if strings.HasPrefix(name, "NOMAD_HOST_IP_") && a.Host == "" {
+			f.take(&a.Host, "host", name)
+		}
+	}
+}
+
+func (f *finder) nomadPort(name, prefix string) {
+	label, ok := strings.CutPrefix(name, prefix)
+	n, err := strconv.Atoi(f.env[name])
+	if !ok || err != nil || n < 1 || n > 65535 {
+		return
+	}
+	f.found.Allocation.Ports[label] = n
+	f.found.Origins["ports."+label] = name
+}
+
+// countList counts the members of a list such as `0-3,7`; 0 when it is empty or malformed.
+func countList(list string) int {
+	n := 0
+	for part := range strings.SplitSeq(list, ",") {
+		low, high, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		from, err := strconv.Atoi(low)
+		if err != nil {
+			return 0
+		}
+		to := from
+		if isRange {
+			if to, err = strconv.Atoi(high); err != nil || to < from {
+				return 0
+			}
+		}
+		n += to - from + 1
+	}
+	return n
+}
