@@ -1,0 +1,58 @@
+# Every target does the same on a laptop and in CI. `make help` lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+GUARD := shim/sandbox/guard
+# all packages but the black-box tests, which want servers, root and time
+UNIT = $$(go list ./... | grep -v '/muster/tests/')
+
+.PHONY: help build guard quick lint fmt vet test long bench golden demo clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+build: guard ## bin/muster, static
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/muster ./cmd/muster
+
+guard: ## the C helper that is embedded into muster (needs gcc and a static libc)
+	@if [ -f $(GUARD)/Makefile ]; then $(MAKE) --no-print-directory -C $(GUARD); fi
+
+quick: guard ## formatting, vet and unit tests: at most 3 minutes, no root, no network
+	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | xargs -r ls 2>/dev/null)); \
+	if [ -n "$$bad" ]; then echo "gofmt would change:" $$bad; exit 1; fi
+	go vet ./...
+	go test -short -timeout 3m $(UNIT)
+
+lint: guard ## golangci-lint, pinned and built by scripts/lint
+	scripts/lint/run ./...
+
+fmt: ## rewrite the sources as the linter's formatters want them
+	scripts/lint/run --fmt
+
+vet: guard
+	go vet ./...
+
+test: ## everything CI runs; installs and builds what it needs, after saying so
+	@scripts/test
+
+long: ## soaks, a minute of fuzzing per target, benchmarks; output to doc/measured
+	@scripts/long
+
+bench: guard ## all benchmarks
+	@scripts/bench
+
+golden: guard ## rewrite golden files
+	@scripts/golden
+
+demo: ## a training job with 1 ps and 3 workers that loses two processes and comes back
+	@scripts/demo
+
+clean: ## remove what was built in the tree
+	rm -rf bin
+	@if [ -f $(GUARD)/Makefile ]; then $(MAKE) --no-print-directory -C $(GUARD) clean; fi
