@@ -52,3 +52,16 @@ type FinishedError struct{ Verdict Verdict }
 func (e *FinishedError) Error() string {
 	return fmt.Sprintf("run %s is over: %s", e.Verdict.Run, e.Verdict.Outcome)
 }
+
+// IndexError refuses an index that the app does not have.
+type IndexError struct {
+	Instance Instance
+	Count    int // how many of the component there are; -1: no such component
+}
+
+func (e *IndexError) Error() string {
+	if e.Count < 0 {
+		return fmt.Sprintf("%s: the app has no component %s", e.Instance, e.Instance.Component)
+	}
+	return fmt.Sprintf("%s: the app has %d of %s", e.Instance, e.Count, e.Instance.Component)
+}

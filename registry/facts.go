@@ -13,7 +13,10 @@ type Facts struct {
 	// GangBudget is the restart budget of the gang scope, counted for the app.
 	GangBudget BudgetRule
 	Retry      int
-	StopGrace  time.Duration
+	// KillAllOnCompleted ends the app with success when so many instances have ended or failed for
+	// good; 0: never.
+	KillAllOnCompleted int
+	StopGrace          time.Duration
 }
 
 // ComponentFacts are one component's part in the decisions.
@@ -24,10 +27,50 @@ type ComponentFacts struct {
 	Scope        string // instance, gang, never
 	Waited       bool   // in the barrier and the roster's ranks: all but services
 	Ends         bool   // its instances' success ends the job: chief and worker
-	Fails        bool   // its permanent failure counts: all but evaluator and service
+	Fails        bool   // its permanent failure counts: all but services
 	MinFailed    *int   // nil: never
-	MinSucceeded *int   // nil: all of the component
+	MinSucceeded *int   // nil: all of the component; else the app has succeeded when so many have
 	Budget       BudgetRule
+}
+
+// The restart scopes.
+const (
+	ScopeInstance = "instance" // in place, the others go on
+	ScopeGang     = "gang"     // all restart together
+	ScopeNever    = "never"    // an end is the end
+)
+
+// count is how many instances of component i the directive asks for.
+func (f Facts) count(d Directive, i int) int {
+	if n, ok := d.Counts[f.Components[i].Name]; ok {
+		return n
+	}
+	return f.Components[i].Count
+}
+
+func (f Facts) counts() map[string]int {
+	m := make(map[string]int, len(f.Components))
+	for _, c := range f.Components {
+		m[c.Name] = c.Count
+	}
+	return m
+}
+
+func (f Facts) component(name string) (ComponentFacts, bool) {
+	for _, c := range f.Components {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return ComponentFacts{}, false
+}
+
+// scope is the restart scope of a component; one that is unknown counts as gang, the strictest.
+func (f Facts) scope(name string) string {
+	if c, ok := f.component(name); ok {
+		return c.Scope
+	}
+	return ScopeGang
 }
 
 // BudgetRule bounds restarts.

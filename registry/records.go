@@ -66,7 +66,7 @@ type Directive struct {
 	By        string            `json:"by"` // incarnation of the writer
 	Counts    map[string]int    `json:"counts"`
 	Target    map[string]int    `json:"target,omitempty"` // flex up: what will be
-	Roster    RosterRef         `json:"roster,omitzero"`
+	Roster    RosterRef         `json:"roster,omitzero"`  // sealed last: this generation's when act is run
 	Seeds     []string          `json:"seeds,omitempty"`
 	Resume    *int64            `json:"resume,omitempty"`   // step that every rank has
 	Budget    Budget            `json:"budget,omitzero"`    // gang scope
@@ -125,7 +125,7 @@ type Member struct {
 	Host     string            `json:"host,omitempty"`    // name for people
 	Ports    map[string]int    `json:"ports,omitempty"`   // by port name, for the replacement
 	Exports  map[string]string `json:"exports,omitempty"` // `<group>.<name>` → value
-	Attempt  int               `json:"attempt"`
+	Attempt  int               `json:"attempt"`           // number of the running start, or of the next; from 1
 	Budget   Budget            `json:"budget,omitzero"`
 	Exit     *MemberExit       `json:"exit,omitempty"`
 	Launcher string            `json:"launcher,omitempty"`
@@ -149,6 +149,8 @@ type MemberExit struct {
 	Class  Class  `json:"class,omitempty"`
 	Why    string `json:"why,omitempty"`
 	Final  bool   `json:"final,omitempty"` // permanent, or the budget is spent
+	// At is the wall time of the end; the earliest of several failures is the first cause.
+	At time.Time `json:"at,omitzero"`
 }
 
 // Budget counts restarts: Used since the last refill or within the window that At remembers.
@@ -168,7 +170,7 @@ type Row struct {
 	Ports   map[string]int    `json:"ports,omitempty"`
 	Exports map[string]string `json:"exports,omitempty"`
 	API     string            `json:"api,omitempty"`
-	Done    bool              `json:"done,omitempty"` // has ended with 0 (instance scope)
+	Done    bool              `json:"done,omitempty"` // has ended for good, nothing runs there (instance scope)
 }
 
 // Roster is the sealed membership of one generation, rows in rank order.
@@ -231,6 +233,31 @@ type Verdict struct {
 	By      string      `json:"by,omitempty"` // who asked, for stopped: stop, interrupt
 	At      time.Time   `json:"at"`
 }
+
+// Checkpoint is the key `checkpoint/<c>/<i>`: the newest whole checkpoints that an instance stored.
+type Checkpoint struct {
+	Version int              `json:"version"`
+	Gen     int              `json:"gen"`
+	Inc     string           `json:"inc"`
+	Steps   []CheckpointStep `json:"steps"` // at most 5, newest last
+}
+
+// CheckpointStep is one whole checkpoint.
+type CheckpointStep struct {
+	Step   int64  `json:"step"`
+	URI    string `json:"uri,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// The kinds of an ask, with their args. stop: By is `stop` or `interrupt`; grace (seconds, optional),
+// who (a person, optional). flex: component → count. gone: instance, inc.
+const (
+	AskStop   = "stop"
+	AskFlex   = "flex"
+	AskSave   = "save"
+	AskNewRun = "newrun"
+	AskGone   = "gone"
+)
 
 // Ask is what a client asks of the gang: stop, flex, save, newrun, gone.
 type Ask struct {

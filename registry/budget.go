@@ -1,0 +1,37 @@
+package registry
+
+import "time"
+
+// Charge counts one restart. ok is false, and the budget unchanged, when the rule allows no more:
+// then the failure is final. now is wall time: the window outlives agents and hosts. step is the
+// newest checkpoint step known, 0 for none; a newer one than at the last charge empties the account
+// first, if the rule says so.
+func Charge(b Budget, rule BudgetRule, now time.Time, step int64) (Budget, bool) {
+	if rule.RefillCheckpoint && step > b.Step {
+		b = Budget{Step: step}
+	}
+	b = b.within(rule.Window, now)
+	if rule.Max >= 0 && b.Used >= rule.Max {
+		return b, false
+	}
+	b.Used++
+	if rule.Window > 0 && rule.Max >= 0 {
+		b.At = append(b.At[:len(b.At):len(b.At)], now)
+	}
+	return b, true
+}
+
+// within forgets the restarts that the window no longer holds.
+func (b Budget) within(window time.Duration, now time.Time) Budget {
+	if window <= 0 || len(b.At) == 0 {
+		return b
+	}
+	var at []time.Time
+	for _, t := range b.At {
+		if now.Sub(t) < window {
+			at = append(at, t)
+		}
+	}
+	b.At, b.Used = at, len(at)
+	return b
+}

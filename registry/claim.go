@@ -1,0 +1,258 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Decide says what a newcomer does after a look: found the app, claim the index, stand by, or go.
+// alive is asked only about processes of this very machine, boot and pid namespace.
+func Decide(look Look, me Me, alive func(ProcessFacts) Life) Decision {
+	if look.App == nil && look.Directive == nil {
+		return Found{App: foundRecord(me, look.Now), Directive: firstDirective(me, look.Now)}
+	}
+	if look.App == nil || look.Directive == nil {
+		return Retry{Why: "the app's record and its directive do not stand together"}
+	}
+	if d := refusal(look, me); d != nil {
+		return d
+	}
+	if d := outside(look, me); d != nil {
+		return d
+	}
+	return decideIndex(look, me, alive)
+}
+
+// refusal answers what does not depend on the index: digest, run and verdict.
+func refusal(look Look, me Me) Decision {
+	d := look.Directive
+	follows := me.NewRun && d.Run != me.Run
+	if follows && (d.Verdict != nil || !look.AnyLive && look.DirectiveSession == "") {
+		return NewRun{App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now)}
+	}
+	switch {
+	case d.Verdict == nil && d.Run != me.Run:
+		return Refuse{Err: &RunError{Have: d.Run, Want: me.Run}}
+	case look.App.Digest != me.Digest:
+		return Refuse{Err: &DigestError{Have: me.Digest, Want: look.App.Digest}}
+	case d.Verdict != nil:
+		return Refuse{Err: &FinishedError{Verdict: *d.Verdict}}
+	}
+	return nil
+}
+
+// outside answers for an index that the app does not have. Under a launcher it may come with a flex.
+func outside(look Look, me Me) Decision {
+	in := look.Instance
+	at := slices.IndexFunc(me.Facts.Components, func(c ComponentFacts) bool { return c.Name == in.Component })
+	if at < 0 {
+		return Refuse{Err: &IndexError{Instance: in, Count: -1}}
+	}
+	n := max(me.Facts.count(*look.Directive, at), look.Directive.Target[in.Component])
+	switch {
+	case in.Index < n:
+		return nil
+	case me.Instance == nil:
+		return Retry{Why: fmt.Sprintf("%s: there are %d now", in, n)}
+	case me.Launcher:
+		return Wait{Why: fmt.Sprintf("%s: there are only %d now", in, n)}
+	}
+	return Refuse{Err: &IndexError{Instance: in, Count: n}}
+}
+
+func decideIndex(look Look, me Me, alive func(ProcessFacts) Life) Decision {
+	m := look.Member
+	if m == nil && look.LiveSession != "" {
+		return Retry{Why: look.Instance.String() + " is locked, but has no record"}
+	}
+	if m != nil && m.Inc == me.Member.Inc {
+		return Retry{Why: look.Instance.String() + " is mine already"}
+	}
+	proof := prove(look, me, alive)
+	if m != nil && resultCounts(*m, *look.Directive, me.Facts.scope(look.Instance.Component)) && !(answering(look, me, alive) && !me.Launcher) {
+		if me.Instance == nil {
+			return Retry{Why: look.Instance.String() + " has a result"}
+		}
+		return Wait{Why: fmt.Sprintf("%s has %s; its result counts", look.Instance, m.Phase)}
+	}
+	if proof != ProofNone {
+		return claim(look, me, proof)
+	}
+	switch {
+	case me.Instance == nil:
+		return Retry{Why: look.Instance.String() + " is held"}
+	case !me.Launcher && answering(look, me, alive):
+		return Refuse{Err: &HeldError{Instance: look.Instance, Holder: *m}}
+	}
+	return Standby{Holder: *m}
+}
+
+// answering tells that the holder is known to be alive: its API answers, or its process is in /proc.
+func answering(look Look, me Me, alive func(ProcessFacts) Life) bool {
+	if look.Answers {
+		return true
+	}
+	return look.LiveSession != "" && samePIDs(*look.Member, me.Member) && alive(look.Member.process()) == LifeAlive
+}
+
+// resultCounts tells whether the record holds a result that no newcomer may overwrite: an `ended`, or
+// a failure for good that the conductor still has to rule on.
+func resultCounts(m Member, d Directive, scope string) bool {
+	if m.Run != d.Run {
+		return false
+	}
+	over := d.Act == ActWait && d.Gen > m.Gen && scope == ScopeGang
+	switch m.Phase {
+	case PhaseEnded:
+		return !over
+	case PhaseFailed:
+		return !over && m.Exit != nil && m.Exit.Final
+	}
+	return false
+}
+
+// prove finds the first proof that the old holder's process is gone.
+func prove(look Look, me Me, alive func(ProcessFacts) Life) Proof {
+	m := look.Member
+	free := look.LiveSession == ""
+	switch {
+	case m == nil:
+		return ProofFree
+	case free && (m.Phase == PhaseLeft || m.Phase == PhaseLost):
+		return ProofFree
+	case free && (m.Phase == PhaseFailed || m.Phase == PhaseEnded):
+		return ProofRecord
+	case look.Answers:
+		return ProofNone
+	}
+	if samePIDs(*m, me.Member) {
+		switch alive(m.process()) {
+		case LifeGone:
+			return ProofProcess
+		case LifeAlive:
+			return ProofNone
+		}
+	}
+	switch {
+	case sameMachine(*m, me.Member) && m.Addr == me.Member.Addr && m.Boot != "" && me.Member.Boot != "" && m.Boot != me.Member.Boot:
+		return ProofBoot
+	case m.Slot != "" && m.Slot == me.Member.Slot:
+		return ProofSlot
+	case SaidGone(look.Asks, look.Instance, m.Inc):
+		return ProofSaid
+	}
+	return ProofNone
+}
+
+func sameMachine(a, b Member) bool { return a.Machine != "" && a.Machine == b.Machine }
+
+// samePIDs tells that both see one table of processes. Without the namespace, every container's
+// pid 1 would be "dead" to the next.
+func samePIDs(a, b Member) bool {
+	return sameMachine(a, b) && a.Boot != "" && a.Boot == b.Boot && a.PidNS != "" && a.PidNS == b.PidNS
+}
+
+func (m Member) process() ProcessFacts {
+	return ProcessFacts{Pid: m.Pid, Start: m.Start, Cgroup: m.Cgroup, Guard: m.Guard}
+}
+
+// SaidGone tells that the operator declared this incarnation gone: an ask of kind gone whose args
+// name `instance` and `inc`. Without the incarnation it would hold for every successor too.
+func SaidGone(asks []Ask, in Instance, inc string) bool {
+	return slices.ContainsFunc(asks, func(a Ask) bool {
+		return a.Kind == AskGone && inc != "" && a.Args["instance"] == in.String() && a.Args["inc"] == inc
+	})
+}
+
+func claim(look Look, me Me, proof Proof) Claim {
+	c := Claim{
+		Instance: look.Instance, Proof: proof, Evict: look.LiveSession,
+		MembersIndex: look.MemberIndex, DirectiveIndex: look.DirectiveIndex,
+		Record: claimRecord(look, me),
+	}
+	if m := look.Member; m != nil && proof != ProofRecord && proof != ProofFree && samePIDs(*m, me.Member) {
+		f := m.process()
+		c.Clear = &f
+	}
+	return c
+}
+
+// claimRecord is the record of the newcomer: its own facts, and of the old holder what outlives an
+// agent: budget, attempts, how the last process ended, the ports to ask for first.
+func claimRecord(look Look, me Me) Member {
+	d := *look.Directive
+	r := me.Member
+	r.Version, r.Run, r.Digest, r.Gen, r.Phase = 1, d.Run, me.Digest, 0, PhaseJoined
+	r.Attempt, r.Budget, r.Exit, r.Was = 1, Budget{}, nil, ""
+	if r.Since.IsZero() {
+		r.Since = look.Now
+	}
+	m := look.Member
+	if m == nil || m.Run != d.Run {
+		return r
+	}
+	r.Was, r.Budget, r.Exit, r.Attempt = m.Inc, m.Budget, m.Exit, max(m.Attempt, 1)
+	if m.Exit != nil && m.Exit.Gen != d.Gen {
+		r.Exit = nil
+	}
+	if started(*m, d) {
+		r.Attempt++
+	}
+	if len(r.Ports) == 0 && sameMachine(*m, me.Member) {
+		r.Ports = m.Ports
+	}
+	return charged(r, *m, look, me)
+}
+
+// started tells that a process ran, or may have run, since the attempt was last counted.
+func started(m Member, d Directive) bool {
+	return m.Phase != PhaseJoined && !(m.Phase == PhaseReady && d.Act == ActWait && m.Gen == d.Gen)
+}
+
+// charged counts the old holder's death, once: in the record of an instance scope, by the claimer of
+// a record in ready under a run directive. A spent budget makes the claim itself the final report.
+func charged(r, m Member, look Look, me Me) Member {
+	d := *look.Directive
+	c, ok := me.Facts.component(look.Instance.Component)
+	if !ok || !c.Waited || c.Scope == ScopeGang || d.Act != ActRun || m.Phase != PhaseReady {
+		return r
+	}
+	rule := c.Budget
+	if c.Scope == ScopeNever {
+		rule = BudgetRule{}
+	}
+	b, ok := Charge(m.Budget, rule, look.Now, look.Step)
+	r.Budget = b
+	if !ok {
+		r.Phase, r.Gen = PhaseFailed, d.Gen
+		r.Exit = &MemberExit{Gen: d.Gen, Class: ClassHost, Why: "its agent died", Final: true, At: look.Now}
+	}
+	return r
+}
+
+func foundRecord(me Me, now time.Time) AppRecord {
+	a := me.Record
+	a.Version, a.Run, a.Digest, a.By = 1, me.Run, me.Digest, me.Member.Inc
+	if a.Counts == nil {
+		a.Counts = me.Facts.counts()
+	}
+	if a.Created.IsZero() {
+		a.Created = now
+	}
+	return a
+}
+
+func firstDirective(me Me, now time.Time) Directive {
+	return Directive{
+		Version: 1, Run: me.Run, Gen: 1, Act: ActWait, Seq: 1, By: me.Member.Inc,
+		Counts: foundRecord(me, now).Counts, Why: "founded", At: now,
+	}
+}
+
+// nextRun is T15's directive: the generation goes on, so that no older process is mistaken.
+func nextRun(d Directive, me Me, now time.Time) Directive {
+	n := firstDirective(me, now)
+	n.Gen, n.Seq, n.Why = d.Gen+1, d.Seq+1, "new run after "+d.Run
+	return n
+}

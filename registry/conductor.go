@@ -1,0 +1,130 @@
+package registry
+
+import "time"
+
+// View is what the conductor has read. Its caller keeps it up to date and never changes a map that
+// a Step has been given: it replaces them. Times come from the same clock as Step's now.
+type View struct {
+	Directive      Directive
+	DirectiveIndex uint64
+
+	// Ready holds the keys of ready/<ReadyGen>/, read at ReadyAt; of another generation than the
+	// directive's they count as not read.
+	Ready    map[Instance]bool
+	ReadyGen int
+	ReadyAt  time.Time
+
+	// Live holds the keys of live/, read at LiveAt (zero: never).
+	Live   map[Instance]bool
+	LiveAt time.Time
+
+	// Records are the members' records read so far, each with when. AllAt is the last reading of all
+	// of them (zero: never): what it did not find does not exist. A record looked for alone and not
+	// found stands here with an empty Inc.
+	Records map[Instance]Record
+	AllAt   time.Time
+
+	// Checkpoints are the keys of checkpoint/, read at CheckpointsAt (zero: never).
+	Checkpoints   map[Instance]Checkpoint
+	CheckpointsAt time.Time
+
+	// Roster is the sealed roster that the directive names; nil: not read.
+	Roster *Roster
+
+	Asks []Ask
+
+	// Trouble: since the last Step a read failed, or the registry's leader changed. All loss timers
+	// start anew.
+	Trouble bool
+}
+
+// Record is a member record with its ModifyIndex and when it was read.
+type Record struct {
+	Member
+	Index uint64
+	At    time.Time
+}
+
+// Effect is one thing for the conductor's caller to do. Each write is one transaction; one that is
+// refused means: read the directive and everything else again, then Step.
+type Effect interface{ effect() }
+
+// The effects. Index is the directive's ModifyIndex that the decision was taken from, for check-index.
+type (
+	// ReadReady asks for the keys of ready/<gen>/ of the directive's generation now.
+	ReadReady struct{}
+	// ReadRecords asks for member records: All (one recursive, consistent read), or those of Of.
+	// With Checkpoints those of checkpoint/ as well.
+	ReadRecords struct {
+		All         bool
+		Of          []Instance
+		Checkpoints bool
+	}
+	// ReadLive asks for the keys of live/.
+	ReadLive struct{}
+	// ReadRoster asks for the sealed roster.
+	ReadRoster struct{ Ref RosterRef }
+	// Seal is T5. When it is accepted Roster is the view's roster.
+	Seal struct {
+		Index     uint64
+		Directive Directive
+		Roster    Roster
+		Packed    Packed
+	}
+	// Rebuild is T11.
+	Rebuild struct {
+		Index     uint64
+		Directive Directive
+	}
+	// Retarget rewrites the run directive in its generation: flex up.
+	Retarget struct {
+		Index     uint64
+		Directive Directive
+	}
+	// End is T12: the directive with its verdict, `cas verdict/<run> 0`, and the asks to delete.
+	End struct {
+		Index     uint64
+		Directive Directive
+		Verdict   Verdict
+		Asks      []Ask
+	}
+	// Lost is T7: the record to write under check-index Index and check-not-exists live.
+	Lost struct {
+		Instance Instance
+		Index    uint64
+		Member   Member
+	}
+	// DropAsk deletes an ask that is served or can never be.
+	DropAsk struct{ Ask Ask }
+	// Wake asks for a Step at that time, if nothing else causes one earlier.
+	Wake struct{ At time.Time }
+	// CleanUp removes ready/, ask/ and all rosters but KeepRoster.
+	CleanUp struct{ KeepRoster string }
+	// StepDown is T16: nobody needs a conductor any more.
+	StepDown struct{}
+)
+
+func (ReadReady) effect()   {}
+func (ReadRecords) effect() {}
+func (ReadLive) effect()    {}
+func (ReadRoster) effect()  {}
+func (Seal) effect()        {}
+func (Rebuild) effect()     {}
+func (Retarget) effect()    {}
+func (End) effect()         {}
+func (Lost) effect()        {}
+func (DropAsk) effect()     {}
+func (Wake) effect()        {}
+func (CleanUp) effect()     {}
+func (StepDown) effect()    {}
+
+// Conductor is the state that decisions need beyond the view: its timers. It is a value; a new
+// conductor starts with new timers.
+type Conductor struct {
+	Facts Facts
+	Inc   string // of the agent that conducts
+	timers
+}
+
+// NewConductor makes the conductor of the agent inc.
+func NewConductor(f Facts, inc string) Conductor { return Conductor{Facts: f, Inc: inc} }

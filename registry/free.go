@@ -1,0 +1,41 @@
+package registry
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// PickFree orders the instances that a newcomer without an index should try: component by component
+// in rank order; in each first the one that the hint names, then the free ones in an order of the
+// hint's own, so that a thousand newcomers do not all try the lowest. Instances that are free but
+// whose record still wants a proof come after all others. records may lack instances, or be nil.
+func PickFree(live map[Instance]bool, records map[Instance]Member, claimable []Instance, hint uint64) []Instance {
+	var sure, unsure []Instance
+	for start := 0; start < len(claimable); {
+		end := start
+		for end < len(claimable) && claimable[end].Component == claimable[start].Component {
+			end++
+		}
+		for _, in := range shuffled(claimable[start:end], hint) {
+			if live[in] {
+				continue
+			}
+			if m, ok := records[in]; !ok || m.Phase == PhaseLeft || m.Phase == PhaseLost {
+				sure = append(sure, in)
+			} else if m.Phase != PhaseEnded {
+				unsure = append(unsure, in)
+			}
+		}
+		start = end
+	}
+	return append(sure, unsure...)
+}
+
+func shuffled(in []Instance, hint uint64) []Instance {
+	out := slices.Clone(in)
+	first := int(hint % uint64(len(out)))
+	out[0], out[first] = out[first], out[0]
+	rest := out[1:]
+	rand.New(rand.NewPCG(hint, uint64(len(in)))).Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	return out
+}
