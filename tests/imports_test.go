@@ -1,0 +1,260 @@
+// Package tests holds what is asserted about the tree as a whole: who imports whom, and what it is built on.
+// Black-box tests and their tools live in the folders below.
+package tests
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/muster-agent/muster"
+
+// room is a folder; with everything below it, unless other rooms of the table lie there.
+type room struct {
+	path string
+	// may are the rooms or packages it may import beside itself; `*` is every room of the product.
+	may []string
+	// pure rooms know no clock, network, disk or process.
+	pure bool
+}
+
+// rooms says who may look into which room. A new room gets a line here, in the commit that makes it.
+var rooms = []room{
+	{path: "appdef", pure: true}, // reads fs.FS
+	{path: "appdef/slider", may: []string{"appdef"}, pure: true},
+	{path: "appdef/pai", may: []string{"appdef"}, pure: true},
+	{path: "appdef/hbox", may: []string{"appdef"}, pure: true},
+
+	{path: "registry", pure: true},
+	{path: "registry/consul", may: []string{"registry"}},
+	{path: "registry/embedded", may: []string{"registry"}},
+	{path: "registry/registrytest", may: []string{"registry", "tests/need"}},
+
+	{path: "packages", may: []string{"packages/fetch", "packages/image", "packages/catalog", "packages/slidershell"}},
+	{path: "packages/fetch"}, // knows no package format
+	{path: "packages/image"}, // knows no package format
+	{path: "packages/catalog"},
+	{path: "packages/slidershell"},
+
+	{path: "shim/plan", may: []string{"appdef", "registry"}, pure: true},
+	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
+	{path: "shim", may: []string{"shim/plan", "registry"}}, // the rest through the interfaces it declares
+	{path: "shim/launcher", may: []string{"shim/plan", "registry"}},
+	{path: "shim/sandbox", may: []string{"shim/plan", "registry"}},
+	{path: "shim/gpu", may: []string{"shim/plan", "registry"}},
+	{path: "shim/ports", may: []string{"shim/plan", "registry"}},
+	{path: "shim/script", may: []string{"shim/plan", "registry"}},
+	{path: "shim/verdict", may: []string{"shim/plan", "registry"}},
+	{path: "shim/status", may: []string{"shim/plan", "registry"}},
+	{path: "shim/ssh", may: []string{"shim/plan", "registry"}},
+	{path: "shim/stage", may: []string{"shim/plan", "registry", "packages/fetch"}},
+	{path: "shim/checkpoint", may: []string{"shim/plan", "registry", "packages/fetch"}},
+
+	{path: "cmd/muster", may: []string{"*"}},
+	{path: "cmd/muster-gpu", may: []string{"shim/gpu"}},
+
+	{path: "scripts"},
+	{path: "tests", may: []string{"*", "registry/registrytest"}},
+}
+
+// forbiddenToPure are standard packages that a pure room must not import, with what they are.
+var forbiddenToPure = map[string]string{
+	"os": "the machine", "os/exec": "processes", "os/signal": "signals", "os/user": "the machine", "syscall": "the machine",
+	"net": "the network", "net/http": "the network", "net/rpc": "the network", "golang.org/x/sys/unix": "the machine",
+}
+
+// clock are the functions of package time that read it or wait for it.
+var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+// goPackage is what we read of `go list -json`.
+type goPackage struct {
+	ImportPath, Dir  string
+	Imports, GoFiles []string
+}
+
+func TestImports(t *testing.T) {
+	pkgs := listPackages(t)
+	if len(pkgs) < 5 {
+		t.Fatalf("go list names only %d packages", len(pkgs))
+	}
+	for _, v := range violations(pkgs) {
+		t.Error(v)
+	}
+}
+
+func TestPureRoomsReadNoClock(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if r, ok := roomOf(rel(p.ImportPath)); !ok || !r.pure {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			for _, use := range clockUses(file) {
+				t.Errorf("%s:%d: %s is pure and must not use time.%s: take the time as a value",
+					rel(p.ImportPath)+"/"+name, fset.Position(use.Pos()).Line, rel(p.ImportPath), use.Sel.Name)
+			}
+		}
+	}
+}
+
+func TestViolations(t *testing.T) {
+	for _, tt := range []struct{ name, pkg, imports, want string }{
+		{"downwards", "shim/plan", "appdef", ""},
+		{"upwards", "appdef", "shim", "appdef must not import shim"},
+		{"a room's own folders", "registry/embedded/embeddedtest", "registry/embedded", ""},
+		{"below a room the room's rule holds", "registry/embedded/embeddedtest", "shim/plan", "registry/embedded/embeddedtest must not import shim/plan"},
+		{"a folder below is not the room", "appdef", "appdef/slider", "appdef must not import appdef/slider"},
+		{"the command sees all", "cmd/muster", "shim/ports", ""},
+		{"but no tests", "cmd/muster", "tests/need", "cmd/muster must not import tests/need"},
+		{"nor the conformance suite", "cmd/muster", "registry/registrytest", "cmd/muster must not import registry/registrytest"},
+		{"an unknown room", "shim/util", "", "shim/util is an unknown room: give it a line in the table of tests/imports_test.go"},
+		{"an unknown house", "util", "", "util is an unknown room: give it a line in the table of tests/imports_test.go"},
+		{"pure room on the machine", "shim/plan", "os", "shim/plan is pure and must not import os (the machine)"},
+		{"pure room may know addresses", "registry", "net/netip", ""},
+		{"others may", "shim/ports", "os", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			imp := tt.imports
+			if _, ours := roomOf(imp); ours {
+				imp = module + "/" + imp
+			}
+			got := strings.Join(violations([]goPackage{{ImportPath: module + "/" + tt.pkg, Imports: []string{imp}}}), "\n")
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestClockUses(t *testing.T) {
+	const source = `package p
+import clk "time"
+type time struct{ Now int }
+var a = clk.Second
+var b = clk.Now()
+var c time
+var d = c.Now
+`
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uses := clockUses(file)
+	if len(uses) != 1 || uses[0].Sel.Name != "Now" {
+		t.Errorf("got %d uses, want the one of clk.Now", len(uses))
+	}
+}
+
+// violations are all broken rules, sorted.
+func violations(pkgs []goPackage) []string {
+	var out []string
+	for _, p := range pkgs {
+		from := rel(p.ImportPath)
+		r, ok := roomOf(from)
+		if !ok {
+			out = append(out, from+" is an unknown room: give it a line in the table of tests/imports_test.go")
+			continue
+		}
+		for _, imp := range p.Imports {
+			if what, bad := forbiddenToPure[imp]; bad && r.pure {
+				out = append(out, fmt.Sprintf("%s is pure and must not import %s (%s)", from, imp, what))
+			}
+			if strings.HasPrefix(imp, module+"/") && !r.mayImport(rel(imp)) {
+				out = append(out, fmt.Sprintf("%s must not import %s", from, rel(imp)))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (r room) mayImport(path string) bool {
+	to, ok := roomOf(path)
+	if !ok {
+		return true // named once, as an unknown room
+	}
+	if to.path == r.path || slices.Contains(r.may, to.path) || slices.Contains(r.may, path) {
+		return true
+	}
+	product := to.path != "tests" && to.path != "registry/registrytest"
+	return slices.Contains(r.may, "*") && product
+}
+
+// roomOf is the room that the package belongs to.
+func roomOf(path string) (room, bool) {
+	for _, r := range rooms {
+		if path == r.path || strings.HasPrefix(path, r.path+"/") && !r.hasRoomsBelow() {
+			return r, true
+		}
+	}
+	return room{}, false
+}
+
+func (r room) hasRoomsBelow() bool {
+	return slices.ContainsFunc(rooms, func(other room) bool { return strings.HasPrefix(other.path, r.path+"/") })
+}
+
+// clockUses are the selectors that reach the clock through the import of package time.
+func clockUses(file *ast.File) []*ast.SelectorExpr {
+	name := ""
+	for _, imp := range file.Imports {
+		if imp.Path.Value == `"time"` {
+			name = "time"
+			if imp.Name != nil {
+				name = imp.Name.Name
+			}
+		}
+	}
+	var uses []*ast.SelectorExpr
+	ast.Inspect(file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if pkg, ok := sel.X.(*ast.Ident); ok && name != "" && pkg.Name == name && slices.Contains(clock, sel.Sel.Name) {
+			uses = append(uses, sel)
+		}
+		return true
+	})
+	return uses
+}
+
+func rel(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
+
+// listPackages asks the go command, whose answers the test cache does not watch: run with -count=1.
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Dir,Imports,GoFiles", module+"/...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, &stderr)
+	}
+	var pkgs []goPackage
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
