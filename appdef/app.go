@@ -36,6 +36,9 @@ type App struct {
 	Kept map[string]any `json:"kept,omitempty"`
 	// Origins says where a value came from, by `<component>.<key>` or `<key>`; not part of the digest.
 	Origins map[string]string `json:"-"`
+	// Places says where a part of the App was written, by its pointer in the App
+	// (`/components/0/priority`, `/config/site.global.x`); Validate reports there. Not part of the digest.
+	Places map[string]Place `json:"-"`
 	// Warnings are the problems that did not stop the load; not part of the digest.
 	Warnings Problems `json:"-"`
 }
@@ -126,10 +129,13 @@ type Command struct {
 	Type string `json:"type"` // SHELL, PYTHON
 }
 
+// Max as a limit means: as much as the launcher grants (`"yarn.memory": "max"`).
+const Max = -1
+
 // Limits are what one instance may use.
 type Limits struct {
-	MemoryMB   int               `json:"memory_mb"`
-	VCores     int               `json:"vcores"`
+	MemoryMB   int               `json:"memory_mb"` // Max: all that the launcher grants
+	VCores     int               `json:"vcores"`    // Max likewise
 	CPUHard    bool              `json:"cpu_hard"`
 	SwapMB     int               `json:"swap_mb"`
 	Pids       int               `json:"pids"`   // 0: none
@@ -205,14 +211,16 @@ type ComponentSettings struct {
 // Restart is the crash-loop policy.
 type Restart struct {
 	Scope      Scope   `json:"scope"`
-	Budget     int     `json:"budget"` // restarts within Window; -1: no limit
+	Explicit   bool    `json:"explicit,omitempty"` // Scope was written in the definition, not defaulted
+	Budget     int     `json:"budget"`             // restarts within Window; -1: no limit
 	Window     Seconds `json:"window"`
 	BackoffMin Seconds `json:"backoff_min"`
 	BackoffMax Seconds `json:"backoff_max"`
 	Refill     string  `json:"refill"` // checkpoint, never
 }
 
-// Complete counts failed and succeeded instances; nil means never.
+// Complete counts failed and succeeded instances that end the job. A nil MinFailed means never, a
+// nil MinSucceeded that no count does: the job has succeeded when all its chief and worker instances have.
 type Complete struct {
 	MinFailed    *int `json:"min_failed"`
 	MinSucceeded *int `json:"min_succeeded"`

@@ -15,6 +15,9 @@ type Problem struct {
 	Want     string `json:"want"`
 	Hint     string `json:"hint,omitempty"`
 	Severity string `json:"severity"` // error, warning
+
+	// Usage says that the command line is at fault, not a file: exit 64 instead of 65.
+	Usage bool `json:"-"`
 }
 
 // The severities of a Problem.
@@ -55,4 +58,14 @@ func (ps Problems) Sort() Problems {
 // Errors are those of severity error.
 func (ps Problems) Errors() Problems {
 	return slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Severity != SeverityError })
+}
+
+// Warnings are those of severity warning.
+func (ps Problems) Warnings() Problems {
+	return slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Severity != SeverityWarning })
+}
+
+// Usage tells whether the command line is at fault rather than a file.
+func (ps Problems) Usage() bool {
+	return slices.ContainsFunc(ps, func(p Problem) bool { return p.Usage && p.Severity == SeverityError })
 }

@@ -1,0 +1,58 @@
+package appdef
+
+import "strings"
+
+// Nearest finds the name that text was most likely meant to be: the one at the smallest edit
+// distance, letter case aside, if that is at most a third of its length. Ties go to the first.
+func Nearest(text string, names []string) (string, bool) {
+	best, bestAt := "", -1
+	for _, name := range names {
+		if name == text {
+			continue
+		}
+		limit := max(1, min(len(name), 40)/3)
+		if diff := len(name) - len(text); diff > limit || -diff > limit {
+			continue
+		}
+		if d := distance(strings.ToLower(text), strings.ToLower(name)); d <= limit && (bestAt < 0 || d < bestAt) {
+			best, bestAt = name, d
+		}
+	}
+	return best, bestAt >= 0
+}
+
+// didYouMean is the hint with the nearest name, or nothing.
+func didYouMean(text string, names []string) string {
+	if near, ok := Nearest(text, names); ok {
+		return "did you mean " + near + "?"
+	}
+	return ""
+}
+
+// DidYouMean is the hint of a Problem about an unknown name: the nearest known one, or nothing.
+func DidYouMean(text string, names []string) string { return didYouMean(text, names) }
+
+// distance counts the insertions, deletions, replacements and swaps of neighbours between a and b
+// (optimal string alignment, over bytes).
+func distance(a, b string) int {
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next := make([]int, len(b)+1)
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,103 @@
+package appdef
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// longest bounds durations: far beyond any job, far below what a float of seconds blurs.
+const longest = Seconds(10 * 365 * 24 * 3600)
+
+// ParseDuration reads `90` (seconds), `90s`, `5m`, `1h30m`.
+func ParseDuration(text string) (Seconds, error) {
+	bad := fmt.Errorf("duration %s: want seconds or a number with h, m, s", quote(text))
+	var s Seconds
+	if plain(text) {
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, bad
+		}
+		s = Seconds(n)
+	} else {
+		d, err := time.ParseDuration(text)
+		if err != nil || strings.HasPrefix(text, "+") {
+			return 0, bad
+		}
+		s = Seconds(d.Seconds())
+	}
+	if s < 0 || s > longest {
+		return 0, fmt.Errorf("duration %s: want 0 to 10 years", quote(text))
+	}
+	return s, nil
+}
+
+// plain tells whether text is a decimal number without sign, exponent or unit.
+func plain(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789.") == "" && strings.Count(text, ".") <= 1 && text != "."
+}
+
+// ParseDurationRange reads `1s..1m`, or one duration that is both ends.
+func ParseDurationRange(text string) (low, high Seconds, err error) {
+	from, to, two := strings.Cut(text, "..")
+	if low, err = ParseDuration(from); err != nil {
+		return 0, 0, err
+	}
+	if !two {
+		return low, low, nil
+	}
+	if high, err = ParseDuration(to); err != nil {
+		return 0, 0, err
+	}
+	if low > high {
+		return 0, 0, fmt.Errorf("range %s: want the smaller end first", quote(text))
+	}
+	return low, high, nil
+}
+
+// ParseInt reads a whole number without exponent; blanks around it are allowed, as YARN's tools allow them.
+func ParseInt(text string) (int, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("number %s: want a whole number", quote(text))
+	}
+	return int(n), nil
+}
+
+// signals are the Linux signals that a definition may name.
+var signals = [...]string{"HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",
+	"TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS"}
+
+// ParseSignal reads `TERM`, `SIGTERM`, `term` or `15` and gives the short name.
+func ParseSignal(text string) (string, error) {
+	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
+	if slices.Contains(signals[:], name) {
+		return name, nil
+	}
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(signals) {
+		return signals[n-1], nil
+	}
+	return "", fmt.Errorf("signal %s: want a name such as TERM", quote(text))
+}
+
+var (
+	// nameForm is that of components and app ids.
+	nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,62}$`)
+	envForm  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	userForm = regexp.MustCompile(`^([a-z_][a-z0-9_-]*\$?|[0-9]+)(:([a-z_][a-z0-9_-]*\$?|[0-9]+))?$`)
+	// secretForm is a reference to a secret: where it is, never what it is.
+	secretForm = regexp.MustCompile(`^(file|env|keyring):.+$`)
+	limitForm  = regexp.MustCompile(`^(unlimited|[0-9]+)(:(unlimited|[0-9]+))?$`)
+)
+
+// ulimits are the names of setrlimit(2), as ulimit and Docker spell them.
+var ulimits = [...]string{"as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"}
+
+func globOK(pattern string) bool {
+	_, err := path.Match(pattern, "")
+	return err == nil
+}
