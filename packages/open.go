@@ -1,0 +1,150 @@
+// Package packages reads app packages as files: it opens a folder or an archive as an fs.FS and
+// lays one out on disk. It knows nothing of what the files mean.
+//
+// A package comes from a stranger: every path is checked by os.Root, links may not leave the
+// package, and an archive has a size that it may not exceed.
+package packages
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Package is an opened app package.
+type Package struct {
+	fs.FS
+	Name   string // folder or archive name without its ending
+	Path   string // absolute; empty for one that is not on disk
+	Digest string // sha256 of an archive's bytes; empty for a folder
+	// Folder tells that FS is the folder at Path, to be used in place.
+	Folder bool
+
+	close []func() error
+}
+
+// Close frees what Open took: handles and temporary folders.
+func (p *Package) Close() error {
+	var errs []error
+	for i := len(p.close) - 1; i >= 0; i-- {
+		errs = append(errs, p.close[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// endings are the archive names that Open understands.
+func endings() []string { return []string{".zip", ".tar.gz", ".tgz"} }
+
+// Open opens a folder or archive; a `file:` prefix is allowed.
+func Open(path string) (*Package, error) {
+	path = strings.TrimPrefix(strings.TrimPrefix(path, "file://"), "file:")
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("open package: %w", err)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open package %s: %w", path, err)
+	}
+	p := &Package{Path: abs, Name: baseName(abs)}
+	switch {
+	case info.IsDir():
+		p.FS, p.Folder = os.DirFS(abs), true
+		return p, nil
+	case strings.HasSuffix(path, ".zip"):
+		err = p.openZip()
+	case strings.HasSuffix(path, ".tar.gz"), strings.HasSuffix(path, ".tgz"):
+		err = p.openTar()
+	default:
+		return nil, fmt.Errorf("open package %s: want a folder or one of %s", path, strings.Join(endings(), " "))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open package %s: %w", path, err), p.Close())
+	}
+	return p, nil
+}
+
+func (p *Package) openZip() error {
+	if err := p.digest(); err != nil {
+		return err
+	}
+	r, err := zip.OpenReader(p.Path)
+	if err != nil {
+		return err
+	}
+	p.close = append(p.close, r.Close)
+	var total uint64
+	for _, f := range r.File {
+		if !fs.ValidPath(strings.TrimSuffix(f.Name, "/")) {
+			return fmt.Errorf("entry %q: want a relative path without ..", f.Name)
+		}
+		if m := f.Mode(); !m.IsRegular() && !m.IsDir() {
+			return fmt.Errorf("entry %q: got a %s, want files and folders only", f.Name, m.Type())
+		}
+		total += f.UncompressedSize64
+	}
+	if total > maxBytes || len(r.File) > maxFiles {
+		return fmt.Errorf("got %d files of %d bytes, want at most %d of %d", len(r.File), total, maxFiles, uint64(maxBytes))
+	}
+	p.FS = r
+	return nil
+}
+
+// openTar lays the archive out in a temporary folder: a tar cannot be read out of order.
+func (p *Package) openTar() (err error) {
+	if err := p.digest(); err != nil {
+		return err
+	}
+	f, err := os.Open(p.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "muster-package-")
+	if err != nil {
+		return err
+	}
+	p.close = append(p.close, func() error { return os.RemoveAll(dir) })
+	if err := untar(tar.NewReader(z), dir); err != nil {
+		return err
+	}
+	p.FS = os.DirFS(dir)
+	return nil
+}
+
+func (p *Package) digest() (err error) {
+	f, err := os.Open(p.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return err
+	}
+	p.Digest = hex.EncodeToString(h.Sum(nil))
+	return nil
+}
+
+func baseName(path string) string {
+	name := filepath.Base(path)
+	for _, e := range endings() {
+		if trimmed, ok := strings.CutSuffix(name, e); ok {
+			return trimmed
+		}
+	}
+	return name
+}

@@ -1,0 +1,171 @@
+package shim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// backstop is how much longer than the conductor an agent waits at the barrier by itself.
+const backstop = 5 * time.Minute
+
+// action is a named step of a rule: it changes the state and asks for effects.
+type action struct {
+	name string
+	make func(*State, Event) []Effect
+}
+
+func simple(name string, kind EffectKind) action {
+	return action{name, func(s *State, _ Event) []Effect { return []Effect{{Kind: kind, Attempt: s.Attempt, Gen: s.Gen}} }}
+}
+
+//nolint:gochecknoglobals // named values of the rule table, never written to
+var (
+	join    = simple("join", DoJoin)
+	stage   = simple("stage", DoStage)
+	publish = simple("publish", DoPublish)
+	kill    = simple("kill", DoKill)
+	rebind  = action{"hold the ports again", func(s *State, _ Event) []Effect {
+		s.Bound = false
+		return []Effect{{Kind: DoRebind, Attempt: s.Attempt}}
+	}}
+
+	acknowledge = action{"acknowledge", func(s *State, _ Event) []Effect {
+		s.Acking = s.Directive.Gen
+		return []Effect{{Kind: DoAcknowledge, Gen: s.Directive.Gen, Attempt: s.Attempt}}
+	}}
+	readRoster = action{"read the roster", func(s *State, _ Event) []Effect {
+		return []Effect{{Kind: DoReadRoster, Gen: s.Directive.Gen, Roster: s.Directive.Roster}}
+	}}
+	start = action{"start the process", func(s *State, _ Event) []Effect {
+		s.Attempt++
+		s.Proc, s.Exit, s.Result, s.Reason, s.Bound = max(s.Gen, 1), nil, "", "", false
+		out := []Effect{{Kind: DoStart, Attempt: s.Attempt, Gen: s.Gen, Resume: s.Directive.Resume}}
+		if s.Policy.Timeout > 0 {
+			out = append(out, s.arm(&s.limits, TimeOver, s.Policy.Timeout))
+		}
+		return out
+	}}
+	terminate = action{"ask it to stop", func(s *State, _ Event) []Effect {
+		return []Effect{{Kind: DoTerminate, Attempt: s.Attempt}, s.arm(&s.grace, GraceOver, s.stopGrace())}
+	}}
+
+	reportEnded = action{"report success", func(s *State, e Event) []Effect {
+		s.Result = registry.PhaseEnded
+		return []Effect{s.report(registry.MemberExit{Gen: s.Gen, Code: e.Exit.Code})}
+	}}
+	reportFailed = action{"report the failure", func(s *State, e Event) []Effect {
+		s.Result = registry.PhaseFailed
+		final := s.Exit.Final || s.Policy.Scope != "gang"
+		return []Effect{s.report(registry.MemberExit{
+			Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Class: s.class(), Why: s.Exit.Why(), Final: final,
+		})}
+	}}
+	reportMismatch = action{"report that the row is another's", func(s *State, _ Event) []Effect {
+		s.Result = registry.PhaseFailed
+		return []Effect{s.report(registry.MemberExit{Gen: s.Gen, Class: registry.ClassMismatch, Why: "the roster's row has another address"})}
+	}}
+	reportTimeout = action{"report the time-out", func(s *State, _ Event) []Effect {
+		s.Result = registry.PhaseFailed
+		why := fmt.Sprintf("still running after %s (muster.timeout)", s.Policy.Timeout)
+		return []Effect{s.report(registry.MemberExit{Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Class: registry.ClassTimeout, Why: why, Final: true})}
+	}}
+	reportRestart = action{"report the restart", func(s *State, _ Event) []Effect {
+		return []Effect{{Kind: DoRestarted, Attempt: s.Attempt + 1, Budget: s.Budget}}
+	}}
+
+	charge = action{"charge the budget", func(s *State, e Event) []Effect {
+		s.Budget, _ = registry.Charge(s.Budget, s.Policy.Rule, e.At, s.Step)
+		return nil
+	}}
+	backOff = action{"wait a little", func(s *State, e Event) []Effect {
+		wait := Delay(s.Policy.BackoffMin, s.Policy.BackoffMax, s.Failures, e.Roll)
+		s.Failures++
+		return []Effect{s.arm(&s.back, BackoffOver, wait)}
+	}}
+	backOffFree = action{"wait a little", func(s *State, e Event) []Effect {
+		s.FreeRetries++
+		return []Effect{s.arm(&s.back, BackoffOver, Delay(s.Policy.BackoffMin, s.Policy.BackoffMax, 0, e.Roll))}
+	}}
+	armBarrier = action{"", func(s *State, _ Event) []Effect {
+		return []Effect{s.arm(&s.gate, BarrierOver, s.Policy.Barrier+backstop)}
+	}}
+
+	leave = action{"leave", func(s *State, _ Event) []Effect {
+		e := Effect{Kind: DoLeave, Gen: s.Gen, Final: s.Result == registry.PhaseEnded}
+		if s.Exit != nil && s.Result == "" {
+			e.Report = &registry.Report{Phase: registry.PhaseLeft, Attempt: s.Attempt, Budget: s.Budget, Exit: registry.MemberExit{
+				Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Why: s.Exit.Why(), Class: s.leftClass(),
+			}}
+		}
+		return []Effect{e}
+	}}
+
+	forVerdict  = because(ForVerdict)
+	forRebuild  = because(ForRebuild)
+	forLauncher = because(ForLauncher)
+	forTimeout  = because(ForTimeout)
+	forAnother  = because(ForAnother)
+
+	interrupted = action{"", func(s *State, _ Event) []Effect {
+		s.Code, s.Class, s.Cause = 128+s.Signal, registry.ClassLauncher, signalName(s.Signal)+" from outside"
+		return nil
+	}}
+	superseded = action{"", func(s *State, _ Event) []Effect {
+		s.Code, s.Class = 75, registry.ClassHost
+		return nil
+	}}
+	timedOut = action{"", func(s *State, _ Event) []Effect {
+		s.Code, s.Class = 76, registry.ClassTimeout
+		s.Cause = fmt.Sprintf("the barrier did not open within %s and nobody conducted", s.Policy.Barrier+backstop)
+		return nil
+	}}
+)
+
+func because(r StopReason) action {
+	return action{"", func(s *State, _ Event) []Effect { s.Reason = r; return nil }}
+}
+
+func (s *State) arm(slot *int, kind TimerKind, after time.Duration) Effect {
+	s.seq++
+	*slot = s.seq
+	return Effect{Kind: DoArm, Attempt: s.Attempt, Timer: Timer{kind, s.seq}, After: after}
+}
+
+func (s *State) report(x registry.MemberExit) Effect {
+	if x.Gen == 0 {
+		x.Gen = s.Directive.Gen // failed before the first acknowledgement: it counts for the generation that waits
+	}
+	return Effect{Kind: DoReport, Gen: x.Gen, Attempt: s.Attempt, Report: &registry.Report{Phase: s.Result, Exit: x, Attempt: s.Attempt, Budget: s.Budget}}
+}
+
+func (s *State) stopGrace() time.Duration {
+	if g := s.Directive.StopGrace; s.Directive.Act == registry.ActStop && g > 0 {
+		return min(s.Policy.Grace, time.Duration(g*float64(time.Second)))
+	}
+	return s.Policy.Grace
+}
+
+// leftClass: a process that ended because it was told to says nothing about the app.
+func (s *State) leftClass() registry.Class {
+	if s.Reason == ForLauncher || s.Terms > 0 {
+		return registry.ClassLauncher
+	}
+	return registry.ClassStopped
+}
+
+// Delay is the pause before the n-th restart in a row (from 0): doubling from lo to hi, with jitter
+// of a quarter either way from roll in [0,1).
+func Delay(lo, hi time.Duration, n int, roll float64) time.Duration {
+	d := lo
+	for range n {
+		if d >= hi/2 {
+			d = hi
+			break
+		}
+		d *= 2
+	}
+	d = min(d, hi)
+	return time.Duration(float64(d) * (0.75 + roll/2))
+}

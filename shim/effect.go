@@ -1,0 +1,62 @@
+package shim
+
+import (
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// EffectKind names work that the machine asks for.
+type EffectKind string
+
+// The effects. Those of the gang write to the registry, those of the stager prepare the
+// container, those of the engine act on the process; the loop arms the timers.
+const (
+	DoJoin        EffectKind = "join"
+	DoAcknowledge EffectKind = "acknowledge"
+	DoPublish     EffectKind = "publish"
+	DoReadRoster  EffectKind = "read-roster"
+	DoReport      EffectKind = "report"
+	DoRestarted   EffectKind = "report-restart"
+	DoCommit      EffectKind = "commit-checkpoint"
+	DoLeave       EffectKind = "leave"
+
+	DoStage EffectKind = "stage"
+
+	DoStart     EffectKind = "start"
+	DoTerminate EffectKind = "terminate"
+	DoKill      EffectKind = "kill"
+	DoRebind    EffectKind = "rebind"
+
+	DoArm EffectKind = "arm"
+)
+
+// Effect is one order; what comes of it returns as an Event.
+type Effect struct {
+	Kind    EffectKind
+	Attempt int
+	Gen     int
+	Report  *registry.Report // DoReport
+	Budget  registry.Budget  // DoRestarted
+	Step    int64            // DoCommit
+	Timer   Timer            // DoArm
+	After   time.Duration    // DoArm
+	Roster  registry.RosterRef
+	Resume  *int64
+	Final   bool // DoLeave: keep the record's result
+}
+
+// Room tells which of the loop's three helpers does an effect.
+func (k EffectKind) Room() string {
+	switch k {
+	case DoJoin, DoAcknowledge, DoPublish, DoReadRoster, DoReport, DoRestarted, DoCommit, DoLeave:
+		return "gang"
+	case DoStage:
+		return "stager"
+	case DoStart, DoTerminate, DoKill, DoRebind:
+		return "engine"
+	case DoArm:
+		return "loop"
+	}
+	panic("shim: effect without a room: " + string(k))
+}

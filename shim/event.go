@@ -1,0 +1,117 @@
+package shim
+
+import (
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// EventKind names a fact that the agent heard.
+type EventKind string
+
+// The events.
+const (
+	Boot        EventKind = "boot"
+	Held        EventKind = "held"         // another agent holds the index; this one stands by
+	Joined      EventKind = "joined"       // the index is ours
+	Refused     EventKind = "refused"      // no place in this gang: Code and Cause say why
+	Staged      EventKind = "staged"       // files, ports and the guard are ready
+	StageFailed EventKind = "stage-failed" // Class and Cause say why
+	Directed    EventKind = "directive"
+	Acked       EventKind = "acked"     // the registry took the acknowledgement of Gen
+	Overtaken   EventKind = "overtaken" // it did not: a newer directive is there
+	Published   EventKind = "published" // a service's exports are in the registry
+	Sealed      EventKind = "sealed"    // the roster was read and our row is ours
+	Mismatch    EventKind = "mismatch"  // the roster's row is another's
+	Started     EventKind = "started"   // the process runs
+	Gone        EventKind = "gone"      // proved: no process of ours is left; Exit says how it ended
+	Rebound     EventKind = "rebound"   // the ports are held again
+	Reported    EventKind = "reported"  // the registry knows how the process ended
+	Left        EventKind = "left"      // the index was given back
+	Fired       EventKind = "timer"
+	Term        EventKind = "term" // TERM or INT from outside, or an API stop
+	Taken       EventKind = "superseded"
+	Progressed  EventKind = "checkpoint" // a newer whole checkpoint exists
+	Away        EventKind = "unreachable"
+	Back        EventKind = "reachable"
+	DataLost    EventKind = "data-lost"
+	Conducting  EventKind = "conducting"
+)
+
+// Event is one fact. Attempt binds it to a start of the process (0: to none); an answer to an
+// older attempt is ignored.
+type Event struct {
+	Kind    EventKind
+	Attempt int
+	At      time.Time // of hearing; the machine has no clock of its own
+
+	Directive *registry.Directive // Directed, Joined
+	Joined    *Join               // Joined
+	Policy    *Policy             // Staged
+	Gen       int                 // Acked, Overtaken, Sealed, Mismatch
+	Exit      *Exit               // Gone
+	Timer     Timer               // Fired
+	Step      int64               // Progressed
+	Signal    int                 // Term
+	Code      int                 // Refused
+	Class     registry.Class      // StageFailed
+	Cause     string
+	On        bool    // Conducting
+	Roll      float64 // Gone: a random number in [0,1) for the jitter
+}
+
+// Join is what a claim found.
+type Join struct {
+	Instance registry.Instance
+	Attempt  int             // starts of the process so far, by earlier agents
+	Budget   registry.Budget // as the record has it
+	Service  bool
+	Verdict  *registry.Verdict
+}
+
+// Policy is the plan's word on failure and stop, as the machine needs it.
+type Policy struct {
+	Scope      string // instance, gang, never
+	Service    bool
+	Rule       registry.BudgetRule
+	BackoffMin time.Duration
+	BackoffMax time.Duration
+	Grace      time.Duration
+	Timeout    time.Duration // of one running process; 0: none
+	Barrier    time.Duration
+}
+
+// Exit is how a process ended; it stays whole until the verdict.
+type Exit struct {
+	Code    *int      `json:"code"`   // the process's own; null if it was killed or never ran
+	Signal  int       `json:"signal"` // 0: none
+	OOM     bool      `json:"oom"`
+	Peak    int64     `json:"peak"`  // bytes; 0: unknown
+	Limit   int64     `json:"limit"` // bytes; 0: none
+	At      time.Time `json:"at"`
+	Message string    `json:"message,omitempty"`
+
+	Class registry.Class `json:"-"` // what the evidence says; empty: app-error
+	Final bool           `json:"-"` // trying again cannot help (no such command)
+	Free  bool           `json:"-"` // address in use right after the start: a retry costs nothing
+}
+
+// OK tells whether the process ended with 0.
+func (e *Exit) OK() bool { return e != nil && e.Code != nil && *e.Code == 0 && e.Signal == 0 }
+
+// Timer names a timer and the arming that it belongs to: an older one that fires late is deaf.
+type Timer struct {
+	Kind TimerKind
+	Seq  int
+}
+
+// TimerKind is what a timer is for.
+type TimerKind string
+
+// The timers.
+const (
+	GraceOver   TimerKind = "grace"
+	BackoffOver TimerKind = "backoff"
+	BarrierOver TimerKind = "barrier" // the agent's own back-stop, later than the conductor's
+	TimeOver    TimerKind = "timeout" // muster.timeout
+)

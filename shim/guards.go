@@ -1,0 +1,58 @@
+package shim
+
+import "github.com/muster-agent/muster/registry"
+
+// guard is a named condition, so that the table can print itself.
+type guard struct {
+	name string
+	test func(State, Event) bool
+}
+
+//nolint:gochecknoglobals // named values of the rule table, never written to
+var (
+	always = guard{"", func(State, Event) bool { return true }}
+
+	toldToStop = guard{"the directive says stop", func(s State, _ Event) bool { return s.Directive.Act == registry.ActStop }}
+
+	service = guard{"it is a service", func(s State, _ Event) bool { return s.Policy.Service }}
+
+	// newGeneration: the gang forms anew, we have not acknowledged, and we could.
+	newGeneration = guard{"a newer generation waits", func(s State, _ Event) bool {
+		return s.Directive.Act == registry.ActWait && s.Directive.Gen > s.Gen && s.Directive.Gen > s.Acking && s.Bound && !s.Policy.Service
+	}}
+	released = guard{"our generation runs", func(s State, e Event) bool {
+		return s.Directive.Act == registry.ActRun && s.Directive.Gen == s.Gen && (e.Gen == 0 || e.Gen == s.Gen)
+	}}
+	// rejoinable: the gang runs without us and one instance may come back to it alone.
+	rejoinable = guard{"a newer generation runs and instances restart alone", func(s State, _ Event) bool {
+		return s.Directive.Act == registry.ActRun && s.Directive.Gen > s.Gen && s.Directive.Gen > s.Acking &&
+			s.Policy.Scope == "instance" && s.Bound
+	}}
+	unacknowledged = guard{"not acknowledged yet", func(s State, e Event) bool { return e.Gen > s.Gen && e.Gen > s.Acking }}
+	overtaken      = guard{"a newer generation forms", func(s State, _ Event) bool { return s.Directive.Gen > s.Gen && !s.Policy.Service }}
+	// startsOver: a result of instance scope counts for good, any other is run again.
+	startsOver = guard{"a newer generation forms and our result does not stand", func(s State, e Event) bool {
+		return overtaken.test(s, e) && s.Gen > 0 && (s.Policy.Scope != "instance" || s.Result != registry.PhaseEnded)
+	}}
+
+	clean       = guard{"it ended with 0", func(_ State, e Event) bool { return e.Exit.OK() }}
+	freeRetry   = guard{"its port was in use", func(s State, e Event) bool { return e.Exit.Free && s.FreeRetries < 3 }}
+	restartable = guard{"it restarts in place and the budget allows", func(s State, e Event) bool {
+		if s.Policy.Scope != "instance" || e.Exit.Final {
+			return false
+		}
+		_, ok := registry.Charge(s.Budget, s.Policy.Rule, e.At, s.Step)
+		return ok
+	}}
+	portsLost = guard{"its ports are lost", func(_ State, e Event) bool { return !e.On }}
+	again     = guard{"for the second time", func(s State, _ Event) bool { return s.Terms > 1 }}
+
+	graceOver   = guard{"the grace is over", func(s State, e Event) bool { return e.Timer == Timer{GraceOver, s.grace} }}
+	backoffOver = guard{"the backoff is over", func(s State, e Event) bool { return e.Timer == Timer{BackoffOver, s.back} }}
+	barrierOver = guard{"the back-stop of the barrier", func(s State, e Event) bool { return e.Timer == Timer{BarrierOver, s.gate} }}
+	timeOver    = guard{"its time is over", func(s State, e Event) bool { return e.Timer == Timer{TimeOver, s.limits} }}
+)
+
+func stoppedFor(r StopReason) guard {
+	return guard{"stopped for " + string(r), func(s State, _ Event) bool { return s.Reason == r }}
+}

@@ -1,0 +1,105 @@
+package shim
+
+// rule: in phase From, on event On, if the guard holds: go to To and do these things. The first
+// rule that matches wins; no rule means that the event changes nothing.
+type rule struct {
+	From Phase
+	On   EventKind
+	If   guard
+	To   Phase
+	Do   []action
+}
+
+func do(a ...action) []action { return a }
+
+// rules is the whole life of an agent; doc/machine.md is printed from it.
+//
+//nolint:gochecknoglobals // a table, never written to
+var rules = []rule{
+	{Starting, Boot, always, Claiming, do(join)},
+	{Starting, Term, always, Done, do(interrupted)},
+
+	{Claiming, Held, always, Standby, nil},
+	{Claiming, Joined, toldToStop, Leaving, do(leave)},
+	{Claiming, Joined, always, Staging, do(stage)},
+	{Claiming, Refused, always, Done, nil},
+	{Claiming, Term, always, Leaving, do(interrupted, leave)},
+	{Standby, Joined, toldToStop, Leaving, do(leave)},
+	{Standby, Joined, always, Staging, do(stage)},
+	{Standby, Refused, always, Done, nil},
+	{Standby, Term, always, Leaving, do(interrupted, leave)},
+
+	{Staging, Staged, toldToStop, Leaving, do(leave)},
+	{Staging, Staged, service, Installed, do(publish)},
+	{Staging, Staged, newGeneration, Installed, do(acknowledge, armBarrier)},
+	{Staging, Staged, rejoinable, Installed, do(readRoster, armBarrier)},
+	{Staging, Staged, always, Installed, do(publish, armBarrier)},
+	{Staging, StageFailed, always, Finishing, do(reportFailed)},
+	{Staging, Directed, toldToStop, Leaving, do(leave)},
+	{Staging, Term, always, Leaving, do(interrupted, leave)},
+	{Staging, Taken, always, Superseded, do(superseded)},
+
+	{Installed, Published, service, Running, do(start)},
+	{Installed, Directed, toldToStop, Leaving, do(leave)},
+	{Installed, Directed, newGeneration, Installed, do(acknowledge)},
+	{Installed, Directed, rejoinable, Installed, do(readRoster)},
+	{Installed, Rebound, newGeneration, Installed, do(acknowledge)},
+	{Installed, Rebound, rejoinable, Installed, do(readRoster)},
+	{Installed, Sealed, unacknowledged, Installed, do(acknowledge)},
+	{Installed, Mismatch, unacknowledged, Installed, do(publish)},
+	{Installed, Acked, toldToStop, Leaving, do(leave)},
+	{Installed, Acked, newGeneration, Installed, do(acknowledge)},
+	{Installed, Acked, released, Waiting, do(readRoster)},
+	{Installed, Acked, always, Waiting, nil},
+	{Installed, Overtaken, newGeneration, Installed, do(acknowledge)},
+	{Installed, Overtaken, rejoinable, Installed, do(readRoster)},
+	{Installed, Fired, barrierOver, Leaving, do(timedOut, leave)},
+	{Installed, Term, always, Leaving, do(interrupted, leave)},
+	{Installed, Taken, always, Superseded, do(superseded)},
+
+	{Waiting, Directed, toldToStop, Leaving, do(leave)},
+	{Waiting, Directed, newGeneration, Installed, do(acknowledge)},
+	{Waiting, Directed, released, Waiting, do(readRoster)},
+	{Waiting, Directed, rejoinable, Installed, do(readRoster)},
+	{Waiting, Sealed, released, Running, do(start)},
+	{Waiting, Mismatch, released, Finishing, do(reportMismatch)},
+	{Waiting, Fired, barrierOver, Leaving, do(timedOut, leave)},
+	{Waiting, Term, always, Leaving, do(interrupted, leave)},
+	{Waiting, Taken, always, Superseded, do(superseded)},
+
+	{Running, Directed, toldToStop, Stopping, do(forVerdict, terminate)},
+	{Running, Directed, overtaken, Stopping, do(forRebuild, terminate)},
+	{Running, Gone, service, Backoff, do(rebind, backOff)},
+	{Running, Gone, clean, Finishing, do(reportEnded)},
+	{Running, Gone, freeRetry, Backoff, do(rebind, backOffFree)},
+	{Running, Gone, restartable, Backoff, do(rebind, charge, backOff)},
+	{Running, Gone, always, Finishing, do(reportFailed)},
+	{Running, Fired, timeOver, Stopping, do(forTimeout, terminate)},
+	{Running, Term, always, Stopping, do(forLauncher, terminate)},
+	{Running, Taken, always, Stopping, do(forAnother, kill)},
+
+	{Stopping, Gone, stoppedFor(ForAnother), Superseded, do(superseded)},
+	{Stopping, Gone, stoppedFor(ForLauncher), Leaving, do(interrupted, leave)},
+	{Stopping, Gone, stoppedFor(ForVerdict), Leaving, do(leave)},
+	{Stopping, Gone, stoppedFor(ForTimeout), Finishing, do(reportTimeout)},
+	{Stopping, Gone, always, Installed, do(rebind, armBarrier)},
+	{Stopping, Fired, graceOver, Stopping, do(kill)},
+	{Stopping, Directed, toldToStop, Stopping, do(forVerdict)},
+	{Stopping, Term, again, Stopping, do(kill)},
+	{Stopping, Term, stoppedFor(ForRebuild), Stopping, do(forLauncher)},
+	{Stopping, Taken, always, Stopping, do(forAnother, kill)},
+
+	{Backoff, Fired, backoffOver, Running, do(reportRestart, start)},
+	{Backoff, Rebound, portsLost, Finishing, do(reportMismatch)},
+	{Backoff, Directed, toldToStop, Leaving, do(leave)},
+	{Backoff, Directed, overtaken, Installed, do(rebind, armBarrier)},
+	{Backoff, Term, always, Leaving, do(interrupted, leave)},
+	{Backoff, Taken, always, Superseded, do(superseded)},
+
+	{Finishing, Directed, toldToStop, Leaving, do(leave)},
+	{Finishing, Directed, startsOver, Installed, do(rebind, armBarrier)},
+	{Finishing, Term, always, Leaving, do(interrupted, leave)},
+	{Finishing, Taken, always, Superseded, do(superseded)},
+
+	{Leaving, Left, always, Done, nil},
+}

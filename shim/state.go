@@ -1,0 +1,173 @@
+package shim
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// State is everything that the machine knows. It is a value: Step returns the next one.
+type State struct {
+	Phase    Phase
+	Instance registry.Instance
+	Policy   Policy
+
+	Directive registry.Directive // newest heard
+	Gen       int                // acknowledged: nothing older than this runs here
+	Acking    int                // generation whose acknowledgement is on its way
+	Proc      int                // generation of the live process; 0: none
+	Attempt   int                // starts of the process, over all agents of this instance
+	Bound     bool               // the ports are held
+
+	Exit        *Exit          // how the last process ended
+	Result      registry.Phase // ended or failed, when the process is over for good in this generation
+	Budget      registry.Budget
+	Failures    int // in a row, for the length of the backoff
+	FreeRetries int // starts spent on "address in use"
+	Step        int64
+
+	Reason StopReason // why the process is being stopped
+	Terms  int        // signals heard from outside
+	Signal int        // the first of them
+
+	Code  int // exit code when no verdict decides it; -1: none
+	Class registry.Class
+	Cause string
+
+	AwaySince time.Time // registry unreachable since; zero: reachable
+	LostData  string    // what the registry lost; empty: nothing
+	Conducts  bool
+
+	seq    int // of timers
+	grace  int
+	back   int
+	gate   int
+	limits int
+}
+
+// StopReason is why a running process is stopped.
+type StopReason string
+
+// The reasons.
+const (
+	ForRebuild  StopReason = "rebuild"  // a newer generation forms
+	ForVerdict  StopReason = "verdict"  // the run is over
+	ForLauncher StopReason = "launcher" // TERM from outside
+	ForAnother  StopReason = "another"  // the index has another holder
+	ForTimeout  StopReason = "timeout"  // muster.timeout
+)
+
+// New is the state of an agent that has done nothing yet.
+func New() State { return State{Phase: Starting, Code: -1} }
+
+// Why says in words how a process ended.
+func (e *Exit) Why() string {
+	switch {
+	case e == nil:
+		return "never ran"
+	case e.OOM:
+		return "killed by the kernel for memory"
+	case e.Signal != 0:
+		return "killed by " + signalName(e.Signal)
+	case e.Code != nil && e.Message != "":
+		return fmt.Sprintf("exited with %d: %s", *e.Code, e.Message)
+	case e.Code != nil:
+		return fmt.Sprintf("exited with %d", *e.Code)
+	default:
+		return "did not start: " + e.Message
+	}
+}
+
+func signalName(n int) string {
+	names := map[syscall.Signal]string{
+		syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGILL: "SIGILL",
+		syscall.SIGABRT: "SIGABRT", syscall.SIGBUS: "SIGBUS", syscall.SIGFPE: "SIGFPE", syscall.SIGKILL: "SIGKILL",
+		syscall.SIGSEGV: "SIGSEGV", syscall.SIGPIPE: "SIGPIPE", syscall.SIGTERM: "SIGTERM", syscall.SIGUSR1: "SIGUSR1",
+		syscall.SIGUSR2: "SIGUSR2", syscall.SIGALRM: "SIGALRM", syscall.SIGXCPU: "SIGXCPU", syscall.SIGXFSZ: "SIGXFSZ",
+	}
+	if s, ok := names[syscall.Signal(n)]; ok {
+		return s
+	}
+	return fmt.Sprintf("signal %d", n)
+}
+
+// class is what the evidence says of the last exit.
+func (s State) class() registry.Class {
+	switch {
+	case s.Exit == nil:
+		return registry.ClassMuster
+	case s.Exit.OOM:
+		return registry.ClassOOM
+	case s.Exit.Class != "":
+		return s.Exit.Class
+	}
+	return registry.ClassApp
+}
+
+// order compares directives: a higher generation wins, within one wait < run < stop.
+func order(d registry.Directive) int {
+	act := map[registry.Act]int{registry.ActWait: 1, registry.ActRun: 2, registry.ActStop: 3}[d.Act]
+	return d.Gen*4 + act
+}
+
+// absorb takes in what an event says, before any rule looks at it.
+func (s State) absorb(e Event) State {
+	switch e.Kind {
+	case Directed:
+		s = s.direct(e.Directive)
+	case Joined:
+		s.Instance, s.Attempt, s.Budget = e.Joined.Instance, e.Joined.Attempt, e.Joined.Budget
+		s.Policy.Service = e.Joined.Service
+		s = s.direct(e.Directive)
+	case Staged:
+		s.Policy, s.Bound = *e.Policy, true
+	case StageFailed:
+		s.Exit = &Exit{Message: e.Cause, Class: e.Class, Final: true, At: e.At}
+	case Refused:
+		s.Code, s.Class, s.Cause = e.Code, e.Class, e.Cause
+	case Acked:
+		s.Gen, s.Result = max(s.Gen, e.Gen), ""
+		if s.Acking <= e.Gen {
+			s.Acking = 0
+		}
+	case Overtaken:
+		s.Acking = 0
+	case Gone:
+		s.Exit, s.Proc, s.Bound = e.Exit, 0, false
+	case Rebound:
+		s.Bound = true
+	case Progressed:
+		if e.Step > s.Step {
+			s.Failures = 0
+		}
+		s.Step = max(s.Step, e.Step)
+	case Term:
+		s.Terms++
+		if s.Signal == 0 {
+			s.Signal = e.Signal
+		}
+	case Away:
+		if s.AwaySince.IsZero() {
+			s.AwaySince = e.At
+		}
+	case Back:
+		s.AwaySince, s.LostData = time.Time{}, ""
+	case DataLost:
+		s.LostData = e.Cause
+	case Conducting:
+		s.Conducts = e.On
+	case Taken:
+		s.Cause = e.Cause
+	case Boot, Held, Published, Sealed, Mismatch, Started, Reported, Left, Fired:
+	}
+	return s
+}
+
+func (s State) direct(d *registry.Directive) State {
+	if d != nil && order(*d) >= order(s.Directive) {
+		s.Directive = *d
+	}
+	return s
+}

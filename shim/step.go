@@ -1,0 +1,24 @@
+// Package shim is the agent's machine: events in, effects out. Step is pure and its rules are a
+// table; the loop owns the state in one goroutine and hands effects to the rooms that it was given.
+// It refuses to know Consul, processes and files.
+package shim
+
+// Step is the machine: what the event changes and what is to be done. It has no clock and no I/O.
+func Step(s State, e Event) (State, []Effect) {
+	if s.Phase.Final() || e.Attempt != 0 && e.Attempt != s.Attempt {
+		return s, nil // an answer to an older attempt, or too late for anything
+	}
+	s = s.absorb(e)
+	for _, r := range rules {
+		if r.From != s.Phase || r.On != e.Kind || !r.If.test(s, e) {
+			continue
+		}
+		s.Phase = r.To
+		var effects []Effect
+		for _, a := range r.Do {
+			effects = append(effects, a.make(&s, e)...)
+		}
+		return s, effects
+	}
+	return s, nil
+}
