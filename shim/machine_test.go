@@ -1,0 +1,324 @@
+package shim
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// TestScenarios plays testdata/*.txt: a line is an event, the lines with a tab under it are what
+// the machine answered.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scenarios", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(t, string(raw))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(raw), got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func play(t *testing.T, script string) string {
+	var out strings.Builder
+	s := New()
+	now := time.Unix(1e9, 0)
+	for line := range strings.Lines(script) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "\t") {
+			continue
+		}
+		out.WriteString(line + "\n")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		now = now.Add(time.Second)
+		e := parseEvent(t, line, s)
+		e.At = now
+		var effects []Effect
+		before := s.Phase
+		s, effects = Step(s, e)
+		if s.Phase != before {
+			fmt.Fprintf(&out, "\t→ %s\n", s.Phase)
+		}
+		for _, f := range effects {
+			out.WriteString("\t" + show(f) + "\n")
+		}
+		if s.Phase.Final() {
+			fmt.Fprintf(&out, "\texit code %d\n", s.ExitCode())
+		}
+	}
+	return out.String()
+}
+
+func show(f Effect) string {
+	text := string(f.Kind)
+	switch f.Kind {
+	case DoAcknowledge:
+		text += fmt.Sprintf(" generation %d", f.Gen)
+	case DoStart:
+		text += fmt.Sprintf(" attempt %d", f.Attempt)
+	case DoArm:
+		text += fmt.Sprintf(" %s %s", f.Timer.Kind, f.After)
+	case DoRestarted:
+		text += fmt.Sprintf(" attempt %d, %d used", f.Attempt, f.Budget.Used)
+	case DoReport:
+		text += fmt.Sprintf(" %s: %s", f.Report.Phase, f.Report.Exit.Class)
+		if f.Report.Exit.Why != "" {
+			text += " (" + f.Report.Exit.Why + ")"
+		}
+		if f.Report.Exit.Final {
+			text += ", final"
+		}
+	case DoLeave:
+		if f.Report != nil {
+			text += " with " + string(f.Report.Exit.Class)
+		}
+	}
+	return text
+}
+
+func parseEvent(t *testing.T, line string, s State) Event {
+	f := strings.Fields(line)
+	e := Event{Kind: EventKind(f[0]), Attempt: s.Attempt, Roll: 0.5}
+	args := f[1:]
+	num := func(i int) int {
+		n, err := strconv.Atoi(args[i])
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		return n
+	}
+	switch e.Kind {
+	case Joined:
+		in, err := registry.ParseInstance(args[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Joined = &Join{Instance: in, Service: slices.Contains(args, "service")}
+		e.Directive = directive(args[1], num(2))
+	case Directed:
+		e.Directive = directive(args[0], num(1))
+		if e.Directive.Act == registry.ActStop {
+			e.Directive.Verdict = &registry.Verdict{Outcome: registry.Outcome(args[2])}
+			if len(args) > 3 {
+				code := 7
+				e.Directive.Verdict.Class, e.Directive.Verdict.First = registry.ClassApp, args[3]
+				e.Directive.Verdict.Exit = &registry.MemberExit{Code: &code}
+			}
+		}
+	case Staged:
+		e.Policy = &Policy{
+			Scope: args[0], Service: slices.Contains(args, "service"), Grace: 10 * time.Second, Barrier: 30 * time.Minute,
+			BackoffMin: time.Second, BackoffMax: time.Minute, Rule: registry.BudgetRule{Max: 2, Window: time.Hour, RefillCheckpoint: true},
+		}
+		if slices.Contains(args, "timeout") {
+			e.Policy.Timeout = time.Hour
+		}
+	case Acked, Overtaken, Sealed, Mismatch:
+		e.Gen = num(0)
+	case Gone:
+		e.Exit = &Exit{Free: slices.Contains(args, "free"), Final: slices.Contains(args, "final")}
+		if sig, ok := strings.CutPrefix(args[0], "signal="); ok {
+			e.Exit.Signal, _ = strconv.Atoi(sig)
+		} else {
+			code := num(0)
+			e.Exit.Code = &code
+		}
+	case Rebound:
+		e.On = !slices.Contains(args, "elsewhere")
+	case Progressed:
+		e.Step = int64(num(0))
+	case Term:
+		e.Signal = num(0)
+	case Refused:
+		e.Code, e.Cause = num(0), "refused"
+	case StageFailed:
+		e.Class, e.Cause = registry.ClassDefinition, "no such file"
+	case Fired:
+		e.Timer.Kind = TimerKind(args[0])
+		e.Timer.Seq = map[TimerKind]int{GraceOver: s.grace, BackoffOver: s.back, BarrierOver: s.gate, TimeOver: s.limits}[e.Timer.Kind]
+		if slices.Contains(args, "old") {
+			e.Timer.Seq--
+		}
+	default:
+		if len(args) > 0 {
+			t.Fatalf("%q: this event takes no arguments here", line)
+		}
+	}
+	return e
+}
+
+func directive(act string, gen int) *registry.Directive {
+	return &registry.Directive{Act: registry.Act(act), Gen: gen}
+}
+
+func TestTableIsWhole(t *testing.T) {
+	reached := map[Phase]bool{Starting: true}
+	for range rules {
+		for _, r := range rules {
+			if reached[r.From] {
+				reached[r.To] = true
+			}
+			if r.From.Final() {
+				t.Errorf("final phase %s has a rule", r.From)
+			}
+		}
+	}
+	for _, p := range Phases() {
+		if !reached[p] {
+			t.Errorf("phase %s cannot be reached", p)
+		}
+	}
+	// Who does not hear: starting has no process and no index, leaving is on its way out already;
+	// claiming and standby hold no index that another could take.
+	deaf := map[EventKind][]Phase{Term: {Leaving}, Taken: {Starting, Claiming, Standby, Leaving}}
+	for kind, phases := range deaf {
+		for _, p := range Phases() {
+			if p.Final() || slices.Contains(phases, p) {
+				continue
+			}
+			if !slices.ContainsFunc(rules, func(r rule) bool { return r.From == p && r.On == kind }) {
+				t.Errorf("%s does not hear %s", p, kind)
+			}
+		}
+	}
+}
+
+func TestMachinePictureIsCurrent(t *testing.T) {
+	const file = "../doc/machine.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(Markdown()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), Markdown()); diff != "" {
+		t.Errorf("doc/machine.md is not the table (make golden): -want +got\n%s", diff)
+	}
+}
+
+// TestRandomLives throws any event at any state: whatever comes, final phases ask for nothing, a
+// process is started only when none runs, never for an older generation, and never after a stop.
+func TestRandomLives(t *testing.T) {
+	kinds := []string{
+		"boot", "held", "joined worker-1 wait 1", "staged gang", "staged instance", "staged gang service", "stage-failed", "directive wait 1",
+		"directive run 1", "directive wait 2", "directive run 2", "directive stop 2 succeeded", "acked 1", "acked 2", "overtaken 2",
+		"published", "sealed 1", "sealed 2", "mismatch 1", "started", "gone 0", "gone 3", "gone signal=9", "gone 1 free", "rebound", "rebound elsewhere",
+		"reported", "left", "timer grace", "timer backoff", "timer barrier", "timer backoff old", "term 15", "superseded", "checkpoint 5", "unreachable", "reachable",
+	}
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		s := New()
+		running, stopped := false, false
+		var life []string
+		for range 60 {
+			line := kinds[r.IntN(len(kinds))]
+			if strings.HasPrefix(line, "gone") != (running && r.IntN(3) == 0) {
+				continue // the engine says gone of a process that ran, and of no other
+			}
+			life = append(life, line)
+			e := parseEvent(t, line, s)
+			e.At = time.Unix(1e9, 0)
+			was := s
+			var effects []Effect
+			s, effects = Step(s, e)
+			running = running && e.Kind != Gone
+			stopped = stopped || s.Directive.Act == registry.ActStop
+			if was.Phase.Final() && len(effects) > 0 {
+				t.Fatalf("seed %d: final phase asks for %v\n%s", seed, effects, strings.Join(life, "\n"))
+			}
+			for _, f := range effects {
+				if f.Kind != DoStart {
+					continue
+				}
+				if running || stopped || f.Gen < was.Gen {
+					t.Fatalf("seed %d: started while running=%v stopped=%v\n%s", seed, running, stopped, strings.Join(life, "\n"))
+				}
+				running = true
+			}
+		}
+	}
+}
+
+func TestDelayGrowsWithinItsBounds(t *testing.T) {
+	for n := range 40 {
+		for _, roll := range []float64{0, 0.5, 0.999} {
+			d := Delay(time.Second, time.Minute, n, roll)
+			if d < 750*time.Millisecond || d > 75*time.Second {
+				t.Errorf("restart %d: got %s, want within a quarter of 1s..1m", n, d)
+			}
+		}
+	}
+	if a, b := Delay(time.Second, time.Minute, 1, 0.5), Delay(time.Second, time.Minute, 2, 0.5); b != 2*a {
+		t.Errorf("got %s then %s, want doubled", a, b)
+	}
+}
+
+func TestCode(t *testing.T) {
+	three, zero := 3, 0
+	verdict := func(c registry.Class, x *registry.MemberExit) registry.Verdict {
+		return registry.Verdict{Outcome: registry.Failed, Class: c, First: "worker-1", Exit: x}
+	}
+	tests := []struct {
+		name              string
+		v                 registry.Verdict
+		first, other, run int
+	}{
+		{"succeeded", registry.Verdict{Outcome: registry.Succeeded}, 0, 0, 0},
+		{"app", verdict(registry.ClassApp, &registry.MemberExit{Code: &three}), 3, 93, 3},
+		{"app killed", verdict(registry.ClassApp, &registry.MemberExit{Signal: 9}), 137, 93, 137},
+		{"app with 0", verdict(registry.ClassApp, &registry.MemberExit{Code: &zero}), 1, 93, 1},
+		{"oom", verdict(registry.ClassOOM, &registry.MemberExit{Signal: 9}), 137, 93, 137},
+		{"host", verdict(registry.ClassHost, nil), 75, 75, 75},
+		{"gpu", verdict(registry.ClassGPU, nil), 75, 75, 75},
+		{"preempted", verdict(registry.ClassPreempted, nil), 75, 75, 75},
+		{"network", verdict(registry.ClassNetwork, nil), 69, 69, 69},
+		{"data", verdict(registry.ClassData, nil), 69, 69, 69},
+		{"image", verdict(registry.ClassImage, nil), 69, 69, 69},
+		{"timeout", verdict(registry.ClassTimeout, nil), 76, 76, 76},
+		{"definition", verdict(registry.ClassDefinition, nil), 65, 65, 65},
+		{"not permitted", verdict(registry.ClassNotPermitted, nil), 77, 77, 77},
+		{"muster", verdict(registry.ClassMuster, nil), 70, 70, 70},
+		{"stopped", registry.Verdict{Outcome: registry.Stopped, By: "stop"}, 0, 0, 0},
+		{"Ctrl-C", registry.Verdict{Outcome: registry.Stopped, By: "interrupt"}, 0, 0, 130},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := [3]int{Code(tt.v, "worker-1"), Code(tt.v, "ps-0"), Code(tt.v, "")}
+			if want := [3]int{tt.first, tt.other, tt.run}; got != want {
+				t.Errorf("first, other, run: got %v, want %v", got, want)
+			}
+		})
+	}
+}
