@@ -154,7 +154,7 @@ func (n *Net) Delay(i int, d time.Duration) error {
 func (n *Net) remove() {
 	for i := range n.hosts {
 		pids, _ := exec.Command("ip", "netns", "pids", n.Name(i)).Output() // no such host: nothing runs there
-		for _, f := range strings.Fields(string(pids)) {
+		for f := range strings.FieldsSeq(string(pids)) {
 			if pid, err := strconv.Atoi(f); err == nil && pid != os.Getpid() {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // gone already is as good
 			}
