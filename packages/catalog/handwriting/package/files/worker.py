@@ -30,7 +30,7 @@ class Worker:
         self._servers = Servers(cluster.ps, cluster.index, options.patience)
         self._steps = options.steps
         self._pace = options.pace * len(cluster.workers)
-        self._chance = random.Random("{} {} {}".format(options.seed, cluster.index, time.time_ns()))
+        self._chance = random.Random()
         self._told = ""
         self.step = 0
 
