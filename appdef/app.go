@@ -36,6 +36,8 @@ type App struct {
 	Kept map[string]any `json:"kept,omitempty"`
 	// Origins says where a value came from, by `<component>.<key>` or `<key>`; not part of the digest.
 	Origins map[string]string `json:"-"`
+	// Vars are the client's names that the command line gives (`--set ZK_HOST=…`); not part of the digest.
+	Vars map[string]string `json:"-"`
 	// Places says where a part of the App was written, by its pointer in the App
 	// (`/components/0/priority`, `/config/site.global.x`); Validate reports there. Not part of the digest.
 	Places map[string]Place `json:"-"`

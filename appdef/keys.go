@@ -1,0 +1,331 @@
+package appdef
+
+import (
+	"slices"
+	"strings"
+)
+
+// Key is one setting that a definition may have beside those of Slider. The table of keys is
+// what the loader obeys and what the manual prints.
+type Key struct {
+	Name    string // muster.restart.budget; a family ends in `.*`: muster.env.*
+	Default string // as the manual prints it; empty: none
+	Meaning string
+	Global  bool // holds for the whole app; else for a component, and global is its default
+	Limit   bool // at home in resources; else in appConfig. Either is accepted in both.
+
+	// Exactly one of the two is set; they store a value or say what they want instead.
+	app       func(*AppSettings, string) error
+	component func(c *Component, name, text string) error
+	null      bool // JSON null is a value
+}
+
+// Keys lists all settings, in the order of the manual.
+func Keys() []Key { return keys() }
+
+// keyTable is the outcome of keys, made once per use.
+type keyTable []Key
+
+// of finds the key or the family that a name belongs to.
+func (t keyTable) of(name string) (Key, bool) {
+	if i := slices.IndexFunc(t, func(k Key) bool { return k.matches(name) }); i >= 0 {
+		return t[i], true
+	}
+	return Key{}, false
+}
+
+func (t keyTable) names() []string {
+	names := make([]string, len(t))
+	for i, k := range t {
+		names[i] = k.Name
+	}
+	return names
+}
+
+func (k Key) matches(name string) bool {
+	if prefix, ok := k.family(); ok {
+		return strings.HasPrefix(name, prefix) && len(name) > len(prefix)
+	}
+	return name == k.Name
+}
+
+// family is the prefix of a family's keys, with its dot.
+func (k Key) family() (string, bool) {
+	prefix, ok := strings.CutSuffix(k.Name, "*")
+	return prefix, ok
+}
+
+// Frameworks are the names that muster.framework may have besides auto.
+func Frameworks() []string {
+	return []string{"horovod", "lightgbm", "lightlda", "mxnet", "none", "pytorch", "tensorflow", "xflow", "xgboost"}
+}
+
+func keys() keyTable {
+	return slices.Concat(shapeKeys(), restartKeys(), endKeys(), checkpointKeys(), timeKeys(), processKeys(), limitKeys())
+}
+
+// shapeKeys say what the gang is.
+func shapeKeys() []Key {
+	return []Key{
+		{
+			Name: "muster.framework", Default: "auto", Global: true,
+			Meaning: "which environment to build: auto, " + strings.Join(Frameworks(), ", "),
+			app:     (*AppSettings).setFramework,
+		},
+		{
+			Name: "muster.cluster.export", Default: "the first compExport of the form host:port",
+			Meaning: "which export, group-export, is the member's address in the ClusterSpec",
+			component: func(c *Component, _, text string) error {
+				c.Settings.ClusterExport.Name = text // split once the groups are known
+				return notEmpty(text)
+			},
+		},
+		{
+			Name: "muster.role", Default: "by the component's name",
+			Meaning: "who is waited for, who ends the job and who is ended with it: chief, worker, ps, evaluator, service",
+			component: func(c *Component, _, text string) (err error) {
+				c.Settings.Role, err = parseRole(text)
+				return err
+			},
+		},
+	}
+}
+
+func restartKeys() []Key {
+	restart := func(set func(r *Restart, text string) error) func(*Component, string, string) error {
+		return func(c *Component, _, text string) error { return set(&c.Settings.Restart, text) }
+	}
+	return []Key{
+		{
+			Name: "muster.restart", Default: "instance for parameter servers, services and no framework, else gang",
+			Meaning: "what starts again when a process fails: instance, gang, never", component: restart((*Restart).setScope),
+		},
+		{
+			Name: "muster.restart.budget", Default: "5", Meaning: "restarts within the window; -1: no limit",
+			component: restart((*Restart).setBudget),
+		},
+		{
+			Name: "muster.restart.window", Default: "5m", Meaning: "how long a restart counts; 0: for ever",
+			component: restart((*Restart).setWindow),
+		},
+		{
+			Name: "muster.restart.backoff", Default: "1s..1m", Meaning: "the pause before a restart, doubled each time, with jitter",
+			component: restart((*Restart).setBackoff),
+		},
+		{
+			Name: "muster.restart.refill", Default: "checkpoint", Meaning: "what empties the account of restarts: checkpoint (a newer one), never",
+			component: restart((*Restart).setRefill),
+		},
+		{
+			Name: "muster.retry", Default: "0", Global: true, Meaning: "how often the whole gang is formed anew after a failure",
+			app: func(s *AppSettings, text string) (err error) { s.Retry, err = atLeast(0, text); return err },
+		},
+	}
+}
+
+// endKeys say when the job ends and how a process is asked to.
+func endKeys() []Key {
+	return []Key{
+		{
+			Name: "muster.complete.minFailed", Default: "1", null: true,
+			Meaning: "so many failed instances fail the job; null: never",
+			component: func(c *Component, _, text string) (err error) {
+				c.Settings.Complete.MinFailed, err = parseCount(text)
+				return err
+			},
+		},
+		{
+			Name: "muster.complete.minSucceeded", Default: "all chief and worker instances", null: true,
+			Meaning: "so many succeeded instances end the job; null: no number does",
+			component: func(c *Component, _, text string) (err error) {
+				c.Settings.Complete.MinSucceeded, err = parseCount(text)
+				return err
+			},
+		},
+		{
+			Name: "muster.stop.signal", Default: "TERM", Meaning: "the signal that asks a process to end",
+			component: func(c *Component, _, text string) (err error) {
+				c.Settings.Stop.Signal, err = wantSignal(text)
+				return err
+			},
+		},
+		{
+			Name: "muster.stop.grace", Default: "the kill window less 2 s, at most 30 s", Meaning: "how long it may take to end before it is killed",
+			component: func(c *Component, _, text string) error { return setLimit(&c.Settings.Stop.Grace, text) },
+		},
+	}
+}
+
+func checkpointKeys() []Key {
+	return []Key{
+		{
+			Name: "muster.checkpoint.dir", Default: "a folder that the app's instances share", Meaning: "where the app saves itself: a folder or a store's URL",
+			component: func(c *Component, _, text string) error { return setText(&c.Settings.Checkpoint.Dir, text) },
+		},
+		{
+			Name: "muster.checkpoint.pattern", Default: "that of the framework", Meaning: "the file names of a checkpoint, as a glob",
+			component: func(c *Component, _, text string) error {
+				c.Settings.Checkpoint.Pattern = text
+				if text == "" || !globOK(text) {
+					return wanted{want: "a glob such as ckpt-*.json"}
+				}
+				return nil
+			},
+		},
+		{
+			Name: "muster.checkpoint.sync", Meaning: "the store's URL to which each whole checkpoint is copied",
+			component: func(c *Component, _, text string) error { return setText(&c.Settings.Checkpoint.Sync, text) },
+		},
+		{
+			Name: "muster.checkpoint.keep", Default: "all", Meaning: "how many checkpoints to keep; 0: all",
+			component: func(c *Component, _, text string) (err error) {
+				c.Settings.Checkpoint.Keep, err = atLeast(0, text)
+				return err
+			},
+		},
+		{
+			Name: "muster.checkpoint.signal", Meaning: "the signal that asks the app to save itself",
+			component: func(c *Component, _, text string) (err error) {
+				c.Settings.Checkpoint.Signal, err = wantSignal(text)
+				return err
+			},
+		},
+	}
+}
+
+func timeKeys() []Key {
+	app := func(at func(*AppSettings) *Seconds) func(*AppSettings, string) error {
+		return func(s *AppSettings, text string) error { return setDuration(at(s), text) }
+	}
+	return []Key{
+		{
+			Name: "muster.barrier.timeout", Default: "30m", Global: true, Meaning: "how long the gang may take to be complete",
+			app: func(s *AppSettings, text string) error { return setLimit(&s.Barrier, text) },
+		},
+		{
+			Name: "muster.stage.timeout", Default: "30m", Global: true, Meaning: "how long staging may take",
+			app: func(s *AppSettings, text string) error { return setLimit(&s.StageTimeout, text) },
+		},
+		{
+			Name: "muster.timeout", Default: "none", Global: true, Meaning: "how long the whole run may take; 0: no limit",
+			app: app(func(s *AppSettings) *Seconds { return &s.Timeout }),
+		},
+		{
+			Name: "muster.duration", Default: "none", Global: true, Meaning: "how long the processes may run; 0: no limit",
+			app: app(func(s *AppSettings) *Seconds { return &s.Duration }),
+		},
+		{
+			Name: "muster.hold", Default: "0", Meaning: "how long a failed container is kept for inspection",
+			component: func(c *Component, _, text string) error { return setDuration(&c.Settings.Hold, text) },
+		},
+	}
+}
+
+func processKeys() []Key {
+	return []Key{
+		{
+			Name: "muster.command", Default: "metainfo's commands, then its commandScript", Meaning: "the shell text to run",
+			component: func(c *Component, _, text string) error { return setText(&c.Settings.Command, text) },
+		},
+		{
+			Name:    "muster.resume.args",
+			Meaning: "appended to the command, or filled in where it says {{checkpoint}}, {{checkpoint.step}}, {{checkpoint.dir}}, once there is a whole checkpoint",
+			component: func(c *Component, _, text string) error {
+				c.Settings.ResumeArgs = text
+				return nil
+			},
+		},
+		{
+			Name: "muster.env.*", Meaning: "a variable of the process",
+			component: func(c *Component, name, text string) error {
+				return setNamed(&c.Settings.Env, name, text, envForm.MatchString(name), "a variable's name after muster.env.")
+			},
+		},
+		{
+			Name: "muster.secret.*", Meaning: "a secret variable of the process, by reference: file:PATH, env:NAME, keyring:NAME",
+			component: (*Component).setSecret,
+		},
+		{
+			Name: "muster.python", Default: "python3", Meaning: "the Python that runs scripts and the built-in TensorFlow command",
+			component: func(c *Component, _, text string) error { return setText(&c.Settings.Python, text) },
+		},
+		{
+			Name: "muster.tensorflow.args", Default: "--ps_hosts --worker_hosts --job_name --task_index --ckp_dir --work_dir, and --data_dir with user.data.dir",
+			Meaning: "the arguments of the built-in TensorFlow command, instead of its own list",
+			component: func(c *Component, _, text string) error {
+				c.Settings.TFArgs = &text
+				return nil
+			},
+		},
+	}
+}
+
+func limitKeys() []Key {
+	whole := func(at func(*Limits) *int, least int) func(*Component, string, string) error {
+		return func(c *Component, _, text string) (err error) { *at(&c.Limits), err = atLeast(least, text); return err }
+	}
+	yes := func(at func(*Limits) *bool) func(*Component, string, string) error {
+		return func(c *Component, _, text string) (err error) { *at(&c.Limits), err = parseBool(text); return err }
+	}
+	return []Key{
+		{
+			Name: gpuKey, Default: "0", Limit: true, Meaning: "how many GPUs", component: whole(func(l *Limits) *int { return &l.GPUs }, 0),
+		},
+		{
+			Name: "muster.gpu.type", Limit: true, Meaning: "the GPU's model; letter case, blanks, dashes and the words NVIDIA, Tesla, GeForce are ignored",
+			component: func(c *Component, _, text string) error { return setText(&c.Limits.GPUType, text) },
+		},
+		{
+			Name: "muster.gpu.memory", Limit: true, Meaning: "GPU memory that one process may use, MB",
+			component: whole(func(l *Limits) *int { return &l.GPUMemory }, 1),
+		},
+		{
+			Name: "muster.image", Limit: true, Default: "the host's root", Meaning: "an OCI reference, or oci:DIR",
+			component: func(c *Component, _, text string) error { return setText(&c.Limits.Image, text) },
+		},
+		{
+			Name: "muster.image.auth", Limit: true, Meaning: "credentials for the image's registry, by reference: file:PATH, env:NAME, keyring:NAME",
+			component: func(c *Component, _, text string) error {
+				if !secretForm.MatchString(text) {
+					return wanted{got: "a literal value", want: "file:PATH, env:NAME or keyring:NAME", hint: "a definition holds no secrets"}
+				}
+				c.Limits.ImageAuth = text
+				return nil
+			},
+		},
+		{
+			Name: "muster.user", Limit: true, Default: "the agent's own user", Meaning: "user and group of the process, uid:gid",
+			component: func(c *Component, _, text string) error {
+				c.Limits.User = text
+				if !userForm.MatchString(text) && len(Placeholders(text)) == 0 {
+					return wanted{want: "a user, or user:group"}
+				}
+				return nil
+			},
+		},
+		{
+			Name: "muster.shm", Default: "half of the memory", Limit: true, Meaning: "size of /dev/shm, MB",
+			component: whole(func(l *Limits) *int { return &l.ShmMB }, 1),
+		},
+		{
+			Name: "muster.pids", Default: "no limit", Limit: true, Meaning: "processes and threads; 0: no limit",
+			component: whole(func(l *Limits) *int { return &l.Pids }, 0),
+		},
+		{
+			Name: "muster.cpu.hard", Default: "false", Limit: true, Meaning: "whether yarn.vcores is a ceiling and not only a share",
+			component: yes(func(l *Limits) *bool { return &l.CPUHard }),
+		},
+		{
+			Name: "muster.memory.swap", Default: "0", Limit: true, Meaning: "swap beside the memory, MB",
+			component: whole(func(l *Limits) *int { return &l.SwapMB }, 0),
+		},
+		{
+			Name: "muster.ulimit.*", Limit: true, Meaning: "a limit of setrlimit(2): soft, or soft:hard; numbers or unlimited",
+			component: (*Component).setUlimit,
+		},
+		{
+			Name: "muster.rdma", Default: "false", Limit: true, Meaning: "/dev/infiniband/* and unlimited memlock",
+			component: yes(func(l *Limits) *bool { return &l.RDMA }),
+		},
+	}
+}

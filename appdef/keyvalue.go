@@ -1,0 +1,167 @@
+package appdef
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// wanted is the answer of a key's parser to a value that will not do. An empty got means the
+// value itself, quoted.
+type wanted struct{ got, want, hint string }
+
+func (w wanted) Error() string { return "want " + w.want }
+
+func notEmpty(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return wanted{want: "a text"}
+	}
+	return nil
+}
+
+func setText(at *string, text string) error {
+	*at = text
+	return notEmpty(text)
+}
+
+func setDuration(at *Seconds, text string) error {
+	s, err := ParseDuration(text)
+	if err != nil {
+		return wanted{want: "a duration such as 90, 90s, 5m or 1h30m"}
+	}
+	*at = s
+	return nil
+}
+
+// setLimit is setDuration for a time that cannot be nothing.
+func setLimit(at *Seconds, text string) error {
+	s, err := ParseDuration(text)
+	if err != nil || s == 0 {
+		return wanted{want: "a duration above 0, such as 90, 90s, 5m or 1h30m"}
+	}
+	*at = s
+	return nil
+}
+
+func setNamed(at *map[string]string, name, text string, ok bool, want string) error {
+	if !ok {
+		return wanted{got: quote(name), want: want}
+	}
+	if *at == nil {
+		*at = map[string]string{}
+	}
+	(*at)[name] = text
+	return nil
+}
+
+func atLeast(least int, text string) (int, error) {
+	n, err := ParseInt(text)
+	if err != nil || n < least {
+		return least, wanted{want: "a whole number, " + strconv.Itoa(least) + " or more"}
+	}
+	return n, nil
+}
+
+func parseBool(text string) (bool, error) {
+	switch text {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, wanted{want: "true or false"}
+}
+
+// parseCount reads a number of instances; null is nil.
+func parseCount(text string) (*int, error) {
+	if text == "null" {
+		return nil, nil
+	}
+	n, err := ParseInt(text)
+	if err != nil || n < 1 {
+		return nil, wanted{want: "a whole number, 1 or more, or null"}
+	}
+	return &n, nil
+}
+
+func wantSignal(text string) (string, error) {
+	name, err := ParseSignal(text)
+	if err != nil {
+		return "", wanted{want: "a signal such as TERM", hint: didYouMean(text, signals[:])}
+	}
+	return name, nil
+}
+
+func (s *AppSettings) setFramework(text string) error {
+	s.Framework = text
+	if text == "auto" || slices.Contains(Frameworks(), text) {
+		return nil
+	}
+	return wanted{want: "auto, " + strings.Join(Frameworks(), ", "), hint: didYouMean(text, Frameworks())}
+}
+
+func parseRole(text string) (Role, error) {
+	roles := []string{string(RoleChief), string(RoleWorker), string(RolePS), string(RoleEvaluator), string(RoleService)}
+	switch {
+	case slices.Contains(roles, text):
+		return Role(text), nil
+	case text == "server": // MXNet's word
+		return RolePS, nil
+	}
+	return RoleWorker, wanted{want: strings.Join(roles, ", "), hint: didYouMean(text, roles)}
+}
+
+func (r *Restart) setScope(text string) error {
+	scopes := []string{string(ScopeInstance), string(ScopeGang), string(ScopeNever)}
+	if !slices.Contains(scopes, text) {
+		return wanted{want: strings.Join(scopes, ", "), hint: didYouMean(text, scopes)}
+	}
+	r.Scope, r.Explicit = Scope(text), true
+	return nil
+}
+
+func (r *Restart) setBudget(text string) error {
+	n, err := ParseInt(text)
+	if err != nil || n < -1 {
+		return wanted{want: "a whole number, 0 or more, or -1 for no limit"}
+	}
+	r.Budget = n
+	return nil
+}
+
+func (r *Restart) setWindow(text string) error { return setDuration(&r.Window, text) }
+
+func (r *Restart) setBackoff(text string) error {
+	low, high, err := ParseDurationRange(text)
+	if err != nil {
+		return wanted{want: "a range of durations such as 1s..1m"}
+	}
+	r.BackoffMin, r.BackoffMax = low, high
+	return nil
+}
+
+func (r *Restart) setRefill(text string) error {
+	if text != "checkpoint" && text != "never" {
+		return wanted{want: "checkpoint or never"}
+	}
+	r.Refill = text
+	return nil
+}
+
+// setSecret keeps a reference. A literal is refused without repeating it: problems are printed and logged.
+func (c *Component) setSecret(name, text string) error {
+	if !secretForm.MatchString(text) {
+		return wanted{got: "a literal value", want: "file:PATH, env:NAME or keyring:NAME", hint: "a definition holds no secrets"}
+	}
+	return setNamed(&c.Settings.Secrets, name, text, envForm.MatchString(name), "a variable's name after muster.secret.")
+}
+
+func (c *Component) setUlimit(name, text string) error {
+	if !slices.Contains(ulimits[:], name) {
+		return wanted{got: quote(name), want: "one of " + strings.Join(ulimits[:], ", "), hint: didYouMean(name, ulimits[:])}
+	}
+	if !limitForm.MatchString(text) {
+		return wanted{want: "a number or unlimited, or soft:hard"}
+	}
+	return setNamed(&c.Limits.Ulimits, name, text, true, "")
+}

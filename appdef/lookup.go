@@ -1,0 +1,109 @@
+package appdef
+
+import (
+	"slices"
+	"strings"
+)
+
+// Component finds a component by its exact name; nil when there is none.
+func (a *App) Component(name string) *Component {
+	if i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name }); i >= 0 {
+		return &a.Components[i]
+	}
+	return nil
+}
+
+// ComponentNames lists the components in the order of the definition.
+func (a *App) ComponentNames() []string {
+	names := make([]string, len(a.Components))
+	for i, c := range a.Components {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// Export finds one export.
+func (a *App) Export(ref ExportRef) (Export, bool) {
+	for _, group := range a.ExportGroups {
+		if group.Name != ref.Group {
+			continue
+		}
+		for _, export := range group.Exports {
+			if export.Name == ref.Name {
+				return export, true
+			}
+		}
+	}
+	return Export{}, false
+}
+
+// String prints the reference as metainfo writes it.
+func (r ExportRef) String() string {
+	if r == (ExportRef{}) {
+		return ""
+	}
+	return r.Group + "-" + r.Name
+}
+
+// ParseExportRef reads `group-export`. Both names may have dashes: the split is at the first dash
+// that yields a known export, else at the first that yields a known group, else at the first.
+func (a *App) ParseExportRef(text string) ExportRef {
+	var known *ExportRef
+	for at := range len(text) {
+		if text[at] != '-' {
+			continue
+		}
+		ref := ExportRef{Group: text[:at], Name: text[at+1:]}
+		if _, ok := a.Export(ref); ok {
+			return ref
+		}
+		if known == nil && slices.ContainsFunc(a.ExportGroups, func(g ExportGroup) bool { return g.Name == ref.Group }) {
+			known = &ref
+		}
+	}
+	if known != nil {
+		return *known
+	}
+	group, name, _ := strings.Cut(text, "-")
+	return ExportRef{Group: group, Name: name}
+}
+
+// HostPort tells whether an export's template is the address of its component: `${C_HOST}:PORT`
+// where PORT is a number or one placeholder. C is any component, in exact or upper case.
+func HostPort(template string) bool {
+	before, host, rest, found := cutPlaceholder(strings.TrimSpace(template))
+	if !found || before != "" || !strings.HasSuffix(host.name, hostSuffix) {
+		return false
+	}
+	port, ok := strings.CutPrefix(rest, ":")
+	if !ok {
+		return false
+	}
+	if _, err := ParseInt(port); err == nil {
+		return true
+	}
+	before, ph, after, found := cutPlaceholder(port)
+	return found && before == "" && after == "" && ph.refers()
+}
+
+// Counts are the instances of each component.
+func (a *App) Counts() map[string]int {
+	counts := make(map[string]int, len(a.Components))
+	for _, c := range a.Components {
+		counts[c.Name] = c.Instances
+	}
+	return counts
+}
+
+// WithCounts is the App with other counts; components that counts does not name keep theirs. What
+// is defaulted from the counts is defaulted again.
+func (a App) WithCounts(counts map[string]int) App {
+	a.Components = slices.Clone(a.Components)
+	for i := range a.Components {
+		if n, ok := counts[a.Components[i].Name]; ok {
+			a.Components[i].Instances = n
+		}
+	}
+	a.defaultScopes()
+	return a
+}

@@ -1,0 +1,244 @@
+package appdef
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Settle reads the keys of the table (Keys) into the App's settings and limits and defaults the
+// rest. The App's components, export groups and commands must be there already. It answers with
+// everything that is wrong with the keys themselves; Validate judges the outcome.
+func Settle(a *App, src Sources) Problems {
+	s := settling{app: a, src: src, table: keys()}
+	if a.Origins == nil {
+		a.Origins = map[string]string{}
+	}
+	s.found = append(src.twice(), src.misplaced(s.table)...)
+	s.defaults()
+	for _, key := range s.table {
+		if key.app != nil {
+			s.applyApp(key)
+			continue
+		}
+		for i := range a.Components {
+			s.applyComponent(key, &a.Components[i])
+		}
+	}
+	s.clusterExports()
+	s.framework()
+	s.commands()
+	a.defaultScopes()
+	a.Settings.GangBudget = a.gangBudget()
+	a.Settings.AllowedPorts = a.Config[allowedPortsKey]
+	return s.found
+}
+
+const (
+	allowedPortsKey = "site.global.slider.allowed.ports"
+	roleKey         = "muster.role"
+	commandKey      = "muster.command"
+	clusterKey      = "muster.cluster.export"
+	frameworkKey    = "muster.framework"
+)
+
+// settling is one run of Settle.
+type settling struct {
+	app   *App
+	src   Sources
+	table keyTable
+	found Problems
+}
+
+// defaults sets what holds where no key says otherwise. The roles come first: defaults depend on them.
+func (s *settling) defaults() {
+	s.app.Settings.Framework = "auto"
+	s.app.Settings.Barrier, s.app.Settings.StageTimeout = 1800, 1800
+	role, _ := s.table.of(roleKey)
+	for i := range s.app.Components {
+		c := &s.app.Components[i]
+		c.Settings.Role = DefaultRole(c.Name)
+		s.applyComponent(role, c)
+		c.Settings.Restart = Restart{Budget: 5, Window: 300, BackoffMin: 1, BackoffMax: 60, Refill: "checkpoint"}
+		c.Settings.Stop.Signal = "TERM"
+		if c.Settings.Role == RoleService {
+			c.Settings.Restart.Budget = -1 // services start again without end
+			continue
+		}
+		one := 1
+		c.Settings.Complete.MinFailed = &one
+	}
+}
+
+// DefaultRole is a component's role by its name; letter case does not matter.
+func DefaultRole(component string) Role {
+	switch strings.ToLower(component) {
+	case "ps", "server":
+		return RolePS
+	case "tensorboard", "jupyter", "notebook":
+		return RoleService
+	case "evaluator":
+		return RoleEvaluator
+	case "chief", "chiefworker", "master":
+		return RoleChief
+	}
+	return RoleWorker
+}
+
+func (s *settling) applyApp(key Key) {
+	v, ok := s.src.find("", key.Name)
+	if !ok {
+		return
+	}
+	s.app.Origins[key.Name] = v.String()
+	s.judge(key, v, func(text string) error { return key.app(&s.app.Settings, text) })
+}
+
+func (s *settling) applyComponent(key Key, c *Component) {
+	names := []string{key.Name}
+	prefix, family := key.family()
+	if family {
+		names = s.src.family(c.Name, prefix)
+	}
+	for _, name := range names {
+		v, ok := s.src.find(c.Name, name)
+		if !ok {
+			continue
+		}
+		s.app.Origins[c.Name+"."+name] = v.String()
+		s.judge(key, v, func(text string) error { return key.component(c, strings.TrimPrefix(name, prefix), text) })
+	}
+}
+
+// judge stores a value or notes the problem. A value at a global level is judged for each
+// component and the problem noted as often; Sort keeps one.
+func (s *settling) judge(key Key, v Value, store func(string) error) {
+	text := v.Text
+	got := quote(text)
+	if v.Null {
+		text, got = "null", "null"
+	}
+	err := error(wanted{want: "a text, a number, true or false"})
+	if !v.Null || key.null {
+		err = store(text)
+	}
+	if bad, ok := errors.AsType[wanted](err); ok {
+		if bad.got != "" {
+			got = bad.got
+		}
+		s.found = append(s.found, v.Problem(got, bad.want, bad.hint))
+	}
+}
+
+// clusterExports resolves muster.cluster.export, or takes the first address that a component exports.
+func (s *settling) clusterExports() {
+	for i := range s.app.Components {
+		c := &s.app.Components[i]
+		if text := c.Settings.ClusterExport.Name; text != "" {
+			c.Settings.ClusterExport = s.app.ParseExportRef(text)
+			if !slices.Contains(c.CompExports, c.Settings.ClusterExport) {
+				v, _ := s.src.find(c.Name, clusterKey)
+				s.found = append(s.found, v.Problem(quote(text), "one of the compExports of "+c.Name, didYouMean(text, refNames(c.CompExports))))
+			}
+			continue
+		}
+		for _, ref := range c.CompExports {
+			if export, ok := s.app.Export(ref); ok && HostPort(export.Value) {
+				c.Settings.ClusterExport = ref
+				break
+			}
+		}
+	}
+}
+
+func refNames(refs []ExportRef) []string {
+	names := make([]string, len(refs))
+	for i, ref := range refs {
+		names[i] = ref.String()
+	}
+	return names
+}
+
+// framework resolves auto.
+func (s *settling) framework() {
+	settings := &s.app.Settings
+	if settings.Framework != "auto" {
+		settings.FrameworkWhy = frameworkKey
+		return
+	}
+	name := strings.ToLower(s.app.Name)
+	switch {
+	case slices.Contains(Frameworks(), name):
+		settings.Framework, settings.FrameworkWhy = name, "the application's name"
+	case s.exportsAddress(RolePS) && s.exportsAddress(RoleWorker):
+		settings.Framework, settings.FrameworkWhy = "tensorflow", "a ps and a worker export host:port"
+	default:
+		settings.Framework, settings.FrameworkWhy = "none", "the application's name is no known framework, and no ps and worker export host:port"
+	}
+}
+
+func (s *settling) exportsAddress(role Role) bool {
+	return slices.ContainsFunc(s.app.Components, func(c Component) bool {
+		return c.Settings.Role == role && c.Settings.ClusterExport != ExportRef{}
+	})
+}
+
+// commands chooses muster.command, else metainfo's commands, else its commandScript.
+func (s *settling) commands() {
+	for i := range s.app.Components {
+		c := &s.app.Components[i]
+		start := slices.IndexFunc(c.Commands, func(k Command) bool { return k.Name == "START" })
+		switch {
+		case c.Settings.Command != "":
+			c.Settings.CommandFrom = commandKey
+		case start >= 0:
+			c.Settings.CommandFrom, c.Settings.Command = "commands", c.Commands[start].Exec
+		case c.CommandScript != nil:
+			c.Settings.CommandFrom = "commandScript"
+		}
+	}
+}
+
+// defaultScopes gives muster.restart to the components that do not say it. It depends on the
+// counts: a TensorFlow app without parameter servers trains synchronously.
+func (a *App) defaultScopes() {
+	a.Settings.RestartDefault = a.restartDefault()
+	for i := range a.Components {
+		settings := &a.Components[i].Settings
+		if settings.Restart.Explicit {
+			continue
+		}
+		settings.Restart.Scope = a.Settings.RestartDefault
+		if settings.Role == RoleService && settings.Restart.Scope != ScopeNever {
+			settings.Restart.Scope = ScopeInstance
+		}
+	}
+}
+
+func (a *App) restartDefault() Scope {
+	if a.Dialect == "pai" || a.Dialect == "hbox" {
+		return ScopeNever
+	}
+	hasPS := slices.ContainsFunc(a.Components, func(c Component) bool { return c.Settings.Role == RolePS && c.Instances > 0 })
+	switch a.Settings.Framework {
+	case "none":
+		return ScopeInstance
+	case "tensorflow", "mxnet", "xflow", "lightlda":
+		if hasPS {
+			return ScopeInstance
+		}
+	}
+	return ScopeGang
+}
+
+// gangBudget is the budget of restarts of the whole gang: that of the first component that is waited for.
+func (a *App) gangBudget() Restart {
+	for _, c := range a.Components {
+		if c.Settings.Role != RoleService {
+			budget := c.Settings.Restart
+			budget.Scope, budget.Explicit = ScopeGang, false
+			return budget
+		}
+	}
+	return Restart{Scope: ScopeGang, Budget: 5, Window: 300, BackoffMin: 1, BackoffMax: 60, Refill: "checkpoint"}
+}

@@ -1,0 +1,364 @@
+package appdef
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Validate judges an App that a dialect has loaded and settled: what holds whatever the dialect.
+// It answers with all problems at once, sorted; the App is not changed.
+func Validate(a *App) Problems {
+	v := validation{app: a, where: map[string]int{}}
+	for i, c := range a.Components {
+		if _, twice := v.where[c.Name]; !twice {
+			v.where[c.Name] = i
+		}
+	}
+	for _, check := range []func(){
+		v.components, v.counts, v.priorities, v.exportGroups, v.exportRefs, v.orders, v.framework, v.commands, v.texts, v.references,
+	} {
+		check()
+	}
+	return v.found.Sort()
+}
+
+// mostInstances bounds the instances of a component, against slips of the keyboard.
+const mostInstances = 1_000_000
+
+// validation is one run of Validate.
+type validation struct {
+	app   *App
+	where map[string]int // component → index
+	found Problems
+}
+
+func (v *validation) bad(at Place, got, want, hint string) {
+	v.found = append(v.found, at.Problem(got, want, hint))
+}
+
+func (v *validation) warn(at Place, got, want, hint string) {
+	v.found = append(v.found, at.Warning(got, want, hint))
+}
+
+// components checks the names.
+func (v *validation) components() {
+	if len(v.app.Components) == 0 {
+		v.bad(v.app.place("components"), "no components", "at least one component", "")
+	}
+	for i, c := range v.app.Components {
+		at := v.app.componentPlace(i, "name")
+		if first := v.where[c.Name]; first != i {
+			v.bad(at, "a second component "+quote(c.Name), "a name of its own", "the first is at "+v.app.componentPlace(first, "name").String())
+		}
+		if c.Name != "" && !nameForm.MatchString(c.Name) {
+			v.bad(at, quote(c.Name), "a name of letters, digits and . _ ~ -, at most 63, a letter or digit first", "")
+		}
+	}
+}
+
+// counts checks instances against the component's own limits.
+func (v *validation) counts() {
+	total, declared := 0, 0
+	for i, c := range v.app.Components {
+		at := v.app.componentPlace(i, "instances")
+		if c.MaxInstances >= 0 && c.MinInstances > c.MaxInstances {
+			v.bad(v.app.componentPlace(i, "min_instances"), strconv.Itoa(c.MinInstances), "at most maxInstanceCount, "+strconv.Itoa(c.MaxInstances), "")
+		}
+		switch {
+		case c.Category == "CLIENT" && c.Instances > 0:
+			v.bad(at, plural(c.Instances, "instance")+" of a CLIENT", "0", "a client is installed, not run")
+		case c.Category == "CLIENT":
+			continue
+		case c.Instances > mostInstances:
+			v.bad(at, strconv.Itoa(c.Instances), "at most "+strconv.Itoa(mostInstances), "")
+		case c.Instances < c.MinInstances, c.MaxInstances >= 0 && c.Instances > c.MaxInstances && c.MinInstances <= c.MaxInstances:
+			v.bad(at, strconv.Itoa(c.Instances), between(c.MinInstances, c.MaxInstances), "minInstanceCount and maxInstanceCount of "+c.Name+" say so")
+		}
+		total, declared = total+c.Instances, declared+1
+		v.completion(i, c)
+	}
+	if declared > 0 && total == 0 && len(v.found.Errors()) == 0 {
+		v.bad(v.app.place("components"), "no instance of any component", "at least one", "")
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+func between(least, most int) string {
+	switch {
+	case most < 0:
+		return strconv.Itoa(least) + " or more"
+	case least == most:
+		return strconv.Itoa(least)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
+}
+
+// completion warns of counts that can never be reached.
+func (v *validation) completion(i int, c Component) {
+	for _, limit := range []struct {
+		key   string
+		count *int
+	}{{"muster.complete.minFailed", c.Settings.Complete.MinFailed}, {"muster.complete.minSucceeded", c.Settings.Complete.MinSucceeded}} {
+		_, written := v.app.Origins[c.Name+"."+limit.key]
+		if written && limit.count != nil && c.Instances > 0 && *limit.count > c.Instances {
+			v.warn(v.keyPlace(i, limit.key), strconv.Itoa(*limit.count), "at most the "+plural(c.Instances, "instance")+" of "+c.Name, "it is never reached")
+		}
+	}
+}
+
+// keyPlace finds where a key that holds for component i was written.
+func (v *validation) keyPlace(i int, key string) Place {
+	index := strconv.Itoa(i)
+	for _, parts := range [][]string{{"components", index, "config", key}, {"components", index, "resources", key}, {"config", key}, {"resources", key}} {
+		if p, ok := v.app.Places[Pointer(parts...)]; ok {
+			return p
+		}
+	}
+	return v.app.componentPlace(i, "config", key)
+}
+
+// priorities checks that no two components share one. 0 is a priority that the dialect refused.
+func (v *validation) priorities() {
+	owner := map[int]int{}
+	for i, c := range v.app.Components {
+		first, taken := owner[c.Priority]
+		if !taken {
+			owner[c.Priority] = i
+			continue
+		}
+		if c.Priority != 0 && v.app.Components[first].Name != c.Name {
+			v.bad(v.app.componentPlace(i, "priority"), strconv.Itoa(c.Priority)+", the priority of "+v.app.Components[first].Name, "a priority of its own", "")
+		}
+	}
+}
+
+// groupForm is that of a group's name once it is published, in lower case (Slider's registry).
+var groupForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_+-]*$`)
+
+func (v *validation) exportGroups() {
+	groups := map[string]bool{}
+	for g, group := range v.app.ExportGroups {
+		at := v.app.place("export_groups", strconv.Itoa(g), "name")
+		low := strings.ToLower(group.Name)
+		if group.Name != "" && !groupForm.MatchString(low) {
+			v.bad(at, quote(group.Name), "a name of letters, digits and _ + -, a letter or digit first", "")
+		}
+		if groups[low] && low != "" {
+			v.bad(at, "a second export group "+quote(group.Name), "a name of its own", "groups are published in lower case")
+		}
+		groups[low] = true
+		names := map[string]bool{}
+		for e, export := range group.Exports {
+			at := v.app.place("export_groups", strconv.Itoa(g), "exports", strconv.Itoa(e), "name")
+			if names[export.Name] && export.Name != "" {
+				v.bad(at, "a second export "+quote(export.Name), "a name of its own in the group "+group.Name, "")
+			}
+			if strings.ContainsAny(export.Name, ", \t\n") {
+				v.bad(at, quote(export.Name), "a name without blanks and commas", "compExports is a list with commas")
+			}
+			names[export.Name] = true
+		}
+	}
+}
+
+// exportRefs checks that compExports and appExports name exports, and that their templates can be filled.
+func (v *validation) exportRefs() {
+	used := map[ExportRef]bool{}
+	for i, c := range v.app.Components {
+		for list, refs := range map[string][]ExportRef{"comp_exports": c.CompExports, "app_exports": c.AppExports} {
+			for n, ref := range refs {
+				export, ok := v.app.Export(ref)
+				if !ok {
+					v.unknownExport(v.app.componentPlace(i, list, strconv.Itoa(n)), ref)
+					continue
+				}
+				if list == "comp_exports" {
+					used[ref] = true
+					v.template(v.exportPlace(ref), i, export.Value, v.bad)
+				}
+			}
+		}
+		for n, export := range c.ComponentExports {
+			v.template(v.app.componentPlace(i, "component_exports", strconv.Itoa(n), "value"), i, export.Value, v.warn)
+		}
+	}
+	for _, group := range v.app.ExportGroups {
+		for _, export := range group.Exports {
+			if ref := (ExportRef{Group: group.Name, Name: export.Name}); !used[ref] {
+				v.template(v.exportPlace(ref), -1, export.Value, v.warn)
+			}
+		}
+	}
+}
+
+func (v *validation) exportPlace(ref ExportRef) Place {
+	for g, group := range v.app.ExportGroups {
+		for e, export := range group.Exports {
+			if group.Name == ref.Group && export.Name == ref.Name {
+				return v.app.place("export_groups", strconv.Itoa(g), "exports", strconv.Itoa(e), "value")
+			}
+		}
+	}
+	return v.app.place("export_groups")
+}
+
+func (v *validation) unknownExport(at Place, ref ExportRef) {
+	var groups []string
+	for _, group := range v.app.ExportGroups {
+		groups = append(groups, group.Name)
+		if group.Name != ref.Group {
+			continue
+		}
+		var names []string
+		for _, export := range group.Exports {
+			names = append(names, group.Name+"-"+export.Name)
+		}
+		v.bad(at, quote(ref.String()), "an export of the group "+group.Name, didYouMean(ref.String(), names))
+		return
+	}
+	v.bad(at, quote(strings.TrimSuffix(ref.String(), "-")), "group-export of one of the exportGroups", didYouMean(ref.Group, groups))
+}
+
+// template checks an export's placeholders; component is the index of the component that publishes it, or -1.
+func (v *validation) template(at Place, component int, text string, report func(at Place, got, want, hint string)) {
+	for _, name := range Placeholders(text) {
+		dict, key, refers := siteKey(name)
+		switch {
+		case refers && !v.defined(component, dict, key):
+			report(at, "${"+name+"}, which is not defined", "a value of appConfig", didYouMean(name, v.siteNames()))
+		case !refers && !v.known(name):
+			report(at, "the unknown placeholder ${"+name+"}", "${C_HOST} of a component C, or ${site.<dict>.<key>}", didYouMean(name, v.names()))
+		}
+	}
+}
+
+// orders checks commandOrders: form, components and cycles.
+func (v *validation) orders() {
+	names := v.app.ComponentNames()
+	for n, order := range v.app.CommandOrders {
+		at := v.app.place("command_orders", strconv.Itoa(n), "command")
+		if _, ok := v.where[order.Component]; !ok && order.Component != "" {
+			v.bad(at, "the unknown component "+quote(order.Component), "one of "+strings.Join(names, ", "), didYouMean(order.Component, names))
+		}
+		if order.Command != "START" && order.Command != "" {
+			v.bad(at, quote(order.Component+"-"+order.Command), "COMPONENT-START", "only starts can be ordered")
+		}
+		at = v.app.place("command_orders", strconv.Itoa(n), "requires")
+		for _, r := range order.Requires {
+			if _, ok := v.where[r.Component]; !ok && r.Component != "" {
+				v.bad(at, "the unknown component "+quote(r.Component), "one of "+strings.Join(names, ", "), didYouMean(r.Component, names))
+			}
+			if r.State != "STARTED" && r.State != "INSTALLED" && r.State != "" {
+				v.bad(at, quote(r.Component+"-"+r.State), "COMPONENT-STARTED or COMPONENT-INSTALLED", didYouMean(r.State, []string{"STARTED", "INSTALLED"}))
+			}
+		}
+	}
+	v.orderCycles()
+}
+
+// orderCycles reports each cycle of starts that wait for starts, once, where its first order is written.
+func (v *validation) orderCycles() {
+	waits, written := map[string][]string{}, map[string]int{}
+	for n, order := range v.app.CommandOrders {
+		if _, ok := written[order.Component]; !ok {
+			written[order.Component] = n
+		}
+		for _, r := range order.Requires {
+			if r.State == "STARTED" {
+				waits[order.Component] = append(waits[order.Component], r.Component)
+			}
+		}
+	}
+	next := func(name string) []string { return waits[name] }
+	for _, cycle := range cycles(v.app.ComponentNames(), next) {
+		first := slices.MinFunc(cycle, func(x, y string) int { return cmp.Compare(written[x], written[y]) })
+		v.bad(v.app.place("command_orders", strconv.Itoa(written[first]), "requires"), strings.Join(rotate(cycle, first), " waits for "), "an order without a cycle", "")
+	}
+}
+
+// cycles finds cycles by a walk from each node in turn: every node is entered once, and an edge
+// back to an open node closes a cycle, given as the nodes with the first one again at the end.
+func cycles(nodes []string, next func(string) []string) [][]string {
+	const open, done = 1, 2
+	state := map[string]int{}
+	var path []string
+	var found [][]string
+	var walk func(node string)
+	walk = func(node string) {
+		state[node] = open
+		path = append(path, node)
+		for _, to := range next(node) {
+			switch state[to] {
+			case open:
+				found = append(found, append(slices.Clone(path[slices.Index(path, to):]), to))
+			case 0:
+				walk(to)
+			}
+		}
+		path = path[:len(path)-1]
+		state[node] = done
+	}
+	for _, node := range nodes {
+		if state[node] == 0 {
+			walk(node)
+		}
+	}
+	return found
+}
+
+// rotate turns a cycle so that it begins and ends with first.
+func rotate(cycle []string, first string) []string {
+	ring := cycle[:len(cycle)-1]
+	at := slices.Index(ring, first)
+	return slices.Concat(ring[at:], ring[:at], []string{first})
+}
+
+// framework checks what a ClusterSpec needs.
+func (v *validation) framework() {
+	if v.app.Settings.Framework != "tensorflow" {
+		return
+	}
+	chiefs, members := 0, 0
+	for i, c := range v.app.Components {
+		switch c.Settings.Role {
+		case RoleChief:
+			if chiefs += c.Instances; c.Instances > 0 && chiefs > 1 {
+				v.bad(v.app.componentPlace(i, "instances"), plural(chiefs, "chief"), "one chief at most", "TensorFlow knows one")
+			}
+			members += c.Instances
+		case RolePS, RoleWorker:
+			members += c.Instances
+		}
+	}
+	for i, c := range v.app.Components {
+		needs := c.Settings.Role == RolePS || c.Settings.Role == RoleWorker || c.Settings.Role == RoleChief
+		if needs && members > 1 && c.Instances > 0 && c.Settings.ClusterExport == (ExportRef{}) {
+			v.bad(v.app.componentPlace(i, "comp_exports"), "no export of the form host:port for "+c.Name, "the address of each "+c.Name+" for TensorFlow's ClusterSpec",
+				"an export with the value ${"+c.Name+"_HOST}:${site.global."+c.Name+".port}, named in its compExports")
+		}
+	}
+}
+
+// commands checks that every component that runs has something to run.
+func (v *validation) commands() {
+	for i, c := range v.app.Components {
+		if c.Category == "CLIENT" || c.Settings.CommandFrom != "" || c.Name == "" {
+			continue
+		}
+		hint := ""
+		if c.Type == "DOCKER" {
+			hint = "dockerContainers are kept but not run: muster.image and muster.command say what to run"
+		}
+		v.bad(v.app.componentPlace(i), "no command for "+c.Name, "a commandScript, commands or muster.command", hint)
+	}
+}
