@@ -1,0 +1,190 @@
+package sandbox
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/tests/need"
+)
+
+// fakeAgent runs this binary as an agent with the given app and returns it with the pids of guard and app.
+func fakeAgent(t *testing.T, dir string, app ...string) (agent *exec.Cmd, guardPID, appPID int) {
+	t.Helper()
+	if p, err := guard.Open(); err != nil {
+		need.Skip(t, err.Error())
+	} else {
+		p.Close()
+	}
+	agent = exec.Command(self(t), append([]string{"as-agent", dir}, app...)...)
+	agent.Stderr = t.Output()
+	out, err := agent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { agent.Process.Kill(); agent.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscan(line, &guardPID, &appPID); err != nil {
+		t.Fatalf("agent says %q", line)
+	}
+	return agent, guardPID, appPID
+}
+
+func TestAgentKilledLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(fifoOnly(t), "alive")
+	held := openFifo(t, fifo)
+	agent, guardPID, _ := fakeAgent(t, dir, self(t), "as-rebel", fifo, "5")
+	held.wantLine(t, "ready")
+	if err := agent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	held.wantEnd(t)
+	awaitEnd(t, guardPID)
+}
+
+func TestAgentKilledLosesNoByte(t *testing.T) {
+	dir := t.TempDir()
+	count := filepath.Join(dir, "count")
+	agent, guardPID, appPID := fakeAgent(t, dir, self(t), "as-counter", count)
+	waitForLine(t, filepath.Join(dir, "stdout.log"), "100000")
+	if err := agent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd(t, guardPID)
+	awaitEnd(t, appPID)
+	written := binary.NativeEndian.Uint64([]byte(readFile(t, count)))
+	log := readFile(t, dir, "stdout.log")
+	lines := strings.Split(strings.TrimSuffix(log, "\n"), "\n")
+	// The note follows the write, so one line may be there that is not noted.
+	if n := uint64(len(lines)); n != written && n != written+1 {
+		t.Errorf("%d lines in the log, %d written", n, written)
+	}
+	for i, line := range lines {
+		if line != fmt.Sprint(i+1) {
+			t.Fatalf("line %d is %q", i+1, line)
+		}
+	}
+}
+
+func TestStoppedAgentStopsNobody(t *testing.T) {
+	dir := t.TempDir()
+	agent, guardPID, _ := fakeAgent(t, dir, self(t), "as-counter", filepath.Join(dir, "count"))
+	if err := agent.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	// Far more than the pipe holds, while nobody reads events.
+	waitForLine(t, filepath.Join(dir, "stdout.log"), "500000")
+	if err := agent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd(t, guardPID)
+}
+
+func TestAgentAndGuardKilledTogether(t *testing.T) {
+	need.Root(t) // reads what survives in /proc whoever inherited it
+	dir := t.TempDir()
+	fifo := filepath.Join(fifoOnly(t), "alive")
+	held := openFifo(t, fifo)
+	t.Setenv("MUSTER_APP_ID", filepath.Base(dir))
+	t.Setenv("MUSTER_INSTANCE", "worker-3")
+	agent, guardPID, appPID := fakeAgent(t, dir, self(t), "as-rebel", fifo, "5")
+	t.Setenv("MUSTER_APP_ID", "") // ours, so that only theirs are found
+	held.wantLine(t, "ready")
+	facts, err := SelfFacts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := Host{}
+	app, err := h.Facts(appPID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := h.Facts(guardPID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Stopped first, so that neither can act on the other's end.
+	for _, pid := range []int{guardPID, agent.Process.Pid} {
+		if err := errors.Join(syscall.Kill(pid, syscall.SIGSTOP), syscall.Kill(pid, syscall.SIGKILL)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitEnd(t, guardPID)
+	err = h.KillOrphans(t.Context(), Leftover{
+		Boot: facts.Boot, PidNS: facts.PidNS,
+		Guard: ProcessID{g.PID, g.Start}, App: ProcessID{app.PID, app.Start},
+		Env: map[string]string{"MUSTER_APP_ID": filepath.Base(dir), "MUSTER_INSTANCE": "worker-3"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held.wantEnd(t)
+}
+
+func TestKillOrphansTouchesNoStranger(t *testing.T) {
+	facts, err := SelfFacts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := exec.Command("sleep", "1000")
+	if err := stranger.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stranger.Process.Kill(); stranger.Wait() })
+	h := Host{}
+	s, err := h.Stat(stranger.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := ProcessID{s.PID, s.Start}
+	for _, c := range []struct {
+		name string
+		left Leftover
+		want error
+	}{
+		{"other start", Leftover{Boot: facts.Boot, PidNS: facts.PidNS, App: ProcessID{s.PID, s.Start - 1}, Guard: ProcessID{s.PID, s.Start + 1}}, nil},
+		{"other boot", Leftover{Boot: "another", PidNS: facts.PidNS, App: same}, nil},
+		{"other pid namespace", Leftover{Boot: facts.Boot, PidNS: "1", App: same}, ErrElsewhere},
+		{"other variables", Leftover{Boot: facts.Boot, PidNS: facts.PidNS, Env: map[string]string{"PATH": "nowhere"}}, nil},
+		{"nothing recorded", Leftover{Boot: facts.Boot, PidNS: facts.PidNS}, nil},
+	} {
+		if err := h.KillOrphans(t.Context(), c.left); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+	if again, err := h.Stat(s.PID); err != nil || !again.Alive() {
+		t.Errorf("the stranger is gone: %+v, %v", again, err)
+	}
+	if err := h.KillOrphans(t.Context(), Leftover{Boot: facts.Boot, PidNS: facts.PidNS, App: same}); err != nil {
+		t.Errorf("the recorded one: %v", err)
+	}
+	if state, err := stranger.Process.Wait(); err != nil || state.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Errorf("the recorded one ended with %v, %v", state, err)
+	}
+}
+
+func TestGuardAgentDiesWhileParked(t *testing.T) {
+	g := parked(t, Options{LogDir: filepath.Join(t.TempDir(), "never")})
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(g.options.LogDir); !os.IsNotExist(err) {
+		t.Errorf("a guard that started nothing made %s", g.options.LogDir)
+	}
+	awaitEnd(t, g.PID())
+}

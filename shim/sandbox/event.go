@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Event is what a guard tells of its process. Attempt is the number of the start it belongs to.
+//
+// Order of one start that happened: Started, Exited, Empty. Start returns the others' error.
+type Event interface{ event() }
+
+// The events.
+type (
+	// Started says that the exec has happened. Ticks is the start in clock ticks after boot.
+	Started struct {
+		Attempt int
+		PID     int
+		Ticks   uint64
+	}
+	// Exited says how the main process ended. What it left behind is being killed.
+	Exited struct {
+		Attempt int
+		Exit    Exit
+	}
+	// Empty is proved: no descendant exists. It also answers Kill. LogsComplete says that all bytes
+	// written by them are in the log files; it is false only when the disk hung for 10 s.
+	Empty struct {
+		Attempt      int
+		LogsComplete bool
+	}
+	// Stuck names a process that has not died 5 s after SIGKILL; told again every 10 s.
+	Stuck struct {
+		Attempt int
+		StuckProcess
+	}
+	// LogLost counts bytes that could not be written since the last such event.
+	LogLost struct {
+		Attempt int
+		Stream  string // stdout or stderr
+		Bytes   int64
+		Err     error
+	}
+	// DeadMan says that the guard was not fed in time: it kills everything and ends.
+	DeadMan struct{ Attempt int }
+	// Gone says that the guard ended though nobody closed it. What it left has been killed, Exited and
+	// Empty were sent if they were due; Left are those that would not die. It is the last event.
+	Gone struct {
+		Err  error
+		Left []StuckProcess
+	}
+)
+
+func (Started) event() {}
+func (Exited) event()  {}
+func (Empty) event()   {}
+func (Stuck) event()   {}
+func (LogLost) event() {}
+func (DeadMan) event() {}
+func (Gone) event()    {}
+
+// StuckProcess is a process that SIGKILL did not end. State is that of proc(5): D waits for a device or
+// a file server. Err is set when the signal itself was refused.
+type StuckProcess struct {
+	PID   int
+	Name  string
+	State byte
+	Err   error
+}
+
+func (p StuckProcess) String() string {
+	s := fmt.Sprintf("%d %s (state %c)", p.PID, p.Name, p.State)
+	if p.Err != nil {
+		s += ": " + p.Err.Error()
+	}
+	return s
+}
+
+// StuckError says what could not be killed.
+type StuckError struct{ Processes []StuckProcess }
+
+func (e *StuckError) Error() string {
+	names := make([]string, len(e.Processes))
+	for i, p := range e.Processes {
+		names[i] = p.String()
+	}
+	return "still alive after SIGKILL: " + strings.Join(names, ", ")
+}
+
+// StartError says why a start did not happen.
+type StartError struct {
+	Act  string // exec, chdir, set limit nofile, …
+	Path string // what it was done to; may be empty
+	Hint string
+	Err  error // a syscall.Errno: errors.Is(err, fs.ErrNotExist) works
+}
+
+func (e *StartError) Error() string {
+	s := e.Act
+	if e.Path != "" {
+		s += " " + e.Path
+	}
+	s += ": " + e.Err.Error()
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
+	}
+	return s
+}
+
+func (e *StartError) Unwrap() error { return e.Err }
+
+// The conditions that callers branch on.
+var (
+	// ErrBusy refuses a Start while a process, or what it left, exists.
+	ErrBusy = errors.New("a process is still there")
+	// ErrGone says that the guard is no more.
+	ErrGone = errors.New("guard is gone")
+	// ErrDeadMan is why a guard that nobody fed is gone.
+	ErrDeadMan = errors.New("dead-man timer ran out")
+)

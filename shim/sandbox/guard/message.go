@@ -1,0 +1,97 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// Version of the protocol, said by Hello.
+const Version = 1
+
+// Descriptors of the guard at its start, beside /dev/null as 0, 1, 2.
+const (
+	FDLifeline = 3 // read end of a pipe: its end is the agent's death
+	FDSocket   = 4 // SOCK_SEQPACKET to the agent
+)
+
+// Kind says what a message is. The meaning of A, B and C:
+//
+//	agent → guard
+//	Start    two descriptors: a sealed memfd (Payload), the folder of the logs
+//	Signal   A signal, to the main process only
+//	Kill     kill every descendant until none is left; answered by Empty
+//	Feed     A ms until the dead-man timer ends everything; 0 disarms; not armed at first
+//
+//	guard → agent
+//	Hello    A Version; parked and listening
+//	Started  A pid, B start in clock ticks after boot; the exec has happened
+//	Exited   A wait status, B CLOCK_REALTIME ns, C greatest resident size in KiB
+//	Empty    A 1 if all that was written is in the log files; no descendant exists
+//	Error    A errno, Text act; a start that did not happen, another may follow
+//	Stuck    A pid, B errno of kill(2) or 0, C state, Text name; would not die for 5 s, every 10 s
+//	Lost     A bytes, B errno, C 1 stdout, 2 stderr; could not be written
+//	DeadMan  the timer ran out; Exited and Empty follow, then the guard ends
+//
+// Order of one start: Start, then Error or (Started, Exited, Empty).
+type Kind uint32
+
+// The kinds.
+const (
+	Start  Kind = 1
+	Signal Kind = 2
+	Kill   Kind = 3
+	Feed   Kind = 4
+
+	Hello   Kind = 64
+	Started Kind = 65
+	Exited  Kind = 66
+	Empty   Kind = 67
+	Error   Kind = 68
+	Stuck   Kind = 69
+	Lost    Kind = 70
+	DeadMan Kind = 71
+)
+
+const textSize = 96
+
+// MessageSize is the length of every message in bytes.
+const MessageSize = 2*4 + 3*8 + textSize
+
+// Message is one datagram, in the host's byte order. Start is the number of the start it belongs to.
+type Message struct {
+	Kind    Kind
+	Start   uint32
+	A, B, C int64
+	Text    string
+}
+
+// Encode returns the message's bytes; a text that is too long is cut.
+func (m Message) Encode() []byte {
+	e := binary.NativeEndian
+	b := make([]byte, 0, MessageSize)
+	b = e.AppendUint32(b, uint32(m.Kind))
+	b = e.AppendUint32(b, m.Start)
+	b = e.AppendUint64(b, uint64(m.A))
+	b = e.AppendUint64(b, uint64(m.B))
+	b = e.AppendUint64(b, uint64(m.C))
+	b = append(b, m.Text[:min(len(m.Text), textSize-1)]...)
+	return b[:MessageSize]
+}
+
+// Decode reads one datagram.
+func Decode(b []byte) (Message, error) {
+	if len(b) != MessageSize {
+		return Message{}, fmt.Errorf("guard message: got %d bytes, want %d", len(b), MessageSize)
+	}
+	e := binary.NativeEndian
+	text, _, _ := bytes.Cut(b[32:], []byte{0})
+	return Message{
+		Kind:  Kind(e.Uint32(b)),
+		Start: e.Uint32(b[4:]),
+		A:     int64(e.Uint64(b[8:])),
+		B:     int64(e.Uint64(b[16:])),
+		C:     int64(e.Uint64(b[24:])),
+		Text:  string(text),
+	}, nil
+}

@@ -1,0 +1,155 @@
+/*
+ * The guard: what stands between an agent and the process it runs.
+ *
+ * Descriptors at the start
+ *   0 1 2  /dev/null
+ *   3      lifeline, read end of a pipe; EOF = the agent is dead
+ *   4      SOCK_SEQPACKET to the agent; EOF = the same
+ *
+ * Every message is one `struct message`, host byte order. `start` is the number of the start that it
+ * belongs to (the agent's attempt).
+ *
+ *   agent -> guard
+ *   START    2 descriptors by SCM_RIGHTS: a sealed memfd (struct config), the folder of the logs
+ *   SIGNAL   a = signal, to the main process only
+ *   KILL     kill every descendant until none is left; answered by EMPTY
+ *   FEED     a = ms until the dead-man timer ends everything; 0 disarms; not armed at first
+ *
+ *   guard -> agent
+ *   HELLO    a = GUARD_VERSION; the guard is parked and listens
+ *   STARTED  a = pid, b = start of the process in clock ticks after boot; the exec has happened
+ *   EXITED   a = wait status, b = CLOCK_REALTIME ns, c = greatest resident size in KiB; what is left is being killed
+ *   EMPTY    a = 1 if all that was written is in the log files; no descendant exists
+ *   ERROR    a = errno, text = act; a start that did not happen. The guard is ready for another one
+ *   STUCK    a = pid, b = errno of kill(2) or 0, c = state, text = name; would not die for 5 s, every 10 s
+ *   LOST     a = bytes, b = errno, c = 1 stdout, 2 stderr; not written, the disk is full
+ *   DEADMAN  the timer ran out; EXITED and EMPTY follow, then the guard ends
+ *
+ * Order of one start: START, then ERROR or (STARTED, EXITED, EMPTY).
+ */
+#ifndef MUSTER_GUARD_H
+#define MUSTER_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define GUARD_VERSION 1
+
+#define GUARD_IN_START 1
+#define GUARD_IN_SIGNAL 2
+#define GUARD_IN_KILL 3
+#define GUARD_IN_FEED 4
+
+#define GUARD_OUT_HELLO 64
+#define GUARD_OUT_STARTED 65
+#define GUARD_OUT_EXITED 66
+#define GUARD_OUT_EMPTY 67
+#define GUARD_OUT_ERROR 68
+#define GUARD_OUT_STUCK 69
+#define GUARD_OUT_LOST 70
+#define GUARD_OUT_DEADMAN 71
+
+#define GUARD_FD_LIFELINE 3
+#define GUARD_FD_SOCKET 4
+
+#define GUARD_TEXT 96
+
+struct message {
+	uint32_t kind;
+	uint32_t start;
+	int64_t a, b, c;
+	char text[GUARD_TEXT]; /* NUL-terminated */
+};
+
+/*
+ * The payload of START. Behind it: nlimits pairs of u64 (resource, value: soft and hard), ngroups u32
+ * padded to 8 bytes, then NUL-terminated strings: dir, argv..., env....
+ */
+#define GUARD_MAGIC 0x317264617567736dULL /* "msguard1" */
+
+#define GUARD_FLAG_USER 1 /* uid, gid and groups are set */
+
+struct config {
+	uint64_t magic;
+	uint64_t rotate_bytes; /* a log file is renamed at this size; 0: never */
+	uint32_t keep;         /* files of one stream in all, the live one included */
+	uint32_t flags;
+	uint32_t argc, envc;
+	uint32_t nlimits, ngroups;
+	int32_t oom_score_adj, nice;
+	uint32_t uid, gid;
+};
+
+/* What one start wants, pointing into the mapped payload. */
+struct launch {
+	const struct config *config;
+	const uint64_t *limits;
+	const uint32_t *groups;
+	const char *dir;
+	char **argv, **env;
+	void *map;
+	size_t map_size;
+};
+
+/* Why a start did not happen, as the child writes it to its status pipe. */
+struct failure {
+	int32_t err;
+	int32_t act;    /* index into acts[] */
+	int32_t detail; /* resource of a limit */
+};
+
+/* launch.c */
+int launch_read(struct launch *l, int fd); /* 0 or errno */
+void launch_free(struct launch *l);
+pid_t launch_fork(const struct launch *l, int out, int err, int *status);
+void failure_text(const struct failure *f, char *text, size_t size);
+
+/* tree.c */
+struct proc {
+	pid_t pid, ppid;
+	uint64_t start;
+	int threads;
+	char state;
+	signed char mine; /* -1 not known yet */
+	char name[17];
+};
+
+struct tree {
+	struct proc *procs;
+	size_t count, room;
+};
+
+bool proc_read(pid_t pid, struct proc *p);
+void tree_walk(struct tree *t);
+void tree_free(struct tree *t);
+bool tree_alive(const struct proc *p);
+int tree_signal(const struct proc *p, int sig); /* 0 or errno */
+void tree_kill(int pass);
+
+/* pump.c: a thread, so that a disk that hangs never stops the guard. */
+#define PUMP_ATTACH 1
+#define PUMP_DRAIN 2
+
+struct pump_order {
+	int kind;
+	int dir, pipes[2]; /* owned by the pump from now on */
+	uint32_t keep;
+	uint64_t rotate_bytes;
+};
+
+#define PUMP_DRAINED 1
+#define PUMP_LOST 2
+
+struct pump_report {
+	int kind;
+	int stream;
+	int err;
+	uint64_t bytes;
+};
+
+bool pump_start(int *orders, int *reports);
+
+uint64_t now_ms(void);
+
+#endif

@@ -1,0 +1,540 @@
+/* The guard's loop: one thread that never waits for a disk, a full socket or a process. */
+#define _GNU_SOURCE
+#include "guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PIPE_SIZE (1 << 20)
+#define STUCK_FIRST_MS 5000
+#define STUCK_AGAIN_MS 10000
+#define STUCK_NAMES 8
+#define DRAIN_MS 10000
+#define REAP_BATCH 512
+#define QUEUE 64
+
+enum app_state {
+	APP_NONE,    /* nothing of an app exists; START is welcome */
+	APP_EXECING, /* forked, the status pipe not read to its end */
+	APP_RUNNING,
+	APP_GONE, /* the main process is reaped; what it left is being killed, then the logs drained */
+};
+
+static struct {
+	enum app_state state;
+	uint32_t start;
+	pid_t pid;
+	int status_fd; /* -1 once read */
+	bool reaped;   /* while EXECING: the end came before the status */
+	int wait_status;
+	int64_t ended_ns;
+	long max_rss;
+	struct failure failure; /* err != 0: the start did not happen */
+} app = {.status_fd = -1};
+
+static struct {
+	bool on;
+	int pass;
+	uint64_t since, next, stuck;
+} killing;
+
+static struct {
+	bool asked, done;
+	uint64_t until;
+	unsigned ordered, answered; /* over all starts: an answer may come after its time */
+} drain;
+
+static bool childless; /* waitpid said ECHILD: no child, hence no descendant */
+
+static bool ending;     /* lifeline or dead-man: kill, drain, exit */
+static bool agent_gone; /* nobody reads */
+static bool kill_asked; /* an EMPTY is owed though no app exists */
+static uint32_t kill_start;
+static int orders, reports, children, deadman;
+
+static struct message queue[QUEUE];
+static unsigned queued;
+
+uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static int64_t realtime_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* ---- messages out ---- */
+
+static void flush(void)
+{
+	unsigned n = 0;
+
+	while (n < queued && !agent_gone) {
+		if (send(GUARD_FD_SOCKET, &queue[n], sizeof queue[n], MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+			if (errno == EAGAIN || errno == ENOBUFS)
+				break;
+			agent_gone = ending = true;
+		}
+		n++;
+	}
+	if (agent_gone)
+		n = queued;
+	queued -= n;
+	memmove(queue, queue + n, queued * sizeof *queue);
+}
+
+/* Half of the queue is kept for what must arrive: the agent drives that, so it cannot overflow. */
+static void tell(uint32_t kind, int64_t a, int64_t b, int64_t c, const char *text)
+{
+	struct message *m;
+	bool chatter = kind == GUARD_OUT_STUCK || kind == GUARD_OUT_LOST;
+
+	if (agent_gone || queued == QUEUE || (chatter && queued >= QUEUE / 2))
+		return;
+	m = &queue[queued++];
+	memset(m, 0, sizeof *m);
+	m->kind = kind;
+	m->start = app.start;
+	m->a = a;
+	m->b = b;
+	m->c = c;
+	if (text)
+		strncat(m->text, text, sizeof m->text - 1);
+	flush();
+}
+
+/* ---- killing ---- */
+
+static void kill_begin(void)
+{
+	if (killing.on)
+		return;
+	memset(&killing, 0, sizeof killing);
+	killing.on = true;
+	killing.since = killing.next = now_ms();
+	killing.stuck = killing.since + STUCK_FIRST_MS;
+}
+
+static void tell_stuck(void)
+{
+	struct tree t;
+	size_t i;
+	int named = 0;
+
+	tree_walk(&t);
+	for (i = 0; i < t.count && named < STUCK_NAMES; i++) {
+		struct proc *p = &t.procs[i];
+
+		if (p->mine <= 0 || !tree_alive(p))
+			continue;
+		tell(GUARD_OUT_STUCK, p->pid, tree_signal(p, SIGKILL), p->state, p->name);
+		named++;
+	}
+	tree_free(&t);
+}
+
+static void kill_step(void)
+{
+	uint64_t now = now_ms(), wait;
+
+	if (!killing.on || now < killing.next)
+		return;
+	tree_kill(killing.pass);
+	if (now >= killing.stuck) {
+		tell_stuck();
+		killing.stuck = now + STUCK_AGAIN_MS;
+	}
+	wait = killing.pass < 7 ? 1ULL << killing.pass : 100;
+	killing.pass++;
+	killing.next = now_ms() + wait;
+}
+
+/* ---- the app ---- */
+
+static void announce_exit(void)
+{
+	tell(GUARD_OUT_EXITED, app.wait_status, app.ended_ns, app.max_rss, NULL);
+	app.state = APP_GONE;
+	kill_begin();
+}
+
+static void announce_start(void)
+{
+	struct proc p;
+
+	memset(&p, 0, sizeof p);
+	proc_read(app.pid, &p);
+	tell(GUARD_OUT_STARTED, app.pid, (int64_t)p.start, 0, NULL);
+	app.state = APP_RUNNING;
+	if (app.reaped)
+		announce_exit();
+}
+
+static void read_status(void)
+{
+	struct failure f;
+	ssize_t n = read(app.status_fd, &f, sizeof f);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	close(app.status_fd);
+	app.status_fd = -1;
+	if (n != (ssize_t)sizeof f) {
+		announce_start();
+		return;
+	}
+	app.failure = f;
+	app.state = APP_GONE;
+	kill_begin();
+}
+
+/* True when waitpid proves that no child is left, hence no descendant. */
+static bool reap(void)
+{
+	struct signalfd_siginfo info;
+	struct rusage usage;
+	int status, i;
+	pid_t pid;
+
+	while (read(children, &info, sizeof info) > 0)
+		;
+	for (i = 0; i < REAP_BATCH; i++) {
+		pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
+		if (pid < 0)
+			return errno == ECHILD;
+		if (pid == 0)
+			return false;
+		if (pid != app.pid)
+			continue;
+		app.pid = 0;
+		app.wait_status = status;
+		app.ended_ns = realtime_ns();
+		app.max_rss = usage.ru_maxrss;
+		app.reaped = true;
+		if (app.state == APP_EXECING)
+			read_status();
+		else if (app.state == APP_RUNNING)
+			announce_exit();
+	}
+	/* A flood: more may wait, and the other descriptors want their turn. */
+	kill(getpid(), SIGCHLD);
+	return false;
+}
+
+static void order_drain(void)
+{
+	struct pump_order o = {.kind = PUMP_DRAIN};
+
+	if (drain.asked)
+		return;
+	drain.asked = true;
+	drain.ordered++;
+	drain.until = now_ms() + DRAIN_MS;
+	if (write(orders, &o, sizeof o) != sizeof o)
+		drain.until = 0;
+}
+
+static void finish(void)
+{
+	char text[GUARD_TEXT];
+
+	if (app.failure.err) {
+		failure_text(&app.failure, text, sizeof text);
+		tell(GUARD_OUT_ERROR, app.failure.err, 0, 0, text);
+	} else {
+		tell(GUARD_OUT_EMPTY, drain.done, 0, 0, NULL);
+	}
+	app.state = APP_NONE;
+	memset(&app.failure, 0, sizeof app.failure);
+	killing.on = kill_asked = false;
+	drain.asked = false;
+}
+
+static void settle(void)
+{
+	if (!childless || app.status_fd >= 0)
+		return;
+	if (app.state == APP_GONE) {
+		order_drain();
+		if (drain.done || now_ms() >= drain.until)
+			finish();
+	} else if (app.state == APP_NONE) {
+		if (kill_asked) {
+			app.start = kill_start;
+			tell(GUARD_OUT_EMPTY, 1, 0, 0, NULL);
+			kill_asked = false;
+		}
+		killing.on = false;
+	}
+}
+
+/* ---- messages in ---- */
+
+static void refuse(uint32_t start, int err, const char *act)
+{
+	uint32_t running = app.start;
+
+	app.start = start;
+	tell(GUARD_OUT_ERROR, err, 0, 0, act);
+	app.start = running;
+}
+
+static bool make_pipe(int *p)
+{
+	if (pipe2(p, O_CLOEXEC))
+		return false;
+	fcntl(p[0], F_SETFL, O_NONBLOCK); /* this end only: the app's end blocks */
+	fcntl(p[0], F_SETPIPE_SZ, PIPE_SIZE);
+	return true;
+}
+
+static void start(uint32_t number, int payload, int dir)
+{
+	struct pump_order o = {.kind = PUMP_ATTACH};
+	struct launch l;
+	int out[2], err[2], e;
+
+	if (app.state != APP_NONE || ending) {
+		refuse(number, EBUSY, "start");
+		return;
+	}
+	if ((e = launch_read(&l, payload))) {
+		refuse(number, e, "read start");
+		goto free_launch;
+	}
+	if (!make_pipe(out)) {
+		refuse(number, errno, "make pipe");
+		goto free_launch;
+	}
+	if (!make_pipe(err)) {
+		refuse(number, errno, "make pipe");
+		close(out[0]);
+		close(out[1]);
+		goto free_launch;
+	}
+	o.dir = fcntl(dir, F_DUPFD_CLOEXEC, 5);
+	o.pipes[0] = out[0];
+	o.pipes[1] = err[0];
+	o.keep = l.config->keep;
+	o.rotate_bytes = l.config->rotate_bytes;
+	if (write(orders, &o, sizeof o) != sizeof o) {
+		refuse(number, errno, "order pump");
+		goto free_launch;
+	}
+	drain.asked = drain.done = false;
+	app.start = number;
+	app.reaped = false;
+	app.pid = launch_fork(&l, out[1], err[1], &app.status_fd);
+	if (app.pid < 0) {
+		app.failure = (struct failure){.err = errno, .act = 2};
+		app.pid = 0;
+		app.state = APP_GONE;
+		kill_begin();
+	} else {
+		app.state = APP_EXECING;
+	}
+	close(out[1]);
+	close(err[1]);
+free_launch:
+	launch_free(&l);
+}
+
+static void arm(int64_t ms)
+{
+	struct itimerspec t = {0};
+
+	if (ms > 0) {
+		t.it_value.tv_sec = ms / 1000;
+		t.it_value.tv_nsec = ms % 1000 * 1000000;
+	}
+	timerfd_settime(deadman, 0, &t, NULL);
+}
+
+static void obey(const struct message *m, const int *fds)
+{
+	switch (m->kind) {
+	case GUARD_IN_START:
+		if (fds[0] < 0 || fds[1] < 0)
+			refuse(m->start, EBADF, "read start");
+		else
+			start(m->start, fds[0], fds[1]);
+		break;
+	case GUARD_IN_SIGNAL:
+		/* Not reaped yet, so the number is still its own. */
+		if (app.pid > 0)
+			kill(app.pid, (int)m->a);
+		break;
+	case GUARD_IN_KILL:
+		kill_asked = app.state == APP_NONE;
+		kill_start = m->start;
+		kill_begin();
+		break;
+	case GUARD_IN_FEED:
+		arm(m->a);
+		break;
+	}
+}
+
+static void hear(void)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control;
+	struct message m;
+	struct iovec iov = {&m, sizeof m};
+	struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+	int fds[2] = {-1, -1}, i;
+	ssize_t n = recvmsg(GUARD_FD_SOCKET, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		agent_gone = ending = true;
+		return;
+	}
+	c = CMSG_FIRSTHDR(&h);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	if (n == (ssize_t)sizeof m)
+		obey(&m, fds);
+	for (i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static void read_reports(void)
+{
+	struct pump_report r;
+
+	while (read(reports, &r, sizeof r) == sizeof r) {
+		if (r.kind == PUMP_DRAINED)
+			drain.done = ++drain.answered == drain.ordered;
+		else
+			tell(GUARD_OUT_LOST, (int64_t)r.bytes, r.err, r.stream, NULL);
+	}
+}
+
+static void read_lifeline(void)
+{
+	char byte;
+	ssize_t n = read(GUARD_FD_LIFELINE, &byte, 1);
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		ending = true;
+}
+
+static void read_deadman(void)
+{
+	uint64_t times;
+
+	if (read(deadman, &times, sizeof times) != sizeof times || ending)
+		return;
+	tell(GUARD_OUT_DEADMAN, 0, 0, 0, NULL);
+	ending = true;
+}
+
+static int wait_ms(void)
+{
+	uint64_t now = now_ms(), until = UINT64_MAX;
+
+	if (killing.on && !childless)
+		until = killing.next;
+	if (drain.asked && !drain.done && drain.until < until)
+		until = drain.until;
+	if (until == UINT64_MAX)
+		return -1;
+	return until <= now ? 0 : (int)(until - now);
+}
+
+static void loop(void)
+{
+	for (;;) {
+		struct pollfd p[] = {
+			{.fd = agent_gone ? -1 : GUARD_FD_SOCKET, .events = POLLIN | (queued ? POLLOUT : 0)},
+			{.fd = ending ? -1 : GUARD_FD_LIFELINE, .events = POLLIN},
+			{.fd = children, .events = POLLIN},
+			{.fd = deadman, .events = POLLIN},
+			{.fd = reports, .events = POLLIN},
+			{.fd = app.status_fd, .events = POLLIN},
+		};
+
+		poll(p, sizeof p / sizeof *p, wait_ms());
+		if (p[1].revents)
+			read_lifeline();
+		if (p[3].revents)
+			read_deadman();
+		if (p[5].revents && app.status_fd >= 0)
+			read_status();
+		if (p[4].revents)
+			read_reports();
+		if (p[0].revents & ~POLLOUT)
+			hear();
+		if (queued)
+			flush();
+		if (ending)
+			kill_begin();
+		childless = reap();
+		if (!childless)
+			kill_step();
+		settle();
+		if (ending && app.state == APP_NONE && !killing.on)
+			return;
+	}
+}
+
+static bool prepare(void)
+{
+	sigset_t all, child;
+
+	setsid();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	signal(SIGCHLD, SIG_DFL); /* ignored, it would reap by itself */
+	syscall(SYS_close_range, GUARD_FD_SOCKET + 1, ~0U, 0);
+	fcntl(GUARD_FD_LIFELINE, F_SETFD, FD_CLOEXEC);
+	fcntl(GUARD_FD_LIFELINE, F_SETFL, O_NONBLOCK);
+	fcntl(GUARD_FD_SOCKET, F_SETFD, FD_CLOEXEC);
+	prctl(PR_SET_NAME, "muster-guard");
+	/* The app may run as the same user: it must not attach to us. */
+	prctl(PR_SET_DUMPABLE, 0);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) || chdir("/"))
+		return false;
+	children = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
+	deadman = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+	return children >= 0 && deadman >= 0 && pump_start(&orders, &reports);
+}
+
+int main(void)
+{
+	if (fcntl(GUARD_FD_LIFELINE, F_GETFD) < 0 || fcntl(GUARD_FD_SOCKET, F_GETFD) < 0)
+		return 64;
+	if (!prepare())
+		return 70;
+	tell(GUARD_OUT_HELLO, GUARD_VERSION, getpid(), 0, NULL);
+	loop();
+	return 0;
+}

@@ -1,0 +1,377 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestExitIsWhole(t *testing.T) {
+	code := func(n int) *int { return &n }
+	for _, c := range []struct {
+		name, script string
+		code         *int
+		signal       int
+		message      string
+	}{
+		{"zero", "exit 0", code(0), 0, "exit code 0"},
+		{"own code", "exit 255", code(255), 0, "exit code 255"},
+		{"137 is a code", "exit 137", code(137), 0, "exit code 137"},
+		{"killed", "kill -KILL $$", nil, 9, "ended by SIGKILL"},
+		{"term", "kill -TERM $$", nil, 15, "ended by SIGTERM"},
+		{"real-time signal", "kill -40 $$", nil, 40, "ended by signal 40"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := parked(t, Options{})
+			before := time.Now()
+			pid := start(t, g, Spec{Attempt: 3, Argv: []string{"sh", "-c", c.script}})
+			started := await[Started](t, g)
+			if started.PID != pid || started.Attempt != 3 || started.Ticks == 0 {
+				t.Errorf("started %+v, want pid %d, attempt 3, ticks", started, pid)
+			}
+			x := await[Exited](t, g)
+			if x.Attempt != 3 || fmt.Sprint(deref(x.Exit.Code)) != fmt.Sprint(deref(c.code)) || x.Exit.Signal != c.signal || x.Exit.Message != c.message {
+				t.Errorf("exited %+v (code %v), want code %v, signal %d, %q", x, deref(x.Exit.Code), deref(c.code), c.signal, c.message)
+			}
+			if x.Exit.At.Before(before) || x.Exit.At.After(time.Now()) || x.Exit.MaxRSS < 4096 {
+				t.Errorf("exit at %v with %d bytes", x.Exit.At, x.Exit.MaxRSS)
+			}
+			if e := await[Empty](t, g); e.Attempt != 3 || !e.LogsComplete {
+				t.Errorf("empty %+v, want attempt 3, logs complete", e)
+			}
+		})
+	}
+}
+
+func deref(p *int) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+func TestStartSaysWhyNot(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode fs.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	plain := write("plain", "echo\n", 0o644)
+	lost := write("lost", "#!/no/such/interpreter\n", 0o755)
+	junk := write("junk", "\x01\x02\x03 not a program", 0o755)
+	g := parked(t, Options{})
+	for _, c := range []struct {
+		name string
+		spec Spec
+		want string
+		is   error
+	}{
+		{"absolute", Spec{Argv: []string{"/no/such/program"}}, "start program: exec /no/such/program: no such file or directory", fs.ErrNotExist},
+		{"PATH", Spec{Argv: []string{"nosuchprogram"}, Env: []string{"PATH=/bin:/usr/bin"}}, "start nosuchprogram: exec nosuchprogram: no such file or directory (looked for in PATH)", fs.ErrNotExist},
+		{"not executable", Spec{Argv: []string{plain}}, "start plain: exec " + plain + ": permission denied", fs.ErrPermission},
+		{"interpreter", Spec{Argv: []string{lost}}, "start lost: exec " + lost + ": no such file or directory (the file is there: the interpreter or loader that it names is not)", fs.ErrNotExist},
+		{"format", Spec{Argv: []string{junk}}, "start junk: exec " + junk + ": exec format error (no program of this machine and no #! line)", syscall.ENOEXEC},
+		{"folder", Spec{Argv: []string{"true"}, Dir: "/no/such/folder"}, "start true: chdir /no/such/folder: no such file or directory", fs.ErrNotExist},
+		{"too long", Spec{Argv: []string{"true"}, Env: []string{"X=" + strings.Repeat("x", 1<<18)}}, "start true: exec true: argument list too long (arguments and environment are too long; one string holds at most 131071 bytes)", syscall.E2BIG},
+		{"limit", Spec{Argv: []string{"true"}, Rlimits: map[string]uint64{"nofile": Unlimited}}, "start true: set limit nofile: operation not permitted", fs.ErrPermission},
+		{"unknown limit", Spec{Argv: []string{"true"}, Rlimits: map[string]uint64{"files": 1}}, `start true: limit "files": want one of ` + fmt.Sprint(rlimitNames), nil},
+		{"empty", Spec{}, "start: argv is empty", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := g.Start(c.spec)
+			if err == nil || err.Error() != c.want || c.is != nil && !errors.Is(err, c.is) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+	// A refused start is no start: the guard takes the next one, and no event tells of the others.
+	start(t, g, Spec{Attempt: 9, Argv: []string{"true"}})
+	if x := await[Started](t, g, func(e Event) { t.Errorf("event of a start that did not happen: %+v", e) }); x.Attempt != 9 {
+		t.Errorf("started %+v", x)
+	}
+	await[Empty](t, g)
+}
+
+func TestRestartInPlaceKillsWhatWasLeft(t *testing.T) {
+	g := parked(t, Options{})
+	for attempt := 1; attempt <= 20; attempt++ {
+		start(t, g, Spec{Attempt: attempt, Argv: []string{"sh", "-c", "(trap '' TERM HUP; exec setsid sleep 1000) & echo run; exit 7"}})
+		if _, err := g.Start(Spec{Argv: []string{"true"}}); attempt == 1 && !errors.Is(err, ErrBusy) {
+			t.Errorf("second start: %v, want ErrBusy", err)
+		}
+		if x := await[Exited](t, g); deref(x.Exit.Code) != 7 || x.Attempt != attempt {
+			t.Fatalf("exited %+v", x)
+		}
+		await[Empty](t, g)
+		if left := below(t, g.PID()); len(left) > 0 {
+			t.Fatalf("attempt %d left %+v", attempt, left)
+		}
+	}
+	// All attempts in one file.
+	if got := readFile(t, g.options.LogDir, "stdout.log"); got != strings.Repeat("run\n", 20) {
+		t.Errorf("stdout.log = %q", got)
+	}
+}
+
+func below(t *testing.T, pid int) []Stat {
+	t.Helper()
+	all, err := (Host{}).Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withDescendants(all, func(s Stat) bool { return s.PPID == pid })
+}
+
+func TestSignalReachesOnlyTheMainProcess(t *testing.T) {
+	g := parked(t, Options{})
+	// The child in the same group would say so if TERM reached it; it is asked to end by the main process.
+	start(t, g, Spec{Argv: []string{"sh", "-c", `
+		sh -c 'trap "echo child got TERM" TERM; echo ready; read x <&3; echo child ends' 3<fifo &
+		trap 'echo main got TERM; exec 4>fifo; echo end >&4; wait; exit 5' TERM
+		while :; do wait; done`}, Dir: fifoDir(t)})
+	waitForLine(t, filepath.Join(g.options.LogDir, "stdout.log"), "ready")
+	if err := g.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if x := await[Exited](t, g); deref(x.Exit.Code) != 5 {
+		t.Errorf("exited %+v", x)
+	}
+	await[Empty](t, g)
+	if got, want := readFile(t, g.options.LogDir, "stdout.log"), "ready\nmain got TERM\nchild ends\n"; got != want {
+		t.Errorf("log %q, want %q", got, want)
+	}
+	if err := g.Signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("signal after the end: %v", err)
+	}
+}
+
+func fifoDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Held for reading and writing, so that neither end of the script waits for the other.
+	f, err := os.OpenFile(filepath.Join(dir, "fifo"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return dir
+}
+
+// waitForLine reads a growing file until it holds the line; the file is polled, the watchdog is the test's bound.
+func waitForLine(t *testing.T, path, line string) {
+	t.Helper()
+	for end := time.Now().Add(watchdog); time.Now().Before(end); {
+		if b, err := os.ReadFile(path); err == nil && strings.Contains("\n"+string(b), "\n"+line+"\n") {
+			return
+		}
+	}
+	t.Fatalf("no line %q in %s within %s", line, path, watchdog)
+}
+
+func TestKillReachesEverySession(t *testing.T) {
+	g := parked(t, Options{})
+	fifo := filepath.Join(fifoOnly(t), "alive")
+	held := openFifo(t, fifo)
+	start(t, g, Spec{Attempt: 2, Argv: []string{self(t), "as-rebel", fifo, "7"}})
+	held.wantLine(t, "ready")
+	if err := g.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if x := await[Exited](t, g); x.Exit.Signal != 9 {
+		t.Errorf("exited %+v, want signal 9", x)
+	}
+	if e := await[Empty](t, g); e.Attempt != 2 {
+		t.Errorf("empty %+v", e)
+	}
+	if left := below(t, g.PID()); len(left) > 0 {
+		t.Errorf("left %+v", left)
+	}
+	held.wantEnd(t)
+}
+
+func TestKillOfNothingIsEmpty(t *testing.T) {
+	g := parked(t, Options{})
+	if err := g.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	await[Empty](t, g)
+	start(t, g, Spec{Argv: []string{"true"}})
+	await[Exited](t, g)
+	await[Empty](t, g)
+}
+
+func TestForkBombDies(t *testing.T) {
+	g := parked(t, Options{})
+	// Each process keeps making two more in new sessions; the limit only keeps the test's machine alive.
+	script := `b() { setsid sh -c "$S" & setsid sh -c "$S" & wait; }; while :; do b; done`
+	start(t, g, Spec{
+		Argv: []string{"sh", "-c", script + " 2>/dev/null"}, Env: append(os.Environ(), "S="+script),
+		User: nobody(t), Rlimits: map[string]uint64{"nproc": 300}, Dir: "/",
+	})
+	for end := time.Now().Add(watchdog); len(below(t, g.PID())) < 200; {
+		if time.Now().After(end) {
+			t.Fatal("the bomb does not grow")
+		}
+	}
+	if err := g.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	await[Empty](t, g, func(e Event) {
+		if s, ok := e.(Stuck); ok {
+			t.Errorf("stuck %s", s)
+		}
+	})
+	if left := below(t, g.PID()); len(left) > 0 {
+		t.Errorf("left %d processes", len(left))
+	}
+}
+
+func TestZombieFloodIsReaped(t *testing.T) {
+	g := parked(t, Options{})
+	start(t, g, Spec{Argv: []string{self(t), "as-zombies", "1000"}})
+	if x := await[Exited](t, g); deref(x.Exit.Code) != 3 {
+		t.Errorf("exited %+v", x)
+	}
+	await[Empty](t, g)
+	if left := below(t, g.PID()); len(left) > 0 {
+		t.Errorf("%d zombies", len(left))
+	}
+}
+
+func TestStateOfTheProcess(t *testing.T) {
+	g := parked(t, Options{})
+	start(t, g, Spec{Argv: []string{self(t), "as-state"}, Rlimits: map[string]uint64{"core": 0}, OOMScoreAdj: 7})
+	await[Empty](t, g)
+	// The Go runtime of the app ignores and blocks nothing by itself.
+	want := "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\nadj 7\ncore 0\nsession true group true\n"
+	if got := readFile(t, g.options.LogDir, "stdout.log"); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestStdinIsNullAndNothingLeaks(t *testing.T) {
+	// Ours, not close-on-exec: it must not reach the process either.
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	g := parked(t, Options{})
+	// ls has no descriptors but its own of the folder.
+	start(t, g, Spec{Argv: []string{"sh", "-c", "cat; exec ls -l /proc/self/fd"}})
+	await[Empty](t, g)
+	var fds []string
+	for line := range strings.Lines(readFile(t, g.options.LogDir, "stdout.log")) {
+		if _, link, ok := strings.Cut(line, " -> "); ok {
+			fds = append(fds, strings.TrimRight(strings.TrimSpace(link), "0123456789[]:"))
+		}
+	}
+	if got, want := strings.Join(fds, " "), "/dev/null pipe pipe /proc/"; !strings.HasPrefix(got, want) || len(fds) != 4 {
+		t.Errorf("descriptors %q, want %q and no more", fds, want)
+	}
+}
+
+func TestLargeEnvironment(t *testing.T) {
+	g := parked(t, Options{})
+	var env []string
+	total := 0
+	for i := range 12 {
+		env = append(env, fmt.Sprintf("BIG%02d=%s", i, strings.Repeat("x", 120_000)))
+		total += len(env[i]) + 1
+	}
+	start(t, g, Spec{Argv: []string{self(t), "as-env", "BIG03"}, Env: env})
+	await[Empty](t, g)
+	if got, want := readFile(t, g.options.LogDir, "stdout.log"), fmt.Sprintln(total, 120_000); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestDeadManTimer(t *testing.T) {
+	g := parked(t, Options{})
+	start(t, g, Spec{Attempt: 4, Argv: []string{"sleep", "1000"}})
+	if err := g.Feed(time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Feed(time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if e := await[DeadMan](t, g); e.Attempt != 4 {
+		t.Errorf("dead man %+v", e)
+	}
+	if x := await[Exited](t, g); x.Exit.Signal != 9 {
+		t.Errorf("exited %+v", x)
+	}
+	await[Empty](t, g)
+	if e := await[Gone](t, g); !errors.Is(e.Err, ErrDeadMan) || len(e.Left) > 0 {
+		t.Errorf("gone %+v, want dead-man timer", e)
+	}
+	if _, err := g.Start(Spec{Argv: []string{"true"}}); !errors.Is(err, ErrGone) {
+		t.Errorf("start after the end: %v", err)
+	}
+}
+
+func TestCloseProvesTheEnd(t *testing.T) {
+	g := parked(t, Options{})
+	fifo := filepath.Join(fifoOnly(t), "alive")
+	held := openFifo(t, fifo)
+	start(t, g, Spec{Argv: []string{self(t), "as-rebel", fifo, "3"}})
+	held.wantLine(t, "ready")
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	held.wantEnd(t)
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d", g.PID())); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("guard %d: %v", g.PID(), err)
+	}
+	// What happened until then can still be read, and the channel ends.
+	var last Event
+	for e := range g.Events() {
+		last = e
+	}
+	if _, ok := last.(Empty); !ok {
+		t.Errorf("last event %T, want Empty", last)
+	}
+}
+
+func TestGuardKilledLeavesNothing(t *testing.T) {
+	g := parked(t, Options{})
+	fifo := filepath.Join(fifoOnly(t), "alive")
+	held := openFifo(t, fifo)
+	// A helper of the agent, in its own session: not touched.
+	helper, err := os.StartProcess("/bin/sleep", []string{"sleep", "1000"}, &os.ProcAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, g, Spec{Attempt: 5, Argv: []string{self(t), "as-rebel", fifo, "5"}})
+	held.wantLine(t, "ready")
+	if err := syscall.Kill(g.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if x := await[Exited](t, g); x.Attempt != 5 || x.Exit.Signal != 9 {
+		t.Errorf("exited %+v, want attempt 5, signal 9", x)
+	}
+	await[Empty](t, g)
+	if e := await[Gone](t, g); !errors.Is(e.Err, ErrGone) || len(e.Left) > 0 {
+		t.Errorf("gone %+v", e)
+	}
+	held.wantEnd(t)
+	if err := helper.Kill(); err != nil {
+		t.Errorf("the agent's own helper is gone: %v", err)
+	}
+	if _, err := helper.Wait(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,68 @@
+package sandbox
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// rlimitNames in the order of RLIMIT_* (asm-generic/resource.h).
+var rlimitNames = []string{
+	"cpu", "fsize", "data", "stack", "core", "rss", "nproc", "nofile",
+	"memlock", "as", "locks", "sigpending", "msgqueue", "nice", "rtprio", "rttime",
+}
+
+// ParseRlimits reads limits as definitions write them: numbers in the kernel's unit (bytes, seconds
+// or a count), or `unlimited`. All mistakes are in the error, in the order of the names.
+func ParseRlimits(texts map[string]string) (map[string]uint64, error) {
+	limits := make(map[string]uint64, len(texts))
+	var wrong []string
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		value, err := parseRlimit(texts[name])
+		switch {
+		case !slices.Contains(rlimitNames, name):
+			wrong = append(wrong, fmt.Sprintf("limit %q: want one of %s", name, strings.Join(rlimitNames, " ")))
+		case err != nil:
+			wrong = append(wrong, fmt.Sprintf("limit %s %q: want a number or unlimited", name, texts[name]))
+		default:
+			limits[name] = value
+		}
+	}
+	if wrong != nil {
+		return nil, fmt.Errorf("%s", strings.Join(wrong, "; "))
+	}
+	return limits, nil
+}
+
+func parseRlimit(text string) (uint64, error) {
+	if text == "unlimited" || text == "-1" {
+		return Unlimited, nil
+	}
+	return strconv.ParseUint(text, 10, 64)
+}
+
+// Unenforced names the limits of l that the process engine does not hold, and why.
+func (Process) Unenforced(l plan.Limits) []plan.Unenforced {
+	const noCgroup = "the process engine has no cgroup"
+	var u []plan.Unenforced
+	for _, c := range []struct {
+		asked      bool
+		limit, why string
+	}{
+		{l.MemoryMB > 0, "memory", noCgroup + "; a process may use more than its share"},
+		{l.CPUHard, "cpu", noCgroup + "; vcores are not a ceiling"},
+		{l.Pids > 0, "pids", noCgroup + "; RLIMIT_NPROC counts a user's processes, not this instance's"},
+		{l.ShmMB > 0, "shm", "the process engine has no mount namespace; /dev/shm is the host's"},
+		{l.GPUs > 0, "devices", "the process engine has no device list; only the environment names the devices"},
+		{l.GPUMemoryMB > 0, "gpu-memory", "nothing watches GPU memory in the process engine"},
+	} {
+		if c.asked {
+			u = append(u, plan.Unenforced{Limit: c.limit, Why: c.why})
+		}
+	}
+	return u
+}

@@ -1,0 +1,135 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+)
+
+// Options are what all starts of one guard share.
+type Options struct {
+	LogDir      string // default of Spec.LogDir
+	Logger      *slog.Logger
+	RotateBytes int64 // a log file is renamed .1 at this size; 0: 256 MiB, -1: never
+	Keep        int   // files of one stream in all, the live one included; 0: 4
+}
+
+func (o Options) withDefaults() Options {
+	o.RotateBytes = max(0, cmp.Or(o.RotateBytes, 256<<20))
+	o.Keep = cmp.Or(o.Keep, 4)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Park starts a guard that waits for its first Start. It makes the calling process a subreaper: what a
+// guard leaves when it is killed becomes the agent's own to kill. ctx bounds the parking only.
+func Park(ctx context.Context, o Options) (*Guard, error) {
+	g, err := park(ctx, o.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("park guard: %w", err)
+	}
+	return g, nil
+}
+
+func park(ctx context.Context, o Options) (*Guard, error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("become subreaper: %w", err)
+	}
+	program, err := guard.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer program.Close()
+	exe, err := sealedMemfd("muster-guard", program, true)
+	if err != nil {
+		return nil, err
+	}
+	defer exe.Close()
+	conn, socket, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer socket.Close()
+	lifelineEnd, lifeline, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	defer lifelineEnd.Close()
+	process, err := execGuard(lifelineEnd, socket, exe)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close(), lifeline.Close())
+	}
+	g := newGuard(o, process, conn, lifeline)
+	return g, g.awaitHello(ctx)
+}
+
+// execGuard gives the guard its session, so that a signal to the agent's group misses it.
+func execGuard(lifeline, socket, exe *os.File) (*os.Process, error) {
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	// The number of exe is fixed by its place: guard.FDSocket + 1.
+	return os.StartProcess("/proc/self/fd/5", []string{"muster-guard"}, &os.ProcAttr{
+		Env:   []string{},
+		Files: []*os.File{in, out, out, lifeline, socket, exe},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+}
+
+func socketPair() (*net.UnixConn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make socket pair: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "guard"), os.NewFile(uintptr(fds[1]), "agent")
+	defer ours.Close() // FileConn has its own copy
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return nil, nil, errors.Join(err, theirs.Close())
+	}
+	return conn.(*net.UnixConn), theirs, nil
+}
+
+// sealedMemfd holds the bytes of r and can be changed by nobody, us included.
+func sealedMemfd(name string, r io.Reader, exec bool) (*os.File, error) {
+	flags := unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	mode := unix.MFD_NOEXEC_SEAL
+	if exec {
+		mode = unix.MFD_EXEC
+	}
+	fd, err := unix.MemfdCreate(name, flags|mode)
+	if errors.Is(err, unix.EINVAL) { // the two modes came with Linux 6.3
+		fd, err = unix.MemfdCreate(name, flags)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make memfd %s: %w", name, err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if _, err := io.Copy(f, r); err != nil {
+		return nil, errors.Join(fmt.Errorf("fill memfd %s: %w", name, err), f.Close())
+	}
+	seals := unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+		return nil, errors.Join(fmt.Errorf("seal memfd %s: %w", name, err), f.Close())
+	}
+	return f, nil
+}

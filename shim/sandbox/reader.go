@@ -1,0 +1,204 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+)
+
+// read turns the guard's messages into events until it is gone, then settles what it left.
+func (g *Guard) read() {
+	buffer := make([]byte, guard.MessageSize)
+	for {
+		n, err := g.conn.Read(buffer)
+		if err != nil || n == 0 {
+			break
+		}
+		m, err := guard.Decode(buffer[:n])
+		if err != nil {
+			g.options.Logger.Warn("guard message not understood", "err", err)
+			continue
+		}
+		g.hear(m)
+	}
+	g.settle()
+	close(g.inbox)
+}
+
+func (g *Guard) hear(m guard.Message) {
+	attempt := int(m.Start)
+	switch m.Kind {
+	case guard.Hello:
+		close(g.hello)
+	case guard.Started:
+		g.turn(running, int(m.A), nil)
+		g.inbox <- Started{Attempt: attempt, PID: int(m.A), Ticks: uint64(m.B)}
+	case guard.Error:
+		g.turn(idle, 0, &StartError{Act: m.Text, Err: syscall.Errno(m.A)})
+	case guard.Exited:
+		g.turn(emptying, 0, nil)
+		g.inbox <- Exited{Attempt: attempt, Exit: exitOf(syscall.WaitStatus(m.A), time.Unix(0, m.B), m.C<<10)}
+	case guard.Empty:
+		g.empty()
+		g.inbox <- Empty{Attempt: attempt, LogsComplete: m.A == 1}
+	case guard.Stuck:
+		p := StuckProcess{PID: int(m.A), Name: m.Text, State: byte(m.C)}
+		if m.B != 0 {
+			p.Err = syscall.Errno(m.B)
+		}
+		g.noteStuck(p)
+		g.inbox <- Stuck{Attempt: attempt, StuckProcess: p}
+	case guard.Lost:
+		stream := map[int64]string{1: "stdout", 2: "stderr"}[m.C]
+		g.inbox <- LogLost{Attempt: attempt, Stream: stream, Bytes: m.A, Err: syscall.Errno(m.B)}
+	case guard.DeadMan:
+		g.mu.Lock()
+		g.fired = true
+		g.mu.Unlock()
+		g.inbox <- DeadMan{Attempt: attempt}
+	case guard.Start, guard.Signal, guard.Kill, guard.Feed:
+		g.options.Logger.Warn("guard sent an order", "kind", uint32(m.Kind))
+	}
+}
+
+// turn moves to the next state and answers the Start under way, if any.
+func (g *Guard) turn(to state, pid int, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.state = to
+	if pid != 0 {
+		g.pid = pid
+	}
+	if g.reply != nil {
+		g.reply <- err
+		g.reply = nil
+	}
+}
+
+// An Empty that answers a Kill of nothing may meet the next Start under way.
+func (g *Guard) empty() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.state == emptying {
+		g.state = idle
+	}
+}
+
+func (g *Guard) noteStuck(p StuckProcess) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closing {
+		return
+	}
+	g.left = append(g.left, p)
+	if len(g.left) == 1 {
+		close(g.stuck)
+	}
+}
+
+// settle runs when the guard's socket has ended: it waits for the guard, and kills what a violent end left.
+func (g *Guard) settle() {
+	status, err := g.process.Wait()
+	g.mu.Lock()
+	was, attempt, pid, closing, fired := g.state, g.attempt, g.pid, g.closing, g.fired
+	g.state = gone
+	g.mu.Unlock()
+	defer g.conn.Close()
+	defer close(g.ended)
+	if closing && err == nil && status.Success() {
+		g.setLeft(nil)
+		g.answerGone(ErrGone)
+		return
+	}
+	exits, left := sweep(Host{})
+	g.setLeft(left)
+	why := goneError(status, err, fired)
+	if was == running {
+		exit := Exit{At: time.Now(), Message: "ended unseen when its guard was lost"}
+		if s, ok := exits[pid]; ok {
+			exit = exitOf(s, time.Now(), 0)
+		}
+		g.inbox <- Exited{Attempt: attempt, Exit: exit}
+	}
+	if (was == running || was == emptying) && len(left) == 0 {
+		g.inbox <- Empty{Attempt: attempt}
+	}
+	g.answerGone(why)
+	g.inbox <- Gone{Err: why, Left: left}
+}
+
+func (g *Guard) setLeft(left []StuckProcess) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left = left
+}
+
+func (g *Guard) answerGone(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.reply != nil {
+		g.reply <- err
+		g.reply = nil
+	}
+}
+
+func goneError(status *os.ProcessState, err error, fired bool) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	case fired:
+		return fmt.Errorf("%w: %w", ErrGone, ErrDeadMan)
+	default:
+		return fmt.Errorf("%w: %s", ErrGone, status)
+	}
+}
+
+// deliver keeps what the reader of Events has not taken yet, so that a slow one never holds up a Start.
+func (g *Guard) deliver() {
+	defer close(g.events)
+	var queue []Event
+	inbox := g.inbox
+	closed := g.closed
+	for inbox != nil || len(queue) > 0 {
+		var out chan Event
+		var first Event
+		if len(queue) > 0 {
+			out, first = g.events, queue[0]
+		}
+		select {
+		case e, ok := <-inbox:
+			if !ok {
+				inbox = nil
+				continue
+			}
+			queue = append(queue, e)
+		case out <- first:
+			queue = queue[1:]
+		case <-closed:
+			closed = nil
+			if inbox == nil {
+				g.offer(queue)
+				return
+			}
+		}
+		if inbox == nil && closed == nil {
+			g.offer(queue)
+			return
+		}
+	}
+}
+
+// offer leaves in the channel what fits; after Close nobody may be reading.
+func (g *Guard) offer(queue []Event) {
+	for _, e := range queue {
+		select {
+		case g.events <- e:
+		default:
+			g.options.Logger.Warn("event not read before close", "event", fmt.Sprintf("%T", e))
+			return
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package sandbox
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+)
+
+// Spec is one start.
+type Spec struct {
+	Attempt int      // number of this start; every event of it carries it
+	Argv    []string // a name without a slash is looked up in the PATH of Env
+	Env     []string // NAME=value, whole: nothing is inherited
+	Dir     string   // working directory
+	LogDir  string   // holds stdout.log and stderr.log; "": that of Options
+	Rlimits map[string]uint64
+	// OOMScoreAdj and Nice are set as far as the agent is permitted to.
+	OOMScoreAdj int
+	Nice        int
+	User        *guard.User // nil: the agent's own
+}
+
+// Unlimited is the value of a resource limit that is none.
+const Unlimited = math.MaxUint64
+
+// Exit is how the main process ended. Nothing is flattened: either Code or Signal says it.
+type Exit struct {
+	Code    *int // its own code, nil when a signal ended it
+	Signal  int  // 0: none
+	At      time.Time
+	Core    bool  // a core was dumped
+	MaxRSS  int64 // bytes; of the largest process that it waited for, itself included
+	Message string
+}
+
+func exitOf(status syscall.WaitStatus, at time.Time, maxRSS int64) Exit {
+	e := Exit{At: at, MaxRSS: maxRSS}
+	if status.Signaled() {
+		e.Signal, e.Core = int(status.Signal()), status.CoreDump()
+		e.Message = "ended by " + signalName(status.Signal())
+		return e
+	}
+	code := status.ExitStatus()
+	e.Code, e.Message = &code, "exit code "+strconv.Itoa(code)
+	return e
+}
+
+func signalName(s syscall.Signal) string {
+	if name := unix.SignalName(s); name != "" {
+		return name
+	}
+	return "signal " + strconv.Itoa(int(s))
+}
+
+func (s Spec) payload(o Options) (guard.Payload, error) {
+	if len(s.Argv) == 0 {
+		return guard.Payload{}, fmt.Errorf("start: argv is empty")
+	}
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return guard.Payload{}, fmt.Errorf("start %s: %w", s.Argv[0], err)
+	}
+	p := guard.Payload{
+		Argv: s.Argv, Env: s.Env, Dir: dir,
+		RotateBytes: uint64(o.RotateBytes), Keep: uint32(o.Keep),
+		OOMScoreAdj: int32(s.OOMScoreAdj), Nice: int32(s.Nice), User: s.User,
+	}
+	for name, value := range s.Rlimits {
+		at := slices.Index(rlimitNames, name)
+		if at < 0 {
+			return guard.Payload{}, fmt.Errorf("start %s: limit %q: want one of %v", s.Argv[0], name, rlimitNames)
+		}
+		p.Limits = append(p.Limits, guard.Limit{Resource: uint64(at), Value: value})
+	}
+	slices.SortFunc(p.Limits, func(a, b guard.Limit) int { return int(a.Resource) - int(b.Resource) })
+	return p, nil
+}

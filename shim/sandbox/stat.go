@@ -1,0 +1,57 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// ErrStat says that a line of /proc/<pid>/stat is not one.
+var ErrStat = errors.New("not a line of /proc/<pid>/stat")
+
+// Stat is what /proc/<pid>/stat says (proc(5)).
+type Stat struct {
+	PID     int
+	Name    string // up to 15 bytes, any
+	State   byte
+	PPID    int
+	Group   int
+	Session int
+	Threads int
+	Start   uint64 // clock ticks after boot
+}
+
+// Alive is false for a zombie. One with threads is a process whose first thread has ended.
+func (s Stat) Alive() bool { return s.State != 'Z' && s.State != 'X' || s.Threads > 1 }
+
+// ParseStat reads a line of /proc/<pid>/stat. The name may hold blanks and parentheses: the last one ends it.
+func ParseStat(line []byte) (Stat, error) {
+	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
+	if open < 0 || end < open {
+		return Stat{}, fmt.Errorf("%w: no name", ErrStat)
+	}
+	fields := bytes.Fields(line[end+1:])
+	if len(fields) < 20 {
+		return Stat{}, fmt.Errorf("%w: %d fields after the name, want 20 or more", ErrStat, len(fields))
+	}
+	s := Stat{Name: string(line[open+1 : end]), State: fields[0][0]}
+	for _, f := range []struct {
+		text []byte
+		to   *int
+	}{
+		{bytes.TrimSpace(line[:open]), &s.PID}, {fields[1], &s.PPID}, {fields[2], &s.Group}, {fields[3], &s.Session}, {fields[17], &s.Threads},
+	} {
+		n, err := strconv.Atoi(string(f.text))
+		if err != nil {
+			return Stat{}, fmt.Errorf("%w: %w", ErrStat, err)
+		}
+		*f.to = n
+	}
+	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
+	if err != nil {
+		return Stat{}, fmt.Errorf("%w: %w", ErrStat, err)
+	}
+	s.Start = start
+	return s, nil
+}
