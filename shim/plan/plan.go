@@ -7,28 +7,30 @@ import "github.com/muster-agent/muster/appdef"
 
 // Plan is what one agent does. The layout is that of the JSON which `muster plan` prints.
 type Plan struct {
-	Version    int               `json:"version"`
-	App        AppPart           `json:"app"`
-	Who        Who               `json:"who"`
-	Allocation Allocation        `json:"allocation"`
-	Engine     Engine            `json:"engine"`
-	Stage      []StageItem       `json:"stage"`
-	Process    Process           `json:"process"`
-	Framework  string            `json:"framework"`
-	Limits     Limits            `json:"limits"`
-	Ports      []Port            `json:"ports"`
-	Exports    []Export          `json:"exports"`
-	Barrier    Barrier           `json:"barrier"`
-	Restart    Restart           `json:"restart"`
-	Complete   Complete          `json:"complete"`
-	Stop       Stop              `json:"stop"`
-	Checkpoint Checkpoint        `json:"checkpoint"`
-	Timeout    float64           `json:"timeout"`
-	Duration   float64           `json:"duration"`
-	Hold       float64           `json:"hold"`
-	Origins    map[string]string `json:"origins"`
-	Warnings   []appdef.Problem  `json:"warnings"`
-	Start      *Start            `json:"start,omitempty"` // with a roster only
+	Version    int         `json:"version"`
+	App        AppPart     `json:"app"`
+	Who        Who         `json:"who"`
+	Allocation Allocation  `json:"allocation"`
+	Engine     Engine      `json:"engine"`
+	Stage      []StageItem `json:"stage"`
+	Process    Process     `json:"process"`
+	Framework  string      `json:"framework"`
+	Limits     Limits      `json:"limits"`
+	Ports      []Port      `json:"ports"`
+	Exports    []Export    `json:"exports"`
+	Barrier    Barrier     `json:"barrier"`
+	Restart    Restart     `json:"restart"`
+	Complete   Complete    `json:"complete"`
+	Stop       Stop        `json:"stop"`
+	Checkpoint Checkpoint  `json:"checkpoint"`
+	// StageTimeout, Timeout and Duration are in seconds; 0: none.
+	StageTimeout float64           `json:"stage_timeout"`
+	Timeout      float64           `json:"timeout"`
+	Duration     float64           `json:"duration"`
+	Hold         float64           `json:"hold"`
+	Origins      map[string]string `json:"origins"`
+	Warnings     []appdef.Problem  `json:"warnings"`
+	Start        *Start            `json:"start,omitempty"` // with a roster only
 }
 
 // AppPart names the definition.
@@ -101,6 +103,12 @@ type Process struct {
 	SecretRefs map[string]string `json:"-"`
 	Stdin      string            `json:"stdin,omitempty"`
 	ResumeArgs string            `json:"resume_args,omitempty"`
+	// Shell says that the last of Argv is a text for a shell.
+	Shell bool `json:"-"`
+	// Inherited is what Env is laid over. It belongs to the host and is not printed.
+	Inherited map[string]string `json:"-"`
+	// Components are the app's, for their `${C_HOST}`.
+	Components []string `json:"-"`
 }
 
 // Limits are the cgroup values.
@@ -108,6 +116,7 @@ type Limits struct {
 	MemoryMB    int               `json:"memory_mb"`
 	VCores      int               `json:"vcores"`
 	CPUHard     bool              `json:"cpu_hard"`
+	SwapMB      int               `json:"swap_mb"`
 	Pids        int               `json:"pids"`
 	ShmMB       int               `json:"shm_mb"`
 	GPUs        int               `json:"gpus"`
@@ -130,6 +139,7 @@ type Export struct {
 	Name     string `json:"name"`
 	Template string `json:"template"`
 	Address  bool   `json:"address,omitempty"` // the member's address in the ClusterSpec
+	Value    string `json:"-"`                 // Template with all but the host and the ports filled in
 }
 
 // Barrier says who is waited for and how long (seconds).

@@ -1,0 +1,111 @@
+package frameworks
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// tensorflow speaks to two kinds of programs.
+//
+// TF_CONFIG is TensorFlow's own: `{"cluster": {"chief": [..], "worker": [..], "ps": [..]}, "task":
+// {"type": .., "index": ..}}`. A chief is there when the app has one; an evaluator reads the cluster
+// but is in nobody's (TensorFlow 2.4 and later wait for it for ever otherwise).
+//
+// TF_CLUSTER_DEF, TF_ROLE, TF_INDEX and LOCAL_ADDRESS are HBox's: no chief there, worker 0 leads.
+// Both count the same members, so a program may use either.
+//
+// A service is outside the cluster and is told nothing; nor is anyone while no member exports an
+// address: a single process must not find a cluster of zero.
+func tensorflow(p plan.Plan, r registry.Roster) (env, files map[string]string) {
+	env, files = none()
+	c := plan.ClusterOf(r)
+	task, ok := taskOf(c, p.Who)
+	if !ok {
+		return env, files
+	}
+	env["TF_CONFIG"] = encode(tfConfig{Cluster: tfCluster(c), Task: task})
+	env["TF_CLUSTER_DEF"] = encode(clusterDef(c))
+	env["TF_ROLE"], env["TF_INDEX"] = hboxRole(c, p.Who, task)
+	for _, row := range r.Rows {
+		if row.Component == p.Who.Component && row.Index == p.Who.Index {
+			env["LOCAL_ADDRESS"] = row.Addr
+		}
+	}
+	return env, files
+}
+
+// tfConfig is TF_CONFIG's JSON (tf.distribute.cluster_resolver.TFConfigClusterResolver).
+type tfConfig struct {
+	Cluster map[string][]string `json:"cluster"`
+	Task    tfTask              `json:"task"`
+}
+
+type tfTask struct {
+	Type  string `json:"type"`
+	Index int    `json:"index"`
+}
+
+// tfCluster has at most one chief, as TensorFlow demands: further ones lead the workers.
+func tfCluster(c plan.Cluster) map[string][]string {
+	cluster := map[string][]string{}
+	add := func(job string, rows []registry.Row) {
+		if len(rows) > 0 {
+			cluster[job] = plan.Addresses(rows)
+		}
+	}
+	chief, workers := lead(c)
+	add("chief", chief)
+	add("worker", workers)
+	add("ps", c.PS)
+	return cluster
+}
+
+func lead(c plan.Cluster) (chief, workers []registry.Row) {
+	workers = c.Leading()
+	if len(c.Chiefs) == 0 {
+		return nil, workers
+	}
+	return workers[:1], workers[1:]
+}
+
+// taskOf finds the instance among the members; false for a service and for one without an address.
+func taskOf(c plan.Cluster, who plan.Who) (tfTask, bool) {
+	chief, workers := lead(c)
+	for _, job := range []struct {
+		name string
+		rows []registry.Row
+	}{{"chief", chief}, {"worker", workers}, {"ps", c.PS}, {"evaluator", c.Evaluators}} {
+		if i := plan.Place(job.rows, who.Component, who.Index); i >= 0 {
+			return tfTask{Type: job.name, Index: i}, true
+		}
+	}
+	return tfTask{}, false
+}
+
+// clusterDef is HBox's cluster: `worker` always, `ps` where there is one, nothing else.
+func clusterDef(c plan.Cluster) map[string][]string {
+	def := map[string][]string{"worker": plan.Addresses(c.Leading())}
+	if len(c.PS) > 0 {
+		def["ps"] = plan.Addresses(c.PS)
+	}
+	return def
+}
+
+func hboxRole(c plan.Cluster, who plan.Who, task tfTask) (role, index string) {
+	if i := plan.Place(c.Leading(), who.Component, who.Index); i >= 0 {
+		return "worker", strconv.Itoa(i)
+	}
+	return task.Type, strconv.Itoa(task.Index)
+}
+
+// encode prints JSON with sorted keys; strings, numbers, lists and maps of them always encode.
+func encode(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("frameworks: encode: " + err.Error())
+	}
+	return string(b)
+}

@@ -1,0 +1,199 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// Version is that of the plan's JSON.
+const Version = 1
+
+// Build plans one instance: App and what was granted in, everything that one agent will do out. The
+// problems are those of the definition under these circumstances; with any of severity error there
+// is no plan to run. Warnings are in the plan. The same arguments give the same plan.
+func Build(app appdef.App, req Request) (Plan, appdef.Problems) {
+	app = app.WithCounts(req.Instances)
+	b := builder{app: &app, req: req}
+	if !b.find() {
+		return Plan{}, b.problems
+	}
+	b.scope = req.scope(&app, portTexts(&app, req.Component))
+	b.ports = b.grantedPorts()
+	p := b.plan()
+	p.Warnings = append(appdef.Problems{}, append(app.Warnings.Warnings(), b.warnings...).Sort()...)
+	return p, b.problems.Sort()
+}
+
+// builder is one Build.
+type builder struct {
+	app       *appdef.App
+	req       Request
+	position  int // of the component in the App
+	component *appdef.Component
+	scope     appdef.Resolver
+	ports     []Port
+	problems  appdef.Problems
+	warnings  appdef.Problems
+}
+
+func (b *builder) problem(where appdef.Place, got, want, hint string) {
+	b.problems = append(b.problems, where.Problem(got, want, hint))
+}
+
+func (b *builder) warn(where appdef.Place, got, want, hint string) {
+	b.warnings = append(b.warnings, where.Warning(got, want, hint))
+}
+
+// find looks the instance up. The command line names it, so the command line is at fault.
+func (b *builder) find() bool {
+	asked := appdef.Place{File: "command line", Pointer: ""}
+	b.position = slices.IndexFunc(b.app.Components, func(c appdef.Component) bool { return c.Name == b.req.Component })
+	if b.position < 0 {
+		p := asked.Problem("component "+appdef.Quote(b.req.Component), "one of "+list(b.app.ComponentNames()), "")
+		p.Usage = true
+		b.problems = append(b.problems, p)
+		return false
+	}
+	b.component = &b.app.Components[b.position]
+	if n := b.component.Instances; b.req.Index < 0 || b.req.Index >= n {
+		p := asked.Problem("index "+strconv.Itoa(b.req.Index)+" of "+b.req.Component,
+			"0 to "+strconv.Itoa(n-1), "give --instances "+b.req.Component+"=N for more")
+		if n == 0 {
+			p.Want = "a component with instances"
+		}
+		p.Usage = true
+		b.problems = append(b.problems, p)
+		return false
+	}
+	return true
+}
+
+func (b *builder) plan() Plan {
+	s := b.component.Settings
+	rank, world := rankOf(b.app, b.req.Component, b.req.Index)
+	limits := b.limits()
+	p := Plan{
+		Version: Version,
+		App:     AppPart{ID: b.req.appID(), Name: b.app.Name, Digest: b.req.Digest, Dialect: b.app.Dialect},
+		Who: Who{
+			Component: b.req.Component, Index: b.req.Index, Rank: rank, Role: string(s.Role), WorldSize: world,
+		},
+		Allocation: b.allocation(),
+		Engine:     b.engine(limits),
+		Stage:      b.stage(),
+		Framework:  b.app.Settings.Framework,
+		Limits:     limits,
+		Ports:      b.ports,
+		Exports:    b.exports(),
+		Barrier:    b.barrier(),
+		Restart:    b.restart(),
+		Complete:   Complete(s.Complete),
+		Stop:       b.stop(),
+		Checkpoint: Checkpoint{
+			Dir: b.checkpointDir(), Pattern: s.Checkpoint.Pattern, Sync: s.Checkpoint.Sync,
+			Keep: s.Checkpoint.Keep, Signal: s.Checkpoint.Signal,
+		},
+		StageTimeout: float64(b.app.Settings.StageTimeout),
+		Timeout:      float64(b.app.Settings.Timeout),
+		Duration:     float64(b.app.Settings.Duration),
+		Hold:         float64(s.Hold),
+	}
+	p.Process = b.process(p)
+	p.Origins = b.origins()
+	b.warnings = append(b.warnings, portWarnings(b.app, b.position)...)
+	return p
+}
+
+// allocation is the request's without what no plan prints.
+func (b *builder) allocation() Allocation {
+	a := b.req.Allocation
+	a.Ports, a.Devices = map[string]int{}, append([]string{}, a.Devices...)
+	for _, p := range b.ports {
+		if p.Port != 0 {
+			a.Ports[p.Name] = p.Port
+		}
+	}
+	return a
+}
+
+// barrier says who must be there before this instance starts. Services wait for nobody.
+func (b *builder) barrier() Barrier {
+	out := Barrier{WaitsFor: []string{}, Timeout: float64(b.app.Settings.Barrier)}
+	if late(b.component) != 0 {
+		return out
+	}
+	for _, c := range Order(b.app) {
+		if late(c) == 0 && c.Instances > 0 {
+			out.WaitsFor = append(out.WaitsFor, c.Name+"="+strconv.Itoa(c.Instances))
+		}
+	}
+	return out
+}
+
+// restart is the policy that holds for this instance: the gang's budget is the app's.
+func (b *builder) restart() Restart {
+	r := b.component.Settings.Restart
+	if r.Scope == appdef.ScopeGang {
+		gang := b.app.Settings.GangBudget
+		r.Budget, r.Window, r.Refill = gang.Budget, gang.Window, gang.Refill
+	}
+	if r.Scope == appdef.ScopeNever {
+		r.Budget = 0
+	}
+	return Restart{
+		Scope: string(r.Scope), Budget: r.Budget, Window: float64(r.Window),
+		BackoffMin: float64(r.BackoffMin), BackoffMax: float64(r.BackoffMax), Refill: r.Refill,
+	}
+}
+
+// The grace of a stop where the definition gives none, in seconds: at most mostGrace, and enough
+// before the launcher's SIGKILL to kill, prove and leave.
+const (
+	mostGrace   = 30
+	leavingTime = 2
+)
+
+func (b *builder) stop() Stop {
+	grace := graceOf(b.component, b.req.Allocation.KillWindow)
+	if grace == 0 && b.component.Settings.Stop.Grace == 0 {
+		b.warn(b.settingPlace("stop.grace"), "a kill window of "+number(b.req.Allocation.KillWindow)+" s, so no grace",
+			"muster.stop.grace or --kill-window", "the process is killed at once when it is stopped")
+	}
+	return Stop{Signal: b.component.Settings.Stop.Signal, Grace: grace}
+}
+
+func graceOf(c *appdef.Component, killWindow float64) float64 {
+	switch grace := float64(c.Settings.Stop.Grace); {
+	case grace > 0:
+		return grace
+	case killWindow <= 0:
+		return mostGrace
+	default:
+		return min(max(killWindow-leavingTime, 0), mostGrace)
+	}
+}
+
+// checkpointDir is the folder or store that the process saves to: the TensorFlow package's own keys,
+// muster.checkpoint.dir, else the folder that all instances of this host share.
+func (b *builder) checkpointDir() string {
+	if own := b.builtinCheckpointDir(); own != "" {
+		return own
+	}
+	if dir := b.component.Settings.Checkpoint.Dir; dir != "" {
+		return b.text("checkpoint.dir", dir)
+	}
+	return Work + "/checkpoint"
+}
+
+// grantedPorts are the needs with the numbers that were granted or claimed.
+func (b *builder) grantedPorts() []Port {
+	ports := portsOf(b.app, b.req.Component)
+	for i := range ports {
+		ports[i].Port = b.req.Allocation.granted(ports[i].Name)
+	}
+	return ports
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

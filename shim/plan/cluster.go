@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// Cluster is a roster seen by role: the ClusterSpec that frameworks are told in their own words.
+// Each list is in rank order, which does not depend on who came first.
+type Cluster struct {
+	Chiefs     []registry.Row
+	Workers    []registry.Row
+	PS         []registry.Row
+	Evaluators []registry.Row
+}
+
+// ClusterOf sorts the roster's rows by role. Rows without host:port are left out: nobody can dial
+// them. Services are no part of a cluster.
+func ClusterOf(r registry.Roster) Cluster {
+	var c Cluster
+	for _, row := range r.Rows {
+		if !hasPort(row.Addr) {
+			continue
+		}
+		switch row.Role {
+		case roleChief:
+			c.Chiefs = append(c.Chiefs, row)
+		case roleWorker:
+			c.Workers = append(c.Workers, row)
+		case rolePS:
+			c.PS = append(c.PS, row)
+		case roleEvaluator:
+			c.Evaluators = append(c.Evaluators, row)
+		}
+	}
+	return c
+}
+
+// Leading are the workers as programs count them that know no chief: chiefs first, then workers.
+func (c Cluster) Leading() []registry.Row {
+	return append(append([]registry.Row{}, c.Chiefs...), c.Workers...)
+}
+
+// Place is the position of an instance in rows, -1 if it is not there.
+func Place(rows []registry.Row, component string, index int) int {
+	for i, row := range rows {
+		if row.Component == component && row.Index == index {
+			return i
+		}
+	}
+	return -1
+}
+
+// Addresses are the rows' host:port.
+func Addresses(rows []registry.Row) []string {
+	out := make([]string, len(rows))
+	for i, row := range rows {
+		out[i] = row.Addr
+	}
+	return out
+}
+
+func hasPort(address string) bool {
+	at := strings.LastIndexByte(address, ':')
+	return at > 0 && at < len(address)-1 && digits(address[at+1:])
+}
+
+// hostOf is the host of host:port, or the address itself where it has no port.
+func hostOf(address string) string {
+	if !hasPort(address) {
+		return address
+	}
+	return address[:strings.LastIndexByte(address, ':')]
+}
+
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -1,0 +1,105 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// commandScript is how appdef marks a component that has nothing but a script.
+const commandScript = "commandScript"
+
+// command is the process's argument vector: muster.command, else metainfo's commands, both run by
+// the shell; else what the framework's built-in command makes of a commandScript. Scripts
+// themselves do not run: a component that has one and no built-in command is a problem.
+func (b *builder) command() []string {
+	s := b.component.Settings
+	switch {
+	case s.Command != "":
+		return []string{b.shell(), "-c", b.shellText("command", s.Command)}
+	case b.app.Settings.Framework == "tensorflow" && b.component.CommandScript != nil:
+		return b.tensorflow()
+	}
+	got := "nothing that says what to run"
+	if b.component.CommandScript != nil {
+		got = "commandScript " + appdef.Quote(b.component.CommandScript.Script)
+	}
+	b.problem(b.place("command_script"), got, "muster.command",
+		"set muster.command for component "+b.component.Name+" in appConfig")
+	return []string{}
+}
+
+func (b *builder) shell() string {
+	if b.req.Shell != "" {
+		return b.req.Shell
+	}
+	return "bash"
+}
+
+// shellText resolves a text that a shell will read. What is left unresolved may be the shell's own
+// variable; a reference into the configuration and a Hadoop client's name without a value cannot be.
+func (b *builder) shellText(setting, text string) string {
+	scope := b.scope
+	scope.Vars = withShell(scope.Vars)
+	out, unresolved := scope.Expand(text)
+	for _, name := range unresolved {
+		switch {
+		case strings.HasPrefix(name, "@//site/") || strings.HasPrefix(name, "site."):
+			b.problem(b.settingPlace(setting), "${"+name+"}", "a key that the configuration has", "")
+		case slices.Contains(appdef.ClientNames(), name) && b.req.Inherited[name] == "":
+			b.problem(b.settingPlace(setting), "${"+name+"}, which has no value here", "a value for "+name,
+				"give --set "+name+"=VALUE")
+		}
+	}
+	return out
+}
+
+// withShell keeps a shell's own ${WORK} and ${LOG} apart from ours: `${WORK-}` means the same.
+func withShell(vars map[string]string) map[string]string {
+	out := map[string]string{"WORK": "${WORK-}", "LOG": "${LOG-}"}
+	for name, value := range vars {
+		out[name] = value
+	}
+	return out
+}
+
+// text resolves a value that no shell will read, so that nothing may be left over but what the
+// start fills in. A client's name without a value is empty.
+func (b *builder) text(setting, text string) string {
+	out, unresolved, empty := b.scope.ExpandLax(text)
+	for _, name := range unresolved {
+		if b.isHost(name) {
+			continue
+		}
+		b.problem(b.settingPlace(setting), "${"+name+"}", "a placeholder that is known",
+			"see `muster help placeholders`")
+	}
+	for _, name := range empty {
+		b.warn(b.settingPlace(setting), "${"+name+"}, which has no value here", "a value for "+name,
+			"it is empty; give --set "+name+"=VALUE")
+	}
+	return out
+}
+
+// isHost tells whether the name is `C_HOST` of a component, which the start knows.
+func (b *builder) isHost(name string) bool {
+	base, ok := strings.CutSuffix(name, "_HOST")
+	return ok && slices.ContainsFunc(b.app.Components, func(c appdef.Component) bool {
+		return c.Name == base || strings.ToUpper(c.Name) == base
+	})
+}
+
+// settingPlace is where a `muster.*` key was written, in the component's section or the global one.
+func (b *builder) settingPlace(setting string) appdef.Place {
+	key := "muster." + setting
+	if _, ok := b.component.Config[key]; ok {
+		return b.place("config", key)
+	}
+	return b.place("settings", setting)
+}
+
+func (b *builder) place(parts ...string) appdef.Place {
+	return placeOf(b.app, append([]string{"components", strconv.Itoa(b.position)}, parts...)...)
+}

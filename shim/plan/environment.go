@@ -1,0 +1,89 @@
+package plan
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// Paths under the instance's folder.
+const (
+	rosterFile = "roster.json"
+	// valuesDir holds the values of variables that are too long for one.
+	valuesDir = "app/conf/env"
+)
+
+// process is the command and what it finds around it, as far as the plan knows.
+func (b *builder) process(p Plan) Process {
+	s := b.component.Settings
+	proc := Process{
+		Argv: b.command(), Cwd: b.req.root(), Env: map[string]string{},
+		Secrets: slices.Sorted(maps.Keys(s.Secrets)), SecretRefs: maps.Clone(s.Secrets),
+		Inherited: maps.Clone(b.req.Inherited), Components: b.app.ComponentNames(), Shell: s.Command != "",
+	}
+	if proc.Secrets == nil {
+		proc.Secrets = []string{}
+	}
+	if s.ResumeArgs != "" {
+		proc.ResumeArgs = b.resumeArgs(s.ResumeArgs)
+	}
+	for name, value := range s.Env {
+		proc.Env[name] = b.text("env."+name, value)
+	}
+	maps.Copy(proc.Env, gpuEnv(p))
+	maps.Copy(proc.Env, b.musterEnv(p))
+	return proc
+}
+
+func (b *builder) resumeArgs(text string) string {
+	if b.component.Settings.Command != "" {
+		return b.shellText("resume.args", text)
+	}
+	if _, err := words(text); err != nil {
+		b.problem(b.settingPlace("resume.args"), appdef.Quote(text), "arguments as a shell reads them", err.Error())
+	}
+	return b.text("resume.args", text)
+}
+
+// musterEnv are the variables of our own that are known before the roster. MUSTER_GENERATION,
+// ATTEMPT, CHECKPOINT and STATUS_SOCKET come with the start.
+func (b *builder) musterEnv(p Plan) map[string]string {
+	env := map[string]string{
+		"MUSTER_APP_ID":         p.App.ID,
+		"MUSTER_APP_NAME":       p.App.Name,
+		"MUSTER_COMPONENT":      p.Who.Component,
+		"MUSTER_INDEX":          strconv.Itoa(p.Who.Index),
+		"MUSTER_INSTANCE":       b.req.instance(),
+		"MUSTER_ROLE":           p.Who.Role,
+		"MUSTER_RANK":           strconv.Itoa(p.Who.Rank),
+		"MUSTER_WORLD_SIZE":     strconv.Itoa(p.Who.WorldSize),
+		"MUSTER_HOST":           p.Allocation.Host,
+		"MUSTER_WORK_DIR":       b.req.root(),
+		"MUSTER_LOG_DIR":        b.req.log(),
+		"MUSTER_ROSTER_FILE":    path.Join(b.req.root(), rosterFile),
+		"MUSTER_CHECKPOINT_DIR": p.Checkpoint.Dir,
+	}
+	for i, port := range p.Ports {
+		value := portToken + port.Name + "}}"
+		env["MUSTER_PORT_"+variable(port.Name)] = value
+		if i == 0 {
+			env["MUSTER_PORT"] = value
+		}
+	}
+	return env
+}
+
+// gpuEnv restricts the process to the devices that it was granted.
+func gpuEnv(p Plan) map[string]string {
+	if p.Limits.GPUs == 0 {
+		return nil
+	}
+	devices := strings.Join(p.Allocation.Devices, ",")
+	return map[string]string{
+		"CUDA_VISIBLE_DEVICES": devices, "NVIDIA_VISIBLE_DEVICES": devices, "GPU_NUM": strconv.Itoa(p.Limits.GPUs),
+	}
+}

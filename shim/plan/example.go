@@ -1,0 +1,41 @@
+package plan
+
+import (
+	"strconv"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+)
+
+// examplePort is the first port that an example roster gives out.
+const examplePort = 20000
+
+// ExampleRoster invents a host for each instance that is waited for, and ports from 20000 on, so
+// that a plan can show its start without a gang. Build's problems are dropped: the plan itself
+// reports them.
+func ExampleRoster(app appdef.App, req Request) registry.Roster {
+	app = app.WithCounts(req.Instances)
+	r := registry.Roster{Version: 1, Run: req.Run, Gen: 1, Rows: []registry.Row{}}
+	for rank, instance := range Instances(&app) {
+		c := app.Component(instance.Component)
+		if late(c) != 0 {
+			break
+		}
+		one := req
+		one.Component, one.Index, one.Instances = instance.Component, instance.Index, nil
+		p, _ := Build(app, one)
+		ports := map[string]int{}
+		for i, port := range p.Ports {
+			ports[port.Name] = examplePort + i
+		}
+		host := "host-" + strconv.Itoa(rank) + ".example"
+		exports, address := Publish(p, host, ports)
+		if address == "" {
+			address = host
+		}
+		r.Rows = append(r.Rows, registry.Row{
+			Instance: instance, Rank: rank, Role: string(c.Settings.Role), Addr: address, Ports: ports, Exports: exports,
+		})
+	}
+	return r
+}

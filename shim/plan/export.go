@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// componentData is the group under which Slider publishes a component's componentExports.
+const componentData = "ComponentInstanceData"
+
+// exports are the values that the instance publishes. The templates stay as the definition has
+// them; Value is the same with all filled in but the host and the ports.
+func (b *builder) exports() []Export {
+	out := []Export{}
+	scope := b.scope
+	scope.Host, scope.Export = hostToken, true
+	add := func(where appdef.Place, group, name, template string, address bool) {
+		value, unresolved := scope.Expand(template)
+		for _, missing := range unresolved {
+			b.problem(where, "${"+missing+"} in an export of "+b.component.Name, "a placeholder that is known",
+				"an export may name its own component's host and site.<dict>.<key>")
+		}
+		out = append(out, Export{Group: group, Name: name, Template: template, Address: address, Value: value})
+	}
+	for _, ref := range b.component.CompExports {
+		export, ok := b.app.Export(ref)
+		if !ok {
+			b.problem(b.place("comp_exports"), appdef.Quote(ref.String()), "an export of exportGroups", "")
+			continue
+		}
+		add(b.place("comp_exports"), ref.Group, ref.Name, export.Value, ref == b.component.Settings.ClusterExport)
+	}
+	for _, export := range b.component.ComponentExports {
+		add(b.place("component_exports"), componentData, export.Name, export.Value, false)
+	}
+	return out
+}
+
+// Publish gives the values of the plan's exports, by `<group>.<name>`, on this host with these
+// ports (by Port.Name), and the instance's address in the ClusterSpec: host:port, or empty when no
+// export is one. An IPv6 host is put into brackets before a port.
+func Publish(p Plan, host string, ports map[string]int) (exports map[string]string, address string) {
+	exports = map[string]string{}
+	tokens := append(portTokens(p.Ports, ports), hostToken+":", bracket(host)+":", hostToken, host)
+	fill := strings.NewReplacer(tokens...)
+	for _, e := range p.Exports {
+		value := fill.Replace(e.Value)
+		exports[e.Group+"."+e.Name] = value
+		if e.Address {
+			address = value
+		}
+	}
+	return exports, address
+}
+
+func bracket(host string) string {
+	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
+		return "[" + host + "]"
+	}
+	return host
+}

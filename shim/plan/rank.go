@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+)
+
+// Order is the app's components in rank order: by priority, then as the definition lists them;
+// services last.
+func Order(app *appdef.App) []*appdef.Component {
+	order := make([]*appdef.Component, len(app.Components))
+	for i := range app.Components {
+		order[i] = &app.Components[i]
+	}
+	slices.SortStableFunc(order, func(a, b *appdef.Component) int {
+		return cmp.Or(cmp.Compare(late(a), late(b)), cmp.Compare(a.Priority, b.Priority))
+	})
+	return order
+}
+
+// late is 1 for what comes after all ranks that are waited for.
+func late(c *appdef.Component) int {
+	if c.Settings.Role == appdef.RoleService {
+		return 1
+	}
+	return 0
+}
+
+// Instances are all instances of the app in rank order: the instance of rank n is element n, and an
+// agent without an index claims one in this order.
+func Instances(app *appdef.App) []registry.Instance {
+	var all []registry.Instance
+	for _, c := range Order(app) {
+		for i := range c.Instances {
+			all = append(all, registry.Instance{Component: c.Name, Index: i})
+		}
+	}
+	return all
+}
+
+// rankOf is the instance's rank and the number of instances that are waited for.
+func rankOf(app *appdef.App, component string, index int) (rank, world int) {
+	before := 0
+	for _, c := range Order(app) {
+		if c.Name == component {
+			rank = before + index
+		}
+		before += c.Instances
+		if late(c) == 0 {
+			world += c.Instances
+		}
+	}
+	return rank, world
+}
+
+// Gang is what the conductor must know of the app. Times are the caller's: flags set them.
+func Gang(app appdef.App, req Request) registry.Facts {
+	app = app.WithCounts(req.Instances)
+	facts := registry.Facts{
+		App: req.AppID, Run: req.Run, Digest: req.Digest,
+		Barrier: app.Settings.Barrier.Duration(), Retry: app.Settings.Retry,
+		GangBudget: budgetRule(app.Settings.GangBudget),
+	}
+	for _, c := range Order(&app) {
+		facts.Components = append(facts.Components, componentFacts(c))
+		grace := seconds(graceOf(c, req.Allocation.KillWindow))
+		facts.StopGrace = max(facts.StopGrace, grace)
+	}
+	return facts
+}
+
+func componentFacts(c *appdef.Component) registry.ComponentFacts {
+	role := c.Settings.Role
+	ends := role == appdef.RoleChief || role == appdef.RoleWorker
+	return registry.ComponentFacts{
+		Name: c.Name, Role: string(role), Count: c.Instances, Scope: string(c.Settings.Restart.Scope),
+		Waited:    role != appdef.RoleService,
+		Ends:      ends,
+		Fails:     ends || role == appdef.RolePS,
+		MinFailed: c.Settings.Complete.MinFailed, MinSucceeded: c.Settings.Complete.MinSucceeded,
+		Budget: budgetRule(c.Settings.Restart),
+	}
+}
+
+func budgetRule(r appdef.Restart) registry.BudgetRule {
+	rule := registry.BudgetRule{
+		Max: r.Budget, Window: r.Window.Duration(), RefillCheckpoint: r.Refill == "checkpoint",
+	}
+	if r.Scope == appdef.ScopeNever {
+		rule.Max = 0
+	}
+	return rule
+}
+
+func seconds(s float64) time.Duration { return appdef.Seconds(s).Duration() }

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"path"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+)
+
+// Texts in a plan that stand for something known later. The folders are filled in by Resolve, the
+// rest by Finish and Publish; `${ps_HOST}` and `{{checkpoint}}` are the definition's own words for
+// what only the start knows.
+const (
+	Work = "${WORK}" // the agent's work folder
+	Log  = "${LOG}"  // its log folder
+
+	portToken = "{{port." // + name + "}}"
+	hostToken = "{{host}}"
+)
+
+const (
+	roleChief     = string(appdef.RoleChief)
+	roleWorker    = string(appdef.RoleWorker)
+	rolePS        = string(appdef.RolePS)
+	roleEvaluator = string(appdef.RoleEvaluator)
+	roleService   = string(appdef.RoleService)
+)
+
+// Request says whose plan is wanted and what is known of its surroundings.
+type Request struct {
+	AppID     string // the app's name in the registry; empty: unknown
+	Run       string
+	Digest    string // of the App
+	Component string
+	Index     int
+	// Instances are the counts in force where they differ from the definition's.
+	Instances  map[string]int
+	Allocation Allocation
+	Engine     EngineChoice
+	// Inherited is what the process gets of the agent's environment, already filtered. It is not
+	// printed with the plan: it belongs to the host.
+	Inherited map[string]string
+	Shell     string // runs command texts with -c; empty: bash
+	// Origins say where a part of Allocation came from: `host` → NM_HOST.
+	Origins map[string]string
+}
+
+// EngineChoice is the engine that the host permits, chosen by the caller.
+type EngineChoice struct {
+	Name string // container, cgroup, process
+	Why  string
+	// Cannot names what this engine does not hold here and why, by the limit's name in Limits'
+	// JSON: memory_mb, vcores, cpu_hard, pids, shm_mb, gpus, gpu_memory_mb, ulimits.
+	Cannot map[string]string
+}
+
+// instance is COMPONENT-INDEX.
+func (r Request) instance() string {
+	return registry.Instance{Component: r.Component, Index: r.Index}.String()
+}
+
+// root is the instance's folder: its working directory and AGENT_WORK_ROOT.
+func (r Request) root() string { return path.Join(Work, r.instance()) }
+
+// log is the instance's log folder.
+func (r Request) log() string { return path.Join(Log, r.instance()) }
+
+// appID prints an unknown app id as a dash.
+func (r Request) appID() string {
+	if r.AppID == "" {
+		return "-"
+	}
+	return r.AppID
+}
+
+// scope resolves the instance's texts. Claimed ports and the other members are not known yet: the
+// former become tokens, the latter's placeholders stay.
+func (r Request) scope(app *appdef.App, ports map[string]string) appdef.Resolver {
+	id := r.Allocation.ContainerID
+	if id == "" {
+		id = r.instance()
+	}
+	return appdef.Resolver{
+		App: app, Component: r.Component, User: r.Allocation.User, Cluster: r.appID(), ContainerID: id,
+		Tag: r.Index + 1, WorkRoot: r.root(), LogRoot: r.log(), Vars: r.Allocation.Vars, Site: ports,
+	}
+}
+
+// placeOf is where a part of the App was written: the part, else the nearest one around it.
+func placeOf(app *appdef.App, parts ...string) appdef.Place {
+	for n := len(parts); n > 0; n-- {
+		if p, ok := app.Places[appdef.Pointer(parts[:n]...)]; ok {
+			return p
+		}
+	}
+	return appdef.Place{File: "app", Pointer: appdef.Pointer(parts...)}
+}

@@ -1,0 +1,54 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Dirs are the two folders of an agent that a plan leaves open, as absolute paths.
+type Dirs struct {
+	Work string
+	Log  string
+}
+
+// Resolve puts the true folders in place of ${WORK} and ${LOG}. It is the only place that does: a
+// plan is printed before, and run after. The argument is not changed.
+func Resolve(p Plan, dirs Dirs) Plan {
+	fill := strings.NewReplacer(Work, dirs.Work, Log, dirs.Log).Replace
+	p.Stage = slices.Clone(p.Stage)
+	for i, s := range p.Stage {
+		p.Stage[i].From, p.Stage[i].To = fill(s.From), fill(s.To)
+	}
+	p.Process.Argv = each(p.Process.Argv, fill)
+	p.Process.Cwd = fill(p.Process.Cwd)
+	p.Process.Env = eachValue(p.Process.Env, fill)
+	p.Process.ResumeArgs = fill(p.Process.ResumeArgs)
+	p.Exports = slices.Clone(p.Exports)
+	for i, e := range p.Exports {
+		p.Exports[i].Value = fill(e.Value)
+	}
+	p.Checkpoint.Dir = fill(p.Checkpoint.Dir)
+	if p.Start != nil {
+		p.Start = &Start{
+			Argv: each(p.Start.Argv, fill), Env: eachValue(p.Start.Env, fill), Files: maps.Clone(p.Start.Files),
+		}
+	}
+	return p
+}
+
+func each(texts []string, f func(string) string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = f(t)
+	}
+	return out
+}
+
+func eachValue(texts map[string]string, f func(string) string) map[string]string {
+	out := make(map[string]string, len(texts))
+	for name, t := range texts {
+		out[name] = f(t)
+	}
+	return out
+}

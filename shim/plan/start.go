@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+)
+
+// Framework gives the variables and files of one framework; frameworks.Env is the real one.
+type Framework func(Plan, registry.Roster) (env, files map[string]string)
+
+// StartFacts are what only one start of the process knows.
+type StartFacts struct {
+	Generation     int
+	Attempt        int
+	Host           string         // this host's address; empty: the plan's
+	Ports          map[string]int // by Port.Name; those that are missing keep the plan's
+	Checkpoint     string         // newest whole checkpoint; empty: none
+	CheckpointStep int64
+	StatusSocket   string
+	Secrets        map[string]string // values of Process.Secrets by name
+	RosterText     []byte            // the sealed bytes of the roster; nil: encoded here
+}
+
+// Bounds of what exec takes (execve(2)): one string with its NUL, in bytes. A variable is moved to a
+// file well before that.
+const (
+	mostString   = 131_071
+	mostVariable = 120_000
+)
+
+// Finish adds to a plan what the roster and the moment of the start decide: the final argument
+// vector, environment and files (by path under the instance's folder). Run it on a resolved plan to
+// start, on an unresolved one to print. Problems are those that make this start impossible.
+func Finish(p Plan, r registry.Roster, facts StartFacts, framework Framework) (Start, appdef.Problems) {
+	f := finisher{plan: p, roster: r, facts: facts}
+	fill := f.filler()
+	start := Start{Argv: f.argv(fill), Env: maps.Clone(p.Process.Inherited), Files: map[string]string{}}
+	if start.Env == nil {
+		start.Env = map[string]string{}
+	}
+	maps.Copy(start.Env, eachValue(p.Process.Env, fill))
+	maps.Copy(start.Env, facts.Secrets)
+	env, files := framework(p, r)
+	maps.Copy(start.Env, env)
+	maps.Copy(start.Files, files)
+	f.musterEnv(start.Env)
+	f.rosterFile(&start)
+	moveLong(&start, p.Process.Cwd)
+	return start, f.tooLong(start.Argv)
+}
+
+// finisher is one Finish.
+type finisher struct {
+	plan   Plan
+	roster registry.Roster
+	facts  StartFacts
+}
+
+// filler replaces every token and placeholder of the start.
+func (f finisher) filler() func(string) string {
+	pairs := portTokens(f.plan.Ports, f.facts.Ports)
+	pairs = append(pairs,
+		"{{checkpoint}}", f.facts.Checkpoint,
+		"{{checkpoint.step}}", f.step(),
+		"{{checkpoint.dir}}", f.plan.Checkpoint.Dir,
+	)
+	for token, value := range tensorflowTokens(f.plan.Who, f.roster) {
+		pairs = append(pairs, token, value)
+	}
+	for _, c := range f.plan.Process.Components {
+		hosts := strings.Join(f.hosts(c), ",")
+		pairs = append(pairs, "${"+c+"_HOST}", hosts)
+		if upper := strings.ToUpper(c); upper != c && !slices.Contains(f.plan.Process.Components, upper) {
+			pairs = append(pairs, "${"+upper+"_HOST}", hosts)
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace
+}
+
+func (f finisher) hosts(component string) []string {
+	var hosts []string
+	for _, row := range f.roster.Rows {
+		if row.Component == component {
+			hosts = append(hosts, hostOf(row.Addr))
+		}
+	}
+	return hosts
+}
+
+func (f finisher) step() string {
+	if f.facts.Checkpoint == "" {
+		return ""
+	}
+	return strconv.FormatInt(f.facts.CheckpointStep, 10)
+}
+
+// argv fills the command in. The resume arguments follow when there is a checkpoint, unless the
+// command itself says where it wants it.
+func (f finisher) argv(fill func(string) string) []string {
+	proc := f.plan.Process
+	argv := each(proc.Argv, fill)
+	own := slices.ContainsFunc(proc.Argv, func(a string) bool { return strings.Contains(a, "{{checkpoint") })
+	if proc.ResumeArgs == "" || f.facts.Checkpoint == "" || own || len(argv) == 0 {
+		return argv
+	}
+	if proc.Shell {
+		argv[len(argv)-1] += " " + fill(proc.ResumeArgs)
+		return argv
+	}
+	args, err := words(proc.ResumeArgs) // Build has reported what does not split
+	if err != nil {
+		return argv
+	}
+	return append(argv, each(args, fill)...)
+}
+
+// musterEnv sets what each process is told of its start.
+func (f finisher) musterEnv(env map[string]string) {
+	host := f.facts.Host
+	if host == "" {
+		host = f.plan.Allocation.Host
+	}
+	maps.Copy(env, map[string]string{
+		"MUSTER_HOST":          host,
+		"MUSTER_GENERATION":    strconv.Itoa(f.facts.Generation),
+		"MUSTER_ATTEMPT":       strconv.Itoa(f.facts.Attempt),
+		"MUSTER_CHECKPOINT":    f.facts.Checkpoint,
+		"MUSTER_STATUS_SOCKET": f.facts.StatusSocket,
+	})
+	if len(f.roster.Rows) > 0 {
+		env["MUSTER_WORLD_SIZE"] = strconv.Itoa(f.worldSize())
+	}
+	if i := Place(f.roster.Rows, f.plan.Who.Component, f.plan.Who.Index); i >= 0 {
+		env["MUSTER_RANK"] = strconv.Itoa(f.roster.Rows[i].Rank)
+	}
+}
+
+func (f finisher) worldSize() int {
+	n := 0
+	for _, row := range f.roster.Rows {
+		if row.Role != roleService {
+			n++
+		}
+	}
+	return n
+}
+
+// rosterFile adds the roster; a service that starts before there is one is told of none.
+func (f finisher) rosterFile(start *Start) {
+	if len(f.roster.Rows) == 0 {
+		delete(start.Env, "MUSTER_ROSTER_FILE")
+		return
+	}
+	text := f.facts.RosterText
+	if text == nil {
+		var err error
+		if text, err = json.Marshal(f.roster); err != nil {
+			panic("plan: encode roster: " + err.Error())
+		}
+	}
+	start.Files[rosterFile] = string(text)
+}
+
+// moveLong moves each value that is too long for a variable into a file: X is unset, X_FILE names it.
+func moveLong(start *Start, root string) {
+	for _, name := range slices.Sorted(maps.Keys(start.Env)) {
+		value := start.Env[name]
+		if len(value) <= mostVariable {
+			continue
+		}
+		file := path.Join(valuesDir, name)
+		start.Files[file] = value
+		delete(start.Env, name)
+		start.Env[name+"_FILE"] = path.Join(root, file)
+	}
+}
+
+// tooLong reports arguments that no exec takes.
+func (f finisher) tooLong(argv []string) appdef.Problems {
+	var out appdef.Problems
+	for i, arg := range argv {
+		if len(arg) > mostString {
+			where := appdef.Place{File: "plan", Pointer: fmt.Sprintf("/start/argv/%d", i)}
+			out = append(out, where.Problem(fmt.Sprintf("%d bytes", len(arg)), fmt.Sprintf("at most %d bytes in one argument", mostString),
+				"a gang of this size is read from MUSTER_ROSTER_FILE or TF_CONFIG_FILE"))
+		}
+	}
+	return out
+}
+
+// portTokens pairs the token of each port with its number: the one given, else the plan's, 0 when
+// it is not claimed.
+func portTokens(ports []Port, given map[string]int) []string {
+	var pairs []string
+	for _, p := range ports {
+		n, ok := given[p.Name]
+		if !ok {
+			n = p.Port
+		}
+		pairs = append(pairs, portToken+p.Name+"}}", strconv.Itoa(n))
+	}
+	return pairs
+}

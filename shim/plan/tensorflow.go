@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+)
+
+// Tokens of the built-in TensorFlow command, filled in by Finish. muster.tensorflow.args may use them.
+const (
+	tfPSHosts     = "{{tf.ps_hosts}}"
+	tfWorkerHosts = "{{tf.worker_hosts}}"
+	tfJobName     = "{{tf.job_name}}"
+	tfTaskIndex   = "{{tf.task_index}}"
+)
+
+// tensorflow is what Slider's TensorFlow package starts, without its docker: the user's script with
+// the cluster on its command line, or TensorBoard on the checkpoints.
+func (b *builder) tensorflow() []string {
+	if b.component.Settings.Role == appdef.RoleService {
+		return b.tensorboard()
+	}
+	entry := b.site("user.scripts.entry")
+	if entry == "" {
+		b.problem(b.place("config", "site.global.user.scripts.entry"), "no script to run",
+			"site.global.user.scripts.entry or muster.command",
+			"the entry is relative to package/files")
+		return []string{}
+	}
+	install := path.Join(b.req.root(), "app/install")
+	if !path.IsAbs(entry) {
+		entry = path.Join(install, entry)
+	}
+	return append([]string{b.python(), entry}, b.tensorflowArgs(install)...)
+}
+
+func (b *builder) tensorflowArgs(install string) []string {
+	if own := b.component.Settings.TFArgs; own != nil {
+		args, err := words(b.text("tensorflow.args", *own))
+		if err != nil {
+			b.problem(b.settingPlace("tensorflow.args"), appdef.Quote(*own), "arguments as a shell reads them", err.Error())
+		}
+		return args
+	}
+	args := []string{
+		"--ps_hosts=" + tfPSHosts, "--worker_hosts=" + tfWorkerHosts,
+		"--job_name=" + tfJobName, "--task_index=" + tfTaskIndex,
+		"--ckp_dir=" + b.checkpointDir(), "--work_dir=" + install,
+	}
+	if data := b.site("user.data.dir"); data != "" {
+		args = append(args, "--data_dir="+data)
+	}
+	return args
+}
+
+// tensorboard runs the one that belongs to the component's Python; all addresses are served, as
+// its export names this host.
+func (b *builder) tensorboard() []string {
+	if !strings.Contains(strings.ToLower(b.component.Name), "tensorboard") {
+		b.problem(b.place("command_script"), "service "+b.component.Name+" with a commandScript",
+			"muster.command", "only tensorboard has a built-in command among the services")
+		return []string{}
+	}
+	if len(b.ports) == 0 {
+		b.problem(b.place("config"), "no port", "a site.global key with ${"+b.component.Name+".ALLOCATED_PORT}",
+			"TensorBoard serves on it")
+		return []string{}
+	}
+	return []string{
+		b.python(), "-m", "tensorboard.main", "--logdir=" + b.checkpointDir(), "--bind_all",
+		"--port=" + portToken + b.ports[0].Name + "}}",
+	}
+}
+
+func (b *builder) python() string {
+	if p := b.component.Settings.Python; p != "" {
+		return b.text("python", p)
+	}
+	return "python3"
+}
+
+// site is a value of the dictionary global, resolved; empty when it is not set.
+func (b *builder) site(key string) string {
+	name := "site.global." + key
+	if b.component.Config[name] == "" {
+		return ""
+	}
+	out, unresolved := b.scope.Expand(b.component.Config[name])
+	for _, missing := range unresolved {
+		if !b.isHost(missing) {
+			b.problem(b.place("config", name), "${"+missing+"}, which has no value here", "a value for "+missing,
+				"give --set "+missing+"=VALUE, or --set "+name+"=…")
+		}
+	}
+	return out
+}
+
+// builtinCheckpointDir is where the TensorFlow package keeps checkpoints: a folder, or a prefix
+// with the app's own folder below it.
+func (b *builder) builtinCheckpointDir() string {
+	if b.app.Settings.Framework != "tensorflow" {
+		return ""
+	}
+	if dir := b.site("user.checkpoint.dir"); dir != "" {
+		return dir
+	}
+	if prefix := b.site("user.checkpoint.prefix"); prefix != "" {
+		return strings.TrimSuffix(prefix, "/") + "/" + b.req.appID() + "/checkpoints"
+	}
+	return ""
+}
+
+// tensorflowTokens are what the built-in command is told of the roster. Programs that know no chief
+// see it as the first worker.
+func tensorflowTokens(who Who, r registry.Roster) map[string]string {
+	c := ClusterOf(r)
+	leading := c.Leading()
+	tokens := map[string]string{
+		tfPSHosts:     strings.Join(Addresses(c.PS), ","),
+		tfWorkerHosts: strings.Join(Addresses(leading), ","),
+		tfJobName:     who.Role,
+		tfTaskIndex:   "0",
+	}
+	for job, rows := range map[string][]registry.Row{roleWorker: leading, rolePS: c.PS, roleEvaluator: c.Evaluators} {
+		if i := Place(rows, who.Component, who.Index); i >= 0 {
+			tokens[tfJobName], tokens[tfTaskIndex] = job, strconv.Itoa(i)
+		}
+	}
+	return tokens
+}
