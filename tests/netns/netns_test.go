@@ -100,8 +100,15 @@ func TestNothingIsLeft(t *testing.T) {
 	t.Run("inner", func(t *testing.T) {
 		n := netns.New(t, 2)
 		name = n.Name(0)
-		sleeper = n.Command(0, "sleep", "1000")
+		sleeper = n.Command(0, "sh", "-c", "echo there; exec sleep 1000")
+		out, err := sleeper.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := sleeper.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, make([]byte, len("there"))); err != nil {
 			t.Fatal(err)
 		}
 	})

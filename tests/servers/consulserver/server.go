@@ -88,7 +88,7 @@ func Start(t testing.TB, o Options) *Server {
 			"-data-dir=" + filepath.Join(dir, "data"), "-bind=127.0.0.1", "-client=127.0.0.1",
 			fmt.Sprintf("-http-port=%d", p[0]), fmt.Sprintf("-server-port=%d", p[1]),
 			fmt.Sprintf("-serf-lan-port=%d", p[2]), fmt.Sprintf("-serf-wan-port=%d", p[3]),
-			"-dns-port=-1", "-grpc-port=-1", "-hcl=" + config(o),
+			"-dns-port=-1", "-grpc-port=-1", "-grpc-tls-port=-1", "-hcl=" + config(o),
 		},
 	}
 	t.Cleanup(s.end)
