@@ -199,6 +199,13 @@ class CheckpointTest(unittest.TestCase):
             os.fsync = real
         self.assertEqual(["ckpt-50.json"], os.listdir(self.folder))
 
+    def test_sweep_takes_only_what_was_left_half_written(self):
+        self.write(50)
+        for name in (".ckpt-100-7.tmp", "notes.tmp"):
+            open(os.path.join(self.folder, name), "w").close()
+        checkpoint.sweep(self.folder)
+        self.assertEqual(["ckpt-50.json", "notes.tmp"], sorted(os.listdir(self.folder)))
+
 
 class ShardTest(unittest.TestCase):
     def shard(self, counts=True, steps=4, every=2):

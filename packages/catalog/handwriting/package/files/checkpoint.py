@@ -10,12 +10,12 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 
 import wire
 
 KEEP = 3
 _NAME = re.compile(r"ckpt-(\d+)\.json")
+_TEMPORARY = re.compile(r"\.ckpt-\d+-\d+\.tmp")
 
 
 class Checkpoint:
@@ -37,18 +37,25 @@ def write(folder, checkpoint):
         "sha256": hashlib.sha256(body).hexdigest(),
         "params": base64.b64encode(body).decode("ascii"),
     })
-    descriptor, temporary = tempfile.mkstemp(prefix=".ckpt-", suffix=".tmp", dir=folder)
+    temporary = os.path.join(folder, ".ckpt-{}-{}.tmp".format(checkpoint.step, os.getpid()))
     try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        with open(temporary, "w", encoding="ascii") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, os.path.join(folder, "ckpt-{}.json".format(checkpoint.step)))
     except BaseException:
-        os.unlink(temporary)
+        _remove(temporary)
         raise
     _sync_folder(folder)
     _prune(folder, checkpoint.step)
+
+
+def sweep(folder):
+    """Removes what a writer that was killed has left. Only the one writer may call it."""
+    for name in os.listdir(folder):
+        if _TEMPORARY.fullmatch(name):
+            _remove(os.path.join(folder, name))
 
 
 def newest(folder, size, warn):
@@ -81,10 +88,14 @@ def _prune(folder, newest_step):
     """Removes old checkpoints. Files of later steps stay: they are passed over as
     damaged by everybody, and worth keeping for whoever wants to know why."""
     for step in sorted((s for s in _steps(folder) if s <= newest_step), reverse=True)[KEEP:]:
-        try:
-            os.unlink(os.path.join(folder, "ckpt-{}.json".format(step)))
-        except FileNotFoundError:
-            pass
+        _remove(os.path.join(folder, "ckpt-{}.json".format(step)))
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
 
 
 def _sync_folder(folder):

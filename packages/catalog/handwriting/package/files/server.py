@@ -25,6 +25,8 @@ ANSWER = 10
 def serve(cluster, options, stopped):
     """Serves until the event stopped is set, then writes a last checkpoint."""
     os.makedirs(options.checkpoint_dir, exist_ok=True)
+    if cluster.index == 0:
+        checkpoint.sweep(options.checkpoint_dir)
     shard = _restore(cluster, options)
     listener = _listen(cluster, shard)
     say("listening on {}:{}".format(*cluster.address))
