@@ -98,19 +98,7 @@ func answering(look Look, me Me, alive func(ProcessFacts) Life) bool {
 
 // resultCounts tells whether the record holds a result that no newcomer may overwrite: an `ended`, or
 // a failure for good that the conductor still has to rule on.
-func resultCounts(m Member, d Directive, scope string) bool {
-	if m.Run != d.Run {
-		return false
-	}
-	over := d.Act == ActWait && d.Gen > m.Gen && scope == ScopeGang
-	switch m.Phase {
-	case PhaseEnded:
-		return !over
-	case PhaseFailed:
-		return !over && m.Exit != nil && m.Exit.Final
-	}
-	return false
-}
+func resultCounts(m Member, d Directive, scope string) bool { return settled(m, d, scope) != unsettled }
 
 // prove finds the first proof that the old holder's process is gone.
 func prove(look Look, me Me, alive func(ProcessFacts) Life) Proof {
@@ -186,7 +174,7 @@ func claimRecord(look Look, me Me) Member {
 	r.Version, r.Run, r.Digest, r.Gen, r.Phase = 1, d.Run, me.Digest, 0, PhaseJoined
 	r.Attempt, r.Budget, r.Exit, r.Was = 1, Budget{}, nil, ""
 	if r.Since.IsZero() {
-		r.Since = look.Now
+		r.Since = wall(look.Now)
 	}
 	m := look.Member
 	if m == nil || m.Run != d.Run {
@@ -215,18 +203,14 @@ func started(m Member, d Directive) bool {
 func charged(r, m Member, look Look, me Me) Member {
 	d := *look.Directive
 	c, ok := me.Facts.component(look.Instance.Component)
-	if !ok || !c.Waited || c.Scope == ScopeGang || d.Act != ActRun || m.Phase != PhaseReady {
+	if !ok || !c.Waited || c.Scope != ScopeInstance || d.Act != ActRun || m.Phase != PhaseReady {
 		return r
 	}
-	rule := c.Budget
-	if c.Scope == ScopeNever {
-		rule = BudgetRule{}
-	}
-	b, ok := Charge(m.Budget, rule, look.Now, look.Step)
+	b, ok := Charge(m.Budget, c.Budget, wall(look.Now), look.Step)
 	r.Budget = b
 	if !ok {
 		r.Phase, r.Gen = PhaseFailed, d.Gen
-		r.Exit = &MemberExit{Gen: d.Gen, Class: ClassHost, Why: "its agent died", Final: true, At: look.Now}
+		r.Exit = &MemberExit{Gen: d.Gen, Class: ClassHost, Why: "its agent died", Final: true, At: wall(look.Now)}
 	}
 	return r
 }
@@ -238,7 +222,7 @@ func foundRecord(me Me, now time.Time) AppRecord {
 		a.Counts = me.Facts.counts()
 	}
 	if a.Created.IsZero() {
-		a.Created = now
+		a.Created = wall(now)
 	}
 	return a
 }
@@ -246,7 +230,7 @@ func foundRecord(me Me, now time.Time) AppRecord {
 func firstDirective(me Me, now time.Time) Directive {
 	return Directive{
 		Version: 1, Run: me.Run, Gen: 1, Act: ActWait, Seq: 1, By: me.Member.Inc,
-		Counts: foundRecord(me, now).Counts, Why: "founded", At: now,
+		Counts: foundRecord(me, now).Counts, Why: "founded", At: wall(now),
 	}
 }
 

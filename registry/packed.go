@@ -1,8 +1,90 @@
 package registry
 
-// Packed is a roster as the registry keeps it: gzip, cut in chunks, named by content.
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ChunkSize is how many compressed bytes one roster key holds at most; a registry takes 512 KB in a
+// request, of which base64 needs a quarter.
+const ChunkSize = 350_000
+
+// ErrRosterDiffers: the bytes are not those that the directive names.
+var ErrRosterDiffers = errors.New("roster differs from its name")
+
+// Packed is a roster as the registry keeps it.
 type Packed struct {
 	Ref    RosterRef
-	Chunks [][]byte // gzip of the canonical JSON, cut at ChunkSize
+	Chunks [][]byte // gzip of JSON, cut at ChunkSize
 	JSON   []byte   // the roster file's bytes
+}
+
+// Pack encodes a roster. Equal rosters give equal bytes: rows stand in rank order, maps are sorted,
+// gzip carries no time.
+func Pack(r Roster) (Packed, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return Packed{}, fmt.Errorf("encode roster of generation %d: %w", r.Gen, err)
+	}
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	if _, err := w.Write(text); err != nil {
+		return Packed{}, fmt.Errorf("compress roster: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return Packed{}, fmt.Errorf("compress roster: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	digest := hex.EncodeToString(sum[:])
+	p := Packed{JSON: text, Chunks: cut(z.Bytes(), ChunkSize)}
+	p.Ref = RosterRef{ID: rosterID(r.Gen, digest), Chunks: len(p.Chunks), Bytes: len(text), SHA256: digest}
+	return p, nil
+}
+
+// Unpack puts chunks together and checks them against the reference. It also returns the roster
+// file's bytes. The error is ErrRosterDiffers when the content is another.
+func Unpack(ref RosterRef, chunks [][]byte) (Roster, []byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(bytes.Join(chunks, nil)))
+	if err != nil {
+		return Roster{}, nil, fmt.Errorf("unpack roster %s: %w", ref.ID, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(z, int64(ref.Bytes)+1))
+	if err != nil {
+		return Roster{}, nil, fmt.Errorf("unpack roster %s: %w", ref.ID, err)
+	}
+	if err := ref.Verify(text); err != nil {
+		return Roster{}, nil, err
+	}
+	var r Roster
+	if err := json.Unmarshal(text, &r); err != nil {
+		return Roster{}, nil, fmt.Errorf("decode roster %s: %w", ref.ID, err)
+	}
+	return r, text, nil
+}
+
+// Verify checks a roster file's bytes against the reference; the error wraps ErrRosterDiffers.
+func (ref RosterRef) Verify(text []byte) error {
+	sum := sha256.Sum256(text)
+	if got := hex.EncodeToString(sum[:]); got != ref.SHA256 || len(text) != ref.Bytes {
+		return fmt.Errorf("%w: roster %s: got %d bytes with sha256 %s, want %d with %s",
+			ErrRosterDiffers, ref.ID, len(text), got, ref.Bytes, ref.SHA256)
+	}
+	return nil
+}
+
+func rosterID(gen int, digest string) string { return fmt.Sprintf("%d-%s", gen, digest[:12]) }
+
+func cut(b []byte, size int) [][]byte {
+	chunks := [][]byte{}
+	for len(b) > size {
+		chunks = append(chunks, b[:size:size])
+		b = b[size:]
+	}
+	return append(chunks, b)
 }

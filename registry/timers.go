@@ -1,21 +1,71 @@
 package registry
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
-// timers is what a conductor remembers between steps. The maps are replaced, never changed: a
-// Conductor is a value.
+// timers is what a conductor remembers between steps. Maps are replaced, never changed: a Conductor
+// is a value.
 type timers struct {
-	gen    int // generation and act that the others belong to
-	act    Act
-	run    string
-	since  time.Time              // when this conductor first saw them: the barrier's clock
-	absent map[Instance]time.Time // since when a waited instance has no ready key
-	dead   map[Instance]lossTimer // since when an instance has had a record, but no live key
-	asked  map[string]time.Time   // when a read was asked for last, until its answer
+	run      string
+	gen      int
+	act      Act
+	since    time.Time              // when this conductor first saw that directive: the barrier's clock
+	complete time.Time              // since when every key of a waiting generation is there; zero: not
+	absent   map[Instance]time.Time // since when a waited instance has had no ready key
+	loss     map[Instance]lossTimer // since when a member has had a record, but no live key
 }
 
-// lossTimer belongs to one incarnation: a successor's begins anew.
+// lossTimer belongs to one incarnation; a successor's begins anew.
 type lossTimer struct {
 	inc   string
 	since time.Time
+}
+
+// entered starts the clocks of a directive that was not seen before.
+func (t timers) entered(d Directive, now time.Time) timers {
+	if t.run == d.Run && t.gen == d.Gen && t.act == d.Act {
+		return t
+	}
+	t.run, t.gen, t.act, t.since = d.Run, d.Gen, d.Act, now
+	t.complete, t.absent = time.Time{}, nil
+	return t
+}
+
+// missing keeps the clock of every instance that has no ready key and starts those of the new ones.
+func (t timers) missing(list []absence, now time.Time) timers {
+	same := len(list) == len(t.absent)
+	for i := 0; same && i < len(list); i++ {
+		_, same = t.absent[list[i].Instance]
+	}
+	if same {
+		return t
+	}
+	absent := make(map[Instance]time.Time, len(list))
+	for _, a := range list {
+		at, ok := t.absent[a.Instance]
+		if !ok {
+			at = now
+		}
+		absent[a.Instance] = at
+	}
+	t.absent = absent
+	return t
+}
+
+// revived drops the loss timers of those who were seen alive: the next loss begins a new one.
+func (t timers) revived(v View) timers {
+	back := func(in Instance, l lossTimer) bool {
+		return v.Ready[in] && !v.ReadyAt.Before(l.since) || v.Live[in] && !v.LiveAt.Before(l.since)
+	}
+	for in, l := range t.loss {
+		if !back(in, l) {
+			continue
+		}
+		t.loss = maps.Clone(t.loss)
+		maps.DeleteFunc(t.loss, back)
+		break
+	}
+	return t
 }

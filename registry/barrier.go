@@ -1,0 +1,181 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// barrier rules on a waiting generation: it seals when all are there, and ends when that takes too
+// long. True means that the step's effect is decided.
+func (r *ruling) barrier() bool {
+	open := slices.ContainsFunc(r.missing, func(a absence) bool { return a.res == unsettled })
+	if !open {
+		return r.seal()
+	}
+	r.c.complete = time.Time{}
+	end := r.c.since.Add(r.limit())
+	if r.now.Before(end) {
+		r.wakeAt(end)
+		return false
+	}
+	return r.only(r.end(r.timedOut()))
+}
+
+// limit is the longest wait for a generation, or for one replacement in a running one.
+func (r *ruling) limit() time.Duration {
+	if r.c.Facts.Barrier > 0 {
+		return r.c.Facts.Barrier
+	}
+	return r.c.Facts.Times.Barrier
+}
+
+// seal is T5. All keys are there: now everything is read once, and only what that shows is sealed.
+func (r *ruling) seal() bool {
+	if r.c.complete.IsZero() {
+		r.c.complete = r.now
+	}
+	if r.v.AllAt.Before(r.c.complete) || r.v.CheckpointsAt.Before(r.c.complete) {
+		return r.only(ReadRecords{All: true, Checkpoints: true})
+	}
+	if !r.allReady() {
+		return r.rereadPaced()
+	}
+	n := r.next()
+	n.Act, n.Why, n.First, n.Resume = ActRun, "all are ready", "", r.commonStep()
+	roster := buildRoster(r.c.Facts, n, n.Resume, func(in Instance) Member { return r.v.Records[in].Member })
+	packed, err := Pack(roster)
+	if err != nil {
+		// A roster is strings and numbers, which JSON can always say.
+		panic(err)
+	}
+	n.Roster = packed.Ref
+	return r.only(Seal{Index: r.v.DirectiveIndex, Directive: n, Roster: roster, Packed: packed})
+}
+
+// rereadPaced reads keys and records anew by turns: they were read at two moments, and something
+// changed in between. If they go on to disagree, that must not become a busy loop.
+func (r *ruling) rereadPaced() bool {
+	if r.v.ReadyAt.Before(r.v.AllAt) {
+		return r.only(ReadReady{})
+	}
+	if at := r.v.AllAt.Add(disagreePause); r.now.Before(at) {
+		return r.only(Wake{At: at})
+	}
+	return r.only(ReadRecords{All: true, Checkpoints: true})
+}
+
+func (r *ruling) allReady() bool {
+	for i, f := range r.c.Facts.Components {
+		if !f.Waited {
+			continue
+		}
+		for k := range r.c.Facts.count(r.d, i) {
+			m := r.v.Records[Instance{Component: f.Name, Index: k}].Member
+			ready := m.Run == r.d.Run && m.Phase == PhaseReady && m.Gen == r.d.Gen
+			if !ready && settled(m, r.d, f.Scope) == unsettled {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// commonStep is the newest checkpoint step that every rank still at work has stored; nil: none.
+func (r *ruling) commonStep() *int64 {
+	var common []int64
+	first := true
+	for _, in := range r.c.Facts.Instances(r.d) {
+		f, _ := r.c.Facts.component(in.Component)
+		if !f.Waited || settled(r.v.Records[in].Member, r.d, f.Scope) != unsettled {
+			continue
+		}
+		var own []int64
+		for _, s := range r.v.Checkpoints[in].Steps {
+			if first || slices.Contains(common, s.Step) {
+				own = append(own, s.Step)
+			}
+		}
+		if common, first = own, false; len(common) == 0 {
+			return nil
+		}
+	}
+	if first {
+		return nil
+	}
+	step := slices.Max(common)
+	return &step
+}
+
+// newestStep is the newest step that anybody has stored, 0 for none.
+func (r *ruling) newestStep() int64 {
+	step := int64(0)
+	for _, c := range r.v.Checkpoints {
+		for _, s := range c.Steps {
+			step = max(step, s.Step)
+		}
+	}
+	return step
+}
+
+const namedMissing = 10 // how many instances a sentence names
+
+// timedOut names who is missing from the barrier and how far they came.
+func (r *ruling) timedOut() Verdict {
+	var names []string
+	first, n := "", 0
+	for _, a := range r.missing {
+		if a.res != unsettled {
+			continue
+		}
+		if n++; n <= namedMissing {
+			names = append(names, fmt.Sprintf("%s (%s)", a.Instance, standing(a)))
+		}
+		if first == "" {
+			first = a.String()
+		}
+	}
+	if n > namedMissing {
+		names = append(names, fmt.Sprintf("and %d more", n-namedMissing))
+	}
+	return Verdict{
+		Outcome: Failed, Class: ClassTimeout, First: first,
+		Cause: fmt.Sprintf("%d of %d instances were not ready within %s: %s",
+			n, r.c.Facts.World(r.d), seconds(r.limit()), strings.Join(names, ", ")),
+		Advice: "see why they were not launched or did not get ready, or raise muster.barrier.timeout",
+	}
+}
+
+// standing says where an instance stands that is waited for.
+func standing(a absence) string {
+	m := a.rec
+	if m.Inc == "" {
+		return "never joined"
+	}
+	switch m.Phase {
+	case PhaseJoined:
+		return "joined on " + place(m.Member) + ", still staging"
+	case PhaseReady:
+		return fmt.Sprintf("on %s, still in generation %d", place(m.Member), m.Gen)
+	case PhaseEnded:
+		return "ended, its agent is gone"
+	case PhaseFailed:
+		return "failed on " + place(m.Member)
+	case PhaseLost:
+		return "lost with " + place(m.Member)
+	case PhaseLeft:
+		return "left, not replaced"
+	}
+	return string(m.Phase)
+}
+
+func place(m Member) string {
+	if m.Host != "" {
+		return m.Host
+	}
+	if m.Addr != "" {
+		return m.Addr
+	}
+	return "an unknown host"
+}

@@ -1,0 +1,234 @@
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// failure is an instance that did not come to a good end, and what it counts for.
+type failure struct {
+	absence
+	class  Class
+	exit   *MemberExit
+	budget Budget // what it had used
+	rule   BudgetRule
+	free   bool // no budget is charged
+	what   string
+}
+
+// repair rules on the members that a running generation lacks: the generation is rebuilt (T11) if
+// the budget allows, else the failure is final. True means that the step's effect is decided.
+func (r *ruling) repair() bool {
+	var free, charged []failure
+	for _, a := range r.missing {
+		if a.res != unsettled {
+			continue
+		}
+		f, ok := r.breaks(a)
+		switch {
+		case !ok:
+		case f.free:
+			free = append(free, f)
+		default:
+			charged = append(charged, f)
+		}
+	}
+	if len(charged) > 0 && r.refills() && r.v.CheckpointsAt.Before(newestSince(charged)) {
+		return r.only(ReadRecords{Of: instancesOf(charged), Checkpoints: true})
+	}
+	sortFirst(charged)
+	for i, f := range charged {
+		b, ok := Charge(r.d.Budget, f.rule, wall(r.now), r.newestStep())
+		if ok {
+			return r.rebuild(f.Instance.String(), f.sentence(), b)
+		}
+		charged[i].budget = b
+	}
+	if len(charged) > 0 && r.final(charged) {
+		return true
+	}
+	if len(free) == 0 {
+		return false
+	}
+	return r.rebuild(free[0].Instance.String(), free[0].sentence(), r.d.Budget)
+}
+
+// final counts failures whose budget is spent as failures for good.
+func (r *ruling) final(list []failure) bool {
+	r.failures = append(r.failures, list...)
+	for _, f := range list {
+		r.done[f.Component]++
+	}
+	spent := map[Instance]bool{}
+	for _, f := range list {
+		spent[f.Instance] = true
+	}
+	for i, a := range r.missing {
+		if spent[a.Instance] {
+			r.missing[i].res = failedForGood
+		}
+	}
+	return r.failed() || r.succeeded()
+}
+
+// breaks tells whether this member's state breaks the running generation, and how.
+func (r *ruling) breaks(a absence) (failure, bool) {
+	m := a.rec.Member
+	if m.Inc == "" {
+		return failure{}, false
+	}
+	row, _ := r.row(a)
+	if a.facts.Scope == ScopeInstance {
+		return r.breaksInstance(a, row)
+	}
+	f := r.failureOf(a, r.d.Budget, r.c.Facts.GangBudget)
+	if a.facts.Scope == ScopeNever {
+		f.rule = BudgetRule{}
+	}
+	switch {
+	case m.Inc != row.Inc:
+		f.what = fmt.Sprintf("%s was replaced", a.Instance)
+		return f, true
+	case m.Phase == PhaseFailed, m.Phase == PhaseLost, m.Phase == PhaseLeft:
+		return f, true
+	}
+	return failure{}, false
+}
+
+// breaksInstance is the instance scope's part: a dead member is waited for, one that came back at
+// another address makes a new generation. Its claim or its report has charged its own budget.
+func (r *ruling) breaksInstance(a absence, row Row) (failure, bool) {
+	m := a.rec.Member
+	f := r.failureOf(a, m.Budget, a.facts.Budget)
+	switch {
+	case a.live && moved(m, row):
+		f.free, f.what = true, fmt.Sprintf("%s moved to %s", a.Instance, m.ClusterAddr())
+		return f, true
+	case m.Phase == PhaseFailed && f.class != ClassLauncher && f.class != ClassRegistry:
+		return f, true
+	}
+	return failure{}, false
+}
+
+// moved tells that a member is not where its row says. While it stages, its ports are not known
+// before it publishes them, so the host decides.
+func moved(m Member, row Row) bool {
+	if m.Phase == PhaseJoined && len(m.Exports) == 0 {
+		return hostOf(m.Addr) != hostOf(row.Addr)
+	}
+	return !m.SameRow(row, ScopeInstance)
+}
+
+func (r *ruling) row(a absence) (Row, bool) {
+	if r.v.Roster == nil {
+		return Row{}, false
+	}
+	rows := r.v.Roster.Rows
+	if a.rank < len(rows) && rows[a.rank].Instance == a.Instance {
+		return rows[a.rank], true
+	}
+	return r.v.Roster.Row(a.Instance)
+}
+
+// failureOf reads from the record how the member's process ended.
+func (r *ruling) failureOf(a absence, b Budget, rule BudgetRule) failure {
+	f := failure{absence: a, budget: b, rule: rule, class: ClassHost}
+	m := a.rec.Member
+	switch {
+	case m.Exit != nil && m.Exit.Gen == r.d.Gen || a.res == failedForGood:
+		f.exit, f.class = m.Exit, cmp.Or(m.Exit.Class, ClassApp)
+	case m.Phase == PhaseLeft:
+		f.class = ClassLauncher
+	case m.Phase == PhaseFailed:
+		f.class = ClassApp
+	}
+	f.free = f.class.free()
+	return f
+}
+
+func (r *ruling) rebuild(first, why string, b Budget) bool {
+	n := r.next()
+	n.Gen, n.Act, n.Budget, n.First, n.Why = n.Gen+1, ActWait, b, first, why
+	n.Resume, n.Released, n.Seeds, n.Keep = nil, nil, nil, 0
+	n.StopGrace = r.c.Facts.StopGrace.Seconds()
+	return r.only(Rebuild{Index: r.v.DirectiveIndex, Directive: n})
+}
+
+// overdue ends a run in which an instance was not replaced for as long as a barrier may take.
+func (r *ruling) overdue() bool {
+	for _, a := range r.missing {
+		if a.res != unsettled {
+			continue
+		}
+		if end := a.since.Add(r.limit()); r.now.Before(end) {
+			r.wakeAt(end)
+			continue
+		}
+		return r.only(r.end(Verdict{
+			Outcome: Failed, Class: ClassTimeout, First: a.String(),
+			Cause:  fmt.Sprintf("%s was not replaced within %s: %s", a.Instance, seconds(r.limit()), standing(a)),
+			Advice: "see why no replacement was launched, or raise muster.barrier.timeout",
+		}))
+	}
+	return false
+}
+
+// losses runs the loss timer of every member that has a record and no live key, and declares lost
+// (T7) those whose time is over or whose death the operator vouches for.
+func (r *ruling) losses() {
+	loss := map[Instance]lossTimer{}
+	for _, a := range slices.Concat(r.missing, r.services) {
+		m := a.rec.Member
+		if a.live || a.res != unsettled || m.Inc == "" || m.Phase == PhaseLost || m.Phase == PhaseLeft || m.Phase == PhaseEnded {
+			continue
+		}
+		t, ok := r.c.loss[a.Instance]
+		if !ok || t.inc != m.Inc {
+			t = lossTimer{inc: m.Inc, since: r.now}
+		}
+		loss[a.Instance] = t
+		end := t.since.Add(r.c.Facts.Times.LostMass)
+		if r.now.Before(end) && !SaidGone(r.v.Asks, a.Instance, m.Inc) {
+			r.wakeAt(end)
+			continue
+		}
+		m.Phase = PhaseLost
+		r.effects = append(r.effects, Lost{Instance: a.Instance, Index: a.rec.Index, Member: m})
+	}
+	r.c.loss = loss
+}
+
+// sortFirst brings the first cause to the front: the earliest end, else the lowest rank.
+func sortFirst(list []failure) {
+	slices.SortStableFunc(list, func(a, b failure) int {
+		if x, y := a.at(), b.at(); !x.IsZero() && !y.IsZero() && !x.Equal(y) {
+			return x.Compare(y)
+		}
+		return cmp.Compare(a.rank, b.rank)
+	})
+}
+
+func (f failure) at() time.Time {
+	if f.exit == nil {
+		return time.Time{}
+	}
+	return f.exit.At
+}
+
+func newestSince(list []failure) time.Time {
+	t := time.Time{}
+	for _, f := range list {
+		t = latest(t, f.since)
+	}
+	return t
+}
+
+func instancesOf(list []failure) []Instance {
+	var out []Instance
+	for _, f := range list {
+		out = append(out, f.Instance)
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package registry
+
+// result is what an instance came to, as far as it counts.
+type result int
+
+const (
+	unsettled result = iota
+	endedWell
+	failedForGood
+)
+
+// settled tells whether an instance has come to a result that counts under this directive. In the
+// instance scope a result holds for the run; a gang's results belong to their generation.
+func settled(m Member, d Directive, scope string) result {
+	if m.Inc == "" || m.Run != d.Run {
+		return unsettled
+	}
+	gen := m.Gen
+	if m.Exit != nil {
+		gen = max(gen, m.Exit.Gen)
+	}
+	if scope != ScopeInstance && gen != d.Gen {
+		return unsettled
+	}
+	switch {
+	case m.Phase == PhaseEnded:
+		return endedWell
+	case m.Phase == PhaseFailed && m.Exit != nil && m.Exit.Final:
+		return failedForGood
+	}
+	return unsettled
+}
+
+// free tells the classes that no budget is charged for: nothing that the app did.
+func (c Class) free() bool {
+	switch c {
+	case ClassLauncher, ClassRegistry, ClassFlex, ClassMismatch:
+		return true
+	}
+	return false
+}
+
+// verdict is the class that a verdict may have: some classes are only for reports.
+func (c Class) verdict() Class {
+	switch c {
+	case ClassNone:
+		return ClassApp
+	case ClassLauncher:
+		return ClassPreempted
+	case ClassRegistry:
+		return ClassHost
+	case ClassFlex, ClassMismatch:
+		return ClassMuster
+	}
+	return c
+}

@@ -1,0 +1,59 @@
+package registry
+
+import (
+	"fmt"
+	"time"
+)
+
+// What the fence takes (protocol 7). They are not set by anyone; the times that can be set must
+// leave room for them.
+const (
+	silenceMargin = 3 * time.Second  // silence that is evidence: 2 TTL + time-out + this
+	fenceAfter    = 5 * time.Second  // from there to the fence: two polls of the peers and more
+	evidenceValid = 5 * time.Second  // how long an answer of the peers holds
+	fenceStop     = 20 * time.Second // stop, kill and proof
+	clockMargin   = 5 * time.Second  // clock rates, scheduling
+	relaunch      = time.Minute      // what a launcher may take for a replacement
+	minTTL        = 10 * time.Second // the registry's floor for a session
+	maxWait       = time.Minute      // bounds how long a deleted token goes unnoticed
+)
+
+// DefaultTimes are the times of protocol 7.
+func DefaultTimes() Times {
+	return Times{
+		TTL: minTTL, Renew: 3 * time.Second, Request: 2 * time.Second,
+		LostMass: 10 * time.Minute, Lost: time.Minute, Barrier: 30 * time.Minute, Wait: time.Minute,
+	}
+}
+
+// Fence is the silence after which a member that is cut off stops its process.
+func (t Times) Fence() time.Duration { return 2*t.TTL + t.Request + silenceMargin + fenceAfter }
+
+// Check returns every inequality that the times break, each naming both sides.
+func (t Times) Check() []error {
+	gone := t.Fence() + evidenceValid + fenceStop + clockMargin
+	why := fmt.Sprintf("a member that is cut off needs so long to be gone: fence %s + evidence %s + stop %s + margin %s",
+		t.Fence(), evidenceValid, fenceStop, clockMargin)
+	rules := []struct {
+		name string
+		got  time.Duration
+		ok   bool
+		want string
+		hint string
+	}{
+		{"session ttl", t.TTL, t.TTL >= minTTL, "at least " + minTTL.String(), "the registry takes no shorter session"},
+		{"renewal", t.Renew, t.Renew > 0 && 3*t.Renew <= t.TTL, fmt.Sprintf("at most a third of the session ttl %s", t.TTL), "three tries must fit in it"},
+		{"renewal's time-out", t.Request, t.Request > 0 && t.Request < t.Renew, fmt.Sprintf("less than the renewal %s", t.Renew), "tries must not overlap"},
+		{"lost grace", t.Lost, t.Lost >= gone, "at least " + gone.String(), why},
+		{"lost mass", t.LostMass, t.LostMass >= max(gone, t.Lost), "at least " + max(gone, t.Lost).String(), "it is the longer of the two graces, and " + why},
+		{"barrier timeout", t.Barrier, t.Barrier > t.LostMass+relaunch, fmt.Sprintf("more than lost mass %s + relaunch %s", t.LostMass, relaunch), "a lost member is replaced within one wait"},
+		{"blocking read", t.Wait, t.Wait > 0 && t.Wait <= maxWait, "at most " + maxWait.String(), "a deleted token must be noticed"},
+	}
+	var broken []error
+	for _, r := range rules {
+		if !r.ok {
+			broken = append(broken, fmt.Errorf("%s: got %s, want %s; %s", r.name, r.got, r.want, r.hint))
+		}
+	}
+	return broken
+}

@@ -1,0 +1,209 @@
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// failed ends the run when a component has as many failures for good as it may have.
+func (r *ruling) failed() bool {
+	n := map[string]int{}
+	for _, f := range r.failures {
+		n[f.Component]++
+	}
+	var fatal []failure
+	for _, f := range r.failures {
+		if f.facts.Fails && f.facts.MinFailed != nil && n[f.Component] >= max(1, *f.facts.MinFailed) {
+			fatal = append(fatal, f)
+		}
+	}
+	if len(fatal) == 0 {
+		return false
+	}
+	sortFirst(fatal)
+	f := fatal[0]
+	class := f.class.verdict()
+	cause := f.sentence()
+	if k := n[f.Component]; k > 1 {
+		cause += fmt.Sprintf("; %d instances of %s have failed", k, f.Component)
+	}
+	return r.only(r.end(Verdict{
+		Outcome: Failed, Class: class, Cause: cause, First: f.Instance.String(), Exit: f.exit,
+		Advice: advice(class, f.Instance), Retry: class == ClassHost || class == ClassGPU || class == ClassPreempted,
+	}))
+}
+
+// succeeded ends the run when enough instances have ended with 0, or when all have ended whose end
+// ends the app.
+func (r *ruling) succeeded() bool {
+	total, enders, over := 0, 0, 0
+	var names []string
+	anyEnds := r.anyEnds()
+	for i, f := range r.c.Facts.Components {
+		if !f.Waited {
+			continue
+		}
+		n := r.ended[f.Name]
+		if f.MinSucceeded != nil && *f.MinSucceeded > 0 && n >= *f.MinSucceeded {
+			return r.only(r.end(Verdict{
+				Outcome: Succeeded,
+				Cause:   fmt.Sprintf("%d %s ended with 0, %d were asked for", n, f.Name, *f.MinSucceeded),
+			}))
+		}
+		total += r.done[f.Name]
+		if f.Ends || !anyEnds {
+			enders += r.c.Facts.count(r.d, i)
+			over += r.done[f.Name]
+			names = append(names, f.Name)
+		}
+	}
+	if k := r.c.Facts.KillAllOnCompleted; k > 0 && total >= k {
+		return r.only(r.end(Verdict{Outcome: Succeeded, Cause: fmt.Sprintf("%d instances are done, %d were asked for", total, k)}))
+	}
+	if enders == 0 || over < enders {
+		return false
+	}
+	return r.only(r.end(Verdict{Outcome: Succeeded, Cause: fmt.Sprintf("all %d instances of %s are done", enders, strings.Join(names, ", "))}))
+}
+
+// anyEnds tells whether the app has a chief or a worker; without one, all are waited for to end.
+func (r *ruling) anyEnds() bool {
+	for i, f := range r.c.Facts.Components {
+		if f.Waited && f.Ends && r.c.Facts.count(r.d, i) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *ruling) end(v Verdict) End { return ending(r.c, r.now, r.v, v) }
+
+// ending is T12.
+func ending(c Conductor, now time.Time, view View, v Verdict) End {
+	n := nextDirective(c, view.Directive, now)
+	v.Version, v.Run, v.Gen, v.At = 1, n.Run, n.Gen, wall(now)
+	n.Act, n.Verdict, n.Why, n.First, n.Target, n.Keep = ActStop, &v, v.Cause, v.First, nil, 0
+	if n.StopGrace = c.Facts.StopGrace.Seconds(); v.Outcome == Stopped {
+		n.StopGrace = cmp.Or(askedGrace(view.Asks), n.StopGrace)
+	}
+	return End{Index: view.DirectiveIndex, Directive: n, Verdict: v, Asks: view.Asks}
+}
+
+func stopped(c Conductor, now time.Time, view View, a Ask) End {
+	cause := "stopped"
+	if who := a.Args["who"]; who != "" {
+		cause += " by " + who
+	}
+	return ending(c, now, view, Verdict{Outcome: Stopped, Class: ClassStopped, Cause: cause, By: a.By})
+}
+
+func askedGrace(asks []Ask) float64 {
+	for _, a := range asks {
+		if g, err := strconv.ParseFloat(a.Args["grace"], 64); a.Kind == AskStop && err == nil && g > 0 {
+			return g
+		}
+	}
+	return 0
+}
+
+// sentence says what happened: instance, exit, attempts.
+func (f failure) sentence() string {
+	s := f.what
+	if s == "" {
+		s = f.happened()
+	}
+	if f.budget.Used > 0 && !f.free {
+		s += fmt.Sprintf(" after %d restart%s", f.budget.Used, plural(f.budget.Used))
+		if f.rule.Window > 0 {
+			s += " in " + seconds(f.rule.Window)
+		}
+	}
+	if f.exit != nil && f.exit.Why != "" && (f.exit.Code != nil || f.exit.Signal != 0) {
+		s += ": " + f.exit.Why
+	}
+	return s
+}
+
+func (f failure) happened() string {
+	e := f.exit
+	switch {
+	case e == nil && f.rec.Phase == PhaseLeft:
+		return f.Instance.String() + " left"
+	case e == nil:
+		return fmt.Sprintf("%s was lost with its agent on %s", f.Instance, place(f.rec.Member))
+	case e.Signal != 0:
+		return fmt.Sprintf("%s was killed by %s", f.Instance, signalName(e.Signal))
+	case e.Code != nil:
+		return fmt.Sprintf("%s exited with %d", f.Instance, *e.Code)
+	case e.Why != "":
+		return fmt.Sprintf("%s failed: %s", f.Instance, e.Why)
+	}
+	return fmt.Sprintf("%s failed (%s)", f.Instance, f.class)
+}
+
+// advice is one line on what to do about a class of failure.
+func advice(c Class, first Instance) string {
+	switch c {
+	case ClassOOM:
+		return fmt.Sprintf("raise yarn.memory of %s, or make the program use less", first.Component)
+	case ClassHost, ClassPreempted:
+		return "launch the app again: it goes on from its checkpoint"
+	case ClassGPU:
+		return "launch the app again, on another host if the device stays faulty"
+	case ClassNetwork:
+		return "check that the addresses named in the log are reachable from that host"
+	case ClassData:
+		return "check that the input named in the log exists and may be read"
+	case ClassImage:
+		return "check the image's name and credentials"
+	case ClassDefinition:
+		return "muster validate names what is wrong with the definition"
+	case ClassNotPermitted:
+		return "the host's policy forbids it; muster doctor says what this host permits"
+	case ClassMuster:
+		return fmt.Sprintf("please report it with agent.log of %s", first)
+	}
+	return fmt.Sprintf("see the end of %s's stderr.log", first)
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// seconds prints a duration as users write it in the definition.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) + " s" }
+
+// signalName is the Linux name of the signals that end processes.
+func signalName(n int) string {
+	switch n {
+	case 1:
+		return "SIGHUP"
+	case 2:
+		return "SIGINT"
+	case 3:
+		return "SIGQUIT"
+	case 4:
+		return "SIGILL"
+	case 6:
+		return "SIGABRT"
+	case 7:
+		return "SIGBUS"
+	case 8:
+		return "SIGFPE"
+	case 9:
+		return "SIGKILL"
+	case 11:
+		return "SIGSEGV"
+	case 13:
+		return "SIGPIPE"
+	case 15:
+		return "SIGTERM"
+	}
+	return "signal " + strconv.Itoa(n)
+}
