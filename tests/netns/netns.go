@@ -19,15 +19,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/tests/need"
 )
-
-// ErrNoNetem says that this kernel cannot delay packets.
-var ErrNoNetem = errors.New("this kernel has no netem (CONFIG_NET_SCH_NETEM)")
 
 // maxHosts is what one /24 holds.
 const maxHosts = 250
@@ -40,9 +36,11 @@ var made atomic.Int64
 
 // Net is a network of hosts, numbered from 0.
 type Net struct {
-	t     testing.TB
-	name  string // of the namespace with the bridge; the hosts' names continue it
-	hosts int
+	t      testing.TB
+	name   string // of the namespace with the bridge; the hosts' names continue it
+	hosts  int
+	cut    map[int]bool
+	relays map[int]*relay
 }
 
 // New makes n hosts that all reach each other. It skips the test where it cannot.
@@ -58,7 +56,13 @@ func New(t testing.TB, n int) *Net {
 		t.Fatalf("netns: %d hosts: want 1 to %d", n, maxHosts)
 	}
 	sweep()
-	net := &Net{t: t, name: fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), made.Add(1)), hosts: n}
+	net := &Net{
+		t:      t,
+		name:   fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), made.Add(1)),
+		hosts:  n,
+		cut:    map[int]bool{},
+		relays: map[int]*relay{},
+	}
 	t.Cleanup(net.remove)
 	if out, err := exec.Command("ip", "netns", "add", net.name).CombinedOutput(); err != nil {
 		need.Skip(t, "no network namespaces here: "+strings.TrimSpace(string(out)))
@@ -102,18 +106,21 @@ func (n *Net) Exec(i int, name string, args ...string) (string, error) {
 
 // Do calls f on a thread that is on host i: sockets which f makes belong to that host, also after f has returned.
 // f makes them itself, not in a goroutine, and starts no process (Command does).
-func (n *Net) Do(i int, f func() error) error {
+func (n *Net) Do(i int, f func() error) error { return inside(n.Name(i), f) }
+
+// inside calls f on a thread in the namespace of that name.
+func inside(name string, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		ns, err := os.Open(path(n.Name(i)))
+		ns, err := os.Open(path(name))
 		if err != nil {
 			done <- err
 			return
 		}
 		defer ns.Close()
 		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("enter %s: %w", n.Name(i), err)
+			done <- fmt.Errorf("enter %s: %w", name, err)
 			return
 		}
 		done <- f()
@@ -125,29 +132,15 @@ func (n *Net) Do(i int, f func() error) error {
 // link stays up.
 func (n *Net) Cut(i int) {
 	n.t.Helper()
-	n.must("-n", n.name, "link", "set", port(i), "nomaster")
+	n.must("-n", n.name, "link", "set", n.uplink(i), "nomaster")
+	n.cut[i] = true
 }
 
 // Heal puts host i back on the bridge.
 func (n *Net) Heal(i int) {
 	n.t.Helper()
-	n.must("-n", n.name, "link", "set", port(i), "master", "bridge")
-}
-
-// Delay holds every packet that host i sends for d; 0 ends it. The error is ErrNoNetem where the kernel cannot.
-func (n *Net) Delay(i int, d time.Duration) error {
-	args := []string{"-n", n.Name(i), "qdisc", "replace", "dev", "eth0", "root", "netem", "delay", fmt.Sprintf("%dus", d.Microseconds())}
-	if d == 0 {
-		args = []string{"-n", n.Name(i), "qdisc", "replace", "dev", "eth0", "root", "pfifo"}
-	}
-	out, err := exec.Command("tc", args...).CombinedOutput()
-	if err != nil && d != 0 && strings.Contains(string(out), "qdisc kind is unknown") {
-		return ErrNoNetem
-	}
-	if err != nil {
-		return fmt.Errorf("tc %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
-	}
-	return nil
+	n.must("-n", n.name, "link", "set", n.uplink(i), "master", "bridge")
+	n.cut[i] = false
 }
 
 // remove kills what still runs on the hosts and takes all namespaces away; the cables go with them.
@@ -160,6 +153,11 @@ func (n *Net) remove() {
 			}
 		}
 		drop(n.Name(i))
+	}
+	for _, r := range n.relays {
+		if err := r.close(); err != nil {
+			n.t.Error(err)
+		}
 	}
 	drop(n.name)
 }
@@ -189,5 +187,13 @@ func drop(name string) {
 
 func path(name string) string { return "/run/netns/" + name }
 
-// port is the bridge's end of host i's cable.
+// uplink is what of host i is plugged into the bridge.
+func (n *Net) uplink(i int) string {
+	if n.relays[i] != nil {
+		return uplinkOfRelay(i)
+	}
+	return port(i)
+}
+
+// port is the far end of host i's cable.
 func port(i int) string { return fmt.Sprintf("port%d", i) }

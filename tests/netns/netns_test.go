@@ -71,26 +71,63 @@ func TestCommandsRunOnTheirHost(t *testing.T) {
 func TestDelay(t *testing.T) {
 	n := netns.New(t, 2)
 	serve(t, n, 1)
-	const delay = 100 * time.Millisecond
-	switch err := n.Delay(0, delay); {
-	case errors.Is(err, netns.ErrNoNetem):
-		t.Log(err)
-	case err != nil:
+	const delay = 200 * time.Millisecond
+	if err := n.Delay(0, delay); err != nil {
 		t.Fatal(err)
-	default:
-		start := time.Now()
-		if err := dial(n, 0, 1, watchdog); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(start); took < delay {
-			t.Errorf("a handshake over a link of %s took %s", delay, took)
-		}
 	}
+	start := time.Now()
+	if err := dial(n, 0, 1, watchdog); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < delay {
+		t.Errorf("a handshake over a link of %s took %s", delay, took)
+	}
+
+	n.Cut(0)
+	if err := dial(n, 0, 1, 2*delay+refused); err == nil {
+		t.Error("a delayed host reaches the other although it is cut off")
+	}
+	n.Heal(0)
 	if err := n.Delay(0, 0); err != nil {
-		t.Errorf("end the delay: %v", err)
+		t.Fatalf("end the delay: %v", err)
 	}
 	if err := dial(n, 0, 1, watchdog); err != nil {
 		t.Errorf("after the delay: %v", err)
+	}
+}
+
+func TestADelayedLinkLosesNothing(t *testing.T) {
+	n := netns.New(t, 2)
+	if err := n.Delay(0, 5*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	var l net.Listener
+	if err := n.Do(1, func() (err error) { l, err = net.Listen("tcp4", n.Addr(1)+":7001"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	const size = 8 << 20
+	got := make(chan int64, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			got <- -1
+			return
+		}
+		defer c.Close()
+		count, _ := io.Copy(io.Discard, c)
+		got <- count
+	}()
+	err := n.Do(0, func() error {
+		c, err := net.DialTimeout("tcp4", l.Addr().String(), watchdog)
+		if err != nil {
+			return err
+		}
+		_, err = c.Write(make([]byte, size))
+		return errors.Join(err, c.Close())
+	})
+	if count := <-got; err != nil || count != size {
+		t.Errorf("got %d bytes, %v, want %d", count, err, size)
 	}
 }
 
