@@ -1,0 +1,99 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// claim clears what is left of the old holder, ends its session (T8) and takes the index (T3).
+func (j *joining) claim(ctx context.Context, d registry.Claim, look registry.Look) (*Seat, error) {
+	if d.Clear != nil && look.Member != nil && j.hooks.Clean != nil {
+		if err := j.hooks.Clean(ctx, *look.Member); err != nil {
+			return nil, fmt.Errorf("clear what is left of %s: %w", d.Instance, err)
+		}
+	}
+	if d.Evict != "" {
+		if err := j.calls.destroySession(ctx, d.Evict); err != nil {
+			return nil, err
+		}
+	}
+	if j.session == "" {
+		session, err := j.calls.createSession(ctx, sessionName(j.me.App, d.Instance.String()), api.SessionBehaviorDelete, j.times.TTL)
+		if err != nil {
+			return nil, err
+		}
+		j.session = session
+	}
+	return j.take3(ctx, d, look)
+}
+
+// take3 is T3.
+func (j *joining) take3(ctx context.Context, d registry.Claim, look registry.Look) (*Seat, error) {
+	k, in := j.keys, d.Instance
+	unheld := opIndex(k.member(in), d.MembersIndex)
+	if d.MembersIndex == 0 {
+		unheld = opAbsent(k.member(in))
+	}
+	value := encode(d.Record)
+	res, err := j.calls.commit(ctx,
+		opIndex(k.directive(), d.DirectiveIndex),
+		unheld,
+		opAbsent(k.live(in)),
+		opLock(k.live(in), j.session, []byte(d.Record.Inc)),
+		opCAS(k.member(in), d.MembersIndex, value),
+		opGet(k.directive()))
+	switch {
+	case err == nil:
+		return j.sit(d, look, res.at(k.directive()), res.index(k.member(in)))
+	case isUnknown(err):
+		return j.claimed(ctx, d, look, err)
+	case isRefusal(err):
+		// A newcomer that waited long comes with a session that has ended meanwhile: always a fresh one.
+		session := j.session
+		j.session = ""
+		_ = j.calls.destroySession(ctx, session) // it ends by itself
+	}
+	return nil, err
+}
+
+// claimed finds out whether a claim whose answer was lost was done: only we know our session and
+// incarnation.
+func (j *joining) claimed(ctx context.Context, d registry.Claim, look registry.Look, lost error) (*Seat, error) {
+	k, in := j.keys, d.Instance
+	var b backoff
+	for {
+		res, err := j.calls.look(ctx, consistent, k.live(in), k.member(in), k.directive())
+		if err == nil {
+			live, member, directive := res.at(k.live(in)), res.at(k.member(in)), res.at(k.directive())
+			if live != nil && live.Session == j.session && member != nil && string(member.Value) == string(encode(d.Record)) && directive != nil {
+				return j.sit(d, look, directive, member.ModifyIndex)
+			}
+			session := j.session
+			j.session = ""
+			// Destroying it also refuses the claim if it is still on its way.
+			return nil, errors.Join(j.calls.destroySession(ctx, session), errAgain, lost)
+		}
+		if err := pause(ctx, b.next()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// sit makes the seat of a claim that was done.
+func (j *joining) sit(d registry.Claim, look registry.Look, directive *api.KVPair, index uint64) (*Seat, error) {
+	s := &Seat{
+		g: j.gang, instance: d.Instance, previous: look.Member, turn: make(chan struct{}, 1),
+		session: j.session, record: d.Record, index: index,
+	}
+	s.give()
+	j.start(directive)
+	j.seated(s.instance)
+	j.work.Go(s.renew)
+	j.log.Info("claimed", "instance", d.Instance.String(), "proof", string(d.Proof))
+	return s, nil
+}

@@ -1,0 +1,118 @@
+package consul
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// Config says which registry, with what rights and times.
+type Config struct {
+	// Address is `consul://HOST:PORT`, `consul+tls://HOST:PORT` or `unix:PATH`. TLS takes its
+	// certificates from CONSUL_CACERT, CONSUL_CAPATH, CONSUL_CLIENT_CERT, CONSUL_CLIENT_KEY,
+	// CONSUL_TLS_SERVER_NAME and CONSUL_HTTP_SSL_VERIFY.
+	Address string
+	// Token is the ACL token; empty: CONSUL_HTTP_TOKEN_FILE, then CONSUL_HTTP_TOKEN.
+	Token string
+	// Times are the protocol's; those that are zero take protocol.md's defaults.
+	Times  registry.Times
+	Logger *slog.Logger // nil: nothing is logged
+}
+
+// Client talks to one registry on behalf of one agent or one command. It is safe for concurrent use.
+// Close it.
+type Client struct {
+	times registry.Times
+	log   *slog.Logger
+
+	calls *lane // everything that does not block
+	watch *lane // the blocking read of the directive
+	ready *lane // conductor: the blocking read of the ready keys
+	asks  *lane // conductor: the blocking read of what clients ask
+}
+
+// Open makes a client. It connects to nothing yet: Ping does.
+func Open(c Config) (*Client, error) {
+	at, err := parseAddress(c.Address)
+	if err != nil {
+		return nil, err
+	}
+	client := &Client{times: withDefaults(c.Times), log: c.Logger}
+	if client.log == nil {
+		client.log = slog.New(slog.DiscardHandler)
+	}
+	for _, l := range []**lane{&client.calls, &client.watch, &client.ready, &client.asks} {
+		if *l, err = newLane(at, c.Token); err != nil {
+			return nil, err
+		}
+	}
+	return client, nil
+}
+
+// Close gives the connections back. Seats must have been closed before.
+func (c *Client) Close() {
+	for _, l := range []*lane{c.calls, c.watch, c.ready, c.asks} {
+		l.close()
+	}
+}
+
+func withDefaults(t registry.Times) registry.Times {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&t.TTL, 10*time.Second)
+	set(&t.Renew, 3*time.Second)
+	set(&t.Request, 2*time.Second)
+	set(&t.Lost, time.Minute)
+	set(&t.LostMass, 10*time.Minute)
+	set(&t.Barrier, 30*time.Minute)
+	set(&t.Wait, time.Minute)
+	return t
+}
+
+// Ping asks whether the registry works for us: it answers, it has a leader, the token is known and may
+// read. The error is registry.ErrUnreachable, ErrForbidden or ErrTooManyConnections.
+func (c *Client) Ping(ctx context.Context) error {
+	var leader string
+	err := c.calls.do(ctx, "ask for the leader", func(ctx context.Context) (err error) {
+		leader, err = c.calls.api.Status().LeaderWithQueryOptions(byDefault.options(ctx))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if leader == "" {
+		return fmt.Errorf("registry has no leader: %w", registry.ErrUnreachable)
+	}
+	// A token that does not exist is refused here even where anonymous reads are allowed.
+	_, err = c.calls.look(ctx, byDefault, root)
+	if isRefusal(err) && !errors.Is(err, registry.ErrForbidden) {
+		return nil
+	}
+	return err
+}
+
+// encode is the JSON of a record. The records of package registry always have one.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("registry record without JSON: " + err.Error())
+	}
+	return b
+}
+
+// decode reads a record; the key names it in the error.
+func decode[T any](key string, value []byte) (T, error) {
+	var v T
+	if err := json.Unmarshal(value, &v); err != nil {
+		return v, fmt.Errorf("read %s: %w", key, err)
+	}
+	return v, nil
+}

@@ -1,0 +1,207 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+var (
+	// errDone: the baton can be laid down.
+	errDone = errors.New("laid down")
+	// errBaton: somebody else conducts, or nobody.
+	errBaton = errors.New("the directive's lock is lost")
+)
+
+// conducting drives registry.Conductor: it keeps the view, does the effects, and asks again after each. A
+// new one starts with an empty view and new timers.
+type conducting struct {
+	*gang
+	session string
+	state   registry.Conductor
+	view    registry.View
+	wake    time.Time // when Step wants to be asked again; zero: not
+	watches watches
+	b       backoff
+}
+
+func newConducting(g *gang, session string) *conducting {
+	c := &conducting{gang: g, session: session, state: registry.NewConductor(g.me.Facts, g.me.Member.Inc)}
+	c.watches.init()
+	return c
+}
+
+func (c *conducting) close() { c.watches.close() }
+
+// run steps until the baton is lost (errBaton), or nobody needs us (errDone).
+func (c *conducting) run(ctx context.Context) error {
+	c.watches.start(ctx, c.gang)
+	if err := c.reset(); err != nil {
+		return err
+	}
+	for {
+		c.watches.follow(ctx, c.gang, c.view.Directive)
+		more, err := c.step(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return errBaton
+		case errors.Is(err, errDone), errors.Is(err, errBaton):
+			return err
+		case err != nil:
+			if err := c.recover(ctx, err); err != nil {
+				return err
+			}
+			continue
+		}
+		c.b.reset()
+		if more {
+			select {
+			case <-c.stepDown:
+				return errDone
+			default:
+			}
+			continue
+		}
+		if err := c.await(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// step asks the conductor once and does what it says. more tells that something was read or written that
+// it has not seen.
+func (c *conducting) step(ctx context.Context) (more bool, err error) {
+	var effects []registry.Effect
+	c.state, effects = c.state.Step(time.Now(), c.view)
+	c.view.Trouble = false
+	c.wake = time.Time{}
+	for _, e := range effects {
+		if w, ok := e.(registry.Wake); ok {
+			if c.wake.IsZero() || w.At.Before(c.wake) {
+				c.wake = w.At
+			}
+			continue
+		}
+		before := c.view.DirectiveIndex
+		if err := c.do(ctx, e); err != nil {
+			return true, err
+		}
+		more = true
+		if c.view.DirectiveIndex != before {
+			return true, nil // the rest was decided from the directive before
+		}
+	}
+	return more, nil
+}
+
+func (c *conducting) do(ctx context.Context, e registry.Effect) error {
+	switch e := e.(type) {
+	case registry.ReadReady:
+		return c.readReady(ctx)
+	case registry.ReadRecords:
+		return c.readRecords(ctx, e)
+	case registry.ReadLive:
+		return c.readLive(ctx)
+	case registry.ReadRoster:
+		return c.readRoster(ctx, e.Ref)
+	case registry.Seal:
+		return c.seal(ctx, e)
+	case registry.Rebuild:
+		return c.direct(ctx, e.Index, e.Directive)
+	case registry.Retarget:
+		return c.direct(ctx, e.Index, e.Directive)
+	case registry.End:
+		return c.rule(ctx, e)
+	case registry.Lost:
+		return c.lose(ctx, e)
+	case registry.DropAsk:
+		return c.dropAsk(ctx, e.Ask)
+	case registry.CleanUp:
+		return c.cleanUp(ctx, e.KeepRoster)
+	case registry.StepDown:
+		return errDone
+	}
+	return fmt.Errorf("conduct: unknown effect %T", e)
+}
+
+// recover follows an effect that was refused, failed, or whose result is unknown: the directive is read
+// again, with consistency, and everything else too.
+func (c *conducting) recover(ctx context.Context, why error) error {
+	if !isRefusal(why) {
+		c.log.Warn("conducting is held up", "err", why)
+	}
+	for {
+		if err := pause(ctx, c.b.next()); err != nil {
+			return errBaton
+		}
+		err := c.refresh(ctx)
+		if err == nil {
+			trouble := !isRefusal(why) || c.view.Trouble
+			if err := c.reset(); err != nil {
+				return err
+			}
+			c.view.Trouble = trouble
+			return nil
+		}
+		if ctx.Err() != nil {
+			return errBaton
+		}
+		why = err
+	}
+}
+
+// reset begins with an empty view of the newest directive.
+func (c *conducting) reset() error {
+	last, lost, _ := c.seen.now()
+	if lost || last == nil || last.session != c.session {
+		return errBaton
+	}
+	c.view = registry.View{Directive: last.directive, DirectiveIndex: last.index, Asks: c.view.Asks}
+	return nil
+}
+
+// await waits for something that a step has not seen.
+func (c *conducting) await(ctx context.Context) error {
+	_, _, changed := c.seen.now()
+	if last, lost, _ := c.seen.now(); lost || last.session != c.session {
+		return errBaton
+	}
+	var wake <-chan time.Time
+	if !c.wake.IsZero() {
+		t := time.NewTimer(time.Until(c.wake))
+		defer t.Stop()
+		wake = t.C
+	}
+	select {
+	case <-ctx.Done():
+		return errBaton
+	case <-c.stepDown:
+		return errDone
+	case <-wake:
+	case <-changed:
+		return c.follow()
+	case r := <-c.watches.ready:
+		c.view.Ready, c.view.ReadyGen, c.view.ReadyAt = r.set, r.gen, r.at
+	case a := <-c.watches.asks:
+		c.view.Asks = a
+	case <-c.watches.trouble:
+		c.view.Trouble = true
+	}
+	return nil
+}
+
+// follow takes over a directive that was written by another hand, which no conductor does while we hold
+// the lock; or notices that we do not.
+func (c *conducting) follow() error {
+	last, lost, _ := c.seen.now()
+	switch {
+	case lost || last.session != c.session:
+		return errBaton
+	case last.index != c.view.DirectiveIndex:
+		return c.reset()
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package consul
+
+import (
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// source is one of the things that are asked of the registry again and again.
+type source int
+
+const (
+	renewing source = iota
+	watching
+	sources // how many
+)
+
+// contact tells the agent when the registry stops answering and when it answers again. Nothing stops
+// because of it.
+type contact struct {
+	send func(registry.Event)
+
+	mu   sync.Mutex
+	last [sources]time.Time // when the last answered request was sent
+	away [sources]bool
+	said bool // Unreachable
+}
+
+func newContact(send func(registry.Event)) *contact {
+	c := &contact{send: send}
+	for i := range c.last {
+		c.last[i] = time.Now()
+	}
+	return c
+}
+
+func (c *contact) answered(s source, sent time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last[s], c.away[s] = sent, false
+	for _, away := range c.away {
+		if away {
+			return
+		}
+	}
+	if c.said {
+		c.said = false
+		c.send(registry.Reachable{})
+	}
+}
+
+func (c *contact) failed(s source, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.away[s] = true
+	if c.said {
+		return
+	}
+	c.said = true
+	c.send(registry.Unreachable{Since: c.last[s], Err: err})
+}

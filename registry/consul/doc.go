@@ -1,0 +1,26 @@
+// Package consul keeps a gang's facts in Consul's key-value store: one client for a real Consul and
+// for registry/embedded.
+//
+// What enters are values and decisions of package registry; what leaves are transactions, each all or
+// nothing, and events. It decides nothing of its own: who may claim an index is registry.Decide's word,
+// what the conductor does next is registry.Conductor's.
+//
+// Keys under muster/<app>/ (key, kind, written by):
+//
+//	app                    CAS                      founder, new run
+//	directive              locked, release          conductor
+//	roster/<gen>-<12>/<n>  CAS 0, by content        conductor
+//	members/<c>/<i>        CAS                      its holder; lost: conductor
+//	live/<c>/<i>           locked, delete           its holder
+//	ready/<gen>/<c>/<i>    locked, delete           its holder
+//	ask/<kind>/<id>        plain                    command line
+//	checkpoint/<c>/<i>     CAS under live           its holder
+//	verdict/<run>          CAS 0, once              conductor
+//
+// Rules of every write: a refusal for Consul's lock delay is tried again; any other refusal means read
+// again and decide again; after an unknown result (time-out, 5xx, reset) the keys are read and compared
+// with what was sent, nothing is repeated blindly; 403 and 429 are named. A registry that is away stops
+// nothing here: everybody keeps trying and says since when.
+//
+// Connections: a member has two (the blocking read of the directive, the rest), a conductor four.
+package consul

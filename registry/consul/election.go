@@ -1,0 +1,212 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// When nobody conducts, those of lowest rank try first, so that a thousand do not try at once; newcomers
+// only when no member did.
+const (
+	electStep        = 50 * time.Millisecond
+	electRanks       = 40
+	electJitter      = 50 * time.Millisecond
+	electLow         = 2 * time.Second // newcomers
+	electHigh        = 4 * time.Second
+	resignTime       = 5 * time.Second
+	conductorSession = "conductor"
+)
+
+// baton is the right to conduct: the session that locks the directive.
+type baton struct{ session string }
+
+// inherit begins the part with a baton: this newcomer has founded the app or its run.
+func (g *gang) inherit(session string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.baton = &baton{session}
+}
+
+// conduct conducts whenever nobody else does, until the part ends or resigns.
+func (g *gang) conduct() {
+	defer close(g.conducted)
+	g.mu.Lock()
+	b := g.baton
+	g.mu.Unlock()
+	for {
+		if b == nil {
+			if b = g.elect(); b == nil {
+				return
+			}
+		}
+		g.hold(b)
+		b = nil
+	}
+}
+
+// await waits until this part conducts no more. It must have resigned, and have been started.
+func (g *gang) await(ctx context.Context) error {
+	select {
+	case <-g.conducted:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (g *gang) began() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.started
+}
+
+// vacant tells that somebody should conduct and nobody does. After the verdict nobody needs one.
+func vacant(last *sighting, lost bool) bool {
+	return last != nil && !lost && last.session == "" && last.directive.Act != registry.ActStop
+}
+
+// elect waits until nobody conducts and wins the directive's lock (T6); nil when the part ends.
+func (g *gang) elect() *baton {
+	for {
+		last, lost, changed := g.seen.now()
+		if !vacant(last, lost) {
+			if !g.until(changed, nil) {
+				return nil
+			}
+			continue
+		}
+		turn := time.NewTimer(g.electDelay(last.directive))
+		came := g.until(changed, turn.C)
+		turn.Stop()
+		if !came {
+			return nil
+		}
+		if now, lost, _ := g.seen.now(); !vacant(now, lost) || now.index != last.index {
+			continue // somebody was faster
+		}
+		b, err := g.stand(last)
+		if b != nil {
+			return b
+		}
+		if err != nil && g.ctx.Err() == nil {
+			g.log.Debug("election", "err", err)
+			_ = pause(g.ctx, jitter(electJitter, 4*electJitter))
+		}
+	}
+}
+
+// until waits for a change or the timer; false when this part ends or resigns.
+func (g *gang) until(changed <-chan struct{}, timer <-chan time.Time) bool {
+	select {
+	case <-changed:
+		return true
+	case <-timer:
+		return true
+	case <-g.stepDown:
+	case <-g.ctx.Done():
+	}
+	return false
+}
+
+func (g *gang) electDelay(d registry.Directive) time.Duration {
+	g.mu.Lock()
+	in := g.instance
+	g.mu.Unlock()
+	if in == nil {
+		return jitter(electLow, electHigh)
+	}
+	return time.Duration(min(rankOf(g.me.Facts, d, *in), electRanks))*electStep + jitter(0, electJitter)
+}
+
+// stand is T6.
+func (g *gang) stand(last *sighting) (*baton, error) {
+	session, err := g.calls.createSession(g.ctx, sessionName(g.me.App, conductorSession), api.SessionBehaviorRelease, g.times.TTL)
+	if err != nil {
+		return nil, err
+	}
+	d := last.directive
+	d.By, d.Seq = g.me.Member.Inc, d.Seq+1
+	value := encode(d)
+	res, err := g.calls.commit(g.ctx,
+		opIndex(g.keys.directive(), last.index),
+		opLock(g.keys.directive(), session, value))
+	if err == nil {
+		g.take(&api.KVPair{Key: g.keys.directive(), Value: value, ModifyIndex: res.index(g.keys.directive()), Session: session}, unsure)
+		return &baton{session}, nil
+	}
+	// After an unknown result the lock tells: only we know our session.
+	if readErr := g.refresh(g.ctx); readErr != nil {
+		return nil, errors.Join(err, readErr)
+	}
+	if now, _, _ := g.seen.now(); now != nil && now.session == session {
+		return &baton{session}, nil
+	}
+	return nil, errors.Join(err, g.calls.destroySession(g.ctx, session))
+}
+
+// hold conducts until the baton is lost, laid down, or not needed any more.
+func (g *gang) hold(b *baton) {
+	g.mail.send(registry.Conducting{On: true})
+	g.log.Info("conducting", "app", g.me.App)
+	ctx, cancel := context.WithCancel(g.ctx)
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		defer cancel()
+		g.keep(ctx, b.session)
+	}()
+	c := newConducting(g, b.session)
+	err := c.run(ctx)
+	cancel()
+	c.close()
+	<-renewed
+	if errors.Is(err, errDone) {
+		g.layDown(b.session)
+	}
+	g.log.Info("conducting no more", "app", g.me.App, "why", err)
+	g.mail.send(registry.Conducting{On: false})
+}
+
+// keep renews the conductor's session until it has ended.
+func (g *gang) keep(ctx context.Context, session string) {
+	beat := time.NewTicker(g.times.Renew)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+		}
+		if errors.Is(g.calls.renewSession(ctx, session, g.times.Request), errSessionGone) {
+			return
+		}
+	}
+}
+
+// layDown is T16: an unlock wakes everybody and leaves no lock delay behind.
+func (g *gang) layDown(session string) {
+	ctx, cancel := context.WithTimeout(g.ctx, resignTime)
+	defer cancel()
+	for range 3 { // the directive may have been written since it was last seen
+		last, _, _ := g.seen.now()
+		if last == nil || last.session != session {
+			break
+		}
+		res, err := g.calls.commit(ctx,
+			opIndex(g.keys.directive(), last.index),
+			opUnlock(g.keys.directive(), session, last.value))
+		if err == nil {
+			g.take(&api.KVPair{Key: g.keys.directive(), Value: last.value, ModifyIndex: res.index(g.keys.directive())}, unsure)
+			break
+		}
+		if g.refresh(ctx) != nil {
+			break
+		}
+	}
+	_ = g.calls.destroySession(ctx, session) // it ends by itself
+}

@@ -1,0 +1,315 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// Hooks are what joining needs to know of this host and of other agents. Those that are nil know nothing.
+type Hooks struct {
+	// Alive looks a holder's process up that shares machine, boot and pid namespace with us. gone is
+	// a proof of its death; why says what was seen.
+	Alive func(registry.Member) (gone bool, why string)
+	// Clean kills what is left of a dead agent on this host and proves that nothing is.
+	Clean func(context.Context, registry.Member) error
+	// Answers tells whether the holder's agent answers at its API with that incarnation.
+	Answers func(context.Context, registry.Member) bool
+}
+
+// How often a newcomer looks again.
+const (
+	standbyLow, standbyHigh = time.Second, 2 * time.Second      // behind a holder
+	freeLow, freeHigh       = 2 * time.Second, 10 * time.Second // without a free index
+	holderPoll              = 200 * time.Millisecond            // at the holder's process, on this host
+)
+
+// Join takes the index that me names, or claims a free one: it founds the app if nobody has (T2), begins
+// the next run if the last one is over and that is wanted (T15), stands by behind a holder that is not
+// proved gone (StandingBy), and returns with the claim (T3). While it waits it may conduct. ctx bounds
+// the joining only; the seat lives until Leave or Close.
+//
+// It refuses with *registry.HeldError, *DigestError, *RunError, *FinishedError or *IndexError. notify is
+// called from one goroutine, in order, until the seat is closed; it may call the seat's methods.
+func (c *Client) Join(ctx context.Context, me registry.Me, h Hooks, notify func(registry.Event)) (*Seat, error) {
+	if me.Instance == nil && len(me.Claimable) == 0 {
+		return nil, errors.New("join: neither an instance nor any that may be claimed")
+	}
+	j := &joining{gang: newGang(c, me, notify), hooks: h, records: map[registry.Instance]registry.Member{}}
+	s, err := j.run(ctx)
+	if err != nil {
+		j.resign()
+		if j.began() {
+			_ = j.await(ctx) // what we conduct ends with its session at the latest
+		}
+		j.end()
+		if j.session != "" {
+			_ = c.calls.destroySession(context.WithoutCancel(ctx), j.session)
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// joining is a newcomer on its way to an index.
+type joining struct {
+	*gang
+	hooks   Hooks
+	session string                                // of the member to be, "" until needed
+	records map[registry.Instance]registry.Member // looked at while claiming
+	holder  string                                // incarnation that we stand behind
+	b       backoff
+}
+
+func (j *joining) run(ctx context.Context) (*Seat, error) {
+	for {
+		s, err := j.round(ctx)
+		if s != nil || err != nil && !passes(err) {
+			return s, err
+		}
+		if err == nil {
+			j.b.reset()
+			continue
+		}
+		j.log.Debug("look again", "app", j.me.App, "why", err)
+		if !errors.Is(err, errAgain) && !isRefusal(err) {
+			j.link.failed(renewing, err) // nothing else talks to the registry yet
+		}
+		if err := pause(ctx, j.b.next()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// errAgain: what was read does not fit together yet, or another was faster.
+var errAgain = errors.New("look again")
+
+// passes tells whether a newcomer tries again.
+func passes(err error) bool {
+	return errors.Is(err, errAgain) || isRefusal(err) || errors.Is(err, registry.ErrUnreachable) || errors.Is(err, registry.ErrTooManyConnections)
+}
+
+// round looks once at each candidate and acts on it; it returns without an error when it has waited.
+func (j *joining) round(ctx context.Context) (*Seat, error) {
+	candidates, err := j.candidates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range candidates {
+		s, next, err := j.try(ctx, in)
+		if s != nil || err != nil || !next {
+			return s, err
+		}
+	}
+	return nil, j.wait(ctx, jitter(freeLow, freeHigh), nil)
+}
+
+// candidates are the indexes to try, in order.
+func (j *joining) candidates(ctx context.Context) ([]registry.Instance, error) {
+	all := claimable(j.me)
+	if j.me.Instance != nil {
+		return all, nil
+	}
+	live, err := j.lives(ctx, j.keys)
+	if err != nil {
+		return nil, err
+	}
+	free := registry.PickFree(live, j.records, all, hint(j.me.Member))
+	if len(free) == 0 {
+		free = all[:1] // for the verdict, the digest and a holder that may be proved gone
+	}
+	return free, nil
+}
+
+// try looks at one index and acts on the decision. next asks for the next candidate.
+func (j *joining) try(ctx context.Context, in registry.Instance) (s *Seat, next bool, err error) {
+	look, directive, err := j.lookAt(ctx, in)
+	if err != nil {
+		return nil, false, err
+	}
+	j.link.answered(renewing, look.Now)
+	if look.Member != nil {
+		j.records[in] = *look.Member
+	}
+	decision := j.decide(ctx, &look)
+	// Whoever stays long enough to conduct watches: not before its right to be here is clear.
+	if _, refused := decision.(registry.Refuse); !refused && directive != nil && look.Directive.Run == j.me.Run {
+		j.start(directive)
+	}
+	switch d := decision.(type) {
+	case registry.Found:
+		return nil, false, j.found(ctx, d)
+	case registry.NewRun:
+		return nil, false, j.newRun(ctx, d, look)
+	case registry.Claim:
+		s, err = j.claim(ctx, d, look)
+		return s, j.me.Instance == nil && isRefusal(err), err
+	case registry.Refuse:
+		return nil, false, d.Err
+	case registry.Standby:
+		if j.me.Instance == nil {
+			return nil, true, nil
+		}
+		return nil, false, j.standBy(ctx, d.Holder)
+	case registry.Wait:
+		if j.me.Instance == nil {
+			return nil, true, nil
+		}
+		j.log.Info("waiting for the index", "instance", in.String(), "why", d.Why)
+		return nil, false, j.wait(ctx, jitter(standbyLow, standbyHigh), nil)
+	case registry.Retry:
+		if j.me.Instance == nil {
+			return nil, true, nil
+		}
+		return nil, false, fmt.Errorf("%w: %s", errAgain, d.Why)
+	}
+	return nil, false, fmt.Errorf("join %s: unknown decision %T", in, decision)
+}
+
+// decide asks the holder's agent only where its answer can matter.
+func (j *joining) decide(ctx context.Context, look *registry.Look) registry.Decision {
+	alive := func(registry.ProcessFacts) registry.Life {
+		if j.hooks.Alive == nil || look.Member == nil {
+			return registry.LifeUnknown
+		}
+		gone, why := j.hooks.Alive(*look.Member)
+		j.log.Debug("holder's process", "instance", look.Instance.String(), "gone", gone, "why", why)
+		if gone {
+			return registry.LifeGone
+		}
+		return registry.LifeAlive
+	}
+	d := registry.Decide(*look, j.me, alive)
+	if !j.doubts(d, look) {
+		return d
+	}
+	look.Answers = j.hooks.Answers(ctx, *look.Member)
+	return registry.Decide(*look, j.me, alive)
+}
+
+func (j *joining) doubts(d registry.Decision, look *registry.Look) bool {
+	if j.hooks.Answers == nil || look.Member == nil || look.LiveSession == "" {
+		return false
+	}
+	switch d := d.(type) {
+	case registry.Standby, registry.Wait:
+		return true
+	case registry.Claim:
+		return d.Proof != registry.ProofProcess
+	}
+	return false
+}
+
+// found is T2: the directive exists before anybody waits for it, and is conducted from its first moment.
+func (j *joining) found(ctx context.Context, d registry.Found) error {
+	session, err := j.createSession(ctx)
+	if err != nil {
+		return err
+	}
+	value := encode(d.Directive)
+	res, err := j.calls.commit(ctx,
+		opCAS(j.keys.app(), 0, encode(d.App)),
+		opCAS(j.keys.directive(), 0, value),
+		opLock(j.keys.directive(), session, value))
+	return j.conductFrom(ctx, session, value, res, err)
+}
+
+// newRun is T6 and T15 in one transaction: nobody conducts, and from here on we do, in the new run.
+func (j *joining) newRun(ctx context.Context, d registry.NewRun, look registry.Look) error {
+	if look.DirectiveSession != "" { // the last run's conductor is clearing up
+		return j.wait(ctx, jitter(holderPoll, 2*holderPoll), nil)
+	}
+	session, err := j.createSession(ctx)
+	if err != nil {
+		return err
+	}
+	value := encode(d.Directive)
+	res, err := j.calls.commit(ctx,
+		opIndex(j.keys.directive(), look.DirectiveIndex),
+		opCAS(j.keys.app(), d.AppIndex, encode(d.App)),
+		opLock(j.keys.directive(), session, value))
+	return j.conductFrom(ctx, session, value, res, err)
+}
+
+func (j *joining) createSession(ctx context.Context) (string, error) {
+	return j.calls.createSession(ctx, sessionName(j.me.App, conductorSession), api.SessionBehaviorRelease, j.times.TTL)
+}
+
+// conductFrom hands over a directive that this newcomer has written under session. When the result is not
+// known the session tells it: only we know its name.
+func (j *joining) conductFrom(ctx context.Context, session string, value []byte, res results, err error) error {
+	if err == nil {
+		j.inherit(session)
+		j.start(&api.KVPair{Key: j.keys.directive(), Value: value, ModifyIndex: res.index(j.keys.directive()), Session: session})
+		return nil
+	}
+	if !isUnknown(err) {
+		_ = j.calls.destroySession(ctx, session) // it ends by itself
+		return err
+	}
+	var b backoff
+	for {
+		pair, readErr := j.calls.get(ctx, j.keys.directive(), consistent)
+		if readErr == nil && pair != nil && pair.Session == session {
+			j.inherit(session)
+			j.start(pair)
+			return nil
+		}
+		if readErr == nil {
+			// Destroying it also refuses the transaction if it is still on its way.
+			return errors.Join(j.calls.destroySession(ctx, session), errAgain)
+		}
+		if err := pause(ctx, b.next()); err != nil {
+			return err
+		}
+	}
+}
+
+// standBy waits behind a holder that nothing proves gone.
+func (j *joining) standBy(ctx context.Context, holder registry.Member) error {
+	in := *j.me.Instance
+	if j.holder != holder.Inc {
+		j.holder = holder.Inc
+		j.mail.send(registry.StandingBy{Instance: in, Holder: holder})
+		j.log.Info("standing by", "instance", in.String(), "holder", holder.Inc, "host", holder.Host)
+	}
+	return j.wait(ctx, jitter(standbyLow, standbyHigh), &holder)
+}
+
+// wait ends after d, when the directive changes, or when the holder's process on this host is gone.
+func (j *joining) wait(ctx context.Context, d time.Duration, holder *registry.Member) error {
+	_, _, changed := j.seen.now()
+	end := time.NewTimer(d)
+	defer end.Stop()
+	look := time.NewTicker(holderPoll)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-changed:
+			return nil
+		case <-end.C:
+			return nil
+		case <-look.C:
+			if j.provedGone(holder) {
+				return nil
+			}
+		}
+	}
+}
+
+func (j *joining) provedGone(holder *registry.Member) bool {
+	mine := j.me.Member
+	if holder == nil || j.hooks.Alive == nil || mine.Machine == "" || mine.Boot == "" || mine.PidNS == "" ||
+		holder.Machine != mine.Machine || holder.Boot != mine.Boot || holder.PidNS != mine.PidNS {
+		return false
+	}
+	gone, _ := j.hooks.Alive(*holder)
+	return gone
+}

@@ -1,0 +1,169 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// callTime bounds every request that does not block on purpose. A dead connection must not keep the
+// renewals, which share it, from being sent before the session ends.
+const callTime = 5 * time.Second
+
+// refusal is an answer 409: the transaction was not done.
+type refusal struct{ what []string }
+
+func (r *refusal) Error() string { return "registry refused: " + strings.Join(r.what, "; ") }
+
+func (r *refusal) has(s string) bool {
+	for _, w := range r.what {
+		if strings.Contains(w, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRefusal tells whether a transaction was answered and not done.
+func isRefusal(err error) bool {
+	var r *refusal
+	return errors.As(err, &r)
+}
+
+// isUnknown tells whether it may have been done without our knowing.
+func isUnknown(err error) bool { return errors.Is(err, registry.ErrUnreachable) }
+
+// consistency of a read.
+type consistency int
+
+const (
+	byDefault  consistency = iota
+	consistent             // the leader asks a quorum: after an unknown result
+	stale                  // any server answers: content-addressed keys only
+)
+
+func (c consistency) options(ctx context.Context) *api.QueryOptions {
+	return (&api.QueryOptions{RequireConsistent: c == consistent, AllowStale: c == stale}).WithContext(ctx)
+}
+
+// named turns the client library's errors into conditions that callers know. before is lane.limited at
+// the start of the request.
+func (l *lane) named(ctx context.Context, act string, before int64, err error) error {
+	if err == nil {
+		return nil
+	}
+	var status api.StatusError
+	if errors.As(err, &status) {
+		body := strings.TrimSpace(status.Body)
+		switch {
+		case status.Code == http.StatusForbidden:
+			return fmt.Errorf("%s: %w: %s", act, registry.ErrForbidden, body)
+		case status.Code == http.StatusTooManyRequests:
+			return fmt.Errorf("%s: %w", act, registry.ErrTooManyConnections)
+		case status.Code >= http.StatusInternalServerError:
+			return fmt.Errorf("%s: %w: %d %s", act, registry.ErrUnreachable, status.Code, body)
+		}
+		return fmt.Errorf("%s: %w", act, err)
+	}
+	if l.limited.Load() != before {
+		return fmt.Errorf("%s: %w", act, registry.ErrTooManyConnections)
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("%s: %w", act, cause)
+	}
+	return fmt.Errorf("%s: %w: %w", act, registry.ErrUnreachable, err)
+}
+
+// do runs one request within callTime.
+func (l *lane) do(ctx context.Context, act string, request func(context.Context) error) error {
+	return l.within(ctx, callTime, act, request)
+}
+
+func (l *lane) within(ctx context.Context, limit time.Duration, act string, request func(context.Context) error) error {
+	before := l.limited.Load()
+	timed, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return l.named(ctx, act, before, request(timed))
+}
+
+// get reads one key; nil when it does not exist.
+func (l *lane) get(ctx context.Context, key string, c consistency) (*api.KVPair, error) {
+	var pair *api.KVPair
+	err := l.do(ctx, "read "+key, func(ctx context.Context) (err error) {
+		pair, _, err = l.api.KV().Get(key, c.options(ctx))
+		return err
+	})
+	return pair, err
+}
+
+// list reads all keys under a prefix with their values.
+func (l *lane) list(ctx context.Context, prefix string, c consistency) (api.KVPairs, error) {
+	var pairs api.KVPairs
+	err := l.do(ctx, "read "+prefix, func(ctx context.Context) (err error) {
+		pairs, _, err = l.api.KV().List(prefix, c.options(ctx))
+		return err
+	})
+	return pairs, err
+}
+
+// names lists the keys under a prefix; 404 is an empty list.
+func (l *lane) names(ctx context.Context, prefix, separator string) ([]string, error) {
+	var names []string
+	err := l.do(ctx, "list "+prefix, func(ctx context.Context) (err error) {
+		names, _, err = l.api.KV().Keys(prefix, separator, byDefault.options(ctx))
+		return err
+	})
+	return names, err
+}
+
+// raw reads a key's bytes as they are; nil when it does not exist.
+func (l *lane) raw(ctx context.Context, key string, c consistency) ([]byte, error) {
+	query := url.Values{"raw": {""}}
+	if c == stale {
+		query.Set("stale", "")
+	}
+	var body []byte
+	err := l.do(ctx, "read "+key, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.base+"/v1/kv/"+key+"?"+query.Encode(), nil)
+		if err != nil {
+			return err
+		}
+		if l.token != "" {
+			req.Header.Set("X-Consul-Token", l.token)
+		}
+		resp, err := l.http.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		answer, err := io.ReadAll(resp.Body)
+		switch {
+		case err != nil:
+			return err
+		case resp.StatusCode == http.StatusNotFound:
+			return nil
+		case resp.StatusCode != http.StatusOK:
+			return api.StatusError{Code: resp.StatusCode, Body: string(answer)}
+		}
+		body = answer
+		return nil
+	})
+	return body, err
+}
+
+// put sends a PUT with a JSON body and decodes the answer.
+func (l *lane) put(ctx context.Context, limit time.Duration, act, endpoint string, in, out any) error {
+	return l.within(ctx, limit, act, func(ctx context.Context) error {
+		_, err := l.api.Raw().Write(endpoint, in, out, (&api.WriteOptions{}).WithContext(ctx))
+		return err
+	})
+}

@@ -1,0 +1,53 @@
+package consul
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// Leave is T14: the process is gone, and this agent goes. A result that counts (ended, or failed for
+// good) stays in the record. If this agent conducts it steps down (T16) first. After it, or after its
+// error, the seat is closed.
+func (s *Seat) Leave(ctx context.Context) error {
+	s.g.resign()
+	err := s.g.await(ctx)
+	if err == nil {
+		err = s.depart(ctx)
+	}
+	s.Close()
+	return err
+}
+
+func (s *Seat) depart(ctx context.Context) error {
+	k := s.g.keys
+	err := s.write(ctx, writing{
+		change: func(m *registry.Member) error {
+			if !stays(*m) {
+				m.Phase = registry.PhaseLeft
+			}
+			return nil
+		},
+		around: func(before, after registry.Member, session string) ([]*api.TxnOp, error) {
+			ops, err := s.unready(before, after, session)
+			return append(ops, opDelete(k.live(s.instance))), err
+		},
+	})
+	if errors.Is(err, registry.ErrSuperseded) {
+		return nil // there is nothing of ours to take away
+	}
+	if err != nil {
+		return err
+	}
+	session := s.held().session
+	s.end(ErrLeft)
+	return s.g.calls.destroySession(ctx, session)
+}
+
+// stays tells that the record holds a result that leaving must not overwrite.
+func stays(m registry.Member) bool {
+	return m.Phase == registry.PhaseEnded || m.Phase == registry.PhaseFailed && m.Exit != nil && m.Exit.Final
+}

@@ -1,0 +1,161 @@
+package consul
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// lookAt is T1: one request reads all that a newcomer decides from. The directive's pair comes with it.
+func (g *gang) lookAt(ctx context.Context, in registry.Instance) (registry.Look, *api.KVPair, error) {
+	k := g.keys
+	var gone []*api.KVPair
+	ops := api.TxnOps{
+		opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), opGetOrEmpty(k.member(in)), opGetOrEmpty(k.live(in)),
+		opGetOrEmpty(k.checkpoint(in)),
+		op(api.KVTxnOp{Verb: api.KVGetTree, Key: k.asks() + registry.AskGone + "/"}),
+	}
+	res, err := g.calls.commit(ctx, ops...)
+	if err != nil {
+		return registry.Look{}, nil, err
+	}
+	for key, pair := range res {
+		if strings.HasPrefix(key, k.asks()) {
+			gone = append(gone, pair)
+		}
+	}
+	l := registry.Look{Instance: in, Now: time.Now().UTC()}
+	directive := res.at(k.directive())
+	if err := read(res.at(k.app()), &l.App, &l.AppIndex); err != nil {
+		return l, nil, err
+	}
+	if err := read(directive, &l.Directive, &l.DirectiveIndex); err != nil {
+		return l, nil, err
+	}
+	if err := read(res.at(k.member(in)), &l.Member, &l.MemberIndex); err != nil {
+		return l, nil, err
+	}
+	if directive != nil {
+		l.DirectiveSession = directive.Session
+	}
+	if live := res.at(k.live(in)); live != nil {
+		l.LiveSession, l.LiveInc, l.LiveIndex = live.Session, string(live.Value), live.ModifyIndex
+	}
+	if l.Asks, err = asksOf(gone); err != nil {
+		return l, nil, err
+	}
+	if pair := res.at(k.checkpoint(in)); pair != nil {
+		c, err := readCheckpoint(pair)
+		if err != nil {
+			return l, nil, err
+		}
+		l.Step = newest(c)
+	}
+	return l, directive, g.lookFurther(ctx, &l)
+}
+
+// lookFurther asks whether anybody lives, which matters only when another run stands there.
+func (g *gang) lookFurther(ctx context.Context, l *registry.Look) error {
+	if l.Directive == nil || l.Directive.Run == g.me.Run {
+		return nil
+	}
+	names, err := g.calls.names(ctx, g.keys.lives(), "")
+	l.AnyLive = len(names) > 0
+	return err
+}
+
+// read decodes a pair that may be missing.
+func read[T any](pair *api.KVPair, into **T, index *uint64) error {
+	if pair == nil {
+		return nil
+	}
+	v, err := decode[T](pair.Key, pair.Value)
+	if err != nil {
+		return err
+	}
+	*into, *index = &v, pair.ModifyIndex
+	return nil
+}
+
+func asksOf(pairs []*api.KVPair) ([]registry.Ask, error) {
+	var asks []registry.Ask
+	for _, p := range pairs {
+		a, err := decode[registry.Ask](p.Key, p.Value)
+		if err != nil {
+			return nil, err
+		}
+		asks = append(asks, a)
+	}
+	return asks, nil
+}
+
+func newest(c registry.Checkpoint) int64 {
+	var step int64
+	for _, s := range c.Steps {
+		step = max(step, s.Step)
+	}
+	return step
+}
+
+// lives reads who holds an index.
+func (c *Client) lives(ctx context.Context, k keys) (map[registry.Instance]bool, error) {
+	names, err := c.calls.names(ctx, k.lives(), "")
+	if err != nil {
+		return nil, err
+	}
+	return setOf(instancesAt(k.lives(), names)), nil
+}
+
+func setOf(in []registry.Instance) map[registry.Instance]bool {
+	set := make(map[registry.Instance]bool, len(in))
+	for _, i := range in {
+		set[i] = true
+	}
+	return set
+}
+
+// hint is where a newcomer without an index begins to look: the number at the end of the launcher's name
+// for its container, else something of its own.
+func hint(m registry.Member) uint64 {
+	digits := m.ContainerID[len(strings.TrimRight(m.ContainerID, "0123456789")):]
+	var n uint64
+	for _, c := range []byte(digits) {
+		n = n*10 + uint64(c-'0')
+	}
+	if digits != "" {
+		return n
+	}
+	for _, c := range []byte(m.Inc) {
+		n = n*31 + uint64(c)
+	}
+	return n
+}
+
+// ranks gives every instance its place in the gang, in the order of the facts.
+func rankOf(f registry.Facts, d registry.Directive, in registry.Instance) int {
+	before := 0
+	for _, c := range f.Components {
+		if c.Name == in.Component {
+			return before + in.Index
+		}
+		n, ok := d.Counts[c.Name]
+		if !ok {
+			n = c.Count
+		}
+		before += n
+	}
+	return before
+}
+
+// claimable are the instances that a newcomer may have.
+func claimable(me registry.Me) []registry.Instance {
+	if me.Instance != nil {
+		return []registry.Instance{*me.Instance}
+	}
+	return slices.Clone(me.Claimable)
+}

@@ -1,0 +1,79 @@
+package consul
+
+import (
+	"sync"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// mailbox hands events to the agent one at a time and in order, without ever holding up who sends.
+// The receiver may call the seat's methods.
+type mailbox struct {
+	notify func(registry.Event)
+
+	mu     sync.Mutex
+	queue  []registry.Event
+	closed bool
+	bell   chan struct{} // something was queued, or closed
+	done   sync.WaitGroup
+}
+
+func newMailbox(notify func(registry.Event)) *mailbox {
+	m := &mailbox{notify: notify, bell: make(chan struct{}, 1)}
+	m.done.Go(m.deliver)
+	return m
+}
+
+func (m *mailbox) send(e registry.Event) {
+	m.mu.Lock()
+	if !m.closed {
+		m.queue = append(m.queue, e)
+	}
+	m.mu.Unlock()
+	m.ring()
+}
+
+// close delivers nothing more. It does not wait for a delivery that is under way: the receiver itself
+// may be the one who closes.
+func (m *mailbox) close() {
+	m.mu.Lock()
+	m.closed, m.queue = true, nil
+	m.mu.Unlock()
+	m.ring()
+}
+
+func (m *mailbox) ring() {
+	select {
+	case m.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (m *mailbox) deliver() {
+	for range m.bell {
+		for {
+			e, more, closed := m.next()
+			if closed {
+				return
+			}
+			if !more {
+				break
+			}
+			m.notify(e)
+		}
+	}
+}
+
+func (m *mailbox) next() (e registry.Event, more, closed bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, false, true
+	}
+	if len(m.queue) == 0 {
+		return nil, false, false
+	}
+	e = m.queue[0]
+	m.queue = m.queue[1:]
+	return e, true, false
+}

@@ -1,0 +1,153 @@
+package consul
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// writing is one change of the own record and what goes with it in the same transaction.
+type writing struct {
+	// change turns the record into the next one, or says why it must not.
+	change func(*registry.Member) error
+	// around are further operations; before is the record that change was given.
+	around func(before, after registry.Member, session string) ([]*api.TxnOp, error)
+}
+
+// write does a writing until it is done or pointless: a refusal means read and decide again, an unknown
+// result means read and compare. A registry that is away is waited for until the context ends.
+func (s *Seat) write(ctx context.Context, w writing) error {
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.give()
+	var sent []registry.Member
+	var b backoff
+	for {
+		done, err := s.attempt(ctx, w, &sent)
+		if done {
+			return nil
+		}
+		if err != nil && !s.again(err) {
+			return err
+		}
+		if err == nil {
+			continue
+		}
+		s.doubt()
+		if !isRefusal(err) {
+			s.g.log.Warn("registry write is tried again", "instance", s.instance.String(), "err", err)
+		}
+		if err := pause(ctx, b.next()); err != nil {
+			return err
+		}
+	}
+}
+
+// attempt settles if there is doubt, else sends the transaction once.
+func (s *Seat) attempt(ctx context.Context, w writing, sent *[]registry.Member) (done bool, err error) {
+	if s.doubtful() {
+		return s.settle(ctx, *sent)
+	}
+	k, h := s.g.keys, s.held()
+	after := cloneMember(h.record)
+	if err := w.change(&after); err != nil {
+		return false, err
+	}
+	around, err := w.around(h.record, after, h.session)
+	if err != nil {
+		return false, err
+	}
+	*sent = append(*sent, after)
+	ops := append([]*api.TxnOp{
+		opSession(k.live(s.instance), h.session),
+		opCAS(k.member(s.instance), h.index, encode(after)),
+	}, around...)
+	s.doubt() // until it is answered, and for whoever comes after us if we give up
+	res, err := s.g.calls.commit(ctx, ops...)
+	if err == nil {
+		s.adopt(after, res.index(k.member(s.instance)))
+		return true, nil
+	}
+	if isRefusal(err) { // settle at once: nothing was done
+		return s.settle(ctx, *sent)
+	}
+	return false, err
+}
+
+// Acknowledge is T4: nothing older than gen runs here, the ports are bound, update has put the exports
+// into the record. It returns registry.ErrOvertaken when a newer directive is there, ErrSuperseded when
+// the index is another's, and waits for a registry that is away.
+func (s *Seat) Acknowledge(ctx context.Context, gen int, update func(*registry.Member)) error {
+	k := s.g.keys
+	change := func(m *registry.Member) error {
+		if d := s.Directive(); d.Gen != gen || d.Act == registry.ActStop {
+			return fmt.Errorf("acknowledge generation %d: %w", gen, registry.ErrOvertaken)
+		}
+		if update != nil {
+			update(m)
+		}
+		m.Gen, m.Phase = gen, registry.PhaseReady
+		return nil
+	}
+	around := func(before, _ registry.Member, session string) ([]*api.TxnOp, error) {
+		ops := []*api.TxnOp{opLock(k.readyOf(gen, s.instance), session, nil)}
+		if before.Gen > 0 && before.Gen != gen {
+			ops = append(ops, opDelete(k.readyOf(before.Gen, s.instance)))
+		}
+		if before.Gen != gen {
+			return ops, nil
+		}
+		// T4b: acknowledged before, and failed or fenced since. Only while it is not released.
+		last, _, _ := s.g.seen.now()
+		if last == nil || last.directive.Gen != gen || last.directive.Act != registry.ActWait {
+			return nil, fmt.Errorf("acknowledge generation %d again: %w", gen, registry.ErrOvertaken)
+		}
+		return append(ops, opIndex(k.directive(), last.index)), nil
+	}
+	return s.write(ctx, writing{change, around})
+}
+
+// Report is T10: the process is gone.
+func (s *Seat) Report(ctx context.Context, r registry.Report) error {
+	return s.write(ctx, writing{
+		change: func(m *registry.Member) error {
+			exit := r.Exit
+			m.Phase, m.Exit, m.Attempt, m.Budget = r.Phase, &exit, r.Attempt, r.Budget
+			return nil
+		},
+		around: s.unready,
+	})
+}
+
+// unready takes back what was acknowledged.
+func (s *Seat) unready(before, _ registry.Member, _ string) ([]*api.TxnOp, error) {
+	if before.Gen == 0 {
+		return nil, nil
+	}
+	return []*api.TxnOp{opDelete(s.g.keys.readyOf(before.Gen, s.instance))}, nil
+}
+
+func alone(_, _ registry.Member, _ string) ([]*api.TxnOp, error) { return nil, nil }
+
+// Restarted is T10b: the process was started again in place. Nobody wakes.
+func (s *Seat) Restarted(ctx context.Context, attempt int, b registry.Budget) error {
+	return s.Publish(ctx, func(m *registry.Member) { m.Attempt, m.Budget = attempt, b })
+}
+
+// Publish changes the record without acknowledging anything: the exports of a service, which nobody
+// waits for.
+func (s *Seat) Publish(ctx context.Context, update func(*registry.Member)) error {
+	return s.write(ctx, writing{
+		change: func(m *registry.Member) error {
+			inc, run := m.Inc, m.Run
+			update(m)
+			m.Inc, m.Run = inc, run
+			return nil
+		},
+		around: alone,
+	})
+}

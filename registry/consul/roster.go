@@ -1,0 +1,38 @@
+package consul
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// Roster reads the sealed roster that a directive names, and its file's bytes, checked against the
+// digest. Any server may answer, because the key is named by its content; one that does not have it
+// yet, or has half of it, makes us ask the leader.
+func (s *Seat) Roster(ctx context.Context, ref registry.RosterRef) (registry.Roster, []byte, error) {
+	return s.g.roster(ctx, s.g.keys, ref)
+}
+
+func (c *Client) roster(ctx context.Context, k keys, ref registry.RosterRef) (registry.Roster, []byte, error) {
+	r, file, err := c.rosterBy(ctx, k, ref, stale)
+	if err == nil {
+		return r, file, nil
+	}
+	return c.rosterBy(ctx, k, ref, byDefault)
+}
+
+func (c *Client) rosterBy(ctx context.Context, k keys, ref registry.RosterRef, how consistency) (registry.Roster, []byte, error) {
+	chunks := make([][]byte, 0, max(ref.Chunks, 1))
+	for n := range max(ref.Chunks, 1) {
+		chunk, err := c.calls.raw(ctx, k.roster(ref.ID, n), how)
+		if err != nil {
+			return registry.Roster{}, nil, err
+		}
+		if chunk == nil {
+			return registry.Roster{}, nil, fmt.Errorf("roster %s: chunk %d of %d is not there", ref.ID, n+1, ref.Chunks)
+		}
+		chunks = append(chunks, chunk)
+	}
+	return registry.Unpack(ref, chunks)
+}

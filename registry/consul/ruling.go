@@ -1,0 +1,132 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// droppedAsks is how many asks a verdict takes away in its own transaction; CleanUp takes the rest.
+const droppedAsks = 100
+
+// held are the two checks of every write of a conductor: its session, and the directive it decided from.
+func (c *conducting) held(index uint64) []*api.TxnOp {
+	return []*api.TxnOp{opSession(c.keys.directive(), c.session), opIndex(c.keys.directive(), index)}
+}
+
+// direct writes a directive, with further operations in between (T11, and part of T5 and T12).
+func (c *conducting) direct(ctx context.Context, index uint64, d registry.Directive, with ...*api.TxnOp) error {
+	value := encode(d)
+	ops := append(c.held(index), with...)
+	ops = append(ops, opLock(c.keys.directive(), c.session, value))
+	res, err := c.calls.commit(ctx, ops...)
+	if err != nil {
+		return err
+	}
+	pair := &api.KVPair{Key: c.keys.directive(), Value: value, ModifyIndex: res.index(c.keys.directive()), Session: c.session}
+	c.take(pair, unsure)
+	if d.Roster.ID != c.view.Directive.Roster.ID {
+		c.view.Roster = nil
+	}
+	c.view.Directive, c.view.DirectiveIndex = d, pair.ModifyIndex
+	c.log.Info("directive", "run", d.Run, "generation", d.Gen, "act", string(d.Act), "why", d.Why)
+	return nil
+}
+
+// seal is T5. All chunks but the first go ahead: without a directive that names them nobody reads them.
+func (c *conducting) seal(ctx context.Context, e registry.Seal) error {
+	id := e.Packed.Ref.ID
+	for n := 1; n < len(e.Packed.Chunks); n++ {
+		_, err := c.calls.commit(ctx, opCAS(c.keys.roster(id, n), 0, e.Packed.Chunks[n]))
+		if err != nil && !isRefusal(err) { // refused: it is there already, named by its content
+			return err
+		}
+	}
+	if err := c.direct(ctx, e.Index, e.Directive, opCAS(c.keys.roster(id, 0), 0, e.Packed.Chunks[0])); err != nil {
+		return err
+	}
+	c.view.Roster = &e.Roster
+	return nil
+}
+
+// rule is T12.
+func (c *conducting) rule(ctx context.Context, e registry.End) error {
+	ops := []*api.TxnOp{opCAS(c.keys.verdict(e.Verdict.Run), 0, encode(e.Verdict))}
+	for _, a := range e.Asks[:min(len(e.Asks), droppedAsks)] {
+		ops = append(ops, opDelete(c.keys.ask(a.Kind, a.ID)))
+	}
+	if err := c.direct(ctx, e.Index, e.Directive, ops...); err != nil {
+		return err
+	}
+	c.log.Info("verdict", "run", e.Verdict.Run, "outcome", string(e.Verdict.Outcome), "class", string(e.Verdict.Class), "cause", e.Verdict.Cause)
+	return nil
+}
+
+// lose is T7.
+func (c *conducting) lose(ctx context.Context, e registry.Lost) error {
+	key := c.keys.member(e.Instance)
+	res, err := c.calls.commit(ctx,
+		opSession(c.keys.directive(), c.session),
+		opAbsent(c.keys.live(e.Instance)),
+		opCAS(key, e.Index, encode(e.Member)))
+	if err != nil {
+		return err
+	}
+	records := maps.Clone(c.view.Records)
+	records[e.Instance] = registry.Record{Member: e.Member, Index: res.index(key), At: time.Now()}
+	c.view.Records = records
+	c.log.Info("lost", "instance", e.Instance.String(), "inc", e.Member.Inc)
+	return nil
+}
+
+func (c *conducting) dropAsk(ctx context.Context, a registry.Ask) error {
+	_, err := c.calls.commit(ctx,
+		opSession(c.keys.directive(), c.session),
+		opDelete(c.keys.ask(a.Kind, a.ID)))
+	if err == nil {
+		c.view.Asks = without(c.view.Asks, a)
+	}
+	return err
+}
+
+func without(asks []registry.Ask, a registry.Ask) []registry.Ask {
+	var rest []registry.Ask
+	for _, o := range asks {
+		if o.Kind != a.Kind || o.ID != a.ID {
+			rest = append(rest, o)
+		}
+	}
+	return rest
+}
+
+// cleanUp follows a verdict. What a failure leaves behind goes with `forget`.
+func (c *conducting) cleanUp(ctx context.Context, keep string) error {
+	names, err := c.calls.names(ctx, c.keys.rosters(), "")
+	if err != nil {
+		return c.troubled(err)
+	}
+	ops := []*api.TxnOp{
+		opSession(c.keys.directive(), c.session),
+		opDeleteTree(c.keys.readies()),
+		opDeleteTree(c.keys.asks()),
+	}
+	for _, name := range names {
+		if id, _, _ := strings.Cut(strings.TrimPrefix(name, c.keys.rosters()), "/"); id != keep && len(ops) < droppedAsks {
+			ops = append(ops, opDelete(name))
+		}
+	}
+	_, err = c.calls.commit(ctx, ops...)
+	if isRefusal(err) && !errors.Is(err, registry.ErrForbidden) {
+		return errBaton
+	}
+	if err == nil {
+		c.view.Asks = nil
+	}
+	return err
+}

@@ -1,0 +1,289 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// ErrLeft: the seat was left or closed.
+var ErrLeft = errors.New("index was left")
+
+// Seat is an index that this agent holds: its record, its session, and its part in conducting. It is
+// safe for concurrent use; writes queue behind each other.
+type Seat struct {
+	g        *gang
+	instance registry.Instance
+	previous *registry.Member
+
+	turn chan struct{} // holds one token: whose turn it is to write
+
+	mu         sync.Mutex // guards what follows; changed only by who has the turn
+	session    string
+	candidate  string          // a session whose attaching is unknown
+	record     registry.Member // as last written or read
+	index      uint64          // its ModifyIndex
+	unsure     bool            // the registry may hold another record than this one
+	gone       error           // why nothing can be written any more
+	checkpoint checkpointKey
+}
+
+// Instance is the index that was claimed.
+func (s *Seat) Instance() registry.Instance { return s.instance }
+
+// Previous is the record that stood in the index before it was claimed (its attempt, budget, ports);
+// nil when there was none.
+func (s *Seat) Previous() *registry.Member { return s.previous }
+
+// Record is this agent's own record as last written.
+func (s *Seat) Record() registry.Member {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cloneMember(s.record)
+}
+
+// Directive is the newest directive seen.
+func (s *Seat) Directive() registry.Directive { return s.g.seen.directive() }
+
+// Close stops the seat's goroutines and its part in conducting. Nothing is written: the registry learns
+// of it when the session ends. Leave is the orderly way.
+func (s *Seat) Close() {
+	s.end(ErrLeft)
+	s.g.end()
+}
+
+// end refuses all later writes.
+func (s *Seat) end(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone == nil {
+		s.gone = why
+	}
+}
+
+func (s *Seat) take(ctx context.Context) error {
+	select {
+	case <-s.turn:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-s.g.ctx.Done():
+		return ErrLeft
+	}
+	if err := s.over(); err != nil {
+		s.give()
+		return err
+	}
+	return nil
+}
+
+func (s *Seat) give() { s.turn <- struct{}{} }
+
+func (s *Seat) over() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone
+}
+
+// held is what a transaction needs of the seat's state.
+type held struct {
+	session string
+	record  registry.Member
+	index   uint64
+}
+
+func (s *Seat) held() held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return held{s.session, cloneMember(s.record), s.index}
+}
+
+func (s *Seat) adopt(m registry.Member, index uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record, s.index, s.unsure = m, index, false
+}
+
+func (s *Seat) doubt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unsure = true
+}
+
+func (s *Seat) doubtful() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unsure
+}
+
+// renew keeps the session alive. Its end without silence is normal (a server that leaves ends the
+// sessions made through it): then the seat is attached anew.
+func (s *Seat) renew() {
+	g := s.g
+	beat := time.NewTicker(g.times.Renew)
+	defer beat.Stop()
+	for {
+		select {
+		case <-g.ctx.Done():
+			return
+		case <-beat.C:
+		}
+		if s.over() != nil {
+			return
+		}
+		session, sent := s.held().session, time.Now()
+		err := g.calls.renewSession(g.ctx, session, g.times.Request)
+		switch {
+		case err == nil:
+			g.link.answered(renewing, sent)
+		case errors.Is(err, errSessionGone):
+			g.link.answered(renewing, sent)
+			s.reattach(session)
+		case g.ctx.Err() == nil:
+			g.link.failed(renewing, err)
+		}
+	}
+}
+
+// reattach is what follows a renewal that was answered with 404.
+func (s *Seat) reattach(ended string) {
+	ctx, cancel := context.WithTimeout(s.g.ctx, s.g.times.Renew)
+	defer cancel()
+	if s.take(ctx) != nil {
+		return
+	}
+	defer s.give()
+	if s.held().session != ended {
+		return // a writer has done it
+	}
+	var b backoff
+	for {
+		_, err := s.settle(ctx, nil)
+		if err == nil || !s.again(err) {
+			return
+		}
+		s.g.log.Warn("attach to the index again", "instance", s.instance.String(), "err", err)
+		if pause(ctx, b.next()) != nil {
+			return // the next renewal is answered with 404 too
+		}
+	}
+}
+
+// again tells whether an error is one that passes.
+func (s *Seat) again(err error) bool {
+	return isUnknown(err) || isRefusal(err) || errors.Is(err, errDataLost) || errors.Is(err, registry.ErrTooManyConnections)
+}
+
+// settle makes this seat and the registry agree: it reads with consistency, takes over the record's
+// index, and attaches a new session (T9) when the old one has ended. done tells that the registry holds
+// one of the records sent. The caller has the turn.
+func (s *Seat) settle(ctx context.Context, sent []registry.Member) (done bool, err error) {
+	g, k := s.g, s.g.keys
+	mark := g.seen.mark()
+	res, err := g.calls.look(ctx, consistent, k.member(s.instance), k.live(s.instance), k.directive())
+	if err != nil {
+		return false, err
+	}
+	g.take(res.at(k.directive()), mark)
+	pair := res.at(k.member(s.instance))
+	if pair == nil {
+		return false, errDataLost
+	}
+	m, err := decode[registry.Member](pair.Key, pair.Value)
+	if err != nil {
+		return false, err
+	}
+	if m.Inc != g.me.Member.Inc || m.Phase == registry.PhaseLost {
+		return false, s.supersede(m)
+	}
+	s.adopt(m, pair.ModifyIndex)
+	done = slices.ContainsFunc(sent, func(o registry.Member) bool { return string(encode(o)) == string(pair.Value) })
+	return done, s.attach(ctx, res.at(k.live(s.instance)))
+}
+
+// supersede ends the seat: somebody else has the index, or the conductor has declared this agent lost.
+func (s *Seat) supersede(m registry.Member) error {
+	why := fmt.Errorf("%s: %w (%s by %s)", s.instance, registry.ErrSuperseded, m.Phase, m.Inc)
+	if s.over() == nil {
+		s.end(why)
+		s.g.mail.send(registry.SupersededBy{Inc: m.Inc})
+		s.g.resign()
+	}
+	return why
+}
+
+// attach is T9, unless the live key is ours already.
+func (s *Seat) attach(ctx context.Context, live *api.KVPair) error {
+	g, k := s.g, s.g.keys
+	h := s.held()
+	s.mu.Lock()
+	candidate := s.candidate
+	s.mu.Unlock()
+	switch {
+	case h.record.Phase == registry.PhaseLeft:
+		return nil // there is nothing to hold any more
+	case live != nil && live.Session == h.session:
+		return nil
+	case live != nil && live.Session != "" && live.Session == candidate:
+		s.move(candidate)
+		return nil
+	case live != nil && live.Session != "":
+		return &refusal{what: []string{k.live(s.instance) + " is locked by another session"}}
+	}
+	session := candidate
+	if session == "" {
+		var err error
+		if session, err = g.calls.createSession(ctx, s.name(), api.SessionBehaviorDelete, g.times.TTL); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.candidate = session
+		s.mu.Unlock()
+	}
+	ops := []*api.TxnOp{
+		opIndex(k.member(s.instance), h.index),
+		opLock(k.live(s.instance), session, []byte(h.record.Inc)),
+	}
+	// After the registry's data went back, what was acknowledged in its lost future is void.
+	if _, lost, _ := g.seen.now(); h.record.Phase == registry.PhaseReady && h.record.Gen > 0 && !lost {
+		ops = append(ops, opLock(k.readyOf(h.record.Gen, s.instance), session, nil))
+	}
+	_, err := g.calls.commit(ctx, ops...)
+	if isRefusal(err) { // the session may be what it failed for
+		s.mu.Lock()
+		s.candidate = ""
+		s.mu.Unlock()
+		_ = g.calls.destroySession(ctx, session) // it ends by itself
+	}
+	if err != nil {
+		return err
+	}
+	s.move(session)
+	g.log.Info("attached to the index again", "instance", s.instance.String())
+	return nil
+}
+
+func (s *Seat) move(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session, s.candidate = session, ""
+}
+
+// name is the session's name for people who list sessions.
+func (s *Seat) name() string { return sessionName(s.g.me.App, s.instance.String()) }
+
+func sessionName(app, who string) string { return "muster " + app + " " + who }
+
+func cloneMember(m registry.Member) registry.Member {
+	c, err := decode[registry.Member]("", encode(m))
+	if err != nil {
+		panic(err)
+	}
+	return c
+}

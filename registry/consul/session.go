@@ -1,0 +1,44 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+)
+
+// errSessionGone: the registry has ended the session.
+var errSessionGone = errors.New("session has ended")
+
+// createSession makes a session without health checks: one that lives as long as it is renewed, from
+// wherever. What it locks is deleted at its end, or only released.
+func (l *lane) createSession(ctx context.Context, name, behaviour string, ttl time.Duration) (string, error) {
+	body := map[string]any{
+		"Name": name, "TTL": ttl.String(), "Behavior": behaviour,
+		"LockDelay":  "1ms",      // 0 means 15 s; correctness is in the checks, not in the delay
+		"NodeChecks": []string{}, // else the session dies with the Consul agent it was made through
+	}
+	var out struct{ ID string }
+	if err := l.put(ctx, callTime, "create session", "/v1/session/create", body, &out); err != nil {
+		return "", err
+	}
+	return out.ID, nil
+}
+
+// renewSession returns errSessionGone when the registry no longer knows it.
+func (l *lane) renewSession(ctx context.Context, id string, limit time.Duration) error {
+	var out []*api.SessionEntry
+	err := l.put(ctx, limit, "renew session", "/v1/session/renew/"+id, nil, &out)
+	var status api.StatusError
+	if errors.As(err, &status) && status.Code == http.StatusNotFound {
+		return errSessionGone
+	}
+	return err
+}
+
+// destroySession removes (or releases) at once what the session locks.
+func (l *lane) destroySession(ctx context.Context, id string) error {
+	return l.put(ctx, callTime, "destroy session", "/v1/session/destroy/"+id, nil, nil)
+}

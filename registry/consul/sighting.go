@@ -1,0 +1,151 @@
+package consul
+
+import (
+	"bytes"
+	"cmp"
+	"sync"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// sighting is the directive as last seen.
+type sighting struct {
+	directive registry.Directive
+	value     []byte
+	index     uint64 // ModifyIndex
+	session   string // of who conducts; "": nobody
+}
+
+// order compares two directives by what agents must never go back in: generation, then act. A new run
+// raises the generation.
+func order(a, b registry.Directive) int {
+	return cmp.Or(cmp.Compare(a.Gen, b.Gen), cmp.Compare(actRank(a.Act), actRank(b.Act)))
+}
+
+func actRank(a registry.Act) int {
+	switch a {
+	case registry.ActWait:
+		return 0
+	case registry.ActRun:
+		return 1
+	case registry.ActStop:
+		return 2
+	}
+	return -1
+}
+
+// older tells that b must not follow a: it goes back, or is another run's of the same generation.
+func older(a, b registry.Directive) bool {
+	o := order(b, a)
+	return o < 0 || b.Gen == a.Gen && b.Run != a.Run
+}
+
+// seen remembers the newest directive and wakes who waits for a change of it.
+type seen struct {
+	mu      sync.Mutex
+	last    *sighting     // nil: none yet
+	version int           // of last: how many readings were taken over
+	lost    string        // why the registry's data is thought lost; "": it is not
+	changed chan struct{} // closed at the next change
+}
+
+func newSeen() *seen { return &seen{changed: make(chan struct{})} }
+
+// now is what was seen last, whether the data is lost, and a channel that closes at the next change.
+func (s *seen) now() (last *sighting, lost bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last, s.lost != "", s.changed
+}
+
+func (s *seen) directive() registry.Directive {
+	if last, _, _ := s.now(); last != nil {
+		return last.directive
+	}
+	return registry.Directive{}
+}
+
+// mark is taken before a consistent read, so that its answer is not believed over what was learned while
+// it was on its way.
+func (s *seen) mark() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+// unsure is the mark of what may be older than what was seen: a default read, or the answer to a write.
+const unsure = -1
+
+// news says what an observation changed.
+type news struct {
+	directive bool   // another directive
+	lost      string // the data is lost, and was not before
+	found     bool   // it was lost, and no longer is
+	doubt     bool   // the reading goes back: to be asked again with consistency
+}
+
+// observe takes in what was read at key; pair nil: nothing is there. A reading that goes back is believed
+// only of a consistent read that nothing has overtaken.
+func (s *seen) observe(key string, pair *api.KVPair, mark int) (news, error) {
+	var d registry.Directive
+	if pair != nil {
+		var err error
+		if d, err = decode[registry.Directive](key, pair.Value); err != nil {
+			return news{}, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	back := s.back(d, pair)
+	switch {
+	case back != "" && mark != s.version:
+		return news{doubt: mark == unsure}, nil
+	case back == overtaken: // believed: the same directive under an older index, from a restored copy
+	case back != "":
+		return s.lose(back), nil
+	case pair == nil:
+		return news{}, nil
+	}
+	n := news{found: s.lost != "", directive: s.last == nil || !bytes.Equal(s.last.value, pair.Value)}
+	if s.last != nil && s.last.index == pair.ModifyIndex && s.last.session == pair.Session && s.lost == "" {
+		return news{}, nil
+	}
+	s.last = &sighting{directive: d, value: pair.Value, index: pair.ModifyIndex, session: pair.Session}
+	s.version++
+	s.lost = ""
+	s.wake()
+	return n, nil
+}
+
+const overtaken = "the directive's index fell"
+
+// back says how a reading goes back behind what was seen; "": it does not.
+func (s *seen) back(d registry.Directive, pair *api.KVPair) string {
+	switch {
+	case s.last == nil:
+		return ""
+	case pair == nil:
+		return "the directive has vanished"
+	case older(s.last.directive, d):
+		return "the directive went back"
+	case order(s.last.directive, d) == 0 && pair.ModifyIndex < s.last.index:
+		return overtaken
+	}
+	return ""
+}
+
+func (s *seen) lose(why string) news {
+	if s.lost != "" {
+		return news{}
+	}
+	s.lost = why
+	s.wake()
+	return news{lost: why}
+}
+
+func (s *seen) wake() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}

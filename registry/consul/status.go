@@ -1,0 +1,236 @@
+package consul
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// Status is all that the registry knows of an app, read at one moment.
+type Status struct {
+	ID        string // app id
+	App       registry.AppRecord
+	Directive registry.Directive
+	// Conductor is who conducts: the instance if it has one, else the incarnation; empty: nobody.
+	Conductor string
+	Members   []MemberStatus // by component in the order of the names, then by index
+	// Live is how many indexes are held.
+	Live int
+	// Verdict is the current run's, nil while it has none.
+	Verdict *registry.Verdict
+}
+
+// MemberStatus is one instance's record, and whether a live agent holds the index.
+type MemberStatus struct {
+	registry.Instance
+	registry.Member
+	Live bool
+}
+
+// Interrupted tells that the run has no verdict and nobody who could bring one about: it goes on when it is
+// launched again.
+func (s Status) Interrupted() bool { return s.Verdict == nil && s.Live == 0 && s.Conductor == "" }
+
+// Status reads one app. The error is registry.ErrNoApp when there is none.
+func (c *Client) Status(ctx context.Context, app string) (Status, error) {
+	k := keysOf(app)
+	tree := func(prefix string) *api.TxnOp { return op(api.KVTxnOp{Verb: api.KVGetTree, Key: prefix}) }
+	res, err := c.calls.commit(ctx, opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), tree(k.members()), tree(k.lives()))
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{ID: app}
+	if err := s.read(k, res); err != nil {
+		return Status{}, fmt.Errorf("app %s: %w", app, err)
+	}
+	return s, nil
+}
+
+func (s *Status) read(k keys, res results) error {
+	record, directive := res.at(k.app()), res.at(k.directive())
+	if record == nil || directive == nil {
+		return registry.ErrNoApp
+	}
+	var err error
+	if s.App, err = decode[registry.AppRecord](record.Key, record.Value); err != nil {
+		return err
+	}
+	if s.Directive, err = decode[registry.Directive](directive.Key, directive.Value); err != nil {
+		return err
+	}
+	s.Verdict = s.Directive.Verdict
+	if err := s.readMembers(k, res); err != nil {
+		return err
+	}
+	if directive.Session != "" {
+		s.Conductor = s.Directive.By
+		if i := slices.IndexFunc(s.Members, func(m MemberStatus) bool { return m.Inc == s.Directive.By }); i >= 0 {
+			s.Conductor = s.Members[i].Instance.String()
+		}
+	}
+	return nil
+}
+
+func (s *Status) readMembers(k keys, res results) error {
+	for key, pair := range res {
+		if _, ok := instanceAt(k.lives(), key); ok && pair.Session != "" {
+			s.Live++
+		}
+		in, ok := instanceAt(k.members(), key)
+		if !ok {
+			continue
+		}
+		m, err := decode[registry.Member](key, pair.Value)
+		if err != nil {
+			return err
+		}
+		live := res.at(k.live(in))
+		s.Members = append(s.Members, MemberStatus{Instance: in, Member: m, Live: live != nil && live.Session != ""})
+	}
+	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return compareInstances(a.Instance, b.Instance) })
+	return nil
+}
+
+func compareInstances(a, b registry.Instance) int {
+	if c := strings.Compare(a.Component, b.Component); c != 0 {
+		return c
+	}
+	return a.Index - b.Index
+}
+
+// Apps reads all apps, by name. One that is being founded or forgotten at this moment is left out.
+func (c *Client) Apps(ctx context.Context) ([]Status, error) {
+	names, err := c.calls.names(ctx, root, "/")
+	if err != nil {
+		return nil, err
+	}
+	var all []Status
+	for _, name := range names {
+		app := strings.TrimSuffix(strings.TrimPrefix(name, root), "/")
+		s, err := c.Status(ctx, app)
+		if errors.Is(err, registry.ErrNoApp) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// Ask leaves a question or an order for the conductor; without an ID it is given one. It returns when it
+// is stored, not when it is done.
+func (c *Client) Ask(ctx context.Context, app string, a registry.Ask) error {
+	if a.Kind == "" {
+		return errors.New("ask: want a kind")
+	}
+	a.Version = 1
+	if a.ID == "" {
+		a.ID = strings.ToLower(rand.Text())
+	}
+	k := keysOf(app)
+	set := op(api.KVTxnOp{Verb: api.KVSet, Key: k.ask(a.Kind, a.ID), Value: encode(a)})
+	return c.persist(ctx, func() error {
+		record, err := c.calls.get(ctx, k.app(), byDefault)
+		if err != nil {
+			return err
+		}
+		if record == nil {
+			return fmt.Errorf("app %s: %w", app, registry.ErrNoApp)
+		}
+		_, err = c.calls.commit(ctx, opIndex(k.app(), record.ModifyIndex), set)
+		return err
+	})
+}
+
+// persist repeats what may be done twice while the registry is away, until the context ends.
+func (c *Client) persist(ctx context.Context, act func() error) error {
+	var b backoff
+	for {
+		err := act()
+		if !isUnknown(err) && !isRefusal(err) || errors.Is(err, registry.ErrForbidden) {
+			return err
+		}
+		if pause(ctx, b.next()) != nil {
+			return err
+		}
+	}
+}
+
+// Verdict reads a run's verdict, nil while there is none; run empty: the current one. The error is
+// registry.ErrNoApp when there is no such app.
+func (c *Client) Verdict(ctx context.Context, app, run string) (*registry.Verdict, error) {
+	k := keysOf(app)
+	if run == "" {
+		s, err := c.Status(ctx, app)
+		return s.Verdict, err
+	}
+	res, err := c.calls.look(ctx, byDefault, k.app(), k.verdict(run))
+	if err != nil {
+		return nil, err
+	}
+	if res.at(k.app()) == nil {
+		return nil, fmt.Errorf("app %s: %w", app, registry.ErrNoApp)
+	}
+	pair := res.at(k.verdict(run))
+	if pair == nil {
+		return nil, nil //nolint:nilnil // no verdict yet is an answer
+	}
+	v, err := decode[registry.Verdict](pair.Key, pair.Value)
+	return &v, err
+}
+
+// WaitVerdict blocks until the run has a verdict; run empty: the current one. A registry that is away is
+// waited for. The error is registry.ErrNoApp when there is no such app (any more).
+func (c *Client) WaitVerdict(ctx context.Context, app, run string) (registry.Verdict, error) {
+	k := keysOf(app)
+	var index uint64
+	var b backoff
+	for {
+		pair, next, err := c.watch.blockKey(ctx, k.directive(), index, c.times.Wait, byDefault)
+		switch {
+		case err == nil && pair == nil:
+			return registry.Verdict{}, fmt.Errorf("app %s: %w", app, registry.ErrNoApp)
+		case err == nil:
+			b.reset()
+			index = next
+			d, err := decode[registry.Directive](pair.Key, pair.Value)
+			if err != nil {
+				return registry.Verdict{}, err
+			}
+			if run == "" {
+				run = d.Run
+			}
+			if d.Run == run && d.Verdict != nil {
+				return *d.Verdict, nil
+			}
+			if d.Run == run {
+				continue
+			}
+			v, err := c.Verdict(ctx, app, run)
+			if err != nil || v != nil {
+				return deref(v), err
+			}
+		case !isUnknown(err):
+			return registry.Verdict{}, err
+		}
+		if err := pause(ctx, b.next()); err != nil {
+			return registry.Verdict{}, err
+		}
+	}
+}
+
+func deref(v *registry.Verdict) registry.Verdict {
+	if v == nil {
+		return registry.Verdict{}
+	}
+	return *v
+}

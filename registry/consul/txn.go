@@ -1,0 +1,141 @@
+package consul
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// Consul refuses a lock within the delay of its last holder's session, even one of 1 ms in the same
+// millisecond, and says so.
+const (
+	lockDelayPause = 5 * time.Millisecond
+	lockDelayLimit = time.Second
+)
+
+func op(kv api.KVTxnOp) *api.TxnOp { return &api.TxnOp{KV: &kv} }
+
+func opGet(key string) *api.TxnOp        { return op(api.KVTxnOp{Verb: api.KVGet, Key: key}) }
+func opGetOrEmpty(key string) *api.TxnOp { return op(api.KVTxnOp{Verb: api.KVGetOrEmpty, Key: key}) }
+func opDelete(key string) *api.TxnOp     { return op(api.KVTxnOp{Verb: api.KVDelete, Key: key}) }
+func opDeleteTree(prefix string) *api.TxnOp {
+	return op(api.KVTxnOp{Verb: api.KVDeleteTree, Key: prefix})
+}
+
+func opAbsent(key string) *api.TxnOp {
+	return op(api.KVTxnOp{Verb: api.KVCheckNotExists, Key: key})
+}
+
+func opIndex(key string, index uint64) *api.TxnOp {
+	return op(api.KVTxnOp{Verb: api.KVCheckIndex, Key: key, Index: index})
+}
+
+func opSession(key, session string) *api.TxnOp {
+	return op(api.KVTxnOp{Verb: api.KVCheckSession, Key: key, Session: session})
+}
+
+// opCAS writes if the key still has that index; 0: if it does not exist.
+func opCAS(key string, index uint64, value []byte) *api.TxnOp {
+	return op(api.KVTxnOp{Verb: api.KVCAS, Key: key, Index: index, Value: value})
+}
+
+func opLock(key, session string, value []byte) *api.TxnOp {
+	return op(api.KVTxnOp{Verb: api.KVLock, Key: key, Session: session, Value: value})
+}
+
+func opUnlock(key, session string, value []byte) *api.TxnOp {
+	return op(api.KVTxnOp{Verb: api.KVUnlock, Key: key, Session: session, Value: value})
+}
+
+// results are what a transaction answered, by key: the last operation on a key wins.
+type results map[string]*api.KVPair
+
+// at is the pair of a key, nil when it does not exist (get-or-empty answers with index 0).
+func (r results) at(key string) *api.KVPair {
+	if p := r[key]; p != nil && p.ModifyIndex != 0 {
+		return p
+	}
+	return nil
+}
+
+// index is the index that a write gave to a key.
+func (r results) index(key string) uint64 {
+	if p := r[key]; p != nil {
+		return p.ModifyIndex
+	}
+	return 0
+}
+
+// commit does all operations or none. The error is a *refusal when it was answered and not done, and
+// registry.ErrUnreachable when the result is unknown.
+func (l *lane) commit(ctx context.Context, ops ...*api.TxnOp) (results, error) {
+	return l.transact(ctx, "/v1/txn", ops)
+}
+
+// look reads keys in one request, present or not.
+func (l *lane) look(ctx context.Context, c consistency, names ...string) (results, error) {
+	ops := make(api.TxnOps, 0, len(names))
+	for _, name := range names {
+		ops = append(ops, opGetOrEmpty(name))
+	}
+	endpoint := "/v1/txn"
+	if c == consistent {
+		endpoint += "?consistent"
+	}
+	return l.transact(ctx, endpoint, ops)
+}
+
+func (l *lane) transact(ctx context.Context, endpoint string, ops api.TxnOps) (results, error) {
+	end := time.Now().Add(lockDelayLimit)
+	for {
+		res, err := l.send(ctx, endpoint, ops)
+		var r *refusal
+		if !errors.As(err, &r) || !r.has("lock delay") || time.Now().After(end) {
+			return res, err
+		}
+		if err := pause(ctx, lockDelayPause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (l *lane) send(ctx context.Context, endpoint string, ops api.TxnOps) (results, error) {
+	var answer api.TxnResponse
+	err := l.put(ctx, callTime, "transaction on "+ops[0].KV.Key, endpoint, ops, &answer)
+	if err != nil {
+		return nil, refused(err)
+	}
+	res := make(results, len(answer.Results))
+	for _, r := range answer.Results {
+		if r != nil && r.KV != nil {
+			res[r.KV.Key] = r.KV
+		}
+	}
+	return res, nil
+}
+
+// refused turns an answer 409 into a refusal; a token's missing right comes as one too.
+func refused(err error) error {
+	var status api.StatusError
+	if !errors.As(err, &status) || status.Code != http.StatusConflict {
+		return err
+	}
+	var answer api.TxnResponse
+	if json.Unmarshal([]byte(status.Body), &answer) != nil {
+		return &refusal{what: []string{status.Body}}
+	}
+	r := &refusal{}
+	for _, e := range answer.Errors {
+		r.what = append(r.what, e.What)
+	}
+	if r.has("Permission denied") {
+		return errors.Join(registry.ErrForbidden, r)
+	}
+	return r
+}

@@ -1,0 +1,140 @@
+package consul
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// lookKeys is how many keys one transaction reads; Consul takes 128 operations.
+const lookKeys = 64
+
+func (c *conducting) readReady(ctx context.Context) error {
+	gen := c.view.Directive.Gen
+	prefix := c.keys.ready(gen)
+	names, err := c.calls.names(ctx, prefix, "")
+	if err != nil {
+		return c.troubled(err)
+	}
+	c.view.Ready, c.view.ReadyGen, c.view.ReadyAt = setOf(instancesAt(prefix, names)), gen, time.Now()
+	return nil
+}
+
+func (c *conducting) readLive(ctx context.Context) error {
+	live, err := c.lives(ctx, c.keys)
+	if err != nil {
+		return c.troubled(err)
+	}
+	c.view.Live, c.view.LiveAt = live, time.Now()
+	return nil
+}
+
+func (c *conducting) readRoster(ctx context.Context, ref registry.RosterRef) error {
+	r, _, err := c.roster(ctx, c.keys, ref)
+	if err != nil {
+		return c.troubled(err)
+	}
+	c.view.Roster = &r
+	return nil
+}
+
+func (c *conducting) readRecords(ctx context.Context, e registry.ReadRecords) error {
+	var err error
+	switch {
+	case e.All:
+		err = c.readAll(ctx)
+	case len(e.Of) > 0:
+		err = c.readSome(ctx, e.Of)
+	}
+	if err == nil && e.Checkpoints {
+		err = c.readCheckpoints(ctx)
+	}
+	return c.troubled(err)
+}
+
+// troubled makes a failed read count: it is the registry's silence, not the members'.
+func (c *conducting) troubled(err error) error {
+	if err != nil {
+		c.view.Trouble = true
+	}
+	return err
+}
+
+func (c *conducting) readAll(ctx context.Context) error {
+	pairs, err := c.calls.list(ctx, c.keys.members(), consistent)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	records := make(map[registry.Instance]registry.Record, len(pairs))
+	for _, p := range pairs {
+		if in, ok := instanceAt(c.keys.members(), p.Key); ok {
+			records[in] = c.record(p, now)
+		}
+	}
+	c.view.Records, c.view.AllAt = records, now
+	return nil
+}
+
+// record decodes a member record; one that cannot be read counts as none.
+func (c *conducting) record(p *api.KVPair, at time.Time) registry.Record {
+	m, err := decode[registry.Member](p.Key, p.Value)
+	if err != nil {
+		c.log.Warn("member record is unreadable", "err", err)
+		return registry.Record{At: at}
+	}
+	return registry.Record{Member: m, Index: p.ModifyIndex, At: at}
+}
+
+func (c *conducting) readSome(ctx context.Context, of []registry.Instance) error {
+	records := maps.Clone(c.view.Records)
+	if records == nil {
+		records = make(map[registry.Instance]registry.Record, len(of))
+	}
+	for part := range slices.Chunk(of, lookKeys) {
+		names := make([]string, 0, len(part))
+		for _, in := range part {
+			names = append(names, c.keys.member(in))
+		}
+		res, err := c.calls.look(ctx, byDefault, names...)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		for i, in := range part {
+			records[in] = registry.Record{At: now}
+			if p := res.at(names[i]); p != nil {
+				records[in] = c.record(p, now)
+			}
+		}
+	}
+	c.view.Records = records
+	return nil
+}
+
+func (c *conducting) readCheckpoints(ctx context.Context) error {
+	pairs, err := c.calls.list(ctx, c.keys.checkpoints(), consistent)
+	if err != nil {
+		return err
+	}
+	found := make(map[registry.Instance]registry.Checkpoint, len(pairs))
+	for _, p := range pairs {
+		in, ok := instanceAt(c.keys.checkpoints(), p.Key)
+		if !ok {
+			continue
+		}
+		v, err := readCheckpoint(p)
+		if err != nil {
+			c.log.Warn("checkpoint record is unreadable", "err", err)
+			continue
+		}
+		found[in] = v
+	}
+	c.view.Checkpoints, c.view.CheckpointsAt = found, time.Now()
+	return nil
+}

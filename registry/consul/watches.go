@@ -1,0 +1,158 @@
+package consul
+
+import (
+	"context"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// The pace of the conductor's blocking reads: what counting costs must not grow with how fast members come.
+const (
+	paceFew   = 20 * time.Millisecond
+	paceMany  = 100 * time.Millisecond
+	fewKeys   = 64
+	paceReads = 5 // times as long as the last read took
+)
+
+// readiness is one reading of ready/<gen>/.
+type readiness struct {
+	gen int
+	set map[registry.Instance]bool
+	at  time.Time
+}
+
+// watches are the conductor's two blocking reads. Each channel holds the newest reading only.
+type watches struct {
+	ready   chan readiness
+	asks    chan []registry.Ask
+	trouble chan struct{} // a read failed
+
+	work sync.WaitGroup
+	gen  int                // whose ready keys are watched; 0: none
+	stop context.CancelFunc // of that watch
+}
+
+func (w *watches) init() {
+	w.ready = make(chan readiness, 1)
+	w.asks = make(chan []registry.Ask, 1)
+	w.trouble = make(chan struct{}, 1)
+	w.stop = func() {}
+}
+
+// close waits for the watches; their context has ended.
+func (w *watches) close() {
+	w.stop()
+	w.work.Wait()
+}
+
+func (w *watches) start(ctx context.Context, g *gang) {
+	w.work.Go(func() { w.watchAsks(ctx, g) })
+}
+
+// follow watches the ready keys of the directive's generation.
+func (w *watches) follow(ctx context.Context, g *gang, d registry.Directive) {
+	gen := d.Gen
+	if d.Act == registry.ActStop {
+		gen = 0
+	}
+	if gen == w.gen {
+		return
+	}
+	w.stop()
+	w.gen = gen
+	if gen == 0 {
+		return
+	}
+	during, stop := context.WithCancel(ctx)
+	w.stop = stop
+	w.work.Go(func() { w.watchReady(during, g, gen) })
+}
+
+func (w *watches) watchReady(ctx context.Context, g *gang, gen int) {
+	prefix := g.keys.ready(gen)
+	var index uint64
+	w.loop(ctx, func(ctx context.Context) (int, error) {
+		names, next, err := g.ready.blockNames(ctx, prefix, index, g.times.Wait)
+		if err != nil {
+			return 0, err
+		}
+		if next != index {
+			latest(w.ready, readiness{gen: gen, set: setOf(instancesAt(prefix, names)), at: time.Now()})
+		}
+		index = next
+		return len(names), nil
+	})
+}
+
+func (w *watches) watchAsks(ctx context.Context, g *gang) {
+	prefix := g.keys.asks()
+	var index uint64
+	w.loop(ctx, func(ctx context.Context) (int, error) {
+		pairs, next, err := g.asks.blockList(ctx, prefix, index, g.times.Wait)
+		if err != nil {
+			return 0, err
+		}
+		if next != index {
+			asks, err := asksOf(pairs)
+			if err != nil {
+				g.log.Warn("an ask is unreadable", "err", err)
+			}
+			latest(w.asks, asks)
+		}
+		index = next
+		return max(len(pairs), fewKeys+1), nil
+	})
+}
+
+// loop reads again and again, paced by what a read takes once its answer begins.
+func (w *watches) loop(ctx context.Context, read func(context.Context) (keys int, err error)) {
+	var b backoff
+	for ctx.Err() == nil {
+		began := time.Now()
+		traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			GotFirstResponseByte: func() { began = time.Now() },
+		})
+		n, err := read(traced)
+		if err != nil {
+			latest(w.trouble, struct{}{})
+			_ = pause(ctx, b.next())
+			continue
+		}
+		b.reset()
+		least := paceFew
+		if n > fewKeys {
+			least = paceMany
+		}
+		_ = pause(ctx, max(paceReads*time.Since(began), least))
+	}
+}
+
+// latest puts v into a channel of one, in place of what nobody has taken. There is one sender.
+func latest[T any](c chan T, v T) {
+	for {
+		select {
+		case c <- v:
+			return
+		default:
+		}
+		select {
+		case <-c:
+		default:
+		}
+	}
+}
+
+// blockList is blockKey for all keys under a prefix.
+func (l *lane) blockList(ctx context.Context, prefix string, index uint64, wait time.Duration) (api.KVPairs, uint64, error) {
+	var pairs api.KVPairs
+	next, err := l.block(ctx, "watch "+prefix, index, wait, byDefault, func(q *api.QueryOptions) (meta *api.QueryMeta, err error) {
+		pairs, meta, err = l.api.KV().List(prefix, q)
+		return meta, err
+	})
+	return pairs, next, err
+}
