@@ -1,0 +1,189 @@
+// Package ports gives an instance its port numbers without a race. In go ranges and names; out come
+// numbers that nobody else on this host gets, agent or stranger, until the process binds them.
+//
+// Two things hold a port. A lock among agents, an abstract unix socket, is kept from the claim
+// until the agent ends, through all restarts of its process. A holder, a bound TCP socket that does not listen, keeps strangers out;
+// it is closed right before the process starts (Release) and bound again after it has exited (Rebind).
+package ports
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNone says that no permitted port could be had.
+var ErrNone = errors.New("no port is free")
+
+// Want is one port asked for.
+type Want struct {
+	Name    string // the configuration key; unique
+	Number  int    // taken if it can be had (`DEFAULT_n`); 0: any
+	Allowed Ranges // nil: the range of Claim; else no other will do
+}
+
+// Held are claimed ports. Its methods may be called from any goroutine.
+type Held struct {
+	mu    sync.Mutex
+	ports []*port // in the order of the wants
+}
+
+type port struct {
+	name         string
+	number       int
+	lock, holder int // descriptors, -1: none
+}
+
+// Claim takes one port for each want, or none at all. prefer names the numbers to ask for first: a dead predecessor's,
+// whose old connections do not forbid them. Then come the wanted numbers, then the rest from a random start.
+// The error is an ErrNone that names the want and its list.
+func Claim(r Ranges, want []Want, prefer map[string]int) (*Held, error) {
+	return claim(r, want, prefer, rand.IntN)
+}
+
+func claim(r Ranges, want []Want, prefer map[string]int, random func(int) int) (*Held, error) {
+	h := &Held{ports: make([]*port, len(want))}
+	// What is asked for by number goes first, or another want might take it.
+	for i, w := range want {
+		if slices.ContainsFunc(want[:i], func(o Want) bool { return o.Name == w.Name }) {
+			return nil, errors.Join(fmt.Errorf("port %s: asked for twice", w.Name), h.Close())
+		}
+		h.ports[i] = first(w, prefer[w.Name])
+	}
+	for i, w := range want {
+		if h.ports[i] != nil {
+			continue
+		}
+		p, err := anyOf(w, permitted(w, r), random)
+		if err != nil {
+			return nil, errors.Join(err, h.Close())
+		}
+		h.ports[i] = p
+	}
+	return h, nil
+}
+
+func permitted(w Want, r Ranges) Ranges {
+	if w.Allowed != nil {
+		return w.Allowed
+	}
+	return r
+}
+
+// first is nil when neither the preferred nor the wanted number can be had.
+func first(w Want, preferred int) *port {
+	for _, c := range []struct {
+		number int
+		hold   func(int) (int, error)
+	}{
+		{preferred, holdAgain},
+		{w.Number, func(n int) (int, error) { return holdPort(n, false) }},
+	} {
+		if c.number == 0 || w.Allowed != nil && !w.Allowed.Contains(c.number) {
+			continue
+		}
+		if p, err := take(w.Name, c.number, c.hold); err == nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func anyOf(w Want, from Ranges, random func(int) int) (*port, error) {
+	numbers := from.numbers()
+	if len(numbers) == 0 {
+		return nil, fmt.Errorf("port %s: %w: the range is empty", w.Name, ErrNone)
+	}
+	why := map[string]int{} // reason → how often
+	start := random(len(numbers))
+	for i := range numbers {
+		p, err := take(w.Name, numbers[(start+i)%len(numbers)], func(n int) (int, error) { return holdPort(n, false) })
+		if err == nil {
+			return p, nil
+		}
+		if !errors.Is(err, unix.EADDRINUSE) && !errors.Is(err, unix.EACCES) {
+			return nil, fmt.Errorf("port %s: %w", w.Name, err)
+		}
+		why[err.Error()]++
+	}
+	var reasons []string
+	for _, reason := range slices.Sorted(maps.Keys(why)) {
+		reasons = append(reasons, fmt.Sprintf("%d × %s", why[reason], reason))
+	}
+	return nil, fmt.Errorf("port %s: %w in %s (%s)", w.Name, ErrNone, from, strings.Join(reasons, "; "))
+}
+
+func take(name string, number int, hold func(int) (int, error)) (*port, error) {
+	lock, err := lockPort(number)
+	if err != nil {
+		return nil, err
+	}
+	holder, err := hold(number)
+	if err != nil {
+		return nil, errors.Join(err, closeFD(&lock))
+	}
+	return &port{name: name, number: number, lock: lock, holder: holder}, nil
+}
+
+// Ports are the numbers by name.
+func (h *Held) Ports() map[string]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	numbers := make(map[string]int, len(h.ports))
+	for _, p := range h.ports {
+		numbers[p.name] = p.number
+	}
+	return numbers
+}
+
+// Release lets the process bind: call it right before the start. The lock among agents stays.
+func (h *Held) Release() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all error
+	for _, p := range h.ports {
+		if err := closeFD(&p.holder); err != nil {
+			all = errors.Join(all, fmt.Errorf("release port %d: %w", p.number, err))
+		}
+	}
+	return all
+}
+
+// Rebind takes the ports back after an exit, whatever connections the process had. The error names those that
+// somebody else holds now; the others are held. It may be called again.
+func (h *Held) Rebind() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all error
+	for _, p := range h.ports {
+		if p.holder >= 0 || p.lock < 0 {
+			continue
+		}
+		fd, err := holdAgain(p.number)
+		if err != nil {
+			all = errors.Join(all, fmt.Errorf("bind port %d (%s) again: %w", p.number, p.name, err))
+			continue
+		}
+		p.holder = fd
+	}
+	return all
+}
+
+// Close gives the ports away for good.
+func (h *Held) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all error
+	for _, p := range h.ports {
+		if p != nil {
+			all = errors.Join(all, closeFD(&p.holder), closeFD(&p.lock))
+		}
+	}
+	return all
+}

@@ -1,0 +1,76 @@
+package ports
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockPort binds the abstract unix socket `@muster/port/<n>`: a lock for the network namespace, across users, that
+// cannot go stale because it ends with its holder. Nobody listens on it.
+func lockPort(port int) (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("make lock: %w", err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: "@muster/port/" + strconv.Itoa(port)}); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("held by another agent: %w", err)
+	}
+	return fd, nil
+}
+
+// holdPort binds the port on all addresses of both families without listening. Without SO_REUSEADDR, which keeps out
+// those who have it; reuse only says that old connections (TIME_WAIT) may be there.
+func holdPort(port int, reuse bool) (int, error) {
+	fd, err := bindAny(unix.AF_INET6, &unix.SockaddrInet6{Port: port}, reuse)
+	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EADDRNOTAVAIL) {
+		fd, err = bindAny(unix.AF_INET, &unix.SockaddrInet4{Port: port}, reuse)
+	}
+	return fd, err
+}
+
+func bindAny(family int, addr unix.Sockaddr, reuse bool) (int, error) {
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if family == unix.AF_INET6 {
+		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
+	}
+	if reuse {
+		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
+	}
+	if err == nil {
+		err = unix.Bind(fd, addr)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// holdAgain is for a port that was ours: what may forbid the plain bind is its old connections.
+func holdAgain(port int) (int, error) {
+	fd, err := holdPort(port, false)
+	if errors.Is(err, unix.EADDRINUSE) {
+		fd, err = holdPort(port, true)
+	}
+	return fd, err
+}
+
+// closeFD closes *fd for good: between fork and exec a child of ours has a copy, so none may be there.
+func closeFD(fd *int) error {
+	if *fd < 0 {
+		return nil
+	}
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	err := unix.Close(*fd)
+	*fd = -1
+	return err
+}
