@@ -19,6 +19,9 @@ func Build(app appdef.App, req Request) (Plan, appdef.Problems) {
 	if !b.find() {
 		return Plan{}, b.problems
 	}
+	if b.req.Digest == "" {
+		b.req.Digest = appdef.Digest(app)
+	}
 	b.scope = req.scope(&app, portTexts(&app, req.Component))
 	b.ports = b.grantedPorts()
 	p := b.plan()
@@ -38,12 +41,16 @@ type builder struct {
 	warnings  appdef.Problems
 }
 
-func (b *builder) problem(where appdef.Place, got, want, hint string) {
-	b.problems = append(b.problems, where.Problem(got, want, hint))
+// spot is a part of the App, as the parts of its pointer. Its place is looked up when there is
+// something to say.
+type spot []string
+
+func (b *builder) problem(where spot, got, want, hint string) {
+	b.problems = append(b.problems, placeOf(b.app, where...).Problem(got, want, hint))
 }
 
-func (b *builder) warn(where appdef.Place, got, want, hint string) {
-	b.warnings = append(b.warnings, where.Warning(got, want, hint))
+func (b *builder) warn(where spot, got, want, hint string) {
+	b.warnings = append(b.warnings, placeOf(b.app, where...).Warning(got, want, hint))
 }
 
 // find looks the instance up. The command line names it, so the command line is at fault.
@@ -158,7 +165,7 @@ const (
 func (b *builder) stop() Stop {
 	grace := graceOf(b.component, b.req.Allocation.KillWindow)
 	if grace == 0 && b.component.Settings.Stop.Grace == 0 {
-		b.warn(b.settingPlace("stop.grace"), "a kill window of "+number(b.req.Allocation.KillWindow)+" s, so no grace",
+		b.warn(b.setting("stop.grace"), "a kill window of "+number(b.req.Allocation.KillWindow)+" s, so no grace",
 			"muster.stop.grace or --kill-window", "the process is killed at once when it is stopped")
 	}
 	return Stop{Signal: b.component.Settings.Stop.Signal, Grace: grace}

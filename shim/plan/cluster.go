@@ -61,17 +61,23 @@ func Addresses(rows []registry.Row) []string {
 	return out
 }
 
+// hasPort tells host:port from a host alone, which may be an IPv6 address: that one has brackets
+// where a port follows.
 func hasPort(address string) bool {
 	at := strings.LastIndexByte(address, ':')
-	return at > 0 && at < len(address)-1 && digits(address[at+1:])
+	if at <= 0 || !digits(address[at+1:]) {
+		return false
+	}
+	host := address[:at]
+	return !strings.Contains(host, ":") || strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]")
 }
 
-// hostOf is the host of host:port, or the address itself where it has no port.
+// hostOf is the host of host:port, without brackets, or the address itself where it has no port.
 func hostOf(address string) string {
-	if !hasPort(address) {
-		return address
+	if hasPort(address) {
+		address = address[:strings.LastIndexByte(address, ':')]
 	}
-	return address[:strings.LastIndexByte(address, ':')]
+	return strings.TrimSuffix(strings.TrimPrefix(address, "["), "]")
 }
 
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -26,7 +26,7 @@ func (b *builder) command() []string {
 	if b.component.CommandScript != nil {
 		got = "commandScript " + appdef.Quote(b.component.CommandScript.Script)
 	}
-	b.problem(b.place("command_script"), got, "muster.command",
+	b.problem(b.at("command_script"), got, "muster.command",
 		"set muster.command for component "+b.component.Name+" in appConfig")
 	return []string{}
 }
@@ -47,9 +47,9 @@ func (b *builder) shellText(setting, text string) string {
 	for _, name := range unresolved {
 		switch {
 		case strings.HasPrefix(name, "@//site/") || strings.HasPrefix(name, "site."):
-			b.problem(b.settingPlace(setting), "${"+name+"}", "a key that the configuration has", "")
+			b.problem(b.setting(setting), "${"+name+"}", "a key that the configuration has", "")
 		case slices.Contains(appdef.ClientNames(), name) && b.req.Inherited[name] == "":
-			b.problem(b.settingPlace(setting), "${"+name+"}, which has no value here", "a value for "+name,
+			b.problem(b.setting(setting), "${"+name+"}, which has no value here", "a value for "+name,
 				"give --set "+name+"=VALUE")
 		}
 	}
@@ -73,11 +73,10 @@ func (b *builder) text(setting, text string) string {
 		if b.isHost(name) {
 			continue
 		}
-		b.problem(b.settingPlace(setting), "${"+name+"}", "a placeholder that is known",
-			"see `muster help placeholders`")
+		b.problem(b.setting(setting), "${"+name+"}", "a placeholder that is known", "")
 	}
 	for _, name := range empty {
-		b.warn(b.settingPlace(setting), "${"+name+"}, which has no value here", "a value for "+name,
+		b.warn(b.setting(setting), "${"+name+"}, which has no value here", "a value for "+name,
 			"it is empty; give --set "+name+"=VALUE")
 	}
 	return out
@@ -91,15 +90,15 @@ func (b *builder) isHost(name string) bool {
 	})
 }
 
-// settingPlace is where a `muster.*` key was written, in the component's section or the global one.
-func (b *builder) settingPlace(setting string) appdef.Place {
-	key := "muster." + setting
-	if _, ok := b.component.Config[key]; ok {
-		return b.place("config", key)
+// setting is a `muster.*` key, in the component's section or the global one.
+func (b *builder) setting(name string) spot {
+	if _, ok := b.component.Config["muster."+name]; ok {
+		return b.at("config", "muster."+name)
 	}
-	return b.place("settings", setting)
+	return b.at("settings", name)
 }
 
-func (b *builder) place(parts ...string) appdef.Place {
-	return placeOf(b.app, append([]string{"components", strconv.Itoa(b.position)}, parts...)...)
+// at is a part of the component.
+func (b *builder) at(parts ...string) spot {
+	return append(spot{"components", strconv.Itoa(b.position)}, parts...)
 }

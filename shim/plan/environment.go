@@ -44,7 +44,7 @@ func (b *builder) resumeArgs(text string) string {
 		return b.shellText("resume.args", text)
 	}
 	if _, err := words(text); err != nil {
-		b.problem(b.settingPlace("resume.args"), appdef.Quote(text), "arguments as a shell reads them", err.Error())
+		b.problem(b.setting("resume.args"), appdef.Quote(text), "arguments as a shell reads them", err.Error())
 	}
 	return b.text("resume.args", text)
 }

@@ -15,7 +15,7 @@ func (b *builder) exports() []Export {
 	out := []Export{}
 	scope := b.scope
 	scope.Host, scope.Export = hostToken, true
-	add := func(where appdef.Place, group, name, template string, address bool) {
+	add := func(where spot, group, name, template string, address bool) {
 		value, unresolved := scope.Expand(template)
 		for _, missing := range unresolved {
 			b.problem(where, "${"+missing+"} in an export of "+b.component.Name, "a placeholder that is known",
@@ -26,13 +26,13 @@ func (b *builder) exports() []Export {
 	for _, ref := range b.component.CompExports {
 		export, ok := b.app.Export(ref)
 		if !ok {
-			b.problem(b.place("comp_exports"), appdef.Quote(ref.String()), "an export of exportGroups", "")
+			b.problem(b.at("comp_exports"), appdef.Quote(ref.String()), "an export of exportGroups", "")
 			continue
 		}
-		add(b.place("comp_exports"), ref.Group, ref.Name, export.Value, ref == b.component.Settings.ClusterExport)
+		add(b.at("comp_exports"), ref.Group, ref.Name, export.Value, ref == b.component.Settings.ClusterExport)
 	}
 	for _, export := range b.component.ComponentExports {
-		add(b.place("component_exports"), componentData, export.Name, export.Value, false)
+		add(b.at("component_exports"), componentData, export.Name, export.Value, false)
 	}
 	return out
 }

@@ -18,7 +18,7 @@ func (b *builder) limits() Limits {
 		MemoryMB: l.MemoryMB, VCores: l.VCores, CPUHard: l.CPUHard, SwapMB: l.SwapMB, Pids: l.Pids, ShmMB: l.ShmMB,
 		GPUs: l.GPUs, GPUType: l.GPUType, GPUMemoryMB: l.GPUMemory, Ulimits: maps.Clone(l.Ulimits),
 	}
-	where := b.place("limits", "memory_mb")
+	where := b.at("limits", "memory_mb")
 	switch room := max(e.MemoryMB-agentMemoryMB, 1); {
 	case out.MemoryMB == appdef.Max && e.MemoryMB == 0:
 		out.MemoryMB = 0
@@ -50,7 +50,7 @@ func (b *builder) engine(l Limits) Engine {
 	for _, limit := range slices.Sorted(maps.Keys(b.req.Engine.Cannot)) {
 		if why := b.req.Engine.Cannot[limit]; asked[limit] {
 			e.Unenforced = append(e.Unenforced, Unenforced{Limit: limit, Why: why})
-			b.warn(b.place("limits", limit), limit+", which engine "+e.Name+" does not enforce", "an engine that does", why)
+			b.warn(b.at("limits", limit), limit+", which engine "+e.Name+" does not enforce", "an engine that does", why)
 		}
 	}
 	return e

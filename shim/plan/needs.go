@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 )
@@ -53,20 +53,23 @@ func portName(key string, i int) string {
 // portTexts are the values that ask for ports, by `<dict>.<key>`, with a token for each port.
 func portTexts(app *appdef.App, component string) map[string]string {
 	texts := map[string]string{}
-	var pattern *regexp.Regexp
 	for _, need := range app.PortNeeds(component) {
-		if pattern == nil {
-			pattern = regexp.MustCompile(regexp.QuoteMeta("${"+component+".ALLOCATED_PORT}") +
-				`(?:\{DEFAULT_[0-9]+\})?(?:\{PER_CONTAINER\})?`)
+		text := app.Component(component).Config["site."+need.Key]
+		for i := range need.Claims {
+			before, after, _ := strings.Cut(text, "${"+component+".ALLOCATED_PORT}")
+			text = before + portToken + portName(need.Key, i) + "}}" + cutOptions(after)
 		}
-		n := -1
-		value := app.Component(component).Config["site."+need.Key]
-		texts[need.Key] = pattern.ReplaceAllStringFunc(value, func(string) string {
-			n++
-			return portToken + portName(need.Key, n) + "}}"
-		})
+		texts[need.Key] = text
 	}
 	return texts
+}
+
+// cutOptions drops what belongs to the pattern before it; appdef.ParsePort has read it already.
+func cutOptions(text string) string {
+	if rest, ok := strings.CutPrefix(text, "{DEFAULT_"); ok {
+		_, text, _ = strings.Cut(rest, "}")
+	}
+	return strings.TrimPrefix(text, "{PER_CONTAINER}")
 }
 
 // portWarnings names the values without {PER_CONTAINER}: Slider gives such a port's number to all

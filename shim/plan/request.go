@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"path"
 
 	"github.com/muster-agent/muster/appdef"
@@ -30,7 +31,7 @@ const (
 type Request struct {
 	AppID     string // the app's name in the registry; empty: unknown
 	Run       string
-	Digest    string // of the App
+	Digest    string // appdef.Digest of the App; empty: computed, which costs more than the rest of Build
 	Component string
 	Index     int
 	// Instances are the counts in force where they differ from the definition's.
@@ -80,9 +81,14 @@ func (r Request) scope(app *appdef.App, ports map[string]string) appdef.Resolver
 	if id == "" {
 		id = r.instance()
 	}
+	vars := maps.Clone(r.Allocation.Vars)
+	if vars == nil {
+		vars = map[string]string{}
+	}
+	maps.Copy(vars, app.Vars) // the command line's word is the last
 	return appdef.Resolver{
 		App: app, Component: r.Component, User: r.Allocation.User, Cluster: r.appID(), ContainerID: id,
-		Tag: r.Index + 1, WorkRoot: r.root(), LogRoot: r.log(), Vars: r.Allocation.Vars, Site: ports,
+		Tag: r.Index + 1, WorkRoot: r.root(), LogRoot: r.log(), Vars: vars, Site: ports,
 	}
 }
 

@@ -25,7 +25,7 @@ func (b *builder) tensorflow() []string {
 	}
 	entry := b.site("user.scripts.entry")
 	if entry == "" {
-		b.problem(b.place("config", "site.global.user.scripts.entry"), "no script to run",
+		b.problem(b.at("config", "site.global.user.scripts.entry"), "no script to run",
 			"site.global.user.scripts.entry or muster.command",
 			"the entry is relative to package/files")
 		return []string{}
@@ -41,7 +41,7 @@ func (b *builder) tensorflowArgs(install string) []string {
 	if own := b.component.Settings.TFArgs; own != nil {
 		args, err := words(b.text("tensorflow.args", *own))
 		if err != nil {
-			b.problem(b.settingPlace("tensorflow.args"), appdef.Quote(*own), "arguments as a shell reads them", err.Error())
+			b.problem(b.setting("tensorflow.args"), appdef.Quote(*own), "arguments as a shell reads them", err.Error())
 		}
 		return args
 	}
@@ -60,12 +60,12 @@ func (b *builder) tensorflowArgs(install string) []string {
 // its export names this host.
 func (b *builder) tensorboard() []string {
 	if !strings.Contains(strings.ToLower(b.component.Name), "tensorboard") {
-		b.problem(b.place("command_script"), "service "+b.component.Name+" with a commandScript",
+		b.problem(b.at("command_script"), "service "+b.component.Name+" with a commandScript",
 			"muster.command", "only tensorboard has a built-in command among the services")
 		return []string{}
 	}
 	if len(b.ports) == 0 {
-		b.problem(b.place("config"), "no port", "a site.global key with ${"+b.component.Name+".ALLOCATED_PORT}",
+		b.problem(b.at("config"), "no port", "a site.global key with ${"+b.component.Name+".ALLOCATED_PORT}",
 			"TensorBoard serves on it")
 		return []string{}
 	}
@@ -91,7 +91,7 @@ func (b *builder) site(key string) string {
 	out, unresolved := b.scope.Expand(b.component.Config[name])
 	for _, missing := range unresolved {
 		if !b.isHost(missing) {
-			b.problem(b.place("config", name), "${"+missing+"}, which has no value here", "a value for "+missing,
+			b.problem(b.at("config", name), "${"+missing+"}, which has no value here", "a value for "+missing,
 				"give --set "+missing+"=VALUE, or --set "+name+"=…")
 		}
 	}
