@@ -1,0 +1,197 @@
+package slider
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// schema is what appConfig and resources must name (Slider's PersistKeys.SCHEMA).
+const schema = "http://example.org/specification/v2.0.0"
+
+// conftree is an appConfig or a resources document: a global section and one for each component.
+type conftree struct {
+	name       string // appConfig, resources: the document whatever its file is called
+	root       cursor // its place is the document's; the node is nil when there is no document
+	global     appdef.Section
+	components map[string]appdef.Section
+	places     map[string]appdef.Place // of the components' sections
+	whole      bool                    // the document could be read, or need not be there
+}
+
+// outsiders are the names in appConfig and resources that are no component: Slider's own processes.
+func outsider(name string) bool { return name == "slider-appmaster" || name == "slider-client" }
+
+func newConftree(name string, doc *document) *conftree {
+	return &conftree{
+		name: name, root: cursor{doc: doc, node: &node{kind: object}},
+		global: appdef.Section{}, components: map[string]appdef.Section{}, places: map[string]appdef.Place{},
+	}
+}
+
+// read fills the tree from the document's root.
+func (t *conftree) read(l *loading, root *node) {
+	t.root.node = root
+	if root.kind != object {
+		t.root.bad(string(root.kind), "an object", "")
+		return
+	}
+	t.whole = true
+	t.root.knows("schema", "metadata", "global", "components", "credentials")
+	t.schema()
+	for _, kept := range []string{"metadata", "credentials"} {
+		if c, ok := t.root.object(kept); ok && len(c.members) > 0 {
+			l.app.Kept[t.name+"#"+c.pointer] = c.value()
+		}
+	}
+	if global, ok := t.root.object("global"); ok {
+		t.global = t.section(global)
+	}
+	components, ok := t.root.object("components")
+	if !ok {
+		return
+	}
+	for _, m := range components.members {
+		c := cursor{node: m.value, doc: t.root.doc, pointer: components.pointer + appdef.Pointer(m.name)}
+		switch {
+		case c.kind != object:
+			c.bad(string(c.kind), "an object", "")
+		case outsider(m.name):
+			if len(c.members) > 0 {
+				l.app.Kept[t.name+"#"+c.pointer] = c.value()
+			}
+		default:
+			t.components[m.name] = t.section(c)
+			t.places[m.name] = c.place()
+		}
+	}
+}
+
+func (t *conftree) schema() {
+	at := t.root.at("schema")
+	switch got := t.root.text("schema"); {
+	case got == "" && t.root.member("schema") == nil:
+		t.root.bad("no schema", appdef.Quote(schema), "")
+	case got != schema:
+		t.root.doc.add(at.Problem(appdef.Quote(got), appdef.Quote(schema), ""))
+	}
+}
+
+// section reads one level: scalars by key.
+func (t *conftree) section(c cursor) appdef.Section {
+	section := appdef.Section{}
+	for _, m := range c.members {
+		at := cursor{node: m.value, doc: c.doc, pointer: c.pointer + appdef.Pointer(m.name)}
+		value := appdef.Value{Text: m.value.text, Place: at.place()}
+		switch {
+		case m.value.scalar():
+			section[m.name] = value
+		case m.value.kind == null && strings.HasPrefix(m.name, "muster."):
+			value.Text, value.Null = "null", true
+			section[m.name] = value
+		default:
+			at.bad(string(m.value.kind), "a text, a number, true or false", "")
+		}
+	}
+	return section
+}
+
+// set puts a value of the command line into the tree.
+func (t *conftree) set(component, key string, value appdef.Value) {
+	section := t.global
+	if component != "" {
+		if t.components[component] == nil {
+			t.components[component] = appdef.Section{}
+			t.places[component] = value.Place
+		}
+		section = t.components[component]
+	}
+	section[key] = value
+}
+
+func (t *conftree) unset(component, key string) {
+	if component == "" {
+		delete(t.global, key)
+		return
+	}
+	delete(t.components[component], key)
+}
+
+// strangers reports sections of components that metainfo does not have.
+func (t *conftree) strangers(names []string) {
+	for _, name := range sortedKeys(t.components) {
+		if !slices.Contains(names, name) {
+			t.root.doc.add(t.places[name].Problem("the unknown component "+appdef.Quote(name), "one of metainfo's, "+orNone(names), appdef.DidYouMean(name, names)))
+		}
+	}
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "which has none"
+	}
+	return strings.Join(names, ", ")
+}
+
+const gpuKey = "yarn.io/gpu"
+
+// appConfigKeys reports keys that have no business in appConfig.
+func (t *conftree) appConfigKeys() {
+	for key, v := range t.global {
+		if strings.HasPrefix(key, "yarn.") && key != gpuKey {
+			t.root.doc.add(v.Warning("the key "+key+" in appConfig", "it in resources", "it has no effect here"))
+		}
+	}
+	for _, section := range t.components {
+		for key, v := range section {
+			if strings.HasPrefix(key, "yarn.") && key != gpuKey {
+				t.root.doc.add(v.Problem("the key "+key+" in a component of appConfig", "it in resources", ""))
+			}
+		}
+	}
+}
+
+// resourcesKeys reports keys that have no business in resources, and slips of Slider's keys.
+func (t *conftree) resourcesKeys() {
+	check := func(section appdef.Section) {
+		for key, v := range section {
+			switch {
+			case strings.HasPrefix(key, "muster."), key == "component.unique.names", slices.Contains(resourceKeys[:], key):
+			case !strings.HasPrefix(key, "yarn."):
+				t.root.doc.add(v.Problem("the key "+appdef.Quote(key)+" in resources", "a key that starts with yarn. or muster.", "configuration belongs to appConfig"))
+			default:
+				if near, ok := appdef.Nearest(key, resourceKeys[:]); ok {
+					t.root.doc.add(v.Warning("unknown key "+appdef.Quote(key), "a key that Slider knows", "did you mean "+near+"?"))
+				}
+			}
+		}
+	}
+	check(t.global)
+	for _, section := range t.components {
+		check(section)
+	}
+}
+
+// resourceKeys are Slider's (ResourceKeys.java) and YARN's for GPUs.
+var resourceKeys = [...]string{
+	priorityKey, instancesKey, memoryKey, vcoresKey, gpuKey, labelKey, placementKey, thresholdKey, includeKey, excludeKey,
+	windowKey + "days", windowKey + "hours", windowKey + "minutes",
+	"yarn.placement.escalate.seconds", "yarn.node.failure.threshold", "yarn.resource.normalization.enabled",
+	"yarn.disks.count-per-instance", "yarn.disk.size", "yarn.resource-profile-name", "yarn.container.health.threshold.percent",
+	"yarn.container.health.threshold.poll.frequency.secs", "yarn.container.health.threshold.window.secs",
+	"yarn.container.health.threshold.init.delay.secs", "yarn.resourcemanager.am.retry-count-window-ms",
+}
+
+const (
+	priorityKey  = "yarn.role.priority"
+	instancesKey = "yarn.component.instances"
+	memoryKey    = "yarn.memory"
+	vcoresKey    = "yarn.vcores"
+	labelKey     = "yarn.label.expression"
+	placementKey = "yarn.component.placement.policy"
+	thresholdKey = "yarn.container.failure.threshold"
+	windowKey    = "yarn.container.failure.window."
+	includeKey   = "yarn.log.include.patterns"
+	excludeKey   = "yarn.log.exclude.patterns"
+)

@@ -1,0 +1,348 @@
+package slider
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// metainfo reads the document that names components, exports and packages into the App. It tells
+// whether there is an application in it.
+func (l *loading) metainfo(root cursor) bool {
+	root.knows("schemaVersion", "application", "applicationPackage")
+	l.schemaVersion(root)
+	app, ok := root.object("application")
+	if !ok {
+		if _, addon := root.get("applicationPackage"); addon {
+			root.bad("an add-on package", "an application", "add-ons are added to an application, not run")
+		} else if root.member("application") == nil {
+			root.bad("no application", "an application", "")
+		}
+		return false
+	}
+	app.knows("name", "comment", "version", "exportedConfigs", "exportGroups", "commandOrders", "packages", "osSpecifics", "configFiles", "components")
+	l.name(app)
+	l.app.Release, l.app.Comment = app.text("version"), app.text("comment")
+	l.app.ExportedConfigs = commaList(app.text("exportedConfigs"))
+	l.app.ConfigFiles = configFiles(app)
+	l.exportGroups(app)
+	l.packages(app)
+	l.put(app.at("components"), "components")
+	if _, ok := app.get("components"); !ok {
+		l.put(app.place(), "components")
+	}
+	for _, c := range app.objects("components") {
+		l.component(c)
+	}
+	l.commandOrders(app)
+	l.schemaRules(app)
+	return true
+}
+
+func (l *loading) schemaVersion(root cursor) {
+	l.app.Schema = root.text("schemaVersion")
+	switch l.app.Schema {
+	case "2.0", "2.1":
+	case "":
+		root.warn("no schemaVersion", "2.0 or 2.1", "it is read as 2.1")
+		l.app.Schema = "2.1"
+	default:
+		l.doc.add(root.at("schemaVersion").Problem(appdef.Quote(l.app.Schema), "2.0 or 2.1", ""))
+	}
+}
+
+func (l *loading) name(app cursor) {
+	l.app.Name = app.text("name")
+	if l.app.Name != "" {
+		return
+	}
+	if l.options.Name == "" {
+		app.bad("no name", "the application's name", "")
+		return
+	}
+	app.warn("no name", "the application's name", "it is called "+l.options.Name)
+	l.app.Name = l.options.Name
+}
+
+// schemaRules reports what a schema version does not have. Slider checks it for add-ons only, so
+// it does not stop the load unless the caller is strict.
+func (l *loading) schemaRules(app cursor) {
+	report := func(at appdef.Place, got, want string) {
+		p := at.Warning(got, want, "Slider reads it all the same")
+		if l.options.Strict {
+			p = at.Problem(got, want, "")
+		}
+		l.doc.add(p)
+	}
+	if l.options.Strict && app.text("version") == "" {
+		app.bad("no version", "the application's version", "")
+	}
+	if _, ok := app.get("packages"); ok && l.app.Schema == "2.0" {
+		report(app.at("packages"), "packages in schema 2.0", "osSpecifics, or schemaVersion 2.1")
+	}
+	if _, ok := app.get("osSpecifics"); ok && l.app.Schema == "2.1" {
+		report(app.at("osSpecifics"), "osSpecifics in schema 2.1", "packages, or schemaVersion 2.0")
+	}
+	for _, c := range app.objectsQuiet("components") {
+		if _, ok := c.get("commands"); ok && l.app.Schema == "2.0" {
+			report(c.at("commands"), "commands in schema 2.0", "a commandScript, or schemaVersion 2.1")
+		}
+		if t, ok := c.get("type"); ok && t.scalar() && l.app.Schema == "2.0" && strings.Contains(strings.ToLower(t.node.text), "docker") {
+			report(t.place(), "the type DOCKER in schema 2.0", "schemaVersion 2.1")
+		}
+	}
+}
+
+// objectsQuiet is objects for a list that has been read, and judged, before.
+func (c cursor) objectsQuiet(name string) []cursor {
+	m, ok := c.get(name)
+	if !ok || m.kind != array {
+		return nil
+	}
+	return slices.DeleteFunc(c.list(name), func(item cursor) bool { return item.kind != object })
+}
+
+func commaList(text string) []string {
+	var list []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+func configFiles(c cursor) []appdef.ConfigFile {
+	types := []string{"xml", "hadoop-xml", "properties", "json", "yaml", "env", "template"}
+	var files []appdef.ConfigFile
+	for _, f := range c.objects("configFiles") {
+		f.knows("type", "fileName", "dictionaryName")
+		file := appdef.ConfigFile{Type: f.required("type"), FileName: f.required("fileName"), Dictionary: f.required("dictionaryName")}
+		if file.Type != "" && !slices.Contains(types, file.Type) {
+			f.doc.add(f.at("type").Warning(appdef.Quote(file.Type), "one of "+strings.Join(types, ", "), appdef.DidYouMean(file.Type, types)))
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+func (l *loading) exportGroups(app cursor) {
+	for g, group := range app.objects("exportGroups") {
+		group.knows("name", "exports")
+		l.put(group.at("name"), "export_groups", strconv.Itoa(g), "name")
+		read := appdef.ExportGroup{Name: group.required("name")}
+		for e, export := range group.objects("exports") {
+			export.knows("name", "value")
+			l.put(export.at("name"), "export_groups", strconv.Itoa(g), "exports", strconv.Itoa(e), "name")
+			l.put(export.at("value"), "export_groups", strconv.Itoa(g), "exports", strconv.Itoa(e), "value")
+			read.Exports = append(read.Exports, appdef.Export{Name: export.required("name"), Value: export.required("value")})
+		}
+		l.app.ExportGroups = append(l.app.ExportGroups, read)
+	}
+}
+
+// packages reads packages (2.1) and the osSpecifics for any system (2.0). An operating system's
+// packages are kept and reported: an agent installs none.
+func (l *loading) packages(app cursor) {
+	l.packageList(app)
+	for _, system := range app.objects("osSpecifics") {
+		system.knows("osType", "packages")
+		if osType := system.required("osType"); osType == "any" {
+			l.packageList(system)
+		} else if osType != "" {
+			l.keep(system)
+			system.warn("packages for the system "+appdef.Quote(osType), `osType "any"`, "they are kept and not installed")
+		}
+	}
+}
+
+func (l *loading) packageList(c cursor) {
+	for _, p := range c.objects("packages") {
+		p.knows("type", "name")
+		read := appdef.Package{Type: p.required("type"), Name: p.required("name")}
+		switch read.Type {
+		case "folder", "tarball", "zip":
+			inside(p, "name", read.Name)
+			l.app.Packages = append(l.app.Packages, read)
+		case "":
+		default:
+			l.keep(p)
+			types := []string{"folder", "tarball", "zip"}
+			hint := appdef.DidYouMean(read.Type, types)
+			if hint == "" {
+				hint = "packages of the operating system are kept and not installed"
+			}
+			l.doc.add(p.at("type").Warning(appdef.Quote(read.Type), "folder, tarball or zip", hint))
+		}
+	}
+}
+
+// inside reports a path that leads out of the package.
+func inside(c cursor, name, path string) {
+	if path == "" {
+		return
+	}
+	if strings.HasPrefix(path, "/") || slices.Contains(strings.Split(path, "/"), "..") || strings.ContainsAny(path, "\\\x00") {
+		c.doc.add(c.at(name).Problem(appdef.Quote(path), "a path inside the package, with / and without ..", ""))
+	}
+}
+
+func (l *loading) component(c cursor) {
+	index := strconv.Itoa(len(l.app.Components))
+	c.knows("name", "category", "type", "publishConfig", "minInstanceCount", "maxInstanceCount", "autoStartOnFailure", "appExports", "compExports",
+		"componentExports", "commandScript", "commands", "configFiles", "dockerContainers")
+	l.put(c.place(), "components", index)
+	for part, name := range map[string]string{"name": "name", "comp_exports": "compExports", "app_exports": "appExports", "min_instances": "minInstanceCount"} {
+		l.put(c.at(name), "components", index, part)
+	}
+	read := appdef.Component{
+		Name: c.required("name"), Category: category(c), Type: componentType(c),
+		MinInstances: c.whole("minInstanceCount", 0, 0), MaxInstances: c.whole("maxInstanceCount", 0, -1),
+		PublishConfig: yes(c, "publishConfig"), AutoStart: yes(c, "autoStartOnFailure"),
+		ConfigFiles: configFiles(c), CommandScript: commandScript(c), Commands: commands(c),
+	}
+	read.CompExports, read.AppExports = l.exportRefs(c, "compExports"), l.exportRefs(c, "appExports")
+	for n, export := range c.objects("componentExports") {
+		export.knows("name", "value")
+		l.put(export.at("value"), "components", index, "component_exports", strconv.Itoa(n), "value")
+		read.ComponentExports = append(read.ComponentExports, appdef.Export{Name: export.required("name"), Value: export.required("value")})
+	}
+	if docker, ok := c.get("dockerContainers"); ok {
+		l.keep(docker)
+		docker.warn("dockerContainers", "muster.image and muster.command", "they are kept and not acted upon")
+	}
+	l.app.Components = append(l.app.Components, read)
+}
+
+func category(c cursor) string {
+	categories := []string{"MASTER", "SLAVE", "CLIENT"}
+	read := c.text("category")
+	if read == "" {
+		return "MASTER"
+	}
+	if !slices.Contains(categories, read) {
+		c.doc.add(c.at("category").Problem(appdef.Quote(read), "MASTER, SLAVE or CLIENT", spelling(read, categories)))
+	}
+	return read
+}
+
+func componentType(c cursor) string {
+	types := []string{"STANDARD", "DOCKER"}
+	read := c.text("type")
+	switch strings.ToUpper(read) {
+	case "", "STANDARD":
+		return "STANDARD"
+	case "DOCKER", "YARN_DOCKER":
+		return "DOCKER"
+	}
+	c.doc.add(c.at("type").Problem(appdef.Quote(read), "STANDARD or DOCKER", spelling(read, types)))
+	return "STANDARD"
+}
+
+func spelling(read string, names []string) string {
+	if slices.Contains(names, strings.ToUpper(read)) {
+		return "in upper case"
+	}
+	return appdef.DidYouMean(read, names)
+}
+
+// yes reads a boolean as Slider does, in any letter case.
+func yes(c cursor, name string) bool {
+	switch read := c.text(name); strings.ToLower(read) {
+	case "true":
+		return true
+	case "", "false":
+	default:
+		c.doc.add(c.at(name).Problem(appdef.Quote(read), "true or false", ""))
+	}
+	return false
+}
+
+// exportRefs reads a comma list of `group-export`.
+func (l *loading) exportRefs(c cursor, name string) []appdef.ExportRef {
+	var refs []appdef.ExportRef
+	for _, part := range commaList(c.text(name)) {
+		refs = append(refs, l.app.ParseExportRef(part))
+	}
+	return refs
+}
+
+// scriptTimeout is Slider's for a script that names none, or 0.
+const scriptTimeout = 600
+
+func commandScript(c cursor) *appdef.CommandScript {
+	s, ok := c.object("commandScript")
+	if !ok {
+		return nil
+	}
+	s.knows("script", "scriptType", "timeout")
+	read := appdef.CommandScript{Script: s.required("script"), Type: s.text("scriptType"), Timeout: appdef.Seconds(s.whole("timeout", 0, 0))}
+	inside(s, "script", read.Script)
+	switch strings.ToUpper(read.Type) {
+	case "", "PYTHON":
+		read.Type = "PYTHON"
+	default:
+		s.doc.add(s.at("scriptType").Problem(appdef.Quote(read.Type), "PYTHON", appdef.DidYouMean(read.Type, []string{"PYTHON"})))
+	}
+	if read.Timeout == 0 {
+		read.Timeout = scriptTimeout
+	}
+	return &read
+}
+
+func commands(c cursor) []appdef.Command {
+	types, names := []string{"SHELL", "PYTHON"}, map[string]bool{}
+	var read []appdef.Command
+	for _, k := range c.objects("commands") {
+		k.knows("exec", "name", "type")
+		command := appdef.Command{Exec: k.required("exec"), Name: orElse(k.text("name"), "START"), Type: orElse(k.text("type"), "SHELL")}
+		if !slices.Contains(types, command.Type) {
+			k.doc.add(k.at("type").Problem(appdef.Quote(command.Type), "SHELL or PYTHON", spelling(command.Type, types)))
+		}
+		if names[command.Name] {
+			k.bad("a second command "+command.Name, "one", "")
+		}
+		names[command.Name] = true
+		read = append(read, command)
+	}
+	return read
+}
+
+func orElse(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}
+
+// commandOrders reads `COMP-START` and `COMP2-STARTED,COMP3-INSTALLED`, each split at its last dash.
+func (l *loading) commandOrders(app cursor) {
+	for n, o := range app.objects("commandOrders") {
+		o.knows("command", "requires")
+		l.put(o.at("command"), "command_orders", strconv.Itoa(n), "command")
+		l.put(o.at("requires"), "command_orders", strconv.Itoa(n), "requires")
+		var order appdef.CommandOrder
+		order.Component, order.Command = orderPart(o, "command", o.required("command"), "COMPONENT-START")
+		requires := commaList(o.required("requires"))
+		for _, part := range requires {
+			var r appdef.Requirement
+			r.Component, r.State = orderPart(o, "requires", part, "COMPONENT-STARTED or COMPONENT-INSTALLED")
+			order.Requires = append(order.Requires, r)
+		}
+		l.app.CommandOrders = append(l.app.CommandOrders, order)
+	}
+}
+
+func orderPart(o cursor, name, text, want string) (component, word string) {
+	if text == "" {
+		return "", ""
+	}
+	at := strings.LastIndexByte(text, '-')
+	if at <= 0 || at == len(text)-1 {
+		o.doc.add(o.at(name).Problem(appdef.Quote(text), want, ""))
+		return "", ""
+	}
+	return text[:at], text[at+1:]
+}

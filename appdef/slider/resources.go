@@ -1,0 +1,199 @@
+package slider
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// sections hands the merged sections to the App: for each component its own values over the global ones.
+func (l *loading) sections() {
+	l.app.Config, l.app.Resources = l.merge("config", l.appConfig.global), l.merge("resources", l.resources.global)
+	for i := range l.app.Components {
+		c := &l.app.Components[i]
+		index := strconv.Itoa(i)
+		c.Config = over(l.app.Config, l.merge("config", l.appConfig.components[c.Name], "components", index))
+		c.Resources = over(l.app.Resources, l.merge("resources", l.resources.components[c.Name], "components", index))
+	}
+}
+
+// merge takes the texts of a section and notes the places. Counts are the App's Instances, not a resource.
+func (l *loading) merge(part string, section appdef.Section, level ...string) map[string]string {
+	texts := make(map[string]string, len(section))
+	for key, v := range section {
+		if part == "resources" && key == instancesKey {
+			continue
+		}
+		texts[key] = v.Text
+		l.put(v.Place, slices.Concat(level, []string{part, key})...)
+	}
+	return texts
+}
+
+func over(global, own map[string]string) map[string]string {
+	merged := maps.Clone(global)
+	maps.Copy(merged, own)
+	return merged
+}
+
+// grants reads what resources says of each component: priority, instances and limits.
+func (l *loading) grants() {
+	for i := range l.app.Components {
+		c := &l.app.Components[i]
+		index := strconv.Itoa(i)
+		c.Limits.MemoryMB, c.Limits.VCores = 256, 1
+		if _, ok := l.resources.components[c.Name]; !ok {
+			if c.Category != "CLIENT" && c.Name != "" && l.resources.root.line > 0 {
+				l.resources.root.doc.add(l.resources.root.at("components").Problem("no entry for the component "+c.Name, "one with "+priorityKey+" and "+instancesKey, ""))
+			}
+			continue
+		}
+		r := grant{loading: l, component: c.Name}
+		c.Priority = r.whole(priorityKey, 1, 0, true)
+		c.Instances = r.whole(instancesKey, 0, 0, true)
+		c.Limits.MemoryMB = r.wholeOrMax(memoryKey, 256)
+		c.Limits.VCores = r.wholeOrMax(vcoresKey, 1)
+		c.Limits.Placement = r.whole(placementKey, 0, 0, false)
+		c.Limits.NodeLabel, c.Limits.LogInclude, c.Limits.LogExclude = r.text(labelKey), r.text(includeKey), r.text(excludeKey)
+		for part, key := range map[string]string{"priority": priorityKey, "instances": instancesKey} {
+			if v, ok := r.find(key); ok {
+				l.put(v.Place, "components", index, part)
+			}
+		}
+	}
+}
+
+// grant reads the values of one component.
+type grant struct {
+	*loading
+	component string
+}
+
+// find takes the component's own value, else the global one.
+func (r grant) find(key string) (appdef.Value, bool) {
+	v, ok := r.resources.components[r.component][key]
+	if !ok {
+		v, ok = r.resources.global[key]
+	}
+	if ok {
+		r.app.Origins[r.component+"."+key] = v.String()
+	}
+	return v, ok
+}
+
+func (r grant) text(key string) string {
+	v, _ := r.find(key)
+	return v.Text
+}
+
+func (r grant) whole(key string, least, fallback int, mandatory bool) int {
+	v, ok := r.find(key)
+	if !ok {
+		if mandatory {
+			r.resources.root.doc.add(r.resources.places[r.component].Problem("no "+key, "a whole number, "+strconv.Itoa(least)+" or more", ""))
+		}
+		return fallback
+	}
+	n, err := appdef.ParseInt(v.Text)
+	if err != nil || n < least {
+		r.found = append(r.found, v.Problem(appdef.Quote(v.Text), "a whole number, "+strconv.Itoa(least)+" or more", ""))
+		return fallback
+	}
+	return n
+}
+
+func (r grant) wholeOrMax(key string, fallback int) int {
+	v, ok := r.find(key)
+	if !ok {
+		return fallback
+	}
+	if strings.EqualFold(v.Text, "max") {
+		return appdef.Max
+	}
+	n, err := appdef.ParseInt(v.Text)
+	if err != nil || n < 1 {
+		hint := ""
+		if key == memoryKey && strings.TrimRight(strings.ToLower(v.Text), "gkmbi") != v.Text {
+			hint = "the unit is MB"
+		}
+		r.found = append(r.found, v.Problem(appdef.Quote(v.Text), "a whole number, 1 or more, or max", hint))
+		return fallback
+	}
+	return n
+}
+
+// failureBudget turns Slider's failure threshold and window into keys of muster, where no such key
+// is written at any level: more recent failures than the threshold end the app, 0 or less is no limit.
+func (l *loading) failureBudget(src appdef.Sources) {
+	for _, c := range l.app.Components {
+		const key = "muster.restart.budget"
+		v, ok := grant{l, c.Name}.find(thresholdKey)
+		if !ok || written(src, c.Name, key) {
+			continue
+		}
+		n, err := appdef.ParseInt(v.Text)
+		if err != nil {
+			l.found = append(l.found, v.Problem(appdef.Quote(v.Text), "a whole number", "0 or less is no limit"))
+			continue
+		}
+		if n <= 0 {
+			n = -1
+		}
+		v.Text = strconv.Itoa(n)
+		put(src.ComponentResources, c.Name, key, v)
+	}
+	window, ok := l.failureWindow()
+	for _, c := range l.app.Components {
+		const key = "muster.restart.window"
+		if ok && !written(src, c.Name, key) {
+			put(src.ComponentResources, c.Name, key, window)
+		}
+	}
+}
+
+func written(src appdef.Sources, component, key string) bool {
+	for _, section := range []appdef.Section{src.ComponentConfig[component], src.ComponentResources[component], src.Config, src.Resources} {
+		if _, ok := section[key]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func put(sections map[string]appdef.Section, component, key string, v appdef.Value) {
+	if sections[component] == nil {
+		sections[component] = appdef.Section{}
+	}
+	sections[component][key] = v
+}
+
+// failureWindow adds up the global window's days, hours and minutes.
+func (l *loading) failureWindow() (appdef.Value, bool) {
+	var window appdef.Value
+	seconds, set := 0, false
+	for _, part := range []struct {
+		name string
+		unit int
+	}{{"days", 86400}, {"hours", 3600}, {"minutes", 60}} {
+		v, ok := l.resources.global[windowKey+part.name]
+		if !ok {
+			continue
+		}
+		n, err := appdef.ParseInt(v.Text)
+		if err != nil || n < 0 || n > 10000 {
+			l.found = append(l.found, v.Problem(appdef.Quote(v.Text), "a whole number, 0 to 10000", ""))
+			continue
+		}
+		seconds += n * part.unit
+		if !set {
+			window.Place, set = v.Place, true
+		}
+	}
+	window.Text = strconv.Itoa(seconds)
+	return window, set
+}
