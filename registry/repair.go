@@ -106,7 +106,7 @@ func (r *ruling) breaksInstance(a absence, row Row) (failure, bool) {
 	case a.live && moved(m, row):
 		f.free, f.what = true, fmt.Sprintf("%s moved to %s", a.Instance, m.ClusterAddr())
 		return f, true
-	case m.Phase == PhaseFailed && f.class != ClassLauncher && f.class != ClassRegistry:
+	case m.Phase == PhaseFailed && f.class != ClassLauncher: // that one leaves: its replacement is waited for
 		return f, true
 	}
 	return failure{}, false

@@ -1,0 +1,298 @@
+package registry_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// Between the explorer's small world and the real Decide and Step: the same questions come up
+// millions of times, so the answers are kept.
+
+// claimAnswer is what a newcomer does with its index.
+type claimAnswer struct {
+	ok, evict, clear bool
+	record           wMember
+}
+
+type claimKey struct {
+	dir      wDir
+	old      wMember
+	live     bool
+	me, host uint8
+	oldAlive bool
+}
+
+func (x *explorer) claims(w *world, i uint8) claimAnswer {
+	a := w.Agents[i]
+	m := w.Mem[a.Rank]
+	k := claimKey{dir: w.Dirs[w.Cur], old: m, live: w.Live[a.Rank] != 0, me: i, host: a.Host}
+	if m.Inc > 0 {
+		k.oldAlive = w.Agents[m.Inc-1].St == alive
+	}
+	if c, ok := x.claimed[k]; ok {
+		return c
+	}
+	c := x.decide(k, a.Rank)
+	x.claimed[k] = c
+	return c
+}
+
+func (x *explorer) decide(k claimKey, rank uint8) claimAnswer {
+	in := instance(rank)
+	dir := x.directive(k.dir)
+	look := registry.Look{
+		App: &registry.AppRecord{Run: "r", Digest: "d"}, AppIndex: 1, Directive: &dir, DirectiveIndex: 1,
+		Instance: in, Now: t0,
+	}
+	if k.old.Inc > 0 {
+		m := member(k.old)
+		look.Member, look.MemberIndex = &m, 1
+	}
+	if k.live {
+		look.LiveSession = "s"
+	}
+	me := registry.Me{App: "app", Run: "r", Digest: "d", Instance: &in, Launcher: true, Facts: x.facts}
+	me.Member = member(wMember{Inc: k.me + 1, Host: k.host})
+	life := func(registry.ProcessFacts) registry.Life {
+		if k.oldAlive {
+			return registry.LifeAlive
+		}
+		return registry.LifeGone
+	}
+	switch d := registry.Decide(look, me, life).(type) {
+	case registry.Claim:
+		if x.s.Without == withoutRecord && d.Proof == registry.ProofRecord {
+			return claimAnswer{}
+		}
+		return claimAnswer{ok: true, evict: d.Evict != "", clear: d.Clear != nil, record: small(d.Record, k)}
+	case registry.Standby:
+		if x.s.Without == withoutGrace && !k.live {
+			return claimAnswer{ok: true, record: wMember{Inc: k.me + 1, Host: k.host, Ph: phJoined}}
+		}
+	case registry.Wait, registry.Refuse: // a result that counts; a verdict
+	default:
+		panic(fmt.Sprintf("unexpected decision %#v for %+v", d, k))
+	}
+	return claimAnswer{}
+}
+
+// ruled is one effect of a Step that writes.
+type ruled struct {
+	name string
+	lost bool
+	rank uint8
+	dir  wDir
+}
+
+type ruleKey struct {
+	dir  wDir
+	view wView
+}
+
+func (x *explorer) rules(d wDir, v wView) []ruled {
+	v.Dir = 0
+	k := ruleKey{d, v}
+	if r, ok := x.ruled[k]; ok {
+		return r
+	}
+	r := x.step(d, v)
+	x.ruled[k] = r
+	return r
+}
+
+// step asks a new conductor about the view at once, and again when every loss timer has run out; what
+// it asks to read is answered from the view.
+func (x *explorer) step(d wDir, wv wView) []ruled {
+	c := registry.NewConductor(x.facts, "conductor")
+	v := x.view(d, wv)
+	now := t0
+	var effects []registry.Effect
+	c, effects = c.Step(now, v)
+	for range 8 {
+		read := false
+		now = now.Add(time.Millisecond)
+		for _, e := range effects {
+			switch e.(type) {
+			case registry.ReadReady:
+				return nil // the view does not fit together: read anew
+			case registry.ReadRoster:
+				r := x.roster(d)
+				v.Roster, read = &r, true
+			case registry.ReadRecords, registry.ReadLive:
+				v.AllAt, v.CheckpointsAt, v.LiveAt, read = now, now, now, true
+				for in, rec := range v.Records {
+					rec.At = now
+					v.Records[in] = rec
+				}
+			}
+		}
+		if !read {
+			break
+		}
+		c, effects = c.Step(now, v)
+	}
+	if v.LiveAt.IsZero() { // nothing was missing: time changes nothing
+		return x.writes(d, wv, effects)
+	}
+	_, late := c.Step(now.Add(x.facts.Times.LostMass), v)
+	return x.writes(d, wv, append(effects, late...))
+}
+
+func (x *explorer) writes(d wDir, wv wView, effects []registry.Effect) []ruled {
+	var out []ruled
+	for _, e := range effects {
+		var r ruled
+		switch e := e.(type) {
+		case registry.Seal:
+			r = ruled{name: "SEALS", dir: x.sealed(d, e)}
+		case registry.Rebuild:
+			r = ruled{name: "REBUILDS", dir: wDir{Gen: uint8(e.Directive.Gen), Act: actWait, Used: uint8(e.Directive.Budget.Used)}}
+		case registry.End:
+			r = ruled{name: "VERDICT " + string(e.Verdict.Outcome), dir: wDir{Gen: uint8(e.Directive.Gen), Act: actStop}}
+		case registry.Lost:
+			r = ruled{lost: true, rank: uint8(e.Instance.Index)}
+		default:
+			continue
+		}
+		if !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (x *explorer) sealed(d wDir, e registry.Seal) wDir {
+	n := wDir{Gen: uint8(e.Directive.Gen), Act: actRun, Used: d.Used}
+	for _, row := range e.Roster.Rows {
+		n.Roster[row.Index] = wRow{Inc: agentOf(row.Inc), Host: hostNumber(row.Addr)}
+	}
+	return n
+}
+
+func (x *explorer) view(d wDir, wv wView) registry.View {
+	v := registry.View{
+		Directive: x.directive(d), DirectiveIndex: 1, ReadyGen: int(d.Gen), ReadyAt: t0,
+		Ready: map[registry.Instance]bool{}, Live: map[registry.Instance]bool{}, Records: map[registry.Instance]registry.Record{},
+	}
+	if wv.Ask {
+		v.Asks = []registry.Ask{{Kind: registry.AskStop, ID: "1", By: "stop"}}
+	}
+	for r := range x.s.Ranks {
+		in := instance(r)
+		m, live := wv.Mem[r], wv.Live[r]
+		if x.s.Without == withoutAnyPhase && d.Act == actRun && m.Host != d.Roster[r].Host && m.Ph == phFailed {
+			m.Ph, live = phReady, false // what the real rule would see is hidden from it
+		}
+		if wv.Ready[r] {
+			v.Ready[in] = true
+		}
+		if live {
+			v.Live[in] = true
+		}
+		if m.Inc > 0 {
+			v.Records[in] = registry.Record{Member: member(m), Index: 1}
+		}
+	}
+	return v
+}
+
+func (x *explorer) directive(d wDir) registry.Directive {
+	n := registry.Directive{
+		Version: 1, Run: "r", Gen: int(d.Gen), Act: acts[d.Act], Counts: map[string]int{"worker": int(x.s.Ranks)},
+		Budget: registry.Budget{Used: int(d.Used)},
+	}
+	switch d.Act {
+	case actRun:
+		n.Roster.ID = "x"
+	case actStop:
+		n.Verdict = &registry.Verdict{Run: "r", Outcome: registry.Stopped}
+	}
+	return n
+}
+
+func (x *explorer) roster(d wDir) registry.Roster {
+	r := registry.Roster{Version: 1, Run: "r", Gen: int(d.Gen)}
+	for i := range x.s.Ranks {
+		row := d.Roster[i]
+		r.Rows = append(r.Rows, registry.Row{Instance: instance(i), Rank: int(i), Inc: incOf(row.Inc), Addr: hostName(row.Host)})
+	}
+	return r
+}
+
+var (
+	acts    = [...]registry.Act{"", registry.ActWait, registry.ActRun, registry.ActStop}
+	phases  = [...]registry.Phase{"", registry.PhaseJoined, registry.PhaseReady, registry.PhaseEnded, registry.PhaseFailed, registry.PhaseLost, registry.PhaseLeft}
+	classes = [...]registry.Class{registry.ClassNone, registry.ClassApp, registry.ClassRegistry, registry.ClassMismatch}
+	t0      = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// exploredFacts: workers only; every death of a gang is charged to a budget, so that generations end.
+func exploredFacts(s setting) registry.Facts {
+	one := 1
+	c := registry.ComponentFacts{
+		Name: "worker", Role: "worker", Count: int(s.Ranks), Scope: registry.ScopeGang, Waited: true, Ends: true, Fails: true,
+		MinFailed: &one, Budget: registry.BudgetRule{Max: -1},
+	}
+	if s.Instance {
+		c.Scope = registry.ScopeInstance
+	}
+	return registry.Facts{
+		App: "app", Run: "r", Digest: "d", Components: []registry.ComponentFacts{c},
+		Times: registry.DefaultTimes(), GangBudget: registry.BudgetRule{Max: int(s.Budget)},
+	}
+}
+
+func member(m wMember) registry.Member {
+	r := registry.Member{
+		Run: "r", Inc: incOf(m.Inc), Addr: hostName(m.Host), Machine: hostName(m.Host), Boot: "b", PidNS: "n",
+		Pid: int(m.Inc), Start: 1, Gen: int(m.Gen), Phase: phases[m.Ph],
+	}
+	if m.ExitGen > 0 {
+		r.Exit = &registry.MemberExit{Gen: int(m.ExitGen), Class: classes[m.Cls]}
+	}
+	return r
+}
+
+// small is what the explorer keeps of a claim's record.
+func small(m registry.Member, k claimKey) wMember {
+	r := wMember{Inc: k.me + 1, Host: k.host, Gen: uint8(m.Gen), Ph: uint8(slices.Index(phases[:], m.Phase))}
+	if m.Exit != nil {
+		r.ExitGen, r.Cls = uint8(m.Exit.Gen), uint8(slices.Index(classes[:], m.Exit.Class))
+	}
+	return r
+}
+
+func instance(r uint8) registry.Instance {
+	return registry.Instance{Component: "worker", Index: int(r)}
+}
+
+func incOf(n uint8) string {
+	if n == 0 {
+		return ""
+	}
+	return string(rune('a' + n - 1))
+}
+
+func agentOf(inc string) uint8 {
+	if inc == "" {
+		return 0
+	}
+	return inc[0] - 'a' + 1
+}
+
+func hostName(n uint8) string {
+	if n == 0 {
+		return ""
+	}
+	return string(rune('A' + n - 1))
+}
+
+func hostNumber(addr string) uint8 {
+	if addr == "" {
+		return 0
+	}
+	return addr[0] - 'A' + 1
+}
