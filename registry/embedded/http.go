@@ -37,16 +37,10 @@ func (s *Server) routes() []route {
 
 // reply is an answer. Without raw the body is JSON; a nil body is an empty one.
 type reply struct {
-	code int // 0: 200
-	read *readMeta
-	raw  bool
-	body any // []byte when raw
-}
-
-// readMeta is what the headers of a read say.
-type readMeta struct {
-	index uint64
-	mode  string
+	code  int    // 0: 200
+	index uint64 // to wait on; 0: not a read
+	raw   bool
+	body  any // []byte when raw
 }
 
 type httpError struct {
@@ -96,8 +90,8 @@ func write(w http.ResponseWriter, r *http.Request, got reply, err error) int {
 		}
 		return writeBytes(w, code, "text/plain; charset=utf-8", []byte(err.Error()))
 	}
-	if got.read != nil {
-		writeMeta(w.Header(), *got.read)
+	if got.index > 0 {
+		writeIndex(w.Header(), got.index)
 	}
 	code := got.code
 	if code == 0 {
@@ -124,11 +118,10 @@ func writeBytes(w http.ResponseWriter, code int, kind string, body []byte) int {
 	return code
 }
 
-func writeMeta(h http.Header, m readMeta) {
-	h.Set("X-Consul-Index", strconv.FormatUint(max(m.index, firstIndex), 10))
+func writeIndex(h http.Header, index uint64) {
+	h.Set("X-Consul-Index", strconv.FormatUint(index, 10))
 	h.Set("X-Consul-KnownLeader", "true")
 	h.Set("X-Consul-LastContact", "0")
-	h.Set("X-Consul-Effective-Consistency", m.mode)
 }
 
 func encode(body any, pretty bool) []byte {

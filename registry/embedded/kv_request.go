@@ -46,14 +46,13 @@ func (s *Server) kvGet(r *http.Request, key string, raw bool, w waiting) (reply,
 		found, index = st.Get(key)
 		return index, found != nil
 	})
-	meta := &readMeta{index, w.mode}
 	switch {
 	case found == nil:
-		return reply{code: http.StatusNotFound, read: meta}, nil
+		return reply{code: http.StatusNotFound, index: index}, nil
 	case raw:
-		return reply{read: meta, raw: true, body: found.Value}, nil
+		return reply{index: index, raw: true, body: found.Value}, nil
 	}
-	return reply{read: meta, body: []*Entry{found}}, nil
+	return reply{index: index, body: []*Entry{found}}, nil
 }
 
 func (s *Server) kvList(r *http.Request, prefix string, w waiting) (reply, error) {
@@ -62,11 +61,10 @@ func (s *Server) kvList(r *http.Request, prefix string, w waiting) (reply, error
 		found, index = st.List(prefix)
 		return index, true
 	})
-	meta := &readMeta{index, w.mode}
 	if len(found) == 0 {
-		return reply{code: http.StatusNotFound, read: meta}, nil
+		return reply{code: http.StatusNotFound, index: index}, nil
 	}
-	return reply{read: meta, body: found}, nil
+	return reply{index: index, body: found}, nil
 }
 
 func (s *Server) kvKeys(r *http.Request, prefix string, query url.Values, w waiting) (reply, error) {
@@ -79,11 +77,10 @@ func (s *Server) kvKeys(r *http.Request, prefix string, query url.Values, w wait
 		found, index = st.Keys(prefix, separator)
 		return index, true
 	})
-	meta := &readMeta{index, w.mode}
 	if len(found) == 0 && prefix != "" {
-		return reply{code: http.StatusNotFound, read: meta}, nil
+		return reply{code: http.StatusNotFound, index: index}, nil
 	}
-	return reply{read: meta, body: found}, nil
+	return reply{index: index, body: found}, nil
 }
 
 func (s *Server) kvPut(r *http.Request, key string, query url.Values) (reply, error) {

@@ -18,20 +18,13 @@ const (
 type waiting struct {
 	index uint64
 	wait  time.Duration
-	mode  string // leader, consistent or stale: all three are the same here
 }
 
-// parseWaiting reads the query as Consul does, in its order.
+// parseWaiting reads the query as Consul does, in its order. Stale, consistent and default reads are
+// the same here: there is one copy of everything.
 func parseWaiting(q url.Values) (w waiting, err error) {
-	w.mode = "leader"
-	if q.Has("stale") {
-		w.mode = "stale"
-	}
-	if q.Has("consistent") {
-		if w.mode == "stale" {
-			return w, badRequest("Cannot specify ?stale with ?consistent, conflicting semantics.")
-		}
-		w.mode = "consistent"
+	if q.Has("stale") && q.Has("consistent") {
+		return w, badRequest("Cannot specify ?stale with ?consistent, conflicting semantics.")
 	}
 	if text := q.Get("wait"); text != "" {
 		if w.wait, err = time.ParseDuration(text); err != nil {

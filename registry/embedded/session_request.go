@@ -122,7 +122,7 @@ func (s *Server) sessionInfo(r *http.Request) (reply, error) {
 	if found != nil {
 		list = append(list, found)
 	}
-	return reply{read: &readMeta{index, w.mode}, body: list}, nil
+	return reply{index: index, body: list}, nil
 }
 
 func sessionID(r *http.Request, path string) (string, error) {
