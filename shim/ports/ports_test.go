@@ -142,6 +142,10 @@ func TestRebindAfterTheProcessHadConnections(t *testing.T) {
 	if err := h.Rebind(); err != nil {
 		t.Fatal(err)
 	}
+	if l, err := listen(":" + strconv.Itoa(n)); err == nil {
+		l.Close()
+		t.Error("a stranger listens on a port that was bound again")
+	}
 	if err := errors.Join(h.Rebind(), h.Release()); err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,8 @@ func lockPort(port int) (int, error) {
 	return fd, nil
 }
 
-// holdPort binds the port on all addresses of both families without listening. Without SO_REUSEADDR, which keeps out
-// those who have it; reuse only says that old connections (TIME_WAIT) may be there.
+// holdPort binds the port on all addresses of both families without listening. It keeps out all others, those with
+// SO_REUSEADDR too, because the holder itself has it not; reuse sets it for the bind alone, past old connections (TIME_WAIT).
 func holdPort(port int, reuse bool) (int, error) {
 	fd, err := bindAny(unix.AF_INET6, &unix.SockaddrInet6{Port: port}, reuse)
 	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EADDRNOTAVAIL) {
@@ -46,6 +46,10 @@ func bindAny(family int, addr unix.Sockaddr, reuse bool) (int, error) {
 	}
 	if err == nil {
 		err = unix.Bind(fd, addr)
+	}
+	if reuse && err == nil {
+		// Left on, it would let in any other socket that has it.
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 0)
 	}
 	if err != nil {
 		unix.Close(fd)

@@ -2,12 +2,16 @@ package sandbox
 
 import (
 	"bufio"
+	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
@@ -66,6 +70,41 @@ func (h *held) wantEnd(t *testing.T) {
 	}
 	if len(rest) > 0 {
 		t.Errorf("fifo says %q", rest)
+	}
+}
+
+// waitForLine returns when a growing file holds the line; it wakes when the kernel says that the folder changed.
+func waitForLine(t *testing.T, path, line string) {
+	t.Helper()
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := os.NewFile(uintptr(fd), "inotify")
+	defer changes.Close()
+	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(path), unix.IN_MODIFY|unix.IN_CREATE); err != nil {
+		t.Fatal(err)
+	}
+	if err := changes.SetReadDeadline(time.Now().Add(watchdog)); err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	for {
+		if f, err := os.Open(path); err == nil {
+			_, err = f.Seek(int64(len(text)), io.SeekStart)
+			more, readErr := io.ReadAll(f)
+			if err := errors.Join(err, readErr, f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			from := max(0, len(text)-len(line)-2)
+			text = append(text, more...)
+			if bytes.Contains(append([]byte("\n"), text[from:]...), []byte("\n"+line+"\n")) {
+				return
+			}
+		}
+		if _, err := changes.Read(make([]byte, 4096)); err != nil {
+			t.Fatalf("no line %q in %s: %v", line, path, err)
+		}
 	}
 }
 

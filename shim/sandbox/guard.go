@@ -38,6 +38,7 @@ type Guard struct {
 	ended    chan struct{} // closed when the guard and all that it left are gone
 	stuck    chan struct{} // closed at the first Stuck after Close
 	closed   chan struct{} // closed when Close returns: events nobody reads may be dropped
+	patience time.Duration // of Close with a guard that says nothing
 
 	closeOnce sync.Once
 	closeErr  error
@@ -67,6 +68,7 @@ func newGuard(o Options, p *os.Process, conn *net.UnixConn, lifeline *os.File) *
 		options: o, process: p, conn: conn, lifeline: lifeline,
 		events: make(chan Event, 64), inbox: make(chan Event),
 		hello: make(chan struct{}), ended: make(chan struct{}), stuck: make(chan struct{}), closed: make(chan struct{}),
+		patience: closePatience,
 	}
 	if s, err := (Host{}).Stat(p.Pid); err == nil {
 		g.ticks = s.Start
@@ -247,9 +249,14 @@ func (g *Guard) close() error {
 	if err := g.lifeline.Close(); err != nil {
 		return fmt.Errorf("close guard: %w", err)
 	}
-	select {
-	case <-g.ended:
-	case <-g.stuck:
+	if !g.awaitEnd(g.patience) {
+		// Stopped, or its disk hangs. Killed, it leaves its processes to us.
+		if err := g.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("close guard: %w", err)
+		}
+		if !g.awaitEnd(sweepTime + time.Second) {
+			return fmt.Errorf("close guard: %w", &StuckError{Processes: []StuckProcess{g.itself()}})
+		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -257,6 +264,30 @@ func (g *Guard) close() error {
 		return fmt.Errorf("close guard: %w", &StuckError{Processes: g.left})
 	}
 	return nil
+}
+
+// closePatience is more than the guard needs to name what is stuck (5 s) and to give up on a disk (10 s).
+const closePatience = 20 * time.Second
+
+// awaitEnd is true when the guard has ended or has named somebody who will not die.
+func (g *Guard) awaitEnd(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-g.ended:
+	case <-g.stuck:
+	case <-timer.C:
+		return false
+	}
+	return true
+}
+
+func (g *Guard) itself() StuckProcess {
+	p := StuckProcess{PID: g.process.Pid, Name: "muster-guard", State: '?'}
+	if s, err := (Host{}).Stat(p.PID); err == nil {
+		p.State = s.State
+	}
+	return p
 }
 
 // A guard that does not read for this long is stopped or lost; the lifeline still works.

@@ -169,17 +169,6 @@ func fifoDir(t *testing.T) string {
 	return dir
 }
 
-// waitForLine reads a growing file until it holds the line; the file is polled, the watchdog is the test's bound.
-func waitForLine(t *testing.T, path, line string) {
-	t.Helper()
-	for end := time.Now().Add(watchdog); time.Now().Before(end); {
-		if b, err := os.ReadFile(path); err == nil && strings.Contains("\n"+string(b), "\n"+line+"\n") {
-			return
-		}
-	}
-	t.Fatalf("no line %q in %s within %s", line, path, watchdog)
-}
-
 func TestKillReachesEverySession(t *testing.T) {
 	g := parked(t, Options{})
 	fifo := filepath.Join(fifoOnly(t), "alive")

@@ -197,6 +197,18 @@ func self(t *testing.T) string {
 
 func parked(t *testing.T, o Options) *Guard {
 	t.Helper()
+	g := parkedOpen(t, o)
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return g
+}
+
+// parkedOpen leaves the closing to the test.
+func parkedOpen(t *testing.T, o Options) *Guard {
+	t.Helper()
 	if o.LogDir == "" {
 		o.LogDir = filepath.Join(t.TempDir(), "log")
 	}
@@ -210,11 +222,6 @@ func parked(t *testing.T, o Options) *Guard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
 	return g
 }
 

@@ -468,8 +468,20 @@ static int wait_ms(void)
 	return until <= now ? 0 : (int)(until - now);
 }
 
+/* The end: who waits for it is told at once who is stuck already. */
+static void kill_last(void)
+{
+	uint64_t now = now_ms();
+
+	kill_begin();
+	if (now - killing.since >= STUCK_FIRST_MS)
+		killing.next = killing.stuck = now;
+}
+
 static void loop(void)
 {
+	bool ended = false;
+
 	for (;;) {
 		struct pollfd p[] = {
 			{.fd = agent_gone ? -1 : GUARD_FD_SOCKET, .events = POLLIN | (queued ? POLLOUT : 0)},
@@ -480,7 +492,7 @@ static void loop(void)
 			{.fd = app.status_fd, .events = POLLIN},
 		};
 
-		poll(p, sizeof p / sizeof *p, wait_ms());
+		poll(p, sizeof p / sizeof *p, ending && !ended ? 0 : wait_ms());
 		if (p[1].revents)
 			read_lifeline();
 		if (p[3].revents)
@@ -493,8 +505,9 @@ static void loop(void)
 			hear();
 		if (queued)
 			flush();
-		if (ending)
-			kill_begin();
+		if (ending && !ended)
+			kill_last();
+		ended = ending;
 		childless = reap();
 		if (!childless)
 			kill_step();
