@@ -2,6 +2,7 @@ package appdef
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,17 +146,23 @@ func (v *validation) placeholder(at Place, component int, name string, site bool
 		return
 	}
 	if site && !v.known(name) {
-		v.warn(at, "the unknown placeholder ${"+name+"}", "a placeholder that muster knows", orStays(didYouMean(name, v.names())))
+		v.warn(at, "the unknown placeholder ${"+name+"}", "a placeholder that muster knows", stays(name, didYouMean(name, v.names())))
 	}
 }
 
-// orStays says what happens to an unknown placeholder if there is no better hint.
-func orStays(hint string) string {
-	if hint == "" {
-		return "it stays as written; --set NAME=value gives a name its value"
+// stays says what happens to an unknown placeholder if there is no better hint.
+func stays(name, hint string) string {
+	switch {
+	case hint != "":
+		return hint
+	case clientForm.MatchString(name):
+		return "it stays as written; --set " + name + "=VALUE gives it a value"
 	}
-	return hint
+	return "it stays as written"
 }
+
+// clientForm is that of a name that the command line can give a value.
+var clientForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
 // ports checks the port patterns of one value.
 func (v *validation) ports(at Place, component int, text string, site bool) {

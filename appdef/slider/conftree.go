@@ -118,12 +118,19 @@ func (t *conftree) unset(component, key string) {
 	delete(t.components[component], key)
 }
 
-// strangers reports sections of components that metainfo does not have.
+// strangers reports sections of components that metainfo does not have. In resources one would
+// have to run; in appConfig it has no effect, and published packages have such sections.
 func (t *conftree) strangers(names []string) {
 	for _, name := range sortedKeys(t.components) {
-		if !slices.Contains(names, name) {
-			t.root.doc.add(t.places[name].Problem("the unknown component "+appdef.Quote(name), "one of metainfo's, "+orNone(names), appdef.DidYouMean(name, names)))
+		if slices.Contains(names, name) {
+			continue
 		}
+		p := t.places[name].Problem("the unknown component "+appdef.Quote(name), "one of metainfo's, "+orNone(names), appdef.DidYouMean(name, names))
+		if t.name == "appConfig" {
+			p.Severity = appdef.SeverityWarning
+			p.Hint = orElse(p.Hint, "it has no effect")
+		}
+		t.root.doc.add(p)
 	}
 }
 

@@ -156,12 +156,14 @@ func (d *document) xmlMembers(n *node, e *element, pointer string) {
 			list.items = append(list.items, d.xmlItem(child, pointer+appdef.Pointer(name+"s", fmt.Sprint(len(list.items)))))
 			continue
 		}
-		if first := n.member(name); first != nil {
-			d.add(d.place(pointer+appdef.Pointer(name), child.line).Problem(
-				fmt.Sprintf("a second <%s> at line %d", name, child.line), "one", fmt.Sprintf("the first is at line %d", first.line)))
+		value := d.fromXML(child, pointer+appdef.Pointer(name))
+		if first := n.member(name); first != nil { // the last one counts, as for Slider
+			d.add(d.place(pointer+appdef.Pointer(name), child.line).Warning(
+				fmt.Sprintf("a second <%s> at line %d", name, child.line), "one", fmt.Sprintf("it replaces the one at line %d", first.line)))
+			*first = *value
 			continue
 		}
-		n.members = append(n.members, member{name: name, value: d.fromXML(child, pointer+appdef.Pointer(name))})
+		n.members = append(n.members, member{name: name, value: value})
 	}
 }
 
