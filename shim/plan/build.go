@@ -41,16 +41,32 @@ type builder struct {
 	warnings  appdef.Problems
 }
 
-// spot is a part of the App, as the parts of its pointer. Its place is looked up when there is
-// something to say.
-type spot []string
+// spot finds where something was written. It is asked only when there is something to say.
+type spot func() appdef.Place
 
 func (b *builder) problem(where spot, got, want, hint string) {
-	b.problems = append(b.problems, placeOf(b.app, where...).Problem(got, want, hint))
+	b.problems = append(b.problems, where().Problem(got, want, hint))
 }
 
 func (b *builder) warn(where spot, got, want, hint string) {
-	b.warnings = append(b.warnings, placeOf(b.app, where...).Warning(got, want, hint))
+	b.warnings = append(b.warnings, where().Warning(got, want, hint))
+}
+
+// at is a part of the component.
+func (b *builder) at(parts ...string) spot {
+	return func() appdef.Place {
+		return placeOf(b.app, append([]string{"components", strconv.Itoa(b.position)}, parts...)...)
+	}
+}
+
+// key is one value of appConfig or resources, in the component's section or the global one.
+func (b *builder) key(name string) spot {
+	return func() appdef.Place {
+		if p, ok := keyPlace(b.app, b.position, name); ok {
+			return p
+		}
+		return b.at()()
+	}
 }
 
 // find looks the instance up. The command line names it, so the command line is at fault.
@@ -109,7 +125,7 @@ func (b *builder) plan() Plan {
 	}
 	p.Process = b.process(p)
 	p.Origins = b.origins()
-	b.warnings = append(b.warnings, portWarnings(b.app, b.position)...)
+	b.configWarnings()
 	return p
 }
 
@@ -165,7 +181,7 @@ const (
 func (b *builder) stop() Stop {
 	grace := graceOf(b.component, b.req.Allocation.KillWindow)
 	if grace == 0 && b.component.Settings.Stop.Grace == 0 {
-		b.warn(b.setting("stop.grace"), "a kill window of "+number(b.req.Allocation.KillWindow)+" s, so no grace",
+		b.warn(b.key("muster.stop.grace"), "a kill window of "+number(b.req.Allocation.KillWindow)+" s, so no grace",
 			"muster.stop.grace or --kill-window", "the process is killed at once when it is stopped")
 	}
 	return Stop{Signal: b.component.Settings.Stop.Signal, Grace: grace}
@@ -189,7 +205,7 @@ func (b *builder) checkpointDir() string {
 		return own
 	}
 	if dir := b.component.Settings.Checkpoint.Dir; dir != "" {
-		return b.text("checkpoint.dir", dir)
+		return b.text("muster.checkpoint.dir", dir)
 	}
 	return Work + "/checkpoint"
 }

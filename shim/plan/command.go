@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
@@ -18,7 +17,7 @@ func (b *builder) command() []string {
 	s := b.component.Settings
 	switch {
 	case s.Command != "":
-		return []string{b.shell(), "-c", b.shellText("command", s.Command)}
+		return []string{b.shell(), "-c", b.shellText("muster.command", s.Command)}
 	case b.app.Settings.Framework == "tensorflow" && b.component.CommandScript != nil:
 		return b.tensorflow()
 	}
@@ -40,16 +39,16 @@ func (b *builder) shell() string {
 
 // shellText resolves a text that a shell will read. What is left unresolved may be the shell's own
 // variable; a reference into the configuration and a Hadoop client's name without a value cannot be.
-func (b *builder) shellText(setting, text string) string {
+func (b *builder) shellText(key, text string) string {
 	scope := b.scope
 	scope.Vars = withShell(scope.Vars)
 	out, unresolved := scope.Expand(text)
 	for _, name := range unresolved {
 		switch {
 		case strings.HasPrefix(name, "@//site/") || strings.HasPrefix(name, "site."):
-			b.problem(b.setting(setting), "${"+name+"}", "a key that the configuration has", "")
+			b.problem(b.key(key), "${"+name+"}", "a key that the configuration has", "")
 		case slices.Contains(appdef.ClientNames(), name) && b.req.Inherited[name] == "":
-			b.problem(b.setting(setting), "${"+name+"}, which has no value here", "a value for "+name,
+			b.problem(b.key(key), "${"+name+"}, which has no value here", "a value for "+name,
 				"give --set "+name+"=VALUE")
 		}
 	}
@@ -67,16 +66,16 @@ func withShell(vars map[string]string) map[string]string {
 
 // text resolves a value that no shell will read, so that nothing may be left over but what the
 // start fills in. A client's name without a value is empty.
-func (b *builder) text(setting, text string) string {
+func (b *builder) text(key, text string) string {
 	out, unresolved, empty := b.scope.ExpandLax(text)
 	for _, name := range unresolved {
 		if b.isHost(name) {
 			continue
 		}
-		b.problem(b.setting(setting), "${"+name+"}", "a placeholder that is known", "")
+		b.problem(b.key(key), "${"+name+"}", "a placeholder that is known", "")
 	}
 	for _, name := range empty {
-		b.warn(b.setting(setting), "${"+name+"}, which has no value here", "a value for "+name,
+		b.warn(b.key(key), "${"+name+"}, which has no value here", "a value for "+name,
 			"it is empty; give --set "+name+"=VALUE")
 	}
 	return out
@@ -88,17 +87,4 @@ func (b *builder) isHost(name string) bool {
 	return ok && slices.ContainsFunc(b.app.Components, func(c appdef.Component) bool {
 		return c.Name == base || strings.ToUpper(c.Name) == base
 	})
-}
-
-// setting is a `muster.*` key, in the component's section or the global one.
-func (b *builder) setting(name string) spot {
-	if _, ok := b.component.Config["muster."+name]; ok {
-		return b.at("config", "muster."+name)
-	}
-	return b.at("settings", name)
-}
-
-// at is a part of the component.
-func (b *builder) at(parts ...string) spot {
-	return append(spot{"components", strconv.Itoa(b.position)}, parts...)
 }

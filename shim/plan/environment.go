@@ -32,7 +32,7 @@ func (b *builder) process(p Plan) Process {
 		proc.ResumeArgs = b.resumeArgs(s.ResumeArgs)
 	}
 	for name, value := range s.Env {
-		proc.Env[name] = b.text("env."+name, value)
+		proc.Env[name] = b.text("muster.env."+name, value)
 	}
 	maps.Copy(proc.Env, gpuEnv(p))
 	maps.Copy(proc.Env, b.musterEnv(p))
@@ -41,12 +41,12 @@ func (b *builder) process(p Plan) Process {
 
 func (b *builder) resumeArgs(text string) string {
 	if b.component.Settings.Command != "" {
-		return b.shellText("resume.args", text)
+		return b.shellText("muster.resume.args", text)
 	}
 	if _, err := words(text); err != nil {
-		b.problem(b.setting("resume.args"), appdef.Quote(text), "arguments as a shell reads them", err.Error())
+		b.problem(b.key("muster.resume.args"), appdef.Quote(text), "arguments as a shell reads them", err.Error())
 	}
-	return b.text("resume.args", text)
+	return b.text("muster.resume.args", text)
 }
 
 // musterEnv are the variables of our own that are known before the roster. MUSTER_GENERATION,

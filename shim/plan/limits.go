@@ -18,7 +18,7 @@ func (b *builder) limits() Limits {
 		MemoryMB: l.MemoryMB, VCores: l.VCores, CPUHard: l.CPUHard, SwapMB: l.SwapMB, Pids: l.Pids, ShmMB: l.ShmMB,
 		GPUs: l.GPUs, GPUType: l.GPUType, GPUMemoryMB: l.GPUMemory, Ulimits: maps.Clone(l.Ulimits),
 	}
-	where := b.at("limits", "memory_mb")
+	where := b.key("yarn.memory")
 	switch room := max(e.MemoryMB-agentMemoryMB, 1); {
 	case out.MemoryMB == appdef.Max && e.MemoryMB == 0:
 		out.MemoryMB = 0
@@ -50,8 +50,18 @@ func (b *builder) engine(l Limits) Engine {
 	for _, limit := range slices.Sorted(maps.Keys(b.req.Engine.Cannot)) {
 		if why := b.req.Engine.Cannot[limit]; asked[limit] {
 			e.Unenforced = append(e.Unenforced, Unenforced{Limit: limit, Why: why})
-			b.warn(b.at("limits", limit), limit+", which engine "+e.Name+" does not enforce", "an engine that does", why)
+			b.warn(b.limitSpot(limit), limit+", which engine "+e.Name+" does not enforce", "an engine that does", why)
 		}
 	}
 	return e
+}
+
+// limitSpot is where a limit was asked for.
+func (b *builder) limitSpot(limit string) spot {
+	for _, key := range keysOf()["/limits/"+limit] {
+		if _, ok := keyPlace(b.app, b.position, key); ok {
+			return b.key(key)
+		}
+	}
+	return b.at()
 }

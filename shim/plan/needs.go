@@ -71,21 +71,3 @@ func cutOptions(text string) string {
 	}
 	return strings.TrimPrefix(text, "{PER_CONTAINER}")
 }
-
-// portWarnings names the values without {PER_CONTAINER}: Slider gives such a port's number to all
-// containers, which cannot hold where two of them share a host.
-func portWarnings(app *appdef.App, i int) appdef.Problems {
-	var out appdef.Problems
-	c := app.Components[i]
-	for _, need := range app.PortNeeds(c.Name) {
-		for _, claim := range need.Claims {
-			if !claim.PerContainer && c.Instances > 1 {
-				key := "site." + need.Key
-				out = append(out, placeOf(app, "components", strconv.Itoa(i), "config", key).Warning(
-					appdef.Quote(c.Config[key]), "{PER_CONTAINER} behind the port",
-					"each instance gets a port of its own all the same"))
-			}
-		}
-	}
-	return out
-}

@@ -1,5 +1,7 @@
 package plan
 
+import "strings"
+
 // keysOf names, for a part of the plan, the configuration or resource keys that decide it.
 func keysOf() map[string][]string {
 	return map[string][]string{
@@ -59,5 +61,11 @@ func (b *builder) origin(key string) string {
 	if from := b.app.Origins[b.req.Component+"."+key]; from != "" {
 		return from
 	}
-	return b.app.Origins[key]
+	if from := b.app.Origins[key]; from != "" || !strings.HasPrefix(key, "site.") {
+		return from
+	}
+	if p, ok := keyPlace(b.app, b.position, key); ok {
+		return p.String()
+	}
+	return ""
 }

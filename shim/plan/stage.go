@@ -27,7 +27,7 @@ func (b *builder) stage() []StageItem {
 		From: path.Join(Work, "package"), To: path.Join(root, "app/definition"),
 	}}
 	for i, p := range b.app.Packages {
-		where := spot{"packages", strconv.Itoa(i)}
+		where := spot(func() appdef.Place { return placeOf(b.app, "packages", strconv.Itoa(i)) })
 		switch {
 		case p.Type != StageFolder && p.Type != StageTarball && p.Type != StageZip:
 			b.warn(where, "package type "+appdef.Quote(p.Type), "folder, tarball or zip",

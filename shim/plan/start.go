@@ -20,8 +20,8 @@ type Framework func(Plan, registry.Roster) (env, files map[string]string)
 type StartFacts struct {
 	Generation     int
 	Attempt        int
-	Host           string         // this host's address; empty: the plan's
-	Ports          map[string]int // by Port.Name; those that are missing keep the plan's
+	Host           string         // this host's address; empty: the own row's, else the plan's
+	Ports          map[string]int // by Port.Name; nil: the own row's; what is missing keeps the plan's
 	Checkpoint     string         // newest whole checkpoint; empty: none
 	CheckpointStep int64
 	StatusSocket   string
@@ -40,7 +40,7 @@ const (
 // vector, environment and files (by path under the instance's folder). Run it on a resolved plan to
 // start, on an unresolved one to print. Problems are those that make this start impossible.
 func Finish(p Plan, r registry.Roster, facts StartFacts, framework Framework) (Start, appdef.Problems) {
-	f := finisher{plan: p, roster: r, facts: facts}
+	f := finisher{plan: p, roster: r, facts: withRow(facts, p, r)}
 	fill := f.filler()
 	start := Start{Argv: f.argv(fill), Env: maps.Clone(p.Process.Inherited), Files: map[string]string{}}
 	if start.Env == nil {
@@ -55,6 +55,21 @@ func Finish(p Plan, r registry.Roster, facts StartFacts, framework Framework) (S
 	f.rosterFile(&start)
 	moveLong(&start, p.Process.Cwd)
 	return start, f.tooLong(start.Argv)
+}
+
+// withRow takes from the instance's own row what the caller did not give: it is what the others see.
+func withRow(facts StartFacts, p Plan, r registry.Roster) StartFacts {
+	i := Place(r.Rows, p.Who.Component, p.Who.Index)
+	if i >= 0 && facts.Ports == nil {
+		facts.Ports = r.Rows[i].Ports
+	}
+	if i >= 0 && facts.Host == "" {
+		facts.Host = hostOf(r.Rows[i].Addr)
+	}
+	if facts.Host == "" {
+		facts.Host = p.Allocation.Host
+	}
+	return facts
 }
 
 // finisher is one Finish.
@@ -124,12 +139,8 @@ func (f finisher) argv(fill func(string) string) []string {
 
 // musterEnv sets what each process is told of its start.
 func (f finisher) musterEnv(env map[string]string) {
-	host := f.facts.Host
-	if host == "" {
-		host = f.plan.Allocation.Host
-	}
 	maps.Copy(env, map[string]string{
-		"MUSTER_HOST":          host,
+		"MUSTER_HOST":          f.facts.Host,
 		"MUSTER_GENERATION":    strconv.Itoa(f.facts.Generation),
 		"MUSTER_ATTEMPT":       strconv.Itoa(f.facts.Attempt),
 		"MUSTER_CHECKPOINT":    f.facts.Checkpoint,

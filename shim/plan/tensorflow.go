@@ -25,7 +25,7 @@ func (b *builder) tensorflow() []string {
 	}
 	entry := b.site("user.scripts.entry")
 	if entry == "" {
-		b.problem(b.at("config", "site.global.user.scripts.entry"), "no script to run",
+		b.problem(b.key("site.global.user.scripts.entry"), "no script to run",
 			"site.global.user.scripts.entry or muster.command",
 			"the entry is relative to package/files")
 		return []string{}
@@ -39,9 +39,9 @@ func (b *builder) tensorflow() []string {
 
 func (b *builder) tensorflowArgs(install string) []string {
 	if own := b.component.Settings.TFArgs; own != nil {
-		args, err := words(b.text("tensorflow.args", *own))
+		args, err := words(b.text("muster.tensorflow.args", *own))
 		if err != nil {
-			b.problem(b.setting("tensorflow.args"), appdef.Quote(*own), "arguments as a shell reads them", err.Error())
+			b.problem(b.key("muster.tensorflow.args"), appdef.Quote(*own), "arguments as a shell reads them", err.Error())
 		}
 		return args
 	}
@@ -65,7 +65,7 @@ func (b *builder) tensorboard() []string {
 		return []string{}
 	}
 	if len(b.ports) == 0 {
-		b.problem(b.at("config"), "no port", "a site.global key with ${"+b.component.Name+".ALLOCATED_PORT}",
+		b.problem(b.at(), "no port", "a site.global key with ${"+b.component.Name+".ALLOCATED_PORT}",
 			"TensorBoard serves on it")
 		return []string{}
 	}
@@ -77,7 +77,7 @@ func (b *builder) tensorboard() []string {
 
 func (b *builder) python() string {
 	if p := b.component.Settings.Python; p != "" {
-		return b.text("python", p)
+		return b.text("muster.python", p)
 	}
 	return "python3"
 }
@@ -91,7 +91,7 @@ func (b *builder) site(key string) string {
 	out, unresolved := b.scope.Expand(b.component.Config[name])
 	for _, missing := range unresolved {
 		if !b.isHost(missing) {
-			b.problem(b.at("config", name), "${"+missing+"}, which has no value here", "a value for "+missing,
+			b.problem(b.key(name), "${"+missing+"}, which has no value here", "a value for "+missing,
 				"give --set "+missing+"=VALUE, or --set "+name+"=…")
 		}
 	}

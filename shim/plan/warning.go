@@ -1,0 +1,48 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// configWarnings names what in the component's configuration is not quite what was meant, though
+// the instance runs.
+func (b *builder) configWarnings() {
+	b.portWarnings()
+	b.clientWarnings()
+}
+
+// portWarnings names the values without {PER_CONTAINER}: Slider gives such a port's number to all
+// containers, which cannot hold where two of them share a host.
+func (b *builder) portWarnings() {
+	if b.component.Instances < 2 {
+		return
+	}
+	for _, need := range b.app.PortNeeds(b.component.Name) {
+		key := "site." + need.Key
+		if slices.ContainsFunc(need.Claims, func(c appdef.PortClaim) bool { return !c.PerContainer }) {
+			b.warn(b.key(key), appdef.Quote(b.component.Config[key]), "{PER_CONTAINER} behind the port",
+				"each instance gets a port of its own all the same")
+		}
+	}
+}
+
+// clientWarnings names the values that want what only a Hadoop client knows and nobody gave. They
+// are empty there; a command that uses one is a problem.
+func (b *builder) clientWarnings() {
+	for _, key := range slices.Sorted(maps.Keys(b.component.Config)) {
+		value := b.component.Config[key]
+		if !strings.HasPrefix(key, "site.") || !strings.Contains(value, "${") {
+			continue
+		}
+		for _, name := range appdef.ClientNames() {
+			if _, known := b.scope.Lookup(name); !known && strings.Contains(value, "${"+name+"}") {
+				b.warn(b.key(key), "${"+name+"}, which has no value here", "a value for "+name,
+					"it is empty; give --set "+name+"=VALUE")
+			}
+		}
+	}
+}
