@@ -158,6 +158,11 @@ func TestTensorFlowTellsOutsidersNothing(t *testing.T) {
 			t.Errorf("%v: got %v, want nothing", who, env)
 		}
 	}
+	r.Rows = append(r.Rows, registry.Row{Instance: registry.Instance{Component: "evaluator"}, Role: "evaluator", Addr: "host"})
+	env, _ := frameworks.Env(planOf(r.Rows[2]), r)
+	if !strings.HasSuffix(env["TF_CONFIG"], `"task":{"type":"evaluator","index":0}}`) {
+		t.Errorf("an evaluator needs no port: TF_CONFIG %s", env["TF_CONFIG"])
+	}
 	r = registry.Roster{Rows: []registry.Row{{Instance: registry.Instance{Component: "worker"}, Role: "worker", Addr: "host"}}}
 	if env, _ := frameworks.Env(planOf(r.Rows[0]), r); len(env) != 0 {
 		t.Errorf("without addresses: got %v, want nothing", env)

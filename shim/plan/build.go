@@ -184,6 +184,10 @@ func (b *builder) stop() Stop {
 		b.warn(b.key("muster.stop.grace"), "a kill window of "+number(b.req.Allocation.KillWindow)+" s, so no grace",
 			"muster.stop.grace or --kill-window", "the process is killed at once when it is stopped")
 	}
+	if room := b.req.Allocation.KillWindow - leavingTime; b.req.Allocation.KillWindow > 0 && grace > max(room, 0) {
+		b.warn(b.key("muster.stop.grace"), number(grace)+" s", "at most "+number(max(room, 0))+" s",
+			"the launcher kills "+number(b.req.Allocation.KillWindow)+" s after its own stop signal")
+	}
 	return Stop{Signal: b.component.Settings.Stop.Signal, Grace: grace}
 }
 

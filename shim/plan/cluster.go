@@ -16,11 +16,11 @@ type Cluster struct {
 }
 
 // ClusterOf sorts the roster's rows by role. Rows without host:port are left out: nobody can dial
-// them. Services are no part of a cluster.
+// them; only an evaluator is dialled by nobody. Services are no part of a cluster.
 func ClusterOf(r registry.Roster) Cluster {
 	var c Cluster
 	for _, row := range r.Rows {
-		if !hasPort(row.Addr) {
+		if !hasPort(row.Addr) && row.Role != roleEvaluator {
 			continue
 		}
 		switch row.Role {

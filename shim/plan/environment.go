@@ -67,6 +67,9 @@ func (b *builder) musterEnv(p Plan) map[string]string {
 		"MUSTER_ROSTER_FILE":    path.Join(b.req.root(), rosterFile),
 		"MUSTER_CHECKPOINT_DIR": p.Checkpoint.Dir,
 	}
+	if b.app.Dialect == "slider" { // what Slider's agent tells scripts (AgentProviderService)
+		env["AGENT_WORK_ROOT"], env["AGENT_LOG_ROOT"] = b.req.root(), b.req.log()
+	}
 	for i, port := range p.Ports {
 		value := portToken + port.Name + "}}"
 		env["MUSTER_PORT_"+variable(port.Name)] = value

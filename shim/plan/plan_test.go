@@ -339,6 +339,36 @@ func TestGrace(t *testing.T) {
 			t.Errorf("kill window %v: warnings %v", window, p.Warnings)
 		}
 	}
+	req := request("ps", 0)
+	req.Allocation.KillWindow = 5
+	p := mustBuild(t, with(trainingApp(), "ps", func(c *appdef.Component) { c.Settings.Stop.Grace = 4 }), req)
+	if w := appdef.Problems(p.Warnings).Error(); p.Stop.Grace != 4 || !strings.Contains(w, "got 4 s, want at most 3 s") {
+		t.Errorf("a grace longer than the window: %v, warnings %q", p.Stop, w)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	app := with(trainingApp(), "worker", func(c *appdef.Component) {
+		c.Config = maps.Clone(c.Config)
+		c.Config["site.global.zk"] = "${ZK_HOST}:2181"
+		c.Config["site.global.worker.port"] = "${worker.ALLOCATED_PORT}"
+		c.Settings.ClusterExport = appdef.ExportRef{}
+	})
+	app.Places = map[string]appdef.Place{
+		"/config/site.global.zk":                       {File: "appConfig.json", Pointer: "/global/site.global.zk", Line: 3},
+		"/components/1/config/site.global.worker.port": {File: "appConfig.json", Pointer: "/components/worker/site.global.worker.port"},
+	}
+	got := appdef.Problems(mustBuild(t, app, request("worker", 0)).Warnings).Error()
+	want := `app#/components/1/comp_exports: got no export of the form host:port, want one, as the other components have; without it worker is not in TensorFlow's cluster
+appConfig.json#/components/worker/site.global.worker.port: got "${worker.ALLOCATED_PORT}", want {PER_CONTAINER} behind the port; each instance gets a port of its own all the same
+appConfig.json#/global/site.global.zk: got ${ZK_HOST}, which has no value here, want a value for ZK_HOST; it is empty; give --set ZK_HOST=VALUE`
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("warnings (-got +want):\n%s", diff)
+	}
+	app.Vars = map[string]string{"ZK_HOST": "zk1"}
+	if w := appdef.Problems(mustBuild(t, app, request("worker", 0)).Warnings).Error(); strings.Contains(w, "ZK_HOST") {
+		t.Errorf("ZK_HOST has a value, and still: %s", w)
+	}
 }
 
 func TestGangScopeHasTheAppsBudget(t *testing.T) {

@@ -125,6 +125,7 @@ func TestStartEnv(t *testing.T) {
 		"MUSTER_APP_ID": "d1", "MUSTER_APP_NAME": "mnist", "MUSTER_COMPONENT": "worker", "MUSTER_INDEX": "1", "MUSTER_INSTANCE": "worker-1",
 		"MUSTER_ROLE": "worker", "MUSTER_RANK": "3", "MUSTER_WORLD_SIZE": "5", "MUSTER_GENERATION": "4", "MUSTER_ATTEMPT": "2",
 		"MUSTER_HOST": "10.0.0.9", "MUSTER_PORT": "2222", "MUSTER_PORT_GLOBAL_WORKER_PORT": "2222",
+		"AGENT_WORK_ROOT": "${WORK}/worker-1", "AGENT_LOG_ROOT": "${LOG}/worker-1",
 		"MUSTER_ROSTER_FILE": "${WORK}/worker-1/roster.json", "MUSTER_WORK_DIR": "${WORK}/worker-1", "MUSTER_LOG_DIR": "${LOG}/worker-1",
 		"MUSTER_CHECKPOINT_DIR": "hdfs://nn/user/ada/ckpt", "MUSTER_CHECKPOINT": "/c/7", "MUSTER_STATUS_SOCKET": "/run/s",
 	}

@@ -13,6 +13,22 @@ import (
 func (b *builder) configWarnings() {
 	b.portWarnings()
 	b.clientWarnings()
+	b.addressWarning()
+}
+
+// addressWarning names a trainer that TensorFlow cannot find while others have an address.
+func (b *builder) addressWarning() {
+	role := b.component.Settings.Role
+	if b.app.Settings.Framework != "tensorflow" || role == appdef.RoleService || role == appdef.RoleEvaluator ||
+		b.component.Settings.ClusterExport != (appdef.ExportRef{}) {
+		return
+	}
+	if slices.ContainsFunc(b.app.Components, func(c appdef.Component) bool {
+		return c.Settings.ClusterExport != appdef.ExportRef{}
+	}) {
+		b.warn(b.at("comp_exports"), "no export of the form host:port", "one, as the other components have",
+			"without it "+b.component.Name+" is not in TensorFlow's cluster")
+	}
 }
 
 // portWarnings names the values without {PER_CONTAINER}: Slider gives such a port's number to all
