@@ -3,12 +3,13 @@ package appdef
 import "strings"
 
 // Nearest finds the name that text was most likely meant to be: the one at the smallest edit
-// distance, letter case aside, if that is at most a third of its length. Ties go to the first.
+// distance, letter case aside, if that is at most a third of its length. Ties go to the first; a
+// text that is one of the names was meant.
 func Nearest(text string, names []string) (string, bool) {
 	best, bestAt := "", -1
 	for _, name := range names {
 		if name == text {
-			continue
+			return "", false
 		}
 		limit := max(1, min(len(name), 40)/3)
 		if diff := len(name) - len(text); diff > limit || -diff > limit {

@@ -7,7 +7,8 @@ import (
 )
 
 // Settle reads the keys of the table (Keys) into the App's settings and limits and defaults the
-// rest. The App's components, export groups and commands must be there already. It answers with
+// rest. The App's components, export groups and commands must be there already; settings that were
+// there before are forgotten. It answers with
 // everything that is wrong with the keys themselves; Validate judges the outcome.
 func Settle(a *App, src Sources) Problems {
 	s := settling{app: a, src: src, table: keys()}
@@ -31,7 +32,7 @@ func Settle(a *App, src Sources) Problems {
 	a.defaultScopes()
 	a.Settings.GangBudget = a.gangBudget()
 	a.Settings.AllowedPorts = a.Config[allowedPortsKey]
-	return s.found
+	return s.found.Sort()
 }
 
 const (
@@ -52,12 +53,12 @@ type settling struct {
 
 // defaults sets what holds where no key says otherwise. The roles come first: defaults depend on them.
 func (s *settling) defaults() {
-	s.app.Settings.Framework = "auto"
+	s.app.Settings = AppSettings{Framework: "auto"}
 	s.app.Settings.Barrier, s.app.Settings.StageTimeout = 1800, 1800
 	role, _ := s.table.of(roleKey)
 	for i := range s.app.Components {
 		c := &s.app.Components[i]
-		c.Settings.Role = DefaultRole(c.Name)
+		c.Settings = ComponentSettings{Role: DefaultRole(c.Name)}
 		s.applyComponent(role, c)
 		c.Settings.Restart = Restart{Budget: 5, Window: 300, BackoffMin: 1, BackoffMax: 60, Refill: "checkpoint"}
 		c.Settings.Stop.Signal = "TERM"
