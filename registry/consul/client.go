@@ -77,8 +77,8 @@ func withDefaults(t registry.Times) registry.Times {
 	return t
 }
 
-// Ping asks whether the registry works for us: it answers, it has a leader, the token is known and may
-// read. The error is registry.ErrUnreachable, ErrForbidden or ErrTooManyConnections.
+// Ping asks whether the registry works for us: it answers, it has a leader, the token is known
+// (what it may do shows later). The error is registry.ErrUnreachable, ErrForbidden or ErrTooManyConnections.
 func (c *Client) Ping(ctx context.Context) error {
 	var leader string
 	err := c.calls.do(ctx, "ask for the leader", func(ctx context.Context) (err error) {
@@ -91,13 +91,14 @@ func (c *Client) Ping(ctx context.Context) error {
 	if leader == "" {
 		return fmt.Errorf("registry has no leader: %w", registry.ErrUnreachable)
 	}
-	// A token that does not exist is refused here even where anonymous reads are allowed.
-	_, err = c.calls.look(ctx, byDefault, root)
-	if isRefusal(err) && !errors.Is(err, registry.ErrForbidden) {
-		return nil
+	// Renewing a session that nobody has shows whether the token exists, whatever its rights are.
+	if err := c.calls.renewSession(ctx, noSession, callTime); !errors.Is(err, errSessionGone) {
+		return err
 	}
-	return err
+	return nil
 }
+
+const noSession = "00000000-0000-0000-0000-000000000000"
 
 // encode is the JSON of a record. The records of package registry always have one.
 func encode(v any) []byte {

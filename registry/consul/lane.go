@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -127,37 +126,51 @@ func (l *lane) names(ctx context.Context, prefix, separator string) ([]string, e
 
 // raw reads a key's bytes as they are; nil when it does not exist.
 func (l *lane) raw(ctx context.Context, key string, c consistency) ([]byte, error) {
-	query := url.Values{"raw": {""}}
-	if c == stale {
-		query.Set("stale", "")
-	}
 	var body []byte
-	err := l.do(ctx, "read "+key, func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.base+"/v1/kv/"+key+"?"+query.Encode(), nil)
-		if err != nil {
-			return err
+	err := l.do(ctx, "read "+key, func(ctx context.Context) (err error) {
+		body, err = l.plain(ctx, http.MethodGet, "/v1/kv/"+key+"?raw"+c.query("&"), nil)
+		if status, ok := errors.AsType[api.StatusError](err); ok && status.Code == http.StatusNotFound {
+			err = nil
 		}
-		if l.token != "" {
-			req.Header.Set("X-Consul-Token", l.token)
-		}
-		resp, err := l.http.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		answer, err := io.ReadAll(resp.Body)
-		switch {
-		case err != nil:
-			return err
-		case resp.StatusCode == http.StatusNotFound:
-			return nil
-		case resp.StatusCode != http.StatusOK:
-			return api.StatusError{Code: resp.StatusCode, Body: string(answer)}
-		}
-		body = answer
-		return nil
+		return err
 	})
 	return body, err
+}
+
+// query is the consistency as a part of a URL, behind a separator.
+func (c consistency) query(separator string) string {
+	switch c {
+	case consistent:
+		return separator + "consistent"
+	case stale:
+		return separator + "stale"
+	case byDefault:
+	}
+	return ""
+}
+
+// plain makes a request that the client library has no method for, or none that keeps the status.
+func (l *lane) plain(ctx context.Context, method, target string, body io.Reader) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, l.base+target, body)
+	if err != nil {
+		return nil, err
+	}
+	if l.token != "" {
+		req.Header.Set("X-Consul-Token", l.token)
+	}
+	resp, err := l.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, api.StatusError{Code: resp.StatusCode, Body: string(answer)}
+	}
+	return answer, nil
 }
 
 // put sends a PUT with a JSON body and decodes the answer.

@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,7 +76,7 @@ func (r results) index(key string) uint64 {
 // commit does all operations or none. The error is a *refusal when it was answered and not done, and
 // registry.ErrUnreachable when the result is unknown.
 func (l *lane) commit(ctx context.Context, ops ...*api.TxnOp) (results, error) {
-	return l.transact(ctx, "/v1/txn", ops)
+	return l.transact(ctx, byDefault, ops)
 }
 
 // look reads keys in one request, present or not.
@@ -84,17 +85,13 @@ func (l *lane) look(ctx context.Context, c consistency, names ...string) (result
 	for _, name := range names {
 		ops = append(ops, opGetOrEmpty(name))
 	}
-	endpoint := "/v1/txn"
-	if c == consistent {
-		endpoint += "?consistent"
-	}
-	return l.transact(ctx, endpoint, ops)
+	return l.transact(ctx, c, ops)
 }
 
-func (l *lane) transact(ctx context.Context, endpoint string, ops api.TxnOps) (results, error) {
+func (l *lane) transact(ctx context.Context, c consistency, ops api.TxnOps) (results, error) {
 	end := time.Now().Add(lockDelayLimit)
 	for {
-		res, err := l.send(ctx, endpoint, ops)
+		res, err := l.send(ctx, c, ops)
 		var r *refusal
 		if !errors.As(err, &r) || !r.has("lock delay") || time.Now().After(end) {
 			return res, err
@@ -105,9 +102,15 @@ func (l *lane) transact(ctx context.Context, endpoint string, ops api.TxnOps) (r
 	}
 }
 
-func (l *lane) send(ctx context.Context, endpoint string, ops api.TxnOps) (results, error) {
+func (l *lane) send(ctx context.Context, c consistency, ops api.TxnOps) (results, error) {
 	var answer api.TxnResponse
-	err := l.put(ctx, callTime, "transaction on "+ops[0].KV.Key, endpoint, ops, &answer)
+	err := l.do(ctx, "transaction on "+ops[0].KV.Key, func(ctx context.Context) error {
+		body, err := l.plain(ctx, http.MethodPut, "/v1/txn"+c.query("?"), bytes.NewReader(encode(ops)))
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(body, &answer)
+	})
 	if err != nil {
 		return nil, refused(err)
 	}

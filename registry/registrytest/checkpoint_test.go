@@ -1,0 +1,118 @@
+package registrytest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+func withoutCancel(r *http.Request) context.Context { return context.WithoutCancel(r.Context()) }
+
+// checkpoint: what all ranks have stored is where the next generation resumes; five are remembered.
+func checkpoint(t *testing.T, s server) {
+	a := newApp(t, s)
+	all := a.assemble(t, 1)
+	for _, g := range all {
+		for step := int64(1); step <= 6; step++ {
+			must(t, g.seat.Checkpoint(soon(t), step, "file:/c", "sum"))
+		}
+	}
+	must(t, all[0].seat.Checkpoint(soon(t), 7, "file:/c7", "sum7")) // nobody else has it
+	e, _, _ := rawOf(t, a.url).get(a.facts.App + "/checkpoint/worker/0")
+	var c registry.Checkpoint
+	must(t, json.Unmarshal(e.Value, &c))
+	if len(c.Steps) != 5 || c.Steps[4].Step != 7 || c.Steps[0].Step != 3 || c.Inc != all[0].me.Member.Inc || c.Gen != 1 {
+		t.Errorf("worker-0's checkpoints: %+v", c)
+	}
+	all[1].fail(1, registry.ClassApp, false)
+	all.release(2)
+	if d := all[0].seat.Directive(); d.Resume == nil || *d.Resume != 6 {
+		t.Errorf("resumes from %v, want 6", d.Resume)
+	}
+}
+
+// lateCheckpoint: a commit that is still on its way when its member acknowledges the next generation is
+// refused when it arrives.
+func lateCheckpoint(t *testing.T, s server) {
+	a := newApp(t, s)
+	w := newWire(t, s)
+	first := a.agent(t, "worker-0").join()
+	a.url = w.URL()
+	late := a.agent(t, "worker-1").join()
+	a.url = s.URL()
+	all := gang{first, late, a.agent(t, "ps-0").join()}
+	all.release(1)
+
+	held := &encounter{hold: make(chan struct{}), code: make(chan int, 1)}
+	met := make(chan struct{})
+	w.when(func(r *http.Request, body string) *encounter {
+		if !isTxn(r, body, "cas", a.facts.App+"/checkpoint/worker/1") {
+			return nil
+		}
+		w.meet = nil // the wire is locked
+		close(met)
+		return held
+	})
+	ctx, giveUp := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- late.seat.Checkpoint(ctx, 5, "file:/late", "sum") }()
+	<-met
+	giveUp()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	first.fail(1, registry.ClassApp, false)
+	late.told(2, registry.ActWait)
+	late.ready(2)
+	close(held.hold)
+	if code := <-held.code; code != http.StatusConflict {
+		t.Errorf("the late commit was answered with %d, want 409", code)
+	}
+	if _, _, there := rawOf(t, a.url).get(a.facts.App + "/checkpoint/worker/1"); there {
+		t.Error("the late commit is there")
+	}
+}
+
+// lostAnswers: every write is done, its answer is lost once, and still it counts once.
+func lostAnswers(t *testing.T, s server) {
+	a := newApp(t, s)
+	w := newWire(t, s)
+	a.url = w.URL()
+	lost := map[string]int{}
+	w.when(func(r *http.Request, body string) *encounter {
+		for _, write := range []string{"directive", "members/worker/0", "members/ps/0", "roster", "checkpoint/worker/0"} {
+			verb := "cas"
+			if write == "directive" {
+				verb = "lock"
+			}
+			if isTxn(r, body, verb, a.facts.App+"/"+write) {
+				if lost[write]++; lost[write]%2 == 1 {
+					return &encounter{lose: true}
+				}
+			}
+		}
+		return nil
+	})
+	all := a.assemble(t, 1)
+	must(t, all[0].seat.Checkpoint(soon(t), 1, "file:/c", "sum"))
+	all[1].fail(1, registry.ClassApp, false)
+	all.release(2)
+	if d := all[0].seat.Directive(); d.Budget.Used != 1 {
+		t.Errorf("budget %+v: one failure counts once", d.Budget)
+	}
+	all[0].finish(2)
+	all[1].finish(2)
+	d := all[2].told(2, registry.ActStop)
+	if d.Verdict == nil || d.Verdict.Outcome != registry.Succeeded {
+		t.Errorf("verdict %+v", d.Verdict)
+	}
+	all.each((*agent).leave)
+	w.when(nil)
+	if lost["directive"] < 4 || lost["members/worker/0"] < 4 || lost["checkpoint/worker/0"] == 0 {
+		t.Errorf("answers lost: %v", lost)
+	}
+}

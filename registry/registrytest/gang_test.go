@@ -1,0 +1,116 @@
+package registrytest_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/registry/embedded"
+	"github.com/muster-agent/muster/tests/servers/consulserver"
+)
+
+// watchdog ends a wait that has gone wrong; nothing is measured by it.
+const watchdog = 30 * time.Second
+
+// server is a registry under test.
+type server interface {
+	// URL is the registry as `--registry` takes it.
+	URL() string
+}
+
+// promise is one thing that a gang may rely on.
+type promise struct {
+	name string
+	run  func(*testing.T, server)
+}
+
+// promises are kept by every registry. Each works on an app of its own, so that they may run beside each
+// other on one server.
+var promises = []promise{
+	{"form", form},
+	{"claim any", claimAny},
+	{"founders at once", foundersAtOnce},
+	{"succeeded", succeeded},
+	{"finished run, same and new id", finished},
+	{"failed member rebuilds", rebuilt},
+	{"budget spent", budgetSpent},
+	{"death by proof", deathByProof},
+	{"second agent", secondAgent},
+	{"standby", standby},
+	{"digest differs", digestDiffers},
+	{"another run", anotherRun},
+	{"conductor dies", conductorDies},
+	{"session ends behind the back", sessionEnds},
+	{"superseded", superseded},
+	{"leave", leave},
+	{"checkpoint", checkpoint},
+	{"late checkpoint", lateCheckpoint},
+	{"interrupted", interrupted},
+	{"said gone", saidGone},
+	{"stop", stop},
+	{"service", service},
+	{"instance scope", instanceScope},
+	{"forget", forget},
+	{"lost answers", lostAnswers},
+	{"overtaken", overtaken},
+}
+
+// run keeps all promises against one server.
+func run(t *testing.T, s server) {
+	for _, p := range promises {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.run(t, s)
+		})
+	}
+}
+
+func TestEmbeddedUnix(t *testing.T) {
+	dir, err := os.MkdirTemp("", "muster") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "registry.sock")
+	l, err := embedded.ListenUnix(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, serveEmbedded(t, l, "unix:"+path))
+}
+
+func TestEmbeddedLoopback(t *testing.T) {
+	l, err := embedded.ListenLoopback("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, serveEmbedded(t, l, "consul://"+l.Addr().String()))
+}
+
+func TestConsul(t *testing.T) {
+	run(t, consulserver.Start(t, consulserver.Options{}))
+}
+
+type at string
+
+func (a at) URL() string { return string(a) }
+
+func serveEmbedded(t testing.TB, l net.Listener, address string) server {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := embedded.Serve(ctx, embedded.Options{Listener: l}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		serving.Wait()
+	})
+	return at(address)
+}
