@@ -52,12 +52,10 @@ func (f Facts) World(d Directive) int {
 	return n
 }
 
-// ClusterAddr is the member's address in the ClusterSpec: its export `address`, else its host.
+// ClusterAddr is the member's address in the ClusterSpec: host:port, or its host without such an export.
 func (m Member) ClusterAddr() string {
-	for _, key := range []string{"address", ".address"} {
-		if a := m.Exports[key]; a != "" {
-			return a
-		}
+	if m.Address != "" {
+		return m.Address
 	}
 	return m.Addr
 }

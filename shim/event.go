@@ -66,7 +66,7 @@ type Join struct {
 	Attempt  int             // starts of the process so far, by earlier agents
 	Budget   registry.Budget // as the record has it
 	Service  bool
-	Verdict  *registry.Verdict
+	Spent    bool // the record says failed for good: the last agent's death was one too many
 }
 
 // Policy is the plan's word on failure and stop, as the machine needs it.

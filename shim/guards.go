@@ -35,6 +35,7 @@ var (
 		return overtaken.test(s, e) && s.Gen > 0 && (s.Policy.Scope != "instance" || s.Result != registry.PhaseEnded)
 	}}
 
+	spent       = guard{"its predecessor's death spent the budget", func(_ State, e Event) bool { return e.Joined.Spent }}
 	clean       = guard{"it ended with 0", func(_ State, e Event) bool { return e.Exit.OK() }}
 	freeRetry   = guard{"its port was in use", func(s State, e Event) bool { return e.Exit.Free && s.FreeRetries < 3 }}
 	restartable = guard{"it restarts in place and the budget allows", func(s State, e Event) bool {

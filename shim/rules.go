@@ -21,10 +21,12 @@ var rules = []rule{
 
 	{Claiming, Held, always, Standby, nil},
 	{Claiming, Joined, toldToStop, Leaving, do(leave)},
+	{Claiming, Joined, spent, Finishing, nil},
 	{Claiming, Joined, always, Staging, do(stage)},
 	{Claiming, Refused, always, Done, nil},
 	{Claiming, Term, always, Leaving, do(interrupted, leave)},
 	{Standby, Joined, toldToStop, Leaving, do(leave)},
+	{Standby, Joined, spent, Finishing, nil},
 	{Standby, Joined, always, Staging, do(stage)},
 	{Standby, Refused, always, Done, nil},
 	{Standby, Term, always, Leaving, do(interrupted, leave)},

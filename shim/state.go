@@ -120,6 +120,9 @@ func (s State) absorb(e Event) State {
 	case Joined:
 		s.Instance, s.Attempt, s.Budget = e.Joined.Instance, e.Joined.Attempt, e.Joined.Budget
 		s.Policy.Service = e.Joined.Service
+		if e.Joined.Spent {
+			s.Result = registry.PhaseFailed
+		}
 		s = s.direct(e.Directive)
 	case Staged:
 		s.Policy, s.Bound = *e.Policy, true

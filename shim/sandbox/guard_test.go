@@ -364,3 +364,15 @@ func TestGuardKilledLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A path of the job must not lead through a descriptor of the guard: its log folder, its program, its socket.
+func TestNoPathLeadsThroughTheGuard(t *testing.T) {
+	g := parked(t, Options{})
+	for fd := 3; fd < 40; fd++ {
+		_, err := g.Start(Spec{Argv: []string{"true"}, Dir: fmt.Sprintf("/proc/self/fd/%d/.", fd)})
+		// 3 is the pipe that this very error comes through.
+		if want := fs.ErrNotExist; !errors.Is(err, want) && (fd != 3 || !errors.Is(err, syscall.ENOTDIR)) {
+			t.Errorf("descriptor %d: %v, want %v", fd, err, want)
+		}
+	}
+}

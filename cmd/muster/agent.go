@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/launcher"
+)
+
+// agentFlags are the settings of one agent.
+type agentFlags struct {
+	app       appFlags
+	ref       string
+	appID     string
+	run       string
+	component string
+	index     int
+	host      string
+	ports     string
+	engine    string
+	launcher  string
+	workDir   string
+	logDir    string
+	env       []string
+	exitMap   string
+	kill      time.Duration
+	lifeline  int
+	registry  registryFlags
+	state     stateFlags
+	logJSON   bool
+}
+
+func newAgent(s streams) *cobra.Command {
+	f := agentFlags{}
+	cmd := &cobra.Command{
+		Use: "agent --app APP", Short: "Be one container's entrypoint: join the gang, run the process, end with the verdict",
+		Args: exactly(),
+		Example: `  muster agent --app DIR --app-id d1 --component worker --index 0 --registry consul://127.0.0.1:8500
+  muster agent --app catalog:handwriting --app-id d1          # claims a free index`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.agent(cmd.Context(), s, cmd.Flags().Changed("run"))
+		},
+	}
+	f.register(cmd.Flags())
+	return cmd
+}
+
+func (f *agentFlags) register(flags *pflag.FlagSet) {
+	f.app.register(flags)
+	f.registry.register(flags)
+	f.state.register(flags)
+	flags.StringVar(&f.ref, "app", "", "`APP`: folder, .zip, .tar.gz, .tgz or catalog:NAME")
+	flags.StringVar(&f.appID, "app-id", "", "name of the gang in the registry")
+	flags.StringVar(&f.run, "run", "", "one life of the app; a new one follows a finished one")
+	flags.StringVar(&f.component, "component", "", "component of this container; without it a free one is claimed")
+	flags.IntVar(&f.index, "index", -1, "index of this container; without it a free one is claimed")
+	flags.StringVar(&f.host, "host", "", "address that peers reach this host at")
+	flags.StringVar(&f.ports, "ports", "20000-29999", "range to take ports from")
+	flags.StringVar(&f.engine, "engine", "auto", "how the process is confined: auto or process")
+	flags.StringVar(&f.launcher, "launcher", "", "what started this agent, when it is not recognised")
+	flags.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")
+	flags.StringVar(&f.logDir, "log-dir", "", "folder for logs")
+	flags.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the process; repeatable")
+	flags.StringVar(&f.exitMap, "exit-code-map", "", "`CODE|CLASS=CODE,…`, applied last")
+	flags.DurationVar(&f.kill, "kill-window", 0, "time between the launcher's TERM and its KILL (default: the launcher's usual)")
+	flags.BoolVar(&f.logJSON, "log-json", false, "write the agent's own log as JSON")
+	flags.IntVar(&f.lifeline, "lifeline-fd", -1, "descriptor whose end means: stop in grace")
+	must(flags.MarkHidden("lifeline-fd"))
+}
+
+// must is for calls that fail only when the program is wrong.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// agent is the whole life of `muster agent`.
+func (f *agentFlags) agent(ctx context.Context, s streams, newRun bool) error {
+	codes, err := parseExitMap(f.exitMap)
+	if err != nil {
+		return err
+	}
+	if f.ref == "" {
+		return usage("agent: --app is missing: name a folder, an archive or catalog:NAME")
+	}
+	app, err := f.app.load(f.ref, s.err)
+	if err != nil {
+		return err
+	}
+	defer app.close()
+	a, err := f.prepare(s, app, newRun)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	stop := a.hearSignals(f.lifeline)
+	defer stop()
+	final := a.run(ctx)
+	code := final.ExitCode()
+	mapped := codes.apply(code, final)
+	a.epilogue(final, code, mapped)
+	if code != 0 && final.Cause != "" && final.Directive.Verdict == nil {
+		return codeError{mapped, errors.New(final.Cause)}
+	}
+	if mapped == 0 {
+		return nil
+	}
+	return silentError{mapped}
+}
+
+// hearSignals turns TERM, INT and the end of the lifeline into events of the machine.
+func (a *agent) hearSignals(lifeline int) (stop func()) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case sig := <-signals:
+				number, _ := sig.(syscall.Signal)
+				a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(number)})
+			case <-done:
+				return
+			}
+		}
+	}()
+	if lifeline >= 0 {
+		syscall.CloseOnExec(lifeline)
+		line := os.NewFile(uintptr(lifeline), "lifeline")
+		go func() {
+			_, _ = line.Read(make([]byte, 1)) //nolint:errcheck // only its end matters
+			a.log.Warn("whoever started this agent is gone")
+			a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(syscall.SIGTERM)})
+		}()
+	}
+	return func() {
+		signal.Stop(signals)
+		close(done)
+	}
+}
+
+// identity is who this agent is, from flags, then the launcher.
+type identity struct {
+	appID, run string
+	instance   *registry.Instance
+	component  string // of an index to be claimed; "": any
+	rank       int    // Slurm's word; -1: none
+	found      launcher.Found
+}
+
+func (f *agentFlags) identity(found launcher.Found, app *loaded) (identity, error) {
+	id := identity{appID: f.appID, run: f.run, found: found, component: f.component, rank: found.Rank}
+	if id.appID == "" {
+		id.appID = found.AppID
+	}
+	if id.appID == "" {
+		return id, usage("agent: --app-id is missing: the name of the gang, the same for all its agents")
+	}
+	if id.run == "" {
+		id.run = found.RunID
+	}
+	if id.run == "" {
+		id.run = "1"
+	}
+	for flag, name := range map[string]string{"--app-id": id.appID, "--run": id.run} {
+		if !validName(name) {
+			return id, usage("agent: %s %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", flag, name)
+		}
+	}
+	index := f.index
+	if id.component == "" {
+		id.component = found.Component
+	}
+	if index < 0 {
+		index = found.Index
+	}
+	if id.component != "" && app.Component(id.component) == nil {
+		return id, usage("agent: no component %q, want one of %s", id.component, strings.Join(app.ComponentNames(), ", "))
+	}
+	if id.component != "" && index >= 0 {
+		id.instance = &registry.Instance{Component: id.component, Index: index}
+	}
+	if id.component == "" && index >= 0 {
+		return id, usage("agent: --index %d without --component", index)
+	}
+	return id, nil
+}
+
+// exitMap is --exit-code-map: by code or by class.
+type exitMap map[string]int
+
+func parseExitMap(text string) (exitMap, error) {
+	m := exitMap{}
+	if text == "" {
+		return m, nil
+	}
+	for pair := range strings.SplitSeq(text, ",") {
+		from, to, ok := strings.Cut(pair, "=")
+		n, err := strconv.Atoi(to)
+		if !ok || err != nil || n < 0 || n > 255 {
+			return nil, usage("--exit-code-map %q: want CODE=CODE or CLASS=CODE with codes 0…255", pair)
+		}
+		m[strings.TrimSpace(from)] = n
+	}
+	return m, nil
+}
+
+func (m exitMap) apply(code int, final shim.State) int {
+	class := string(final.Class)
+	if v := final.Directive.Verdict; v != nil {
+		class = string(v.Class)
+	}
+	if to, ok := m[strconv.Itoa(code)]; ok {
+		return to
+	}
+	if to, ok := m[class]; ok && class != "" {
+		return to
+	}
+	return code
+}
+
+func validName(s string) bool {
+	if s == "" || len(s) > 63 {
+		return false
+	}
+	for i, r := range s {
+		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !alnum && (i == 0 || !strings.ContainsRune("._~-", r)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/frameworks"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// engineRoom does the machine's effects on the process.
+type engineRoom struct{ *agent }
+
+// Do acts; that the process is gone comes from the guard.
+func (r engineRoom) Do(_ context.Context, e shim.Effect, s shim.State) (shim.Event, bool) {
+	switch e.Kind {
+	case shim.DoStart:
+		pid, err := r.start(e, s)
+		if err != nil {
+			return shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: notStarted(err)}, true
+		}
+		r.log.Info("process started", "pid", pid, "attempt", e.Attempt)
+		return shim.Event{Kind: shim.Started, Attempt: e.Attempt}, true
+	case shim.DoTerminate:
+		r.signalStop()
+	case shim.DoKill:
+		if err := r.guard.Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
+			r.log.Warn("kill", "err", err)
+		}
+	case shim.DoRebind:
+		return r.rebind(e), true
+	case shim.DoJoin, shim.DoAcknowledge, shim.DoPublish, shim.DoReadRoster, shim.DoReport, shim.DoRestarted, shim.DoCommit,
+		shim.DoLeave, shim.DoStage, shim.DoArm:
+	}
+	return shim.Event{}, false
+}
+
+// notStarted is the exit of a process that never ran: a missing program or folder stays missing.
+func notStarted(err error) *shim.Exit {
+	var start *sandbox.StartError
+	x := &shim.Exit{At: time.Now(), Message: err.Error(), Class: registry.ClassMuster}
+	if errors.As(err, &start) {
+		x.Class = registry.ClassDefinition
+		x.Final = errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.E2BIG)
+	}
+	var bad appProblems
+	if errors.As(err, &bad) {
+		x.Class, x.Final = registry.ClassDefinition, true
+	}
+	return x
+}
+
+// appProblems are what makes a start impossible by the definition.
+type appProblems struct{ error }
+
+func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
+	r.mu.Lock()
+	p, roster, raw, held, guard := r.plan, r.roster, r.rosterAt, r.held, r.guard
+	r.mu.Unlock()
+	facts := plan.StartFacts{
+		Generation: s.Gen, Attempt: e.Attempt, Host: r.alloc.Host, Ports: r.portOf,
+		StatusSocket: r.state.Socket(r.id.appID, s.Instance.String()), RosterText: raw,
+	}
+	if newest, ok := r.newest(p); ok {
+		facts.Checkpoint, facts.CheckpointStep = filepath.Join(p.Checkpoint.Dir, newest.Path), newest.Step
+	}
+	if facts.Secrets, err = secrets(p.Process.SecretRefs); err != nil {
+		return 0, err
+	}
+	start, problems := plan.Finish(p, roster, facts, frameworks.Env)
+	if bad := problems.Errors(); len(bad) > 0 {
+		return 0, appProblems{bad}
+	}
+	for name, text := range start.Files {
+		if err := writeFile(filepath.Join(p.Process.Cwd, name), text); err != nil {
+			return 0, err
+		}
+	}
+	limits, err := sandbox.ParseRlimits(p.Limits.Ulimits)
+	if err != nil {
+		return 0, appProblems{err}
+	}
+	held.Release()
+	return guard.Start(sandbox.Spec{
+		Attempt: e.Attempt, Argv: start.Argv, Env: environ(start.Env), Dir: p.Process.Cwd, Rlimits: limits,
+	})
+}
+
+// newest looks for the checkpoint to go on from.
+func (a *agent) newest(p plan.Plan) (checkpoint.Checkpoint, bool) {
+	if strings.Contains(p.Checkpoint.Dir, "://") {
+		return checkpoint.Checkpoint{}, false // the program finds its own on a store
+	}
+	rule := checkpoint.Rule{Pattern: p.Checkpoint.Pattern, Framework: p.Framework}
+	c, ok, err := rule.Newest(os.DirFS(p.Checkpoint.Dir))
+	if err != nil {
+		a.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
+	}
+	return c, ok
+}
+
+func (r engineRoom) signalStop() {
+	n, err := status.ParseSignal(r.currentPlan().Stop.Signal)
+	if err != nil {
+		n = int(syscall.SIGTERM)
+	}
+	if err := r.guard.Signal(syscall.Signal(n)); err != nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, syscall.ESRCH) {
+		r.log.Warn("signal", "signal", n, "err", err)
+	}
+}
+
+// rebind holds the ports again; where a stranger took one meanwhile, others are taken.
+func (r engineRoom) rebind(e shim.Effect) shim.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	event := shim.Event{Kind: shim.Rebound, Attempt: e.Attempt, On: true}
+	before := maps.Clone(r.portOf)
+	if err := r.held.Rebind(); err != nil {
+		r.log.Warn("hold the ports again", "err", err)
+		if err := r.held.Close(); err != nil {
+			r.log.Warn("give the ports away", "err", err)
+		}
+		held, err := r.claimPorts(r.plan, nil)
+		if err != nil {
+			r.log.Error("take other ports", "err", err)
+			event.On, event.Cause = false, err.Error()
+			return event
+		}
+		r.held, r.portOf = held, held.Ports()
+	}
+	event.On = maps.Equal(before, r.portOf)
+	return event
+}
+
+// claimPorts takes the plan's ports, those of prefer first if they can be had.
+func (a *agent) claimPorts(p plan.Plan, prefer map[string]int) (*ports.Held, error) {
+	asked, err := ports.ParseRanges(a.ports)
+	if err != nil {
+		return nil, definitionError{fmt.Errorf("--ports: %w", err)}
+	}
+	usable, warning, err := ports.Usable(asked, "")
+	if err != nil {
+		return nil, err
+	}
+	if warning != "" {
+		a.log.Warn("ports", "cause", warning)
+	}
+	var want []ports.Want
+	for _, port := range p.Ports {
+		w := ports.Want{Name: port.Name, Number: port.Want}
+		if port.Allowed != "" {
+			if w.Allowed, err = ports.ParseRanges(port.Allowed); err != nil {
+				return nil, definitionError{fmt.Errorf("slider.allowed.ports: %w", err)}
+			}
+		}
+		want = append(want, w)
+	}
+	return ports.Claim(usable, want, prefer)
+}
+
+// watchGuard turns the guard's word into events: an attempt is over when its process has exited
+// and nothing of it is left.
+func (a *agent) watchGuard(g *sandbox.Guard) {
+	exits := map[int]sandbox.Exit{}
+	started := map[int]time.Time{}
+	for event := range g.Events() {
+		switch e := event.(type) {
+		case sandbox.Started:
+			started[e.Attempt] = time.Now()
+			a.setPid(e.PID)
+		case sandbox.Exited:
+			exits[e.Attempt] = e.Exit
+			a.setPid(0)
+		case sandbox.Empty:
+			x, ok := exits[e.Attempt]
+			if !ok {
+				continue
+			}
+			delete(exits, e.Attempt)
+			if !e.LogsComplete {
+				a.log.Warn("the last lines of the log may be missing: its disk does not answer")
+			}
+			a.loop.Tell(shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: a.judge(x, x.At.Sub(started[e.Attempt]))})
+		case sandbox.Stuck:
+			a.log.Error("a process does not die", "process", e.StuckProcess.String())
+		case sandbox.LogLost:
+			a.log.Warn("log bytes lost", "stream", e.Stream, "bytes", e.Bytes, "err", e.Err)
+		case sandbox.DeadMan:
+			a.log.Error("the guard was not fed in time")
+		case sandbox.Gone:
+			a.log.Error("the guard is gone", "err", e.Err, "left", e.Left)
+		}
+	}
+}
+
+func (a *agent) setPid(pid int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pid = pid
+}
+
+// soon is how fast a process must end for "address in use" to be our port's fault (contracts 9).
+const soon = 5 * time.Second
+
+// judge reads what the exit and the end of the log say of the cause.
+func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
+	out := &shim.Exit{Code: x.Code, Signal: x.Signal, At: x.At}
+	if out.OK() || lived > soon {
+		return out
+	}
+	a.mu.Lock()
+	hasPorts := len(a.portOf) > 0
+	a.mu.Unlock()
+	if hasPorts && strings.Contains(strings.ToLower(a.tail("stderr.log", 4096)+a.tail("stdout.log", 4096)), "address already in use") {
+		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
+	}
+	return out
+}
+
+// tail is the end of one of the instance's logs.
+func (a *agent) tail(name string, bytes int64) string {
+	f, err := os.Open(filepath.Join(a.logDir, a.loop.State().Instance.String(), name))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > bytes {
+		_, _ = f.Seek(-bytes, 2) //nolint:errcheck // then it is read from the start
+	}
+	text := make([]byte, bytes)
+	n, _ := f.Read(text) //nolint:errcheck // an empty tail says nothing
+	return string(text[:n])
+}
+
+func environ(env map[string]string) []string {
+	out := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		out = append(out, name+"="+env[name])
+	}
+	return out
+}
+
+func writeFile(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	tmp := path + ".new"
+	if err := os.WriteFile(tmp, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.Rename(tmp, path)
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// leavePatience bounds how long a leaving agent tries to tell the registry.
+const leavePatience = 5 * time.Second
+
+// gangRoom does the machine's effects on the registry.
+type gangRoom struct{ *agent }
+
+// Do tries until the registry has taken it or ctx ends.
+func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Event, bool) {
+	switch e.Kind {
+	case shim.DoJoin:
+		return r.join(ctx), true
+	case shim.DoAcknowledge:
+		return r.acknowledge(ctx, e.Gen, s)
+	case shim.DoPublish:
+		err := r.seat.Publish(ctx, r.update(s))
+		return shim.Event{Kind: shim.Published}, r.ok("publish exports", err)
+	case shim.DoReadRoster:
+		return r.readRoster(ctx, e)
+	case shim.DoReport:
+		err := r.seat.Report(ctx, *e.Report)
+		return shim.Event{Kind: shim.Reported}, r.ok("report", err)
+	case shim.DoRestarted:
+		r.ok("report the restart", r.seat.Restarted(ctx, e.Attempt, e.Budget))
+	case shim.DoCommit:
+		ctx, cancel := context.WithTimeout(ctx, leavePatience)
+		defer cancel()
+		r.ok("commit the checkpoint", r.seat.Checkpoint(ctx, e.Step, r.currentPlan().Checkpoint.Dir, ""))
+	case shim.DoLeave:
+		r.leave(ctx, e)
+		return shim.Event{Kind: shim.Left}, true
+	case shim.DoStage, shim.DoStart, shim.DoTerminate, shim.DoKill, shim.DoRebind, shim.DoArm:
+	}
+	return shim.Event{}, false
+}
+
+// ok logs an error that is not simply the order's end.
+func (r gangRoom) ok(act string, err error) bool {
+	if err == nil {
+		return true
+	}
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, registry.ErrOvertaken) {
+		r.log.Warn("registry write", "act", act, "err", err)
+	}
+	return false
+}
+
+func (r gangRoom) join(ctx context.Context) shim.Event {
+	me, err := r.me()
+	if err != nil {
+		return shim.Event{Kind: shim.Refused, Code: shim.CodeInternal, Cause: err.Error()}
+	}
+	hooks := consul.Hooks{Alive: r.alive, Clean: r.clean, Answers: r.answers}
+	seat, err := r.client.Join(ctx, me, hooks, r.hear)
+	if err != nil {
+		return r.refused(err)
+	}
+	r.mu.Lock()
+	r.seat = seat
+	r.mu.Unlock()
+	record, in := seat.Record(), seat.Instance()
+	directive := seat.Directive()
+	join := shim.Join{Instance: in, Attempt: max(0, record.Attempt-1), Budget: record.Budget}
+	join.Spent = record.Phase == registry.PhaseFailed
+	if c := r.app.Component(in.Component); c != nil {
+		join.Service = c.Settings.Role == "service"
+	}
+	return shim.Event{Kind: shim.Joined, Joined: &join, Directive: &directive}
+}
+
+// refused turns a refusal into the code that the launcher acts on.
+func (r gangRoom) refused(err error) shim.Event {
+	e := shim.Event{Kind: shim.Refused, Code: shim.CodeRegistry, Cause: err.Error()}
+	var held *registry.HeldError
+	var digest *registry.DigestError
+	var run *registry.RunError
+	var over *registry.FinishedError
+	var index *registry.IndexError
+	switch {
+	case errors.As(err, &held), errors.As(err, &run):
+		e.Code = shim.CodeHeld
+	case errors.As(err, &digest):
+		e.Code = shim.CodeDefinition
+	case errors.As(err, &index):
+		e.Code = shim.CodeUsage
+	case errors.As(err, &over):
+		me := ""
+		if r.id.instance != nil {
+			me = r.id.instance.String()
+		}
+		e.Code, e.Cause = shim.Code(over.Verdict, me), fmt.Sprintf("run %s is over: %s", over.Verdict.Run, verdictLine(over.Verdict))
+		e.Class = over.Verdict.Class
+	case errors.Is(err, registry.ErrForbidden):
+		e.Code = shim.CodeForbidden
+	}
+	return e
+}
+
+// hear turns what the registry tells into events of the machine.
+func (r gangRoom) hear(e registry.Event) {
+	switch e := e.(type) {
+	case registry.DirectiveSeen:
+		r.loop.Tell(shim.Event{Kind: shim.Directed, Directive: &e.Directive})
+	case registry.StandingBy:
+		cause := fmt.Sprintf("%s is held by pid %d on %s since %s", e.Instance, e.Holder.Pid, e.Holder.Host, e.Holder.Since.Format(time.RFC3339))
+		r.loop.Tell(shim.Event{Kind: shim.Held, Cause: cause})
+	case registry.Unreachable:
+		r.loop.Tell(shim.Event{Kind: shim.Away, At: e.Since, Cause: fmt.Sprint(e.Err)})
+	case registry.Reachable:
+		r.loop.Tell(shim.Event{Kind: shim.Back})
+	case registry.SupersededBy:
+		r.loop.Tell(shim.Event{Kind: shim.Taken, Cause: "another agent holds the index: " + e.Inc})
+	case registry.DataLost:
+		r.loop.Tell(shim.Event{Kind: shim.DataLost, Cause: e.Why})
+	case registry.Conducting:
+		r.loop.Tell(shim.Event{Kind: shim.Conducting, On: e.On})
+	}
+}
+
+func (r gangRoom) acknowledge(ctx context.Context, gen int, s shim.State) (shim.Event, bool) {
+	err := r.seat.Acknowledge(ctx, gen, r.update(s))
+	if errors.Is(err, registry.ErrOvertaken) {
+		return shim.Event{Kind: shim.Overtaken, Gen: gen}, true
+	}
+	return shim.Event{Kind: shim.Acked, Gen: gen}, r.ok("acknowledge", err)
+}
+
+// update writes what this agent publishes into its record.
+func (r gangRoom) update(s shim.State) func(*registry.Member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	numbers := maps.Clone(r.portOf)
+	exports, address := plan.Publish(r.plan, r.alloc.Host, numbers)
+	guard := &registry.ProcessRef{Pid: r.guard.PID(), Start: r.guard.StartTicks()}
+	api := r.state.Socket(r.id.appID, s.Instance.String())
+	var unenforced []string
+	for _, u := range r.plan.Engine.Unenforced {
+		unenforced = append(unenforced, u.Limit)
+	}
+	return func(m *registry.Member) {
+		m.Addr, m.Address, m.Ports, m.Exports = r.alloc.Host, address, numbers, exports
+		m.Guard, m.API, m.Attempt, m.Unenforced = guard, api, s.Attempt+1, unenforced
+	}
+}
+
+// readRoster tells whether the sealed row of this index is ours.
+func (r gangRoom) readRoster(ctx context.Context, e shim.Effect) (shim.Event, bool) {
+	roster, raw, err := r.seat.Roster(ctx, e.Roster)
+	if !r.ok("read the roster", err) {
+		return shim.Event{}, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.roster, r.rosterAt = roster, raw
+	record := r.seat.Record()
+	row, ok := roster.Row(r.seat.Instance())
+	if ok && record.SameRow(row, r.plan.Restart.Scope) {
+		return shim.Event{Kind: shim.Sealed, Gen: roster.Gen}, true
+	}
+	return shim.Event{Kind: shim.Mismatch, Gen: roster.Gen}, true
+}
+
+func (r gangRoom) leave(ctx context.Context, e shim.Effect) {
+	r.mu.Lock()
+	seat := r.seat
+	r.mu.Unlock()
+	if seat == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, leavePatience)
+	defer cancel()
+	if e.Report != nil {
+		r.ok("report the end", seat.Publish(ctx, func(m *registry.Member) { m.Exit, m.Attempt = &e.Report.Exit, e.Report.Attempt }))
+	}
+	r.ok("leave", seat.Leave(ctx))
+}
+
+func (a *agent) currentPlan() plan.Plan {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.plan
+}
+
+func verdictLine(v registry.Verdict) string {
+	if v.Cause == "" {
+		return string(v.Outcome)
+	}
+	return string(v.Outcome) + ": " + v.Cause
+}

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// agent is one running `muster agent`: its identity and what its rooms share. Fields below the
+// mutex are set while it lives.
+type agent struct {
+	id      identity
+	app     *loaded
+	digest  string
+	inc     string
+	facts   sandbox.Facts
+	alloc   plan.Allocation
+	origins map[string]string
+	env     map[string]string // what the process inherits
+	engine  sandbox.Engine
+	ports   string
+	times   registry.Times
+	newRun  bool
+
+	registryAddr string
+	client       *consul.Client
+	state        status.Dir
+	workDir      string
+	logDir       string
+	log          *slog.Logger
+	logFile      *lateFile
+	loop         *shim.Agent
+	started      time.Time
+
+	mu       sync.Mutex
+	seat     *consul.Seat
+	plan     plan.Plan // resolved
+	held     *ports.Held
+	portOf   map[string]int
+	guard    *sandbox.Guard
+	pid      int // of the app's main process
+	roster   registry.Roster
+	rosterAt []byte // the sealed bytes, as the process finds them
+	fixed    bool   // the last rebinding got the same ports
+	progress *float64
+	since    time.Time
+	closers  []func()
+}
+
+func (f *agentFlags) prepare(s streams, app *loaded, newRun bool) (*agent, error) {
+	late := &lateFile{also: s.err}
+	var handler slog.Handler = slog.NewTextHandler(late, nil)
+	if f.logJSON {
+		handler = slog.NewJSONHandler(late, nil)
+	}
+	a := &agent{app: app, log: slog.New(handler), logFile: late, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), ports: f.ports}
+	environ := launcher.Environ(os.Environ())
+	found, err := f.detect(environ)
+	if err != nil {
+		return nil, err
+	}
+	if a.id, err = f.identity(found, app); err != nil {
+		return nil, err
+	}
+	if a.engine, err = chooseEngine(f.engine); err != nil {
+		return nil, err
+	}
+	if a.facts, err = sandbox.SelfFacts(); err != nil {
+		return nil, withCode(shim.CodeInternal, err)
+	}
+	a.digest = appdef.Digest(app.App)
+	a.inc = newID()
+	a.env = launcher.Inherit(os.Environ(), f.env)
+	a.state = f.state.resolve()
+	if err := a.state.Open(); err != nil {
+		return nil, withCode(shim.CodeForbidden, err)
+	}
+	if err := f.folders(a, found); err != nil {
+		return nil, err
+	}
+	if app.Settings.Barrier > 0 && f.registry.barrier == 0 {
+		f.registry.barrier = app.Settings.Barrier.Duration()
+	}
+	a.registryAddr = f.registry.resolve()
+	if a.client, a.times, err = f.registry.open(a.log); err != nil {
+		return nil, err
+	}
+	a.closers = append(a.closers, a.client.Close)
+	if err := a.allocate(f, found); err != nil {
+		return nil, err
+	}
+	return a, a.reachRegistry()
+}
+
+// detect asks the launcher's variables, unless --launcher overrules.
+func (f *agentFlags) detect(environ map[string]string) (launcher.Found, error) {
+	facts := launcher.Facts{}
+	if text, err := os.ReadFile("/proc/self/cgroup"); err == nil {
+		facts.Cgroup = string(text)
+	}
+	if u, err := user.Current(); err == nil {
+		facts.User = u.Username
+	}
+	switch f.launcher {
+	case "":
+		return launcher.Detect(environ, facts), nil
+	case string(launcher.Shell):
+		return launcher.Detect(map[string]string{}, launcher.Facts{User: facts.User}), nil
+	}
+	return launcher.Found{}, usage("--launcher %q: want shell, or nothing for the one that is recognised", f.launcher)
+}
+
+func chooseEngine(name string) (sandbox.Engine, error) {
+	switch name {
+	case "auto", "process":
+		return sandbox.Process{}, nil
+	}
+	return nil, usage("--engine %q: want auto or process", name)
+}
+
+// folders settles where this agent works and logs.
+func (f *agentFlags) folders(a *agent, found launcher.Found) error {
+	work := f.workDir
+	if work == "" {
+		work = found.WorkDir
+	}
+	if work == "" {
+		var err error
+		if work, err = defaultWorkDir(a.id.appID); err != nil {
+			return withCode(shim.CodeForbidden, err)
+		}
+	}
+	a.workDir = absolute(work)
+	switch {
+	case f.logDir != "":
+		a.logDir = absolute(f.logDir)
+	case found.LogDir != "":
+		a.logDir = filepath.Join(absolute(found.LogDir), "muster")
+	default:
+		a.logDir = filepath.Join(a.workDir, "log")
+	}
+	for _, dir := range []string{a.workDir, filepath.Join(a.workDir, "checkpoint"), a.logDir} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return withCode(shim.CodeForbidden, fmt.Errorf("make folder: %w", err))
+		}
+	}
+	return nil
+}
+
+// allocate completes what the launcher granted: host, kill window, client variables.
+func (a *agent) allocate(f *agentFlags, found launcher.Found) error {
+	a.alloc, a.origins = found.Allocation, found.Origins
+	if a.origins == nil {
+		a.origins = map[string]string{}
+	}
+	embedded := strings.HasPrefix(a.registryAddr, "unix:")
+	choices := launcher.HostChoices{
+		Flag: f.host, Launcher: found.Allocation.Host, DefaultRoute: launcher.DefaultRouteAddress(), Loopback: embedded,
+	}
+	if _, address, ok := strings.Cut(a.registryAddr, "://"); ok {
+		choices.Source, _ = launcher.SourceAddress(address) //nolint:errcheck // then another source is taken
+		choices.ConsulAgent = a.consulAgent()
+	}
+	host, origin, err := launcher.ChooseHost(choices)
+	if err != nil && loopback(choices.Source) { // no network at all: the whole gang is on this machine
+		host, origin, err = "127.0.0.1", "registry on the loopback, and no other address", nil
+		a.log.Warn("no address but the loopback: agents on other hosts cannot be peers")
+	}
+	if err != nil {
+		return withCode(shim.CodeUsage, err)
+	}
+	a.alloc.Host, a.origins["host"] = host, origin
+	if f.kill > 0 {
+		a.alloc.KillWindow = f.kill.Seconds()
+		a.origins["kill_window"] = "--kill-window"
+	}
+	if a.alloc.Vars == nil {
+		a.alloc.Vars = map[string]string{}
+	}
+	maps.Copy(a.alloc.Vars, a.app.clientVars())
+	return nil
+}
+
+// consulAgent is the advertised address of a node-local Consul agent; empty if it does not say.
+func (a *agent) consulAgent() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	addr, err := a.client.AgentAddress(ctx)
+	if err != nil {
+		return ""
+	}
+	return addr
+}
+
+// reachRegistry is patient with a registry that starts together with its gang.
+func (a *agent) reachRegistry() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
+	defer cancel()
+	for {
+		err := a.client.Ping(ctx)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, registry.ErrUnreachable) || ctx.Err() != nil {
+			return withCode(shim.CodeRegistry, fmt.Errorf("registry %s: %w", a.registryAddr, err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(startPoll):
+		}
+	}
+}
+
+// How long an agent waits for the registry at its start.
+const (
+	startPatience = 15 * time.Second
+	startPoll     = 300 * time.Millisecond
+)
+
+// request is the plan's question for an instance.
+func (a *agent) request(in registry.Instance) plan.Request {
+	return plan.Request{
+		AppID: a.id.appID, Run: a.id.run, Digest: a.digest, Component: in.Component, Index: in.Index,
+		Allocation: a.alloc, Inherited: a.env, Shell: shell(), Origins: a.origins,
+		Engine: engineChoice(a.engine),
+	}
+}
+
+// me is what the agent says of itself when it joins.
+func (a *agent) me() (registry.Me, error) {
+	request := a.request(registry.Instance{})
+	facts := plan.Gang(a.app.App, request)
+	facts.Times, facts.Barrier = a.times, a.times.Barrier
+	def, err := appdef.Encode(a.app.App)
+	if err != nil {
+		return registry.Me{}, err
+	}
+	hostname, _ := os.Hostname() //nolint:errcheck // for display
+	now := time.Now()
+	me := registry.Me{
+		App: a.id.appID, Run: a.id.run, NewRun: a.newRun, Digest: a.digest, Facts: facts,
+		Launcher: launcher.Name(a.alloc.Launcher).Relaunches(), Instance: a.id.instance,
+		Record: registry.AppRecord{Version: 1, Run: a.id.run, Digest: a.digest, Def: def, Counts: a.app.Counts(), Created: now, By: a.inc},
+		Member: registry.Member{
+			Version: 1, Run: a.id.run, Inc: a.inc, Addr: a.alloc.Host, Host: hostname,
+			Machine: a.facts.Machine, Boot: a.facts.Boot, PidNS: a.facts.PidNS, Pid: a.facts.PID, Start: a.facts.Start,
+			Digest: a.digest, Launcher: a.alloc.Launcher, ContainerID: a.alloc.ContainerID, Since: now,
+		},
+	}
+	if me.Instance != nil {
+		return me, nil
+	}
+	for _, in := range plan.Instances(&a.app.App) {
+		if a.id.component == "" || in.Component == a.id.component {
+			me.Claimable = append(me.Claimable, in)
+		}
+	}
+	if a.id.rank >= 0 && a.id.rank < len(me.Claimable) && a.id.component == "" {
+		me.Instance = &me.Claimable[a.id.rank] // Slurm's PROCID is the rank
+	}
+	return me, nil
+}
+
+func (a *agent) close() {
+	for i := len(a.closers) - 1; i >= 0; i-- {
+		a.closers[i]()
+	}
+}
+
+// alive tells whether a holder on this host still lives.
+func (a *agent) alive(m registry.Member) (gone bool, why string) {
+	live, err := sandbox.Host{}.Alive(sandbox.Facts{Machine: m.Machine, Boot: m.Boot, PidNS: m.PidNS, PID: m.Pid, Start: m.Start})
+	if err != nil {
+		return false, err.Error()
+	}
+	return live == sandbox.Dead, live.String()
+}
+
+// clean kills what a dead agent of this index left on this host.
+func (a *agent) clean(ctx context.Context, m registry.Member) error {
+	left := sandbox.Leftover{Boot: m.Boot, PidNS: m.PidNS}
+	if m.Guard != nil {
+		left.Guard = sandbox.ProcessID{PID: m.Guard.Pid, Start: m.Guard.Start}
+	}
+	err := sandbox.Host{}.KillOrphans(ctx, left)
+	if err != nil {
+		a.log.Warn("clear what the last agent left", "pid", m.Pid, "err", err)
+	}
+	return err
+}
+
+// answers asks the holder's own API; only this host's sockets can be asked.
+func (a *agent) answers(ctx context.Context, m registry.Member) bool {
+	if m.Machine != a.facts.Machine || m.API == "" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	c := status.Dial(m.API)
+	defer c.Close()
+	st, err := c.State(ctx)
+	return err == nil && st.Inc == m.Inc
+}
+
+func shell() string {
+	for _, path := range []string{"/bin/bash", "/usr/bin/bash"} {
+		if _, err := os.Stat(path); err == nil {
+			return "bash"
+		}
+	}
+	return "sh"
+}
+
+// engineChoice tells the plan what this engine cannot hold, by asking it about every limit at once.
+func engineChoice(e sandbox.Engine) plan.EngineChoice {
+	all := plan.Limits{MemoryMB: 1, VCores: 1, CPUHard: true, Pids: 1, ShmMB: 1, GPUs: 1, GPUType: "any", GPUMemoryMB: 1}
+	choice := plan.EngineChoice{Name: e.Name(), Why: "the only engine that needs nothing of the host", Cannot: map[string]string{}}
+	for _, u := range e.Unenforced(all) {
+		choice.Cannot[u.Limit] = u.Why
+	}
+	return choice
+}
+
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}

@@ -1,0 +1,349 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// run lives through the machine.
+func (a *agent) run(ctx context.Context) shim.State {
+	a.loop.Use(shim.Rooms{
+		Gang: gangRoom{a}, Stager: stageRoom{a}, Engine: engineRoom{a}, Logger: a.log, Trace: a.trace,
+	})
+	final := a.loop.Run(ctx)
+	a.mu.Lock()
+	seat := a.seat
+	a.mu.Unlock()
+	if seat != nil {
+		seat.Close()
+	}
+	return final
+}
+
+// trace writes one line of events.jsonl per transition.
+func (a *agent) trace(t shim.Transition) {
+	a.mu.Lock()
+	a.since = t.Event.At
+	a.mu.Unlock()
+	if t.State.Instance.Component == "" {
+		return
+	}
+	line, err := json.Marshal(struct {
+		At         time.Time      `json:"at"`
+		Instance   string         `json:"instance"`
+		Generation int            `json:"generation"`
+		Attempt    int            `json:"attempt"`
+		Event      shim.EventKind `json:"event"`
+		From       shim.Phase     `json:"from"`
+		To         shim.Phase     `json:"to"`
+		Cause      string         `json:"cause,omitempty"`
+	}{t.Event.At, t.State.Instance.String(), t.State.Gen, t.State.Attempt, t.Event.Kind, t.From, t.To, causeOf(t)})
+	if err == nil {
+		err = appendLine(filepath.Join(a.logDir, t.State.Instance.String(), "events.jsonl"), line)
+	}
+	if err != nil {
+		a.log.Warn("events.jsonl", "err", err)
+	}
+}
+
+func causeOf(t shim.Transition) string {
+	switch {
+	case t.To == shim.Backoff:
+		return cause(t.State)
+	case t.Event.Kind == shim.Gone:
+		return t.Event.Exit.Why()
+	case t.Event.Directive != nil && t.Event.Directive.Why != "":
+		return t.Event.Directive.Why
+	}
+	return t.Event.Cause
+}
+
+func appendLine(path string, line []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		_ = f.Close() //nolint:errcheck // the write's error says more
+		return err
+	}
+	return f.Close()
+}
+
+// work watches what the process does beside running: its checkpoints and its progress.
+func (a *agent) work(p plan.Plan, logDir string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { a.watchCheckpoints(ctx, p) })
+	wg.Go(func() {
+		err := status.Follow(ctx, filepath.Join(logDir, "stderr.log"), size(filepath.Join(logDir, "stderr.log")), true, &progressReader{set: a.setProgress})
+		if err != nil {
+			a.log.Warn("follow stderr for progress", "err", err)
+		}
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closers = append(a.closers, func() { cancel(); wg.Wait() })
+}
+
+// checkpointPoll is how often the checkpoint folder is looked at.
+const checkpointPoll = time.Second
+
+func (a *agent) watchCheckpoints(ctx context.Context, p plan.Plan) {
+	tick := time.NewTicker(checkpointPoll)
+	defer tick.Stop()
+	last := int64(-1)
+	for {
+		if c, ok := a.newest(p); ok && c.Step > last {
+			last = c.Step
+			a.loop.Tell(shim.Event{Kind: shim.Progressed, Step: c.Step})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func size(path string) int64 {
+	if info, err := os.Stat(path); err == nil {
+		return info.Size()
+	}
+	return 0
+}
+
+// progressReader finds `reporter progress:0.20` in a stream (HBox's form).
+type progressReader struct {
+	rest []byte
+	set  func(float64)
+}
+
+func (r *progressReader) Write(b []byte) (int, error) {
+	r.rest = append(r.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(r.rest, []byte("\n"))
+		if !ok {
+			if len(r.rest) > 64<<10 { // no line of ours is that long
+				r.rest = nil
+			}
+			return len(b), nil
+		}
+		r.rest = rest
+		if text, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "reporter progress:"); ok {
+			if f, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil && f >= 0 && f <= 1 {
+				r.set(f)
+			}
+		}
+	}
+}
+
+func (a *agent) setProgress(f float64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.progress = &f
+}
+
+// source is what the local API answers from.
+func (a *agent) source(logDir string) status.Source {
+	return status.Source{
+		State:   a.snapshot,
+		LogDir:  logDir,
+		Silence: func() status.Silence { return a.silence() },
+		Signal: func(n int) error {
+			a.mu.Lock()
+			pid := a.pid
+			a.mu.Unlock()
+			if pid == 0 {
+				return fmt.Errorf("%s has no process: it is %s", a.loop.State().Instance, a.loop.State().Phase)
+			}
+			return a.guard.Signal(syscall.Signal(n))
+		},
+		Stop: func(grace *time.Duration) error {
+			a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(syscall.SIGTERM)})
+			if grace != nil && *grace == 0 {
+				a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(syscall.SIGTERM)})
+			}
+			return nil
+		},
+	}
+}
+
+func (a *agent) silence() status.Silence {
+	s := a.loop.State()
+	out := status.Silence{Inc: a.inc, Gen: s.Gen}
+	if !s.AwaySince.IsZero() {
+		out.Silence = time.Since(s.AwaySince).Seconds()
+	}
+	return out
+}
+
+// snapshot is the agent as the outside sees it now.
+func (a *agent) snapshot() status.State {
+	s := a.loop.State()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	exports, _ := plan.Publish(a.plan, a.alloc.Host, a.portOf)
+	out := status.State{App: a.id.appID, Run: a.id.run, Inc: a.inc, PlanDigest: a.digest, LogDir: filepath.Join(a.logDir, s.Instance.String())}
+	out.Limits = limits(a.plan.Limits)
+	out.Instance = status.Instance{
+		Version: 1, Instance: s.Instance.String(), Component: s.Instance.Component, Index: s.Instance.Index,
+		Rank: a.plan.Who.Rank, Role: a.plan.Who.Role, Phase: string(s.Phase), Since: a.since, Host: a.alloc.Host, Pid: os.Getpid(),
+		Ports: maps.Clone(a.portOf), Exports: exports, Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1),
+		Progress: a.progress, Conducts: s.Conducts, Cause: cause(s), Unenforced: []string{},
+	}
+	for _, u := range a.plan.Engine.Unenforced {
+		out.Unenforced = append(out.Unenforced, u.Limit)
+	}
+	if s.Step > 0 {
+		step := s.Step
+		out.CheckpointStep = &step
+	}
+	if !s.AwaySince.IsZero() {
+		since := s.AwaySince
+		out.AwaySince = &since
+	}
+	if s.Exit != nil && s.Proc == 0 {
+		out.ExitInfo = exitInfo(s.Exit)
+		code := shellCode(s.Exit)
+		out.Exit = &code
+	}
+	return out
+}
+
+// cause is what a person asks next: why is it there?
+func cause(s shim.State) string {
+	switch {
+	case s.LostData != "":
+		return "registry lost its data: " + s.LostData
+	case s.Phase == shim.Backoff && s.Exit != nil:
+		return fmt.Sprintf("%s; restarting %d/%d", s.Exit.Why(), s.Budget.Used, s.Policy.Rule.Max)
+	case (s.Phase == shim.Waiting || s.Phase == shim.Installed || s.Phase == shim.Stopping) && s.Directive.Why != "":
+		return s.Directive.Why
+	case s.Phase == shim.Finishing && s.Exit != nil:
+		return s.Exit.Why()
+	}
+	return s.Cause
+}
+
+func limits(l plan.Limits) map[string]any {
+	text, err := json.Marshal(l)
+	out := map[string]any{}
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		panic("limits have no JSON: " + err.Error())
+	}
+	return out
+}
+
+func exitInfo(x *shim.Exit) *status.Exit {
+	return &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.OOM, Peak: x.Peak, Limit: x.Limit, At: x.At, Message: x.Message}
+}
+
+// shellCode is a process's end as a shell shows it.
+func shellCode(x *shim.Exit) int {
+	switch {
+	case x.Signal != 0:
+		return 128 + x.Signal
+	case x.Code != nil:
+		return *x.Code
+	}
+	return 127
+}
+
+// epilogue leaves exit.json and says the last word.
+func (a *agent) epilogue(final shim.State, code, mapped int) {
+	if final.Instance.Component == "" {
+		return
+	}
+	file := status.ExitFile{
+		Version: 1, App: a.id.appID, Instance: final.Instance.String(), Attempt: final.Attempt, Generation: final.Gen,
+		Verdict: final.Directive.Verdict, AgentCode: code,
+	}
+	if mapped != code {
+		file.MappedCode = &mapped
+	}
+	if final.Exit != nil {
+		file.Exit = exitInfo(final.Exit)
+	}
+	snapshot := a.snapshot()
+	dir := filepath.Join(a.logDir, final.Instance.String())
+	for name, value := range map[string]any{"exit.json": file, "last.json": snapshot.Instance} {
+		if err := status.WriteJSON(filepath.Join(dir, name), value); err != nil {
+			a.log.Error("write the end", "err", err)
+		}
+	}
+	attrs := []any{"instance", final.Instance.String(), "code", code}
+	if v := final.Directive.Verdict; v != nil {
+		attrs = append(attrs, "outcome", v.Outcome, "cause", v.Cause)
+	}
+	a.log.Info("agent ends", attrs...)
+}
+
+// lateFile is the agent's log: on stderr, and in a file once the instance is known. What came
+// before goes into the file too.
+type lateFile struct {
+	mu   sync.Mutex
+	also io.Writer
+	file *os.File
+	held bytes.Buffer
+}
+
+func (l *lateFile) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		_, _ = l.file.Write(b) //nolint:errcheck // a full disk must not end the agent; stderr has the line
+	} else {
+		l.held.Write(b)
+	}
+	return l.also.Write(b)
+}
+
+func (l *lateFile) open(path string, log *slog.Logger) {
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	var f *os.File
+	if err == nil {
+		f, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	}
+	if err != nil {
+		log.Warn("open the agent's log", "err", err)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = l.held.WriteTo(f) //nolint:errcheck // as above
+	l.file = f
+}
+
+// newID is a random UUID, version 4.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) //nolint:errcheck // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}

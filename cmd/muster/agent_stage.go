@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// stageRoom prepares the container of the index that was claimed.
+type stageRoom struct{ *agent }
+
+// Do plans, takes ports, lays files out, parks the guard and opens the local API.
+func (r stageRoom) Do(ctx context.Context, _ shim.Effect, s shim.State) (shim.Event, bool) {
+	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.log)
+	p, err := r.stage(ctx, s.Instance)
+	if err != nil {
+		return shim.Event{Kind: shim.StageFailed, Class: stageClass(err), Cause: err.Error()}, true
+	}
+	for _, u := range p.Engine.Unenforced {
+		r.log.Warn("limit is not enforced", "limit", u.Limit, "cause", u.Why)
+	}
+	return shim.Event{Kind: shim.Staged, Policy: r.policy(p)}, true
+}
+
+// definitionError is a failure that the definition causes.
+type definitionError struct{ error }
+
+func stageClass(err error) registry.Class {
+	var definition definitionError
+	switch {
+	case errors.As(err, &definition):
+		return registry.ClassDefinition
+	case errors.Is(err, fs.ErrPermission):
+		return registry.ClassNotPermitted
+	}
+	return registry.ClassData
+}
+
+func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, error) {
+	request := r.request(in)
+	first, problems := plan.Build(r.app.App, request)
+	if bad := problems.Errors(); len(bad) > 0 {
+		return plan.Plan{}, definitionError{bad}
+	}
+	if err := r.takePorts(first); err != nil {
+		return plan.Plan{}, err
+	}
+	request.Allocation.Ports = r.portOf
+	p, problems := plan.Build(r.app.App, request)
+	if bad := problems.Errors(); len(bad) > 0 {
+		return plan.Plan{}, definitionError{bad}
+	}
+	p = plan.Resolve(p, plan.Dirs{Work: r.workDir, Log: r.logDir})
+	if err := r.layOut(p); err != nil {
+		return plan.Plan{}, err
+	}
+	logDir := filepath.Join(r.logDir, in.String())
+	guard, err := r.engine.Park(ctx, sandbox.Options{LogDir: logDir, Logger: r.log})
+	if err != nil {
+		return plan.Plan{}, fmt.Errorf("park the guard: %w", err)
+	}
+	r.mu.Lock()
+	r.plan, r.guard = p, guard
+	r.closers = append(r.closers, func() {
+		if err := guard.Close(); err != nil {
+			r.log.Error("end the guard", "err", err)
+		}
+	})
+	r.mu.Unlock()
+	go r.watchGuard(guard)
+	r.work(p, logDir)
+	if err := r.remember(in, guard); err != nil {
+		return plan.Plan{}, err
+	}
+	return p, r.serve(in, logDir)
+}
+
+// takePorts asks first for those that the index had before, then for the launcher's, then for any.
+func (r stageRoom) takePorts(p plan.Plan) error {
+	prefer := map[string]int{}
+	for _, port := range p.Ports {
+		if port.Port > 0 {
+			prefer[port.Name] = port.Port
+		}
+	}
+	if before := r.seat.Previous(); before != nil && before.Machine == r.facts.Machine {
+		maps.Copy(prefer, before.Ports)
+	}
+	held, err := r.claimPorts(p, prefer)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held, r.portOf = held, held.Ports()
+	r.closers = append(r.closers, r.givePorts)
+	return nil
+}
+
+// givePorts gives away what is held at the end.
+func (a *agent) givePorts() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.held.Close(); err != nil {
+		a.log.Warn("give the ports away", "err", err)
+	}
+}
+
+// layOut brings the stage items into the instance's folder. What an earlier agent staged is replaced.
+func (r stageRoom) layOut(p plan.Plan) error {
+	if err := packages.Unpack(r.app.pkg, filepath.Join(r.workDir, "package")); err != nil {
+		return err
+	}
+	root := p.Process.Cwd
+	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf", "code"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			return fmt.Errorf("make folder: %w", err)
+		}
+	}
+	for _, item := range p.Stage {
+		if err := stageOne(item); err != nil {
+			return fmt.Errorf("stage %s: %w", item.Name, err)
+		}
+	}
+	return nil
+}
+
+func stageOne(item plan.StageItem) (err error) {
+	if item.Kind == plan.StagePackage {
+		if err := os.Remove(item.To); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		target, err := filepath.Rel(filepath.Dir(item.To), item.From)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, item.To)
+	}
+	if err := os.RemoveAll(item.To); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(item.To, 0o755); err != nil {
+		return err
+	}
+	from := fs.FS(os.DirFS(item.From))
+	if item.Kind != plan.StageFolder {
+		archive, err := packages.Open(item.From)
+		if err != nil {
+			return definitionError{err}
+		}
+		defer func() { err = errors.Join(err, archive.Close()) }()
+		from = archive
+	} else if _, err := os.Stat(item.From); err != nil {
+		return definitionError{err}
+	}
+	return packages.Copy(from, item.To)
+}
+
+// policy is the plan's word on failure and stop as the machine needs it.
+func (r stageRoom) policy(p plan.Plan) *shim.Policy {
+	seconds := func(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
+	barrier := seconds(p.Barrier.Timeout)
+	if r.times.Barrier > 0 {
+		barrier = r.times.Barrier
+	}
+	return &shim.Policy{
+		Scope: p.Restart.Scope, Service: p.Who.Role == "service",
+		Rule:       registry.BudgetRule{Max: p.Restart.Budget, Window: seconds(p.Restart.Window), RefillCheckpoint: p.Restart.Refill == "checkpoint"},
+		BackoffMin: seconds(p.Restart.BackoffMin), BackoffMax: seconds(p.Restart.BackoffMax),
+		Grace: seconds(p.Stop.Grace), Timeout: seconds(p.Timeout), Barrier: barrier,
+	}
+}
+
+// remember leaves what the next agent here needs if this one is killed.
+func (r stageRoom) remember(in registry.Instance, g *sandbox.Guard) error {
+	path := filepath.Join(r.state.App(r.id.appID), in.String()+".json")
+	r.mu.Lock()
+	r.closers = append(r.closers, func() { _ = os.Remove(path) }) //nolint:errcheck // the next agent replaces it
+	r.mu.Unlock()
+	app := filepath.Join(r.state.App(r.id.appID), "app.json")
+	if _, err := os.Stat(app); errors.Is(err, fs.ErrNotExist) {
+		if err := r.writeAppFile(); err != nil {
+			return err
+		}
+	}
+	return status.WriteJSON(path, status.InstanceFile{
+		Version: 1, Pid: r.facts.PID, StartTicks: r.facts.Start, BootID: r.facts.Boot, Inc: r.inc,
+		Cgroups: []string{}, Mounts: []string{}, Guard: &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()},
+	})
+}
+
+// writeAppFile tells later commands on this host where the run is. An agent writes it only where no
+// `muster run` has.
+func (a *agent) writeAppFile() error {
+	file := status.AppFile{
+		Version: 1, App: a.id.appID, Name: a.app.Name, Run: a.id.run, Registry: a.registryAddr,
+		WorkDir: a.workDir, LogDir: a.logDir, Pid: os.Getpid(), Started: a.started,
+	}
+	for _, path := range []string{filepath.Join(a.state.App(a.id.appID), "app.json"), filepath.Join(a.workDir, "app.json")} {
+		if err := status.WriteJSON(path, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve opens the agent's socket.
+func (r stageRoom) serve(in registry.Instance, logDir string) error {
+	l, err := status.Listen(r.state.Socket(r.id.appID, in.String()))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	handler := http.Handler(status.Handler(r.source(logDir)))
+	go func() {
+		defer close(done)
+		if err := status.Serve(ctx, l, handler); err != nil {
+			r.log.Warn("local API", "err", err)
+		}
+	}()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closers = append(r.closers, func() { cancel(); <-done })
+	return nil
+}
+
+// secrets reads the values that the plan names by reference.
+func secrets(refs map[string]string) (map[string]string, error) {
+	values := map[string]string{}
+	for name, ref := range refs {
+		kind, where, _ := strings.Cut(ref, ":")
+		switch kind {
+		case "env":
+			v, ok := os.LookupEnv(where)
+			if !ok {
+				return nil, fmt.Errorf("secret %s: variable %s is not set for the agent", name, where)
+			}
+			values[name] = v
+		case "file":
+			text, err := os.ReadFile(where)
+			if err != nil {
+				return nil, fmt.Errorf("secret %s: %w", name, err)
+			}
+			values[name] = strings.TrimRight(string(text), "\n")
+		default:
+			return nil, fmt.Errorf("secret %s: got %s:…, want file:PATH or env:NAME", name, kind)
+		}
+	}
+	return values, nil
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/catalog"
+	"github.com/muster-agent/muster/shim"
+)
+
+// appFlags choose and change the definition; every verb that takes APP has them.
+type appFlags struct {
+	template  string
+	resources string
+	set       []string
+	instances []string
+}
+
+func (f *appFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.template, "template", "", "appConfig `FILE` in place of the package's")
+	flags.StringVar(&f.resources, "resources", "", "resources `FILE` in place of the package's")
+	flags.StringArrayVar(&f.set, "set", nil, "[COMPONENT|global:]KEY=VALUE: change one setting; repeatable, the last wins")
+	flags.StringArrayVar(&f.instances, "instances", nil, "`COMPONENT=N,…`: how many of each; components not named keep theirs")
+}
+
+// args are the same choices as arguments for an agent; paths become absolute.
+func (f *appFlags) args() ([]string, error) {
+	var out []string
+	for flag, path := range map[string]string{"--template": f.template, "--resources": f.resources} {
+		if path == "" {
+			continue
+		}
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, flag, abs)
+	}
+	for _, s := range f.set {
+		out = append(out, "--set", s)
+	}
+	for _, s := range f.instances {
+		out = append(out, "--instances", s)
+	}
+	return out, nil
+}
+
+// loaded is an APP as given on the command line.
+type loaded struct {
+	appdef.App
+	pkg  *packages.Package
+	ref  string            // what an agent on this host is told to load
+	vars map[string]string // client variables of --set: ZK_HOST=…
+}
+
+// load opens APP, reads and validates it. Problems come as one error: exit code 65, or 64 where the
+// command line is at fault; an archive or folder that cannot be opened likewise. Warnings go to warn.
+// The caller closes what it got.
+func (f *appFlags) load(ref string, warn io.Writer) (*loaded, error) {
+	l, found, err := f.read(ref)
+	if err != nil {
+		return nil, err
+	}
+	printWarnings(warn, found)
+	if bad := asError(found); bad != nil {
+		l.close()
+		return nil, bad
+	}
+	return l, nil
+}
+
+// read is load that hands all problems back as values; the App is whole when none of them is an error.
+func (f *appFlags) read(ref string) (*loaded, appdef.Problems, error) {
+	template, err := readOptional(f.template)
+	if err != nil {
+		return nil, nil, err
+	}
+	resources, err := readOptional(f.resources)
+	if err != nil {
+		return nil, nil, err
+	}
+	pkg, ref, err := openPackage(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	app, found := slider.Load(pkg.FS, slider.Options{
+		Template: template, Resources: resources, Set: f.set, Instances: f.instances, Name: pkg.Name,
+	})
+	return &loaded{App: app, pkg: pkg, ref: ref, vars: app.Vars}, found, nil
+}
+
+// close frees the package; the App stays.
+func (l *loaded) close() {
+	_ = l.pkg.Close() //nolint:errcheck // a temporary folder stays at worst
+}
+
+// clientVars are the names that only a client knows: from the environment, over them the command line's.
+func (l *loaded) clientVars() map[string]string {
+	vars := map[string]string{}
+	for _, name := range appdef.ClientNames() {
+		if v, ok := os.LookupEnv(name); ok {
+			vars[name] = v
+		}
+	}
+	maps.Copy(vars, l.vars)
+	return vars
+}
+
+// asError is nil when no problem is an error; the exit code tells a definition's fault from the
+// command line's.
+func asError(found appdef.Problems) error {
+	bad := found.Errors()
+	switch {
+	case len(bad) == 0:
+		return nil
+	case bad.Usage():
+		return withCode(shim.CodeUsage, bad)
+	}
+	return bad
+}
+
+func printWarnings(to io.Writer, found appdef.Problems) {
+	for _, p := range found.Warnings() {
+		fmt.Fprintln(to, "warning: "+p.String())
+	}
+}
+
+// openPackage finds what APP names and what an agent would be told to load.
+func openPackage(ref string) (*packages.Package, string, error) {
+	if name, ok := strings.CutPrefix(ref, "catalog:"); ok {
+		files, err := catalog.Open(name)
+		if err != nil {
+			return nil, "", withCode(shim.CodeUsage, err)
+		}
+		return &packages.Package{FS: files, Name: name}, ref, nil
+	}
+	for _, scheme := range []string{"http:", "https:", "hdfs:"} {
+		if strings.HasPrefix(ref, scheme) {
+			return nil, "", usage("app %s: this version reads folders, .zip, .tar.gz, .tgz, file: and catalog:", ref)
+		}
+	}
+	pkg, err := packages.Open(ref)
+	if err != nil {
+		return nil, "", withCode(shim.CodeDefinition, err)
+	}
+	return pkg, pkg.Path, nil
+}
+
+// readOptional reads a file that a flag names. Without a name there is none.
+func readOptional(path string) (*slider.File, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // not given is an answer
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, withCode(shim.CodeUsage, fmt.Errorf("read %s: %w", path, err))
+	}
+	return &slider.File{Name: filepath.Base(path), Data: text}, nil
+}

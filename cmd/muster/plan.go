@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/frameworks"
+	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
+)
+
+// exampleRoster is the value of --roster that invents one.
+const exampleRoster = "example"
+
+type planFlags struct {
+	app        appFlags
+	appID      string
+	component  string
+	index      int
+	all        bool
+	allocation string
+	roster     string
+}
+
+func newPlan(s streams) *cobra.Command {
+	f := planFlags{}
+	cmd := &cobra.Command{
+		Use: "plan APP", Short: "Print what an agent would do, as JSON, without doing it", Args: exactly("APP"),
+		Long: `Prints the plan of one instance (--component, --index), or {plans: […]}: of the first instance of
+each component, of every instance with --all. Paths stand as ${WORK}, ${LOG} and ${STATE}; ports that
+nobody has claimed yet are 0. --allocation FILE takes what a launcher would grant from a file instead
+of this environment. --roster adds the environment and files of the start.`,
+		Example: `  muster plan catalog:tensorflow --component worker --index 1
+  muster plan catalog:handwriting --all --roster example`,
+		ValidArgsFunction: completeApp,
+		RunE:              func(_ *cobra.Command, args []string) error { return f.plan(s, args[0]) },
+	}
+	flags := cmd.Flags()
+	f.app.register(flags)
+	flags.StringVar(&f.appID, "app-id", "", "name of the gang (default: -)")
+	flags.StringVar(&f.component, "component", "", "plan of this component only")
+	flags.IntVar(&f.index, "index", 0, "index within the component")
+	flags.BoolVar(&f.all, "all", false, "plans of all instances")
+	flags.StringVar(&f.allocation, "allocation", "", "JSON `FILE` {launcher, host, ports, devices, envelope, kill_window} in place of what this environment says")
+	flags.StringVar(&f.roster, "roster", "", "JSON `FILE` of a roster, or example: also print the start")
+	return cmd
+}
+
+func (f *planFlags) plan(s streams, ref string) error {
+	switch {
+	case f.index != 0 && f.component == "":
+		return usage("plan: --index %d without --component", f.index)
+	case f.all && f.index != 0:
+		return usage("plan: --index and --all: want one of them")
+	case f.appID != "" && !validName(f.appID):
+		return usage("plan: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", f.appID)
+	}
+	l, found, err := f.app.read(ref)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	if bad := asError(found); bad != nil { // warnings are in the plan
+		return bad
+	}
+	request, err := f.request(l)
+	if err != nil {
+		return err
+	}
+	if f.component != "" && !f.all {
+		one, err := f.one(l.App, request)
+		if err != nil {
+			return err
+		}
+		return f.print(s, one.JSON())
+	}
+	list, err := f.list(l.App, request)
+	if err != nil {
+		return err
+	}
+	return f.print(s, list.JSON())
+}
+
+func (f *planFlags) print(s streams, text []byte) error {
+	if _, err := s.out.Write(text); err != nil {
+		return withCode(shim.CodeInternal, fmt.Errorf("print: %w", err))
+	}
+	return nil
+}
+
+// request is what all plans of this call share.
+func (f *planFlags) request(l *loaded) (plan.Request, error) {
+	r := plan.Request{
+		AppID: f.appID, Run: "1", Digest: appdef.Digest(l.App), Component: f.component, Index: f.index,
+		Shell: shell(), Engine: engineChoice(sandbox.Process{}),
+	}
+	r.Allocation, r.Origins = granted()
+	if f.allocation != "" {
+		r.Allocation, r.Origins = plan.Allocation{}, map[string]string{}
+		if err := readStrict(f.allocation, &r.Allocation); err != nil {
+			return r, err
+		}
+	}
+	r.Allocation.Vars = l.clientVars()
+	return r, nil
+}
+
+// granted is what this environment's launcher says.
+func granted() (plan.Allocation, map[string]string) {
+	facts := launcher.Facts{}
+	if text, err := os.ReadFile("/proc/self/cgroup"); err == nil {
+		facts.Cgroup = string(text)
+	}
+	if u, err := user.Current(); err == nil {
+		facts.User = u.Username
+	}
+	found := launcher.Detect(launcher.Environ(os.Environ()), facts)
+	return found.Allocation, found.Origins
+}
+
+func (f *planFlags) list(app appdef.App, request plan.Request) (plan.List, error) {
+	list := plan.List{Version: plan.Version, Plans: []plan.Plan{}}
+	for _, in := range plan.Instances(&app) {
+		if !f.all && in.Index > 0 || f.component != "" && in.Component != f.component {
+			continue
+		}
+		request.Component, request.Index = in.Component, in.Index
+		p, err := f.one(app, request)
+		if err != nil {
+			return list, err
+		}
+		list.Plans = append(list.Plans, p)
+	}
+	if f.component != "" && app.Component(f.component) == nil {
+		_, problems := plan.Build(app, request)
+		return list, asError(problems)
+	}
+	return list, nil
+}
+
+func (f *planFlags) one(app appdef.App, request plan.Request) (plan.Plan, error) {
+	p, problems := plan.Build(app, request)
+	if bad := asError(problems); bad != nil {
+		return p, bad
+	}
+	if f.roster == "" {
+		return p, nil
+	}
+	roster, err := f.readRoster(app, request)
+	if err != nil {
+		return p, err
+	}
+	start, problems := plan.Finish(p, roster, startFacts(p, roster), frameworks.Env)
+	p.Start = &start
+	return p, asError(problems)
+}
+
+func (f *planFlags) readRoster(app appdef.App, request plan.Request) (registry.Roster, error) {
+	if f.roster == exampleRoster {
+		return plan.ExampleRoster(app, request), nil
+	}
+	var r registry.Roster
+	err := readStrict(f.roster, &r)
+	return r, err
+}
+
+// startFacts are those of a first start in the roster's generation.
+func startFacts(p plan.Plan, r registry.Roster) plan.StartFacts {
+	in := registry.Instance{Component: p.Who.Component, Index: p.Who.Index}
+	facts := plan.StartFacts{
+		Generation: max(1, r.Gen), Attempt: 1, StatusSocket: "${STATE}/apps/" + p.App.ID + "/" + in.String() + ".sock",
+		Secrets: map[string]string{},
+	}
+	for _, name := range p.Process.Secrets {
+		facts.Secrets[name] = "(secret)"
+	}
+	for _, row := range r.Rows {
+		if row.Instance == in {
+			facts.Host, facts.Ports = rowHost(row), row.Ports
+		}
+	}
+	return facts
+}
+
+// rowHost is the host of a row's host:port.
+func rowHost(row registry.Row) string {
+	if at := strings.LastIndexByte(row.Addr, ':'); at > 0 {
+		return row.Addr[:at]
+	}
+	return row.Addr
+}
+
+// readStrict reads a JSON file that a person wrote: an unknown field is a slip.
+func readStrict(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return withCode(shim.CodeUsage, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return withCode(shim.CodeUsage, fmt.Errorf("read %s: %w", path, err))
+	}
+	return nil
+}

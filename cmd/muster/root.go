@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/muster-agent/muster/shim"
+)
+
+const long = `muster runs a distributed job as one gang: it publishes each container's host:port,
+waits until all peers have done so, starts the training processes, restarts those that
+fail from their checkpoint, and ends with one verdict.
+
+Every flag may also be given as MUSTER_AGENT_<FLAG>, with _ for -.`
+
+func newRoot(s streams) *cobra.Command {
+	root := &cobra.Command{
+		Use: "muster", Short: "One gang, one verdict: the agent of distributed training jobs", Long: long,
+		SilenceErrors: true, SilenceUsage: true, Args: noSuchVerb,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd) },
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(shim.CodeUsage, err) })
+	root.AddCommand(
+		newRun(s), newAgent(s), newPlan(s), newValidate(s), newPs(s), newStatus(s), newLogs(s), newStop(s),
+		newSignal(s), newForget(s), newDoctor(s), newVersion(s), newExitCodes(),
+	)
+	return root
+}
+
+func noSuchVerb(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("no verb %q; muster help lists them", args[0])
+	}
+	return nil
+}
+
+// exactly is cobra.ExactArgs with our exit code and the names of what is missing.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != len(names) {
+			return usage("%s: got %d arguments, want %s", cmd.CommandPath(), len(args), strings.Join(names, " "))
+		}
+		return nil
+	}
+}
+
+// atMost takes up to that many arguments.
+func atMost(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > len(names) {
+			return usage("%s: got %d arguments, want at most %s", cmd.CommandPath(), len(args), strings.Join(names, " "))
+		}
+		return nil
+	}
+}
+
+// fromEnvironment fills flags that were not given from MUSTER_AGENT_<FLAG>.
+func fromEnvironment(cmd *cobra.Command) error {
+	var first error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		value, ok := os.LookupEnv("MUSTER_AGENT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")))
+		if f.Changed || !ok || first != nil {
+			return
+		}
+		if err := cmd.Flags().Set(f.Name, value); err != nil {
+			first = usage("MUSTER_AGENT_%s: %w", strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")), err)
+		}
+	})
+	return first
+}

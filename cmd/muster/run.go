@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/registry/embedded"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// runFlags are the settings of `muster run`.
+type runFlags struct {
+	app      appFlags
+	appID    string
+	workDir  string
+	logDir   string
+	host     string
+	ports    string
+	env      []string
+	json     bool
+	registry registryFlags
+	state    stateFlags
+}
+
+func newRun(s streams) *cobra.Command {
+	f := runFlags{}
+	cmd := &cobra.Command{
+		Use: "run APP", Short: "Run a whole app on this machine, one agent per instance", Args: exactly("APP"),
+		Example: `  muster run catalog:handwriting
+  muster run catalog:handwriting --instances ps=1,worker=3 --app-id d1 --work-dir w --json
+  muster run DIR --registry consul://127.0.0.1:8500`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args[0]) },
+	}
+	flags := cmd.Flags()
+	f.app.register(flags)
+	f.registry.register(flags)
+	f.state.register(flags)
+	flags.StringVar(&f.appID, "app-id", "", "name of the gang (default: the app's name and six letters)")
+	flags.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")
+	flags.StringVar(&f.logDir, "log-dir", "", "folder for logs (default: log in the work folder)")
+	flags.StringVar(&f.host, "host", "", "address of this machine (default with the embedded registry: 127.0.0.1)")
+	flags.StringVar(&f.ports, "ports", "20000-29999", "range to take ports from")
+	flags.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
+	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
+	return cmd
+}
+
+// runner is one `muster run`.
+type runner struct {
+	flags   *runFlags
+	streams streams
+	app     *loaded
+	appID   string
+	runID   string
+	workDir string
+	logDir  string
+	state   status.Dir
+	address string // of the registry
+	client  *consul.Client
+	log     *slog.Logger
+	started time.Time
+	agents  []*child
+	closers []func()
+}
+
+func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
+	app, err := f.app.load(ref, s.err)
+	if err != nil {
+		return err
+	}
+	defer app.close()
+	r := &runner{flags: f, streams: s, app: app, state: f.state.resolve(), started: time.Now(), log: slog.New(slog.DiscardHandler)}
+	defer func() {
+		for i := len(r.closers) - 1; i >= 0; i-- {
+			r.closers[i]()
+		}
+	}()
+	if err := r.settle(); err != nil {
+		return err
+	}
+	if err := r.openRegistry(ctx); err != nil {
+		return err
+	}
+	return r.supervise(ctx)
+}
+
+// settle names the run and its folders.
+func (r *runner) settle() error {
+	r.appID = r.flags.appID
+	if r.appID == "" {
+		name := strings.Map(func(c rune) rune {
+			if validName("a" + string(c)) {
+				return c
+			}
+			return '-'
+		}, r.app.Name)
+		r.appID = name[:min(len(name), 56)] + "-" + letters(6)
+	}
+	if !validName(r.appID) {
+		return usage("run: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", r.appID)
+	}
+	r.runID = strconv.FormatInt(r.started.Unix(), 10) + "-" + letters(4)
+	work := r.flags.workDir
+	if work == "" {
+		var err error
+		if work, err = defaultWorkDir(r.appID); err != nil {
+			return withCode(shim.CodeForbidden, err)
+		}
+	}
+	r.workDir = absolute(work)
+	r.logDir = filepath.Join(r.workDir, "log")
+	if r.flags.logDir != "" {
+		r.logDir = absolute(r.flags.logDir)
+	}
+	for _, dir := range []string{r.workDir, r.logDir} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return withCode(shim.CodeForbidden, fmt.Errorf("make folder: %w", err))
+		}
+	}
+	return withCode(shim.CodeForbidden, r.state.Open())
+}
+
+// openRegistry starts the embedded one, unless --registry or its variable names another.
+func (r *runner) openRegistry(ctx context.Context) error {
+	if r.flags.registry.address == "" {
+		if err := r.embed(ctx); err != nil {
+			return err
+		}
+	}
+	r.address = r.flags.registry.resolve()
+	client, _, err := r.flags.registry.open(r.log)
+	if err != nil {
+		return err
+	}
+	r.client = client
+	r.closers = append(r.closers, client.Close)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := client.Ping(ctx); err != nil {
+		return withCode(shim.CodeRegistry, fmt.Errorf("registry %s: %w", r.address, err))
+	}
+	return r.chooseRun(ctx)
+}
+
+// chooseRun goes on with an unfinished run of this name; a finished one is followed by a new one.
+func (r *runner) chooseRun(ctx context.Context) error {
+	st, err := r.client.Status(ctx, r.appID)
+	switch {
+	case errors.Is(err, registry.ErrNoApp):
+	case err != nil:
+		return withCode(shim.CodeRegistry, err)
+	case st.Verdict == nil && st.Live > 0:
+		return withCode(shim.CodeHeld, fmt.Errorf("%s is running already: run %s with %d live agents; muster status %s says more", r.appID, st.App.Run, st.Live, r.appID))
+	case st.Verdict == nil:
+		r.runID = st.App.Run
+		fmt.Fprintf(r.streams.err, "%s: run %s was interrupted and goes on\n", r.appID, r.runID)
+	}
+	return nil
+}
+
+func (r *runner) embed(ctx context.Context) error {
+	path := r.state.Socket(r.appID, "registry")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return withCode(shim.CodeForbidden, err)
+	}
+	l, err := embedded.ListenUnix(path)
+	if err != nil {
+		return withCode(shim.CodeHeld, fmt.Errorf("%s: %w; is it running already?", r.appID, err))
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- embedded.Serve(ctx, embedded.Options{Listener: l, Logger: r.log}) }()
+	r.closers = append(r.closers, func() { cancel(); <-done })
+	r.flags.registry.address = "unix:" + path
+	return nil
+}
+
+// instances lists who is to run, in rank order.
+func (r *runner) instances() []registry.Instance { return plan.Instances(&r.app.App) }
+
+// letters are n random letters and digits.
+func letters(n int) string {
+	const set = "abcdefghijklmnopqrstuvwxyz0123456789"
+	b := make([]byte, n)
+	_, _ = rand.Read(b) //nolint:errcheck // it never fails
+	for i := range b {
+		b[i] = set[int(b[i])%len(set)]
+	}
+	return string(b)
+}

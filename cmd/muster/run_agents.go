@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// child is one agent process of a run, over its relaunches.
+type child struct {
+	instance registry.Instance
+
+	mu       sync.Mutex
+	cmd      *exec.Cmd
+	lifeline *os.File
+	words    *lastLines // what the agent said on stderr
+	launched []time.Time
+	code     int
+	signal   syscall.Signal
+	over     bool
+}
+
+// ended says that an agent process is gone.
+type ended struct {
+	child  *child
+	code   int
+	signal syscall.Signal // 0: it exited by itself
+}
+
+// launch starts the agent of one instance. It gets a lifeline: when this process dies, it stops in grace.
+func (r *runner) launch(c *child, tell chan<- ended) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	args, err := r.agentArgs(c.instance)
+	if err != nil {
+		return err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, args...)
+	cmd.ExtraFiles = []*os.File{read} // descriptor 3
+	cmd.Stderr = c.words
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is for us alone
+	err = cmd.Start()
+	_ = read.Close() //nolint:errcheck // the child has its own
+	if err != nil {
+		_ = write.Close() //nolint:errcheck // nobody reads it
+		return fmt.Errorf("start the agent of %s: %w", c.instance, err)
+	}
+	c.mu.Lock()
+	c.cmd, c.lifeline, c.over = cmd, write, false
+	c.launched = append(c.launched, time.Now())
+	c.mu.Unlock()
+	go func() {
+		_ = cmd.Wait() //nolint:errcheck // ProcessState has it whole
+		_ = write.Close()
+		e := ended{child: c, code: cmd.ProcessState.ExitCode()}
+		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			e.signal = ws.Signal()
+		}
+		c.mu.Lock()
+		c.over, c.code, c.signal = true, e.code, e.signal
+		c.mu.Unlock()
+		tell <- e
+	}()
+	return nil
+}
+
+func (r *runner) agentArgs(in registry.Instance) ([]string, error) {
+	definition, err := r.flags.app.args()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{
+		"agent", "--app", r.app.ref, "--app-id", r.appID, "--run", r.runID,
+		"--component", in.Component, "--index", strconv.Itoa(in.Index), "--registry", r.address, "--launcher", "shell",
+		"--work-dir", r.workDir, "--log-dir", r.logDir, "--state-dir", string(r.state), "--ports", r.flags.ports, "--lifeline-fd", "3",
+	}
+	if r.flags.host != "" {
+		args = append(args, "--host", r.flags.host)
+	}
+	for _, e := range r.flags.env {
+		args = append(args, "--env", e)
+	}
+	return append(append(args, definition...), r.flags.registry.args()...), nil
+}
+
+func (c *child) send(sig syscall.Signal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cmd != nil && !c.over {
+		_ = c.cmd.Process.Signal(sig) //nolint:errcheck // it has just ended
+	}
+}
+
+func (c *child) alive() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cmd != nil && !c.over
+}
+
+// mayRelaunch bounds how often an agent that dies by itself is started again.
+func (c *child) mayRelaunch(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	recent := 0
+	for _, t := range c.launched {
+		if now.Sub(t) < 5*time.Minute {
+			recent++
+		}
+	}
+	return recent <= 5
+}
+
+// lastLines keeps the end of what was written to it.
+type lastLines struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const lastBytes = 16 << 10
+
+func (l *lastLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, b...)
+	if over := len(l.text) - lastBytes; over > 0 {
+		l.text = append([]byte(nil), l.text[over:]...)
+	}
+	return len(b), nil
+}
+
+// last gives up to n lines.
+func (l *lastLines) last(n int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return tailLines(string(l.text), n)
+}
+
+func tailLines(text string, n int) []string {
+	text = strings.TrimRight(text, "\n")
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	return lines[max(0, len(lines)-n):]
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// display shows the run while it lives: a table on a terminal, prefixed lines otherwise. The
+// function that it returns ends it, after everything written so far was shown.
+func (r *runner) display() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	if f, ok := r.streams.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		wg.Go(func() { r.table(ctx, f) })
+	} else {
+		var mu sync.Mutex
+		for _, c := range r.agents {
+			r.lines(ctx, &wg, &mu, c.instance.String())
+		}
+	}
+	return func() { cancel(); wg.Wait() }
+}
+
+// lines follows an instance's output and its transitions.
+func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, instance string) {
+	dir := filepath.Join(r.logDir, instance)
+	print := func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(r.streams.err, "%-12s | %s\n", instance, line)
+	}
+	for name, show := range map[string]func(string){
+		"stdout.log": print,
+		"stderr.log": func(line string) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "reporter progress:") {
+				print(line)
+			}
+		},
+		"events.jsonl": func(line string) {
+			if text := transitionLine(line); text != "" {
+				print(text)
+			}
+		},
+	} {
+		path := filepath.Join(dir, name)
+		from := size(path) // what an earlier run wrote has been shown then
+		wg.Go(func() {
+			w := &lineWriter{show: show}
+			if err := status.Follow(ctx, path, from, true, w); err != nil && ctx.Err() == nil {
+				print("muster: " + err.Error())
+			}
+			w.flush()
+		})
+	}
+}
+
+// transitionLine says in words what matters of a transition; "" for the others.
+func transitionLine(line string) string {
+	var m moment
+	if json.Unmarshal([]byte(line), &m) != nil {
+		return ""
+	}
+	switch m.To {
+	case shim.Running:
+		return fmt.Sprintf("muster: running (attempt %d, generation %d)", m.Attempt, m.Generation)
+	case shim.Backoff, shim.Stopping, shim.Finishing, shim.Standby, shim.Superseded:
+		if m.Cause != "" {
+			return fmt.Sprintf("muster: %s: %s", m.To, m.Cause)
+		}
+		return "muster: " + string(m.To)
+	case shim.Starting, shim.Claiming, shim.Staging, shim.Installed, shim.Waiting, shim.Leaving, shim.Done:
+	}
+	return ""
+}
+
+// lineWriter hands on whole lines.
+type lineWriter struct {
+	rest []byte
+	show func(string)
+}
+
+func (w *lineWriter) Write(b []byte) (int, error) {
+	w.rest = append(w.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(w.rest, []byte("\n"))
+		if !ok {
+			return len(b), nil
+		}
+		w.rest = rest
+		w.show(strings.TrimRight(string(line), "\r"))
+	}
+}
+
+func (w *lineWriter) flush() {
+	if len(w.rest) > 0 {
+		w.show(string(w.rest))
+		w.rest = nil
+	}
+}
+
+// tablePoll is how often the table is drawn.
+const tablePoll = 500 * time.Millisecond
+
+func (r *runner) table(ctx context.Context, f *os.File) {
+	tick := time.NewTicker(tablePoll)
+	defer tick.Stop()
+	drawn := 0
+	for last := false; ; {
+		rows := r.rows(ctx)
+		width, _, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			width = 120
+		}
+		var b strings.Builder
+		if drawn > 0 {
+			fmt.Fprintf(&b, "\x1b[%dA", drawn)
+		}
+		lines := tableText(rows)
+		for _, l := range lines {
+			b.WriteString("\x1b[2K" + cut(l, width) + "\n")
+		}
+		drawn = len(lines)
+		_, _ = f.WriteString(b.String()) //nolint:errcheck // the terminal is gone
+		if last {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			last = true
+		case <-tick.C:
+		}
+	}
+}
+
+// rows asks every agent; one that does not answer is shown as it was last.
+func (r *runner) rows(ctx context.Context) []status.Instance {
+	rows := make([]status.Instance, len(r.agents))
+	var wg sync.WaitGroup
+	for i, c := range r.agents {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			client := status.Dial(r.state.Socket(r.appID, c.instance.String()))
+			defer client.Close()
+			st, err := client.State(ctx)
+			if err == nil {
+				rows[i] = st.Instance
+				return
+			}
+			rows[i] = status.Instance{Instance: c.instance.String(), Phase: string(shim.Starting)}
+			_ = status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &rows[i]) //nolint:errcheck // then it is starting
+		})
+	}
+	wg.Wait()
+	return rows
+}
+
+func tableText(rows []status.Instance) []string {
+	lines := []string{fmt.Sprintf("%-16s %-10s %-4s %-8s %-9s %-10s %s", "INSTANCE", "PHASE", "GEN", "RESTARTS", "PROGRESS", "CHECKPOINT", "")}
+	for _, in := range rows {
+		progress, step := "-", "-"
+		if in.Progress != nil {
+			progress = fmt.Sprintf("%.0f %%", *in.Progress*100)
+		}
+		if in.CheckpointStep != nil {
+			step = fmt.Sprint(*in.CheckpointStep)
+		}
+		lines = append(lines, fmt.Sprintf("%-16s %-10s %-4d %-8d %-9s %-10s %s", in.Instance, in.Phase, in.Generation, in.Restarts, progress, step, in.Cause))
+	}
+	return lines
+}
+
+// cut shortens a line to the terminal's width, so that the cursor moves up by whole lines.
+func cut(line string, width int) string {
+	runes := []rune(line)
+	if width > 0 && len(runes) > width {
+		return string(runes[:width])
+	}
+	return line
+}

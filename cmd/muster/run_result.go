@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// finish writes result.json, says how it ended, and gives the exit code.
+func (r *runner) finish(e end) error {
+	result := r.result(e)
+	var errs []error
+	for _, dir := range r.resultDirs() {
+		errs = append(errs, status.WriteJSON(filepath.Join(dir, "result.json"), result))
+	}
+	if err := errors.Join(errs...); err != nil {
+		r.say("%s: %v", r.appID, err)
+	}
+	r.report(e, result)
+	if r.flags.json {
+		enc := json.NewEncoder(r.streams.out)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(result); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(r.streams.out, headline(result))
+	}
+	if result.Code == 0 {
+		return nil
+	}
+	return silentError{result.Code}
+}
+
+func headline(f status.ResultFile) string {
+	s := fmt.Sprintf("%s: %s after %s, %d restarts, %d generations", f.App, f.Outcome, time.Duration(f.Times.Total*float64(time.Second)).Round(100*time.Millisecond), f.Restarts, f.Generations)
+	if f.Outcome != string(registry.Succeeded) && f.Cause != "" {
+		s += ": " + f.Cause
+	}
+	return s
+}
+
+func (r *runner) result(e end) status.ResultFile {
+	f := status.ResultFile{
+		Version: 1, App: r.appID, Run: r.runID, Name: r.app.Name, Instances: []status.Instance{}, Problems: []any{},
+		WorkDir: r.workDir, LogDir: r.logDir, Verdict: e.verdict,
+	}
+	switch {
+	case e.verdict != nil:
+		f.Outcome, f.Cause, f.Advice = string(e.verdict.Outcome), e.verdict.Cause, e.verdict.Advice
+		f.Code = shim.Code(*e.verdict, "")
+		if e.verdict.Class != "" {
+			class := string(e.verdict.Class)
+			f.Class = &class
+		}
+		if e.verdict.First != "" {
+			f.First = &e.verdict.First
+		}
+	case e.interrupted != 0:
+		f.Outcome, f.Cause, f.Code = "interrupted", e.interrupted.String()+" from outside", 128+int(e.interrupted)
+	default:
+		r.brokenOff(e, &f)
+	}
+	history := r.history()
+	f.Generations = history.generations()
+	f.Times = history.times()
+	f.Times.Total = time.Since(r.started).Seconds()
+	for _, c := range r.agents {
+		var in status.Instance
+		if err := status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &in); err != nil || in.Since.Before(r.started) {
+			in = status.Instance{Version: 1, Instance: c.instance.String(), Component: c.instance.Component, Index: c.instance.Index, Phase: "unknown"}
+		}
+		f.Restarts += in.Restarts
+		f.Instances = append(f.Instances, in)
+	}
+	return f
+}
+
+// brokenOff is a run whose agents ended without a verdict.
+func (r *runner) brokenOff(e end, f *status.ResultFile) {
+	f.Outcome, f.Code = "interrupted", shim.CodeInternal
+	f.Advice = "the agents' own words are above and in agent.log; the same command goes on with this run"
+	var agent agentError
+	switch {
+	case errors.As(e.failure, &agent):
+		f.Cause = agent.Error()
+		if agent.signal == 0 && agent.code != 0 {
+			f.Code = agent.code
+		}
+		first := agent.child.instance.String()
+		f.First = &first
+	case e.failure != nil:
+		f.Cause = e.failure.Error()
+	default:
+		f.Cause = "all agents ended without a verdict"
+	}
+}
+
+// report tells a person why it failed: the cause, the end of the first failed instance's log, its path.
+func (r *runner) report(e end, f status.ResultFile) {
+	if f.Code == 0 || f.Outcome == string(registry.Stopped) || e.interrupted != 0 {
+		return
+	}
+	r.say("\n%s: %s: %s", f.App, f.Outcome, f.Cause)
+	if f.Advice != "" {
+		r.say("  %s", f.Advice)
+	}
+	if f.First == nil {
+		return
+	}
+	dir := filepath.Join(r.logDir, *f.First)
+	lines := r.words(*f.First)
+	for _, name := range []string{"stderr.log", "stdout.log"} {
+		path := filepath.Join(dir, name)
+		if own := tailOf(path, 20); len(own) > 0 && e.verdict != nil {
+			r.say("\nlast %d lines of %s:", len(own), path)
+			for _, l := range own {
+				r.say("  %s", l)
+			}
+			return
+		}
+	}
+	if len(lines) > 0 {
+		r.say("\nlast %d lines of its agent (%s):", len(lines), filepath.Join(dir, "agent.log"))
+		for _, l := range lines {
+			r.say("  %s", l)
+		}
+		return
+	}
+	r.say("\nits log %s is empty", filepath.Join(dir, "stderr.log"))
+}
+
+// words are the last lines that an agent wrote itself.
+func (r *runner) words(instance string) []string {
+	for _, c := range r.agents {
+		if c.instance.String() == instance {
+			return c.words.last(20)
+		}
+	}
+	return nil
+}
+
+// tailOf is the last n lines of a file, of its last 64 KiB.
+func tailOf(path string, n int) []string {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	const most = 64 << 10
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	at := max(0, info.Size()-most)
+	text := make([]byte, info.Size()-at)
+	read, err := f.ReadAt(text, at)
+	if err != nil && read == 0 {
+		return nil
+	}
+	return tailLines(string(text[:read]), n)
+}
+
+// moment is one line of events.jsonl.
+type moment struct {
+	At         time.Time  `json:"at"`
+	Instance   string     `json:"instance"`
+	Generation int        `json:"generation"`
+	Attempt    int        `json:"attempt"`
+	Event      string     `json:"event"`
+	From       shim.Phase `json:"from"`
+	To         shim.Phase `json:"to"`
+	Cause      string     `json:"cause"`
+}
+
+// history is what the agents of this run went through, by instance.
+type history map[string][]moment
+
+func (r *runner) history() history {
+	h := history{}
+	for _, c := range r.agents {
+		text, err := os.ReadFile(filepath.Join(r.logDir, c.instance.String(), "events.jsonl"))
+		if err != nil {
+			continue
+		}
+		lines := bufio.NewScanner(bytes.NewReader(text))
+		for lines.Scan() {
+			var m moment
+			if json.Unmarshal(lines.Bytes(), &m) == nil && !m.At.Before(r.started) {
+				h[m.Instance] = append(h[m.Instance], m)
+			}
+		}
+	}
+	return h
+}
+
+// generations counts those that were formed since the start of this command.
+func (h history) generations() int {
+	seen := map[int]bool{}
+	for _, moments := range h {
+		for _, m := range moments {
+			if m.To == shim.Running && m.Generation > 0 {
+				seen[m.Generation] = true
+			}
+		}
+	}
+	return len(seen)
+}
+
+// times are the seconds that the slowest instance spent in each part.
+func (h history) times() status.Times {
+	var t status.Times
+	for _, moments := range h {
+		var own status.Times
+		ran := false
+		for i, m := range moments {
+			if i+1 == len(moments) {
+				break
+			}
+			took := moments[i+1].At.Sub(m.At).Seconds()
+			switch m.To {
+			case shim.Staging:
+				own.Staging += took
+			case shim.Running:
+				own.Running += took
+				ran = true
+			case shim.Installed, shim.Waiting, shim.Standby:
+				if ran {
+					own.Restarting += took
+				} else {
+					own.Barrier += took
+				}
+			case shim.Stopping, shim.Backoff:
+				own.Restarting += took
+			case shim.Starting, shim.Claiming, shim.Finishing, shim.Leaving, shim.Superseded, shim.Done:
+			}
+		}
+		t.Staging, t.Barrier = max(t.Staging, own.Staging), max(t.Barrier, own.Barrier)
+		t.Running, t.Restarting = max(t.Running, own.Running), max(t.Restarting, own.Restarting)
+	}
+	return t
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// end is how a run is over.
+type end struct {
+	verdict     *registry.Verdict
+	interrupted syscall.Signal // TERM to this process: no verdict, the run goes on when launched again
+	failure     error          // the agents could not do their work at all
+}
+
+// supervise launches the agents, relaunches those that die, and ends with the verdict.
+func (r *runner) supervise(ctx context.Context) error {
+	if err := r.writeAppFiles(); err != nil {
+		return withCode(shim.CodeForbidden, err)
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	r.say("%s: work folder %s", r.appID, r.workDir)
+
+	deaths := make(chan ended, 64)
+	for _, in := range r.instances() {
+		c := &child{instance: in, words: &lastLines{}}
+		r.agents = append(r.agents, c)
+		if err := r.launch(c, deaths); err != nil {
+			r.each(func(c *child) { c.send(syscall.SIGKILL) })
+			return withCode(shim.CodeInternal, err)
+		}
+	}
+	watch, stopWatch := context.WithCancel(ctx)
+	verdicts := make(chan registry.Verdict, 1)
+	var watchers sync.WaitGroup
+	watchers.Go(func() {
+		if v, err := r.client.WaitVerdict(watch, r.appID, r.runID); err == nil {
+			verdicts <- v
+		}
+	})
+	display := r.display()
+	e := r.attend(ctx, signals, deaths, verdicts)
+	stopWatch()
+	watchers.Wait()
+	display()
+	return r.finish(e)
+}
+
+// attend is the run's loop: signals, deaths of agents, the verdict. It returns when no agent is left.
+func (r *runner) attend(ctx context.Context, signals <-chan os.Signal, deaths chan ended, verdicts <-chan registry.Verdict) end {
+	var e end
+	asked := 0
+	for r.living() > 0 {
+		select {
+		case v := <-verdicts:
+			e.verdict = &v
+		case sig := <-signals:
+			asked++
+			r.interrupt(ctx, sig, asked, &e)
+		case d := <-deaths:
+			if e.verdict == nil && e.interrupted == 0 && asked == 0 && e.failure == nil {
+				r.relaunch(d, deaths, verdicts, &e)
+			}
+		}
+	}
+	if e.verdict == nil {
+		e.verdict = r.lastVerdict(verdicts)
+	}
+	return e
+}
+
+// lastVerdict looks once more: the last agent may have gone before its verdict was heard of.
+func (r *runner) lastVerdict(verdicts <-chan registry.Verdict) *registry.Verdict {
+	select {
+	case v := <-verdicts:
+		return &v
+	default:
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	v, err := r.client.Verdict(ctx, r.appID, r.runID)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// interrupt: Ctrl-C ends the run with the verdict `stopped`; TERM leaves it to be taken up again; a
+// second of either makes the grace zero.
+func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end) {
+	switch {
+	case asked > 1:
+		r.say("%s: killing every process now", r.appID)
+		r.each(func(c *child) { c.send(syscall.SIGTERM); c.send(syscall.SIGTERM) })
+	case sig == syscall.SIGTERM:
+		e.interrupted = syscall.SIGTERM
+		r.say("%s: SIGTERM: stopping in grace; run the same command again and it goes on", r.appID)
+		r.each(func(c *child) { c.send(syscall.SIGTERM) })
+	default:
+		r.say("%s: stopping: every process gets its stop signal and its grace, checkpoints are kept; Ctrl-C again kills", r.appID)
+		ask := registry.Ask{Version: 1, Kind: "stop", ID: newID(), By: "interrupt"}
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			if err := r.client.Ask(ctx, r.appID, ask); err != nil {
+				r.say("%s: the registry does not take it (%v): stopping the agents themselves", r.appID, err)
+				r.each(func(c *child) { c.send(syscall.SIGTERM) })
+			}
+		}()
+	}
+}
+
+// relaunch starts an agent again that died without a verdict, as a resource manager would.
+func (r *runner) relaunch(d ended, deaths chan ended, verdicts <-chan registry.Verdict, e *end) {
+	if v := r.lastVerdict(verdicts); v != nil {
+		e.verdict = v
+		return
+	}
+	again := d.signal != 0 || d.code == 128+int(syscall.SIGTERM) || d.code == 128+int(syscall.SIGINT)
+	if again && d.child.mayRelaunch(time.Now()) {
+		r.say("%s: agent ended by %s: launching it again", d.child.instance, how(d))
+		err := r.launch(d.child, deaths)
+		if err == nil {
+			return
+		}
+		e.failure = err
+	}
+	if e.failure == nil {
+		e.failure = agentError{d}
+	}
+	r.each(func(c *child) { c.send(syscall.SIGTERM) })
+}
+
+// agentError is an agent that ended without a verdict.
+type agentError struct{ ended }
+
+func (e agentError) Error() string {
+	return fmt.Sprintf("the agent of %s ended by %s without a verdict", e.child.instance, how(e.ended))
+}
+
+func how(d ended) string {
+	if d.signal != 0 {
+		return "signal " + d.signal.String()
+	}
+	return fmt.Sprintf("exit code %d", d.code)
+}
+
+func (r *runner) each(do func(*child)) {
+	for _, c := range r.agents {
+		do(c)
+	}
+}
+
+func (r *runner) living() int {
+	n := 0
+	r.each(func(c *child) {
+		if c.alive() {
+			n++
+		}
+	})
+	return n
+}
+
+func (r *runner) say(format string, args ...any) {
+	fmt.Fprintf(r.streams.err, format+"\n", args...)
+}
+
+func (r *runner) writeAppFiles() error {
+	file := status.AppFile{
+		Version: 1, App: r.appID, Name: r.app.Name, Run: r.runID, Registry: r.address,
+		WorkDir: r.workDir, LogDir: r.logDir, Pid: os.Getpid(), Started: r.started,
+	}
+	var errs []error
+	for _, dir := range r.resultDirs() {
+		errs = append(errs, status.WriteJSON(filepath.Join(dir, "app.json"), file))
+		if err := os.Remove(filepath.Join(dir, "result.json")); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// resultDirs are where app.json and result.json lie.
+func (r *runner) resultDirs() []string { return []string{r.state.App(r.appID), r.workDir} }

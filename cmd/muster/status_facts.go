@@ -1,0 +1,338 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// How long one answer is waited for.
+const (
+	socketPatience   = 2 * time.Second
+	registryPatience = 6 * time.Second
+)
+
+// lookup is where what is known of apps is looked for.
+type lookup struct {
+	state    status.Dir
+	address  string // --registry; empty: not given
+	fallback string // the environment's registry, for an app that this host does not know
+	warn     io.Writer
+}
+
+// appFacts are all that could be found out about one app.
+type appFacts struct {
+	id      string
+	local   *status.AppFile    // nil: not started on this host
+	result  *status.ResultFile // nil: not over, or not a run of this host
+	states  map[string]status.State
+	records map[string]status.InstanceFile // agents of this host that have not said goodbye
+	lasts   map[string]status.Instance     // what ended agents left in the log folder
+	exits   map[string]status.ExitFile
+
+	address  string // of the registry that was asked
+	registry *consul.Status
+	silent   error // why the registry did not answer
+}
+
+// unknownApp is an app that neither this host nor the registry knows.
+func (k lookup) unknownApp(id, address string) error {
+	where := ""
+	if address != "" {
+		where = " or in registry " + address
+	}
+	return usage("no app %q on this host%s; muster ps lists what is there", id, where)
+}
+
+// app finds out about one app. A registry that does not answer is an error only when nothing on this
+// host answers for it.
+func (k lookup) app(ctx context.Context, id string) (appFacts, error) {
+	if !validName(id) {
+		return appFacts{}, usage("app %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", id)
+	}
+	f, err := k.onHost(ctx, id)
+	if err != nil {
+		return f, err
+	}
+	f.address = k.registryOf(f)
+	if f.address == "" {
+		return f, nil
+	}
+	st, err := k.status(ctx, f.address, id)
+	switch {
+	case err == nil:
+		f.registry = &st
+	case errors.Is(err, registry.ErrNoApp) && f.local == nil:
+		return f, k.unknownApp(id, f.address)
+	case errors.Is(err, registry.ErrNoApp):
+		f.silent = err
+	case f.local == nil || errors.Is(err, registry.ErrForbidden):
+		return f, registryError(f.address, err)
+	default:
+		f.silent = err
+		fmt.Fprintf(k.warn, "registry %s does not answer (%v): this is what this host knows\n", f.address, err)
+	}
+	return f, nil
+}
+
+// registryOf is the registry to ask about an app: the one asked for, the one it was started with, the
+// environment's. It is empty for an embedded one that ended with its run.
+func (k lookup) registryOf(f appFacts) string {
+	if k.address != "" {
+		return k.address
+	}
+	if f.local == nil {
+		return k.fallback
+	}
+	if path, ok := strings.CutPrefix(f.local.Registry, "unix:"); ok {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return ""
+		}
+	}
+	return f.local.Registry
+}
+
+// registryError is a registry's refusal or silence with the exit code that belongs to it.
+func registryError(address string, err error) error {
+	code := shim.CodeRegistry
+	if errors.Is(err, registry.ErrForbidden) {
+		code = shim.CodeForbidden
+	}
+	return withCode(code, fmt.Errorf("registry %s: %w; give --registry another, or look at it with muster doctor", address, err))
+}
+
+// openForQuestions opens a registry for the command line.
+func openForQuestions(address string) (*consul.Client, error) {
+	c, err := consul.Open(consul.Config{Address: address})
+	return c, withCode(shim.CodeUsage, err)
+}
+
+// status asks the registry for one app.
+func (k lookup) status(ctx context.Context, address, id string) (consul.Status, error) {
+	c, err := openForQuestions(address)
+	if err != nil {
+		return consul.Status{}, err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	return c.Status(ctx, id)
+}
+
+// onHost reads the files of this host and asks its agents.
+func (k lookup) onHost(ctx context.Context, id string) (appFacts, error) {
+	f := appFacts{
+		id: id, states: map[string]status.State{}, records: map[string]status.InstanceFile{},
+		lasts: map[string]status.Instance{}, exits: map[string]status.ExitFile{},
+	}
+	var local status.AppFile
+	err := status.ReadJSON(filepath.Join(k.state.App(id), "app.json"), &local)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return f, fmt.Errorf("app %s: %w", id, err)
+	}
+	f.local = &local
+	sockets := k.state.Sockets(id)
+	for name := range sockets {
+		var record status.InstanceFile
+		if status.ReadJSON(filepath.Join(k.state.App(id), name+".json"), &record) == nil {
+			f.records[name] = record
+		}
+	}
+	f.states = states(ctx, sockets)
+	f.readLeft()
+	var result status.ResultFile
+	if status.ReadJSON(filepath.Join(k.state.App(id), "result.json"), &result) == nil && result.Run == f.run() {
+		f.result = &result
+	}
+	return f, nil
+}
+
+// states asks all agents at once; those that do not answer are left out.
+func states(ctx context.Context, sockets map[string]string) map[string]status.State {
+	ctx, cancel := context.WithTimeout(ctx, socketPatience)
+	defer cancel()
+	found := map[string]status.State{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for name, path := range sockets {
+		wg.Go(func() {
+			c := status.Dial(path)
+			defer c.Close()
+			st, err := c.State(ctx)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[name] = st
+		})
+	}
+	wg.Wait()
+	return found
+}
+
+// readLeft reads what agents that ended in this run left in their log folders.
+func (f *appFacts) readLeft() {
+	entries, err := os.ReadDir(f.local.LogDir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if _, err := registry.ParseInstance(e.Name()); err != nil || !e.IsDir() {
+			continue
+		}
+		dir := filepath.Join(f.local.LogDir, e.Name())
+		var exit status.ExitFile
+		if readOfRun(filepath.Join(dir, "exit.json"), f.local.Started, &exit) && exit.App == f.id {
+			f.exits[e.Name()] = exit
+		}
+		var last status.Instance
+		if readOfRun(filepath.Join(dir, "last.json"), f.local.Started, &last) {
+			f.lasts[e.Name()] = last
+		}
+	}
+}
+
+// readOfRun reads a file unless it is older than the run.
+func readOfRun(path string, started time.Time, into any) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.ModTime().Before(started.Truncate(time.Second)) {
+		return false
+	}
+	return status.ReadJSON(path, into) == nil
+}
+
+// run is the run that is spoken of: the registry's word, then the agents', then the file's.
+func (f *appFacts) run() string {
+	if f.registry != nil {
+		return f.registry.App.Run
+	}
+	for _, st := range f.states {
+		return st.Run
+	}
+	if f.local != nil {
+		return f.local.Run
+	}
+	return ""
+}
+
+// verdict is the run's one outcome, nil while there is none that anybody here knows of.
+func (f *appFacts) verdict() *registry.Verdict {
+	if f.registry != nil {
+		return f.registry.Verdict
+	}
+	if f.result != nil {
+		return f.result.Verdict
+	}
+	for _, x := range f.exits {
+		if x.Verdict != nil && x.Verdict.Run == f.run() {
+			return x.Verdict
+		}
+	}
+	return nil
+}
+
+// living tells whether any agent on this host answers.
+func (f *appFacts) living() bool { return len(f.states) > 0 }
+
+// phase is where the whole run stands, in one word.
+func (f *appFacts) phase() string {
+	if st := f.registry; st != nil {
+		switch {
+		case st.Interrupted():
+			return "interrupted"
+		case st.Verdict != nil && st.Live == 0:
+			return "done"
+		case st.Verdict != nil || st.Directive.Act == registry.ActStop:
+			return "stopping"
+		case st.Directive.Act == registry.ActRun:
+			return "running"
+		}
+		return "waiting"
+	}
+	switch {
+	case f.living():
+		return f.phaseOfAgents()
+	case f.verdict() != nil:
+		return "done"
+	case f.result == nil && f.local != nil && processLives(f.local.Pid):
+		return "starting"
+	}
+	return "interrupted"
+}
+
+// phaseOfAgents is the phase of the agent that is furthest.
+func (f *appFacts) phaseOfAgents() string {
+	found := map[shim.Phase]bool{}
+	for _, st := range f.states {
+		found[shim.Phase(st.Phase)] = true
+	}
+	switch {
+	case found[shim.Running] || found[shim.Backoff]:
+		return "running"
+	case found[shim.Stopping] || found[shim.Finishing] || found[shim.Leaving] || found[shim.Done]:
+		return "stopping"
+	}
+	return "waiting"
+}
+
+func processLives(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return pid > 0 && (err == nil || errors.Is(err, syscall.EPERM))
+}
+
+// outcome is the verdict's, interrupted for a run that ended without one, nil while it goes on.
+func (f *appFacts) outcome() *string {
+	out := ""
+	switch v := f.verdict(); {
+	case v != nil:
+		out = string(v.Outcome)
+	case f.result != nil:
+		out = f.result.Outcome
+	case f.phase() == "interrupted":
+		out = "interrupted"
+	default:
+		return nil
+	}
+	return &out
+}
+
+// started is when the run began.
+func (f *appFacts) started() time.Time {
+	if f.local != nil && f.local.Run == f.run() {
+		return f.local.Started
+	}
+	if f.registry != nil {
+		return f.registry.App.Created
+	}
+	return time.Time{}
+}
+
+// name is the application's name.
+func (f *appFacts) name() string {
+	name := ""
+	if f.local != nil {
+		name = f.local.Name
+	}
+	if f.registry != nil {
+		name = cmp.Or(name, definition(f.registry.App).Name)
+	}
+	return name
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// table prints rows in columns.
+func table(out io.Writer, head string, rows [][]string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(strings.Fields(head), "\t"))
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = cmp.Or(strings.ReplaceAll(cell, "\t", " "), "-")
+		}
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	return w.Flush()
+}
+
+func (v *appView) print(out io.Writer) error {
+	title := v.App
+	if v.Name != "" {
+		title += " (" + v.Name + ")"
+	}
+	fmt.Fprintf(out, "%s: %s\n", title, v.Phase)
+	for _, line := range v.lines() {
+		fmt.Fprintf(out, "  %-11s %s\n", line[0], line[1])
+	}
+	if len(v.Instances) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out)
+	return table(out, "INSTANCE ROLE PHASE HOST GEN ATTEMPT PROGRESS CHECKPOINT EXIT SINCE CAUSE", instanceCells(v.Instances))
+}
+
+// lines are what is said of the run as a whole, word and text.
+func (v *appView) lines() [][2]string {
+	var lines [][2]string
+	add := func(word, text string) {
+		if text != "" {
+			lines = append(lines, [2]string{word, text})
+		}
+	}
+	if v.Verdict != nil {
+		add("verdict", verdictText(*v.Verdict))
+		add("advice", v.Verdict.Advice)
+	} else if v.Outcome != nil {
+		add("outcome", *v.Outcome+"; it goes on when it is launched again")
+	}
+	add("run", v.Run)
+	if v.Generation > 0 {
+		add("generation", strconv.Itoa(v.Generation))
+	}
+	if v.Verdict == nil {
+		if d := v.Directive; d != nil {
+			add("directive", strings.TrimSuffix(string(d.Act)+": "+d.Why, ": "))
+			add("conductor", cmp.Or(deref(v.Conductor), "nobody"))
+		}
+		add("missing", strings.Join(v.Missing, ", "))
+		if v.AwaySince != nil {
+			add("registry", "out of reach since "+clock(*v.AwaySince)+"; processes go on")
+		}
+	}
+	add("registry", v.Registry)
+	add("work", v.WorkDir)
+	add("logs", v.LogDir)
+	return lines
+}
+
+// verdictText is a verdict in one line.
+func verdictText(v registry.Verdict) string {
+	text := string(v.Outcome)
+	if v.Class != "" {
+		text += " (" + string(v.Class) + ")"
+	}
+	if v.Cause != "" {
+		text += ": " + v.Cause
+	}
+	return text
+}
+
+func instanceCells(rows []status.Instance) [][]string {
+	var cells [][]string
+	for _, row := range rows {
+		progress, step, exit := "", "", ""
+		if row.Progress != nil {
+			progress = fmt.Sprintf("%.0f%%", *row.Progress*100)
+		}
+		if row.CheckpointStep != nil {
+			step = strconv.FormatInt(*row.CheckpointStep, 10)
+		}
+		if row.Exit != nil {
+			exit = strconv.Itoa(*row.Exit)
+		}
+		cells = append(cells, []string{
+			row.Instance, row.Role, row.Phase, row.Host, number(row.Generation), number(row.Attempt), progress, step, exit,
+			clock(row.Since), row.Cause,
+		})
+	}
+	return cells
+}
+
+// number leaves what has not begun empty.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// missing is the phase of an instance that nobody holds and that has not ended.
+const missing = "missing"
+
+// appView is the answer of status APP --json and of ps APP --json.
+type appView struct {
+	Version    int               `json:"version"`
+	App        string            `json:"app"`
+	Name       string            `json:"name"`
+	Run        string            `json:"run"`
+	Phase      string            `json:"phase"`
+	Outcome    *string           `json:"outcome"`
+	Started    *time.Time        `json:"started"`
+	Generation int               `json:"generation"`
+	Conductor  *string           `json:"conductor"` // null: nobody, or unknown
+	Directive  *directiveView    `json:"directive"` // null: no registry says
+	Missing    []string          `json:"missing"`
+	AwaySince  *time.Time        `json:"registry_unreachable_since"`
+	Verdict    *registry.Verdict `json:"verdict"`
+	Instances  []status.Instance `json:"instances"`
+	Registry   string            `json:"registry"`
+	WorkDir    string            `json:"work_dir"`
+	LogDir     string            `json:"log_dir"`
+}
+
+// directiveView is what a directive tells a person.
+type directiveView struct {
+	Act    registry.Act   `json:"act"`
+	Gen    int            `json:"gen"`
+	Counts map[string]int `json:"counts"`
+	Target map[string]int `json:"target,omitempty"`
+	Why    string         `json:"why,omitempty"`
+	First  string         `json:"first,omitempty"`
+	At     time.Time      `json:"at"`
+}
+
+// viewOf lays out what was found.
+func viewOf(f appFacts) appView {
+	v := appView{
+		Version: 1, App: f.id, Name: f.name(), Run: f.run(), Phase: f.phase(), Outcome: f.outcome(),
+		Missing: []string{}, Instances: []status.Instance{}, Registry: f.address, Verdict: f.verdict(),
+	}
+	if at := f.started(); !at.IsZero() {
+		v.Started = new(milliseconds(at))
+	}
+	if f.local != nil {
+		v.WorkDir, v.LogDir = f.local.WorkDir, f.local.LogDir
+		v.Registry = cmp.Or(f.address, f.local.Registry)
+	}
+	if v.Verdict != nil {
+		verdict := *v.Verdict
+		verdict.At = milliseconds(verdict.At)
+		v.Verdict = &verdict
+	}
+	v.fromRegistry(f.registry)
+	v.addInstances(f)
+	return v
+}
+
+func (v *appView) fromRegistry(st *consul.Status) {
+	if st == nil {
+		return
+	}
+	if st.Conductor != "" {
+		v.Conductor = &st.Conductor
+	}
+	d := st.Directive
+	v.Generation = d.Gen
+	v.Directive = &directiveView{
+		Act: d.Act, Gen: d.Gen, Counts: d.Counts, Target: d.Target, Why: d.Why, First: d.First, At: milliseconds(d.At),
+	}
+}
+
+// addInstances merges the rows of all sources: what an agent says of itself wins, then the registry,
+// then what was left in files.
+func (v *appView) addInstances(f appFacts) {
+	rows := map[string]status.Instance{}
+	if f.result != nil {
+		for _, row := range f.result.Instances {
+			rows[row.Instance] = row
+		}
+	}
+	switch {
+	case f.registry != nil:
+		for _, row := range registryRows(*f.registry) {
+			rows[row.Instance] = completed(row, f.lasts[row.Instance])
+		}
+	case f.result == nil:
+		for name := range f.records { // their agents did not say goodbye
+			rows[name] = absent(name)
+		}
+		maps.Copy(rows, f.lasts)
+	}
+	for name, st := range f.states {
+		rows[name] = st.Instance
+	}
+	for name, row := range rows {
+		if row.Conducts && v.Conductor == nil {
+			v.Conductor = &name
+		}
+		if row.AwaySince != nil && (v.AwaySince == nil || row.AwaySince.Before(*v.AwaySince)) {
+			v.AwaySince = new(milliseconds(*row.AwaySince))
+		}
+		v.Generation = max(v.Generation, row.Generation)
+		v.Instances = append(v.Instances, whole(row))
+	}
+	slices.SortFunc(v.Instances, func(a, b status.Instance) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Index, b.Index))
+	})
+	for _, row := range v.Instances {
+		if row.Phase == missing && row.Role != string(appdef.RoleService) && v.Verdict == nil {
+			v.Missing = append(v.Missing, row.Instance)
+		}
+	}
+}
+
+// definition is the App that the registry keeps; one that cannot be read says nothing.
+func definition(record registry.AppRecord) appdef.App {
+	app, err := appdef.Decode(record.Def)
+	if err != nil {
+		return appdef.App{}
+	}
+	return app
+}
+
+// registryRows are the instances as the registry knows them, those that nobody ever claimed included.
+func registryRows(st consul.Status) []status.Instance {
+	app := definition(st.App).WithCounts(st.App.Counts)
+	if st.Directive.Counts != nil {
+		app = app.WithCounts(st.Directive.Counts)
+	}
+	ranks := map[registry.Instance]int{}
+	var rows []status.Instance
+	for rank, in := range plan.Instances(&app) {
+		ranks[in] = rank
+		if !slices.ContainsFunc(st.Members, func(m consul.MemberStatus) bool { return m.Instance == in }) {
+			row := absent(in.String())
+			row.Rank, row.Role = rank, roleOf(&app, in.Component)
+			rows = append(rows, row)
+		}
+	}
+	for _, m := range st.Members {
+		row := memberRow(m, st.Directive)
+		row.Rank, row.Role = ranks[m.Instance], roleOf(&app, m.Component)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func roleOf(app *appdef.App, component string) string {
+	if c := app.Component(component); c != nil {
+		return string(c.Settings.Role)
+	}
+	return ""
+}
+
+func absent(name string) status.Instance {
+	in, err := registry.ParseInstance(name)
+	if err != nil {
+		in = registry.Instance{Component: name}
+	}
+	return status.Instance{Version: 1, Instance: name, Component: in.Component, Index: in.Index, Phase: missing}
+}
+
+func memberRow(m consul.MemberStatus, d registry.Directive) status.Instance {
+	row := status.Instance{
+		Version: 1, Instance: m.Instance.String(), Component: m.Component, Index: m.Index, Phase: memberPhase(m, d),
+		Since: m.Since, Host: cmp.Or(m.Addr, m.Host), Pid: m.Pid, Ports: m.Ports, Exports: m.Exports,
+		Generation: m.Gen, Attempt: m.Attempt, Restarts: max(0, m.Attempt-1), Unenforced: m.Unenforced,
+		Conducts: d.By == m.Inc && m.Live,
+	}
+	over := m.Phase == registry.PhaseEnded || m.Phase == registry.PhaseFailed || m.Phase == registry.PhaseLeft || m.Phase == registry.PhaseLost
+	if x := m.Exit; x != nil && over {
+		row.Cause = x.Why
+		row.ExitInfo = &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.Class == registry.ClassOOM, At: milliseconds(x.At), Message: x.Why}
+		row.Exit = shellExit(row.ExitInfo)
+	}
+	if row.Phase == missing {
+		row.Cause = "its agent is gone, its death not proved"
+	}
+	return row
+}
+
+// memberPhase says of a record what an agent would say of itself.
+func memberPhase(m consul.MemberStatus, d registry.Directive) string {
+	switch {
+	case m.Phase != registry.PhaseJoined && m.Phase != registry.PhaseReady:
+		return string(m.Phase)
+	case !m.Live:
+		return missing
+	case m.Phase == registry.PhaseJoined:
+		return "staging"
+	case d.Act == registry.ActRun:
+		return "running"
+	case d.Act == registry.ActStop:
+		return "stopping"
+	}
+	return "waiting"
+}
+
+// shellExit is a process's end as a shell shows it; nil where no process ended.
+func shellExit(x *status.Exit) *int {
+	switch {
+	case x.Signal != 0:
+		return new(128 + x.Signal)
+	case x.Code != nil:
+		return new(*x.Code)
+	}
+	return nil
+}
+
+// completed fills in what the registry does not keep, from what the same life of the instance left.
+func completed(row, last status.Instance) status.Instance {
+	if last.Instance == "" || row.Phase == missing || last.Generation < row.Generation || last.Pid != row.Pid {
+		return row
+	}
+	row.Progress, row.CheckpointStep = last.Progress, last.CheckpointStep
+	row.Attempt, row.Restarts = last.Attempt, last.Restarts
+	if last.Exit != nil {
+		row.Exit, row.ExitInfo = last.Exit, last.ExitInfo
+	}
+	row.Cause = cmp.Or(row.Cause, last.Cause)
+	return row
+}
+
+// whole is a row with empty collections in place of null, and times as we print them.
+func whole(row status.Instance) status.Instance {
+	row.Version = 1
+	if row.Ports == nil {
+		row.Ports = map[string]int{}
+	}
+	if row.Exports == nil {
+		row.Exports = map[string]string{}
+	}
+	if row.Unenforced == nil {
+		row.Unenforced = []string{}
+	}
+	row.Since = milliseconds(row.Since)
+	if row.ExitInfo != nil {
+		x := *row.ExitInfo
+		x.At = milliseconds(x.At)
+		row.ExitInfo = &x
+	}
+	return row
+}
+
+func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

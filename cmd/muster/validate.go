@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+type validateFlags struct {
+	app  appFlags
+	json bool
+}
+
+// validation is the answer of muster validate --json.
+type validation struct {
+	Version  int             `json:"version"`
+	OK       bool            `json:"ok"`
+	Problems appdef.Problems `json:"problems"`
+}
+
+func newValidate(s streams) *cobra.Command {
+	f := validateFlags{}
+	cmd := &cobra.Command{
+		Use: "validate APP", Short: "Name everything that is wrong in a definition, all at once", Args: exactly("APP"),
+		Example: `  muster validate catalog:tensorflow
+  muster validate DIR --set user.data.dir=/data --instances worker=8`,
+		Long: `Reads APP (a folder, .zip, .tar.gz, .tgz or catalog:NAME), validates it and plans the first
+instance of each component. Problems are printed one per line as FILE#POINTER: got WHAT, want
+WHAT; warnings begin with "warning:". Ends with 65 when there are errors.`,
+		ValidArgsFunction: completeApp,
+		RunE:              func(_ *cobra.Command, args []string) error { return f.validate(s, args[0]) },
+	}
+	f.app.register(cmd.Flags())
+	cmd.Flags().BoolVar(&f.json, "json", false, "print {ok, problems} as JSON")
+	return cmd
+}
+
+func (f *validateFlags) validate(s streams, ref string) error {
+	l, found, err := f.app.read(ref)
+	if err != nil {
+		if !f.json {
+			return err
+		}
+		unreadable := appdef.Place{File: ref}.Problem(err.Error(), "an app package", "")
+		return f.print(s.out, nil, appdef.Problems{unreadable}, exitCode(err))
+	}
+	defer l.close()
+	if len(found.Errors()) == 0 {
+		found = append(found, firstPlans(l)...).Sort()
+	}
+	code := 0
+	if bad := asError(found); bad != nil {
+		code = exitCode(bad)
+	}
+	return f.print(s.out, l, found, code)
+}
+
+// firstPlans are the problems that only planning finds, of the first instance of each component.
+func firstPlans(l *loaded) appdef.Problems {
+	var found appdef.Problems
+	for _, c := range l.Components {
+		if c.Instances == 0 {
+			continue
+		}
+		p, problems := plan.Build(l.App, plan.Request{
+			Component: c.Name, Digest: "-", Allocation: plan.Allocation{Vars: l.clientVars()},
+		})
+		found = append(append(found, problems...), p.Warnings...)
+	}
+	return found
+}
+
+func (f *validateFlags) print(out io.Writer, l *loaded, found appdef.Problems, code int) error {
+	ok := len(found.Errors()) == 0
+	if f.json {
+		if found == nil {
+			found = appdef.Problems{}
+		}
+		if err := printJSON(out, validation{Version: 1, OK: ok, Problems: found}); err != nil {
+			return err
+		}
+	} else {
+		printProblems(out, found)
+		if ok {
+			instances := 0
+			for _, c := range l.Components {
+				instances += c.Instances
+			}
+			fmt.Fprintf(out, "ok: %s, %s, %s\n", l.Name, counted(len(l.Components), "component"), counted(instances, "instance"))
+		}
+	}
+	if code != 0 {
+		return silentError{code}
+	}
+	return nil
+}
+
+// printProblems prints one per line, in the order given.
+func printProblems(out io.Writer, found appdef.Problems) {
+	for _, p := range found {
+		if p.Severity == appdef.SeverityWarning {
+			fmt.Fprint(out, "warning: ")
+		}
+		fmt.Fprintln(out, p.String())
+	}
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// printJSON prints one value for machines, indented for people who look at it.
+func printJSON(out io.Writer, value any) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(value); err != nil {
+		return withCode(shim.CodeInternal, fmt.Errorf("print: %w", err))
+	}
+	return nil
+}

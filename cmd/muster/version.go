@@ -1,0 +1,102 @@
+package main
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// Set by the linker: -X main.version=… -X main.commit=….
+var version, commit string
+
+// versionInfo is the answer of muster version --json.
+type versionInfo struct {
+	Version   string  `json:"version"` // of muster: this one object has no version of its own form
+	Commit    string  `json:"commit"`
+	Go        string  `json:"go"`
+	Static    bool    `json:"static"`     // needs no loader and no shared library
+	GPUHelper *string `json:"gpu_helper"` // path of muster-gpu; null: not installed
+}
+
+func newVersion(s streams) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "version", Short: "Say which muster this is", Args: exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			info := readVersion()
+			if asJSON {
+				return printJSON(s.out, info)
+			}
+			linked := "dynamically linked"
+			if info.Static {
+				linked = "static"
+			}
+			helper := "no muster-gpu"
+			if info.GPUHelper != nil {
+				helper = *info.GPUHelper
+			}
+			fmt.Fprintf(s.out, "muster %s (commit %s, %s, %s, %s)\n", info.Version, info.Commit, info.Go, linked, helper)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+func readVersion() versionInfo {
+	info := versionInfo{Version: version, Commit: commit, Static: static("/proc/self/exe"), GPUHelper: gpuHelper()}
+	if build, ok := debug.ReadBuildInfo(); ok {
+		info.Go = build.GoVersion
+		if info.Version == "" {
+			info.Version = build.Main.Version
+		}
+		for _, s := range build.Settings {
+			if s.Key == "vcs.revision" && info.Commit == "" {
+				info.Commit = s.Value
+			}
+		}
+	}
+	if info.Version == "" {
+		info.Version = "unknown"
+	}
+	if info.Commit == "" {
+		info.Commit = "unknown"
+	}
+	return info
+}
+
+// static tells that a program asks for no loader (ELF's PT_INTERP).
+func static(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return false
+		}
+	}
+	return true
+}
+
+// gpuHelper finds muster-gpu: beside this program, else in PATH.
+func gpuHelper() *string {
+	const name = "muster-gpu"
+	if self, err := os.Executable(); err == nil {
+		path := filepath.Join(filepath.Dir(self), name)
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
+			return &path
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil
+	}
+	return &path
+}

@@ -1,0 +1,572 @@
+package registry_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+func asynchronous() registry.Facts {
+	return factsOf(component("ps", "ps", 1, registry.ScopeInstance), component("worker", "worker", 3, registry.ScopeInstance),
+		component("board", "service", 1, registry.ScopeInstance))
+}
+
+func synchronous() registry.Facts {
+	return factsOf(component("worker", "worker", 3, registry.ScopeGang))
+}
+
+func TestSealWaitsForAllButServices(t *testing.T) {
+	g := newGang(t, asynchronous())
+	g.settle()
+	for _, name := range []string{"worker-2", "worker-0", "ps-0"} {
+		g.join(name, "i-"+name, "h1")
+		g.ack(name)
+		g.settle()
+		g.want(registry.ActWait, 1)
+	}
+	g.join("worker-1", "i-worker-1", "h2")
+	g.settle()
+	g.want(registry.ActWait, 1)
+	g.ack("worker-1")
+	g.settle()
+	g.want(registry.ActRun, 1)
+	if n := len(g.roster.Rows); n != 4 {
+		t.Errorf("got %d rows without the service, want 4", n)
+	}
+	if g.dir.Roster.ID == "" || g.dir.By != "c1" || g.dir.Seq != 2 {
+		t.Errorf("got directive %+v", g.dir)
+	}
+}
+
+func TestSealPutsServicesLast(t *testing.T) {
+	f := factsOf(component("board", "service", 1, registry.ScopeInstance), component("worker", "worker", 2, registry.ScopeGang))
+	g := running(t, f)
+	var got []string
+	for _, r := range g.roster.Rows {
+		got = append(got, r.Instance.String())
+	}
+	if want := []string{"worker-0", "worker-1", "board-0"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got rows %v, want %v", got, want)
+	}
+	if r := g.roster.Rows[2]; r.Rank != 2 || r.Addr == "" {
+		t.Errorf("got service row %+v", r)
+	}
+}
+
+func TestSealTakesTheCommonStep(t *testing.T) {
+	steps := func(n ...int64) (c registry.Checkpoint) {
+		for _, s := range n {
+			c.Steps = append(c.Steps, registry.CheckpointStep{Step: s})
+		}
+		return c
+	}
+	for _, tc := range []struct {
+		name string
+		of   map[registry.Instance]registry.Checkpoint
+		want *int64
+	}{
+		{"nobody has one", nil, nil},
+		{"one has none", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(1), in("worker-1"): steps(1)}, nil},
+		{"the newest of all", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(10, 20, 30), in("worker-1"): steps(10, 20), in("worker-2"): steps(20, 30)}, step(20)},
+		{"nothing in common", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(10), in("worker-1"): steps(20), in("worker-2"): steps(30)}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := newGang(t, synchronous())
+			g.steps = tc.of
+			g.settle()
+			g.all()
+			g.want(registry.ActRun, 1)
+			if got := g.dir.Resume; !reflect.DeepEqual(got, tc.want) || !reflect.DeepEqual(g.roster.Resume, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func step(n int64) *int64 { return &n }
+
+func TestBarrierTimeoutNamesTheMissing(t *testing.T) {
+	g := newGang(t, asynchronous())
+	g.settle()
+	g.join("ps-0", "a", "h1")
+	g.ack("ps-0")
+	g.join("worker-1", "b", "h2")
+	g.join("worker-2", "c", "h3")
+	g.leave("worker-2")
+	g.settle()
+	g.pass(30*time.Minute - time.Second)
+	g.want(registry.ActWait, 1)
+	g.pass(time.Second)
+	g.wantVerdict(registry.Failed, registry.ClassTimeout, "worker-0",
+		"3 of 4 instances were not ready within 1800 s: worker-0 (never joined), worker-1 (joined on h2, still staging), worker-2 (left, not replaced)")
+}
+
+func TestGangRestartsUntilTheBudgetIsSpent(t *testing.T) {
+	g := running(t, synchronous())
+	for gen := 1; gen <= 5; gen++ {
+		g.fail("worker-2", 3)
+		g.settle()
+		g.want(registry.ActWait, gen+1)
+		if g.dir.Budget.Used != gen || g.dir.First != "worker-2" {
+			t.Fatalf("got budget %+v, first %s", g.dir.Budget, g.dir.First)
+		}
+		g.pass(10 * time.Second)
+		g.all()
+		g.want(registry.ActRun, gen+1)
+	}
+	g.fail("worker-2", 3)
+	g.settle()
+	g.wantVerdict(registry.Failed, registry.ClassApp, "worker-2", "worker-2 exited with 3 after 5 restarts in 300 s")
+}
+
+func TestGangBudgetWindowSlides(t *testing.T) {
+	g := running(t, synchronous())
+	for gen := 1; gen <= 12; gen++ {
+		g.fail("worker-2", 3)
+		g.settle()
+		g.want(registry.ActWait, gen+1)
+		g.all()
+		g.pass(61 * time.Second)
+	}
+}
+
+func TestGangBudgetRefillsWithTheCheckpoint(t *testing.T) {
+	f := synchronous()
+	f.GangBudget = registry.BudgetRule{Max: 1, RefillCheckpoint: true}
+	g := running(t, f)
+	for gen := range 4 {
+		g.steps = map[registry.Instance]registry.Checkpoint{in("worker-0"): {Steps: []registry.CheckpointStep{{Step: int64(gen + 1)}}}}
+		g.fail("worker-1", 1)
+		g.settle()
+		g.want(registry.ActWait, gen+2)
+		g.all()
+	}
+	g.fail("worker-1", 1)
+	g.settle()
+	g.wantVerdict(registry.Failed, registry.ClassApp, "worker-1", "worker-1 exited with 1 after 1 restart")
+}
+
+func TestFreeClassesChargeNothing(t *testing.T) {
+	for _, class := range []registry.Class{registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch} {
+		t.Run(string(class), func(t *testing.T) {
+			f := synchronous()
+			f.GangBudget.Max = 0
+			g := running(t, f)
+			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Class: class})
+			g.settle()
+			g.want(registry.ActWait, 2)
+			if g.dir.Budget.Used != 0 {
+				t.Errorf("got budget %+v", g.dir.Budget)
+			}
+		})
+	}
+}
+
+func TestGangFirstCause(t *testing.T) {
+	g := running(t, synchronous())
+	g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Code: number(1), At: t0.Add(2 * time.Second)})
+	g.report("worker-1", registry.PhaseFailed, registry.MemberExit{Signal: 9, At: t0.Add(time.Second)})
+	g.settle()
+	g.want(registry.ActWait, 2)
+	if g.dir.First != "worker-1" || g.dir.Why != "worker-1 was killed by SIGKILL" || g.dir.Budget.Used != 1 {
+		t.Errorf("got first %s, why %q, budget %+v", g.dir.First, g.dir.Why, g.dir.Budget)
+	}
+}
+
+func TestNeverScopeEndsAtTheFirstFailure(t *testing.T) {
+	f := factsOf(component("worker", "worker", 2, registry.ScopeNever))
+	g := running(t, f)
+	g.fail("worker-1", 7)
+	g.settle()
+	g.wantVerdict(registry.Failed, registry.ClassApp, "worker-1", "worker-1 exited with 7")
+}
+
+func TestInstanceFailures(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		facts registry.Facts
+		do    func(*gang)
+		check func(*gang)
+	}{
+		{"beyond its budget", asynchronous(), func(g *gang) {
+			r := g.records[in("worker-2")]
+			r.Budget = registry.Budget{Used: 5}
+			g.put(in("worker-2"), r.Member)
+			g.report("worker-2", registry.PhaseFailed, registry.MemberExit{Code: number(3), Class: registry.ClassApp, Why: "no such file", Final: true})
+		}, func(g *gang) {
+			g.wantVerdict(registry.Failed, registry.ClassApp, "worker-2", "worker-2 exited with 3 after 5 restarts in 300 s: no such file")
+		}},
+		{"a ps beyond its budget", asynchronous(), func(g *gang) { g.failFinal("ps-0", 1) }, func(g *gang) {
+			g.wantVerdict(registry.Failed, registry.ClassApp, "ps-0", "ps-0 exited with 1")
+		}},
+		{"an evaluator beyond its budget", factsOf(component("worker", "worker", 1, registry.ScopeInstance), component("evaluator", "evaluator", 1, registry.ScopeInstance)),
+			func(g *gang) { g.failFinal("evaluator-0", 1) }, func(g *gang) {
+				g.wantVerdict(registry.Failed, registry.ClassApp, "evaluator-0", "evaluator-0 exited with 1")
+			}},
+		{"a service never", asynchronous(), func(g *gang) { g.failFinal("board-0", 1); g.pass(time.Minute) }, func(g *gang) { g.want(registry.ActRun, 1) }},
+		{"a failure for good in memory", asynchronous(), func(g *gang) {
+			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Signal: 9, Class: registry.ClassOOM, Final: true})
+		}, func(g *gang) {
+			g.wantVerdict(registry.Failed, registry.ClassOOM, "worker-0", "worker-0 was killed by SIGKILL")
+			if g.dir.Verdict.Advice != "raise yarn.memory of worker, or make the program use less" {
+				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
+			}
+		}},
+		{"an ended ps counts for nothing", asynchronous(), func(g *gang) { g.end("ps-0"); g.pass(time.Hour) }, func(g *gang) { g.want(registry.ActRun, 1) }},
+		{"a TERM waits for the replacement", asynchronous(), func(g *gang) { g.leave("worker-1"); g.pass(time.Minute) }, func(g *gang) {
+			g.want(registry.ActRun, 1)
+			g.pass(29 * time.Minute)
+			g.wantVerdict(registry.Failed, registry.ClassTimeout, "worker-1", "worker-1 was not replaced within 1800 s: left, not replaced")
+		}},
+		{"replaced at the same address", asynchronous(), func(g *gang) {
+			host := g.records[in("worker-1")].Addr
+			g.die("worker-1")
+			g.settle()
+			g.join("worker-1", "new", host)
+			g.settle()
+			g.pass(10 * time.Second)
+			g.ack("worker-1")
+		}, func(g *gang) { g.want(registry.ActRun, 1) }},
+		{"replaced elsewhere", asynchronous(), func(g *gang) {
+			g.die("worker-1")
+			g.settle()
+			g.join("worker-1", "new", "elsewhere")
+			g.settle()
+			g.pass(2 * time.Second)
+		}, func(g *gang) {
+			g.want(registry.ActWait, 2)
+			if g.dir.Budget.Used != 0 || g.dir.Why != "worker-1 moved to elsewhere" {
+				g.t.Errorf("got budget %+v, why %q", g.dir.Budget, g.dir.Why)
+			}
+		}},
+		{"on its host at other ports", asynchronous(), func(g *gang) {
+			host := g.records[in("worker-1")].Addr
+			g.die("worker-1")
+			g.join("worker-1", "new", host)
+			r := g.records[in("worker-1")]
+			r.Address = host + ":9"
+			g.put(in("worker-1"), r.Member)
+		}, func(g *gang) { g.want(registry.ActWait, 2) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := running(t, tc.facts)
+			tc.do(g)
+			g.settle()
+			tc.check(g)
+		})
+	}
+}
+
+func TestSuccess(t *testing.T) {
+	workers := func(change func(*registry.Facts)) registry.Facts {
+		f := factsOf(component("chief", "chief", 1, registry.ScopeInstance), component("ps", "ps", 1, registry.ScopeInstance), component("worker", "worker", 3, registry.ScopeInstance))
+		change(&f)
+		return f
+	}
+	for _, tc := range []struct {
+		name  string
+		facts registry.Facts
+		end   []string
+		fail  []string
+		cause string // "": goes on
+	}{
+		{"all chief and workers", workers(func(*registry.Facts) {}), []string{"chief-0", "worker-0", "worker-1", "worker-2"}, nil, "all 4 instances of chief, worker are done"},
+		{"not without the chief", workers(func(*registry.Facts) {}), []string{"ps-0", "worker-0", "worker-1", "worker-2"}, nil, ""},
+		{"minSucceeded reached", workers(func(f *registry.Facts) { f.Components[2].MinSucceeded = number(2) }), []string{"worker-0", "worker-2"}, nil, "2 worker ended with 0, 2 were asked for"},
+		{"minSucceeded not reached", workers(func(f *registry.Facts) { f.Components[2].MinSucceeded = number(2) }), []string{"worker-0"}, nil, ""},
+		{"all done, neither count reached", workers(func(f *registry.Facts) { f.Components[2].MinFailed = nil }), []string{"chief-0", "worker-0"}, []string{"worker-1", "worker-2"}, "all 4 instances of chief, worker are done"},
+		{"one failure of two", workers(func(f *registry.Facts) { f.Components[2].MinFailed = number(2) }), nil, []string{"worker-1"}, ""},
+		{"killAllOnCompleted", workers(func(f *registry.Facts) { f.KillAllOnCompleted = 2; f.Components[2].MinFailed = nil }), []string{"worker-0"}, []string{"worker-1"}, "2 instances are done, 2 were asked for"},
+		{"no chief nor worker: all", factsOf(component("ps", "ps", 2, registry.ScopeInstance)), []string{"ps-0", "ps-1"}, nil, "all 2 instances of ps are done"},
+		{"gang", synchronous(), []string{"worker-0", "worker-1", "worker-2"}, nil, "all 3 instances of worker are done"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := running(t, tc.facts)
+			for _, name := range tc.end {
+				g.want(registry.ActRun, 1)
+				g.end(name)
+				g.settle()
+			}
+			for _, name := range tc.fail {
+				g.want(registry.ActRun, 1)
+				g.failFinal(name, 1)
+				g.settle()
+			}
+			if tc.cause == "" {
+				g.pass(2 * time.Hour)
+				g.want(registry.ActRun, 1)
+				return
+			}
+			g.wantVerdict(registry.Succeeded, registry.ClassNone, "", tc.cause)
+		})
+	}
+}
+
+func TestMinFailedTwo(t *testing.T) {
+	f := asynchronous()
+	f.Components[1].MinFailed = number(2)
+	g := running(t, f)
+	g.failFinal("worker-2", 4)
+	g.settle()
+	g.want(registry.ActRun, 1)
+	g.failFinal("worker-0", 5)
+	g.settle()
+	g.wantVerdict(registry.Failed, registry.ClassApp, "worker-0", "worker-0 exited with 5; 2 instances of worker have failed")
+}
+
+func TestEndedStaysEndedInTheInstanceScope(t *testing.T) {
+	g := running(t, asynchronous())
+	g.end("worker-0")
+	g.die("worker-2")
+	g.join("worker-2", "new", "elsewhere")
+	g.settle()
+	g.want(registry.ActWait, 2)
+	for _, name := range []string{"ps-0", "worker-1", "worker-2"} {
+		g.ack(name)
+	}
+	g.settle()
+	g.want(registry.ActRun, 2)
+	if r, _ := g.roster.Row(in("worker-0")); !r.Done || r.Addr == "" {
+		t.Errorf("got row %+v, want it done, with its address", r)
+	}
+	g.end("worker-1")
+	g.end("worker-2")
+	g.settle()
+	g.wantVerdict(registry.Succeeded, registry.ClassNone, "", "all 3 instances of worker are done")
+}
+
+func TestResultsOfAGangBelongToTheirGeneration(t *testing.T) {
+	g := running(t, synchronous())
+	g.end("worker-0")
+	g.fail("worker-1", 1)
+	g.settle()
+	g.want(registry.ActWait, 2)
+	g.pass(time.Minute)
+	g.ack("worker-1")
+	g.ack("worker-2")
+	g.settle()
+	g.want(registry.ActWait, 2)
+	g.ack("worker-0")
+	g.settle()
+	g.want(registry.ActRun, 2)
+}
+
+func TestLost(t *testing.T) {
+	mass := registry.DefaultTimes().LostMass
+	phase := func(g *gang) registry.Phase { return g.records[in("worker-1")].Phase }
+	t.Run("after lost mass, then rebuilt", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.settle()
+		g.pass(mass - time.Second)
+		if phase(g) != registry.PhaseReady {
+			t.Fatalf("got %s before the time", phase(g))
+		}
+		g.pass(time.Second)
+		if phase(g) != registry.PhaseLost {
+			t.Fatalf("got %s, want lost", phase(g))
+		}
+		g.want(registry.ActWait, 2)
+		if g.dir.Budget.Used != 1 || g.dir.Why != "worker-1 was lost with its agent on hworker-1" {
+			t.Errorf("got %+v", g.dir)
+		}
+	})
+	t.Run("back in time starts the clock anew", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.settle()
+		g.pass(mass - time.Second)
+		g.live[in("worker-1")], g.ready[in("worker-1")] = true, 1
+		g.settle()
+		g.die("worker-1")
+		g.settle()
+		g.pass(mass - time.Second)
+		if phase(g) != registry.PhaseReady {
+			t.Errorf("got %s", phase(g))
+		}
+	})
+	t.Run("trouble starts the clock anew", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.settle()
+		g.pass(mass - time.Second)
+		g.view.Trouble = true
+		g.run()
+		g.pass(mass - time.Second)
+		if phase(g) != registry.PhaseReady {
+			t.Errorf("got %s", phase(g))
+		}
+		g.pass(time.Second)
+		if phase(g) != registry.PhaseLost {
+			t.Errorf("got %s, want lost", phase(g))
+		}
+	})
+	t.Run("so does a new conductor", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.settle()
+		g.pass(mass - time.Second)
+		g.newConductor("c2")
+		g.settle()
+		g.pass(mass - time.Second)
+		if phase(g) != registry.PhaseReady {
+			t.Errorf("got %s", phase(g))
+		}
+	})
+	t.Run("the operator's word", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.asks = []registry.Ask{{Kind: registry.AskGone, ID: "1", Args: map[string]string{"instance": "worker-1", "inc": "inc-worker-1"}}}
+		g.settle()
+		if phase(g) != registry.PhaseLost {
+			t.Errorf("got %s", phase(g))
+		}
+		g.want(registry.ActWait, 2)
+		if g.settle(); len(g.asks) != 0 {
+			t.Errorf("got asks %v, want it dropped", g.asks)
+		}
+	})
+	t.Run("a word about another incarnation", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.asks = []registry.Ask{{Kind: registry.AskGone, ID: "1", Args: map[string]string{"instance": "worker-1", "inc": "older"}}}
+		g.settle()
+		if phase(g) != registry.PhaseReady || len(g.asks) != 0 {
+			t.Errorf("got %s, asks %v", phase(g), g.asks)
+		}
+	})
+	t.Run("a service", func(t *testing.T) {
+		g := running(t, asynchronous())
+		g.die("board-0")
+		g.pass(mass + time.Minute)
+		if got := g.records[in("board-0")].Phase; got != registry.PhaseLost {
+			t.Errorf("got %s, want lost", got)
+		}
+		g.want(registry.ActRun, 1)
+	})
+}
+
+func TestReplacedInAGangRebuilds(t *testing.T) {
+	g := running(t, synchronous())
+	g.die("worker-0")
+	g.join("worker-0", "new", "hworker-0")
+	g.settle()
+	g.want(registry.ActWait, 2)
+	if g.dir.Budget.Used != 1 || g.dir.Why != "worker-0 was replaced" {
+		t.Errorf("got budget %+v, why %q", g.dir.Budget, g.dir.Why)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	g := running(t, synchronous())
+	for _, name := range []string{"worker-0", "worker-1", "worker-2"} {
+		g.leave(name)
+	}
+	g.settle()
+	g.want(registry.ActWait, 2)
+	if g.dir.Budget.Used != 0 || g.dir.Verdict != nil {
+		t.Fatalf("got %+v, want no verdict and nothing charged", g.dir)
+	}
+	g.newConductor("c2")
+	for _, name := range []string{"worker-0", "worker-1", "worker-2"} {
+		g.join(name, "again-"+name, "h")
+		g.ack(name)
+	}
+	g.settle()
+	g.want(registry.ActRun, 2)
+}
+
+func TestStop(t *testing.T) {
+	for _, act := range []registry.Act{registry.ActWait, registry.ActRun} {
+		t.Run(string(act), func(t *testing.T) {
+			g := newGang(t, synchronous())
+			g.settle()
+			if act == registry.ActRun {
+				g.all()
+			}
+			g.asks = []registry.Ask{{Kind: registry.AskStop, ID: "1", By: "stop", Args: map[string]string{"who": "ann", "grace": "3"}}}
+			g.settle()
+			g.wantVerdict(registry.Stopped, registry.ClassStopped, "", "stopped by ann")
+			if g.dir.StopGrace != 3 || g.dir.Verdict.By != "stop" {
+				t.Errorf("got grace %g, by %q", g.dir.StopGrace, g.dir.Verdict.By)
+			}
+		})
+	}
+}
+
+func TestFlex(t *testing.T) {
+	ask := func(g *gang, args map[string]string) {
+		g.asks = []registry.Ask{{Kind: registry.AskFlex, ID: "1", Args: args}}
+		g.settle()
+	}
+	t.Run("up", func(t *testing.T) {
+		g := running(t, asynchronous())
+		ask(g, map[string]string{"worker": "5"})
+		g.want(registry.ActRun, 1)
+		if g.dir.Target["worker"] != 5 || g.dir.Counts["worker"] != 3 || len(g.asks) != 0 {
+			t.Fatalf("got %+v, asks %v", g.dir, g.asks)
+		}
+		g.join("worker-3", "x", "h")
+		g.pass(5 * time.Second)
+		g.want(registry.ActRun, 1)
+		g.join("worker-4", "y", "h")
+		g.pass(5 * time.Second)
+		g.want(registry.ActWait, 2)
+		if g.dir.Counts["worker"] != 5 || g.dir.Target != nil || g.dir.Budget.Used != 0 {
+			t.Fatalf("got %+v", g.dir)
+		}
+		g.all()
+		g.want(registry.ActRun, 2)
+	})
+	t.Run("down", func(t *testing.T) {
+		g := running(t, asynchronous())
+		ask(g, map[string]string{"worker": "1"})
+		g.want(registry.ActWait, 2)
+		g.ack("ps-0")
+		g.ack("worker-0")
+		g.settle()
+		g.want(registry.ActRun, 2)
+	})
+	t.Run("services only", func(t *testing.T) {
+		g := running(t, asynchronous())
+		ask(g, map[string]string{"board": "2"})
+		g.want(registry.ActRun, 1)
+		if g.dir.Counts["board"] != 2 || g.dir.Target != nil || len(g.asks) != 0 {
+			t.Errorf("got %+v, asks %v", g.dir, g.asks)
+		}
+	})
+	for name, args := range map[string]map[string]string{
+		"to the same": {"worker": "3"}, "of nothing": {"x": "3"}, "by a word": {"worker": "many"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := running(t, asynchronous())
+			n := len(g.directives)
+			ask(g, args)
+			if len(g.asks) != 0 || len(g.directives) != n {
+				t.Errorf("got asks %v, %d directives, want it dropped", g.asks, len(g.directives)-n)
+			}
+		})
+	}
+}
+
+// TestWaitingReadsLittle: a waiting conductor reads the missing every two seconds, not more.
+func TestWaitingReadsLittle(t *testing.T) {
+	g := newGang(t, asynchronous())
+	g.settle()
+	g.pass(10 * time.Minute)
+	if g.reads > 302 {
+		t.Errorf("got %d reads of records in 600 s, want at most one in 2 s", g.reads)
+	}
+}
+
+// TestRunningReadsNothing: while all is well only the watches cost something.
+func TestRunningReadsNothing(t *testing.T) {
+	g := running(t, synchronous())
+	n := g.reads
+	g.settle()
+	if len(g.last) != 0 || g.reads != n {
+		t.Errorf("got %#v", g.last)
+	}
+}

@@ -1,0 +1,103 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Client talks to one agent over its socket.
+type Client struct {
+	http *http.Client
+	path string
+}
+
+// Dial makes a client; it connects at the first call.
+func Dial(path string) *Client {
+	return &Client{path: path, http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", path)
+		},
+	}}}
+}
+
+// Close ends idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// State asks what the agent is doing.
+func (c *Client) State(ctx context.Context) (State, error) {
+	var s State
+	err := c.call(ctx, http.MethodGet, "/v1/state", nil, &s)
+	return s, err
+}
+
+// Signal sends a signal to the app's main process.
+func (c *Client) Signal(ctx context.Context, signal string) error {
+	return c.call(ctx, http.MethodPost, "/v1/signal", map[string]string{"signal": signal}, nil)
+}
+
+// Stop asks the agent to stop its process and leave.
+func (c *Client) Stop(ctx context.Context, grace *float64) error {
+	return c.call(ctx, http.MethodPost, "/v1/stop", map[string]*float64{"grace": grace}, nil)
+}
+
+// Logs copies a log (stdout, stderr, agent) from offset on.
+func (c *Client) Logs(ctx context.Context, name string, offset int64, follow bool, to io.Writer) error {
+	r, err := c.send(ctx, http.MethodGet, "/v1/logs/"+name+"?offset="+strconv.FormatInt(offset, 10)+"&follow="+strconv.FormatBool(follow), nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, r.Body)
+	return errors.Join(err, r.Body.Close())
+}
+
+func (c *Client) call(ctx context.Context, method, path string, body, into any) error {
+	r, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Body.Close() }() //nolint:errcheck // read to the end
+	if into == nil {
+		return nil
+	}
+	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
+		return fmt.Errorf("agent at %s: %w", c.path, err)
+	}
+	return nil
+}
+
+func (c *Client) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var text bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&text).Encode(body); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://agent"+path, &text)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("agent at %s: %w", c.path, err)
+	}
+	if r.StatusCode == http.StatusOK {
+		return r, nil
+	}
+	var f Failure
+	err = json.NewDecoder(r.Body).Decode(&f)
+	if err = errors.Join(err, r.Body.Close()); err != nil {
+		return nil, fmt.Errorf("agent at %s: %s: %w", c.path, r.Status, err)
+	}
+	if f.Hint != "" {
+		f.Error += "; " + f.Hint
+	}
+	return nil, errors.New(f.Error)
+}

@@ -1,0 +1,193 @@
+package status
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// StateDir is where state lies when --state-dir does not say otherwise.
+func StateDir(uid int, runtimeDir string) string {
+	switch {
+	case uid == 0:
+		return "/run/muster"
+	case runtimeDir != "":
+		return filepath.Join(runtimeDir, "muster")
+	}
+	return fmt.Sprintf("/tmp/muster-%d", uid)
+}
+
+// maxSocket is the longest path that sun_path takes (unix(7)).
+const maxSocket = 107
+
+// Dir is a state folder.
+type Dir string
+
+// Open makes the folder, 0700, and refuses one that belongs to somebody else.
+func (d Dir) Open() error {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	info, err := os.Stat(string(d))
+	if err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	if uid, ok := owner(info); ok && uid != os.Geteuid() && os.Geteuid() != 0 {
+		return fmt.Errorf("state folder %s: belongs to uid %d; give --state-dir another", d, uid)
+	}
+	return nil
+}
+
+// App is the folder of one app.
+func (d Dir) App(app string) string { return filepath.Join(string(d), "apps", app) }
+
+// Socket is the path of a socket in the app's folder: name.sock, or a short one where that is too long.
+func (d Dir) Socket(app, name string) string {
+	path := filepath.Join(d.App(app), name+".sock")
+	if len(path) <= maxSocket {
+		return path
+	}
+	sum := sha256.Sum256([]byte(app + "/" + name))
+	return filepath.Join(string(d), "s", hex.EncodeToString(sum[:8])+".sock")
+}
+
+// AppFile is app.json: how to find a run that was started on this host.
+type AppFile struct {
+	Version  int       `json:"version"`
+	App      string    `json:"app"`
+	Name     string    `json:"name"`
+	Run      string    `json:"run"`
+	Registry string    `json:"registry"`
+	WorkDir  string    `json:"work_dir"`
+	LogDir   string    `json:"log_dir"`
+	Pid      int       `json:"pid"`
+	Started  time.Time `json:"started"`
+}
+
+// ResultFile is result.json, and the answer of `muster run --json`.
+type ResultFile struct {
+	Version     int                `json:"version"`
+	App         string             `json:"app"`
+	Run         string             `json:"run"`
+	Name        string             `json:"name"`
+	Outcome     string             `json:"outcome"` // succeeded, failed, stopped, interrupted
+	Class       *string            `json:"class"`
+	Cause       string             `json:"cause"`
+	First       *string            `json:"first"`
+	Advice      string             `json:"advice"`
+	Restarts    int                `json:"restarts"`
+	Generations int                `json:"generations"`
+	Instances   []Instance         `json:"instances"`
+	Times       Times              `json:"times"`
+	Problems    []any              `json:"problems"`
+	WorkDir     string             `json:"work_dir"`
+	LogDir      string             `json:"log_dir"`
+	Code        int                `json:"code"`
+	Verdict     *registry.Verdict  `json:"verdict,omitempty"`
+	Phases      map[string]float64 `json:"-"`
+}
+
+// Times are the seconds of a run's parts, of the slowest instance each.
+type Times struct {
+	Staging    float64 `json:"staging"`
+	Barrier    float64 `json:"barrier"`
+	Running    float64 `json:"running"`
+	Restarting float64 `json:"restarting"`
+	Total      float64 `json:"total"`
+}
+
+// InstanceFile is <instance>.json: what the next agent here must clear if this one is killed.
+type InstanceFile struct {
+	Version    int      `json:"version"`
+	Pid        int      `json:"pid"`
+	StartTicks uint64   `json:"start_ticks"` // clock ticks after boot
+	BootID     string   `json:"boot_id"`
+	Inc        string   `json:"incarnation"`
+	Cgroups    []string `json:"cgroups"`
+	Mounts     []string `json:"mounts"`
+	// Guard is the process that stands between agent and app.
+	Guard *registry.ProcessRef `json:"guard,omitempty"`
+}
+
+// WriteJSON writes a value whole or not at all.
+func WriteJSON(path string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// ReadJSON reads what WriteJSON wrote; a corrupt file is named.
+func ReadJSON(path string, value any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, value); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// Apps lists the runs known on this host, the newest first. Files that cannot be read are left out.
+func (d Dir) Apps() ([]AppFile, error) {
+	entries, err := os.ReadDir(filepath.Join(string(d), "apps"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list apps: %w", err)
+	}
+	var all []AppFile
+	for _, e := range entries {
+		var f AppFile
+		if ReadJSON(filepath.Join(d.App(e.Name()), "app.json"), &f) == nil {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(a, b AppFile) int { return b.Started.Compare(a.Started) })
+	return all, nil
+}
+
+// Sockets lists the agents' sockets of an app by instance name.
+func (d Dir) Sockets(app string) map[string]string {
+	found := map[string]string{}
+	entries, err := os.ReadDir(d.App(app))
+	if err != nil {
+		return found
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || name == "app" || name == "result" {
+			continue
+		}
+		found[name] = d.Socket(app, name)
+	}
+	return found
+}

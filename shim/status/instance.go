@@ -1,0 +1,71 @@
+// Package status tells the outside what an agent is doing: the local API on a unix socket, its
+// client, and the files that still answer when nobody runs any more.
+package status
+
+import (
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// Instance is one row of every listing.
+type Instance struct {
+	Version        int               `json:"version"`
+	Instance       string            `json:"instance"`
+	Component      string            `json:"component"`
+	Index          int               `json:"index"`
+	Rank           int               `json:"rank"`
+	Role           string            `json:"role"`
+	Phase          string            `json:"phase"`
+	Since          time.Time         `json:"since"`
+	Host           string            `json:"host"`
+	Pid            int               `json:"pid,omitempty"` // of the agent
+	Ports          map[string]int    `json:"ports"`
+	Exports        map[string]string `json:"exports"`
+	Generation     int               `json:"generation"`
+	Attempt        int               `json:"attempt"`
+	Restarts       int               `json:"restarts"`
+	Progress       *float64          `json:"progress"`        // 0…1; null: not reported
+	CheckpointStep *int64            `json:"checkpoint_step"` // newest whole one; null: none
+	Exit           *int              `json:"exit"`            // as a shell sees it; null while alive
+	ExitInfo       *Exit             `json:"exit_info"`
+	Unenforced     []string          `json:"unenforced"`
+	Cause          string            `json:"cause,omitempty"` // what it waits for, or why it is where it is
+	Conducts       bool              `json:"conducts,omitempty"`
+	AwaySince      *time.Time        `json:"registry_unreachable_since,omitempty"`
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	Code    *int      `json:"code"`
+	Signal  int       `json:"signal"`
+	OOM     bool      `json:"oom"`
+	Peak    int64     `json:"peak"`  // bytes
+	Limit   int64     `json:"limit"` // bytes
+	At      time.Time `json:"at"`
+	Message string    `json:"message,omitempty"`
+}
+
+// State is the answer of GET /v1/state.
+type State struct {
+	Instance
+	PlanDigest string         `json:"plan_digest"`
+	Limits     map[string]any `json:"limits"`
+	App        string         `json:"app"`
+	Run        string         `json:"run"`
+	Inc        string         `json:"inc"`
+	LogDir     string         `json:"log_dir"`
+}
+
+// ExitFile is exit.json in an instance's log folder.
+type ExitFile struct {
+	Version    int               `json:"version"`
+	App        string            `json:"app"`
+	Instance   string            `json:"instance"`
+	Attempt    int               `json:"attempt"`
+	Generation int               `json:"generation"`
+	Exit       *Exit             `json:"exit"`
+	Verdict    *registry.Verdict `json:"verdict"`
+	AgentCode  int               `json:"agent_code"`
+	MappedCode *int              `json:"mapped_code,omitempty"` // after --exit-code-map
+}

@@ -1,0 +1,14 @@
+package status
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+func owner(info fs.FileInfo) (int, bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(st.Uid), true
+}

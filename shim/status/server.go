@@ -1,0 +1,174 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// Source is the agent that an API speaks for.
+type Source struct {
+	State  func() State
+	Signal func(number int) error
+	Stop   func(grace *time.Duration) error
+	// Silence answers a peer: incarnation, generation, seconds since the last answered renewal.
+	Silence func() Silence
+	LogDir  string
+}
+
+// Silence is the answer of GET /v1/peer/silence.
+type Silence struct {
+	Inc     string  `json:"inc"`
+	Gen     int     `json:"gen"`
+	Silence float64 `json:"silence"` // seconds
+	Fenced  bool    `json:"fenced"`
+}
+
+// Failure is the body of every error answer.
+type Failure struct {
+	Error string `json:"error"`
+	Hint  string `json:"hint"`
+}
+
+// Listen takes the socket, 0600, in place of one that a dead agent left.
+func Listen(path string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if c, err := net.Dial("unix", path); err == nil {
+		return nil, errors.Join(fmt.Errorf("listen %s: another agent answers there", path), c.Close())
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+// Handler is the agent's API.
+func Handler(s Source) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.State()) })
+	mux.HandleFunc("GET /v1/peer/silence", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Silence()) })
+	mux.HandleFunc("GET /v1/logs/{name}", s.logs)
+	mux.HandleFunc("POST /v1/signal", s.signal)
+	mux.HandleFunc("POST /v1/stop", s.stop)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", "GET /v1/state, /v1/logs/{stdout|stderr|agent}; POST /v1/signal, /v1/stop")
+	})
+	return mux
+}
+
+// Serve answers until ctx is done.
+func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) //nolint:errcheck // it ends
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func (s Source) signal(w http.ResponseWriter, r *http.Request) {
+	var ask struct {
+		Signal string `json:"signal"`
+	}
+	if !decode(w, r, &ask) {
+		return
+	}
+	n, err := ParseSignal(ask.Signal)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error(), "a name such as TERM, KILL, USR1, or a number")
+		return
+	}
+	if err := s.Signal(n); err != nil {
+		refuse(w, http.StatusConflict, err.Error(), "GET /v1/state says what the instance is doing")
+		return
+	}
+	answer(w, struct{}{})
+}
+
+func (s Source) stop(w http.ResponseWriter, r *http.Request) {
+	var ask struct {
+		Grace *float64 `json:"grace"`
+	}
+	if !decode(w, r, &ask) {
+		return
+	}
+	var grace *time.Duration
+	if ask.Grace != nil {
+		d := time.Duration(*ask.Grace * float64(time.Second))
+		grace = &d
+	}
+	if err := s.Stop(grace); err != nil {
+		refuse(w, http.StatusConflict, err.Error(), "")
+		return
+	}
+	answer(w, struct{}{})
+}
+
+// logs sends a log file from an offset on; with follow until the caller goes. It never empties it.
+func (s Source) logs(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	file, ok := map[string]string{"stdout": "stdout.log", "stderr": "stderr.log", "agent": "agent.log"}[name]
+	if !ok {
+		refuse(w, http.StatusNotFound, "no log "+strconv.Quote(name), "stdout, stderr or agent")
+		return
+	}
+	offset, err := strconv.ParseInt(cmp.Or(r.URL.Query().Get("offset"), "0"), 10, 64)
+	if err != nil || offset < 0 {
+		refuse(w, http.StatusBadRequest, "offset "+strconv.Quote(r.URL.Query().Get("offset"))+" is no position", "a number of bytes from 0")
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	follow := r.URL.Query().Get("follow") == "true" || r.URL.Query().Get("follow") == "1"
+	err = Follow(r.Context(), filepath.Join(s.LogDir, file), offset, follow, flusher{w})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && r.Context().Err() == nil {
+		refuse(w, http.StatusInternalServerError, err.Error(), "")
+	}
+}
+
+type flusher struct{ w http.ResponseWriter }
+
+func (f flusher) Write(b []byte) (int, error) {
+	n, err := f.w.Write(b)
+	_ = http.NewResponseController(f.w).Flush() //nolint:errcheck // a recorder cannot flush
+	return n, err
+}
+
+func decode(w http.ResponseWriter, r *http.Request, into any) bool {
+	err := json.NewDecoder(io.LimitReader(r.Body, 1<<16)).Decode(into)
+	if err != nil && !errors.Is(err, io.EOF) {
+		refuse(w, http.StatusBadRequest, "body: "+err.Error(), "a JSON object")
+		return false
+	}
+	return true
+}
+
+func answer(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value) //nolint:errcheck // the caller is gone
+}
+
+func refuse(w http.ResponseWriter, status int, text, hint string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(Failure{Error: text, Hint: hint}) //nolint:errcheck // the caller is gone
+}
