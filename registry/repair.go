@@ -103,6 +103,8 @@ func (r *ruling) breaksInstance(a absence, row Row) (failure, bool) {
 	m := a.rec.Member
 	f := r.failureOf(a, m.Budget, a.facts.Budget)
 	switch {
+	case !a.live && r.v.LiveAt.Before(a.rec.At) && moved(m, row):
+		r.live = true // somebody came back since: is it there?
 	case a.live && moved(m, row):
 		f.free, f.what = true, fmt.Sprintf("%s moved to %s", a.Instance, m.ClusterAddr())
 		return f, true
