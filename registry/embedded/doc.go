@@ -16,5 +16,15 @@
 //
 // [Store] is the whole of the state and of the rules: no clock, no lock, no network. [Server] is the
 // rim around it: it has the mutex, the time, the readers that wait and the timer that ends sessions.
+// registry/registrytest/http checks it and a real Consul with the same tests. What still differs:
+//
+//   - Readers are woken by changes of what they read alone, never by a neighbour's.
+//   - The index of a list does not fall when old deletions are forgotten or everything is deleted.
+//   - No number of connections is refused (429), nothing is compressed, tokens are ignored.
+//   - A null in a transaction is 400 (Consul drops the connection); a value over 512 KB is 413 also when
+//     it comes without a length; a session's body without a length is read and not passed over.
+//   - A transaction of reads answers without the fields of query metadata; there is one node, and the
+//     letters of a session's id are compared as they are.
+//
 // Nothing is written to disk and nobody is asked for a token: who can open the socket owns the data.
 package embedded

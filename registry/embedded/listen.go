@@ -5,20 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"syscall"
-	"time"
 )
 
 // maxSocketPath is the longest path of a unix socket, in bytes (unix(7): sun_path with its NUL).
 const maxSocketPath = 107
-
-// shutdownGrace is how long Serve lets requests finish that are being answered when it ends.
-const shutdownGrace = 2 * time.Second
 
 // ListenUnix listens on a unix socket that only its owner can open (0600). A socket that nobody
 // answers on is replaced; one that is served, or a file of another kind, is an error. Closing the
@@ -94,42 +88,4 @@ func local(addr net.Addr) error {
 		}
 	}
 	return fmt.Errorf("serve on %s: %w", addr, errNotLocal)
-}
-
-// Serve serves a new, empty registry on the listener until the context ends; then it answers the
-// readers that wait, lets other requests finish for two seconds, and returns nil. It returns
-// an error when the listener is not local or breaks. The listener is closed in any case.
-func Serve(ctx context.Context, o Options) error {
-	if err := local(o.Listener.Addr()); err != nil {
-		return errors.Join(err, o.Listener.Close())
-	}
-	s := New(o)
-	defer s.Close()
-	web := &http.Server{
-		Handler:           s.Handler(),
-		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
-	broken := make(chan error, 1)
-	go func() { broken <- web.Serve(o.Listener) }()
-	select {
-	case err := <-broken:
-		return fmt.Errorf("serve on %s: %w", o.Listener.Addr(), errors.Join(err, web.Close()))
-	case <-ctx.Done():
-	}
-	s.Close()
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
-	defer cancel()
-	if err := web.Shutdown(grace); err != nil {
-		return errors.Join(ignoreDeadline(err), web.Close())
-	}
-	return nil
-}
-
-// ignoreDeadline drops the error of requests that did not finish in time: they were told to.
-func ignoreDeadline(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil
-	}
-	return err
 }

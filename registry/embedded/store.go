@@ -42,7 +42,7 @@ type Touched struct {
 type Store struct {
 	index    uint64 // of the last write
 	kvIndex  uint64 // of the last write that changed a key
-	floor    uint64 // of the newest forgotten tombstone
+	floor    uint64 // no list reports less: of the newest forgotten tombstone
 	entries  ordered[*Entry]
 	graves   ordered[uint64] // deleted key or subtree → index of the deletion
 	burials  []burial        // the same in the order of time
@@ -141,8 +141,9 @@ func (s *Store) Apply(now time.Time, op Op) (ok bool, touched Touched, err error
 
 // bury notes the deletion of a key or, for a subtree, of its prefix.
 func (s *Store) bury(key string, index uint64, now time.Time) {
-	if key == "" {
-		return // the index of everything needs no tombstone
+	if key == "" { // everything was deleted: no list may report less
+		s.floor = index
+		return
 	}
 	s.graves.set(key, index)
 	s.burials = append(s.burials, burial{key, index, now})

@@ -1,0 +1,103 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// BenchmarkWake is the release of a gang: 1,000 readers that wait on one key, over connections of
+// their own, from the write to the last answer.
+func BenchmarkWake(b *testing.B) {
+	const readers = 1000
+	b.Run("handler", func(b *testing.B) {
+		s := New(Options{})
+		defer s.Close()
+		h := s.Handler()
+		benchWake(b, s, readers, func(path string) error {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+			return nil
+		})
+	})
+	b.Run("unix", func(b *testing.B) {
+		path := filepath.Join(b.TempDir(), "s")
+		l, err := ListenUnix(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s := New(Options{})
+		web := &http.Server{Handler: s.Handler()}
+		go web.Serve(l)
+		transport := &http.Transport{MaxIdleConnsPerHost: readers, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}}
+		defer func() { transport.CloseIdleConnections(); s.Close(); web.Close() }()
+		c := http.Client{Transport: transport}
+		benchWake(b, s, readers, func(path string) error {
+			resp, err := c.Get("http://registry" + path)
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			_, err = io.Copy(io.Discard, resp.Body)
+			return err
+		})
+	})
+}
+
+func benchWake(b *testing.B, s *Server, readers int, get func(string) error) {
+	ask(s, "PUT", "/v1/kv/directive", "0")
+	for n := 1; b.Loop(); n++ {
+		b.StopTimer()
+		_, index := s.store.Get("directive")
+		path := fmt.Sprintf("/v1/kv/directive?wait=60s&index=%d", index)
+		var all sync.WaitGroup
+		for range readers {
+			all.Go(func() {
+				if err := get(path); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+		for s.waiting() < readers {
+			runtime.Gosched()
+		}
+		b.StartTimer()
+		ask(s, "PUT", "/v1/kv/directive", fmt.Sprint(n))
+		all.Wait()
+	}
+}
+
+// BenchmarkAcknowledge is the write that each member makes before a start (T4), with 1,000 members
+// and a reader of the prefix.
+func BenchmarkAcknowledge(b *testing.B) {
+	const members = 1000
+	s := NewStore("node")
+	ids := make([]string, members)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("session-%d", i)
+		newSession(b, s, start, Session{ID: ids[i], TTL: "10s"})
+		apply(b, s, start, Op{Verb: Lock, Key: fmt.Sprintf("live/worker/%d", i), Session: ids[i]})
+	}
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		i, gen := n%members, n/members
+		_, refused, _ := s.Txn(start, []Op{
+			{Verb: CheckSession, Key: fmt.Sprintf("live/worker/%d", i), Session: ids[i]},
+			{Verb: Set, Key: fmt.Sprintf("members/worker/%d", i), Value: []byte(fmt.Sprint(gen))},
+			{Verb: Lock, Key: fmt.Sprintf("ready/%d/worker/%d", gen, i), Session: ids[i]},
+			{Verb: Delete, Key: fmt.Sprintf("ready/%d/worker/%d", gen-1, i)},
+		})
+		if refused != nil {
+			b.Fatal(refused)
+		}
+	}
+}
