@@ -1,0 +1,45 @@
+package registry_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+func TestTimesCheck(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		set  func(*registry.Times)
+		want []string
+	}{
+		{"defaults", func(*registry.Times) {}, nil},
+		{"longer mass", func(x *registry.Times) { x.LostMass, x.Barrier = 20*time.Minute, time.Hour }, nil},
+		{"longer session", func(x *registry.Times) { x.TTL, x.Renew, x.Lost = 30*time.Second, 10*time.Second, 100*time.Second }, nil},
+		{"short session", func(x *registry.Times) { x.TTL = 5 * time.Second }, []string{
+			"session ttl: got 5s, want at least 10s; the registry takes no shorter session",
+			"renewal: got 3s, want at most a third of the session ttl 5s; three tries must fit in it"}},
+		{"long session", func(x *registry.Times) { x.TTL = 20 * time.Second }, []string{
+			"lost grace: got 1m0s, want at least 1m20s; a member that is cut off needs so long to be gone: fence 50s + evidence 5s + stop 20s + margin 5s"}},
+		{"short grace", func(x *registry.Times) { x.Lost = 40 * time.Second }, []string{"lost grace: got 40s, want at least 1m0s"}},
+		{"mass below grace", func(x *registry.Times) { x.Lost, x.LostMass = 5*time.Minute, 4*time.Minute }, []string{"lost mass: got 4m0s, want at least 5m0s"}},
+		{"short barrier", func(x *registry.Times) { x.Barrier = 11 * time.Minute }, []string{"barrier timeout: got 11m0s, want more than lost mass 10m0s + relaunch 1m0s"}},
+		{"slow renewal", func(x *registry.Times) { x.Request = 3 * time.Second }, []string{"renewal's time-out: got 3s, want less than the renewal 3s"}},
+		{"long wait", func(x *registry.Times) { x.Wait = 2 * time.Minute }, []string{"blocking read: got 2m0s, want at most 1m0s"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			x := registry.DefaultTimes()
+			tc.set(&x)
+			got := x.Check()
+			for i, want := range tc.want {
+				if i >= len(got) || !strings.HasPrefix(got[i].Error(), want) {
+					t.Errorf("got %v, want %q", got, want)
+				}
+			}
+			if tc.want == nil && len(got) > 0 {
+				t.Errorf("got %v, want none", got)
+			}
+		})
+	}
+}
