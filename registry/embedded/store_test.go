@@ -105,6 +105,21 @@ func TestLockDelayLasts(t *testing.T) {
 	}
 }
 
+func TestLockDelaysAreIndependent(t *testing.T) {
+	s := NewStore("node")
+	for _, id := range []string{"a", "b", "c"} {
+		newSession(t, s, start, Session{ID: id, LockDelay: time.Minute})
+		apply(t, s, start, Op{Verb: Lock, Key: id, Session: id})
+	}
+	s.Destroy(start, "a")
+	s.Destroy(at(59*time.Second), "b")
+	ok, _, err := s.Apply(at(59*time.Second), Op{Verb: Lock, Key: "a", Session: "c"})
+	if ok || err != nil {
+		t.Errorf("the first delay, after another began: got %v, %v, want a refusal", ok, err)
+	}
+	apply(t, s, at(time.Minute), Op{Verb: Lock, Key: "a", Session: "c"})
+}
+
 func TestLockDelaysAreForgotten(t *testing.T) {
 	s := NewStore("node")
 	for i := range 100 {
