@@ -117,7 +117,7 @@ func (r *ruling) breaksInstance(a absence, row Row) (failure, bool) {
 // moved tells that a member is not where its row says. While it stages, its ports are not known
 // before it publishes them, so the host decides.
 func moved(m Member, row Row) bool {
-	if m.Phase == PhaseJoined && len(m.Exports) == 0 {
+	if m.Phase == PhaseJoined && m.Address == "" && len(m.Exports) == 0 {
 		return hostOf(m.Addr) != hostOf(row.Addr)
 	}
 	return !m.SameRow(row, ScopeInstance)
