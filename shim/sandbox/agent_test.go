@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,7 +184,7 @@ func TestGuardAgentDiesWhileParked(t *testing.T) {
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(g.options.LogDir); !os.IsNotExist(err) {
+	if _, err := os.Stat(g.options.LogDir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a guard that started nothing made %s", g.options.LogDir)
 	}
 	awaitEnd(t, g.PID())

@@ -105,9 +105,6 @@ func TestRestartInPlaceKillsWhatWasLeft(t *testing.T) {
 	g := parked(t, Options{})
 	for attempt := 1; attempt <= 20; attempt++ {
 		start(t, g, Spec{Attempt: attempt, Argv: []string{"sh", "-c", "(trap '' TERM HUP; exec setsid sleep 1000) & echo run; exit 7"}})
-		if _, err := g.Start(Spec{Argv: []string{"true"}}); attempt == 1 && !errors.Is(err, ErrBusy) {
-			t.Errorf("second start: %v, want ErrBusy", err)
-		}
 		if x := await[Exited](t, g); deref(x.Exit.Code) != 7 || x.Attempt != attempt {
 			t.Fatalf("exited %+v", x)
 		}
@@ -120,6 +117,34 @@ func TestRestartInPlaceKillsWhatWasLeft(t *testing.T) {
 	if got := readFile(t, g.options.LogDir, "stdout.log"); got != strings.Repeat("run\n", 20) {
 		t.Errorf("stdout.log = %q", got)
 	}
+}
+
+// A process may have ended before the guard hears that its exec succeeded.
+func TestShortestLivesAreTold(t *testing.T) {
+	g := parked(t, Options{})
+	for attempt := range 300 {
+		pid := start(t, g, Spec{Attempt: attempt, Argv: []string{"/bin/true"}, Env: []string{}, Dir: "/"})
+		if s := await[Started](t, g); s.PID != pid || pid == 0 || s.Ticks == 0 || s.Attempt != attempt {
+			t.Fatalf("start %d: pid %d, started %+v", attempt, pid, s)
+		}
+		await[Exited](t, g)
+		await[Empty](t, g)
+	}
+}
+
+func TestOneProcessAtATime(t *testing.T) {
+	g := parked(t, Options{})
+	start(t, g, Spec{Attempt: 1, Argv: []string{"sleep", "1000"}})
+	if _, err := g.Start(Spec{Attempt: 2, Argv: []string{"true"}}); !errors.Is(err, ErrBusy) {
+		t.Errorf("second start: %v, want ErrBusy", err)
+	}
+	if err := g.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if x := await[Exited](t, g); x.Attempt != 1 {
+		t.Errorf("exited %+v, want attempt 1", x)
+	}
+	await[Empty](t, g)
 }
 
 func below(t *testing.T, pid int) []Stat {

@@ -37,7 +37,8 @@ static struct {
 	uint32_t start;
 	pid_t pid;
 	int status_fd; /* -1 once read */
-	bool reaped;   /* while EXECING: the end came before the status */
+	bool reaped;   /* pid is nobody's any more; while EXECING: the end came before the status */
+	uint64_t ticks; /* start of the process */
 	int wait_status;
 	int64_t ended_ns;
 	long max_rss;
@@ -180,11 +181,7 @@ static void announce_exit(void)
 
 static void announce_start(void)
 {
-	struct proc p;
-
-	memset(&p, 0, sizeof p);
-	proc_read(app.pid, &p);
-	tell(GUARD_OUT_STARTED, app.pid, (int64_t)p.start, 0, NULL);
+	tell(GUARD_OUT_STARTED, app.pid, (int64_t)app.ticks, 0, NULL);
 	app.state = APP_RUNNING;
 	if (app.reaped)
 		announce_exit();
@@ -224,9 +221,8 @@ static bool reap(void)
 			return errno == ECHILD;
 		if (pid == 0)
 			return false;
-		if (pid != app.pid)
+		if (pid != app.pid || app.reaped)
 			continue;
-		app.pid = 0;
 		app.wait_status = status;
 		app.ended_ns = realtime_ns();
 		app.max_rss = usage.ru_maxrss;
@@ -351,6 +347,10 @@ static void start(uint32_t number, int payload, int dir)
 		app.state = APP_GONE;
 		kill_begin();
 	} else {
+		struct proc p;
+
+		/* Now, for it may end before the news of its start. */
+		app.ticks = proc_read(app.pid, &p) ? p.start : 0;
 		app.state = APP_EXECING;
 	}
 	close(out[1]);
@@ -381,7 +381,7 @@ static void obey(const struct message *m, const int *fds)
 		break;
 	case GUARD_IN_SIGNAL:
 		/* Not reaped yet, so the number is still its own. */
-		if (app.pid > 0)
+		if (app.pid > 0 && !app.reaped)
 			kill(app.pid, (int)m->a);
 		break;
 	case GUARD_IN_KILL:
