@@ -122,7 +122,7 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.Joined = &Join{Instance: in, Service: slices.Contains(args, "service")}
+		e.Joined = &Join{Instance: in, Service: slices.Contains(args, "service"), Spent: slices.Contains(args, "spent")}
 		e.Directive = directive(args[1], num(2))
 	case Directed:
 		e.Directive = directive(args[0], num(1))
