@@ -109,7 +109,8 @@ func (a *Agent) Run(ctx context.Context) State {
 		before := s
 		var wanted []Effect
 		s, wanted = Step(s, e)
-		a.state.Store(&s)
+		shown := s // readers keep theirs while this one goes on
+		a.state.Store(&shown)
 		a.note(before, s, e)
 		for _, w := range wanted {
 			switch w.Kind.Room() {
