@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
 )
 
 // address is where a registry listens.
@@ -112,18 +114,24 @@ func (l *lane) close() { l.http.CloseIdleConnections() }
 // request was read. net/http reports such a connection as broken, and loses the reason.
 type watchedConn struct {
 	net.Conn
-	lane *lane
-	read atomic.Bool // something was read
+	lane  *lane
+	read  atomic.Bool // something was read
+	wrote atomic.Bool // something was written
 }
 
 const refusal429 = "HTTP/1.1 429"
 
+func (c *watchedConn) Write(b []byte) (int, error) {
+	c.wrote.Store(true)
+	return c.Conn.Write(b)
+}
+
 func (c *watchedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if n > 0 && !c.read.Swap(true) {
-		c.look(b[:n])
+	if n == 0 || c.read.Swap(true) || !c.look(b[:n]) || c.wrote.Load() {
+		return n, err
 	}
-	return n, err
+	return 0, registry.ErrTooManyConnections // an answer to nothing, which net/http would only complain of
 }
 
 // Close looks for the answer that nobody has read because writing failed first.
@@ -152,8 +160,10 @@ func (c *watchedConn) peek() {
 	})
 }
 
-func (c *watchedConn) look(b []byte) {
-	if strings.HasPrefix(string(b), refusal429) {
-		c.lane.limited.Add(1)
+func (c *watchedConn) look(b []byte) bool {
+	if !strings.HasPrefix(string(b), refusal429) {
+		return false
 	}
+	c.lane.limited.Add(1)
+	return true
 }

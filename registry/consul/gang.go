@@ -124,7 +124,11 @@ func (g *gang) watchDirective(index uint64) {
 	var b backoff
 	failed := 0
 	for g.ctx.Err() == nil {
-		pair, next, err := g.watch.blockKey(g.ctx, key, index, g.times.Wait, byDefault)
+		from := index
+		if failed > 0 {
+			from = 0 // an answer at once: contact is known to be back before something changes
+		}
+		pair, next, err := g.watch.blockKey(g.ctx, key, from, g.times.Wait, byDefault)
 		if err != nil {
 			if failed++; failed > 1 { // a single reset is nothing: the next try follows at once
 				g.link.failed(watching, err)

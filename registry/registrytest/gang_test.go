@@ -57,6 +57,7 @@ var promises = []promise{
 	{"forget", forget},
 	{"lost answers", lostAnswers},
 	{"overtaken", overtaken},
+	{"cost", cost},
 }
 
 // run keeps all promises against one server.

@@ -1,0 +1,223 @@
+package registrytest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/tests/servers/consulserver"
+)
+
+// TestOutage: Consul is stopped and started again with its data. Nobody stops, everybody says so, and the
+// run ends right; the same when it is killed.
+func TestOutage(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	a := newApp(t, s)
+	all := a.assemble(t, 1)
+	for _, end := range []func(){s.Stop, s.Kill} {
+		end()
+		for _, g := range all {
+			if e := await(g, func(registry.Unreachable) bool { return true }); e.Since.IsZero() || e.Err == nil {
+				t.Errorf("%s: %+v", g.name(), e)
+			}
+		}
+		s.Restart()
+		for _, g := range all {
+			await(g, func(registry.Reachable) bool { return true })
+		}
+	}
+	if d := all[1].seat.Directive(); d.Gen != 1 || d.Act != registry.ActRun {
+		t.Errorf("after the outages: %+v", d)
+	}
+	all[0].finish(1)
+	all[1].finish(1)
+	if d := all[2].told(1, registry.ActStop); d.Verdict.Outcome != registry.Succeeded {
+		t.Errorf("verdict %+v", d.Verdict)
+	}
+	for _, g := range all {
+		if n := heard(g, func(registry.DataLost) bool { return true }) + heard(g, func(registry.SupersededBy) bool { return true }); n != 0 {
+			t.Errorf("%s: %s", g.name(), g.story())
+		}
+	}
+}
+
+// TestWriteDuringOutage: what is reported while Consul is away arrives when it is back.
+func TestWriteDuringOutage(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	a := newApp(t, s)
+	all := a.assemble(t, 1)
+	s.Stop()
+	var reports sync.WaitGroup
+	for _, g := range all[:2] {
+		reports.Go(func() {
+			if err := g.seat.Report(soon(t), registry.Report{Phase: registry.PhaseEnded, Exit: registry.MemberExit{Gen: 1, Code: new(0)}}); err != nil {
+				t.Error(err)
+			}
+		})
+		await(g, func(registry.Unreachable) bool { return true })
+	}
+	s.Restart()
+	reports.Wait()
+	if d := all[2].told(1, registry.ActStop); d.Verdict.Outcome != registry.Succeeded {
+		t.Errorf("verdict %+v", d.Verdict)
+	}
+}
+
+// TestDataLost: Consul comes back empty. Nobody stops, nobody founds the app anew, and it is named.
+func TestDataLost(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	a := newApp(t, s)
+	all := a.assemble(t, 1)
+	s.RestartEmpty()
+	for _, g := range all {
+		if e := await(g, func(registry.DataLost) bool { return true }); e.Why == "" {
+			t.Errorf("%s: %+v", g.name(), e)
+		}
+	}
+	ctx, cancel := context.WithCancel(soon(t))
+	report := make(chan error, 1)
+	go func() {
+		report <- all[1].seat.Report(ctx, registry.Report{Phase: registry.PhaseFailed, Exit: registry.MemberExit{Gen: 1}})
+	}()
+	// Two more outages' worth of renewals, elections and writes happen in here.
+	s.Restart()
+	for _, g := range all {
+		await(g, func(registry.Unreachable) bool { return true })
+	}
+	all[0].settle()
+	cancel()
+	if err := <-report; !errors.Is(err, context.Canceled) {
+		t.Errorf("report into an empty registry: %v", err)
+	}
+	if _, err := all[0].client.Status(soon(t), a.facts.App); !errors.Is(err, registry.ErrNoApp) {
+		t.Errorf("somebody founded the app anew: %v", err)
+	}
+	for _, g := range all {
+		if n := heard(g, func(registry.SupersededBy) bool { return true }); n != 0 {
+			t.Errorf("%s: superseded", g.name())
+		}
+	}
+
+	// A newcomer finds nothing and founds; the old members do not take its directive for theirs.
+	b := *a
+	stranger := (&b).agent(t, "worker-1").join()
+	stranger.told(1, registry.ActWait)
+	if d := all[0].seat.Directive(); d.Act != registry.ActRun || d.By == stranger.me.Member.Inc {
+		t.Errorf("an old member follows %+v", d)
+	}
+}
+
+// settle waits until this agent's client has asked the registry and been answered again.
+func (g *agent) settle() {
+	g.t.Helper()
+	ctx := soon(g.t)
+	for g.client.Ping(ctx) != nil {
+		if ctx.Err() != nil {
+			g.t.Fatal("registry does not come back")
+		}
+	}
+}
+
+// TestConnectionLimit: Consul holds 200 connections of one address; the next is refused, and that has a name.
+func TestConnectionLimit(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{Limit: consulserver.StockLimit})
+	var held []net.Conn
+	for range consulserver.StockLimit {
+		c, err := net.Dial("tcp", s.HTTPAddr)
+		must(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		held = append(held, c)
+	}
+	client, err := consul.Open(consul.Config{Address: s.URL()})
+	must(t, err)
+	t.Cleanup(client.Close)
+	for range 20 { // the answer races with our request: each time it must be named
+		if err := client.Ping(soon(t)); !errors.Is(err, registry.ErrTooManyConnections) {
+			t.Fatalf("ping beyond the limit: %v", err)
+		}
+	}
+	for _, c := range held {
+		must(t, c.Close())
+	}
+	ctx := soon(t)
+	for err = client.Ping(ctx); err != nil && ctx.Err() == nil; err = client.Ping(ctx) {
+		if !errors.Is(err, registry.ErrTooManyConnections) {
+			t.Fatalf("ping: %v", err)
+		}
+	}
+	must(t, err)
+}
+
+// TestTwoConnections: members of a running gang have two connections each, the conductor four.
+func TestTwoConnections(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	count := newCounter(t, s.HTTPAddr)
+	a := newApp(t, at("consul://"+count.address))
+	all := a.assemble(t, 1)
+	all[0].finish(1)
+	if most, want := count.most(), 2*len(all)+2; most > want {
+		t.Errorf("%d connections at once for %d members, want at most %d", most, len(all), want)
+	}
+}
+
+const rights = `acl { enabled = true default_policy = "deny" tokens { initial_management = "%s" } }`
+
+// TestForbidden: a token that is unknown, or may nothing, is named.
+func TestForbidden(t *testing.T) {
+	const root = "11111111-2222-3333-4444-555555555555"
+	s := consulserver.Start(t, consulserver.Options{Config: fmt.Sprintf(rights, root), Token: root})
+	ping := func(token string) error {
+		client, err := consul.Open(consul.Config{Address: s.URL(), Token: token})
+		must(t, err)
+		t.Cleanup(client.Close)
+		return client.Ping(soon(t))
+	}
+	must(t, ping(root))
+	if err := ping("99999999-2222-3333-4444-555555555555"); !errors.Is(err, registry.ErrForbidden) {
+		t.Errorf("an unknown token: %v", err)
+	}
+	if err := newApp(t, s).agent(t, "worker-0").tryJoin(); !errors.Is(err, registry.ErrForbidden) {
+		t.Errorf("join without a right: %v", err)
+	}
+}
+
+// TestTwoHundred: 200 protocol clients in one process reach their start.
+func TestTwoHundred(t *testing.T) {
+	const n = 200
+	s := consulserver.Start(t, consulserver.Options{})
+	a := newApp(t, s, component("worker", n-8, registry.ScopeGang), component("ps", 8, registry.ScopeGang))
+	var all gang
+	var joined sync.WaitGroup
+	for _, c := range a.facts.Components {
+		for i := range c.Count {
+			g := a.agent(t, fmt.Sprintf("%s-%d", c.Name, i))
+			all = append(all, g)
+			joined.Go(func() {
+				if err := g.tryJoin(); err != nil {
+					t.Error(err)
+					return
+				}
+				g.told(1, registry.ActWait)
+				g.ready(1)
+			})
+		}
+	}
+	joined.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	want := all[0].told(1, registry.ActRun).Roster
+	for _, g := range all {
+		d := g.told(1, registry.ActRun)
+		r, _, err := g.seat.Roster(soon(t), d.Roster)
+		must(t, err)
+		if d.Roster != want || len(r.Rows) != n {
+			t.Fatalf("%s: roster %+v of %d rows", g.name(), d.Roster, len(r.Rows))
+		}
+	}
+}
