@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // exampleRoster is the value of --roster that invents one.
@@ -170,8 +171,10 @@ func (f *planFlags) readRoster(app appdef.App, request plan.Request) (registry.R
 		return plan.ExampleRoster(app, request), nil
 	}
 	var r registry.Roster
-	err := readStrict(f.roster, &r)
-	return r, err
+	if err := status.ReadJSON(f.roster, &r); err != nil {
+		return r, withCode(shim.CodeUsage, fmt.Errorf("roster: %w; want a file, or the word example", err))
+	}
+	return r, nil
 }
 
 // startFacts are those of a first start in the roster's generation.

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/shim/ports"
+)
+
+type doctorFlags struct {
+	ask   askFlags
+	ports string
+	json  bool
+}
+
+// check is one thing that was looked at.
+type check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Needed bool   `json:"needed"` // without it muster cannot work here
+	Found  string `json:"found"`
+	Remedy string `json:"remedy"` // empty when there is nothing to mend
+}
+
+// checkup is the answer of muster doctor --json.
+type checkup struct {
+	Version int     `json:"version"`
+	Checks  []check `json:"checks"`
+}
+
+func newDoctor(s streams) *cobra.Command {
+	f := doctorFlags{}
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Say what this host permits, and what would mend it", Args: exactly(),
+		Long: `Tries what an agent needs and looks at what it can use. Ends with 0 when muster can work here,
+with 1 when something that it needs is missing; what is only less than could be is marked "no".`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.doctor(cmd.Context(), s) },
+	}
+	f.ask.register(cmd.Flags())
+	cmd.Flags().Lookup("registry").Usage = "registry that must answer (default: CONSUL_HTTP_ADDR, if set)"
+	cmd.Flags().StringVar(&f.ports, "ports", ports.Default.String(), "range to take ports from")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print {checks} as JSON")
+	return cmd
+}
+
+func (f *doctorFlags) doctor(ctx context.Context, s streams) error {
+	answer := checkup{Version: 1, Checks: []check{
+		checkGuard(ctx), checkState(f.ask.state.resolve()), checkPorts(f.ports), f.checkRegistry(ctx),
+		checkEngine(), checkCgroup("/"), checkUserNamespaces(ctx), checkWorkFolder(), checkOpenFiles(),
+		checkShell(), checkPython(ctx), checkGPU("/dev"),
+	}}
+	if err := printCheckup(s.out, answer, f.json); err != nil {
+		return err
+	}
+	for _, c := range answer.Checks {
+		if c.Needed && !c.OK {
+			return silentError{1}
+		}
+	}
+	return nil
+}
+
+func printCheckup(out io.Writer, answer checkup, asJSON bool) error {
+	if asJSON {
+		return printJSON(out, answer)
+	}
+	for _, c := range answer.Checks {
+		word := "ok"
+		switch {
+		case !c.OK && c.Needed:
+			word = "MISSING"
+		case !c.OK:
+			word = "no"
+		}
+		fmt.Fprintf(out, "%-8s %-16s %s\n", word, c.Name, c.Found)
+		if c.Remedy != "" {
+			fmt.Fprintf(out, "%-8s %-16s -> %s\n", "", "", c.Remedy)
+		}
+	}
+	return nil
+}
+
+// good and bad are answers of a check; bad says what to do.
+func good(name, format string, args ...any) check {
+	return check{Name: name, OK: true, Found: fmt.Sprintf(format, args...)}
+}
+
+func bad(name, remedy, format string, args ...any) check {
+	return check{Name: name, Found: strings.TrimSpace(fmt.Sprintf(format, args...)), Remedy: remedy}
+}
+
+// needed marks a check whose failure keeps muster from working.
+func (c check) needed() check {
+	c.Needed = true
+	return c
+}

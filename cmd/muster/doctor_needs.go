@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// What muster cannot work without.
+
+// guardPatience bounds the start of one small process.
+const guardPatience = 15 * time.Second
+
+// checkGuard starts this very program under the guard and waits for its end.
+func checkGuard(ctx context.Context) check {
+	const name = "guard"
+	pid, err := tryGuard(ctx)
+	switch {
+	case errors.Is(err, guard.ErrNotBuilt):
+		return bad(name, "build muster with make build, which needs gcc and a static libc", "%v", err).needed()
+	case err != nil:
+		return bad(name, "the kernel or a policy (seccomp, noexec memfd) forbids it; ask who runs this host", "%v", err).needed()
+	}
+	return good(name, "started process %d, saw it and all of its tree end", pid).needed()
+}
+
+func tryGuard(ctx context.Context) (pid int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, guardPatience)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "muster-doctor-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	g, err := sandbox.Process{}.Park(ctx, sandbox.Options{LogDir: dir})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	if pid, err = g.Start(sandbox.Spec{Attempt: 1, Argv: []string{self, "version"}, Env: os.Environ(), Dir: dir}); err != nil {
+		return 0, err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return pid, fmt.Errorf("process %d did not end within %s", pid, guardPatience)
+		case event, open := <-g.Events():
+			if !open {
+				return pid, errors.New("the guard ended before its process")
+			}
+			switch e := event.(type) {
+			case sandbox.Empty:
+				return pid, nil
+			case sandbox.Gone:
+				return pid, fmt.Errorf("the guard is gone: %w", e.Err)
+			}
+		}
+	}
+}
+
+// checkState makes the state folder and a socket in it.
+func checkState(dir status.Dir) check {
+	const name = "state folder"
+	remedy := "give --state-dir a folder of this user on a local disk"
+	if err := dir.Open(); err != nil {
+		return bad(name, remedy, "%v", err).needed()
+	}
+	path := filepath.Join(string(dir), fmt.Sprintf("doctor-%d.sock", os.Getpid()))
+	l, err := status.Listen(path)
+	if err != nil {
+		return bad(name, remedy+", with a short path", "%v", err).needed()
+	}
+	if err := l.Close(); err != nil {
+		return bad(name, remedy, "%v", err).needed()
+	}
+	return good(name, "%s takes files and unix sockets", dir).needed()
+}
+
+// checkPorts claims one port as an agent would.
+func checkPorts(text string) check {
+	const name = "ports"
+	remedy := "give --ports FROM-TO another range outside net.ipv4.ip_local_port_range and ip_local_reserved_ports"
+	asked, err := ports.ParseRanges(text)
+	if err != nil {
+		return bad(name, remedy, "%v", err).needed()
+	}
+	usable, warning, err := ports.Usable(asked, "")
+	if err != nil {
+		return bad(name, remedy, "%v", err).needed()
+	}
+	held, err := ports.Claim(usable, []ports.Want{{Name: "doctor"}}, nil)
+	if err != nil {
+		return bad(name, remedy, "%v", err).needed()
+	}
+	held.Close()
+	if warning != "" {
+		return bad(name, remedy, "%s", warning)
+	}
+	return good(name, "%s, of which %s lie outside the ephemeral range", asked, usable).needed()
+}
+
+// checkRegistry asks the registry that was named; without one only looks whether there is one here.
+func (f *doctorFlags) checkRegistry(ctx context.Context) check {
+	const name = "registry"
+	k := f.ask.lookup(nil)
+	named := k.address != "" || os.Getenv("CONSUL_HTTP_ADDR") != ""
+	c, err := openForQuestions(k.fallback)
+	if err != nil {
+		return bad(name, "want consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH", "%v", err).needed()
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	err = c.Ping(ctx)
+	switch {
+	case err == nil:
+		return good(name, "%s answers", k.fallback)
+	case !named:
+		return good(name, "none at %s: muster run brings its own, muster agent needs --registry", k.fallback)
+	case errors.Is(err, registry.ErrForbidden):
+		return bad(name, "CONSUL_HTTP_TOKEN needs key_prefix \"muster/\" write and session_prefix \"\" write", "%s: %v", k.fallback, err).needed()
+	case errors.Is(err, registry.ErrTooManyConnections):
+		return bad(name, "raise limits.http_max_conns_per_client of that Consul", "%s: %v", k.fallback, err).needed()
+	}
+	return bad(name, "start Consul there, or give --registry the right address", "%s: %s", k.fallback, strings.TrimSpace(err.Error())).needed()
+}

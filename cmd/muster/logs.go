@@ -1,0 +1,271 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+type logsFlags struct {
+	ask    askFlags
+	follow bool
+	stderr bool
+	agent  bool
+	tail   int
+}
+
+func newLogs(s streams) *cobra.Command {
+	f := logsFlags{}
+	cmd := &cobra.Command{
+		Use: "logs [APP/]INSTANCE|APP", Short: "Print what processes wrote, also after the end", Args: exactly("[APP/]INSTANCE or APP"),
+		Long: `Prints the standard output of an instance's process, of all its attempts, or with --stderr its
+standard error, with --agent what its agent did. With APP alone the instances of this host are
+printed one after the other, or with -f side by side, each line with its instance in front. -f goes on over restarts and
+rotations until the run is over.`,
+		Example:           "  muster logs d1/worker-0 -f\n  muster logs worker-0 --stderr --tail 20\n  muster logs d1",
+		ValidArgsFunction: completeInstances(&f.ask),
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.logs(cmd.Context(), s, args[0]) },
+	}
+	f.ask.state.register(cmd.Flags())
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on until the run is over")
+	cmd.Flags().BoolVar(&f.stderr, "stderr", false, "the process's standard error")
+	cmd.Flags().BoolVar(&f.agent, "agent", false, "the agent's own log")
+	cmd.Flags().IntVar(&f.tail, "tail", -1, "only the last `N` lines of each")
+	return cmd
+}
+
+func (f *logsFlags) logs(ctx context.Context, s streams, what string) error {
+	if f.stderr && f.agent {
+		return usage("logs: --stderr and --agent: want one of them")
+	}
+	k := f.ask.lookup(s.err)
+	t, err := k.target(what, true)
+	if err != nil {
+		return err
+	}
+	facts, err := k.onHost(ctx, t.app)
+	if err != nil {
+		return err
+	}
+	if facts.local == nil {
+		return k.unknownApp(t.app, "")
+	}
+	l := logReader{lookup: k, facts: facts, file: f.file(), follow: f.follow, tail: f.tail, out: s.out}
+	if t.instance != nil {
+		return l.one(ctx, t.instance.String())
+	}
+	return l.all(ctx)
+}
+
+func (f *logsFlags) file() string {
+	switch {
+	case f.stderr:
+		return "stderr.log"
+	case f.agent:
+		return "agent.log"
+	}
+	return "stdout.log"
+}
+
+// logReader prints one kind of log of an app's instances.
+type logReader struct {
+	lookup lookup
+	facts  appFacts
+	file   string
+	follow bool
+	tail   int // lines; -1: all
+	out    io.Writer
+}
+
+// one prints one instance's log as it is.
+func (l logReader) one(ctx context.Context, instance string) error {
+	dir, err := l.dir(instance)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if l.follow {
+		go l.cancelAtEnd(ctx, instance, cancel)
+	}
+	path := filepath.Join(dir, l.file)
+	err = l.copy(ctx, path, l.out)
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(l.lookup.warn, "%s is not there yet: nothing was written\n", path)
+		return nil
+	}
+	return err
+}
+
+// dir is the log folder of an instance: the run's, or another that its agent names.
+func (l logReader) dir(instance string) (string, error) {
+	if st, ok := l.facts.states[instance]; ok && st.LogDir != "" {
+		return st.LogDir, nil
+	}
+	dir := filepath.Join(l.facts.local.LogDir, instance)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return "", usage("no log of %s/%s on this host (%s); here are: %s", l.facts.id, instance, dir, orNone(l.names()))
+	}
+	return dir, nil
+}
+
+func orNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
+
+// names are the instances that have a log folder or an agent on this host, in the order of components and indexes.
+func (l logReader) names() []string {
+	var found []registry.Instance
+	add := func(name string) {
+		in, err := registry.ParseInstance(name)
+		if err == nil && !slices.Contains(found, in) {
+			found = append(found, in)
+		}
+	}
+	entries, err := os.ReadDir(l.facts.local.LogDir)
+	if err == nil {
+		for _, e := range entries {
+			if e.IsDir() {
+				add(e.Name())
+			}
+		}
+	}
+	for name := range l.facts.states {
+		add(name)
+	}
+	slices.SortFunc(found, func(a, b registry.Instance) int {
+		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Index, b.Index))
+	})
+	names := make([]string, len(found))
+	for i, in := range found {
+		names[i] = in.String()
+	}
+	return names
+}
+
+// all prints every instance's log with its name in front of each line.
+func (l logReader) all(ctx context.Context) error {
+	var mu sync.Mutex
+	print := func(instance string) func(string) {
+		return func(line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Fprintf(l.out, "%-12s | %s\n", instance, line)
+		}
+	}
+	names := l.names()
+	if !l.follow {
+		if len(names) == 0 {
+			return fmt.Errorf("no logs of %s in %s; its instances may run elsewhere: muster status %s", l.facts.id, l.facts.local.LogDir, l.facts.id)
+		}
+		for _, name := range names {
+			if err := l.lines(ctx, name, print(name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return l.followAll(ctx, print)
+}
+
+// followAll follows those that are there and those that come, until the run is over.
+func (l logReader) followAll(ctx context.Context, print func(string) func(string)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go l.cancelAtEnd(ctx, "", cancel)
+	tick := time.NewTicker(endPoll)
+	defer tick.Stop()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	following := map[string]bool{}
+	for ctx.Err() == nil {
+		for _, name := range l.names() {
+			if following[name] {
+				continue
+			}
+			following[name] = true
+			wg.Go(func() {
+				if err := l.lines(ctx, name, print(name)); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					errs = append(errs, err)
+				}
+			})
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (l logReader) lines(ctx context.Context, instance string, show func(string)) error {
+	dir, err := l.dir(instance)
+	if err != nil {
+		return err
+	}
+	w := &lineWriter{show: show}
+	defer w.flush()
+	err = l.copy(ctx, filepath.Join(dir, l.file), w)
+	if errors.Is(err, fs.ErrNotExist) { // it has not begun
+		return nil
+	}
+	return err
+}
+
+// copy prints the rotated files, the oldest first, and the live one.
+func (l logReader) copy(ctx context.Context, path string, out io.Writer) error {
+	for _, part := range parts(path, l.tail) {
+		if part.path == path {
+			return status.Follow(ctx, path, part.from, l.follow, out)
+		}
+		if err := status.Follow(ctx, part.path, part.from, false, out); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// endPoll is how often a follower asks whether the run is over.
+const endPoll = time.Second
+
+// cancelAtEnd cancels when nothing more can come: the instance's agent (or, without one, every agent of this host) is gone
+// and the run is over.
+func (l logReader) cancelAtEnd(ctx context.Context, instance string, cancel context.CancelFunc) {
+	tick := time.NewTicker(endPoll)
+	defer tick.Stop()
+	for {
+		facts, err := l.lookup.onHost(ctx, l.facts.id)
+		if err == nil && (facts.local == nil || over(facts, instance)) {
+			cancel()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func over(f appFacts, instance string) bool {
+	if _, lives := f.states[instance]; lives || instance == "" && f.living() {
+		return false
+	}
+	return f.result != nil || f.verdict() != nil
+}

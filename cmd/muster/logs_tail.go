@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+)
+
+// part is what to print of one file: everything from an offset on.
+type part struct {
+	path string
+	from int64
+}
+
+// parts are the rotated files of a log, the oldest first, and the log itself, cut to the last n lines
+// altogether; n < 0: all of them. The log itself is always among them.
+func parts(path string, n int) []part {
+	found := []part{}
+	left := n
+	for i := 0; ; i++ {
+		name := path
+		if i > 0 {
+			name += "." + strconv.Itoa(i)
+		}
+		from, lines, err := lastFrom(name, left)
+		if err != nil && i > 0 {
+			break
+		}
+		found = append(found, part{name, from})
+		if n < 0 {
+			continue
+		}
+		if left -= lines; left <= 0 {
+			break
+		}
+	}
+	slices.Reverse(found)
+	return found
+}
+
+// lastFrom is where the last n lines of a file begin, and how many of them there are. An unfinished
+// line counts; n < 0 means all of the file.
+func lastFrom(path string, n int) (from int64, lines int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	if n < 0 {
+		return 0, 0, nil
+	}
+	at, err := f.Seek(0, io.SeekEnd)
+	if err != nil || n == 0 || at == 0 {
+		return at, 0, err
+	}
+	block := make([]byte, 64<<10)
+	at-- // the newline at the very end ends the last line, it begins none
+	for at > 0 {
+		size := min(int64(len(block)), at)
+		if _, err := f.ReadAt(block[:size], at-size); err != nil {
+			return 0, 0, err
+		}
+		for b := block[:size]; ; {
+			i := bytes.LastIndexByte(b, '\n')
+			if i < 0 {
+				break
+			}
+			if lines++; lines == n {
+				return at - size + int64(i) + 1, lines, nil
+			}
+			b = b[:i]
+		}
+		at -= size
+	}
+	return 0, lines + 1, nil
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/shim/status"
+)
+
+type signalFlags struct{ ask askFlags }
+
+func newSignal(s streams) *cobra.Command {
+	f := signalFlags{}
+	cmd := &cobra.Command{
+		Use: "signal [APP/]INSTANCE SIGNAL", Short: "Send a signal to an instance's main process on this host", Args: exactly("[APP/]INSTANCE", "SIGNAL"),
+		Long: `Sends the signal to the app's main process, through the agent that holds the instance. Its agent
+lives on: it judges the end of the process as any other, and restarts it while the budget lasts.`,
+		Example:           "  muster signal d1/worker-1 KILL\n  muster signal worker-1 USR1",
+		ValidArgsFunction: completeInstances(&f.ask),
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.signal(cmd.Context(), s, args[0], args[1]) },
+	}
+	f.ask.state.register(cmd.Flags())
+	return cmd
+}
+
+func (f *signalFlags) signal(ctx context.Context, s streams, word, signal string) error {
+	if _, err := status.ParseSignal(signal); err != nil {
+		return usage("%w; want a name such as TERM, KILL, USR1, or a number", err)
+	}
+	k := f.ask.lookup(s.err)
+	t, err := k.target(word, false)
+	if err != nil {
+		return err
+	}
+	known := k.state.Sockets(t.app)
+	path, ok := known[t.instance.String()]
+	if !ok {
+		return usage("no agent of %s/%s on this host; here are: %s; muster status %s says where it runs",
+			t.app, t.instance, orNone(slices.Sorted(maps.Keys(known))), t.app)
+	}
+	c := status.Dial(path)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	if err := c.Signal(ctx, signal); err != nil {
+		return fmt.Errorf("signal %s/%s: %w; muster status %s says how it stands", t.app, t.instance, err, t.app)
+	}
+	return nil
+}

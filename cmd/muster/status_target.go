@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// target is what a word on the command line names: an app, or one instance of it.
+type target struct {
+	app      string
+	instance *registry.Instance
+}
+
+// target reads `APP/COMPONENT-INDEX`, `COMPONENT-INDEX` of the newest app on this host (which is then
+// named on stderr) and, where an app alone will do, `APP`. A word that names an app of this host and
+// could be an instance too is the app.
+func (k lookup) target(word string, appWillDo bool) (target, error) {
+	if app, name, ok := strings.Cut(word, "/"); ok {
+		in, err := registry.ParseInstance(name)
+		if err != nil || !validName(app) {
+			return target{}, usage("%q: want APP/COMPONENT-INDEX, such as d1/worker-0", word)
+		}
+		return target{app, &in}, nil
+	}
+	apps, err := k.state.Apps()
+	if err != nil {
+		return target{}, err
+	}
+	if appWillDo {
+		for _, app := range apps {
+			if app.App == word {
+				return target{app: word}, nil
+			}
+		}
+	}
+	in, err := registry.ParseInstance(word)
+	switch {
+	case err != nil && appWillDo:
+		return target{}, k.unknownApp(word, "")
+	case err != nil:
+		return target{}, usage("%q: want [APP/]COMPONENT-INDEX, such as d1/worker-0", word)
+	case len(apps) == 0:
+		return target{}, usage("%s: no app on this host; give APP/%s and the --state-dir that its agents were given", word, word)
+	}
+	fmt.Fprintf(k.warn, "app %s, the newest on this host\n", apps[0].App)
+	return target{apps[0].App, &in}, nil
+}
