@@ -3,23 +3,35 @@ package appdef
 import "strings"
 
 // Nearest finds the name that text was most likely meant to be: the one at the smallest edit
-// distance, letter case aside, if that is at most a third of its length. Ties go to the first; a
-// text that is one of the names was meant.
+// distance, letter case aside, if that is at most a third of what remains of the name after the
+// dotted prefix that both share. Ties go to the first; a text that is one of the names was meant.
 func Nearest(text string, names []string) (string, bool) {
 	best, bestAt := "", -1
 	for _, name := range names {
 		if name == text {
 			return "", false
 		}
-		limit := max(1, min(len(name), 40)/3)
-		if diff := len(name) - len(text); diff > limit || -diff > limit {
+		rest, other := unshared(strings.ToLower(name), strings.ToLower(text))
+		limit := (min(len(rest), 40) + 1) / 3
+		if diff := len(rest) - len(other); diff > limit || -diff > limit {
 			continue
 		}
-		if d := distance(strings.ToLower(text), strings.ToLower(name)); d <= limit && (bestAt < 0 || d < bestAt) {
+		if d := distance(other, rest); d <= limit && (bestAt < 0 || d < bestAt) {
 			best, bestAt = name, d
 		}
 	}
 	return best, bestAt >= 0
+}
+
+// unshared cuts the prefix that two names share, up to its last dot.
+func unshared(a, b string) (string, string) {
+	cut := 0
+	for i := 0; i < min(len(a), len(b)) && a[i] == b[i]; i++ {
+		if a[i] == '.' {
+			cut = i + 1
+		}
+	}
+	return a[cut:], b[cut:]
 }
 
 // didYouMean is the hint with the nearest name, or nothing.

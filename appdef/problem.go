@@ -3,7 +3,9 @@ package appdef
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Problem is one thing that is wrong in a definition: where, what is there, what would do.
@@ -26,13 +28,30 @@ const (
 	SeverityWarning = "warning"
 )
 
-// String prints `FILE#POINTER: got WHAT, want WHAT; HINT`.
+// String prints `FILE#POINTER: got WHAT, want WHAT; HINT`, on one line.
 func (p Problem) String() string {
 	s := p.File + "#" + p.Pointer + ": got " + p.Got + ", want " + p.Want
 	if p.Hint != "" {
 		s += "; " + p.Hint
 	}
-	return s
+	return oneLine(s)
+}
+
+// oneLine escapes what would break the line: keys and names of a definition are a stranger's text.
+func oneLine(s string) string {
+	if !strings.ContainsFunc(s, unicode.IsControl) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // Problems is everything found at once; as an error it prints one problem per line.

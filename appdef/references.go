@@ -24,15 +24,17 @@ func (v *validation) known(name string) bool {
 	return given || slices.Contains(ClientNames(), name)
 }
 
-// names are the placeholders that known accepts, for hints.
-func (v *validation) names() []string {
-	names := append(ClientNames(), "USER", "USER_NAME", "CLUSTER_NAME", "CLUSTER", "APP_NAME", "COMPONENT_NAME", "APP_COMPONENT_NAME",
-		"COMPONENT_PREFIX", "COMPONENT_ID", "CONTAINER_ID", "AGENT_WORK_ROOT", "AGENT_LOG_ROOT", "THIS_HOST",
-		"CLUSTER_NAME.lc", "APP_NAME.lc", "COMPONENT_NAME.lc", "APP_COMPONENT_NAME.lc", "COMPONENT_PREFIX.lc")
-	for _, c := range v.app.Components {
-		names = append(names, c.Name+hostSuffix, strings.ToUpper(c.Name)+hostSuffix)
+// meant is the hint for an unknown placeholder: of hosts the nearest component's, else the nearest name.
+func (v *validation) meant(name string) string {
+	if component, ok := strings.CutSuffix(name, hostSuffix); ok {
+		if near, ok := Nearest(component, v.app.ComponentNames()); ok {
+			return "did you mean ${" + near + hostSuffix + "}?"
+		}
+		return ""
 	}
-	return names
+	return didYouMean(name, append(ClientNames(), "USER", "USER_NAME", "CLUSTER_NAME", "CLUSTER", "APP_NAME", "COMPONENT_NAME", "APP_COMPONENT_NAME",
+		"COMPONENT_PREFIX", "COMPONENT_ID", "CONTAINER_ID", "AGENT_WORK_ROOT", "AGENT_LOG_ROOT",
+		"CLUSTER_NAME.lc", "APP_NAME.lc", "COMPONENT_NAME.lc", "APP_COMPONENT_NAME.lc", "COMPONENT_PREFIX.lc"))
 }
 
 // defined tells whether a value of the configuration exists for a component, or for any when it is -1.
@@ -146,7 +148,7 @@ func (v *validation) placeholder(at Place, component int, name string, site bool
 		return
 	}
 	if site && !v.known(name) {
-		v.warn(at, "the unknown placeholder ${"+name+"}", "a placeholder that muster knows", stays(name, didYouMean(name, v.names())))
+		v.warn(at, "the unknown placeholder ${"+name+"}", "a placeholder that muster knows", stays(name, v.meant(name)))
 	}
 }
 
@@ -170,7 +172,7 @@ func (v *validation) ports(at Place, component int, text string, site bool) {
 		v.bad(at, "a port pattern in "+quote(text), "it in a value site.<dictionary>.<key>", "and ${@//site/<dictionary>/<key>} here")
 		return
 	}
-	names := v.app.ComponentNames()
+	names := v.names()
 	var mine bool
 	var owners []string
 	for _, name := range Placeholders(text) {
@@ -246,7 +248,8 @@ func (v *validation) referencesOf(component int, config map[string]string) {
 	}
 	sizes := sizing{config: config, next: next, circular: circular, known: map[string]size{}}
 	for _, key := range referring {
-		if s := sizes.of(key); s.bytes > mostExpanded || s.deep > deepest || s.lookups > mostLookups {
+		inner := slices.ContainsFunc(next(key), func(to string) bool { return sizes.of(to).tooLarge() }) // reported there
+		if sizes.of(key).tooLarge() && !inner {
 			v.bad(v.valuePlace(component, key), "a value that grows beyond bounds", "at most 1 MiB, "+strconv.Itoa(deepest)+" references deep", "")
 		}
 	}
@@ -254,6 +257,10 @@ func (v *validation) referencesOf(component int, config map[string]string) {
 
 // size is what a value grows to when it is expanded.
 type size struct{ bytes, deep, lookups int }
+
+func (s size) tooLarge() bool {
+	return s.bytes > mostExpanded || s.deep > deepest || s.lookups > mostLookups
+}
 
 // sizing measures values that refer to each other, each once.
 type sizing struct {

@@ -18,12 +18,25 @@ func Validate(a *App) Problems {
 			v.where[c.Name] = i
 		}
 	}
-	for _, check := range []func(){
-		v.components, v.counts, v.priorities, v.exportGroups, v.exportRefs, v.orders, v.framework, v.commands, v.texts, v.references,
-	} {
+	checks := []func(){v.components, v.counts, v.priorities, v.exportGroups, v.framework, v.commands, v.references}
+	if _, nameless := v.where[""]; !nameless { // else what names it would seem to name nobody
+		checks = append(checks, v.exportRefs, v.orders, v.texts)
+	}
+	for _, check := range checks {
 		check()
 	}
 	return v.found.Sort()
+}
+
+// names lists the components, each name once.
+func (v *validation) names() []string {
+	var names []string
+	for i, c := range v.app.Components {
+		if v.where[c.Name] == i {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // mostInstances bounds the instances of a component, against slips of the keyboard.
@@ -65,7 +78,8 @@ func (v *validation) counts() {
 	total, declared := 0, 0
 	for i, c := range v.app.Components {
 		at := v.app.componentPlace(i, "instances")
-		if c.MaxInstances >= 0 && c.MinInstances > c.MaxInstances {
+		impossible := c.MaxInstances >= 0 && c.MinInstances > c.MaxInstances
+		if impossible {
 			v.bad(v.app.componentPlace(i, "min_instances"), strconv.Itoa(c.MinInstances), "at most maxInstanceCount, "+strconv.Itoa(c.MaxInstances), "")
 		}
 		switch {
@@ -75,7 +89,7 @@ func (v *validation) counts() {
 			continue
 		case c.Instances > mostInstances:
 			v.bad(at, strconv.Itoa(c.Instances), "at most "+strconv.Itoa(mostInstances), "")
-		case c.Instances < c.MinInstances, c.MaxInstances >= 0 && c.Instances > c.MaxInstances && c.MinInstances <= c.MaxInstances:
+		case !impossible && (c.Instances < c.MinInstances || c.MaxInstances >= 0 && c.Instances > c.MaxInstances):
 			v.bad(at, strconv.Itoa(c.Instances), between(c.MinInstances, c.MaxInstances), "minInstanceCount and maxInstanceCount of "+c.Name+" say so")
 		}
 		total, declared = total+c.Instances, declared+1
@@ -237,14 +251,14 @@ func (v *validation) template(at Place, component int, text string, report func(
 		case refers && !v.defined(component, dict, key):
 			report(at, "${"+name+"}, which is not defined", "a value of appConfig", didYouMean(name, v.siteNames()))
 		case !refers && !v.known(name):
-			report(at, "the unknown placeholder ${"+name+"}", "${C_HOST} of a component C, or ${site.<dict>.<key>}", didYouMean(name, v.names()))
+			report(at, "the unknown placeholder ${"+name+"}", "${C_HOST} of a component C, or ${site.<dict>.<key>}", v.meant(name))
 		}
 	}
 }
 
 // orders checks commandOrders: form, components and cycles.
 func (v *validation) orders() {
-	names := v.app.ComponentNames()
+	names := v.names()
 	for n, order := range v.app.CommandOrders {
 		at := v.app.place("command_orders", strconv.Itoa(n), "command")
 		if _, ok := v.where[order.Component]; !ok && order.Component != "" {

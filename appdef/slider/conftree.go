@@ -121,24 +121,20 @@ func (t *conftree) unset(component, key string) {
 // strangers reports sections of components that metainfo does not have. In resources one would
 // have to run; in appConfig it has no effect, and published packages have such sections.
 func (t *conftree) strangers(names []string) {
+	if len(names) == 0 || slices.Contains(names, "") {
+		return // metainfo is at fault
+	}
 	for _, name := range sortedKeys(t.components) {
 		if slices.Contains(names, name) {
 			continue
 		}
-		p := t.places[name].Problem("the unknown component "+appdef.Quote(name), "one of metainfo's, "+orNone(names), appdef.DidYouMean(name, names))
+		p := t.places[name].Problem("the unknown component "+appdef.Quote(name), "one of metainfo's, "+strings.Join(names, ", "), appdef.DidYouMean(name, names))
 		if t.name == "appConfig" {
 			p.Severity = appdef.SeverityWarning
 			p.Hint = orElse(p.Hint, "it has no effect")
 		}
 		t.root.doc.add(p)
 	}
-}
-
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "which has none"
-	}
-	return strings.Join(names, ", ")
 }
 
 const gpuKey = "yarn.io/gpu"

@@ -47,6 +47,12 @@ func (d *document) jsonProblem(err error) appdef.Problem {
 		what = "the end of the file inside " + article(strings.TrimSuffix(what, ": unexpected EOF"))
 	}
 	hint := ""
+	if literal, ok := strings.CutPrefix(what, "invalid literal: "); ok {
+		what = "the unreadable " + appdef.Quote(literal)
+		if strings.HasPrefix(literal, `"`) {
+			hint = "a quote is not closed, or a character needs its escape"
+		}
+	}
 	switch {
 	case strings.Contains(what, "after object value") || strings.Contains(what, "after array value"):
 		hint = "a comma or a bracket is missing before it"

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
@@ -81,6 +82,8 @@ func (l *loading) keep(c cursor) {
 // settle judges the whole once all documents are read.
 func (l *loading) settle() {
 	names := l.app.ComponentNames()
+	slices.Sort(names)
+	names = slices.Compact(names)
 	l.appConfig.strangers(names)
 	l.resources.strangers(names)
 	l.appConfig.appConfigKeys()

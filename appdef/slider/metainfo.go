@@ -55,7 +55,7 @@ func (l *loading) schemaVersion(root cursor) {
 
 func (l *loading) name(app cursor) {
 	l.app.Name = app.text("name")
-	if l.app.Name != "" {
+	if m, ok := app.get("name"); l.app.Name != "" || ok && !m.scalar() {
 		return
 	}
 	if l.options.Name == "" {

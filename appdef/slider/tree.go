@@ -127,9 +127,9 @@ func (c cursor) text(name string) string {
 // required is text for a member that must be there and not empty.
 func (c cursor) required(name string) string {
 	if m, ok := c.get(name); !ok {
-		c.bad("no "+name, "a "+name, "")
+		c.bad("no "+name, "one", "")
 	} else if m.scalar() && m.node.text == "" {
-		m.bad(`""`, "a "+name, "")
+		m.bad(`""`, "a text", "")
 	}
 	return c.text(name)
 }

@@ -92,7 +92,10 @@ func (d *document) xmlProblem(err error) appdef.Problem {
 	if syntax, ok := errors.AsType[*xml.SyntaxError](err); ok {
 		return d.place("", syntax.Line).Problem(fmt.Sprintf("%s at line %d", syntax.Msg, syntax.Line), "XML", "")
 	}
-	return d.place("", 0).Problem(strings.TrimPrefix(err.Error(), "xml: "), "XML in UTF-8", "")
+	if _, encoding, ok := strings.Cut(err.Error(), "the encoding "); ok {
+		return d.place("", 1).Problem("the encoding "+encoding, "UTF-8, ISO-8859-1 or US-ASCII", "")
+	}
+	return d.place("", 0).Problem(strings.TrimPrefix(err.Error(), "xml: "), "XML", "")
 }
 
 // charset decodes the two other encodings that metainfo files declare.
