@@ -45,7 +45,7 @@ func parseRlimit(text string) (uint64, error) {
 	return strconv.ParseUint(text, 10, 64)
 }
 
-// Unenforced names the limits of l that the process engine does not hold, and why.
+// Unenforced names the limits of l that the process engine does not hold, as in the JSON of plan.Limits, and why.
 func (Process) Unenforced(l plan.Limits) []plan.Unenforced {
 	const noCgroup = "the process engine has no cgroup"
 	var u []plan.Unenforced
@@ -53,12 +53,12 @@ func (Process) Unenforced(l plan.Limits) []plan.Unenforced {
 		asked      bool
 		limit, why string
 	}{
-		{l.MemoryMB > 0, "memory", noCgroup + "; a process may use more than its share"},
-		{l.CPUHard, "cpu", noCgroup + "; vcores are not a ceiling"},
+		{l.MemoryMB > 0, "memory_mb", noCgroup + "; a process may use more than its share"},
+		{l.CPUHard, "cpu_hard", noCgroup + "; vcores are not a ceiling"},
 		{l.Pids > 0, "pids", noCgroup + "; RLIMIT_NPROC counts a user's processes, not this instance's"},
-		{l.ShmMB > 0, "shm", "the process engine has no mount namespace; /dev/shm is the host's"},
-		{l.GPUs > 0, "devices", "the process engine has no device list; only the environment names the devices"},
-		{l.GPUMemoryMB > 0, "gpu-memory", "nothing watches GPU memory in the process engine"},
+		{l.ShmMB > 0, "shm_mb", "the process engine has no mount namespace; /dev/shm is the host's"},
+		{l.GPUs > 0, "gpus", "the process engine has no device list; only the environment names the devices"},
+		{l.GPUMemoryMB > 0, "gpu_memory_mb", "nothing watches GPU memory in the process engine"},
 	} {
 		if c.asked {
 			u = append(u, plan.Unenforced{Limit: c.limit, Why: c.why})
