@@ -10,7 +10,7 @@ import (
 // barrier rules on a waiting generation: it seals when all are there, and ends when that takes too
 // long. True means that the step's effect is decided.
 func (r *ruling) barrier() bool {
-	open := slices.ContainsFunc(r.missing, func(a absence) bool { return a.res == unsettled })
+	open := slices.ContainsFunc(r.missing, func(a *absence) bool { return a.res == unsettled })
 	if !open {
 		return r.seal()
 	}
@@ -148,8 +148,8 @@ func (r *ruling) timedOut() Verdict {
 }
 
 // standing says where an instance stands that is waited for.
-func standing(a absence) string {
-	m := a.rec
+func standing(a *absence) string {
+	m := &a.rec
 	if m.Inc == "" {
 		return "never joined"
 	}

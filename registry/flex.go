@@ -22,9 +22,9 @@ func (r *ruling) flex() bool {
 		if a.Kind != AskFlex {
 			continue
 		}
-		want, err := r.wanted(a)
+		want, err := r.wanted(a) // one ask at a time: two may contradict each other
 		if err != nil || maps.Equal(want, r.d.Target) || r.d.Target == nil && maps.Equal(want, r.all(r.d.Counts)) {
-			continue // dropped below
+			return r.only(DropAsk{Ask: a}) // served, or it never can be
 		}
 		return r.retarget(want)
 	}
@@ -59,8 +59,8 @@ func (r *ruling) joined() bool {
 	if r.d.Target == nil {
 		return false
 	}
-	return !slices.ContainsFunc(r.joining, func(a absence) bool {
-		m := a.rec.Member
+	return !slices.ContainsFunc(r.joining, func(a *absence) bool {
+		m := &a.rec.Member
 		return m.Inc == "" || m.Run != r.d.Run || m.Phase != PhaseJoined && m.Phase != PhaseReady
 	})
 }
@@ -88,19 +88,11 @@ func (r *ruling) all(counts map[string]int) map[string]int {
 	return all
 }
 
-// drops deletes the asks that are served, or never can be.
+// drops deletes the operator's words that have been heard.
 func (r *ruling) drops() {
 	for _, a := range r.v.Asks {
-		switch a.Kind {
-		case AskFlex:
-			want, err := r.wanted(a)
-			if err != nil || maps.Equal(want, r.d.Target) || r.d.Target == nil && maps.Equal(want, r.all(r.d.Counts)) {
-				r.effects = append(r.effects, DropAsk{Ask: a})
-			}
-		case AskGone:
-			if r.goneServed(a) {
-				r.effects = append(r.effects, DropAsk{Ask: a})
-			}
+		if a.Kind == AskGone && r.goneServed(a) {
+			r.effects = append(r.effects, DropAsk{Ask: a})
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // failure is an instance that did not come to a good end, and what it counts for.
 type failure struct {
-	absence
+	*absence
 	class  Class
 	exit   *MemberExit
 	budget Budget // what it had used
@@ -59,22 +59,14 @@ func (r *ruling) repair() bool {
 func (r *ruling) final(list []failure) bool {
 	r.failures = append(r.failures, list...)
 	for _, f := range list {
+		f.res = failedForGood
 		r.done[f.Component]++
-	}
-	spent := map[Instance]bool{}
-	for _, f := range list {
-		spent[f.Instance] = true
-	}
-	for i, a := range r.missing {
-		if spent[a.Instance] {
-			r.missing[i].res = failedForGood
-		}
 	}
 	return r.failed() || r.succeeded()
 }
 
 // breaks tells whether this member's state breaks the running generation, and how.
-func (r *ruling) breaks(a absence) (failure, bool) {
+func (r *ruling) breaks(a *absence) (failure, bool) {
 	m := a.rec.Member
 	if m.Inc == "" {
 		return failure{}, false
@@ -99,9 +91,9 @@ func (r *ruling) breaks(a absence) (failure, bool) {
 
 // breaksInstance is the instance scope's part: a dead member is waited for, one that came back at
 // another address makes a new generation. Its claim or its report has charged its own budget.
-func (r *ruling) breaksInstance(a absence, row Row) (failure, bool) {
+func (r *ruling) breaksInstance(a *absence, row Row) (failure, bool) {
 	m := a.rec.Member
-	f := r.failureOf(a, m.Budget, a.facts.Budget)
+	f := r.failureOf(a, r.d.Budget, r.c.Facts.GangBudget)
 	switch {
 	case !a.live && r.v.LiveAt.Before(a.rec.At) && moved(m, row):
 		r.live = true // somebody came back since: is it there?
@@ -123,7 +115,7 @@ func moved(m Member, row Row) bool {
 	return !m.SameRow(row, ScopeInstance)
 }
 
-func (r *ruling) row(a absence) (Row, bool) {
+func (r *ruling) row(a *absence) (Row, bool) {
 	if r.v.Roster == nil {
 		return Row{}, false
 	}
@@ -135,7 +127,7 @@ func (r *ruling) row(a absence) (Row, bool) {
 }
 
 // failureOf reads from the record how the member's process ended.
-func (r *ruling) failureOf(a absence, b Budget, rule BudgetRule) failure {
+func (r *ruling) failureOf(a *absence, b Budget, rule BudgetRule) failure {
 	f := failure{absence: a, budget: b, rule: rule, class: ClassHost}
 	m := a.rec.Member
 	switch {

@@ -6,7 +6,8 @@ func (r *ruling) findServices() {
 	if r.v.LiveAt.IsZero() {
 		return
 	}
-	for i, f := range r.c.Facts.Components {
+	for i := range r.c.Facts.Components {
+		f := &r.c.Facts.Components[i]
 		if f.Waited {
 			continue
 		}

@@ -51,9 +51,9 @@ type ruling struct {
 	v   View
 	d   Directive
 
-	missing  []absence // waited instances without a ready key, in rank order
-	joining  []absence // flex up: instances of the target that do not count yet
-	services []absence // services without a live key
+	missing  []*absence // waited instances without a ready key, in rank order
+	joining  []*absence // flex up: instances of the target that do not count yet
+	services []*absence // services without a live key
 
 	ended    map[string]int // instances per component that ended with 0
 	done     map[string]int // instances per component that ended or failed for good
@@ -68,7 +68,7 @@ type ruling struct {
 // absence is an instance that is not where it should be, with what is known of it.
 type absence struct {
 	Instance
-	facts ComponentFacts
+	facts *ComponentFacts
 	rank  int
 	since time.Time // when it was first seen missing
 	rec   Record    // Inc is empty when there is no record
@@ -79,7 +79,8 @@ type absence struct {
 func newRuling(c Conductor, now time.Time, v View) *ruling {
 	r := &ruling{c: c, now: now, v: v, d: v.Directive, ended: map[string]int{}, done: map[string]int{}}
 	rank := 0
-	for i, f := range c.Facts.Components {
+	for i := range c.Facts.Components {
+		f := &c.Facts.Components[i]
 		if !f.Waited {
 			continue
 		}
@@ -96,18 +97,18 @@ func newRuling(c Conductor, now time.Time, v View) *ruling {
 	}
 	r.findServices()
 	r.c.timers = r.c.missing(r.missing, now).revived(v)
-	for i := range r.missing {
-		r.missing[i].since = r.c.absent[r.missing[i].Instance]
+	for _, a := range r.missing {
+		a.since = r.c.absent[a.Instance]
 	}
 	return r
 }
 
-func (r *ruling) absence(in Instance, f ComponentFacts, rank int) absence {
+func (r *ruling) absence(in Instance, f *ComponentFacts, rank int) *absence {
 	rec, ok := r.v.Records[in]
 	if !ok {
 		rec = Record{At: r.v.AllAt}
 	}
-	return absence{
+	return &absence{
 		Instance: in, facts: f, rank: rank, rec: rec, live: r.v.Live[in],
 		res: settled(rec.Member, r.d, f.Scope),
 	}
@@ -148,7 +149,7 @@ func (r *ruling) reads() bool {
 	return now
 }
 
-func (r *ruling) again(a absence, period time.Duration) {
+func (r *ruling) again(a *absence, period time.Duration) {
 	if at := a.rec.At.Add(period); a.rec.At.IsZero() || !at.After(r.now) {
 		r.due = append(r.due, a.Instance)
 	} else {

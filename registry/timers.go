@@ -34,7 +34,7 @@ func (t timers) entered(d Directive, now time.Time) timers {
 }
 
 // missing keeps the clock of every instance that has no ready key and starts those of the new ones.
-func (t timers) missing(list []absence, now time.Time) timers {
+func (t timers) missing(list []*absence, now time.Time) timers {
 	same := len(list) == len(t.absent)
 	for i := 0; same && i < len(list); i++ {
 		_, same = t.absent[list[i].Instance]
