@@ -32,7 +32,10 @@ func Pointer(parts ...string) string {
 	var b strings.Builder
 	for _, part := range parts {
 		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(part))
+		if strings.ContainsAny(part, "~/") {
+			part = strings.ReplaceAll(strings.ReplaceAll(part, "~", "~0"), "/", "~1")
+		}
+		b.WriteString(part)
 	}
 	return b.String()
 }
