@@ -21,7 +21,7 @@ build: guard ## bin/muster, static
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/muster ./cmd/muster
 
 guard: ## the C helper that is embedded into muster (needs gcc and a static libc)
-	@if [ -f $(GUARD)/Makefile ]; then $(MAKE) --no-print-directory -C $(GUARD); fi
+	@if [ -f $(GUARD)/Makefile ]; then $(MAKE) -s -C $(GUARD); fi
 
 quick: guard ## formatting, vet and unit tests: at most 3 minutes, no root, no network
 	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | xargs -r ls 2>/dev/null)); \
