@@ -46,7 +46,7 @@ func (t Times) Check() []error {
 		{"renewal's time-out", t.Request, t.Request > 0 && t.Request < t.Renew, fmt.Sprintf("less than the renewal %s", t.Renew), "tries must not overlap"},
 		{"lost grace", t.Lost, t.Lost >= gone, "at least " + gone.String(), why},
 		{"lost mass", t.LostMass, t.LostMass >= max(gone, t.Lost), "at least " + max(gone, t.Lost).String(), "it is the longer of the two graces, and " + why},
-		{"barrier timeout", t.Barrier, t.Barrier > t.LostMass+relaunch, fmt.Sprintf("more than lost mass %s + relaunch %s", t.LostMass, relaunch), "a lost member is replaced within one wait"},
+		{"barrier timeout", t.Barrier, t.Barrier > 0, "more than 0", "it bounds the wait for the gang"},
 		{"blocking read", t.Wait, t.Wait > 0 && t.Wait <= maxWait, "at most " + maxWait.String(), "a deleted token must be noticed"},
 	}
 	var broken []error
@@ -56,4 +56,13 @@ func (t Times) Check() []error {
 		}
 	}
 	return broken
+}
+
+// Advice names what the times make impossible without making it unsafe; empty when nothing.
+func (t Times) Advice() string {
+	if need := t.LostMass + relaunch; t.Barrier <= need {
+		return fmt.Sprintf("barrier timeout %s: a member that vanishes without proof of death is replaced only after %s (lost mass %s + relaunch %s), so the barrier gives up first",
+			t.Barrier, need, t.LostMass, relaunch)
+	}
+	return ""
 }

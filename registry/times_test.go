@@ -24,7 +24,8 @@ func TestTimesCheck(t *testing.T) {
 			"lost grace: got 1m0s, want at least 1m20s; a member that is cut off needs so long to be gone: fence 50s + evidence 5s + stop 20s + margin 5s"}},
 		{"short grace", func(x *registry.Times) { x.Lost = 40 * time.Second }, []string{"lost grace: got 40s, want at least 1m0s"}},
 		{"mass below grace", func(x *registry.Times) { x.Lost, x.LostMass = 5*time.Minute, 4*time.Minute }, []string{"lost mass: got 4m0s, want at least 5m0s"}},
-		{"short barrier", func(x *registry.Times) { x.Barrier = 11 * time.Minute }, []string{"barrier timeout: got 11m0s, want more than lost mass 10m0s + relaunch 1m0s"}},
+		{"short barrier", func(x *registry.Times) { x.Barrier = time.Minute }, nil},
+		{"no barrier", func(x *registry.Times) { x.Barrier = 0 }, []string{"barrier timeout: got 0s, want more than 0"}},
 		{"slow renewal", func(x *registry.Times) { x.Request = 3 * time.Second }, []string{"renewal's time-out: got 3s, want less than the renewal 3s"}},
 		{"long wait", func(x *registry.Times) { x.Wait = 2 * time.Minute }, []string{"blocking read: got 2m0s, want at most 1m0s"}},
 	} {
@@ -41,5 +42,16 @@ func TestTimesCheck(t *testing.T) {
 				t.Errorf("got %v, want none", got)
 			}
 		})
+	}
+}
+
+func TestTimesAdviceNamesAShortBarrier(t *testing.T) {
+	x := registry.DefaultTimes()
+	if got := x.Advice(); got != "" {
+		t.Errorf("defaults: got %q, want nothing", got)
+	}
+	x.Barrier = 11 * time.Minute
+	if got := x.Advice(); !strings.Contains(got, "barrier timeout 11m0s") || !strings.Contains(got, "11m0s (lost mass 10m0s + relaunch 1m0s)") {
+		t.Errorf("got %q, want both sides named", got)
 	}
 }

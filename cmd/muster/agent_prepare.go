@@ -105,6 +105,9 @@ func (f *agentFlags) prepare(s streams, app *loaded, newRun bool) (*agent, error
 		return nil, err
 	}
 	a.closers = append(a.closers, a.client.Close)
+	if advice := a.times.Advice(); advice != "" {
+		a.log.Warn("times", "cause", advice)
+	}
 	if err := a.allocate(f, found); err != nil {
 		return nil, err
 	}
