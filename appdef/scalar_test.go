@@ -1,6 +1,9 @@
 package appdef
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]Seconds{
@@ -67,11 +70,15 @@ func TestPointer(t *testing.T) {
 }
 
 func TestQuoteCutsBetweenRunes(t *testing.T) {
-	long := ""
-	for range 100 {
-		long += "é"
+	long := "x" + strings.Repeat("é", 100)
+	if got, want := Quote(long), `"x`+strings.Repeat("é", 59)+`" and 82 more bytes`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := Quote(long); got[len(got)-19:] != ` and 80 more bytes`+`` && len(got) > 200 {
-		t.Errorf("got %s", got)
+}
+
+func TestAProblemIsOneLine(t *testing.T) {
+	p := Place{File: "f", Pointer: "/a\nb"}.Problem("the\tkey", "one", "")
+	if got, want := p.String(), `f#/a\nb: got the\tkey, want one`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
