@@ -70,7 +70,7 @@ func decideIndex(look Look, me Me, alive func(ProcessFacts) Life) Decision {
 		return Retry{Why: look.Instance.String() + " is mine already"}
 	}
 	proof := prove(look, me, alive)
-	if m != nil && resultCounts(*m, *look.Directive, me.Facts.scope(look.Instance.Component)) && !(answering(look, me, alive) && !me.Launcher) {
+	if m != nil && resultCounts(look, me) && !(answering(look, me, alive) && !me.Launcher) {
 		if me.Instance == nil {
 			return Retry{Why: look.Instance.String() + " has a result"}
 		}
@@ -97,8 +97,11 @@ func answering(look Look, me Me, alive func(ProcessFacts) Life) bool {
 }
 
 // resultCounts tells whether the record holds a result that no newcomer may overwrite: an `ended`, or
-// a failure for good that the conductor still has to rule on.
-func resultCounts(m Member, d Directive, scope string) bool { return settled(m, d, scope) != unsettled }
+// a failure for good that the conductor still has to rule on. A service's results count for nothing.
+func resultCounts(look Look, me Me) bool {
+	c, ok := me.Facts.component(look.Instance.Component)
+	return ok && c.Waited && settled(*look.Member, *look.Directive, c.Scope) != unsettled
+}
 
 // prove finds the first proof that the old holder's process is gone.
 func prove(look Look, me Me, alive func(ProcessFacts) Life) Proof {

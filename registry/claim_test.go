@@ -165,6 +165,11 @@ func TestDecideOtherwise(t *testing.T) {
 			c.phase(registry.PhaseFailed)
 			c.look.Member.Exit = &registry.MemberExit{Gen: 1, Final: true}
 		}, registry.Wait{}},
+		{"a service that ended", func(c *claimCase) {
+			c.gone()
+			c.phase(registry.PhaseEnded)
+			c.me.Facts = factsOf(component("worker", "service", 2, registry.ScopeInstance))
+		}, registry.Claim{}},
 		{"locked, without a record", func(c *claimCase) { c.look.Member = nil }, registry.Retry{}},
 		{"mine already", func(c *claimCase) { c.look.Member.Inc = "new" }, registry.Retry{}},
 	} {

@@ -2,8 +2,9 @@ package registry
 
 import "time"
 
-// View is what the conductor has read. Its caller keeps it up to date and never changes a map that
-// a Step has been given: it replaces them. Times come from the same clock as Step's now.
+// View is what the conductor has read. Its caller keeps it up to date between Steps; a Step keeps
+// nothing of it but what effects carry on (the directive's maps). Times come from the same clock as
+// Step's now, taken when a read has ended.
 type View struct {
 	Directive      Directive
 	DirectiveIndex uint64

@@ -30,7 +30,7 @@ func TestExplore(t *testing.T) {
 		"instance, cut":         {Ranks: 2, Agents: 2, Budget: 1, Instance: true, Faults: faults{Cuts: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() {
+			if testing.Short() || underRace {
 				t.Skip("the smallest settings only in short mode")
 			}
 			s.explore(t)
@@ -71,7 +71,7 @@ func (s setting) explore(t *testing.T) {
 func TestExploreFindsMutations(t *testing.T) {
 	for _, tc := range mutations() {
 		t.Run(tc.name(), func(t *testing.T) {
-			if testing.Short() && tc.s.Agents > 2 {
+			if (testing.Short() || underRace) && tc.s.Agents > 2 {
 				t.Skip("the smallest settings only in short mode")
 			}
 			found := newExplorer(tc.s).run()

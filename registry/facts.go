@@ -65,14 +65,6 @@ func (f Facts) component(name string) (ComponentFacts, bool) {
 	return ComponentFacts{}, false
 }
 
-// scope is the restart scope of a component; one that is unknown counts as gang, the strictest.
-func (f Facts) scope(name string) string {
-	if c, ok := f.component(name); ok {
-		return c.Scope
-	}
-	return ScopeGang
-}
-
 // BudgetRule bounds restarts.
 type BudgetRule struct {
 	Max              int           // restarts within Window; -1: no limit

@@ -1,8 +1,3 @@
-// Package registry holds what a gang agrees on, as values, and the decisions taken from them:
-// who may claim an index, what the conductor does next, what the roster says.
-//
-// Everything here is pure: reads come in as values, writes leave as values. registry/consul keeps
-// the same facts in Consul; registry/embedded is a server for one machine.
 package registry
 
 import (
