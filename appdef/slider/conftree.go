@@ -72,7 +72,7 @@ func (t *conftree) schema() {
 	at := t.root.at("schema")
 	switch got := t.root.text("schema"); {
 	case got == "" && t.root.member("schema") == nil:
-		t.root.bad("no schema", appdef.Quote(schema), "")
+		t.root.warn("no schema", appdef.Quote(schema), "it is read as that")
 	case got != schema:
 		t.root.doc.add(at.Problem(appdef.Quote(got), appdef.Quote(schema), ""))
 	}
