@@ -117,7 +117,6 @@ func checkPorts(text string) check {
 func (f *doctorFlags) checkRegistry(ctx context.Context) check {
 	const name = "registry"
 	k := f.ask.lookup(nil)
-	named := k.address != "" || os.Getenv("CONSUL_HTTP_ADDR") != ""
 	c, err := openForQuestions(k.fallback)
 	if err != nil {
 		return bad(name, "want consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH", "%v", err).needed()
@@ -129,7 +128,7 @@ func (f *doctorFlags) checkRegistry(ctx context.Context) check {
 	switch {
 	case err == nil:
 		return good(name, "%s answers", k.fallback)
-	case !named:
+	case !k.named:
 		return good(name, "none at %s: muster run brings its own, muster agent needs --registry", k.fallback)
 	case errors.Is(err, registry.ErrForbidden):
 		return bad(name, "CONSUL_HTTP_TOKEN needs key_prefix \"muster/\" write and session_prefix \"\" write", "%s: %v", k.fallback, err).needed()

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -126,10 +129,26 @@ func (k lookup) forgetThere(ctx context.Context, f appFacts) error {
 		return k.unknownApp(f.id, address)
 	case err == nil || errors.Is(err, registry.ErrNoApp):
 		return nil
-	case errors.Is(err, registry.ErrUnreachable) && strings.HasPrefix(address, "unix:"):
+	case errors.Is(err, registry.ErrUnreachable) && f.local == nil && !k.named:
+		return usage("no app %q on this host, and no registry at %s; give --registry or --state-dir", f.id, address)
+	case errors.Is(err, registry.ErrUnreachable) && nobodyListens(address):
 		return nil // the embedded registry died with its run and left its socket
 	}
 	return registryError(address, err)
+}
+
+// nobodyListens tells that a socket has no server any more, which is more than that it is slow.
+func nobodyListens(address string) bool {
+	path, ok := strings.CutPrefix(address, "unix:")
+	if !ok {
+		return false
+	}
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
+	}
+	_ = c.Close() //nolint:errcheck // it answers, that was the question
+	return false
 }
 
 // forgetHere removes the state files: app.json, result.json, records and sockets.
@@ -140,7 +159,7 @@ func (k lookup) forgetHere(id string) error {
 	}
 	var errs []error
 	for _, path := range sockets { // long names lie outside the app's folder
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,7 +22,10 @@ func (f *askFlags) register(flags *pflag.FlagSet) {
 
 // lookup is where these flags say to look. Warnings go to warn.
 func (f *askFlags) lookup(warn io.Writer) lookup {
-	return lookup{state: f.state.resolve(), address: f.registry.address, fallback: f.registry.resolve(), warn: warn}
+	return lookup{
+		state: f.state.resolve(), address: f.registry.address, fallback: f.registry.resolve(),
+		named: f.registry.address != "" || os.Getenv("CONSUL_HTTP_ADDR") != "", warn: warn,
+	}
 }
 
 type statusFlags struct {

@@ -31,6 +31,7 @@ type lookup struct {
 	state    status.Dir
 	address  string // --registry; empty: not given
 	fallback string // the environment's registry, for an app that this host does not know
+	named    bool   // somebody named that registry: a flag or a variable
 	warn     io.Writer
 }
 
@@ -78,6 +79,8 @@ func (k lookup) app(ctx context.Context, id string) (appFacts, error) {
 		f.registry = &st
 	case errors.Is(err, registry.ErrNoApp) && f.local == nil:
 		return f, k.unknownApp(id, f.address)
+	case errors.Is(err, registry.ErrUnreachable) && f.local == nil && !k.named:
+		return f, usage("no app %q on this host, and no registry at %s; give --registry, or the --state-dir that its agents were given", id, f.address)
 	case errors.Is(err, registry.ErrNoApp):
 		f.silent = err
 	case f.local == nil || errors.Is(err, registry.ErrForbidden):
