@@ -3,7 +3,7 @@ package registry_test
 import (
 	"fmt"
 	"hash/maphash"
-	"os"
+	"maps"
 	"strings"
 	"testing"
 	"unsafe"
@@ -12,50 +12,30 @@ import (
 )
 
 // TestExplore: no order of events breaks an invariant, and the goal can be reached from every state.
-// MUSTER_LONG=1 explores the larger settings too.
+// The build tag long adds the larger settings.
 func TestExplore(t *testing.T) {
-	for name, s := range map[string]setting{
+	settings := map[string]setting{
 		"alone, cut and crash": {Ranks: 1, Agents: 2, Budget: 1, Faults: faults{Crashes: 1, Cuts: 1, Fails: 1, Dups: 1}},
 		"alone, instance":      {Ranks: 1, Agents: 3, Budget: 1, Instance: true, Faults: faults{Crashes: 1, Cuts: 1, Dups: 1}},
 		"crash, stop":          {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Stops: 1}},
 		"instance, crash":      {Ranks: 2, Agents: 3, Budget: 1, Instance: true, Faults: faults{Crashes: 1, Fails: 1}},
-	} {
+	}
+	if !hurried() {
+		maps.Copy(settings, map[string]setting{
+			"alone, wrong relaunch": {Ranks: 1, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Cuts: 1, Dups: 1}},
+			"crash, failure, stop":  {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Fails: 1, Stops: 1}},
+			"early session end":     {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Spurious: 2, Fails: 1}},
+			"cut":                   {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Cuts: 1}},
+			"instance, cut":         {Ranks: 2, Agents: 2, Budget: 1, Instance: true, Faults: faults{Cuts: 1}},
+		})
+	}
+	for name, s := range settings {
 		t.Run(name, func(t *testing.T) { s.explore(t) })
 	}
-	for name, s := range map[string]setting{
-		"alone, wrong relaunch": {Ranks: 1, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Cuts: 1, Dups: 1}},
-		"crash, failure, stop":  {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Fails: 1, Stops: 1}},
-		"early session end":     {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Spurious: 2, Fails: 1}},
-		"cut":                   {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Cuts: 1}},
-		"instance, cut":         {Ranks: 2, Agents: 2, Budget: 1, Instance: true, Faults: faults{Cuts: 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if testing.Short() || underRace {
-				t.Skip("the smallest settings only in short mode")
-			}
-			s.explore(t)
-		})
-	}
-	for name, s := range map[string]setting{
-		"long: wrong relaunch":       {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Fails: 1, Dups: 1}},
-		"long: cut, wrong relaunch":  {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Cuts: 1, Dups: 1}},
-		"long: cut and crash":        {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Cuts: 1, Crashes: 1}},
-		"long: two crashes":          {Ranks: 2, Agents: 4, Budget: 2, Faults: faults{Crashes: 2, Fails: 1}},
-		"long: early session end":    {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Spurious: 1}},
-		"long: instance, cut":        {Ranks: 2, Agents: 3, Budget: 1, Instance: true, Faults: faults{Crashes: 1, Cuts: 1}},
-		"long: instance, stop":       {Ranks: 2, Agents: 4, Budget: 1, Instance: true, Faults: faults{Crashes: 1, Fails: 1, Stops: 1}},
-		"long: three ranks, failure": {Ranks: 3, Agents: 4, Budget: 1, Faults: faults{Crashes: 1, Fails: 1}},
-		"long: clocks broken":        {Ranks: 2, Agents: 3, Budget: 1, NoAxiom: true, Faults: faults{Cuts: 1, Dups: 1}},
-		"long: clocks broken, inst.": {Ranks: 2, Agents: 3, Budget: 1, NoAxiom: true, Instance: true, Faults: faults{Cuts: 1, Dups: 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if os.Getenv("MUSTER_LONG") == "" {
-				t.Skip("set MUSTER_LONG=1 for the larger settings")
-			}
-			s.explore(t)
-		})
-	}
 }
+
+// hurried: only the smallest settings, in short mode and under the race detector.
+func hurried() bool { return testing.Short() || underRace }
 
 func (s setting) explore(t *testing.T) {
 	t.Helper()
@@ -70,10 +50,10 @@ func (s setting) explore(t *testing.T) {
 // rule is there for a reason.
 func TestExploreFindsMutations(t *testing.T) {
 	for _, tc := range mutations() {
+		if hurried() && tc.s.Agents > 2 {
+			continue
+		}
 		t.Run(tc.name(), func(t *testing.T) {
-			if (testing.Short() || underRace) && tc.s.Agents > 2 {
-				t.Skip("the smallest settings only in short mode")
-			}
 			found := newExplorer(tc.s).run()
 			t.Logf("%s after %d states\n%s", found.what, found.states, found.trace)
 			if !strings.HasPrefix(found.what, tc.want) {
@@ -84,17 +64,19 @@ func TestExploreFindsMutations(t *testing.T) {
 }
 
 // TestExploreMutationsWithTheRule: the same settings are sound when the rule is there, so it is the
-// rule that was missed.
+// rule that was missed. The largest is left to the build tag long.
 func TestExploreMutationsWithTheRule(t *testing.T) {
 	for _, tc := range mutations() {
-		t.Run(tc.name(), func(t *testing.T) {
-			if os.Getenv("MUSTER_LONG") == "" && tc.s.Agents > 2 {
-				t.Skip("set MUSTER_LONG=1 for the larger settings")
-			}
-			tc.s.Without, tc.s.Orphans = "", false
-			tc.s.explore(t)
-		})
+		if tc.s.Without == withoutAnyPhase || hurried() && tc.s.Agents > 2 {
+			continue
+		}
+		t.Run(tc.name(), func(t *testing.T) { tc.withTheRule().explore(t) })
 	}
+}
+
+func (m mutation) withTheRule() setting {
+	m.s.Without, m.s.Orphans = "", false
+	return m.s
 }
 
 type mutation struct {
