@@ -4,7 +4,8 @@ parameter servers and workers.
     between_graph.py --ps_hosts=H:P,… --worker_hosts=H:P,… --job_name=ps|worker --task_index=N
                      --ckp_dir=DIR --work_dir=DIR [--data_dir=DIR]
 
-PROGRAM_STEPS and PROGRAM_PACE (seconds for each step of all workers together) set how long it lasts.
+PROGRAM_STEPS and PROGRAM_PACE (seconds for each step of all workers together) set how long it lasts;
+as long as the file PROGRAM_HOLD exists it goes on beyond its last step.
 Lines that tests wait for, on stdout:
 
     ps N serving            before it serves for ever; TERM ends it
@@ -27,6 +28,7 @@ import tensorflow.compat.v1 as tf  # noqa: E402
 
 STEPS = int(os.environ.get("PROGRAM_STEPS", 1000))
 PACE = float(os.environ.get("PROGRAM_PACE", 0.04))
+HOLD = os.environ.get("PROGRAM_HOLD", "")
 EVERY = 10
 TRUTH = np.arange(1, 9, dtype=np.float32).reshape(8, 1)
 
@@ -101,8 +103,9 @@ def work(args, cluster, target):
             step_after = global_step.read_value()
         tf.summary.scalar("loss", loss)
     tell = Tell(args.task_index == 0, new=tf.train.latest_checkpoint(args.ckp_dir) is None)
-    with session(args, target, [tf.train.StopAtStepHook(last_step=STEPS), tell]) as running:
-        while not running.should_stop():
+    step = 0
+    with session(args, target, [tell]) as running:
+        while step < STEPS or os.path.exists(HOLD):
             began = time.monotonic()
             x = np.random.normal(size=(32, len(TRUTH)))
             _, value, step = running.run([update, loss, step_after], {inputs: x, wanted: x @ TRUTH + 1})
