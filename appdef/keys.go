@@ -13,6 +13,7 @@ type Key struct {
 	Meaning string
 	Global  bool // holds for the whole app; else for a component, and global is its default
 	Limit   bool // at home in resources; else in appConfig. Either is accepted in both.
+	Idle    bool // understood and kept, but nothing acts on it yet: setting it is a warning
 
 	// Exactly one of the two is set; they store a value or say what they want instead.
 	app       func(*AppSettings, string) error
@@ -117,7 +118,7 @@ func restartKeys() []Key {
 			component: restart((*Restart).setRefill),
 		},
 		{
-			Name: "muster.retry", Default: "0", Global: true, Meaning: "how often the whole gang is formed anew after a failure",
+			Name: "muster.retry", Idle: true, Default: "0", Global: true, Meaning: "how often the whole gang is formed anew after a failure",
 			app: func(s *AppSettings, text string) (err error) { s.Retry, err = atLeast(0, text); return err },
 		},
 	}
@@ -173,18 +174,18 @@ func checkpointKeys() []Key {
 			},
 		},
 		{
-			Name: "muster.checkpoint.sync", Meaning: "the store's URL to which each whole checkpoint is copied",
+			Name: "muster.checkpoint.sync", Idle: true, Meaning: "the store's URL to which each whole checkpoint is copied",
 			component: func(c *Component, _, text string) error { return setText(&c.Settings.Checkpoint.Sync, text) },
 		},
 		{
-			Name: "muster.checkpoint.keep", Default: "all", Meaning: "how many checkpoints to keep; 0: all",
+			Name: "muster.checkpoint.keep", Idle: true, Default: "all", Meaning: "how many checkpoints to keep; 0: all",
 			component: func(c *Component, _, text string) (err error) {
 				c.Settings.Checkpoint.Keep, err = atLeast(0, text)
 				return err
 			},
 		},
 		{
-			Name: "muster.checkpoint.signal", Meaning: "the signal that asks the app to save itself",
+			Name: "muster.checkpoint.signal", Idle: true, Meaning: "the signal that asks the app to save itself",
 			component: func(c *Component, _, text string) (err error) {
 				c.Settings.Checkpoint.Signal, err = wantSignal(text)
 				return err
@@ -203,7 +204,7 @@ func timeKeys() []Key {
 			app: func(s *AppSettings, text string) error { return setLimit(&s.Barrier, text) },
 		},
 		{
-			Name: "muster.stage.timeout", Default: "30m", Global: true, Meaning: "how long staging may take",
+			Name: "muster.stage.timeout", Idle: true, Default: "30m", Global: true, Meaning: "how long staging may take",
 			app: func(s *AppSettings, text string) error { return setLimit(&s.StageTimeout, text) },
 		},
 		{
@@ -211,11 +212,11 @@ func timeKeys() []Key {
 			app: app(func(s *AppSettings) *Seconds { return &s.Timeout }),
 		},
 		{
-			Name: "muster.duration", Default: "none", Global: true, Meaning: "how long the processes may run; 0: no limit",
+			Name: "muster.duration", Default: "none", Global: true, Meaning: "how long a process may run; 0: no limit",
 			app: app(func(s *AppSettings) *Seconds { return &s.Duration }),
 		},
 		{
-			Name: "muster.hold", Default: "0", Meaning: "how long a failed container is kept for inspection",
+			Name: "muster.hold", Idle: true, Default: "0", Meaning: "how long a failed container is kept for inspection",
 			component: func(c *Component, _, text string) error { return setDuration(&c.Settings.Hold, text) },
 		},
 	}
@@ -280,11 +281,11 @@ func limitKeys() []Key {
 			component: whole(func(l *Limits) *int { return &l.GPUMemory }, 1),
 		},
 		{
-			Name: "muster.image", Limit: true, Default: "the host's root", Meaning: "an OCI reference, or oci:DIR",
+			Name: "muster.image", Idle: true, Limit: true, Default: "the host's root", Meaning: "an OCI reference, or oci:DIR",
 			component: func(c *Component, _, text string) error { return setText(&c.Limits.Image, text) },
 		},
 		{
-			Name: "muster.image.auth", Limit: true, Meaning: "credentials for the image's registry, by reference: file:PATH, env:NAME, keyring:NAME",
+			Name: "muster.image.auth", Idle: true, Limit: true, Meaning: "credentials for the image's registry, by reference: file:PATH, env:NAME, keyring:NAME",
 			component: func(c *Component, _, text string) error {
 				if !secretForm.MatchString(text) {
 					return wanted{got: "a literal value", want: "file:PATH, env:NAME or keyring:NAME", hint: "a definition holds no secrets"}
@@ -294,7 +295,7 @@ func limitKeys() []Key {
 			},
 		},
 		{
-			Name: "muster.user", Limit: true, Default: "the agent's own user", Meaning: "user and group of the process, uid:gid",
+			Name: "muster.user", Idle: true, Limit: true, Default: "the agent's own user", Meaning: "user and group of the process, uid:gid",
 			component: func(c *Component, _, text string) error {
 				c.Limits.User = text
 				if !userForm.MatchString(text) && len(Placeholders(text)) == 0 {
@@ -316,7 +317,7 @@ func limitKeys() []Key {
 			component: yes(func(l *Limits) *bool { return &l.CPUHard }),
 		},
 		{
-			Name: "muster.memory.swap", Default: "0", Limit: true, Meaning: "swap beside the memory, MB",
+			Name: "muster.memory.swap", Idle: true, Default: "0", Limit: true, Meaning: "swap beside the memory, MB",
 			component: whole(func(l *Limits) *int { return &l.SwapMB }, 0),
 		},
 		{
@@ -324,7 +325,7 @@ func limitKeys() []Key {
 			component: (*Component).setUlimit,
 		},
 		{
-			Name: "muster.rdma", Default: "false", Limit: true, Meaning: "/dev/infiniband/* and unlimited memlock",
+			Name: "muster.rdma", Idle: true, Default: "false", Limit: true, Meaning: "/dev/infiniband/* and unlimited memlock",
 			component: yes(func(l *Limits) *bool { return &l.RDMA }),
 		},
 	}

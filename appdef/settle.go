@@ -114,6 +114,9 @@ func (s *settling) applyComponent(key Key, c *Component) {
 // judge stores a value or notes the problem. A value at a global level is judged for each
 // component and the problem noted as often; Sort keeps one.
 func (s *settling) judge(key Key, v Value, store func(string) error) {
+	if key.Idle {
+		s.found = append(s.found, v.Place.Warning("a value for "+key.Name, "to leave it out", "it is understood, but this version does not act on it"))
+	}
 	text := v.Text
 	got := quote(text)
 	if v.Null {

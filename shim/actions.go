@@ -42,8 +42,8 @@ var (
 		s.Attempt++
 		s.Proc, s.Exit, s.Result, s.Reason, s.Bound = max(s.Gen, 1), nil, "", "", false
 		out := []Effect{{Kind: DoStart, Attempt: s.Attempt, Gen: s.Gen, Resume: s.Directive.Resume}}
-		if s.Policy.Timeout > 0 {
-			out = append(out, s.arm(&s.limits, TimeOver, s.Policy.Timeout))
+		if s.Policy.Duration > 0 {
+			out = append(out, s.arm(&s.single, ProcessOver, s.Policy.Duration))
 		}
 		return out
 	}}
@@ -68,8 +68,15 @@ var (
 	}}
 	reportTimeout = action{"report the time-out", func(s *State, _ Event) []Effect {
 		s.Result = registry.PhaseFailed
-		why := fmt.Sprintf("still running after %s (muster.timeout)", s.Policy.Timeout)
-		return []Effect{s.report(registry.MemberExit{Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Class: registry.ClassTimeout, Why: why, Final: true})}
+		x := registry.MemberExit{Gen: s.Gen, Class: registry.ClassTimeout, Final: true}
+		x.Why = fmt.Sprintf("not done after %s (muster.timeout)", s.Policy.Timeout)
+		if s.Over == ProcessOver {
+			x.Why = fmt.Sprintf("still running after %s (muster.duration)", s.Policy.Duration)
+		}
+		if s.Exit != nil {
+			x.Code, x.Signal = s.Exit.Code, s.Exit.Signal
+		}
+		return []Effect{s.report(x)}
 	}}
 	reportRestart = action{"report the restart", func(s *State, _ Event) []Effect {
 		return []Effect{{Kind: DoRestarted, Attempt: s.Attempt + 1, Budget: s.Budget}}
@@ -105,8 +112,19 @@ var (
 	forVerdict  = because(ForVerdict)
 	forRebuild  = because(ForRebuild)
 	forLauncher = because(ForLauncher)
-	forTimeout  = because(ForTimeout)
-	forAnother  = because(ForAnother)
+	forTimeout  = action{"", func(s *State, e Event) []Effect {
+		s.Reason, s.Over = ForTimeout, e.Timer.Kind
+		return nil
+	}}
+	armRun = action{"", func(s *State, _ Event) []Effect {
+		if s.Policy.Timeout <= 0 || s.Policy.Service {
+			return nil
+		}
+		e := s.arm(&s.whole, RunOver, s.Policy.Timeout)
+		e.Attempt = 0 // it outlives attempts
+		return []Effect{e}
+	}}
+	forAnother = because(ForAnother)
 
 	interrupted = action{"", func(s *State, _ Event) []Effect {
 		s.Code, s.Class, s.Cause = 128+s.Signal, registry.ClassLauncher, signalName(s.Signal)+" from outside"

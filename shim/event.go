@@ -77,7 +77,8 @@ type Policy struct {
 	BackoffMin time.Duration
 	BackoffMax time.Duration
 	Grace      time.Duration
-	Timeout    time.Duration // of one running process; 0: none
+	Timeout    time.Duration // of the whole run, from the staging on; 0: none (muster.timeout)
+	Duration   time.Duration // of one running process; 0: none (muster.duration)
 	Barrier    time.Duration
 }
 
@@ -112,6 +113,7 @@ type TimerKind string
 const (
 	GraceOver   TimerKind = "grace"
 	BackoffOver TimerKind = "backoff"
-	BarrierOver TimerKind = "barrier" // the agent's own back-stop, later than the conductor's
-	TimeOver    TimerKind = "timeout" // muster.timeout
+	BarrierOver TimerKind = "barrier"  // the agent's own back-stop, later than the conductor's
+	RunOver     TimerKind = "timeout"  // muster.timeout
+	ProcessOver TimerKind = "duration" // muster.duration
 )

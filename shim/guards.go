@@ -51,7 +51,10 @@ var (
 	graceOver   = guard{"the grace is over", func(s State, e Event) bool { return e.Timer == Timer{GraceOver, s.grace} }}
 	backoffOver = guard{"the backoff is over", func(s State, e Event) bool { return e.Timer == Timer{BackoffOver, s.back} }}
 	barrierOver = guard{"the back-stop of the barrier", func(s State, e Event) bool { return e.Timer == Timer{BarrierOver, s.gate} }}
-	timeOver    = guard{"its time is over", func(s State, e Event) bool { return e.Timer == Timer{TimeOver, s.limits} }}
+	timeOver    = guard{"its time is over", func(s State, e Event) bool {
+		return e.Timer == Timer{ProcessOver, s.single} || runOver.test(s, e)
+	}}
+	runOver = guard{"the run's time is over", func(s State, e Event) bool { return e.Timer == Timer{RunOver, s.whole} }}
 )
 
 func stoppedFor(r StopReason) guard {

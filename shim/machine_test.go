@@ -140,7 +140,7 @@ func parseEvent(t *testing.T, line string, s State) Event {
 			BackoffMin: time.Second, BackoffMax: time.Minute, Rule: registry.BudgetRule{Max: 2, Window: time.Hour, RefillCheckpoint: true},
 		}
 		if slices.Contains(args, "timeout") {
-			e.Policy.Timeout = time.Hour
+			e.Policy.Timeout, e.Policy.Duration = 2*time.Hour, time.Hour
 		}
 	case Acked, Overtaken, Sealed, Mismatch:
 		e.Gen = num(0)
@@ -164,7 +164,7 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		e.Class, e.Cause = registry.ClassDefinition, "no such file"
 	case Fired:
 		e.Timer.Kind = TimerKind(args[0])
-		e.Timer.Seq = map[TimerKind]int{GraceOver: s.grace, BackoffOver: s.back, BarrierOver: s.gate, TimeOver: s.limits}[e.Timer.Kind]
+		e.Timer.Seq = map[TimerKind]int{GraceOver: s.grace, BackoffOver: s.back, BarrierOver: s.gate, RunOver: s.whole, ProcessOver: s.single}[e.Timer.Kind]
 		if slices.Contains(args, "old") {
 			e.Timer.Seq--
 		}

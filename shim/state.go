@@ -29,6 +29,7 @@ type State struct {
 	Step        int64
 
 	Reason StopReason // why the process is being stopped
+	Over   TimerKind  // which of its times was over, when it is stopped for one
 	Terms  int        // signals heard from outside
 	Signal int        // the first of them
 
@@ -44,7 +45,8 @@ type State struct {
 	grace  int
 	back   int
 	gate   int
-	limits int
+	whole  int
+	single int
 }
 
 // StopReason is why a running process is stopped.
@@ -56,7 +58,7 @@ const (
 	ForVerdict  StopReason = "verdict"  // the run is over
 	ForLauncher StopReason = "launcher" // TERM from outside
 	ForAnother  StopReason = "another"  // the index has another holder
-	ForTimeout  StopReason = "timeout"  // muster.timeout
+	ForTimeout  StopReason = "timeout"  // muster.timeout or muster.duration
 )
 
 // New is the state of an agent that has done nothing yet.

@@ -239,27 +239,27 @@ func TestDigestDoesNotSeeCounts(t *testing.T) {
 			t.Errorf("%+v changes the digest", o)
 		}
 	}
-	if got := appdef.Digest(load(t, files, slider.Options{Set: []string{"muster.hold=1"}})); got == want {
+	if got := appdef.Digest(load(t, files, slider.Options{Set: []string{"muster.stop.grace=1"}})); got == want {
 		t.Error("a setting does not change the digest")
 	}
 }
 
 func TestFirstFileWinsAndNothingIsMerged(t *testing.T) {
-	conf := func(hold string) string {
-		return `{"schema": "http://example.org/specification/v2.0.0", "global": {"muster.hold": "` + hold + `",
+	conf := func(grace string) string {
+		return `{"schema": "http://example.org/specification/v2.0.0", "global": {"muster.stop.grace": "` + grace + `",
 			"site.global.ps.port": "1", "site.global.worker.port": "2"}}`
 	}
 	files := base(t, map[string]string{"appConfig.json": conf("1"), "appConfig.default.json": conf("2"), "appConfig-default.json": conf("3")})
 	for want, name := range []string{"", "appConfig.json", "appConfig.default.json"} {
 		delete(files, name)
 		a := load(t, files, slider.Options{})
-		if got := a.Components[0].Settings.Hold; got != appdef.Seconds(want+1) {
-			t.Errorf("without %q: hold %v, want %d", name, got, want+1)
+		if got := a.Components[0].Settings.Stop.Grace; got != appdef.Seconds(want+1) {
+			t.Errorf("without %q: grace %v, want %d", name, got, want+1)
 		}
 	}
 	a := load(t, files, slider.Options{Template: &slider.File{Name: "mine.json", Data: []byte(conf("4"))}})
-	if got := a.Components[0].Settings.Hold; got != 4 || a.Origins["ps.muster.hold"] != "mine.json#/global/muster.hold" {
-		t.Errorf("template: hold %v from %s", got, a.Origins["ps.muster.hold"])
+	if got := a.Components[0].Settings.Stop.Grace; got != 4 || a.Origins["ps.muster.stop.grace"] != "mine.json#/global/muster.stop.grace" {
+		t.Errorf("template: grace %v from %s", got, a.Origins["ps.muster.stop.grace"])
 	}
 	delete(files, "appConfig-default.json")
 	if _, found := slider.Load(files, slider.Options{}); strings.Contains(found.Error(), "no such file") {
@@ -271,7 +271,7 @@ func TestCommandLine(t *testing.T) {
 	files := base(t, nil)
 	a := load(t, files, slider.Options{
 		Set: []string{
-			"ZK_HOST=zk:2181", "MODEL=a=b", "worker:muster.restart.budget=9", "muster.hold=5", "global:muster.hold=6",
+			"ZK_HOST=zk:2181", "MODEL=a=b", "worker:muster.restart.budget=9", "muster.stop.grace=5", "global:muster.stop.grace=6",
 			"worker:yarn.memory=512", "yarn.vcores=2", "site.global.url=http://x/?a=b:c", "ps:yarn.component.instances=8",
 		},
 		Instances: []string{"worker=4,ps=2", "worker=0"},
@@ -280,7 +280,7 @@ func TestCommandLine(t *testing.T) {
 		t.Errorf("vars: %v", a.Vars)
 	}
 	ps, worker := a.Component("ps"), a.Component("worker")
-	if worker.Settings.Restart.Budget != 9 || ps.Settings.Restart.Budget != 5 || ps.Settings.Hold != 6 {
+	if worker.Settings.Restart.Budget != 9 || ps.Settings.Restart.Budget != 5 || ps.Settings.Stop.Grace != 6 {
 		t.Errorf("settings: %+v and %+v", ps.Settings, worker.Settings)
 	}
 	if worker.Limits.MemoryMB != 512 || ps.Limits.MemoryMB != 256 || ps.Limits.VCores != 2 {

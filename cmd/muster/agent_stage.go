@@ -181,7 +181,7 @@ func (r stageRoom) policy(p plan.Plan) *shim.Policy {
 		Scope: p.Restart.Scope, Service: p.Who.Role == "service",
 		Rule:       registry.BudgetRule{Max: p.Restart.Budget, Window: seconds(p.Restart.Window), RefillCheckpoint: p.Restart.Refill == "checkpoint"},
 		BackoffMin: seconds(p.Restart.BackoffMin), BackoffMax: seconds(p.Restart.BackoffMax),
-		Grace: seconds(p.Stop.Grace), Timeout: seconds(p.Timeout), Barrier: barrier,
+		Grace: seconds(p.Stop.Grace), Timeout: seconds(p.Timeout), Duration: seconds(p.Duration), Barrier: barrier,
 	}
 }
 

@@ -6,71 +6,130 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"time"
 )
 
 // poll is how often a followed file is looked at again.
 const poll = 200 * time.Millisecond
 
-// Follow copies a growing file from offset on. With follow it goes on, over rotations and a file
-// that is not there yet, until ctx is done; without it it ends at the end of the file.
+// Follow copies a growing file from offset on. With follow it goes on, over rotations (the file is
+// renamed to PATH.1, PATH.1 to PATH.2 and so on) and a file that is not there yet, until ctx is
+// done; without it it ends at the end of the file. A file that was cut short is read from its start.
 func Follow(ctx context.Context, path string, offset int64, follow bool, to io.Writer) error {
-	var f *os.File
-	defer func() {
-		if f != nil {
-			_ = f.Close() //nolint:errcheck // only read
-		}
-	}()
+	l := follower{path: path, to: to}
+	defer l.close()
+	err := l.open(offset)
+	if err == nil {
+		err = l.copy()
+	}
+	if !follow {
+		return err
+	}
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	for {
-		if f == nil {
-			var err error
-			f, err = os.Open(path)
-			if err != nil && (!follow || !errors.Is(err, fs.ErrNotExist)) {
-				return err
-			}
-			if err == nil {
-				if _, err := f.Seek(offset, io.SeekStart); err != nil {
-					return err
-				}
-				offset = 0 // of the next file, after a rotation
-			}
-		}
-		if f != nil {
-			if _, err := io.Copy(to, f); err != nil {
-				return err
-			}
-			if rotated(f, path) {
-				_, err := io.Copy(to, f) // what came between the copy and the rotation
-				if err = errors.Join(err, f.Close()); err != nil {
-					return err
-				}
-				f = nil
-				continue
-			}
-		}
-		if !follow {
-			return nil
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			if f != nil {
-				_, err := io.Copy(to, f)
+			return l.copy()
+		case <-ticker.C:
+		}
+		err = l.goOn(offset)
+	}
+}
+
+// follower is one Follow.
+type follower struct {
+	path string
+	to   io.Writer
+	file *os.File // nil: not there yet
+}
+
+func (l *follower) open(offset int64) error {
+	f, err := os.Open(l.path)
+	if err != nil {
+		return err
+	}
+	l.close()
+	l.file = f
+	_, err = f.Seek(offset, io.SeekStart)
+	return err
+}
+
+func (l *follower) close() {
+	if l.file != nil {
+		_ = l.file.Close() //nolint:errcheck // only read
+		l.file = nil
+	}
+}
+
+// copy takes what has come.
+func (l *follower) copy() error {
+	if l.file == nil {
+		return nil
+	}
+	if at, err := l.file.Seek(0, io.SeekCurrent); err == nil {
+		if info, err := l.file.Stat(); err == nil && info.Size() < at {
+			if _, err := l.file.Seek(0, io.SeekStart); err != nil {
 				return err
 			}
-			return nil
-		case <-ticker.C:
+		}
+	}
+	_, err := io.Copy(l.to, l.file)
+	return err
+}
+
+// goOn takes what has come, of the next files as well when there was a rotation. The first file is
+// read from offset on.
+func (l *follower) goOn(offset int64) error {
+	if l.file == nil {
+		if err := l.open(offset); err != nil {
+			return err
+		}
+		return l.copy()
+	}
+	moved := l.moved() // before the copy: what comes after the rename goes to another file
+	if err := l.copy(); err != nil || moved == 0 {
+		return err
+	}
+	for i := moved - 1; i >= 0; i-- {
+		next := follower{path: l.numbered(i), to: l.to}
+		if err := next.open(0); err != nil {
+			return err
+		}
+		l.close()
+		l.file = next.file
+		if err := l.copy(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moved is how often the file that is being read was rotated since: the number behind its name.
+// A file that is none of those any more counts as the one after the last.
+func (l *follower) moved() int {
+	mine, err := l.file.Stat()
+	if err != nil {
+		return 0
+	}
+	if _, err := os.Stat(l.path); err != nil { // between the rename and the new file
+		return 0
+	}
+	for i := 0; ; i++ {
+		info, err := os.Stat(l.numbered(i))
+		if err != nil || os.SameFile(mine, info) {
+			return i
 		}
 	}
 }
 
-// rotated tells that the path now names another file.
-func rotated(f *os.File, path string) bool {
-	mine, err := f.Stat()
-	if err != nil {
-		return false
+func (l *follower) numbered(i int) string {
+	if i == 0 {
+		return l.path
 	}
-	now, err := os.Stat(path)
-	return err == nil && !os.SameFile(mine, now)
+	return l.path + "." + strconv.Itoa(i)
 }

@@ -51,6 +51,9 @@ func Listen(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
+	if len(path) > maxSocket {
+		return nil, fmt.Errorf("listen %s: %d bytes, a socket's path has at most %d; give --state-dir a shorter folder", path, len(path), maxSocket)
+	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
@@ -75,16 +78,31 @@ func Handler(s Source) http.Handler {
 	return mux
 }
 
-// Serve answers until ctx is done.
+// Serve answers until ctx is done; what was asked before is still answered.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) //nolint:errcheck // it ends
-	defer stop()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
+	gone := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(gone)
+		// Followers end with ctx; who has asked something gets its answer.
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
+		defer cancel()
+		if server.Shutdown(patience) != nil {
+			_ = server.Close() //nolint:errcheck // it ends
+		}
+	})
+	err := server.Serve(l)
+	if !stop() { // ctx is done: Serve returns before the answers are out
+		<-gone
 	}
-	return nil
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
 }
+
+// lastAnswers bounds how long an agent that ends goes on answering.
+const lastAnswers = time.Second
 
 func (s Source) signal(w http.ResponseWriter, r *http.Request) {
 	var ask struct {
@@ -137,20 +155,33 @@ func (s Source) logs(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "offset "+strconv.Quote(r.URL.Query().Get("offset"))+" is no position", "a number of bytes from 0")
 		return
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
 	follow := r.URL.Query().Get("follow") == "true" || r.URL.Query().Get("follow") == "1"
-	err = Follow(r.Context(), filepath.Join(s.LogDir, file), offset, follow, flusher{w})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && r.Context().Err() == nil {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	out := &flusher{w: w}
+	if follow {
+		out.flush() // who follows an empty log must not wait for the first line to know that it is heard
+	}
+	err = Follow(r.Context(), filepath.Join(s.LogDir, file), offset, follow, out)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && r.Context().Err() == nil && !out.begun {
 		refuse(w, http.StatusInternalServerError, err.Error(), "")
 	}
 }
 
-type flusher struct{ w http.ResponseWriter }
+// flusher sends each part at once. What has begun as a log cannot become an error.
+type flusher struct {
+	w     http.ResponseWriter
+	begun bool
+}
 
-func (f flusher) Write(b []byte) (int, error) {
+func (f *flusher) Write(b []byte) (int, error) {
 	n, err := f.w.Write(b)
-	_ = http.NewResponseController(f.w).Flush() //nolint:errcheck // a recorder cannot flush
+	f.flush()
 	return n, err
+}
+
+func (f *flusher) flush() {
+	f.begun = true
+	_ = http.NewResponseController(f.w).Flush() //nolint:errcheck // a recorder cannot flush
 }
 
 func decode(w http.ResponseWriter, r *http.Request, into any) bool {

@@ -1,0 +1,198 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// followed is a Follow under way in a bubble, and what it has copied.
+type followed struct {
+	t      *testing.T
+	path   string
+	out    bytes.Buffer
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func followFile(t *testing.T, path string, offset int64) *followed {
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &followed{t: t, path: path, cancel: cancel, done: make(chan error, 1)}
+	go func() { f.done <- Follow(ctx, path, offset, true, &f.out) }()
+	return f
+}
+
+func (f *followed) write(text string) {
+	f.t.Helper()
+	w, err := os.OpenFile(f.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if _, err := w.WriteString(text); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// rotate is what the guard does: PATH.1 to PATH.2, PATH to PATH.1.
+func (f *followed) rotate() {
+	f.t.Helper()
+	if err := os.Rename(f.path+".1", f.path+".2"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.t.Fatal(err)
+	}
+	if err := os.Rename(f.path, f.path+".1"); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// has lets the follower look twice and compares all that it copied.
+func (f *followed) has(want string) {
+	f.t.Helper()
+	time.Sleep(2*poll + time.Millisecond)
+	synctest.Wait()
+	if got := f.out.String(); got != want {
+		f.t.Fatalf("got %q, want %q", got, want)
+	}
+}
+
+func (f *followed) end(want string) {
+	f.t.Helper()
+	f.cancel()
+	if err := <-f.done; err != nil {
+		f.t.Errorf("Follow: %v", err)
+	}
+	if got := f.out.String(); got != want {
+		f.t.Errorf("at the end: got %q, want %q", got, want)
+	}
+}
+
+func TestFollow(t *testing.T) {
+	for name, play := range map[string]func(f *followed){
+		"a file that comes later": func(f *followed) {
+			f.has("")
+			f.write("one\n")
+			f.has("one\n")
+			f.end("one\n")
+		},
+		"growth": func(f *followed) {
+			f.write("one\n")
+			f.has("one\n")
+			f.write("tw")
+			f.has("one\ntw")
+			f.write("o\n")
+			f.has("one\ntwo\n")
+			f.end("one\ntwo\n")
+		},
+		"a rotation": func(f *followed) {
+			f.write("one\n")
+			f.has("one\n")
+			f.write("two\n")
+			f.rotate()
+			f.write("three\n")
+			f.has("one\ntwo\nthree\n")
+			f.write("four\n")
+			f.end("one\ntwo\nthree\nfour\n")
+		},
+		"two rotations between two looks": func(f *followed) {
+			f.write("one\n")
+			f.has("one\n")
+			f.rotate()
+			f.write("two\n")
+			f.rotate()
+			f.write("three\n")
+			f.has("one\ntwo\nthree\n")
+			f.end("one\ntwo\nthree\n")
+		},
+		"a look between rename and new file": func(f *followed) {
+			f.write("one\n")
+			f.has("one\n")
+			f.rotate()
+			f.has("one\n")
+			f.write("two\n")
+			f.has("one\ntwo\n")
+			f.end("one\ntwo\n")
+		},
+		"a file cut short": func(f *followed) {
+			f.write("one\n")
+			f.has("one\n")
+			if err := os.Truncate(f.path, 0); err != nil {
+				f.t.Fatal(err)
+			}
+			f.has("one\n")
+			f.write("2\n")
+			f.has("one\n2\n")
+			f.end("one\n2\n")
+		},
+		"what comes right before the end": func(f *followed) {
+			f.has("")
+			f.write("one\n")
+			f.has("one\n")
+			f.write("two\n")
+			f.end("one\ntwo\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				play(followFile(t, filepath.Join(t.TempDir(), "stdout.log"), 0))
+			})
+		})
+	}
+}
+
+func TestFollowFromOffset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "stdout.log")
+		if err := os.WriteFile(path, []byte("one\ntwo\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := followFile(t, path, 4)
+		f.has("two\n")
+		f.rotate()
+		f.write("three\n") // the next file is read from its start
+		f.has("two\nthree\n")
+		f.end("two\nthree\n")
+	})
+}
+
+func TestFollowOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stdout.log")
+	var out bytes.Buffer
+	if err := Follow(t.Context(), path, 0, false, &out); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing file: got %v, want fs.ErrNotExist", err)
+	}
+	if err := os.WriteFile(path, []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for offset, want := range map[int64]string{0: "one\ntwo\n", 4: "two\n", 8: "", 99: ""} {
+		out.Reset()
+		if err := Follow(t.Context(), path, offset, false, &out); err != nil {
+			t.Errorf("from %d: %v", offset, err)
+		}
+		if offset <= 8 && out.String() != want {
+			t.Errorf("from %d: got %q, want %q", offset, out.String(), want)
+		}
+	}
+}
+
+func TestFollowEndsWithItsReader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stdout.log")
+	if err := os.WriteFile(path, []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("reader is gone")
+	if err := Follow(t.Context(), path, 0, true, failing{broken}); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
