@@ -90,7 +90,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.stage.timeout":         {[]string{"1h30m"}, []string{"", "0s"}},
 		"muster.timeout":               {[]string{"0", "2h"}, []string{"", "-1"}},
 		"muster.duration":              {[]string{"0", "90"}, []string{"", "1y"}},
-		"muster.hold":                  {[]string{"0", "10m"}, []string{"", "yes"}},
+		"muster.stop.grace":                  {[]string{"0", "10m"}, []string{"", "yes"}},
 		"muster.command":               {[]string{"exec python3 train.py"}, []string{"", "\n"}},
 		"muster.resume.args":           {[]string{"", "--resume {{checkpoint}}"}, nil},
 		"muster.env.A_1":               {[]string{"", "x"}, nil},
@@ -163,20 +163,20 @@ func TestNullMeansNeverForCountsOnly(t *testing.T) {
 	if found := Settle(&a, Sources{Config: Section{"muster.complete.minFailed": null}}); len(found) > 0 || a.Components[1].Settings.Complete.MinFailed != nil {
 		t.Errorf("minFailed null: got %v and %v", found, a.Components[1].Settings.Complete.MinFailed)
 	}
-	if found := Settle(&a, Sources{Config: Section{"muster.hold": null}}); len(found.Sort()) != 1 {
-		t.Errorf("hold null: got %v, want a problem", found)
+	if found := Settle(&a, Sources{Config: Section{"muster.stop.grace": null}}); len(found.Sort()) != 1 {
+		t.Errorf("grace null: got %v, want a problem", found)
 	}
 }
 
 func TestKeysInTheWrongPlace(t *testing.T) {
 	a := twoRoles()
 	found := Settle(&a, Sources{
-		Config:          section("global", "muster.restart.buget", "1", "muster.hold", "1"),
-		Resources:       section("resources", "muster.hold", "2"),
+		Config:          section("global", "muster.restart.buget", "1", "muster.stop.grace", "1"),
+		Resources:       section("resources", "muster.stop.grace", "2"),
 		ComponentConfig: map[string]Section{"ps": section("ps", "muster.retry", "1")},
 	}).Sort()
 	want := strings.Join([]string{
-		`f#/global/muster.hold: got a second value of muster.hold, "1", beside f#/resources/muster.hold, "2", want one value at this level; keep one of the two`,
+		`f#/global/muster.stop.grace: got a second value of muster.stop.grace, "1", beside f#/resources/muster.stop.grace, "2", want one value at this level; keep one of the two`,
 		`f#/global/muster.restart.buget: got unknown key "muster.restart.buget", want a key that muster knows; did you mean muster.restart.budget?`,
 		`f#/ps/muster.retry: got the key muster.retry in a component, want it in global; it holds for the whole app`,
 	}, "\n")
