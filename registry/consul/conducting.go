@@ -137,6 +137,11 @@ func (c *conducting) recover(ctx context.Context, why error) error {
 		if err := pause(ctx, c.b.next()); err != nil {
 			return errBaton
 		}
+		select {
+		case <-c.stepDown:
+			return errDone
+		default:
+		}
 		err := c.refresh(ctx)
 		if err == nil {
 			trouble := !isRefusal(why) || c.view.Trouble
@@ -184,7 +189,9 @@ func (c *conducting) await(ctx context.Context) error {
 	case <-changed:
 		return c.follow()
 	case r := <-c.watches.ready:
-		c.view.Ready, c.view.ReadyGen, c.view.ReadyAt = r.set, r.gen, r.at
+		if r.gen == c.view.Directive.Gen {
+			c.view.Ready, c.view.ReadyGen, c.view.ReadyAt = r.set, r.gen, r.at
+		}
 	case a := <-c.watches.asks:
 		c.view.Asks = a
 	case <-c.watches.trouble:

@@ -43,17 +43,25 @@ func (c *Client) Join(ctx context.Context, me registry.Me, h Hooks, notify func(
 	j := &joining{gang: newGang(c, me, notify), hooks: h, records: map[registry.Instance]registry.Member{}}
 	s, err := j.run(ctx)
 	if err != nil {
-		j.resign()
-		if j.began() {
-			_ = j.await(ctx) // what we conduct ends with its session at the latest
-		}
-		j.end()
-		if j.session != "" {
-			_ = c.calls.destroySession(context.WithoutCancel(ctx), j.session)
-		}
+		j.abandon(ctx)
 		return nil, err
 	}
 	return s, nil
+}
+
+// abandon takes back what a joining that came to nothing has begun. What cannot be taken back ends with its
+// session.
+func (j *joining) abandon(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignTime)
+	defer cancel()
+	j.resign()
+	if j.began() {
+		_ = j.await(ctx)
+	}
+	j.end()
+	if j.session != "" {
+		_ = j.calls.destroySession(ctx, j.session)
+	}
 }
 
 // joining is a newcomer on its way to an index.

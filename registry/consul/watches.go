@@ -118,6 +118,9 @@ func (w *watches) loop(ctx context.Context, read func(context.Context) (keys int
 			GotFirstResponseByte: func() { began = time.Now() },
 		})
 		n, err := read(traced)
+		if ctx.Err() != nil {
+			return
+		}
 		if err != nil {
 			latest(w.trouble, struct{}{})
 			_ = pause(ctx, b.next())

@@ -97,7 +97,10 @@ func (a *app) agent(t testing.TB, name string, options ...option) *agent {
 	for _, o := range options {
 		o(g)
 	}
-	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("agent", name, "inc", g.me.Member.Inc)
+	log := slog.New(slog.DiscardHandler)
+	if _, bench := t.(*testing.B); !bench {
+		log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("agent", name, "inc", g.me.Member.Inc)
+	}
 	client, err := consul.Open(consul.Config{Address: a.url, Times: g.me.Facts.Times, Logger: log})
 	if err != nil {
 		t.Fatal(err)
@@ -112,9 +115,13 @@ func (a *app) agent(t testing.TB, name string, options ...option) *agent {
 	return g
 }
 
-func launched(g *agent)   { g.me.Launcher = true }
-func holderGone(g *agent) { g.hooks.Alive = func(registry.Member) (bool, string) { return true, "not in /proc" } }
-func answering(g *agent)  { g.hooks.Answers = func(context.Context, registry.Member) bool { return true } }
+func launched(g *agent) { g.me.Launcher = true }
+func holderGone(g *agent) {
+	g.hooks.Alive = func(registry.Member) (bool, string) { return true, "not in /proc" }
+}
+func answering(g *agent) {
+	g.hooks.Answers = func(context.Context, registry.Member) bool { return true }
+}
 func quickly(g *agent) { // renews often, to see soon that its session has ended
 	g.me.Facts.Times.Renew, g.me.Facts.Times.Request = 300*time.Millisecond, 250*time.Millisecond
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 )
@@ -282,5 +283,46 @@ func forget(t *testing.T, s server) {
 	}
 	if err := operator.client.Forget(soon(t), a.facts.App); !errors.Is(err, registry.ErrNoApp) {
 		t.Errorf("forgotten twice: %v", err)
+	}
+}
+
+// lost: nothing proves a member's death; after the grace the conductor declares it lost, and its index is
+// free for anybody.
+func lost(t *testing.T, s server) {
+	a := newApp(t, s)
+	a.facts.Times.LostMass = time.Millisecond
+	all := a.assemble(t, 1)
+	dead := all[1]
+	dead.seat.Close()
+	kv := rawOf(t, a.url)
+	e, _, _ := kv.get(a.facts.App + "/live/worker/1")
+	kv.destroy(e.Session) // as its end by time would
+	d := all[0].told(2, registry.ActWait)
+	if d.First != "worker-1" || d.Budget.Used != 1 {
+		t.Errorf("rebuild: %+v", d)
+	}
+	if m := all[0].member("worker-1"); m.Phase != registry.PhaseLost || m.Inc != dead.me.Member.Inc {
+		t.Errorf("record %+v", m.Member)
+	}
+	elsewhere := a.agent(t, "worker-1", func(g *agent) { g.me.Member.Machine = "another" }).join()
+	append(all.without(dead), elsewhere).release(2)
+}
+
+// flex: a client asks for one more worker; it joins the running generation's future, and the next one has it.
+func flex(t *testing.T, s server) {
+	a := newApp(t, s)
+	all := a.assemble(t, 1)
+	more := a.agent(t, "worker-2", launched)
+	joined := make(chan error, 1)
+	go func() { joined <- more.tryJoin() }()
+	must(t, all[0].client.Ask(soon(t), a.facts.App, registry.Ask{Kind: registry.AskFlex, Args: map[string]string{"worker": "3"}}))
+	must(t, <-joined)
+	all = append(all, more)
+	all.release(2)
+	d := more.seat.Directive()
+	r, _, err := more.seat.Roster(soon(t), d.Roster)
+	must(t, err)
+	if len(r.Rows) != 4 || d.Counts["worker"] != 3 || d.Budget.Used != 0 {
+		t.Errorf("after the flex: %+v with %d rows", d, len(r.Rows))
 	}
 }

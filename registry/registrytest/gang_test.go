@@ -58,6 +58,8 @@ var promises = []promise{
 	{"lost answers", lostAnswers},
 	{"overtaken", overtaken},
 	{"cost", cost},
+	{"lost", lost},
+	{"flex", flex},
 }
 
 // run keeps all promises against one server.

@@ -1,0 +1,105 @@
+package consul
+
+import (
+	"encoding/pem"
+	"errors"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/embedded"
+)
+
+func TestParseAddress(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		want address
+	}{
+		{"consul://10.0.0.1:8500", address{"http", "10.0.0.1:8500", "tcp", "10.0.0.1:8500"}},
+		{"consul://[::1]:8500/", address{"http", "[::1]:8500", "tcp", "[::1]:8500"}},
+		{"consul+tls://c.example:8501", address{"https", "c.example:8501", "tcp", "c.example:8501"}},
+		{"unix:/run/muster/registry.sock", address{"http", "localhost", "unix", "/run/muster/registry.sock"}},
+		{"unix:///run/r.sock", address{"http", "localhost", "unix", "/run/r.sock"}},
+	} {
+		got, err := parseAddress(tt.in)
+		if err != nil || got != tt.want {
+			t.Errorf("%s: got %+v, %v, want %+v", tt.in, got, err, tt.want)
+		}
+	}
+	for _, in := range []string{"", "unix:", "http://h:1", "consul://host", "10.0.0.1:8500", "consul://"} {
+		if got, err := parseAddress(in); err == nil {
+			t.Errorf("%q: got %+v, want an error", in, got)
+		}
+	}
+}
+
+// TestTLS: certificates come from CONSUL_CACERT; without it the server is not trusted.
+func TestTLS(t *testing.T) {
+	r := embedded.New(embedded.Options{})
+	t.Cleanup(r.Close)
+	web := httptest.NewTLSServer(r.Handler())
+	t.Cleanup(web.Close)
+	ping := func() error {
+		c, err := Open(Config{Address: "consul+tls://" + web.Listener.Addr().String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c.Ping(t.Context())
+	}
+	if err := ping(); !errors.Is(err, registry.ErrUnreachable) {
+		t.Errorf("a server that nobody vouches for: %v", err)
+	}
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
+	if err := os.WriteFile(ca, cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CONSUL_CACERT", ca)
+	if err := ping(); err != nil {
+		t.Errorf("with CONSUL_CACERT: %v", err)
+	}
+}
+
+func TestTokenFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("from-file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CONSUL_HTTP_TOKEN", "from-env")
+	for _, tt := range []struct{ name, file, token, want string }{
+		{"environment", "", "", "from-env"},
+		{"file before environment", file, "", "from-file"},
+		{"given before all", file, "given", "given"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("CONSUL_HTTP_TOKEN_FILE", tt.file)
+			l, err := newLane(address{scheme: "http", host: "h:1", network: "tcp", dial: "h:1"}, tt.token)
+			if err != nil || l.token != tt.want || l.api.Headers() == nil {
+				t.Errorf("got %q, %v, want %q", l.token, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestPingUnreachable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(Config{Address: "consul://" + addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if err := c.Ping(t.Context()); !errors.Is(err, registry.ErrUnreachable) {
+		t.Errorf("got %v", err)
+	}
+}
