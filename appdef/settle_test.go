@@ -90,7 +90,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.stage.timeout":         {[]string{"1h30m"}, []string{"", "0s"}},
 		"muster.timeout":               {[]string{"0", "2h"}, []string{"", "-1"}},
 		"muster.duration":              {[]string{"0", "90"}, []string{"", "1y"}},
-		"muster.stop.grace":                  {[]string{"0", "10m"}, []string{"", "yes"}},
+		"muster.hold":                  {[]string{"0", "10m"}, []string{"", "yes"}},
 		"muster.command":               {[]string{"exec python3 train.py"}, []string{"", "\n"}},
 		"muster.resume.args":           {[]string{"", "--resume {{checkpoint}}"}, nil},
 		"muster.env.A_1":               {[]string{"", "x"}, nil},
@@ -128,12 +128,13 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 			return Settle(&a, Sources{ComponentConfig: map[string]Section{"ps": section("ps", name, text)}})
 		}
 		for _, text := range test.good {
-			if found := judge(text); len(found) > 0 {
-				t.Errorf("%s=%q: got %v, want it accepted", name, text, found)
+			found := judge(text)
+			if len(found.Errors()) > 0 || (len(found) > 0) != key.Idle {
+				t.Errorf("%s=%q: got %v, want it accepted, with a warning if nothing acts on it (%v)", name, text, found, key.Idle)
 			}
 		}
 		for _, text := range test.bad {
-			found := judge(text)
+			found := judge(text).Errors()
 			if len(found) != 1 || found[0].Severity != SeverityError || found[0].Want == "" {
 				t.Errorf("%s=%q: got %v, want one problem", name, text, found)
 			}
@@ -152,7 +153,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 func TestSecretsAreNotRepeated(t *testing.T) {
 	a := twoRoles()
 	found := Settle(&a, Sources{Config: section("global", "muster.secret.T", "hunter2", "muster.image.auth", "bob:hunter2")})
-	if len(found.Sort()) != 2 || strings.Contains(found.Error(), "hunter2") {
+	if len(found.Sort().Errors()) != 2 || strings.Contains(found.Error(), "hunter2") {
 		t.Errorf("got %v, want two problems without the secret", found)
 	}
 }
@@ -173,12 +174,12 @@ func TestKeysInTheWrongPlace(t *testing.T) {
 	found := Settle(&a, Sources{
 		Config:          section("global", "muster.restart.buget", "1", "muster.stop.grace", "1"),
 		Resources:       section("resources", "muster.stop.grace", "2"),
-		ComponentConfig: map[string]Section{"ps": section("ps", "muster.retry", "1")},
+		ComponentConfig: map[string]Section{"ps": section("ps", "muster.timeout", "1")},
 	}).Sort()
 	want := strings.Join([]string{
-		`f#/global/muster.stop.grace: got a second value of muster.stop.grace, "1", beside f#/resources/muster.stop.grace, "2", want one value at this level; keep one of the two`,
 		`f#/global/muster.restart.buget: got unknown key "muster.restart.buget", want a key that muster knows; did you mean muster.restart.budget?`,
-		`f#/ps/muster.retry: got the key muster.retry in a component, want it in global; it holds for the whole app`,
+		`f#/global/muster.stop.grace: got a second value of muster.stop.grace, "1", beside f#/resources/muster.stop.grace, "2", want one value at this level; keep one of the two`,
+		`f#/ps/muster.timeout: got the key muster.timeout in a component, want it in global; it holds for the whole app`,
 	}, "\n")
 	if diff := cmp.Diff(found.Error(), want); diff != "" {
 		t.Errorf("got -, want +:\n%s", diff)
