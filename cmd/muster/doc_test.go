@@ -71,7 +71,11 @@ func settingReference() string {
 		if k.Global {
 			scope = "app"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, code(k.Default), scope, k.Meaning)
+		meaning := k.Meaning
+		if k.Idle {
+			meaning += " (nothing acts on it yet)"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, code(k.Default), scope, meaning)
 	}
 	return b.String()
 }
