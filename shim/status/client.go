@@ -63,7 +63,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.Body.Close() }() //nolint:errcheck // read to the end
+	defer func() { _ = r.Body.Close() }() // read to the end
 	if into == nil {
 		return nil
 	}

@@ -55,13 +55,17 @@ func (l *follower) open(offset int64) error {
 	}
 	l.close()
 	l.file = f
-	_, err = f.Seek(offset, io.SeekStart)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	_, err = f.Seek(min(offset, info.Size()), io.SeekStart)
 	return err
 }
 
 func (l *follower) close() {
 	if l.file != nil {
-		_ = l.file.Close() //nolint:errcheck // only read
+		_ = l.file.Close() // only read
 		l.file = nil
 	}
 }

@@ -88,7 +88,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
 		defer cancel()
 		if server.Shutdown(patience) != nil {
-			_ = server.Close() //nolint:errcheck // it ends
+			_ = server.Close() // it ends
 		}
 	})
 	err := server.Serve(l)
@@ -123,6 +123,9 @@ func (s Source) signal(w http.ResponseWriter, r *http.Request) {
 	answer(w, struct{}{})
 }
 
+// mostGrace bounds what a caller may ask for, in seconds.
+const mostGrace = 24 * 60 * 60
+
 func (s Source) stop(w http.ResponseWriter, r *http.Request) {
 	var ask struct {
 		Grace *float64 `json:"grace"`
@@ -132,6 +135,10 @@ func (s Source) stop(w http.ResponseWriter, r *http.Request) {
 	}
 	var grace *time.Duration
 	if ask.Grace != nil {
+		if *ask.Grace < 0 || *ask.Grace > mostGrace {
+			refuse(w, http.StatusBadRequest, "grace "+strconv.FormatFloat(*ask.Grace, 'f', -1, 64), "seconds, from 0 to a day")
+			return
+		}
 		d := time.Duration(*ask.Grace * float64(time.Second))
 		grace = &d
 	}
@@ -181,7 +188,7 @@ func (f *flusher) Write(b []byte) (int, error) {
 
 func (f *flusher) flush() {
 	f.begun = true
-	_ = http.NewResponseController(f.w).Flush() //nolint:errcheck // a recorder cannot flush
+	_ = http.NewResponseController(f.w).Flush() // a recorder cannot flush
 }
 
 func decode(w http.ResponseWriter, r *http.Request, into any) bool {
@@ -195,11 +202,11 @@ func decode(w http.ResponseWriter, r *http.Request, into any) bool {
 
 func answer(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) //nolint:errcheck // the caller is gone
+	_ = json.NewEncoder(w).Encode(value) // the caller is gone
 }
 
 func refuse(w http.ResponseWriter, status int, text, hint string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(Failure{Error: text, Hint: hint}) //nolint:errcheck // the caller is gone
+	_ = json.NewEncoder(w).Encode(Failure{Error: text, Hint: hint}) // the caller is gone
 }
