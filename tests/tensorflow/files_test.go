@@ -97,3 +97,17 @@ func tensorflowPython(t *testing.T) string {
 	}
 	return path
 }
+
+// copiedDigits is a data folder of the user's own.
+func copiedDigits(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(catalogFolder, "package", "files", "digits.csv.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "digits.csv.gz"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
