@@ -238,7 +238,11 @@ func cause(s shim.State) string {
 	case s.LostData != "":
 		return "registry lost its data: " + s.LostData
 	case s.Phase == shim.Backoff && s.Exit != nil:
-		return fmt.Sprintf("%s; restarting %d/%d", s.Exit.Why(), s.Budget.Used, s.Policy.Rule.Max)
+		why := s.Exit.Why() + "; restarting"
+		if s.Policy.Rule.Max < 0 { // no limit, so nothing is counted
+			return why
+		}
+		return fmt.Sprintf("%s %d/%d", why, s.Budget.Used, s.Policy.Rule.Max)
 	case (s.Phase == shim.Waiting || s.Phase == shim.Installed || s.Phase == shim.Stopping) && s.Directive.Why != "":
 		return s.Directive.Why
 	case s.Phase == shim.Finishing && s.Exit != nil:
