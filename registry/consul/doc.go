@@ -22,5 +22,9 @@
 // with what was sent, nothing is repeated blindly; 403 and 429 are named. A registry that is away stops
 // nothing here: everybody keeps trying and says since when.
 //
+// Events come from one goroutine, in order: a member's first is DirectiveSeen with the directive as it stands.
+// Reachable ends Unreachable and DataLost; while the data is lost this agent conducts nothing and founds
+// nothing anew.
+//
 // Connections: a member has two (the blocking read of the directive, the rest), a conductor four.
 package consul
