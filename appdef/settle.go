@@ -213,7 +213,8 @@ func (a *App) defaultScopes() {
 			continue
 		}
 		settings.Restart.Scope = a.Settings.RestartDefault
-		if settings.Role == RoleService && settings.Restart.Scope != ScopeNever {
+		alone := settings.Role == RoleService || settings.Role == RoleEvaluator // nobody trains with it
+		if alone && settings.Restart.Scope != ScopeNever {
 			settings.Restart.Scope = ScopeInstance
 		}
 	}

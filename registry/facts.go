@@ -27,7 +27,7 @@ type ComponentFacts struct {
 	Scope        string // instance, gang, never
 	Waited       bool   // in the barrier and the roster's ranks: all but services
 	Ends         bool   // its instances' success ends the job: chief and worker
-	Fails        bool   // its permanent failure counts: all but services
+	Fails        bool   // its permanent failure counts: all but services and evaluators
 	MinFailed    *int   // nil: never
 	MinSucceeded *int   // nil: all of the component; else the app has succeeded when so many have
 	Budget       BudgetRule

@@ -53,20 +53,20 @@ var (
 
 	reportEnded = action{"report success", func(s *State, e Event) []Effect {
 		s.Result = registry.PhaseEnded
-		return []Effect{s.report(registry.MemberExit{Gen: s.Gen, Code: e.Exit.Code})}
+		return []Effect{s.report(registry.MemberExit{Gen: s.Gen, Code: e.Exit.Code}, e.At)}
 	}}
 	reportFailed = action{"report the failure", func(s *State, e Event) []Effect {
 		s.Result = registry.PhaseFailed
 		final := s.Exit.Final || s.Policy.Scope != "gang"
 		return []Effect{s.report(registry.MemberExit{
 			Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Class: s.class(), Why: s.Exit.Why(), Final: final,
-		})}
+		}, e.At)}
 	}}
-	reportMismatch = action{"report that the row is another's", func(s *State, _ Event) []Effect {
+	reportMismatch = action{"report that the row is another's", func(s *State, e Event) []Effect {
 		s.Result = registry.PhaseFailed
-		return []Effect{s.report(registry.MemberExit{Gen: s.Gen, Class: registry.ClassMismatch, Why: "the roster's row has another address"})}
+		return []Effect{s.report(registry.MemberExit{Gen: s.Gen, Class: registry.ClassMismatch, Why: "the roster's row has another address"}, e.At)}
 	}}
-	reportTimeout = action{"report the time-out", func(s *State, _ Event) []Effect {
+	reportTimeout = action{"report the time-out", func(s *State, e Event) []Effect {
 		s.Result = registry.PhaseFailed
 		x := registry.MemberExit{Gen: s.Gen, Class: registry.ClassTimeout, Final: true}
 		x.Why = fmt.Sprintf("not done after %s (muster.timeout)", s.Policy.Timeout)
@@ -76,7 +76,7 @@ var (
 		if s.Exit != nil {
 			x.Code, x.Signal = s.Exit.Code, s.Exit.Signal
 		}
-		return []Effect{s.report(x)}
+		return []Effect{s.report(x, e.At)}
 	}}
 	reportRestart = action{"report the restart", func(s *State, _ Event) []Effect {
 		return []Effect{{Kind: DoRestarted, Attempt: s.Attempt + 1, Budget: s.Budget}}
@@ -151,7 +151,8 @@ func (s *State) arm(slot *int, kind TimerKind, after time.Duration) Effect {
 	return Effect{Kind: DoArm, Attempt: s.Attempt, Timer: Timer{kind, s.seq}, After: after}
 }
 
-func (s *State) report(x registry.MemberExit) Effect {
+func (s *State) report(x registry.MemberExit, at time.Time) Effect {
+	x.At = at
 	if x.Gen == 0 {
 		x.Gen = s.Directive.Gen // failed before the first acknowledgement: it counts for the generation that waits
 	}

@@ -80,7 +80,7 @@ func componentFacts(c *appdef.Component) registry.ComponentFacts {
 		Name: c.Name, Role: string(role), Count: c.Instances, Scope: string(c.Settings.Restart.Scope),
 		Waited:    role != appdef.RoleService,
 		Ends:      ends,
-		Fails:     role != appdef.RoleService,
+		Fails:     role != appdef.RoleService && role != appdef.RoleEvaluator,
 		MinFailed: c.Settings.Complete.MinFailed, MinSucceeded: c.Settings.Complete.MinSucceeded,
 		Budget: budgetRule(c.Settings.Restart),
 	}
