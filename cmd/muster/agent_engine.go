@@ -39,7 +39,7 @@ func (r engineRoom) Do(_ context.Context, e shim.Effect, s shim.State) (shim.Eve
 	case shim.DoTerminate:
 		r.signalStop()
 	case shim.DoKill:
-		if err := r.guard.Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
+		if err := r.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
 			r.log.Warn("kill", "err", err)
 		}
 	case shim.DoRebind:
@@ -119,13 +119,14 @@ func (r engineRoom) signalStop() {
 	if err != nil {
 		n = int(syscall.SIGTERM)
 	}
-	if err := r.guard.Signal(syscall.Signal(n)); err != nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, syscall.ESRCH) {
+	if err := r.currentGuard().Signal(syscall.Signal(n)); err != nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, syscall.ESRCH) {
 		r.log.Warn("signal", "signal", n, "err", err)
 	}
 }
 
 // rebind holds the ports again; where a stranger took one meanwhile, others are taken.
 func (r engineRoom) rebind(e shim.Effect) shim.Event {
+	r.replaceGuard()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	event := shim.Event{Kind: shim.Rebound, Attempt: e.Attempt, On: true}
@@ -145,6 +146,48 @@ func (r engineRoom) rebind(e shim.Effect) shim.Event {
 	}
 	event.On = maps.Equal(before, r.portOf)
 	return event
+}
+
+// parkPatience bounds the start of a guard.
+const parkPatience = 30 * time.Second
+
+// replaceGuard parks another guard when somebody has killed the one that was there.
+func (a *agent) replaceGuard() {
+	a.mu.Lock()
+	gone := a.guardGone
+	a.mu.Unlock()
+	if !gone {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), parkPatience)
+	defer cancel()
+	if err := a.park(ctx, a.loop.State().Instance); err != nil {
+		a.log.Error("park another guard", "err", err)
+	}
+}
+
+// park starts the guard of this instance and remembers it where the next agent here would look.
+func (a *agent) park(ctx context.Context, in registry.Instance) error {
+	guard, err := a.engine.Park(ctx, sandbox.Options{LogDir: filepath.Join(a.logDir, in.String()), Logger: a.log})
+	if err != nil {
+		return fmt.Errorf("park the guard: %w", err)
+	}
+	a.mu.Lock()
+	a.guard, a.guardGone = guard, false
+	a.closers = append(a.closers, func() {
+		if err := guard.Close(); err != nil && !errors.Is(err, sandbox.ErrGone) {
+			a.log.Error("end the guard", "err", err)
+		}
+	})
+	a.mu.Unlock()
+	go a.watchGuard(guard)
+	return a.remember(in, guard)
+}
+
+func (a *agent) currentGuard() *sandbox.Guard {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.guard
 }
 
 // claimPorts takes the plan's ports, those of prefer first if they can be had.
@@ -204,6 +247,9 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 			a.log.Error("the guard was not fed in time")
 		case sandbox.Gone:
 			a.log.Error("the guard is gone", "err", e.Err, "left", e.Left)
+			a.mu.Lock()
+			a.guardGone = true
+			a.mu.Unlock()
 		}
 	}
 }

@@ -35,7 +35,10 @@ func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Eve
 		err := r.seat.Report(ctx, *e.Report)
 		return shim.Event{Kind: shim.Reported}, r.ok("report", err)
 	case shim.DoRestarted:
-		r.ok("report the restart", r.seat.Restarted(ctx, e.Attempt, e.Budget))
+		guard := r.guardRef()
+		r.ok("report the restart", r.seat.Publish(ctx, func(m *registry.Member) {
+			m.Attempt, m.Budget, m.Guard = e.Attempt, e.Budget, guard
+		}))
 	case shim.DoCommit:
 		ctx, cancel := context.WithTimeout(ctx, leavePatience)
 		defer cancel()
@@ -155,6 +158,12 @@ func (r gangRoom) update(s shim.State) func(*registry.Member) {
 		m.Addr, m.Address, m.Ports, m.Exports = r.alloc.Host, address, numbers, exports
 		m.Guard, m.API, m.Attempt, m.Unenforced = guard, api, s.Attempt+1, unenforced
 	}
+}
+
+// guardRef names the guard for whoever must clear up after this agent.
+func (a *agent) guardRef() *registry.ProcessRef {
+	g := a.currentGuard()
+	return &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()}
 }
 
 // readRoster tells whether the sealed row of this index is ours.

@@ -51,19 +51,21 @@ type agent struct {
 	loop         *shim.Agent
 	started      time.Time
 
-	mu       sync.Mutex
-	seat     *consul.Seat
-	plan     plan.Plan // resolved
-	held     *ports.Held
-	portOf   map[string]int
-	guard    *sandbox.Guard
-	pid      int // of the app's main process
-	roster   registry.Roster
-	rosterAt []byte // the sealed bytes, as the process finds them
-	fixed    bool   // the last rebinding got the same ports
-	progress *float64
-	since    time.Time
-	closers  []func()
+	mu     sync.Mutex
+	seat   *consul.Seat
+	plan   plan.Plan // resolved
+	held   *ports.Held
+	portOf map[string]int
+	guard  *sandbox.Guard
+	// guardGone: somebody killed it; the next rebinding parks another.
+	guardGone bool
+	pid       int // of the app's main process
+	roster    registry.Roster
+	rosterAt  []byte // the sealed bytes, as the process finds them
+	fixed     bool   // the last rebinding got the same ports
+	progress  *float64
+	since     time.Time
+	closers   []func()
 }
 
 func (f *agentFlags) prepare(s streams, app *loaded, newRun bool) (*agent, error) {
@@ -301,6 +303,9 @@ func (a *agent) alive(m registry.Member) (gone bool, why string) {
 // clean kills what a dead agent of this index left on this host.
 func (a *agent) clean(ctx context.Context, m registry.Member) error {
 	left := sandbox.Leftover{Boot: m.Boot, PidNS: m.PidNS}
+	if in := a.id.instance; in != nil { // finds also what left the tree
+		left.Env = map[string]string{"MUSTER_APP_ID": a.id.appID, "MUSTER_INSTANCE": in.String(), "MUSTER_WORK_DIR": filepath.Join(a.workDir, in.String())}
+	}
 	if m.Guard != nil {
 		left.Guard = sandbox.ProcessID{PID: m.Guard.Pid, Start: m.Guard.Start}
 	}

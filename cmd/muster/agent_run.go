@@ -178,7 +178,7 @@ func (a *agent) source(logDir string) status.Source {
 			if pid == 0 {
 				return fmt.Errorf("%s has no process: it is %s", a.loop.State().Instance, a.loop.State().Phase)
 			}
-			return a.guard.Signal(syscall.Signal(n))
+			return a.currentGuard().Signal(syscall.Signal(n))
 		},
 		Stop: func(grace *time.Duration) error {
 			a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(syscall.SIGTERM)})

@@ -68,24 +68,14 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	if err := r.layOut(p); err != nil {
 		return plan.Plan{}, err
 	}
-	logDir := filepath.Join(r.logDir, in.String())
-	guard, err := r.engine.Park(ctx, sandbox.Options{LogDir: logDir, Logger: r.log})
-	if err != nil {
-		return plan.Plan{}, fmt.Errorf("park the guard: %w", err)
-	}
 	r.mu.Lock()
-	r.plan, r.guard = p, guard
-	r.closers = append(r.closers, func() {
-		if err := guard.Close(); err != nil {
-			r.log.Error("end the guard", "err", err)
-		}
-	})
+	r.plan = p
 	r.mu.Unlock()
-	go r.watchGuard(guard)
-	r.work(p, logDir)
-	if err := r.remember(in, guard); err != nil {
+	if err := r.park(ctx, in); err != nil {
 		return plan.Plan{}, err
 	}
+	logDir := filepath.Join(r.logDir, in.String())
+	r.work(p, logDir)
 	return p, r.serve(in, logDir)
 }
 
@@ -186,19 +176,19 @@ func (r stageRoom) policy(p plan.Plan) *shim.Policy {
 }
 
 // remember leaves what the next agent here needs if this one is killed.
-func (r stageRoom) remember(in registry.Instance, g *sandbox.Guard) error {
-	path := filepath.Join(r.state.App(r.id.appID), in.String()+".json")
-	r.mu.Lock()
-	r.closers = append(r.closers, func() { _ = os.Remove(path) }) //nolint:errcheck // the next agent replaces it
-	r.mu.Unlock()
-	app := filepath.Join(r.state.App(r.id.appID), "app.json")
+func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
+	path := filepath.Join(a.state.App(a.id.appID), in.String()+".json")
+	a.mu.Lock()
+	a.closers = append(a.closers, func() { _ = os.Remove(path) }) //nolint:errcheck // the next agent replaces it
+	a.mu.Unlock()
+	app := filepath.Join(a.state.App(a.id.appID), "app.json")
 	if _, err := os.Stat(app); errors.Is(err, fs.ErrNotExist) {
-		if err := r.writeAppFile(); err != nil {
+		if err := a.writeAppFile(); err != nil {
 			return err
 		}
 	}
 	return status.WriteJSON(path, status.InstanceFile{
-		Version: 1, Pid: r.facts.PID, StartTicks: r.facts.Start, BootID: r.facts.Boot, Inc: r.inc,
+		Version: 1, Pid: a.facts.PID, StartTicks: a.facts.Start, BootID: a.facts.Boot, Inc: a.inc,
 		Cgroups: []string{}, Mounts: []string{}, Guard: &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()},
 	})
 }
