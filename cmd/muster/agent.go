@@ -88,6 +88,7 @@ func must(err error) {
 
 // agent is the whole life of `muster agent`.
 func (f *agentFlags) agent(ctx context.Context, s streams, newRun bool) error {
+	outliveReaders()
 	codes, err := parseExitMap(f.exitMap)
 	if err != nil {
 		return err
@@ -119,6 +120,11 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun bool) error {
 	}
 	return silentError{mapped}
 }
+
+// outliveReaders makes a write to a pipe that nobody reads any more an error like any other. `muster run`
+// reads its agents' stderr: killed, it must not take them along by SIGPIPE before they have stopped in grace.
+// A handler is reset by exec, so what we start is not concerned.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // hearSignals turns TERM, INT and the end of the lifeline into events of the machine.
 func (a *agent) hearSignals(lifeline int) (stop func()) {
