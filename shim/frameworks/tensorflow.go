@@ -2,6 +2,7 @@ package frameworks
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
 
 	"github.com/muster-agent/muster/registry"
@@ -34,6 +35,7 @@ func tensorflow(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 			env["LOCAL_ADDRESS"] = row.Addr
 		}
 	}
+	maps.Copy(env, pastProxy(p.Process, append(c.Leading(), c.PS...)))
 	return env, files
 }
 

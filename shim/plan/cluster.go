@@ -61,6 +61,19 @@ func Addresses(rows []registry.Row) []string {
 	return out
 }
 
+// Hosts are the rows' hosts without brackets, each once, in the order of the rows.
+func Hosts(rows []registry.Row) []string {
+	seen := map[string]bool{}
+	out := []string{}
+	for _, row := range rows {
+		if host := hostOf(row.Addr); !seen[host] {
+			seen[host] = true
+			out = append(out, host)
+		}
+	}
+	return out
+}
+
 // hasPort tells host:port from a host alone, which may be an IPv6 address: that one has brackets
 // where a port follows.
 func hasPort(address string) bool {

@@ -1,0 +1,35 @@
+package frameworks
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// Variables of gRPC's core (doc/environment_variables.md of its sources). A proxy that one of the
+// first three names is used for every address but those that the fourth names, or, where that is not
+// set, no_proxy. Capital letters are not read.
+const noGRPCProxy = "no_grpc_proxy"
+
+func grpcProxies() []string { return []string{"grpc_proxy", "https_proxy", "http_proxy"} }
+
+// pastProxy lets gRPC reach the members directly where the process is told of a proxy: a company's
+// proxy for the world outside knows nothing of the gang's ports, and TensorFlow would wait for ever.
+// Whoever sets no_grpc_proxy decides alone.
+func pastProxy(proc plan.Process, members []registry.Row) map[string]string {
+	told := func(name string) string { return cmp.Or(proc.Env[name], proc.Inherited[name]) }
+	proxy := ""
+	for _, name := range grpcProxies() {
+		proxy = cmp.Or(proxy, told(name))
+	}
+	if proxy == "" || told(noGRPCProxy) != "" {
+		return nil
+	}
+	hosts := plan.Hosts(members)
+	if others := told("no_proxy"); others != "" {
+		hosts = append([]string{others}, hosts...)
+	}
+	return map[string]string{noGRPCProxy: strings.Join(hosts, ",")}
+}
