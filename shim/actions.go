@@ -101,10 +101,8 @@ var (
 
 	leave = action{"leave", func(s *State, _ Event) []Effect {
 		e := Effect{Kind: DoLeave, Gen: s.Gen, Final: s.Result == registry.PhaseEnded}
-		if s.Exit != nil && s.Result == "" {
-			e.Report = &registry.Report{Phase: registry.PhaseLeft, Attempt: s.Attempt, Budget: s.Budget, Exit: registry.MemberExit{
-				Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Why: s.Exit.Why(), Class: s.leftClass(),
-			}}
+		if class := s.leftClass(); s.Result == "" && (s.Exit != nil || class == registry.ClassLauncher) {
+			e.Report = s.leaving(class)
 		}
 		return []Effect{e}
 	}}
@@ -164,6 +162,19 @@ func (s *State) stopGrace() time.Duration {
 		return min(s.Policy.Grace, time.Duration(g*float64(time.Second)))
 	}
 	return s.Policy.Grace
+}
+
+// leaving is the report of an instance that ends because it was told to. One that the launcher ends
+// has failed, free of charge: whoever replaces it must not be charged for it.
+func (s *State) leaving(class registry.Class) *registry.Report {
+	r := &registry.Report{Phase: registry.PhaseLeft, Attempt: max(1, s.Attempt), Budget: s.Budget, Exit: registry.MemberExit{Gen: s.Gen, Class: class, Why: s.Cause}}
+	if class == registry.ClassLauncher {
+		r.Phase = registry.PhaseFailed
+	}
+	if s.Exit != nil {
+		r.Exit.Code, r.Exit.Signal, r.Exit.Why, r.Exit.At = s.Exit.Code, s.Exit.Signal, s.Exit.Why(), s.Exit.At
+	}
+	return r
 }
 
 // leftClass: a process that ended because it was told to says nothing about the app.

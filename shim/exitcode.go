@@ -41,6 +41,8 @@ func Code(v registry.Verdict, me string) int {
 		return CodeDefinition
 	case registry.ClassNotPermitted:
 		return CodeForbidden
+	case registry.ClassNone, registry.ClassStopped, registry.ClassMuster:
+	case registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch: // they decide no verdict
 	}
 	return CodeInternal
 }

@@ -192,7 +192,11 @@ func (r gangRoom) leave(ctx context.Context, e shim.Effect) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, leavePatience)
 	defer cancel()
-	if e.Report != nil {
+	switch {
+	case e.Report == nil:
+	case e.Report.Phase == registry.PhaseFailed:
+		r.ok("report the end", seat.Report(ctx, *e.Report))
+	default:
 		r.ok("report the end", seat.Publish(ctx, func(m *registry.Member) { m.Exit, m.Attempt = &e.Report.Exit, e.Report.Attempt }))
 	}
 	r.ok("leave", seat.Leave(ctx))

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -58,9 +59,7 @@ func (b *builder) shellText(key, text string) string {
 // withShell keeps a shell's own ${WORK} and ${LOG} apart from ours: `${WORK-}` means the same.
 func withShell(vars map[string]string) map[string]string {
 	out := map[string]string{"WORK": "${WORK-}", "LOG": "${LOG-}"}
-	for name, value := range vars {
-		out[name] = value
-	}
+	maps.Copy(out, vars)
 	return out
 }
 

@@ -80,7 +80,7 @@ func TestClaimersInManyProcessesNeverMeet(t *testing.T) {
 		if err != nil {
 			t.Errorf("claimer %d: %v", i, err)
 		}
-		for _, p := range strings.Fields(line) {
+		for p := range strings.FieldsSeq(line) {
 			if other, twice := holder[p]; twice {
 				t.Errorf("port %s is held by claimers %d and %d", p, other, i)
 			}
