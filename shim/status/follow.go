@@ -15,7 +15,7 @@ const poll = 200 * time.Millisecond
 
 // Follow copies a growing file from offset on. With follow it goes on, over rotations (the file is
 // renamed to PATH.1, PATH.1 to PATH.2 and so on) and a file that is not there yet, until ctx is
-// done; without it it ends at the end of the file. A file that was cut short is read from its start.
+// done, and looks once more then; without it it ends at the end of the file. A file that was cut short is read from its start.
 func Follow(ctx context.Context, path string, offset int64, follow bool, to io.Writer) error {
 	l := follower{path: path, to: to}
 	defer l.close()
@@ -34,7 +34,10 @@ func Follow(ctx context.Context, path string, offset int64, follow bool, to io.W
 		}
 		select {
 		case <-ctx.Done():
-			return l.copy()
+			if err := l.goOn(offset); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			return nil
 		case <-ticker.C:
 		}
 		err = l.goOn(offset)

@@ -150,6 +150,19 @@ func TestFollow(t *testing.T) {
 			f.has("one\n2\n")
 			f.end("one\n2\n")
 		},
+		"a file that comes right before the end": func(f *followed) {
+			f.has("")
+			f.write("one\n")
+			f.end("one\n")
+		},
+		"a rotation right before the end": func(f *followed) {
+			f.write("one\n")
+			f.has("one\n")
+			f.write("two\n")
+			f.rotate()
+			f.write("three\n")
+			f.end("one\ntwo\nthree\n")
+		},
 		"what comes right before the end": func(f *followed) {
 			f.has("")
 			f.write("one\n")
