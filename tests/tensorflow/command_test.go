@@ -24,7 +24,9 @@ func newHost(t *testing.T) host {
 	t.Helper()
 	h := host{t: t, state: filepath.Join(t.TempDir(), "state")}
 	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "MUSTER_") && !strings.HasPrefix(e, "CONSUL_") {
+		name, _, _ := strings.Cut(e, "=")
+		ours := strings.HasPrefix(name, "MUSTER_") || strings.HasPrefix(name, "CONSUL_")
+		if !ours && !strings.HasSuffix(strings.ToLower(name), "_proxy") {
 			h.env = append(h.env, e)
 		}
 	}

@@ -149,10 +149,12 @@ func TestScriptByAbsolutePath(t *testing.T) {
 	}
 }
 
-// The catalog's package as it ships, on a data folder and a checkpoint folder of the user's.
+// The catalog's package as it ships, on a data folder and a checkpoint folder of the user's, in a
+// company whose proxy leads nowhere near the gang.
 func TestDigits(t *testing.T) {
 	python := tensorflowPython(t)
 	h := newHost(t)
+	h.env = append(h.env, "http_proxy=http://127.0.0.1:9", "no_proxy=elsewhere.example")
 	dir := t.TempDir()
 	r := h.run("catalog:tensorflow", "--instances", "ps=1,worker=2,tensorboard=0", "--set", "global:muster.python="+python,
 		"--set", "site.global.user.data.dir="+copiedDigits(t), "--set", "site.global.user.checkpoint.dir="+dir,
