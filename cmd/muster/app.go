@@ -100,7 +100,7 @@ func (f *appFlags) read(ref string) (*loaded, appdef.Problems, error) {
 
 // close frees the package; the App stays.
 func (l *loaded) close() {
-	_ = l.pkg.Close() //nolint:errcheck // a temporary folder stays at worst
+	_ = l.pkg.Close() // a temporary folder stays at worst
 }
 
 // clientVars are the names that only a client knows: from the environment, over them the command line's.

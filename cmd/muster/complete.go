@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/packages/catalog"
@@ -42,7 +44,7 @@ func completeInstances(ask *askFlags) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		names, directive := known(cmd, args, typed)
 		state := ask.state.resolve()
-		for _, app := range names[:len(names):len(names)] {
+		for _, app := range slices.Clip(names) {
 			for instance := range state.Sockets(app) {
 				names = append(names, app+"/"+instance)
 			}

@@ -147,7 +147,7 @@ func nobodyListens(address string) bool {
 	if err != nil {
 		return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 	}
-	_ = c.Close() //nolint:errcheck // it answers, that was the question
+	_ = c.Close() // it answers, that was the question
 	return false
 }
 

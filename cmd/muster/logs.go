@@ -158,7 +158,7 @@ func (l logReader) names() []string {
 // all prints every instance's log with its name in front of each line.
 func (l logReader) all(ctx context.Context) error {
 	var mu sync.Mutex
-	print := func(instance string) func(string) {
+	show := func(instance string) func(string) {
 		return func(line string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -171,17 +171,17 @@ func (l logReader) all(ctx context.Context) error {
 			return fmt.Errorf("no logs of %s in %s; its instances may run elsewhere: muster status %s", l.facts.id, l.facts.local.LogDir, l.facts.id)
 		}
 		for _, name := range names {
-			if err := l.lines(ctx, name, print(name)); err != nil {
+			if err := l.lines(ctx, name, show(name)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return l.followAll(ctx, print)
+	return l.followAll(ctx, show)
 }
 
 // followAll follows those that are there and those that come, until the run is over.
-func (l logReader) followAll(ctx context.Context, print func(string) func(string)) error {
+func (l logReader) followAll(ctx context.Context, show func(string) func(string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go l.cancelAtEnd(ctx, "", cancel)
@@ -198,7 +198,7 @@ func (l logReader) followAll(ctx context.Context, print func(string) func(string
 			}
 			following[name] = true
 			wg.Go(func() {
-				if err := l.lines(ctx, name, print(name)); err != nil {
+				if err := l.lines(ctx, name, show(name)); err != nil {
 					mu.Lock()
 					defer mu.Unlock()
 					errs = append(errs, err)

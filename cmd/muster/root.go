@@ -45,7 +45,7 @@ func noSuchVerb(_ *cobra.Command, args []string) error {
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != len(names) {
-			return usage("%s: got %d arguments, want %s", cmd.CommandPath(), len(args), strings.Join(names, " "))
+			return usage("%s: got %d arguments, want %s", cmd.Name(), len(args), strings.Join(names, " "))
 		}
 		return nil
 	}
@@ -55,7 +55,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 func atMost(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > len(names) {
-			return usage("%s: got %d arguments, want at most %s", cmd.CommandPath(), len(args), strings.Join(names, " "))
+			return usage("%s: got %d arguments, want at most %s", cmd.Name(), len(args), strings.Join(names, " "))
 		}
 		return nil
 	}

@@ -83,7 +83,7 @@ func (k lookup) app(ctx context.Context, id string) (appFacts, error) {
 		return f, usage("no app %q on this host, and no registry at %s; give --registry, or the --state-dir that its agents were given", id, f.address)
 	case errors.Is(err, registry.ErrNoApp):
 		f.silent = err
-	case f.local == nil || errors.Is(err, registry.ErrForbidden):
+	case f.local == nil || errors.Is(err, registry.ErrForbidden) || exitCode(err) == shim.CodeUsage:
 		return f, registryError(f.address, err)
 	default:
 		f.silent = err
@@ -111,6 +111,10 @@ func (k lookup) registryOf(f appFacts) string {
 
 // registryError is a registry's refusal or silence with the exit code that belongs to it.
 func registryError(address string, err error) error {
+	var coded codeError
+	if errors.As(err, &coded) { // it was never asked
+		return err
+	}
 	code := shim.CodeRegistry
 	if errors.Is(err, registry.ErrForbidden) {
 		code = shim.CodeForbidden

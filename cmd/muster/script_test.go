@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"muster": main})
+}
+
+// TestScripts runs the promises of the manual, one script each. Beside testscript's own commands
+// they have `exits`, `agent`, `registry`, `member`, `signals` and `rotated`, all below.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
+		Setup: setupScript,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "agent": startAgent, "registry": startRegistry, "member": holdIndex, "signals": signals,
+		},
+	})
+}
+
+// setupScript gives a script a state folder, a home and no registry of its own.
+func setupScript(e *testscript.Env) error {
+	e.Values[puppets{}] = &puppetShow{agents: map[string]*puppet{}}
+	e.Setenv("MUSTER_AGENT_STATE_DIR", filepath.Join(e.WorkDir, "state"))
+	e.Setenv("STATE", filepath.Join(e.WorkDir, "state"))
+	e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+	e.Setenv("TZ", "UTC")
+	return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o755)
+}
+
+// exits runs a command and asserts its exit code: `exits CODE COMMAND ARG…`.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARG...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%v: exit code %d, want %d", args[1:], got, want)
+	}
+}
