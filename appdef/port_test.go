@@ -123,6 +123,6 @@ func twoRoles() App {
 	for i := range a.Components {
 		a.Components[i].CommandScript = &CommandScript{Script: "scripts/x.py", Type: "PYTHON", Timeout: 600}
 	}
-	Settle(&a, Sources{})
+	_ = Settle(&a, Sources{})
 	return a
 }

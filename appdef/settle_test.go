@@ -207,7 +207,9 @@ func TestRestartDefault(t *testing.T) {
 			a := twoRoles()
 			a.Dialect = test.dialect
 			a.Components = append(a.Components, Component{Name: "Jupyter", Instances: 1})
-			Settle(&a, Sources{Config: section("global", "muster.framework", test.framework)})
+			if problems := Settle(&a, Sources{Config: section("global", "muster.framework", test.framework)}); len(problems) > 0 {
+				t.Fatal(problems)
+			}
 			a = a.WithCounts(test.counts)
 			for i, want := range test.want {
 				if got := a.Components[i].Settings.Restart.Scope; got != want {

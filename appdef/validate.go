@@ -352,6 +352,7 @@ func (v *validation) framework() {
 			members += c.Instances
 		case RolePS, RoleWorker:
 			members += c.Instances
+		case RoleEvaluator, RoleService: // outside of the ClusterSpec
 		}
 	}
 	for i, c := range v.app.Components {

@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -35,8 +36,8 @@ type Package struct {
 // Close frees what Open took: handles and temporary folders.
 func (p *Package) Close() error {
 	var errs []error
-	for i := len(p.close) - 1; i >= 0; i-- {
-		errs = append(errs, p.close[i]())
+	for _, one := range slices.Backward(p.close) {
+		errs = append(errs, one())
 	}
 	return errors.Join(errs...)
 }
@@ -85,7 +86,7 @@ func (p *Package) openZip() error {
 	var total uint64
 	for _, f := range r.File {
 		if !fs.ValidPath(strings.TrimSuffix(f.Name, "/")) {
-			return fmt.Errorf("entry %q: want a relative path without ..", f.Name)
+			return fmt.Errorf("entry %q: got a path that leads outside, want a relative path", f.Name)
 		}
 		if m := f.Mode(); !m.IsRegular() && !m.IsDir() {
 			return fmt.Errorf("entry %q: got a %s, want files and folders only", f.Name, m.Type())

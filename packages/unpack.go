@@ -110,7 +110,7 @@ func untar(r *tar.Reader, dir string) (err error) {
 			continue
 		}
 		if !fs.ValidPath(name) {
-			return fmt.Errorf("entry %q: want a relative path without ..", h.Name)
+			return fmt.Errorf("entry %q: got a path that leads outside, want a relative path", h.Name)
 		}
 		if files, bytes = files+1, bytes+h.Size; files > maxFiles || bytes > maxBytes {
 			return fmt.Errorf("got more than %d files or %d bytes", maxFiles, int64(maxBytes))

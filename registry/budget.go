@@ -1,6 +1,9 @@
 package registry
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Charge counts one restart. ok is false, and the budget unchanged, when the rule allows no more:
 // then the failure is final. now is wall time: the window outlives agents and hosts. step is the
@@ -16,7 +19,7 @@ func Charge(b Budget, rule BudgetRule, now time.Time, step int64) (Budget, bool)
 	}
 	b.Used++
 	if rule.Window > 0 && rule.Max >= 0 {
-		b.At = append(b.At[:len(b.At):len(b.At)], now)
+		b.At = append(slices.Clip(b.At), now)
 	}
 	return b, true
 }

@@ -123,6 +123,7 @@ func prove(look Look, me Me, alive func(ProcessFacts) Life) Proof {
 			return ProofProcess
 		case LifeAlive:
 			return ProofNone
+		case LifeUnknown: // another proof may do
 		}
 	}
 	switch {

@@ -135,13 +135,13 @@ func (x *explorer) step(d wDir, wv wView) []ruled {
 		c, effects = c.Step(now, v)
 	}
 	if v.LiveAt.IsZero() { // nothing was missing: time changes nothing
-		return x.writes(d, wv, effects)
+		return x.writes(d, effects)
 	}
 	_, late := c.Step(now.Add(x.facts.Times.LostMass), v)
-	return x.writes(d, wv, append(effects, late...))
+	return x.writes(d, append(effects, late...))
 }
 
-func (x *explorer) writes(d wDir, wv wView, effects []registry.Effect) []ruled {
+func (x *explorer) writes(d wDir, effects []registry.Effect) []ruled {
 	var out []ruled
 	for _, e := range effects {
 		var r ruled

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -186,12 +187,12 @@ func (x *explorer) found(what string, id int32) finding {
 	}
 	var text strings.Builder
 	w := x.s.start()
-	for k := len(path) - 1; k >= 0; k-- {
-		l := x.links[path[k]].label
+	for k, state := range slices.Backward(path) {
+		l := x.links[state].label
 		fmt.Fprintf(&text, "  %2d agent %d %s (%d)\n", len(path)-k, l.a, l.what, l.x)
 		done := false
 		x.next(w, func(t world, m label) {
-			if !done && m == l && x.index[x.hash(&t)] == path[k] {
+			if !done && m == l && x.index[x.hash(&t)] == state {
 				w, done = t, true
 			}
 		})

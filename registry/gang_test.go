@@ -34,9 +34,7 @@ type gang struct {
 	reads      int
 }
 
-func one() *int { return number(1) }
-
-func number(n int) *int { return &n }
+func one() *int { return new(1) }
 
 func component(name, role string, count int, scope string) registry.ComponentFacts {
 	c := registry.ComponentFacts{
@@ -130,7 +128,7 @@ func (g *gang) report(name string, phase registry.Phase, exit registry.MemberExi
 }
 
 func (g *gang) end(name string) {
-	g.report(name, registry.PhaseEnded, registry.MemberExit{Code: number(0)})
+	g.report(name, registry.PhaseEnded, registry.MemberExit{Code: new(0)})
 }
 
 func (g *gang) fail(name string, code int) {

@@ -57,7 +57,7 @@ func randomFacts(rng *rand.Rand) registry.Facts {
 		f.Components[1].MinFailed = nil
 	}
 	if rng.IntN(3) == 0 {
-		f.Components[1].MinSucceeded = number(1)
+		f.Components[1].MinSucceeded = new(1)
 	}
 	return f
 }

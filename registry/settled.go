@@ -33,11 +33,7 @@ func settled(m Member, d Directive, scope string) result {
 
 // free tells the classes that no budget is charged for: nothing that the app did.
 func (c Class) free() bool {
-	switch c {
-	case ClassLauncher, ClassRegistry, ClassFlex, ClassMismatch:
-		return true
-	}
-	return false
+	return c == ClassLauncher || c == ClassRegistry || c == ClassFlex || c == ClassMismatch
 }
 
 // verdict is the class that a verdict may have: some classes are only for reports.
@@ -51,6 +47,8 @@ func (c Class) verdict() Class {
 		return ClassHost
 	case ClassFlex, ClassMismatch:
 		return ClassMuster
+	case ClassApp, ClassOOM, ClassGPU, ClassHost, ClassNetwork, ClassData, ClassImage, ClassPreempted, ClassStopped,
+		ClassTimeout, ClassDefinition, ClassNotPermitted, ClassMuster:
 	}
 	return c
 }

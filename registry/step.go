@@ -181,6 +181,7 @@ func (r *ruling) rule() {
 		if r.repair() || r.flex() || r.overdue() {
 			return
 		}
+	case ActStop: // Step has no rules for a run that is over
 	}
 	r.losses()
 	r.drops()
@@ -196,6 +197,7 @@ func (r *ruling) count() {
 		case failedForGood:
 			r.done[a.Component]++
 			r.failures = append(r.failures, r.failureOf(a, a.rec.Budget, a.facts.Budget))
+		case unsettled:
 		}
 	}
 }

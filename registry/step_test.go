@@ -69,7 +69,7 @@ func TestSealTakesTheCommonStep(t *testing.T) {
 	}{
 		{"nobody has one", nil, nil},
 		{"one has none", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(1), in("worker-1"): steps(1)}, nil},
-		{"the newest of all", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(10, 20, 30), in("worker-1"): steps(10, 20), in("worker-2"): steps(20, 30)}, step(20)},
+		{"the newest of all", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(10, 20, 30), in("worker-1"): steps(10, 20), in("worker-2"): steps(20, 30)}, new(int64(20))},
 		{"nothing in common", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(10), in("worker-1"): steps(20), in("worker-2"): steps(30)}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -84,8 +84,6 @@ func TestSealTakesTheCommonStep(t *testing.T) {
 		})
 	}
 }
-
-func step(n int64) *int64 { return &n }
 
 func TestBarrierTimeoutNamesTheMissing(t *testing.T) {
 	g := newGang(t, asynchronous())
@@ -166,7 +164,7 @@ func TestFreeClassesChargeNothing(t *testing.T) {
 
 func TestGangFirstCause(t *testing.T) {
 	g := running(t, synchronous())
-	g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Code: number(1), At: t0.Add(2 * time.Second)})
+	g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Code: new(1), At: t0.Add(2 * time.Second)})
 	g.report("worker-1", registry.PhaseFailed, registry.MemberExit{Signal: 9, At: t0.Add(time.Second)})
 	g.settle()
 	g.want(registry.ActWait, 2)
@@ -194,17 +192,19 @@ func TestInstanceFailures(t *testing.T) {
 			r := g.records[in("worker-2")]
 			r.Budget = registry.Budget{Used: 5}
 			g.put(in("worker-2"), r.Member)
-			g.report("worker-2", registry.PhaseFailed, registry.MemberExit{Code: number(3), Class: registry.ClassApp, Why: "no such file", Final: true})
+			g.report("worker-2", registry.PhaseFailed, registry.MemberExit{Code: new(3), Class: registry.ClassApp, Why: "no such file", Final: true})
 		}, func(g *gang) {
 			g.wantVerdict(registry.Failed, registry.ClassApp, "worker-2", "worker-2 exited with 3 after 5 restarts in 300 s: no such file")
 		}},
 		{"a ps beyond its budget", asynchronous(), func(g *gang) { g.failFinal("ps-0", 1) }, func(g *gang) {
 			g.wantVerdict(registry.Failed, registry.ClassApp, "ps-0", "ps-0 exited with 1")
 		}},
-		{"an evaluator beyond its budget", factsOf(component("worker", "worker", 1, registry.ScopeInstance), component("evaluator", "evaluator", 1, registry.ScopeInstance)),
+		{
+			"an evaluator beyond its budget", factsOf(component("worker", "worker", 1, registry.ScopeInstance), component("evaluator", "evaluator", 1, registry.ScopeInstance)),
 			func(g *gang) { g.failFinal("evaluator-0", 1) }, func(g *gang) {
 				g.wantVerdict(registry.Failed, registry.ClassApp, "evaluator-0", "evaluator-0 exited with 1")
-			}},
+			},
+		},
 		{"a service never", asynchronous(), func(g *gang) { g.failFinal("board-0", 1); g.pass(time.Minute) }, func(g *gang) { g.want(registry.ActRun, 1) }},
 		{"a failure for good in memory", asynchronous(), func(g *gang) {
 			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Signal: 9, Class: registry.ClassOOM, Final: true})
@@ -274,10 +274,10 @@ func TestSuccess(t *testing.T) {
 	}{
 		{"all chief and workers", workers(func(*registry.Facts) {}), []string{"chief-0", "worker-0", "worker-1", "worker-2"}, nil, "all 4 instances of chief, worker are done"},
 		{"not without the chief", workers(func(*registry.Facts) {}), []string{"ps-0", "worker-0", "worker-1", "worker-2"}, nil, ""},
-		{"minSucceeded reached", workers(func(f *registry.Facts) { f.Components[2].MinSucceeded = number(2) }), []string{"worker-0", "worker-2"}, nil, "2 worker ended with 0, 2 were asked for"},
-		{"minSucceeded not reached", workers(func(f *registry.Facts) { f.Components[2].MinSucceeded = number(2) }), []string{"worker-0"}, nil, ""},
+		{"minSucceeded reached", workers(func(f *registry.Facts) { f.Components[2].MinSucceeded = new(2) }), []string{"worker-0", "worker-2"}, nil, "2 worker ended with 0, 2 were asked for"},
+		{"minSucceeded not reached", workers(func(f *registry.Facts) { f.Components[2].MinSucceeded = new(2) }), []string{"worker-0"}, nil, ""},
 		{"all done, neither count reached", workers(func(f *registry.Facts) { f.Components[2].MinFailed = nil }), []string{"chief-0", "worker-0"}, []string{"worker-1", "worker-2"}, "all 4 instances of chief, worker are done"},
-		{"one failure of two", workers(func(f *registry.Facts) { f.Components[2].MinFailed = number(2) }), nil, []string{"worker-1"}, ""},
+		{"one failure of two", workers(func(f *registry.Facts) { f.Components[2].MinFailed = new(2) }), nil, []string{"worker-1"}, ""},
 		{"killAllOnCompleted", workers(func(f *registry.Facts) { f.KillAllOnCompleted = 2; f.Components[2].MinFailed = nil }), []string{"worker-0"}, []string{"worker-1"}, "2 instances are done, 2 were asked for"},
 		{"no chief nor worker: all", factsOf(component("ps", "ps", 2, registry.ScopeInstance)), []string{"ps-0", "ps-1"}, nil, "all 2 instances of ps are done"},
 		{"gang", synchronous(), []string{"worker-0", "worker-1", "worker-2"}, nil, "all 3 instances of worker are done"},
@@ -306,7 +306,7 @@ func TestSuccess(t *testing.T) {
 
 func TestMinFailedTwo(t *testing.T) {
 	f := asynchronous()
-	f.Components[1].MinFailed = number(2)
+	f.Components[1].MinFailed = new(2)
 	g := running(t, f)
 	g.failFinal("worker-2", 4)
 	g.settle()

@@ -165,6 +165,8 @@ func advice(c Class, first Instance) string {
 		return "the host's policy forbids it; muster doctor says what this host permits"
 	case ClassMuster:
 		return fmt.Sprintf("please report it with agent.log of %s", first)
+	case ClassNone, ClassApp, ClassStopped, ClassTimeout:
+	case ClassLauncher, ClassRegistry, ClassFlex, ClassMismatch: // they decide no verdict
 	}
 	return fmt.Sprintf("see the end of %s's stderr.log", first)
 }

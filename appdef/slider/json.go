@@ -43,8 +43,8 @@ func (d *document) jsonProblem(err error) appdef.Problem {
 	}
 	at, _ := strconv.Atoi(m[1])
 	what := strings.TrimPrefix(m[3], "parsing ")
-	if strings.HasSuffix(what, ": unexpected EOF") {
-		what = "the end of the file inside " + article(strings.TrimSuffix(what, ": unexpected EOF"))
+	if inside, ok := strings.CutSuffix(what, ": unexpected EOF"); ok {
+		what = "the end of the file inside " + article(inside)
 	}
 	hint := ""
 	if literal, ok := strings.CutPrefix(what, "invalid literal: "); ok {

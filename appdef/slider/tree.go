@@ -66,6 +66,7 @@ func (n *node) value() any {
 		return n.text == "true"
 	case null:
 		return nil
+	case text:
 	}
 	return n.text
 }

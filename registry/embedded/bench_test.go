@@ -36,7 +36,7 @@ func BenchmarkWake(b *testing.B) {
 		}
 		s := New(Options{})
 		web := &http.Server{Handler: s.Handler()}
-		go web.Serve(l)
+		go func() { _ = web.Serve(l) }() // ends by the Close below
 		transport := &http.Transport{MaxIdleConnsPerHost: readers, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}}

@@ -106,7 +106,7 @@ func parseTTL(text string) (time.Duration, error) {
 	}
 	ttl, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("Session TTL '%s' invalid: %v", text, err)
+		return 0, fmt.Errorf("Session TTL '%s' invalid: %w", text, err)
 	}
 	if ttl != 0 && (ttl < minTTL || ttl > maxTTL) {
 		return 0, fmt.Errorf("Invalid Session TTL '%d', must be between [%v=%v]", ttl, minTTL, maxTTL)

@@ -31,6 +31,7 @@ func (v Verb) Writes() bool {
 	switch v {
 	case Set, CAS, Lock, Unlock, Delete, DeleteCAS, DeleteTree:
 		return true
+	case Get, GetOrEmpty, GetTree, CheckIndex, CheckSession, CheckNotExists:
 	}
 	return false
 }
@@ -203,46 +204,56 @@ func (t *tx) do(op Op) ([]Result, error) {
 			results[i].KV = e
 		}
 		return results, nil
-	}
-	return t.read(op)
-}
-
-func (t *tx) read(op Op) ([]Result, error) {
-	e := t.look(op.Key)
-	switch op.Verb {
-	case Get:
-		if e == nil {
-			return nil, fmt.Errorf("key %q doesn't exist", op.Key)
-		}
-		return []Result{{e}}, nil
-	case GetOrEmpty:
-		if e == nil { // Consul answers with the operation itself
-			e = &Entry{Key: op.Key, Flags: op.Flags, Session: op.Session, ModifyIndex: op.Index}
-		}
-		return []Result{{e}}, nil
+	case Get, GetOrEmpty:
+		return t.get(op)
 	case CheckNotExists:
-		if e != nil {
-			return nil, fmt.Errorf("key %q exists", op.Key)
-		}
-		return nil, nil
+		return nil, t.checkNotExists(op.Key)
 	case CheckIndex:
-		if e == nil {
-			return nil, fmt.Errorf("failed to check index, key %q doesn't exist", op.Key)
-		}
-		if e.ModifyIndex != op.Index {
-			return nil, fmt.Errorf("failed index check for key %q, current modify index %d != %d", op.Key, e.ModifyIndex, op.Index)
-		}
-		return bare(e, nil)
+		return bare(t.checkIndex(op))
 	case CheckSession:
-		if e == nil {
-			return nil, fmt.Errorf("failed to check session, key %q doesn't exist", op.Key)
-		}
-		if e.Session != op.Session {
-			return nil, fmt.Errorf("failed session check for key %q, current session %q != %q", op.Key, e.Session, op.Session)
-		}
-		return bare(e, nil)
+		return bare(t.checkSession(op))
 	}
 	return nil, fmt.Errorf("unknown KV verb %q", op.Verb)
+}
+
+func (t *tx) get(op Op) ([]Result, error) {
+	e := t.look(op.Key)
+	if e == nil && op.Verb == Get {
+		return nil, fmt.Errorf("key %q doesn't exist", op.Key)
+	}
+	if e == nil { // Consul answers with the operation itself
+		e = &Entry{Key: op.Key, Flags: op.Flags, Session: op.Session, ModifyIndex: op.Index}
+	}
+	return []Result{{e}}, nil
+}
+
+func (t *tx) checkNotExists(key string) error {
+	if t.look(key) != nil {
+		return fmt.Errorf("key %q exists", key)
+	}
+	return nil
+}
+
+func (t *tx) checkIndex(op Op) (*Entry, error) {
+	e := t.look(op.Key)
+	if e == nil {
+		return nil, fmt.Errorf("failed to check index, key %q doesn't exist", op.Key)
+	}
+	if e.ModifyIndex != op.Index {
+		return nil, fmt.Errorf("failed index check for key %q, current modify index %d != %d", op.Key, e.ModifyIndex, op.Index)
+	}
+	return e, nil
+}
+
+func (t *tx) checkSession(op Op) (*Entry, error) {
+	e := t.look(op.Key)
+	if e == nil {
+		return nil, fmt.Errorf("failed to check session, key %q doesn't exist", op.Key)
+	}
+	if e.Session != op.Session {
+		return nil, fmt.Errorf("failed session check for key %q, current session %q != %q", op.Key, e.Session, op.Session)
+	}
+	return e, nil
 }
 
 // bare is the result of everything but a read: the entry without its value.

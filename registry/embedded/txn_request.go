@@ -91,8 +91,10 @@ func decodeTxn(body io.Reader) ([]Op, error) {
 func (o *txnOp) foreign() error {
 	for name, body := range map[string]json.RawMessage{"Node": o.Node, "Service": o.Service, "Check": o.Check} {
 		if len(body) > 0 && string(body) != "null" {
-			return httpError{http.StatusNotImplemented,
-				"operation " + name + " in a transaction is not in muster's embedded registry; use a real Consul for it"}
+			return httpError{
+				http.StatusNotImplemented,
+				"operation " + name + " in a transaction is not in muster's embedded registry; use a real Consul for it",
+			}
 		}
 	}
 	return nil

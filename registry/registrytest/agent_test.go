@@ -119,9 +119,11 @@ func launched(g *agent) { g.me.Launcher = true }
 func holderGone(g *agent) {
 	g.hooks.Alive = func(registry.Member) (bool, string) { return true, "not in /proc" }
 }
+
 func answering(g *agent) {
 	g.hooks.Answers = func(context.Context, registry.Member) bool { return true }
 }
+
 func quickly(g *agent) { // renews often, to see soon that its session has ended
 	g.me.Facts.Times.Renew, g.me.Facts.Times.Request = 300*time.Millisecond, 250*time.Millisecond
 }
@@ -230,12 +232,12 @@ func (g *agent) ready(gen int) {
 	}))
 }
 
-// fail reports that the process has failed.
-func (g *agent) fail(gen int, class registry.Class, final bool) {
+// fail reports that the process has failed, and not for good.
+func (g *agent) fail(gen int, class registry.Class) {
 	g.t.Helper()
 	must(g.t, g.seat.Report(soon(g.t), registry.Report{
 		Phase: registry.PhaseFailed, Attempt: 1,
-		Exit: registry.MemberExit{Gen: gen, Code: new(3), Class: class, Why: "exit code 3", Final: final},
+		Exit: registry.MemberExit{Gen: gen, Code: new(3), Class: class, Why: "exit code 3"},
 	}))
 }
 

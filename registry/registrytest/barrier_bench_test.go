@@ -59,7 +59,7 @@ func benchDirective(b *testing.B, n int) {
 		last.ready(gen)
 		parallel(n, func(i int) { all[i].told(gen, registry.ActRun) })
 		total += time.Since(began)
-		last.fail(gen, registry.ClassApp, false) // the next generation
+		last.fail(gen, registry.ClassApp) // the next generation
 		gen++
 	}
 	b.ReportMetric(float64(total.Milliseconds())/float64(b.N), "ms/barrier")

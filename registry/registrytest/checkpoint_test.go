@@ -28,7 +28,7 @@ func checkpoint(t *testing.T, s server) {
 	if len(c.Steps) != 5 || c.Steps[4].Step != 7 || c.Steps[0].Step != 3 || c.Inc != all[0].me.Member.Inc || c.Gen != 1 {
 		t.Errorf("worker-0's checkpoints: %+v", c)
 	}
-	all[1].fail(1, registry.ClassApp, false)
+	all[1].fail(1, registry.ClassApp)
 	all.release(2)
 	if d := all[0].seat.Directive(); d.Resume == nil || *d.Resume != 6 {
 		t.Errorf("resumes from %v, want 6", d.Resume)
@@ -65,7 +65,7 @@ func lateCheckpoint(t *testing.T, s server) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
-	first.fail(1, registry.ClassApp, false)
+	first.fail(1, registry.ClassApp)
 	late.told(2, registry.ActWait)
 	late.ready(2)
 	close(held.hold)
@@ -99,7 +99,7 @@ func lostAnswers(t *testing.T, s server) {
 	})
 	all := a.assemble(t, 1)
 	must(t, all[0].seat.Checkpoint(soon(t), 1, "file:/c", "sum"))
-	all[1].fail(1, registry.ClassApp, false)
+	all[1].fail(1, registry.ClassApp)
 	all.release(2)
 	if d := all[0].seat.Directive(); d.Budget.Used != 1 {
 		t.Errorf("budget %+v: one failure counts once", d.Budget)

@@ -14,7 +14,7 @@ import (
 func rebuilt(t *testing.T, s server) {
 	a := newApp(t, s)
 	all := a.assemble(t, 1)
-	all[1].fail(1, registry.ClassApp, false)
+	all[1].fail(1, registry.ClassApp)
 	d := all[0].told(2, registry.ActWait)
 	if d.Budget.Used != 1 || d.First != "worker-1" || d.Why == "" {
 		t.Errorf("rebuild: %+v", d)
@@ -32,9 +32,9 @@ func budgetSpent(t *testing.T, s server) {
 	a := newApp(t, s)
 	a.facts.GangBudget = registry.BudgetRule{Max: 1}
 	all := a.assemble(t, 1)
-	all[1].fail(1, registry.ClassApp, false)
+	all[1].fail(1, registry.ClassApp)
 	all.release(2)
-	all[0].fail(2, registry.ClassOOM, false)
+	all[0].fail(2, registry.ClassOOM)
 	d := all[2].told(2, registry.ActStop)
 	if v := d.Verdict; v == nil || v.Outcome != registry.Failed || v.First != "worker-0" || v.Class != registry.ClassOOM {
 		t.Errorf("verdict %+v", v)
@@ -129,7 +129,7 @@ func leave(t *testing.T, s server) {
 	a := newApp(t, s)
 	all := a.assemble(t, 1)
 	gone := all[1]
-	gone.fail(1, registry.ClassLauncher, false) // TERM: its process is gone before it goes
+	gone.fail(1, registry.ClassLauncher) // TERM: its process is gone before it goes
 	gone.leave()
 	if m := all[0].member("worker-1"); m.Live || m.Phase != registry.PhaseLeft {
 		t.Errorf("after leaving: %+v", m)
@@ -150,10 +150,10 @@ func leave(t *testing.T, s server) {
 func interrupted(t *testing.T, s server) {
 	a := newApp(t, s)
 	all := a.assemble(t, 1)
-	all[1].fail(1, registry.ClassApp, false)
+	all[1].fail(1, registry.ClassApp)
 	all.release(2)
 	before := all[0].seat.Directive()
-	all.each(func(g *agent) { g.fail(2, registry.ClassLauncher, false) })
+	all.each(func(g *agent) { g.fail(2, registry.ClassLauncher) })
 	all.each((*agent).leave)
 	st := all[0].status()
 	if st.Verdict != nil || !st.Interrupted() {

@@ -145,17 +145,17 @@ func finished(t *testing.T, s server) {
 func overtaken(t *testing.T, s server) {
 	a := newApp(t, s)
 	all := a.assemble(t, 1)
-	all[1].fail(1, registry.ClassApp, false)
+	all[1].fail(1, registry.ClassApp)
 	all[0].told(2, registry.ActWait)
 	if err := all[0].seat.Acknowledge(soon(t), 1, nil); !errors.Is(err, registry.ErrOvertaken) {
 		t.Errorf("acknowledge 1 under 2: %v", err)
 	}
 	all.release(2)
 	// T4b: failed after it acknowledged, before the release, is allowed only before it.
-	all[0].fail(2, registry.ClassApp, false)
+	all[0].fail(2, registry.ClassApp)
 	all[0].told(3, registry.ActWait)
 	all[0].ready(3)
-	all[0].fail(3, registry.ClassApp, false)
+	all[0].fail(3, registry.ClassApp)
 	all[0].ready(3)
 	all[1:].each(func(g *agent) { g.told(3, registry.ActWait); g.ready(3) })
 	all.each(func(g *agent) { g.told(3, registry.ActRun) })

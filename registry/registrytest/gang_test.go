@@ -3,7 +3,6 @@ package registrytest_test
 import (
 	"context"
 	"net"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -73,12 +72,7 @@ func run(t *testing.T, s server) {
 }
 
 func TestEmbeddedUnix(t *testing.T) {
-	dir, err := os.MkdirTemp("", "muster") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	path := filepath.Join(dir, "registry.sock")
+	path := filepath.Join(t.TempDir(), "registry.sock")
 	l, err := embedded.ListenUnix(path)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package registrytest_test
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -90,9 +91,7 @@ func (w *wire) handler(proxy http.Handler) http.Handler {
 		if e.lose {
 			panic(http.ErrAbortHandler)
 		}
-		for k, v := range answer.header {
-			rw.Header()[k] = v
-		}
+		maps.Copy(rw.Header(), answer.header)
 		rw.WriteHeader(answer.code)
 		_, _ = rw.Write(answer.body.Bytes()) // the client may have gone
 	})

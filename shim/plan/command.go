@@ -8,9 +8,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// commandScript is how appdef marks a component that has nothing but a script.
-const commandScript = "commandScript"
-
 // command is the process's argument vector: muster.command, else metainfo's commands, both run by
 // the shell; else what the framework's built-in command makes of a commandScript. Scripts
 // themselves do not run: a component that has one and no built-in command is a problem.

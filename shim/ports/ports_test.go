@@ -182,7 +182,7 @@ func timeWait(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	server.Close()
-	if _, err := client.Read(make([]byte, 1)); err != io.EOF {
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Fatalf("read: %v", err)
 	}
 }
@@ -268,7 +268,7 @@ func TestNoHolderReachesAChild(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { child.Process.Kill(); child.Wait() }()
+	defer func() { _, _ = child.Process.Kill(), child.Wait() }()
 	if err := h.Release(); err != nil {
 		t.Fatal(err)
 	}

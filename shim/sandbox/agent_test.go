@@ -34,7 +34,7 @@ func fakeAgent(t *testing.T, dir string, app ...string) (agent *exec.Cmd, guardP
 	if err := agent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { agent.Process.Kill(); agent.Wait() })
+	t.Cleanup(func() { _, _ = agent.Process.Kill(), agent.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestAgentKilledLeavesNothing(t *testing.T) {
 	fifo := filepath.Join(fifoOnly(t), "alive")
 	held := openFifo(t, fifo)
 	agent, guardPID, _ := fakeAgent(t, dir, self(t), "as-rebel", fifo, "5")
-	held.wantLine(t, "ready")
+	held.wantReady(t)
 	if err := agent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestAgentAndGuardKilledTogether(t *testing.T) {
 	t.Setenv("MUSTER_INSTANCE", "worker-3")
 	agent, guardPID, appPID := fakeAgent(t, dir, self(t), "as-rebel", fifo, "5")
 	t.Setenv("MUSTER_APP_ID", "") // ours, so that only theirs are found
-	held.wantLine(t, "ready")
+	held.wantReady(t)
 	facts, err := SelfFacts()
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestKillOrphansTouchesNoStranger(t *testing.T) {
 	if err := stranger.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stranger.Process.Kill(); stranger.Wait() })
+	t.Cleanup(func() { _, _ = stranger.Process.Kill(), stranger.Wait() })
 	h := Host{}
 	s, err := h.Stat(stranger.Process.Pid)
 	if err != nil {

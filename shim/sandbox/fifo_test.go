@@ -47,14 +47,15 @@ func openFifo(t *testing.T, path string) *held {
 	return &held{f, own, bufio.NewReader(f)}
 }
 
-func (h *held) wantLine(t *testing.T, want string) {
+// wantReady waits for the line that the holder writes once it stands.
+func (h *held) wantReady(t *testing.T) {
 	t.Helper()
 	if err := h.file.SetReadDeadline(time.Now().Add(watchdog)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := h.text.ReadString('\n')
-	if err != nil || got != want+"\n" {
-		t.Fatalf("fifo says %q (%v), want %q", got, err, want)
+	if err != nil || got != "ready\n" {
+		t.Fatalf("fifo says %q (%v), want ready", got, err)
 	}
 	h.own.Close()
 }

@@ -199,7 +199,7 @@ func TestKillReachesEverySession(t *testing.T) {
 	fifo := filepath.Join(fifoOnly(t), "alive")
 	held := openFifo(t, fifo)
 	start(t, g, Spec{Attempt: 2, Argv: []string{self(t), "as-rebel", fifo, "7"}})
-	held.wantLine(t, "ready")
+	held.wantReady(t)
 	if err := g.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func TestCloseProvesTheEnd(t *testing.T) {
 	fifo := filepath.Join(fifoOnly(t), "alive")
 	held := openFifo(t, fifo)
 	start(t, g, Spec{Argv: []string{self(t), "as-rebel", fifo, "3"}})
-	held.wantLine(t, "ready")
+	held.wantReady(t)
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +370,7 @@ func TestGuardKilledLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, g, Spec{Attempt: 5, Argv: []string{self(t), "as-rebel", fifo, "5"}})
-	held.wantLine(t, "ready")
+	held.wantReady(t)
 	if err := syscall.Kill(g.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,8 +16,8 @@ import (
 // A frozen process (freezer, cgroup v1) does not die of SIGKILL: the nearest thing to a device that hangs.
 func TestWhatWillNotDieIsNamed(t *testing.T) {
 	need.Root(t)
-	group, err := os.MkdirTemp("/sys/fs/cgroup/freezer", "muster-test-")
-	if err != nil {
+	group := fmt.Sprintf("/sys/fs/cgroup/freezer/muster-test-%d", os.Getpid())
+	if err := os.Mkdir(group, 0o755); err != nil {
 		t.Skip("no freezer of cgroup v1 here; v2's lets SIGKILL through")
 	}
 	t.Cleanup(func() {
@@ -48,7 +49,7 @@ func TestWhatWillNotDieIsNamed(t *testing.T) {
 	if s := await[Stuck](t, g); s.PID != pid || s.Name != "sleep" || s.State != 'D' || s.Err != nil || s.Attempt != 2 {
 		t.Errorf("stuck %+v, want %d sleep in D", s, pid)
 	}
-	err = g.Close()
+	err := g.Close()
 	if e, ok := errors.AsType[*StuckError](err); !ok || len(e.Processes) != 1 || e.Processes[0].PID != pid {
 		t.Errorf("close: %v, want the stuck one named", err)
 	}
@@ -64,7 +65,7 @@ func TestCloseOfAStoppedGuard(t *testing.T) {
 	fifo := filepath.Join(fifoOnly(t), "alive")
 	held := openFifo(t, fifo)
 	start(t, g, Spec{Argv: []string{self(t), "as-rebel", fifo, "3"}})
-	held.wantLine(t, "ready")
+	held.wantReady(t)
 	if err := g.process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

@@ -15,25 +15,26 @@ func (l *lab) acquire(name, session string) bool {
 	return strings.TrimSpace(l.must("PUT", l.kv(name)+"?acquire="+session, "held by "+session).body) == "true"
 }
 
-func (l *lab) release(name, session string) bool {
+// release gives the key k back.
+func (l *lab) release(session string) bool {
 	l.Helper()
-	return strings.TrimSpace(l.must("PUT", l.kv(name)+"?release="+session, "released").body) == "true"
+	return strings.TrimSpace(l.must("PUT", l.kv("k")+"?release="+session, "released").body) == "true"
 }
 
 func lock(t *testing.T, s Server) {
 	l := newLab(t, s)
 	a, b := l.session("release", "1ms"), l.session("release", "1ms")
-	want(l, "release of a missing key", l.release("k", a), false)
+	want(l, "release of a missing key", l.release(a), false)
 	want(l, "a locks", l.acquire("k", a), true)
 	want(l, "holder", l.have("k").Session, a)
 	want(l, "a locks again", l.acquire("k", a), true)
 	want(l, "b locks", l.acquire("k", b), false)
-	want(l, "b releases", l.release("k", b), false)
+	want(l, "b releases", l.release(b), false)
 	want(l, "value", string(l.have("k").Value), "held by "+a)
 	l.put("k", "locks are advisory")
 	want(l, "holder after a plain write", l.have("k").Session, a)
-	want(l, "a releases", l.release("k", a), true)
-	want(l, "a releases again", l.release("k", a), false)
+	want(l, "a releases", l.release(a), true)
+	want(l, "a releases again", l.release(a), false)
 	p := l.have("k")
 	want(l, "nobody holds it", p.Session, "")
 	want(l, "value of the release", string(p.Value), "released")
@@ -50,7 +51,7 @@ func lockIndex(t *testing.T, s Server) {
 	locks("first lock", 1)
 	l.accept("again by its holder", l.lock("k", a, "other"))
 	locks("again by its holder", 1)
-	l.release("k", a)
+	l.release(a)
 	locks("released", 1)
 	l.acquire("k", b)
 	locks("second lock", 2)

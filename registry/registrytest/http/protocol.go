@@ -175,7 +175,6 @@ func protocolCheckpoint(l *lab, b string, record uint64) {
 func protocolEnd(l *lab, c2 string) {
 	old := l.at("directive")
 	l.accept("T11 rebuild", l.checkSession("directive", c2), l.checkIndex("directive", old), l.lock("directive", c2, `{"gen":2,"act":"wait"}`))
-	old = l.at("directive")
 	l.put("ask/stop/1", "{}")
 	verdict := func(outcome string) []*api.KVTxnOp {
 		return []*api.KVTxnOp{
