@@ -60,8 +60,7 @@ func (l *lane) named(ctx context.Context, act string, before int64, err error) e
 	if err == nil {
 		return nil
 	}
-	var status api.StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[api.StatusError](err); ok {
 		body := strings.TrimSpace(status.Body)
 		switch {
 		case status.Code == http.StatusForbidden:
