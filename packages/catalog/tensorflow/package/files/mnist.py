@@ -13,8 +13,12 @@ import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import numpy as np  # noqa: E402
-import tensorflow.compat.v1 as tf  # noqa: E402
+try:
+    import numpy as np
+    import tensorflow.compat.v1 as tf
+except ImportError as missing:
+    sys.exit("mnist.py: {}: {}; name a Python that has TensorFlow by --set global:muster.python=PATH".format(
+        sys.executable, missing))
 
 PIXELS, CLASSES, DARKEST = 64, 10, 16
 HELD_BACK = 5  # every fifth image
