@@ -131,7 +131,7 @@ func (k lookup) forgetThere(ctx context.Context, f appFacts) error {
 		return nil
 	case errors.Is(err, registry.ErrUnreachable) && f.local == nil && !k.named:
 		return usage("no app %q on this host, and no registry at %s; give --registry or --state-dir", f.id, address)
-	case errors.Is(err, registry.ErrUnreachable) && nobodyListens(address):
+	case f.local != nil && address == f.local.Registry && nobodyListens(address):
 		return nil // the embedded registry died with its run and left its socket
 	}
 	return registryError(address, err)

@@ -111,8 +111,7 @@ func (k lookup) registryOf(f appFacts) string {
 
 // registryError is a registry's refusal or silence with the exit code that belongs to it.
 func registryError(address string, err error) error {
-	var coded codeError
-	if errors.As(err, &coded) { // it was never asked
+	if _, ok := errors.AsType[codeError](err); ok { // it was never asked
 		return err
 	}
 	code := shim.CodeRegistry

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+func TestMemberPhase(t *testing.T) {
+	for _, c := range []struct {
+		phase registry.Phase
+		live  bool
+		act   registry.Act
+		want  string
+	}{
+		{registry.PhaseJoined, true, registry.ActWait, "staging"},
+		{registry.PhaseJoined, false, registry.ActWait, missing},
+		{registry.PhaseReady, true, registry.ActWait, "waiting"},
+		{registry.PhaseReady, true, registry.ActRun, "running"},
+		{registry.PhaseReady, true, registry.ActStop, "stopping"},
+		{registry.PhaseReady, false, registry.ActRun, missing},
+		{registry.PhaseEnded, true, registry.ActRun, "ended"},
+		{registry.PhaseEnded, false, registry.ActRun, "ended"},
+		{registry.PhaseFailed, false, registry.ActWait, "failed"},
+		{registry.PhaseLeft, false, registry.ActRun, "left"},
+		{registry.PhaseLost, false, registry.ActRun, "lost"},
+	} {
+		m := consul.MemberStatus{Member: registry.Member{Phase: c.phase}, Live: c.live}
+		if got := memberPhase(m, registry.Directive{Act: c.act}); got != c.want {
+			t.Errorf("%s, live %t, %s: got %s, want %s", c.phase, c.live, c.act, got, c.want)
+		}
+	}
+}
+
+// What an agent left in files completes its own row only: not that of its successor.
+func TestCompleted(t *testing.T) {
+	last := status.Instance{Instance: "worker-0", Pid: 7, Generation: 2, Progress: new(0.5), CheckpointStep: new(int64(9)), Exit: new(3)}
+	for name, c := range map[string]struct {
+		row  status.Instance
+		want bool
+	}{
+		"the same agent":     {status.Instance{Pid: 7, Generation: 2, Phase: "failed"}, true},
+		"another agent":      {status.Instance{Pid: 8, Generation: 2, Phase: "running"}, false},
+		"a later generation": {status.Instance{Pid: 7, Generation: 3, Phase: "running"}, false},
+		"one that vanished":  {status.Instance{Pid: 7, Generation: 2, Phase: missing}, false},
+	} {
+		got := completed(c.row, last)
+		if filled := got.Progress != nil && got.CheckpointStep != nil && got.Exit != nil; filled != c.want {
+			t.Errorf("%s: filled in is %t, want %t", name, filled, c.want)
+		}
+	}
+	if got := completed(status.Instance{Phase: "running"}, status.Instance{}); got.Phase != "running" || got.Exit != nil {
+		t.Errorf("nothing left: got %+v", got)
+	}
+}
+
+func TestShellExit(t *testing.T) {
+	for _, c := range []struct {
+		exit status.Exit
+		want *int
+	}{
+		{status.Exit{Code: new(0)}, new(0)},
+		{status.Exit{Code: new(3)}, new(3)},
+		{status.Exit{Signal: 9}, new(137)},
+		{status.Exit{}, nil},
+	} {
+		got := shellExit(&c.exit)
+		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("%+v: got %v, want %v", c.exit, got, c.want)
+		}
+	}
+}
