@@ -146,7 +146,7 @@ func (a *agent) hearSignals(lifeline int) (stop func()) {
 		syscall.CloseOnExec(lifeline)
 		line := os.NewFile(uintptr(lifeline), "lifeline")
 		go func() {
-			_, _ = line.Read(make([]byte, 1)) //nolint:errcheck // only its end matters
+			_, _ = line.Read(make([]byte, 1)) // only its end matters
 			a.log.Warn("whoever started this agent is gone")
 			a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(syscall.SIGTERM)})
 		}()

@@ -52,14 +52,12 @@ func (r engineRoom) Do(_ context.Context, e shim.Effect, s shim.State) (shim.Eve
 
 // notStarted is the exit of a process that never ran: a missing program or folder stays missing.
 func notStarted(err error) *shim.Exit {
-	var start *sandbox.StartError
 	x := &shim.Exit{At: time.Now(), Message: err.Error(), Class: registry.ClassMuster}
-	if errors.As(err, &start) {
+	if _, ok := errors.AsType[*sandbox.StartError](err); ok {
 		x.Class = registry.ClassDefinition
 		x.Final = errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.E2BIG)
 	}
-	var bad appProblems
-	if errors.As(err, &bad) {
+	if _, ok := errors.AsType[appProblems](err); ok {
 		x.Class, x.Final = registry.ClassDefinition, true
 	}
 	return x
@@ -95,7 +93,9 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	if err != nil {
 		return 0, appProblems{err}
 	}
-	held.Release()
+	if err := held.Release(); err != nil {
+		return 0, fmt.Errorf("hand the ports over: %w", err)
+	}
 	return guard.Start(sandbox.Spec{
 		Attempt: e.Attempt, Argv: start.Argv, Env: environ(start.Env), Dir: p.Process.Cwd, Rlimits: limits,
 	})
@@ -286,10 +286,10 @@ func (a *agent) tail(name string, bytes int64) string {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.Size() > bytes {
-		_, _ = f.Seek(-bytes, 2) //nolint:errcheck // then it is read from the start
+		_, _ = f.Seek(-bytes, 2) // then it is read from the start
 	}
 	text := make([]byte, bytes)
-	n, _ := f.Read(text) //nolint:errcheck // an empty tail says nothing
+	n, _ := f.Read(text) // an empty tail says nothing
 	return string(text[:n])
 }
 

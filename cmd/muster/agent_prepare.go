@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +63,6 @@ type agent struct {
 	pid       int // of the app's main process
 	roster    registry.Roster
 	rosterAt  []byte // the sealed bytes, as the process finds them
-	fixed     bool   // the last rebinding got the same ports
 	progress  *float64
 	since     time.Time
 	closers   []func()
@@ -182,7 +182,7 @@ func (a *agent) allocate(f *agentFlags, found launcher.Found) error {
 		Flag: f.host, Launcher: found.Allocation.Host, DefaultRoute: launcher.DefaultRouteAddress(), Loopback: embedded,
 	}
 	if _, address, ok := strings.Cut(a.registryAddr, "://"); ok {
-		choices.Source, _ = launcher.SourceAddress(address) //nolint:errcheck // then another source is taken
+		choices.Source, _ = launcher.SourceAddress(address) // then another source is taken
 		choices.ConsulAgent = a.consulAgent()
 	}
 	host, origin, err := launcher.ChooseHost(choices)
@@ -259,7 +259,7 @@ func (a *agent) me() (registry.Me, error) {
 	if err != nil {
 		return registry.Me{}, err
 	}
-	hostname, _ := os.Hostname() //nolint:errcheck // for display
+	hostname, _ := os.Hostname() // for display
 	now := time.Now()
 	me := registry.Me{
 		App: a.id.appID, Run: a.id.run, NewRun: a.newRun, Digest: a.digest, Facts: facts,
@@ -286,8 +286,8 @@ func (a *agent) me() (registry.Me, error) {
 }
 
 func (a *agent) close() {
-	for i := len(a.closers) - 1; i >= 0; i-- {
-		a.closers[i]()
+	for _, undo := range slices.Backward(a.closers) {
+		undo()
 	}
 }
 

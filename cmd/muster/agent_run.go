@@ -85,7 +85,7 @@ func appendLine(path string, line []byte) error {
 		return err
 	}
 	if _, err := f.Write(append(line, '\n')); err != nil {
-		_ = f.Close() //nolint:errcheck // the write's error says more
+		_ = f.Close() // the write's error says more
 		return err
 	}
 	return f.Close()
@@ -320,7 +320,7 @@ func (l *lateFile) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file != nil {
-		_, _ = l.file.Write(b) //nolint:errcheck // a full disk must not end the agent; stderr has the line
+		_, _ = l.file.Write(b) // a full disk must not end the agent; stderr has the line
 	} else {
 		l.held.Write(b)
 	}
@@ -339,14 +339,14 @@ func (l *lateFile) open(path string, log *slog.Logger) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = l.held.WriteTo(f) //nolint:errcheck // as above
+	_, _ = l.held.WriteTo(f) // as above
 	l.file = f
 }
 
 // newID is a random UUID, version 4.
 func newID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) //nolint:errcheck // it never fails
+	_, _ = rand.Read(b[:]) // it never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	h := hex.EncodeToString(b[:])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]

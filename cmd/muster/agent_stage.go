@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,7 +145,7 @@ func stageOne(item plan.StageItem) (err error) {
 	if err := os.MkdirAll(item.To, 0o755); err != nil {
 		return err
 	}
-	from := fs.FS(os.DirFS(item.From))
+	from := os.DirFS(item.From)
 	if item.Kind != plan.StageFolder {
 		archive, err := packages.Open(item.From)
 		if err != nil {
@@ -179,7 +178,7 @@ func (r stageRoom) policy(p plan.Plan) *shim.Policy {
 func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	path := filepath.Join(a.state.App(a.id.appID), in.String()+".json")
 	a.mu.Lock()
-	a.closers = append(a.closers, func() { _ = os.Remove(path) }) //nolint:errcheck // the next agent replaces it
+	a.closers = append(a.closers, func() { _ = os.Remove(path) }) // the next agent replaces it
 	a.mu.Unlock()
 	app := filepath.Join(a.state.App(a.id.appID), "app.json")
 	if _, err := os.Stat(app); errors.Is(err, fs.ErrNotExist) {
@@ -216,7 +215,7 @@ func (r stageRoom) serve(in registry.Instance, logDir string) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	handler := http.Handler(status.Handler(r.source(logDir)))
+	handler := status.Handler(r.source(logDir))
 	go func() {
 		defer close(done)
 		if err := status.Serve(ctx, l, handler); err != nil {

@@ -82,8 +82,7 @@ func exitCode(err error) int {
 
 // message is what a person reads: problems stand alone, anything else says who speaks.
 func message(err error) string {
-	var problems appdef.Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[appdef.Problems](err); ok {
 		return problems.Error()
 	}
 	return "muster: " + err.Error()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,8 +86,8 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 	defer app.close()
 	r := &runner{flags: f, streams: s, app: app, state: f.state.resolve(), started: time.Now(), log: slog.New(slog.DiscardHandler)}
 	defer func() {
-		for i := len(r.closers) - 1; i >= 0; i-- {
-			r.closers[i]()
+		for _, undo := range slices.Backward(r.closers) {
+			undo()
 		}
 	}()
 	if err := r.settle(); err != nil {
@@ -184,7 +185,12 @@ func (r *runner) embed(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
 	go func() { done <- embedded.Serve(ctx, embedded.Options{Listener: l, Logger: r.log}) }()
-	r.closers = append(r.closers, func() { cancel(); <-done })
+	r.closers = append(r.closers, func() {
+		cancel()
+		if err := <-done; err != nil {
+			fmt.Fprintln(r.streams.err, "muster: embedded registry:", err)
+		}
+	})
 	r.flags.registry.address = "unix:" + path
 	return nil
 }
@@ -196,7 +202,7 @@ func (r *runner) instances() []registry.Instance { return plan.Instances(&r.app.
 func letters(n int) string {
 	const set = "abcdefghijklmnopqrstuvwxyz0123456789"
 	b := make([]byte, n)
-	_, _ = rand.Read(b) //nolint:errcheck // it never fails
+	_, _ = rand.Read(b) // it never fails
 	for i := range b {
 		b[i] = set[int(b[i])%len(set)]
 	}

@@ -53,9 +53,9 @@ func (r *runner) launch(c *child, tell chan<- ended) error {
 	cmd.Stderr = c.words
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is for us alone
 	err = cmd.Start()
-	_ = read.Close() //nolint:errcheck // the child has its own
+	_ = read.Close() // the child has its own
 	if err != nil {
-		_ = write.Close() //nolint:errcheck // nobody reads it
+		_ = write.Close() // nobody reads it
 		return fmt.Errorf("start the agent of %s: %w", c.instance, err)
 	}
 	c.mu.Lock()
@@ -63,7 +63,7 @@ func (r *runner) launch(c *child, tell chan<- ended) error {
 	c.launched = append(c.launched, time.Now())
 	c.mu.Unlock()
 	go func() {
-		_ = cmd.Wait() //nolint:errcheck // ProcessState has it whole
+		_ = cmd.Wait() // ProcessState has it whole
 		_ = write.Close()
 		e := ended{child: c, code: cmd.ProcessState.ExitCode()}
 		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
@@ -100,7 +100,7 @@ func (c *child) send(sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cmd != nil && !c.over {
-		_ = c.cmd.Process.Signal(sig) //nolint:errcheck // it has just ended
+		_ = c.cmd.Process.Signal(sig) // it has just ended
 	}
 }
 

@@ -36,21 +36,21 @@ func (r *runner) display() (stop func()) {
 // lines follows an instance's output and its transitions.
 func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, instance string) {
 	dir := filepath.Join(r.logDir, instance)
-	print := func(line string) {
+	say := func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		fmt.Fprintf(r.streams.err, "%-12s | %s\n", instance, line)
 	}
 	for name, show := range map[string]func(string){
-		"stdout.log": print,
+		"stdout.log": say,
 		"stderr.log": func(line string) {
 			if !strings.HasPrefix(strings.TrimSpace(line), "reporter progress:") {
-				print(line)
+				say(line)
 			}
 		},
 		"events.jsonl": func(line string) {
 			if text := transitionLine(line); text != "" {
-				print(text)
+				say(text)
 			}
 		},
 	} {
@@ -59,7 +59,7 @@ func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, 
 		wg.Go(func() {
 			w := &lineWriter{show: show}
 			if err := status.Follow(ctx, path, from, true, w); err != nil && ctx.Err() == nil {
-				print("muster: " + err.Error())
+				say("muster: " + err.Error())
 			}
 			w.flush()
 		})
@@ -132,7 +132,7 @@ func (r *runner) table(ctx context.Context, f *os.File) {
 			b.WriteString("\x1b[2K" + cut(l, width) + "\n")
 		}
 		drawn = len(lines)
-		_, _ = f.WriteString(b.String()) //nolint:errcheck // the terminal is gone
+		_, _ = f.WriteString(b.String()) // the terminal is gone
 		if last {
 			return
 		}
@@ -160,7 +160,7 @@ func (r *runner) rows(ctx context.Context) []status.Instance {
 				return
 			}
 			rows[i] = status.Instance{Instance: c.instance.String(), Phase: string(shim.Starting)}
-			_ = status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &rows[i]) //nolint:errcheck // then it is starting
+			_ = status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &rows[i]) // then it is starting
 		})
 	}
 	wg.Wait()

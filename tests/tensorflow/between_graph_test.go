@@ -57,7 +57,7 @@ func TestBetweenGraphReplication(t *testing.T) {
 	}
 
 	during := h.status(consul, "scenario-1")
-	scalars(t, h, run, during.of(t, "tensorboard-0").Exports["tensorboard.url"])
+	scalars(t, run, during.of(t, "tensorboard-0").Exports["tensorboard.url"])
 
 	if err := os.Remove(hold); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func (tr training) newest() int {
 	for _, line := range lines {
 		var instance string
 		var step int
-		if n, _ := fmt.Sscanf(line, "%s | step %d loss", &instance, &step); n == 2 { //nolint:errcheck // other lines
+		if n, _ := fmt.Sscanf(line, "%s | step %d loss", &instance, &step); n == 2 { // other lines
 			newest = max(newest, step)
 		}
 	}
@@ -148,7 +148,7 @@ func (h host) status(consul *consulserver.Server, app string) report {
 }
 
 // scalars waits until TensorBoard, at the URL that it exports, serves the losses of the run.
-func scalars(t *testing.T, h host, run *command, exported string) {
+func scalars(t *testing.T, run *command, exported string) {
 	t.Helper()
 	run.await(t, 0, `^tensorboard-0 +\| TensorBoard .* at http://`)
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)

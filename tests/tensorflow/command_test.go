@@ -56,7 +56,7 @@ func (h host) start(args ...string) *command {
 		h.t.Fatal(err)
 	}
 	go func() {
-		_ = c.cmd.Wait() //nolint:errcheck // ProcessState has it whole
+		_ = c.cmd.Wait() // ProcessState has it whole
 		c.close()
 		close(c.gone)
 	}()
