@@ -79,7 +79,7 @@ func (v *appView) lines() [][2]string {
 // verdictText is a verdict in one line.
 func verdictText(v registry.Verdict) string {
 	text := string(v.Outcome)
-	if v.Class != "" {
+	if v.Class != "" && string(v.Class) != string(v.Outcome) {
 		text += " (" + string(v.Class) + ")"
 	}
 	if v.Cause != "" {
