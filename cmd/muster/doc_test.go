@@ -42,8 +42,9 @@ func commandReference() string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nPrinted from the program (`make golden`). Every flag may also be given as `MUSTER_AGENT_<FLAG>`, with `_` for `-`.\n")
 	root := newRoot(streams{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
+	root.InitDefaultCompletionCmd("") // Execute would add it
 	for _, cmd := range root.Commands() {
-		if cmd.Hidden || cmd.Name() == "completion" || cmd.Name() == "help" {
+		if cmd.Hidden || cmd.Name() == "help" {
 			continue
 		}
 		describe(&b, cmd)

@@ -42,7 +42,8 @@ func (r *runner) finish(e end) error {
 }
 
 func headline(f status.ResultFile) string {
-	s := fmt.Sprintf("%s: %s after %s, %d restarts, %d generations", f.App, f.Outcome, time.Duration(f.Times.Total*float64(time.Second)).Round(100*time.Millisecond), f.Restarts, f.Generations)
+	took := time.Duration(f.Times.Total * float64(time.Second)).Round(100 * time.Millisecond)
+	s := fmt.Sprintf("%s: %s after %s, %s, %s", f.App, f.Outcome, took, counted(f.Restarts, "restart"), counted(f.Generations, "generation"))
 	if f.Outcome != string(registry.Succeeded) && f.Cause != "" {
 		s += ": " + f.Cause
 	}

@@ -1,0 +1,107 @@
+package docs_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	helpVerb  = regexp.MustCompile(`(?m)^  (?:muster )?([a-z][a-z-]*) +[A-Z]`)
+	helpFlag  = regexp.MustCompile(`(?m)^ +(?:-([a-z]), )?--([a-z-]+)`)
+	writtenIn = regexp.MustCompile(`^(?:bin/)?muster ([a-z-]+)(?: |$)`)
+)
+
+// verbs are those that `muster help` lists, further topics with them.
+func verbs(t *testing.T, d desk) []string {
+	t.Helper()
+	help, code := d.types("bin/muster help")
+	_, list, ok := strings.Cut(help, "Available Commands:\n")
+	if code != 0 || !ok {
+		t.Fatalf("muster help: exit code %d\n%s", code, help)
+	}
+	var found []string
+	for _, m := range helpVerb.FindAllStringSubmatch(list, -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+func TestVerbsAreDescribed(t *testing.T) {
+	described := anchors(read(t, "doc/commands.md"))
+	all := verbs(t, newDesk(t))
+	for _, want := range []string{"run", "agent", "plan", "validate", "ps", "status", "logs", "stop", "signal", "forget", "doctor", "version", "completion", "exit-codes"} {
+		if !slices.Contains(all, want) {
+			t.Errorf("muster help does not list %s", want)
+		}
+	}
+	for _, verb := range all {
+		if verb != "help" && !described["muster-"+verb] {
+			t.Errorf("doc/commands.md does not describe muster %s", verb)
+		}
+	}
+}
+
+// TestCommandsInDocumentsExist checks the verb and the flags of every command line that a document shows.
+func TestCommandsInDocumentsExist(t *testing.T) {
+	d := newDesk(t)
+	known := map[string]map[string]bool{"help": {}}
+	for _, verb := range verbs(t, d) {
+		if known[verb] == nil {
+			known[verb] = flagsOf(d, verb)
+		}
+	}
+	seen := 0
+	for _, name := range documents(t) {
+		for _, s := range spans(read(t, name)) {
+			m := writtenIn.FindStringSubmatch(s.code)
+			if m == nil {
+				continue
+			}
+			seen++
+			flags, ok := known[m[1]]
+			if !ok {
+				t.Errorf("%s:%d: %s: there is no verb %s", name, s.line, s.code, m[1])
+				continue
+			}
+			for _, flag := range flagsIn(s.code) {
+				if !flags[flag] {
+					t.Errorf("%s:%d: %s: muster %s has no flag %s", name, s.line, s.code, m[1], flag)
+				}
+			}
+		}
+	}
+	if seen < 30 {
+		t.Errorf("saw only %d command lines: they are not found any more", seen)
+	}
+}
+
+// flagsOf are a verb's flags as they are typed.
+func flagsOf(d desk, verb string) map[string]bool {
+	help, _ := d.types("bin/muster " + verb + " --help")
+	found := map[string]bool{"-h": true, "--help": true}
+	for _, m := range helpFlag.FindAllStringSubmatch(help, -1) {
+		found["--"+m[2]] = true
+		if m[1] != "" {
+			found["-"+m[1]] = true
+		}
+	}
+	return found
+}
+
+// flagsIn are the flags of a command line, without their values and without what a shell would read as another command.
+func flagsIn(line string) []string {
+	var found []string
+	line, _, _ = strings.Cut(line, " #")
+	for _, word := range strings.Fields(line) {
+		if word == "|" || word == "&&" || word == ";" {
+			break
+		}
+		if strings.HasPrefix(word, "-") && len(word) > 1 {
+			name, _, _ := strings.Cut(word, "=")
+			found = append(found, strings.Trim(name, "[],.;"))
+		}
+	}
+	return found
+}

@@ -1,0 +1,143 @@
+// Package docs_test holds the documents to the product, as their readers would: it types in what the README says, lays
+// out the manual's examples, follows the links, and runs the demonstration. Set MUSTER_BINARY to try a binary that is
+// there already.
+package docs_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/tests/need"
+)
+
+// checkout is the root of the repository, seen from this folder.
+const checkout = "../.."
+
+// watchdog ends a command that has gone wrong and is part of no promise.
+const watchdog = 5 * time.Minute
+
+// muster is the binary under test. Set before the first test, never after.
+var muster string
+
+func TestMain(m *testing.M) {
+	code, err := play(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func play(m *testing.M) (code int, err error) {
+	dir, err := os.MkdirTemp("", "muster-docs-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if muster = os.Getenv("MUSTER_BINARY"); muster == "" {
+		muster = filepath.Join(dir, "muster")
+		if err := build(muster); err != nil {
+			return 1, err
+		}
+	}
+	return m.Run(), nil
+}
+
+func build(to string) error {
+	for _, argv := range [][]string{
+		{"make", "--no-print-directory", "-C", "shim/sandbox/guard"},
+		{"go", "build", "-o", to, "./cmd/muster"},
+	} {
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Dir = checkout
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%q: %w\n%s", argv, err, out)
+		}
+	}
+	return nil
+}
+
+// read is a file of the checkout.
+func read(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(checkout, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// python skips where there is none.
+func python(t testing.TB) {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		need.Skip(t, "needs Python 3")
+	}
+}
+
+// desk is where a reader sits: a folder with bin/muster in it, a home, and a state folder of its own.
+type desk struct {
+	t   testing.TB
+	dir string
+}
+
+func newDesk(t testing.TB) desk {
+	t.Helper()
+	d := desk{t, t.TempDir()}
+	d.must(os.MkdirAll(filepath.Join(d.dir, "bin"), 0o755))
+	d.must(os.MkdirAll(filepath.Join(d.dir, ".home"), 0o755))
+	target, err := filepath.Abs(muster)
+	d.must(err)
+	d.must(os.Symlink(target, filepath.Join(d.dir, "bin", "muster")))
+	return d
+}
+
+func (d desk) must(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// write makes a file and the folders above it.
+func (d desk) write(name, text string) {
+	d.t.Helper()
+	path := filepath.Join(d.dir, name)
+	d.must(os.MkdirAll(filepath.Dir(path), 0o755))
+	d.must(os.WriteFile(path, []byte(text), 0o600))
+}
+
+// types runs a line of shell and returns both outputs in the order in which they came, and the exit code.
+func (d desk) types(line string) (string, int) {
+	d.t.Helper()
+	environ := append(os.Environ(), "MUSTER_AGENT_STATE_DIR="+filepath.Join(d.dir, ".state"), "HOME="+filepath.Join(d.dir, ".home"), "TZ=UTC")
+	return command(d.t, d.dir, environ, "sh", "-c", line)
+}
+
+// command runs a program in a group of its own, which ends with it.
+func command(t testing.TB, dir string, env []string, argv ...string) (string, int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = dir, env
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second // after SIGTERM
+	dog := time.AfterFunc(watchdog, func() { _ = cmd.Cancel() })
+	defer dog.Stop()
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%q: %v", argv, err)
+	}
+	return said.String(), cmd.ProcessState.ExitCode()
+}

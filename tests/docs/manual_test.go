@@ -1,0 +1,99 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+)
+
+// example is one block of the manual that spells out a package.
+type example struct {
+	line  int
+	files map[string]string
+}
+
+// examples are the JSON blocks of a document, each split at its lines `// FILE`.
+func examples(document string) []example {
+	var found []example
+	blocks, _ := fences(document)
+	for _, b := range blocks {
+		if b.lang != "json" {
+			continue
+		}
+		e := example{b.line, map[string]string{}}
+		name := ""
+		for _, line := range b.text {
+			if to, ok := strings.CutPrefix(line, "// "); ok && path.Ext(to) == ".json" {
+				name = to
+				continue
+			}
+			e.files[name] += line + "\n"
+		}
+		found = append(found, e)
+	}
+	return found
+}
+
+// TestManualExamples lays each example out as printed, validates and plans it, and runs it with a program that says
+// what it was told.
+func TestManualExamples(t *testing.T) {
+	python(t)
+	all := examples(read(t, "doc/manual.md"))
+	if len(all) == 0 {
+		t.Fatal("the manual has no example")
+	}
+	for _, e := range all {
+		t.Run(fmt.Sprintf("line %d", e.line), func(t *testing.T) {
+			d := newDesk(t)
+			for name, text := range e.files {
+				d.write(path.Join("app", name), text)
+			}
+			d.write("app/package/files/train.py", "import os\nprint('told', os.environ['TF_CONFIG'])\n")
+			if output, code := d.types("bin/muster validate app"); code != 0 || strings.Contains(output, "warning") {
+				t.Fatalf("validate: exit code %d, want 0 and no warning\n%s", code, output)
+			}
+			planExample(t, d)
+			output, code := d.types("bin/muster run app --app-id example")
+			if code != 0 {
+				t.Fatalf("run: exit code %d\n%s", code, output)
+			}
+			for _, told := range []string{
+				`ps-0 … told {"cluster":{"ps":["127.0.0.1:…"],"worker":["127.0.0.1:…","127.0.0.1:…"]},"task":{"type":"ps","index":0}}`,
+				`worker-1 … told {"cluster":{"ps":["127.0.0.1:…"],"worker":["127.0.0.1:…","127.0.0.1:…"]},"task":{"type":"worker","index":1}}`,
+			} {
+				if !says(output, told) {
+					t.Errorf("run: nobody says %s in\n%s", told, output)
+				}
+			}
+		})
+	}
+}
+
+func planExample(t *testing.T, d desk) {
+	t.Helper()
+	output, code := d.types("bin/muster plan app --all --roster example 2>/dev/null")
+	if code != 0 {
+		t.Fatalf("plan: exit code %d\n%s", code, output)
+	}
+	var planned struct {
+		Plans []struct {
+			Who   struct{ Role string }
+			Start struct{ Env map[string]string }
+		}
+	}
+	if err := json.Unmarshal([]byte(output), &planned); err != nil {
+		t.Fatalf("plan: %v\n%s", err, output)
+	}
+	roles := map[string]int{}
+	for _, p := range planned.Plans {
+		roles[p.Who.Role]++
+		if p.Start.Env["TF_CONFIG"] == "" {
+			t.Errorf("the start of a %s has no TF_CONFIG", p.Who.Role)
+		}
+	}
+	if roles["ps"] != 1 || roles["worker"] != 2 {
+		t.Errorf("planned %v, want a ps and two workers", roles)
+	}
+}
