@@ -180,8 +180,9 @@ func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	a.mu.Lock()
 	a.closers = append(a.closers, func() { _ = os.Remove(path) }) // the next agent replaces it
 	a.mu.Unlock()
-	app := filepath.Join(a.state.App(a.id.appID), "app.json")
-	if _, err := os.Stat(app); errors.Is(err, fs.ErrNotExist) {
+	var known status.AppFile
+	err := status.ReadJSON(filepath.Join(a.state.App(a.id.appID), "app.json"), &known)
+	if err != nil || known.Run != a.id.run { // else `muster run`, or an agent of this run, has written it
 		if err := a.writeAppFile(); err != nil {
 			return err
 		}
@@ -192,8 +193,7 @@ func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	})
 }
 
-// writeAppFile tells later commands on this host where the run is. An agent writes it only where no
-// `muster run` has.
+// writeAppFile tells later commands on this host where the run is.
 func (a *agent) writeAppFile() error {
 	file := status.AppFile{
 		Version: 1, App: a.id.appID, Name: a.app.Name, Run: a.id.run, Registry: a.registryAddr,
