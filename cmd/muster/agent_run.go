@@ -113,17 +113,20 @@ const checkpointPoll = time.Second
 func (a *agent) watchCheckpoints(ctx context.Context, p plan.Plan) {
 	tick := time.NewTicker(checkpointPoll)
 	defer tick.Stop()
-	last := int64(-1)
 	for {
-		if c, ok := a.newest(p); ok && c.Step > last {
-			last = c.Step
-			a.loop.Tell(shim.Event{Kind: shim.Progressed, Step: c.Step})
-		}
+		a.seeCheckpoint(p)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+// seeCheckpoint tells the machine of a newer whole checkpoint.
+func (a *agent) seeCheckpoint(p plan.Plan) {
+	if c, ok := a.newest(p); ok && c.Step > a.loop.State().Step {
+		a.loop.Tell(shim.Event{Kind: shim.Progressed, Step: c.Step})
 	}
 }
 
