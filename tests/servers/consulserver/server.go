@@ -1,7 +1,7 @@
 // Package consulserver starts real Consul servers for tests: server mode, data on disk, on
 // 127.0.0.1. Enters a test and its wishes; leaves a server that has a leader, may be stopped, killed
 // and started again with its data or without, and is gone when the test ends, however it ends. The
-// binary comes from `scripts/lab/consul build`; without it the test is skipped (package need).
+// binary comes from `scripts/lab/consul build`; without it, and with -short, the test is skipped (package need).
 package consulserver
 
 import (
@@ -65,6 +65,9 @@ type Server struct {
 // when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a real Consul: not with -short")
+	}
 	binary, err := Binary()
 	if err != nil {
 		need.Skip(t, err.Error())
