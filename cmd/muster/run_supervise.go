@@ -103,7 +103,8 @@ func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end
 	switch {
 	case asked > 1:
 		r.say("%s: killing every process now", r.appID)
-		r.each(func(c *child) { c.send(syscall.SIGTERM); c.send(syscall.SIGTERM) })
+		// Two different ones: of two of a kind the kernel delivers one.
+		r.each(func(c *child) { c.send(syscall.SIGTERM); c.send(syscall.SIGINT) })
 	case sig == syscall.SIGTERM:
 		e.interrupted = syscall.SIGTERM
 		r.say("%s: SIGTERM: stopping in grace; run the same command again and it goes on", r.appID)
