@@ -100,10 +100,14 @@ func stopped(c Conductor, now time.Time, view View, a Ask) End {
 	return ending(c, now, view, Verdict{Outcome: Stopped, Class: ClassStopped, Cause: cause, By: a.By})
 }
 
+// noGrace is how a directive says zero: there 0 means each instance's own grace.
+const noGrace = 0.001
+
+// askedGrace is the grace in seconds that a stop asks for; 0: none was named.
 func askedGrace(asks []Ask) float64 {
 	for _, a := range asks {
-		if g, err := strconv.ParseFloat(a.Args["grace"], 64); a.Kind == AskStop && err == nil && g > 0 {
-			return g
+		if g, err := strconv.ParseFloat(a.Args["grace"], 64); a.Kind == AskStop && err == nil && g >= 0 {
+			return max(g, noGrace)
 		}
 	}
 	return 0
