@@ -106,7 +106,7 @@ func TestTensorFlowReadsTFConfig(t *testing.T) {
 	python := tensorflowPython(t)
 	h := newHost(t)
 	r := h.run(copied(t, rolesFolder, "tf_config.py"), "--instances", "chief=1,worker=1,ps=1,evaluator=1",
-		"--set", "muster.command="+python+" app/install/tf_config.py")
+		"--set", "site.global.program="+python+" app/install/tf_config.py")
 	want := ledBy(r)
 	if len(want) != 4 {
 		t.Fatalf("got expectations for %d instances, want 4", len(want))
