@@ -65,6 +65,7 @@ type agent struct {
 	rosterAt  []byte // the sealed bytes, as the process finds them
 	progress  *float64
 	since     time.Time
+	settle    func() // ends the looks at checkpoints and progress, after a last one
 	closers   []func()
 }
 
@@ -260,7 +261,7 @@ func (a *agent) me() (registry.Me, error) {
 		return registry.Me{}, err
 	}
 	hostname, _ := os.Hostname() // for display
-	now := time.Now()
+	now := stamp(time.Now())
 	me := registry.Me{
 		App: a.id.appID, Run: a.id.run, NewRun: a.newRun, Digest: a.digest, Facts: facts,
 		Launcher: launcher.Name(a.alloc.Launcher).Relaunches(), Instance: a.id.instance,

@@ -41,7 +41,7 @@ func (a *agent) run(ctx context.Context) shim.State {
 // trace writes one line of events.jsonl per transition.
 func (a *agent) trace(t shim.Transition) {
 	a.mu.Lock()
-	a.since = t.Event.At
+	a.since = stamp(t.Event.At)
 	a.mu.Unlock()
 	if t.State.Instance.Component == "" {
 		return
@@ -55,7 +55,7 @@ func (a *agent) trace(t shim.Transition) {
 		From       shim.Phase     `json:"from"`
 		To         shim.Phase     `json:"to"`
 		Cause      string         `json:"cause,omitempty"`
-	}{t.Event.At, t.State.Instance.String(), t.State.Gen, t.State.Attempt, t.Event.Kind, t.From, t.To, causeOf(t)})
+	}{stamp(t.Event.At), t.State.Instance.String(), t.State.Gen, t.State.Attempt, t.Event.Kind, t.From, t.To, causeOf(t)})
 	if err == nil {
 		err = appendLine(filepath.Join(a.logDir, t.State.Instance.String(), "events.jsonl"), line)
 	}
@@ -104,7 +104,8 @@ func (a *agent) work(p plan.Plan, logDir string) {
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.closers = append(a.closers, func() { cancel(); wg.Wait() })
+	a.settle = sync.OnceFunc(func() { cancel(); wg.Wait() })
+	a.closers = append(a.closers, a.settle)
 }
 
 // checkpointPoll is how often the checkpoint folder is looked at.
@@ -224,7 +225,7 @@ func (a *agent) snapshot() status.State {
 		out.CheckpointStep = &step
 	}
 	if !s.AwaySince.IsZero() {
-		since := s.AwaySince
+		since := stamp(s.AwaySince)
 		out.AwaySince = &since
 	}
 	if s.Exit != nil && s.Proc == 0 {
@@ -267,7 +268,7 @@ func limits(l plan.Limits) map[string]any {
 }
 
 func exitInfo(x *shim.Exit) *status.Exit {
-	return &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.OOM, Peak: x.Peak, Limit: x.Limit, At: x.At, Message: x.Message}
+	return &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.OOM, Peak: x.Peak, Limit: x.Limit, At: stamp(x.At), Message: x.Message}
 }
 
 // shellCode is a process's end as a shell shows it.
@@ -295,6 +296,12 @@ func (a *agent) epilogue(final shim.State, code, mapped int) {
 	}
 	if final.Exit != nil {
 		file.Exit = exitInfo(final.Exit)
+	}
+	a.mu.Lock()
+	settle := a.settle
+	a.mu.Unlock()
+	if settle != nil {
+		settle() // a process may say how far it came right before it ends
 	}
 	snapshot := a.snapshot()
 	dir := filepath.Join(a.logDir, final.Instance.String())
@@ -345,6 +352,9 @@ func (l *lateFile) open(path string, log *slog.Logger) {
 	_, _ = l.held.WriteTo(f) // as above
 	l.file = f
 }
+
+// stamp is a time as our files and answers have it: UTC, in milliseconds.
+func stamp(t time.Time) time.Time { return t.Round(0).UTC().Truncate(time.Millisecond) }
 
 // newID is a random UUID, version 4.
 func newID() string {

@@ -197,7 +197,7 @@ func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 func (a *agent) writeAppFile() error {
 	file := status.AppFile{
 		Version: 1, App: a.id.appID, Name: a.app.Name, Run: a.id.run, Registry: a.registryAddr,
-		WorkDir: a.workDir, LogDir: a.logDir, Pid: os.Getpid(), Started: a.started,
+		WorkDir: a.workDir, LogDir: a.logDir, Pid: os.Getpid(), Started: stamp(a.started),
 	}
 	for _, path := range []string{filepath.Join(a.state.App(a.id.appID), "app.json"), filepath.Join(a.workDir, "app.json")} {
 		if err := status.WriteJSON(path, file); err != nil {

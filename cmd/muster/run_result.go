@@ -77,7 +77,7 @@ func (r *runner) result(e end) status.ResultFile {
 	f.Times.Total = time.Since(r.started).Seconds()
 	for _, c := range r.agents {
 		var in status.Instance
-		if err := status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &in); err != nil || in.Since.Before(r.started) {
+		if err := status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &in); err != nil || in.Since.Before(stamp(r.started)) {
 			in = status.Instance{Version: 1, Instance: c.instance.String(), Component: c.instance.Component, Index: c.instance.Index, Phase: "unknown"}
 		}
 		f.Restarts += in.Restarts
@@ -196,7 +196,7 @@ func (r *runner) history() history {
 		lines := bufio.NewScanner(bytes.NewReader(text))
 		for lines.Scan() {
 			var m moment
-			if json.Unmarshal(lines.Bytes(), &m) == nil && !m.At.Before(r.started) {
+			if json.Unmarshal(lines.Bytes(), &m) == nil && !m.At.Before(stamp(r.started)) {
 				h[m.Instance] = append(h[m.Instance], m)
 			}
 		}

@@ -97,7 +97,7 @@ func waitFile(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // fields asserts values in a JSON file: `fields FILE PATH=TEXT…`. A path is names and indexes with dots between, its
-// last part may be # for how many there are; strings are compared without their quotes, the rest as JSON.
+// last part may be length for how many there are; strings are compared without their quotes, the rest as JSON.
 func fields(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: fields FILE PATH=TEXT...")
@@ -137,7 +137,7 @@ func field(at any, path []string) (string, error) {
 		}
 		return field(next, path[1:])
 	case []any:
-		if path[0] == "#" {
+		if path[0] == "length" {
 			return strconv.Itoa(len(v)), nil
 		}
 		i, err := strconv.Atoi(path[0])
