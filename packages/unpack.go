@@ -56,7 +56,8 @@ func Copy(src fs.FS, dir string) (err error) {
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	files, bytes := 0, int64(0)
-	return fs.WalkDir(src, ".", func(name string, d fs.DirEntry, err error) error {
+	var links []string
+	err = fs.WalkDir(src, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == "." {
 			return err
 		}
@@ -75,6 +76,7 @@ func Copy(src fs.FS, dir string) (err error) {
 			if err != nil {
 				return err
 			}
+			links = append(links, name)
 			return symlink(root, name, target)
 		case !info.Mode().IsRegular():
 			return fmt.Errorf("%s: got a %s, want files, folders and links", name, info.Mode().Type())
@@ -88,6 +90,7 @@ func Copy(src fs.FS, dir string) (err error) {
 		}
 		return errors.Join(write(root, name, f, info.Mode()), f.Close())
 	})
+	return errors.Join(err, inside(root, links))
 }
 
 func untar(r *tar.Reader, dir string) (err error) {
@@ -97,10 +100,11 @@ func untar(r *tar.Reader, dir string) (err error) {
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	files, bytes := 0, int64(0)
+	var links []string
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return inside(root, links)
 		}
 		if err != nil {
 			return err
@@ -124,6 +128,7 @@ func untar(r *tar.Reader, dir string) (err error) {
 		case tar.TypeReg:
 			err = write(root, name, r, h.FileInfo().Mode())
 		case tar.TypeSymlink:
+			links = append(links, name)
 			err = symlink(root, name, h.Linkname)
 		case tar.TypeXGlobalHeader:
 		default:
@@ -147,6 +152,17 @@ func symlink(root *os.Root, name, target string) error {
 		return fmt.Errorf("%s: got a link to %s, want one that stays inside the package", name, target)
 	}
 	return root.Symlink(target, name)
+}
+
+// inside follows each link once all are there: one that passes through others may lead out although its text does not.
+// It may lead nowhere.
+func inside(root *os.Root, links []string) error {
+	for _, name := range links {
+		if _, err := root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: got a link that cannot be followed, want one that stays inside the package: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // write keeps the execute bits and drops setuid and the like.
