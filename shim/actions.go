@@ -38,10 +38,15 @@ var (
 	readRoster = action{"read the roster", func(s *State, _ Event) []Effect {
 		return []Effect{{Kind: DoReadRoster, Gen: s.Directive.Gen, Roster: s.Directive.Roster}}
 	}}
-	start = action{"start the process", func(s *State, _ Event) []Effect {
+	start = action{"start the process", func(s *State, e Event) []Effect {
 		s.Attempt++
+		s.Begun = e.At
 		s.Proc, s.Exit, s.Result, s.Reason, s.Bound = max(s.Gen, 1), nil, "", "", false
-		out := []Effect{{Kind: DoStart, Attempt: s.Attempt, Gen: s.Gen, Resume: s.Directive.Resume}}
+		begin := Effect{Kind: DoStart, Attempt: s.Attempt, Gen: s.Gen}
+		if e.Kind == Sealed { // a restart in place goes on from its own newest
+			begin.Resume = s.Directive.Resume
+		}
+		out := []Effect{begin}
 		if s.Policy.Duration > 0 {
 			out = append(out, s.arm(&s.single, ProcessOver, s.Policy.Duration))
 		}
@@ -59,7 +64,7 @@ var (
 		s.Result = registry.PhaseFailed
 		final := s.Exit.Final || s.Policy.Scope != "gang"
 		return []Effect{s.report(registry.MemberExit{
-			Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Class: s.class(), Why: s.Exit.Why(), Final: final,
+			Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Class: s.class(), Why: s.Exit.beyond(), Final: final,
 		}, e.At)}
 	}}
 	reportMismatch = action{"report that the row is another's", func(s *State, e Event) []Effect {
@@ -87,11 +92,13 @@ var (
 		return nil
 	}}
 	backOff = action{"wait a little", func(s *State, e Event) []Effect {
+		s.Rested = false
 		wait := Delay(s.Policy.BackoffMin, s.Policy.BackoffMax, s.Failures, e.Roll)
 		s.Failures++
 		return []Effect{s.arm(&s.back, BackoffOver, wait)}
 	}}
 	backOffFree = action{"wait a little", func(s *State, e Event) []Effect {
+		s.Rested = false
 		s.FreeRetries++
 		return []Effect{s.arm(&s.back, BackoffOver, Delay(s.Policy.BackoffMin, s.Policy.BackoffMax, 0, e.Roll))}
 	}}
@@ -111,7 +118,10 @@ var (
 	forRebuild  = because(ForRebuild)
 	forLauncher = because(ForLauncher)
 	forTimeout  = action{"", func(s *State, e Event) []Effect {
-		s.Reason, s.Over = ForTimeout, e.Timer.Kind
+		s.Reason, s.Over = ForTimeout, RunOver
+		if e.Kind == Fired {
+			s.Over = e.Timer.Kind
+		}
 		return nil
 	}}
 	armRun = action{"", func(s *State, _ Event) []Effect {
@@ -158,6 +168,9 @@ func (s *State) report(x registry.MemberExit, at time.Time) Effect {
 }
 
 func (s *State) stopGrace() time.Duration {
+	if s.Grace != nil {
+		return *s.Grace
+	}
 	if g := s.Directive.StopGrace; s.Directive.Act == registry.ActStop && g > 0 {
 		return min(s.Policy.Grace, time.Duration(g*float64(time.Second)))
 	}
@@ -172,7 +185,7 @@ func (s *State) leaving(class registry.Class) *registry.Report {
 		r.Phase = registry.PhaseFailed
 	}
 	if s.Exit != nil {
-		r.Exit.Code, r.Exit.Signal, r.Exit.Why, r.Exit.At = s.Exit.Code, s.Exit.Signal, s.Exit.Why(), s.Exit.At
+		r.Exit.Code, r.Exit.Signal, r.Exit.Why, r.Exit.At = s.Exit.Code, s.Exit.Signal, s.Exit.beyond(), s.Exit.At
 	}
 	return r
 }

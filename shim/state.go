@@ -14,12 +14,15 @@ type State struct {
 	Instance registry.Instance
 	Policy   Policy
 
-	Directive registry.Directive // newest heard
-	Gen       int                // acknowledged: nothing older than this runs here
-	Acking    int                // generation whose acknowledgement is on its way
-	Proc      int                // generation of the live process; 0: none
-	Attempt   int                // starts of the process, over all agents of this instance
-	Bound     bool               // the ports are held
+	Directive  registry.Directive // newest heard
+	Gen        int                // acknowledged: nothing older than this runs here
+	Acking     int                // generation whose acknowledgement is on its way
+	Proc       int                // generation of the live process; 0: none
+	Attempt    int                // starts of the process, over all agents of this instance
+	Bound      bool               // the ports are held
+	Begun      time.Time          // when the process was last started
+	Rested     bool               // the backoff is over
+	TimeIsOver bool               // muster.timeout has passed
 
 	Exit        *Exit          // how the last process ended
 	Result      registry.Phase // ended or failed, when the process is over for good in this generation
@@ -28,10 +31,11 @@ type State struct {
 	FreeRetries int // starts spent on "address in use"
 	Step        int64
 
-	Reason StopReason // why the process is being stopped
-	Over   TimerKind  // which of its times was over, when it is stopped for one
-	Terms  int        // signals heard from outside
-	Signal int        // the first of them
+	Reason StopReason     // why the process is being stopped
+	Over   TimerKind      // which of its times was over, when it is stopped for one
+	Terms  int            // signals heard from outside
+	Grace  *time.Duration // asked for with one of them
+	Signal int            // the first of them
 
 	Code  int // exit code when no verdict decides it; -1: none
 	Class registry.Class
@@ -82,6 +86,14 @@ func (e *Exit) Why() string {
 	}
 }
 
+// beyond says what code and signal of an exit do not.
+func (e *Exit) beyond() string {
+	if e != nil && !e.OOM && (e.Code != nil || e.Signal != 0) {
+		return e.Message
+	}
+	return e.Why()
+}
+
 func signalName(n int) string {
 	names := map[syscall.Signal]string{
 		syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGILL: "SIGILL",
@@ -130,7 +142,7 @@ func (s State) absorb(e Event) State {
 		s.Policy, s.Bound = *e.Policy, true
 	case StageFailed:
 		s.Exit = &Exit{Message: e.Cause, Class: e.Class, Final: true, At: e.At}
-	case Refused:
+	case Refused, Denied:
 		s.Code, s.Class, s.Cause = e.Code, e.Class, e.Cause
 	case Acked:
 		s.Gen, s.Result = max(s.Gen, e.Gen), ""
@@ -141,6 +153,9 @@ func (s State) absorb(e Event) State {
 		s.Acking = 0
 	case Gone:
 		s.Exit, s.Proc, s.Bound = e.Exit, 0, false
+		if e.At.Sub(s.Begun) > s.Policy.BackoffMax {
+			s.Failures, s.FreeRetries = 0, 0 // a long healthy life
+		}
 	case Rebound:
 		s.Bound = true
 	case Progressed:
@@ -153,6 +168,12 @@ func (s State) absorb(e Event) State {
 		if s.Signal == 0 {
 			s.Signal = e.Signal
 		}
+		if e.Grace != nil {
+			s.Grace = e.Grace
+		}
+	case Fired:
+		s.Rested = s.Rested || e.Timer == Timer{BackoffOver, s.back}
+		s.TimeIsOver = s.TimeIsOver || e.Timer == Timer{RunOver, s.whole}
 	case Away:
 		if s.AwaySince.IsZero() {
 			s.AwaySince = e.At
@@ -165,7 +186,7 @@ func (s State) absorb(e Event) State {
 		s.Conducts = e.On
 	case Taken:
 		s.Cause = e.Cause
-	case Boot, Held, Published, Sealed, Mismatch, Started, Reported, Left, Fired:
+	case Boot, Held, Published, Sealed, Mismatch, Started, Reported, Left:
 	}
 	return s
 }
