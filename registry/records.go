@@ -23,7 +23,7 @@ func ParseInstance(s string) (Instance, error) {
 		return Instance{}, fmt.Errorf("instance %q: want COMPONENT-INDEX", s)
 	}
 	n, err := strconv.Atoi(s[at+1:])
-	if err != nil || n < 0 {
+	if err != nil || n < 0 || strconv.Itoa(n) != s[at+1:] {
 		return Instance{}, fmt.Errorf("instance %q: want a number from 0 after the last dash", s)
 	}
 	return Instance{Component: s[:at], Index: n}, nil

@@ -1,0 +1,75 @@
+package status
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// FuzzAsk: whatever is sent to the API, it answers in JSON; what reaches the agent is a signal that exists or a grace
+// within a day, asked for once; what is refused says why.
+func FuzzAsk(f *testing.F) {
+	for _, ask := range [][3]string{
+		{"POST", "/v1/signal", `{"signal":"KILL"}`},
+		{"POST", "/v1/signal", `{"signal":"65"}`},
+		{"POST", "/v1/signal", `{"signal":"SIGSIGTERM"}`},
+		{"POST", "/v1/signal", ""},
+		{"POST", "/v1/signal", `[]`},
+		{"POST", "/v1/signal", `{"signal":9}`},
+		{"POST", "/v1/signal", `{"signal":"-1"}`},
+		{"POST", "/v1/stop", ""},
+		{"POST", "/v1/stop", `{"grace":0}`},
+		{"POST", "/v1/stop", `{"grace":1e300}`},
+		{"POST", "/v1/stop", `{"grace":-1e-9}`},
+		{"POST", "/v1/stop", `{"grace":null}`},
+		{"POST", "/v1/stop", `{"grace":"1"}`},
+		{"POST", "/v1/stop", strings.Repeat("[", 70000)},
+		{"GET", "/v1/state", ""},
+		{"GET", "/v1/peer/silence", ""},
+		{"GET", "/v1/logs/stdout?offset=-1", ""},
+		{"GET", "/v1/logs/..%2fx?offset=9", ""},
+		{"PUT", "/v1/stop", `{}`},
+		{"GET", "//", ""},
+	} {
+		f.Add(ask[0] == "POST", ask[1], ask[2])
+	}
+	logs := f.TempDir()
+	f.Fuzz(func(t *testing.T, post bool, target, body string) {
+		asked := 0
+		handler := Handler(Source{
+			LogDir: logs, State: func() State { return State{} }, Silence: func() Silence { return Silence{} },
+			Signal: func(n int) error {
+				if asked++; n < 1 || n > 64 {
+					t.Errorf("%q sends signal %d", body, n)
+				}
+				return nil
+			},
+			Stop: func(grace *time.Duration) error {
+				if asked++; grace != nil && (*grace < 0 || *grace > 24*time.Hour) {
+					t.Errorf("%q stops with a grace of %s", body, *grace)
+				}
+				return nil
+			},
+		})
+		method := http.MethodGet
+		if post {
+			method = http.MethodPost
+		}
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://agent"+target, strings.NewReader(body))
+		if err != nil || strings.Contains(r.URL.RawQuery, "follow") {
+			return // no request; one that does not end
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if asked > 1 || asked == 1 && (w.Code != http.StatusOK || !post) {
+			t.Errorf("%s %q %q: answered %d after %d calls", method, target, body, w.Code, asked)
+		}
+		var failure Failure
+		if refused := w.Code >= http.StatusBadRequest; refused && (json.Unmarshal(w.Body.Bytes(), &failure) != nil || failure.Error == "") {
+			t.Errorf("%s %q %q: %d without a reason: %s", method, target, body, w.Code, w.Body)
+		}
+	})
+}
