@@ -31,6 +31,7 @@ const (
 	Fired       EventKind = "timer"
 	Term        EventKind = "term" // TERM or INT from outside, or an API stop
 	Taken       EventKind = "superseded"
+	Denied      EventKind = "denied"     // the registry will not have it, now or later: Code and Cause
 	Progressed  EventKind = "checkpoint" // a newer whole checkpoint exists
 	Away        EventKind = "unreachable"
 	Back        EventKind = "reachable"
@@ -53,7 +54,8 @@ type Event struct {
 	Timer     Timer               // Fired
 	Step      int64               // Progressed
 	Signal    int                 // Term
-	Code      int                 // Refused
+	Grace     *time.Duration      // Term: instead of the usual one; nil: the usual
+	Code      int                 // Refused, Denied
 	Class     registry.Class      // StageFailed
 	Cause     string
 	On        bool    // Conducting

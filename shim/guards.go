@@ -45,11 +45,20 @@ var (
 		_, ok := registry.Charge(s.Budget, s.Policy.Rule, e.At, s.Step)
 		return ok
 	}}
-	portsLost = guard{"its ports are lost", func(_ State, e Event) bool { return !e.On }}
-	again     = guard{"for the second time", func(s State, _ Event) bool { return s.Terms > 1 }}
+	startsOverTooLate = guard{"a newer generation forms and the run's time is over", func(s State, e Event) bool {
+		return startsOver.test(s, e) && s.TimeIsOver
+	}}
+	// verdictCounts: who was superseded is no member any more.
+	verdictCounts = guard{"the directive says stop and the index is ours", func(s State, e Event) bool {
+		return toldToStop.test(s, e) && s.Reason != ForAnother
+	}}
+	serviceMoved = guard{"it is a service and its ports are lost", func(s State, e Event) bool { return s.Policy.Service && !e.On }}
+	portsLost    = guard{"its ports are lost", func(_ State, e Event) bool { return !e.On }}
+	again        = guard{"for the second time", func(s State, _ Event) bool { return s.Terms > 1 }}
 
 	graceOver   = guard{"the grace is over", func(s State, e Event) bool { return e.Timer == Timer{GraceOver, s.grace} }}
-	backoffOver = guard{"the backoff is over", func(s State, e Event) bool { return e.Timer == Timer{BackoffOver, s.back} }}
+	rested      = guard{"the backoff is over and the ports are held", func(s State, _ Event) bool { return s.Rested && s.Bound }}
+	timeIsOver  = guard{"the run's time is over", func(s State, _ Event) bool { return s.TimeIsOver }}
 	barrierOver = guard{"the back-stop of the barrier", func(s State, e Event) bool { return e.Timer == Timer{BarrierOver, s.gate} }}
 	timeOver    = guard{"its time is over", func(s State, e Event) bool {
 		return e.Timer == Timer{ProcessOver, s.single} || runOver.test(s, e)

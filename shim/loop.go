@@ -125,7 +125,8 @@ func (a *Agent) Run(ctx context.Context) State {
 			}
 		}
 		if e.Kind == Progressed && before.Step < s.Step && s.Gen > 0 {
-			a.work.Go(func() { a.gang.Do(effects, Effect{Kind: DoCommit, Gen: s.Gen, Attempt: s.Attempt, Step: s.Step}, s) })
+			commit := Effect{Kind: DoCommit, Gen: s.Gen, Attempt: s.Attempt, Step: s.Step}
+			a.work.Go(func() { a.gang.Do(effects, commit, shown) })
 		}
 		if s.Phase.Final() {
 			break
@@ -212,7 +213,7 @@ func (a *Agent) note(before, s State, e Event) {
 	case Progressed:
 		a.log.Info("checkpoint", "step", e.Step)
 	case Boot, Joined, Refused, Staged, StageFailed, Directed, Acked, Overtaken, Published, Sealed, Mismatch, Started,
-		Gone, Rebound, Reported, Left, Fired, Term, Taken:
+		Gone, Rebound, Reported, Left, Fired, Term, Taken, Denied:
 		a.log.Debug("event", "event", e.Kind, "phase", s.Phase, "attempt", e.Attempt)
 	}
 }

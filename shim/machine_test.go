@@ -158,7 +158,7 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		e.Step = int64(num(0))
 	case Term:
 		e.Signal = num(0)
-	case Refused:
+	case Refused, Denied:
 		e.Code, e.Cause = num(0), "refused"
 	case StageFailed:
 		e.Class, e.Cause = registry.ClassDefinition, "no such file"
@@ -235,7 +235,7 @@ func TestRandomLives(t *testing.T) {
 		"boot", "held", "joined worker-1 wait 1", "staged gang", "staged instance", "staged gang service", "stage-failed", "directive wait 1",
 		"directive run 1", "directive wait 2", "directive run 2", "directive stop 2 succeeded", "acked 1", "acked 2", "overtaken 2",
 		"published", "sealed 1", "sealed 2", "mismatch 1", "started", "gone 0", "gone 3", "gone signal=9", "gone 1 free", "rebound", "rebound elsewhere",
-		"reported", "left", "timer grace", "timer backoff", "timer barrier", "timer backoff old", "term 15", "superseded", "checkpoint 5", "unreachable", "reachable",
+		"reported", "left", "denied 77", "timer grace", "timer timeout", "timer backoff", "timer barrier", "timer backoff old", "term 15", "superseded", "checkpoint 5", "unreachable", "reachable",
 	}
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
