@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -27,7 +28,7 @@ import (
 type engineRoom struct{ *agent }
 
 // Do acts; that the process is gone comes from the guard.
-func (r engineRoom) Do(_ context.Context, e shim.Effect, s shim.State) (shim.Event, bool) {
+func (r engineRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Event, bool) {
 	switch e.Kind {
 	case shim.DoStart:
 		pid, err := r.start(e, s)
@@ -43,7 +44,7 @@ func (r engineRoom) Do(_ context.Context, e shim.Effect, s shim.State) (shim.Eve
 			r.log.Warn("kill", "err", err)
 		}
 	case shim.DoRebind:
-		return r.rebind(e), true
+		return r.rebind(ctx, e)
 	case shim.DoJoin, shim.DoAcknowledge, shim.DoPublish, shim.DoReadRoster, shim.DoReport, shim.DoRestarted, shim.DoCommit,
 		shim.DoLeave, shim.DoStage, shim.DoArm:
 	}
@@ -68,17 +69,18 @@ type appProblems struct{ error }
 
 func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	r.mu.Lock()
-	p, roster, raw, held, guard := r.plan, r.roster, r.rosterAt, r.held, r.guard
+	p, roster, raw, held, guard, numbers := r.plan, r.roster, r.rosterAt, r.held, r.guard, maps.Clone(r.portOf)
+	r.marks = r.logSizes(s.Instance)
 	r.mu.Unlock()
 	facts := plan.StartFacts{
-		Generation: s.Gen, Attempt: e.Attempt, Host: r.alloc.Host, Ports: r.portOf,
+		Generation: s.Gen, Attempt: e.Attempt, Host: r.alloc.Host, Ports: numbers,
 		StatusSocket: r.state.Socket(r.id.appID, s.Instance.String()), RosterText: raw,
 	}
-	if newest, ok := r.newest(p); ok {
+	if newest, ok := r.newest(p, e.Resume); ok {
 		facts.Checkpoint, facts.CheckpointStep = filepath.Join(p.Checkpoint.Dir, newest.Path), newest.Step
 	}
 	if facts.Secrets, err = secrets(p.Process.SecretRefs); err != nil {
-		return 0, err
+		return 0, appProblems{err}
 	}
 	start, problems := plan.Finish(p, roster, facts, frameworks.Env)
 	if bad := problems.Errors(); len(bad) > 0 {
@@ -101,17 +103,26 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	})
 }
 
-// newest looks for the checkpoint to go on from.
-func (a *agent) newest(p plan.Plan) (checkpoint.Checkpoint, bool) {
+// newest looks for the checkpoint to go on from: the newest up to the step that every rank has, if one
+// is named and still there, else the newest of all.
+func (a *agent) newest(p plan.Plan, upTo *int64) (checkpoint.Checkpoint, bool) {
 	if strings.Contains(p.Checkpoint.Dir, "://") {
 		return checkpoint.Checkpoint{}, false // the program finds its own on a store
 	}
 	rule := checkpoint.Rule{Pattern: p.Checkpoint.Pattern, Framework: p.Framework}
-	c, ok, err := rule.Newest(os.DirFS(p.Checkpoint.Dir))
+	all, err := rule.List(os.DirFS(p.Checkpoint.Dir))
 	if err != nil {
 		a.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
 	}
-	return c, ok
+	if len(all) == 0 {
+		return checkpoint.Checkpoint{}, false
+	}
+	for _, c := range slices.Backward(all) {
+		if upTo != nil && c.Step <= *upTo {
+			return c, true
+		}
+	}
+	return all[len(all)-1], true
 }
 
 func (r engineRoom) signalStop() {
@@ -124,28 +135,44 @@ func (r engineRoom) signalStop() {
 	}
 }
 
-// rebind holds the ports again; where a stranger took one meanwhile, others are taken.
-func (r engineRoom) rebind(e shim.Effect) shim.Event {
+// rebindPause is how long to wait before ports that could not be had are asked for again.
+const rebindPause = time.Second
+
+// rebind holds the ports again; where a stranger took one meanwhile, others are taken. It goes on until
+// there are some: nothing may be acknowledged without them.
+func (r engineRoom) rebind(ctx context.Context, e shim.Effect) (shim.Event, bool) {
 	r.replaceGuard()
+	for {
+		same, err := r.holdAgain()
+		if err == nil {
+			return shim.Event{Kind: shim.Rebound, Attempt: e.Attempt, On: same}, true
+		}
+		r.log.Error("take other ports", "err", err)
+		select {
+		case <-ctx.Done():
+			return shim.Event{}, false
+		case <-time.After(rebindPause):
+		}
+	}
+}
+
+func (r engineRoom) holdAgain() (same bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	event := shim.Event{Kind: shim.Rebound, Attempt: e.Attempt, On: true}
-	before := maps.Clone(r.portOf)
-	if err := r.held.Rebind(); err != nil {
-		r.log.Warn("hold the ports again", "err", err)
-		if err := r.held.Close(); err != nil {
-			r.log.Warn("give the ports away", "err", err)
-		}
-		held, err := r.claimPorts(r.plan, nil)
-		if err != nil {
-			r.log.Error("take other ports", "err", err)
-			event.On, event.Cause = false, err.Error()
-			return event
-		}
-		r.held, r.portOf = held, held.Ports()
+	if err = r.held.Rebind(); err == nil {
+		return true, nil
 	}
-	event.On = maps.Equal(before, r.portOf)
-	return event
+	r.log.Warn("hold the ports again", "err", err)
+	if err := r.held.Close(); err != nil {
+		r.log.Warn("give the ports away", "err", err)
+	}
+	held, err := r.claimPorts(r.plan, nil)
+	if err != nil {
+		return false, err
+	}
+	before := r.portOf
+	r.held, r.portOf = held, held.Ports()
+	return maps.Equal(before, r.portOf), nil
 }
 
 // parkPatience bounds the start of a guard.
@@ -266,32 +293,48 @@ const soon = 5 * time.Second
 
 // judge reads what the exit and the end of the log say of the cause.
 func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
-	out := &shim.Exit{Code: x.Code, Signal: x.Signal, At: x.At}
+	out := &shim.Exit{Code: x.Code, Signal: x.Signal, At: x.At.UTC().Truncate(time.Millisecond), Peak: x.MaxRSS}
 	if out.OK() || lived > soon {
 		return out
 	}
 	a.mu.Lock()
-	hasPorts := len(a.portOf) > 0
+	hasPorts, marks := len(a.portOf) > 0, a.marks
 	a.mu.Unlock()
-	if hasPorts && strings.Contains(strings.ToLower(a.tail("stderr.log", 4096)+a.tail("stdout.log", 4096)), "address already in use") {
+	if !hasPorts {
+		return out
+	}
+	said := a.tail("stderr.log", marks["stderr.log"], 4096) + a.tail("stdout.log", marks["stdout.log"], 4096)
+	if strings.Contains(strings.ToLower(said), "address already in use") {
 		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
 	}
 	return out
 }
 
-// tail is the end of one of the instance's logs.
-func (a *agent) tail(name string, bytes int64) string {
+// logSizes are how far the instance's logs go: what an attempt says begins there.
+func (a *agent) logSizes(in registry.Instance) map[string]int64 {
+	dir := filepath.Join(a.logDir, in.String())
+	return map[string]int64{"stdout.log": size(filepath.Join(dir, "stdout.log")), "stderr.log": size(filepath.Join(dir, "stderr.log"))}
+}
+
+// tail is the end of one of the instance's logs, at most so many bytes and none before from.
+func (a *agent) tail(name string, from, most int64) string {
 	f, err := os.Open(filepath.Join(a.logDir, a.loop.State().Instance.String(), name))
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > bytes {
-		_, _ = f.Seek(-bytes, 2) // then it is read from the start
+	info, err := f.Stat()
+	if err != nil {
+		return ""
 	}
-	text := make([]byte, bytes)
-	n, _ := f.Read(text) // an empty tail says nothing
-	return string(text[:n])
+	if info.Size() < from {
+		from = 0 // rotated since
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, max(from, info.Size()-most), most))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 func environ(env map[string]string) []string {

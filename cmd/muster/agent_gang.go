@@ -13,6 +13,9 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
+// rosterPause is how long to wait before a roster that could not be read is asked for again.
+const rosterPause = 500 * time.Millisecond
+
 // leavePatience bounds how long a leaving agent tries to tell the registry.
 const leavePatience = 5 * time.Second
 
@@ -27,13 +30,11 @@ func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Eve
 	case shim.DoAcknowledge:
 		return r.acknowledge(ctx, e.Gen, s)
 	case shim.DoPublish:
-		err := r.seat.Publish(ctx, r.update(s))
-		return shim.Event{Kind: shim.Published}, r.ok("publish exports", err)
+		return r.told("publish exports", shim.Event{Kind: shim.Published}, r.seat.Publish(ctx, r.update(s)))
 	case shim.DoReadRoster:
 		return r.readRoster(ctx, e)
 	case shim.DoReport:
-		err := r.seat.Report(ctx, *e.Report)
-		return shim.Event{Kind: shim.Reported}, r.ok("report", err)
+		return r.told("report", shim.Event{Kind: shim.Reported}, r.seat.Report(ctx, *e.Report))
 	case shim.DoRestarted:
 		guard := r.guardRef()
 		r.ok("report the restart", r.seat.Publish(ctx, func(m *registry.Member) {
@@ -49,6 +50,15 @@ func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Eve
 	case shim.DoStage, shim.DoStart, shim.DoTerminate, shim.DoKill, shim.DoRebind, shim.DoArm:
 	}
 	return shim.Event{}, false
+}
+
+// told is the answer to a write: its event, or that the registry will not have it. Other errors come
+// with the order's end, or the seat has said already why it can write no more.
+func (r gangRoom) told(act string, e shim.Event, err error) (shim.Event, bool) {
+	if errors.Is(err, registry.ErrForbidden) {
+		return shim.Event{Kind: shim.Denied, Code: shim.CodeForbidden, Cause: act + ": " + err.Error()}, true
+	}
+	return e, r.ok(act, err)
 }
 
 // ok logs an error that is not simply the order's end.
@@ -139,7 +149,7 @@ func (r gangRoom) acknowledge(ctx context.Context, gen int, s shim.State) (shim.
 	if errors.Is(err, registry.ErrOvertaken) {
 		return shim.Event{Kind: shim.Overtaken, Gen: gen}, true
 	}
-	return shim.Event{Kind: shim.Acked, Gen: gen}, r.ok("acknowledge", err)
+	return r.told("acknowledge", shim.Event{Kind: shim.Acked, Gen: gen}, err)
 }
 
 // update writes what this agent publishes into its record.
@@ -169,13 +179,23 @@ func (a *agent) guardRef() *registry.ProcessRef {
 // readRoster tells whether the sealed row of this index is ours.
 func (r gangRoom) readRoster(ctx context.Context, e shim.Effect) (shim.Event, bool) {
 	roster, raw, err := r.seat.Roster(ctx, e.Roster)
-	if !r.ok("read the roster", err) {
-		return shim.Event{}, false
+	for err != nil { // the directive that named it comes only once
+		if answer, ok := r.told("read the roster", shim.Event{}, err); ok {
+			return answer, true
+		}
+		select {
+		case <-ctx.Done():
+			return shim.Event{}, false
+		case <-time.After(rosterPause):
+		}
+		roster, raw, err = r.seat.Roster(ctx, e.Roster)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.roster, r.rosterAt = roster, raw
 	record := r.seat.Record()
+	_, record.Address = plan.Publish(r.plan, r.alloc.Host, r.portOf) // as it is now, published or not
+	record.Ports = r.portOf
 	row, ok := roster.Row(r.seat.Instance())
 	if ok && record.SameRow(row, r.plan.Restart.Scope) {
 		return shim.Event{Kind: shim.Sealed, Gen: roster.Gen}, true

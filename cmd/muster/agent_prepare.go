@@ -57,6 +57,7 @@ type agent struct {
 	plan   plan.Plan // resolved
 	held   *ports.Held
 	portOf map[string]int
+	marks  map[string]int64 // sizes of the logs when the process was started
 	guard  *sandbox.Guard
 	// guardGone: somebody killed it; the next rebinding parks another.
 	guardGone bool
@@ -93,11 +94,7 @@ func (f *agentFlags) prepare(s streams, app *loaded, newRun bool) (*agent, error
 	a.digest = appdef.Digest(app.App)
 	a.inc = newID()
 	a.env = launcher.Inherit(os.Environ(), f.env)
-	a.state = f.state.resolve()
-	if err := a.state.Open(); err != nil {
-		return nil, withCode(shim.CodeForbidden, err)
-	}
-	if err := f.folders(a, found); err != nil {
+	if err := portsFlag(f.ports); err != nil {
 		return nil, err
 	}
 	if app.Settings.Barrier > 0 && f.registry.barrier == 0 {
@@ -108,6 +105,13 @@ func (f *agentFlags) prepare(s streams, app *loaded, newRun bool) (*agent, error
 		return nil, err
 	}
 	a.closers = append(a.closers, a.client.Close)
+	a.state = f.state.resolve()
+	if err := a.state.Open(); err != nil {
+		return nil, withCode(shim.CodeForbidden, err)
+	}
+	if err := f.folders(a, found); err != nil {
+		return nil, err
+	}
 	if advice := a.times.Advice(); advice != "" {
 		a.log.Warn("times", "cause", advice)
 	}
@@ -141,6 +145,14 @@ func chooseEngine(name string) (sandbox.Engine, error) {
 		return sandbox.Process{}, nil
 	}
 	return nil, usage("--engine %q: want auto or process", name)
+}
+
+// portsFlag tells a mistyped --ports before anything is made.
+func portsFlag(text string) error {
+	if _, err := ports.ParseRanges(text); err != nil {
+		return usage("--ports: %w", err)
+	}
+	return nil
 }
 
 // folders settles where this agent works and logs.
