@@ -42,7 +42,7 @@ func hundred() map[string]string {
 		groups = append(groups, fmt.Sprintf(`{"name": "%s", "exports": [{"name": "host_port", "value": "${%s_HOST}:${site.global.%s.port}"}]}`, c, c, c))
 		components = append(components, fmt.Sprintf(`{"name": "%s", "compExports": "%s-host_port", "commandScript": {"script": "s.py"}}`, c, c))
 		config = append(config, fmt.Sprintf(`"site.global.%s.port": "${%s.ALLOCATED_PORT}{PER_CONTAINER}", "site.global.%s.dir": "${AGENT_WORK_ROOT}/%s"`, c, c, c, c))
-		own = append(own, fmt.Sprintf(`"%s": {"muster.command": "run --dir ${@//site/global/%s.dir} --port ${@//site/global/%s.port}", "muster.hold": "1m"}`, c, c, c))
+		own = append(own, fmt.Sprintf(`"%s": {"muster.command": "run --dir ${@//site/global/%s.dir} --port ${@//site/global/%s.port}", "muster.stop.grace": "1m"}`, c, c, c))
 		resources = append(resources, fmt.Sprintf(`"%s": {"yarn.role.priority": %d, "yarn.component.instances": 100}`, c, i+1))
 	}
 	const schema = `"schema": "http://example.org/specification/v2.0.0"`

@@ -21,7 +21,7 @@ import (
 //	go test -run '^$' -bench Barrier -benchtime 3x ./registry/registrytest
 func BenchmarkBarrier(b *testing.B) {
 	raiseFiles(b)
-	for _, n := range []int{64, 1000} {
+	for _, n := range []int{200, 1000} {
 		b.Run(fmt.Sprintf("directive/%d", n), func(b *testing.B) { benchDirective(b, n) })
 		b.Run(fmt.Sprintf("prefix/%d", n), func(b *testing.B) { benchPrefix(b, n) })
 	}
