@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -218,9 +219,30 @@ func parseExitMap(text string) (exitMap, error) {
 		if !ok || err != nil || n < 0 || n > 255 {
 			return nil, usage("--exit-code-map %q: want CODE=CODE or CLASS=CODE with codes 0…255", pair)
 		}
-		m[strings.TrimSpace(from)] = n
+		from = strings.TrimSpace(from)
+		if code, err := strconv.Atoi(from); (err != nil || code < 0 || code > 255) && !slices.Contains(classes(), registry.Class(from)) {
+			return nil, usage("--exit-code-map %q: got %q, want a code 0…255 or a class: %s", pair, from, joined(classes()))
+		}
+		m[from] = n
 	}
 	return m, nil
+}
+
+// classes are those that a verdict or an agent's end may have.
+func classes() []registry.Class {
+	return []registry.Class{
+		registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassHost, registry.ClassNetwork, registry.ClassData,
+		registry.ClassImage, registry.ClassPreempted, registry.ClassStopped, registry.ClassTimeout, registry.ClassDefinition,
+		registry.ClassNotPermitted, registry.ClassMuster, registry.ClassLauncher,
+	}
+}
+
+func joined[T ~string](words []T) string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = string(w)
+	}
+	return strings.Join(all, ", ")
 }
 
 func (m exitMap) apply(code int, final shim.State) int {

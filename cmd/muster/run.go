@@ -81,7 +81,7 @@ type runner struct {
 func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 	app, err := f.app.load(ref, s.err)
 	if err != nil {
-		return err
+		return errors.Join(err, f.refuse(s, ref, err))
 	}
 	defer app.close()
 	r := &runner{flags: f, streams: s, app: app, state: f.state.resolve(), started: time.Now(), log: slog.New(slog.DiscardHandler)}
@@ -90,6 +90,9 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 			undo()
 		}
 	}()
+	if err := r.check(); err != nil {
+		return err
+	}
 	if err := r.settle(); err != nil {
 		return err
 	}
@@ -99,8 +102,8 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 	return r.supervise(ctx)
 }
 
-// settle names the run and its folders.
-func (r *runner) settle() error {
+// check names the run, and what is wrong with the flags, before anything is made.
+func (r *runner) check() error {
 	r.appID = r.flags.appID
 	if r.appID == "" {
 		name := strings.Map(func(c rune) rune {
@@ -115,6 +118,18 @@ func (r *runner) settle() error {
 		return usage("run: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", r.appID)
 	}
 	r.runID = strconv.FormatInt(r.started.Unix(), 10) + "-" + letters(4)
+	if err := portsFlag(r.flags.ports); err != nil {
+		return err
+	}
+	client, _, err := r.flags.registry.open(r.log)
+	if err == nil {
+		client.Close()
+	}
+	return err
+}
+
+// settle makes the run's folders.
+func (r *runner) settle() error {
 	work := r.flags.workDir
 	if work == "" {
 		var err error

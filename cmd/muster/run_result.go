@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/status"
@@ -39,6 +41,29 @@ func (r *runner) finish(e end) error {
 		return nil
 	}
 	return silentError{result.Code}
+}
+
+// refuse is the result of a run that a bad definition kept from beginning. Nothing of it is written to a file.
+func (f *runFlags) refuse(s streams, ref string, err error) error {
+	if !f.json || exitCode(err) != shim.CodeDefinition {
+		return nil
+	}
+	problems, ok := errors.AsType[appdef.Problems](err)
+	if !ok {
+		problems = appdef.Problems{appdef.Place{File: ref}.Problem(err.Error(), "an app package", "")}
+	}
+	name, ok := strings.CutPrefix(ref, "catalog:")
+	if !ok {
+		name = filepath.Base(absolute(ref))
+	}
+	result := status.ResultFile{
+		Version: 1, App: f.appID, Name: name, Outcome: string(registry.Failed), Class: new(string(registry.ClassDefinition)),
+		Cause: problems[0].String(), Instances: []status.Instance{}, Code: shim.CodeDefinition,
+	}
+	for _, p := range problems {
+		result.Problems = append(result.Problems, p)
+	}
+	return printJSON(s.out, result)
 }
 
 func headline(f status.ResultFile) string {
