@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,18 +84,17 @@ func (p *Package) openZip() error {
 		return err
 	}
 	p.close = append(p.close, r.Close)
-	var total uint64
+	var room room
 	for _, f := range r.File {
 		if !fs.ValidPath(strings.TrimSuffix(f.Name, "/")) {
-			return fmt.Errorf("entry %q: got a path that leads outside, want a relative path", f.Name)
+			return fmt.Errorf("entry %q: want a relative path without ..", f.Name)
 		}
 		if m := f.Mode(); !m.IsRegular() && !m.IsDir() {
 			return fmt.Errorf("entry %q: got a %s, want files and folders only", f.Name, m.Type())
 		}
-		total += f.UncompressedSize64
-	}
-	if total > maxBytes || len(r.File) > maxFiles {
-		return fmt.Errorf("got %d files of %d bytes, want at most %d of %d", len(r.File), total, maxFiles, uint64(maxBytes))
+		if err := room.take(int64(min(f.UncompressedSize64, math.MaxInt64))); err != nil { //nolint:gosec // bounded
+			return fmt.Errorf("entry %q: %w", f.Name, err)
+		}
 	}
 	p.FS = r
 	return nil

@@ -34,7 +34,7 @@ func TestOpenReadsTheSamePackageFromFolderZipAndTar(t *testing.T) {
 			}
 			out := filepath.Join(t.TempDir(), "package")
 			for range 2 { // the second finds it there
-				if err := Unpack(p, out); err != nil {
+				if err := Unpack(p, out, "run 1"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -68,11 +68,12 @@ func TestOpenRefuses(t *testing.T) {
 func TestUnpackLeavesNothingHalfWritten(t *testing.T) {
 	dir := t.TempDir()
 	src := fstest.MapFS{"a": {Data: []byte("a")}, "pipe": {Mode: fs.ModeNamedPipe}}
-	if err := Unpack(src, filepath.Join(dir, "package")); err == nil || !strings.Contains(err.Error(), "pipe") {
+	if err := Unpack(src, filepath.Join(dir, "package"), "run 1"); err == nil || !strings.Contains(err.Error(), "pipe") {
 		t.Fatalf("got %v, want an error that names pipe", err)
 	}
-	if left, _ := os.ReadDir(dir); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != ".package.lock" {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
@@ -210,4 +211,56 @@ func tarOf(t testing.TB, files, links map[string]string) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+func TestUnpackReplacesThePackageOfAnotherRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "package")
+	read := func() string {
+		text, err := os.ReadFile(filepath.Join(dir, "a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, step := range []struct{ stamp, text, want string }{
+		{"run 1", "old", "old"}, {"run 1", "new", "old"}, {"run 2", "new", "new"},
+	} {
+		if err := Unpack(fstest.MapFS{"a": {Data: []byte(step.text)}}, dir, step.stamp); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(); got != step.want {
+			t.Errorf("%s: got %s, want %s", step.stamp, got, step.want)
+		}
+	}
+}
+
+func TestUnpackLeavesTheWorkFolderOut(t *testing.T) {
+	app := t.TempDir()
+	mustWrite(t, filepath.Join(app, "metainfo.json"), "{}")
+	mustWrite(t, filepath.Join(app, "w", "log", "x"), "x")
+	if err := Unpack(os.DirFS(app), filepath.Join(app, "w", "package"), "run 1"); err != nil {
+		t.Fatal(err)
+	}
+	names, err := os.ReadDir(filepath.Join(app, "w", "package"))
+	if err != nil || len(names) != 1 || names[0].Name() != "metainfo.json" {
+		t.Errorf("got %v, %v, want metainfo.json alone", names, err)
+	}
+	if err := Unpack(os.DirFS(app), filepath.Join(app, "package"), "run 1"); err == nil || !strings.Contains(err.Error(), "name another") {
+		t.Errorf("work folder = package folder: got %v, want it refused", err)
+	}
+}
+
+func TestRoomCannotOverflow(t *testing.T) {
+	for _, sizes := range [][]int64{{-1}, {maxBytes + 1}, {maxBytes, 1}, {1 << 62, 1 << 62}} {
+		var r room
+		var err error
+		for _, size := range sizes {
+			if err = r.take(size); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			t.Errorf("%v: got no error", sizes)
+		}
+	}
 }

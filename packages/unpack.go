@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // What a package may hold at most.
@@ -18,55 +19,105 @@ const (
 	maxBytes = 8 << 30
 )
 
-// Unpack lays a package out at dir, whole or not at all: it is written beside dir and renamed. A dir
-// that exists already is left as it is: the package of one app does not change under its feet.
-func Unpack(src fs.FS, dir string) (err error) {
-	if _, err := os.Lstat(dir); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+// Unpack lays a package out at dir, whole or not at all: it is written beside dir and renamed. stamp
+// says for whom, usually the run: what stands there with the same stamp is left as it is, for the
+// package of a run does not change under its feet; anything else is replaced. Agents of one host may
+// call it at once. The folder around dir may lie in the package itself: it is left out.
+func Unpack(src fs.FS, dir, stamp string) (err error) {
+	around := filepath.Dir(dir)
+	if err := os.MkdirAll(around, 0o755); err != nil {
 		return fmt.Errorf("unpack package: %w", err)
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".unpack-")
+	unlock, err := lock(filepath.Join(around, ".package.lock"))
 	if err != nil {
 		return fmt.Errorf("unpack package: %w", err)
 	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	mark := filepath.Join(around, ".package.stamp")
+	if have, err := os.ReadFile(mark); err == nil && string(have) == stamp {
+		if _, err := os.Lstat(dir); err == nil {
+			return nil
+		}
+	}
+	if err := replace(src, dir, around); err != nil {
+		return fmt.Errorf("unpack package: %w", err)
+	}
+	return os.WriteFile(mark, []byte(stamp), 0o644)
+}
+
+func lock(path string) (unlock func() error, err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+	}
+	return f.Close, nil
+}
+
+func replace(src fs.FS, dir, around string) (err error) {
+	left, err := filepath.Glob(filepath.Join(around, ".unpack-*")) // of an agent that was killed here
+	if err != nil {
+		return err
+	}
+	for _, old := range left {
+		if err := os.RemoveAll(old); err != nil {
+			return err
+		}
+	}
+	tmp, err := os.MkdirTemp(around, ".unpack-")
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	if err := os.Chmod(tmp, 0o755); err != nil {
-		return fmt.Errorf("unpack package: %w", err)
+		return err
 	}
-	if err := Copy(src, tmp); err != nil {
-		return fmt.Errorf("unpack package: %w", err)
+	skip, err := os.Stat(around)
+	if err != nil {
+		return err
 	}
-	if err := os.Rename(tmp, dir); err != nil && !errors.Is(err, fs.ErrExist) {
-		if _, there := os.Lstat(dir); there == nil {
-			return nil // another agent on this host was first
-		}
-		return fmt.Errorf("unpack package: %w", err)
+	if err := copyTree(src, tmp, skip); err != nil {
+		return err
 	}
-	return nil
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.Rename(tmp, dir)
 }
 
 // Copy writes every file of src under the existing folder dir, through os.Root: nothing lands
 // elsewhere. Links must be relative and stay inside.
-func Copy(src fs.FS, dir string) (err error) {
+func Copy(src fs.FS, dir string) error { return copyTree(src, dir, nil) }
+
+// copyTree leaves out the folder skip, when it lies in src.
+func copyTree(src fs.FS, dir string, skip fs.FileInfo) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	files, bytes := 0, int64(0)
+	var room room
 	var links []string
 	err = fs.WalkDir(src, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || name == "." {
+		if err != nil {
 			return err
-		}
-		if files++; files > maxFiles {
-			return fmt.Errorf("got more than %d files", maxFiles)
 		}
 		info, err := d.Info()
 		if err != nil {
 			return err
+		}
+		switch {
+		case d.IsDir() && skip != nil && os.SameFile(info, skip) && name == ".":
+			return errors.New("the package folder is the work folder: name another")
+		case d.IsDir() && skip != nil && os.SameFile(info, skip):
+			return fs.SkipDir
+		case name == ".":
+			return nil
+		}
+		if err := room.take(info.Size()); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		switch {
 		case d.IsDir():
@@ -81,16 +132,30 @@ func Copy(src fs.FS, dir string) (err error) {
 		case !info.Mode().IsRegular():
 			return fmt.Errorf("%s: got a %s, want files, folders and links", name, info.Mode().Type())
 		}
-		if bytes += info.Size(); bytes > maxBytes {
-			return fmt.Errorf("got more than %d bytes", int64(maxBytes))
-		}
 		f, err := src.Open(name)
 		if err != nil {
 			return err
 		}
-		return errors.Join(write(root, name, f, info.Mode()), f.Close())
+		return errors.Join(write(root, name, io.LimitReader(f, info.Size()), info.Mode()), f.Close())
 	})
 	return errors.Join(err, inside(root, links))
+}
+
+// room is what is left of the limits. The sizes that an archive states are a stranger's.
+type room struct {
+	files int
+	bytes int64
+}
+
+func (r *room) take(size int64) error {
+	if r.files++; r.files > maxFiles {
+		return fmt.Errorf("got more than %d files", maxFiles)
+	}
+	if size < 0 || size > maxBytes-r.bytes {
+		return fmt.Errorf("got more than %d bytes", int64(maxBytes))
+	}
+	r.bytes += size
+	return nil
 }
 
 func untar(r *tar.Reader, dir string) (err error) {
@@ -99,7 +164,7 @@ func untar(r *tar.Reader, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	files, bytes := 0, int64(0)
+	var room room
 	var links []string
 	for {
 		h, err := r.Next()
@@ -116,8 +181,8 @@ func untar(r *tar.Reader, dir string) (err error) {
 		if !fs.ValidPath(name) {
 			return fmt.Errorf("entry %q: got a path that leads outside, want a relative path", h.Name)
 		}
-		if files, bytes = files+1, bytes+h.Size; files > maxFiles || bytes > maxBytes {
-			return fmt.Errorf("got more than %d files or %d bytes", maxFiles, int64(maxBytes))
+		if err := room.take(h.Size); err != nil {
+			return fmt.Errorf("entry %q: %w", h.Name, err)
 		}
 		if err := mkdir(root, path.Dir(name)); err != nil {
 			return err

@@ -27,12 +27,21 @@ func (r stageRoom) Do(ctx context.Context, _ shim.Effect, s shim.State) (shim.Ev
 	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.log)
 	p, err := r.stage(ctx, s.Instance)
 	if err != nil {
-		return shim.Event{Kind: shim.StageFailed, Class: stageClass(err), Cause: err.Error()}, true
+		return shim.Event{Kind: shim.StageFailed, Class: stageClass(err), Cause: short(err.Error())}, true
 	}
 	for _, u := range p.Engine.Unenforced {
 		r.log.Warn("limit is not enforced", "limit", u.Limit, "cause", u.Why)
 	}
 	return shim.Event{Kind: shim.Staged, Policy: r.policy(p)}, true
+}
+
+// short bounds what a cause carries into logs and the registry.
+func short(text string) string {
+	const most = 500
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 // definitionError is a failure that the definition causes.
@@ -111,7 +120,7 @@ func (a *agent) givePorts() {
 
 // layOut brings the stage items into the instance's folder. What an earlier agent staged is replaced.
 func (r stageRoom) layOut(p plan.Plan) error {
-	if err := packages.Unpack(r.app.pkg, filepath.Join(r.workDir, "package")); err != nil {
+	if err := packages.Unpack(r.app.pkg, filepath.Join(r.workDir, "package"), r.id.run); err != nil {
 		return err
 	}
 	root := p.Process.Cwd
@@ -125,6 +134,7 @@ func (r stageRoom) layOut(p plan.Plan) error {
 			return fmt.Errorf("stage %s: %w", item.Name, err)
 		}
 	}
+	r.app.close() // everything of it is laid out
 	return nil
 }
 
