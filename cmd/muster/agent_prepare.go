@@ -52,13 +52,14 @@ type agent struct {
 	loop         *shim.Agent
 	started      time.Time
 
-	mu     sync.Mutex
-	seat   *consul.Seat
-	plan   plan.Plan // resolved
-	held   *ports.Held
-	portOf map[string]int
-	marks  map[string]int64 // sizes of the logs when the process was started
-	guard  *sandbox.Guard
+	mu         sync.Mutex
+	seat       *consul.Seat
+	plan       plan.Plan // resolved
+	planDigest string    // sha256 of the plan as printed
+	held       *ports.Held
+	portOf     map[string]int
+	marks      map[string]int64 // sizes of the logs when the process was started
+	guard      *sandbox.Guard
 	// guardGone: somebody killed it; the next rebinding parks another.
 	guardGone bool
 	pid       int // of the app's main process
@@ -85,6 +86,7 @@ func (f *agentFlags) prepare(s streams, app *loaded, newRun bool) (*agent, error
 	if a.id, err = f.identity(found, app); err != nil {
 		return nil, err
 	}
+	a.newRun = newRun || found.RunID != "" // the launcher's unique id names a new life as well
 	if a.engine, err = chooseEngine(f.engine); err != nil {
 		return nil, err
 	}

@@ -185,10 +185,7 @@ func (a *agent) source(logDir string) status.Source {
 			return a.currentGuard().Signal(syscall.Signal(n))
 		},
 		Stop: func(grace *time.Duration) error {
-			a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(syscall.SIGTERM)})
-			if grace != nil && *grace == 0 {
-				a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(syscall.SIGTERM)})
-			}
+			a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(syscall.SIGTERM), Grace: grace})
 			return nil
 		},
 	}
@@ -209,7 +206,7 @@ func (a *agent) snapshot() status.State {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	exports, _ := plan.Publish(a.plan, a.alloc.Host, a.portOf)
-	out := status.State{App: a.id.appID, Run: a.id.run, Inc: a.inc, PlanDigest: a.digest, LogDir: filepath.Join(a.logDir, s.Instance.String())}
+	out := status.State{App: a.id.appID, Run: a.id.run, Inc: a.inc, PlanDigest: a.planDigest, LogDir: filepath.Join(a.logDir, s.Instance.String())}
 	out.Limits = limits(a.plan.Limits)
 	out.Instance = status.Instance{
 		Version: 1, Instance: s.Instance.String(), Component: s.Instance.Component, Index: s.Instance.Index,

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,12 +75,13 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	if bad := problems.Errors(); len(bad) > 0 {
 		return plan.Plan{}, definitionError{bad}
 	}
+	digest := sha256.Sum256(p.JSON())
 	p = plan.Resolve(p, plan.Dirs{Work: r.workDir, Log: r.logDir})
 	if err := r.layOut(p); err != nil {
 		return plan.Plan{}, err
 	}
 	r.mu.Lock()
-	r.plan = p
+	r.plan, r.planDigest = p, hex.EncodeToString(digest[:])
 	r.mu.Unlock()
 	if err := r.park(ctx, in); err != nil {
 		return plan.Plan{}, err
@@ -188,7 +192,11 @@ func (r stageRoom) policy(p plan.Plan) *shim.Policy {
 func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	path := filepath.Join(a.state.App(a.id.appID), in.String()+".json")
 	a.mu.Lock()
-	a.closers = append(a.closers, func() { _ = os.Remove(path) }) // the next agent replaces it
+	a.closers = append(a.closers, func() {
+		if a.mine(in) {
+			_ = os.Remove(path) // the next agent replaces it
+		}
+	})
 	a.mu.Unlock()
 	var known status.AppFile
 	err := status.ReadJSON(filepath.Join(a.state.App(a.id.appID), "app.json"), &known)
@@ -201,6 +209,13 @@ func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 		Version: 1, Pid: a.facts.PID, StartTicks: a.facts.Start, BootID: a.facts.Boot, Inc: a.inc,
 		Cgroups: []string{}, Mounts: []string{}, Guard: &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()},
 	})
+}
+
+// mine tells that no other agent has taken this index over on this host.
+func (a *agent) mine(in registry.Instance) bool {
+	var f status.InstanceFile
+	err := status.ReadJSON(filepath.Join(a.state.App(a.id.appID), in.String()+".json"), &f)
+	return err == nil && f.Inc == a.inc
 }
 
 // writeAppFile tells later commands on this host where the run is.
@@ -219,7 +234,7 @@ func (a *agent) writeAppFile() error {
 
 // serve opens the agent's socket.
 func (r stageRoom) serve(in registry.Instance, logDir string) error {
-	l, err := status.Listen(r.state.Socket(r.id.appID, in.String()))
+	l, err := r.listen(in)
 	if err != nil {
 		return err
 	}
@@ -234,8 +249,31 @@ func (r stageRoom) serve(in registry.Instance, logDir string) error {
 	}()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.closers = append(r.closers, func() { cancel(); <-done })
+	r.closers = append(r.closers, func() {
+		if u, ok := l.(*net.UnixListener); ok {
+			u.SetUnlinkOnClose(r.mine(in))
+		}
+		cancel()
+		<-done
+	})
 	return nil
+}
+
+// How long a predecessor that was superseded may still answer at the index's socket.
+const (
+	takeoverPatience = 10 * time.Second
+	takeoverPoll     = 200 * time.Millisecond
+)
+
+func (r stageRoom) listen(in registry.Instance) (net.Listener, error) {
+	path := r.state.Socket(r.id.appID, in.String())
+	for end := time.Now().Add(takeoverPatience); ; {
+		l, err := status.Listen(path)
+		if err == nil || !errors.Is(err, status.ErrAnswered) || time.Now().After(end) {
+			return l, err
+		}
+		time.Sleep(takeoverPoll)
+	}
 }
 
 // secrets reads the values that the plan names by reference.

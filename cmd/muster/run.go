@@ -193,6 +193,9 @@ func (r *runner) embed(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return withCode(shim.CodeForbidden, err)
 	}
+	if len(path) > status.MaxSocket {
+		return usage("run: state folder %s: a socket in it would have a path of %d bytes, want at most %d; give --state-dir a shorter one", r.state, len(path), status.MaxSocket)
+	}
 	l, err := embedded.ListenUnix(path)
 	if err != nil {
 		return withCode(shim.CodeHeld, fmt.Errorf("%s: %w; is it running already?", r.appID, err))

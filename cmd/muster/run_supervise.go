@@ -107,19 +107,18 @@ func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end
 		r.each(func(c *child) { c.send(syscall.SIGTERM); c.send(syscall.SIGINT) })
 	case sig == syscall.SIGTERM:
 		e.interrupted = syscall.SIGTERM
-		r.say("%s: SIGTERM: stopping in grace; run the same command again and it goes on", r.appID)
+		r.say("%s: SIGTERM: stopping in grace; the same command with --app-id %s --work-dir %s goes on from the checkpoint", r.appID, r.appID, r.workDir)
 		r.each(func(c *child) { c.send(syscall.SIGTERM) })
 	default:
 		r.say("%s: stopping: every process gets its stop signal and its grace, checkpoints are kept; Ctrl-C again kills", r.appID)
 		ask := registry.Ask{Version: 1, Kind: "stop", ID: newID(), By: "interrupt"}
-		go func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer cancel()
-			if err := r.client.Ask(ctx, r.appID, ask); err != nil {
-				r.say("%s: the registry does not take it (%v): stopping the agents themselves", r.appID, err)
-				r.each(func(c *child) { c.send(syscall.SIGTERM) })
-			}
-		}()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if err := r.client.Ask(ctx, r.appID, ask); err != nil {
+			r.say("%s: the registry does not take it (%v): stopping the agents themselves", r.appID, err)
+			e.interrupted = syscall.SIGINT
+			r.each(func(c *child) { c.send(syscall.SIGTERM) })
+		}
 	}
 }
 

@@ -27,8 +27,8 @@ func StateDir(uid int, runtimeDir string) string {
 	return fmt.Sprintf("/tmp/muster-%d", uid)
 }
 
-// maxSocket is the longest path that sun_path takes (unix(7)).
-const maxSocket = 107
+// MaxSocket is the longest path, in bytes, that sun_path takes (unix(7)).
+const MaxSocket = 107
 
 // Dir is a state folder.
 type Dir string
@@ -38,12 +38,18 @@ func (d Dir) Open() error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
-	info, err := os.Stat(string(d))
+	info, err := os.Lstat(string(d))
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
-	if uid, ok := owner(info); ok && uid != os.Geteuid() && os.Geteuid() != 0 {
+	uid, known := owner(info)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("state folder %s: got a %s, want a folder; give --state-dir another", d, info.Mode().Type())
+	case known && uid != os.Geteuid() && os.Geteuid() != 0:
 		return fmt.Errorf("state folder %s: belongs to uid %d; give --state-dir another", d, uid)
+	case known && uid == os.Geteuid() && info.Mode().Perm() != 0o700:
+		return os.Chmod(string(d), 0o700) // sockets and states are nobody else's
 	}
 	return nil
 }
@@ -54,7 +60,7 @@ func (d Dir) App(app string) string { return filepath.Join(string(d), "apps", ap
 // Socket is the path of a socket in the app's folder: name.sock, or a short one where that is too long.
 func (d Dir) Socket(app, name string) string {
 	path := filepath.Join(d.App(app), name+".sock")
-	if len(path) <= maxSocket {
+	if len(path) <= MaxSocket {
 		return path
 	}
 	sum := sha256.Sum256([]byte(app + "/" + name))

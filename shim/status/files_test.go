@@ -64,7 +64,7 @@ func TestSocketFits(t *testing.T) {
 	for n := range 64 {
 		for m := range 64 {
 			path := d.Socket("a"+strings.Repeat("x", n), strings.Repeat("y", m)+"-0")
-			if len(path) > maxSocket {
+			if len(path) > MaxSocket {
 				t.Fatalf("%d bytes: %s", len(path), path)
 			}
 			if seen[path] {

@@ -40,19 +40,22 @@ type Failure struct {
 	Hint  string `json:"hint"`
 }
 
+// ErrAnswered: the socket is another living agent's.
+var ErrAnswered = errors.New("another agent answers there")
+
 // Listen takes the socket, 0600, in place of one that a dead agent left.
 func Listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	if c, err := net.Dial("unix", path); err == nil {
-		return nil, errors.Join(fmt.Errorf("listen %s: another agent answers there", path), c.Close())
+		return nil, errors.Join(fmt.Errorf("listen %s: %w", path, ErrAnswered), c.Close())
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	if len(path) > maxSocket {
-		return nil, fmt.Errorf("listen %s: %d bytes, a socket's path has at most %d; give --state-dir a shorter folder", path, len(path), maxSocket)
+	if len(path) > MaxSocket {
+		return nil, fmt.Errorf("listen %s: %d bytes, a socket's path has at most %d; give --state-dir a shorter folder", path, len(path), MaxSocket)
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
