@@ -95,7 +95,9 @@ func appendLine(path string, line []byte) error {
 func (a *agent) work(p plan.Plan, logDir string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { a.watchCheckpoints(ctx, p) })
+	if p.Who.Role != "service" {
+		wg.Go(func() { a.watchCheckpoints(ctx, p) })
+	}
 	wg.Go(func() {
 		err := status.Follow(ctx, filepath.Join(logDir, "stderr.log"), size(filepath.Join(logDir, "stderr.log")), true, &progressReader{set: a.setProgress})
 		if err != nil {

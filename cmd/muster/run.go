@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,6 +77,9 @@ type runner struct {
 	started time.Time
 	agents  []*child
 	closers []func()
+
+	screen sync.Mutex // of stderr
+	drawn  int        // lines of the table that stand above the cursor
 }
 
 func (f *runFlags) run(ctx context.Context, s streams, ref string) error {

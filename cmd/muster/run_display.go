@@ -116,23 +116,8 @@ const tablePoll = 500 * time.Millisecond
 func (r *runner) table(ctx context.Context, f *os.File) {
 	tick := time.NewTicker(tablePoll)
 	defer tick.Stop()
-	drawn := 0
 	for last := false; ; {
-		rows := r.rows(ctx)
-		width, _, err := term.GetSize(int(f.Fd()))
-		if err != nil {
-			width = 120
-		}
-		var b strings.Builder
-		if drawn > 0 {
-			fmt.Fprintf(&b, "\x1b[%dA", drawn)
-		}
-		lines := tableText(rows)
-		for _, l := range lines {
-			b.WriteString("\x1b[2K" + cut(l, width) + "\n")
-		}
-		drawn = len(lines)
-		_, _ = f.WriteString(b.String()) // the terminal is gone
+		r.draw(f, tableText(r.rows(ctx)))
 		if last {
 			return
 		}
@@ -142,6 +127,28 @@ func (r *runner) table(ctx context.Context, f *os.File) {
 		case <-tick.C:
 		}
 	}
+}
+
+// draw puts the table in the place of the last one, cut to the terminal.
+func (r *runner) draw(f *os.File, lines []string) {
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		width, height = 120, 50
+	}
+	if over := len(lines) - (height - 1); over > 0 && height > 2 {
+		lines = append(lines[:height-2:height-2], fmt.Sprintf("… and %d more: muster ps %s", over+1, r.appID))
+	}
+	r.screen.Lock()
+	defer r.screen.Unlock()
+	var b strings.Builder
+	if r.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", r.drawn)
+	}
+	for _, l := range lines {
+		b.WriteString("\x1b[2K" + cut(l, width) + "\n")
+	}
+	r.drawn = len(lines)
+	_, _ = f.WriteString(b.String()) // the terminal is gone
 }
 
 // rows asks every agent; one that does not answer is shown as it was last.

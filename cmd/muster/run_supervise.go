@@ -173,7 +173,11 @@ func (r *runner) living() int {
 	return n
 }
 
+// say prints one line; a table that is being shown goes on below it.
 func (r *runner) say(format string, args ...any) {
+	r.screen.Lock()
+	defer r.screen.Unlock()
+	r.drawn = 0
 	fmt.Fprintf(r.streams.err, format+"\n", args...)
 }
 
