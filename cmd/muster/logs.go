@@ -191,7 +191,8 @@ func (l logReader) followAll(ctx context.Context, show func(string) func(string)
 	var mu sync.Mutex
 	var errs []error
 	following := map[string]bool{}
-	for ctx.Err() == nil {
+	for {
+		ended := ctx.Err() != nil // before the look: whoever was there at the end is read to the end
 		for _, name := range l.names() {
 			if following[name] {
 				continue
@@ -204,6 +205,9 @@ func (l logReader) followAll(ctx context.Context, show func(string) func(string)
 					errs = append(errs, err)
 				}
 			})
+		}
+		if ended {
+			break
 		}
 		select {
 		case <-ctx.Done():

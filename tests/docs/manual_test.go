@@ -50,7 +50,7 @@ func TestManualExamples(t *testing.T) {
 			for name, text := range e.files {
 				d.write(path.Join("app", name), text)
 			}
-			d.write("app/package/files/train.py", "import os\nprint('told', os.environ['TF_CONFIG'])\n")
+			d.write("app/package/files/train.py", train)
 			if output, code := d.types("bin/muster validate app"); code != 0 || strings.Contains(output, "warning") {
 				t.Fatalf("validate: exit code %d, want 0 and no warning\n%s", code, output)
 			}
@@ -70,6 +70,17 @@ func TestManualExamples(t *testing.T) {
 		})
 	}
 }
+
+// train says what it was told. The workers end once the server has said it: it is stopped when they are done.
+const train = `import json, os, time
+print('told', os.environ['TF_CONFIG'], flush=True)
+said = os.path.join(os.environ['MUSTER_CHECKPOINT_DIR'], 'said')
+if json.loads(os.environ['TF_CONFIG'])['task']['type'] == 'ps':
+    open(said, 'w').close()
+    time.sleep(3600)
+while not os.path.exists(said):
+    time.sleep(0.01)
+`
 
 func planExample(t *testing.T, d desk) {
 	t.Helper()
