@@ -1,0 +1,85 @@
+package gang
+
+import (
+	"testing"
+
+	"github.com/muster-agent/muster/tests/servers/consulserver"
+)
+
+// scenario is one story about a gang.
+type scenario struct {
+	name string
+	play func(*testing.T, place)
+}
+
+// everywhere are the stories that go the same way whatever the registry and whoever starts the agents.
+func everywhere() []scenario {
+	return []scenario{
+		{"restart in place", restartInPlace},
+		{"resume arguments", resumeArguments},
+		{"budget spent", budgetSpent},
+		{"budget refilled by a checkpoint", budgetRefilled},
+		{"budget's window", budgetWindow},
+		{"address in use", addressInUse},
+		{"gang scope", gangScope},
+		{"gang scope, budget spent", gangBudgetSpent},
+		{"never scope", neverScope},
+		{"minFailed", minFailed},
+		{"minSucceeded", minSucceeded},
+		{"services", services},
+		{"parameter servers and evaluators", rolesAtTheEnd},
+		{"muster stop", stopVerb},
+		{"muster stop with grace zero", stopAtOnce},
+		{"muster signal, ps, status, logs", verbs},
+	}
+}
+
+// TestEmbedded plays them as `muster run` on this machine.
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	playAll(t, place{}, append(everywhere(), []scenario{
+		{"Ctrl-C", ctrlC},
+		{"TERM", runTerminated},
+		{"second signal", runKilledBySecond},
+		{"muster run is killed", runKilled},
+		{"agent is killed", runRelaunches},
+		{"same name while it runs", runTwice},
+		{"same name after its end", runAgain},
+	}...))
+}
+
+// TestConsul plays them as agents with a real Consul, and what only agents can show.
+func TestConsul(t *testing.T) {
+	t.Parallel()
+	playAll(t, place{consul: consulserver.Start(t, consulserver.Options{})}, append(everywhere(), []scenario{
+		{"the conductor is killed and stays away", conductorKilled},
+		{"the conductor is killed and comes back", conductorReplaced},
+		{"second agent from a shell", secondAgentRefused},
+		{"second agent under a launcher", secondAgentStandsBy},
+		{"standby sees the verdict", standbyEnds},
+		{"another definition", anotherDefinition},
+		{"an agent is killed, instance scope", agentKilledInstance},
+		{"an agent is killed, gang scope", agentKilledGang},
+		{"agents' deaths spend the budget", agentDeathsSpend},
+		{"all agents are killed", allKilled},
+		{"all agents are killed, gang scope", allKilledGang},
+		{"a finished app", finishedApp},
+		{"another run while one is unfinished", anotherRun},
+		{"TERM to one agent", oneTerminated},
+		{"TERM to one agent, gang scope", oneTerminatedGang},
+		{"TERM to all agents", allTerminated},
+		{"INT to all agents", allInterrupted},
+		{"second TERM", secondTerm},
+		{"the barrier's time-out", barrierTimeout},
+		{"claimed indexes", claimedIndexes},
+	}...))
+}
+
+func playAll(t *testing.T, at place, all []scenario) {
+	for _, s := range all {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.play(t, at)
+		})
+	}
+}
