@@ -94,7 +94,7 @@ func flagsOf(d desk, verb string) map[string]bool {
 func flagsIn(line string) []string {
 	var found []string
 	line, _, _ = strings.Cut(line, " #")
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		if word == "|" || word == "&&" || word == ";" {
 			break
 		}
