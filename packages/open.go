@@ -87,12 +87,12 @@ func (p *Package) openZip() error {
 	var room room
 	for _, f := range r.File {
 		if !fs.ValidPath(strings.TrimSuffix(f.Name, "/")) {
-			return fmt.Errorf("entry %q: want a relative path without ..", f.Name)
+			return fmt.Errorf("entry %q: got a path that leads outside, want a relative path", f.Name)
 		}
 		if m := f.Mode(); !m.IsRegular() && !m.IsDir() {
 			return fmt.Errorf("entry %q: got a %s, want files and folders only", f.Name, m.Type())
 		}
-		if err := room.take(int64(min(f.UncompressedSize64, math.MaxInt64))); err != nil { //nolint:gosec // bounded
+		if err := room.take(int64(min(f.UncompressedSize64, math.MaxInt64))); err != nil { // math.MaxInt64 is more than there is room for
 			return fmt.Errorf("entry %q: %w", f.Name, err)
 		}
 	}

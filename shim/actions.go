@@ -20,7 +20,7 @@ func simple(name string, kind EffectKind) action {
 	return action{name, func(s *State, _ Event) []Effect { return []Effect{{Kind: kind, Attempt: s.Attempt, Gen: s.Gen}} }}
 }
 
-//nolint:gochecknoglobals // named values of the rule table, never written to
+// Named values of the rule table, never written to.
 var (
 	join    = simple("join", DoJoin)
 	stage   = simple("stage", DoStage)

@@ -8,7 +8,7 @@ type guard struct {
 	test func(State, Event) bool
 }
 
-//nolint:gochecknoglobals // named values of the rule table, never written to
+// Named values of the rule table, never written to.
 var (
 	always = guard{"", func(State, Event) bool { return true }}
 

@@ -104,7 +104,7 @@ func (a *Agent) Run(ctx context.Context) State {
 			e.At = time.Now()
 		}
 		if e.Kind == Gone {
-			e.Roll = rand.Float64() //nolint:gosec // jitter
+			e.Roll = rand.Float64()
 		}
 		before := s
 		var wanted []Effect

@@ -12,9 +12,7 @@ type rule struct {
 
 func do(a ...action) []action { return a }
 
-// rules is the whole life of an agent; doc/machine.md is printed from it.
-//
-//nolint:gochecknoglobals // a table, never written to
+// rules is the whole life of an agent; doc/machine.md is printed from it. Nothing ever writes to it.
 var rules = []rule{
 	{Starting, Boot, always, Claiming, do(join)},
 	{Starting, Term, always, Done, do(interrupted)},

@@ -158,7 +158,7 @@ func openPackage(ref string) (*packages.Package, string, error) {
 // readOptional reads a file that a flag names. Without a name there is none.
 func readOptional(path string) (*slider.File, error) {
 	if path == "" {
-		return nil, nil //nolint:nilnil // not given is an answer
+		return nil, nil // not given is an answer
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

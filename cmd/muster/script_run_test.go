@@ -39,7 +39,7 @@ func expects() {
 
 func expect(args []string) (code int, err error) {
 	if len(args) < 2 {
-		return 0, errors.New("usage: expects CODE COMMAND ARG...")
+		return 0, errors.New("usage: expects CODE COMMAND [ARG]")
 	}
 	runtime.LockOSThread() // the parent-death signal belongs to the thread that forks (prctl(2))
 	signals := make(chan os.Signal, 4)

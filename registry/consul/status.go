@@ -182,7 +182,7 @@ func (c *Client) Verdict(ctx context.Context, app, run string) (*registry.Verdic
 	}
 	pair := res.at(k.verdict(run))
 	if pair == nil {
-		return nil, nil //nolint:nilnil // no verdict yet is an answer
+		return nil, nil // no verdict yet is an answer
 	}
 	v, err := decode[registry.Verdict](pair.Key, pair.Value)
 	return &v, err
