@@ -154,7 +154,10 @@ func (s State) absorb(e Event) State {
 	case Gone:
 		s.Exit, s.Proc, s.Bound = e.Exit, 0, false
 		if e.At.Sub(s.Begun) > s.Policy.BackoffMax {
-			s.Failures, s.FreeRetries = 0, 0 // a long healthy life
+			s.Failures = 0 // a long healthy life
+			if !e.Exit.Free {
+				s.FreeRetries = 0
+			}
 		}
 	case Rebound:
 		s.Bound = true

@@ -1,0 +1,30 @@
+package shim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// A program that takes longer to find its port taken than the longest backoff has not led a healthy life.
+func TestFreeRetriesEndAlsoWithAShortBackoff(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	code := 1
+	s := New()
+	s.Phase, s.Attempt, s.Gen, s.Proc = Running, 1, 1, 1
+	s.Policy = Policy{Scope: "instance", BackoffMin: 50 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Rule: registry.BudgetRule{Max: 0}}
+	for i := range 3 {
+		s.Begun = now
+		now = now.Add(2 * time.Second)
+		if s, _ = Step(s, Event{Kind: Gone, Attempt: s.Attempt, At: now, Exit: &Exit{Code: &code, Free: true}}); s.Phase != Backoff {
+			t.Fatalf("retry %d: %s, want %s", i+1, s.Phase, Backoff)
+		}
+		s.Phase, s.Proc, s.Bound = Running, 1, true
+	}
+	s.Begun = now
+	now = now.Add(2 * time.Second)
+	if s, _ = Step(s, Event{Kind: Gone, Attempt: s.Attempt, At: now, Exit: &Exit{Code: &code, Free: true}}); s.Phase != Finishing {
+		t.Errorf("after three free retries and without a budget: %s, want %s", s.Phase, Finishing)
+	}
+}
