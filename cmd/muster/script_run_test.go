@@ -1,9 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -94,6 +101,53 @@ func waitFile(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s: nothing like %s came within %s: %v\n%s", args[0], args[1], scriptWatchdog, err, text)
 		}
 	}
+}
+
+// keepKeys writes all that a registry holds into a file, unpacked: `keys SOCKET FILE`.
+func keepKeys(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: keys SOCKET FILE")
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", ts.MkAbs(args[0]))
+	}}}
+	defer client.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://registry/v1/kv/muster/?recurse", nil)
+	ts.Check(err)
+	resp, err := client.Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
+	var pairs []struct {
+		Key   string
+		Value []byte
+	}
+	ts.Check(json.NewDecoder(resp.Body).Decode(&pairs))
+	var text bytes.Buffer
+	for _, p := range pairs {
+		value := packedText.ReplaceAllFunc(unpacked(p.Value), func(packed []byte) []byte {
+			plain, err := base64.StdEncoding.DecodeString(string(packed))
+			ts.Check(err)
+			return unpacked(plain)
+		})
+		fmt.Fprintf(&text, "%s %s\n", p.Key, value)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text.Bytes(), 0o600))
+}
+
+// packedText is gzip in base64, as it stands inside of JSON.
+var packedText = regexp.MustCompile(`\bH4sI[A-Za-z0-9+/]{20,}=*`)
+
+// unpacked is what gzip has packed; anything else as it is.
+func unpacked(value []byte) []byte {
+	r, err := gzip.NewReader(bytes.NewReader(value))
+	if err != nil {
+		return value
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		return value
+	}
+	return plain
 }
 
 // fields asserts values in a JSON file: `fields FILE PATH=TEXT…`. A path is names and indexes with dots between, its
