@@ -1,6 +1,8 @@
 package docs_test
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -104,4 +106,41 @@ func flagsIn(line string) []string {
 		}
 	}
 	return found
+}
+
+var (
+	makeCall   = regexp.MustCompile(`^make ([a-z]+)\b`)
+	makeTarget = regexp.MustCompile(`(?m)^([a-z]+):`)
+	treePath   = regexp.MustCompile(`^(?:appdef|cmd|doc|packages|registry|scripts|shim|tests)/[\w./-]+$`)
+)
+
+// TestTreeIsAsDescribed looks for the targets and the files that documents name.
+func TestTreeIsAsDescribed(t *testing.T) {
+	targets := map[string]bool{}
+	for _, m := range makeTarget.FindAllStringSubmatch(read(t, "Makefile"), -1) {
+		targets[m[1]] = true
+	}
+	seen := 0
+	for _, name := range documents(t) {
+		for _, s := range spans(read(t, name)) {
+			if m := makeCall.FindStringSubmatch(s.code); m != nil {
+				seen++
+				if !targets[m[1]] {
+					t.Errorf("%s:%d: %s: the Makefile has no target %s", name, s.line, s.code, m[1])
+				}
+			}
+			ownTree := strings.HasPrefix(name, "packages/")   // it speaks of the package's folders
+			made := strings.HasPrefix(s.code, "doc/measured") // by make long
+			if !treePath.MatchString(s.code) || ownTree || made {
+				continue
+			}
+			seen++
+			if _, err := os.Stat(filepath.Join(checkout, s.code)); err != nil {
+				t.Errorf("%s:%d: there is no %s", name, s.line, s.code)
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("saw only %d targets and paths: they are not found any more", seen)
+	}
 }
