@@ -50,7 +50,7 @@ func blankGang(t testing.TB, at place) *gang {
 	t.Helper()
 	g := &gang{t: t, place: at, app: "t" + strings.ToLower(rand.Text()[:10]), work: t.TempDir(), agents: map[string]*process{}}
 	var err error
-	if g.state, err = os.MkdirTemp("", "muster-state-"); err != nil { // short: a socket's path has 107 bytes
+	if g.state, err = os.MkdirTemp("", "muster-state-"); err != nil { //nolint:usetesting // short: a socket's path has 107 bytes
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -27,7 +27,7 @@ type stage struct {
 // openStage listens until the test ends; puppets that are left then end by themselves.
 func openStage(t testing.TB) *stage {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "stage-") // short: a socket's path has 107 bytes
+	dir, err := os.MkdirTemp("", "stage-") //nolint:usetesting // short: a socket's path has 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
