@@ -61,7 +61,7 @@ func secondAgentStandsBy(t *testing.T, at place) {
 	if again.attempt() != 2 || again.generation() != 1 || again.port() != cast["worker-0"].port() {
 		t.Errorf("after the take-over: attempt %d, generation %d, port %d, want 2, 1, %d", again.attempt(), again.generation(), again.port(), cast["worker-0"].port())
 	}
-	second.says("proof=process")
+	second.says("proof=P2")
 	g.unmoved(cast, "worker-0")
 	again.exit(0)
 	cast["worker-1"].exit(0)

@@ -71,6 +71,7 @@ func TestConsul(t *testing.T) {
 		{"INT to all agents", allInterrupted},
 		{"second TERM", secondTerm},
 		{"the barrier's time-out", barrierTimeout},
+		{"nobody replaces one that left", neverReplaced},
 		{"claimed indexes", claimedIndexes},
 	}...))
 }
