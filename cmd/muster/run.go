@@ -34,6 +34,7 @@ type runFlags struct {
 	ports    string
 	env      []string
 	json     bool
+	output   string
 	registry registryFlags
 	state    stateFlags
 }
@@ -58,6 +59,7 @@ func newRun(s streams) *cobra.Command {
 	flags.StringVar(&f.ports, "ports", "20000-29999", "range to take ports from")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
+	flags.StringVar(&f.output, "output", outputAuto, "`HOW` stderr shows the run: table (a row per instance), lines (what the processes write), or auto: table on a terminal, lines otherwise")
 	return cmd
 }
 
@@ -122,6 +124,9 @@ func (r *runner) check() error {
 		return usage("run: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", r.appID)
 	}
 	r.runID = strconv.FormatInt(r.started.Unix(), 10) + "-" + letters(4)
+	if how := r.flags.output; !slices.Contains(outputs(), how) {
+		return usage("run: --output %q: want one of %s", how, strings.Join(outputs(), ", "))
+	}
 	if err := portsFlag(r.flags.ports); err != nil {
 		return err
 	}

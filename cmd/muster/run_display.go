@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,13 +18,40 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// display shows the run while it lives: a table on a terminal, prefixed lines otherwise. The
-// function that it returns ends it, after everything written so far was shown.
+// The values of --output.
+const (
+	outputAuto  = "auto"
+	outputTable = "table"
+	outputLines = "lines"
+)
+
+func outputs() []string { return []string{outputAuto, outputTable, outputLines} }
+
+// tabular tells whether the run is shown as a table; auto means on a terminal.
+func (r *runner) tabular() bool {
+	if r.flags.output != outputAuto {
+		return r.flags.output == outputTable
+	}
+	f, ok := r.streams.err.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// logsHint names the command that shows what a table has no room for.
+func (r *runner) logsHint() string {
+	hint := "logs: muster logs " + r.appID
+	if r.flags.state.dir != "" {
+		hint += " --state-dir " + r.flags.state.dir
+	}
+	return hint
+}
+
+// display shows the run while it lives: a table or prefixed lines. The function that it returns ends
+// it, after everything written so far was shown.
 func (r *runner) display() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	if f, ok := r.streams.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		wg.Go(func() { r.table(ctx, f) })
+	if r.tabular() {
+		wg.Go(func() { r.table(ctx) })
 	} else {
 		var mu sync.Mutex
 		for _, c := range r.agents {
@@ -113,11 +141,11 @@ func (w *lineWriter) flush() {
 // tablePoll is how often the table is drawn.
 const tablePoll = 500 * time.Millisecond
 
-func (r *runner) table(ctx context.Context, f *os.File) {
+func (r *runner) table(ctx context.Context) {
 	tick := time.NewTicker(tablePoll)
 	defer tick.Stop()
 	for last := false; ; {
-		r.draw(f, tableText(r.rows(ctx)))
+		r.draw(tableText(r.rows(ctx)))
 		if last {
 			return
 		}
@@ -130,10 +158,12 @@ func (r *runner) table(ctx context.Context, f *os.File) {
 }
 
 // draw puts the table in the place of the last one, cut to the terminal.
-func (r *runner) draw(f *os.File, lines []string) {
-	width, height, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		width, height = 120, 50
+func (r *runner) draw(lines []string) {
+	width, height := 120, 50 // of what is no terminal
+	if f, ok := r.streams.err.(*os.File); ok {
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
+			width, height = w, h
+		}
 	}
 	if over := len(lines) - (height - 1); over > 0 && height > 2 {
 		lines = append(lines[:height-2:height-2], fmt.Sprintf("… and %d more: muster ps %s", over+1, r.appID))
@@ -148,7 +178,7 @@ func (r *runner) draw(f *os.File, lines []string) {
 		b.WriteString("\x1b[2K" + cut(l, width) + "\n")
 	}
 	r.drawn = len(lines)
-	_, _ = f.WriteString(b.String()) // the terminal is gone
+	_, _ = io.WriteString(r.streams.err, b.String()) // the terminal is gone
 }
 
 // rows asks every agent; one that does not answer is shown as it was last.

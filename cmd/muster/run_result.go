@@ -28,6 +28,9 @@ func (r *runner) finish(e end) error {
 		r.say("%s: %v", r.appID, err)
 	}
 	r.report(e, result)
+	if r.tabular() {
+		r.say("%s", r.logsHint())
+	}
 	if r.flags.json {
 		enc := json.NewEncoder(r.streams.out)
 		enc.SetIndent("", "  ")
