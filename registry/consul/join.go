@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/consul/api"
@@ -128,10 +129,35 @@ func (j *joining) candidates(ctx context.Context) ([]registry.Instance, error) {
 		return nil, err
 	}
 	free := registry.PickFree(live, j.records, all, hint(j.me.Member))
-	if len(free) == 0 {
-		free = all[:1] // for the verdict, the digest and a holder that may be proved gone
+	if len(free) > 0 {
+		return free, nil
 	}
-	return free, nil
+	dead, err := j.deadHere(ctx, all)
+	if err != nil || len(dead) > 0 {
+		return dead, err
+	}
+	return all[:1], nil // for the verdict and the digest
+}
+
+// deadHere are the held indexes whose holders, on this host, are proved gone: their sessions have not
+// ended yet.
+func (j *joining) deadHere(ctx context.Context, all []registry.Instance) ([]registry.Instance, error) {
+	pairs, err := j.calls.list(ctx, j.keys.members(), byDefault)
+	if err != nil {
+		return nil, err
+	}
+	var dead []registry.Instance
+	for _, pair := range pairs {
+		at := instancesAt(j.keys.members(), []string{pair.Key})
+		m, err := decode[registry.Member](pair.Key, pair.Value)
+		if err != nil {
+			return nil, err
+		}
+		if len(at) == 1 && slices.Contains(all, at[0]) && j.provedGone(&m) {
+			dead = append(dead, at[0])
+		}
+	}
+	return dead, nil
 }
 
 // try looks at one index and acts on the decision. next asks for the next candidate.

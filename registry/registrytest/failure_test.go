@@ -71,6 +71,23 @@ func deathByProof(t *testing.T, s server) {
 	}
 }
 
+// deathByProofUnnamed: a replacement that was given no index finds the one whose holder is dead, though
+// its session has not ended.
+func deathByProofUnnamed(t *testing.T, s server) {
+	a := newApp(t, s)
+	all := a.assemble(t, 1)
+	dead := all[1]
+	dead.seat.Close()
+	next := a.agent(t, "", func(g *agent) {
+		g.me.Member.Machine = dead.me.Member.Machine
+		g.hooks.Alive = func(m registry.Member) (bool, string) { return m.Inc == dead.me.Member.Inc, "in the test" }
+	}).join()
+	if next.seat.Instance() != dead.seat.Instance() {
+		t.Errorf("claimed %s, want %s", next.seat.Instance(), dead.seat.Instance())
+	}
+	append(all.without(dead), next).release(2)
+}
+
 // secondAgent: from a shell the second agent of an index is refused, naming the first.
 func secondAgent(t *testing.T, s server) {
 	a := newApp(t, s)

@@ -38,6 +38,7 @@ var promises = []promise{
 	{"failed member rebuilds", rebuilt},
 	{"budget spent", budgetSpent},
 	{"death by proof", deathByProof},
+	{"death by proof, no index given", deathByProofUnnamed},
 	{"second agent", secondAgent},
 	{"standby", standby},
 	{"digest differs", digestDiffers},
