@@ -166,6 +166,7 @@ func refNames(refs []ExportRef) []string {
 // framework resolves auto.
 func (s *settling) framework() {
 	settings := &s.app.Settings
+	defer s.unbuilt()
 	if settings.Framework != "auto" {
 		settings.FrameworkWhy = frameworkKey
 		return
@@ -179,6 +180,20 @@ func (s *settling) framework() {
 	default:
 		settings.Framework, settings.FrameworkWhy = "none", "the application's name is no known framework, and no ps and worker export host:port"
 	}
+}
+
+// unbuilt warns of a framework whose environment nobody makes yet.
+func (s *settling) unbuilt() {
+	name := s.app.Settings.Framework
+	if name == "none" || name == "tensorflow" || !slices.Contains(Frameworks(), name) {
+		return
+	}
+	at := s.app.place("name")
+	if v, ok := s.src.find("", frameworkKey); ok {
+		at = v.Place
+	}
+	s.found = append(s.found, at.Warning("the framework "+quote(name), "tensorflow or none",
+		"its environment is not built yet: a process is told of its peers by MUSTER_* and the roster file only"))
 }
 
 func (s *settling) exportsAddress(role Role) bool {

@@ -96,7 +96,7 @@ func (p *Package) openZip() error {
 			return fmt.Errorf("entry %q: %w", f.Name, err)
 		}
 	}
-	p.FS = r
+	p.FS = within(r)
 	return nil
 }
 
@@ -122,8 +122,21 @@ func (p *Package) openTar() (err error) {
 	if err := untar(tar.NewReader(z), dir); err != nil {
 		return err
 	}
-	p.FS = os.DirFS(dir)
+	p.FS = within(os.DirFS(dir))
 	return nil
+}
+
+// within enters the one folder that an archive holds and nothing beside it: so do people pack folders.
+func within(archive fs.FS) fs.FS {
+	entries, err := fs.ReadDir(archive, ".")
+	if err != nil || len(entries) != 1 || !entries[0].IsDir() {
+		return archive
+	}
+	inner, err := fs.Sub(archive, entries[0].Name())
+	if err != nil {
+		return archive
+	}
+	return inner
 }
 
 func (p *Package) digest() (err error) {

@@ -21,7 +21,13 @@ func TestOpenReadsTheSamePackageFromFolderZipAndTar(t *testing.T) {
 	}
 	mustWrite(t, filepath.Join(dir, "app.zip"), zipOf(t, files))
 	mustWrite(t, filepath.Join(dir, "app.tar.gz"), tarOf(t, files, nil))
-	for _, name := range []string{"app", "app.zip", "app.tar.gz", "file:" + "app.zip"} {
+	inFolder := map[string]string{}
+	for name, text := range files {
+		inFolder["app/"+name] = text
+	}
+	mustWrite(t, filepath.Join(dir, "folder", "app.zip"), zipOf(t, inFolder))
+	mustWrite(t, filepath.Join(dir, "folder", "app.tgz"), tarOf(t, inFolder, nil))
+	for _, name := range []string{"app", "app.zip", "app.tar.gz", "file:" + "app.zip", "folder/app.zip", "folder/app.tgz"} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(dir)
 			p, err := Open(name)

@@ -138,8 +138,8 @@ func TestFailureThresholds(t *testing.T) {
 
 // The same app as XML is the same app.
 func TestXMLMetainfo(t *testing.T) {
-	asJSON := load(t, base(t, map[string]string{"metainfo.json": fullJSON}), slider.Options{})
-	files := base(t, map[string]string{"metainfo.xml": fullXML})
+	asJSON := load(t, base(t, map[string]string{"metainfo.json": fullJSON, "package/files/a.tar": "x"}), slider.Options{})
+	files := base(t, map[string]string{"metainfo.xml": fullXML, "package/files/a.tar": "x"})
 	delete(files, "metainfo.json")
 	asXML := load(t, files, slider.Options{})
 	if diff := cmp.Diff(asXML, asJSON, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Places" }, cmp.Ignore())); diff != "" {
@@ -325,7 +325,7 @@ func TestDefaultsOfThePackage(t *testing.T) {
 func TestWhatIsNotActedUponIsKept(t *testing.T) {
 	meta := strings.Replace(fullJSON, `"category": "MASTER"`, `"category": "MASTER", "dockerContainers": [{"name": "d", "ports": [{"containerPort": 80}]}]`, 1)
 	files := base(t, map[string]string{
-		"metainfo.json": meta,
+		"metainfo.json": meta, "package/files/a.tar": "x",
 		"appConfig.json": `{"schema": "http://example.org/specification/v2.0.0", "metadata": {"a": 1}, "credentials": {"jceks://x": ["alias"]},
 			"global": {"site.global.ps.port": "1", "site.global.worker.port": "2", "wait.heartbeat": 3}, "components": {"slider-appmaster": {"jvm.heapsize": "256M"}}}`,
 	})

@@ -1,6 +1,8 @@
 package slider
 
 import (
+	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,6 +167,7 @@ func (l *loading) packageList(c cursor) {
 		switch read.Type {
 		case "folder", "tarball", "zip":
 			inside(p, "name", read.Name)
+			l.there(p, read)
 			l.app.Packages = append(l.app.Packages, read)
 		case "":
 		default:
@@ -176,6 +179,29 @@ func (l *loading) packageList(c cursor) {
 			}
 			l.doc.add(p.at("type").Warning(appdef.Quote(read.Type), "folder, tarball or zip", hint))
 		}
+	}
+}
+
+// there reports a package that the app package does not hold.
+func (l *loading) there(c cursor, p appdef.Package) {
+	name := path.Join("package", p.Name)
+	if p.Name == "" || !fs.ValidPath(p.Name) {
+		return
+	}
+	info, err := fs.Stat(l.fsys, name)
+	switch {
+	case err != nil:
+		hint := ""
+		if entries, err := fs.ReadDir(l.fsys, "package"); err == nil {
+			names := make([]string, len(entries))
+			for i, e := range entries {
+				names[i] = e.Name()
+			}
+			hint = appdef.DidYouMean(p.Name, names)
+		}
+		c.doc.add(c.at("name").Problem(appdef.Quote(p.Name), "a "+p.Type+" in package/", hint))
+	case info.IsDir() != (p.Type == "folder"):
+		c.doc.add(c.at("name").Problem(appdef.Quote(p.Name)+", which is of another kind", "a "+p.Type+" in package/", ""))
 	}
 }
 
