@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -299,9 +300,18 @@ func (f *appFacts) phaseOfAgents() string {
 	return "waiting"
 }
 
+// processLives tells whether a process of this host runs. One that has ended and waits for its parent
+// to ask how does not.
 func processLives(pid int) bool {
-	err := syscall.Kill(pid, 0)
-	return pid > 0 && (err == nil || errors.Is(err, syscall.EPERM))
+	if pid <= 0 {
+		return false
+	}
+	if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+		return false
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, after, ok := strings.Cut(string(text[max(0, bytes.LastIndexByte(text, ')')):]), ") ") // proc_pid_stat(5)
+	return err != nil || !ok || !strings.HasPrefix(after, "Z")
 }
 
 // outcome is the verdict's, interrupted for a run that ended without one, nil while it goes on.

@@ -5,17 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"os/user"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -30,7 +35,8 @@ func newStop(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "stop APP", Short: "Stop a run in grace, with the verdict stopped", Args: exactly("APP"),
 		Long: `Asks the gang through its registry to stop: every process gets its stop signal and its grace,
-checkpoints are kept, the verdict is stopped. Waits for the verdict and prints it. When the registry
+checkpoints are kept, the verdict is stopped. Waits until no agent of the run is left and prints the
+verdict: the app may then be run again. When the registry
 is out of reach the agents on this host are stopped themselves; without a registry there is no
 verdict, and the run goes on when it is launched again.`,
 		Example:           "  muster stop d1\n  muster stop d1 --grace 0s --registry consul://127.0.0.1:8500",
@@ -60,6 +66,9 @@ func (f *stopFlags) stop(ctx context.Context, s streams, app string, grace *time
 	switch v := facts.verdict(); {
 	case v != nil:
 		fmt.Fprintf(s.err, "%s is over already\n", app)
+		if facts.registry != nil && facts.registry.Live > 0 {
+			return endOf(ctx, s, k, facts, *v)
+		}
 		fmt.Fprintf(s.out, "%s: %s\n", app, verdictText(*v))
 		return nil
 	case facts.registry == nil:
@@ -67,11 +76,11 @@ func (f *stopFlags) stop(ctx context.Context, s streams, app string, grace *time
 	case facts.registry.Interrupted():
 		return fmt.Errorf("%s has no live agent that could stop: its run was interrupted and goes on when it is launched again; muster forget %s removes it", app, app)
 	}
-	return stopRun(ctx, s, facts, grace)
+	return stopRun(ctx, s, k, facts, grace)
 }
 
-// stopRun asks the conductor and waits for its word.
-func stopRun(ctx context.Context, s streams, facts appFacts, grace *time.Duration) error {
+// stopRun asks the conductor, waits for its word and for the end of everybody.
+func stopRun(ctx context.Context, s streams, k lookup, facts appFacts, grace *time.Duration) error {
 	c, err := openForQuestions(facts.address)
 	if err != nil {
 		return err
@@ -86,13 +95,110 @@ func stopRun(ctx context.Context, s streams, facts appFacts, grace *time.Duratio
 	if err := c.Ask(asking, facts.id, ask); err != nil {
 		return registryError(facts.address, err)
 	}
-	fmt.Fprintf(s.err, "%s was asked to stop; waiting for the verdict (Ctrl-C leaves, the request stands)\n", facts.id)
-	v, err := c.WaitVerdict(ctx, facts.id, facts.registry.App.Run)
+	fmt.Fprintf(s.err, "%s was asked to stop; waiting for its end (Ctrl-C leaves, the request stands)\n", facts.id)
+	v, err := verdictOf(ctx, c, k, facts)
 	if err != nil {
-		return registryError(facts.address, err)
+		return err
+	}
+	return endOf(ctx, s, k, facts, v)
+}
+
+// verdictOf waits for the verdict. An embedded registry that ends meanwhile leaves it in a file, or
+// there is none.
+func verdictOf(ctx context.Context, c *consul.Client, k lookup, facts appFacts) (registry.Verdict, error) {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	watch.Go(func() {
+		if awaitNoSocket(waiting, facts.address) {
+			cancel()
+		}
+	})
+	v, err := c.WaitVerdict(waiting, facts.id, facts.registry.App.Run)
+	cancel()
+	switch {
+	case err == nil:
+		return v, nil
+	case ctx.Err() != nil:
+		return v, ctx.Err()
+	case waiting.Err() == nil || !errors.Is(err, context.Canceled) && !errors.Is(err, registry.ErrUnreachable):
+		return v, registryError(facts.address, err)
+	}
+	left, err := k.onHost(ctx, facts.id)
+	if err != nil {
+		return v, err
+	}
+	if last := left.verdict(); last != nil && last.Run == facts.registry.App.Run {
+		return *last, nil
+	}
+	return v, fmt.Errorf("%s: its registry ended before there was a verdict: the run was interrupted; muster status %s", facts.id, facts.id)
+}
+
+// awaitNoSocket waits until nobody serves the socket of an embedded registry; false: it has none, or ctx ended.
+func awaitNoSocket(ctx context.Context, address string) bool {
+	path, ok := strings.CutPrefix(address, "unix:")
+	if !ok {
+		return false
+	}
+	return poll(ctx, func() bool {
+		c, err := (&net.Dialer{Timeout: socketPatience}).DialContext(ctx, "unix", path)
+		if err == nil {
+			_ = c.Close() // nothing was written
+		}
+		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+	})
+}
+
+// endPatience is how much longer than the grace the end of all agents is waited for.
+const endPatience = 30 * time.Second
+
+// endOf waits until no agent of the run is left, and the muster run that started them neither, and
+// prints the verdict.
+func endOf(ctx context.Context, s streams, k lookup, facts appFacts, v registry.Verdict) error {
+	run, limit := facts.registry.App.Run, endPatience
+	live := facts.registry.Live
+	over := func() bool {
+		st, err := k.status(ctx, facts.address, facts.id)
+		switch {
+		case errors.Is(err, registry.ErrNoApp) || errors.Is(err, registry.ErrUnreachable) && strings.HasPrefix(facts.address, "unix:"):
+			live = 0 // forgotten, or the embedded registry ended as the last one
+		case err != nil:
+			return false
+		case st.App.Run != run: // the next run has begun
+			return true
+		default:
+			live = st.Live
+			limit = max(limit, time.Duration(st.Directive.StopGrace*float64(time.Second))+endPatience)
+		}
+		return live == 0 && (facts.local == nil || facts.local.Run != run || !processLives(facts.local.Pid))
+	}
+	if !over() {
+		waiting, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		if !poll(waiting, over) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			fmt.Fprintf(s.err, "%s: %s left after %s: muster status %s says where\n", facts.id, counted(live, "agent"), limit, facts.id)
+		}
 	}
 	fmt.Fprintf(s.out, "%s: %s\n", facts.id, verdictText(v))
 	return nil
+}
+
+// poll asks until it is so; false: ctx ended before.
+func poll(ctx context.Context, so func() bool) bool {
+	tick := time.NewTicker(agentPoll)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
 }
 
 // whoAsks names the person for the verdict's cause.
@@ -149,14 +255,6 @@ func stopOne(ctx context.Context, path string, grace *float64) error {
 }
 
 func awaitGone(ctx context.Context, sockets map[string]string) error {
-	tick := time.NewTicker(agentPoll)
-	defer tick.Stop()
-	for len(states(ctx, sockets)) > 0 {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
-	return nil
+	poll(ctx, func() bool { return len(states(ctx, sockets)) == 0 })
+	return ctx.Err()
 }
