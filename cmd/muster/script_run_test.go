@@ -31,7 +31,7 @@ import (
 const scriptWatchdog = 30 * time.Second
 
 // expects is a program: `expects CODE COMMAND ARG…` runs the command, hands INT and TERM on to it, and succeeds when it
-// ends with that code. The command dies with it.
+// ends with that code, 128+n for signal n. The command dies with it.
 func expects() {
 	code, err := expect(os.Args[1:])
 	switch {
@@ -72,6 +72,9 @@ func expect(args []string) (code int, err error) {
 			var exit *exec.ExitError
 			if err != nil && !errors.As(err, &exit) {
 				return 0, err
+			}
+			if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+				return 128 + int(ws.Signal()), nil
 			}
 			return cmd.ProcessState.ExitCode(), nil
 		}
