@@ -54,6 +54,8 @@ func newAgent(s streams) *cobra.Command {
 		},
 	}
 	f.register(cmd.Flags())
+	completeFlag(cmd, "app", completeAppFlag)
+	completeFlag(cmd, "component", completeComponents(&f.app, func([]string) string { return f.ref }))
 	return cmd
 }
 

@@ -1,12 +1,38 @@
 package main
 
 import (
+	"io"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/packages/catalog"
+	"github.com/muster-agent/muster/registry"
 )
+
+// heedEnvironment makes every completion see the flags that come from variables, as the command would.
+func heedEnvironment(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if cmd.ValidArgsFunction != nil {
+			cmd.ValidArgsFunction = environed(cmd.ValidArgsFunction)
+		}
+	}
+}
+
+func environed(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if err := fromEnvironment(cmd); err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return complete(cmd, args, typed)
+	}
+}
+
+// completeFlag offers values of a flag.
+func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	must(cmd.RegisterFlagCompletionFunc(flag, environed(complete)))
+}
 
 // completeApp offers the catalog; folders and archives are the shell's own to offer.
 func completeApp(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -18,6 +44,35 @@ func completeApp(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 		names = append(names, "catalog:"+name)
 	}
 	return names, cobra.ShellCompDirectiveDefault
+}
+
+// completeAppFlag is completeApp for a flag, whatever arguments there are.
+func completeAppFlag(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return completeApp(cmd, nil, typed)
+}
+
+// completeComponents offers the components of the app that ref names once the command line is read.
+func completeComponents(app *appFlags, ref func(args []string) string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		name := ref(args)
+		if name == "" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		l, err := app.load(name, io.Discard)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		defer l.close()
+		return l.ComponentNames(), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// firstOf is the first argument, if there is one.
+func firstOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
 }
 
 // completeKnown offers the apps of this host.
@@ -38,17 +93,64 @@ func completeKnown(ask *askFlags) cobra.CompletionFunc {
 	}
 }
 
-// completeInstances offers the apps of this host and the instances that live here.
-func completeInstances(ask *askFlags) cobra.CompletionFunc {
+// completeLogs offers the apps of this host and the instances that have logs here.
+func completeLogs(ask *askFlags) cobra.CompletionFunc {
 	known := completeKnown(ask)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		names, directive := known(cmd, args, typed)
 		state := ask.state.resolve()
-		for _, app := range slices.Clip(names) {
-			for instance := range state.Sockets(app) {
-				names = append(names, app+"/"+instance)
+		apps, err := state.Apps()
+		if err != nil || len(args) > 0 {
+			return nil, directive
+		}
+		for _, app := range apps {
+			for instance := range state.Sockets(app.App) {
+				names = append(names, app.App+"/"+instance)
+			}
+			for _, instance := range instancesIn(app.LogDir) {
+				names = append(names, app.App+"/"+instance)
 			}
 		}
-		return names, directive
+		slices.Sort(names)
+		return slices.Compact(names), directive
+	}
+}
+
+// instancesIn are the instances that have a folder in a log folder.
+func instancesIn(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if _, err := registry.ParseInstance(e.Name()); err == nil && e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// completeSignal offers the instances that live on this host, then signals.
+func completeSignal(ask *askFlags) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		switch len(args) {
+		case 0:
+			state := ask.state.resolve()
+			apps, err := state.Apps()
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			for _, app := range apps {
+				for instance := range state.Sockets(app.App) {
+					names = append(names, app.App+"/"+instance)
+				}
+			}
+			slices.Sort(names)
+		case 1:
+			names = []string{"TERM", "INT", "KILL", "HUP", "QUIT", "USR1", "USR2", "ABRT", "STOP", "CONT"}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }

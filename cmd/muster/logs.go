@@ -37,7 +37,7 @@ standard error, with --agent what its agent did. With APP alone the instances of
 printed one after the other, or with -f side by side, each line with its instance in front. -f goes on over restarts and
 rotations until the run is over.`,
 		Example:           "  muster logs d1/worker-0 -f\n  muster logs worker-0 --stderr --tail 20\n  muster logs d1",
-		ValidArgsFunction: completeInstances(&f.ask),
+		ValidArgsFunction: completeLogs(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.logs(cmd.Context(), s, args[0]) },
 	}
 	f.ask.state.register(cmd.Flags())

@@ -54,6 +54,7 @@ of this environment. --roster adds the environment and files of the start.`,
 	flags.BoolVar(&f.all, "all", false, "plans of all instances")
 	flags.StringVar(&f.allocation, "allocation", "", "JSON `FILE` {launcher, host, ports, devices, envelope, kill_window} in place of what this environment says")
 	flags.StringVar(&f.roster, "roster", "", "JSON `FILE` of a roster, or example: also print the start")
+	completeFlag(cmd, "component", completeComponents(&f.app, firstOf))
 	return cmd
 }
 

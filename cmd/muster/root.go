@@ -31,6 +31,7 @@ func newRoot(s streams) *cobra.Command {
 		newRun(s), newAgent(s), newPlan(s), newValidate(s), newPs(s), newStatus(s), newLogs(s), newStop(s),
 		newSignal(s), newForget(s), newDoctor(s), newVersion(s), newExitCodes(),
 	)
+	heedEnvironment(root)
 	return root
 }
 

@@ -46,7 +46,8 @@ func newRun(s streams) *cobra.Command {
 		Example: `  muster run catalog:handwriting
   muster run catalog:handwriting --instances ps=1,worker=3 --app-id d1 --work-dir w --json
   muster run DIR --registry consul://127.0.0.1:8500`,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args[0]) },
+		ValidArgsFunction: completeApp,
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args[0]) },
 	}
 	flags := cmd.Flags()
 	f.app.register(flags)
@@ -60,6 +61,7 @@ func newRun(s streams) *cobra.Command {
 	flags.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 	flags.StringVar(&f.output, "output", outputAuto, "`HOW` stderr shows the run: table (a row per instance), lines (what the processes write), or auto: table on a terminal, lines otherwise")
+	completeFlag(cmd, "output", cobra.FixedCompletions(outputs(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

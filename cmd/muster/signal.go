@@ -20,7 +20,7 @@ func newSignal(s streams) *cobra.Command {
 		Long: `Sends the signal to the app's main process, through the agent that holds the instance. Its agent
 lives on: it judges the end of the process as any other, and restarts it while the budget lasts.`,
 		Example:           "  muster signal d1/worker-1 KILL\n  muster signal worker-1 USR1",
-		ValidArgsFunction: completeInstances(&f.ask),
+		ValidArgsFunction: completeSignal(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.signal(cmd.Context(), s, args[0], args[1]) },
 	}
 	f.ask.state.register(cmd.Flags())
