@@ -118,3 +118,25 @@ func rolesAtTheEnd(t *testing.T, at place) {
 	again.gone()
 	g.succeeds()
 }
+
+// A parameter server beyond its budget fails the job, though its end would not end it.
+func parameterServerBeyondBudget(t *testing.T, at place) {
+	g := newGang(t, at, training(1, map[string]string{"muster.restart.budget": "1"}))
+	g.begin()["ps-0"].exit(3)
+	g.stage.next("ps-0").exit(3)
+	g.fails(registry.ClassApp, "ps-0", 3, 93)
+}
+
+// An evaluator beyond its budget does not: training is whole without it.
+func evaluatorBeyondBudget(t *testing.T, at place) {
+	def := workers(1, map[string]string{"muster.restart.budget": "1"})
+	def.components = append(def.components, component{name: "evaluator", count: 1})
+	g := newGang(t, at, def)
+	cast := g.begin()
+	cast["evaluator-0"].exit(3)
+	g.stage.next("evaluator-0").exit(3)
+	g.sees("evaluator-0", "finishing", "exited with 3")
+	cast["worker-0"].stays()
+	cast["worker-0"].exit(0)
+	g.succeeds()
+}

@@ -73,3 +73,22 @@ func conductorReplaced(t *testing.T, at place) {
 	}
 	g.succeeds()
 }
+
+// In the gang scope the replacement makes a new generation, which has to wait for a new conductor.
+func conductorReplacedGang(t *testing.T, at place) {
+	g := newGang(t, at, workers(3, gangScoped))
+	cast := g.begin()
+	name := g.conductor()
+	g.agents[name].kill()
+	g.launch(name, nil)
+	for other, a := range g.cast(g.def.instances()...) {
+		if a.generation() != 2 || a.attempt() != 2 || a.port() != cast[other].port() {
+			t.Errorf("%s: generation %d, attempt %d, port %d, want 2, 2, %d", other, a.generation(), a.attempt(), a.port(), cast[other].port())
+		}
+		a.exit(0)
+	}
+	g.succeeds()
+	if d, _ := g.directive(); d.Budget.Used != 1 {
+		t.Errorf("budget used %d, want 1: a death counts once", d.Budget.Used)
+	}
+}

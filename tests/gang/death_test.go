@@ -177,3 +177,20 @@ func allKilledGang(t *testing.T, at place) {
 		t.Errorf("budget used %d, want 2: one failure, one death of all", d.Budget.Used)
 	}
 }
+
+// An agent that dies at the barrier costs nothing: no process has been lost.
+func killedWhileWaiting(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, map[string]string{"muster.restart.budget": "0"}))
+	g.launch("worker-0", nil)
+	g.sees("worker-0", "waiting", "")
+	g.agents["worker-0"].kill()
+	g.launch("worker-0", nil)
+	g.launch("worker-1", nil)
+	for name, a := range g.cast("worker-0", "worker-1") {
+		if a.attempt() != 1 || a.generation() != 1 {
+			t.Errorf("%s: attempt %d, generation %d, want 1, 1", name, a.attempt(), a.generation())
+		}
+		a.exit(0)
+	}
+	g.succeeds()
+}

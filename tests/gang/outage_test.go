@@ -290,3 +290,36 @@ func (g *gang) outputSays(instance, pattern string) []string {
 	})
 	return found
 }
+
+// Consul goes while a gang gathers: it gathers on afterwards.
+func TestConsulIsAwayAtTheBarrier(t *testing.T) {
+	t.Parallel()
+	server := consulserver.Start(t, consulserver.Options{})
+	g := newGang(t, place{consul: server}, workers(2, nil))
+	g.launch("worker-0", nil)
+	g.sees("worker-0", "waiting", "")
+	server.Kill()
+	g.agentSays("worker-0", "registry unreachable")
+	server.Restart()
+	g.launch("worker-1", nil)
+	for _, a := range g.cast("worker-0", "worker-1") {
+		a.exit(0)
+	}
+	g.succeeds()
+}
+
+// Consul is away for good: an agent that is told to go still goes, and says no verdict.
+func TestLeavingWithoutConsul(t *testing.T) {
+	t.Parallel()
+	server := consulserver.Start(t, consulserver.Options{})
+	g := newGang(t, place{consul: server}, workers(2, nil))
+	cast := g.begin()
+	server.Kill()
+	for _, p := range g.agents {
+		p.signal(syscall.SIGTERM)
+	}
+	for _, a := range cast {
+		a.gone()
+	}
+	g.interruptedWith(143)
+}

@@ -2,6 +2,7 @@ package gang
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -149,4 +150,29 @@ func addressInUse(t *testing.T, at place) {
 	}
 	fails(last)
 	g.fails(registry.ClassNetwork, "worker-1", 69, 69)
+}
+
+// Where the command says itself where it wants the checkpoint, nothing is appended.
+func resumePlaceholders(t *testing.T, at place) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGang(t, at, workers(1, map[string]string{
+		"muster.command":     fmt.Sprintf(`exec %q %s "from={{checkpoint}}" "step={{checkpoint.step}}" "dir={{checkpoint.dir}}"`, self, puppetVerb),
+		"muster.resume.args": "--resume {{checkpoint}}",
+	}))
+	dir := filepath.Join(g.work, "checkpoint")
+	one := g.begin()["worker-0"]
+	if want := []string{"from=", "step=", "dir=" + dir}; !slices.Equal(one.Args, want) {
+		t.Errorf("arguments without a checkpoint: %q, want %q", one.Args, want)
+	}
+	one.do(cue{Do: "save", N: 8})
+	one.exit(1)
+	two := g.stage.next("worker-0")
+	if want := []string{"from=" + filepath.Join(dir, "ckpt-8"), "step=8", "dir=" + dir}; !slices.Equal(two.Args, want) {
+		t.Errorf("arguments with a checkpoint: %q, want %q", two.Args, want)
+	}
+	two.exit(0)
+	g.succeeds()
 }

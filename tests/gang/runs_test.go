@@ -59,3 +59,22 @@ func anotherRun(t *testing.T, at place) {
 	}
 	g.succeeds()
 }
+
+// What a launcher makes of an exit code may be said last of all; exit.json keeps both.
+func exitCodeMap(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, map[string]string{"muster.restart": "never"}))
+	g.begin("--exit-code-map", "7=42,93=0")["worker-1"].exit(7)
+	for name, want := range map[string]struct{ code, mapped int }{"worker-0": {93, 0}, "worker-1": {7, 42}} {
+		if code := g.agents[name].wait(); code != want.mapped {
+			t.Errorf("agent of %s ended with %d, want %d", name, code, want.mapped)
+		}
+		var x struct {
+			Code   int `json:"agent_code"`
+			Mapped int `json:"mapped_code"`
+		}
+		g.readJSON(g.log(name, "exit.json"), &x)
+		if x.Code != want.code || x.Mapped != want.mapped {
+			t.Errorf("exit.json of %s: %+v, want %+v", name, x, want)
+		}
+	}
+}
