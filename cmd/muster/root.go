@@ -19,7 +19,7 @@ Every flag may also be given as MUSTER_AGENT_<FLAG>, with _ for -.`
 func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use: "muster", Short: "One gang, one verdict: the agent of distributed training jobs", Long: long,
-		SilenceErrors: true, SilenceUsage: true, Args: noSuchVerb,
+		SilenceErrors: true, SilenceUsage: true, Args: noSuchVerb, SuggestionsMinimumDistance: 2,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd) },
 	}
@@ -35,8 +35,12 @@ func newRoot(s streams) *cobra.Command {
 	return root
 }
 
-func noSuchVerb(_ *cobra.Command, args []string) error {
+func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
+		like := cmd.SuggestionsFor(args[0])
+		if len(like) > 0 {
+			return usage("no verb %q; did you mean %s? muster help lists them", args[0], strings.Join(like, " or "))
+		}
 		return usage("no verb %q; muster help lists them", args[0])
 	}
 	return nil

@@ -52,6 +52,7 @@ func newRun(s streams) *cobra.Command {
 	flags := cmd.Flags()
 	f.app.register(flags)
 	f.registry.register(flags)
+	flags.Lookup("registry").Usage = "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: one of its own, embedded in this command, whatever CONSUL_HTTP_ADDR says)"
 	f.state.register(flags)
 	flags.StringVar(&f.appID, "app-id", "", "name of the gang (default: the app's name and six letters)")
 	flags.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")
