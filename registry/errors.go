@@ -36,7 +36,7 @@ func (e *HeldError) Error() string {
 type DigestError struct{ Have, Want string }
 
 func (e *DigestError) Error() string {
-	return fmt.Sprintf("definition differs: this agent has digest %s, the app runs %s", e.Have, e.Want)
+	return fmt.Sprintf("definition differs: this agent has digest %s, the app runs %s: another package, --set or --template; muster plan shows this agent's", e.Have, e.Want)
 }
 
 // RunError refuses another run while one is unfinished.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -235,14 +236,20 @@ func (a *agent) consulAgent() string {
 func (a *agent) reachRegistry() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
 	defer cancel()
+	var last error // the end of our own patience is no cause
 	for {
 		err := a.client.Ping(ctx)
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
-		}
-		if !errors.Is(err, registry.ErrUnreachable) || ctx.Err() != nil {
+		case ctx.Err() != nil:
+			return withCode(shim.CodeRegistry, fmt.Errorf("registry %s: %w; %s", a.registryAddr, cmp.Or(last, err), registryRemedy))
+		case !errors.Is(err, registry.ErrUnreachable):
 			return withCode(shim.CodeRegistry, fmt.Errorf("registry %s: %w", a.registryAddr, err))
+		case last == nil:
+			a.log.Warn("registry does not answer yet, trying on", "registry", a.registryAddr, "patience", startPatience, "err", err)
 		}
+		last = err
 		select {
 		case <-ctx.Done():
 		case <-time.After(startPoll):
