@@ -66,7 +66,11 @@ func blankGang(t testing.TB, at place) *gang {
 
 // environment of every muster of a test: nothing of who runs the test, so no launcher either.
 func (g *gang) environment(more ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.work, "TMPDIR=" + os.TempDir(), "LANG=C"}, more...)
+	all := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.work, "TMPDIR=" + os.TempDir(), "LANG=C"}
+	if race, ok := os.LookupEnv("GORACE"); ok { // for a MUSTER_BINARY with the race detector
+		all = append(all, "GORACE="+race)
+	}
+	return append(all, more...)
 }
 
 // begin starts all instances, and expects a process of each of them.
@@ -122,9 +126,15 @@ func (g *gang) cast(instances ...string) map[string]*actor {
 // verb runs another verb of muster to its end.
 func (g *gang) verb(name string, args ...string) (out string, code int) {
 	g.t.Helper()
-	p := start(g.t, "muster "+name, g.environment(), append([]string{name, "--state-dir", g.state}, args...)...)
+	p := g.beginVerb(name, args...)
 	code = p.wait()
 	return p.out(), code
+}
+
+// beginVerb starts another verb of muster.
+func (g *gang) beginVerb(name string, args ...string) *process {
+	g.t.Helper()
+	return start(g.t, "muster "+name, g.environment(), append([]string{name, "--state-dir", g.state}, args...)...)
 }
 
 // log is the path of one of the files that an instance leaves.

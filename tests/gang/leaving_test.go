@@ -131,12 +131,18 @@ func stopVerb(t *testing.T, at place) {
 	for _, a := range cast {
 		a.do(cue{Do: "trap"})
 	}
-	if out, code := g.verb("stop", g.app); code != 0 || !strings.Contains(out, "stopped") {
-		t.Errorf("muster stop: %q, exit code %d, want stopped, 0", out, code)
-	}
+	stop := g.beginVerb("stop", g.app)
 	for _, a := range cast {
 		a.hears(syscall.SIGTERM)
+	}
+	if stop.ended() {
+		t.Error("muster stop has ended before the processes")
+	}
+	for _, a := range cast {
 		a.exit(0)
+	}
+	if code := stop.wait(); code != 0 || !strings.Contains(stop.out(), "stopped") {
+		t.Errorf("muster stop: %q, exit code %d, want stopped, 0", stop.out(), code)
 	}
 	g.stopped(0)
 }
