@@ -32,7 +32,7 @@ func (r *ruling) failed() bool {
 	}
 	return r.only(r.end(Verdict{
 		Outcome: Failed, Class: class, Cause: cause, First: f.Instance.String(), Exit: f.exit,
-		Advice: advice(class, f.Instance), Retry: class == ClassHost || class == ClassGPU || class == ClassPreempted,
+		Advice: advice(class, f.Instance, f.exit), Retry: class == ClassHost || class == ClassGPU || class == ClassPreempted,
 	}))
 }
 
@@ -148,8 +148,8 @@ func (f failure) happened() string {
 	return fmt.Sprintf("%s failed (%s)", f.Instance, f.class)
 }
 
-// advice is one line on what to do about a class of failure.
-func advice(c Class, first Instance) string {
+// advice is one line on what to do about a class of failure. exit is how the first process ended, if it did.
+func advice(c Class, first Instance, exit *MemberExit) string {
 	switch c {
 	case ClassOOM:
 		return fmt.Sprintf("raise yarn.memory of %s, or make the program use less", first.Component)
@@ -158,6 +158,9 @@ func advice(c Class, first Instance) string {
 	case ClassGPU:
 		return "launch the app again, on another host if the device stays faulty"
 	case ClassNetwork:
+		if exit != nil && exit.Code == nil && exit.Signal == 0 { // it could not even have its ports
+			return "widen --ports (or slider.allowed.ports, where it is set) or free some of them"
+		}
 		return "check that the addresses named in the log are reachable from that host"
 	case ClassData:
 		return "check that the input named in the log exists and may be read"

@@ -298,6 +298,7 @@ func (a *agent) epilogue(final shim.State, code, mapped int) {
 	}
 	a.mu.Lock()
 	settle := a.settle
+	file.LogsFrom = a.marks
 	a.mu.Unlock()
 	if settle != nil {
 		settle() // a process may say how far it came right before it ends

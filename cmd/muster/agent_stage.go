@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -57,6 +58,8 @@ func stageClass(err error) registry.Class {
 		return registry.ClassDefinition
 	case errors.Is(err, fs.ErrPermission):
 		return registry.ClassNotPermitted
+	case errors.Is(err, ports.ErrNone):
+		return registry.ClassNetwork
 	}
 	return registry.ClassData
 }

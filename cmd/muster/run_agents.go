@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -141,18 +140,9 @@ func (l *lastLines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// last gives up to n lines.
-func (l *lastLines) last(n int) []string {
+// all is what was kept.
+func (l *lastLines) all() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return tailLines(string(l.text), n)
-}
-
-func tailLines(text string, n int) []string {
-	text = strings.TrimRight(text, "\n")
-	if text == "" {
-		return nil
-	}
-	lines := strings.Split(text, "\n")
-	return lines[max(0, len(lines)-n):]
+	return string(l.text)
 }

@@ -72,7 +72,7 @@ func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, 
 	for name, show := range map[string]func(string){
 		"stdout.log": say,
 		"stderr.log": func(line string) {
-			if !strings.HasPrefix(strings.TrimSpace(line), "reporter progress:") {
+			if !ofProgress(line) {
 				say(line)
 			}
 		},

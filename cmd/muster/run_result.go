@@ -27,7 +27,7 @@ func (r *runner) finish(e end) error {
 	if err := errors.Join(errs...); err != nil {
 		r.say("%s: %v", r.appID, err)
 	}
-	r.report(e, result)
+	reported := r.report(e, result)
 	if r.tabular() {
 		r.say("%s", r.logsHint())
 	}
@@ -38,7 +38,7 @@ func (r *runner) finish(e end) error {
 			return err
 		}
 	} else {
-		fmt.Fprintln(r.streams.out, headline(result))
+		fmt.Fprintln(r.streams.out, headline(result, !reported))
 	}
 	if result.Code == 0 {
 		return nil
@@ -69,10 +69,11 @@ func (f *runFlags) refuse(s streams, ref string, err error) error {
 	return printJSON(s.out, result)
 }
 
-func headline(f status.ResultFile) string {
+// headline is the result in one line, with the cause of a run that did not succeed unless a person has just read it.
+func headline(f status.ResultFile, why bool) string {
 	took := time.Duration(f.Times.Total * float64(time.Second)).Round(100 * time.Millisecond)
 	s := fmt.Sprintf("%s: %s after %s, %s, %s", f.App, f.Outcome, took, counted(f.Restarts, "restart"), counted(f.Generations, "generation"))
-	if f.Outcome != string(registry.Succeeded) && f.Cause != "" {
+	if why && f.Outcome != string(registry.Succeeded) && f.Cause != "" {
 		s += ": " + f.Cause
 	}
 	return s
@@ -132,71 +133,6 @@ func (r *runner) brokenOff(e end, f *status.ResultFile) {
 	default:
 		f.Cause = "all agents ended without a verdict"
 	}
-}
-
-// report tells a person why it failed: the cause, the end of the first failed instance's log, its path.
-func (r *runner) report(e end, f status.ResultFile) {
-	if f.Code == 0 || f.Outcome == string(registry.Stopped) || e.interrupted != 0 {
-		return
-	}
-	r.say("\n%s: %s: %s", f.App, f.Outcome, f.Cause)
-	if f.Advice != "" {
-		r.say("  %s", f.Advice)
-	}
-	if f.First == nil {
-		return
-	}
-	dir := filepath.Join(r.logDir, *f.First)
-	lines := r.words(*f.First)
-	for _, name := range []string{"stderr.log", "stdout.log"} {
-		path := filepath.Join(dir, name)
-		if own := tailOf(path, 20); len(own) > 0 && e.verdict != nil {
-			r.say("\nlast %d lines of %s:", len(own), path)
-			for _, l := range own {
-				r.say("  %s", l)
-			}
-			return
-		}
-	}
-	if len(lines) > 0 {
-		r.say("\nlast %d lines of its agent (%s):", len(lines), filepath.Join(dir, "agent.log"))
-		for _, l := range lines {
-			r.say("  %s", l)
-		}
-		return
-	}
-	r.say("\nits log %s is empty", filepath.Join(dir, "stderr.log"))
-}
-
-// words are the last lines that an agent wrote itself.
-func (r *runner) words(instance string) []string {
-	for _, c := range r.agents {
-		if c.instance.String() == instance {
-			return c.words.last(20)
-		}
-	}
-	return nil
-}
-
-// tailOf is the last n lines of a file, of its last 64 KiB.
-func tailOf(path string, n int) []string {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	const most = 64 << 10
-	info, err := f.Stat()
-	if err != nil {
-		return nil
-	}
-	at := max(0, info.Size()-most)
-	text := make([]byte, info.Size()-at)
-	read, err := f.ReadAt(text, at)
-	if err != nil && read == 0 {
-		return nil
-	}
-	return tailLines(string(text[:read]), n)
 }
 
 // moment is one line of events.jsonl.

@@ -68,4 +68,6 @@ type ExitFile struct {
 	Verdict    *registry.Verdict `json:"verdict"`
 	AgentCode  int               `json:"agent_code"`
 	MappedCode *int              `json:"mapped_code,omitempty"` // after --exit-code-map
+	// LogsFrom is where the last attempt's output begins in each log file, bytes; empty: this agent started none.
+	LogsFrom map[string]int64 `json:"logs_from,omitempty"`
 }

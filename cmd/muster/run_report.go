@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// reportLines is how much of a log a report shows.
+const reportLines = 20
+
+// report tells a person why it failed: the cause, the end of the first failed instance's log, its path.
+// It tells whether there was anything to say.
+func (r *runner) report(e end, f status.ResultFile) bool {
+	if f.Code == 0 || f.Outcome == string(registry.Stopped) || e.interrupted != 0 {
+		return false
+	}
+	r.say("\n%s: %s: %s", f.App, f.Outcome, f.Cause)
+	if f.Advice != "" {
+		r.say("  %s", f.Advice)
+	}
+	if f.First != nil {
+		r.lastWords(e, filepath.Join(r.logDir, *f.First), *f.First)
+	}
+	return true
+}
+
+// lastWords shows the end of what the process of an instance said, or else of what its agent did.
+func (r *runner) lastWords(e end, dir, instance string) {
+	from, known := r.attemptBegins(dir)
+	for _, name := range []string{"stderr.log", "stdout.log"} {
+		begin, began := from[name]
+		if e.verdict == nil || known && !began { // no process was started: what stands there is older
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if own := tailOf(path, begin, reportLines); len(own) > 0 {
+			r.quote(own, path)
+			return
+		}
+	}
+	agentLog := filepath.Join(dir, "agent.log")
+	if lines := r.words(instance); len(lines) > 0 {
+		r.quote(lines, fmt.Sprintf("its agent (%s)", agentLog))
+		return
+	}
+	r.say("\nit wrote nothing; what its agent did: %s", agentLog)
+}
+
+func (r *runner) quote(lines []string, of string) {
+	r.say("\n%s of %s:", lastOnes(len(lines)), of)
+	for _, l := range lines {
+		r.say("  %s", l)
+	}
+}
+
+func lastOnes(n int) string {
+	if n == 1 {
+		return "last line"
+	}
+	return fmt.Sprintf("last %d lines", n)
+}
+
+// attemptBegins is where the last attempt's output begins in each log, as the agent of this run left it;
+// false: it left nothing. A log that is not named has nothing of this run's agent.
+func (r *runner) attemptBegins(dir string) (map[string]int64, bool) {
+	var left status.ExitFile
+	err := status.ReadJSON(filepath.Join(dir, "exit.json"), &left)
+	if err != nil || left.App != r.appID || left.Verdict == nil || left.Verdict.Run != r.runID {
+		return nil, false
+	}
+	return left.LogsFrom, true
+}
+
+// words are the last lines that an agent wrote itself, without those of every day.
+func (r *runner) words(instance string) []string {
+	for _, c := range r.agents {
+		if c.instance.String() == instance {
+			return without(c.words.all(), everyday, reportLines)
+		}
+	}
+	return nil
+}
+
+// everyday tells of a line of an agent's log that it reports no trouble.
+func everyday(line string) bool {
+	for _, level := range []string{"INFO", "DEBUG"} {
+		if strings.Contains(line, " level="+level+" ") || strings.Contains(line, `"level":"`+level+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofProgress tells a line that is for the agent, not for a person.
+func ofProgress(line string) bool {
+	return strings.HasPrefix(strings.TrimSpace(line), "reporter progress:")
+}
+
+// without are the last n lines of a text that are not to be left out.
+func without(text string, out func(string) bool, n int) []string {
+	var kept []string
+	if strings.Trim(text, "\n") == "" {
+		return nil
+	}
+	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		if !out(l) {
+			kept = append(kept, l)
+		}
+	}
+	return kept[max(0, len(kept)-n):]
+}
+
+// tailOf is the last n lines of a file from a place on, of its last 64 KiB. A file that is shorter than
+// that place was rotated since.
+func tailOf(path string, from int64, n int) []string {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	const most = 64 << 10
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	if info.Size() < from {
+		from = 0
+	}
+	at := max(from, info.Size()-most)
+	text := make([]byte, info.Size()-at)
+	read, err := f.ReadAt(text, at)
+	if err != nil && read == 0 {
+		return nil
+	}
+	return without(string(text[:read]), ofProgress, n)
+}
