@@ -115,7 +115,7 @@ func (r gangRoom) refused(err error) shim.Event {
 		if r.id.instance != nil {
 			me = r.id.instance.String()
 		}
-		e.Code, e.Cause = shim.Code(over.Verdict, me), fmt.Sprintf("run %s is over: %s", over.Verdict.Run, verdictLine(over.Verdict))
+		e.Code, e.Cause = shim.Code(over.Verdict, me), fmt.Sprintf("run %s is over: %s", over.Verdict.Run, withCause(string(over.Verdict.Outcome), over.Verdict.Cause))
 		e.Class = over.Verdict.Class
 	case errors.Is(err, registry.ErrForbidden):
 		e.Code = shim.CodeForbidden
@@ -226,11 +226,4 @@ func (a *agent) currentPlan() plan.Plan {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.plan
-}
-
-func verdictLine(v registry.Verdict) string {
-	if v.Cause == "" {
-		return string(v.Outcome)
-	}
-	return string(v.Outcome) + ": " + v.Cause
 }

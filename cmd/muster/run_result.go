@@ -73,7 +73,7 @@ func (f *runFlags) refuse(s streams, ref string, err error) error {
 func headline(f status.ResultFile, why bool) string {
 	took := time.Duration(f.Times.Total * float64(time.Second)).Round(100 * time.Millisecond)
 	s := fmt.Sprintf("%s: %s after %s, %s, %s", f.App, f.Outcome, took, counted(f.Restarts, "restart"), counted(f.Generations, "generation"))
-	if why && f.Outcome != string(registry.Succeeded) && f.Cause != "" {
+	if why && f.Outcome != string(registry.Succeeded) && f.Cause != "" && f.Cause != f.Outcome {
 		s += ": " + f.Cause
 	}
 	return s

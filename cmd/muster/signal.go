@@ -27,6 +27,23 @@ lives on: it judges the end of the process as any other, and restarts it while t
 	return cmd
 }
 
+// mustGoOn is an error when the app is unknown here, or over.
+func (k lookup) mustGoOn(ctx context.Context, app string) error {
+	facts, err := k.onHost(ctx, app)
+	switch {
+	case err != nil:
+		return err
+	case facts.local == nil:
+		return k.unknownApp(app, "")
+	case facts.living():
+		return nil
+	}
+	if v := facts.verdict(); v != nil {
+		return fmt.Errorf("%s is over: %s", app, v.Outcome)
+	}
+	return nil
+}
+
 func (f *signalFlags) signal(ctx context.Context, s streams, word, signal string) error {
 	if _, err := status.ParseSignal(signal); err != nil {
 		return usage("%w; want a name such as TERM, KILL, USR1, or a number", err)
@@ -39,6 +56,9 @@ func (f *signalFlags) signal(ctx context.Context, s streams, word, signal string
 	known := k.state.Sockets(t.app)
 	path, ok := known[t.instance.String()]
 	if !ok {
+		if err := k.mustGoOn(ctx, t.app); err != nil {
+			return err
+		}
 		return usage("no agent of %s/%s on this host; here are: %s; muster status %s says where it runs",
 			t.app, t.instance, orNone(slices.Sorted(maps.Keys(known))), t.app)
 	}

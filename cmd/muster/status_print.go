@@ -66,11 +66,12 @@ func (v *appView) lines() [][2]string {
 			add("conductor", cmp.Or(deref(v.Conductor), "nobody"))
 		}
 		add("missing", strings.Join(v.Missing, ", "))
-		if v.AwaySince != nil {
-			add("registry", "out of reach since "+clock(*v.AwaySince)+"; processes go on")
-		}
 	}
-	add("registry", v.Registry)
+	if v.AwaySince != nil {
+		add("registry", v.Registry+" (registry unreachable since "+clock(*v.AwaySince)+"; processes go on)")
+	} else {
+		add("registry", v.Registry)
+	}
 	add("work", v.WorkDir)
 	add("logs", v.LogDir)
 	return lines
@@ -82,10 +83,18 @@ func verdictText(v registry.Verdict) string {
 	if v.Class != "" && string(v.Class) != string(v.Outcome) {
 		text += " (" + string(v.Class) + ")"
 	}
-	if v.Cause != "" {
-		text += ": " + v.Cause
+	return withCause(text, v.Cause)
+}
+
+// withCause adds the cause to an outcome; one that begins with that very word stands alone.
+func withCause(outcome, cause string) string {
+	if cause == "" {
+		return outcome
 	}
-	return text
+	if rest, ok := strings.CutPrefix(cause, outcome); ok && (rest == "" || rest[0] == ' ') {
+		return cause
+	}
+	return outcome + ": " + cause
 }
 
 func instanceCells(rows []status.Instance) [][]string {

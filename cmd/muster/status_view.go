@@ -112,7 +112,7 @@ func (v *appView) addInstances(f appFacts) {
 		if row.Conducts && v.Conductor == nil {
 			v.Conductor = &name
 		}
-		if row.AwaySince != nil && (v.AwaySince == nil || row.AwaySince.Before(*v.AwaySince)) {
+		if _, lives := f.states[name]; lives && row.AwaySince != nil && (v.AwaySince == nil || row.AwaySince.Before(*v.AwaySince)) {
 			v.AwaySince = new(milliseconds(*row.AwaySince))
 		}
 		v.Generation = max(v.Generation, row.Generation)
