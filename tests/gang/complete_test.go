@@ -42,7 +42,7 @@ func services(t *testing.T, at place) {
 	def.components = append(def.components, component{name: "tensorboard", count: 1, port: true})
 	g := newGang(t, at, def)
 	var service *actor
-	if at.consul != nil {
+	if at.agents() {
 		g.launch("tensorboard-0", nil)
 		service = g.stage.next("tensorboard-0") // alone: nobody else was launched
 		g.launch("worker-0", nil)

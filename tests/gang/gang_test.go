@@ -18,8 +18,14 @@ import (
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
 
-// place is where a gang plays: as `muster run` with its embedded registry, or as agents with a Consul.
-type place struct{ consul *consulserver.Server }
+// place is where a gang plays: as `muster run` with its embedded registry or with a Consul, or as agents
+// that the test starts one by one, with a Consul.
+type place struct {
+	consul *consulserver.Server // nil: embedded
+	run    bool                 // `muster run` starts the agents; always so with the embedded registry
+}
+
+func (p place) agents() bool { return p.consul != nil && !p.run }
 
 // gang is one app of a test with everything that belongs to it. Methods end the test on errors.
 type gang struct {
@@ -83,15 +89,13 @@ func (g *gang) begin(args ...string) map[string]*actor {
 // launchAll starts all instances.
 func (g *gang) launchAll(args ...string) {
 	g.t.Helper()
-	if g.place.consul != nil {
+	if g.place.agents() {
 		for _, in := range g.def.instances() {
 			g.launch(in, nil, args...)
 		}
 		return
 	}
-	g.run = start(g.t, "muster run", g.environment(), append([]string{
-		"run", g.dir, "--app-id", g.app, "--work-dir", g.work, "--state-dir", g.state, "--json",
-	}, args...)...)
+	g.run = start(g.t, "muster run", g.environment(), append(g.runArgs(), args...)...)
 }
 
 // launch starts the agent of one instance, as a resource manager or a person would.
@@ -104,6 +108,14 @@ func (g *gang) launch(instance string, env []string, args ...string) *process {
 	p := start(g.t, "agent of "+instance, g.environment(env...), append(g.agentArgs(in), args...)...)
 	g.agents[instance] = p
 	return p
+}
+
+func (g *gang) runArgs() []string {
+	args := []string{"run", g.dir, "--app-id", g.app, "--work-dir", g.work, "--state-dir", g.state, "--json"}
+	if g.place.consul != nil {
+		args = append(args, "--registry", g.place.consul.URL(), "--host", "127.0.0.1")
+	}
+	return args
 }
 
 func (g *gang) agentArgs(in registry.Instance) []string {

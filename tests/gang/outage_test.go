@@ -242,8 +242,8 @@ func (g *gang) learned(ending) {
 func TestTrainingWithConsul(t *testing.T) {
 	t.Parallel()
 	server := consulserver.Start(t, consulserver.Options{})
-	g := newTraining(t, place{}, 3)
-	g.launchAll("--registry", server.URL(), "--instances", g.instancesArg(),
+	g := newTraining(t, place{consul: server, run: true}, 3)
+	g.launchAll("--instances", g.instancesArg(),
 		"--set", "site.global.train.steps=800", "--set", "site.global.train.pace=0.02")
 	g.checkpointBeyond(100)
 	v := g.view("ps", "--registry", server.URL())

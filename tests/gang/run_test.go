@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/muster-agent/muster/registry"
 )
 
 // Ctrl-C of muster run stops the gang in grace.
@@ -118,7 +120,7 @@ func runRelaunches(t *testing.T, at place) {
 func runTwice(t *testing.T, at place) {
 	g := newGang(t, at, workers(1, nil))
 	cast := g.begin()
-	second := start(t, "second muster run", g.environment(), "run", g.dir, "--app-id", g.app, "--work-dir", g.work, "--state-dir", g.state)
+	second := start(t, "second muster run", g.environment(), g.runArgs()...)
 	if code := second.wait(); code != 75 {
 		t.Errorf("the second ended with %d, want 75", code)
 	}
@@ -143,4 +145,22 @@ func runAgain(t *testing.T, at place) {
 	if two := g.succeeds(); two.result.Run == one.result.Run {
 		t.Errorf("both runs are named %s", two.result.Run)
 	}
+}
+
+// What the registry remembers of an interrupted run holds when it goes on: attempts, budget, generation.
+func runGoesOn(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, with(gangScoped, "muster.restart.budget", "1")))
+	g.begin()["worker-1"].exit(5)
+	g.cast("worker-0", "worker-1")
+	g.run.signal(syscall.SIGTERM)
+	g.interruptedWith(143)
+	for name, a := range g.begin() {
+		if a.attempt() != 3 || a.generation() != 3 {
+			t.Errorf("%s: attempt %d, generation %d, want 3, 3", name, a.attempt(), a.generation())
+		}
+		if name == "worker-0" {
+			a.exit(6) // one more than the budget
+		}
+	}
+	g.fails(registry.ClassApp, "worker-0", 6, 93)
 }

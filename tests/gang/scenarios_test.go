@@ -37,10 +37,9 @@ func everywhere() []scenario {
 	}
 }
 
-// TestEmbedded plays them as `muster run` on this machine.
-func TestEmbedded(t *testing.T) {
-	t.Parallel()
-	playAll(t, place{}, append(everywhere(), []scenario{
+// runs are the stories of muster run itself.
+func runs() []scenario {
+	return []scenario{
 		{"Ctrl-C", ctrlC},
 		{"TERM", runTerminated},
 		{"second signal", runKilledBySecond},
@@ -48,6 +47,25 @@ func TestEmbedded(t *testing.T) {
 		{"agent is killed", runRelaunches},
 		{"same name while it runs", runTwice},
 		{"same name after its end", runAgain},
+	}
+}
+
+// TestEmbedded plays them as `muster run` on this machine.
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	playAll(t, place{run: true}, append(everywhere(), runs()...))
+}
+
+// TestRunWithConsul plays as `muster run --registry`: the gang's memory outlives it.
+func TestRunWithConsul(t *testing.T) {
+	t.Parallel()
+	at := place{consul: consulserver.Start(t, consulserver.Options{}), run: true}
+	playAll(t, at, append(runs(), []scenario{
+		{"gang scope", gangScope},
+		{"budget spent", budgetSpent},
+		{"muster stop", stopVerb},
+		{"muster signal, ps, status, logs", verbs},
+		{"TERM, and the budget is kept", runGoesOn},
 	}...))
 }
 

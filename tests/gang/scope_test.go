@@ -38,7 +38,7 @@ func gangScope(t *testing.T, at place) {
 	if g.run != nil && e.result.Generations != 2 {
 		t.Errorf("result: %d generations, want 2", e.result.Generations)
 	}
-	if g.run == nil {
+	if at.consul != nil {
 		if d, _ := g.directive(); d.Gen != 2 || d.Budget.Used != 1 {
 			t.Errorf("directive: generation %d, budget used %d, want 2, 1", d.Gen, d.Budget.Used)
 		}
