@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
@@ -70,6 +71,8 @@ func causeOf(t shim.Transition) string {
 		return cause(t.State)
 	case t.Event.Kind == shim.Gone:
 		return t.Event.Exit.Why()
+	case t.Event.Kind == shim.Directed && t.Event.Directive.Act == registry.ActWait && t.Event.Directive.Why != "":
+		return fmt.Sprintf("generation %d forms: %s", t.Event.Directive.Gen, t.Event.Directive.Why)
 	case t.Event.Directive != nil && t.Event.Directive.Why != "":
 		return t.Event.Directive.Why
 	}

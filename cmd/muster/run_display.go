@@ -108,7 +108,11 @@ func transitionLine(line string) string {
 			return fmt.Sprintf("muster: %s: %s", m.To, m.Cause)
 		}
 		return "muster: " + string(m.To)
-	case shim.Starting, shim.Claiming, shim.Staging, shim.Installed, shim.Waiting, shim.Leaving, shim.Done:
+	case shim.Installed: // of one whose process has ended by itself, before or by the same failure
+		if m.Event == string(shim.Directed) && (m.From == shim.Finishing || m.From == shim.Backoff) && m.Cause != "" {
+			return "muster: " + m.Cause
+		}
+	case shim.Starting, shim.Claiming, shim.Staging, shim.Waiting, shim.Leaving, shim.Done:
 	}
 	return ""
 }
