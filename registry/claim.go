@@ -10,6 +10,9 @@ import (
 // alive is asked only about processes of this very machine, boot and pid namespace.
 func Decide(look Look, me Me, alive func(ProcessFacts) Life) Decision {
 	if look.App == nil && look.Directive == nil {
+		if d := misplaced(look, me); d != nil {
+			return d
+		}
 		return Found{App: foundRecord(me, look.Now), Directive: firstDirective(me, look.Now)}
 	}
 	if look.App == nil || look.Directive == nil {
@@ -29,6 +32,9 @@ func refusal(look Look, me Me) Decision {
 	d := look.Directive
 	follows := me.NewRun && d.Run != me.Run
 	if follows && (d.Verdict != nil || !look.AnyLive && look.DirectiveSession == "") {
+		if d := misplaced(look, me); d != nil {
+			return d
+		}
 		return NewRun{App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now)}
 	}
 	switch {
@@ -38,6 +44,17 @@ func refusal(look Look, me Me) Decision {
 		return Refuse{Err: &DigestError{Have: me.Digest, Want: look.App.Digest}}
 	case d.Verdict != nil:
 		return Refuse{Err: &FinishedError{Verdict: *d.Verdict}}
+	}
+	return nil
+}
+
+// misplaced refuses a newcomer whose index would not be in the run that it is about to begin, before
+// there is anything of it.
+func misplaced(look Look, me Me) Decision {
+	first := firstDirective(me, look.Now)
+	look.Directive = &first
+	if d, ok := outside(look, me).(Refuse); ok {
+		return d
 	}
 	return nil
 }

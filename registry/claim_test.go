@@ -133,11 +133,18 @@ func TestDecideOtherwise(t *testing.T) {
 		want any // a decision's type, or an error's that refuses
 	}{
 		{"nobody founded it", func(c *claimCase) { c.look = registry.Look{Instance: in("worker-1"), Now: t0} }, registry.Found{}},
+		{"nobody founded it, and it would not have the index", func(c *claimCase) { c.look = registry.Look{Instance: in("worker-2"), Now: t0} }, &registry.IndexError{}},
+		{"nobody founded it, and the index may come with a flex", func(c *claimCase) {
+			c.look, c.me.Launcher = registry.Look{Instance: in("worker-2"), Now: t0}, true
+		}, registry.Found{}},
 		{"half of it is there", func(c *claimCase) { c.look.Directive = nil }, registry.Retry{}},
 		{"another definition", func(c *claimCase) { c.me.Digest = "e" }, &registry.DigestError{}},
 		{"another run, with members", func(c *claimCase) { c.me.Run, c.me.NewRun, c.look.AnyLive = "q", true, true }, &registry.RunError{}},
 		{"another run, nobody there, not asked for", func(c *claimCase) { c.me.Run = "q" }, &registry.RunError{}},
 		{"another run, nobody there", func(c *claimCase) { c.me.Run, c.me.NewRun = "q", true }, registry.NewRun{}},
+		{"another run, which would not have the index", func(c *claimCase) {
+			c.me.Run, c.me.NewRun, c.look.Instance = "q", true, in("worker-2")
+		}, &registry.IndexError{}},
 		{"the run is over", func(c *claimCase) { c.look.Directive.Verdict = &registry.Verdict{Run: "r"} }, &registry.FinishedError{}},
 		{"another run is over, not asked for", func(c *claimCase) { c.me.Run, c.look.Directive.Verdict = "q", &registry.Verdict{Run: "r"} }, &registry.FinishedError{}},
 		{"a run of another definition is over", func(c *claimCase) { c.me.Digest, c.look.Directive.Verdict = "e", &registry.Verdict{Run: "r"} }, &registry.DigestError{}},

@@ -115,7 +115,7 @@ func (r gangRoom) refused(err error) shim.Event {
 		if r.id.instance != nil {
 			me = r.id.instance.String()
 		}
-		e.Code, e.Cause = shim.Code(over.Verdict, me), fmt.Sprintf("run %s is over: %s", over.Verdict.Run, withCause(string(over.Verdict.Outcome), over.Verdict.Cause))
+		e.Code, e.Cause = shim.Code(over.Verdict, me), fmt.Sprintf("run %s is over: %s; --run NAME begins a new one", over.Verdict.Run, withCause(string(over.Verdict.Outcome), over.Verdict.Cause))
 		e.Class = over.Verdict.Class
 	case errors.Is(err, registry.ErrForbidden):
 		e.Code = shim.CodeForbidden
