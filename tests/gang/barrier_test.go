@@ -14,8 +14,8 @@ var shortBarrier = map[string]string{"muster.barrier.timeout": "15s"}
 // A gang that does not come together ends with the names of those who are missing.
 func barrierTimeout(t *testing.T, at place) {
 	g := newGang(t, at, workers(3, shortBarrier))
-	g.launch("worker-0", nil)
-	g.launch("worker-2", nil)
+	g.launch("worker-0")
+	g.launch("worker-2")
 	g.timesOut("1 of 3 instances were not ready within 15 s: worker-1 (never joined)", "worker-1")
 	for _, name := range g.def.instances() {
 		if n := g.stage.starts(name); n != 0 {

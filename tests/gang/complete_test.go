@@ -43,10 +43,10 @@ func services(t *testing.T, at place) {
 	g := newGang(t, at, def)
 	var service *actor
 	if at.agents() {
-		g.launch("tensorboard-0", nil)
+		g.launch("tensorboard-0")
 		service = g.stage.next("tensorboard-0") // alone: nobody else was launched
-		g.launch("worker-0", nil)
-		g.launch("worker-1", nil)
+		g.launch("worker-0")
+		g.launch("worker-1")
 	} else {
 		g.launchAll()
 		service = g.stage.next("tensorboard-0")

@@ -42,7 +42,7 @@ func conductorKilled(t *testing.T, at place) {
 	}
 
 	// The new one rules: the run ends right once the dead one's place is taken.
-	g.launch(name, nil)
+	g.launch(name)
 	again := g.stage.next(name)
 	g.unmoved(cast, name)
 	cast[name] = again
@@ -59,7 +59,7 @@ func conductorReplaced(t *testing.T, at place) {
 	name := g.conductor()
 	inc := g.member(name).Inc
 	g.agents[name].kill()
-	g.launch(name, nil)
+	g.launch(name)
 	again := g.stage.next(name)
 	if again.generation() != 1 || again.attempt() != 2 || again.port() != cast[name].port() {
 		t.Errorf("replacement: generation %d, attempt %d, port %d, want 1, 2, %d", again.generation(), again.attempt(), again.port(), cast[name].port())
@@ -80,7 +80,7 @@ func conductorReplacedGang(t *testing.T, at place) {
 	cast := g.begin()
 	name := g.conductor()
 	g.agents[name].kill()
-	g.launch(name, nil)
+	g.launch(name)
 	for other, a := range g.cast(g.def.instances()...) {
 		if a.generation() != 2 || a.attempt() != 2 || a.port() != cast[other].port() {
 			t.Errorf("%s: generation %d, attempt %d, port %d, want 2, 2, %d", other, a.generation(), a.attempt(), a.port(), cast[other].port())

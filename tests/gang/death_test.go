@@ -45,7 +45,7 @@ func agentKilledInstance(t *testing.T, at place) {
 	await(t, "the guard without a trace", func() bool { return !lives(guard) })
 	sameBytes(t, read(g.log("worker-0", "stdout.log")), read(copied))
 
-	g.launch("worker-0", nil)
+	g.launch("worker-0")
 	again := g.stage.next("worker-0")
 	if again.attempt() != 2 || again.generation() != 1 || again.port() != victim.port() {
 		t.Errorf("replacement: attempt %d, generation %d, port %d, want 2, 1, %d", again.attempt(), again.generation(), again.port(), victim.port())
@@ -87,7 +87,7 @@ func agentKilledGang(t *testing.T, at place) {
 	}
 	g.agents[name].kill()
 	cast[name].gone()
-	g.launch(name, nil)
+	g.launch(name)
 	for other, a := range g.cast(g.def.instances()...) {
 		if a.generation() != 2 || a.attempt() != 2 || a.port() != cast[other].port() {
 			t.Errorf("%s: generation %d, attempt %d, port %d, want 2, 2, %d", other, a.generation(), a.attempt(), a.port(), cast[other].port())
@@ -106,10 +106,10 @@ func agentDeathsSpend(t *testing.T, at place) {
 	g := newGang(t, at, workers(2, map[string]string{"muster.restart.budget": "1"}))
 	g.begin()
 	g.agents["worker-0"].kill()
-	g.launch("worker-0", nil)
+	g.launch("worker-0")
 	g.stage.next("worker-0")
 	g.agents["worker-0"].kill()
-	g.launch("worker-0", nil)
+	g.launch("worker-0")
 	g.fails(registry.ClassHost, "worker-0", 75, 75)
 }
 
@@ -181,11 +181,11 @@ func allKilledGang(t *testing.T, at place) {
 // An agent that dies at the barrier costs nothing: no process has been lost.
 func killedWhileWaiting(t *testing.T, at place) {
 	g := newGang(t, at, workers(2, map[string]string{"muster.restart.budget": "0"}))
-	g.launch("worker-0", nil)
+	g.launch("worker-0")
 	g.sees("worker-0", "waiting", "")
 	g.agents["worker-0"].kill()
-	g.launch("worker-0", nil)
-	g.launch("worker-1", nil)
+	g.launch("worker-0")
+	g.launch("worker-1")
 	for name, a := range g.cast("worker-0", "worker-1") {
 		if a.attempt() != 1 || a.generation() != 1 {
 			t.Errorf("%s: attempt %d, generation %d, want 1, 1", name, a.attempt(), a.generation())

@@ -91,7 +91,7 @@ func (g *gang) launchAll(args ...string) {
 	g.t.Helper()
 	if g.place.agents() {
 		for _, in := range g.def.instances() {
-			g.launch(in, nil, args...)
+			g.launch(in, args...)
 		}
 		return
 	}
@@ -99,13 +99,13 @@ func (g *gang) launchAll(args ...string) {
 }
 
 // launch starts the agent of one instance, as a resource manager or a person would.
-func (g *gang) launch(instance string, env []string, args ...string) *process {
+func (g *gang) launch(instance string, args ...string) *process {
 	g.t.Helper()
 	in, err := registry.ParseInstance(instance)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	p := start(g.t, "agent of "+instance, g.environment(env...), append(g.agentArgs(in), args...)...)
+	p := start(g.t, "agent of "+instance, g.environment(), append(g.agentArgs(in), args...)...)
 	g.agents[instance] = p
 	return p
 }

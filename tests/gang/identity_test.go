@@ -89,7 +89,7 @@ var digests = regexp.MustCompile(`[0-9a-f]{64}`)
 // An agent that would run something else does not join.
 func anotherDefinition(t *testing.T, at place) {
 	g := newGang(t, at, workers(2, nil))
-	g.launch("worker-0", nil)
+	g.launch("worker-0")
 	g.sees("worker-0", "waiting", "")
 	var record registry.AppRecord
 	g.decode("app", g.keys()["app"].value, &record)
@@ -107,7 +107,7 @@ func anotherDefinition(t *testing.T, at place) {
 	}
 
 	// Counts, folders and addresses are no part of what is the same.
-	g.launch("worker-1", nil, "--instances", "worker=2", "--work-dir", t.TempDir())
+	g.launch("worker-1", "--instances", "worker=2", "--work-dir", t.TempDir())
 	for _, a := range g.cast("worker-0", "worker-1") {
 		a.exit(0)
 	}

@@ -28,7 +28,7 @@ func oneTerminated(t *testing.T, at place) {
 	}
 	g.unmoved(cast, "worker-1")
 
-	g.launch("worker-1", nil)
+	g.launch("worker-1")
 	again := g.stage.next("worker-1")
 	if again.attempt() != 2 || again.port() != leaver.port() || !strings.HasSuffix(again.env("MUSTER_CHECKPOINT"), "ckpt-11") {
 		t.Errorf("replacement: attempt %d, port %d, checkpoint %q, want 2, %d, ckpt-11", again.attempt(), again.port(), again.env("MUSTER_CHECKPOINT"), leaver.port())
@@ -58,7 +58,7 @@ func oneTerminatedGang(t *testing.T, at place) {
 	if d, _ := g.directive(); d.Act != registry.ActWait || !strings.Contains(d.Why, "worker-1") {
 		t.Errorf("directive %s, why %q, want wait for worker-1", d.Act, d.Why)
 	}
-	g.launch("worker-1", nil)
+	g.launch("worker-1")
 	for name, a := range g.cast("worker-0", "worker-1") {
 		if a.generation() != 2 {
 			t.Errorf("%s: generation %d, want 2", name, a.generation())

@@ -296,12 +296,12 @@ func TestConsulIsAwayAtTheBarrier(t *testing.T) {
 	t.Parallel()
 	server := consulserver.Start(t, consulserver.Options{})
 	g := newGang(t, place{consul: server}, workers(2, nil))
-	g.launch("worker-0", nil)
+	g.launch("worker-0")
 	g.sees("worker-0", "waiting", "")
 	server.Kill()
 	g.agentSays("worker-0", "registry unreachable")
 	server.Restart()
-	g.launch("worker-1", nil)
+	g.launch("worker-1")
 	for _, a := range g.cast("worker-0", "worker-1") {
 		a.exit(0)
 	}
