@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -200,6 +201,17 @@ func (r *runner) chooseRun(ctx context.Context) error {
 	return nil
 }
 
+// refuseSurvivors: an embedded registry knows nothing of the agents that a killed `muster run` has left and
+// that still stop in grace. A new one at the same place would have their processes run beside ours.
+func (r *runner) refuseSurvivors(ctx context.Context) error {
+	left := states(ctx, r.state.Sockets(r.appID))
+	if len(left) == 0 {
+		return nil
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(left)), ", ")
+	return withCode(shim.CodeHeld, fmt.Errorf("%s is running already: its agents of %s still live; muster stop %s ends them", r.appID, names, r.appID))
+}
+
 func (r *runner) embed(ctx context.Context) error {
 	path := r.state.Socket(r.appID, "registry")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -207,6 +219,9 @@ func (r *runner) embed(ctx context.Context) error {
 	}
 	if len(path) > status.MaxSocket {
 		return usage("run: state folder %s: a socket in it would have a path of %d bytes, want at most %d; give --state-dir a shorter one", r.state, len(path), status.MaxSocket)
+	}
+	if err := r.refuseSurvivors(ctx); err != nil {
+		return err
 	}
 	l, err := embedded.ListenUnix(path)
 	if err != nil {

@@ -164,3 +164,32 @@ func runGoesOn(t *testing.T, at place) {
 	}
 	g.fails(registry.ClassApp, "worker-0", 6, 93)
 }
+
+// muster run was killed and is run again before its agents are gone: that would have two processes of one
+// instance. It is refused until they are.
+func runTooSoon(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, nil))
+	cast := g.begin()
+	agents := map[string]int{}
+	for name, a := range cast {
+		a.do(cue{Do: "trap"})
+		agents[name] = g.agentPid(name)
+	}
+	g.run.kill()
+	for _, a := range cast {
+		a.hears(syscall.SIGTERM)
+	}
+	second := start(t, "second muster run", g.environment(), g.runArgs()...)
+	if code := second.wait(); code != 75 || !strings.Contains(second.err(), "is running already") {
+		t.Errorf("muster run beside the old agents: exit code %d, %q, want 75", code, second.err())
+	}
+	g.unmoved(cast, "")
+	for name, a := range cast {
+		a.exit(0)
+		await(t, "the end of the agent of "+name, func() bool { return !lives(agents[name]) })
+	}
+	for _, a := range g.begin() {
+		a.exit(0)
+	}
+	g.succeeds()
+}

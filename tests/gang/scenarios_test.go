@@ -45,6 +45,7 @@ func runs() []scenario {
 		{"second signal", runKilledBySecond},
 		{"muster run is killed", runKilled},
 		{"agent is killed", runRelaunches},
+		{"again before the agents are gone", runTooSoon},
 		{"same name while it runs", runTwice},
 		{"same name after its end", runAgain},
 	}
