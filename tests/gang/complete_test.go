@@ -3,7 +3,6 @@ package gang
 import (
 	"encoding/json"
 	"slices"
-	"syscall"
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
@@ -31,7 +30,7 @@ func minSucceeded(t *testing.T, at place) {
 	cast["worker-1"].do(cue{Do: "trap"})
 	cast["worker-0"].exit(0)
 	cast["worker-2"].exit(0)
-	cast["worker-1"].hears(syscall.SIGTERM)
+	cast["worker-1"].hearsTerm()
 	cast["worker-1"].exit(9)
 	g.succeeds()
 }
@@ -113,7 +112,7 @@ func rolesAtTheEnd(t *testing.T, at place) {
 	cast["ps-0"].stays()
 	again.stays()
 	cast["worker-1"].exit(0)
-	cast["ps-0"].hears(syscall.SIGTERM)
+	cast["ps-0"].hearsTerm()
 	cast["ps-0"].exit(0)
 	again.gone()
 	g.succeeds()

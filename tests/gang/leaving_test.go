@@ -17,7 +17,7 @@ func oneTerminated(t *testing.T, at place) {
 	leaver := cast["worker-1"]
 	leaver.do(cue{Do: "trap"})
 	g.agents["worker-1"].signal(syscall.SIGTERM)
-	leaver.hears(syscall.SIGTERM)
+	leaver.hearsTerm()
 	leaver.do(cue{Do: "save", N: 11})
 	leaver.exit(0)
 	if code := g.agents["worker-1"].wait(); code != 143 {
@@ -117,7 +117,7 @@ func secondTerm(t *testing.T, at place) {
 	a := g.begin()["worker-0"]
 	a.do(cue{Do: "trap"})
 	g.agents["worker-0"].signal(syscall.SIGTERM)
-	a.hears(syscall.SIGTERM)
+	a.hearsTerm()
 	a.stays()
 	g.agents["worker-0"].signal(syscall.SIGTERM)
 	a.gone()
@@ -133,7 +133,7 @@ func stopVerb(t *testing.T, at place) {
 	}
 	stop := g.beginVerb("stop", g.app)
 	for _, a := range cast {
-		a.hears(syscall.SIGTERM)
+		a.hearsTerm()
 	}
 	if stop.ended() {
 		t.Error("muster stop has ended before the processes")

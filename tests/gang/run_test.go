@@ -18,7 +18,7 @@ func ctrlC(t *testing.T, at place) {
 	}
 	g.run.signal(syscall.SIGINT)
 	for _, a := range cast {
-		a.hears(syscall.SIGTERM)
+		a.hearsTerm()
 		a.exit(0)
 	}
 	g.stopped(130)
@@ -36,7 +36,7 @@ func runKilledBySecond(t *testing.T, at place) {
 	}
 	g.run.signal(syscall.SIGINT)
 	for _, a := range cast {
-		a.hears(syscall.SIGTERM)
+		a.hearsTerm()
 		a.stays()
 	}
 	g.run.signal(syscall.SIGINT)
@@ -80,7 +80,7 @@ func runKilled(t *testing.T, at place) {
 	}
 	g.run.kill()
 	for name, a := range cast {
-		a.hears(syscall.SIGTERM)
+		a.hearsTerm()
 		a.exit(0)
 		await(t, "the end of the agent of "+name, func() bool { return !lives(agents[name]) })
 		var x exitFile
@@ -177,7 +177,7 @@ func runTooSoon(t *testing.T, at place) {
 	}
 	g.run.kill()
 	for _, a := range cast {
-		a.hears(syscall.SIGTERM)
+		a.hearsTerm()
 	}
 	second := start(t, "second muster run", g.environment(), g.runArgs()...)
 	if code := second.wait(); code != 75 || !strings.Contains(second.err(), "is running already") {

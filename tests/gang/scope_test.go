@@ -18,7 +18,7 @@ func gangScope(t *testing.T, at place) {
 	cast["worker-0"].do(cue{Do: "trap"})
 	cast["worker-2"].do(cue{Do: "save", N: 40})
 	cast["worker-1"].exit(5)
-	cast["worker-0"].hears(syscall.SIGTERM)
+	cast["worker-0"].hearsTerm()
 	cast["worker-0"].exit(0) // a result of the old generation: it does not count
 	cast["worker-2"].gone()
 

@@ -191,21 +191,21 @@ func (a *actor) gone() {
 	}
 }
 
-// hears waits until a process with a trap has heard the signal.
-func (a *actor) hears(sig syscall.Signal) {
+// hearsTerm waits until a process with a trap has heard TERM, by which agents stop what they run.
+func (a *actor) hearsTerm() {
 	a.t.Helper()
 	dog := time.NewTimer(watchdog)
 	defer dog.Stop()
 	for {
 		select {
 		case w := <-a.words:
-			if w.Signal == int(sig) {
+			if w.Signal == int(syscall.SIGTERM) {
 				return
 			}
 		case <-a.left:
-			a.t.Fatalf("%s is gone, want it to hear %s", a.Name, sig)
+			a.t.Fatalf("%s is gone, want it to hear TERM", a.Name)
 		case <-dog.C:
-			a.t.Fatalf("%s has not heard %s within %s", a.Name, sig, watchdog)
+			a.t.Fatalf("%s has not heard TERM within %s", a.Name, watchdog)
 		}
 	}
 }
