@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -71,6 +73,14 @@ func (v *appView) lines() [][2]string {
 		add("registry", v.Registry+" (registry unreachable since "+clock(*v.AwaySince)+"; processes go on)")
 	} else {
 		add("registry", v.Registry)
+	}
+	for _, row := range v.Instances { // what people open: TensorBoard's URL
+		if row.Role != "service" || v.Verdict != nil {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(row.Exports)) {
+			add("service", row.Instance+": "+row.Exports[name])
+		}
 	}
 	add("work", v.WorkDir)
 	add("logs", v.LogDir)
