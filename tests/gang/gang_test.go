@@ -99,15 +99,13 @@ func (g *gang) launchAll(args ...string) {
 }
 
 // launch starts the agent of one instance, as a resource manager or a person would.
-func (g *gang) launch(instance string, args ...string) *process {
+func (g *gang) launch(instance string, args ...string) {
 	g.t.Helper()
 	in, err := registry.ParseInstance(instance)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	p := start(g.t, "agent of "+instance, g.environment(), append(g.agentArgs(in), args...)...)
-	g.agents[instance] = p
-	return p
+	g.agents[instance] = start(g.t, "agent of "+instance, g.environment(), append(g.agentArgs(in), args...)...)
 }
 
 func (g *gang) runArgs() []string {
