@@ -2,7 +2,10 @@ package gang
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
@@ -138,4 +141,40 @@ func evaluatorBeyondBudget(t *testing.T, at place) {
 	cast["worker-0"].stays()
 	cast["worker-0"].exit(0)
 	g.succeeds()
+}
+
+// A run may be given so long and no longer.
+func runsTooLong(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, map[string]string{"muster.timeout": "3s", "muster.stop.grace": "1s"}))
+	for _, a := range g.begin() {
+		a.do(cue{Do: "trap"})
+	}
+	e := g.end()
+	if e.verdict == nil || e.verdict.Class != registry.ClassTimeout || !strings.Contains(e.verdict.Cause, "muster.timeout") {
+		t.Errorf("verdict %+v, want timeout, naming muster.timeout", e.verdict)
+	}
+	for name, code := range e.agents {
+		if code != 76 {
+			t.Errorf("agent of %s ended with %d, want 76", name, code)
+		}
+	}
+}
+
+// What cannot be staged ends the run before anything starts.
+func stagingFails(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, nil))
+	inTheWay := filepath.Join(g.work, "worker-1")
+	if err := os.WriteFile(inTheWay, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g.launchAll()
+	e := g.fails(registry.ClassData, "worker-1", 69, 69)
+	if !strings.Contains(e.verdict.Cause, inTheWay) {
+		t.Errorf("cause %q, want %s in it", e.verdict.Cause, inTheWay)
+	}
+	for _, name := range g.def.instances() {
+		if n := g.stage.starts(name); n != 0 {
+			t.Errorf("%s was started %d times, want never", name, n)
+		}
+	}
 }

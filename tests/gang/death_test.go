@@ -1,8 +1,11 @@
 package gang
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -189,6 +192,120 @@ func killedWhileWaiting(t *testing.T, at place) {
 	for name, a := range g.cast("worker-0", "worker-1") {
 		if a.attempt() != 1 || a.generation() != 1 {
 			t.Errorf("%s: attempt %d, generation %d, want 1, 1", name, a.attempt(), a.generation())
+		}
+		a.exit(0)
+	}
+	g.succeeds()
+}
+
+// Its ports are gone when the replacement comes: the address has changed, so a new generation forms.
+func portsTaken(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, nil))
+	cast := g.begin()
+	old := cast["worker-0"].port()
+	guard := g.guardPid("worker-0")
+	g.agents["worker-0"].kill()
+	await(t, "the guard without a trace", func() bool { return !lives(guard) })
+	stranger, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(old)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	g.launch("worker-0")
+	for name, a := range g.cast("worker-0", "worker-1") {
+		if a.generation() != 2 || (name == "worker-0") == (a.port() == cast[name].port()) {
+			t.Errorf("%s: generation %d, port %d, want 2; it had %d, which a stranger took from worker-0", name, a.generation(), a.port(), cast[name].port())
+		}
+		a.exit(0)
+	}
+	g.succeeds()
+	if used := g.member("worker-1").Budget.Used; used != 0 {
+		t.Errorf("budget used by worker-1: %d, want 0: it has done nothing", used)
+	}
+}
+
+// What a process leaves behind is gone before the next one starts.
+func leftoversBeforeRestart(t *testing.T, at place) {
+	g := newGang(t, at, workers(1, nil))
+	one := g.begin()["worker-0"]
+	one.do(cue{Do: "fork", Text: "leftover"})
+	leftover := g.stage.next("worker-0/leftover")
+	one.exit(1)
+	two := g.stage.next("worker-0")
+	if lives(leftover.Pid) {
+		t.Errorf("pid %d of the first attempt lives beside the second", leftover.Pid)
+	}
+	two.exit(0)
+	g.succeeds()
+}
+
+// An agent dies after its process has come to its end: the result stands, nothing is started again.
+func resultOutlivesAgent(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, nil))
+	cast := g.begin()
+	cast["worker-0"].exit(0)
+	await(t, "the result of worker-0", func() bool { return g.member("worker-0").Phase == registry.PhaseEnded })
+	g.agents["worker-0"].kill()
+	g.launch("worker-0")
+	again := g.agents["worker-0"]
+	again.says("its result counts")
+	cast["worker-1"].stays()
+	cast["worker-1"].exit(0)
+	if code := g.agents["worker-1"].wait(); code != 0 {
+		t.Errorf("agent of worker-1 ended with %d, want 0", code)
+	}
+	if code := again.wait(); code != 0 {
+		t.Errorf("the new agent of worker-0 ended with %d, want the verdict's 0", code)
+	}
+	if n := g.stage.starts("worker-0"); n != 1 {
+		t.Errorf("worker-0 was started %d times, want once", n)
+	}
+}
+
+// An agent is frozen for longer than its session lives: its process runs on, nobody may take its place,
+// and when it wakes it attaches itself again.
+func agentFrozen(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, nil))
+	cast := g.begin()
+	name := "worker-1"
+	if g.conductor() == name {
+		name = "worker-0"
+	}
+	in, err := registry.ParseInstance(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := fmt.Sprintf("live/%s/%d", in.Component, in.Index)
+	g.agents[name].signal(syscall.SIGSTOP)
+	await(t, "the end of its session", func() bool { _, there := g.keys()[live]; return !there })
+	second := g.another(name, nil)
+	second.says("to=standby") // it does not answer, and is not gone
+	g.unmoved(cast, "")
+	g.agents[name].signal(syscall.SIGCONT)
+	await(t, "its live key again", func() bool { _, there := g.keys()[live]; return there })
+	if code := second.wait(); code != 75 {
+		t.Errorf("a second agent from a shell ended with %d, want 75 once the first answers", code)
+	}
+	g.unmoved(cast, "")
+	if d, _ := g.directive(); d.Gen != 1 {
+		t.Errorf("generation %d, want 1 still", d.Gen)
+	}
+	for _, a := range cast {
+		a.exit(0)
+	}
+	g.succeeds()
+}
+
+// Two failures at the same time make one new generation.
+func twoFailuresAtOnce(t *testing.T, at place) {
+	g := newGang(t, at, workers(4, gangScoped))
+	cast := g.begin()
+	for _, name := range []string{"worker-0", "worker-1", "worker-2"} {
+		cast[name].send(cue{Do: "exit", N: 5})
+	}
+	for name, a := range g.cast(g.def.instances()...) {
+		if a.generation() != 2 || a.attempt() != 2 {
+			t.Errorf("%s: generation %d, attempt %d, want 2, 2", name, a.generation(), a.attempt())
 		}
 		a.exit(0)
 	}

@@ -181,3 +181,36 @@ func stopAtOnce(t *testing.T, at place) {
 	}
 	g.stopped(0)
 }
+
+// A gang that has not come together yet can be stopped too.
+func stopAtBarrier(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, nil))
+	g.launch("worker-0")
+	p := g.agents["worker-0"]
+	g.sees("worker-0", "waiting", "")
+	if out, code := g.verb("stop", g.app); code != 0 || !strings.Contains(out, "stopped") {
+		t.Errorf("muster stop: %q, exit code %d, want stopped, 0", out, code)
+	}
+	if code := p.wait(); code != 0 {
+		t.Errorf("the agent ended with %d, want 0", code)
+	}
+	if n := g.stage.starts("worker-0"); n != 0 {
+		t.Errorf("worker-0 was started %d times, want never", n)
+	}
+}
+
+// A pause before a restart is no reason to wait.
+func stopInBackoff(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, map[string]string{"muster.restart.backoff": "1h..1h"}))
+	cast := g.begin()
+	cast["worker-0"].exit(1)
+	g.sees("worker-0", "backoff", "restarting 1/5")
+	if out, code := g.verb("stop", g.app); code != 0 || !strings.Contains(out, "stopped") {
+		t.Errorf("muster stop: %q, exit code %d, want stopped, 0", out, code)
+	}
+	cast["worker-1"].gone()
+	g.stopped(0)
+	if n := g.stage.starts("worker-0"); n != 1 {
+		t.Errorf("worker-0 was started %d times, want once", n)
+	}
+}
