@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -213,18 +214,26 @@ const (
 	ClassMismatch Class = "mismatch" // the roster's row is another's
 )
 
+// MarshalJSON prints no class as null.
+func (c Class) MarshalJSON() ([]byte, error) {
+	if c == ClassNone {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(c))
+}
+
 // Verdict is the run's one outcome with its cause.
 type Verdict struct {
 	Version int         `json:"version"`
 	Run     string      `json:"run"`
 	Outcome Outcome     `json:"outcome"`
-	Class   Class       `json:"class,omitempty"`
+	Class   Class       `json:"class"` // null when succeeded
 	Cause   string      `json:"cause"`
 	First   string      `json:"first,omitempty"` // instance
 	Exit    *MemberExit `json:"exit,omitempty"`  // of First
 	Advice  string      `json:"advice,omitempty"`
 	Retry   bool        `json:"retry"`
-	Gen     int         `json:"gen"`
+	Gen     int         `json:"generation"`
 	By      string      `json:"by,omitempty"` // who asked, for stopped: stop, interrupt
 	At      time.Time   `json:"at"`
 }
