@@ -176,3 +176,29 @@ func resumePlaceholders(t *testing.T, at place) {
 	two.exit(0)
 	g.succeeds()
 }
+
+// The pause before a restart doubles with each failure in a row, up to its upper end.
+func backoffGrows(t *testing.T, at place) {
+	g := newGang(t, at, workers(1, map[string]string{"muster.restart.backoff": "0.4s..0.8s"}))
+	a := g.begin()["worker-0"]
+	for range 3 {
+		a.exit(1)
+		a = g.stage.next("worker-0")
+	}
+	a.exit(0)
+	g.succeeds()
+	var pauses []time.Duration
+	all := g.events("worker-0")
+	for i := 1; i < len(all); i++ {
+		if all[i-1].To == "backoff" && all[i].To == "running" {
+			pauses = append(pauses, all[i].At.Sub(all[i-1].At))
+		}
+	}
+	// A quarter is jitter; how much longer it takes is the machine's business.
+	least := []time.Duration{290 * time.Millisecond, 590 * time.Millisecond, 590 * time.Millisecond}
+	for i, want := range least {
+		if len(pauses) != len(least) || pauses[i] < want {
+			t.Fatalf("pauses %s, want at least %s", pauses, least)
+		}
+	}
+}

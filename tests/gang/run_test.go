@@ -27,6 +27,16 @@ func ctrlC(t *testing.T, at place) {
 	}
 }
 
+// shownInterrupted expects that muster ps and status say so of a run without agents and without a verdict.
+func (g *gang) shownInterrupted() {
+	g.t.Helper()
+	for _, verb := range []string{"ps", "status"} {
+		if v := g.view(verb); v.Phase != "interrupted" || v.Outcome == nil || *v.Outcome != "interrupted" {
+			g.t.Errorf("muster %s: %+v, want interrupted", verb, v)
+		}
+	}
+}
+
 // The second one ends all grace.
 func runKilledBySecond(t *testing.T, at place) {
 	g := newGang(t, at, workers(2, nil))
@@ -60,6 +70,7 @@ func runTerminated(t *testing.T, at place) {
 	if e := g.end(); e.run != 143 || e.result.Outcome != "interrupted" || e.verdict != nil {
 		t.Errorf("muster run: %s, exit code %d, verdict %v, want interrupted, 143, none", e.result.Outcome, e.run, e.verdict)
 	}
+	g.shownInterrupted()
 	for name, a := range g.begin() {
 		if got, want := a.env("MUSTER_CHECKPOINT"), filepath.Join(g.work, "checkpoint", "ckpt-9"); got != want {
 			t.Errorf("%s: checkpoint %q, want %q", name, got, want)
@@ -89,6 +100,7 @@ func runKilled(t *testing.T, at place) {
 			t.Errorf("agent of %s ended with %d, verdict %v, want 143 and none", name, x.AgentCode, x.Verdict)
 		}
 	}
+	g.shownInterrupted()
 	for name, a := range g.begin() { // what it left holds up nobody
 		if a.port() != cast[name].port() {
 			t.Logf("%s has port %d now, %d before", name, a.port(), cast[name].port())

@@ -21,6 +21,7 @@ func everywhere() []scenario {
 		{"budget spent", budgetSpent},
 		{"budget refilled by a checkpoint", budgetRefilled},
 		{"budget's window", budgetWindow},
+		{"backoff", backoffGrows},
 		{"address in use", addressInUse},
 		{"gang scope", gangScope},
 		{"gang scope, budget spent", gangBudgetSpent},
