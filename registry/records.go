@@ -54,26 +54,25 @@ const (
 
 // Directive is the one key that everybody waits for; written only by the conductor.
 type Directive struct {
-	Version   int               `json:"version"`
-	Run       string            `json:"run"`
-	Gen       int               `json:"gen"`
-	Act       Act               `json:"act"`
-	Seq       int               `json:"seq"`
-	By        string            `json:"by"` // incarnation of the writer
-	Counts    map[string]int    `json:"counts"`
-	Target    map[string]int    `json:"target,omitempty"` // flex up: what will be
-	Roster    RosterRef         `json:"roster,omitzero"`  // sealed last: this generation's when act is run
-	Seeds     []string          `json:"seeds,omitempty"`
-	Resume    *int64            `json:"resume,omitempty"`   // step that every rank has
-	Budget    Budget            `json:"budget,omitzero"`    // gang scope
-	Keep      int               `json:"keep,omitempty"`     // generation whose processes may be carried
-	Released  []string          `json:"released,omitempty"` // components released so far; empty: all
-	Why       string            `json:"why,omitempty"`
-	First     string            `json:"first,omitempty"`      // instance that failed first
-	StopGrace float64           `json:"stop_grace,omitempty"` // seconds
-	Verdict   *Verdict          `json:"verdict,omitempty"`
-	At        time.Time         `json:"at"` // for display
-	Notes     map[string]string `json:"notes,omitempty"`
+	Version   int            `json:"version"`
+	Run       string         `json:"run"`
+	Gen       int            `json:"gen"`
+	Act       Act            `json:"act"`
+	Seq       int            `json:"seq"`
+	By        string         `json:"by"` // incarnation of the writer
+	Counts    map[string]int `json:"counts"`
+	Target    map[string]int `json:"target,omitempty"` // flex up: what will be
+	Roster    RosterRef      `json:"roster,omitzero"`  // sealed last: this generation's when act is run
+	Seeds     []string       `json:"seeds,omitempty"`
+	Resume    *int64         `json:"resume,omitempty"`   // step that every rank has
+	Budget    Budget         `json:"budget,omitzero"`    // gang scope
+	Keep      int            `json:"keep,omitempty"`     // generation whose processes may be carried
+	Released  []string       `json:"released,omitempty"` // components released so far; empty: all
+	Why       string         `json:"why,omitempty"`
+	First     string         `json:"first,omitempty"`      // instance that failed first
+	StopGrace float64        `json:"stop_grace,omitempty"` // seconds
+	Verdict   *Verdict       `json:"verdict,omitempty"`
+	At        time.Time      `json:"at"` // for display
 }
 
 // RosterRef names a sealed roster by its content.

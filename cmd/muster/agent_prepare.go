@@ -210,6 +210,17 @@ func (a *agent) allocate(f *agentFlags, found launcher.Found) error {
 		return withCode(shim.CodeUsage, err)
 	}
 	a.alloc.Host, a.origins["host"] = host, origin
+	for flag, value := range map[string]string{"component": f.component, "app_id": f.appID} {
+		if value != "" {
+			a.origins[flag] = "--" + strings.ReplaceAll(flag, "_", "-")
+		}
+	}
+	switch {
+	case f.index >= 0:
+		a.origins["index"] = "--index"
+	case a.id.instance == nil:
+		a.origins["index"] = "claimed"
+	}
 	if f.kill > 0 {
 		a.alloc.KillWindow = f.kill.Seconds()
 		a.origins["kill_window"] = "--kill-window"

@@ -279,6 +279,11 @@ func (r stageRoom) listen(in registry.Instance) (net.Listener, error) {
 	}
 }
 
+// ownVariable tells what a definition may not hand to its process: the agent's own credentials and settings.
+func ownVariable(name string) bool {
+	return strings.HasPrefix(name, "CONSUL_") || strings.HasPrefix(name, "MUSTER_")
+}
+
 // secrets reads the values that the plan names by reference.
 func secrets(refs map[string]string) (map[string]string, error) {
 	values := map[string]string{}
@@ -286,6 +291,9 @@ func secrets(refs map[string]string) (map[string]string, error) {
 		kind, where, _ := strings.Cut(ref, ":")
 		switch kind {
 		case "env":
+			if ownVariable(where) {
+				return nil, fmt.Errorf("secret %s: variable %s belongs to the agent; give the process one of its own", name, where)
+			}
 			v, ok := os.LookupEnv(where)
 			if !ok {
 				return nil, fmt.Errorf("secret %s: variable %s is not set for the agent", name, where)

@@ -114,6 +114,16 @@ func (f *planFlags) request(l *loaded) (plan.Request, error) {
 		}
 	}
 	r.Allocation.Vars = l.clientVars()
+	// Whose plan it is, the command line says, not the container that this happens to run in.
+	for _, what := range []string{"component", "index", "app_id"} {
+		delete(r.Origins, what)
+	}
+	if f.component != "" {
+		r.Origins["component"], r.Origins["index"] = "--component", "--index"
+	}
+	if f.appID != "" {
+		r.Origins["app_id"] = "--app-id"
+	}
 	return r, nil
 }
 

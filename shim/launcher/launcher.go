@@ -84,6 +84,9 @@ func Detect(env map[string]string, facts Facts) Found {
 	f.found.Name = f.recognise()
 	f.found.Allocation.Launcher = string(f.found.Name)
 	f.found.Allocation.KillWindow = f.found.Name.KillWindow()
+	if f.found.Name != Shell {
+		f.found.Origins["kill_window"] = "assumed for " + string(f.found.Name)
+	}
 	switch f.found.Name {
 	case YARN:
 		f.yarn()
@@ -114,14 +117,19 @@ type finder struct {
 func (f *finder) recognise() Name {
 	switch {
 	case f.has("CONTAINER_ID") && f.has("NM_HOST"):
+		f.found.Origins["launcher"] = "CONTAINER_ID"
 		return YARN
 	case f.has("NOMAD_ALLOC_ID"):
+		f.found.Origins["launcher"] = "NOMAD_ALLOC_ID"
 		return Nomad
 	case f.has("SLURM_JOB_ID"):
+		f.found.Origins["launcher"] = "SLURM_JOB_ID"
 		return Slurm
 	case f.has("KUBERNETES_SERVICE_HOST"):
+		f.found.Origins["launcher"] = "KUBERNETES_SERVICE_HOST"
 		return Kubernetes
 	case f.has("INVOCATION_ID") && !f.inScope():
+		f.found.Origins["launcher"] = "INVOCATION_ID"
 		return Systemd
 	}
 	return Shell

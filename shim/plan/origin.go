@@ -5,7 +5,7 @@ import "strings"
 // keysOf names, for a part of the plan, the configuration or resource keys that decide it.
 func keysOf() map[string][]string {
 	return map[string][]string{
-		"/limits/memory_mb":     {"yarn.memory", "muster.memory"},
+		"/limits/memory_mb":     {"yarn.memory"},
 		"/limits/vcores":        {"yarn.vcores"},
 		"/limits/cpu_hard":      {"muster.cpu.hard"},
 		"/limits/swap_mb":       {"muster.memory.swap"},
@@ -22,12 +22,17 @@ func keysOf() map[string][]string {
 		"/complete/min_succeeded": {
 			"muster.complete.minSucceeded",
 		},
-		"/stop/signal":        {"muster.stop.signal"},
-		"/stop/grace":         {"muster.stop.grace"},
-		"/checkpoint/dir":     {"muster.checkpoint.dir", "site.global.user.checkpoint.dir", "site.global.user.checkpoint.prefix"},
-		"/checkpoint/pattern": {"muster.checkpoint.pattern"},
-		"/barrier/timeout":    {"muster.barrier.timeout"},
-		"/process/argv":       {"muster.command", "commands", "commandScript", "site.global.user.scripts.entry"},
+		"/restart/backoff_min": {"muster.restart.backoff"},
+		"/restart/backoff_max": {"muster.restart.backoff"},
+		"/restart/refill":      {"muster.restart.refill"},
+		"/timeout":             {"muster.timeout"},
+		"/duration":            {"muster.duration"},
+		"/stop/signal":         {"muster.stop.signal"},
+		"/stop/grace":          {"muster.stop.grace"},
+		"/checkpoint/dir":      {"muster.checkpoint.dir", "site.global.user.checkpoint.dir", "site.global.user.checkpoint.prefix"},
+		"/checkpoint/pattern":  {"muster.checkpoint.pattern"},
+		"/barrier/timeout":     {"muster.barrier.timeout"},
+		"/process/argv":        {"muster.command", "commands", "commandScript", "site.global.user.scripts.entry"},
 		"/process/resume_args": {
 			"muster.resume.args",
 		},
@@ -51,9 +56,32 @@ func (b *builder) origins() map[string]string {
 		out["/framework"] = b.app.Settings.FrameworkWhy
 	}
 	for what, from := range b.req.Origins {
-		out["/allocation/"+what] = from
+		if at, ok := b.pointerOf(what); ok {
+			out[at] = from
+		}
 	}
 	return out
+}
+
+// pointerOf is where the plan has what an origin of the allocation is about; false when it has nothing
+// of it: folders, or a port that nobody asked for.
+func (b *builder) pointerOf(what string) (string, bool) {
+	switch what {
+	case "app_id":
+		return "/app/id", true
+	case "component", "index":
+		return "/who/" + what, true
+	case "launcher", "host", "container_id", "devices", "kill_window":
+		return "/allocation/" + what, true
+	}
+	if part, ok := strings.CutPrefix(what, "envelope."); ok {
+		return "/allocation/envelope/" + part, true
+	}
+	if label, ok := strings.CutPrefix(what, "ports."); ok {
+		_, granted := b.allocation().Ports[label]
+		return "/allocation/ports/" + label, granted
+	}
+	return "", false
 }
 
 // origin is the component's own answer, else the global one.

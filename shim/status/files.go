@@ -82,25 +82,24 @@ type AppFile struct {
 
 // ResultFile is result.json, and the answer of `muster run --json`.
 type ResultFile struct {
-	Version     int                `json:"version"`
-	App         string             `json:"app"`
-	Run         string             `json:"run"`
-	Name        string             `json:"name"`
-	Outcome     string             `json:"outcome"` // succeeded, failed, stopped, interrupted
-	Class       *string            `json:"class"`
-	Cause       string             `json:"cause"`
-	First       *string            `json:"first"`
-	Advice      string             `json:"advice"`
-	Restarts    int                `json:"restarts"`
-	Generations int                `json:"generations"`
-	Instances   []Instance         `json:"instances"`
-	Times       Times              `json:"times"`
-	Problems    []any              `json:"problems"`
-	WorkDir     string             `json:"work_dir"`
-	LogDir      string             `json:"log_dir"`
-	Code        int                `json:"code"`
-	Verdict     *registry.Verdict  `json:"verdict,omitempty"`
-	Phases      map[string]float64 `json:"-"`
+	Version     int               `json:"version"`
+	App         string            `json:"app"`
+	Run         string            `json:"run"`
+	Name        string            `json:"name"`
+	Outcome     string            `json:"outcome"` // succeeded, failed, stopped, interrupted
+	Class       *string           `json:"class"`
+	Cause       string            `json:"cause"`
+	First       *string           `json:"first"`
+	Advice      string            `json:"advice"`
+	Restarts    int               `json:"restarts"`
+	Generations int               `json:"generations"`
+	Instances   []Instance        `json:"instances"`
+	Times       Times             `json:"times"`
+	Problems    []any             `json:"problems"`
+	WorkDir     string            `json:"work_dir"`
+	LogDir      string            `json:"log_dir"`
+	Code        int               `json:"code"`
+	Verdict     *registry.Verdict `json:"verdict,omitempty"`
 }
 
 // Times are the seconds of a run's parts, of the slowest instance each.
