@@ -26,6 +26,7 @@ func Settle(a *App, src Sources) Problems {
 			s.applyComponent(key, &a.Components[i])
 		}
 	}
+	s.shadowed()
 	s.clusterExports()
 	s.framework()
 	s.commands()
@@ -108,6 +109,25 @@ func (s *settling) applyComponent(key Key, c *Component) {
 		}
 		s.app.Origins[c.Name+"."+name] = v.String()
 		s.judge(key, v, func(text string) error { return key.component(c, strings.TrimPrefix(name, prefix), text) })
+	}
+}
+
+// shadowed judges the global values that every component replaces by its own: they are wrong all the same.
+func (s *settling) shadowed() {
+	for _, key := range s.table {
+		if key.app != nil {
+			continue
+		}
+		names, prefix := []string{key.Name}, ""
+		if p, ok := key.family(); ok {
+			names, prefix = s.src.family("", p), p
+		}
+		for _, name := range names {
+			if v, ok := s.src.find("", name); ok {
+				var nobody Component
+				s.judge(key, v, func(text string) error { return key.component(&nobody, strings.TrimPrefix(name, prefix), text) })
+			}
+		}
 	}
 }
 

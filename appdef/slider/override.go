@@ -12,6 +12,9 @@ import (
 // What the command line changes, before anything is validated. Its own mistakes are problems of
 // usage; a value that a file could hold as well is judged as if it stood there.
 
+// setFlag is where problems of --set are.
+const setFlag = "--set"
+
 // clientName is a name without dots, in upper case: `--set ZK_HOST=…` gives a placeholder its value.
 var clientName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
@@ -41,10 +44,10 @@ func (l *loading) set(arg string) {
 	if !qualified {
 		level, key = "global", name
 	}
-	at := appdef.Place{File: "--set", Pointer: appdef.Pointer(level, key)}
+	at := appdef.Place{File: setFlag, Pointer: appdef.Pointer(level, key)}
 	switch {
 	case !ok || key == "":
-		l.usage(appdef.Place{File: "--set"}, appdef.Quote(arg), "[COMPONENT|global:]KEY=VALUE", "")
+		l.usage(appdef.Place{File: setFlag}, appdef.Quote(arg), "[COMPONENT|global:]KEY=VALUE", "")
 		return
 	case !qualified && clientName.MatchString(key):
 		l.app.Vars[key] = text

@@ -66,6 +66,24 @@ func (l *loading) grants() {
 			}
 		}
 	}
+	l.shadowed()
+}
+
+// shadowed judges the global values that every component replaces by its own, and says of one from the
+// command line that it changes nothing.
+func (l *loading) shadowed() {
+	nobody := grant{loading: l}
+	nobody.wholeOrMax(memoryKey, 256)
+	nobody.wholeOrMax(vcoresKey, 1)
+	nobody.whole(placementKey, 0, 0, false)
+	for key, v := range l.resources.global {
+		delete(l.app.Origins, "."+key)
+		own := func(c appdef.Component) bool { _, ok := l.resources.components[c.Name][key]; return ok }
+		all := !slices.ContainsFunc(l.app.Components, func(c appdef.Component) bool { return !own(c) })
+		if v.File == setFlag && all {
+			l.found = append(l.found, v.Warning(appdef.Quote(v.Text)+" for all components", "COMPONENT:"+key+"=VALUE", "every component has its own value, which wins"))
+		}
+	}
 }
 
 // grant reads the values of one component.
