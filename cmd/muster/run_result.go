@@ -104,6 +104,7 @@ func (r *runner) result(e end) status.ResultFile {
 	f.Generations = history.generations()
 	f.Times = history.times()
 	f.Times.Total = time.Since(r.started).Seconds()
+	f.Times = f.Times.Rounded()
 	for _, c := range r.agents {
 		var in status.Instance
 		if err := status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &in); err != nil || in.Since.Before(stamp(r.started)) {
@@ -115,7 +116,8 @@ func (r *runner) result(e end) status.ResultFile {
 	return f
 }
 
-// brokenOff is a run whose agents ended without a verdict.
+// brokenOff is a run whose agents ended without a verdict. One of them that met a fault of muster's own would meet
+// it again: the run has failed. Else it is interrupted.
 func (r *runner) brokenOff(e end, f *status.ResultFile) {
 	f.Outcome, f.Code = "interrupted", shim.CodeInternal
 	f.Advice = "the agents' own words are above and in agent.log; the same command goes on with this run"
@@ -128,6 +130,10 @@ func (r *runner) brokenOff(e end, f *status.ResultFile) {
 		}
 		first := agent.child.instance.String()
 		f.First = &first
+		if f.Code == shim.CodeInternal {
+			f.Outcome, f.Class = string(registry.Failed), new(string(registry.ClassMuster))
+			f.Advice = "this is a fault in muster; the agents' own words are above and in agent.log"
+		}
 	case e.failure != nil:
 		f.Cause = e.failure.Error()
 	default:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,6 +110,12 @@ type Times struct {
 	Running    float64 `json:"running"`
 	Restarting float64 `json:"restarting"`
 	Total      float64 `json:"total"`
+}
+
+// Rounded is the same to the millisecond.
+func (t Times) Rounded() Times {
+	ms := func(s float64) float64 { return math.Round(s*1000) / 1000 }
+	return Times{ms(t.Staging), ms(t.Barrier), ms(t.Running), ms(t.Restarting), ms(t.Total)}
 }
 
 // InstanceFile is <instance>.json: what the next agent here must clear if this one is killed.

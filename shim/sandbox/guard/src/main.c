@@ -329,13 +329,18 @@ static void start(uint32_t number, int payload, int dir)
 		goto free_launch;
 	}
 	o.dir = fcntl(dir, F_DUPFD_CLOEXEC, 5);
+	if (o.dir < 0) {
+		refuse(number, errno, "keep the log folder");
+		goto close_pipes;
+	}
 	o.pipes[0] = out[0];
 	o.pipes[1] = err[0];
 	o.keep = l.config->keep;
 	o.rotate_bytes = l.config->rotate_bytes;
 	if (write(orders, &o, sizeof o) != sizeof o) {
 		refuse(number, errno, "order pump");
-		goto free_launch;
+		close(o.dir);
+		goto close_pipes;
 	}
 	drain.asked = drain.done = false;
 	app.start = number;
@@ -354,6 +359,12 @@ static void start(uint32_t number, int payload, int dir)
 		app.state = APP_EXECING;
 	}
 	close(out[1]);
+	close(err[1]);
+	goto free_launch;
+close_pipes: /* the pump has not got its ends */
+	close(out[0]);
+	close(out[1]);
+	close(err[0]);
 	close(err[1]);
 free_launch:
 	launch_free(&l);

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal opens a pseudo-terminal of that size: what is written to the second end is read from the first.
+func terminal(t *testing.T, columns, rows uint16) (master, end *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = master.Close() })
+	fd := int(master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}); err != nil {
+		t.Fatal(err)
+	}
+	return master, end
+}
+
+// On a terminal a run is a table that is drawn in its own place, fits the window, and leaves messages
+// standing above it.
+func TestTableOnATerminal(t *testing.T) {
+	master, end := terminal(t, 20, 6)
+	r := &runner{appID: "d1", flags: &runFlags{output: outputAuto}, streams: streams{err: end, out: io.Discard}}
+	if !r.tabular() {
+		t.Error("got lines, want a table on a terminal")
+	}
+	lines := []string{"INSTANCE PHASE", "ps-0 running and far too long for this window", "worker-0", "worker-1", "worker-2", "worker-3"}
+	r.draw(lines)
+	r.draw(lines)
+	r.say("d1: stopping")
+	r.draw(lines[:2])
+	if err := end.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var shown bytes.Buffer
+	_, _ = io.Copy(&shown, master) // EIO is how a terminal ends
+	first := "\x1b[2KINSTANCE PHASE\n\x1b[2Kps-0 running and far\n\x1b[2Kworker-0\n\x1b[2Kworker-1\n\x1b[2K… and 2 more: muster\n"
+	want := first + "\x1b[5A" + first + "d1: stopping\n" + "\x1b[2KINSTANCE PHASE\n\x1b[2Kps-0 running and far\n"
+	if got := strings.ReplaceAll(shown.String(), "\r\n", "\n"); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	pipe, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	defer write.Close()
+	r.streams.err = write
+	if r.tabular() {
+		t.Error("got a table, want lines through a pipe")
+	}
+}
