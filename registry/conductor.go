@@ -123,8 +123,10 @@ func (StepDown) effect()    {}
 // conductor starts with new timers.
 type Conductor struct {
 	Facts Facts
-	Inc   string // of the agent that conducts
+	Inc   string    // of the agent that conducts
+	Came  time.Time // when it first saw the gang's directive; zero: unknown
 	timers
+	tenure
 }
 
 // NewConductor makes the conductor of the agent inc.

@@ -22,7 +22,8 @@
 //	                    +-----------> g stop <----+
 //
 // Three scopes decide what a death means. instance: the agent starts the process again in place, and
-// a replacement at the same address joins the running generation; one elsewhere makes a new one.
+// a replacement at the same address joins the running generation; one elsewhere makes a new one, and so
+// does a gang of which every agent is a new one.
 // gang: every death makes a new generation, charged to the directive's budget. never: it is the end,
 // unless nothing that the app did was the cause.
 //

@@ -107,6 +107,9 @@ func (x *explorer) rules(d wDir, v wView) []ruled {
 // it asks to read is answered from the view.
 func (x *explorer) step(d wDir, wv wView) []ruled {
 	c := registry.NewConductor(x.facts, "conductor")
+	if x.s.Continued {
+		c.Came = t0.Add(-time.Hour)
+	}
 	v := x.view(d, wv)
 	now := t0
 	var effects []registry.Effect

@@ -94,6 +94,7 @@ type setting struct {
 	Instance              bool   // restart scope; the same host means the same ports
 	NoAxiom               bool   // clocks are broken: a running member may be declared lost
 	Orphans               bool   // a process survives its agent (assumption A4 taken away)
+	Continued             bool   // conductors know the gang from before: never is all of it new
 	FenceReports          bool   // instance scope: a fenced member reports a failure instead of going on
 	Without               string // the rule taken away
 }

@@ -23,11 +23,13 @@ func TestExplore(t *testing.T) {
 	}
 	if !hurried() {
 		maps.Copy(settings, map[string]setting{
-			"alone, wrong relaunch": {Ranks: 1, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Cuts: 1, Dups: 1}},
-			"crash, failure, stop":  {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Fails: 1, Stops: 1}},
-			"early session end":     {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Spurious: 2, Fails: 1}},
-			"cut":                   {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Cuts: 1}},
-			"instance, cut":         {Ranks: 2, Agents: 2, Budget: 1, Instance: true, Faults: faults{Cuts: 1}},
+			"alone, wrong relaunch":          {Ranks: 1, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Cuts: 1, Dups: 1}},
+			"crash, failure, stop":           {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Fails: 1, Stops: 1}},
+			"early session end":              {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Spurious: 2, Fails: 1}},
+			"cut":                            {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Cuts: 1}},
+			"instance, all crash":            {Ranks: 2, Agents: 4, Budget: 1, Instance: true, Faults: faults{Crashes: 2}},
+			"instance, all crash, continued": {Ranks: 2, Agents: 4, Budget: 1, Instance: true, Continued: true, Faults: faults{Crashes: 2}},
+			"instance, cut":                  {Ranks: 2, Agents: 2, Budget: 1, Instance: true, Faults: faults{Cuts: 1}},
 		})
 	}
 	for name, s := range settings {

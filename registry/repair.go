@@ -50,7 +50,7 @@ func (r *ruling) repair() bool {
 		return true
 	}
 	if len(free) == 0 {
-		return false
+		return r.anew()
 	}
 	return r.rebuild(free[0].Instance.String(), free[0].sentence(), r.d.Budget)
 }

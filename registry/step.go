@@ -25,6 +25,7 @@ func (c Conductor) Step(now time.Time, v View) (Conductor, []Effect) {
 		return c, []Effect{CleanUp{KeepRoster: d.Roster.ID}, StepDown{}}
 	}
 	c.timers = c.entered(d, now)
+	c.tenure = c.begun(c, v, now)
 	if v.Trouble {
 		c.loss = nil
 	}
@@ -59,10 +60,11 @@ type ruling struct {
 	done     map[string]int // instances per component that ended or failed for good
 	failures []failure      // for good, in rank order
 
-	due     []Instance // records to read anew
-	live    bool       // live/ to read anew
-	effects []Effect
-	wake    time.Time
+	due       []Instance // records to read anew
+	everybody bool       // all of them
+	live      bool       // live/ to read anew
+	effects   []Effect
+	wake      time.Time
 }
 
 // absence is an instance that is not where it should be, with what is known of it.
@@ -146,7 +148,7 @@ func (r *ruling) reads() bool {
 	case r.hasServices():
 		r.liveAgain(servicesEvery)
 	}
-	return now
+	return r.looks() || now
 }
 
 func (r *ruling) again(a *absence, period time.Duration) {
@@ -204,13 +206,13 @@ func (r *ruling) count() {
 
 // only makes e the one effect of this step.
 func (r *ruling) only(e Effect) bool {
-	r.effects, r.due, r.live, r.wake = []Effect{e}, nil, false, time.Time{}
+	r.effects, r.due, r.everybody, r.live, r.wake = []Effect{e}, nil, false, false, time.Time{}
 	return true
 }
 
 func (r *ruling) out() []Effect {
 	out := r.effects
-	if len(r.due) > 0 {
+	if len(r.due) > 0 || r.everybody {
 		out = append(out, r.readRecords())
 	}
 	if r.live {
@@ -224,7 +226,7 @@ func (r *ruling) out() []Effect {
 
 func (r *ruling) readRecords() ReadRecords {
 	e := ReadRecords{Checkpoints: r.d.Act == ActRun && r.refills()}
-	if e.All = len(r.due) > manyRecords; !e.All {
+	if e.All = r.everybody || len(r.due) > manyRecords; !e.All {
 		e.Of = r.due
 	}
 	return e

@@ -29,6 +29,10 @@ func DefaultTimes() Times {
 // Fence is the silence after which a member that is cut off stops its process.
 func (t Times) Fence() time.Duration { return 2*t.TTL + t.Request + silenceMargin + fenceAfter }
 
+// Expiry is how long a dead agent may still seem to be there: a session ends within twice its TTL, and
+// what was read of it is a little older.
+func (t Times) Expiry() time.Duration { return 3 * t.TTL }
+
 // Check returns every inequality that the times break, each naming both sides.
 func (t Times) Check() []error {
 	gone := t.Fence() + evidenceValid + fenceStop + clockMargin
