@@ -67,21 +67,17 @@ func (r *ruling) anew() bool {
 		if !ok {
 			rec = Record{At: r.v.AllAt}
 		}
-		ended := settled(rec.Member, r.d, f.Scope) != unsettled
+		live, ended := r.v.Live[row.Instance], settled(rec.Member, r.d, f.Scope) != unsettled
 		switch {
-		case rec.Inc != row.Inc, rec.Phase == PhaseLeft, rec.Phase == PhaseLost:
+		case rec.Inc == row.Inc && live && r.shown(rec):
+			r.c.continued = true
+			return false
+		case rec.Inc != row.Inc || rec.Phase == PhaseLeft || rec.Phase == PhaseLost:
 			if !ended {
 				gone++
 			}
-		case r.v.Live[row.Instance]:
-			if r.shown(rec) {
-				r.c.continued = true
-				return false
-			}
+		case live || !ended: // it may be alive, or come back
 			open = true
-			r.watch(row.Instance, rec)
-		case !ended:
-			open = true // it may come back
 			r.watch(row.Instance, rec)
 		}
 	}
@@ -113,6 +109,8 @@ func (r *ruling) watch(in Instance, rec Record) {
 	switch {
 	case at.After(r.now):
 		r.wakeAt(at)
+	case len(r.due) >= manyRecords:
+		r.everybody = true
 	case !slices.Contains(r.due, in):
 		r.due = append(r.due, in)
 	}

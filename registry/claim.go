@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -35,7 +36,7 @@ func refusal(look Look, me Me) Decision {
 		if d := misplaced(look, me); d != nil {
 			return d
 		}
-		return NewRun{App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now)}
+		return NewRun{App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now), Free: claimableIn(*d)}
 	}
 	switch {
 	case d.Verdict == nil && d.Run != me.Run:
@@ -46,6 +47,25 @@ func refusal(look Look, me Me) Decision {
 		return Refuse{Err: &FinishedError{Verdict: *d.Verdict}}
 	}
 	return nil
+}
+
+// claimableIn are the indexes that a newcomer could claim under a directive, of a flex up as well.
+func claimableIn(d Directive) []Instance {
+	if d.Verdict != nil {
+		return nil
+	}
+	counts := map[string]int{}
+	maps.Copy(counts, d.Counts)
+	for name, n := range d.Target {
+		counts[name] = max(counts[name], n)
+	}
+	var all []Instance
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		for i := range counts[name] {
+			all = append(all, Instance{Component: name, Index: i})
+		}
+	}
+	return all
 }
 
 // misplaced refuses a newcomer whose index would not be in the run that it is about to begin, before
@@ -180,9 +200,16 @@ func claim(look Look, me Me, proof Proof) Claim {
 		MembersIndex: look.MemberIndex, DirectiveIndex: look.DirectiveIndex,
 		Record: claimRecord(look, me),
 	}
-	if m := look.Member; m != nil && proof != ProofRecord && proof != ProofFree && samePIDs(*m, me.Member) {
+	m := look.Member
+	if m == nil || proof == ProofRecord || proof == ProofFree { // its agent may be alive
+		return c
+	}
+	if samePIDs(*m, me.Member) {
 		f := m.process()
 		c.Clear = &f
+	}
+	if look.Directive.By == m.Inc {
+		c.Unseat = look.DirectiveSession
 	}
 	return c
 }

@@ -310,3 +310,28 @@ func TestPickFree(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestDecideUnseats: a holder that is proved dead conducts no more.
+func TestDecideUnseats(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		set  func(*claimCase)
+		want string
+	}{
+		{"proved dead while it conducted", func(c *claimCase) { c.here(); c.life = registry.LifeGone }, "c1"},
+		{"its session over, the lock not yet", func(c *claimCase) { c.here(); c.gone(); c.life = registry.LifeGone }, "c1"},
+		{"another conducts", func(c *claimCase) { c.here(); c.life = registry.LifeGone; c.look.Directive.By = "other" }, ""},
+		{"only its process is gone", func(c *claimCase) { c.gone(); c.phase(registry.PhaseFailed) }, ""},
+		{"it has left", func(c *claimCase) { c.gone(); c.phase(registry.PhaseLeft) }, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newClaimCase()
+			c.look.Directive.By, c.look.DirectiveSession = "old", "c1"
+			tc.set(c)
+			d, ok := c.decide().(registry.Claim)
+			if !ok || d.Unseat != tc.want {
+				t.Errorf("got %+v, want a claim that ends the session %q", d, tc.want)
+			}
+		})
+	}
+}

@@ -78,13 +78,17 @@ type (
 		App       AppRecord
 		AppIndex  uint64
 		Directive Directive
+		// Free are the indexes that nobody may hold when it is written: those of a run without a verdict, which
+		// can be claimed until then. After a verdict none can, and its members may still be on their way out.
+		Free []Instance
 	}
 	// Claim: the index is provably nobody's. First clear what is left of the old process (Clear),
-	// then destroy the session Evict (T8), then T3.
+	// then destroy the session Evict (T8), then T3, then destroy the session Unseat: another conducts at once.
 	Claim struct {
 		Instance       Instance
 		Proof          Proof
 		Evict          string        // session to destroy first; "": none
+		Unseat         string        // session to destroy afterwards: the holder has died as the conductor
 		Clear          *ProcessFacts // kill these and prove them gone first; nil: nothing can be left here
 		MembersIndex   uint64        // 0: check-not-exists
 		DirectiveIndex uint64

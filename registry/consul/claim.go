@@ -10,7 +10,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// claim clears what is left of the old holder, ends its session (T8) and takes the index (T3).
+// claim clears what is left of the old holder, ends its session (T8) and takes the index (T3); a
+// conductor's lock goes with it.
 func (j *joining) claim(ctx context.Context, d registry.Claim, look registry.Look) (*Seat, error) {
 	if d.Clear != nil && look.Member != nil && j.hooks.Clean != nil {
 		if err := j.hooks.Clean(ctx, *look.Member); err != nil {
@@ -29,7 +30,11 @@ func (j *joining) claim(ctx context.Context, d registry.Claim, look registry.Loo
 		}
 		j.session = session
 	}
-	return j.take3(ctx, d, look)
+	s, err := j.take3(ctx, d, look)
+	if s != nil && d.Unseat != "" {
+		_ = j.calls.destroySession(ctx, d.Unseat) // it ends by itself
+	}
+	return s, err
 }
 
 // take3 is T3.

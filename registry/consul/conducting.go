@@ -30,6 +30,7 @@ type conducting struct {
 
 func newConducting(g *gang, session string) *conducting {
 	c := &conducting{gang: g, session: session, state: registry.NewConductor(g.me.Facts, g.me.Member.Inc)}
+	c.state.Came = g.since()
 	c.watches.init()
 	return c
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// When nobody conducts, those of lowest rank try first, so that a thousand do not try at once; newcomers
+// When nobody conducts, those of lowest rank try first, so that a thousand do not try at once; those who
+// have just come only after the others, who know that the gang is not all new; newcomers without an index
 // only when no member did.
 const (
 	electStep        = 50 * time.Millisecond
@@ -120,7 +121,18 @@ func (g *gang) electDelay(d registry.Directive) time.Duration {
 	if in == nil {
 		return jitter(electLow, electHigh)
 	}
-	return time.Duration(min(rankOf(g.me.Facts, d, *in), electRanks))*electStep + jitter(0, electJitter)
+	turn := min(rankOf(g.me.Facts, d, *in), electRanks)
+	if d.Act == registry.ActRun && time.Since(g.since()) < g.times.Expiry() {
+		turn += min(g.me.Facts.World(d), electRanks)
+	}
+	return time.Duration(turn)*electStep + jitter(0, electJitter)
+}
+
+// since is when this agent has first seen the directive.
+func (g *gang) since() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.came
 }
 
 // stand is T6.

@@ -27,6 +27,7 @@ type gang struct {
 
 	mu       sync.Mutex
 	started  bool
+	came     time.Time          // when the directive was first seen
 	instance *registry.Instance // of the seat, nil without
 	out      bool               // superseded or leaving: conduct no more
 	baton    *baton             // held from the start
@@ -60,7 +61,7 @@ func (g *gang) start(pair *api.KVPair) {
 	if g.started {
 		return
 	}
-	g.started = true
+	g.started, g.came = true, time.Now()
 	g.work.Go(func() { g.watchDirective(pair.ModifyIndex) })
 	g.work.Go(g.conduct)
 }

@@ -241,32 +241,50 @@ func (j *joining) doubts(d registry.Decision, look *registry.Look) bool {
 
 // found is T2: the directive exists before anybody waits for it, and is conducted from its first moment.
 func (j *joining) found(ctx context.Context, d registry.Found) error {
+	app, there, err := j.keep(ctx, d.App, d.Directive)
+	if err != nil {
+		return err
+	}
 	session, err := j.createSession(ctx)
 	if err != nil {
 		return err
 	}
 	value := encode(d.Directive)
-	res, err := j.calls.commit(ctx,
-		opCAS(j.keys.app(), 0, encode(d.App)),
+	res, err := j.calls.commit(ctx, append(there,
+		opCAS(j.keys.app(), 0, encode(app)),
 		opCAS(j.keys.directive(), 0, value),
-		opLock(j.keys.directive(), session, value))
+		opLock(j.keys.directive(), session, value))...)
 	return j.conductFrom(ctx, session, value, res, err)
 }
 
-// newRun is T6 and T15 in one transaction: nobody conducts, and from here on we do, in the new run.
+// newRun is T6 and T15 in one transaction: nobody conducts, and from here on we do, in the new run. The indexes
+// that must be free are checked in it as far as a transaction can. Whoever slips past that, a member of the old
+// run, keeps the new one waiting for its index and starts nothing: its record is of another run, and no barrier
+// counts it.
 func (j *joining) newRun(ctx context.Context, d registry.NewRun, look registry.Look) error {
 	if look.DirectiveSession != "" { // the last run's conductor is clearing up
 		return j.wait(ctx, jitter(holderPoll, 2*holderPoll), nil)
 	}
+	app, ops, err := j.keep(ctx, d.App, d.Directive)
+	if err != nil {
+		return err
+	}
 	session, err := j.createSession(ctx)
 	if err != nil {
 		return err
 	}
 	value := encode(d.Directive)
-	res, err := j.calls.commit(ctx,
+	ops = append(ops,
 		opIndex(j.keys.directive(), look.DirectiveIndex),
-		opCAS(j.keys.app(), d.AppIndex, encode(d.App)),
+		opCAS(j.keys.app(), d.AppIndex, encode(app)),
 		opLock(j.keys.directive(), session, value))
+	if old := look.App.DefID; old != "" && old != app.DefID {
+		ops = append(ops, opDeleteTree(j.keys.defs(old)))
+	}
+	for _, in := range d.Free[:min(len(d.Free), mostOps-len(ops))] {
+		ops = append(ops, opAbsent(j.keys.live(in)))
+	}
+	res, err := j.calls.commit(ctx, ops...)
 	return j.conductFrom(ctx, session, value, res, err)
 }
 

@@ -32,6 +32,10 @@ func (k keys) ask(kind, id string) string            { return k.asks() + kind + 
 func (k keys) roster(id string, chunk int) string {
 	return k.rosters() + id + "/" + strconv.Itoa(chunk)
 }
+func (k keys) defs(id string) string { return k.base + "def/" + id + "/" }
+func (k keys) def(id string, chunk int) string {
+	return k.defs(id) + strconv.Itoa(chunk)
+}
 func (k keys) ready(gen int) string { return k.readies() + strconv.Itoa(gen) + "/" }
 func (k keys) readyOf(gen int, i registry.Instance) string {
 	return k.ready(gen) + path(i)

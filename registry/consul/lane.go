@@ -67,6 +67,8 @@ func (l *lane) named(ctx context.Context, act string, before int64, err error) e
 			return fmt.Errorf("%s: %w: %s", act, registry.ErrForbidden, body)
 		case status.Code == http.StatusTooManyRequests:
 			return fmt.Errorf("%s: %w", act, registry.ErrTooManyConnections)
+		case status.Code == http.StatusBadRequest, status.Code == http.StatusRequestEntityTooLarge:
+			return fmt.Errorf("%s: %w: %d %s", act, registry.ErrMalformed, status.Code, body)
 		case status.Code >= http.StatusInternalServerError:
 			return fmt.Errorf("%s: %w: %d %s", act, registry.ErrUnreachable, status.Code, body)
 		}

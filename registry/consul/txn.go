@@ -13,6 +13,9 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
+// mostOps is how many operations Consul takes in a transaction.
+const mostOps = 128
+
 // Consul refuses a lock within the delay of its last holder's session, even one of 1 ms in the same
 // millisecond, and says so.
 const (
