@@ -133,6 +133,19 @@ func (g *gang) cast(instances ...string) map[string]*actor {
 	return all
 }
 
+// castOf waits for the first process of each instance in that generation or a later one. In the instance
+// scope those who come first may begin in the old one: they cannot know yet that everybody is new.
+func (g *gang) castOf(generation int, instances ...string) map[string]*actor {
+	g.t.Helper()
+	all := g.cast(instances...)
+	for in := range all {
+		for all[in].generation() < generation {
+			all[in] = g.stage.next(in)
+		}
+	}
+	return all
+}
+
 // verb runs another verb of muster to its end.
 func (g *gang) verb(name string, args ...string) (out string, code int) {
 	g.t.Helper()

@@ -72,11 +72,11 @@ func oneTerminatedGang(t *testing.T, at place) {
 }
 
 // All agents are told to go: no verdict, and the run goes on when it is launched again.
-func allTerminated(t *testing.T, at place) { allSignalled(t, at, nil, syscall.SIGTERM, 143, 1) }
+func allTerminated(t *testing.T, at place) { allSignalled(t, at, nil, syscall.SIGTERM, 143) }
 
-func allInterrupted(t *testing.T, at place) { allSignalled(t, at, gangScoped, syscall.SIGINT, 130, 2) }
+func allInterrupted(t *testing.T, at place) { allSignalled(t, at, gangScoped, syscall.SIGINT, 130) }
 
-func allSignalled(t *testing.T, at place, settings map[string]string, sig syscall.Signal, code, generation int) {
+func allSignalled(t *testing.T, at place, settings map[string]string, sig syscall.Signal, code int) {
 	g := newGang(t, at, workers(2, settings))
 	cast := g.begin()
 	cast["worker-0"].do(cue{Do: "save", N: 3})
@@ -99,9 +99,12 @@ func allSignalled(t *testing.T, at place, settings map[string]string, sig syscal
 	}
 
 	g.launchAll()
-	for name, a := range g.cast("worker-0", "worker-1") {
-		if a.attempt() != 2 || a.generation() < generation {
-			t.Errorf("%s: attempt %d, generation %d, want 2, %d or more", name, a.attempt(), a.generation(), generation)
+	for name, a := range g.castOf(2, "worker-0", "worker-1") {
+		if a.attempt() < 2 || a.generation() != 2 {
+			t.Errorf("%s: attempt %d, generation %d, want at least 2, and 2", name, a.attempt(), a.generation())
+		}
+		if used := g.member(name).Budget.Used; used != 0 {
+			t.Errorf("budget used by %s: %d, want 0: TERM from outside is free", name, used)
 		}
 		if got, want := a.env("MUSTER_CHECKPOINT"), filepath.Join(g.work, "checkpoint", "ckpt-3"); got != want {
 			t.Errorf("%s: checkpoint %q, want %q", name, got, want)
