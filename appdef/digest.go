@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 )
 
 // Digest names the definition: sha256, in hex, of the App as JSON with sorted keys. What agents of
@@ -54,17 +55,23 @@ func without(section map[string]string) map[string]string {
 
 const instancesKey = "yarn.component.instances"
 
-// canonical is the JSON of a value with the keys of all objects sorted.
-func canonical(v any) ([]byte, error) {
-	text, err := json.Marshal(v)
+// canonical is the JSON of an App with the keys of all objects sorted.
+func canonical(a App) ([]byte, error) {
+	tree, err := treeOf(a)
 	if err != nil {
 		return nil, err
 	}
-	var tree any
-	if err := decode(text, &tree); err != nil {
+	return json.Marshal(tree)
+}
+
+// treeOf is an App as plain JSON values.
+func treeOf(a App) (map[string]any, error) {
+	text, err := json.Marshal(a)
+	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(tree)
+	var tree map[string]any
+	return tree, decode(text, &tree)
 }
 
 // decode keeps numbers as they are written: a float64 would change the digest of what is kept.
@@ -74,12 +81,50 @@ func decode(text []byte, v any) error {
 	return d.Decode(v)
 }
 
-// Encode is the App as the registry keeps it: canonical JSON, gzip, base64. Counts are not in it
-// (App.Counts, App.WithCounts); secrets are references already. The same App gives the same text.
+// MostEncoded is how many bytes of text a definition may have as the registry keeps it, packed.
+const MostEncoded = 8 << 20
+
+// mostDecoded is the same, in bytes of JSON, before it is packed.
+const mostDecoded = 64 << 20
+
+// SizeError refuses a definition that no registry is asked to keep.
+type SizeError struct {
+	Size, Most int    // bytes
+	Of         string // packed, or of JSON
+}
+
+func (e *SizeError) Error() string { return e.got() + ", want " + e.want() }
+
+func (e *SizeError) got() string  { return "a definition of " + mebibytes(e.Size) + " " + e.Of }
+func (e *SizeError) want() string { return "at most " + mebibytes(e.Most) }
+
+// Encode is the App as the registry keeps it: canonical JSON, long texts once (fold), gzip, base64. Counts
+// are not in it (App.Counts, App.WithCounts); secrets are references already. The same App gives the same
+// text. The error is a *SizeError beyond MostEncoded.
 func Encode(a App) (string, error) {
-	text, err := canonical(a)
+	def, err := pack(a)
 	if err != nil {
 		return "", fmt.Errorf("encode app %s: %w", a.Name, err)
+	}
+	return def, nil
+}
+
+func pack(a App) (string, error) {
+	tree, err := treeOf(a)
+	if err != nil {
+		return "", err
+	}
+	whole, err := json.Marshal(tree)
+	if err != nil {
+		return "", err
+	}
+	if n := len(whole); n > mostDecoded {
+		return "", &SizeError{Size: n, Most: mostDecoded, Of: "of JSON"}
+	}
+	fold(tree)
+	text, err := json.Marshal(tree)
+	if err != nil {
+		return "", err
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -88,34 +133,50 @@ func Encode(a App) (string, error) {
 		err = closing
 	}
 	if err != nil {
-		return "", fmt.Errorf("encode app %s: %w", a.Name, err)
+		return "", err
+	}
+	if n := base64.StdEncoding.EncodedLen(packed.Len()); n > MostEncoded {
+		return "", &SizeError{Size: n, Most: MostEncoded, Of: "packed"}
 	}
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 }
 
-// mostDecoded bounds what a packed definition may unpack to, in bytes.
-const mostDecoded = 64 << 20
+// mebibytes prints a size so that one byte more than a whole number shows.
+func mebibytes(n int) string {
+	if n%(1<<20) == 0 {
+		return strconv.Itoa(n>>20) + " MiB"
+	}
+	return fmt.Sprintf("%.1f MiB (%d bytes)", float64(n)/(1<<20), n)
+}
 
 // Decode reads what Encode wrote. Counts are zero.
 func Decode(def string) (App, error) {
-	packed, err := base64.StdEncoding.DecodeString(def)
+	a, err := unpack(def)
 	if err != nil {
-		return App{}, fmt.Errorf("decode app: %w", err)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return App{}, fmt.Errorf("decode app: %w", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(z, mostDecoded+1))
-	if err != nil {
-		return App{}, fmt.Errorf("decode app: %w", err)
-	}
-	if len(text) > mostDecoded {
-		return App{}, fmt.Errorf("decode app: more than %d MiB", mostDecoded>>20)
-	}
-	var a App
-	if err := decode(text, &a); err != nil {
 		return App{}, fmt.Errorf("decode app: %w", err)
 	}
 	return a, nil
+}
+
+func unpack(def string) (App, error) {
+	packed, err := base64.StdEncoding.DecodeString(def)
+	if err != nil {
+		return App{}, err
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return App{}, err
+	}
+	text, err := io.ReadAll(io.LimitReader(z, mostDecoded+1))
+	if err != nil {
+		return App{}, err
+	}
+	if len(text) > mostDecoded {
+		return App{}, fmt.Errorf("more than %s", mebibytes(mostDecoded))
+	}
+	if text, err = unfold(text, mostDecoded); err != nil {
+		return App{}, err
+	}
+	var a App
+	return a, decode(text, &a)
 }

@@ -1,7 +1,12 @@
 package appdef
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"maps"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -92,6 +97,77 @@ func TestDecodeRefusesRubbish(t *testing.T) {
 	for _, def := range []string{"", "!", "aGVsbG8=", "H4sIAAAAAAAA/wAAAP//AQAA//8AAAAAAAAAAA=="} {
 		if _, err := Decode(def); err == nil {
 			t.Errorf("Decode(%q): want an error", def)
+		}
+	}
+}
+
+// noise is text that does not compress, the same for the same seed.
+func noise(seed uint64, bytes int) string {
+	raw := make([]byte, bytes*3/4)
+	_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(raw) // it never fails
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// A text of the global section stands in each component too. It is kept once.
+func TestEncodeKeepsLongTextsOnce(t *testing.T) {
+	a := twoRoles()
+	long, other := noise(1, 80_000), noise(2, 80_000)
+	a.Vars, a.Origins, a.Settings.FrameworkWhy = nil, nil, ""
+	a.Config["muster.env.A"], a.Config["muster.env.B"], a.Config["muster.env.C"] = long, other, "\x000"
+	a.Kept = map[string]any{"texts": []any{"\x00\x001", long, "\x00"}}
+	for i := range a.Components {
+		c := &a.Components[i]
+		c.Config = maps.Clone(a.Config)
+		c.Settings.Env = map[string]string{"A": long, "B": other, "C": "\x000"}
+	}
+	def, err := Encode(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(def) > 2*80_000+10_000 {
+		t.Errorf("%d bytes for two texts of 80,000", len(def))
+	}
+	back, err := Decode(def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(back.WithCounts(a.Counts()), a); diff != "" {
+		t.Errorf("got -, want +:\n%s", diff)
+	}
+}
+
+func TestEncodeRefusesWhatIsTooLarge(t *testing.T) {
+	for name, tt := range map[string]struct{ value, want string }{
+		"that does not compress": {noise(3, 9<<20), "packed, want at most 8 MiB"},
+		"that compresses":        {strings.Repeat("x", mostDecoded), "of JSON, want at most 64 MiB"},
+	} {
+		a := twoRoles()
+		a.Config["muster.env.BIG"] = tt.value
+		_, err := Encode(a)
+		if _, ok := errors.AsType[*SizeError](err); !ok || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		found := Validate(&a).Errors()
+		if len(found) != 1 || !strings.Contains(found[0].String(), tt.want) || !strings.HasSuffix(found[0].Pointer, "muster.env.BIG") {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+}
+
+func TestDecodeRefusesTextsThatAreNotThere(t *testing.T) {
+	long := strings.Repeat("x", mostDecoded/4)
+	for name, tree := range map[string]map[string]any{
+		"no number":  {"name": "\x00x", "texts": []any{"a"}},
+		"too high":   {"name": "\x001", "texts": []any{"a"}},
+		"too much":   {"config": map[string]any{"a": "\x000", "b": "\x000", "c": "\x000", "d": "\x000", "e": "\x000"}, "texts": []any{long}},
+		"not a list": {"name": "a", "texts": "a"},
+	} {
+		text, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unfold(text, mostDecoded); err == nil {
+			t.Errorf("%s: want an error", name)
 		}
 	}
 }

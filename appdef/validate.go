@@ -2,7 +2,9 @@ package appdef
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,7 +20,7 @@ func Validate(a *App) Problems {
 			v.where[c.Name] = i
 		}
 	}
-	checks := []func(){v.components, v.counts, v.priorities, v.exportGroups, v.framework, v.commands, v.references}
+	checks := []func(){v.components, v.counts, v.priorities, v.exportGroups, v.framework, v.commands, v.references, v.size}
 	if _, nameless := v.where[""]; !nameless { // else what names it would seem to name nobody
 		checks = append(checks, v.exportRefs, v.orders, v.texts)
 	}
@@ -55,6 +57,29 @@ func (v *validation) bad(at Place, got, want, hint string) {
 
 func (v *validation) warn(at Place, got, want, hint string) {
 	v.found = append(v.found, at.Warning(got, want, hint))
+}
+
+// size checks that a registry can keep the definition. The longest value is what is blamed.
+func (v *validation) size() {
+	_, err := pack(*v.app)
+	large, ok := errors.AsType[*SizeError](err)
+	if !ok { // no dialect makes one that has no JSON
+		return
+	}
+	at, longest := v.app.place("config"), 0
+	longer := func(section map[string]string, place func(key string) Place) {
+		for _, key := range slices.Sorted(maps.Keys(section)) {
+			if len(section[key]) > longest {
+				at, longest = place(key), len(section[key])
+			}
+		}
+	}
+	longer(v.app.Config, func(key string) Place { return v.app.place("config", key) })
+	for i, c := range v.app.Components {
+		longer(c.Config, func(key string) Place { return v.app.componentPlace(i, "config", key) })
+	}
+	v.bad(at, large.got(), large.want(),
+		fmt.Sprintf("the longest value has %d bytes; what is large belongs into a file of the package, which the registry does not keep", longest))
 }
 
 // components checks the names.

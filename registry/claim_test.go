@@ -3,6 +3,7 @@ package registry_test
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -274,8 +275,15 @@ func TestFoundAndNewRun(t *testing.T) {
 	c.me.Run, c.me.NewRun = "q", true
 	c.look.Directive.Gen, c.look.Directive.Verdict, c.look.Directive.Budget.Used = 7, &registry.Verdict{Run: "r"}, 4
 	n := c.decide().(registry.NewRun)
-	if n.Directive.Run != "q" || n.Directive.Gen != 8 || n.Directive.Act != registry.ActWait || n.Directive.Verdict != nil || n.Directive.Budget.Used != 0 || n.AppIndex != 3 || n.App.Run != "q" {
+	if n.Directive.Run != "q" || n.Directive.Gen != 8 || n.Directive.Act != registry.ActWait || n.Directive.Verdict != nil || n.Directive.Budget.Used != 0 || n.AppIndex != 3 || n.App.Run != "q" || n.Free != nil {
 		t.Errorf("got %+v", n)
+	}
+	// Without a verdict the old run can be claimed until the new one stands.
+	c.gone()
+	c.look.Directive.Verdict, c.look.Directive.Target = nil, map[string]int{"worker": 3}
+	n = c.decide().(registry.NewRun)
+	if want := []registry.Instance{in("worker-0"), in("worker-1"), in("worker-2")}; !slices.Equal(n.Free, want) {
+		t.Errorf("must be free: %v, want %v", n.Free, want)
 	}
 }
 

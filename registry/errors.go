@@ -14,6 +14,8 @@ var (
 	ErrSuperseded = errors.New("index is held by another agent")
 	// ErrForbidden: the token may not (403).
 	ErrForbidden = errors.New("registry forbids it")
+	// ErrMalformed: the request can never be taken as it is (400, 413). It is muster's own fault.
+	ErrMalformed = errors.New("registry cannot take the request")
 	// ErrTooManyConnections: 429, the server's limit of connections per client address.
 	ErrTooManyConnections = errors.New("too many connections from this address (429)")
 	// ErrUnreachable: no answer.

@@ -11,8 +11,8 @@ import (
 	"io"
 )
 
-// ChunkSize is how many compressed bytes one roster key holds at most; a registry takes 512 KB in a
-// request, of which base64 needs a quarter.
+// ChunkSize is how many bytes of a roster (compressed) or of a definition one key holds at most; a registry
+// takes 512 KB in a request, of which base64 needs a quarter.
 const ChunkSize = 350_000
 
 // ErrRosterDiffers: the bytes are not those that the directive names.

@@ -35,8 +35,8 @@ type AppRecord struct {
 	Version int            `json:"version"`
 	Run     string         `json:"run"`
 	Digest  string         `json:"digest"`
-	Def     string         `json:"def,omitempty"` // resolved App: gzip, base64
-	DefID   string         `json:"def_id,omitempty"`
+	Def     string         `json:"def,omitempty"`    // resolved App: gzip, base64
+	DefID   string         `json:"def_id,omitempty"` // of a Def too long to stand here: its chunks are def/<id>/<n>
 	Counts  map[string]int `json:"counts"`
 	Created time.Time      `json:"created"`
 	By      string         `json:"by"`

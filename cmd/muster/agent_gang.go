@@ -55,8 +55,11 @@ func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Eve
 // told is the answer to a write: its event, or that the registry will not have it. Other errors come
 // with the order's end, or the seat has said already why it can write no more.
 func (r gangRoom) told(act string, e shim.Event, err error) (shim.Event, bool) {
-	if errors.Is(err, registry.ErrForbidden) {
+	switch {
+	case errors.Is(err, registry.ErrForbidden):
 		return shim.Event{Kind: shim.Denied, Code: shim.CodeForbidden, Cause: act + ": " + err.Error()}, true
+	case errors.Is(err, registry.ErrMalformed):
+		return shim.Event{Kind: shim.Denied, Code: shim.CodeInternal, Class: registry.ClassMuster, Cause: act + ": " + err.Error()}, true
 	}
 	return e, r.ok(act, err)
 }
@@ -119,6 +122,8 @@ func (r gangRoom) refused(err error) shim.Event {
 		e.Class = over.Verdict.Class
 	case errors.Is(err, registry.ErrForbidden):
 		e.Code = shim.CodeForbidden
+	case errors.Is(err, registry.ErrMalformed):
+		e.Code, e.Class = shim.CodeInternal, registry.ClassMuster
 	}
 	return e
 }

@@ -77,6 +77,7 @@ func (k lookup) app(ctx context.Context, id string) (appFacts, error) {
 	st, err := k.status(ctx, f.address, id)
 	switch {
 	case err == nil:
+		k.complete(ctx, f.address, &st)
 		f.registry = &st
 	case errors.Is(err, registry.ErrNoApp) && f.local == nil:
 		return f, k.unknownApp(id, f.address)
@@ -138,6 +139,23 @@ func (k lookup) status(ctx context.Context, address, id string) (consul.Status, 
 	ctx, cancel := context.WithTimeout(ctx, registryPatience)
 	defer cancel()
 	return c.Status(ctx, id)
+}
+
+// complete reads a definition that stands apart from its app's record. One that cannot be read says nothing.
+func (k lookup) complete(ctx context.Context, address string, st *consul.Status) {
+	if st.App.DefID == "" {
+		return
+	}
+	c, err := openForQuestions(address)
+	if err == nil {
+		defer c.Close()
+		ctx, cancel := context.WithTimeout(ctx, registryPatience)
+		defer cancel()
+		st.App.Def, err = c.Definition(ctx, st.ID, st.App)
+	}
+	if err != nil {
+		fmt.Fprintf(k.warn, "%s: %v: roles and ranks are not known\n", st.ID, err)
+	}
 }
 
 // onHost reads the files of this host and asks its agents.
@@ -277,7 +295,7 @@ func (f *appFacts) phase() string {
 	switch {
 	case f.living():
 		return f.phaseOfAgents()
-	case f.verdict() != nil:
+	case f.verdict() != nil, f.result != nil && f.result.Outcome == string(registry.Failed):
 		return "done"
 	case f.result == nil && f.local != nil && processLives(f.local.Pid):
 		return "starting"

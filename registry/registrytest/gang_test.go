@@ -55,6 +55,8 @@ var promises = []promise{
 	{"service", service},
 	{"instance scope", instanceScope},
 	{"forget", forget},
+	{"large definition", largeDefinition},
+	{"claimed while a new run begins", claimedMeanwhile},
 	{"lost answers", lostAnswers},
 	{"overtaken", overtaken},
 	{"cost", cost},

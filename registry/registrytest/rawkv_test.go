@@ -1,6 +1,7 @@
 package registrytest_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,7 +40,12 @@ func dialer(url string) func(context.Context, string, string) (net.Conn, error) 
 
 func (r raw) do(method, path string) (code int, index string, body []byte) {
 	r.t.Helper()
-	req, err := http.NewRequestWithContext(soon(r.t), method, r.base+path, nil)
+	return r.send(method, path, nil)
+}
+
+func (r raw) send(method, path string, value io.Reader) (code int, index string, body []byte) {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(soon(r.t), method, r.base+path, value)
 	must(r.t, err)
 	resp, err := r.client.Do(req)
 	must(r.t, err)
@@ -91,6 +97,25 @@ func (r raw) until(key string, want func(e entry, ok bool) bool) entry {
 		e, index, ok = r.next(key, index)
 	}
 	return e
+}
+
+// put writes a key as it is.
+func (r raw) put(key string, value []byte) {
+	r.t.Helper()
+	if code, _, body := r.send(http.MethodPut, "/kv/muster/"+key, bytes.NewReader(value)); code != http.StatusOK {
+		r.t.Fatalf("put %s: %d %s", key, code, body)
+	}
+}
+
+// keys lists the keys under a prefix.
+func (r raw) keys(prefix string) (names []string) {
+	r.t.Helper()
+	code, _, body := r.do(http.MethodGet, "/kv/muster/"+prefix+"?keys")
+	if code == http.StatusNotFound {
+		return nil
+	}
+	must(r.t, json.Unmarshal(body, &names))
+	return names
 }
 
 // destroy ends a session.
