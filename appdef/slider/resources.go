@@ -54,11 +54,11 @@ func (l *loading) grants() {
 			continue
 		}
 		r := grant{loading: l, component: c.Name}
-		c.Priority = r.whole(priorityKey, 1, 0, true)
-		c.Instances = r.whole(instancesKey, 0, 0, true)
+		c.Priority = r.whole(priorityKey, 1, true)
+		c.Instances = r.whole(instancesKey, 0, true)
 		c.Limits.MemoryMB = r.wholeOrMax(memoryKey, 256)
 		c.Limits.VCores = r.wholeOrMax(vcoresKey, 1)
-		c.Limits.Placement = r.whole(placementKey, 0, 0, false)
+		c.Limits.Placement = r.whole(placementKey, 0, false)
 		c.Limits.NodeLabel, c.Limits.LogInclude, c.Limits.LogExclude = r.text(labelKey), r.text(includeKey), r.text(excludeKey)
 		for part, key := range map[string]string{"priority": priorityKey, "instances": instancesKey} {
 			if v, ok := r.find(key); ok {
@@ -75,7 +75,7 @@ func (l *loading) shadowed() {
 	nobody := grant{loading: l}
 	nobody.wholeOrMax(memoryKey, 256)
 	nobody.wholeOrMax(vcoresKey, 1)
-	nobody.whole(placementKey, 0, 0, false)
+	nobody.whole(placementKey, 0, false)
 	for key, v := range l.resources.global {
 		delete(l.app.Origins, "."+key)
 		own := func(c appdef.Component) bool { _, ok := l.resources.components[c.Name][key]; return ok }
@@ -109,18 +109,19 @@ func (r grant) text(key string) string {
 	return v.Text
 }
 
-func (r grant) whole(key string, least, fallback int, mandatory bool) int {
+// whole is a number from least on; 0 where there is none, or a wrong one, which is reported.
+func (r grant) whole(key string, least int, mandatory bool) int {
 	v, ok := r.find(key)
 	if !ok {
 		if mandatory {
 			r.resources.root.doc.add(r.resources.places[r.component].Problem("no "+key, "a whole number, "+strconv.Itoa(least)+" or more", ""))
 		}
-		return fallback
+		return 0
 	}
 	n, err := appdef.ParseInt(v.Text)
 	if err != nil || n < least {
 		r.found = append(r.found, v.Problem(appdef.Quote(v.Text), "a whole number, "+strconv.Itoa(least)+" or more", ""))
-		return fallback
+		return 0
 	}
 	return n
 }
