@@ -12,7 +12,10 @@ type guard struct {
 var (
 	always = guard{"", func(State, Event) bool { return true }}
 
-	toldToStop = guard{"the directive says stop", func(s State, _ Event) bool { return s.Directive.Act == registry.ActStop }}
+	// toldToStop: also by another run's directive, when this run's last one was not heard.
+	toldToStop = guard{"the directive says stop, or is another run's", func(s State, _ Event) bool {
+		return s.Directive.Act == registry.ActStop || s.anotherRun()
+	}}
 
 	service = guard{"it is a service", func(s State, _ Event) bool { return s.Policy.Service }}
 

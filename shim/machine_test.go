@@ -124,8 +124,13 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		}
 		e.Joined = &Join{Instance: in, Service: slices.Contains(args, "service"), Spent: slices.Contains(args, "spent")}
 		e.Directive = directive(args[1], num(2))
+		e.Directive.Run = "1"
 	case Directed:
 		e.Directive = directive(args[0], num(1))
+		e.Directive.Run = "1"
+		if slices.Contains(args, "run=2") {
+			e.Directive.Run = "2"
+		}
 		if e.Directive.Act == registry.ActStop {
 			e.Directive.Verdict = &registry.Verdict{Outcome: registry.Outcome(args[2])}
 			if len(args) > 3 {

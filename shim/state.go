@@ -14,6 +14,7 @@ type State struct {
 	Instance registry.Instance
 	Policy   Policy
 
+	Run        string             // of the directive that the index was claimed under
 	Directive  registry.Directive // newest heard
 	Gen        int                // acknowledged: nothing older than this runs here
 	Acking     int                // generation whose acknowledgement is on its way
@@ -137,6 +138,7 @@ func (s State) absorb(e Event) State {
 		if e.Joined.Spent {
 			s.Result = registry.PhaseFailed
 		}
+		s.Run = e.Directive.Run
 		s = s.direct(e.Directive)
 	case Staged:
 		s.Policy, s.Bound = *e.Policy, true
@@ -198,5 +200,10 @@ func (s State) direct(d *registry.Directive) State {
 	if d != nil && order(*d) >= order(s.Directive) {
 		s.Directive = *d
 	}
+	if s.anotherRun() {
+		s.Code, s.Class, s.Cause = CodeHeld, registry.ClassHost, "the app is in run "+s.Directive.Run+" now"
+	}
 	return s
 }
+
+func (s State) anotherRun() bool { return s.Run != "" && s.Directive.Run != s.Run }
