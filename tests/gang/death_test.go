@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -301,7 +302,10 @@ func twoFailuresAtOnce(t *testing.T, at place) {
 	g := newGang(t, at, workers(4, gangScoped))
 	cast := g.begin()
 	for _, name := range []string{"worker-0", "worker-1", "worker-2"} {
-		cast[name].send(cue{Do: "exit", N: 5})
+		cue := cue{Do: "exit", N: 5}
+		if err := json.NewEncoder(cast[name].conn).Encode(cue); err != nil {
+			t.Logf("%s was stopped before it could fail: %v", name, err) // the first failure was that fast
+		}
 	}
 	for name, a := range g.cast(g.def.instances()...) {
 		if a.generation() != 2 || a.attempt() != 2 {
