@@ -200,7 +200,12 @@ func runTooSoon(t *testing.T, at place) {
 		a.exit(0)
 		await(t, "the end of the agent of "+name, func() bool { return !lives(agents[name]) })
 	}
-	for _, a := range g.begin() {
+	g.launchAll()
+	generation := 1 // of a registry that went with the first muster run
+	if at.consul != nil {
+		generation = 2 // of the same run, launched anew
+	}
+	for _, a := range g.castOf(generation, "worker-0", "worker-1") {
 		a.exit(0)
 	}
 	g.succeeds()
