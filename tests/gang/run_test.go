@@ -71,7 +71,7 @@ func runTerminated(t *testing.T, at place) {
 		t.Errorf("muster run: %s, exit code %d, verdict %v, want interrupted, 143, none", e.result.Outcome, e.run, e.verdict)
 	}
 	g.shownInterrupted()
-	for name, a := range g.begin() {
+	for name, a := range g.takenUp() {
 		if got, want := a.env("MUSTER_CHECKPOINT"), filepath.Join(g.work, "checkpoint", "ckpt-9"); got != want {
 			t.Errorf("%s: checkpoint %q, want %q", name, got, want)
 		}
@@ -101,7 +101,7 @@ func runKilled(t *testing.T, at place) {
 		}
 	}
 	g.shownInterrupted()
-	for name, a := range g.begin() { // what it left holds up nobody
+	for name, a := range g.takenUp() { // what it left holds up nobody
 		if a.port() != cast[name].port() {
 			t.Logf("%s has port %d now, %d before", name, a.port(), cast[name].port())
 		}
@@ -200,13 +200,20 @@ func runTooSoon(t *testing.T, at place) {
 		a.exit(0)
 		await(t, "the end of the agent of "+name, func() bool { return !lives(agents[name]) })
 	}
-	g.launchAll()
-	generation := 1 // of a registry that went with the first muster run
-	if at.consul != nil {
-		generation = 2 // of the same run, launched anew
-	}
-	for _, a := range g.castOf(generation, "worker-0", "worker-1") {
+	for _, a := range g.takenUp() {
 		a.exit(0)
 	}
 	g.succeeds()
+}
+
+// takenUp launches an interrupted run again and waits for the processes that stay: what a registry that
+// outlived it knows makes it a new generation.
+func (g *gang) takenUp() map[string]*actor {
+	g.t.Helper()
+	g.launchAll()
+	generation := 1
+	if g.place.consul != nil {
+		generation = 2
+	}
+	return g.castOf(generation, g.def.instances()...)
 }
