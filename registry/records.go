@@ -255,11 +255,9 @@ type CheckpointStep struct {
 // The kinds of an ask, with their args. stop: By is `stop` or `interrupt`; grace (seconds, optional),
 // who (a person, optional). flex: component → count. gone: instance, inc.
 const (
-	AskStop   = "stop"
-	AskFlex   = "flex"
-	AskSave   = "save"
-	AskNewRun = "newrun"
-	AskGone   = "gone"
+	AskStop = "stop"
+	AskFlex = "flex"
+	AskGone = "gone"
 )
 
 // Ask is what a client asks of the gang: stop, flex, save, newrun, gone.

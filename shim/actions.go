@@ -107,7 +107,7 @@ var (
 	}}
 
 	leave = action{"leave", func(s *State, _ Event) []Effect {
-		e := Effect{Kind: DoLeave, Gen: s.Gen, Final: s.Result == registry.PhaseEnded}
+		e := Effect{Kind: DoLeave, Gen: s.Gen}
 		if class := s.leftClass(); s.Result == "" && (s.Exit != nil || class == registry.ClassLauncher) {
 			e.Report = s.leaving(class)
 		}

@@ -43,7 +43,6 @@ type Effect struct {
 	After   time.Duration    // DoArm
 	Roster  registry.RosterRef
 	Resume  *int64 // DoStart: newest step that every rank has; nil: the newest of all
-	Final   bool   // DoLeave: keep the record's result
 }
 
 // Room tells which of the loop's three helpers does an effect.

@@ -103,26 +103,17 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	})
 }
 
-// newest looks for the checkpoint to go on from: the newest up to the step that every rank has, if one
-// is named and still there, else the newest of all.
+// newest looks for the checkpoint to go on from; upTo is the step that every rank has, nil for any.
 func (a *agent) newest(p plan.Plan, upTo *int64) (checkpoint.Checkpoint, bool) {
 	if strings.Contains(p.Checkpoint.Dir, "://") {
 		return checkpoint.Checkpoint{}, false // the program finds its own on a store
 	}
 	rule := checkpoint.Rule{Pattern: p.Checkpoint.Pattern, Framework: p.Framework}
-	all, err := rule.List(os.DirFS(p.Checkpoint.Dir))
+	c, ok, err := rule.Newest(os.DirFS(p.Checkpoint.Dir), upTo)
 	if err != nil {
 		a.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
 	}
-	if len(all) == 0 {
-		return checkpoint.Checkpoint{}, false
-	}
-	for _, c := range slices.Backward(all) {
-		if upTo != nil && c.Step <= *upTo {
-			return c, true
-		}
-	}
-	return all[len(all)-1], true
+	return c, ok
 }
 
 func (r engineRoom) signalStop() {

@@ -36,10 +36,7 @@ func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Eve
 	case shim.DoReport:
 		return r.told("report", shim.Event{Kind: shim.Reported}, r.seat.Report(ctx, *e.Report))
 	case shim.DoRestarted:
-		guard := r.guardRef()
-		r.ok("report the restart", r.seat.Publish(ctx, func(m *registry.Member) {
-			m.Attempt, m.Budget, m.Guard = e.Attempt, e.Budget, guard
-		}))
+		r.ok("report the restart", r.seat.Restarted(ctx, e.Attempt, e.Budget, r.guardRef()))
 	case shim.DoCommit:
 		ctx, cancel := context.WithTimeout(ctx, leavePatience)
 		defer cancel()

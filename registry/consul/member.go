@@ -133,9 +133,9 @@ func (s *Seat) unready(before, _ registry.Member, _ string) ([]*api.TxnOp, error
 
 func alone(_, _ registry.Member, _ string) ([]*api.TxnOp, error) { return nil, nil }
 
-// Restarted is T10b: the process was started again in place. Nobody wakes.
-func (s *Seat) Restarted(ctx context.Context, attempt int, b registry.Budget) error {
-	return s.Publish(ctx, func(m *registry.Member) { m.Attempt, m.Budget = attempt, b })
+// Restarted is T10b: the process was started again in place, under that guard. Nobody wakes.
+func (s *Seat) Restarted(ctx context.Context, attempt int, b registry.Budget, guard *registry.ProcessRef) error {
+	return s.Publish(ctx, func(m *registry.Member) { m.Attempt, m.Budget, m.Guard = attempt, b, guard })
 }
 
 // Publish changes the record without acknowledging anything: the exports of a service, which nobody

@@ -250,7 +250,7 @@ func instanceScope(t *testing.T, s server) {
 	a := newApp(t, s, component("worker", 2, registry.ScopeInstance), component("ps", 1, registry.ScopeInstance))
 	all := a.assemble(t, 1)
 	seq := all[0].seat.Directive().Seq
-	must(t, all[1].seat.Restarted(soon(t), 2, registry.Budget{Used: 1}))
+	must(t, all[1].seat.Restarted(soon(t), 2, registry.Budget{Used: 1}, nil))
 	if m := all[0].member("worker-1"); m.Attempt != 2 || m.Budget.Used != 1 || m.Phase != registry.PhaseReady {
 		t.Errorf("restarted: %+v", m.Member)
 	}

@@ -76,7 +76,7 @@ func superseded(t *testing.T, s server) {
 	if e.Inc != next.me.Member.Inc {
 		t.Errorf("superseded by %s, want %s", e.Inc, next.me.Member.Inc)
 	}
-	if err := all[1].seat.Restarted(soon(t), 2, registry.Budget{}); !errors.Is(err, registry.ErrSuperseded) {
+	if err := all[1].seat.Restarted(soon(t), 2, registry.Budget{}, nil); !errors.Is(err, registry.ErrSuperseded) {
 		t.Errorf("write of a superseded agent: %v", err)
 	}
 	if m := next.member("worker-1"); m.Inc != next.me.Member.Inc {

@@ -26,12 +26,17 @@ type Rule struct {
 	Framework string
 }
 
-// Newest is the whole checkpoint with the highest step; false when there is none, also when the
-// folder does not exist yet.
-func (r Rule) Newest(dir fs.FS) (Checkpoint, bool, error) {
+// Newest is the whole checkpoint with the highest step, up to upTo where one is named and something
+// that old is still there; false when there is none, also when the folder does not exist yet.
+func (r Rule) Newest(dir fs.FS, upTo *int64) (Checkpoint, bool, error) {
 	all, err := r.List(dir)
 	if err != nil || len(all) == 0 {
 		return Checkpoint{}, false, err
+	}
+	for _, c := range slices.Backward(all) {
+		if upTo != nil && c.Step <= *upTo {
+			return c, true, nil
+		}
 	}
 	return all[len(all)-1], true, nil
 }

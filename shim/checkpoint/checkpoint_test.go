@@ -42,7 +42,7 @@ func TestNewestTakesOnlyWholeCheckpoints(t *testing.T) {
 				}
 				dir[f] = &fstest.MapFile{Data: text}
 			}
-			got, ok, err := tt.rule.Newest(dir)
+			got, ok, err := tt.rule.Newest(dir, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,5 +67,15 @@ func TestListIsOldestFirst(t *testing.T) {
 func TestBadPatternIsNamed(t *testing.T) {
 	if _, err := (Rule{Pattern: "["}).List(fstest.MapFS{"a": {}}); err == nil {
 		t.Error("got no error, want one that names the pattern")
+	}
+}
+
+func TestNewestUpToTheStepThatAllHave(t *testing.T) {
+	dir := fstest.MapFS{"c-10": {Data: []byte("x")}, "c-20": {Data: []byte("x")}, "c-30": {Data: []byte("x")}}
+	for upTo, want := range map[int64]int64{35: 30, 30: 30, 29: 20, 10: 10, 9: 30} { // older ones are gone: the newest
+		c, ok, err := Rule{Pattern: "c-*"}.Newest(dir, &upTo)
+		if err != nil || !ok || c.Step != want {
+			t.Errorf("up to %d: got %v %v %v, want step %d", upTo, c, ok, err, want)
+		}
 	}
 }
