@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"os"
 
 	"github.com/muster-agent/muster/shim/plan"
 )
@@ -22,5 +23,10 @@ type Process struct{}
 // Name is the word of the plan.
 func (Process) Name() string { return "process" }
 
-// Park starts a guard beside the agent; see the function Park.
-func (Process) Park(ctx context.Context, o Options) (*Guard, error) { return Park(ctx, o) }
+// Park starts a guard beside the agent.
+func (Process) Park(ctx context.Context, o Options) (*Guard, error) {
+	return park(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
+		process, err := execGuard(lifeline, socket, exe)
+		return direct{process}, nothing{}, err
+	})
+}

@@ -28,7 +28,8 @@ import (
 // helpers without setsid.
 type Guard struct {
 	options  Options
-	process  *os.Process
+	process  child
+	around   boundary
 	ticks    uint64
 	conn     *net.UnixConn
 	lifeline *os.File
@@ -63,14 +64,14 @@ const (
 	gone
 )
 
-func newGuard(o Options, p *os.Process, conn *net.UnixConn, lifeline *os.File) *Guard {
+func newGuard(o Options, p child, around boundary, conn *net.UnixConn, lifeline *os.File) *Guard {
 	g := &Guard{
-		options: o, process: p, conn: conn, lifeline: lifeline,
+		options: o, process: p, around: around, conn: conn, lifeline: lifeline,
 		events: make(chan Event, 64), inbox: make(chan Event),
 		hello: make(chan struct{}), ended: make(chan struct{}), stuck: make(chan struct{}), closed: make(chan struct{}),
 		patience: closePatience,
 	}
-	if s, err := (Host{}).Stat(p.Pid); err == nil {
+	if s, err := (Host{}).Stat(p.PID()); err == nil {
 		g.ticks = s.Start
 	}
 	go g.deliver()
@@ -90,7 +91,7 @@ func (g *Guard) awaitHello(ctx context.Context) error {
 }
 
 // PID of the guard.
-func (g *Guard) PID() int { return g.process.Pid }
+func (g *Guard) PID() int { return g.process.PID() }
 
 // StartTicks is when the guard started, in clock ticks after boot; with PID and boot id it names it for ever.
 func (g *Guard) StartTicks() uint64 { return g.ticks }
@@ -110,6 +111,7 @@ func (g *Guard) Start(s Spec) (pid int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", s.Argv[0], err)
 	}
+	g.around.begin()
 	if err := g.sendStart(s, p); err != nil {
 		g.release()
 		return 0, fmt.Errorf("start %s: %w", s.Argv[0], err)
@@ -222,8 +224,19 @@ func (g *Guard) Kill() error {
 	g.mu.Lock()
 	attempt := g.attempt
 	g.mu.Unlock()
-	return g.send(guard.Message{Kind: guard.Kill, Start: uint32(attempt)})
+	return errors.Join(g.around.kill(), g.send(guard.Message{Kind: guard.Kill, Start: uint32(attempt)}))
 }
+
+// Grow sets another limit of memory, in bytes, for what is started from now on.
+func (g *Guard) Grow(memory int64) error {
+	if err := g.around.grow(memory); err != nil {
+		return fmt.Errorf("set memory limit: %w", err)
+	}
+	return nil
+}
+
+// Remains are what the next agent must clear if this one is killed.
+func (g *Guard) Remains() Remains { return g.around.left() }
 
 // Feed arms the dead-man timer or winds it up again: unless it is fed within d, the guard kills everything
 // and ends. 0 disarms it. Time that the machine was suspended counts.
@@ -259,9 +272,15 @@ func (g *Guard) close() error {
 		}
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.left) > 0 {
-		return fmt.Errorf("close guard: %w", &StuckError{Processes: g.left})
+	left := g.left
+	g.mu.Unlock()
+	if len(left) > 0 {
+		return fmt.Errorf("close guard: %w", &StuckError{Processes: left})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
+	defer cancel()
+	if err := g.around.remove(ctx); err != nil {
+		return fmt.Errorf("close guard: %w", err)
 	}
 	return nil
 }
@@ -283,7 +302,7 @@ func (g *Guard) awaitEnd(d time.Duration) bool {
 }
 
 func (g *Guard) itself() StuckProcess {
-	p := StuckProcess{PID: g.process.Pid, Name: "muster-guard", State: '?'}
+	p := StuckProcess{PID: g.process.PID(), Name: "muster-guard", State: '?'}
 	if s, err := (Host{}).Stat(p.PID); err == nil {
 		p.State = s.State
 	}

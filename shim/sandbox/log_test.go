@@ -153,7 +153,7 @@ func BenchmarkLogPath(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	g, err := Park(b.Context(), Options{LogDir: dir})
+	g, err := Process{}.Park(b.Context(), Options{LogDir: dir})
 	if err != nil {
 		b.Skip(err)
 	}
@@ -172,7 +172,7 @@ func BenchmarkLogPath(b *testing.B) {
 }
 
 func BenchmarkStartOfTrue(b *testing.B) {
-	g, err := Park(b.Context(), Options{LogDir: b.TempDir()})
+	g, err := Process{}.Park(b.Context(), Options{LogDir: b.TempDir()})
 	if err != nil {
 		b.Skip(err)
 	}

@@ -47,7 +47,7 @@ var roles = map[string]func([]string) error{
 // asAgent parks a guard, runs the rest of its arguments under it in folder args[0], says the guard's pid and
 // waits to be killed.
 func asAgent(args []string) error {
-	g, err := Park(context.Background(), Options{LogDir: args[0]})
+	g, err := Process{}.Park(context.Background(), Options{LogDir: args[0]})
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func parkedOpen(t *testing.T, o Options) *Guard {
 	o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	g, err := Park(ctx, o)
+	g, err := Process{}.Park(ctx, o)
 	if errors.Is(err, guard.ErrNotBuilt) {
 		need.Skip(t, err.Error())
 	}

@@ -22,6 +22,7 @@ type Options struct {
 	Logger      *slog.Logger
 	RotateBytes int64 // a log file is renamed .1 at this size; 0: 256 MiB, -1: never
 	Keep        int   // files of one stream in all, the live one included; 0: 4
+	Confine     Confinement
 }
 
 func (o Options) withDefaults() Options {
@@ -33,17 +34,21 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Park starts a guard that waits for its first Start. It makes the calling process a subreaper: what a
+// launch starts the guard's program with its two descriptors, which become 3 and 4, and the program itself
+// as 5; what it puts around it is the boundary.
+type launch func(lifeline, socket, exe *os.File) (child, boundary, error)
+
+// park starts a guard that waits for its first Start. It makes the calling process a subreaper: what a
 // guard leaves when it is killed becomes the agent's own to kill. ctx bounds the parking only.
-func Park(ctx context.Context, o Options) (*Guard, error) {
-	g, err := park(ctx, o.withDefaults())
+func park(ctx context.Context, o Options, run launch) (*Guard, error) {
+	g, err := parkGuard(ctx, o.withDefaults(), run)
 	if err != nil {
 		return nil, fmt.Errorf("park guard: %w", err)
 	}
 	return g, nil
 }
 
-func park(ctx context.Context, o Options) (*Guard, error) {
+func parkGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become subreaper: %w", err)
 	}
@@ -67,11 +72,11 @@ func park(ctx context.Context, o Options) (*Guard, error) {
 		return nil, errors.Join(err, conn.Close())
 	}
 	defer lifelineEnd.Close()
-	process, err := execGuard(lifelineEnd, socket, exe)
+	process, around, err := run(lifelineEnd, socket, exe)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close(), lifeline.Close())
 	}
-	g := newGuard(o, process, conn, lifeline)
+	g := newGuard(o, process, around, conn, lifeline)
 	return g, g.awaitHello(ctx)
 }
 

@@ -40,7 +40,7 @@ func (g *Guard) hear(m guard.Message) {
 		g.turn(idle, 0, &StartError{Act: m.Text, Err: syscall.Errno(m.A)})
 	case guard.Exited:
 		g.turn(emptying, 0, nil)
-		g.inbox <- Exited{Attempt: attempt, Exit: exitOf(syscall.WaitStatus(m.A), time.Unix(0, m.B), m.C<<10)}
+		g.inbox <- Exited{Attempt: attempt, Exit: g.counted(exitOf(syscall.WaitStatus(m.A), time.Unix(0, m.B), m.C<<10))}
 	case guard.Empty:
 		g.empty()
 		g.inbox <- Empty{Attempt: attempt, LogsComplete: m.A == 1}
@@ -62,6 +62,16 @@ func (g *Guard) hear(m guard.Message) {
 	case guard.Start, guard.Signal, guard.Kill, guard.Feed:
 		g.options.Logger.Warn("guard sent an order", "kind", uint32(m.Kind))
 	}
+}
+
+// counted adds what the boundary saw. The kernel counts a kill before the killed is reaped.
+func (g *Guard) counted(x Exit) Exit {
+	usage, err := g.around.usage()
+	if err != nil {
+		g.options.Logger.Warn("read what was used", "err", err)
+	}
+	x.Usage = usage
+	return x
 }
 
 // turn moves to the next state and answers the Start under way, if any.
@@ -121,7 +131,7 @@ func (g *Guard) settle() {
 		if s, ok := exits[pid]; ok {
 			exit = exitOf(s, time.Now(), 0)
 		}
-		g.inbox <- Exited{Attempt: attempt, Exit: exit}
+		g.inbox <- Exited{Attempt: attempt, Exit: g.counted(exit)}
 	}
 	if (was == running || was == emptying) && len(left) == 0 {
 		g.inbox <- Empty{Attempt: attempt}

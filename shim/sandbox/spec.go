@@ -38,6 +38,7 @@ type Exit struct {
 	At      time.Time
 	Core    bool  // a core was dumped
 	MaxRSS  int64 // bytes; of the largest process that it waited for, itself included
+	Usage   Usage // what the boundary counted in this start
 	Message string
 }
 

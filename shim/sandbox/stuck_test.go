@@ -66,7 +66,7 @@ func TestCloseOfAStoppedGuard(t *testing.T) {
 	held := openFifo(t, fifo)
 	start(t, g, Spec{Argv: []string{self(t), "as-rebel", fifo, "3"}})
 	held.wantReady(t)
-	if err := g.process.Signal(syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(g.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	g.patience = time.Millisecond

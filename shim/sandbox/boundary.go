@@ -1,0 +1,91 @@
+package sandbox
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+	"github.com/muster-agent/muster/shim/sandbox/container"
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+)
+
+// Confinement is what an engine holds a process tree to. The zero value asks for nothing. What an
+// engine cannot hold it has named by Unenforced.
+type Confinement struct {
+	// App and Instance name the cgroup and the container.
+	App, Instance string
+	Hostname      string
+	// Dir is a folder of this instance alone for the container's skeleton and state; it is taken away at the end.
+	Dir     string
+	Limits  cgroup.Limits
+	Shm     int64 // bytes of /dev/shm
+	Root    container.Root
+	Mounts  []container.Mount
+	Nodes   []container.Node
+	Hooks   []container.Hook
+	User    *guard.User // whom the processes run as; nil: the agent's own user
+	Seccomp []byte      // a filter of struct sock_filter (seccomp(2)), installed right before exec
+}
+
+// Usage is what was counted since a start.
+type Usage struct {
+	// OOMKills counts processes killed for memory: by the kernel at the cgroup's limit, or by the watchdog.
+	OOMKills int
+	// Peak and Limit are bytes of memory; 0: not known, none.
+	Peak, Limit int64
+	CPU         time.Duration // time on a processor
+	// Throttled is how long, and Periods how often, a hard CPU limit held processes back.
+	Throttled time.Duration
+	Periods   int
+	// PidsRefused counts forks that the limit of processes refused.
+	PidsRefused int
+	// By says who counted: cgroup v1, cgroup v2, watchdog.
+	By string
+}
+
+// boundary is what an engine has put around a guard and its processes.
+type boundary interface {
+	// begin notes the counters before a start.
+	begin()
+	// usage is what was counted since begin.
+	usage() (Usage, error)
+	// grow sets another limit of memory, in bytes.
+	grow(memory int64) error
+	// kill ends all processes inside but the guard; the guard's own walk goes on beside it.
+	kill() error
+	// remove proves, when the guard has ended, that no process is left and takes the boundary away. What will not go
+	// until ctx ends is a *StuckError.
+	remove(ctx context.Context) error
+	// left is what must be cleared by the next agent if this one is killed.
+	left() Remains
+}
+
+// Remains are paths of the host that outlive an agent which is killed.
+type Remains struct {
+	Cgroups []string // folders, one for each controller's tree
+	Dirs    []string // of containers
+}
+
+// nothing is the boundary of an engine that has none.
+type nothing struct{}
+
+func (nothing) begin()                       {}
+func (nothing) usage() (Usage, error)        { return Usage{}, nil }
+func (nothing) grow(int64) error             { return nil }
+func (nothing) kill() error                  { return nil }
+func (nothing) remove(context.Context) error { return nil }
+func (nothing) left() Remains                { return Remains{} }
+
+// child is the guard as a process that the agent has started and must wait for.
+type child interface {
+	PID() int
+	Wait() (*os.ProcessState, error)
+	Kill() error
+}
+
+// direct is a child that the agent has started by itself.
+type direct struct{ *os.Process }
+
+// PID of the process in the agent's pid namespace.
+func (d direct) PID() int { return d.Pid }

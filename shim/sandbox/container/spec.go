@@ -1,0 +1,71 @@
+package container
+
+import (
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+)
+
+// Spec is one container: a root, namespaces and a cgroup around a first process.
+type Spec struct {
+	// ID names the container and its cgroup: muster/<App>/<Instance>.
+	App, Instance string
+	Hostname      string
+	// Dir is a folder of this instance alone, on a disk of the host: the container's skeleton, the writable
+	// layers of its root and libcontainer's state live there. Remove takes it away.
+	Dir     string
+	Root    Root
+	Mounts  []Mount
+	Limits  cgroup.Limits
+	Shm     int64    // bytes of /dev/shm; 0: the kernel's default
+	Nodes   []Node   // device nodes beside the standard ones
+	Hooks   []Hook   // of the operator's CDI specs only
+	Rlimits []Rlimit // of the first process
+}
+
+// Root is what the container finds at /.
+type Root struct {
+	// Layers are unpacked image layers, lowest first; the root is then a private, writable view of them. None: the
+	// host's root, read-only, with a private /tmp.
+	Layers []string
+	// Entries are the top-level names of an image's merged root.
+	Entries []Entry
+	// UserXattr says that the layers' overlay marks are in user.*.
+	UserXattr bool
+}
+
+// Entry is a top-level name of an image's root.
+type Entry struct {
+	Name   string   // usr
+	Link   string   // target, of a symbolic link
+	Dir    bool     // neither: a file
+	Layers []string // the folders that make it up, lowest first: <layer>/usr
+}
+
+// Mount is a folder or file of the host that the container sees.
+type Mount struct {
+	From, To string // absolute; To is made when it is absent
+	ReadOnly bool
+	Options  []string // of mount(8): nosuid, nodev, noexec, rbind; beside what ReadOnly says
+}
+
+// Node is a device node to have in /dev.
+type Node struct {
+	Path         string // in the container
+	Type         rune   // c or b
+	Major, Minor int64
+	Mode         uint32 // permission bits; 0: 0666
+	UID, GID     uint32
+}
+
+// Hook is a program of the operator that runs at a stage of the container's making, in a clean environment.
+type Hook struct {
+	Stage string // createRuntime, createContainer, startContainer, prestart
+	Path  string
+	Args  []string
+	Env   []string
+}
+
+// Rlimit is one resource limit.
+type Rlimit struct {
+	Resource   int // RLIMIT_*
+	Soft, Hard uint64
+}
