@@ -134,14 +134,22 @@ type Command struct {
 // Max as a limit means: as much as the launcher grants (`"yarn.memory": "max"`).
 const Max = -1
 
+// What a container without an image makes of the host's root.
+const (
+	RootReadOnly = "read-only"
+	RootOverlay  = "overlay"
+)
+
 // Limits are what one instance may use.
 type Limits struct {
 	MemoryMB   int               `json:"memory_mb"` // Max: all that the launcher grants
 	VCores     int               `json:"vcores"`    // Max likewise
 	CPUHard    bool              `json:"cpu_hard"`
 	SwapMB     int               `json:"swap_mb"`
-	Pids       int               `json:"pids"`   // 0: none
-	ShmMB      int               `json:"shm_mb"` // 0: half of memory
+	HighMB     int               `json:"high_mb,omitempty"`   // 0: none
+	Autoscale  float64           `json:"autoscale,omitempty"` // share of MemoryMB that a restart for want of memory adds
+	Pids       int               `json:"pids"`                // 0: none
+	ShmMB      int               `json:"shm_mb"`              // 0: half of memory
 	GPUs       int               `json:"gpus"`
 	GPUType    string            `json:"gpu_type"`
 	GPUMemory  int               `json:"gpu_memory_mb"`
@@ -150,6 +158,7 @@ type Limits struct {
 	Image      string            `json:"image,omitempty"`
 	ImageAuth  string            `json:"image_auth,omitempty"`
 	User       string            `json:"user,omitempty"`
+	Root       string            `json:"root,omitempty"` // RootReadOnly (also ""), RootOverlay
 	NodeLabel  string            `json:"node_label,omitempty"`
 	Placement  int               `json:"placement,omitempty"`
 	LogInclude string            `json:"log_include,omitempty"`

@@ -281,11 +281,11 @@ func limitKeys() []Key {
 			component: whole(func(l *Limits) *int { return &l.GPUMemory }, 1),
 		},
 		{
-			Name: "muster.image", Idle: true, Limit: true, Default: "the host's root", Meaning: "an OCI reference, or oci:DIR",
+			Name: "muster.image", Limit: true, Default: "the host's root", Meaning: "an OCI reference, or oci:DIR",
 			component: func(c *Component, _, text string) error { return setText(&c.Limits.Image, text) },
 		},
 		{
-			Name: "muster.image.auth", Idle: true, Limit: true, Meaning: "credentials for the image's registry, by reference: file:PATH, env:NAME, keyring:NAME",
+			Name: "muster.image.auth", Limit: true, Meaning: "credentials for the image's registry, by reference: file:PATH, env:NAME, keyring:NAME",
 			component: func(c *Component, _, text string) error {
 				if !secretForm.MatchString(text) {
 					return wanted{got: "a literal value", want: "file:PATH, env:NAME or keyring:NAME", hint: "a definition holds no secrets"}
@@ -295,7 +295,7 @@ func limitKeys() []Key {
 			},
 		},
 		{
-			Name: "muster.user", Idle: true, Limit: true, Default: "the agent's own user", Meaning: "user and group of the process, uid:gid",
+			Name: "muster.user", Limit: true, Default: "the agent's own user", Meaning: "user and group of the process, uid:gid",
 			component: func(c *Component, _, text string) error {
 				c.Limits.User = text
 				if !userForm.MatchString(text) && len(Placeholders(text)) == 0 {
@@ -317,15 +317,38 @@ func limitKeys() []Key {
 			component: yes(func(l *Limits) *bool { return &l.CPUHard }),
 		},
 		{
-			Name: "muster.memory.swap", Idle: true, Default: "0", Limit: true, Meaning: "swap beside the memory, MB",
+			Name: "muster.memory.swap", Default: "0", Limit: true, Meaning: "swap beside the memory, MB",
 			component: whole(func(l *Limits) *int { return &l.SwapMB }, 0),
+		},
+		{
+			Name: "muster.memory.high", Limit: true, Meaning: "where the kernel begins to reclaim memory and to slow the app down, MB; cgroup v2 only",
+			component: whole(func(l *Limits) *int { return &l.HighMB }, 1),
+		},
+		{
+			Name: "muster.memory.autoscale", Default: "0", Limit: true,
+			Meaning: "by how much of itself yarn.memory grows with each restart after it ran out, within what the launcher grants: 0.5 is by half",
+			component: func(c *Component, _, text string) (err error) {
+				c.Limits.Autoscale, err = parseShare(text)
+				return err
+			},
+		},
+		{
+			Name: "muster.root", Default: RootReadOnly, Limit: true,
+			Meaning: "what a container without an image sees of the host's root: read-only, or overlay, whose writes are private and end with it",
+			component: func(c *Component, _, text string) error {
+				c.Limits.Root = text
+				if text != RootReadOnly && text != RootOverlay {
+					return wanted{want: RootReadOnly + " or " + RootOverlay}
+				}
+				return nil
+			},
 		},
 		{
 			Name: "muster.ulimit.*", Limit: true, Meaning: "a limit of setrlimit(2): soft, or soft:hard; numbers or unlimited",
 			component: (*Component).setUlimit,
 		},
 		{
-			Name: "muster.rdma", Idle: true, Default: "false", Limit: true, Meaning: "/dev/infiniband/* and unlimited memlock",
+			Name: "muster.rdma", Default: "false", Limit: true, Meaning: "/dev/infiniband/* and unlimited memlock",
 			component: yes(func(l *Limits) *bool { return &l.RDMA }),
 		},
 	}

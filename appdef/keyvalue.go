@@ -62,6 +62,15 @@ func atLeast(least int, text string) (int, error) {
 	return n, nil
 }
 
+// parseShare reads a part of a whole: 0.5, 2.
+func parseShare(text string) (float64, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(f >= 0 && f <= 100) {
+		return 0, wanted{want: "a number from 0 to 100, such as 0.5"}
+	}
+	return f, nil
+}
+
 func parseBool(text string) (bool, error) {
 	switch text {
 	case "true":

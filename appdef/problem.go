@@ -20,6 +20,8 @@ type Problem struct {
 
 	// Usage says that the command line is at fault, not a file: exit 64 instead of 65.
 	Usage bool `json:"-"`
+	// Forbidden says that this host does not permit it: exit 77.
+	Forbidden bool `json:"-"`
 }
 
 // The severities of a Problem.

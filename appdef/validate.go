@@ -395,6 +395,9 @@ func (v *validation) commands() {
 		if c.Category == "CLIENT" || c.Settings.CommandFrom != "" || c.Name == "" {
 			continue
 		}
+		if c.Limits.Image != "" {
+			continue // its own entrypoint
+		}
 		hint := ""
 		if c.Type == "DOCKER" {
 			hint = "dockerContainers are kept but not run: muster.image and muster.command say what to run"

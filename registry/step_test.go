@@ -209,8 +209,8 @@ func TestInstanceFailures(t *testing.T) {
 		{"a failure for good in memory", asynchronous(), func(g *gang) {
 			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Signal: 9, Class: registry.ClassOOM, Final: true})
 		}, func(g *gang) {
-			g.wantVerdict(registry.Failed, registry.ClassOOM, "worker-0", "worker-0 was killed by SIGKILL")
-			if g.dir.Verdict.Advice != "raise yarn.memory of worker, or make the program use less" {
+			g.wantVerdict(registry.Failed, registry.ClassOOM, "worker-0", "worker-0 ran out of memory")
+			if g.dir.Verdict.Advice != "raise yarn.memory of worker, let it grow with muster.memory.autoscale, or make the program use less" {
 				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
 			}
 		}},

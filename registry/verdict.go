@@ -138,6 +138,8 @@ func (f failure) happened() string {
 		return f.Instance.String() + " left"
 	case e == nil:
 		return fmt.Sprintf("%s was lost with its agent on %s", f.Instance, place(f.rec.Member))
+	case e.Class == ClassOOM:
+		return f.Instance.String() + " ran out of memory"
 	case e.Signal != 0:
 		return fmt.Sprintf("%s was killed by %s", f.Instance, signalName(e.Signal))
 	case e.Code != nil:
@@ -152,7 +154,7 @@ func (f failure) happened() string {
 func advice(c Class, first Instance, exit *MemberExit) string {
 	switch c {
 	case ClassOOM:
-		return fmt.Sprintf("raise yarn.memory of %s, or make the program use less", first.Component)
+		return fmt.Sprintf("raise yarn.memory of %s, let it grow with muster.memory.autoscale, or make the program use less", first.Component)
 	case ClassHost, ClassPreempted:
 		return "launch the app again: it goes on from its checkpoint"
 	case ClassGPU:

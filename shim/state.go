@@ -74,8 +74,10 @@ func (e *Exit) Why() string {
 	switch {
 	case e == nil:
 		return "never ran"
+	case e.OOM && e.Message != "":
+		return "out of memory: " + e.Message
 	case e.OOM:
-		return "killed by the kernel for memory"
+		return "out of memory"
 	case e.Signal != 0:
 		return "killed by " + signalName(e.Signal)
 	case e.Code != nil && e.Message != "":
@@ -89,7 +91,7 @@ func (e *Exit) Why() string {
 
 // beyond says what code and signal of an exit do not.
 func (e *Exit) beyond() string {
-	if e != nil && !e.OOM && (e.Code != nil || e.Signal != 0) {
+	if e != nil && (e.Code != nil || e.Signal != 0) {
 		return e.Message
 	}
 	return e.Why()

@@ -87,7 +87,7 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 		return 0, appProblems{bad}
 	}
 	for name, text := range start.Files {
-		if err := writeFile(filepath.Join(p.Process.Cwd, name), text); err != nil {
+		if err := writeFile(filepath.Join(p.Process.Folder, name), text); err != nil {
 			return 0, err
 		}
 	}

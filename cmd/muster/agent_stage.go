@@ -130,7 +130,7 @@ func (r stageRoom) layOut(p plan.Plan) error {
 	if err := packages.Unpack(r.app.pkg, filepath.Join(r.workDir, "package"), r.id.run); err != nil {
 		return err
 	}
-	root := p.Process.Cwd
+	root := p.Process.Folder
 	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf", "code"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			return fmt.Errorf("make folder: %w", err)

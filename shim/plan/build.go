@@ -105,6 +105,7 @@ func (b *builder) plan() Plan {
 		},
 		Allocation: b.allocation(),
 		Engine:     b.engine(limits),
+		Root:       b.root(),
 		Stage:      b.stage(),
 		Framework:  b.app.Settings.Framework,
 		Limits:     limits,
@@ -125,6 +126,7 @@ func (b *builder) plan() Plan {
 	}
 	p.Process = b.process(p)
 	p.Origins = b.origins()
+	b.rootUser(p)
 	b.configWarnings()
 	return p
 }

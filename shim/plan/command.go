@@ -10,8 +10,19 @@ import (
 
 // command is the process's argument vector: muster.command, else metainfo's commands, both run by
 // the shell; else what the framework's built-in command makes of a commandScript. Scripts
-// themselves do not run: a component that has one and no built-in command is a problem.
+// themselves do not run: a component that has one and no built-in command is a problem. An image's
+// entrypoint comes before it.
 func (b *builder) command() []string {
+	if b.component.Limits.Image == "" {
+		return b.ownCommand()
+	}
+	if s := b.component.Settings; s.Command == "" && b.component.CommandScript == nil {
+		return b.inImage([]string{})
+	}
+	return b.inImage(b.ownCommand())
+}
+
+func (b *builder) ownCommand() []string {
 	s := b.component.Settings
 	switch {
 	case s.Command != "":
@@ -29,7 +40,10 @@ func (b *builder) command() []string {
 }
 
 func (b *builder) shell() string {
-	if b.req.Shell != "" {
+	switch {
+	case b.req.Image != nil && !b.req.Image.Bash:
+		return "sh"
+	case b.req.Image == nil && b.req.Shell != "" && b.component.Limits.Image == "":
 		return b.req.Shell
 	}
 	return "bash"

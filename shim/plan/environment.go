@@ -21,9 +21,9 @@ const (
 func (b *builder) process(p Plan) Process {
 	s := b.component.Settings
 	proc := Process{
-		Argv: b.command(), Cwd: b.req.root(), Env: map[string]string{},
+		Argv: b.command(), Cwd: b.cwd(), Folder: b.req.root(), User: b.user(), Env: map[string]string{},
 		Secrets: slices.Sorted(maps.Keys(s.Secrets)), SecretRefs: maps.Clone(s.Secrets),
-		Inherited: maps.Clone(b.req.Inherited), Components: b.app.ComponentNames(), Shell: s.Command != "",
+		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(), Shell: s.Command != "",
 	}
 	if proc.Secrets == nil {
 		proc.Secrets = []string{}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -16,22 +17,16 @@ func (b *builder) limits() Limits {
 	l, e := b.component.Limits, b.req.Allocation.Envelope
 	out := Limits{
 		MemoryMB: l.MemoryMB, VCores: l.VCores, CPUHard: l.CPUHard, SwapMB: l.SwapMB, Pids: l.Pids, ShmMB: l.ShmMB,
-		GPUs: l.GPUs, GPUType: l.GPUType, GPUMemoryMB: l.GPUMemory, Ulimits: maps.Clone(l.Ulimits),
+		GPUs: l.GPUs, GPUType: l.GPUType, GPUMemoryMB: l.GPUMemory,
+		HighMB: l.HighMB, Autoscale: l.Autoscale, RDMA: l.RDMA, Ulimits: maps.Clone(l.Ulimits),
 	}
-	where := b.key("yarn.memory")
-	switch room := max(e.MemoryMB-agentMemoryMB, 1); {
-	case out.MemoryMB == appdef.Max && e.MemoryMB == 0:
-		out.MemoryMB = 0
-		b.warn(where, "max", "a number of MB", "the launcher's limit is unknown, so there is none")
-	case out.MemoryMB == appdef.Max:
-		out.MemoryMB = room
-	case e.MemoryMB > 0 && out.MemoryMB > room:
-		b.warn(where, strconv.Itoa(out.MemoryMB)+" MB", "at most "+strconv.Itoa(room)+" MB",
-			"the launcher's limit is "+strconv.Itoa(e.MemoryMB)+" MB and "+strconv.Itoa(agentMemoryMB)+" MB of it are the agent's; that is the limit")
-		out.MemoryMB = room
-	}
+	out.MemoryMB = b.memory(out.MemoryMB, e)
 	if out.VCores == appdef.Max {
 		out.VCores = e.VCores
+	}
+	if e.VCores > 0 && out.VCores > e.VCores {
+		b.problem(b.key("yarn.vcores"), strconv.Itoa(out.VCores)+" vcores", "at most "+strconv.Itoa(e.VCores),
+			"that is what the launcher grants; ask it for more, or the app for less")
 	}
 	if out.ShmMB == 0 {
 		out.ShmMB = out.MemoryMB / 2
@@ -39,11 +34,47 @@ func (b *builder) limits() Limits {
 	return out
 }
 
+// memory is the limit in MB under the launcher's own, 0 for none. What is more than that is refused; what
+// leaves no room for the agent beside it is cut.
+func (b *builder) memory(asked int, e Envelope) int {
+	where := b.key("yarn.memory")
+	launcher := "the launcher's limit is " + strconv.Itoa(e.MemoryMB) + " MB"
+	switch room := max(e.MemoryMB-agentMemoryMB, 1); {
+	case asked == appdef.Max && e.MemoryMB == 0:
+		b.warn(where, "max", "a number of MB", "the launcher's limit is unknown, so there is none")
+		return 0
+	case asked == appdef.Max:
+		return room
+	case e.MemoryMB > 0 && asked > e.MemoryMB:
+		b.problem(where, strconv.Itoa(asked)+" MB", "at most "+strconv.Itoa(room)+" MB",
+			launcher+" and "+strconv.Itoa(agentMemoryMB)+" MB of it are the agent's; ask the launcher for more, or the app for less")
+		return room
+	case e.MemoryMB > 0 && asked > room:
+		b.warn(where, strconv.Itoa(asked)+" MB", "at most "+strconv.Itoa(room)+" MB",
+			launcher+" and "+strconv.Itoa(agentMemoryMB)+" MB of it are the agent's; that is the limit")
+		return room
+	}
+	return asked
+}
+
+// Grown is the limit of memory in MB after so many ends for want of it: each adds the share that
+// muster.memory.autoscale says, rounded up, as long as the launcher's own limit has room (HBox's mem.autoscale).
+func Grown(l Limits, e Envelope, ends int) int {
+	if l.MemoryMB <= 0 || ends <= 0 {
+		return l.MemoryMB
+	}
+	grown := l.MemoryMB + ends*int(math.Ceil(float64(l.MemoryMB)*l.Autoscale))
+	if e.MemoryMB > 0 {
+		grown = min(grown, max(e.MemoryMB-agentMemoryMB, l.MemoryMB))
+	}
+	return grown
+}
+
 // engine says what was chosen and which of the limits that were asked for it cannot hold.
 func (b *builder) engine(l Limits) Engine {
 	asked := map[string]bool{
 		"memory_mb": l.MemoryMB > 0, "vcores": l.VCores > 0, "cpu_hard": l.CPUHard, "pids": l.Pids > 0,
-		"swap_mb": l.SwapMB > 0, "shm_mb": b.component.Limits.ShmMB > 0, "gpus": l.GPUs > 0,
+		"swap_mb": l.SwapMB > 0, "high_mb": l.HighMB > 0, "shm_mb": b.component.Limits.ShmMB > 0, "gpus": l.GPUs > 0,
 		"gpu_memory_mb": l.GPUMemoryMB > 0, "ulimits": len(l.Ulimits) > 0,
 	}
 	e := Engine{Name: b.req.Engine.Name, Why: b.req.Engine.Why, Unenforced: []Unenforced{}}

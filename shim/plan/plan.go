@@ -12,6 +12,7 @@ type Plan struct {
 	Who        Who         `json:"who"`
 	Allocation Allocation  `json:"allocation"`
 	Engine     Engine      `json:"engine"`
+	Root       Root        `json:"root"`
 	Stage      []StageItem `json:"stage"`
 	Process    Process     `json:"process"`
 	Framework  string      `json:"framework"`
@@ -84,6 +85,14 @@ type Unenforced struct {
 	Why   string `json:"why"`
 }
 
+// Root is what the process finds at /.
+type Root struct {
+	Kind   string `json:"kind"` // host, read-only, overlay, image
+	Image  string `json:"image,omitempty"`
+	Digest string `json:"digest,omitempty"` // of the image's manifest, once it is here
+	Auth   string `json:"-"`                // where its credentials are: file:PATH, env:NAME
+}
+
 // StageItem is one thing to bring into the container.
 type StageItem struct {
 	Name   string `json:"name"`
@@ -98,11 +107,14 @@ type StageItem struct {
 type Process struct {
 	Argv       []string          `json:"argv"`
 	Cwd        string            `json:"cwd"`
+	User       string            `json:"user,omitempty"` // name or uid, with :group or without; empty: the agent's
 	Env        map[string]string `json:"env"`
 	Secrets    []string          `json:"secrets"`
 	SecretRefs map[string]string `json:"-"`
 	Stdin      string            `json:"stdin,omitempty"`
 	ResumeArgs string            `json:"resume_args,omitempty"`
+	// Folder is the instance's own: Cwd, unless an image has another.
+	Folder string `json:"-"`
 	// Shell says that the last of Argv is a text for a shell.
 	Shell bool `json:"-"`
 	// Inherited is what Env is laid over. It belongs to the host and is not printed.
@@ -113,16 +125,21 @@ type Process struct {
 
 // Limits are the cgroup values.
 type Limits struct {
-	MemoryMB    int               `json:"memory_mb"`
-	VCores      int               `json:"vcores"`
-	CPUHard     bool              `json:"cpu_hard"`
-	SwapMB      int               `json:"swap_mb"`
-	Pids        int               `json:"pids"`
-	ShmMB       int               `json:"shm_mb"`
-	GPUs        int               `json:"gpus"`
-	GPUType     string            `json:"gpu_type"`
-	GPUMemoryMB int               `json:"gpu_memory_mb"`
-	Ulimits     map[string]string `json:"ulimits,omitempty"`
+	MemoryMB    int    `json:"memory_mb"`
+	VCores      int    `json:"vcores"`
+	CPUHard     bool   `json:"cpu_hard"`
+	SwapMB      int    `json:"swap_mb"`
+	Pids        int    `json:"pids"`
+	ShmMB       int    `json:"shm_mb"`
+	GPUs        int    `json:"gpus"`
+	GPUType     string `json:"gpu_type"`
+	GPUMemoryMB int    `json:"gpu_memory_mb"`
+	// HighMB is where the kernel begins to slow the process down; Autoscale the part of MemoryMB that each restart for
+	// want of memory adds.
+	HighMB    int               `json:"high_mb,omitempty"`
+	Autoscale float64           `json:"autoscale,omitempty"`
+	RDMA      bool              `json:"rdma,omitempty"`
+	Ulimits   map[string]string `json:"ulimits,omitempty"`
 }
 
 // Port is one port to hold. Want is a number asked for (`DEFAULT_n`), 0 for any; Port is 0 until claimed.

@@ -43,7 +43,9 @@ type Request struct {
 	// Inherited is what the process gets of the agent's environment, already filtered. It is not
 	// printed with the plan: it belongs to the host.
 	Inherited map[string]string
-	Shell     string // runs command texts with -c; empty: bash
+	Shell     string      // runs command texts with -c; empty: bash
+	Image     *ImageFacts // once it is pulled
+	User      *UserFacts  // once it is looked up
 	// Origins say where a part of Allocation came from: `host` → NM_HOST.
 	Origins map[string]string
 }
@@ -53,7 +55,7 @@ type EngineChoice struct {
 	Name string // container, cgroup, process
 	Why  string
 	// Cannot names what this engine does not hold here and why, by the limit's name in Limits'
-	// JSON: memory_mb, vcores, cpu_hard, pids, shm_mb, gpus, gpu_memory_mb, ulimits.
+	// JSON: memory_mb, high_mb, swap_mb, vcores, cpu_hard, pids, shm_mb, gpus, gpu_memory_mb, ulimits.
 	Cannot map[string]string
 }
 

@@ -21,7 +21,7 @@ func Resolve(p Plan, dirs Dirs) Plan {
 		p.Stage[i].From, p.Stage[i].To = fill(s.From), fill(s.To)
 	}
 	p.Process.Argv = each(p.Process.Argv, fill)
-	p.Process.Cwd = fill(p.Process.Cwd)
+	p.Process.Cwd, p.Process.Folder = fill(p.Process.Cwd), fill(p.Process.Folder)
 	p.Process.Env = eachValue(p.Process.Env, fill)
 	p.Process.ResumeArgs = fill(p.Process.ResumeArgs)
 	p.Exports = slices.Clone(p.Exports)

@@ -53,7 +53,7 @@ func Finish(p Plan, r registry.Roster, facts StartFacts, framework Framework) (S
 	maps.Copy(start.Files, files)
 	f.musterEnv(start.Env)
 	f.rosterFile(&start)
-	moveLong(&start, p.Process.Cwd)
+	moveLong(&start, p.Process.Folder)
 	return start, f.tooLong(start.Argv)
 }
 

@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// What the process finds at /, as Root.Kind says it.
+const (
+	RootHost     = "host"      // the host's own, as the agent sees it
+	RootReadOnly = "read-only" // the host's, read-only, with a private /tmp
+	RootOverlay  = "overlay"   // the host's, with private writes
+	RootImage    = "image"     // an image's, with private writes
+)
+
+// engineContainer is the engine that gives a process a root of its own.
+const engineContainer = "container"
+
+// imagePath is what Docker sets where an image has no PATH.
+const imagePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// ImageFacts are what only the pulled image knows (OCI image-spec, config.md).
+type ImageFacts struct {
+	Digest          string
+	Entrypoint, Cmd []string
+	Env             []string // NAME=value
+	WorkDir         string
+	User            string // name or uid, with :group or without
+	Bash            bool   // it has one
+}
+
+// UserFacts are the ids and the home of whom the process runs as, read where its root keeps them.
+type UserFacts struct {
+	Name, Home string
+	UID, GID   int
+	Groups     []int
+}
+
+// root says what the process finds at /. An image needs the engine that can give it one.
+func (b *builder) root() Root {
+	limits := b.component.Limits
+	switch {
+	case limits.Image != "" && b.req.Engine.Name != engineContainer:
+		p := b.key("muster.image")().Problem("image "+appdef.Quote(limits.Image)+" with engine "+b.req.Engine.Name,
+			"engine container", "muster doctor says what keeps this host from it: "+b.req.Engine.Why)
+		p.Forbidden = true
+		b.problems = append(b.problems, p)
+		return Root{Kind: RootImage, Image: limits.Image}
+	case limits.Image != "":
+		r := Root{Kind: RootImage, Image: b.text("muster.image", limits.Image), Auth: limits.ImageAuth}
+		if b.req.Image != nil {
+			r.Digest = b.req.Image.Digest
+		}
+		return r
+	case b.req.Engine.Name != engineContainer:
+		return Root{Kind: RootHost}
+	case limits.Root == appdef.RootOverlay:
+		return Root{Kind: RootOverlay}
+	}
+	return Root{Kind: RootReadOnly}
+}
+
+// user is whom the process runs as, as it was asked for: the definition, then the image.
+func (b *builder) user() string {
+	if user := b.component.Limits.User; user != "" {
+		return b.text("muster.user", user)
+	}
+	if b.req.Image != nil {
+		return b.req.Image.User
+	}
+	return ""
+}
+
+// rootUser warns of a process that is root on the host's own files.
+func (b *builder) rootUser(p Plan) {
+	id, _, _ := strings.Cut(p.Process.User, ":")
+	if p.Root.Kind != RootImage && (id == "root" || id == "0" || id == "" && b.req.Allocation.User == "root") {
+		b.warn(b.key("muster.user"), "root on the host's root", "muster.user",
+			"the process may do to this host what its engine does not forbid; give it a user of its own")
+	}
+}
+
+// inherited is what the process's variables are laid over: the agent's own as far as they pass, then the
+// image's, then those of its user.
+func (b *builder) inherited(r Root) map[string]string {
+	env := maps.Clone(b.req.Inherited)
+	if env == nil {
+		env = map[string]string{}
+	}
+	if r.Kind == RootImage && env["PATH"] == "" {
+		env["PATH"] = imagePath
+	}
+	if b.req.Image != nil {
+		for _, e := range b.req.Image.Env {
+			if name, value, ok := strings.Cut(e, "="); ok && name != "" && !strings.HasPrefix(name, "MUSTER_") {
+				env[name] = value
+			}
+		}
+	}
+	if u := b.req.User; u != nil {
+		env["HOME"] = u.Home
+		if u.Name != "" {
+			env["USER"], env["LOGNAME"] = u.Name, u.Name
+		}
+	}
+	return env
+}
+
+// inImage puts a command into the image's own way of starting: its entrypoint, and its own command
+// where the definition has none. nil: not known before the image is.
+func (b *builder) inImage(command []string) []string {
+	image := b.req.Image
+	if image == nil {
+		return command
+	}
+	if len(command) == 0 {
+		command = image.Cmd
+	}
+	argv := slices.Concat(image.Entrypoint, command)
+	if len(argv) == 0 {
+		b.problem(b.key("muster.image"), "image "+appdef.Quote(b.component.Limits.Image)+", which has neither entrypoint nor command",
+			"muster.command", "say what to run in it")
+	}
+	return argv
+}
+
+// cwd is the image's working directory where it has one, else the instance's folder.
+func (b *builder) cwd() string {
+	if image := b.req.Image; image != nil && image.WorkDir != "" && image.WorkDir != "/" {
+		return image.WorkDir
+	}
+	return b.req.root()
+}

@@ -1,0 +1,155 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+func inContainer(component string) Request {
+	r := request(component, 0)
+	r.Engine = EngineChoice{Name: "container", Why: "root and a writable cgroup"}
+	return r
+}
+
+func TestRoot(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		engine string
+		limits appdef.Limits
+		want   Root
+	}{
+		{"no container", "cgroup", appdef.Limits{Root: appdef.RootOverlay}, Root{Kind: RootHost}},
+		{"the host's", "container", appdef.Limits{}, Root{Kind: RootReadOnly}},
+		{"the host's with writes", "container", appdef.Limits{Root: appdef.RootOverlay}, Root{Kind: RootOverlay}},
+		{"an image", "container", appdef.Limits{Image: "py:3", ImageAuth: "file:/a"}, Root{Kind: RootImage, Image: "py:3", Auth: "file:/a"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			req := inContainer("ps")
+			req.Engine.Name = tt.engine
+			p := mustBuild(t, with(trainingApp(), "ps", func(c *appdef.Component) {
+				c.Limits.Image, c.Limits.ImageAuth, c.Limits.Root = tt.limits.Image, tt.limits.ImageAuth, tt.limits.Root
+			}), req)
+			if diff := cmp.Diff(p.Root, tt.want); diff != "" {
+				t.Errorf("root (-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestImageNeedsAContainer(t *testing.T) {
+	req := inContainer("ps")
+	req.Engine = EngineChoice{Name: "process", Why: "not root"}
+	_, problems := Build(with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.Image = "py:3" }), req)
+	bad := problems.Errors()
+	if len(bad) != 1 || !bad[0].Forbidden || !strings.Contains(bad[0].String(), "not root") {
+		t.Errorf("problems = %v, want one that the host does not permit, with the reason", bad)
+	}
+}
+
+func TestImageStartsAsDockerDoes(t *testing.T) {
+	image := ImageFacts{
+		Digest: "sha256:1", Entrypoint: []string{"/entry", "-x"}, Cmd: []string{"serve"}, Env: []string{"PATH=/opt/bin", "A=1", "MUSTER_X=no"},
+		WorkDir: "/srv", User: "ann",
+	}
+	for _, tt := range []struct {
+		name  string
+		image func(*ImageFacts)
+		app   func(*appdef.Component)
+		argv  []string
+		cwd   string
+	}{
+		{"command behind the entrypoint", nil, func(c *appdef.Component) { c.Settings.Command = "run" }, []string{"/entry", "-x", "sh", "-c", "run"}, "/srv"},
+		{"its own command", nil, nil, []string{"/entry", "-x", "serve"}, "/srv"},
+		{"bash where it is", func(i *ImageFacts) { i.Bash, i.Entrypoint, i.WorkDir = true, nil, "/" }, func(c *appdef.Component) { c.Settings.Command = "run" }, []string{"bash", "-c", "run"}, "${WORK}/ps-0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			facts := image
+			if tt.image != nil {
+				tt.image(&facts)
+			}
+			req := inContainer("ps")
+			req.Inherited = map[string]string{"LANG": "C"}
+			req.Image, req.User = &facts, &UserFacts{Name: "ann", UID: 7, GID: 8, Home: "/home/ann"}
+			p := mustBuild(t, with(trainingApp(), "ps", func(c *appdef.Component) {
+				c.Limits.Image, c.Settings.Command, c.CommandScript = "py:3", "", nil
+				c.Settings.Env = map[string]string{"A": "2"}
+				if tt.app != nil {
+					tt.app(c)
+				}
+			}), req)
+			if !slices.Equal(p.Process.Argv, tt.argv) || p.Process.Cwd != tt.cwd || p.Process.Folder != "${WORK}/ps-0" {
+				t.Errorf("argv %q in %s, want %q in %s", p.Process.Argv, p.Process.Cwd, tt.argv, tt.cwd)
+			}
+			start, _ := Finish(p, ExampleRoster(trainingApp(), req), StartFacts{}, noFramework)
+			want := map[string]string{"PATH": "/opt/bin", "A": "2", "LANG": "C", "HOME": "/home/ann", "USER": "ann", "MUSTER_X": ""}
+			for name, value := range want {
+				if start.Env[name] != value {
+					t.Errorf("%s=%q, want %q", name, start.Env[name], value)
+				}
+			}
+			if p.Process.User != "ann" || p.Root.Digest != "sha256:1" {
+				t.Errorf("user %q, digest %q, want the image's", p.Process.User, p.Root.Digest)
+			}
+		})
+	}
+}
+
+func TestImageWithNothingToRun(t *testing.T) {
+	req := inContainer("ps")
+	req.Image = &ImageFacts{Digest: "sha256:1"}
+	_, problems := Build(with(trainingApp(), "ps", func(c *appdef.Component) {
+		c.Limits.Image, c.Settings.Command, c.CommandScript = "py:3", "", nil
+	}), req)
+	if !strings.Contains(problems.Error(), "neither entrypoint nor command") {
+		t.Errorf("problems = %v", problems)
+	}
+}
+
+func TestRootOnTheHostIsNamed(t *testing.T) {
+	for _, tt := range []struct {
+		agent, user, image string
+		want               bool
+	}{
+		{"root", "", "", true}, {"root", "1000:1000", "", false}, {"ann", "", "", false}, {"root", "0:0", "", true}, {"root", "", "py:3", false},
+	} {
+		req := inContainer("ps")
+		req.Allocation.User = tt.agent
+		p := mustBuild(t, with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.User, c.Limits.Image = tt.user, tt.image }), req)
+		if got := strings.Contains(appdef.Problems(p.Warnings).Error(), "root on the host's root"); got != tt.want {
+			t.Errorf("agent %q, user %q, image %q: warned %v, want %v", tt.agent, tt.user, tt.image, got, tt.want)
+		}
+	}
+}
+
+func TestMoreThanTheLauncherGrants(t *testing.T) {
+	req := inContainer("ps")
+	req.Allocation.Envelope = Envelope{MemoryMB: 1000, VCores: 2}
+	_, problems := Build(with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.MemoryMB, c.Limits.VCores = 1001, 3 }), req)
+	text := problems.Errors().Error()
+	for _, want := range []string{"got 1001 MB, want at most 968 MB; the launcher's limit is 1000 MB", "got 3 vcores, want at most 2"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("problems = %s\nwant %s", text, want)
+		}
+	}
+}
+
+func TestGrown(t *testing.T) {
+	for _, tt := range []struct {
+		share     float64
+		room      int
+		ends, was int
+		want      int
+	}{
+		{0, 0, 3, 100, 100}, {0.5, 0, 0, 100, 100}, {0.5, 0, 1, 100, 150}, {0.5, 0, 3, 101, 254},
+		{0.5, 172, 1, 100, 140}, {0.5, 60, 1, 100, 100}, {0.5, 0, 1, 0, 0},
+	} {
+		if got := Grown(Limits{MemoryMB: tt.was, Autoscale: tt.share}, Envelope{MemoryMB: tt.room}, tt.ends); got != tt.want {
+			t.Errorf("%d MB, share %v, after %d ends in %d MB: got %d, want %d", tt.was, tt.share, tt.ends, tt.room, got, tt.want)
+		}
+	}
+}
