@@ -5,11 +5,19 @@ import "strings"
 // Inherit picks from environ (`NAME=value`) what the allow-list lets through, then applies extra:
 // `NAME` takes a variable of environ over, `NAME=value` sets it. Names beginning with MUSTER_ never
 // pass: they are the agent's settings, or what another agent told us.
-func Inherit(environ, extra []string) map[string]string {
+func Inherit(environ, extra []string) map[string]string { return pick(environ, extra, inherited) }
+
+// InheritIntoImage is Inherit for a process with an image's root: of the allow-list all that names
+// files or users of the host stays outside.
+func InheritIntoImage(environ, extra []string) map[string]string {
+	return pick(environ, extra, func(name string) bool { return inherited(name) && !ofHost(name) })
+}
+
+func pick(environ, extra []string, passes func(string) bool) map[string]string {
 	all := Environ(environ)
 	env := map[string]string{}
 	for name, value := range all {
-		if inherited(name) {
+		if passes(name) {
 			env[name] = value
 		}
 	}
@@ -23,6 +31,20 @@ func Inherit(environ, extra []string) map[string]string {
 		}
 	}
 	return env
+}
+
+// ofHost tells which variables of the allow-list speak of the host's files and users.
+func ofHost(name string) bool {
+	switch name {
+	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "JAVA_HOME", "CUDA_HOME", "CUDA_PATH":
+		return true
+	}
+	for _, prefix := range [...]string{"PYTHON", "CONDA_", "HADOOP_", "KRB5"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // Environ turns `NAME=value` lines into a map; the last of a repeated name wins, as in getenv of

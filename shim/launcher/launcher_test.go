@@ -308,6 +308,12 @@ func TestInherit(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("Inherit (-got +want):\n%s", diff)
 	}
+	inImage := map[string]string{
+		"LC_ALL": "C", "NCCL_DEBUG": "INFO", "OMP_NUM_THREADS": "2", "http_proxy": "p", "HTTPS_PROXY": "q", "TZ": "", "PATH": "/mine",
+	}
+	if diff := cmp.Diff(InheritIntoImage(environ, []string{"PATH=/mine"}), inImage); diff != "" {
+		t.Errorf("InheritIntoImage (-got +want):\n%s", diff)
+	}
 	if got := Inherit(nil, nil); got == nil || len(got) != 0 {
 		t.Errorf("Inherit of nothing = %v, want an empty map", got)
 	}

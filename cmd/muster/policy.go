@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim"
+)
+
+// policyFile is where the operator of a host says what jobs may have beyond the defaults.
+const policyFile = "/etc/muster/policy.json"
+
+// policy is what the operator of a host permits and forbids. What a definition says can widen none of it.
+type policy struct {
+	Version int `json:"version"`
+	// RefuseRoot refuses a process that would be root on the host's own root.
+	RefuseRoot bool `json:"refuse_root"`
+	// Mounts are folders of the host that every container sees.
+	Mounts []policyMount `json:"mounts"`
+	// Seccomp is a file with a filter as the kernel takes it: an array of struct sock_filter (seccomp(2)).
+	Seccomp string `json:"seccomp"`
+	// InsecureRegistries are image registries that are asked by plain http.
+	InsecureRegistries []string `json:"insecure_registries"`
+
+	seccomp []byte
+}
+
+// policyMount is one folder of the host; To is where a container sees it, by default at the same place.
+type policyMount struct {
+	Path     string `json:"path"`
+	To       string `json:"to"`
+	ReadOnly bool   `json:"read_only"`
+}
+
+// readPolicy reads the operator's file; none is a policy without exceptions. A file that others than
+// root and the agent's own user may write is nobody's word.
+func readPolicy(path string, named bool) (policy, error) {
+	p := policy{}
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return p, nil
+	}
+	if err == nil {
+		err = trusted(path)
+	}
+	if err == nil {
+		err = readStrict(path, &p)
+	}
+	if err == nil {
+		err = p.check()
+	}
+	if err != nil {
+		return p, withCode(shim.CodeForbidden, fmt.Errorf("policy %s: %w", path, err))
+	}
+	return p, nil
+}
+
+func (p *policy) check() error {
+	if p.Version != 1 {
+		return fmt.Errorf("version: got %d, want 1", p.Version)
+	}
+	for i, m := range p.Mounts {
+		if m.To == "" {
+			p.Mounts[i].To = m.Path
+		}
+		for _, path := range []string{m.Path, p.Mounts[i].To} {
+			if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
+				return fmt.Errorf("mounts[%d]: got %q, want an absolute path below / without . and ..", i, path)
+			}
+		}
+	}
+	if p.Seccomp == "" {
+		return nil
+	}
+	if err := trusted(p.Seccomp); err != nil {
+		return fmt.Errorf("seccomp: %w", err)
+	}
+	var err error
+	if p.seccomp, err = os.ReadFile(p.Seccomp); err != nil {
+		return fmt.Errorf("seccomp: %w", err)
+	}
+	const instruction, most = 8, 4096 // struct sock_filter, BPF_MAXINSNS
+	if n := len(p.seccomp); n == 0 || n%instruction != 0 || n/instruction > most {
+		return fmt.Errorf("seccomp %s: got %d bytes, want 1 to %d instructions of %d bytes, as seccomp_export_bpf(3) writes them",
+			p.Seccomp, n, most, instruction)
+	}
+	return nil
+}
+
+// trusted refuses a file that somebody else could have written.
+func trusted(path string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to uid %d, want root or the agent's own user", path, st.Uid)
+	}
+	if st.Mode&0o022 != 0 {
+		return fmt.Errorf("%s may be written by others (mode %04o): chmod go-w", path, st.Mode&0o7777)
+	}
+	return nil
+}

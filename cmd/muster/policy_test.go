@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPolicy(t *testing.T) {
+	dir := t.TempDir()
+	filter := filepath.Join(dir, "filter")
+	writeMode(t, filter, strings.Repeat("x", 16), 0o644)
+	odd := filepath.Join(dir, "odd")
+	writeMode(t, odd, "xyz", 0o644)
+	for _, tt := range []struct {
+		name, text string
+		mode       os.FileMode
+		want       string // in the error; empty: it is read
+	}{
+		{"everything", `{"version":1,"refuse_root":true,"mounts":[{"path":"/data"},{"path":"/a","to":"/b","read_only":true}],"seccomp":"` + filter + `"}`, 0o644, ""},
+		{"no version", `{}`, 0o644, "got 0, want 1"},
+		{"a slip", `{"version":1,"mount":[]}`, 0o644, `unknown field "mount"`},
+		{"writable by all", `{"version":1}`, 0o666, "may be written by others (mode 0666)"},
+		{"relative", `{"version":1,"mounts":[{"path":"data"}]}`, 0o644, `mounts[0]: got "data"`},
+		{"the root", `{"version":1,"mounts":[{"path":"/"}]}`, 0o644, `mounts[0]: got "/"`},
+		{"climbing", `{"version":1,"mounts":[{"path":"/a","to":"/b/../etc"}]}`, 0o644, `got "/b/../etc"`},
+		{"a filter of odd size", `{"version":1,"seccomp":"` + odd + `"}`, 0o644, "got 3 bytes"},
+		{"no filter", `{"version":1,"seccomp":"` + dir + `/none"}`, 0o644, "no such file"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "policy.json")
+			writeMode(t, path, tt.text, tt.mode)
+			p, err := readPolicy(path, true)
+			switch {
+			case tt.want == "" && err != nil:
+				t.Fatal(err)
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), path)):
+				t.Fatalf("got error %v, want one with the path and %s", err, tt.want)
+			case tt.want != "":
+				return
+			}
+			mounts := []policyMount{{Path: "/data", To: "/data"}, {Path: "/a", To: "/b", ReadOnly: true}}
+			if diff := cmp.Diff(p.Mounts, mounts); diff != "" || !p.RefuseRoot || len(p.seccomp) != 16 {
+				t.Errorf("policy %+v (-got +want):\n%s", p, diff)
+			}
+		})
+	}
+}
+
+func TestNoPolicy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.json")
+	if _, err := readPolicy(path, false); err != nil {
+		t.Errorf("the default file need not be there: %v", err)
+	}
+	if _, err := readPolicy(path, true); err == nil {
+		t.Error("a file that was named must be there")
+	}
+}
+
+// writeMode makes a file with just this mode, whatever the umask.
+func writeMode(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
