@@ -82,8 +82,8 @@ func TestStartSaysWhyNot(t *testing.T) {
 		{"format", Spec{Argv: []string{junk}}, "start junk: exec " + junk + ": exec format error (no program of this machine and no #! line)", syscall.ENOEXEC},
 		{"folder", Spec{Argv: []string{"true"}, Dir: "/no/such/folder"}, "start true: chdir /no/such/folder: no such file or directory", fs.ErrNotExist},
 		{"too long", Spec{Argv: []string{"true"}, Env: []string{"X=" + strings.Repeat("x", 1<<18)}}, "start true: exec true: argument list too long (arguments and environment are too long; one string holds at most 131071 bytes)", syscall.E2BIG},
-		{"limit", Spec{Argv: []string{"true"}, Rlimits: map[string]uint64{"nofile": Unlimited}}, "start true: set limit nofile: operation not permitted", fs.ErrPermission},
-		{"unknown limit", Spec{Argv: []string{"true"}, Rlimits: map[string]uint64{"files": 1}}, `start true: limit "files": want one of ` + fmt.Sprint(rlimitNames), nil},
+		{"limit", Spec{Argv: []string{"true"}, Rlimits: map[string]Rlimit{"nofile": {1, Unlimited}}}, "start true: set limit nofile: operation not permitted", fs.ErrPermission},
+		{"unknown limit", Spec{Argv: []string{"true"}, Rlimits: map[string]Rlimit{"files": {1, 1}}}, `start true: limit "files": want one of ` + fmt.Sprint(rlimitNames), nil},
 		{"empty", Spec{}, "start: argv is empty", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestForkBombDies(t *testing.T) {
 	script := `b() { setsid sh -c "$S" & setsid sh -c "$S" & wait; }; while :; do b; done`
 	start(t, g, Spec{
 		Argv: []string{"sh", "-c", script + " 2>/dev/null"}, Env: append(os.Environ(), "S="+script),
-		User: nobody(t), Rlimits: map[string]uint64{"nproc": 300}, Dir: "/",
+		User: nobody(t), Rlimits: map[string]Rlimit{"nproc": {300, 300}}, Dir: "/",
 	})
 	for end := time.Now().Add(watchdog); len(below(t, g.PID())) < 50; {
 		if time.Now().After(end) {
@@ -266,7 +266,7 @@ func TestZombieFloodIsReaped(t *testing.T) {
 
 func TestStateOfTheProcess(t *testing.T) {
 	g := parked(t, Options{})
-	start(t, g, Spec{Argv: []string{self(t), "as-state"}, Rlimits: map[string]uint64{"core": 0}, OOMScoreAdj: 7})
+	start(t, g, Spec{Argv: []string{self(t), "as-state"}, Rlimits: map[string]Rlimit{"core": {0, 0}}, OOMScoreAdj: 7})
 	await[Empty](t, g)
 	// The Go runtime of the app ignores and blocks nothing by itself.
 	want := "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\nadj 7\ncore 0\nsession true group true\n"

@@ -16,20 +16,26 @@ var rlimitNames = []string{
 	"memlock", "as", "locks", "sigpending", "msgqueue", "nice", "rtprio", "rttime",
 }
 
-// ParseRlimits reads limits as definitions write them: numbers in the kernel's unit (bytes, seconds
-// or a count), or `unlimited`. All mistakes are in the error, in the order of the names.
-func ParseRlimits(texts map[string]string) (map[string]uint64, error) {
-	limits := make(map[string]uint64, len(texts))
+// Rlimit is one resource limit in the kernel's unit: bytes, seconds or a count.
+type Rlimit struct{ Soft, Hard uint64 }
+
+// ParseRlimits reads limits as definitions write them: `soft`, which is the hard limit too, or `soft:hard`, each a
+// number in the kernel's unit (bytes, seconds or a count) or `unlimited`. All mistakes are in the error, in
+// the order of the names.
+func ParseRlimits(texts map[string]string) (map[string]Rlimit, error) {
+	limits := make(map[string]Rlimit, len(texts))
 	var wrong []string
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		value, err := parseRlimit(texts[name])
+		limit, err := parseRlimit(texts[name])
 		switch {
 		case !slices.Contains(rlimitNames, name):
 			wrong = append(wrong, fmt.Sprintf("limit %q: want one of %s", name, strings.Join(rlimitNames, " ")))
 		case err != nil:
-			wrong = append(wrong, fmt.Sprintf("limit %s %q: want a number or unlimited", name, texts[name]))
+			wrong = append(wrong, fmt.Sprintf("limit %s %q: want a number or unlimited, or soft:hard", name, texts[name]))
+		case limit.Soft > limit.Hard:
+			wrong = append(wrong, fmt.Sprintf("limit %s %q: want a soft limit no greater than the hard one", name, texts[name]))
 		default:
-			limits[name] = value
+			limits[name] = limit
 		}
 	}
 	if wrong != nil {
@@ -38,7 +44,17 @@ func ParseRlimits(texts map[string]string) (map[string]uint64, error) {
 	return limits, nil
 }
 
-func parseRlimit(text string) (uint64, error) {
+func parseRlimit(text string) (Rlimit, error) {
+	first, second, both := strings.Cut(text, ":")
+	soft, err := parseRlimitValue(first)
+	if err != nil || !both {
+		return Rlimit{soft, soft}, err
+	}
+	hard, err := parseRlimitValue(second)
+	return Rlimit{soft, hard}, err
+}
+
+func parseRlimitValue(text string) (uint64, error) {
 	if text == "unlimited" || text == "-1" {
 		return Unlimited, nil
 	}

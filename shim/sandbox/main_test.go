@@ -42,6 +42,7 @@ var roles = map[string]func([]string) error{
 	"as-env":     asEnv,
 	"as-writer":  asWriter,
 	"as-state":   asState,
+	"as-prier":   asPrier,
 }
 
 // asAgent parks a guard, runs the rest of its arguments under it in folder args[0], says the guard's pid and

@@ -23,6 +23,10 @@ type Options struct {
 	RotateBytes int64 // a log file is renamed .1 at this size; 0: 256 MiB, -1: never
 	Keep        int   // files of one stream in all, the live one included; 0: 4
 	Confine     Confinement
+	// Caps are the most capabilities that a process of this guard may have; nil: not touched.
+	Caps *Caps
+	// NoNewPrivs forbids set-user-id and file capabilities to give anything (PR_SET_NO_NEW_PRIVS).
+	NoNewPrivs bool
 }
 
 func (o Options) withDefaults() Options {

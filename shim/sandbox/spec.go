@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -21,11 +22,14 @@ type Spec struct {
 	Env     []string // NAME=value, whole: nothing is inherited
 	Dir     string   // working directory
 	LogDir  string   // holds stdout.log and stderr.log; "": that of Options
-	Rlimits map[string]uint64
+	Rlimits map[string]Rlimit
 	// OOMScoreAdj and Nice are set as far as the agent is permitted to.
 	OOMScoreAdj int
 	Nice        int
-	User        *guard.User // nil: the agent's own
+	User        *guard.User // nil: that of Options.Confine, else the agent's own
+	// Caps are the most capabilities that it may have, within those of Options; nil: those. Only root has any.
+	Caps  *Caps
+	Umask *uint32 // nil: the guard's own
 }
 
 // Unlimited is the value of a resource limit that is none.
@@ -72,14 +76,15 @@ func (s Spec) payload(o Options) (guard.Payload, error) {
 	p := guard.Payload{
 		Argv: s.Argv, Env: s.Env, Dir: dir,
 		RotateBytes: uint64(o.RotateBytes), Keep: uint32(o.Keep),
-		OOMScoreAdj: int32(s.OOMScoreAdj), Nice: int32(s.Nice), User: s.User,
+		OOMScoreAdj: int32(s.OOMScoreAdj), Nice: int32(s.Nice), User: cmp.Or(s.User, o.Confine.User),
+		Caps: within(s.Caps, o.Caps), NoNewPrivs: o.NoNewPrivs, Umask: s.Umask, Filter: o.Confine.Seccomp,
 	}
-	for name, value := range s.Rlimits {
+	for name, limit := range s.Rlimits {
 		at := slices.Index(rlimitNames, name)
 		if at < 0 {
 			return guard.Payload{}, fmt.Errorf("start %s: limit %q: want one of %v", s.Argv[0], name, rlimitNames)
 		}
-		p.Limits = append(p.Limits, guard.Limit{Resource: uint64(at), Value: value})
+		p.Limits = append(p.Limits, guard.Limit{Resource: uint64(at), Soft: limit.Soft, Hard: limit.Hard})
 	}
 	slices.SortFunc(p.Limits, func(a, b guard.Limit) int { return int(a.Resource) - int(b.Resource) })
 	return p, nil

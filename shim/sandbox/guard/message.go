@@ -7,7 +7,7 @@ import (
 )
 
 // Version of the protocol, said by Hello.
-const Version = 1
+const Version = 2
 
 // Descriptors of the guard at its start, beside /dev/null as 0, 1, 2.
 const (
@@ -18,10 +18,15 @@ const (
 // Kind says what a message is. The meaning of A, B and C:
 //
 //	agent → guard
-//	Start    two descriptors: a sealed memfd (Payload), the folder of the logs
+//	Start    descriptors: a sealed memfd (Payload), the folder of the logs, [procs]
 //	Signal   A signal, to the main process only
 //	Kill     kill every descendant until none is left; answered by Empty
 //	Feed     A ms until the dead-man timer ends everything; 0 disarms; not armed at first
+//	Exec     A exec, B rows, C columns of its terminal; descriptors: a sealed memfd, then stdin, stdout,
+//	         stderr unless the payload says Terminal, [procs]
+//	ExecSig  A exec, B signal, to the process group that its main process leads
+//
+//	procs is optional: a cgroup.procs file, open for writing, into whose cgroup the child goes first of all.
 //
 //	guard → agent
 //	Hello    A Version; parked and listening
@@ -32,16 +37,24 @@ const (
 //	Stuck    A pid, B errno of kill(2) or 0, C state, Text name; would not die for 5 s, every 10 s
 //	Lost     A bytes, B errno, C 1 stdout, 2 stderr; could not be written
 //	DeadMan  the timer ran out; Exited and Empty follow, then the guard ends
+//	Execed   A exec, B pid; descriptor: the terminal's master, if it has one
+//	ExecEnd  A exec, B wait status, C CLOCK_REALTIME ns
+//	ExecErr  A exec, B errno, Text act; an exec that did not happen
 //
-// Order of one start: Start, then Error or (Started, Exited, Empty).
+// Order of one start: Start, then Error or (Started, Exited, Empty). Order of one exec: Exec, then ExecErr or
+// (Execed, ExecEnd). It is welcome while parked and while an app runs, and is killed with all else: at the app's
+// end (a start that failed is one), by Kill, with the guard. Empty comes after its end. What it leaves
+// behind belongs to the app. Pids are those of the guard's pid namespace.
 type Kind uint32
 
 // The kinds.
 const (
-	Start  Kind = 1
-	Signal Kind = 2
-	Kill   Kind = 3
-	Feed   Kind = 4
+	Start   Kind = 1
+	Signal  Kind = 2
+	Kill    Kind = 3
+	Feed    Kind = 4
+	Exec    Kind = 5
+	ExecSig Kind = 6
 
 	Hello   Kind = 64
 	Started Kind = 65
@@ -51,9 +64,16 @@ const (
 	Stuck   Kind = 69
 	Lost    Kind = 70
 	DeadMan Kind = 71
+	Execed  Kind = 72
+	ExecEnd Kind = 73
+	ExecErr Kind = 74
 )
 
-const textSize = 96
+const (
+	textSize = 96
+	// mostFDs is the most descriptors of one message.
+	mostFDs = 6
+)
 
 // MessageSize is the length of every message in bytes.
 const MessageSize = 2*4 + 3*8 + textSize

@@ -21,8 +21,11 @@ func TestConstantsOfBothLanguagesAgree(t *testing.T) {
 	}
 	want := map[string]string{"MAGIC": fmt.Sprintf("0x%x", uint64(magic))}
 	for name, v := range map[string]int{
-		"VERSION": Version, "FD_LIFELINE": FDLifeline, "FD_SOCKET": FDSocket, "TEXT": textSize, "FLAG_USER": flagUser,
+		"VERSION": Version, "FD_LIFELINE": FDLifeline, "FD_SOCKET": FDSocket, "TEXT": textSize, "FDS": mostFDs,
+		"FLAG_USER": flagUser, "FLAG_CAPS": flagCaps, "FLAG_NO_NEW_PRIVS": flagNoNewPrivs, "FLAG_UMASK": flagUmask,
+		"FLAG_TERMINAL": flagTerminal, "FILTER_MAX": filterMax,
 		"IN_START": int(Start), "IN_SIGNAL": int(Signal), "IN_KILL": int(Kill), "IN_FEED": int(Feed),
+		"IN_EXEC": int(Exec), "IN_EXECSIG": int(ExecSig), "OUT_EXECED": int(Execed), "OUT_EXECEND": int(ExecEnd), "OUT_EXECERR": int(ExecErr),
 		"OUT_HELLO": int(Hello), "OUT_STARTED": int(Started), "OUT_EXITED": int(Exited), "OUT_EMPTY": int(Empty),
 		"OUT_ERROR": int(Error), "OUT_STUCK": int(Stuck), "OUT_LOST": int(Lost), "OUT_DEADMAN": int(DeadMan),
 	} {
@@ -54,6 +57,8 @@ func TestPayloadRefusesWhatCWouldReadWrongly(t *testing.T) {
 		{Argv: []string{"a\x00b"}},
 		{Argv: []string{"a"}, Env: []string{"X=1\x002"}},
 		{Argv: []string{"a"}, Dir: "/\x00"},
+		{Argv: []string{"a"}, Filter: make([]byte, sockFilterSize-1)},
+		{Argv: []string{"a"}, Filter: make([]byte, sockFilterSize*(filterMax+1))},
 	} {
 		if b, err := p.Encode(); err == nil {
 			t.Errorf("Encode(%+v) = %d bytes, want an error", p, len(b))

@@ -7,13 +7,19 @@
  *   4      SOCK_SEQPACKET to the agent; EOF = the same
  *
  * Every message is one `struct message`, host byte order. `start` is the number of the start that it
- * belongs to (the agent's attempt).
+ * belongs to (the agent's attempt). An exec is a program beside the app, in the app's namespaces and cgroup;
+ * the agent gives it a number that no living one has. Pids are those of the guard's pid namespace.
  *
  *   agent -> guard
- *   START    2 descriptors by SCM_RIGHTS: a sealed memfd (struct config), the folder of the logs
+ *   START    descriptors by SCM_RIGHTS: a sealed memfd (struct config), the folder of the logs, [procs]
  *   SIGNAL   a = signal, to the main process only
  *   KILL     kill every descendant until none is left; answered by EMPTY
  *   FEED     a = ms until the dead-man timer ends everything; 0 disarms; not armed at first
+ *   EXEC     a = exec, b = rows, c = columns of its terminal
+ *            descriptors: a sealed memfd, then stdin, stdout, stderr unless it says TERMINAL, [procs]
+ *   EXECSIG  a = exec, b = signal, to the process group that its main process leads
+ *
+ *   procs is optional: a cgroup.procs file, open for writing, into whose cgroup the child goes first of all.
  *
  *   guard -> agent
  *   HELLO    a = GUARD_VERSION; the guard is parked and listens
@@ -24,22 +30,31 @@
  *   STUCK    a = pid, b = errno of kill(2) or 0, c = state, text = name; would not die for 5 s, every 10 s
  *   LOST     a = bytes, b = errno, c = 1 stdout, 2 stderr; not written, the disk is full
  *   DEADMAN  the timer ran out; EXITED and EMPTY follow, then the guard ends
+ *   EXECED   a = exec, b = pid; descriptor: the terminal's master, if it has one
+ *   EXECEND  a = exec, b = wait status, c = CLOCK_REALTIME ns
+ *   EXECERR  a = exec, b = errno, text = act; an exec that did not happen
  *
  * Order of one start: START, then ERROR or (STARTED, EXITED, EMPTY).
+ * Order of one exec: EXEC, then EXECERR or (EXECED, EXECEND). It is welcome while parked and while an app runs,
+ * and is killed with all else: at the app's end (a start that failed is one), by KILL, with the guard. EMPTY
+ * comes after its end. What it leaves behind belongs to the app.
  */
 #ifndef MUSTER_GUARD_H
 #define MUSTER_GUARD_H
 
+#include <linux/filter.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define GUARD_VERSION 1
+#define GUARD_VERSION 2
 
 #define GUARD_IN_START 1
 #define GUARD_IN_SIGNAL 2
 #define GUARD_IN_KILL 3
 #define GUARD_IN_FEED 4
+#define GUARD_IN_EXEC 5
+#define GUARD_IN_EXECSIG 6
 
 #define GUARD_OUT_HELLO 64
 #define GUARD_OUT_STARTED 65
@@ -49,11 +64,15 @@
 #define GUARD_OUT_STUCK 69
 #define GUARD_OUT_LOST 70
 #define GUARD_OUT_DEADMAN 71
+#define GUARD_OUT_EXECED 72
+#define GUARD_OUT_EXECEND 73
+#define GUARD_OUT_EXECERR 74
 
 #define GUARD_FD_LIFELINE 3
 #define GUARD_FD_SOCKET 4
 
 #define GUARD_TEXT 96
+#define GUARD_FDS 6 /* most descriptors of one message; even, so that the control data holds no more */
 
 struct message {
 	uint32_t kind;
@@ -63,28 +82,46 @@ struct message {
 };
 
 /*
- * The payload of START. Behind it: nlimits pairs of u64 (resource, value: soft and hard), ngroups u32
- * padded to 8 bytes, then NUL-terminated strings: dir, argv..., env....
+ * The payload of START and EXEC. Behind it: nlimits times three u64 (resource, soft, hard), nfilter times a
+ * struct sock_filter, ngroups u32 padded to 8 bytes, then NUL-terminated strings: dir, argv..., env....
+ *
+ * A filter (seccomp(2)) is installed right before execve and brings NO_NEW_PRIVS with it, for a set-user-id
+ * program must not run under another's filter. It must permit execve, and write and exit_group for an execve that
+ * fails to be told as such: a child that its filter kills there looks like an app that ran and died of SIGSYS.
  */
-#define GUARD_MAGIC 0x317264617567736dULL /* "msguard1" */
+#define GUARD_MAGIC 0x327264617567736dULL /* "msguard2" */
 
-#define GUARD_FLAG_USER 1 /* uid, gid and groups are set */
+#define GUARD_FLAG_USER 1	  /* uid, gid and groups are set */
+#define GUARD_FLAG_CAPS 2	  /* caps is all that may be had; a user other than root ends with none */
+#define GUARD_FLAG_NO_NEW_PRIVS 4
+#define GUARD_FLAG_UMASK 8	  /* umask is set; else it is the guard's */
+#define GUARD_FLAG_TERMINAL 16	  /* EXEC: on a terminal of its own */
+
+#define GUARD_FILTER_MAX 4096 /* BPF_MAXINSNS */
 
 struct config {
 	uint64_t magic;
 	uint64_t rotate_bytes; /* a log file is renamed at this size; 0: never */
-	uint32_t keep;         /* files of one stream in all, the live one included */
+	uint64_t caps;	       /* 1 << CAP_* */
+	uint32_t keep;	       /* files of one stream in all, the live one included */
 	uint32_t flags;
 	uint32_t argc, envc;
 	uint32_t nlimits, ngroups;
+	uint32_t nfilter;
+	uint32_t umask;
 	int32_t oom_score_adj, nice;
 	uint32_t uid, gid;
+};
+
+struct limit {
+	uint64_t resource, soft, hard;
 };
 
 /* What one start wants, pointing into the mapped payload. */
 struct launch {
 	const struct config *config;
-	const uint64_t *limits;
+	const struct limit *limits;
+	const struct sock_filter *filter;
 	const uint32_t *groups;
 	const char *dir;
 	char **argv, **env;
@@ -92,17 +129,39 @@ struct launch {
 	size_t map_size;
 };
 
+/* Descriptors of the child, borrowed. */
+struct stdio {
+	int in; /* -1: the guard's own, /dev/null */
+	int out, err;
+	int procs;     /* of the cgroup to go to; -1: stay */
+	bool terminal; /* in is one and becomes the controlling one */
+};
+
+enum act {
+	ACT_CHDIR,
+	ACT_EXEC,
+	ACT_FORK,
+	ACT_LIMIT,
+	ACT_USER,
+	ACT_GROUPS,
+	ACT_CGROUP,
+	ACT_CAPS,
+	ACT_PRIVS,
+	ACT_FILTER,
+	ACT_TERMINAL,
+};
+
 /* Why a start did not happen, as the child writes it to its status pipe. */
 struct failure {
 	int32_t err;
-	int32_t act;    /* index into acts[] */
-	int32_t detail; /* resource of a limit */
+	int32_t act; /* enum act */
+	int32_t detail; /* resource of a limit, number of a capability */
 };
 
 /* launch.c */
 int launch_read(struct launch *l, int fd); /* 0 or errno */
 void launch_free(struct launch *l);
-pid_t launch_fork(const struct launch *l, int out, int err, int *status);
+pid_t launch_fork(const struct launch *l, const struct stdio *io, int *status);
 void failure_text(const struct failure *f, char *text, size_t size);
 
 /* tree.c */

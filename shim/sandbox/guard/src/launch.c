@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -15,9 +18,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum act { ACT_CHDIR, ACT_EXEC, ACT_FORK, ACT_LIMIT, ACT_USER, ACT_GROUPS, ACT_STDIO };
-
-static const char *const acts[] = {"chdir", "exec", "fork", "set limit", "set user", "set groups", "redirect output"};
+static const char *const acts[] = {
+	[ACT_CHDIR] = "chdir",	       [ACT_EXEC] = "exec",	   [ACT_FORK] = "fork",
+	[ACT_LIMIT] = "set limit",     [ACT_USER] = "set user",	   [ACT_GROUPS] = "set groups",
+	[ACT_CGROUP] = "join cgroup",  [ACT_CAPS] = "drop capabilities",
+	[ACT_PRIVS] = "set no_new_privs", [ACT_FILTER] = "install seccomp filter",
+	[ACT_TERMINAL] = "take terminal",
+};
 
 /* In the order of RLIMIT_*: asm-generic/resource.h, which amd64 and arm64 share. */
 static const char *const limits[] = {"cpu",    "fsize",  "data",  "stack",      "core",     "rss",  "nproc",  "nofile",
@@ -46,12 +53,14 @@ static int parse(struct launch *l)
 	if (left < sizeof *c || c->magic != GUARD_MAGIC)
 		return EPROTO;
 	left -= sizeof *c;
-	need = (uint64_t)c->nlimits * 16 + ((uint64_t)c->ngroups * 4 + 7) / 8 * 8;
-	if (need > left || c->argc == 0)
+	need = (uint64_t)c->nlimits * sizeof *l->limits + (uint64_t)c->nfilter * sizeof *l->filter +
+	       ((uint64_t)c->ngroups * 4 + 7) / 8 * 8;
+	if (need > left || c->argc == 0 || c->nfilter > GUARD_FILTER_MAX)
 		return EPROTO;
 	l->config = c;
-	l->limits = (const uint64_t *)(c + 1);
-	l->groups = (const uint32_t *)(l->limits + 2 * (uint64_t)c->nlimits);
+	l->limits = (const struct limit *)(c + 1);
+	l->filter = (const struct sock_filter *)(l->limits + c->nlimits);
+	l->groups = (const uint32_t *)(l->filter + c->nfilter);
 	at = (const char *)(c + 1) + need;
 	if ((uint64_t)c->argc + c->envc + 1 > (uint64_t)(end - at))
 		return EPROTO;
@@ -212,37 +221,112 @@ static void exec_search(const struct launch *l)
 	errno = err;
 }
 
-static void child(const struct launch *l, int out, int err, int status, pid_t guard)
+static void set_limits(const struct launch *l)
 {
-	const struct config *c = l->config;
 	uint32_t i;
 
-	prctl(PR_SET_DUMPABLE, 1);
+	for (i = 0; i < l->config->nlimits; i++) {
+		const struct limit *want = &l->limits[i];
+		struct rlimit r = {.rlim_cur = want->soft, .rlim_max = want->hard};
+
+		if (setrlimit((int)want->resource, &r))
+			fail(ACT_LIMIT, (int)want->resource);
+	}
+}
+
+/*
+ * What a set-user-id program, or root at its exec, could get back. Before the change of user, for it takes
+ * CAP_SETPCAP. Who is not root and may not drop has nothing to drop it from.
+ */
+static void bound_caps(const struct launch *l)
+{
+	int cap;
+
+	if (!(l->config->flags & GUARD_FLAG_CAPS))
+		return;
+	for (cap = 0; cap < 64; cap++) {
+		if (l->config->caps >> cap & 1 || prctl(PR_CAPBSET_READ, cap) != 1)
+			continue;
+		if (prctl(PR_CAPBSET_DROP, cap) && geteuid() == 0)
+			fail(ACT_CAPS, cap);
+	}
+}
+
+/* Capabilities of the process itself: root keeps what it is given, others have none. None is inherited. */
+static void keep_caps(const struct launch *l)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	int i;
+
+	if (!(l->config->flags & GUARD_FLAG_CAPS))
+		return;
+	/* EINVAL: older than Linux 4.3, which has none. */
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) && errno != EINVAL)
+		fail(ACT_CAPS, 0);
+	if (syscall(SYS_capget, &head, data))
+		fail(ACT_CAPS, 0);
+	for (i = 0; i < 2; i++) {
+		uint32_t mask = geteuid() == 0 ? (uint32_t)(l->config->caps >> (32 * i)) : 0;
+
+		data[i].permitted &= mask;
+		data[i].effective = data[i].permitted;
+		data[i].inheritable = 0;
+	}
+	if (syscall(SYS_capset, &head, data))
+		fail(ACT_CAPS, 0);
+}
+
+static void install_filter(const struct launch *l)
+{
+	const struct config *c = l->config;
+	struct sock_fprog prog = {.len = (unsigned short)c->nfilter, .filter = (struct sock_filter *)l->filter};
+
+	if ((c->flags & GUARD_FLAG_NO_NEW_PRIVS || c->nfilter) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		fail(ACT_PRIVS, 0);
+	if (c->nfilter && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+		fail(ACT_FILTER, 0);
+}
+
+static void child(const struct launch *l, const struct stdio *io, int status, pid_t guard)
+{
+	const struct config *c = l->config;
+
+	/* First, so that all it uses is counted there. Its failure is told below, when the status pipe is 3. */
+	int joined = io->procs < 0 || write(io->procs, "0", 1) == 1 ? 0 : errno;
+
 	reset_signals();
 	setsid();
-	if (dup2(out, 1) < 0 || dup2(err, 2) < 0 || dup3(status, 3, O_CLOEXEC) < 0)
+	if ((io->in >= 0 && dup2(io->in, 0) < 0) || dup2(io->out, 1) < 0 || dup2(io->err, 2) < 0 || dup3(status, 3, O_CLOEXEC) < 0)
 		_exit(126);
 	close_from(4);
+	/* Not before: while it holds the guard's descriptors nobody may look into it. For a plain user's files in /proc. */
+	prctl(PR_SET_DUMPABLE, 1);
+	if ((errno = joined))
+		fail(ACT_CGROUP, 0);
+	if (io->terminal && ioctl(0, TIOCSCTTY, 0))
+		fail(ACT_TERMINAL, 0);
 	write_oom_score(c->oom_score_adj);
 	setpriority(PRIO_PROCESS, 0, c->nice);
-	for (i = 0; i < c->nlimits; i++) {
-		struct rlimit r = {.rlim_cur = l->limits[2 * i + 1], .rlim_max = l->limits[2 * i + 1]};
-
-		if (setrlimit((int)l->limits[2 * i], &r))
-			fail(ACT_LIMIT, (int)l->limits[2 * i]);
-	}
+	set_limits(l);
+	if (c->flags & GUARD_FLAG_UMASK)
+		umask((mode_t)c->umask);
+	bound_caps(l);
 	set_user(l);
+	keep_caps(l);
 	/* A change of user clears it, so it comes last; the parent may be gone already. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != guard)
 		_exit(126);
 	if (*l->dir && chdir(l->dir))
 		fail(ACT_CHDIR, 0);
+	install_filter(l);
 	exec_search(l);
 	fail(ACT_EXEC, 0);
 }
 
-pid_t launch_fork(const struct launch *l, int out, int err, int *status)
+/* Errno is set when it is -1. */
+pid_t launch_fork(const struct launch *l, const struct stdio *io, int *status)
 {
 	pid_t guard = getpid(), pid;
 	int p[2];
@@ -251,7 +335,7 @@ pid_t launch_fork(const struct launch *l, int out, int err, int *status)
 		return -1;
 	pid = fork();
 	if (pid == 0)
-		child(l, out, err, p[1], guard);
+		child(l, io, p[1], guard);
 	close(p[1]);
 	if (pid < 0) {
 		int e = errno;

@@ -304,10 +304,11 @@ static bool make_pipe(int *p)
 	return true;
 }
 
-static void start(uint32_t number, int payload, int dir)
+static void start(uint32_t number, int payload, int dir, int procs)
 {
 	struct pump_order o = {.kind = PUMP_ATTACH};
 	struct launch l;
+	struct stdio io;
 	int out[2], err[2], e;
 
 	if (app.state != APP_NONE || ending) {
@@ -345,9 +346,10 @@ static void start(uint32_t number, int payload, int dir)
 	drain.asked = drain.done = false;
 	app.start = number;
 	app.reaped = false;
-	app.pid = launch_fork(&l, out[1], err[1], &app.status_fd);
+	io = (struct stdio){.in = -1, .out = out[1], .err = err[1], .procs = procs};
+	app.pid = launch_fork(&l, &io, &app.status_fd);
 	if (app.pid < 0) {
-		app.failure = (struct failure){.err = errno, .act = 2};
+		app.failure = (struct failure){.err = errno, .act = ACT_FORK};
 		app.pid = 0;
 		app.state = APP_GONE;
 		kill_begin();
@@ -388,7 +390,7 @@ static void obey(const struct message *m, const int *fds)
 		if (fds[0] < 0 || fds[1] < 0)
 			refuse(m->start, EBADF, "read start");
 		else
-			start(m->start, fds[0], fds[1]);
+			start(m->start, fds[0], fds[1], fds[2]);
 		break;
 	case GUARD_IN_SIGNAL:
 		/* Not reaped yet, so the number is still its own. */
@@ -410,12 +412,12 @@ static void hear(void)
 {
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(2 * sizeof(int))];
+		char room[CMSG_SPACE(GUARD_FDS * sizeof(int))];
 	} control;
 	struct message m;
 	struct iovec iov = {&m, sizeof m};
 	struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-	int fds[2] = {-1, -1}, i;
+	int fds[GUARD_FDS], i;
 	ssize_t n = recvmsg(GUARD_FD_SOCKET, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *c;
 
@@ -425,12 +427,14 @@ static void hear(void)
 		agent_gone = ending = true;
 		return;
 	}
+	for (i = 0; i < GUARD_FDS; i++)
+		fds[i] = -1;
 	c = CMSG_FIRSTHDR(&h);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 	if (n == (ssize_t)sizeof m)
 		obey(&m, fds);
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < GUARD_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 }
