@@ -4,21 +4,17 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
-LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
-
 GUARD := shim/sandbox/guard
 # all packages but the black-box tests, which want servers, root and time
 UNIT = $$(go list ./... | grep -v '/muster/tests/')
 
-.PHONY: help build guard quick lint fmt vet test long bench golden demo clean
+.PHONY: help build guard quick lint fmt vet test test-v2 test-gpu long bench bench-start golden demo clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-build: guard ## bin/muster, static
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/muster ./cmd/muster
+build: ## bin/muster, static, and its GPU helper
+	@scripts/build
 
 guard: ## the C helper that is embedded into muster (needs gcc and a static libc)
 	@if [ -f $(GUARD)/Makefile ]; then $(MAKE) -s -C $(GUARD); fi
@@ -41,11 +37,20 @@ vet: guard
 test: ## everything CI runs; installs and builds what it needs, after saying so
 	@scripts/test
 
+test-v2: ## confinement on cgroup v2 with systemd, in an emulated machine
+	@scripts/test-v2
+
+test-gpu: ## what needs a GPU, on a machine that has one
+	@scripts/test-gpu
+
 long: ## soaks, a minute of fuzzing per target, benchmarks; output to doc/measured
 	@scripts/long
 
 bench: guard ## all benchmarks
 	@scripts/bench
+
+bench-start: ## start and end of a container beside runc and crun, idle memory beside containerd's shim
+	@scripts/bench-start
 
 golden: guard ## rewrite golden files
 	@scripts/golden

@@ -5,7 +5,6 @@ package docs_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/tests/binary"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -27,42 +27,10 @@ const watchdog = 5 * time.Minute
 var muster string
 
 func TestMain(m *testing.M) {
-	code, err := play(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func play(m *testing.M) (code int, err error) {
-	dir, err := os.MkdirTemp("", "muster-docs-")
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if muster = os.Getenv("MUSTER_BINARY"); muster == "" {
-		muster = filepath.Join(dir, "muster")
-		if err := build(muster); err != nil {
-			return 1, err
-		}
-	}
-	return m.Run(), nil
-}
-
-func build(to string) error {
-	for _, argv := range [][]string{
-		{"make", "--no-print-directory", "-C", "shim/sandbox/guard"},
-		{"go", "build", "-o", to, "./cmd/muster"},
-	} {
-		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Dir = checkout
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%q: %w\n%s", argv, err, out)
-		}
-	}
-	return nil
+	os.Exit(binary.Main(func(built string) int {
+		muster = built
+		return m.Run()
+	}))
 }
 
 // read is a file of the checkout.

@@ -1,15 +1,14 @@
 package gang
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/tests/binary"
 )
 
 // watchdog bounds every wait. It ends tests that have gone wrong and is part of no promise.
@@ -27,48 +26,16 @@ func TestMain(m *testing.M) {
 		os.Exit(99)
 	}
 	flag.Parse()
-	code, err := play(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// play builds muster, unless MUSTER_BINARY names one, and runs the tests.
-func play(m *testing.M) (code int, err error) {
-	dir, err := os.MkdirTemp("", "muster-gang-")
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if muster = os.Getenv("MUSTER_BINARY"); muster == "" {
-		muster = filepath.Join(dir, "muster")
-		if err := build(muster); err != nil {
-			return 1, err
+	os.Exit(binary.Main(func(built string) int {
+		muster = built
+		if n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err == nil && n < atOnce {
+			if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
 		}
-	}
-	if n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err == nil && n < atOnce {
-		if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
-			return 1, err
-		}
-	}
-	return m.Run(), nil
-}
-
-func build(to string) error {
-	root := filepath.Join("..", "..")
-	for _, argv := range [][]string{
-		{"make", "--no-print-directory", "-C", "shim/sandbox/guard"},
-		{"go", "build", "-o", to, "./cmd/muster"},
-	} {
-		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%q: %w\n%s", argv, err, out)
-		}
-	}
-	return nil
+		return m.Run()
+	}))
 }
 
 // await looks again and again until see says yes. What was waited for stands in the failure.

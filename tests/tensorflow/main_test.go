@@ -5,12 +5,11 @@
 package tensorflow_test
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/tests/binary"
 )
 
 // watchdog bounds one wait: TensorFlow's import takes seconds of every process, on busy cores a minute.
@@ -23,22 +22,8 @@ const checkout = "../.."
 var muster string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "muster-tf")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	muster = filepath.Join(dir, "muster")
-	build := exec.Command("go", "build", "-o", muster, "./cmd/muster")
-	build.Dir = checkout
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build cmd/muster: %v\n%s", err, out)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := os.RemoveAll(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
+	os.Exit(binary.Main(func(built string) int {
+		muster = built
+		return m.Run()
+	}))
 }
