@@ -1,0 +1,139 @@
+package serve
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/muster-agent/muster/shim/gpu"
+)
+
+// waitTime is how long one wait for events lasts, in ms; it bounds the end of the watching.
+const waitTime = 500
+
+// wanted are the events that we know what to do with, as far as a device has them.
+const wanted = nvml.EventTypeXidCriticalError | nvml.EventTypeDoubleBitEccError |
+	nvml.EventTypeGpuUnavailableError | nvml.EventTypeGpuRecoveryAction
+
+// eventSet is NVML's, read by a goroutine of its own.
+type eventSet struct {
+	lib     *library
+	set     nvml.EventSet
+	stopped chan struct{} // asks it to end
+	ended   chan struct{}
+}
+
+// watch registers all devices. emit gets what happens, from another goroutine.
+func (l *library) watch(emit func(gpu.Event)) (*eventSet, error) {
+	if !l.has("nvmlEventSetWait") {
+		return nil, fmt.Errorf("watch events: %s", word(nvml.ERROR_FUNCTION_NOT_FOUND))
+	}
+	handles, err := l.handles()
+	if err != nil {
+		return nil, err
+	}
+	set, ret := ask(l, "nvmlEventSetCreate", l.nvml.EventSetCreate)
+	if ret != nvml.SUCCESS {
+		return nil, fmt.Errorf("make event set: %s", word(ret))
+	}
+	e := &eventSet{lib: l, set: set, stopped: make(chan struct{}), ended: make(chan struct{})}
+	registered := 0
+	var refused nvml.Return
+	byUUID := map[string]handle{}
+	for _, h := range handles {
+		if h.lost != nvml.SUCCESS {
+			continue
+		}
+		byUUID[h.uuid] = h
+		types := or(uint64(0))(ask(l, "nvmlDeviceGetSupportedEventTypes", h.GetSupportedEventTypes)) & wanted
+		_, ret := ask(l, "nvmlDeviceRegisterEvents", func() (struct{}, nvml.Return) { return struct{}{}, h.RegisterEvents(types, set) })
+		if types != 0 && ret == nvml.SUCCESS {
+			registered++
+		} else {
+			refused = ret
+		}
+	}
+	if registered == 0 {
+		e.free()
+		return nil, fmt.Errorf("register events: no device of %d takes part: %s", len(handles), word(refused))
+	}
+	go e.read(byUUID, emit)
+	return e, nil
+}
+
+func (e *eventSet) read(byUUID map[string]handle, emit func(gpu.Event)) {
+	defer close(e.ended)
+	for {
+		select {
+		case <-e.stopped:
+			return
+		default:
+		}
+		data, ret := e.set.Wait(waitTime)
+		switch ret {
+		case nvml.SUCCESS:
+			if event, ok := e.lib.event(data, byUUID); ok {
+				emit(event)
+			}
+		case nvml.ERROR_TIMEOUT:
+		case nvml.ERROR_GPU_IS_LOST:
+			emit(gpu.Event{Kind: gpu.EventUnavailable, Index: -1, Text: word(ret)})
+			e.rest()
+		default:
+			e.rest()
+		}
+	}
+}
+
+// rest keeps an error that does not go away from turning into a busy loop.
+func (e *eventSet) rest() {
+	timer := time.NewTimer(waitTime * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-e.stopped:
+	case <-timer.C:
+	}
+}
+
+func (l *library) event(data nvml.EventData, byUUID map[string]handle) (gpu.Event, bool) {
+	out := gpu.Event{Index: -1}
+	if data.Device != nil {
+		if uuid, ret := data.Device.GetUUID(); ret == nvml.SUCCESS {
+			out.Device = uuid
+		}
+	}
+	h, known := byUUID[out.Device]
+	if known {
+		out.Index = h.index
+	}
+	switch data.EventType {
+	case nvml.EventTypeXidCriticalError:
+		out.Kind, out.Xid = gpu.EventXid, int(data.EventData)
+	case nvml.EventTypeDoubleBitEccError:
+		out.Kind = gpu.EventECC
+	case nvml.EventTypeGpuUnavailableError:
+		out.Kind = gpu.EventUnavailable
+	case nvml.EventTypeGpuRecoveryAction:
+		out.Kind = gpu.EventRecovery
+		if known {
+			out.Recovery = l.recovery(h)
+		}
+	default:
+		return gpu.Event{}, false
+	}
+	return out, true
+}
+
+// stop ends the reader and frees the set.
+func (e *eventSet) stop() {
+	close(e.stopped)
+	<-e.ended
+	e.free()
+}
+
+func (e *eventSet) free() {
+	if e.lib.has("nvmlEventSetFree") {
+		e.set.Free()
+	}
+}

@@ -1,0 +1,157 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Held are devices that no other agent of this host takes, until Release or the end of this process.
+type Held struct {
+	Devices []Device
+	// Shared are the IDs of devices that the launcher granted though another agent holds them.
+	Shared []string
+	locks  map[string]int // name → descriptor
+}
+
+// Claim chooses devices and locks them. A lock is the abstract unix socket `@muster/gpu/<uuid>`: it holds among the agents
+// of all users in one network namespace, as those of ports do, and ends with its holder. Devices that others hold are
+// added to w.Busy and another choice is made. What the launcher granted is locked for the others to see, and kept if it
+// cannot be.
+func Claim(ctx context.Context, devices []Device, w Want) (*Held, error) {
+	// One agent chooses at a time, so that a lock seen is a device held and not another's attempt.
+	unlock := queue(ctx)
+	defer unlock()
+	w.Busy = maps.Clone(w.Busy)
+	if w.Busy == nil {
+		w.Busy = map[string]bool{}
+	}
+	for {
+		chosen, err := Choose(devices, w)
+		if err != nil {
+			return nil, fmt.Errorf("claim GPUs: %w", err)
+		}
+		h := &Held{Devices: chosen, locks: map[string]int{}}
+		taken, err := h.lock()
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("claim GPUs: %w", errors.Join(err, h.Release()))
+		case len(taken) == 0:
+			return h, nil
+		case len(w.Granted) > 0 && len(chosen) == len(w.Granted):
+			h.Shared = taken
+			return h, nil
+		}
+		if err := h.Release(); err != nil {
+			return nil, fmt.Errorf("claim GPUs: %w", err)
+		}
+		for _, id := range taken {
+			w.Busy[id] = true
+		}
+	}
+}
+
+// Release gives the devices back. It may be called again.
+func (h *Held) Release() error {
+	var errs []error
+	for name, fd := range h.locks {
+		errs = append(errs, closeFD(fd))
+		delete(h.locks, name)
+	}
+	return errors.Join(errs...)
+}
+
+// lock takes the lock of each device and names those that others hold.
+func (h *Held) lock() (taken []string, err error) {
+	for _, d := range h.Devices {
+		for _, name := range lockNames(d) {
+			fd, err := bindAbstract("@muster/gpu/" + name)
+			if errors.Is(err, unix.EADDRINUSE) {
+				taken = append(taken, d.ID())
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("lock %s: %w", d, err)
+			}
+			h.locks[name] = fd
+		}
+	}
+	return taken, nil
+}
+
+// lockNames are the UUID and the device node's number: an agent without a helper may know the latter only.
+func lockNames(d Device) []string {
+	if d.Instance != nil {
+		return []string{d.Instance.UUID}
+	}
+	var names []string
+	if d.UUID != "" {
+		names = append(names, d.UUID)
+	}
+	if d.Minor >= 0 {
+		names = append(names, "minor/"+strconv.Itoa(d.Minor))
+	}
+	return names
+}
+
+// queueTime bounds the wait for the others: an agent that is stopped in the middle must not stop all.
+const queueTime = 5 * time.Second
+
+// queue waits for its turn, at most queueTime.
+func queue(ctx context.Context) (leave func()) {
+	ctx, cancel := context.WithTimeout(ctx, queueTime)
+	defer cancel()
+	for {
+		fd, err := bindAbstract("@muster/gpu/choice")
+		if err == nil {
+			return func() { _ = closeFD(fd) }
+		}
+		again := time.NewTimer(5 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return func() {}
+		case <-again.C:
+		}
+	}
+}
+
+// bindAbstract binds name, whose `@` stands for the zero byte of the abstract namespace. Nobody listens there.
+func bindAbstract(name string) (int, error) {
+	if len(name) > 107 {
+		return -1, fmt.Errorf("name %s…: too long", strings.TrimPrefix(name[:32], "@"))
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: name}); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// closeFD closes for good: between fork and exec a child of ours has a copy, so none may be there.
+func closeFD(fd int) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return unix.Close(fd)
+}
+
+// IDs are the names of the held devices, in their order.
+func (h *Held) IDs() []string {
+	out := make([]string, 0, len(h.Devices))
+	for _, d := range h.Devices {
+		out = append(out, d.ID())
+	}
+	return slices.Clip(out)
+}
