@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/moby/sys/user"
+
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+)
+
+// accounts are the two files of a root that say who is who.
+type accounts struct{ passwd, group []byte }
+
+// readAccounts reads them; a root without them knows numbers only.
+func readAccounts(open func(path string) (io.ReadCloser, error)) (accounts, error) {
+	var a accounts
+	for path, to := range map[string]*[]byte{"/etc/passwd": &a.passwd, "/etc/group": &a.group} {
+		f, err := open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return a, fmt.Errorf("read accounts: %w", err)
+		}
+		*to, err = io.ReadAll(io.LimitReader(f, mostAccounts))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return a, fmt.Errorf("read accounts: %w", err)
+		}
+	}
+	return a, nil
+}
+
+// mostAccounts bounds what an image may make us read, in bytes.
+const mostAccounts = 8 << 20
+
+func openHostFile(path string) (io.ReadCloser, error) { return os.Open(path) }
+
+// find looks up `user`, `uid`, `user:group` or `uid:gid`. The user's further groups come along in either form.
+// A uid without an entry needs its group said, unless lone says which it gets.
+func (a accounts) find(text string, lone *int) (plan.UserFacts, error) {
+	id, group, explicit := strings.Cut(text, ":")
+	e, err := user.GetExecUser(text, &user.ExecUser{Home: "/"}, bytes.NewReader(a.passwd), bytes.NewReader(a.group))
+	if err != nil {
+		return plan.UserFacts{}, fmt.Errorf("user %q: %w; want a name or number of /etc/passwd there, or uid:gid", text, err)
+	}
+	facts := plan.UserFacts{UID: e.Uid, GID: e.Gid, Home: cmp.Or(e.Home, "/")}
+	entries, err := user.ParsePasswdFilter(bytes.NewReader(a.passwd), func(u user.User) bool {
+		return u.Uid == e.Uid && (u.Name == id || isNumber(id))
+	})
+	if err != nil {
+		return plan.UserFacts{}, fmt.Errorf("user %q: %w", text, err)
+	}
+	switch {
+	case len(entries) > 0:
+		facts.Name = entries[0].Name
+	case !explicit && lone != nil:
+		facts.GID = *lone
+	case !explicit || group == "":
+		return plan.UserFacts{}, fmt.Errorf("user %q: uid %d has no entry in /etc/passwd, so its group is not known; want uid:gid", text, e.Uid)
+	}
+	if facts.Name == "" {
+		return facts, nil
+	}
+	groups, err := user.ParseGroupFilter(bytes.NewReader(a.group), func(g user.Group) bool { return slices.Contains(g.List, facts.Name) })
+	if err != nil {
+		return plan.UserFacts{}, fmt.Errorf("user %q: %w", text, err)
+	}
+	for _, g := range groups {
+		facts.Groups = append(facts.Groups, g.Gid)
+	}
+	return facts, nil
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.Atoi(text)
+	return err == nil
+}
+
+// credential is the user as the guard takes it; nil for the agent's own.
+func credential(u *plan.UserFacts) *guard.User {
+	if u == nil {
+		return nil
+	}
+	c := guard.User{UID: uint32(u.UID), GID: uint32(u.GID)}
+	for _, g := range u.Groups {
+		c.Groups = append(c.Groups, uint32(g))
+	}
+	return &c
+}
+
+// giveTo makes a folder and all in it the user's. Links are not followed, and a file that has another name elsewhere
+// stays whose it is: that name may be one of the host's.
+func giveTo(u *plan.UserFacts, dir string) error {
+	if u == nil || os.Geteuid() != 0 {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink > 1 {
+			return nil
+		}
+		if err := os.Lchown(path, u.UID, u.GID); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("give to uid %d: %w", u.UID, err)
+		}
+		return nil
+	})
+}
