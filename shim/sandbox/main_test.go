@@ -22,6 +22,7 @@ import (
 
 // The test binary is also the app and the agent of its own tests: the first argument says which.
 func TestMain(m *testing.M) {
+	Init()
 	if len(os.Args) > 1 {
 		if role, ok := roles[os.Args[1]]; ok {
 			if err := role(os.Args[2:]); err != nil {

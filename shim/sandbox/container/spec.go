@@ -11,9 +11,14 @@ type Spec struct {
 	Hostname      string
 	// Dir is a folder of this instance alone, on a disk of the host: the container's skeleton, the writable
 	// layers of its root and libcontainer's state live there. Remove takes it away.
-	Dir     string
-	Root    Root
-	Mounts  []Mount
+	Dir    string
+	Root   Root
+	Mounts []Mount
+	// Address is what Hostname resolves to by /etc/hosts; "": 127.0.1.1.
+	Address string
+	// Cgroup is where the container's cgroup lies: with cgroup v1 relative to the own cgroup of each controller,
+	// with v2 absolute below the tree's root. "": it has none, and Limits hold nothing.
+	Cgroup  string
 	Limits  cgroup.Limits
 	Shm     int64    // bytes of /dev/shm; 0: the kernel's default
 	Nodes   []Node   // device nodes beside the standard ones

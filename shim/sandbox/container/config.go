@@ -1,0 +1,137 @@
+package container
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"golang.org/x/sys/unix"
+)
+
+// identity is on whose behalf the container is made.
+type identity struct {
+	uid, gid int
+	rootless bool
+	caps     uint64 // that the first process can be given, as 1 << CAP_*
+	spared   bool   // the first process can be kept from the OOM killer
+}
+
+func whoami() (identity, error) {
+	who := identity{uid: os.Geteuid(), gid: os.Getegid(), rootless: os.Geteuid() != 0, caps: ^uint64(0)}
+	if who.rootless {
+		return who, nil // in its own user namespace it has all
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return who, fmt.Errorf("read capabilities: %w", err)
+	}
+	who.caps = uint64(data[0].Permitted) | uint64(data[1].Permitted)<<32
+	who.spared = who.caps&(1<<unix.CAP_SYS_RESOURCE) != 0
+	return who, nil
+}
+
+func (s Spec) config() (*configs.Config, error) {
+	who, err := whoami()
+	if err != nil {
+		return nil, err
+	}
+	root := filepath.Join(s.Dir, "root")
+	mounts, err := s.build(root, who)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := deviceNodes(s.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	c := &configs.Config{
+		Rootfs: root,
+		// A slave would see what the host mounts later, writable; a private copy holds on to what the host unmounts. The
+		// first would be a hole, the second ends with the container.
+		RootPropagation: unix.MS_PRIVATE | unix.MS_REC,
+		Readonlyfs:      len(s.Root.Layers) == 0,
+		Mounts:          mounts,
+		Devices:         nodes,
+		Hostname:        s.Hostname,
+		Capabilities:    capabilities(who.caps),
+		NoNewPrivileges: true,
+		MaskPaths:       append([]string{s.Dir}, maskedPaths...),
+		ReadonlyPaths:   readonlyPaths,
+		Cgroups:         cgroupOf(s, who),
+		RootlessEUID:    who.rootless,
+		RootlessCgroups: s.Cgroup == "",
+	}
+	c.Namespaces = namespaces(who)
+	if who.rootless {
+		c.UIDMappings = []configs.IDMap{{ContainerID: 0, HostID: int64(who.uid), Size: 1}}
+		c.GIDMappings = []configs.IDMap{{ContainerID: 0, HostID: int64(who.gid), Size: 1}}
+	}
+	if who.spared {
+		spared := -1000 // whatever dies for memory, the guard lives to tell
+		c.OomScoreAdj = &spared
+	}
+	return c, s.hooks(c)
+}
+
+// The network is the host's: the gang's ports are the host's ports. With cgroup v2 the container sees its own cgroup as
+// the root, so that runtimes which size themselves by it find it; with v1 the same is done by binds.
+func namespaces(who identity) configs.Namespaces {
+	all := configs.Namespaces{{Type: configs.NEWNS}, {Type: configs.NEWPID}, {Type: configs.NEWIPC}, {Type: configs.NEWUTS}}
+	if who.rootless {
+		all = append(all, configs.Namespace{Type: configs.NEWUSER})
+	}
+	if cgroups.IsCgroup2UnifiedMode() {
+		all = append(all, configs.Namespace{Type: configs.NEWCGROUP})
+	}
+	return all
+}
+
+func rlimits(all []Rlimit) []configs.Rlimit {
+	var c []configs.Rlimit
+	for _, r := range all {
+		c = append(c, configs.Rlimit{Type: r.Resource, Soft: r.Soft, Hard: r.Hard})
+	}
+	return c
+}
+
+var stages = map[string]configs.HookName{
+	"prestart":        configs.Prestart,
+	"createRuntime":   configs.CreateRuntime,
+	"createContainer": configs.CreateContainer,
+	"startContainer":  configs.StartContainer,
+}
+
+// hooks run in the environment of the operator's spec alone. An empty one would become the agent's, or the
+// container's (CVE-2025-23266).
+func (s Spec) hooks(c *configs.Config) error {
+	if len(s.Hooks) == 0 {
+		return nil
+	}
+	c.Hooks = configs.Hooks{}
+	for _, h := range s.Hooks {
+		stage, ok := stages[h.Stage]
+		if !ok {
+			return fmt.Errorf("hook %s: stage %q is not known", h.Path, h.Stage)
+		}
+		env := h.Env
+		if len(env) == 0 {
+			env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+		}
+		c.Hooks[stage] = append(c.Hooks[stage], configs.NewCommandHook(&configs.Command{Path: h.Path, Args: h.Args, Env: env}))
+	}
+	c.Labels = []string{"bundle=" + s.Dir}
+	return writeBundle(s.Dir, c.Rootfs)
+}
+
+// writeBundle is for hooks that look for the root in the bundle's config.json, as those of CDI do.
+func writeBundle(dir, root string) error {
+	b, err := json.Marshal(map[string]any{"ociVersion": "1.2.0", "root": map[string]string{"path": root}})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "config.json"), b, 0o600)
+}

@@ -1,0 +1,140 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/opencontainers/runc/libcontainer"
+)
+
+// Container is one that Run has made.
+type Container struct {
+	inner   *libcontainer.Container
+	process *libcontainer.Process
+	dir     string
+	pid     int
+}
+
+// ErrNoDoor says that main does not begin with Init.
+var ErrNoDoor = errors.New("main must begin with container.Init")
+
+// Run makes the container and starts its first process, PID 1: the program in the last of files, with files
+// as its descriptors from 3 on. When it returns without an error, the program has been executed. What a
+// previous life has left in s.Dir is cleared first. When it fails, nothing is left.
+func Run(s Spec, files ...*os.File) (*Container, error) {
+	c, err := run(s, files)
+	if err != nil {
+		return nil, fmt.Errorf("make container: %w", explain(err))
+	}
+	return c, nil
+}
+
+func run(s Spec, files []*os.File) (c *Container, err error) {
+	if !opened {
+		return nil, ErrNoDoor
+	}
+	if err := Clear(s.Dir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, Clear(s.Dir))
+		}
+	}()
+	if s.Dir, err = makeDir(s.Dir); err != nil {
+		return nil, err
+	}
+	config, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	inner, err := libcontainer.Create(filepath.Join(s.Dir, stateName), s.id(), config)
+	if err != nil {
+		return nil, err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	process := &libcontainer.Process{
+		Init:  true,
+		Args:  []string{"/proc/self/fd/" + strconv.Itoa(2+len(files))},
+		Env:   []string{}, // nothing of the agent's, nothing of the image's
+		Cwd:   "/",
+		Stdin: null, Stdout: null, Stderr: null,
+		ExtraFiles: files,
+		Rlimits:    rlimits(s.Rlimits),
+	}
+	if err := inner.Run(process); err != nil {
+		return nil, errors.Join(err, inner.Destroy())
+	}
+	pid, err := process.Pid()
+	return &Container{inner: inner, process: process, dir: s.Dir, pid: pid}, err
+}
+
+// stateName is where libcontainer keeps what it must know of the container.
+const stateName = "state"
+
+// makeDir makes the container's folder, for nobody else to look into: the writable layers of a root may hold
+// device nodes and set-user-ID programs that its root made.
+func makeDir(dir string) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+// id names the container in libcontainer's alphabet, which has + and not ~. It also names its session keyring, so
+// two containers of a host never share one.
+func (s Spec) id() string {
+	return strings.NewReplacer("~", "+t").Replace(s.App) + "+-" + strings.NewReplacer("~", "+t").Replace(s.Instance)
+}
+
+// PID of the first process, in the caller's pid namespace.
+func (c *Container) PID() int { return c.pid }
+
+// Wait for the end of the first process; all others have ended with it.
+func (c *Container) Wait() (*os.ProcessState, error) {
+	state, err := c.process.Wait()
+	if state != nil {
+		return state, nil // how it ended is in the state
+	}
+	return nil, err
+}
+
+// Kill the first process, and with it all others.
+func (c *Container) Kill() error { return c.process.Signal(os.Kill) }
+
+// Cgroups are the folders of the container's cgroup, one for each hierarchy.
+func (c *Container) Cgroups() []string {
+	state, err := c.inner.State()
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, path := range state.CgroupPaths {
+		if path != "" {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+// Remove takes away the cgroup and the folder of a container whose first process has ended.
+func (c *Container) Remove() error {
+	if err := c.inner.Destroy(); err != nil {
+		return fmt.Errorf("remove container: %w", err)
+	}
+	if err := removeTree(c.dir); err != nil {
+		return fmt.Errorf("remove container: %w", err)
+	}
+	return nil
+}

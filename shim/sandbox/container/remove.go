@@ -1,0 +1,167 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/opencontainers/runc/libcontainer"
+	"golang.org/x/sys/unix"
+)
+
+// Clear takes away what a container in dir has left: its processes, its cgroup, its folder. It is no error when there is
+// nothing. A container that is alive is killed: dir is one instance's alone.
+func Clear(dir string) error {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := clearState(filepath.Join(dir, stateName)); err != nil {
+		return fmt.Errorf("clear container: %w", err)
+	}
+	if err := removeTree(dir); err != nil {
+		return fmt.Errorf("clear container: %w", err)
+	}
+	return nil
+}
+
+func clearState(state string) error {
+	entries, err := os.ReadDir(state)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		c, err := libcontainer.Load(state, e.Name())
+		if errors.Is(err, libcontainer.ErrNotExist) {
+			continue // it was never made: its first process ends by itself when its maker is gone
+		}
+		if err != nil {
+			return err
+		}
+		if err := end(c); err != nil {
+			return err
+		}
+		if err := c.Destroy(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const killPatience = 10 * time.Second
+
+// end kills the first process, which is nobody's child that we could wait for.
+func end(c *libcontainer.Container) error {
+	state, err := c.State()
+	if err != nil {
+		return err
+	}
+	// Held before it is looked at again: a number may be given to a stranger at any time.
+	fd, err := unix.PidfdOpen(state.InitProcessPid, 0)
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("first process %d: %w", state.InitProcessPid, err)
+	}
+	defer unix.Close(fd)
+	if status, err := c.Status(); err != nil || status == libcontainer.Stopped {
+		return err
+	}
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("kill first process %d: %w", state.InitProcessPid, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), killPatience)
+	defer cancel()
+	return awaitEnd(ctx, fd, state.InitProcessPid)
+}
+
+func awaitEnd(ctx context.Context, fd, pid int) error {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for ctx.Err() == nil {
+		n, err := unix.Poll(p, 100)
+		if n > 0 {
+			return nil
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+	return fmt.Errorf("first process %d does not die", pid)
+}
+
+// removeTree removes dir and all below it. It follows no link and enters no mount: a folder of the host that is
+// mounted there, whoever did that, is an error and stays whole.
+func removeTree(dir string) error {
+	parent, err := os.Open(filepath.Dir(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return removeAt(int(parent.Fd()), filepath.Base(dir), dir)
+}
+
+func removeAt(parent int, name, path string) error {
+	fail := func(act string, err error) error { return &fs.PathError{Op: act, Path: path, Err: err} }
+	err := unix.Unlinkat(parent, name, 0)
+	if err == nil || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
+		return fail("remove", err)
+	}
+	if unix.Unlinkat(parent, name, unix.AT_REMOVEDIR) == nil {
+		return nil
+	}
+	fd, err := openDir(parent, name)
+	if err != nil {
+		return fail("open", err)
+	}
+	folder := os.NewFile(uintptr(fd), path)
+	defer folder.Close()
+	names, err := folder.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, child := range names {
+		if err := removeAt(fd, child, filepath.Join(path, child)); err != nil {
+			return err
+		}
+	}
+	if err := unix.Unlinkat(parent, name, unix.AT_REMOVEDIR); err != nil {
+		return fail("remove", err)
+	}
+	return nil
+}
+
+// openDir opens a folder of the same mount. Its owner may have shut it to itself.
+func openDir(parent int, name string) (int, error) {
+	how := unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH,
+	}
+	fd, err := unix.Openat2(parent, name, &how)
+	if !errors.Is(err, unix.EACCES) {
+		return fd, err
+	}
+	how.Flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
+	handle, err := unix.Openat2(parent, name, &how)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(handle)
+	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", handle), 0o700); err != nil {
+		return -1, err
+	}
+	how.Flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
+	return unix.Openat2(parent, name, &how)
+}
