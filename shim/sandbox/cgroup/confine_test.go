@@ -1,0 +1,271 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/tests/need"
+)
+
+// The tests named Confine hold on every kind of host on which the tree can be used; what differs by kind is told by
+// the tree that was discovered.
+
+var instances atomic.Int32
+
+// usable is the tree of this machine.
+func usable(t *testing.T) Tree {
+	t.Helper()
+	tree, err := Discover(Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := tree.Cannot(Limits{Memory: 1, CPU: 1, Pids: 1}); len(why) > 0 {
+		need.Skip(t, fmt.Sprint("needs cgroups of its own: ", why))
+	}
+	return tree
+}
+
+// made is a new cgroup that is taken away at the end.
+func made(t *testing.T, tree Tree, l Limits) *Group {
+	t.Helper()
+	app := "cgroup-test-" + strconv.Itoa(os.Getpid())
+	g, err := New(tree, app, "i"+strconv.Itoa(int(instances.Add(1))), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removed(t, g) })
+	return g
+}
+
+func removed(t *testing.T, g *Group) {
+	t.Helper()
+	paths := g.Paths()
+	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
+	defer cancel()
+	if err := g.Remove(ctx); err != nil {
+		t.Errorf("remove: %v", err)
+	}
+	for _, path := range paths {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there (%v)", path, err)
+		}
+	}
+}
+
+func used(t *testing.T, g *Group) Usage {
+	t.Helper()
+	u, err := g.Usage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestConfineMemory(t *testing.T) {
+	const limit = 64 << 20
+	g := made(t, usable(t), Limits{Memory: limit, Group: true})
+	g.Begin()
+	p := run(t, g, "as-hog", "200")
+	if status := p.end(); status.Signal() != syscall.SIGKILL {
+		t.Errorf("hog ended with %v, want SIGKILL", status)
+	}
+	u := used(t, g)
+	if u.OOMKills < 1 || u.Limit != limit || u.Peak < limit*9/10 || u.Peak > limit {
+		t.Errorf("%+v, want a kill at %d", u, limit)
+	}
+	g.Begin()
+	if u := used(t, g); u.OOMKills != 0 || u.CPU > 10*time.Millisecond {
+		t.Errorf("right after another begin: %+v", u)
+	}
+	if err := g.SetMemory(512 << 20); err != nil {
+		t.Fatal(err)
+	}
+	p = run(t, g, "as-hog", "200")
+	if status := p.end(); status.ExitStatus() != 0 {
+		t.Errorf("with a larger limit the hog ended with %v", status)
+	}
+	if u := used(t, g); u.OOMKills != 0 || u.Limit != 512<<20 || u.Peak < 200<<20 {
+		t.Errorf("with a larger limit: %+v", u)
+	}
+	if err := g.SetMemory(limit); err != nil {
+		t.Errorf("back to the smaller one: %v", err)
+	}
+}
+
+func TestConfinePids(t *testing.T) {
+	g := made(t, usable(t), Limits{Pids: 32})
+	g.Begin()
+	p := run(t, g, "as-forks", "100")
+	var n int
+	var again bool
+	if _, err := fmt.Sscan(p.line(), &n, &again); err != nil || !again || n == 0 || n >= 32 {
+		t.Errorf("%d processes could be started (EAGAIN %v, %v), want fewer than 32", n, again, err)
+	}
+	p.end()
+	if u := used(t, g); u.PidsRefused < 1 {
+		t.Errorf("%+v, want refused forks", u)
+	}
+}
+
+func TestConfineCPU(t *testing.T) {
+	g := made(t, usable(t), Limits{CPU: 1, Hard: true})
+	g.Begin()
+	before := time.Now()
+	p := run(t, g, "as-spin", "1500")
+	p.end()
+	elapsed := time.Since(before)
+	u := used(t, g)
+	// One period's quota may be used up to its end and once more at the beginning.
+	if most := elapsed + 2*quotaPeriod*time.Microsecond; u.CPU > most || u.CPU < 200*time.Millisecond {
+		t.Errorf("%s on a processor in %s", u.CPU, elapsed)
+	}
+	if u.Periods < 1 || u.Throttled <= 0 {
+		t.Errorf("%+v: never held back", u)
+	}
+}
+
+func TestConfineDevices(t *testing.T) {
+	tree := usable(t)
+	fuse := Device{Type: 'c', Major: 10, Minor: 229, Access: "r"}
+	if why := tree.Cannot(Limits{Devices: []Device{}})["gpus"]; why != "" {
+		// Nothing is claimed, so nothing may be asked for.
+		if os.Geteuid() == 0 {
+			t.Errorf("root cannot list devices: %s", why)
+		}
+		return
+	}
+	for _, c := range []struct {
+		name         string
+		list         []Device
+		major, minor string
+		want         string
+	}{
+		{"kmsg is not in the list", []Device{}, "1", "11", "r:EPERM w:EPERM rw:EPERM"},
+		{"null always is", []Device{}, "1", "3", "r:opened w:opened rw:opened"},
+		{"read only", []Device{{Type: 'c', Major: 1, Minor: 11, Access: "r"}, fuse}, "1", "11", "r:opened w:EPERM rw:EPERM"},
+		{"read and write", []Device{fuse, {Type: 'c', Major: 1, Minor: 11, Access: "rw"}}, "1", "11", "r:opened w:opened rw:opened"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := made(t, tree, Limits{Devices: c.list})
+			p := run(t, g, "as-opener", filepath.Join(t.TempDir(), "node"), c.major, c.minor, "r", "w", "rw")
+			if got := p.line(); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestConfineKillsAll(t *testing.T) {
+	tree := usable(t)
+	g := made(t, tree, Limits{})
+	crowd := run(t, g, "as-crowd", "50")
+	if got := crowd.line(); got != "ready" {
+		t.Fatalf("crowd says %q", got)
+	}
+	spared := run(t, g, "as-idle")
+	spared.line()
+	pids, err := g.Pids()
+	if err != nil || len(pids) != 52 {
+		t.Errorf("%d processes, %v; want 52", len(pids), err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	if err := g.Kill(ctx, spared.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	crowd.end()
+	if pids, err := g.Pids(); err != nil || len(pids) != 1 || pids[0] != spared.Process.Pid {
+		t.Errorf("left: %v, %v; want only %d", pids, err, spared.Process.Pid)
+	}
+	if err := spared.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the spared one: %v", err)
+	}
+	if err := g.Kill(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	if status := spared.end(); status.Signal() != syscall.SIGKILL {
+		t.Errorf("the last one ended with %v", status)
+	}
+}
+
+func TestConfineFreeze(t *testing.T) {
+	g := made(t, usable(t), Limits{})
+	p := run(t, g, "as-spin", "60000")
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	if err := g.Freeze(ctx); err != nil {
+		t.Fatal(err)
+	}
+	g.Begin()
+	// Work of our own long enough that a spinning process would have been seen.
+	for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); {
+	}
+	if u := used(t, g); u.CPU > 5*time.Millisecond {
+		t.Errorf("frozen, it used %s", u.CPU)
+	}
+	if err := g.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Kill(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	p.end()
+}
+
+func TestConfineTwoInstances(t *testing.T) {
+	tree := usable(t)
+	a, b := made(t, tree, Limits{Memory: 64 << 20}), made(t, tree, Limits{Memory: 512 << 20})
+	a.Begin()
+	b.Begin()
+	hog, calm := run(t, a, "as-hog", "200"), run(t, b, "as-hog", "200")
+	if got := hog.end(); got.Signal() != syscall.SIGKILL {
+		t.Errorf("the small one ended with %v", got)
+	}
+	if got := calm.end(); got.ExitStatus() != 0 {
+		t.Errorf("the large one ended with %v", got)
+	}
+	if u, v := used(t, a), used(t, b); u.OOMKills == 0 || v.OOMKills != 0 {
+		t.Errorf("%+v and %+v", u, v)
+	}
+}
+
+func TestConfineLoadAndStale(t *testing.T) {
+	tree := usable(t)
+	g := made(t, tree, Limits{Memory: 64 << 20})
+	p := run(t, g, "as-idle")
+	p.line()
+	app, instance := filepath.Base(filepath.Dir(g.below)), filepath.Base(g.below)
+	if _, err := New(tree, app, instance, Limits{}); !errors.Is(err, ErrInUse) {
+		t.Errorf("made once more: %v, want ErrInUse", err)
+	}
+	loaded, err := Load(tree, app, instance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loaded.Close()
+	if pids, err := loaded.Pids(); err != nil || len(pids) != 1 || pids[0] != p.Process.Pid {
+		t.Errorf("processes %v, %v; want %d", pids, err, p.Process.Pid)
+	}
+	if got, want := strings.Join(loaded.Paths(), " "), strings.Join(g.Paths(), " "); got != want {
+		t.Errorf("paths %s, want %s", got, want)
+	}
+	if err := RemoveAt(t.Context(), g.Paths()); err != nil {
+		t.Fatal(err)
+	}
+	if status := p.end(); status.Signal() != syscall.SIGKILL {
+		t.Errorf("ended with %v", status)
+	}
+	if err := RemoveAt(t.Context(), g.Paths()); err != nil {
+		t.Errorf("what is gone: %v", err)
+	}
+}

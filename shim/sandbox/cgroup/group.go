@@ -1,0 +1,331 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/containerd/cgroups/v3/cgroup1"
+	"github.com/containerd/cgroups/v3/cgroup2"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// ErrInUse says that processes of somebody else are in an instance's cgroup.
+var ErrInUse = errors.New("processes are in it")
+
+// Group is the cgroup of one instance: on v1 a folder in the hierarchy of each controller, on v2 one. Its methods may
+// be called from any goroutine. It holds open folders until Remove or Close.
+type Group struct {
+	tree  Tree
+	below string            // muster/<app>/<instance>
+	own   map[string]folder // own cgroups, by controller; "" on v2
+	dirs  map[string]folder // those of the instance
+
+	closing sync.Once
+
+	mu    sync.Mutex
+	start counters
+	peak  *os.File // memory.peak of v2, which counts since the last write to this very descriptor
+}
+
+// New makes the cgroup of an instance with its limits. One that an agent left empty is made anew, so that all counts
+// begin at 0; one with processes is ErrInUse. What Tree.Cannot names is left out. On v2 the calling
+// process moves to the agents' leaf first.
+func New(t Tree, app, instance string, l Limits) (*Group, error) {
+	g, err := create(t, app, instance, l)
+	if err != nil {
+		return nil, fmt.Errorf("make cgroup muster/%s/%s: %w", app, instance, err)
+	}
+	return g, nil
+}
+
+func create(t Tree, app, instance string, l Limits) (*Group, error) {
+	if err := t.MoveToLeaf(); err != nil {
+		return nil, err
+	}
+	if t.NoDevices != "" {
+		l.Devices = nil
+	}
+	g, err := newGroup(t, app, instance, func(name string) bool {
+		return name == "" || slices.Contains(v1Controllers, name) && (name != "devices" || l.Devices != nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = g.clearStale()
+	for pass := 0; err == nil; pass++ {
+		err = g.make(l)
+		// Another agent that takes its last cgroup away also takes the empty folders above it.
+		if err == nil || !isGone(err) || pass == 10 {
+			break
+		}
+		err = nil
+	}
+	if err == nil {
+		err = g.openDirs()
+	}
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+// Load opens the cgroup that somebody else has made at Tree.Path of the instance, a container for one.
+func Load(t Tree, app, instance string) (*Group, error) {
+	g, err := newGroup(t, app, instance, func(string) bool { return true })
+	if err == nil {
+		if err = g.openDirs(); err != nil {
+			err = errors.Join(err, g.Close())
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open cgroup muster/%s/%s: %w", app, instance, err)
+	}
+	return g, nil
+}
+
+// newGroup opens the own cgroups of the controllers that may be used and are wanted.
+func newGroup(t Tree, app, instance string, wanted func(controller string) bool) (*Group, error) {
+	for _, name := range []string{app, instance} {
+		if name == "" || name == "." || name == ".." || len(name) > unix.NAME_MAX || strings.ContainsAny(name, "/\n") {
+			return nil, fmt.Errorf("name %q: %w", name, os.ErrInvalid)
+		}
+	}
+	g := &Group{tree: t, below: filepath.Join("muster", app, instance), own: map[string]folder{}, dirs: map[string]folder{}}
+	for name, dir := range t.owns() {
+		if !wanted(name) {
+			continue
+		}
+		f, err := openFolder(dir)
+		if err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+		g.own[name] = f
+	}
+	if len(g.own) == 0 {
+		return nil, errors.New(t.why("memory"))
+	}
+	return g, nil
+}
+
+// owns are the folders below which cgroups can be made.
+func (t Tree) owns() map[string]string {
+	dirs := map[string]string{}
+	for name, c := range t.Controllers {
+		if c.Why == "" {
+			dirs[name] = c.Dir
+		}
+	}
+	if t.Mode == V2 && len(dirs) > 0 {
+		return map[string]string{"": t.Dir}
+	}
+	return dirs
+}
+
+// clearStale takes away what a killed agent left.
+func (g *Group) clearStale() error {
+	for _, own := range g.own {
+		old, err := own.open(g.below)
+		if isGone(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		pids, err := old.pids()
+		if err = errors.Join(err, old.Close()); err != nil {
+			return err
+		}
+		if len(pids) > 0 {
+			return fmt.Errorf("%s: %w: %v", filepath.Join(own.Name(), g.below), ErrInUse, pids)
+		}
+		if err := own.removeTree(g.below); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// make has containerd create the cgroup and write the limits.
+func (g *Group) make(l Limits) error {
+	if g.tree.Mode != V2 {
+		_, err := cgroup1.New(g.legacyPath, legacyResources(l, g.tree.Swap), cgroup1.WithHierarchy(g.hierarchy))
+		return err
+	}
+	// Its mount point is our own cgroup: it enables controllers from there down, and nothing above is ours.
+	r := unifiedResources(l, g.tree.Swap, func(name string) bool { return g.tree.Controllers[name].Why == "" })
+	if !g.tree.has("memory.oom.group") && r.Memory != nil {
+		r.Memory.OOMGroup = nil
+	}
+	_, err := cgroup2.NewManager(g.own[""].path(), "/"+g.below, r)
+	return err
+}
+
+// hierarchy are containerd's controllers of v1, with the host's root as the place of all hierarchies: legacyPath says
+// where each one is.
+func (g *Group) hierarchy() ([]cgroup1.Subsystem, error) {
+	ignored := []string{"kmem", "kmem.tcp"}
+	if !g.tree.Swap {
+		ignored = append(ignored, "memsw")
+	}
+	all := []cgroup1.Subsystem{
+		cgroup1.NewMemory("/", cgroup1.IgnoreModules(ignored...)), cgroup1.NewCpu("/"), cgroup1.NewCpuacct("/"),
+		cgroup1.NewPids("/"), cgroup1.NewDevices("/"), cgroup1.NewFreezer("/"),
+	}
+	return slices.DeleteFunc(all, func(s cgroup1.Subsystem) bool {
+		_, ok := g.own[string(s.Name())]
+		return !ok
+	}), nil
+}
+
+// legacyPath leads containerd, which puts `/<controller>` before it, to the folder that was opened and checked.
+func (g *Group) legacyPath(name cgroup1.Name) (string, error) {
+	own, ok := g.own[string(name)]
+	if !ok {
+		return "", cgroup1.ErrControllerNotActive
+	}
+	return filepath.Join("..", own.path(), g.below), nil
+}
+
+func (g *Group) openDirs() error {
+	for name, own := range g.own {
+		dir, err := own.open(g.below)
+		if isGone(err) && g.tree.Mode != V2 && name != "memory" { // a container may do without this controller
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		g.dirs[name] = dir
+	}
+	return nil
+}
+
+// legacy is containerd's handle of the cgroup on v1.
+func (g *Group) legacy() (cgroup1.Cgroup, error) {
+	return cgroup1.Load(g.legacyPath, cgroup1.WithHierarchy(g.hierarchy), func(c *cgroup1.InitConfig) error {
+		c.InitCheck = cgroup1.AllowAny
+		return nil
+	})
+}
+
+// manager is containerd's handle of the cgroup on v2.
+func (g *Group) manager() (*cgroup2.Manager, error) {
+	return cgroup2.Load("/"+g.below, cgroup2.WithMountpoint(g.own[""].path()))
+}
+
+// Add moves a process, all its threads, into the cgroup.
+func (g *Group) Add(pid int) error {
+	err := g.add(pid)
+	if err != nil {
+		return fmt.Errorf("move process %d to cgroup %s: %w", pid, g.below, err)
+	}
+	return nil
+}
+
+func (g *Group) add(pid int) error {
+	if g.tree.Mode != V2 {
+		c, err := g.legacy()
+		if err != nil {
+			return err
+		}
+		return c.AddProc(uint64(pid))
+	}
+	m, err := g.manager()
+	if err != nil {
+		return err
+	}
+	return m.AddProc(uint64(pid))
+}
+
+// Paths are the folders of the cgroup, one for each hierarchy, sorted: what the next agent gives to RemoveAt.
+func (g *Group) Paths() []string {
+	var paths []string
+	for name := range g.dirs {
+		paths = append(paths, filepath.Join(g.own[name].Name(), g.below))
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// Folder is the open folder of the cgroup on v2, for a process that is to be born in it (CLONE_INTO_CGROUP); nil on v1.
+// It is closed by Remove and Close.
+func (g *Group) Folder() *os.File { return g.dirs[""].File }
+
+// Procs opens cgroup.procs of v2: a process that writes 0 to it joins the cgroup. Nil on v1, where it would be several.
+func (g *Group) Procs() (*os.File, error) {
+	dir, ok := g.dirs[""]
+	if !ok {
+		return nil, nil
+	}
+	return dir.file("cgroup.procs", unix.O_RDWR)
+}
+
+// KillOne has the kernel kill one process instead of all when memory runs out: the guard may not be among those.
+func (g *Group) KillOne() error {
+	dir, ok := g.dirs[""]
+	if !ok || !dir.has("memory.oom.group") {
+		return nil
+	}
+	return dir.write("memory.oom.group", "0")
+}
+
+// SetMemory sets another limit of memory, in bytes. Less than is in use may be refused with EBUSY on v1, and
+// ends in a kill on v2. Swap, and the room between the limit and the reclaim mark, stay.
+func (g *Group) SetMemory(bytes int64) error {
+	if err := g.setMemory(bytes); err != nil {
+		return fmt.Errorf("set memory of cgroup %s to %d bytes: %w", g.below, bytes, err)
+	}
+	return nil
+}
+
+func (g *Group) setMemory(bytes int64) error {
+	if g.tree.Mode == V2 {
+		dir := g.dirs[""]
+		m, err := g.manager()
+		if err != nil {
+			return err
+		}
+		r := &cgroup2.Memory{Max: &bytes}
+		if high := dir.limit("memory.high"); high > 0 {
+			high = max(1, high+bytes-dir.limit("memory.max"))
+			r.High = &high
+		}
+		return m.Update(&cgroup2.Resources{Memory: r})
+	}
+	c, err := g.legacy()
+	if err != nil {
+		return err
+	}
+	dir := g.dirs["memory"]
+	r := &specs.LinuxMemory{Limit: &bytes}
+	if both := dir.limit("memory.memsw.limit_in_bytes"); both > 0 {
+		both += bytes - dir.limit("memory.limit_in_bytes")
+		r.Swap = &both
+	}
+	// Of the two limits that with swap must never be the smaller; containerd writes them in the order that holds.
+	return c.Update(&specs.LinuxResources{Memory: r})
+}
+
+// Close lets go of the cgroup, which stays.
+func (g *Group) Close() error {
+	var errs []error
+	g.closing.Do(func() {
+		for _, open := range []map[string]folder{g.dirs, g.own} {
+			for _, f := range open {
+				errs = append(errs, f.Close())
+			}
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.peak != nil {
+			errs = append(errs, g.peak.Close())
+		}
+	})
+	return errors.Join(errs...)
+}

@@ -1,0 +1,178 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Remove proves that the cgroup is empty and takes its folders away in all hierarchies, with `muster/<app>` and
+// `muster` when they are empty too. What is still inside is killed. What will not go until ctx ends is a
+// *StuckError, and the cgroup stays.
+func (g *Group) Remove(ctx context.Context) error {
+	if err := g.remove(ctx); err != nil {
+		return fmt.Errorf("remove cgroup %s: %w", g.below, err)
+	}
+	return g.Close()
+}
+
+func (g *Group) remove(ctx context.Context) error {
+	for pass := 0; ; pass++ {
+		if err := g.kill(ctx, 0); err != nil {
+			return err
+		}
+		err := g.rmdir()
+		// A process that is ending may hold it for a moment after its last list.
+		if !errors.Is(err, unix.EBUSY) || !pause(ctx, pass) {
+			return err
+		}
+	}
+}
+
+func (g *Group) rmdir() error {
+	for _, own := range g.own {
+		if err := own.removeTree(g.below); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeTree takes away the cgroup rel and all below it, then the folders between it and f that are empty.
+func (f folder) removeTree(rel string) error {
+	dir, err := f.open(rel)
+	if isGone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	names, err := dir.children()
+	for _, name := range names {
+		err = errors.Join(err, dir.removeBelow(name))
+	}
+	if err := errors.Join(err, dir.Close()); err != nil {
+		return err
+	}
+	if err := f.rmdir(rel); err != nil {
+		return err
+	}
+	for up := filepath.Dir(rel); up != "."; up = filepath.Dir(up) {
+		if f.rmdir(up) != nil { // other instances are in it
+			break
+		}
+	}
+	return nil
+}
+
+// removeBelow takes away a child with all its own.
+func (f folder) removeBelow(name string) error {
+	child, err := f.open(name)
+	if isGone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	names, err := child.children()
+	for _, n := range names {
+		err = errors.Join(err, child.removeBelow(n))
+	}
+	if err := errors.Join(err, child.Close()); err != nil {
+		return err
+	}
+	return f.rmdir(name)
+}
+
+// RemoveAt clears the cgroups that an agent recorded (Group.Paths) before it was killed, as Remove does. A path that
+// is gone is no error. One that is not `…/muster/<app>/<instance>` on a cgroup file system is refused: the record may
+// be damaged.
+func RemoveAt(ctx context.Context, paths []string) error {
+	g := Group{below: "of a killed agent", dirs: map[string]folder{}, own: map[string]folder{}}
+	defer g.Close()
+	var found []recorded
+	for _, path := range paths {
+		r, err := openRecorded(path)
+		if isGone(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("clear cgroup: %w", err)
+		}
+		found = append(found, r)
+		key := r.key()
+		if _, taken := g.dirs[key]; taken {
+			key = path
+		}
+		g.own[key], g.dirs[key] = r.own, r.dir
+	}
+	for pass := 0; ; pass++ {
+		if err := g.kill(ctx, 0); err != nil {
+			return fmt.Errorf("clear cgroup: %w", err)
+		}
+		var err error
+		for _, r := range found {
+			err = errors.Join(err, r.own.removeTree(r.below))
+		}
+		if !errors.Is(err, unix.EBUSY) || !pause(ctx, pass) {
+			if err != nil {
+				return fmt.Errorf("clear cgroup: %w", err)
+			}
+			return nil
+		}
+	}
+}
+
+// recorded is a folder of a record: that of the agent's own cgroup, and the instance's below it.
+type recorded struct {
+	own, dir folder
+	below    string
+}
+
+// key under which a group knows such a folder.
+func (r recorded) key() string {
+	switch {
+	case r.dir.has("freezer.state"):
+		return "freezer"
+	case r.dir.has("cgroup.events"):
+		return ""
+	default:
+		return r.dir.Name()
+	}
+}
+
+func openRecorded(path string) (recorded, error) {
+	refused := &os.PathError{Op: "remove", Path: path, Err: os.ErrInvalid}
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return recorded{}, refused
+	}
+	own, below := cutRecorded(path)
+	if own == "" {
+		return recorded{}, refused
+	}
+	var r recorded
+	var err error
+	if r.own, err = openFolder(own); err != nil {
+		return recorded{}, err
+	}
+	r.below = below
+	if r.dir, err = r.own.open(below); err != nil {
+		return recorded{}, errors.Join(err, r.own.Close())
+	}
+	return r, nil
+}
+
+// cutRecorded splits …/muster/<app>/<instance> before muster; own is "" when it is not of that form.
+func cutRecorded(path string) (own, below string) {
+	parts := strings.Split(path, "/")
+	n := len(parts)
+	if n < 5 || parts[n-3] != "muster" {
+		return "", ""
+	}
+	return strings.Join(parts[:n-3], "/"), strings.Join(parts[n-3:], "/")
+}

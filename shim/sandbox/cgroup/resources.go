@@ -1,0 +1,127 @@
+package cgroup
+
+import (
+	"github.com/containerd/cgroups/v3/cgroup2"
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// quotaPeriod of a hard CPU limit, in microseconds: the kernel's default.
+const quotaPeriod = 100_000
+
+// Bounds of cpu.shares (sched-design-CFS); a core is worth 1024.
+const maxShares = 262144
+
+func shares(cores int) uint64 { return min(uint64(cores)*1024, maxShares) }
+
+// legacyResources are l as containerd writes them on v1; swap: the kernel counts it.
+func legacyResources(l Limits, swap bool) *specs.LinuxResources {
+	r := &specs.LinuxResources{}
+	if l.Memory > 0 {
+		r.Memory = &specs.LinuxMemory{Limit: &l.Memory}
+		if swap {
+			both := l.Memory + l.Swap
+			r.Memory.Swap = &both
+		}
+	}
+	if l.CPU > 0 {
+		weight := shares(l.CPU)
+		r.CPU = &specs.LinuxCPU{Shares: &weight}
+		if l.Hard {
+			quota, period := int64(l.CPU)*quotaPeriod, uint64(quotaPeriod)
+			r.CPU.Quota, r.CPU.Period = &quota, &period
+		}
+	}
+	if l.Pids > 0 {
+		r.Pids = &specs.LinuxPids{Limit: &l.Pids}
+	}
+	r.Devices = rules(l.Devices)
+	return r
+}
+
+// unifiedResources are l as containerd writes them on v2, for the controllers that may be used. One that has no
+// limit is there too: it counts.
+func unifiedResources(l Limits, swap bool, usable func(controller string) bool) *cgroup2.Resources {
+	r := &cgroup2.Resources{Devices: rules(l.Devices)}
+	if usable("memory") {
+		r.Memory = &cgroup2.Memory{}
+		if l.Memory > 0 {
+			r.Memory.Max = &l.Memory
+		}
+		if l.Memory > 0 && swap {
+			r.Memory.Swap = &l.Swap
+		}
+		if l.High > 0 {
+			r.Memory.High = &l.High
+		}
+		if l.Group {
+			r.Memory.OOMGroup = &l.Group
+		}
+	}
+	if usable("cpu") {
+		r.CPU = &cgroup2.CPU{}
+		if l.CPU > 0 {
+			weight := cgroups.ConvertCPUSharesToCgroupV2Value(shares(l.CPU))
+			r.CPU.Weight = &weight
+			if l.Hard {
+				quota, period := int64(l.CPU)*quotaPeriod, uint64(quotaPeriod)
+				r.CPU.Max = cgroup2.NewCPUMax(&quota, &period)
+			}
+		}
+	}
+	if usable("pids") {
+		r.Pids = &cgroup2.Pids{Max: l.Pids}
+	}
+	return r
+}
+
+// standard are the devices that every process may use: null, zero, full, random, urandom, tty, ptmx, pts/*. Any node
+// may be made, as in other containers; to open one is what the list forbids.
+var standard = []Device{
+	{Type: 'c', Major: -1, Minor: -1, Access: "m"},
+	{Type: 'b', Major: -1, Minor: -1, Access: "m"},
+	{Type: 'c', Major: 1, Minor: 3, Access: "rwm"},
+	{Type: 'c', Major: 1, Minor: 5, Access: "rwm"},
+	{Type: 'c', Major: 1, Minor: 7, Access: "rwm"},
+	{Type: 'c', Major: 1, Minor: 8, Access: "rwm"},
+	{Type: 'c', Major: 1, Minor: 9, Access: "rwm"},
+	{Type: 'c', Major: 5, Minor: 0, Access: "rwm"},
+	{Type: 'c', Major: 5, Minor: 2, Access: "rwm"},
+	{Type: 'c', Major: 136, Minor: -1, Access: "rwm"},
+}
+
+// rules deny everything, then allow the standard devices and those of the list; nil for a nil list.
+func rules(list []Device) []specs.LinuxDeviceCgroup {
+	if list == nil {
+		return nil
+	}
+	any, anyMinor := int64(-1), int64(-1)
+	out := []specs.LinuxDeviceCgroup{{Type: "a", Major: &any, Minor: &anyMinor, Access: "rwm"}}
+	for _, d := range append(append([]Device{}, standard...), list...) {
+		out = append(out, rule(d, true, d.Access))
+		if refused := refused(d.Access); refused != "" {
+			out = append(out, rule(d, false, refused))
+		}
+	}
+	return out
+}
+
+// refused is what an access of only r or only w must deny by name: containerd's filter on v2 lets an open for both
+// pass at the rule that allows one of them. Later rules come first there.
+func refused(access string) string {
+	var r, w bool
+	for _, a := range access {
+		r, w = r || a == 'r', w || a == 'w'
+	}
+	switch {
+	case r && !w:
+		return "w"
+	case w && !r:
+		return "r"
+	}
+	return ""
+}
+
+func rule(d Device, allow bool, access string) specs.LinuxDeviceCgroup {
+	return specs.LinuxDeviceCgroup{Allow: allow, Type: string(d.Type), Major: &d.Major, Minor: &d.Minor, Access: access}
+}
