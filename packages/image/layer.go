@@ -1,0 +1,130 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// layer makes one layer ready and holds it. It returns the folder.
+func (p *puller) layer(ctx context.Context, ref layerRef) (string, *lock, error) {
+	name := ref.diffID.Encoded() + p.form.mark()
+	dir := filepath.Join(p.cache.root, "layers", ref.diffID.Algorithm().String(), name)
+	lockName := "layer-" + ref.diffID.Algorithm().String() + "-" + name
+	ready := filepath.Join(dir, "fs")
+	asked := false
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", nil, err
+		}
+		held, err := p.wait(ctx, lockName, syscall.LOCK_SH)
+		if err != nil {
+			return "", nil, err
+		}
+		_, err = os.Lstat(ready)
+		if err == nil {
+			p.tally.add(func(now *Progress) { now.Ready++ })
+			return ready, held, held.touch()
+		}
+		if err := errors.Join(held.release(), unless(err, fs.ErrNotExist)); err != nil {
+			return "", nil, err
+		}
+		if !asked {
+			p.tally.add(func(now *Progress) { now.Total += ref.Size })
+			asked = true
+		}
+		// between the two locks a cleaner may come: then it is made once more
+		if held, err = p.wait(ctx, lockName, syscall.LOCK_EX); err != nil {
+			return "", nil, err
+		}
+		if _, err := os.Lstat(ready); err == nil { // another agent made it meanwhile
+			p.tally.add(func(now *Progress) { now.Total -= ref.Size })
+			asked = false
+		} else if err := p.make(ctx, ref, dir); err != nil {
+			return "", nil, errors.Join(err, held.release())
+		}
+		if err := held.release(); err != nil {
+			return "", nil, err
+		}
+	}
+}
+
+func (p *puller) wait(ctx context.Context, name string, how int) (*lock, error) {
+	waited := false
+	held, err := p.cache.lock(ctx, name, how, func() {
+		waited = true
+		p.tally.add(func(now *Progress) { now.Waiting++ })
+		p.Logger.Info("another agent makes this layer: waiting for it", "image", p.where.text, "layer", name)
+	})
+	if waited {
+		p.tally.add(func(now *Progress) { now.Waiting-- })
+	}
+	return held, err
+}
+
+// make fetches and unpacks a layer beside its place and renames it: what is there is whole. The caller holds its lock.
+func (p *puller) make(ctx context.Context, ref layerRef, dir string) (err error) {
+	fresh := dir + ".new"
+	if err := p.form.removeAll(fresh); err != nil { // of an agent that was killed here
+		return err
+	}
+	from, err := p.source.layer(ctx, ref.Descriptor)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, from.Close(), p.form.removeAll(fresh))
+		}
+	}()
+	if err := os.MkdirAll(filepath.Join(fresh, "fs"), 0o755); err != nil {
+		return err
+	}
+	if err := os.Chmod(filepath.Join(fresh, "fs"), 0o755); err != nil { // whatever the umask
+		return err
+	}
+	u := unpacker{form: p.form, maxFiles: p.MaxFiles, maxBytes: limit(p.MaxBytes, ref.Size)}
+	if err := u.unpack(ctx, from, ref, filepath.Join(fresh, "fs")); err != nil {
+		return fmt.Errorf("%s: %w", ref.Digest, err)
+	}
+	if len(u.left) > 0 {
+		p.Logger.Warn("entries of a layer were left out", "image", p.where.text, "layer", ref.Digest, "entries", u.left, "count", u.leftOut)
+	}
+	if err := toDisk(fresh); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		return err
+	}
+	if err := from.done(); err != nil { // the layer is there all the same
+		p.Logger.Warn("blob stays after its layer was unpacked", "image", p.where.text, "layer", ref.Digest, "err", err)
+	}
+	return nil
+}
+
+// toDisk: a name that is there after a power cut must not stand for files that are not.
+func toDisk(dir string) (err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}
+
+// unless hides an error that was expected.
+func unless(err, expected error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return err
+}
