@@ -6,12 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/containerd/cgroups/v3/cgroup1"
 	"github.com/containerd/cgroups/v3/cgroup2"
-	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
 
@@ -285,6 +285,9 @@ func (g *Group) SetMemory(bytes int64) error {
 }
 
 func (g *Group) setMemory(bytes int64) error {
+	if why := g.tree.why("memory"); why != "" {
+		return errors.New(why)
+	}
 	if g.tree.Mode == V2 {
 		dir := g.dirs[""]
 		m, err := g.manager()
@@ -298,18 +301,29 @@ func (g *Group) setMemory(bytes int64) error {
 		}
 		return m.Update(&cgroup2.Resources{Memory: r})
 	}
-	c, err := g.legacy()
-	if err != nil {
-		return err
+	return g.dirs["memory"].setLegacyMemory(bytes)
+}
+
+// setLegacyMemory writes the two limits of v1 in the order in which that with swap is never the smaller; containerd's
+// Update writes the other order.
+func (f folder) setLegacyMemory(bytes int64) error {
+	const memory, swap = "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"
+	now, both := f.limit(memory), f.limit(swap)
+	if both == 0 {
+		return f.write(memory, strconv.FormatInt(bytes, 10))
 	}
-	dir := g.dirs["memory"]
-	r := &specs.LinuxMemory{Limit: &bytes}
-	if both := dir.limit("memory.memsw.limit_in_bytes"); both > 0 {
-		both += bytes - dir.limit("memory.limit_in_bytes")
-		r.Swap = &both
+	both += bytes - now
+	order := []string{memory, swap}
+	if bytes > now {
+		order = []string{swap, memory}
 	}
-	// Of the two limits that with swap must never be the smaller; containerd writes them in the order that holds.
-	return c.Update(&specs.LinuxResources{Memory: r})
+	values := map[string]int64{memory: bytes, swap: both}
+	for _, name := range order {
+		if err := f.write(name, strconv.FormatInt(values[name], 10)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close lets go of the cgroup, which stays.
