@@ -1,0 +1,166 @@
+// Package nvmltest makes an NVML of a host with GPUs that is not there, for tests: go-nvml's own mocks of DGX machines,
+// with the functions that they leave out (topology, health, processes, events), and faults to order. It is no part of
+// muster-gpu.
+package nvmltest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/gpus"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
+
+	"github.com/muster-agent/muster/shim/gpu"
+)
+
+// Host is a machine and what is wrong with it. Its zero value is a healthy DGX A100: 8 GPUs, joined by switches, four on
+// each of two NUMA nodes. UUIDs are UUID(index), the same in every process.
+type Host struct {
+	Model string `json:"model"` // a100, h100, h200, b200
+	Count int    `json:"count"` // 0: 8
+	// Links: "switch" (all GPUs reach all), "islands" (two groups of direct links, the halves) or "none".
+	Links string `json:"links"`
+
+	UsedMB        map[int]int           `json:"used_mb"`
+	DoubleBit     map[int]uint64        `json:"double_bit"`
+	RemapPending  []int                 `json:"remap_pending"`
+	RemapFailed   []int                 `json:"remap_failed"`
+	RetirePending []int                 `json:"retire_pending"`
+	FabricPending []int                 `json:"fabric_pending"`
+	Recovery      map[int]uint32        `json:"recovery"` // NVML's number
+	Lost          []int                 `json:"lost"`
+	Processes     map[int][]gpu.Process `json:"processes"`
+	MIG           map[int]int           `json:"mig"` // instances of a GPU in MIG mode
+
+	NoDriver bool     `json:"no_driver"` // Init fails
+	Missing  []string `json:"missing"`   // symbols that the library lacks; calling one panics
+
+	// Hang and Die name operations that never return, and that end the process; with Once only as long as that file
+	// does not exist, which it then does.
+	Hang gpu.Op `json:"hang"`
+	Die  gpu.Op `json:"die"`
+	Once string `json:"once"`
+
+	Events []Trigger `json:"events"`
+	// Fire takes events from the process that the mock lives in.
+	Fire chan Trigger `json:"-"`
+}
+
+// Trigger is an event that happens once, when File appears.
+type Trigger struct {
+	Device int    `json:"device"`
+	Kind   string `json:"kind"` // of gpu.Event
+	Xid    int    `json:"xid"`
+	File   string `json:"file"`
+}
+
+// Environment names the file with a Host in JSON that Open reads.
+const Environment = "MUSTER_GPU_TEST_HOST"
+
+// Open makes the NVML of the host that the environment describes: without one a DGX A100.
+func Open() (nvml.Interface, error) {
+	var h Host
+	if path := os.Getenv(Environment); path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(text, &h); err != nil {
+			return nil, fmt.Errorf("parse %s: %w", path, err)
+		}
+	}
+	return New(h)
+}
+
+// UUID is that of the GPU with the index.
+func UUID(index int) string { return fmt.Sprintf("GPU-5a5a0000-0000-4000-8000-%012d", index) }
+
+// MIGUUID is that of an instance.
+func MIGUUID(index, instance int) string {
+	return fmt.Sprintf("MIG-5a5a0000-0000-4000-8000-%06d%06d", index, instance)
+}
+
+var models = map[string]gpus.Config{
+	"": gpus.A100_SXM4_40GB, "a100": gpus.A100_SXM4_40GB, "h100": gpus.H100_SXM5_80GB, "h200": gpus.H200_SXM5_141GB, "b200": gpus.B200_SXM5_180GB,
+}
+
+// New makes the NVML of a host.
+func New(h Host) (nvml.Interface, error) {
+	model, ok := models[h.Model]
+	if !ok {
+		return nil, fmt.Errorf("no mock of model %q", h.Model)
+	}
+	if h.Count == 0 {
+		h.Count = 8
+	}
+	s, err := server.New(server.WithGPUs(gpus.Multiple(h.Count, model)...),
+		server.WithDriverVersion("550.54.15"), server.WithNVMLVersion("12.550.54.15"), server.WithCUDADriverVersion(12040))
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{Host: h, server: s}
+	m.library()
+	for i, d := range s.Devices {
+		m.device(i, d.(*server.Device))
+	}
+	return s, nil
+}
+
+type machine struct {
+	Host
+	server *server.Server
+	fired  []bool // of Events
+}
+
+// at runs before an operation's first own call.
+func (m *machine) at(op gpu.Op) {
+	if op != m.Hang && op != m.Die {
+		return
+	}
+	if m.Once != "" {
+		f, err := os.OpenFile(m.Once, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return
+		}
+		f.Close()
+	}
+	if op == m.Die {
+		fmt.Fprintln(os.Stderr, "symbol lookup error: as told by the test")
+		os.Exit(127)
+	}
+	select {}
+}
+
+// needs ends like the loader does when a symbol is called that the library lacks.
+func (m *machine) needs(symbol string) {
+	if slices.Contains(m.Missing, symbol) {
+		panic("undefined symbol: " + symbol)
+	}
+}
+
+func (m *machine) library() {
+	s := m.server
+	s.LookupSymbolFunc = func(symbol string) error {
+		if slices.Contains(m.Missing, symbol) {
+			return fmt.Errorf("symbol %q not found", symbol)
+		}
+		return nil
+	}
+	s.InitFunc = func() nvml.Return {
+		m.at(gpu.OpHello)
+		if m.NoDriver {
+			return nvml.ERROR_DRIVER_NOT_LOADED
+		}
+		return nvml.SUCCESS
+	}
+	s.DeviceGetHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
+		if slices.Contains(m.Lost, i) {
+			return nil, nvml.ERROR_GPU_IS_LOST
+		}
+		return s.Devices[i], nvml.SUCCESS
+	}
+	s.EventSetCreateFunc = m.eventSet
+}

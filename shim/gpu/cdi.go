@@ -1,0 +1,253 @@
+package gpu
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"tags.cncf.io/container-device-interface/pkg/cdi"
+	specs "tags.cncf.io/container-device-interface/specs-go"
+)
+
+const (
+	cdiVendor = "nvidia.com"
+	cdiClass  = "gpu"
+)
+
+// injectCDI takes the specs that name all devices. found is false if there are none or one of them cannot be used; the
+// reasons say why.
+func injectCDI(devices []Device, o InjectOptions) (in Injection, reasons []string, found bool) {
+	dirs := o.CDIDirs
+	if dirs == nil {
+		dirs = []string{filepath.Join(o.Root, "etc/cdi"), filepath.Join(o.Root, "var/run/cdi")}
+	}
+	cache, err := cdi.NewCache(cdi.WithSpecDirs(dirs...), cdi.WithAutoRefresh(false))
+	if err != nil {
+		return in, []string{"CDI: " + err.Error()}, false
+	}
+	for path, errs := range cache.GetErrors() {
+		for _, err := range errs {
+			reasons = append(reasons, fmt.Sprintf("CDI spec %s: %v", path, err))
+		}
+	}
+	slices.Sort(reasons)
+	if !slices.ContainsFunc(cache.GetVendorSpecs(cdiVendor), func(s *cdi.Spec) bool { return s.GetClass() == cdiClass }) {
+		return in, reasons, false
+	}
+	r := cdiReader{options: o, used: map[string]bool{}, in: Injection{Env: map[string]string{}}}
+	for _, d := range devices {
+		if err := r.device(cache, d); err != nil {
+			return in, append(reasons, fmt.Sprintf("CDI: %v; device nodes instead", err)), false
+		}
+	}
+	r.in.Source = "CDI " + strings.Join(slices.Sorted(maps.Keys(r.used)), ", ")
+	r.checkToolkit()
+	return r.in, reasons, true
+}
+
+type cdiReader struct {
+	options InjectOptions
+	used    map[string]bool // paths of specs
+	in      Injection
+}
+
+// device adds what the specs say about one device, and what they say for all of theirs.
+func (r *cdiReader) device(cache *cdi.Cache, d Device) error {
+	entry := entryOf(cache, d)
+	if entry == nil {
+		return fmt.Errorf("no spec names %s: write it anew (nvidia-ctk cdi generate)", d)
+	}
+	spec := entry.GetSpec()
+	path := spec.GetPath()
+	if !r.used[path] {
+		if err := trusted(path); err != nil {
+			return fmt.Errorf("spec %s: %w", path, err)
+		}
+		r.used[path] = true
+		if err := r.edits(spec.ContainerEdits); err != nil {
+			return fmt.Errorf("spec %s: %w", path, err)
+		}
+	}
+	if err := r.edits(entry.ContainerEdits); err != nil {
+		return fmt.Errorf("spec %s: device %s: %w", path, entry.Name, err)
+	}
+	return nil
+}
+
+// entryOf finds the device by UUID, else by index: nvidia-ctk writes either, by default both.
+func entryOf(cache *cdi.Cache, d Device) *cdi.Device {
+	names := []string{d.ID(), strconv.Itoa(d.Index)}
+	if d.Instance != nil {
+		names[1] = fmt.Sprintf("%d:%d", d.Index, d.Instance.Index)
+	}
+	for _, name := range names {
+		if e := cache.GetDevice(cdiVendor + "/" + cdiClass + "=" + name); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+func (r *cdiReader) edits(e specs.ContainerEdits) error {
+	for _, n := range e.DeviceNodes {
+		if err := r.node(n); err != nil {
+			return err
+		}
+	}
+	for _, env := range e.Env {
+		name, value, _ := strings.Cut(env, "=")
+		r.in.Env[name] = value
+	}
+	r.in.GIDs = append(r.in.GIDs, e.AdditionalGIDs...)
+	if e.IntelRdt != nil || len(e.NetDevices) > 0 {
+		r.in.Warnings = append(r.in.Warnings, "CDI: cache partitions and network devices of the spec are left out")
+	}
+	if !r.options.Image { // the host's root has the files, in their places
+		return nil
+	}
+	for _, m := range e.Mounts {
+		from := filepath.Join(r.options.Root, m.HostPath)
+		if _, err := os.Stat(from); err != nil {
+			return fmt.Errorf("it is stale: %w", err)
+		}
+		options := m.Options
+		if len(options) == 0 {
+			options = []string{"bind"}
+		}
+		r.in.addMount(Mount{From: from, To: m.ContainerPath, ReadOnly: slices.Contains(options, "ro"), Options: options})
+	}
+	for _, h := range e.Hooks {
+		if err := r.hook(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *cdiReader) node(n *specs.DeviceNode) error {
+	host := n.HostPath
+	if host == "" {
+		host = n.Path
+	}
+	// The numbers of the node as it is now: those of a spec can be of an earlier start of the host.
+	node, err := nodeAt(r.options.Root, host)
+	if err != nil {
+		return fmt.Errorf("it is stale: %w", err)
+	}
+	node.Path = n.Path
+	if n.FileMode != nil {
+		node.Mode = *n.FileMode & os.ModePerm
+	}
+	if n.UID != nil {
+		node.UID = *n.UID
+	}
+	if n.GID != nil {
+		node.GID = *n.GID
+	}
+	r.in.addNode(node)
+	return nil
+}
+
+func (r *cdiReader) hook(h *specs.Hook) error {
+	path := filepath.Join(r.options.Root, h.Path)
+	if err := trusted(path); err != nil {
+		return fmt.Errorf("hook %s: %w", h.Path, err)
+	}
+	hook := Hook{Stage: h.HookName, Path: path, Args: h.Args, Env: hookEnv(h.Env)}
+	if h.Timeout != nil {
+		hook.Timeout = time.Duration(*h.Timeout) * time.Second
+	}
+	same := func(o Hook) bool {
+		return o.Stage == hook.Stage && o.Path == hook.Path && slices.Equal(o.Args, hook.Args)
+	}
+	if !slices.ContainsFunc(r.in.Hooks, same) {
+		r.in.Hooks = append(r.in.Hooks, hook)
+	}
+	return nil
+}
+
+// hookEnv is the spec's own, less what steers the loader, and a PATH.
+func hookEnv(env []string) []string {
+	out := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		switch {
+		case strings.HasPrefix(name, "LD_"), name == "GCONV_PATH", name == "GLIBC_TUNABLES":
+		case name == "PATH":
+			out[0] = e
+		default:
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// trusted refuses a file that somebody else than root or the agent's user can change: a spec chooses what of the host
+// gets into containers and which programs run beside them.
+func trusted(path string) error {
+	for _, p := range []string{path, filepath.Dir(path)} {
+		var st unix.Stat_t
+		if err := unix.Stat(p, &st); err != nil {
+			return fmt.Errorf("it is stale: %s: %w", p, err)
+		}
+		sticky := st.Mode&unix.S_ISVTX != 0 && p != path
+		switch {
+		case st.Uid != 0 && st.Uid != uint32(os.Geteuid()):
+			return fmt.Errorf("not trusted: %s belongs to user %d", p, st.Uid)
+		case st.Mode&0o022 != 0 && !sticky:
+			return fmt.Errorf("not trusted: %s can be written by others", p)
+		}
+	}
+	return nil
+}
+
+// toolkitFloor is the first NVIDIA container toolkit without CVE-2025-23266 and CVE-2025-23267.
+var toolkitFloor = [3]int{1, 17, 8}
+
+var toolkitVersion = regexp.MustCompile(`version v?(\d+)\.(\d+)\.(\d+)`)
+
+// checkToolkit warns of hooks of an NVIDIA container toolkit that is too old. One that does not tell its version is
+// let pass: it may be a distribution's, mended there.
+func (r *cdiReader) checkToolkit() {
+	asked := map[string]bool{}
+	for _, h := range r.in.Hooks {
+		name := filepath.Base(h.Path)
+		if asked[h.Path] || !strings.HasPrefix(name, "nvidia-") {
+			continue
+		}
+		asked[h.Path] = true
+		if v, ok := versionOf(h); ok && slices.Compare(v[:], toolkitFloor[:]) < 0 {
+			r.in.Warnings = append(r.in.Warnings, fmt.Sprintf(
+				"%s is of NVIDIA container toolkit %d.%d.%d, which lets an image run programs on the host (CVE-2025-23266): install %d.%d.%d or later",
+				h.Path, v[0], v[1], v[2], toolkitFloor[0], toolkitFloor[1], toolkitFloor[2]))
+		}
+	}
+}
+
+func versionOf(h Hook) (v [3]int, ok bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, h.Path, "--version")
+	cmd.Env, cmd.WaitDelay = hookEnv(nil), time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return v, false
+	}
+	m := toolkitVersion.FindSubmatch(out)
+	if m == nil {
+		return v, false
+	}
+	for i := range v {
+		v[i], _ = strconv.Atoi(string(m[i+1]))
+	}
+	return v, true
+}
