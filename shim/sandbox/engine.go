@@ -17,16 +17,28 @@ type Engine interface {
 	Unenforced(l plan.Limits) []plan.Unenforced
 }
 
-// Process is the engine that needs nothing: a session, a subreaper, resource limits.
+// Process is the engine that needs nothing: a session, a subreaper, resource limits, and a watchdog of memory.
 type Process struct{}
 
 // Name is the word of the plan.
-func (Process) Name() string { return "process" }
+func (Process) Name() string { return NameProcess }
 
 // Park starts a guard beside the agent.
 func (Process) Park(ctx context.Context, o Options) (*Guard, error) {
-	return park(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
-		process, err := execGuard(lifeline, socket, exe)
-		return direct{process}, nothing{}, err
+	var w *memoryWatch
+	g, err := park(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
+		process, err := execGuard(lifeline, socket, exe, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		w = &memoryWatch{
+			limit: o.Confine.Limits.Memory, period: watchPeriod,
+			read: func() (int64, error) { return Host{}.proportional(process.Pid) },
+		}
+		return direct{process}, w, nil
 	})
+	if err == nil {
+		w.bind(g)
+	}
+	return g, err
 }

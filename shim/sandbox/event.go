@@ -2,8 +2,9 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
 	"strings"
+
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
 // Event is what a guard tells of its process. Attempt is the number of the start it belongs to.
@@ -61,16 +62,18 @@ func (DeadMan) event() {}
 func (Gone) event()    {}
 
 // StuckProcess is a process that SIGKILL did not end. State is that of proc(5): D waits for a device or
-// a file server. Err is set when the signal itself was refused.
+// a file server. WaitChannel is the kernel's function that it waits in; "" when that is not known. Err is set when the
+// signal itself was refused.
 type StuckProcess struct {
-	PID   int
-	Name  string
-	State byte
-	Err   error
+	PID         int
+	Name        string
+	State       byte
+	WaitChannel string
+	Err         error
 }
 
 func (p StuckProcess) String() string {
-	s := fmt.Sprintf("%d %s (state %c)", p.PID, p.Name, p.State)
+	s := cgroup.Process{PID: p.PID, Name: p.Name, State: p.State, WaitChannel: p.WaitChannel}.String()
 	if p.Err != nil {
 		s += ": " + p.Err.Error()
 	}

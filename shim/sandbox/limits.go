@@ -61,7 +61,8 @@ func parseRlimitValue(text string) (uint64, error) {
 	return strconv.ParseUint(text, 10, 64)
 }
 
-// Unenforced names the limits of l that the process engine does not hold, as in the JSON of plan.Limits, and why.
+// Unenforced names the limits of l that the process engine does not hold, as in the JSON of plan.Limits, and why. That
+// of memory is not among them: the watchdog holds it, though it looks only once a second.
 func (Process) Unenforced(l plan.Limits) []plan.Unenforced {
 	const noCgroup = "the process engine has no cgroup"
 	var u []plan.Unenforced
@@ -69,7 +70,6 @@ func (Process) Unenforced(l plan.Limits) []plan.Unenforced {
 		asked      bool
 		limit, why string
 	}{
-		{l.MemoryMB > 0, "memory_mb", noCgroup + "; a process may use more than its share"},
 		{l.CPUHard, "cpu_hard", noCgroup + "; vcores are not a ceiling"},
 		{l.Pids > 0, "pids", noCgroup + "; RLIMIT_NPROC counts a user's processes, not this instance's"},
 		{l.ShmMB > 0, "shm_mb", "the process engine has no mount namespace; /dev/shm is the host's"},

@@ -84,8 +84,9 @@ func parkGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
 	return g, g.awaitHello(ctx)
 }
 
-// execGuard gives the guard its session, so that a signal to the agent's group misses it.
-func execGuard(lifeline, socket, exe *os.File) (*os.Process, error) {
+// execGuard gives the guard its session, so that a signal to the agent's group misses it. It is born in the v2 cgroup
+// of the open folder group; nil: in the agent's.
+func execGuard(lifeline, socket, exe, group *os.File) (*os.Process, error) {
 	in, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
@@ -96,11 +97,15 @@ func execGuard(lifeline, socket, exe *os.File) (*os.Process, error) {
 		return nil, err
 	}
 	defer out.Close()
+	sys := &syscall.SysProcAttr{Setsid: true}
+	if group != nil {
+		sys.UseCgroupFD, sys.CgroupFD = true, int(group.Fd())
+	}
 	// The number of exe is fixed by its place: guard.FDSocket + 1.
 	return os.StartProcess("/proc/self/fd/5", []string{"muster-guard"}, &os.ProcAttr{
 		Env:   []string{},
 		Files: []*os.File{in, out, out, lifeline, socket, exe},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+		Sys:   sys,
 	})
 }
 

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// admin tells whether the process has CAP_SYS_ADMIN of the host, not of a user namespace.
-func (h Host) admin() bool {
+// capable tells whether the process has a capability of the host, not of a user namespace.
+func (h Host) capable(capability int) bool {
 	users, err := h.text("/proc/self/uid_map")
 	if err != nil || !slices.Equal(strings.Fields(users), []string{"0", "0", "4294967295"}) {
 		return false
@@ -30,7 +30,7 @@ func (h Host) admin() bool {
 		return false
 	}
 	caps, err := strconv.ParseUint(fields[0], 16, 64)
-	return err == nil && caps&(1<<unix.CAP_SYS_ADMIN) != 0
+	return err == nil && caps&(1<<capability) != 0
 }
 
 // delegated tells whether the folder is the top of a subtree that somebody gave us to arrange: systemd marks it, an

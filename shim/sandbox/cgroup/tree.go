@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Mode is which kind of cgroups holds the controllers of a host.
@@ -41,6 +43,8 @@ type Tree struct {
 	Swap bool
 	// Features of cgroup v2 that this kernel has: cgroup.kill, memory.high, memory.oom.group, memory.peak.
 	Features []string
+	// Protects says that we may keep a process from the kernel's choice when memory runs out.
+	Protects bool
 	// NoDevices is why a list of devices cannot be enforced; "" when it can.
 	NoDevices string
 
@@ -89,7 +93,7 @@ func discover(h Host) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
-	t := Tree{Mode: modeOf(h, own, mounts), Controllers: map[string]Controller{}, host: h}
+	t := Tree{Mode: modeOf(h, own, mounts), Controllers: map[string]Controller{}, Protects: h.capable(unix.CAP_SYS_RESOURCE), host: h}
 	switch t.Mode {
 	case V2:
 		t.unified(own[""], mounts)
@@ -164,7 +168,7 @@ func (t *Tree) legacy(own map[string]string, mounts []mount) {
 	memory := t.Controllers["memory"]
 	t.Swap = memory.Dir != "" && t.host.exists(filepath.Join(memory.Dir, "memory.memsw.limit_in_bytes"))
 	t.NoDevices = t.Controllers["devices"].Why
-	if t.NoDevices == "" && !t.host.admin() {
+	if t.NoDevices == "" && !t.host.capable(unix.CAP_SYS_ADMIN) {
 		t.NoDevices = "only CAP_SYS_ADMIN of the host may write a device list"
 	}
 }
@@ -209,7 +213,7 @@ func (t *Tree) unified(own string, mounts []mount) {
 	}
 	t.look()
 	t.NoDevices = at.Why
-	if t.NoDevices == "" && !t.host.admin() {
+	if t.NoDevices == "" && !t.host.capable(unix.CAP_SYS_ADMIN) {
 		// The kernel takes an ordinary user's cgroup without a filter, silently.
 		t.NoDevices = "a device filter needs CAP_SYS_ADMIN of the host"
 	}

@@ -1,0 +1,183 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+)
+
+// Cgroup is the engine that holds an instance in a cgroup and leaves all else as the launcher made it.
+type Cgroup struct{ Tree cgroup.Tree }
+
+// Name is the word of the plan.
+func (Cgroup) Name() string { return "cgroup" }
+
+// Park makes the cgroup and starts a guard in it, so that whatever the guard starts is in it from the first
+// instruction. The guard is kept from the kernel's choice when memory runs out; where the agent may not do that, the
+// guard stays outside and each process enters by itself.
+func (e Cgroup) Park(ctx context.Context, o Options) (*Guard, error) {
+	return park(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
+		group, err := cgroup.New(e.Tree, o.Confine.App, o.Confine.Instance, o.Confine.Limits)
+		if err != nil {
+			return nil, nil, err
+		}
+		f := &fence{group: group}
+		guard, err := f.start(e.Tree, lifeline, socket, exe)
+		if err != nil {
+			return nil, nil, errors.Join(err, f.giveUp(guard))
+		}
+		return direct{guard}, f, nil
+	})
+}
+
+// Unenforced names the limits of l that a cgroup does not hold here, and why.
+func (e Cgroup) Unenforced(l plan.Limits) []plan.Unenforced {
+	cannot := e.Tree.Cannot(groupLimits(l))
+	if l.ShmMB > 0 {
+		cannot["shm_mb"] = "the cgroup engine has no mount namespace; /dev/shm is the host's"
+	}
+	return unenforced(cannot)
+}
+
+// groupLimits are l as a cgroup takes them, to ask which of them it can hold.
+func groupLimits(l plan.Limits) cgroup.Limits {
+	g := cgroup.Limits{
+		Memory: int64(l.MemoryMB) << 20, Swap: int64(l.SwapMB) << 20, CPU: l.VCores, Hard: l.CPUHard, Pids: int64(l.Pids),
+	}
+	if l.GPUs > 0 {
+		g.Devices = []cgroup.Device{}
+	}
+	return g
+}
+
+// unenforced lists limits in the order of plan.Limits.
+func unenforced(cannot map[string]string) []plan.Unenforced {
+	var u []plan.Unenforced
+	for _, limit := range []string{"memory_mb", "swap_mb", "vcores", "cpu_hard", "pids", "shm_mb", "gpus"} {
+		if why, ok := cannot[limit]; ok {
+			u = append(u, plan.Unenforced{Limit: limit, Why: why})
+		}
+	}
+	return u
+}
+
+// fence is the boundary that is a cgroup.
+type fence struct {
+	group *cgroup.Group
+	guard int      // the guard's pid, when it is inside; 0: it is not
+	entry *os.File // cgroup.procs, when the guard is outside
+}
+
+// start starts the guard inside or outside of the group. The guard is returned with an error too, if it runs.
+func (f *fence) start(tree cgroup.Tree, lifeline, socket, exe *os.File) (*os.Process, error) {
+	if !tree.Protects {
+		entry, err := f.group.Procs()
+		if err != nil {
+			return nil, err
+		}
+		if entry != nil { // v2; on v1 there would be one for each controller
+			f.entry = entry
+			return execGuard(lifeline, socket, exe, nil)
+		}
+	}
+	guard, err := f.startInside(lifeline, socket, exe)
+	if err != nil {
+		return guard, err
+	}
+	f.guard = guard.Pid
+	if err := spare(guard.Pid); err != nil {
+		// Then it must not go down with the rest. Among the sizes of the job its own is not worth choosing.
+		return guard, f.group.KillOne()
+	}
+	return guard, nil
+}
+
+// startInside has the guard born in the group; where the kernel or a filter does not know how, and on v1, it is moved
+// before it is told anything.
+func (f *fence) startInside(lifeline, socket, exe *os.File) (*os.Process, error) {
+	if folder := f.group.Folder(); folder != nil {
+		guard, err := execGuard(lifeline, socket, exe, folder)
+		if err == nil || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.E2BIG) {
+			return guard, err
+		}
+	}
+	guard, err := execGuard(lifeline, socket, exe, nil)
+	if err != nil {
+		return nil, err
+	}
+	return guard, f.group.Add(guard.Pid)
+}
+
+// spare keeps a process from being killed for memory: alone, or with its cgroup (memory.oom.group). Its children inherit
+// that, so the guard sets theirs.
+func spare(pid int) error {
+	return os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("-1000"), 0)
+}
+
+// giveUp takes away what was begun.
+func (f *fence) giveUp(guard *os.Process) error {
+	var errs []error
+	if guard != nil {
+		errs = append(errs, guard.Kill())
+		_, err := guard.Wait()
+		errs = append(errs, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
+	defer cancel()
+	return errors.Join(append(errs, f.remove(ctx))...)
+}
+
+func (f *fence) begin() { f.group.Begin() }
+
+func (f *fence) usage() (Usage, error) {
+	u, err := f.group.Usage()
+	return Usage(u), err
+}
+
+func (f *fence) grow(memory int64) error { return f.group.SetMemory(memory) }
+
+// killTime is how long a kill waits for its proof. Who needs longer is named by the guard.
+const killTime = 2 * time.Second
+
+func (f *fence) kill() error {
+	ctx, cancel := context.WithTimeout(context.Background(), killTime)
+	defer cancel()
+	err := f.group.Kill(ctx, f.guard)
+	var stuck *cgroup.StuckError
+	if errors.As(err, &stuck) {
+		return nil
+	}
+	return err
+}
+
+func (f *fence) remove(ctx context.Context) error {
+	if f.entry != nil {
+		_ = f.entry.Close() // nothing was written through it
+	}
+	return stuckIn(f.group.Remove(ctx))
+}
+
+func (f *fence) left() Remains { return Remains{Cgroups: f.group.Paths()} }
+
+func (f *fence) procs() *os.File { return f.entry }
+
+// stuckIn turns the processes that a cgroup names into those of this package.
+func stuckIn(err error) error {
+	var stuck *cgroup.StuckError
+	if !errors.As(err, &stuck) {
+		return err
+	}
+	var e StuckError
+	for _, p := range stuck.Processes {
+		e.Processes = append(e.Processes, StuckProcess{PID: p.PID, Name: p.Name, State: p.State, WaitChannel: p.WaitChannel})
+	}
+	return fmt.Errorf("remove cgroup: %w", &e)
+}

@@ -1,0 +1,186 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// watchPeriod is how often the watchdog looks.
+const watchPeriod = time.Second
+
+// memoryWatch is the boundary of an engine without a cgroup: once a second, from each start to its exit, it reads how
+// much memory the processes hold, and above the limit it has them all killed. What grows faster than it looks
+// gets further.
+type memoryWatch struct {
+	nothing
+	read   func() (int64, error) // bytes that all processes hold now
+	period time.Duration
+	end    func() error // of all processes
+	gone   <-chan struct{}
+	logger *slog.Logger
+
+	mu    sync.Mutex
+	limit int64              // bytes; 0: nothing is watched
+	stop  context.CancelFunc // of the start under way; nil: none
+	peak  int64
+	fired bool
+}
+
+// bind tells whom to kill by; it comes before the first begin.
+func (w *memoryWatch) bind(g *Guard) { w.end, w.gone, w.logger = g.Kill, g.ended, g.options.Logger }
+
+func (w *memoryWatch) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cancel()
+	w.peak, w.fired = 0, false
+	if w.limit == 0 {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.stop = cancel
+	go w.watch(ctx)
+}
+
+func (w *memoryWatch) cancel() {
+	if w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
+}
+
+// usage is asked for at the exit: that ends the watching.
+func (w *memoryWatch) usage() (Usage, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cancel()
+	if w.limit == 0 {
+		return Usage{}, nil
+	}
+	u := Usage{Peak: w.peak, Limit: w.limit, By: "watchdog"}
+	if w.fired {
+		u.OOMKills = 1
+	}
+	return u, nil
+}
+
+func (w *memoryWatch) grow(memory int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit = memory
+	return nil
+}
+
+func (w *memoryWatch) watch(ctx context.Context) {
+	ticker := time.NewTicker(w.period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.gone:
+			return
+		case <-ticker.C:
+		}
+		held, err := w.read()
+		if err != nil {
+			w.logger.Warn("memory not read", "err", err)
+			continue
+		}
+		if !w.over(ctx, held) {
+			continue
+		}
+		if err := w.end(); err != nil {
+			w.logger.Warn("kill above memory limit", "err", err)
+		}
+		return
+	}
+}
+
+// over notes what is held and tells whether that is too much, in a start that has not ended meanwhile.
+func (w *memoryWatch) over(ctx context.Context, held int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ctx.Err() != nil {
+		return false
+	}
+	w.peak = max(w.peak, held)
+	w.fired = held > w.limit
+	return w.fired
+}
+
+// proportional is the memory in bytes that the descendants of a guard hold, each page that several processes share
+// counted in parts: the sum is what they hold together.
+func (h Host) proportional(guard int) (int64, error) {
+	all, err := h.Processes()
+	if err != nil {
+		return 0, err
+	}
+	var total int64
+	for _, s := range withDescendants(all, func(s Stat) bool { return s.PID == guard }) {
+		if s.PID == guard || !s.Alive() {
+			continue
+		}
+		n, err := h.held(s.PID)
+		if err != nil && !isNoProcess(err) {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// held is the proportional memory of one process in bytes, and where that may not be read all that it maps and has in
+// memory: too much rather than too little.
+func (h Host) held(pid int) (int64, error) {
+	dir := h.path("proc", strconv.Itoa(pid))
+	rollup, err := os.ReadFile(dir + "/smaps_rollup")
+	if err == nil {
+		return parsePss(string(rollup))
+	}
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) { // absent before Linux 4.14
+		return 0, err
+	}
+	statm, err := os.ReadFile(dir + "/statm")
+	if err != nil {
+		return 0, err
+	}
+	return parseResident(string(statm), os.Getpagesize())
+}
+
+// parsePss reads /proc/<pid>/smaps_rollup: bytes. A process that is ending has no line of it.
+func parsePss(text string) (int64, error) {
+	for line := range strings.Lines(text) {
+		value, ok := strings.CutPrefix(line, "Pss:")
+		if !ok {
+			continue
+		}
+		kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("smaps_rollup: %w", err)
+		}
+		return kb << 10, nil
+	}
+	return 0, nil
+}
+
+// parseResident reads /proc/<pid>/statm, whose second field counts pages.
+func parseResident(text string, pageSize int) (int64, error) {
+	fields := strings.Fields(text)
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("statm %q: no second field", text)
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("statm: %w", err)
+	}
+	return pages * int64(pageSize), nil
+}
