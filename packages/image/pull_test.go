@@ -199,7 +199,7 @@ func TestRefused(t *testing.T) {
 		{name: "foreign layer", ref: "wrong:foreign", want: ErrRefused, text: "foreign.diff.tar.gzip"},
 		{name: "environment", ref: "wrong:env", want: ErrRefused, text: "want NAME=VALUE"},
 		{name: "not gzip", ref: "wrong:gzip", want: ErrRefused, text: "gzip"},
-		{name: "too many files", ref: "app:v1", options: Options{MaxFiles: 2}, want: ErrRefused, text: "more than 2 entries"},
+		{name: "too many files", ref: "app:v1", options: Options{MaxFiles: 2}, want: ErrRefused, text: "more than 2 files"},
 		{name: "too many bytes", ref: "app:v1", options: Options{MaxBytes: 1024}, want: ErrRefused, text: "unpacks to more bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

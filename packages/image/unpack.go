@@ -27,6 +27,7 @@ func init() { log.SetLevel(log.FatalLevel) }
 // Bounds of a single entry, and of what is told about those that were left out.
 const (
 	maxPath   = 4096     // bytes of a name or a link's target: PATH_MAX
+	maxDepth  = 256      // folders in a name; each is looked at for each entry below it
 	maxXattrs = 64 << 10 // bytes of an entry's attributes, XATTR_LIST_MAX and more
 	maxWindow = 128 << 20
 	maxTold   = 8
@@ -59,6 +60,7 @@ type unpacker struct {
 	files     int
 	bytes     int64
 	whiteouts map[string]bool // names this layer takes away
+	folders   map[string]bool // folders that are there and need no second look
 	left      []string        // entries that were left out, the first few, with why
 	leftOut   int
 }
@@ -70,6 +72,7 @@ func (u *unpacker) unpack(ctx context.Context, from io.Reader, ref layerRef, dir
 	}
 	defer func() { err = errors.Join(err, u.root.Close()) }()
 	u.dir, u.extractor, u.whiteouts = dir, u.form.extractor(), map[string]bool{}
+	u.folders = map[string]bool{}
 
 	packed, unpacked := ref.Digest.Algorithm().Digester(), ref.diffID.Algorithm().Digester()
 	raw := bufio.NewReaderSize(io.TeeReader(contextReader{ctx, from}, packed.Hash()), 1<<20)
@@ -203,11 +206,13 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 	if err := u.parents(name); err != nil {
 		return err
 	}
-	covered := h.Typeflag == tar.TypeDir && u.whiteouts[name]
+	if h.Typeflag != tar.TypeDir && u.folders[name] { // it goes, and all below it
+		clear(u.folders)
+	}
 	if err := u.extractor.UnpackEntry(u.dir, h, r); err != nil {
 		return err
 	}
-	if covered {
+	if h.Typeflag == tar.TypeDir && u.whiteouts[name] {
 		return u.opaque(name)
 	}
 	return nil
@@ -215,8 +220,8 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 
 // take counts an entry against the limits. A sparse file counts with its holes, for it is written so.
 func (u *unpacker) take(h *tar.Header) error {
-	if u.files++; u.files > u.maxFiles {
-		return refuse("got more than %d entries in a layer", u.maxFiles)
+	if err := u.count(1); err != nil {
+		return err
 	}
 	if h.Size < 0 || h.Size > u.maxBytes-u.bytes {
 		return refuse("got more than %d bytes in a layer", u.maxBytes)
@@ -224,6 +229,17 @@ func (u *unpacker) take(h *tar.Header) error {
 	u.bytes += h.Size
 	if len(h.Name) > maxPath || len(h.Linkname) > maxPath {
 		return refuse("got a path of more than %d bytes", maxPath)
+	}
+	if strings.Count(h.Name, "/") > maxDepth || h.Typeflag == tar.TypeLink && strings.Count(h.Linkname, "/") > maxDepth {
+		return refuse("got a path of more than %d folders", maxDepth)
+	}
+	return nil
+}
+
+// count adds files and folders: a single name may make thousands of folders.
+func (u *unpacker) count(n int) error {
+	if u.files += n; u.files > u.maxFiles {
+		return refuse("got more than %d files and folders in a layer", u.maxFiles)
 	}
 	return nil
 }
@@ -290,8 +306,6 @@ func (u *unpacker) whiteout(dir, base string) error {
 		return u.opaque(name)
 	case err == nil:
 		return nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return refuse("%v", err)
 	}
 	u.whiteouts[name] = true
 	return u.extractor.UnpackEntry(u.dir, &tar.Header{Name: path.Join(dir, whiteoutPrefix+base), Typeflag: tar.TypeReg}, strings.NewReader(""))
@@ -311,22 +325,32 @@ func (u *unpacker) opaque(dir string) error {
 // parents makes the folders above a name that the layer has no entries for, readable for everybody whatever the umask.
 // One that this layer has taken away before comes back empty.
 func (u *unpacker) parents(name string) error {
+	if u.folders[path.Dir(name)] {
+		return nil
+	}
 	for i := range len(name) {
-		if name[i] != '/' {
+		if name[i] != '/' || u.folders[name[:i]] {
 			continue
 		}
 		dir := name[:i]
 		info, err := u.root.Lstat(dir)
 		if err == nil && !isWhiteout(info) {
+			if info.IsDir() {
+				u.folders[dir] = true
+			}
 			continue
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil // below a link: umoci follows it inside the root
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // below a link: umoci follows it inside the root
+			return u.count(strings.Count(name[i:], "/"))
+		}
+		if err := u.count(1); err != nil {
+			return err
 		}
 		h := &tar.Header{Name: dir, Typeflag: tar.TypeDir, Mode: 0o755}
 		if err := u.extractor.UnpackEntry(u.dir, h, strings.NewReader("")); err != nil {
 			return err
 		}
+		u.folders[dir] = true
 		if u.whiteouts[dir] {
 			if err := u.opaque(dir); err != nil {
 				return err
