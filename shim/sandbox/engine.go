@@ -27,7 +27,7 @@ func (Process) Name() string { return NameProcess }
 func (Process) Park(ctx context.Context, o Options) (*Guard, error) {
 	var w *memoryWatch
 	g, err := park(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
-		process, err := execGuard(lifeline, socket, exe, nil)
+		process, err := execGuard(lifeline, socket, exe)
 		if err != nil {
 			return nil, nil, err
 		}

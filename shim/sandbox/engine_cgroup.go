@@ -85,7 +85,7 @@ func (f *fence) start(tree cgroup.Tree, lifeline, socket, exe *os.File) (*os.Pro
 		}
 		if entry != nil { // v2; on v1 there would be one for each controller
 			f.entry = entry
-			return execGuard(lifeline, socket, exe, nil)
+			return execGuard(lifeline, socket, exe)
 		}
 	}
 	guard, err := f.startInside(lifeline, socket, exe)
@@ -104,12 +104,12 @@ func (f *fence) start(tree cgroup.Tree, lifeline, socket, exe *os.File) (*os.Pro
 // before it is told anything.
 func (f *fence) startInside(lifeline, socket, exe *os.File) (*os.Process, error) {
 	if folder := f.group.Folder(); folder != nil {
-		guard, err := execGuard(lifeline, socket, exe, folder)
+		guard, err := execGuardIn(folder, lifeline, socket, exe)
 		if err == nil || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.E2BIG) {
 			return guard, err
 		}
 	}
-	guard, err := execGuard(lifeline, socket, exe, nil)
+	guard, err := execGuard(lifeline, socket, exe)
 	if err != nil {
 		return nil, err
 	}

@@ -84,9 +84,13 @@ func parkGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
 	return g, g.awaitHello(ctx)
 }
 
-// execGuard gives the guard its session, so that a signal to the agent's group misses it. It is born in the v2 cgroup
-// of the open folder group; nil: in the agent's.
-func execGuard(lifeline, socket, exe, group *os.File) (*os.Process, error) {
+// execGuard gives the guard its session, so that a signal to the agent's group misses it.
+func execGuard(lifeline, socket, exe *os.File) (*os.Process, error) {
+	return execGuardIn(nil, lifeline, socket, exe)
+}
+
+// execGuardIn has the guard born in the v2 cgroup of an open folder; nil: in the agent's.
+func execGuardIn(group, lifeline, socket, exe *os.File) (*os.Process, error) {
 	in, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
