@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 
+# NVML's header calls many of its own functions deprecated
+export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
+
 GUARD := shim/sandbox/guard
 # all packages but the black-box tests, which want servers, root and time
 UNIT = $$(go list ./... | grep -v '/muster/tests/')

@@ -36,6 +36,8 @@ type agentFlags struct {
 	env       []string
 	exitMap   string
 	kill      time.Duration
+	policy    string
+	strict    bool
 	lifeline  int
 	registry  registryFlags
 	state     stateFlags
@@ -50,7 +52,7 @@ func newAgent(s streams) *cobra.Command {
 		Example: `  muster agent --app DIR --app-id d1 --component worker --index 0 --registry consul://127.0.0.1:8500
   muster agent --app catalog:handwriting --app-id d1          # claims a free index`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.agent(cmd.Context(), s, cmd.Flags().Changed("run"))
+			return f.agent(cmd.Context(), s, cmd.Flags().Changed("run"), cmd.Flags().Changed("policy"))
 		},
 	}
 	f.register(cmd.Flags())
@@ -70,7 +72,9 @@ func (f *agentFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.index, "index", -1, "index of this container; without it a free one is claimed")
 	flags.StringVar(&f.host, "host", "", "address that peers reach this host at")
 	flags.StringVar(&f.ports, "ports", "20000-29999", "range to take ports from")
-	flags.StringVar(&f.engine, "engine", "auto", "how the process is confined: auto or process")
+	flags.StringVar(&f.engine, "engine", "auto", "how the process is confined: auto, container, cgroup or process")
+	flags.BoolVar(&f.strict, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
+	flags.StringVar(&f.policy, "policy", policyFile, "what this host's operator permits and forbids")
 	flags.StringVar(&f.launcher, "launcher", "", "what started this agent, when it is not recognised")
 	flags.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")
 	flags.StringVar(&f.logDir, "log-dir", "", "folder for logs")
@@ -90,7 +94,7 @@ func must(err error) {
 }
 
 // agent is the whole life of `muster agent`.
-func (f *agentFlags) agent(ctx context.Context, s streams, newRun bool) error {
+func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed bool) error {
 	outliveReaders()
 	codes, err := parseExitMap(f.exitMap)
 	if err != nil {
@@ -104,7 +108,7 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun bool) error {
 		return err
 	}
 	defer app.close()
-	a, err := f.prepare(s, app, newRun)
+	a, err := f.prepare(ctx, s, app, newRun, policyNamed)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ type appProblems struct{ error }
 func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	r.mu.Lock()
 	p, roster, raw, held, guard, numbers := r.plan, r.roster, r.rosterAt, r.held, r.guard, maps.Clone(r.portOf)
-	r.marks = r.logSizes(s.Instance)
+	r.marks, r.blamed, r.over = r.logSizes(s.Instance), blame{}, make(chan struct{})
 	r.mu.Unlock()
 	facts := plan.StartFacts{
 		Generation: s.Gen, Attempt: e.Attempt, Host: r.alloc.Host, Ports: numbers,
@@ -91,16 +92,44 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 			return 0, err
 		}
 	}
-	limits, err := sandbox.ParseRlimits(p.Limits.Ulimits)
+	limits, err := rlimits(p.Limits)
 	if err != nil {
 		return 0, appProblems{err}
 	}
+	r.grow(p, guard)
 	if err := held.Release(); err != nil {
 		return 0, fmt.Errorf("hand the ports over: %w", err)
 	}
 	return guard.Start(sandbox.Spec{
 		Attempt: e.Attempt, Argv: start.Argv, Env: environ(start.Env), Dir: p.Process.Cwd, Rlimits: limits,
 	})
+}
+
+// rlimits are the definition's; what is registered for RDMA stays locked in memory.
+func rlimits(l plan.Limits) (map[string]sandbox.Rlimit, error) {
+	limits, err := sandbox.ParseRlimits(l.Ulimits)
+	if _, own := limits["memlock"]; err == nil && l.RDMA && !own {
+		limits["memlock"] = sandbox.Rlimit{Soft: sandbox.Unlimited, Hard: sandbox.Unlimited}
+	}
+	return limits, err
+}
+
+// grow raises the limit of memory after each end for want of it, as muster.memory.autoscale says.
+func (a *agent) grow(p plan.Plan, guard *sandbox.Guard) {
+	a.mu.Lock()
+	was, now := a.memory, plan.Grown(p.Limits, a.alloc.Envelope, a.starved)
+	a.mu.Unlock()
+	if now == was {
+		return
+	}
+	if err := guard.Grow(int64(now) * megabyte); err != nil {
+		a.log.Warn("raise the limit of memory", "mb", now, "err", err)
+		return
+	}
+	a.log.Info("limit of memory raised", "from_mb", was, "to_mb", now)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.memory = now
 }
 
 // newest looks for the checkpoint to go on from; upTo is the step that every rank has, nil for any.
@@ -186,12 +215,17 @@ func (a *agent) replaceGuard() {
 
 // park starts the guard of this instance and remembers it where the next agent here would look.
 func (a *agent) park(ctx context.Context, in registry.Instance) error {
-	guard, err := a.engine.Park(ctx, sandbox.Options{LogDir: filepath.Join(a.logDir, in.String()), Logger: a.log})
+	p := a.currentPlan()
+	confine, err := a.confinement(p, in)
+	if err != nil {
+		return err
+	}
+	guard, err := a.engine.Engine.Park(ctx, sandbox.Options{LogDir: filepath.Join(a.logDir, in.String()), Logger: a.log, Confine: confine})
 	if err != nil {
 		return fmt.Errorf("park the guard: %w", err)
 	}
 	a.mu.Lock()
-	a.guard, a.guardGone = guard, false
+	a.guard, a.guardGone, a.memory = guard, false, p.Limits.MemoryMB
 	a.closers = append(a.closers, func() {
 		if err := guard.Close(); err != nil && !errors.Is(err, sandbox.ErrGone) {
 			a.log.Error("end the guard", "err", err)
@@ -253,6 +287,7 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 				continue
 			}
 			delete(exits, e.Attempt)
+			a.attemptOver()
 			if !e.LogsComplete {
 				a.log.Warn("the last lines of the log may be missing: its disk does not answer")
 			}
@@ -273,6 +308,30 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 	}
 }
 
+// attemptOver tells who waits for the end of the process that it has come.
+func (a *agent) attemptOver() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over != nil {
+		close(a.over)
+		a.over = nil
+	}
+}
+
+// blame is what was seen to go wrong with a process from outside of it. The zero value is nothing.
+type blame struct {
+	class registry.Class
+	why   string
+}
+
+func (a *agent) blame(class registry.Class, why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.blamed == (blame{}) {
+		a.blamed = blame{class, why}
+	}
+}
+
 func (a *agent) setPid(pid int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -282,23 +341,41 @@ func (a *agent) setPid(pid int) {
 // soon is how fast a process must end for "address in use" to be our port's fault (contracts 9).
 const soon = 5 * time.Second
 
-// judge reads what the exit and the end of the log say of the cause.
+// judge reads what the exit, the counters of the kernel, the devices and the end of the log say of the cause.
 func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
-	out := &shim.Exit{Code: x.Code, Signal: x.Signal, At: x.At.UTC().Truncate(time.Millisecond), Peak: x.MaxRSS}
-	if out.OK() || lived > soon {
+	out := &shim.Exit{Code: x.Code, Signal: x.Signal, At: x.At.UTC().Truncate(time.Millisecond), Peak: cmp.Or(x.Usage.Peak, x.MaxRSS), Limit: x.Usage.Limit}
+	if out.OK() {
 		return out
 	}
 	a.mu.Lock()
-	hasPorts, marks := len(a.portOf) > 0, a.marks
-	a.mu.Unlock()
-	if !hasPorts {
-		return out
-	}
-	said := a.tail("stderr.log", marks["stderr.log"], 4096) + a.tail("stdout.log", marks["stdout.log"], 4096)
-	if strings.Contains(strings.ToLower(said), "address already in use") {
+	defer a.mu.Unlock()
+	switch {
+	case x.Usage.OOMKills > 0:
+		out.OOM, out.Class, out.Message = true, registry.ClassOOM, outOfMemory(x.Usage)
+		a.starved++
+	case a.blamed.class == registry.ClassOOM:
+		out.OOM, out.Class, out.Message = true, a.blamed.class, a.blamed.why
+	case a.blamed != (blame{}):
+		out.Class, out.Message = a.blamed.class, a.blamed.why
+	case lived <= soon && len(a.portOf) > 0 && a.addressInUse(a.marks):
 		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
 	}
 	return out
+}
+
+// outOfMemory is the figures of an end for want of memory, and who counted.
+func outOfMemory(u sandbox.Usage) string {
+	text := fmt.Sprintf("%d processes killed at the limit of %d MB", u.OOMKills, u.Limit/megabyte)
+	if u.OOMKills == 1 {
+		text = fmt.Sprintf("killed at the limit of %d MB", u.Limit/megabyte)
+	}
+	return text + fmt.Sprintf(", peak %d MB (%s)", u.Peak/megabyte, u.By)
+}
+
+// addressInUse tells that the process said so since its logs had these sizes.
+func (a *agent) addressInUse(marks map[string]int64) bool {
+	said := a.tail("stderr.log", marks["stderr.log"], 4096) + a.tail("stdout.log", marks["stdout.log"], 4096)
+	return strings.Contains(strings.ToLower(said), "address already in use")
 }
 
 // logSizes are how far the instance's logs go: what an attempt says begins there.

@@ -24,6 +24,7 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -38,10 +39,14 @@ type agent struct {
 	alloc   plan.Allocation
 	origins map[string]string
 	env     map[string]string // what the process inherits
-	engine  sandbox.Engine
-	ports   string
-	times   registry.Times
-	newRun  bool
+	engine  sandbox.Choice
+	policy  policy
+	// requireLimits refuses to run where a limit is not enforced.
+	requireLimits bool
+	envImage      map[string]string // what a process in an image inherits
+	ports         string
+	times         registry.Times
+	newRun        bool
 
 	registryAddr string
 	client       *consul.Client
@@ -63,7 +68,14 @@ type agent struct {
 	guard      *sandbox.Guard
 	// guardGone: somebody killed it; the next rebinding parks another.
 	guardGone bool
-	pid       int // of the app's main process
+	image     rootImage
+	user      *plan.UserFacts // nil: the agent's own
+	gpus      grantedGPUs
+	memory    int           // MB, the limit in force
+	starved   int           // ends for want of memory
+	over      chan struct{} // closed when the attempt under way is over
+	blamed    blame         // what was seen to go wrong with it from outside
+	pid       int           // of the app's main process
 	roster    registry.Roster
 	rosterAt  []byte // the sealed bytes, as the process finds them
 	progress  *float64
@@ -72,13 +84,13 @@ type agent struct {
 	closers   []func()
 }
 
-func (f *agentFlags) prepare(s streams, app *loaded, newRun bool) (*agent, error) {
+func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun, policyNamed bool) (*agent, error) {
 	late := &lateFile{also: s.err}
 	var handler slog.Handler = slog.NewTextHandler(late, nil)
 	if f.logJSON {
 		handler = slog.NewJSONHandler(late, nil)
 	}
-	a := &agent{app: app, log: slog.New(handler), logFile: late, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), ports: f.ports}
+	a := &agent{app: app, log: slog.New(handler), logFile: late, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), ports: f.ports, requireLimits: f.strict}
 	environ := launcher.Environ(os.Environ())
 	found, err := f.detect(environ)
 	if err != nil {
@@ -88,7 +100,10 @@ func (f *agentFlags) prepare(s streams, app *loaded, newRun bool) (*agent, error
 		return nil, err
 	}
 	a.newRun = newRun || found.RunID != "" // the launcher's unique id names a new life as well
-	if a.engine, err = chooseEngine(f.engine); err != nil {
+	if a.policy, err = readPolicy(f.policy, policyNamed); err != nil {
+		return nil, err
+	}
+	if a.engine, err = chooseEngine(ctx, f.engine); err != nil {
 		return nil, err
 	}
 	if a.facts, err = sandbox.SelfFacts(); err != nil {
@@ -96,7 +111,7 @@ func (f *agentFlags) prepare(s streams, app *loaded, newRun bool) (*agent, error
 	}
 	a.digest = appdef.Digest(app.App)
 	a.inc = newID()
-	a.env = launcher.Inherit(os.Environ(), f.env)
+	a.env, a.envImage = launcher.Inherit(os.Environ(), f.env), launcher.InheritIntoImage(os.Environ(), f.env)
 	if err := portsFlag(f.ports); err != nil {
 		return nil, err
 	}
@@ -112,6 +127,7 @@ func (f *agentFlags) prepare(s streams, app *loaded, newRun bool) (*agent, error
 	if err := a.state.Open(); err != nil {
 		return nil, withCode(shim.CodeForbidden, err)
 	}
+	a.clearDead(ctx)
 	if err := f.folders(a, found); err != nil {
 		return nil, err
 	}
@@ -126,6 +142,18 @@ func (f *agentFlags) prepare(s streams, app *loaded, newRun bool) (*agent, error
 
 // detect asks the launcher's variables, unless --launcher overrules.
 func (f *agentFlags) detect(environ map[string]string) (launcher.Found, error) {
+	facts := hostFacts()
+	switch f.launcher {
+	case "":
+		return launcher.Detect(environ, facts), nil
+	case string(launcher.Shell):
+		return launcher.Detect(map[string]string{}, launcher.Facts{User: facts.User, Envelope: facts.Envelope}), nil
+	}
+	return launcher.Found{}, usage("--launcher %q: want shell, or nothing for the one that is recognised", f.launcher)
+}
+
+// hostFacts are what the variables do not say of where this process runs.
+func hostFacts() launcher.Facts {
 	facts := launcher.Facts{}
 	if text, err := os.ReadFile("/proc/self/cgroup"); err == nil {
 		facts.Cgroup = string(text)
@@ -133,21 +161,22 @@ func (f *agentFlags) detect(environ map[string]string) (launcher.Found, error) {
 	if u, err := user.Current(); err == nil {
 		facts.User = u.Username
 	}
-	switch f.launcher {
-	case "":
-		return launcher.Detect(environ, facts), nil
-	case string(launcher.Shell):
-		return launcher.Detect(map[string]string{}, launcher.Facts{User: facts.User}), nil
+	if tree, err := cgroup.Discover(cgroup.Host{}); err == nil { // without one there is no limit to be seen
+		facts.Envelope.MemoryMB, facts.Envelope.VCores = tree.Envelope()
 	}
-	return launcher.Found{}, usage("--launcher %q: want shell, or nothing for the one that is recognised", f.launcher)
+	return facts
 }
 
-func chooseEngine(name string) (sandbox.Engine, error) {
-	switch name {
-	case "auto", "process":
-		return sandbox.Process{}, nil
+// chooseEngine takes the best engine that this host permits, or the one that is insisted on.
+func chooseEngine(ctx context.Context, name string) (sandbox.Choice, error) {
+	choice, err := sandbox.Choose(ctx, name)
+	switch {
+	case errors.Is(err, sandbox.ErrNoSuchEngine):
+		return choice, usage("--engine %q: want auto, %s", name, strings.Join(sandbox.EngineNames(), ", "))
+	case err != nil:
+		return choice, withCode(shim.CodeForbidden, fmt.Errorf("--engine %s: %w", name, err))
 	}
-	return nil, usage("--engine %q: want auto or process", name)
+	return choice, nil
 }
 
 // portsFlag tells a mistyped --ports before anything is made.
@@ -372,14 +401,23 @@ func shell() string {
 }
 
 // engineChoice tells the plan what this engine cannot hold, by asking it about every limit at once.
-func engineChoice(e sandbox.Engine) plan.EngineChoice {
-	all := plan.Limits{MemoryMB: 1, VCores: 1, CPUHard: true, Pids: 1, ShmMB: 1, GPUs: 1, GPUType: "any", GPUMemoryMB: 1}
-	choice := plan.EngineChoice{Name: e.Name(), Why: "the only engine that needs nothing of the host", Cannot: map[string]string{}}
-	for _, u := range e.Unenforced(all) {
+func engineChoice(c sandbox.Choice) plan.EngineChoice {
+	all := plan.Limits{MemoryMB: 1, HighMB: 1, SwapMB: 1, VCores: 1, CPUHard: true, Pids: 1, ShmMB: 1, GPUs: 1, GPUType: "any"}
+	choice := plan.EngineChoice{Name: c.Engine.Name(), Why: c.Why, Cannot: map[string]string{}}
+	if slices.Contains(c.Standing.Tree.Missing(), memoryHigh) || c.Engine.Name() == sandbox.NameProcess {
+		choice.Cannot["high_mb"] = "no " + memoryHigh + " here: it came with cgroup v2"
+	}
+	if gpuHelper() == nil {
+		choice.Cannot["gpu_memory_mb"] = "muster-gpu, which watches it, is not beside muster"
+	}
+	for _, u := range c.Engine.Unenforced(all) {
 		choice.Cannot[u.Limit] = u.Why
 	}
 	return choice
 }
+
+// memoryHigh is the file of cgroup v2 behind muster.memory.high.
+const memoryHigh = "memory.high"
 
 func loopback(host string) bool {
 	a, err := netip.ParseAddr(host)

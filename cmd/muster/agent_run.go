@@ -107,6 +107,7 @@ func (a *agent) work(p plan.Plan, logDir string) {
 			a.log.Warn("follow stderr for progress", "err", err)
 		}
 	})
+	a.watchGPUs(ctx, p)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.settle = sync.OnceFunc(func() { cancel(); wg.Wait() })
@@ -212,7 +213,9 @@ func (a *agent) snapshot() status.State {
 	defer a.mu.Unlock()
 	exports, _ := plan.Publish(a.plan, a.alloc.Host, a.portOf)
 	out := status.State{App: a.id.appID, Run: a.id.run, Inc: a.inc, PlanDigest: a.planDigest, LogDir: filepath.Join(a.logDir, s.Instance.String())}
-	out.Limits = limits(a.plan.Limits)
+	inForce := a.plan.Limits
+	inForce.MemoryMB = a.memory
+	out.Limits = limits(inForce)
 	out.Instance = status.Instance{
 		Version: 1, Instance: s.Instance.String(), Component: s.Instance.Component, Index: s.Instance.Index,
 		Rank: a.plan.Who.Rank, Role: a.plan.Who.Role, Phase: string(s.Phase), Since: a.since, Host: a.alloc.Host, Pid: os.Getpid(),

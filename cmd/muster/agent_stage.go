@@ -11,9 +11,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
@@ -52,10 +55,21 @@ func short(text string) string {
 type definitionError struct{ error }
 
 func stageClass(err error) registry.Class {
-	var definition definitionError
+	var (
+		definition definitionError
+		forbidden  notPermitted
+		picture    imageError
+		device     gpuError
+	)
 	switch {
 	case errors.As(err, &definition):
 		return registry.ClassDefinition
+	case errors.As(err, &forbidden):
+		return registry.ClassNotPermitted
+	case errors.As(err, &picture):
+		return registry.ClassImage
+	case errors.As(err, &device):
+		return registry.ClassGPU
 	case errors.Is(err, fs.ErrPermission):
 		return registry.ClassNotPermitted
 	case errors.Is(err, ports.ErrNone):
@@ -65,33 +79,74 @@ func stageClass(err error) registry.Class {
 }
 
 func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, error) {
-	request := r.request(in)
-	first, problems := plan.Build(r.app.App, request)
-	if bad := problems.Errors(); len(bad) > 0 {
-		return plan.Plan{}, definitionError{bad}
-	}
-	if err := r.takePorts(first); err != nil {
+	p, err := r.complete(ctx, r.request(in))
+	if err != nil {
 		return plan.Plan{}, err
-	}
-	request.Allocation.Ports = r.portOf
-	p, problems := plan.Build(r.app.App, request)
-	if bad := problems.Errors(); len(bad) > 0 {
-		return plan.Plan{}, definitionError{bad}
 	}
 	digest := sha256.Sum256(p.JSON())
 	p = plan.Resolve(p, plan.Dirs{Work: r.workDir, Log: r.logDir})
-	if err := r.layOut(p); err != nil {
+	if err := r.permitted(p); err != nil {
+		return plan.Plan{}, err
+	}
+	if err := r.layOut(p, in); err != nil {
 		return plan.Plan{}, err
 	}
 	r.mu.Lock()
-	r.plan, r.planDigest = p, hex.EncodeToString(digest[:])
+	r.plan, r.planDigest, r.memory = p, hex.EncodeToString(digest[:]), p.Limits.MemoryMB
 	r.mu.Unlock()
+	serve, err := r.open(in)
+	if err != nil {
+		return plan.Plan{}, err
+	}
 	if err := r.park(ctx, in); err != nil {
 		return plan.Plan{}, err
 	}
 	logDir := filepath.Join(r.logDir, in.String())
 	r.work(p, logDir)
-	return p, r.serve(in, logDir)
+	serve(logDir)
+	return p, nil
+}
+
+// complete gets what the plan needs, each thing as soon as the plan says what it is, and plans with it.
+func (r stageRoom) complete(ctx context.Context, request plan.Request) (plan.Plan, error) {
+	p, err := r.build(request)
+	if err != nil {
+		return p, err
+	}
+	if err := r.takePorts(p); err != nil {
+		return p, err
+	}
+	request.Allocation.Ports = r.portOf
+	if p.Root.Kind == plan.RootImage {
+		request.Inherited = r.envImage
+		if request.Image, err = r.pullImage(ctx, p); err != nil {
+			return p, err
+		}
+		if p, err = r.build(request); err != nil {
+			return p, err
+		}
+	}
+	if request.User, err = r.lookUpUser(p); err != nil {
+		return p, err
+	}
+	r.user = request.User
+	if err := r.takeGPUs(ctx, p); err != nil {
+		return p, err
+	}
+	r.gpus.tell(&request, p.Root.Kind != plan.RootHost)
+	return r.build(request)
+}
+
+func (r stageRoom) build(request plan.Request) (plan.Plan, error) {
+	p, problems := plan.Build(r.app.App, request)
+	bad := problems.Errors()
+	switch {
+	case len(bad) == 0:
+		return p, nil
+	case slices.ContainsFunc(bad, func(p appdef.Problem) bool { return p.Forbidden }):
+		return p, notPermitted{bad}
+	}
+	return p, definitionError{bad}
 }
 
 // takePorts asks first for those that the index had before, then for the launcher's, then for any.
@@ -126,13 +181,21 @@ func (a *agent) givePorts() {
 }
 
 // layOut brings the stage items into the instance's folder. What an earlier agent staged is replaced.
-func (r stageRoom) layOut(p plan.Plan) error {
+func (r stageRoom) layOut(p plan.Plan, in registry.Instance) error {
 	if err := packages.Unpack(r.app.pkg, filepath.Join(r.workDir, "package"), r.id.run); err != nil {
 		return err
 	}
-	root := p.Process.Folder
+	root, log := p.Process.Folder, filepath.Join(r.logDir, in.String())
+	dirs := []string{log}
 	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf", "code"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+		dirs = append(dirs, filepath.Join(root, dir))
+	}
+	checkpoints := []string{}
+	if within(p.Checkpoint.Dir, r.workDir) {
+		checkpoints = append(checkpoints, p.Checkpoint.Dir)
+	}
+	for _, dir := range append(dirs, checkpoints...) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return fmt.Errorf("make folder: %w", err)
 		}
 	}
@@ -142,6 +205,11 @@ func (r stageRoom) layOut(p plan.Plan) error {
 		}
 	}
 	r.app.close() // everything of it is laid out
+	for _, dir := range append(checkpoints, root, log) {
+		if err := giveTo(r.user, dir); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -210,7 +278,7 @@ func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	}
 	return status.WriteJSON(path, status.InstanceFile{
 		Version: 1, Pid: a.facts.PID, StartTicks: a.facts.Start, BootID: a.facts.Boot, Inc: a.inc,
-		Cgroups: []string{}, Mounts: []string{}, Guard: &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()},
+		Cgroups: append([]string{}, g.Remains().Cgroups...), Mounts: []string{}, Dirs: g.Remains().Dirs, Guard: &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()},
 	})
 }
 
@@ -235,21 +303,21 @@ func (a *agent) writeAppFile() error {
 	return nil
 }
 
-// serve opens the agent's socket.
-func (r stageRoom) serve(in registry.Instance, logDir string) error {
+// open makes the agent's socket, which the container shows its process. What asks there is answered once the rest
+// stands: by the function that it returns.
+func (r stageRoom) open(in registry.Instance) (serve func(logDir string), err error) {
 	l, err := r.listen(in)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if u := r.user; u != nil {
+		if err := os.Chown(r.state.Socket(r.id.appID, in.String()), u.UID, u.GID); err != nil {
+			return nil, errors.Join(fmt.Errorf("give the socket to uid %d: %w", u.UID, err), l.Close())
+		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	handler := status.Handler(r.source(logDir))
-	go func() {
-		defer close(done)
-		if err := status.Serve(ctx, l, handler); err != nil {
-			r.log.Warn("local API", "err", err)
-		}
-	}()
+	var started atomic.Bool
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closers = append(r.closers, func() {
@@ -257,9 +325,21 @@ func (r stageRoom) serve(in registry.Instance, logDir string) error {
 			u.SetUnlinkOnClose(r.mine(in))
 		}
 		cancel()
+		if !started.Load() {
+			_ = l.Close() // nobody was answered there
+			return
+		}
 		<-done
 	})
-	return nil
+	return func(logDir string) {
+		started.Store(true)
+		go func() {
+			defer close(done)
+			if err := status.Serve(ctx, l, status.Handler(r.source(logDir))); err != nil {
+				r.log.Warn("local API", "err", err)
+			}
+		}()
+	}, nil
 }
 
 // How long a predecessor that was superseded may still answer at the index's socket.

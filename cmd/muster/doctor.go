@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,9 +13,10 @@ import (
 )
 
 type doctorFlags struct {
-	ask   askFlags
-	ports string
-	json  bool
+	ask    askFlags
+	ports  string
+	policy string
+	json   bool
 }
 
 // check is one thing that was looked at.
@@ -43,16 +45,17 @@ with 1 when something that it needs is missing; what is only less than could be 
 	f.ask.register(cmd.Flags())
 	cmd.Flags().Lookup("registry").Usage = "registry that must answer (default: CONSUL_HTTP_ADDR, if set)"
 	cmd.Flags().StringVar(&f.ports, "ports", ports.Default.String(), "range to take ports from")
+	cmd.Flags().StringVar(&f.policy, "policy", policyFile, "what this host's operator permits and forbids")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print {checks} as JSON")
 	return cmd
 }
 
 func (f *doctorFlags) doctor(ctx context.Context, s streams) error {
-	answer := checkup{Version: 1, Checks: []check{
-		checkGuard(ctx), checkState(f.ask.state.resolve()), checkPorts(f.ports), f.checkRegistry(ctx),
-		checkEngine(), checkCgroup("/"), checkUserNamespaces(ctx), checkWorkFolder(), checkOpenFiles(),
-		checkShell(), checkPython(ctx), checkGPU("/dev"),
-	}}
+	answer := checkup{Version: 1, Checks: slices.Concat(
+		[]check{checkGuard(ctx), checkState(f.ask.state.resolve()), checkPorts(f.ports), f.checkRegistry(ctx), checkPolicy(f.policy)},
+		checkConfinement(ctx),
+		[]check{checkWorkFolder(), checkOpenFiles(), checkShell(), checkPython(ctx), checkGPU(ctx, "/")},
+	)}
 	if err := printCheckup(s.out, answer, f.json); err != nil {
 		return err
 	}

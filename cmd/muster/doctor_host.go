@@ -2,74 +2,16 @@ package main
 
 import (
 	"context"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/muster-agent/muster/shim/sandbox"
 )
 
 // What muster can do without, and says so.
-
-// checkEngine says how processes are confined, and which limits nobody holds.
-func checkEngine() check {
-	choice := engineChoice(sandbox.Process{})
-	if len(choice.Cannot) == 0 {
-		return good("engine", "%s: every limit is enforced", choice.Name)
-	}
-	return bad("engine", "the launcher's own limits still hold; a definition's limits are listed as unenforced in plan and status",
-		"%s, which does not enforce %s", choice.Name, strings.Join(slices.Sorted(maps.Keys(choice.Cannot)), ", "))
-}
-
-// checkCgroup looks at the cgroup of this process. root is / or a copy of it.
-func checkCgroup(root string) check {
-	const name = "cgroup"
-	text, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
-	if err != nil {
-		return bad(name, "mount /proc", "%v", err)
-	}
-	own, unified := "", false
-	for line := range strings.Lines(string(text)) {
-		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			own, unified = path, true
-		}
-	}
-	mount := filepath.Join(root, "sys/fs/cgroup")
-	_, err = os.Stat(filepath.Join(mount, "cgroup.controllers"))
-	if err != nil || !unified {
-		return bad(name, "boot with systemd.unified_cgroup_hierarchy=1 for cgroup v2", "no cgroup v2 at %s", mount)
-	}
-	dir := filepath.Join(mount, own)
-	if err := unix.Access(dir, unix.W_OK); err != nil {
-		return bad(name, "let the launcher delegate the cgroup (systemd: Delegate=yes)", "v2, %s cannot be written: %v", dir, err)
-	}
-	return good(name, "v2, %s can be written", dir)
-}
-
-// checkUserNamespaces makes one.
-func checkUserNamespaces(ctx context.Context) check {
-	const name = "user namespaces"
-	self, err := os.Executable()
-	if err != nil {
-		return bad(name, "mount /proc", "%v", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, guardPatience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, self, "version")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
-	if err := cmd.Run(); err != nil {
-		return bad(name, "sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns decide",
-			"cannot be made: %v", err)
-	}
-	return good(name, "can be made")
-}
 
 // checkWorkFolder asks whether the default work folder could be made.
 func checkWorkFolder() check {
@@ -134,17 +76,4 @@ func checkPython(ctx context.Context) check {
 		return bad(name, "mend or reinstall python3", "%s --version: %v", path, err)
 	}
 	return good(name, "%s (%s)", path, strings.TrimSpace(string(out)))
-}
-
-// checkGPU looks for device nodes. dev is /dev or a copy of it.
-func checkGPU(dev string) check {
-	const name = "gpu"
-	nodes, err := filepath.Glob(filepath.Join(dev, "nvidia[0-9]*"))
-	switch {
-	case err != nil || len(nodes) == 0:
-		return good(name, "no device nodes")
-	case gpuHelper() == nil:
-		return bad(name, "put muster-gpu beside muster for health, memory and choice by model", "%s by device nodes, no muster-gpu", counted(len(nodes), "GPU"))
-	}
-	return good(name, "%s", counted(len(nodes), "GPU"))
 }

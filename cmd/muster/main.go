@@ -10,9 +10,13 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/sandbox"
 )
 
-func main() { os.Exit(Main()) }
+func main() {
+	sandbox.Init() // enters a container, if this process was started for one
+	os.Exit(Main())
+}
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int {

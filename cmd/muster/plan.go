@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/user"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +16,6 @@ import (
 	"github.com/muster-agent/muster/shim/frameworks"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -31,6 +30,7 @@ type planFlags struct {
 	all        bool
 	allocation string
 	roster     string
+	engine     string
 }
 
 func newPlan(s streams) *cobra.Command {
@@ -44,7 +44,7 @@ of this environment. --roster adds the environment and files of the start.`,
 		Example: `  muster plan catalog:tensorflow --component worker --index 1
   muster plan catalog:handwriting --all --roster example`,
 		ValidArgsFunction: completeApp,
-		RunE:              func(_ *cobra.Command, args []string) error { return f.plan(s, args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.plan(cmd.Context(), s, args[0]) },
 	}
 	flags := cmd.Flags()
 	f.app.register(flags)
@@ -53,12 +53,13 @@ of this environment. --roster adds the environment and files of the start.`,
 	flags.IntVar(&f.index, "index", 0, "index within the component")
 	flags.BoolVar(&f.all, "all", false, "plans of all instances")
 	flags.StringVar(&f.allocation, "allocation", "", "JSON `FILE` {launcher, host, ports, devices, envelope, kill_window} in place of what this environment says")
+	flags.StringVar(&f.engine, "engine", "auto", "how the process would be confined: auto, container, cgroup or process")
 	flags.StringVar(&f.roster, "roster", "", "JSON `FILE` of a roster, or example: also print the start")
 	completeFlag(cmd, "component", completeComponents(&f.app, firstOf))
 	return cmd
 }
 
-func (f *planFlags) plan(s streams, ref string) error {
+func (f *planFlags) plan(ctx context.Context, s streams, ref string) error {
 	switch {
 	case f.index != 0 && f.component == "":
 		return usage("plan: --index %d without --component", f.index)
@@ -75,7 +76,7 @@ func (f *planFlags) plan(s streams, ref string) error {
 	if bad := asError(found); bad != nil { // warnings are in the plan
 		return bad
 	}
-	request, err := f.request(l)
+	request, err := f.request(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -101,10 +102,14 @@ func (f *planFlags) print(s streams, text []byte) error {
 }
 
 // request is what all plans of this call share.
-func (f *planFlags) request(l *loaded) (plan.Request, error) {
+func (f *planFlags) request(ctx context.Context, l *loaded) (plan.Request, error) {
+	engine, err := chooseEngine(ctx, f.engine)
+	if err != nil {
+		return plan.Request{}, err
+	}
 	r := plan.Request{
 		AppID: f.appID, Run: "1", Digest: appdef.Digest(l.App), Component: f.component, Index: f.index,
-		Shell: shell(), Engine: engineChoice(sandbox.Process{}),
+		Shell: shell(), Engine: engineChoice(engine),
 	}
 	r.Allocation, r.Origins = granted()
 	if f.allocation != "" {
@@ -129,14 +134,7 @@ func (f *planFlags) request(l *loaded) (plan.Request, error) {
 
 // granted is what this environment's launcher says.
 func granted() (plan.Allocation, map[string]string) {
-	facts := launcher.Facts{}
-	if text, err := os.ReadFile("/proc/self/cgroup"); err == nil {
-		facts.Cgroup = string(text)
-	}
-	if u, err := user.Current(); err == nil {
-		facts.User = u.Username
-	}
-	found := launcher.Detect(launcher.Environ(os.Environ()), facts)
+	found := launcher.Detect(launcher.Environ(os.Environ()), hostFacts())
 	return found.Allocation, found.Origins
 }
 

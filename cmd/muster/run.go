@@ -36,6 +36,9 @@ type runFlags struct {
 	env      []string
 	json     bool
 	output   string
+	engine   string
+	strict   bool
+	policy   string
 	registry registryFlags
 	state    stateFlags
 }
@@ -60,6 +63,9 @@ func newRun(s streams) *cobra.Command {
 	flags.StringVar(&f.logDir, "log-dir", "", "folder for logs (default: log in the work folder)")
 	flags.StringVar(&f.host, "host", "", "address of this machine (default with the embedded registry: 127.0.0.1)")
 	flags.StringVar(&f.ports, "ports", "20000-29999", "range to take ports from")
+	flags.StringVar(&f.engine, "engine", "auto", "how the processes are confined: auto, container, cgroup or process")
+	flags.BoolVar(&f.strict, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
+	flags.StringVar(&f.policy, "policy", "", "what this host's operator permits and forbids (default: "+policyFile+")")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 	flags.StringVar(&f.output, "output", outputAuto, "`HOW` stderr shows the run: table (a row per instance), lines (what the processes write), or auto: table on a terminal, lines otherwise")
@@ -101,6 +107,9 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 		}
 	}()
 	if err := r.check(); err != nil {
+		return err
+	}
+	if _, err := chooseEngine(ctx, f.engine); err != nil { // each agent would say the same
 		return err
 	}
 	if err := r.settle(); err != nil {

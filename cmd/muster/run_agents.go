@@ -85,6 +85,10 @@ func (r *runner) agentArgs(in registry.Instance) ([]string, error) {
 		"agent", "--app", r.app.ref, "--app-id", r.appID, "--run", r.runID,
 		"--component", in.Component, "--index", strconv.Itoa(in.Index), "--registry", r.address, "--launcher", "shell",
 		"--work-dir", r.workDir, "--log-dir", r.logDir, "--state-dir", string(r.state), "--ports", r.flags.ports, "--lifeline-fd", "3",
+		"--engine", r.flags.engine, "--require-limits=" + strconv.FormatBool(r.flags.strict),
+	}
+	if r.flags.policy != "" {
+		args = append(args, "--policy", r.flags.policy)
 	}
 	if r.flags.host != "" {
 		args = append(args, "--host", r.flags.host)

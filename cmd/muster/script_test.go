@@ -9,9 +9,12 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/muster-agent/muster/shim/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	sandbox.Init() // a container is entered by this program too
 	testscript.Main(m, map[string]func(){"muster": main, "expects": expects})
 }
 

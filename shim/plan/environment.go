@@ -34,7 +34,7 @@ func (b *builder) process(p Plan) Process {
 	for name, value := range s.Env {
 		proc.Env[name] = b.text("muster.env."+name, value)
 	}
-	maps.Copy(proc.Env, gpuEnv(p))
+	maps.Copy(proc.Env, b.gpuEnv(p))
 	maps.Copy(proc.Env, b.musterEnv(p))
 	return proc
 }
@@ -81,9 +81,12 @@ func (b *builder) musterEnv(p Plan) map[string]string {
 }
 
 // gpuEnv restricts the process to the devices that it was granted.
-func gpuEnv(p Plan) map[string]string {
-	if p.Limits.GPUs == 0 {
+func (b *builder) gpuEnv(p Plan) map[string]string {
+	switch {
+	case p.Limits.GPUs == 0:
 		return nil
+	case b.req.GPUEnv != nil:
+		return b.req.GPUEnv
 	}
 	devices := strings.Join(p.Allocation.Devices, ",")
 	return map[string]string{

@@ -46,6 +46,10 @@ type Request struct {
 	Shell     string      // runs command texts with -c; empty: bash
 	Image     *ImageFacts // once it is pulled
 	User      *UserFacts  // once it is looked up
+	// GPUEnv is what the process is told of the devices that it got; nil: Allocation.Devices by their names.
+	GPUEnv map[string]string
+	// LibraryDirs hold the devices' libraries, where the root's own loader may not look.
+	LibraryDirs []string
 	// Origins say where a part of Allocation came from: `host` → NM_HOST.
 	Origins map[string]string
 }

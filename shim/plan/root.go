@@ -100,6 +100,10 @@ func (b *builder) inherited(r Root) map[string]string {
 			}
 		}
 	}
+	if len(b.req.LibraryDirs) > 0 {
+		dirs := strings.Join(b.req.LibraryDirs, ":")
+		env["LD_LIBRARY_PATH"] = strings.TrimPrefix(env["LD_LIBRARY_PATH"]+":"+dirs, ":")
+	}
 	if u := b.req.User; u != nil {
 		env["HOME"] = u.Home
 		if u.Name != "" {

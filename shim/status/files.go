@@ -127,6 +127,7 @@ type InstanceFile struct {
 	Inc        string   `json:"incarnation"`
 	Cgroups    []string `json:"cgroups"`
 	Mounts     []string `json:"mounts"`
+	Dirs       []string `json:"dirs,omitempty"` // of containers
 	// Guard is the process that stands between agent and app.
 	Guard *registry.ProcessRef `json:"guard,omitempty"`
 }

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// clearPatience bounds the clearing of what dead agents left: what does not go meanwhile is named, and left to the next.
+const clearPatience = 10 * time.Second
+
+// clearDead takes away what agents of this host that were killed have left: their cgroups and containers. The
+// processes in them have been killed by their guards. What lives is not touched: a number counts only with its
+// start and boot.
+func (a *agent) clearDead(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, clearPatience)
+	defer cancel()
+	for _, path := range a.instanceFiles() {
+		var f status.InstanceFile
+		if err := status.ReadJSON(path, &f); err != nil || len(f.Cgroups)+len(f.Dirs) == 0 {
+			continue // of another version, or half of a name: nothing is known to be there
+		}
+		live, err := sandbox.Host{}.Alive(sandbox.Facts{Machine: a.facts.Machine, Boot: f.BootID, PidNS: a.facts.PidNS, PID: f.Pid, Start: f.StartTicks})
+		if err != nil || live != sandbox.Dead {
+			continue
+		}
+		remains := sandbox.Remains{Cgroups: f.Cgroups, Dirs: f.Dirs}
+		if f.BootID != a.facts.Boot {
+			remains.Cgroups = nil // they went with that boot; a folder of the same name is somebody else's
+		}
+		if err := sandbox.Clear(ctx, remains); err != nil {
+			a.log.Warn("clear what a killed agent left", "file", path, "err", err)
+			continue
+		}
+		a.log.Info("cleared what a killed agent left", "file", path)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			a.log.Warn("forget a killed agent", "err", err)
+		}
+	}
+}
+
+// instanceFiles are the records that agents of this host keep of what must be cleared.
+func (a *agent) instanceFiles() []string {
+	all, err := filepath.Glob(filepath.Join(string(a.state), "apps", "*", "*.json"))
+	if err != nil {
+		return nil // only of a pattern that is none
+	}
+	var instances []string
+	for _, path := range all {
+		if _, err := registry.ParseInstance(strings.TrimSuffix(filepath.Base(path), ".json")); err == nil {
+			instances = append(instances, path)
+		}
+	}
+	return instances
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+	"github.com/muster-agent/muster/shim/sandbox/container"
+)
+
+// notPermitted is what this host does not permit: exit 77.
+type notPermitted struct{ error }
+
+// megabyte is MiB, as in YARN.
+const megabyte = 1 << 20
+
+// permitted holds a plan against what was insisted on and what the operator's policy says.
+func (a *agent) permitted(p plan.Plan) error {
+	if a.requireLimits && len(p.Engine.Unenforced) > 0 {
+		var missing []string
+		for _, u := range p.Engine.Unenforced {
+			missing = append(missing, u.Limit+" ("+u.Why+")")
+		}
+		return notPermitted{fmt.Errorf("--require-limits: engine %s does not enforce %s", p.Engine.Name, strings.Join(missing, ", "))}
+	}
+	id, _, _ := strings.Cut(p.Process.User, ":")
+	root := id == "root" || id == "0" || id == "" && os.Geteuid() == 0
+	if a.policy.RefuseRoot && root && p.Root.Kind != plan.RootImage {
+		return notPermitted{errors.New("the policy of this host refuses root on the host's root: set muster.user")}
+	}
+	if a.user != nil && a.user.UID != os.Geteuid() && os.Geteuid() != 0 {
+		return notPermitted{fmt.Errorf("muster.user %s: only an agent that is root can run a process as another user", p.Process.User)}
+	}
+	return a.reachable(p)
+}
+
+// reachable refuses a checkpoint folder that the container does not have: what is saved there would be lost. A
+// definition cannot choose what of the host a container sees; the operator can.
+func (a *agent) reachable(p plan.Plan) error {
+	dir := p.Checkpoint.Dir
+	if p.Root.Kind == plan.RootHost || strings.Contains(dir, "://") || within(dir, a.workDir) {
+		return nil
+	}
+	for _, m := range a.policy.Mounts {
+		if !m.ReadOnly && within(dir, m.To) {
+			return nil
+		}
+	}
+	return notPermitted{fmt.Errorf("checkpoint folder %s is not in the container: let the operator add it to mounts in %s, or leave muster.checkpoint.dir out",
+		dir, policyFile)}
+}
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// confinement is the plan's limits and root as an engine takes them.
+func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinement, error) {
+	l := p.Limits
+	c := sandbox.Confinement{
+		App: a.id.appID, Instance: in.String(), Hostname: hostName(in), Dir: filepath.Join(a.workDir, "root", in.String()),
+		Limits: cgroup.Limits{
+			Memory: int64(l.MemoryMB) * megabyte, High: int64(l.HighMB) * megabyte, Swap: int64(l.SwapMB) * megabyte, Group: true,
+			CPU: l.VCores, Hard: l.CPUHard, Pids: int64(l.Pids), Devices: []cgroup.Device{},
+		},
+		Shm: int64(l.ShmMB) * megabyte, User: credential(a.user), Seccomp: a.policy.seccomp,
+	}
+	if c.User != nil {
+		c.User.Groups = append(c.User.Groups, a.gpus.injection.GIDs...)
+	}
+	nodes := a.gpus.nodes()
+	if l.RDMA {
+		found, err := infiniband("/dev/infiniband")
+		if err != nil {
+			return c, err
+		}
+		nodes = append(nodes, found...)
+	}
+	for _, n := range nodes {
+		c.Nodes = append(c.Nodes, n)
+		c.Limits.Devices = append(c.Limits.Devices, cgroup.Device{Path: n.Path, Type: n.Type, Major: n.Major, Minor: n.Minor, Access: "rw"})
+	}
+	if p.Root.Kind == plan.RootHost {
+		return c, nil
+	}
+	c.Root = a.image.root()
+	if p.Root.Kind == plan.RootOverlay {
+		var err error
+		if c.Root, err = overlayOfHost(); err != nil {
+			return c, err
+		}
+	}
+	c.Mounts = append(a.mounts(p, in), a.gpus.mounts()...)
+	c.Hooks = a.gpus.hooks()
+	return c, nil
+}
+
+// mounts are the folders of the run that the process works in, at the place that they have on the host.
+func (a *agent) mounts(p plan.Plan, in registry.Instance) []container.Mount {
+	own := func(path string) container.Mount { return container.Mount{From: path, To: path} }
+	var all []container.Mount
+	for _, m := range a.policy.Mounts {
+		all = append(all, container.Mount{From: m.Path, To: m.To, ReadOnly: m.ReadOnly})
+	}
+	shared := filepath.Join(a.workDir, "package")
+	all = append(all, container.Mount{From: shared, To: shared, ReadOnly: true})
+	if dir := p.Checkpoint.Dir; within(dir, a.workDir) {
+		all = append(all, own(dir))
+	}
+	return append(all, own(p.Process.Folder), own(filepath.Join(a.logDir, in.String())), own(a.state.Socket(a.id.appID, in.String())))
+}
+
+// hostName is the instance as a name that gethostname(2) may return: 64 bytes of letters, digits, dots and dashes.
+func hostName(in registry.Instance) string {
+	name := strings.Map(func(r rune) rune {
+		if r == '_' || r == '~' {
+			return '-'
+		}
+		return r
+	}, in.String())
+	const most = 64
+	return name[:min(len(name), most)]
+}
+
+// overlayOfHost is the host's root as the lowest layer of a private, writable one. File systems that are mounted
+// below a top-level folder are not in it.
+func overlayOfHost() (container.Root, error) {
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return container.Root{}, fmt.Errorf("the host's root: %w", err)
+	}
+	root := container.Root{Layers: []string{"/"}}
+	for _, e := range entries {
+		entry := container.Entry{Name: e.Name(), Dir: e.IsDir()}
+		switch {
+		case slices.Contains([]string{"proc", "sys", "dev", "run", "tmp"}, e.Name()):
+			continue
+		case e.IsDir():
+			entry.Layers = []string{filepath.Join("/", e.Name())}
+		case e.Type() == fs.ModeSymlink:
+			if entry.Link, err = os.Readlink(filepath.Join("/", e.Name())); err != nil {
+				return root, fmt.Errorf("the host's root: %w", err)
+			}
+		default:
+			continue // a swap file is no part of what programs look for
+		}
+		root.Entries = append(root.Entries, entry)
+	}
+	return root, nil
+}
+
+// infiniband are the RDMA devices of the host.
+func infiniband(dir string) ([]container.Node, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("RDMA devices: %w", err)
+	}
+	var nodes []container.Node
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		n, err := deviceNode(path)
+		if err != nil {
+			return nil, fmt.Errorf("RDMA devices: %w", err)
+		}
+		if n.Type != 0 {
+			nodes = append(nodes, n)
+		}
+	}
+	if nodes == nil {
+		return nil, fmt.Errorf("muster.rdma: no device in %s; want a host with one, or muster.rdma=false", dir)
+	}
+	return nodes, nil
+}
+
+// deviceNode reads what a node is; its type is 0 when it is none.
+func deviceNode(path string) (container.Node, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return container.Node{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	kind := map[uint32]rune{unix.S_IFCHR: 'c', unix.S_IFBLK: 'b'}[st.Mode&unix.S_IFMT]
+	return container.Node{
+		Path: path, Type: kind, Major: int64(unix.Major(st.Rdev)), Minor: int64(unix.Minor(st.Rdev)),
+		Mode: cmp.Or(st.Mode&0o777, 0o666), UID: st.Uid, GID: st.Gid,
+	}, nil
+}

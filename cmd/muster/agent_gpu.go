@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/gpu"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox/container"
+)
+
+// gpuError is a device that is not there or not fit: class gpu-fault, so that the launcher tries another host.
+type gpuError struct{ error }
+
+func (e gpuError) Unwrap() error { return e.error }
+
+// gpuPatience bounds the questions to the driver before a start.
+const gpuPatience = 60 * time.Second
+
+// grantedGPUs are the devices of this instance, with what a process needs to use them. The zero value is none.
+type grantedGPUs struct {
+	helper    *gpu.Helper // nil: no muster-gpu, or no driver that it could ask
+	held      *gpu.Held
+	injection gpu.Injection
+}
+
+// takeGPUs claims the devices that the plan asks for, and refuses those that are not fit.
+func (a *agent) takeGPUs(ctx context.Context, p plan.Plan) error {
+	if p.Limits.GPUs == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, gpuPatience)
+	defer cancel()
+	g := grantedGPUs{}
+	devices, err := a.listGPUs(ctx, &g)
+	if err != nil {
+		return gpuError{fmt.Errorf("%d GPUs were asked for: %w", p.Limits.GPUs, err)}
+	}
+	a.mu.Lock()
+	a.gpus = g
+	a.closers = append(a.closers, a.giveGPUs)
+	a.mu.Unlock()
+	want := gpu.Want{Count: p.Limits.GPUs, Type: p.Limits.GPUType, Granted: a.alloc.Devices}
+	if g.held, err = gpu.Claim(ctx, devices, want); err != nil {
+		return gpuError{err}
+	}
+	if len(g.held.Shared) > 0 {
+		a.log.Warn("the launcher granted devices that another agent holds", "devices", strings.Join(g.held.Shared, ","))
+	}
+	if g.injection, err = gpu.Inject(g.held.Devices, gpu.InjectOptions{Image: p.Root.Kind == plan.RootImage}); err != nil {
+		return gpuError{err}
+	}
+	a.mu.Lock()
+	a.gpus = g
+	a.mu.Unlock()
+	for _, w := range g.injection.Warnings {
+		a.log.Warn("GPUs in a container", "cause", w)
+	}
+	a.log.Info("GPUs taken", "devices", strings.Join(g.held.IDs(), ","), "by", g.injection.Source)
+	return gate(a, g.held)
+}
+
+// listGPUs asks muster-gpu; where there is none, the device nodes.
+func (a *agent) listGPUs(ctx context.Context, g *grantedGPUs) ([]gpu.Device, error) {
+	var why error = gpu.ErrNoHelper
+	if path := gpuHelper(); path != nil {
+		var inventory gpu.Inventory
+		if g.helper, why = gpu.Open(ctx, *path, a.log); why == nil {
+			if inventory, why = g.helper.Inventory(ctx); why == nil {
+				return inventory.Devices, nil
+			}
+		}
+	}
+	inventory, err := gpu.NodesInventory("/")
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	if len(inventory.Devices) == 0 {
+		return nil, fmt.Errorf("no GPU here: %w, and no device node in /dev", why)
+	}
+	a.log.Warn("GPUs by device nodes only: no choice by links or load, no health, no faults while running", "cause", why)
+	return inventory.Devices, nil
+}
+
+// gate refuses devices that are faulty or in use by strangers, with the finding.
+func gate(a *agent, held *gpu.Held) error {
+	var refused []string
+	for _, f := range gpu.Gate(held.Devices, gpu.Policy{Shared: len(a.alloc.Devices) > 0}) {
+		if f.Refuses() {
+			refused = append(refused, f.String())
+			continue
+		}
+		a.log.Warn("GPU", "finding", f.String())
+	}
+	if refused != nil {
+		return gpuError{fmt.Errorf("GPU not fit: %s", strings.Join(refused, "; "))}
+	}
+	return nil
+}
+
+// giveGPUs gives the devices to others and ends the helper.
+func (a *agent) giveGPUs() {
+	a.mu.Lock()
+	g := a.gpus
+	a.mu.Unlock()
+	if g.held != nil {
+		if err := g.held.Release(); err != nil {
+			a.log.Warn("give the GPUs away", "err", err)
+		}
+	}
+	if g.helper != nil {
+		if err := g.helper.Close(); err != nil {
+			a.log.Warn("end muster-gpu", "err", err)
+		}
+	}
+}
+
+// tell puts into a plan's question which devices there are and what the process is told of them.
+func (g grantedGPUs) tell(request *plan.Request, inContainer bool) {
+	if g.held == nil {
+		return
+	}
+	request.Allocation.Devices = g.held.IDs()
+	request.GPUEnv = gpu.Env(g.held.Devices, inContainer)
+	if !inContainer {
+		return
+	}
+	env := maps.Clone(g.injection.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, request.Inherited)
+	request.Inherited, request.LibraryDirs = env, g.injection.LibraryDirs
+}
+
+func (g grantedGPUs) nodes() []container.Node {
+	var all []container.Node
+	for _, n := range g.injection.Nodes {
+		all = append(all, container.Node{Path: n.Path, Type: rune(n.Type[0]), Major: n.Major, Minor: n.Minor, Mode: uint32(n.Mode.Perm()), UID: n.UID, GID: n.GID})
+	}
+	return all
+}
+
+func (g grantedGPUs) mounts() []container.Mount {
+	var all []container.Mount
+	for _, m := range g.injection.Mounts {
+		all = append(all, container.Mount{From: m.From, To: m.To, ReadOnly: m.ReadOnly, Options: m.Options})
+	}
+	return all
+}
+
+func (g grantedGPUs) hooks() []container.Hook {
+	var all []container.Hook
+	for _, h := range g.injection.Hooks {
+		all = append(all, container.Hook{Stage: h.Stage, Path: h.Path, Args: h.Args, Env: h.Env})
+	}
+	return all
+}
+
+// watchGPUs hears of faults of the held devices until ctx ends, and holds processes to muster.gpu.memory. What happens
+// then is found in the next exit (see judge).
+func (a *agent) watchGPUs(ctx context.Context, p plan.Plan) {
+	a.mu.Lock()
+	g := a.gpus
+	a.mu.Unlock()
+	if g.helper == nil {
+		return
+	}
+	go func() {
+		for e := range g.helper.Watch(ctx) {
+			a.hearGPU(g, e)
+		}
+	}()
+	if p.Limits.GPUMemoryMB == 0 {
+		return
+	}
+	watchdog := gpu.Watchdog{Devices: g.held.Devices, LimitMB: p.Limits.GPUMemoryMB, Ours: func(pid int) bool { return a.currentGuard().Holds(pid) }}
+	go func() {
+		for ctx.Err() == nil {
+			over, err := watchdog.Run(ctx, g.helper)
+			if err != nil {
+				return
+			}
+			a.blame(registry.ClassOOM, fmt.Sprintf("process %d holds %d MB of GPU memory, muster.gpu.memory is %d MB", over.PID, over.UsedMB, p.Limits.GPUMemoryMB))
+			a.killForGPU(ctx)
+		}
+	}()
+}
+
+// hearGPU acts on what the driver says of a device of ours.
+func (a *agent) hearGPU(g grantedGPUs, e gpu.Event) {
+	if !g.has(e.Device) {
+		return
+	}
+	a.log.Warn("GPU fault", "device", e.Device, "finding", e.Finding().String())
+	switch e.Class() {
+	case gpu.RestartApp:
+		a.blame(registry.ClassGPU, e.Finding().String()) // the process has lost its context: it ends by itself, or its framework recovers
+	case gpu.ResetGPU:
+		a.blame(registry.ClassGPU, e.Finding().String())
+		a.killForGPU(context.Background())
+	case gpu.Ignore, gpu.InUse:
+	}
+}
+
+func (g grantedGPUs) has(id string) bool {
+	for _, d := range g.held.Devices {
+		if d.UUID == id || d.ID() == id {
+			return true
+		}
+	}
+	return false
+}
+
+// killForGPU ends the process, and waits until that has happened.
+func (a *agent) killForGPU(ctx context.Context) {
+	a.mu.Lock()
+	guard, over := a.guard, a.over
+	a.mu.Unlock()
+	if err := guard.Signal(syscall.SIGKILL); err != nil {
+		a.log.Warn("end the process for its GPU", "err", err)
+		return
+	}
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"github.com/muster-agent/muster/packages/image"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox/container"
+)
+
+// imageError is an image that cannot be had or used: class image.
+type imageError struct{ error }
+
+func (e imageError) Unwrap() error { return e.error }
+
+// pullImage makes the layers of the plan's image ready and tells what only the image knows.
+func (a *agent) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, error) {
+	options := image.Options{
+		Cache: filepath.Join(cacheDir(), "image"), Insecure: a.policy.InsecureRegistries, Logger: a.log, Progress: a.tellPull(),
+	}
+	if p.Root.Auth != "" {
+		auth, err := imageAuth(p.Root.Auth)
+		if err != nil {
+			return nil, imageError{err}
+		}
+		options.Auth = auth
+	}
+	pulled, err := image.Pull(ctx, p.Root.Image, options)
+	if err != nil {
+		return nil, imageError{err}
+	}
+	root, err := imageRoot(pulled)
+	if err != nil {
+		return nil, imageError{errors.Join(err, pulled.Close())}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.image = rootImage{pulled, root}
+	a.closers = append(a.closers, func() {
+		if err := pulled.Close(); err != nil {
+			a.log.Warn("give up the image", "image", pulled.Ref, "err", err)
+		}
+	})
+	a.log.Info("image ready", "image", pulled.Ref, "digest", pulled.Digest, "layers", len(pulled.Layers))
+	return imageFacts(pulled), nil
+}
+
+// tellPull logs a pull's progress: each further tenth, and who waits for whom.
+func (a *agent) tellPull() func(image.Progress) {
+	var told atomic.Int64
+	told.Store(-1)
+	return func(p image.Progress) {
+		if p.Total == 0 {
+			return
+		}
+		tenth := 10 * p.Done / p.Total
+		if told.Swap(tenth) == tenth {
+			return
+		}
+		a.log.Info("pulling", "image", p.Ref, "mb", p.Done/megabyte, "of_mb", p.Total/megabyte, "layers", p.Layers, "ready", p.Ready, "waiting", p.Waiting)
+	}
+}
+
+// imageAuth reads credentials from where the definition says they are.
+func imageAuth(ref string) (*image.Auth, error) {
+	values, err := secrets(map[string]string{"muster.image.auth": ref})
+	if err != nil {
+		return nil, err
+	}
+	auth, err := image.ParseAuth([]byte(values["muster.image.auth"]))
+	if err != nil {
+		return nil, fmt.Errorf("muster.image.auth: %w", err)
+	}
+	return &auth, nil
+}
+
+// imageFacts is the part of an image's configuration that a plan acts on.
+func imageFacts(i *image.Image) *plan.ImageFacts {
+	facts := &plan.ImageFacts{
+		Digest: i.Digest, Entrypoint: i.Config.Entrypoint, Cmd: i.Config.Cmd, Env: i.Config.Env, WorkDir: i.Config.WorkingDir, User: i.Config.User,
+	}
+	for _, path := range []string{"/bin/bash", "/usr/bin/bash"} {
+		if f, err := i.Open(path); err == nil {
+			facts.Bash = f.Close() == nil
+			break
+		}
+	}
+	return facts
+}
+
+// rootImage is the image that was pulled, if any.
+type rootImage struct {
+	*image.Image
+	at container.Root
+}
+
+func (r rootImage) root() container.Root { return r.at }
+
+func imageRoot(i *image.Image) (container.Root, error) {
+	top, err := i.TopLevel()
+	if err != nil {
+		return container.Root{}, err
+	}
+	root := container.Root{Layers: i.Layers, UserXattr: i.UserXattr}
+	for _, e := range top {
+		paths := slices.Clone(e.Paths)
+		slices.Reverse(paths) // lowest first
+		root.Entries = append(root.Entries, container.Entry{Name: e.Name, Link: e.Target, Dir: e.Kind == image.Dir, Layers: paths})
+	}
+	return root, nil
+}
+
+// lookUpUser finds whom the process runs as: nil is the agent's own user. In an image a uid without an entry has the
+// group 0, as with Docker; on the host's root its group must be said.
+func (a *agent) lookUpUser(p plan.Plan) (*plan.UserFacts, error) {
+	if p.Process.User == "" && p.Root.Kind != plan.RootImage {
+		return nil, nil
+	}
+	open, lone := openHostFile, (*int)(nil)
+	if p.Root.Kind == plan.RootImage {
+		open, lone = a.openInImage, new(int)
+	}
+	who, err := readAccounts(open)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := who.find(cmp.Or(p.Process.User, "0"), lone)
+	if err != nil {
+		return nil, definitionError{err}
+	}
+	return &facts, nil
+}
+
+// openInImage reads a file of the image; one that is no regular file there is as good as none.
+func (a *agent) openInImage(path string) (io.ReadCloser, error) {
+	f, err := a.image.Open(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.log.Warn("read in the image", "path", path, "err", err)
+		return nil, fs.ErrNotExist
+	}
+	return f, err
+}
+
+// cacheDir is where what is fetched is kept for the next run of this user.
+func cacheDir() string {
+	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(dir, "muster")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), "muster-cache")
+	}
+	return filepath.Join(home, ".cache", "muster")
+}

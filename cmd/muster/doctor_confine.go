@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/gpu"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+)
+
+// checkConfinement says what holds a process to its limits here.
+func checkConfinement(ctx context.Context) []check {
+	choice, err := sandbox.Choose(ctx, "auto")
+	if err != nil {
+		return []check{bad("engine", "mount /proc and /sys", "%v", err)}
+	}
+	tree := choice.Standing.Tree
+	return []check{
+		checkEngine(choice), checkContainer(choice.Standing), checkCgroup(tree), checkDelegation(tree), checkFeatures(tree), checkEnvelope(tree),
+		checkImages(choice.Standing, filepath.Join(cacheDir(), "image")),
+	}
+}
+
+// checkEngine says how processes are confined, and which limits nobody holds.
+func checkEngine(c sandbox.Choice) check {
+	choice := engineChoice(c)
+	delete(choice.Cannot, "gpu_memory_mb") // the line about GPUs has it
+	if len(choice.Cannot) == 0 {
+		return good("engine", "%s (%s): every limit is enforced", choice.Name, choice.Why)
+	}
+	return bad("engine", "the launcher's own limits still hold; a definition's are named as unenforced in plan and status",
+		"%s (%s), which does not enforce %s", choice.Name, choice.Why, strings.Join(slices.Sorted(maps.Keys(choice.Cannot)), ", "))
+}
+
+func checkContainer(s sandbox.Standing) check {
+	const name = "containers"
+	if s.Container == "" {
+		return good(name, "can be made, with mount, pid, ipc and uts namespaces")
+	}
+	remedy := "run the agent as root with CAP_SYS_ADMIN, or let users make namespaces: " +
+		"sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns decide"
+	return bad(name, remedy, "cannot be made: %s", s.Container)
+}
+
+// checkCgroup names the kind of cgroups and the controllers that can be written.
+func checkCgroup(t cgroup.Tree) check {
+	const name = "cgroup"
+	if t.Mode == cgroup.None {
+		return bad(name, "mount a cgroup file system at /sys/fs/cgroup", "none is mounted")
+	}
+	var can, cannot []string
+	for _, controller := range slices.Sorted(maps.Keys(t.Controllers)) {
+		if c := t.Controllers[controller]; c.Why == "" {
+			can = append(can, controller)
+		} else {
+			cannot = append(cannot, controller+" ("+c.Why+")")
+		}
+	}
+	switch {
+	case len(can) == 0:
+		return bad(name, cgroupRemedy(t), "%s, no controller can be used: %s", t.Mode, strings.Join(cannot, "; "))
+	case len(cannot) > 0:
+		return bad(name, cgroupRemedy(t), "%s, with %s; not %s", t.Mode, strings.Join(can, ", "), strings.Join(cannot, "; "))
+	}
+	return good(name, "%s, with %s", t.Mode, strings.Join(can, ", "))
+}
+
+func cgroupRemedy(t cgroup.Tree) string {
+	if t.Mode == cgroup.V2 {
+		return "let the launcher delegate the cgroup (systemd: Delegate=yes; a container: mount /sys/fs/cgroup writable)"
+	}
+	return "run the agent as root, or boot with systemd.unified_cgroup_hierarchy=1 for cgroup v2, which can be delegated to users"
+}
+
+// checkDelegation says what of cgroup v2 this process may arrange by itself.
+func checkDelegation(t cgroup.Tree) check {
+	const name = "delegation"
+	switch {
+	case t.Mode != cgroup.V2:
+		return good(name, "does not exist with cgroup %s: root alone makes cgroups", t.Mode)
+	case t.Root:
+		return good(name, "not needed: this process is in the host's root cgroup")
+	case t.Delegated:
+		return good(name, "%s is ours to arrange; its agents move to a leaf below it", t.Dir)
+	}
+	return bad(name, "systemd: Delegate=yes in the unit, or systemd-run --user -p Delegate=yes", "%s is not ours", t.Dir)
+}
+
+// checkFeatures names what the kernel's cgroups lack.
+func checkFeatures(t cgroup.Tree) check {
+	const name = "cgroup features"
+	missing := t.Missing()
+	if len(missing) == 0 {
+		return good(name, "%s", strings.Join(t.Features, ", "))
+	}
+	return bad(name, "cgroup v2 with Linux 5.19 or later has them; muster works without: it freezes, kills and thaws, and counts by itself",
+		"without %s", strings.Join(missing, ", "))
+}
+
+// checkEnvelope tells the limits that lie around this process already.
+func checkEnvelope(t cgroup.Tree) check {
+	memory, vcores := t.Envelope()
+	var limits []string
+	if memory > 0 {
+		limits = append(limits, fmt.Sprintf("%d MB of memory", memory))
+	}
+	if vcores > 0 {
+		limits = append(limits, counted(vcores, "core"))
+	}
+	if limits == nil {
+		return good("envelope", "no limit around this process")
+	}
+	return good("envelope", "%s around this process; an app that asks for more is refused", strings.Join(limits, " and "))
+}
+
+// checkImages asks whether a container can have an image's root, and where images are kept.
+func checkImages(s sandbox.Standing, cache string) check {
+	const name = "images"
+	if s.Container != "" {
+		return bad(name, "see containers above", "muster.image needs engine container")
+	}
+	there := cache
+	for there != "/" {
+		if _, err := os.Stat(there); err == nil {
+			break
+		}
+		there = filepath.Dir(there)
+	}
+	if err := unix.Access(there, unix.W_OK|unix.X_OK); err != nil {
+		return bad(name, "set XDG_CACHE_HOME to a folder that can be written", "the cache %s cannot be made: %v", cache, err)
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(there, &disk); err != nil {
+		return bad(name, "set XDG_CACHE_HOME to a folder on a local disk", "%s: %v", cache, err)
+	}
+	return good(name, "can be pulled to %s, %d GiB free", cache, disk.Bavail*uint64(disk.Bsize)>>30)
+}
+
+// checkGPU asks muster-gpu, and looks for device nodes. root is / or a copy of it.
+func checkGPU(ctx context.Context, root string) check {
+	const name = "gpu"
+	nodes, err := gpu.NodesInventory(root)
+	if err != nil {
+		return bad(name, "look at /dev and the driver's kernel module", "%v", err)
+	}
+	count := len(nodes.Devices)
+	path := gpuHelper()
+	switch {
+	case count == 0:
+		return good(name, "no device nodes")
+	case path == nil:
+		return bad(name, "put muster-gpu beside muster for health, memory and choice by links", "%s by device nodes, no muster-gpu", counted(count, "GPU"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, guardPatience)
+	defer cancel()
+	helper, err := gpu.Open(ctx, *path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return bad(name, "install the NVIDIA driver's libraries (libnvidia-ml.so.1) for this host", "%s by device nodes: %v", counted(count, "GPU"), err)
+	}
+	defer helper.Close()
+	inventory, err := helper.Inventory(ctx)
+	if err != nil {
+		return bad(name, "run nvidia-smi: it says what the driver lacks", "%s: %v", counted(count, "GPU"), err)
+	}
+	for _, f := range gpu.Gate(inventory.Devices, gpu.Policy{Shared: true}) {
+		if f.Refuses() {
+			return bad(name, f.Remedy, "driver %s, %s: %s", inventory.Driver, counted(len(inventory.Devices), "GPU"), f)
+		}
+	}
+	return good(name, "driver %s, %s, all fit", inventory.Driver, counted(len(inventory.Devices), "GPU"))
+}
+
+// checkPolicy reads the operator's file.
+func checkPolicy(path string) check {
+	const name = "policy"
+	p, err := readPolicy(path, false)
+	switch {
+	case err != nil:
+		return bad(name, "no agent starts until it is mended", "%v", err).needed()
+	case p.Version == 0:
+		return good(name, "none at %s: the defaults hold", path)
+	}
+	return good(name, "%s: %s, refuse_root %v, seccomp %v", path, counted(len(p.Mounts), "mount"), p.RefuseRoot, p.Seccomp != "")
+}

@@ -1,0 +1,99 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+	"github.com/muster-agent/muster/shim/sandbox/container"
+)
+
+// Choice is an engine, and why it is that one.
+type Choice struct {
+	Engine Engine
+	Why    string
+	// Standing is what this host permits.
+	Standing Standing
+}
+
+// Standing says of each engine what keeps this host from it; "" when nothing does. The process engine needs nothing.
+type Standing struct {
+	Tree              cgroup.Tree
+	Container, Cgroup string
+}
+
+// ErrNoSuchEngine says that a name is no engine's.
+var ErrNoSuchEngine = errors.New("no such engine")
+
+// The engines' names.
+const (
+	NameContainer = "container"
+	NameCgroup    = "cgroup"
+	NameProcess   = "process"
+)
+
+// EngineNames are the engines, best first.
+func EngineNames() []string { return []string{NameContainer, NameCgroup, NameProcess} }
+
+// Look finds out what this host permits: it makes a container's namespaces and mounts for a moment.
+func Look(ctx context.Context) (Standing, error) {
+	tree, err := cgroup.Discover(cgroup.Host{})
+	if err != nil {
+		return Standing{}, err
+	}
+	s := Standing{Tree: tree}
+	if why, missing := tree.Cannot(cgroup.Limits{Memory: 1, Pids: 1})["memory_mb"]; missing {
+		s.Cgroup = why
+	}
+	if ok, why := container.Probe(ctx); !ok {
+		s.Container = why
+	}
+	return s, nil
+}
+
+// Choose gives the engine of a name, or with `auto` the best that the host permits: a container wants a cgroup
+// too, or its limits would be words. One that is insisted on is tried whatever it cannot hold; only what
+// cannot be had at all is an error.
+func Choose(ctx context.Context, name string) (Choice, error) {
+	if name != "auto" && !slices.Contains(EngineNames(), name) {
+		return Choice{}, fmt.Errorf("%q: %w", name, ErrNoSuchEngine)
+	}
+	if name == NameProcess {
+		return Choice{Engine: Process{}, Why: insisted}, nil
+	}
+	s, err := Look(ctx)
+	if err != nil {
+		return Choice{}, err
+	}
+	name, why, err := s.decide(name, os.Geteuid() == 0)
+	if err != nil {
+		return Choice{}, err
+	}
+	engine := map[string]Engine{NameContainer: Container{}, NameCgroup: Cgroup{Tree: s.Tree}, NameProcess: Process{}}[name]
+	return Choice{Engine: engine, Why: why, Standing: s}, nil
+}
+
+const insisted = "asked for by --engine"
+
+// decide is Choose without the host.
+func (s Standing) decide(name string, root bool) (chosen, why string, err error) {
+	lacks := map[string]string{NameContainer: s.Container, NameCgroup: s.Cgroup}
+	switch {
+	case name != "auto" && lacks[name] != "":
+		return "", "", fmt.Errorf("this host does not permit it: %s", lacks[name])
+	case name != "auto":
+		return name, insisted, nil
+	case s.Container == "" && s.Cgroup == "" && root:
+		return NameContainer, "root, and a cgroup that can be written", nil
+	case s.Container == "" && s.Cgroup == "":
+		return NameContainer, "user namespaces, and a cgroup that is delegated", nil
+	case s.Cgroup == "":
+		return NameCgroup, "a cgroup that can be written; no container: " + s.Container, nil
+	case s.Container == "":
+		return NameProcess, "no cgroup: " + s.Cgroup, nil
+	}
+	return NameProcess, "no container: " + s.Container + "; no cgroup: " + s.Cgroup, nil
+}

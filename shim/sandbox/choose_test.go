@@ -1,0 +1,44 @@
+package sandbox
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestDecide(t *testing.T) {
+	for _, tt := range []struct {
+		name              string
+		container, cgroup string // what keeps from them
+		root              bool
+		want, why         string
+	}{
+		{"auto", "", "", true, "container", "root"},
+		{"auto", "", "", false, "container", "delegated"},
+		{"auto", "no namespaces", "", true, "cgroup", "no container: no namespaces"},
+		{"auto", "", "read-only", true, "process", "no cgroup: read-only"},
+		{"auto", "no namespaces", "read-only", false, "process", "no container: no namespaces; no cgroup: read-only"},
+		{"container", "", "read-only", true, "container", "--engine"},
+		{"container", "no namespaces", "", true, "", "no namespaces"},
+		{"cgroup", "no namespaces", "", true, "cgroup", "--engine"},
+		{"cgroup", "", "read-only", true, "", "read-only"},
+	} {
+		s := Standing{Container: tt.container, Cgroup: tt.cgroup}
+		got, why, err := s.decide(tt.name, tt.root)
+		if err != nil {
+			why = err.Error()
+		}
+		if got != tt.want || !strings.Contains(why, tt.why) || (err == nil) != (tt.want != "") {
+			t.Errorf("%s with %+v: got %q because %q, want %q because %q", tt.name, s, got, why, tt.want, tt.why)
+		}
+	}
+}
+
+func TestChooseKnowsItsEngines(t *testing.T) {
+	if _, err := Choose(t.Context(), "jail"); !errors.Is(err, ErrNoSuchEngine) {
+		t.Errorf("got %v, want %v", err, ErrNoSuchEngine)
+	}
+	if c, err := Choose(t.Context(), "process"); err != nil || c.Engine.Name() != "process" {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}

@@ -1,0 +1,26 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+	"github.com/muster-agent/muster/shim/sandbox/container"
+)
+
+// Clear takes away what an agent that was killed has left of its boundary: processes inside are killed. Nothing that
+// is no container's folder and no cgroup of ours is touched. The caller has proved that the agent is dead.
+func Clear(ctx context.Context, r Remains) error {
+	var errs []error
+	for _, dir := range r.Dirs {
+		errs = append(errs, container.Clear(dir))
+	}
+	if len(r.Cgroups) > 0 {
+		errs = append(errs, cgroup.RemoveAt(ctx, r.Cgroups))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("clear what a killed agent left: %w", err)
+	}
+	return nil
+}
