@@ -36,14 +36,16 @@ func TestMain(m *testing.M) {
 }
 
 var roles = map[string]func([]string) error{
-	"as-agent":   asAgent,
-	"as-counter": asCounter,
-	"as-zombies": asZombies,
-	"as-rebel":   asRebel,
-	"as-env":     asEnv,
-	"as-writer":  asWriter,
-	"as-state":   asState,
-	"as-prier":   asPrier,
+	"as-agent":           asAgent,
+	"as-tracer":          asTracer,
+	"as-container-agent": asContainerAgent,
+	"as-counter":         asCounter,
+	"as-zombies":         asZombies,
+	"as-rebel":           asRebel,
+	"as-env":             asEnv,
+	"as-writer":          asWriter,
+	"as-state":           asState,
+	"as-prier":           asPrier,
 }
 
 // asAgent parks a guard, runs the rest of its arguments under it in folder args[0], says the guard's pid and

@@ -3,12 +3,15 @@ package container
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/opencontainers/runc/libcontainer"
+	"golang.org/x/sys/unix"
 )
 
 // Container is one that Run has made.
@@ -71,7 +74,7 @@ func run(s Spec, files []*os.File) (c *Container, err error) {
 		Rlimits:    rlimits(s.Rlimits),
 	}
 	if err := inner.Run(process); err != nil {
-		return nil, errors.Join(err, inner.Destroy())
+		return nil, errors.Join(err, destroy(inner))
 	}
 	pid, err := process.Pid()
 	return &Container{inner: inner, process: process, dir: s.Dir, pid: pid}, err
@@ -101,6 +104,32 @@ func (s Spec) id() string {
 // PID of the first process, in the caller's pid namespace.
 func (c *Container) PID() int { return c.pid }
 
+// Dir is the container's folder.
+func (c *Container) Dir() string { return c.dir }
+
+// Outside is the pid, in the caller's namespace, of the child of the first process that has the number inner in the
+// container; 0 when there is none.
+func (c *Container) Outside(inner int) int {
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", c.pid, c.pid))
+	if err != nil {
+		return 0
+	}
+	for _, child := range strings.Fields(string(children)) {
+		status, err := os.ReadFile("/proc/" + child + "/status")
+		if err != nil {
+			continue
+		}
+		_, numbers, _ := strings.Cut(string(status), "\nNSpid:")
+		numbers, _, _ = strings.Cut(numbers, "\n")
+		fields := strings.Fields(numbers)
+		if len(fields) > 1 && fields[len(fields)-1] == strconv.Itoa(inner) {
+			pid, _ := strconv.Atoi(child) // a name of /proc
+			return pid
+		}
+	}
+	return 0
+}
+
 // Wait for the end of the first process; all others have ended with it.
 func (c *Container) Wait() (*os.ProcessState, error) {
 	state, err := c.process.Wait()
@@ -114,27 +143,39 @@ func (c *Container) Wait() (*os.ProcessState, error) {
 func (c *Container) Kill() error { return c.process.Signal(os.Kill) }
 
 // Cgroups are the folders of the container's cgroup, one for each hierarchy.
-func (c *Container) Cgroups() []string {
-	state, err := c.inner.State()
+func (c *Container) Cgroups() []string { return cgroupsOf(c.inner) }
+
+func cgroupsOf(c *libcontainer.Container) []string {
+	state, err := c.State()
 	if err != nil {
 		return nil
 	}
-	var all []string
-	for _, path := range state.CgroupPaths {
-		if path != "" {
-			all = append(all, path)
-		}
-	}
-	return all
+	return slices.Sorted(maps.Values(state.CgroupPaths))
 }
 
 // Remove takes away the cgroup and the folder of a container whose first process has ended.
 func (c *Container) Remove() error {
-	if err := c.inner.Destroy(); err != nil {
+	if err := destroy(c.inner); err != nil {
 		return fmt.Errorf("remove container: %w", err)
 	}
 	if err := removeTree(c.dir); err != nil {
 		return fmt.Errorf("remove container: %w", err)
+	}
+	return nil
+}
+
+// destroy takes away the cgroup in all hierarchies that libcontainer has joined, and what is empty above it: muster/<app>,
+// muster.
+func destroy(c *libcontainer.Container) error {
+	paths := cgroupsOf(c)
+	if err := c.Destroy(); err != nil {
+		return err
+	}
+	for _, path := range paths {
+		app := filepath.Dir(path)
+		if filepath.Base(filepath.Dir(app)) == "muster" && unix.Rmdir(app) == nil {
+			_ = unix.Rmdir(filepath.Dir(app)) // other apps may be in it
+		}
 	}
 	return nil
 }

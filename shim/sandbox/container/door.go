@@ -3,11 +3,17 @@ package container
 import (
 	"io"
 	"os"
+	"runtime"
 
 	"github.com/opencontainers/runc/libcontainer"
 	_ "github.com/opencontainers/runc/libcontainer/nsenter" // enters the namespaces before the Go runtime is up
 	"github.com/sirupsen/logrus"
 )
+
+// The main goroutine keeps the main thread, and only an init can see to that. libcontainer enters the mount namespace of
+// a container with a thread that it throws away then. The main thread cannot be thrown away: were it that one, all
+// that /proc/self says of us would be the container's, and its mounts would stay as long as we do.
+func init() { runtime.LockOSThread() }
 
 // opened says that Init was called: without it a container's first process would run main once more.
 var opened bool

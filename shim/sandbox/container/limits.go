@@ -1,8 +1,6 @@
 package container
 
 import (
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/opencontainers/cgroups"
@@ -17,55 +15,38 @@ func cgroupOf(s Spec, who identity) *cgroups.Cgroup {
 		// Rootless with no path means: take the one we are in when none can be made.
 		return &cgroups.Cgroup{Name: s.id(), Rootless: true, Resources: r}
 	}
+	limit(r, s)
 	if cgroups.IsCgroup2UnifiedMode() {
 		limitV2(r, s.Limits, who)
-	} else {
-		limitV1(r, s.Limits)
 	}
 	return &cgroups.Cgroup{Path: s.Cgroup, Rootless: who.rootless, Resources: r}
 }
 
-// cpuPeriod is the kernel's default, in microseconds.
-const cpuPeriod = 100_000
+// The period of a quota is the kernel's default, in microseconds; shares end at what it takes (sched-design-CFS).
+const (
+	cpuPeriod = 100_000
+	maxShares = 262144
+)
 
-func limit(r *cgroups.Resources, l cgroup.Limits) {
+func limit(r *cgroups.Resources, s Spec) {
+	l := s.Limits
 	r.Memory = l.Memory
+	if l.Memory > 0 && s.CountsSwap {
+		r.MemorySwap = l.Memory + l.Swap
+	}
 	if l.Pids > 0 {
 		r.PidsLimit = &l.Pids
+	}
+	if l.CPU > 0 {
+		r.CpuShares = min(uint64(l.CPU)*1024, maxShares)
 	}
 	if l.Hard && l.CPU > 0 {
 		r.CpuPeriod, r.CpuQuota = cpuPeriod, int64(l.CPU)*cpuPeriod
 	}
 }
 
-func limitV1(r *cgroups.Resources, l cgroup.Limits) {
-	limit(r, l)
-	if l.CPU > 0 {
-		r.CpuShares = uint64(l.CPU) * 1024
-	}
-	// Swap is counted only by a kernel that was told so at its start (swapaccount=1).
-	if l.Memory > 0 && countsSwap() {
-		r.MemorySwap = l.Memory + l.Swap
-	}
-}
-
-func countsSwap() bool {
-	own, err := cgroups.GetOwnCgroupPath("memory")
-	if err != nil {
-		return false
-	}
-	_, err = os.Stat(filepath.Join(own, "memory.memsw.usage_in_bytes"))
-	return err == nil
-}
-
 func limitV2(r *cgroups.Resources, l cgroup.Limits, who identity) {
-	limit(r, l)
-	if l.CPU > 0 {
-		r.CpuWeight = min(uint64(l.CPU)*100, 10000)
-	}
-	if l.Memory > 0 {
-		r.MemorySwap = l.Memory + l.Swap
-	}
+	r.CpuWeight, r.CpuShares = cgroups.ConvertCPUSharesToCgroupV2Value(r.CpuShares), 0
 	r.Unified = map[string]string{}
 	if l.High > 0 {
 		r.Unified["memory.high"] = strconv.FormatInt(l.High, 10)

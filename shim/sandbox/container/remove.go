@@ -47,7 +47,7 @@ func clearState(state string) error {
 		if err := end(c); err != nil {
 			return err
 		}
-		if err := c.Destroy(); err != nil {
+		if err := destroy(c); err != nil {
 			return err
 		}
 	}

@@ -18,12 +18,14 @@ type Spec struct {
 	Address string
 	// Cgroup is where the container's cgroup lies: with cgroup v1 relative to the own cgroup of each controller,
 	// with v2 absolute below the tree's root. "": it has none, and Limits hold nothing.
-	Cgroup  string
-	Limits  cgroup.Limits
-	Shm     int64    // bytes of /dev/shm; 0: the kernel's default
-	Nodes   []Node   // device nodes beside the standard ones
-	Hooks   []Hook   // of the operator's CDI specs only
-	Rlimits []Rlimit // of the first process
+	Cgroup string
+	// CountsSwap says that the kernel counts swap by cgroup; else none is limited.
+	CountsSwap bool
+	Limits     cgroup.Limits
+	Shm        int64    // bytes of /dev/shm; 0: the kernel's default
+	Nodes      []Node   // device nodes beside the standard ones
+	Hooks      []Hook   // of the operator's CDI specs only
+	Rlimits    []Rlimit // of the first process
 }
 
 // Root is what the container finds at /.

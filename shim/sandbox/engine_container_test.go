@@ -1,0 +1,229 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/container"
+)
+
+func whiteout(path string) error { return unix.Mknod(path, unix.S_IFCHR|0o600, 0) }
+
+func TestContainerHasNamespacesOfItsOwn(t *testing.T) {
+	t.Parallel()
+	g := walled(t, nil)
+	got := inside(t, g, `hostname; cat /proc/1/comm; getent hosts worker-0; for n in mnt pid ipc uts net; do readlink /proc/self/ns/$n; done`)
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	if len(lines) != 8 || lines[0] != "worker-0" || lines[1] != "muster-guard" || !strings.HasPrefix(lines[2], "127.0.1.1 ") {
+		t.Fatalf("got %q", lines)
+	}
+	for i, name := range []string{"mnt", "pid", "ipc", "uts", "net"} {
+		ours, err := os.Readlink("/proc/self/ns/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same := lines[3+i] == ours; same != (name == "net") {
+			t.Errorf("%s: %s inside, %s outside", name, lines[3+i], ours)
+		}
+	}
+}
+
+func TestContainerOfTheHostIsReadOnly(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	g := walled(t, func(c *Confinement) {
+		c.Shm = 1 << 20
+		c.Mounts = append(c.Mounts, container.Mount{From: work, To: work})
+	})
+	got := inside(t, g, `
+		for d in / /usr /etc /var /home /opt /sys /proc/sys; do
+			if touch $d/muster-was-here 2>/dev/null; then echo "$d can be written"; fi
+		done
+		for d in /tmp /var/tmp /run /dev/shm `+work+`; do touch $d/here || echo "$d cannot be written"; done
+		ls -A /tmp /var/tmp
+		stat -c %a /tmp /var/tmp /dev/shm
+		df --output=size -B1 /dev/shm | tail -1
+		ls -d `+filepath.Dir(g.options.LogDir)+` 2>/dev/null
+		true`)
+	// Of /tmp the way to the work folder is seen, and nothing else of the host's.
+	want := "/tmp:\nhere\n" + firstBelow(t, "/tmp", work) + "\n/var/tmp:\nhere\n1777\n1777\n1777\n1048576\n"
+	if sortedLines(got) != sortedLines(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if _, err := os.Stat(filepath.Join(work, "here")); err != nil {
+		t.Errorf("the work folder is not the host's: %v", err)
+	}
+}
+
+func firstBelow(t *testing.T, dir, path string) string {
+	t.Helper()
+	rest, ok := strings.CutPrefix(path, dir+"/")
+	if !ok {
+		return ""
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	return name
+}
+
+func sortedLines(s string) string {
+	lines := strings.Fields(s)
+	for i := range lines {
+		for j := i; j > 0 && lines[j] < lines[j-1]; j-- {
+			lines[j], lines[j-1] = lines[j-1], lines[j]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestContainerOfAnImage(t *testing.T) {
+	t.Parallel()
+	image := newImage(t).
+		layer(map[string]string{
+			"opt/a": "old", "opt/gone": "x", "opt/sub/one": "1", "etc/motd": "hello", "README": "read me", "data/": "",
+			"etc/hosts": "->/nowhere", "etc/resolv.conf": "->../run/nowhere", "usr/": "", "home/user/": "",
+		}).
+		layer(map[string]string{"opt/a": "new", "opt/gone": "whiteout", "opt/sub/two": "2", "link": "->opt/a"})
+	before := listing(t, image.layers)
+	g := walled(t, image.use)
+	got := inside(t, g, `
+		cat /opt/a; echo; ls /opt /opt/sub; cat /README /link /etc/motd; echo
+		grep worker-0 /etc/hosts /etc/hostname; test -s /etc/resolv.conf && echo resolver
+		echo changed >/opt/a; rm -r /opt/sub /README; mkdir /opt/sub /new; echo x >/new/file; mv /etc/motd /etc/motd2; chmod 700 /data; touch /data/x
+		cat /opt/a; ls /opt/sub; ls -d /README /new/file /etc/motd /etc/motd2 2>/dev/null; true`)
+	want := "new\n/opt:\na\nsub\n\n/opt/sub:\none\ntwo\nread menewhello\n" +
+		"/etc/hosts:127.0.1.1\tworker-0\n/etc/hostname:worker-0\nresolver\nchanged\n/etc/motd2\n/new/file\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if after := listing(t, image.layers); after != before {
+		t.Errorf("the layers were changed:\n%s\nwant\n%s", after, before)
+	}
+}
+
+// listing is what lies in the folders, with contents.
+func listing(t *testing.T, dirs []string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			b.WriteString(path + " " + info.Mode().String())
+			if info.Mode().IsRegular() {
+				text, err := os.ReadFile(path)
+				if err != nil {
+					return err
+				}
+				b.WriteString(" " + string(text))
+			}
+			b.WriteString("\n")
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+func TestContainerOfManyLayers(t *testing.T) {
+	t.Parallel()
+	image := newImage(t).layer(map[string]string{"usr/": ""})
+	for range 100 {
+		image.layer(map[string]string{"opt/" + t.Name() + "-" + string(rune('a'+len(image.layers)%26)) + strings.Repeat("x", 50): "x", "etc/": ""})
+	}
+	g := walled(t, image.use)
+	if got := inside(t, g, "ls /opt | wc -l"); got != "26\n" {
+		t.Errorf("%s of 26 files", got)
+	}
+}
+
+func TestContainerExitIsWholeAndRestartsInPlace(t *testing.T) {
+	t.Parallel()
+	g := walled(t, nil)
+	for attempt, c := range []struct {
+		script  string
+		code    any
+		signal  int
+		message string
+	}{
+		{"exit 0", 0, 0, "exit code 0"},
+		{"exit 137", 137, 0, "exit code 137"},
+		{"kill -KILL $$", nil, 9, "ended by SIGKILL"},
+		{"kill -TERM $$", nil, 15, "ended by SIGTERM"},
+		{"(trap '' TERM HUP; exec setsid sleep 1000) & exit 7", 7, 0, "exit code 7"},
+		{"/run/app as-zombies 300", 3, 0, "exit code 3"},
+	} {
+		start(t, g, Spec{Attempt: attempt, Argv: []string{"sh", "-c", c.script}, Dir: "/"})
+		x := await[Exited](t, g)
+		if deref(x.Exit.Code) != c.code || x.Exit.Signal != c.signal || x.Exit.Message != c.message || x.Attempt != attempt {
+			t.Errorf("%s: %+v, code %v", c.script, x, deref(x.Exit.Code))
+		}
+		await[Empty](t, g)
+		if left := below(t, g.PID()); len(left) > 0 {
+			t.Errorf("%s: left %+v", c.script, left)
+		}
+	}
+}
+
+func TestContainerKillReachesEverySession(t *testing.T) {
+	t.Parallel()
+	g := walled(t, nil)
+	start(t, g, Spec{Attempt: 1, Dir: "/", Argv: []string{"sh", "-c", `
+		i=0; while [ $i -lt 50 ]; do
+			if [ $((i % 2)) = 0 ]; then setsid sh -c 'trap "" TERM HUP; echo deaf; while :; do sleep 1000; done' &
+			else sh -c 'trap "" TERM; echo deaf; while :; do sleep 1000; done' & fi
+			i=$((i + 1))
+		done
+		wait`}})
+	waitForLines(t, filepath.Join(g.options.LogDir, "stdout.log"), "deaf", 50)
+	if n := len(below(t, g.PID())); n < 51 { // each of the 50 may not have its sleep yet
+		t.Errorf("%d processes, want 51 or more", n)
+	}
+	if err := g.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if x := await[Exited](t, g); x.Exit.Signal != 9 {
+		t.Errorf("exited %+v", x)
+	}
+	await[Empty](t, g)
+	if left := below(t, g.PID()); len(left) > 0 {
+		t.Errorf("left %+v", left)
+	}
+}
+
+func TestContainerStopIsForTheMainProcess(t *testing.T) {
+	t.Parallel()
+	g := walled(t, nil)
+	start(t, g, Spec{Attempt: 1, Dir: "/", Argv: []string{"sh", "-c", `trap 'echo term; exit 5' TERM; echo ready; while :; do sleep 0.01; done`}})
+	waitForLines(t, filepath.Join(g.options.LogDir, "stdout.log"), "ready", 1)
+	if err := g.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if x := await[Exited](t, g); deref(x.Exit.Code) != 5 {
+		t.Errorf("exited %+v", x)
+	}
+	await[Empty](t, g)
+}
+
+func waitForLines(t *testing.T, path, line string, n int) {
+	t.Helper()
+	waitForLine(t, path, line)
+	for strings.Count(readFile(t, path), line+"\n") < n {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("test is over")
+		default:
+		}
+	}
+}
