@@ -28,8 +28,12 @@ type Held struct {
 // cannot be.
 func Claim(ctx context.Context, devices []Device, w Want) (*Held, error) {
 	// One agent chooses at a time, so that a lock seen is a device held and not another's attempt.
-	unlock := queue(ctx)
-	defer unlock()
+	leave := queue(ctx, queueTime)
+	defer leave()
+	return claim(devices, w)
+}
+
+func claim(devices []Device, w Want) (*Held, error) {
 	w.Busy = maps.Clone(w.Busy)
 	if w.Busy == nil {
 		w.Busy = map[string]bool{}
@@ -105,9 +109,9 @@ func lockNames(d Device) []string {
 // queueTime bounds the wait for the others: an agent that is stopped in the middle must not stop all.
 const queueTime = 5 * time.Second
 
-// queue waits for its turn, at most queueTime.
-func queue(ctx context.Context) (leave func()) {
-	ctx, cancel := context.WithTimeout(ctx, queueTime)
+// queue waits for its turn, at most as long as the limit.
+func queue(ctx context.Context, limit time.Duration) (leave func()) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
 		fd, err := bindAbstract("@muster/gpu/choice")
