@@ -145,18 +145,27 @@ func TestChooseErrors(t *testing.T) {
 	}{
 		{"nothing there", nil, Want{Count: 1}, ErrTooFew, "not enough GPUs: want 1, free 0: this host has none"},
 		{
-			"too few", host(broken), Want{Count: 6, Type: "A100", Busy: busy(0, 2)}, ErrTooFew,
+			"too few",
+			host(broken),
+			Want{Count: 6, Type: "A100", Busy: busy(0, 2)},
+			ErrTooFew,
 			"not enough GPUs: want 6 of type A100, free 3: 7 × NVIDIA A100-SXM4-40GB (GPU 0, 2 held by another agent; GPU 5 row remapping pending; " +
 				"GPU 6 cut into MIG instances, which only a launcher can grant), 1 × Tesla V100-PCIE-16GB",
 		},
 		{"no such type", host(), Want{Count: 1, Type: "H100"}, ErrTooFew, "not enough GPUs: want 1 of type H100, free 0: 8 × NVIDIA A100-SXM4-40GB"},
 		{"granted too few", host(), Want{Count: 2, Granted: []string{"3"}}, ErrTooFew, "not enough GPUs: want 2 out of the launcher's 3, free 1: 1 × NVIDIA A100-SXM4-40GB"},
 		{
-			"granted the wrong type", host(), Want{Count: 1, Type: "V100", Granted: []string{"3"}}, ErrTooFew,
+			"granted the wrong type",
+			host(),
+			Want{Count: 1, Type: "V100", Granted: []string{"3"}},
+			ErrTooFew,
 			"not enough GPUs: want type V100, and the launcher granted GPU 3 (GPU-3333-x, NVIDIA A100-SXM4-40GB)",
 		},
 		{
-			"granted what is not there", host()[:1], Want{Count: 1, Granted: []string{"9"}}, ErrNotThere,
+			"granted what is not there",
+			host()[:1],
+			Want{Count: 1, Granted: []string{"9"}},
+			ErrNotThere,
 			"no such GPU: the launcher granted 9: this host has GPU 0 (GPU-0000-x, NVIDIA A100-SXM4-40GB)",
 		},
 		{"ambiguous", append(host()[:1], host()[:1]...), Want{Count: 1, Granted: []string{"GPU-0000"}}, ErrNotThere, "no such GPU: the launcher granted GPU-0000: "},

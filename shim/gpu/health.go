@@ -42,20 +42,20 @@ const resetRemedy = "drain the host and reset the GPU (nvidia-smi --gpu-reset), 
 // judge says what the driver's facts mean.
 func judge(id string, v Vitals) []Finding {
 	var out []Finding
-	add := func(bad bool, class Class, what, why, remedy string) {
+	add := func(bad bool, what, why, remedy string) {
 		if bad {
-			out = append(out, Finding{Device: id, What: what, Why: why, Remedy: remedy, Class: class})
+			out = append(out, Finding{Device: id, What: what, Why: why, Remedy: remedy, Class: ResetGPU})
 		}
 	}
-	add(v.Lost, ResetGPU, "fallen off the bus", "the driver no longer reaches it", "restart the host; if it comes again, check seating, power and cooling")
-	add(v.ResetRequired, ResetGPU, "reset required", "the driver refuses it", resetRemedy)
-	add(v.DoubleBitErrors > 0, ResetGPU, "double-bit memory errors",
+	add(v.Lost, "fallen off the bus", "the driver no longer reaches it", "restart the host; if it comes again, check seating, power and cooling")
+	add(v.ResetRequired, "reset required", "the driver refuses it", resetRemedy)
+	add(v.DoubleBitErrors > 0, "double-bit memory errors",
 		fmt.Sprintf("%d uncorrectable since the driver was loaded", v.DoubleBitErrors), resetRemedy)
-	add(v.RemapFailed, ResetGPU, "row remapping failed", "no spare rows are left for the bad ones", "have the GPU replaced")
-	add(v.RemapPending, ResetGPU, "row remapping pending", "a bad memory row is replaced at the next reset", resetRemedy)
-	add(v.RetirePending, ResetGPU, "page retirement pending", "a bad memory page is left out after the next reset", resetRemedy)
-	add(v.Recovery != "", ResetGPU, "recovery action needed", "the driver asks for "+v.Recovery, recoveryRemedy(v.Recovery))
-	add(v.FabricPending, ResetGPU, "NVSwitch fabric not ready", "the fabric manager has not taken it up",
+	add(v.RemapFailed, "row remapping failed", "no spare rows are left for the bad ones", "have the GPU replaced")
+	add(v.RemapPending, "row remapping pending", "a bad memory row is replaced at the next reset", resetRemedy)
+	add(v.RetirePending, "page retirement pending", "a bad memory page is left out after the next reset", resetRemedy)
+	add(v.Recovery != "", "recovery action needed", "the driver asks for "+v.Recovery, recoveryRemedy(v.Recovery))
+	add(v.FabricPending, "NVSwitch fabric not ready", "the fabric manager has not taken it up",
 		"start or look at nvidia-fabricmanager")
 	return out
 }

@@ -280,9 +280,9 @@ func TestInjectCDIRefused(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		name   string
-		break_ func(t *testing.T, root string)
-		says   string
+		name  string
+		spoil func(t *testing.T, root string)
+		says  string
 	}{
 		{"names other devices", change("GPU-1", "GPU-9"), ""}, // found by its index, still
 		{"no device of ours", change("nvidia.com/gpu", "nvidia.com/nic"), ""},
@@ -308,7 +308,7 @@ func TestInjectCDIRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := cdiRoot(t, "1.17.8")
-			tt.break_(t, root)
+			tt.spoil(t, root)
 			in, err := Inject(devicesOf(t, root)[:1], InjectOptions{Root: root, Image: true})
 			if err != nil {
 				t.Fatal(err)

@@ -64,6 +64,7 @@ func (l *library) watch(emit func(gpu.Event)) (*eventSet, error) {
 
 func (e *eventSet) read(byUUID map[string]handle, emit func(gpu.Event)) {
 	defer close(e.ended)
+	lost := false
 	for {
 		select {
 		case <-e.stopped:
@@ -71,16 +72,17 @@ func (e *eventSet) read(byUUID map[string]handle, emit func(gpu.Event)) {
 		default:
 		}
 		data, ret := e.set.Wait(waitTime)
-		switch ret {
-		case nvml.SUCCESS:
+		if ret == nvml.SUCCESS {
 			if event, ok := e.lib.event(data, byUUID); ok {
 				emit(event)
 			}
-		case nvml.ERROR_TIMEOUT:
-		case nvml.ERROR_GPU_IS_LOST:
+			continue
+		}
+		if ret == nvml.ERROR_GPU_IS_LOST && !lost {
+			lost = true // it is so from now on; which one, health tells
 			emit(gpu.Event{Kind: gpu.EventUnavailable, Index: -1, Text: word(ret)})
-			e.rest()
-		default:
+		}
+		if ret != nvml.ERROR_TIMEOUT {
 			e.rest()
 		}
 	}
@@ -134,6 +136,6 @@ func (e *eventSet) stop() {
 
 func (e *eventSet) free() {
 	if e.lib.has("nvmlEventSetFree") {
-		e.set.Free()
+		_ = e.set.Free()
 	}
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -23,24 +24,26 @@ func newLibrary(lib nvml.Interface) *library { return &library{nvml: lib, known:
 // init loads and initialises NVML.
 func (l *library) init() error {
 	ret := l.nvml.Init()
-	switch ret {
-	case nvml.SUCCESS:
+	if ret == nvml.SUCCESS {
 		return nil
-	case nvml.ERROR_LIBRARY_NOT_FOUND:
-		return fmt.Errorf("load libnvidia-ml.so.1: not found: no NVIDIA driver is installed here")
-	case nvml.ERROR_DRIVER_NOT_LOADED:
-		return fmt.Errorf("initialise NVML: the kernel's NVIDIA driver is not loaded")
-	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
-		return fmt.Errorf("initialise NVML: library and kernel driver are of different versions: reload the driver or restart the host")
-	case nvml.ERROR_NO_PERMISSION:
-		return fmt.Errorf("initialise NVML: no permission to use /dev/nvidiactl")
+	}
+	if why := noDriver[ret]; why != "" {
+		return errors.New(why)
 	}
 	return fmt.Errorf("initialise NVML: %s", word(ret))
 }
 
+// noDriver are the ways in which a host has no working driver.
+var noDriver = map[nvml.Return]string{
+	nvml.ERROR_LIBRARY_NOT_FOUND:       "load libnvidia-ml.so.1: not found: no NVIDIA driver is installed here",
+	nvml.ERROR_DRIVER_NOT_LOADED:       "initialise NVML: the kernel's NVIDIA driver is not loaded",
+	nvml.ERROR_LIB_RM_VERSION_MISMATCH: "initialise NVML: library and kernel driver are of different versions: reload the driver or restart the host",
+	nvml.ERROR_NO_PERMISSION:           "initialise NVML: no permission to use /dev/nvidiactl",
+}
+
 func (l *library) shutdown() {
 	if l.has("nvmlShutdown") {
-		l.nvml.Shutdown()
+		_ = l.nvml.Shutdown() // the process ends
 	}
 }
 
@@ -119,27 +122,21 @@ func (l *library) handles() ([]handle, error) {
 
 // word is a return code for people. It is not asked of the library: that may be why.
 func word(ret nvml.Return) string {
-	switch ret {
-	case nvml.ERROR_GPU_IS_LOST:
-		return "the GPU is lost"
-	case nvml.ERROR_RESET_REQUIRED:
-		return "the GPU must be reset"
-	case nvml.ERROR_NO_PERMISSION:
-		return "no permission"
-	case nvml.ERROR_NOT_SUPPORTED:
-		return "not supported"
-	case nvml.ERROR_FUNCTION_NOT_FOUND:
-		return "not known to the installed library"
-	case nvml.ERROR_TIMEOUT:
-		return "time-out"
-	case nvml.ERROR_DRIVER_NOT_LOADED:
-		return "the driver is not loaded"
-	case nvml.ERROR_UNINITIALIZED:
-		return "not initialised"
-	case nvml.ERROR_IRQ_ISSUE:
-		return "interrupts of the GPU do not arrive"
-	case nvml.ERROR_OPERATING_SYSTEM:
-		return "the operating system refused"
+	if w := words[ret]; w != "" {
+		return w
 	}
 	return fmt.Sprintf("NVML error %d", int(ret))
+}
+
+var words = map[nvml.Return]string{
+	nvml.ERROR_GPU_IS_LOST:        "the GPU is lost",
+	nvml.ERROR_RESET_REQUIRED:     "the GPU must be reset",
+	nvml.ERROR_NO_PERMISSION:      "no permission",
+	nvml.ERROR_NOT_SUPPORTED:      "not supported",
+	nvml.ERROR_FUNCTION_NOT_FOUND: "not known to the installed library",
+	nvml.ERROR_TIMEOUT:            "time-out",
+	nvml.ERROR_DRIVER_NOT_LOADED:  "the driver is not loaded",
+	nvml.ERROR_UNINITIALIZED:      "not initialised",
+	nvml.ERROR_IRQ_ISSUE:          "interrupts of the GPU do not arrive",
+	nvml.ERROR_OPERATING_SYSTEM:   "the operating system refused",
 }

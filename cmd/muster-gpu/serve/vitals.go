@@ -17,13 +17,10 @@ func (l *library) vitals() ([]gpu.Vitals, error) {
 	out := []gpu.Vitals{}
 	for _, h := range handles {
 		v := gpu.Vitals{UUID: h.uuid}
-		switch h.lost {
-		case nvml.SUCCESS:
+		v.ResetRequired = h.lost == nvml.ERROR_RESET_REQUIRED
+		v.Lost = h.lost != nvml.SUCCESS && !v.ResetRequired
+		if h.lost == nvml.SUCCESS {
 			l.examine(h, &v)
-		case nvml.ERROR_RESET_REQUIRED:
-			v.ResetRequired = true
-		default:
-			v.Lost = true
 		}
 		out = append(out, v)
 	}
@@ -36,14 +33,12 @@ func (l *library) examine(h handle, v *gpu.Vitals) {
 	errors, ret := ask(l, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) {
 		return h.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC)
 	})
-	switch ret {
-	case nvml.SUCCESS:
-		v.DoubleBitErrors = errors
-	case nvml.ERROR_GPU_IS_LOST:
-		v.Lost = true
+	v.ResetRequired = ret == nvml.ERROR_RESET_REQUIRED
+	if v.Lost = ret == nvml.ERROR_GPU_IS_LOST; v.Lost {
 		return
-	case nvml.ERROR_RESET_REQUIRED:
-		v.ResetRequired = true
+	}
+	if ret == nvml.SUCCESS {
+		v.DoubleBitErrors = errors
 	}
 	rows := or(remapped{})(ask(l, "nvmlDeviceGetRemappedRows", func() (remapped, nvml.Return) {
 		_, _, pending, failed, ret := h.GetRemappedRows()
