@@ -47,13 +47,14 @@ var rooms = []room{
 	{path: "packages/catalog"},
 	{path: "packages/slidershell"},
 
+	{path: "shim/hostlock"},
 	{path: "shim/plan", may: []string{"appdef", "registry"}, pure: true},
 	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim", may: []string{"shim/plan", "registry"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}},
 	{path: "shim/sandbox", may: []string{"shim/plan", "registry"}},
-	{path: "shim/gpu", may: []string{"shim/plan", "registry"}},
-	{path: "shim/ports", may: []string{"shim/plan", "registry"}},
+	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock"}},
+	{path: "shim/ports", may: []string{"shim/plan", "registry", "shim/hostlock"}},
 	{path: "shim/script", may: []string{"shim/plan", "registry"}},
 	{path: "shim/verdict", may: []string{"shim/plan", "registry"}},
 	{path: "shim/status", may: []string{"shim/plan", "registry"}},

@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
@@ -69,7 +71,7 @@ func within(path, dir string) bool {
 func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinement, error) {
 	l := p.Limits
 	c := sandbox.Confinement{
-		App: a.id.appID, Instance: in.String(), Hostname: hostName(in), Dir: filepath.Join(a.workDir, "root", in.String()),
+		App: a.id.appID, Instance: a.boundaryName(in), Hostname: hostName(in), Dir: filepath.Join(a.workDir, "root", in.String()),
 		Limits: cgroup.Limits{
 			Memory: int64(l.MemoryMB) * megabyte, High: int64(l.HighMB) * megabyte, Swap: int64(l.SwapMB) * megabyte, Group: true,
 			CPU: l.VCores, Hard: l.CPUHard, Pids: int64(l.Pids), Devices: []cgroup.Device{},
@@ -104,6 +106,29 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 	c.Mounts = append(a.mounts(p, in), a.gpus.mounts()...)
 	c.Hooks = a.gpus.hooks()
 	return c, nil
+}
+
+// boundaryName names the cgroup of an instance: by the instance, unless an agent that lives on this host has that name: of
+// a run with the same app id in another registry, or one that this agent supersedes.
+func (a *agent) boundaryName(in registry.Instance) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.boundary != "" {
+		return a.boundary
+	}
+	a.boundary = in.String()
+	lock, err := hostlock.Take("cgroup/" + a.id.appID + "/" + in.String())
+	if err != nil {
+		a.boundary += "." + strconv.Itoa(os.Getpid())
+		a.log.Info("the cgroup of this name is another agent's", "taken", a.boundary, "err", err)
+		return a.boundary
+	}
+	a.closers = append(a.closers, func() {
+		if err := lock.Release(); err != nil {
+			a.log.Warn("give up the cgroup's name", "err", err)
+		}
+	})
+	return a.boundary
 }
 
 // mounts are the folders of the run that the process works in, at the place that they have on the host.

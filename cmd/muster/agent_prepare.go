@@ -68,6 +68,7 @@ type agent struct {
 	guard      *sandbox.Guard
 	// guardGone: somebody killed it; the next rebinding parks another.
 	guardGone bool
+	boundary  string // name of the cgroup; "" until it is taken
 	image     rootImage
 	user      *plan.UserFacts // nil: the agent's own
 	gpus      grantedGPUs

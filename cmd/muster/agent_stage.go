@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -315,31 +314,37 @@ func (r stageRoom) open(in registry.Instance) (serve func(logDir string), err er
 			return nil, errors.Join(fmt.Errorf("give the socket to uid %d: %w", u.UID, err), l.Close())
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	var started atomic.Bool
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.closers = append(r.closers, func() {
-		if u, ok := l.(*net.UnixListener); ok {
-			u.SetUnlinkOnClose(r.mine(in))
-		}
-		cancel()
-		if !started.Load() {
+	served := false
+	r.atEnd(func() {
+		if !served {
 			_ = l.Close() // nobody was answered there
-			return
 		}
-		<-done
 	})
 	return func(logDir string) {
-		started.Store(true)
+		served = true
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			if err := status.Serve(ctx, l, status.Handler(r.source(logDir))); err != nil {
 				r.log.Warn("local API", "err", err)
 			}
 		}()
+		r.atEnd(func() {
+			if u, ok := l.(*net.UnixListener); ok {
+				u.SetUnlinkOnClose(r.mine(in))
+			}
+			cancel()
+			<-done
+		})
 	}, nil
+}
+
+// atEnd has something done when the agent ends, before all that was asked for earlier.
+func (a *agent) atEnd(undo func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closers = append(a.closers, undo)
 }
 
 // How long a predecessor that was superseded may still answer at the index's socket.

@@ -12,10 +12,13 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/hostlock"
 )
 
 // ErrNone says that no permitted port could be had.
@@ -35,9 +38,10 @@ type Held struct {
 }
 
 type port struct {
-	name         string
-	number       int
-	lock, holder int // descriptors, -1: none
+	name   string
+	number int
+	lock   *hostlock.Lock
+	holder int // descriptor, -1: none
 }
 
 // Claim takes one port for each want, or none at all. prefer names the numbers to ask for first: a dead predecessor's,
@@ -107,7 +111,7 @@ func anyOf(w Want, from Ranges, random func(int) int) (*port, error) {
 		if err == nil {
 			return p, nil
 		}
-		if !errors.Is(err, unix.EADDRINUSE) && !errors.Is(err, unix.EACCES) {
+		if !errors.Is(err, hostlock.ErrHeld) && !errors.Is(err, unix.EADDRINUSE) && !errors.Is(err, unix.EACCES) {
 			return nil, fmt.Errorf("port %s: %w", w.Name, err)
 		}
 		why[err.Error()]++
@@ -120,13 +124,16 @@ func anyOf(w Want, from Ranges, random func(int) int) (*port, error) {
 }
 
 func take(name string, number int, hold func(int) (int, error)) (*port, error) {
-	lock, err := lockPort(number)
+	lock, err := hostlock.Take("port/" + strconv.Itoa(number))
+	if errors.Is(err, hostlock.ErrHeld) {
+		return nil, hostlock.ErrHeld // whoever sums up has the number
+	}
 	if err != nil {
 		return nil, err
 	}
 	holder, err := hold(number)
 	if err != nil {
-		return nil, errors.Join(err, closeFD(&lock))
+		return nil, errors.Join(err, lock.Release())
 	}
 	return &port{name: name, number: number, lock: lock, holder: holder}, nil
 }
@@ -162,7 +169,7 @@ func (h *Held) Rebind() error {
 	defer h.mu.Unlock()
 	var all error
 	for _, p := range h.ports {
-		if p.holder >= 0 || p.lock < 0 {
+		if p.holder >= 0 || p.lock == nil {
 			continue
 		}
 		fd, err := holdAgain(p.number)
@@ -182,7 +189,8 @@ func (h *Held) Close() error {
 	var all error
 	for _, p := range h.ports {
 		if p != nil {
-			all = errors.Join(all, closeFD(&p.holder), closeFD(&p.lock))
+			all = errors.Join(all, closeFD(&p.holder), p.lock.Release())
+			p.lock = nil
 		}
 	}
 	return all

@@ -244,7 +244,7 @@ func TestAllowedPorts(t *testing.T) {
 		}
 	}
 	_, err = Claim(Ranges{Default}, []Want{{Name: "free"}, {Name: "c", Allowed: allowed}}, nil)
-	const want = "port c: no port is free in 22801,22803-22804 (1 × address already in use; 2 × held by another agent: address already in use)"
+	const want = "port c: no port is free in 22801,22803-22804 (1 × address already in use; 2 × held by another agent)"
 	if err == nil || err.Error() != want || !errors.Is(err, ErrNone) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

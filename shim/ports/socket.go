@@ -2,26 +2,10 @@ package ports
 
 import (
 	"errors"
-	"fmt"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// lockPort binds the abstract unix socket `@muster/port/<n>`: a lock for the network namespace, across users, that
-// cannot go stale because it ends with its holder. Nobody listens on it.
-func lockPort(port int) (int, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return -1, fmt.Errorf("make lock: %w", err)
-	}
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: "@muster/port/" + strconv.Itoa(port)}); err != nil {
-		unix.Close(fd)
-		return -1, fmt.Errorf("held by another agent: %w", err)
-	}
-	return fd, nil
-}
 
 // holdPort binds the port on all addresses of both families without listening. It keeps out all others, those with
 // SO_REUSEADDR too, because the holder itself has it not; reuse sets it for the bind alone, past old connections (TIME_WAIT).

@@ -72,7 +72,7 @@ func Choose(ctx context.Context, name string) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	engine := map[string]Engine{NameContainer: Container{}, NameCgroup: Cgroup{Tree: s.Tree}, NameProcess: Process{}}[name]
+	engine := map[string]Engine{NameContainer: Container{Tree: s.Tree}, NameCgroup: Cgroup{Tree: s.Tree}, NameProcess: Process{}}[name]
 	return Choice{Engine: engine, Why: why, Standing: s}, nil
 }
 
