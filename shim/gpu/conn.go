@@ -205,6 +205,18 @@ func (c *conn) kill(why error) {
 	}()
 }
 
+// doomed tells that the helper is gone or about to be: its successor must be waited for.
+func (c *conn) doomed() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.why != nil
+}
+
 // stop lets the helper end by itself, by the end of its stdin.
 func (c *conn) stop() {
 	c.mu.Lock()

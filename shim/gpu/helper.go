@@ -196,7 +196,7 @@ func (h *Helper) current(ctx context.Context) (*conn, error) {
 		c, changed, fault := h.conn, h.changed, h.fault
 		h.mu.Unlock()
 		switch {
-		case c != nil:
+		case c != nil && !c.doomed():
 			return c, nil
 		case errors.Is(fault, ErrClosed), errors.Is(fault, ErrStuck):
 			return nil, fault
@@ -204,7 +204,7 @@ func (h *Helper) current(ctx context.Context) (*conn, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("none is running: %w", fault)
+			return nil, fmt.Errorf("none is running: %w", errors.Join(context.Cause(ctx), fault))
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func (m *machine) device(i int, d *server.Device) {
-	d.UUID = UUID(i)
+	d.UUID, d.Minor = UUID(m.First+i), m.First+i
 	name := d.GetNameFunc
 	d.GetNameFunc = func() (string, nvml.Return) {
 		m.at(gpu.OpInventory)
@@ -176,7 +176,7 @@ func (m *machine) instances(i int, d *server.Device) {
 			return nil, nvml.ERROR_NOT_FOUND
 		}
 		instance := server.NewDeviceFromConfig(d.Config, n)
-		instance.UUID = MIGUUID(i, n)
+		instance.UUID = MIGUUID(m.First+i, n)
 		instance.GetGpuInstanceIdFunc = func() (int, nvml.Return) { return n + 1, nvml.SUCCESS }
 		instance.GetComputeInstanceIdFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
 		instance.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {

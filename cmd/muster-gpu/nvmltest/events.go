@@ -34,12 +34,12 @@ func (m *machine) wait(limit time.Duration) (nvml.EventData, nvml.Return) {
 		for i, t := range m.Events {
 			if _, err := os.Stat(t.File); err == nil && !m.fired[i] {
 				m.fired[i] = true
-				return m.data(t), nvml.SUCCESS
+				return m.happen(t)
 			}
 		}
 		select {
 		case t := <-m.Fire:
-			return m.data(t), nvml.SUCCESS
+			return m.happen(t)
 		case <-look.C:
 		case <-end.C:
 			return nvml.EventData{}, nvml.ERROR_TIMEOUT
@@ -47,6 +47,10 @@ func (m *machine) wait(limit time.Duration) (nvml.EventData, nvml.Return) {
 	}
 }
 
-func (m *machine) data(t Trigger) nvml.EventData {
-	return nvml.EventData{Device: m.server.Devices[t.Device], EventType: eventTypes[t.Kind], EventData: uint64(t.Xid)}
+func (m *machine) happen(t Trigger) (nvml.EventData, nvml.Return) {
+	if t.Kind == "lost" {
+		m.fallen.Store(int64(t.Device) + 1)
+		return nvml.EventData{}, nvml.ERROR_GPU_IS_LOST
+	}
+	return nvml.EventData{Device: m.server.Devices[t.Device], EventType: eventTypes[t.Kind], EventData: uint64(t.Xid)}, nvml.SUCCESS
 }

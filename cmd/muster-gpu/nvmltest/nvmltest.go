@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/gpus"
@@ -17,10 +18,12 @@ import (
 )
 
 // Host is a machine and what is wrong with it. Its zero value is a healthy DGX A100: 8 GPUs, joined by switches, four on
-// each of two NUMA nodes. UUIDs are UUID(index), the same in every process.
+// each of two NUMA nodes. UUIDs are UUID(First+index), the same in every process.
 type Host struct {
 	Model string `json:"model"` // a100, h100, h200, b200
 	Count int    `json:"count"` // 0: 8
+	// First is the number in the first device's node and UUID: two tests that claim at one time need different ones.
+	First int `json:"first"`
 	// Links: "switch" (all GPUs reach all), "islands" (two groups of direct links, the halves) or "none".
 	Links string `json:"links"`
 
@@ -52,7 +55,7 @@ type Host struct {
 // Trigger is an event that happens once, when File appears.
 type Trigger struct {
 	Device int    `json:"device"`
-	Kind   string `json:"kind"` // of gpu.Event
+	Kind   string `json:"kind"` // of gpu.Event, or "lost": the device falls off the bus, and the wait for events fails
 	Xid    int    `json:"xid"`
 	File   string `json:"file"`
 }
@@ -75,12 +78,12 @@ func Open() (nvml.Interface, error) {
 	return New(h)
 }
 
-// UUID is that of the GPU with the index.
-func UUID(index int) string { return fmt.Sprintf("GPU-5a5a0000-0000-4000-8000-%012d", index) }
+// UUID is that of the GPU with the device node of the number.
+func UUID(minor int) string { return fmt.Sprintf("GPU-5a5a0000-0000-4000-8000-%012d", minor) }
 
 // MIGUUID is that of an instance.
-func MIGUUID(index, instance int) string {
-	return fmt.Sprintf("MIG-5a5a0000-0000-4000-8000-%06d%06d", index, instance)
+func MIGUUID(minor, instance int) string {
+	return fmt.Sprintf("MIG-5a5a0000-0000-4000-8000-%06d%06d", minor, instance)
 }
 
 var models = map[string]gpus.Config{
@@ -112,7 +115,8 @@ func New(h Host) (nvml.Interface, error) {
 type machine struct {
 	Host
 	server *server.Server
-	fired  []bool // of Events
+	fired  []bool       // of Events
+	fallen atomic.Int64 // 1 + the device that fell off the bus while it was watched
 }
 
 // at runs before an operation's first own call.
@@ -157,7 +161,7 @@ func (m *machine) library() {
 		return nvml.SUCCESS
 	}
 	s.DeviceGetHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
-		if slices.Contains(m.Lost, i) {
+		if slices.Contains(m.Lost, i) || int(m.fallen.Load())-1 == i {
 			return nil, nvml.ERROR_GPU_IS_LOST
 		}
 		return s.Devices[i], nvml.SUCCESS

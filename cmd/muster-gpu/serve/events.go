@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -64,7 +65,6 @@ func (l *library) watch(emit func(gpu.Event)) (*eventSet, error) {
 
 func (e *eventSet) read(byUUID map[string]handle, emit func(gpu.Event)) {
 	defer close(e.ended)
-	lost := false
 	for {
 		select {
 		case <-e.stopped:
@@ -78,12 +78,25 @@ func (e *eventSet) read(byUUID map[string]handle, emit func(gpu.Event)) {
 			}
 			continue
 		}
-		if ret == nvml.ERROR_GPU_IS_LOST && !lost {
-			lost = true // it is so from now on; which one, health tells
-			emit(gpu.Event{Kind: gpu.EventUnavailable, Index: -1, Text: word(ret)})
+		if ret == nvml.ERROR_GPU_IS_LOST {
+			e.lib.tellLost(byUUID, emit)
 		}
 		if ret != nvml.ERROR_TIMEOUT {
 			e.rest()
+		}
+	}
+}
+
+// tellLost finds out which devices the driver has lost, and tells of each once: NVML does not say.
+func (l *library) tellLost(byUUID map[string]handle, emit func(gpu.Event)) {
+	now, err := l.handles()
+	if err != nil {
+		return // asked again at the next wait
+	}
+	for uuid, h := range byUUID {
+		if slices.ContainsFunc(now, func(n handle) bool { return n.index == h.index && n.lost != nvml.SUCCESS }) {
+			delete(byUUID, uuid)
+			emit(gpu.Event{Kind: gpu.EventUnavailable, Device: uuid, Index: h.index, Text: word(nvml.ERROR_GPU_IS_LOST)})
 		}
 	}
 }
