@@ -2,7 +2,7 @@ package gpu
 
 // xids is NVIDIA's catalogue of Xid errors, in our own words, by number. Source: "Xid Errors", "Analyzing Xid Errors
 // with the Xid Catalog" (docs.nvidia.com/deploy/xid-errors): Action is its immediate resolution, for GPUs from A100 on;
-// Causes are those of its older listing, where one is given. Class is what it means for us: for actions that send the
+// Causes are those of its older listing, and for later numbers what the error's nature leaves. Class is what it means for us: for actions that send the
 // operator into a workflow or to support, whether the process (RestartApp) or the device (ResetGPU) is lost. Numbers
 // that NVIDIA calls unused are here only if older GPUs give them a meaning that matters to computing.
 var xids = []Xid{
@@ -20,7 +20,7 @@ var xids = []Xid{
 	{41, "copy engine 2 exception", "Copy engine 2 failed in a transfer", "RESTART_APP", RestartApp, []Cause{CauseApp, CauseDriver, CauseHardware}},
 	{43, "channel reset", "A process made a fault in software and its channel was stopped; the GPU itself is well", "IGNORE", Ignore, []Cause{CauseApp}},
 	{44, "fault in a context switch", "The engine failed while it changed from one context to another", "IGNORE", Ignore, []Cause{CauseDriver}},
-	{45, "preemptive removal", "The driver took a channel away: its process ended or was killed, or an error reported beside this one struck", "IGNORE", Ignore, []Cause{CauseApp, CauseDriver, CauseHardware}},
+	{45, "preemptive removal", "The driver took a channel away: its process ended or was killed, or an error reported beside this one struck", "WORKFLOW_XID_45", Ignore, []Cause{CauseApp, CauseDriver, CauseHardware}},
 	{46, "GPU stopped", "The GPU did not go on within its time", "RESET_GPU", ResetGPU, []Cause{CauseDriver, CauseHardware}},
 	{48, "double-bit ECC error", "Memory of the GPU returned data that could not be corrected", "WORKFLOW_XID_48", ResetGPU, []Cause{CauseHardware}},
 	{54, "no auxiliary power", "The power cable of the board is missing or loose", "CHECK_MECHANICALS", ResetGPU, []Cause{CauseHardware}},

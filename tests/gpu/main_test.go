@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	err := fmt.Errorf("no role %s", role)
 	switch role {
 	case "helper":
-		var lib, failed = nvmltest.Open()
+		lib, failed := nvmltest.Open()
 		if err = failed; err == nil {
 			err = serve.Serve(lib, os.Stdin, os.Stdout)
 		}

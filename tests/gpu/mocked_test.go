@@ -168,8 +168,9 @@ func TestHelperHangs(t *testing.T) {
 
 // Two agents take different devices; what a killed one held is free at once, and its helper is gone.
 func TestTwoAgents(t *testing.T) {
-	host := nvmltest.Host{Count: 5, First: 100_000 + os.Getpid()*10} // for nobody else on this machine
-	h := mocked(t, host) // sets the host for the agents, too
+	// devices that nobody else on this machine claims
+	host := nvmltest.Host{Count: 5, First: 100_000 + os.Getpid()*10}
+	h := mocked(t, host) // it sets the host for the agents, too
 	first, a := agent(t)
 	_, b := agent(t)
 	if len(a.IDs) != 2 || len(b.IDs) != 2 || slices.ContainsFunc(a.IDs, func(id string) bool { return slices.Contains(b.IDs, id) }) {
