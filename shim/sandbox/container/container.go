@@ -150,7 +150,10 @@ func cgroupsOf(c *libcontainer.Container) []string {
 	if err != nil {
 		return nil
 	}
-	return slices.Sorted(maps.Values(state.CgroupPaths))
+	// Without a cgroup of its own it has names of folders that were never made.
+	return slices.DeleteFunc(slices.Sorted(maps.Values(state.CgroupPaths)), func(path string) bool {
+		return filepath.Base(filepath.Dir(filepath.Dir(path))) != "muster"
+	})
 }
 
 // Remove takes away the cgroup and the folder of a container whose first process has ended.
@@ -172,8 +175,7 @@ func destroy(c *libcontainer.Container) error {
 		return err
 	}
 	for _, path := range paths {
-		app := filepath.Dir(path)
-		if filepath.Base(filepath.Dir(app)) == "muster" && unix.Rmdir(app) == nil {
+		if app := filepath.Dir(path); unix.Rmdir(app) == nil {
 			_ = unix.Rmdir(filepath.Dir(app)) // other apps may be in it
 		}
 	}

@@ -1,0 +1,213 @@
+package container
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+)
+
+func TestIDsAreNeverShared(t *testing.T) {
+	seen := map[string]Spec{}
+	for _, s := range []Spec{
+		{App: "a", Instance: "b-0"}, {App: "a-b", Instance: "0"}, {App: "a~", Instance: "b-0"}, {App: "a", Instance: "~b-0"}, {App: "at", Instance: "b-0"}, {App: "a_b", Instance: "c-0"},
+	} {
+		id := s.id()
+		if other, ok := seen[id]; ok {
+			t.Errorf("%+v and %+v are both %s", s, other, id)
+		}
+		if strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789_+-.") != "" {
+			t.Errorf("%s is no id for libcontainer", id)
+		}
+		seen[id] = s
+	}
+}
+
+func TestCapabilitiesAreNoMoreThanOurs(t *testing.T) {
+	all := capabilities(^uint64(0))
+	for _, wide := range []string{"CAP_SYS_ADMIN", "CAP_SYS_PTRACE", "CAP_NET_ADMIN", "CAP_SYS_MODULE", "CAP_DAC_READ_SEARCH", "CAP_SYS_RAWIO", "CAP_BPF"} {
+		if slices.Contains(all.Bounding, wide) {
+			t.Errorf("the first process has %s", wide)
+		}
+	}
+	if len(all.Bounding) != 15 || all.Ambient != nil || all.Inheritable != nil {
+		t.Errorf("got %+v", all)
+	}
+	if got := capabilities(1<<unix.CAP_CHOWN | 1<<unix.CAP_SYS_ADMIN); !slices.Equal(got.Effective, []string{"CAP_CHOWN"}) {
+		t.Errorf("of two: %v", got.Effective)
+	}
+}
+
+func TestLimitsAsTheCgroupTakesThem(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		name   string
+		limits cgroup.Limits
+		swap   bool
+		want   cgroups.Resources
+	}{
+		{"none", cgroup.Limits{}, true, cgroups.Resources{}},
+		{"memory, no swap", cgroup.Limits{Memory: 100 * mb}, true, cgroups.Resources{Memory: 100 * mb, MemorySwap: 100 * mb}},
+		{"memory and swap", cgroup.Limits{Memory: 100 * mb, Swap: 5 * mb}, true, cgroups.Resources{Memory: 100 * mb, MemorySwap: 105 * mb}},
+		{"a kernel that does not count swap", cgroup.Limits{Memory: 100 * mb}, false, cgroups.Resources{Memory: 100 * mb}},
+		{"share", cgroup.Limits{CPU: 3}, true, cgroups.Resources{CpuShares: 3072}},
+		{"quota", cgroup.Limits{CPU: 2, Hard: true}, true, cgroups.Resources{CpuShares: 2048, CpuQuota: 200_000, CpuPeriod: 100_000}},
+		{"greatest share", cgroup.Limits{CPU: 1000}, true, cgroups.Resources{CpuShares: 262144}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got cgroups.Resources
+			limit(&got, Spec{Limits: c.limits, CountsSwap: c.swap})
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+	got := cgroups.Resources{CpuShares: 1024}
+	limitV2(&got, cgroup.Limits{High: 7, Group: true}, identity{spared: true})
+	if diff := cmp.Diff(map[string]string{"memory.high": "7", "memory.oom.group": "1"}, got.Unified); diff != "" || got.CpuShares != 0 || got.CpuWeight == 0 {
+		t.Errorf("v2: %+v\n%s", got, diff)
+	}
+	// A guard that can be killed for memory must not be killed with the rest.
+	limitV2(&got, cgroup.Limits{Group: true}, identity{})
+	if got.Unified["memory.oom.group"] != "" {
+		t.Error("the guard would be killed with the rest")
+	}
+}
+
+func TestMountsThatAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		mount Mount
+		want  string
+	}{
+		{Mount{From: dir, To: "/"}, "want absolute paths"},
+		{Mount{From: dir, To: "/.."}, "want absolute paths"},
+		{Mount{From: "x", To: "/x"}, "want absolute paths"},
+		{Mount{From: dir, To: "x"}, "want absolute paths"},
+		{Mount{From: dir + "/none", To: "/x"}, "mount " + dir + "/none: file does not exist"},
+		{Mount{From: dir, To: "/x", Options: []string{"suid"}}, `option "suid" is not known`},
+	} {
+		if m, err := c.mount.mount(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %+v, %v, want %q", c.mount, m, err, c.want)
+		}
+	}
+	m, err := Mount{From: dir, To: "/x/", ReadOnly: true, Options: []string{"rbind", "noexec"}}.mount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := unix.MS_BIND | unix.MS_REC | unix.MS_RDONLY | unix.MS_NOEXEC; m.Flags != want || m.Destination != "/x" || m.RecAttr.Attr_set != unix.MOUNT_ATTR_RDONLY {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func TestNodesLieBelowDev(t *testing.T) {
+	for _, n := range []Node{
+		{Path: "/etc/x", Type: 'c'}, {Path: "/dev/../etc/x", Type: 'c'}, {Path: "dev/x", Type: 'c'}, {Path: "/dev", Type: 'c'}, {Path: "/dev/x", Type: 'p'},
+	} {
+		if _, err := deviceNodes([]Node{n}); err == nil {
+			t.Errorf("%+v was taken", n)
+		}
+	}
+	nodes, err := deviceNodes([]Node{{Path: "/dev/infiniband/uverbs0", Type: 'c', Major: 231, Minor: 192, Mode: 0o660, GID: 5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := nodes[len(nodes)-1]; len(nodes) != 7 || last.FileMode != 0o660 || last.Gid != 5 || last.Major != 231 {
+		t.Errorf("got %d, %+v", len(nodes), last)
+	}
+}
+
+func TestHooksHaveAnEnvironmentOfTheirOwn(t *testing.T) {
+	t.Setenv("LD_PRELOAD", "/evil.so")
+	s := Spec{Dir: t.TempDir(), Hooks: []Hook{{Stage: "createContainer", Path: "/bin/true"}, {Stage: "prestart", Path: "/bin/true", Env: []string{"A=1"}}}}
+	var c configs.Config
+	if err := s.hooks(&c); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range c.Hooks {
+		for _, h := range list {
+			env := h.(configs.CommandHook).Env
+			if len(env) != 1 || strings.HasPrefix(env[0], "LD_") {
+				t.Errorf("%v", env)
+			}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, "config.json")); err != nil {
+		t.Error(err)
+	}
+	if err := (Spec{Hooks: []Hook{{Stage: "poststop", Path: "/bin/true"}}}).hooks(&c); err == nil {
+		t.Error("a stage that is not known was taken")
+	}
+}
+
+func TestHostsNameTheContainer(t *testing.T) {
+	text := string(Spec{Hostname: "worker-3", Address: "10.0.0.7"}.hosts())
+	if !strings.HasSuffix(text, "\n10.0.0.7\tworker-3\n") || !strings.Contains(text, "localhost") {
+		t.Errorf("got %q", text)
+	}
+	if text := string(Spec{}.hosts()); strings.Contains(text, "127.0.1.1\t\n") {
+		t.Errorf("got %q", text)
+	}
+}
+
+func TestTooManyLayersAreAnError(t *testing.T) {
+	dir := t.TempDir()
+	layer := filepath.Join(dir, strings.Repeat("n", 200))
+	if err := os.MkdirAll(filepath.Join(dir, "c"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(layer, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := Spec{Dir: filepath.Join(dir, "c"), Root: Root{Layers: []string{layer}, Entries: []Entry{{Name: "x", Dir: true, Layers: slices.Repeat([]string{layer}, 100)}}}}
+	root := filepath.Join(s.Dir, "root")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.imageRoot(root, identity{rootless: true}); err == nil || !strings.Contains(err.Error(), "100 layers: mount(2) takes no more than") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhyAContainerCouldNotBeMade(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{
+			`unable to start container process: error during container init: error mounting "/w" to rootfs at "/x/y": create mountpoint for /x/y mount: make mountpoint "/x/y": mkdir: read-only file system`,
+			`mount: error mounting "/w" to rootfs at "/x/y": /x/y mount: make mountpoint "/x/y": mkdir: read-only file system (the folder is not there in the host's root, which is read-only)`,
+		},
+		{
+			`unable to start container process: error during container init: error mounting "proc" to rootfs at "/proc": mount proc:/proc: operation not permitted`,
+			`mount: error mounting "proc" to rootfs at "/proc": mount proc:/proc: operation not permitted (this process is in a container that masks parts of /proc: its launcher must not)`,
+		},
+		{"something else", "something else"},
+	} {
+		cause := errors.New(c.text)
+		got := explain(cause)
+		if got.Error() != c.want || !errors.Is(got, cause) {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestProbeSaysYesHere(t *testing.T) {
+	if ok, why := Probe(t.Context()); !ok && os.Geteuid() == 0 {
+		t.Errorf("no container for root: %s", why)
+	}
+	opened = false
+	defer func() { opened = true }()
+	if ok, why := Probe(t.Context()); ok || why != ErrNoDoor.Error() {
+		t.Errorf("without a door: %v, %s", ok, why)
+	}
+	if _, err := Run(Spec{Dir: t.TempDir()}); !errors.Is(err, ErrNoDoor) {
+		t.Errorf("without a door: %v", err)
+	}
+}

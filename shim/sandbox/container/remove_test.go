@@ -1,0 +1,72 @@
+package container
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/tests/need"
+)
+
+func TestRemoveTreeFollowsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	outside, tree := filepath.Join(dir, "outside"), filepath.Join(dir, "tree")
+	shut := filepath.Join(tree, "a", "shut")
+	if err := errors.Join(
+		os.MkdirAll(filepath.Join(outside, "sub"), 0o755), os.WriteFile(filepath.Join(outside, "file"), nil, 0o644),
+		os.MkdirAll(filepath.Join(shut, "in"), 0o755), os.WriteFile(filepath.Join(shut, "file"), nil, 0o400),
+		os.Symlink(outside, filepath.Join(tree, "link")), os.Symlink("../../outside", filepath.Join(tree, "a", "link")),
+		os.Link(filepath.Join(outside, "file"), filepath.Join(tree, "hard")),
+		unix.Mkfifo(filepath.Join(tree, "fifo"), 0o600),
+		os.Chmod(shut, 0),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeTree(tree); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(tree); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the tree: %v", err)
+	}
+	for _, path := range []string{"sub", "file"} {
+		if _, err := os.Lstat(filepath.Join(outside, path)); err != nil {
+			t.Errorf("outside: %v", err)
+		}
+	}
+	if err := removeTree(tree); err != nil {
+		t.Errorf("nothing: %v", err)
+	}
+	if err := removeTree(filepath.Join(dir, "no", "such", "folder")); err != nil {
+		t.Errorf("nothing in nothing: %v", err)
+	}
+}
+
+// Whoever mounts a folder of the host in a container's loses nothing by its end.
+func TestRemoveTreeEntersNoMount(t *testing.T) {
+	need.Root(t)
+	dir := t.TempDir()
+	host, tree := filepath.Join(dir, "host"), filepath.Join(dir, "tree")
+	at := filepath.Join(tree, "x", "mounted")
+	if err := errors.Join(os.MkdirAll(host, 0o755), os.MkdirAll(at, 0o755), os.WriteFile(filepath.Join(host, "precious"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread goes, and its mounts with it
+		err := errors.Join(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""), unix.Mount(host, at, "", unix.MS_BIND, ""))
+		if err != nil {
+			t.Error(err)
+		}
+		done <- removeTree(tree)
+	}()
+	if err := <-done; !errors.Is(err, unix.EXDEV) {
+		t.Errorf("got %v, want %v", err, unix.EXDEV)
+	}
+	if _, err := os.Stat(filepath.Join(host, "precious")); err != nil {
+		t.Error(err)
+	}
+}
