@@ -138,11 +138,14 @@ func (p *puller) resolve(ctx context.Context) (ispec.Descriptor, error) {
 
 // describe reads down from the top document to the image's configuration.
 func (p *puller) describe(ctx context.Context, d ispec.Descriptor, depth int) (*Image, []layerRef, error) {
+	kind := d.MediaType
+	if kind != "" && !readableManifest(kind) {
+		return nil, nil, refuse("got media type %q, want an image manifest or an index of them", printable(kind))
+	}
 	text, err := p.source.small(ctx, "manifest", d)
 	if err != nil {
 		return nil, nil, err
 	}
-	kind := d.MediaType
 	if kind == "" {
 		if kind, err = sniff(text); err != nil {
 			return nil, nil, err
@@ -162,7 +165,7 @@ func (p *puller) describe(ctx context.Context, d ispec.Descriptor, depth int) (*
 	case isManifest(kind):
 		return p.configure(ctx, d.Digest, text)
 	}
-	return nil, nil, refuse("got media type %q, want an image manifest or an index of them", printable(kind))
+	return nil, nil, refuse("got %q below %d others of its kind, want an image manifest", printable(kind), depth)
 }
 
 func (p *puller) configure(ctx context.Context, d digest.Digest, manifest []byte) (*Image, []layerRef, error) {

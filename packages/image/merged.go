@@ -62,6 +62,9 @@ func (i *Image) merged() merged {
 // of the folders listed, which overlayfs would not look at when they are the ones that are mounted.
 func (i *Image) TopLevel() ([]Entry, error) {
 	m := i.merged()
+	if len(m.layers) == 0 {
+		return nil, nil
+	}
 	root, err := m.root()
 	if err != nil {
 		return nil, fmt.Errorf("list image %s: %w", i.Ref, err)

@@ -216,8 +216,11 @@ func TestEqualLayersAreTakenOnce(t *testing.T) {
 func TestChoose(t *testing.T) {
 	var index ispec.Index
 	for _, p := range []ispec.Platform{
-		{OS: "unknown", Architecture: "unknown"}, {OS: "linux", Architecture: "amd64", Variant: "v3"}, {OS: "linux", Architecture: "amd64"},
-		{OS: "linux", Architecture: "arm64", Variant: "v8"}, {OS: "windows", Architecture: "amd64"},
+		{OS: "unknown", Architecture: "unknown"},
+		{OS: "linux", Architecture: "amd64", Variant: "v3"},
+		{OS: "linux", Architecture: "amd64"},
+		{OS: "linux", Architecture: "arm64", Variant: "v8"},
+		{OS: "windows", Architecture: "amd64"},
 	} {
 		d := descriptor(ispec.MediaTypeImageManifest)
 		d.Platform = &p

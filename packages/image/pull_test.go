@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -260,6 +261,43 @@ func TestLogin(t *testing.T) {
 	})
 }
 
+// TestToken logs in as at Docker Hub: the registry names who gives tokens, and takes them only.
+func TestToken(t *testing.T) {
+	s := registryserver.Start(t, registryserver.Options{})
+	p := twoLayers(t)
+	s.Push("app", "v1", p)
+	to := &url.URL{Scheme: "http", Host: s.Addr}
+	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }}
+	var scope atomic.Pointer[string]
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		switch {
+		case r.URL.Path == "/token" && user == "ada" && password == "lovelace":
+			asked := r.URL.Query().Get("scope")
+			scope.Store(&asked)
+			io.WriteString(w, `{"token": "t0ken"}`)
+		case r.Header.Get("Authorization") == "Bearer t0ken":
+			pass.ServeHTTP(w, r)
+		default:
+			w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+r.Host+`/token",service="lab"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(front.Close)
+	host := strings.TrimPrefix(front.URL, "http://")
+	auth, err := ParseAuth([]byte(host + "\nada\nlovelace"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pull(t, host+"/app:v1", Options{Cache: t.TempDir(), Auth: &auth})
+	if got := *scope.Load(); got != "repository:app:pull" {
+		t.Errorf("asked for scope %q, want repository:app:pull", got)
+	}
+	if _, err := Pull(t.Context(), host+"/app:v1", Options{Cache: t.TempDir(), Auth: &Auth{}}); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("without a login: got %v, want %v", err, ErrUnauthorized)
+	}
+}
+
 // proxy stands before a registry and changes what it answers for layers.
 type proxy struct {
 	*httptest.Server
@@ -313,9 +351,7 @@ func short(n int64) func(http.ResponseWriter, *http.Request, http.Handler) {
 	return func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		rec := httptest.NewRecorder()
 		pass.ServeHTTP(rec, r)
-		for k, v := range rec.Header() {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), rec.Header())
 		w.WriteHeader(rec.Code)
 		if _, err := io.CopyN(w, rec.Body, n); err == nil {
 			panic(http.ErrAbortHandler)
@@ -384,6 +420,43 @@ func TestBrokenDownloadGoesOn(t *testing.T) {
 		})
 		pull(t, px.host()+"/app:v1", Options{Cache: t.TempDir()})
 	})
+}
+
+func TestCalledOff(t *testing.T) {
+	s := registryserver.Start(t, registryserver.Options{})
+	p := bigLayer(t)
+	s.Push("app", "v1", p)
+	px := stand(t, s, p)
+	ctx, cancel := context.WithCancel(t.Context())
+	px.change(func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		defer cancel()
+		short(300_000)(w, r, pass)
+	})
+	cacheDir := t.TempDir()
+	if _, err := Pull(ctx, px.host()+"/app:v1", Options{Cache: cacheDir}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want %v", err, context.Canceled)
+	}
+	if left, _ := filepath.Glob(filepath.Join(cacheDir, "image", "partial", "*")); len(left) != 1 {
+		t.Errorf("got partial blobs %v, want the one that was called off", left)
+	}
+}
+
+// TestKilledWhileUnpacking: what is left is cleared by the next who makes the layer.
+func TestKilledWhileUnpacking(t *testing.T) {
+	p := bigLayer(t)
+	cacheDir := t.TempDir()
+	f, err := formHere(cacheDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(cacheDir, "image", "layers", "sha256", p.Layers[0].DiffID.Encoded()+f.mark()+".new", "fs", "half")
+	if err := os.MkdirAll(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	im := pull(t, "oci:"+writeLayout(t, "", p), Options{Cache: cacheDir})
+	if _, err := os.Lstat(filepath.Join(im.Layers[0], "half")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was left: got %v, want %v", err, fs.ErrNotExist)
+	}
 }
 
 func TestChangedOnTheWay(t *testing.T) {

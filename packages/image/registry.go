@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -148,9 +150,7 @@ func (r *registry) askOnce(ctx context.Context, method, path string, header http
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range header {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, header)
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, r.explain(ctx, err)
@@ -167,8 +167,7 @@ func (r *registry) explain(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	host := r.repo.RegistryStr()
-	var plain *plainError
-	if errors.As(err, &plain) {
+	if plain, ok := errors.AsType[*plainError](err); ok {
 		return fmt.Errorf("registry %s: %w", host, plain)
 	}
 	var answer *transport.Error
@@ -204,7 +203,7 @@ func (r *registry) resolve(ctx context.Context, reference string) (ispec.Descrip
 		return ispec.Descriptor{}, r.others(ctx, err)
 	}
 	d := ispec.Descriptor{
-		MediaType: resp.Header.Get("Content-Type"),
+		MediaType: mediaType(resp),
 		Digest:    digest.Digest(resp.Header.Get("Docker-Content-Digest")),
 		Size:      resp.ContentLength,
 	}
@@ -275,7 +274,16 @@ func (r *registry) get(ctx context.Context, path string, header http.Header, mos
 	if int64(len(text)) > most {
 		return nil, "", refuse("%s: got more than %d bytes", path, most)
 	}
-	return text, resp.Header.Get("Content-Type"), nil
+	return text, mediaType(resp), nil
+}
+
+// mediaType is what an answer says that it is, without parameters; empty when it says nothing that can be read.
+func mediaType(resp *http.Response) string {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return kind
 }
 
 // printable keeps a stranger's text from steering a terminal, and short.

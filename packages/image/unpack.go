@@ -22,7 +22,7 @@ import (
 )
 
 // umoci writes its findings to standard error by a logger of the whole process; what matters of them is said here.
-func init() { log.SetLevel(log.FatalLevel) }
+func init() { log.SetLevel(log.FatalLevel) } //nolint:forbidigo // this is what keeps it quiet
 
 // Bounds of a single entry, and of what is told about those that were left out.
 const (

@@ -3,7 +3,6 @@ package registryserver
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
@@ -76,7 +76,11 @@ func Pack(t testing.TB, mediaType string, content []byte) Layer {
 	var w io.WriteCloser
 	switch mediaType {
 	case ispec.MediaTypeImageLayerGzip:
-		w = gzip.NewWriter(&b)
+		z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = z
 	case ispec.MediaTypeImageLayerZstd:
 		z, err := zstd.NewWriter(&b)
 		if err != nil {
