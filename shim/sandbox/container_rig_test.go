@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
@@ -31,9 +33,12 @@ func walled(t *testing.T, change func(*Confinement)) *Guard {
 	return g
 }
 
+// The answer is the same for all tests of a run.
+var probed = sync.OnceValues(func() (bool, string) { return container.Probe(context.Background()) })
+
 func wallOptions(t *testing.T, change func(*Confinement)) Options {
 	t.Helper()
-	if ok, why := container.Probe(t.Context()); !ok {
+	if ok, why := probed(); !ok {
 		need.Skip(t, "no container can be made here: "+why)
 	}
 	o := Options{
@@ -80,7 +85,7 @@ func testApp(t *testing.T) string {
 // wantNothingOf looks for what a container may leave on the host.
 func wantNothingOf(t *testing.T, dir string, left Remains) {
 	t.Helper()
-	if _, err := os.Lstat(dir); !os.IsNotExist(err) { //nolint:forbidigo // the folder must be gone, whatever the error says else
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is there: %v", dir, err)
 	}
 	for _, path := range left.Cgroups {
@@ -122,7 +127,7 @@ func inside(t *testing.T, g *Guard, script string, change ...func(*Spec)) string
 func readIfThere(t *testing.T, g *Guard, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(g.options.LogDir, name))
-	if err != nil && !os.IsNotExist(err) { //nolint:forbidigo // nothing was started yet
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nothing was started yet
 		t.Fatal(err)
 	}
 	return string(b)

@@ -114,7 +114,7 @@ func (c *Container) Outside(inner int) int {
 	if err != nil {
 		return 0
 	}
-	for _, child := range strings.Fields(string(children)) {
+	for child := range strings.FieldsSeq(string(children)) {
 		status, err := os.ReadFile("/proc/" + child + "/status")
 		if err != nil {
 			continue

@@ -28,7 +28,7 @@ func Init() {
 		case os.Getenv("_LIBCONTAINER_INITPIPE") != "":
 			libcontainer.Init()
 		case os.Getenv(probeVariable) != "":
-			os.Exit(tryHere(os.Stdout))
+			os.Exit(tryHere(os.Stdout)) //nolint:forbidigo // this process is for that alone: main must not go on
 		}
 	}
 	// The agent's stderr is not libcontainer's: what matters of its warnings is in the errors too.
