@@ -82,7 +82,7 @@ func hint(err error, host string) string {
 	case errors.As(err, &plain):
 		return "give the registry a certificate, or list it among those that may be spoken to without"
 	case errors.Is(err, ErrUnauthorized):
-		return fmt.Sprintf("give a login for %s in a docker config file or an auth file, and check the name: "+
+		return fmt.Sprintf("give a login for %s by muster.image.auth or in the docker config file, and check the name: "+
 			"a registry may answer so when there is no such image", host)
 	case errors.Is(err, ErrNotFound):
 		return "check the name and the tag"

@@ -31,8 +31,8 @@ type Entry struct {
 	Name   string
 	Kind   Kind
 	Target string // of a symlink, as it stands
-	// Paths are where it is, absolute: of a folder all that show, topmost first, as overlayfs's lowerdir= wants them;
-	// of the others one.
+	// Paths are where it is, absolute: of a folder all that show, lowest first as in Image.Layers (overlayfs's lowerdir=
+	// wants them the other way round); of the others one.
 	Paths []string
 }
 
@@ -101,7 +101,7 @@ func (i *Image) TopLevel() ([]Entry, error) {
 
 func (m merged) entry(n node, name string) (Entry, bool, error) {
 	e := Entry{Name: name}
-	for _, l := range n.layers {
+	for _, l := range slices.Backward(n.layers) {
 		e.Paths = append(e.Paths, filepath.Join(m.layers[l], n.path))
 	}
 	switch {

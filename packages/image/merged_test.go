@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,9 +114,9 @@ func TestTopLevel(t *testing.T) {
 		got[e.Name] = strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Kind, where, e.Target))
 	}
 	want := map[string]string{
-		"a": "dir 21", "b": "dir 2", "f": "file 3", "gone": "dir 3", "link": "symlink 1 a", "deep": "dir 31", "hid": "dir 2", "late": "dir 2",
+		"a": "dir 12", "b": "dir 2", "f": "file 3", "gone": "dir 3", "link": "symlink 1 a", "deep": "dir 13", "hid": "dir 2", "late": "dir 2",
 		"rel": "symlink 1 ../a/one", "abs": "symlink 1 /a/two", "up": "symlink 1 ../../../../a/one", "circle": "symlink 1 circle",
-		"kept": "dir 31", "back": "dir 3", "into": "symlink 1 link/one",
+		"kept": "dir 13", "back": "dir 3", "into": "symlink 1 link/one",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -256,10 +257,8 @@ func tellView(text string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
 	}
-	var top []string
-	for _, l := range v.Layers {
-		top = append([]string{l}, top...)
-	}
+	top := slices.Clone(v.Layers)
+	slices.Reverse(top)
 	whole, parts := filepath.Join(v.Dir, "whole"), filepath.Join(v.Dir, "parts")
 	if err := overlay(whole, top, v.UserXattr); err != nil {
 		return err
@@ -272,7 +271,9 @@ func tellView(text string) error {
 		var err error
 		switch e.Kind {
 		case Dir:
-			err = overlay(at, e.Paths, v.UserXattr)
+			top := slices.Clone(e.Paths)
+			slices.Reverse(top)
+			err = overlay(at, top, v.UserXattr)
 		case Symlink:
 			err = os.Symlink(e.Target, at)
 		case File:

@@ -275,7 +275,7 @@ func TestToken(t *testing.T) {
 		case r.URL.Path == "/token" && user == "ada" && password == "lovelace":
 			asked := r.URL.Query().Get("scope")
 			scope.Store(&asked)
-			io.WriteString(w, `{"token": "t0ken"}`)
+			_, _ = io.WriteString(w, `{"token": "t0ken"}`)
 		case r.Header.Get("Authorization") == "Bearer t0ken":
 			pass.ServeHTTP(w, r)
 		default:
