@@ -56,9 +56,11 @@ type Helper struct {
 	waiting sync.WaitGroup
 
 	mu       sync.Mutex
-	conn     *conn         // nil: none right now
-	changed  chan struct{} // closed when conn or fault changes
-	fault    error         // why there is none
+	conn     *conn          // nil: none right now
+	vitals   map[int]Vitals // as last heard, by index
+	uuids    map[int]string // by index
+	changed  chan struct{}  // closed when conn or fault changes
+	fault    error          // why there is none
 	watchers map[chan Event]struct{}
 	dropped  bool // an event found a full watcher
 }
@@ -98,10 +100,11 @@ func (h *Helper) Inventory(ctx context.Context) (Inventory, error) {
 	}
 	inv := *reply.Inventory
 	inv.Source = "muster-gpu"
-	vitals, err := h.call(ctx, OpHealth)
+	health, err := h.call(ctx, OpHealth)
 	if err != nil {
 		return Inventory{}, err
 	}
+	h.remember(inv, health.Vitals)
 	processes, err := h.Processes(ctx)
 	if err != nil {
 		return Inventory{}, err
@@ -109,8 +112,8 @@ func (h *Helper) Inventory(ctx context.Context) (Inventory, error) {
 	for i := range inv.Devices {
 		d := &inv.Devices[i]
 		d.Processes = processes[d.UUID]
-		for _, v := range vitals.Vitals {
-			if v.UUID == d.UUID {
+		for _, v := range health.Vitals {
+			if v.Index == d.Index {
 				d.Health = judge(d.ID(), v)
 			}
 		}
@@ -319,9 +322,12 @@ func (h *Helper) subscribe(c *conn) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), h.settings.timeout, errTimeout)
 	defer cancel()
 	_, err := c.ask(ctx, OpEvents)
+	if err == nil {
+		err = h.catchUp(ctx, c)
+	}
 	switch {
 	case errors.Is(err, errTimeout):
-		c.kill(fmt.Errorf("%w: no answer to events within %s", ErrHung, h.settings.timeout))
+		c.kill(fmt.Errorf("%w: no answer to events or health within %s", ErrHung, h.settings.timeout))
 	case err != nil && !errors.Is(err, ErrEnded):
 		h.log.Warn("gpu events not available", "err", err)
 	}

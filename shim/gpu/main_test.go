@@ -90,7 +90,7 @@ func (f fake) answer(r Request, out *json.Encoder) (status int, done bool) {
 			{Index: 0, Minor: 0, UUID: "GPU-a", NUMA: -1}, {Index: 1, Minor: 1, UUID: "GPU-b", NUMA: -1, PCI: "0000:1b:00.0"},
 		}}
 	case OpHealth:
-		reply.Vitals = []Vitals{{UUID: "GPU-a"}, {UUID: "GPU-b", RemapPending: true}}
+		reply.Vitals = []Vitals{{UUID: "GPU-a"}, {Index: 1, UUID: "GPU-b", RemapPending: true}}
 	case OpProcesses:
 		reply.Processes = map[string][]Process{"GPU-a": {{PID: 7, UsedMB: 9, Kind: "compute"}}}
 	case OpQuit, OpEvents:

@@ -72,7 +72,8 @@ type Hello struct {
 
 // Vitals are a device's facts as the driver tells them; what they mean is judged on this side (judge).
 type Vitals struct {
-	UUID string `json:"uuid"`
+	Index int    `json:"index"`
+	UUID  string `json:"uuid"` // empty when the device is lost
 	// Lost says that the driver no longer reaches the device.
 	Lost bool `json:"lost,omitempty"`
 	// ResetRequired says that the driver refuses it until it is reset.

@@ -68,11 +68,19 @@ func asAgent() error {
 	if err != nil {
 		return err
 	}
-	children, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+	var children []string
+	tasks, err := filepath.Glob("/proc/self/task/*/children") // whose thread made the helper is not known
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(agentSays{IDs: held.IDs(), Children: strings.Fields(string(children))}); err != nil {
+	for _, file := range tasks {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		children = append(children, strings.Fields(string(text))...)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(agentSays{IDs: held.IDs(), Children: children}); err != nil {
 		return err
 	}
 	select {}

@@ -2,6 +2,7 @@ package gpu_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -152,6 +153,42 @@ func TestHelperDies(t *testing.T) {
 	}
 }
 
+// A GPU that falls off the bus and takes the helper with it: the next helper tells.
+func TestLostWithItsHelper(t *testing.T) {
+	h := mocked(t, nvmltest.Host{})
+	inv, err := h.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := h.Watch(t.Context())
+	sick, err := json.Marshal(nvmltest.Host{Lost: []int{5}, Recovery: map[int]uint32{2: 1}, DoubleBit: map[int]uint64{3: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(os.Getenv(nvmltest.Environment), sick, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, helperOf(t))
+	want := map[string]string{"helper ": "", "unavailable " + inv.Devices[5].UUID: "", "recovery " + inv.Devices[2].UUID: "", "ecc " + inv.Devices[3].UUID: ""}
+	for range 4 {
+		e := next(t, events)
+		if _, ok := want[e.Kind+" "+e.Device]; !ok {
+			t.Errorf("got %+v", e)
+		}
+		delete(want, e.Kind+" "+e.Device)
+	}
+	if len(want) > 0 {
+		t.Errorf("not heard of: %v", want)
+	}
+	after, err := h.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := after.Devices[5]; len(d.Health) != 1 || d.Health[0].What != "fallen off the bus" || len(after.Devices[4].Health) != 0 {
+		t.Errorf("got %+v", d)
+	}
+}
+
 // A call that never returns costs its time-out, and the helper its life.
 func TestHelperHangs(t *testing.T) {
 	if testing.Short() {
@@ -215,5 +252,39 @@ func TestTwoAgents(t *testing.T) {
 	}
 	if err := held.Release(); err != nil {
 		t.Error(err)
+	}
+}
+
+// helperOf is the pid of this process's only child.
+func helperOf(t *testing.T) int {
+	t.Helper()
+	var found []int
+	tasks, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range tasks {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // a thread that has ended
+		}
+		for word := range strings.FieldsSeq(string(text)) {
+			pid, err := strconv.Atoi(word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, pid)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("this process has the children %v, want one", found)
+	}
+	return found[0]
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -15,20 +15,19 @@ import (
 )
 
 // actual is the host's inventory by the real helper. No GPU is a failure here: the tag asks for one.
-func actual(t *testing.T) (*gpu.Helper, gpu.Inventory) {
+func actual(t *testing.T) gpu.Inventory {
 	t.Helper()
 	if !hasDriver() {
 		t.Fatal("no NVIDIA driver on this machine: nothing of this can be tested here")
 	}
-	h := opened(t, built(t))
-	inv, err := h.Inventory(t.Context())
+	inv, err := opened(t, built(t)).Inventory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(inv.Devices) == 0 {
 		t.Fatal("a driver, but no GPU")
 	}
-	return h, inv
+	return inv
 }
 
 // smi asks nvidia-smi, one slice of fields per GPU.
@@ -48,7 +47,7 @@ func smi(t *testing.T, fields string, args ...string) [][]string {
 }
 
 func TestRealInventory(t *testing.T) {
-	_, inv := actual(t)
+	inv := actual(t)
 	t.Logf("driver %s, NVML %s, CUDA %s, %d GPUs", inv.Driver, inv.NVML, inv.CUDA, len(inv.Devices))
 	rows := smi(t, "index,uuid,name,memory.total,pci.bus_id,driver_version")
 	if len(rows) != len(inv.Devices) {
@@ -74,7 +73,7 @@ func TestRealInventory(t *testing.T) {
 
 // The device nodes alone tell the same devices in the same order.
 func TestRealNodes(t *testing.T) {
-	_, inv := actual(t)
+	inv := actual(t)
 	nodes, err := gpu.NodesInventory("/")
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +102,7 @@ func TestRealNodes(t *testing.T) {
 }
 
 func TestRealClaim(t *testing.T) {
-	_, inv := actual(t)
+	inv := actual(t)
 	var fit []gpu.Device
 	for _, d := range inv.Devices {
 		if len(gpu.Gate([]gpu.Device{d}, gpu.Policy{Shared: true})) == 0 && !d.MIGMode {

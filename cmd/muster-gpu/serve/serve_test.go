@@ -230,14 +230,14 @@ func TestVitals(t *testing.T) {
 		Recovery: map[int]uint32{0: 2, 6: 99}, Lost: []int{7},
 	}
 	want := []gpu.Vitals{
-		{UUID: nvmltest.UUID(0), Recovery: "node-reboot"},
-		{UUID: nvmltest.UUID(1), DoubleBitErrors: 3},
-		{UUID: nvmltest.UUID(2), RemapPending: true},
-		{UUID: nvmltest.UUID(3), RemapFailed: true},
-		{UUID: nvmltest.UUID(4), RetirePending: true},
-		{UUID: nvmltest.UUID(5), FabricPending: true},
-		{UUID: nvmltest.UUID(6), Recovery: "unknown"},
-		{Lost: true},
+		{Index: 0, UUID: nvmltest.UUID(0), Recovery: "node-reboot"},
+		{Index: 1, UUID: nvmltest.UUID(1), DoubleBitErrors: 3},
+		{Index: 2, UUID: nvmltest.UUID(2), RemapPending: true},
+		{Index: 3, UUID: nvmltest.UUID(3), RemapFailed: true},
+		{Index: 4, UUID: nvmltest.UUID(4), RetirePending: true},
+		{Index: 5, UUID: nvmltest.UUID(5), FabricPending: true},
+		{Index: 6, UUID: nvmltest.UUID(6), Recovery: "unknown"},
+		{Index: 7, Lost: true},
 	}
 	s := serving(t, h)
 	if diff := cmp.Diff(want, s.ask(gpu.OpHealth).Vitals); diff != "" {

@@ -16,7 +16,7 @@ func (l *library) vitals() ([]gpu.Vitals, error) {
 	}
 	out := []gpu.Vitals{}
 	for _, h := range handles {
-		v := gpu.Vitals{UUID: h.uuid}
+		v := gpu.Vitals{Index: h.index, UUID: h.uuid}
 		v.ResetRequired = h.lost == nvml.ERROR_RESET_REQUIRED
 		v.Lost = h.lost != nvml.SUCCESS && !v.ResetRequired
 		if h.lost == nvml.SUCCESS {
