@@ -72,7 +72,8 @@ func blankGang(t testing.TB, at place) *gang {
 
 // environment of every muster of a test: nothing of who runs the test, so no launcher either.
 func (g *gang) environment(more ...string) []string {
-	all := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.work, "TMPDIR=" + os.TempDir(), "LANG=C"}
+	// Puppets live in the host's namespaces: they are reached by its folders and ended by its numbers.
+	all := []string{"MUSTER_AGENT_ENGINE=process", "PATH=" + os.Getenv("PATH"), "HOME=" + g.work, "TMPDIR=" + os.TempDir(), "LANG=C"}
 	if race, ok := os.LookupEnv("GORACE"); ok { // for a MUSTER_BINARY with the race detector
 		all = append(all, "GORACE="+race)
 	}
