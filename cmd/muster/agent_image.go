@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 
 	"github.com/muster-agent/muster/packages/image"
@@ -112,9 +111,7 @@ func imageRoot(i *image.Image) (container.Root, error) {
 	}
 	root := container.Root{Layers: i.Layers, UserXattr: i.UserXattr}
 	for _, e := range top {
-		paths := slices.Clone(e.Paths)
-		slices.Reverse(paths) // lowest first
-		root.Entries = append(root.Entries, container.Entry{Name: e.Name, Link: e.Target, Dir: e.Kind == image.Dir, Layers: paths})
+		root.Entries = append(root.Entries, container.Entry{Name: e.Name, Link: e.Target, Dir: e.Kind == image.Dir, Layers: e.Paths})
 	}
 	return root, nil
 }
