@@ -35,7 +35,7 @@ type Guard struct {
 	lifeline *os.File
 	events   chan Event
 	inbox    chan Event    // reader → delivery
-	hello    chan struct{} // closed by the guard's first word
+	hello    chan int64    // the guard's first word: the protocol's version
 	ended    chan struct{} // closed when the guard and all that it left are gone
 	stuck    chan struct{} // closed at the first Stuck after Close
 	closed   chan struct{} // closed when Close returns: events nobody reads may be dropped
@@ -52,6 +52,9 @@ type Guard struct {
 	closing bool
 	fired   bool           // dead-man
 	left    []StuckProcess // since Close, or after the guard's death
+
+	sessions map[int64]*Session // of which the guard has not told the end
+	lastExec int64
 }
 
 type state int
@@ -68,8 +71,8 @@ func newGuard(o Options, p child, around boundary, conn *net.UnixConn, lifeline 
 	g := &Guard{
 		options: o, process: p, around: around, conn: conn, lifeline: lifeline,
 		events: make(chan Event, 64), inbox: make(chan Event),
-		hello: make(chan struct{}), ended: make(chan struct{}), stuck: make(chan struct{}), closed: make(chan struct{}),
-		patience: closePatience,
+		hello: make(chan int64, 1), ended: make(chan struct{}), stuck: make(chan struct{}), closed: make(chan struct{}),
+		patience: closePatience, sessions: map[int64]*Session{},
 	}
 	if s, err := (Host{}).Stat(p.PID()); err == nil {
 		g.ticks = s.Start
@@ -81,7 +84,10 @@ func newGuard(o Options, p child, around boundary, conn *net.UnixConn, lifeline 
 
 func (g *Guard) awaitHello(ctx context.Context) error {
 	select {
-	case <-g.hello:
+	case version := <-g.hello:
+		if version != guard.Version {
+			return errors.Join(fmt.Errorf("it speaks protocol %d, want %d: run make build", version, guard.Version), g.Close())
+		}
 		return nil
 	case <-ctx.Done():
 		return errors.Join(context.Cause(ctx), g.Close())
@@ -103,9 +109,12 @@ func (g *Guard) Events() <-chan Event { return g.events }
 // process could not be started, ErrBusy while the last one or its leftovers exist, ErrGone after the
 // guard's end. Another Start may follow a failed one.
 func (g *Guard) Start(s Spec) (pid int, err error) {
+	if len(s.Argv) == 0 {
+		return 0, errors.New("start: argv is empty")
+	}
 	p, err := s.payload(g.options)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("start %s: %w", s.Argv[0], err)
 	}
 	reply, err := g.reserve(s.Attempt)
 	if err != nil {
@@ -117,7 +126,7 @@ func (g *Guard) Start(s Spec) (pid int, err error) {
 		return 0, fmt.Errorf("start %s: %w", s.Argv[0], err)
 	}
 	if err := <-reply; err != nil {
-		return 0, explain(err, s, p.Dir)
+		return 0, fmt.Errorf("start %s: %w", filepath.Base(s.Argv[0]), explain(err, s, p.Dir))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -167,23 +176,40 @@ func (g *Guard) sendStart(s Spec, p guard.Payload) error {
 		return fmt.Errorf("log folder: %w", err)
 	}
 	defer logs.Close()
-	return g.send(guard.Message{Kind: guard.Start, Start: uint32(s.Attempt)}, payload, logs)
+	files := []*os.File{payload, logs}
+	if procs := g.procs(); procs != nil {
+		files = append(files, procs)
+	}
+	return g.send(guard.Message{Kind: guard.Start, Start: uint32(s.Attempt)}, files...)
+}
+
+// outsider is a boundary that the guard itself stays out of: each process enters by the cgroup.procs file,
+// open for writing, that procs returns.
+type outsider interface{ procs() *os.File }
+
+func (g *Guard) procs() *os.File {
+	if o, ok := g.around.(outsider); ok {
+		return o.procs()
+	}
+	return nil
 }
 
 // explain says on what the act failed, and what a bare errno hides.
 func explain(err error, s Spec, dir string) error {
 	var e *StartError
 	if !errors.As(err, &e) {
-		return fmt.Errorf("start %s: %w", s.Argv[0], err)
+		return err
 	}
 	switch e.Act {
+	case "start":
+		return ErrBusy // of a session that is being killed
 	case "chdir":
 		e.Path = dir
 	case "exec":
 		e.Path = s.Argv[0]
 		e.Hint = execHint(e.Err, s, dir)
 	}
-	return fmt.Errorf("start %s: %w", filepath.Base(s.Argv[0]), e)
+	return e
 }
 
 func execHint(err error, s Spec, dir string) string {

@@ -46,6 +46,7 @@ var roles = map[string]func([]string) error{
 	"as-writer":          asWriter,
 	"as-state":           asState,
 	"as-prier":           asPrier,
+	"as-typist":          asTypist,
 }
 
 // asAgent parks a guard, runs the rest of its arguments under it in folder args[0], says the guard's pid and

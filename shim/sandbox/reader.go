@@ -6,33 +6,50 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
 
 // read turns the guard's messages into events until it is gone, then settles what it left.
 func (g *Guard) read() {
-	buffer := make([]byte, guard.MessageSize)
+	buffer, rights := make([]byte, guard.MessageSize), make([]byte, unix.CmsgSpace(4))
 	for {
-		n, err := g.conn.Read(buffer)
+		n, rightsSize, _, _, err := g.conn.ReadMsgUnix(buffer, rights)
 		if err != nil || n == 0 {
 			break
 		}
+		file := received(rights[:rightsSize])
 		m, err := guard.Decode(buffer[:n])
 		if err != nil {
 			g.options.Logger.Warn("guard message not understood", "err", err)
 			continue
 		}
-		g.hear(m)
+		g.hear(m, file)
 	}
 	g.settle()
 	close(g.inbox)
 }
 
-func (g *Guard) hear(m guard.Message) {
+// received is the descriptor that came with a message, for Go's poller; nil when none did.
+func received(rights []byte) *os.File {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil || len(messages) == 0 {
+		return nil
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) == 0 {
+		return nil
+	}
+	_ = unix.SetNonblock(fds[0], true) // of a living descriptor: it is
+	return os.NewFile(uintptr(fds[0]), "terminal")
+}
+
+func (g *Guard) hear(m guard.Message, file *os.File) {
 	attempt := int(m.Start)
 	switch m.Kind {
 	case guard.Hello:
-		close(g.hello)
+		g.hello <- m.A
 	case guard.Started:
 		g.turn(running, int(m.A), nil)
 		g.inbox <- Started{Attempt: attempt, PID: int(m.A), Ticks: uint64(m.B)}
@@ -59,7 +76,9 @@ func (g *Guard) hear(m guard.Message) {
 		g.fired = true
 		g.mu.Unlock()
 		g.inbox <- DeadMan{Attempt: attempt}
-	case guard.Start, guard.Signal, guard.Kill, guard.Feed:
+	case guard.Execed, guard.ExecEnd, guard.ExecErr:
+		g.hearExec(m, file)
+	case guard.Start, guard.Signal, guard.Kill, guard.Feed, guard.Exec, guard.ExecSig:
 		g.options.Logger.Warn("guard sent an order", "kind", uint32(m.Kind))
 	}
 }
@@ -121,11 +140,13 @@ func (g *Guard) settle() {
 	if closing && err == nil && status.Success() {
 		g.setLeft(nil)
 		g.answerGone(ErrGone)
+		g.endSessions(ErrGone)
 		return
 	}
 	exits, left := sweep(Host{})
 	g.setLeft(left)
 	why := goneError(status, err, fired)
+	g.endSessions(why)
 	if was == running {
 		exit := Exit{At: time.Now(), Message: "ended unseen when its guard was lost"}
 		if s, ok := exits[pid]; ok {

@@ -66,12 +66,9 @@ func signalName(s syscall.Signal) string {
 }
 
 func (s Spec) payload(o Options) (guard.Payload, error) {
-	if len(s.Argv) == 0 {
-		return guard.Payload{}, fmt.Errorf("start: argv is empty")
-	}
 	dir, err := filepath.Abs(s.Dir)
 	if err != nil {
-		return guard.Payload{}, fmt.Errorf("start %s: %w", s.Argv[0], err)
+		return guard.Payload{}, err
 	}
 	p := guard.Payload{
 		Argv: s.Argv, Env: s.Env, Dir: dir,
@@ -82,7 +79,7 @@ func (s Spec) payload(o Options) (guard.Payload, error) {
 	for name, limit := range s.Rlimits {
 		at := slices.Index(rlimitNames, name)
 		if at < 0 {
-			return guard.Payload{}, fmt.Errorf("start %s: limit %q: want one of %v", s.Argv[0], name, rlimitNames)
+			return guard.Payload{}, fmt.Errorf("limit %q: want one of %v", name, rlimitNames)
 		}
 		p.Limits = append(p.Limits, guard.Limit{Resource: uint64(at), Soft: limit.Soft, Hard: limit.Hard})
 	}

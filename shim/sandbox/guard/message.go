@@ -44,7 +44,7 @@ const (
 // Order of one start: Start, then Error or (Started, Exited, Empty). Order of one exec: Exec, then ExecErr or
 // (Execed, ExecEnd). It is welcome while parked and while an app runs, and is killed with all else: at the app's
 // end (a start that failed is one), by Kill, with the guard. Empty comes after its end. What it leaves
-// behind belongs to the app. Pids are those of the guard's pid namespace.
+// behind belongs to the app. There are at most MostExecs living ones. Pids are those of the guard's pid namespace.
 type Kind uint32
 
 // The kinds.
@@ -74,6 +74,9 @@ const (
 	// mostFDs is the most descriptors of one message.
 	mostFDs = 6
 )
+
+// MostExecs is how many execs may live at a time.
+const MostExecs = 16
 
 // MessageSize is the length of every message in bytes.
 const MessageSize = 2*4 + 3*8 + textSize

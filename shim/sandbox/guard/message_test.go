@@ -21,7 +21,7 @@ func TestConstantsOfBothLanguagesAgree(t *testing.T) {
 	}
 	want := map[string]string{"MAGIC": fmt.Sprintf("0x%x", uint64(magic))}
 	for name, v := range map[string]int{
-		"VERSION": Version, "FD_LIFELINE": FDLifeline, "FD_SOCKET": FDSocket, "TEXT": textSize, "FDS": mostFDs,
+		"VERSION": Version, "FD_LIFELINE": FDLifeline, "FD_SOCKET": FDSocket, "TEXT": textSize, "FDS": mostFDs, "EXECS": MostExecs,
 		"FLAG_USER": flagUser, "FLAG_CAPS": flagCaps, "FLAG_NO_NEW_PRIVS": flagNoNewPrivs, "FLAG_UMASK": flagUmask,
 		"FLAG_TERMINAL": flagTerminal, "FILTER_MAX": filterMax,
 		"IN_START": int(Start), "IN_SIGNAL": int(Signal), "IN_KILL": int(Kill), "IN_FEED": int(Feed),

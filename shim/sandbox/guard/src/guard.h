@@ -37,12 +37,13 @@
  * Order of one start: START, then ERROR or (STARTED, EXITED, EMPTY).
  * Order of one exec: EXEC, then EXECERR or (EXECED, EXECEND). It is welcome while parked and while an app runs,
  * and is killed with all else: at the app's end (a start that failed is one), by KILL, with the guard. EMPTY
- * comes after its end. What it leaves behind belongs to the app.
+ * comes after its end. What it leaves behind belongs to the app. There are at most GUARD_EXECS living ones.
  */
 #ifndef MUSTER_GUARD_H
 #define MUSTER_GUARD_H
 
 #include <linux/filter.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -209,6 +210,18 @@ struct pump_report {
 
 bool pump_start(int *orders, int *reports);
 
+/* exec.c */
+#define GUARD_EXECS 16 /* living ones */
+
+void exec_start(const struct message *m, const int *fds, bool welcome);
+void exec_signal(int64_t id, int sig);
+void exec_polls(struct pollfd *p); /* fills GUARD_EXECS */
+void exec_heard(const struct pollfd *p);
+bool exec_reaped(pid_t pid, int status, int64_t ended_ns); /* it was one */
+
+/* main.c */
 uint64_t now_ms(void);
+void tell(uint32_t kind, int64_t a, int64_t b, int64_t c, const char *text);
+void tell_with(uint32_t kind, int64_t a, int64_t b, int64_t c, const char *text, int fd); /* fd is given away; -1: none */
 
 #endif

@@ -23,7 +23,8 @@
 #define STUCK_NAMES 8
 #define DRAIN_MS 10000
 #define REAP_BATCH 512
-#define QUEUE 64
+#define QUEUE 128
+#define QUEUE_HEAR (QUEUE * 5 / 8) /* beyond it no order is heard: each may have answers, and so may every exec at its end */
 
 enum app_state {
 	APP_NONE,    /* nothing of an app exists; START is welcome */
@@ -66,6 +67,7 @@ static uint32_t kill_start;
 static int orders, reports, children, deadman;
 
 static struct message queue[QUEUE];
+static int queue_fds[QUEUE]; /* given away with the message; -1: none */
 static unsigned queued;
 
 uint64_t now_ms(void)
@@ -86,32 +88,56 @@ static int64_t realtime_ns(void)
 
 /* ---- messages out ---- */
 
+static ssize_t send_one(const struct message *m, int fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec iov = {(void *)m, sizeof *m};
+	struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		h.msg_control = &control;
+		h.msg_controllen = sizeof control.room;
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof fd);
+	}
+	return sendmsg(GUARD_FD_SOCKET, &h, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static void flush(void)
 {
 	unsigned n = 0;
 
-	while (n < queued && !agent_gone) {
-		if (send(GUARD_FD_SOCKET, &queue[n], sizeof queue[n], MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-			if (errno == EAGAIN || errno == ENOBUFS)
+	for (; n < queued; n++) {
+		if (!agent_gone && send_one(&queue[n], queue_fds[n]) < 0) {
+			if (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS)
 				break;
 			agent_gone = ending = true;
 		}
-		n++;
+		if (queue_fds[n] >= 0)
+			close(queue_fds[n]);
 	}
-	if (agent_gone)
-		n = queued;
 	queued -= n;
 	memmove(queue, queue + n, queued * sizeof *queue);
+	memmove(queue_fds, queue_fds + n, queued * sizeof *queue_fds);
 }
 
-/* Half of the queue is kept for what must arrive: the agent drives that, so it cannot overflow. */
-static void tell(uint32_t kind, int64_t a, int64_t b, int64_t c, const char *text)
+/* Half of the queue is kept for what must arrive: the agent drives that, and no order is heard when it fills up. */
+void tell_with(uint32_t kind, int64_t a, int64_t b, int64_t c, const char *text, int fd)
 {
 	struct message *m;
 	bool chatter = kind == GUARD_OUT_STUCK || kind == GUARD_OUT_LOST;
 
-	if (agent_gone || queued == QUEUE || (chatter && queued >= QUEUE / 2))
+	if (agent_gone || queued == QUEUE || (chatter && queued >= QUEUE / 2)) {
+		if (fd >= 0)
+			close(fd);
 		return;
+	}
+	queue_fds[queued] = fd;
 	m = &queue[queued++];
 	memset(m, 0, sizeof *m);
 	m->kind = kind;
@@ -122,6 +148,11 @@ static void tell(uint32_t kind, int64_t a, int64_t b, int64_t c, const char *tex
 	if (text)
 		strncat(m->text, text, sizeof m->text - 1);
 	flush();
+}
+
+void tell(uint32_t kind, int64_t a, int64_t b, int64_t c, const char *text)
+{
+	tell_with(kind, a, b, c, text, -1);
 }
 
 /* ---- killing ---- */
@@ -221,7 +252,7 @@ static bool reap(void)
 			return errno == ECHILD;
 		if (pid == 0)
 			return false;
-		if (pid != app.pid || app.reaped)
+		if (exec_reaped(pid, status, realtime_ns()) || pid != app.pid || app.reaped)
 			continue;
 		app.wait_status = status;
 		app.ended_ns = realtime_ns();
@@ -311,7 +342,8 @@ static void start(uint32_t number, int payload, int dir, int procs)
 	struct stdio io;
 	int out[2], err[2], e;
 
-	if (app.state != APP_NONE || ending) {
+	/* Killing with no app: an exec while parked, and what it left, is still dying. */
+	if (app.state != APP_NONE || killing.on || ending) {
 		refuse(number, EBUSY, "start");
 		return;
 	}
@@ -404,6 +436,12 @@ static void obey(const struct message *m, const int *fds)
 		break;
 	case GUARD_IN_FEED:
 		arm(m->a);
+		break;
+	case GUARD_IN_EXEC:
+		exec_start(m, fds, app.state != APP_GONE && !killing.on && !ending);
+		break;
+	case GUARD_IN_EXECSIG:
+		exec_signal(m->a, (int)m->b);
 		break;
 	}
 }
@@ -498,8 +536,8 @@ static void loop(void)
 	bool ended = false;
 
 	for (;;) {
-		struct pollfd p[] = {
-			{.fd = agent_gone ? -1 : GUARD_FD_SOCKET, .events = POLLIN | (queued ? POLLOUT : 0)},
+		struct pollfd p[6 + GUARD_EXECS] = {
+			{.fd = agent_gone ? -1 : GUARD_FD_SOCKET, .events = (queued < QUEUE_HEAR ? POLLIN : 0) | (queued ? POLLOUT : 0)},
 			{.fd = ending ? -1 : GUARD_FD_LIFELINE, .events = POLLIN},
 			{.fd = children, .events = POLLIN},
 			{.fd = deadman, .events = POLLIN},
@@ -507,6 +545,7 @@ static void loop(void)
 			{.fd = app.status_fd, .events = POLLIN},
 		};
 
+		exec_polls(p + 6);
 		poll(p, sizeof p / sizeof *p, ending && !ended ? 0 : wait_ms());
 		if (p[1].revents)
 			read_lifeline();
@@ -514,6 +553,7 @@ static void loop(void)
 			read_deadman();
 		if (p[5].revents && app.status_fd >= 0)
 			read_status();
+		exec_heard(p + 6);
 		if (p[4].revents)
 			read_reports();
 		if (p[0].revents & ~POLLOUT)

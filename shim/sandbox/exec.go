@@ -1,0 +1,172 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+)
+
+// ExecSpec is one program to run beside the app: in its namespaces and cgroup, held to what Options hold the app to.
+type ExecSpec struct {
+	Argv     []string    // a name without a slash is looked up in the PATH of Env
+	Env      []string    // NAME=value, whole: nothing is inherited
+	Dir      string      // working directory
+	User     *guard.User // nil: that of Options.Confine, else the agent's own
+	Terminal *Size       // nil: pipes
+}
+
+// Exec runs a program and returns once its exec has happened. It may while the guard is parked and while an app runs,
+// but not while what an app left is being killed (ErrBusy). The program ends with the app at the latest: Empty
+// comes after the end of all sessions. What it leaves behind belongs to the app. ctx bounds the start only. The
+// error is a *StartError when the program could not be started, ErrGone after the guard's end. The
+// caller must Close the session.
+func (g *Guard) Exec(ctx context.Context, e ExecSpec) (*Session, error) {
+	if len(e.Argv) == 0 {
+		return nil, errors.New("run: argv is empty")
+	}
+	s, err := g.exec(ctx, e)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", filepath.Base(e.Argv[0]), err)
+	}
+	return s, nil
+}
+
+func (g *Guard) exec(ctx context.Context, e ExecSpec) (*Session, error) {
+	spec := Spec{Argv: e.Argv, Env: e.Env, Dir: e.Dir, User: e.User}
+	p, err := spec.payload(g.options)
+	if err != nil {
+		return nil, err
+	}
+	p.Terminal = e.Terminal != nil
+	s, theirs, err := newSession(g, p.Terminal)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(theirs)
+	if err := g.enroll(s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := g.sendExec(s, p, e.Terminal, theirs); err != nil {
+		g.dismiss(s.id)
+		return nil, errors.Join(err, s.Close())
+	}
+	select {
+	case err := <-s.started:
+		if err != nil {
+			return nil, errors.Join(explain(err, spec, p.Dir), s.Close())
+		}
+		return s, nil
+	case <-ctx.Done():
+		go func() { // the guard answers, or ends
+			<-s.started
+			_ = s.Close() // nobody is there to hear
+		}()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// enroll gives the session its number; from now on the guard's word reaches it.
+func (g *Guard) enroll(s *Session) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.state == gone || g.closing {
+		return ErrGone
+	}
+	g.lastExec++
+	s.id = g.lastExec
+	g.sessions[s.id] = s
+	return nil
+}
+
+// dismiss takes the session out of the guard's hearing; nil when it is not there.
+func (g *Guard) dismiss(id int64) *Session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.sessions[id]
+	delete(g.sessions, id)
+	return s
+}
+
+func (g *Guard) session(id int64) *Session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sessions[id]
+}
+
+func (g *Guard) sendExec(s *Session, p guard.Payload, size *Size, theirs []*os.File) error {
+	b, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	payload, err := sealedMemfd("muster-exec", bytes.NewReader(b), false)
+	if err != nil {
+		return err
+	}
+	defer payload.Close()
+	m := guard.Message{Kind: guard.Exec, A: s.id}
+	if size != nil {
+		m.B, m.C = int64(size.Rows), int64(size.Columns)
+	}
+	files := append([]*os.File{payload}, theirs...)
+	if procs := g.procs(); procs != nil {
+		files = append(files, procs)
+	}
+	return g.send(m, files...)
+}
+
+// hearExec passes the guard's word on to a session; terminal is the master that came with it, or nil.
+func (g *Guard) hearExec(m guard.Message, terminal *os.File) {
+	switch m.Kind {
+	case guard.Execed:
+		if s := g.session(m.A); s != nil {
+			s.begin(int(m.B), terminal)
+			return
+		}
+	case guard.ExecErr:
+		if s := g.dismiss(m.A); s != nil {
+			s.started <- execError(m)
+		}
+	default:
+		if s := g.dismiss(m.A); s != nil {
+			s.finish(exitOf(syscall.WaitStatus(m.B), time.Unix(0, m.C), 0), nil)
+		}
+	}
+	if terminal != nil {
+		_ = terminal.Close() // of a session that nobody knows
+	}
+}
+
+func execError(m guard.Message) error {
+	errno := syscall.Errno(m.B)
+	switch {
+	case m.Text == "exec" && errno == syscall.EBUSY:
+		return ErrBusy
+	case m.Text == "exec" && errno == syscall.EAGAIN:
+		return fmt.Errorf("%w: %d sessions live already", ErrBusy, guard.MostExecs)
+	}
+	return &StartError{Act: m.Text, Err: errno}
+}
+
+// endSessions is for a guard that is no more: all of its processes have ended unseen.
+func (g *Guard) endSessions(why error) {
+	g.mu.Lock()
+	all := g.sessions
+	g.sessions = map[int64]*Session{}
+	g.mu.Unlock()
+	for _, s := range all {
+		s.lose(why)
+	}
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // a pipe's end, only passed on
+	}
+}

@@ -1,0 +1,249 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+)
+
+// Size is that of a terminal, in characters.
+type Size struct{ Rows, Columns uint16 }
+
+// Session is a program that Exec has started. Its methods may be called from any goroutine.
+type Session struct {
+	// Stdin is the program's input; to close it is the end of input, which a terminal hears as ^D.
+	Stdin io.WriteCloser
+	// Stdout and Stderr end when the program has ended and what was written until then is read, though a
+	// process that it left behind may hold them open. On a terminal Stdout has both.
+	Stdout, Stderr io.Reader
+
+	guard    *Guard
+	id       int64
+	pid      int
+	files    []*os.File // ours
+	outputs  []*os.File // those of files that are read
+	terminal *os.File   // master; nil: pipes
+	wants    bool       // a terminal
+	started  chan error // one answer
+	done     chan struct{}
+	exit     Exit  // once done
+	err      error // once done
+}
+
+// newSession makes a session with the pipes that its program gets as stdin, stdout and stderr: none for a terminal.
+func newSession(g *Guard, terminal bool) (s *Session, theirs []*os.File, err error) {
+	s = &Session{guard: g, wants: terminal, started: make(chan error, 1), done: make(chan struct{})}
+	if terminal {
+		return s, nil, nil
+	}
+	for fd := range 3 {
+		read, write, err := halfPipe(fd == 0)
+		if err != nil {
+			closeAll(append(theirs, s.files...))
+			return nil, nil, fmt.Errorf("make pipe: %w", err)
+		}
+		if fd == 0 {
+			theirs, s.files = append(theirs, read), append(s.files, write)
+		} else {
+			theirs, s.files = append(theirs, write), append(s.files, read)
+		}
+	}
+	s.outputs = s.files[1:]
+	s.Stdin, s.Stdout, s.Stderr = s.files[0], &output{file: s.files[1]}, &output{file: s.files[2]}
+	return s, theirs, nil
+}
+
+// halfPipe makes a pipe of which one end is ours, for Go's poller, and the other a program's, which blocks.
+func halfPipe(writes bool) (read, write *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, err
+	}
+	ours := fds[0]
+	if writes {
+		ours = fds[1]
+	}
+	err = unix.SetNonblock(ours, true)
+	read, write = os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe")
+	if err != nil {
+		return nil, nil, errors.Join(err, read.Close(), write.Close())
+	}
+	return read, write, nil
+}
+
+// begin is the news of the start.
+func (s *Session) begin(pid int, terminal *os.File) {
+	if s.wants && terminal == nil { // then it is closed, and the program hung up on
+		s.started <- fmt.Errorf("take terminal: %w", unix.EMFILE)
+		return
+	}
+	s.pid = pid
+	if terminal != nil {
+		s.terminal = terminal
+		s.files, s.outputs = []*os.File{terminal}, []*os.File{terminal}
+		s.Stdin, s.Stdout, s.Stderr = typed{terminal}, &output{file: terminal}, strings.NewReader("")
+	}
+	s.started <- nil
+}
+
+// finish is the news of the end, after begin.
+func (s *Session) finish(x Exit, err error) {
+	s.exit, s.err = x, err
+	close(s.done)
+	for _, f := range s.outputs {
+		_ = f.SetReadDeadline(time.Unix(1, 0)) // who reads goes on to what is left; closed, nobody does
+	}
+}
+
+// lose is the news that there will be none.
+func (s *Session) lose(why error) {
+	if s.pid == 0 {
+		s.started <- why
+		return
+	}
+	s.finish(Exit{At: time.Now(), Message: "ended unseen when its guard was lost"}, why)
+}
+
+// PID of the program in the guard's pid namespace.
+func (s *Session) PID() int { return s.pid }
+
+// Resize tells the terminal its size, and by it the program. Without one it does nothing.
+func (s *Session) Resize(z Size) error {
+	if s.terminal == nil {
+		return nil
+	}
+	raw, err := s.terminal.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("resize terminal: %w", err)
+	}
+	var set error
+	err = raw.Control(func(fd uintptr) {
+		set = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: z.Rows, Col: z.Columns})
+	})
+	if err = errors.Join(err, set); err != nil {
+		return fmt.Errorf("resize terminal: %w", err)
+	}
+	return nil
+}
+
+// Signal sends sig to the process group that the program leads. os.ErrProcessDone when it has ended.
+func (s *Session) Signal(sig syscall.Signal) error {
+	select {
+	case <-s.done:
+		return fmt.Errorf("signal %s: %w", signalName(sig), os.ErrProcessDone)
+	default:
+		return s.guard.send(guard.Message{Kind: guard.ExecSig, A: s.id, B: int64(sig)})
+	}
+}
+
+// Done is closed at the program's end.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Wait returns how the program ended; the error is ErrGone when nobody saw it.
+func (s *Session) Wait(ctx context.Context) (Exit, error) {
+	select {
+	case <-s.done:
+		return s.exit, s.err
+	case <-ctx.Done():
+		return Exit{}, context.Cause(ctx)
+	}
+}
+
+// Close gives the streams back. A program that has not ended is hung up on: SIGHUP, and nobody reads any more.
+func (s *Session) Close() error {
+	var err error
+	if s.pid != 0 && s.terminal == nil { // a terminal does so by itself
+		if err = s.Signal(syscall.SIGHUP); errors.Is(err, os.ErrProcessDone) || errors.Is(err, ErrGone) {
+			err = nil
+		}
+	}
+	for _, f := range s.files {
+		if e := f.Close(); e != nil && !errors.Is(e, os.ErrClosed) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// typed is what a person types at a terminal.
+type typed struct{ terminal *os.File }
+
+func (t typed) Write(b []byte) (int, error) { return t.terminal.Write(b) }
+
+// Close says the end of input as a person would.
+func (t typed) Close() error {
+	_, err := t.terminal.Write([]byte{4})
+	return err
+}
+
+// leftMost is more than a pipe (64 KiB) or a terminal holds: what comes after it was written after the program's end.
+const leftMost = 128 << 10
+
+// output reads what a program writes. A read that finds its deadline over knows that the program has ended: what is there
+// is read, and nothing is waited for.
+type output struct {
+	file  *os.File
+	ended bool
+	taken int // since then
+}
+
+func (o *output) Read(b []byte) (int, error) {
+	if !o.ended {
+		n, err := o.file.Read(b)
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, hungUp(err)
+		}
+		o.ended = true
+		if err := o.file.SetReadDeadline(time.Time{}); err != nil {
+			return 0, err
+		}
+	}
+	if o.taken >= leftMost {
+		return 0, io.EOF
+	}
+	n, err := readNow(o.file, b)
+	o.taken += n
+	return n, err
+}
+
+// readNow reads what is there; io.EOF when nothing is.
+func readNow(f *os.File, b []byte) (n int, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var got error
+	err = raw.Read(func(fd uintptr) bool {
+		for {
+			if n, got = unix.Read(int(fd), b); !errors.Is(got, unix.EINTR) {
+				return true
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case n > 0:
+		return n, nil
+	case got == nil || errors.Is(got, unix.EAGAIN):
+		return 0, io.EOF
+	}
+	return 0, hungUp(got)
+}
+
+// hungUp reads EIO, as a terminal that no process holds open any more answers, as the end.
+func hungUp(err error) error {
+	if errors.Is(err, unix.EIO) {
+		return io.EOF
+	}
+	return err
+}
