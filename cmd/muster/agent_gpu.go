@@ -68,7 +68,7 @@ func (a *agent) takeGPUs(ctx context.Context, p plan.Plan) error {
 
 // listGPUs asks muster-gpu; where there is none, the device nodes.
 func (a *agent) listGPUs(ctx context.Context, g *grantedGPUs) ([]gpu.Device, error) {
-	var why error = gpu.ErrNoHelper
+	why := gpu.ErrNoHelper
 	if path := gpuHelper(); path != nil {
 		var inventory gpu.Inventory
 		if g.helper, why = gpu.Open(ctx, *path, a.log); why == nil {

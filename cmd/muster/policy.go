@@ -70,7 +70,7 @@ func (p *policy) check() error {
 		}
 		for _, path := range []string{m.Path, p.Mounts[i].To} {
 			if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
-				return fmt.Errorf("mounts[%d]: got %q, want an absolute path below / without . and ..", i, path)
+				return fmt.Errorf("mounts[%d]: got %q, want an absolute path below /, without dots for names", i, path)
 			}
 		}
 	}

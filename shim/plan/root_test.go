@@ -10,8 +10,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-func inContainer(component string) Request {
-	r := request(component, 0)
+func inContainer() Request {
+	r := request("ps", 0)
 	r.Engine = EngineChoice{Name: "container", Why: "root and a writable cgroup"}
 	return r
 }
@@ -29,7 +29,7 @@ func TestRoot(t *testing.T) {
 		{"an image", "container", appdef.Limits{Image: "py:3", ImageAuth: "file:/a"}, Root{Kind: RootImage, Image: "py:3", Auth: "file:/a"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			req := inContainer("ps")
+			req := inContainer()
 			req.Engine.Name = tt.engine
 			p := mustBuild(t, with(trainingApp(), "ps", func(c *appdef.Component) {
 				c.Limits.Image, c.Limits.ImageAuth, c.Limits.Root = tt.limits.Image, tt.limits.ImageAuth, tt.limits.Root
@@ -42,7 +42,7 @@ func TestRoot(t *testing.T) {
 }
 
 func TestImageNeedsAContainer(t *testing.T) {
-	req := inContainer("ps")
+	req := inContainer()
 	req.Engine = EngineChoice{Name: "process", Why: "not root"}
 	_, problems := Build(with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.Image = "py:3" }), req)
 	bad := problems.Errors()
@@ -72,7 +72,7 @@ func TestImageStartsAsDockerDoes(t *testing.T) {
 			if tt.image != nil {
 				tt.image(&facts)
 			}
-			req := inContainer("ps")
+			req := inContainer()
 			req.Inherited = map[string]string{"LANG": "C"}
 			req.Image, req.User = &facts, &UserFacts{Name: "ann", UID: 7, GID: 8, Home: "/home/ann"}
 			p := mustBuild(t, with(trainingApp(), "ps", func(c *appdef.Component) {
@@ -100,7 +100,7 @@ func TestImageStartsAsDockerDoes(t *testing.T) {
 }
 
 func TestImageWithNothingToRun(t *testing.T) {
-	req := inContainer("ps")
+	req := inContainer()
 	req.Image = &ImageFacts{Digest: "sha256:1"}
 	_, problems := Build(with(trainingApp(), "ps", func(c *appdef.Component) {
 		c.Limits.Image, c.Settings.Command, c.CommandScript = "py:3", "", nil
@@ -117,7 +117,7 @@ func TestRootOnTheHostIsNamed(t *testing.T) {
 	}{
 		{"root", "", "", true}, {"root", "1000:1000", "", false}, {"ann", "", "", false}, {"root", "0:0", "", true}, {"root", "", "py:3", false},
 	} {
-		req := inContainer("ps")
+		req := inContainer()
 		req.Allocation.User = tt.agent
 		p := mustBuild(t, with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.User, c.Limits.Image = tt.user, tt.image }), req)
 		if got := strings.Contains(appdef.Problems(p.Warnings).Error(), "root on the host's root"); got != tt.want {
@@ -127,7 +127,7 @@ func TestRootOnTheHostIsNamed(t *testing.T) {
 }
 
 func TestMoreThanTheLauncherGrants(t *testing.T) {
-	req := inContainer("ps")
+	req := inContainer()
 	req.Allocation.Envelope = Envelope{MemoryMB: 1000, VCores: 2}
 	_, problems := Build(with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.MemoryMB, c.Limits.VCores = 1001, 3 }), req)
 	text := problems.Errors().Error()
@@ -145,8 +145,13 @@ func TestGrown(t *testing.T) {
 		ends, was int
 		want      int
 	}{
-		{0, 0, 3, 100, 100}, {0.5, 0, 0, 100, 100}, {0.5, 0, 1, 100, 150}, {0.5, 0, 3, 101, 254},
-		{0.5, 172, 1, 100, 140}, {0.5, 60, 1, 100, 100}, {0.5, 0, 1, 0, 0},
+		{0, 0, 3, 100, 100},
+		{0.5, 0, 0, 100, 100},
+		{0.5, 0, 1, 100, 150},
+		{0.5, 0, 3, 101, 254},
+		{0.5, 172, 1, 100, 140},
+		{0.5, 60, 1, 100, 100},
+		{0.5, 0, 1, 0, 0},
 	} {
 		if got := Grown(Limits{MemoryMB: tt.was, Autoscale: tt.share}, Envelope{MemoryMB: tt.room}, tt.ends); got != tt.want {
 			t.Errorf("%d MB, share %v, after %d ends in %d MB: got %d, want %d", tt.was, tt.share, tt.ends, tt.room, got, tt.want)
