@@ -334,8 +334,13 @@ func asContainerAgent(args []string) error {
 	if err != nil {
 		return err
 	}
+	var hooks []container.Hook
+	if stage := os.Getenv("TEST_HOOK"); stage != "" {
+		hooks = append(hooks, container.Hook{Stage: stage, Path: "/bin/sh", Args: []string{"sh", "-c", "kill -KILL $PPID"}})
+	}
 	g, err := Container{Tree: tree}.Park(context.Background(), Options{LogDir: filepath.Join(args[0], "log"), Confine: Confinement{
-		App: filepath.Base(args[0]), Instance: "worker-0", Dir: filepath.Join(args[0], "container"),
+		Hooks: hooks,
+		App:   filepath.Base(args[0]), Instance: "worker-0", Dir: filepath.Join(args[0], "container"),
 		Mounts: []container.Mount{{From: exe, To: "/run/app"}, {From: filepath.Join(args[0], "work"), To: "/run/work"}},
 	}})
 	if err != nil {
@@ -405,6 +410,33 @@ func TestContainerAgentKilledLeavesNothing(t *testing.T) {
 	wantNothingOf(t, filepath.Join(dir, "container"), Remains{Cgroups: cgroups})
 	if err := container.Clear(filepath.Join(dir, "container")); err != nil {
 		t.Errorf("clear nothing: %v", err)
+	}
+}
+
+// Killed by its own hook, an agent ends in the middle of making a container.
+func TestContainerAgentKilledWhileMakingIt(t *testing.T) {
+	t.Parallel()
+	for _, stage := range []string{"prestart", "createRuntime"} {
+		t.Run(stage, func(t *testing.T) {
+			o := wallOptions(t, nil)
+			dir := filepath.Join(t.TempDir(), o.Confine.App)
+			if err := os.MkdirAll(filepath.Join(dir, "work"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			agent := exec.Command(self(t), "as-container-agent", dir, "/bin/true")
+			agent.Env = append(os.Environ(), "TEST_HOOK="+stage)
+			out, err := agent.CombinedOutput()
+			if agent.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				t.Fatalf("the agent: %v\n%s", err, out)
+			}
+			o.Confine.Dir = filepath.Join(dir, "container")
+			wantNoMounts(t, dir)
+			cgroups := strings.Fields(readFile(t, o.Confine.Dir, "cgroups"))
+			if err := container.Clear(o.Confine.Dir); err != nil {
+				t.Fatal(err)
+			}
+			wantNothingOf(t, o.Confine.Dir, Remains{Cgroups: cgroups})
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -215,6 +216,78 @@ func TestContainerStopIsForTheMainProcess(t *testing.T) {
 		t.Errorf("exited %+v", x)
 	}
 	await[Empty](t, g)
+}
+
+func TestContainerThatCannotBeMadeLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*Confinement)
+		want   string
+	}{
+		"a mount in a read-only folder": {
+			func(c *Confinement) {
+				c.Mounts = append(c.Mounts, container.Mount{From: t.TempDir(), To: "/usr/no/such"})
+			},
+			"(the folder is not there in the host's root, which is read-only)",
+		},
+		"a mount in proc": {
+			func(c *Confinement) { c.Mounts = append(c.Mounts, container.Mount{From: t.TempDir(), To: "/proc/sys"}) },
+			"because it is inside /proc",
+		},
+		"a mount of nothing": {
+			func(c *Confinement) { c.Mounts = append(c.Mounts, container.Mount{From: "/no/such", To: "/run/x"}) },
+			"mount /no/such: file does not exist",
+		},
+		"a node outside of dev": {
+			func(c *Confinement) { c.Nodes = []container.Node{{Path: "/tmp/x", Type: 'c'}} }, "want a path below /dev",
+		},
+		"a hook that fails": {
+			func(c *Confinement) {
+				c.Hooks = []container.Hook{{Stage: "createRuntime", Path: "/bin/sh", Args: []string{"sh", "-c", "echo no device >&2; exit 3"}}}
+			},
+			"no device",
+		},
+		"no such hook": {
+			func(c *Confinement) { c.Hooks = []container.Hook{{Stage: "prestart", Path: "/no/such/hook"}} }, "/no/such/hook",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := wallOptions(t, c.change)
+			g, err := Container{Tree: tree(t)}.Park(t.Context(), o)
+			if err == nil {
+				t.Fatalf("it was made: %v", g.Close())
+			}
+			if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "park guard: make container: ") {
+				t.Errorf("%v\nwant %q", err, c.want)
+			}
+			left, err := filepath.Glob("/sys/fs/cgroup/*/muster/" + o.Confine.App)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range tree(t).Path(o.Confine.App, o.Confine.Instance) {
+				left = append(left, filepath.Dir(path))
+			}
+			for i := range left {
+				left[i] += "/x"
+			}
+			wantNothingOf(t, o.Confine.Dir, Remains{Cgroups: left})
+		})
+	}
+}
+
+// The guard's numbers are those of the container's pid namespace.
+func TestContainerProcessIsFoundOutside(t *testing.T) {
+	t.Parallel()
+	g := walled(t, nil)
+	pid := start(t, g, Spec{Attempt: 1, Argv: []string{"sleep", "1000"}, Dir: "/"})
+	outside := g.around.(*walls).container.Outside(pid)
+	if outside == 0 || strings.TrimSpace(readFile(t, fmt.Sprintf("/proc/%d/comm", outside))) != "sleep" || !g.Holds(outside) {
+		t.Errorf("process %d inside is %d outside", pid, outside)
+	}
+	if none := g.around.(*walls).container.Outside(30000); none != 0 {
+		t.Errorf("process 30000 is %d", none)
+	}
 }
 
 func waitForLines(t *testing.T, path, line string, n int) {

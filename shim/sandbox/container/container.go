@@ -19,6 +19,7 @@ type Container struct {
 	inner   *libcontainer.Container
 	process *libcontainer.Process
 	dir     string
+	cgroups []string
 	pid     int
 }
 
@@ -59,6 +60,10 @@ func run(s Spec, files []*os.File) (c *Container, err error) {
 	if err != nil {
 		return nil, err
 	}
+	cgroups := cgroupsOf(inner) // libcontainer forgets them when a start fails
+	if err := record(s.Dir, cgroups); err != nil {
+		return nil, errors.Join(err, destroy(inner, cgroups))
+	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -74,14 +79,22 @@ func run(s Spec, files []*os.File) (c *Container, err error) {
 		Rlimits:    rlimits(s.Rlimits),
 	}
 	if err := inner.Run(process); err != nil {
-		return nil, errors.Join(err, destroy(inner))
+		return nil, errors.Join(err, destroy(inner, cgroups))
 	}
 	pid, err := process.Pid()
-	return &Container{inner: inner, process: process, dir: s.Dir, pid: pid}, err
+	return &Container{inner: inner, process: process, dir: s.Dir, cgroups: cgroups, pid: pid}, err
 }
 
 // stateName is where libcontainer keeps what it must know of the container.
 const stateName = "state"
+
+// recordName holds the paths of the cgroup, one a line, before there is one: a maker that is killed while it makes the
+// container leaves no other trace of them.
+const recordName = "cgroups"
+
+func record(dir string, cgroups []string) error {
+	return os.WriteFile(filepath.Join(dir, recordName), []byte(strings.Join(cgroups, "\n")), 0o600)
+}
 
 // makeDir makes the container's folder, for nobody else to look into: the writable layers of a root may hold
 // device nodes and set-user-ID programs that its root made.
@@ -143,7 +156,7 @@ func (c *Container) Wait() (*os.ProcessState, error) {
 func (c *Container) Kill() error { return c.process.Signal(os.Kill) }
 
 // Cgroups are the folders of the container's cgroup, one for each hierarchy.
-func (c *Container) Cgroups() []string { return cgroupsOf(c.inner) }
+func (c *Container) Cgroups() []string { return slices.Clone(c.cgroups) }
 
 func cgroupsOf(c *libcontainer.Container) []string {
 	state, err := c.State()
@@ -158,10 +171,11 @@ func cgroupsOf(c *libcontainer.Container) []string {
 
 // Remove takes away the cgroup and the folder of a container whose first process has ended.
 func (c *Container) Remove() error {
-	if err := destroy(c.inner); err != nil {
-		return fmt.Errorf("remove container: %w", err)
+	err := destroy(c.inner, c.cgroups)
+	if err == nil {
+		err = removeTree(c.dir)
 	}
-	if err := removeTree(c.dir); err != nil {
+	if err != nil {
 		return fmt.Errorf("remove container: %w", err)
 	}
 	return nil
@@ -169,12 +183,11 @@ func (c *Container) Remove() error {
 
 // destroy takes away the cgroup in all hierarchies that libcontainer has joined, and what is empty above it: muster/<app>,
 // muster.
-func destroy(c *libcontainer.Container) error {
-	paths := cgroupsOf(c)
+func destroy(c *libcontainer.Container, cgroups []string) error {
 	if err := c.Destroy(); err != nil {
 		return err
 	}
-	for _, path := range paths {
+	for _, path := range cgroups {
 		if app := filepath.Dir(path); unix.Rmdir(app) == nil {
 			_ = unix.Rmdir(filepath.Dir(app)) // other apps may be in it
 		}

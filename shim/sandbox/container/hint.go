@@ -67,6 +67,8 @@ func hint(step, text string) string {
 	switch {
 	case step == "mount" && strings.Contains(text, `"overlay"`) && refused:
 		return "an ordinary user may mount overlays from Linux 5.11 on, where the layers' filesystem allows it"
+	case step == "mount" && strings.Contains(text, `"overlay"`) && strings.Contains(text, "invalid argument"):
+		return "the container's folder must lie on a filesystem that can hold a writable layer: not on an overlay, not on NFS"
 	case step == "mount" && strings.Contains(text, `"proc"`) && refused:
 		return "this process is in a container that masks parts of /proc: its launcher must not"
 	case step == "mount" && strings.Contains(text, "read-only file system"):

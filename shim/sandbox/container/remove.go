@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/opencontainers/runc/libcontainer"
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
 // Clear takes away what a container in dir has left: its processes, its cgroup, its folder. It is no error when there is
@@ -19,13 +22,31 @@ func Clear(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err := clearState(filepath.Join(dir, stateName)); err != nil {
-		return fmt.Errorf("clear container: %w", err)
+	err := clearState(filepath.Join(dir, stateName))
+	if err == nil {
+		err = clearRecord(filepath.Join(dir, recordName))
 	}
-	if err := removeTree(dir); err != nil {
+	if err == nil {
+		err = removeTree(dir)
+	}
+	if err != nil {
 		return fmt.Errorf("clear container: %w", err)
 	}
 	return nil
+}
+
+// clearRecord takes away the cgroup of a container that was never finished.
+func clearRecord(path string) error {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), killPatience)
+	defer cancel()
+	return cgroup.RemoveAt(ctx, strings.Fields(string(b)))
 }
 
 func clearState(state string) error {
@@ -47,7 +68,7 @@ func clearState(state string) error {
 		if err := end(c); err != nil {
 			return err
 		}
-		if err := destroy(c); err != nil {
+		if err := destroy(c, cgroupsOf(c)); err != nil {
 			return err
 		}
 	}

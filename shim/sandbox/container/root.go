@@ -3,6 +3,7 @@ package container
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -136,7 +137,9 @@ func (s Spec) hostRoot(root string) ([]*configs.Mount, error) {
 			if err := os.Mkdir(at, 0o755); err != nil {
 				return nil, err
 			}
-			names = append(names, e.Name())
+			if !slices.Contains(useless, e.Name()) && !isBare("/"+e.Name()) {
+				names = append(names, e.Name())
+			}
 		}
 	}
 	// The folder that holds our own comes first, while nothing is mounted in the skeleton that it would show again.
@@ -148,6 +151,24 @@ func (s Spec) hostRoot(root string) ([]*configs.Mount, error) {
 	}
 	files, err := s.hostFiles()
 	return append(mounts, files...), err
+}
+
+// useless are folders of a host that no job reads; a mount of each would cost time at every start.
+var useless = []string{"boot", "lost+found"}
+
+// isBare tells that a folder at the top holds nothing, not even a mount: an empty folder of ours is as good.
+func isBare(path string) bool {
+	var here, root unix.Stat_t
+	if unix.Lstat(path, &here) != nil || unix.Lstat("/", &root) != nil || here.Dev != root.Dev {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = f.Readdirnames(1)
+	return errors.Is(err, io.EOF)
 }
 
 func truth(b bool) int {
