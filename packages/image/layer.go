@@ -35,7 +35,7 @@ func (p *puller) layer(ctx context.Context, ref layerRef) (string, *lock, error)
 		if err := errors.Join(held.release(), unless(err, fs.ErrNotExist)); err != nil {
 			return "", nil, err
 		}
-		if !asked {
+		if !asked && p.where.name != nil { // a layout's blobs are where they are
 			p.tally.add(func(now *Progress) { now.Total += ref.Size })
 			asked = true
 		}
@@ -44,7 +44,9 @@ func (p *puller) layer(ctx context.Context, ref layerRef) (string, *lock, error)
 			return "", nil, err
 		}
 		if _, err := os.Lstat(ready); err == nil { // another agent made it meanwhile
-			p.tally.add(func(now *Progress) { now.Total -= ref.Size })
+			if asked {
+				p.tally.add(func(now *Progress) { now.Total -= ref.Size })
+			}
 			asked = false
 		} else if err := p.make(ctx, ref, dir); err != nil {
 			return "", nil, errors.Join(err, held.release())

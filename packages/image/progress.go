@@ -8,7 +8,7 @@ import (
 // Progress is how far a pull is. Bytes are those of the blobs as the registry has them.
 type Progress struct {
 	Ref         string
-	Done, Total int64 // bytes fetched and to be fetched; a layer that was there counts in neither
+	Done, Total int64 // bytes fetched and to be fetched; a layer that was there, or in a layout, counts in neither
 	Layers      int   // of the image
 	Ready       int   // of them, unpacked
 	Waiting     int   // of them, being made by another process

@@ -537,7 +537,10 @@ func (h told) WithAttrs([]slog.Attr) slog.Handler     { return h }
 func (h told) WithGroup(string) slog.Handler          { return h }
 func (h told) Handle(_ context.Context, r slog.Record) error {
 	if strings.Contains(r.Message, "waiting for it") {
-		h.waiting <- struct{}{}
+		select {
+		case h.waiting <- struct{}{}:
+		default: // an agent may wait twice
+		}
 	}
 	return nil
 }
