@@ -72,29 +72,29 @@ func used(t *testing.T, g *Group) Usage {
 }
 
 func TestConfineMemory(t *testing.T) {
-	const limit = 64 << 20
+	const limit = 32 << 20
 	g := made(t, usable(t), Limits{Memory: limit, Group: true})
 	g.Begin()
-	p := run(t, g, "as-hog", "200")
+	p := run(t, g, "as-hog", "80")
 	if status := p.end(); status.Signal() != syscall.SIGKILL {
 		t.Errorf("hog ended with %v, want SIGKILL", status)
 	}
 	u := used(t, g)
-	if u.OOMKills < 1 || u.Limit != limit || u.Peak < limit*9/10 || u.Peak > limit {
+	if u.OOMKills < 1 || u.Limit != limit || u.Peak < limit*8/10 || u.Peak > limit+1<<20 { // what the kernel itself needs may pass
 		t.Errorf("%+v, want a kill at %d", u, limit)
 	}
 	g.Begin()
 	if u := used(t, g); u.OOMKills != 0 || u.CPU > 10*time.Millisecond {
 		t.Errorf("right after another begin: %+v", u)
 	}
-	if err := g.SetMemory(512 << 20); err != nil {
+	if err := g.SetMemory(256 << 20); err != nil {
 		t.Fatal(err)
 	}
-	p = run(t, g, "as-hog", "200")
+	p = run(t, g, "as-hog", "80")
 	if status := p.end(); status.ExitStatus() != 0 {
 		t.Errorf("with a larger limit the hog ended with %v", status)
 	}
-	if u := used(t, g); u.OOMKills != 0 || u.Limit != 512<<20 || u.Peak < 200<<20 {
+	if u := used(t, g); u.OOMKills != 0 || u.Limit != 256<<20 || u.Peak < 80<<20 {
 		t.Errorf("with a larger limit: %+v", u)
 	}
 	if err := g.SetMemory(limit); err != nil {
@@ -110,6 +110,9 @@ func TestConfinePids(t *testing.T) {
 	var again bool
 	if _, err := fmt.Sscan(p.line(), &n, &again); err != nil || !again || n == 0 || n >= 32 {
 		t.Errorf("%d processes could be started (EAGAIN %v, %v), want fewer than 32", n, again, err)
+	}
+	if err := g.Kill(t.Context(), 0); err != nil {
+		t.Error(err)
 	}
 	p.end()
 	if u := used(t, g); u.PidsRefused < 1 {
@@ -235,10 +238,10 @@ func TestConfineFreeze(t *testing.T) {
 
 func TestConfineTwoInstances(t *testing.T) {
 	tree := usable(t)
-	a, b := made(t, tree, Limits{Memory: 64 << 20}), made(t, tree, Limits{Memory: 512 << 20})
+	a, b := made(t, tree, Limits{Memory: 32 << 20}), made(t, tree, Limits{Memory: 256 << 20})
 	a.Begin()
 	b.Begin()
-	hog, calm := run(t, a, "as-hog", "200"), run(t, b, "as-hog", "200")
+	hog, calm := run(t, a, "as-hog", "80"), run(t, b, "as-hog", "80")
 	if got := hog.end(); got.Signal() != syscall.SIGKILL {
 		t.Errorf("the small one ended with %v", got)
 	}
@@ -252,7 +255,7 @@ func TestConfineTwoInstances(t *testing.T) {
 
 func TestConfineLoadAndStale(t *testing.T) {
 	tree := usable(t)
-	g := made(t, tree, Limits{Memory: 64 << 20})
+	g := made(t, tree, Limits{Memory: 32 << 20})
 	p := run(t, g, "as-idle")
 	p.line()
 	app, instance := filepath.Base(filepath.Dir(g.below)), filepath.Base(g.below)

@@ -49,7 +49,16 @@ func awaitOrder() error {
 
 func asIdle([]string) error {
 	fmt.Println("ready")
-	select {}
+	return forever()
+}
+
+// forever waits in the kernel: a program all of whose goroutines wait for each other is ended by Go.
+func forever() error {
+	for {
+		if _, err := unix.Ppoll(nil, nil, nil); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
 
 // asHog touches args[0] MiB, says so, and waits.
@@ -94,25 +103,28 @@ func asForks(args []string) error {
 	}
 	most, _ := strconv.Atoi(args[0])
 	for n := range most {
-		pid, err := fork()
-		if err != nil {
-			fmt.Println(n, errors.Is(err, syscall.EAGAIN))
+		if _, err := forkIdle(false); err != 0 {
+			fmt.Println(n, err == syscall.EAGAIN)
 			return nil
 		}
-		defer func() { _, _ = unix.Wait4(pid, nil, 0, nil) }()
-		defer func() { _ = unix.Kill(pid, unix.SIGKILL) }()
 	}
 	fmt.Println(most, false)
 	return nil
 }
 
-// fork starts an idle process; a Go program cannot fork otherwise.
-func fork() (int, error) {
-	p, err := os.StartProcess("/bin/sleep", []string{"sleep", "1000"}, &os.ProcAttr{})
-	if err != nil {
-		return 0, err
+// forkIdle makes a process that waits for ever, at the price of a fork: in an emulated machine an exec takes a second.
+// The child makes system calls and nothing else, so it does not miss the threads that it does not have.
+func forkIdle(session bool) (pid int, err syscall.Errno) {
+	child, _, err := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+	if child == 0 && err == 0 {
+		if session {
+			_, _, _ = syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
+		}
+		for {
+			_, _, _ = syscall.RawSyscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+		}
 	}
-	return p.Pid, nil
+	return int(child), err
 }
 
 // asCrowd makes args[0] processes, every second one in a session of its own, all deaf to TERM.
@@ -123,13 +135,12 @@ func asCrowd(args []string) error {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
 	n, _ := strconv.Atoi(args[0])
 	for i := range n {
-		attr := &os.ProcAttr{Sys: &syscall.SysProcAttr{Setsid: i%2 == 0}}
-		if _, err := os.StartProcess("/bin/sleep", []string{"sleep", "1000"}, attr); err != nil {
+		if _, err := forkIdle(i%2 == 0); err != 0 {
 			return err
 		}
 	}
 	fmt.Println("ready")
-	select {}
+	return forever()
 }
 
 // asOpener makes the node args[0] (c MAJOR MINOR) and says how opening it for args[3:] went.
