@@ -33,6 +33,7 @@ import (
 func init() {
 	roles["as-confined-agent"] = asConfinedAgent
 	roles["as-hog"] = asHog
+	roles["as-holder"] = asHolder
 	roles["as-spin"] = asSpin
 	roles["as-forks"] = asForks
 	roles["as-crowd"] = asCrowd
@@ -143,6 +144,20 @@ func asHog(args []string) error {
 	}
 	fmt.Println("held", held[0])
 	return nil
+}
+
+// asHolder holds args[0] MiB until it is killed.
+func asHolder(args []string) error {
+	mib, _ := strconv.Atoi(args[0])
+	held := make([]byte, mib*mebibyte)
+	for { // a program all of whose goroutines wait for each other is ended by Go
+		for i := 0; i < len(held); i += 4096 {
+			held[i]++
+		}
+		if _, err := unix.Ppoll(nil, nil, nil); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
 
 func TestConfineMemory(t *testing.T) {

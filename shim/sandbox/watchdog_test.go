@@ -1,0 +1,148 @@
+package sandbox
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+)
+
+// watchedFor gives a watch whose readings are those of the list, one each second, the last again and again.
+func watchedFor(limit int64, readings ...any) (w *memoryWatch, kills *atomic.Int32) {
+	kills = new(atomic.Int32)
+	next := 0
+	w = &memoryWatch{
+		limit: limit, period: time.Second, logger: slog.New(slog.DiscardHandler), gone: make(chan struct{}),
+		end: func() error { kills.Add(1); return nil },
+		read: func() (int64, error) {
+			r := readings[min(next, len(readings)-1)]
+			next++
+			if err, ok := r.(error); ok {
+				return 0, err
+			}
+			return int64(r.(int)), nil
+		},
+	}
+	return w, kills
+}
+
+func TestWatchdog(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		limit    int64
+		readings []any
+		seconds  int
+		want     Usage
+		kills    int32
+	}{
+		{"below", 100, []any{40, 100, 30}, 10, Usage{Peak: 100, Limit: 100, By: "watchdog"}, 0},
+		{"above, once", 100, []any{40, 101, 500}, 10, Usage{OOMKills: 1, Peak: 101, Limit: 100, By: "watchdog"}, 1},
+		{"ended before it was above", 100, []any{40, 60, 500}, 2, Usage{Peak: 60, Limit: 100, By: "watchdog"}, 0},
+		{"ended before the first look", 100, []any{500}, 0, Usage{Limit: 100, By: "watchdog"}, 0},
+		{"a look that failed is none", 100, []any{errors.New("no"), 70, errors.New("no"), 200}, 10, Usage{OOMKills: 1, Peak: 200, Limit: 100, By: "watchdog"}, 1},
+		{"no limit", 0, []any{500}, 10, Usage{}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, kills := watchedFor(c.limit, c.readings...)
+				w.begin()
+				time.Sleep(time.Duration(c.seconds)*time.Second + time.Millisecond)
+				synctest.Wait()
+				got, err := w.usage()
+				if got != c.want || err != nil || kills.Load() != c.kills {
+					t.Errorf("%+v, %v, %d kills; want %+v, %d", got, err, kills.Load(), c.want, c.kills)
+				}
+				time.Sleep(time.Minute) // it has ended: synctest would find what is left of it
+			})
+		})
+	}
+}
+
+func TestWatchdogCountsEachStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, kills := watchedFor(100, 200, 50)
+		gone := make(chan struct{})
+		w.gone = gone
+		w.begin()
+		time.Sleep(5500 * time.Millisecond)
+		if u, _ := w.usage(); u.OOMKills != 1 {
+			t.Errorf("first start %+v", u)
+		}
+		w.begin()
+		if err := w.grow(40); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5500 * time.Millisecond)
+		if u, _ := w.usage(); u.OOMKills != 1 || u.Peak != 50 || u.Limit != 40 || kills.Load() != 2 {
+			t.Errorf("second start, with another limit: %+v, %d kills in all", u, kills.Load())
+		}
+		w.begin()
+		close(gone)
+		synctest.Wait()
+	})
+}
+
+func TestParseMemory(t *testing.T) {
+	for text, want := range map[string]int64{
+		"55d0-7ffd ---p 0 00:00 0 [rollup]\nRss:  900 kB\nPss:                1234 kB\nPss_Dirty: 5 kB\n": 1234 << 10,
+		"": 0, "Rss: 1 kB\n": 0,
+	} {
+		if got, err := parsePss(text); got != want || err != nil {
+			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
+		}
+	}
+	if got, err := parsePss("Pss: many kB\n"); err == nil {
+		t.Errorf("no number: %d", got)
+	}
+	if got, err := parseResident("100 25 3 1 0 40 0\n", 4096); got != 25*4096 || err != nil {
+		t.Errorf("statm: %d, %v", got, err)
+	}
+	for _, text := range []string{"", "1", "1 x"} {
+		if got, err := parseResident(text, 4096); err == nil {
+			t.Errorf("%q: %d", text, got)
+		}
+	}
+}
+
+func TestProportionalIsThatOfTheGuardsTree(t *testing.T) {
+	// 2 is the guard; 3 may be read, 4 only its statm, 5 is no relative, 6 is a zombie, 7 ends between two files.
+	h := fixture(t, stat(1, 0, 1, 1, "S"), stat(2, 1, 2, 1, "S"), stat(3, 2, 3, 1, "S"), stat(4, 3, 4, 1, "S"),
+		stat(5, 1, 5, 1, "S"), stat(6, 2, 6, 1, "Z"), stat(7, 2, 7, 1, "S"))
+	for path, text := range map[string]string{
+		"2/smaps_rollup": "Pss: 1000 kB\n", "3/smaps_rollup": "Pss: 30 kB\n", "4/statm": "9 5 0 0 0 0 0\n", "5/smaps_rollup": "Pss: 7000 kB\n",
+		"6/smaps_rollup": "Pss: 9000 kB\n",
+	} {
+		if err := os.WriteFile(filepath.Join(h.Root, "proc", path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := h.proportional(2); got != 30<<10+5*int64(os.Getpagesize()) || err != nil {
+		t.Errorf("%d, %v", got, err)
+	}
+}
+
+func TestProcessEngineHoldsMemory(t *testing.T) {
+	const limit = 100 * mebibyte
+	g := parked(t, Options{Confine: Confinement{Limits: cgroup.Limits{Memory: limit}}})
+	// Who holds it is a grandchild in a session of its own.
+	start(t, g, Spec{Attempt: 1, Argv: []string{"sh", "-c", "setsid " + self(t) + " as-holder 200 & wait"}})
+	x := await[Exited](t, g).Exit
+	await[Empty](t, g)
+	if u := x.Usage; x.Signal != 9 || u.OOMKills != 1 || u.Limit != limit || u.Peak < 150*mebibyte || u.By != "watchdog" {
+		t.Errorf("above: signal %d, %+v", x.Signal, u)
+	}
+	if err := g.Grow(1024 * mebibyte); err != nil {
+		t.Fatal(err)
+	}
+	start(t, g, Spec{Attempt: 2, Argv: []string{self(t), "as-hog", strconv.Itoa(200)}})
+	if x := await[Exited](t, g).Exit; deref(x.Code) != 0 || x.Usage.OOMKills != 0 {
+		t.Errorf("below: code %v, %+v", deref(x.Code), x.Usage)
+	}
+}
