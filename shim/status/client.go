@@ -91,13 +91,18 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (*http
 	if r.StatusCode == http.StatusOK {
 		return r, nil
 	}
+	return nil, c.failure(r)
+}
+
+// failure is what an answer says that is not the one wanted.
+func (c *Client) failure(r *http.Response) error {
 	var f Failure
-	err = json.NewDecoder(r.Body).Decode(&f)
+	err := json.NewDecoder(r.Body).Decode(&f)
 	if err = errors.Join(err, r.Body.Close()); err != nil {
-		return nil, fmt.Errorf("agent at %s: %s: %w", c.path, r.Status, err)
+		return fmt.Errorf("agent at %s: %s: %w", c.path, r.Status, err)
 	}
 	if f.Hint != "" {
 		f.Error += "; " + f.Hint
 	}
-	return nil, errors.New(f.Error)
+	return errors.New(f.Error)
 }

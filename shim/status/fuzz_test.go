@@ -1,7 +1,9 @@
 package status
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -27,6 +29,8 @@ func FuzzAsk(f *testing.F) {
 		{"POST", "/v1/stop", `{"grace":null}`},
 		{"POST", "/v1/stop", `{"grace":"1"}`},
 		{"POST", "/v1/stop", strings.Repeat("[", 70000)},
+		{"POST", "/v1/exec", `{"argv":["true"]}`},
+		{"POST", "/v1/exec", `{"argv":[""],"env":["="]}`},
 		{"GET", "/v1/state", ""},
 		{"GET", "/v1/peer/silence", ""},
 		{"GET", "/v1/logs/stdout?offset=-1", ""},
@@ -52,6 +56,10 @@ func FuzzAsk(f *testing.F) {
 					t.Errorf("%q stops with a grace of %s", body, *grace)
 				}
 				return nil
+			},
+			Exec: func(context.Context, ExecRequest) (Execution, error) {
+				t.Errorf("%q reaches exec without an upgrade", body)
+				return Execution{}, errors.New("not here")
 			},
 		})
 		method := http.MethodGet

@@ -23,7 +23,9 @@ type Source struct {
 	Stop   func(grace *time.Duration) error
 	// Silence answers a peer: incarnation, generation, seconds since the last answered renewal.
 	Silence func() Silence
-	LogDir  string
+	// Exec runs a program beside the app; the context bounds its start only.
+	Exec   func(context.Context, ExecRequest) (Execution, error)
+	LogDir string
 }
 
 // Silence is the answer of GET /v1/peer/silence.
@@ -75,8 +77,9 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc("GET /v1/logs/{name}", s.logs)
 	mux.HandleFunc("POST /v1/signal", s.signal)
 	mux.HandleFunc("POST /v1/stop", s.stop)
+	mux.HandleFunc("POST /v1/exec", s.exec)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", "GET /v1/state, /v1/logs/{stdout|stderr|agent}; POST /v1/signal, /v1/stop")
+		refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", "GET /v1/state, /v1/logs/{stdout|stderr|agent}; POST /v1/signal, /v1/stop, /v1/exec")
 	})
 	return mux
 }

@@ -28,6 +28,7 @@ type api struct {
 	signals chan int
 	graces  chan *time.Duration
 	refuse  error
+	exec    func(context.Context, ExecRequest) (Execution, error)
 	end     func() error
 }
 
@@ -46,6 +47,7 @@ func serve(t *testing.T) *api {
 		Silence: func() Silence { return Silence{Inc: "i", Gen: 2, Silence: 1.5} },
 		Signal:  func(n int) error { a.signals <- n; return a.refuse },
 		Stop:    func(grace *time.Duration) error { a.graces <- grace; return a.refuse },
+		Exec:    func(ctx context.Context, ask ExecRequest) (Execution, error) { return a.exec(ctx, ask) },
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
