@@ -151,8 +151,7 @@ func (f *fence) kill() error {
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
 	err := f.group.Kill(ctx, f.guard)
-	var stuck *cgroup.StuckError
-	if errors.As(err, &stuck) {
+	if _, ok := errors.AsType[*cgroup.StuckError](err); ok {
 		return nil
 	}
 	return err
@@ -171,8 +170,8 @@ func (f *fence) procs() *os.File { return f.entry }
 
 // stuckIn turns the processes that a cgroup names into those of this package.
 func stuckIn(err error) error {
-	var stuck *cgroup.StuckError
-	if !errors.As(err, &stuck) {
+	stuck, ok := errors.AsType[*cgroup.StuckError](err)
+	if !ok {
 		return err
 	}
 	var e StuckError

@@ -221,9 +221,12 @@ func TestConfineFreeze(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Begin()
-	// Work of our own long enough that a spinning process would have been seen.
+	// Work of our own, long enough that a spinning process would have been seen.
+	sum := 0
 	for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); {
+		sum++
 	}
+	t.Logf("%d rounds beside it", sum)
 	if u := used(t, g); u.CPU > 5*time.Millisecond {
 		t.Errorf("frozen, it used %s", u.CPU)
 	}

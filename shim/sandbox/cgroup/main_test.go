@@ -103,7 +103,7 @@ func asForks(args []string) error {
 	}
 	most, _ := strconv.Atoi(args[0])
 	for n := range most {
-		if _, err := forkIdle(false); err != 0 {
+		if err := forkIdle(false); err != 0 {
 			fmt.Println(n, err == syscall.EAGAIN)
 			return nil
 		}
@@ -114,7 +114,7 @@ func asForks(args []string) error {
 
 // forkIdle makes a process that waits for ever, at the price of a fork: in an emulated machine an exec takes a second.
 // The child makes system calls and nothing else, so it does not miss the threads that it does not have.
-func forkIdle(session bool) (pid int, err syscall.Errno) {
+func forkIdle(session bool) syscall.Errno {
 	child, _, err := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 	if child == 0 && err == 0 {
 		if session {
@@ -124,7 +124,7 @@ func forkIdle(session bool) (pid int, err syscall.Errno) {
 			_, _, _ = syscall.RawSyscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 		}
 	}
-	return int(child), err
+	return err
 }
 
 // asCrowd makes args[0] processes, every second one in a session of its own, all deaf to TERM.
@@ -135,7 +135,7 @@ func asCrowd(args []string) error {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
 	n, _ := strconv.Atoi(args[0])
 	for i := range n {
-		if _, err := forkIdle(i%2 == 0); err != 0 {
+		if err := forkIdle(i%2 == 0); err != 0 {
 			return err
 		}
 	}

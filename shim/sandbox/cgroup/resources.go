@@ -95,8 +95,7 @@ func rules(list []Device) []specs.LinuxDeviceCgroup {
 	if list == nil {
 		return nil
 	}
-	any, anyMinor := int64(-1), int64(-1)
-	out := []specs.LinuxDeviceCgroup{{Type: "a", Major: &any, Minor: &anyMinor, Access: "rwm"}}
+	out := []specs.LinuxDeviceCgroup{rule(Device{Type: 'a', Major: -1, Minor: -1}, false, "rwm")}
 	for _, d := range append(append([]Device{}, standard...), list...) {
 		out = append(out, rule(d, true, d.Access))
 		if refused := refused(d.Access); refused != "" {
