@@ -61,7 +61,7 @@ func (e Event) Finding() Finding {
 		x := Explain(e.Xid)
 		f.What, f.Why = "Xid "+strconv.Itoa(x.Number)+" "+x.Name, x.Meaning
 		if x.Action != "" {
-			f.Why += " (NVIDIA: " + x.Action + ")"
+			f.Why += "; NVIDIA: " + x.Action
 		}
 	case EventECC:
 		f.What, f.Why = "double-bit memory error", "the driver reported one while the app ran"

@@ -164,7 +164,8 @@ func built(t *testing.T) string {
 		return filepath.Join(filepath.Dir(muster), "muster-gpu")
 	}
 	path := filepath.Join(t.TempDir(), "muster-gpu")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/muster-agent/muster/cmd/muster-gpu")
+	// NVML's names are bound when they are first called: some toolchains bind all at the start.
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-extldflags=-Wl,-z,lazy", "-o", path, "github.com/muster-agent/muster/cmd/muster-gpu")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)
 	}
