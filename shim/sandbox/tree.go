@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
 // kill sends SIGKILL to the process of s and to no other: its number may have been given away since.
@@ -103,6 +105,9 @@ func (h Host) killAll(ctx context.Context, find func() ([]Stat, error)) ([]Stuck
 			return nil, nil
 		}
 		if empty == 0 && !pause(ctx, pass) {
+			for i := range left {
+				left[i].WaitChannel = cgroup.WaitChannel(left[i].PID)
+			}
 			return left, nil
 		}
 	}

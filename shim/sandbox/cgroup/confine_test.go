@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/tests/need"
 )
@@ -285,4 +289,123 @@ func TestConfineLoadAndStale(t *testing.T) {
 	if err := RemoveAt(t.Context(), g.Paths()); err != nil {
 		t.Errorf("what is gone: %v", err)
 	}
+}
+
+func TestConfineReclaimMark(t *testing.T) {
+	tree := usable(t)
+	if tree.Mode != V2 {
+		return // Missing names it
+	}
+	g := made(t, tree, Limits{Memory: 64 << 20, High: 48 << 20, Group: true})
+	wantFiles(t, g, map[string]string{"memory.max": "67108864", "memory.high": "50331648", "memory.swap.max": "0", "memory.oom.group": "1"})
+	if err := g.SetMemory(128 << 20); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, g, map[string]string{"memory.max": "134217728", "memory.high": "117440512", "memory.swap.max": "0"})
+	if err := g.KillOne(); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, g, map[string]string{"memory.oom.group": "0"})
+}
+
+func wantFiles(t *testing.T, g *Group, want map[string]string) {
+	t.Helper()
+	for name, value := range want {
+		if got, err := g.dirs[""].read(name); err != nil || got != value {
+			t.Errorf("%s is %q, %v; want %q", name, got, err, value)
+		}
+	}
+}
+
+func TestConfineLeafIsShared(t *testing.T) {
+	tree := usable(t)
+	if tree.Mode != V2 {
+		return // v1 has processes and cgroups in one place
+	}
+	for _, c := range []struct {
+		name      string
+		delegated bool
+		want      string
+	}{
+		{"delegated: the unit's other processes move too", true, ""},
+		{"not delegated: a stranger stays, and is in the way", false, "is not delegated to us and process"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := made(t, tree, Limits{})
+			if c.delegated {
+				if err := unix.Fsetxattr(int(g.Folder().Fd()), "user.delegate", []byte("1"), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stranger := exec.Command("sleep", "1000")
+			stranger.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(g.Folder().Fd())}
+			if err := stranger.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _, _ = stranger.Process.Kill(), stranger.Wait() })
+			var agents []*process
+			for range 4 {
+				agents = append(agents, run(t, g, "as-leaf"))
+			}
+			for _, a := range agents {
+				said := a.line()
+				if c.want != "" {
+					if !strings.Contains(said, c.want) {
+						t.Errorf("an agent says %q, want …%s…", said, c.want)
+					}
+					continue
+				}
+				if !strings.HasSuffix(said, g.below+"/"+leafName) {
+					t.Errorf("an agent is in %q", said)
+				}
+			}
+			if !c.delegated {
+				return
+			}
+			wantFiles(t, g, map[string]string{"cgroup.procs": "", "cgroup.subtree_control": "cpu memory pids"})
+			if pids, err := g.Pids(); err != nil || !slices.Contains(pids, stranger.Process.Pid) {
+				t.Errorf("the stranger is not among %v (%v)", pids, err)
+			}
+		})
+	}
+}
+
+func TestConfineNamesWhoIsStuck(t *testing.T) {
+	tree := usable(t)
+	if tree.Mode == V2 {
+		return // there a frozen process can be killed
+	}
+	g := made(t, tree, Limits{})
+	p := run(t, g, "as-idle")
+	p.line()
+	// Frozen from above, it cannot even die.
+	above := g.own["freezer"]
+	app, err := above.open(filepath.Dir(g.below))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close()
+	t.Cleanup(func() { _ = app.write("freezer.state", "THAWED") })
+	for {
+		if err := app.write("freezer.state", "FROZEN"); err != nil {
+			t.Fatal(err)
+		}
+		if state, err := app.read("freezer.state"); err != nil || state == "FROZEN" {
+			break
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	err = g.Remove(ctx)
+	stuck, ok := errors.AsType[*StuckError](err)
+	if !ok || len(stuck.Processes) != 1 {
+		t.Fatalf("removed: %v", err)
+	}
+	if s := stuck.Processes[0]; s.PID != p.Process.Pid || s.State != 'D' || s.WaitChannel == "" {
+		t.Errorf("%v, want process %d in state D with its wait channel", s, p.Process.Pid)
+	}
+	if err := app.write("freezer.state", "THAWED"); err != nil {
+		t.Fatal(err)
+	}
+	p.end()
 }
