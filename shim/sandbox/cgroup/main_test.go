@@ -75,12 +75,13 @@ func asHog(args []string) error {
 	return nil
 }
 
-// asSpin uses all cores for args[0] ms.
+// asSpin says that it begins, and uses all cores for args[0] ms.
 func asSpin(args []string) error {
 	if err := awaitOrder(); err != nil {
 		return err
 	}
 	ms, _ := strconv.Atoi(args[0])
+	fmt.Println("ready")
 	end := time.Now().Add(time.Duration(ms) * time.Millisecond)
 	done := make(chan bool)
 	for range 4 {
