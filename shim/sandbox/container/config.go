@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runc/libcontainer/configs"
@@ -121,7 +122,7 @@ func (s Spec) hooks(c *configs.Config) error {
 		if len(env) == 0 {
 			env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 		}
-		c.Hooks[stage] = append(c.Hooks[stage], configs.NewCommandHook(&configs.Command{Path: h.Path, Args: h.Args, Env: env}))
+		c.Hooks[stage] = append(c.Hooks[stage], configs.NewCommandHook(&configs.Command{Path: h.Path, Args: h.Args, Env: env, Timeout: timeout(h.Timeout)}))
 	}
 	c.Labels = []string{"bundle=" + s.Dir}
 	return writeBundle(s.Dir, c.Rootfs)
@@ -134,4 +135,12 @@ func writeBundle(dir, root string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "config.json"), b, 0o600)
+}
+
+// timeout is libcontainer's form of a time that may be none.
+func timeout(d time.Duration) *time.Duration {
+	if d == 0 {
+		return nil
+	}
+	return &d
 }

@@ -1,6 +1,8 @@
 package container
 
 import (
+	"time"
+
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
@@ -10,7 +12,7 @@ type Spec struct {
 	App, Instance string
 	Hostname      string
 	// Dir is a folder of this instance alone, on a disk of the host: the container's skeleton, the writable
-	// layers of its root and libcontainer's state live there. Remove takes it away.
+	// layers of its root and libcontainer's state live there. Remove takes it away. It lies in no folder that the container may write to.
 	Dir    string
 	Root   Root
 	Mounts []Mount
@@ -69,6 +71,8 @@ type Hook struct {
 	Path  string
 	Args  []string
 	Env   []string
+	// Timeout is how long it may take; 0: as long as it likes.
+	Timeout time.Duration
 }
 
 // Rlimit is one resource limit.
