@@ -12,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
 
@@ -53,8 +54,10 @@ func (a *agent) takeGPUs(ctx context.Context, p plan.Plan) error {
 	if len(g.held.Shared) > 0 {
 		a.log.Warn("the launcher granted devices that another agent holds", "devices", strings.Join(g.held.Shared, ","))
 	}
-	if g.injection, err = gpu.Inject(g.held.Devices, gpu.InjectOptions{Image: p.Root.Kind == plan.RootImage}); err != nil {
-		return gpuError{err}
+	if p.Engine.Name != sandbox.NameProcess {
+		if g.injection, err = gpu.Inject(g.held.Devices, gpu.InjectOptions{Image: p.Root.Kind == plan.RootImage}); err != nil {
+			return gpuError{err}
+		}
 	}
 	a.mu.Lock()
 	a.gpus = g
@@ -63,7 +66,7 @@ func (a *agent) takeGPUs(ctx context.Context, p plan.Plan) error {
 		a.log.Warn("GPUs in a container", "cause", w)
 	}
 	a.log.Info("GPUs taken", "devices", strings.Join(g.held.IDs(), ","), "by", g.injection.Source)
-	return gate(a, g.held)
+	return a.gate(g.held.Devices, nil)
 }
 
 // listGPUs asks muster-gpu; where there is none, the device nodes.
@@ -89,9 +92,9 @@ func (a *agent) listGPUs(ctx context.Context, g *grantedGPUs) ([]gpu.Device, err
 }
 
 // gate refuses devices that are faulty or in use by strangers, with the finding.
-func gate(a *agent, held *gpu.Held) error {
+func (a *agent) gate(devices []gpu.Device, ours func(pid int) bool) error {
 	var refused []string
-	for _, f := range gpu.Gate(held.Devices, gpu.Policy{Shared: len(a.alloc.Devices) > 0}) {
+	for _, f := range gpu.Gate(devices, gpu.Policy{Ours: ours, Shared: len(a.alloc.Devices) > 0}) {
 		if f.Refuses() {
 			refused = append(refused, f.String())
 			continue
@@ -104,11 +107,47 @@ func gate(a *agent, held *gpu.Held) error {
 	return nil
 }
 
-// giveGPUs gives the devices to others and ends the helper.
+// gateAgain looks at devices that asked for a reset before anything starts on them once more.
+func (a *agent) gateAgain() error {
+	a.mu.Lock()
+	g, suspect, guard := a.gpus, a.gpuSuspect, a.guard
+	a.mu.Unlock()
+	if !suspect {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), gpuPatience)
+	defer cancel()
+	inventory, err := g.helper.Inventory(ctx)
+	if err != nil {
+		return gpuError{fmt.Errorf("look at the GPU after its fault: %w", err)}
+	}
+	var devices []gpu.Device
+	for _, d := range inventory.Devices {
+		if g.has(d.UUID) {
+			devices = append(devices, d)
+		}
+	}
+	if len(devices) < len(g.held.Devices) {
+		return gpuError{fmt.Errorf("GPU not fit: %d of %d are there after the fault", len(devices), len(g.held.Devices))}
+	}
+	if err := a.gate(devices, guard.Holds); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gpuSuspect = false
+	return nil
+}
+
+// giveGPUs gives the devices to others and ends the helper. The process and all that it left are dead by now: who still
+// holds memory there is named, and whoever comes next is kept from the device by the same finding.
 func (a *agent) giveGPUs() {
 	a.mu.Lock()
 	g := a.gpus
 	a.mu.Unlock()
+	if g.held != nil && g.helper != nil {
+		a.nameHolders(g)
+	}
 	if g.held != nil {
 		if err := g.held.Release(); err != nil {
 			a.log.Warn("give the GPUs away", "err", err)
@@ -117,6 +156,22 @@ func (a *agent) giveGPUs() {
 	if g.helper != nil {
 		if err := g.helper.Close(); err != nil {
 			a.log.Warn("end muster-gpu", "err", err)
+		}
+	}
+}
+
+// nameHolders says who holds memory on devices that should be free.
+func (a *agent) nameHolders(g grantedGPUs) {
+	ctx, cancel := context.WithTimeout(context.Background(), clearPatience)
+	defer cancel()
+	byDevice, err := g.helper.Processes(ctx)
+	if err != nil {
+		a.log.Warn("look who holds GPU memory", "err", err)
+		return
+	}
+	for _, d := range g.held.Devices {
+		for _, p := range byDevice[d.UUID] {
+			a.log.Warn("GPU memory is held after the end", "device", d.ID(), "pid", p.PID, "mb", p.UsedMB)
 		}
 	}
 }
@@ -158,7 +213,7 @@ func (g grantedGPUs) mounts() []container.Mount {
 func (g grantedGPUs) hooks() []container.Hook {
 	var all []container.Hook
 	for _, h := range g.injection.Hooks {
-		all = append(all, container.Hook{Stage: h.Stage, Path: h.Path, Args: h.Args, Env: h.Env})
+		all = append(all, container.Hook{Stage: h.Stage, Path: h.Path, Args: h.Args, Env: h.Env, Timeout: h.Timeout})
 	}
 	return all
 }
@@ -203,10 +258,17 @@ func (a *agent) hearGPU(g grantedGPUs, e gpu.Event) {
 	case gpu.RestartApp:
 		a.blame(registry.ClassGPU, e.Finding().String()) // the process has lost its context: it ends by itself, or its framework recovers
 	case gpu.ResetGPU:
+		a.suspectGPU()
 		a.blame(registry.ClassGPU, e.Finding().String())
 		a.killForGPU(context.Background())
 	case gpu.Ignore, gpu.InUse:
 	}
+}
+
+func (a *agent) suspectGPU() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gpuSuspect = true
 }
 
 func (g grantedGPUs) has(id string) bool {

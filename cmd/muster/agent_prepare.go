@@ -64,7 +64,8 @@ type agent struct {
 	planDigest string    // sha256 of the plan as printed
 	held       *ports.Held
 	portOf     map[string]int
-	marks      map[string]int64 // sizes of the logs when the process was started
+	marks      map[string]int64  // sizes of the logs when the process was started
+	startEnv   map[string]string // of the last start; nil: none yet
 	guard      *sandbox.Guard
 	// guardGone: somebody killed it; the next rebinding parks another.
 	guardGone bool
@@ -72,17 +73,19 @@ type agent struct {
 	image     rootImage
 	user      *plan.UserFacts // nil: the agent's own
 	gpus      grantedGPUs
-	memory    int           // MB, the limit in force
-	starved   int           // ends for want of memory
-	over      chan struct{} // closed when the attempt under way is over
-	blamed    blame         // what was seen to go wrong with it from outside
-	pid       int           // of the app's main process
-	roster    registry.Roster
-	rosterAt  []byte // the sealed bytes, as the process finds them
-	progress  *float64
-	since     time.Time
-	settle    func() // ends the looks at checkpoints and progress, after a last one
-	closers   []func()
+	// gpuSuspect: a device asked for a reset since it was last looked at.
+	gpuSuspect bool
+	memory     int           // MB, the limit in force
+	starved    int           // ends for want of memory
+	over       chan struct{} // closed when the attempt under way is over
+	blamed     blame         // what was seen to go wrong with it from outside
+	pid        int           // of the app's main process
+	roster     registry.Roster
+	rosterAt   []byte // the sealed bytes, as the process finds them
+	progress   *float64
+	since      time.Time
+	settle     func() // ends the looks at checkpoints and progress, after a last one
+	closers    []func()
 }
 
 func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun, policyNamed bool) (*agent, error) {

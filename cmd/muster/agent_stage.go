@@ -35,6 +35,7 @@ func (r stageRoom) Do(ctx context.Context, _ shim.Effect, s shim.State) (shim.Ev
 	if err != nil {
 		return shim.Event{Kind: shim.StageFailed, Class: stageClass(err), Cause: short(err.Error())}, true
 	}
+	r.log.Info("confined", "engine", p.Engine.Name, "why", p.Engine.Why)
 	for _, u := range p.Engine.Unenforced {
 		r.log.Warn("limit is not enforced", "limit", u.Limit, "cause", u.Why)
 	}
@@ -174,6 +175,9 @@ func (r stageRoom) takePorts(p plan.Plan) error {
 func (a *agent) givePorts() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.held.Rebind(); err != nil {
+		a.log.Warn("not free after the end", "err", err)
+	}
 	if err := a.held.Close(); err != nil {
 		a.log.Warn("give the ports away", "err", err)
 	}

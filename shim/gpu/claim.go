@@ -7,11 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/muster-agent/muster/shim/hostlock"
 )
 
 // Held are devices that no other agent of this host takes, until Release or the end of this process.
@@ -19,10 +17,10 @@ type Held struct {
 	Devices []Device
 	// Shared are the IDs of devices that the launcher granted though another agent holds them.
 	Shared []string
-	locks  map[string]int // name → descriptor
+	locks  []*hostlock.Lock
 }
 
-// Claim chooses devices and locks them. A lock is the abstract unix socket `@muster/gpu/<uuid>`: it holds among the agents
+// Claim chooses devices and locks them. A lock is `gpu/<uuid>` of hostlock: it holds among the agents
 // of all users in one network namespace, as those of ports do, and ends with its holder. Devices that others hold are
 // added to w.Busy and another choice is made. What the launcher granted is locked for the others to see, and kept if it
 // cannot be.
@@ -43,7 +41,7 @@ func claim(devices []Device, w Want) (*Held, error) {
 		if err != nil {
 			return nil, fmt.Errorf("claim GPUs: %w", err)
 		}
-		h := &Held{Devices: chosen, locks: map[string]int{}}
+		h := &Held{Devices: chosen}
 		taken, err := h.lock()
 		switch {
 		case err != nil:
@@ -66,10 +64,10 @@ func claim(devices []Device, w Want) (*Held, error) {
 // Release gives the devices back. It may be called again.
 func (h *Held) Release() error {
 	var errs []error
-	for name, fd := range h.locks {
-		errs = append(errs, closeFD(fd))
-		delete(h.locks, name)
+	for _, l := range h.locks {
+		errs = append(errs, l.Release())
 	}
+	h.locks = nil
 	return errors.Join(errs...)
 }
 
@@ -77,15 +75,15 @@ func (h *Held) Release() error {
 func (h *Held) lock() (taken []string, err error) {
 	for _, d := range h.Devices {
 		for _, name := range lockNames(d) {
-			fd, err := bindAbstract("@muster/gpu/" + name)
-			if errors.Is(err, unix.EADDRINUSE) {
+			l, err := hostlock.Take("gpu/" + name)
+			if errors.Is(err, hostlock.ErrHeld) {
 				taken = append(taken, d.ID())
 				break
 			}
 			if err != nil {
 				return nil, fmt.Errorf("lock %s: %w", d, err)
 			}
-			h.locks[name] = fd
+			h.locks = append(h.locks, l)
 		}
 	}
 	return taken, nil
@@ -114,9 +112,9 @@ func queue(ctx context.Context, limit time.Duration) (leave func()) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
-		fd, err := bindAbstract("@muster/gpu/choice")
+		l, err := hostlock.Take("gpu/choice")
 		if err == nil {
-			return func() { _ = closeFD(fd) }
+			return func() { _ = l.Release() }
 		}
 		again := time.NewTimer(5 * time.Millisecond)
 		select {
@@ -126,29 +124,6 @@ func queue(ctx context.Context, limit time.Duration) (leave func()) {
 		case <-again.C:
 		}
 	}
-}
-
-// bindAbstract binds name, whose `@` stands for the zero byte of the abstract namespace. Nobody listens there.
-func bindAbstract(name string) (int, error) {
-	if len(name) > 107 {
-		return -1, fmt.Errorf("name %s…: too long", strings.TrimPrefix(name[:32], "@"))
-	}
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: name}); err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
-// closeFD closes for good: between fork and exec a child of ours has a copy, so none may be there.
-func closeFD(fd int) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return unix.Close(fd)
 }
 
 // IDs are the names of the held devices, in their order.

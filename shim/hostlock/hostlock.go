@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,5 +50,7 @@ func (l *Lock) Release() error {
 	}
 	fd := l.fd
 	l.fd = -1
+	syscall.ForkLock.RLock() // between fork and exec a child of ours has a copy: none may be there
+	defer syscall.ForkLock.RUnlock()
 	return unix.Close(fd)
 }

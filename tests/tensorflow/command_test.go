@@ -30,8 +30,22 @@ func newHost(t *testing.T) host {
 			h.env = append(h.env, e)
 		}
 	}
-	h.env = append(h.env, "MUSTER_AGENT_STATE_DIR="+h.state)
+	h.env = append(h.env, "MUSTER_AGENT_STATE_DIR="+h.state, "MUSTER_AGENT_POLICY="+operator(t))
 	return h
+}
+
+// operator is the policy of a host whose containers see this test's folders: data, checkpoints and what it watches.
+func operator(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "policy.json")
+	text, err := json.Marshal(map[string]any{"version": 1, "mounts": []any{map[string]string{"path": filepath.Dir(filepath.Dir(path))}}})
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // command is one muster that runs.

@@ -129,7 +129,8 @@ func TestScriptByAbsolutePath(t *testing.T) {
 	}
 	r := h.run("catalog:tensorflow", "--instances", "ps=1,worker=2,tensorboard=0",
 		"--set", "site.global.user.scripts.entry="+script,
-		"--set", "site.global.user.data.dir=/data", "--set", "site.global.user.checkpoint.dir=/checkpoints")
+		"--set", "site.global.user.data.dir=/data", "--set", "site.global.user.checkpoint.dir=/checkpoints",
+		"--engine", "cgroup") // a container has no folder that its host has not
 	var workers []string
 	for _, m := range r.members("worker") {
 		workers = append(workers, m.address)
