@@ -23,7 +23,7 @@ import (
 
 // CVE-2024-21626: a descriptor of the runtime's leads to the host's files.
 func TestAttackNoDescriptorLeadsOut(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	leak, err := os.Open("/") // ours, as any library's may be
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestAttackNoDescriptorLeadsOut(t *testing.T) {
 			t.Errorf("descriptor or folder %q", line)
 		}
 	}
-	for fd := 3; fd < 30; fd++ {
+	for fd := 3; fd < 16; fd++ {
 		_, err := g.Start(Spec{Argv: []string{"/bin/true"}, Dir: fmt.Sprintf("/proc/self/fd/%d/.", fd)})
 		if err == nil {
 			t.Errorf("descriptor %d is a folder", fd)
@@ -53,7 +53,7 @@ func TestAttackNoDescriptorLeadsOut(t *testing.T) {
 
 // CVE-2019-5736: the program that makes containers is written to through /proc/<pid>/exe.
 func TestAttackOnTheProgram(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	before := digest(t, self(t))
 	g := walled(t, nil)
 	got := inside(t, g, `
@@ -87,7 +87,7 @@ func digest(t *testing.T, path string) string {
 
 // The guard holds descriptors of the host: the folder of the logs, the lifeline.
 func TestAttackOnTheGuard(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	g := walled(t, nil)
 	got := inside(t, g, `
 		id -u
@@ -113,7 +113,7 @@ func asTracer(args []string) error {
 
 // CVE-2022-0492 and what else a root without CAP_SYS_ADMIN may try, in a user namespace of its own too.
 func TestAttackOnKernelFiles(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	g := walled(t, nil)
 	got := inside(t, g, `
 		exec 2>/dev/null
@@ -161,7 +161,7 @@ func TestAttackOnKernelFiles(t *testing.T) {
 // A node of a device that is not listed can be made and not opened; one that is listed can.
 func TestAttackByDeviceNodes(t *testing.T) {
 	need.Root(t)
-	t.Parallel()
+	parallel(t)
 	node := openable(t)
 	script := fmt.Sprintf(`
 		mknod /dev/x c 1 11 || echo "cannot be made"
@@ -201,7 +201,7 @@ func openable(t *testing.T) container.Node {
 // CVE-2025-31133, CVE-2025-52565, CVE-2025-52881, CVE-2026-41579: an image's /dev, /proc and links lead mounts and
 // masks elsewhere.
 func TestAttackByTheImagesFolders(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	canary := t.TempDir()
 	if err := os.Chmod(canary, 0o777); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestAttackByTheImagesFolders(t *testing.T) {
 		"mounts":   {"data": "->" + up + canary, "opt/work": "->" + canary},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			parallel(t)
 			work := t.TempDir()
 			if err := os.WriteFile(filepath.Join(work, "mark"), []byte("mark\n"), 0o644); err != nil {
 				t.Fatal(err)
@@ -252,7 +252,7 @@ tmpfs" ] || stat -f -c %T /proc /dev /sys /run
 
 // What an entry of an image is called must not lead the making of its root elsewhere.
 func TestAttackByTheImagesNames(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	layer := t.TempDir()
 	fifo := filepath.Join(layer, "fifo")
 	if err := syscall.Mkfifo(fifo, 0o666); err != nil {
@@ -290,7 +290,7 @@ func TestAttackByTheImagesNames(t *testing.T) {
 
 // CVE-2025-23266: the loader's variables and files of an image reach a program that runs outside.
 func TestAttackByTheLoader(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	dir := t.TempDir()
 	hook, out := filepath.Join(dir, "hook"), filepath.Join(dir, "out")
 	script := "#!/bin/sh\ncat >/dev/null\n{ tr '\\0' '\\n' </proc/self/environ; grep evil /proc/self/maps || true; } >>" + out + "\n"
@@ -389,7 +389,7 @@ func walledAgent(t *testing.T, dir string) (agent *exec.Cmd, guardPID int, cgrou
 }
 
 func TestContainerAgentKilledLeavesNothing(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	o := wallOptions(t, nil)
 	dir := filepath.Join(t.TempDir(), o.Confine.App)
 	agent, pid, cgroups, held := walledAgent(t, dir)
@@ -415,7 +415,7 @@ func TestContainerAgentKilledLeavesNothing(t *testing.T) {
 
 // Killed by its own hook, an agent ends in the middle of making a container.
 func TestContainerAgentKilledWhileMakingIt(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	for _, stage := range []string{"prestart", "createRuntime"} {
 		t.Run(stage, func(t *testing.T) {
 			o := wallOptions(t, nil)
@@ -442,7 +442,7 @@ func TestContainerAgentKilledWhileMakingIt(t *testing.T) {
 
 // What an agent left whose guard could not end by itself is ended and cleared by the next.
 func TestContainerIsMadeOverAnOldOne(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	o := wallOptions(t, nil)
 	dir := filepath.Join(t.TempDir(), o.Confine.App)
 	agent, pid, cgroups, held := walledAgent(t, dir)

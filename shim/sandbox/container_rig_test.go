@@ -18,6 +18,14 @@ import (
 	"github.com/muster-agent/muster/tests/need"
 )
 
+// parallel lets a test run beside others, but for the emulated machine, where two make each other's patience end.
+func parallel(t *testing.T) {
+	t.Helper()
+	if os.Getenv("MUSTER_MACHINE") == "" {
+		t.Parallel()
+	}
+}
+
 // walled parks a guard in a container that change has its say in, and proves at the end that nothing is left of it.
 func walled(t *testing.T, change func(*Confinement)) *Guard {
 	t.Helper()

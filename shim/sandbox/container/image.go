@@ -63,6 +63,11 @@ func (o *overlays) add(e Entry) error {
 }
 
 func (o *overlays) folder(e Entry, at string) error {
+	for _, layer := range e.Layers {
+		if within(o.spec.Dir, layer) {
+			return o.shown(e, at)
+		}
+	}
 	upper, work, err := o.writable(e)
 	if err != nil {
 		return err
@@ -95,6 +100,21 @@ func (o *overlays) folder(e Entry, at string) error {
 		Device: "overlay", Source: "overlay", Destination: "/" + e.Name, Flags: unix.MS_NODEV, Data: data,
 	})
 	return nil
+}
+
+// shown binds a folder of the host that holds our own: overlayfs takes no upper folder that lies in a lower one.
+func (o *overlays) shown(e Entry, at string) error {
+	if len(e.Layers) != 1 {
+		return fmt.Errorf("the container's folder %s lies in a layer", o.spec.Dir)
+	}
+	o.mounts = append(o.mounts, readonly(e.Layers[0], "/"+e.Name))
+	return os.Mkdir(at, 0o755)
+}
+
+// within tells whether path is dir or below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
 // writable makes the upper folder, with owner and mode of the image's, and the one that overlayfs works in. Their names
@@ -132,7 +152,7 @@ func (o *overlays) short(layer string) (string, error) {
 	link, ok := o.links[dir]
 	if !ok {
 		link = "../l/" + strconv.FormatInt(int64(len(o.links)), 36)
-		if err := os.Symlink(strings.TrimSuffix(dir, "/"), filepath.Join(o.root, link)); err != nil {
+		if err := os.Symlink(filepath.Clean(dir), filepath.Join(o.root, link)); err != nil {
 			return "", err
 		}
 		o.links[dir] = link
