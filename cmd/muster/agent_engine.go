@@ -59,6 +59,9 @@ func notStarted(err error) *shim.Exit {
 		x.Class = registry.ClassDefinition
 		x.Final = errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.E2BIG)
 	}
+	if _, ok := errors.AsType[gpuError](err); ok {
+		x.Class, x.Final = registry.ClassGPU, true
+	}
 	if _, ok := errors.AsType[appProblems](err); ok {
 		x.Class, x.Final = registry.ClassDefinition, true
 	}
@@ -96,10 +99,14 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	if err != nil {
 		return 0, appProblems{err}
 	}
+	if err := r.gateAgain(); err != nil {
+		return 0, err
+	}
 	r.grow(p, guard)
 	if err := held.Release(); err != nil {
 		return 0, fmt.Errorf("hand the ports over: %w", err)
 	}
+	r.setStartEnv(start.Env)
 	return guard.Start(sandbox.Spec{
 		Attempt: e.Attempt, Argv: start.Argv, Env: environ(start.Env), Dir: p.Process.Cwd, Rlimits: limits,
 	})

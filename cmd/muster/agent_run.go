@@ -181,6 +181,7 @@ func (a *agent) source(logDir string) status.Source {
 		State:   a.snapshot,
 		LogDir:  logDir,
 		Silence: func() status.Silence { return a.silence() },
+		Exec:    a.exec,
 		Signal: func(n int) error {
 			a.mu.Lock()
 			pid := a.pid

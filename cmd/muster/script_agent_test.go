@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -93,6 +94,9 @@ func (p *puppet) source(all *puppetShow, state status.State, leave func()) statu
 			return nil
 		},
 		Stop: func(*time.Duration) error { leave(); return nil },
+		Exec: func(context.Context, status.ExecRequest) (status.Execution, error) {
+			return status.Execution{}, errors.New("a puppet runs nothing")
+		},
 	}
 }
 

@@ -79,7 +79,7 @@ func (s Source) exec(w http.ResponseWriter, r *http.Request) {
 	}
 	x, err := s.Exec(r.Context(), ask)
 	if err != nil {
-		refuse(w, http.StatusConflict, err.Error(), "GET /v1/state says what the instance is doing")
+		refuse(w, http.StatusConflict, err.Error(), "")
 		return
 	}
 	defer func() { _ = x.Close() }() // it has ended, or is hung up on

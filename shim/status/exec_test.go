@@ -163,7 +163,7 @@ func TestExecIsRefused(t *testing.T) {
 		ask  ExecRequest
 		want string
 	}{
-		{"by the agent", ExecRequest{Argv: []string{"true"}}, "it is over; GET /v1/state says what the instance is doing"},
+		{"by the agent", ExecRequest{Argv: []string{"true"}}, "it is over"},
 		{"nothing to run", ExecRequest{}, "argv is empty; {argv, env, cwd, stdin, terminal{rows, cols}}"},
 		{"variable", ExecRequest{Argv: []string{"true"}, Env: []string{"X"}}, "env: got a variable without a value or a name, want NAME=VALUE; {argv, env, cwd, stdin, terminal{rows, cols}}"},
 		{"NUL", ExecRequest{Argv: []string{"a\x00"}}, "argv, env or cwd holds a NUL byte; {argv, env, cwd, stdin, terminal{rows, cols}}"},
