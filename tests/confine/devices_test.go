@@ -1,0 +1,46 @@
+package confine_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/tests/need"
+)
+
+// A device that was not granted opens for nobody, not even for root by a node of its own.
+func TestDevices(t *testing.T) {
+	need.Root(t)
+	node, number := strayDevice(t)
+	for engine, want := range map[string]map[string]string{
+		"container": {"null": "ok", node: "ENOENT", "make-" + number: "ok", "open-" + number: "EPERM", "open-1:3": "ok"},
+		"cgroup":    {"null": "ok", node: "EPERM", "open-" + number: "EPERM", "open-1:3": "ok"},
+		"process":   {"null": "ok", node: "ok"}, // it holds none, and says so where devices are asked for
+	} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			has(t, newJob(t, program("devices", node, number, "1:3"), nil).succeeds("--engine", engine), want)
+		})
+	}
+}
+
+// strayDevice is a character device of this host that no program needs, and its number.
+func strayDevice(t *testing.T) (path, number string) {
+	t.Helper()
+	for _, path := range []string{"/dev/loop-control", "/dev/fuse", "/dev/kmsg", "/dev/net/tun"} {
+		var st unix.Stat_t
+		if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		f.Close()
+		return path, fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
+	}
+	need.Skip(t, "needs a device like /dev/fuse that root can open")
+	return "", ""
+}
