@@ -60,7 +60,7 @@ func (g *Guard) exec(ctx context.Context, e ExecSpec) (*Session, error) {
 	select {
 	case err := <-s.started:
 		if err != nil {
-			return nil, errors.Join(explain(err, spec, p.Dir), s.Close())
+			return nil, errors.Join(g.explain(err, spec, p.Dir), s.Close())
 		}
 		return s, nil
 	case <-ctx.Done():

@@ -467,3 +467,48 @@ func TestProcessesEnterACgroupByThemselves(t *testing.T) {
 		t.Errorf("start: %v", err)
 	}
 }
+
+// facts are where a process is and what it is held to.
+const facts = `cd /proc/self; for n in mnt pid ipc uts user cgroup; do readlink ns/$n; done; cat cgroup oom_score_adj; hostname; id
+	grep -E '^(Cap|NoNewPrivs|Seccomp:)' status; umask; echo end`
+
+func TestContainerExecIsInside(t *testing.T) {
+	parallel(t)
+	g := walled(t, nil)
+	start(t, g, Spec{Argv: []string{"/bin/sh", "-c", facts + "; exec sleep 1000"}, Dir: "/"})
+	waitForLine(t, filepath.Join(g.options.LogDir, "stdout.log"), "end")
+	want := readFile(t, g.options.LogDir, "stdout.log")
+	for name, terminal := range map[string]*Size{"pipes": nil, "terminal": {Rows: 24, Columns: 80}} {
+		s := run(t, g, ExecSpec{Terminal: terminal}, facts)
+		if got := strings.ReplaceAll(text(t, s.Stdout), "\r\n", "\n"); got != want {
+			t.Errorf("%s: the program is\n%s\nthe app is\n%s", name, got, want)
+		}
+		ended(t, s)
+		if err := s.Close(); err != nil { // so that its terminal is gone
+			t.Error(err)
+		}
+	}
+	s := run(t, g, ExecSpec{Terminal: &Size{Rows: 24, Columns: 80}}, `stty size; : >$(tty) && echo mine; ls /dev/pts`)
+	if got, want := text(t, s.Stdout), "24 80\r\nmine\r\n0  ptmx\r\n"; got != want {
+		t.Errorf("terminal says %q, want %q", got, want)
+	}
+	ended(t, s)
+}
+
+// Root in a container may put anything in the place of what the guard opens for a terminal; the guard waits for
+// nothing and uses only a real one.
+func TestContainerWithAFalsePtmx(t *testing.T) {
+	parallel(t)
+	g := walled(t, nil)
+	for _, trick := range []string{"mkfifo /dev/ptmx", ": >/dev/ptmx", "ln -s null /dev/ptmx", "mkdir /dev/ptmx", "ln -s /proc/self/fd/4 /dev/ptmx"} {
+		s := run(t, g, ExecSpec{}, "rm -rf /dev/ptmx; "+trick)
+		if x := ended(t, s); deref(x.Code) != 0 {
+			t.Fatalf("%s: %+v %s", trick, x, text(t, s.Stderr))
+		}
+		_, err := g.Exec(t.Context(), ExecSpec{Argv: []string{"/bin/true"}, Dir: "/", Terminal: &Size{}})
+		if e, ok := errors.AsType[*StartError](err); !ok || e.Act != "open terminal" {
+			t.Errorf("%s: %v", trick, err)
+		}
+	}
+	ended(t, run(t, g, ExecSpec{}, "true"))
+}

@@ -126,7 +126,7 @@ func (g *Guard) Start(s Spec) (pid int, err error) {
 		return 0, fmt.Errorf("start %s: %w", s.Argv[0], err)
 	}
 	if err := <-reply; err != nil {
-		return 0, fmt.Errorf("start %s: %w", filepath.Base(s.Argv[0]), explain(err, s, p.Dir))
+		return 0, fmt.Errorf("start %s: %w", filepath.Base(s.Argv[0]), g.explain(err, s, p.Dir))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -195,7 +195,7 @@ func (g *Guard) procs() *os.File {
 }
 
 // explain says on what the act failed, and what a bare errno hides.
-func explain(err error, s Spec, dir string) error {
+func (g *Guard) explain(err error, s Spec, dir string) error {
 	var e *StartError
 	if !errors.As(err, &e) {
 		return err
@@ -207,12 +207,13 @@ func explain(err error, s Spec, dir string) error {
 		e.Path = dir
 	case "exec":
 		e.Path = s.Argv[0]
-		e.Hint = execHint(e.Err, s, dir)
+		e.Hint = execHint(e.Err, s, dir, len(g.options.Confine.Root.Layers) == 0)
 	}
 	return e
 }
 
-func execHint(err error, s Spec, dir string) string {
+// execHint looks at the file itself only where the process sees the host's.
+func execHint(err error, s Spec, dir string, hosts bool) string {
 	path := s.Argv[0]
 	switch {
 	case errors.Is(err, unix.ENOEXEC):
@@ -227,7 +228,7 @@ func execHint(err error, s Spec, dir string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	if _, err := os.Stat(path); err == nil {
+	if _, err := os.Stat(path); err == nil && hosts {
 		return "the file is there: the interpreter or loader that it names is not"
 	}
 	return ""
