@@ -290,6 +290,17 @@ func TestConfineLoadAndStale(t *testing.T) {
 	if err := RemoveAt(t.Context(), g.Paths()); err != nil {
 		t.Errorf("what is gone: %v", err)
 	}
+	// Somebody else may take an instance's folder away and leave those above.
+	above := filepath.Dir(g.Paths()[0])
+	if err := os.MkdirAll(above, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveAt(t.Context(), g.Paths()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(above); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there (%v)", above, err)
+	}
 }
 
 func TestConfineReclaimMark(t *testing.T) {

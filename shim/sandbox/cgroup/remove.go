@@ -45,21 +45,7 @@ func (g *Group) rmdir() error {
 
 // removeTree takes away the cgroup rel and all below it, then the folders between it and f that are empty.
 func (f folder) removeTree(rel string) error {
-	dir, err := f.open(rel)
-	if isGone(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	names, err := dir.children()
-	for _, name := range names {
-		err = errors.Join(err, dir.removeBelow(name))
-	}
-	if err := errors.Join(err, dir.Close()); err != nil {
-		return err
-	}
-	if err := f.rmdir(rel); err != nil {
+	if err := f.removeBelow(rel); err != nil {
 		return err
 	}
 	for up := filepath.Dir(rel); up != "."; up = filepath.Dir(up) {
@@ -70,9 +56,9 @@ func (f folder) removeTree(rel string) error {
 	return nil
 }
 
-// removeBelow takes away a child with all its own.
-func (f folder) removeBelow(name string) error {
-	child, err := f.open(name)
+// removeBelow takes away the cgroup rel and all below it; one that is gone is no error.
+func (f folder) removeBelow(rel string) error {
+	child, err := f.open(rel)
 	if isGone(err) {
 		return nil
 	}
@@ -86,7 +72,7 @@ func (f folder) removeBelow(name string) error {
 	if err := errors.Join(err, child.Close()); err != nil {
 		return err
 	}
-	return f.rmdir(name)
+	return f.rmdir(rel)
 }
 
 // RemoveAt clears the cgroups that an agent recorded (Group.Paths) before it was killed, as Remove does. A path that
@@ -98,13 +84,17 @@ func RemoveAt(ctx context.Context, paths []string) error {
 	var found []recorded
 	for _, path := range paths {
 		r, err := openRecorded(path)
-		if isGone(err) {
-			continue
-		}
 		if err != nil {
 			return fmt.Errorf("clear cgroup: %w", err)
 		}
+		if r.own.File == nil {
+			continue
+		}
 		found = append(found, r)
+		if r.dir.File == nil { // of this one only the empty folders above may be left
+			g.own[path] = r.own
+			continue
+		}
 		key := r.key()
 		if _, taken := g.dirs[key]; taken {
 			key = path
@@ -128,7 +118,7 @@ func RemoveAt(ctx context.Context, paths []string) error {
 	}
 }
 
-// recorded is a folder of a record: that of the agent's own cgroup, and the instance's below it.
+// recorded is a folder of a record: that of the agent's own cgroup, and the instance's below it; what is gone is nil.
 type recorded struct {
 	own, dir folder
 	below    string
@@ -155,13 +145,12 @@ func openRecorded(path string) (recorded, error) {
 	if own == "" {
 		return recorded{}, refused
 	}
-	var r recorded
 	var err error
+	r := recorded{below: below}
 	if r.own, err = openFolder(own); err != nil {
-		return recorded{}, err
+		return recorded{}, ignoreGone(err)
 	}
-	r.below = below
-	if r.dir, err = r.own.open(below); err != nil {
+	if r.dir, err = r.own.open(below); ignoreGone(err) != nil {
 		return recorded{}, errors.Join(err, r.own.Close())
 	}
 	return r, nil
