@@ -36,7 +36,7 @@ func newBed(b *testing.B) *bed {
 	if err := os.Mkdir(layer, 0o755); err != nil {
 		b.Fatal(err)
 	}
-	compileTrue(b, filepath.Join(layer, "true"))
+	compile(b, filepath.Join(layer, "true"), "int main(void) { return 0; }\n")
 	k.image = container.Root{
 		Layers:  []string{layer},
 		Entries: []container.Entry{{Name: "true", Layers: []string{filepath.Join(layer, "true")}}},
@@ -147,17 +147,18 @@ func (k *bed) whole(e engine) contender {
 
 // release is what an agent still has to do when the gang is complete: Start returns when the exec has happened.
 func (k *bed) release(e engine) contender {
-	return contender{e.name, func() (time.Duration, error) {
+	return contender{e.name, func() (cost, error) {
 		g, err := k.park(e)
 		if err != nil {
-			return 0, err
+			return cost{}, err
 		}
-		begin := time.Now()
-		_, err = g.Start(e.spec())
-		took := time.Since(begin)
+		c, err := spent(func() error {
+			_, err := g.Start(e.spec())
+			return err
+		})
 		if err != nil {
-			return 0, errors.Join(err, g.Close())
+			return cost{}, errors.Join(err, g.Close())
 		}
-		return took, finish(g)
+		return c, finish(g)
 	}}
 }

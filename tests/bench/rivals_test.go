@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 // The rivals' programs are named by these variables, as scripts/bench-start sets them.
@@ -19,14 +18,15 @@ const (
 	librariesVariable = "BENCH_LIBRARIES" // where crun finds its own
 )
 
-func compileTrue(b *testing.B, path string) {
+// compile makes a static program.
+func compile(b *testing.B, path, source string) {
 	b.Helper()
-	source := filepath.Join(b.TempDir(), "true.c")
-	if err := os.WriteFile(source, []byte("int main(void) { return 0; }\n"), 0o644); err != nil {
+	file := filepath.Join(b.TempDir(), "main.c")
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	if out, err := exec.Command("gcc", "-static", "-O2", "-s", "-o", path, source).CombinedOutput(); err != nil {
-		b.Fatalf("compile true: %v\n%s", err, out)
+	if out, err := exec.Command("gcc", "-static", "-O2", "-s", "-o", path, file).CombinedOutput(); err != nil {
+		b.Fatalf("compile %s: %v\n%s", path, err, out)
 	}
 }
 
@@ -57,7 +57,7 @@ func (k *bed) rival(b *testing.B, name, program string) contender {
 		b.Fatal(err)
 	}
 	r := startRunner(b)
-	return contender{name, func() (time.Duration, error) {
+	return contender{name, func() (cost, error) {
 		return r.run(program, "--root", filepath.Join(dir, "state"), "run", "--bundle", dir, k.app+"-"+name)
 	}}
 }
@@ -149,26 +149,26 @@ func startRunner(b *testing.B) *runnerClient {
 
 // answer is what a runner says of one command.
 type answer struct {
-	Took  time.Duration
+	Cost  cost
 	Error string
 }
 
-func (r *runnerClient) run(argv ...string) (time.Duration, error) {
+func (r *runnerClient) run(argv ...string) (cost, error) {
 	if err := r.in.Encode(argv); err != nil {
-		return 0, err
+		return cost{}, err
 	}
 	line, err := r.out.ReadBytes('\n')
 	if err != nil {
-		return 0, fmt.Errorf("runner is gone: %w", err)
+		return cost{}, fmt.Errorf("runner is gone: %w", err)
 	}
 	var a answer
 	if err := json.Unmarshal(line, &a); err != nil {
-		return 0, err
+		return cost{}, err
 	}
 	if a.Error != "" {
-		return 0, fmt.Errorf("%q: %s", argv, a.Error)
+		return cost{}, fmt.Errorf("%q: %s", argv, a.Error)
 	}
-	return a.Took, nil
+	return a.Cost, nil
 }
 
 // runner runs one command after the other; it measures where the command is started, as compare does with ours.
@@ -183,9 +183,8 @@ func runner(in io.Reader, out io.Writer) error {
 		}
 		cmd := exec.Command(argv[0], argv[1:]...)
 		cmd.Stderr = os.Stderr
-		begin := time.Now()
-		err := cmd.Run()
-		a := answer{Took: time.Since(begin)}
+		c, err := spent(cmd.Run)
+		a := answer{Cost: c}
 		if err != nil {
 			a.Error = err.Error()
 		}

@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/shim/sandbox"
 )
 
 // cold is the pause before a cold start: long enough for the kernel's grace periods to have ended.
@@ -35,4 +37,21 @@ func BenchmarkRelease(b *testing.B) {
 		all = append(all, k.release(e))
 	}
 	compare(b, all, 1, cold)
+}
+
+// BenchmarkParts says where a whole start goes: park (create), start (exec), end (the process and all that it left), and
+// close (what was created is taken away).
+func BenchmarkParts(b *testing.B) {
+	k := newBed(b)
+	for _, e := range k.engines(b) {
+		b.Run(e.name, func(b *testing.B) {
+			var g *sandbox.Guard
+			compare(b, []contender{
+				timed("park", func() (err error) { g, err = k.park(e); return err }),
+				timed("start", func() error { _, err := g.Start(e.spec()); return err }),
+				timed("end", func() error { _, err := awaitEmpty(g); return err }),
+				timed("close", func() error { return g.Close() }),
+			}, 1, 0)
+		})
+	}
 }
