@@ -154,4 +154,3 @@ func agentKilled(t *testing.T, engine string) {
 		t.Errorf("%s says nothing of cgroups", j.instanceFile())
 	}
 }
-

@@ -5,10 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
-	"strings"
+	"sync/atomic"
 	"syscall"
-	"testing"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +33,7 @@ func gpuHost(args []string) error {
 	if err != nil {
 		return err
 	}
+	runtime.LockOSThread()
 	// The thread that leaves the host's mounts is the one that becomes the program.
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("unshare: %w", err)
@@ -106,14 +107,7 @@ func same(from, to string) error {
 	return unix.Mount(from, to, "", unix.MS_BIND|unix.MS_REC, "")
 }
 
-// firstGPU is the number of the first of 8 GPUs that no other test of this host has.
-func firstGPU(t testing.TB) int {
-	t.Helper()
-	for _, line := range strings.Fields("1000") {
-		n, err := strconv.Atoi(line)
-		if err == nil {
-			return n + os.Getpid()%1000*100
-		}
-	}
-	return 0
-}
+var gpuHosts atomic.Int64
+
+// firstGPU is the number of the first of 8 GPUs that no other test on this machine has.
+func firstGPU() int { return 500_000 + os.Getpid()%5000*100 + int(gpuHosts.Add(1)-1)*8 }
