@@ -36,13 +36,15 @@ func (a *agent) permitted(p plan.Plan) error {
 		}
 		return notPermitted{fmt.Errorf("--require-limits: engine %s does not enforce %s", p.Engine.Name, strings.Join(missing, ", "))}
 	}
-	id, _, _ := strings.Cut(p.Process.User, ":")
-	root := id == "root" || id == "0" || id == "" && os.Geteuid() == 0
-	if a.policy.RefuseRoot && root && p.Root.Kind != plan.RootImage {
+	uid := os.Geteuid()
+	if a.user != nil {
+		uid = a.user.UID // whatever name or spelling it was found by
+	}
+	if a.policy.RefuseRoot && uid == 0 && p.Root.Kind != plan.RootImage {
 		return notPermitted{errors.New("the policy of this host refuses root on the host's root: set muster.user")}
 	}
-	if a.user != nil && a.user.UID != os.Geteuid() && os.Geteuid() != 0 {
-		return notPermitted{fmt.Errorf("muster.user %s: only an agent that is root can run a process as another user", p.Process.User)}
+	if err := a.mayBe(p); err != nil {
+		return notPermitted{err}
 	}
 	return a.reachable(p)
 }
@@ -76,7 +78,7 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 			Memory: int64(l.MemoryMB) * megabyte, High: int64(l.HighMB) * megabyte, Swap: int64(l.SwapMB) * megabyte, Group: true,
 			CPU: l.VCores, Hard: l.CPUHard, Pids: int64(l.Pids), Devices: []cgroup.Device{},
 		},
-		Shm: int64(l.ShmMB) * megabyte, User: credential(a.user), Seccomp: a.policy.seccomp,
+		Shm: int64(l.ShmMB) * megabyte, User: a.credential(), Seccomp: a.policy.seccomp,
 	}
 	if c.User != nil {
 		c.User.Groups = append(c.User.Groups, a.gpus.injection.GIDs...)

@@ -313,8 +313,8 @@ func (r stageRoom) open(in registry.Instance) (serve func(logDir string), err er
 	if err != nil {
 		return nil, err
 	}
-	if u := r.user; u != nil {
-		if err := os.Chown(r.state.Socket(r.id.appID, in.String()), u.UID, u.GID); err != nil {
+	if u := r.credential(); u != nil {
+		if err := os.Chown(r.state.Socket(r.id.appID, in.String()), int(u.UID), int(u.GID)); err != nil {
 			return nil, errors.Join(fmt.Errorf("give the socket to uid %d: %w", u.UID, err), l.Close())
 		}
 	}

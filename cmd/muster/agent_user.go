@@ -88,9 +88,29 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// credential is the user as the guard takes it; nil for the agent's own.
-func credential(u *plan.UserFacts) *guard.User {
-	if u == nil {
+// mayBe refuses a user that this agent cannot make of its process. One that is not root makes it its own user, who
+// is 0 in a container with an image: the only one of that user namespace.
+func (a *agent) mayBe(p plan.Plan) error {
+	u, uid, gid := a.user, os.Geteuid(), os.Getegid()
+	if u == nil || uid == 0 {
+		return nil
+	}
+	if p.Root.Kind == plan.RootImage {
+		if u.UID == 0 && u.GID == 0 {
+			return nil
+		}
+		return fmt.Errorf("user %s of the image: an agent that is not root has one user in a container, 0; set muster.user=0:0, or run the agent as root", p.Process.User)
+	}
+	if u.UID == uid && u.GID == gid {
+		return nil
+	}
+	return fmt.Errorf("muster.user %s: only an agent that is root can run a process as another user", p.Process.User)
+}
+
+// credential is the user as the guard takes it; nil for the agent's own, whom an agent that is not root has in any case.
+func (a *agent) credential() *guard.User {
+	u := a.user
+	if u == nil || os.Geteuid() != 0 {
 		return nil
 	}
 	c := guard.User{UID: uint32(u.UID), GID: uint32(u.GID)}
