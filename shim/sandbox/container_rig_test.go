@@ -31,14 +31,35 @@ func walled(t *testing.T, change func(*Confinement)) *Guard {
 	t.Helper()
 	o := wallOptions(t, change)
 	g := parkWalled(t, o)
+	skeleton := skeleton(t, g.PID())
 	t.Cleanup(func() {
 		left := g.Remains()
 		if err := g.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 		wantNothingOf(t, o.Confine.Dir, left)
+		wantNothingOf(t, filepath.Dir(skeleton), Remains{})
 	})
 	return g
+}
+
+// skeleton is the folder of the host that is a container's root.
+func skeleton(t *testing.T, pid int) string {
+	t.Helper()
+	for line := range strings.Lines(readFile(t, fmt.Sprintf("/proc/%d/mountinfo", pid))) {
+		fields := strings.Fields(line)
+		if fields[4] != "/" {
+			continue
+		}
+		// On a filesystem of its own the path begins where that is mounted.
+		for _, base := range []string{"", "/run", os.Getenv("XDG_RUNTIME_DIR"), "/dev/shm"} {
+			if _, err := os.Stat(base + fields[3]); err == nil {
+				return base + fields[3]
+			}
+		}
+	}
+	t.Fatal("no root is mounted")
+	return ""
 }
 
 // The answer is the same for all tests of a run.

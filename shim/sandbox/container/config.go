@@ -40,7 +40,10 @@ func (s Spec) config() (*configs.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	root := filepath.Join(s.Dir, "root")
+	root := filepath.Join(s.place, "root")
+	if len(s.Root.Layers) > 0 { // the container may write to it, and what it writes must not be memory
+		root = filepath.Join(s.Dir, "root")
+	}
 	mounts, err := s.build(root, who)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type Container struct {
 	inner   *libcontainer.Container
 	process *libcontainer.Process
 	dir     string
+	place   string // in memory; else dir
 	cgroups []string
 	pid     int
 }
@@ -52,11 +53,14 @@ func run(s Spec, files []*os.File) (c *Container, err error) {
 	if s.Dir, err = makeDir(s.Dir); err != nil {
 		return nil, err
 	}
+	if s.place, err = makePlace(s.Dir); err != nil {
+		return nil, err
+	}
 	config, err := s.config()
 	if err != nil {
 		return nil, err
 	}
-	inner, err := libcontainer.Create(filepath.Join(s.Dir, stateName), s.id(), config)
+	inner, err := libcontainer.Create(filepath.Join(s.place, stateName), s.id(), config)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +86,7 @@ func run(s Spec, files []*os.File) (c *Container, err error) {
 		return nil, errors.Join(err, destroy(inner, cgroups))
 	}
 	pid, err := process.Pid()
-	return &Container{inner: inner, process: process, dir: s.Dir, cgroups: cgroups, pid: pid}, err
+	return &Container{inner: inner, process: process, dir: s.Dir, place: s.place, cgroups: cgroups, pid: pid}, err
 }
 
 // stateName is where libcontainer keeps what it must know of the container.
@@ -173,7 +177,7 @@ func cgroupsOf(c *libcontainer.Container) []string {
 func (c *Container) Remove() error {
 	err := destroy(c.inner, c.cgroups)
 	if err == nil {
-		err = removeTree(c.dir)
+		err = errors.Join(removeTree(c.place), removeTree(c.dir))
 	}
 	if err != nil {
 		return fmt.Errorf("remove container: %w", err)

@@ -19,18 +19,32 @@ import (
 // Clear takes away what a container in dir has left: its processes, its cgroup, its folder. It is no error when there is
 // nothing. A container that is alive is killed: dir is one instance's alone.
 func Clear(dir string) error {
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	err := clearState(filepath.Join(dir, stateName))
-	if err == nil {
-		err = clearRecord(filepath.Join(dir, recordName))
+	real, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) { // its part in memory may be there all the same
+		real, err = filepath.Clean(dir), nil
 	}
 	if err == nil {
-		err = removeTree(dir)
+		err = clearAll(real)
 	}
 	if err != nil {
 		return fmt.Errorf("clear container: %w", err)
+	}
+	return nil
+}
+
+func clearAll(dir string) error {
+	for _, folder := range append(places(dir), dir) {
+		if err := clearState(filepath.Join(folder, stateName)); err != nil {
+			return err
+		}
+	}
+	if err := clearRecord(filepath.Join(dir, recordName)); err != nil {
+		return err
+	}
+	for _, folder := range append(places(dir), dir) {
+		if err := removeTree(folder); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -193,7 +193,7 @@ func (s Spec) hostFiles() ([]*configs.Mount, error) {
 		mounts = append(mounts, bind(tmp, "/var/tmp", safe))
 	}
 	if info, err := os.Lstat("/etc/hosts"); err == nil && info.Mode().IsRegular() && s.Hostname != "" {
-		path := filepath.Join(s.Dir, "hosts")
+		path := filepath.Join(s.place, "hosts")
 		if err := os.WriteFile(path, s.hosts(), 0o644); err != nil {
 			return nil, err
 		}

@@ -11,8 +11,8 @@ type Spec struct {
 	// ID names the container and its cgroup: muster/<App>/<Instance>.
 	App, Instance string
 	Hostname      string
-	// Dir is a folder of this instance alone, on a disk of the host: the container's skeleton, the writable
-	// layers of its root and libcontainer's state live there. Remove takes it away. It lies in no folder that the container may write to.
+	// Dir is a folder of this instance alone, on a disk of the host: what the container writes to its root and to
+	// /tmp lies there. Remove takes it away. It lies in no folder that the container may write to.
 	Dir    string
 	Root   Root
 	Mounts []Mount
@@ -28,6 +28,8 @@ type Spec struct {
 	Nodes      []Node   // device nodes beside the standard ones
 	Hooks      []Hook   // of the operator's CDI specs only
 	Rlimits    []Rlimit // of the first process
+
+	place string // where the skeleton and libcontainer\'s state are made
 }
 
 // Root is what the container finds at /.
