@@ -70,8 +70,10 @@ func TestExecOnATerminal(t *testing.T) {
 	t.Setenv("TERM", "vt220")
 	code := make(chan int, 1)
 	go func() {
-		code <- execute(t.Context(), []string{"exec", "--state-dir", state, "d1/worker-0", "--", "sh", "-c",
-			`stty size; echo $SAID $TERM; until [ "$(stty size)" = "50 132" ]; do :; done; echo resized; read x; echo got $x; exit 9`},
+		code <- execute(t.Context(), []string{
+			"exec", "--state-dir", state, "d1/worker-0", "--", "sh", "-c",
+			`stty size; echo $SAID $TERM; until [ "$(stty size)" = "50 132" ]; do :; done; echo resized; read x; echo got $x; exit 9`,
+		},
 			streams{in: end, out: end, err: end})
 	}()
 	dog := time.AfterFunc(scriptWatchdog, func() { _ = master.Close() })

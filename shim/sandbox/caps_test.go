@@ -17,8 +17,6 @@ import (
 	"github.com/muster-agent/muster/tests/need"
 )
 
-func caps(c Caps) *Caps { return &c }
-
 // holdings prints what a process may have: its capabilities, no_new_privs, seccomp mode, umask and soft:hard core limit.
 const holdings = `sed -n 's/^\(Cap[A-Z][a-z]*\|NoNewPrivs\|Seccomp\):\t0*\([0-9a-f]\)/\1 \2/p' /proc/self/status; umask; echo $(ulimit -Sc):$(ulimit -Hc)`
 
@@ -33,19 +31,27 @@ func TestWhatAProcessIsHeldTo(t *testing.T) {
 		want    string
 	}{
 		{
-			"root with the default", Options{Caps: caps(DefaultCaps), NoNewPrivs: true}, Spec{Umask: &mask, Rlimits: core},
+			"root with the default",
+			Options{Caps: new(DefaultCaps), NoNewPrivs: true},
+			Spec{Umask: &mask, Rlimits: core},
 			"CapInh 0 CapPrm a80425fb CapEff a80425fb CapBnd a80425fb CapAmb 0 NoNewPrivs 1 Seccomp 0 0027 1:2",
 		},
 		{
-			"the spec can only narrow", Options{Caps: caps(DefaultCaps)}, Spec{Caps: caps(1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_KILL), Umask: &mask, Rlimits: core},
+			"the spec can only narrow",
+			Options{Caps: new(DefaultCaps)},
+			Spec{Caps: new(Caps(1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_KILL)), Umask: &mask, Rlimits: core},
 			"CapInh 0 CapPrm 20 CapEff 20 CapBnd 20 CapAmb 0 NoNewPrivs 0 Seccomp 0 0027 1:2",
 		},
 		{
-			"another user has none", Options{Caps: caps(DefaultCaps), Confine: Confinement{User: nobody(t)}}, Spec{Umask: &mask, Rlimits: core},
+			"another user has none",
+			Options{Caps: new(DefaultCaps), Confine: Confinement{User: nobody(t)}},
+			Spec{Umask: &mask, Rlimits: core},
 			"CapInh 0 CapPrm 0 CapEff 0 CapBnd a80425fb CapAmb 0 NoNewPrivs 0 Seccomp 0 0027 1:2",
 		},
 		{
-			"a filter brings no_new_privs", Options{Caps: caps(0), Confine: Confinement{Seccomp: filter(insn{unix.BPF_RET, 0, 0, unix.SECCOMP_RET_ALLOW})}}, Spec{Umask: &mask, Rlimits: core},
+			"a filter brings no_new_privs",
+			Options{Caps: new(Caps(0)), Confine: Confinement{Seccomp: filter(insn{unix.BPF_RET, 0, 0, unix.SECCOMP_RET_ALLOW})}},
+			Spec{Umask: &mask, Rlimits: core},
 			"CapInh 0 CapPrm 0 CapEff 0 CapBnd 0 CapAmb 0 NoNewPrivs 1 Seccomp 2 0027 1:2",
 		},
 	} {
@@ -114,7 +120,7 @@ func TestFilterHoldsTheProcessAndItsExec(t *testing.T) {
 // An app that runs as root, without CAP_SYS_PTRACE, must find no way into the guard, which is root too.
 func TestRootCannotLookIntoTheGuard(t *testing.T) {
 	need.Root(t)
-	g := parked(t, Options{Caps: caps(DefaultCaps)})
+	g := parked(t, Options{Caps: new(DefaultCaps)})
 	start(t, g, Spec{Argv: []string{self(t), "as-prier"}, Dir: "/"})
 	await[Empty](t, g)
 	if got, want := readFile(t, g.options.LogDir, "stdout.log"), ""; got != want {

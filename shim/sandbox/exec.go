@@ -65,8 +65,8 @@ func (g *Guard) exec(ctx context.Context, e ExecSpec) (*Session, error) {
 		return s, nil
 	case <-ctx.Done():
 		go func() { // the guard answers, or ends
-			<-s.started
-			_ = s.Close() // nobody is there to hear
+			err := <-s.started
+			_ = errors.Join(err, s.Close()) // nobody is there to hear
 		}()
 		return nil, context.Cause(ctx)
 	}
@@ -123,20 +123,15 @@ func (g *Guard) sendExec(s *Session, p guard.Payload, size *Size, theirs []*os.F
 
 // hearExec passes the guard's word on to a session; terminal is the master that came with it, or nil.
 func (g *Guard) hearExec(m guard.Message, terminal *os.File) {
-	switch m.Kind {
-	case guard.Execed:
+	if m.Kind == guard.Execed {
 		if s := g.session(m.A); s != nil {
 			s.begin(int(m.B), terminal)
 			return
 		}
-	case guard.ExecErr:
-		if s := g.dismiss(m.A); s != nil {
-			s.started <- execError(m)
-		}
-	default:
-		if s := g.dismiss(m.A); s != nil {
-			s.finish(exitOf(syscall.WaitStatus(m.B), time.Unix(0, m.C), 0), nil)
-		}
+	} else if s := g.dismiss(m.A); s != nil && m.Kind == guard.ExecErr {
+		s.started <- execError(m)
+	} else if s != nil {
+		s.finish(exitOf(syscall.WaitStatus(m.B), time.Unix(0, m.C), 0), nil)
 	}
 	if terminal != nil {
 		_ = terminal.Close() // of a session that nobody knows
