@@ -379,6 +379,7 @@ func (a *agent) clean(ctx context.Context, m registry.Member) error {
 	if err != nil {
 		a.log.Warn("clear what the last agent left", "pid", m.Pid, "err", err)
 	}
+	a.clearDead(ctx) // it has died since this agent looked
 	return err
 }
 

@@ -62,7 +62,7 @@ func Choose(ctx context.Context, name string) (Choice, error) {
 		return Choice{}, fmt.Errorf("%q: %w", name, ErrNoSuchEngine)
 	}
 	if name == NameProcess {
-		return Choice{Engine: Process{}, Why: insisted}, nil
+		return Choice{Engine: Process{}, Why: insisted + watched}, nil
 	}
 	s, err := Look(ctx)
 	if err != nil {
@@ -76,7 +76,10 @@ func Choose(ctx context.Context, name string) (Choice, error) {
 	return Choice{Engine: engine, Why: why, Standing: s}, nil
 }
 
-const insisted = "asked for by --engine"
+const (
+	insisted = "asked for by --engine"
+	watched  = "; memory is watched once a second"
+)
 
 // decide is Choose without the host.
 func (s Standing) decide(name string, root bool) (chosen, why string, err error) {
@@ -93,7 +96,7 @@ func (s Standing) decide(name string, root bool) (chosen, why string, err error)
 	case s.Cgroup == "":
 		return NameCgroup, "a cgroup that can be written; no container: " + s.Container, nil
 	case s.Container == "":
-		return NameProcess, "no cgroup: " + s.Cgroup, nil
+		return NameProcess, "no cgroup: " + s.Cgroup + watched, nil
 	}
-	return NameProcess, "no container: " + s.Container + "; no cgroup: " + s.Cgroup, nil
+	return NameProcess, "no container: " + s.Container + "; no cgroup: " + s.Cgroup + watched, nil
 }

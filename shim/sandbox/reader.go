@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
 
@@ -63,6 +64,9 @@ func (g *Guard) hear(m guard.Message, file *os.File) {
 		g.inbox <- Empty{Attempt: attempt, LogsComplete: m.A == 1}
 	case guard.Stuck:
 		p := StuckProcess{PID: int(m.A), Name: m.Text, State: byte(m.C)}
+		if pid := (Host{}).outside(g.PID(), p.PID); pid != 0 {
+			p.PID, p.WaitChannel = pid, cgroup.WaitChannel(pid)
+		}
 		if m.B != 0 {
 			p.Err = syscall.Errno(m.B)
 		}
