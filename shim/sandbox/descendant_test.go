@@ -19,7 +19,7 @@ func TestInnermost(t *testing.T) {
 	}
 }
 
-func TestDescendants(t *testing.T) {
+func TestNumbersOfDescendants(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
