@@ -19,12 +19,12 @@ import (
 // Clear takes away what a container in dir has left: its processes, its cgroup, its folder. It is no error when there is
 // nothing. A container that is alive is killed: dir is one instance's alone.
 func Clear(dir string) error {
-	real, err := filepath.EvalSymlinks(dir)
+	at, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) { // its part in memory may be there all the same
-		real, err = filepath.Clean(dir), nil
+		at, err = filepath.Clean(dir), nil
 	}
 	if err == nil {
-		err = clearAll(real)
+		err = clearAll(at)
 	}
 	if err != nil {
 		return fmt.Errorf("clear container: %w", err)
