@@ -31,7 +31,7 @@ func compile(b *testing.B, path, source string) {
 }
 
 // rivals are the runtimes that the environment names, with a bundle that does what our containers do: the same
-// root, namespaces and limits, the host's network, no filter.
+// root, namespaces, mounts and limits, the host's network, no filter.
 func (k *bed) rivals(b *testing.B) []contender {
 	b.Helper()
 	var all []contender
@@ -92,6 +92,7 @@ func bundleOf(root, cgroup string) object {
 			mount("/dev/shm", "tmpfs", "shm", "nosuid", "noexec", "nodev", "mode=1777", "size=65536k"),
 			mount("/dev/mqueue", "mqueue", "mqueue", "nosuid", "noexec", "nodev"),
 			mount("/sys", "sysfs", "sysfs", "nosuid", "noexec", "nodev", "ro"),
+			mount("/sys/fs/cgroup", "cgroup", "cgroup", "nosuid", "noexec", "nodev", "relatime", "ro"),
 		},
 		"linux": object{
 			"cgroupsPath": cgroup, "namespaces": spaces,
