@@ -1,0 +1,127 @@
+package confine_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	ispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/muster-agent/muster/tests/need"
+	"github.com/muster-agent/muster/tests/servers/registryserver"
+)
+
+// hostileLinks: an image whose folders lead to the host's. It runs or it fails, and nothing outside changes.
+func hostileLinks(t *testing.T, s shared) {
+	victim := t.TempDir()
+	for _, name := range []string{"passwd", "hosts", "null"} {
+		if err := os.WriteFile(filepath.Join(victim, name), []byte("precious\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := tree(t, victim)
+	for _, folders := range [][]string{{"dev"}, {"proc"}, {"sys"}, {"etc"}, {"tmp"}, {"run"}, {"var"}, {"work"}, {"dev", "proc", "sys", "etc", "tmp"}} {
+		t.Run(strings.Join(folders, "+"), func(t *testing.T) {
+			t.Parallel()
+			var links []registryserver.File
+			for _, folder := range folders {
+				links = append(links, link(folder, victim))
+			}
+			ref := s.picture(t, "hostile-"+strings.Join(folders, "-"), ispec.ImageConfig{Env: []string{"PATH=/usr/bin:/bin"}}, links...)
+			// What it writes at the places that it made lead to the victim is to stay inside.
+			j := imageJob(t, "for d in "+victim+" /dev /etc /proc /sys; do echo x >>$d/null; echo x >>$d/passwd; echo x >>$d/hosts; touch $d/new; done 2>/dev/null; echo masked $(cat /proc/kcore /proc/keys /proc/timer_list 2>/dev/null | head -c 100 | wc -c); echo ran", ref, nil)
+			e := j.run()
+			if e.code == 0 {
+				has(t, j.log("stdout.log"), settings{"ran": "", "masked": "0"})
+			} else if e.Cause == "" || e.Class == nil || *e.Class == "muster" {
+				t.Errorf("exit code %d without a word that helps: %q", e.code, e.Cause)
+			}
+			t.Logf("exit code %d %s", e.code, e.Cause)
+			if after := tree(t, victim); after != before {
+				t.Errorf("the folder outside was\n%sand is\n%s", before, after)
+			}
+			if left := j.mounts(); len(left) > 0 {
+				t.Errorf("mounts are left: %v", left)
+			}
+		})
+	}
+}
+
+// tree is what a folder holds, with modes and contents.
+func tree(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		b.WriteString(info.Mode().String() + " " + path + " " + read(path) + "\n")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// spy is a library that leaves a trace in its folder wherever it is loaded.
+func spy(t *testing.T) (library, traces string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mc-spy-") //nolint:usetesting // for programs of any user
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := exec.LookPath("gcc"); err != nil {
+		need.Skip(t, "needs gcc")
+	}
+	traces = filepath.Join(dir, "traces")
+	if err := os.Mkdir(traces, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	source := `#include <fcntl.h>
+__attribute__((constructor)) static void loaded(void) { (void)!open("` + traces + `/seen", O_CREAT | O_WRONLY, 0600); }
+`
+	library = filepath.Join(dir, "spy.so")
+	build := exec.CommandContext(t.Context(), "gcc", "-shared", "-fPIC", "-x", "c", "-o", library, "-")
+	build.Stdin = strings.NewReader(source)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", build, err, out)
+	}
+	if out, err := (&exec.Cmd{Path: "/bin/true", Env: []string{"LD_PRELOAD=" + library}}).CombinedOutput(); err != nil || absent(filepath.Join(traces, "seen")) {
+		t.Fatalf("the library is not loaded where it is wanted: %v, %s", err, out)
+	}
+	if err := os.Remove(filepath.Join(traces, "seen")); err != nil {
+		t.Fatal(err)
+	}
+	return library, traces
+}
+
+// hostileVariables: what an image wants loaded into each program is loaded into none outside of the container.
+func hostileVariables(t *testing.T, s shared) {
+	library, traces := spy(t)
+	text, err := os.ReadFile(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := s.picture(t, "preload", ispec.ImageConfig{Env: []string{"PATH=/usr/bin:/bin", "LD_PRELOAD=" + library, "LD_LIBRARY_PATH=" + filepath.Dir(library), "MUSTER_AGENT_ENGINE=process"}},
+		file("etc/ld.so.preload", "/inside.so\n"), file("inside.so", string(text)))
+	j := imageJob(t, "mkdir -p "+traces+"; id -u; test -e "+traces+"/seen && echo loaded inside", ref, nil)
+	if out := j.succeeds(); !strings.HasSuffix(out, "loaded inside\n") {
+		t.Errorf("the image's own programs do not load it: %q", out)
+	}
+	if !absent(filepath.Join(traces, "seen")) {
+		t.Error("a program outside of the container has loaded what the image named")
+	}
+}
