@@ -12,7 +12,7 @@ import (
 var (
 	helpVerb  = regexp.MustCompile(`(?m)^  (?:muster )?([a-z][a-z-]*) +[A-Z]`)
 	helpFlag  = regexp.MustCompile(`(?m)^ +(?:-([a-z]), )?--([a-z-]+)`)
-	writtenIn = regexp.MustCompile(`^(?:bin/)?muster ([a-z-]+)(?: |$)`)
+	writtenIn = regexp.MustCompile(`^(?:bin/|ExecStart=/usr/local/bin/)?muster ([a-z-]+)(?: |$)`)
 )
 
 // verbs are those that `muster help` lists, further topics with them.
@@ -33,7 +33,7 @@ func verbs(t *testing.T, d desk) []string {
 func TestVerbsAreDescribed(t *testing.T) {
 	described := anchors(read(t, "doc/commands.md"))
 	all := verbs(t, newDesk(t))
-	for _, want := range []string{"run", "agent", "plan", "validate", "ps", "status", "logs", "stop", "signal", "forget", "doctor", "version", "completion", "exit-codes"} {
+	for _, want := range []string{"run", "agent", "plan", "validate", "ps", "status", "logs", "stop", "signal", "exec", "forget", "doctor", "version", "completion", "exit-codes"} {
 		if !slices.Contains(all, want) {
 			t.Errorf("muster help does not list %s", want)
 		}
@@ -97,7 +97,7 @@ func flagsIn(line string) []string {
 	var found []string
 	line, _, _ = strings.Cut(line, " #")
 	for word := range strings.FieldsSeq(line) {
-		if word == "|" || word == "&&" || word == ";" {
+		if word == "|" || word == "&&" || word == ";" || word == "--" { // behind it are another program's
 			break
 		}
 		if strings.HasPrefix(word, "-") && len(word) > 1 {

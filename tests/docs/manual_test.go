@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,8 +17,12 @@ type example struct {
 	files map[string]string
 }
 
-// examples are the JSON blocks of a document, each split at its lines `// FILE`.
+// examples are the JSON blocks of a document that spell out a package, each split at its lines `// FILE`.
 func examples(document string) []example {
+	return slices.DeleteFunc(jsonBlocks(document), func(e example) bool { return e.files["metainfo.json"] == "" })
+}
+
+func jsonBlocks(document string) []example {
 	var found []example
 	blocks, _ := fences(document)
 	for _, b := range blocks {
@@ -106,5 +113,57 @@ func planExample(t *testing.T, d desk) {
 	}
 	if roles["ps"] != 1 || roles["worker"] != 2 {
 		t.Errorf("planned %v, want a ps and two workers", roles)
+	}
+}
+
+// TestManualAsTyped types the lines of the manual whose answers it quotes.
+func TestManualAsTyped(t *testing.T) {
+	python(t)
+	lines := consoles(read(t, "doc/manual.md"))
+	if len(lines) == 0 {
+		t.Fatal("the manual has no line to type")
+	}
+	d := newDesk(t)
+	for _, l := range lines {
+		output, code := d.types("bin/" + l.text)
+		if code != 0 {
+			t.Fatalf("doc/manual.md:%d: %s: exit code %d\n%s", l.line, l.text, code, output)
+		}
+		for _, quoted := range l.says {
+			if !says(output, quoted) {
+				t.Errorf("doc/manual.md:%d: %s: does not say %q but\n%s", l.line, l.text, quoted, output)
+			}
+		}
+	}
+}
+
+// policyField is the name of a field in the source of the operator's file.
+var policyField = regexp.MustCompile("`json:\"(\\w+)\"`")
+
+// TestManualPolicy gives the manual's policy to muster, and looks for each field in it and in the table behind it.
+func TestManualPolicy(t *testing.T) {
+	const name = "/etc/muster/policy.json"
+	manual := read(t, "doc/manual.md")
+	all := jsonBlocks(manual)
+	i := slices.IndexFunc(all, func(e example) bool { return e.files[name] != "" })
+	if i < 0 {
+		t.Fatal("the manual shows no policy")
+	}
+	text := all[i].files[name]
+	fields := policyField.FindAllStringSubmatch(read(t, "cmd/muster/policy.go"), -1)
+	if len(fields) < 8 {
+		t.Fatalf("found only the fields %v in cmd/muster/policy.go", fields)
+	}
+	for _, f := range fields {
+		if !strings.Contains(text, `"`+f[1]+`"`) || !strings.Contains(manual, "`"+f[1]+"`") {
+			t.Errorf("the manual does not show and tell of %s", f[1])
+		}
+	}
+	d := newDesk(t)
+	d.write("filter.bpf", strings.Repeat("\x00", 8))
+	d.write("policy.json", strings.ReplaceAll(text, "/etc/muster/filter.bpf", filepath.Join(d.dir, "filter.bpf")))
+	output, code := d.types("bin/muster doctor --policy policy.json")
+	if code != 0 || !says(output, "ok … policy.json: 2 mounts, refuse_root true, seccomp true") {
+		t.Errorf("doctor: exit code %d\n%s", code, output)
 	}
 }

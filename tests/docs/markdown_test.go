@@ -112,13 +112,13 @@ type span struct {
 	code string
 }
 
-// spans are the lines of a document's fenced blocks that have no language or a shell's, its indented lines, and its
-// inline code.
+// spans are the lines of a document's fenced blocks that have no language, a shell's or systemd's, its indented lines, and
+// its inline code.
 func spans(document string) []span {
 	blocks, prose := fences(document)
 	var found []span
 	for _, b := range blocks {
-		if b.lang != "" && b.lang != "console" && b.lang != "sh" {
+		if b.lang != "" && b.lang != "console" && b.lang != "sh" && b.lang != "ini" {
 			continue
 		}
 		for i, line := range b.text {
