@@ -123,15 +123,9 @@ func deafTree(t *testing.T, engine string) {
 // agentKilled: the guard ends the processes of an agent that was killed; the next agent of this host clears the rest.
 func agentKilled(t *testing.T, engine string) {
 	const size = 20
-	registry := newJob(t, "mkfifo hold; echo here; cat hold", nil) // another app, and the registry that both use
-	host := registry.begin("--engine", "process")
-	registry.says("here")
+	host := newRegistry(t)
 	j := newJob(t, program("tree", strconv.Itoa(size)), nil)
-	j.state = registry.state
-	agent := func(j *job) *process {
-		return j.start("agent", "--app", j.dir, "--app-id", j.app, "--component", "worker", "--index", "0", "--host", "127.0.0.1", "--work-dir", j.work,
-			"--registry", "unix:"+filepath.Join(registry.state, "apps", registry.app, "registry.sock"), "--engine", engine)
-	}
+	agent := func(j *job) *process { return host.agent(j, "--engine", engine) }
 	killed := agent(j)
 	j.says("ready")
 	was := j.remains()
@@ -141,16 +135,44 @@ func agentKilled(t *testing.T, engine string) {
 		t.Fatal("the killed agent's file is gone with it")
 	}
 	next := newJob(t, "echo next", nil)
-	next.state = registry.state
 	if code := agent(next).wait(); code != 0 {
 		t.Errorf("the next agent ended with %d, want 0", code)
 	}
 	j.nothingLeft(was)
-	registry.release()
-	if code := host.wait(); code != 0 {
-		t.Errorf("the other app ended with %d, want 0", code)
-	}
+	host.end()
 	if engine != "process" && len(was.Cgroups) == 0 {
 		t.Errorf("%s says nothing of cgroups", j.instanceFile())
+	}
+}
+
+// registryApp is an app that does nothing but run: its registry is there for agents that are started one by one.
+type registryApp struct {
+	*job
+	run *process
+}
+
+func newRegistry(t *testing.T) registryApp {
+	t.Helper()
+	j := newJob(t, "mkfifo hold; echo here; cat hold", nil)
+	r := registryApp{j, j.begin("--engine", "process")}
+	j.says("here")
+	return r
+}
+
+// agent starts the agent of a job's first worker on the same host.
+func (r registryApp) agent(j *job, args ...string) *process {
+	r.t.Helper()
+	j.state = r.state
+	return j.start(append([]string{
+		"agent", "--app", j.dir, "--app-id", j.app, "--component", "worker", "--index", "0", "--host", "127.0.0.1", "--work-dir", j.work,
+		"--registry", "unix:" + filepath.Join(r.state, "apps", r.app, "registry.sock"),
+	}, args...)...)
+}
+
+func (r registryApp) end() {
+	r.t.Helper()
+	r.release()
+	if code := r.run.wait(); code != 0 {
+		r.t.Errorf("the other app ended with %d, want 0", code)
 	}
 }

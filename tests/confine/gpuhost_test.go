@@ -45,12 +45,36 @@ func gpuHost(args []string) error {
 	if err := mountDev(first); err != nil {
 		return err
 	}
+	if err := mountCDI(os.Getenv(cdiVariable)); err != nil {
+		return err
+	}
 	argv := args[1:]
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return err
 	}
 	return syscall.Exec(path, argv, os.Environ())
+}
+
+// cdiVariable names the CDI spec of the host, if it has one.
+const cdiVariable = "CONFINE_CDI"
+
+// mountCDI puts a spec where one is looked for.
+func mountCDI(spec string) error {
+	if spec == "" {
+		return nil
+	}
+	if err := unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
+		return fmt.Errorf("mount: %w", err)
+	}
+	text, err := os.ReadFile(spec)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir("/run/cdi", 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile("/run/cdi/nvidia.json", text, 0o644)
 }
 
 func mountDev(first int) error {

@@ -1,6 +1,8 @@
 package confine_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -10,6 +12,7 @@ import (
 
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/muster-agent/muster/cmd/muster-gpu/nvmltest"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/registryserver"
 )
@@ -120,6 +123,58 @@ func hostileVariables(t *testing.T, s shared) {
 	j := imageJob(t, "mkdir -p "+traces+"; id -u; test -e "+traces+"/seen && echo loaded inside", ref, nil)
 	if out := j.succeeds(); !strings.HasSuffix(out, "loaded inside\n") {
 		t.Errorf("the image's own programs do not load it: %q", out)
+	}
+	if !absent(filepath.Join(traces, "seen")) {
+		t.Error("a program outside of the container has loaded what the image named")
+	}
+}
+
+// A program of the host that a device's CDI spec names sees nothing of what the image and the app say (CVE-2025-23266).
+func TestHooksSeeNothingOfTheImage(t *testing.T) {
+	need.Root(t)
+	t.Parallel()
+	library, traces := spy(t)
+	hook, seen := filepath.Join(filepath.Dir(library), "hook.sh"), filepath.Join(filepath.Dir(library), "environment")
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\nenv >>"+seen+"\n"), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	g := newGPUs(t, nvmltest.Host{})
+	uuid := nvmltest.UUID(g.first)
+	var devices []any
+	for i := range 8 {
+		edits := object{
+			"deviceNodes": []object{{"path": fmt.Sprintf("/dev/nvidia%d", g.first+i)}}, "env": []string{"FROM_CDI=yes"},
+			"hooks": []object{
+				{"hookName": "createRuntime", "path": hook, "args": []string{"hook.sh"}},
+				{"hookName": "createContainer", "path": hook, "args": []string{"hook.sh"}},
+			},
+		}
+		devices = append(devices, object{"name": nvmltest.UUID(g.first + i), "containerEdits": edits})
+	}
+	text, err := json.Marshal(object{"cdiVersion": "0.6.0", "kind": "nvidia.com/gpu", "devices": devices})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := filepath.Join(filepath.Dir(library), "cdi.json")
+	if err := os.WriteFile(spec, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	server := registryserver.Start(t, registryserver.Options{})
+	s := shared{Server: server, root: registryserver.Root(t, "glibc")}
+	ref := s.picture(t, "preload", ispec.ImageConfig{Env: []string{"PATH=/usr/bin:/bin", "LD_PRELOAD=" + library, "IMAGE_WORD=1"}})
+	j := g.job("echo cdi $FROM_CDI; echo nvidia $NVIDIA_VISIBLE_DEVICES; for n in /dev/nvidia*; do echo ${n#/dev/}; done", settings{
+		"muster.image": ref, "yarn.io/gpu": "1", "muster.env.APP_WORD": "1", "muster.env.LD_PRELOAD": library,
+	})
+	j.env = append(j.env, "XDG_CACHE_HOME="+images, cdiVariable+"="+spec)
+	has(t, j.succeeds("--engine", "container"), settings{"cdi": "yes", "nvidia": uuid, fmt.Sprintf("nvidia%d", g.first): ""})
+	environment := read(seen)
+	if !strings.Contains(environment, "PWD=") {
+		t.Errorf("the hooks did not run: %q", environment)
+	}
+	for _, word := range []string{"LD_PRELOAD", "IMAGE_WORD", "APP_WORD", "FROM_CDI"} {
+		if strings.Contains(environment, word) {
+			t.Errorf("the hooks see %s:\n%s", word, environment)
+		}
 	}
 	if !absent(filepath.Join(traces, "seen")) {
 		t.Error("a program outside of the container has loaded what the image named")
