@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,7 +74,7 @@ func within(path, dir string) bool {
 func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinement, error) {
 	l := p.Limits
 	c := sandbox.Confinement{
-		App: a.id.appID, Instance: a.boundaryName(in), Hostname: hostName(in), Dir: filepath.Join(a.workDir, "root", in.String()),
+		App: a.id.appID, Instance: a.boundaryName(in), Hostname: hostName(in), Address: a.address(), Dir: filepath.Join(a.workDir, "root", in.String()),
 		Limits: cgroup.Limits{
 			Memory: int64(l.MemoryMB) * megabyte, High: int64(l.HighMB) * megabyte, Swap: int64(l.SwapMB) * megabyte, Group: true,
 			CPU: l.VCores, Hard: l.CPUHard, Pids: int64(l.Pids), Devices: []cgroup.Device{},
@@ -146,6 +147,14 @@ func (a *agent) mounts(p plan.Plan, in registry.Instance) []container.Mount {
 		all = append(all, own(dir))
 	}
 	return append(all, own(p.Process.Folder), own(filepath.Join(a.logDir, in.String())), own(a.state.Socket(a.id.appID, in.String())))
+}
+
+// address is what the host name of a container means: the one that peers know, where it is a number.
+func (a *agent) address() string {
+	if _, err := netip.ParseAddr(a.alloc.Host); err != nil {
+		return ""
+	}
+	return a.alloc.Host
 }
 
 // hostName is the instance as a name that gethostname(2) may return: 64 bytes of letters, digits, dots and dashes.

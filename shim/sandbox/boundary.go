@@ -16,6 +16,7 @@ type Confinement struct {
 	// App and Instance name the cgroup and the container.
 	App, Instance string
 	Hostname      string
+	Address       string // what Hostname means to the processes; "": a loopback address
 	// Dir is a folder of this instance alone for the container's skeleton and state; it is taken away at the end.
 	Dir     string
 	Limits  cgroup.Limits

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -25,19 +26,41 @@ func (h Host) descends(pid, ancestor int) bool {
 }
 
 // outside is the number, in the agent's pid namespace, of the descendant of a guard that the guard itself knows as
-// pid: in a container the two differ. 0: there is none.
+// pid: in a container the two differ. 0: there is none. The process that was started is found first, for it is
+// the guard's own child.
 func (h Host) outside(guard, pid int) int {
-	all, err := h.Processes()
-	if err != nil {
-		return 0
-	}
-	for _, s := range withDescendants(all, func(s Stat) bool { return s.PID == guard }) {
-		text, err := os.ReadFile(h.path("proc", strconv.Itoa(s.PID), "status"))
-		if err == nil && innermost(string(text)) == pid {
-			return s.PID
+	for todo := h.children(guard); len(todo) > 0; todo = todo[1:] {
+		text, err := h.text("proc/" + strconv.Itoa(todo[0]) + "/status")
+		if err != nil {
+			continue // it has ended
 		}
+		if innermost(text) == pid {
+			return todo[0]
+		}
+		todo = append(todo, h.children(todo[0])...)
 	}
 	return 0
+}
+
+// children of a process, of all its threads.
+func (h Host) children(pid int) []int {
+	files, err := filepath.Glob(h.path("proc", strconv.Itoa(pid), "task", "*", "children"))
+	if err != nil {
+		return nil // only of a pattern that is none
+	}
+	var all []int
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		for number := range strings.FieldsSeq(string(text)) {
+			if n, err := strconv.Atoi(number); err == nil {
+				all = append(all, n)
+			}
+		}
+	}
+	return all
 }
 
 // innermost reads the last number of NSpid in /proc/<pid>/status: the one in the process's own pid namespace.

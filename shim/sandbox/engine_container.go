@@ -54,7 +54,7 @@ func (e Container) settle(o *Options) error {
 
 func (e Container) build(c Confinement, files ...*os.File) (*walls, error) {
 	s := container.Spec{
-		App: c.App, Instance: c.Instance, Hostname: c.Hostname, Dir: c.Dir,
+		App: c.App, Instance: c.Instance, Hostname: c.Hostname, Address: c.Address, Dir: c.Dir,
 		Root: c.Root, Mounts: c.Mounts, Shm: c.Shm, Nodes: c.Nodes, Hooks: c.Hooks,
 		Cgroup: e.path(c), CountsSwap: e.Tree.Swap, Limits: e.held(c.Limits),
 	}

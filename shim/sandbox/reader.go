@@ -52,8 +52,9 @@ func (g *Guard) hear(m guard.Message, file *os.File) {
 	case guard.Hello:
 		g.hello <- m.A
 	case guard.Started:
-		g.turn(running, int(m.A), nil)
-		g.inbox <- Started{Attempt: attempt, PID: int(m.A), Ticks: uint64(m.B)}
+		pid := g.number(int(m.A))
+		g.turn(running, pid, nil)
+		g.inbox <- Started{Attempt: attempt, PID: pid, Ticks: uint64(m.B)}
 	case guard.Error:
 		g.turn(idle, 0, &StartError{Act: m.Text, Err: syscall.Errno(m.A)})
 	case guard.Exited:
@@ -64,9 +65,8 @@ func (g *Guard) hear(m guard.Message, file *os.File) {
 		g.inbox <- Empty{Attempt: attempt, LogsComplete: m.A == 1}
 	case guard.Stuck:
 		p := StuckProcess{PID: int(m.A), Name: m.Text, State: byte(m.C)}
-		if pid := (Host{}).outside(g.PID(), p.PID); pid != 0 {
-			p.PID, p.WaitChannel = pid, cgroup.WaitChannel(pid)
-		}
+		p.PID = g.number(p.PID)
+		p.WaitChannel = cgroup.WaitChannel(p.PID)
 		if m.B != 0 {
 			p.Err = syscall.Errno(m.B)
 		}
@@ -85,6 +85,17 @@ func (g *Guard) hear(m guard.Message, file *os.File) {
 	case guard.Start, guard.Signal, guard.Kill, guard.Feed, guard.Exec, guard.ExecSig:
 		g.options.Logger.Warn("guard sent an order", "kind", uint32(m.Kind))
 	}
+}
+
+// number is the agent's own for a process that the guard names; where it has ended meanwhile, the guard's.
+func (g *Guard) number(pid int) int {
+	if _, apart := g.around.(*walls); !apart {
+		return pid
+	}
+	if own := (Host{}).outside(g.PID(), pid); own != 0 {
+		return own
+	}
+	return pid
 }
 
 // counted adds what the boundary saw. The kernel counts a kill before the killed is reaped.

@@ -124,29 +124,6 @@ func (c *Container) PID() int { return c.pid }
 // Dir is the container's folder.
 func (c *Container) Dir() string { return c.dir }
 
-// Outside is the pid, in the caller's namespace, of the child of the first process that has the number inner in the
-// container; 0 when there is none.
-func (c *Container) Outside(inner int) int {
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", c.pid, c.pid))
-	if err != nil {
-		return 0
-	}
-	for child := range strings.FieldsSeq(string(children)) {
-		status, err := os.ReadFile("/proc/" + child + "/status")
-		if err != nil {
-			continue
-		}
-		_, numbers, _ := strings.Cut(string(status), "\nNSpid:")
-		numbers, _, _ = strings.Cut(numbers, "\n")
-		fields := strings.Fields(numbers)
-		if len(fields) > 1 && fields[len(fields)-1] == strconv.Itoa(inner) {
-			pid, _ := strconv.Atoi(child) // a name of /proc
-			return pid
-		}
-	}
-	return 0
-}
-
 // Wait for the end of the first process; all others have ended with it.
 func (c *Container) Wait() (*os.ProcessState, error) {
 	state, err := c.process.Wait()
