@@ -75,7 +75,11 @@ func (j *job) nothingLeft(was status.InstanceFile) {
 	if left := j.processes(); len(left) > 0 {
 		j.t.Errorf("processes %v are left", left)
 	}
-	for _, dir := range append(slices.Clone(was.Cgroups), was.Dirs...) {
+	gone := append(slices.Clone(was.Cgroups), was.Dirs...)
+	for _, dir := range was.Cgroups {
+		gone = append(gone, filepath.Dir(dir)) // the app's, of which this was the last instance
+	}
+	for _, dir := range gone {
 		if !absent(dir) {
 			j.t.Errorf("%s is left", dir)
 		}

@@ -277,16 +277,19 @@ func (j *job) sees(phase string) {
 	})
 }
 
-// status is what `muster status --json` says.
-func (j *job) status() (s struct {
+// report is what `muster status --json` says.
+type report struct {
 	Instances []status.Instance `json:"instances"`
-}) {
+}
+
+func (j *job) status() report {
 	j.t.Helper()
 	out, said, code := j.verb("status", j.app, "--json")
-	if err := json.Unmarshal([]byte(out), &s); err != nil || code != 0 {
+	var r report
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
 		j.t.Fatalf("status: %v, exit code %d: %s%s", err, code, out, said)
 	}
-	return s
+	return r
 }
 
 // with is the settings with more of them.

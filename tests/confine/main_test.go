@@ -5,10 +5,13 @@
 package confine_test
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -21,6 +24,9 @@ const checkout = "../.."
 // watchdog bounds every wait. It ends tests that have gone wrong and is part of no promise.
 const watchdog = 60 * time.Second
 
+// atOnce is how many tests run at a time: they wait more than they work.
+const atOnce = 6
+
 // Programs under test, in folders that every user of this host can enter. Set before the first test, never after.
 var (
 	muster string
@@ -32,22 +38,33 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == hostVerb {
 		os.Exit(hostMain(os.Args[2:]))
 	}
+	flag.Parse()
 	os.Exit(binary.Main(func(built string) int {
-		dir, err := os.MkdirTemp("", "muster-confine-")
-		if err == nil {
-			err = lay(built, dir)
-		}
+		code, err := in(built, m)
 		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		code := m.Run()
-		if err := os.RemoveAll(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return code
 	}))
+}
+
+// in runs the tests with the programs laid out.
+func in(built string, m *testing.M) (code int, err error) {
+	dir, err := os.MkdirTemp("", "muster-confine-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := lay(built, dir); err != nil {
+		return 1, err
+	}
+	if n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err == nil && n < atOnce {
+		if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
+			return 1, err
+		}
+	}
+	return m.Run(), nil
 }
 
 // lay puts the programs where they are used.
