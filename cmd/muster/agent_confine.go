@@ -111,6 +111,22 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 	return c, nil
 }
 
+// agentScore is the agent's own oom_score_adj (proc(5)): where a host has no memory left the kernel ends its jobs before
+// those who answer for them.
+const agentScore = -500
+
+// outlast lowers the agent's score where that is permitted; an ordinary user may only raise one.
+func outlast() {
+	const file = "/proc/self/oom_score_adj"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return
+	}
+	if score, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && score > agentScore {
+		_ = os.WriteFile(file, []byte(strconv.Itoa(agentScore)), 0)
+	}
+}
+
 // boundaryName names the cgroup of an instance: by the instance, unless an agent that lives on this host has that name: of
 // a run with the same app id in another registry, or one that this agent supersedes.
 func (a *agent) boundaryName(in registry.Instance) string {

@@ -227,6 +227,7 @@ func (a *agent) park(ctx context.Context, in registry.Instance) error {
 	if err != nil {
 		return err
 	}
+	outlast()
 	guard, err := a.engine.Engine.Park(ctx, sandbox.Options{LogDir: filepath.Join(a.logDir, in.String()), Logger: a.log, Confine: confine})
 	if err != nil {
 		return fmt.Errorf("park the guard: %w", err)
