@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/muster-agent/muster/packages/image"
@@ -24,7 +25,7 @@ func (e imageError) Unwrap() error { return e.error }
 // pullImage makes the layers of the plan's image ready and tells what only the image knows.
 func (a *agent) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, error) {
 	options := image.Options{
-		Cache: filepath.Join(cacheDir(), "image"), Insecure: a.policy.InsecureRegistries, Logger: a.log, Progress: a.tellPull(),
+		Cache: cacheDir(), Insecure: a.policy.InsecureRegistries, Logger: a.log, Progress: a.tellPull(),
 	}
 	if p.Root.Auth != "" {
 		auth, err := imageAuth(p.Root.Auth)
@@ -147,14 +148,14 @@ func (a *agent) openInImage(path string) (io.ReadCloser, error) {
 	return f, err
 }
 
-// cacheDir is where what is fetched is kept for the next run of this user.
+// cacheDir is where what is fetched is kept for the next run of this user. A service may have no home.
 func cacheDir() string {
 	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
 		return filepath.Join(dir, "muster")
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return filepath.Join(os.TempDir(), "muster-cache")
+		return filepath.Join(os.TempDir(), "muster-cache-"+strconv.Itoa(os.Geteuid()))
 	}
 	return filepath.Join(home, ".cache", "muster")
 }

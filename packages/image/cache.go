@@ -12,8 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/moby/sys/userns"
 	"github.com/opencontainers/go-digest"
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sys/unix"
 )
 
 // cache is the folder `image` of the cache.
@@ -41,7 +43,37 @@ func openCache(dir string) (cache, error) {
 	if err := os.Chmod(c.root, 0o700); err != nil {
 		return cache{}, fmt.Errorf("open cache: %w", err)
 	}
+	if err := notOthers(filepath.Dir(c.root)); err != nil {
+		return cache{}, fmt.Errorf("open cache %s: %w: it could be put in another's place; name another by XDG_CACHE_HOME", c.root, err)
+	}
 	return c, nil
+}
+
+// unmapped is how a user namespace shows an owner that it has no number for, the host's root among them (user_namespaces(7)).
+const unmapped = 65534
+
+// notOthers refuses a folder of which somebody else than root and the caller could rename what is in it, in it or above
+// it. Folders that everybody may write to are fine when only owners may rename in them, as in /tmp.
+func notOthers(dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	for ; ; real = filepath.Dir(real) {
+		var st unix.Stat_t
+		if err := unix.Stat(real, &st); err != nil {
+			return &fs.PathError{Op: "stat", Path: real, Err: err}
+		}
+		if st.Uid != 0 && int(st.Uid) != os.Geteuid() && (st.Uid != unmapped || !userns.RunningInUserNS()) {
+			return fmt.Errorf("owner of %s: got uid %d, want %d or 0", real, st.Uid, os.Geteuid())
+		}
+		if st.Mode&unix.S_IWOTH != 0 && st.Mode&unix.S_ISVTX == 0 {
+			return fmt.Errorf("mode of %s: got %#o, want one by which others may not write there", real, st.Mode&0o7777)
+		}
+		if real == "/" {
+			return nil
+		}
+	}
 }
 
 func (c cache) blobPath(d digest.Digest) string {

@@ -72,6 +72,9 @@ func (p *puller) wait(ctx context.Context, name string, how int) (*lock, error) 
 
 // make fetches and unpacks a layer beside its place and renames it: what is there is whole. The caller holds its lock.
 func (p *puller) make(ctx context.Context, ref layerRef, dir string) (err error) {
+	if ref.Size > p.MaxBytes { // before it fills the disk; no tar is smaller unpacked
+		return refuse("%s: got a blob of %d bytes, want at most %d", ref.Digest, ref.Size, p.MaxBytes)
+	}
 	fresh := dir + ".new"
 	if err := p.form.removeAll(fresh); err != nil { // of an agent that was killed here
 		return err

@@ -11,12 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // layout reads an OCI image layout (OCI Image Specification 1.1, image-layout.md) where it lies; nothing of it but the
-// unpacked layers is copied.
+// unpacked layers is copied. Links that lead out of its folder are not followed: who names a layout must not have the
+// agent read what it could not read itself.
 type layout struct{ dir string }
 
 func (l layout) close() {}
@@ -67,7 +69,7 @@ func (l layout) small(_ context.Context, what string, d ispec.Descriptor) ([]byt
 }
 
 func (l layout) layer(_ context.Context, d ispec.Descriptor) (*blob, error) {
-	f, err := os.Open(filepath.Join(l.dir, blobName(d)))
+	f, err := l.open(blobName(d))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("layout %s: layer %s: %w", l.dir, d.Digest, ErrNotFound)
 	}
@@ -82,8 +84,29 @@ func blobName(d ispec.Descriptor) string {
 	return filepath.Join(ispec.ImageBlobsDir, d.Digest.Algorithm().String(), d.Digest.Encoded())
 }
 
+// open opens a regular file; at a FIFO nobody waits.
+func (l layout) open(name string) (_ *os.File, err error) {
+	root, err := os.OpenRoot(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = refuse("layout %s: %s: got a %s, want a file", l.dir, name, info.Mode().Type())
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 func (l layout) read(name string, most int64) (_ []byte, err error) {
-	f, err := os.Open(filepath.Join(l.dir, name))
+	f, err := l.open(name)
 	if err != nil {
 		return nil, err
 	}

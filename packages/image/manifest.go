@@ -196,13 +196,11 @@ func distinct(refs []layerRef) []layerRef {
 // Config is what an image says of its process. All of it is a stranger's: its environment belongs into the container
 // and nowhere else.
 type Config struct {
-	Entrypoint   []string
-	Cmd          []string
-	Env          []string // NAME=VALUE
-	WorkingDir   string   // absolute, or empty
-	User         string   // name or uid, with :group or :gid; empty is root
-	ExposedPorts []string // sorted, as 80/tcp
-	StopSignal   string   // SIGTERM or 15; empty when the image does not say
+	Entrypoint []string
+	Cmd        []string
+	Env        []string // NAME=VALUE; no name holds a slash or a control character
+	WorkingDir string   // absolute, or empty
+	User       string   // name or uid, with :group or :gid; empty is root
 }
 
 func parseConfig(text []byte) (Config, []digest.Digest, platform, error) {
@@ -214,22 +212,23 @@ func parseConfig(text []byte) (Config, []digest.Digest, platform, error) {
 		return Config{}, nil, platform{}, refuse("config: rootfs: got type %q, want layers", printable(c.RootFS.Type))
 	}
 	config := Config{
-		Entrypoint: c.Config.Entrypoint, Cmd: c.Config.Cmd, Env: c.Config.Env, WorkingDir: c.Config.WorkingDir,
-		User: c.Config.User, ExposedPorts: slices.Sorted(maps.Keys(c.Config.ExposedPorts)), StopSignal: c.Config.StopSignal,
+		Entrypoint: c.Config.Entrypoint, Cmd: c.Config.Cmd, Env: c.Config.Env, WorkingDir: c.Config.WorkingDir, User: c.Config.User,
 	}
 	return config, c.RootFS.DiffIDs, platform{os: c.OS, arch: c.Architecture, variant: c.Variant}, config.check()
 }
 
-// check refuses what no process can be started with.
+// check refuses what no process can be started with. A variable's name may become that of a file on the host, of a value
+// too long for a variable, and a line of a message.
 func (c Config) check() error {
-	for _, s := range slices.Concat(c.Entrypoint, c.Cmd, c.Env, []string{c.WorkingDir, c.User, c.StopSignal}) {
+	for _, s := range slices.Concat(c.Entrypoint, c.Cmd, c.Env, []string{c.WorkingDir, c.User}) {
 		if strings.ContainsRune(s, 0) {
 			return refuse("config: got a zero byte in %q", printable(s))
 		}
 	}
 	for _, e := range c.Env {
-		if i := strings.IndexByte(e, '='); i < 1 {
-			return refuse("config: env: got %q, want NAME=VALUE", printable(e))
+		name, _, ok := strings.Cut(e, "=")
+		if !ok || name == "" || name == "." || name == ".." || strings.Contains(name, "/") || unprintable(name) {
+			return refuse("config: env: got %q, want NAME=VALUE with a name that has no slash and no control character", printable(e))
 		}
 	}
 	if c.WorkingDir != "" && !strings.HasPrefix(c.WorkingDir, "/") {

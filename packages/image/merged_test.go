@@ -353,10 +353,32 @@ func TestLayout(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(broken, blobName(p.Layers[1].Descriptor)), p.Layers[0].Content, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	big := gzipLayer(t, file("x", "x"))
+	big.Size = 1 << 50
+	huge := writeLayout(t, "", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, big))
+	// what the agent may read and who wrote the layout may not
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, p.Config.Content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	leading := writeLayout(t, "", p)
+	config := filepath.Join(leading, blobName(p.Config.Descriptor))
+	if err := errors.Join(os.Remove(config), os.Symlink(secret, config)); err != nil {
+		t.Fatal(err)
+	}
+	waiting := writeLayout(t, "", p)
+	layer := filepath.Join(waiting, blobName(p.Layers[0].Descriptor))
+	if err := errors.Join(os.Remove(layer), unix.Mkfifo(layer, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, ref string
 		want      error
+		text      string
 	}{
+		{name: "a huge blob", ref: huge, want: ErrRefused, text: "got a blob of 1125899906842624 bytes"},
+		{name: "a link out of it", ref: leading, text: "escapes"},
+		{name: "a FIFO", ref: waiting, want: ErrRefused, text: "want a file"},
 		{name: "tag", ref: two + ":v1"},
 		{name: "only one", ref: one},
 		{name: "no such tag", ref: two + ":v2", want: ErrNotFound},
@@ -366,8 +388,8 @@ func TestLayout(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			im, err := Pull(t.Context(), "oci:"+c.ref, Options{Cache: t.TempDir()})
-			if !errors.Is(err, c.want) {
-				t.Fatalf("got %v, want %v", err, c.want)
+			if c.text != "" && (err == nil || !strings.Contains(err.Error(), c.text)) || (c.want != nil || c.text == "") && !errors.Is(err, c.want) {
+				t.Fatalf("got %v, want %v with %q", err, c.want, c.text)
 			}
 			if err != nil {
 				return

@@ -27,6 +27,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/registryserver"
 )
 
@@ -49,7 +50,8 @@ func twoLayers(t testing.TB) registryserver.Pushable {
 	t.Helper()
 	return registryserver.NewImage(t, ispec.ImageConfig{
 		User: "app:staff", WorkingDir: "/srv", Entrypoint: []string{"/bin/sh", "-c"}, Cmd: []string{"echo hello"},
-		Env: []string{"PATH=/bin", "EMPTY="}, ExposedPorts: map[string]struct{}{"80/tcp": {}}, StopSignal: "SIGINT",
+		Env:          []string{"PATH=/bin", "EMPTY="},
+		ExposedPorts: map[string]struct{}{"80/tcp": {}}, StopSignal: "SIGINT", // nothing follows from these
 	}, ispec.Platform{},
 		gzipLayer(t, file("etc/passwd", "root:x:0:0::/:\n"), file("etc/old", "old"), entry(tar.TypeSymlink, "bin", "usr/bin"), file("usr/bin/sh", "#!")),
 		registryserver.Pack(t, ispec.MediaTypeImageLayerZstd, registryserver.Tar(t, file("etc/passwd", "app:x:7:7::/:\n"), file("etc/.wh.old", ""))),
@@ -92,7 +94,7 @@ func TestPull(t *testing.T) {
 
 	want := Config{
 		User: "app:staff", WorkingDir: "/srv", Entrypoint: []string{"/bin/sh", "-c"}, Cmd: []string{"echo hello"},
-		Env: []string{"PATH=/bin", "EMPTY="}, ExposedPorts: []string{"80/tcp"}, StopSignal: "SIGINT",
+		Env: []string{"PATH=/bin", "EMPTY="},
 	}
 	if diff := cmp.Diff(want, im.Config); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
@@ -183,6 +185,9 @@ func TestRefused(t *testing.T) {
 	foreign.MediaType = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
 	s.Push("wrong", "foreign", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, foreign))
 	s.Push("wrong", "env", registryserver.NewImage(t, ispec.ImageConfig{Env: []string{"=x"}}, ispec.Platform{}, one))
+	climbing := "../../../../etc/cron.d/evil=" + strings.Repeat("#", 130_000)
+	s.Push("wrong", "climbing", registryserver.NewImage(t, ispec.ImageConfig{Env: []string{climbing}}, ispec.Platform{}, one))
+	s.Push("wrong", "dots", registryserver.NewImage(t, ispec.ImageConfig{Env: []string{"..=x"}}, ispec.Platform{}, one))
 	notTar := registryserver.Layer{Blob: registryserver.NewBlob(ispec.MediaTypeImageLayerGzip, []byte("not gzip")), DiffID: one.DiffID}
 	s.Push("wrong", "gzip", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, notTar))
 
@@ -199,6 +204,8 @@ func TestRefused(t *testing.T) {
 		{name: "diff id", ref: "wrong:diffid", want: ErrDigest, text: "layer as a tar: digest: want sha256:000"},
 		{name: "foreign layer", ref: "wrong:foreign", want: ErrRefused, text: "foreign.diff.tar.gzip"},
 		{name: "environment", ref: "wrong:env", want: ErrRefused, text: "want NAME=VALUE"},
+		{name: "a path in the environment", ref: "wrong:climbing", want: ErrRefused, text: "no slash"},
+		{name: "a dotted name in the environment", ref: "wrong:dots", want: ErrRefused, text: "want NAME=VALUE"},
 		{name: "not gzip", ref: "wrong:gzip", want: ErrRefused, text: "gzip"},
 		{name: "too many files", ref: "app:v1", options: Options{MaxFiles: 2}, want: ErrRefused, text: "more than 2 files"},
 		{name: "too many bytes", ref: "app:v1", options: Options{MaxBytes: 1024}, want: ErrRefused, text: "unpacks to more bytes"},
@@ -594,4 +601,32 @@ func TestCleanLeavesWhatIsHeld(t *testing.T) {
 		t.Errorf("a removed layer: got %v, want %v", err, fs.ErrNotExist)
 	}
 	pull(t, ref, Options{Cache: cacheDir})
+}
+
+// A cache below a folder in which somebody else could put another in its place is not used.
+func TestCacheBelowOthers(t *testing.T) {
+	need.Root(t)
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name  string
+		owner int
+		mode  os.FileMode
+		text  string
+	}{
+		{name: "own", mode: 0o755},
+		{name: "sticky", mode: 0o777 | os.ModeSticky},
+		{name: "for everybody", mode: 0o777, text: "mode of"},
+		{name: "another's", owner: 4242, mode: 0o755, text: "got uid 4242"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			above := filepath.Join(dir, c.name)
+			if err := errors.Join(os.Mkdir(above, 0o700), os.Chmod(above, c.mode), os.Chown(above, c.owner, 0)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := openCache(filepath.Join(above, "below"))
+			if (err == nil) != (c.text == "") || err != nil && !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v, want %q", err, c.text)
+			}
+		})
+	}
 }
