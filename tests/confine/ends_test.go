@@ -3,6 +3,7 @@ package confine_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -121,6 +122,30 @@ func deafTree(t *testing.T, engine string) {
 	if e := j.end(p); e.Outcome != "stopped" || e.code != 0 {
 		t.Errorf("%s, exit code %d, want stopped, 0", e.Outcome, e.code)
 	}
+	j.nothingLeft(was)
+}
+
+// interrupted: Ctrl-C ends all that `muster run` has started.
+func interrupted(t *testing.T, engine string) {
+	j := newJob(t, program("tree", "10"), settings{"muster.stop.grace": "0.2"})
+	p := j.begin("--engine", engine)
+	j.says("ready")
+	was := j.remains()
+	j.must(p.cmd.Process.Signal(os.Interrupt))
+	if e := j.end(p); e.Outcome != "stopped" || e.code != 130 {
+		t.Errorf("%s, exit code %d, want stopped, 130", e.Outcome, e.code)
+	}
+	j.nothingLeft(was)
+}
+
+// runKilled: agents whose `muster run` was killed stop in grace, and leave nothing.
+func runKilled(t *testing.T, engine string) {
+	j := newJob(t, program("tree", "10"), settings{"muster.stop.grace": "0.2"})
+	p := j.begin("--engine", engine)
+	j.says("ready")
+	was := j.remains()
+	p.kill()
+	await(t, "the end of the agent of a killed run", func() bool { return absent(fmt.Sprintf("/proc/%d", was.Pid)) })
 	j.nothingLeft(was)
 }
 

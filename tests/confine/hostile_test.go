@@ -53,6 +53,50 @@ func hostileLinks(t *testing.T, s shared) {
 	}
 }
 
+// hostileFiles: an image without the folders that a root has, or with other things in their places.
+func hostileFiles(t *testing.T, s shared) {
+	program, err := os.ReadFile(muster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, files := range map[string][]registryserver.File{
+		"nothing else":   nil,
+		"file for proc":  {file("proc", "x")},
+		"file for dev":   {file("dev", "x")},
+		"file for etc":   {file("etc", "x")},
+		"file for tmp":   {file("tmp", "x")},
+		"loops":          {link("tmp", "tmp"), link("etc", "/etc"), link("dev", "./dev")},
+		"links upwards":  {link("tmp", "../../../../../../tmp"), link("proc", "../../.."), link("etc", "..")},
+		"links to /proc": {link("dev", "/proc/self/root"), link("etc", "/proc/1/cwd"), link("tmp", "/proc/self/fd")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := append(append([]registryserver.File{}, files...), file("muster", string(program)))
+			layer := registryserver.Pack(t, ispec.MediaTypeImageLayerGzip, registryserver.Tar(t, all...))
+			ref := s.Push("odd-"+strings.Map(letter, name), "1", registryserver.NewImage(t, ispec.ImageConfig{Entrypoint: []string{"/muster"}, Cmd: []string{"version"}}, ispec.Platform{}, layer))
+			j := imageJob(t, "", ref, nil)
+			e := j.run()
+			if e.code != 0 || !strings.Contains(j.log("stdout.log"), "muster") {
+				t.Errorf("exit code %d (%s), the program says %q; want 0 and its version", e.code, e.Cause, j.log("stdout.log"))
+			}
+			if left := j.mounts(); len(left) > 0 {
+				t.Errorf("mounts are left: %v", left)
+			}
+			if left := glob(t, filepath.Join(j.work, "root", "*")); len(left) > 0 {
+				t.Errorf("folders of containers are left: %v", left)
+			}
+		})
+	}
+}
+
+// letter keeps what a repository's name may have.
+func letter(r rune) rune {
+	if r >= 'a' && r <= 'z' {
+		return r
+	}
+	return -1
+}
+
 // tree is what a folder holds, with modes and contents.
 func tree(t *testing.T, dir string) string {
 	t.Helper()

@@ -59,6 +59,7 @@ func TestImages(t *testing.T) {
 		"not there":              imageMissing,
 		"a plain user's":         imageOfPlainUser,
 		"hostile links":          hostileLinks,
+		"hostile files":          hostileFiles,
 		"hostile variables":      hostileVariables,
 		"writes":                 imageWrites,
 	} {
