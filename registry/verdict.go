@@ -171,7 +171,7 @@ func advice(c Class, first Instance, exit *MemberExit) string {
 	case ClassDefinition:
 		return "muster validate names what is wrong with the definition"
 	case ClassNotPermitted:
-		return "the host's policy forbids it; muster doctor says what this host permits"
+		return "muster doctor says what this host permits, and what would change it"
 	case ClassMuster:
 		return fmt.Sprintf("please report it with agent.log of %s", first)
 	case ClassNone, ClassApp, ClassStopped, ClassTimeout:

@@ -151,7 +151,11 @@ func goList(t *testing.T, args ...string) string {
 
 // licence is the SPDX name of the licence file in a module's folder, as far as we meet them.
 func licence(dir string) string {
-	files, _ := filepath.Glob(filepath.Join(dir, "LICEN[SC]E*")) // only a bad pattern is an error
+	var files []string
+	for _, pattern := range []string{"LICEN[SC]E*", "COPYING*"} {
+		found, _ := filepath.Glob(filepath.Join(dir, pattern)) // only a bad pattern is an error
+		files = append(files, found...)
+	}
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		if err != nil {

@@ -25,6 +25,8 @@ import (
 // notPermitted is what this host does not permit: exit 77.
 type notPermitted struct{ error }
 
+func (e notPermitted) Unwrap() error { return e.error }
+
 // megabyte is MiB, as in YARN.
 const megabyte = 1 << 20
 
@@ -88,7 +90,7 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 	if l.RDMA {
 		found, err := infiniband("/dev/infiniband")
 		if err != nil {
-			return c, err
+			return c, notPermitted{err}
 		}
 		nodes = append(nodes, found...)
 	}

@@ -230,7 +230,7 @@ func (a *agent) park(ctx context.Context, in registry.Instance) error {
 	outlast()
 	guard, err := a.engine.Engine.Park(ctx, sandbox.Options{LogDir: filepath.Join(a.logDir, in.String()), Logger: a.log, Confine: confine})
 	if err != nil {
-		return fmt.Errorf("park the guard: %w", err)
+		return notPermitted{fmt.Errorf("engine %s: %w", a.engine.Engine.Name(), err)}
 	}
 	a.mu.Lock()
 	a.guard, a.guardGone, a.memory = guard, false, p.Limits.MemoryMB

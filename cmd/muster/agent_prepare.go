@@ -44,6 +44,7 @@ type agent struct {
 	// requireLimits refuses to run where a limit is not enforced.
 	requireLimits bool
 	envImage      map[string]string // what a process in an image inherits
+	envGiven      map[string]string // of both, what --env says
 	ports         string
 	times         registry.Times
 	newRun        bool
@@ -116,6 +117,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun
 	a.digest = appdef.Digest(app.App)
 	a.inc = newID()
 	a.env, a.envImage = launcher.Inherit(os.Environ(), f.env), launcher.InheritIntoImage(os.Environ(), f.env)
+	a.envGiven = launcher.Given(os.Environ(), f.env)
 	if err := portsFlag(f.ports); err != nil {
 		return nil, err
 	}
@@ -311,7 +313,7 @@ const (
 func (a *agent) request(in registry.Instance) plan.Request {
 	return plan.Request{
 		AppID: a.id.appID, Run: a.id.run, Digest: a.digest, Component: in.Component, Index: in.Index,
-		Allocation: a.alloc, Inherited: a.env, Shell: shell(), Origins: a.origins,
+		Allocation: a.alloc, Inherited: a.env, Given: a.envGiven, Shell: shell(), Origins: a.origins,
 		Engine: engineChoice(a.engine),
 	}
 }

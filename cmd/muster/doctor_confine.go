@@ -33,7 +33,8 @@ func checkConfinement(ctx context.Context) []check {
 // checkEngine says how processes are confined, and which limits nobody holds.
 func checkEngine(c sandbox.Choice) check {
 	choice := engineChoice(c)
-	delete(choice.Cannot, "gpu_memory_mb") // the line about GPUs has it
+	delete(choice.Cannot, "gpu_memory_mb") // the line about GPUs has it,
+	delete(choice.Cannot, "high_mb")       // and that about features this
 	if len(choice.Cannot) == 0 {
 		return good("engine", "%s (%s): every limit is enforced", choice.Name, choice.Why)
 	}
@@ -87,6 +88,8 @@ func checkDelegation(t cgroup.Tree) check {
 	switch {
 	case t.Mode != cgroup.V2:
 		return good(name, "does not exist with cgroup %s: root alone makes cgroups", t.Mode)
+	case os.Geteuid() == 0 && len(t.Cannot(cgroup.Limits{Memory: 1, CPU: 1, Pids: 1})) == 0 && !t.Delegated:
+		return good(name, "not needed: this process is root")
 	case t.Root:
 		return good(name, "not needed: this process is in the host's root cgroup")
 	case t.Delegated:

@@ -29,7 +29,7 @@ type execFlags struct {
 func newExec(s streams) *cobra.Command {
 	f := execFlags{}
 	cmd := &cobra.Command{
-		Use: "exec [APP/]INSTANCE -- COMMAND [ARG]...", Short: "Run a program beside an instance's process, where that runs", Args: execArgs,
+		Use: "exec [flags] [APP/]INSTANCE -- COMMAND [ARG]...", DisableFlagsInUseLine: true, Short: "Run a program beside an instance's process, where that runs", Args: execArgs,
 		Long: `Runs the program in the namespaces and the cgroup of the instance's process, with its environment, working folder
 and user, and ends with the program's own exit code, 128+n for signal n. While the instance waits, the
 environment is what is known of it until then. The program is killed when the instance's process ends, and

@@ -74,6 +74,11 @@ func (v *appView) lines() [][2]string {
 	} else {
 		add("registry", v.Registry)
 	}
+	for _, row := range v.Instances {
+		if len(row.Unenforced) > 0 {
+			add("unenforced", row.Instance+": "+strings.Join(row.Unenforced, ", "))
+		}
+	}
 	for _, row := range v.Instances { // what people open: TensorBoard's URL
 		if row.Role != "service" || v.Verdict != nil {
 			continue

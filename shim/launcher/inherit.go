@@ -1,6 +1,9 @@
 package launcher
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // Inherit picks from environ (`NAME=value`) what the allow-list lets through, then applies extra:
 // `NAME` takes a variable of environ over, `NAME=value` sets it. Names beginning with MUSTER_ never
@@ -21,6 +24,15 @@ func pick(environ, extra []string, passes func(string) bool) map[string]string {
 			env[name] = value
 		}
 	}
+	maps.Copy(env, given(all, extra))
+	return env
+}
+
+// Given are the variables that extra names, as Inherit takes them.
+func Given(environ, extra []string) map[string]string { return given(Environ(environ), extra) }
+
+func given(all map[string]string, extra []string) map[string]string {
+	env := map[string]string{}
 	for _, e := range extra {
 		name, value, set := strings.Cut(e, "=")
 		if !set {

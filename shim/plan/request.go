@@ -43,9 +43,11 @@ type Request struct {
 	// Inherited is what the process gets of the agent's environment, already filtered. It is not
 	// printed with the plan: it belongs to the host.
 	Inherited map[string]string
-	Shell     string      // runs command texts with -c; empty: bash
-	Image     *ImageFacts // once it is pulled
-	User      *UserFacts  // once it is looked up
+	// Given is what the command line says (--env): it is laid over what an image says.
+	Given map[string]string
+	Shell string      // runs command texts with -c; empty: bash
+	Image *ImageFacts // once it is pulled
+	User  *UserFacts  // once it is looked up
 	// GPUEnv is what the process is told of the devices that it got; nil: Allocation.Devices by their names.
 	GPUEnv map[string]string
 	// LibraryDirs hold the devices' libraries, where the root's own loader may not look.

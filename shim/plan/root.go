@@ -43,7 +43,7 @@ type UserFacts struct {
 func (b *builder) root() Root {
 	limits := b.component.Limits
 	switch {
-	case limits.Image != "" && b.req.Engine.Name != engineContainer:
+	case limits.Image != "" && b.req.Engine.Name != "" && b.req.Engine.Name != engineContainer: // "": nobody asks for a host
 		p := b.key("muster.image")().Problem("image "+appdef.Quote(limits.Image)+" with engine "+b.req.Engine.Name,
 			"engine container", "muster doctor says what keeps this host from it: "+b.req.Engine.Why)
 		p.Forbidden = true
@@ -90,6 +90,9 @@ func (b *builder) inherited(r Root) map[string]string {
 	if env == nil {
 		env = map[string]string{}
 	}
+	if r.Kind != RootHost {
+		delete(env, "TMPDIR") // a folder of the host's; the container has a /tmp of its own
+	}
 	if r.Kind == RootImage && env["PATH"] == "" {
 		env["PATH"] = imagePath
 	}
@@ -100,6 +103,7 @@ func (b *builder) inherited(r Root) map[string]string {
 			}
 		}
 	}
+	maps.Copy(env, b.req.Given)
 	if len(b.req.LibraryDirs) > 0 {
 		dirs := strings.Join(b.req.LibraryDirs, ":")
 		env["LD_LIBRARY_PATH"] = strings.TrimPrefix(env["LD_LIBRARY_PATH"]+":"+dirs, ":")

@@ -141,17 +141,17 @@ func TestDescendants(t *testing.T) {
 }
 
 func TestUnenforcedOfTheProcessEngine(t *testing.T) {
-	if got := (Process{}).Unenforced(plan.Limits{VCores: 4}); len(got) != 0 {
+	if got := (Process{}).Unenforced(plan.Limits{MemoryMB: 4}); len(got) != 0 {
 		t.Errorf("no limit asked: %+v", got)
 	}
 	var got []string
-	for _, u := range (Process{}).Unenforced(plan.Limits{MemoryMB: 1, CPUHard: true, Pids: 1, ShmMB: 1, GPUs: 1, GPUMemoryMB: 1}) {
+	for _, u := range (Process{}).Unenforced(plan.Limits{MemoryMB: 1, VCores: 1, CPUHard: true, Pids: 1, ShmMB: 1, GPUs: 1, GPUMemoryMB: 1}) {
 		if u.Why == "" {
 			t.Errorf("%s: no reason", u.Limit)
 		}
 		got = append(got, u.Limit)
 	}
-	if diff := cmp.Diff([]string{"cpu_hard", "pids", "shm_mb", "gpus", "gpu_memory_mb"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"vcores", "cpu_hard", "pids", "shm_mb", "gpus"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -70,11 +70,12 @@ func (Process) Unenforced(l plan.Limits) []plan.Unenforced {
 		asked      bool
 		limit, why string
 	}{
+		{l.SwapMB > 0, "swap_mb", noCgroup},
+		{l.VCores > 0, "vcores", noCgroup},
 		{l.CPUHard, "cpu_hard", noCgroup + "; vcores are not a ceiling"},
 		{l.Pids > 0, "pids", noCgroup + "; RLIMIT_NPROC counts a user's processes, not this instance's"},
 		{l.ShmMB > 0, "shm_mb", "the process engine has no mount namespace; /dev/shm is the host's"},
 		{l.GPUs > 0, "gpus", "the process engine has no device list; only the environment names the devices"},
-		{l.GPUMemoryMB > 0, "gpu_memory_mb", "nothing watches GPU memory in the process engine"},
 	} {
 		if c.asked {
 			u = append(u, plan.Unenforced{Limit: c.limit, Why: c.why})
