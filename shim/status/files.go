@@ -124,6 +124,7 @@ type InstanceFile struct {
 	Pid        int      `json:"pid"`
 	StartTicks uint64   `json:"start_ticks"` // clock ticks after boot
 	BootID     string   `json:"boot_id"`
+	PidNS      string   `json:"pid_ns"` // inode of the pid namespace that the numbers are of
 	Inc        string   `json:"incarnation"`
 	Cgroups    []string `json:"cgroups"`
 	Mounts     []string `json:"mounts"`
@@ -156,9 +157,9 @@ func WriteJSON(path string, value any) error {
 	return nil
 }
 
-// ReadJSON reads what WriteJSON wrote; a corrupt file is named.
+// ReadJSON reads what WriteJSON wrote; a corrupt file is named. Nothing but a file is read, and none that is endless.
 func ReadJSON(path string, value any) error {
-	text, err := os.ReadFile(path)
+	text, err := readPlain(path)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,20 @@ const poll = 200 * time.Millisecond
 // done, and looks once more then; without it it ends at the end of the file. A file that was cut short is read from its start.
 func Follow(ctx context.Context, path string, offset int64, follow bool, to io.Writer) error {
 	l := follower{path: path, to: to}
+	return l.run(ctx, offset, follow)
+}
+
+// mostBehind is how far Watch lags behind the end of its file at most, in bytes.
+const mostBehind = 1 << 20
+
+// Watch is Follow for one who needs the newest only: what a process writes faster than it is read is left out. So the
+// last look takes no longer than any other, however long the process has made its file.
+func Watch(ctx context.Context, path string, offset int64, to io.Writer) error {
+	l := follower{path: path, to: to, newest: true}
+	return l.run(ctx, offset, true)
+}
+
+func (l *follower) run(ctx context.Context, offset int64, follow bool) error {
 	defer l.close()
 	err := l.open(offset)
 	if err == nil {
@@ -46,13 +60,14 @@ func Follow(ctx context.Context, path string, offset int64, follow bool, to io.W
 
 // follower is one Follow.
 type follower struct {
-	path string
-	to   io.Writer
-	file *os.File // nil: not there yet
+	path   string
+	to     io.Writer
+	newest bool     // no more than the last mostBehind bytes of what has come
+	file   *os.File // nil: not there yet
 }
 
 func (l *follower) open(offset int64) error {
-	f, err := os.Open(l.path)
+	f, err := OpenPlain(l.path)
 	if err != nil {
 		return err
 	}
@@ -78,14 +93,29 @@ func (l *follower) copy() error {
 	if l.file == nil {
 		return nil
 	}
-	if at, err := l.file.Seek(0, io.SeekCurrent); err == nil {
-		if info, err := l.file.Stat(); err == nil && info.Size() < at {
-			if _, err := l.file.Seek(0, io.SeekStart); err != nil {
-				return err
-			}
+	at, err := l.file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	info, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	from := at
+	if info.Size() < at {
+		from = 0
+	}
+	var source io.Reader = l.file
+	if l.newest {
+		from = max(from, info.Size()-mostBehind)
+		source = io.LimitReader(l.file, info.Size()-from)
+	}
+	if from != at {
+		if _, err := l.file.Seek(from, io.SeekStart); err != nil {
+			return err
 		}
 	}
-	_, err := io.Copy(l.to, l.file)
+	_, err = io.Copy(l.to, source)
 	return err
 }
 
@@ -103,7 +133,7 @@ func (l *follower) goOn(offset int64) error {
 		return err
 	}
 	for i := moved - 1; i >= 0; i-- {
-		next := follower{path: l.numbered(i), to: l.to}
+		next := follower{path: l.numbered(i), to: l.to, newest: l.newest}
 		if err := next.open(0); err != nil {
 			return err
 		}
@@ -123,11 +153,11 @@ func (l *follower) moved() int {
 	if err != nil {
 		return 0
 	}
-	if _, err := os.Stat(l.path); err != nil { // between the rename and the new file
+	if _, err := os.Lstat(l.path); err != nil { // between the rename and the new file
 		return 0
 	}
 	for i := 0; ; i++ {
-		info, err := os.Stat(l.numbered(i))
+		info, err := os.Lstat(l.numbered(i))
 		if err != nil || os.SameFile(mine, info) {
 			return i
 		}
