@@ -43,7 +43,7 @@ func TestManualVariables(t *testing.T) {
 			assign += name + "=x "
 		}
 	}
-	output, code := d.types(assign + "SHELL=/bin/sh TMPDIR=/tmp LD_LIBRARY_PATH=/none STRAY=x bin/muster run app --app-id vars --work-dir w --set muster.command=env")
+	output, code := d.types(assign + "SHELL=/bin/sh TMPDIR=/tmp LD_LIBRARY_PATH=/none STRAY=x bin/muster run app --engine cgroup --app-id vars --work-dir w --set muster.command=env")
 	if code != 0 {
 		t.Fatalf("run: exit code %d\n%s", code, output)
 	}
