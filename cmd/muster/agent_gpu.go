@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -29,6 +30,7 @@ type grantedGPUs struct {
 	helper    *gpu.Helper // nil: no muster-gpu, or no driver that it could ask
 	held      *gpu.Held
 	injection gpu.Injection
+	fenced    bool // the engine keeps the process off all others
 }
 
 // takeGPUs claims the devices that the plan asks for, and refuses those that are not fit.
@@ -38,30 +40,27 @@ func (a *agent) takeGPUs(ctx context.Context, p plan.Plan) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, gpuPatience)
 	defer cancel()
-	g := grantedGPUs{}
+	g := grantedGPUs{fenced: p.Engine.Name != sandbox.NameProcess}
+	a.atEnd(a.giveGPUs)
 	devices, err := a.listGPUs(ctx, &g)
+	a.setGPUs(g)
 	if err != nil {
 		return gpuError{fmt.Errorf("%d GPUs were asked for: %w", p.Limits.GPUs, err)}
 	}
-	a.mu.Lock()
-	a.gpus = g
-	a.closers = append(a.closers, a.giveGPUs)
-	a.mu.Unlock()
 	want := gpu.Want{Count: p.Limits.GPUs, Type: p.Limits.GPUType, Granted: a.alloc.Devices}
 	if g.held, err = gpu.Claim(ctx, devices, want); err != nil {
 		return gpuError{err}
 	}
+	a.setGPUs(g)
 	if len(g.held.Shared) > 0 {
 		a.log.Warn("the launcher granted devices that another agent holds", "devices", strings.Join(g.held.Shared, ","))
 	}
-	if p.Engine.Name != sandbox.NameProcess {
+	if g.fenced {
 		if g.injection, err = gpu.Inject(g.held.Devices, gpu.InjectOptions{Image: p.Root.Kind == plan.RootImage}); err != nil {
 			return gpuError{err}
 		}
+		a.setGPUs(g)
 	}
-	a.mu.Lock()
-	a.gpus = g
-	a.mu.Unlock()
 	for _, w := range g.injection.Warnings {
 		a.log.Warn("GPUs in a container", "cause", w)
 	}
@@ -69,15 +68,23 @@ func (a *agent) takeGPUs(ctx context.Context, p plan.Plan) error {
 	return a.gate(g.held.Devices, nil)
 }
 
-// listGPUs asks muster-gpu; where there is none, the device nodes.
+// setGPUs keeps what has been taken so far: giveGPUs gives it back, whatever fails next.
+func (a *agent) setGPUs(g grantedGPUs) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gpus = g
+}
+
+// listGPUs asks muster-gpu; where there is none, or it finds no driver, the device nodes. A driver that it finds and that
+// does not answer is a fault: on nodes alone a sick device would pass.
 func (a *agent) listGPUs(ctx context.Context, g *grantedGPUs) ([]gpu.Device, error) {
 	why := gpu.ErrNoHelper
 	if path := gpuHelper(); path != nil {
-		var inventory gpu.Inventory
 		if g.helper, why = gpu.Open(ctx, *path, a.log); why == nil {
-			if inventory, why = g.helper.Inventory(ctx); why == nil {
-				return inventory.Devices, nil
-			}
+			return a.inventory(ctx, g.helper)
+		}
+		if !errors.Is(why, gpu.ErrNoHelper) && !errors.Is(why, gpu.ErrNoDriver) {
+			return nil, why
 		}
 	}
 	inventory, err := gpu.NodesInventory("/")
@@ -89,6 +96,16 @@ func (a *agent) listGPUs(ctx context.Context, g *grantedGPUs) ([]gpu.Device, err
 	}
 	a.log.Warn("GPUs by device nodes only: no choice by links or load, no health, no faults while running", "cause", why)
 	return inventory.Devices, nil
+}
+
+// inventory asks once more when the helper has ended or hung: its successor may do better.
+func (a *agent) inventory(ctx context.Context, helper *gpu.Helper) ([]gpu.Device, error) {
+	inventory, err := helper.Inventory(ctx)
+	if errors.Is(err, gpu.ErrHung) || errors.Is(err, gpu.ErrEnded) {
+		a.log.Warn("ask muster-gpu again", "err", err)
+		inventory, err = helper.Inventory(ctx)
+	}
+	return inventory.Devices, err
 }
 
 // gate refuses devices that are faulty or in use by strangers, with the finding.
@@ -117,18 +134,13 @@ func (a *agent) gateAgain() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), gpuPatience)
 	defer cancel()
-	inventory, err := g.helper.Inventory(ctx)
+	all, err := a.inventory(ctx, g.helper)
 	if err != nil {
 		return gpuError{fmt.Errorf("look at the GPU after its fault: %w", err)}
 	}
-	var devices []gpu.Device
-	for _, d := range inventory.Devices {
-		if g.has(d.UUID) {
-			devices = append(devices, d)
-		}
-	}
-	if len(devices) < len(g.held.Devices) {
-		return gpuError{fmt.Errorf("GPU not fit: %d of %d are there after the fault", len(devices), len(g.held.Devices))}
+	devices, missing := g.held.Now(all)
+	if len(missing) > 0 {
+		return gpuError{fmt.Errorf("GPU not fit: %s: not there any more after a fault: restart the host", strings.Join(missing, ", "))}
 	}
 	if err := a.gate(devices, guard.Holds); err != nil {
 		return err
@@ -170,7 +182,7 @@ func (a *agent) nameHolders(g grantedGPUs) {
 		return
 	}
 	for _, d := range g.held.Devices {
-		for _, p := range byDevice[d.UUID] {
+		for _, p := range d.Users(byDevice[d.UUID]) {
 			a.log.Warn("GPU memory is held after the end", "device", d.ID(), "pid", p.PID, "mb", p.UsedMB)
 		}
 	}
@@ -182,7 +194,7 @@ func (g grantedGPUs) tell(request *plan.Request, inContainer bool) {
 		return
 	}
 	request.Allocation.Devices = g.held.IDs()
-	request.GPUEnv = gpu.Env(g.held.Devices, inContainer)
+	request.GPUEnv = gpu.Env(g.held.Devices, g.fenced)
 	if !inContainer {
 		return
 	}
@@ -227,9 +239,10 @@ func (a *agent) watchGPUs(ctx context.Context, p plan.Plan) {
 	if g.helper == nil {
 		return
 	}
+	events := g.helper.Watch(ctx)
 	go func() {
-		for e := range g.helper.Watch(ctx) {
-			a.hearGPU(g, e)
+		for e := range events {
+			a.hearGPU(ctx, g, e)
 		}
 	}()
 	if p.Limits.GPUMemoryMB == 0 {
@@ -249,8 +262,8 @@ func (a *agent) watchGPUs(ctx context.Context, p plan.Plan) {
 }
 
 // hearGPU acts on what the driver says of a device of ours.
-func (a *agent) hearGPU(g grantedGPUs, e gpu.Event) {
-	if !g.has(e.Device) {
+func (a *agent) hearGPU(ctx context.Context, g grantedGPUs, e gpu.Event) {
+	if !g.held.Concerns(e) {
 		return
 	}
 	a.log.Warn("GPU fault", "device", e.Device, "finding", e.Finding().String())
@@ -260,7 +273,7 @@ func (a *agent) hearGPU(g grantedGPUs, e gpu.Event) {
 	case gpu.ResetGPU:
 		a.suspectGPU()
 		a.blame(registry.ClassGPU, e.Finding().String())
-		a.killForGPU(context.Background())
+		a.killForGPU(ctx)
 	case gpu.Ignore, gpu.InUse:
 	}
 }
@@ -271,22 +284,19 @@ func (a *agent) suspectGPU() {
 	a.gpuSuspect = true
 }
 
-func (g grantedGPUs) has(id string) bool {
-	for _, d := range g.held.Devices {
-		if d.UUID == id || d.ID() == id {
-			return true
-		}
-	}
-	return false
-}
-
-// killForGPU ends the process, and waits until that has happened.
+// killForGPU ends the process, and waits until that has happened or ctx ends. Where none runs there is nothing to do: what
+// starts next passes the gate first.
 func (a *agent) killForGPU(ctx context.Context) {
 	a.mu.Lock()
 	guard, over := a.guard, a.over
 	a.mu.Unlock()
+	if over == nil {
+		return
+	}
 	if err := guard.Signal(syscall.SIGKILL); err != nil {
-		a.log.Warn("end the process for its GPU", "err", err)
+		if !errors.Is(err, os.ErrProcessDone) {
+			a.log.Warn("end the process for its GPU", "err", err)
+		}
 		return
 	}
 	select {

@@ -55,22 +55,22 @@ const unmapped = 65534
 // notOthers refuses a folder of which somebody else than root and the caller could rename what is in it, in it or above
 // it. Folders that everybody may write to are fine when only owners may rename in them, as in /tmp.
 func notOthers(dir string) error {
-	real, err := filepath.EvalSymlinks(dir)
+	at, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
 	}
-	for ; ; real = filepath.Dir(real) {
+	for ; ; at = filepath.Dir(at) {
 		var st unix.Stat_t
-		if err := unix.Stat(real, &st); err != nil {
-			return &fs.PathError{Op: "stat", Path: real, Err: err}
+		if err := unix.Stat(at, &st); err != nil {
+			return &fs.PathError{Op: "stat", Path: at, Err: err}
 		}
 		if st.Uid != 0 && int(st.Uid) != os.Geteuid() && (st.Uid != unmapped || !userns.RunningInUserNS()) {
-			return fmt.Errorf("owner of %s: got uid %d, want %d or 0", real, st.Uid, os.Geteuid())
+			return fmt.Errorf("owner of %s: got uid %d, want %d or 0", at, st.Uid, os.Geteuid())
 		}
 		if st.Mode&unix.S_IWOTH != 0 && st.Mode&unix.S_ISVTX == 0 {
-			return fmt.Errorf("mode of %s: got %#o, want one by which others may not write there", real, st.Mode&0o7777)
+			return fmt.Errorf("mode of %s: got %#o, want one by which others may not write there", at, st.Mode&0o7777)
 		}
-		if real == "/" {
+		if at == "/" {
 			return nil
 		}
 	}

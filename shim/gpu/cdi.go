@@ -49,6 +49,9 @@ func injectCDI(devices []Device, o InjectOptions) (in Injection, reasons []strin
 			return in, append(reasons, fmt.Sprintf("CDI: %v; device nodes instead", err)), false
 		}
 	}
+	if err := r.exactly(devices); err != nil {
+		return in, append(reasons, fmt.Sprintf("CDI: %v: write the spec anew (nvidia-ctk cdi generate); device nodes instead", err)), false
+	}
 	r.in.Source = "CDI " + strings.Join(slices.Sorted(maps.Keys(r.used)), ", ")
 	r.checkToolkit()
 	return r.in, reasons, true
@@ -82,6 +85,37 @@ func (r *cdiReader) device(cache *cdi.Cache, d Device) error {
 	}
 	return nil
 }
+
+// exactly refuses what would open another GPU than those that were claimed, or not all of them: an index in a spec is of
+// the day when it was written.
+func (r *cdiReader) exactly(devices []Device) error {
+	want := map[string]bool{}
+	for _, d := range devices {
+		if d.Minor < 0 {
+			return nil // nobody knows
+		}
+		want["/dev/nvidia"+strconv.Itoa(d.Minor)] = true
+	}
+	found := map[string]bool{}
+	for _, n := range r.in.Nodes {
+		host := "/" + strings.TrimPrefix(strings.TrimPrefix(n.HostPath, r.options.Root), "/")
+		if !gpuNode.MatchString(host) {
+			continue
+		}
+		if !want[host] {
+			return fmt.Errorf("a spec names %s, which is not granted", host)
+		}
+		found[host] = true
+	}
+	for host := range want {
+		if !found[host] {
+			return fmt.Errorf("no spec names %s", host)
+		}
+	}
+	return nil
+}
+
+var gpuNode = regexp.MustCompile(`^/dev/nvidia\d+$`)
 
 // entryOf finds the device by UUID, else by index: nvidia-ctk writes either, by default both.
 func entryOf(cache *cdi.Cache, d Device) *cdi.Device {
@@ -191,21 +225,37 @@ func hookEnv(env []string) []string {
 	return out
 }
 
-// trusted refuses a file that somebody else than root or the agent's user can change: a spec chooses what of the host
-// gets into containers and which programs run beside them.
+// trusted refuses a file that somebody else than root or the agent's user can change or replace, where it lies and where
+// a link to it does: a spec chooses what of the host gets into containers and which programs run beside them.
 func trusted(path string) error {
-	for _, p := range []string{path, filepath.Dir(path)} {
-		var st unix.Stat_t
-		if err := unix.Stat(p, &st); err != nil {
-			return fmt.Errorf("it is stale: %s: %w", p, err)
+	file, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("it is stale: %w", err)
+	}
+	for _, p := range []string{filepath.Dir(path), file} {
+		for ; ; p = filepath.Dir(p) {
+			if err := closed(p, p == file); err != nil {
+				return err
+			}
+			if p == "/" {
+				break
+			}
 		}
-		sticky := st.Mode&unix.S_ISVTX != 0 && p != path
-		switch {
-		case st.Uid != 0 && st.Uid != uint32(os.Geteuid()):
-			return fmt.Errorf("not trusted: %s belongs to user %d", p, st.Uid)
-		case st.Mode&0o022 != 0 && !sticky:
-			return fmt.Errorf("not trusted: %s can be written by others", p)
-		}
+	}
+	return nil
+}
+
+// closed refuses what others own or may write to. In a sticky folder they cannot replace what is not theirs.
+func closed(path string, file bool) error {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return fmt.Errorf("it is stale: %s: %w", path, err)
+	}
+	switch {
+	case st.Uid != 0 && st.Uid != uint32(os.Geteuid()):
+		return fmt.Errorf("not trusted: %s belongs to user %d", path, st.Uid)
+	case st.Mode&0o022 != 0 && (file || st.Mode&unix.S_ISVTX == 0):
+		return fmt.Errorf("not trusted: %s can be written by others", path)
 	}
 	return nil
 }

@@ -32,16 +32,12 @@ type Want struct {
 // in use, in this order, and among equals those that leave the other NVLink groups whole. A grant for as many as
 // asked is taken as it is, busy or not: the launcher has decided. It is pure.
 func Choose(devices []Device, w Want) ([]Device, error) {
-	pool := devices
-	if len(w.Granted) > 0 {
-		granted, err := resolve(devices, w.Granted)
-		if err != nil {
-			return nil, err
-		}
-		if w.Count == 0 || w.Count == len(granted) {
-			return granted, mismatch(granted, w.Type)
-		}
-		pool = granted
+	pool, whole, err := w.pool(devices)
+	switch {
+	case err != nil:
+		return nil, err
+	case whole:
+		return pool, mismatch(pool, w.Type)
 	}
 	if w.Count <= 0 {
 		return nil, nil
@@ -53,6 +49,15 @@ func Choose(devices []Device, w Want) ([]Device, error) {
 	best := chooseBest(free, w.Count)
 	slices.SortFunc(best, func(a, b Device) int { return cmp.Or(a.Index-b.Index, a.Minor-b.Minor) })
 	return best, nil
+}
+
+// pool is what may be taken. whole: all of it, for the launcher granted as many as are asked for.
+func (w Want) pool(devices []Device) (pool []Device, whole bool, err error) {
+	if len(w.Granted) == 0 {
+		return devices, false, nil
+	}
+	granted, err := resolve(devices, w.Granted)
+	return granted, err == nil && (w.Count == 0 || w.Count == len(granted)), err
 }
 
 // String is the request as errors say it: 4 of type A100 out of the launcher's 0,1,2,3.
@@ -204,7 +209,7 @@ func find(devices []Device, name string) (Device, bool) {
 // instance is the device reduced to one of its MIG instances.
 func (d Device) instance(m MIG) Device {
 	d.Instance, d.MemoryMB = &m, m.MemoryMB
-	d.Processes = slices.DeleteFunc(slices.Clone(d.Processes), func(p Process) bool { return p.GPUInstance != m.GPUInstance })
+	d.Processes = d.Users(d.Processes)
 	return d
 }
 

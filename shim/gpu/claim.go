@@ -36,6 +36,10 @@ func claim(devices []Device, w Want) (*Held, error) {
 	if w.Busy == nil {
 		w.Busy = map[string]bool{}
 	}
+	_, whole, err := w.pool(devices)
+	if err != nil {
+		return nil, fmt.Errorf("claim GPUs: %w", err)
+	}
 	for {
 		chosen, err := Choose(devices, w)
 		if err != nil {
@@ -48,7 +52,7 @@ func claim(devices []Device, w Want) (*Held, error) {
 			return nil, fmt.Errorf("claim GPUs: %w", errors.Join(err, h.Release()))
 		case len(taken) == 0:
 			return h, nil
-		case len(w.Granted) > 0 && len(chosen) == len(w.Granted):
+		case whole: // no other choice would be made
 			h.Shared = taken
 			return h, nil
 		}
@@ -59,6 +63,24 @@ func claim(devices []Device, w Want) (*Held, error) {
 			w.Busy[id] = true
 		}
 	}
+}
+
+// Now finds the devices in a newer inventory, in their order, and names those that are not there any more.
+func (h *Held) Now(devices []Device) (now []Device, missing []string) {
+	for _, held := range h.Devices {
+		d, ok := find(devices, held.ID())
+		if !ok || d.ID() != held.ID() || held.Instance != nil && d.Instance == nil {
+			missing = append(missing, held.String())
+			continue
+		}
+		now = append(now, d)
+	}
+	return now, missing
+}
+
+// Concerns tells whether an event is about one of the devices. One of another MIG instance of the same GPU is not.
+func (h *Held) Concerns(e Event) bool {
+	return slices.ContainsFunc(h.Devices, func(d Device) bool { return d.concerns(e.Device, e.GPUInstance) })
 }
 
 // Release gives the devices back. It may be called again.

@@ -89,6 +89,12 @@ func TestClaimGranted(t *testing.T) {
 			t.Errorf("got %v, shared %v", indices(second.Devices), second.Shared)
 		}
 	})
+	t.Run("granted to two, one of whom has it named twice", func(t *testing.T) {
+		second := claimed(t, devices, Want{Count: 1, Granted: []string{"0", devices[0].UUID}})
+		if !slices.Equal(indices(second.Devices), []int{0}) || !slices.Equal(second.Shared, []string{devices[0].UUID}) {
+			t.Errorf("got %v, shared %v", indices(second.Devices), second.Shared)
+		}
+	})
 	t.Run("a larger grant is divided", func(t *testing.T) {
 		if got := indices(claimed(t, devices, Want{Count: 2, Granted: []string{"0", "1", "2"}}).Devices); !slices.Equal(got, []int{1, 2}) {
 			t.Errorf("got %v", got)
@@ -155,5 +161,36 @@ func TestQueuePastAStuckChooser(t *testing.T) {
 	second()
 	if took := time.Since(began); took < 50*time.Millisecond || took > queueTime {
 		t.Errorf("it waited %s for its turn", took)
+	}
+}
+
+// What is held is found again in a later inventory, and what concerns it is told from what happens beside it.
+func TestHeldLater(t *testing.T) {
+	cut := Device{UUID: "GPU-0", Index: 0, MIG: []MIG{{UUID: "MIG-a", GPUInstance: 1}, {UUID: "MIG-b", GPUInstance: 2}, {UUID: "MIG-c", GPUInstance: 3}}}
+	cut.Processes = []Process{{PID: 7, GPUInstance: 1}, {PID: 8, GPUInstance: 3}}
+	held := Held{Devices: []Device{cut.instance(cut.MIG[0]), cut.instance(cut.MIG[1]), {UUID: "GPU-1", Index: 1}}}
+	now, missing := held.Now([]Device{cut, {UUID: "GPU-1", Index: 1, UsedMB: 9}})
+	if len(now) != 3 || len(missing) != 0 || now[0].ID() != "MIG-a" || len(now[0].Processes) != 1 || now[1].ID() != "MIG-b" || now[2].UsedMB != 9 {
+		t.Errorf("all there: got %+v, missing %v", now, missing)
+	}
+	cut.MIG = cut.MIG[:1]
+	now, missing = held.Now([]Device{cut, {Index: 1}}) // a lost GPU has no UUID any more
+	if len(now) != 1 || !slices.Equal(missing, []string{"GPU 0 (MIG-b)", "GPU 1 (GPU-1)"}) {
+		t.Errorf("two gone: got %+v, missing %v", now, missing)
+	}
+	for _, c := range []struct {
+		event Event
+		want  bool
+	}{
+		{Event{Device: "GPU-0"}, true},
+		{Event{Device: "GPU-0", GPUInstance: new(2)}, true},
+		{Event{Device: "GPU-0", GPUInstance: new(3)}, false},
+		{Event{Device: "GPU-1", GPUInstance: new(3)}, true},
+		{Event{Device: "GPU-2"}, false},
+		{Event{Kind: EventHelper}, false},
+	} {
+		if got := held.Concerns(c.event); got != c.want {
+			t.Errorf("%+v: got %v, want %v", c.event, got, c.want)
+		}
 	}
 }

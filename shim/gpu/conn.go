@@ -89,12 +89,8 @@ func (c *conn) ask(ctx context.Context, op Op) (Reply, error) {
 		return Reply{}, err
 	}
 	c.writing.Lock()
-	_, err = c.stdin.Write(append(line, '\n'))
+	_, _ = c.stdin.Write(append(line, '\n')) // of one that is gone; what it said before may still be on its way
 	c.writing.Unlock()
-	if err != nil {
-		// It has closed its stdin: what it said before may still be on its way.
-		<-c.ended
-	}
 	select {
 	case r := <-reply:
 		return answered(r)

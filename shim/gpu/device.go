@@ -76,10 +76,11 @@ func (d Device) ID() string {
 
 // String is how errors name it: GPU 3 (GPU-…, NVIDIA A100).
 func (d Device) String() string {
-	facts := slices.DeleteFunc([]string{d.UUID, d.Name}, func(s string) bool { return s == "" })
+	facts := []string{d.UUID, d.Name}
 	if d.Instance != nil {
-		facts = []string{d.Instance.UUID, d.Name}
+		facts[0] = d.Instance.UUID
 	}
+	facts = slices.DeleteFunc(facts, func(s string) bool { return s == "" })
 	name := fmt.Sprintf("GPU %d", d.Index)
 	if d.Index < 0 {
 		name = "GPU"
@@ -98,6 +99,19 @@ func (d Device) linksTo(other Device) int {
 		}
 	}
 	return 0
+}
+
+// Users are those of a GPU's processes that use this device of it: all, or those of the MIG instance.
+func (d Device) Users(onGPU []Process) []Process {
+	if d.Instance == nil {
+		return onGPU
+	}
+	return slices.DeleteFunc(slices.Clone(onGPU), func(p Process) bool { return p.GPUInstance != d.Instance.GPUInstance })
+}
+
+// concerns tells whether something that happened to a GPU, or to one GPU instance of it, happened to this device.
+func (d Device) concerns(uuid string, instance *int) bool {
+	return uuid != "" && d.UUID == uuid && (instance == nil || d.Instance == nil || *instance == d.Instance.GPUInstance)
 }
 
 // unusable is why nothing should start on the device: the first finding that refuses it.

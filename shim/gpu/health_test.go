@@ -134,15 +134,35 @@ func TestWatchdog(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			got, err := w.Run(t.Context(), &processAnswers{of("GPU-a", 50), of("GPU-b", 500), fails(ErrHung), of("GPU-a", 101)})
-			if err != nil || got != (Process{PID: 5, UsedMB: 101}) || time.Since(began) != 3*time.Second {
+			if err != nil || got != (Process{PID: 5, UsedMB: 101}) || time.Since(began) != 4*time.Second {
 				t.Errorf("got %+v after %s (%v)", got, time.Since(began), err)
 			}
 		})
 	})
-	t.Run("closed", func(t *testing.T) {
-		if _, err := w.Run(t.Context(), &processAnswers{fails(ErrClosed)}); !errors.Is(err, ErrClosed) {
-			t.Errorf("got %v", err)
+	t.Run("counted once", func(t *testing.T) {
+		// 60 MB in each of two GPU instances, one of them with two MIG devices and in two of the driver's lists
+		of := func() (map[string][]Process, error) {
+			return map[string][]Process{"GPU-a": {
+				{PID: 5, UsedMB: 60, Kind: "compute", GPUInstance: 1},
+				{PID: 5, UsedMB: 60, Kind: "graphics", GPUInstance: 1},
+				{PID: 5, UsedMB: 60, Kind: "compute", GPUInstance: 2},
+				{PID: 5, UsedMB: 60, Kind: "compute", GPUInstance: 3},
+			}}, nil
 		}
+		device := func(instance int) Device { return Device{UUID: "GPU-a", Instance: &MIG{GPUInstance: instance}} }
+		w := Watchdog{Devices: []Device{device(1), device(1), device(2)}, LimitMB: 119}
+		synctest.Test(t, func(t *testing.T) {
+			if got, err := w.Run(t.Context(), &processAnswers{of}); err != nil || got.UsedMB != 120 {
+				t.Errorf("got %+v (%v), want 120 MB", got, err)
+			}
+		})
+	})
+	t.Run("closed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			if _, err := w.Run(t.Context(), &processAnswers{fails(ErrClosed)}); !errors.Is(err, ErrClosed) {
+				t.Errorf("got %v", err)
+			}
+		})
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -145,10 +145,14 @@ const watchBuffer = 1024
 func (h *Helper) Watch(ctx context.Context) <-chan Event {
 	events := make(chan Event, watchBuffer)
 	h.mu.Lock()
+	defer h.mu.Unlock()
+	if errors.Is(h.fault, ErrClosed) {
+		close(events)
+		return events
+	}
 	h.watchers[events] = struct{}{}
 	c := h.conn
-	h.mu.Unlock()
-	h.waiting.Go(func() {
+	h.waiting.Go(func() { // under the lock: Close waits only for what began before it
 		if c != nil {
 			h.subscribe(c)
 		}
@@ -246,6 +250,7 @@ func (h *Helper) supervise(c *conn) {
 		if stuck >= mostStuck {
 			h.set(nil, fmt.Errorf("%w: %d of them; look for processes in state D and at the kernel's log", ErrStuck, stuck))
 			<-h.closing
+			h.set(nil, ErrClosed)
 			return
 		}
 		if c = h.restart(&pause); c == nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -271,6 +272,24 @@ func TestHelperClose(t *testing.T) {
 		if _, err := h.Inventory(t.Context()); !errors.Is(err, ErrClosed) {
 			t.Errorf("got %v, want ErrClosed", err)
 		}
+		if _, ok := <-h.Watch(context.Background()); ok {
+			t.Error("an event for who watches after the end")
+		}
+	})
+	t.Run("while others begin to watch", func(t *testing.T) {
+		h := opened(t, fake{}, quick)
+		var watching sync.WaitGroup
+		for range 8 {
+			watching.Go(func() {
+				for range h.Watch(context.Background()) {
+					t.Error("an event")
+				}
+			})
+		}
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+		watching.Wait()
 	})
 	t.Run("deaf", func(t *testing.T) {
 		h := opened(t, fake{Deaf: true}, hasty())

@@ -16,7 +16,7 @@ import (
 // Injection is what a container must get so that its process can use devices, and no others.
 type Injection struct {
 	Source string `json:"source"` // "CDI /etc/cdi/nvidia.yaml" or "device nodes"
-	// Nodes are to be made and allowed by the device rules: exactly these, read, write and mknod.
+	// Nodes are to be made and allowed by the device rules: exactly these, to read and to write.
 	Nodes  []Node            `json:"nodes"`
 	Mounts []Mount           `json:"mounts,omitempty"`
 	Env    map[string]string `json:"env,omitempty"` // beneath Env's and the job's own

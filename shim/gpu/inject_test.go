@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -289,6 +290,19 @@ func TestInjectCDIRefused(t *testing.T) {
 		{"an unknown device", func(t *testing.T, root string) {
 			writeFile(t, file(root), strings.NewReplacer("GPU-1", "GPU-9", `"0"`, `"7"`).Replace(spec))
 		}, "no spec names GPU 0 (GPU-1, NVIDIA A100-SXM4-40GB)"},
+		{"an index of other days", func(t *testing.T, root string) {
+			writeFile(t, file(root), strings.NewReplacer("GPU-1", "GPU-9", "/dev/nvidia1", "/dev/nvidia0").Replace(spec))
+		}, "a spec names /dev/nvidia0, which is not granted"},
+		{"another GPU for everybody", change("- path: /dev/nvidiactl", "- path: /dev/nvidia0"), "a spec names /dev/nvidia0, which is not granted"},
+		{"no GPU", change("/dev/nvidia1", "/dev/nvidia-modeset"), "no spec names /dev/nvidia1"},
+		{"a link out of a folder of anybody's", func(t *testing.T, root string) {
+			elsewhere := filepath.Join(root, "srv/nvidia.yaml")
+			writeFile(t, elsewhere, spec)
+			if err := errors.Join(os.Chmod(filepath.Dir(elsewhere), 0o777), os.Remove(file(root)), os.Symlink(elsewhere, file(root))); err != nil {
+				t.Fatal(err)
+			}
+		}, "srv can be written by others"},
+		{"below a folder of anybody's", mode("etc", 0o777), "etc can be written by others"},
 		{"an old library", change("550.54.15", "535.1.1"), "it is stale: stat"},
 		{"an old node", change("/dev/nvidiactl", "/dev/nvidiactl9"), "it is stale: device node /dev/nvidiactl9"},
 		{"no YAML", change("kind:", "\t:"), "CDI spec"},

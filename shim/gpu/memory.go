@@ -3,6 +3,8 @@ package gpu
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -41,8 +43,8 @@ type processSource interface {
 	Processes(ctx context.Context) (map[string][]Process, error)
 }
 
-// Run returns the first process over the limit, or the context's error. A source that does not answer is asked again:
-// the limit is watched, not guaranteed.
+// Run returns the first process over the limit, or the context's error. It looks after each Every, never at once: who was
+// over it a moment ago may be ending. A source that does not answer is asked again: the limit is watched, not guaranteed.
 func (w Watchdog) Run(ctx context.Context, source processSource) (Process, error) {
 	every := w.Every
 	if every == 0 {
@@ -51,6 +53,11 @@ func (w Watchdog) Run(ctx context.Context, source processSource) (Process, error
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
+		select {
+		case <-ctx.Done():
+			return Process{}, context.Cause(ctx)
+		case <-ticker.C:
+		}
 		byDevice, err := source.Processes(ctx)
 		if err == nil {
 			if p, over := OverMemory(w.on(byDevice), w.Ours, w.LimitMB); over {
@@ -59,18 +66,24 @@ func (w Watchdog) Run(ctx context.Context, source processSource) (Process, error
 		} else if errors.Is(err, ErrClosed) {
 			return Process{}, err
 		}
-		select {
-		case <-ctx.Done():
-			return Process{}, context.Cause(ctx)
-		case <-ticker.C:
-		}
 	}
 }
 
+// on are the processes on the devices, each once on each: one that computes and draws is in two of the driver's lists, and
+// two MIG devices can be of one GPU instance.
 func (w Watchdog) on(byDevice map[string][]Process) []Process {
-	var out []Process
-	for _, d := range w.Devices {
-		out = append(out, byDevice[d.UUID]...)
+	type place struct {
+		uuid          string
+		instance, pid int
 	}
-	return out
+	most := map[place]Process{}
+	for _, d := range w.Devices {
+		for _, p := range d.Users(byDevice[d.UUID]) {
+			at := place{d.UUID, p.GPUInstance, p.PID}
+			if had, ok := most[at]; !ok || p.UsedMB > had.UsedMB {
+				most[at] = p
+			}
+		}
+	}
+	return slices.Collect(maps.Values(most))
 }

@@ -104,7 +104,9 @@ type Event struct {
 	Kind   string `json:"kind"`
 	Device string `json:"device,omitempty"` // UUID
 	Index  int    `json:"index"`
-	Xid    int    `json:"xid,omitempty"`
+	// GPUInstance is the GPU instance of a GPU cut by MIG that it happened to; nil: the whole GPU, or not known.
+	GPUInstance *int `json:"gpu_instance,omitempty"`
+	Xid         int  `json:"xid,omitempty"`
 	// Recovery is the action that the device needs now; "": none.
 	Recovery string `json:"recovery,omitempty"`
 	Text     string `json:"text,omitempty"`

@@ -1,6 +1,7 @@
 package nvmltest
 
 import (
+	"math"
 	"os"
 	"time"
 
@@ -52,5 +53,12 @@ func (m *machine) happen(t Trigger) (nvml.EventData, nvml.Return) {
 		m.fallen.Store(int64(t.Device) + 1)
 		return nvml.EventData{}, nvml.ERROR_GPU_IS_LOST
 	}
-	return nvml.EventData{Device: m.server.Devices[t.Device], EventType: eventTypes[t.Kind], EventData: uint64(t.Xid)}, nvml.SUCCESS
+	data := nvml.EventData{
+		Device: m.server.Devices[t.Device], EventType: eventTypes[t.Kind], EventData: uint64(t.Xid),
+		GpuInstanceId: math.MaxUint32, ComputeInstanceId: math.MaxUint32,
+	}
+	if t.GPUInstance != nil {
+		data.GpuInstanceId = uint32(*t.GPUInstance)
+	}
+	return data, nvml.SUCCESS
 }

@@ -57,7 +57,9 @@ type Trigger struct {
 	Device int    `json:"device"`
 	Kind   string `json:"kind"` // of gpu.Event, or "lost": the device falls off the bus, and the wait for events fails
 	Xid    int    `json:"xid"`
-	File   string `json:"file"`
+	// GPUInstance is that of a GPU in MIG mode; nil: the event is of the whole GPU.
+	GPUInstance *int   `json:"gpu_instance"`
+	File        string `json:"file"`
 }
 
 // Environment names the file with a Host in JSON that Open reads.

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -113,14 +114,12 @@ func (e *eventSet) rest() {
 
 func (l *library) event(data nvml.EventData, byUUID map[string]handle) (gpu.Event, bool) {
 	out := gpu.Event{Index: -1}
-	if data.Device != nil {
-		if uuid, ret := data.Device.GetUUID(); ret == nvml.SUCCESS {
-			out.Device = uuid
-		}
-	}
-	h, known := byUUID[out.Device]
+	h, known := concerned(data.Device, byUUID)
 	if known {
-		out.Index = h.index
+		out.Device, out.Index = h.uuid, h.index
+	}
+	if id := int(data.GpuInstanceId); data.GpuInstanceId != noInstance {
+		out.GPUInstance = &id
 	}
 	switch data.EventType {
 	case nvml.EventTypeXidCriticalError:
@@ -138,6 +137,26 @@ func (l *library) event(data nvml.EventData, byUUID map[string]handle) (gpu.Even
 		return gpu.Event{}, false
 	}
 	return out, true
+}
+
+// noInstance is what NVML says of an event that is of no GPU instance.
+const noInstance = math.MaxUint32
+
+// concerned finds the device of an event. One that is falling off the bus may not tell its UUID any more.
+func concerned(d nvml.Device, byUUID map[string]handle) (handle, bool) {
+	if d == nil {
+		return handle{}, false
+	}
+	if uuid, ret := d.GetUUID(); ret == nvml.SUCCESS {
+		h, known := byUUID[uuid]
+		return h, known
+	}
+	for _, h := range byUUID {
+		if h.Device == d {
+			return h, true
+		}
+	}
+	return handle{}, false
 }
 
 // stop ends the reader and frees the set.

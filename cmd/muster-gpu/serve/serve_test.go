@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -302,10 +303,14 @@ func TestEvents(t *testing.T) {
 		{nvmltest.Trigger{Device: 4, Kind: gpu.EventRecovery}, gpu.Event{Kind: gpu.EventRecovery, Device: nvmltest.UUID(4), Index: 4, Recovery: "gpu-reset"}},
 		{nvmltest.Trigger{Device: 5, Kind: gpu.EventECC}, gpu.Event{Kind: gpu.EventECC, Device: nvmltest.UUID(5), Index: 5}},
 		{nvmltest.Trigger{Device: 6, Kind: gpu.EventUnavailable}, gpu.Event{Kind: gpu.EventUnavailable, Device: nvmltest.UUID(6), Index: 6}},
+		{
+			nvmltest.Trigger{Device: 3, Kind: gpu.EventXid, Xid: 31, GPUInstance: new(2)},
+			gpu.Event{Kind: gpu.EventXid, Device: nvmltest.UUID(3), Index: 3, Xid: 31, GPUInstance: new(2)},
+		},
 		{nvmltest.Trigger{Device: 2, Kind: "lost"}, gpu.Event{Kind: gpu.EventUnavailable, Device: nvmltest.UUID(2), Index: 2, Text: "the GPU is lost"}},
 	} {
 		fire <- tt.fire
-		if got := s.next(); got.Event == nil || *got.Event != tt.want {
+		if got := s.next(); got.Event == nil || !reflect.DeepEqual(*got.Event, tt.want) {
 			t.Errorf("got %+v, want %+v", got.Event, tt.want)
 		}
 	}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/muster-agent/muster/cmd/muster-gpu/nvmltest"
+	"github.com/muster-agent/muster/shim/gpu"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
+)
+
+// gpuHost puts a muster-gpu of a mocked host into PATH, and returns what describes the host anew.
+func gpuHost(t *testing.T) (describe func(nvmltest.Host)) {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "muster-gpu"), "github.com/muster-agent/muster/tests/gpuhelper")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", build, err, out)
+	}
+	file := filepath.Join(dir, "host.json")
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv(nvmltest.Environment, file)
+	return func(h nvmltest.Host) {
+		h.First = 700_000 + os.Getpid()*10 // devices that nobody else on this machine claims
+		text, err := json.Marshal(h)
+		if err == nil {
+			err = os.WriteFile(file, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// asking is a plan for GPUs in an engine that needs no device nodes.
+func asking(n int) plan.Plan {
+	return plan.Plan{Limits: plan.Limits{GPUs: n}, Engine: plan.Engine{Name: sandbox.NameProcess}}
+}
+
+func TestTakeGPUs(t *testing.T) {
+	describe := gpuHost(t)
+	first := 700_000 + os.Getpid()*10
+	mig := func(n int) string { return nvmltest.MIGUUID(first, n) }
+	newAgent := func(granted ...string) *agent {
+		a := &agent{log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+		a.alloc.Devices = granted
+		return a
+	}
+	t.Run("a driver that does not answer is a fault", func(t *testing.T) {
+		describe(nvmltest.Host{Die: gpu.OpInventory})
+		a := newAgent()
+		defer a.close()
+		err := a.takeGPUs(t.Context(), asking(1))
+		if _, ok := errors.AsType[gpuError](err); !ok || !errors.Is(err, gpu.ErrEnded) {
+			t.Errorf("got %v, want class gpu-fault and %v", err, gpu.ErrEnded)
+		}
+		if a.gpus.helper == nil {
+			t.Error("nobody will end the helper")
+		}
+	})
+	t.Run("one that does the second time is none", func(t *testing.T) {
+		describe(nvmltest.Host{Die: gpu.OpProcesses, Once: filepath.Join(t.TempDir(), "once")})
+		a := newAgent()
+		defer a.close()
+		if err := a.takeGPUs(t.Context(), asking(2)); err != nil || len(a.gpus.held.Devices) != 2 {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("two instances of a GPU pass the gate again, a lost one does not", func(t *testing.T) {
+		stranger := []gpu.Process{{PID: 1, UsedMB: 10, Kind: "compute", GPUInstance: 3}}
+		describe(nvmltest.Host{MIG: map[int]int{0: 3}, Processes: map[int][]gpu.Process{0: stranger}})
+		a := newAgent(mig(0), mig(1))
+		defer a.close()
+		if err := a.takeGPUs(t.Context(), asking(2)); err != nil {
+			t.Fatal(err)
+		}
+		a.suspectGPU()
+		if err := a.gateAgain(); err != nil || a.gpuSuspect {
+			t.Errorf("healthy: got %v, suspect %v", err, a.gpuSuspect)
+		}
+		a.suspectGPU()
+		a.gpus.held.Devices[1].Instance = &gpu.MIG{UUID: mig(7), GPUInstance: 8}
+		if err := a.gateAgain(); err == nil || !strings.Contains(err.Error(), mig(7)) || !a.gpuSuspect {
+			t.Errorf("one gone: got %v, suspect %v", err, a.gpuSuspect)
+		}
+	})
+}
+
+// What happens to a GPU while nothing runs on it holds nobody up, and the next start looks at it.
+func TestFaultBetweenStarts(t *testing.T) {
+	describe := gpuHost(t)
+	describe(nvmltest.Host{})
+	a := &agent{log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	defer a.close()
+	if err := a.takeGPUs(t.Context(), asking(1)); err != nil {
+		t.Fatal(err)
+	}
+	event := gpu.Event{Kind: gpu.EventXid, Xid: 79, Device: a.gpus.held.Devices[0].UUID}
+	a.hearGPU(t.Context(), a.gpus, event)
+	if !a.gpuSuspect || !strings.Contains(a.blamed.why, "Xid 79") {
+		t.Errorf("suspect %v, blamed %q", a.gpuSuspect, a.blamed.why)
+	}
+	event.Device = "GPU-of-somebody-else"
+	a.gpuSuspect, a.blamed = false, blame{}
+	a.hearGPU(t.Context(), a.gpus, event)
+	if a.gpuSuspect || a.blamed != (blame{}) {
+		t.Errorf("another's GPU: suspect %v, blamed %q", a.gpuSuspect, a.blamed.why)
+	}
+}
