@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/status"
@@ -19,16 +21,19 @@ const clearPatience = 10 * time.Second
 
 // clearDead takes away what agents of this host that were killed have left: their cgroups and containers. The
 // processes in them have been killed by their guards. What lives is not touched: a number counts only with its
-// start and boot.
+// start, boot and pid namespace; nor what another user's record names.
 func (a *agent) clearDead(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, clearPatience)
 	defer cancel()
 	for _, path := range a.instanceFiles() {
+		if !ownFile(path) {
+			continue // it would have root kill and remove what a stranger names
+		}
 		var f status.InstanceFile
 		if err := status.ReadJSON(path, &f); err != nil || len(f.Cgroups)+len(f.Dirs) == 0 {
 			continue // of another version, or half of a name: nothing is known to be there
 		}
-		live, err := sandbox.Host{}.Alive(sandbox.Facts{Machine: a.facts.Machine, Boot: f.BootID, PidNS: a.facts.PidNS, PID: f.Pid, Start: f.StartTicks})
+		live, err := sandbox.Host{}.Alive(sandbox.Facts{Machine: a.facts.Machine, Boot: f.BootID, PidNS: f.PidNS, PID: f.Pid, Start: f.StartTicks})
 		if err != nil || live != sandbox.Dead {
 			continue
 		}
@@ -45,6 +50,17 @@ func (a *agent) clearDead(ctx context.Context) {
 			a.log.Warn("forget a killed agent", "err", err)
 		}
 	}
+}
+
+// ownFile tells that a file is of the agent's own user, in a folder that is too: nobody else has put it there.
+func ownFile(path string) bool {
+	for _, name := range []string{path, filepath.Dir(path)} {
+		var is unix.Stat_t
+		if unix.Lstat(name, &is) != nil || int(is.Uid) != os.Geteuid() || is.Mode&0o022 != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // instanceFiles are the records that agents of this host keep of what must be cleared.

@@ -154,18 +154,21 @@ func (a *agent) boundaryName(in registry.Instance) string {
 
 // mounts are the folders of the run that the process works in, at the place that they have on the host.
 func (a *agent) mounts(p plan.Plan, in registry.Instance) []container.Mount {
-	own := func(path string) container.Mount { return container.Mount{From: path, To: path} }
+	own := func(path string) container.Mount { return container.Mount{From: path, To: path, Options: inert} }
 	var all []container.Mount
 	for _, m := range a.policy.Mounts {
-		all = append(all, container.Mount{From: m.Path, To: m.To, ReadOnly: m.ReadOnly})
+		all = append(all, container.Mount{From: m.Path, To: m.To, ReadOnly: m.ReadOnly, Options: inert})
 	}
 	shared := filepath.Join(a.workDir, "package")
-	all = append(all, container.Mount{From: shared, To: shared, ReadOnly: true})
+	all = append(all, container.Mount{From: shared, To: shared, ReadOnly: true, Options: inert})
 	if dir := p.Checkpoint.Dir; within(dir, a.workDir) {
 		all = append(all, own(dir))
 	}
 	return append(all, own(p.Process.Folder), own(filepath.Join(a.logDir, in.String())), own(a.state.Socket(a.id.appID, in.String())))
 }
+
+// inert are the options of a folder of the host: a node or a set-user-id program that lies in it is nothing in a container.
+var inert = []string{"nosuid", "nodev"}
 
 // address is what the host name of a container means: the one that peers know, where it is a number.
 func (a *agent) address() string {

@@ -90,10 +90,8 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	if bad := problems.Errors(); len(bad) > 0 {
 		return 0, appProblems{bad}
 	}
-	for name, text := range start.Files {
-		if err := writeFile(filepath.Join(p.Process.Folder, name), text); err != nil {
-			return 0, err
-		}
+	if err := r.writeFiles(p, start.Files); err != nil {
+		return 0, err
 	}
 	limits, err := rlimits(p.Limits)
 	if err != nil {
@@ -110,6 +108,23 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	return guard.Start(sandbox.Spec{
 		Attempt: e.Attempt, Argv: start.Argv, Env: environ(start.Env), Dir: p.Process.Cwd, Rlimits: limits,
 	})
+}
+
+// writeFiles lays out what a start reads: the roster, and values that are too long for a variable. A secret among them
+// is its process's alone.
+func (r engineRoom) writeFiles(p plan.Plan, files map[string]string) (err error) {
+	work, err := openWork(r.workDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	for name, text := range files {
+		secret := slices.Contains(p.Process.Secrets, filepath.Base(name))
+		if err := work.writeWhole(filepath.Join(p.Process.Folder, name), text, secret, r.user); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rlimits are the definition's; what is registered for RDMA stays locked in memory.
@@ -145,11 +160,27 @@ func (a *agent) newest(p plan.Plan, upTo *int64) (checkpoint.Checkpoint, bool) {
 		return checkpoint.Checkpoint{}, false // the program finds its own on a store
 	}
 	rule := checkpoint.Rule{Pattern: p.Checkpoint.Pattern, Framework: p.Framework}
-	c, ok, err := rule.Newest(os.DirFS(p.Checkpoint.Dir), upTo)
+	c, ok, err := newestIn(p, rule, upTo)
 	if err != nil {
 		a.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
 	}
 	return c, ok
+}
+
+// newestIn follows links only to where the process could.
+func newestIn(p plan.Plan, rule checkpoint.Rule, upTo *int64) (checkpoint.Checkpoint, bool, error) {
+	if p.Root.Kind == plan.RootHost {
+		return rule.Newest(os.DirFS(p.Checkpoint.Dir), upTo)
+	}
+	root, err := os.OpenRoot(p.Checkpoint.Dir) // of the host a container has no more than that
+	if errors.Is(err, fs.ErrNotExist) {
+		return checkpoint.Checkpoint{}, false, nil
+	}
+	if err != nil {
+		return checkpoint.Checkpoint{}, false, err
+	}
+	defer root.Close()
+	return rule.Newest(root.FS(), upTo)
 }
 
 func (r engineRoom) signalStop() {
@@ -234,14 +265,21 @@ func (a *agent) park(ctx context.Context, in registry.Instance) error {
 	}
 	a.mu.Lock()
 	a.guard, a.guardGone, a.memory = guard, false, p.Limits.MemoryMB
-	a.closers = append(a.closers, func() {
-		if err := guard.Close(); err != nil && !errors.Is(err, sandbox.ErrGone) {
-			a.log.Error("end the guard", "err", err)
-		}
-	})
+	a.closers = append(a.closers, func() { a.endGuard(in, guard) })
 	a.mu.Unlock()
 	go a.watchGuard(guard)
 	return a.remember(in, guard)
+}
+
+// endGuard ends the guard and all it holds. What does not go is named, and stays on record for the next agent here.
+func (a *agent) endGuard(in registry.Instance, guard *sandbox.Guard) {
+	if err := guard.Close(); err != nil && !errors.Is(err, sandbox.ErrGone) {
+		a.log.Error("end the guard", "err", err)
+		return
+	}
+	if guard == a.currentGuard() { // the record is of that one
+		a.forget(in)
+	}
 }
 
 func (a *agent) currentGuard() *sandbox.Guard {
@@ -389,12 +427,12 @@ func (a *agent) addressInUse(marks map[string]int64) bool {
 // logSizes are how far the instance's logs go: what an attempt says begins there.
 func (a *agent) logSizes(in registry.Instance) map[string]int64 {
 	dir := filepath.Join(a.logDir, in.String())
-	return map[string]int64{"stdout.log": size(filepath.Join(dir, "stdout.log")), "stderr.log": size(filepath.Join(dir, "stderr.log"))}
+	return map[string]int64{"stdout.log": status.PlainSize(filepath.Join(dir, "stdout.log")), "stderr.log": status.PlainSize(filepath.Join(dir, "stderr.log"))}
 }
 
 // tail is the end of one of the instance's logs, at most so many bytes and none before from.
 func (a *agent) tail(name string, from, most int64) string {
-	f, err := os.Open(filepath.Join(a.logDir, a.loop.State().Instance.String(), name))
+	f, err := status.OpenPlain(filepath.Join(a.logDir, a.loop.State().Instance.String(), name))
 	if err != nil {
 		return ""
 	}
@@ -419,15 +457,4 @@ func environ(env map[string]string) []string {
 		out = append(out, name+"="+env[name])
 	}
 	return out
-}
-
-func writeFile(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	tmp := path + ".new"
-	if err := os.WriteFile(tmp, []byte(text), 0o644); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return os.Rename(tmp, path)
 }

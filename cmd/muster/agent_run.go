@@ -83,7 +83,7 @@ func appendLine(path string, line []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := status.AppendPlain(path)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,8 @@ func (a *agent) work(p plan.Plan, logDir string) {
 		wg.Go(func() { a.watchCheckpoints(ctx, p) })
 	}
 	wg.Go(func() {
-		err := status.Follow(ctx, filepath.Join(logDir, "stderr.log"), size(filepath.Join(logDir, "stderr.log")), true, &progressReader{set: a.setProgress})
+		path := filepath.Join(logDir, "stderr.log")
+		err := status.Watch(ctx, path, status.PlainSize(path), &progressReader{set: a.setProgress})
 		if err != nil {
 			a.log.Warn("follow stderr for progress", "err", err)
 		}
@@ -135,13 +136,6 @@ func (a *agent) seeCheckpoint(p plan.Plan) {
 	if c, ok := a.newest(p, nil); ok && c.Step > a.loop.State().Step {
 		a.loop.Tell(shim.Event{Kind: shim.Progressed, Step: c.Step})
 	}
-}
-
-func size(path string) int64 {
-	if info, err := os.Stat(path); err == nil {
-		return info.Size()
-	}
-	return 0
 }
 
 // progressReader finds `reporter progress:0.20` in a stream (HBox's form).
@@ -348,7 +342,7 @@ func (l *lateFile) open(path string, log *slog.Logger) {
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	var f *os.File
 	if err == nil {
-		f, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		f, err = status.AppendPlain(path)
 	}
 	if err != nil {
 		log.Warn("open the agent's log", "err", err)

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +40,7 @@ func (r stageRoom) Do(ctx context.Context, _ shim.Effect, s shim.State) (shim.Ev
 	for _, u := range p.Engine.Unenforced {
 		r.log.Warn("limit is not enforced", "limit", u.Limit, "cause", u.Why)
 	}
+	debug.FreeOSMemory() // what staging took; from here on the agent waits
 	return shim.Event{Kind: shim.Staged, Policy: r.policy(p)}, true
 }
 
@@ -184,67 +186,56 @@ func (a *agent) givePorts() {
 }
 
 // layOut brings the stage items into the instance's folder. What an earlier agent staged is replaced.
-func (r stageRoom) layOut(p plan.Plan, in registry.Instance) error {
+func (r stageRoom) layOut(p plan.Plan, in registry.Instance) (err error) {
 	if err := packages.Unpack(r.app.pkg, filepath.Join(r.workDir, "package"), r.id.run); err != nil {
 		return err
 	}
-	root, log := p.Process.Folder, filepath.Join(r.logDir, in.String())
-	dirs := []string{log}
+	work, err := openWork(r.workDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
 	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf", "code"} {
-		dirs = append(dirs, filepath.Join(root, dir))
-	}
-	checkpoints := []string{}
-	if within(p.Checkpoint.Dir, r.workDir) {
-		checkpoints = append(checkpoints, p.Checkpoint.Dir)
-	}
-	for _, dir := range append(dirs, checkpoints...) {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("make folder: %w", err)
+		folder, err := work.folder(filepath.Join(p.Process.Folder, dir))
+		if err != nil {
+			return err
+		}
+		if err := folder.Close(); err != nil {
+			return err
 		}
 	}
 	for _, item := range p.Stage {
-		if err := stageOne(item); err != nil {
+		if err := work.stage(item); err != nil {
 			return fmt.Errorf("stage %s: %w", item.Name, err)
 		}
 	}
 	r.app.close() // everything of it is laid out
-	for _, dir := range append(checkpoints, root, log) {
-		if err := giveTo(r.user, dir); err != nil {
+	own := []string{p.Process.Folder}
+	if within(p.Checkpoint.Dir, r.workDir) {
+		own = append(own, p.Checkpoint.Dir)
+	}
+	for _, dir := range own {
+		folder, err := work.folder(dir)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(giveTo(r.user, folder), folder.Close()); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.giveLog(filepath.Join(r.logDir, in.String()))
 }
 
-func stageOne(item plan.StageItem) (err error) {
-	if item.Kind == plan.StagePackage {
-		if err := os.Remove(item.To); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		target, err := filepath.Rel(filepath.Dir(item.To), item.From)
-		if err != nil {
-			return err
-		}
-		return os.Symlink(target, item.To)
+// giveLog makes the instance's log folder.
+func (r stageRoom) giveLog(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make folder: %w", err)
 	}
-	if err := os.RemoveAll(item.To); err != nil {
-		return err
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("log folder: %w", err)
 	}
-	if err := os.MkdirAll(item.To, 0o755); err != nil {
-		return err
-	}
-	from := os.DirFS(item.From)
-	if item.Kind != plan.StageFolder {
-		archive, err := packages.Open(item.From)
-		if err != nil {
-			return definitionError{err}
-		}
-		defer func() { err = errors.Join(err, archive.Close()) }()
-		from = archive
-	} else if _, err := os.Stat(item.From); err != nil {
-		return definitionError{err}
-	}
-	return packages.Copy(from, item.To)
+	return errors.Join(giveTo(r.user, folder), folder.Close())
 }
 
 // policy is the plan's word on failure and stop as the machine needs it.
@@ -264,14 +255,6 @@ func (r stageRoom) policy(p plan.Plan) *shim.Policy {
 
 // remember leaves what the next agent here needs if this one is killed.
 func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
-	path := filepath.Join(a.state.App(a.id.appID), in.String()+".json")
-	a.mu.Lock()
-	a.closers = append(a.closers, func() {
-		if a.mine(in) {
-			_ = os.Remove(path) // the next agent replaces it
-		}
-	})
-	a.mu.Unlock()
 	var known status.AppFile
 	err := status.ReadJSON(filepath.Join(a.state.App(a.id.appID), "app.json"), &known)
 	if err != nil || known.Run != a.id.run { // else `muster run`, or an agent of this run, has written it
@@ -279,16 +262,28 @@ func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 			return err
 		}
 	}
-	return status.WriteJSON(path, status.InstanceFile{
-		Version: 1, Pid: a.facts.PID, StartTicks: a.facts.Start, BootID: a.facts.Boot, Inc: a.inc,
+	return status.WriteJSON(a.record(in), status.InstanceFile{
+		Version: 1, Pid: a.facts.PID, StartTicks: a.facts.Start, BootID: a.facts.Boot, PidNS: a.facts.PidNS, Inc: a.inc,
 		Cgroups: append([]string{}, g.Remains().Cgroups...), Mounts: []string{}, Dirs: g.Remains().Dirs, Guard: &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()},
 	})
+}
+
+// record is where remember writes.
+func (a *agent) record(in registry.Instance) string {
+	return filepath.Join(a.state.App(a.id.appID), in.String()+".json")
+}
+
+// forget takes the record away when nothing is left to be cleared.
+func (a *agent) forget(in registry.Instance) {
+	if a.mine(in) {
+		_ = os.Remove(a.record(in)) // the next agent replaces it
+	}
 }
 
 // mine tells that no other agent has taken this index over on this host.
 func (a *agent) mine(in registry.Instance) bool {
 	var f status.InstanceFile
-	err := status.ReadJSON(filepath.Join(a.state.App(a.id.appID), in.String()+".json"), &f)
+	err := status.ReadJSON(a.record(in), &f)
 	return err == nil && f.Inc == a.inc
 }
 

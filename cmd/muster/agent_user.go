@@ -8,11 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/moby/sys/user"
 
@@ -118,31 +116,4 @@ func (a *agent) credential() *guard.User {
 		c.Groups = append(c.Groups, uint32(g))
 	}
 	return &c
-}
-
-// giveTo makes a folder and all in it the user's. Links are not followed, and a file that has another name elsewhere
-// stays whose it is: that name may be one of the host's.
-func giveTo(u *plan.UserFacts, dir string) error {
-	if u == nil || os.Geteuid() != 0 {
-		return nil
-	}
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink > 1 {
-			return nil
-		}
-		if err := os.Lchown(path, u.UID, u.GID); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("give to uid %d: %w", u.UID, err)
-		}
-		return nil
-	})
 }

@@ -82,7 +82,12 @@ func TestGiveTo(t *testing.T) {
 	if err := os.Link(shared, name); err != nil {
 		t.Fatal(err)
 	}
-	if err := giveTo(&plan.UserFacts{UID: 4242, GID: 4243}, dir); err != nil {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := giveTo(&plan.UserFacts{UID: 4242, GID: 4243}, root); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]uint32{dir: 4242, filepath.Join(dir, "a", "b"): 4242, filepath.Join(dir, "link"): 4242, outside: 0, shared: 0} {

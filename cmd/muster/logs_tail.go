@@ -3,9 +3,10 @@ package main
 import (
 	"bytes"
 	"io"
-	"os"
 	"slices"
 	"strconv"
+
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // part is what to print of one file: everything from an offset on.
@@ -43,7 +44,7 @@ func parts(path string, n int) []part {
 // lastFrom is where the last n lines of a file begin, and how many of them there are. An unfinished
 // line counts; n < 0 means all of the file.
 func lastFrom(path string, n int) (from int64, lines int, err error) {
-	f, err := os.Open(path)
+	f, err := status.OpenPlain(path)
 	if err != nil {
 		return 0, 0, err
 	}

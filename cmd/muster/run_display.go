@@ -83,7 +83,7 @@ func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, 
 		},
 	} {
 		path := filepath.Join(dir, name)
-		from := size(path) // what an earlier run wrote has been shown then
+		from := status.PlainSize(path) // what an earlier run wrote has been shown then
 		wg.Go(func() {
 			w := &lineWriter{show: show}
 			if err := status.Follow(ctx, path, from, true, w); err != nil && ctx.Err() == nil {
@@ -117,7 +117,10 @@ func transitionLine(line string) string {
 	return ""
 }
 
-// lineWriter hands on whole lines.
+// mostLine is how much of a line without an end is held, in bytes: a process may write nothing else.
+const mostLine = 1 << 20
+
+// lineWriter hands on whole lines, and parts of one that is longer than mostLine.
 type lineWriter struct {
 	rest []byte
 	show func(string)
@@ -128,6 +131,9 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 	for {
 		line, rest, ok := bytes.Cut(w.rest, []byte("\n"))
 		if !ok {
+			if len(w.rest) > mostLine {
+				w.flush()
+			}
 			return len(b), nil
 		}
 		w.rest = rest

@@ -2,11 +2,9 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -159,17 +157,18 @@ type history map[string][]moment
 func (r *runner) history() history {
 	h := history{}
 	for _, c := range r.agents {
-		text, err := os.ReadFile(filepath.Join(r.logDir, c.instance.String(), "events.jsonl"))
+		file, err := status.OpenPlain(filepath.Join(r.logDir, c.instance.String(), "events.jsonl"))
 		if err != nil {
 			continue
 		}
-		lines := bufio.NewScanner(bytes.NewReader(text))
+		lines := bufio.NewScanner(file)
 		for lines.Scan() {
 			var m moment
 			if json.Unmarshal(lines.Bytes(), &m) == nil && !m.At.Before(stamp(r.started)) {
 				h[m.Instance] = append(h[m.Instance], m)
 			}
 		}
+		_ = file.Close() // only read
 	}
 	return h
 }

@@ -237,7 +237,7 @@ func (f *appFacts) readLeft() {
 
 // readOfRun reads a file unless it is older than the run.
 func readOfRun(path string, started time.Time, into any) bool {
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	if err != nil || info.ModTime().Before(started.Truncate(time.Second)) {
 		return false
 	}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/tests/need"
+)
+
+// hostile is a work folder in which an earlier process has put links to a folder of the host's.
+func hostile(t *testing.T) (w workRoot, outside string) {
+	t.Helper()
+	dir := t.TempDir()
+	outside = t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "victim"), []byte("whole"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := openWork(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w, outside
+}
+
+func (w workRoot) plant(t *testing.T, name, target string) {
+	t.Helper()
+	path := filepath.Join(w.Name(), name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(target, path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func untouched(t *testing.T, outside string) {
+	t.Helper()
+	entries, err := os.ReadDir(outside)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("outside are %v, %v; want the victim alone", entries, err)
+	}
+	text, err := os.ReadFile(filepath.Join(outside, "victim"))
+	if err != nil || string(text) != "whole" {
+		t.Errorf("the victim holds %q, %v", text, err)
+	}
+}
+
+func TestFilesLeaveNoLinkBehind(t *testing.T) {
+	for name, links := range map[string]map[string]string{
+		"the file":           {"w-0/roster.json": "victim"},
+		"its temporary name": {"w-0/roster.json.new": "victim"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, outside := hostile(t)
+			for link, target := range links {
+				w.plant(t, link, filepath.Join(outside, target))
+			}
+			path := filepath.Join(w.Name(), "w-0", "roster.json")
+			if err := w.writeWhole(path, "new", false, nil); err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+				t.Errorf("got %v, %v; want a file", info, err)
+			}
+			untouched(t, outside)
+		})
+	}
+}
+
+func TestFoldersFollowNoLink(t *testing.T) {
+	for _, link := range []string{"w-0/app", "w-0/app/conf", "w-0/app/conf/env"} {
+		w, outside := hostile(t)
+		w.plant(t, link, outside)
+		path := filepath.Join(w.Name(), "w-0", "app", "conf", "env", "X")
+		if err := w.writeWhole(path, "new", false, nil); err == nil || !strings.Contains(err.Error(), "is a link, want a folder") {
+			t.Errorf("%s: got %v, want it refused", link, err)
+		}
+		untouched(t, outside)
+	}
+	w, _ := hostile(t)
+	for _, path := range []string{w.Name() + "/../x", "/etc"} {
+		if f, err := w.folder(path); err == nil {
+			t.Errorf("%s: got %v, want it refused", path, f.Name())
+		}
+	}
+}
+
+// A pipe in a file's place would hold the agent up for ever.
+func TestFilesWaitForNobody(t *testing.T) {
+	w, _ := hostile(t)
+	path := filepath.Join(w.Name(), "w-0", "roster.json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + ".new"} {
+		if err := unix.Mkfifo(name, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.writeWhole(path, "new", false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "new" {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+func TestSecretFilesArePrivate(t *testing.T) {
+	need.Root(t)
+	w, _ := hostile(t)
+	for name, private := range map[string]bool{"token": true, "roster.json": false} {
+		path := filepath.Join(w.Name(), "w-0", name)
+		if err := w.writeWhole(path, "x", private, &plan.UserFacts{UID: 4242, GID: 4243}); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fs.FileMode(0o644)
+		if private {
+			want = 0o600
+		}
+		if got := info.Sys().(*syscall.Stat_t).Uid; got != 4242 || info.Mode() != want {
+			t.Errorf("%s: uid %d, mode %v; want 4242, %v", name, got, info.Mode(), want)
+		}
+	}
+}
+
+func TestStageFollowsNoLink(t *testing.T) {
+	from := t.TempDir()
+	if err := os.WriteFile(filepath.Join(from, "run.sh"), []byte("#!"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		link    string
+		refused bool
+	}{
+		"in the place of the folder": {"w-0/app/install", false},
+		"above it":                   {"w-0/app", true},
+		"what a killed agent left":   {".stage-w-0", false},
+	} {
+		for _, kind := range []string{plan.StageFolder, plan.StagePackage} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				w, outside := hostile(t)
+				w.plant(t, tt.link, outside)
+				to := filepath.Join(w.Name(), "w-0", "app", "install")
+				err := w.stage(plan.StageItem{Kind: kind, From: from, To: to})
+				if (err != nil) != tt.refused {
+					t.Fatalf("got %v, want refused: %v", err, tt.refused)
+				}
+				if _, err := os.Stat(filepath.Join(to, "run.sh")); (err != nil) != tt.refused {
+					t.Errorf("what was staged: %v", err)
+				}
+				untouched(t, outside)
+			})
+		}
+	}
+}
+
+// What was there is replaced whole, and nothing is left beside it.
+func TestStageReplaces(t *testing.T) {
+	w, _ := hostile(t)
+	from, to := t.TempDir(), filepath.Join(w.Name(), "w-0", "app", "install")
+	for _, dir := range []string{filepath.Join(from, "new"), filepath.Join(to, "old")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.stage(plan.StageItem{Kind: plan.StageFolder, From: from, To: to}); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{to: "new", w.Name(): "w-0"} {
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) != 1 || entries[0].Name() != want {
+			t.Errorf("in %s are %v, %v; want %s", dir, entries, err, want)
+		}
+	}
+	if err := w.stage(plan.StageItem{Kind: plan.StageFolder, From: filepath.Join(from, "none"), To: to}); err == nil {
+		t.Error("a folder that is not there: got no error")
+	}
+	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("after a failure: %v, %v", info, err)
+	}
+}
+
+func TestOwnFile(t *testing.T) {
+	need.Root(t)
+	dir := filepath.Join(t.TempDir(), "app")
+	path := filepath.Join(dir, "worker-0.json")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if !ownFile(path) {
+		t.Error("an agent's own record is not its own")
+	}
+	for _, name := range []string{path, dir} {
+		if err := os.Chown(name, 4242, 4243); err != nil {
+			t.Fatal(err)
+		}
+		if ownFile(path) {
+			t.Errorf("with %s of uid 4242 the record still counts", name)
+		}
+		if err := errors.Join(os.Chown(name, 0, 0), os.Chmod(name, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+		if ownFile(path) {
+			t.Errorf("with %s open to everybody the record still counts", name)
+		}
+		if err := os.Chmod(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
