@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
 
 func TestExitIsWhole(t *testing.T) {
@@ -399,5 +401,20 @@ func TestNoPathLeadsThroughTheGuard(t *testing.T) {
 		if want := fs.ErrNotExist; !errors.Is(err, want) && (fd != 3 || !errors.Is(err, syscall.ENOTDIR)) {
 			t.Errorf("descriptor %d: %v, want %v", fd, err, want)
 		}
+	}
+}
+
+// A signal that was meant for an earlier process, and comes late, is for nobody.
+func TestLateSignalIsForNobody(t *testing.T) {
+	g := parked(t, Options{})
+	start(t, g, Spec{Attempt: 2, Argv: []string{"sleep", "1000"}})
+	if err := g.send(guard.Message{Kind: guard.Signal, Start: 1, A: int64(syscall.SIGKILL)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if x := await[Exited](t, g); x.Exit.Signal != int(syscall.SIGTERM) {
+		t.Errorf("exited %+v, want by the signal of its own", x)
 	}
 }

@@ -425,8 +425,8 @@ static void obey(const struct message *m, const int *fds)
 			start(m->start, fds[0], fds[1], fds[2]);
 		break;
 	case GUARD_IN_SIGNAL:
-		/* Not reaped yet, so the number is still its own. */
-		if (app.pid > 0 && !app.reaped)
+		/* Not reaped yet, so the number is still its own. Sent to an earlier one, it is for nobody. */
+		if (app.pid > 0 && !app.reaped && m->start == app.start)
 			kill(app.pid, (int)m->a);
 		break;
 	case GUARD_IN_KILL:
