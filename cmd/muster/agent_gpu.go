@@ -195,6 +195,13 @@ func (g grantedGPUs) tell(request *plan.Request, inContainer bool) {
 	}
 	request.Allocation.Devices = g.held.IDs()
 	request.GPUEnv = gpu.Env(g.held.Devices, g.fenced)
+	if g.helper == nil { // there may be one that does not run here
+		request.Engine.Cannot = maps.Clone(request.Engine.Cannot)
+		if request.Engine.Cannot == nil {
+			request.Engine.Cannot = map[string]string{}
+		}
+		request.Engine.Cannot["gpu_memory_mb"] = "muster-gpu, which watches it, does not run here or finds no driver"
+	}
 	if !inContainer {
 		return
 	}

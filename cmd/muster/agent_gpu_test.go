@@ -28,7 +28,7 @@ func gpuHost(t *testing.T) (describe func(nvmltest.Host)) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv(nvmltest.Environment, file)
 	return func(h nvmltest.Host) {
-		h.First = 700_000 + os.Getpid()*10 // devices that nobody else on this machine claims
+		h.First = 300_000_000 + os.Getpid()*10 // devices that nobody else on this machine claims
 		text, err := json.Marshal(h)
 		if err == nil {
 			err = os.WriteFile(file, text, 0o600)
@@ -46,7 +46,7 @@ func asking(n int) plan.Plan {
 
 func TestTakeGPUs(t *testing.T) {
 	describe := gpuHost(t)
-	first := 700_000 + os.Getpid()*10
+	first := 300_000_000 + os.Getpid()*10
 	mig := func(n int) string { return nvmltest.MIGUUID(first, n) }
 	newAgent := func(granted ...string) *agent {
 		a := &agent{log: slog.New(slog.NewTextHandler(t.Output(), nil))}
@@ -112,5 +112,29 @@ func TestFaultBetweenStarts(t *testing.T) {
 	a.hearGPU(t.Context(), a.gpus, event)
 	if a.gpuSuspect || a.blamed != (blame{}) {
 		t.Errorf("another's GPU: suspect %v, blamed %q", a.gpuSuspect, a.blamed.why)
+	}
+}
+
+// Where no helper watches, the limit of GPU memory is among those that are not enforced.
+func TestUnwatchedMemory(t *testing.T) {
+	held := &gpu.Held{Devices: []gpu.Device{{Index: 3, Minor: 3}, {Index: 5, Minor: 5}}}
+	before := map[string]string{"vcores": "x"}
+	for _, c := range []struct {
+		granted grantedGPUs
+		cuda    string
+		watched bool
+	}{
+		{grantedGPUs{held: held}, "3,5", false},
+		{grantedGPUs{held: held, fenced: true}, "0,1", false},
+		{grantedGPUs{held: held, fenced: true, helper: &gpu.Helper{}}, "0,1", true},
+	} {
+		request := plan.Request{Engine: plan.EngineChoice{Cannot: before}}
+		c.granted.tell(&request, false)
+		if _, named := request.Engine.Cannot["gpu_memory_mb"]; named == c.watched || request.Engine.Cannot["vcores"] != "x" || len(before) != 1 {
+			t.Errorf("watched %v: not held are %v", c.watched, request.Engine.Cannot)
+		}
+		if got := request.GPUEnv["CUDA_VISIBLE_DEVICES"]; got != c.cuda {
+			t.Errorf("fenced %v: CUDA_VISIBLE_DEVICES: got %s, want %s", c.granted.fenced, got, c.cuda)
+		}
 	}
 }

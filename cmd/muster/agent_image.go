@@ -132,7 +132,10 @@ func (a *agent) lookUpUser(p plan.Plan) (*plan.UserFacts, error) {
 		return nil, err
 	}
 	facts, err := who.find(cmp.Or(p.Process.User, "0"), lone)
-	if err != nil {
+	switch {
+	case err != nil && p.Root.Kind == plan.RootImage && p.Process.User == a.image.Config.User:
+		return nil, imageError{fmt.Errorf("image %s: its own %w", a.image.Ref, err)}
+	case err != nil:
 		return nil, definitionError{err}
 	}
 	return &facts, nil

@@ -17,7 +17,7 @@ func here(t *testing.T, n int) []Device {
 	devices := host()[:n]
 	for i := range devices {
 		// The node's number is a lock of its own, so it must be nobody else's, too.
-		devices[i].UUID, devices[i].Minor = fmt.Sprintf("GPU-test-%d-%s-%d", os.Getpid(), t.Name(), i), 1_000_000+os.Getpid()*10+i
+		devices[i].UUID, devices[i].Minor = fmt.Sprintf("GPU-test-%d-%s-%d", os.Getpid(), t.Name(), i), 200_000_000+os.Getpid()*10+i
 	}
 	return devices
 }

@@ -206,7 +206,7 @@ func TestHelperHangs(t *testing.T) {
 // Two agents take different devices; what a killed one held is free at once, and its helper is gone.
 func TestTwoAgents(t *testing.T) {
 	// devices that nobody else on this machine claims
-	host := nvmltest.Host{Count: 5, First: 100_000 + os.Getpid()*10}
+	host := nvmltest.Host{Count: 5, First: 100_000_000 + os.Getpid()*10}
 	h := mocked(t, host) // it sets the host for the agents, too
 	first, a := agent(t)
 	_, b := agent(t)
