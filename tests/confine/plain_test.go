@@ -26,7 +26,7 @@ func TestPlainUser(t *testing.T) {
 			e.fails(t, registry.ClassOOM, 128+int(syscall.SIGKILL), "limit of 64 MB", "(watchdog)")
 		},
 		"unenforced": func(t *testing.T) {
-			want := []string{"cpu_hard", "pids", "shm_mb"}
+			want := []string{"cpu_hard", "pids", "shm_mb", "vcores"}
 			j := jobOf(t, plainUser(), "mkfifo hold; echo here; cat hold", settings{"muster.pids": "40", "muster.cpu.hard": "true", "muster.shm": "8"})
 			j.names(want, "auto")
 			j.app += "r"
