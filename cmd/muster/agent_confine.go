@@ -117,15 +117,37 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 // those who answer for them.
 const agentScore = -500
 
+// standing is what the launcher gave an agent among the processes of the host: its jobs have the same.
+type standing struct{ oomScore, nice int }
+
+// standingOf reads the agent's own, before it lowers its score. What spares the agent is not its jobs': theirs is 0.
+func standingOf() standing {
+	var s standing
+	if score, ok := oomScore(); ok {
+		s.oomScore = max(score, 0)
+	}
+	const base = 20 // getpriority(2) as the kernel answers it: 20 less the niceness, so that no answer is an error's
+	if n, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
+		s.nice = base - n
+	}
+	return s
+}
+
+const oomScoreFile = "/proc/self/oom_score_adj"
+
+func oomScore() (score int, ok bool) {
+	text, err := os.ReadFile(oomScoreFile)
+	if err != nil {
+		return 0, false
+	}
+	score, err = strconv.Atoi(strings.TrimSpace(string(text)))
+	return score, err == nil
+}
+
 // outlast lowers the agent's score where that is permitted; an ordinary user may only raise one.
 func outlast() {
-	const file = "/proc/self/oom_score_adj"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return
-	}
-	if score, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && score > agentScore {
-		_ = os.WriteFile(file, []byte(strconv.Itoa(agentScore)), 0)
+	if score, ok := oomScore(); ok && score > agentScore {
+		_ = os.WriteFile(oomScoreFile, []byte(strconv.Itoa(agentScore)), 0)
 	}
 }
 

@@ -259,7 +259,10 @@ func (a *agent) park(ctx context.Context, in registry.Instance) error {
 		return err
 	}
 	outlast()
-	guard, err := a.engine.Engine.Park(ctx, sandbox.Options{LogDir: filepath.Join(a.logDir, in.String()), Logger: a.log, Confine: confine})
+	guard, err := a.engine.Engine.Park(ctx, sandbox.Options{
+		LogDir: filepath.Join(a.logDir, in.String()), Logger: a.log, Confine: confine,
+		OOMScoreAdj: a.standing.oomScore, Nice: a.standing.nice,
+	})
 	if err != nil {
 		return notPermitted{fmt.Errorf("engine %s: %w", a.engine.Engine.Name(), err)}
 	}

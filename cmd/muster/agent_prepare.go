@@ -58,6 +58,7 @@ type agent struct {
 	logFile      *lateFile
 	loop         *shim.Agent
 	started      time.Time
+	standing     standing
 
 	mu         sync.Mutex
 	seat       *consul.Seat
@@ -95,7 +96,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun
 	if f.logJSON {
 		handler = slog.NewJSONHandler(late, nil)
 	}
-	a := &agent{app: app, log: slog.New(handler), logFile: late, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), ports: f.ports, requireLimits: f.strict}
+	a := &agent{app: app, log: slog.New(handler), logFile: late, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, requireLimits: f.strict}
 	environ := launcher.Environ(os.Environ())
 	found, err := f.detect(environ)
 	if err != nil {

@@ -25,6 +25,8 @@ type Options struct {
 	Confine     Confinement
 	// Caps are the most capabilities that a process of this guard may have; nil: not touched.
 	Caps *Caps
+	// OOMScoreAdj and Nice are those of processes whose Spec has none of its own, as far as the agent is permitted to.
+	OOMScoreAdj, Nice int
 	// NoNewPrivs forbids set-user-id and file capabilities to give anything (PR_SET_NO_NEW_PRIVS).
 	NoNewPrivs bool
 }

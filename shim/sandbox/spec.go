@@ -23,7 +23,7 @@ type Spec struct {
 	Dir     string   // working directory
 	LogDir  string   // holds stdout.log and stderr.log; "": that of Options
 	Rlimits map[string]Rlimit
-	// OOMScoreAdj and Nice are set as far as the agent is permitted to.
+	// OOMScoreAdj and Nice are set as far as the agent is permitted to; 0: those of Options.
 	OOMScoreAdj int
 	Nice        int
 	User        *guard.User // nil: that of Options.Confine, else the agent's own
@@ -73,7 +73,7 @@ func (s Spec) payload(o Options) (guard.Payload, error) {
 	p := guard.Payload{
 		Argv: s.Argv, Env: s.Env, Dir: dir,
 		RotateBytes: uint64(o.RotateBytes), Keep: uint32(o.Keep),
-		OOMScoreAdj: int32(s.OOMScoreAdj), Nice: int32(s.Nice), User: cmp.Or(s.User, o.Confine.User),
+		OOMScoreAdj: int32(cmp.Or(s.OOMScoreAdj, o.OOMScoreAdj)), Nice: int32(cmp.Or(s.Nice, o.Nice)), User: cmp.Or(s.User, o.Confine.User),
 		Caps: within(s.Caps, o.Caps), NoNewPrivs: o.NoNewPrivs, Umask: s.Umask, Filter: o.Confine.Seccomp,
 	}
 	for name, limit := range s.Rlimits {
