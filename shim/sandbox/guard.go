@@ -77,6 +77,7 @@ func newGuard(o Options, p child, around boundary, conn *net.UnixConn, lifeline 
 	if s, err := (Host{}).Stat(p.PID()); err == nil {
 		g.ticks = s.Start
 	}
+	living.add(g.id())
 	go g.deliver()
 	go g.read()
 	return g
@@ -95,6 +96,8 @@ func (g *Guard) awaitHello(ctx context.Context) error {
 		return errors.Join(ErrGone, g.Close())
 	}
 }
+
+func (g *Guard) id() ProcessID { return ProcessID{g.process.PID(), g.ticks} }
 
 // PID of the guard.
 func (g *Guard) PID() int { return g.process.PID() }

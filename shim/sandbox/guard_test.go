@@ -392,6 +392,36 @@ func TestGuardKilledLeavesNothing(t *testing.T) {
 	}
 }
 
+// A process with a guard's name, in a session of its own, is no guard.
+func TestNameOfAGuardSavesNobody(t *testing.T) {
+	g := parked(t, Options{})
+	mimic := filepath.Join(t.TempDir(), "muster-guard")
+	if err := os.Symlink("/bin/sleep", mimic); err != nil {
+		t.Fatal(err)
+	}
+	start(t, g, Spec{Argv: []string{"sh", "-c", "setsid " + mimic + " 1000 & wait"}}) // the first process dies with its guard
+	var found Stat
+	for end := time.Now().Add(watchdog); found.Name != "muster-guard" || found.Session != found.PID; {
+		if time.Now().After(end) {
+			t.Fatalf("it is %+v", found)
+		}
+		for _, s := range below(t, g.PID()) {
+			if s.Name == "muster-guard" {
+				found = s
+			}
+		}
+	}
+	if err := syscall.Kill(g.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if e := await[Gone](t, g); len(e.Left) > 0 {
+		t.Errorf("gone %+v", e)
+	}
+	if s, err := (Host{}).Stat(found.PID); err == nil && s.Start == found.Start {
+		t.Errorf("%+v lives on", s)
+	}
+}
+
 // A path of the job must not lead through a descriptor of the guard: its log folder, its program, its socket.
 func TestNoPathLeadsThroughTheGuard(t *testing.T) {
 	g := parked(t, Options{})

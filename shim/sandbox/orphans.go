@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,7 +29,38 @@ func sweep(h Host) (map[int]syscall.WaitStatus, []StuckProcess) {
 	return exits, left
 }
 
+// living are the guards of this process, which are children in sessions of their own too. A name proves nothing: any
+// process may take theirs.
+var living = guards{known: map[ProcessID]bool{}}
+
+// guards are locked for reading while one is born, so that who looks at all children knows of each.
+type guards struct {
+	sync.RWMutex
+	mu    sync.Mutex
+	known map[ProcessID]bool
+}
+
+func (g *guards) add(id ProcessID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.known[id] = true
+}
+
+func (g *guards) remove(id ProcessID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.known, id)
+}
+
+func (g *guards) has(s Stat) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.known[ProcessID{s.PID, s.Start}]
+}
+
 func foreign(h Host, exits map[int]syscall.WaitStatus) ([]Stat, error) {
+	living.Lock() // no guard is born meanwhile that it does not know
+	defer living.Unlock()
 	all, err := h.Processes()
 	if err != nil {
 		return nil, err
@@ -38,8 +70,7 @@ func foreign(h Host, exits map[int]syscall.WaitStatus) ([]Stat, error) {
 		session = s.Session
 	}
 	orphan := func(s Stat) bool {
-		// A living guard is a child in a session of its own too.
-		return s.PPID == self && s.Session != session && !(s.Name == "muster-guard" && s.Session == s.PID)
+		return s.PPID == self && s.Session != session && !living.has(s)
 	}
 	found := withDescendants(all, orphan)
 	return slices.DeleteFunc(found, func(s Stat) bool {

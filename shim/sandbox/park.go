@@ -78,11 +78,14 @@ func parkGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
 		return nil, errors.Join(err, conn.Close())
 	}
 	defer lifelineEnd.Close()
+	living.RLock()
 	process, around, err := run(lifelineEnd, socket, exe)
 	if err != nil {
+		living.RUnlock()
 		return nil, errors.Join(err, conn.Close(), lifeline.Close())
 	}
 	g := newGuard(o, process, around, conn, lifeline)
+	living.RUnlock()
 	return g, g.awaitHello(ctx)
 }
 

@@ -146,6 +146,7 @@ func (g *Guard) noteStuck(p StuckProcess) {
 // settle runs when the guard's socket has ended: it waits for the guard, and kills what a violent end left.
 func (g *Guard) settle() {
 	status, err := g.process.Wait()
+	living.remove(g.id())
 	g.mu.Lock()
 	was, attempt, pid, closing, fired := g.state, g.attempt, g.pid, g.closing, g.fired
 	g.state = gone
