@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/opencontainers/cgroups"
@@ -81,17 +83,40 @@ func (s Spec) config() (*configs.Config, error) {
 	return c, s.hooks(c)
 }
 
-// The network is the host's: the gang's ports are the host's ports. With cgroup v2 the container sees its own cgroup as
-// the root, so that runtimes which size themselves by it find it; with v1 the same is done by binds.
+// The network is the host's: the gang's ports are the host's ports. The container sees its own cgroup as the root, so that
+// runtimes which size themselves by it find it. Where it cannot have a namespace for that, binds do the same on v1 at
+// twice the price.
 func namespaces(who identity) configs.Namespaces {
 	all := configs.Namespaces{{Type: configs.NEWNS}, {Type: configs.NEWPID}, {Type: configs.NEWIPC}, {Type: configs.NEWUTS}}
 	if who.rootless {
 		all = append(all, configs.Namespace{Type: configs.NEWUSER})
 	}
-	if cgroups.IsCgroup2UnifiedMode() {
+	if cgroups.IsCgroup2UnifiedMode() || !who.rootless && mountedByName(ownHierarchies()) {
 		all = append(all, configs.Namespace{Type: configs.NEWCGROUP})
 	}
 	return all
+}
+
+// ownHierarchies are those of v1 that the container is in, as libcontainer looks for them.
+func ownHierarchies() (own map[string]string, mounts []cgroups.Mount, err error) {
+	if own, err = cgroups.ParseCgroupFile("/proc/self/cgroup"); err == nil {
+		mounts, err = cgroups.GetCgroupMounts(false)
+	}
+	return own, mounts, err
+}
+
+// mountedByName tells whether each hierarchy of v1 is mounted under the names of its controllers: in a cgroup namespace
+// libcontainer mounts what the folder's name says. Of those that have a name and no controller it knows systemd's alone.
+func mountedByName(own map[string]string, mounts []cgroups.Mount, err error) bool {
+	for controller := range own {
+		if strings.HasPrefix(controller, cgroups.CgroupNamePrefix) && controller != cgroups.CgroupNamePrefix+"systemd" {
+			return false
+		}
+	}
+	return err == nil && !slices.ContainsFunc(mounts, func(m cgroups.Mount) bool {
+		names := slices.Sorted(strings.SplitSeq(filepath.Base(m.Mountpoint), ","))
+		return !slices.Equal(names, slices.Sorted(slices.Values(m.Subsystems)))
+	})
 }
 
 func rlimits(all []Rlimit) []configs.Rlimit {

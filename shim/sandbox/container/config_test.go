@@ -159,6 +159,29 @@ func TestHostsNameTheContainer(t *testing.T) {
 	}
 }
 
+func TestHierarchiesThatANamespaceCanMount(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		controller string
+		mount      cgroups.Mount
+		want       bool
+	}{
+		{"one controller", "memory", cgroups.Mount{Mountpoint: "/sys/fs/cgroup/memory", Subsystems: []string{"memory"}}, true},
+		{"two, in another order", "cpu", cgroups.Mount{Mountpoint: "/sys/fs/cgroup/cpu,cpuacct", Subsystems: []string{"cpuacct", "cpu"}}, true},
+		{"one of two", "cpu", cgroups.Mount{Mountpoint: "/sys/fs/cgroup/cpu", Subsystems: []string{"cpu", "cpuacct"}}, false},
+		{"systemd's", "name=systemd", cgroups.Mount{Mountpoint: "/sys/fs/cgroup/systemd", Subsystems: []string{"systemd"}}, true},
+		{"another init's", "name=openrc", cgroups.Mount{Mountpoint: "/sys/fs/cgroup/openrc", Subsystems: []string{"openrc"}}, false},
+		{"elsewhere", "memory", cgroups.Mount{Mountpoint: "/mnt/limits", Subsystems: []string{"memory"}}, false},
+	} {
+		if got := mountedByName(map[string]string{c.controller: "/"}, []cgroups.Mount{c.mount}, nil); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+	if mountedByName(nil, nil, os.ErrNotExist) {
+		t.Error("mounts that cannot be read were taken for good")
+	}
+}
+
 func TestTooManyLayersAreAnError(t *testing.T) {
 	dir := t.TempDir()
 	layer := filepath.Join(dir, strings.Repeat("n", 200))
