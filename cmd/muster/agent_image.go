@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
+	"syscall"
+	"time"
 
 	"github.com/muster-agent/muster/packages/image"
 	"github.com/muster-agent/muster/shim/plan"
@@ -34,7 +36,7 @@ func (a *agent) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, e
 		}
 		options.Auth = auth
 	}
-	pulled, err := image.Pull(ctx, p.Root.Image, options)
+	pulled, err := a.pullMakingRoom(ctx, p.Root.Image, options)
 	if err != nil {
 		return nil, imageError{err}
 	}
@@ -52,6 +54,24 @@ func (a *agent) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, e
 	})
 	a.log.Info("image ready", "image", pulled.Ref, "digest", pulled.Digest, "layers", len(pulled.Layers))
 	return imageFacts(pulled), nil
+}
+
+// pullMakingRoom pulls once more on a full disk when images that nobody uses could make room.
+func (a *agent) pullMakingRoom(ctx context.Context, ref string, o image.Options) (*image.Image, error) {
+	pulled, err := image.Pull(ctx, ref, o)
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return pulled, err
+	}
+	gone, cleanErr := image.Clean(ctx, o.Cache, time.Now())
+	var bytes int64
+	for _, l := range gone {
+		bytes += l.Bytes
+	}
+	a.log.Warn("no room for the image: layers that nobody uses are removed", "image", ref, "layers", len(gone), "mb", bytes/megabyte)
+	if cleanErr != nil || len(gone) == 0 {
+		return nil, errors.Join(err, cleanErr)
+	}
+	return image.Pull(ctx, ref, o)
 }
 
 // tellPull logs a pull's progress: each further tenth, and who waits for whom.

@@ -1,16 +1,25 @@
 package main
 
 import (
+	"archive/tar"
+	"crypto/rand"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
+
+	ispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/packages/image"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/tests/need"
+	"github.com/muster-agent/muster/tests/servers/registryserver"
 )
 
 // The cache is where the manual says, and without a home in nobody else's folder.
@@ -48,5 +57,51 @@ func TestUnknownUserInImage(t *testing.T) {
 		case want != "" && (err == nil || stageClass(err) != want):
 			t.Errorf("%s: got %v, want class %s", user, err, want)
 		}
+	}
+}
+
+// On a full disk an image that nobody uses gives way; one that is held stays.
+func TestRoomForAnImage(t *testing.T) {
+	need.Root(t)
+	const fileSize, diskSize = 5 << 19, 7 << 20 // two layers and a half, and blobs are there beside their layers
+	cache := t.TempDir()
+	if err := unix.Mount("tmpfs", cache, "tmpfs", 0, "mode=700,size="+strconv.Itoa(diskSize)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(cache, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	s := registryserver.Start(t, registryserver.Options{})
+	push := func(name string) string {
+		content := make([]byte, fileSize)
+		_, _ = rand.Read(content) // it never fails
+		layer := registryserver.Pack(t, ispec.MediaTypeImageLayerGzip,
+			registryserver.Tar(t, registryserver.File{Header: tar.Header{Name: name}, Content: string(content)}))
+		return s.Push(name, "1", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, layer))
+	}
+	a := &agent{log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	options := image.Options{Cache: cache, Logger: a.log}
+	first, err := a.pullMakingRoom(t.Context(), push("first"), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := push("second")
+	if im, err := a.pullMakingRoom(t.Context(), second, options); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("while the first is held: got %+v, %v, want %v", im, err, syscall.ENOSPC)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	im, err := a.pullMakingRoom(t.Context(), second, options)
+	if err != nil {
+		t.Fatalf("when nobody holds the first: %v", err)
+	}
+	if _, err := os.Lstat(first.Layers[0]); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the first: got %v, want it gone", err)
+	}
+	if err := im.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -20,18 +20,10 @@ type Layer struct {
 	Used   time.Time // when an image with it was last asked for
 }
 
-// Unused lists the layers that nobody holds and nobody has asked for since before.
-func Unused(ctx context.Context, dir string, before time.Time) ([]Layer, error) {
-	return sweep(ctx, dir, before, false)
-}
-
-// Clean removes them, and what broken downloads and unpackings of that time have left. What an agent holds stays,
-// however old. The few kilobytes of manifests stay too.
+// Clean removes the layers that nobody holds and nobody has asked for since before, and what broken downloads and
+// unpackings of that time have left. What an agent holds stays, however old. The few kilobytes of manifests stay too.
+// dir is Options.Cache. It returns what it removed.
 func Clean(ctx context.Context, dir string, before time.Time) ([]Layer, error) {
-	return sweep(ctx, dir, before, true)
-}
-
-func sweep(ctx context.Context, dir string, before time.Time, remove bool) ([]Layer, error) {
 	if _, err := os.Lstat(filepath.Join(dir, "image")); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -52,7 +44,7 @@ func sweep(ctx context.Context, dir string, before time.Time, remove bool) ([]La
 		if ctx.Err() != nil {
 			return layers, ctx.Err()
 		}
-		l, err := c.sweepLayer(f, path, before, remove)
+		l, err := c.sweepLayer(f, path, before)
 		if err != nil {
 			return layers, fmt.Errorf("clean %s: %w", path, err)
 		}
@@ -60,14 +52,11 @@ func sweep(ctx context.Context, dir string, before time.Time, remove bool) ([]La
 			layers = append(layers, *l)
 		}
 	}
-	if !remove {
-		return layers, nil
-	}
 	return layers, c.sweepPartial(before)
 }
 
-// sweepLayer returns the layer if nobody uses it. Only who holds its lock alone may remove it.
-func (c cache) sweepLayer(f form, path string, before time.Time, remove bool) (_ *Layer, err error) {
+// sweepLayer removes the layer if nobody uses it, and returns it then. Only who holds its lock alone may do so.
+func (c cache) sweepLayer(f form, path string, before time.Time) (_ *Layer, err error) {
 	algorithm, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)
 	whole := strings.TrimSuffix(name, ".new")
 	held, err := c.tryLock("layer-" + algorithm + "-" + whole)
@@ -80,18 +69,12 @@ func (c cache) sweepLayer(f form, path string, before time.Time, remove bool) (_
 		return nil, err
 	}
 	if whole != name { // of an agent that was killed while it unpacked
-		if remove {
-			return nil, f.removeAll(path)
-		}
-		return nil, nil
+		return nil, f.removeAll(path)
 	}
 	hex, _, _ := strings.Cut(name, "-")
 	l := &Layer{Digest: algorithm + ":" + hex, Path: path, Used: info.ModTime()}
 	if l.Bytes, err = size(path); err != nil {
 		return nil, err
-	}
-	if !remove {
-		return l, nil
 	}
 	gone := path + ".new" // a half removed layer must not look like one
 	if err := f.removeAll(gone); err != nil {

@@ -17,7 +17,25 @@ import (
 // blob is a layer's blob on disk, ready to be read from its start.
 type blob struct {
 	*os.File
-	done func() error // once it is unpacked
+	held *lock  // nil: nobody writes it
+	path string // to be removed once it is unpacked; empty: it stays
+}
+
+// Close leaves it to others as it is.
+func (b *blob) Close() error {
+	err := b.File.Close()
+	if b.held != nil {
+		err = errors.Join(err, b.held.release())
+	}
+	return err
+}
+
+// done is Close of one that is unpacked.
+func (b *blob) done() (err error) {
+	if b.path != "" {
+		err = os.Remove(b.path)
+	}
+	return errors.Join(err, b.Close())
 }
 
 // layer fetches a layer's blob, or the rest of it when an earlier try broke off, also one of another process. What is
@@ -36,8 +54,7 @@ func (r *registry) layer(ctx context.Context, d ispec.Descriptor) (_ *blob, err 
 	if err := r.whole(ctx, f, d); err != nil {
 		return nil, errors.Join(err, f.Close(), held.release())
 	}
-	done := func() error { return errors.Join(os.Remove(path), f.Close(), held.release()) }
-	return &blob{File: f, done: done}, nil
+	return &blob{File: f, held: held, path: path}, nil
 }
 
 // whole leaves f holding the blob, with its offset at the start.

@@ -76,7 +76,7 @@ func (l layout) layer(_ context.Context, d ispec.Descriptor) (*blob, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &blob{File: f, done: f.Close}, nil
+	return &blob{File: f}, nil
 }
 
 // blobName is safe for a digest that has been validated.

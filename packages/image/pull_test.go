@@ -220,6 +220,16 @@ func TestRefused(t *testing.T) {
 			if len(left) > 0 {
 				t.Errorf("got %v, want nothing left", left)
 			}
+			locks, _ := filepath.Glob(filepath.Join(c.options.Cache, "image", "locks", "*"))
+			for _, path := range locks {
+				held, err := (cache{root: filepath.Join(c.options.Cache, "image")}).tryLock(filepath.Base(path))
+				if err != nil || held == nil {
+					t.Fatalf("lock %s: got %v, %v, want nobody to hold it", path, held, err)
+				}
+				if err := held.release(); err != nil {
+					t.Error(err)
+				}
+			}
 		})
 	}
 }
@@ -553,18 +563,64 @@ func (h told) Handle(_ context.Context, r slog.Record) error {
 }
 
 func TestPlainHTTPNeedsToBeAllowed(t *testing.T) {
-	g := guarded{inner: roundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{}, nil }), insecure: []string{"registry.lab:5000"}}
-	for address, want := range map[string]bool{
-		"https://10.0.0.1/v2/": true, "http://10.0.0.1/v2/": false, "http://127.0.0.1:5000/v2/": true, "http://[::1]/v2/": true,
-		"http://localhost/v2/": true, "http://registry.lab:5000/v2/": true, "http://registry.lab/v2/": false, "http://169.254.169.254/": false,
+	far := guarded{inner: roundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{}, nil }), insecure: []string{"registry.lab:5000"}}
+	near := far
+	near.near = true
+	for address, want := range map[string]struct{ far, near bool }{
+		"https://10.0.0.1/v2/": {true, true}, "http://10.0.0.1/v2/": {}, "http://registry.lab/v2/": {}, "http://169.254.169.254/": {},
+		"http://127.0.0.1:5000/v2/": {false, true}, "http://[::1]/v2/": {false, true}, "http://localhost/v2/": {false, true},
+		"http://registry.lab:5000/v2/": {true, true},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.RoundTrip(req); (err == nil) != want { //nolint:bodyclose // there is none
-			t.Errorf("%s: got %v, want allowed %t", address, err, want)
+		_, farErr := far.RoundTrip(req)   //nolint:bodyclose // there is none
+		_, nearErr := near.RoundTrip(req) //nolint:bodyclose // there is none
+		if (farErr == nil) != want.far || (nearErr == nil) != want.near {
+			t.Errorf("%s: got %v and %v, want allowed %+v", address, farErr, nearErr, want)
 		}
+	}
+}
+
+// A login goes to the registry alone, not where it sends who asks for a layer.
+func TestRedirectHasNoLogin(t *testing.T) {
+	login := registryserver.Login{User: "ada", Password: "lovelace"}
+	s := registryserver.Start(t, registryserver.Options{Login: &login})
+	p := twoLayers(t)
+	s.Push("app", "v1", p)
+	var asked, told atomic.Int32
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Header.Get("Authorization") != "" {
+			told.Add(1)
+		}
+		for _, l := range p.Layers {
+			if strings.HasSuffix(r.URL.Path, l.Digest.String()) {
+				_, _ = w.Write(l.Content)
+			}
+		}
+	}))
+	t.Cleanup(store.Close)
+	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: s.Addr}) }}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, l := range p.Layers {
+			if strings.HasSuffix(r.URL.Path, l.Digest.String()) && r.Header.Get("Authorization") != "" {
+				http.Redirect(w, r, store.URL+"/"+l.Digest.String(), http.StatusTemporaryRedirect)
+				return
+			}
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	host := strings.TrimPrefix(front.URL, "http://")
+	auth, err := ParseAuth([]byte(host + "\nada\nlovelace"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pull(t, host+"/app:v1", Options{Cache: t.TempDir(), Auth: &auth})
+	if asked.Load() != 2 || told.Load() != 0 {
+		t.Errorf("%d of %d requests for layers had a login, want none of 2", told.Load(), asked.Load())
 	}
 }
 
@@ -589,13 +645,9 @@ func TestCleanLeavesWhatIsHeld(t *testing.T) {
 	if got, err := Clean(t.Context(), cacheDir, time.Now().Add(-time.Hour)); err != nil || len(got) > 0 {
 		t.Fatalf("used a moment ago: got %v, %v; want nothing removed", got, err)
 	}
-	unused, err := Unused(t.Context(), cacheDir, later)
-	if err != nil || len(unused) != 2 || unused[0].Bytes == 0 {
-		t.Fatalf("unused: got %v, %v; want two layers with their sizes", unused, err)
-	}
 	gone, err := Clean(t.Context(), cacheDir, later)
-	if err != nil || len(gone) != 2 {
-		t.Fatalf("cleaned: got %v, %v; want two layers", gone, err)
+	if err != nil || len(gone) != 2 || gone[0].Bytes == 0 {
+		t.Fatalf("cleaned: got %v, %v; want two layers with their sizes", gone, err)
 	}
 	if _, err := os.Lstat(im.Layers[0]); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a removed layer: got %v, want %v", err, fs.ErrNotExist)

@@ -40,8 +40,8 @@ type registry struct {
 	keychain authn.Keychain
 	cache    cache
 	tally    *tally
-	base     *http.Transport
-	insecure []string
+	base     guarded
+	idle     func() // closes the connections that nobody uses
 
 	mu     sync.Mutex
 	client *http.Client // nil until the registry has said how to log in
@@ -62,7 +62,8 @@ func newRegistry(ref name.Reference, o Options, c cache, t *tally) *registry {
 			return idleConn{conn}, nil
 		},
 	}
-	return &registry{repo: ref.Context(), keychain: o.keychain(), cache: c, tally: t, base: base, insecure: o.Insecure}
+	guard := guarded{inner: base, insecure: o.Insecure, near: loopback((&url.URL{Host: ref.Context().RegistryStr()}).Hostname())}
+	return &registry{repo: ref.Context(), keychain: o.keychain(), cache: c, tally: t, base: guard, idle: base.CloseIdleConnections}
 }
 
 // idleConn gives up when the other side has been silent for idleTime: a download that hangs is taken up anew.
@@ -82,15 +83,17 @@ func (e *plainError) Error() string {
 	return e.host + ": got an address with plain http, want https"
 }
 
-// guarded refuses plain http but to loopback addresses and the hosts that were listed: go-containerregistry falls back
-// to it for private addresses, and a login or a redirect may name any address.
+// guarded refuses plain http but to the hosts that were listed, and between a registry at a loopback address and others
+// there: go-containerregistry falls back to it for private addresses, and a login or a redirect may name any address. One
+// of a registry elsewhere must not have the agent ask what listens on its own host.
 type guarded struct {
 	inner    http.RoundTripper
 	insecure []string
+	near     bool // the registry is at a loopback address
 }
 
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) && !listed(r.URL.Host, g.insecure) {
+	if r.URL.Scheme != "https" && (!g.near || !loopback(r.URL.Hostname())) && !listed(r.URL.Host, g.insecure) {
 		return nil, &plainError{host: r.URL.Host}
 	}
 	return g.inner.RoundTrip(r)
@@ -115,7 +118,7 @@ func (r *registry) connected(ctx context.Context) (*http.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find a login for %s: %w", r.repo.RegistryStr(), err)
 	}
-	t, err := transport.NewWithContext(ctx, r.repo.Registry, login, guarded{r.base, r.insecure}, []string{r.repo.Scope(transport.PullScope)})
+	t, err := transport.NewWithContext(ctx, r.repo.Registry, login, r.base, []string{r.repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +126,7 @@ func (r *registry) connected(ctx context.Context) (*http.Client, error) {
 	return r.client, nil
 }
 
-func (r *registry) close() { r.base.CloseIdleConnections() }
+func (r *registry) close() { r.idle() }
 
 // ask sends a request until it is answered with one of the codes, and gives up soon on an answer that will not change.
 func (r *registry) ask(ctx context.Context, method, path string, header http.Header, codes ...int) (*http.Response, error) {
