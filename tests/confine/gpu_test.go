@@ -62,7 +62,8 @@ func (g *gpus) job(command string, more settings) *job {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	j := newJob(g.t, command, more)
+	// /dev is this host's own: there is room for further nodes
+	j := newJob(g.t, command, with(settings{"muster.env.NODES": "/dev"}, more))
 	j.muster, j.wrap = mocked, []string{self, hostVerb, strconv.Itoa(g.first)}
 	j.env = append(j.env, nvmltest.Environment+"="+g.file)
 	return j

@@ -1,4 +1,4 @@
-"""Opens devices: those that every program has, and what it makes itself of the numbers that it is given."""
+"""Opens devices: those that every program has, and what it makes itself, in NODES, of the numbers that it is given."""
 import errno
 import os
 import sys
@@ -24,6 +24,6 @@ for spec in sys.argv[1:]:
         attempt(spec, lambda: os.close(os.open(spec, os.O_RDONLY)))
         continue
     major, minor = map(int, spec.split(":"))
-    node = "node-" + spec.replace(":", "-")
+    node = os.path.join(os.environ.get("NODES", "."), "node-" + spec.replace(":", "-"))
     attempt("make-" + spec, lambda: os.mknod(node, 0o600 | 0o020000, os.makedev(major, minor)))
     attempt("open-" + spec, lambda: os.close(os.open(node, os.O_RDONLY)))
