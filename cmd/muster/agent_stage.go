@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -308,10 +310,8 @@ func (r stageRoom) open(in registry.Instance) (serve func(logDir string), err er
 	if err != nil {
 		return nil, err
 	}
-	if u := r.credential(); u != nil {
-		if err := os.Chown(r.state.Socket(r.id.appID, in.String()), int(u.UID), int(u.GID)); err != nil {
-			return nil, errors.Join(fmt.Errorf("give the socket to uid %d: %w", u.UID, err), l.Close())
-		}
+	if err := r.giveSocket(r.state.Socket(r.id.appID, in.String())); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
 	served := false
 	r.atEnd(func() {
@@ -337,6 +337,18 @@ func (r stageRoom) open(in registry.Instance) (serve func(logDir string), err er
 			<-done
 		})
 	}, nil
+}
+
+// giveSocket lets the process ask its agent. A container shows it the socket; else it has a way to go.
+func (r stageRoom) giveSocket(path string) error {
+	u := r.credential()
+	switch {
+	case u == nil || u.UID == 0:
+		return nil
+	case r.currentPlan().Root.Kind == plan.RootHost:
+		return r.state.Admit(path, int(u.UID), int(u.GID))
+	}
+	return os.Lchown(path, int(u.UID), int(u.GID))
 }
 
 // atEnd has something done when the agent ends, before all that was asked for earlier.
@@ -368,6 +380,27 @@ func ownVariable(name string) bool {
 	return strings.HasPrefix(name, "CONSUL_") || strings.HasPrefix(name, "MUSTER_")
 }
 
+// mostSecret is more than any password or key has, in bytes.
+const mostSecret = 1 << 20
+
+// readSecret reads a file that a definition names: one without an end, or a pipe that nobody fills, must not be the
+// agent's.
+func readSecret(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(err, fmt.Errorf("%s: %w", path, status.ErrNotPlain))
+	}
+	text, err := io.ReadAll(io.LimitReader(f, mostSecret+1))
+	if err == nil && len(text) > mostSecret {
+		err = fmt.Errorf("%s: longer than %d bytes", path, mostSecret)
+	}
+	return string(text), err
+}
+
 // secrets reads the values that the plan names by reference.
 func secrets(refs map[string]string) (map[string]string, error) {
 	values := map[string]string{}
@@ -384,11 +417,11 @@ func secrets(refs map[string]string) (map[string]string, error) {
 			}
 			values[name] = v
 		case "file":
-			text, err := os.ReadFile(where)
+			text, err := readSecret(where)
 			if err != nil {
 				return nil, fmt.Errorf("secret %s: %w", name, err)
 			}
-			values[name] = strings.TrimRight(string(text), "\n")
+			values[name] = strings.TrimRight(text, "\n")
 		default:
 			return nil, fmt.Errorf("secret %s: got %s:…, want file:PATH or env:NAME", name, kind)
 		}

@@ -49,10 +49,28 @@ func (d Dir) Open() error {
 		return fmt.Errorf("state folder %s: got a %s, want a folder; give --state-dir another", d, info.Mode().Type())
 	case known && uid != os.Geteuid() && os.Geteuid() != 0:
 		return fmt.Errorf("state folder %s: belongs to uid %d; give --state-dir another", d, uid)
-	case known && uid == os.Geteuid() && info.Mode().Perm() != 0o700:
+	case known && uid == os.Geteuid() && info.Mode().Perm() != 0o700 && (uid != 0 || info.Mode().Perm() != passage):
 		return os.Chmod(string(d), 0o700) // sockets and states are nobody else's
 	}
 	return nil
+}
+
+// passage is the mode of a folder whose names nobody else may list, though one who was told a name may go there.
+const passage = 0o711
+
+// Admit gives a socket of the folder to another user, and lets that user pass to it. Only root may.
+func (d Dir) Admit(socket string, uid, gid int) error {
+	if err := os.Lchown(socket, uid, gid); err != nil {
+		return fmt.Errorf("give the socket to uid %d: %w", uid, err)
+	}
+	for dir := filepath.Dir(socket); ; dir = filepath.Dir(dir) {
+		if name, err := filepath.Rel(string(d), dir); err != nil || !filepath.IsLocal(name) {
+			return nil
+		}
+		if err := os.Chmod(dir, passage); err != nil {
+			return fmt.Errorf("let uid %d pass: %w", uid, err)
+		}
+	}
 }
 
 // App is the folder of one app.

@@ -5,12 +5,16 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/tests/need"
 )
 
 func TestStateDir(t *testing.T) {
@@ -41,6 +45,51 @@ func TestOpenIsPrivate(t *testing.T) {
 	}
 	if got, want := info.Mode().Perm(), fs.FileMode(0o700); got != want {
 		t.Errorf("mode %o, want %o", got, want)
+	}
+}
+
+// A process that is somebody else finds the socket that it was told of, and nothing beside it.
+func TestAdmit(t *testing.T) {
+	need.Root(t)
+	top, err := os.MkdirTemp("", "ms-") //nolint:usetesting // another user must get there
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(top)
+	d := Dir(filepath.Join(top, "state"))
+	if err := errors.Join(os.Chmod(top, 0o755), d.Open()); err != nil {
+		t.Fatal(err)
+	}
+	socket := d.Socket("d1", "worker-0")
+	l, err := Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	sees := func(uid uint32, test, path string) bool {
+		cmd := exec.CommandContext(t.Context(), "test", test, path)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		return cmd.Run() == nil
+	}
+	if sees(4242, "-w", socket) {
+		t.Error("a stranger may write to a socket that nobody gave away")
+	}
+	for range 2 { // another agent opens the folder meanwhile
+		if err := errors.Join(d.Admit(socket, 4242, 4242), d.Open()); err != nil {
+			t.Fatal(err)
+		}
+		if !sees(4242, "-w", socket) {
+			t.Error("who was admitted cannot write to the socket")
+		}
+		if sees(4243, "-w", socket) {
+			t.Error("others can too")
+		}
+		if sees(4242, "-r", string(d)) || sees(4242, "-r", d.App("d1")) {
+			t.Error("who was admitted may look around")
+		}
+	}
+	if info, err := os.Stat(top); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("above the folder: %v, %v", info, err)
 	}
 }
 
