@@ -22,16 +22,19 @@ func (g *Group) Remove(ctx context.Context) error {
 }
 
 func (g *Group) remove(ctx context.Context) error {
-	for pass := 0; ; pass++ {
+	// The kernel takes away no cgroup that holds a process: what it takes was empty, and nothing need be listed.
+	err := g.rmdir()
+	for pass := 0; errors.Is(err, unix.EBUSY); pass++ {
 		if err := g.kill(ctx, 0); err != nil {
 			return err
 		}
-		err := g.rmdir()
+		err = g.rmdir()
 		// A process that is ending may hold it for a moment after its last list.
-		if !errors.Is(err, unix.EBUSY) || !pause(ctx, pass) {
+		if errors.Is(err, unix.EBUSY) && !pause(ctx, pass) {
 			return err
 		}
 	}
+	return err
 }
 
 func (g *Group) rmdir() error {
@@ -58,6 +61,10 @@ func (f folder) removeTree(rel string) error {
 
 // removeBelow takes away the cgroup rel and all below it; one that is gone is no error.
 func (f folder) removeBelow(rel string) error {
+	err := f.rmdir(rel)
+	if !errors.Is(err, unix.EBUSY) { // by a process or a cgroup below it
+		return err
+	}
 	child, err := f.open(rel)
 	if isGone(err) {
 		return nil
