@@ -65,14 +65,14 @@ func ownFile(path string) bool {
 
 // instanceFiles are the records that agents of this host keep of what must be cleared.
 func (a *agent) instanceFiles() []string {
-	all, err := filepath.Glob(filepath.Join(string(a.state), "apps", "*", "*.json"))
+	all, err := fs.Glob(os.DirFS(string(a.state)), "apps/*/*.json")
 	if err != nil {
 		return nil // only of a pattern that is none
 	}
 	var instances []string
-	for _, path := range all {
-		if _, err := registry.ParseInstance(strings.TrimSuffix(filepath.Base(path), ".json")); err == nil {
-			instances = append(instances, path)
+	for _, name := range all {
+		if _, err := registry.ParseInstance(strings.TrimSuffix(filepath.Base(name), ".json")); err == nil {
+			instances = append(instances, filepath.Join(string(a.state), name))
 		}
 	}
 	return instances

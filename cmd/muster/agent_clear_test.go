@@ -40,7 +40,7 @@ func TestClearDead(t *testing.T) {
 		"of a boot that nobody wrote down": {record(ended.Process.Pid, 1, "", own.PidNS), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &agent{state: status.Dir(t.TempDir()), facts: own, log: slog.New(slog.DiscardHandler)}
+			a := &agent{state: status.Dir(filepath.Join(t.TempDir(), "s[1-")), facts: own, log: slog.New(slog.DiscardHandler)}
 			dir, path := filepath.Join(t.TempDir(), "container"), filepath.Join(a.state.App("d1"), "worker-0.json")
 			tt.file.Dirs = []string{dir}
 			if err := errors.Join(os.Mkdir(dir, 0o700), status.WriteJSON(path, tt.file)); err != nil {
