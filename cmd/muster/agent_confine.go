@@ -56,7 +56,16 @@ func (a *agent) permitted(p plan.Plan) error {
 // definition cannot choose what of the host a container sees; the operator can.
 func (a *agent) reachable(p plan.Plan) error {
 	dir := p.Checkpoint.Dir
-	if p.Root.Kind == plan.RootHost || strings.Contains(dir, "://") || within(dir, a.workDir) {
+	if strings.Contains(dir, "://") {
+		return nil
+	}
+	if within(dir, a.workDir) {
+		if name := a.underWork(dir); slices.Contains(kept, name) || name[0] == '.' {
+			return definitionError{fmt.Errorf("checkpoint folder %s is muster's own, want another: checkpoint in the work folder is the usual one", dir)}
+		}
+		return nil
+	}
+	if p.Root.Kind == plan.RootHost {
 		return nil
 	}
 	for _, m := range a.policy.Mounts {
@@ -68,7 +77,19 @@ func (a *agent) reachable(p plan.Plan) error {
 		dir, policyFile)}
 }
 
+// kept are the names in the work folder that no process may own: what lies there is the agents'.
+var kept = []string{"package", "root", "log"}
+
+// underWork is the name in the work folder that a path in it goes through; "." is the work folder's own.
+func (a *agent) underWork(path string) string {
+	name, _ := filepath.Rel(a.workDir, path) // it is in it
+	first, _, _ := strings.Cut(name, "/")
+	return first
+}
+
+// within tells whether a path is dir or leads into it, by its text once each .. is taken back.
 func within(path, dir string) bool {
+	path = filepath.Clean(path)
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
@@ -183,8 +204,9 @@ func (a *agent) mounts(p plan.Plan, in registry.Instance) []container.Mount {
 	}
 	shared := filepath.Join(a.workDir, "package")
 	all = append(all, container.Mount{From: shared, To: shared, ReadOnly: true, Options: inert})
-	if dir := p.Checkpoint.Dir; within(dir, a.workDir) {
-		all = append(all, own(dir))
+	if dir := p.Checkpoint.Dir; within(dir, a.workDir) && !within(dir, p.Process.Folder) {
+		// All of what the processes own there: further down they could have put a link in the way since.
+		all = append(all, own(filepath.Join(a.workDir, a.underWork(dir))))
 	}
 	return append(all, own(p.Process.Folder), own(filepath.Join(a.logDir, in.String())), own(a.state.Socket(a.id.appID, in.String())))
 }
