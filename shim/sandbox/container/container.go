@@ -45,14 +45,16 @@ func run(s Spec, files []*os.File) (c *Container, err error) {
 	if err := Clear(s.Dir); err != nil {
 		return nil, err
 	}
+	dir, err := makeDir(s.Dir)
+	if err != nil {
+		return nil, err // nothing is there that was not there before
+	}
+	s.Dir = dir
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, Clear(s.Dir))
+			err = errors.Join(err, Clear(dir))
 		}
 	}()
-	if s.Dir, err = makeDir(s.Dir); err != nil {
-		return nil, err
-	}
 	if s.place, err = makePlace(s.Dir); err != nil {
 		return nil, err
 	}
@@ -109,8 +111,18 @@ func makeDir(dir string) (string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(dir)
+	at, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(at, markName), nil, 0o600)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.Remove(dir))
+	}
+	return at, nil
 }
+
+// markName is the file that makes a folder a container's: Clear takes no other away.
+const markName = ".container"
 
 // id names the container in libcontainer's alphabet, which has + and not ~. It also names its session keyring, so
 // two containers of a host never share one.

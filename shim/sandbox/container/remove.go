@@ -17,8 +17,12 @@ import (
 )
 
 // Clear takes away what a container in dir has left: its processes, its cgroup, its folder. It is no error when there is
-// nothing. A container that is alive is killed: dir is one instance's alone.
+// nothing. A container that is alive is killed: dir is one instance's alone. A folder that no container was made in is
+// ErrNotOurs, and stays as it is.
 func Clear(dir string) error {
+	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
+		return fmt.Errorf("clear container: folder %q: %w", dir, ErrNotOurs)
+	}
 	at, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) { // its part in memory may be there all the same
 		at, err = filepath.Clean(dir), nil
@@ -32,7 +36,28 @@ func Clear(dir string) error {
 	return nil
 }
 
+// ErrNotOurs says that a folder is no container's.
+var ErrNotOurs = errors.New("no container's folder")
+
+// marked tells that Run has made the folder, or that nothing would be lost with it.
+func marked(dir string) (bool, error) {
+	if _, err := os.Lstat(filepath.Join(dir, markName)); err == nil {
+		return true, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return len(entries) == 0, err
+}
+
 func clearAll(dir string) error {
+	switch mine, err := marked(dir); {
+	case err != nil:
+		return err
+	case !mine:
+		return fmt.Errorf("%s: %w", dir, ErrNotOurs)
+	}
 	for _, folder := range append(places(dir), dir) {
 		if err := clearState(filepath.Join(folder, stateName)); err != nil {
 			return err
@@ -41,12 +66,29 @@ func clearAll(dir string) error {
 	if err := clearRecord(filepath.Join(dir, recordName)); err != nil {
 		return err
 	}
-	for _, folder := range append(places(dir), dir) {
+	for _, folder := range places(dir) {
 		if err := removeTree(folder); err != nil {
 			return err
 		}
 	}
-	return nil
+	return removeMarked(dir)
+}
+
+// removeMarked removes a container's folder, its mark last: what is left when that fails is ours still.
+func removeMarked(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == markName {
+			continue
+		}
+		if err := removeTree(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return removeTree(dir)
 }
 
 // clearRecord takes away the cgroup of a container that was never finished.

@@ -70,3 +70,34 @@ func TestRemoveTreeEntersNoMount(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A start that fails early, and a record that lies, must take nothing away that no container was made in.
+func TestNothingOfOthersIsCleared(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, path := range []string{"canary", "folder/canary"} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, folder := range []string{"", ".", "folder", "/", "//", dir, filepath.Join(dir, "folder")} {
+		if err := Clear(folder); !errors.Is(err, ErrNotOurs) {
+			t.Errorf("clear %q: got %v, want %v", folder, err, ErrNotOurs)
+		}
+	}
+	if err := Clear(filepath.Join(dir, "absent")); err != nil {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	// A file stands where the container's folder should be made: that fails, for root too.
+	if c, err := Run(Spec{App: "a", Instance: "i-0", Dir: filepath.Join(dir, "canary", "x")}); err == nil {
+		t.Errorf("a container was made below a file: %v", c.Dir())
+	}
+	for _, path := range []string{"canary", "folder/canary"} {
+		if _, err := os.Lstat(path); err != nil {
+			t.Errorf("gone: %v", err)
+		}
+	}
+}
