@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 )
 
@@ -20,12 +22,18 @@ func TestInnermost(t *testing.T) {
 }
 
 func TestNumbersOfDescendants(t *testing.T) {
+	// The parent has one thread, as a guard has one that forks.
+	cmd := exec.Command("sh", "-c", "cat <&3 >/dev/null & echo $!; wait")
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("cat")
-	cmd.Stdin = read
+	defer read.Close()
+	cmd.ExtraFiles = []*os.File{read}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +41,20 @@ func TestNumbersOfDescendants(t *testing.T) {
 		write.Close()
 		_ = cmd.Wait() // its end is all that matters
 	}()
-	child, self := cmd.Process.Pid, os.Getpid()
-	if !(Host{}).descends(child, self) || (Host{}).descends(self, child) {
-		t.Errorf("%d is a child of %d, and not the other way round", child, self)
+	parent, child, self := cmd.Process.Pid, 0, os.Getpid()
+	if _, err := fmt.Fscan(out, &child); err != nil {
+		t.Fatal(err)
 	}
-	if got := (Host{}).outside(self, child); got != child {
+	if !(Host{}).descends(child, self) || (Host{}).descends(self, child) {
+		t.Errorf("%d is a descendant of %d, and not the other way round", child, self)
+	}
+	if got := (Host{}).outside(parent, child); got != child {
 		t.Errorf("outside: got %d, want %d: both are in one namespace", got, child)
 	}
-	if got := (Host{}).outside(child, self); got != 0 {
+	if got := (Host{}).outside(child, parent); got != 0 {
 		t.Errorf("outside: got %d, want none", got)
+	}
+	if got := (Host{}).grandchildren([]int{self}); !slices.Contains(got, parent) {
+		t.Errorf("grandchildren: got %d, want %d among them", got, parent)
 	}
 }
