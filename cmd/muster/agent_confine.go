@@ -74,7 +74,7 @@ func (a *agent) reachable(p plan.Plan) error {
 		}
 	}
 	return notPermitted{fmt.Errorf("checkpoint folder %s is not in the container: let the operator add it to mounts in %s, or leave muster.checkpoint.dir out",
-		dir, policyFile)}
+		dir, a.policy.path)}
 }
 
 // kept are the names in the work folder that no process may own: what lies there is the agents'.
@@ -124,6 +124,9 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 	}
 	c.Root = a.image.root()
 	if p.Root.Kind == plan.RootOverlay {
+		if os.Geteuid() != 0 {
+			return c, notPermitted{errors.New("muster.root=overlay: only an agent that is root can lay one over the host's folders; leave it out, or use an image")}
+		}
 		var err error
 		if c.Root, err = overlayOfHost(); err != nil {
 			return c, err

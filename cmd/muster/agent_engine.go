@@ -371,13 +371,24 @@ func (a *agent) attemptOver() {
 type blame struct {
 	class registry.Class
 	why   string
+	at    time.Time
+	ended bool // the agent ended the process for it
 }
 
-func (a *agent) blame(class registry.Class, why string) {
+// blameTime is how long after a fault that a process may survive its end is still put down to it.
+const blameTime = time.Minute
+
+// explains tells that an end at this time comes from it.
+func (b blame) explains(end time.Time) bool {
+	return b.class != "" && (b.ended || end.Sub(b.at) <= blameTime)
+}
+
+// blame keeps what was seen last, unless the process is being ended for what came before.
+func (a *agent) blame(class registry.Class, why string, ending bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.blamed == (blame{}) {
-		a.blamed = blame{class, why}
+	if !a.blamed.ended {
+		a.blamed = blame{class: class, why: why, at: time.Now(), ended: ending}
 	}
 }
 
@@ -402,10 +413,8 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 	case x.Usage.OOMKills > 0:
 		out.OOM, out.Class, out.Message = true, registry.ClassOOM, outOfMemory(x.Usage)
 		a.starved++
-	case a.blamed.class == registry.ClassOOM:
-		out.OOM, out.Class, out.Message = true, a.blamed.class, a.blamed.why
-	case a.blamed != (blame{}):
-		out.Class, out.Message = a.blamed.class, a.blamed.why
+	case a.blamed.explains(x.At):
+		out.OOM, out.Class, out.Message = a.blamed.class == registry.ClassOOM, a.blamed.class, a.blamed.why
 	case lived <= soon && len(a.portOf) > 0 && a.addressInUse(a.marks):
 		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
 	}

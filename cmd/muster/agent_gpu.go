@@ -45,7 +45,7 @@ func (a *agent) takeGPUs(ctx context.Context, p plan.Plan) error {
 	devices, err := a.listGPUs(ctx, &g)
 	a.setGPUs(g)
 	if err != nil {
-		return gpuError{fmt.Errorf("%d GPUs were asked for: %w", p.Limits.GPUs, err)}
+		return gpuError{fmt.Errorf("%s asked for: %w", counted(p.Limits.GPUs, "GPU"), err)}
 	}
 	want := gpu.Want{Count: p.Limits.GPUs, Type: p.Limits.GPUType, Granted: a.alloc.Devices}
 	if g.held, err = gpu.Claim(ctx, devices, want); err != nil {
@@ -262,7 +262,7 @@ func (a *agent) watchGPUs(ctx context.Context, p plan.Plan) {
 			if err != nil {
 				return
 			}
-			a.blame(registry.ClassOOM, fmt.Sprintf("process %d holds %d MB of GPU memory, muster.gpu.memory is %d MB", over.PID, over.UsedMB, p.Limits.GPUMemoryMB))
+			a.blame(registry.ClassOOM, fmt.Sprintf("process %d holds %d MB of GPU memory, muster.gpu.memory is %d MB", over.PID, over.UsedMB, p.Limits.GPUMemoryMB), true)
 			a.killForGPU(ctx)
 		}
 	}()
@@ -276,10 +276,10 @@ func (a *agent) hearGPU(ctx context.Context, g grantedGPUs, e gpu.Event) {
 	a.log.Warn("GPU fault", "device", e.Device, "finding", e.Finding().String())
 	switch e.Class() {
 	case gpu.RestartApp:
-		a.blame(registry.ClassGPU, e.Finding().String()) // the process has lost its context: it ends by itself, or its framework recovers
+		a.blame(registry.ClassGPU, e.Finding().String(), false) // the process has lost its context: it ends by itself, or its framework recovers
 	case gpu.ResetGPU:
 		a.suspectGPU()
-		a.blame(registry.ClassGPU, e.Finding().String())
+		a.blame(registry.ClassGPU, e.Finding().String(), true)
 		a.killForGPU(ctx)
 	case gpu.Ignore, gpu.InUse:
 	}

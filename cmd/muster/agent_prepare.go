@@ -109,7 +109,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun
 	if a.policy, err = readPolicy(f.policy, policyNamed); err != nil {
 		return nil, err
 	}
-	if a.engine, err = chooseEngine(ctx, f.engine); err != nil {
+	if a.engine, err = chooseEngine(ctx, f.engine, app); err != nil {
 		return nil, err
 	}
 	if a.facts, err = sandbox.SelfFacts(); err != nil {
@@ -154,7 +154,7 @@ func (f *agentFlags) detect(environ map[string]string) (launcher.Found, error) {
 	case "":
 		return launcher.Detect(environ, facts), nil
 	case string(launcher.Shell):
-		return launcher.Detect(map[string]string{}, launcher.Facts{User: facts.User, Envelope: facts.Envelope}), nil
+		return launcher.Detect(map[string]string{}, launcher.Facts{User: facts.User, Envelope: launcher.Detect(environ, facts).Allocation.Envelope}), nil
 	}
 	return launcher.Found{}, usage("--launcher %q: want shell, or nothing for the one that is recognised", f.launcher)
 }
@@ -175,8 +175,9 @@ func hostFacts() launcher.Facts {
 }
 
 // chooseEngine takes the best engine that this host permits, or the one that is insisted on.
-func chooseEngine(ctx context.Context, name string) (sandbox.Choice, error) {
-	choice, err := sandbox.Choose(ctx, name)
+func chooseEngine(ctx context.Context, name string, app *loaded) (sandbox.Choice, error) {
+	ownRoot := slices.ContainsFunc(app.Components, func(c appdef.Component) bool { return c.Limits.Image != "" })
+	choice, err := sandbox.Choose(ctx, name, ownRoot)
 	switch {
 	case errors.Is(err, sandbox.ErrNoSuchEngine):
 		return choice, usage("--engine %q: want auto, %s", name, strings.Join(sandbox.EngineNames(), ", "))

@@ -64,6 +64,7 @@ func stageClass(err error) registry.Class {
 		forbidden  notPermitted
 		picture    imageError
 		device     gpuError
+		held       heldFolder
 	)
 	switch {
 	case errors.As(err, &definition):
@@ -74,6 +75,8 @@ func stageClass(err error) registry.Class {
 		return registry.ClassImage
 	case errors.As(err, &device):
 		return registry.ClassGPU
+	case errors.As(err, &held):
+		return registry.ClassHost
 	case errors.Is(err, fs.ErrPermission):
 		return registry.ClassNotPermitted
 	case errors.Is(err, ports.ErrNone):
@@ -90,6 +93,9 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	digest := sha256.Sum256(p.JSON())
 	p = plan.Resolve(p, plan.Dirs{Work: r.workDir, Log: r.logDir})
 	if err := r.permitted(p); err != nil {
+		return plan.Plan{}, err
+	}
+	if err := r.ownFolder(ctx, in); err != nil {
 		return plan.Plan{}, err
 	}
 	if err := r.layOut(p, in); err != nil {
@@ -422,8 +428,14 @@ func secrets(refs map[string]string) (map[string]string, error) {
 				return nil, fmt.Errorf("secret %s: %w", name, err)
 			}
 			values[name] = strings.TrimRight(text, "\n")
+		case "keyring":
+			text, err := fromKeyring(where)
+			if err != nil {
+				return nil, fmt.Errorf("secret %s: %w", name, err)
+			}
+			values[name] = text
 		default:
-			return nil, fmt.Errorf("secret %s: got %s:…, want file:PATH or env:NAME", name, kind)
+			return nil, fmt.Errorf("secret %s: got %s:…, want file:PATH, env:NAME or keyring:NAME", name, kind)
 		}
 	}
 	return values, nil

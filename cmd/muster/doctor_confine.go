@@ -19,7 +19,7 @@ import (
 
 // checkConfinement says what holds a process to its limits here.
 func checkConfinement(ctx context.Context) []check {
-	choice, err := sandbox.Choose(ctx, "auto")
+	choice, err := sandbox.Choose(ctx, "auto", false)
 	if err != nil {
 		return []check{bad("engine", "mount /proc and /sys", "%v", err)}
 	}
@@ -191,6 +191,11 @@ func checkPolicy(path string) check {
 		return bad(name, "no agent starts until it is mended", "%v", err).needed()
 	case p.Version == 0:
 		return good(name, "none at %s: the defaults hold", path)
+	}
+	for _, m := range p.Mounts {
+		if _, err := os.Stat(m.Path); err != nil {
+			return bad(name, "make it, or take it out of the policy: no container starts until then", "%s: mounts: %v", path, err).needed()
+		}
 	}
 	return good(name, "%s: %s, refuse_root %v, seccomp %v", path, counted(len(p.Mounts), "mount"), p.RefuseRoot, p.Seccomp != "")
 }

@@ -103,7 +103,7 @@ func (f *planFlags) print(s streams, text []byte) error {
 
 // request is what all plans of this call share.
 func (f *planFlags) request(ctx context.Context, l *loaded) (plan.Request, error) {
-	engine, err := chooseEngine(ctx, f.engine)
+	engine, err := chooseEngine(ctx, f.engine, l)
 	if err != nil {
 		return plan.Request{}, err
 	}

@@ -27,6 +27,7 @@ type policy struct {
 	// InsecureRegistries are image registries that are asked by plain http.
 	InsecureRegistries []string `json:"insecure_registries"`
 
+	path    string
 	seccomp []byte
 }
 
@@ -40,7 +41,7 @@ type policyMount struct {
 // readPolicy reads the operator's file; none is a policy without exceptions. A file that others than
 // root and the agent's own user may write is nobody's word.
 func readPolicy(path string, named bool) (policy, error) {
-	p := policy{}
+	p := policy{path: path}
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) && !named {
 		return p, nil

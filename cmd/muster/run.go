@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -109,13 +110,20 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if _, err := chooseEngine(ctx, f.engine); err != nil { // each agent would say the same
+	// Each agent would say the same.
+	if _, err := chooseEngine(ctx, f.engine, app); err != nil {
+		return err
+	}
+	if _, err := readPolicy(cmp.Or(f.policy, policyFile), f.policy != ""); err != nil {
 		return err
 	}
 	if err := r.settle(); err != nil {
 		return err
 	}
 	if err := r.openRegistry(ctx); err != nil {
+		return err
+	}
+	if err := r.ownWork(); err != nil {
 		return err
 	}
 	return r.supervise(ctx)
@@ -170,6 +178,19 @@ func (r *runner) settle() error {
 		}
 	}
 	return withCode(shim.CodeForbidden, r.state.Open())
+}
+
+// ownWork takes the work folder, or says who has it.
+func (r *runner) ownWork() error {
+	lock, err := lockFolder("work", r.workDir)
+	if _, held := errors.AsType[heldFolder](err); held {
+		return withCode(shim.CodeHeld, err)
+	}
+	if err != nil {
+		return withCode(shim.CodeForbidden, err)
+	}
+	r.closers = append(r.closers, func() { _ = lock.Release() }) // this process ends
+	return nil
 }
 
 // openRegistry starts the embedded one, unless --registry or its variable names another.

@@ -271,7 +271,6 @@ func TestEnv(t *testing.T) {
 		container bool
 		want      string
 	}{
-		{"none", nil, false, "CUDA_VISIBLE_DEVICES= GPU_NUM=0 NVIDIA_VISIBLE_DEVICES=void"},
 		{"by UUID", two, false, "CUDA_VISIBLE_DEVICES=GPU-2222-x,GPU-3333-x GPU_NUM=2 NVIDIA_VISIBLE_DEVICES=GPU-2222-x,GPU-3333-x"},
 		{"by UUID in a container", two, true, "CUDA_VISIBLE_DEVICES=GPU-2222-x,GPU-3333-x GPU_NUM=2 NVIDIA_VISIBLE_DEVICES=GPU-2222-x,GPU-3333-x"},
 		{"by the host's number", plain, false, "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2,5 GPU_NUM=2 NVIDIA_VISIBLE_DEVICES=2,5"},

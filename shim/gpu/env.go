@@ -15,10 +15,6 @@ import (
 // counts, with CUDA_DEVICE_ORDER saying so.
 func Env(devices []Device, container bool) map[string]string {
 	env := map[string]string{"GPU_NUM": strconv.Itoa(len(devices))}
-	if len(devices) == 0 {
-		env["CUDA_VISIBLE_DEVICES"], env["NVIDIA_VISIBLE_DEVICES"] = "", "void"
-		return env
-	}
 	// CUDA takes either all by UUID or all by number.
 	byNumber := slices.ContainsFunc(devices, func(d Device) bool { return d.UUID == "" && d.Instance == nil })
 	if byNumber {

@@ -37,6 +37,7 @@ type builder struct {
 	component *appdef.Component
 	scope     appdef.Resolver
 	ports     []Port
+	verbatim  int // of Process
 	problems  appdef.Problems
 	warnings  appdef.Problems
 }

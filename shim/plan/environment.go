@@ -25,6 +25,7 @@ func (b *builder) process(p Plan) Process {
 		Secrets: slices.Sorted(maps.Keys(s.Secrets)), SecretRefs: maps.Clone(s.Secrets),
 		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(), Shell: s.Command != "",
 	}
+	proc.Verbatim = b.verbatim // by b.command
 	if proc.Secrets == nil {
 		proc.Secrets = []string{}
 	}
@@ -34,7 +35,13 @@ func (b *builder) process(p Plan) Process {
 	for name, value := range s.Env {
 		proc.Env[name] = b.text("muster.env."+name, value)
 	}
-	maps.Copy(proc.Env, b.gpuEnv(p))
+	devices := b.gpuEnv(p)
+	for _, name := range slices.Sorted(maps.Keys(devices)) {
+		if value, set := proc.Env[name]; set {
+			b.warn(b.key("muster.env."+name), appdef.Quote(value), "no value", "the devices that were granted stand there")
+		}
+	}
+	maps.Copy(proc.Env, devices)
 	maps.Copy(proc.Env, b.musterEnv(p))
 	return proc
 }

@@ -12,6 +12,9 @@ import (
 // agentMemoryMB is left to the agent and its guard where the launcher's limit is around them too.
 const agentMemoryMB = 32
 
+// leastMemoryMB is what the making of a container takes of the instance's own limit.
+const leastMemoryMB = 16
+
 // limits are the definition's, within what the launcher granted.
 func (b *builder) limits() Limits {
 	l, e := b.component.Limits, b.req.Allocation.Envelope
@@ -38,6 +41,10 @@ func (b *builder) limits() Limits {
 // leaves no room for the agent beside it is cut.
 func (b *builder) memory(asked int, e Envelope) int {
 	where := b.key("yarn.memory")
+	if asked > 0 && asked < leastMemoryMB {
+		b.problem(where, strconv.Itoa(asked)+" MB", "at least "+strconv.Itoa(leastMemoryMB)+" MB", "no process starts in less")
+		return asked
+	}
 	launcher := "the launcher's limit is " + strconv.Itoa(e.MemoryMB) + " MB"
 	switch room := max(e.MemoryMB-agentMemoryMB, 1); {
 	case asked == appdef.Max && e.MemoryMB == 0:

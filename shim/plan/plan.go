@@ -117,6 +117,8 @@ type Process struct {
 	Folder string `json:"-"`
 	// Shell says that the last of Argv is a text for a shell.
 	Shell bool `json:"-"`
+	// Verbatim is how many of the first of Argv are an image's own words: nothing is filled into them.
+	Verbatim int `json:"-"`
 	// Inherited is what Env is laid over. It belongs to the host and is not printed.
 	Inherited map[string]string `json:"-"`
 	// Components are the app's, for their `${C_HOST}`.

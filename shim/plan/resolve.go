@@ -20,8 +20,11 @@ func Resolve(p Plan, dirs Dirs) Plan {
 	for i, s := range p.Stage {
 		p.Stage[i].From, p.Stage[i].To = fill(s.From), fill(s.To)
 	}
-	p.Process.Argv = each(p.Process.Argv, fill)
-	p.Process.Cwd, p.Process.Folder = fill(p.Process.Cwd), fill(p.Process.Folder)
+	p.Process.Argv = p.Process.filled(fill)
+	if p.Process.Cwd == p.Process.Folder { // else it is an image's, as it stands
+		p.Process.Cwd = fill(p.Process.Cwd)
+	}
+	p.Process.Folder = fill(p.Process.Folder)
 	p.Process.Env = eachValue(p.Process.Env, fill)
 	p.Process.ResumeArgs = fill(p.Process.ResumeArgs)
 	p.Exports = slices.Clone(p.Exports)
@@ -35,6 +38,11 @@ func Resolve(p Plan, dirs Dirs) Plan {
 		}
 	}
 	return p
+}
+
+// filled is the command with its own words filled in, and an image's as they are.
+func (p Process) filled(fill func(string) string) []string {
+	return slices.Concat(p.Argv[:p.Verbatim], each(p.Argv[p.Verbatim:], fill))
 }
 
 func each(texts []string, f func(string) string) []string {

@@ -45,7 +45,7 @@ func (b *builder) root() Root {
 	switch {
 	case limits.Image != "" && b.req.Engine.Name != "" && b.req.Engine.Name != engineContainer: // "": nobody asks for a host
 		p := b.key("muster.image")().Problem("image "+appdef.Quote(limits.Image)+" with engine "+b.req.Engine.Name,
-			"engine container", "muster doctor says what keeps this host from it: "+b.req.Engine.Why)
+			"engine container", "this one was taken because: "+b.req.Engine.Why)
 		p.Forbidden = true
 		b.problems = append(b.problems, p)
 		return Root{Kind: RootImage, Image: limits.Image}
@@ -56,6 +56,9 @@ func (b *builder) root() Root {
 		}
 		return r
 	case b.req.Engine.Name != engineContainer:
+		if limits.Root == appdef.RootOverlay {
+			b.warn(b.key("muster.root"), limits.Root+" with engine "+b.req.Engine.Name, "engine container", "the process sees the host's root, and its writes stay")
+		}
 		return Root{Kind: RootHost}
 	case limits.Root == appdef.RootOverlay:
 		return Root{Kind: RootOverlay}
@@ -124,8 +127,10 @@ func (b *builder) inImage(command []string) []string {
 	if image == nil {
 		return command
 	}
+	b.verbatim = len(image.Entrypoint)
 	if len(command) == 0 {
 		command = image.Cmd
+		b.verbatim += len(command)
 	}
 	argv := slices.Concat(image.Entrypoint, command)
 	if len(argv) == 0 {

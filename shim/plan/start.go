@@ -121,8 +121,8 @@ func (f finisher) step() string {
 // command itself says where it wants it.
 func (f finisher) argv(fill func(string) string) []string {
 	proc := f.plan.Process
-	argv := each(proc.Argv, fill)
-	own := slices.ContainsFunc(proc.Argv, func(a string) bool { return strings.Contains(a, "{{checkpoint") })
+	argv := proc.filled(fill)
+	own := slices.ContainsFunc(proc.Argv[proc.Verbatim:], func(a string) bool { return strings.Contains(a, "{{checkpoint") })
 	if proc.ResumeArgs == "" || f.facts.Checkpoint == "" || own || len(argv) == 0 {
 		return argv
 	}
@@ -184,7 +184,7 @@ func (f finisher) rosterFile(start *Start) {
 func moveLong(start *Start, root string) {
 	for _, name := range slices.Sorted(maps.Keys(start.Env)) {
 		value := start.Env[name]
-		if len(value) <= mostVariable {
+		if len(value) <= mostVariable || path.Base(name) != name || name == ".." { // an image may call a variable what no file is called
 			continue
 		}
 		file := path.Join(valuesDir, name)

@@ -55,9 +55,9 @@ func Look(ctx context.Context) (Standing, error) {
 }
 
 // Choose gives the engine of a name, or with `auto` the best that the host permits: a container wants a cgroup
-// too, or its limits would be words. One that is insisted on is tried whatever it cannot hold; only what
-// cannot be had at all is an error.
-func Choose(ctx context.Context, name string) (Choice, error) {
+// too, or most of its limits would be words, unless there must be one because the app has a root of its own. One that
+// is insisted on is tried whatever it cannot hold; only what cannot be had at all is an error.
+func Choose(ctx context.Context, name string, ownRoot bool) (Choice, error) {
 	if name != "auto" && !slices.Contains(EngineNames(), name) {
 		return Choice{}, fmt.Errorf("%q: %w", name, ErrNoSuchEngine)
 	}
@@ -68,7 +68,7 @@ func Choose(ctx context.Context, name string) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	name, why, err := s.decide(name, os.Geteuid() == 0)
+	name, why, err := s.decide(name, os.Geteuid() == 0, ownRoot)
 	if err != nil {
 		return Choice{}, err
 	}
@@ -82,7 +82,7 @@ const (
 )
 
 // decide is Choose without the host.
-func (s Standing) decide(name string, root bool) (chosen, why string, err error) {
+func (s Standing) decide(name string, root, ownRoot bool) (chosen, why string, err error) {
 	lacks := map[string]string{NameContainer: s.Container, NameCgroup: s.Cgroup}
 	switch {
 	case name != "auto" && lacks[name] != "":
@@ -93,6 +93,8 @@ func (s Standing) decide(name string, root bool) (chosen, why string, err error)
 		return NameContainer, "root, and a cgroup that can be written", nil
 	case s.Container == "" && s.Cgroup == "":
 		return NameContainer, "user namespaces, and a cgroup that is delegated", nil
+	case s.Container == "" && ownRoot:
+		return NameContainer, "an image needs one; no cgroup: " + s.Cgroup + watched, nil
 	case s.Cgroup == "":
 		return NameCgroup, "a cgroup that can be written; no container: " + s.Container, nil
 	case s.Container == "":

@@ -10,21 +10,23 @@ func TestDecide(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
 		container, cgroup string // what keeps from them
-		root              bool
+		root, image       bool
 		want, why         string
 	}{
-		{"auto", "", "", true, "container", "root"},
-		{"auto", "", "", false, "container", "delegated"},
-		{"auto", "no namespaces", "", true, "cgroup", "no container: no namespaces"},
-		{"auto", "", "read-only", true, "process", "no cgroup: read-only"},
-		{"auto", "no namespaces", "read-only", false, "process", "no container: no namespaces; no cgroup: read-only"},
-		{"container", "", "read-only", true, "container", "--engine"},
-		{"container", "no namespaces", "", true, "", "no namespaces"},
-		{"cgroup", "no namespaces", "", true, "cgroup", "--engine"},
-		{"cgroup", "", "read-only", true, "", "read-only"},
+		{"auto", "", "", true, false, "container", "root"},
+		{"auto", "", "", false, false, "container", "delegated"},
+		{"auto", "no namespaces", "", true, false, "cgroup", "no container: no namespaces"},
+		{"auto", "", "read-only", true, false, "process", "no cgroup: read-only"},
+		{"auto", "", "read-only", false, true, "container", "an image needs one; no cgroup: read-only"},
+		{"auto", "no namespaces", "", true, true, "cgroup", "no container: no namespaces"},
+		{"auto", "no namespaces", "read-only", false, false, "process", "no container: no namespaces; no cgroup: read-only"},
+		{"container", "", "read-only", true, false, "container", "--engine"},
+		{"container", "no namespaces", "", true, false, "", "no namespaces"},
+		{"cgroup", "no namespaces", "", true, false, "cgroup", "--engine"},
+		{"cgroup", "", "read-only", true, false, "", "read-only"},
 	} {
 		s := Standing{Container: tt.container, Cgroup: tt.cgroup}
-		got, why, err := s.decide(tt.name, tt.root)
+		got, why, err := s.decide(tt.name, tt.root, tt.image)
 		if err != nil {
 			why = err.Error()
 		}
@@ -35,10 +37,10 @@ func TestDecide(t *testing.T) {
 }
 
 func TestChooseKnowsItsEngines(t *testing.T) {
-	if _, err := Choose(t.Context(), "jail"); !errors.Is(err, ErrNoSuchEngine) {
+	if _, err := Choose(t.Context(), "jail", false); !errors.Is(err, ErrNoSuchEngine) {
 		t.Errorf("got %v, want %v", err, ErrNoSuchEngine)
 	}
-	if c, err := Choose(t.Context(), "process"); err != nil || c.Engine.Name() != "process" {
+	if c, err := Choose(t.Context(), "process", false); err != nil || c.Engine.Name() != "process" {
 		t.Errorf("got %+v, %v", c, err)
 	}
 }

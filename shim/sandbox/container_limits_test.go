@@ -27,7 +27,7 @@ func TestContainerNamesWhatItCannotHold(t *testing.T) {
 		path string
 	}{
 		{"nothing asked", cgroup.Tree{}, plan.Limits{}, "", ""},
-		{"no cgroups", cgroup.Tree{Mode: cgroup.None, NoDevices: "none"}, all, "memory_mb swap_mb vcores cpu_hard pids" + gpus, ""},
+		{"no cgroups", cgroup.Tree{Mode: cgroup.None, NoDevices: "none"}, all, "swap_mb vcores cpu_hard pids" + gpus, ""},
 		{"all of v2", cgroup.Tree{
 			Mode: cgroup.V2, Dir: at.Dir, Swap: true, Controllers: map[string]cgroup.Controller{"memory": at, "cpu": at, "pids": at},
 		}, all, "", "/unit/muster/a/w-0"},
@@ -38,14 +38,14 @@ func TestContainerNamesWhatItCannotHold(t *testing.T) {
 			Mode: cgroup.V2, Dir: "/cg/unit", Swap: true, Controllers: map[string]cgroup.Controller{
 				"memory": {Dir: "/cg/unit", Mount: "/cg"}, "cpu": {Mount: "/cg"}, "pids": {Mount: "/cg"},
 			},
-		}, all, "memory_mb swap_mb vcores cpu_hard pids", ""},
+		}, all, "swap_mb vcores cpu_hard pids", ""},
 		{"v1", cgroup.Tree{Mode: cgroup.Hybrid, Swap: true, Controllers: map[string]cgroup.Controller{
 			"memory": {}, "cpu": {}, "pids": {}, "devices": {}, "freezer": {}, "cpuacct": {},
 		}}, all, "", "muster/a/w-0"},
 		// libcontainer joins all controllers of v1 or none.
 		{"v1 in part", cgroup.Tree{Mode: cgroup.V1, Swap: true, Controllers: map[string]cgroup.Controller{
 			"memory": {}, "cpu": {}, "pids": {}, "devices": refused,
-		}}, all, "memory_mb swap_mb vcores cpu_hard pids", ""},
+		}}, all, "swap_mb vcores cpu_hard pids", ""},
 	} {
 		e := Container{Tree: c.tree}
 		var got []string

@@ -31,10 +31,7 @@ func (Process) Park(ctx context.Context, o Options) (*Guard, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		w = &memoryWatch{
-			limit: o.Confine.Limits.Memory, period: watchPeriod,
-			read: func() (int64, error) { return Host{}.proportional(process.Pid) },
-		}
+		w = watchMemory(process.Pid, o.Confine.Limits.Memory)
 		return direct{process}, w, nil
 	})
 	if err == nil {

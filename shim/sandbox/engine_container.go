@@ -13,7 +13,7 @@ import (
 )
 
 // Container is the engine that gives an instance namespaces, a root and a cgroup of its own. The guard is its first
-// process. Where no cgroup can be made its limits hold nothing, and Unenforced says so.
+// process. Where no cgroup can be made memory is watched as in the process engine, and Unenforced names the rest.
 type Container struct{ Tree cgroup.Tree }
 
 // Name is the word of the plan.
@@ -27,13 +27,17 @@ func (e Container) Park(ctx context.Context, o Options) (*Guard, error) {
 	if err := e.settle(&o); err != nil {
 		return nil, fmt.Errorf("park guard: %w", err)
 	}
-	return park(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
-		w, err := e.build(o.Confine, lifeline, socket, exe)
-		if err != nil {
+	var w *walls
+	g, err := park(ctx, o, func(lifeline, socket, exe *os.File) (_ child, _ boundary, err error) {
+		if w, err = e.build(o.Confine, lifeline, socket, exe); err != nil {
 			return nil, nil, err
 		}
 		return w.container, w, nil
 	})
+	if err == nil && w.watch != nil {
+		w.watch.bind(g)
+	}
+	return g, err
 }
 
 // settle gives o what every process of a container is held to, the guard's own privileges not being theirs.
@@ -68,6 +72,9 @@ func (e Container) build(c Confinement, files ...*os.File) (*walls, error) {
 		return nil, err
 	}
 	w := &walls{container: made}
+	if s.Cgroup == "" {
+		w.watch = watchMemory(made.PID(), c.Limits.Memory)
+	}
 	if s.Cgroup != "" {
 		if w.group, err = cgroup.Load(e.Tree, c.App, c.Instance); err != nil {
 			return nil, errors.Join(err, w.giveUp())
@@ -132,11 +139,15 @@ func (e Container) Unenforced(l plan.Limits) []plan.Unenforced {
 	}
 	if why := e.noCgroup(); why != "" {
 		for limit, is := range map[string]bool{
-			"memory_mb": l.MemoryMB > 0, "swap_mb": l.MemoryMB > 0, "vcores": l.VCores > 0, "cpu_hard": l.CPUHard, "pids": l.Pids > 0,
+			"swap_mb": l.SwapMB > 0, "vcores": l.VCores > 0, "cpu_hard": l.CPUHard, "pids": l.Pids > 0,
 		} {
 			if is {
 				cannot[limit] = why
 			}
+		}
+		delete(cannot, "memory_mb") // it is watched, as in the process engine
+		if l.SwapMB == 0 {
+			delete(cannot, "swap_mb")
 		}
 	}
 	return unenforced(cannot)
@@ -146,17 +157,20 @@ func (e Container) Unenforced(l plan.Limits) []plan.Unenforced {
 type walls struct {
 	container *container.Container
 	group     *cgroup.Group // nil: it has none
+	watch     *memoryWatch  // then
 }
 
 func (w *walls) begin() {
-	if w.group != nil {
-		w.group.Begin()
+	if w.group == nil {
+		w.watch.begin()
+		return
 	}
+	w.group.Begin()
 }
 
 func (w *walls) usage() (Usage, error) {
 	if w.group == nil {
-		return Usage{}, nil
+		return w.watch.usage()
 	}
 	u, err := w.group.Usage()
 	return Usage(u), err
@@ -164,7 +178,7 @@ func (w *walls) usage() (Usage, error) {
 
 func (w *walls) grow(memory int64) error {
 	if w.group == nil {
-		return nil
+		return w.watch.grow(memory)
 	}
 	return w.group.SetMemory(memory)
 }

@@ -34,6 +34,11 @@ type memoryWatch struct {
 	fired bool
 }
 
+// watchMemory holds the descendants of a guard to a limit in bytes, 0 for none.
+func watchMemory(guard int, limit int64) *memoryWatch {
+	return &memoryWatch{limit: limit, period: watchPeriod, read: func() (int64, error) { return Host{}.proportional(guard) }}
+}
+
 // bind tells whom to kill by; it comes before the first begin.
 func (w *memoryWatch) bind(g *Guard) { w.end, w.gone, w.logger = g.Kill, g.ended, g.options.Logger }
 

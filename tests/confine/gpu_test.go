@@ -24,7 +24,7 @@ func TestNoGPU(t *testing.T) {
 		t.Skip("there are GPUs here: make test-gpu has the tests of that")
 	}
 	newJob(t, "true", settings{"yarn.io/gpu": "1"}).run().
-		fails(t, registry.ClassGPU, 75, "1 GPUs were asked for: no GPU here", "no NVIDIA driver is installed here", "no device node in /dev")
+		fails(t, registry.ClassGPU, 75, "1 GPU asked for: no GPU here", "no NVIDIA driver is installed here", "no device node in /dev")
 }
 
 // gpus is a host with 8 GPUs that are not there.

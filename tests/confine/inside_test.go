@@ -152,7 +152,7 @@ func TestNoRDMA(t *testing.T) {
 	need.Root(t)
 	t.Parallel()
 	if len(glob(t, "/dev/infiniband/*")) > 0 {
-		t.Skip("there are RDMA devices here")
+		need.Skip(t, "there are RDMA devices here")
 	}
 	e := newJob(t, "true", settings{"muster.rdma": "true"}).run()
 	if e.code == 0 || !strings.Contains(e.Cause, "muster.rdma: no device in /dev/infiniband; want a host with one") {

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// A work folder has one run at a time on a host, and an instance's folder one agent: two would write over each other's
+// files and take each other's containers for leftovers.
+
+// heldFolder is a folder that somebody else works in: exit 75.
+type heldFolder struct{ error }
+
+// lockFolder takes a folder for as long as this process lives, or until the lock is released.
+func lockFolder(kind, dir string) (*hostlock.Lock, error) {
+	at, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, fmt.Errorf("work folder: %w", err)
+	}
+	lock, err := hostlock.Take(kind + at)
+	if errors.Is(err, hostlock.ErrHeld) {
+		return nil, heldFolder{fmt.Errorf("folder %s is in use%s; give --work-dir a folder of this app's own", dir, usedBy(dir))}
+	}
+	return lock, err
+}
+
+// usedBy names who works there, as far as that was written down.
+func usedBy(dir string) string {
+	for _, path := range []string{filepath.Join(dir, "app.json"), filepath.Join(filepath.Dir(dir), "app.json")} {
+		var f status.AppFile
+		if status.ReadJSON(path, &f) == nil {
+			return fmt.Sprintf(" by app %s (pid %d, since %s)", f.App, f.Pid, clock(f.Started))
+		}
+	}
+	return ""
+}
+
+// ownFolder waits for the instance's folder, which an agent that this one takes over from may have a moment longer.
+func (a *agent) ownFolder(ctx context.Context, in registry.Instance) error {
+	dir := filepath.Join(a.workDir, in.String())
+	work, err := openWork(a.workDir)
+	if err != nil {
+		return err
+	}
+	folder, err := work.folder(dir)
+	if err := errors.Join(err, work.Close()); err != nil {
+		return err
+	}
+	if err := folder.Close(); err != nil {
+		return err
+	}
+	for end := time.Now().Add(takeoverPatience); ; {
+		lock, err := lockFolder("folder", dir)
+		if err == nil {
+			a.atEnd(func() {
+				if err := lock.Release(); err != nil {
+					a.log.Warn("give up the instance's folder", "err", err)
+				}
+			})
+			return nil
+		}
+		if _, held := errors.AsType[heldFolder](err); !held || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(takeoverPoll):
+		}
+	}
+}
