@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -170,6 +172,37 @@ func (a *agent) giveGPUs() {
 			a.log.Warn("end muster-gpu", "err", err)
 		}
 	}
+	for _, n := range g.injection.Nodes { // muster-gpu had them open as well
+		if slices.Contains(sharedNodes, filepath.Base(n.HostPath)) {
+			continue
+		}
+		for _, holder := range holders("/proc", n.HostPath) {
+			a.log.Warn("device is held after the end", "device", n.HostPath, "process", holder)
+		}
+	}
+}
+
+// sharedNodes are those that all users of a driver have open.
+var sharedNodes = []string{"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset"}
+
+// holders are the processes, by number and name, that have a file open; those that may not be looked at are left out.
+func holders(proc, path string) []string {
+	open, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "fd", "*"))
+	if err != nil {
+		return nil // only of a pattern that is none
+	}
+	var found []string
+	for _, fd := range open {
+		if to, err := os.Readlink(fd); err != nil || to != path {
+			continue
+		}
+		dir := filepath.Dir(filepath.Dir(fd))
+		name, _ := os.ReadFile(filepath.Join(dir, "comm")) // it may have ended
+		if text := filepath.Base(dir) + " " + strings.TrimSpace(string(name)); !slices.Contains(found, text) {
+			found = append(found, text)
+		}
+	}
+	return found
 }
 
 // nameHolders says who holds memory on devices that should be free.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -136,5 +137,23 @@ func TestUnwatchedMemory(t *testing.T) {
 		if got := request.GPUEnv["CUDA_VISIBLE_DEVICES"]; got != c.cuda {
 			t.Errorf("fenced %v: CUDA_VISIBLE_DEVICES: got %s, want %s", c.granted.fenced, got, c.cuda)
 		}
+	}
+}
+
+func TestHolders(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nvidia0")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := holders("/proc", path)
+	if len(got) != 1 || !strings.HasPrefix(got[0], strconv.Itoa(os.Getpid())+" ") {
+		t.Errorf("got %q, want this process alone", got)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := holders("/proc", path); got != nil {
+		t.Errorf("after the close: got %q", got)
 	}
 }

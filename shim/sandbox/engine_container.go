@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -68,6 +69,10 @@ func (e Container) build(c Confinement, files ...*os.File) (*walls, error) {
 		}
 	}
 	made, err := container.Run(s, files...)
+	// Another instance that takes its cgroup away also takes the empty folders above it, perhaps under our hands.
+	for pass := 0; errors.Is(err, fs.ErrNotExist) && pass < remakes; pass++ {
+		made, err = container.Run(s, files...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +87,9 @@ func (e Container) build(c Confinement, files ...*os.File) (*walls, error) {
 	}
 	return w, nil
 }
+
+// remakes is how often a container is tried again.
+const remakes = 3
 
 // path is where libcontainer makes the cgroup: from the own one of each controller on v1, from the mount point on
 // v2. It is "" when not all of it can be made.

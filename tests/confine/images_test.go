@@ -30,15 +30,6 @@ func (s shared) picture(t *testing.T, name string, config ispec.ImageConfig, fil
 	return s.Push(name, "1", registryserver.NewImage(t, config, ispec.Platform{}, layers...))
 }
 
-// pushMusl: the image with musl, and the one module that its Python was built without and that each look-up of an address
-// imports; names of ASCII use nothing of it.
-func (s shared) pushMusl(t *testing.T) string {
-	t.Helper()
-	missing := file("usr/lib/python3.11/unicodedata.py", "class ucd_3_2_0:\n    unidata_version = '3.2.0'\n")
-	layers := append(registryserver.Root(t, "musl"), registryserver.Pack(t, ispec.MediaTypeImageLayerGzip, registryserver.Tar(t, missing)))
-	return s.Push("python", "musl", registryserver.NewImage(t, ispec.ImageConfig{Env: []string{"PATH=/usr/bin:/bin"}}, ispec.Platform{}, layers...))
-}
-
 func file(name, content string) registryserver.File {
 	return registryserver.File{Header: tar.Header{Name: name}, Content: content}
 }
@@ -50,7 +41,7 @@ func link(name, target string) registryserver.File {
 func TestImages(t *testing.T) {
 	need.Root(t)
 	s := shared{Server: registryserver.Start(t, registryserver.Options{}), root: registryserver.Root(t, "glibc")}
-	s.glibc, s.musl = s.PushPython("python", "glibc"), s.pushMusl(t)
+	s.glibc, s.musl = s.PushPython("python", "glibc"), s.PushMusl("python", "musl")
 	for name, story := range map[string]func(t *testing.T, s shared){
 		"handwriting with glibc": func(t *testing.T, s shared) { handwriting(t, s.glibc) },
 		"handwriting with musl":  func(t *testing.T, s shared) { handwriting(t, s.musl) },

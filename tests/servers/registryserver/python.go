@@ -11,7 +11,7 @@ import (
 )
 
 // recipe is the one of scripts/lab/images.
-const recipe = "1"
+const recipe = "2"
 
 // PushPython pushes an image with glibc, bash, coreutils and Debian's python3 as NAME:TAG and returns its reference. A last
 // layer takes /usr/share/doc away. Its user is root, its working folder /.
