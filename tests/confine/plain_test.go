@@ -63,10 +63,15 @@ func TestPlainUser(t *testing.T) {
 				t.Errorf("--engine cgroup ended with %d: %s; want 77 and why", code, said)
 			}
 		},
+		// its memory is watched there as well
+		"hog in a container": func(t *testing.T) {
+			e := jobOf(t, plainUser(), program("hog", "200"), settings{"yarn.memory": "64", "muster.restart.budget": "0"}).run("--engine", "container")
+			e.fails(t, registry.ClassOOM, 137, "watchdog")
+		},
 		// namespaces of its own it may have; who insists on them is told what nobody holds
 		"container": func(t *testing.T) {
 			j := jobOf(t, plainUser(), "mkfifo hold; echo host $(hostname) >where; echo here; cat hold", settings{"muster.pids": "40"})
-			j.names([]string{"memory_mb", "pids", "vcores"}, "container")
+			j.names([]string{"pids", "vcores"}, "container")
 			if got := read(j.own("where")); got != "host worker-0\n" {
 				t.Errorf("the process found %q, want a container's name", got)
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -161,7 +162,16 @@ func TestManualPolicy(t *testing.T) {
 	}
 	d := newDesk(t)
 	d.write("filter.bpf", strings.Repeat("\x00", 8))
-	d.write("policy.json", strings.ReplaceAll(text, "/etc/muster/filter.bpf", filepath.Join(d.dir, "filter.bpf")))
+	for _, path := range []string{"/etc/muster/filter.bpf", "/data/sets", "/scratch"} {
+		own := filepath.Join(d.dir, filepath.Base(path))
+		if filepath.Ext(path) == "" {
+			if err := os.Mkdir(own, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text = strings.ReplaceAll(text, path, own)
+	}
+	d.write("policy.json", text)
 	output, code := d.types("bin/muster doctor --policy policy.json")
 	if code != 0 || !says(output, "ok … policy.json: 2 mounts, refuse_root true, seccomp true") {
 		t.Errorf("doctor: exit code %d\n%s", code, output)

@@ -28,7 +28,7 @@ func TestBetweenGraphReplication(t *testing.T) {
 	if err := os.WriteFile(hold, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	work := filepath.Join(t.TempDir(), "work")
+	work := workFolder(t)
 	run := h.start("run", copied(t, catalogFolder, "between_graph.py"), "--app-id", "scenario-1",
 		"--registry", consul.URL(), "--work-dir", work, "--json",
 		"--instances", "ps=2,worker=3,tensorboard=1",

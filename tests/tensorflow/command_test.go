@@ -48,6 +48,21 @@ func operator(t *testing.T) string {
 	return path
 }
 
+// workFolder is a work folder that does not lie in what the operator mounts: a process could turn the way to it.
+func workFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "muster-tf-work-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return filepath.Join(dir, "work")
+}
+
 // command is one muster that runs.
 type command struct {
 	*transcript // its stderr
@@ -187,7 +202,7 @@ func parse[T any](t *testing.T, text []byte) (v T) {
 // run runs a whole app to its end, which has to be a success.
 func (h host) run(args ...string) report {
 	h.t.Helper()
-	work := filepath.Join(h.t.TempDir(), "work")
+	work := workFolder(h.t)
 	r := parse[report](h.t, h.do(append([]string{"run", "--json", "--work-dir", work}, args...)...))
 	if r.Outcome != "succeeded" {
 		h.t.Fatalf("got outcome %q, want succeeded", r.Outcome)

@@ -45,7 +45,7 @@ func TestPublishedPackage(t *testing.T) {
 	t.Run("one agent each", func(t *testing.T) {
 		consul := consulserver.Start(t, consulserver.Options{})
 		h := newHost(t)
-		root := t.TempDir() // a folder for each agent, as containers have them
+		root := workFolder(t) // a folder for each agent, as containers have them
 		agents := map[string]*command{}
 		for _, component := range []string{"worker", "chiefworker", "ps"} {
 			agents[component] = h.start("agent", "--app", archive, "--instances", counts, "--app-id", app,

@@ -60,7 +60,7 @@ func (s Spec) build(root string, who identity) ([]*configs.Mount, error) {
 	for _, m := range s.Mounts {
 		// Renamed from inside, the way to it would lead its removal elsewhere.
 		if !m.ReadOnly && within(s.Dir, m.From) {
-			return nil, fmt.Errorf("mount %s: the container's own folder %s lies in it", m.From, s.Dir)
+			return nil, fmt.Errorf("mount %s, writable: the container's own folder %s lies in it; want a work folder outside of it", m.From, s.Dir)
 		}
 		asked, err := m.mount()
 		if err != nil {
