@@ -65,8 +65,8 @@ func TestPlainUser(t *testing.T) {
 		},
 		// its memory is watched there as well
 		"hog in a container": func(t *testing.T) {
-			e := jobOf(t, plainUser(), program("hog", "200"), settings{"yarn.memory": "64", "muster.restart.budget": "0"}).run("--engine", "container")
-			e.fails(t, registry.ClassOOM, 137, "watchdog")
+			e := jobOf(t, plainUser(), "mkfifo hold && "+program("hog", "120"), nil).run("--engine", "container")
+			e.fails(t, registry.ClassOOM, 128+int(syscall.SIGKILL), "limit of 64 MB", "(watchdog)")
 		},
 		// namespaces of its own it may have; who insists on them is told what nobody holds
 		"container": func(t *testing.T) {

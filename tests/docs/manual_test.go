@@ -3,8 +3,8 @@ package docs_test
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
