@@ -79,8 +79,8 @@ func refuse(format string, args ...any) error {
 func hint(err error, host string) string {
 	var plain *plainError
 	switch {
-	case errors.As(err, &plain):
-		return "give the registry a certificate, or list it among those that may be spoken to without"
+	case errors.As(err, &plain), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // net/http has no type for it
+		return "it speaks plain http: give the registry a certificate, or have the operator list it among insecure_registries"
 	case errors.Is(err, ErrUnauthorized):
 		return fmt.Sprintf("give a login for %s by muster.image.auth or in the docker config file, and check the name: "+
 			"a registry may answer so when there is no such image", host)
