@@ -134,7 +134,9 @@ func (g *Guard) empty() {
 func (g *Guard) noteStuck(p StuckProcess) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.closing {
+	// One that runs is slow to die, on a machine that is slow: only what waits in the kernel, or may not be
+	// killed, ends the wait for it.
+	if !g.closing || p.State != 'D' && p.Err == nil {
 		return
 	}
 	g.left = append(g.left, p)
