@@ -51,7 +51,7 @@ func operator(t *testing.T) string {
 // workFolder is a work folder that does not lie in what the operator mounts: a process could turn the way to it.
 func workFolder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "muster-tf-work-")
+	dir, err := os.MkdirTemp("", "muster-tf-work-") //nolint:usetesting // those of a test lie together, in what is mounted
 	if err != nil {
 		t.Fatal(err)
 	}
