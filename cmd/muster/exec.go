@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -71,20 +69,10 @@ func completeInstance(ask *askFlags) cobra.CompletionFunc {
 
 func (f *execFlags) exec(ctx context.Context, s streams, given func(string) bool, word string, argv []string) error {
 	k := f.ask.lookup(s.err)
-	t, err := k.target(word, false)
+	t, c, err := k.agent(ctx, word)
 	if err != nil {
 		return err
 	}
-	known := k.state.Sockets(t.app)
-	path, ok := known[t.instance.String()]
-	if !ok {
-		if err := k.mustGoOn(ctx, t.app); err != nil {
-			return err
-		}
-		return usage("no agent of %s/%s on this host; here are: %s; muster status %s says where it runs",
-			t.app, t.instance, orNone(slices.Sorted(maps.Keys(known))), t.app)
-	}
-	c := status.Dial(path)
 	defer c.Close()
 	x, err := f.run(ctx, c, s, given, argv)
 	if err == nil && x.Error != "" {

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -49,20 +47,10 @@ func (f *signalFlags) signal(ctx context.Context, s streams, word, signal string
 		return usage("%w; want a name such as TERM, KILL, USR1, or a number", err)
 	}
 	k := f.ask.lookup(s.err)
-	t, err := k.target(word, false)
+	t, c, err := k.agent(ctx, word)
 	if err != nil {
 		return err
 	}
-	known := k.state.Sockets(t.app)
-	path, ok := known[t.instance.String()]
-	if !ok {
-		if err := k.mustGoOn(ctx, t.app); err != nil {
-			return err
-		}
-		return usage("no agent of %s/%s on this host; here are: %s; muster status %s says where it runs",
-			t.app, t.instance, orNone(slices.Sorted(maps.Keys(known))), t.app)
-	}
-	c := status.Dial(path)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, registryPatience)
 	defer cancel()

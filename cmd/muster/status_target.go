@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // target is what a word on the command line names: an app, or one instance of it.
@@ -46,4 +50,21 @@ func (k lookup) target(word string, appWillDo bool) (target, error) {
 	}
 	fmt.Fprintf(k.warn, "app %s, the newest on this host\n", apps[0].App)
 	return target{apps[0].App, &in}, nil
+}
+
+// agent finds the instance that a word names and opens its agent's API, which answers on the agent's own host only.
+func (k lookup) agent(ctx context.Context, word string) (target, *status.Client, error) {
+	t, err := k.target(word, false)
+	if err != nil {
+		return t, nil, err
+	}
+	known := k.state.Sockets(t.app)
+	if path, ok := known[t.instance.String()]; ok {
+		return t, status.Dial(path), nil
+	}
+	if err := k.mustGoOn(ctx, t.app); err != nil {
+		return t, nil, err
+	}
+	return t, nil, usage("no agent of %s/%s on this host; here are: %s; muster status %s says where it runs",
+		t.app, t.instance, orNone(slices.Sorted(maps.Keys(known))), t.app)
 }
