@@ -41,11 +41,14 @@ var rooms = []room{
 	{path: "registry/embedded", may: []string{"registry"}},
 	{path: "registry/registrytest", may: []string{"registry", "tests/need"}},
 
-	{path: "packages", may: []string{"packages/fetch", "packages/image", "packages/catalog", "packages/slidershell"}},
+	{path: "packages", may: []string{"packages/fetch", "packages/image", "packages/catalog", "packages/slidershell", "packages/sign"}},
 	{path: "packages/fetch"}, // knows no package format
 	{path: "packages/image"}, // knows no package format
 	{path: "packages/catalog"},
 	{path: "packages/slidershell"},
+	{path: "packages/sign"},
+	{path: "packages/modernize"},
+	{path: "packages/skeleton", may: []string{"packages/catalog"}},
 
 	{path: "shim/hostlock"},
 	{path: "shim/plan", may: []string{"appdef", "registry"}, pure: true},
@@ -56,6 +59,7 @@ var rooms = []room{
 	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock"}},
 	{path: "shim/ports", may: []string{"shim/plan", "registry", "shim/hostlock"}},
 	{path: "shim/script", may: []string{"shim/plan", "registry"}},
+	{path: "shim/publisher", may: []string{"shim/plan", "registry"}},
 	{path: "shim/verdict", may: []string{"shim/plan", "registry"}},
 	{path: "shim/status", may: []string{"shim/plan", "registry"}},
 	{path: "shim/ssh", may: []string{"shim/plan", "registry"}},
