@@ -122,14 +122,22 @@ type CommandScript struct {
 	Script  string  `json:"script"` // relative to package/
 	Type    string  `json:"type"`   // PYTHON
 	Timeout Seconds `json:"timeout"`
+	Missing bool    `json:"missing,omitempty"` // the package has no such file
 }
 
 // Command is one entry of metainfo 2.1's commands.
 type Command struct {
-	Name string `json:"name"` // START by default
-	Exec string `json:"exec"`
-	Type string `json:"type"` // SHELL, PYTHON
+	Name    string `json:"name"`              // START by default
+	Exec    string `json:"exec"`              // of PYTHON a script, relative to package/
+	Type    string `json:"type"`              // SHELL, PYTHON
+	Missing bool   `json:"missing,omitempty"` // of PYTHON: the package has no such file
 }
+
+// What START runs (muster.start), where muster.command does not say.
+const (
+	StartScript  = "script"  // the package's commandScript or commands
+	StartBuiltin = "builtin" // the framework's own command
+)
 
 // Max as a limit means: as much as the launcher grants (`"yarn.memory": "max"`).
 const Max = -1
@@ -203,20 +211,22 @@ type AppSettings struct {
 
 // ComponentSettings are the `muster.*` keys of one component, defaulted.
 type ComponentSettings struct {
-	Role          Role              `json:"role"`
-	ClusterExport ExportRef         `json:"cluster_export"` // zero: none
-	Command       string            `json:"command,omitempty"`
-	CommandFrom   string            `json:"command_from,omitempty"` // muster.command, commands, commandScript, ""
-	ResumeArgs    string            `json:"resume_args,omitempty"`
-	Restart       Restart           `json:"restart"`
-	Complete      Complete          `json:"complete"`
-	Stop          Stop              `json:"stop"`
-	Checkpoint    Checkpoint        `json:"checkpoint"`
-	Hold          Seconds           `json:"hold"`
-	Env           map[string]string `json:"env,omitempty"`
-	Secrets       map[string]string `json:"secrets,omitempty"` // NAME → file:…, env:…, keyring:…
-	Python        string            `json:"python,omitempty"`  // muster.python
-	TFArgs        *string           `json:"tensorflow_args,omitempty"`
+	Role           Role              `json:"role"`
+	ClusterExport  ExportRef         `json:"cluster_export"` // zero: none
+	Command        string            `json:"command,omitempty"`
+	CommandFrom    string            `json:"command_from,omitempty"` // muster.command, builtin, commands, commandScript, ""
+	Start          string            `json:"start"`                  // StartScript, StartBuiltin; muster.command wins over both
+	StatusInterval Seconds           `json:"status_interval"`        // how often the script's STATUS is asked; 0: never
+	ResumeArgs     string            `json:"resume_args,omitempty"`
+	Restart        Restart           `json:"restart"`
+	Complete       Complete          `json:"complete"`
+	Stop           Stop              `json:"stop"`
+	Checkpoint     Checkpoint        `json:"checkpoint"`
+	Hold           Seconds           `json:"hold"`
+	Env            map[string]string `json:"env,omitempty"`
+	Secrets        map[string]string `json:"secrets,omitempty"` // NAME → file:…, env:…, keyring:…
+	Python         string            `json:"python,omitempty"`  // muster.python
+	TFArgs         *string           `json:"tensorflow_args,omitempty"`
 }
 
 // Restart is the crash-loop policy.

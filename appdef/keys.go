@@ -229,6 +229,21 @@ func processKeys() []Key {
 			component: func(c *Component, _, text string) error { return setText(&c.Settings.Command, text) },
 		},
 		{
+			Name: startKey, Default: "script where the package has one, else builtin",
+			Meaning: "what START runs where muster.command does not say: the package's own script, or the framework's built-in command: script, builtin",
+			component: func(c *Component, _, text string) error {
+				c.Settings.Start = text
+				if text != StartScript && text != StartBuiltin {
+					return wanted{want: StartScript + " or " + StartBuiltin, hint: didYouMean(text, []string{StartScript, StartBuiltin})}
+				}
+				return nil
+			},
+		},
+		{
+			Name: "muster.status.interval", Default: "5s", Meaning: "how often the script's STATUS is asked; 0: never",
+			component: func(c *Component, _, text string) error { return setDuration(&c.Settings.StatusInterval, text) },
+		},
+		{
 			Name:    "muster.resume.args",
 			Meaning: "appended to the command, or filled in where it says {{checkpoint}}, {{checkpoint.step}}, {{checkpoint.dir}}, once there is a whole checkpoint",
 			component: func(c *Component, _, text string) error {

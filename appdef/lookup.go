@@ -37,6 +37,18 @@ func (a *App) Export(ref ExportRef) (Export, bool) {
 	return Export{}, false
 }
 
+// StartCommand is the entry of metainfo's commands that START runs.
+func (c Component) StartCommand() (Command, bool) {
+	if i := slices.IndexFunc(c.Commands, func(k Command) bool { return k.Name == "START" }); i >= 0 {
+		return c.Commands[i], true
+	}
+	return Command{}, false
+}
+
+// Builtin tells whether the app's framework has a command of its own, which START runs where the
+// package has no script.
+func (a *App) Builtin() bool { return a.Settings.Framework == "tensorflow" }
+
 // String prints the reference as metainfo writes it.
 func (r ExportRef) String() string {
 	if r == (ExportRef{}) {

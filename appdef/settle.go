@@ -40,6 +40,7 @@ const (
 	allowedPortsKey = "site.global.slider.allowed.ports"
 	roleKey         = "muster.role"
 	commandKey      = "muster.command"
+	startKey        = "muster.start"
 	clusterKey      = "muster.cluster.export"
 	frameworkKey    = "muster.framework"
 )
@@ -63,6 +64,7 @@ func (s *settling) defaults() {
 		s.applyComponent(role, c)
 		c.Settings.Restart = Restart{Budget: 5, Window: 300, BackoffMin: 1, BackoffMax: 60, Refill: "checkpoint"}
 		c.Settings.Stop.Signal = "TERM"
+		c.Settings.StatusInterval = 5
 		if c.Settings.Role == RoleService {
 			c.Settings.Restart.Budget = -1 // services start again without end
 			continue
@@ -222,16 +224,29 @@ func (s *settling) exportsAddress(role Role) bool {
 	})
 }
 
-// commands chooses muster.command, else metainfo's commands, else its commandScript.
+// commands chooses what START runs: muster.command, else what muster.start says, which without a value is
+// metainfo's commands, else its commandScript where the package has that file, else the framework's own command.
 func (s *settling) commands() {
 	for i := range s.app.Components {
 		c := &s.app.Components[i]
-		start := slices.IndexFunc(c.Commands, func(k Command) bool { return k.Name == "START" })
+		start, ok := c.StartCommand()
+		builtin := c.CommandScript != nil || c.Settings.Start == StartBuiltin // for who has a script, or asks for it
+		if c.Settings.Start == "" {
+			c.Settings.Start = StartBuiltin
+			if ok || c.CommandScript != nil && !c.CommandScript.Missing {
+				c.Settings.Start = StartScript
+			}
+		}
 		switch {
 		case c.Settings.Command != "":
 			c.Settings.CommandFrom = commandKey
-		case start >= 0:
-			c.Settings.CommandFrom, c.Settings.Command = "commands", c.Commands[start].Exec
+		case c.Settings.Start == StartBuiltin && builtin && s.app.Builtin():
+			c.Settings.CommandFrom = StartBuiltin
+		case ok:
+			c.Settings.CommandFrom = "commands"
+			if start.Type != "PYTHON" {
+				c.Settings.Command = start.Exec
+			}
 		case c.CommandScript != nil:
 			c.Settings.CommandFrom = "commandScript"
 		}

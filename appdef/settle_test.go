@@ -92,6 +92,8 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.duration":              {[]string{"0", "90"}, []string{"", "1y"}},
 		"muster.hold":                  {[]string{"0", "10m"}, []string{"", "yes"}},
 		"muster.command":               {[]string{"exec python3 train.py"}, []string{"", "\n"}},
+		"muster.start":                 {[]string{"script"}, []string{"", "native"}},
+		"muster.status.interval":       {[]string{"0", "5s"}, []string{"", "-1", "often"}},
 		"muster.resume.args":           {[]string{"", "--resume {{checkpoint}}"}, nil},
 		"muster.env.A_1":               {[]string{"", "x"}, nil},
 		"muster.env.1A":                {nil, []string{"x"}},

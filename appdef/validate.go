@@ -283,19 +283,16 @@ func (v *validation) template(at Place, component int, text string, report func(
 
 // orders checks commandOrders: form, components and cycles.
 func (v *validation) orders() {
-	names := v.names()
 	for n, order := range v.app.CommandOrders {
 		at := v.app.place("command_orders", strconv.Itoa(n), "command")
-		if _, ok := v.where[order.Component]; !ok && order.Component != "" {
-			v.bad(at, "the unknown component "+quote(order.Component), "one of "+strings.Join(names, ", "), didYouMean(order.Component, names))
-		}
+		v.ordered(at, order.Component)
 		if order.Command != "START" && order.Command != "" {
 			v.bad(at, quote(order.Component+"-"+order.Command), "COMPONENT-START", "only starts can be ordered")
 		}
 		at = v.app.place("command_orders", strconv.Itoa(n), "requires")
 		for _, r := range order.Requires {
-			if _, ok := v.where[r.Component]; !ok && r.Component != "" {
-				v.bad(at, "the unknown component "+quote(r.Component), "one of "+strings.Join(names, ", "), didYouMean(r.Component, names))
+			if v.ordered(at, r.Component) && v.app.Component(r.Component).Instances == 0 {
+				v.warn(at, r.Component+"-"+r.State+" of a component with 0 instances", "an instance of "+r.Component, order.Component+" does not wait for it")
 			}
 			if r.State != "STARTED" && r.State != "INSTALLED" && r.State != "" {
 				v.bad(at, quote(r.Component+"-"+r.State), "COMPONENT-STARTED or COMPONENT-INSTALLED", didYouMean(r.State, []string{"STARTED", "INSTALLED"}))
@@ -303,6 +300,22 @@ func (v *validation) orders() {
 		}
 	}
 	v.orderCycles()
+}
+
+// ordered checks a component that an order names, and tells whether it can have instances.
+func (v *validation) ordered(at Place, name string) bool {
+	i, ok := v.where[name]
+	switch {
+	case name == "": // the form is at fault
+		return false
+	case !ok:
+		v.bad(at, "the unknown component "+quote(name), "one of "+strings.Join(v.names(), ", "), didYouMean(name, v.names()))
+		return false
+	case v.app.Components[i].Category == "CLIENT":
+		v.bad(at, "the CLIENT "+name, "a component that runs", "a client is installed, not run")
+		return false
+	}
+	return true
 }
 
 // orderCycles reports each cycle of starts that wait for starts, once, where its first order is written.
@@ -321,7 +334,8 @@ func (v *validation) orderCycles() {
 	next := func(name string) []string { return waits[name] }
 	for _, cycle := range cycles(v.app.ComponentNames(), next) {
 		first := slices.MinFunc(cycle, func(x, y string) int { return cmp.Compare(written[x], written[y]) })
-		v.bad(v.app.place("command_orders", strconv.Itoa(written[first]), "requires"), strings.Join(rotate(cycle, first), " waits for "), "an order without a cycle", "")
+		v.bad(v.app.place("command_orders", strconv.Itoa(written[first]), "requires"),
+			first+"-START requires "+strings.Join(rotate(cycle, first)[1:], "-STARTED requires ")+"-STARTED", "an order without a cycle", "")
 	}
 }
 
@@ -392,6 +406,7 @@ func (v *validation) framework() {
 // commands checks that every component that runs has something to run.
 func (v *validation) commands() {
 	for i, c := range v.app.Components {
+		v.start(i, c)
 		if c.Category == "CLIENT" || c.Settings.CommandFrom != "" || c.Name == "" {
 			continue
 		}
@@ -403,5 +418,22 @@ func (v *validation) commands() {
 			hint = "dockerContainers are kept but not run: muster.image and muster.command say what to run"
 		}
 		v.bad(v.app.componentPlace(i), "no command for "+c.Name, "a commandScript, commands or muster.command", hint)
+	}
+}
+
+// start checks a written muster.start against what there is to run.
+func (v *validation) start(i int, c Component) {
+	if _, written := v.app.Origins[c.Name+"."+startKey]; !written {
+		return
+	}
+	at := v.keyPlace(i, startKey)
+	_, command := c.StartCommand()
+	switch {
+	case c.Settings.CommandFrom == commandKey:
+		v.warn(at, quote(c.Settings.Start)+" beside "+commandKey, "one of the two", commandKey+" is what START runs")
+	case c.Settings.Start == StartBuiltin && !v.app.Builtin():
+		v.bad(at, quote(StartBuiltin)+" with the framework "+v.app.Settings.Framework, "a framework with a command of its own, tensorflow", "")
+	case c.Settings.Start == StartScript && !command && c.CommandScript == nil:
+		v.bad(at, quote(StartScript)+" for "+c.Name+", which has none", "a commandScript or commands", "")
 	}
 }

@@ -96,6 +96,7 @@ func (l *loading) settle() {
 	}
 	l.failureBudget(src)
 	l.found = append(l.found, appdef.Settle(&l.app, src)...)
+	l.missingScripts()
 	l.found = append(l.found, appdef.Validate(&l.app)...)
 }
 

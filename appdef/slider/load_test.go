@@ -71,7 +71,7 @@ func TestPackagesOfTheRepository(t *testing.T) {
 func TestSeedInDetail(t *testing.T) {
 	a := load(t, os.DirFS("../../tests/packages/tensorflow-seed"), slider.Options{Template: file(t, "../../tests/packages/tensorflow-seed/appConfig-default.json")})
 	ps := a.Component("ps")
-	if ps.Settings.CommandFrom != "commandScript" || ps.CommandScript.Script != "scripts/tensorflow.py" || ps.CommandScript.Timeout != 600 {
+	if ps.Settings.CommandFrom != "builtin" || ps.Settings.Start != "builtin" || !ps.CommandScript.Missing || ps.CommandScript.Script != "scripts/tensorflow.py" || ps.CommandScript.Timeout != 600 {
 		t.Errorf("command: %s %+v", ps.Settings.CommandFrom, ps.CommandScript)
 	}
 	if want := (appdef.ExportRef{Group: "ps", Name: "host_port"}); ps.Settings.ClusterExport != want {

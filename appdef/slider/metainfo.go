@@ -220,20 +220,23 @@ func (l *loading) component(c cursor) {
 	c.knows("name", "category", "type", "publishConfig", "minInstanceCount", "maxInstanceCount", "autoStartOnFailure", "appExports", "compExports",
 		"componentExports", "commandScript", "commands", "configFiles", "dockerContainers")
 	l.put(c.place(), "components", index)
-	for part, name := range map[string]string{"name": "name", "comp_exports": "compExports", "app_exports": "appExports", "min_instances": "minInstanceCount"} {
+	for part, name := range map[string]string{"name": "name", "comp_exports": "compExports", "app_exports": "appExports", "min_instances": "minInstanceCount", "command_script": "commandScript", "commands": "commands"} {
 		l.put(c.at(name), "components", index, part)
 	}
 	read := appdef.Component{
 		Name: c.required("name"), Category: category(c), Type: componentType(c),
 		MinInstances: c.whole("minInstanceCount", 0, 0), MaxInstances: c.whole("maxInstanceCount", 0, -1),
 		PublishConfig: yes(c, "publishConfig"), AutoStart: yes(c, "autoStartOnFailure"),
-		ConfigFiles: configFiles(c), CommandScript: commandScript(c), Commands: commands(c),
+		ConfigFiles: configFiles(c), CommandScript: l.commandScript(c), Commands: l.commands(c),
 	}
 	read.CompExports, read.AppExports = l.exportRefs(c, "compExports"), l.exportRefs(c, "appExports")
 	for n, export := range c.objects("componentExports") {
 		export.knows("name", "value")
 		l.put(export.at("value"), "components", index, "component_exports", strconv.Itoa(n), "value")
 		read.ComponentExports = append(read.ComponentExports, appdef.Export{Name: export.required("name"), Value: export.required("value")})
+	}
+	if script, ok := c.get("commandScript"); ok && script.kind == object {
+		l.put(script.at("script"), "components", index, "command_script", "script")
 	}
 	if docker, ok := c.get("dockerContainers"); ok {
 		l.keep(docker)
@@ -293,47 +296,6 @@ func (l *loading) exportRefs(c cursor, name string) []appdef.ExportRef {
 		refs = append(refs, l.app.ParseExportRef(part))
 	}
 	return refs
-}
-
-// scriptTimeout is Slider's for a script that names none, or 0.
-const scriptTimeout = 600
-
-func commandScript(c cursor) *appdef.CommandScript {
-	s, ok := c.object("commandScript")
-	if !ok {
-		return nil
-	}
-	s.knows("script", "scriptType", "timeout")
-	read := appdef.CommandScript{Script: s.required("script"), Type: s.text("scriptType"), Timeout: appdef.Seconds(s.whole("timeout", 0, 0))}
-	inside(s, "script", read.Script)
-	switch strings.ToUpper(read.Type) {
-	case "", "PYTHON":
-		read.Type = "PYTHON"
-	default:
-		s.doc.add(s.at("scriptType").Problem(appdef.Quote(read.Type), "PYTHON", appdef.DidYouMean(read.Type, []string{"PYTHON"})))
-	}
-	if read.Timeout == 0 {
-		read.Timeout = scriptTimeout
-	}
-	return &read
-}
-
-func commands(c cursor) []appdef.Command {
-	types, names := []string{"SHELL", "PYTHON"}, map[string]bool{}
-	var read []appdef.Command
-	for _, k := range c.objects("commands") {
-		k.knows("exec", "name", "type")
-		command := appdef.Command{Exec: k.required("exec"), Name: orElse(k.text("name"), "START"), Type: orElse(k.text("type"), "SHELL")}
-		if !slices.Contains(types, command.Type) {
-			k.doc.add(k.at("type").Problem(appdef.Quote(command.Type), "SHELL or PYTHON", spelling(command.Type, types)))
-		}
-		if names[command.Name] {
-			k.bad("a second command "+command.Name, "one", "")
-		}
-		names[command.Name] = true
-		read = append(read, command)
-	}
-	return read
 }
 
 func orElse(text, fallback string) string {
