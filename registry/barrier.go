@@ -10,6 +10,9 @@ import (
 // barrier rules on a waiting generation: it seals when all are there, and ends when that takes too
 // long. True means that the step's effect is decided.
 func (r *ruling) barrier() bool {
+	if r.knotted() {
+		return true
+	}
 	open := slices.ContainsFunc(r.missing, func(a *absence) bool { return a.res == unsettled })
 	if !open {
 		return r.seal()
@@ -31,6 +34,9 @@ func (r *ruling) limit() time.Duration {
 	return r.c.Facts.Times.Barrier
 }
 
+// allReady is why a generation runs.
+const allReady = "all are ready"
+
 // seal is T5. All keys are there: now everything is read once, and only what that shows is sealed.
 func (r *ruling) seal() bool {
 	if r.c.complete.IsZero() {
@@ -43,7 +49,9 @@ func (r *ruling) seal() bool {
 		return r.rereadPaced()
 	}
 	n := r.next()
-	n.Act, n.Why, n.First, n.Resume = ActRun, "all are ready", "", r.commonStep()
+	n.Act, n.First, n.Resume = ActRun, "", r.commonStep()
+	names, waits := r.released(n, nil)
+	n.Released, n.Why = names, waitsFor(waits)
 	roster := buildRoster(r.c.Facts, n, n.Resume, func(in Instance) Member { return r.v.Records[in].Member })
 	packed, err := Pack(roster)
 	if err != nil {

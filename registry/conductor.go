@@ -82,6 +82,11 @@ type (
 		Index     uint64
 		Directive Directive
 	}
+	// Release rewrites the run directive in its generation: further components may start.
+	Release struct {
+		Index     uint64
+		Directive Directive
+	}
 	// End is T12: the directive with its verdict, `cas verdict/<run> 0`, and the asks to delete.
 	End struct {
 		Index     uint64
@@ -112,6 +117,7 @@ func (ReadRoster) effect()  {}
 func (Seal) effect()        {}
 func (Rebuild) effect()     {}
 func (Retarget) effect()    {}
+func (Release) effect()     {}
 func (End) effect()         {}
 func (Lost) effect()        {}
 func (DropAsk) effect()     {}

@@ -41,7 +41,7 @@ func (x *explorer) claims(w *world, i uint8) claimAnswer {
 }
 
 func (x *explorer) decide(k claimKey, rank uint8) claimAnswer {
-	in := instance(rank)
+	in := x.s.instance(rank)
 	dir := x.directive(k.dir)
 	look := registry.Look{
 		App: &registry.AppRecord{Run: "r", Digest: "d"}, AppIndex: 1, Directive: &dir, DirectiveIndex: 1,
@@ -151,12 +151,15 @@ func (x *explorer) writes(d wDir, effects []registry.Effect) []ruled {
 		switch e := e.(type) {
 		case registry.Seal:
 			r = ruled{name: "SEALS", dir: x.sealed(d, e)}
+		case registry.Release:
+			r = ruled{name: "RELEASES", dir: d}
+			r.dir.Held = len(e.Directive.Released) > 0
 		case registry.Rebuild:
 			r = ruled{name: "REBUILDS", dir: wDir{Gen: uint8(e.Directive.Gen), Act: actWait, Used: uint8(e.Directive.Budget.Used)}}
 		case registry.End:
 			r = ruled{name: "VERDICT " + string(e.Verdict.Outcome), dir: wDir{Gen: uint8(e.Directive.Gen), Act: actStop}}
 		case registry.Lost:
-			r = ruled{lost: true, rank: uint8(e.Instance.Index)}
+			r = ruled{lost: true, rank: x.s.rank(e.Instance)}
 		default:
 			continue
 		}
@@ -168,9 +171,9 @@ func (x *explorer) writes(d wDir, effects []registry.Effect) []ruled {
 }
 
 func (x *explorer) sealed(d wDir, e registry.Seal) wDir {
-	n := wDir{Gen: uint8(e.Directive.Gen), Act: actRun, Used: d.Used}
+	n := wDir{Gen: uint8(e.Directive.Gen), Act: actRun, Used: d.Used, Held: len(e.Directive.Released) > 0}
 	for _, row := range e.Roster.Rows {
-		n.Roster[row.Index] = wRow{Inc: agentOf(row.Inc), Host: hostNumber(row.Addr)}
+		n.Roster[row.Rank] = wRow{Inc: agentOf(row.Inc), Host: hostNumber(row.Addr)}
 	}
 	return n
 }
@@ -184,10 +187,13 @@ func (x *explorer) view(d wDir, wv wView) registry.View {
 		v.Asks = []registry.Ask{{Kind: registry.AskStop, ID: "1", By: "stop"}}
 	}
 	for r := range x.s.Ranks {
-		in := instance(r)
+		in := x.s.instance(r)
 		m, live := wv.Mem[r], wv.Live[r]
 		if x.s.Without == withoutAnyPhase && d.Act == actRun && m.Host != d.Roster[r].Host && m.Ph == phFailed {
 			m.Ph, live = phReady, false // what the real rule would see is hidden from it
+		}
+		if x.s.Without == withoutOrder {
+			m.Up = d.Gen
 		}
 		if wv.Ready[r] {
 			v.Ready[in] = true
@@ -204,12 +210,18 @@ func (x *explorer) view(d wDir, wv wView) registry.View {
 
 func (x *explorer) directive(d wDir) registry.Directive {
 	n := registry.Directive{
-		Version: 1, Run: "r", Gen: int(d.Gen), Act: acts[d.Act], Counts: map[string]int{"worker": int(x.s.Ranks)},
+		Version: 1, Run: "r", Gen: int(d.Gen), Act: acts[d.Act], Counts: map[string]int{},
 		Budget: registry.Budget{Used: int(d.Used)},
+	}
+	for _, c := range x.facts.Components {
+		n.Counts[c.Name] = c.Count
 	}
 	switch d.Act {
 	case actRun:
 		n.Roster.ID = "x"
+		if d.Held {
+			n.Released = []string{"first"}
+		}
 	case actStop:
 		n.Verdict = &registry.Verdict{Run: "r", Outcome: registry.Stopped}
 	}
@@ -220,7 +232,7 @@ func (x *explorer) roster(d wDir) registry.Roster {
 	r := registry.Roster{Version: 1, Run: "r", Gen: int(d.Gen)}
 	for i := range x.s.Ranks {
 		row := d.Roster[i]
-		r.Rows = append(r.Rows, registry.Row{Instance: instance(i), Rank: int(i), Inc: incOf(row.Inc), Addr: hostName(row.Host)})
+		r.Rows = append(r.Rows, registry.Row{Instance: x.s.instance(i), Rank: int(i), Inc: incOf(row.Inc), Addr: hostName(row.Host)})
 	}
 	return r
 }
@@ -242,8 +254,16 @@ func exploredFacts(s setting) registry.Facts {
 	if s.Instance {
 		c.Scope = registry.ScopeInstance
 	}
+	all := []registry.ComponentFacts{c}
+	if s.Order {
+		first := c
+		first.Name, first.Count = "first", 1
+		c.Count--
+		c.After = []registry.Requirement{{Component: "first", State: registry.OrderStarted}}
+		all = []registry.ComponentFacts{first, c}
+	}
 	return registry.Facts{
-		App: "app", Run: "r", Digest: "d", Components: []registry.ComponentFacts{c},
+		App: "app", Run: "r", Digest: "d", Components: all,
 		Times: registry.DefaultTimes(), GangBudget: registry.BudgetRule{Max: int(s.Budget)},
 	}
 }
@@ -251,7 +271,7 @@ func exploredFacts(s setting) registry.Facts {
 func member(m wMember) registry.Member {
 	r := registry.Member{
 		Run: "r", Inc: incOf(m.Inc), Addr: hostName(m.Host), Machine: hostName(m.Host), Boot: "b", PidNS: "n",
-		Pid: int(m.Inc), Start: 1, Gen: int(m.Gen), Phase: phases[m.Ph],
+		Pid: int(m.Inc), Start: 1, Gen: int(m.Gen), Up: int(m.Up), Phase: phases[m.Ph],
 	}
 	if m.ExitGen > 0 {
 		r.Exit = &registry.MemberExit{Gen: int(m.ExitGen), Class: classes[m.Cls]}
@@ -261,15 +281,28 @@ func member(m wMember) registry.Member {
 
 // small is what the explorer keeps of a claim's record.
 func small(m registry.Member, k claimKey) wMember {
-	r := wMember{Inc: k.me + 1, Host: k.host, Gen: uint8(m.Gen), Ph: uint8(slices.Index(phases[:], m.Phase))}
+	r := wMember{Inc: k.me + 1, Host: k.host, Gen: uint8(m.Gen), Up: uint8(m.Up), Ph: uint8(slices.Index(phases[:], m.Phase))}
 	if m.Exit != nil {
 		r.ExitGen, r.Cls = uint8(m.Exit.Gen), uint8(slices.Index(classes[:], m.Exit.Class))
 	}
 	return r
 }
 
-func instance(r uint8) registry.Instance {
-	return registry.Instance{Component: "worker", Index: int(r)}
+func (s setting) instance(r uint8) registry.Instance {
+	switch {
+	case !s.Order:
+		return registry.Instance{Component: "worker", Index: int(r)}
+	case r == 0:
+		return registry.Instance{Component: "first"}
+	}
+	return registry.Instance{Component: "worker", Index: int(r) - 1}
+}
+
+func (s setting) rank(in registry.Instance) uint8 {
+	if s.Order && in.Component == "worker" {
+		return uint8(in.Index) + 1
+	}
+	return uint8(in.Index)
 }
 
 func incOf(n uint8) string {

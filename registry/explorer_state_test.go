@@ -11,6 +11,7 @@ const (
 	maxRanks  = 3
 	maxAgents = 5  // incarnations ever launched
 	maxDirs   = 12 // directives ever written
+	noMore    = 255
 )
 
 // An agent is one of these.
@@ -50,6 +51,7 @@ type world struct {
 	Live   [maxRanks]uint8    // agent + 1
 	Ready  [maxRanks][2]uint8 // agent + 1, and of which generation the key is
 	Ask    bool
+	Up     uint8 // generation in which rank 0 was last up, or ended with 0; noMore: it has ended for good
 	Agents [maxAgents]wAgent
 	Faults faults // what the environment may still do
 }
@@ -60,10 +62,11 @@ type wRow struct{ Inc, Host uint8 } // Inc is the agent's number + 1, 0 is nobod
 
 type wDir struct {
 	Gen, Act, Used uint8
+	Held           bool // of those that are ordered, only rank 0 may start
 	Roster         [maxRanks]wRow
 }
 
-type wMember struct{ Inc, Host, Gen, Ph, Cls, ExitGen uint8 }
+type wMember struct{ Inc, Host, Gen, Up, Ph, Cls, ExitGen uint8 }
 
 type wAgent struct {
 	St, Host, Rank uint8
@@ -72,6 +75,7 @@ type wAgent struct {
 	Cut            bool  // cannot reach the registry
 	Quiet          bool  // has fenced itself: no process, starts none
 	Gen            uint8 // acknowledged: nothing older runs here
+	Up             bool  // the process serves
 	Proc           uint8 // generation of the live process, 0 none
 	Exit           uint8 // 0 none, 1 ended with 0, else 1 + the class of a failure
 	Seen           uint8 // number of the directive read last + 1
@@ -95,6 +99,7 @@ type setting struct {
 	NoAxiom               bool   // clocks are broken: a running member may be declared lost
 	Orphans               bool   // a process survives its agent (assumption A4 taken away)
 	Continued             bool   // conductors know the gang from before: never is all of it new
+	Order                 bool   // all others start when rank 0 has
 	FenceReports          bool   // instance scope: a fenced member reports a failure instead of going on
 	Without               string // the rule taken away
 }
@@ -108,6 +113,7 @@ const (
 	withoutNewcomers = "newcomers may conduct"
 	withoutRecord    = "P1: the record itself says gone"
 	withoutAckAgain  = "T4b: acknowledge again after a fence"
+	withoutOrder     = "who is waited for must be up"
 	withoutAnyPhase  = "a changed address rebuilds in any phase"
 )
 
@@ -181,7 +187,8 @@ func (s setting) bad(w *world) string {
 		if p.Act == actStop {
 			return "V1: a directive after the verdict"
 		}
-		if q.Gen < p.Gen || q.Gen == p.Gen && q.Act <= p.Act {
+		released := q.Act == actRun && p.Act == actRun && p.Held && !q.Held
+		if q.Gen < p.Gen || q.Gen == p.Gen && q.Act <= p.Act && !released {
 			return "D1: generation or act went back or repeated"
 		}
 	}
@@ -192,6 +199,9 @@ func (s setting) bad(w *world) string {
 		}
 		if perRank[a.Rank]++; perRank[a.Rank] > 1 && !s.NoAxiom {
 			return "S1: two live processes of one rank"
+		}
+		if s.Order && a.Rank > 0 && a.Proc > w.Up {
+			return "O1: a process starts before those that it is ordered after"
 		}
 		old := cur.Act == actRun && a.Proc < cur.Gen
 		if old && !s.NoAxiom {

@@ -115,6 +115,12 @@ func (x *explorer) mishaps(w world, i uint8, out emit) {
 	}
 	t := w
 	t.Agents[i].Proc, t.Agents[i].Exit = 0, 1
+	if x.s.Order && a.Rank == 0 {
+		t.Up = a.Proc
+		if x.s.Instance {
+			t.Up = noMore
+		}
+	}
 	out(t, label{"process ends with 0", i, 0})
 	if w.Faults.Fails > 0 {
 		t := w
@@ -184,6 +190,11 @@ func (x *explorer) member(w world, i uint8, out emit) {
 		t.Ready[r] = [2]uint8{}
 		out(t, label{"reports a row mismatch", i, 0})
 	}
+	if a.Up && a.Proc == a.Gen && mine && w.Mem[r].Ph == phReady && w.Mem[r].Up != a.Gen {
+		t := w
+		t.Mem[r].Up = a.Gen
+		out(t, label{"reports that it is up", i, a.Gen})
+	}
 	if a.Exit != 0 && mine && w.Mem[r].Ph == phReady && w.Mem[r].Gen == a.Gen {
 		t := w
 		t.Mem[r].Ph, t.Mem[r].ExitGen = phEnded, a.Gen
@@ -248,9 +259,15 @@ func (x *explorer) local(w world, i uint8, out emit) {
 		t.Agents[i].Proc = 0
 		out(t, label{"kills its process", i, a.Proc})
 	}
-	if d.Act == actRun && d.Gen == a.Gen && a.Proc == 0 && a.Exit == 0 && !a.Quiet && x.s.mine(d, i, a) {
+	if x.s.Order && a.Rank == 0 && a.Proc > 0 && !a.Up {
 		t := w
-		t.Agents[i].Proc = d.Gen
+		t.Agents[i].Up, t.Up = true, max(w.Up, a.Proc)
+		out(t, label{"is up", i, a.Proc})
+	}
+	held := d.Held && a.Rank > 0
+	if d.Act == actRun && d.Gen == a.Gen && a.Proc == 0 && a.Exit == 0 && !a.Quiet && !held && x.s.mine(d, i, a) {
+		t := w
+		t.Agents[i].Proc, t.Agents[i].Up = d.Gen, false
 		out(t, label{"starts its process", i, d.Gen})
 	}
 }

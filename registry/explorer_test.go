@@ -19,6 +19,7 @@ func TestExplore(t *testing.T) {
 		"alone, cut and crash": {Ranks: 1, Agents: 2, Budget: 1, Faults: faults{Crashes: 1, Cuts: 1, Fails: 1, Dups: 1}},
 		"alone, instance":      {Ranks: 1, Agents: 3, Budget: 1, Instance: true, Faults: faults{Crashes: 1, Cuts: 1, Dups: 1}},
 		"crash, stop":          {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Stops: 1}},
+		"ordered, alone":       {Ranks: 2, Agents: 2, Budget: 1, Order: true, Faults: faults{Fails: 1}},
 		"instance, crash":      {Ranks: 2, Agents: 3, Budget: 1, Instance: true, Faults: faults{Crashes: 1, Fails: 1}},
 	}
 	if !hurried() {
@@ -27,6 +28,8 @@ func TestExplore(t *testing.T) {
 			"crash, failure, stop":           {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Fails: 1, Stops: 1}},
 			"early session end":              {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Spurious: 2, Fails: 1}},
 			"cut":                            {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Cuts: 1}},
+			"ordered, crash":                 {Ranks: 2, Agents: 3, Budget: 1, Order: true, Faults: faults{Crashes: 1, Fails: 1}},
+			"ordered, instance":              {Ranks: 2, Agents: 3, Budget: 1, Order: true, Instance: true, Faults: faults{Crashes: 1, Fails: 1}},
 			"instance, all crash":            {Ranks: 2, Agents: 4, Budget: 1, Instance: true, Faults: faults{Crashes: 2}},
 			"instance, all crash, continued": {Ranks: 2, Agents: 4, Budget: 1, Instance: true, Continued: true, Faults: faults{Crashes: 2}},
 			"instance, cut":                  {Ranks: 2, Agents: 2, Budget: 1, Instance: true, Faults: faults{Cuts: 1}},
@@ -104,6 +107,7 @@ func mutations() []mutation {
 		{setting{Ranks: 2, Agents: 3, Budget: 1, Without: withoutRecord, Faults: faults{Crashes: 1, Fails: 1}}, "deadlock"},
 		{setting{Ranks: 2, Agents: 2, Budget: 1, Without: withoutAckAgain, Faults: faults{Cuts: 1}}, "deadlock"},
 		{setting{Ranks: 2, Agents: 3, Budget: 1, Without: withoutAnyPhase, Instance: true, FenceReports: true, Faults: faults{Crashes: 1, Cuts: 1}}, "deadlock"},
+		{setting{Ranks: 2, Agents: 2, Budget: 1, Order: true, Without: withoutOrder}, "O1"},
 		{setting{Ranks: 1, Agents: 2, Budget: 1, Orphans: true, Faults: faults{Crashes: 1}}, "S2"},
 	}
 }

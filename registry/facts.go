@@ -31,6 +31,8 @@ type ComponentFacts struct {
 	MinFailed    *int   // nil: never
 	MinSucceeded *int   // nil: all of the component; else the app has succeeded when so many have
 	Budget       BudgetRule
+	// After is what must hold before an instance starts, merged over all orders that name the component.
+	After []Requirement
 }
 
 // The restart scopes.

@@ -104,18 +104,21 @@ type Member struct {
 	Was     string `json:"was,omitempty"`
 	Addr    string `json:"addr"` // host address in the exports
 	// Address is host:port in the ClusterSpec; empty until the ports are bound, or without such an export.
-	Address  string            `json:"address,omitempty"`
-	API      string            `json:"api,omitempty"`
-	Machine  string            `json:"machine"` // DMI uuid + machine-id (+ addr)
-	Boot     string            `json:"boot"`
-	PidNS    string            `json:"pidns"`
-	Pid      int               `json:"pid"`
-	Start    uint64            `json:"start"` // clock ticks after boot, /proc/<pid>/stat field 22
-	Slot     string            `json:"slot,omitempty"`
-	Cgroup   string            `json:"cgroup,omitempty"`
-	Guard    *ProcessRef       `json:"guard,omitempty"` // what must be gone on take-over
-	Digest   string            `json:"digest"`
-	Gen      int               `json:"gen"`
+	Address string      `json:"address,omitempty"`
+	API     string      `json:"api,omitempty"`
+	Machine string      `json:"machine"` // DMI uuid + machine-id (+ addr)
+	Boot    string      `json:"boot"`
+	PidNS   string      `json:"pidns"`
+	Pid     int         `json:"pid"`
+	Start   uint64      `json:"start"` // clock ticks after boot, /proc/<pid>/stat field 22
+	Slot    string      `json:"slot,omitempty"`
+	Cgroup  string      `json:"cgroup,omitempty"`
+	Guard   *ProcessRef `json:"guard,omitempty"` // what must be gone on take-over
+	Digest  string      `json:"digest"`
+	Gen     int         `json:"gen"`
+	// Up is the generation in which its process was last reported to serve, of a service the directive's;
+	// 0: never, or nobody waits for it.
+	Up       int               `json:"up,omitempty"`
 	Phase    Phase             `json:"ph"`
 	Host     string            `json:"host,omitempty"`    // name for people
 	Ports    map[string]int    `json:"ports,omitempty"`   // by port name, for the replacement

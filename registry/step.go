@@ -148,6 +148,7 @@ func (r *ruling) reads() bool {
 	case r.hasServices():
 		r.liveAgain(servicesEvery)
 	}
+	r.awaits()
 	return r.looks() || now
 }
 
@@ -180,7 +181,7 @@ func (r *ruling) rule() {
 			return
 		}
 	case ActRun:
-		if r.repair() || r.flex() || r.overdue() {
+		if r.repair() || r.flex() || r.release() || r.overdue() {
 			return
 		}
 	case ActStop: // Step has no rules for a run that is over
@@ -225,7 +226,7 @@ func (r *ruling) out() []Effect {
 }
 
 func (r *ruling) readRecords() ReadRecords {
-	e := ReadRecords{Checkpoints: r.d.Act == ActRun && r.refills()}
+	e := ReadRecords{Checkpoints: r.d.Act == ActRun && len(r.missing) > 0 && r.refills()}
 	if e.All = r.everybody || len(r.due) > manyRecords; !e.All {
 		e.Of = r.due
 	}

@@ -12,6 +12,8 @@ type timers struct {
 	gen      int
 	act      Act
 	since    time.Time              // when this conductor first saw that directive: the barrier's clock
+	free     int                    // how many components it releases
+	step     time.Time              // when it was first seen to release so many
 	complete time.Time              // since when every key of a waiting generation is there; zero: not
 	absent   map[Instance]time.Time // since when a waited instance has had no ready key
 	loss     map[Instance]lossTimer // since when a member has had a record, but no live key
@@ -26,9 +28,13 @@ type lossTimer struct {
 // entered starts the clocks of a directive that was not seen before.
 func (t timers) entered(d Directive, now time.Time) timers {
 	if t.run == d.Run && t.gen == d.Gen && t.act == d.Act {
+		if t.free != len(d.Released) {
+			t.free, t.step = len(d.Released), now
+		}
 		return t
 	}
 	t.run, t.gen, t.act, t.since = d.Run, d.Gen, d.Act, now
+	t.free, t.step = len(d.Released), now
 	t.complete, t.absent = time.Time{}, nil
 	return t
 }

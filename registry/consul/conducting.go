@@ -112,6 +112,8 @@ func (c *conducting) do(ctx context.Context, e registry.Effect) error {
 		return c.seal(ctx, e)
 	case registry.Rebuild:
 		return c.direct(ctx, e.Index, e.Directive)
+	case registry.Release:
+		return c.direct(ctx, e.Index, e.Directive)
 	case registry.Retarget:
 		return c.direct(ctx, e.Index, e.Directive)
 	case registry.End:
