@@ -259,14 +259,14 @@ func gpuMemory(t *testing.T, engine string) {
 	p := j.begin("--engine", engine)
 	j.says("here")
 	var pid int
-	for _, one := range j.processes() {
-		if strings.HasPrefix(read(fmt.Sprintf("/proc/%d/cmdline", one)), "cat\x00") {
-			pid = one
+	await(t, "the program's process", func() bool { // it comes after the shell's word
+		for _, one := range j.processes() {
+			if strings.HasPrefix(read(fmt.Sprintf("/proc/%d/cmdline", one)), "cat\x00") {
+				pid = one
+			}
 		}
-	}
-	if pid == 0 {
-		t.Fatal("the program's process is not found")
-	}
+		return pid != 0
+	})
 	g.host.Processes = map[int][]gpu.Process{0: {{PID: pid, UsedMB: 1500, Kind: "compute", GPUInstance: -1}}}
 	g.describe()
 	g.endHelper(j)
