@@ -41,7 +41,7 @@ var (
 	start = action{"start the process", func(s *State, e Event) []Effect {
 		s.Attempt++
 		s.Begun = e.At
-		s.Proc, s.Exit, s.Result, s.Reason, s.Bound = max(s.Gen, 1), nil, "", "", false
+		s.Proc, s.Exit, s.Result, s.Reason, s.Bound, s.Up = max(s.Gen, 1), nil, "", "", false, false
 		begin := Effect{Kind: DoStart, Attempt: s.Attempt, Gen: s.Gen}
 		if e.Kind == Sealed { // a restart in place goes on from its own newest
 			begin.Resume = s.Directive.Resume
@@ -53,7 +53,7 @@ var (
 		return out
 	}}
 	terminate = action{"ask it to stop", func(s *State, _ Event) []Effect {
-		return []Effect{{Kind: DoTerminate, Attempt: s.Attempt}, s.arm(&s.grace, GraceOver, s.stopGrace())}
+		return []Effect{{Kind: DoTerminate, Attempt: s.Attempt}, s.arm(&s.grace, GraceOver, s.StopGrace())}
 	}}
 
 	reportEnded = action{"report success", func(s *State, e Event) []Effect {
@@ -87,6 +87,14 @@ var (
 		return []Effect{{Kind: DoRestarted, Attempt: s.Attempt + 1, Budget: s.Budget}}
 	}}
 
+	reportUp = action{"report that it is up", func(s *State, _ Event) []Effect {
+		gen := s.Gen
+		if s.Policy.Service {
+			gen = s.Directive.Gen
+		}
+		return []Effect{{Kind: DoReportUp, Gen: gen, Attempt: s.Attempt, Budget: s.Budget}}
+	}}
+
 	charge = action{"charge the budget", func(s *State, e Event) []Effect {
 		s.Budget, _ = registry.Charge(s.Budget, s.Policy.Rule, e.At, s.Step)
 		return nil
@@ -117,6 +125,7 @@ var (
 	forVerdict  = because(ForVerdict)
 	forRebuild  = because(ForRebuild)
 	forLauncher = because(ForLauncher)
+	forFlex     = because(ForFlex)
 	forTimeout  = action{"", func(s *State, e Event) []Effect {
 		s.Reason, s.Over = ForTimeout, RunOver
 		if e.Kind == Fired {
@@ -136,6 +145,11 @@ var (
 
 	interrupted = action{"", func(s *State, _ Event) []Effect {
 		s.Code, s.Class, s.Cause = 128+s.Signal, registry.ClassLauncher, signalName(s.Signal)+" from outside"
+		return nil
+	}}
+	shrunk = action{"", func(s *State, _ Event) []Effect {
+		in := s.Instance
+		s.Code, s.Class, s.Cause = 0, registry.ClassFlex, fmt.Sprintf("flex: there are only %d of %s now", s.Directive.Counts[in.Component], in.Component)
 		return nil
 	}}
 	superseded = action{"", func(s *State, _ Event) []Effect {
@@ -167,7 +181,8 @@ func (s *State) report(x registry.MemberExit, at time.Time) Effect {
 	return Effect{Kind: DoReport, Gen: x.Gen, Attempt: s.Attempt, Report: &registry.Report{Phase: s.Result, Exit: x, Attempt: s.Attempt, Budget: s.Budget}}
 }
 
-func (s *State) stopGrace() time.Duration {
+// StopGrace is how long the process has to end when it is asked to now.
+func (s State) StopGrace() time.Duration {
 	if s.Grace != nil {
 		return *s.Grace
 	}
@@ -192,6 +207,9 @@ func (s *State) leaving(class registry.Class) *registry.Report {
 
 // leftClass: a process that ended because it was told to says nothing about the app.
 func (s *State) leftClass() registry.Class {
+	if s.Class == registry.ClassFlex {
+		return registry.ClassFlex
+	}
 	if s.Reason == ForLauncher || s.Terms > 0 {
 		return registry.ClassLauncher
 	}

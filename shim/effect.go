@@ -18,6 +18,7 @@ const (
 	DoReadRoster  EffectKind = "read-roster"
 	DoReport      EffectKind = "report"
 	DoRestarted   EffectKind = "report-restart"
+	DoReportUp    EffectKind = "report-up"
 	DoCommit      EffectKind = "commit-checkpoint"
 	DoLeave       EffectKind = "leave"
 
@@ -37,7 +38,7 @@ type Effect struct {
 	Attempt int
 	Gen     int
 	Report  *registry.Report // DoReport
-	Budget  registry.Budget  // DoRestarted
+	Budget  registry.Budget  // DoRestarted, DoReportUp
 	Step    int64            // DoCommit
 	Timer   Timer            // DoArm
 	After   time.Duration    // DoArm
@@ -48,7 +49,7 @@ type Effect struct {
 // Room tells which of the loop's three helpers does an effect.
 func (k EffectKind) Room() string {
 	switch k {
-	case DoJoin, DoAcknowledge, DoPublish, DoReadRoster, DoReport, DoRestarted, DoCommit, DoLeave:
+	case DoJoin, DoAcknowledge, DoPublish, DoReadRoster, DoReport, DoRestarted, DoReportUp, DoCommit, DoLeave:
 		return "gang"
 	case DoStage:
 		return "stager"

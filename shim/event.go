@@ -24,6 +24,7 @@ const (
 	Sealed      EventKind = "sealed"    // the roster was read and our row is ours
 	Mismatch    EventKind = "mismatch"  // the roster's row is another's
 	Started     EventKind = "started"   // the process runs
+	Up          EventKind = "up"        // it serves: those that are ordered after it may start
 	Gone        EventKind = "gone"      // proved: no process of ours is left; Exit says how it ended
 	Rebound     EventKind = "rebound"   // the ports are held again
 	Reported    EventKind = "reported"  // the registry knows how the process ended
@@ -73,8 +74,13 @@ type Join struct {
 
 // Policy is the plan's word on failure and stop, as the machine needs it.
 type Policy struct {
-	Scope      string // instance, gang, never
-	Service    bool
+	Scope   string // instance, gang, never
+	Service bool
+	// Ordered: others start when this component has started, so that it reports it.
+	Ordered bool
+	// Follows: this component starts when others have. Only a service needs to know; the others hear it
+	// from the directive.
+	Follows    bool
 	Rule       registry.BudgetRule
 	BackoffMin time.Duration
 	BackoffMax time.Duration

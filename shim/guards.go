@@ -23,13 +23,28 @@ var (
 	newGeneration = guard{"a newer generation waits", func(s State, _ Event) bool {
 		return s.Directive.Act == registry.ActWait && s.Directive.Gen > s.Gen && s.Directive.Gen > s.Acking && s.Bound && !s.Policy.Service
 	}}
-	released = guard{"our generation runs", func(s State, e Event) bool {
-		return s.Directive.Act == registry.ActRun && s.Directive.Gen == s.Gen && (e.Gen == 0 || e.Gen == s.Gen)
+	released = guard{"our generation runs and our component may start", func(s State, e Event) bool {
+		return s.mayStart() && s.Directive.Gen == s.Gen && (e.Gen == 0 || e.Gen == s.Gen)
+	}}
+	// heldBack: the wait for those before us is the conductor's to bound, step by step.
+	heldBack = guard{"our generation runs and others start first", func(s State, _ Event) bool {
+		return s.Directive.Act == registry.ActRun && s.Directive.Gen == s.Gen && !s.mayStart()
+	}}
+	// freeService: a service that follows nobody starts at once.
+	freeService = guard{"it is a service and may start", func(s State, _ Event) bool {
+		return s.Policy.Service && (!s.Policy.Follows || s.mayStart())
+	}}
+	awaited = guard{"others wait for it", func(s State, _ Event) bool { return s.Policy.Ordered }}
+	// removed: a flex down; an index of a flex up that is on its way counts.
+	removed = guard{"the index counts no more", func(s State, _ Event) bool {
+		d, name := s.Directive, s.Instance.Component
+		n, ok := d.Counts[name]
+		return ok && s.Instance.Index >= max(n, d.Target[name])
 	}}
 	// rejoinable: the gang runs without us and one instance may come back to it alone.
 	rejoinable = guard{"a newer generation runs and instances restart alone", func(s State, _ Event) bool {
 		return s.Directive.Act == registry.ActRun && s.Directive.Gen > s.Gen && s.Directive.Gen > s.Acking &&
-			s.Policy.Scope == "instance" && s.Bound
+			s.Policy.Scope == "instance" && s.Bound && !s.Policy.Service
 	}}
 	unacknowledged = guard{"not acknowledged yet", func(s State, e Event) bool { return e.Gen > s.Gen && e.Gen > s.Acking }}
 	overtaken      = guard{"a newer generation forms", func(s State, _ Event) bool { return s.Directive.Gen > s.Gen && !s.Policy.Service }}
@@ -68,6 +83,11 @@ var (
 	}}
 	runOver = guard{"the run's time is over", func(s State, e Event) bool { return e.Timer == Timer{RunOver, s.whole} }}
 )
+
+// mayStart tells that the directive releases our component, in its generation.
+func (s State) mayStart() bool {
+	return s.Directive.Act == registry.ActRun && s.Directive.Releases(s.Instance.Component)
+}
 
 func stoppedFor(r StopReason) guard {
 	return guard{"stopped for " + string(r), func(s State, _ Event) bool { return s.Reason == r }}

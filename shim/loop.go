@@ -212,7 +212,7 @@ func (a *Agent) note(before, s State, e Event) {
 		a.log.Info("standing by", "cause", e.Cause)
 	case Progressed:
 		a.log.Info("checkpoint", "step", e.Step)
-	case Boot, Joined, Refused, Staged, StageFailed, Directed, Acked, Overtaken, Published, Sealed, Mismatch, Started,
+	case Boot, Joined, Refused, Staged, StageFailed, Directed, Acked, Overtaken, Published, Sealed, Mismatch, Started, Up,
 		Gone, Rebound, Reported, Left, Fired, Term, Taken, Denied:
 		a.log.Debug("event", "event", e.Kind, "phase", s.Phase, "attempt", e.Attempt)
 	}

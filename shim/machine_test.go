@@ -81,7 +81,7 @@ func play(t *testing.T, script string) string {
 func show(f Effect) string {
 	text := string(f.Kind)
 	switch f.Kind {
-	case DoAcknowledge:
+	case DoAcknowledge, DoReportUp:
 		text += fmt.Sprintf(" generation %d", f.Gen)
 	case DoStart:
 		text += fmt.Sprintf(" attempt %d", f.Attempt)
@@ -131,6 +131,19 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		if slices.Contains(args, "run=2") {
 			e.Directive.Run = "2"
 		}
+		for _, arg := range args[2:] {
+			if only, ok := strings.CutPrefix(arg, "only="); ok {
+				e.Directive.Released = strings.Split(only, ",")
+			}
+			if counts, ok := strings.CutPrefix(arg, "workers="); ok {
+				n, _ := strconv.Atoi(counts)
+				e.Directive.Counts = map[string]int{"worker": n}
+			}
+			if target, ok := strings.CutPrefix(arg, "target="); ok {
+				n, _ := strconv.Atoi(target)
+				e.Directive.Target = map[string]int{"worker": n}
+			}
+		}
 		if e.Directive.Act == registry.ActStop {
 			e.Directive.Verdict = &registry.Verdict{Outcome: registry.Outcome(args[2])}
 			if len(args) > 3 {
@@ -141,7 +154,7 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		}
 	case Staged:
 		e.Policy = &Policy{
-			Scope: args[0], Service: slices.Contains(args, "service"), Grace: 10 * time.Second, Barrier: 30 * time.Minute,
+			Scope: args[0], Service: slices.Contains(args, "service"), Ordered: slices.Contains(args, "ordered"), Follows: slices.Contains(args, "follows"), Grace: 10 * time.Second, Barrier: 30 * time.Minute,
 			BackoffMin: time.Second, BackoffMax: time.Minute, Rule: registry.BudgetRule{Max: 2, Window: time.Hour, RefillCheckpoint: true},
 		}
 		if slices.Contains(args, "timeout") {
@@ -239,7 +252,8 @@ func TestRandomLives(t *testing.T) {
 	kinds := []string{
 		"boot", "held", "joined worker-1 wait 1", "staged gang", "staged instance", "staged gang service", "stage-failed", "directive wait 1",
 		"directive run 1", "directive wait 2", "directive run 2", "directive stop 2 succeeded", "acked 1", "acked 2", "overtaken 2",
-		"published", "sealed 1", "sealed 2", "mismatch 1", "started", "gone 0", "gone 3", "gone signal=9", "gone 1 free", "rebound", "rebound elsewhere",
+		"published", "sealed 1", "sealed 2", "mismatch 1", "started", "up", "directive run 1 only=ps", "directive run 1 only=ps,worker", "directive run 2 only=ps",
+		"staged instance ordered", "staged gang service follows", "directive wait 2 workers=1", "directive run 1 workers=1 target=2", "gone 0", "gone 3", "gone signal=9", "gone 1 free", "rebound", "rebound elsewhere",
 		"reported", "left", "denied 77", "timer grace", "timer timeout", "timer backoff", "timer barrier", "timer backoff old", "term 15", "superseded", "checkpoint 5", "unreachable", "reachable",
 	}
 	for seed := range uint64(3000) {
@@ -269,6 +283,9 @@ func TestRandomLives(t *testing.T) {
 				}
 				if running || stopped || f.Gen < was.Gen {
 					t.Fatalf("seed %d: started while running=%v stopped=%v\n%s", seed, running, stopped, strings.Join(life, "\n"))
+				}
+				if was.Phase == Waiting && !s.Directive.Releases("worker") && (!s.Policy.Service || s.Policy.Follows) {
+					t.Fatalf("seed %d: started before its turn\n%s", seed, strings.Join(life, "\n"))
 				}
 				running = true
 			}

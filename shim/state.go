@@ -23,6 +23,7 @@ type State struct {
 	Bound      bool               // the ports are held
 	Begun      time.Time          // when the process was last started
 	Rested     bool               // the backoff is over
+	Up         bool               // the process serves
 	TimeIsOver bool               // muster.timeout has passed
 
 	Exit        *Exit          // how the last process ended
@@ -64,6 +65,7 @@ const (
 	ForLauncher StopReason = "launcher" // TERM from outside
 	ForAnother  StopReason = "another"  // the index has another holder
 	ForTimeout  StopReason = "timeout"  // muster.timeout or muster.duration
+	ForFlex     StopReason = "flex"     // the index counts no more
 )
 
 // New is the state of an agent that has done nothing yet.
@@ -155,8 +157,10 @@ func (s State) absorb(e Event) State {
 		}
 	case Overtaken:
 		s.Acking = 0
+	case Up:
+		s.Up = s.Phase == Running
 	case Gone:
-		s.Exit, s.Proc, s.Bound = e.Exit, 0, false
+		s.Exit, s.Proc, s.Up, s.Bound = e.Exit, 0, false, false
 		if e.At.Sub(s.Begun) > s.Policy.BackoffMax {
 			s.Failures = 0 // a long healthy life
 			if !e.Exit.Free {

@@ -1,13 +1,18 @@
 package consul
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/consul/api"
 
 	"github.com/muster-agent/muster/registry"
 )
+
+// errSame: a change changes nothing, so that nothing is written.
+var errSame = errors.New("the record says so already")
 
 // writing is one change of the own record and what goes with it in the same transaction.
 type writing struct {
@@ -55,7 +60,7 @@ func (s *Seat) attempt(ctx context.Context, w writing, sent *[]registry.Member) 
 	k, h := s.g.keys, s.held()
 	after := cloneMember(h.record)
 	if err := w.change(&after); err != nil {
-		return false, err
+		return errors.Is(err, errSame), err
 	}
 	around, err := w.around(h.record, after, h.session)
 	if err != nil {
@@ -136,6 +141,30 @@ func alone(_, _ registry.Member, _ string) ([]*api.TxnOp, error) { return nil, n
 // Restarted is T10b: the process was started again in place, under that guard. Nobody wakes.
 func (s *Seat) Restarted(ctx context.Context, attempt int, b registry.Budget, guard *registry.ProcessRef) error {
 	return s.Publish(ctx, func(m *registry.Member) { m.Attempt, m.Budget, m.Guard = attempt, b, guard })
+}
+
+// Up is T10b as well: the process serves in generation gen (of a service: the directive's), and others wait
+// for it. update brings along what an earlier write may not have said: attempt, budget, guard. Nothing is
+// written when the record says all that already. Nobody wakes: the conductor reads the record when it
+// needs to. The error is registry.ErrOvertaken when the process belongs to an older generation than the
+// record.
+func (s *Seat) Up(ctx context.Context, gen int, update func(*registry.Member)) error {
+	return s.write(ctx, writing{
+		change: func(m *registry.Member) error {
+			before := encode(*m)
+			if m.Gen > gen {
+				return fmt.Errorf("report that generation %d is up: %w", gen, registry.ErrOvertaken)
+			}
+			if update != nil {
+				update(m)
+			}
+			if m.Up = gen; bytes.Equal(encode(*m), before) {
+				return errSame
+			}
+			return nil
+		},
+		around: alone,
+	})
 }
 
 // Publish changes the record without acknowledging anything: the exports of a service, which nobody
