@@ -107,7 +107,7 @@ func (b *builder) plan() Plan {
 		Allocation: b.allocation(),
 		Engine:     b.engine(limits),
 		Root:       b.root(),
-		Stage:      b.stage(),
+		Script:     b.script(),
 		Framework:  b.app.Settings.Framework,
 		Limits:     limits,
 		Ports:      b.ports,
@@ -125,6 +125,7 @@ func (b *builder) plan() Plan {
 		Duration:     float64(b.app.Settings.Duration),
 		Hold:         float64(s.Hold),
 	}
+	p.Stage = b.stage(p.Script)
 	p.Process = b.process(p)
 	p.Origins = b.origins()
 	b.rootUser(p)

@@ -9,22 +9,23 @@ import (
 )
 
 // command is the process's argument vector: muster.command, else metainfo's commands, both run by
-// the shell; else what the framework's built-in command makes of a commandScript. Scripts
-// themselves do not run: a component that has one and no built-in command is a problem. An image's
-// entrypoint comes before it.
-func (b *builder) command() []string {
+// the shell; else START of the commandScript, or the framework's built-in command where that is
+// asked for or the package has no such script. An image's entrypoint comes before it.
+func (b *builder) command(s *Script) []string {
 	if b.component.Limits.Image == "" {
-		return b.ownCommand()
+		return b.ownCommand(s)
 	}
-	if s := b.component.Settings; s.Command == "" && b.component.CommandScript == nil {
+	if c := b.component; c.Settings.Command == "" && c.CommandScript == nil && s == nil {
 		return b.inImage([]string{})
 	}
-	return b.inImage(b.ownCommand())
+	return b.inImage(b.ownCommand(s))
 }
 
-func (b *builder) ownCommand() []string {
+func (b *builder) ownCommand(script *Script) []string {
 	s := b.component.Settings
 	switch {
+	case script != nil && script.Has(CommandStart):
+		return script.Argv(CommandStart, b.req.log(), b.req.root())
 	case s.Command != "":
 		return []string{b.shell(), "-c", b.shellText("muster.command", s.Command)}
 	case b.app.Settings.Framework == "tensorflow" && b.component.CommandScript != nil:

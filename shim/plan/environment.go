@@ -21,15 +21,17 @@ const (
 func (b *builder) process(p Plan) Process {
 	s := b.component.Settings
 	proc := Process{
-		Argv: b.command(), Cwd: b.cwd(), Folder: b.req.root(), User: b.user(), Env: map[string]string{},
+		Argv: b.command(p.Script), Cwd: b.cwd(p.Script), Folder: b.req.root(), User: b.user(), Env: map[string]string{},
 		Secrets: slices.Sorted(maps.Keys(s.Secrets)), SecretRefs: maps.Clone(s.Secrets),
-		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(), Shell: s.Command != "",
+		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(), Shell: s.Command != "" && !p.Script.isFile(CommandStart),
 	}
 	proc.Verbatim = b.verbatim // by b.command
 	if proc.Secrets == nil {
 		proc.Secrets = []string{}
 	}
-	if s.ResumeArgs != "" {
+	if s.ResumeArgs != "" && p.Script != nil && !proc.Shell {
+		b.warn(b.key("muster.resume.args"), appdef.Quote(s.ResumeArgs), "no value", "START is a script, which reads MUSTER_CHECKPOINT")
+	} else if s.ResumeArgs != "" {
 		proc.ResumeArgs = b.resumeArgs(s.ResumeArgs)
 	}
 	for name, value := range s.Env {
@@ -43,6 +45,9 @@ func (b *builder) process(p Plan) Process {
 	}
 	maps.Copy(proc.Env, devices)
 	maps.Copy(proc.Env, b.musterEnv(p))
+	if p.Script != nil {
+		b.scriptEnv(p.Script, proc.Env)
+	}
 	return proc
 }
 

@@ -38,7 +38,8 @@ func keysOf() map[string][]string {
 		"/checkpoint/dir":      {"muster.checkpoint.dir", "site.global.user.checkpoint.dir", "site.global.user.checkpoint.prefix"},
 		"/checkpoint/pattern":  {"muster.checkpoint.pattern"},
 		"/barrier/timeout":     {"muster.barrier.timeout"},
-		"/process/argv":        {"muster.command", "commands", "commandScript", "site.global.user.scripts.entry"},
+		"/script/status_interval": {"muster.status.interval"},
+		"/process/argv":        {"muster.command", "muster.start", "commands", "commandScript", "site.global.user.scripts.entry"},
 		"/process/resume_args": {
 			"muster.resume.args",
 		},

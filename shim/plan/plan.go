@@ -15,6 +15,7 @@ type Plan struct {
 	Root       Root        `json:"root"`
 	Stage      []StageItem `json:"stage"`
 	Process    Process     `json:"process"`
+	Script     *Script     `json:"script,omitempty"` // the package's own scripts run it; nil: one command does
 	Framework  string      `json:"framework"`
 	Limits     Limits      `json:"limits"`
 	Ports      []Port      `json:"ports"`
@@ -96,7 +97,7 @@ type Root struct {
 // StageItem is one thing to bring into the container.
 type StageItem struct {
 	Name   string `json:"name"`
-	Kind   string `json:"kind"` // package, folder, tarball, zip, code, …
+	Kind   string `json:"kind"` // package, folder, tarball, zip, library, …
 	From   string `json:"from"`
 	To     string `json:"to"` // under ${WORK}
 	Digest string `json:"digest,omitempty"`

@@ -26,6 +26,7 @@ func Resolve(p Plan, dirs Dirs) Plan {
 	}
 	p.Process.Folder = fill(p.Process.Folder)
 	p.Process.Env = eachValue(p.Process.Env, fill)
+	p.Script = p.Script.each(fill)
 	p.Process.ResumeArgs = fill(p.Process.ResumeArgs)
 	p.Exports = slices.Clone(p.Exports)
 	for i, e := range p.Exports {

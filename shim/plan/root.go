@@ -140,9 +140,9 @@ func (b *builder) inImage(command []string) []string {
 	return argv
 }
 
-// cwd is the image's working directory where it has one, else the instance's folder.
-func (b *builder) cwd() string {
-	if image := b.req.Image; image != nil && image.WorkDir != "" && image.WorkDir != "/" {
+// cwd is the image's working directory where it has one, else the instance's folder; scripts always start there.
+func (b *builder) cwd(s *Script) string {
+	if image := b.req.Image; s == nil && image != nil && image.WorkDir != "" && image.WorkDir != "/" {
 		return image.WorkDir
 	}
 	return b.req.root()

@@ -16,16 +16,24 @@ const (
 	StageFolder  = "folder"
 	StageTarball = "tarball"
 	StageZip     = "zip"
+	StageLibrary = "library" // what scripts import; From is its name
 )
 
 // stage lists what to bring into the instance's folder, in order: the package, then what Slider's
-// install_packages does with metainfo's packages. Names are relative to the definition's package/.
-func (b *builder) stage() []StageItem {
+// install_packages does with metainfo's packages, unless a script of the package does it. Names are
+// relative to the definition's package/.
+func (b *builder) stage(s *Script) []StageItem {
 	root := b.req.root()
 	items := []StageItem{{
 		Name: "package", Kind: StagePackage,
 		From: path.Join(Work, "package"), To: path.Join(root, "app/definition"),
 	}}
+	if s != nil {
+		items = append(items, StageItem{Name: "resource_management", Kind: StageLibrary, From: "muster", To: s.Library})
+		if s.Has(CommandInstall) {
+			return items
+		}
+	}
 	for i, p := range b.app.Packages {
 		where := spot(func() appdef.Place { return placeOf(b.app, "packages", strconv.Itoa(i)) })
 		switch {

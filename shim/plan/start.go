@@ -25,6 +25,8 @@ type StartFacts struct {
 	Checkpoint     string         // newest whole checkpoint; empty: none
 	CheckpointStep int64
 	StatusSocket   string
+	Publisher      string            // URL of the exports and configurations, for scripts; empty: none
+	Task           int               // number of the command, for a script's files
 	Secrets        map[string]string // values of Process.Secrets by name
 	RosterText     []byte            // the sealed bytes of the roster; nil: encoded here
 }
@@ -86,6 +88,7 @@ func (f finisher) filler() func(string) string {
 		"{{checkpoint}}", f.facts.Checkpoint,
 		"{{checkpoint.step}}", f.step(),
 		"{{checkpoint.dir}}", f.plan.Checkpoint.Dir,
+		taskToken, strconv.Itoa(f.facts.Task),
 	)
 	for token, value := range tensorflowTokens(f.plan.Who, f.roster) {
 		pairs = append(pairs, token, value)
@@ -146,6 +149,9 @@ func (f finisher) musterEnv(env map[string]string) {
 		"MUSTER_CHECKPOINT":    f.facts.Checkpoint,
 		"MUSTER_STATUS_SOCKET": f.facts.StatusSocket,
 	})
+	if f.facts.Publisher != "" {
+		env["MUSTER_SLIDER_URL"] = f.facts.Publisher
+	}
 	if len(f.roster.Rows) > 0 {
 		env["MUSTER_WORLD_SIZE"] = strconv.Itoa(f.worldSize())
 	}
