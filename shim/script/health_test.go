@@ -1,0 +1,90 @@
+package script
+
+import "testing"
+
+func done(code int) Result { return Result{Code: &code, Why: "said why"} }
+
+// TestHealth: a word per answer: y passes, n fails, t times out, - has no STATUS; S: START has ended with 0.
+func TestHealth(t *testing.T) {
+	for _, c := range []struct {
+		answers        string
+		up, dead, deaf bool
+	}{
+		{answers: "", up: false},
+		{answers: "nnnn", up: false},            // START is at work: not up yet is no failure
+		{answers: "nny", up: true},              //
+		{answers: "yn", up: true},               // one failure is none
+		{answers: "ynn", up: true, dead: true},  // the second in a row is the end
+		{answers: "ynyn", up: true},             // a pass forgives
+		{answers: "Sn", up: false},              //
+		{answers: "Snn", up: false, dead: true}, // START is over: it should serve
+		{answers: "Snyn", up: true},             //
+		{answers: "Synt", up: true, dead: true}, // a hanging STATUS is a failure
+		{answers: "-", up: true, deaf: true},    // nothing to ask
+		{answers: "ynynynynn", up: true, dead: true},
+	} {
+		var h Health
+		starting, died := true, false
+		for _, a := range c.answers {
+			if died {
+				t.Fatalf("%s: dead before its end", c.answers)
+			}
+			switch a {
+			case 'S':
+				starting = false
+				continue
+			case 'y':
+				h = h.Asked(done(0), starting)
+			case 'n':
+				h = h.Asked(done(1), starting)
+			case 't':
+				h = h.Asked(Result{TimedOut: true, Why: "hangs"}, starting)
+			case '-':
+				h = h.Asked(Result{Absent: true}, starting)
+			}
+			died = h.Dead()
+		}
+		if h.Up != c.up || h.Dead() != c.dead || h.Deaf != c.deaf {
+			t.Errorf("%s: got up %t, dead %t, deaf %t; want %t, %t, %t", c.answers, h.Up, h.Dead(), h.Deaf, c.up, c.dead, c.deaf)
+		}
+	}
+}
+
+func TestNext(t *testing.T) {
+	yes, no, absent := done(0), done(3), Result{Absent: true, Code: new(int)}
+	pid := []PID{{"component.pid", 17}}
+	for name, c := range map[string]struct {
+		left Left
+		want Next
+	}{
+		"a job that ended":                      {Left{}, Finish},
+		"a daemon and its pid file":             {Left{Alive: 1, PIDs: pid}, Adopt},
+		"a daemon that is dead already":         {Left{PIDs: pid}, Adopt}, // the guard knows how it ended
+		"helpers of a job":                      {Left{Alive: 2}, Ask},
+		"helpers of a job, which STATUS denies": {Left{Alive: 2, Status: &no}, Finish},
+		"helpers of a job without STATUS":       {Left{Alive: 2, Status: &absent}, Finish},
+		"a daemon that only STATUS knows":       {Left{Alive: 1, Status: &yes}, Watch},
+	} {
+		if got := c.left.Next(); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestAbsent(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"muster": {"method": "absent"}}`: true, `{"muster": {"method": "there"}}`: false, `{}`: false, ``: false, `[`: false, `{"muster": 3}`: false,
+	} {
+		if got := Absent([]byte(text)); got != want {
+			t.Errorf("%s: got %t", text, got)
+		}
+	}
+}
+
+func TestLastLine(t *testing.T) {
+	for text, want := range map[string]string{"": "", "a\n": "a", "a\nb\n\n  \n": "b", "  x  ": "x"} {
+		if got := LastLine([]byte(text)); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
