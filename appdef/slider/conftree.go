@@ -38,7 +38,7 @@ func (t *conftree) read(l *loading, root *node) {
 		return
 	}
 	t.whole = true
-	t.root.knows("schema", "metadata", "global", "components", "credentials")
+	t.root.knows(fields[ConfTree]())
 	t.schema()
 	for _, kept := range []string{"metadata", "credentials"} {
 		if c, ok := t.root.object(kept); ok && len(c.members) > 0 {
@@ -157,14 +157,15 @@ func (t *conftree) appConfigKeys() {
 
 // resourcesKeys reports keys that have no business in resources, and slips of Slider's keys.
 func (t *conftree) resourcesKeys() {
+	names := resourceNames()
 	check := func(section appdef.Section) {
 		for key, v := range section {
 			switch {
-			case strings.HasPrefix(key, "muster."), key == "component.unique.names", slices.Contains(resourceKeys[:], key):
+			case strings.HasPrefix(key, "muster."), slices.Contains(names, key):
 			case !strings.HasPrefix(key, "yarn."):
 				t.root.doc.add(v.Problem("the key "+appdef.Quote(key)+" in resources", "a key that starts with yarn. or muster.", "configuration belongs to appConfig"))
 			default:
-				if near, ok := appdef.Nearest(key, resourceKeys[:]); ok {
+				if near, ok := appdef.Nearest(key, names); ok {
 					t.root.doc.add(v.Warning("unknown key "+appdef.Quote(key), "a key that Slider knows", "did you mean "+near+"?"))
 				}
 			}
@@ -174,16 +175,6 @@ func (t *conftree) resourcesKeys() {
 	for _, section := range t.components {
 		check(section)
 	}
-}
-
-// resourceKeys are Slider's (ResourceKeys.java) and YARN's for GPUs.
-var resourceKeys = [...]string{
-	priorityKey, instancesKey, memoryKey, vcoresKey, gpuKey, labelKey, placementKey, thresholdKey, includeKey, excludeKey,
-	windowKey + "days", windowKey + "hours", windowKey + "minutes",
-	"yarn.placement.escalate.seconds", "yarn.node.failure.threshold", "yarn.resource.normalization.enabled",
-	"yarn.disks.count-per-instance", "yarn.disk.size", "yarn.resource-profile-name", "yarn.container.health.threshold.percent",
-	"yarn.container.health.threshold.poll.frequency.secs", "yarn.container.health.threshold.window.secs",
-	"yarn.container.health.threshold.init.delay.secs", "yarn.resourcemanager.am.retry-count-window-ms",
 }
 
 const (

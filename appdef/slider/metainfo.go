@@ -13,7 +13,7 @@ import (
 // metainfo reads the document that names components, exports and packages into the App. It tells
 // whether there is an application in it.
 func (l *loading) metainfo(root cursor) bool {
-	root.knows("schemaVersion", "application", "applicationPackage")
+	root.knows(fields[Metainfo]())
 	l.schemaVersion(root)
 	app, ok := root.object("application")
 	if !ok {
@@ -24,7 +24,7 @@ func (l *loading) metainfo(root cursor) bool {
 		}
 		return false
 	}
-	app.knows("name", "comment", "version", "exportedConfigs", "exportGroups", "commandOrders", "packages", "osSpecifics", "configFiles", "components")
+	app.knows(fields[Application]())
 	l.name(app)
 	l.app.Release, l.app.Comment = app.text("version"), app.text("comment")
 	l.app.ExportedConfigs = commaList(app.text("exportedConfigs"))
@@ -120,7 +120,7 @@ func configFiles(c cursor) []appdef.ConfigFile {
 	types := []string{"xml", "hadoop-xml", "properties", "json", "yaml", "env", "template"}
 	var files []appdef.ConfigFile
 	for _, f := range c.objects("configFiles") {
-		f.knows("type", "fileName", "dictionaryName")
+		f.knows(fields[ConfigFile]())
 		file := appdef.ConfigFile{Type: f.required("type"), FileName: f.required("fileName"), Dictionary: f.required("dictionaryName")}
 		if file.Type != "" && !slices.Contains(types, file.Type) {
 			f.doc.add(f.at("type").Warning(appdef.Quote(file.Type), "one of "+strings.Join(types, ", "), appdef.DidYouMean(file.Type, types)))
@@ -132,11 +132,11 @@ func configFiles(c cursor) []appdef.ConfigFile {
 
 func (l *loading) exportGroups(app cursor) {
 	for g, group := range app.objects("exportGroups") {
-		group.knows("name", "exports")
+		group.knows(fields[ExportGroup]())
 		l.put(group.at("name"), "export_groups", strconv.Itoa(g), "name")
 		read := appdef.ExportGroup{Name: group.required("name")}
 		for e, export := range group.objects("exports") {
-			export.knows("name", "value")
+			export.knows(fields[Export]())
 			l.put(export.at("name"), "export_groups", strconv.Itoa(g), "exports", strconv.Itoa(e), "name")
 			l.put(export.at("value"), "export_groups", strconv.Itoa(g), "exports", strconv.Itoa(e), "value")
 			read.Exports = append(read.Exports, appdef.Export{Name: export.required("name"), Value: export.required("value")})
@@ -150,7 +150,7 @@ func (l *loading) exportGroups(app cursor) {
 func (l *loading) packages(app cursor) {
 	l.packageList(app)
 	for _, system := range app.objects("osSpecifics") {
-		system.knows("osType", "packages")
+		system.knows(fields[OSSpecific]())
 		if osType := system.required("osType"); osType == "any" {
 			l.packageList(system)
 		} else if osType != "" {
@@ -162,7 +162,7 @@ func (l *loading) packages(app cursor) {
 
 func (l *loading) packageList(c cursor) {
 	for _, p := range c.objects("packages") {
-		p.knows("type", "name")
+		p.knows(fields[Package]())
 		read := appdef.Package{Type: p.required("type"), Name: p.required("name")}
 		switch read.Type {
 		case "folder", "tarball", "zip":
@@ -217,8 +217,7 @@ func inside(c cursor, name, path string) {
 
 func (l *loading) component(c cursor) {
 	index := strconv.Itoa(len(l.app.Components))
-	c.knows("name", "category", "type", "publishConfig", "minInstanceCount", "maxInstanceCount", "autoStartOnFailure", "appExports", "compExports",
-		"componentExports", "commandScript", "commands", "configFiles", "dockerContainers")
+	c.knows(fields[Component]())
 	l.put(c.place(), "components", index)
 	for part, name := range map[string]string{"name": "name", "comp_exports": "compExports", "app_exports": "appExports", "min_instances": "minInstanceCount", "command_script": "commandScript", "commands": "commands"} {
 		l.put(c.at(name), "components", index, part)
@@ -231,7 +230,7 @@ func (l *loading) component(c cursor) {
 	}
 	read.CompExports, read.AppExports = l.exportRefs(c, "compExports"), l.exportRefs(c, "appExports")
 	for n, export := range c.objects("componentExports") {
-		export.knows("name", "value")
+		export.knows(fields[Export]())
 		l.put(export.at("value"), "components", index, "component_exports", strconv.Itoa(n), "value")
 		read.ComponentExports = append(read.ComponentExports, appdef.Export{Name: export.required("name"), Value: export.required("value")})
 	}
@@ -308,7 +307,7 @@ func orElse(text, fallback string) string {
 // commandOrders reads `COMP-START` and `COMP2-STARTED,COMP3-INSTALLED`, each split at its last dash.
 func (l *loading) commandOrders(app cursor) {
 	for n, o := range app.objects("commandOrders") {
-		o.knows("command", "requires")
+		o.knows(fields[CommandOrder]())
 		l.put(o.at("command"), "command_orders", strconv.Itoa(n), "command")
 		l.put(o.at("requires"), "command_orders", strconv.Itoa(n), "requires")
 		var order appdef.CommandOrder

@@ -60,7 +60,7 @@ func (l *loading) set(arg string) {
 		return
 	}
 	into, other := l.appConfig, l.resources
-	if strings.HasPrefix(key, "yarn.") || key == "component.unique.names" {
+	if strings.HasPrefix(key, "yarn.") || key == uniqueKey {
 		into, other = l.resources, l.appConfig
 	}
 	into.set(component, key, appdef.Value{Text: text, Place: at})

@@ -18,7 +18,7 @@ func (l *loading) commandScript(c cursor) *appdef.CommandScript {
 	if !ok {
 		return nil
 	}
-	s.knows("script", "scriptType", "timeout")
+	s.knows(fields[CommandScript]())
 	read := appdef.CommandScript{Script: s.required("script"), Type: s.text("scriptType"), Timeout: appdef.Seconds(s.whole("timeout", 0, 0))}
 	inside(s, "script", read.Script)
 	switch strings.ToUpper(read.Type) {
@@ -38,7 +38,7 @@ func (l *loading) commands(c cursor) []appdef.Command {
 	types, names := []string{"SHELL", "PYTHON"}, map[string]bool{}
 	var read []appdef.Command
 	for _, k := range c.objects("commands") {
-		k.knows("exec", "name", "type")
+		k.knows(fields[Command]())
 		command := appdef.Command{Exec: k.required("exec"), Name: orElse(k.text("name"), "START"), Type: orElse(k.text("type"), "SHELL")}
 		if !slices.Contains(types, command.Type) {
 			k.doc.add(k.at("type").Problem(appdef.Quote(command.Type), "SHELL or PYTHON", spelling(command.Type, types)))

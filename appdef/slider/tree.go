@@ -193,7 +193,7 @@ func (c cursor) objects(name string) []cursor {
 }
 
 // knows warns of members that none of the names is: Slider ignores them, which is how a slip stays unseen.
-func (c cursor) knows(names ...string) {
+func (c cursor) knows(names []string) {
 	for _, m := range c.members {
 		known := false
 		for _, name := range names {
