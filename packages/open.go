@@ -6,16 +6,10 @@
 package packages
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,10 +37,8 @@ func (p *Package) Close() error {
 	return errors.Join(errs...)
 }
 
-// endings are the archive names that Open understands.
-func endings() []string { return []string{".zip", ".tar.gz", ".tgz"} }
-
-// Open opens a folder or archive; a `file:` prefix is allowed.
+// Open opens a folder, or an archive: zip, tar, tar.gz or tar.zst. The content tells which, the name must not say
+// otherwise; a `file:` prefix is allowed. What is wrong with an archive is a *RefusedError.
 func Open(path string) (*Package, error) {
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "file://"), "file:")
 	info, err := os.Stat(path)
@@ -58,107 +50,84 @@ func Open(path string) (*Package, error) {
 		return nil, fmt.Errorf("open package %s: %w", path, err)
 	}
 	p := &Package{Path: abs, Name: baseName(abs)}
-	switch {
-	case info.IsDir():
+	if info.IsDir() {
 		p.FS, p.Folder = os.DirFS(abs), true
 		return p, nil
-	case strings.HasSuffix(path, ".zip"):
-		err = p.openZip()
-	case strings.HasSuffix(path, ".tar.gz"), strings.HasSuffix(path, ".tgz"):
-		err = p.openTar()
-	default:
-		return nil, fmt.Errorf("open package %s: want a folder or one of %s", path, strings.Join(endings(), " "))
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open package %s: %w", path, err), p.Close())
+	if err := p.openArchive(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open package %w", in(path, err)), p.Close())
 	}
 	return p, nil
 }
 
-func (p *Package) openZip() error {
-	if err := p.digest(); err != nil {
-		return err
-	}
-	r, err := zip.OpenReader(p.Path)
+func (p *Package) openArchive() error {
+	ctx := context.Background()
+	a, err := openArchive(p.Path, "")
 	if err != nil {
 		return err
 	}
-	p.close = append(p.close, r.Close)
-	var room room
-	for _, f := range r.File {
-		if !fs.ValidPath(strings.TrimSuffix(f.Name, "/")) {
-			return fmt.Errorf("entry %q: got a path that leads outside, want a relative path", f.Name)
+	p.close = append(p.close, a.Close)
+	if p.Digest, err = a.digest(ctx); err != nil {
+		return err
+	}
+	limits := Limits{}.filled()
+	if a.kind == kindZip {
+		r, err := a.directory(limits)
+		if err != nil {
+			return err
 		}
-		if m := f.Mode(); !m.IsRegular() && !m.IsDir() {
-			return fmt.Errorf("entry %q: got a %s, want files and folders only", f.Name, m.Type())
+		plain, err := plainZip(r, a.size, limits)
+		if err != nil {
+			return err
 		}
-		if err := room.take(int64(min(f.UncompressedSize64, math.MaxInt64))); err != nil { // math.MaxInt64 is more than there is room for
-			return fmt.Errorf("entry %q: %w", f.Name, err)
+		if plain {
+			p.FS = within(r)
+			return nil
 		}
 	}
-	p.FS = within(r)
-	return nil
+	return p.layOut(ctx, a, limits)
 }
 
-// openTar lays the archive out in a temporary folder: a tar cannot be read out of order.
-func (p *Package) openTar() (err error) {
-	if err := p.digest(); err != nil {
-		return err
-	}
-	f, err := os.Open(p.Path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return err
-	}
+// layOut unpacks the archive in a temporary folder: a tar cannot be read out of order, nor a zip's links as such.
+func (p *Package) layOut(ctx context.Context, a *archive, l Limits) error {
 	dir, err := os.MkdirTemp("", "muster-package-")
 	if err != nil {
 		return err
 	}
 	p.close = append(p.close, func() error { return os.RemoveAll(dir) })
-	if err := untar(tar.NewReader(z), dir); err != nil {
+	if _, _, err := a.extract(ctx, dir, l); err != nil {
 		return err
 	}
-	p.FS = within(os.DirFS(dir))
+	p.FS = os.DirFS(dir)
+	if inner, ok := onlyFolder(p.FS); ok {
+		p.FS = os.DirFS(filepath.Join(dir, inner)) // fs.Sub knows no links
+	}
 	return nil
 }
 
 // within enters the one folder that an archive holds and nothing beside it: so do people pack folders.
 func within(archive fs.FS) fs.FS {
-	entries, err := fs.ReadDir(archive, ".")
-	if err != nil || len(entries) != 1 || !entries[0].IsDir() {
+	name, ok := onlyFolder(archive)
+	if !ok {
 		return archive
 	}
-	inner, err := fs.Sub(archive, entries[0].Name())
+	inner, err := fs.Sub(archive, name)
 	if err != nil {
 		return archive
 	}
 	return inner
 }
 
-func (p *Package) digest() (err error) {
-	f, err := os.Open(p.Path)
-	if err != nil {
-		return err
+func onlyFolder(archive fs.FS) (string, bool) {
+	entries, err := fs.ReadDir(archive, ".")
+	if err != nil || len(entries) != 1 || !entries[0].IsDir() {
+		return "", false
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return err
-	}
-	p.Digest = hex.EncodeToString(h.Sum(nil))
-	return nil
+	return entries[0].Name(), true
 }
 
-func baseName(path string) string {
-	name := filepath.Base(path)
-	for _, e := range endings() {
-		if trimmed, ok := strings.CutSuffix(name, e); ok {
-			return trimmed
-		}
-	}
-	return name
-}
+// ReadLink makes it an fs.ReadLinkFS, for packages have links.
+func (p *Package) ReadLink(name string) (string, error) { return fs.ReadLink(p.FS, name) }
+
+// Lstat is the other half of fs.ReadLinkFS.
+func (p *Package) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(p.FS, name) }

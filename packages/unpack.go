@@ -1,22 +1,13 @@
 package packages
 
 import (
-	"archive/tar"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 	"syscall"
-)
-
-// What a package may hold at most.
-const (
-	maxFiles = 100_000
-	maxBytes = 8 << 30
 )
 
 // Unpack lays a package out at dir, whole or not at all: it is written beside dir and renamed. stamp
@@ -158,53 +149,6 @@ func (r *room) take(size int64) error {
 	return nil
 }
 
-func untar(r *tar.Reader, dir string) (err error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	var room room
-	var links []string
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return inside(root, links)
-		}
-		if err != nil {
-			return err
-		}
-		name := path.Clean(strings.TrimPrefix(h.Name, "./"))
-		if name == "." {
-			continue
-		}
-		if !fs.ValidPath(name) {
-			return fmt.Errorf("entry %q: got a path that leads outside, want a relative path", h.Name)
-		}
-		if err := room.take(h.Size); err != nil {
-			return fmt.Errorf("entry %q: %w", h.Name, err)
-		}
-		if err := mkdir(root, path.Dir(name)); err != nil {
-			return err
-		}
-		switch h.Typeflag {
-		case tar.TypeDir:
-			err = mkdir(root, name)
-		case tar.TypeReg:
-			err = write(root, name, r, h.FileInfo().Mode())
-		case tar.TypeSymlink:
-			links = append(links, name)
-			err = symlink(root, name, h.Linkname)
-		case tar.TypeXGlobalHeader:
-		default:
-			err = fmt.Errorf("entry %q: got type %q, want files, folders and links", h.Name, h.Typeflag)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
 func mkdir(root *os.Root, name string) error {
 	if name == "." {
 		return nil
@@ -213,19 +157,26 @@ func mkdir(root *os.Root, name string) error {
 }
 
 func symlink(root *os.Root, name, target string) error {
-	if path.IsAbs(target) || !fs.ValidPath(path.Join(path.Dir(name), target)) {
-		return fmt.Errorf("%s: got a link to %s, want one that stays inside the package", name, target)
+	if err := checkTarget(name, target); err != nil {
+		return at(name, err)
 	}
 	return root.Symlink(target, name)
 }
 
-// inside follows each link once all are there: one that passes through others may lead out although its text does not.
-// It may lead nowhere.
+// inside follows each link once all are there.
 func inside(root *os.Root, links []string) error {
 	for _, name := range links {
-		if _, err := root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: got a link that cannot be followed, want one that stays inside the package: %w", name, err)
+		if err := leadsInside(root, name); err != nil {
+			return at(name, err)
 		}
+	}
+	return nil
+}
+
+// leadsInside follows a link: one that passes through others may lead out although its text does not. It may lead nowhere.
+func leadsInside(root *os.Root, name string) error {
+	if _, err := root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return refuse(BadLink, fmt.Sprintf("got a link that cannot be followed (%v)", err), "one that stays inside the package")
 	}
 	return nil
 }
