@@ -45,8 +45,12 @@ func TestExportGroups(t *testing.T) {
 		{"of the application one", []Member{late, early}, one("a", "host_port", LevelApplication), map[string][]string{"a/host_port": {"h:2"}}},
 		{"nobody has it", []Member{late}, one("a", "other", LevelComponent), map[string][]string{}},
 		{"an empty value is one", []Member{{Exports: map[string]string{"A.b": ""}, Phase: registry.PhaseReady, Up: true}}, one("A", "b", LevelComponent), map[string][]string{"a/b": {""}}},
-		{"cases are one group", []Member{{Exports: map[string]string{"A.x": "1", "a.y": "2"}, Phase: registry.PhaseReady, Up: true}},
-			append(one("A", "x", LevelComponent), one("a", "y", LevelComponent)...), map[string][]string{"a/x": {"1"}, "a/y": {"2"}}},
+		{
+			"cases are one group",
+			[]Member{{Exports: map[string]string{"A.x": "1", "a.y": "2"}, Phase: registry.PhaseReady, Up: true}},
+			append(one("A", "x", LevelComponent), one("a", "y", LevelComponent)...),
+			map[string][]string{"a/x": {"1"}, "a/y": {"2"}},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := map[string][]string{}
