@@ -148,6 +148,9 @@ func (b *builder) allocation() Allocation {
 // barrier says who must be there before this instance starts. Services wait for nobody.
 func (b *builder) barrier() Barrier {
 	out := Barrier{WaitsFor: []string{}, Timeout: float64(b.app.Settings.Barrier)}
+	for _, r := range b.app.StartsAfter(b.component.Name) {
+		out.After = append(out.After, r.Component+"-"+r.State)
+	}
 	if late(b.component) != 0 {
 		return out
 	}

@@ -162,9 +162,10 @@ type Export struct {
 	Value    string `json:"-"`                 // Template with all but the host and the ports filled in
 }
 
-// Barrier says who is waited for and how long (seconds).
+// Barrier says who is waited for and how long (seconds), and whose start comes before this one's.
 type Barrier struct {
 	WaitsFor []string `json:"waits_for"`
+	After    []string `json:"after,omitempty"` // what must have happened in the gang before the start: ps-STARTED
 	Timeout  float64  `json:"timeout"`
 }
 

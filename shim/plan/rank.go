@@ -66,7 +66,11 @@ func Gang(app appdef.App, req Request) registry.Facts {
 		GangBudget: budgetRule(app.Settings.GangBudget),
 	}
 	for _, c := range Order(&app) {
-		facts.Components = append(facts.Components, componentFacts(c))
+		one := componentFacts(c)
+		for _, r := range app.StartsAfter(c.Name) {
+			one.After = append(one.After, registry.Requirement{Component: r.Component, State: r.State})
+		}
+		facts.Components = append(facts.Components, one)
 		grace := seconds(graceOf(c, req.Allocation.KillWindow))
 		facts.StopGrace = max(facts.StopGrace, grace)
 	}

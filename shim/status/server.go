@@ -24,8 +24,10 @@ type Source struct {
 	// Silence answers a peer: incarnation, generation, seconds since the last answered renewal.
 	Silence func() Silence
 	// Exec runs a program beside the app; the context bounds its start only.
-	Exec   func(context.Context, ExecRequest) (Execution, error)
-	LogDir string
+	Exec func(context.Context, ExecRequest) (Execution, error)
+	// Command runs a command of the package's scripts until its end.
+	Command func(context.Context, string) (CommandResult, error)
+	LogDir  string
 }
 
 // Silence is the answer of GET /v1/peer/silence.
@@ -78,8 +80,9 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc("POST /v1/signal", s.signal)
 	mux.HandleFunc("POST /v1/stop", s.stop)
 	mux.HandleFunc("POST /v1/exec", s.exec)
+	mux.HandleFunc("POST /v1/command", s.command)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", "GET /v1/state, /v1/logs/{stdout|stderr|agent}; POST /v1/signal, /v1/stop, /v1/exec")
+		refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", "GET /v1/state, /v1/logs/{stdout|stderr|agent}; POST /v1/signal, /v1/stop, /v1/exec, /v1/command")
 	})
 	return mux
 }

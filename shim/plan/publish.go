@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// Published is what an instance gives to everybody beside its own exports, as Slider's application
+// master made it of a MASTER's GET_CONFIG.
+type Published struct {
+	// Configs are dictionary → key → value, of a component with publishConfig.
+	Configs map[string]map[string]string
+	// Exports are the component's appExports, by `<group>.<name>`: one value for the whole app.
+	Exports map[string]string
+}
+
+// PublishedBy is what the instance of req publishes for the whole app. req.Allocation has the host and
+// the ports that it has published, hosts those of each component's instances, in index order. Any agent of
+// the app comes to the same answer: nobody has to be asked.
+func PublishedBy(app appdef.App, req Request, hosts map[string][]string) Published {
+	out := Published{Configs: map[string]map[string]string{}, Exports: map[string]string{}}
+	c := app.Component(req.Component)
+	if c == nil {
+		return out
+	}
+	scope := req.scope(&app, portTexts(&app, req.Component))
+	scope.Host, scope.Hosts = req.Allocation.Host, firsts(hosts)
+	fill := strings.NewReplacer(portTokens(portsOf(&app, req.Component), req.Allocation.Ports)...).Replace
+	if c.PublishConfig {
+		dicts, _ := scope.Dictionaries()
+		for dict, values := range dicts {
+			if len(app.ExportedConfigs) == 0 || slices.Contains(app.ExportedConfigs, dict) {
+				out.Configs[dict] = eachValue(values, fill)
+			}
+		}
+	}
+	for _, ref := range c.AppExports {
+		if export, ok := app.Export(ref); ok {
+			value, _ := scope.Expand(export.Value)
+			out.Exports[ref.Group+"."+ref.Name] = fill(value)
+		}
+	}
+	return out
+}
+
+// firsts keeps the first host of each component: what an application's export means by `${COMP_HOST}`.
+func firsts(hosts map[string][]string) map[string][]string {
+	out := make(map[string][]string, len(hosts))
+	for component, all := range hosts {
+		if len(all) > 0 {
+			out[component] = all[:1]
+		}
+	}
+	return out
+}
