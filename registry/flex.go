@@ -10,7 +10,7 @@ import (
 
 // flex changes the counts of a running app. Fewer members make a new generation at once; for more,
 // the directive names the target, newcomers join beside the running generation, and the new one
-// begins when all have. True means that the step's effect is decided.
+// begins when all are staged. True means that the step's effect is decided.
 func (r *ruling) flex() bool {
 	if r.joined() {
 		n := r.d.Target
@@ -54,14 +54,14 @@ func (r *ruling) retarget(want map[string]int) bool {
 	return r.only(Retarget{Index: r.v.DirectiveIndex, Directive: n})
 }
 
-// joined tells that every newcomer of the target has its index.
+// joined tells that every newcomer of the target is staged: nobody stops for one that is still fetching.
 func (r *ruling) joined() bool {
 	if r.d.Target == nil {
 		return false
 	}
 	return !slices.ContainsFunc(r.joining, func(a *absence) bool {
 		m := &a.rec.Member
-		return m.Inc == "" || m.Run != r.d.Run || m.Phase != PhaseJoined && m.Phase != PhaseReady
+		return m.Inc == "" || m.Run != r.d.Run || m.Phase != PhaseJoined && m.Phase != PhaseReady || !m.published()
 	})
 }
 

@@ -93,6 +93,21 @@ func (g *gang) join(name, inc, host string) {
 	g.put(i, m)
 }
 
+// publish tells the exports without acknowledging: a newcomer's, or a service's.
+func (g *gang) publish(name string) {
+	r := g.records[in(name)]
+	r.Exports = map[string]string{"exports.url": name}
+	g.put(in(name), r.Member)
+}
+
+// up reports that the process serves.
+func (g *gang) up(name string) {
+	r := g.records[in(name)]
+	r.Up = g.dir.Gen
+	g.put(in(name), r.Member)
+	g.pass(5 * time.Second)
+}
+
 // ack acknowledges the directive's generation (T4).
 func (g *gang) ack(name string) {
 	i := in(name)
@@ -228,6 +243,8 @@ func (g *gang) do(effects []registry.Effect) (more bool) {
 			g.roster, g.view.Roster = &e.Roster, &e.Roster
 			g.write(e.Index, e.Directive)
 		case registry.Rebuild:
+			g.write(e.Index, e.Directive)
+		case registry.Release:
 			g.write(e.Index, e.Directive)
 		case registry.Retarget:
 			g.write(e.Index, e.Directive)

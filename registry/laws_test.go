@@ -54,6 +54,9 @@ func randomFacts(rng *rand.Rand) registry.Facts {
 		component("board", "service", rng.IntN(2), registry.ScopeInstance))
 	f.GangBudget.Max, f.GangBudget.RefillCheckpoint = rng.IntN(4), rng.IntN(2) == 0
 	if rng.IntN(3) == 0 {
+		f.Components[1].After = []registry.Requirement{{Component: "ps", State: registry.OrderStarted}, {Component: "board", State: registry.OrderInstalled}}
+	}
+	if rng.IntN(3) == 0 {
 		f.Components[1].MinFailed = nil
 	}
 	if rng.IntN(3) == 0 {
@@ -83,6 +86,10 @@ func (l *life) event() {
 	case !live && (m.Inc == "" || m.Phase == registry.PhaseLost || m.Phase == registry.PhaseLeft || n < 30):
 		l.incs++
 		l.join(name, fmt.Sprint("inc", l.incs), fmt.Sprint("h", l.rng.IntN(3)))
+	case working && n < 60 && l.dir.Releases(i.Component) && m.Up < m.Gen:
+		l.up(name)
+	case live && !l.component(i).Waited && len(m.Exports) == 0 && n < 60:
+		l.publish(name)
 	case working && n < 14:
 		l.fail(name, 1)
 	case working && n < 16:

@@ -134,7 +134,7 @@ func reached(m Member, d Directive, f ComponentFacts, state string) bool {
 	if !f.Waited { // a service goes on through all generations
 		here := m.Phase == PhaseJoined || m.Phase == PhaseReady
 		if state == OrderInstalled {
-			return here && (m.Guard != nil || m.Address != "" || len(m.Exports) > 0)
+			return here && m.published()
 		}
 		return here && m.Up > 0
 	}

@@ -60,6 +60,9 @@ func (m Member) ClusterAddr() string {
 	return m.Addr
 }
 
+// published tells that a member has told its ports, exports and guard: it is staged.
+func (m Member) published() bool { return m.Guard != nil || m.Address != "" || len(m.Exports) > 0 }
+
 // SameRow tells whether this member may run with the row: the same incarnation, or, in the instance
 // scope, the same address and ports.
 func (m Member) SameRow(r Row, scope string) bool {

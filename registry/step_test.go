@@ -512,6 +512,10 @@ func TestFlex(t *testing.T) {
 		g.pass(5 * time.Second)
 		g.want(registry.ActRun, 1)
 		g.join("worker-4", "y", "h")
+		g.publish("worker-3")
+		g.pass(5 * time.Second)
+		g.want(registry.ActRun, 1) // worker-4 still stages
+		g.publish("worker-4")
 		g.pass(5 * time.Second)
 		g.want(registry.ActWait, 2)
 		if g.dir.Counts["worker"] != 5 || g.dir.Target != nil || g.dir.Budget.Used != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,12 @@ func (c *conducting) held(index uint64) []*api.TxnOp {
 
 // direct writes a directive, with further operations in between (T11, and part of T5 and T12).
 func (c *conducting) direct(ctx context.Context, index uint64, d registry.Directive, with ...*api.TxnOp) error {
+	counts, err := c.counted(ctx, d)
+	if err != nil {
+		return err
+	}
 	value := encode(d)
-	ops := append(c.held(index), with...)
+	ops := slices.Concat(c.held(index), counts, with)
 	ops = append(ops, opLock(c.keys.directive(), c.session, value))
 	res, err := c.calls.commit(ctx, ops...)
 	if err != nil {
@@ -37,6 +42,27 @@ func (c *conducting) direct(ctx context.Context, index uint64, d registry.Direct
 	c.view.Directive, c.view.DirectiveIndex = d, pair.ModifyIndex
 	c.log.Info("directive", "run", d.Run, "generation", d.Gen, "act", string(d.Act), "why", d.Why)
 	return nil
+}
+
+// counted keeps the app's record in step with a directive of other counts: who reads the one must find the
+// other.
+func (c *conducting) counted(ctx context.Context, d registry.Directive) ([]*api.TxnOp, error) {
+	if maps.Equal(d.Counts, c.view.Directive.Counts) {
+		return nil, nil
+	}
+	pair, err := c.calls.get(ctx, c.keys.app(), consistent)
+	if err != nil {
+		return nil, err
+	}
+	if pair == nil {
+		return nil, errDataLost
+	}
+	app, err := decode[registry.AppRecord](pair.Key, pair.Value)
+	if err != nil {
+		return nil, err
+	}
+	app.Counts = d.Counts
+	return []*api.TxnOp{opCAS(c.keys.app(), pair.ModifyIndex, encode(app))}, nil
 }
 
 // seal is T5. All chunks but the first go ahead: without a directive that names them nobody reads them.

@@ -334,11 +334,15 @@ func flex(t *testing.T, s server) {
 	go func() { joined <- more.tryJoin() }()
 	must(t, all[0].client.Ask(soon(t), a.facts.App, registry.Ask{Kind: registry.AskFlex, Args: map[string]string{"worker": "3"}}))
 	must(t, <-joined)
+	must(t, more.seat.Publish(soon(t), func(m *registry.Member) { m.Exports = map[string]string{"exports.address": "127.0.0.1:1"} }))
 	all = append(all, more)
 	all.release(2)
 	d := more.seat.Directive()
 	r, _, err := more.seat.Roster(soon(t), d.Roster)
 	must(t, err)
+	if app := more.status().App; app.Counts["worker"] != 3 || app.Digest != a.facts.Digest {
+		t.Errorf("the app's record after the flex: %+v", app)
+	}
 	if len(r.Rows) != 4 || d.Counts["worker"] != 3 || d.Budget.Used != 0 {
 		t.Errorf("after the flex: %+v with %d rows", d, len(r.Rows))
 	}

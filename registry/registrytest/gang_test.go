@@ -62,6 +62,8 @@ var promises = []promise{
 	{"cost", cost},
 	{"lost", lost},
 	{"flex", flex},
+	{"orders", orders},
+	{"up once", upOnce},
 }
 
 // run keeps all promises against one server.
