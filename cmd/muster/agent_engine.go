@@ -37,7 +37,8 @@ func (r engineRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.E
 			return shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: notStarted(err)}, true
 		}
 		r.log.Info("process started", "pid", pid, "attempt", e.Attempt)
-		return shim.Event{Kind: shim.Started, Attempt: e.Attempt}, true
+		r.loop.Tell(shim.Event{Kind: shim.Started, Attempt: e.Attempt})
+		return shim.Event{Kind: shim.Up, Attempt: e.Attempt}, true
 	case shim.DoTerminate:
 		r.signalStop()
 	case shim.DoKill:
@@ -46,7 +47,7 @@ func (r engineRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.E
 		}
 	case shim.DoRebind:
 		return r.rebind(ctx, e)
-	case shim.DoJoin, shim.DoAcknowledge, shim.DoPublish, shim.DoReadRoster, shim.DoReport, shim.DoRestarted, shim.DoCommit,
+	case shim.DoJoin, shim.DoAcknowledge, shim.DoPublish, shim.DoReadRoster, shim.DoReport, shim.DoRestarted, shim.DoReportUp, shim.DoCommit,
 		shim.DoLeave, shim.DoStage, shim.DoArm:
 	}
 	return shim.Event{}, false

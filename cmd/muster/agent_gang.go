@@ -37,6 +37,10 @@ func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Eve
 		return r.told("report", shim.Event{Kind: shim.Reported}, r.seat.Report(ctx, *e.Report))
 	case shim.DoRestarted:
 		r.ok("report the restart", r.seat.Restarted(ctx, e.Attempt, e.Budget, r.guardRef()))
+	case shim.DoReportUp:
+		r.ok("report that it is up", r.seat.Up(ctx, e.Gen, func(m *registry.Member) {
+			m.Attempt, m.Budget, m.Guard = e.Attempt, e.Budget, r.guardRef()
+		}))
 	case shim.DoCommit:
 		ctx, cancel := context.WithTimeout(ctx, leavePatience)
 		defer cancel()

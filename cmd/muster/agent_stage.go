@@ -254,7 +254,8 @@ func (r stageRoom) policy(p plan.Plan) *shim.Policy {
 		barrier = r.times.Barrier
 	}
 	return &shim.Policy{
-		Scope: p.Restart.Scope, Service: p.Who.Role == "service",
+		Scope: p.Restart.Scope, Service: p.Who.Role == "service", Follows: len(p.Barrier.After) > 0,
+		Ordered:    plan.Gang(r.app.App, plan.Request{}).Awaited(p.Who.Component),
 		Rule:       registry.BudgetRule{Max: p.Restart.Budget, Window: seconds(p.Restart.Window), RefillCheckpoint: p.Restart.Refill == "checkpoint"},
 		BackoffMin: seconds(p.Restart.BackoffMin), BackoffMax: seconds(p.Restart.BackoffMax),
 		Grace: seconds(p.Stop.Grace), Timeout: seconds(p.Timeout), Duration: seconds(p.Duration), Barrier: barrier,
