@@ -22,6 +22,10 @@ type App struct {
 	Packages        []Package      `json:"packages,omitempty"`
 	ConfigFiles     []ConfigFile   `json:"config_files,omitempty"`
 	ExportedConfigs []string       `json:"exported_configs,omitempty"`
+	Addons          []Addon        `json:"addons,omitempty"`
+	// AppResources are the files of application.resources that the package has, relative to its top:
+	// each instance gets them in app/resources, under their own names without folders.
+	AppResources []string `json:"app_resources,omitempty"`
 
 	// Config is appConfig's global section, Resources that of resources.json; keys as written.
 	Config    map[string]string `json:"config,omitempty"`
@@ -108,6 +112,21 @@ type Requirement struct {
 type Package struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
+}
+
+// Addon is an add-on package. It is told of and kept; its commands are not run.
+type Addon struct {
+	Name       string           `json:"name"`
+	Version    string           `json:"version,omitempty"`
+	Path       string           `json:"path"`                 // as appConfig has it; "." is the package itself
+	Components []AddonComponent `json:"components,omitempty"` // none: the add-on is not in the package
+}
+
+// AddonComponent is what an add-on does to a component, or to ALL.
+type AddonComponent struct {
+	Name     string         `json:"name"`
+	Script   *CommandScript `json:"script,omitempty"`
+	Commands []Command      `json:"commands,omitempty"`
 }
 
 // ConfigFile declares a dictionary besides global.

@@ -415,7 +415,7 @@ func (v *validation) commands() {
 		}
 		hint := ""
 		if c.Type == "DOCKER" {
-			hint = "dockerContainers are kept but not run: muster.image and muster.command say what to run"
+			hint = "the first of dockerContainers, or muster.image, says what to run"
 		}
 		v.bad(v.app.componentPlace(i), "no command for "+c.Name, "a commandScript, commands or muster.command", hint)
 	}

@@ -18,6 +18,8 @@ type conftree struct {
 	components map[string]appdef.Section
 	places     map[string]appdef.Place // of the components' sections
 	whole      bool                    // the document could be read, or need not be there
+
+	credentials []credential
 }
 
 // outsiders are the names in appConfig and resources that are no component: Slider's own processes.
@@ -40,11 +42,10 @@ func (t *conftree) read(l *loading, root *node) {
 	t.whole = true
 	t.root.knows(fields[ConfTree]())
 	t.schema()
-	for _, kept := range []string{"metadata", "credentials"} {
-		if c, ok := t.root.object(kept); ok && len(c.members) > 0 {
-			l.app.Kept[t.name+"#"+c.pointer] = c.value()
-		}
+	if c, ok := t.root.object("metadata"); ok && len(c.members) > 0 {
+		l.app.Kept[t.name+"#"+c.pointer] = c.value()
 	}
+	t.credentials = t.secrets(l)
 	if global, ok := t.root.object("global"); ok {
 		t.global = t.section(global)
 	}

@@ -41,7 +41,7 @@ const mostBytes = 8 << 20
 // can be planned, else it is only as complete as it could be read. Problems.Usage tells that the
 // command line is at fault (exit 64 instead of 65). Warnings are also in App.Warnings, the client's names in App.Vars.
 func Load(fsys fs.FS, options Options) (appdef.App, appdef.Problems) {
-	l := &loading{fsys: fsys, options: options}
+	l := &loading{fsys: fsys, options: options, docker: map[int]cursor{}}
 	l.app = appdef.App{
 		Dialect: "slider", Kept: map[string]any{}, Vars: map[string]string{},
 		Places: map[string]appdef.Place{}, Origins: map[string]string{},
@@ -65,7 +65,8 @@ type loading struct {
 	options Options
 
 	app       appdef.App
-	doc       *document // metainfo
+	doc       *document      // metainfo
+	docker    map[int]cursor // the dockerContainers of a component, by its index
 	appConfig *conftree
 	resources *conftree
 	found     appdef.Problems
@@ -95,6 +96,10 @@ func (l *loading) settle() {
 		ComponentConfig: l.appConfig.components, ComponentResources: l.resources.components,
 	}
 	l.failureBudget(src)
+	l.dockers(src)
+	l.credentials(src)
+	l.addons()
+	l.resourceFiles()
 	l.found = append(l.found, appdef.Settle(&l.app, src)...)
 	l.missingScripts()
 	l.found = append(l.found, appdef.Validate(&l.app)...)
@@ -149,8 +154,12 @@ func (l *loading) conftree(name string, replacement *File) *conftree {
 // first reads the first of the files that exists. The document is named after it; without any,
 // the name is empty and, for what must be there, the reason is noted.
 func (l *loading) first(doc *document, names ...string) (string, []byte) {
+	return l.firstOf(l.fsys, doc, names...)
+}
+
+func (l *loading) firstOf(fsys fs.FS, doc *document, names ...string) (string, []byte) {
 	for _, name := range names {
-		data, err := readSmall(l.fsys, name)
+		data, err := readSmall(fsys, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -330,7 +330,7 @@ func TestWhatIsNotActedUponIsKept(t *testing.T) {
 			"global": {"site.global.ps.port": "1", "site.global.worker.port": "2", "wait.heartbeat": 3}, "components": {"slider-appmaster": {"jvm.heapsize": "256M"}}}`,
 	})
 	a, found := slider.Load(files, slider.Options{})
-	if len(found.Errors()) > 0 || len(a.Warnings) != 1 {
+	if len(found.Errors()) > 0 || len(a.Warnings) != 2 {
 		t.Fatalf("problems: %v", found)
 	}
 	var kept []string
@@ -338,7 +338,7 @@ func TestWhatIsNotActedUponIsKept(t *testing.T) {
 		kept = append(kept, pointer)
 	}
 	slices.Sort(kept)
-	want := []string{"appConfig#/components/slider-appmaster", "appConfig#/credentials", "appConfig#/metadata", "metainfo#/application/components/0/dockerContainers"}
+	want := []string{"appConfig#/components/slider-appmaster", "appConfig#/credentials/jceks:~1~1x", "appConfig#/metadata", "metainfo#/application/components/0/dockerContainers"}
 	if !slices.Equal(kept, want) {
 		t.Errorf("kept %q, want %q", kept, want)
 	}

@@ -40,6 +40,9 @@ func (l *loading) metainfo(root cursor) bool {
 	}
 	l.commandOrders(app)
 	l.schemaRules(app)
+	if addon, ok := root.object("applicationPackage"); ok {
+		l.addon(addon, appdef.Addon{Path: "."}, l.fsys)
+	}
 	return true
 }
 
@@ -238,8 +241,7 @@ func (l *loading) component(c cursor) {
 		l.put(script.at("script"), "components", index, "command_script", "script")
 	}
 	if docker, ok := c.get("dockerContainers"); ok {
-		l.keep(docker)
-		docker.warn("dockerContainers", "muster.image and muster.command", "they are kept and not acted upon")
+		l.dockerContainers(len(l.app.Components), read, docker)
 	}
 	l.app.Components = append(l.app.Components, read)
 }

@@ -125,6 +125,14 @@ func (c cursor) text(name string) string {
 	return m.node.text
 }
 
+// textQuiet is text for a member that has been read, and judged, before.
+func (c cursor) textQuiet(name string) string {
+	if m, ok := c.get(name); ok && m.scalar() {
+		return m.node.text
+	}
+	return ""
+}
+
 // required is text for a member that must be there and not empty.
 func (c cursor) required(name string) string {
 	if m, ok := c.get(name); !ok {
@@ -172,17 +180,35 @@ func (c cursor) list(name string) []cursor {
 		m.bad(string(m.kind), "a list", "")
 		return nil
 	}
-	items := make([]cursor, len(m.items))
-	for i, item := range m.items {
-		items[i] = cursor{node: item, doc: c.doc, pointer: m.pointer + appdef.Pointer(strconv.Itoa(i))}
+	return m.each()
+}
+
+// each is the items of a list.
+func (c cursor) each() []cursor {
+	items := make([]cursor, len(c.items))
+	for i, item := range c.items {
+		items[i] = cursor{node: item, doc: c.doc, pointer: c.pointer + appdef.Pointer(strconv.Itoa(i))}
 	}
 	return items
 }
 
 // objects is list for a list of objects; what is none is reported and left out.
 func (c cursor) objects(name string) []cursor {
+	m, ok := c.get(name)
+	if !ok {
+		return nil
+	}
+	if m.kind != array {
+		m.bad(string(m.kind), "a list", "")
+		return nil
+	}
+	return m.eachObject()
+}
+
+// eachObject is the objects of a list; what is none is reported and left out.
+func (c cursor) eachObject() []cursor {
 	var objects []cursor
-	for _, item := range c.list(name) {
+	for _, item := range c.each() {
 		if item.kind != object {
 			item.bad(string(item.kind), "an object", "")
 			continue

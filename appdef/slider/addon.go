@@ -1,0 +1,176 @@
+package slider
+
+import (
+	"archive/zip"
+	"bytes"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// Add-on packages bring commands to components of another application: appConfig has application.addons, a list
+// of keys, and for each its application.addon.NAME, where the add-on's zip is. Their metainfo has an
+// applicationPackage in place of an application. What they are is read, kept and told; nothing of them is run.
+
+// everyComponent is the name by which an add-on means all components.
+const everyComponent = "ALL"
+
+// addons reads the add-ons that appConfig names: of application.addons, and others that have a key.
+func (l *loading) addons() {
+	keys := commaList(l.appConfig.global[addonsKey].Text)
+	for _, key := range sortedKeys(l.appConfig.global) {
+		if strings.HasPrefix(key, addonPrefix) && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range keys {
+		v, ok := l.appConfig.global[key]
+		if !ok {
+			v.Place = l.appConfig.global[addonsKey].Place
+			l.found = append(l.found, v.Problem("the add-on "+appdef.Quote(key)+", which has no key", "the key "+key+" with its path", appdef.DidYouMean(key, sortedKeys(l.appConfig.global))))
+			continue
+		}
+		l.namedAddon(strings.TrimPrefix(key, addonPrefix), v)
+	}
+}
+
+// namedAddon reads the add-on at a path.
+func (l *loading) namedAddon(name string, v appdef.Value) {
+	read := appdef.Addon{Name: name, Path: v.Text}
+	inside, prefix := l.addonFiles(v.Text)
+	if inside == nil {
+		l.put(v.Place, "addons", strconv.Itoa(len(l.app.Addons)))
+		l.app.Addons = append(l.app.Addons, read)
+		l.found = append(l.found, v.Warning("the add-on "+appdef.Quote(v.Text), "a folder or zip with a metainfo, in the package", "the package does not have it: what it would do is not known and not done"))
+		return
+	}
+	doc := &document{found: &l.found}
+	file, data := l.firstOf(inside, doc, "metainfo.json", "metainfo.xml")
+	doc.file = prefix + doc.file
+	var root *node
+	switch {
+	case file == "":
+		return
+	case path.Ext(file) == ".xml":
+		root = doc.parseXML(data)
+	default:
+		root = doc.parseJSON(data)
+	}
+	if root == nil || root.kind != object {
+		return
+	}
+	top := cursor{node: root, doc: doc}
+	top.knows(fields[Metainfo]())
+	pkg, ok := top.object("applicationPackage")
+	if !ok {
+		top.bad("no applicationPackage", "one, in an add-on's metainfo", "")
+		return
+	}
+	l.addon(pkg, read, inside)
+}
+
+// addonFiles opens the add-on at a path that is relative to the package, or to its package/: a folder, or a zip. With
+// it comes what problems print before its files' names. Nil: it is not there.
+func (l *loading) addonFiles(at string) (inside fs.FS, prefix string) {
+	at = path.Clean(at)
+	if !fs.ValidPath(at) || at == "." {
+		return nil, ""
+	}
+	for _, name := range []string{at, path.Join("package", at)} {
+		info, err := fs.Stat(l.fsys, name)
+		if err != nil {
+			continue
+		}
+		if info.IsDir() {
+			inside, err = fs.Sub(l.fsys, name)
+		} else {
+			inside, err = zipFiles(l.fsys, name)
+		}
+		if err == nil {
+			return inside, name + "/"
+		}
+	}
+	return nil, ""
+}
+
+func zipFiles(fsys fs.FS, name string) (fs.FS, error) {
+	data, err := readSmall(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	return zip.NewReader(bytes.NewReader(data), int64(len(data)))
+}
+
+// addon reads an applicationPackage into the App.
+func (l *loading) addon(c cursor, read appdef.Addon, files fs.FS) {
+	c.knows(fields[AddonPackage]())
+	if name := c.required("name"); read.Name == "" {
+		read.Name = name
+	}
+	read.Version = c.text("version")
+	of := &loading{fsys: files, found: nil}
+	for _, part := range c.objects("components") {
+		part.knows(fields[AddonComponent]())
+		read.Components = append(read.Components, appdef.AddonComponent{
+			Name: part.required("name"), Script: of.commandScript(part), Commands: of.commands(part),
+		})
+	}
+	if len(read.Components) == 0 {
+		c.bad("no components", "at least one component", "")
+	}
+	l.put(c.place(), "addons", strconv.Itoa(len(l.app.Addons)))
+	l.app.Addons = append(l.app.Addons, read)
+	l.addonComponents(c, read)
+}
+
+// addonComponents tells what the add-on would have done, and to whom.
+func (l *loading) addonComponents(c cursor, read appdef.Addon) {
+	known := l.app.ComponentNames()
+	var names []string
+	for _, part := range read.Components {
+		if part.Name != everyComponent && len(known) > 0 && !slices.Contains(known, part.Name) {
+			c.warn("the add-on's component "+appdef.Quote(part.Name), everyComponent+" or one of "+strings.Join(known, ", "), appdef.DidYouMean(part.Name, known))
+		}
+		names = append(names, part.Name)
+	}
+	c.warn("the add-on "+appdef.Quote(read.Name)+" for "+strings.Join(names, ", "), "its commands in the components' own scripts", "it is kept, and its commands are not run")
+}
+
+// resourceFiles reads application.resources: those that the package has are laid out for each instance.
+func (l *loading) resourceFiles() {
+	v, ok := l.appConfig.global[resourcesKey]
+	if !ok {
+		return
+	}
+	taken := map[string]string{}
+	for _, name := range commaList(v.Text) {
+		file, ok := l.resourceFile(name)
+		switch first, twice := taken[path.Base(file)]; {
+		case !ok:
+			l.found = append(l.found, v.Warning("the file "+appdef.Quote(name), "a file in the package", "it is not there, and not brought to app/resources"))
+		case twice:
+			l.found = append(l.found, v.Warning("a second file "+appdef.Quote(path.Base(file)), "names that differ", first+" is the first, which counts"))
+		default:
+			taken[path.Base(file)] = name
+			l.app.AppResources = append(l.app.AppResources, file)
+		}
+	}
+}
+
+// resourceFile finds a file that is named relative to the package, or to its package/.
+func (l *loading) resourceFile(name string) (string, bool) {
+	name = path.Clean(name)
+	if !fs.ValidPath(name) {
+		return "", false
+	}
+	for _, at := range []string{name, path.Join("package", name)} {
+		if info, err := fs.Stat(l.fsys, at); err == nil && info.Mode().IsRegular() {
+			return at, true
+		}
+	}
+	return "", false
+}
