@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/moby/sys/userns"
 	"github.com/opencontainers/go-digest"
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
@@ -64,7 +63,7 @@ func notOthers(dir string) error {
 		if err := unix.Stat(at, &st); err != nil {
 			return &fs.PathError{Op: "stat", Path: at, Err: err}
 		}
-		if st.Uid != 0 && int(st.Uid) != os.Geteuid() && (st.Uid != unmapped || !userns.RunningInUserNS()) {
+		if st.Uid != 0 && int(st.Uid) != os.Geteuid() && (st.Uid != unmapped || !inUserNamespace()) {
 			return fmt.Errorf("owner of %s: got uid %d, want %d or 0", at, st.Uid, os.Geteuid())
 		}
 		if st.Mode&unix.S_IWOTH != 0 && st.Mode&unix.S_ISVTX == 0 {

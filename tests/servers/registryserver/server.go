@@ -16,14 +16,20 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/need"
-	"golang.org/x/crypto/bcrypt"
 )
 
 // watchdog bounds every wait of this package. It only ever ends a test that has gone wrong.
 const watchdog = 30 * time.Second
 
-// Login is a user of a registry that asks for one.
+// Login is a user of a registry that asks for one. The password is one of those that hashes has.
 type Login struct{ User, Password string }
+
+// hashes are bcrypt hashes of the passwords that tests use, at the lowest cost: the registry takes nothing else. Any
+// htpasswd makes more of them.
+var hashes = map[string]string{
+	"lovelace":  "$2a$04$HWf6d0ywOAwRY.tc7502SegujTIb7CmoNuuWNgkFVGHA8DBDEh5TW",
+	"l0ve:lace": "$2a$04$tYm8lelJw5jzWFHD7MueXu0ETY2Pv.SZxhC9TkMJmDrajVirZ3YDa",
+}
 
 // Options are a test's wishes; the zero value is a registry open to everybody.
 type Options struct {
@@ -115,9 +121,9 @@ func (s *Server) configure() error {
 	config := fmt.Sprintf("version: 0.1\nlog: {level: info}\nstorage: {filesystem: {rootdirectory: %q}, delete: {enabled: true}}\nhttp: {addr: %q}\n",
 		filepath.Join(s.Dir, "storage"), s.Addr)
 	if s.login != nil {
-		hash, err := bcrypt.GenerateFromPassword([]byte(s.login.Password), bcrypt.MinCost)
-		if err != nil {
-			return err
+		hash, ok := hashes[s.login.Password]
+		if !ok {
+			return fmt.Errorf("password %q: no hash of it is kept", s.login.Password)
 		}
 		users := filepath.Join(s.Dir, "htpasswd")
 		if err := os.WriteFile(users, fmt.Appendf(nil, "%s:%s\n", s.login.User, hash), 0o600); err != nil {
