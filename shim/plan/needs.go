@@ -36,7 +36,7 @@ func portsOf(app *appdef.App, component string) []Port {
 	for _, need := range app.PortNeeds(component) {
 		for i, claim := range need.Claims {
 			ports = append(ports, Port{
-				Name: portName(need.Key, i), Want: claim.Want, Allowed: app.Settings.AllowedPorts,
+				Name: portName(need.Key, i), Want: claim.Want, Allowed: app.Settings.AllowedPorts, Shared: !claim.PerContainer,
 			})
 		}
 	}

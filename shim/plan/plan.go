@@ -151,6 +151,8 @@ type Port struct {
 	Want    int    `json:"want"`
 	Port    int    `json:"port"`
 	Allowed string `json:"allowed,omitempty"`
+	// Shared: written without {PER_CONTAINER}, so that all instances should have the same number.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // Export is one value to publish once the ports are known.

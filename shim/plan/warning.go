@@ -31,8 +31,8 @@ func (b *builder) addressWarning() {
 	}
 }
 
-// portWarnings names the values without {PER_CONTAINER}: Slider gives such a port's number to all
-// containers, which cannot hold where two of them share a host.
+// portWarnings names the values without {PER_CONTAINER}: all instances get the same number then, as
+// in Slider, which cannot hold where two of them share a host.
 func (b *builder) portWarnings() {
 	if b.component.Instances < 2 {
 		return
@@ -41,7 +41,7 @@ func (b *builder) portWarnings() {
 		key := "site." + need.Key
 		if slices.ContainsFunc(need.Claims, func(c appdef.PortClaim) bool { return !c.PerContainer }) {
 			b.warn(b.key(key), appdef.Quote(b.component.Config[key]), "{PER_CONTAINER} behind the port",
-				"each instance gets a port of its own all the same")
+				"instances on one host cannot share a number: those after the first get another")
 		}
 	}
 }
