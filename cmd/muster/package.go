@@ -27,7 +27,7 @@ func newPackage(s streams) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
-		newPackageLs(s),
+		newPackageBuild(s), newPackageInspect(s), newPackageLs(s),
 	)
 	return cmd
 }
