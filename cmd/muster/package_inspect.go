@@ -212,6 +212,7 @@ func asMuch(n int, unit string) string {
 
 // printable is a stranger's text on one line of a terminal that it cannot steer.
 func printable(text string) string {
+	text = strings.ReplaceAll(text, "\t", " ") // as minisign separates the words of its comment
 	if !strings.ContainsFunc(text, unprintable) {
 		return text
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"text/tabwriter"
 
@@ -57,7 +58,10 @@ func listCatalog(out io.Writer, asJSON bool) error {
 		if bad := asError(found); bad != nil {
 			return fmt.Errorf("catalog package %s: %w", name, bad)
 		}
-		list.Packages = append(list.Packages, listed("catalog:"+name, app))
+		list.Packages = append(list.Packages, packageInList{
+			App: "catalog:" + name, Name: app.Name, Release: app.Release, About: about(app, files), Framework: app.Settings.Framework,
+			Components: packageComponents(app),
+		})
 	}
 	if asJSON {
 		return printJSON(out, list)
@@ -65,11 +69,19 @@ func listCatalog(out io.Writer, asJSON bool) error {
 	return list.print(out)
 }
 
-func listed(ref string, app appdef.App) packageInList {
-	return packageInList{
-		App: ref, Name: app.Name, Release: app.Release, About: app.Comment, Framework: app.Settings.Framework,
-		Components: packageComponents(app),
+// about is the definition's own word, else the first sentence of its README.
+func about(app appdef.App, files fs.FS) string {
+	text, err := fs.ReadFile(files, "README.md")
+	if app.Comment != "" || err != nil {
+		return app.Comment
 	}
+	for paragraph := range strings.SplitSeq(string(text), "\n\n") {
+		if words := strings.Join(strings.Fields(paragraph), " "); words != "" && !strings.HasPrefix(words, "#") {
+			sentence, _, _ := strings.Cut(words, ". ")
+			return strings.TrimSuffix(sentence, ".")
+		}
+	}
+	return ""
 }
 
 func (l packageListing) print(out io.Writer) error {

@@ -26,6 +26,8 @@ type policy struct {
 	Seccomp string `json:"seccomp"`
 	// InsecureRegistries are image registries that are asked by plain http.
 	InsecureRegistries []string `json:"insecure_registries"`
+	// Packages says which app packages may run.
+	Packages policyPackages `json:"packages"`
 
 	path    string
 	seccomp []byte
@@ -74,6 +76,9 @@ func (p *policy) check() error {
 				return fmt.Errorf("mounts[%d]: got %q, want an absolute path below /, without dots for names", i, path)
 			}
 		}
+	}
+	if err := p.Packages.check(); err != nil {
+		return fmt.Errorf("packages: %w", err)
 	}
 	if p.Seccomp == "" {
 		return nil

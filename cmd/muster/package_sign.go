@@ -1,0 +1,200 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/muster-agent/muster/packages/sign"
+	"github.com/muster-agent/muster/shim"
+)
+
+// passwordVariable names a file with the password of a key: for machines that sign.
+const passwordVariable = "MUSTER_SIGN_PASSWORD_FILE"
+
+// passwordFlags say where a key's password comes from: never from the command line, which everybody on the host sees.
+type passwordFlags struct{ file string }
+
+func (f *passwordFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.file, "password-file", "", "`FILE` with the key's password (default: "+passwordVariable+", else asked for on the terminal)")
+}
+
+type packageSignFlags struct {
+	key      string
+	comment  string
+	password passwordFlags
+}
+
+func newPackageSign(s streams) *cobra.Command {
+	f := packageSignFlags{}
+	cmd := &cobra.Command{
+		Use: "sign FILE --key KEY", Short: "Sign a package: FILE.minisig beside it", Args: exactly("FILE"),
+		Long: `Writes FILE.minisig, in minisign's format (prehashed), and prints its path. KEY is a secret key of muster package
+keygen or of minisign -G. The comment is signed with the file; without one it says time and name of the file.`,
+		Example: "  muster package sign myapp-1.0.0.zip --key ~/keys/release.key --comment 'myapp 1.0.0'",
+		RunE:    func(_ *cobra.Command, args []string) error { return f.sign(s, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.key, "key", "", "`FILE` of the secret key")
+	flags.StringVar(&f.comment, "comment", "", "the trusted comment, one line")
+	f.password.register(flags)
+	return cmd
+}
+
+func (f *packageSignFlags) sign(s streams, file string) error {
+	if f.key == "" {
+		return usage("package sign: --key is missing; muster package keygen makes one")
+	}
+	if strings.ContainsAny(f.comment, "\r\n") {
+		return usage("package sign: --comment: got more than one line")
+	}
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return withCode(shim.CodeDefinition, errors.Join(fmt.Errorf("package sign %s: want a file: muster package build makes one", file), err))
+	}
+	key, err := sign.OpenSecretKey(f.key, func() (string, error) { return f.password.read(s, "Password of "+f.key+": ") })
+	if err != nil {
+		return coded(shim.CodeDefinition, err)
+	}
+	path, err := sign.Sign(file, key, f.comment)
+	if err != nil {
+		return withCode(shim.CodeDefinition, err)
+	}
+	fmt.Fprintln(s.out, path)
+	return nil
+}
+
+type packageKeygenFlags struct {
+	password   passwordFlags
+	noPassword bool
+}
+
+func newPackageKeygen(s streams) *cobra.Command {
+	f := packageKeygenFlags{}
+	cmd := &cobra.Command{
+		Use: "keygen PREFIX", Short: "Make a pair of keys: PREFIX.key to sign with, PREFIX.pub to hand on", Args: exactly("PREFIX"),
+		Long: `Writes PREFIX.key, readable by its owner alone and encrypted with a password, and PREFIX.pub, and prints the public
+key as a policy file takes it. Both are minisign's. Files that are there are never replaced.`,
+		Example: "  muster package keygen ~/keys/release",
+		RunE:    func(_ *cobra.Command, args []string) error { return f.generate(s, args[0]) },
+	}
+	f.password.register(cmd.Flags())
+	cmd.Flags().BoolVar(&f.noPassword, "no-password", false, "leave PREFIX.key unencrypted: who can read it can sign")
+	return cmd
+}
+
+func (f *packageKeygenFlags) generate(s streams, prefix string) error {
+	password := ""
+	if !f.noPassword {
+		var err error
+		if password, err = f.password.choose(s, "Password for "+prefix+".key: "); err != nil {
+			return err
+		}
+	}
+	key, err := sign.Generate(prefix, password)
+	if errors.Is(err, fs.ErrExist) {
+		return withCode(shim.CodeUsage, err)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(s.out, key)
+	return nil
+}
+
+// choose reads a new password; one that is typed is typed twice.
+func (f *passwordFlags) choose(s streams, prompt string) (string, error) {
+	password, err := f.read(s, prompt)
+	if err != nil {
+		return "", err
+	}
+	if password == "" {
+		return "", usage("package keygen: got an empty password; --no-password leaves the key unencrypted")
+	}
+	if f.path() == "" {
+		again, err := f.read(s, "The same again: ")
+		if err != nil {
+			return "", err
+		}
+		if again != password {
+			return "", usage("package keygen: got two different passwords")
+		}
+	}
+	return password, nil
+}
+
+func (f *passwordFlags) path() string {
+	if f.file != "" {
+		return f.file
+	}
+	return os.Getenv(passwordVariable)
+}
+
+// read reads the password: the first line of the file, or what is typed.
+func (f *passwordFlags) read(s streams, prompt string) (string, error) {
+	path := f.path()
+	if path == "" {
+		return askPassword(s, prompt)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", withCode(shim.CodeUsage, fmt.Errorf("password: %w", err))
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSuffix(line, "\r"), nil
+}
+
+// askPassword asks on a terminal without echo. An interrupt leaves the terminal as it was.
+func askPassword(s streams, prompt string) (string, error) {
+	terminal, ok := s.in.(*os.File)
+	if !ok || !term.IsTerminal(int(terminal.Fd())) {
+		return "", usage("password: stdin is no terminal; give --password-file or %s", passwordVariable)
+	}
+	fd := int(terminal.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("password: %w", err)
+	}
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(heard)
+	type answer struct {
+		text []byte
+		err  error
+	}
+	typed := make(chan answer, 1)
+	fmt.Fprint(s.err, prompt)
+	defer fmt.Fprintln(s.err)
+	go func() { // after an interrupt it waits for a line until the process ends, which it does
+		text, err := term.ReadPassword(fd)
+		typed <- answer{text, err}
+	}()
+	select {
+	case got := <-typed:
+		if got.err != nil && !errors.Is(got.err, io.EOF) {
+			return "", fmt.Errorf("password: %w", got.err)
+		}
+		return string(got.text), nil
+	case caught := <-heard:
+		number, _ := caught.(syscall.Signal)
+		return "", errors.Join(silentError{128 + int(number)}, term.Restore(fd, before))
+	}
+}
+
+// coded gives an error a code unless it has one.
+func coded(code int, err error) error {
+	var has codeError
+	var silent silentError
+	if errors.As(err, &has) || errors.As(err, &silent) {
+		return err
+	}
+	return withCode(code, err)
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/packages/sign"
+	"github.com/muster-agent/muster/shim"
+)
+
+type packageVerifyFlags struct {
+	keys      []string
+	policy    string
+	signature string
+	json      bool
+}
+
+// verification is the answer of muster package verify --json.
+type verification struct {
+	Version   int             `json:"version"`
+	OK        bool            `json:"ok"`
+	File      string          `json:"file"`
+	Signature *sign.Signature `json:"signature"` // null: it does not hold
+	Cause     string          `json:"cause"`     // why not
+}
+
+func newPackageVerify(s streams) *cobra.Command {
+	f := packageVerifyFlags{}
+	cmd := &cobra.Command{
+		Use: "verify FILE", Short: "Check who signed a package", Args: exactly("FILE"),
+		Long: `Checks FILE against FILE.minisig, as minisign -V does. The keys are those of --key (a public key RW…, or its file), or
+those that the policy of this host trusts.
+
+Ends with 0 when one of the keys has signed just this file; with 65 when FILE is not signed, was changed, or is signed
+by another key than --key; with 77 when the keys are those of the policy.`,
+		Example: "  muster package verify myapp-1.0.0.zip --key release.pub\n  muster package verify myapp-1.0.0.zip --policy policy.json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.verify(s, args[0], cmd.Flags().Changed("policy"))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.keys, "key", nil, "public `KEY` RW…, or its file; repeatable")
+	flags.StringVar(&f.policy, "policy", policyFile, "the policy whose keys are trusted where there is no --key")
+	flags.StringVar(&f.signature, "signature", "", "`FILE` of the signature (default: FILE.minisig)")
+	flags.BoolVar(&f.json, "json", false, "print {ok, file, signature, cause} as JSON")
+	return cmd
+}
+
+func (f *packageVerifyFlags) verify(s streams, file string, policyNamed bool) error {
+	keys, code, err := f.trusted(policyNamed)
+	if err != nil {
+		return err
+	}
+	path := f.signature
+	if path == "" {
+		path = file + sign.Ending
+	}
+	found, err := sign.Verify(file, path, keys...)
+	if !f.json {
+		if err != nil {
+			return withCode(code, err)
+		}
+		fmt.Fprintf(s.out, "ok: %s: signed by key %s: %s\n", file, found.KeyID, printable(found.Comment))
+		return nil
+	}
+	return f.print(s.out, file, found, err, code)
+}
+
+// trusted are the keys, and what the exit code is when none of them has signed.
+func (f *packageVerifyFlags) trusted(policyNamed bool) ([]sign.PublicKey, int, error) {
+	if len(f.keys) > 0 {
+		if policyNamed {
+			return nil, 0, usage("package verify: got --key and --policy, want one of them")
+		}
+		keys, err := openKeys(f.keys)
+		return keys, shim.CodeDefinition, withCode(shim.CodeUsage, err)
+	}
+	p, err := readPolicy(f.policy, policyNamed)
+	if err == nil && len(p.Packages.keys) == 0 {
+		err = usage("package verify: no keys: give --key, or packages.keys in the policy %s", f.policy)
+	}
+	return p.Packages.keys, shim.CodeForbidden, err
+}
+
+func (f *packageVerifyFlags) print(out io.Writer, file string, found sign.Signature, err error, code int) error {
+	v := verification{Version: 1, OK: err == nil, File: file}
+	if err == nil {
+		v.Signature = &found
+	} else {
+		v.Cause = err.Error()
+	}
+	if bad := printJSON(out, v); bad != nil {
+		return bad
+	}
+	if err != nil {
+		return silentError{code}
+	}
+	return nil
+}
+
+func openKeys(texts []string) ([]sign.PublicKey, error) {
+	var keys []sign.PublicKey
+	for _, text := range texts {
+		k, err := sign.OpenPublicKey(text)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
