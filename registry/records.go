@@ -131,6 +131,9 @@ type Member struct {
 	ContainerID string    `json:"container_id,omitempty"`
 	Since       time.Time `json:"since"`
 	Unenforced  []string  `json:"unenforced,omitempty"`
+	// LogDir and WorkDir are the instance's folders on its host, where scripts may ask for them.
+	LogDir  string `json:"log_dir,omitempty"`
+	WorkDir string `json:"work_dir,omitempty"`
 }
 
 // ProcessRef names one process so that no other can be taken for it.
