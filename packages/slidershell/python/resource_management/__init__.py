@@ -1,0 +1,35 @@
+"""The library that the command scripts of Slider app packages import.
+
+Scripts say `from resource_management import *` and expect the names below, the sub-packages `functions` and
+`source` among them. `re` is there because scripts of published packages use it without importing it.
+"""
+
+import re
+
+from resource_management.core import (
+    environment, exceptions, logger, shell, source)
+from resource_management.core.base import Resource
+from resource_management.core.environment import Environment
+from resource_management.core.exceptions import (
+    ClientComponentHasNoStatus, ClientComponentHasNoStatusCommand, ComponentIsNotRunning, ExecuteTimeoutException,
+    Fail, InvalidArgument)
+from resource_management.core.logger import Logger
+from resource_management.core.resources.system import Directory, Execute, File
+from resource_management.core.shell import call, checked_call, quote_bash_args
+from resource_management.core.source import InlineTemplate, Source, StaticFile, Template
+from resource_management.core.utils import checked_unite
+from resource_management.libraries import functions, resources, script
+from resource_management.libraries.functions import (
+    check_process_status, default, format, get_kinit_path, get_port_from_url, substitute_vars)
+from resource_management.libraries.resources import HdfsDirectory, PropertiesFile, TemplateConfig, XmlConfig
+from resource_management.libraries.script import ConfigDictionary, Script, UnknownConfiguration
+
+__all__ = [
+    "ClientComponentHasNoStatus", "ClientComponentHasNoStatusCommand", "ComponentIsNotRunning", "ConfigDictionary",
+    "Directory", "Environment", "Execute", "ExecuteTimeoutException", "Fail", "File", "HdfsDirectory",
+    "InlineTemplate", "InvalidArgument", "Logger", "PropertiesFile", "Resource", "Script", "Source", "StaticFile",
+    "Template", "TemplateConfig", "UnknownConfiguration", "XmlConfig", "call", "check_process_status", "checked_call",
+    "checked_unite", "default", "environment", "exceptions", "format", "functions", "get_kinit_path",
+    "get_port_from_url", "logger", "quote_bash_args", "re", "resources", "script", "shell", "source",
+    "substitute_vars",
+]

@@ -1,0 +1,252 @@
+"""Expressions of the template subset: names, a.b, a[b], calls, literals, filters, comparisons, and/or/not, x if y else z.
+
+parse() makes a function of the variables. Values and errors are those of jinja2 with StrictUndefined.
+"""
+
+import ast
+import operator
+import re
+
+from resource_management.core.exceptions import Fail
+from resource_management.core.filters import FILTERS, Missing
+
+TOKEN = re.compile(r"""
+    \s*(?:
+      (?P<number>[0-9]+(?:\.[0-9]+)?(?![0-9A-Za-z_]))
+    | (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<sign>==|!=|<=|>=|[-+*/%~<>=|.,()\[\]{}:])
+    )""", re.VERBOSE | re.DOTALL)
+WORDS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
+RESERVED = {"and", "or", "not", "in", "is", "if", "else"}
+COMPARE = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "in": lambda item, group: item in group, "not in": lambda item, group: item not in group,
+}
+
+
+class Beyond(Exception):
+    """The template asks for what the subset does not have."""
+
+
+def use(value):
+    """The value, which must be one."""
+    if isinstance(value, Missing):
+        raise Fail(value.what)
+    return value
+
+
+def tokens(text, start, end):
+    """Splits from start up to the delimiter that the pattern end matches; returns the tokens and where it lies."""
+    found, at = [], start
+    while True:
+        close = end.match(text, at)
+        if close:
+            return found, close
+        token = TOKEN.match(text, at)
+        if not token:
+            raise Beyond("no end of {!r}".format(text[start:start + 40].strip()) if not text[at:].strip()
+                         else "{!r}".format(text[at:at + 20].strip()))
+        found.append((token.lastgroup, token.group(token.lastgroup)))
+        at = token.end()
+
+
+class Parser:
+    """Reads tokens one by one; each method returns a function of the variables."""
+
+    def __init__(self, found):
+        self.left = list(found)
+
+    def peek(self, *words):
+        """Tells whether the next token is one of these signs or words."""
+        return bool(self.left) and self.left[0][0] in ("name", "sign") and self.left[0][1] in words
+
+    def take(self, *words):
+        """Takes the next token if it is one of these."""
+        return self.left.pop(0)[1] if self.peek(*words) else None
+
+    def want(self, word):
+        if not self.take(word):
+            raise Beyond("want {!r}, got {}".format(word, repr(self.left[0][1]) if self.left else "the end"))
+
+    def name(self):
+        """Takes a name that is no word of the language."""
+        if not self.left or self.left[0][0] != "name" or self.left[0][1] in RESERVED:
+            raise Beyond("want a name, got {}".format(repr(self.left[0][1]) if self.left else "the end"))
+        return self.left.pop(0)[1]
+
+    def end(self):
+        if self.left:
+            raise Beyond("{!r}".format(self.left[0][1]))
+
+    def expression(self):
+        """x if y else z, and all below it."""
+        value = self.either()
+        if not self.take("if"):
+            return value
+        condition = self.either()
+        self.want("else")
+        other = self.expression()
+        return lambda names: value(names) if use(condition(names)) else other(names)
+
+    def either(self):
+        left = self.both()
+        while self.take("or"):
+            left = self._or(left, self.both())
+        return left
+
+    @staticmethod
+    def _or(left, right):
+        return lambda names: use(left(names)) or right(names)
+
+    def both(self):
+        left = self.negation()
+        while self.take("and"):
+            left = self._and(left, self.negation())
+        return left
+
+    @staticmethod
+    def _and(left, right):
+        return lambda names: use(left(names)) and right(names)
+
+    def negation(self):
+        if self.take("not"):
+            value = self.negation()
+            return lambda names: not use(value(names))
+        return self.comparison()
+
+    def comparison(self):
+        first, rest = self.postfix(), []
+        while True:
+            sign = self.take("==", "!=", "<", "<=", ">", ">=", "in")
+            if not sign and self.peek("not"):
+                self.want("not")
+                self.want("in")
+                sign = "not in"
+            if not sign:
+                return self._compare(first, rest) if rest else first
+            rest.append((COMPARE[sign], self.postfix()))
+
+    @staticmethod
+    def _compare(first, rest):
+        def value(names):
+            left = use(first(names))
+            for compare, right in rest:  # a < b < c is a < b and b < c
+                other = use(right(names))
+                if not compare(left, other):
+                    return False
+                left = other
+            return True
+        return value
+
+    def postfix(self):
+        value = self.primary()
+        while True:
+            if self.take("."):
+                value = self._attribute(value, self.name())
+            elif self.take("["):
+                value = self._item(value, self.expression())
+                self.want("]")
+            elif self.take("("):
+                value = self._call(value, self.arguments())
+            elif self.take("|"):
+                value = self._filter(value)
+            elif self.take("is"):
+                value = self._test(value)
+            else:
+                return value
+
+    def arguments(self):
+        """The values up to the closing bracket; keywords are not among them."""
+        found = []
+        while not self.take(")"):
+            found.append(self.expression())
+            if not self.peek(")"):
+                self.want(",")
+        return found
+
+    @staticmethod
+    def _attribute(value, name):
+        return lambda names: attribute(use(value(names)), name)
+
+    @staticmethod
+    def _item(value, key):
+        return lambda names: item(use(value(names)), use(key(names)))
+
+    @staticmethod
+    def _call(value, arguments):
+        return lambda names: use(value(names))(*[use(one(names)) for one in arguments])
+
+    def _filter(self, value):
+        name = self.name()
+        if name not in FILTERS:
+            raise Beyond("filter {!r}; there are {}".format(name, ", ".join(sorted(FILTERS))))
+        arguments = self.arguments() if self.take("(") else []
+        takes = FILTERS[name]
+        if name in ("d", "default"):
+            return lambda names: takes(value(names), *[use(one(names)) for one in arguments])
+        return lambda names: takes(use(value(names)), *[use(one(names)) for one in arguments])
+
+    def _test(self, value):
+        negated = bool(self.take("not"))
+        name = self.left.pop(0)[1] if self.left else ""
+        if name in ("defined", "undefined"):
+            return lambda names: isinstance(value(names), Missing) == ((name == "undefined") != negated)
+        if name in ("none", "None"):
+            return lambda names: (use(value(names)) is None) != negated
+        raise Beyond("test {!r}; there are defined, undefined, none".format(name))
+
+    def primary(self):
+        if self.take("("):
+            value = self.expression()
+            self.want(")")
+            return value
+        if self.take("["):
+            return self._list()
+        if self.take("-"):
+            value = self.primary()
+            return lambda names: -use(value(names))
+        kind, text = self.left[0] if self.left else ("", "")
+        if kind in ("number", "string"):
+            self.left.pop(0)
+            constant = ast.literal_eval(text.replace("\n", "\\n") if kind == "string" else text)
+            return lambda names: constant
+        if kind == "name" and text in WORDS:
+            self.left.pop(0)
+            return lambda names: WORDS[text]
+        name = self.name()
+        return lambda names: names.get(name, Missing("{!r} is undefined".format(name)))
+
+    def _list(self):
+        found = []
+        while not self.take("]"):
+            found.append(self.expression())
+            if not self.peek("]"):
+                self.want(",")
+        return lambda names: [use(one(names)) for one in found]
+
+
+def attribute(value, name):
+    """a.b: an attribute, else an item."""
+    try:
+        return getattr(value, name)
+    except AttributeError:
+        pass
+    try:
+        return value[name]
+    except (AttributeError, TypeError, LookupError):
+        return Missing("{} has no attribute {!r}".format(type(value).__name__, name))
+
+
+def item(value, key):
+    """a[b]: an item, else an attribute."""
+    try:
+        return value[key]
+    except (AttributeError, TypeError, LookupError):
+        pass
+    if isinstance(key, str):
+        try:
+            return getattr(value, key)
+        except AttributeError:
+            pass
+    return Missing("{} has no element {!r}".format(type(value).__name__, key))

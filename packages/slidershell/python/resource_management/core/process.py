@@ -1,0 +1,191 @@
+"""Command lines: run to their end, left in the background, and ended with all that they started.
+
+Each runs by `/bin/bash --login -c` in a session of its own. Its stdout and stderr go to application.log and
+application.err in the script's working folder, which hold the output of one command: the next empties them. They
+are opened for appending, so that emptying them under a background process leaves no hole.
+"""
+
+import os
+import signal
+import subprocess
+import time
+
+from resource_management.core.exceptions import ExecuteTimeoutException, Fail
+from resource_management.core.logger import Logger
+
+STDOUT = "application.log"
+STDERR = "application.err"
+TAIL = 4096  # bytes of application.err that a failure quotes
+SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_-+=:,./")
+
+
+def quote(word):
+    """A word as bash takes it whole."""
+    word = str(word)
+    if word and all(c in SAFE for c in word):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def line(command):
+    """The command line of a string, or of a list of words that need quoting."""
+    if isinstance(command, (list, tuple)):
+        return " ".join(quote(word) for word in command)
+    return str(command)
+
+
+def argv(command, path=()):
+    """The shell's arguments. A profile may set PATH anew, so what the caller wants is put in front of it afterwards."""
+    text = line(command)
+    if path:
+        text = 'export PATH={}:"$PATH"\n{}'.format(":".join(quote(folder) for folder in path), text)
+    return ["/bin/bash", "--login", "-c", text]
+
+
+def environ(extra):
+    """The script's environment with more on top."""
+    return {**os.environ, **{str(name): str(value) for name, value in (extra or {}).items()}}
+
+
+def start(command, cwd=None, environment=None, path=()):
+    """Starts a command line with its output in the two files."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+    out, err = os.open(STDOUT, flags, 0o644), os.open(STDERR, flags, 0o644)
+    try:
+        return subprocess.Popen(
+            argv(command, path), stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
+            env=environ(environment), start_new_session=True)
+    except OSError as why:
+        raise Fail("run {!r}: {}".format(line(command), why)) from why
+    finally:
+        os.close(out)
+        os.close(err)
+
+
+def finish(process, command, timeout=None):
+    """Waits for the end and returns the exit code, as a shell counts it. timeout in seconds."""
+    try:
+        code = process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        end_tree(process.pid)
+        process.wait()
+        raise ExecuteTimeoutException(
+            "{!r} ran longer than {} s and was killed".format(line(command), timeout)) from None
+    return 128 - code if code < 0 else code
+
+
+def run(command, timeout=None, **how):
+    """Runs a command line to its end and returns its exit code."""
+    return finish(start(command, **how), command, timeout)
+
+
+def test(condition):
+    """Runs a condition; its output concerns nobody, and the application's is not emptied for it."""
+    return subprocess.call(argv(condition), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+
+
+def background(command, pid_file=None, poll_after=None, **how):
+    """Leaves a command line running, detached from the script. It must still live after poll_after seconds."""
+    process = start(command, **how)
+    if pid_file:
+        write_pid(pid_file, process.pid)
+    if not poll_after:
+        _left.append(process)
+        return
+    try:
+        code = process.wait(poll_after)
+    except subprocess.TimeoutExpired:
+        _left.append(process)
+        return
+    code = 128 - code if code < 0 else code
+    if code == 0 and not pid_file:  # it made a daemon of itself, and nobody asked for its pid
+        Logger.warning("{!r} ended with 0 within {} s".format(line(command), poll_after))
+        return
+    raise Fail("{!r} ended with {} within {} s{}".format(line(command), code, poll_after, tail()))
+
+
+_left = []  # Popen complains of a process that still runs when it is collected
+
+
+def write_pid(path, pid):
+    """A pid file is there whole or not at all."""
+    new = "{}.{}".format(path, os.getpid())
+    try:
+        with open(new, "w", encoding="ascii") as file:
+            file.write(str(pid))
+        os.replace(new, path)
+    except OSError as err:
+        end_tree(pid)  # what nobody can find again must not stay
+        raise Fail("pid file {}: {}".format(path, err.strerror)) from err
+
+
+def tail():
+    """The end of application.err, to be put behind a failure."""
+    try:
+        with open(STDERR, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+            text = file.read().decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+    return ": " + text if text else ""
+
+
+def end_tree(pid):
+    """Kills a process, what descends from it, and what lives in its session. Nobody may fork meanwhile: stop first."""
+    seen = set()
+    while True:
+        more = tree(pid) - seen
+        if not more:
+            break
+        for one in more:
+            send(one, signal.SIGSTOP)
+        seen |= more
+    for one in seen:
+        send(one, signal.SIGKILL)
+    patience = time.monotonic() + 10  # one that waits in the kernel dies when it comes back
+    while any(lives(one) for one in seen - {pid}) and time.monotonic() < patience:
+        time.sleep(0.01)
+
+
+def tree(root):
+    """The pids of root, of its descendants and of its session."""
+    parents, found = {}, {root}
+    for name in os.listdir("/proc"):
+        fields = stat(name) if name.isdigit() else None
+        if fields:
+            parents[int(name)] = int(fields[1])
+            if int(fields[3]) == root:
+                found.add(int(name))
+    grown = True
+    while grown:
+        children = {pid for pid, parent in parents.items() if parent in found}
+        grown = not children <= found
+        found |= children
+    return found
+
+
+def stat(pid):
+    """The fields of /proc/PID/stat from the state on (proc(5): state, ppid, pgrp, session), or None."""
+    try:
+        with open("/proc/{}/stat".format(pid), "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+
+
+def lives(pid):
+    """Tells whether a process can be signalled and is no zombie."""
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    fields = stat(pid)
+    return fields is None or fields[0] not in (b"Z", b"X")
+
+
+def send(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
