@@ -11,9 +11,10 @@ type Key struct {
 	Name    string // muster.restart.budget; a family ends in `.*`: muster.env.*
 	Default string // as the manual prints it; empty: none
 	Meaning string
-	Global  bool // holds for the whole app; else for a component, and global is its default
-	Limit   bool // at home in resources; else in appConfig. Either is accepted in both.
-	Idle    bool // understood and kept, but nothing acts on it yet: setting it is a warning
+	Global  bool     // holds for the whole app; else for a component, and global is its default
+	Limit   bool     // at home in resources; else in appConfig. Either is accepted in both.
+	Values  []string // the only values there are; none: as Meaning says
+	Idle    bool     // understood and kept, but nothing acts on it yet: setting it is a warning
 
 	// Exactly one of the two is set; they store a value or say what they want instead.
 	app       func(*AppSettings, string) error
@@ -23,6 +24,9 @@ type Key struct {
 
 // Keys lists all settings, in the order of the manual.
 func Keys() []Key { return keys() }
+
+// Null tells whether JSON's null is a value of the key.
+func (k Key) Null() bool { return k.null }
 
 // keyTable is the outcome of keys, made once per use.
 type keyTable []Key
@@ -71,6 +75,7 @@ func shapeKeys() []Key {
 		{
 			Name: "muster.framework", Default: "auto", Global: true,
 			Meaning: "which environment to build: auto, " + strings.Join(Frameworks(), ", "),
+			Values:  append([]string{"auto"}, Frameworks()...),
 			app:     (*AppSettings).setFramework,
 		},
 		{
@@ -84,6 +89,7 @@ func shapeKeys() []Key {
 		{
 			Name: "muster.role", Default: "by the component's name",
 			Meaning: "who is waited for, who ends the job and who is ended with it: chief, worker, ps, evaluator, service",
+			Values:  []string{"chief", "worker", "ps", "server", "evaluator", "service"},
 			component: func(c *Component, _, text string) (err error) {
 				c.Settings.Role, err = parseRole(text)
 				return err
@@ -100,6 +106,7 @@ func restartKeys() []Key {
 		{
 			Name: "muster.restart", Default: "instance for parameter servers, services and no framework, else gang",
 			Meaning: "what starts again when a process fails: instance, gang, never", component: restart((*Restart).setScope),
+			Values: []string{"instance", "gang", "never"},
 		},
 		{
 			Name: "muster.restart.budget", Default: "5", Meaning: "restarts within the window; -1: no limit",
@@ -115,7 +122,7 @@ func restartKeys() []Key {
 		},
 		{
 			Name: "muster.restart.refill", Default: "checkpoint", Meaning: "what empties the account of restarts: checkpoint (a newer one), never",
-			component: restart((*Restart).setRefill),
+			Values: []string{"checkpoint", "never"}, component: restart((*Restart).setRefill),
 		},
 		{
 			Name: "muster.retry", Idle: true, Default: "0", Global: true, Meaning: "how often the whole gang is formed anew after a failure",
@@ -231,6 +238,7 @@ func processKeys() []Key {
 		{
 			Name: startKey, Default: "script where the package has one, else builtin",
 			Meaning: "what START runs where muster.command does not say: the package's own script, or the framework's built-in command: script, builtin",
+			Values:  []string{StartScript, StartBuiltin},
 			component: func(c *Component, _, text string) error {
 				c.Settings.Start = text
 				if text != StartScript && text != StartBuiltin {
@@ -328,7 +336,7 @@ func limitKeys() []Key {
 			component: whole(func(l *Limits) *int { return &l.Pids }, 0),
 		},
 		{
-			Name: "muster.cpu.hard", Default: "false", Limit: true, Meaning: "whether yarn.vcores is a ceiling and not only a share",
+			Name: "muster.cpu.hard", Default: "false", Limit: true, Values: []string{"true", "false"}, Meaning: "whether yarn.vcores is a ceiling and not only a share",
 			component: yes(func(l *Limits) *bool { return &l.CPUHard }),
 		},
 		{
@@ -348,7 +356,7 @@ func limitKeys() []Key {
 			},
 		},
 		{
-			Name: "muster.root", Default: RootReadOnly, Limit: true,
+			Name: "muster.root", Default: RootReadOnly, Limit: true, Values: []string{RootReadOnly, RootOverlay},
 			Meaning: "what a container without an image sees of the host's root: read-only, or overlay, whose writes are private and end with it",
 			component: func(c *Component, _, text string) error {
 				c.Limits.Root = text
@@ -363,7 +371,7 @@ func limitKeys() []Key {
 			component: (*Component).setUlimit,
 		},
 		{
-			Name: "muster.rdma", Default: "false", Limit: true, Meaning: "/dev/infiniband/* and unlimited memlock",
+			Name: "muster.rdma", Default: "false", Limit: true, Values: []string{"true", "false"}, Meaning: "/dev/infiniband/* and unlimited memlock",
 			component: yes(func(l *Limits) *bool { return &l.RDMA }),
 		},
 	}

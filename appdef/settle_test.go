@@ -149,6 +149,15 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		if !tested[key.Name] {
 			t.Errorf("%s is in the table and not in this test", key.Name)
 		}
+		for _, text := range key.Values {
+			a := twoRoles()
+			if found := Settle(&a, Sources{Config: section("global", key.Name, text)}); len(found.Errors()) > 0 {
+				t.Errorf("%s: %q is one of its values and refused: %v", key.Name, text, found)
+			}
+		}
+		if a := twoRoles(); len(key.Values) > 0 && len(Settle(&a, Sources{Config: section("global", key.Name, "no such value")}).Errors()) == 0 {
+			t.Errorf("%s takes what is not among its values", key.Name)
+		}
 		if key.Meaning == "" || (key.app == nil) == (key.component == nil) || key.Global != (key.app != nil) {
 			t.Errorf("%s: want a meaning and one parser of its scope", key.Name)
 		}
