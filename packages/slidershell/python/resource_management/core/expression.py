@@ -18,7 +18,7 @@ TOKEN = re.compile(r"""
     | (?P<sign>==|!=|<=|>=|[-+*/%~<>=|.,()\[\]{}:])
     )""", re.VERBOSE | re.DOTALL)
 WORDS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
-RESERVED = {"and", "or", "not", "in", "is", "if", "else"}
+RESERVED = frozenset({"and", "or", "not", "in", "is", "if", "else"})
 COMPARE = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "in": lambda item, group: item in group, "not in": lambda item, group: item not in group,
@@ -46,7 +46,7 @@ def tokens(text, start, end):
         token = TOKEN.match(text, at)
         if not token:
             raise Beyond("no end of {!r}".format(text[start:start + 40].strip()) if not text[at:].strip()
-                         else "{!r}".format(text[at:at + 20].strip()))
+                         else "{!r} is not known".format(text[at:at + 20].strip()))
         found.append((token.lastgroup, token.group(token.lastgroup)))
         at = token.end()
 
@@ -69,15 +69,15 @@ class Parser:
         if not self.take(word):
             raise Beyond("want {!r}, got {}".format(word, repr(self.left[0][1]) if self.left else "the end"))
 
-    def name(self):
-        """Takes a name that is no word of the language."""
-        if not self.left or self.left[0][0] != "name" or self.left[0][1] in RESERVED:
+    def name(self, free=frozenset()):
+        """Takes a name that is no word of the language, or one of these."""
+        if not self.left or self.left[0][0] != "name" or self.left[0][1] in RESERVED - free:
             raise Beyond("want a name, got {}".format(repr(self.left[0][1]) if self.left else "the end"))
         return self.left.pop(0)[1]
 
     def end(self):
         if self.left:
-            raise Beyond("{!r}".format(self.left[0][1]))
+            raise Beyond("{!r} is not known there".format(self.left[0][1]))
 
     def expression(self):
         """x if y else z, and all below it."""
@@ -143,7 +143,7 @@ class Parser:
         value = self.primary()
         while True:
             if self.take("."):
-                value = self._attribute(value, self.name())
+                value = self._attribute(value, self.name(RESERVED))
             elif self.take("["):
                 value = self._item(value, self.expression())
                 self.want("]")
@@ -180,7 +180,7 @@ class Parser:
     def _filter(self, value):
         name = self.name()
         if name not in FILTERS:
-            raise Beyond("filter {!r}; there are {}".format(name, ", ".join(sorted(FILTERS))))
+            raise Beyond("no filter {!r}; there are {}".format(name, ", ".join(sorted(FILTERS))))
         arguments = self.arguments() if self.take("(") else []
         takes = FILTERS[name]
         if name in ("d", "default"):
@@ -194,7 +194,7 @@ class Parser:
             return lambda names: isinstance(value(names), Missing) == ((name == "undefined") != negated)
         if name in ("none", "None"):
             return lambda names: (use(value(names)) is None) != negated
-        raise Beyond("test {!r}; there are defined, undefined, none".format(name))
+        raise Beyond("no test {!r}; there are defined, undefined, none".format(name))
 
     def primary(self):
         if self.take("("):

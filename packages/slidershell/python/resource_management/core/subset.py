@@ -44,8 +44,8 @@ class Pieces:
             raise self.beyond(err, self.line) from None
 
     def beyond(self, err, line):
-        return Fail("template {}, line {}: the built-in templates do not understand {}; write it more simply, or install"
-                    " jinja2 for the Python that runs the scripts".format(self.name, line, err))
+        return Fail("template {}, line {}: {}. The built-in templates know a part of jinja2: write it more simply, or"
+                    " install jinja2 for the Python that runs the scripts".format(self.name, line, err))
 
     def _cut(self, text):
         at, dash, block = 0, False, False
@@ -108,7 +108,7 @@ class Blocks:
             return self._if(content, line)
         if word == "for":
             return self._for(content, line)
-        raise self.pieces.beyond("{{% {} %}}; there are if and for".format(word), line)
+        raise self.pieces.beyond("no {{% {} %}}; there are if and for".format(word), line)
 
     def _value(self, parser, line, kind, level="expression"):
         """A whole expression as str, bool or list; errors get the line."""

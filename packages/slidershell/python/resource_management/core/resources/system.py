@@ -157,8 +157,15 @@ class Directory(Resource):
 
 
 def copy_tree(source, target):
-    """Copies the content of a folder into another that may exist. Links are followed, so that it can be done again."""
-    shutil.copytree(source, target, ignore_dangling_symlinks=True, dirs_exist_ok=True)
+    """Copies the content of a folder into another that may exist, as often as one likes. Links to files are followed,
+    links to folders are not, for they may go round; what leads nowhere is left out."""
+    for entry in os.scandir(source):
+        into = os.path.join(target, entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            os.makedirs(into, exist_ok=True)
+            copy_tree(entry.path, into)
+        elif entry.is_file():
+            shutil.copy2(entry.path, into)
 
 
 def want_parent(resource, path):

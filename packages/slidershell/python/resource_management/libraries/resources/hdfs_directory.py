@@ -39,13 +39,12 @@ class HdfsDirectory(Resource):
                 set_mode(one, mode)
 
     def _local(self, name):
+        if not urlsplit(name).scheme and not name.startswith("/"):
+            raise Fail("{}: want an absolute path".format(self))
         parts = urlsplit(name if urlsplit(name).scheme else self._default_store() + name)
         if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
             raise Fail("{}: {} is no local path; of stores, scripts reach file: only".format(self, parts.geturl()))
-        path = unquote(parts.path)
-        if not os.path.isabs(path):
-            raise Fail("{}: want an absolute path".format(self))
-        return path
+        return unquote(parts.path) or "/"
 
     def _default_store(self):
         """fs.defaultFS, or the local file system where Hadoop is not configured."""

@@ -1,0 +1,196 @@
+"""Files, folders and the configuration files made from the command's dictionaries."""
+
+import functools
+import os
+import stat
+import unittest
+import xml.etree.ElementTree
+
+import harness
+from resource_management import *
+
+
+def mode(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+class FileTest(harness.FolderCase):
+    def test_content(self):
+        self.write("package/files/s", "static")
+        self.write("package/templates/t.j2", "port={{ port }}")
+        self.env.set_params({"port": 80})
+        for content, want in (("text", "text"), (b"bytes", "bytes"), ("ümlaut", "ümlaut"), (lambda: "called", "called"),
+                              (StaticFile("s"), "static"), (StaticFile(self.folder + "/package/files/s"), "static"),
+                              (Template("t.j2"), "port=80\n"), (InlineTemplate("{{ port }}{{ x }}", x=1), "801\n")):
+            File("f", content=content)
+            self.assertEqual(self.read("f"), want)
+        self.assertEqual(sorted(os.listdir(".")), ["f", "package"])
+
+    def test_without_content_it_is_only_made(self):
+        File("f")
+        self.assertEqual(self.read("f"), "")
+        self.write("f", "kept")
+        File("f", mode=0o600)
+        self.assertEqual((self.read("f"), mode("f")), ("kept", 0o600))
+
+    def test_mode_and_owner(self):
+        File("f", content="x", mode=0o640, owner="nobody", group="nogroup")
+        self.assertEqual((mode("f"), os.stat("f").st_uid), (0o640, os.getuid()))
+        File("f", content="y")
+        self.assertEqual(mode("f"), 0o640)
+        File("f", mode="0755")
+        self.assertEqual(mode("f"), 0o755)
+
+    def test_an_equal_file_is_not_written_again(self):
+        File("f", content="x")
+        before = os.stat("f").st_ino
+        File("f", content="x")
+        self.assertEqual(os.stat("f").st_ino, before)
+
+    def test_replace_and_backup(self):
+        self.env.config.backup.path = "kept"
+        self.write("f", "old")
+        File("f", content="new", replace=False)
+        self.assertEqual(self.read("f"), "old")
+        File("f", content="new", backup=True)
+        self.assertEqual(self.read("f"), "new")
+        copies = os.listdir("kept")
+        self.assertEqual(len(copies), 1)
+        self.assertTrue(copies[0].endswith("-f"))
+        self.assertEqual(self.read("kept/" + copies[0]), "old")
+
+    def test_backups_lie_in_the_container(self):
+        os.environ["AGENT_WORK_ROOT"] = self.folder
+        self.addCleanup(os.environ.pop, "AGENT_WORK_ROOT")
+        self.assertEqual(Environment().config.backup.path, self.folder + "/app/tmp/backup")
+
+    def test_a_link_stays(self):
+        self.write("real", "old")
+        os.symlink("real", "link")
+        File("link", content="new")
+        self.assertTrue(os.path.islink("link"))
+        self.assertEqual(self.read("real"), "new")
+
+    def test_delete(self):
+        self.write("f", "")
+        File("f", action="delete")
+        File("f", action="delete")
+        self.assertFalse(os.path.exists("f"))
+
+    def test_refusals(self):
+        os.mkdir("d")
+        missing = ConfigDictionary({})["log4j"]
+        for path, content, want in (("d", None, "it is a folder"), ("gone/f", "x", "the folder gone is missing"),
+                                    ("f", 3, "content is int"), ("f", missing, "configuration /log4j is not set"),
+                                    ("f", StaticFile("gone"), "package/files/gone: No such file"),
+                                    ("f", Template("gone.j2"), "package/templates/gone.j2: No such file")):
+            with self.assertRaisesRegex(Fail, want):
+                File(path, content=content)
+        self.assertFalse(os.path.exists("f"))
+
+
+class DirectoryTest(harness.FolderCase):
+    def test_create(self):
+        Directory("a", mode=0o700, owner="nobody")
+        self.assertEqual(mode("a"), 0o700)
+        Directory("a")
+        with self.assertRaisesRegex(Fail, "the folder b is missing"):
+            Directory("b/c")
+        Directory("b/c", recursive=True)
+        Directory(["l1", "l2"])
+        self.assertTrue(os.path.isdir("b/c") and os.path.isdir("l1") and os.path.isdir("l2"))
+        self.write("f", "")
+        with self.assertRaisesRegex(Fail, "a file of that name"):
+            Directory("f")
+
+    def test_content_is_a_tree(self):
+        os.makedirs("from/sub")
+        self.write("from/f", "1")
+        self.write("from/sub/g", "2")
+        os.symlink("f", "from/link")
+        os.symlink("gone", "from/dangling")
+        os.symlink("..", "from/sub/round")
+        for _ in range(2):
+            Directory("to", content="from")
+            self.assertEqual((self.read("to/f"), self.read("to/sub/g"), self.read("to/link")), ("1", "2", "1"))
+        Directory("other", content="gone")
+        self.assertEqual(os.listdir("other"), [])
+
+    def test_delete(self):
+        os.makedirs("a/b")
+        os.symlink("package", "link")
+        Directory(["a", "link", "gone"], action="delete")
+        self.assertEqual(os.listdir("."), ["package"])
+        self.write("f", "")
+        with self.assertRaisesRegex(Fail, "it is no folder"):
+            Directory("f", action="delete")
+
+
+class ConfigurationFilesTest(harness.FolderCase):
+    SITE = {"b": "true", "a": "x<&>\"y", "port": "8080"}
+
+    def test_properties(self):
+        Directory("conf")
+        PropertiesFile("p.properties", dir="conf", properties=ConfigDictionary(self.SITE), mode=0o600)
+        want = "# Generated by muster.\na=x<&>\"y\nb=true\nport=8080\n"
+        self.assertEqual((self.read("conf/p.properties"), mode("conf/p.properties")), (want, 0o600))
+        PropertiesFile("conf/q", properties={})
+        self.assertEqual(self.read("conf/q"), "# Generated by muster.\n")
+
+    def test_xml(self):
+        Directory("conf")
+        XmlConfig("site.xml", conf_dir="conf", configurations=ConfigDictionary(self.SITE), mode=0o600)
+        tree = xml.etree.ElementTree.parse("conf/site.xml").getroot()
+        self.assertEqual((tree.tag, mode("conf/site.xml")), ("configuration", 0o600))
+        self.assertEqual({p.findtext("name"): p.findtext("value") for p in tree.findall("property")}, self.SITE)
+
+    def test_missing_configurations(self):
+        missing = ConfigDictionary({})["hbase-site"]
+        for make in (lambda: XmlConfig("x", configurations=missing), lambda: PropertiesFile("x", properties=missing)):
+            with self.assertRaisesRegex(Fail, "configuration /hbase-site is not set"):
+                make()
+        for make in (lambda: XmlConfig("x"), lambda: PropertiesFile("x")):
+            self.assertRaisesRegex(Fail, "missing", make)
+        self.assertFalse(os.path.exists("x"))
+
+    def test_template_config(self):
+        self.env.set_params({"port": 1})
+        self.write("package/templates/a.conf.j2", "port {{ port }}\n")
+        self.write("package/templates/a.conf-TAG.j2", "tag {{ port }} {{ max(1, 2) }}")
+        TemplateConfig("a.conf", mode=0o600)
+        self.assertEqual((self.read("a.conf"), mode("a.conf")), ("port 1\n", 0o600))
+        TemplateConfig(self.folder + "/a.conf", template_tag="TAG", extra_imports=[max])
+        self.assertEqual(self.read("a.conf"), "tag 1 2\n")
+
+
+class HdfsDirectoryTest(harness.FolderCase):
+    def test_local_folders(self):
+        make = functools.partial(HdfsDirectory, hdfs_user="hdfs", security_enabled=False)
+        make(self.folder + "/a/b", action="create_delayed", owner="hbase")
+        make("file://{}/c%20d".format(self.folder), action="create_delayed", mode=0o711)
+        self.assertEqual(os.listdir("."), ["package"])
+        make(None, action="create")
+        self.assertTrue(os.path.isdir("a/b"))
+        self.assertEqual(mode("c d"), 0o711)
+
+    def test_modes_of_all_below(self):
+        os.makedirs("a/b")
+        self.write("a/b/f", "")
+        HdfsDirectory(self.folder + "/a", action="create", mode=0o750, recursive_chmod=True)
+        self.assertEqual([mode(path) for path in ("a", "a/b", "a/b/f")], [0o750] * 3)
+
+    def test_other_stores(self):
+        self.write("core-site.xml", "<configuration><property><name>fs.defaultFS</name><value>hdfs://nn:8020/</value>"
+                   "</property></configuration>")
+        for name, conf_dir, want in (
+                ("hdfs://nn/apps", None, "hdfs://nn/apps is no local path"),
+                ("/apps", self.folder, "hdfs://nn:8020/apps is no local path"), ("apps", None, "want an absolute path"),
+                ("file://host/apps", None, "is no local path")):
+            with self.assertRaisesRegex(Fail, want):
+                HdfsDirectory(name, action="create", conf_dir=conf_dir)
+        HdfsDirectory("file://{}/a".format(self.folder), action="create", conf_dir=self.folder)
+        self.assertTrue(os.path.isdir("a"))
+
+
+if __name__ == "__main__":
+    unittest.main()
