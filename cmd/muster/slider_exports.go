@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/publisher"
+)
+
+// view is the app as Slider's REST would have it. An app that does not run has components, and no members.
+func (a *sliderApp) view(ctx context.Context, s streams, p *sliderWords) (appFacts, publisher.View, error) {
+	f, err := a.facts(ctx, s, p)
+	if err != nil {
+		return f, publisher.View{}, err
+	}
+	app, err := a.definition()
+	if err != nil {
+		return f, publisher.View{}, err
+	}
+	known := consul.Status{ID: a.name}
+	if f.registry != nil {
+		known = *f.registry
+		if known.Directive.Counts != nil {
+			app = app.WithCounts(known.Directive.Counts)
+		}
+	}
+	return f, sliderView(&app, known), nil
+}
+
+// fixedView answers from one view.
+type fixedView struct{ view publisher.View }
+
+func (f fixedView) View(context.Context) (publisher.View, error) { return f.view, nil }
+
+func (fixedView) Stop(context.Context, string) error {
+	return errors.New("a view stops nothing")
+}
+
+// answerOf is what the agents' REST answers to a GET of a path below ws/v1/slider; nil when it has no content.
+func answerOf(ctx context.Context, v publisher.View, path string) (json.RawMessage, error) {
+	const prefix = "/view"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+prefix+"/ws/v1/slider/"+path, http.NoBody)
+	if err != nil {
+		return nil, withCode(shim.CodeInternal, err)
+	}
+	kept := &keptAnswer{header: http.Header{}, code: http.StatusOK}
+	publisher.Handler(prefix, fixedView{v}).ServeHTTP(kept, request)
+	switch kept.code {
+	case http.StatusOK:
+		return kept.body.Bytes(), nil
+	case http.StatusNoContent:
+		return nil, nil
+	}
+	return nil, withCode(shim.CodeInternal, fmt.Errorf("%s: %d %s", path, kept.code, kept.body.String()))
+}
+
+// keptAnswer is an http.ResponseWriter that keeps what is written.
+type keptAnswer struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+func (k *keptAnswer) Header() http.Header            { return k.header }
+func (k *keptAnswer) Write(text []byte) (int, error) { return k.body.Write(text) }
+func (k *keptAnswer) WriteHeader(code int)           { k.code = code }
+
+// sliderExports prints all export groups of an app, or one.
+func sliderExports(ctx context.Context, s streams, p *sliderWords) error {
+	a, err := p.open()
+	if err != nil {
+		return err
+	}
+	return a.exports(ctx, s, p, p.one("--group"))
+}
+
+func (a *sliderApp) exports(ctx context.Context, s streams, p *sliderWords, group string) error {
+	_, v, err := a.view(ctx, s, p)
+	if err != nil {
+		return err
+	}
+	path := "publisher/exports"
+	if group != "" {
+		path += "/" + url.PathEscape(group)
+	}
+	answer, err := answerOf(ctx, v, path)
+	if err != nil {
+		return err
+	}
+	if answer == nil {
+		groups, err := groupNames(ctx, v)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.err, "%s publishes no group %s; there is: %s\n", a.name, group, orNone(groups))
+		return silentError{sliderNo}
+	}
+	return p.print(s, answer)
+}
+
+// groupNames are the groups of which something is published.
+func groupNames(ctx context.Context, v publisher.View) ([]string, error) {
+	answer, err := answerOf(ctx, v, "publisher/exports")
+	if err != nil {
+		return nil, err
+	}
+	var all struct{ Exports map[string]json.RawMessage }
+	if err := json.Unmarshal(answer, &all); err != nil {
+		return nil, withCode(shim.CodeInternal, err)
+	}
+	return slices.Sorted(maps.Keys(all.Exports)), nil
+}
+
+// sliderRegistry answers `registry --name NAME --listexp`, `--getexp GROUP`, and `registry --list`.
+func sliderRegistry(ctx context.Context, s streams, p *sliderWords) error {
+	if format := strings.ToLower(p.one("--format")); p.has("--getexp") && format != "" && format != "json" {
+		return usage("slider registry: --format %s: exports are json", format)
+	}
+	asked := 0
+	for _, o := range []string{"--list", "--listexp", "--getexp"} {
+		if p.has(o) {
+			asked++
+		}
+	}
+	switch {
+	case len(p.args) > 0:
+		return usage("slider registry: got %s, want --name NAME", strings.Join(p.args, " "))
+	case asked != 1:
+		return usage("slider registry: want one of --list, --listexp and --getexp GROUP")
+	case p.has("--list"):
+		return sliderServices(ctx, s, p)
+	case !p.has("--name"):
+		return usage("slider registry: want --name NAME, the app")
+	}
+	home, err := openSliderHome()
+	if err != nil {
+		return err
+	}
+	a, err := home.open(p.one("--name"))
+	if err != nil {
+		return err
+	}
+	if p.has("--getexp") {
+		return a.exports(ctx, s, p, p.one("--getexp"))
+	}
+	_, v, err := a.view(ctx, s, p)
+	if err != nil {
+		return err
+	}
+	groups, err := groupNames(ctx, v)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		fmt.Fprintln(s.out, g)
+	}
+	return nil
+}
+
+// sliderServices lists the apps that run, or the one that --name asks for.
+func sliderServices(ctx context.Context, s streams, p *sliderWords) error {
+	home, err := openSliderHome()
+	if err != nil {
+		return err
+	}
+	names, err := home.names()
+	if err != nil {
+		return withCode(shim.CodeForbidden, err)
+	}
+	for _, name := range names {
+		a, err := home.open(name)
+		if err != nil {
+			fmt.Fprintf(s.err, "%s: %v\n", name, err)
+			continue
+		}
+		f, err := a.hostFacts(ctx, s, p)
+		if err != nil {
+			return err
+		}
+		if liveState(f.yarnState()) && (!p.has("--name") || p.one("--name") == name) {
+			fmt.Fprintln(s.out, name)
+		}
+	}
+	return nil
+}

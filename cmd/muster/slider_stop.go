@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/hostlock"
+)
+
+// sliderStop ends the run with the verdict stopped. To stop what does not run is no error, as in Slider.
+func sliderStop(ctx context.Context, s streams, p *sliderWords) error {
+	limit, limited, err := p.wait()
+	if err != nil {
+		return err
+	}
+	a, err := p.open()
+	if err != nil {
+		return err
+	}
+	if limited && limit == 0 {
+		return a.stop(ctx, s, p, false)
+	}
+	if limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	err = a.stop(ctx, s, p, true)
+	if errors.Is(err, context.DeadlineExceeded) && limited {
+		fmt.Fprintf(s.err, "%s: still stopping after %s; muster slider status %s says more\n", a.name, limit, a.name)
+		return silentError{shim.CodeTimeout}
+	}
+	return err
+}
+
+// open finds the app that the command line names.
+func (p *sliderWords) open() (*sliderApp, error) {
+	name, err := p.name()
+	if err != nil {
+		return nil, err
+	}
+	home, err := openSliderHome()
+	if err != nil {
+		return nil, err
+	}
+	return home.open(name)
+}
+
+// stop asks the run to stop and, where that is wanted, waits for its end.
+func (a *sliderApp) stop(ctx context.Context, s streams, p *sliderWords, wait bool) error {
+	k := a.lookup(s, p)
+	facts, err := a.facts(ctx, s, p)
+	if err != nil {
+		return err
+	}
+	var grace *time.Duration
+	if p.has("--force") {
+		grace = new(time.Duration(0))
+	}
+	switch v := facts.verdict(); {
+	case v != nil && facts.registry != nil && facts.registry.Live > 0: // it stops already
+		if !wait {
+			return nil
+		}
+		return endOf(ctx, s, k, facts, *v)
+	case !sliderRuns(&facts):
+		fmt.Fprintf(s.out, "%s does not run\n", a.name)
+		return nil
+	case facts.registry == nil:
+		return stopAgents(ctx, s, k, facts, grace)
+	}
+	if err := a.ask(ctx, facts, grace, p.one("--message")); err != nil || !wait {
+		return err
+	}
+	c, err := openForQuestions(facts.address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	v, err := verdictOf(ctx, c, k, facts)
+	if err != nil {
+		return err
+	}
+	return endOf(ctx, s, k, facts, v)
+}
+
+// ask asks the gang's conductor to stop it. The reason stands in the verdict, behind who asked.
+func (a *sliderApp) ask(ctx context.Context, facts appFacts, grace *time.Duration, reason string) error {
+	c, err := openForQuestions(facts.address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ask := registry.Ask{Kind: registry.AskStop, By: "stop", Args: map[string]string{"who": whoAsks()}}
+	if reason = oneLine(reason); reason != "" {
+		ask.Args["who"] += " (" + reason + ")"
+	}
+	if grace != nil {
+		ask.Args["grace"] = strconv.FormatFloat(grace.Seconds(), 'f', -1, 64)
+	}
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	if err := c.Ask(ctx, a.name, ask); err != nil {
+		return registryError(facts.address, err)
+	}
+	return nil
+}
+
+// mostReason is how much of a reason is kept, in characters.
+const mostReason = 200
+
+// oneLine is a text as it can stand in a cause.
+func oneLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }), " ")
+	if runes := []rune(text); len(runes) > mostReason {
+		text = string(runes[:mostReason]) + "…"
+	}
+	return text
+}
+
+// sliderDestroy removes an app: what the registry and this host remember of it, and its folder with logs and
+// checkpoints.
+func sliderDestroy(ctx context.Context, s streams, p *sliderWords) error {
+	a, lock, err := p.openLocked()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Release() }() // this process ends
+	facts, err := a.hostFacts(ctx, s, p)
+	if err != nil {
+		return err
+	}
+	switch {
+	case sliderRuns(&facts) && !p.has("--force"):
+		return withCode(shim.CodeHeld, fmt.Errorf("%s runs: muster slider stop %s first, or destroy --force, which kills it", a.name, a.name))
+	case !p.has("--force"):
+		return usage("slider destroy: would remove %s for good, with its logs and checkpoints; --force does it", a.dir)
+	case sliderRuns(&facts):
+		if err := a.stop(ctx, s, p, true); err != nil {
+			return err
+		}
+	}
+	work, err := a.ownWork(ctx)
+	if err != nil {
+		return err
+	}
+	if work != nil {
+		defer func() { _ = work.Release() }() // this process ends
+	}
+	if err := a.forget(ctx, s, p); err != nil {
+		return err
+	}
+	others, err := a.remove()
+	if err != nil {
+		return withCode(shim.CodeForbidden, err)
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(s.out, "%s: destroyed; left, for they are not muster's: %s\n", a.name, strings.Join(others, ", "))
+		return nil
+	}
+	fmt.Fprintf(s.out, "%s: destroyed, with %s\n", a.name, a.dir)
+	return nil
+}
+
+// ownWork takes the work folder as a run would; one that has just ended may have it a moment longer.
+func (a *sliderApp) ownWork(ctx context.Context) (lock *hostlock.Lock, err error) {
+	if _, err := os.Lstat(a.work()); errors.Is(err, fs.ErrNotExist) { // it never ran
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, takeoverPatience)
+	defer cancel()
+	poll(ctx, func() bool {
+		lock, err = lockFolder("work", a.work())
+		_, held := errors.AsType[heldFolder](err)
+		return !held
+	})
+	if _, held := errors.AsType[heldFolder](err); held {
+		err = withCode(shim.CodeHeld, err)
+	}
+	return lock, err
+}
+
+// forget removes what the run left in its registry and in this host's state; of a run of the same name that is not
+// this app's, nothing.
+func (a *sliderApp) forget(ctx context.Context, s streams, p *sliderWords) error {
+	k := a.lookup(s, p)
+	facts, err := k.onHost(ctx, a.name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case facts.local != nil && filepath.Clean(facts.local.WorkDir) != a.work():
+		return nil
+	case facts.local == nil && a.record.Run.Registry == "":
+		return nil
+	}
+	err = k.forget(ctx, a.name)
+	if facts.local == nil && exitCode(err) == shim.CodeUsage { // the registry does not know it either
+		return nil
+	}
+	return err
+}
