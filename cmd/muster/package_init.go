@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/packages/skeleton"
+	"github.com/muster-agent/muster/shim"
+)
+
+type packageInitFlags struct {
+	framework string
+	dir       string
+}
+
+func newPackageInit(s streams) *cobra.Command {
+	f := packageInitFlags{}
+	cmd := &cobra.Command{
+		Use: "init NAME", Short: "Make a package that runs, to begin with", Args: exactly("NAME"),
+		Long: `Makes the folder of a package that runs as it is, to be changed into yours. --framework says what it begins with:
+
+  none        a command that every instance runs
+  script      a class with install, start, status and stop, as Slider's packages have it
+  tensorflow  parameter servers and workers
+
+The folder must be empty, or not there yet.`,
+		Example: "  muster package init myapp\n  muster package init digits --framework tensorflow --dir apps/digits",
+		RunE:    func(_ *cobra.Command, args []string) error { return f.init(s, args[0]) },
+	}
+	cmd.Flags().StringVar(&f.framework, "framework", skeleton.Plain, "what it begins with: "+strings.Join(skeleton.Kinds(), ", "))
+	cmd.Flags().StringVar(&f.dir, "dir", "", "the folder (default: NAME)")
+	completeFlag(cmd, "framework", cobra.FixedCompletions(skeleton.Kinds(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (f *packageInitFlags) init(s streams, name string) error {
+	dir := f.dir
+	if dir == "" {
+		dir = name
+	}
+	files, err := skeleton.Write(f.framework, name, dir)
+	switch {
+	case errors.Is(err, skeleton.ErrKind) && slices.Contains(appdef.Frameworks(), f.framework):
+		return usage("package init: no skeleton for %s yet; there are %s, and muster.framework=%s in appConfig turns none into it",
+			f.framework, strings.Join(skeleton.Kinds(), ", "), f.framework)
+	case errors.Is(err, skeleton.ErrKind), errors.Is(err, skeleton.ErrName), errors.Is(err, skeleton.ErrNotEmpty):
+		return withCode(shim.CodeUsage, fmt.Errorf("package init: %w", err))
+	case err != nil:
+		return fmt.Errorf("package init: %w", err)
+	}
+	for _, file := range files {
+		fmt.Fprintf(s.out, "%s/%s\n", dir, file)
+	}
+	fmt.Fprintf(s.err, "\nNext:\n  muster validate %[1]s\n  muster run %[1]s\n  muster package build %[1]s -o %[2]s-0.1.0.zip\n", dir, name)
+	return nil
+}
