@@ -20,12 +20,17 @@ import (
 // fakeAgent runs this binary as an agent with the given app and returns it with the pids of guard and app.
 func fakeAgent(t *testing.T, dir string, app ...string) (agent *exec.Cmd, guardPID, appPID int) {
 	t.Helper()
+	return fakeAgentAs(t, "as-agent", append([]string{dir}, app...)...)
+}
+
+func fakeAgentAs(t *testing.T, role string, args ...string) (agent *exec.Cmd, guardPID, appPID int) {
+	t.Helper()
 	if p, err := guard.Open(); err != nil {
 		need.Skip(t, err.Error())
 	} else {
 		p.Close()
 	}
-	agent = exec.Command(self(t), append([]string{"as-agent", dir}, app...)...)
+	agent = exec.Command(self(t), append([]string{role}, args...)...)
 	agent.Stderr = t.Output()
 	out, err := agent.StdoutPipe()
 	if err != nil {

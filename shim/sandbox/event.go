@@ -9,7 +9,8 @@ import (
 
 // Event is what a guard tells of its process. Attempt is the number of the start it belongs to.
 //
-// Order of one start that happened: Started, Exited, Empty. Start returns the others' error.
+// Order of one start that happened: Started, Exited, Empty; Lingers and Adopted come between the first two. Start
+// returns the others' error.
 type Event interface{ event() }
 
 // The events.
@@ -18,6 +19,19 @@ type (
 	Started struct {
 		Attempt int
 		PID     int
+		Ticks   uint64
+	}
+	// Lingers says that the main process of a start with Spec.Linger has exited with 0 and that Left of its descendants
+	// live. They go on, and the guard waits for Adopt, Finish or Kill. When the last of them ends before, Exited
+	// with Exit.Starter comes. A starter that leaves nothing has no such event.
+	Lingers struct {
+		Attempt int
+		Left    int
+	}
+	// Adopted says that a living process has become the main one. Ticks is its start in clock ticks after boot.
+	Adopted struct {
+		Attempt int
+		PID     int // in the agent's pid namespace
 		Ticks   uint64
 	}
 	// Exited says how the main process ended. What it left behind is being killed.
@@ -54,6 +68,8 @@ type (
 )
 
 func (Started) event() {}
+func (Lingers) event() {}
+func (Adopted) event() {}
 func (Exited) event()  {}
 func (Empty) event()   {}
 func (Stuck) event()   {}
@@ -117,6 +133,8 @@ func (e *StartError) Unwrap() error { return e.Err }
 var (
 	// ErrBusy refuses a Start while a process, or what it left, exists.
 	ErrBusy = errors.New("a process is still there")
+	// ErrNotOurs refuses to adopt a process that is no descendant and none of those that ended last.
+	ErrNotOurs = errors.New("not a process of this start")
 	// ErrGone says that the guard is no more.
 	ErrGone = errors.New("guard is gone")
 	// ErrDeadMan is why a guard that nobody fed is gone.

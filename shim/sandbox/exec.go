@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +21,15 @@ type ExecSpec struct {
 	Dir      string      // working directory
 	User     *guard.User // nil: that of Options.Confine, else the agent's own
 	Terminal *Size       // nil: pipes
+	Rlimits  map[string]Rlimit
+	// Stdout and Stderr, when set, get what the program writes, in place of a pipe: then the session's own are empty.
+	// They remain the caller's, who may close them once Exec has returned. A terminal takes none.
+	Stdout, Stderr *os.File
 }
+
+// execMark is the variable that every exec has in its environment, with a value of its own: Session.Kill knows by it what
+// has left its parents.
+const execMark = "MUSTER_EXEC"
 
 // Exec runs a program and returns once its exec has happened. It may while the guard is parked and while an app runs,
 // but not while what an app left is being killed (ErrBusy). The program ends with the app at the latest: Empty
@@ -39,21 +48,26 @@ func (g *Guard) Exec(ctx context.Context, e ExecSpec) (*Session, error) {
 }
 
 func (g *Guard) exec(ctx context.Context, e ExecSpec) (*Session, error) {
-	spec := Spec{Argv: e.Argv, Env: e.Env, Dir: e.Dir, User: e.User}
+	if e.Terminal != nil && (e.Stdout != nil || e.Stderr != nil) {
+		return nil, errors.New("a terminal is its own output")
+	}
+	mark := execMark + "=" + rand.Text()
+	spec := Spec{Argv: e.Argv, Env: append([]string{mark}, e.Env...), Dir: e.Dir, User: e.User, Rlimits: e.Rlimits}
 	p, err := spec.payload(g.options)
 	if err != nil {
 		return nil, err
 	}
 	p.Terminal = e.Terminal != nil
-	s, theirs, err := newSession(g, p.Terminal)
+	s, stdio, theirs, err := newSession(g, e)
 	if err != nil {
 		return nil, err
 	}
+	s.mark = mark
 	defer closeAll(theirs)
 	if err := g.enroll(s); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := g.sendExec(s, p, e.Terminal, theirs); err != nil {
+	if err := g.sendExec(s, p, e.Terminal, stdio); err != nil {
 		g.dismiss(s.id)
 		return nil, errors.Join(err, s.Close())
 	}
@@ -100,7 +114,7 @@ func (g *Guard) session(id int64) *Session {
 	return g.sessions[id]
 }
 
-func (g *Guard) sendExec(s *Session, p guard.Payload, size *Size, theirs []*os.File) error {
+func (g *Guard) sendExec(s *Session, p guard.Payload, size *Size, stdio []*os.File) error {
 	b, err := p.Encode()
 	if err != nil {
 		return err
@@ -114,7 +128,7 @@ func (g *Guard) sendExec(s *Session, p guard.Payload, size *Size, theirs []*os.F
 	if size != nil {
 		m.B, m.C = int64(size.Rows), int64(size.Columns)
 	}
-	files := append([]*os.File{payload}, theirs...)
+	files := append([]*os.File{payload}, stdio...)
 	if procs := g.procs(); procs != nil {
 		files = append(files, procs)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
 
@@ -29,6 +30,7 @@ type Session struct {
 	guard    *Guard
 	id       int64
 	pid      int
+	mark     string     // variable of its environment
 	files    []*os.File // ours
 	outputs  []*os.File // those of files that are read
 	terminal *os.File   // master; nil: pipes
@@ -39,27 +41,38 @@ type Session struct {
 	err      error // once done
 }
 
-// newSession makes a session with the pipes that its program gets as stdin, stdout and stderr: none for a terminal.
-func newSession(g *Guard, terminal bool) (s *Session, theirs []*os.File, err error) {
-	s = &Session{guard: g, wants: terminal, started: make(chan error, 1), done: make(chan struct{})}
-	if terminal {
-		return s, nil, nil
+// newSession makes a session with what its program gets as stdin, stdout and stderr, none for a terminal; theirs are
+// those to close when it has them.
+func newSession(g *Guard, e ExecSpec) (s *Session, stdio, theirs []*os.File, err error) {
+	s = &Session{guard: g, wants: e.Terminal != nil, started: make(chan error, 1), done: make(chan struct{})}
+	if s.wants {
+		return s, nil, nil, nil
 	}
-	for fd := range 3 {
-		read, write, err := halfPipe(fd == 0)
+	read, write, err := halfPipe(true)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("make pipe: %w", err)
+	}
+	s.Stdin, s.files = write, []*os.File{write}
+	stdio, theirs = []*os.File{read}, []*os.File{read}
+	for _, out := range []struct {
+		given *os.File
+		to    *io.Reader
+	}{{e.Stdout, &s.Stdout}, {e.Stderr, &s.Stderr}} {
+		if out.given != nil {
+			*out.to = strings.NewReader("")
+			stdio = append(stdio, out.given)
+			continue
+		}
+		read, write, err := halfPipe(false)
 		if err != nil {
 			closeAll(append(theirs, s.files...))
-			return nil, nil, fmt.Errorf("make pipe: %w", err)
+			return nil, nil, nil, fmt.Errorf("make pipe: %w", err)
 		}
-		if fd == 0 {
-			theirs, s.files = append(theirs, read), append(s.files, write)
-		} else {
-			theirs, s.files = append(theirs, write), append(s.files, read)
-		}
+		*out.to = &output{file: read}
+		s.files, s.outputs = append(s.files, read), append(s.outputs, read)
+		stdio, theirs = append(stdio, write), append(theirs, write)
 	}
-	s.outputs = s.files[1:]
-	s.Stdin, s.Stdout, s.Stderr = s.files[0], &output{file: s.files[1]}, &output{file: s.files[2]}
-	return s, theirs, nil
+	return s, stdio, theirs, nil
 }
 
 // halfPipe makes a pipe of which one end is ours, for Go's poller, and the other a program's, which blocks.
@@ -142,6 +155,35 @@ func (s *Session) Signal(sig syscall.Signal) error {
 		return fmt.Errorf("signal %s: %w", signalName(sig), os.ErrProcessDone)
 	default:
 		return s.guard.send(guard.Message{Kind: guard.ExecSig, A: s.id, B: int64(sig)})
+	}
+}
+
+// Kill kills the program and all that it has started, and returns when none of that is left; the app goes on. It may
+// come after the program's end, for what it left. Found are its descendants, whatever sessions they make; who is
+// in a session of theirs; and who carries the exec's mark in its environment, though orphaned by a double fork, with all
+// that descends from it. Not found is an orphan in a session of its own that was given another environment, or whose
+// environment the guard may not read: of another user, in a container or under a guard without CAP_SYS_PTRACE.
+// The app's main process and its descendants are never touched. The error is a *StuckError with one of those that are
+// alive 5 s after SIGKILL, ErrBusy when too many are being killed at a time, ErrGone after the guard's end.
+func (s *Session) Kill() error {
+	m, err := s.guard.ask(context.Background(), guard.Message{Kind: guard.ExecKill, B: s.id, Text: s.mark}, nil)
+	if err != nil {
+		return fmt.Errorf("kill session: %w", err)
+	}
+	switch errno := syscall.Errno(m.B); errno {
+	case 0:
+		return nil
+	case syscall.EAGAIN:
+		return fmt.Errorf("kill session: %w: %d are being killed", ErrBusy, guard.MostExecs)
+	case syscall.ETIMEDOUT:
+		p := StuckProcess{PID: s.guard.number(int(m.C)), Name: m.Text, State: '?'}
+		if stat, err := (Host{}).Stat(p.PID); err == nil {
+			p.State = stat.State
+		}
+		p.WaitChannel = cgroup.WaitChannel(p.PID)
+		return fmt.Errorf("kill session: %w", &StuckError{Processes: []StuckProcess{p}})
+	default:
+		return fmt.Errorf("kill session: %w", errno)
 	}
 }
 

@@ -55,6 +55,9 @@ type Guard struct {
 
 	sessions map[int64]*Session // of which the guard has not told the end
 	lastExec int64
+
+	requests    map[int64]request // that the guard has not answered
+	lastRequest int64
 }
 
 type state int
@@ -63,7 +66,8 @@ const (
 	idle state = iota
 	starting
 	running
-	emptying // exited, not yet empty
+	lingering // the starter has ended and left descendants
+	emptying  // exited, not yet empty
 	gone
 )
 
@@ -72,7 +76,7 @@ func newGuard(o Options, p child, around boundary, conn *net.UnixConn, lifeline 
 		options: o, process: p, around: around, conn: conn, lifeline: lifeline,
 		events: make(chan Event, 64), inbox: make(chan Event),
 		hello: make(chan int64, 1), ended: make(chan struct{}), stuck: make(chan struct{}), closed: make(chan struct{}),
-		patience: closePatience, sessions: map[int64]*Session{},
+		patience: closePatience, sessions: map[int64]*Session{}, requests: map[int64]request{},
 	}
 	if s, err := (Host{}).Stat(p.PID()); err == nil {
 		g.ticks = s.Start
@@ -237,7 +241,7 @@ func execHint(err error, s Spec, dir string, hosts bool) string {
 	return ""
 }
 
-// Signal sends sig to the main process only. os.ErrProcessDone when there is none.
+// Signal sends sig to the main process only: the one that was adopted last, if any. os.ErrProcessDone when there is none.
 func (g *Guard) Signal(sig syscall.Signal) error {
 	g.mu.Lock()
 	alive, attempt := g.state == running, g.attempt

@@ -57,9 +57,14 @@ func (g *Guard) hear(m guard.Message, file *os.File) {
 		g.inbox <- Started{Attempt: attempt, PID: pid, Ticks: uint64(m.B)}
 	case guard.Error:
 		g.turn(idle, 0, &StartError{Act: m.Text, Err: syscall.Errno(m.A)})
+	case guard.Lingers:
+		g.turn(lingering, 0, nil)
+		g.inbox <- Lingers{Attempt: attempt, Left: int(m.A)}
 	case guard.Exited:
 		g.turn(emptying, 0, nil)
-		g.inbox <- Exited{Attempt: attempt, Exit: g.counted(exitOf(syscall.WaitStatus(m.A), time.Unix(0, m.B), m.C<<10))}
+		g.inbox <- Exited{Attempt: attempt, Exit: g.counted(exitTold(m))}
+	case guard.Done:
+		g.hearDone(m)
 	case guard.Empty:
 		g.empty()
 		g.inbox <- Empty{Attempt: attempt, LogsComplete: m.A == 1}
@@ -82,9 +87,23 @@ func (g *Guard) hear(m guard.Message, file *os.File) {
 		g.inbox <- DeadMan{Attempt: attempt}
 	case guard.Execed, guard.ExecEnd, guard.ExecErr:
 		g.hearExec(m, file)
-	case guard.Start, guard.Signal, guard.Kill, guard.Feed, guard.Exec, guard.ExecSig:
+	case guard.Start, guard.Signal, guard.Kill, guard.Feed, guard.Exec, guard.ExecSig,
+		guard.Adopt, guard.Finish, guard.Sweep, guard.ExecKill:
 		g.options.Logger.Warn("guard sent an order", "kind", uint32(m.Kind))
 	}
+}
+
+// exitTold is the exit that the guard tells.
+func exitTold(m guard.Message) Exit {
+	x := exitOf(syscall.WaitStatus(uint32(m.A)), time.Unix(0, m.B), m.C<<10)
+	switch {
+	case m.A&guard.ExitUnknown != 0:
+		x = Exit{At: x.At, Message: "ended; status unknown: its parent took it"}
+	case m.A&guard.ExitStarter != 0:
+		x.Starter = true
+		x.Message = "exit code 0 of a starter; what it left has ended unseen"
+	}
+	return x
 }
 
 // number is the agent's own for a process that the guard names; where it has ended meanwhile, the guard's.
@@ -155,6 +174,7 @@ func (g *Guard) settle() {
 	g.mu.Unlock()
 	defer g.conn.Close()
 	defer close(g.ended)
+	defer g.endRequests()
 	if closing && err == nil && status.Success() {
 		g.setLeft(nil)
 		g.answerGone(ErrGone)
@@ -165,14 +185,14 @@ func (g *Guard) settle() {
 	g.setLeft(left)
 	why := goneError(status, err, fired)
 	g.endSessions(why)
-	if was == running {
-		exit := Exit{At: time.Now(), Message: "ended unseen when its guard was lost"}
+	if was == running || was == lingering {
+		exit := Exit{At: time.Now(), Message: "ended unseen when its guard was lost", Starter: was == lingering}
 		if s, ok := exits[pid]; ok {
 			exit = exitOf(s, time.Now(), 0)
 		}
 		g.inbox <- Exited{Attempt: attempt, Exit: g.counted(exit)}
 	}
-	if (was == running || was == emptying) && len(left) == 0 {
+	if (was == running || was == lingering || was == emptying) && len(left) == 0 {
 		g.inbox <- Empty{Attempt: attempt}
 	}
 	g.answerGone(why)

@@ -30,12 +30,16 @@ type Spec struct {
 	// Caps are the most capabilities that it may have, within those of Options; nil: those. Only root has any.
 	Caps  *Caps
 	Umask *uint32 // nil: the guard's own
+	// Linger says that Argv may be a starter: it leaves a daemon behind and exits with 0. Then the event Lingers asks
+	// for Adopt, Finish or Kill.
+	Linger bool
 }
 
 // Unlimited is the value of a resource limit that is none.
 const Unlimited = math.MaxUint64
 
-// Exit is how the main process ended. Nothing is flattened: either Code or Signal says it.
+// Exit is how the main process ended. Nothing is flattened: either Code or Signal says it. Neither does when nobody saw
+// it: the guard was lost, or the process was adopted and another, its parent to the end, got its status.
 type Exit struct {
 	Code    *int // its own code, nil when a signal ended it
 	Signal  int  // 0: none
@@ -44,6 +48,9 @@ type Exit struct {
 	MaxRSS  int64 // bytes; of the largest process that it waited for, itself included
 	Usage   Usage // what the boundary counted in this start
 	Message string
+	// Starter says that this is the exit of a starter that had left something behind. What it left is gone, or is being
+	// killed; how it ended is not known.
+	Starter bool
 }
 
 func exitOf(status syscall.WaitStatus, at time.Time, maxRSS int64) Exit {
@@ -71,7 +78,8 @@ func (s Spec) payload(o Options) (guard.Payload, error) {
 		return guard.Payload{}, err
 	}
 	p := guard.Payload{
-		Argv: s.Argv, Env: s.Env, Dir: dir,
+		Linger: s.Linger,
+		Argv:   s.Argv, Env: s.Env, Dir: dir,
 		RotateBytes: uint64(o.RotateBytes), Keep: uint32(o.Keep),
 		OOMScoreAdj: int32(cmp.Or(s.OOMScoreAdj, o.OOMScoreAdj)), Nice: int32(cmp.Or(s.Nice, o.Nice)), User: cmp.Or(s.User, o.Confine.User),
 		Caps: within(s.Caps, o.Caps), NoNewPrivs: o.NoNewPrivs, Umask: s.Umask, Filter: o.Confine.Seccomp,

@@ -7,7 +7,7 @@ import (
 )
 
 // Version of the protocol, said by Hello.
-const Version = 2
+const Version = 3
 
 // Descriptors of the guard at its start, beside /dev/null as 0, 1, 2.
 const (
@@ -25,13 +25,17 @@ const (
 //	Exec     A exec, B rows, C columns of its terminal; descriptors: a sealed memfd, then stdin, stdout,
 //	         stderr unless the payload says Terminal, [procs]
 //	ExecSig  A exec, B signal, to the process group that its main process leads
+//	Adopt    A request, B pid, which becomes the main process of a start that lingers; answered by Done
+//	Finish   A request; a start that lingers ends as others do; answered by Done
+//	Sweep    A request; while no start is under way kill every descendant; answered by Done when none is left
+//	ExecKill A request, B exec, Text its mark; kill what it started; answered by Done when none is left
 //
 //	procs is optional: a cgroup.procs file, open for writing, into whose cgroup the child goes first of all.
 //
 //	guard → agent
 //	Hello    A Version; parked and listening
 //	Started  A pid, B start in clock ticks after boot; the exec has happened
-//	Exited   A wait status, B CLOCK_REALTIME ns, C greatest resident size in KiB
+//	Exited   A wait status and ExitStarter, ExitUnknown, B CLOCK_REALTIME ns, C greatest resident size in KiB
 //	Empty    A 1 if all that was written is in the log files; no descendant exists
 //	Error    A errno, Text act; a start that did not happen, another may follow
 //	Stuck    A pid, B errno of kill(2) or 0, C state, Text name; would not die for 5 s, every 10 s
@@ -40,21 +44,41 @@ const (
 //	Execed   A exec, B pid; descriptor: the terminal's master, if it has one
 //	ExecEnd  A exec, B wait status, C CLOCK_REALTIME ns
 //	ExecErr  A exec, B errno, Text act; an exec that did not happen
+//	Lingers  A living descendants, B CLOCK_REALTIME ns; the main process has exited with 0 and left them
+//	Done     A request, B errno or 0. Of Adopt: C start of the process in clock ticks after boot, 0 of one that
+//	         has ended. Of ExecKill with ETIMEDOUT: C pid, Text name of one that would not die for 5 s
 //
 // Order of one start: Start, then Error or (Started, Exited, Empty). Order of one exec: Exec, then ExecErr or
 // (Execed, ExecEnd). It is welcome while parked and while an app runs, and is killed with all else: at the app's
 // end (a start that failed is one), by Kill, with the guard. Empty comes after its end. What it leaves
 // behind belongs to the app. There are at most MostExecs living ones. Pids are those of the guard's pid namespace.
+//
+// A start whose payload says Linger may leave a daemon: Start, Started, Lingers, then it is held, and nothing is
+// killed, until one of
+//
+//	Adopt    The process gets the signals, and its end is that of the start. It is any living descendant that no
+//	         living exec has started, or one of the last Remembered that were reaped since Started (Exited follows
+//	         at once); ESRCH for others. Another may be adopted while it lives. A process that is another's
+//	         child until its end is reaped by that one: ExitUnknown.
+//	Finish   Exited with the starter's status 0, Empty.
+//	Kill, or nothing is left but what living execs have started: the same with ExitStarter.
+//
+// Errno of Adopt and Finish: EBUSY while the main process lives, ECHILD when the start has ended. A starter that ends
+// otherwise, or leaves nothing, ends as all do.
 type Kind uint32
 
 // The kinds.
 const (
-	Start   Kind = 1
-	Signal  Kind = 2
-	Kill    Kind = 3
-	Feed    Kind = 4
-	Exec    Kind = 5
-	ExecSig Kind = 6
+	Start    Kind = 1
+	Signal   Kind = 2
+	Kill     Kind = 3
+	Feed     Kind = 4
+	Exec     Kind = 5
+	ExecSig  Kind = 6
+	Adopt    Kind = 7
+	Finish   Kind = 8
+	Sweep    Kind = 9
+	ExecKill Kind = 10
 
 	Hello   Kind = 64
 	Started Kind = 65
@@ -67,7 +91,21 @@ const (
 	Execed  Kind = 72
 	ExecEnd Kind = 73
 	ExecErr Kind = 74
+	Lingers Kind = 75
+	Done    Kind = 76
 )
+
+// Bits of Exited's A, beside the 32 of the wait status.
+const (
+	exitStarter = 32
+	exitUnknown = 33
+
+	ExitStarter int64 = 1 << exitStarter // of a starter; what it left is gone, or being killed, and nobody was adopted
+	ExitUnknown int64 = 1 << exitUnknown // of an adopted process; its parent got its status
+)
+
+// Remembered is how many of the last processes that ended Adopt knows.
+const Remembered = 64
 
 const (
 	textSize = 96

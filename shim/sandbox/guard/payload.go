@@ -14,6 +14,7 @@ const (
 	flagNoNewPrivs = 4
 	flagUmask      = 8
 	flagTerminal   = 16
+	flagLinger     = 32
 
 	// sockFilterSize is the length of a struct sock_filter in bytes.
 	sockFilterSize = 8
@@ -39,6 +40,7 @@ type Payload struct {
 	// NoNewPrivs. It must permit execve, and write and exit_group for an execve that fails to be told as such.
 	Filter   []byte
 	Terminal bool // of an exec: on a terminal of its own
+	Linger   bool // of a start: it may leave a daemon
 }
 
 // Limit is one resource limit; Resource is a RLIMIT number.
@@ -107,6 +109,7 @@ func (p Payload) flags() uint32 {
 		{p.NoNewPrivs, flagNoNewPrivs},
 		{p.Umask != nil, flagUmask},
 		{p.Terminal, flagTerminal},
+		{p.Linger, flagLinger},
 	} {
 		if f.set {
 			flags |= f.flag

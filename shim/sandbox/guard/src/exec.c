@@ -178,6 +178,33 @@ void exec_signal(int64_t id, int sig)
 		kill(-e->pid, sig);
 }
 
+bool exec_leads(pid_t pid)
+{
+	int i;
+
+	for (i = 0; i < GUARD_EXECS; i++)
+		if (execs[i].pid && execs[i].pid == pid)
+			return true;
+	return false;
+}
+
+pid_t exec_pid(int64_t id)
+{
+	struct exec *e = find(id);
+
+	return e ? e->pid : 0;
+}
+
+bool exec_any(void)
+{
+	int i;
+
+	for (i = 0; i < GUARD_EXECS; i++)
+		if (execs[i].pid)
+			return true;
+	return false;
+}
+
 bool exec_reaped(pid_t pid, int status, int64_t ended_ns)
 {
 	int i;

@@ -18,13 +18,18 @@
  *   EXEC     a = exec, b = rows, c = columns of its terminal
  *            descriptors: a sealed memfd, then stdin, stdout, stderr unless it says TERMINAL, [procs]
  *   EXECSIG  a = exec, b = signal, to the process group that its main process leads
+ *   ADOPT    a = request, b = pid, which becomes the main process of a start that lingers; answered by DONE
+ *   FINISH   a = request; a start that lingers ends as others do; answered by DONE
+ *   SWEEP    a = request; while no start is under way kill every descendant; answered by DONE when none is left
+ *   EXECKILL a = request, b = exec, text = its mark; kill what it started; answered by DONE when none is left
  *
  *   procs is optional: a cgroup.procs file, open for writing, into whose cgroup the child goes first of all.
  *
  *   guard -> agent
  *   HELLO    a = GUARD_VERSION; the guard is parked and listens
  *   STARTED  a = pid, b = start of the process in clock ticks after boot; the exec has happened
- *   EXITED   a = wait status, b = CLOCK_REALTIME ns, c = greatest resident size in KiB; what is left is being killed
+ *   EXITED   a = wait status and GUARD_EXIT_*, b = CLOCK_REALTIME ns, c = greatest resident size in KiB; what is left is
+ *            being killed
  *   EMPTY    a = 1 if all that was written is in the log files; no descendant exists
  *   ERROR    a = errno, text = act; a start that did not happen. The guard is ready for another one
  *   STUCK    a = pid, b = errno of kill(2) or 0, c = state, text = name; would not die for 5 s, every 10 s
@@ -33,8 +38,20 @@
  *   EXECED   a = exec, b = pid; descriptor: the terminal's master, if it has one
  *   EXECEND  a = exec, b = wait status, c = CLOCK_REALTIME ns
  *   EXECERR  a = exec, b = errno, text = act; an exec that did not happen
+ *   LINGERS  a = living descendants, b = CLOCK_REALTIME ns; the main process has exited with 0 and left them
+ *   DONE     a = request, b = errno or 0. Of ADOPT: c = start of the process in clock ticks after boot, 0 of one that
+ *            has ended. Of EXECKILL with ETIMEDOUT: c = pid, text = name of one that would not die for 5 s
  *
  * Order of one start: START, then ERROR or (STARTED, EXITED, EMPTY).
+ *
+ * A start with GUARD_FLAG_LINGER may leave a daemon: START, STARTED, LINGERS, then it is held, and nothing is killed, until
+ *   ADOPT    the process gets the signals, and its end is that of the start. It is any living descendant that no living
+ *            exec has started, or one of the last GUARD_RING that were reaped since STARTED (EXITED follows at
+ *            once); ESRCH for others. Another may be adopted while it lives. A process that is another's child until
+ *            its end is reaped by that one: GUARD_EXIT_UNKNOWN.
+ *   FINISH   EXITED with the starter's status 0, EMPTY.
+ *   KILL, or nothing is left but what living execs have started: the same with GUARD_EXIT_STARTER.
+ * Errno of both: EBUSY while the main process lives, ECHILD when the start has ended.
  * Order of one exec: EXEC, then EXECERR or (EXECED, EXECEND). It is welcome while parked and while an app runs,
  * and is killed with all else: at the app's end (a start that failed is one), by KILL, with the guard. EMPTY
  * comes after its end. What it leaves behind belongs to the app. There are at most GUARD_EXECS living ones.
@@ -48,7 +65,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define GUARD_VERSION 2
+#define GUARD_VERSION 3
 
 #define GUARD_IN_START 1
 #define GUARD_IN_SIGNAL 2
@@ -56,6 +73,10 @@
 #define GUARD_IN_FEED 4
 #define GUARD_IN_EXEC 5
 #define GUARD_IN_EXECSIG 6
+#define GUARD_IN_ADOPT 7
+#define GUARD_IN_FINISH 8
+#define GUARD_IN_SWEEP 9
+#define GUARD_IN_EXECKILL 10
 
 #define GUARD_OUT_HELLO 64
 #define GUARD_OUT_STARTED 65
@@ -68,6 +89,14 @@
 #define GUARD_OUT_EXECED 72
 #define GUARD_OUT_EXECEND 73
 #define GUARD_OUT_EXECERR 74
+#define GUARD_OUT_LINGERS 75
+#define GUARD_OUT_DONE 76
+
+/* Bits of EXITED, beside the 32 of the wait status. */
+#define GUARD_EXIT_STARTER 32 /* of a starter; what it left is gone, or being killed, and nobody was adopted */
+#define GUARD_EXIT_UNKNOWN 33 /* of an adopted process; its parent got its status */
+
+#define GUARD_RING 64
 
 #define GUARD_FD_LIFELINE 3
 #define GUARD_FD_SOCKET 4
@@ -97,6 +126,7 @@ struct message {
 #define GUARD_FLAG_NO_NEW_PRIVS 4
 #define GUARD_FLAG_UMASK 8	  /* umask is set; else it is the guard's */
 #define GUARD_FLAG_TERMINAL 16	  /* EXEC: on a terminal of its own */
+#define GUARD_FLAG_LINGER 32	  /* START: it may leave a daemon */
 
 #define GUARD_FILTER_MAX 4096 /* BPF_MAXINSNS */
 
@@ -167,11 +197,12 @@ void failure_text(const struct failure *f, char *text, size_t size);
 
 /* tree.c */
 struct proc {
-	pid_t pid, ppid;
+	pid_t pid, ppid, session;
 	uint64_t start;
 	int threads;
 	char state;
-	signed char mine; /* -1 not known yet */
+	signed char mine; /* a descendant; -1: not known yet */
+	bool execs;	  /* and some living exec's, when it is one */
 	char name[17];
 };
 
@@ -182,6 +213,9 @@ struct tree {
 
 bool proc_read(pid_t pid, struct proc *p);
 void tree_walk(struct tree *t);
+struct proc *tree_find(struct tree *t, pid_t pid);
+size_t tree_left(bool *zombies); /* living descendants that no living exec has started */
+int proc_hold(const struct proc *p); /* a pidfd of that very process; -1 and errno */
 void tree_free(struct tree *t);
 bool tree_alive(const struct proc *p);
 int tree_signal(const struct proc *p, int sig); /* 0 or errno */
@@ -218,9 +252,18 @@ void exec_signal(int64_t id, int sig);
 void exec_polls(struct pollfd *p); /* fills GUARD_EXECS */
 void exec_heard(const struct pollfd *p);
 bool exec_reaped(pid_t pid, int status, int64_t ended_ns); /* it was one */
+bool exec_leads(pid_t pid);
+pid_t exec_pid(int64_t id); /* 0: it has ended */
+bool exec_any(void);
+
+/* branch.c */
+bool branch_kill(int64_t request, int64_t exec, const char *mark); /* false: too many at a time */
+void branch_step(void);
+uint64_t branch_next(void); /* when the next step is due, as now_ms */
 
 /* main.c */
 uint64_t now_ms(void);
+pid_t app_pid(void); /* of a main process that is not reaped; 0: none */
 void tell(uint32_t kind, int64_t a, int64_t b, int64_t c, const char *text);
 void tell_with(uint32_t kind, int64_t a, int64_t b, int64_t c, const char *text, int fd); /* fd is given away; -1: none */
 

@@ -23,13 +23,14 @@
 #define STUCK_NAMES 8
 #define DRAIN_MS 10000
 #define REAP_BATCH 512
-#define QUEUE 128
+#define QUEUE 160
 #define QUEUE_HEAR (QUEUE * 5 / 8) /* beyond it no order is heard: each may have answers, and so may every exec at its end */
 
 enum app_state {
 	APP_NONE,    /* nothing of an app exists; START is welcome */
 	APP_EXECING, /* forked, the status pipe not read to its end */
 	APP_RUNNING,
+	APP_HELD,    /* the starter has exited with 0 and left descendants; the agent is to say what they are */
 	APP_GONE, /* the main process is reaped; what it left is being killed, then the logs drained */
 };
 
@@ -44,7 +45,28 @@ static struct {
 	int64_t ended_ns;
 	long max_rss;
 	struct failure failure; /* err != 0: the start did not happen */
-} app = {.status_fd = -1};
+	bool linger;
+	bool adopted; /* pid is not of the process that was started */
+	bool apart;   /* and was another's child when it was adopted; its end is seen by pidfd, without one by looking */
+	int pidfd;    /* -1: none */
+} app = {.status_fd = -1, .pidfd = -1};
+
+/* The last to be reaped since the start, newest at at - 1: a daemon may end before the agent has read its number. */
+static struct {
+	struct ended {
+		pid_t pid;
+		int status;
+		int64_t ns;
+		long rss;
+	} all[GUARD_RING];
+	unsigned at;
+} ring;
+
+#define SWEEPS 16
+#define LOOK_MS 500 /* at an adopted process, where there is no pidfd */
+
+static int64_t sweeps[SWEEPS]; /* requests */
+static int swept;
 
 static struct {
 	bool on;
@@ -203,19 +225,59 @@ static void kill_step(void)
 
 /* ---- the app ---- */
 
-static void announce_exit(void)
+pid_t app_pid(void)
 {
-	tell(GUARD_OUT_EXITED, app.wait_status, app.ended_ns, app.max_rss, NULL);
+	return (app.state == APP_EXECING || app.state == APP_RUNNING) && !app.reaped ? app.pid : 0;
+}
+
+static void announce_exit(int64_t marks)
+{
+	tell(GUARD_OUT_EXITED, (int64_t)(uint32_t)app.wait_status | marks, app.ended_ns, app.max_rss, NULL);
 	app.state = APP_GONE;
+	if (app.pidfd >= 0)
+		close(app.pidfd);
+	app.pidfd = -1;
 	kill_begin();
+}
+
+/* The end of a start that is held, by anything but the agent's word. */
+static void let_go(void)
+{
+	if (app.state == APP_HELD)
+		announce_exit(1LL << GUARD_EXIT_STARTER);
+}
+
+/* What the starter left decides whether it is held. While a zombie hides that, its news comes, and another look. */
+static void main_ended(void)
+{
+	bool zombies = false;
+	size_t left = 0;
+
+	if (app.state != APP_RUNNING || !app.reaped)
+		return;
+	if (app.linger && !app.adopted && app.wait_status == 0 && !killing.on && !ending)
+		left = tree_left(&zombies);
+	if (left) {
+		app.state = APP_HELD;
+		tell(GUARD_OUT_LINGERS, (int64_t)left, app.ended_ns, 0, NULL);
+	} else if (!zombies) {
+		announce_exit(0);
+	}
+}
+
+/* What living execs have started is not what the starter left. */
+static void look_at_held(void)
+{
+	bool zombies;
+
+	if (app.state == APP_HELD && (childless || (exec_any() && tree_left(&zombies) == 0 && !zombies)))
+		let_go();
 }
 
 static void announce_start(void)
 {
 	tell(GUARD_OUT_STARTED, app.pid, (int64_t)app.ticks, 0, NULL);
 	app.state = APP_RUNNING;
-	if (app.reaped)
-		announce_exit();
 }
 
 static void read_status(void)
@@ -236,8 +298,39 @@ static void read_status(void)
 	kill_begin();
 }
 
+static void note_ended(pid_t pid, int status, long rss)
+{
+	ring.all[ring.at++ % GUARD_RING] = (struct ended){pid, status, realtime_ns(), rss};
+}
+
+static void take_status(const struct ended *e)
+{
+	app.wait_status = e->status;
+	app.ended_ns = e->ns;
+	app.max_rss = e->rss;
+	app.reaped = true;
+}
+
+/*
+ * Before reaping, while its number cannot be another's. A zombie of ours is left for that. When all are being killed so
+ * is its parent, and a zombie comes to us.
+ */
+static void look_at_adopted(void)
+{
+	struct proc p;
+	bool there;
+
+	if (!app.apart || app.state != APP_RUNNING || app.reaped)
+		return;
+	there = proc_read(app.pid, &p) && p.start == app.ticks;
+	if (there && (tree_alive(&p) || p.ppid == getpid() || killing.on))
+		return;
+	take_status(&(struct ended){.ns = realtime_ns()});
+	announce_exit(1LL << GUARD_EXIT_UNKNOWN);
+}
+
 /* True when waitpid proves that no child is left, hence no descendant. */
-static bool reap(void)
+static bool reap(bool *some)
 {
 	struct signalfd_siginfo info;
 	struct rusage usage;
@@ -246,22 +339,22 @@ static bool reap(void)
 
 	while (read(children, &info, sizeof info) > 0)
 		;
+	*some = false;
 	for (i = 0; i < REAP_BATCH; i++) {
 		pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
 		if (pid < 0)
 			return errno == ECHILD;
 		if (pid == 0)
 			return false;
-		if (exec_reaped(pid, status, realtime_ns()) || pid != app.pid || app.reaped)
+		*some = true;
+		if (exec_reaped(pid, status, realtime_ns()))
 			continue;
-		app.wait_status = status;
-		app.ended_ns = realtime_ns();
-		app.max_rss = usage.ru_maxrss;
-		app.reaped = true;
+		note_ended(pid, status, usage.ru_maxrss);
+		if (pid != app.pid || app.reaped)
+			continue;
+		take_status(&ring.all[(ring.at - 1) % GUARD_RING]);
 		if (app.state == APP_EXECING)
 			read_status();
-		else if (app.state == APP_RUNNING)
-			announce_exit();
 	}
 	/* A flood: more may wait, and the other descriptors want their turn. */
 	kill(getpid(), SIGCHLD);
@@ -311,6 +404,8 @@ static void settle(void)
 			tell(GUARD_OUT_EMPTY, 1, 0, 0, NULL);
 			kill_asked = false;
 		}
+		while (swept)
+			tell(GUARD_OUT_DONE, sweeps[--swept], 0, 0, NULL);
 		killing.on = false;
 	}
 }
@@ -369,6 +464,9 @@ static void start(uint32_t number, int payload, int dir, int procs)
 	o.pipes[0] = out[0];
 	o.pipes[1] = err[0];
 	o.keep = l.config->keep;
+	app.linger = l.config->flags & GUARD_FLAG_LINGER;
+	app.adopted = app.apart = false;
+	ring.at = 0;
 	o.rotate_bytes = l.config->rotate_bytes;
 	if (write(orders, &o, sizeof o) != sizeof o) {
 		refuse(number, errno, "order pump");
@@ -415,6 +513,123 @@ static void arm(int64_t ms)
 	timerfd_settime(deadman, 0, &t, NULL);
 }
 
+/* Errno of an order that only a start which lingers can follow. */
+static int not_held(const struct message *m, bool adopted)
+{
+	if (m->start != app.start || app.state == APP_NONE || app.state == APP_GONE)
+		return ECHILD;
+	if (app.state == APP_HELD || (adopted && app.state == APP_RUNNING && app.adopted && !app.reaped))
+		return 0;
+	return EBUSY;
+}
+
+static const struct ended *find_ended(pid_t pid)
+{
+	unsigned i;
+
+	for (i = 1; i <= GUARD_RING && i <= ring.at; i++)
+		if (ring.all[(ring.at - i) % GUARD_RING].pid == pid)
+			return &ring.all[(ring.at - i) % GUARD_RING];
+	return NULL;
+}
+
+/* The living descendant of that number, in p, and whether it is held by a pidfd, or -1, for it is another's child. */
+static int find_living(pid_t pid, struct proc *p, int *pidfd)
+{
+	struct tree t;
+	struct proc *found, again;
+	int err = ESRCH;
+
+	*pidfd = -1;
+	tree_walk(&t);
+	found = tree_find(&t, pid);
+	if (found && found->mine > 0 && !found->execs) {
+		*p = *found;
+		err = 0;
+	}
+	tree_free(&t);
+	if (err || p->ppid == getpid())
+		return err;
+	*pidfd = proc_hold(p);
+	if (*pidfd < 0 && errno != ENOSYS)
+		return errno;
+	if (proc_read(pid, &again) && again.start == p->start)
+		*p = again; /* it may have become ours */
+	return 0;
+}
+
+static int adopt(const struct message *m, uint64_t *ticks, const struct ended **over)
+{
+	pid_t pid = (pid_t)m->b;
+	int err = not_held(m, true), pidfd;
+	struct proc p;
+
+	*over = NULL;
+	*ticks = 0;
+	if (err)
+		return err;
+	err = find_living(pid, &p, &pidfd);
+	if (err) {
+		*over = err == ESRCH ? find_ended(pid) : NULL;
+		return *over ? 0 : err;
+	}
+	if (app.pidfd >= 0)
+		close(app.pidfd);
+	app.pidfd = pidfd;
+	app.pid = pid;
+	app.ticks = *ticks = p.start;
+	app.apart = p.ppid != getpid();
+	app.adopted = true;
+	app.reaped = false;
+	app.state = APP_RUNNING;
+	return 0;
+}
+
+static void adopt_told(const struct message *m)
+{
+	const struct ended *over;
+	uint64_t ticks;
+	int err = adopt(m, &ticks, &over);
+
+	tell(GUARD_OUT_DONE, m->a, err, (int64_t)ticks, NULL);
+	if (over) {
+		take_status(over);
+		app.adopted = true;
+		announce_exit(0);
+	}
+}
+
+static void finish_told(const struct message *m)
+{
+	int err = not_held(m, false);
+
+	tell(GUARD_OUT_DONE, m->a, err, 0, NULL);
+	if (!err)
+		announce_exit(0);
+}
+
+static void sweep(const struct message *m)
+{
+	if (app.state != APP_NONE || swept == SWEEPS) {
+		tell(GUARD_OUT_DONE, m->a, app.state == APP_NONE ? EAGAIN : EBUSY, 0, NULL);
+		return;
+	}
+	sweeps[swept++] = m->a;
+	kill_begin();
+}
+
+static void signal_app(int sig)
+{
+	struct proc p = {.pid = app.pid, .start = app.ticks};
+
+	if (!app_pid())
+		return;
+	if (app.apart)
+		tree_signal(&p, sig);
+	else
+		kill(app.pid, sig); /* not reaped yet, so the number is still its own */
+}
+
 static void obey(const struct message *m, const int *fds)
 {
 	switch (m->kind) {
@@ -425,14 +640,15 @@ static void obey(const struct message *m, const int *fds)
 			start(m->start, fds[0], fds[1], fds[2]);
 		break;
 	case GUARD_IN_SIGNAL:
-		/* Not reaped yet, so the number is still its own. Sent to an earlier one, it is for nobody. */
-		if (app.pid > 0 && !app.reaped && m->start == app.start)
-			kill(app.pid, (int)m->a);
+		/* Sent to an earlier one, it is for nobody. */
+		if (m->start == app.start)
+			signal_app((int)m->a);
 		break;
 	case GUARD_IN_KILL:
 		kill_asked = app.state == APP_NONE;
 		kill_start = m->start;
 		kill_begin();
+		let_go();
 		break;
 	case GUARD_IN_FEED:
 		arm(m->a);
@@ -442,6 +658,19 @@ static void obey(const struct message *m, const int *fds)
 		break;
 	case GUARD_IN_EXECSIG:
 		exec_signal(m->a, (int)m->b);
+		break;
+	case GUARD_IN_ADOPT:
+		adopt_told(m);
+		break;
+	case GUARD_IN_FINISH:
+		finish_told(m);
+		break;
+	case GUARD_IN_SWEEP:
+		sweep(m);
+		break;
+	case GUARD_IN_EXECKILL:
+		if (!branch_kill(m->a, m->b, m->text))
+			tell(GUARD_OUT_DONE, m->a, EAGAIN, 0, NULL);
 		break;
 	}
 }
@@ -470,8 +699,10 @@ static void hear(void)
 	c = CMSG_FIRSTHDR(&h);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-	if (n == (ssize_t)sizeof m)
+	if (n == (ssize_t)sizeof m) {
+		m.text[sizeof m.text - 1] = 0;
 		obey(&m, fds);
+	}
 	for (i = 0; i < GUARD_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -516,6 +747,10 @@ static int wait_ms(void)
 		until = killing.next;
 	if (drain.asked && !drain.done && drain.until < until)
 		until = drain.until;
+	if (branch_next() < until)
+		until = branch_next();
+	if (app_pid() && app.apart && app.pidfd < 0 && now + LOOK_MS < until)
+		until = now + LOOK_MS;
 	if (until == UINT64_MAX)
 		return -1;
 	return until <= now ? 0 : (int)(until - now);
@@ -527,25 +762,27 @@ static void kill_last(void)
 	uint64_t now = now_ms();
 
 	kill_begin();
+	let_go();
 	if (now - killing.since >= STUCK_FIRST_MS)
 		killing.next = killing.stuck = now;
 }
 
 static void loop(void)
 {
-	bool ended = false;
+	bool ended = false, some;
 
 	for (;;) {
-		struct pollfd p[6 + GUARD_EXECS] = {
+		struct pollfd p[7 + GUARD_EXECS] = {
 			{.fd = agent_gone ? -1 : GUARD_FD_SOCKET, .events = (queued < QUEUE_HEAR ? POLLIN : 0) | (queued ? POLLOUT : 0)},
 			{.fd = ending ? -1 : GUARD_FD_LIFELINE, .events = POLLIN},
 			{.fd = children, .events = POLLIN},
 			{.fd = deadman, .events = POLLIN},
 			{.fd = reports, .events = POLLIN},
 			{.fd = app.status_fd, .events = POLLIN},
+			{.fd = killing.on ? -1 : app.pidfd, .events = POLLIN},
 		};
 
-		exec_polls(p + 6);
+		exec_polls(p + 7);
 		poll(p, sizeof p / sizeof *p, ending && !ended ? 0 : wait_ms());
 		if (p[1].revents)
 			read_lifeline();
@@ -553,7 +790,7 @@ static void loop(void)
 			read_deadman();
 		if (p[5].revents && app.status_fd >= 0)
 			read_status();
-		exec_heard(p + 6);
+		exec_heard(p + 7);
 		if (p[4].revents)
 			read_reports();
 		if (p[0].revents & ~POLLOUT)
@@ -563,9 +800,14 @@ static void loop(void)
 		if (ending && !ended)
 			kill_last();
 		ended = ending;
-		childless = reap();
+		look_at_adopted();
+		childless = reap(&some);
+		main_ended();
+		if (some || childless)
+			look_at_held();
 		if (!childless)
 			kill_step();
+		branch_step();
 		settle();
 		if (ending && app.state == APP_NONE && !killing.on)
 			return;

@@ -55,6 +55,8 @@ static bool parse_stat(char *text, size_t size, struct proc *p)
 	for (field = 5; field <= 22 && *at; field++) {
 		unsigned long long v = strtoull(at, &at, 10);
 
+		if (field == 6)
+			p->session = (pid_t)v;
 		if (field == 20)
 			p->threads = (int)v;
 		if (field == 22) {
@@ -83,6 +85,7 @@ bool proc_read(pid_t pid, struct proc *p)
 	text[n] = 0;
 	p->pid = pid;
 	p->mine = -1;
+	p->execs = false;
 	return parse_stat(text, (size_t)n, p);
 }
 
@@ -128,7 +131,7 @@ out:
 }
 
 /* procfs lists in rising order of pid. */
-static struct proc *find(struct tree *t, pid_t pid)
+struct proc *tree_find(struct tree *t, pid_t pid)
 {
 	size_t lo = 0, hi = t->count;
 
@@ -149,21 +152,27 @@ static void mark(struct tree *t, struct proc *p, pid_t self)
 {
 	struct proc *q = p, *up;
 	signed char mine = 0;
+	bool execs = false;
 	size_t steps = 0;
 
 	for (; q->mine < 0 && steps <= t->count; steps++) {
 		if (q->ppid == self) {
 			mine = 1;
+			execs = exec_leads(q->pid);
 			break;
 		}
-		if (q->ppid == 0 || !(up = find(t, q->ppid)))
+		if (q->ppid == 0 || !(up = tree_find(t, q->ppid)))
 			break;
 		q = up;
 	}
-	if (q->mine >= 0)
+	if (q->mine >= 0) {
 		mine = q->mine;
-	for (q = p; q && q->mine < 0; q = find(t, q->ppid))
+		execs = q->execs;
+	}
+	for (q = p; q && q->mine < 0; q = tree_find(t, q->ppid)) {
 		q->mine = mine;
+		q->execs = execs;
+	}
 }
 
 void tree_walk(struct tree *t)
@@ -174,7 +183,7 @@ void tree_walk(struct tree *t)
 
 	memset(t, 0, sizeof *t);
 	read_all(t);
-	if ((p = find(t, self)))
+	if ((p = tree_find(t, self)))
 		p->mine = 0;
 	for (i = 0; i < t->count; i++)
 		if (t->procs[i].mine < 0)
@@ -194,23 +203,59 @@ bool tree_alive(const struct proc *p)
 	return (p->state != 'Z' && p->state != 'X') || p->threads > 1;
 }
 
-int tree_signal(const struct proc *p, int sig)
+/* A number may be given to a stranger between the walk and now: hold it, then look again. */
+int proc_hold(const struct proc *p)
 {
 	struct proc again;
-	int fd, err = 0;
+	int fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 
-	/* A number may be given to a stranger between the walk and the signal: hold it, then look again. */
-	fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (fd < 0)
+		return -1;
+	if (proc_read(p->pid, &again) && again.start == p->start)
+		return fd;
+	close(fd);
+	errno = ESRCH;
+	return -1;
+}
+
+int tree_signal(const struct proc *p, int sig)
+{
+	int fd = proc_hold(p), err = 0;
+
 	if (fd < 0 && errno == ENOSYS)
 		return kill(p->pid, sig) ? errno : 0;
 	if (fd < 0)
 		return errno;
-	if (!proc_read(p->pid, &again) || again.start != p->start)
-		err = ESRCH;
-	else if (syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0))
+	if (syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0))
 		err = errno;
 	close(fd);
 	return err;
+}
+
+/*
+ * None, and no zombie among our children, is a proof: what lives has an ancestor among them, and while we read none of
+ * these is reaped.
+ */
+size_t tree_left(bool *zombies)
+{
+	pid_t self = getpid();
+	struct tree t;
+	size_t i, left = 0;
+
+	*zombies = false;
+	tree_walk(&t);
+	for (i = 0; i < t.count; i++) {
+		struct proc *p = &t.procs[i];
+
+		if (p->mine <= 0 || p->execs)
+			continue;
+		if (tree_alive(p))
+			left++;
+		else if (p->ppid == self)
+			*zombies = true;
+	}
+	tree_free(&t);
+	return left;
 }
 
 static size_t stop_all(struct tree *t)

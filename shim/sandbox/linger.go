@@ -1,0 +1,145 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+)
+
+// Adopt makes a process the main one of a start that lingers: from now on Signal goes to it, and its end is Exited, with
+// its own status; what is left then is killed. pid is its number in the guard's pid namespace, as it wrote it
+// to a pid file: in a container not the agent's. It is any living descendant, but for what a living session has started,
+// or one of the last 64 processes that ended as orphans since the start, whose status is then told at once. One
+// whose parent lives to its end has no status to tell: neither Code nor Signal. Another process may be adopted while it
+// lives. The error is ErrNotOurs for another process, ErrBusy while the starter lives, os.ErrProcessDone when the start
+// has ended, ErrGone after the guard's end; then nothing changes.
+func (g *Guard) Adopt(pid int) error {
+	err := g.settleHeld(guard.Message{Kind: guard.Adopt, B: int64(pid)}, g.hearAdopted(pid))
+	if err != nil {
+		return fmt.Errorf("adopt process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// Finish lets a start that lingers end as all do: Exited with the starter's code 0, what it left is killed, Empty. The
+// errors are those of Adopt; an adopted process is ErrBusy.
+func (g *Guard) Finish() error {
+	if err := g.settleHeld(guard.Message{Kind: guard.Finish}, nil); err != nil {
+		return fmt.Errorf("finish start: %w", err)
+	}
+	return nil
+}
+
+// Sweep kills every descendant of the guard while no start is under way, what sessions have left among them, and returns
+// when none is left. ErrBusy when a start is under way; when ctx ends first, its cause: the guard goes on, and Stuck names
+// who does not die.
+func (g *Guard) Sweep(ctx context.Context) error {
+	m, err := g.ask(ctx, guard.Message{Kind: guard.Sweep}, nil)
+	if err == nil {
+		err = heldError(m)
+	}
+	if err != nil {
+		return fmt.Errorf("sweep: %w", err)
+	}
+	return nil
+}
+
+func (g *Guard) settleHeld(m guard.Message, heard func(guard.Message)) error {
+	g.mu.Lock()
+	m.Start = uint32(g.attempt)
+	g.mu.Unlock()
+	answer, err := g.ask(context.Background(), m, heard)
+	if err != nil {
+		return err
+	}
+	return heldError(answer)
+}
+
+func heldError(m guard.Message) error {
+	switch errno := syscall.Errno(m.B); errno {
+	case 0:
+		return nil
+	case syscall.ESRCH:
+		return ErrNotOurs
+	case syscall.EBUSY, syscall.EAGAIN:
+		return ErrBusy
+	case syscall.ECHILD:
+		return os.ErrProcessDone
+	default:
+		return errno
+	}
+}
+
+// hearAdopted is called between the guard's words, so that no later one is heard in the old state.
+func (g *Guard) hearAdopted(pid int) func(guard.Message) {
+	return func(m guard.Message) {
+		if m.B != 0 || m.C == 0 {
+			return
+		}
+		own := g.number(pid)
+		g.turn(running, own, nil)
+		g.inbox <- Adopted{Attempt: int(m.Start), PID: own, Ticks: uint64(m.C)}
+	}
+}
+
+// request is an order that the guard answers by Done.
+type request struct {
+	heard  func(guard.Message) // by the reader, before anybody else; may be nil
+	answer chan guard.Message
+}
+
+// ask sends an order with a number of its own and returns its answer. When ctx ends first the answer is heard and dropped.
+func (g *Guard) ask(ctx context.Context, m guard.Message, heard func(guard.Message)) (guard.Message, error) {
+	r := request{heard: heard, answer: make(chan guard.Message, 1)}
+	g.mu.Lock()
+	if g.state == gone || g.closing {
+		g.mu.Unlock()
+		return guard.Message{}, ErrGone
+	}
+	g.lastRequest++
+	m.A = g.lastRequest
+	g.requests[m.A] = r
+	g.mu.Unlock()
+	if err := g.send(m); err != nil {
+		g.mu.Lock()
+		delete(g.requests, m.A)
+		g.mu.Unlock()
+		return guard.Message{}, err
+	}
+	select {
+	case answer, ok := <-r.answer:
+		if !ok {
+			return guard.Message{}, ErrGone
+		}
+		return answer, nil
+	case <-ctx.Done():
+		return guard.Message{}, context.Cause(ctx)
+	}
+}
+
+func (g *Guard) hearDone(m guard.Message) {
+	g.mu.Lock()
+	r, known := g.requests[m.A]
+	delete(g.requests, m.A)
+	g.mu.Unlock()
+	if !known {
+		return
+	}
+	if r.heard != nil {
+		r.heard(m)
+	}
+	r.answer <- m
+}
+
+// endRequests is for a guard that is no more.
+func (g *Guard) endRequests() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range g.requests {
+		close(r.answer)
+	}
+	clear(g.requests)
+}
