@@ -140,7 +140,7 @@ func (l *loading) conftree(name string, replacement *File) *conftree {
 			doc.add(doc.place("", 0).Problem(errLarge.Error(), "a definition", ""))
 			return tree
 		}
-	} else if doc.file, data = l.first(doc, name+".json", name+".default.json", name+"-default.json"); doc.file == "" {
+	} else if doc.file, data = l.first(doc, namesOf(name)...); doc.file == "" {
 		doc.file = name + ".json"
 		tree.whole = name == "appConfig"
 		return tree
