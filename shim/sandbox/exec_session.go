@@ -170,12 +170,12 @@ func (s *Session) Kill() error {
 	if err != nil {
 		return fmt.Errorf("kill session: %w", err)
 	}
-	switch errno := syscall.Errno(m.B); errno {
-	case 0:
+	switch errno := syscall.Errno(m.B); {
+	case errno == 0:
 		return nil
-	case syscall.EAGAIN:
+	case errno == syscall.EAGAIN:
 		return fmt.Errorf("kill session: %w: %d are being killed", ErrBusy, guard.MostExecs)
-	case syscall.ETIMEDOUT:
+	case errno == syscall.ETIMEDOUT:
 		p := StuckProcess{PID: s.guard.number(int(m.C)), Name: m.Text, State: '?'}
 		if stat, err := (Host{}).Stat(p.PID); err == nil {
 			p.State = stat.State

@@ -59,14 +59,14 @@ func (g *Guard) settleHeld(m guard.Message, heard func(guard.Message)) error {
 }
 
 func heldError(m guard.Message) error {
-	switch errno := syscall.Errno(m.B); errno {
-	case 0:
+	switch errno := syscall.Errno(m.B); {
+	case errno == 0:
 		return nil
-	case syscall.ESRCH:
+	case errno == syscall.ESRCH:
 		return ErrNotOurs
-	case syscall.EBUSY, syscall.EAGAIN:
+	case errno == syscall.EBUSY || errno == syscall.EAGAIN:
 		return ErrBusy
-	case syscall.ECHILD:
+	case errno == syscall.ECHILD:
 		return os.ErrProcessDone
 	default:
 		return errno
