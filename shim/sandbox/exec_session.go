@@ -170,12 +170,12 @@ func (s *Session) Kill() error {
 	if err != nil {
 		return fmt.Errorf("kill session: %w", err)
 	}
-	switch errno := syscall.Errno(m.B); {
-	case errno == 0:
+	switch m.B {
+	case 0:
 		return nil
-	case errno == syscall.EAGAIN:
+	case int64(syscall.EAGAIN):
 		return fmt.Errorf("kill session: %w: %d are being killed", ErrBusy, guard.MostExecs)
-	case errno == syscall.ETIMEDOUT:
+	case int64(syscall.ETIMEDOUT):
 		p := StuckProcess{PID: s.guard.number(int(m.C)), Name: m.Text, State: '?'}
 		if stat, err := (Host{}).Stat(p.PID); err == nil {
 			p.State = stat.State
@@ -183,7 +183,7 @@ func (s *Session) Kill() error {
 		p.WaitChannel = cgroup.WaitChannel(p.PID)
 		return fmt.Errorf("kill session: %w", &StuckError{Processes: []StuckProcess{p}})
 	default:
-		return fmt.Errorf("kill session: %w", errno)
+		return fmt.Errorf("kill session: %w", syscall.Errno(m.B))
 	}
 }
 

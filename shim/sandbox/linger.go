@@ -59,17 +59,17 @@ func (g *Guard) settleHeld(m guard.Message, heard func(guard.Message)) error {
 }
 
 func heldError(m guard.Message) error {
-	switch errno := syscall.Errno(m.B); {
-	case errno == 0:
+	switch m.B {
+	case 0:
 		return nil
-	case errno == syscall.ESRCH:
+	case int64(syscall.ESRCH):
 		return ErrNotOurs
-	case errno == syscall.EBUSY || errno == syscall.EAGAIN:
+	case int64(syscall.EBUSY), int64(syscall.EAGAIN):
 		return ErrBusy
-	case errno == syscall.ECHILD:
+	case int64(syscall.ECHILD):
 		return os.ErrProcessDone
 	default:
-		return errno
+		return syscall.Errno(m.B)
 	}
 }
 
