@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/shim"
+)
+
+type packageLintFlags struct {
+	fix  bool
+	json bool
+}
+
+// packageLint is the answer of muster package lint --json.
+type packageLint struct {
+	Version  int             `json:"version"`
+	OK       bool            `json:"ok"`
+	Problems appdef.Problems `json:"problems"`
+	Fixes    []packageFix    `json:"fixes"`
+}
+
+// packageFix is one file that can be mended, or was.
+type packageFix struct {
+	File    string   `json:"file"`
+	Changes []string `json:"changes"`
+	Diff    string   `json:"diff"`
+	Written bool     `json:"written"`
+}
+
+func newPackageLint(s streams) *cobra.Command {
+	f := packageLintFlags{}
+	cmd := &cobra.Command{
+		Use: "lint APP", Short: "Tell an app package's author what is wrong, and mend what can be", Args: exactly("APP"),
+		Example: `  muster package lint DIR
+  muster package lint DIR --fix`,
+		Long: `Judges APP (a folder, an archive or catalog:NAME) more strictly than Slider and muster validate do, and advises: files
+that are missing or not executable, CRLF and byte order marks, exports and ports that nobody sees, templates that need
+jinja2. Problems are printed as muster validate prints them; then, as a diff, what can be mended in
+one way: slips in keys that have one neighbour, a missing schemaVersion, numbers where Slider has
+texts, letter case. --fix writes that into the folder; comments and order stay.
+
+Ends with 65 when errors are left.`,
+		ValidArgsFunction: completeApp,
+		RunE:              func(_ *cobra.Command, args []string) error { return f.lint(s, args[0]) },
+	}
+	cmd.Flags().BoolVar(&f.fix, "fix", false, "write what can be mended; APP must be a folder")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print {ok, problems, fixes} as JSON")
+	return cmd
+}
+
+func (f *packageLintFlags) lint(s streams, ref string) error {
+	pkg, ref, err := openPackage(ref)
+	if err != nil {
+		return err
+	}
+	defer pkg.Close()
+	if f.fix && !pkg.Folder {
+		return usage("package lint %s: --fix wants a folder; unpack it first", ref)
+	}
+	fixes := slider.Fixes(pkg.FS)
+	out := packageLint{Version: 1, Fixes: []packageFix{}}
+	for _, fixed := range fixes {
+		if f.fix {
+			if err := writeFixed(filepath.Join(pkg.Path, filepath.FromSlash(fixed.Name)), fixed.After); err != nil {
+				return withCode(shim.CodeInternal, fmt.Errorf("package lint %s: %w", ref, err))
+			}
+		}
+		text := diff.Diff(fixed.Name, fixed.Before, fixed.Name+" (mended)", fixed.After)
+		out.Fixes = append(out.Fixes, packageFix{File: fixed.Name, Changes: fixed.Changes, Diff: string(text), Written: f.fix})
+	}
+	out.Problems = lintProblems(pkg, ref) // what is left after the writing
+	out.OK = len(out.Problems.Errors()) == 0
+	if err := f.print(s.out, out); err != nil {
+		return err
+	}
+	if !out.OK {
+		return silentError{shim.CodeDefinition}
+	}
+	return nil
+}
+
+// lintProblems are all that is known to be wrong with a package, and the advice on it.
+func lintProblems(pkg *packages.Package, ref string) appdef.Problems {
+	app, found := slider.Load(pkg.FS, slider.Options{Name: pkg.Name, Strict: true})
+	if len(found.Errors()) == 0 {
+		l := &loaded{App: app, pkg: pkg, ref: ref, vars: app.Vars}
+		found = append(found, firstPlans(l)...)
+	}
+	found = append(found, slider.Lint(pkg.FS, app)...).Sort()
+	if found == nil {
+		return appdef.Problems{}
+	}
+	return found
+}
+
+func (f *packageLintFlags) print(out io.Writer, result packageLint) error {
+	if f.json {
+		return printJSON(out, result)
+	}
+	printProblems(out, result.Problems)
+	for _, fix := range result.Fixes {
+		fmt.Fprint(out, fix.Diff)
+	}
+	switch n := counted(len(result.Fixes), "file"); {
+	case len(result.Fixes) > 0 && f.fix:
+		fmt.Fprintf(out, "mended: %s\n", n)
+	case len(result.Fixes) > 0:
+		fmt.Fprintf(out, "--fix mends %s so\n", n)
+	case len(result.Problems) == 0:
+		fmt.Fprintln(out, "ok: nothing to say")
+	}
+	return nil
+}
+
+// writeFixed puts a file in the place of another at once, with its mode. What is no plain file is left alone.
+func writeFixed(path string, data []byte) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("mend: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("mend %s: it is no plain file; write to the one that it leads to", path)
+	}
+	part, err := os.CreateTemp(filepath.Dir(path), ".muster-lint-")
+	if err != nil {
+		return fmt.Errorf("mend %s: %w", path, err)
+	}
+	_, err = part.Write(data)
+	if err == nil {
+		err = part.Chmod(info.Mode().Perm())
+	}
+	if err == nil {
+		err = part.Sync()
+	}
+	if err = errors.Join(err, part.Close()); err == nil {
+		err = os.Rename(part.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(part.Name()) // the error before it says more
+		return fmt.Errorf("mend %s: %w", path, err)
+	}
+	return nil
+}
