@@ -107,6 +107,13 @@ func (r *ruling) goneServed(a Ask) bool {
 	return ok && rec.Inc != "" && (rec.Inc != a.Args["inc"] || rec.Phase == PhaseLost || rec.Phase == PhaseLeft)
 }
 
+// Drops tells that an index counts no more: a flex has taken it away. One of a flex up that is on its way
+// counts.
+func (d Directive) Drops(in Instance) bool {
+	n, ok := d.Counts[in.Component]
+	return ok && in.Index >= max(n, d.Target[in.Component])
+}
+
 func countsText(have, want map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(want)) {

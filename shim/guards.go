@@ -37,9 +37,7 @@ var (
 	awaited = guard{"others wait for it", func(s State, _ Event) bool { return s.Policy.Ordered }}
 	// removed: a flex down; an index of a flex up that is on its way counts.
 	removed = guard{"the index counts no more", func(s State, _ Event) bool {
-		d, name := s.Directive, s.Instance.Component
-		n, ok := d.Counts[name]
-		return ok && s.Instance.Index >= max(n, d.Target[name])
+		return s.Directive.Drops(s.Instance)
 	}}
 	// rejoinable: the gang runs without us and one instance may come back to it alone.
 	rejoinable = guard{"a newer generation runs and instances restart alone", func(s State, _ Event) bool {

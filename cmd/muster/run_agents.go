@@ -34,12 +34,13 @@ type ended struct {
 }
 
 // launch starts the agent of one instance. It gets a lifeline: when this process dies, it stops in grace.
-func (r *runner) launch(c *child, tell chan<- ended) error {
+// counts are those in force, or to be.
+func (r *runner) launch(c *child, counts map[string]int, tell chan<- ended) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	args, err := r.agentArgs(c.instance)
+	args, err := r.agentArgs(c.instance, counts)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (r *runner) launch(c *child, tell chan<- ended) error {
 	return nil
 }
 
-func (r *runner) agentArgs(in registry.Instance) ([]string, error) {
+func (r *runner) agentArgs(in registry.Instance, counts map[string]int) ([]string, error) {
 	definition, err := r.flags.app.args()
 	if err != nil {
 		return nil, err
@@ -96,7 +97,11 @@ func (r *runner) agentArgs(in registry.Instance) ([]string, error) {
 	for _, e := range r.flags.env {
 		args = append(args, "--env", e)
 	}
-	return append(append(args, definition...), r.flags.registry.args()...), nil
+	args = append(args, definition...)
+	if n, ok := counts[in.Component]; ok && n != r.app.Component(in.Component).Instances {
+		args = append(args, "--instances", in.Component+"="+strconv.Itoa(n))
+	}
+	return append(args, r.flags.registry.args()...), nil
 }
 
 func (c *child) send(sig syscall.Signal) {

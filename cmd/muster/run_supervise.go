@@ -33,33 +33,42 @@ func (r *runner) supervise(ctx context.Context) error {
 	defer signal.Stop(signals)
 	r.say("%s: work folder %s", r.appID, r.workDir)
 
-	deaths := make(chan ended, 64)
-	for _, in := range r.instances() {
-		c := &child{instance: in, words: &lastLines{}}
-		r.agents = append(r.agents, c)
-		if err := r.launch(c, deaths); err != nil {
-			r.each(func(c *child) { c.send(syscall.SIGKILL) })
-			return withCode(shim.CodeInternal, err)
-		}
+	crew := r.crew(ctx)
+	if err := crew.engage(); err != nil {
+		r.each(func(c *child) { c.send(syscall.SIGKILL) })
+		return withCode(shim.CodeInternal, err)
 	}
 	watch, stopWatch := context.WithCancel(ctx)
-	verdicts := make(chan registry.Verdict, 1)
+	verdicts, directives := make(chan registry.Verdict, 1), make(chan registry.Directive)
 	var watchers sync.WaitGroup
-	watchers.Go(func() {
-		if v, err := r.client.WaitVerdict(watch, r.appID, r.runID); err == nil {
-			verdicts <- v
-		}
-	})
-	display := r.display()
-	e := r.attend(ctx, signals, deaths, verdicts)
+	watchers.Go(func() { r.follow(watch, directives, verdicts) })
+	crew.show()
+	e := r.attend(ctx, signals, crew, directives, verdicts)
 	stopWatch()
 	watchers.Wait()
-	display()
+	crew.hide()
 	return r.finish(e)
 }
 
+// follow hands on what the conductor says until there is a verdict. The first agent founds the app.
+func (r *runner) follow(ctx context.Context, directives chan<- registry.Directive, verdicts chan<- registry.Verdict) {
+	see := func(d registry.Directive) {
+		select {
+		case directives <- d:
+		case <-ctx.Done():
+		}
+	}
+	poll(ctx, func() bool {
+		v, err := r.client.Follow(ctx, r.appID, r.runID, see)
+		if err == nil {
+			verdicts <- v
+		}
+		return !errors.Is(err, registry.ErrNoApp)
+	})
+}
+
 // attend is the run's loop: signals, deaths of agents, the verdict. It returns when no agent is left.
-func (r *runner) attend(ctx context.Context, signals <-chan os.Signal, deaths chan ended, verdicts <-chan registry.Verdict) end {
+func (r *runner) attend(ctx context.Context, signals <-chan os.Signal, crew *crew, directives <-chan registry.Directive, verdicts <-chan registry.Verdict) end {
 	var e end
 	asked := 0
 	for r.living() > 0 {
@@ -69,9 +78,13 @@ func (r *runner) attend(ctx context.Context, signals <-chan os.Signal, deaths ch
 		case sig := <-signals:
 			asked++
 			r.interrupt(ctx, sig, asked, &e)
-		case d := <-deaths:
+		case d := <-directives:
+			if asked == 0 && e.failure == nil {
+				crew.resize(d, &e)
+			}
+		case d := <-crew.deaths:
 			if e.verdict == nil && e.interrupted == 0 && asked == 0 && e.failure == nil {
-				r.relaunch(d, deaths, verdicts, &e)
+				r.relaunch(ctx, d, crew, verdicts, &e)
 			}
 		}
 	}
@@ -123,15 +136,19 @@ func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end
 }
 
 // relaunch starts an agent again that died without a verdict, as a resource manager would.
-func (r *runner) relaunch(d ended, deaths chan ended, verdicts <-chan registry.Verdict, e *end) {
+func (r *runner) relaunch(ctx context.Context, d ended, crew *crew, verdicts <-chan registry.Verdict, e *end) {
 	if v := r.lastVerdict(verdicts); v != nil {
 		e.verdict = v
 		return
 	}
-	again := d.signal != 0 || d.code == 128+int(syscall.SIGTERM) || d.code == 128+int(syscall.SIGINT)
+	if crew.dismissed(ctx, d.child) {
+		return
+	}
+	again := d.signal != 0 || d.code == 128+int(syscall.SIGTERM) || d.code == 128+int(syscall.SIGINT) ||
+		d.signal == 0 && d.code == 0 // it left for a flex, and another has brought its index back
 	if again && d.child.mayRelaunch(time.Now()) {
 		r.say("%s: agent ended by %s: launching it again", d.child.instance, how(d))
-		err := r.launch(d.child, deaths)
+		err := crew.launch(d.child)
 		if err == nil {
 			return
 		}

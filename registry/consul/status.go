@@ -191,6 +191,12 @@ func (c *Client) Verdict(ctx context.Context, app, run string) (*registry.Verdic
 // WaitVerdict blocks until the run has a verdict; run empty: the current one. A registry that is away is
 // waited for. The error is registry.ErrNoApp when there is no such app (any more).
 func (c *Client) WaitVerdict(ctx context.Context, app, run string) (registry.Verdict, error) {
+	return c.Follow(ctx, app, run, func(registry.Directive) {})
+}
+
+// Follow is WaitVerdict that shows each directive of the run on the way, the newest where several came at
+// once.
+func (c *Client) Follow(ctx context.Context, app, run string, see func(registry.Directive)) (registry.Verdict, error) {
 	k := keysOf(app)
 	var index uint64
 	var b backoff
@@ -208,6 +214,9 @@ func (c *Client) WaitVerdict(ctx context.Context, app, run string) (registry.Ver
 			}
 			if run == "" {
 				run = d.Run
+			}
+			if d.Run == run {
+				see(d)
 			}
 			if d.Run == run && d.Verdict != nil {
 				return *d.Verdict, nil

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim"
+)
+
+type flexFlags struct {
+	ask  askFlags
+	json bool
+	wait time.Duration
+}
+
+func newFlex(s streams) *cobra.Command {
+	f := flexFlags{}
+	cmd := &cobra.Command{
+		Use: "flex APP COMPONENT=COUNT...", Short: "Change how many instances a running app has", Args: cobra.MinimumNArgs(2),
+		Long: `Asks the gang through its registry for other counts. Fewer: those of the highest indexes stop in grace and
+leave with 0, the others form a new generation without them. More: everything goes on until the agents of the new
+indexes are there and staged (muster run launches its own; else start them, as the others were started), then all form
+a new generation. Counts of services change without one. A new generation starts from the last checkpoint.
+
+It returns when the counts are in force; Ctrl-C or the end of --wait leaves, and the request stands. Nothing of the
+definition changes, and agents that are launched again later are held to the counts in force.`,
+		Example:           "  muster flex d1 worker=6\n  muster flex d1 worker=2 ps=1 --registry consul://127.0.0.1:8500 --wait 30m",
+		ValidArgsFunction: completeKnown(&f.ask),
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.flex(cmd.Context(), s, args[0], args[1:]) },
+	}
+	f.ask.register(cmd.Flags())
+	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
+	cmd.Flags().DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait until the counts are in force; then it ends with 76")
+	return cmd
+}
+
+func (f *flexFlags) flex(ctx context.Context, s streams, app string, args []string) error {
+	want, err := parseCounts(args)
+	if err != nil {
+		return err
+	}
+	if f.wait < 0 {
+		return usage("flex: --wait %s: want 0s or more", f.wait)
+	}
+	k := f.ask.lookup(s.err)
+	facts, err := k.app(ctx, app)
+	if err != nil {
+		return err
+	}
+	if err := flexible(facts); err != nil {
+		return err
+	}
+	if err := inBounds(definition(facts.registry.App), want); err != nil {
+		return err
+	}
+	x := flexing{streams: s, lookup: k, app: app, address: facts.address, run: facts.registry.App.Run, want: want}
+	x.before = facts.registry.Directive.Counts
+	if !x.asked(facts.registry.Directive) {
+		if err := x.ask(ctx); err != nil {
+			return err
+		}
+	}
+	d, err := x.await(ctx, f.wait)
+	if err != nil {
+		return err
+	}
+	return x.print(d, f.json)
+}
+
+// parseCounts reads `worker=6 ps=2`.
+func parseCounts(args []string) (map[string]int, error) {
+	want := map[string]int{}
+	for _, arg := range args {
+		name, text, ok := strings.Cut(arg, "=")
+		n, err := strconv.Atoi(text)
+		if !ok || name == "" || err != nil || n < 0 {
+			return nil, usage("flex: %q: want COMPONENT=COUNT, such as worker=6", arg)
+		}
+		if before, twice := want[name]; twice && before != n {
+			return nil, usage("flex: %s: got both %d and %d", name, before, n)
+		}
+		want[name] = n
+	}
+	return want, nil
+}
+
+// flexible tells that there is a run that can change.
+func flexible(f appFacts) error {
+	switch v := f.verdict(); {
+	case v != nil:
+		return fmt.Errorf("%s is over: %s; how many a new run has is said with --instances", f.id, verdictText(*v))
+	case f.registry == nil:
+		return withCode(shim.CodeRegistry, fmt.Errorf("%s: its registry does not answer, and nobody else knows its counts", f.id))
+	case f.registry.Interrupted():
+		return fmt.Errorf("%s has no live agent that could change anything: its run was interrupted and goes on when it is launched again", f.id)
+	}
+	return nil
+}
+
+// inBounds holds the counts against the definition's minInstanceCount and maxInstanceCount.
+func inBounds(app appdef.App, want map[string]int) error {
+	if len(app.Components) == 0 {
+		return withCode(shim.CodeRegistry, errors.New("flex: the registry's definition of the app cannot be read"))
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		c := app.Component(name)
+		if c == nil {
+			return usage("flex: no component %s; there are %s", name, strings.Join(app.ComponentNames(), ", "))
+		}
+		switch n := want[name]; {
+		case n < c.MinInstances:
+			errs = append(errs, fmt.Errorf("flex: %s: got %d, want at least minInstanceCount, which is %d", name, n, c.MinInstances))
+		case c.MaxInstances >= 0 && n > c.MaxInstances:
+			errs = append(errs, fmt.Errorf("flex: %s: got %d, want at most maxInstanceCount, which is %d", name, n, c.MaxInstances))
+		}
+	}
+	if len(errs) > 0 {
+		return withCode(shim.CodeDefinition, errors.Join(errs...))
+	}
+	return nil
+}
+
+// flexing is one change of counts on its way.
+type flexing struct {
+	streams streams
+	lookup  lookup
+	app     string
+	address string
+	run     string
+	want    map[string]int
+	before  map[string]int // counts when it began
+
+	told string // what a person was told last
+}
+
+// asked tells that the gang has these counts, or is on its way to them.
+func (x *flexing) asked(d registry.Directive) bool {
+	have := d.Counts
+	if d.Target != nil {
+		have = d.Target
+	}
+	return x.meets(have)
+}
+
+func (x *flexing) meets(have map[string]int) bool {
+	for name, n := range x.want {
+		if have[name] != n {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *flexing) ask(ctx context.Context) error {
+	c, err := openForQuestions(x.address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	a := registry.Ask{Kind: registry.AskFlex, By: whoAsks(), Args: map[string]string{}}
+	for name, n := range x.want {
+		a.Args[name] = strconv.Itoa(n)
+	}
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	if err := c.Ask(ctx, x.app, a); err != nil {
+		return registryError(x.address, err)
+	}
+	return nil
+}
+
+// await waits until the counts are in force and says who is missing.
+func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Directive, error) {
+	waiting, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var last registry.Directive
+	var over error
+	done := poll(waiting, func() bool {
+		st, err := x.lookup.status(ctx, x.address, x.app)
+		switch {
+		case errors.Is(err, registry.ErrUnreachable): // it is waited for
+			return false
+		case err != nil:
+			over = registryError(x.address, err)
+			return true
+		}
+		last = st.Directive
+		if v := last.Verdict; v != nil || last.Run != x.run {
+			over = fmt.Errorf("%s: its run ended before the counts were in force", x.app)
+			return true
+		}
+		x.tell(st)
+		return last.Target == nil && x.meets(last.Counts)
+	})
+	switch {
+	case over != nil:
+		return last, over
+	case done:
+		return last, nil
+	case ctx.Err() != nil:
+		return last, ctx.Err()
+	}
+	why := x.told
+	if why == "" {
+		why = "its conductor has not taken it up"
+	}
+	return last, withCode(shim.CodeTimeout, fmt.Errorf("%s: the counts are not in force after %s: %s; the request stands", x.app, limit, why))
+}
+
+// tell names who has to join before the gang can grow, when that has changed.
+func (x *flexing) tell(st consul.Status) {
+	absent, staging := newcomers(st)
+	var parts []string
+	if len(absent) > 0 {
+		parts = append(parts, strings.Join(absent, ", ")+": start their agents")
+	}
+	if len(staging) > 0 {
+		parts = append(parts, strings.Join(staging, ", ")+" to be staged")
+	}
+	if len(parts) == 0 {
+		return
+	}
+	if text := "waiting for " + strings.Join(parts, "; "); text != x.told {
+		x.told = text
+		fmt.Fprintf(x.streams.err, "%s: %s\n", x.app, text)
+	}
+}
+
+// newcomers are the instances of a flex up that are not there yet, and those that are.
+func newcomers(st consul.Status) (absent, staging []string) {
+	d := st.Directive
+	for _, name := range slices.Sorted(maps.Keys(d.Target)) {
+		for i := d.Counts[name]; i < d.Target[name]; i++ {
+			in := registry.Instance{Component: name, Index: i}
+			here := slices.ContainsFunc(st.Members, func(m consul.MemberStatus) bool { return m.Instance == in && m.Live })
+			if here {
+				staging = append(staging, in.String())
+			} else {
+				absent = append(absent, in.String())
+			}
+		}
+	}
+	return absent, staging
+}
+
+// flexReport is what `flex --json` prints.
+type flexReport struct {
+	Version    int            `json:"version"`
+	App        string         `json:"app"`
+	Before     map[string]int `json:"before"`
+	Counts     map[string]int `json:"counts"`
+	Generation int            `json:"generation"`
+}
+
+func (x *flexing) print(d registry.Directive, asJSON bool) error {
+	if asJSON {
+		return printJSON(x.streams.out, flexReport{Version: 1, App: x.app, Before: x.before, Counts: d.Counts, Generation: d.Gen})
+	}
+	var changed []string
+	for _, name := range slices.Sorted(maps.Keys(d.Counts)) {
+		if d.Counts[name] != x.before[name] {
+			changed = append(changed, fmt.Sprintf("%s %d to %d", name, x.before[name], d.Counts[name]))
+		}
+	}
+	if len(changed) == 0 {
+		changed = []string{"nothing changes"}
+	}
+	fmt.Fprintf(x.streams.out, "%s: %s, in generation %d\n", x.app, strings.Join(changed, ", "), d.Gen)
+	return nil
+}
