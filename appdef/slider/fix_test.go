@@ -20,9 +20,9 @@ func TestFix(t *testing.T) {
 			"keys, case and comments", "metainfo.json", `{
   // about
   "schemaVersion": "2.1", /* kept */
-  "aplication": {
+  "applicatin": {
     "name": "x",
-    "components": [{"name": "a", "categry": "master", "commands": [{"exec": "x", "type": "shell"}], "commandScript": {"scirpt": "a"}},],
+    "components": [{"name": "a", "categry": "master", "commands": [{"exec": "x", "type": "shell"}], "commandScript": {"scrpt": "a"}},],
   },
 }
 `, `{
@@ -40,7 +40,7 @@ func TestFix(t *testing.T) {
 		{"no version beside a comment", "metainfo.json", "{/* why */\"application\": {}}", `{"schemaVersion": "2.1",/* why */"application": {}}`},
 		{"an empty document", "metainfo.json", `{}`, `{"schemaVersion": "2.1"}`},
 		{"a slip in the version's name", "metainfo.json", `{"schemaVerson": "2.0", "application": {}}`, `{"schemaVersion": "2.0", "application": {}}`},
-		{"the key is there already", "metainfo.json", `{"schemaVersion": "2.1", "application": {"name": "x", "nmae": "y"}}`, ""},
+		{"the key is there already", "metainfo.json", `{"schemaVersion": "2.1", "application": {"name": "x", "naem": "y"}}`, ""},
 		{"docker in either case", "metainfo.json", `{"schemaVersion": "2.1", "application": {"components": [{"name": "a", "type": "Docker"}]}}`, ""},
 		{
 			"values", "appConfig.json", `{` + v2 + `, "global": {"a": 1, "muster.complete.minFailed": null, "b": true, "muster.framwork": "none", "muster.env.X": "1"}}`,
@@ -96,8 +96,8 @@ func TestFixedLoads(t *testing.T) {
 func FuzzFix(f *testing.F) {
 	names := []string{"metainfo.json", "appConfig.json", "resources.json", "metainfo.xml"}
 	for i, text := range []string{
-		"{ // why\n  \"aplication\": {\"components\": [{\"categry\": \"master\"}]}}", `{"global": {"muster.framwork": 1}, "components": {"a": {"muster.env.A": true}}}`,
-		`{"components": {"a": {"yarn.memroy": 2}}}`, "\ufeff\ufeff{}\r\r\n", "{/*x*/}", "[]", "{\"application\":{\"nmae\":1,\"name\":2}} // end",
+		"{ // why\n  \"applicatin\": {\"components\": [{\"categry\": \"master\"}]}}", `{"global": {"muster.framwork": 1}, "components": {"a": {"muster.env.A": true}}}`,
+		`{"components": {"a": {"yarn.memroy": 2}}}`, "\ufeff\ufeff{}\r\r\n", "{/*x*/}", "[]", "{\"application\":{\"naem\":1,\"name\":2}} // end",
 	} {
 		f.Add(byte(i), text)
 	}
