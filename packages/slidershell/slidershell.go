@@ -1,0 +1,69 @@
+// Package slidershell holds the Python library that Slider's command scripts import, resource_management, and lays
+// it out for the Python that runs them. It reads what a Python 2 script died of; it runs nothing itself.
+package slidershell
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// The patterns name sources only, so that what a Python leaves beside them is never embedded. One for each depth.
+//
+//go:embed python/resource_management/*.py
+//go:embed python/resource_management/*/*.py
+//go:embed python/resource_management/*/*/*.py
+var embedded embed.FS
+
+// Files is the library, with resource_management/__init__.py at its top: what PYTHONPATH names.
+func Files() fs.FS {
+	sub, err := fs.Sub(embedded, "python")
+	if err != nil {
+		panic(err) // the name is a constant
+	}
+	return sub
+}
+
+// LayOut writes the library below dir of root, in place of what is there. dir is relative and its parent exists.
+func LayOut(root *os.Root, dir string) error {
+	if err := root.RemoveAll(dir); err != nil {
+		return fmt.Errorf("lay out slidershell %s: %w", dir, err)
+	}
+	err := fs.WalkDir(Files(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := path.Join(dir, name)
+		if d.IsDir() {
+			return layFolder(root, target)
+		}
+		return layFile(root, name, target)
+	})
+	if err != nil {
+		return fmt.Errorf("lay out slidershell %s: %w", dir, err)
+	}
+	return nil
+}
+
+func layFolder(root *os.Root, target string) error {
+	if err := root.Mkdir(target, 0o755); err != nil {
+		return err
+	}
+	return root.Chmod(target, 0o755) // whatever the umask is
+}
+
+func layFile(root *os.Root, name, target string) error {
+	content, err := fs.ReadFile(Files(), name)
+	if err != nil {
+		return err
+	}
+	f, err := root.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Chmod(0o644), f.Close())
+}
