@@ -162,7 +162,7 @@ func (s *Session) Signal(sig syscall.Signal) error {
 // come after the program's end, for what it left. Found are its descendants, whatever sessions they make; who is
 // in a session of theirs; and who carries the exec's mark in its environment, though orphaned by a double fork, with all
 // that descends from it. Not found is an orphan in a session of its own that was given another environment, or whose
-// environment the guard may not read: of another user, in a container or under a guard without CAP_SYS_PTRACE.
+// program is set-user-id or may not be read: nobody may read the environment of such.
 // The app's main process and its descendants are never touched. The error is a *StuckError with one of those that are
 // alive 5 s after SIGKILL, ErrBusy when too many are being killed at a time, ErrGone after the guard's end.
 func (s *Session) Kill() error {

@@ -385,6 +385,27 @@ func TestSessionKillSparesTheApp(t *testing.T) {
 	}
 }
 
+// What has left its parents and its session is found though it is another user's.
+func TestSessionKillOfAnotherUser(t *testing.T) {
+	everywhere(t, func(t *testing.T, g *Guard) {
+		s := run(t, g, ExecSpec{User: nobody(t)}, `(setsid sh -c "echo ready; exec sleep 1000" &); read x; exit 0`)
+		wantLine(t, s, "ready")
+		if err := s.Stdin.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ended(t, s)
+		if n := len(family(t, g)); n != 1 {
+			t.Fatalf("%d processes, want the one that was left", n)
+		}
+		if err := s.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if left := family(t, g); len(left) > 0 {
+			t.Errorf("left %v", left)
+		}
+	})
+}
+
 func wantLine(t *testing.T, s *Session, want string) {
 	t.Helper()
 	if got, err := bufio.NewReader(s.Stdout).ReadString('\n'); err != nil || got != want+"\n" {
