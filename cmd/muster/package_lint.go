@@ -93,7 +93,10 @@ func (f *packageLintFlags) lint(s streams, ref string) error {
 func lintProblems(pkg *packages.Package, ref string) appdef.Problems {
 	app, found := slider.Load(pkg.FS, slider.Options{Name: pkg.Name, Strict: true})
 	if len(found.Errors()) == 0 {
-		l := &loaded{App: app, pkg: pkg, ref: ref, vars: app.Vars}
+		l := &loaded{App: app, pkg: pkg, ref: ref, vars: map[string]string{}}
+		for _, name := range append(appdef.ClientNames(), "USER", "USER_NAME") { // whoever runs it has them
+			l.vars[name] = name
+		}
 		found = append(found, firstPlans(l)...)
 	}
 	found = append(found, slider.Lint(pkg.FS, app)...).Sort()
