@@ -300,6 +300,9 @@ func (p *sliderWords) settings() ([]string, error) {
 			errs = append(errs, add(option, w[0], w[1], w[2]))
 		}
 	}
+	for _, w := range p.given["--addon"] {
+		errs = append(errs, add("--addon", "global", "application.addon."+w[0], w[1]))
+	}
 	for option, name := range map[string]string{"--zkhosts": "ZK_HOST", "--zkpath": "DEFAULT_ZK_PATH"} {
 		if p.has(option) {
 			set = append(set, name+"="+p.one(option))
@@ -332,6 +335,13 @@ func (r *sliderRun) take(p *sliderWords) {
 
 // check names all that is wrong in the definition, as muster validate does.
 func (r *sliderRecord) check(s streams, dir string) error {
+	if r.Run.Registry != "" {
+		c, err := openForQuestions(r.Run.Registry)
+		if err != nil {
+			return err
+		}
+		c.Close()
+	}
 	f := r.appFlags(dir)
 	l, found, err := f.read(filepath.Join(dir, r.Definition))
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,26 +122,27 @@ func groupNames(ctx context.Context, v publisher.View) ([]string, error) {
 	return slices.Sorted(maps.Keys(all.Exports)), nil
 }
 
-// sliderRegistry answers `registry --name NAME --listexp`, `--getexp GROUP`, and `registry --list`.
+// sliderAsks are what `registry` can be asked, one at a time.
+func sliderAsks() []string {
+	return []string{"--list", "--listexp", "--getexp", "--listconf", "--getconf"}
+}
+
+// sliderRegistry answers `registry --name NAME --getexp GROUP` and its like.
 func sliderRegistry(ctx context.Context, s streams, p *sliderWords) error {
-	if format := strings.ToLower(p.one("--format")); p.has("--getexp") && format != "" && format != "json" {
-		return usage("slider registry: --format %s: exports are json", format)
-	}
-	asked := 0
-	for _, o := range []string{"--list", "--listexp", "--getexp"} {
-		if p.has(o) {
-			asked++
-		}
-	}
+	asked := slices.DeleteFunc(sliderAsks(), func(o string) bool { return !p.has(o) })
 	switch {
 	case len(p.args) > 0:
 		return usage("slider registry: got %s, want --name NAME", strings.Join(p.args, " "))
-	case asked != 1:
-		return usage("slider registry: want one of --list, --listexp and --getexp GROUP")
-	case p.has("--list"):
+	case len(asked) != 1:
+		return usage("slider registry: want one of %s", strings.Join(sliderAsks(), ", "))
+	case asked[0] == "--list":
 		return sliderServices(ctx, s, p)
 	case !p.has("--name"):
 		return usage("slider registry: want --name NAME, the app")
+	}
+	format, err := p.format(asked[0])
+	if err != nil {
+		return err
 	}
 	home, err := openSliderHome()
 	if err != nil {
@@ -150,21 +152,56 @@ func sliderRegistry(ctx context.Context, s streams, p *sliderWords) error {
 	if err != nil {
 		return err
 	}
-	if p.has("--getexp") {
+	switch asked[0] {
+	case "--getexp":
 		return a.exports(ctx, s, p, p.one("--getexp"))
+	case "--getconf":
+		return a.config(ctx, s, p, format)
 	}
 	_, v, err := a.view(ctx, s, p)
 	if err != nil {
 		return err
 	}
-	groups, err := groupNames(ctx, v)
+	names := slices.Sorted(maps.Keys(v.Configs))
+	if asked[0] == "--listexp" {
+		if names, err = groupNames(ctx, v); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		fmt.Fprintln(s.out, name)
+	}
+	return nil
+}
+
+// format is --format, or Slider's default.
+func (p *sliderWords) format(asked string) (string, error) {
+	format, known := cmp.Or(strings.ToLower(p.one("--format")), "xml"), []string{"xml", "json", "properties"}
+	if asked == "--getexp" && p.has("--format") && format != "json" {
+		return "", usage("slider registry: --format %s: exports are json", format)
+	}
+	if !slices.Contains(known, format) {
+		return "", usage("slider registry: --format %s: want one of %s", format, strings.Join(known, ", "))
+	}
+	return format, nil
+}
+
+// config prints a published configuration as the agents' REST gives it.
+func (a *sliderApp) config(ctx context.Context, s streams, p *sliderWords, format string) error {
+	_, v, err := a.view(ctx, s, p)
 	if err != nil {
 		return err
 	}
-	for _, g := range groups {
-		fmt.Fprintln(s.out, g)
+	name := p.one("--getconf")
+	if _, ok := v.Configs[name]; !ok {
+		fmt.Fprintf(s.err, "%s publishes no configuration %s; there is: %s\n", a.name, name, orNone(slices.Sorted(maps.Keys(v.Configs))))
+		return silentError{sliderNo}
 	}
-	return nil
+	answer, err := answerOf(ctx, v, "publisher/slider/"+url.PathEscape(name)+"."+format)
+	if err != nil {
+		return err
+	}
+	return p.write(s, answer)
 }
 
 // sliderServices lists the apps that run, or the one that --name asks for.

@@ -50,8 +50,10 @@ func sliderOptions() []sliderOption {
 		{name: "--list", meaning: "registry: the apps that have exports"},
 		{name: "--listexp", meaning: "registry: the export groups"},
 		{name: "--getexp", values: "GROUP", meaning: "registry: one export group"},
+		{name: "--listconf", meaning: "registry: the configurations that are published"},
+		{name: "--getconf", values: "NAME", meaning: "registry: one configuration"},
 		{name: "--group", values: "GROUP", meaning: "exports: one export group"},
-		{name: "--format", values: "FORMAT", meaning: "registry: exports are json"},
+		{name: "--format", values: "FORMAT", meaning: "registry: of a configuration, xml, json or properties (default: xml); exports are json"},
 
 		{name: "--registry", values: "ADDRESS", meaning: "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: one of its own)"},
 		{name: "--state-dir", values: "DIR", meaning: "folder of this host's state, as in muster run"},
@@ -62,7 +64,7 @@ func sliderOptions() []sliderOption {
 		{name: "--ports", values: "A-B", meaning: "range to take ports from"},
 		{name: "--env", values: "NAME[=VALUE]", meaning: "for the processes; repeatable"},
 
-		{name: "--addon", values: "NAME PACKAGE", meaning: "an add-on package", idle: "add-on packages are not run"},
+		{name: "--addon", values: "NAME PACKAGE", meaning: "an add-on package: it is read and told of, and not run; repeatable"},
 		{name: "--message", values: "TEXT", meaning: "stop: why; it stands in the verdict"},
 		{name: "--filesystem", also: []string{"--fs"}, values: "URI", meaning: "the cluster's file system", idle: "no HDFS is needed"},
 		{name: "--basepath", values: "PATH", meaning: "Slider's folder in it", idle: "no HDFS is needed"},
@@ -155,7 +157,7 @@ func parseSlider(verb string, options []sliderOption, words []string) (sliderWor
 			return p, err
 		}
 		var values []string
-		if values, words, err = o.take(verb, inside, words); err != nil {
+		if values, words, err = o.take(verb, inside, words, options); err != nil {
 			return p, err
 		}
 		if _, again := p.given[o.name]; !again && o.idle != "" {
@@ -194,8 +196,9 @@ func like(name string, known []string) string {
 	return ""
 }
 
-// take takes the words that belong to an option, and gives the rest.
-func (o sliderOption) take(verb string, inside, words []string) (values, rest []string, err error) {
+// take takes the words that belong to an option, and gives the rest. They may begin with a dash, but one that is an
+// option itself shows that something was left out.
+func (o sliderOption) take(verb string, inside, words []string, options []sliderOption) (values, rest []string, err error) {
 	n := o.words()
 	switch {
 	case inside != nil:
@@ -206,10 +209,10 @@ func (o sliderOption) take(verb string, inside, words []string) (values, rest []
 			n++
 		}
 	case n > len(words):
-		return nil, nil, usage("slider %s: %s: got %d words behind it, want %s", verb, o.name, len(words), o.values)
+		return nil, nil, usage("slider %s: %s: got %s behind it, want %s", verb, o.name, counted(len(words), "word"), o.values)
 	}
 	for _, w := range words[:n] {
-		if strings.HasPrefix(w, "--") {
+		if slices.ContainsFunc(options, func(other sliderOption) bool { return other.name == w }) {
 			return nil, nil, usage("slider %s: %s: got %s behind it, want %s", verb, o.name, w, o.values)
 		}
 	}

@@ -105,6 +105,7 @@ func (a *sliderApp) launch() (*background, error) {
 	}
 	cmd := exec.Command(self, "slider", "background", a.name)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MUSTER_AGENT_") }) // the record has what they said
+	cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+filepath.Dir(filepath.Dir(filepath.Dir(a.dir))))                    // it may be relative
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	var files []*os.File

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -253,17 +254,20 @@ func (a *sliderApp) writeReport(s streams, p *sliderWords) error {
 
 // print prints JSON to --out, else to stdout.
 func (p *sliderWords) print(s streams, value any) error {
-	if !p.has("--out") {
-		return printJSON(s.out, value)
-	}
-	f, err := os.Create(p.one("--out"))
-	if err != nil {
-		return withCode(shim.CodeForbidden, err)
-	}
-	if err := printJSON(f, value); err != nil {
+	var text bytes.Buffer
+	if err := printJSON(&text, value); err != nil {
 		return err
 	}
-	return withCode(shim.CodeForbidden, f.Close())
+	return p.write(s, text.Bytes())
+}
+
+// write writes to --out, else to stdout.
+func (p *sliderWords) write(s streams, text []byte) error {
+	if p.has("--out") {
+		return withCode(shim.CodeForbidden, os.WriteFile(p.one("--out"), text, 0o644))
+	}
+	_, err := s.out.Write(text)
+	return err
 }
 
 // sliderNo is the exit code of a question whose answer is no: Slider's EXIT_FALSE, -1, as a shell sees it.
@@ -371,11 +375,7 @@ func sliderList(ctx context.Context, s streams, p *sliderWords) error {
 		}
 		return nil
 	}
-	return printSliderList(s.out, rows)
-}
-
-func printSliderList(out io.Writer, rows [][]string) error {
-	return table(out, "NAME STATE STARTED OUTCOME APPDEF", rows)
+	return table(s.out, "NAME STATE STARTED OUTCOME APPDEF", rows)
 }
 
 // containers are the rows below an app: its instances, where --containers asks for them.

@@ -74,7 +74,7 @@ type sliderHome string
 
 func openSliderHome() (sliderHome, error) {
 	dir, err := defaultWorkDir("slider")
-	return sliderHome(dir), withCode(shim.CodeForbidden, err)
+	return sliderHome(absolute(dir)), withCode(shim.CodeForbidden, err)
 }
 
 // sliderApp is one app that was created here.

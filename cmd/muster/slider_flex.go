@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// flexPatience is how long flex waits until the counts are in force, without --wait.
+const flexPatience = 5 * time.Minute
+
+// sliderFlex changes how many instances the app has: from now on, and at once in its run. As in Slider, +2 and -1 count
+// from what is wanted now.
+func sliderFlex(ctx context.Context, s streams, p *sliderWords) error {
+	limit, limited, err := p.wait()
+	if err != nil {
+		return err
+	}
+	if !limited {
+		limit = flexPatience
+	}
+	if !p.has("--component") {
+		return usage("slider flex: want --component COMPONENT COUNT")
+	}
+	a, lock, err := p.openLocked()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Release() }() // this process ends
+	facts, err := a.facts(ctx, s, p)
+	if err != nil {
+		return err
+	}
+	want, err := a.counts(&facts, p)
+	if err != nil {
+		return err
+	}
+	var args []string
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		args = append(args, name+"="+strconv.Itoa(want[name]))
+	}
+	next := a.record
+	next.Instances = append(slices.Clone(next.Instances), args...)
+	if err := next.check(s, a.dir); err != nil {
+		return err
+	}
+	if err := next.write(a.dir); err != nil {
+		return err
+	}
+	if !sliderRuns(&facts) {
+		fmt.Fprintf(s.out, "%s: %s, from its next start on\n", a.name, strings.Join(args, ", "))
+		return nil
+	}
+	_ = lock.Release() // what follows may take its time, and the app is as it shall be
+	f := flexFlags{wait: limit}
+	f.ask.state.dir, f.ask.registry.address = string(a.lookup(s, p).state), a.record.Run.Registry
+	return f.flex(ctx, s, a.name, args)
+}
+
+// counts are the numbers of --component, counted from those that are wanted now where they say + or -.
+func (a *sliderApp) counts(f *appFacts, p *sliderWords) (map[string]int, error) {
+	app, err := a.definition()
+	if err != nil {
+		return nil, err
+	}
+	now := app.Counts()
+	if f.registry != nil && sliderRuns(f) {
+		maps.Copy(now, f.registry.Directive.Counts)
+		maps.Copy(now, f.registry.Directive.Target)
+	}
+	want := map[string]int{}
+	for _, w := range p.given["--component"] {
+		n, err := strconv.Atoi(w[1])
+		if err != nil {
+			return nil, usage("slider flex: --component %s %s: want a count, or +N or -N", w[0], w[1])
+		}
+		if strings.HasPrefix(w[1], "+") || strings.HasPrefix(w[1], "-") {
+			n += now[w[0]]
+		}
+		if n < 0 {
+			return nil, usage("slider flex: --component %s %s: want no fewer than none, and there are %d", w[0], w[1], now[w[0]])
+		}
+		want[w[0]] = n
+		now[w[0]] = n // +1 twice is two
+	}
+	return want, nil
+}
