@@ -109,7 +109,8 @@ func (d *download) drop() error {
 // empty takes back a file of which no byte can be trusted.
 func (d *download) empty(f *os.File) error {
 	d.tally.restart()
-	return f.Truncate(0)
+	_, err := f.Seek(0, io.SeekStart)
+	return errors.Join(err, f.Truncate(0))
 }
 
 // fill downloads until f is whole. A try that brought the file further than any before does not count against the
@@ -243,9 +244,6 @@ func (d *download) fit(f *os.File, c *Content, n *note, have int64) (int64, erro
 			return 0, err
 		}
 		have = 0
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return 0, err
-		}
 	}
 	d.tally.total(c.Info.Size)
 	now := note{URL: Printable(d.url), Validator: c.Info.Validator, Size: c.Info.Size, Boot: boot()}

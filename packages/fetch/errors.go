@@ -165,6 +165,9 @@ func Printable(raw string) string {
 	bare, _, query := strings.Cut(raw, "?")
 	if u, err := url.Parse(bare); err == nil && u.User != nil {
 		bare = u.Redacted()
+	} else if before, after, ok := strings.Cut(bare, "@"); err != nil && ok {
+		name, _, _ := strings.Cut(before, "//")
+		bare = name + "//…@" + after
 	}
 	if query && scheme.MatchString(raw) && !strings.HasPrefix(strings.ToLower(raw), "file:") {
 		return bare + "?…"

@@ -1,0 +1,178 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// script is a store whose opens go as a test says, one after another.
+type script struct {
+	Store
+	text  []byte
+	opens []func(ctx context.Context, at Position) (io.Reader, error)
+
+	mu sync.Mutex
+	at []Position
+}
+
+func (s *script) Open(ctx context.Context, path string, at Position) (*Content, error) {
+	s.mu.Lock()
+	n := len(s.at)
+	s.at = append(s.at, at)
+	s.mu.Unlock()
+	r, err := s.opens[min(n, len(s.opens)-1)](ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	return &Content{ReadCloser: io.NopCloser(r), Info: Info{Path: path, Size: int64(len(s.text)), Validator: "v1"}, Offset: at.Offset}, nil
+}
+
+func (s *script) options() Options {
+	return Options{Schemes: map[string]Opener{"script": func(context.Context, string, Options) (Store, string, error) { return s, "/x", nil }}}
+}
+
+// silent gives nothing until its context ends.
+type silent struct{ ctx context.Context }
+
+func (s silent) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, context.Cause(s.ctx)
+}
+
+// trickle gives a piece a second.
+type trickle struct {
+	text  []byte
+	piece int
+}
+
+func (r *trickle) Read(p []byte) (int, error) {
+	if len(r.text) == 0 {
+		return 0, io.EOF
+	}
+	time.Sleep(time.Second)
+	n := copy(p, r.text[:min(r.piece, len(r.text))])
+	r.text = r.text[n:]
+	return n, nil
+}
+
+func TestAStallIsGivenUpAndTriedAgain(t *testing.T) {
+	cache := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{text: noise(1000, 1)}
+		s.opens = []func(context.Context, Position) (io.Reader, error){
+			func(ctx context.Context, _ Position) (io.Reader, error) {
+				return io.MultiReader(bytes.NewReader(s.text[:400]), silent{ctx}), nil
+			},
+			func(_ context.Context, at Position) (io.Reader, error) {
+				return bytes.NewReader(s.text[at.Offset:]), nil
+			},
+		}
+		begun := time.Now()
+		f, err := Fetch(t.Context(), Request{URL: "script:x", CacheDir: cache, Options: s.options()})
+		must(t, err)
+		checkFile(t, f, s.text)
+		must(t, f.Close())
+		if took := time.Since(begun); took < stall || took > stall+time.Second {
+			t.Errorf("took %s, want a stall and a short wait", took)
+		}
+		if len(s.at) != 2 || s.at[1] != (Position{400, "v1"}) {
+			t.Errorf("opened at %v, want the rest of v1 the second time", s.at)
+		}
+	})
+}
+
+// A slow server is no stalled one.
+func TestASlowServerIsWaitedForAndProgressTold(t *testing.T) {
+	cache := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{text: noise(150<<10, 1)}
+		s.opens = []func(context.Context, Position) (io.Reader, error){
+			func(context.Context, Position) (io.Reader, error) { return &trickle{s.text, 1 << 10}, nil },
+		}
+		var shown bytes.Buffer
+		f, err := Fetch(t.Context(), Request{URL: "script:x/app.zip?token=secret", CacheDir: cache, Options: s.options(), Progress: &shown})
+		must(t, err)
+		must(t, f.Close())
+		lines := strings.Split(strings.TrimSpace(shown.String()), "\n")
+		if len(s.at) != 1 || len(lines) < 15 || len(lines) > 17 {
+			t.Fatalf("opened %d times, %d lines: %q, want a line each 10 s", len(s.at), len(lines), lines)
+		}
+		if got, want := lines[len(lines)-1], "fetch app.zip: 0.1 of 0.1 MiB, 100 %, 0.0 MiB/s"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if strings.Contains(shown.String(), "secret") {
+			t.Errorf("the query shows: %q", shown.String())
+		}
+	})
+}
+
+func TestTriesAreBoundedAndFurtherApart(t *testing.T) {
+	cache := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration
+		begun := time.Now()
+		s := &script{text: []byte("x")}
+		s.opens = []func(context.Context, Position) (io.Reader, error){func(context.Context, Position) (io.Reader, error) {
+			at = append(at, time.Since(begun))
+			return nil, fmt.Errorf("%w: no route", ErrUnreachable)
+		}}
+		var shown bytes.Buffer
+		_, err := Fetch(t.Context(), Request{URL: "script:x", CacheDir: cache, Options: s.options(), Progress: &shown})
+		if !errors.Is(err, ErrUnreachable) || len(at) != DefaultRetries+1 {
+			t.Fatalf("got %v after %d tries, want %d", err, len(at), DefaultRetries+1)
+		}
+		for i := 1; i < len(at); i++ {
+			most := firstWait << i
+			if pause := at[i] - at[i-1]; pause < min(most, longWait)/2 || pause > min(most, longWait) {
+				t.Errorf("before try %d: got a pause of %s, want %s to %s", i+1, pause, min(most, longWait)/2, min(most, longWait))
+			}
+		}
+		if got := strings.Count(shown.String(), "no route: again in"); got != DefaultRetries {
+			t.Errorf("told %d times, want %d: %q", got, DefaultRetries, shown.String())
+		}
+	})
+}
+
+func TestBackoffDoesWhatTheServerAsks(t *testing.T) {
+	for range 100 {
+		for failed := range 80 {
+			if got := backoff(failed, nil); got < firstWait/2 || got > longWait {
+				t.Fatalf("after %d: got %s", failed, got)
+			}
+		}
+	}
+	if got := backoff(0, &StatusError{Code: 503, After: time.Minute}); got != time.Minute {
+		t.Errorf("got %s, want a minute", got)
+	}
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "-7": 0, "+7": 0, "7.5": 0, "999999999999": 0, "100000": maxAfter,
+		"Sat, 21 Nov 2026 12:00:30 GMT": 30 * time.Second, "Sat, 21 Nov 2026 11:00:30 GMT": 0, "soon": 0,
+	} {
+		if got := parseRetryAfter(text, now); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestALineOnATerminal(t *testing.T) {
+	var shown bytes.Buffer
+	d := newDisplay(&shown, []Request{{URL: "https://u:secret@h/a\x1bb.zip?x"}})
+	d.terminal = true
+	c := d.add()
+	c.total(3 * mib)
+	c.had(mib)
+	_, _ = c.Write(make([]byte, mib/2))
+	d.finish()
+	if got, want := shown.String(), "\rfetch a?b.zip: 1.5 of 3.0 MiB, 50 %\x1b[K\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
