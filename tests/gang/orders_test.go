@@ -29,14 +29,24 @@ func TestOrders(t *testing.T) {
 // order adds commandOrders to the definition: what a START requires.
 func (g *gang) order(requires map[string]string) {
 	g.t.Helper()
-	path := filepath.Join(g.dir, "metainfo.json")
-	var metainfo object
-	g.readJSON(path, &metainfo)
 	var orders []any
 	for command, what := range requires {
 		orders = append(orders, object{"command": command, "requires": what})
 	}
-	metainfo["application"].(object)["commandOrders"] = orders //nolint:forcetypeassert // it was written as one
+	g.reshape(func(application object) { application["commandOrders"] = orders })
+}
+
+// reshape changes the definition before anything runs.
+func (g *gang) reshape(change func(application object)) {
+	g.t.Helper()
+	path := filepath.Join(g.dir, "metainfo.json")
+	var metainfo object
+	g.readJSON(path, &metainfo)
+	application, ok := metainfo["application"].(object)
+	if !ok {
+		g.t.Fatalf("%s: got %v, want an application", path, metainfo)
+	}
+	change(application)
 	text, err := json.Marshal(metainfo)
 	if err == nil {
 		err = os.WriteFile(path, text, 0o644)
