@@ -78,7 +78,7 @@ func (f *packageLintFlags) lint(s streams, ref string) error {
 		text := diff.Diff(fixed.Name, fixed.Before, fixed.Name+" (mended)", fixed.After)
 		out.Fixes = append(out.Fixes, packageFix{File: fixed.Name, Changes: fixed.Changes, Diff: string(text), Written: f.fix})
 	}
-	out.Problems = lintProblems(pkg, ref) // what is left after the writing
+	out.Problems = lintProblems(pkg) // what is left after the writing
 	out.OK = len(out.Problems.Errors()) == 0
 	if err := f.print(s.out, out); err != nil {
 		return err
@@ -90,10 +90,10 @@ func (f *packageLintFlags) lint(s streams, ref string) error {
 }
 
 // lintProblems are all that is known to be wrong with a package, and the advice on it.
-func lintProblems(pkg *packages.Package, ref string) appdef.Problems {
+func lintProblems(pkg *packages.Package) appdef.Problems {
 	app, found := slider.Load(pkg.FS, slider.Options{Name: pkg.Name, Strict: true})
 	if len(found.Errors()) == 0 {
-		l := &loaded{App: app, pkg: pkg, ref: ref, vars: map[string]string{}}
+		l := &loaded{App: app, vars: map[string]string{}}
 		for _, name := range append(appdef.ClientNames(), "USER", "USER_NAME") { // whoever runs it has them
 			l.vars[name] = name
 		}
