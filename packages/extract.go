@@ -168,8 +168,7 @@ func (x *extractor) link(name, target string) error {
 // hardLink names a file that is there already a second time.
 func (x *extractor) hardLink(name, target string) error {
 	old, err := x.tree.clean(target)
-	var refused *RefusedError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return refuse(refused.Reason, fmt.Sprintf("it is a hard link to %.200q: %s", target, refused.Got), refused.Want)
 	}
 	if err != nil {

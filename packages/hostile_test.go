@@ -34,7 +34,9 @@ func folder(name string) item { return item{name: name, kind: tar.TypeDir, mode:
 func link(name, to string) item {
 	return item{name: name, link: to, kind: tar.TypeSymlink, mode: 0o777}
 }
+
 func hard(name, to string) item { return item{name: name, link: to, kind: tar.TypeLink, mode: 0o644} }
+
 func special(name string, kind byte) item {
 	return item{name: name, kind: kind, mode: 0o666}
 }

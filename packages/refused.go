@@ -73,8 +73,7 @@ func refuse(why Reason, got, want string) error {
 
 // at completes a refusal with the entry; other errors get it in front.
 func at(entry string, err error) error {
-	var refused *RefusedError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		if refused.Entry == "" {
 			refused.Entry = entry
 		}
@@ -88,8 +87,7 @@ func in(archive string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var refused *RefusedError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		if refused.Archive == "" {
 			refused.Archive = archive
 		}
@@ -99,18 +97,18 @@ func in(archive string, err error) error {
 }
 
 func kindName(mode fs.FileMode) string {
-	switch mode.Type() {
-	case 0:
+	switch {
+	case mode.IsRegular():
 		return "file"
-	case fs.ModeDir:
+	case mode.IsDir():
 		return "folder"
-	case fs.ModeSymlink:
+	case mode&fs.ModeSymlink != 0:
 		return "link"
-	case fs.ModeNamedPipe:
+	case mode&fs.ModeNamedPipe != 0:
 		return "named pipe"
-	case fs.ModeSocket:
+	case mode&fs.ModeSocket != 0:
 		return "socket"
-	case fs.ModeDevice, fs.ModeDevice | fs.ModeCharDevice:
+	case mode&fs.ModeDevice != 0:
 		return "device"
 	}
 	return "thing of another kind"

@@ -78,7 +78,7 @@ func Fetch(ctx context.Context, r Request) (File, error) {
 
 // FetchAll is Fetch of several files, at most parallel of them (default 4) at a time. When one fails the others are
 // called off and given up. The first request's Progress shows them together.
-func FetchAll(ctx context.Context, requests []Request, parallel int) ([]File, error) {
+func FetchAll(ctx context.Context, requests []Request, parallel int) ([]File, error) { //nolint:revive // it is Fetch, of all
 	if len(requests) == 0 {
 		return nil, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -100,9 +101,7 @@ func TestFetchDoesNotBelieveAWrongRange(t *testing.T) {
 				if r.Header.Get("Range") == "" {
 					return false
 				}
-				for name, values := range lie {
-					w.Header()[name] = values
-				}
+				maps.Copy(w.Header(), lie)
 				w.Header().Set("Content-Length", "350000")
 				w.WriteHeader(http.StatusPartialContent)
 				_, _ = w.Write(noise(350_000, 9))
@@ -354,7 +353,8 @@ func TestFetchAllIsBounded(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := now.Add(1)
 		defer now.Add(-1)
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		for m := most.Load(); n > m; m = most.Load() {
+			most.CompareAndSwap(m, n)
 		}
 		if arrived.Add(1) == 3 {
 			close(full)

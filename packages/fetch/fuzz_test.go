@@ -12,8 +12,10 @@ import (
 
 // What is accepted contradicts itself nowhere, and says the same when it is printed.
 func FuzzContentRange(f *testing.F) {
-	for _, text := range []string{"bytes 0-9/10", "bytes 5-9/*", "bytes */10", "bytes 9-5/10", "Bytes 0-0/1", "bytes 0-9/9", "bytes +1-2/3",
-		"bytes 0-99999999999999999999/1", "items 0-9/10", "bytes=0-9/10", "bytes  0-9/10", "bytes 0-9/10, 0-9/10", ""} {
+	for _, text := range []string{
+		"bytes 0-9/10", "bytes 5-9/*", "bytes */10", "bytes 9-5/10", "Bytes 0-0/1", "bytes 0-9/9", "bytes +1-2/3",
+		"bytes 0-99999999999999999999/1", "items 0-9/10", "bytes=0-9/10", "bytes  0-9/10", "bytes 0-9/10, 0-9/10", "",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -66,8 +68,10 @@ func FuzzAnswer(f *testing.F) {
 		}
 		cache := t.TempDir()
 		synctest.Test(t, func(t *testing.T) { // it would wait between two tries
-			h := http.Header{"Content-Range": {contentRange}, "Etag": {etag}, "Last-Modified": {modified}, "Location": {location}, "Retry-After": {contentRange},
-				"Date": {"Thu, 01 Jan 2026 00:01:00 GMT"}}
+			h := http.Header{
+				"Content-Range": {contentRange}, "Etag": {etag}, "Last-Modified": {modified}, "Location": {location}, "Retry-After": {contentRange},
+				"Date": {"Thu, 01 Jan 2026 00:01:00 GMT"},
+			}
 			o := Options{Client: &http.Client{Transport: answers{status, h, length, body}}}
 			store, path, err := Open(t.Context(), "http://127.0.0.1/a", o)
 			must(t, err)

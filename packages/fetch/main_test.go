@@ -96,7 +96,10 @@ func TestTheNextProcessGoesOn(t *testing.T) {
 	o.broken = func() { <-hang } // the connection stays and nothing comes
 	url, cache := o.serve().URL+"/app.zip", t.TempDir()
 	c, lines := process(t, url, cache)
-	for lines.Scan() && lines.Text() != "have 400000" {
+	for lines.Scan() {
+		if lines.Text() == "have 400000" {
+			break
+		}
 	}
 	must(t, c.Process.Kill())
 	_ = c.Wait() // killed

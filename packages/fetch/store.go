@@ -87,8 +87,10 @@ func Open(ctx context.Context, url string, o Options) (Store, string, error) {
 	open, ok := o.Schemes[name]
 	if !ok {
 		have := strings.Join(slices.Sorted(maps.Keys(o.Schemes)), ", ")
-		return nil, "", &Error{Op: "open", URL: Printable(url), Err: fmt.Errorf("%w: got %s:, want one of %s", ErrScheme, name, have),
-			Hint: "a local file whose name has a colon is written ./NAME"}
+		return nil, "", &Error{
+			Op: "open", URL: Printable(url), Err: fmt.Errorf("%w: got %s:, want one of %s", ErrScheme, name, have),
+			Hint: "a local file whose name has a colon is written ./NAME",
+		}
 	}
 	return open(ctx, url, o)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -58,9 +59,7 @@ func (w *web) ask(ctx context.Context, method, path string, header http.Header) 
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	req.Header.Set("Accept-Encoding", "identity") // the file's own bytes are wanted
 	req.Header.Set("User-Agent", "muster")
 	resp, err := w.client.Do(req)
