@@ -295,9 +295,9 @@ func (a *sliderApp) await(ctx context.Context, k lookup, b *background, want []r
 // notInstalled tells that an instance has not got as far as to be staged.
 func (f *appFacts) notInstalled(in registry.Instance) bool {
 	st, lives := f.states[in.String()]
-	if !lives {
-		_, left := f.lasts[in.String()]
-		return !left
+	if !lives { // or it has ended; what a run before this one left may be of the same second
+		last, left := f.lasts[in.String()]
+		return !left || last.Since.Before(f.local.Started)
 	}
 	return slices.Contains([]shim.Phase{shim.Starting, shim.Claiming, shim.Staging}, shim.Phase(st.Phase))
 }

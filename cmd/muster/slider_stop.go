@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,14 +29,14 @@ func sliderStop(ctx context.Context, s streams, p *sliderWords) error {
 		return err
 	}
 	if limited && limit == 0 {
-		return a.stop(ctx, s, p, false)
+		return a.end(ctx, s, p, false)
 	}
 	if limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	err = a.stop(ctx, s, p, true)
+	err = a.end(ctx, s, p, true)
 	if errors.Is(err, context.DeadlineExceeded) && limited {
 		fmt.Fprintf(s.err, "%s: still stopping after %s; muster slider status %s says more\n", a.name, limit, a.name)
 		return silentError{shim.CodeTimeout}
@@ -56,10 +57,42 @@ func (p *sliderWords) open() (*sliderApp, error) {
 	return home.open(name)
 }
 
+// end stops the run. One that ends by itself meanwhile takes its registry with it: then nothing is left to be asked.
+func (a *sliderApp) end(ctx context.Context, s streams, p *sliderWords, wait bool) error {
+	err := a.stop(ctx, s, p, wait)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, takeoverPatience)
+	defer cancel()
+	over := poll(waiting, func() bool {
+		facts, err := a.hostFacts(waiting, s, p)
+		return err == nil && !sliderRuns(&facts)
+	})
+	if !over {
+		return err
+	}
+	fmt.Fprintf(s.out, "%s: ended by itself\n", a.name)
+	return nil
+}
+
+// heard waits until somebody can be asked: a run that has just been started is not there yet.
+func (a *sliderApp) heard(ctx context.Context, s streams, p *sliderWords) (appFacts, error) {
+	waiting, cancel := context.WithTimeout(ctx, takeoverPatience)
+	defer cancel()
+	quiet := streams{err: io.Discard}
+	poll(waiting, func() bool {
+		f, err := a.facts(waiting, quiet, p)
+		coming := f.registry == nil && (errors.Is(f.silent, registry.ErrNoApp) || !f.living()) || f.registry != nil && f.registry.Live == 0
+		return err != nil || !sliderRuns(&f) || f.verdict() != nil || !coming
+	})
+	return a.facts(ctx, s, p)
+}
+
 // stop asks the run to stop and, where that is wanted, waits for its end.
 func (a *sliderApp) stop(ctx context.Context, s streams, p *sliderWords, wait bool) error {
 	k := a.lookup(s, p)
-	facts, err := a.facts(ctx, s, p)
+	facts, err := a.heard(ctx, s, p)
 	if err != nil {
 		return err
 	}
@@ -146,7 +179,7 @@ func sliderDestroy(ctx context.Context, s streams, p *sliderWords) error {
 	case !p.has("--force"):
 		return usage("slider destroy: would remove %s for good, with its logs and checkpoints; --force does it", a.dir)
 	case sliderRuns(&facts):
-		if err := a.stop(ctx, s, p, true); err != nil {
+		if err := a.end(ctx, s, p, true); err != nil {
 			return err
 		}
 	}
