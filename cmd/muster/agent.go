@@ -105,6 +105,11 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 	if f.ref == "" {
 		return usage("agent: --app is missing: name a folder, an archive or catalog:NAME")
 	}
+	rules, err := readPolicy(f.policy, policyNamed)
+	if err != nil {
+		return err
+	}
+	f.app.policy = &rules
 	app, err := f.app.load(f.ref, s.err)
 	if err != nil {
 		return err

@@ -6,14 +6,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
-	"github.com/muster-agent/muster/packages"
-	"github.com/muster-agent/muster/packages/catalog"
 	"github.com/muster-agent/muster/shim"
 )
 
@@ -23,6 +20,13 @@ type appFlags struct {
 	resources string
 	set       []string
 	instances []string
+
+	// policy says whether the package may run here; nil: nothing will run.
+	policy *policy
+	// progress hears of a download; nil: nobody does.
+	progress io.Writer
+	// signed has a package's signature fetched with it where there is one.
+	signed bool
 }
 
 func (f *appFlags) register(flags *pflag.FlagSet) {
@@ -57,8 +61,7 @@ func (f *appFlags) args() ([]string, error) {
 // loaded is an APP as given on the command line.
 type loaded struct {
 	appdef.App
-	pkg  *packages.Package
-	ref  string            // what an agent on this host is told to load
+	source
 	vars map[string]string // client variables of --set: ZK_HOST=…
 }
 
@@ -66,6 +69,9 @@ type loaded struct {
 // command line is at fault; an archive or folder that cannot be opened likewise. Warnings go to warn.
 // The caller closes what it got.
 func (f *appFlags) load(ref string, warn io.Writer) (*loaded, error) {
+	if f.progress == nil {
+		f.progress = warn
+	}
 	l, found, err := f.read(ref)
 	if err != nil {
 		return nil, err
@@ -88,19 +94,14 @@ func (f *appFlags) read(ref string) (*loaded, appdef.Problems, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	pkg, ref, err := openPackage(ref)
+	from, err := f.open(ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	app, found := slider.Load(pkg.FS, slider.Options{
-		Template: template, Resources: resources, Set: f.set, Instances: f.instances, Name: pkg.Name,
+	app, found := slider.Load(from.pkg.FS, slider.Options{
+		Template: template, Resources: resources, Set: f.set, Instances: f.instances, Name: from.pkg.Name,
 	})
-	return &loaded{App: app, pkg: pkg, ref: ref, vars: app.Vars}, found, nil
-}
-
-// close frees the package; the App stays.
-func (l *loaded) close() {
-	_ = l.pkg.Close() // a temporary folder stays at worst
+	return &loaded{App: app, source: from, vars: app.Vars}, found, nil
 }
 
 // clientVars are the names that only a client knows: from the environment, over them the command line's.
@@ -132,27 +133,6 @@ func printWarnings(to io.Writer, found appdef.Problems) {
 	for _, p := range found.Warnings() {
 		fmt.Fprintln(to, "warning: "+p.String())
 	}
-}
-
-// openPackage finds what APP names and what an agent would be told to load.
-func openPackage(ref string) (*packages.Package, string, error) {
-	if name, ok := strings.CutPrefix(ref, "catalog:"); ok {
-		files, err := catalog.Open(name)
-		if err != nil {
-			return nil, "", withCode(shim.CodeUsage, err)
-		}
-		return &packages.Package{FS: files, Name: name}, ref, nil
-	}
-	for _, scheme := range []string{"http:", "https:", "hdfs:"} {
-		if strings.HasPrefix(ref, scheme) {
-			return nil, "", usage("app %s: this version reads folders, .zip, .tar.gz, .tgz, file: and catalog:", ref)
-		}
-	}
-	pkg, err := packages.Open(ref)
-	if err != nil {
-		return nil, "", withCode(shim.CodeDefinition, err)
-	}
-	return pkg, pkg.Path, nil
 }
 
 // readOptional reads a file that a flag names. Without a name there is none.

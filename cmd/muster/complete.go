@@ -55,7 +55,7 @@ func completeAppFlag(cmd *cobra.Command, _ []string, typed string) ([]string, co
 func completeComponents(app *appFlags, ref func(args []string) string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		name := ref(args)
-		if name == "" {
+		if at, err := parseLocation(name); name == "" || err == nil && at.remote() { // nothing is loaded for a tab
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		l, err := app.load(name, io.Discard)

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim"
 )
@@ -78,7 +77,7 @@ muster package verify checks that. Ends with 65 when it is no package or its def
 }
 
 func inspectPackage(s streams, ref string, asJSON bool) error {
-	var as appFlags
+	as := appFlags{signed: true}
 	l, err := as.load(ref, s.err)
 	if err != nil {
 		return err
@@ -91,7 +90,7 @@ func inspectPackage(s streams, ref string, asJSON bool) error {
 	if i.Files, err = packageFiles(l.pkg); err != nil {
 		return withCode(shim.CodeDefinition, fmt.Errorf("inspect %s: %w", ref, err))
 	}
-	if i.Signature, err = signatureBeside(l.pkg); err != nil {
+	if i.Signature, err = signatureBeside(l.source); err != nil {
 		return withCode(shim.CodeDefinition, fmt.Errorf("inspect %s: signature: %w", ref, err))
 	}
 	if asJSON {
@@ -157,11 +156,11 @@ func sum(tree fs.FS, path string) (size int64, digest string, err error) {
 }
 
 // signatureBeside is what lies beside an archive, unchecked; nil where nothing does.
-func signatureBeside(pkg *packages.Package) (*sign.Signature, error) {
-	if pkg.Digest == "" || pkg.Path == "" {
-		return nil, nil // a folder, or the catalog's
+func signatureBeside(from source) (*sign.Signature, error) {
+	if from.signature == "" || from.pkg.Folder {
+		return nil, nil // nobody can sign it
 	}
-	s, err := sign.Read(pkg.Path + sign.Ending)
+	s, err := sign.Read(from.signature)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // none is an answer
 	}

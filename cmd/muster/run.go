@@ -96,6 +96,11 @@ type runner struct {
 }
 
 func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
+	rules, err := readPolicy(cmp.Or(f.policy, policyFile), f.policy != "")
+	if err != nil {
+		return err
+	}
+	f.app.policy = &rules
 	app, err := f.app.load(ref, s.err)
 	if err != nil {
 		return errors.Join(err, f.refuse(s, ref, err))
@@ -112,9 +117,6 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 	}
 	// Each agent would say the same.
 	if _, err := chooseEngine(ctx, f.engine, app); err != nil {
-		return err
-	}
-	if _, err := readPolicy(cmp.Or(f.policy, policyFile), f.policy != ""); err != nil {
 		return err
 	}
 	if err := r.settle(); err != nil {

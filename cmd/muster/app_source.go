@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/catalog"
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/sign"
+	"github.com/muster-agent/muster/shim"
+)
+
+// source is an opened APP and where it came from.
+type source struct {
+	pkg       *packages.Package
+	ref       string // what an agent is told to load: the same bytes, wherever it runs
+	signature string // path of the archive's signature; there may be none
+	file      fetch.File
+}
+
+// close frees the package; what was read from it stays.
+func (f source) close() {
+	_ = errors.Join(f.pkg.Close(), f.file.Close()) // a temporary folder stays at worst
+}
+
+// openPackage opens what APP names and says what an agent would be told to load.
+func openPackage(ref string) (*packages.Package, string, error) {
+	from, err := (&appFlags{}).open(ref)
+	if err != nil {
+		return nil, "", err
+	}
+	return from.pkg, from.ref, from.file.Close() // an open archive can be read when the cache has let it go
+}
+
+// open opens what APP names, if the policy admits it.
+func (f *appFlags) open(ref string) (source, error) {
+	from, err := f.find(ref)
+	if err == nil && f.policy != nil {
+		if err = f.policy.admit(from.pkg, from.signature); err != nil {
+			from.close()
+		}
+	}
+	return from, err
+}
+
+func (f *appFlags) find(ref string) (source, error) {
+	if name, ok := strings.CutPrefix(ref, "catalog:"); ok {
+		files, err := catalog.Open(name)
+		if err != nil {
+			return source{}, withCode(shim.CodeUsage, err)
+		}
+		return source{pkg: &packages.Package{FS: files, Name: name}, ref: ref}, nil
+	}
+	at, err := parseLocation(ref)
+	if err != nil {
+		return source{}, err
+	}
+	if at.remote() {
+		return f.fetch(at)
+	}
+	pkg, err := packages.Open(at.url)
+	if err != nil {
+		return source{}, withCode(shim.CodeDefinition, err)
+	}
+	if at.digest != "" && at.digest != pkg.Digest {
+		err := fmt.Errorf("open package %s: %w", at.url, &fetch.DigestError{Want: at.digest, Got: pkg.Digest})
+		return source{}, withCode(shim.CodeDefinition, errors.Join(err, pkg.Close()))
+	}
+	return source{pkg: pkg, ref: pkg.Path, signature: pkg.Path + sign.Ending}, nil
+}
+
+// fetch loads a package into the cache. The agents are told its digest as well: all of a run have the same bytes, and
+// those of one host load them once.
+func (f *appFlags) fetch(at location) (source, error) {
+	request := fetch.Request{URL: at.url, SHA256: at.digest, CacheDir: cacheDir(), Progress: f.progress}
+	if f.signed || f.policy != nil && f.policy.Packages.RequireSignature {
+		request.Sidecars = []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}}
+	}
+	file, err := fetch.Fetch(context.Background(), request)
+	if err != nil {
+		return source{}, withCode(fetchCode(err), err)
+	}
+	pkg, err := packages.Open(file.Path)
+	if err != nil {
+		return source{}, withCode(shim.CodeDefinition, errors.Join(fmt.Errorf("%s: %w", fetch.Printable(at.url), err), file.Close()))
+	}
+	pkg.Name = at.name()
+	from := source{pkg: pkg, ref: at.url + pin + file.SHA256, file: file}
+	if beside, ok := file.Sidecars[sign.Ending]; ok {
+		from.signature = beside.Path
+	}
+	return from, nil
+}
+
+// location is where a package is, and the digest that it must have.
+type location struct{ url, digest string }
+
+// pin is what stands between a URL and the digest of what it must give.
+const pin = "#sha256="
+
+var (
+	schemeForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+	digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// parseLocation reads a path, or a URL that may end in #sha256=HEX.
+func parseLocation(ref string) (location, error) {
+	scheme := strings.ToLower(schemeForm.FindString(ref))
+	switch scheme {
+	case "":
+		return location{url: ref}, nil
+	case "file:", "http:", "https:":
+	default:
+		if _, err := os.Stat(ref); err == nil {
+			return location{url: ref}, nil // a file whose name has a colon
+		}
+		return location{}, usage("app %s: got %s, want a folder, an archive, file:, http:, https: or catalog:NAME", ref, scheme)
+	}
+	url, digest, pinned := strings.Cut(ref, pin)
+	digest = strings.ToLower(digest)
+	if pinned && !digestForm.MatchString(digest) {
+		return location{}, usage("app %s: want 64 hex digits after %s", ref, pin)
+	}
+	return location{url, digest}, nil
+}
+
+// remote tells that it is no file of this machine.
+func (l location) remote() bool {
+	scheme := strings.ToLower(schemeForm.FindString(l.url))
+	return scheme == "http:" || scheme == "https:"
+}
+
+// name is the file's own, without its ending.
+func (l location) name() string {
+	bare, _, _ := strings.Cut(l.url, "?")
+	name := path.Base(bare)
+	for _, ending := range []string{".zip", ".tar.gz", ".tgz", ".tar.zst", ".tar"} {
+		if short, ok := strings.CutSuffix(name, ending); ok {
+			return short
+		}
+	}
+	return name
+}
+
+// fetchCode is the exit code for what kept a file from being fetched.
+func fetchCode(err error) int {
+	switch {
+	case errors.Is(err, fetch.ErrScheme), errors.Is(err, errors.ErrUnsupported):
+		return shim.CodeUsage
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fetch.ErrRedirect):
+		return shim.CodeForbidden
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fetch.ErrDigest), errors.Is(err, fetch.ErrTooLarge):
+		return shim.CodeDefinition
+	case errors.Is(err, fetch.ErrUnreachable), errors.Is(err, fetch.ErrTLS), errors.Is(err, fetch.ErrProtocol):
+		return shim.CodeRegistry
+	}
+	return 1
+}

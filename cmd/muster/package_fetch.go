@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/sign"
+	"github.com/muster-agent/muster/shim"
+)
+
+type packageFetchFlags struct {
+	out    string
+	sha256 string
+	keys   []string
+	json   bool
+}
+
+// fetched is the answer of muster package fetch --json.
+type fetched struct {
+	Version   int             `json:"version"`
+	URL       string          `json:"url"` // without passwords
+	File      string          `json:"file"`
+	SHA256    string          `json:"sha256"`
+	Bytes     int64           `json:"bytes"`
+	Cached    bool            `json:"cached"`    // nothing was loaded
+	Signature *sign.Signature `json:"signature"` // null: none was asked for, see --verify
+}
+
+func newPackageFetch(s streams) *cobra.Command {
+	f := packageFetchFlags{}
+	cmd := &cobra.Command{
+		Use: "fetch URL", Short: "Load a package, checked, into the cache or a file", Args: exactly("URL"),
+		Long: `Loads what a file:, http: or https: URL names into the cache, and its FILE.minisig where there is one, and prints the
+sha256 and the path as sha256sum(1) does. What is there already is not loaded again; what broke off goes on where it
+ended. URL#sha256=HEX, or --sha256, says what it must be.
+
+Ends with 65 when it is not what --sha256 or --verify want, or not there, with 69 when it cannot be reached, with 77
+when the server refuses.`,
+		Example: `  muster package fetch https://host/myapp-1.0.0.zip -o myapp.zip --verify release.pub
+  muster run https://host/myapp-1.0.0.zip#sha256=HEX`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.fetch(cmd.Context(), s, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.out, "output", "o", "", "`FILE` to write; FILE.minisig too where there is a signature")
+	flags.StringVar(&f.sha256, "sha256", "", "digest that it must have, in `HEX`")
+	flags.StringArrayVar(&f.keys, "verify", nil, "public `KEY` RW…, or its file, that must have signed it; repeatable")
+	flags.BoolVar(&f.json, "json", false, "print {url, file, sha256, bytes, cached, signature} as JSON")
+	return cmd
+}
+
+func (f *packageFetchFlags) fetch(ctx context.Context, s streams, ref string) (err error) {
+	request, err := f.request(s, ref)
+	if err != nil {
+		return err
+	}
+	keys, err := openKeys(f.keys)
+	if err != nil {
+		return withCode(shim.CodeUsage, err)
+	}
+	file, err := fetch.Fetch(ctx, request)
+	if err != nil {
+		return withCode(fetchCode(err), err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	answer := fetched{
+		Version: 1, URL: fetch.Printable(request.URL), File: file.Path, SHA256: file.SHA256, Bytes: file.Size, Cached: file.Cached,
+	}
+	if len(keys) > 0 {
+		found, err := verifyFetched(file, answer.URL, keys)
+		if err != nil {
+			return withCode(shim.CodeDefinition, err)
+		}
+		answer.Signature = &found
+	}
+	if f.out != "" {
+		if err := f.copyOut(ctx, file); err != nil {
+			return err
+		}
+		answer.File = f.out
+	}
+	if f.json {
+		return printJSON(s.out, answer)
+	}
+	fmt.Fprintf(s.out, "%s  %s\n", answer.SHA256, answer.File)
+	return nil
+}
+
+func (f *packageFetchFlags) request(s streams, ref string) (fetch.Request, error) {
+	at, err := parseLocation(ref)
+	if err != nil {
+		return fetch.Request{}, err
+	}
+	switch {
+	case f.sha256 == "":
+	case !digestForm.MatchString(f.sha256):
+		return fetch.Request{}, usage("package fetch: --sha256 %q: want 64 hex digits in lower case", f.sha256)
+	case at.digest != "" && at.digest != f.sha256:
+		return fetch.Request{}, usage("package fetch: --sha256 and %s… of the URL differ", pin)
+	default:
+		at.digest = f.sha256
+	}
+	return fetch.Request{
+		URL: at.url, SHA256: at.digest, CacheDir: cacheDir(), Progress: s.err,
+		Sidecars: []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}},
+	}, nil
+}
+
+// verifyFetched checks the file in the cache; its path is no word for a person.
+func verifyFetched(file fetch.File, url string, keys []sign.PublicKey) (sign.Signature, error) {
+	beside, ok := file.Sidecars[sign.Ending]
+	if !ok {
+		return sign.Signature{}, fmt.Errorf("verify %s: %w: no %s beside it", url, sign.ErrUnsigned, sign.Ending)
+	}
+	found, err := sign.Verify(file.Path, beside.Path, keys...)
+	if err != nil {
+		return found, fmt.Errorf("%s: %w", url, err)
+	}
+	return found, nil
+}
+
+// copyOut writes the file, then its signature; one of an earlier file there would belie it.
+func (f *packageFetchFlags) copyOut(ctx context.Context, file fetch.File) error {
+	to := absolute(f.out)
+	if info, err := os.Stat(to); err == nil && info.IsDir() {
+		return usage("package fetch: -o %s is a folder, want a file", f.out)
+	}
+	if _, err := fetch.Put(ctx, to, file.Path, file.SHA256, fetch.Options{}); err != nil {
+		return err
+	}
+	beside, ok := file.Sidecars[sign.Ending]
+	if !ok {
+		return removeStale(to + sign.Ending)
+	}
+	_, err := fetch.Put(ctx, to+sign.Ending, beside.Path, beside.SHA256, fetch.Options{})
+	return err
+}

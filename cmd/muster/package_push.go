@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/sign"
+	"github.com/muster-agent/muster/shim"
+)
+
+func newPackagePush(s streams) *cobra.Command {
+	force := false
+	cmd := &cobra.Command{
+		Use: "push FILE URL", Short: "Put a package, and its signature, where others fetch it", Args: exactly("FILE", "URL"),
+		Long: `Copies FILE, and FILE.minisig where there is one, to a file: URL, whole or not at all, and prints its sha256 and the
+URL. A URL that ends in / is a folder. The same file there is left as it is; another one is refused (65) without
+--force.`,
+		Example: "  muster package push myapp-1.0.0.zip file:///srv/packages/",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return pushPackage(cmd.Context(), s, args[0], args[1], force)
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "replace another file that is there")
+	return cmd
+}
+
+func pushPackage(ctx context.Context, s streams, file, ref string, force bool) error {
+	at, err := parseLocation(ref)
+	if err != nil {
+		return err
+	}
+	if at.digest != "" {
+		return usage("package push: %s… says what is fetched, not what is pushed", pin)
+	}
+	if strings.HasSuffix(at.url, "/") {
+		at.url += filepath.Base(file)
+	}
+	digest, err := digestOfPackage(file)
+	if err != nil {
+		return err
+	}
+	there, err := digestThere(ctx, at.url)
+	if err != nil {
+		return withCode(fetchCode(err), err)
+	}
+	if there != "" && there != digest && !force {
+		return withCode(shim.CodeDefinition, fmt.Errorf("package push: %s: another file is there: sha256 %s, this is %s; --force replaces it",
+			fetch.Printable(at.url), there, digest))
+	}
+	if err := putPackage(ctx, file, at.url, digest, there); err != nil {
+		return withCode(fetchCode(err), err)
+	}
+	fmt.Fprintf(s.out, "%s  %s\n", digest, fetch.Printable(at.url))
+	return nil
+}
+
+// digestOfPackage is the sha256 of an archive that an agent would take.
+func digestOfPackage(file string) (string, error) {
+	pkg, err := packages.Open(file)
+	if err != nil {
+		return "", withCode(shim.CodeDefinition, err)
+	}
+	if pkg.Folder {
+		err = fmt.Errorf("package push %s: got a folder, want an archive: muster package build makes one", file)
+	}
+	return pkg.Digest, withCode(shim.CodeDefinition, errors.Join(err, pkg.Close()))
+}
+
+// digestThere is the sha256 of what a URL has; empty: nothing.
+func digestThere(ctx context.Context, url string) (digest string, err error) {
+	store, path, err := fetch.Open(ctx, url, fetch.Options{})
+	if err != nil {
+		return "", err
+	}
+	content, err := store.Open(ctx, path, fetch.Position{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	h := sha256.New()
+	if _, err := io.Copy(h, content); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// putPackage puts the signature last: who sees it sees the file that it is of. One of an earlier file goes first.
+func putPackage(ctx context.Context, file, url, digest, there string) error {
+	beside := file + sign.Ending
+	_, err := os.Stat(beside)
+	signed := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if there != digest {
+		if err := removeThere(ctx, url+sign.Ending); err != nil {
+			return err
+		}
+		if _, err := fetch.Put(ctx, url, file, digest, fetch.Options{}); err != nil {
+			return err
+		}
+	}
+	if signed {
+		_, err = fetch.Put(ctx, url+sign.Ending, beside, "", fetch.Options{})
+		return err
+	}
+	return nil
+}
+
+func removeThere(ctx context.Context, url string) error {
+	store, path, err := fetch.Open(ctx, url, fetch.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := store.Stat(ctx, path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return store.Remove(ctx, path)
+}
+
+// removeStale takes away a local file that may be there.
+func removeStale(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
