@@ -84,7 +84,7 @@ func importIt(t *testing.T, lib string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(string(out)), "\n") {
 		if !strings.HasPrefix(line, lib+"/resource_management/") {
 			t.Errorf("imported %s, want what was laid out", line)
 		}

@@ -1,0 +1,185 @@
+// Package modernize shows and makes the changes that scripts of Python 2 need to run by Python 3, by Python's own 2to3.
+//
+// An app package's folder enters, diffs leave. It changes files only when it is told to, and runs nothing of the package.
+package modernize
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+)
+
+// Scripts is the folder, within a package, whose Python files are looked at.
+const Scripts = "package/scripts"
+
+var (
+	// ErrNoFixers is that the Python asked has no lib2to3: it is gone since 3.13.
+	ErrNoFixers = errors.New("it has no lib2to3, which Python 3.13 and later lack")
+	// ErrNoScripts is that the folder holds no package/scripts.
+	ErrNoScripts = errors.New("no folder " + Scripts)
+)
+
+// Change is what one file needs.
+type Change struct {
+	Name string // within the package, with /
+	Diff string // unified; empty: nothing to do
+	Err  error  // the file could not be understood
+	mode fs.FileMode
+	want []byte
+}
+
+//go:embed fix.py
+var fixer string
+
+// Changes asks 2to3 of the named python about every *.py below package/scripts of dir, links aside, in the order of
+// their names. Files with nothing to do are left out.
+func Changes(ctx context.Context, python, dir string) ([]Change, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("modernize: %w", err)
+	}
+	defer root.Close()
+	files, modes, err := read(root)
+	if err != nil {
+		return nil, fmt.Errorf("modernize %s: %w", dir, err)
+	}
+	if len(files) == 0 {
+		return nil, nil
+	}
+	answers, err := ask(ctx, python, files)
+	if err != nil {
+		return nil, fmt.Errorf("modernize %s: %w", dir, err)
+	}
+	var out []Change
+	for i, a := range answers {
+		c := Change{Name: files[i].Name, Diff: a.Diff, mode: modes[i], want: a.Source}
+		if a.Error != "" {
+			c.Err = fmt.Errorf("%s: %s", c.Name, a.Error)
+		}
+		if c.Diff != "" || c.Err != nil {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// Write makes the changes in dir, each file whole or not at all, with the mode it had.
+func Write(dir string, changes []Change) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("modernize: %w", err)
+	}
+	defer root.Close()
+	for _, c := range changes {
+		if c.Err != nil || c.Diff == "" {
+			continue
+		}
+		if err := replace(root, c); err != nil {
+			return fmt.Errorf("modernize %s: write %s: %w", dir, c.Name, err)
+		}
+	}
+	return nil
+}
+
+func replace(root *os.Root, c Change) error {
+	next := c.Name + ".modernized"
+	f, err := root.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(c.want)
+	err = errors.Join(err, f.Chmod(c.mode), f.Close())
+	if err == nil {
+		err = root.Rename(next, c.Name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(next))
+	}
+	return nil
+}
+
+// file is one source on its way to fix.py and back.
+type file struct {
+	Name   string `json:"name"`
+	Source []byte `json:"source"`
+	Diff   string `json:"diff,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+func read(root *os.Root) (files []file, modes []fs.FileMode, err error) {
+	if info, err := root.Stat(Scripts); err != nil || !info.IsDir() {
+		return nil, nil, ErrNoScripts
+	}
+	err = fs.WalkDir(root.FS(), Scripts, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || path.Ext(name) != ".py" {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		source, err := root.ReadFile(name)
+		files, modes = append(files, file{Name: name, Source: source}), append(modes, info.Mode().Perm())
+		return err
+	})
+	return files, modes, err
+}
+
+// ask runs fix.py in isolation (-I): no variable, no user's folder and no file of the current one has a say.
+func ask(ctx context.Context, python string, files []file) ([]file, error) {
+	question, err := json.Marshal(files)
+	if err != nil {
+		return nil, err
+	}
+	var out, said bytes.Buffer
+	cmd := exec.CommandContext(ctx, python, "-I", "-c", fixer)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
+	if err := cmd.Run(); err != nil {
+		return nil, failure(ctx, python, err, said.String())
+	}
+	var answers []file
+	if err := json.NewDecoder(io.LimitReader(&out, 1<<30)).Decode(&answers); err != nil {
+		return nil, fmt.Errorf("%s: answer of 2to3: %w", python, err)
+	}
+	if len(answers) != len(files) {
+		return nil, fmt.Errorf("%s: answer of 2to3: %d files, want %d", python, len(answers), len(files))
+	}
+	return answers, nil
+}
+
+const noFixersCode = 3 // of fix.py
+
+func failure(ctx context.Context, python string, err error, said string) error {
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &exit) && exit.ExitCode() == noFixersCode:
+		return fmt.Errorf("%s: %w", python, ErrNoFixers)
+	}
+	said = strings.TrimSpace(said)
+	return fmt.Errorf("%s: %w: %s", python, err, said[strings.LastIndex(said, "\n")+1:])
+}
+
+// Another finds an interpreter in PATH, other than the one named, that has the fixers; empty: none.
+func Another(ctx context.Context, python string) string {
+	for _, name := range []string{"python3", "python3.12", "python3.11", "python3.10", "python3.9", "python3.8"} {
+		at, err := exec.LookPath(name)
+		if err != nil || name == python || at == python {
+			continue
+		}
+		if exec.CommandContext(ctx, at, "-I", "-W", "ignore", "-c", "import lib2to3").Run() == nil {
+			return at
+		}
+	}
+	return ""
+}
