@@ -27,7 +27,7 @@ func newPackage(s streams) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
-		newPackageInit(s), newPackageBuild(s), newPackageFetch(s), newPackageInspect(s), newPackageKeygen(s), newPackageLint(s), newPackageLs(s), newPackagePush(s), newPackageSign(s), newPackageVerify(s),
+		newPackageInit(s), newPackageBuild(s), newPackageFetch(s), newPackageInspect(s), newPackageKeygen(s), newPackageLint(s), newPackageLs(s), newPackageModernize(s), newPackagePush(s), newPackageSign(s), newPackageVerify(s),
 	)
 	return cmd
 }

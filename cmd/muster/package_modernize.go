@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/packages/modernize"
+	"github.com/muster-agent/muster/shim"
+)
+
+// newPackageModernize is the verb that brings a package's scripts to Python 3.
+func newPackageModernize(s streams) *cobra.Command {
+	python, write := "python3", false
+	cmd := &cobra.Command{
+		Use: "modernize DIR", Short: "Show, or make, the changes that Python 2 scripts need", Args: exactly("DIR"),
+		Long: `Runs Python's own 2to3 over package/scripts of the app package in DIR and prints what it would change as a
+unified diff; --write makes the changes. Scripts that are Python 3 already stay as they are. Ends with 0, also
+when there is nothing to do, and with 65 when a script cannot be understood.
+
+2to3 changes the language, not its meaning: bytes that are no text, and divisions of integers, are left to you.`,
+		Example: "  muster package modernize . | less\n  muster package modernize . --write --python python3.11",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return modernizePackage(cmd.Context(), s, args[0], python, write)
+		},
+	}
+	cmd.Flags().StringVar(&python, "python", python, "`PYTHON` that has lib2to3: 3.12 or older")
+	cmd.Flags().BoolVar(&write, "write", write, "change the files")
+	return cmd
+}
+
+func modernizePackage(ctx context.Context, s streams, dir, python string, write bool) error {
+	changes, err := modernize.Changes(ctx, python, dir)
+	switch {
+	case errors.Is(err, modernize.ErrNoFixers):
+		return fmt.Errorf("%w; %s", err, otherPython(ctx, python))
+	case errors.Is(err, modernize.ErrNoScripts):
+		return withCode(shim.CodeDefinition, fmt.Errorf("%w; want the folder of an app package", err))
+	case err != nil:
+		return err
+	}
+	var problems []error
+	for _, c := range changes {
+		if c.Err != nil {
+			problems = append(problems, c.Err)
+			continue
+		}
+		fmt.Fprint(s.out, c.Diff)
+	}
+	if write {
+		if err := modernize.Write(dir, changes); err != nil {
+			return err
+		}
+	}
+	return withCode(shim.CodeDefinition, errors.Join(problems...))
+}
+
+// otherPython says which interpreter would do.
+func otherPython(ctx context.Context, python string) string {
+	if found := modernize.Another(ctx, python); found != "" {
+		return "give --python " + found
+	}
+	return "install Python 3.12 or older and give it by --python"
+}
