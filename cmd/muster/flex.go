@@ -27,7 +27,7 @@ type flexFlags struct {
 func newFlex(s streams) *cobra.Command {
 	f := flexFlags{}
 	cmd := &cobra.Command{
-		Use: "flex APP COMPONENT=COUNT...", Short: "Change how many instances a running app has", Args: cobra.MinimumNArgs(2),
+		Use: "flex APP COMPONENT=COUNT...", Short: "Change how many instances a running app has", Args: flexArgs,
 		Long: `Asks the gang through its registry for other counts. Fewer: those of the highest indexes stop in grace and
 leave with 0, the others form a new generation without them. More: everything goes on until the agents of the new
 indexes are there and staged (muster run launches its own; else start them, as the others were started), then all form
@@ -43,6 +43,13 @@ definition changes, and agents that are launched again later are held to the cou
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
 	cmd.Flags().DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait until the counts are in force; then it ends with 76")
 	return cmd
+}
+
+func flexArgs(_ *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return usage("flex: got %d arguments, want APP and one COMPONENT=COUNT or more", len(args))
+	}
+	return nil
 }
 
 func (f *flexFlags) flex(ctx context.Context, s streams, app string, args []string) error {
