@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/checkpoint"
@@ -22,6 +23,7 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/script"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -38,7 +40,8 @@ func (r engineRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.E
 		}
 		r.log.Info("process started", "pid", pid, "attempt", e.Attempt)
 		r.loop.Tell(shim.Event{Kind: shim.Started, Attempt: e.Attempt})
-		return shim.Event{Kind: shim.Up, Attempt: e.Attempt}, true
+		r.attend(e.Attempt, pid)
+		return shim.Event{}, false
 	case shim.DoTerminate:
 		r.signalStop()
 	case shim.DoKill:
@@ -75,11 +78,19 @@ type appProblems struct{ error }
 func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	r.mu.Lock()
 	p, roster, raw, held, guard, numbers := r.plan, r.roster, r.rosterAt, r.held, r.guard, maps.Clone(r.portOf)
-	r.marks, r.blamed, r.over = r.logSizes(s.Instance), blame{}, make(chan struct{})
+	r.marks, r.blamed, r.over, r.watch = r.logSizes(s.Instance), blame{}, make(chan struct{}), nil
+	if p.Script != nil {
+		r.watch = &watch{agent: r.agent, attempt: e.Attempt, script: p.Script, over: r.over, begun: make(chan struct{})}
+	}
 	r.mu.Unlock()
-	facts := plan.StartFacts{
-		Generation: s.Gen, Attempt: e.Attempt, Host: r.alloc.Host, Ports: numbers,
-		StatusSocket: r.state.Socket(r.id.appID, s.Instance.String()), RosterText: raw,
+	facts := r.startFacts(plan.StartFacts{Generation: s.Gen, Attempt: e.Attempt, Ports: numbers, RosterText: raw})
+	if p.Script != nil {
+		order := r.nextOrder(plan.CommandStart)
+		facts.Task = order.Task
+		r.forgetPIDs(r.filledScript())
+		if _, err := r.tell(order, r.filledScript()); err != nil {
+			return 0, err
+		}
 	}
 	if newest, ok := r.newest(p, e.Resume); ok {
 		facts.Checkpoint, facts.CheckpointStep = filepath.Join(p.Checkpoint.Dir, newest.Path), newest.Step
@@ -107,8 +118,14 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	}
 	r.setStartEnv(start.Env)
 	return guard.Start(sandbox.Spec{
-		Attempt: e.Attempt, Argv: start.Argv, Env: environ(start.Env), Dir: p.Process.Cwd, Rlimits: limits,
+		Attempt: e.Attempt, Argv: start.Argv, Env: environ(start.Env), Dir: p.Process.Cwd, Rlimits: limits, Linger: p.Script != nil,
 	})
+}
+
+// startFacts adds what every start and every command of this agent is told.
+func (a *agent) startFacts(f plan.StartFacts) plan.StartFacts {
+	f.Host, f.StatusSocket, f.Publisher = a.alloc.Host, a.state.Socket(a.id.appID, a.loop.State().Instance.String()), a.publisher
+	return f
 }
 
 // writeFiles lays out what a start reads: the roster, and values that are too long for a variable. A secret among them
@@ -184,13 +201,25 @@ func newestIn(p plan.Plan, rule checkpoint.Rule, upTo *int64) (checkpoint.Checkp
 	return rule.Newest(root.FS(), upTo)
 }
 
+// signalStop asks the process to end: by the package's STOP where it has one.
 func (r engineRoom) signalStop() {
-	n, err := status.ParseSignal(r.currentPlan().Stop.Signal)
+	r.mu.Lock()
+	p, over := r.plan, r.over
+	r.mu.Unlock()
+	if p.Script != nil && p.Script.Has(plan.CommandStop) && over != nil {
+		go r.stopScript(over, seconds(p.Stop.Grace))
+		return
+	}
+	r.signalProcess()
+}
+
+func (a *agent) signalProcess() {
+	n, err := status.ParseSignal(a.currentPlan().Stop.Signal)
 	if err != nil {
 		n = int(syscall.SIGTERM)
 	}
-	if err := r.currentGuard().Signal(syscall.Signal(n)); err != nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, syscall.ESRCH) {
-		r.log.Warn("signal", "signal", n, "err", err)
+	if err := a.currentGuard().Signal(syscall.Signal(n)); err != nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, syscall.ESRCH) {
+		a.log.Warn("signal", "signal", n, "err", err)
 	}
 }
 
@@ -302,6 +331,9 @@ func (a *agent) claimPorts(p plan.Plan, prefer map[string]int) (*ports.Held, err
 	if err != nil {
 		return nil, err
 	}
+	if prefer = maps.Clone(prefer); prefer == nil {
+		prefer = map[string]int{}
+	}
 	if warning != "" {
 		a.log.Warn("ports", "cause", warning)
 	}
@@ -309,9 +341,20 @@ func (a *agent) claimPorts(p plan.Plan, prefer map[string]int) (*ports.Held, err
 	for _, port := range p.Ports {
 		w := ports.Want{Name: port.Name, Number: port.Want}
 		if port.Allowed != "" {
-			if w.Allowed, err = ports.ParseRanges(port.Allowed); err != nil {
+			allowed, err := appdef.ParsePortRanges(port.Allowed)
+			if err != nil {
 				return nil, definitionError{fmt.Errorf("slider.allowed.ports: %w", err)}
 			}
+			for _, r := range allowed {
+				w.Allowed = append(w.Allowed, ports.Range(r))
+			}
+		}
+		if _, had := prefer[port.Name]; port.Shared && !had && w.Number == 0 {
+			from := usable
+			if len(w.Allowed) > 0 {
+				from = w.Allowed
+			}
+			prefer[port.Name] = from.Agreed(a.id.appID, p.Who.Component, port.Name)
 		}
 		want = append(want, w)
 	}
@@ -327,6 +370,11 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 		switch e := event.(type) {
 		case sandbox.Started:
 			started[e.Attempt] = time.Now()
+			a.setPid(e.PID)
+		case sandbox.Lingers:
+			a.setPid(0)
+			go a.startEnded(e.Attempt, e.Left)
+		case sandbox.Adopted:
 			a.setPid(e.PID)
 		case sandbox.Exited:
 			exits[e.Attempt] = e.Exit
@@ -374,6 +422,8 @@ type blame struct {
 	why   string
 	at    time.Time
 	ended bool // the agent ended the process for it
+	// whatever its exit says, it failed: what was ended was not what exited.
+	whatever bool
 }
 
 // blameTime is how long after a fault that a process may survive its end is still put down to it.
@@ -405,11 +455,20 @@ const soon = 5 * time.Second
 // judge reads what the exit, the counters of the kernel, the devices and the end of the log say of the cause.
 func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 	out := &shim.Exit{Code: x.Code, Signal: x.Signal, At: x.At.UTC().Truncate(time.Millisecond), Peak: cmp.Or(x.Usage.Peak, x.MaxRSS), Limit: x.Usage.Limit}
+	gone := a.leftAndGone(out)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.blamed.whatever:
+		out.Code = nil
+	case x.Starter:
+		out.Code, out.Message = nil, "what START had left behind is gone"
+	case gone.PID != 0:
+		out.Code, out.Message = nil, fmt.Sprintf("START ended with 0, but process %d of %s was gone", gone.PID, gone.File)
+	}
 	if out.OK() {
 		return out
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	switch {
 	case x.Usage.OOMKills > 0:
 		out.OOM, out.Class, out.Message = true, registry.ClassOOM, outOfMemory(x.Usage)
@@ -420,6 +479,18 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
 	}
 	return out
+}
+
+// leftAndGone is the process that a script's START has left behind and that was gone as soon as START was.
+func (a *agent) leftAndGone(x *shim.Exit) script.PID {
+	a.mu.Lock()
+	w := a.watch
+	a.mu.Unlock()
+	if w == nil || !x.OK() {
+		return script.PID{}
+	}
+	gone, _ := w.lost()
+	return gone
 }
 
 // outOfMemory is the figures of an end for want of memory, and who counted.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/slidershell"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -102,6 +103,9 @@ func (w workRoot) stage(item plan.StageItem) error {
 			return err
 		}
 		return errors.Join(w.RemoveAll(name), w.Symlink(target, name))
+	}
+	if item.Kind == plan.StageLibrary {
+		return slidershell.LayOut(w.Root, name)
 	}
 	return w.copy(item, name)
 }

@@ -170,7 +170,12 @@ func (r gangRoom) update(s shim.State) func(*registry.Member) {
 	for _, u := range r.plan.Engine.Unenforced {
 		unenforced = append(unenforced, u.Limit)
 	}
+	logDir, workDir := "", ""
+	if r.publisher != "" {
+		logDir, workDir = r.instanceLogs(), r.plan.Process.Folder
+	}
 	return func(m *registry.Member) {
+		m.LogDir, m.WorkDir = logDir, workDir
 		m.Addr, m.Address, m.Ports, m.Exports = r.alloc.Host, address, numbers, exports
 		m.Guard, m.API, m.Attempt, m.Unenforced = guard, api, s.Attempt+1, unenforced
 	}

@@ -80,6 +80,9 @@ type agent struct {
 	memory     int           // MB, the limit in force
 	starved    int           // ends for want of memory
 	over       chan struct{} // closed when the attempt under way is over
+	watch      *watch        // of the start under way; nil: no script runs it
+	task       int           // commands given so far
+	publisher  string        // URL of the exports, for scripts
 	blamed     blame         // what was seen to go wrong with it from outside
 	pid        int           // of the app's main process
 	roster     registry.Roster

@@ -176,6 +176,7 @@ func (a *agent) source(logDir string) status.Source {
 		LogDir:  logDir,
 		Silence: func() status.Silence { return a.silence() },
 		Exec:    a.exec,
+		Command: a.command,
 		Signal: func(n int) error {
 			a.mu.Lock()
 			pid := a.pid

@@ -65,6 +65,7 @@ func stageClass(err error) registry.Class {
 		picture    imageError
 		device     gpuError
 		held       heldFolder
+		command    scriptError
 	)
 	switch {
 	case errors.As(err, &definition):
@@ -75,6 +76,10 @@ func stageClass(err error) registry.Class {
 		return registry.ClassImage
 	case errors.As(err, &device):
 		return registry.ClassGPU
+	case errors.As(err, &command) && command.timedOut:
+		return registry.ClassTimeout
+	case errors.As(err, &command):
+		return registry.ClassApp
 	case errors.As(err, &held):
 		return registry.ClassHost
 	case errors.Is(err, fs.ErrPermission):
@@ -98,6 +103,9 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	if err := r.ownFolder(ctx, in); err != nil {
 		return plan.Plan{}, err
 	}
+	if err := r.publish(); err != nil {
+		return plan.Plan{}, err
+	}
 	if err := r.layOut(p, in); err != nil {
 		return plan.Plan{}, err
 	}
@@ -114,7 +122,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	logDir := filepath.Join(r.logDir, in.String())
 	r.work(p, logDir)
 	serve(logDir)
-	return p, nil
+	return p, r.install(ctx, p)
 }
 
 // complete gets what the plan needs, each thing as soon as the plan says what it is, and plans with it.

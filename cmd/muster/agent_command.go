@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/script"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// mostTail is how much of what a command said its answer holds, in bytes.
+const mostTail = 64 << 10
+
+// command runs a command of the package as somebody on this host asks. Those of the instance's life are the machine's.
+func (a *agent) command(ctx context.Context, name string) (status.CommandResult, error) {
+	a.mu.Lock()
+	s, guard := a.plan.Script, a.guard
+	a.mu.Unlock()
+	switch {
+	case s == nil:
+		return status.CommandResult{}, fmt.Errorf("no script runs %s: one command line does", a.loop.State().Instance)
+	case guard == nil:
+		return status.CommandResult{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s", a.loop.State().Phase)
+	case slices.Contains([]string{plan.CommandInstall, plan.CommandStart, plan.CommandStop}, name):
+		return status.CommandResult{}, fmt.Errorf("%s belongs to the instance's life; muster stop ends it, muster signal TERM has it started again", name)
+	case name == plan.CommandGetConfig && s.Commands[name] == plan.ScriptCommand{}:
+		return a.configuration()
+	case !s.Has(name):
+		return status.CommandResult{}, fmt.Errorf("no command %s; the package has %v", name, script.Names(s))
+	}
+	end, err := a.order(ctx, name, seconds(s.Timeout))
+	if err != nil {
+		return status.CommandResult{}, err
+	}
+	a.log.Info("command", "command", name, "ok", end.OK(), "stdout", end.files.Stdout)
+	out := status.CommandResult{
+		Command: name, Code: end.Code, Stdout: a.endOf(end.files.Stdout), Stderr: a.endOf(end.files.Stderr), Files: a.instanceLogs(),
+	}
+	if !end.OK() {
+		out.Cause = end.Why
+	}
+	if json.Valid(end.structured) {
+		out.Structured = end.structured
+	}
+	return out, nil
+}
+
+// configuration answers GET_CONFIG as Slider's agent does: with what START was told.
+func (a *agent) configuration() (status.CommandResult, error) {
+	s := a.filledScript()
+	text, err := json.MarshalIndent(s.Configurations, "", "  ")
+	if err != nil {
+		return status.CommandResult{}, err
+	}
+	return status.CommandResult{Command: plan.CommandGetConfig, Code: new(int), Stdout: string(text) + "\n"}, nil
+}
+
+// endOf is the end of a file in the instance's log folder.
+func (a *agent) endOf(name string) string {
+	f, err := status.OpenPlain(filepath.Join(a.instanceLogs(), name))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-mostTail), mostTail))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

@@ -1,0 +1,409 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/script"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// registryNobody is the roster before there is one.
+var registryNobody registry.Roster
+
+// noFramework gives nothing: what a framework says needs a roster.
+func noFramework(plan.Plan, registry.Roster) (env, files map[string]string) { return nil, nil }
+
+// scriptError is a command of the package that failed before there was anything to start again.
+type scriptError struct {
+	error
+	timedOut bool
+}
+
+// install runs INSTALL in the parked container and takes away what it left running.
+func (a *agent) install(ctx context.Context, p plan.Plan) error {
+	s := p.Script
+	if s == nil || !s.Has(plan.CommandInstall) {
+		return nil
+	}
+	end, err := a.order(ctx, plan.CommandInstall, seconds(s.Timeout))
+	if err != nil {
+		return fmt.Errorf("INSTALL: %w", err)
+	}
+	if err := a.currentGuard().Sweep(ctx); err != nil {
+		return fmt.Errorf("INSTALL: end what it left: %w", err)
+	}
+	switch {
+	case end.OK():
+		a.log.Info("INSTALL done", "output", end.files.Stdout)
+		return nil
+	case end.Code != nil:
+		return scriptError{error: fmt.Errorf("INSTALL of %s exited with %d: %s (%s)", nameOf(s), *end.Code, end.Why, a.inLogs(end.files.Stderr))}
+	}
+	return scriptError{fmt.Errorf("INSTALL of %s: %s (%s)", nameOf(s), end.Why, a.inLogs(end.files.Stderr)), end.TimedOut}
+}
+
+// nameOf is what a person calls the script.
+func nameOf(s *plan.Script) string {
+	if s.File != "" {
+		return s.File
+	}
+	return "metainfo's commands"
+}
+
+func (a *agent) inLogs(name string) string { return filepath.Join(a.instanceLogs(), name) }
+
+// attend watches one start until its process is over: what STATUS says, and how long START may take.
+func (r engineRoom) attend(attempt, pid int) {
+	r.mu.Lock()
+	w := r.watch
+	r.mu.Unlock()
+	if w == nil {
+		r.up(attempt)
+		return
+	}
+	w.born(pid)
+	go w.run()
+}
+
+// up says that the instance serves.
+func (a *agent) up(attempt int) {
+	a.loop.Tell(shim.Event{Kind: shim.Up, Attempt: attempt})
+}
+
+// watch is one start of an instance that scripts run.
+type watch struct {
+	*agent
+	attempt int
+	script  *plan.Script
+	over    <-chan struct{} // the process is over, proved
+	begun   chan struct{}   // closed when START has ended with 0 and something of it serves
+
+	mu       sync.Mutex
+	pid      int  // of START in its own pid namespace; 0: unknown
+	lingered bool // START has ended with 0 and left something behind
+}
+
+// eager is how often STATUS is asked until it is answered with yes.
+const eager = time.Second
+
+// run asks STATUS, first often, until the process is over.
+func (w *watch) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-w.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	deadline := time.NewTimer(seconds(w.script.Timeout))
+	defer deadline.Stop()
+	health, starting, begun := script.Health{Deaf: !w.script.Has(plan.CommandStatus) || w.script.StatusInterval == 0}, true, w.begun
+	for {
+		pause := seconds(w.script.StatusInterval)
+		if !health.Up {
+			pause = min(pause, eager)
+		}
+		var ask <-chan time.Time
+		if !health.Deaf {
+			ask = time.After(pause)
+		} else if !health.Up {
+			health = w.serving(health)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-begun:
+			starting, begun = false, nil
+			health = w.serving(health)
+		case <-deadline.C:
+			if starting && !health.Up {
+				w.end(registry.ClassTimeout, fmt.Sprintf("START of %s was neither done nor serving after %g s", nameOf(w.script), w.script.Timeout))
+				return
+			}
+		case <-ask:
+			was := health.Up
+			health = health.Asked(w.ask(ctx), starting)
+			if health.Up && !was {
+				w.up(w.attempt)
+			}
+			if health.Dead() {
+				w.end(registry.ClassApp, health.Cause())
+				return
+			}
+		}
+	}
+}
+
+// serving notes that the instance is up.
+func (w *watch) serving(h script.Health) script.Health {
+	if !h.Up {
+		w.up(w.attempt)
+	}
+	h.Up = true
+	return h
+}
+
+// mostStatus bounds one STATUS: one that hangs is a failure, and the next is waiting.
+const mostStatus = time.Minute
+
+// ask runs STATUS once. One that was ended together with its app says nothing.
+func (w *watch) ask(ctx context.Context) script.Result {
+	end, err := w.order(ctx, plan.CommandStatus, min(seconds(w.script.Timeout), mostStatus))
+	if err != nil {
+		return script.Result{Why: err.Error()}
+	}
+	return end.Result
+}
+
+// end ends a start that does not serve; its exit says why.
+func (w *watch) end(class registry.Class, why string) {
+	select {
+	case <-w.over: // it has ended by itself
+		return
+	default:
+	}
+	w.agent.condemn(class, why)
+	if err := w.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
+		w.log.Warn("kill", "err", err)
+	}
+}
+
+// condemn says why the process under way is ended, whatever its exit will look like.
+func (a *agent) condemn(class registry.Class, why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.blamed.ended {
+		a.blamed = blame{class: class, why: why, at: time.Now(), ended: true, whatever: true}
+	}
+}
+
+// startEnded decides what follows when START has ended with 0: what it left behind is the instance, or it was itself.
+func (a *agent) startEnded(attempt, alive int) {
+	a.mu.Lock()
+	w, guard, over := a.watch, a.guard, a.over
+	a.mu.Unlock()
+	if w == nil || w.attempt != attempt {
+		return
+	}
+	w.mu.Lock()
+	w.lingered = true
+	w.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	left := script.Left{Alive: alive, PIDs: a.pidFiles(a.filledScript())}
+	next := left.Next()
+	if next == script.Ask {
+		answer := script.Result{Absent: true}
+		if w.script.Has(plan.CommandStatus) {
+			answer = w.ask(ctx)
+		}
+		left.Status = &answer
+		next = left.Next()
+	}
+	var err error
+	switch next {
+	case script.Adopt:
+		err = a.adopt(guard, left.PIDs[0])
+		if err == nil {
+			close(w.begun)
+		}
+	case script.Watch:
+		a.log.Info("START has left something behind that no pid file names: STATUS watches it", "processes", alive)
+		close(w.begun)
+	case script.Finish, script.Ask:
+		err = guard.Finish()
+	}
+	if err != nil && !errors.Is(err, sandbox.ErrGone) && ctx.Err() == nil {
+		w.end(registry.ClassApp, err.Error())
+	}
+}
+
+func (a *agent) adopt(guard *sandbox.Guard, left script.PID) error {
+	err := guard.Adopt(left.PID)
+	if errors.Is(err, sandbox.ErrNotOurs) {
+		return fmt.Errorf("START ended with 0, and process %d of %s is none that it left behind", left.PID, left.File)
+	}
+	if err == nil {
+		a.log.Info("START has left the process behind", "pid", left.PID, "pid_file", left.File)
+	}
+	return err
+}
+
+// lost is what START has left behind and what was gone before START was: with 0 as its own exit it looks like a job
+// that is done.
+func (w *watch) lost() (script.PID, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	files := w.pidFiles(w.filledScript())
+	if w.lingered || len(files) == 0 || w.pid == 0 || files[0].PID == w.pid {
+		return script.PID{}, false
+	}
+	return files[0], true
+}
+
+// born notes START's own number in its pid namespace, which it may write to a pid file itself.
+func (w *watch) born(pid int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pid = innerPID(pid)
+}
+
+// innerPID is a process's number in the innermost pid namespace that it is in; 0 when it is gone already (proc(5), NSpid).
+func innerPID(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			all := strings.Fields(numbers)
+			n, err := strconv.Atoi(all[len(all)-1])
+			if err != nil {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// pidFiles are those in the instance's own folders, pid_file first.
+func (a *agent) pidFiles(s *plan.Script) []script.PID {
+	var found []script.PID
+	for _, path := range a.pidPaths(s) {
+		text, err := a.readOwn(path)
+		if err != nil {
+			continue
+		}
+		if pid, ok := script.ParsePID(text); ok {
+			found = append(found, script.PID{File: path, PID: pid})
+		} else {
+			a.log.Warn("pid file", "file", path, "err", "got no number")
+		}
+	}
+	return found
+}
+
+// pidPaths are where pid files may be: what the configuration names, and all of its folder for them.
+func (a *agent) pidPaths(s *plan.Script) []string {
+	paths := []string{}
+	if own := script.PIDFile(s); own != "" && within(own, a.workDir) {
+		paths = append(paths, filepath.Clean(own))
+	}
+	dir := script.PIDFolder(s)
+	if dir == "" || !within(dir, a.workDir) {
+		return paths
+	}
+	work, err := openWork(a.workDir)
+	if err != nil {
+		return paths
+	}
+	defer work.Close()
+	name, err := work.name(dir)
+	if err != nil {
+		return paths
+	}
+	folder, err := work.Open(name)
+	if err != nil {
+		return paths
+	}
+	defer folder.Close()
+	entries, err := folder.ReadDir(mostPIDFiles)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return paths
+	}
+	var more []string
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); strings.HasSuffix(path, ".pid") && !slices.Contains(paths, path) {
+			more = append(more, path)
+		}
+	}
+	slices.Sort(more)
+	return append(paths, more...)
+}
+
+// mostPIDFiles is how many entries of the folder for them are looked at.
+const mostPIDFiles = 256
+
+// readOwn reads a small file in the work folder, which a process may have written.
+func (a *agent) readOwn(path string) (string, error) {
+	work, err := openWork(a.workDir)
+	if err != nil {
+		return "", err
+	}
+	defer work.Close()
+	name, err := work.name(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := work.Lstat(name)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > 64 {
+		return "", fmt.Errorf("%s: %w", path, status.ErrNotPlain)
+	}
+	text, err := work.ReadFile(name)
+	return string(text), err
+}
+
+// forgetPIDs takes the pid files of the last start away: all that they name is proved gone, and their numbers may be
+// others' by now.
+func (a *agent) forgetPIDs(s *plan.Script) {
+	work, err := openWork(a.workDir)
+	if err != nil {
+		return
+	}
+	defer work.Close()
+	for _, path := range a.pidPaths(s) {
+		if name, err := work.name(path); err == nil {
+			if err := work.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+				a.log.Warn("take a pid file away", "err", err)
+			}
+		}
+	}
+}
+
+// stopScript gives STOP the grace, then asks the process itself. The machine ends both when the grace is over.
+func (r engineRoom) stopScript(over <-chan struct{}, grace time.Duration) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	end, err := r.order(ctx, plan.CommandStop, grace)
+	select {
+	case <-over:
+		return
+	default:
+	}
+	switch {
+	case err != nil:
+		r.log.Warn("STOP", "err", err)
+	case !end.OK() && !end.Absent:
+		r.log.Warn("STOP failed", "cause", end.Why, "stderr", r.inLogs(end.files.Stderr))
+	}
+	r.signalProcess()
+}
+
+func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+type commandFlags struct {
+	ask  askFlags
+	json bool
+}
+
+func newCommand(s streams) *cobra.Command {
+	f := commandFlags{}
+	cmd := &cobra.Command{
+		Use: "command [APP/]INSTANCE NAME", Short: "Run a command of the package's scripts in an instance on this host", Args: exactly("[APP/]INSTANCE", "NAME"),
+		Long: `Has the instance's agent run a command of its package: a method of the commandScript, or one of
+metainfo's commands, in the instance's container and with what START was told. Prints what the
+command says and ends with its exit code. GET_CONFIG prints the configuration that START was given.
+Everything it said lies in the instance's log folder, as output-N.txt and errors-N.txt.`,
+		Example:           "  muster command hb1/MASTER-0 GET_CONFIG\n  muster command worker-1 REBALANCE --json",
+		ValidArgsFunction: completeSignal(&f.ask),
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.command(cmd.Context(), s, args[0], args[1]) },
+	}
+	f.ask.state.register(cmd.Flags())
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the answer as JSON")
+	return cmd
+}
+
+func (f *commandFlags) command(ctx context.Context, s streams, word, name string) error {
+	k := f.ask.lookup(s.err)
+	t, c, err := k.agent(ctx, word)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	result, err := c.Command(ctx, name)
+	if err != nil {
+		return fmt.Errorf("command %s of %s/%s: %w", name, t.app, t.instance, err)
+	}
+	if f.json {
+		if err := printJSON(s.out, result); err != nil {
+			return err
+		}
+	} else {
+		_, _ = io.WriteString(s.out, result.Stdout) // nobody reads any more
+		_, _ = io.WriteString(s.err, result.Stderr)
+	}
+	switch {
+	case result.Code == nil:
+		return fmt.Errorf("command %s of %s/%s: %s", name, t.app, t.instance, result.Cause)
+	case *result.Code != 0:
+		return silentError{*result.Code}
+	}
+	return nil
+}
