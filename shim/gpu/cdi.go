@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 	"tags.cncf.io/container-device-interface/pkg/cdi"
-	specs "tags.cncf.io/container-device-interface/specs-go"
 )
 
 const (
@@ -76,11 +75,11 @@ func (r *cdiReader) device(cache *cdi.Cache, d Device) error {
 			return fmt.Errorf("spec %s: %w", path, err)
 		}
 		r.used[path] = true
-		if err := r.edits(spec.ContainerEdits); err != nil {
+		if err := r.edits(cdi.ContainerEdits{ContainerEdits: &spec.ContainerEdits}); err != nil {
 			return fmt.Errorf("spec %s: %w", path, err)
 		}
 	}
-	if err := r.edits(entry.ContainerEdits); err != nil {
+	if err := r.edits(cdi.ContainerEdits{ContainerEdits: &entry.ContainerEdits}); err != nil {
 		return fmt.Errorf("spec %s: device %s: %w", path, entry.Name, err)
 	}
 	return nil
@@ -131,9 +130,9 @@ func entryOf(cache *cdi.Cache, d Device) *cdi.Device {
 	return nil
 }
 
-func (r *cdiReader) edits(e specs.ContainerEdits) error {
+func (r *cdiReader) edits(e cdi.ContainerEdits) error {
 	for _, n := range e.DeviceNodes {
-		if err := r.node(n); err != nil {
+		if err := r.node(cdi.DeviceNode{DeviceNode: n}); err != nil {
 			return err
 		}
 	}
@@ -160,14 +159,14 @@ func (r *cdiReader) edits(e specs.ContainerEdits) error {
 		r.in.addMount(Mount{From: from, To: m.ContainerPath, ReadOnly: slices.Contains(options, "ro"), Options: options})
 	}
 	for _, h := range e.Hooks {
-		if err := r.hook(h); err != nil {
+		if err := r.hook(cdi.Hook{Hook: h}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *cdiReader) node(n *specs.DeviceNode) error {
+func (r *cdiReader) node(n cdi.DeviceNode) error {
 	host := n.HostPath
 	if host == "" {
 		host = n.Path
@@ -191,7 +190,7 @@ func (r *cdiReader) node(n *specs.DeviceNode) error {
 	return nil
 }
 
-func (r *cdiReader) hook(h *specs.Hook) error {
+func (r *cdiReader) hook(h cdi.Hook) error {
 	path := filepath.Join(r.options.Root, h.Path)
 	if err := trusted(path); err != nil {
 		return fmt.Errorf("hook %s: %w", h.Path, err)
