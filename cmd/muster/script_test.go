@@ -19,14 +19,14 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the promises of the manual, one script each. Beside testscript's own commands
-// they have `exits`, `agent`, `registry`, `member`, `signals`, `waitfile`, `fields` and `keys`, and the program `expects`.
+// they have `exits`, `agent`, `registry`, `member`, `signals`, `waitfile`, `fields`, `keys` and `web`, and the program `expects`.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
 		Setup: setupScript,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "agent": startAgent, "registry": startRegistry, "member": holdIndex, "signals": signals,
-			"waitfile": waitFile, "fields": fields, "keys": keepKeys,
+			"waitfile": waitFile, "fields": fields, "keys": keepKeys, "web": startWeb,
 		},
 	})
 }
