@@ -52,7 +52,7 @@ func engines(t *testing.T) []Engine {
 	if cannot := tree.Cannot(cgroup.Limits{Memory: 1, CPU: 1, Pids: 1}); len(cannot) > 0 {
 		need.Skip(t, fmt.Sprint("needs cgroups of its own: ", cannot))
 	}
-	if ok, why := container.Probe(t.Context()); !ok {
+	if ok, why := probed(); !ok {
 		need.Skip(t, "no container can be made here: "+why)
 	}
 	return []Engine{Cgroup{Tree: tree}, Container{Tree: tree}}
