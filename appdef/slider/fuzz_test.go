@@ -13,7 +13,7 @@ import (
 )
 
 // Whatever the documents are, Load answers: with problems, or with an App that has a digest which
-// survives the registry.
+// survives the registry; and Lint advises on whatever came of it.
 func FuzzLoad(f *testing.F) {
 	documents := func(name string) []byte {
 		data, err := os.ReadFile("testdata/base/" + name)
@@ -50,9 +50,9 @@ func FuzzLoad(f *testing.F) {
 		if isXML {
 			name = "metainfo.xml"
 		}
-		files := fstest.MapFS{name: {Data: meta}, "appConfig.json": {Data: conf}, "resources.json": {Data: res}, "package/configuration/x.xml": {Data: meta}}
+		files := fstest.MapFS{name: {Data: meta}, "appConfig.json": {Data: conf}, "resources.json": {Data: res}, "package/configuration/x.xml": {Data: meta}, "addons/phoenix/" + name: {Data: meta}}
 		a, found := slider.Load(files, slider.Options{})
-		for _, p := range found {
+		for _, p := range append(found, slider.Lint(files, a)...) {
 			if p.File == "" || p.Got == "" || p.Want == "" || p.Severity == "" {
 				t.Errorf("an incomplete problem: %+v", p)
 			}
