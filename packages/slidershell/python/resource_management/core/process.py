@@ -187,5 +187,5 @@ def lives(pid):
 def send(pid, number):
     try:
         os.kill(pid, number)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):  # gone, or another user's: what the guard of the container is for
         pass
