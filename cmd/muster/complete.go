@@ -17,6 +17,7 @@ func heedEnvironment(root *cobra.Command) {
 		if cmd.ValidArgsFunction != nil {
 			cmd.ValidArgsFunction = environed(cmd.ValidArgsFunction)
 		}
+		heedEnvironment(cmd)
 	}
 }
 

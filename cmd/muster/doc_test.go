@@ -48,6 +48,11 @@ func commandReference() string {
 			continue
 		}
 		describe(&b, cmd)
+		for _, below := range cmd.Commands() {
+			if cmd.Name() != "completion" && !below.Hidden {
+				describe(&b, below)
+			}
+		}
 	}
 	return b.String()
 }

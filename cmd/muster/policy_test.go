@@ -15,6 +15,8 @@ func TestPolicy(t *testing.T) {
 	writeMode(t, filter, strings.Repeat("x", 16), 0o644)
 	odd := filepath.Join(dir, "odd")
 	writeMode(t, odd, "xyz", 0o644)
+	loose := filepath.Join(dir, "loose.pub")
+	writeMode(t, loose, "x", 0o666)
 	for _, tt := range []struct {
 		name, text string
 		mode       os.FileMode
@@ -28,6 +30,10 @@ func TestPolicy(t *testing.T) {
 		{"the root", `{"version":1,"mounts":[{"path":"/"}]}`, 0o644, `mounts[0]: got "/"`},
 		{"climbing", `{"version":1,"mounts":[{"path":"/a","to":"/b/../etc"}]}`, 0o644, `got "/b/../etc"`},
 		{"a filter of odd size", `{"version":1,"seccomp":"` + odd + `"}`, 0o644, "got 3 bytes"},
+		{"signatures without keys", `{"version":1,"packages":{"require_signature":true}}`, 0o644, "packages: require_signature: got no keys"},
+		{"a key that is none", `{"version":1,"packages":{"keys":["RWx"]}}`, 0o644, `packages: keys[0]: got "RWx"`},
+		{"a key in a file of anybody", `{"version":1,"packages":{"keys":["` + loose + `"]}}`, 0o644, "may be written by others (mode 0666)"},
+		{"a file that is no key", `{"version":1,"packages":{"keys":["` + odd + `"]}}`, 0o644, "packages: keys[0]: " + odd},
 		{"no filter", `{"version":1,"seccomp":"` + dir + `/none"}`, 0o644, "no such file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/sign"
+	"github.com/muster-agent/muster/shim"
+)
+
+// TestAdmit: the bytes that were opened must be the bytes that were signed, whatever lies there by now.
+func TestAdmit(t *testing.T) {
+	dir := t.TempDir()
+	public, err := sign.Generate(filepath.Join(dir, "release"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := sign.OpenSecretKey(filepath.Join(dir, "release.key"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := filepath.Join(dir, "app")
+	if err := os.Mkdir(app, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeMode(t, filepath.Join(app, "metainfo.json"), "{}", 0o644)
+	file := filepath.Join(dir, "app.zip")
+	if _, err := packages.Pack(app, file, packages.PackOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sign.Sign(file, secret, ""); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "policy.json")
+	writeMode(t, path, `{"version":1,"packages":{"require_signature":true,"keys":["`+filepath.Join(dir, "release.pub")+`"]}}`, 0o644)
+	rules, err := readPolicy(path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids := rules.keyIDs(); ids != public.ID() {
+		t.Errorf("keys of the policy: got %s, want %s", ids, public.ID())
+	}
+	opened := openFor(t, file)
+	if err := rules.admit(opened, file+sign.Ending); err != nil {
+		t.Errorf("a signed package: got %v", err)
+	}
+	if err := rules.admit(&packages.Package{FS: os.DirFS(app), Name: "app"}, ""); err != nil {
+		t.Errorf("one of the catalog: got %v", err)
+	}
+	if err := (policy{}).admit(openFor(t, app), ""); err != nil {
+		t.Errorf("without a policy: got %v", err)
+	}
+	refused := func(name, want string, pkg *packages.Package, signature string) {
+		t.Helper()
+		err := rules.admit(pkg, signature)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || exitCode(err) != shim.CodeForbidden {
+			t.Errorf("%s: got %v, want 77 with %s", name, err, want)
+		}
+	}
+	refused("a folder", "nobody can sign", openFor(t, app), app+sign.Ending)
+	refused("no signature", "not signed", opened, filepath.Join(dir, "none"))
+	swapped := *opened
+	swapped.Digest = strings.Repeat("0", 64)
+	refused("another file at its place", "changed while it was opened", &swapped, file+sign.Ending)
+}
+
+func openFor(t *testing.T, path string) *packages.Package {
+	t.Helper()
+	p, err := packages.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
