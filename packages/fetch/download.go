@@ -207,7 +207,7 @@ func (d *download) more(ctx context.Context, f *os.File, n *note) (done bool, er
 	case have > d.max:
 		return false, errors.Join(d.tooLarge(fmt.Sprintf("more than %d bytes came", d.max)), d.drop())
 	case c.Info.Size >= 0 && have > c.Info.Size:
-		return false, errors.Join(fmt.Errorf("%w: more than the %d bytes came that were told", ErrProtocol, c.Info.Size), d.drop())
+		return false, errors.Join(&Error{Err: fmt.Errorf("it grew beyond %d bytes while it was read", c.Info.Size), Hint: "wait until it is written"}, d.drop())
 	case c.Info.Size >= 0 && have < c.Info.Size:
 		return false, nil
 	}

@@ -176,3 +176,18 @@ func TestALineOnATerminal(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestAFileThatGrowsIsNotTaken(t *testing.T) {
+	cache := t.TempDir()
+	s := &script{text: []byte("text")}
+	s.opens = []func(context.Context, Position) (io.Reader, error){
+		func(context.Context, Position) (io.Reader, error) { return strings.NewReader("text and more"), nil },
+	}
+	_, err := Fetch(t.Context(), Request{URL: "script:x", CacheDir: cache, Options: s.options()})
+	if err == nil || !strings.Contains(err.Error(), "grew beyond 4 bytes") || len(s.at) != 1 {
+		t.Errorf("got %v, opened %d times, want it refused once", err, len(s.at))
+	}
+	if left := append(contentsOf(t, cache, "sha256"), contentsOf(t, cache, "partial")...); len(left) != 0 {
+		t.Errorf("left: %v, want nothing", left)
+	}
+}
