@@ -108,7 +108,7 @@ func newSlider(s streams) *cobra.Command {
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use: "help [COMMAND]", Short: "Print what a command takes", Args: atMost("COMMAND"),
-		RunE: func(help *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			of, _, err := cmd.Find(args)
 			if err != nil || len(args) > 0 && of == cmd {
 				return usage("slider: no command %q%s", args[0], like(args[0], verbsOf(cmd)))

@@ -13,8 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/publisher"
 )
 
@@ -35,7 +37,13 @@ func (a *sliderApp) view(ctx context.Context, s streams, p *sliderWords) (appFac
 			app = app.WithCounts(known.Directive.Counts)
 		}
 	}
-	return f, sliderView(&app, known), nil
+	user, _, _ := strings.Cut(whoAsks(), "@")
+	vars := (&loaded{App: app, vars: app.Vars}).clientVars()
+	return f, publishedView(&app, known, user, func(in registry.Instance) plan.Request {
+		return plan.Request{
+			AppID: a.name, Run: known.App.Run, Component: in.Component, Index: in.Index, Allocation: plan.Allocation{User: user, Vars: vars},
+		}
+	}), nil
 }
 
 // fixedView answers from one view.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -170,9 +171,7 @@ func (a *sliderApp) describe(ctx context.Context, s streams, p *sliderWords) (sl
 func (d *sliderDescription) describeRoles(v publisher.View, live map[string]liveComponent) {
 	for _, c := range v.Components {
 		role := map[string]string{}
-		for key, value := range c.Resources {
-			role[key] = value
-		}
+		maps.Copy(role, c.Resources)
 		n := live[c.Name]
 		for key, count := range map[string]int{
 			"yarn.component.instances": n.Desired, "yarn.component.instances.actual": n.Actual, "yarn.component.instances.requesting": n.Requested,

@@ -20,21 +20,34 @@ func TestParseSlider(t *testing.T) {
 		given               map[string][][]string
 		idle                []string
 	}{
-		{name: "words behind an option", line: "tf1 --compopt ps k v --component ps 2 --component worker -1", args: []string{"tf1"},
-			given: map[string][][]string{"--compopt": {{"ps", "k", "v"}}, "--component": {{"ps", "2"}, {"worker", "-1"}}}},
-		{name: "other names", line: "--comp ps 2 x -O k v --co a b c -ro k v --rco a b c", args: []string{"x"}, given: map[string][][]string{
-			"--component": {{"ps", "2"}}, "--option": {{"k", "v"}}, "--compopt": {{"a", "b", "c"}}, "--resopt": {{"k", "v"}}, "--rescompopt": {{"a", "b", "c"}},
-		}},
-		{name: "a value in the same word", line: "x --appdef=dir -Da=b", args: []string{"x"},
-			given: map[string][][]string{"--appdef": {{"dir"}}, "-D": {{"a=b"}}}, idle: []string{"-D"}},
-		{name: "without meaning, noted once", line: "x --queue a --queue b", args: []string{"x"},
-			given: map[string][][]string{"--queue": {{"a"}, {"b"}}}, idle: []string{"--queue"}},
-		{name: "all up to the next", line: "--components a b --live x", args: []string{"x"},
-			given: map[string][][]string{"--components": {{"a", "b"}}, "--live": {{}}}},
-		{name: "nearest name", line: "x --tempalte f", problem: `unknown option --tempalte (did you mean --template?)`},
+		{
+			name: "words behind an option", line: "tf1 --compopt ps k v --component ps 2 --component worker -1", args: []string{"tf1"},
+			given: map[string][][]string{"--compopt": {{"ps", "k", "v"}}, "--component": {{"ps", "2"}, {"worker", "-1"}}},
+		},
+		{
+			name: "other names", line: "--comp ps 2 x -O k v --co a b c -ro k v --rco a b c", args: []string{"x"},
+			given: map[string][][]string{
+				"--component": {{"ps", "2"}}, "--option": {{"k", "v"}}, "--compopt": {{"a", "b", "c"}}, "--resopt": {{"k", "v"}}, "--rescompopt": {{"a", "b", "c"}},
+			},
+		},
+		{
+			name: "a value in the same word", line: "x --appdef=dir -Da=b", args: []string{"x"},
+			given: map[string][][]string{"--appdef": {{"dir"}}, "-D": {{"a=b"}}}, idle: []string{"-D"},
+		},
+		{
+			name: "without meaning, noted once", line: "x --queue a --queue b", args: []string{"x"},
+			given: map[string][][]string{"--queue": {{"a"}, {"b"}}}, idle: []string{"--queue"},
+		},
+		{
+			name: "all up to the next", line: "--components a b --live x", args: []string{"x"},
+			given: map[string][][]string{"--components": {{"a", "b"}}, "--live": {{}}},
+		},
+		{name: "nearest name", line: "x --templat f", problem: `unknown option --templat (did you mean --template?)`},
 		{name: "nothing like it", line: "x --zzzzzzzz", problem: "unknown option --zzzzzzzz;"},
-		{name: "a value with dashes", line: "x --option muster.args --steps=5 -O a -1", args: []string{"x"},
-			given: map[string][][]string{"--option": {{"muster.args", "--steps=5"}, {"a", "-1"}}}},
+		{
+			name: "a value with dashes", line: "x --option muster.args --steps=5 -O a -1", args: []string{"x"},
+			given: map[string][][]string{"--option": {{"muster.args", "--steps=5"}, {"a", "-1"}}},
+		},
 		{name: "too few", line: "x --compopt ps k", problem: "--compopt: got 2 words behind it, want COMPONENT KEY VALUE"},
 		{name: "an option for a value", line: "x --component --wait 3", problem: "--component: got --wait behind it, want COMPONENT COUNT"},
 		{name: "a value for none", line: "x --force=1", problem: "unknown option --force"},
@@ -216,29 +229,29 @@ func TestRemoveRefusesMounts(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	for name, spoil := range map[string]func(t *testing.T, a *sliderApp) error{
-		"a link to another's": func(t *testing.T, a *sliderApp) error {
+	for name, spoil := range map[string]func(a *sliderApp) error{
+		"a link to another's": func(a *sliderApp) error {
 			if err := os.Rename(a.dir, a.dir+"2"); err != nil {
 				return err
 			}
 			return os.Symlink(a.dir+"2", a.dir)
 		},
-		"a record that is a link": func(t *testing.T, a *sliderApp) error {
+		"a record that is a link": func(a *sliderApp) error {
 			if err := os.Rename(a.path(sliderMark), a.path("x")); err != nil {
 				return err
 			}
 			return os.Symlink("x", a.path(sliderMark))
 		},
-		"another app's record": func(t *testing.T, a *sliderApp) error {
+		"another app's record": func(a *sliderApp) error {
 			return (&sliderRecord{Version: 1, App: "tf2"}).write(a.dir)
 		},
-		"a later form": func(t *testing.T, a *sliderApp) error {
+		"a later form": func(a *sliderApp) error {
 			return (&sliderRecord{Version: 2, App: "tf1"}).write(a.dir)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := made(t)
-			if err := spoil(t, a); err != nil {
+			if err := spoil(a); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := sliderHome(filepath.Dir(a.dir)).open("tf1"); err == nil {
