@@ -455,13 +455,13 @@ const soon = 5 * time.Second
 // judge reads what the exit, the counters of the kernel, the devices and the end of the log say of the cause.
 func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 	out := &shim.Exit{Code: x.Code, Signal: x.Signal, At: x.At.UTC().Truncate(time.Millisecond), Peak: cmp.Or(x.Usage.Peak, x.MaxRSS), Limit: x.Usage.Limit}
-	gone := a.leftAndGone(out)
+	gone, served := a.leftBehind(out)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case a.blamed.whatever:
 		out.Code = nil
-	case x.Starter:
+	case x.Starter && served:
 		out.Code, out.Message = nil, "what START had left behind is gone"
 	case gone.PID != 0:
 		out.Code, out.Message = nil, fmt.Sprintf("START ended with 0, but process %d of %s was gone", gone.PID, gone.File)
@@ -481,16 +481,17 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 	return out
 }
 
-// leftAndGone is the process that a script's START has left behind and that was gone as soon as START was.
-func (a *agent) leftAndGone(x *shim.Exit) script.PID {
+// leftBehind looks at what a script's START that ended with 0 has left: a process that was gone as soon as START was,
+// or something that served.
+func (a *agent) leftBehind(x *shim.Exit) (gone script.PID, served bool) {
 	a.mu.Lock()
 	w := a.watch
 	a.mu.Unlock()
 	if w == nil || !x.OK() {
-		return script.PID{}
+		return gone, false
 	}
-	gone, _ := w.lost()
-	return gone
+	gone, _ = w.lost()
+	return gone, w.served()
 }
 
 // outOfMemory is the figures of an end for want of memory, and who counted.

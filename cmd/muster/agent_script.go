@@ -92,9 +92,8 @@ type watch struct {
 	over    <-chan struct{} // the process is over, proved
 	begun   chan struct{}   // closed when START has ended with 0 and something of it serves
 
-	mu       sync.Mutex
-	pid      int  // of START in its own pid namespace; 0: unknown
-	lingered bool // START has ended with 0 and left something behind
+	mu  sync.Mutex
+	pid int // of START in its own pid namespace; 0: unknown
 }
 
 // eager is how often STATUS is asked until it is answered with yes.
@@ -201,9 +200,6 @@ func (a *agent) startEnded(attempt, alive int) {
 	if w == nil || w.attempt != attempt {
 		return
 	}
-	w.mu.Lock()
-	w.lingered = true
-	w.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -236,7 +232,7 @@ func (a *agent) startEnded(attempt, alive int) {
 	case script.Finish, script.Ask:
 		err = guard.Finish()
 	}
-	if err != nil && !errors.Is(err, sandbox.ErrGone) && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, os.ErrProcessDone) && ctx.Err() == nil {
 		w.end(registry.ClassApp, err.Error())
 	}
 }
@@ -252,13 +248,23 @@ func (a *agent) adopt(guard *sandbox.Guard, left script.PID) error {
 	return err
 }
 
+// served tells that what START had left behind was the instance.
+func (w *watch) served() bool {
+	select {
+	case <-w.begun:
+		return true
+	default:
+		return false
+	}
+}
+
 // lost is what START has left behind and what was gone before START was: with 0 as its own exit it looks like a job
 // that is done.
 func (w *watch) lost() (script.PID, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	files := w.pidFiles(w.filledScript())
-	if w.lingered || len(files) == 0 || w.pid == 0 || files[0].PID == w.pid {
+	if w.served() || len(files) == 0 || w.pid == 0 || files[0].PID == w.pid {
 		return script.PID{}, false
 	}
 	return files[0], true
