@@ -49,6 +49,9 @@ func refusal(look Look, me Me) Decision {
 	return nil
 }
 
+// Claimable are the indexes that a newcomer could claim under this directive.
+func (d Directive) Claimable() []Instance { return claimableIn(d) }
+
 // claimableIn are the indexes that a newcomer could claim under a directive, of a flex up as well.
 func claimableIn(d Directive) []Instance {
 	if d.Verdict != nil {

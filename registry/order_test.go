@@ -207,10 +207,7 @@ func TestKnottedOrdersEndTheRun(t *testing.T) {
 		ps, worker []registry.Requirement
 		knotted    bool
 	}{
-		"each other": {
-			[]registry.Requirement{{Component: "worker", State: registry.OrderStarted}},
-			[]registry.Requirement{{Component: "ps", State: registry.OrderStarted}}, true,
-		},
+		"each other":            {[]registry.Requirement{{Component: "worker", State: registry.OrderStarted}}, []registry.Requirement{{Component: "ps", State: registry.OrderStarted}}, true},
 		"itself":                {[]registry.Requirement{{Component: "ps", State: registry.OrderStarted}}, nil, true},
 		"installed is no knot":  {[]registry.Requirement{{Component: "worker", State: registry.OrderInstalled}}, []registry.Requirement{{Component: "ps", State: registry.OrderStarted}}, false},
 		"nobody there, no knot": {[]registry.Requirement{{Component: "none", State: registry.OrderStarted}}, nil, false},

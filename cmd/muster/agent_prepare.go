@@ -319,7 +319,7 @@ func (a *agent) request(in registry.Instance) plan.Request {
 	return plan.Request{
 		AppID: a.id.appID, Run: a.id.run, Digest: a.digest, Component: in.Component, Index: in.Index,
 		Allocation: a.alloc, Inherited: a.env, Given: a.envGiven, Shell: shell(), Origins: a.origins,
-		Engine: engineChoice(a.engine),
+		Engine: engineChoice(a.engine), Instances: a.countsInForce(),
 	}
 }
 

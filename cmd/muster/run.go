@@ -22,7 +22,6 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim"
-	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -271,9 +270,6 @@ func (r *runner) embed(ctx context.Context) error {
 	r.flags.registry.address = "unix:" + path
 	return nil
 }
-
-// instances lists who is to run, in rank order.
-func (r *runner) instances() []registry.Instance { return plan.Instances(&r.app.App) }
 
 // letters are n random letters and digits.
 func letters(n int) string {

@@ -124,6 +124,9 @@ func (j *joining) candidates(ctx context.Context) ([]registry.Instance, error) {
 	if j.me.Instance != nil {
 		return all, nil
 	}
+	if last, lost, _ := j.seen.now(); last != nil && !lost {
+		all = flexed(all, last.directive)
+	}
 	live, err := j.lives(ctx, j.keys)
 	if err != nil {
 		return nil, err

@@ -152,6 +152,29 @@ func rankOf(f registry.Facts, d registry.Directive, in registry.Instance) int {
 	return before
 }
 
+// flexed are the instances that may be claimed when the counts are no longer the definition's, component by
+// component as they stand there.
+func flexed(all []registry.Instance, d registry.Directive) []registry.Instance {
+	now := d.Claimable()
+	var out []registry.Instance
+	seen := map[string]bool{}
+	for _, in := range all {
+		if seen[in.Component] {
+			continue
+		}
+		seen[in.Component] = true
+		for _, o := range now {
+			if o.Component == in.Component {
+				out = append(out, o)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return all // a verdict, or nothing that this agent could be: the look says it
+	}
+	return out
+}
+
 // claimable are the instances that a newcomer may have.
 func claimable(me registry.Me) []registry.Instance {
 	if me.Instance != nil {

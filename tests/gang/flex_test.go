@@ -17,6 +17,7 @@ func TestFlex(t *testing.T) {
 	at := place{consul: consulserver.Start(t, consulserver.Options{})}
 	playAll(t, at, []scenario{
 		{"up", flexUp},
+		{"up, claimed", flexClaimed},
 		{"down", flexDown},
 		{"up, and taken back", flexTakenBack},
 		{"services only", flexServices},
@@ -73,7 +74,7 @@ func flexUp(t *testing.T, at place) {
 	for _, a := range cast {
 		a.stays()
 	}
-	g.launch("worker-2", "--instances", "worker=3")
+	g.launch("worker-2")
 	for _, a := range cast {
 		a.gone()
 	}
@@ -104,6 +105,26 @@ func flexUp(t *testing.T, at place) {
 	}
 	for _, a := range cast {
 		a.exit(0)
+	}
+	g.succeeds()
+}
+
+// An agent without an index claims one that a flex has added.
+func flexClaimed(t *testing.T, at place) {
+	g := newGang(t, at, workers(1, nil))
+	g.begin()
+	verb := g.beginVerb("flex", g.app, "worker=2")
+	verb.says("waiting for worker-1: start their agents")
+	more := start(t, "agent without an index", g.environment(), "agent", "--app", g.dir, "--app-id", g.app,
+		"--registry", at.consul.URL(), "--host", "127.0.0.1", "--work-dir", g.work, "--state-dir", g.state)
+	for _, a := range g.formed(2, 2, "worker-0", "worker-1") {
+		a.exit(0)
+	}
+	if code := verb.wait(); code != 0 {
+		t.Errorf("flex ended with %d", code)
+	}
+	if code := more.wait(); code != 0 {
+		t.Errorf("the agent that claimed worker-1 ended with %d, want 0", code)
 	}
 	g.succeeds()
 }
@@ -157,7 +178,7 @@ func flexServices(t *testing.T, at place) {
 	g := newGang(t, at, def)
 	cast := g.begin()
 	g.flexes("tensorboard 1 to 2, in generation 1", "tensorboard=2")
-	g.launch("tensorboard-1", "--instances", "tensorboard=2")
+	g.launch("tensorboard-1")
 	second := g.stage.next("tensorboard-1")
 	g.flexes("tensorboard 2 to 0, in generation 1", "tensorboard=0")
 	second.gone()
