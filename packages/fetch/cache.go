@@ -9,13 +9,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"syscall"
 	"time"
 
-	"github.com/moby/sys/userns"
+	"github.com/moby/sys/user"
 	"golang.org/x/sys/unix"
 )
 
@@ -53,6 +54,13 @@ func openCache(dir string) (cache, error) {
 // unmapped is how a user namespace shows an owner that it has no number for, the host's root among them (user_namespaces(7)).
 const unmapped = 65534
 
+// inUserNamespace: numbers of users mean something else here than on the machine, whose own namespace maps each to itself.
+func inUserNamespace() bool {
+	numbers, err := user.CurrentProcessUIDMap()
+	own := len(numbers) == 1 && numbers[0] == user.IDMap{ID: 0, ParentID: 0, Count: math.MaxUint32}
+	return err == nil && !own // a kernel without the file has no user namespaces
+}
+
 // notOthers refuses a folder of which somebody else than root and the caller could rename what is in it, in it or above
 // it. Folders that everybody may write to are fine when only owners may rename in them, as in /tmp.
 func notOthers(dir string) error {
@@ -65,7 +73,7 @@ func notOthers(dir string) error {
 		if err := unix.Stat(at, &st); err != nil {
 			return &fs.PathError{Op: "stat", Path: at, Err: err}
 		}
-		if st.Uid != 0 && int(st.Uid) != os.Geteuid() && (st.Uid != unmapped || !userns.RunningInUserNS()) {
+		if st.Uid != 0 && int(st.Uid) != os.Geteuid() && (st.Uid != unmapped || !inUserNamespace()) {
 			return fmt.Errorf("owner of %s: got uid %d, want %d or 0", at, st.Uid, os.Geteuid())
 		}
 		if st.Mode&unix.S_IWOTH != 0 && st.Mode&unix.S_ISVTX == 0 {

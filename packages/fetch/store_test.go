@@ -299,3 +299,27 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+func TestRedirects(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"https://a/x", "https://b/x", ""},
+		{"http://a/x", "https://b/x", ""},
+		{"https://a/x", "http://a/x", "from https to http"},
+		{"https://a/x", "https://127.0.0.1/x", "which is this machine"},
+		{"https://a/x", "https://[::1]:80/x", "which is this machine"},
+		{"http://a/x", "http://0.0.0.0/x", "which is this machine"},
+		{"http://10.0.0.1/x", "http://localhost:1/x", "which is this machine"},
+		{"http://a/x", "http://a.localhost/x", "which is this machine"},
+		{"http://localhost:1/x", "http://127.0.0.1:2/x", ""},
+		{"http://127.0.0.1/x", "http://a/x", ""},
+	} {
+		from, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.from, nil)
+		must(t, err)
+		to, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.to, nil)
+		must(t, err)
+		err = checkRedirect(to, []*http.Request{from})
+		if (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, ErrRedirect) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s to %s: got %v, want %q", c.from, c.to, err, c.want)
+		}
+	}
+}

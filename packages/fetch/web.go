@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -41,7 +42,8 @@ func openWeb(_ context.Context, raw string, o Options) (Store, string, error) {
 	return w, u.RequestURI(), nil
 }
 
-// checkRedirect bounds redirects, and refuses one after which anybody on the way could change the file.
+// checkRedirect bounds redirects, and refuses one after which anybody on the way could change the file, or by which a
+// server elsewhere reaches what listens on this machine.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return fmt.Errorf("%w: got more than %d one after another, the last to host %s", ErrRedirect, maxRedirects, to.URL.Host)
@@ -49,7 +51,16 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	if via[len(via)-1].URL.Scheme == "https" && to.URL.Scheme != "https" {
 		return fmt.Errorf("%w: got one from https to %s at host %s", ErrRedirect, to.URL.Scheme, to.URL.Host)
 	}
+	if here(to.URL.Hostname()) && !here(via[0].URL.Hostname()) {
+		return fmt.Errorf("%w: got one from host %s to %s, which is this machine", ErrRedirect, via[0].URL.Host, to.URL.Host)
+	}
 	return nil
+}
+
+// here tells a name or address of this machine. A server elsewhere must not have us ask what listens on it.
+func here(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 func (w *web) url(path string) string { return w.base.String() + path }
