@@ -65,6 +65,32 @@ func TestUnknownNameListsTheKnownOnes(t *testing.T) {
 	}
 }
 
+// A commandScript that is not there makes the framework's own command run instead, without a word.
+func TestScriptsThatAreNamedAreThere(t *testing.T) {
+	for _, n := range catalog.Names() {
+		fsys, err := catalog.Open(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var metainfo struct {
+			Application struct {
+				Components []struct {
+					Name          string
+					CommandScript struct{ Script string }
+				}
+			}
+		}
+		if err := json.Unmarshal(read(t, fsys, "metainfo.json"), &metainfo); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range metainfo.Application.Components {
+			if script := c.CommandScript.Script; script != "" {
+				read(t, fsys, "package/"+script)
+			}
+		}
+	}
+}
+
 // Python leaves compiled files beside sources that are imported in place; embedded,
 // they would change the digest of the app.
 func TestNothingButSourceIsEmbedded(t *testing.T) {
@@ -74,6 +100,9 @@ func TestNothingButSourceIsEmbedded(t *testing.T) {
 		}
 		if d.Name() == "__pycache__" || path.Ext(p) == ".pyc" {
 			t.Errorf("%s is embedded: remove it and build again", p)
+		}
+		if strings.HasPrefix(d.Name(), "test_") {
+			t.Errorf("%s is embedded: tests lie in tests/python", p)
 		}
 		return nil
 	})

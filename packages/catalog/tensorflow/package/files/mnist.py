@@ -2,12 +2,14 @@
 
 Each worker builds the same graph and updates the variables, which live on the parameter
 servers, at its own speed. Worker 0 is the chief: it initialises or restores them, writes
-checkpoints and summaries to --ckp_dir, and measures the result on images held back.
+checkpoints and summaries to --ckp_dir, and measures the result on images held back. Asked to
+end by SIGTERM it writes a last checkpoint, and its end is that of the signal.
 """
 
 import argparse
 import gzip
 import os
+import signal
 import sys
 import time
 
@@ -32,6 +34,8 @@ STEPS_PER_SUMMARY = 10
 # what TensorFlow takes by default, 30, would be most of a short run.
 RECOVERY = 1
 PATIENCE = 600
+# Seconds for the last checkpoint. Who waits for a lost parameter server has nothing to save.
+PARTING = 10
 
 
 def main():
@@ -57,7 +61,8 @@ def work(options, cluster, server):
     chance = np.random.RandomState()
     pace = options.pace * len(options.worker_hosts)
     told = 0
-    with open_session(options, server, net, held_back) as session:
+    leave = Leave(options.task_index == 0)
+    with open_session(options, server, net, held_back, leave) as session:
         while not session.should_stop():
             began = time.monotonic()
             rows = chance.randint(len(mine[1]), size=BATCH)
@@ -68,6 +73,7 @@ def work(options, cluster, server):
                 say("step {} loss {:.4f}".format(step, loss))
                 progress(step, options.steps)
             time.sleep(max(0, began + pace - time.monotonic()))
+    leave.go()
     progress(options.steps, options.steps)
 
 
@@ -99,11 +105,45 @@ def layer(name, inputs, size, units):
         return tf.matmul(inputs, weights) + tf.get_variable("bias", [units], initializer=tf.zeros_initializer())
 
 
+class Leave(tf.train.SessionRunHook):
+    """Ends the chief's training in good order when it is asked to: the session saves as it closes."""
+
+    def __init__(self, chief):
+        self._chief = chief
+        self.asked = False
+
+    def begin(self):
+        self._step = tf.train.get_global_step()
+
+    def after_create_session(self, session, coord):
+        if self._chief:
+            signal.signal(signal.SIGTERM, self._ask)
+
+    def _ask(self, number, frame):
+        self.asked = True
+        signal.alarm(PARTING)
+
+    def after_run(self, run_context, run_values):
+        if self.asked:
+            run_context.request_stop()
+
+    def end(self, session):
+        if self.asked:
+            say("stopped at step {}".format(session.run(self._step)))
+
+    def go(self):
+        """After the session: an end that was asked for is not that of a training that is done."""
+        if self.asked:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
 class Tell(tf.train.SessionRunHook):
     """Says where a session begins, and at the chief how good the result is."""
 
-    def __init__(self, chief, new, net, held_back):
+    def __init__(self, chief, new, net, held_back, leave):
         self._chief = chief
+        self._leave = leave
         self._new = new  # no checkpoint yet: the chief makes the variables
         self._net = net
         self._held_back = held_back
@@ -122,17 +162,17 @@ class Tell(tf.train.SessionRunHook):
         self._new = False
 
     def end(self, session):
-        if self._chief:
+        if self._chief and not self._leave.asked:
             images, labels = self._held_back
             feed = {self._net.images: images, self._net.labels: labels}
             say("accuracy {:.4f}".format(session.run(self._net.accuracy, feed)))
 
 
-def open_session(options, server, net, held_back):
+def open_session(options, server, net, held_back, leave):
     """The chief restores or initialises the variables; the others wait until it has."""
     chief = options.task_index == 0
     new = tf.train.latest_checkpoint(options.ckp_dir) is None
-    hooks = [tf.train.StopAtStepHook(last_step=options.steps), Tell(chief, new, net, held_back)]
+    hooks = [tf.train.StopAtStepHook(last_step=options.steps), Tell(chief, new, net, held_back, leave), leave]
     # Without the filter a worker would wait for every other one to be up.
     config = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:{}".format(options.task_index)])
     if not chief:
