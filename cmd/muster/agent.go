@@ -66,7 +66,7 @@ func (f *agentFlags) register(flags *pflag.FlagSet) {
 	f.app.register(flags)
 	f.registry.register(flags)
 	f.state.register(flags)
-	flags.StringVar(&f.ref, "app", "", "`APP`: folder, .zip, .tar.gz, .tgz or catalog:NAME")
+	flags.StringVar(&f.ref, "app", "", "`APP`: folder, .zip, .tar.gz, .tgz, .tar.zst, a URL (file:, http:, https:, with #sha256=HEX at its end) or catalog:NAME")
 	flags.StringVar(&f.appID, "app-id", "", "name of the gang in the registry")
 	flags.StringVar(&f.run, "run", "", "one life of the app; a new one follows a finished one")
 	flags.StringVar(&f.component, "component", "", "component of this container; without it a free one is claimed")

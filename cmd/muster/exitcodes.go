@@ -21,11 +21,11 @@ const exitCodesText = `What the exit code of an agent, and of muster run, says a
 Codes that precede any verdict:
 
   64   the command line is wrong: an unknown flag, verb, component, app or instance
-  65   the definition is wrong, or differs from the one that the app runs
-  69   the registry cannot be reached
+  65   the definition, the package or its signature is wrong, or differs from the one that the app runs
+  69   the registry, or the server of the package, cannot be reached
   75   the index, or the app, is held by another agent that lives
   76   the barrier was not reached in time and nobody was left to say so
-  77   not permitted: the token, a folder, the host
+  77   not permitted: the token, a folder, the host, its policy
   93   the job failed, but not here: the exit code of the agent that failed first says more
   128+n  signal n ended the agent in good order: the run is interrupted and goes on when
          it is launched again

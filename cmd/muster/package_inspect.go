@@ -70,7 +70,7 @@ exports, its files with size and sha256, and for an archive its own sha256 and w
 muster package verify checks that. Ends with 65 when it is no package or its definition has errors.`,
 		Example:           "  muster package inspect catalog:tensorflow\n  muster package inspect app.zip --json",
 		ValidArgsFunction: completeApp,
-		RunE:              func(cmd *cobra.Command, args []string) error { return inspectPackage(s, args[0], asJSON) },
+		RunE:              func(_ *cobra.Command, args []string) error { return inspectPackage(s, args[0], asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
 	return cmd

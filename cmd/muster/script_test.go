@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,12 +24,20 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
-		Setup: setupScript,
+		Setup: setupScript, Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "agent": startAgent, "registry": startRegistry, "member": holdIndex, "signals": signals,
 			"waitfile": waitFile, "fields": fields, "keys": keepKeys, "web": startWeb,
 		},
 	})
+}
+
+// condition knows `race`: what a script asks of cryptography takes ten times as long then, and has no races.
+func condition(name string) (bool, error) {
+	if name != "race" {
+		return false, fmt.Errorf("unknown condition %s, want race", name)
+	}
+	return underRace, nil
 }
 
 // setupScript gives a script a state folder, a home and no registry of its own.

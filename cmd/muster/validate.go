@@ -30,7 +30,7 @@ func newValidate(s streams) *cobra.Command {
 		Use: "validate APP", Short: "Name everything that is wrong in a definition, all at once", Args: exactly("APP"),
 		Example: `  muster validate catalog:tensorflow
   muster validate DIR --set site.global.user.data.dir=/data --instances worker=8`,
-		Long: `Reads APP (a folder, .zip, .tar.gz, .tgz or catalog:NAME), validates it and plans the first
+		Long: `Reads APP (a folder, .zip, .tar.gz, .tgz, .tar.zst, its URL or catalog:NAME), validates it and plans the first
 instance of each component. Problems are printed one per line as FILE#POINTER: got WHAT, want
 WHAT; warnings begin with "warning:". Ends with 65 when there are errors.`,
 		ValidArgsFunction: completeApp,
