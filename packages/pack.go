@@ -21,6 +21,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/muster-agent/muster/packages/sign"
 )
 
 // PackOptions change what Pack writes.
@@ -144,9 +146,6 @@ func gather(root *os.Root, file string) (entries []entry, leftOut []string, err 
 			return nil
 		}
 		e, err := newEntry(root, name, info)
-		if err == nil && e.link != "" && strings.HasSuffix(file, ".zip") {
-			err = errors.New("got a link, which Open takes from no zip; a .tar.gz keeps it")
-		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -226,16 +225,13 @@ type own []fs.FileInfo
 
 func ownFiles(file string) own {
 	var out own
-	for _, path := range []string{file, file + signatureEnding} {
+	for _, path := range []string{file, file + sign.Ending} {
 		if info, err := os.Lstat(path); err == nil {
 			out = append(out, info)
 		}
 	}
 	return out
 }
-
-// signatureEnding is what the name of a signature adds to that of its file (minisign(1)).
-const signatureEnding = ".minisig"
 
 func (o own) has(info fs.FileInfo) bool {
 	return slices.ContainsFunc(o, func(mine fs.FileInfo) bool { return os.SameFile(mine, info) })
