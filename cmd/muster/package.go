@@ -7,6 +7,7 @@ import (
 const packageLong = `What the author of an app package needs, from the first file to a package that others fetch and trust:
 
   muster package init NAME            a skeleton that runs
+  muster package lint DIR             all that is wrong or will surprise, with what would do
   muster package build DIR -o FILE    an archive: the same bytes from the same files
   muster package sign FILE --key KEY  a signature beside it, in minisign's format
   muster package push FILE URL        the archive and its signature where others find them

@@ -46,8 +46,7 @@ func (f *packageInitFlags) init(s streams, name string) error {
 	files, err := skeleton.Write(f.framework, name, dir)
 	switch {
 	case errors.Is(err, skeleton.ErrKind) && slices.Contains(appdef.Frameworks(), f.framework):
-		return usage("package init: no skeleton for %s; there are %s, and muster.framework=%s in appConfig turns none into it",
-			f.framework, strings.Join(skeleton.Kinds(), ", "), f.framework)
+		return usage("package init: no skeleton for %s, whose environment is not built yet; there are %s", f.framework, strings.Join(skeleton.Kinds(), ", "))
 	case errors.Is(err, skeleton.ErrKind), errors.Is(err, skeleton.ErrName), errors.Is(err, skeleton.ErrNotEmpty):
 		return withCode(shim.CodeUsage, fmt.Errorf("package init: %w", err))
 	case err != nil:
