@@ -22,10 +22,13 @@ func (b *builder) process(p Plan) Process {
 	s := b.component.Settings
 	proc := Process{
 		Argv: b.command(p.Script), Cwd: b.cwd(p.Script), Folder: b.req.root(), User: b.user(), Env: map[string]string{},
-		Secrets: slices.Sorted(maps.Keys(s.Secrets)), SecretRefs: maps.Clone(s.Secrets),
+		Secrets: slices.Sorted(maps.Keys(s.Secrets)), SecretRefs: map[string]string{},
 		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(), Shell: s.Command != "" && !p.Script.isFile(CommandStart),
 	}
 	proc.Verbatim = b.verbatim // by b.command
+	for name, ref := range s.Secrets {
+		proc.SecretRefs[name] = b.text("muster.secret."+name, ref)
+	}
 	if proc.Secrets == nil {
 		proc.Secrets = []string{}
 	}

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"path"
 	"strconv"
+	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 )
@@ -16,7 +17,9 @@ const (
 	StageFolder  = "folder"
 	StageTarball = "tarball"
 	StageZip     = "zip"
+	StageFile    = "file"
 	StageLibrary = "library" // what scripts import; From is its name
+	StageAddon   = "addon"   // an add-on's folder, as StageFolder; its commands are not run
 )
 
 // stage lists what to bring into the instance's folder, in order: the package, then what Slider's
@@ -28,6 +31,13 @@ func (b *builder) stage(s *Script) []StageItem {
 		Name: "package", Kind: StagePackage,
 		From: path.Join(Work, "package"), To: path.Join(root, "app/definition"),
 	}}
+	for _, name := range b.app.AppResources {
+		items = append(items, StageItem{
+			Name: name, Kind: StageFile,
+			From: path.Join(root, "app/definition", name), To: path.Join(root, "app/resources", path.Base(name)),
+		})
+	}
+	items = append(items, b.addons()...)
 	if s != nil {
 		items = append(items, StageItem{Name: "resource_management", Kind: StageLibrary, From: "muster", To: s.Library})
 		if s.Has(CommandInstall) {
@@ -48,6 +58,25 @@ func (b *builder) stage(s *Script) []StageItem {
 				From: path.Join(root, "app/definition/package", p.Name), To: path.Join(root, "app/install"),
 			})
 		}
+	}
+	return items
+}
+
+// addons are the add-ons that the package itself holds; of another there is nothing to bring.
+func (b *builder) addons() []StageItem {
+	var items []StageItem
+	for _, a := range b.app.Addons {
+		if len(a.Components) == 0 || !fs.ValidPath(a.Path) {
+			continue
+		}
+		kind := StageAddon
+		if strings.HasSuffix(a.Path, ".zip") {
+			kind = StageZip
+		}
+		items = append(items, StageItem{
+			Name: a.Name, Kind: kind, From: path.Join(b.req.root(), "app/definition", a.Path),
+			To: path.Join(b.req.root(), "addon/definition", "application.addon."+a.Name),
+		})
 	}
 	return items
 }

@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"path"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+)
+
+// scriptedApp is trainingApp with a worker that a script runs.
+func scriptedApp() appdef.App {
+	return with(trainingApp(), "worker", func(c *appdef.Component) {
+		c.Settings.Start, c.Settings.StatusInterval = appdef.StartScript, 7
+		c.CommandScript.Timeout = 30
+		c.PublishConfig = true
+	})
+}
+
+func TestScriptIsPlanned(t *testing.T) {
+	p := mustBuild(t, scriptedApp(), Request{AppID: "a", Component: "worker", Index: 1, Allocation: Allocation{User: "u"}, Given: map[string]string{"PYTHONPATH": "/own"}})
+	s := p.Script
+	if s == nil || s.File != "scripts/tensorflow.py" || s.Timeout != 30 || s.StatusInterval != 7 {
+		t.Fatalf("got %+v", s)
+	}
+	want := []string{
+		"python3", "${WORK}/worker-1/app/definition/package/scripts/tensorflow.py", "START", "${LOG}/worker-1/command-{{task}}.json",
+		"${WORK}/worker-1/app/definition/package", "${LOG}/worker-1/structured-out-{{task}}.json", "INFO", "${WORK}/worker-1",
+	}
+	if d := cmp.Diff(want, p.Process.Argv); d != "" {
+		t.Errorf("argv (-want +got)\n%s", d)
+	}
+	if got, want := p.Process.Env["PYTHONPATH"], "${WORK}/worker-1/infra/agent/slider-agent:/own"; got != want {
+		t.Errorf("PYTHONPATH: got %s, want %s", got, want)
+	}
+	kinds := []string{}
+	for _, item := range p.Stage {
+		kinds = append(kinds, item.Kind)
+	}
+	if want := []string{StagePackage, StageLibrary}; !slices.Equal(kinds, want) {
+		t.Errorf("stage: got %v, want %v: INSTALL itself brings the packages", kinds, want)
+	}
+	if got := s.Configurations["global"]["worker.port"]; got != portToken+"global.worker.port}}" {
+		t.Errorf("worker.port before the claim: got %q", got)
+	}
+}
+
+// TestScriptIsFilled: what the claim and the roster say stands in the configuration when a command reads it.
+func TestScriptIsFilled(t *testing.T) {
+	p := Resolve(mustBuild(t, with(scriptedApp(), "worker", func(c *appdef.Component) {
+		c.Config["site.global.servers"] = "${ps_HOST}"
+	}), Request{AppID: "a", Component: "worker", Allocation: Allocation{User: "u"}}), Dirs{Work: "/w", Log: "/l"})
+	roster := registry.Roster{Rows: []registry.Row{
+		{Instance: registry.Instance{Component: "ps"}, Addr: "h1:1"}, {Instance: registry.Instance{Component: "ps", Index: 1}, Addr: "h2:1"},
+	}}
+	facts := StartFacts{Ports: map[string]int{"global.worker.port": 2222}}
+	before := p.Script.Filled(p, registry.Roster{}, facts).Configurations["global"]
+	after := p.Script.Filled(p, roster, facts).Configurations["global"]
+	for key, want := range map[string][2]string{
+		"worker.port": {"2222", "2222"}, "servers": {"", "h1,h2"}, "app_pid_dir": {"/w/worker-0/app/run", "/w/worker-0/app/run"},
+		"ps.port": {"0", "0"},
+	} {
+		if before[key] != want[0] || after[key] != want[1] {
+			t.Errorf("%s: got %q before the barrier and %q after, want %q and %q", key, before[key], after[key], want[0], want[1])
+		}
+	}
+}
+
+// TestWhatStartRuns: which of a component's ways to be run is taken.
+func TestWhatStartRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		change   func(*appdef.Component)
+		scripted bool
+		first    string
+	}{
+		"a script": {func(*appdef.Component) {}, true, "python3"},
+		"muster.command wins": {func(c *appdef.Component) {
+			c.Settings.Command, c.Settings.CommandFrom = "echo", "muster.command"
+		}, false, "bash"},
+		"builtin": {func(c *appdef.Component) {
+			c.Settings.Start, c.Settings.CommandFrom = appdef.StartBuiltin, appdef.StartBuiltin
+			c.Config["site.global.user.checkpoint.dir"] = "/ckpt"
+		}, false, "python3"},
+		"commands": {func(c *appdef.Component) {
+			c.CommandScript, c.Settings.CommandFrom, c.Settings.Command = nil, "commands", "serve"
+			c.Commands = []appdef.Command{{Name: "START", Exec: "serve", Type: "SHELL"}, {Name: "STATUS", Exec: "scripts/s.py", Type: "PYTHON"}}
+		}, true, "bash"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := mustBuild(t, with(scriptedApp(), "worker", c.change), Request{AppID: "a", Component: "worker", Allocation: Allocation{User: "u"}})
+			if (p.Script != nil) != c.scripted || path.Base(p.Process.Argv[0]) != c.first {
+				t.Errorf("got script %v and %v, want %t and %s first", p.Script != nil, p.Process.Argv, c.scripted, c.first)
+			}
+		})
+	}
+}
+
+func TestPublishedBy(t *testing.T) {
+	app := scriptedApp()
+	app.ExportGroups = append(app.ExportGroups, appdef.ExportGroup{Name: "links", Exports: []appdef.Export{
+		{Name: "first", Value: "http://${WORKER_HOST}:${site.global.worker.port}/"},
+	}})
+	app = with(app, "worker", func(c *appdef.Component) {
+		c.AppExports = []appdef.ExportRef{{Group: "links", Name: "first"}}
+		c.Config["site.web.port"] = "${@//site/global/worker.port}"
+	})
+	app.ExportedConfigs = []string{"web"}
+	req := Request{AppID: "a", Component: "worker", Allocation: Allocation{Host: "h7", Ports: map[string]int{"global.worker.port": 2223}}}
+	got := PublishedBy(app, req, map[string][]string{"worker": {"h6", "h7"}})
+	want := Published{
+		Configs: map[string]map[string]string{"web": {"port": "2223"}},
+		Exports: map[string]string{"links.first": "http://h6:2223/"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
