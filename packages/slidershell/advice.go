@@ -140,7 +140,6 @@ func names() []rule {
 	}, [][2]string{
 		{"file", "open"},
 		{"cmp", "(a > b) - (a < b)"},
-		{"is_empty", "from resource_management.libraries.functions.is_empty import is_empty"},
 	})
 }
 

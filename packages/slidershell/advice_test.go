@@ -39,7 +39,6 @@ func TestAdvice(t *testing.T) {
 		{"basestring", "isinstance(1, basestring)", "1", "isinstance(1, basestring)", "str" + fixed},
 		{"xrange", "for i in xrange(3): pass", "1", "for i in xrange(3): pass", "range" + fixed},
 		{"file", "file('x')", "1", "file('x')", "open"},
-		{"is_empty", "is_empty(1)", "1", "is_empty(1)", "from resource_management.libraries.functions.is_empty import is_empty"},
 		{"urllib2", "import urllib2", "1", "import urllib2", "import urllib.request" + fixed},
 		{"urlencode", "from urllib import urlencode", "1", "from urllib import urlencode", "urllib.parse.urlencode" + fixed},
 		{"urlopen", "import urllib\nurllib.urlopen('x')", "2", "urllib.urlopen('x')", "urllib.request.urlopen" + fixed},

@@ -160,9 +160,8 @@ class NamesTest(unittest.TestCase):
         for name in ("Script ConfigDictionary format default Execute File Directory check_process_status Template "
                      "InlineTemplate StaticFile TemplateConfig PropertiesFile XmlConfig Logger Fail "
                      "ComponentIsNotRunning ClientComponentHasNoStatusCommand ClientComponentHasNoStatus HdfsDirectory "
-                     "substitute_vars get_kinit_path Environment checked_unite functions source re").split():
+                     "substitute_vars is_empty get_kinit_path Environment checked_unite functions source re").split():
             self.assertIn(name, names)
-        self.assertNotIn("is_empty", names)
         self.assertTrue(callable(names["format"]) and callable(names["default"]))
         self.assertIs(names["functions"].get_kinit_path, names["get_kinit_path"])
         self.assertIs(names["source"].InlineTemplate, names["InlineTemplate"])

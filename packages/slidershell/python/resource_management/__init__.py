@@ -20,7 +20,7 @@ from resource_management.core.source import InlineTemplate, Source, StaticFile, 
 from resource_management.core.utils import checked_unite
 from resource_management.libraries import functions, resources, script
 from resource_management.libraries.functions import (
-    check_process_status, default, format, get_kinit_path, get_port_from_url, substitute_vars)
+    check_process_status, default, format, get_kinit_path, get_port_from_url, is_empty, substitute_vars)
 from resource_management.libraries.resources import HdfsDirectory, PropertiesFile, TemplateConfig, XmlConfig
 from resource_management.libraries.script import ConfigDictionary, Script, UnknownConfiguration
 
@@ -30,6 +30,6 @@ __all__ = [
     "InlineTemplate", "InvalidArgument", "Logger", "PropertiesFile", "Resource", "Script", "Source", "StaticFile",
     "Template", "TemplateConfig", "UnknownConfiguration", "XmlConfig", "call", "check_process_status", "checked_call",
     "checked_unite", "default", "environment", "exceptions", "format", "functions", "get_kinit_path",
-    "get_port_from_url", "logger", "quote_bash_args", "re", "resources", "script", "shell", "source",
+    "get_port_from_url", "is_empty", "logger", "quote_bash_args", "re", "resources", "script", "shell", "source",
     "substitute_vars",
 ]
