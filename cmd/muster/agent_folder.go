@@ -104,6 +104,9 @@ func (w workRoot) stage(item plan.StageItem) error {
 		}
 		return errors.Join(w.RemoveAll(name), w.Symlink(target, name))
 	}
+	if item.Kind == plan.StageFile {
+		return w.copyFile(item, name)
+	}
 	if item.Kind == plan.StageLibrary {
 		return slidershell.LayOut(w.Root, name)
 	}
@@ -119,7 +122,7 @@ func (w workRoot) copy(item plan.StageItem, name string) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.RemoveAll(tmp)) }()
 	from := os.DirFS(item.From)
-	if item.Kind != plan.StageFolder {
+	if item.Kind != plan.StageFolder && item.Kind != plan.StageAddon {
 		archive, err := packages.Open(item.From)
 		if err != nil {
 			return definitionError{err}
@@ -140,6 +143,31 @@ func (w workRoot) copy(item plan.StageItem, name string) (err error) {
 		return err
 	}
 	return w.Rename(whole, name)
+}
+
+// copyFile brings one file of the package into the place of what its name holds.
+func (w workRoot) copyFile(item plan.StageItem, name string) (err error) {
+	from, err := os.Open(item.From)
+	if err != nil {
+		return definitionError{err}
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	info, err := from.Stat()
+	if err != nil {
+		return definitionError{err}
+	}
+	if !info.Mode().IsRegular() {
+		return definitionError{fmt.Errorf("%s: got a %s, want a file", item.From, kindOf(info.Mode()))}
+	}
+	if err := w.RemoveAll(name); err != nil {
+		return err
+	}
+	to, err := w.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Close())
 }
 
 // writeWhole writes a file of a process's own folder, in the place of what its name holds. Only its owner may read one

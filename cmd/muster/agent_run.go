@@ -252,6 +252,8 @@ func cause(s shim.State) string {
 		return s.Directive.Why
 	case s.Phase == shim.Finishing && s.Exit != nil:
 		return s.Exit.Why()
+	case s.Phase == shim.Running && !s.Up:
+		return "starting"
 	}
 	return s.Cause
 }

@@ -36,6 +36,7 @@ launcher that speaks otherwise; exit.json in the instance's log folder has both 
 
 The verbs that ask (ps, status, logs, stop, signal, forget, doctor) end with 0 when they did what
 was asked, with 1 when they could not, and with the codes above for the reasons named there.
+muster slider exists and list NAME end with 255 when the answer is no, as Slider's client does.
 muster validate ends with 65 when the definition has errors, 0 when it has warnings only.
 `
 
