@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/packages/slidershell"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/checkpoint"
@@ -477,6 +478,8 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 		out.OOM, out.Class, out.Message = a.blamed.class == registry.ClassOOM, a.blamed.class, a.blamed.why
 	case lived <= soon && len(a.portOf) > 0 && a.addressInUse(a.marks):
 		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
+	case a.plan.Script != nil && out.Message == "":
+		out.Message = slidershell.Advice(a.plan.Script.File, a.tail("stderr.log", a.marks["stderr.log"], mostTail))
 	}
 	return out
 }
