@@ -34,7 +34,7 @@ func TestBetweenGraphReplication(t *testing.T) {
 		"--instances", "ps=2,worker=3,tensorboard=1",
 		"--set", "site.global.user.scripts.entry=between_graph.py", "--set", "global:muster.python="+python,
 		"--set", "muster.env.PROGRAM_STEPS=300", "--set", "muster.env.PROGRAM_HOLD="+hold)
-	training := training{t: t, run: run}
+	training := training{t: t, app: "scenario-1", run: run}
 
 	training.says(0, "worker-0", `starting at step (0)`, 0)
 	// A checkpoint is written each 50 steps, between two of worker 0's lines.
@@ -110,9 +110,10 @@ func checkSaved(t *testing.T, in instance, least int64) {
 	}
 }
 
-// training is a run of between_graph.py, read by its lines.
+// training is a run of between_graph.py or of the catalog's script, read by its lines.
 type training struct {
 	t   *testing.T
+	app string
 	run *command
 }
 
@@ -133,7 +134,7 @@ func (tr training) says(from int, instance, words string, least int) int {
 func (tr training) kill(h host, instance string) (died int) {
 	tr.t.Helper()
 	from := tr.run.mark()
-	h.do("signal", "scenario-1/"+instance, "KILL")
+	h.do("signal", tr.app+"/"+instance, "KILL")
 	_, died = tr.run.await(tr.t, from, `^`+instance+` +\| muster: backoff: `)
 	tr.run.await(tr.t, died, `^`+instance+` +\| muster: running \(attempt 2, generation 1\)$`)
 	return died

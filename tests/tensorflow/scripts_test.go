@@ -150,7 +150,7 @@ func TestScriptByAbsolutePath(t *testing.T) {
 	}
 }
 
-// The catalog's package as it ships, on a data folder and a checkpoint folder of the user's, in a
+// The catalog's package by the built-in command, on a data folder and a checkpoint folder of the user's, in a
 // company whose proxy leads nowhere near the gang.
 func TestDigits(t *testing.T) {
 	python := tensorflowPython(t)

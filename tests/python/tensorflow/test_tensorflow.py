@@ -84,7 +84,7 @@ class StartTest(InstanceCase):
             pass
         for entry, word in (
                 ("", "set site.global.user.scripts.entry"), ("program.py", "no such file; package/files has train.py"),
-                ("/no/such.py", "/no/such.py: no such file on this host")):
+                ("/no/such.py", "/no/such.py: no such file here")):
             with self.subTest(entry=entry):
                 self.site["user.scripts.entry"] = entry
                 code, _, err = self.run_command("START")

@@ -76,7 +76,7 @@ def script(params):
 def beside(params):
     """What a relative name could have meant."""
     if os.path.isabs(params.entry):
-        return " on this host"
+        return " here"
     there = sorted(name for name in os.listdir(params.app_install_dir) if name.endswith(".py"))
     return "; package/files has {}".format(", ".join(there) or "no script")
 
