@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
@@ -62,7 +61,7 @@ func newAgent(s streams) *cobra.Command {
 	return cmd
 }
 
-func (f *agentFlags) register(flags *pflag.FlagSet) {
+func (f *agentFlags) register(flags flagSet) {
 	f.app.register(flags)
 	f.registry.register(flags)
 	f.state.register(flags)

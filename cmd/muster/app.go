@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/pflag"
-
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/shim"
@@ -29,7 +27,7 @@ type appFlags struct {
 	signed bool
 }
 
-func (f *appFlags) register(flags *pflag.FlagSet) {
+func (f *appFlags) register(flags flagSet) {
 	flags.StringVar(&f.template, "template", "", "appConfig `FILE` in place of the package's")
 	flags.StringVar(&f.resources, "resources", "", "resources `FILE` in place of the package's")
 	flags.StringArrayVar(&f.set, "set", nil, "[COMPONENT|global:]KEY=VALUE: change one setting; repeatable, the last wins")

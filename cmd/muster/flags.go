@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
@@ -26,7 +24,17 @@ type registryFlags struct {
 	barrier  time.Duration
 }
 
-func (f *registryFlags) register(flags *pflag.FlagSet) {
+// flagSet is what a verb's flags are added to.
+type flagSet interface {
+	BoolVar(p *bool, name string, value bool, usage string)
+	DurationVar(p *time.Duration, name string, value time.Duration, usage string)
+	IntVar(p *int, name string, value int, usage string)
+	StringVar(p *string, name, value, usage string)
+	StringArrayVar(p *[]string, name string, value []string, usage string)
+	MarkHidden(name string) error
+}
+
+func (f *registryFlags) register(flags flagSet) {
 	flags.StringVar(&f.address, "registry", "", "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: CONSUL_HTTP_ADDR, else consul://127.0.0.1:8500)")
 	flags.DurationVar(&f.ttl, "session-ttl", 10*time.Second, "time to live of an agent's session")
 	flags.DurationVar(&f.lost, "lost-grace", time.Minute, "a vanished member is lost after this, where its death can be told from a cut")
@@ -92,7 +100,7 @@ func (f *registryFlags) open(log *slog.Logger) (*consul.Client, registry.Times, 
 // stateFlags say where this host's state lies.
 type stateFlags struct{ dir string }
 
-func (f *stateFlags) register(flags *pflag.FlagSet) {
+func (f *stateFlags) register(flags flagSet) {
 	flags.StringVar(&f.dir, "state-dir", "", "folder of this host's state (default: /run/muster for root)")
 }
 

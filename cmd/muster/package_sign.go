@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/muster-agent/muster/packages/sign"
@@ -24,7 +23,7 @@ const passwordVariable = "MUSTER_SIGN_PASSWORD_FILE"
 // passwordFlags say where a key's password comes from: never from the command line, which everybody on the host sees.
 type passwordFlags struct{ file string }
 
-func (f *passwordFlags) register(flags *pflag.FlagSet) {
+func (f *passwordFlags) register(flags flagSet) {
 	flags.StringVar(&f.file, "password-file", "", "`FILE` with the key's password (default: "+passwordVariable+", else asked for on the terminal)")
 }
 

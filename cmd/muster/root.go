@@ -2,10 +2,10 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/muster-agent/muster/shim"
 )
@@ -68,15 +68,21 @@ func atMost(names ...string) cobra.PositionalArgs {
 
 // fromEnvironment fills flags that were not given from MUSTER_AGENT_<FLAG>.
 func fromEnvironment(cmd *cobra.Command) error {
-	var first error
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		value, ok := os.LookupEnv("MUSTER_AGENT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")))
-		if f.Changed || !ok || first != nil {
-			return
+	settings := os.Environ()
+	slices.Sort(settings) // of several mistakes the same one is told each time
+	for _, setting := range settings {
+		name, value, _ := strings.Cut(setting, "=")
+		flag, ours := strings.CutPrefix(name, "MUSTER_AGENT_")
+		if !ours || flag != strings.ToUpper(flag) || strings.Contains(flag, "-") {
+			continue
+		}
+		f := cmd.Flags().Lookup(strings.ToLower(strings.ReplaceAll(flag, "_", "-")))
+		if f == nil || f.Changed {
+			continue
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			first = usage("MUSTER_AGENT_%s: %w", strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")), err)
+			return usage("%s: %w", name, err)
 		}
-	})
-	return first
+	}
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // askFlags are those of every verb that asks about an app: which registry, which state folder.
@@ -15,7 +14,7 @@ type askFlags struct {
 	state    stateFlags
 }
 
-func (f *askFlags) register(flags *pflag.FlagSet) {
+func (f *askFlags) register(flags flagSet) {
 	flags.StringVar(&f.registry.address, "registry", "", "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: the one that the app was started with)")
 	f.state.register(flags)
 }
