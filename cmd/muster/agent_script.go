@@ -177,6 +177,7 @@ func (w *watch) end(class registry.Class, why string) {
 		return
 	default:
 	}
+	w.log.Warn("the instance is ended", "cause", why)
 	w.agent.condemn(class, why)
 	if err := w.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
 		w.log.Warn("kill", "err", err)
