@@ -2,6 +2,7 @@ package tensorflow_test
 
 import (
 	"encoding/json"
+	"os"
 	"os/user"
 	"path/filepath"
 	"regexp"
@@ -14,13 +15,31 @@ import (
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
 
-// The package with the published spelling, as an archive: what each instance would be told, and what
-// it is told when one agent for each instance forms the gang on a real Consul.
+// python2 begins as scripts for Slider's docker do; what it says, and how, is another Python's.
+const python2 = `from resource_management import *
+class Tensorflow(Script):
+  def start(self, env):
+    try:
+      print "docker run ..."
+    except Exception, e:
+      raise e
+`
+
+// The package with the published spelling and a script of its own, as an archive, by the built-in command: what each
+// instance would be told, and what it is told when one agent for each instance forms the gang on a real Consul.
 func TestPublishedPackage(t *testing.T) {
 	python3(t)
 	const app = "published"
 	counts := "ps=1,chiefworker=1,worker=1,tensorboard=0"
-	archive := zipped(t, publishedFolder)
+	folder := copied(t, publishedFolder)
+	scripts := filepath.Join(folder, "package", "scripts")
+	if err := os.Mkdir(scripts, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(scripts, "tensorflow.py"), []byte(python2), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	archive := zipped(t, folder)
 	h := newHost(t)
 
 	t.Run("plan", func(t *testing.T) {
@@ -29,7 +48,7 @@ func TestPublishedPackage(t *testing.T) {
 		} {
 			plan := parse[struct {
 				Start struct{ Argv []string }
-			}](t, h.do("plan", archive, "--instances", counts, "--app-id", app, "--component", tt.component, "--roster", "example"))
+			}](t, h.do("plan", archive, "--set", "global:muster.start=builtin", "--instances", counts, "--app-id", app, "--component", tt.component, "--roster", "example"))
 			entry := "${WORK}/" + tt.component + "-0/app/install"
 			want := []string{"python3", entry + "/ymnist.py"}
 			want = append(want, arguments{
@@ -48,7 +67,7 @@ func TestPublishedPackage(t *testing.T) {
 		root := workFolder(t) // a folder for each agent, as containers have them
 		agents := map[string]*command{}
 		for _, component := range []string{"worker", "chiefworker", "ps"} {
-			agents[component] = h.start("agent", "--app", archive, "--instances", counts, "--app-id", app,
+			agents[component] = h.start("agent", "--app", archive, "--set", "global:muster.start=builtin", "--instances", counts, "--app-id", app,
 				"--component", component, "--index", "0", "--registry", consul.URL(), "--launcher", "shell",
 				"--work-dir", filepath.Join(root, component))
 		}
