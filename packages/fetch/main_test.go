@@ -125,7 +125,12 @@ func TestTwoProcessesLoadOnce(t *testing.T) {
 	}
 	url, cache := o.serve().URL+"/app.zip", t.TempDir()
 	first, firstLines := process(t, url, cache)
-	<-began // it has the lock now
+	select {
+	case <-began: // it has the lock now
+	case <-time.After(30 * time.Second):
+		close(go1)
+		t.Fatalf("the first process asks for nothing: %s", last(t, first, firstLines))
+	}
 	second, secondLines := process(t, url, cache)
 	close(go1)
 	got := []string{last(t, first, firstLines), last(t, second, secondLines)}
