@@ -165,7 +165,7 @@ func (a *agent) follow(ctx context.Context, o script.Order, s *sandbox.Session) 
 // complaint is what a command that failed says last, and what would help where that is known.
 func (a *agent) complaint(o script.Order, stderr string) string {
 	s := a.currentPlan().Script
-	if advice := slidershell.Advice(s.File, stderr); advice != "" {
+	if advice := slidershell.Advice(pathOf(s), stderr); advice != "" {
 		return advice
 	}
 	if last := script.LastLine([]byte(stderr)); last != "" {

@@ -64,6 +64,9 @@ func nameOf(s *plan.Script) string {
 	return "metainfo's commands"
 }
 
+// pathOf is where the script lies for who runs it.
+func pathOf(s *plan.Script) string { return filepath.Join(s.Folder, s.File) }
+
 func (a *agent) inLogs(name string) string { return filepath.Join(a.instanceLogs(), name) }
 
 // attend watches one start until its process is over: what STATUS says, and how long START may take.
@@ -131,7 +134,7 @@ func (w *watch) run() {
 			starting, begun = false, nil
 			health = w.serving(health)
 		case <-deadline.C:
-			if starting && !health.Up {
+			if !w.served() && !health.Up { // both may have come while STATUS was asked
 				w.end(registry.ClassTimeout, fmt.Sprintf("START of %s was neither done nor serving after %g s", nameOf(w.script), w.script.Timeout))
 				return
 			}
