@@ -1,0 +1,160 @@
+package scripts_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// What may go wrong with a package's scripts ends with the words that help, the class and the exit code, and nothing is
+// left of it. In a cause * stands for anything, LOG for the instance's log folder, OWN for its own.
+func TestFailures(t *testing.T) {
+	for name, c := range map[string]struct {
+		methods string
+		timeout int
+		config  settings
+		class   registry.Class // empty: it succeeds
+		code    int
+		cause   string
+	}{
+		"INSTALL exits with 3": {
+			methods: `
+    def install(self, env):
+        print("looking for room")
+        sys.stderr.write("first words\nthe disk is full\n")
+        sys.exit(3)
+`,
+			class: registry.ClassApp, code: 1,
+			cause: "worker-0 failed: did not start: INSTALL of scripts/worker.py exited with 3: the disk is full (LOG/errors-1.txt)",
+		},
+		"INSTALL hangs": {
+			methods: `
+    def install(self, env):
+        subprocess.Popen(["setsid", "sleep", "1000"])
+        subprocess.Popen(["sh", "-c", "setsid sleep 1000 & sleep 1000"])
+        time.sleep(1000)
+`,
+			timeout: 2, class: registry.ClassTimeout, code: 76,
+			cause: "worker-0 failed: did not start: INSTALL of scripts/worker.py: INSTALL was at work for 2s and was ended (LOG/errors-1.txt)",
+		},
+		"a script for Python 2": {
+			methods: `
+    def start(self, env):
+        print "x"
+`,
+			class: registry.ClassApp, code: 1,
+			cause: "worker-0 failed: did not start: INSTALL of scripts/worker.py exited with 1: package/scripts/worker.py:*: `print \"x\"` does not run on Python 3: write print(…); muster package modernize DIR does it (LOG/errors-1.txt)",
+		},
+		"START exits with 4": {
+			methods: `
+    def start(self, env):
+        sys.stderr.write("no such table\n")
+        sys.exit(4)
+`,
+			class: registry.ClassApp, code: 4,
+			cause: "worker-0 exited with 4",
+		},
+		"START leaves nothing alive": {
+			methods: `
+    def start(self, env):
+        p = subprocess.Popen(["true"])
+        p.wait()
+        write_pid(p.pid)
+    def status(self, env):
+        check_process_status(pid_path())
+`,
+			class: registry.ClassApp, code: 1,
+			cause: "worker-0 failed: did not start: START ended with 0, but process * of OWN/app/run/component.pid was gone",
+		},
+		"START neither ends nor serves": {
+			methods: `
+    def start(self, env):
+        time.sleep(1000)
+    def status(self, env):
+        check_process_status(pid_path())
+`,
+			timeout: 2, class: registry.ClassTimeout, code: 76,
+			cause: "worker-0 was killed by SIGKILL: START of scripts/worker.py was neither done nor serving after 2 s",
+		},
+		"STATUS hangs": {
+			methods: `
+    def start(self, env):
+        leave("exec sleep 1000")
+    def status(self, env):
+        time.sleep(1000)
+`,
+			timeout: 2, class: registry.ClassApp, code: 137,
+			cause: "worker-0 was killed by SIGKILL: STATUS failed 2 times: STATUS was at work for 2s and was ended",
+		},
+		"STATUS says no": {
+			methods: `
+    def start(self, env):
+        leave("exec sleep 1000")
+    def status(self, env):
+        raise Fail("the index is broken")
+`,
+			class: registry.ClassApp, code: 137,
+			cause: "worker-0 was killed by SIGKILL: STATUS failed 2 times: worker.py: STATUS: the index is broken",
+		},
+		"the daemon exits with 7": {
+			methods: `
+    def start(self, env):
+        leave("sleep 1; exit 7")
+    def status(self, env):
+        check_process_status(pid_path())
+`,
+			class: registry.ClassApp, code: 7,
+			cause: "worker-0 exited with 7",
+		},
+		"the daemon exits with 0": {
+			methods: `
+    def start(self, env):
+        leave("sleep 1; exit 0")
+    def status(self, env):
+        check_process_status(pid_path())
+`,
+		},
+		"the script is the job": {
+			methods: `
+    def start(self, env):
+        print("learnt")
+`,
+		},
+		"the script is the job and leaves a helper": {
+			methods: `
+    def start(self, env):
+        subprocess.Popen(["sleep", "1000"])
+    def status(self, env):
+        raise ComponentIsNotRunning()
+`,
+		},
+		"the budget is spent": {
+			methods: `
+    def start(self, env):
+        leave("sleep 1; exit 9")
+    def status(self, env):
+        check_process_status(pid_path())
+`,
+			config: settings{"muster.restart": "instance", "muster.restart.budget": "2"},
+			class:  registry.ClassApp, code: 9,
+			cause: "worker-0 exited with 9 after 2 restarts in 300 s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			timeout := c.timeout
+			if timeout == 0 {
+				timeout = 20
+			}
+			j := newSmall(t, nil, small{parts: []part{{script: c.methods, timeout: timeout}}, config: c.config})
+			e := j.run("--engine", "process")
+			if c.class == "" {
+				e.succeeds(t)
+			} else {
+				e.fails(t, c.class, c.code, strings.NewReplacer("LOG", j.log("worker-0", "."), "OWN", j.own("worker-0", ".")).Replace(c.cause))
+			}
+			j.nothingLeft()
+		})
+	}
+}
