@@ -1,11 +1,13 @@
 """The package's scripts, where Python finds them, and a way to run them as the agent does."""
 
+import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 3))
@@ -15,6 +17,59 @@ WATCHDOG = 30  # seconds; only a test that hangs meets it
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [SCRIPTS, LIBRARY]
+
+
+def entries(*addresses):
+    """A group's answer, the first instance last: as they came."""
+    listed = [{"value": value, "containerId": "container-{}".format(tag), "tag": str(tag)}
+              for tag, value in enumerate(addresses, 1)]
+    return {"entries": {"host_port": listed[::-1], "debug": []}}
+
+
+class Master:
+    """Slider's REST, one state after the other: a new one each time the instances are asked for. None: it fails."""
+
+    def __init__(self, *states):
+        self.states = list(states)
+        self.state = None
+        master = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                master.answer(self)
+
+            def log_message(self, *_args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
+        self.thread.start()
+        self.url = "http://127.0.0.1:{}/secret".format(self.server.server_port)
+
+    def answer(self, request):
+        path = request.path
+        if path.endswith("/application/live/resources"):
+            self.state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        known = {} if self.state is None else {
+            "/secret/ws/v1/slider/application/live/resources": {"components": {
+                name: {"yarn.component.instances": str(count)} for name, count in self.state[0].items()}}}
+        if self.state:
+            known.update({"/secret/ws/v1/slider/publisher/exports/" + name: group for name, group in self.state[1].items()})
+        if self.state is None:
+            request.send_error(503)
+        elif path not in known:
+            request.send_error(404)
+        else:
+            text = json.dumps(known[path]).encode()
+            request.send_response(200)
+            request.send_header("Content-Length", str(len(text)))
+            request.end_headers()
+            request.wfile.write(text)
+
+    def close(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
 
 
 class InstanceCase(unittest.TestCase):

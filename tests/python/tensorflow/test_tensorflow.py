@@ -6,7 +6,7 @@ import signal
 import socket
 import unittest
 
-from package import LIBRARY, WATCHDOG, InstanceCase
+from package import LIBRARY, WATCHDOG, InstanceCase, Master, entries
 
 TELL = """
 import json, os, sys
@@ -92,6 +92,16 @@ class StartTest(InstanceCase):
                 self.assertIn(word, err)
                 self.assertEqual(1, err.count("\n"), err)
                 self.assertFalse(os.path.exists(self.foreground()))
+
+    def test_it_asks_for_the_exports_itself(self):
+        self.program("import sys; print(*sys.argv[1:5])")
+        del self.env["TF_CONFIG"]
+        counts, ps = {"ps": 1, "worker": 2}, entries("h2:2222")
+        master = Master(None, (counts, {"ps": ps}), (counts, {"ps": ps, "worker": entries("h0:1111", "h1:3333")}))
+        self.addCleanup(master.close)
+        self.env.update(MUSTER_SLIDER_URL=master.url, http_proxy="http://127.0.0.1:9")
+        want = "--ps_hosts=h2:2222 --worker_hosts=h0:1111,h1:3333 --job_name=worker --task_index=1\n"
+        self.assertEqual((0, want, ""), self.run_command("START"))
 
     def test_nobody_says_who_is_in_the_cluster(self):
         self.program(TELL)
