@@ -2,17 +2,20 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/slider"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -22,6 +25,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	for file, text := range map[string]string{
 		"../../doc/commands.md": commandReference(),
 		"../../doc/settings.md": settingReference(),
+		"../../doc/metainfo.md": metainfoReference(t),
 	} {
 		if *update {
 			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -32,11 +36,178 @@ func TestReferenceIsCurrent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(have), text); diff != "" {
-			t.Errorf("%s is not what the program says (make golden): -have +want\n%s", file, diff)
+		if d := diff.Diff(string(have), text); d != "" {
+			t.Errorf("%s is not what the program says (make golden): -have +want\n%s", file, d)
 		}
 	}
 }
+
+// TestTablesAreCurrent holds the tables in the package authors' manual, which stand between marks, to the program.
+func TestTablesAreCurrent(t *testing.T) {
+	const file = "../../doc/packages.md"
+	tables := map[string]string{"placeholders": placeholderRows(), "injected": injectedRows()}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := string(have)
+	for name, text := range tables {
+		begin, end := "<!-- table "+name+", printed by the program -->\n", "<!-- end of "+name+" -->"
+		before, rest, ok := strings.Cut(want, begin)
+		_, after, closed := strings.Cut(rest, end)
+		if !ok || !closed {
+			t.Fatalf("%s has no place for the table %s: %s … %s", file, name, begin, end)
+		}
+		want = before + begin + text + end + after
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if d := diff.Diff(string(have), want); d != "" {
+		t.Errorf("%s is not what the program says (make golden): -have +want\n%s", file, d)
+	}
+}
+
+// metainfoReference has a line for each field of metainfo. The words are those of the schema, which a test of its own holds
+// to the types that the loader knows.
+func metainfoReference(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../doc/schema/metainfo.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s schemaNode
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("# Metainfo\n\nEvery field of `metainfo.json`, printed from the program (`make golden`). `metainfo.xml` has the same names as elements, and a\n" +
+		"list around what stands more than once: `<components><component>…`. `[]` is a list. Numbers, `true` and `false` may also be texts; a field that\n" +
+		"is not here is a warning of `muster validate`. [packages.md](packages.md) says what to make of them, the JSON Schema is in\n" +
+		"[schema/](schema/metainfo.schema.json).\n\n| field | values | meaning |\n|---|---|---|\n")
+	s.rows(&b, s.Defs, "")
+	return b.String()
+}
+
+// schemaNode is what the table takes from a JSON Schema.
+type schemaNode struct {
+	Ref         string      `json:"$ref"`
+	Description string      `json:"description"`
+	Properties  schemaParts `json:"properties"`
+	Items       *schemaNode `json:"items"`
+	Required    []string    `json:"required"`
+	Enum        []any       `json:"enum"`
+	Examples    []any       `json:"examples"`
+	Default     any         `json:"default"`
+	Defs        schemaParts `json:"$defs"`
+}
+
+// schemaParts are named schemas in the order of the file.
+type schemaParts []schemaPart
+
+type schemaPart struct {
+	name string
+	schemaNode
+}
+
+func (p *schemaParts) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil { // the brace
+		return err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		part := schemaPart{name: fmt.Sprint(name)}
+		if err := d.Decode(&part.schemaNode); err != nil {
+			return err
+		}
+		*p = append(*p, part)
+	}
+	return nil
+}
+
+func (s schemaNode) rows(b *strings.Builder, all schemaParts, above string) {
+	for _, field := range s.Properties {
+		name, about, needed := above+field.name, field.Description, ""
+		if field.Items != nil {
+			name, field.schemaNode = name+"[]", *field.Items
+		}
+		if slices.Contains(s.Required, field.name) {
+			needed = ", needed"
+		}
+		fmt.Fprintf(b, "| `%s`%s | %s | %s |\n", name, needed, field.values(), cell(strings.TrimSuffix(about, ".")))
+		for _, in := range all {
+			if field.Ref == "#/$defs/"+in.name {
+				in.rows(b, all, name+".")
+			}
+		}
+	}
+}
+
+// values are the words that a field may have.
+func (s schemaNode) values() string {
+	var words []string
+	for _, v := range append(s.Enum, s.Examples...) {
+		word := fmt.Sprintf("`%v`", v)
+		if v == s.Default {
+			word += " (default)"
+		}
+		words = append(words, word)
+	}
+	if len(words) == 0 && s.Default != nil {
+		return fmt.Sprintf("`%v` (default)", s.Default)
+	}
+	return strings.Join(words, ", ")
+}
+
+func placeholderRows() string {
+	var b strings.Builder
+	b.WriteString("| placeholder | value |\n|---|---|\n")
+	for _, p := range appdef.PlaceholderTable() {
+		fmt.Fprintf(&b, "| `${%s}`", p.Name)
+		if p.Lower {
+			fmt.Fprintf(&b, ", `${%s.lc}`", p.Name)
+		}
+		about := p.Meaning
+		if p.Client {
+			about += " †"
+		}
+		fmt.Fprintf(&b, " | %s |\n", cell(about))
+	}
+	return b.String()
+}
+
+func injectedRows() string {
+	var b strings.Builder
+	b.WriteString("| key of `global` | value |\n|---|---|\n")
+	for _, k := range appdef.InjectedTable() {
+		fmt.Fprintf(&b, "| `%s` | `%s`", k.Key, k.Value)
+		if k.Yields {
+			b.WriteString(", unless the definition has another")
+		}
+		b.WriteString(" |\n")
+	}
+	return b.String()
+}
+
+// keyRows are keys of Slider's, of one document.
+func keyRows(keys []slider.Key) string {
+	var b strings.Builder
+	b.WriteString("| key | default | meaning |\n|---|---|---|\n")
+	for _, k := range keys {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, code(k.Default), cell(k.Meaning))
+	}
+	return b.String()
+}
+
+// cell is a text that stands in a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
 
 func commandReference() string {
 	var b strings.Builder
@@ -83,6 +254,9 @@ func settingReference() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, code(k.Default), scope, meaning)
 	}
+	b.WriteString("\n## Slider's keys of resources\n\nWhat begins with `yarn.` and is not here is kept and not acted upon.\n\n" +
+		keyRows(slider.ResourceKeys()) +
+		"\n## Slider's keys of appConfig\n\nOther keys of the global section are kept, for scripts and placeholders.\n\n" + keyRows(slider.ConfigKeys()))
 	return b.String()
 }
 

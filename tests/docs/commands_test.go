@@ -11,17 +11,30 @@ import (
 
 var (
 	helpVerb  = regexp.MustCompile(`(?m)^  (?:muster )?([a-z][a-z-]*) +[A-Z]`)
-	helpFlag  = regexp.MustCompile(`(?m)^ +(?:-([a-z]), )?--([a-z-]+)`)
+	helpLine  = regexp.MustCompile(`(?m)^ +(-\S.*?)(?:  .*)?$`)
+	helpFlag  = regexp.MustCompile(`(?:^|, )(--?[A-Za-z][a-z-]*)`)
 	writtenIn = regexp.MustCompile(`^(?:bin/|ExecStart=/usr/local/bin/)?muster ([a-z-]+)(?: |$)`)
 )
+
+// parents are the verbs that have verbs below them.
+var parents = []string{"package", "slider"}
+
+// notVerb is what stands in the place of a verb where a document speaks of all of them.
+var notVerb = regexp.MustCompile(`^(?:\[|[A-Z…-])`)
 
 // verbs are those that `muster help` lists, further topics with them.
 func verbs(t *testing.T, d desk) []string {
 	t.Helper()
-	help, code := d.types("bin/muster help")
+	return below(t, d, "bin/muster help")
+}
+
+// below are the verbs that a help lists.
+func below(t *testing.T, d desk, ask string) []string {
+	t.Helper()
+	help, code := d.types(ask)
 	_, list, ok := strings.Cut(help, "Available Commands:\n")
 	if code != 0 || !ok {
-		t.Fatalf("muster help: exit code %d\n%s", code, help)
+		t.Fatalf("%s: exit code %d\n%s", ask, code, help)
 	}
 	var found []string
 	for _, m := range helpVerb.FindAllStringSubmatch(list, -1) {
@@ -54,6 +67,11 @@ func TestCommandsInDocumentsExist(t *testing.T) {
 			known[verb] = flagsOf(d, verb)
 		}
 	}
+	for _, above := range parents {
+		for _, verb := range below(t, d, "bin/muster "+above+" --help") {
+			known[above+" "+verb] = flagsOf(d, above+" "+verb)
+		}
+	}
 	seen := 0
 	for _, name := range documents(t) {
 		for _, s := range spans(read(t, name)) {
@@ -62,14 +80,18 @@ func TestCommandsInDocumentsExist(t *testing.T) {
 				continue
 			}
 			seen++
-			flags, ok := known[m[1]]
+			verb := m[1]
+			if words := strings.Fields(s.code); slices.Contains(parents, verb) && len(words) > 2 && !notVerb.MatchString(words[2]) {
+				verb += " " + words[2]
+			}
+			flags, ok := known[verb]
 			if !ok {
-				t.Errorf("%s:%d: %s: there is no verb %s", name, s.line, s.code, m[1])
+				t.Errorf("%s:%d: %s: there is no verb %s", name, s.line, s.code, verb)
 				continue
 			}
 			for _, flag := range flagsIn(s.code) {
 				if !flags[flag] {
-					t.Errorf("%s:%d: %s: muster %s has no flag %s", name, s.line, s.code, m[1], flag)
+					t.Errorf("%s:%d: %s: muster %s has no flag %s", name, s.line, s.code, verb, flag)
 				}
 			}
 		}
@@ -83,10 +105,9 @@ func TestCommandsInDocumentsExist(t *testing.T) {
 func flagsOf(d desk, verb string) map[string]bool {
 	help, _ := d.types("bin/muster " + verb + " --help")
 	found := map[string]bool{"-h": true, "--help": true}
-	for _, m := range helpFlag.FindAllStringSubmatch(help, -1) {
-		found["--"+m[2]] = true
-		if m[1] != "" {
-			found["-"+m[1]] = true
+	for _, line := range helpLine.FindAllStringSubmatch(help, -1) {
+		for _, m := range helpFlag.FindAllStringSubmatch(line[1], -1) {
+			found[m[1]] = true
 		}
 	}
 	return found
