@@ -232,7 +232,9 @@ func (d *download) unchanged(ctx context.Context) (*content, error) {
 	if !ok || was.Size > d.max {
 		return nil, nil //nolint:nilnil // not there is an answer
 	}
-	now, err := d.store.Stat(ctx, d.path)
+	asking, _, stop := watch(ctx)
+	now, err := d.store.Stat(asking, d.path)
+	stop()
 	if err != nil || now.Validator != was.Validator || now.Size >= 0 && now.Size != was.Size {
 		return nil, ctx.Err() //nolint:nilerr // the download meets the same error, and tries more than once
 	}

@@ -89,6 +89,38 @@ func TestAStallIsGivenUpAndTriedAgain(t *testing.T) {
 	})
 }
 
+// mute answers no Stat.
+type mute struct{ *script }
+
+func (m mute) Stat(ctx context.Context, _ string) (Info, error) {
+	<-ctx.Done()
+	return Info{}, context.Cause(ctx)
+}
+
+// A server that says nothing of a file that is in the cache is asked for the file itself after a stall.
+func TestAStalledQuestionIsGivenUp(t *testing.T) {
+	cache := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{text: noise(1000, 1), opens: []func(context.Context, Position) (io.Reader, error){
+			func(_ context.Context, at Position) (io.Reader, error) { return bytes.NewReader(noise(1000, 1)[at.Offset:]), nil },
+		}}
+		options := Options{Schemes: map[string]Opener{"script": func(context.Context, string, Options) (Store, string, error) { return mute{s}, "/x", nil }}}
+		for range 2 {
+			begun := time.Now()
+			f, err := Fetch(t.Context(), Request{URL: "script:x", CacheDir: cache, Options: options})
+			must(t, err)
+			checkFile(t, f, s.text)
+			must(t, f.Close())
+			if took := time.Since(begun); took > stall+time.Second {
+				t.Errorf("took %s, want no more than a stall", took)
+			}
+		}
+		if len(s.at) != 2 {
+			t.Errorf("opened %d times, want 2", len(s.at))
+		}
+	})
+}
+
 // A slow server is no stalled one.
 func TestASlowServerIsWaitedForAndProgressTold(t *testing.T) {
 	cache := t.TempDir()

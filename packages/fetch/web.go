@@ -59,6 +59,7 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 
 // here tells a name or address of this machine. A server elsewhere must not have us ask what listens on it.
 func here(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	ip := net.ParseIP(host)
 	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
