@@ -181,6 +181,27 @@ func openArchive(path, name string) (_ *archive, err error) {
 	return &archive{File: f, name: name, kind: is, size: info.Size()}, nil
 }
 
+// copied gives the same archive in a file that has no name, and closes this one.
+func (a *archive) copied(ctx context.Context) (_ *archive, err error) {
+	defer func() { err = errors.Join(err, a.Close()) }()
+	f, err := os.CreateTemp("", "muster-package-")
+	if err != nil {
+		return nil, err
+	}
+	err = os.Remove(f.Name())
+	if err == nil {
+		_, err = io.Copy(f, contextReader{ctx, io.NewSectionReader(a, 0, a.size)})
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	info, err := f.Stat() // one that shrank meanwhile is torn
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &archive{File: f, name: a.name, kind: a.kind, size: info.Size()}, nil
+}
+
 // digest is the sha256 of the archive's bytes, in hex.
 func (a *archive) digest(ctx context.Context) (string, error) {
 	h := sha256.New()

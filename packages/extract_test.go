@@ -147,6 +147,28 @@ func TestOpenTakesLinksOfAZip(t *testing.T) {
 	}
 }
 
+// What is written into the file after its digest was taken is not read: the digest is of what is.
+func TestOpenOwnReadsWhatItHasLookedAt(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	for name, pack := range map[string]func(testing.TB, ...item) []byte{"a.zip": makeZip, "a.tar": makeTar} {
+		archive := filepath.Join(dir, name)
+		must(t, os.WriteFile(archive, pack(t, file("x", "good"), file("y", "")), 0o600))
+		p, err := OpenOwn(archive)
+		must(t, err)
+		must(t, os.WriteFile(archive, pack(t, file("x", "evil"), file("y", "")), 0o600)) // the same file
+		text, err := fs.ReadFile(p, "x")
+		if err != nil || string(text) != "good" {
+			t.Errorf("%s: got %q, %v, want what the digest is of", name, text, err)
+		}
+		must(t, p.Close())
+	}
+	left, err := os.ReadDir(os.TempDir())
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 // A pipe in an archive's place is refused, not waited for.
 func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 	_, err := Open("/dev/null")

@@ -39,7 +39,13 @@ func (p *Package) Close() error {
 
 // Open opens a folder, or an archive: zip, tar, tar.gz or tar.zst. The content tells which, the name must not say
 // otherwise; a `file:` prefix is allowed. What is wrong with an archive is a *RefusedError.
-func Open(path string) (*Package, error) {
+func Open(path string) (*Package, error) { return open(path, false) }
+
+// OpenOwn is Open that reads an archive from a copy of its own: whoever may write to the file cannot change what Digest
+// is of afterwards. A folder is opened in place.
+func OpenOwn(path string) (*Package, error) { return open(path, true) }
+
+func open(path string, own bool) (*Package, error) {
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "file://"), "file:")
 	info, err := os.Stat(path)
 	if err != nil {
@@ -54,15 +60,18 @@ func Open(path string) (*Package, error) {
 		p.FS, p.Folder = os.DirFS(abs), true
 		return p, nil
 	}
-	if err := p.openArchive(); err != nil {
+	if err := p.openArchive(own); err != nil {
 		return nil, errors.Join(fmt.Errorf("open package %w", in(path, err)), p.Close())
 	}
 	return p, nil
 }
 
-func (p *Package) openArchive() error {
+func (p *Package) openArchive(own bool) error {
 	ctx := context.Background()
 	a, err := openArchive(p.Path, "")
+	if err == nil && own {
+		a, err = a.copied(ctx)
+	}
 	if err != nil {
 		return err
 	}

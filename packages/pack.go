@@ -82,12 +82,12 @@ func Pack(dir, file string, o PackOptions) (packed Packed, err error) {
 		}
 	}()
 	if packed.Digest, packed.Bytes, err = writeArchive(root, entries, part, ending, o); err != nil {
-		return packed, err
+		return packed, called(err, part, file)
 	}
 	if err := opens(part); err != nil {
 		return packed, err
 	}
-	return packed, os.Rename(part, file)
+	return packed, called(os.Rename(part, file), part, file)
 }
 
 // endingOf is the ending that says the format.
@@ -109,9 +109,25 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// opens asks the reader whether it will take the archive: its limits and rules are in one place.
+// called names a file in an error by the name that it was to have.
+func called(err error, part, file string) error {
+	if one, ok := errors.AsType[*fs.PathError](err); ok && one.Path == part {
+		one.Path = file
+	}
+	if one, ok := errors.AsType[*os.LinkError](err); ok && one.Old == part {
+		return fmt.Errorf("write %s: %w", file, one.Err)
+	}
+	return err
+}
+
+// opens asks the reader whether it will take the archive: its limits and rules are in one place. What it refuses is told
+// of the entry: the archive has no name yet.
 func opens(file string) error {
 	p, err := Open(file)
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		refused.Archive = ""
+		return refused
+	}
 	if err != nil {
 		return err
 	}
@@ -172,7 +188,7 @@ func newEntry(root *os.Root, name string, info fs.FileInfo) (entry, error) {
 		}
 		return e, staysInside(root, name, e.link)
 	case !info.Mode().IsRegular():
-		return e, fmt.Errorf("got a %s, want files, folders and links", kindOf(info.Mode()))
+		return e, fmt.Errorf("got a %s, want files, folders and links", kindName(info.Mode()))
 	default:
 		e.size = info.Size()
 		if info.Mode()&0o100 != 0 {
@@ -182,27 +198,12 @@ func newEntry(root *os.Root, name string, info fs.FileInfo) (entry, error) {
 	return e, nil
 }
 
-// staysInside refuses a link whose text or whose end lies outside of the folder.
+// staysInside refuses a link whose text or whose end lies outside of the folder, as the reader does.
 func staysInside(root *os.Root, name, target string) error {
-	_, err := root.Stat(name)
-	textual := !path.IsAbs(target) && fs.ValidPath(path.Join(path.Dir(name), target))
-	if !textual || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("got a link to %s, want one that stays inside the package", target)
+	if err := checkTarget(name, target); err != nil {
+		return err
 	}
-	return nil
-}
-
-// kindOf names what is neither file nor folder nor link.
-func kindOf(mode fs.FileMode) string {
-	switch {
-	case mode&fs.ModeNamedPipe != 0:
-		return "named pipe"
-	case mode&fs.ModeSocket != 0:
-		return "socket"
-	case mode&fs.ModeDevice != 0:
-		return "device"
-	}
-	return "file of mode " + mode.String()
+	return leadsInside(root, name)
 }
 
 // unwanted tells what no package wants: it differs from one checkout, run or editor to the next.

@@ -237,16 +237,17 @@ func TestPackRefuses(t *testing.T) {
 		name, file, want string
 		make             func(dir string) error
 	}{
-		{"a link to the host", "x.tgz", "etc: got a link to /etc", func(dir string) error { return os.Symlink("/etc", dir+"/etc") }},
-		{"a link upwards", "x.tgz", "up: got a link to ../..", func(dir string) error { return os.Symlink("../..", dir+"/up") }},
-		{"a link that leads out through another", "x.tgz", "got a link to", func(dir string) error {
+		{"a link to the host", "x.tgz", `etc: got a link to "/etc"`, func(dir string) error { return os.Symlink("/etc", dir+"/etc") }},
+		{"a link upwards", "x.tgz", `up: got a link to "../.."`, func(dir string) error { return os.Symlink("../..", dir+"/up") }},
+		{"a link that leads out through another", "x.tgz", "e: got a link to", func(dir string) error {
 			return firstError(os.MkdirAll(dir+"/a/b", 0o755), os.Symlink("a/b", dir+"/d"), os.Symlink("d/../../..", dir+"/e"))
 		}},
 		{"a named pipe", "x.zip", "pipe: got a named pipe, want files", func(dir string) error { return unix.Mkfifo(dir+"/pipe", 0o600) }},
 		{"a name in no encoding", "x.zip", "not UTF-8", func(dir string) error { return os.WriteFile(dir+"/\xff", nil, 0o600) }},
+		{"a name that Windows takes apart", "x.zip", `: entry "a\\b": got a backslash in a name`, func(dir string) error { return os.WriteFile(dir+`/a\b`, nil, 0o600) }},
 		{"an ending that says nothing", "x.rar", "want a name that ends in one of .zip", nil},
 		{"an ending alone", ".zip", "want a name that ends in one of .zip", nil},
-		{"a folder that is not there", "none/x.zip", "no such file", nil},
+		{"a folder that is not there", "none/x.zip", "none/x.zip: no such file", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, out := t.TempDir(), t.TempDir()
@@ -259,6 +260,9 @@ func TestPackRefuses(t *testing.T) {
 			_, err := Pack(dir, filepath.Join(out, tt.file), PackOptions{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "pack "+dir) {
 				t.Errorf("got %v, want %q in it", err, tt.want)
+			}
+			if err != nil && strings.Contains(err.Error(), unfinished) {
+				t.Errorf("got %v, want no name of a file that nobody asked for", err)
 			}
 			if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
 				t.Errorf("left %v, %v", left, err)
