@@ -46,6 +46,10 @@ class EnvironmentTest(unittest.TestCase):
         self.assertEqual({}, more)
         self.assertIn("/no/such/conf: no such folder", warning)
 
+    def test_the_environment_has_another(self):
+        more, _ = hdfs.environment("/no/such/conf", "ada", "", dict(self.bare, HADOOP_CONF_DIR=self.conf))
+        self.assertEqual({"HADOOP_CONF_DIR": self.conf, "HADOOP_USER_NAME": "ada"}, more)
+
     def test_no_hadoop(self):
         more, warning = hdfs.environment(self.conf, "ada", "", self.bare)
         self.assertEqual({"HADOOP_CONF_DIR": self.conf, "HADOOP_USER_NAME": "ada"}, more)

@@ -18,12 +18,16 @@ def named_by(*places):
 def environment(conf, user, java_home, environ):
     """The variables to set, and what is not as it should be: empty when all is there.
 
-    conf: the folder of Hadoop's configuration; empty: no HDFS is asked for.
+    conf: the folder of Hadoop's configuration; empty: no HDFS is asked for. Where it is missing the one that the
+    environment names is taken: an image may bring its own.
     """
     if not conf:
         return {}, ""
     if not os.path.isdir(conf):
-        return {}, "hadoop.conf {}: no such folder here; the process is told of no HDFS".format(conf)
+        own = environ.get("HADOOP_CONF_DIR", "")
+        if not os.path.isdir(own):
+            return {}, "hadoop.conf {}: no such folder here; the process is told of no HDFS".format(conf)
+        conf = own
     more = {"HADOOP_CONF_DIR": conf}
     if user:
         more["HADOOP_USER_NAME"] = user
