@@ -81,7 +81,7 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	p, roster, raw, held, guard, numbers := r.plan, r.roster, r.rosterAt, r.held, r.guard, maps.Clone(r.portOf)
 	r.marks, r.blamed, r.over, r.watch = r.logSizes(s.Instance), blame{}, make(chan struct{}), nil
 	if p.Script != nil {
-		r.watch = &watch{agent: r.agent, attempt: e.Attempt, script: p.Script, over: r.over, begun: make(chan struct{})}
+		r.watch = &watch{agent: r.agent, attempt: e.Attempt, script: p.Script, over: r.over, begun: make(chan struct{}), told: make(chan struct{})}
 	}
 	r.mu.Unlock()
 	facts := r.startFacts(plan.StartFacts{Generation: s.Gen, Attempt: e.Attempt, Ports: numbers, RosterText: raw})
@@ -205,8 +205,11 @@ func newestIn(p plan.Plan, rule checkpoint.Rule, upTo *int64) (checkpoint.Checkp
 // signalStop asks the process to end: by the package's STOP where it has one.
 func (r engineRoom) signalStop() {
 	r.mu.Lock()
-	p, over := r.plan, r.over
+	p, over, w := r.plan, r.over, r.watch
 	r.mu.Unlock()
+	if w != nil {
+		w.stop()
+	}
 	if p.Script != nil && p.Script.Has(plan.CommandStop) && over != nil {
 		go r.stopScript(over, seconds(p.Stop.Grace))
 		return
@@ -219,7 +222,7 @@ func (a *agent) signalProcess() {
 	if err != nil {
 		n = int(syscall.SIGTERM)
 	}
-	if err := a.currentGuard().Signal(syscall.Signal(n)); err != nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, syscall.ESRCH) {
+	if err := a.currentGuard().Signal(syscall.Signal(n)); err != nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, syscall.ESRCH) {
 		a.log.Warn("signal", "signal", n, "err", err)
 	}
 }

@@ -35,6 +35,14 @@ type commandEnd struct {
 
 // order runs one command and waits for its end, at most for limit (0: no limit).
 func (a *agent) order(ctx context.Context, command string, limit time.Duration) (commandEnd, error) {
+	if command == plan.CommandStatus { // its files are written over
+		a.statusTurn.Lock()
+		defer a.statusTurn.Unlock()
+		limit = min(limit, mostStatus)
+	}
+	if ctx.Err() != nil {
+		return commandEnd{}, context.Cause(ctx)
+	}
 	o, s := a.nextOrder(command), a.filledScript()
 	argv, err := a.tell(o, s)
 	if err != nil {
@@ -49,7 +57,10 @@ func (a *agent) order(ctx context.Context, command string, limit time.Duration) 
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	session, err := a.currentGuard().Exec(ctx, sandbox.ExecSpec{Argv: argv, Env: environ(env), Dir: a.currentPlan().Process.Cwd})
+	session, err := a.currentGuard().Exec(ctx, sandbox.ExecSpec{
+		Argv: argv, Env: environ(env), Dir: a.currentPlan().Process.Cwd,
+		Awaited: command == plan.CommandStop, // it may have more to do when the process is gone
+	})
 	if err != nil {
 		return commandEnd{}, err
 	}
@@ -88,8 +99,10 @@ func (a *agent) tell(o script.Order, s *plan.Script) ([]string, error) {
 	}
 	defer folder.Close()
 	files := o.Files()
-	if err := folder.RemoveAll(files.Structured); err != nil { // of the last STATUS
-		return nil, err
+	for _, name := range []string{files.Structured, files.Command} { // of the last STATUS, or a folder in a file's place
+		if err := folder.RemoveAll(name); err != nil {
+			return nil, err
+		}
 	}
 	text := string(o.Document(p, s, a.alloc.Host))
 	if err := replaceFile(folder, files.Command, text, false, a.user); err != nil {

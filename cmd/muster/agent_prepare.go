@@ -82,6 +82,7 @@ type agent struct {
 	over       chan struct{} // closed when the attempt under way is over
 	watch      *watch        // of the start under way; nil: no script runs it
 	task       int           // commands given so far
+	statusTurn sync.Mutex    // one STATUS at a time
 	publisher  string        // URL of the exports, for scripts
 	blamed     blame         // what was seen to go wrong with it from outside
 	pid        int           // of the app's main process

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -94,9 +95,12 @@ type watch struct {
 	script  *plan.Script
 	over    <-chan struct{} // the process is over, proved
 	begun   chan struct{}   // closed when START has ended with 0 and something of it serves
+	told    chan struct{}   // closed when it is told to stop: that it serves no more is no failure then
 
 	mu  sync.Mutex
 	pid int // of START in its own pid namespace; 0: unknown
+	// mute: that STATUS cannot be run has been said.
+	mute bool
 }
 
 // eager is how often STATUS is asked until it is answered with yes.
@@ -109,6 +113,8 @@ func (w *watch) run() {
 	go func() {
 		select {
 		case <-w.over:
+			cancel()
+		case <-w.told:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -140,7 +146,11 @@ func (w *watch) run() {
 			}
 		case <-ask:
 			was := health.Up
-			health = health.Asked(w.ask(ctx), starting)
+			answer := w.ask(ctx)
+			if ctx.Err() != nil {
+				return // it was ended with its app, or says nothing of one that is to end
+			}
+			health = health.Asked(answer, starting)
 			if health.Up && !was {
 				w.up(w.attempt)
 			}
@@ -164,12 +174,25 @@ func (w *watch) serving(h script.Health) script.Health {
 // mostStatus bounds one STATUS: one that hangs is a failure, and the next is waiting.
 const mostStatus = time.Minute
 
-// ask runs STATUS once. One that was ended together with its app says nothing.
-func (w *watch) ask(ctx context.Context) script.Result {
-	end, err := w.order(ctx, plan.CommandStatus, min(seconds(w.script.Timeout), mostStatus))
-	if err != nil {
-		return script.Result{Why: err.Error()}
+// stop has nobody judge what is to end.
+func (w *watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.told:
+	default:
+		close(w.told)
 	}
+}
+
+// ask runs STATUS once. That it could not be run, for a disk is full or too much runs already, is not the instance's fault.
+func (w *watch) ask(ctx context.Context) script.Result {
+	end, err := w.order(ctx, plan.CommandStatus, seconds(w.script.Timeout))
+	if err != nil {
+		w.unheard(ctx, err)
+		return script.Result{NotRun: true, Why: err.Error()}
+	}
+	w.unheard(ctx, nil)
 	return end.Result
 }
 
@@ -177,6 +200,8 @@ func (w *watch) ask(ctx context.Context) script.Result {
 func (w *watch) end(class registry.Class, why string) {
 	select {
 	case <-w.over: // it has ended by itself
+		return
+	case <-w.told: // and has its grace
 		return
 	default:
 	}
@@ -218,7 +243,7 @@ func (a *agent) startEnded(attempt, alive int) {
 	if next == script.Ask {
 		answer := script.Result{Absent: true}
 		if w.script.Has(plan.CommandStatus) {
-			answer = w.ask(ctx)
+			answer = w.answer(ctx)
 		}
 		left.Status = &answer
 		next = left.Next()
@@ -238,6 +263,31 @@ func (a *agent) startEnded(attempt, alive int) {
 	}
 	if err != nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, os.ErrProcessDone) && ctx.Err() == nil {
 		w.end(registry.ClassApp, err.Error())
+	}
+}
+
+// unheard says once that STATUS cannot be run, until it could be again.
+func (w *watch) unheard(ctx context.Context, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil && !w.mute && ctx.Err() == nil {
+		w.log.Warn("STATUS cannot be run", "err", err)
+	}
+	w.mute = err != nil
+}
+
+// answer is STATUS's, asked until it could be run or the start is over.
+func (w *watch) answer(ctx context.Context) script.Result {
+	for {
+		answer := w.ask(ctx)
+		if !answer.NotRun {
+			return answer
+		}
+		select {
+		case <-ctx.Done():
+			return answer
+		case <-time.After(eager):
+		}
 	}
 }
 
@@ -320,28 +370,26 @@ func (a *agent) pidFiles(s *plan.Script) []script.PID {
 // pidPaths are where pid files may be: what the configuration names, and all of its folder for them.
 func (a *agent) pidPaths(s *plan.Script) []string {
 	paths := []string{}
-	if own := script.PIDFile(s); own != "" && within(own, a.workDir) {
+	if own := script.PIDFile(s); own != "" {
 		paths = append(paths, filepath.Clean(own))
 	}
 	dir := script.PIDFolder(s)
-	if dir == "" || !within(dir, a.workDir) {
-		return paths
-	}
-	work, err := openWork(a.workDir)
+	work, name, err := a.ownFolderOf(dir)
 	if err != nil {
 		return paths
 	}
 	defer work.Close()
-	name, err := work.name(dir)
-	if err != nil {
-		return paths
-	}
-	folder, err := work.Open(name)
+	folder, err := work.OpenRoot(name)
 	if err != nil {
 		return paths
 	}
 	defer folder.Close()
-	entries, err := folder.ReadDir(mostPIDFiles)
+	list, err := folder.Open(".")
+	if err != nil {
+		return paths
+	}
+	defer list.Close()
+	entries, err := list.ReadDir(mostPIDFiles)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return paths
 	}
@@ -358,41 +406,66 @@ func (a *agent) pidPaths(s *plan.Script) []string {
 // mostPIDFiles is how many entries of the folder for them are looked at.
 const mostPIDFiles = 256
 
-// readOwn reads a small file in the work folder, which a process may have written.
+// ownFolderOf opens whichever of the instance's folders holds a path, and names it from there on. A link in it that leads to
+// another instance's, or to the package that all share, leads nowhere.
+func (a *agent) ownFolderOf(path string) (workRoot, string, error) {
+	for _, dir := range []string{a.currentPlan().Process.Folder, a.instanceLogs()} {
+		if !within(path, dir) {
+			continue
+		}
+		work, err := openWork(dir)
+		if err != nil {
+			return workRoot{}, "", err
+		}
+		name, err := work.name(path)
+		if err != nil {
+			return workRoot{}, "", errors.Join(err, work.Close())
+		}
+		return work, name, nil
+	}
+	return workRoot{}, "", fmt.Errorf("%s is in no folder of the instance", path)
+}
+
+// mostPID is more than a pid file has, in bytes.
+const mostPID = 64
+
+// readOwn reads a small file in the instance's folders. Its process may put something else in its place at any moment: a
+// pipe that nobody fills must not hold the agent up.
 func (a *agent) readOwn(path string) (string, error) {
-	work, err := openWork(a.workDir)
+	work, name, err := a.ownFolderOf(path)
 	if err != nil {
 		return "", err
 	}
 	defer work.Close()
-	name, err := work.name(path)
+	if info, err := work.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(err, fmt.Errorf("%s: %w", path, status.ErrNotPlain))
+	}
+	f, err := work.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}
-	info, err := work.Lstat(name)
-	if err != nil {
-		return "", err
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(err, fmt.Errorf("%s: %w", path, status.ErrNotPlain))
 	}
-	if !info.Mode().IsRegular() || info.Size() > 64 {
-		return "", fmt.Errorf("%s: %w", path, status.ErrNotPlain)
+	text, err := io.ReadAll(io.LimitReader(f, mostPID+1))
+	if err == nil && len(text) > mostPID {
+		err = fmt.Errorf("%s: longer than %d bytes", path, mostPID)
 	}
-	text, err := work.ReadFile(name)
 	return string(text), err
 }
 
 // forgetPIDs takes the pid files of the last start away: all that they name is proved gone, and their numbers may be
 // others' by now.
 func (a *agent) forgetPIDs(s *plan.Script) {
-	work, err := openWork(a.workDir)
-	if err != nil {
-		return
-	}
-	defer work.Close()
 	for _, path := range a.pidPaths(s) {
-		if name, err := work.name(path); err == nil {
-			if err := work.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-				a.log.Warn("take a pid file away", "err", err)
-			}
+		work, name, err := a.ownFolderOf(path)
+		if err != nil {
+			continue
+		}
+		if err := errors.Join(work.Remove(name), work.Close()); err != nil && !errors.Is(err, os.ErrNotExist) {
+			a.log.Warn("take a pid file away", "err", err)
 		}
 	}
 }

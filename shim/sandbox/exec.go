@@ -22,6 +22,9 @@ type ExecSpec struct {
 	User     *guard.User // nil: that of Options.Confine, else the agent's own
 	Terminal *Size       // nil: pipes
 	Rlimits  map[string]Rlimit
+	// Awaited has the app's end wait for the program's: nothing is killed before, but by Kill. For what ends the app and has
+	// to do something after that.
+	Awaited bool
 	// Stdout and Stderr, when set, get what the program writes, in place of a pipe: then the session's own are empty.
 	// They remain the caller's, who may close them once Exec has returned. A terminal takes none.
 	Stdout, Stderr *os.File
@@ -32,8 +35,8 @@ type ExecSpec struct {
 const execMark = "MUSTER_EXEC"
 
 // Exec runs a program and returns once its exec has happened. It may while the guard is parked and while an app runs,
-// but not while what an app left is being killed (ErrBusy). The program ends with the app at the latest: Empty
-// comes after the end of all sessions. What it leaves behind belongs to the app. ctx bounds the start only. The
+// but not while what an app left is being killed (ErrBusy). The program ends with the app at the latest, unless it is Awaited:
+// Empty comes after the end of all sessions. What it leaves behind belongs to the app. ctx bounds the start only. The
 // error is a *StartError when the program could not be started, ErrGone after the guard's end. The
 // caller must Close the session.
 func (g *Guard) Exec(ctx context.Context, e ExecSpec) (*Session, error) {
@@ -57,7 +60,7 @@ func (g *Guard) exec(ctx context.Context, e ExecSpec) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Terminal = e.Terminal != nil
+	p.Terminal, p.Awaited = e.Terminal != nil, e.Awaited
 	s, stdio, theirs, err := newSession(g, e)
 	if err != nil {
 		return nil, err

@@ -514,3 +514,42 @@ func TestContainerWithAFalsePtmx(t *testing.T) {
 	}
 	ended(t, run(t, g, ExecSpec{}, "true"))
 }
+
+// What ends the app has its say to the end, and what the app leaves lives as long; a kill waits for nobody.
+func TestExecOutlastsTheAppWhenAwaited(t *testing.T) {
+	everywhere(t, func(t *testing.T, g *Guard) {
+		for attempt, c := range []struct {
+			name    string
+			then    func(t *testing.T, s *Session)
+			code    any
+			signal  int
+			awaited bool
+		}{
+			{"heard out", func(t *testing.T, s *Session) {
+				if _, err := s.Stdin.Write([]byte("go on\n")); err != nil {
+					t.Fatal(err)
+				}
+			}, 7, 0, true},
+			{"killed", func(t *testing.T, _ *Session) {
+				if err := g.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}, nil, int(syscall.SIGKILL), true},
+			{"not awaited", func(*testing.T, *Session) {}, nil, int(syscall.SIGKILL), false},
+		} {
+			start(t, g, Spec{Attempt: attempt + 1, Argv: []string{"sh", "-c", "sleep 1000 & exec sleep 1000"}, Dir: "/"})
+			s := run(t, g, ExecSpec{Awaited: c.awaited}, "read x; exit 7")
+			if err := g.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if x := await[Exited](t, g); x.Exit.Signal != int(syscall.SIGTERM) {
+				t.Errorf("%s: %+v", c.name, x.Exit)
+			}
+			c.then(t, s)
+			if x := ended(t, s); deref(x.Code) != c.code || x.Signal != c.signal {
+				t.Errorf("%s: got %+v, want code %d, signal %d", c.name, x, c.code, c.signal)
+			}
+			await[Empty](t, g)
+		}
+	})
+}

@@ -9,10 +9,11 @@ import (
 
 // Result is how one command ended.
 type Result struct {
-	Code     *int   // exit code; nil: by a signal, or it never ran
+	Code     *int   // exit code; nil: by a signal, or it was not run
 	Why      string // for people: the last line on stderr, the signal, the time-out
 	Absent   bool   // the script has no such method
 	TimedOut bool
+	NotRun   bool // it could not be run: that says nothing of the instance
 }
 
 // OK tells whether it ended with 0.
@@ -42,6 +43,7 @@ func (h Health) Cause() string {
 // failure says only that it is not up yet.
 func (h Health) Asked(r Result, starting bool) Health {
 	switch {
+	case r.NotRun:
 	case r.Absent:
 		h.Up, h.Deaf = true, true
 	case r.OK():

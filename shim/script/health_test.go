@@ -4,7 +4,7 @@ import "testing"
 
 func done(code int) Result { return Result{Code: &code, Why: "said why"} }
 
-// TestHealth: a word per answer: y passes, n fails, t times out, - has no STATUS; S: START has ended with 0.
+// TestHealth: a word per answer: y passes, n fails, t times out, x could not be run, - has no STATUS; S: START has ended with 0.
 func TestHealth(t *testing.T) {
 	for _, c := range []struct {
 		answers        string
@@ -21,6 +21,9 @@ func TestHealth(t *testing.T) {
 		{answers: "Snyn", up: true},             //
 		{answers: "Synt", up: true, dead: true}, // a hanging STATUS is a failure
 		{answers: "-", up: true, deaf: true},    // nothing to ask
+		{answers: "yxxx", up: true},             // a full disk is not its fault
+		{answers: "ynxn", up: true, dead: true}, // nor does it forgive
+		{answers: "Sxx", up: false},             //
 		{answers: "ynynynynn", up: true, dead: true},
 	} {
 		var h Health
@@ -39,6 +42,8 @@ func TestHealth(t *testing.T) {
 				h = h.Asked(done(1), starting)
 			case 't':
 				h = h.Asked(Result{TimedOut: true, Why: "hangs"}, starting)
+			case 'x':
+				h = h.Asked(Result{NotRun: true, Why: "no room"}, starting)
 			case '-':
 				h = h.Asked(Result{Absent: true}, starting)
 			}

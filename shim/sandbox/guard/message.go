@@ -50,7 +50,8 @@ const (
 //
 // Order of one start: Start, then Error or (Started, Exited, Empty). Order of one exec: Exec, then ExecErr or
 // (Execed, ExecEnd). It is welcome while parked and while an app runs, and is killed with all else: at the app's
-// end (a start that failed is one), by Kill, with the guard. Empty comes after its end. What it leaves
+// end (a start that failed is one), by Kill, with the guard; while one lives whose payload says Awaited, the app's end has
+// nothing killed. Empty comes after its end. What it leaves
 // behind belongs to the app. There are at most MostExecs living ones. Pids are those of the guard's pid namespace.
 //
 // A start whose payload says Linger may leave a daemon: Start, Started, Lingers, then it is held, and nothing is

@@ -15,6 +15,7 @@ const (
 	flagUmask      = 8
 	flagTerminal   = 16
 	flagLinger     = 32
+	flagAwaited    = 64
 
 	// sockFilterSize is the length of a struct sock_filter in bytes.
 	sockFilterSize = 8
@@ -41,6 +42,7 @@ type Payload struct {
 	Filter   []byte
 	Terminal bool // of an exec: on a terminal of its own
 	Linger   bool // of a start: it may leave a daemon
+	Awaited  bool // of an exec: what the app leaves is killed after its end only
 }
 
 // Limit is one resource limit; Resource is a RLIMIT number.
@@ -110,6 +112,7 @@ func (p Payload) flags() uint32 {
 		{p.Umask != nil, flagUmask},
 		{p.Terminal, flagTerminal},
 		{p.Linger, flagLinger},
+		{p.Awaited, flagAwaited},
 	} {
 		if f.set {
 			flags |= f.flag

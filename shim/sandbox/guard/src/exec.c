@@ -17,6 +17,7 @@ static struct exec {
 	int status_fd;	/* -1 once read */
 	int master;	/* of its terminal, until the news of the start takes it along; -1: none */
 	bool gone;	/* did not happen; to be reaped only */
+	bool awaited;
 } execs[GUARD_EXECS];
 
 static struct exec *find(int64_t id)
@@ -73,7 +74,9 @@ static int open_terminal(const struct launch *l, const struct message *m, int *m
 
 static void launch_exec(const struct message *m, const struct launch *l, struct stdio *io, struct exec *e)
 {
-	struct exec fresh = {.id = m->a, .status_fd = -1, .master = -1};
+	struct exec fresh = {
+		.id = m->a, .status_fd = -1, .master = -1, .awaited = l->config->flags & GUARD_FLAG_AWAITED,
+	};
 	int err;
 
 	if (io->terminal) {
@@ -201,6 +204,16 @@ bool exec_any(void)
 
 	for (i = 0; i < GUARD_EXECS; i++)
 		if (execs[i].pid)
+			return true;
+	return false;
+}
+
+bool exec_awaited(void)
+{
+	int i;
+
+	for (i = 0; i < GUARD_EXECS; i++)
+		if (execs[i].pid && execs[i].awaited)
 			return true;
 	return false;
 }

@@ -29,7 +29,7 @@
  *   HELLO    a = GUARD_VERSION; the guard is parked and listens
  *   STARTED  a = pid, b = start of the process in clock ticks after boot; the exec has happened
  *   EXITED   a = wait status and GUARD_EXIT_*, b = CLOCK_REALTIME ns, c = greatest resident size in KiB; what is left is
- *            being killed
+ *            being killed, once no exec is awaited
  *   EMPTY    a = 1 if all that was written is in the log files; no descendant exists
  *   ERROR    a = errno, text = act; a start that did not happen. The guard is ready for another one
  *   STUCK    a = pid, b = errno of kill(2) or 0, c = state, text = name; would not die for 5 s, every 10 s
@@ -53,8 +53,8 @@
  *   KILL, or nothing is left but what living execs have started: the same with GUARD_EXIT_STARTER.
  * Errno of both: EBUSY while the main process lives, ECHILD when the start has ended.
  * Order of one exec: EXEC, then EXECERR or (EXECED, EXECEND). It is welcome while parked and while an app runs,
- * and is killed with all else: at the app's end (a start that failed is one), by KILL, with the guard. EMPTY
- * comes after its end. What it leaves behind belongs to the app. There are at most GUARD_EXECS living ones.
+ * and is killed with all else: at the app's end (a start that failed is one), by KILL, with the guard. While one lives that is
+ * GUARD_FLAG_AWAITED, the app's end has nothing killed. EMPTY comes after its end. What it leaves behind belongs to the app. There are at most GUARD_EXECS living ones.
  */
 #ifndef MUSTER_GUARD_H
 #define MUSTER_GUARD_H
@@ -127,6 +127,7 @@ struct message {
 #define GUARD_FLAG_UMASK 8	  /* umask is set; else it is the guard's */
 #define GUARD_FLAG_TERMINAL 16	  /* EXEC: on a terminal of its own */
 #define GUARD_FLAG_LINGER 32	  /* START: it may leave a daemon */
+#define GUARD_FLAG_AWAITED 64	  /* EXEC: the app's end has nothing killed before this has ended */
 
 #define GUARD_FILTER_MAX 4096 /* BPF_MAXINSNS */
 
@@ -255,6 +256,7 @@ bool exec_reaped(pid_t pid, int status, int64_t ended_ns); /* it was one */
 bool exec_leads(pid_t pid);
 pid_t exec_pid(int64_t id); /* 0: it has ended */
 bool exec_any(void);
+bool exec_awaited(void); /* one lives that the app's end waits for */
 
 /* branch.c */
 bool branch_kill(int64_t request, int64_t exec, const char *mark); /* false: too many at a time */

@@ -230,6 +230,13 @@ pid_t app_pid(void)
 	return (app.state == APP_EXECING || app.state == APP_RUNNING) && !app.reaped ? app.pid : 0;
 }
 
+/* Who ends the app may have more to do than that. */
+static void clear_up(void)
+{
+	if (app.state == APP_GONE && !exec_awaited())
+		kill_begin();
+}
+
 static void announce_exit(int64_t marks)
 {
 	tell(GUARD_OUT_EXITED, (int64_t)(uint32_t)app.wait_status | marks, app.ended_ns, app.max_rss, NULL);
@@ -237,7 +244,7 @@ static void announce_exit(int64_t marks)
 	if (app.pidfd >= 0)
 		close(app.pidfd);
 	app.pidfd = -1;
-	kill_begin();
+	clear_up();
 }
 
 /* The end of a start that is held, by anything but the agent's word. */
@@ -805,6 +812,8 @@ static void loop(void)
 		main_ended();
 		if (some || childless)
 			look_at_held();
+		if (some)
+			clear_up();
 		if (!childless)
 			kill_step();
 		branch_step();
