@@ -129,6 +129,14 @@ func TestFailures(t *testing.T) {
         raise ComponentIsNotRunning()
 `,
 		},
+		"the script is the job and has written its own pid": {
+			methods: `
+    def start(self, env):
+        write_pid(os.getpid())
+    def status(self, env):
+        check_process_status(pid_path())
+`,
+		},
 		"the budget is spent": {
 			methods: `
     def start(self, env):

@@ -1,0 +1,255 @@
+package scripts_test
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/tests/need"
+)
+
+// engines are those that root has on a host where cgroups can be written.
+var engines = []string{"container", "cgroup", "process"}
+
+// A process that has left its session and its parents behind is the instance all the same.
+func TestDoubleFork(t *testing.T) {
+	need.Root(t)
+	const forks = `
+    def start(self, env):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() > 0:
+                os._exit(0)
+            write_pid(os.getpid())
+            os.execvp("sleep", ["sleep", "1000"])
+        os.wait()
+        while not os.path.exists(pid_path()) or not os.path.getsize(pid_path()):
+            time.sleep(0.01)
+    def status(self, env):
+        check_process_status(pid_path())
+`
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			j := worker(t, forks, settings{"muster.restart": "instance"})
+			p := j.begin("--engine", engine)
+			j.notes("worker-0", "START has left the process behind")
+			was := j.remains("worker-0")
+			j.must(syscall.Kill(j.daemon("worker-0", "sleep 1000"), syscall.SIGTERM))
+			if cause := j.sees("worker-0", "backoff", 1).Cause; cause != "killed by SIGTERM; restarting 1/5" {
+				t.Errorf("started again because of %q", cause)
+			}
+			j.sees("worker-0", "running", 2)
+			j.daemon("worker-0", "sleep 1000")
+			j.stop(p)
+			j.nothingLeft(was...)
+		})
+	}
+}
+
+// What START leaves behind dies with its agent; the next agent starts it again.
+func TestAgentKilled(t *testing.T) {
+	need.Root(t)
+	const leaves = `
+    def start(self, env):
+        leave("exec sleep 1000")
+    def status(self, env):
+        check_process_status(pid_path())
+`
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			j := worker(t, leaves, settings{"muster.restart": "instance"})
+			p := j.begin("--engine", engine)
+			j.notes("worker-0", "START has left the process behind")
+			was, pid := j.remains("worker-0"), j.daemon("worker-0", "sleep 1000")
+			j.must(syscall.Kill(was[0].Pid, syscall.SIGKILL))
+			gone(t, pid)
+			j.sees("worker-0", "running", 2)
+			if next := j.daemon("worker-0", "sleep 1000"); next == pid {
+				t.Errorf("process %d is still there", next)
+			}
+			was = append(was, j.remains("worker-0")...)
+			j.stop(p)
+			j.nothingLeft(was...)
+		})
+	}
+}
+
+// A pid file is written by the package, and may say anything: only what START has left behind is taken, and nothing is
+// waited for. Without a number STATUS has the word.
+func TestPIDFiles(t *testing.T) {
+	need.Root(t)
+	const start = `
+    def start(self, env):
+        leave("exec sleep 1000")
+        path = pid_path()
+`
+	const status = `
+    def status(self, env):
+        pass
+`
+	for name, c := range map[string]struct {
+		spoil   string // what START does to its pid file
+		noted   string // in the agent's log; empty: it fails
+		engines []string
+		cause   string
+	}{
+		"a link":          {"os.rename(path, path + '.real'); os.symlink(path + '.real', path)", "STATUS watches it", engines[2:], ""},
+		"a fifo":          {"os.remove(path); os.mkfifo(path)", "STATUS watches it", engines[2:], ""},
+		"a folder":        {"os.remove(path); os.mkdir(path)", "STATUS watches it", engines[2:], ""},
+		"garbage":         {"write_pid('seventeen')", "got no number", engines[2:], ""},
+		"nothing":         {"write_pid('')", "got no number", engines[2:], ""},
+		"pid 1":           {"write_pid(1)", "", engines, "worker-0 failed: *START ended with 0, and process 1 of OWN/app/run/component.pid is none that it left behind"},
+		"the agent's own": {"write_pid(open('/proc/%d/stat' % os.getppid()).read().rsplit(')', 1)[1].split()[1])", "", engines[1:], "worker-0 failed: *START ended with 0, and process * of OWN/app/run/component.pid is none that it left behind"},
+		"the guard's":     {"write_pid(os.getppid())", "", engines, "worker-0 failed: *START ended with 0, and process * of OWN/app/run/component.pid is none that it left behind"},
+		"nobody's":        {"p = subprocess.Popen(['true']); p.wait(); write_pid(p.pid)", "", engines[2:], "worker-0 failed: *START ended with 0, and process * of OWN/app/run/component.pid is none that it left behind"},
+	} {
+		for _, engine := range c.engines {
+			t.Run(name+"/"+engine, func(t *testing.T) {
+				t.Parallel()
+				j := worker(t, start+"        "+c.spoil+status, nil)
+				p := j.begin("--engine", engine)
+				if c.noted == "" {
+					j.end(p).fails(t, registry.ClassApp, 1, strings.ReplaceAll(c.cause, "OWN", j.own("worker-0", ".")))
+					j.nothingLeft()
+					return
+				}
+				j.notes("worker-0", c.noted)
+				j.notes("worker-0", "STATUS watches it")
+				j.must(syscall.Kill(j.daemon("worker-0", "sleep 1000"), syscall.SIGKILL))
+				j.end(p).fails(t, registry.ClassApp, 1, "worker-0 failed: *what START had left behind is gone")
+				j.nothingLeft()
+			})
+		}
+	}
+}
+
+// The process of another instance is nobody's to take.
+func TestPIDOfAnother(t *testing.T) {
+	t.Parallel()
+	j := newSmall(t, nil, small{parts: []part{{instances: 2, timeout: 20, script: `
+    def start(self, env):
+        leave("exec sleep 1000")
+        if os.environ["MUSTER_INDEX"] == "1":
+            other = pid_path().replace("worker-1", "worker-0")
+            while not os.path.exists(other) or not os.path.getsize(other):
+                time.sleep(0.01)
+            write_pid(open(other).read())
+    def status(self, env):
+        pass
+`}}})
+	j.run("--engine", "process").fails(t, registry.ClassApp, 1, "worker-1 failed: *START ended with 0, and process * of "+j.own("worker-1", "app/run/component.pid")+" is none that it left behind")
+	j.nothingLeft()
+}
+
+// STOP that hangs has the grace; then all of it is ended, and what it has put into sessions of its own.
+func TestStopHangs(t *testing.T) {
+	need.Root(t)
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			j := worker(t, `
+    def start(self, env):
+        leave("trap '' TERM; while :; do sleep 1000; done")
+    def stop(self, env):
+        subprocess.Popen(["setsid", "sleep", "1000"])
+        print("stopping", flush=True)
+        time.sleep(1000)
+    def status(self, env):
+        check_process_status(pid_path())
+`, settings{"muster.stop.grace": "5"})
+			p := j.begin("--engine", engine)
+			j.notes("worker-0", "START has left the process behind")
+			was := j.remains("worker-0")
+			j.stop(p)
+			if out := read(j.log("worker-0", "output-3.txt")); out != "stopping\n" {
+				t.Errorf("STOP said %q", out)
+			}
+			j.nothingLeft(was...)
+		})
+	}
+}
+
+// STOP that ends its process itself has the time to clear up after it.
+func TestStopClearsUp(t *testing.T) {
+	need.Root(t)
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			j := worker(t, `
+    def start(self, env):
+        leave("exec sleep 1000")
+    def stop(self, env):
+        pid = int(open(pid_path()).read())
+        os.kill(pid, signal.SIGTERM)
+        while os.path.exists("/proc/%d" % pid):
+            time.sleep(0.01)
+        time.sleep(0.5)
+        print("cleared up", flush=True)
+    def status(self, env):
+        check_process_status(pid_path())
+`, nil)
+			p := j.begin("--engine", engine)
+			j.notes("worker-0", "START has left the process behind")
+			was := j.remains("worker-0")
+			j.stop(p)
+			if out := read(j.log("worker-0", "output-3.txt")); out != "cleared up\n" {
+				t.Errorf("STOP said %q", out)
+			}
+			j.nothingLeft(was...)
+		})
+	}
+}
+
+// An instance starts when those that it requires are up, and not before.
+func TestOrder(t *testing.T) {
+	need.Root(t)
+	for _, engine := range engines[1:] {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			j := newSmall(t, nil, small{
+				parts: []part{
+					{name: "front", script: `
+    def start(self, env):
+        leave("exec sleep 1000")
+    def status(self, env):
+        check_process_status(pid_path())
+`, timeout: 60},
+					{name: "store", instances: 2, script: `
+    def start(self, env):
+        while not os.path.exists("go"):
+            time.sleep(0.05)
+        leave("exec sleep 1000")
+    def status(self, env):
+        check_process_status(pid_path())
+`, timeout: 60},
+				},
+				more: object{"commandOrders": []object{{"command": "front-START", "requires": "store-STARTED"}}},
+			})
+			p := j.begin("--engine", engine)
+			waits := func() {
+				t.Helper()
+				await(t, "front-0 waits for the stores", func() bool {
+					front := j.status().instance(t, "front-0")
+					return front.Phase == "waiting" && front.Cause == "waiting for store to have started: store-0, store-1"
+				})
+			}
+			release := func(store string) {
+				t.Helper()
+				j.must(os.WriteFile(j.own(store, "go"), nil, 0o644))
+				j.notes(store, "START has left the process behind")
+			}
+			j.sees("front-0", "waiting", 0)
+			waits()
+			release("store-1")
+			waits()
+			release("store-0")
+			j.notes("front-0", "START has left the process behind")
+			j.stop(p)
+			j.nothingLeft()
+		})
+	}
+}
