@@ -65,7 +65,15 @@ func (f *appFlags) find(ref string) (source, error) {
 	if at.remote() {
 		return f.fetch(at)
 	}
-	pkg, err := packages.Open(at.url)
+	path, err := at.local()
+	if err != nil {
+		return source{}, err
+	}
+	open := packages.Open
+	if f.policy != nil && f.policy.Packages.RequireSignature { // else it could change once it was verified
+		open = packages.OpenOwn
+	}
+	pkg, err := open(path)
 	if err != nil {
 		return source{}, withCode(shim.CodeDefinition, err)
 	}
@@ -121,7 +129,11 @@ func parseLocation(ref string) (location, error) {
 		if _, err := os.Stat(ref); err == nil {
 			return location{url: ref}, nil // a file whose name has a colon
 		}
-		return location{}, usage("app %s: got %s, want a folder, an archive, file:, http:, https: or catalog:NAME", ref, scheme)
+		want := "a folder, an archive, file:, http:, https: or catalog:NAME"
+		if scheme == "catalog:" { // where only a file can be meant
+			want = "a folder, an archive, file:, http: or https:"
+		}
+		return location{}, usage("app %s: got %s, want %s", ref, scheme, want)
 	}
 	url, digest, pinned := strings.Cut(ref, pin)
 	digest = strings.ToLower(digest)
@@ -129,6 +141,15 @@ func parseLocation(ref string) (location, error) {
 		return location{}, usage("app %s: want 64 hex digits after %s", ref, pin)
 	}
 	return location{url, digest}, nil
+}
+
+// local is the path of a file of this machine.
+func (l location) local() (string, error) {
+	if !strings.EqualFold(schemeForm.FindString(l.url), "file:") {
+		return l.url, nil
+	}
+	_, path, err := fetch.Open(context.Background(), l.url, fetch.Options{})
+	return path, withCode(shim.CodeUsage, err)
 }
 
 // remote tells that it is no file of this machine.

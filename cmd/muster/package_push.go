@@ -41,6 +41,9 @@ func pushPackage(ctx context.Context, s streams, file, ref string, force bool) e
 	if err != nil {
 		return err
 	}
+	if at.remote() {
+		return usage("package push: %s is for reading alone; put it into the folder that the server shows, by file:, or by the server's own tool", fetch.Printable(at.url))
+	}
 	if at.digest != "" {
 		return usage("package push: %s… says what is fetched, not what is pushed", pin)
 	}
@@ -60,7 +63,7 @@ func pushPackage(ctx context.Context, s streams, file, ref string, force bool) e
 			fetch.Printable(at.url), there, digest))
 	}
 	if err := putPackage(ctx, file, at.url, digest, there); err != nil {
-		return withCode(fetchCode(err), err)
+		return coded(fetchCode(err), err)
 	}
 	fmt.Fprintf(s.out, "%s  %s\n", digest, fetch.Printable(at.url))
 	return nil
@@ -127,8 +130,14 @@ func removeThere(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := store.Stat(ctx, path); errors.Is(err, fs.ErrNotExist) {
+	is, err := store.Stat(ctx, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err == nil && is.Dir:
+		return withCode(shim.CodeDefinition, fmt.Errorf("package push: %s is a folder, want a signature or nothing; remove it", fetch.Printable(url)))
+	case err != nil:
+		return err
 	}
 	return store.Remove(ctx, path)
 }
