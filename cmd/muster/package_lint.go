@@ -1,11 +1,12 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"path"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -69,12 +70,12 @@ func (f *packageLintFlags) lint(s streams, ref string) error {
 	}
 	fixes := slider.Fixes(pkg.FS)
 	out := packageLint{Version: 1, Fixes: []packageFix{}}
-	for _, fixed := range fixes {
-		if f.fix {
-			if err := writeFixed(filepath.Join(pkg.Path, filepath.FromSlash(fixed.Name)), fixed.After); err != nil {
-				return withCode(shim.CodeInternal, fmt.Errorf("package lint %s: %w", ref, err))
-			}
+	if f.fix {
+		if err := writeFixes(pkg.Path, fixes); err != nil {
+			return withCode(shim.CodeDefinition, fmt.Errorf("package lint %s: %w", ref, err))
 		}
+	}
+	for _, fixed := range fixes {
 		text := diff.Diff(fixed.Name, fixed.Before, fixed.Name+" (mended)", fixed.After)
 		out.Fixes = append(out.Fixes, packageFix{File: fixed.Name, Changes: fixed.Changes, Diff: string(text), Written: f.fix})
 	}
@@ -125,32 +126,42 @@ func (f *packageLintFlags) print(out io.Writer, result packageLint) error {
 	return nil
 }
 
-// writeFixed puts a file in the place of another at once, with its mode. What is no plain file is left alone.
-func writeFixed(path string, data []byte) error {
-	info, err := os.Lstat(path)
+// writeFixes puts the mended files of a folder in place.
+func writeFixes(dir string, fixes []slider.Fixed) (err error) {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return fmt.Errorf("mend: %w", err)
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for _, fixed := range fixes {
+		if err := writeFixed(root, fixed.Name, fixed.After); err != nil {
+			return fmt.Errorf("mend %s: %w", fixed.Name, err)
+		}
+	}
+	return nil
+}
+
+// writeFixed puts a file in the place of another at once, with its mode. What is no plain file is left alone, and so is
+// what a link of the package leads to outside.
+func writeFixed(root *os.Root, name string, data []byte) error {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("mend %s: it is no plain file; write to the one that it leads to", path)
+		return errors.New("it is no plain file; write to the one that it leads to")
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), ".muster-lint-")
+	part := path.Join(path.Dir(name), ".muster-lint-"+rand.Text())
+	f, err := root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("mend %s: %w", path, err)
+		return err
 	}
-	_, err = part.Write(data)
-	if err == nil {
-		err = part.Chmod(info.Mode().Perm())
-	}
-	if err == nil {
-		err = part.Sync()
-	}
-	if err = errors.Join(err, part.Close()); err == nil {
-		err = os.Rename(part.Name(), path)
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close()); err == nil {
+		err = root.Rename(part, name)
 	}
 	if err != nil {
-		_ = os.Remove(part.Name()) // the error before it says more
-		return fmt.Errorf("mend %s: %w", path, err)
+		return errors.Join(err, root.Remove(part))
 	}
 	return nil
 }
