@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim"
 )
 
@@ -179,7 +182,8 @@ func (r *sliderRecord) fill(dir string, p *sliderWords, now time.Time) error {
 	return nil
 }
 
-// fillPackage copies the package, so that the app stays what it was made of.
+// fillPackage copies the package, so that the app stays what it was made of. An archive stays one, with its signature:
+// the policy of the host may ask for it at each start.
 func (r *sliderRecord) fillPackage(dir, revision string, p *sliderWords) error {
 	metainfo, err := p.metainfo()
 	if err != nil {
@@ -195,21 +199,27 @@ func (r *sliderRecord) fillPackage(dir, revision string, p *sliderWords) error {
 	name, files := "app", fs.FS(nil)
 	switch {
 	case ref != "":
-		pkg, _, err := openPackage(ref)
+		from, err := r.openPackage(ref, p)
 		if err != nil {
 			return err
 		}
-		defer pkg.Close()
-		files = pkg.FS
-		if filepath.IsLocal(pkg.Name) && pkg.Name != "." {
-			name = filepath.Base(pkg.Name)
+		defer from.close()
+		files = from.pkg.FS
+		if filepath.IsLocal(from.pkg.Name) && from.pkg.Name != "." {
+			name = filepath.Base(from.pkg.Name)
 		}
-		r.AppDef = ref
-		if pkg.Path != "" {
-			r.AppDef = pkg.Path
+		r.AppDef = fetch.Printable(from.ref)
+		if from.pkg.Digest != "" && metainfo == nil {
+			r.Definition = filepath.Join(revision, "package", name)
+			return keepArchive(from, filepath.Join(dir, r.Definition))
 		}
 	case r.Definition != "": // --metainfo of update: the rest stays
-		name, files = filepath.Base(r.Definition), os.DirFS(filepath.Join(dir, r.Definition))
+		pkg, err := packages.Open(filepath.Join(dir, r.Definition))
+		if err != nil {
+			return withCode(shim.CodeDefinition, err)
+		}
+		defer pkg.Close()
+		name, files = pkg.Name, pkg.FS
 	default:
 		r.AppDef = "--metainfo"
 	}
@@ -224,6 +234,38 @@ func (r *sliderRecord) fillPackage(dir, revision string, p *sliderWords) error {
 		}
 	}
 	return putMetainfo(to, metainfo)
+}
+
+// openPackage opens what --appdef names, if the policy that the app will be run under admits it.
+func (r *sliderRecord) openPackage(ref string, p *sliderWords) (source, error) {
+	run := r.Run
+	run.take(p)
+	rules, err := run.policy()
+	if err != nil {
+		return source{}, err
+	}
+	return (&appFlags{signed: true, policy: &rules}).open(ref)
+}
+
+// policy is that of the app, else of the host.
+func (r *sliderRun) policy() (policy, error) {
+	return readPolicy(cmp.Or(r.Policy, policyFile), r.Policy != "")
+}
+
+// keepArchive copies an archive, and its signature where it has one.
+func keepArchive(from source, to string) error {
+	ctx := context.Background()
+	if _, err := fetch.Put(ctx, to, from.pkg.Path, from.pkg.Digest, fetch.Options{}); err != nil {
+		return withCode(shim.CodeForbidden, err)
+	}
+	if from.signature == "" {
+		return nil
+	}
+	_, err := fetch.Put(ctx, to+sign.Ending, from.signature, "", fetch.Options{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return withCode(shim.CodeForbidden, err)
 }
 
 // putMetainfo puts one in place of the package's, by the name that its form has.
@@ -342,7 +384,12 @@ func (r *sliderRecord) check(s streams, dir string) error {
 		}
 		c.Close()
 	}
+	rules, err := r.Run.policy()
+	if err != nil {
+		return err
+	}
 	f := r.appFlags(dir)
+	f.policy = &rules
 	l, found, err := f.read(filepath.Join(dir, r.Definition))
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ type sliderOption struct {
 // org.apache.slider.common.params.
 func sliderOptions() []sliderOption {
 	return []sliderOption{
-		{name: "--appdef", values: "APP", meaning: "the app package: a folder, an archive, file: or catalog:NAME"},
+		{name: "--appdef", values: "APP", meaning: "the app package: a folder, an archive, a file:, http: or https: URL, or catalog:NAME"},
 		{name: "--template", values: "FILE", meaning: "appConfig in place of the package's"},
 		{name: "--resources", values: "FILE", meaning: "resources in place of the package's"},
 		{name: "--metainfo", values: "FILE", meaning: "metainfo in place of the package's; alone, it is the whole package"},

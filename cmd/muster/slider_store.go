@@ -45,7 +45,7 @@ func sliderParts() []string {
 type sliderRecord struct {
 	Version    int       `json:"version"`
 	App        string    `json:"app"`
-	AppDef     string    `json:"appdef"`   // as it was given
+	AppDef     string    `json:"appdef"`   // where it came from, without passwords
 	Revision   int       `json:"revision"` // of the definition, from 1
 	Definition string    `json:"definition"`
 	Template   string    `json:"template,omitempty"`
