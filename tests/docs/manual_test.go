@@ -151,8 +151,8 @@ func TestManualPolicy(t *testing.T) {
 		t.Fatal("the manual shows no policy")
 	}
 	text := all[i].files[name]
-	fields := policyField.FindAllStringSubmatch(read(t, "cmd/muster/policy.go"), -1)
-	if len(fields) < 8 {
+	fields := policyField.FindAllStringSubmatch(read(t, "cmd/muster/policy.go")+read(t, "cmd/muster/package_policy.go"), -1)
+	if len(fields) < 11 {
 		t.Fatalf("found only the fields %v in cmd/muster/policy.go", fields)
 	}
 	for _, f := range fields {
@@ -162,7 +162,10 @@ func TestManualPolicy(t *testing.T) {
 	}
 	d := newDesk(t)
 	d.write("filter.bpf", strings.Repeat("\x00", 8))
-	for _, path := range []string{"/etc/muster/filter.bpf", "/data/sets", "/scratch"} {
+	if output, code := d.types("bin/muster package keygen release --no-password"); code != 0 {
+		t.Fatal(output)
+	}
+	for _, path := range []string{"/etc/muster/filter.bpf", "/etc/muster/release.pub", "/data/sets", "/scratch"} {
 		own := filepath.Join(d.dir, filepath.Base(path))
 		if filepath.Ext(path) == "" {
 			if err := os.Mkdir(own, 0o755); err != nil {
