@@ -102,15 +102,6 @@ func (p *process) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// kill ends it by SIGKILL and waits until it is reaped.
-func (p *process) kill() {
-	p.t.Helper()
-	if err := p.cmd.Process.Kill(); err != nil {
-		p.t.Fatalf("kill muster %s: %v", p.name, err)
-	}
-	p.wait()
-}
-
 // tail is the last lines of a text.
 func tail(text string, lines int) string {
 	all := strings.SplitAfter(text, "\n")
