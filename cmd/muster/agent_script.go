@@ -238,7 +238,7 @@ func (a *agent) startEnded(attempt, alive int) {
 		case <-ctx.Done():
 		}
 	}()
-	left := script.Left{Alive: alive, PIDs: a.pidFiles(a.filledScript())}
+	left := script.Left{Alive: alive, PIDs: w.left()}
 	next := left.Next()
 	if next == script.Ask {
 		answer := script.Result{Absent: true}
@@ -291,6 +291,13 @@ func (w *watch) answer(ctx context.Context) script.Result {
 	}
 }
 
+// left are the pid files that name another process than START itself, which may have written its own number.
+func (w *watch) left() []script.PID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(w.pidFiles(w.filledScript()), func(p script.PID) bool { return p.PID == w.pid })
+}
+
 func (a *agent) adopt(guard *sandbox.Guard, left script.PID) error {
 	err := guard.Adopt(left.PID)
 	if errors.Is(err, sandbox.ErrNotOurs) {
@@ -315,10 +322,10 @@ func (w *watch) served() bool {
 // lost is what START has left behind and what was gone before START was: with 0 as its own exit it looks like a job
 // that is done.
 func (w *watch) lost() (script.PID, bool) {
+	files := w.left()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	files := w.pidFiles(w.filledScript())
-	if w.served() || len(files) == 0 || w.pid == 0 || files[0].PID == w.pid {
+	if w.served() || len(files) == 0 || w.pid == 0 {
 		return script.PID{}, false
 	}
 	return files[0], true
@@ -483,7 +490,7 @@ func (r engineRoom) stopScript(over <-chan struct{}, grace time.Duration) {
 	switch {
 	case err != nil:
 		r.log.Warn("STOP", "err", err)
-	case !end.OK() && !end.Absent:
+	case !end.OK() && !end.Absent && (end.Code != nil || end.TimedOut): // else it was ended together with its process
 		r.log.Warn("STOP failed", "cause", end.Why, "stderr", r.inLogs(end.files.Stderr))
 	}
 	r.signalProcess()

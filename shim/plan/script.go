@@ -86,6 +86,9 @@ func (b *builder) script() *Script {
 			s.Commands[k.Name] = ScriptCommand{Shell: b.shellText("commands", k.Exec)}
 		}
 	}
+	if own := c.Settings.TFArgs; own != nil {
+		b.warn(b.key("muster.tensorflow.args"), appdef.Quote(*own), "muster.start=builtin", "the package's script makes its own arguments")
+	}
 	s.Configurations, _ = b.scope.Dictionaries()
 	s.JavaHome, _ = b.scope.Lookup("JAVA_HOME")
 	if c.PublishConfig {
