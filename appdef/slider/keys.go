@@ -11,6 +11,7 @@ type Key struct {
 	Whole   bool // a whole number, in a text or not
 	Max     bool // or max: as much as the launcher grants
 	Least   int  // of a whole number
+	Signed  bool // it may be below 0
 }
 
 // ResourceKeys lists Slider's keys of resources (ResourceKeys.java), and YARN's for GPUs, which is one of muster's.
@@ -26,10 +27,10 @@ var resourceTable = [...]Key{
 	{Name: vcoresKey, Default: "1", Meaning: "cores of an instance; max: as many as the launcher grants", Whole: true, Max: true, Least: 1},
 	{Name: labelKey, Meaning: "the label of the nodes to run on, for the launcher"},
 	{Name: placementKey, Default: "0", Meaning: "where instances may be placed, as Slider's bits: 1 strict, 2 anywhere, 4 apart", Whole: true},
-	{Name: thresholdKey, Default: "5", Meaning: "failures within the window that end the app when there are more; 0 or less: no limit"},
-	{Name: windowKey + "days", Default: "0", Meaning: "the window of failures, days", Whole: true},
-	{Name: windowKey + "hours", Default: "6", Meaning: "the window of failures, hours", Whole: true},
-	{Name: windowKey + "minutes", Default: "0", Meaning: "the window of failures, minutes", Whole: true},
+	{Name: thresholdKey, Default: "5", Meaning: "failures within the window that end the app when there are more; 0 or less: no limit", Whole: true, Signed: true},
+	{Name: windowKey + "days", Meaning: "the window of failures, days; with hours and minutes it is muster.restart.window, and one for the whole app", Whole: true},
+	{Name: windowKey + "hours", Meaning: "the window of failures, hours", Whole: true},
+	{Name: windowKey + "minutes", Meaning: "the window of failures, minutes", Whole: true},
 	{Name: includeKey, Meaning: "globs of the log files that are gathered"},
 	{Name: excludeKey, Meaning: "globs of the log files that are not gathered"},
 	{Name: "yarn.placement.escalate.seconds", Default: "30", Meaning: "kept, not acted upon: placing is the launcher's"},

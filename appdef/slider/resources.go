@@ -193,6 +193,13 @@ func put(sections map[string]appdef.Section, component, key string, v appdef.Val
 
 // failureWindow adds up the global window's days, hours and minutes.
 func (l *loading) failureWindow() (appdef.Value, bool) {
+	for _, c := range l.app.Components {
+		for _, part := range []string{"days", "hours", "minutes"} {
+			if v, ok := l.resources.components[c.Name][windowKey+part]; ok {
+				l.found = append(l.found, v.Warning("a window of failures in a component", "it in global", "as in Slider it is one for the whole app: here it has no effect"))
+			}
+		}
+	}
 	var window appdef.Value
 	seconds, set := 0, false
 	for _, part := range []struct {

@@ -94,6 +94,10 @@ func TestSchemaJudges(t *testing.T) {
 		{"metainfo", `{"schemaVersion": "3.0", "application": {"components": [{"name": "a"}]}}`, false, "/schemaVersion"},
 		{"metainfo", `{"schemaVersion": "2.1", "application": {"components": [{"name": "a", "commandScrpt": {}}]}}`, false, "/application/components/0"},
 		{"metainfo", `{"schemaVersion": "2.1", "application": {"components": [{"name": "a", "minInstanceCount": "one"}]}}`, false, "/application/components/0/minInstanceCount"},
+		{"metainfo", `{"schemaVersion": 2.1, "application": {"components": [{"name": "a"}]}}`, true, ""},
+		{"metainfo", `{"schemaVersion": 2.2, "application": {"components": [{"name": "a"}]}}`, false, "/schemaVersion"},
+		{"metainfo", `{"schemaVersion": "2.1", "application": {"components": [{"name": "a/b"}]}}`, false, "/application/components/0/name"},
+		{"metainfo", `{"schemaVersion": "2.1", "application": {"components": [{"name": "a", "commandScript": {"script": ""}}]}}`, false, "/application/components/0/commandScript/script"},
 		{"metainfo", `{"schemaVersion": "2.1", "application": {"components": []}}`, false, "/application/components"},
 		{"metainfo", `{"schemaVersion": "2.1", "application": {"components": [{"category": "SLAVE"}]}}`, false, "/application/components/0"},
 		{"metainfo", `{"schemaVersion": "2.1", "application": {"components": [{"name": "a"}], "commandOrders": [{"command": "a-STOP", "requires": "a-STARTED"}]}}`, false, "/application/commandOrders/0/command"},
@@ -108,6 +112,8 @@ func TestSchemaJudges(t *testing.T) {
 		{"appconfig", `{` + conf + `, "components": {"a": {"yarn.memory": "1"}}}`, false, "/components/a"},
 		{"appconfig", `{"schema": "v1"}`, false, "/schema"},
 		{"resources", `{` + conf + `, "components": {"a": {"yarn.memory": "max", "yarn.vcores": 2, "yarn.whatever": "x", "muster.gpu.type": "V100", "yarn.io/gpu": 1}}}`, true, ""},
+		{"resources", `{` + conf + `, "components": {"a": {"yarn.container.failure.threshold": "-1"}}}`, true, ""},
+		{"resources", `{` + conf + `, "components": {"a": {"yarn.container.failure.threshold": "few"}}}`, false, "/components/a/yarn.container.failure.threshold"},
 		{"resources", `{` + conf + `, "components": {"a": {"yarn.memory": "2g"}}}`, false, "/components/a/yarn.memory"},
 		{"resources", `{` + conf + `, "components": {"a": {"yarn.role.priority": "0"}}}`, false, "/components/a/yarn.role.priority"},
 		{"resources", `{` + conf + `, "components": {"a": {"site.global.x": "1"}}}`, false, "/components/a"},
@@ -124,7 +130,8 @@ func TestSchemaJudges(t *testing.T) {
 	}
 }
 
-// What the schema refuses the loader reports, and what it takes is no error of the document's form: both know the same keys.
+// No key that the schema has is unknown to the loader. Of values the loader takes more than the schema, which is for those
+// who write: blanks around a number, null for nothing.
 func TestSchemaAndLoaderKnowTheSameKeys(t *testing.T) {
 	var walk func(s *jsonschema.Schema, defs jsonschema.Definitions, example map[string]any)
 	walk = func(s *jsonschema.Schema, defs jsonschema.Definitions, example map[string]any) {
@@ -231,6 +238,8 @@ func reflectSchema(t *testing.T, name string) *jsonschema.Schema {
 	}
 	if name == "metainfo" {
 		s := r.Reflect(slider.Metainfo{})
+		version, _ := s.Properties.Get("schemaVersion")
+		version.Enum = append(version.Enum, json.Number("2.0"), json.Number("2.1")) // a number means its letters
 		for _, one := range []string{"application", "applicationPackage"} {
 			s.AnyOf = append(s.AnyOf, &jsonschema.Schema{Required: []string{one}})
 		}
@@ -282,6 +291,9 @@ func widen(s *jsonschema.Schema) {
 			if one.Extras != nil {
 				one.Type = ""
 			}
+		}
+		if slices.Contains(s.Required, p.Key) && p.Value.Extras != nil {
+			p.Value.MinLength = new(uint64(1)) // the loader takes an empty text for none
 		}
 	}
 }
@@ -388,9 +400,12 @@ func sliderValue(k slider.Key) *jsonschema.Schema {
 	}
 	s := scalar("string", "integer")
 	pattern := "[0-9]+"
-	if k.Least > 0 {
+	switch {
+	case k.Signed:
+		pattern = "[+-]?[0-9]+"
+	case k.Least > 0:
 		pattern, s.Minimum = "0*[1-9][0-9]*", json.Number("1")
-	} else {
+	default:
 		s.Minimum = json.Number("0")
 	}
 	if k.Max {

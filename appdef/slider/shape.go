@@ -109,7 +109,7 @@ type ConfigFile struct {
 // Component is a role; so many instances of it run as resources says.
 type Component struct {
 	// Name of the component, unique, in exact letter case.
-	Name Text `json:"name"`
+	Name Text `json:"name" jsonschema:"pattern=^[A-Za-z0-9][A-Za-z0-9._~-]*$,maxLength=63"`
 	// What it is: a CLIENT is installed and not run.
 	Category Text `json:"category,omitempty" jsonschema:"enum=MASTER,enum=SLAVE,enum=CLIENT,default=MASTER"`
 	// How it is run: DOCKER takes the first of dockerContainers.
