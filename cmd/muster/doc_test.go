@@ -154,6 +154,9 @@ func (s schemaNode) rows(b *strings.Builder, all schemaParts, above string) {
 func (s schemaNode) values() string {
 	var words []string
 	for _, v := range append(s.Enum, s.Examples...) {
+		if _, text := v.(string); !text {
+			continue // the same as a number
+		}
 		word := fmt.Sprintf("`%v`", v)
 		if v == s.Default {
 			word += " (default)"
