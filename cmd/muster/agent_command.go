@@ -26,8 +26,8 @@ func (a *agent) command(ctx context.Context, name string) (status.CommandResult,
 		return status.CommandResult{}, fmt.Errorf("no script runs %s: one command line does", a.loop.State().Instance)
 	case guard == nil:
 		return status.CommandResult{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s", a.loop.State().Phase)
-	case slices.Contains([]string{plan.CommandInstall, plan.CommandStart, plan.CommandStop}, name):
-		return status.CommandResult{}, fmt.Errorf("%s belongs to the instance's life; muster stop ends it, muster signal TERM has it started again", name)
+	case slices.Contains([]string{plan.CommandInstall, plan.CommandStart, plan.CommandStop, "RESTART"}, name):
+		return status.CommandResult{}, fmt.Errorf("%s belongs to the instance's life; muster stop ends it; muster signal ends its process, and muster.restart says whether it starts again", name)
 	case name == plan.CommandGetConfig && s.Commands[name] == plan.ScriptCommand{}:
 		return a.configuration()
 	case !s.Has(name):

@@ -374,15 +374,11 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 		switch e := event.(type) {
 		case sandbox.Started:
 			started[e.Attempt] = time.Now()
-			a.setPid(e.PID)
 		case sandbox.Lingers:
-			a.setPid(0)
 			go a.startEnded(e.Attempt, e.Left)
-		case sandbox.Adopted:
-			a.setPid(e.PID)
+		case sandbox.Adopted: // Adopt has said so
 		case sandbox.Exited:
 			exits[e.Attempt] = e.Exit
-			a.setPid(0)
 		case sandbox.Empty:
 			x, ok := exits[e.Attempt]
 			if !ok {
@@ -445,12 +441,6 @@ func (a *agent) blame(class registry.Class, why string, ending bool) {
 	if !a.blamed.ended {
 		a.blamed = blame{class: class, why: why, at: time.Now(), ended: ending}
 	}
-}
-
-func (a *agent) setPid(pid int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.pid = pid
 }
 
 // soon is how fast a process must end for "address in use" to be our port's fault (contracts 9).

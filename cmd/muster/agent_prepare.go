@@ -85,7 +85,6 @@ type agent struct {
 	statusTurn sync.Mutex    // one STATUS at a time
 	publisher  string        // URL of the exports, for scripts
 	blamed     blame         // what was seen to go wrong with it from outside
-	pid        int           // of the app's main process
 	roster     registry.Roster
 	rosterAt   []byte // the sealed bytes, as the process finds them
 	progress   *float64

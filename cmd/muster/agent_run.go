@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -178,13 +179,11 @@ func (a *agent) source(logDir string) status.Source {
 		Exec:    a.exec,
 		Command: a.command,
 		Signal: func(n int) error {
-			a.mu.Lock()
-			pid := a.pid
-			a.mu.Unlock()
-			if pid == 0 {
+			err := a.currentGuard().Signal(syscall.Signal(n))
+			if errors.Is(err, os.ErrProcessDone) {
 				return fmt.Errorf("%s has no process: it is %s", a.loop.State().Instance, a.loop.State().Phase)
 			}
-			return a.currentGuard().Signal(syscall.Signal(n))
+			return err
 		},
 		Stop: func(grace *time.Duration) error {
 			a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(syscall.SIGTERM), Grace: grace})

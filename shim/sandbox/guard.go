@@ -241,10 +241,11 @@ func execHint(err error, s Spec, dir string, hosts bool) string {
 	return ""
 }
 
-// Signal sends sig to the main process only: the one that was adopted last, if any. os.ErrProcessDone when there is none.
+// Signal sends sig to the main process only: the one that was adopted last, if any; while a start lingers and none is, to
+// all that it has left. os.ErrProcessDone when there is none.
 func (g *Guard) Signal(sig syscall.Signal) error {
 	g.mu.Lock()
-	alive, attempt := g.state == running, g.attempt
+	alive, attempt := g.state == running || g.state == lingering, g.attempt
 	g.mu.Unlock()
 	if !alive {
 		return fmt.Errorf("signal %s: %w", signalName(sig), os.ErrProcessDone)

@@ -98,6 +98,11 @@ func TestStarterThatLingers(t *testing.T) {
 				t.Error(err)
 			}
 		}, 5, 0, false},
+		{"not adopted, all of it gets the signals", `daemon "trap 'exit 5' TERM" "while :; do read x <$D/end; done" pid; daemon : "exec sleep 1000" other`, 2, func(t *testing.T, g *Guard, _ []string) {
+			if err := g.Signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+		}, 0, 0, true},
 		{"adopted when reaped", stays + `; daemon : "read x <$D/end; exit 3" early`, 2, func(t *testing.T, g *Guard, env []string) {
 			says(t, g, env, "echo >$D/end; while kill -0 $(cat $D/early) 2>/dev/null; do :; done") // a zombie has its number
 			adopt(t, g, env, "early")
@@ -150,9 +155,6 @@ func TestStarterThatLingers(t *testing.T) {
 				start(t, g, Spec{Attempt: 4, Linger: true, Argv: []string{"sh", "-c", daemon + c.script + "\nexit 0"}, Env: env, Dir: "/"})
 				if l := await[Lingers](t, g, noExit(t)); l.Attempt != 4 || l.Left != c.left {
 					t.Errorf("%+v, want %d of attempt 4", l, c.left)
-				}
-				if err := g.Signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {
-					t.Errorf("signal to a starter that has ended: %v", err)
 				}
 				c.then(t, g, env)
 				x := await[Exited](t, g)

@@ -51,3 +51,21 @@ while True:
 		t.Errorf("STATUS was asked %d times while it stopped", len(said))
 	}
 }
+
+// What no pid file names has no main process: the stop's signal goes to all that START has left.
+func TestStopOfWhatNoPIDFileNames(t *testing.T) {
+	t.Parallel()
+	j := worker(t, `
+    def start(self, env):
+        subprocess.Popen(["bash", "-c", "trap 'echo told >told; exit' TERM; echo x >ready; while :; do sleep 0.1; done"], start_new_session=True)
+    def status(self, env):
+        if not os.path.exists("ready"):
+            raise ComponentIsNotRunning()
+`, settings{"muster.stop.grace": "40s"})
+	p := j.begin()
+	j.notes("worker-0", "STATUS watches it")
+	j.stop(p)
+	if read(j.own("worker-0", "told")) == "" {
+		t.Error("it was killed and not asked")
+	}
+}

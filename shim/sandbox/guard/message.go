@@ -19,7 +19,7 @@ const (
 //
 //	agent → guard
 //	Start    descriptors: a sealed memfd (Payload), the folder of the logs, [procs]
-//	Signal   A signal, to the main process only
+//	Signal   A signal, to the main process only; while a start is held, which has none, to all that it left
 //	Kill     kill every descendant until none is left; answered by Empty
 //	Feed     A ms until the dead-man timer ends everything; 0 disarms; not armed at first
 //	Exec     A exec, B rows, C columns of its terminal; descriptors: a sealed memfd, then stdin, stdout,

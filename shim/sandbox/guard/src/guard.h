@@ -12,7 +12,7 @@
  *
  *   agent -> guard
  *   START    descriptors by SCM_RIGHTS: a sealed memfd (struct config), the folder of the logs, [procs]
- *   SIGNAL   a = signal, to the main process only
+ *   SIGNAL   a = signal, to the main process only; while a start is held, which has none, to all that it left
  *   KILL     kill every descendant until none is left; answered by EMPTY
  *   FEED     a = ms until the dead-man timer ends everything; 0 disarms; not armed at first
  *   EXEC     a = exec, b = rows, c = columns of its terminal

@@ -625,10 +625,25 @@ static void sweep(const struct message *m)
 	kill_begin();
 }
 
+/* What a starter left has no main process: each gets it. */
+static void signal_held(int sig)
+{
+	struct tree t;
+	size_t i;
+
+	tree_walk(&t);
+	for (i = 0; i < t.count; i++)
+		if (t.procs[i].mine > 0 && !t.procs[i].execs && tree_alive(&t.procs[i]))
+			tree_signal(&t.procs[i], sig);
+	tree_free(&t);
+}
+
 static void signal_app(int sig)
 {
 	struct proc p = {.pid = app.pid, .start = app.ticks};
 
+	if (app.state == APP_HELD)
+		signal_held(sig);
 	if (!app_pid())
 		return;
 	if (app.apart)
