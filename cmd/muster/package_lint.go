@@ -95,7 +95,7 @@ func lintProblems(pkg *packages.Package) appdef.Problems {
 	app, found := slider.Load(pkg.FS, slider.Options{Name: pkg.Name, Strict: true})
 	if len(found.Errors()) == 0 {
 		l := &loaded{App: app, vars: map[string]string{}}
-		for _, name := range append(appdef.ClientNames(), "USER", "USER_NAME") { // whoever runs it has them
+		for _, name := range appdef.ClientNames() { // whoever runs it has them
 			l.vars[name] = name
 		}
 		found = append(found, firstPlans(l)...)

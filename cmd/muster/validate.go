@@ -61,6 +61,9 @@ func (f *validateFlags) validate(s streams, ref string) error {
 	return f.print(s.out, l, found, code)
 }
 
+// someUser is whoever will run the app; nobody knows yet.
+const someUser = "USER"
+
 // firstPlans are the problems that only planning finds, of the first instance of each component.
 func firstPlans(l *loaded) appdef.Problems {
 	var found appdef.Problems
@@ -69,7 +72,7 @@ func firstPlans(l *loaded) appdef.Problems {
 			continue
 		}
 		p, problems := plan.Build(l.App, plan.Request{
-			Component: c.Name, Digest: "-", Allocation: plan.Allocation{Vars: l.clientVars()},
+			Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: someUser, Vars: l.clientVars()},
 		})
 		found = append(append(found, problems...), p.Warnings...)
 	}
