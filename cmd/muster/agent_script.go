@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,7 @@ func (a *agent) install(ctx context.Context, p plan.Plan) error {
 	}
 	end, err := a.order(ctx, plan.CommandInstall, seconds(s.Timeout))
 	if err != nil {
-		return fmt.Errorf("INSTALL: %w", err)
+		return notRun(s, err)
 	}
 	if err := a.currentGuard().Sweep(ctx); err != nil {
 		return fmt.Errorf("INSTALL: end what it left: %w", err)
@@ -55,6 +56,18 @@ func (a *agent) install(ctx context.Context, p plan.Plan) error {
 		return scriptError{error: fmt.Errorf("INSTALL of %s exited with %d: %s (%s)", nameOf(s), *end.Code, end.Why, a.inLogs(end.files.Stderr))}
 	}
 	return scriptError{fmt.Errorf("INSTALL of %s: %s (%s)", nameOf(s), end.Why, a.inLogs(end.files.Stderr)), end.TimedOut}
+}
+
+// notRun says why INSTALL could not be run. A missing interpreter stays missing.
+func notRun(s *plan.Script, err error) error {
+	_, start := errors.AsType[*sandbox.StartError](err)
+	switch {
+	case start && errors.Is(err, fs.ErrNotExist) && s.File != "":
+		return definitionError{fmt.Errorf("INSTALL: %w; the scripts need Python 3.8 or newer, there as %s: put it into the image or onto the host, or name another by muster.python", err, s.Python)}
+	case start && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC)):
+		return definitionError{fmt.Errorf("INSTALL: %w", err)}
+	}
+	return fmt.Errorf("INSTALL: %w", err)
 }
 
 // nameOf is what a person calls the script.
