@@ -125,6 +125,32 @@ func TestScriptExamples(t *testing.T) {
 	}
 }
 
+// TestPackageExamples lays out the packages that the guide of packages spells out and runs them.
+func TestPackageExamples(t *testing.T) {
+	all := examples(read(t, "doc/packages.md"))
+	if len(all) == 0 {
+		t.Fatal("the guide has no example")
+	}
+	for _, e := range all {
+		d := newDesk(t)
+		for name, text := range e.files {
+			d.write(filepath.Join("app", name), text)
+		}
+		if output, code := d.types("bin/muster package lint app"); code != 0 {
+			t.Errorf("lint: exit code %d\n%s", code, output)
+		}
+		output, code := d.types("bin/muster run app --app-id shop")
+		if code != 0 {
+			t.Fatalf("run: exit code %d\n%s", code, output)
+		}
+		for _, line := range []string{"store-0 … | store 1 has port …", "store-1 … | store 2 has port …", "front-0 … | front at …, stores on 127.0.0.1,127.0.0.1"} {
+			if !says(output, line) {
+				t.Errorf("run: does not say %q but\n%s", line, output)
+			}
+		}
+	}
+}
+
 // TestRoutesAreDescribed looks for each route of Slider's REST in the guide.
 func TestRoutesAreDescribed(t *testing.T) {
 	guide := read(t, "doc/packages.md")
