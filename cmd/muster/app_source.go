@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/catalog"
@@ -95,6 +96,7 @@ func (f *appFlags) fetch(at location) (source, error) {
 	if err != nil {
 		return source{}, withCode(fetchCode(err), err)
 	}
+	f.makeRoom()
 	pkg, err := packages.Open(file.Path)
 	if err != nil {
 		return source{}, withCode(shim.CodeDefinition, errors.Join(fmt.Errorf("%s: %w", fetch.Printable(at.url), err), file.Close()))
@@ -105,6 +107,18 @@ func (f *appFlags) fetch(at location) (source, error) {
 		from.signature = beside.Path
 	}
 	return from, nil
+}
+
+// keepFetched is how long a package stays in the cache that nobody asks for.
+const keepFetched = 30 * 24 * time.Hour
+
+// makeRoom takes out of the cache what nobody has asked for in a long time. It is a kindness to the disk: that it cannot
+// be done keeps nobody from running.
+func (f *appFlags) makeRoom() {
+	_, err := fetch.Clean(context.Background(), cacheDir(), fetch.Keep{Since: time.Now().Add(-keepFetched)})
+	if err != nil && f.progress != nil {
+		fmt.Fprintln(f.progress, "clean the cache of packages:", err)
+	}
 }
 
 // location is where a package is, and the digest that it must have.
@@ -180,6 +194,9 @@ func fetchCode(err error) int {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fetch.ErrDigest), errors.Is(err, fetch.ErrTooLarge):
 		return shim.CodeDefinition
 	case errors.Is(err, fetch.ErrUnreachable), errors.Is(err, fetch.ErrTLS), errors.Is(err, fetch.ErrProtocol):
+		return shim.CodeRegistry
+	}
+	if _, odd := errors.AsType[*fetch.StatusError](err); odd { // an answer, and no file
 		return shim.CodeRegistry
 	}
 	return 1

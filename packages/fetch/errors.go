@@ -122,7 +122,7 @@ func hint(err error) string {
 	case errors.Is(err, ErrDigest):
 		return "the server, a proxy or the disk changed it, or the digest is of another version: try again, and ask who published it if it stays so"
 	case errors.Is(err, ErrTooLarge):
-		return "allow more, if you trust where it comes from"
+		return "check that the URL names what you want"
 	}
 	return ""
 }

@@ -48,6 +48,9 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return fmt.Errorf("%w: got more than %d one after another, the last to host %s", ErrRedirect, maxRedirects, to.URL.Host)
 	}
+	if to.URL.Scheme != "http" && to.URL.Scheme != "https" {
+		return fmt.Errorf("%w: got one to %.20s:", ErrRedirect, to.URL.Scheme)
+	}
 	if via[len(via)-1].URL.Scheme == "https" && to.URL.Scheme != "https" {
 		return fmt.Errorf("%w: got one from https to %s at host %s", ErrRedirect, to.URL.Scheme, to.URL.Host)
 	}
