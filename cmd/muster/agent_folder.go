@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -121,28 +122,32 @@ func (w workRoot) copy(item plan.StageItem, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.RemoveAll(tmp)) }()
-	from := os.DirFS(item.From)
-	if item.Kind != plan.StageFolder && item.Kind != plan.StageAddon {
-		archive, err := packages.Open(item.From)
-		if err != nil {
-			return definitionError{err}
-		}
-		defer func() { err = errors.Join(err, archive.Close()) }()
-		from = archive
-	} else if _, err := os.Stat(item.From); err != nil {
-		return definitionError{err}
-	}
 	whole := filepath.Join(tmp, "whole")
-	if err := w.Mkdir(whole, 0o755); err != nil {
-		return err
-	}
-	if err := packages.Copy(from, filepath.Join(w.Name(), whole)); err != nil {
+	if err := w.fill(item, whole); err != nil {
 		return err
 	}
 	if err := w.RemoveAll(name); err != nil {
 		return err
 	}
 	return w.Rename(whole, name)
+}
+
+// fill makes the folder whole of what an item holds: a folder's files, or an archive's as they lie in it.
+func (w workRoot) fill(item plan.StageItem, whole string) error {
+	to := filepath.Join(w.Name(), whole)
+	if item.Kind == plan.StageTarball || item.Kind == plan.StageZip {
+		if _, err := packages.Extract(context.Background(), item.From, to, packages.ExtractOptions{Name: item.Name}); err != nil {
+			return definitionError{err}
+		}
+		return nil
+	}
+	if _, err := os.Stat(item.From); err != nil {
+		return definitionError{err}
+	}
+	if err := w.Mkdir(whole, 0o755); err != nil {
+		return err
+	}
+	return packages.Copy(os.DirFS(item.From), to)
 }
 
 // copyFile brings one file of the package into the place of what its name holds.

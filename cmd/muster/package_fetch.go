@@ -5,19 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim"
 )
 
 type packageFetchFlags struct {
-	out    string
-	sha256 string
-	keys   []string
-	json   bool
+	out      string
+	extract  string
+	sha256   string
+	keys     []string
+	parallel int
+	json     bool
 }
 
 // fetched is the answer of muster package fetch --json.
@@ -29,64 +33,105 @@ type fetched struct {
 	Bytes     int64           `json:"bytes"`
 	Cached    bool            `json:"cached"`    // nothing was loaded
 	Signature *sign.Signature `json:"signature"` // null: none was asked for, see --verify
+	Extracted string          `json:"extracted,omitempty"`
+}
+
+// fetchedFiles is the answer for several URLs.
+type fetchedFiles struct {
+	Version int       `json:"version"`
+	Files   []fetched `json:"files"`
 }
 
 func newPackageFetch(s streams) *cobra.Command {
 	f := packageFetchFlags{}
 	cmd := &cobra.Command{
-		Use: "fetch URL", Short: "Load a package, checked, into the cache or a file", Args: exactly("URL"),
+		Use: "fetch URL...", Short: "Load packages, checked, into the cache or a file", Args: atLeastOne("URL"),
 		Long: `Loads what a file:, http: or https: URL names into the cache, and its FILE.minisig where there is one, and prints the
-sha256 and the path as sha256sum(1) does. What is there already is not loaded again; what broke off goes on where it
-ended. URL#sha256=HEX, or --sha256, says what it must be.
+sha256 and the path as sha256sum(1) does. Several URLs are loaded beside each other. What is there already is not loaded again; what broke off goes on where it
+ended. URL#sha256=HEX, or --sha256, says what it must be. --extract unpacks it, whole or not at all.
 
 Ends with 65 when it is not what --sha256 or --verify want, or not there, with 69 when it cannot be reached, with 77
 when the server refuses.`,
 		Example: `  muster package fetch https://host/myapp-1.0.0.zip -o myapp.zip --verify release.pub
   muster run https://host/myapp-1.0.0.zip#sha256=HEX`,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.fetch(cmd.Context(), s, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.fetch(cmd.Context(), s, args) },
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "output", "o", "", "`FILE` to write; FILE.minisig too where there is a signature")
+	flags.StringVarP(&f.extract, "extract", "x", "", "`DIR` to unpack it in; it must not be there, or be empty")
+	flags.IntVar(&f.parallel, "parallel", 4, "how many URLs are loaded at a time")
 	flags.StringVar(&f.sha256, "sha256", "", "digest that it must have, in `HEX`")
 	flags.StringArrayVar(&f.keys, "verify", nil, "public `KEY` RW…, or its file, that must have signed it; repeatable")
 	flags.BoolVar(&f.json, "json", false, "print {url, file, sha256, bytes, cached, signature} as JSON")
 	return cmd
 }
 
-func (f *packageFetchFlags) fetch(ctx context.Context, s streams, ref string) (err error) {
-	request, err := f.request(s, ref)
-	if err != nil {
-		return err
+func (f *packageFetchFlags) fetch(ctx context.Context, s streams, refs []string) (err error) {
+	if len(refs) > 1 && (f.out != "" || f.extract != "" || f.sha256 != "") {
+		return usage("package fetch: --output, --extract and --sha256 are of one URL, got %d", len(refs))
 	}
 	keys, err := openKeys(f.keys)
 	if err != nil {
 		return withCode(shim.CodeUsage, err)
 	}
-	file, err := fetch.Fetch(ctx, request)
+	requests := make([]fetch.Request, len(refs))
+	for i, ref := range refs {
+		if requests[i], err = f.request(s, ref); err != nil {
+			return err
+		}
+	}
+	files, err := fetch.FetchAll(ctx, requests, f.parallel)
 	if err != nil {
 		return withCode(fetchCode(err), err)
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	answer := fetched{
-		Version: 1, URL: fetch.Printable(request.URL), File: file.Path, SHA256: file.SHA256, Bytes: file.Size, Cached: file.Cached,
-	}
-	if len(keys) > 0 {
-		found, err := verifyFetched(file, answer.URL, keys)
+	answer := fetchedFiles{Version: 1}
+	for i, file := range files {
+		defer func() { err = errors.Join(err, file.Close()) }()
+		one, err := f.take(ctx, file, fetch.Printable(requests[i].URL), keys)
 		if err != nil {
-			return withCode(shim.CodeDefinition, err)
+			return err
 		}
-		answer.Signature = &found
+		answer.Files = append(answer.Files, one)
+	}
+	return f.print(s, answer)
+}
+
+// take checks a file of the cache and brings it to where it is wanted.
+func (f *packageFetchFlags) take(ctx context.Context, file fetch.File, url string, keys []sign.PublicKey) (fetched, error) {
+	one := fetched{Version: 1, URL: url, File: file.Path, SHA256: file.SHA256, Bytes: file.Size, Cached: file.Cached}
+	if len(keys) > 0 {
+		found, err := verifyFetched(file, url, keys)
+		if err != nil {
+			return one, withCode(shim.CodeDefinition, err)
+		}
+		one.Signature = &found
 	}
 	if f.out != "" {
 		if err := f.copyOut(ctx, file); err != nil {
-			return err
+			return one, err
 		}
-		answer.File = f.out
+		one.File = f.out
 	}
-	if f.json {
+	if f.extract != "" {
+		o := packages.ExtractOptions{Name: path.Base(url), Digest: file.SHA256}
+		if _, err := packages.Extract(ctx, file.Path, f.extract, o); err != nil {
+			return one, withCode(shim.CodeDefinition, err)
+		}
+		one.Extracted = f.extract
+	}
+	return one, nil
+}
+
+func (f *packageFetchFlags) print(s streams, answer fetchedFiles) error {
+	switch {
+	case f.json && len(answer.Files) == 1:
+		return printJSON(s.out, answer.Files[0])
+	case f.json:
 		return printJSON(s.out, answer)
 	}
-	fmt.Fprintf(s.out, "%s  %s\n", answer.SHA256, answer.File)
+	for _, one := range answer.Files {
+		fmt.Fprintf(s.out, "%s  %s\n", one.SHA256, one.File)
+	}
 	return nil
 }
 

@@ -56,6 +56,16 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// atLeastOne takes one argument or more.
+func atLeastOne(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage("%s: got no argument, want %s", cmd.Name(), name)
+		}
+		return nil
+	}
+}
+
 // atMost takes up to that many arguments.
 func atMost(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
