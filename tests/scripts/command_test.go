@@ -33,7 +33,8 @@ func shells() small {
 			{name: "SLEEP", commands: []command{{"START", "sleep 1000"}}},
 			{name: "NC", instances: 2, commands: append([]command{{"START", "exec " + listen}}, life...), exports: "Servers-host_port", config: config},
 			{name: "LEFT", commands: append([]command{{
-				"START", "rm -f sick; setsid " + listen + " & echo $! >{$conf:@//site/global/pid_file}",
+				"START", "rm -f sick; setsid " + listen + " & echo $! >{$conf:@//site/global/pid_file}; " +
+					"until (exec 3<>/dev/tcp/127.0.0.1/" + port + ") 2>/dev/null; do sleep 0.05; done",
 			}}, life...), exports: "Left-host_port", config: left},
 		},
 		config: settings{"muster.restart": "instance"},
