@@ -3,9 +3,7 @@ package plan
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
@@ -30,7 +28,6 @@ type Script struct {
 	JavaHome       string                       `json:"java_home,omitempty"`
 	PackageList    string                       `json:"package_list"` // JSON, as install_packages reads it
 	AutoStart      bool                         `json:"auto_start,omitempty"`
-	Publish        []string                     `json:"publish,omitempty"` // dictionaries that GET_CONFIG gives to everybody
 	shell          string
 }
 
@@ -91,12 +88,6 @@ func (b *builder) script() *Script {
 	}
 	s.Configurations, _ = b.scope.Dictionaries()
 	s.JavaHome, _ = b.scope.Lookup("JAVA_HOME")
-	if c.PublishConfig {
-		s.Publish = b.app.ExportedConfigs
-		if len(s.Publish) == 0 {
-			s.Publish = slices.Sorted(maps.Keys(s.Configurations))
-		}
-	}
 	return s
 }
 

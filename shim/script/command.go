@@ -125,17 +125,6 @@ func (o Order) params(s *plan.Script) map[string]string {
 	return params
 }
 
-// Published are the dictionaries that a component gives to everybody (GET_CONFIG): those of its START.
-func Published(s *plan.Script) map[string]map[string]string {
-	out := map[string]map[string]string{}
-	for _, dict := range s.Publish {
-		if values, ok := s.Configurations[dict]; ok {
-			out[dict] = maps.Clone(values)
-		}
-	}
-	return out
-}
-
 // PIDFile is where START says which process it has left behind: the configuration's pid_file, as a path.
 func PIDFile(s *plan.Script) string { return s.Configurations["global"]["pid_file"] }
 

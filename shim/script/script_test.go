@@ -33,7 +33,6 @@ func memcached() plan.Plan {
 				},
 				"memcached-site": {"memory_size": "200M"},
 			},
-			Publish: []string{"memcached-site"},
 		},
 	}
 }
@@ -109,13 +108,6 @@ func TestArgv(t *testing.T) {
 		if got := c.order.Argv(s, "/log", "/w/MEMCACHED-1"); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.order.Command, got, c.want)
 		}
-	}
-}
-
-func TestPublished(t *testing.T) {
-	want := map[string]map[string]string{"memcached-site": {"memory_size": "200M"}}
-	if d := cmp.Diff(want, Published(memcached().Script)); d != "" {
-		t.Errorf("-want +got\n%s", d)
 	}
 }
 
