@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -149,9 +150,7 @@ func componentOf(c *appdef.Component, known consul.Status, members []consul.Memb
 
 func memberOf(m consul.MemberStatus) publisher.Member {
 	exports := map[string]string{}
-	for name, value := range m.Exports {
-		exports[name] = value
-	}
+	maps.Copy(exports, m.Exports)
 	return publisher.Member{
 		Component: m.Component, Index: m.Index, Instance: m.Instance.String(), Host: m.Addr, ContainerID: m.ContainerID,
 		Tag: strconv.Itoa(m.Index + 1), Ports: m.Ports, Exports: exports, Since: m.Since, Phase: m.Phase, Up: m.Live,
