@@ -42,8 +42,9 @@ var rooms = []room{
 	{path: "registry/registrytest", may: []string{"registry", "tests/need"}},
 
 	{path: "packages", may: []string{"packages/fetch", "packages/image", "packages/catalog", "packages/slidershell", "packages/sign"}},
-	{path: "packages/fetch"}, // knows no package format
-	{path: "packages/image"}, // knows no package format
+	{path: "packages/cachedir"},
+	{path: "packages/fetch", may: []string{"packages/cachedir"}}, // knows no package format
+	{path: "packages/image", may: []string{"packages/cachedir"}}, // knows no package format
 	{path: "packages/catalog"},
 	{path: "packages/slidershell"},
 	{path: "packages/sign"},

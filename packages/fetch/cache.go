@@ -6,18 +6,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"syscall"
 	"time"
 
-	"github.com/moby/sys/user"
-	"golang.org/x/sys/unix"
+	"github.com/muster-agent/muster/packages/cachedir"
 )
 
 // cache is the folder `fetch` of the cache.
@@ -25,64 +22,8 @@ type cache struct{ root string }
 
 // openCache makes the folders. The cache holds what will be run, so it must be the caller's own.
 func openCache(dir string) (cache, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return cache{}, fmt.Errorf("open cache: %w", err)
-	}
-	c := cache{root: filepath.Join(abs, "fetch")}
-	for _, sub := range []string{"sha256", "index", "partial", "locks"} {
-		if err := os.MkdirAll(filepath.Join(c.root, sub), 0o700); err != nil {
-			return cache{}, fmt.Errorf("open cache: %w", err)
-		}
-	}
-	info, err := os.Lstat(c.root)
-	if err != nil {
-		return cache{}, fmt.Errorf("open cache: %w", err)
-	}
-	if owner := info.Sys().(*syscall.Stat_t).Uid; int(owner) != os.Geteuid() { //nolint:forcetypeassert // os on Linux
-		return cache{}, fmt.Errorf("open cache %s: owner: got uid %d, want %d: it could change what runs; name another by XDG_CACHE_HOME", c.root, owner, os.Geteuid())
-	}
-	if err := os.Chmod(c.root, 0o700); err != nil {
-		return cache{}, fmt.Errorf("open cache: %w", err)
-	}
-	if err := notOthers(filepath.Dir(c.root)); err != nil {
-		return cache{}, fmt.Errorf("open cache %s: %w: it could be put in another's place; name another by XDG_CACHE_HOME", c.root, err)
-	}
-	return c, nil
-}
-
-// unmapped is how a user namespace shows an owner that it has no number for, the host's root among them (user_namespaces(7)).
-const unmapped = 65534
-
-// inUserNamespace: numbers of users mean something else here than on the machine, whose own namespace maps each to itself.
-func inUserNamespace() bool {
-	numbers, err := user.CurrentProcessUIDMap()
-	own := len(numbers) == 1 && numbers[0] == user.IDMap{ID: 0, ParentID: 0, Count: math.MaxUint32}
-	return err == nil && !own // a kernel without the file has no user namespaces
-}
-
-// notOthers refuses a folder of which somebody else than root and the caller could rename what is in it, in it or above
-// it. Folders that everybody may write to are fine when only owners may rename in them, as in /tmp.
-func notOthers(dir string) error {
-	at, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return err
-	}
-	for ; ; at = filepath.Dir(at) {
-		var st unix.Stat_t
-		if err := unix.Stat(at, &st); err != nil {
-			return &fs.PathError{Op: "stat", Path: at, Err: err}
-		}
-		if st.Uid != 0 && int(st.Uid) != os.Geteuid() && (st.Uid != unmapped || !inUserNamespace()) {
-			return fmt.Errorf("owner of %s: got uid %d, want %d or 0", at, st.Uid, os.Geteuid())
-		}
-		if st.Mode&unix.S_IWOTH != 0 && st.Mode&unix.S_ISVTX == 0 {
-			return fmt.Errorf("mode of %s: got %#o, want one by which others may not write there", at, st.Mode&0o7777)
-		}
-		if at == "/" {
-			return nil
-		}
-	}
+	root, err := cachedir.Open(dir, "fetch", "sha256", "index", "partial", "locks")
+	return cache{root}, err
 }
 
 // key names what belongs to a URL. A password in it does not show.
@@ -112,7 +53,7 @@ func (c cache) take(ctx context.Context, digest string) (_ *content, err error) 
 	found := &content{path: c.contentPath(digest), digest: digest, held: held}
 	defer func() {
 		if err != nil || found == nil {
-			err = errors.Join(err, held.release())
+			err = errors.Join(err, held.Release())
 		}
 	}()
 	f, err := os.Open(found.path)
@@ -133,7 +74,7 @@ func (c cache) take(ctx context.Context, digest string) (_ *content, err error) 
 		return nil, os.Remove(path)
 	}
 	found.size = size
-	return found, held.touch()
+	return found, held.Touch()
 }
 
 // keep moves a file that has been checked to its place, and holds it there.
@@ -144,7 +85,7 @@ func (c cache) keep(ctx context.Context, f *os.File, digest string, size int64) 
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, held.release())
+			err = errors.Join(err, held.Release())
 		}
 	}()
 	if err := errors.Join(f.Chmod(0o400), f.Sync()); err != nil {
@@ -157,7 +98,7 @@ func (c cache) keep(ctx context.Context, f *os.File, digest string, size int64) 
 	if err := syncFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	return &content{path: path, digest: digest, size: size, held: held}, held.touch()
+	return &content{path: path, digest: digest, size: size, held: held}, held.Touch()
 }
 
 // sum reads a file from its start.

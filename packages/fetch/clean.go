@@ -96,12 +96,12 @@ func (c cache) sweep(r Removed) (done bool, err error) {
 	if err != nil || held == nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, held.release()) }()
-	info, err := held.f.Stat()
+	defer func() { err = errors.Join(err, held.Release()) }()
+	used, err := held.Used()
 	if err != nil {
 		return false, err
 	}
-	if !fresh && info.ModTime().After(r.Used) {
+	if !fresh && used.After(r.Used) {
 		return false, nil
 	}
 	return true, removeIfThere(c.contentPath(r.SHA256))
@@ -134,7 +134,7 @@ func (c cache) sweepOne(name string) (err error) {
 	if err != nil || held == nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, held.release()) }()
+	defer func() { err = errors.Join(err, held.Release()) }()
 	return removeIfThere(filepath.Join(c.root, "partial", name))
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/muster-agent/muster/packages/cachedir"
 )
 
 // Times of a download.
@@ -148,7 +150,7 @@ func (d *download) fill(ctx context.Context, f *os.File, n *note) error {
 		}
 		pause := backoff(failed, err)
 		d.tally.broke(err, pause)
-		if err := wait(ctx, pause); err != nil {
+		if err := cachedir.Wait(ctx, pause); err != nil {
 			return err
 		}
 	}

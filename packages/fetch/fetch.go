@@ -61,7 +61,7 @@ func (f File) Close() error {
 		errs = append(errs, s.Close())
 	}
 	if f.held != nil {
-		errs = append(errs, f.held.release())
+		errs = append(errs, f.held.Release())
 	}
 	return errors.Join(errs...)
 }
@@ -194,7 +194,7 @@ func load(ctx context.Context, c cache, r Request, show *display) (_ File, err e
 	if err != nil {
 		return File{}, err
 	}
-	defer func() { err = errors.Join(err, held.release()) }()
+	defer func() { err = errors.Join(err, held.Release()) }()
 	d := &download{cache: c, store: store, path: path, url: r.URL, want: r.SHA256, max: r.MaxBytes, retries: r.Retries}
 	if found, err := d.unchanged(ctx); err != nil || found != nil {
 		return found.file(r.URL), err
@@ -215,7 +215,7 @@ func load(ctx context.Context, c cache, r Request, show *display) (_ File, err e
 	}
 	err = c.remember(r.URL, remembered{Validator: n.Validator, Digest: digest, Size: info.Size()})
 	if err = errors.Join(err, removeIfThere(d.partial()+".json")); err != nil {
-		return File{}, errors.Join(err, kept.held.release())
+		return File{}, errors.Join(err, kept.held.Release())
 	}
 	file := kept.file(r.URL)
 	file.Cached = false

@@ -251,7 +251,7 @@ func TestClean(t *testing.T) {
 	for _, f := range files {
 		must(t, f.Close())
 	}
-	must(t, busy.release())
+	must(t, busy.Release())
 	if got := gone(Keep{}); got != "" {
 		t.Errorf("nothing asked: got %q removed, want none", got)
 	}

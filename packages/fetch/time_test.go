@@ -102,7 +102,9 @@ func TestAStalledQuestionIsGivenUp(t *testing.T) {
 	cache := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{text: noise(1000, 1), opens: []func(context.Context, Position) (io.Reader, error){
-			func(_ context.Context, at Position) (io.Reader, error) { return bytes.NewReader(noise(1000, 1)[at.Offset:]), nil },
+			func(_ context.Context, at Position) (io.Reader, error) {
+				return bytes.NewReader(noise(1000, 1)[at.Offset:]), nil
+			},
 		}}
 		options := Options{Schemes: map[string]Opener{"script": func(context.Context, string, Options) (Store, string, error) { return mute{s}, "/x", nil }}}
 		for range 2 {

@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/packages/cachedir"
 )
 
 // cache is the folder `image` of the cache.
@@ -22,57 +22,8 @@ type cache struct{ root string }
 
 // openCache makes the folders. The cache holds what a container will run, so it must be the caller's own.
 func openCache(dir string) (cache, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return cache{}, fmt.Errorf("open cache: %w", err)
-	}
-	c := cache{root: filepath.Join(abs, "image")}
-	for _, sub := range []string{"blobs", "refs", "partial", "layers", "locks"} {
-		if err := os.MkdirAll(filepath.Join(c.root, sub), 0o700); err != nil {
-			return cache{}, fmt.Errorf("open cache: %w", err)
-		}
-	}
-	info, err := os.Lstat(c.root)
-	if err != nil {
-		return cache{}, fmt.Errorf("open cache: %w", err)
-	}
-	if owner := info.Sys().(*syscall.Stat_t).Uid; int(owner) != os.Geteuid() { //nolint:forcetypeassert // os on Linux
-		return cache{}, fmt.Errorf("open cache %s: owner: got uid %d, want %d: it could change what runs; name another by XDG_CACHE_HOME", c.root, owner, os.Geteuid())
-	}
-	if err := os.Chmod(c.root, 0o700); err != nil {
-		return cache{}, fmt.Errorf("open cache: %w", err)
-	}
-	if err := notOthers(filepath.Dir(c.root)); err != nil {
-		return cache{}, fmt.Errorf("open cache %s: %w: it could be put in another's place; name another by XDG_CACHE_HOME", c.root, err)
-	}
-	return c, nil
-}
-
-// unmapped is how a user namespace shows an owner that it has no number for, the host's root among them (user_namespaces(7)).
-const unmapped = 65534
-
-// notOthers refuses a folder of which somebody else than root and the caller could rename what is in it, in it or above
-// it. Folders that everybody may write to are fine when only owners may rename in them, as in /tmp.
-func notOthers(dir string) error {
-	at, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return err
-	}
-	for ; ; at = filepath.Dir(at) {
-		var st unix.Stat_t
-		if err := unix.Stat(at, &st); err != nil {
-			return &fs.PathError{Op: "stat", Path: at, Err: err}
-		}
-		if st.Uid != 0 && int(st.Uid) != os.Geteuid() && (st.Uid != unmapped || !inUserNamespace()) {
-			return fmt.Errorf("owner of %s: got uid %d, want %d or 0", at, st.Uid, os.Geteuid())
-		}
-		if st.Mode&unix.S_IWOTH != 0 && st.Mode&unix.S_ISVTX == 0 {
-			return fmt.Errorf("mode of %s: got %#o, want one by which others may not write there", at, st.Mode&0o7777)
-		}
-		if at == "/" {
-			return nil
-		}
-	}
+	root, err := cachedir.Open(dir, "image", "blobs", "refs", "partial", "layers", "locks")
+	return cache{root}, err
 }
 
 func (c cache) blobPath(d digest.Digest) string {

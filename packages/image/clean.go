@@ -63,16 +63,16 @@ func (c cache) sweepLayer(f form, path string, before time.Time) (_ *Layer, err 
 	if err != nil || held == nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, held.release()) }()
-	info, err := held.f.Stat()
-	if err != nil || !info.ModTime().Before(before) {
+	defer func() { err = errors.Join(err, held.Release()) }()
+	used, err := held.Used()
+	if err != nil || !used.Before(before) {
 		return nil, err
 	}
 	if whole != name { // of an agent that was killed while it unpacked
 		return nil, f.removeAll(path)
 	}
 	hex, _, _ := strings.Cut(name, "-")
-	l := &Layer{Digest: algorithm + ":" + hex, Path: path, Used: info.ModTime()}
+	l := &Layer{Digest: algorithm + ":" + hex, Path: path, Used: used}
 	if l.Bytes, err = size(path); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (c cache) sweepPartial(before time.Time) error {
 		if err == nil && info.ModTime().Before(before) {
 			err = os.Remove(path)
 		}
-		if err := errors.Join(unless(err, fs.ErrNotExist), held.release()); err != nil {
+		if err := errors.Join(unless(err, fs.ErrNotExist), held.Release()); err != nil {
 			return err
 		}
 	}

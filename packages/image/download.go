@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/muster-agent/muster/packages/cachedir"
 )
 
 // blob is a layer's blob on disk, ready to be read from its start.
@@ -25,7 +27,7 @@ type blob struct {
 func (b *blob) Close() error {
 	err := b.File.Close()
 	if b.held != nil {
-		err = errors.Join(err, b.held.release())
+		err = errors.Join(err, b.held.Release())
 	}
 	return err
 }
@@ -49,10 +51,10 @@ func (r *registry) layer(ctx context.Context, d ispec.Descriptor) (_ *blob, err 
 	path := filepath.Join(r.cache.root, "partial", name)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, errors.Join(err, held.release())
+		return nil, errors.Join(err, held.Release())
 	}
 	if err := r.whole(ctx, f, d); err != nil {
-		return nil, errors.Join(err, f.Close(), held.release())
+		return nil, errors.Join(err, f.Close(), held.Release())
 	}
 	return &blob{File: f, held: held, path: path}, nil
 }
@@ -119,7 +121,7 @@ func (r *registry) fill(ctx context.Context, f *os.File, d ispec.Descriptor) err
 		if failed++; failed == tries || !errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
 			return fmt.Errorf("layer %s: %w", d.Digest, err)
 		}
-		if wait(ctx, pause) != nil {
+		if cachedir.Wait(ctx, pause) != nil {
 			return ctx.Err()
 		}
 		pause *= 2

@@ -3,14 +3,14 @@ package image
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 
-	"github.com/moby/sys/user"
 	"github.com/opencontainers/umoci/oci/layer"
 	"github.com/opencontainers/umoci/pkg/fseval"
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/packages/cachedir"
 )
 
 // form is how layers are laid out on disk: as root or as a plain user.
@@ -31,24 +31,11 @@ func (f form) mark() string {
 	return "-u" + strconv.Itoa(f.uid)
 }
 
-// inUserNamespace: numbers of users mean something else here than on the machine. The machine's own namespace maps each
-// number to itself; so does one that root made for all of them, in which no owner is without a number and formHere's
-// probe tells what may not be done.
-func inUserNamespace() bool {
-	numbers, err := user.CurrentProcessUIDMap()
-	return err == nil && elsewhere(numbers) // a kernel without the file has no user namespaces
-}
-
-// elsewhere: a mapping that is not the machine's own; an empty one is of a namespace just made (user_namespaces(7)).
-func elsewhere(numbers []user.IDMap) bool {
-	return len(numbers) != 1 || numbers[0] != user.IDMap{ID: 0, ParentID: 0, Count: math.MaxUint32}
-}
-
 // formHere finds out which it is, in dir. Root of a user namespace, or one without CAP_SYS_ADMIN, is a plain user: it can
 // neither keep every owner nor set trusted.*.
 func formHere(dir string) (form, error) {
 	plain := form{uid: os.Geteuid()}
-	if os.Geteuid() != 0 || inUserNamespace() {
+	if os.Geteuid() != 0 || cachedir.InUserNamespace() {
 		return plain, nil
 	}
 	probe, err := os.MkdirTemp(dir, ".probe-")

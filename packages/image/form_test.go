@@ -8,31 +8,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/moby/sys/user"
-
+	"github.com/muster-agent/muster/packages/cachedir"
 	"github.com/muster-agent/muster/tests/need"
 )
-
-func TestElsewhere(t *testing.T) {
-	for _, tt := range []struct {
-		name, uidMap string
-		want         bool
-	}{
-		{"the machine's own", "         0          0 4294967295\n", false},
-		{"one user", "0 1000 1\n", true},
-		{"newuidmap's", "0 1000 1\n1 100000 65536\n", true},
-		{"all but shifted", "0 1 4294967294\n", true},
-		{"just made", "", true},
-	} {
-		numbers, err := user.ParseIDMap(strings.NewReader(tt.uidMap))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := elsewhere(numbers); got != tt.want {
-			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
-		}
-	}
-}
 
 // TestInUserNamespace asks in a real one, in which this test runs anew: its root must unpack as a plain user.
 func TestInUserNamespace(t *testing.T) {
@@ -42,8 +20,8 @@ func TestInUserNamespace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if os.Geteuid() != 0 || !inUserNamespace() || !f.plain() {
-			t.Errorf("uid %d, in a user namespace: got %v, plain: %v, want root of one and plain", os.Geteuid(), inUserNamespace(), f.plain())
+		if os.Geteuid() != 0 || !cachedir.InUserNamespace() || !f.plain() {
+			t.Errorf("uid %d, in a user namespace: got %v, plain: %v, want root of one and plain", os.Geteuid(), cachedir.InUserNamespace(), f.plain())
 		}
 		return
 	}

@@ -28,7 +28,7 @@ type Image struct {
 func (i *Image) Close() error {
 	var errs []error
 	for _, l := range i.held {
-		errs = append(errs, l.release())
+		errs = append(errs, l.Release())
 	}
 	i.held = nil
 	return errors.Join(errs...)

@@ -30,9 +30,9 @@ func (p *puller) layer(ctx context.Context, ref layerRef) (string, *lock, error)
 		_, err = os.Lstat(ready)
 		if err == nil {
 			p.tally.add(func(now *Progress) { now.Ready++ })
-			return ready, held, held.touch()
+			return ready, held, held.Touch()
 		}
-		if err := errors.Join(held.release(), unless(err, fs.ErrNotExist)); err != nil {
+		if err := errors.Join(held.Release(), unless(err, fs.ErrNotExist)); err != nil {
 			return "", nil, err
 		}
 		if !asked && p.where.name != nil { // a layout's blobs are where they are
@@ -49,9 +49,9 @@ func (p *puller) layer(ctx context.Context, ref layerRef) (string, *lock, error)
 			}
 			asked = false
 		} else if err := p.make(ctx, ref, dir); err != nil {
-			return "", nil, errors.Join(err, held.release())
+			return "", nil, errors.Join(err, held.Release())
 		}
-		if err := held.release(); err != nil {
+		if err := held.Release(); err != nil {
 			return "", nil, err
 		}
 	}

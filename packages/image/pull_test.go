@@ -226,7 +226,7 @@ func TestRefused(t *testing.T) {
 				if err != nil || held == nil {
 					t.Fatalf("lock %s: got %v, %v, want nobody to hold it", path, held, err)
 				}
-				if err := held.release(); err != nil {
+				if err := held.Release(); err != nil {
 					t.Error(err)
 				}
 			}

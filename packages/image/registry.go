@@ -22,6 +22,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/opencontainers/go-digest"
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/muster-agent/muster/packages/cachedir"
 )
 
 // Limits and times of the talk with a registry.
@@ -136,7 +138,7 @@ func (r *registry) ask(ctx context.Context, method, path string, header http.Hea
 		if err == nil || try == tries || !errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
 			return resp, err
 		}
-		if wait(ctx, pause) != nil {
+		if cachedir.Wait(ctx, pause) != nil {
 			return nil, err
 		}
 		pause *= 2
