@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/script"
@@ -26,7 +27,7 @@ func (a *agent) command(ctx context.Context, name string) (status.CommandResult,
 		return status.CommandResult{}, fmt.Errorf("no script runs %s: one command line does", a.loop.State().Instance)
 	case guard == nil:
 		return status.CommandResult{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s", a.loop.State().Phase)
-	case slices.Contains([]string{plan.CommandInstall, plan.CommandStart, plan.CommandStop, "RESTART"}, name):
+	case ofLife(s, name):
 		return status.CommandResult{}, fmt.Errorf("%s belongs to the instance's life; muster stop ends it; muster signal ends its process, and muster.restart says whether it starts again", name)
 	case name == plan.CommandGetConfig && s.Commands[name] == plan.ScriptCommand{}:
 		return a.configuration()
@@ -48,6 +49,16 @@ func (a *agent) command(ctx context.Context, name string) (status.CommandResult,
 		out.Structured = end.structured
 	}
 	return out, nil
+}
+
+// ofLife tells that a command is the machine's to give. A script has its methods' names in lower case, and takes its commands in
+// either; what metainfo itself calls by such a name is the package's own.
+func ofLife(s *plan.Script, name string) bool {
+	given := []string{plan.CommandInstall, plan.CommandStart, plan.CommandStop}
+	if _, own := s.Commands[name]; own {
+		return slices.Contains(given, name)
+	}
+	return slices.Contains(append(given, "RESTART"), strings.ToUpper(name)) // the library's RESTART is STOP and START
 }
 
 // configuration answers GET_CONFIG as Slider's agent does: with what START was told.

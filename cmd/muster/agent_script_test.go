@@ -100,3 +100,16 @@ func TestPIDFilesAreTheInstancesOwn(t *testing.T) {
 		t.Error("another instance's pid file was taken away")
 	}
 }
+
+// TestOfLife: nobody starts or ends an instance behind the machine's back, in whatever letters.
+func TestOfLife(t *testing.T) {
+	s := &plan.Script{File: "scripts/a.py", Commands: map[string]plan.ScriptCommand{"restart": {Shell: "true"}, "STOP": {Shell: "true"}}}
+	for name, want := range map[string]bool{
+		"INSTALL": true, "START": true, "start": true, "Stop": true, "STOP": true, "RESTART": true, "Restart": true,
+		"restart": false, "STATUS": false, "GET_CONFIG": false, "REBALANCE": false,
+	} {
+		if got := ofLife(s, name); got != want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}

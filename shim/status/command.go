@@ -21,8 +21,8 @@ type CommandResult struct {
 	Structured json.RawMessage `json:"structured,omitempty"`
 }
 
-// commandForm is that of a command's name: a method of a script in capitals.
-var commandForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,62}$`)
+// commandForm is that of a command's name: one of metainfo's, or a method of a script, which are called in capitals.
+var commandForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]{0,62}$`)
 
 // command runs a command of the package's scripts and answers when it has ended.
 func (s Source) command(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func (s Source) command(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !commandForm.MatchString(ask.Command) {
-		refuse(w, http.StatusBadRequest, "command "+strconv.Quote(ask.Command), "a name in capitals, such as GET_CONFIG or one of the package's own")
+		refuse(w, http.StatusBadRequest, "command "+strconv.Quote(ask.Command), "a name, such as GET_CONFIG or one of the package's own")
 		return
 	}
 	if s.Command == nil {
