@@ -60,7 +60,8 @@ func kindOfName(name string) (kind, bool) {
 	return "", false
 }
 
-func baseName(path string) string {
+// BaseName is the last element of a path without the ending of an archive.
+func BaseName(path string) string {
 	name := filepath.Base(path)
 	for _, e := range endings() {
 		if trimmed, ok := strings.CutSuffix(name, e); ok {

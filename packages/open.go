@@ -55,7 +55,7 @@ func open(path string, own bool) (*Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open package %s: %w", path, err)
 	}
-	p := &Package{Path: abs, Name: baseName(abs)}
+	p := &Package{Path: abs, Name: BaseName(abs)}
 	if info.IsDir() {
 		p.FS, p.Folder = os.DirFS(abs), true
 		return p, nil

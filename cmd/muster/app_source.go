@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"regexp"
 	"strings"
 	"time"
@@ -175,13 +174,7 @@ func (l location) remote() bool {
 // name is the file's own, without its ending.
 func (l location) name() string {
 	bare, _, _ := strings.Cut(l.url, "?")
-	name := path.Base(bare)
-	for _, ending := range []string{".zip", ".tar.gz", ".tgz", ".tar.zst", ".tar"} {
-		if short, ok := strings.CutSuffix(name, ending); ok {
-			return short
-		}
-	}
-	return name
+	return packages.BaseName(bare)
 }
 
 // fetchCode is the exit code for what kept a file from being fetched.

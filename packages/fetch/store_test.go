@@ -310,7 +310,7 @@ func TestRedirects(t *testing.T) {
 		{"http://a/x", "http://0.0.0.0/x", "which is this machine"},
 		{"http://10.0.0.1/x", "http://localhost:1/x", "which is this machine"},
 		{"http://a/x", "http://a.localhost/x", "which is this machine"},
-		{"http://a/x", "file:///etc/passwd", "got one to file:"},
+		{"http://a/x", "file:///etc/passwd", "got one to scheme file"},
 		{"http://a/x", "http://LocalHost.:8500/x", "which is this machine"},
 		{"http://localhost:1/x", "http://127.0.0.1:2/x", ""},
 		{"http://127.0.0.1/x", "http://a/x", ""},

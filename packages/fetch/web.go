@@ -49,7 +49,7 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 		return fmt.Errorf("%w: got more than %d one after another, the last to host %s", ErrRedirect, maxRedirects, to.URL.Host)
 	}
 	if to.URL.Scheme != "http" && to.URL.Scheme != "https" {
-		return fmt.Errorf("%w: got one to %.20s:", ErrRedirect, to.URL.Scheme)
+		return fmt.Errorf("%w: got one to scheme %.20s", ErrRedirect, to.URL.Scheme)
 	}
 	if via[len(via)-1].URL.Scheme == "https" && to.URL.Scheme != "https" {
 		return fmt.Errorf("%w: got one from https to %s at host %s", ErrRedirect, to.URL.Scheme, to.URL.Host)

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim"
+)
+
+func TestLocation(t *testing.T) {
+	for _, tt := range []struct{ ref, url, local, name string }{
+		{"dir/app.zip", "dir/app.zip", "dir/app.zip", "app"},
+		{"file:///srv/app.tar.zst", "file:///srv/app.tar.zst", "/srv/app.tar.zst", "app"},
+		{"FILE://localhost/srv/app", "FILE://localhost/srv/app", "/srv/app", "app"},
+		{"https://h/a/app-1.0.0.tzst?v=a.b", "https://h/a/app-1.0.0.tzst?v=a.b", "https://h/a/app-1.0.0.tzst?v=a.b", "app-1.0.0"},
+	} {
+		at, err := parseLocation(tt.ref)
+		if err != nil || at.url != tt.url || at.name() != tt.name {
+			t.Errorf("%s: got %+v, name %s, %v", tt.ref, at, at.name(), err)
+		}
+		if path, err := at.local(); err != nil || path != tt.local {
+			t.Errorf("%s: got %s, %v, want %s", tt.ref, path, err, tt.local)
+		}
+	}
+}
+
+func TestFetchCode(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want int
+	}{
+		{fetch.ErrScheme, shim.CodeUsage},
+		{fetch.ErrRedirect, shim.CodeForbidden},
+		{fetch.ErrTLS, shim.CodeRegistry},
+		{fs.ErrNotExist, shim.CodeDefinition},
+		{&fetch.StatusError{Code: 404}, shim.CodeDefinition},
+		{&fetch.StatusError{Code: 403}, shim.CodeForbidden},
+		{&fetch.StatusError{Code: 503}, shim.CodeRegistry},
+		{&fetch.StatusError{Code: 204}, shim.CodeRegistry},
+		{errors.New("the disk"), 1},
+	} {
+		if got := fetchCode(fmt.Errorf("fetch: %w", tt.err)); got != tt.want {
+			t.Errorf("%v: got %d, want %d", tt.err, got, tt.want)
+		}
+	}
+}
