@@ -155,10 +155,15 @@ func (a *agent) follow(ctx context.Context, o script.Order, s *sandbox.Session) 
 	exit, err := s.Wait(ctx)
 	if ctx.Err() != nil {
 		end.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
-		if err := s.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, sandbox.ErrGone) {
-			a.log.Warn("end a command", "command", o.Command, "err", err)
+		kill := s.Kill()
+		if kill != nil && !errors.Is(kill, os.ErrProcessDone) && !errors.Is(kill, sandbox.ErrGone) {
+			a.log.Warn("end a command", "command", o.Command, "err", kill)
 		}
-		exit, err = s.Wait(context.WithoutCancel(ctx)) // it ends with the guard at the latest
+		if _, stuck := errors.AsType[*sandbox.StuckError](kill); stuck { // who waits for it would wait as long
+			err = errors.Join(kill, s.Close())
+		} else {
+			exit, err = s.Wait(context.WithoutCancel(ctx)) // it ends with the guard at the latest
+		}
 	}
 	said.Wait()
 	end.structured = a.structured(end.files.Structured)
