@@ -114,6 +114,8 @@ type watch struct {
 	pid int // of START in its own pid namespace; 0: unknown
 	// mute: that STATUS cannot be run has been said.
 	mute bool
+	// asked: the process itself was asked to end, after STOP where there is one.
+	asked bool
 }
 
 // eager is how often STATUS is asked until it is answered with yes.
@@ -195,6 +197,24 @@ func (w *watch) stop() {
 	case <-w.told:
 	default:
 		close(w.told)
+		w.asked = !w.script.Has(plan.CommandStop)
+	}
+}
+
+// stopped notes that STOP is over. What START leaves behind after that was asked nothing: START was.
+func (w *watch) stopped() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = true
+}
+
+// taken is called when what START has left behind is known.
+func (w *watch) taken() {
+	close(w.begun)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asked {
+		w.signalProcess()
 	}
 }
 
@@ -266,11 +286,11 @@ func (a *agent) startEnded(attempt, alive int) {
 	case script.Adopt:
 		err = a.adopt(guard, left.PIDs[0])
 		if err == nil {
-			close(w.begun)
+			w.taken()
 		}
 	case script.Watch:
 		a.log.Info("START has left something behind that no pid file names: STATUS watches it", "processes", alive)
-		close(w.begun)
+		w.taken()
 	case script.Finish, script.Ask:
 		err = guard.Finish()
 	}
@@ -492,6 +512,9 @@ func (a *agent) forgetPIDs(s *plan.Script) {
 
 // stopScript gives STOP the grace, then asks the process itself. The machine ends both when the grace is over.
 func (r engineRoom) stopScript(over <-chan struct{}, grace time.Duration) {
+	r.mu.Lock()
+	w := r.watch
+	r.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	end, err := r.order(ctx, plan.CommandStop, grace)
@@ -506,6 +529,7 @@ func (r engineRoom) stopScript(over <-chan struct{}, grace time.Duration) {
 	case !end.OK() && !end.Absent && (end.Code != nil || end.TimedOut): // else it was ended together with its process
 		r.log.Warn("STOP failed", "cause", end.Why, "stderr", r.inLogs(end.files.Stderr))
 	}
+	w.stopped()
 	r.signalProcess()
 }
 

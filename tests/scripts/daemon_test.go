@@ -204,6 +204,41 @@ func TestStopClearsUp(t *testing.T) {
 	}
 }
 
+// What START leaves behind when it was asked to stop already is asked too, and has its grace.
+func TestStopWhileStarting(t *testing.T) {
+	t.Parallel()
+	j := worker(t, `
+    def start(self, env):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        leave("exec python3 " + os.path.join(os.path.dirname(os.path.abspath(__file__)), "obeys.py"))
+        while not os.path.exists("go"):
+            time.sleep(0.05)
+`, settings{"muster.stop.grace": "20"})
+	j.write("package/scripts/obeys.py", `
+import signal, sys
+def obey(*_):
+    open("heard", "w").close()
+    sys.exit(0)
+signal.signal(signal.SIGTERM, obey)
+open("ready", "w").close()
+while True:
+    signal.pause()
+`)
+	p := j.begin("--engine", "process")
+	await(t, "the daemon", func() bool { return !absent(j.own("worker-0", "ready")) })
+	stop := j.start("stop", j.app)
+	j.notes("worker-0", "to=stopping")
+	await(t, "the end of STOP", func() bool { return !absent(j.log("worker-0", "structured-out-3.json")) })
+	j.must(os.WriteFile(j.own("worker-0", "go"), nil, 0o644))
+	if code := stop.wait(); code != 0 {
+		t.Errorf("muster stop ended with %d", code)
+	}
+	if e := j.end(p); e.Outcome != "stopped" || absent(j.own("worker-0", "heard")) {
+		t.Errorf("%s, and the daemon was asked: %t; want stopped, true", e.Outcome, !absent(j.own("worker-0", "heard")))
+	}
+	j.nothingLeft()
+}
+
 // An instance starts when those that it requires are up, and not before.
 func TestOrder(t *testing.T) {
 	need.Root(t)
