@@ -184,7 +184,7 @@ func fetchCode(err error) int {
 		return shim.CodeUsage
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fetch.ErrRedirect):
 		return shim.CodeForbidden
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fetch.ErrDigest), errors.Is(err, fetch.ErrTooLarge):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fetch.ErrDigest), errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrNotFile):
 		return shim.CodeDefinition
 	case errors.Is(err, fetch.ErrUnreachable), errors.Is(err, fetch.ErrTLS), errors.Is(err, fetch.ErrProtocol):
 		return shim.CodeRegistry

@@ -35,6 +35,7 @@ func TestFetchCode(t *testing.T) {
 		{fetch.ErrScheme, shim.CodeUsage},
 		{fetch.ErrRedirect, shim.CodeForbidden},
 		{fetch.ErrTLS, shim.CodeRegistry},
+		{fetch.ErrNotFile, shim.CodeDefinition},
 		{fs.ErrNotExist, shim.CodeDefinition},
 		{&fetch.StatusError{Code: 404}, shim.CodeDefinition},
 		{&fetch.StatusError{Code: 403}, shim.CodeForbidden},

@@ -153,6 +153,9 @@ func (v sliderVerb) command(s streams) *cobra.Command {
 // completeSlider offers the apps that were created here, and the verb's options.
 func completeSlider(options []sliderOption) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if n := len(args); n > 0 && args[n-1] == "--appdef" {
+			return completeApp(nil, nil, typed)
+		}
 		if strings.HasPrefix(typed, "-") {
 			var names []string
 			for _, o := range options {

@@ -25,6 +25,7 @@ var (
 	ErrTLS         = errors.New("the server could not prove who it is")
 	ErrRedirect    = errors.New("redirect refused")
 	ErrDigest      = errors.New("content does not match its digest")
+	ErrNotFile     = errors.New("want a file")
 	ErrTooLarge    = errors.New("too large")
 	ErrNoSpace     = errors.New("no space left")
 	ErrProtocol    = errors.New("the server does not keep to http")

@@ -95,7 +95,7 @@ func (files) Open(ctx context.Context, path string, at Position) (_ *Content, er
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &Error{Err: fmt.Errorf("got a %s, want a file", kindOf(info.Mode())), Hint: "name a file"}
+		return nil, fmt.Errorf("got a %s, %w", kindOf(info.Mode()), ErrNotFile)
 	}
 	c := &Content{ReadCloser: struct {
 		io.Reader

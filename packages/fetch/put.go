@@ -42,7 +42,7 @@ func put(ctx context.Context, store Store, to, file, digest string) (got string,
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s: got a %s, want a file", file, kindOf(info.Mode()))
+		return "", fmt.Errorf("%s: got a %s, %w", file, kindOf(info.Mode()), ErrNotFile)
 	}
 	tmp := path.Join(path.Dir(to), "."+path.Base(to)+".new-"+rand.Text())
 	w, err := store.Create(ctx, tmp)

@@ -85,6 +85,9 @@ func Sign(file string, key SecretKey, comment string) (path string, err error) {
 // is no signature, *UnknownKeyError where another key has signed, ErrForged where the file or the comment is not what
 // was signed.
 func Verify(file, path string, keys ...PublicKey) (Signature, error) {
+	if _, err := os.Stat(file); err != nil {
+		return Signature{}, fmt.Errorf("verify: %w", err)
+	}
 	s, err := Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Signature{}, fmt.Errorf("verify %s: %w: no %s", file, ErrUnsigned, path)
