@@ -99,7 +99,7 @@ func TestFirstAskerGoes(t *testing.T) {
 	})
 }
 
-// While the registry cannot be read the last view answers, for a minute; errors are not asked for faster than views.
+// While the registry cannot be read the last view answers, as long as a gang goes on without it; errors are not asked for faster than views.
 func TestRegistryAwayForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{}
@@ -127,6 +127,26 @@ func TestRegistryAwayForAWhile(t *testing.T) {
 		if _, err := v.get(t.Context()); err != nil {
 			t.Errorf("the registry is back: %v", err)
 		}
+	})
+}
+
+// A registry that hangs holds nobody up who could be answered.
+func TestRegistryHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{}
+		v := &views{source: s}
+		if _, err := v.get(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.takes = time.Hour
+		time.Sleep(time.Minute)
+		for range 20 {
+			start := time.Now()
+			if got, err := v.get(t.Context()); err != nil || got.App.Name != "1" || time.Since(start) > fresh {
+				t.Errorf("got %q, %v after %s, want the last view within %s", got.App.Name, err, time.Since(start), fresh)
+			}
+		}
+		time.Sleep(patience) // the read ends
 	})
 }
 
