@@ -43,6 +43,9 @@ type Packed struct {
 // unfinished begins the name of an archive that is being written.
 const unfinished = ".muster-pack-"
 
+// ours begin the names of what muster package writes beside files; one that was killed leaves it.
+var ours = []string{unfinished, ".muster-lint-", ".muster-modernize-", ".muster-sign-"}
+
 // Pack writes the files of the folder dir as the archive at file, in the format that its name ends in, whole or not at
 // all. The same files give the same bytes: entries are sorted, and their times, owners and modes are not those of the
 // disk; of a mode only whether the owner may execute is kept. Bytes may differ between versions of muster, where the
@@ -217,7 +220,8 @@ func unwanted(d fs.DirEntry) bool {
 		return false
 	}
 	emacs := strings.HasPrefix(name, ".#") || len(name) > 1 && strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
-	return emacs || strings.HasPrefix(name, unfinished) || slices.Contains([]string{".pyc", ".pyo", ".swp", ".swo"}, path.Ext(name)) ||
+	isPrefix := func(start string) bool { return strings.HasPrefix(name, start) }
+	return emacs || slices.ContainsFunc(ours, isPrefix) || slices.Contains([]string{".pyc", ".pyo", ".swp", ".swo"}, path.Ext(name)) ||
 		strings.HasSuffix(name, "~")
 }
 

@@ -209,7 +209,7 @@ func TestPackLeavesOut(t *testing.T) {
 	for _, name := range []string{
 		"metainfo.json", ".gitignore", "package/a.py", "package/#x", // stay
 		".git/HEAD", "package/.svn/entries", "package/__pycache__/a.cpython-311.pyc", "package/old.pyc", "package/a.py~",
-		"package/.a.py.swp", "package/#a.py#", "package/.DS_Store", "dist/app.zip", "dist/app.zip.minisig", "dist/" + unfinished + "1.zip",
+		"package/.a.py.swp", "package/#a.py#", "package/.DS_Store", "dist/app.zip", "dist/app.zip.minisig", "dist/" + unfinished + "1.zip", "package/.muster-lint-x",
 	} {
 		mustWrite(t, filepath.Join(dir, name), "x")
 	}
@@ -225,7 +225,7 @@ func TestPackLeavesOut(t *testing.T) {
 	}
 	want := []string{
 		".git", "dist/" + unfinished + "1.zip", "dist/app.zip", "dist/app.zip.minisig", "package/#a.py#", "package/.#a.py", "package/.DS_Store",
-		"package/.a.py.swp", "package/.svn", "package/__pycache__", "package/a.py~", "package/old.pyc",
+		"package/.a.py.swp", "package/.muster-lint-x", "package/.svn", "package/__pycache__", "package/a.py~", "package/old.pyc",
 	}
 	if diff := cmp.Diff(packed.LeftOut, want); diff != "" {
 		t.Errorf("left out (-got +want):\n%s", diff)

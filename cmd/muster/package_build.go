@@ -61,8 +61,10 @@ func (f *packageBuildFlags) build(s streams, dir string) error {
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return withCode(shim.CodeDefinition, fmt.Errorf("package build %s: want a folder", dir))
+	if info, err := os.Stat(dir); err != nil {
+		return withCode(shim.CodeDefinition, fmt.Errorf("package build: %w", err))
+	} else if !info.IsDir() {
+		return withCode(shim.CodeDefinition, fmt.Errorf("package build %s: got a file, want the folder of a package", dir))
 	}
 	if !f.noCheck {
 		if err := checkDefinition(s, dir); err != nil {

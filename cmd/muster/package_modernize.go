@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +38,8 @@ func modernizePackage(ctx context.Context, s streams, dir, python string, write 
 	switch {
 	case errors.Is(err, modernize.ErrNoFixers):
 		return fmt.Errorf("%w; %s", err, otherPython(ctx, python))
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return withCode(shim.CodeDefinition, err)
 	case errors.Is(err, modernize.ErrNoScripts):
 		return withCode(shim.CodeDefinition, fmt.Errorf("%w; want the folder of an app package", err))
 	case err != nil:

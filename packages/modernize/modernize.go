@@ -6,6 +6,7 @@ package modernize
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -91,13 +92,13 @@ func Write(dir string, changes []Change) error {
 }
 
 func replace(root *os.Root, c Change) error {
-	next := c.Name + ".modernized"
+	next := path.Join(path.Dir(c.Name), ".muster-modernize-"+rand.Text())
 	f, err := root.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(c.want)
-	err = errors.Join(err, f.Chmod(c.mode), f.Close())
+	err = errors.Join(err, f.Chmod(c.mode), f.Sync(), f.Close())
 	if err == nil {
 		err = root.Rename(next, c.Name)
 	}

@@ -123,6 +123,7 @@ func TestModesLinksAndOtherFiles(t *testing.T) {
 	if err != nil || len(changes) != 2 || changes[0].Name != "package/scripts/app.py" || changes[1].Name != "package/scripts/sub/deep.py" {
 		t.Fatalf("got %+v, %v", changes, err)
 	}
+	write(t, script+".modernized", "a name that anybody may have taken")
 	if err := modernize.Write(dir, changes); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestModesLinksAndOtherFiles(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(dir, "package/scripts/*.modernized"))
+	left, err := filepath.Glob(filepath.Join(dir, "package/scripts/.muster-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
