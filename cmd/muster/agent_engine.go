@@ -450,6 +450,11 @@ const soon = 5 * time.Second
 func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 	out := &shim.Exit{Code: x.Code, Signal: x.Signal, At: x.At.UTC().Truncate(time.Millisecond), Peak: cmp.Or(x.Usage.Peak, x.MaxRSS), Limit: x.Usage.Limit}
 	gone, served := a.leftBehind(out)
+	if gone.PID != 0 {
+		if x, err := a.currentGuard().Ended(context.Background(), gone.PID); err == nil { // it was short, and its end is known
+			out.Code, out.Signal, gone = x.Code, x.Signal, script.PID{}
+		}
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {

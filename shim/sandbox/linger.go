@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
@@ -31,6 +32,23 @@ func (g *Guard) Finish() error {
 		return fmt.Errorf("finish start: %w", err)
 	}
 	return nil
+}
+
+// Ended says how an orphan ended that the guard has reaped since the last start, its main process not: one of the last 64.
+// pid is its number in the guard's pid namespace. It may be asked when that start is over, until the next. The error is
+// ErrNotOurs for another process, ErrGone after the guard's end.
+func (g *Guard) Ended(ctx context.Context, pid int) (Exit, error) {
+	g.mu.Lock()
+	start := uint32(g.attempt)
+	g.mu.Unlock()
+	m, err := g.ask(ctx, guard.Message{Kind: guard.Ended, Start: start, B: int64(pid)}, nil)
+	if err == nil {
+		err = heldError(m)
+	}
+	if err != nil {
+		return Exit{}, fmt.Errorf("end of process %d: %w", pid, err)
+	}
+	return exitOf(syscall.WaitStatus(uint32(m.C)), time.Now(), 0), nil
 }
 
 // Sweep kills every descendant of the guard while no start is under way, what sessions have left among them, and returns

@@ -495,3 +495,29 @@ func TestExecIntoFiles(t *testing.T) {
 	}
 	ended(t, s)
 }
+
+// What a starter has left and what was over before it: how that ended is known, while the start lasts and after it.
+func TestStarterThatLingersNoMore(t *testing.T) {
+	everywhere(t, func(t *testing.T, g *Guard) {
+		env := starterEnv(t)
+		script := `daemon : "exit 3" pid; daemon : "kill -9 \$\$" other; while kill -0 $(cat $D/pid) || kill -0 $(cat $D/other); do :; done 2>/dev/null; echo $$ >$D/own; exit 0`
+		start(t, g, Spec{Attempt: 1, Linger: true, Argv: []string{"sh", "-c", daemon + script}, Env: env, Dir: "/"})
+		if x := await[Exited](t, g); deref(x.Exit.Code) != 0 || x.Exit.Starter {
+			t.Errorf("got %+v, want 0 of a starter that has left nothing", x.Exit)
+		}
+		await[Empty](t, g)
+		for name, want := range map[string]any{"pid": 3, "own": 0, "other": 9} {
+			x, err := g.Ended(t.Context(), pidIn(t, g, env, name))
+			got := deref(x.Code)
+			if name == "other" {
+				got = x.Signal
+			}
+			if err != nil || got != want {
+				t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
+			}
+		}
+		if _, err := g.Ended(t.Context(), 1); !errors.Is(err, ErrNotOurs) {
+			t.Errorf("of a stranger: got %v, want ErrNotOurs", err)
+		}
+	})
+}

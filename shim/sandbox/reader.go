@@ -88,7 +88,7 @@ func (g *Guard) hear(m guard.Message, file *os.File) {
 	case guard.Execed, guard.ExecEnd, guard.ExecErr:
 		g.hearExec(m, file)
 	case guard.Start, guard.Signal, guard.Kill, guard.Feed, guard.Exec, guard.ExecSig,
-		guard.Adopt, guard.Finish, guard.Sweep, guard.ExecKill:
+		guard.Adopt, guard.Finish, guard.Sweep, guard.ExecKill, guard.Ended:
 		g.options.Logger.Warn("guard sent an order", "kind", uint32(m.Kind))
 	}
 }

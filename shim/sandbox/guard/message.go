@@ -27,6 +27,7 @@ const (
 //	ExecSig  A exec, B signal, to the process group that its main process leads
 //	Adopt    A request, B pid, which becomes the main process of a start that lingers; answered by Done
 //	Finish   A request; a start that lingers ends as others do; answered by Done
+//	Ended    A request, B pid; how it ended, if it is one of the last that were reaped since Started; answered by Done
 //	Sweep    A request; while no start is under way kill every descendant; answered by Done when none is left
 //	ExecKill A request, B exec, Text its mark; kill what it started; answered by Done when none is left
 //
@@ -46,7 +47,7 @@ const (
 //	ExecErr  A exec, B errno, Text act; an exec that did not happen
 //	Lingers  A living descendants, B CLOCK_REALTIME ns; the main process has exited with 0 and left them
 //	Done     A request, B errno or 0. Of Adopt: C start of the process in clock ticks after boot, 0 of one that
-//	         has ended. Of ExecKill with ETIMEDOUT: C pid, Text name of one that would not die for 5 s
+//	         has ended. Of Ended: C its wait status. Of ExecKill with ETIMEDOUT: C pid, Text name of one that would not die for 5 s
 //
 // Order of one start: Start, then Error or (Started, Exited, Empty). Order of one exec: Exec, then ExecErr or
 // (Execed, ExecEnd). It is welcome while parked and while an app runs, and is killed with all else: at the app's
@@ -80,6 +81,7 @@ const (
 	Finish   Kind = 8
 	Sweep    Kind = 9
 	ExecKill Kind = 10
+	Ended    Kind = 11
 
 	Hello   Kind = 64
 	Started Kind = 65

@@ -19,6 +19,7 @@
  *            descriptors: a sealed memfd, then stdin, stdout, stderr unless it says TERMINAL, [procs]
  *   EXECSIG  a = exec, b = signal, to the process group that its main process leads
  *   ADOPT    a = request, b = pid, which becomes the main process of a start that lingers; answered by DONE
+ *   ENDED    a = request, b = pid; how it ended, if it is one of the last GUARD_RING reaped since STARTED; answered by DONE
  *   FINISH   a = request; a start that lingers ends as others do; answered by DONE
  *   SWEEP    a = request; while no start is under way kill every descendant; answered by DONE when none is left
  *   EXECKILL a = request, b = exec, text = its mark; kill what it started; answered by DONE when none is left
@@ -40,7 +41,7 @@
  *   EXECERR  a = exec, b = errno, text = act; an exec that did not happen
  *   LINGERS  a = living descendants, b = CLOCK_REALTIME ns; the main process has exited with 0 and left them
  *   DONE     a = request, b = errno or 0. Of ADOPT: c = start of the process in clock ticks after boot, 0 of one that
- *            has ended. Of EXECKILL with ETIMEDOUT: c = pid, text = name of one that would not die for 5 s
+ *            has ended. Of ENDED: c = its wait status. Of EXECKILL with ETIMEDOUT: c = pid, text = name of one that would not die for 5 s
  *
  * Order of one start: START, then ERROR or (STARTED, EXITED, EMPTY).
  *
@@ -77,6 +78,7 @@
 #define GUARD_IN_FINISH 8
 #define GUARD_IN_SWEEP 9
 #define GUARD_IN_EXECKILL 10
+#define GUARD_IN_ENDED 11
 
 #define GUARD_OUT_HELLO 64
 #define GUARD_OUT_STARTED 65

@@ -615,6 +615,14 @@ static void finish_told(const struct message *m)
 		announce_exit(0);
 }
 
+/* Also when the start is over: who wonders what became of a process asks then. */
+static void ended_told(const struct message *m)
+{
+	const struct ended *e = m->start == app.start ? find_ended((pid_t)m->b) : NULL;
+
+	tell(GUARD_OUT_DONE, m->a, e ? 0 : ESRCH, e ? (int64_t)(uint32_t)e->status : 0, NULL);
+}
+
 static void sweep(const struct message *m)
 {
 	if (app.state != APP_NONE || swept == SWEEPS) {
@@ -683,6 +691,9 @@ static void obey(const struct message *m, const int *fds)
 		break;
 	case GUARD_IN_ADOPT:
 		adopt_told(m);
+		break;
+	case GUARD_IN_ENDED:
+		ended_told(m);
 		break;
 	case GUARD_IN_FINISH:
 		finish_told(m);
