@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/muster-agent/muster/tests/need"
 )
 
 func TestOpenReadsTheSamePackageFromFolderZipAndTar(t *testing.T) {
@@ -157,6 +159,36 @@ func TestUnpackReplacesThePackageOfAnotherRun(t *testing.T) {
 		if got := read(); got != step.want {
 			t.Errorf("%s: got %s, want %s", step.stamp, got, step.want)
 		}
+	}
+}
+
+// Who can write into a work folder before the agent could lay a package there with the stamp of the run to come.
+func TestUnpackBelievesNoStampOfAnother(t *testing.T) {
+	need.Root(t)
+	const other = 4242
+	src := fstest.MapFS{"a": {Data: []byte("signed")}}
+	for _, of := range []string{"package", ".package.stamp"} {
+		work := t.TempDir()
+		mustWrite(t, filepath.Join(work, "package", "a"), "evil")
+		mustWrite(t, filepath.Join(work, ".package.stamp"), "run 1")
+		must(t, os.Chown(filepath.Join(work, of), other, other))
+		must(t, Unpack(src, filepath.Join(work, "package"), "run 1"))
+		if text, err := os.ReadFile(filepath.Join(work, "package", "a")); err != nil || string(text) != "signed" {
+			t.Errorf("%s of another: got %q, %v, want what was unpacked", of, text, err)
+		}
+	}
+	work := t.TempDir()
+	precious := filepath.Join(t.TempDir(), "precious")
+	mustWrite(t, precious, "precious")
+	must(t, os.Symlink(precious, filepath.Join(work, ".package.stamp")))
+	must(t, Unpack(src, filepath.Join(work, "package"), "run 1"))
+	if text, err := os.ReadFile(precious); err != nil || string(text) != "precious" {
+		t.Errorf("got %q, %v: a link was written through", text, err)
+	}
+	must(t, os.Remove(filepath.Join(work, ".package.lock")))
+	must(t, os.Symlink(precious, filepath.Join(work, ".package.lock")))
+	if err := Unpack(src, filepath.Join(work, "package"), "run 2"); err == nil {
+		t.Error("a link was taken for the lock")
 	}
 }
 

@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Unpack lays a package out at dir, whole or not at all: it is written beside dir and renamed. stamp
 // says for whom, usually the run: what stands there with the same stamp is left as it is, for the
-// package of a run does not change under its feet; anything else is replaced. Agents of one host may
-// call it at once. The folder around dir may lie in the package itself: it is left out.
+// package of a run does not change under its feet; anything else is replaced, and so is what another user has
+// laid there. Agents of one host may call it at once. The folder around dir may lie in the package itself: it is left out.
 func Unpack(src fs.FS, dir, stamp string) (err error) {
 	around := filepath.Dir(dir)
 	if err := os.MkdirAll(around, 0o755); err != nil {
@@ -25,19 +27,65 @@ func Unpack(src fs.FS, dir, stamp string) (err error) {
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	mark := filepath.Join(around, ".package.stamp")
-	if have, err := os.ReadFile(mark); err == nil && string(have) == stamp {
-		if _, err := os.Lstat(dir); err == nil {
-			return nil
-		}
+	stands, err := stamped(dir, mark, stamp)
+	if err != nil {
+		return fmt.Errorf("unpack package: %w", err)
+	}
+	if stands {
+		return nil
 	}
 	if err := replace(src, dir, around); err != nil {
 		return fmt.Errorf("unpack package: %w", err)
 	}
-	return os.WriteFile(mark, []byte(stamp), 0o644)
+	return writeStamp(mark, stamp)
+}
+
+// stamped tells that the folder stands there with this stamp, and that both are of the user that files made here are of:
+// somebody else could have laid anything.
+func stamped(dir, mark, stamp string) (bool, error) {
+	me, err := ownerHere(filepath.Dir(mark))
+	if err != nil {
+		return false, err
+	}
+	for path, kind := range map[string]uint32{dir: unix.S_IFDIR, mark: unix.S_IFREG} {
+		var st unix.Stat_t
+		if err := unix.Lstat(path, &st); err != nil || st.Uid != me || st.Mode&unix.S_IFMT != kind {
+			return false, nil //nolint:nilerr // what is not there is replaced
+		}
+	}
+	have, err := os.ReadFile(mark)
+	return err == nil && string(have) == stamp, nil
+}
+
+// ownerHere is whose a file is that is made in a folder: a file system of another machine may make root somebody else.
+func ownerHere(dir string) (uid uint32, err error) {
+	f, err := os.CreateTemp(dir, ".unpack-") // of one that was killed here it is swept
+	if err != nil {
+		return 0, err
+	}
+	var st unix.Stat_t
+	err = unix.Fstat(int(f.Fd()), &st)
+	return st.Uid, errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// writeStamp follows no link that somebody has put there.
+func writeStamp(mark, stamp string) error {
+	f, err := os.CreateTemp(filepath.Dir(mark), ".unpack-")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(stamp)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), mark)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
 }
 
 func lock(path string) (unlock func() error, err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return nil, err
 	}
