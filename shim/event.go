@@ -100,9 +100,10 @@ type Exit struct {
 	At      time.Time `json:"at"`
 	Message string    `json:"message,omitempty"`
 
-	Class registry.Class `json:"-"` // what the evidence says; empty: app-error
-	Final bool           `json:"-"` // trying again cannot help (no such command)
-	Free  bool           `json:"-"` // address in use right after the start: a retry costs nothing
+	Class  registry.Class `json:"-"` // what the evidence says; empty: app-error
+	Unseen bool           `json:"-"` // it ran, and nobody knows its status: Message says what is known
+	Final  bool           `json:"-"` // trying again cannot help (no such command)
+	Free   bool           `json:"-"` // address in use right after the start: a retry costs nothing
 }
 
 // OK tells whether the process ended with 0.

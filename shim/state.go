@@ -86,6 +86,8 @@ func (e *Exit) Why() string {
 		return fmt.Sprintf("exited with %d: %s", *e.Code, e.Message)
 	case e.Code != nil:
 		return fmt.Sprintf("exited with %d", *e.Code)
+	case e.Unseen && e.Message != "":
+		return e.Message
 	default:
 		return "did not start: " + e.Message
 	}

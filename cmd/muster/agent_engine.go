@@ -459,11 +459,14 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 	defer a.mu.Unlock()
 	switch {
 	case a.blamed.whatever:
-		out.Code = nil
+		out.Code, out.Unseen = nil, true
 	case x.Starter && served:
-		out.Code, out.Message = nil, "what START had left behind is gone"
+		out.Code, out.Unseen, out.Message = nil, true, "what START had left behind is gone"
 	case gone.PID != 0:
-		out.Code, out.Message = nil, fmt.Sprintf("START ended with 0, but process %d of %s was gone", gone.PID, gone.File)
+		out.Code, out.Unseen = nil, true
+		out.Message = fmt.Sprintf("START ended with 0, but process %d of %s was gone", gone.PID, gone.File)
+	case x.Code == nil && x.Signal == 0:
+		out.Unseen, out.Message = true, x.Message
 	}
 	if out.OK() {
 		return out

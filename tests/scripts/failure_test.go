@@ -65,7 +65,7 @@ func TestFailures(t *testing.T) {
         check_process_status(pid_path())
 `,
 			class: registry.ClassApp, code: 1,
-			cause: "worker-0 failed: did not start: START ended with 0, but process * of OWN/app/run/component.pid was gone",
+			cause: "worker-0 failed: START ended with 0, but process * of OWN/app/run/component.pid was gone",
 		},
 		"START neither ends nor serves": {
 			methods: `
