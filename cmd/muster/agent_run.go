@@ -217,6 +217,9 @@ func (a *agent) snapshot() status.State {
 		Ports: maps.Clone(a.portOf), Exports: exports, Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1),
 		Progress: a.progress, Conducts: s.Conducts, Cause: cause(s), Unenforced: []string{},
 	}
+	if s.Phase == shim.Staging && a.task > 0 {
+		out.Cause = plan.CommandInstall // it may take its time
+	}
 	for _, u := range a.plan.Engine.Unenforced {
 		out.Unenforced = append(out.Unenforced, u.Limit)
 	}

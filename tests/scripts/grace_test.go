@@ -1,6 +1,9 @@
 package scripts_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // What is told to stop has its grace: neither does STATUS, which hears that it serves no more, cut it short, nor the end of
 // the process STOP, which has to clear up after it.
@@ -68,4 +71,22 @@ func TestStopOfWhatNoPIDFileNames(t *testing.T) {
 	if read(j.own("worker-0", "told")) == "" {
 		t.Error("it was killed and not asked")
 	}
+}
+
+// INSTALL may take its time: who asks sees what an instance is at, and a stop does not wait for it.
+func TestStopOfINSTALL(t *testing.T) {
+	t.Parallel()
+	j := worker(t, `
+    def install(self, env):
+        subprocess.Popen(["setsid", "sleep", "1000"])
+        time.sleep(1000)
+`, nil)
+	p := j.begin()
+	await(t, "INSTALL as what it is at", func() bool {
+		out, _, _ := j.verb("status", j.app)
+		return strings.Contains(out, "INSTALL")
+	})
+	was := j.remains("worker-0")
+	j.stop(p)
+	j.nothingLeft(was...)
 }
