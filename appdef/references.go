@@ -127,7 +127,7 @@ func (v *validation) text(at Place, component int, key, text string, dicts map[s
 		return
 	}
 	if site && !dicts[dict] && dict != "fs" {
-		v.warn(at, "a value for the dictionary "+quote(dict)+", which no configFiles declares", "the dictionary global, or one that is declared", "the application does not receive it")
+		v.warn(at, "a value for the dictionary "+quote(dict)+", which no configFiles declares", "the dictionary global, or one that is declared", "Slider drops it; declare it in configFiles")
 	}
 	for _, name := range Placeholders(text) {
 		v.placeholder(at, component, name, site)

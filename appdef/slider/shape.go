@@ -120,7 +120,7 @@ type Component struct {
 	MinInstanceCount Whole `json:"minInstanceCount,omitempty"`
 	// Most instances; without it there is no limit.
 	MaxInstanceCount Whole `json:"maxInstanceCount,omitempty"`
-	// Whether START is repeated where it is when STATUS fails.
+	// Told to the scripts; muster.restart says what is started again.
 	AutoStartOnFailure Truth `json:"autoStartOnFailure,omitempty"`
 	// Exports, GROUP-NAME, of which the application has one value.
 	AppExports List `json:"appExports,omitempty"`

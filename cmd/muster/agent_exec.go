@@ -56,6 +56,9 @@ func (a *agent) execEnv(more []string) map[string]string {
 		env = map[string]string{}
 		maps.Copy(env, a.plan.Process.Inherited)
 		maps.Copy(env, a.plan.Process.Env)
+		if a.publisher != "" {
+			env["MUSTER_SLIDER_URL"] = a.publisher
+		}
 	}
 	for _, e := range more {
 		name, value, _ := strings.Cut(e, "=")

@@ -197,5 +197,5 @@ func checkPolicy(path string) check {
 			return bad(name, "make it, or take it out of the policy: no container starts until then", "%s: mounts: %v", path, err).needed()
 		}
 	}
-	return good(name, "%s: %s, refuse_root %v, seccomp %v", path, counted(len(p.Mounts), "mount"), p.RefuseRoot, p.Seccomp != "")
+	return good(name, "%s: %s, refuse_root %v, seccomp %v, signed packages only %v", path, counted(len(p.Mounts), "mount"), p.RefuseRoot, p.Seccomp != "", p.Packages.RequireSignature)
 }
