@@ -181,6 +181,9 @@ func (l *loading) firstOf(fsys fs.FS, doc *document, names ...string) (string, [
 var errLarge = errors.New("more than 8 MiB")
 
 func readSmall(fsys fs.FS, name string) ([]byte, error) {
+	if info, err := fs.Stat(fsys, name); err == nil && !info.Mode().IsRegular() { // a pipe would wait for somebody to write to it
+		return nil, errors.New("no plain file")
+	}
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err

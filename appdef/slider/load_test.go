@@ -3,12 +3,15 @@ package slider_test
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -399,5 +402,21 @@ func TestCommands(t *testing.T) {
 	a = load(t, base(t, nil), slider.Options{Set: []string{"ps:muster.command=exec serve"}})
 	if c := a.Component("ps"); c.Settings.CommandFrom != "muster.command" || c.Settings.Command != "exec serve" {
 		t.Errorf("settings: %+v", c.Settings)
+	}
+}
+
+// A pipe in a definition's place is told of and not waited for.
+func TestPipesAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, base(t, nil)); err != nil {
+		t.Fatal(err)
+	}
+	pipe := filepath.Join(dir, "resources.json")
+	if err := errors.Join(os.Remove(pipe), syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, found := slider.Load(os.DirFS(dir), slider.Options{})
+	if len(found) == 0 || !strings.Contains(found.Error(), "resources.json#: got no plain file") {
+		t.Errorf("got %v", found)
 	}
 }

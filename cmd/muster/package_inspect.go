@@ -134,7 +134,7 @@ func packageFiles(tree fs.FS) ([]packageFile, error) {
 		case d.Type().IsRegular():
 			f.Bytes, f.SHA256, err = sum(tree, path)
 		default:
-			err = fmt.Errorf("%s: got a %s, want files, folders and links", path, d.Type())
+			err = fmt.Errorf("%s: got a %s, want files, folders and links", path, kindOf(d.Type()))
 		}
 		out = append(out, f)
 		return err

@@ -85,8 +85,13 @@ func Sign(file string, key SecretKey, comment string) (path string, err error) {
 // is no signature, *UnknownKeyError where another key has signed, ErrForged where the file or the comment is not what
 // was signed.
 func Verify(file, path string, keys ...PublicKey) (Signature, error) {
-	if _, err := os.Stat(file); err != nil {
-		return Signature{}, fmt.Errorf("verify: %w", err)
+	for _, path := range []string{file, path} { // a pipe would wait for somebody to write to it
+		switch info, err := os.Stat(path); {
+		case err == nil && !info.Mode().IsRegular():
+			return Signature{}, fmt.Errorf("verify %s: got no plain file, want one", path)
+		case err != nil && path == file:
+			return Signature{}, fmt.Errorf("verify: %w", err)
+		}
 	}
 	s, err := Read(path)
 	if errors.Is(err, fs.ErrNotExist) {

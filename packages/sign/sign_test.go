@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -114,6 +115,13 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 	path := file + Ending
 	if _, err := Verify(file, path, public); !errors.Is(err, ErrUnsigned) {
 		t.Errorf("no signature: got %v", err)
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(file, pipe, public); err == nil || !strings.Contains(err.Error(), "pipe: got no plain file") {
+		t.Errorf("a pipe for a signature: got %v", err)
 	}
 	if _, err := Sign(file, otherSecret, ""); err != nil {
 		t.Fatal(err)
