@@ -57,7 +57,11 @@ func open(path string, own bool) (*Package, error) {
 	}
 	p := &Package{Path: abs, Name: BaseName(abs)}
 	if info.IsDir() {
-		p.FS, p.Folder = os.DirFS(abs), true
+		root, err := os.OpenRoot(abs)
+		if err != nil {
+			return nil, fmt.Errorf("open package: %w", err)
+		}
+		p.FS, p.Folder, p.close = root.FS(), true, append(p.close, root.Close)
 		return p, nil
 	}
 	if err := p.openArchive(own); err != nil {

@@ -2,6 +2,7 @@ package slider
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -18,6 +19,7 @@ import (
 // and what is there for nobody. All of it are warnings. app is what Load made of fsys.
 func Lint(fsys fs.FS, app appdef.App) appdef.Problems {
 	l := linting{fsys: fsys, app: &app}
+	l.links()
 	l.files()
 	l.scripts()
 	l.exports()
@@ -75,6 +77,22 @@ func (l *linting) walk(visit func(name string, info fs.FileInfo, data []byte)) {
 			visit(name, info, data)
 		}
 	}
+}
+
+// links advises on those that lead out of the package, as its file system says: no agent takes them.
+func (l *linting) links() {
+	_ = fs.WalkDir(l.fsys, ".", func(name string, d fs.DirEntry, err error) error { // what cannot be read gets no advice
+		if err != nil {
+			return fs.SkipDir
+		}
+		if d.Type()&fs.ModeSymlink == 0 {
+			return nil
+		}
+		if _, err := fs.Stat(l.fsys, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.advise(appdef.Place{File: name}, "a link that cannot be followed", "one that stays inside the package", "no agent takes it, and no build")
+		}
+		return nil
+	})
 }
 
 // files advises on how files are written.
