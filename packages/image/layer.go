@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,9 +40,16 @@ func (p *puller) layer(ctx context.Context, ref layerRef) (string, *lock, error)
 			p.tally.add(func(now *Progress) { now.Total += ref.Size })
 			asked = true
 		}
-		// between the two locks a cleaner may come: then it is made once more
-		if held, err = p.wait(ctx, lockName, syscall.LOCK_EX); err != nil {
+		// Who has made it meanwhile holds it as long as its container lives, so nobody waits to be alone with it. Between
+		// the two locks a cleaner may come: then it is made once more.
+		if held, err = p.cache.tryLock(lockName); err != nil {
 			return "", nil, err
+		}
+		if held == nil {
+			if err := pause(ctx); err != nil {
+				return "", nil, err
+			}
+			continue
 		}
 		if _, err := os.Lstat(ready); err == nil { // another agent made it meanwhile
 			if asked {
@@ -54,6 +62,20 @@ func (p *puller) layer(ctx context.Context, ref layerRef) (string, *lock, error)
 		if err := held.Release(); err != nil {
 			return "", nil, err
 		}
+	}
+}
+
+// again is how soon a lock that another agent had is asked for again.
+const again = 20 * time.Millisecond
+
+func pause(ctx context.Context) error {
+	timer := time.NewTimer(again)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
 	}
 }
 
