@@ -90,10 +90,20 @@ func (v *validation) texts() {
 			v.text(at, i, key, c.Config[key], dicts)
 		}
 	}
-	if ports := v.app.Config[allowedPortsKey]; ports != "" {
-		if _, err := ParsePortRanges(ports); err != nil {
-			v.bad(v.app.place("config", allowedPortsKey), quote(ports), "ports and ranges from 1 to 65535, such as 9000,9010-9020", "")
+	v.allowedPorts(v.app.place("config", allowedPortsKey), v.app.Config[allowedPortsKey])
+	for i, c := range v.app.Components {
+		if own := c.Config[allowedPortsKey]; own != v.app.Config[allowedPortsKey] {
+			v.allowedPorts(v.app.componentPlace(i, "config", allowedPortsKey), own)
 		}
+	}
+}
+
+func (v *validation) allowedPorts(at Place, ports string) {
+	if ports == "" {
+		return
+	}
+	if _, err := ParsePortRanges(ports); err != nil {
+		v.bad(at, quote(ports), "ports and ranges from 1 to 65535, such as 9000,9010-9020", "")
 	}
 }
 

@@ -51,7 +51,7 @@ type Event struct {
 	Joined    *Join               // Joined
 	Policy    *Policy             // Staged
 	Gen       int                 // Acked, Overtaken, Sealed, Mismatch
-	Exit      *Exit               // Gone
+	Exit      *Exit               // Gone; StageFailed, of the command that failed
 	Timer     Timer               // Fired
 	Step      int64               // Progressed
 	Signal    int                 // Term

@@ -80,6 +80,8 @@ func (e *Exit) Why() string {
 		return "out of memory: " + e.Message
 	case e.OOM:
 		return "out of memory"
+	case e.Signal != 0 && e.Message != "":
+		return "killed by " + signalName(e.Signal) + ": " + e.Message
 	case e.Signal != 0:
 		return "killed by " + signalName(e.Signal)
 	case e.Code != nil && e.Message != "":
@@ -150,6 +152,9 @@ func (s State) absorb(e Event) State {
 		s.Policy, s.Bound = *e.Policy, true
 	case StageFailed:
 		s.Exit = &Exit{Message: e.Cause, Class: e.Class, Final: true, At: e.At}
+		if e.Exit != nil {
+			s.Exit.Code = e.Exit.Code
+		}
 	case Refused, Denied:
 		s.Code, s.Class, s.Cause = e.Code, e.Class, e.Cause
 	case Acked:

@@ -480,7 +480,7 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 	case lived <= soon && len(a.portOf) > 0 && a.addressInUse(a.marks):
 		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
 	case a.plan.Script != nil && out.Message == "":
-		out.Message = slidershell.Advice(a.plan.Script.File, a.tail("stderr.log", a.marks["stderr.log"], mostTail))
+		out.Message = slidershell.Advice(pathOf(a.plan.Script), a.tail("stderr.log", a.marks["stderr.log"], mostTail))
 	}
 	return out
 }

@@ -32,7 +32,16 @@ func noFramework(plan.Plan, registry.Roster) (env, files map[string]string) { re
 // scriptError is a command of the package that failed before there was anything to start again.
 type scriptError struct {
 	error
+	code     *int // its own; nil: by a signal or for its time
 	timedOut bool
+}
+
+// exitOf is the end of the command that a staging failed for; nil when it was none.
+func exitOf(err error) *shim.Exit {
+	if failed, ok := errors.AsType[scriptError](err); ok {
+		return &shim.Exit{Code: failed.code}
+	}
+	return nil
 }
 
 // install runs INSTALL in the parked container and takes away what it left running.
@@ -48,14 +57,11 @@ func (a *agent) install(ctx context.Context, p plan.Plan) error {
 	if err := a.currentGuard().Sweep(ctx); err != nil {
 		return fmt.Errorf("INSTALL: end what it left: %w", err)
 	}
-	switch {
-	case end.OK():
+	if end.OK() {
 		a.log.Info("INSTALL done", "output", end.files.Stdout)
 		return nil
-	case end.Code != nil:
-		return scriptError{error: fmt.Errorf("INSTALL of %s exited with %d: %s (%s)", nameOf(s), *end.Code, end.Why, a.inLogs(end.files.Stderr))}
 	}
-	return scriptError{fmt.Errorf("INSTALL of %s: %s (%s)", nameOf(s), end.Why, a.inLogs(end.files.Stderr)), end.TimedOut}
+	return scriptError{fmt.Errorf("INSTALL of %s: %s (%s)", nameOf(s), end.Why, a.inLogs(end.files.Stderr)), end.Code, end.TimedOut}
 }
 
 // notRun says why INSTALL could not be run. A missing interpreter stays missing.

@@ -36,7 +36,7 @@ func (r stageRoom) Do(ctx context.Context, _ shim.Effect, s shim.State) (shim.Ev
 	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.log)
 	p, err := r.stage(ctx, s.Instance)
 	if err != nil {
-		return shim.Event{Kind: shim.StageFailed, Class: stageClass(err), Cause: short(err.Error())}, true
+		return shim.Event{Kind: shim.StageFailed, Class: stageClass(err), Cause: short(err.Error()), Exit: exitOf(err)}, true
 	}
 	r.log.Info("confined", "engine", p.Engine.Name, "why", p.Engine.Why)
 	for _, u := range p.Engine.Unenforced {

@@ -25,6 +25,20 @@ func mustBuild(t testing.TB, app appdef.App, req Request) Plan {
 
 func noFramework(Plan, registry.Roster) (env, files map[string]string) { return nil, nil }
 
+// A component may have a range of its own.
+func TestNeedsOfAComponentsOwnRange(t *testing.T) {
+	app := with(trainingApp(), "ps", func(c *appdef.Component) {
+		c.Config = maps.Clone(c.Config)
+		c.Config[allowedPorts] = "7000-7010"
+	})
+	app.Settings.AllowedPorts = "9000-9010"
+	for component, want := range map[string]string{"ps": "7000-7010", "worker": "9000-9010"} {
+		if got := NeedsOf(app, component, 0).Ports[0].Allowed; got != want {
+			t.Errorf("%s: got %s, want %s", component, got, want)
+		}
+	}
+}
+
 func TestNeeds(t *testing.T) {
 	app := with(trainingApp(), "ps", func(c *appdef.Component) {
 		c.Config = maps.Clone(c.Config)

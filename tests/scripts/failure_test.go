@@ -25,8 +25,8 @@ func TestFailures(t *testing.T) {
         sys.stderr.write("first words\nthe disk is full\n")
         sys.exit(3)
 `,
-			class: registry.ClassApp, code: 1,
-			cause: "worker-0 failed: did not start: INSTALL of scripts/worker.py exited with 3: the disk is full (LOG/errors-1.txt)",
+			class: registry.ClassApp, code: 3,
+			cause: "worker-0 exited with 3: INSTALL of scripts/worker.py: the disk is full (LOG/errors-1.txt)",
 		},
 		"INSTALL hangs": {
 			methods: `
@@ -44,7 +44,7 @@ func TestFailures(t *testing.T) {
         print "x"
 `,
 			class: registry.ClassApp, code: 1,
-			cause: "worker-0 failed: did not start: INSTALL of scripts/worker.py exited with 1: package/scripts/worker.py:*: `print \"x\"` does not run on Python 3: write print(…); muster package modernize DIR does it (LOG/errors-1.txt)",
+			cause: "worker-0 exited with 1: INSTALL of scripts/worker.py: package/scripts/worker.py:*: `print \"x\"` does not run on Python 3: write print(…); muster package modernize DIR does it (LOG/errors-1.txt)",
 		},
 		"START exits with 4": {
 			methods: `
