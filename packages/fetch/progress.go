@@ -20,6 +20,7 @@ const (
 
 // display shows how far the files of one call are. Its methods are for any goroutine; nil shows nothing.
 type display struct {
+	screen   sync.Mutex // of to
 	to       io.Writer
 	terminal bool
 	name     string // of the one file, else how many there are
@@ -97,7 +98,7 @@ func (d *display) run() {
 		case <-d.ended:
 			return
 		case <-ticker.C:
-			d.show(d.line())
+			d.show(d.line(), false)
 		}
 	}
 }
@@ -113,20 +114,23 @@ func (d *display) finish() {
 	begun := !d.begun.IsZero()
 	d.mu.Unlock()
 	if begun {
-		d.show(d.line())
-		if d.terminal {
-			fmt.Fprintln(d.to)
-		}
+		d.show(d.line(), true)
 	}
 }
 
-// show writes a line. A progress that cannot be shown is no reason to stop.
-func (d *display) show(line string) {
-	if d.terminal {
+// show writes a line, which on a terminal the next one replaces unless it is to stay. A progress that cannot be shown is
+// no reason to stop.
+func (d *display) show(line string, stays bool) {
+	d.screen.Lock()
+	defer d.screen.Unlock()
+	switch {
+	case !d.terminal:
+		fmt.Fprintln(d.to, line)
+	case stays:
+		fmt.Fprintln(d.to, "\r"+line+"\x1b[K")
+	default:
 		fmt.Fprint(d.to, "\r"+line+"\x1b[K")
-		return
 	}
-	fmt.Fprintln(d.to, line)
 }
 
 // line is like `fetch app.zip: 12.3 of 100.0 MiB, 12 %, 4.5 MiB/s`.
@@ -192,8 +196,5 @@ func (t *tally) broke(err error, pause time.Duration) {
 	if t.on == nil {
 		return
 	}
-	t.on.show(fmt.Sprintf("fetch %s: %v: again in %s", t.on.name, err, pause.Round(100*time.Millisecond)))
-	if t.on.terminal {
-		fmt.Fprintln(t.on.to)
-	}
+	t.on.show(fmt.Sprintf("fetch %s: %v: again in %s", t.on.name, err, pause.Round(100*time.Millisecond)), true)
 }
