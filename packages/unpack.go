@@ -34,10 +34,34 @@ func Unpack(src fs.FS, dir, stamp string) (err error) {
 	if stands {
 		return nil
 	}
+	if err := replaceable(dir, mark); err != nil {
+		return fmt.Errorf("unpack package: %w", err)
+	}
+	if err := writeStamp(mark, ""); err != nil { // from here on what stands there is ours, whoever is killed
+		return fmt.Errorf("unpack package: %w", err)
+	}
 	if err := replace(src, dir, around); err != nil {
 		return fmt.Errorf("unpack package: %w", err)
 	}
 	return writeStamp(mark, stamp)
+}
+
+// ErrForeign says that something stands at the package's place that was not laid there by Unpack.
+var ErrForeign = errors.New("holds what muster has not laid there")
+
+// replaceable refuses to take away what nobody here has laid out: a person's own folder of that name.
+func replaceable(dir, mark string) error {
+	if info, err := os.Lstat(mark); err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0:
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w, and cannot be read as a folder: %w", dir, ErrForeign, err)
+	}
+	return fmt.Errorf("%s: %w: it has no %s beside it", dir, ErrForeign, filepath.Base(mark))
 }
 
 // stamped tells that the folder stands there with this stamp, and that both are of the user that files made here are of:

@@ -211,6 +211,9 @@ func (f *agentFlags) folders(a *agent, found launcher.Found) error {
 		}
 	}
 	a.workDir = absolute(work)
+	if same(a.workDir, a.app.pkg.Path) {
+		return usage("work folder %s is the package itself: give --work-dir another", a.workDir)
+	}
 	switch {
 	case f.logDir != "":
 		a.logDir = absolute(f.logDir)

@@ -203,7 +203,11 @@ func (a *agent) givePorts() {
 
 // layOut brings the stage items into the instance's folder. What an earlier agent staged is replaced.
 func (r stageRoom) layOut(p plan.Plan, in registry.Instance) (err error) {
-	if err := packages.Unpack(r.app.pkg, filepath.Join(r.workDir, "package"), r.id.run); err != nil {
+	err = packages.Unpack(r.app.pkg, filepath.Join(r.workDir, "package"), r.id.run)
+	if errors.Is(err, packages.ErrForeign) {
+		return heldFolder{fmt.Errorf("%w; give --work-dir a folder of its own", err)}
+	}
+	if err != nil {
 		return err
 	}
 	work, err := openWork(r.workDir)

@@ -22,6 +22,7 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -118,6 +119,7 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 	if _, err := chooseEngine(ctx, f.engine, app); err != nil {
 		return err
 	}
+	r.closers = append(r.closers, func() { _ = os.Remove(r.state.App(r.appID)) }) // of a run that was refused it is empty
 	if err := r.settle(); err != nil {
 		return err
 	}
@@ -172,6 +174,9 @@ func (r *runner) settle() error {
 	r.logDir = filepath.Join(r.workDir, "log")
 	if r.flags.logDir != "" {
 		r.logDir = absolute(r.flags.logDir)
+	}
+	if err := ownedBy(r.workDir, r.app, plan.Instances(&r.app.App)); err != nil {
+		return err
 	}
 	for _, dir := range []string{r.workDir, r.logDir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -17,6 +18,44 @@ import (
 
 // heldFolder is a folder that somebody else works in: exit 75.
 type heldFolder struct{ error }
+
+// ownedBy refuses a folder for a run's work that is somebody's already: the package itself, or one with files of a person's
+// that a run's would replace. What muster has made its own it takes again.
+func ownedBy(dir string, app *loaded, instances []registry.Instance) error {
+	if same(dir, app.pkg.Path) {
+		return usage("work folder %s is the package itself: give --work-dir another", dir)
+	}
+	if info, err := os.Lstat(filepath.Join(dir, ".package.stamp")); err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	var file status.AppFile
+	if status.ReadJSON(filepath.Join(dir, "app.json"), &file) == nil && file.App != "" && file.Run != "" {
+		return nil
+	}
+	names := []string{"package", "app.json", "result.json"}
+	for _, in := range instances {
+		names = append(names, in.String())
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		entries, err := os.ReadDir(path)
+		if _, there := os.Lstat(path); there != nil || err == nil && len(entries) == 0 {
+			continue
+		}
+		return usage("work folder %s has a %s that is not muster's and would be replaced: give --work-dir a folder of its own", dir, name)
+	}
+	return nil
+}
+
+// same tells that two paths are one folder.
+func same(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil || b == "" {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
 
 // lockFolder takes a folder for as long as this process lives, or until the lock is released.
 func lockFolder(kind, dir string) (*hostlock.Lock, error) {
