@@ -41,7 +41,11 @@ func Unpack(src fs.FS, dir, stamp string) (err error) {
 		return fmt.Errorf("unpack package: %w", err)
 	}
 	if err := replace(src, dir, around); err != nil {
-		return fmt.Errorf("unpack package: %w", err)
+		err = fmt.Errorf("unpack package: %w", err)
+		if _, missing := os.Lstat(dir); errors.Is(missing, fs.ErrNotExist) {
+			err = errors.Join(err, os.Remove(mark)) // of nothing
+		}
+		return err
 	}
 	return writeStamp(mark, stamp)
 }

@@ -174,7 +174,11 @@ func advice(c Class, first Instance, exit *MemberExit) string {
 		return "muster doctor says what this host permits, and what would change it"
 	case ClassMuster:
 		return fmt.Sprintf("please report it with agent.log of %s", first)
-	case ClassNone, ClassApp, ClassStopped, ClassTimeout:
+	case ClassApp, ClassTimeout:
+		if exit != nil && exit.Why != "" {
+			return "" // the cause says it, and where the rest stands
+		}
+	case ClassNone, ClassStopped:
 	case ClassLauncher, ClassRegistry, ClassFlex, ClassMismatch: // they decide no verdict
 	}
 	return fmt.Sprintf("see the end of %s's stderr.log", first)

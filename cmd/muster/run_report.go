@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -29,17 +28,29 @@ func (r *runner) report(e end, f status.ResultFile) bool {
 	return true
 }
 
+// applicationErr is where a package's script keeps what its program says on stderr (Execute of resource_management).
+const applicationErr = "application.err"
+
 // lastWords shows the end of what the process of an instance said, or else of what its agent did.
 func (r *runner) lastWords(e end, dir, instance string) {
 	from, known := r.attemptBegins(dir)
-	for _, name := range []string{"stderr.log", "stdout.log"} {
-		begin, began := from[name]
-		if e.verdict == nil || known && !began { // no process was started: what stands there is older
+	files := []string{filepath.Join(dir, "stderr.log"), filepath.Join(r.workDir, instance, applicationErr), filepath.Join(dir, "stdout.log")}
+	started := false
+	for _, path := range files {
+		begin, began := from[filepath.Base(path)]
+		started = started || began
+		ofScript := filepath.Base(path) == applicationErr && started
+		if e.verdict == nil || known && !began && !ofScript { // no process was started: what stands there is older
 			continue
 		}
-		path := filepath.Join(dir, name)
 		if own := tailOf(path, begin, reportLines); len(own) > 0 {
 			r.quote(own, path)
+			return
+		}
+	}
+	if install := filepath.Join(dir, "errors-1.txt"); e.verdict != nil && strings.Contains(e.verdict.Cause, install) {
+		if own := tailOf(install, 0, reportLines); len(own) > 0 {
+			r.quote(own, install)
 			return
 		}
 	}
@@ -118,7 +129,7 @@ func without(text string, out func(string) bool, n int) []string {
 // tailOf is the last n lines of a file from a place on, of its last 64 KiB. A file that is shorter than
 // that place was rotated since.
 func tailOf(path string, from int64, n int) []string {
-	f, err := os.Open(path)
+	f, err := status.OpenPlain(path) // it is in a folder of the process's
 	if err != nil {
 		return nil
 	}
