@@ -32,12 +32,16 @@ static struct exec *find(int64_t id)
 
 static struct exec *free_place(void)
 {
+	struct exec *over = NULL;
 	int i;
 
-	for (i = 0; i < GUARD_EXECS; i++)
-		if (!execs[i].pid)
+	for (i = 0; i < GUARD_EXECS; i++) {
+		if (execs[i].pid == 0)
 			return &execs[i];
-	return NULL;
+		if (execs[i].gone)
+			over = &execs[i]; /* nobody asks for it any more: its zombie is reaped as any */
+	}
+	return over;
 }
 
 static void refuse(int64_t id, int err, const char *act)
