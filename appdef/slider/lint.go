@@ -2,7 +2,6 @@ package slider
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -79,19 +78,13 @@ func (l *linting) walk(visit func(name string, info fs.FileInfo, data []byte)) {
 	}
 }
 
-// links advises on those that lead out of the package, as its file system says: no agent takes them.
+// links advises on those beside package/ that lead out of the package: Load knows of those within.
 func (l *linting) links() {
-	_ = fs.WalkDir(l.fsys, ".", func(name string, d fs.DirEntry, err error) error { // what cannot be read gets no advice
-		if err != nil {
-			return fs.SkipDir
+	walkLinks(l.fsys, ".", func(name string) bool {
+		if got := badLink(l.fsys, name); got != "" && name != "package" && !strings.HasPrefix(name, "package/") {
+			l.advise(appdef.Place{File: name}, got, "one that stays inside the package", "no agent takes it, and no build")
 		}
-		if d.Type()&fs.ModeSymlink == 0 {
-			return nil
-		}
-		if _, err := fs.Stat(l.fsys, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			l.advise(appdef.Place{File: name}, "a link that cannot be followed", "one that stays inside the package", "no agent takes it, and no build")
-		}
-		return nil
+		return len(l.found) < mostLinks
 	})
 }
 

@@ -51,6 +51,7 @@ func Load(fsys fs.FS, options Options) (appdef.App, appdef.Problems) {
 	l.resources = l.conftree("resources", options.Resources)
 	l.override()
 	l.dictionaries()
+	l.links()
 	if whole && l.appConfig.whole && l.resources.whole { // else what is missing would be reported as not defined
 		l.settle()
 	}

@@ -207,6 +207,9 @@ func (r stageRoom) layOut(p plan.Plan, in registry.Instance) (err error) {
 	if errors.Is(err, packages.ErrForeign) {
 		return heldFolder{fmt.Errorf("%w; give --work-dir a folder of its own", err)}
 	}
+	if errors.Is(err, packages.ErrRefused) { // a link that leads outside
+		return definitionError{err}
+	}
 	if err != nil {
 		return err
 	}

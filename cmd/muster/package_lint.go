@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
+	"slices"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -46,20 +48,22 @@ func newPackageLint(s streams) *cobra.Command {
   muster package lint DIR --fix`,
 		Long: `Judges APP (a folder, an archive or catalog:NAME) more strictly than Slider and muster validate do, and advises: files
 that are missing or not executable, CRLF and byte order marks, exports and ports that nobody sees, templates that need
-jinja2. Problems are printed as muster validate prints them; then, as a diff, what can be mended in
-one way: slips in keys that have one neighbour, a missing schemaVersion, numbers where Slider has
-texts, letter case. --fix writes that into the folder; comments and order stay.
+jinja2, and scripts: what Python 3 refuses, what only Python 2 has, a class without start or status, a template that is
+not there. For them the python3 of this host reads package/scripts; nothing of the package is run. Problems are printed
+as muster validate prints them; then, as a diff, what can be mended in one way: slips in keys that have one neighbour, a
+missing schemaVersion, numbers where Slider has texts, letter case. --fix writes that into the folder; comments and order
+stay.
 
 Ends with 65 when errors are left.`,
 		ValidArgsFunction: completeApp,
-		RunE:              func(_ *cobra.Command, args []string) error { return f.lint(s, args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.lint(cmd.Context(), s, args[0]) },
 	}
 	cmd.Flags().BoolVar(&f.fix, "fix", false, "write what can be mended; APP must be a folder")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print {ok, problems, fixes} as JSON")
 	return cmd
 }
 
-func (f *packageLintFlags) lint(s streams, ref string) error {
+func (f *packageLintFlags) lint(ctx context.Context, s streams, ref string) error {
 	pkg, ref, err := openPackage(ref)
 	if err != nil {
 		return err
@@ -79,7 +83,7 @@ func (f *packageLintFlags) lint(s streams, ref string) error {
 		text := diff.Diff(fixed.Name, fixed.Before, fixed.Name+" (mended)", fixed.After)
 		out.Fixes = append(out.Fixes, packageFix{File: fixed.Name, Changes: fixed.Changes, Diff: string(text), Written: f.fix})
 	}
-	out.Problems = lintProblems(pkg) // what is left after the writing
+	out.Problems = lintProblems(ctx, pkg) // what is left after the writing
 	out.OK = len(out.Problems.Errors()) == 0
 	if err := f.print(s.out, out); err != nil {
 		return err
@@ -91,7 +95,7 @@ func (f *packageLintFlags) lint(s streams, ref string) error {
 }
 
 // lintProblems are all that is known to be wrong with a package, and the advice on it.
-func lintProblems(pkg *packages.Package) appdef.Problems {
+func lintProblems(ctx context.Context, pkg *packages.Package) appdef.Problems {
 	app, found := slider.Load(pkg.FS, slider.Options{Name: pkg.Name, Strict: true})
 	if len(found.Errors()) == 0 {
 		l := &loaded{App: app, vars: map[string]string{}}
@@ -100,7 +104,8 @@ func lintProblems(pkg *packages.Package) appdef.Problems {
 		}
 		found = append(found, firstPlans(l)...)
 	}
-	found = append(found, slider.Lint(pkg.FS, app)...).Sort()
+	scripts, unseen := lintScripts(ctx, pkg, app)
+	found = slices.Concat(found, unseen, slider.Lint(pkg.FS, app), slider.LintScripts(pkg.FS, app, scripts)).Sort()
 	if found == nil {
 		return appdef.Problems{}
 	}

@@ -1,0 +1,194 @@
+package slider
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// Script is what a Python has read of one file of package/scripts.
+type Script struct {
+	Name      string // package/scripts/…
+	Text      string
+	Faults    []ScriptFault
+	Class     *Class   // whose execute() the file calls; nil: none
+	Templates []Name   // that Template() names
+	Programs  []string // last parts of the paths that texts begin with
+}
+
+// ScriptFault is what is wrong at a line. Fatal: no Python 3 runs the file.
+type ScriptFault struct {
+	Line            int
+	Got, Want, Hint string
+	Fatal           bool
+}
+
+// Class is a class of commands: Slider's agent calls its methods. Whole: no base of it is unknown.
+type Class struct {
+	Name    string   `json:"name"`
+	Line    int      `json:"line"`
+	Methods []string `json:"methods"`
+	Whole   bool     `json:"whole"`
+}
+
+// Name is a name and the line that it stands at.
+type Name struct {
+	Name string `json:"name"`
+	Line int    `json:"line"`
+}
+
+// LintScripts advises on the package's scripts, from what was read of them, and on the files that they and the commands
+// run. What no Python 3 can read is an error, the rest are warnings.
+func LintScripts(fsys fs.FS, app appdef.App, scripts []Script) appdef.Problems {
+	l := linting{fsys: fsys, app: &app}
+	for _, s := range scripts {
+		for _, f := range s.Faults {
+			at := appdef.Place{File: s.Name, Line: f.Line}
+			got := fmt.Sprintf("%s at line %d", f.Got, f.Line)
+			if f.Fatal {
+				l.found = append(l.found, at.Problem(got, f.Want, f.Hint))
+			} else {
+				l.advise(at, got, f.Want, f.Hint)
+			}
+		}
+		l.methods(s)
+		l.templates(s)
+	}
+	l.programs(scripts)
+	return l.found.Sort()
+}
+
+// methods advises on a commandScript that START and STATUS find no method in.
+func (l *linting) methods(s Script) {
+	if s.Class == nil || !s.Class.Whole {
+		return
+	}
+	for _, c := range l.app.Components {
+		if c.Category == "CLIENT" || c.CommandScript == nil || c.Settings.CommandFrom != "commandScript" || path.Join("package", c.CommandScript.Script) != s.Name {
+			continue
+		}
+		at := appdef.Place{File: s.Name, Line: s.Class.Line}
+		got := fmt.Sprintf("the class %s at line %d without a method ", s.Class.Name, s.Class.Line)
+		if !slices.Contains(s.Class.Methods, "start") {
+			l.advise(at, got+"start", "one", orElse(slip("start", s.Class.Methods), "START fails"))
+		}
+		if c.Settings.StatusInterval > 0 && !slices.Contains(s.Class.Methods, "status") {
+			l.advise(at, got+"status", "one", orElse(slip("status", s.Class.Methods), "whether its processes live is all that is known of it"))
+		}
+	}
+}
+
+// slip is the hint of a name that was most likely meant to be the one wanted.
+func slip(want string, names []string) string {
+	for _, name := range names {
+		if near, ok := appdef.Nearest(name, []string{want}); ok {
+			return "its " + name + " was meant to be " + near + "?"
+		}
+	}
+	return ""
+}
+
+// templates advises on those that the package does not have.
+func (l *linting) templates(s Script) {
+	for _, t := range s.Templates {
+		name := path.Join("package/templates", t.Name)
+		if path.IsAbs(t.Name) || !fs.ValidPath(name) || strings.ContainsAny(t.Name, "{}") {
+			continue
+		}
+		if _, err := fs.Stat(l.fsys, name); err != nil {
+			at := appdef.Place{File: s.Name, Line: t.Line}
+			l.advise(at, fmt.Sprintf("the template %s at line %d, which is not there", appdef.Quote(t.Name), t.Line), "a file of package/templates",
+				appdef.DidYouMean(t.Name, l.names("package/templates")))
+		}
+	}
+}
+
+func (l *linting) names(dir string) []string {
+	var names []string
+	entries, err := fs.ReadDir(l.fsys, dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// programs advises on the files of package/files that a command or a script names: nothing else says that they are run.
+func (l *linting) programs(scripts []Script) {
+	const most = 1000
+	var said []string // all that may name one
+	run := map[string]bool{}
+	for _, c := range l.app.Components {
+		said = append(said, c.Settings.Command)
+		begins(c.Settings.Command, run)
+		for _, command := range c.Commands {
+			said = append(said, command.Exec)
+			if command.Type == "SHELL" {
+				begins(command.Exec, run)
+			}
+		}
+	}
+	for _, s := range scripts {
+		said = append(said, s.Text)
+		for _, name := range s.Programs {
+			run[name] = true
+		}
+	}
+	all := strings.Join(said, "\n")
+	seen := 0
+	_ = fs.WalkDir(l.fsys, "package/files", func(name string, d fs.DirEntry, err error) error { // what cannot be read gets no advice
+		if err != nil {
+			return fs.SkipDir
+		}
+		if seen++; seen > most {
+			return fs.SkipAll
+		}
+		if d.Type().IsRegular() && strings.Contains(all, path.Base(name)) {
+			l.program(name, run[path.Base(name)])
+		}
+		return nil
+	})
+}
+
+// program advises on one file; run: by its own name, and not as what an interpreter reads.
+func (l *linting) program(name string, run bool) {
+	info, err := fs.Stat(l.fsys, name)
+	if err != nil {
+		return
+	}
+	data, err := readSmall(l.fsys, name)
+	if err != nil || !strings.HasPrefix(string(data), "#!") && path.Ext(name) != ".sh" {
+		return
+	}
+	if n := strings.Index(string(data), "\r\n"); n >= 0 {
+		l.advise(appdef.Place{File: name, Line: line(data, n)}, "CRLF at the ends of lines", "LF", "a shell reads the CR as part of a word")
+	}
+	if run && info.Mode().Perm()&0o100 == 0 {
+		l.advise(appdef.Place{File: name, Line: 1}, fmt.Sprintf("a script of mode %#o", info.Mode().Perm()), "one that can be executed", "chmod +x "+name)
+	}
+}
+
+// between are what stands between two commands of a shell, and before is what a command may follow.
+var (
+	between = regexp.MustCompile(`&&|\|\||[;|&\n({]`)
+	before  = regexp.MustCompile(`^(?:exec|nohup|setsid|then|do|else|if|while|!|time|[A-Za-z_]\w*=\S*)$`)
+)
+
+// begins notes the last part of the path of each command of a shell's text.
+func begins(text string, run map[string]bool) {
+	for _, command := range between.Split(strings.NewReplacer("${", "$", "}", "").Replace(text), -1) {
+		for word := range strings.FieldsSeq(command) {
+			if !before.MatchString(word) {
+				run[path.Base(strings.Trim(word, `"'`))] = true
+				break
+			}
+		}
+	}
+}

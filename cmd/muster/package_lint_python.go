@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/slidershell"
+)
+
+//go:embed package_lint_python.py
+var lintPython string
+
+// How much is read of a package's scripts, and how long a Python may look at it.
+const (
+	mostScripts      = 1000
+	mostScriptBytes  = 16 << 20
+	mostScriptAnswer = 64 << 20
+	scriptsPatience  = 10 * time.Second
+)
+
+// scriptQuestion is what package_lint_python.py reads.
+type scriptQuestion struct {
+	Oldest bool           `json:"oldest"`
+	Files  []scriptSource `json:"files"`
+}
+
+type scriptSource struct {
+	Name   string `json:"name"`
+	Source []byte `json:"source"`
+}
+
+// scriptAnswer is what it says.
+type scriptAnswer struct {
+	Python string        `json:"python"`
+	Files  []scriptFacts `json:"files"`
+}
+
+type scriptFacts struct {
+	Name     string        `json:"name"`
+	Refused  *scriptFault  `json:"refused"`
+	Oldest   *scriptFault  `json:"oldest"`
+	Doubts   []scriptFault `json:"doubts"`
+	Class    *slider.Class `json:"class"`
+	Template []slider.Name `json:"templates"`
+	Programs []string      `json:"programs"`
+}
+
+// scriptFault is a line and what Python 3 says of it, or would.
+type scriptFault struct {
+	Line    int    `json:"line"`
+	Source  string `json:"source"`
+	Failure string `json:"failure"`
+}
+
+// lintScripts has a Python of this host read the package's scripts; nothing of the package runs. What cannot be looked at
+// is a warning.
+func lintScripts(ctx context.Context, pkg *packages.Package, app appdef.App) ([]slider.Script, appdef.Problems) {
+	sources := scriptSources(pkg)
+	if len(sources) == 0 {
+		return nil, nil
+	}
+	python, plain := lintingPython(pkg, app)
+	answer, err := askPython(ctx, python, scriptQuestion{Oldest: plain, Files: sources})
+	if err != nil {
+		at := appdef.Place{File: "package/scripts"}
+		return nil, appdef.Problems{at.Warning(err.Error(), "a Python 3.8 or later", "the scripts were not looked at")}
+	}
+	var scripts []slider.Script
+	for i, facts := range answer.Files {
+		scripts = append(scripts, facts.script(answer.Python, string(sources[i].Source)))
+	}
+	return scripts, nil
+}
+
+// scriptSources are those of package/scripts, links aside, as many as an author oversees.
+func scriptSources(files fs.FS) []scriptSource {
+	var sources []scriptSource
+	room := int64(mostScriptBytes)
+	_ = fs.WalkDir(files, "package/scripts", func(name string, d fs.DirEntry, err error) error { // what cannot be read is not looked at
+		switch {
+		case err != nil:
+			return fs.SkipDir
+		case len(sources) == mostScripts:
+			return fs.SkipAll
+		case !d.Type().IsRegular() || path.Ext(name) != ".py":
+			return nil
+		}
+		f, err := files.Open(name)
+		if err != nil {
+			return nil //nolint:nilerr // as above
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, room+1))
+		if err != nil || int64(len(text)) > room {
+			return nil //nolint:nilerr // as above
+		}
+		room -= int64(len(text))
+		sources = append(sources, scriptSource{Name: name, Source: text})
+		return nil
+	})
+	return sources
+}
+
+var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
+
+// lintingPython is the component's own interpreter where that is one of this host, else python3, and whether no component
+// names another. One that lies in the package, or is called otherwise, is not run: a package is only read here.
+func lintingPython(pkg *packages.Package, app appdef.App) (python string, plain bool) {
+	python, plain = "python3", true
+	for _, c := range app.Components {
+		own := c.Settings.Python
+		if own == "" || own == "python3" {
+			continue
+		}
+		plain = false
+		if !filepath.IsAbs(own) || !pythonName.MatchString(filepath.Base(own)) {
+			continue
+		}
+		folder, err := filepath.EvalSymlinks(filepath.Dir(own))
+		if err != nil || pkg.Path != "" && within(folder, pkg.Path) {
+			continue
+		}
+		if at, err := exec.LookPath(own); err == nil {
+			return at, false
+		}
+	}
+	return python, plain
+}
+
+// askPython runs in isolation (-I) and in /: no variable and no file of the current folder has a say.
+func askPython(ctx context.Context, python string, question scriptQuestion) (scriptAnswer, error) {
+	text, err := json.Marshal(question)
+	if err != nil {
+		return scriptAnswer{}, err
+	}
+	at, err := exec.LookPath(python)
+	if err != nil {
+		return scriptAnswer{}, fmt.Errorf("no %s on this host", python)
+	}
+	ctx, cancel := context.WithTimeout(ctx, scriptsPatience)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, at, "-I", "-c", lintPython)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.WaitDelay = "/", bytes.NewReader(text), &out, time.Second
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return scriptAnswer{}, fmt.Errorf("%s: no answer within %v", python, scriptsPatience)
+		}
+		return scriptAnswer{}, fmt.Errorf("%s: %w", python, err)
+	}
+	var answer scriptAnswer
+	if err := json.NewDecoder(io.LimitReader(&out, mostScriptAnswer)).Decode(&answer); err != nil {
+		return scriptAnswer{}, fmt.Errorf("%s: answer: %w", python, err)
+	}
+	if len(answer.Files) != len(question.Files) {
+		return scriptAnswer{}, errors.New(python + ": an answer that is short of files")
+	}
+	return answer, nil
+}
+
+// script is what was found as the advice wants it.
+func (f scriptFacts) script(python, text string) slider.Script {
+	s := slider.Script{Name: f.Name, Text: text, Class: f.Class, Templates: f.Template, Programs: f.Programs}
+	if f.Refused != nil {
+		s.Faults = append(s.Faults, slider.ScriptFault{
+			Line: f.Refused.Line, Got: f.Refused.Failure, Want: "what Python " + python + " can read", Hint: f.Refused.advice(f.Name), Fatal: true,
+		})
+	}
+	if f.Oldest != nil {
+		s.Faults = append(s.Faults, slider.ScriptFault{
+			Line: f.Oldest.Line, Got: f.Oldest.Failure, Want: "what Python 3.8 can read", Hint: "hosts may have no later one; muster.python names another",
+		})
+	}
+	for _, doubt := range f.Doubts {
+		if hint := doubt.advice(f.Name); hint != "" {
+			s.Faults = append(s.Faults, slider.ScriptFault{Line: doubt.Line, Got: "what is Python 2's", Want: "Python 3", Hint: hint})
+		}
+	}
+	return s
+}
+
+// advice is what the agent would say once the script had failed so.
+func (f scriptFault) advice(name string) string {
+	const root = "/"
+	file := root + name
+	text := slidershell.Advice(file, fmt.Sprintf("  File %q, line %d\n    %s\n%s\n", file, f.Line, f.Source, f.Failure))
+	return strings.TrimPrefix(text, fmt.Sprintf("%s:%d: ", name, f.Line))
+}

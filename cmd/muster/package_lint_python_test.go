@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/packages"
+)
+
+// A package is a stranger's: what it calls a Python is run only where it is plainly none of its own.
+func TestLintingPython(t *testing.T) {
+	dir, host := t.TempDir(), t.TempDir()
+	for _, name := range []string{filepath.Join(dir, "python3"), filepath.Join(host, "python3.9"), filepath.Join(host, "tool")} {
+		if err := os.WriteFile(name, []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(dir, filepath.Join(host, "there")); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, python, want string
+		plain              bool
+	}{
+		{"none", "", "python3", true},
+		{"the usual", "python3", "python3", true},
+		{"a name", "python3.12", "python3", false},
+		{"one of the host", host + "/python3.9", host + "/python3.9", false},
+		{"one that is not there", host + "/python3.10", "python3", false},
+		{"another program", host + "/tool", "python3", false},
+		{"relative", "./python3", "python3", false},
+		{"in the package", dir + "/python3", "python3", false},
+		{"in the package by a link", host + "/there/python3", "python3", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			app := appdef.App{Components: []appdef.Component{{Settings: appdef.ComponentSettings{Python: test.python}}}}
+			got, plain := lintingPython(&packages.Package{Path: dir}, app)
+			if got != test.want || plain != test.plain {
+				t.Errorf("got %s, %v, want %s, %v", got, plain, test.want, test.plain)
+			}
+		})
+	}
+}
+
+// A source that breaks the parser does not hide the others.
+func TestLintScriptsThatCannotBeRead(t *testing.T) {
+	files := fstest.MapFS{
+		"package/scripts/a.py": {Data: []byte("x = " + strings.Repeat("(", 5000) + strings.Repeat(")", 5000))},
+		"package/scripts/b.py": {Data: []byte("x = 1\x00\n")},
+		"package/scripts/c.py": {Data: []byte("# -*- coding: nowhere -*-\n")},
+		"package/scripts/d.py": {Data: []byte("match x:\n    case 1:\n        pass\n")},
+		"package/scripts/e.py": {Data: []byte("x = 1\n")},
+		"package/scripts/f.sh": {Data: []byte("((\n")},
+	}
+	scripts, unseen := lintScripts(context.Background(), &packages.Package{FS: files}, appdef.App{})
+	if len(unseen) > 0 {
+		t.Fatal(unseen)
+	}
+	want := map[string]bool{"a.py": true, "b.py": true, "c.py": true, "d.py": true, "e.py": false}
+	for _, s := range scripts {
+		name := filepath.Base(s.Name)
+		if got := len(s.Faults) > 0; got != want[name] {
+			t.Errorf("%s: got faults %v, want %v", name, s.Faults, want[name])
+		}
+		delete(want, name)
+	}
+	if len(want) > 0 {
+		t.Errorf("got nothing of %v", want)
+	}
+}
