@@ -7,7 +7,7 @@ set -eu
 . "$1"
 step=0
 while [ "$step" -lt "$steps" ]; do
-	sleep 0.2 # the work
+	sleep 0.5 # the work
 	step=$((step + 1))
 	echo "step $step of $steps, port $port"
 done

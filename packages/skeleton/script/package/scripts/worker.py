@@ -18,9 +18,11 @@ class Worker(Script):
     def start(self, env):
         import params
         self.configure(env)
-        # in the background: the program lives on when this script has ended, and is known by its pid file
+        # In the background: the program lives on when this script has ended, and is known by its pid file. What it says
+        # goes to application.log and application.err. One that ends within a second has failed, and START with it: then
+        # the end of application.err is in what START says.
         Execute(format("{install_dir}/work.sh {conf_dir}/worker.conf"),
-                wait_for_finish=False, pid_file=params.pid_file)
+                wait_for_finish=False, pid_file=params.pid_file, poll_after=1)
 
     def status(self, env):
         import params
