@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/catalog"
 	"github.com/muster-agent/muster/packages/fetch"
@@ -22,6 +24,7 @@ type source struct {
 	pkg       *packages.Package
 	ref       string // what an agent is told to load: the same bytes, wherever it runs
 	signature string // path of the archive's signature; there may be none
+	url       string // where it was fetched, for people to read; empty: it is a file here
 	file      fetch.File
 }
 
@@ -43,7 +46,7 @@ func openPackage(ref string) (*packages.Package, string, error) {
 func (f *appFlags) open(ref string) (source, error) {
 	from, err := f.find(ref)
 	if err == nil && f.policy != nil {
-		if err = f.policy.admit(from.pkg, from.signature); err != nil {
+		if err = f.policy.admit(from); err != nil {
 			from.close()
 		}
 	}
@@ -74,6 +77,9 @@ func (f *appFlags) find(ref string) (source, error) {
 		open = packages.OpenOwn
 	}
 	pkg, err := open(path)
+	if errors.Is(err, fs.ErrNotExist) && !exists(path) {
+		return source{}, withCode(shim.CodeDefinition, errors.New(notThere(ref)))
+	}
 	if err != nil {
 		return source{}, withCode(shim.CodeDefinition, err)
 	}
@@ -82,6 +88,26 @@ func (f *appFlags) find(ref string) (source, error) {
 		return source{}, withCode(shim.CodeDefinition, errors.Join(err, pkg.Close()))
 	}
 	return source{pkg: pkg, ref: pkg.Path, signature: pkg.Path + sign.Ending}, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// notThere says what would do in place of a path that is not there. The name of a package of the catalog is often given
+// without its scheme.
+func notThere(ref string) string {
+	names := catalog.Names()
+	text := fmt.Sprintf("app %s: no such file or folder, want a folder, an archive, file:, http:, https: or catalog:NAME (%s)", ref, strings.Join(names, ", "))
+	near, ok := appdef.Nearest(ref, names)
+	if slices.Contains(names, ref) {
+		near, ok = ref, true
+	}
+	if ok {
+		text += "; did you mean catalog:" + near + "?"
+	}
+	return text
 }
 
 // fetch loads a package into the cache. The agents are told its digest as well: all of a run have the same bytes, and
@@ -101,7 +127,7 @@ func (f *appFlags) fetch(at location) (source, error) {
 		return source{}, withCode(shim.CodeDefinition, errors.Join(fmt.Errorf("%s: %w", fetch.Printable(at.url), err), file.Close()))
 	}
 	pkg.Name = at.name()
-	from := source{pkg: pkg, ref: at.url + pin + file.SHA256, file: file}
+	from := source{pkg: pkg, ref: at.url + pin + file.SHA256, url: fetch.Printable(at.url), file: file}
 	if beside, ok := file.Sidecars[sign.Ending]; ok {
 		from.signature = beside.Path
 	}

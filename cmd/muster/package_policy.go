@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
-	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim"
 )
@@ -42,25 +42,48 @@ func (p *policyPackages) check() error {
 	return nil
 }
 
-// admit refuses a package that the policy does not let run. signature is the path of the package's signature; the
-// opened package must be the very bytes that were signed.
-func (p policy) admit(pkg *packages.Package, signature string) error {
+// admit refuses a package that the policy does not let run. The opened package must be the very bytes that were signed.
+func (p policy) admit(from source) error {
+	pkg := from.pkg
 	if !p.Packages.RequireSignature || pkg.Path == "" {
 		return nil
 	}
 	if pkg.Folder {
 		return p.refusePackage(fmt.Errorf("%s is a folder, which nobody can sign; muster package build %s -o FILE, then sign it", pkg.Path, pkg.Path))
 	}
-	s, err := sign.Verify(pkg.Path, signature, p.Packages.keys...)
+	s, err := from.verify(p.Packages.keys)
 	switch {
+	case errors.Is(err, sign.ErrUnsigned) && from.url != "":
+		return p.refusePackage(fmt.Errorf("%w; sign it where it was built, with one of the keys %s, and publish FILE%s beside it", err, p.keyIDs(), sign.Ending))
 	case errors.Is(err, sign.ErrUnsigned):
 		return p.refusePackage(fmt.Errorf("%w; muster package sign %s --key with one of the keys %s", err, pkg.Path, p.keyIDs()))
 	case err != nil:
 		return p.refusePackage(fmt.Errorf("%w; get it again from who signed it, with its signature", err))
 	case s.Digest != pkg.Digest:
-		return p.refusePackage(fmt.Errorf("%s changed while it was opened: got sha256 %s, want %s", pkg.Path, pkg.Digest, s.Digest))
+		return p.refusePackage(fmt.Errorf("%s changed while it was opened: got sha256 %s, want %s", cmp.Or(from.url, pkg.Path), pkg.Digest, s.Digest))
 	}
 	return nil
+}
+
+// verify checks who signed the package. Of what was fetched its errors name the URL: nobody knows the paths of the cache,
+// and nothing that is done to a file there would last.
+func (f source) verify(keys []sign.PublicKey) (sign.Signature, error) {
+	if f.url == "" {
+		return sign.Verify(f.pkg.Path, f.signature, keys...)
+	}
+	bare, query, asks := strings.Cut(f.url, "?")
+	beside := bare + sign.Ending
+	if asks {
+		beside += "?" + query
+	}
+	if f.signature == "" {
+		return sign.Signature{}, fmt.Errorf("verify %s: %w: no %s", f.url, sign.ErrUnsigned, beside)
+	}
+	s, err := sign.Verify(f.pkg.Path, f.signature, keys...)
+	if err != nil {
+		err = errors.New(strings.NewReplacer(f.signature, beside, f.pkg.Path, f.url).Replace(err.Error()))
+	}
+	return s, err
 }
 
 func (p policy) keyIDs() string {

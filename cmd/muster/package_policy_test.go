@@ -44,18 +44,18 @@ func TestAdmit(t *testing.T) {
 		t.Errorf("keys of the policy: got %s, want %s", ids, public.ID())
 	}
 	opened := openFor(t, file)
-	if err := rules.admit(opened, file+sign.Ending); err != nil {
+	if err := rules.admit(source{pkg: opened, signature: file + sign.Ending}); err != nil {
 		t.Errorf("a signed package: got %v", err)
 	}
-	if err := rules.admit(&packages.Package{FS: os.DirFS(app), Name: "app"}, ""); err != nil {
+	if err := rules.admit(source{pkg: &packages.Package{FS: os.DirFS(app), Name: "app"}}); err != nil {
 		t.Errorf("one of the catalog: got %v", err)
 	}
-	if err := (policy{}).admit(openFor(t, app), ""); err != nil {
+	if err := (policy{}).admit(source{pkg: openFor(t, app)}); err != nil {
 		t.Errorf("without a policy: got %v", err)
 	}
 	refused := func(name, want string, pkg *packages.Package, signature string) {
 		t.Helper()
-		err := rules.admit(pkg, signature)
+		err := rules.admit(source{pkg: pkg, signature: signature})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || exitCode(err) != shim.CodeForbidden {
 			t.Errorf("%s: got %v, want 77 with %s", name, err, want)
 		}
