@@ -1,7 +1,10 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim"
 )
 
@@ -41,6 +45,8 @@ one time, that of SOURCE_DATE_EPOCH (seconds since 1970) or the format's earlies
 Left out are folders of version control, __pycache__, *.pyc, backups of editors, and FILE with its signature. Refused
 (65) is what no agent would take: links that leave the folder, devices, a definition with errors.
 
+A FILE.minisig of a former FILE that differs is removed.
+
 The sha256 is printed as sha256sum(1) prints it.`,
 		Example: "  muster package build myapp -o myapp-1.0.0.zip\n  muster package build myapp -o myapp.tar.zst --verbose | sha256sum -c",
 		RunE:    func(_ *cobra.Command, args []string) error { return f.build(s, args[0]) },
@@ -71,9 +77,15 @@ func (f *packageBuildFlags) build(s streams, dir string) error {
 			return err
 		}
 	}
+	before := signedDigest(f.out)
 	packed, err := packages.Pack(dir, f.out, packages.PackOptions{Time: at})
 	if err != nil {
 		return withCode(shim.CodeDefinition, err)
+	}
+	if before != "" && before != packed.Digest {
+		if err := dropSignature(s, f.out); err != nil {
+			return err
+		}
 	}
 	f.tell(s, packed)
 	if f.json {
@@ -82,6 +94,33 @@ func (f *packageBuildFlags) build(s streams, dir string) error {
 		})
 	}
 	fmt.Fprintf(s.out, "%s  %s\n", packed.Digest, f.out)
+	return nil
+}
+
+// signedDigest is the sha256 of a file that has a signature beside it; empty: there is none.
+func signedDigest(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !exists(path+sign.Ending) {
+		return ""
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// dropSignature takes away the signature of a file that was replaced: it would belie the new one.
+func dropSignature(s streams, file string) error {
+	stale := file + sign.Ending
+	if err := removeStale(stale); err != nil {
+		return fmt.Errorf("package build: remove the signature of the former %s: %w", file, err)
+	}
+	fmt.Fprintf(s.err, "removed %s: it was of the former file; muster package sign signs the new one\n", stale)
 	return nil
 }
 
