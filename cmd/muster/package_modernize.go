@@ -20,7 +20,7 @@ func newPackageModernize(s streams) *cobra.Command {
 		Use: "modernize DIR", Short: "Show, or make, the changes that Python 2 scripts need", Args: exactly("DIR"),
 		Long: `Runs Python's own 2to3 over package/scripts of the app package in DIR and prints what it would change as a
 unified diff; --write makes the changes. Scripts that are Python 3 already stay as they are. Ends with 0, also
-when there is nothing to do, and with 65 when a script cannot be understood.
+when there is nothing to do, and with 65 when a script cannot be understood, or all are links: links are left as they are.
 
 2to3 changes the language, not its meaning: bytes that are no text, and divisions of integers, are left to you.`,
 		Example: "  muster package modernize . | less\n  muster package modernize . --write --python python3.11",
@@ -36,29 +36,43 @@ when there is nothing to do, and with 65 when a script cannot be understood.
 func modernizePackage(ctx context.Context, s streams, dir, python string, write bool) error {
 	changes, err := modernize.Changes(ctx, python, dir)
 	switch {
-	case errors.Is(err, modernize.ErrNoFixers):
+	case errors.Is(err, modernize.ErrNoFixers), errors.Is(err, modernize.ErrNoPython):
 		return fmt.Errorf("%w; %s", err, otherPython(ctx, python))
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return withCode(shim.CodeDefinition, err)
+	case errors.Is(err, modernize.ErrOnlyLinks):
 		return withCode(shim.CodeDefinition, err)
 	case errors.Is(err, modernize.ErrNoScripts):
 		return withCode(shim.CodeDefinition, fmt.Errorf("%w; want the folder of an app package", err))
 	case err != nil:
 		return err
 	}
-	var problems []error
-	for _, c := range changes {
-		if c.Err != nil {
-			problems = append(problems, c.Err)
-			continue
-		}
-		fmt.Fprint(s.out, c.Diff)
-	}
-	if write {
+	differ, problems := printChanges(s, changes)
+	switch {
+	case write:
 		if err := modernize.Write(dir, changes); err != nil {
 			return err
 		}
+	case differ:
+		fmt.Fprintln(s.err, "nothing was written; --write does it")
 	}
-	return withCode(shim.CodeDefinition, errors.Join(problems...))
+	return withCode(shim.CodeDefinition, problems)
+}
+
+// printChanges prints the diffs, tells whether there are any, and joins what could not be read.
+func printChanges(s streams, changes []modernize.Change) (differ bool, problems error) {
+	for _, c := range changes {
+		switch {
+		case c.Err != nil:
+			problems = errors.Join(problems, c.Err)
+		case c.Link:
+			fmt.Fprintf(s.err, "%s is a link and is left as it is\n", printable(c.Name))
+		default:
+			fmt.Fprint(s.out, c.Diff)
+			differ = true
+		}
+	}
+	return differ, problems
 }
 
 // otherPython says which interpreter would do.

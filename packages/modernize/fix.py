@@ -1,6 +1,7 @@
 """Python's own 2to3 on sources that come and go as JSON: nothing of the package is imported or written here.
 
-stdin: [{"name", "source" (base64)}…]; stdout: [{"name", "source" (base64), "diff", "error"}…], one each, in order.
+stdin: [{"name", "source" (base64)}…]; stdout: [{"name", "source" (base64), "diff", "error", "line" of the
+error or 0}…], one each, in order.
 Exit code 3: this Python has no lib2to3.
 """
 
@@ -101,15 +102,27 @@ def one(name, source):
     return new.encode(encoding), "".join(lines)
 
 
+def why_not(err):
+    """What keeps 2to3 from reading a source, and the line; 0: none that is known."""
+    kind = type(err).__name__
+    if kind == "ParseError" and err.context:  # lib2to3.pgen2.parse: (what stands before it, (line, column))
+        return "does not parse as Python 2 or 3", err.context[1][0]
+    if kind == "TokenError" and len(err.args) == 2:  # lib2to3.pgen2.tokenize: what, (line, column)
+        return "does not parse as Python 2 or 3: " + err.args[0], err.args[1][0]
+    if isinstance(err, SyntaxError) and err.lineno:
+        return "does not parse as Python 2 or 3: " + err.msg, err.lineno
+    return "{}: {}".format(kind, " ".join(str(err).split())), 0
+
+
 def main():
     answers = []
     for file in json.load(sys.stdin):
-        answer = {"name": file["name"], "source": "", "diff": "", "error": ""}
+        answer = {"name": file["name"], "source": "", "diff": "", "error": "", "line": 0}
         try:
             source, answer["diff"] = one(file["name"], base64.b64decode(file["source"]))
             answer["source"] = base64.b64encode(source).decode("ascii")
         except Exception as err:  # one file that cannot be read does not hide the others
-            answer["error"] = "{}: {}".format(type(err).__name__, " ".join(str(err).split()))
+            answer["error"], answer["line"] = why_not(err)
         answers.append(answer)
     json.dump(answers, sys.stdout)
 

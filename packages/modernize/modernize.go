@@ -27,6 +27,10 @@ var (
 	ErrNoFixers = errors.New("it has no lib2to3, which Python 3.13 and later lack")
 	// ErrNoScripts is that the folder holds no package/scripts.
 	ErrNoScripts = errors.New("no folder " + Scripts)
+	// ErrOnlyLinks is that all scripts are symbolic links: nothing there is the package's own.
+	ErrOnlyLinks = errors.New("got links alone, which are left as they are")
+	// ErrNoPython is that the Python asked cannot be started.
+	ErrNoPython = errors.New("it cannot be started")
 )
 
 // Change is what one file needs.
@@ -34,6 +38,7 @@ type Change struct {
 	Name string // within the package, with /
 	Diff string // unified; empty: nothing to do
 	Err  error  // the file could not be understood
+	Link bool   // a symbolic link, which is left as it is: what it names may belong to another
 	mode fs.FileMode
 	want []byte
 }
@@ -41,17 +46,20 @@ type Change struct {
 //go:embed fix.py
 var fixer string
 
-// Changes asks 2to3 of the named python about every *.py below package/scripts of dir, links aside, in the order of
-// their names. Files with nothing to do are left out.
+// Changes asks 2to3 of the named python about every *.py below package/scripts of dir, in the order of their names.
+// Files with nothing to do are left out. Links are named behind them, and nothing is asked about them.
 func Changes(ctx context.Context, python, dir string) ([]Change, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("modernize: %w", err)
 	}
 	defer root.Close()
-	files, modes, err := read(root)
+	files, modes, links, err := read(root)
 	if err != nil {
 		return nil, fmt.Errorf("modernize %s: %w", dir, err)
+	}
+	if len(files) == 0 && len(links) > 0 {
+		return nil, fmt.Errorf("modernize %s: %w: %s", dir, ErrOnlyLinks, strings.Join(links, ", "))
 	}
 	if len(files) == 0 {
 		return nil, nil
@@ -63,12 +71,18 @@ func Changes(ctx context.Context, python, dir string) ([]Change, error) {
 	var out []Change
 	for i, a := range answers {
 		c := Change{Name: files[i].Name, Diff: a.Diff, mode: modes[i], want: a.Source}
-		if a.Error != "" {
+		switch {
+		case a.Line > 0:
+			c.Err = fmt.Errorf("%s:%d: %s", c.Name, a.Line, a.Error)
+		case a.Error != "":
 			c.Err = fmt.Errorf("%s: %s", c.Name, a.Error)
 		}
 		if c.Diff != "" || c.Err != nil {
 			out = append(out, c)
 		}
+	}
+	for _, name := range links {
+		out = append(out, Change{Name: name, Link: true})
 	}
 	return out, nil
 }
@@ -114,15 +128,22 @@ type file struct {
 	Source []byte `json:"source"`
 	Diff   string `json:"diff,omitempty"`
 	Error  string `json:"error,omitempty"`
+	Line   int    `json:"line,omitempty"` // of Error; 0: not known
 }
 
-func read(root *os.Root) (files []file, modes []fs.FileMode, err error) {
+func read(root *os.Root) (files []file, modes []fs.FileMode, links []string, err error) {
 	if info, err := root.Stat(Scripts); err != nil || !info.IsDir() {
-		return nil, nil, ErrNoScripts
+		return nil, nil, nil, ErrNoScripts
 	}
 	err = fs.WalkDir(root.FS(), Scripts, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || path.Ext(name) != ".py" {
+		if err != nil || path.Ext(name) != ".py" {
 			return err
+		}
+		if d.Type() == fs.ModeSymlink {
+			links = append(links, name)
+		}
+		if !d.Type().IsRegular() {
+			return nil
 		}
 		info, err := d.Info()
 		if err != nil {
@@ -132,7 +153,7 @@ func read(root *os.Root) (files []file, modes []fs.FileMode, err error) {
 		files, modes = append(files, file{Name: name, Source: source}), append(modes, info.Mode().Perm())
 		return err
 	})
-	return files, modes, err
+	return files, modes, links, err
 }
 
 // ask runs fix.py in isolation (-I): no variable, no user's folder and no file of the current one has a say.
@@ -166,6 +187,8 @@ func failure(ctx context.Context, python string, err error, said string) error {
 		return context.Cause(ctx)
 	case errors.As(err, &exit) && exit.ExitCode() == noFixersCode:
 		return fmt.Errorf("%s: %w", python, ErrNoFixers)
+	case !errors.As(err, &exit): // its text names python
+		return fmt.Errorf("%w: %w", ErrNoPython, err)
 	}
 	said = strings.TrimSpace(said)
 	return fmt.Errorf("%s: %w: %s", python, err, said[strings.LastIndex(said, "\n")+1:])

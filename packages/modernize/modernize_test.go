@@ -120,7 +120,7 @@ func TestModesLinksAndOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	changes, err := modernize.Changes(t.Context(), fixing(t), dir)
-	if err != nil || len(changes) != 2 || changes[0].Name != "package/scripts/app.py" || changes[1].Name != "package/scripts/sub/deep.py" {
+	if err != nil || len(changes) != 3 || changes[2].Name != "package/scripts/link.py" || !changes[2].Link || changes[0].Link || changes[0].Name != "package/scripts/app.py" || changes[1].Name != "package/scripts/sub/deep.py" {
 		t.Fatalf("got %+v, %v", changes, err)
 	}
 	write(t, script+".modernized", "a name that anybody may have taken")
@@ -144,18 +144,19 @@ func TestModesLinksAndOtherFiles(t *testing.T) {
 func TestOneUnreadableFileHidesNoOther(t *testing.T) {
 	dir, script := newPackage(t, "print 1\n")
 	bad := filepath.Join(dir, "package/scripts/bad.py")
-	write(t, bad, "x = = 1\n")
+	const broken = "y = 1\nx = = 1\n"
+	write(t, bad, broken)
 	changes, err := modernize.Changes(t.Context(), fixing(t), dir)
 	if err != nil || len(changes) != 2 {
 		t.Fatalf("got %+v, %v", changes, err)
 	}
-	if changes[0].Err != nil || changes[1].Err == nil || !strings.HasPrefix(changes[1].Err.Error(), "package/scripts/bad.py: ParseError: ") {
+	if changes[0].Err != nil || changes[1].Err == nil || !strings.HasPrefix(changes[1].Err.Error(), "package/scripts/bad.py:2: does not parse as Python 2 or 3") {
 		t.Errorf("got %v and %v", changes[0].Err, changes[1].Err)
 	}
 	if err := modernize.Write(dir, changes); err != nil {
 		t.Fatal(err)
 	}
-	if good, same := read(t, script), read(t, bad); good != "print(1)\n" || same != "x = = 1\n" {
+	if good, same := read(t, script), read(t, bad); good != "print(1)\n" || same != broken {
 		t.Errorf("got %q and %q", good, same)
 	}
 }
@@ -189,6 +190,10 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	empty := t.TempDir()
+	linked, script := newPackage(t, "")
+	if err := errors.Join(os.Remove(script), os.Symlink("../app.py", script)); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		python, dir, want string
 		is                error
@@ -196,6 +201,9 @@ func TestErrors(t *testing.T) {
 		{without, dir, without + ": it has no lib2to3", modernize.ErrNoFixers},
 		{broken, dir, broken + ": exit status 9: last words", nil},
 		{"no-such-python", dir, "no-such-python", exec.ErrNotFound},
+		{"no-such-python", dir, "no-such-python", modernize.ErrNoPython},
+		{"/none/python3", dir, "/none/python3: no such file", modernize.ErrNoPython},
+		{"python3", linked, "left as they are: package/scripts/app.py", modernize.ErrOnlyLinks},
 		{"python3", empty, "no folder package/scripts", modernize.ErrNoScripts},
 		{"python3", filepath.Join(empty, "gone"), "no such file", os.ErrNotExist},
 	} {

@@ -28,7 +28,7 @@ func Advice(script, stderr string) string {
 		if r.byHand {
 			return text
 		}
-		return text + "; muster package modernize DIR does it"
+		return text + "; muster package modernize DIR --write does it"
 	}
 	return ""
 }

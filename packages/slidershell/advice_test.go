@@ -11,7 +11,7 @@ import (
 
 // TestAdvice runs each snippet by the python3 of this machine and reads what it wrote.
 func TestAdvice(t *testing.T) {
-	const fixed = "; muster package modernize DIR does it"
+	const fixed = "; muster package modernize DIR --write does it"
 	for _, tt := range []struct{ name, source, line, offending, want string }{
 		{"print statement", "x = 1\nprint \"hello\"", "2", `print "hello"`, "print(…)" + fixed},
 		{"print to a file", "import sys\nprint >>sys.stderr, 'x'", "2", "print >>sys.stderr, 'x'", "print(…, file=…)" + fixed},
@@ -83,7 +83,7 @@ func TestAdviceOfAnImportedModule(t *testing.T) {
 	const stderr = "2026-01-01 12:00:00,000 - starting\nTraceback (most recent call last):\n" +
 		"  File \"/w/package/scripts/app.py\", line 3, in <module>\n    import functions\n" +
 		"  File \"/w/package/scripts/lib/functions.py\", line 7\n    except Exception, e:\n                    ^\nSyntaxError: invalid syntax\n"
-	const want = "package/scripts/lib/functions.py:7: `except Exception, e:` does not run on Python 3: write except Exception as e:; muster package modernize DIR does it"
+	const want = "package/scripts/lib/functions.py:7: `except Exception, e:` does not run on Python 3: write except Exception as e:; muster package modernize DIR --write does it"
 	if got := Advice("/w/package/scripts/app.py", stderr); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -44,7 +44,7 @@ func TestFailures(t *testing.T) {
         print "x"
 `,
 			class: registry.ClassApp, code: 1,
-			cause: "worker-0 exited with 1: INSTALL of scripts/worker.py: package/scripts/worker.py:*: `print \"x\"` does not run on Python 3: write print(…); muster package modernize DIR does it (LOG/errors-1.txt)",
+			cause: "worker-0 exited with 1: INSTALL of scripts/worker.py: package/scripts/worker.py:*: `print \"x\"` does not run on Python 3: write print(…); muster package modernize DIR --write does it (LOG/errors-1.txt)",
 		},
 		"START exits with 4": {
 			methods: `
