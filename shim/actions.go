@@ -149,7 +149,11 @@ var (
 	}}
 	shrunk = action{"", func(s *State, _ Event) []Effect {
 		in := s.Instance
-		s.Code, s.Class, s.Cause = 0, registry.ClassFlex, fmt.Sprintf("flex: there are only %d of %s now", s.Directive.Counts[in.Component], in.Component)
+		n, instances := s.Directive.Counts[in.Component], "instances"
+		if n == 1 {
+			instances = "instance"
+		}
+		s.Code, s.Class, s.Cause = 0, registry.ClassFlex, fmt.Sprintf("flex: only %d %s of %s now", n, instances, in.Component)
 		return nil
 	}}
 	superseded = action{"", func(s *State, _ Event) []Effect {

@@ -250,7 +250,11 @@ func (x *flexing) tell(st consul.Status) {
 	absent, staging := newcomers(st)
 	var parts []string
 	if len(absent) > 0 {
-		parts = append(parts, strings.Join(absent, ", ")+": start their agents")
+		it, agents := "it", "its agent"
+		if len(absent) > 1 {
+			it, agents = "them", "their agents"
+		}
+		parts = append(parts, fmt.Sprintf("%s (muster run starts %s; elsewhere start %s)", strings.Join(absent, ", "), it, agents))
 	}
 	if len(staging) > 0 {
 		parts = append(parts, strings.Join(staging, ", ")+" to be staged")

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/muster-agent/muster/appdef"
 )
 
 // flexPatience is how long flex waits until the counts are in force, without --wait.
@@ -61,6 +63,14 @@ func sliderFlex(ctx context.Context, s streams, p *sliderWords) error {
 	return f.flex(ctx, s, a.name, args)
 }
 
+// nearComponent is a hint, or nothing.
+func nearComponent(app appdef.App, name string) string {
+	if hint := appdef.DidYouMean(name, app.ComponentNames()); hint != "" {
+		return "; " + hint
+	}
+	return ""
+}
+
 // counts are the numbers of --component, counted from those that are wanted now where they say + or -.
 func (a *sliderApp) counts(f *appFacts, p *sliderWords) (map[string]int, error) {
 	app, err := a.definition()
@@ -74,6 +84,9 @@ func (a *sliderApp) counts(f *appFacts, p *sliderWords) (map[string]int, error) 
 	}
 	want := map[string]int{}
 	for _, w := range p.given["--component"] {
+		if app.Component(w[0]) == nil {
+			return nil, usage("slider flex: --component %s: no such component, want one of %s%s", w[0], strings.Join(app.ComponentNames(), ", "), nearComponent(app, w[0]))
+		}
 		n, err := strconv.Atoi(w[1])
 		if err != nil {
 			return nil, usage("slider flex: --component %s %s: want a count, or +N or -N", w[0], w[1])

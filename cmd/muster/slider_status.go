@@ -364,7 +364,11 @@ func sliderList(ctx context.Context, s streams, p *sliderWords) error {
 		if p.has("--live") && !liveState(is) || state != "" && state != is {
 			continue
 		}
-		rows = append(rows, []string{name, is, clock(f.started()), deref(f.outcome()), a.record.AppDef})
+		outcome := ""
+		if is != yarnNew { // what never ran has none
+			outcome = deref(f.outcome())
+		}
+		rows = append(rows, []string{name, is, clock(f.started()), outcome, a.record.AppDef})
 		rows = append(rows, p.containers(&f)...)
 	}
 	if len(rows) == 0 {

@@ -70,7 +70,7 @@ func flexUp(t *testing.T, at place) {
 	cast := g.begin()
 	cast["worker-0"].do(cue{Do: "save", N: 40})
 	verb := g.beginVerb("flex", g.app, "worker=3", "--json")
-	verb.says("waiting for worker-2: start their agents")
+	verb.says("waiting for worker-2 (muster run starts it; elsewhere start its agent)")
 	for _, a := range cast {
 		a.stays()
 	}
@@ -114,7 +114,7 @@ func flexClaimed(t *testing.T, at place) {
 	g := newGang(t, at, workers(1, nil))
 	g.begin()
 	verb := g.beginVerb("flex", g.app, "worker=2")
-	verb.says("waiting for worker-1: start their agents")
+	verb.says("waiting for worker-1 (muster run starts it; elsewhere start its agent)")
 	more := start(t, "agent without an index", g.environment(), "agent", "--app", g.dir, "--app-id", g.app,
 		"--registry", at.consul.URL(), "--host", "127.0.0.1", "--work-dir", g.work, "--state-dir", g.state)
 	for _, a := range g.formed(2, 2, "worker-0", "worker-1") {
