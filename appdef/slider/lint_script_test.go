@@ -28,8 +28,8 @@ func TestLintScripts(t *testing.T) {
 	}{
 		{name: "all there", scripts: class("start", "status")},
 		{
-			name: "slips", scripts: class("strat", "statsu"),
-			want: "package/scripts/web.py#: got the class Web at line 3 without a method start, want one; its strat was meant to be start?\n" +
+			name: "slips", scripts: class("srart", "statsu"),
+			want: "package/scripts/web.py#: got the class Web at line 3 without a method start, want one; its srart was meant to be start?\n" +
 				"package/scripts/web.py#: got the class Web at line 3 without a method status, want one; its statsu was meant to be status?",
 		},
 		{
