@@ -164,8 +164,10 @@ func runsTooLong(t *testing.T, at place) {
 func stagingFails(t *testing.T, at place) {
 	g := newGang(t, at, workers(2, nil))
 	inTheWay := filepath.Join(g.work, "worker-1")
-	if err := os.WriteFile(inTheWay, nil, 0o644); err != nil {
-		t.Fatal(err)
+	for _, path := range []string{inTheWay, filepath.Join(g.work, ".package.stamp")} { // the folder is muster's, or it would be refused
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	g.launchAll()
 	e := g.fails(registry.ClassData, "worker-1", 69, 69)
