@@ -90,10 +90,10 @@ func (v *validation) texts() {
 			v.text(at, i, key, c.Config[key], dicts)
 		}
 	}
-	v.allowedPorts(v.app.place("config", allowedPortsKey), v.app.Config[allowedPortsKey])
+	v.allowedPorts(v.app.place("config", AllowedPortsKey), v.app.Config[AllowedPortsKey])
 	for i, c := range v.app.Components {
-		if own := c.Config[allowedPortsKey]; own != v.app.Config[allowedPortsKey] {
-			v.allowedPorts(v.app.componentPlace(i, "config", allowedPortsKey), own)
+		if own := c.Config[AllowedPortsKey]; own != v.app.Config[AllowedPortsKey] {
+			v.allowedPorts(v.app.componentPlace(i, "config", AllowedPortsKey), own)
 		}
 	}
 }

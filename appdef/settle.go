@@ -32,17 +32,19 @@ func Settle(a *App, src Sources) Problems {
 	s.commands()
 	a.defaultScopes()
 	a.Settings.GangBudget = a.gangBudget()
-	a.Settings.AllowedPorts = a.Config[allowedPortsKey]
+	a.Settings.AllowedPorts = a.Config[AllowedPortsKey]
 	return s.found.Sort()
 }
 
+// AllowedPortsKey has the ports that instances may take, of the app or of one component.
+const AllowedPortsKey = "site.global.slider.allowed.ports"
+
 const (
-	allowedPortsKey = "site.global.slider.allowed.ports"
-	roleKey         = "muster.role"
-	commandKey      = "muster.command"
-	startKey        = "muster.start"
-	clusterKey      = "muster.cluster.export"
-	frameworkKey    = "muster.framework"
+	roleKey      = "muster.role"
+	commandKey   = "muster.command"
+	startKey     = "muster.start"
+	clusterKey   = "muster.cluster.export"
+	frameworkKey = "muster.framework"
 )
 
 // settling is one run of Settle.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -40,7 +38,7 @@ func (a *agent) command(ctx context.Context, name string) (status.CommandResult,
 	}
 	a.log.Info("command", "command", name, "ok", end.OK(), "stdout", end.files.Stdout)
 	out := status.CommandResult{
-		Command: name, Code: end.Code, Stdout: a.endOf(end.files.Stdout), Stderr: a.endOf(end.files.Stderr), Files: a.instanceLogs(),
+		Command: name, Code: end.Code, Stdout: a.tail(end.files.Stdout, 0, mostTail), Stderr: a.tail(end.files.Stderr, 0, mostTail), Files: a.instanceLogs(),
 	}
 	if !end.OK() {
 		out.Cause = end.Why
@@ -69,22 +67,4 @@ func (a *agent) configuration() (status.CommandResult, error) {
 		return status.CommandResult{}, err
 	}
 	return status.CommandResult{Command: plan.CommandGetConfig, Code: new(int), Stdout: string(text) + "\n"}, nil
-}
-
-// endOf is the end of a file in the instance's log folder.
-func (a *agent) endOf(name string) string {
-	f, err := status.OpenPlain(filepath.Join(a.instanceLogs(), name))
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return ""
-	}
-	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-mostTail), mostTail))
-	if err != nil {
-		return ""
-	}
-	return string(text)
 }

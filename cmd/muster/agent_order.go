@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/packages/slidershell"
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/script"
@@ -26,7 +27,7 @@ const (
 	mostStructured = 1 << 20
 )
 
-// ended is one command's end with what it said.
+// commandEnd is how one command ended, with what it said.
 type commandEnd struct {
 	script.Result
 	files      script.Files
@@ -136,7 +137,7 @@ func (a *agent) orderEnv(task int) (map[string]string, error) {
 	if err != nil {
 		return nil, appProblems{err}
 	}
-	start, problems := plan.Finish(p, registryNobody, a.startFacts(plan.StartFacts{Ports: numbers, Secrets: values, Task: task}), noFramework)
+	start, problems := plan.Finish(p, registry.Roster{}, a.startFacts(plan.StartFacts{Ports: numbers, Secrets: values, Task: task}), noFramework)
 	if bad := problems.Errors(); len(bad) > 0 {
 		return nil, appProblems{bad}
 	}

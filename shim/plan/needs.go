@@ -32,15 +32,12 @@ func NeedsOf(app appdef.App, component string, index int) Needs {
 	}
 }
 
-// allowedPorts is the key in which a component may have a range of its own.
-const allowedPorts = "site.global.slider.allowed.ports"
-
 func portsOf(app *appdef.App, component string) []Port {
 	ports := []Port{}
 	for _, need := range app.PortNeeds(component) {
 		for i, claim := range need.Claims {
 			ports = append(ports, Port{
-				Name: portName(need.Key, i), Want: claim.Want, Allowed: cmp.Or(app.Component(component).Config[allowedPorts], app.Settings.AllowedPorts), Shared: !claim.PerContainer,
+				Name: portName(need.Key, i), Want: claim.Want, Allowed: cmp.Or(app.Component(component).Config[appdef.AllowedPortsKey], app.Settings.AllowedPorts), Shared: !claim.PerContainer,
 			})
 		}
 	}

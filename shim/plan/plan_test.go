@@ -29,7 +29,7 @@ func noFramework(Plan, registry.Roster) (env, files map[string]string) { return 
 func TestNeedsOfAComponentsOwnRange(t *testing.T) {
 	app := with(trainingApp(), "ps", func(c *appdef.Component) {
 		c.Config = maps.Clone(c.Config)
-		c.Config[allowedPorts] = "7000-7010"
+		c.Config[appdef.AllowedPortsKey] = "7000-7010"
 	})
 	app.Settings.AllowedPorts = "9000-9010"
 	for component, want := range map[string]string{"ps": "7000-7010", "worker": "9000-9010"} {

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/script"
+)
+
+// attend watches one start until its process is over: what STATUS says, and how long START may take.
+func (r engineRoom) attend(attempt, pid int) {
+	r.mu.Lock()
+	w := r.watch
+	r.mu.Unlock()
+	if w == nil {
+		r.up(attempt)
+		return
+	}
+	w.born(pid)
+	go w.run()
+}
+
+// up says that the instance serves.
+func (a *agent) up(attempt int) {
+	a.loop.Tell(shim.Event{Kind: shim.Up, Attempt: attempt})
+}
+
+// watch is one start of an instance that scripts run.
+type watch struct {
+	*agent
+	attempt int
+	script  *plan.Script
+	over    <-chan struct{} // the process is over, proved
+	begun   chan struct{}   // closed when START has ended with 0 and something of it serves
+	told    chan struct{}   // closed when it is told to stop: that it serves no more is no failure then
+
+	mu  sync.Mutex
+	pid int // of START in its own pid namespace; 0: unknown
+	// mute: that STATUS cannot be run has been said.
+	mute bool
+	// asked: the process itself was asked to end, after STOP where there is one.
+	asked bool
+}
+
+// eager is how often STATUS is asked until it is answered with yes.
+const eager = time.Second
+
+// run asks STATUS, first often, until the process is over.
+func (w *watch) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-w.over:
+			cancel()
+		case <-w.told:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	deadline := time.NewTimer(seconds(w.script.Timeout))
+	defer deadline.Stop()
+	health, starting, begun := script.Health{Deaf: !w.script.Has(plan.CommandStatus) || w.script.StatusInterval == 0}, true, w.begun
+	for {
+		pause := seconds(w.script.StatusInterval)
+		if !health.Up {
+			pause = min(pause, eager)
+		}
+		var ask <-chan time.Time
+		if !health.Deaf {
+			ask = time.After(pause)
+		} else if !health.Up {
+			health = w.serving(health)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-begun:
+			starting, begun = false, nil
+			health = w.serving(health)
+		case <-deadline.C:
+			if !w.served() && !health.Up { // both may have come while STATUS was asked
+				w.end(registry.ClassTimeout, fmt.Sprintf("START of %s was neither done nor serving after %g s", nameOf(w.script), w.script.Timeout))
+				return
+			}
+		case <-ask:
+			was := health.Up
+			answer := w.ask(ctx)
+			if ctx.Err() != nil {
+				return // it was ended with its app, or says nothing of one that is to end
+			}
+			health = health.Asked(answer, starting)
+			if health.Up && !was {
+				w.up(w.attempt)
+			}
+			if health.Dead() {
+				w.end(registry.ClassApp, health.Cause())
+				return
+			}
+		}
+	}
+}
+
+// serving notes that the instance is up.
+func (w *watch) serving(h script.Health) script.Health {
+	if !h.Up {
+		w.up(w.attempt)
+	}
+	h.Up = true
+	return h
+}
+
+// mostStatus bounds one STATUS: one that hangs is a failure, and the next is waiting.
+const mostStatus = time.Minute
+
+// stop has nobody judge what is to end.
+func (w *watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.told:
+	default:
+		close(w.told)
+		w.asked = !w.script.Has(plan.CommandStop)
+	}
+}
+
+// stopped notes that STOP is over. What START leaves behind after that was asked nothing: START was.
+func (w *watch) stopped() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = true
+}
+
+// taken is called when what START has left behind is known.
+func (w *watch) taken() {
+	close(w.begun)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asked {
+		w.signalProcess()
+	}
+}
+
+// ask runs STATUS once. That it could not be run, for a disk is full or too much runs already, is not the instance's fault.
+func (w *watch) ask(ctx context.Context) script.Result {
+	end, err := w.order(ctx, plan.CommandStatus, seconds(w.script.Timeout))
+	if err != nil {
+		w.unheard(ctx, err)
+		return script.Result{NotRun: true, Why: err.Error()}
+	}
+	w.unheard(ctx, nil)
+	return end.Result
+}
+
+// end ends a start that does not serve; its exit says why.
+func (w *watch) end(class registry.Class, why string) {
+	select {
+	case <-w.over: // it has ended by itself
+		return
+	case <-w.told: // and has its grace
+		return
+	default:
+	}
+	w.log.Warn("the instance is ended", "cause", why)
+	w.agent.condemn(class, why)
+	if err := w.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
+		w.log.Warn("kill", "err", err)
+	}
+}
+
+// condemn says why the process under way is ended, whatever its exit will look like.
+func (a *agent) condemn(class registry.Class, why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.blamed.ended {
+		a.blamed = blame{class: class, why: why, at: time.Now(), ended: true, whatever: true}
+	}
+}
+
+// startEnded decides what follows when START has ended with 0: what it left behind is the instance, or it was itself.
+func (a *agent) startEnded(attempt, alive int) {
+	a.mu.Lock()
+	w, guard, over := a.watch, a.guard, a.over
+	a.mu.Unlock()
+	if w == nil || w.attempt != attempt {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	left := script.Left{Alive: alive, PIDs: w.left()}
+	next := left.Next()
+	if next == script.Ask {
+		answer := script.Result{Absent: true}
+		if w.script.Has(plan.CommandStatus) {
+			answer = w.answer(ctx)
+		}
+		left.Status = &answer
+		next = left.Next()
+	}
+	var err error
+	switch next {
+	case script.Adopt:
+		err = a.adopt(guard, left.PIDs[0])
+		if err == nil {
+			w.taken()
+		}
+	case script.Watch:
+		a.log.Info("START has left something behind that no pid file names: STATUS watches it", "processes", alive)
+		w.taken()
+	case script.Finish, script.Ask:
+		err = guard.Finish()
+	}
+	if err != nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, os.ErrProcessDone) && ctx.Err() == nil {
+		w.end(registry.ClassApp, err.Error())
+	}
+}
+
+// unheard says once that STATUS cannot be run, until it could be again.
+func (w *watch) unheard(ctx context.Context, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil && !w.mute && ctx.Err() == nil {
+		w.log.Warn("STATUS cannot be run", "err", err)
+	}
+	w.mute = err != nil
+}
+
+// answer is STATUS's, asked until it could be run or the start is over.
+func (w *watch) answer(ctx context.Context) script.Result {
+	for {
+		answer := w.ask(ctx)
+		if !answer.NotRun {
+			return answer
+		}
+		select {
+		case <-ctx.Done():
+			return answer
+		case <-time.After(eager):
+		}
+	}
+}
+
+// left are the pid files that name another process than START itself, which may have written its own number.
+func (w *watch) left() []script.PID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(w.pidFiles(w.filledScript()), func(p script.PID) bool { return p.PID == w.pid })
+}
+
+func (a *agent) adopt(guard *sandbox.Guard, left script.PID) error {
+	err := guard.Adopt(left.PID)
+	if errors.Is(err, sandbox.ErrNotOurs) {
+		return fmt.Errorf("START ended with 0, and process %d of %s is none that it left behind", left.PID, left.File)
+	}
+	if err == nil {
+		a.log.Info("START has left the process behind", "pid", left.PID, "pid_file", left.File)
+	}
+	return err
+}
+
+// served tells that what START had left behind was the instance.
+func (w *watch) served() bool {
+	select {
+	case <-w.begun:
+		return true
+	default:
+		return false
+	}
+}
+
+// lost is what START has left behind and what was gone before START was: with 0 as its own exit it looks like a job
+// that is done.
+func (w *watch) lost() (script.PID, bool) {
+	files := w.left()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.served() || len(files) == 0 || w.pid == 0 {
+		return script.PID{}, false
+	}
+	return files[0], true
+}
+
+// born notes START's own number in its pid namespace, which it may write to a pid file itself.
+func (w *watch) born(pid int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pid = innerPID(pid)
+}
+
+// stopScript gives STOP the grace, then asks the process itself. The machine ends both when the grace is over.
+func (r engineRoom) stopScript(over <-chan struct{}, grace time.Duration) {
+	r.mu.Lock()
+	w := r.watch
+	r.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	end, err := r.order(ctx, plan.CommandStop, grace)
+	select {
+	case <-over:
+		return
+	default:
+	}
+	switch {
+	case err != nil:
+		r.log.Warn("STOP", "err", err)
+	case !end.OK() && !end.Absent && (end.Code != nil || end.TimedOut): // else it was ended together with its process
+		r.log.Warn("STOP failed", "cause", end.Why, "stderr", r.inLogs(end.files.Stderr))
+	}
+	w.stopped()
+	r.signalProcess()
+}
