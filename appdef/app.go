@@ -222,10 +222,98 @@ type AppSettings struct {
 	StageTimeout   Seconds `json:"stage_timeout"`   // 1800
 	Timeout        Seconds `json:"timeout"`         // 0: none
 	Duration       Seconds `json:"duration"`        // 0: none
-	Retry          int     `json:"retry"`           // re-forms the whole gang
+	Retry          int     `json:"retry"`           // how often the gang is formed anew after a failure; RetryForever, RetryAlways
 	AllowedPorts   string  `json:"allowed_ports"`   // site.global.slider.allowed.ports
 	GangBudget     Restart `json:"restart"`         // budget of the gang scope
 	RestartDefault Scope   `json:"restart_default"` // what components without muster.restart get
+	Total          Total   `json:"total,omitzero"`
+	TensorFlowMode string  `json:"tensorflow_mode,omitempty"` // InGraph; empty: each worker runs the script
+	InheritEnv     string  `json:"inherit_env,omitempty"`     // InheritHBox; empty: the allow-list of the manual
+	PAI            PAI     `json:"pai,omitzero"`
+	HBox           HBox    `json:"hbox,omitzero"`
+}
+
+// What muster.retry may be below zero.
+const (
+	RetryForever = -1 // failures whose cause is not known are retried without end
+	RetryAlways  = -2 // the gang is formed anew after every end, a success as well
+)
+
+// Total counts over the whole app, services and evaluators left out. Zero values mean never.
+type Total struct {
+	MinSucceeded int     `json:"min_succeeded,omitempty"` // so many instances that ended with 0 end the app
+	MinFailed    int     `json:"min_failed,omitempty"`    // so many that failed for good fail it
+	FailedShare  float64 `json:"failed_share,omitempty"`  // the same as a share of them, 0 to 1, rounded up
+}
+
+// InGraph is the mode of TensorFlow in which the chief alone runs the script and all others a server.
+const InGraph = "in-graph"
+
+// InheritHBox drops every variable that HBox's container does not set.
+const InheritHBox = "hbox"
+
+// The generations of OpenPAI, by their variables and their rules.
+const (
+	PAI05  = "0.5"  // and QIZHI
+	PAI014 = "0.14" // and SCM
+	PAI1   = "1"
+)
+
+// PAI are the facts of a job file that its tasks are told of. The paths may hold placeholders.
+type PAI struct {
+	Version        string `json:"version,omitempty"` // PAI05, PAI014, PAI1; empty: no variables of PAI
+	DataDir        string `json:"data_dir,omitempty"`
+	OutputDir      string `json:"output_dir,omitempty"`
+	CodeDir        string `json:"code_dir,omitempty"` // its content is brought to every task
+	VirtualCluster string `json:"virtual_cluster,omitempty"`
+	Debug          bool   `json:"debug,omitempty"` // jobEnvs.isDebug
+}
+
+// HBox are the facts of a submission that its containers are told of.
+type HBox struct {
+	Type string `json:"type,omitempty"` // --app-type in upper case; empty: no variables of HBox
+}
+
+// Side is a process beside the main one of its instance, in the same container: supervised, with a port of its own where it
+// asks for one, started again when it ends, and of no weight in the verdict. It ends with the instance's process.
+type Side struct {
+	Name    string `json:"name"`
+	Command string `json:"command"`        // shell text; placeholders and {{port.side.NAME}}, and MUSTER_PORT_SIDE_NAME in its environment
+	Index   int    `json:"index"`          // of the instance that it runs beside; EveryIndex
+	Restart bool   `json:"restart"`        // again after any end
+	Port    bool   `json:"port,omitempty"` // it is given a port, called side.NAME
+}
+
+// EveryIndex as Side.Index means beside every instance of the component.
+const EveryIndex = -1
+
+// How inputs come to a process, and how outputs leave it: HBox's strategies.
+const (
+	StrategyDownload    = "download"    // files are copied into the instance's folder
+	StrategyPlaceholder = "placeholder" // the process is told of its files: INPUT_FILE_LIST
+	StrategyStream      = "stream"      // lines go to stdin, come from stdout
+	StrategyUpload      = "upload"      // folders are copied at the end
+)
+
+// Inputs are what the instances of a component read, dealt out among them.
+type Inputs struct {
+	From     map[string]string `json:"from,omitempty"` // local name → paths or URLs with commas between, globs allowed
+	Strategy string            `json:"strategy,omitempty"`
+	Rename   bool              `json:"rename,omitempty"` // isRenameInputFile
+	Whole    bool              `json:"whole,omitempty"`  // placeholder: everybody is told of all files
+	Shuffle  bool              `json:"shuffle,omitempty"`
+	Epochs   int               `json:"epochs,omitempty"` // of a stream
+	Format   string            `json:"format,omitempty"` // InputFormat class of a stream
+}
+
+// Outputs are what the instances of a component leave behind.
+type Outputs struct {
+	To       map[string]string `json:"to,omitempty"` // local name → path or URL
+	Strategy string            `json:"strategy,omitempty"`
+	Only     *int              `json:"only,omitempty"`   // the one instance that uploads; nil: every one
+	Flat     bool              `json:"flat,omitempty"`   // of a single worker: no folder of the container's name
+	Failed   bool              `json:"failed,omitempty"` // a failed process's outputs as well
+	Format   string            `json:"format,omitempty"` // OutputFormat class of a stream
 }
 
 // ComponentSettings are the `muster.*` keys of one component, defaulted.
@@ -246,6 +334,11 @@ type ComponentSettings struct {
 	Secrets        map[string]string `json:"secrets,omitempty"` // NAME → file:…, env:…, keyring:…
 	Python         string            `json:"python,omitempty"`  // muster.python
 	TFArgs         *string           `json:"tensorflow_args,omitempty"`
+	Processes      int               `json:"processes,omitempty"`   // muster.nproc: processes in each container; 0: one
+	PortsExact     bool              `json:"ports_exact,omitempty"` // {DEFAULT_n} is that port or none
+	Sides          []Side            `json:"sides,omitempty"`       // by name
+	Inputs         Inputs            `json:"inputs,omitzero"`
+	Outputs        Outputs           `json:"outputs,omitzero"`
 }
 
 // Restart is the crash-loop policy.

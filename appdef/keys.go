@@ -62,11 +62,13 @@ func (k Key) family() (string, bool) {
 
 // Frameworks are the names that muster.framework may have besides auto.
 func Frameworks() []string {
-	return []string{"horovod", "lightgbm", "lightlda", "mxnet", "none", "pytorch", "tensorflow", "xflow", "xgboost"}
+	return []string{
+		"cntk", "horovod", "jax", "lightgbm", "lightlda", "mpi", "mxnet", "none", "pytorch", "tensor2tensor", "tensorflow", "xdl", "xflow", "xgboost",
+	}
 }
 
 func keys() keyTable {
-	return slices.Concat(shapeKeys(), restartKeys(), endKeys(), checkpointKeys(), timeKeys(), processKeys(), limitKeys())
+	return slices.Concat(shapeKeys(), restartKeys(), endKeys(), checkpointKeys(), timeKeys(), dialectKeys(), processKeys(), dataKeys(), limitKeys())
 }
 
 // shapeKeys say what the gang is.
@@ -125,8 +127,9 @@ func restartKeys() []Key {
 			Values: []string{"checkpoint", "never"}, component: restart((*Restart).setRefill),
 		},
 		{
-			Name: "muster.retry", Idle: true, Default: "0", Global: true, Meaning: "how often the whole gang is formed anew after a failure",
-			app: func(s *AppSettings, text string) (err error) { s.Retry, err = atLeast(0, text); return err },
+			Name: "muster.retry", Default: "0", Global: true,
+			Meaning: "how often the whole gang is formed anew after a failure that its own restarts did not mend; -1: without end; -2: after every end. What the program cannot help (a lost host, a signal from outside) does not count, what it will do again (out of memory) is not retried",
+			app:     func(s *AppSettings, text string) (err error) { s.Retry, err = parseRetry(text); return err },
 		},
 	}
 }
@@ -147,6 +150,19 @@ func endKeys() []Key {
 			Meaning: "so many succeeded instances end the job; null: no number does",
 			component: func(c *Component, _, text string) (err error) {
 				c.Settings.Complete.MinSucceeded, err = parseCount(text)
+				return err
+			},
+		},
+		{
+			Name: "muster.complete.total.minFailed", Default: "none", Global: true,
+			Meaning: "so many failed instances of the whole app, services and evaluators left out, fail the job: a number, or a share such as 50%",
+			app:     (*AppSettings).setTotalFailed,
+		},
+		{
+			Name: "muster.complete.total.minSucceeded", Default: "none", Global: true,
+			Meaning: "so many succeeded instances of the whole app, services and evaluators left out, end the job; 0: no number does",
+			app: func(s *AppSettings, text string) (err error) {
+				s.Total.MinSucceeded, err = atLeast(0, text)
 				return err
 			},
 		},
@@ -260,6 +276,37 @@ func processKeys() []Key {
 			},
 		},
 		{
+			Name: "muster.nproc", Default: "1", Meaning: "how many processes each container runs, each told its own rank",
+			component: func(c *Component, _, text string) (err error) {
+				c.Settings.Processes, err = atLeast(1, text)
+				return err
+			},
+		},
+		{
+			Name:      "muster.side.*",
+			Meaning:   "muster.side.NAME: the shell text of a process beside the main one, supervised and of no weight in the verdict; NAME.index: the one instance it runs beside; NAME.port=true: it is given a port, MUSTER_PORT_SIDE_NAME; NAME.restart=false: once is enough",
+			component: (*Component).setSide,
+		},
+		{
+			Name: "muster.ports.exact", Default: "false", Values: []string{"true", "false"},
+			Meaning: "whether {DEFAULT_n} is that port or none: without it another one is taken where it is not free",
+			component: func(c *Component, _, text string) (err error) {
+				c.Settings.PortsExact, err = parseBool(text)
+				return err
+			},
+		},
+		{
+			Name: "muster.env.inherit", Default: "the allow-list", Global: true, Values: []string{InheritHBox},
+			Meaning: "hbox: the process gets the variables that HBox's container sets, ours and its own, and none of the agent's",
+			app: func(s *AppSettings, text string) error {
+				s.InheritEnv = text
+				if text != InheritHBox {
+					return wanted{want: InheritHBox, hint: "for a variable called inherit there is --env"}
+				}
+				return nil
+			},
+		},
+		{
 			Name: "muster.env.*", Meaning: "a variable of the process",
 			component: func(c *Component, name, text string) error {
 				return setNamed(&c.Settings.Env, name, text, envForm.MatchString(name), "a variable's name after muster.env.")
@@ -272,6 +319,11 @@ func processKeys() []Key {
 		{
 			Name: "muster.python", Default: "python3", Meaning: "the Python that runs scripts and the built-in TensorFlow command",
 			component: func(c *Component, _, text string) error { return setText(&c.Settings.Python, text) },
+		},
+		{
+			Name: "muster.tensorflow.mode", Default: "between-graph", Global: true, Values: []string{"between-graph", InGraph},
+			Meaning: "between-graph: every worker runs the script; in-graph: the chief, or the first worker, runs it, and all others a server that ends with the job",
+			app:     (*AppSettings).setTensorFlowMode,
 		},
 		{
 			Name: "muster.tensorflow.args", Default: "--ps_hosts --worker_hosts --job_name --task_index --ckp_dir --work_dir, and --data_dir with user.data.dir",

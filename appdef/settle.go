@@ -16,6 +16,7 @@ func Settle(a *App, src Sources) Problems {
 		a.Origins = map[string]string{}
 	}
 	s.found = append(src.twice(), src.misplaced(s.table)...)
+	s.dialect()
 	s.defaults()
 	for _, key := range s.table {
 		if key.app != nil {
@@ -53,6 +54,13 @@ type settling struct {
 	src   Sources
 	table keyTable
 	found Problems
+}
+
+// dialect is what the definition itself names, where it was written as a package.
+func (s *settling) dialect() {
+	if v, ok := s.src.find("", dialectKey); ok && slices.Contains(Dialects(), v.Text) {
+		s.app.Dialect = v.Text
+	}
 }
 
 // defaults sets what holds where no key says otherwise. The roles come first: defaults depend on them.
@@ -190,7 +198,6 @@ func refNames(refs []ExportRef) []string {
 // framework resolves auto.
 func (s *settling) framework() {
 	settings := &s.app.Settings
-	defer s.unbuilt()
 	if settings.Framework != "auto" {
 		settings.FrameworkWhy = frameworkKey
 		return
@@ -204,20 +211,6 @@ func (s *settling) framework() {
 	default:
 		settings.Framework, settings.FrameworkWhy = "none", "the application's name is no known framework, and no ps and worker export host:port"
 	}
-}
-
-// unbuilt warns of a framework whose environment nobody makes yet.
-func (s *settling) unbuilt() {
-	name := s.app.Settings.Framework
-	if name == "none" || name == "tensorflow" || !slices.Contains(Frameworks(), name) {
-		return
-	}
-	at := s.app.place("name")
-	if v, ok := s.src.find("", frameworkKey); ok {
-		at = v.Place
-	}
-	s.found = append(s.found, at.Warning("the framework "+quote(name), "tensorflow or none",
-		"its environment is not built yet: a process is told of its peers by MUSTER_* and the roster file only"))
 }
 
 func (s *settling) exportsAddress(role Role) bool {
@@ -280,7 +273,7 @@ func (a *App) restartDefault() Scope {
 	switch a.Settings.Framework {
 	case "none":
 		return ScopeInstance
-	case "tensorflow", "mxnet", "xflow", "lightlda":
+	case "tensorflow", "tensor2tensor", "mxnet", "xflow", "xdl", "lightlda":
 		if hasPS {
 			return ScopeInstance
 		}

@@ -80,7 +80,7 @@ func (l *loading) shadowed() {
 		delete(l.app.Origins, "."+key)
 		own := func(c appdef.Component) bool { _, ok := l.resources.components[c.Name][key]; return ok }
 		all := !slices.ContainsFunc(l.app.Components, func(c appdef.Component) bool { return !own(c) })
-		if v.File == setFlag && all {
+		if v.File == appdef.SetFlag && all {
 			l.found = append(l.found, v.Warning(appdef.Quote(v.Text)+" for all components", "COMPONENT:"+key+"=VALUE", "every component has its own value, which wins"))
 		}
 	}

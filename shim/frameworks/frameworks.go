@@ -3,6 +3,8 @@
 package frameworks
 
 import (
+	"maps"
+
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
 )
@@ -13,14 +15,34 @@ const (
 	None       = "none"
 )
 
-// Env gives the variables and the files (by path under the instance's folder) that the plan's
-// framework expects of this roster. It is a plan.Framework. A framework that is not known here gets
-// what every process gets: plan.Finish adds that.
-func Env(p plan.Plan, r registry.Roster) (env, files map[string]string) {
-	switch p.Framework {
-	case TensorFlow:
-		return tensorflow(p, r)
-	default:
-		return none()
+// teller makes the variables and files of one framework.
+type teller func(plan.Plan, registry.Roster) (env, files map[string]string)
+
+// tellers are the frameworks that say more than MUSTER_*.
+func tellers() map[string]teller {
+	return map[string]teller{
+		TensorFlow: tensorflow,
 	}
+}
+
+// Env gives the variables and the files (by path under the instance's folder) that the plan's
+// framework expects of this roster, and those of the dialect that the job was written in. It is a
+// plan.Framework. What every process gets is added by plan.Finish.
+func Env(p plan.Plan, r registry.Roster) (env, files map[string]string) {
+	env, files = none()
+	say := func(t teller) {
+		more, beside := t(p, r)
+		maps.Copy(env, more)
+		maps.Copy(files, beside)
+	}
+	if p.PAI != nil {
+		say(pai)
+	}
+	if t, ok := tellers()[p.Framework]; ok {
+		say(t)
+	}
+	if p.HBox != nil {
+		say(hbox)
+	}
+	return env, files
 }

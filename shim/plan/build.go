@@ -108,14 +108,15 @@ func (b *builder) plan() Plan {
 		Engine:     b.engine(limits),
 		Root:       b.root(),
 		Script:     b.script(),
-		Framework:  b.app.Settings.Framework,
-		Limits:     limits,
-		Ports:      b.ports,
-		Exports:    b.exports(),
-		Barrier:    b.barrier(),
-		Restart:    b.restart(),
-		Complete:   Complete(s.Complete),
-		Stop:       b.stop(),
+		Framework:  b.app.Settings.Framework, Mode: b.app.Settings.TensorFlowMode, Processes: b.processes(),
+		PAI: b.pai(), HBox: b.hbox(), Inputs: b.inputs(), Outputs: b.outputs(),
+		Limits:   limits,
+		Ports:    b.ports,
+		Exports:  b.exports(),
+		Barrier:  b.barrier(),
+		Restart:  b.restart(),
+		Complete: Complete(s.Complete),
+		Stop:     b.stop(),
 		Checkpoint: Checkpoint{
 			Dir: b.checkpointDir(), Pattern: s.Checkpoint.Pattern, Sync: s.Checkpoint.Sync,
 			Keep: s.Checkpoint.Keep, Signal: s.Checkpoint.Signal,
@@ -127,6 +128,7 @@ func (b *builder) plan() Plan {
 	}
 	p.Stage = b.stage(p.Script)
 	p.Process = b.process(p)
+	p.Sides = b.sides(p)
 	p.Origins = b.origins()
 	b.rootUser(p)
 	b.configWarnings()

@@ -37,7 +37,7 @@ func portsOf(app *appdef.App, component string) []Port {
 	for _, need := range app.PortNeeds(component) {
 		for i, claim := range need.Claims {
 			ports = append(ports, Port{
-				Name: portName(need.Key, i), Want: claim.Want, Allowed: cmp.Or(app.Component(component).Config[appdef.AllowedPortsKey], app.Settings.AllowedPorts), Shared: !claim.PerContainer,
+				Name: portName(need.Key, i), Want: claim.Want, Allowed: cmp.Or(app.Component(component).Config[appdef.AllowedPortsKey], app.Settings.AllowedPorts), Shared: !claim.PerContainer, Exact: app.Component(component).Settings.PortsExact && claim.Want > 0,
 			})
 		}
 	}

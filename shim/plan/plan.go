@@ -17,14 +17,23 @@ type Plan struct {
 	Process    Process     `json:"process"`
 	Script     *Script     `json:"script,omitempty"` // the package's own scripts run it; nil: one command does
 	Framework  string      `json:"framework"`
-	Limits     Limits      `json:"limits"`
-	Ports      []Port      `json:"ports"`
-	Exports    []Export    `json:"exports"`
-	Barrier    Barrier     `json:"barrier"`
-	Restart    Restart     `json:"restart"`
-	Complete   Complete    `json:"complete"`
-	Stop       Stop        `json:"stop"`
-	Checkpoint Checkpoint  `json:"checkpoint"`
+	// Mode is the framework's, where it has more than one: in-graph.
+	Mode string `json:"mode,omitempty"`
+	// Processes are those of each container of the component, where there are more than one.
+	Processes  int        `json:"processes,omitempty"`
+	PAI        *PAI       `json:"pai,omitempty"`  // nil: no variables of PAI
+	HBox       *HBox      `json:"hbox,omitempty"` // nil: no variables of HBox
+	Sides      []Side     `json:"sides,omitempty"`
+	Inputs     *Inputs    `json:"inputs,omitempty"`
+	Outputs    *Outputs   `json:"outputs,omitempty"`
+	Limits     Limits     `json:"limits"`
+	Ports      []Port     `json:"ports"`
+	Exports    []Export   `json:"exports"`
+	Barrier    Barrier    `json:"barrier"`
+	Restart    Restart    `json:"restart"`
+	Complete   Complete   `json:"complete"`
+	Stop       Stop       `json:"stop"`
+	Checkpoint Checkpoint `json:"checkpoint"`
 	// StageTimeout, Timeout and Duration are in seconds; 0: none.
 	StageTimeout float64           `json:"stage_timeout"`
 	Timeout      float64           `json:"timeout"`
@@ -153,6 +162,8 @@ type Port struct {
 	Allowed string `json:"allowed,omitempty"`
 	// Shared: written without {PER_CONTAINER}, so that all instances should have the same number.
 	Shared bool `json:"shared,omitempty"`
+	// Exact: Want or none.
+	Exact bool `json:"exact,omitempty"`
 }
 
 // Export is one value to publish once the ports are known.

@@ -1,0 +1,102 @@
+package appdef
+
+import (
+	"slices"
+	"strings"
+)
+
+// dataKeys say what a process reads and leaves behind.
+func dataKeys() []Key {
+	in := func(set func(*Inputs, string) error) func(*Component, string, string) error {
+		return func(c *Component, _, text string) error { return set(&c.Settings.Inputs, text) }
+	}
+	out := func(set func(*Outputs, string) error) func(*Component, string, string) error {
+		return func(c *Component, _, text string) error { return set(&c.Settings.Outputs, text) }
+	}
+	yes := []string{"true", "false"}
+	return []Key{
+		{
+			Name: "muster.input.*", Meaning: "muster.input.NAME: paths or URLs with commas between, globs allowed: their files are dealt out among the component's instances, under NAME",
+			component: func(c *Component, name, text string) error {
+				return setNamed(&c.Settings.Inputs.From, name, text, localName(name) && strings.TrimSpace(text) != "", "a local name after muster.input. and something to read")
+			},
+		},
+		{
+			Name: "muster.inputs.strategy", Default: StrategyDownload, Values: []string{StrategyDownload, StrategyPlaceholder, StrategyStream},
+			Meaning: "download: files are copied into the instance's folder; placeholder: the process is told of them by INPUT_FILE_LIST; stream: their lines are its stdin",
+			component: in(func(i *Inputs, text string) error {
+				return setOneOf(&i.Strategy, text, StrategyDownload, StrategyPlaceholder, StrategyStream)
+			}),
+		},
+		{
+			Name: "muster.inputs.rename", Default: "false", Values: yes, Meaning: "downloaded files get names of their own, so that equal ones do not meet",
+			component: in(func(i *Inputs, text string) (err error) { i.Rename, err = parseBool(text); return err }),
+		},
+		{
+			Name: "muster.inputs.whole", Default: "false", Values: yes, Meaning: "placeholder: every instance is told of all files",
+			component: in(func(i *Inputs, text string) (err error) { i.Whole, err = parseBool(text); return err }),
+		},
+		{
+			Name: "muster.inputs.shuffle", Default: "false", Values: yes, Meaning: "stream: splits are dealt out in turn, not in blocks",
+			component: in(func(i *Inputs, text string) (err error) { i.Shuffle, err = parseBool(text); return err }),
+		},
+		{
+			Name: "muster.inputs.epochs", Default: "1", Meaning: "stream: how often the lines come",
+			component: in(func(i *Inputs, text string) (err error) { i.Epochs, err = atLeast(1, text); return err }),
+		},
+		{
+			Name: "muster.inputs.format", Default: "lines of text", Meaning: "stream: the Hadoop InputFormat that cuts the files",
+			component: in(func(i *Inputs, text string) error { return setText(&i.Format, text) }),
+		},
+		{
+			Name: "muster.output.*", Meaning: "muster.output.NAME: the path or URL where the folder NAME of each instance is left after a success",
+			component: func(c *Component, name, text string) error {
+				return setNamed(&c.Settings.Outputs.To, name, text, localName(name) && strings.TrimSpace(text) != "", "a local name after muster.output. and where it goes")
+			},
+		},
+		{
+			Name: "muster.outputs.strategy", Default: StrategyUpload, Values: []string{StrategyUpload, StrategyStream},
+			Meaning: "upload: folders are copied at the end; stream: stdout is what is left",
+			component: out(func(o *Outputs, text string) error {
+				return setOneOf(&o.Strategy, text, StrategyUpload, StrategyStream)
+			}),
+		},
+		{
+			Name: "muster.outputs.index", Default: "-1", Meaning: "the one instance whose outputs are left, under their own names; -1: those of all",
+			component: out((*Outputs).setOnly),
+		},
+		{
+			Name: "muster.outputs.flat", Default: "false", Values: yes, Meaning: "a single instance leaves its outputs without a folder of its own name",
+			component: out(func(o *Outputs, text string) (err error) { o.Flat, err = parseBool(text); return err }),
+		},
+		{
+			Name: "muster.outputs.failed", Default: "false", Values: yes, Meaning: "a failed process leaves its outputs as well",
+			component: out(func(o *Outputs, text string) (err error) { o.Failed, err = parseBool(text); return err }),
+		},
+		{
+			Name: "muster.outputs.format", Default: "lines of text", Meaning: "stream: the Hadoop OutputFormat that is written",
+			component: out(func(o *Outputs, text string) error { return setText(&o.Format, text) }),
+		},
+	}
+}
+
+func (o *Outputs) setOnly(text string) error {
+	n, err := atLeast(EveryIndex, text)
+	if o.Only = nil; n != EveryIndex {
+		o.Only = &n
+	}
+	return err
+}
+
+// localName tells whether a name can be a folder of the instance's own.
+func localName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00") && !slices.Contains([]string{"app", "package"}, name)
+}
+
+func setOneOf(at *string, text string, values ...string) error {
+	*at = text
+	if !slices.Contains(values, text) {
+		return wanted{want: strings.Join(values, ", "), hint: didYouMean(text, values)}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package plan
+
+// PAI is what the tasks of a PAI job are told beside the roster: frameworks makes their variables of it.
+type PAI struct {
+	Version        string    `json:"version"` // appdef.PAI05, PAI014, PAI1
+	Job            string    `json:"job"`     // jobName as written
+	User           string    `json:"-"`       // who submitted it; not printed: it belongs to the host
+	DefaultFS      string    `json:"default_fs"`
+	DataDir        string    `json:"data_dir"`
+	OutputDir      string    `json:"output_dir"`
+	CodeDir        string    `json:"code_dir"`
+	VirtualCluster string    `json:"virtual_cluster"`
+	KillAll        int       `json:"kill_all"` // killAllOnCompletedTaskNumber; 0: none
+	Roles          []PAIRole `json:"roles"`    // in the order of the job file
+}
+
+// PAIRole is one task role. Tasks, where a roster is known, are counted there.
+type PAIRole struct {
+	Name         string    `json:"name"`
+	Tasks        int       `json:"tasks"`
+	CPUs         int       `json:"cpus"`
+	MemoryMB     int       `json:"memory_mb"`
+	GPUs         int       `json:"gpus"`
+	ShmMB        int       `json:"shm_mb"`
+	MinFailed    *int      `json:"min_failed"`
+	MinSucceeded *int      `json:"min_succeeded"`
+	Ports        []PAIPort `json:"ports"` // static labels first, then dynamic, each in the order of the file
+}
+
+// PAIPort is a label of a portList and the names of its ports in a Row's Ports.
+type PAIPort struct {
+	Label string   `json:"label"`
+	Names []string `json:"names"`
+}
+
+// HBox is what the containers of an HBox submission are told beside the roster.
+type HBox struct {
+	Type     string `json:"type"` // TENSORFLOW, …
+	Single   bool   `json:"single,omitempty"`
+	GPUs     int    `json:"gpus"` // the most that a role asks for
+	Output   string `json:"output_index"`
+	Input    string `json:"input_path"`
+	PSGPUs   int    `json:"-"`
+	PSCPUs   int    `json:"ps_cpus,omitempty"`
+	PSMemory int    `json:"ps_memory_mb,omitempty"`
+}
+
+// Side is a process beside the instance's own.
+type Side struct {
+	Name    string            `json:"name"`
+	Argv    []string          `json:"argv"`
+	Env     map[string]string `json:"env,omitempty"`  // over that of the process
+	Port    string            `json:"port,omitempty"` // name of its port among Ports; empty: none
+	Restart bool              `json:"restart"`
+	Why     string            `json:"why"` // muster.side, or the framework that wants it
+}
+
+// Inputs are what is dealt out to this instance: which files, is known when they are listed.
+type Inputs struct {
+	Strategy string  `json:"strategy"`
+	From     []Input `json:"from"`    // by name
+	Worker   int     `json:"worker"`  // position of this instance among those that read
+	Workers  int     `json:"workers"` // how many read
+	Rename   bool    `json:"rename,omitempty"`
+	Whole    bool    `json:"whole,omitempty"`
+	Shuffle  bool    `json:"shuffle,omitempty"`
+	Epochs   int     `json:"epochs,omitempty"`
+	Format   string  `json:"format,omitempty"`
+}
+
+// Input is one local name and the remote paths and patterns that feed it.
+type Input struct {
+	Name string   `json:"name"`
+	From []string `json:"from"`
+}
+
+// Outputs are what this instance leaves.
+type Outputs struct {
+	Strategy string   `json:"strategy"`
+	To       []Output `json:"to"`     // by name; empty: another instance leaves them
+	Folder   string   `json:"folder"` // below To, the instance's own; empty: none, the local name instead
+	Failed   bool     `json:"failed,omitempty"`
+	Format   string   `json:"format,omitempty"`
+}
+
+// Output is one local folder and where it goes.
+type Output struct {
+	Name string `json:"name"`
+	To   string `json:"to"`
+}
