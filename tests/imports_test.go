@@ -60,6 +60,7 @@ var rooms = []room{
 	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock"}},
 	{path: "shim/ports", may: []string{"shim/plan", "registry", "shim/hostlock"}},
 	{path: "shim/script", may: []string{"shim/plan", "registry"}},
+	{path: "shim/side", pure: true},
 	{path: "shim/publisher", may: []string{"shim/plan", "registry"}},
 	{path: "shim/verdict", may: []string{"shim/plan", "registry"}},
 	{path: "shim/status", may: []string{"shim/plan", "registry"}},

@@ -1,0 +1,50 @@
+// Package side decides when a side process is started again. It is pure: the time that a process has lived
+// comes in as a value, the pause before its next start goes out as one.
+package side
+
+import "time"
+
+// Pauses before a start, and how long a process must live for the next pause to be the first again.
+const (
+	FirstPause = time.Second
+	MostPause  = time.Minute
+	Settled    = time.Minute
+)
+
+// Rule is what holds for one side process.
+type Rule struct {
+	Restart  bool // after an end
+	Finishes bool // an end with 0 is its last
+}
+
+// State is what its past says. The zero value is that of one that was never started.
+type State struct {
+	Restarts int // starts after the first
+	pause    time.Duration
+	over     bool
+}
+
+// Over tells that it is not started again.
+func (s State) Over() bool { return s.over }
+
+// End is how one start ended.
+type End struct {
+	OK    bool          // with 0
+	Lived time.Duration // 0: it could not be started
+}
+
+// Step takes in one end and gives the pause before the next start; 0 with a State that is Over.
+func Step(rule Rule, s State, e End) (State, time.Duration) {
+	if !rule.Restart || rule.Finishes && e.OK {
+		s.over, s.pause = true, 0
+		return s, 0
+	}
+	switch {
+	case s.pause == 0 || e.Lived >= Settled:
+		s.pause = FirstPause
+	default:
+		s.pause = min(2*s.pause, MostPause)
+	}
+	s.Restarts++
+	return s, s.pause
+}
