@@ -97,7 +97,7 @@ type edit struct {
 
 // fixJSON is one pass. It answers without changes when there is nothing to do, or nothing that leaves a document.
 func fixJSON(document string, data []byte) ([]byte, []string) {
-	if _, deep := tooDeep(data); deep {
+	if _, deep := appdef.TooDeepJSON(data); deep {
 		return data, nil
 	}
 	text := data
@@ -123,7 +123,7 @@ func fixJSON(document string, data []byte) ([]byte, []string) {
 	}
 	out := f.apply(data)
 	again := append(bytes.Clone(out), '\n')
-	if _, deep := tooDeep(again); deep {
+	if _, deep := appdef.TooDeepJSON(again); deep {
 		return data, nil
 	}
 	if _, err := hujson.Parse(again); err != nil {
