@@ -12,6 +12,12 @@ import (
 // The frameworks, as plan.Plan.Framework names them.
 const (
 	TensorFlow = "tensorflow"
+	PyTorch    = "pytorch"
+	JAX        = "jax"
+	MXNet      = "mxnet"
+	XFlow      = "xflow"
+	XGBoost    = "xgboost"
+	LightGBM   = "lightgbm"
 	None       = "none"
 )
 
@@ -22,6 +28,13 @@ type teller func(plan.Plan, registry.Roster) (env, files map[string]string)
 func tellers() map[string]teller {
 	return map[string]teller{
 		TensorFlow: tensorflow,
+		"cntk":     cntk, "horovod": horovod, "mpi": mpi,
+		PyTorch:    pytorch,
+		JAX:        jax,
+		MXNet:      mxnet,
+		XFlow:      xflow,
+		XGBoost:    xgboost,
+		LightGBM:   lightgbm,
 	}
 }
 

@@ -171,7 +171,7 @@ func TestTensorFlowTellsOutsidersNothing(t *testing.T) {
 
 func TestNone(t *testing.T) {
 	r := gang("worker:worker=2")
-	for _, name := range []string{"none", "pytorch", ""} {
+	for _, name := range []string{"none", "caffe", ""} {
 		p := planOf(r.Rows[0])
 		p.Framework = name
 		if env, files := frameworks.Env(p, r); env == nil || files == nil || len(env)+len(files) != 0 {

@@ -1,0 +1,36 @@
+package frameworks
+
+import (
+	"strconv"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// SideTracker is the side process beside the first worker that rabit's workers meet at. Its port is that
+// of this name among the row's.
+const SideTracker = "tracker"
+
+// xgboost tells rabit's workers of their tracker, a side process of the first of them. The tracker gives
+// the ranks; DMLC_TASK_ID is what a worker goes by that comes again.
+func xgboost(p plan.Plan, r registry.Roster) (env, files map[string]string) {
+	env, files = none()
+	at := placeOf(trainers(r), p)
+	if at < 0 {
+		return env, files
+	}
+	env["DMLC_ROLE"] = "worker"
+	env["DMLC_TASK_ID"] = strconv.Itoa(at * processes(p))
+	return tell(env, rabit(p, r), rising(p, "DMLC_TASK_ID")), files
+}
+
+// rabit is what workers and tracker are told. Without a tracker of ours its place is left to the app's
+// own variables.
+func rabit(p plan.Plan, r registry.Roster) map[string]string {
+	workers := trainers(r)
+	env := map[string]string{"DMLC_NUM_WORKER": strconv.Itoa(len(workers) * processes(p))}
+	if host, port, ok := sideAt(workers, SideTracker); ok {
+		env["DMLC_TRACKER_URI"], env["DMLC_TRACKER_PORT"] = host, port
+	}
+	return env
+}
