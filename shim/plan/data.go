@@ -1,7 +1,350 @@
 package plan
 
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+)
+
+// Stores are the schemes of URLs that data can be brought from and left at. Others are planned for: they are refused
+// where a plan is to be run.
+func Stores() []string { return []string{"file"} }
+
+// storeName is the folder in the work folder that is the default filesystem where nothing names one.
+const storeName = "store"
+
+// DefaultStore is the default filesystem of a run without one: a folder that its instances on this host share.
+const DefaultStore = "file:" + Work + "/" + storeName
+
+// The kinds of StageItem that come from a store: the files of a PAI job. From is a path or URL.
+const (
+	// StageCode is a folder that is copied to To.
+	StageCode = "code"
+	// StageCodeBeside is a folder that is copied to To, which stays read-only, and from there into the instance's folder.
+	StageCodeBeside = "code-beside"
+	// StageOutput is a folder that is made where From says.
+	StageOutput = "output"
+)
+
 // inputs are what is dealt out to the instance; nil: nothing.
-func (b *builder) inputs() *Inputs { return nil }
+func (b *builder) inputs() *Inputs {
+	s := b.component.Settings.Inputs
+	readers := Readers(b.app, b.component.Name)
+	at := slices.Index(readers, registry.Instance{Component: b.req.Component, Index: b.req.Index})
+	if at < 0 {
+		return nil
+	}
+	in := Inputs{
+		Strategy: s.Strategy, Worker: at, Workers: len(readers),
+		Rename: s.Rename, Whole: s.Whole, Shuffle: s.Shuffle, Epochs: s.Epochs, Format: s.Format,
+	}
+	if in.Strategy == "" {
+		in.Strategy = appdef.StrategyDownload
+	}
+	if in.Strategy == appdef.StrategyStream {
+		b.cannot(b.key("muster.inputs.strategy"), in.Strategy, appdef.StrategyDownload+" or "+appdef.StrategyPlaceholder,
+			"streams are not dealt out here")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.From)) {
+		key := "muster.input." + name
+		one := Input{Name: name, From: []string{}}
+		for _, text := range commas(b.text(key, s.From[name])) {
+			if url, ok := b.location(key, text); ok {
+				one.From = append(one.From, url)
+			}
+		}
+		in.From = append(in.From, one)
+	}
+	return &in
+}
 
 // outputs are what the instance leaves; nil: nothing.
-func (b *builder) outputs() *Outputs { return nil }
+func (b *builder) outputs() *Outputs {
+	s, c := b.component.Settings.Outputs, b.component
+	if len(s.To) == 0 {
+		return nil
+	}
+	out := Outputs{Strategy: s.Strategy, To: []Output{}, Failed: s.Failed, Format: s.Format}
+	if out.Strategy == "" {
+		out.Strategy = appdef.StrategyUpload
+	}
+	if out.Strategy == appdef.StrategyStream {
+		b.cannot(b.key("muster.outputs.strategy"), out.Strategy, appdef.StrategyUpload, "what a process prints is kept in its logs alone")
+	}
+	if s.Only != nil && *s.Only != b.req.Index || b.leavesNothing() {
+		return &out
+	}
+	if s.Only == nil && (!s.Flat || c.Instances > 1) {
+		out.Folder = b.req.instance()
+	}
+	taken := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(s.To)) {
+		key := "muster.output." + name
+		url, ok := b.location(key, b.text(key, s.To[name]))
+		if !ok {
+			continue
+		}
+		if other, twice := taken[url]; twice && out.Folder != "" {
+			b.problem(b.key(key), appdef.Quote(url)+", where muster.output."+other+" goes as well", "a place of its own", "")
+		}
+		taken[url] = name
+		out.To = append(out.To, Output{Name: name, To: url})
+	}
+	return &out
+}
+
+// leavesNothing: HBox ends MXNet's servers without their outputs.
+func (b *builder) leavesNothing() bool {
+	kind := b.app.Settings.HBox.Type
+	return b.component.Settings.Role == appdef.RolePS && (kind == "MXNET" || kind == "XFLOW")
+}
+
+// Readers are the instances that a component's inputs are dealt out among, in the order of their turns: its own, and
+// those of components with the same inputs; trainers first, then parameter servers. Evaluators read nothing.
+func Readers(app *appdef.App, component string) []registry.Instance {
+	c := app.Component(component)
+	if c == nil || len(c.Settings.Inputs.From) == 0 {
+		return nil
+	}
+	var readers []registry.Instance
+	for turn := range 3 {
+		for _, other := range Order(app) {
+			if turnOf(other) != turn || !maps.Equal(other.Settings.Inputs.From, c.Settings.Inputs.From) {
+				continue
+			}
+			for i := range other.Instances {
+				readers = append(readers, registry.Instance{Component: other.Name, Index: i})
+			}
+		}
+	}
+	return readers
+}
+
+// turnOf is when a component's turn comes; -1: never.
+func turnOf(c *appdef.Component) int {
+	switch c.Settings.Role {
+	case appdef.RoleChief:
+		return 0
+	case appdef.RoleWorker:
+		return 1
+	case appdef.RoleEvaluator:
+		return -1
+	case appdef.RolePS, appdef.RoleService:
+	}
+	return 2
+}
+
+// code are the folders of a PAI job: codeDir, which comes to each task, and outputDir, which is made only for who uses it.
+func (b *builder) code() []StageItem {
+	pai := b.app.Settings.PAI
+	var items []StageItem
+	if pai.CodeDir != "" {
+		const key = "muster.pai.code.dir"
+		if from, ok := b.location(key, b.text(key, pai.CodeDir)); ok {
+			items = append(items, b.codeItem(key, from))
+		}
+	}
+	if pai.OutputDir != "" && b.usesOutput() {
+		const key = "muster.pai.output.dir"
+		if at, ok := b.location(key, b.text(key, pai.OutputDir)); ok {
+			items = append(items, StageItem{Name: "outputDir", Kind: StageOutput, From: at})
+		}
+	}
+	return items
+}
+
+func (b *builder) codeItem(key, from string) StageItem {
+	if b.app.Settings.PAI.Version != appdef.PAI05 {
+		return StageItem{Name: "codeDir", Kind: StageCodeBeside, From: from, To: path.Join(b.req.root(), "code")}
+	}
+	base := path.Base(strings.TrimRight(pathOf(from), "/"))
+	if base == "/" || base == "." || base == ".." || slices.Contains(ownNames(), base) {
+		b.problem(b.key(key), appdef.Quote(from), "a folder with a name of its own", "it is brought to ./"+base+"/, which is muster's")
+	}
+	return StageItem{Name: "codeDir", Kind: StageCode, From: from, To: path.Join(b.req.root(), base)}
+}
+
+// ownNames are those in an instance's folder that are muster's own.
+func ownNames() []string { return []string{"app", rosterFile} }
+
+// usesOutput tells whether the process can know of the output folder by what it is told to do.
+func (b *builder) usesOutput() bool {
+	s, dir := b.component.Settings, b.app.Settings.PAI.OutputDir
+	texts := append(slices.Collect(maps.Values(s.Env)), s.Command)
+	for _, side := range s.Sides {
+		texts = append(texts, side.Command)
+	}
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return strings.Contains(text, "OUTPUT_DIR") || strings.Contains(text, dir)
+	})
+}
+
+// usesData tells whether the instance reads or leaves something in a store, or is told of one.
+func (b *builder) usesData() bool {
+	s := b.component.Settings
+	return len(s.Inputs.From) > 0 || len(s.Outputs.To) > 0 || b.app.Settings.PAI.Version != ""
+}
+
+// staysAtHome: inputs and outputs are named from the folder where the process starts.
+func (b *builder) staysAtHome() bool {
+	s := b.component.Settings
+	return len(s.Inputs.From) > 0 || len(s.Outputs.To) > 0 || b.app.Settings.PAI.CodeDir != ""
+}
+
+// cannot reports what is planned and cannot be run.
+func (b *builder) cannot(where spot, got, want, hint string) {
+	if b.req.Starts {
+		b.problem(where, got, want, hint)
+		return
+	}
+	b.warn(where, got, want, hint+": it is planned, and a run of it is refused")
+}
+
+var schemeForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+
+func schemeOf(url string) string {
+	return strings.ToLower(strings.TrimSuffix(schemeForm.FindString(url), ":"))
+}
+
+// pathOf is the path of a URL: without scheme and host.
+func pathOf(url string) string {
+	rest := url[len(schemeForm.FindString(url)):]
+	if after, ok := strings.CutPrefix(rest, "//"); ok {
+		_, p, _ := strings.Cut(after, "/")
+		return "/" + p
+	}
+	return rest
+}
+
+// location is a path or URL of data. Without a scheme it is in the default filesystem: of a local one a path from / on is
+// one of this machine's.
+func (b *builder) location(key, text string) (string, bool) {
+	text = strings.TrimSpace(text)
+	base := b.defaultFS()
+	if schemeOf(text) == "" {
+		at, ok := inFilesystem(base, b.req.Allocation.User, text)
+		if !ok {
+			b.problem(b.key(key), appdef.Quote(text), "a path from / on, or a URL", "")
+			return "", false
+		}
+		text = at
+	}
+	switch scheme := schemeOf(text); {
+	case scheme != "" && !slices.Contains(Stores(), scheme):
+		b.cannot(b.key(key), scheme+": in "+appdef.Quote(text), strings.Join(Stores(), ": or ")+": or a path", "there is no store for "+scheme+": here")
+	case !strings.HasPrefix(pathOf(text), "/") && !strings.HasPrefix(pathOf(text), Work):
+		b.problem(b.key(key), appdef.Quote(text), "a path from / on", "")
+		return "", false
+	}
+	return text, true
+}
+
+// inFilesystem is a path without a scheme as a URL of the filesystem with this URI; false: it has no place there.
+func inFilesystem(uri, user, name string) (string, bool) {
+	absolute := strings.HasPrefix(name, "/")
+	switch scheme := schemeOf(uri); {
+	case name == "":
+		return "", false
+	case scheme == "" || scheme == "file":
+		if absolute || strings.HasPrefix(name, Work) {
+			return name, true
+		}
+		top := strings.TrimRight(pathOf(uri), "/")
+		return "file:" + path.Join(top, name), top != ""
+	case absolute:
+		return strings.TrimSuffix(uri, pathOf(uri)) + name, true
+	default: // Hadoop's home folder
+		return strings.TrimSuffix(uri, pathOf(uri)) + path.Join("/user", user, name), true
+	}
+}
+
+// defaultFS is the value of ${NN_URI}: the definition's own, else the caller's.
+func (b *builder) defaultFS() string {
+	uri, _ := b.scope.Lookup("NN_URI")
+	return uri
+}
+
+// withDefaultFS gives a Hadoop client's two names of the default filesystem their values where nobody else does.
+func (r Request) withDefaultFS(scope appdef.Resolver) appdef.Resolver {
+	uri, known := scope.Lookup("NN_URI")
+	if !known && r.DefaultFS != "" {
+		uri, scope.Vars["NN_URI"] = r.DefaultFS, r.DefaultFS
+	}
+	if _, known := scope.Lookup("NN_HOST"); known {
+		return scope
+	}
+	if rest, ok := strings.CutPrefix(uri[len(schemeForm.FindString(uri)):], "//"); ok {
+		host, _, _ := strings.Cut(rest, "/")
+		if host, _, _ = strings.Cut(host, ":"); host != "" {
+			scope.Vars["NN_HOST"] = host
+		}
+	}
+	return scope
+}
+
+// commas splits a list; what stands between the braces of a pattern stays together.
+func commas(text string) []string {
+	var parts []string
+	depth, from := 0, 0
+	cut := func(to int) {
+		if part := strings.TrimSpace(text[from:to]); part != "" {
+			parts = append(parts, part)
+		}
+		from = to + 1
+	}
+	for i, c := range text {
+		switch {
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		case c == ',' && depth <= 0:
+			cut(i)
+		}
+	}
+	cut(len(text))
+	return parts
+}
+
+// resolved puts the true folders into what is read.
+func (in *Inputs) resolved(fill func(string) string) *Inputs {
+	if in == nil {
+		return nil
+	}
+	out := *in
+	out.From = slices.Clone(in.From)
+	for i, one := range out.From {
+		out.From[i].From = each(one.From, fill)
+	}
+	return &out
+}
+
+// resolved puts the true folders into what is left.
+func (o *Outputs) resolved(fill func(string) string) *Outputs {
+	if o == nil {
+		return nil
+	}
+	out := *o
+	out.To = slices.Clone(o.To)
+	for i, one := range out.To {
+		out.To[i].To = fill(one.To)
+	}
+	return &out
+}
+
+// resolved puts the true folders into what a job is told of its own.
+func (p *PAI) resolved(fill func(string) string) *PAI {
+	if p == nil {
+		return nil
+	}
+	out := *p
+	for _, text := range []*string{&out.DefaultFS, &out.DataDir, &out.OutputDir, &out.CodeDir} {
+		*text = fill(*text)
+	}
+	return &out
+}

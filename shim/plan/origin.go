@@ -43,7 +43,10 @@ func keysOf() map[string][]string {
 		"/process/resume_args": {
 			"muster.resume.args",
 		},
-		"/framework": {"muster.framework"},
+		"/framework":        {"muster.framework"},
+		"/inputs/strategy":  {"muster.inputs.strategy"},
+		"/outputs/strategy": {"muster.outputs.strategy"},
+		"/outputs/failed":   {"muster.outputs.failed"},
 	}
 }
 
@@ -62,6 +65,9 @@ func (b *builder) origins() map[string]string {
 	if _, ok := out["/framework"]; !ok && b.app.Settings.FrameworkWhy != "" {
 		out["/framework"] = b.app.Settings.FrameworkWhy
 	}
+	if from := b.origin("site.fs.defaultFS"); from != "" && b.usesData() {
+		out["/default_fs"] = from
+	}
 	for what, from := range b.req.Origins {
 		if at, ok := b.pointerOf(what); ok {
 			out[at] = from
@@ -78,6 +84,8 @@ func (b *builder) pointerOf(what string) (string, bool) {
 		return "/app/id", true
 	case "component", "index":
 		return "/who/" + what, true
+	case "default_fs":
+		return "/default_fs", b.usesData() && b.defaultFS() == b.req.DefaultFS
 	case "launcher", "host", "container_id", "devices", "kill_window":
 		return "/allocation/" + what, true
 	}

@@ -21,9 +21,11 @@ type Plan struct {
 	Mode string `json:"mode,omitempty"`
 	// Processes are those of each container of the component, where there are more than one.
 	Processes  int        `json:"processes,omitempty"`
+	MPI        *MPI       `json:"mpi,omitempty"`  // nil: mpirun starts nothing here
 	PAI        *PAI       `json:"pai,omitempty"`  // nil: no variables of PAI
 	HBox       *HBox      `json:"hbox,omitempty"` // nil: no variables of HBox
 	Sides      []Side     `json:"sides,omitempty"`
+	DefaultFS  string     `json:"default_fs,omitempty"` // of a job with data; else nobody asks
 	Inputs     *Inputs    `json:"inputs,omitempty"`
 	Outputs    *Outputs   `json:"outputs,omitempty"`
 	Limits     Limits     `json:"limits"`

@@ -52,6 +52,10 @@ type Request struct {
 	GPUEnv map[string]string
 	// LibraryDirs hold the devices' libraries, where the root's own loader may not look.
 	LibraryDirs []string
+	// DefaultFS is the URI of the default filesystem, the value of ${NN_URI} where nobody gives another; empty: none.
+	DefaultFS string
+	// Starts: the plan is to be run here, so that what cannot be run is a problem. Else it is a warning.
+	Starts bool
 	// Origins say where a part of Allocation came from: `host` → NM_HOST.
 	Origins map[string]string
 }
@@ -96,10 +100,10 @@ func (r Request) scope(app *appdef.App, ports map[string]string) appdef.Resolver
 		vars = map[string]string{}
 	}
 	maps.Copy(vars, app.Vars) // the command line's word is the last
-	return appdef.Resolver{
+	return r.withDefaultFS(appdef.Resolver{
 		App: app, Component: r.Component, User: r.Allocation.User, Cluster: r.appID(), ContainerID: id,
 		Tag: r.Index + 1, WorkRoot: r.root(), LogRoot: r.log(), Vars: vars, Site: ports,
-	}
+	})
 }
 
 // placeOf is where a part of the App was written: the part, else the nearest one around it.

@@ -140,9 +140,10 @@ func (b *builder) inImage(command []string) []string {
 	return argv
 }
 
-// cwd is the image's working directory where it has one, else the instance's folder; scripts always start there.
+// cwd is the image's working directory where it has one, else the instance's folder; scripts always start there, and so
+// does who finds inputs and leaves outputs beside it.
 func (b *builder) cwd(s *Script) string {
-	if image := b.req.Image; s == nil && image != nil && image.WorkDir != "" && image.WorkDir != "/" {
+	if image := b.req.Image; s == nil && !b.staysAtHome() && image != nil && image.WorkDir != "" && image.WorkDir != "/" {
 		return image.WorkDir
 	}
 	return b.req.root()
