@@ -30,6 +30,7 @@ func Settle(a *App, src Sources) Problems {
 	s.shadowed()
 	s.clusterExports()
 	s.framework()
+	s.oneEnds()
 	s.commands()
 	a.defaultScopes()
 	a.Settings.GangBudget = a.gangBudget()

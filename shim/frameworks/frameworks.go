@@ -18,6 +18,9 @@ const (
 	XFlow      = "xflow"
 	XGBoost    = "xgboost"
 	LightGBM   = "lightgbm"
+	CNTK       = "cntk"
+	Horovod    = "horovod"
+	MPI        = "mpi"
 	None       = "none"
 )
 
@@ -28,7 +31,9 @@ type teller func(plan.Plan, registry.Roster) (env, files map[string]string)
 func tellers() map[string]teller {
 	return map[string]teller{
 		TensorFlow: tensorflow,
-		"cntk":     cntk, "horovod": horovod, "mpi": mpi,
+		CNTK:       cntk,
+		Horovod:    horovod,
+		MPI:        mpi,
 		PyTorch:    pytorch,
 		JAX:        jax,
 		MXNet:      mxnet,

@@ -108,7 +108,7 @@ func (b *builder) plan() Plan {
 		Engine:     b.engine(limits),
 		Root:       b.root(),
 		Script:     b.script(),
-		Framework:  b.app.Settings.Framework, Mode: b.app.Settings.TensorFlowMode, Processes: b.processes(),
+		Framework:  b.app.Settings.Framework, Mode: b.app.Settings.TensorFlowMode, Processes: b.processes(), MPI: b.mpi(),
 		PAI: b.pai(), HBox: b.hbox(), Inputs: b.inputs(), Outputs: b.outputs(),
 		Limits:   limits,
 		Ports:    b.ports,

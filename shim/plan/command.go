@@ -27,7 +27,8 @@ func (b *builder) ownCommand(script *Script) []string {
 	case script != nil && script.Has(CommandStart):
 		return script.Argv(CommandStart, b.req.log(), b.req.root())
 	case s.Command != "":
-		return []string{b.shell(), "-c", b.shellText("muster.command", s.Command)}
+		text := b.shellText("muster.command", s.Command)
+		return b.underMPI([]string{b.shell(), "-c", text}, text)
 	case b.app.Settings.Framework == "tensorflow" && b.component.CommandScript != nil:
 		return b.tensorflow()
 	}

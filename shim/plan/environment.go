@@ -34,7 +34,7 @@ func (b *builder) process(p Plan) Process {
 	}
 	if s.ResumeArgs != "" && p.Script != nil && !proc.Shell {
 		b.warn(b.key("muster.resume.args"), appdef.Quote(s.ResumeArgs), "no value", "START is a script, which reads MUSTER_CHECKPOINT")
-	} else if s.ResumeArgs != "" {
+	} else if s.ResumeArgs != "" && !b.parked() {
 		proc.ResumeArgs = b.resumeArgs(s.ResumeArgs)
 	}
 	for name, value := range s.Env {

@@ -1,0 +1,22 @@
+package frameworks
+
+import (
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// horovod is mpi with the transports that Horovod's own launcher chooses (horovod/runner/mpi_run.py), as HBox did. Its
+// processes find their ranks in the variables that mpirun gives each of them; HOROVOD_* settings of the definition reach
+// them as they are.
+func horovod(p plan.Plan, r registry.Roster) (env, files map[string]string) {
+	env, files = mpi(p, r)
+	if len(env) == 0 {
+		return env, files
+	}
+	for name, value := range map[string]string{"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "^openib"} {
+		if _, own := p.Process.Env[name]; !own {
+			env[name] = value
+		}
+	}
+	return env, files
+}
