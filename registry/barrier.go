@@ -14,16 +14,21 @@ func (r *ruling) barrier() bool {
 		return true
 	}
 	open := slices.ContainsFunc(r.missing, func(a *absence) bool { return a.res == unsettled })
-	if !open {
+	begin := r.c.since.Add(r.d.Pause())
+	if !open && !r.now.Before(begin) {
 		return r.seal()
 	}
 	r.c.complete = time.Time{}
-	end := r.c.since.Add(r.limit())
+	if !open {
+		r.wakeAt(begin)
+		return false
+	}
+	end := begin.Add(r.limit())
 	if r.now.Before(end) {
 		r.wakeAt(end)
 		return false
 	}
-	return r.only(r.end(r.timedOut()))
+	return r.conclude(r.timedOut())
 }
 
 // limit is the longest wait for a generation, or for one replacement in a running one.

@@ -24,6 +24,9 @@ func Charge(b Budget, rule BudgetRule, now time.Time, step int64) (Budget, bool)
 	return b, true
 }
 
+// Fresh is the account of an instance or a gang that begins again: a checkpoint that was charged for stays so.
+func (b Budget) Fresh() Budget { return Budget{Step: b.Step} }
+
 // within forgets the restarts that the window no longer holds.
 func (b Budget) within(window time.Duration, now time.Time) Budget {
 	if window <= 0 || len(b.At) == 0 {

@@ -238,6 +238,9 @@ func claimRecord(look Look, me Me) Member {
 	if started(*m, d) {
 		r.Attempt++
 	}
+	if m.resultGen() < d.Retries.Gen {
+		r.Budget = r.Budget.Fresh() // each time the gang is formed anew the accounts begin again
+	}
 	if len(r.Ports) == 0 && sameMachine(*m, me.Member) {
 		r.Ports = m.Ports
 	}

@@ -296,7 +296,7 @@ func TestPickFree(t *testing.T) {
 	records := map[registry.Instance]registry.Member{
 		in("worker-4"): {Inc: "x", Phase: registry.PhaseReady}, in("worker-5"): {Inc: "y", Phase: registry.PhaseEnded}, in("worker-6"): {Inc: "z", Phase: registry.PhaseLeft},
 	}
-	got := registry.PickFree(live, records, all, 42)
+	got := registry.PickFree(live, records, all, 42, 0)
 	if len(got) != 98 || got[0] != in("worker-42") || got[97] != in("worker-4") {
 		t.Fatalf("got %d, first %s, last %s; want 98, the hint first, what needs a proof last", len(got), got[0], got[len(got)-1])
 	}
@@ -307,14 +307,17 @@ func TestPickFree(t *testing.T) {
 	if seen[in("worker-3")] || seen[in("worker-5")] || !seen[in("worker-6")] || len(seen) != 98 {
 		t.Errorf("got %v", got)
 	}
+	if got := registry.PickFree(live, records, all, 42, 2); !slices.Contains(got, in("worker-5")) {
+		t.Error("worker-5 ended in an older generation than the gang was formed anew in: want it among the free")
+	}
 	first := map[registry.Instance]int{}
 	for hint := range uint64(100) {
-		first[registry.PickFree(nil, nil, all[1:], hint)[1]]++
+		first[registry.PickFree(nil, nil, all[1:], hint, 0)[1]]++
 	}
 	if len(first) < 40 {
 		t.Errorf("a hundred newcomers have only %d different second choices", len(first))
 	}
-	if got := registry.PickFree(nil, nil, nil, 3); len(got) != 0 {
+	if got := registry.PickFree(nil, nil, nil, 3, 0); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }

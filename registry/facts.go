@@ -12,11 +12,19 @@ type Facts struct {
 	Times      Times
 	// GangBudget is the restart budget of the gang scope, counted for the app.
 	GangBudget BudgetRule
-	Retry      int
-	// KillAllOnCompleted ends the app with success when so many instances have ended or failed for
-	// good; 0: never.
-	KillAllOnCompleted int
-	StopGrace          time.Duration
+	// Retry is how often the whole gang may be formed anew where the run would end; RetryForever, RetryAlways.
+	Retry int
+	// RetryTransient forms it anew, uncounted, after every failure that the app cannot help (PAI's rule).
+	RetryTransient bool
+	Total          TotalFacts
+	StopGrace      time.Duration
+}
+
+// TotalFacts count over all instances but those of services and evaluators. Zero values mean never.
+type TotalFacts struct {
+	MinSucceeded int     // so many that ended with 0 end the app with success
+	MinFailed    int     // so many that failed for good fail it
+	FailedShare  float64 // the same as a share of all, rounded up, one at least
 }
 
 // ComponentFacts are one component's part in the decisions.

@@ -8,8 +8,9 @@ import (
 // PickFree orders the instances that a newcomer without an index should try: component by component
 // in rank order; in each first the one that the hint names, then the free ones in an order of the
 // hint's own, so that a thousand newcomers do not all try the lowest. Instances that are free but
-// whose record still wants a proof come after all others. records may lack instances, or be nil.
-func PickFree(live map[Instance]bool, records map[Instance]Member, claimable []Instance, hint uint64) []Instance {
+// whose record still wants a proof come after all others. records may lack instances, or be nil; of those
+// older than the generation since (Retries.Gen) no result counts.
+func PickFree(live map[Instance]bool, records map[Instance]Member, claimable []Instance, hint uint64, since int) []Instance {
 	var sure, unsure []Instance
 	for start := 0; start < len(claimable); {
 		end := start
@@ -22,7 +23,7 @@ func PickFree(live map[Instance]bool, records map[Instance]Member, claimable []I
 			}
 			if m, ok := records[in]; !ok || m.Phase == PhaseLeft || m.Phase == PhaseLost {
 				sure = append(sure, in)
-			} else if m.Phase != PhaseEnded {
+			} else if m.Phase != PhaseEnded || m.resultGen() < since {
 				unsure = append(unsure, in)
 			}
 		}

@@ -170,11 +170,11 @@ func (r *ruling) held(waits []wait) bool {
 		r.wakeAt(end)
 		return false
 	}
-	return r.only(r.end(Verdict{
+	return r.conclude(Verdict{
 		Outcome: Failed, Class: ClassTimeout, First: waits[0].lacks[0].String(),
 		Cause:  fmt.Sprintf("%s was not released within %s: %s", strings.Join(r.unreleased(), ", "), seconds(r.limit()), waitsFor(waits)),
 		Advice: "see why those that are waited for did not start, or raise muster.barrier.timeout",
-	}))
+	})
 }
 
 func (r *ruling) unreleased() []string {

@@ -64,8 +64,9 @@ type Directive struct {
 	Target    map[string]int `json:"target,omitempty"` // flex up: what will be
 	Roster    RosterRef      `json:"roster,omitzero"`  // sealed last: this generation's when act is run
 	Seeds     []string       `json:"seeds,omitempty"`
-	Resume    *int64         `json:"resume,omitempty"`   // step that every rank has
-	Budget    Budget         `json:"budget,omitzero"`    // gang scope
+	Resume    *int64         `json:"resume,omitempty"` // step that every rank has
+	Budget    Budget         `json:"budget,omitzero"`  // gang scope
+	Retries   Retries        `json:"retries,omitzero"`
 	Keep      int            `json:"keep,omitempty"`     // generation whose processes may be carried
 	Released  []string       `json:"released,omitempty"` // components released so far; empty: all
 	Why       string         `json:"why,omitempty"`
@@ -73,6 +74,14 @@ type Directive struct {
 	StopGrace float64        `json:"stop_grace,omitempty"` // seconds
 	Verdict   *Verdict       `json:"verdict,omitempty"`
 	At        time.Time      `json:"at"` // for display
+}
+
+// Retries say how often the whole gang was formed anew in place of a verdict (muster.retry).
+type Retries struct {
+	Used  int     `json:"used,omitempty"`  // those that muster.retry counts
+	Free  int     `json:"free,omitempty"`  // those that it does not: the app could not help it
+	Gen   int     `json:"gen"`             // what the last one formed: results of older generations count no more
+	Pause float64 `json:"pause,omitempty"` // seconds that this generation waits before it starts
 }
 
 // RosterRef names a sealed roster by its content.

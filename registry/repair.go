@@ -160,11 +160,11 @@ func (r *ruling) overdue() bool {
 			r.wakeAt(end)
 			continue
 		}
-		return r.only(r.end(Verdict{
+		return r.conclude(Verdict{
 			Outcome: Failed, Class: ClassTimeout, First: a.String(),
 			Cause:  fmt.Sprintf("%s was not replaced within %s: %s", a.Instance, seconds(r.limit()), standing(a)),
 			Advice: "see why no replacement was launched, or raise muster.barrier.timeout",
-		}))
+		})
 	}
 	return false
 }

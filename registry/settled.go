@@ -10,14 +10,15 @@ const (
 )
 
 // settled tells whether an instance has come to a result that counts under this directive. In the
-// instance scope a result holds for the run; a gang's results belong to their generation.
+// instance scope a result holds until the gang is formed anew by muster.retry; a gang's results belong
+// to their generation.
 func settled(m Member, d Directive, scope string) result {
 	if m.Inc == "" || m.Run != d.Run {
 		return unsettled
 	}
-	gen := m.Gen
-	if m.Exit != nil {
-		gen = max(gen, m.Exit.Gen)
+	gen := m.resultGen()
+	if gen < d.Retries.Gen {
+		return unsettled
 	}
 	if scope != ScopeInstance && gen != d.Gen {
 		return unsettled
@@ -29,6 +30,14 @@ func settled(m Member, d Directive, scope string) result {
 		return failedForGood
 	}
 	return unsettled
+}
+
+// resultGen is the generation that a member's result belongs to.
+func (m Member) resultGen() int {
+	if m.Exit == nil {
+		return m.Gen
+	}
+	return max(m.Gen, m.Exit.Gen)
 }
 
 // free tells the classes that no budget is charged for: nothing that the app did.

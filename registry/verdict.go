@@ -3,43 +3,93 @@ package registry
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// failed ends the run when a component has as many failures for good as it may have.
+// failed ends the run when a component, or the app as a whole, has as many failures for good as it may have.
 func (r *ruling) failed() bool {
-	n := map[string]int{}
-	for _, f := range r.failures {
-		n[f.Component]++
-	}
-	var fatal []failure
-	for _, f := range r.failures {
-		if f.facts.Fails && f.facts.MinFailed != nil && n[f.Component] >= max(1, *f.facts.MinFailed) {
-			fatal = append(fatal, f)
-		}
-	}
+	fatal, many := r.fatal()
 	if len(fatal) == 0 {
 		return false
 	}
 	sortFirst(fatal)
 	f := fatal[0]
-	class := f.class.verdict()
-	cause := f.sentence()
-	if k := n[f.Component]; k > 1 {
-		cause += fmt.Sprintf("; %d instances of %s have failed", k, f.Component)
+	if many == "" {
+		if k := r.fallen(f.Component); k > 1 {
+			many = fmt.Sprintf("; %d instances of %s have failed", k, f.Component)
+		}
 	}
-	return r.only(r.end(Verdict{
-		Outcome: Failed, Class: class, Cause: cause, First: f.Instance.String(), Exit: f.exit,
+	class := f.class.verdict()
+	return r.conclude(Verdict{
+		Outcome: Failed, Class: class, Cause: f.sentence() + many, First: f.Instance.String(), Exit: f.exit,
 		Advice: advice(class, f.Instance, f.exit), Retry: class == ClassHost || class == ClassGPU || class == ClassPreempted,
-	}))
+	})
+}
+
+// fatal are the failures that are too many, by their component's count or else by that of the whole app; many
+// says so of the latter.
+func (r *ruling) fatal() (fatal []failure, many string) {
+	for _, f := range r.failures {
+		if f.facts.Fails && f.facts.MinFailed != nil && r.fallen(f.Component) >= max(1, *f.facts.MinFailed) {
+			fatal = append(fatal, f)
+		}
+	}
+	if len(fatal) > 0 {
+		return fatal, ""
+	}
+	for _, f := range r.failures {
+		if f.facts.Fails {
+			fatal = append(fatal, f)
+		}
+	}
+	all, _ := r.total()
+	if limit := r.c.Facts.Total.failures(all); limit == 0 || len(fatal) < limit {
+		return nil, ""
+	}
+	return fatal, fmt.Sprintf("; %d of %d instances have failed", len(fatal), all)
+}
+
+// fallen is how many instances of a component have failed for good.
+func (r *ruling) fallen(component string) (n int) {
+	for _, f := range r.failures {
+		if f.Component == component {
+			n++
+		}
+	}
+	return n
+}
+
+// total is how many instances count for the app as a whole, and how many of them have ended with 0.
+func (r *ruling) total() (all, ended int) {
+	for i, f := range r.c.Facts.Components {
+		if f.Fails {
+			all, ended = all+r.c.Facts.count(r.d, i), ended+r.ended[f.Name]
+		}
+	}
+	return all, ended
+}
+
+// failures is how many of all instances fail the app; 0: no number does.
+func (t TotalFacts) failures(all int) int {
+	if t.FailedShare <= 0 {
+		return t.MinFailed
+	}
+	const dust = 1e-9 // 0.1 × 30 is a little more than 3
+	share := max(1, int(math.Ceil(t.FailedShare*float64(all)-dust)))
+	if t.MinFailed <= 0 {
+		return share
+	}
+	return min(share, t.MinFailed)
 }
 
 // succeeded ends the run when enough instances have ended with 0, or when all have ended whose end
 // ends the app.
 func (r *ruling) succeeded() bool {
-	total, enders, over := 0, 0, 0
+	enders, over := 0, 0
 	var names []string
 	anyEnds := r.anyEnds()
 	for i, f := range r.c.Facts.Components {
@@ -48,25 +98,46 @@ func (r *ruling) succeeded() bool {
 		}
 		n := r.ended[f.Name]
 		if f.MinSucceeded != nil && *f.MinSucceeded > 0 && n >= *f.MinSucceeded {
-			return r.only(r.end(Verdict{
-				Outcome: Succeeded,
-				Cause:   fmt.Sprintf("%d %s ended with 0, %d were asked for", n, f.Name, *f.MinSucceeded),
-			}))
+			return r.success(fmt.Sprintf("%d %s ended with 0, %d were asked for", n, f.Name, *f.MinSucceeded))
 		}
-		total += r.done[f.Name]
 		if f.Ends || !anyEnds {
 			enders += r.c.Facts.count(r.d, i)
 			over += r.done[f.Name]
 			names = append(names, f.Name)
 		}
 	}
-	if k := r.c.Facts.KillAllOnCompleted; k > 0 && total >= k {
-		return r.only(r.end(Verdict{Outcome: Succeeded, Cause: fmt.Sprintf("%d instances are done, %d were asked for", total, k)}))
+	if k := r.c.Facts.Total.MinSucceeded; k > 0 {
+		if _, n := r.total(); n >= k {
+			return r.success(fmt.Sprintf("%d of %d instances asked for have ended with 0", n, k))
+		}
 	}
 	if enders == 0 || over < enders {
 		return false
 	}
-	return r.only(r.end(Verdict{Outcome: Succeeded, Cause: fmt.Sprintf("all %d instances of %s are done", enders, strings.Join(names, ", "))}))
+	return r.success(fmt.Sprintf("all %d instances of %s are done", enders, strings.Join(names, ", ")))
+}
+
+// success names those who failed on the way: a partial success is none that may go unseen.
+func (r *ruling) success(cause string) bool {
+	return r.conclude(Verdict{Outcome: Succeeded, Cause: cause + r.casualties()})
+}
+
+const namedCasualties = 3 // how many failed instances a success names
+
+func (r *ruling) casualties() string {
+	if len(r.failures) == 0 {
+		return ""
+	}
+	list := slices.Clone(r.failures)
+	sortFirst(list)
+	var names []string
+	for _, f := range list[:min(len(list), namedCasualties)] {
+		names = append(names, fmt.Sprintf("%s (%s)", f.Instance, strings.TrimPrefix(f.happened(), f.String()+" ")))
+	}
+	if more := len(list) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return "; failed: " + strings.Join(names, ", ")
 }
 
 // anyEnds tells whether the app has a chief or a worker; without one, all are waited for to end.

@@ -33,7 +33,11 @@ var (
 
 	acknowledge = action{"acknowledge", func(s *State, _ Event) []Effect {
 		s.Acking = s.Directive.Gen
-		return []Effect{{Kind: DoAcknowledge, Gen: s.Directive.Gen, Attempt: s.Attempt}}
+		out := []Effect{{Kind: DoAcknowledge, Gen: s.Directive.Gen, Attempt: s.Attempt}}
+		if s.Directive.Retries.Gen == s.Directive.Gen { // the conductor's clock begins again as well
+			out = append(out, s.armBarrier())
+		}
+		return out
 	}}
 	readRoster = action{"read the roster", func(s *State, _ Event) []Effect {
 		return []Effect{{Kind: DoReadRoster, Gen: s.Directive.Gen, Roster: s.Directive.Roster}}
@@ -81,6 +85,9 @@ var (
 		if s.Exit != nil {
 			x.Code, x.Signal = s.Exit.Code, s.Exit.Signal
 		}
+		if s.Directive.FormsAnew(s.Gen) {
+			x.Gen = s.Directive.Gen // of the one before it would count no more
+		}
 		return []Effect{s.report(x, e.At)}
 	}}
 	reportRestart = action{"report the restart", func(s *State, _ Event) []Effect {
@@ -111,7 +118,7 @@ var (
 		return []Effect{s.arm(&s.back, BackoffOver, Delay(s.Policy.BackoffMin, s.Policy.BackoffMax, 0, e.Roll))}
 	}}
 	armBarrier = action{"", func(s *State, _ Event) []Effect {
-		return []Effect{s.arm(&s.gate, BarrierOver, s.Policy.Barrier+backstop)}
+		return []Effect{s.armBarrier()}
 	}}
 
 	leave = action{"leave", func(s *State, _ Event) []Effect {
@@ -156,6 +163,10 @@ var (
 		s.Code, s.Class, s.Cause = 0, registry.ClassFlex, fmt.Sprintf("flex: only %d %s of %s now", n, instances, in.Component)
 		return nil
 	}}
+	madeRoom = action{"", func(s *State, _ Event) []Effect {
+		s.Code, s.Class, s.Cause = CodeHeld, registry.ClassHost, "the gang is formed anew: another agent stages again"
+		return nil
+	}}
 	superseded = action{"", func(s *State, _ Event) []Effect {
 		s.Code, s.Class = 75, registry.ClassHost
 		return nil
@@ -177,11 +188,16 @@ func (s *State) arm(slot *int, kind TimerKind, after time.Duration) Effect {
 	return Effect{Kind: DoArm, Attempt: s.Attempt, Timer: Timer{kind, s.seq}, After: after}
 }
 
+func (s *State) armBarrier() Effect {
+	return s.arm(&s.gate, BarrierOver, s.Policy.Barrier+backstop+s.Directive.Pause())
+}
+
 func (s *State) report(x registry.MemberExit, at time.Time) Effect {
 	x.At = at
 	if x.Gen == 0 {
 		x.Gen = s.Directive.Gen // failed before the first acknowledgement: it counts for the generation that waits
 	}
+	s.ResultGen = x.Gen
 	return Effect{Kind: DoReport, Gen: x.Gen, Attempt: s.Attempt, Report: &registry.Report{Phase: s.Result, Exit: x, Attempt: s.Attempt, Budget: s.Budget}}
 }
 

@@ -46,9 +46,14 @@ var (
 	}}
 	unacknowledged = guard{"not acknowledged yet", func(s State, e Event) bool { return e.Gen > s.Gen && e.Gen > s.Acking }}
 	overtaken      = guard{"a newer generation forms", func(s State, _ Event) bool { return s.Directive.Gen > s.Gen && !s.Policy.Service }}
-	// startsOver: a result of instance scope counts for good, any other is run again.
+	// startsOver: a result of instance scope counts until the whole gang is formed anew, any other is run again.
 	startsOver = guard{"a newer generation forms and our result does not stand", func(s State, e Event) bool {
-		return overtaken.test(s, e) && s.Gen > 0 && (s.Policy.Scope != "instance" || s.Result != registry.PhaseEnded)
+		again := s.Directive.FormsAnew(s.ResultGen)
+		return overtaken.test(s, e) && (s.Gen > 0 || again) && (s.Policy.Scope != "instance" || s.Result != registry.PhaseEnded || again)
+	}}
+	// neverStaged: what staging left behind is for another agent to clear up.
+	neverStaged = guard{"the whole gang is formed anew and we were never staged", func(s State, _ Event) bool {
+		return s.Directive.FormsAnew(s.ResultGen) && s.Policy.Scope == ""
 	}}
 
 	spent       = guard{"its predecessor's death spent the budget", func(_ State, e Event) bool { return e.Joined.Spent }}

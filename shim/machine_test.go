@@ -123,8 +123,14 @@ func parseEvent(t *testing.T, line string, s State) Event {
 			t.Fatal(err)
 		}
 		e.Joined = &Join{Instance: in, Service: slices.Contains(args, "service"), Spent: slices.Contains(args, "spent")}
+		if slices.Contains(args, "charged") {
+			e.Joined.Budget.Used = 2
+		}
 		e.Directive = directive(args[1], num(2))
 		e.Directive.Run = "1"
+		if slices.Contains(args, "anew=2") {
+			e.Directive.Retries.Gen = 2
+		}
 	case Directed:
 		e.Directive = directive(args[0], num(1))
 		e.Directive.Run = "1"
@@ -134,6 +140,10 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		for _, arg := range args[2:] {
 			if only, ok := strings.CutPrefix(arg, "only="); ok {
 				e.Directive.Released = strings.Split(only, ",")
+			}
+			if gen, ok := strings.CutPrefix(arg, "anew="); ok {
+				e.Directive.Retries.Gen, _ = strconv.Atoi(gen)
+				e.Directive.Retries.Pause = 30
 			}
 			if counts, ok := strings.CutPrefix(arg, "workers="); ok {
 				n, _ := strconv.Atoi(counts)
@@ -253,7 +263,7 @@ func TestRandomLives(t *testing.T) {
 		"boot", "held", "joined worker-1 wait 1", "staged gang", "staged instance", "staged gang service", "stage-failed", "directive wait 1",
 		"directive run 1", "directive wait 2", "directive run 2", "directive stop 2 succeeded", "acked 1", "acked 2", "overtaken 2",
 		"published", "sealed 1", "sealed 2", "mismatch 1", "started", "up", "directive run 1 only=ps", "directive run 1 only=ps,worker", "directive run 2 only=ps",
-		"staged instance ordered", "staged gang service follows", "directive wait 2 workers=1", "directive run 1 workers=1 target=2", "gone 0", "gone 3", "gone signal=9", "gone 1 free", "rebound", "rebound elsewhere",
+		"staged instance ordered", "staged gang service follows", "directive wait 2 workers=1", "directive run 1 workers=1 target=2", "directive wait 2 anew=2", "directive run 2 anew=2", "gone 0", "gone 3", "gone signal=9", "gone 1 free", "rebound", "rebound elsewhere",
 		"reported", "left", "denied 77", "timer grace", "timer timeout", "timer backoff", "timer barrier", "timer backoff old", "term 15", "superseded", "checkpoint 5", "unreachable", "reachable",
 	}
 	for seed := range uint64(3000) {

@@ -126,6 +126,7 @@ var rules = []rule{
 
 	{Finishing, Directed, toldToStop, Leaving, do(leave)},
 	{Finishing, Directed, removed, Leaving, do(shrunk, leave)},
+	{Finishing, Directed, neverStaged, Leaving, do(madeRoom, leave)},
 	{Finishing, Directed, startsOverTooLate, Finishing, do(forTimeout, reportTimeout)},
 	{Finishing, Directed, startsOver, Installed, do(rebind, armBarrier)},
 	{Finishing, Denied, always, Leaving, do(leave)},

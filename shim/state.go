@@ -28,6 +28,7 @@ type State struct {
 
 	Exit        *Exit          // how the last process ended
 	Result      registry.Phase // ended or failed, when the process is over for good in this generation
+	ResultGen   int            // generation that Result belongs to
 	Budget      registry.Budget
 	Failures    int // in a row, for the length of the backoff
 	FreeRetries int // starts spent on "address in use"
@@ -141,13 +142,13 @@ func (s State) absorb(e Event) State {
 	case Directed:
 		s = s.direct(e.Directive)
 	case Joined:
+		s.Run = e.Directive.Run
+		s = s.direct(e.Directive)
 		s.Instance, s.Attempt, s.Budget = e.Joined.Instance, e.Joined.Attempt, e.Joined.Budget
 		s.Policy.Service = e.Joined.Service
 		if e.Joined.Spent {
-			s.Result = registry.PhaseFailed
+			s.Result, s.ResultGen = registry.PhaseFailed, e.Directive.Gen
 		}
-		s.Run = e.Directive.Run
-		s = s.direct(e.Directive)
 	case Staged:
 		s.Policy, s.Bound = *e.Policy, true
 	case StageFailed:
@@ -211,6 +212,9 @@ func (s State) absorb(e Event) State {
 
 func (s State) direct(d *registry.Directive) State {
 	if d != nil && order(*d) >= order(s.Directive) {
+		if d.Retries.Gen > s.Directive.Retries.Gen { // the whole gang begins again, its accounts too
+			s.Budget, s.Failures, s.FreeRetries = s.Budget.Fresh(), 0, 0
+		}
 		s.Directive = *d
 	}
 	if s.anotherRun() {

@@ -177,7 +177,7 @@ func (r gangRoom) update(s shim.State) func(*registry.Member) {
 	return func(m *registry.Member) {
 		m.LogDir, m.WorkDir = logDir, workDir
 		m.Addr, m.Address, m.Ports, m.Exports = r.alloc.Host, address, numbers, exports
-		m.Guard, m.API, m.Attempt, m.Unenforced = guard, api, s.Attempt+1, unenforced
+		m.Guard, m.API, m.Attempt, m.Budget, m.Unenforced = guard, api, s.Attempt+1, s.Budget, unenforced
 	}
 }
 

@@ -114,6 +114,12 @@ func (c *crew) enlarge() error {
 	return err
 }
 
+// formsAnew tells that muster.retry has formed the gang anew.
+func (c *crew) formsAnew(ctx context.Context) bool {
+	d, ok := c.directive(ctx)
+	return ok && d.FormsAnew(0)
+}
+
 // dismissed tells that an agent ended because a flex has taken its index away: the directive may not have come
 // here yet.
 func (c *crew) dismissed(ctx context.Context, a *child) bool {

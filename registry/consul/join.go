@@ -124,14 +124,15 @@ func (j *joining) candidates(ctx context.Context) ([]registry.Instance, error) {
 	if j.me.Instance != nil {
 		return all, nil
 	}
+	since := 0
 	if last, lost, _ := j.seen.now(); last != nil && !lost {
-		all = flexed(all, last.directive)
+		all, since = flexed(all, last.directive), last.directive.Retries.Gen
 	}
 	live, err := j.lives(ctx, j.keys)
 	if err != nil {
 		return nil, err
 	}
-	free := registry.PickFree(live, j.records, all, hint(j.me.Member))
+	free := registry.PickFree(live, j.records, all, hint(j.me.Member), since)
 	if len(free) > 0 {
 		return free, nil
 	}

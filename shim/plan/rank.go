@@ -63,7 +63,8 @@ func Gang(app appdef.App, req Request) registry.Facts {
 	facts := registry.Facts{
 		App: req.AppID, Run: req.Run, Digest: req.Digest,
 		Barrier: app.Settings.Barrier.Duration(), Retry: app.Settings.Retry,
-		GangBudget: budgetRule(app.Settings.GangBudget),
+		GangBudget: budgetRule(app.Settings.GangBudget), RetryTransient: app.Dialect == "pai",
+		Total: registry.TotalFacts(app.Settings.Total),
 	}
 	for _, c := range Order(&app) {
 		one := componentFacts(c)

@@ -1,0 +1,156 @@
+package registry
+
+import (
+	"fmt"
+	"time"
+)
+
+// What Facts.Retry may be below zero.
+const (
+	RetryForever = -1 // failures whose cause is not known are retried without end
+	RetryAlways  = -2 // the gang is formed anew after every end, a success as well
+)
+
+// The pauses before a gang that was formed anew starts: none before the first, then doubling. Where something
+// was in somebody else's hands, that one is given time.
+const (
+	retryPause        = time.Second
+	retryPauseMost    = time.Minute
+	conflictPause     = 30 * time.Second
+	conflictPauseMost = 10 * time.Minute
+)
+
+// recovery is what trying again is worth after a failure.
+type recovery int
+
+const (
+	unknown   recovery = iota // it may help
+	transient                 // it was nothing that the app did
+	conflict                  // likewise, and at once it would happen again
+	permanent                 // the app would do the same again
+)
+
+// retryable judges a failure by its class and by how the first process ended (nil: none did), as PAI does. A
+// shell's 128+n is the signal n.
+func retryable(exit *MemberExit, class Class) recovery {
+	switch class {
+	case ClassHost, ClassPreempted, ClassGPU, ClassNetwork, ClassImage, ClassLauncher, ClassRegistry, ClassFlex, ClassMismatch:
+		return transient
+	case ClassTimeout:
+		if exit == nil {
+			return conflict // somebody did not come in time
+		}
+		return permanent // its own time is over, as the definition wants it
+	case ClassOOM, ClassDefinition, ClassNotPermitted, ClassStopped:
+		return permanent
+	case ClassNone, ClassApp:
+		return exit.recovery()
+	case ClassData, ClassMuster: // they may have several reasons
+	}
+	return unknown
+}
+
+func (e *MemberExit) recovery() recovery {
+	if e == nil {
+		return unknown
+	}
+	sig := e.Signal
+	if sig == 0 && e.Code != nil {
+		sig = *e.Code - 128
+	}
+	switch sig {
+	case 2, 3, 9, 15: // INT, QUIT, KILL, TERM: from outside
+		return transient
+	case 4, 7, 8, 13: // ILL, BUS, FPE, PIPE
+		return permanent
+	}
+	return unknown
+}
+
+// conclude ends the run with this verdict, or forms the whole gang anew where muster.retry says so: every instance
+// starts again, also those that had ended, and all budgets begin again. True means that the step's effect is decided.
+func (r *ruling) conclude(v Verdict) bool {
+	next, ok := r.c.Facts.again(r.d.Retries, v)
+	if !ok {
+		return r.only(r.end(v))
+	}
+	next.Gen = r.d.Gen + 1
+	why := fmt.Sprintf("formed anew after %s (%s)", v.Cause, r.c.Facts.ordinal(r.d.Retries, next))
+	r.d.Retries = next
+	return r.rebuild(v.First, why, r.d.Budget.Fresh())
+}
+
+// again tells whether the gang is formed anew instead of this verdict, and how that counts.
+func (f Facts) again(have Retries, v Verdict) (Retries, bool) {
+	kind := unknown
+	if v.Outcome == Failed {
+		kind = retryable(v.Exit, v.Class)
+	}
+	free := false
+	switch {
+	case v.Outcome == Stopped, v.Class == ClassTimeout && kind == permanent:
+		return have, false // the operator, or a time that was set, has the last word
+	case f.Retry == RetryAlways:
+	case v.Outcome == Succeeded, kind == permanent:
+		return have, false
+	case f.RetryTransient && kind != unknown:
+		free = true
+	case f.Retry != RetryForever && have.Used >= f.Retry:
+		return have, false
+	}
+	next := have
+	next.Pause = have.pause(kind).Seconds()
+	if free {
+		next.Free++
+	} else {
+		next.Used++
+	}
+	return next, true
+}
+
+// pause before the next retry, by how many there were.
+func (t Retries) pause(kind recovery) time.Duration {
+	n, wait, most := t.Used+t.Free, retryPause, retryPauseMost
+	if kind == conflict {
+		n, wait, most = n+1, conflictPause, conflictPauseMost
+	}
+	if n == 0 {
+		return 0
+	}
+	for range n - 1 {
+		if wait = min(2*wait, most); wait == most {
+			break
+		}
+	}
+	return wait
+}
+
+// ordinal says in words which retry that is.
+func (f Facts) ordinal(have, next Retries) string {
+	s := "not counted"
+	switch {
+	case next.Used == have.Used:
+	case f.Retry > 0:
+		s = fmt.Sprintf("retry %d of %d", next.Used, f.Retry)
+	default:
+		s = fmt.Sprintf("retry %d", next.Used)
+	}
+	if next.Pause > 0 {
+		s += ", after a pause of " + seconds(next.pausing())
+	}
+	return s
+}
+
+func (t Retries) pausing() time.Duration { return time.Duration(t.Pause * float64(time.Second)) }
+
+// Pause is how long the directive's generation waits before it starts.
+func (d Directive) Pause() time.Duration {
+	if d.Retries.Gen != d.Gen {
+		return 0
+	}
+	return d.Retries.pausing()
+}
+
+// FormsAnew tells that a result of that generation, or of none, counts no more: muster.retry has every instance
+// start again.
+func (d Directive) FormsAnew(since int) bool { return d.Act != ActStop && d.Retries.Gen > since }

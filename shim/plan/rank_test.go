@@ -1,0 +1,26 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+)
+
+// TestGangAtItsEnd: what ends the app, and whether that is the end.
+func TestGangAtItsEnd(t *testing.T) {
+	app := appdef.App{Dialect: "slider", Settings: appdef.AppSettings{
+		Retry: appdef.RetryForever, Total: appdef.Total{MinSucceeded: 2, MinFailed: 3, FailedShare: 0.5},
+	}}
+	facts := Gang(app, Request{})
+	if want := (registry.TotalFacts{MinSucceeded: 2, MinFailed: 3, FailedShare: 0.5}); facts.Total != want {
+		t.Errorf("got %+v, want %+v", facts.Total, want)
+	}
+	if facts.Retry != registry.RetryForever || facts.RetryTransient {
+		t.Errorf("got retry %d, transient failures uncounted %t, want %d, false", facts.Retry, facts.RetryTransient, registry.RetryForever)
+	}
+	app.Dialect, app.Settings.Retry = "pai", appdef.RetryAlways
+	if facts = Gang(app, Request{}); facts.Retry != registry.RetryAlways || !facts.RetryTransient {
+		t.Errorf("of PAI: got retry %d, transient failures uncounted %t, want %d, true", facts.Retry, facts.RetryTransient, registry.RetryAlways)
+	}
+}
