@@ -39,6 +39,9 @@ func (v *validation) meant(name string) string {
 
 // defined tells whether a value of the configuration exists for a component, or for any when it is -1.
 func (v *validation) defined(component int, dict, key string) bool {
+	if dict == sideDict && v.portBeside(component, key) {
+		return true
+	}
 	if component >= 0 {
 		_, ok := Resolver{App: v.app, Component: v.app.Components[component].Name, WorkRoot: "/", LogRoot: "/", ContainerID: "1", Tag: 1}.site(dict, key)
 		return ok

@@ -22,7 +22,7 @@ func Build(app appdef.App, req Request) (Plan, appdef.Problems) {
 	if b.req.Digest == "" {
 		b.req.Digest = appdef.Digest(app)
 	}
-	b.scope = req.scope(&app, portTexts(&app, req.Component))
+	b.scope = req.scope(&app, portTexts(&app, req.Component, req.Index))
 	b.ports = b.grantedPorts()
 	p := b.plan()
 	p.Warnings = append(appdef.Problems{}, append(app.Warnings.Warnings(), b.warnings...).Sort()...)
@@ -225,7 +225,7 @@ func (b *builder) checkpointDir() string {
 
 // grantedPorts are the needs with the numbers that were granted or claimed.
 func (b *builder) grantedPorts() []Port {
-	ports := portsOf(b.app, b.req.Component)
+	ports := portsOf(b.app, b.req.Component, b.req.Index)
 	for i := range ports {
 		ports[i].Port = b.req.Allocation.granted(ports[i].Name)
 	}

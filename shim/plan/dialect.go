@@ -45,16 +45,6 @@ type HBox struct {
 	PSMemory int    `json:"ps_memory_mb,omitempty"`
 }
 
-// Side is a process beside the instance's own.
-type Side struct {
-	Name    string            `json:"name"`
-	Argv    []string          `json:"argv"`
-	Env     map[string]string `json:"env,omitempty"`  // over that of the process
-	Port    string            `json:"port,omitempty"` // name of its port among Ports; empty: none
-	Restart bool              `json:"restart"`
-	Why     string            `json:"why"` // muster.side, or the framework that wants it
-}
-
 // Inputs are what is dealt out to this instance: which files, is known when they are listed.
 type Inputs struct {
 	Strategy string  `json:"strategy"`

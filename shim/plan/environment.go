@@ -88,7 +88,7 @@ func (b *builder) musterEnv(p Plan) map[string]string {
 	for i, port := range p.Ports {
 		value := portToken + port.Name + "}}"
 		env["MUSTER_PORT_"+variable(port.Name)] = value
-		if i == 0 {
+		if _, side := appdef.CutSidePort(port.Name); i == 0 && !side {
 			env["MUSTER_PORT"] = value
 		}
 	}

@@ -24,8 +24,8 @@ func ExampleRoster(app appdef.App, req Request) registry.Roster {
 		one := req
 		one.Component, one.Index, one.Instances = instance.Component, instance.Index, nil
 		b := builder{app: &app, req: one, component: c}
-		b.scope = one.scope(&app, portTexts(&app, c.Name))
-		p := Plan{Ports: portsOf(&app, c.Name), Exports: b.exports()}
+		b.scope = one.scope(&app, portTexts(&app, c.Name, instance.Index))
+		p := Plan{Ports: portsOf(&app, c.Name, instance.Index), Exports: b.exports()}
 		ports := map[string]int{}
 		for i, port := range p.Ports {
 			ports[port.Name] = examplePort + i

@@ -16,6 +16,9 @@ func (b *builder) exports() []Export {
 	scope := b.scope
 	scope.Host, scope.Export = hostToken, true
 	add := func(where spot, group, name, template string, address bool) {
+		if ofOtherSide(b.app, b.component, b.req.Index, template) {
+			return
+		}
 		value, unresolved := scope.Expand(template)
 		for _, missing := range unresolved {
 			b.problem(where, "${"+missing+"} in an export of "+b.component.Name, "a placeholder that is known",

@@ -50,13 +50,13 @@ func FuzzPortTexts(f *testing.F) {
 		}
 		app := appdef.App{Components: []appdef.Component{{Name: "ps", Instances: 1, Config: map[string]string{"site.global.k": value}}}}
 		needs := app.PortNeeds("ps")
-		if got := len(portTexts(&app, "ps")); got != len(needs) {
+		if got := len(portTexts(&app, "ps", 0)); got != len(needs) {
 			t.Fatalf("%q: got %d texts, want %d", value, got, len(needs))
 		}
 		if len(needs) == 0 {
 			return
 		}
-		text, numbers := portTexts(&app, "ps")["global.k"], []int{}
+		text, numbers := portTexts(&app, "ps", 0)["global.k"], []int{}
 		ports := NeedsOf(app, "ps", 0).Ports
 		for i, p := range ports {
 			numbers = append(numbers, 20000+i)

@@ -17,22 +17,20 @@ type Needs struct {
 }
 
 // NeedsOf lists what an instance must be granted: ports in the order in which its exports and then
-// its configuration name them, and GPUs. A port's name is the configuration key that asks for it
-// (`global.ps.port`); the second and later ones of one value get `.2`, `.3` behind it. Today the
-// answer is the same for every index of a component.
+// its configuration name them, then those of its side processes, and GPUs. A port's name is the configuration key that asks for it
+// (`global.ps.port`); the second and later ones of one value get `.2`, `.3` behind it. That of a side process is `side.NAME`.
 func NeedsOf(app appdef.App, component string, index int) Needs {
-	_ = index
 	c := app.Component(component)
 	if c == nil {
 		return Needs{Ports: []Port{}}
 	}
 	return Needs{
-		Ports: portsOf(&app, component),
+		Ports: portsOf(&app, component, index),
 		GPUs:  c.Limits.GPUs, GPUType: c.Limits.GPUType, GPUMemoryMB: c.Limits.GPUMemory,
 	}
 }
 
-func portsOf(app *appdef.App, component string) []Port {
+func portsOf(app *appdef.App, component string, index int) []Port {
 	ports := []Port{}
 	for _, need := range app.PortNeeds(component) {
 		for i, claim := range need.Claims {
@@ -41,7 +39,7 @@ func portsOf(app *appdef.App, component string) []Port {
 			})
 		}
 	}
-	return ports
+	return append(ports, sidePorts(app, component, index)...)
 }
 
 func portName(key string, i int) string {
@@ -52,8 +50,11 @@ func portName(key string, i int) string {
 }
 
 // portTexts are the values that ask for ports, by `<dict>.<key>`, with a token for each port.
-func portTexts(app *appdef.App, component string) map[string]string {
+func portTexts(app *appdef.App, component string, index int) map[string]string {
 	texts := map[string]string{}
+	for _, port := range sidePorts(app, component, index) {
+		texts[port.Name] = portToken + port.Name + "}}"
+	}
 	for _, need := range app.PortNeeds(component) {
 		text := app.Component(component).Config["site."+need.Key]
 		for i := range need.Claims {

@@ -25,9 +25,9 @@ func PublishedBy(app appdef.App, req Request, hosts map[string][]string) Publish
 	if c == nil {
 		return out
 	}
-	scope := req.scope(&app, portTexts(&app, req.Component))
+	scope := req.scope(&app, portTexts(&app, req.Component, req.Index))
 	scope.Host, scope.Hosts = req.Allocation.Host, firsts(hosts)
-	fill := strings.NewReplacer(portTokens(portsOf(&app, req.Component), req.Allocation.Ports)...).Replace
+	fill := strings.NewReplacer(portTokens(portsOf(&app, req.Component, req.Index), req.Allocation.Ports)...).Replace
 	if c.PublishConfig {
 		dicts, _ := scope.Dictionaries()
 		for dict, values := range dicts {
@@ -37,7 +37,7 @@ func PublishedBy(app appdef.App, req Request, hosts map[string][]string) Publish
 		}
 	}
 	for _, ref := range c.AppExports {
-		if export, ok := app.Export(ref); ok {
+		if export, ok := app.Export(ref); ok && !ofOtherSide(&app, c, req.Index, export.Value) {
 			value, _ := scope.Expand(export.Value)
 			out.Exports[ref.Group+"."+ref.Name] = fill(value)
 		}

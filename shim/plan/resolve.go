@@ -26,6 +26,10 @@ func Resolve(p Plan, dirs Dirs) Plan {
 	}
 	p.Process.Folder = fill(p.Process.Folder)
 	p.Process.Env = eachValue(p.Process.Env, fill)
+	p.Sides = slices.Clone(p.Sides)
+	for i, s := range p.Sides {
+		p.Sides[i].Argv, p.Sides[i].Env = s.filled(fill), eachValue(s.Env, fill)
+	}
 	p.Script = p.Script.each(fill)
 	p.Process.ResumeArgs = fill(p.Process.ResumeArgs)
 	p.Exports = slices.Clone(p.Exports)

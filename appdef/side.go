@@ -1,0 +1,43 @@
+package appdef
+
+import (
+	"slices"
+	"strings"
+)
+
+// Side processes that a framework cannot do without: they run beside the first of those that train.
+const (
+	SideScheduler = "scheduler" // of DMLC's parameter servers: the app's own command in another role
+	SideTracker   = "tracker"   // of rabit: it brings xgboost's workers together
+)
+
+// FrameworkSide is the side process that a framework wants; empty: none.
+func FrameworkSide(framework string) string {
+	switch framework {
+	case "mxnet", "xflow":
+		return SideScheduler
+	case "xgboost":
+		return SideTracker
+	}
+	return ""
+}
+
+// sideDict is the dictionary in which the port of a side process is found: `${site.side.NAME}`.
+const sideDict = "side"
+
+// SidePort is the name of a side process's port: among the ports of a plan and of a row of the roster.
+func SidePort(side string) string { return sideDict + "." + side }
+
+// CutSidePort gives the side process that a port belongs to by its name.
+func CutSidePort(port string) (side string, ok bool) { return strings.CutPrefix(port, sideDict+".") }
+
+// portBeside tells that a port of that name may be given to a side process of the component; -1: of any component.
+func (v *validation) portBeside(component int, side string) bool {
+	components := v.app.Components
+	if component >= 0 {
+		components = components[component : component+1]
+	}
+	return side == FrameworkSide(v.app.Settings.Framework) || slices.ContainsFunc(components, func(c Component) bool {
+		return slices.ContainsFunc(c.Settings.Sides, func(s Side) bool { return s.Name == side && s.Port })
+	})
+}
