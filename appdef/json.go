@@ -252,3 +252,34 @@ func jsonLiteral(l hujson.Literal) (JSONKind, string) {
 	}
 	return JSONNull, ""
 }
+
+// JSONKeys lists the keys of the outermost object, however broken what lies between them is; none where the text does not
+// begin as an object. It tells one kind of document from another before it is read.
+func JSONKeys(data []byte) []string {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	var keys []string
+	depth, last := 0, ""
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; c {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			end := min(afterText(data, i), len(data))
+			last = string(data[i+1 : max(end, i+1)])
+			i = end
+		case '/':
+			i = afterComment(data, i)
+		case ':':
+			if depth == 1 {
+				keys = append(keys, last)
+			}
+		default:
+			if depth == 0 && !strings.ContainsRune(" \t\r\n", rune(c)) {
+				return keys
+			}
+		}
+	}
+	return keys
+}

@@ -1,0 +1,178 @@
+package pai
+
+import (
+	"strconv"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// mostNumber is as large as a number of a job file may be where nothing else bounds it.
+const mostNumber = 1<<31 - 1
+
+// cursor is a node of the job file and where it stands; reading through it collects problems.
+type cursor struct {
+	*appdef.JSONNode
+	l       *loading
+	pointer string
+}
+
+func (c cursor) place() appdef.Place {
+	return appdef.Place{File: c.l.options.Name, Pointer: c.pointer, Line: c.Line}
+}
+
+// at is the place of a member, or of what lacks it.
+func (c cursor) at(name string) appdef.Place {
+	if m := c.Member(name); m != nil {
+		return appdef.Place{File: c.l.options.Name, Pointer: c.pointer + appdef.Pointer(name), Line: m.Line}
+	}
+	return c.place()
+}
+
+func (c cursor) bad(got, want, hint string) {
+	c.l.found = append(c.l.found, c.place().Problem(got, want, hint))
+}
+
+func (c cursor) badAt(name, got, want, hint string) {
+	c.l.found = append(c.l.found, c.at(name).Problem(got, want, hint))
+}
+
+func (c cursor) warnAt(name, got, want, hint string) {
+	c.l.found = append(c.l.found, c.at(name).Warning(got, want, hint))
+}
+
+// get finds a member that is there and not null.
+func (c cursor) get(name string) (cursor, bool) {
+	m := c.Member(name)
+	if m == nil || m.Kind == appdef.JSONNull {
+		return cursor{}, false
+	}
+	return cursor{JSONNode: m, l: c.l, pointer: c.pointer + appdef.Pointer(name)}, true
+}
+
+// text reads a text; "" where there is none.
+func (c cursor) text(name string) string {
+	m, ok := c.get(name)
+	if !ok {
+		return ""
+	}
+	if m.Kind != appdef.JSONText {
+		m.bad(string(m.Kind), "a text", "")
+		return ""
+	}
+	return m.Text
+}
+
+// required is text for a member that must be there and not empty.
+func (c cursor) required(name string) string {
+	m, ok := c.get(name)
+	switch {
+	case !ok:
+		c.bad("no "+name, "one", "")
+	case m.Kind == appdef.JSONText && m.Text == "":
+		m.bad(`""`, "a text", "")
+	}
+	return c.text(name)
+}
+
+// whole reads a whole number, in quotes or not; false where there is none that will do.
+func (c cursor) whole(name string, least, most int) (int, bool) {
+	m, ok := c.get(name)
+	if !ok {
+		return 0, false
+	}
+	if m.Kind != appdef.JSONNumber && m.Kind != appdef.JSONText {
+		m.bad(string(m.Kind), wholeOf(least, most), "")
+		return 0, false
+	}
+	n, err := appdef.ParseInt(m.Text)
+	if err != nil || n < least || n > most {
+		m.bad(appdef.Quote(m.Text), wholeOf(least, most), "")
+		return 0, false
+	}
+	return n, true
+}
+
+func wholeOf(least, most int) string {
+	if most == mostNumber {
+		return "a whole number, " + strconv.Itoa(least) + " or more"
+	}
+	return "a whole number, " + strconv.Itoa(least) + " to " + strconv.Itoa(most)
+}
+
+// wholeOr is whole with a default.
+func (c cursor) wholeOr(name string, least, most, fallback int) int {
+	if n, ok := c.whole(name, least, most); ok {
+		return n
+	}
+	return fallback
+}
+
+// objects reads a list of objects; what is none is reported and left out.
+func (c cursor) objects(name string) []cursor {
+	m, ok := c.get(name)
+	if !ok {
+		return nil
+	}
+	if m.Kind != appdef.JSONArray {
+		m.bad(string(m.Kind), "a list", "")
+		return nil
+	}
+	var objects []cursor
+	for i, item := range m.Items {
+		one := cursor{JSONNode: item, l: c.l, pointer: m.pointer + appdef.Pointer(strconv.Itoa(i))}
+		if item.Kind != appdef.JSONObject {
+			one.bad(string(item.Kind), "an object", "")
+			continue
+		}
+		objects = append(objects, one)
+	}
+	return objects
+}
+
+// listOf is objects for a list that must be there with at least one.
+func (c cursor) listOf(name string) []cursor {
+	m, ok := c.get(name)
+	switch {
+	case !ok:
+		c.bad("no "+name, "a list with at least one task role", "")
+	case m.Kind == appdef.JSONArray && len(m.Items) == 0:
+		m.bad("an empty list", "at least one task role", "")
+	}
+	return c.objects(name)
+}
+
+// object reads a member that is an object.
+func (c cursor) object(name string) (cursor, bool) {
+	m, ok := c.get(name)
+	if ok && m.Kind != appdef.JSONObject {
+		m.bad(string(m.Kind), "an object", "")
+		return cursor{}, false
+	}
+	return m, ok
+}
+
+// members are those of an object, in the order of the file.
+func (c cursor) members() []cursor {
+	all := make([]cursor, len(c.Members))
+	for i, m := range c.Members {
+		all[i] = cursor{JSONNode: m.Value, l: c.l, pointer: c.pointer + appdef.Pointer(m.Name)}
+	}
+	return all
+}
+
+// knows warns of members that none of the names is: PAI refuses them, which tells the user of a slip.
+func (c cursor) knows(names []string) {
+	for _, m := range c.Members {
+		known := false
+		for _, name := range names {
+			known = known || name == m.Name
+		}
+		if !known {
+			hint := appdef.DidYouMean(m.Name, names)
+			if hint == "" {
+				hint = "it is ignored"
+			}
+			c.warnAt(m.Name, "unknown key "+appdef.Quote(m.Name), "a key that PAI knows", hint)
+		}
+	}
+}

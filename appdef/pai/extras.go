@@ -1,0 +1,117 @@
+package pai
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// envForm is that of a variable's name.
+var envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// A debugged job's container stays for so long, in seconds, where the job does not say.
+const reservation = 604800
+
+// The two names of jobEnvs that are settings. A text "true" does not count, as in PAI.
+const (
+	isDebug  = "isDebug"
+	reserved = "debuggingReservationSeconds"
+)
+
+// jobEnvs reads the variables of the tasks. They are told as they are written: nothing is filled in.
+func (l *loading) jobEnvs(c cursor) {
+	envs, ok := c.object("jobEnvs")
+	if !ok {
+		return
+	}
+	flag, given := envs.get(isDebug)
+	debug := given && flag.Kind == appdef.JSONBoolean && flag.Text == "true"
+	if given && !debug && flag.Kind != appdef.JSONBoolean {
+		envs.warnAt(isDebug, appdef.Quote(flag.Text), "true, without quotes", "PAI heeds nothing else: it is a variable like any other")
+	}
+	if debug {
+		l.draft.Set("", debugKey, "true", envs.at(isDebug))
+		seconds := envs.wholeOr(reserved, 0, mostReserved, reservation)
+		l.draft.Set("", holdKey, strconv.Itoa(seconds), envs.at(isDebug))
+	}
+	for i, m := range envs.members() {
+		name := envs.Members[i].Name
+		switch {
+		case debug && (name == isDebug || name == reserved):
+		case !envForm.MatchString(name):
+			m.bad("a variable "+appdef.Quote(name), "a name of letters, digits and _, no digit first", "")
+		case m.Kind == appdef.JSONNull:
+			envs.warnAt(name, "null", "a value", "the variable is empty")
+			l.draft.Set("", envPrefix+name, "", m.place())
+		case !m.Scalar():
+			m.bad(string(m.Kind), "a text, a number, true or false", "")
+		case strings.Contains(m.Text, "\x00"):
+			m.bad("a character NUL", "a text without it", "no variable can hold it")
+		default:
+			l.draft.Set("", envPrefix+name, m.Text, m.place())
+		}
+	}
+}
+
+// mostReserved is as long as muster.hold may be: ten years.
+const mostReserved = 10 * 365 * 24 * 3600
+
+// extraForm finds what a key of extras has somewhere, as PAI asks for.
+var extraForm = regexp.MustCompile(`[A-Za-z0-9._]`)
+
+// extras reads muster's own keys, `muster.KEY` or `ROLE:muster.KEY`; the rest is for other tools and kept.
+func (l *loading) extras(c cursor) {
+	extras, ok := c.object("extras")
+	if !ok {
+		return
+	}
+	for i, m := range extras.members() {
+		name := extras.Members[i].Name
+		role, key, qualified := strings.Cut(name, ":")
+		if !qualified {
+			role, key = "", name
+		}
+		switch {
+		case !extraForm.MatchString(name):
+			m.bad("a key "+appdef.Quote(name), "a name of letters, digits and . _", "")
+		case !strings.HasPrefix(key, "muster.") || key == dialectKey:
+			l.draft.App.Kept[keptPrefix+m.pointer] = m.Value()
+		case qualified && !slices.Contains(l.draft.App.ComponentNames(), role):
+			m.bad("the unknown task role "+appdef.Quote(role), "one of "+strings.Join(l.draft.App.ComponentNames(), ", "),
+				appdef.DidYouMean(role, l.draft.App.ComponentNames()))
+		case m.Kind == appdef.JSONArray || m.Kind == appdef.JSONObject:
+			m.bad(string(m.Kind), "a text, a number, true, false or null", "")
+		case key == versionKey && !qualified && l.options.Version != "":
+			// the command line's word is the last
+		default:
+			l.extra(role, key, m)
+		}
+	}
+}
+
+const dialectKey = "muster.dialect"
+
+// extra sets one key where it is at home, over what the job's own fields say.
+func (l *loading) extra(role, key string, m cursor) {
+	switch {
+	case m.Kind == appdef.JSONNull:
+		l.draft.SetNull(role, key, m.place())
+	case limit(key):
+		l.draft.Resource(role, key, m.Text, m.place())
+	default:
+		l.draft.Set(role, key, m.Text, m.place())
+	}
+}
+
+// limit tells which keys are at home in resources.
+func limit(key string) bool {
+	return slices.ContainsFunc(appdef.Keys(), func(k appdef.Key) bool {
+		if family, ok := strings.CutSuffix(k.Name, "*"); ok {
+			return k.Limit && strings.HasPrefix(key, family)
+		}
+		return k.Limit && key == k.Name
+	})
+}

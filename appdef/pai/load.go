@@ -1,0 +1,216 @@
+// Package pai reads and writes the job files of OpenPAI's first protocol and of the platforms that speak it: QIZHI, whose
+// jobs are those of PAI 0.5, and SCM, whose jobs are those of 0.14.
+package pai
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// Options are what the command line says beside the job file.
+type Options struct {
+	// Name of the file, for problems.
+	Name string
+	// Version is the generation of PAI (appdef.PAI05, PAI014, PAI1); empty: told from the fields.
+	Version string
+	// OutputUser puts the user into the default output folder, as PAI does: /Output/<user>/<job>. The manuals say /Output/<job>.
+	OutputUser bool
+	// Set are `[COMPONENT|global:]KEY=VALUE` and Instances `COMPONENT=N,…`, as for a package; they win over the file.
+	Set, Instances []string
+}
+
+// mostBytes bounds a job file.
+const mostBytes = 8 << 20
+
+// protocolTwo finds PAI 1's own protocol, which is YAML.
+var protocolTwo = regexp.MustCompile(`(?m)^protocolVersion[ \t]*:`)
+
+// Is tells by its content whether a document is a job file of PAI, however broken. One of the second protocol is one too: Load
+// refuses it by name.
+func Is(data []byte) bool {
+	keys := appdef.JSONKeys(data)
+	if slices.Contains(keys, "taskRoles") || slices.Contains(keys, "jobName") {
+		return true
+	}
+	return len(keys) == 0 && protocolTwo.Match(data)
+}
+
+// Load reads a job file, applies the options, and settles and validates the App. It always answers with all problems, sorted:
+// with none of severity error the App can be planned. Warnings are also in App.Warnings.
+//
+// Comments, trailing commas and numbers in quotes are accepted. What PAI refuses as unknown is a warning.
+func Load(data []byte, options Options) (appdef.App, appdef.Problems) {
+	l := &loading{options: options}
+	if options.Name == "" {
+		l.options.Name = "job.json"
+	}
+	root := l.read(data)
+	if root == nil {
+		return appdef.App{Dialect: dialect}, l.found.Sort()
+	}
+	l.job(cursor{JSONNode: root, l: l})
+	if len(l.draft.App.Components) == 0 { // nothing is left that could be judged
+		return appdef.App{Name: l.draft.App.Name, Dialect: dialect}, l.found.Sort()
+	}
+	l.draft.Found(l.found...)
+	l.draft.Override(options.Set, options.Instances)
+	return l.draft.Finish()
+}
+
+const dialect = "pai"
+
+// loading is one run of Load.
+type loading struct {
+	options Options
+	draft   *appdef.Draft
+	version string
+	found   appdef.Problems
+	roles   map[string]appdef.Place // by name
+	groups  map[string]bool         // export groups in lower case
+	tasks   int
+}
+
+func (l *loading) read(data []byte) *appdef.JSONNode {
+	top := appdef.Place{File: l.options.Name}
+	switch {
+	case len(data) > mostBytes:
+		l.found = append(l.found, top.Problem(fmt.Sprintf("more than %d MiB", mostBytes>>20), "a job file", ""))
+		return nil
+	case len(appdef.JSONKeys(data)) == 0 && protocolTwo.Match(data):
+		at := protocolTwo.FindIndex(data)[0]
+		l.found = append(l.found, appdef.Place{File: l.options.Name, Pointer: "/protocolVersion", Line: 1 + bytes.Count(data[:at], []byte("\n"))}.
+			Problem("protocolVersion, a job of PAI 1's second protocol", wantFirst, hintFirst))
+		return nil
+	}
+	root, found := appdef.ReadJSON(l.options.Name, data)
+	l.found = append(l.found, found...)
+	switch {
+	case root == nil:
+		return nil
+	case root.Kind != appdef.JSONObject:
+		top.Line = root.Line
+		l.found = append(l.found, top.Problem(string(root.Kind), "an object", ""))
+		return nil
+	}
+	for _, name := range secondKeys() {
+		if m := root.Member(name); m != nil {
+			l.found = append(l.found, appdef.Place{File: l.options.Name, Pointer: appdef.Pointer(name), Line: m.Line}.
+				Problem(name+", a job of PAI 1's second protocol", wantFirst, hintFirst))
+			return nil
+		}
+	}
+	return root
+}
+
+const (
+	wantFirst = "a job of the first protocol: jobName, image and a list of taskRoles"
+	hintFirst = "PAI 1 takes the first protocol as well"
+)
+
+// secondKeys are at the top of PAI 1's second protocol alone.
+func secondKeys() []string { return []string{"protocolVersion", "prerequisites", "deployments"} }
+
+// The keys of a job file. Those of SCM's web page, storageGB and tmp, are kept and have no effect.
+func jobKeys() []string {
+	return []string{
+		"jobName", "image", "authFile", "dataDir", "outputDir", "codeDir", "virtualCluster", "taskRoles", "gpuType",
+		"killAllOnCompletedTaskNumber", "retryCount", "jobEnvs", "extras", "tmp",
+	}
+}
+
+func roleKeys() []string {
+	return []string{
+		"name", "taskNumber", "cpuNumber", "memoryMB", "shmMB", "gpuNumber", "portList", "command",
+		"minFailedTaskCount", "minSucceededTaskCount", "storageGB",
+	}
+}
+
+func portKeys() []string { return []string{"label", "beginAt", "portNumber"} }
+
+// jobForm is that of jobName in PAI 0.5 and in both manuals; PAI 0.14's server knows no ~.
+var jobForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+$`)
+
+func (l *loading) job(c cursor) {
+	c.knows(jobKeys())
+	name := c.required("jobName")
+	if name != "" && !jobForm.MatchString(name) {
+		c.badAt("jobName", appdef.Quote(name), "a name of letters, digits and - . _ ~", "")
+	}
+	l.draft = appdef.NewDraft(dialect, name, c.at("jobName"))
+	l.roles, l.groups = map[string]appdef.Place{}, map[string]bool{}
+	l.versionOf(c)
+	if l.version != appdef.PAI05 && strings.Contains(name, "~") {
+		c.warnAt("jobName", appdef.Quote(name), "a name without ~", "PAI "+l.version+" itself refuses it")
+	}
+	l.draft.Set("", "muster.framework", "none", c.place()) // a name is a name here, whatever framework is called so
+	l.draft.Set("", "muster.role", string(appdef.RoleWorker), c.place())
+	l.limits(c)
+	l.dirs(c)
+	for i, role := range c.listOf("taskRoles") {
+		l.role(role, i)
+	}
+	l.completion(c)
+	if n, ok := c.whole("retryCount", appdef.RetryAlways, mostNumber); ok {
+		l.draft.Set("", retryKey, strconv.Itoa(n), c.at("retryCount"))
+	}
+	l.jobEnvs(c)
+	l.extras(c)
+	l.keep(c, "tmp")
+}
+
+// limits are the image and what all tasks share.
+func (l *loading) limits(c cursor) {
+	if image := c.required("image"); image != "" {
+		l.draft.Resource("", imageKey, image, c.at("image"))
+	}
+	if gpu := c.text("gpuType"); gpu != "" {
+		l.draft.Resource("", gpuTypeKey, gpu, c.at("gpuType"))
+	}
+	cluster := c.text("virtualCluster")
+	if cluster == "" {
+		cluster = defaultCluster
+	}
+	l.draft.Set("", clusterKey, cluster, c.at("virtualCluster"))
+}
+
+const (
+	imageKey       = "muster.image"
+	authKey        = "muster.image.auth"
+	gpuTypeKey     = "muster.gpu.type"
+	gpuKey         = "yarn.io/gpu"
+	shmKey         = "muster.shm"
+	commandKey     = "muster.command"
+	versionKey     = "muster.pai.version"
+	dataKey        = "muster.pai.data.dir"
+	outputKey      = "muster.pai.output.dir"
+	codeKey        = "muster.pai.code.dir"
+	clusterKey     = "muster.pai.virtual.cluster"
+	debugKey       = "muster.pai.debug"
+	holdKey        = "muster.hold"
+	retryKey       = "muster.retry"
+	totalKey       = "muster.complete.total.minSucceeded"
+	minFailedKey   = "muster.complete.minFailed"
+	minSuccessKey  = "muster.complete.minSucceeded"
+	exactKey       = "muster.ports.exact"
+	envPrefix      = "muster.env."
+	defaultCluster = "default"
+)
+
+// keep stores what is understood and not acted upon, and says so.
+func (l *loading) keep(c cursor, name string) {
+	m := c.Member(name)
+	if m == nil {
+		return
+	}
+	l.draft.App.Kept[keptPrefix+c.pointer+appdef.Pointer(name)] = m.Value()
+	c.warnAt(name, "the key "+name, "to leave it out", "it is SCM's own: kept, without effect")
+}
+
+// keptPrefix is before the pointers of what an App keeps of its job file, whatever the file was called.
+const keptPrefix = "job#"

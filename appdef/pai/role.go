@@ -1,0 +1,158 @@
+package pai
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// roleForm is that of a task role's name and of a port's label.
+var roleForm = regexp.MustCompile(`^[A-Za-z0-9._~]+$`)
+
+const wantName = "a name of letters, digits and . _ ~"
+
+// The defaults and the least values of a task role. The server of PAI itself enforces no least ones; its manual does.
+const (
+	defaultMemory = 100
+	leastMemory   = 100
+	defaultShm    = 64 // of 0.14; 0.5 gave Docker's own, which is the same
+)
+
+// role reads one task role. One without a name of its own is checked and left out.
+func (l *loading) role(c cursor, index int) {
+	c.knows(roleKeys())
+	name := l.roleName(c)
+	tasks := c.wholeOr("taskNumber", 1, mostNumber, 1)
+	cores := c.wholeOr("cpuNumber", 1, mostNumber, 1)
+	memory := c.wholeOr("memoryMB", leastMemory, mostNumber, defaultMemory)
+	gpus := c.wholeOr("gpuNumber", 0, mostNumber, 0)
+	shm := c.wholeOr("shmMB", 1, mostNumber, defaultShm)
+	if _, given := c.get("shmMB"); given && shm > memory {
+		c.badAt("shmMB", strconv.Itoa(shm), "at most memoryMB, "+strconv.Itoa(memory), "")
+	}
+	command := c.required("command")
+	l.openNotebook(c, command)
+	ports := l.portList(c)
+	failed, succeeded := l.count(c, "minFailedTaskCount", tasks), l.count(c, "minSucceededTaskCount", tasks)
+	if name == "" {
+		return
+	}
+	l.tasks += tasks
+	component := l.draft.Add(name, tasks, c.at("name"))
+	component.Limits.VCores, component.Limits.MemoryMB = cores, memory
+	l.draft.App.Places[appdef.Pointer("components", strconv.Itoa(len(l.draft.App.Components)-1), "instances")] = c.at("taskNumber")
+	l.draft.Resource(name, "yarn.memory", strconv.Itoa(memory), c.at("memoryMB"))
+	l.draft.Resource(name, "yarn.vcores", strconv.Itoa(cores), c.at("cpuNumber"))
+	l.draft.Resource(name, gpuKey, strconv.Itoa(gpus), c.at("gpuNumber"))
+	l.draft.Resource(name, shmKey, strconv.Itoa(shm), c.at("shmMB"))
+	if command != "" {
+		l.draft.Set(name, commandKey, command, c.at("command"))
+	}
+	l.setCount(name, minFailedKey, failed)
+	l.setCount(name, minSuccessKey, succeeded)
+	if l.version == appdef.PAI1 && (succeeded.node == nil || succeeded.node.Kind == appdef.JSONNull) {
+		// of the file, not of what the command line makes of it: counts are no part of a definition
+		l.draft.Set(name, minSuccessKey, strconv.Itoa(tasks), c.at("minSucceededTaskCount"))
+	}
+	if l.version == appdef.PAI1 && failed.node != nil && failed.node.Kind == appdef.JSONNull {
+		l.draft.Set(name, minFailedKey, "1", failed.at)
+	}
+	l.setPorts(name, ports, c)
+	l.keep(c, "storageGB")
+}
+
+// roleName is the role's name; empty where it has none of its own.
+func (l *loading) roleName(c cursor) string {
+	name := c.required("name")
+	first, twice := l.roles[name]
+	switch {
+	case name == "":
+		return ""
+	case !roleForm.MatchString(name):
+		c.badAt("name", appdef.Quote(name), wantName, "")
+		return ""
+	case twice:
+		c.badAt("name", "a second task role "+appdef.Quote(name), "a name of its own", "the first is at "+first.String())
+		return ""
+	}
+	l.roles[name] = c.at("name")
+	return name
+}
+
+// count is minFailedTaskCount or minSucceededTaskCount as the file has it.
+type count struct {
+	node *appdef.JSONNode // nil: not there, or not to be heeded
+	n    int
+	at   appdef.Place
+}
+
+func (l *loading) count(c cursor, name string, tasks int) count {
+	m := c.Member(name)
+	if m == nil {
+		return count{}
+	}
+	if l.version == appdef.PAI05 {
+		l.draft.App.Kept[keptPrefix+c.pointer+appdef.Pointer(name)] = m.Value()
+		c.warnAt(name, "the key "+name, "killAllOnCompletedTaskNumber", "PAI 0.5 has no such count: it is kept, without effect")
+		return count{}
+	}
+	if m.Kind == appdef.JSONNull {
+		return count{node: m, at: c.at(name)}
+	}
+	n, ok := c.whole(name, 1, mostNumber)
+	switch {
+	case !ok:
+		return count{}
+	case n > tasks:
+		c.badAt(name, strconv.Itoa(n), "at most taskNumber, "+strconv.Itoa(tasks), "")
+		return count{}
+	}
+	return count{node: m, n: n, at: c.at(name)}
+}
+
+func (l *loading) setCount(role, key string, n count) {
+	switch {
+	case n.node == nil:
+	case n.node.Kind == appdef.JSONNull:
+		l.draft.SetNull(role, key, n.at)
+	default:
+		l.draft.Set(role, key, strconv.Itoa(n.n), n.at)
+	}
+}
+
+// completion reads killAllOnCompletedTaskNumber, which is 0.5's: so many tasks that succeeded end the job, and then a single
+// one that failed does. With 0 no task ends it.
+func (l *loading) completion(c cursor) {
+	const name = "killAllOnCompletedTaskNumber"
+	n, given := c.whole(name, 0, mostNumber)
+	if l.version != appdef.PAI05 {
+		if m := c.Member(name); m != nil && given {
+			l.draft.App.Kept[keptPrefix+appdef.Pointer(name)] = m.Value()
+			c.warnAt(name, "the key "+name, "minFailedTaskCount and minSucceededTaskCount of a task role", "PAI "+l.version+" ignores it: it is kept, without effect")
+		}
+		return
+	}
+	if !given {
+		n = 1
+	}
+	l.draft.Set("", totalKey, strconv.Itoa(n), c.at(name))
+	switch {
+	case n == 0:
+		l.draft.SetNull("", minFailedKey, c.at(name))
+	case given && n > l.tasks && l.tasks > 0:
+		c.warnAt(name, strconv.Itoa(n), "at most the "+strconv.Itoa(l.tasks)+" tasks of the job", "it is never reached")
+	}
+}
+
+// open finds a notebook's option that takes its token away.
+var open = regexp.MustCompile(`--(?:NotebookApp|ServerApp|IdentityProvider)\.token(?:=|\s+)(?:\\?["']){2}|--(?:NotebookApp|ServerApp|IdentityProvider)\.token=(?:\s|$)`)
+
+// openNotebook warns of a notebook without a token; it runs as its owner wrote it.
+func (l *loading) openNotebook(c cursor, command string) {
+	if found := open.FindString(command); found != "" {
+		option, _, _ := strings.Cut(strings.ReplaceAll(found, "=", " "), " ")
+		c.warnAt("command", option+" without a token", "a token", "whoever reaches the port runs commands there; it is run as written")
+	}
+}
