@@ -40,6 +40,7 @@ type AppRecord struct {
 	Counts  map[string]int `json:"counts"`
 	Created time.Time      `json:"created"`
 	By      string         `json:"by"`
+	Token   string         `json:"token,omitempty"` // what agents of the run show each other from host to host
 }
 
 // Act is what a directive tells the gang.
@@ -114,8 +115,9 @@ type Member struct {
 	Addr    string `json:"addr"` // host address in the exports
 	// Address is host:port in the ClusterSpec; empty until the ports are bound, or without such an export.
 	Address string      `json:"address,omitempty"`
-	API     string      `json:"api,omitempty"`
-	Machine string      `json:"machine"` // DMI uuid + machine-id (+ addr)
+	API     string      `json:"api,omitempty"`  // its socket on its host
+	Peer    string      `json:"peer,omitempty"` // host:port that answers other hosts; empty: none does
+	Machine string      `json:"machine"`        // DMI uuid + machine-id (+ addr)
 	Boot    string      `json:"boot"`
 	PidNS   string      `json:"pidns"`
 	Pid     int         `json:"pid"`
@@ -180,6 +182,7 @@ type Row struct {
 	Ports   map[string]int    `json:"ports,omitempty"`
 	Exports map[string]string `json:"exports,omitempty"`
 	API     string            `json:"api,omitempty"`
+	Peer    string            `json:"peer,omitempty"`
 	Done    bool              `json:"done,omitempty"` // has ended for good, nothing runs there (instance scope)
 }
 

@@ -64,12 +64,12 @@ func (m Member) ClusterAddr() string {
 func (m Member) published() bool { return m.Guard != nil || m.Address != "" || len(m.Exports) > 0 }
 
 // SameRow tells whether this member may run with the row: the same incarnation, or, in the instance
-// scope, the same address and ports.
+// scope, the same addresses and ports.
 func (m Member) SameRow(r Row, scope string) bool {
 	if m.Inc == r.Inc {
 		return true
 	}
-	return scope == ScopeInstance && m.ClusterAddr() == r.Addr && maps.Equal(m.Ports, r.Ports)
+	return scope == ScopeInstance && m.ClusterAddr() == r.Addr && m.Peer == r.Peer && maps.Equal(m.Ports, r.Ports)
 }
 
 // Row finds the row of an instance.
@@ -94,7 +94,7 @@ func buildRoster(f Facts, d Directive, resume *int64, record func(Instance) Memb
 		}
 		r.Rows = append(r.Rows, Row{
 			Instance: in, Rank: rank, Role: c.Role, Inc: m.Inc, Addr: m.ClusterAddr(),
-			Ports: m.Ports, Exports: m.Exports, API: m.API, Done: c.Waited && settled(m, d, c.Scope) != unsettled,
+			Ports: m.Ports, Exports: m.Exports, API: m.API, Peer: m.Peer, Done: c.Waited && settled(m, d, c.Scope) != unsettled,
 		})
 	}
 	return r

@@ -165,7 +165,7 @@ func (r gangRoom) update(s shim.State) func(*registry.Member) {
 	numbers := maps.Clone(r.portOf)
 	exports, address := plan.Publish(r.plan, r.alloc.Host, numbers)
 	guard := &registry.ProcessRef{Pid: r.guard.PID(), Start: r.guard.StartTicks()}
-	api := r.state.Socket(r.id.appID, s.Instance.String())
+	api, peer := r.state.Socket(r.id.appID, s.Instance.String()), r.peerAddr
 	var unenforced []string
 	for _, u := range r.plan.Engine.Unenforced {
 		unenforced = append(unenforced, u.Limit)
@@ -177,7 +177,7 @@ func (r gangRoom) update(s shim.State) func(*registry.Member) {
 	return func(m *registry.Member) {
 		m.LogDir, m.WorkDir = logDir, workDir
 		m.Addr, m.Address, m.Ports, m.Exports = r.alloc.Host, address, numbers, exports
-		m.Guard, m.API, m.Attempt, m.Budget, m.Unenforced = guard, api, s.Attempt+1, s.Budget, unenforced
+		m.Guard, m.API, m.Peer, m.Attempt, m.Budget, m.Unenforced = guard, api, peer, s.Attempt+1, s.Budget, unenforced
 	}
 }
 

@@ -84,6 +84,8 @@ type agent struct {
 	task       int           // commands given so far
 	statusTurn sync.Mutex    // one STATUS at a time
 	publisher  string        // URL of the exports, for scripts
+	apiListen  string        // where other hosts are answered; "": where it is needed, at a port of the range
+	peerAddr   string        // host:port of it; "": nowhere
 	blamed     blame         // what was seen to go wrong with it from outside
 	roster     registry.Roster
 	rosterAt   []byte // the sealed bytes, as the process finds them
@@ -99,7 +101,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun
 	if f.logJSON {
 		handler = slog.NewJSONHandler(late, nil)
 	}
-	a := &agent{app: app, log: slog.New(handler), logFile: late, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, requireLimits: f.strict}
+	a := &agent{app: app, log: slog.New(handler), logFile: late, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
 	environ := launcher.Environ(os.Environ())
 	found, err := f.detect(environ)
 	if err != nil {
@@ -340,7 +342,7 @@ func (a *agent) me() (registry.Me, error) {
 	me := registry.Me{
 		App: a.id.appID, Run: a.id.run, NewRun: a.newRun, Digest: a.digest, Facts: facts,
 		Launcher: launcher.Name(a.alloc.Launcher).Relaunches(), Instance: a.id.instance,
-		Record: registry.AppRecord{Version: 1, Run: a.id.run, Digest: a.digest, Def: def, Counts: a.app.Counts(), Created: now, By: a.inc},
+		Record: registry.AppRecord{Version: 1, Run: a.id.run, Digest: a.digest, Def: def, Counts: a.app.Counts(), Created: now, By: a.inc, Token: newToken()},
 		Member: registry.Member{
 			Version: 1, Run: a.id.run, Inc: a.inc, Addr: a.alloc.Host, Host: hostname,
 			Machine: a.facts.Machine, Boot: a.facts.Boot, PidNS: a.facts.PidNS, Pid: a.facts.PID, Start: a.facts.Start,

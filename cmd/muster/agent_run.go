@@ -177,6 +177,7 @@ func (a *agent) source(logDir string) status.Source {
 		LogDir:  logDir,
 		Silence: func() status.Silence { return a.silence() },
 		Exec:    a.exec,
+		Peers:   a.peers(),
 		Command: a.command,
 		Signal: func(n int) error {
 			err := a.currentGuard().Signal(syscall.Signal(n))

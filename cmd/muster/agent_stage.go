@@ -122,6 +122,9 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	logDir := filepath.Join(r.logDir, in.String())
 	r.work(p, logDir)
 	serve(logDir)
+	if err := r.listenForPeers(p, logDir); err != nil {
+		return plan.Plan{}, err
+	}
 	return p, r.install(ctx, p)
 }
 
@@ -231,6 +234,9 @@ func (r stageRoom) layOut(p plan.Plan, in registry.Instance) (err error) {
 		if err := work.stage(item); err != nil {
 			return fmt.Errorf("stage %s: %w", item.Name, err)
 		}
+	}
+	if err := work.layProgram(p); err != nil {
+		return err
 	}
 	r.app.close() // everything of it is laid out
 	own := []string{p.Process.Folder}

@@ -95,6 +95,9 @@ func (j *joining) sit(d registry.Claim, look registry.Look, directive *api.KVPai
 		g: j.gang, instance: d.Instance, previous: look.Member, turn: make(chan struct{}, 1),
 		session: j.session, record: d.Record, index: index,
 	}
+	if look.App != nil {
+		s.token = look.App.Token
+	}
 	s.give()
 	j.start(directive)
 	j.seated(s.instance)

@@ -22,6 +22,7 @@ type Seat struct {
 	g        *gang
 	instance registry.Instance
 	previous *registry.Member
+	token    string
 
 	turn chan struct{} // holds one token: whose turn it is to write
 
@@ -41,6 +42,9 @@ func (s *Seat) Instance() registry.Instance { return s.instance }
 // Previous is the record that stood in the index before it was claimed (its attempt, budget, ports);
 // nil when there was none.
 func (s *Seat) Previous() *registry.Member { return s.previous }
+
+// Token is what the agents of the run show each other; its founder made it.
+func (s *Seat) Token() string { return s.token }
 
 // Record is this agent's own record as last written.
 func (s *Seat) Record() registry.Member {

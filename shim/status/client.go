@@ -10,20 +10,26 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"time"
 )
 
-// Client talks to one agent over its socket.
+// Client talks to one agent: over its socket, or from another host.
 type Client struct {
-	http *http.Client
-	path string
+	http  *http.Client
+	path  string // or host:port
+	token string // of the run; "": none is asked for
+}
+
+func (c *Client) identify(r *http.Request) {
+	if c.token != "" {
+		r.Header.Set("Authorization", bearer+c.token)
+	}
 }
 
 // Dial makes a client; it connects at the first call.
 func Dial(path string) *Client {
 	return &Client{path: path, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", path)
+			return (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "unix", path)
 		},
 	}}}
 }
@@ -84,6 +90,7 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (*http
 	if err != nil {
 		return nil, err
 	}
+	c.identify(req)
 	r, err := c.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("agent at %s: %w", c.path, err)

@@ -72,9 +72,7 @@ func (s Source) exec(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error(), "{argv, env, cwd, stdin, terminal{rows, cols}}")
 		return
 	}
-	if !strings.EqualFold(r.Header.Get("Upgrade"), ExecProtocol) {
-		w.Header().Set("Upgrade", ExecProtocol)
-		refuse(w, http.StatusUpgradeRequired, "exec answers a connection that is upgraded", "Connection: Upgrade, Upgrade: "+ExecProtocol)
+	if !upgrades(w, r) {
 		return
 	}
 	x, err := s.Exec(r.Context(), ask)
@@ -89,7 +87,7 @@ func (s Source) exec(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = conn.Close() }() // all is said
-	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+ExecProtocol+"\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn, switching); err != nil {
 		return
 	}
 	if !ask.Stdin {

@@ -24,7 +24,12 @@ type ExecStreams struct {
 // Exec runs a program beside the agent's app and returns how it ended. When ctx ends first the program is hung up
 // on. A read of Stdin that is under way at the program's end is left to itself.
 func (c *Client) Exec(ctx context.Context, ask ExecRequest, s ExecStreams) (ExecExit, error) {
-	conn, err := c.upgrade(ctx, ask)
+	return c.execAt(ctx, "/v1/exec", ask, s)
+}
+
+// execAt is an exec by that path.
+func (c *Client) execAt(ctx context.Context, path string, ask ExecRequest, s ExecStreams) (ExecExit, error) {
+	conn, err := c.upgrade(ctx, path, ask)
 	if err != nil {
 		return ExecExit{}, err
 	}
@@ -52,15 +57,16 @@ func (c *Client) Exec(ctx context.Context, ask ExecRequest, s ExecStreams) (Exec
 }
 
 // upgrade asks for the program; its answer is a stream of frames.
-func (c *Client) upgrade(ctx context.Context, ask ExecRequest) (io.ReadWriteCloser, error) {
+func (c *Client) upgrade(ctx context.Context, path string, ask ExecRequest) (io.ReadWriteCloser, error) {
 	text, err := json.Marshal(ask)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agent/v1/exec", bytes.NewReader(text))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agent"+path, bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
+	c.identify(req)
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", ExecProtocol)
 	r, err := c.http.Do(req)

@@ -27,7 +27,9 @@ type Source struct {
 	Exec func(context.Context, ExecRequest) (Execution, error)
 	// Command runs a command of the package's scripts until its end.
 	Command func(context.Context, string) (CommandResult, error)
-	LogDir  string
+	// Peers are those that programs may be started in; nil: none.
+	Peers  *Peers
+	LogDir string
 }
 
 // Silence is the answer of GET /v1/peer/silence.
@@ -80,6 +82,7 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc("POST /v1/signal", s.signal)
 	mux.HandleFunc("POST /v1/stop", s.stop)
 	mux.HandleFunc("POST /v1/exec", s.exec)
+	mux.HandleFunc(peerRoute, s.peerExec)
 	mux.HandleFunc("POST /v1/command", s.command)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", "GET /v1/state, /v1/logs/{stdout|stderr|agent}; POST /v1/signal, /v1/stop, /v1/exec, /v1/command")

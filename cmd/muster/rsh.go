@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// socketVariable names the socket of the agent that a process belongs to.
+const socketVariable = "MUSTER_STATUS_SOCKET"
+
+func newRsh(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use: "rsh [OPTION]... INSTANCE COMMAND [ARG]...", DisableFlagParsing: true, DisableFlagsInUseLine: true,
+		Short: "Run a command in another instance of the gang, from one of its processes, as ssh would on a host",
+		Long: `What mpirun starts the processes of other instances with: it asks the agent that this process belongs to
+(MUSTER_STATUS_SOCKET), which asks the instance's. The command is text for the shell there, with the
+environment and the user of that instance's own process, and this program ends with its exit code. Where
+the app's framework is none of mpi, horovod and cntk it is refused. ssh's options are understood and
+change nothing; -n keeps stdin closed.`,
+		Example: "  muster rsh worker-1 hostname\n  mpirun --mca plm_rsh_agent 'muster rsh' hostname",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && (args[0] == "--help" || args[0] == "-h") {
+				return cmd.Help()
+			}
+			return rsh(cmd.Context(), s, args)
+		},
+	}
+}
+
+// rshOrder is what a command line asks for.
+type rshOrder struct {
+	instance string
+	text     string // for a shell
+	noInput  bool
+}
+
+// sshValued are the options of ssh(1) that have a value.
+const sshValued = "BbcDEeFIiJLlmOoPpQRSWw"
+
+// parseRsh reads a command line as ssh does: options, then [USER@]HOST, then what the shell there is given.
+func parseRsh(args []string) (o rshOrder, err error) {
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
+		word := args[0]
+		args = args[1:]
+		if word == "--" {
+			break
+		}
+		for i, letter := range word[1:] {
+			if letter == 'n' {
+				o.noInput = true
+			}
+			if !strings.ContainsRune(sshValued, letter) {
+				continue
+			}
+			if i+1 == len(word)-1 && len(args) > 0 { // its value is the next word
+				args = args[1:]
+			}
+			break
+		}
+	}
+	if len(args) < 2 {
+		return o, usage("rsh: got %d arguments, want INSTANCE COMMAND [ARG]...", len(args))
+	}
+	_, after, user := strings.Cut(args[0], "@")
+	if o.instance = args[0]; user {
+		o.instance = after
+	}
+	o.text = strings.Join(args[1:], " ")
+	return o, nil
+}
+
+func rsh(ctx context.Context, s streams, args []string) error {
+	o, err := parseRsh(args)
+	if err != nil {
+		return err
+	}
+	socket := os.Getenv(socketVariable)
+	if socket == "" {
+		return usage("rsh: %s is not set: only a process of an instance can reach the others", socketVariable)
+	}
+	c := status.Dial(socket)
+	defer c.Close()
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	signals, sizes := handOn(ctx, leave, nil, nil)
+	ask := status.ExecRequest{Argv: []string{"sh", "-c", o.text}, Stdin: !o.noInput}
+	x, err := c.ExecIn(ctx, o.instance, ask, status.ExecStreams{Stdin: s.in, Stdout: s.out, Stderr: s.err, Resize: sizes, Signals: signals})
+	if err == nil && x.Error != "" {
+		err = errors.New(x.Error)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("rsh: %w", err)
+	case x.Signal != 0:
+		return silentError{128 + x.Signal}
+	case x.Code != 0:
+		return silentError{x.Code}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package status
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Peers are the other instances of a gang, as one of them starts programs there.
+type Peers struct {
+	Self string // this instance
+	// Reach connects to the agent of an instance; the client is the caller's.
+	Reach func(ctx context.Context, instance string) (*Client, int, error)
+	// Ready waits until this instance's process runs in that generation, and refuses one that is over.
+	Ready func(ctx context.Context, generation int) error
+}
+
+// ErrNoPeer: the gang has no such instance.
+var ErrNoPeer = errors.New("no such instance")
+
+// peerRoute runs a program in the instance that ?to= names; ?generation= is the gang's that the caller is of.
+const peerRoute = "POST /v1/peer/exec"
+
+// peerPath is that route's for an instance in a generation.
+func peerPath(instance string, generation int) string {
+	return "/v1/peer/exec?" + url.Values{"to": {instance}, "generation": {strconv.Itoa(generation)}}.Encode()
+}
+
+// peerExec answers a process of this instance: it is passed on to the peer's agent, unless it is for this one.
+func (s Source) peerExec(w http.ResponseWriter, r *http.Request) {
+	to := r.URL.Query().Get("to")
+	switch {
+	case s.Peers == nil:
+		s.noPeers(w)
+	case to == s.Peers.Self:
+		s.ownExec(w, r)
+	default:
+		s.relay(w, r, to)
+	}
+}
+
+func (s Source) noPeers(w http.ResponseWriter) {
+	refuse(w, http.StatusForbidden, "this app's framework starts nothing in other instances", "muster.framework=mpi, horovod or cntk does")
+}
+
+// ownExec runs a program for a peer, once what it belongs to runs here too.
+func (s Source) ownExec(w http.ResponseWriter, r *http.Request) {
+	if text := r.URL.Query().Get("generation"); text != "" {
+		gen, err := strconv.Atoi(text)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, "generation "+strconv.Quote(text)+" is no number", "")
+			return
+		}
+		if err := s.Peers.Ready(r.Context(), gen); err != nil {
+			refuse(w, http.StatusConflict, err.Error(), "")
+			return
+		}
+	}
+	s.exec(w, r)
+}
+
+// relay makes two connections one: what is asked here, and what a peer's agent answers.
+func (s Source) relay(w http.ResponseWriter, r *http.Request, to string) {
+	var ask ExecRequest
+	if !decode(w, r, &ask) || !upgrades(w, r) {
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	peer, gen, err := s.Peers.Reach(ctx, to)
+	if errors.Is(err, ErrNoPeer) {
+		refuse(w, http.StatusNotFound, err.Error(), "")
+		return
+	}
+	if err != nil {
+		refuse(w, http.StatusBadGateway, err.Error(), "")
+		return
+	}
+	defer peer.Close()
+	there, err := peer.upgrade(ctx, peerPath(to, gen), ask)
+	if err != nil {
+		refuse(w, http.StatusBadGateway, to+": "+err.Error(), "")
+		return
+	}
+	defer func() { _ = there.Close() }() // all is said
+	here, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error(), "")
+		return
+	}
+	defer func() { _ = here.Close() }() // as above
+	if _, err := io.WriteString(here, switching); err != nil {
+		return
+	}
+	// Either side's end is both's.
+	end := sync.OnceFunc(func() { _, _ = there.Close(), here.Close() })
+	stop := context.AfterFunc(ctx, end)
+	defer stop()
+	var copies sync.WaitGroup
+	defer copies.Wait()
+	copies.Go(func() {
+		defer end()
+		_, _ = io.Copy(there, buffered) // its end is the caller's
+	})
+	_, _ = io.Copy(here, there) // the program's end comes as a frame
+	end()
+}
+
+// upgrades tells whether a connection is to become a program's streams, and refuses one that is not.
+func upgrades(w http.ResponseWriter, r *http.Request) bool {
+	if strings.EqualFold(r.Header.Get("Upgrade"), ExecProtocol) {
+		return true
+	}
+	w.Header().Set("Upgrade", ExecProtocol)
+	refuse(w, http.StatusUpgradeRequired, "exec answers a connection that is upgraded", "Connection: Upgrade, Upgrade: "+ExecProtocol)
+	return false
+}
+
+// switching is the answer that makes a connection a program's streams.
+const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + ExecProtocol + "\r\n\r\n"
+
+// PeerHandler is the part of the agent's API that other hosts may ask, with the run's token: its state, and programs in
+// this instance. Whoever has no token learns nothing, not even which routes there are.
+func PeerHandler(s Source, token string) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.State()) })
+	mux.HandleFunc(peerRoute, func(w http.ResponseWriter, r *http.Request) {
+		switch to := r.URL.Query().Get("to"); {
+		case s.Peers == nil:
+			s.noPeers(w)
+		case to != s.Peers.Self:
+			refuse(w, http.StatusMisdirectedRequest, strconv.Quote(to)+" is not here", "this is "+s.Peers.Self)
+		default:
+			s.ownExec(w, r)
+		}
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", "GET /v1/state; "+peerRoute)
+	})
+	want := sha256.Sum256([]byte(bearer + token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if token == "" || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			refuse(w, http.StatusUnauthorized, "not the token of this run", "")
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+const bearer = "Bearer "
+
+// dialPatience bounds the making of a connection.
+const dialPatience = 5 * time.Second
+
+// DialPeer makes a client of an agent at host:port, which wants the run's token; it connects at the first call.
+func DialPeer(address, token string) *Client {
+	return &Client{path: address, token: token, http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "tcp", address)
+		},
+	}}}
+}
+
+// ExecIn is Exec in another instance of the gang, by way of its agent.
+func (c *Client) ExecIn(ctx context.Context, instance string, ask ExecRequest, s ExecStreams) (ExecExit, error) {
+	x, err := c.execAt(ctx, "/v1/peer/exec?"+url.Values{"to": {instance}}.Encode(), ask, s)
+	if err != nil {
+		return x, fmt.Errorf("in %s: %w", instance, err)
+	}
+	return x, nil
+}
