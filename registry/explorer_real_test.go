@@ -113,29 +113,32 @@ func (x *explorer) step(d wDir, wv wView) []ruled {
 	v := x.view(d, wv)
 	now := t0
 	var effects []registry.Effect
-	c, effects = c.Step(now, v)
-	for range 8 {
-		read := false
-		now = now.Add(time.Millisecond)
-		for _, e := range effects {
-			switch e.(type) {
-			case registry.ReadReady:
-				return nil // the view does not fit together: read anew
-			case registry.ReadRoster:
-				r := x.roster(d)
-				v.Roster, read = &r, true
-			case registry.ReadRecords, registry.ReadLive:
-				v.AllAt, v.CheckpointsAt, v.LiveAt, read = now, now, now, true
-				for in, rec := range v.Records {
-					rec.At = now
-					v.Records[in] = rec
+	for _, wait := range []time.Duration{0, v.Directive.Pause()} { // a pause is over at some time
+		now = now.Add(wait)
+		c, effects = c.Step(now, v)
+		for range 8 {
+			read := false
+			now = now.Add(time.Millisecond)
+			for _, e := range effects {
+				switch e.(type) {
+				case registry.ReadReady:
+					return nil // the view does not fit together: read anew
+				case registry.ReadRoster:
+					r := x.roster(d)
+					v.Roster, read = &r, true
+				case registry.ReadRecords, registry.ReadLive:
+					v.AllAt, v.CheckpointsAt, v.LiveAt, read = now, now, now, true
+					for in, rec := range v.Records {
+						rec.At = now
+						v.Records[in] = rec
+					}
 				}
 			}
+			if !read {
+				break
+			}
+			c, effects = c.Step(now, v)
 		}
-		if !read {
-			break
-		}
-		c, effects = c.Step(now, v)
 	}
 	if v.LiveAt.IsZero() { // nothing was missing: time changes nothing
 		return x.writes(d, effects)
@@ -156,8 +159,12 @@ func (x *explorer) writes(d wDir, effects []registry.Effect) []ruled {
 			r.dir.Held = len(e.Directive.Released) > 0
 		case registry.Rebuild:
 			r = ruled{name: "REBUILDS", dir: wDir{Gen: uint8(e.Directive.Gen), Act: actWait, Used: uint8(e.Directive.Budget.Used)}}
+			r.dir.Retries, r.dir.Anew = d.Retries, d.Anew
+			if e.Directive.Retries.Gen == e.Directive.Gen {
+				r.dir.Retries, r.dir.Anew = uint8(e.Directive.Retries.Used), uint8(e.Directive.Gen)
+			}
 		case registry.End:
-			r = ruled{name: "VERDICT " + string(e.Verdict.Outcome), dir: wDir{Gen: uint8(e.Directive.Gen), Act: actStop}}
+			r = ruled{name: "VERDICT " + string(e.Verdict.Outcome), dir: wDir{Gen: uint8(e.Directive.Gen), Act: actStop, Retries: d.Retries, Anew: d.Anew}}
 		case registry.Lost:
 			r = ruled{lost: true, rank: x.s.rank(e.Instance)}
 		default:
@@ -171,7 +178,7 @@ func (x *explorer) writes(d wDir, effects []registry.Effect) []ruled {
 }
 
 func (x *explorer) sealed(d wDir, e registry.Seal) wDir {
-	n := wDir{Gen: uint8(e.Directive.Gen), Act: actRun, Used: d.Used, Held: len(e.Directive.Released) > 0}
+	n := wDir{Gen: uint8(e.Directive.Gen), Act: actRun, Used: d.Used, Retries: d.Retries, Anew: d.Anew, Held: len(e.Directive.Released) > 0}
 	for _, row := range e.Roster.Rows {
 		n.Roster[row.Rank] = wRow{Inc: agentOf(row.Inc), Host: hostNumber(row.Addr)}
 	}
@@ -216,6 +223,12 @@ func (x *explorer) directive(d wDir) registry.Directive {
 	for _, c := range x.facts.Components {
 		n.Counts[c.Name] = c.Count
 	}
+	if n.Retries = (registry.Retries{Used: int(d.Retries), Gen: int(d.Anew)}); d.Retries > 1 {
+		n.Retries.Pause = 1
+	}
+	if x.s.Without == withoutAnew {
+		n.Retries.Gen = 0
+	}
 	switch d.Act {
 	case actRun:
 		n.Roster.ID = "x"
@@ -240,7 +253,7 @@ func (x *explorer) roster(d wDir) registry.Roster {
 var (
 	acts    = [...]registry.Act{"", registry.ActWait, registry.ActRun, registry.ActStop}
 	phases  = [...]registry.Phase{"", registry.PhaseJoined, registry.PhaseReady, registry.PhaseEnded, registry.PhaseFailed, registry.PhaseLost, registry.PhaseLeft}
-	classes = [...]registry.Class{registry.ClassNone, registry.ClassApp, registry.ClassRegistry, registry.ClassMismatch}
+	classes = [...]registry.Class{registry.ClassNone, registry.ClassApp, registry.ClassRegistry, registry.ClassMismatch, registry.ClassApp}
 	t0      = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
@@ -265,6 +278,7 @@ func exploredFacts(s setting) registry.Facts {
 	return registry.Facts{
 		App: "app", Run: "r", Digest: "d", Components: all,
 		Times: registry.DefaultTimes(), GangBudget: registry.BudgetRule{Max: int(s.Budget)},
+		Retry: int(s.Retry), Total: registry.TotalFacts{MinSucceeded: int(s.Enough)},
 	}
 }
 
@@ -274,7 +288,7 @@ func member(m wMember) registry.Member {
 		Pid: int(m.Inc), Start: 1, Gen: int(m.Gen), Up: int(m.Up), Phase: phases[m.Ph],
 	}
 	if m.ExitGen > 0 {
-		r.Exit = &registry.MemberExit{Gen: int(m.ExitGen), Class: classes[m.Cls]}
+		r.Exit = &registry.MemberExit{Gen: int(m.ExitGen), Class: classes[m.Cls], Final: m.Cls == clsFinal}
 	}
 	return r
 }

@@ -10,7 +10,7 @@ package registry_test
 const (
 	maxRanks  = 3
 	maxAgents = 5  // incarnations ever launched
-	maxDirs   = 12 // directives ever written
+	maxDirs   = 16 // directives ever written
 	noMore    = 255
 )
 
@@ -41,6 +41,7 @@ const (
 	clsApp
 	clsRegistry
 	clsMismatch
+	clsFinal // clsApp, for good
 )
 
 type world struct {
@@ -62,7 +63,9 @@ type wRow struct{ Inc, Host uint8 } // Inc is the agent's number + 1, 0 is nobod
 
 type wDir struct {
 	Gen, Act, Used uint8
-	Held           bool // of those that are ordered, only rank 0 may start
+	Retries, Anew  uint8 // how often the gang was formed anew, and in which generation the last time
+	Held           bool  // of those that are ordered, only rank 0 may start
+	Stale          bool  // it came of a result from before that generation
 	Roster         [maxRanks]wRow
 }
 
@@ -95,6 +98,8 @@ type wView struct {
 type setting struct {
 	Ranks, Agents, Budget uint8
 	Faults                faults
+	Retry                 uint8  // muster.retry
+	Enough                uint8  // muster.complete.total.minSucceeded
 	Instance              bool   // restart scope; the same host means the same ports
 	NoAxiom               bool   // clocks are broken: a running member may be declared lost
 	Orphans               bool   // a process survives its agent (assumption A4 taken away)
@@ -115,6 +120,7 @@ const (
 	withoutAckAgain  = "T4b: acknowledge again after a fence"
 	withoutOrder     = "who is waited for must be up"
 	withoutAnyPhase  = "a changed address rebuilds in any phase"
+	withoutAnew      = "results from before a retry count no more"
 )
 
 func (s setting) start() world {
@@ -187,6 +193,12 @@ func (s setting) bad(w *world) string {
 		if p.Act == actStop {
 			return "V1: a directive after the verdict"
 		}
+		if q.Retries > s.Retry {
+			return "B1: formed anew more often than muster.retry allows"
+		}
+		if q.Stale {
+			return "E1: a result from before the gang was formed anew was counted"
+		}
 		released := q.Act == actRun && p.Act == actRun && p.Held && !q.Held
 		if q.Gen < p.Gen || q.Gen == p.Gen && q.Act <= p.Act && !released {
 			return "D1: generation or act went back or repeated"
@@ -240,7 +252,7 @@ func (s setting) good(w *world) bool {
 		}
 	}
 	for r := range s.Ranks {
-		if s.Instance && w.Mem[r].Ph == phEnded {
+		if m := w.Mem[r]; s.Instance && m.Ph == phEnded && m.ExitGen >= cur.Anew {
 			n++
 		}
 	}

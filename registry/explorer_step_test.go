@@ -129,6 +129,9 @@ func (x *explorer) mishaps(w world, i uint8, out emit) {
 		if x.s.Instance {
 			t.Agents[i].Exit = 0 // restarted in place: same generation, same ports
 		}
+		if x.s.Instance && x.s.Retry > 0 { // what restarts in place is explored without it: here the failure is for good
+			t.Agents[i].Exit = 1 + clsFinal
+		}
 		out(t, label{"process fails", i, 0})
 	}
 }
@@ -216,7 +219,7 @@ func (x *explorer) acknowledge(w world, i uint8, d wDir, mine bool, out emit) {
 		acked = false
 	}
 	gone := a.Proc == 0 || x.s.Without == withoutKillFirst
-	finished := x.s.Instance && a.Exit == 1 // stays finished
+	finished := x.s.Instance && a.Exit == 1 && a.Gen >= d.Anew // stays finished
 	waiting := d.Act == actWait && !acked && gone && !finished
 	// instance scope: a replacement with the row's address joins the running generation
 	joins := x.s.Instance && d.Act == actRun && a.Gen < d.Gen && a.Proc == 0 && !finished && d.Roster[r].Host == a.Host
@@ -405,6 +408,31 @@ func (x *explorer) act(w world, i uint8, v wView, out emit) {
 			panic("raise maxDirs")
 		}
 		t.Dirs[t.Cur] = e.dir
+		t.Dirs[t.Cur].Stale = x.s.stale(e, v)
+		if e.dir.Act == actWait && e.dir.Anew == e.dir.Gen && t.Up == noMore {
+			t.Up = e.dir.Gen - 1 // the first must come up again
+		}
 		out(t, label{e.name, i, e.dir.Gen})
 	}
+}
+
+// stale tells that a decision was taken from a result that is older than the generation in which the gang was formed
+// anew.
+func (s setting) stale(e ruled, v wView) bool {
+	ended := uint8(0)
+	for r := range s.Ranks {
+		m := v.Mem[r]
+		old := max(m.Gen, m.ExitGen) < e.dir.Anew
+		if e.name == "SEALS" && !v.Ready[r] && old {
+			return true
+		}
+		if m.Ph == phEnded && !old {
+			ended++
+		}
+	}
+	want := s.Ranks
+	if s.Enough > 0 {
+		want = s.Enough
+	}
+	return e.dir.Anew > 0 && e.name == "VERDICT succeeded" && ended < want
 }

@@ -21,6 +21,9 @@ func TestExplore(t *testing.T) {
 		"crash, stop":          {Ranks: 2, Agents: 3, Budget: 1, Faults: faults{Crashes: 1, Stops: 1}},
 		"ordered, alone":       {Ranks: 2, Agents: 2, Budget: 1, Order: true, Faults: faults{Fails: 1}},
 		"instance, crash":      {Ranks: 2, Agents: 3, Budget: 1, Instance: true, Faults: faults{Crashes: 1, Fails: 1}},
+		"retry, alone":         {Ranks: 1, Agents: 2, Retry: 2, Faults: faults{Crashes: 1, Fails: 2}},
+		"retry, instance":      {Ranks: 2, Agents: 2, Retry: 1, Instance: true, Faults: faults{Fails: 2}},
+		"enough":               {Ranks: 2, Agents: 2, Budget: 1, Enough: 1, Faults: faults{Fails: 1}},
 	}
 	if !hurried() {
 		maps.Copy(settings, map[string]setting{
@@ -32,6 +35,9 @@ func TestExplore(t *testing.T) {
 			"ordered, instance":              {Ranks: 2, Agents: 3, Budget: 1, Order: true, Instance: true, Faults: faults{Crashes: 1, Fails: 1}},
 			"instance, all crash":            {Ranks: 2, Agents: 4, Budget: 1, Instance: true, Faults: faults{Crashes: 2}},
 			"instance, all crash, continued": {Ranks: 2, Agents: 4, Budget: 1, Instance: true, Continued: true, Faults: faults{Crashes: 2}},
+			"retry, crash, stop":             {Ranks: 2, Agents: 3, Retry: 1, Faults: faults{Crashes: 1, Fails: 1, Stops: 1}},
+			"retry, ordered, instance":       {Ranks: 2, Agents: 3, Retry: 1, Order: true, Instance: true, Faults: faults{Crashes: 1, Fails: 1}},
+			"retry, budget, enough":          {Ranks: 2, Agents: 2, Budget: 1, Retry: 1, Enough: 1, Faults: faults{Fails: 2}},
 			"instance, cut":                  {Ranks: 2, Agents: 2, Budget: 1, Instance: true, Faults: faults{Cuts: 1}},
 		})
 	}
@@ -108,6 +114,7 @@ func mutations() []mutation {
 		{setting{Ranks: 2, Agents: 2, Budget: 1, Without: withoutAckAgain, Faults: faults{Cuts: 1}}, "deadlock"},
 		{setting{Ranks: 2, Agents: 3, Budget: 1, Without: withoutAnyPhase, Instance: true, FenceReports: true, Faults: faults{Crashes: 1, Cuts: 1}}, "deadlock"},
 		{setting{Ranks: 2, Agents: 2, Budget: 1, Order: true, Without: withoutOrder}, "O1"},
+		{setting{Ranks: 2, Agents: 2, Retry: 1, Instance: true, Without: withoutAnew, Faults: faults{Fails: 1}}, "E1"},
 		{setting{Ranks: 1, Agents: 2, Budget: 1, Orphans: true, Faults: faults{Crashes: 1}}, "S2"},
 	}
 }

@@ -326,6 +326,12 @@ func (g *gang) checkOrder(old, d registry.Directive) {
 		g.t.Fatalf("the directive went back from (%d, %s, seq %d) to (%d, %s, seq %d)", old.Gen, old.Act, old.Seq, d.Gen, d.Act, d.Seq)
 	case g.facts.GangBudget.Max >= 0 && d.Budget.Used > g.facts.GangBudget.Max:
 		g.t.Fatalf("budget %d exceeds %d", d.Budget.Used, g.facts.GangBudget.Max)
+	case g.facts.Retry >= 0 && d.Retries.Used > g.facts.Retry:
+		g.t.Fatalf("%d retries exceed %d", d.Retries.Used, g.facts.Retry)
+	case d.Retries.Gen < old.Retries.Gen || d.Retries.Gen > d.Gen || d.Retries.Used < old.Retries.Used || d.Retries.Free < old.Retries.Free:
+		g.t.Fatalf("retries went back from %+v to %+v in generation %d", old.Retries, d.Retries, d.Gen)
+	case d.Retries.Gen != old.Retries.Gen && (d.Act != registry.ActWait || d.Gen != old.Gen+1):
+		g.t.Fatalf("formed anew in %+v of generation %d %s", d.Retries, d.Gen, d.Act)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // TestStepLaws drives gangs through random lives. gang.write holds the laws of directives: (run, gen,
-// act) and seq only grow, nothing follows a verdict, no budget exceeds its limit. Here: a Step is a
+// act) and seq only grow, nothing follows a verdict, no budget exceeds its limit, nor do retries theirs. Here: a Step is a
 // function of its arguments, and after a verdict it only cleans up.
 func TestStepLaws(t *testing.T) {
 	lives := 250
@@ -19,7 +19,7 @@ func TestStepLaws(t *testing.T) {
 		lives = 60
 	}
 	verdicts := map[registry.Outcome]int{}
-	top := 0
+	top, anew := 0, 0
 	for seed := range lives {
 		l := &life{gang: newGang(t, randomFacts(rand.New(rand.NewPCG(uint64(seed), 1)))), rng: rand.New(rand.NewPCG(uint64(seed), 2))}
 		l.settle()
@@ -33,11 +33,11 @@ func TestStepLaws(t *testing.T) {
 				break
 			}
 		}
-		top = max(top, l.dir.Gen)
+		top, anew = max(top, l.dir.Gen), anew+l.dir.Retries.Used+l.dir.Retries.Free
 	}
-	t.Logf("verdicts %v, highest generation %d", verdicts, top)
-	if verdicts[registry.Succeeded] == 0 || verdicts[registry.Failed] == 0 || verdicts[registry.Stopped] == 0 || top < 3 {
-		t.Errorf("got verdicts %v and generations up to %d: these lives are too dull to show anything", verdicts, top)
+	t.Logf("verdicts %v, highest generation %d, %d retries", verdicts, top, anew)
+	if verdicts[registry.Succeeded] == 0 || verdicts[registry.Failed] == 0 || verdicts[registry.Stopped] == 0 || top < 3 || anew < 10 {
+		t.Errorf("got verdicts %v, generations up to %d and %d retries: these lives are too dull to show anything", verdicts, top, anew)
 	}
 }
 
@@ -61,6 +61,12 @@ func randomFacts(rng *rand.Rand) registry.Facts {
 	}
 	if rng.IntN(3) == 0 {
 		f.Components[1].MinSucceeded = new(1)
+	}
+	if rng.IntN(2) == 0 {
+		f.Retry, f.RetryTransient = rng.IntN(4), rng.IntN(2) == 0
+	}
+	if rng.IntN(3) == 0 {
+		f.Total = registry.TotalFacts{MinSucceeded: rng.IntN(3), FailedShare: float64(rng.IntN(3)) / 2}
 	}
 	return f
 }
@@ -100,7 +106,7 @@ func (l *life) event() {
 		l.leave(name)
 	case live && n < 24:
 		l.die(name)
-	case live && m.Phase != registry.PhaseEnded && m.Gen < l.dir.Gen && l.dir.Act == registry.ActWait:
+	case live && (m.Phase != registry.PhaseEnded || m.Gen < l.dir.Retries.Gen) && m.Gen < l.dir.Gen && l.dir.Act == registry.ActWait:
 		l.ack(name)
 	}
 }
