@@ -1,0 +1,64 @@
+package hbox
+
+import (
+	"strconv"
+)
+
+const boardKey = "muster.side.board"
+
+// board has TensorBoard, or VisualDL, run beside one worker.
+func (j *job) board() {
+	enabled, at := j.truth("board-enable", false), place("--board-enable")
+	index := j.whole("board-index", 0, 0)
+	reload, cache := j.whole("board-reloadinterval", 1, 0), j.whole("board-cacheTimeout", 20, 0)
+	dir := j.text("board-logdir")
+	if dir == "" {
+		dir = "eventLog"
+	}
+	if !enabled || j.kind.lives() {
+		return
+	}
+	r, local, ok := j.boardHost(index)
+	if !ok {
+		j.warn(place("--board-index"), strconv.Itoa(index), "the index of a worker, below "+strconv.Itoa(j.workers), "no board runs")
+		return
+	}
+	where := ` --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD"`
+	command := "visualDL" + where + " --logdir=" + word(dir) + " --cache_timeout=" + strconv.Itoa(cache)
+	switch model := j.text("board-modelpb"); {
+	case j.kind.tensorflow(), j.kind.name == "TENSORNET":
+		command = j.tensorboard() + where + " --reload_interval=" + strconv.Itoa(reload) + " --logdir=" + word(dir)
+	case model != "":
+		command += " --model_pb=" + word(model)
+	}
+	j.own(r.name, boardKey, command, at)
+	j.own(r.name, boardKey+".port", "true", at)
+	j.own(r.name, boardKey+".index", strconv.Itoa(local), place("--board-index"))
+}
+
+// tensorboard is the program; TENSORNET has it beside its own Python.
+func (j *job) tensorboard() string {
+	if v, ok := j.confs[confPython]; ok && v.Text != "" && j.kind.name == "TENSORNET" {
+		return word(v.Text + "/bin/tensorboard")
+	}
+	return "tensorboard"
+}
+
+// boardHost finds the instance with an index: of all workers, or of the parameter servers where a conf says so.
+func (j *job) boardHost(index int) (r role, local int, ok bool) {
+	onPS := j.confTruth(confBoardOnPS, false)
+	for _, r := range j.roles {
+		counts := r.worker()
+		if onPS {
+			counts = r.name == rolePS
+		}
+		switch {
+		case !counts:
+		case index < r.count:
+			return r, index, true
+		default:
+			index -= r.count
+		}
+	}
+	return role{}, 0, false
+}

@@ -1,0 +1,100 @@
+package hbox
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// durationForm is what sleep(1) and HBox both read.
+var durationForm = regexp.MustCompile(`^\d+(\.\d+)?[smhd]?$`)
+
+// forever is as long as sleep is told where the duration is 0: HBox's own number.
+const forever = "32767d"
+
+// command says what every process runs: the words behind the options, else --hbox-cmd. HBox knows no shell, so each word
+// reaches the program as it is.
+func (j *job) command() {
+	v, given := j.value("hbox-cmd")
+	words, at := j.line.command, place("command line")
+	if given && len(words) > 0 {
+		j.warn(at, "a command behind the options, "+appdef.Quote(words[0])+", beside --hbox-cmd", "one of the two",
+			"it runs in place of --hbox-cmd; does the last line of the options end in a backslash?")
+	} else if given {
+		words, at = strings.Fields(v.Text), v.Place
+	}
+	text := shellText(words)
+	switch {
+	case j.kind.lives():
+		text = j.life(len(words) > 0, at)
+	case len(words) == 0:
+		if !j.everyCommand() {
+			j.bad(at, "no command", "it behind the options, or --hbox-cmd", "")
+		}
+		return
+	}
+	text = j.paths(text)
+	for _, r := range j.roles {
+		j.own(r.name, "muster.command", text, at)
+	}
+}
+
+// everyCommand tells whether --conf muster.command stands for all roles.
+func (j *job) everyCommand() bool {
+	for _, r := range j.roles {
+		if !j.said(r.name, "muster.command") {
+			return false
+		}
+	}
+	return true
+}
+
+// life is the command of a type that has none of its own.
+func (j *job) life(commanded bool, at appdef.Place) string {
+	if commanded {
+		j.warn(at, "a command with the app type "+j.kind.name, "no command", "it is not run: the job waits for its duration")
+	}
+	length := "1d"
+	if v, ok := j.value("duration"); ok {
+		length = strings.TrimSpace(v.Text)
+		if !durationForm.MatchString(length) {
+			j.bad(v.Place, appdef.Quote(v.Text), "a number with s, m, h or d behind it, or 0", "")
+			length = "1d"
+		}
+	}
+	if strings.Trim(strings.TrimRight(length, "smhd"), "0.") == "" {
+		length = forever
+	}
+	if j.kind.name == "DIGITS" {
+		return `python -m digits -p "$MUSTER_PORT" & sleep ` + length
+	}
+	return "sleep " + length
+}
+
+// paths puts what the user adds to search paths before the command.
+func (j *job) paths(text string) string {
+	before := ""
+	if path := j.text("user-path"); path != "" {
+		before += pathPrefix + word(path) + "; "
+	}
+	libraries := j.text("user-ldlibrarypath")
+	for _, conf := range []string{confMPILibraries, confHorovodLibs} {
+		if v, ok := j.confs[conf]; ok && j.kind.mpi() {
+			libraries = strings.Trim(strings.TrimSpace(v.Text)+":"+libraries, ":")
+		}
+	}
+	if libraries != "" {
+		before += libraryPrefix + word(libraries) + librarySuffix + "; "
+	}
+	if before != "" && !j.kind.lives() {
+		text = "exec " + text
+	}
+	return before + text
+}
+
+const (
+	pathPrefix    = `export PATH="$PATH":`
+	libraryPrefix = `export LD_LIBRARY_PATH=`
+	librarySuffix = `"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"`
+)

@@ -1,0 +1,147 @@
+package hbox
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// The confs that an App has a place for and no option has, spelt right.
+const (
+	confEnv             = "hbox.container.env." // + a variable's name
+	confAttempts        = "hbox.app.max.attempts"
+	confWorkerAutoscale = "hbox.worker.mem.autoscale"
+	confPSAutoscale     = "hbox.ps.mem.autoscale"
+	confRate            = "hbox.container.maxFailures.rate"
+	confTimeout         = "hbox.job.exec.timeout"
+	confStageTimeout    = "hbox.localresource.timeout"
+	confStrategy        = "hbox.tf.distribution.strategy"
+	confBoardOnPS       = "hbox.tf.board.ps.enable"
+	confInputToPS       = "hbox.tf.input.ps.enable"
+	confWhole           = "hbox.placeholder.whole.enable"
+	confFailedUpload    = "hbox.failed.upload"
+	confPython          = "hbox.python.home"
+	confExecutor        = "yarn.nodemanager.container-executor.type"
+	confExecutorImage   = "yarn.nodemanager.docker-container-executor.image-name"
+	confDockerImage     = "hbox.docker.image.name"
+	confDigitsImage     = "hbox.digits.image-name"
+	confExit            = "hbox.custom.exit"
+	confMPIHome         = "hbox.mpi.install.dir"
+	confMPILibraries    = "hbox.mpi.extra.ld.library.path"
+	confHorovod         = "hbox.horovod."
+	confHorovodLibs     = confHorovod + "extra.ld.library.path"
+	confHorovodProcs    = confHorovod + "process.num.per.worker"
+)
+
+// confNames are the confs of HBox that are acted upon beside those of the options.
+func confNames() []string {
+	names := []string{
+		confAttempts, confWorkerAutoscale, confPSAutoscale, confRate, confTimeout, confStageTimeout, confStrategy, confBoardOnPS,
+		confInputToPS, confWhole, confFailedUpload, confPython, confExecutor, confExecutorImage, confDockerImage, confDigitsImage,
+		confExit, confMPIHome, confMPILibraries, confHorovodLibs, confHorovodProcs,
+	}
+	for conf := range horovodVariables {
+		names = append(names, conf)
+	}
+	for _, o := range optionTable {
+		if o.conf != "" && !o.idle {
+			names = append(names, o.conf)
+		}
+	}
+	return names
+}
+
+// idleConfs are the confs that mean something to YARN or HBox's own services alone, or whose work muster does otherwise.
+var idleConfs = [...]string{
+	"cluster.name.conf.path", "hbox.allocate.interval", "hbox.am.cmd", "hbox.am.cmd.enable", "hbox.app.id", "hbox.append.defaultfs.enable",
+	"hbox.cachefile.check.enable", "hbox.chief.worker.minimum.data", "hbox.chief.worker.minimum.file.num", "hbox.cleanup.enable",
+	"hbox.client.hostname", "hbox.client.log.collect", "hbox.cluster.name.history.webapp.address", "hbox.common.cache.archive.hdfs",
+	"hbox.common.cache.archive.hdfs.convert.enable", "hbox.container.auto.create.output.dir", "hbox.container.extra.java.opts",
+	"hbox.container.heartbeat.interval", "hbox.container.heartbeat.retry", "hbox.container.jvm.memory.fraction",
+	"hbox.container.jvm.memory.minimum", "hbox.container.mem.usage.warn.fraction", "hbox.container.running.log.enable",
+	"hbox.container.update.appstatus.interval", "hbox.container.update.appstatus.retry", "hbox.docker.num.per.worker",
+	"hbox.docker.run.args", "hbox.docker.work.dir", "hbox.download.file.retry", "hbox.download.file.thread.nums", "hbox.env.maxlength",
+	"hbox.execute.node.limit", "hbox.file.list.level", "hbox.history.address", "hbox.history.log.delete-monitor-time-interval",
+	"hbox.history.log.dir", "hbox.history.log.max-age-ms", "hbox.history.port", "hbox.history.webapp.address", "hbox.history.webapp.port",
+	"hbox.host.blacklist", "hbox.inputformat.cache", "hbox.inputformat.cachesize.limit", "hbox.interresult.dir",
+	"hbox.interresult.upload.inc", "hbox.interresult.upload.interval", "hbox.interresult.upload.timeout", "hbox.job.labelname",
+	"hbox.local.resource.visibility", "hbox.log.pull.interval", "hbox.log.sampling", "hbox.memory.overhead.fraction",
+	"hbox.memory.overhead.minimum", "hbox.messages.len.max", "hbox.mpi.container.update.status.retry", "hbox.mpi.exec.dir",
+	"hbox.mpi.exec.dir.enable", "hbox.mpi.install.dir.enable", "hbox.mxnet.mode.single", "hbox.nodemanager.webapp.port",
+	"hbox.output.local.dir", "hbox.remote.defaultFS", "hbox.report.container.status", "hbox.reserve.port.begin", "hbox.reserve.port.end",
+	"hbox.s3.bucket.dir.split", "hbox.s3.cluster", "hbox.s3.cluster.prefix", "hbox.s3.key.access", "hbox.s3.key.secret",
+	"hbox.staging.dir", "hbox.status.update.interval", "hbox.task.timeout", "hbox.task.timeout.check.interval", "hbox.tf.board.upload",
+	"hbox.tf.mode.single", "hbox.upload.file.thread.nums", "yarn.nodemanager.docker-container-executor.exec-name",
+}
+
+// misspelt are HBox's own slips: its code reads the names on the left, which is what scripts say.
+var misspelt = strings.NewReplacer(
+	".ld.lirbary.path", ".ld.library.path", "hbox.commom.", "hbox.common.", "hbox.inputmat.cache", "hbox.inputformat.cache",
+	"hbox.hisotory.", "hbox.history.",
+)
+
+// oldPrefix is XLearning's.
+const oldPrefix = "xlearning."
+
+// spelt is a conf's name as it is called here.
+func spelt(name string) string {
+	if rest, ok := strings.CutPrefix(name, oldPrefix); ok {
+		name = "hbox." + rest
+	}
+	if rest, ok := strings.CutPrefix(name, "hbox.board."); ok && !slices.Contains([]string{"modelpb", "cache.timeout"}, rest) {
+		name = "hbox.tf.board." + rest
+	}
+	return misspelt.Replace(name)
+}
+
+// conf reads one --conf.
+func (l *line) conf(v appdef.Value) {
+	name, text, ok := strings.Cut(v.Text, "=")
+	name = strings.TrimSpace(name)
+	if !ok || name == "" {
+		l.bad(v.Place, appdef.Quote(v.Text), "NAME=VALUE", "")
+		return
+	}
+	component, key, of := strings.Cut(name, ":muster.")
+	switch {
+	case name == "muster.hbox.type":
+		l.bad(place("--conf", name), appdef.Quote(v.Text), "--app-type TYPE", "")
+		return
+	case of:
+		l.ours = append(l.ours, setting{component, "muster." + key, appdef.Value{Text: text, Place: place("--conf", name)}})
+		return
+	case strings.HasPrefix(name, "muster."):
+		l.ours = append(l.ours, setting{"", name, appdef.Value{Text: text, Place: place("--conf", name)}})
+		return
+	}
+	right := spelt(name)
+	v = appdef.Value{Text: text, Place: place("--conf", right)}
+	switch known := confNames(); {
+	case strings.HasPrefix(right, confEnv), slices.Contains(known, right):
+		l.confs[right] = v
+	case slices.Contains(idleConfs[:], right), idleOptionConf(right), hadoop(right):
+		l.carried[right] = text
+	default:
+		l.carried[right] = text
+		hint := appdef.DidYouMean(right, append(known, idleConfs[:]...))
+		if hint == "" {
+			hint = "it is carried, without effect here"
+		}
+		l.warn(v.Place, "the unknown conf "+appdef.Quote(name), "a conf of HBox", hint)
+	}
+}
+
+func idleOptionConf(name string) bool {
+	return slices.ContainsFunc(optionTable[:], func(o option) bool { return o.idle && o.conf == name })
+}
+
+// hadoop tells a name of Hadoop's own configuration, which HBox hands on.
+func hadoop(name string) bool {
+	for _, prefix := range [...]string{"yarn.", "mapreduce.", "mapred.", "dfs.", "fs.", "hadoop.", "ipc.", "io."} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,195 @@
+package hbox
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// remote is one `REMOTE#NAME` of --input or --output.
+type remote struct {
+	path, name string
+	at         appdef.Place
+}
+
+// remotes reads an option and its twin of Amazon's. Without a name the folder is called as the option.
+func (j *job) remotes(option string) []remote {
+	var all []remote
+	for _, source := range []struct{ option, scheme string }{{option, ""}, {"s3" + option, "s3://"}} {
+		for _, v := range j.lists[source.option] {
+			path, name, _ := strings.Cut(v.Text, "#")
+			path, name = strings.TrimSpace(path), strings.TrimSpace(name)
+			name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
+			if name == "" {
+				name = option
+			}
+			if path == "" {
+				j.bad(v.Place, appdef.Quote(v.Text), "PATH#NAME", "")
+				continue
+			}
+			if source.scheme != "" {
+				path = schemed(path, source.scheme)
+			}
+			all = append(all, remote{path, name, v.Place})
+		}
+	}
+	return all
+}
+
+// schemed puts a scheme before each path of a list that has none.
+func schemed(list, scheme string) string {
+	paths := strings.Split(list, ",")
+	for i, p := range paths {
+		if !strings.Contains(p, "://") {
+			paths[i] = scheme + strings.TrimLeft(p, "/")
+		}
+	}
+	return strings.Join(paths, ",")
+}
+
+// strategy is how data come or go, in our word.
+func (j *job) strategy(option, old, fallback string, values ...string) (string, appdef.Place) {
+	v, ok := j.value(option)
+	text := strings.ToLower(strings.TrimSpace(v.Text))
+	if !ok {
+		text = fallback
+	}
+	known := text == fallback
+	for _, other := range values {
+		known = known || text == other
+	}
+	if !known {
+		j.bad(v.Place, appdef.Quote(v.Text), strings.ToUpper(fallback+", "+strings.Join(values, ", ")), appdef.DidYouMean(strings.ToUpper(text), upper(append(values, fallback))))
+		text = fallback
+	}
+	if o, on := j.value(old); on && j.truth(old, false) {
+		return appdef.StrategyStream, o.Place
+	}
+	return text, v.Place
+}
+
+func upper(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = strings.ToUpper(w)
+	}
+	return out
+}
+
+// inputs deals out --input among those who read: the workers, and the parameter servers where a conf says so. An
+// evaluator reads nothing.
+func (j *job) inputs() {
+	all := j.remotes("input")
+	strategy, at := j.strategy("input-strategy", "inputformat-enable", appdef.StrategyDownload, appdef.StrategyPlaceholder, appdef.StrategyStream)
+	whole := strategy == appdef.StrategyPlaceholder && j.confTruth(confWhole, false)
+	onPS := j.confTruth(confInputToPS, false) || whole
+	rename, shuffle, epochs := j.truth("isRenameInputFile", false), j.truth("inputformat-shuffle", false), j.whole("stream-epoch", 1, 1)
+	if len(all) == 0 {
+		return
+	}
+	for _, r := range j.roles {
+		if !r.worker() && !(onPS && r.name == rolePS) {
+			continue
+		}
+		from := map[string]string{}
+		for _, in := range all {
+			from[in.name] = joined(from[in.name], in.path)
+			j.own(r.name, "muster.input."+in.name, from[in.name], in.at)
+		}
+		j.choice(r, "muster.inputs.strategy", strategy, appdef.StrategyDownload, at)
+		j.choice(r, "muster.inputs.rename", strconv.FormatBool(rename), "false", place("--isRenameInputFile"))
+		j.choice(r, "muster.inputs.whole", strconv.FormatBool(whole), "false", place("--conf", confWhole))
+		if strategy == appdef.StrategyStream {
+			j.choice(r, "muster.inputs.shuffle", strconv.FormatBool(shuffle), "false", place("--inputformat-shuffle"))
+			j.choice(r, "muster.inputs.epochs", strconv.Itoa(epochs), "1", place("--stream-epoch"))
+			j.choice(r, "muster.inputs.format", j.text("inputformat"), "", place("--inputformat"))
+		}
+	}
+}
+
+// choice gives a key where it differs from what holds without it.
+func (j *job) choice(r role, key, text, fallback string, at appdef.Place) {
+	if text != fallback {
+		j.own(r.name, key, text, at)
+	}
+}
+
+// joined adds a path to a list, once.
+func joined(list, path string) string {
+	if list == "" {
+		return path
+	}
+	for _, there := range strings.Split(list, ",") {
+		if there == path {
+			return list
+		}
+	}
+	return list + "," + path
+}
+
+// outputs says where --output goes.
+func (j *job) outputs() {
+	all := j.remotes("output")
+	strategy, at := j.strategy("output-strategy", "outputformat-enable", appdef.StrategyUpload, appdef.StrategyStream)
+	only := j.whole("output-index", appdef.EveryIndex, appdef.EveryIndex)
+	flat := !j.truth("create-containerid-dir", true) && j.workers == 1
+	failed := j.confTruth(confFailedUpload, false)
+	if len(all) == 0 {
+		return
+	}
+	at0 := place("--output-index")
+	if only >= j.workers {
+		j.bad(at0, strconv.Itoa(only), "an index below the "+strconv.Itoa(j.workers)+" of --worker-num", "nobody would leave its outputs")
+	}
+	before := 0 // workers of the roles before
+	for _, r := range j.roles {
+		index, leaves := only, only == appdef.EveryIndex
+		if r.worker() && only != appdef.EveryIndex {
+			index = only - before
+			leaves = index >= 0 && index < r.count
+		}
+		if r.worker() {
+			before += r.count
+		}
+		if !leaves || r.name == roleScheduler || r.name == rolePS && !j.kind.keepsPS {
+			continue
+		}
+		for _, out := range all {
+			if strings.Contains(out.path, ",") {
+				j.bad(out.at, appdef.Quote(out.path), "one path", "")
+			}
+			j.own(r.name, "muster.output."+out.name, out.path, out.at)
+		}
+		j.choice(r, "muster.outputs.strategy", strategy, appdef.StrategyUpload, at)
+		j.choice(r, "muster.outputs.index", strconv.Itoa(index), strconv.Itoa(appdef.EveryIndex), at0)
+		j.choice(r, "muster.outputs.flat", strconv.FormatBool(flat && r.worker()), "false", place("--create-containerid-dir"))
+		j.choice(r, "muster.outputs.failed", strconv.FormatBool(failed), "false", place("--conf", confFailedUpload))
+		if strategy == appdef.StrategyStream {
+			j.choice(r, "muster.outputs.format", j.text("outputformat"), "", place("--outputformat"))
+		}
+	}
+}
+
+// locals are the files of one option: PATH or PATH#ALIAS, with commas between.
+func (j *job) locals(option string) []Local {
+	v, ok := j.value(option)
+	if !ok {
+		return nil
+	}
+	var all []Local
+	taken := map[string]string{}
+	for part := range strings.SplitSeq(v.Text, ",") {
+		path, alias, _ := strings.Cut(strings.TrimSpace(part), "#")
+		if path == "" {
+			continue
+		}
+		if alias == "" {
+			alias = path[strings.LastIndexByte(strings.TrimRight(path, "/"), '/')+1:]
+			alias = strings.TrimRight(alias, "/")
+		}
+		all = append(all, Local{path, alias})
+		taken[alias] = path
+	}
+	return all
+}

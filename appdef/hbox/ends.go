@@ -1,0 +1,63 @@
+package hbox
+
+import (
+	"strconv"
+)
+
+const (
+	minFailedKey = "muster.complete.minFailed"
+	totalKey     = "muster.complete.total.minFailed"
+)
+
+// ends says when failures fail the job. Of single processes HBox tolerates a share. Where any failure stops the others,
+// the first one fails the job here: what HBox then reports depends on who happened to have ended before. A share that is
+// asked for by name holds for those as well.
+func (j *job) ends() {
+	v, asked := j.confs[confRate]
+	rate := 0.5
+	if asked {
+		f, ok := j.share(v)
+		if !ok {
+			return
+		}
+		rate = f
+	}
+	if j.kind.strict && !j.single || j.kind.allReduce && !asked {
+		if asked {
+			j.warn(v.Place, v.Text+" with the app type "+j.kind.name, "no value", "any failure fails this job, as in HBox")
+		}
+		return
+	}
+	at := place("--app-type")
+	if asked {
+		at = v.Place
+	}
+	if rate == 0 {
+		return // any failure is that many
+	}
+	for _, r := range j.roles {
+		if r.name != roleEvaluator && !j.said(r.name, minFailedKey) {
+			j.draft.SetNull(r.name, minFailedKey, at)
+		}
+	}
+	if rate <= 1 {
+		j.global(totalKey, percent(rate), at)
+	}
+}
+
+// percent prints a share without what binary fractions add.
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 12, 64) + "%" }
+
+// times are the attempts of the whole and the time-outs.
+func (j *job) times() {
+	if v, ok := j.confs[confAttempts]; ok {
+		if n := j.number(v, 1, 1); n > 1 {
+			j.global("muster.retry", strconv.Itoa(n-1), v.Place)
+		}
+	}
+	for conf, key := range map[string]string{confTimeout: "muster.timeout", confStageTimeout: "muster.stage.timeout"} {
+		if text, at := j.milliseconds(conf); text != "" {
+			j.global(key, text, at)
+		}
+	}
+}

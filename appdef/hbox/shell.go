@@ -1,0 +1,76 @@
+package hbox
+
+import (
+	"slices"
+	"strings"
+)
+
+// shellText is a text that makes a shell run exactly these words, and that has no placeholder in it.
+func shellText(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = word(w)
+		if i == 0 && quoted[i] == w && (strings.Contains(w, "=") || slices.Contains(reserved[:], w)) {
+			quoted[i] = "'" + w + "'" // else it is an assignment, or the shell's own
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// reserved are the words that a shell takes for its grammar where a command begins.
+var reserved = [...]string{
+	"!", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then", "time", "until", "while",
+}
+
+const plainBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:,+@%="
+
+// word is one word as a shell reads it. Inside the quotes, what would be a placeholder of a definition is taken apart by
+// two quotes that mean nothing to the shell.
+func word(w string) string {
+	if w != "" && strings.Trim(w, plainBytes) == "" {
+		return w
+	}
+	var b strings.Builder
+	b.WriteByte('\'')
+	for i := range len(w) {
+		c := w[i]
+		if i > 0 && (c == '{' && (w[i-1] == '$' || w[i-1] == '{') || c == '$' && w[i-1] == '{') {
+			b.WriteString("''")
+		}
+		if c == '\'' {
+			b.WriteString(`'\''`)
+			continue
+		}
+		b.WriteByte(c)
+	}
+	b.WriteByte('\'')
+	return b.String()
+}
+
+// shellWords are the words of a text that shellText has made; false: the text is another one.
+func shellWords(text string) ([]string, bool) {
+	var words []string
+	var w strings.Builder
+	quoted := false
+	flush := func() { words = append(words, w.String()); w.Reset() }
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case quoted && c == '\'':
+			quoted = false
+		case quoted:
+			w.WriteByte(c)
+		case c == '\'':
+			quoted = true
+		case c == '\\' && i+1 < len(text):
+			i++
+			w.WriteByte(text[i])
+		case c == ' ':
+			flush()
+		default:
+			w.WriteByte(c)
+		}
+	}
+	flush()
+	return words, !quoted && shellText(words) == text
+}

@@ -1,0 +1,87 @@
+// Package hbox reads a command line of hbox-submit into an appdef.App, and writes one.
+//
+// What enters are the words behind `hbox-submit`; what leaves is the App, what the submission asks beside it, and all
+// problems at once. The package reads no file and no site configuration: a default is HBox's own.
+//
+// Facts about the options are those of Qihoo360/hbox (ClientArguments, Client, HboxConfiguration), old names those of
+// XLearning 1.4.
+package hbox
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// What a command line asks for, as Submission.Verb.
+const (
+	VerbRun     = "run"
+	VerbHelp    = "help"
+	VerbVersion = "version"
+)
+
+// Submission is what a command line of hbox-submit asks for.
+type Submission struct {
+	Verb     string // VerbRun, VerbHelp, VerbVersion; the rest is empty but for VerbRun
+	App      appdef.App
+	Launcher string // --launcher, as written; empty: here
+
+	// Files, Archives and Jars are what the client brings along, in the order of the command line.
+	Files, Archives, Jars []Local
+	// Carried is what means something to YARN or to HBox's own services alone, by the option's long name or the conf's.
+	Carried map[string]string
+}
+
+// Local is a file or folder of the client's, and what it is called in the working directory of every process.
+type Local struct {
+	Path  string
+	Alias string
+}
+
+// Parse reads the words behind `hbox-submit`. It always answers with all problems, sorted; with none of severity error
+// the App can be planned. The command line is at fault for every one of them.
+func Parse(args []string) (Submission, appdef.Problems) {
+	l := readWords(args)
+	s := Submission{Verb: l.verb, Launcher: l.launcher}
+	if l.verb != VerbRun {
+		return s, nil
+	}
+	j := job{line: l, draft: appdef.NewDraft("hbox", l.name(), place("--app-name"))}
+	j.read()
+	s.App, l.found = j.app()
+	s.Files, s.Archives, s.Jars = j.locals("files"), j.locals("archiveFiles"), j.locals("jars")
+	s.Carried = l.carried
+	found := l.found.Sort()
+	for i := range found {
+		found[i].Usage = true
+	}
+	s.App.Warnings = found.Warnings()
+	return s, found
+}
+
+// name is --app-name; HBox numbers those without one, which two readings of one command line must not.
+func (l *line) name() string {
+	if v, ok := l.options["app-name"]; ok && strings.TrimSpace(v.Text) != "" {
+		return v.Text
+	}
+	return defaultName
+}
+
+const defaultName = "hbox"
+
+// CarriedNames are what Carried holds, sorted, as the command line writes it.
+func (s Submission) CarriedNames() []string {
+	names := slices.Sorted(maps.Keys(s.Carried))
+	for i, name := range names {
+		if _, option := optionNamed(name); option {
+			names[i] = "--" + name
+		}
+	}
+	return names
+}
+
+func place(word string, parts ...string) appdef.Place {
+	return appdef.Place{File: word, Pointer: appdef.Pointer(parts...)}
+}

@@ -1,0 +1,135 @@
+package hbox
+
+import (
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// line is a command line taken apart.
+type line struct {
+	verb     string
+	launcher string
+	options  map[string]appdef.Value   // those that are given once; the last one counts
+	lists    map[string][]appdef.Value // the others
+	confs    map[string]appdef.Value   // by the name that is spelt right
+	ours     []setting                 // --conf muster.X=v
+	command  []string                  // the words behind the options
+	carried  map[string]string
+	found    appdef.Problems
+}
+
+// setting is one `--conf [COMPONENT:]muster.X=v`.
+type setting struct {
+	component, key string
+	appdef.Value
+}
+
+// readWords takes the words apart. Options end, as in HBox, at the first word that is none: there the command begins.
+func readWords(args []string) *line {
+	l := &line{
+		verb: VerbRun, options: map[string]appdef.Value{}, lists: map[string][]appdef.Value{}, confs: map[string]appdef.Value{},
+		carried: map[string]string{},
+	}
+	if len(args) == 0 {
+		l.verb = VerbHelp
+	}
+	for len(args) > 0 {
+		word := args[0]
+		name, dashed := cutDashes(word)
+		if word == "--" {
+			l.command = args[1:]
+			break
+		}
+		if !dashed {
+			l.command = args
+			break
+		}
+		args = l.option(word, name, args[1:])
+	}
+	l.blankCommand()
+	return l
+}
+
+// option reads one option and answers with the words behind it.
+func (l *line) option(word, name string, rest []string) []string {
+	o, ok := optionNamed(name)
+	if !ok {
+		return l.unknown(word, name, rest)
+	}
+	if o.bare {
+		if l.verb == VerbRun {
+			l.verb = o.name
+		}
+		return rest
+	}
+	at := place("--" + o.name)
+	if len(rest) == 0 {
+		l.bad(at, "no value", "a value behind it", "")
+		return nil
+	}
+	v := appdef.Value{Text: rest[0], Place: at}
+	l.lookAlike(o, v)
+	switch {
+	case o.name == "conf":
+		l.conf(v)
+	case o.name == "launcher":
+		l.launcher = v.Text
+	case o.repeat:
+		l.lists[o.name] = append(l.lists[o.name], v)
+	default:
+		l.options[o.name] = v
+	}
+	return rest[1:]
+}
+
+// lookAlike warns of a value that is another option: HBox takes it all the same.
+func (l *line) lookAlike(o option, v appdef.Value) {
+	name, dashed := cutDashes(v.Text)
+	if other, ok := optionNamed(name); dashed && ok {
+		l.warn(v.Place, appdef.Quote(v.Text), "a value", "--"+other.name+" is taken for the value of --"+o.name)
+	}
+}
+
+// unknown reports an option that HBox does not have. HBox would begin the command there.
+func (l *line) unknown(word, name string, rest []string) []string {
+	before, _, valued := strings.Cut(name, "=")
+	o, known := optionNamed(before)
+	switch hint := meantOption(before); {
+	case valued && known:
+		l.bad(place("--"+o.name), appdef.Quote(word), "the value as a word of its own", "--"+o.name+" VALUE")
+	case hint != "":
+		l.bad(place("command line"), "the unknown option "+appdef.Quote(word), "an option of hbox-submit", hint)
+	default:
+		l.bad(place("command line"), "the unknown option "+appdef.Quote(word), "an option of hbox-submit",
+			"muster's own stand before HBox's; words of the command that begin with a dash, behind --")
+	}
+	if _, dashed := cutDashes(first(rest)); !valued && len(rest) > 0 && !dashed {
+		return rest[1:] // its value
+	}
+	return rest
+}
+
+func first(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
+// blankCommand reports a command of nothing but blanks: what a backslash makes that has a blank behind it, where a line
+// was meant to go on.
+func (l *line) blankCommand() {
+	if len(l.command) > 0 && strings.TrimSpace(l.command[0]) == "" {
+		l.bad(place("command line"), "the word "+appdef.Quote(l.command[0])+", with which the command would begin", "an option or a command",
+			"a backslash continues the line only where nothing stands behind it, no blank either")
+	}
+}
+
+func (l *line) bad(at appdef.Place, got, want, hint string) {
+	l.found = append(l.found, at.Problem(got, want, hint))
+}
+
+func (l *line) warn(at appdef.Place, got, want, hint string) {
+	l.found = append(l.found, at.Warning(got, want, hint))
+}

@@ -1,0 +1,429 @@
+package hbox
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// Write is the App as the words behind `hbox-submit`. Parse of them gives the App again where it came from one; what
+// HBox has no word for stands there as --conf muster.X, which HBox itself passes over, and what not even that can say is
+// listed in lost, in words, sorted.
+func Write(app appdef.App) (args, lost []string) {
+	w := writer{app: &app}
+	w.kind, _ = kindNamed(w.typeName())
+	w.whole()
+	w.sizes()
+	w.words()
+	w.data()
+	w.side()
+	w.limits()
+	w.endings()
+	w.rest()
+	slices.Sort(w.lost)
+	return w.line(), slices.Compact(w.lost)
+}
+
+// writer is one Write.
+type writer struct {
+	app     *appdef.App
+	kind    kind
+	single  bool // the processes know nothing of each other
+	args    []string
+	command []string
+	lost    []string
+}
+
+func (w *writer) line() []string {
+	if len(w.command) == 0 {
+		return w.args
+	}
+	if _, dashed := cutDashes(w.command[0]); dashed {
+		return slices.Concat(w.args, []string{"--"}, w.command)
+	}
+	return slices.Concat(w.args, w.command)
+}
+
+func (w *writer) option(name, text string) { w.args = append(w.args, "--"+name, text) }
+
+func (w *writer) conf(name, text string) { w.option("conf", name+"="+text) }
+
+func (w *writer) lose(text string) { w.lost = append(w.lost, text) }
+
+// number gives an option where it differs from its default.
+func (w *writer) number(name string, n, fallback int) {
+	if n != fallback {
+		w.option(name, strconv.Itoa(n))
+	}
+}
+
+// typeName is the app type, or the one whose framework it is.
+func (w *writer) typeName() string {
+	if t := w.app.Settings.HBox.Type; t != "" {
+		return t
+	}
+	for _, k := range kinds {
+		if k.framework != "" && k.framework == w.app.Settings.Framework {
+			return k.name
+		}
+	}
+	return "HBOX"
+}
+
+// whole is what holds for the app, and what HBox has no idea of.
+func (w *writer) whole() {
+	a := w.app
+	w.option("app-type", strings.ToLower(w.kind.name))
+	if a.Name != defaultName {
+		w.option("app-name", a.Name)
+	}
+	for _, missing := range []struct {
+		there bool
+		what  string
+	}{
+		{len(a.CommandOrders) > 0, "the order of starts"}, {len(a.Packages) > 0, "the package's folders and archives: --files and --archiveFiles bring files"},
+		{len(a.AppResources) > 0, "the package's files: --files brings them"}, {len(a.Addons) > 0, "the add-ons"},
+		{len(a.ConfigFiles) > 0 || len(a.Defaults) > 0, "the dictionaries of the configuration"}, {a.Release != "", "the version"}, {a.Comment != "", "the comment"},
+	} {
+		if missing.there {
+			w.lose(missing.what)
+		}
+	}
+	for _, c := range a.Components {
+		if w.role(c.Name) == nil {
+			w.lose("the component " + c.Name + ": HBox has workers, parameter servers and an evaluator")
+			continue
+		}
+		if c.CommandScript != nil || len(c.Commands) > 0 {
+			w.lose("the scripts of " + c.Name)
+		}
+		if c.MinInstances > 0 || c.MaxInstances >= 0 {
+			w.lose("the least and the most instances of " + c.Name)
+		}
+	}
+}
+
+// role finds a component by the name that HBox's role has here.
+func (w *writer) role(name string) *appdef.Component {
+	if !slices.Contains([]string{roleScheduler, rolePS, roleChief, roleWorker, roleEvaluator}, name) {
+		return nil
+	}
+	return w.app.Component(name)
+}
+
+func count(c *appdef.Component) int {
+	if c == nil {
+		return 0
+	}
+	return c.Instances
+}
+
+// sizes are the numbers of each role.
+func (w *writer) sizes() {
+	worker, chief, evaluator, ps := w.role(roleWorker), w.role(roleChief), w.role(roleEvaluator), w.role(rolePS)
+	w.number("worker-num", count(worker)+count(chief)+count(evaluator), 1)
+	w.number("ps-num", count(ps), 0)
+	w.size("worker", worker)
+	w.size("ps", ps)
+	if chief != nil {
+		w.option("chiefworker-memory", strconv.Itoa(chief.Limits.MemoryMB))
+	}
+	if evaluator != nil {
+		w.option("tf-evaluator", "true")
+		if worker != nil && evaluator.Limits.MemoryMB != worker.Limits.MemoryMB {
+			w.option("evaluatorworker-memory", strconv.Itoa(evaluator.Limits.MemoryMB))
+		}
+	}
+	workers, strategy := count(worker)+count(chief)+count(evaluator), true
+	if _, address := w.app.Config["site.global."+roleWorker+".port"]; w.kind.tensorflow() && w.app.Settings.Framework == "none" && !address && workers > 1 {
+		strategy = false
+		w.conf(confStrategy, "false")
+	}
+	w.single = w.kind.alone(workers, count(ps), strategy)
+}
+
+func (w *writer) size(name string, c *appdef.Component) {
+	if c == nil {
+		return
+	}
+	if c.Limits.MemoryMB == appdef.Max || c.Limits.VCores == appdef.Max {
+		w.lose("as much as there is for " + c.Name + ": HBox wants numbers")
+	}
+	w.number(name+"-memory", max(c.Limits.MemoryMB, 1), 1024)
+	w.number(name+"-cores", max(c.Limits.VCores, 1), 1)
+	w.number(name+"-gpus", c.Limits.GPUs, 0)
+}
+
+// words are the command, and the variables.
+func (w *writer) words() {
+	lead := w.role(roleWorker)
+	if lead == nil {
+		lead = w.role(roleChief)
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.app.Config)) {
+		if name, ok := strings.CutPrefix(key, "muster.env."); ok && name != "inherit" {
+			w.conf(confEnv+name, w.app.Config[key])
+		}
+	}
+	if lead == nil || lead.Settings.Command == "" {
+		return
+	}
+	text := lead.Settings.Command
+	if w.kind.lives() {
+		if _, length, ok := strings.Cut(text, "sleep "); ok && durationForm.MatchString(length) {
+			w.option("duration", strings.Replace(length, forever, "0", 1))
+		}
+		return
+	}
+	text = w.searchPaths(text)
+	if words, ok := shellWords(text); ok {
+		w.command = words
+		return
+	}
+	w.command = []string{"bash", "-c", text}
+}
+
+// searchPaths says what stands before the command for PATH and LD_LIBRARY_PATH, and gives the command.
+func (w *writer) searchPaths(text string) string {
+	whole := text
+	path, found := "", false
+	if rest, ok := strings.CutPrefix(text, pathPrefix); ok {
+		if path, rest, ok = quotedWord(rest, "; "); !ok {
+			return whole
+		}
+		text, found = rest, true
+	}
+	libraries := ""
+	if rest, ok := strings.CutPrefix(text, libraryPrefix); ok {
+		if libraries, rest, ok = quotedWord(rest, librarySuffix+"; "); !ok {
+			return whole
+		}
+		text, found = rest, true
+	}
+	command, ok := strings.CutPrefix(text, "exec ")
+	if !found || !ok {
+		return whole
+	}
+	if path != "" {
+		w.option("user-path", path)
+	}
+	if libraries != "" {
+		w.option("user-ldlibrarypath", libraries)
+	}
+	return command
+}
+
+// quotedWord reads one word as word writes it, up to what must follow.
+func quotedWord(text, end string) (value, rest string, ok bool) {
+	for at := 0; ; {
+		i := strings.Index(text[at:], end)
+		if i < 0 {
+			return "", "", false
+		}
+		at += i
+		words, whole := shellWords(text[:at])
+		if whole && len(words) == 1 {
+			return words[0], text[at+len(end):], true
+		}
+		at++
+	}
+}
+
+// data are the inputs and outputs of the workers.
+func (w *writer) data() {
+	lead := w.role(roleWorker)
+	if chief := w.role(roleChief); chief != nil && (lead == nil || len(lead.Settings.Outputs.To) == 0) {
+		lead = chief
+	}
+	if lead == nil {
+		return
+	}
+	in, out := lead.Settings.Inputs, lead.Settings.Outputs
+	for _, name := range slices.Sorted(maps.Keys(in.From)) {
+		w.option("input", in.From[name]+"#"+name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(out.To)) {
+		w.option("output", out.To[name]+"#"+name)
+	}
+	w.strategy("input-strategy", in.Strategy, appdef.StrategyDownload)
+	w.strategy("output-strategy", out.Strategy, appdef.StrategyUpload)
+	w.yes("isRenameInputFile", in.Rename)
+	w.yes("inputformat-shuffle", in.Shuffle)
+	if in.Epochs > 1 {
+		w.option("stream-epoch", strconv.Itoa(in.Epochs))
+	}
+	if in.Format != "" {
+		w.option("inputformat", in.Format)
+	}
+	if out.Format != "" {
+		w.option("outputformat", out.Format)
+	}
+	if in.Whole {
+		w.conf(confWhole, "true")
+	}
+	if ps := w.role(rolePS); ps != nil && len(ps.Settings.Inputs.From) > 0 && !in.Whole {
+		w.conf(confInputToPS, "true")
+	}
+	if out.Only != nil {
+		index := *out.Only
+		if lead.Name == roleWorker {
+			index += count(w.role(roleChief))
+		}
+		w.option("output-index", strconv.Itoa(index))
+	}
+	if out.Flat {
+		w.option("create-containerid-dir", "false")
+	}
+	if out.Failed {
+		w.conf(confFailedUpload, "true")
+	}
+}
+
+func (w *writer) strategy(name, value, fallback string) {
+	if value != "" && value != fallback {
+		w.option(name, strings.ToUpper(value))
+	}
+}
+
+func (w *writer) yes(name string, on bool) {
+	if on {
+		w.option(name, "true")
+	}
+}
+
+// side is the board.
+func (w *writer) side() {
+	before := 0
+	for i := range w.app.Components {
+		c := &w.app.Components[i]
+		for _, s := range c.Settings.Sides {
+			if s.Name != "board" || !s.Port || s.Index < 0 {
+				continue // another one is said in the end
+			}
+			w.option("board-enable", "true")
+			index := s.Index
+			if c.Name == rolePS {
+				w.conf(confBoardOnPS, "true")
+			} else {
+				index += before
+			}
+			w.number("board-index", index, 0)
+			w.boardOption(s.Command, " --logdir=", "board-logdir")
+			w.boardOption(s.Command, " --reload_interval=", "board-reloadinterval")
+			w.boardOption(s.Command, " --cache_timeout=", "board-cacheTimeout")
+			w.boardOption(s.Command, " --model_pb=", "board-modelpb")
+		}
+		if c.Name == roleWorker || c.Name == roleChief {
+			before += c.Instances
+		}
+	}
+}
+
+func (w *writer) boardOption(command, flag, name string) {
+	_, rest, ok := strings.Cut(command+" ", flag)
+	if !ok {
+		return
+	}
+	if value, _, ok := quotedWord(rest, " "); ok && value != "" {
+		w.option(name, value)
+	}
+}
+
+// limits are the image and how memory grows.
+func (w *writer) limits() {
+	for _, c := range []struct {
+		*appdef.Component
+		conf string
+	}{{w.role(roleWorker), confWorkerAutoscale}, {w.role(rolePS), confPSAutoscale}} {
+		if c.Component != nil && c.Limits.Autoscale > 0 {
+			w.conf(c.conf, strconv.FormatFloat(c.Limits.Autoscale, 'f', -1, 64))
+		}
+	}
+	for _, c := range w.app.Components {
+		if w.role(c.Name) != nil && c.Limits.Image != "" {
+			w.conf("hbox.container.type", "docker")
+			w.conf(confDockerImage, c.Limits.Image)
+			return
+		}
+	}
+}
+
+// endings are what fails the job, how often it is tried and how long it may take.
+func (w *writer) endings() {
+	s := w.app.Settings
+	tolerant := !w.kind.strict || w.single // of failures
+	switch byDefault := tolerant && !w.kind.allReduce; {
+	case s.Total.FailedShare > 0 && (s.Total.FailedShare != 0.5 || !byDefault):
+		w.conf(confRate, strconv.FormatFloat(s.Total.FailedShare, 'g', 12, 64))
+	case s.Total.FailedShare == 0 && tolerant && w.never():
+		w.conf(confRate, "2")
+	case s.Total.FailedShare == 0 && byDefault:
+		w.conf(confRate, "0")
+	}
+	if s.Retry > 0 {
+		w.conf(confAttempts, strconv.Itoa(s.Retry+1))
+	}
+	if s.Timeout > 0 {
+		w.conf(confTimeout, milliseconds(s.Timeout))
+	}
+	if _, written := w.app.Config["muster.stage.timeout"]; written {
+		w.conf(confStageTimeout, milliseconds(s.StageTimeout))
+	}
+}
+
+// never tells that no number of failures fails the job.
+func (w *writer) never() bool {
+	return !slices.ContainsFunc(w.app.Components, func(c appdef.Component) bool {
+		return c.Name != roleEvaluator && c.Settings.Complete.MinFailed != nil
+	})
+}
+
+func milliseconds(s appdef.Seconds) string {
+	return strconv.FormatInt(s.Duration().Milliseconds(), 10)
+}
+
+// rest says as --conf muster.X what the options above do not.
+func (w *writer) rest() {
+	said, _ := Parse(w.line())
+	a, b := w.app, &said.App
+	w.differ("", a.Config, b.Config, nil, nil)
+	w.differ("", a.Resources, b.Resources, nil, nil)
+	for i := range a.Components {
+		c := &a.Components[i]
+		other := b.Component(c.Name)
+		if w.role(c.Name) == nil || other == nil {
+			continue
+		}
+		w.differ(c.Name, c.Config, other.Config, a.Config, b.Config)
+		w.differ(c.Name, c.Resources, other.Resources, a.Resources, b.Resources)
+	}
+}
+
+// sized are the keys that have options.
+var sized = [...]string{"yarn.memory", "yarn.vcores", "yarn.role.priority", "yarn.io/gpu", "yarn.component.instances"}
+
+// differ says the values of one level that are not there yet; above are those of the level that holds for all.
+func (w *writer) differ(component string, want, have, wantAbove, haveAbove map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		text := want[key]
+		if above, ok := wantAbove[key]; ok && above == text {
+			continue // it is said there
+		}
+		got, ok := have[key]
+		if above, inherited := haveAbove[key]; ok && inherited && above == got {
+			ok = false // it is not this level's own
+		}
+		switch {
+		case ok && got == text, key == "muster.dialect", slices.Contains(sized[:], key):
+		case strings.HasPrefix(key, "muster."):
+			w.conf(strings.TrimPrefix(component+":"+key, ":"), text)
+		case component == "":
+			w.lose("the value of " + key)
+		default:
+			w.lose("the value of " + key + " of " + component)
+		}
+	}
+}
