@@ -21,28 +21,29 @@ import (
 
 // agentFlags are the settings of one agent.
 type agentFlags struct {
-	app       appFlags
-	ref       string
-	appID     string
-	run       string
-	component string
-	index     int
-	host      string
-	ports     string
-	engine    string
-	launcher  string
-	workDir   string
-	logDir    string
-	env       []string
-	exitMap   string
-	kill      time.Duration
-	policy    string
-	api       string
-	strict    bool
-	lifeline  int
-	registry  registryFlags
-	state     stateFlags
-	logJSON   bool
+	app        appFlags
+	ref        string
+	appID      string
+	run        string
+	component  string
+	index      int
+	host       string
+	ports      string
+	engine     string
+	launcher   string
+	workDir    string
+	logDir     string
+	env        []string
+	exitMap    string
+	kill       time.Duration
+	policy     string
+	api        string
+	strict     bool
+	lifeline   int
+	registry   registryFlags
+	filesystem filesystemFlag
+	state      stateFlags
+	logJSON    bool
 }
 
 func newAgent(s streams) *cobra.Command {
@@ -66,6 +67,7 @@ func (f *agentFlags) register(flags flagSet) {
 	f.app.register(flags)
 	f.registry.register(flags)
 	f.state.register(flags)
+	f.filesystem.register(flags)
 	flags.StringVar(&f.ref, "app", "", "`APP`: folder, .zip, .tar.gz, .tgz, .tar.zst, a URL (file:, http:, https:, with #sha256=HEX at its end) or catalog:NAME")
 	flags.StringVar(&f.appID, "app-id", "", "name of the gang in the registry")
 	flags.StringVar(&f.run, "run", "", "one life of the app; a new one follows a finished one")

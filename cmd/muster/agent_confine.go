@@ -211,7 +211,11 @@ func (a *agent) mounts(p plan.Plan, in registry.Instance) []container.Mount {
 		// All of what the processes own there: further down they could have put a link in the way since.
 		all = append(all, own(filepath.Join(a.workDir, a.underWork(dir))))
 	}
-	return append(all, own(p.Process.Folder), own(filepath.Join(a.logDir, in.String())), own(a.state.Socket(a.id.appID, in.String())))
+	for _, dir := range a.dataFolders(p) {
+		all = append(all, own(dir))
+	}
+	all = append(all, own(p.Process.Folder), own(filepath.Join(a.logDir, in.String())), own(a.state.Socket(a.id.appID, in.String())))
+	return append(all, codeMounts(p)...)
 }
 
 // inert are the options of a folder of the host: a node or a set-user-id program that lies in it is nothing in a container.

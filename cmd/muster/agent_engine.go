@@ -42,6 +42,7 @@ func (r engineRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.E
 	case shim.DoTerminate:
 		r.signalStop()
 	case shim.DoKill:
+		r.callOffOutputs(s)
 		if err := r.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
 			r.log.Warn("kill", "err", err)
 		}
@@ -99,6 +100,7 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	if bad := problems.Errors(); len(bad) > 0 {
 		return 0, appProblems{bad}
 	}
+	r.tellInputs(&start)
 	if err := r.writeFiles(p, start.Files); err != nil {
 		return 0, err
 	}
@@ -386,7 +388,7 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 				a.log.Warn("the last lines of the log may be missing: its disk does not answer")
 			}
 			a.seeCheckpoint(a.currentPlan()) // what it saved last counts for its budget and in the result
-			a.loop.Tell(shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: a.judge(x, x.At.Sub(started[e.Attempt]))})
+			a.ended(shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: a.judge(x, x.At.Sub(started[e.Attempt]))})
 		case sandbox.Stuck:
 			a.log.Error("a process does not die", "process", e.StuckProcess.String())
 		case sandbox.LogLost:

@@ -46,6 +46,7 @@ type agent struct {
 	envImage      map[string]string // what a process in an image inherits
 	envGiven      map[string]string // of both, what --env says
 	ports         string
+	filesystem    filesystem // where paths of data without a scheme are
 	times         registry.Times
 	newRun        bool
 
@@ -91,7 +92,9 @@ type agent struct {
 	rosterAt   []byte // the sealed bytes, as the process finds them
 	progress   *float64
 	since      time.Time
-	settle     func() // ends the looks at checkpoints and progress, after a last one
+	inputList  string                  // what the process is told of its inputs; empty: nothing
+	callOff    context.CancelCauseFunc // gives up the leaving of outputs
+	settle     func()                  // ends the looks at checkpoints and progress, after a last one
 	closers    []func()
 }
 
@@ -119,6 +122,13 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun
 	}
 	if a.facts, err = sandbox.SelfFacts(); err != nil {
 		return nil, withCode(shim.CodeInternal, err)
+	}
+	var warning error
+	if a.filesystem, warning, err = f.filesystem.resolve(); err != nil {
+		return nil, err
+	}
+	if warning != nil {
+		a.log.Warn("Hadoop's configuration", "err", warning)
 	}
 	a.digest = appdef.Digest(app.App)
 	a.inc = newID()
@@ -321,11 +331,13 @@ const (
 
 // request is the plan's question for an instance.
 func (a *agent) request(in registry.Instance) plan.Request {
-	return plan.Request{
-		AppID: a.id.appID, Run: a.id.run, Digest: a.digest, Component: in.Component, Index: in.Index,
+	request := plan.Request{
+		AppID: a.id.appID, Run: a.id.run, Starts: true, Digest: a.digest, Component: in.Component, Index: in.Index,
 		Allocation: a.alloc, Inherited: a.env, Given: a.envGiven, Shell: shell(), Origins: a.origins,
 		Engine: engineChoice(a.engine), Instances: a.countsInForce(),
 	}
+	a.filesystem.into(&request)
+	return request
 }
 
 // me is what the agent says of itself when it joins.

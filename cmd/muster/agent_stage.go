@@ -66,6 +66,8 @@ func stageClass(err error) registry.Class {
 		device     gpuError
 		held       heldFolder
 		command    scriptError
+		late       stageTimeout
+		data       dataError
 	)
 	switch {
 	case errors.As(err, &definition):
@@ -82,6 +84,10 @@ func stageClass(err error) registry.Class {
 		return registry.ClassApp
 	case errors.As(err, &held):
 		return registry.ClassHost
+	case errors.As(err, &late):
+		return registry.ClassTimeout
+	case errors.As(err, &data):
+		return registry.ClassData
 	case errors.Is(err, fs.ErrPermission):
 		return registry.ClassNotPermitted
 	case errors.Is(err, ports.ErrNone):
@@ -106,7 +112,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	if err := r.publish(); err != nil {
 		return plan.Plan{}, err
 	}
-	if err := r.layOut(p, in); err != nil {
+	if err := r.layOut(ctx, p, in); err != nil {
 		return plan.Plan{}, err
 	}
 	r.mu.Lock()
@@ -205,7 +211,7 @@ func (a *agent) givePorts() {
 }
 
 // layOut brings the stage items into the instance's folder. What an earlier agent staged is replaced.
-func (r stageRoom) layOut(p plan.Plan, in registry.Instance) (err error) {
+func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance) (err error) {
 	err = packages.Unpack(r.app.pkg, filepath.Join(r.workDir, "package"), r.id.run)
 	if errors.Is(err, packages.ErrForeign) {
 		return heldFolder{fmt.Errorf("%w; give --work-dir a folder of its own", err)}
@@ -231,6 +237,9 @@ func (r stageRoom) layOut(p plan.Plan, in registry.Instance) (err error) {
 		}
 	}
 	for _, item := range p.Stage {
+		if fromStore(item) {
+			continue
+		}
 		if err := work.stage(item); err != nil {
 			return fmt.Errorf("stage %s: %w", item.Name, err)
 		}
@@ -239,6 +248,9 @@ func (r stageRoom) layOut(p plan.Plan, in registry.Instance) (err error) {
 		return err
 	}
 	r.app.close() // everything of it is laid out
+	if err := r.bringData(ctx, p, in, work); err != nil {
+		return err
+	}
 	own := []string{p.Process.Folder}
 	if within(p.Checkpoint.Dir, r.workDir) {
 		own = append(own, p.Checkpoint.Dir)

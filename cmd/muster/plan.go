@@ -31,6 +31,7 @@ type planFlags struct {
 	allocation string
 	roster     string
 	engine     string
+	filesystem filesystemFlag
 }
 
 func newPlan(s streams) *cobra.Command {
@@ -48,6 +49,7 @@ of this environment. --roster adds the environment and files of the start.`,
 	}
 	flags := cmd.Flags()
 	f.app.register(flags)
+	f.filesystem.register(flags)
 	flags.StringVar(&f.appID, "app-id", "", "name of the gang (default: -)")
 	flags.StringVar(&f.component, "component", "", "plan of this component only")
 	flags.IntVar(&f.index, "index", 0, "index within the component")
@@ -123,6 +125,11 @@ func (f *planFlags) request(ctx context.Context, l *loaded) (plan.Request, error
 	for _, what := range []string{"component", "index", "app_id"} {
 		delete(r.Origins, what)
 	}
+	filesystem, _, err := f.filesystem.resolve() // an agent tells of a warning
+	if err != nil {
+		return r, err
+	}
+	filesystem.into(&r)
 	if f.component != "" {
 		r.Origins["component"], r.Origins["index"] = "--component", "--index"
 	}

@@ -28,20 +28,21 @@ import (
 
 // runFlags are the settings of `muster run`.
 type runFlags struct {
-	app      appFlags
-	appID    string
-	workDir  string
-	logDir   string
-	host     string
-	ports    string
-	env      []string
-	json     bool
-	output   string
-	engine   string
-	strict   bool
-	policy   string
-	registry registryFlags
-	state    stateFlags
+	app        appFlags
+	appID      string
+	workDir    string
+	logDir     string
+	host       string
+	ports      string
+	env        []string
+	json       bool
+	output     string
+	engine     string
+	strict     bool
+	policy     string
+	registry   registryFlags
+	filesystem filesystemFlag
+	state      stateFlags
 }
 
 func newRun(s streams) *cobra.Command {
@@ -59,6 +60,7 @@ func newRun(s streams) *cobra.Command {
 	f.registry.register(flags)
 	flags.Lookup("registry").Usage = "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: one of its own, embedded in this command, whatever CONSUL_HTTP_ADDR says)"
 	f.state.register(flags)
+	f.filesystem.register(flags)
 	flags.StringVar(&f.appID, "app-id", "", "name of the gang (default: the app's name and six letters)")
 	flags.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")
 	flags.StringVar(&f.logDir, "log-dir", "", "folder for logs (default: log in the work folder)")
@@ -152,6 +154,13 @@ func (r *runner) check() error {
 		return usage("run: --output %q: want one of %s", how, strings.Join(outputs(), ", "))
 	}
 	if err := portsFlag(r.flags.ports); err != nil {
+		return err
+	}
+	filesystem, _, err := r.flags.filesystem.resolve() // the agents tell of a warning
+	if err != nil {
+		return err
+	}
+	if err := refuseData(r.app.App, r.app.clientVars(), filesystem); err != nil {
 		return err
 	}
 	client, _, err := r.flags.registry.open(r.log)

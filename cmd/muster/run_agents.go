@@ -97,7 +97,7 @@ func (r *runner) agentArgs(in registry.Instance, counts map[string]int) ([]strin
 	for _, e := range r.flags.env {
 		args = append(args, "--env", e)
 	}
-	args = append(args, definition...)
+	args = append(append(args, r.flags.filesystem.args()...), definition...)
 	if n, ok := counts[in.Component]; ok && n != r.app.Component(in.Component).Instances {
 		args = append(args, "--instances", in.Component+"="+strconv.Itoa(n))
 	}

@@ -72,7 +72,7 @@ func firstPlans(l *loaded) appdef.Problems {
 			continue
 		}
 		p, problems := plan.Build(l.App, plan.Request{
-			Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: someUser, Vars: l.clientVars()},
+			Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: someUser, Vars: l.clientVars()}, DefaultFS: plan.DefaultStore,
 		})
 		found = append(append(found, problems...), p.Warnings...)
 	}

@@ -76,12 +76,10 @@ func (b *builder) outputs() *Outputs {
 	if out.Strategy == appdef.StrategyStream {
 		b.cannot(b.key("muster.outputs.strategy"), out.Strategy, appdef.StrategyUpload, "what a process prints is kept in its logs alone")
 	}
-	if s.Only != nil && *s.Only != b.req.Index || b.leavesNothing() {
-		return &out
-	}
 	if s.Only == nil && (!s.Flat || c.Instances > 1) {
 		out.Folder = b.req.instance()
 	}
+	another := s.Only != nil && *s.Only != b.req.Index || b.leavesNothing()
 	taken := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(s.To)) {
 		key := "muster.output." + name
@@ -93,6 +91,9 @@ func (b *builder) outputs() *Outputs {
 			b.problem(b.key(key), appdef.Quote(url)+", where muster.output."+other+" goes as well", "a place of its own", "")
 		}
 		taken[url] = name
+		if another {
+			url = ""
+		}
 		out.To = append(out.To, Output{Name: name, To: url})
 	}
 	return &out

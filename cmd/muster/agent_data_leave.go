@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// roomForOutputs makes the local folders, and makes sure that what will be in them can be left where it belongs.
+func (r stageRoom) roomForOutputs(ctx context.Context, p plan.Plan, in registry.Instance, folder *os.Root) error {
+	if p.Outputs == nil {
+		return nil
+	}
+	for _, one := range p.Outputs.To {
+		if err := folder.MkdirAll(one.Name, 0o755); err != nil {
+			return fmt.Errorf("output %s: %w", one.Name, err)
+		}
+		if one.To == "" {
+			continue
+		}
+		leave, err := r.leaveOf(ctx, p, one)
+		if err != nil {
+			return fmt.Errorf("output %s: %w", one.Name, err)
+		}
+		if err := leave.Prepare(ctx); err != nil {
+			return err
+		}
+		r.atEnd(func() { r.abandon(in, leave) })
+	}
+	return nil
+}
+
+// abandon takes away what is half left. An agent whose index another has taken leaves that to the other.
+func (a *agent) abandon(in registry.Instance, leave stage.Leave) {
+	if phase := a.loop.State().Phase; phase == shim.Superseded {
+		return
+	}
+	if err := leave.Abandon(context.Background()); err != nil {
+		a.log.Warn("clear what was not left whole", "instance", in.String(), "err", err)
+	}
+}
+
+// leaveOf is one output of this instance in this run.
+func (a *agent) leaveOf(ctx context.Context, p plan.Plan, one plan.Output) (stage.Leave, error) {
+	store, path, err := a.openStore(ctx, p, one.To, true)
+	return stage.Leave{
+		Store: store, Out: path, Folder: cmp.Or(p.Outputs.Folder, one.Name), Owner: a.id.appID + "@" + a.id.run,
+	}, err
+}
+
+// ended tells the machine that a process has ended, once what it leaves is where it belongs.
+func (a *agent) ended(e shim.Event) {
+	p := a.currentPlan()
+	if !leavesOutputs(p.Outputs, e.Exit, a.loop.State()) {
+		a.loop.Tell(e)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	a.mu.Lock()
+	a.callOff = cancel
+	a.mu.Unlock()
+	go func() {
+		defer cancel(nil)
+		if err := a.leaveOutputs(ctx, p); err != nil {
+			a.log.Error("outputs are not left", "err", err)
+			e.Exit = notLeft(e.Exit, err)
+		}
+		a.loop.Tell(e)
+	}()
+}
+
+// leavesOutputs tells whether the end of a process is one after which its outputs are left: its own success; the job's,
+// which ended it (a parameter server's usual end); and a failure, where that is asked for.
+func leavesOutputs(o *plan.Outputs, x *shim.Exit, s shim.State) bool {
+	if o == nil || !slices.ContainsFunc(o.To, func(one plan.Output) bool { return one.To != "" }) {
+		return false
+	}
+	if s.Phase == shim.Stopping {
+		return s.Reason == shim.ForVerdict && succeeded(s)
+	}
+	return x.OK() || o.Failed
+}
+
+func succeeded(s shim.State) bool {
+	v := s.Directive.Verdict
+	return v != nil && v.Outcome == registry.Succeeded
+}
+
+// callOffOutputs gives the leaving of outputs up when the process would be killed; a job that has succeeded keeps its.
+func (a *agent) callOffOutputs(s shim.State) {
+	if s.Reason == shim.ForVerdict && succeeded(s) && s.Terms < 2 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.callOff != nil {
+		a.callOff(errors.New("called off: " + cmp.Or(s.Cause, string(s.Reason), "it was to end")))
+	}
+}
+
+// leaveOutputs copies the process's folders to where they belong.
+func (a *agent) leaveOutputs(ctx context.Context, p plan.Plan) (err error) {
+	work, err := openWork(a.workDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	for _, one := range p.Outputs.To {
+		if one.To == "" {
+			continue
+		}
+		begun := time.Now()
+		left, err := a.leaveOutput(ctx, p, one, work)
+		if err != nil {
+			return fmt.Errorf("output %s: %w", one.Name, err)
+		}
+		if len(left.Skipped) > 0 {
+			a.log.Warn("neither files nor folders are left out", "output", one.Name, "paths", strings.Join(left.Skipped, ", "))
+		}
+		a.log.Info("output is left", "output", one.Name, "to", one.To, "files", left.Files, "bytes", left.Bytes, "took", time.Since(begun).Round(time.Millisecond))
+	}
+	return nil
+}
+
+func (a *agent) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, work workRoot) (_ stage.Left, err error) {
+	leave, err := a.leaveOf(ctx, p, one)
+	if err != nil {
+		return stage.Left{}, err
+	}
+	folder, err := work.folder(filepath.Join(p.Process.Folder, one.Name))
+	if err != nil {
+		return stage.Left{}, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	return leave.Run(ctx, folder, stage.Parallel)
+}
+
+// notLeft is the end of a process whose success is not worth anything without what it made. A failure stays what it was.
+func notLeft(x *shim.Exit, err error) *shim.Exit {
+	if !x.OK() {
+		return x
+	}
+	out := *x
+	out.Code, out.Unseen, out.Final = nil, true, true
+	out.Class, out.Message = registry.ClassData, short("it ended with 0, but "+err.Error())
+	return &out
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// userStore is a store as the process's own user has it: an agent that is root reads and writes for a definition no more
+// than the process could. What is opened stays open for the agent.
+type userStore struct {
+	stage.Store
+	user *plan.UserFacts
+}
+
+func (s userStore) List(ctx context.Context, path string) (all []fetch.Info, err error) {
+	err = s.as(func() (err error) { all, err = s.Store.List(ctx, path); return err })
+	return all, err
+}
+
+func (s userStore) Stat(ctx context.Context, path string) (info fetch.Info, err error) {
+	err = s.as(func() (err error) { info, err = s.Store.Stat(ctx, path); return err })
+	return info, err
+}
+
+func (s userStore) Open(ctx context.Context, path string, at fetch.Position) (c *fetch.Content, err error) {
+	err = s.as(func() (err error) { c, err = s.Store.Open(ctx, path, at); return err })
+	return c, err
+}
+
+func (s userStore) Create(ctx context.Context, path string) (w io.WriteCloser, err error) {
+	err = s.as(func() (err error) { w, err = s.Store.Create(ctx, path); return err })
+	return w, err
+}
+
+func (s userStore) Rename(ctx context.Context, from, to string) error {
+	return s.as(func() error { return s.Store.Rename(ctx, from, to) })
+}
+
+func (s userStore) Remove(ctx context.Context, path string) error {
+	return s.as(func() error { return s.Store.Remove(ctx, path) })
+}
+
+func (s userStore) MkdirAll(ctx context.Context, path string) error {
+	return s.as(func() error { return s.Store.MkdirAll(ctx, path) })
+}
+
+func (s userStore) Prune(ctx context.Context, path string) error {
+	return s.as(func() error { return s.Store.Prune(ctx, path) })
+}
+
+// Executable is the store's own word, where it has one.
+func (s userStore) Executable(ctx context.Context, path string) bool {
+	told, ok := s.Store.(interface {
+		Executable(ctx context.Context, path string) bool
+	})
+	return ok && told.Executable(ctx, path)
+}
+
+// as does something to files with the user's rights. They belong to a thread (setfsuid(2)), which ends with them: it is
+// never unlocked.
+func (s userStore) as(do func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if err := become(s.user); err != nil {
+			done <- err
+			return
+		}
+		done <- do()
+	}()
+	return <-done
+}
+
+// become gives this thread alone the user's rights to files. The calls of package syscall would give them to all threads.
+func become(u *plan.UserFacts) error {
+	groups := make([]uint32, len(u.Groups))
+	for i, g := range u.Groups {
+		groups[i] = uint32(g)
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0); errno != 0 {
+		return fmt.Errorf("files as uid %d: %w", u.UID, errno)
+	}
+	for _, id := range []struct {
+		call uintptr
+		want int
+	}{{unix.SYS_SETFSGID, u.GID}, {unix.SYS_SETFSUID, u.UID}} {
+		const none = ^uintptr(0) // nobody's: it changes nothing, and the answer is who it is
+		_, _, _ = unix.RawSyscall(id.call, uintptr(id.want), 0, 0)
+		if now, _, _ := unix.RawSyscall(id.call, none, 0, 0); int(now) != id.want {
+			return fmt.Errorf("files as uid %d: %w", u.UID, syscall.EPERM)
+		}
+	}
+	return nil
+}
+
+// asUser is the store with the rights of the process's user, where those are others than the agent's.
+func asUser(store stage.Store, u *plan.UserFacts) stage.Store {
+	if u == nil || u.UID == 0 || os.Geteuid() != 0 {
+		return store
+	}
+	return userStore{store, u}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// filesystemFlag names the default filesystem: that of paths without a scheme, and the value of ${NN_URI}.
+type filesystemFlag struct{ uri string }
+
+func (f *filesystemFlag) register(flags flagSet) {
+	flags.StringVar(&f.uri, "default-fs", "", "`URI` of the filesystem that paths of data without a scheme are in (default: fs.defaultFS of Hadoop's core-site.xml, else the folder store in the work folder)")
+}
+
+// args are the same choice as arguments for an agent.
+func (f *filesystemFlag) args() []string {
+	if f.uri == "" {
+		return nil
+	}
+	return []string{"--default-fs", f.uri}
+}
+
+// filesystem is the default one and where that was said; nowhere: it is the folder in the work folder.
+type filesystem struct{ uri, origin string }
+
+// local is its folder on this machine, where somebody has named one.
+func (f filesystem) local() string {
+	if rest, ok := strings.CutPrefix(f.uri, "file:"); ok && f.origin != "" {
+		return filepath.Clean("/" + strings.TrimLeft(rest, "/"))
+	}
+	return ""
+}
+
+// into tells a plan's request.
+func (f filesystem) into(r *plan.Request) {
+	r.DefaultFS = f.uri
+	if f.origin == "" {
+		return
+	}
+	if r.Origins == nil {
+		r.Origins = map[string]string{}
+	}
+	r.Origins["default_fs"] = f.origin
+}
+
+// resolve finds the default filesystem. warning is what is wrong with a file of Hadoop's that would have named it.
+func (f *filesystemFlag) resolve() (found filesystem, warning, err error) {
+	found = filesystem{uri: plan.DefaultStore}
+	if f.uri != "" {
+		uri, err := filesystemURI(f.uri)
+		if err != nil {
+			return found, nil, usage("--default-fs %q: %w", f.uri, err)
+		}
+		return filesystem{uri, "--default-fs"}, nil, nil
+	}
+	path := filepath.Join(hadoopConf(), "core-site.xml")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, nil, nil
+	}
+	if err != nil {
+		return found, fmt.Errorf("default filesystem: %w; name it by --default-fs", err), nil
+	}
+	uri, err := defaultFSOf(text)
+	if uri != "" && err == nil {
+		uri, err = filesystemURI(uri)
+	}
+	if err != nil {
+		return found, fmt.Errorf("default filesystem: %s: %w; name it by --default-fs", path, err), nil
+	}
+	if uri == "" {
+		return found, nil, nil
+	}
+	return filesystem{uri, "fs.defaultFS of core-site.xml"}, nil, nil
+}
+
+// hadoopConf is the folder of Hadoop's configuration.
+func hadoopConf() string {
+	if dir := os.Getenv("HADOOP_CONF_DIR"); dir != "" {
+		return dir
+	}
+	return "/etc/hadoop/conf"
+}
+
+// defaultFSOf reads fs.defaultFS, or its older name, out of a core-site.xml; empty: it has none. Of two the last counts, as
+// in Hadoop.
+func defaultFSOf(text []byte) (string, error) {
+	var site struct {
+		Properties []struct {
+			Name  string `xml:"name"`
+			Value string `xml:"value"`
+		} `xml:"property"`
+	}
+	if err := xml.Unmarshal(text, &site); err != nil {
+		return "", err
+	}
+	uri, old := "", ""
+	for _, p := range site.Properties {
+		switch strings.TrimSpace(p.Name) {
+		case "fs.defaultFS":
+			uri = strings.TrimSpace(p.Value)
+		case "fs.default.name":
+			old = strings.TrimSpace(p.Value)
+		}
+	}
+	if uri == "" {
+		uri = old
+	}
+	if strings.Contains(uri, "${") {
+		return "", fmt.Errorf("fs.defaultFS: got %q, want a URI without variables", uri)
+	}
+	return uri, nil
+}
+
+// filesystemURI takes a URI with a scheme, or a folder of this machine.
+func filesystemURI(text string) (string, error) {
+	uri := strings.TrimRight(text, "/")
+	switch scheme := strings.ToLower(schemeForm.FindString(text)); {
+	case strings.HasPrefix(text, "/"):
+		return "file:" + filepath.Clean(text), nil
+	case scheme == "file:":
+		rest := text[len(scheme):]
+		if after, ok := strings.CutPrefix(rest, "//"); ok {
+			host, path, _ := strings.Cut(after, "/")
+			if host != "" && host != "localhost" {
+				return "", fmt.Errorf("got host %q, want none: file:///PATH", host)
+			}
+			rest = "/" + path
+		}
+		if !strings.HasPrefix(rest, "/") {
+			return "", errors.New("want a path from / on")
+		}
+		return "file:" + filepath.Clean(rest), nil
+	case scheme == "":
+		return "", errors.New("want a URI such as hdfs://HOST:PORT, or a folder from / on")
+	}
+	return uri, nil
+}

@@ -1,0 +1,182 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/packages/fetch"
+)
+
+// File is a file on a store.
+type File struct {
+	Store Store
+	Path  string
+	Size  int64 // bytes; -1: not known
+}
+
+// deepest is how many folders in each other are listed; more is a link that leads back.
+const deepest = 64
+
+// The names in a store that belong to who writes there, not to what was written.
+const (
+	temporary = "_temporary" // Hadoop's folder for what is not whole yet
+	marks     = "_muster"    // whose each folder is
+	success   = "_SUCCESS"   // Hadoop's word that all is there
+)
+
+// List gives the files of paths and patterns, in their order, those of one path sorted; each file once. A folder stands for
+// all files below it. A pattern has *, ?, [a-z] and {a,b}, which match no /. One that nothing matches is fs.ErrNotExist.
+func List(ctx context.Context, store Store, patterns ...string) ([]File, error) {
+	var all []File
+	seen := map[string]bool{}
+	for _, pattern := range patterns {
+		var tops []fetch.Info
+		for _, one := range braces(pattern) {
+			found, err := match(ctx, store, one)
+			if err != nil {
+				return nil, err
+			}
+			tops = append(tops, found...)
+		}
+		if len(tops) == 0 {
+			return nil, &fs.PathError{Op: "list", Path: pattern, Err: fs.ErrNotExist}
+		}
+		var found []File
+		for _, top := range tops {
+			below, err := walk(ctx, store, top, 0)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, below...)
+		}
+		slices.SortFunc(found, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+		for _, f := range found {
+			if !seen[f.Path] {
+				seen[f.Path] = true
+				all = append(all, f)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Tree gives the files of one path without patterns, sorted.
+func Tree(ctx context.Context, store Store, top fetch.Info) ([]File, error) {
+	all, err := walk(ctx, store, top, 0)
+	slices.SortFunc(all, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return all, err
+}
+
+func walk(ctx context.Context, store Store, at fetch.Info, depth int) ([]File, error) {
+	if !at.Dir {
+		return []File{{store, at.Path, at.Size}}, nil
+	}
+	if depth > deepest {
+		return nil, fmt.Errorf("list %s: got more than %d folders in each other, want no link that leads back", at.Path, deepest)
+	}
+	entries, err := store.List(ctx, at.Path)
+	if err != nil {
+		return nil, err
+	}
+	var all []File
+	for _, e := range entries {
+		if slices.Contains([]string{temporary, marks, success}, path.Base(e.Path)) {
+			continue
+		}
+		below, err := walk(ctx, store, e, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, below...)
+	}
+	return all, nil
+}
+
+// match gives what a pattern without braces stands for. One that matches nothing is none; a path without a pattern in it
+// must be there.
+func match(ctx context.Context, store Store, pattern string) ([]fetch.Info, error) {
+	if !magic(pattern) {
+		info, err := store.Stat(ctx, path.Clean(pattern))
+		if err != nil {
+			return nil, err
+		}
+		return []fetch.Info{info}, nil
+	}
+	at := []fetch.Info{{Path: "/", Dir: true}}
+	for element := range strings.SplitSeq(strings.Trim(path.Clean(pattern), "/"), "/") {
+		var next []fetch.Info
+		for _, dir := range at {
+			found, err := matchIn(ctx, store, dir, element)
+			if err != nil {
+				return nil, err
+			}
+			next = append(next, found...)
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// matchIn gives the entries of a folder that an element of a pattern stands for.
+func matchIn(ctx context.Context, store Store, dir fetch.Info, element string) ([]fetch.Info, error) {
+	if !dir.Dir {
+		return nil, nil
+	}
+	if !magic(element) {
+		info, err := store.Stat(ctx, path.Join(dir.Path, element))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return []fetch.Info{info}, nil
+	}
+	entries, err := store.List(ctx, dir.Path)
+	if err != nil {
+		return nil, err
+	}
+	var found []fetch.Info
+	for _, e := range entries {
+		ok, err := path.Match(element, path.Base(e.Path))
+		if err != nil {
+			return nil, fmt.Errorf("pattern %q: %w", element, err)
+		}
+		if ok {
+			found = append(found, e)
+		}
+	}
+	return found, nil
+}
+
+func magic(text string) bool { return strings.ContainsAny(text, `*?[`) }
+
+// mostBraces is how many patterns one with braces may stand for.
+const mostBraces = 1000
+
+// braces writes a pattern with {a,b} in it as those without; each group is taken where it closes first.
+func braces(pattern string) []string {
+	done, todo := []string{}, []string{pattern}
+	for len(todo) > 0 && len(done)+len(todo) <= mostBraces {
+		one := todo[0]
+		todo = todo[1:]
+		end := strings.IndexByte(one, '}')
+		start := -1
+		if end >= 0 {
+			start = strings.LastIndexByte(one[:end], '{')
+		}
+		if start < 0 {
+			done = append(done, one)
+			continue
+		}
+		for choice := range strings.SplitSeq(one[start+1:end], ",") {
+			todo = append(todo, one[:start]+choice+one[end+1:])
+		}
+	}
+	return append(done, todo...)
+}
