@@ -54,6 +54,9 @@ func (b *builder) shell() string {
 // shellText resolves a text that a shell will read. What is left unresolved may be the shell's own
 // variable; a reference into the configuration and a Hadoop client's name without a value cannot be.
 func (b *builder) shellText(key, text string) string {
+	if key == "muster.command" && b.literal() {
+		return text
+	}
 	scope := b.scope
 	scope.Vars = withShell(scope.Vars)
 	out, unresolved := scope.Expand(text)

@@ -2,16 +2,18 @@ package plan
 
 // PAI is what the tasks of a PAI job are told beside the roster: frameworks makes their variables of it.
 type PAI struct {
-	Version        string    `json:"version"` // appdef.PAI05, PAI014, PAI1
-	Job            string    `json:"job"`     // jobName as written
-	User           string    `json:"-"`       // who submitted it; not printed: it belongs to the host
-	DefaultFS      string    `json:"default_fs"`
-	DataDir        string    `json:"data_dir"`
-	OutputDir      string    `json:"output_dir"`
-	CodeDir        string    `json:"code_dir"`
-	VirtualCluster string    `json:"virtual_cluster"`
-	KillAll        int       `json:"kill_all"` // killAllOnCompletedTaskNumber; 0: none
-	Roles          []PAIRole `json:"roles"`    // in the order of the job file
+	Version        string `json:"version"` // appdef.PAI05, PAI014, PAI1
+	Job            string `json:"job"`     // jobName as written
+	User           string `json:"-"`       // who submitted it; not printed: it belongs to the host
+	DefaultFS      string `json:"default_fs"`
+	DataDir        string `json:"data_dir"`
+	OutputDir      string `json:"output_dir"`
+	CodeDir        string `json:"code_dir"`
+	VirtualCluster string `json:"virtual_cluster"`
+	KillAll        int    `json:"kill_all"` // killAllOnCompletedTaskNumber; 0: none
+	// Env are the job's own variables: told as they are written, after and over PAI's.
+	Env   map[string]string `json:"env,omitempty"`
+	Roles []PAIRole         `json:"roles"` // in the order of the job file
 }
 
 // PAIRole is one task role. Tasks, where a roster is known, are counted there.

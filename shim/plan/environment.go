@@ -26,6 +26,9 @@ func (b *builder) process(p Plan) Process {
 		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(), Shell: s.Command != "" && !p.Script.isFile(CommandStart),
 	}
 	proc.Verbatim = b.verbatim // by b.command
+	if b.literal() {
+		proc.Literal = s.Command
+	}
 	for name, ref := range s.Secrets {
 		proc.SecretRefs[name] = b.text("muster.secret."+name, ref)
 	}
@@ -38,7 +41,9 @@ func (b *builder) process(p Plan) Process {
 		proc.ResumeArgs = b.resumeArgs(s.ResumeArgs)
 	}
 	for name, value := range s.Env {
-		proc.Env[name] = b.text("muster.env."+name, value)
+		if proc.Env[name] = value; !b.literal() {
+			proc.Env[name] = b.text("muster.env."+name, value)
+		}
 	}
 	devices := b.gpuEnv(p)
 	for _, name := range slices.Sorted(maps.Keys(devices)) {

@@ -131,6 +131,8 @@ type Process struct {
 	Shell bool `json:"-"`
 	// Verbatim is how many of the first of Argv are an image's own words: nothing is filled into them.
 	Verbatim int `json:"-"`
+	// Literal is the one word of Argv into which nothing is filled: a command of a dialect without placeholders.
+	Literal string `json:"-"`
 	// Inherited is what Env is laid over. It belongs to the host and is not printed.
 	Inherited map[string]string `json:"-"`
 	// Components are the app's, for their `${C_HOST}`.

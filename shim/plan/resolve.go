@@ -45,9 +45,14 @@ func Resolve(p Plan, dirs Dirs) Plan {
 	return p
 }
 
-// filled is the command with its own words filled in, and an image's as they are.
+// filled is the command with its own words filled in, an image's and a literal one as they are.
 func (p Process) filled(fill func(string) string) []string {
-	return slices.Concat(p.Argv[:p.Verbatim], each(p.Argv[p.Verbatim:], fill))
+	return slices.Concat(p.Argv[:p.Verbatim], each(p.Argv[p.Verbatim:], func(word string) string {
+		if p.Literal != "" && word == p.Literal {
+			return word
+		}
+		return fill(word)
+	}))
 }
 
 func each(texts []string, f func(string) string) []string {
