@@ -126,7 +126,10 @@ func (b *builder) plan() Plan {
 		Duration:     float64(b.app.Settings.Duration),
 		Hold:         float64(s.Hold),
 	}
-	p.Stage = b.stage(p.Script)
+	p.Stage = append(b.stage(p.Script), b.code()...)
+	if b.usesData() {
+		p.DefaultFS = b.defaultFS()
+	}
 	p.Process = b.process(p)
 	p.Sides = b.sides(p)
 	p.Origins = b.origins()

@@ -69,7 +69,7 @@ type Input struct {
 // Outputs are what this instance leaves.
 type Outputs struct {
 	Strategy string   `json:"strategy"`
-	To       []Output `json:"to"`     // by name; empty: another instance leaves them
+	To       []Output `json:"to"`     // by name
 	Folder   string   `json:"folder"` // below To, the instance's own; empty: none, the local name instead
 	Failed   bool     `json:"failed,omitempty"`
 	Format   string   `json:"format,omitempty"`
@@ -78,5 +78,5 @@ type Outputs struct {
 // Output is one local folder and where it goes.
 type Output struct {
 	Name string `json:"name"`
-	To   string `json:"to"`
+	To   string `json:"to"` // empty: nowhere, another instance leaves its own
 }
