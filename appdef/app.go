@@ -167,6 +167,9 @@ const (
 	RootOverlay  = "overlay"
 )
 
+// HostRoot as muster.image is no image: the process sees the host's root.
+const HostRoot = "host"
+
 // Limits are what one instance may use.
 type Limits struct {
 	MemoryMB   int               `json:"memory_mb"` // Max: all that the launcher grants

@@ -356,8 +356,14 @@ func limitKeys() []Key {
 			component: whole(func(l *Limits) *int { return &l.GPUMemory }, 1),
 		},
 		{
-			Name: "muster.image", Limit: true, Default: "the host's root", Meaning: "an OCI reference, or oci:DIR",
-			component: func(c *Component, _, text string) error { return setText(&c.Limits.Image, text) },
+			Name: "muster.image", Limit: true, Default: "host", Meaning: "an OCI reference, oci:DIR, or host: the host's root, also in place of the image that a job file names",
+			component: func(c *Component, _, text string) error {
+				err := setText(&c.Limits.Image, text)
+				if text == HostRoot {
+					c.Limits.Image = ""
+				}
+				return err
+			},
 		},
 		{
 			Name: "muster.image.auth", Limit: true, Meaning: "credentials for the image's registry, by reference: file:PATH, env:NAME, keyring:NAME",

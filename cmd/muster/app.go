@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
@@ -18,6 +19,7 @@ type appFlags struct {
 	resources string
 	set       []string
 	instances []string
+	job       jobFlags
 
 	// policy says whether the package may run here; nil: nothing will run.
 	policy *policy
@@ -32,6 +34,7 @@ func (f *appFlags) register(flags flagSet) {
 	flags.StringVar(&f.resources, "resources", "", "resources `FILE` in place of the package's")
 	flags.StringArrayVar(&f.set, "set", nil, "[COMPONENT|global:]KEY=VALUE: change one setting; repeatable, the last wins")
 	flags.StringArrayVar(&f.instances, "instances", nil, "`COMPONENT=N,…`: how many of each; components not named keep theirs")
+	f.job.register(flags)
 }
 
 // args are the same choices as arguments for an agent; paths become absolute.
@@ -53,7 +56,7 @@ func (f *appFlags) args() ([]string, error) {
 	for _, s := range f.instances {
 		out = append(out, "--instances", s)
 	}
-	return out, nil
+	return append(out, f.job.args()...), nil
 }
 
 // loaded is an APP as given on the command line.
@@ -84,6 +87,9 @@ func (f *appFlags) load(ref string, warn io.Writer) (*loaded, error) {
 
 // read is load that hands all problems back as values; the App is whole when none of them is an error.
 func (f *appFlags) read(ref string) (*loaded, appdef.Problems, error) {
+	if v := f.job.paiVersion; v != "" && !slices.Contains([]string{appdef.PAI05, appdef.PAI014, appdef.PAI1}, v) {
+		return nil, nil, usage("--pai-version %q: want 0.5, 0.14 or 1", v)
+	}
 	template, err := readOptional(f.template)
 	if err != nil {
 		return nil, nil, err
@@ -95,6 +101,14 @@ func (f *appFlags) read(ref string) (*loaded, appdef.Problems, error) {
 	from, err := f.open(ref)
 	if err != nil {
 		return nil, nil, err
+	}
+	if data := jobIn(from); data != nil {
+		app, found, err := f.loadJob(from, data)
+		if err != nil {
+			from.close()
+			return nil, nil, err
+		}
+		return &loaded{App: app, source: from, vars: app.Vars}, found, nil
 	}
 	app, found := slider.Load(from.pkg.FS, slider.Options{
 		Template: template, Resources: resources, Set: f.set, Instances: f.instances, Name: from.pkg.Name,

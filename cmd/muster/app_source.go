@@ -26,6 +26,7 @@ type source struct {
 	signature string // path of the archive's signature; there may be none
 	url       string // where it was fetched, for people to read; empty: it is a file here
 	file      fetch.File
+	job       []byte // of a job file: its text
 }
 
 // close frees the package; what was read from it stays.
@@ -60,6 +61,9 @@ func (f *appFlags) find(ref string) (source, error) {
 			return source{}, withCode(shim.CodeUsage, err)
 		}
 		return source{pkg: &packages.Package{FS: files, Name: name}, ref: ref}, nil
+	}
+	if from, ok, err := openJob(ref); ok || err != nil {
+		return from, err
 	}
 	at, err := parseLocation(ref)
 	if err != nil {
@@ -99,7 +103,7 @@ func exists(path string) bool {
 // without its scheme.
 func notThere(ref string) string {
 	names := catalog.Names()
-	text := fmt.Sprintf("app %s: no such file or folder, want a folder, an archive, file:, http:, https: or catalog:NAME (%s)", ref, strings.Join(names, ", "))
+	text := fmt.Sprintf("app %s: no such file or folder, want a folder, an archive, a job file, file:, http:, https: or catalog:NAME (%s)", ref, strings.Join(names, ", "))
 	near, ok := appdef.Nearest(ref, names)
 	if slices.Contains(names, ref) {
 		near, ok = ref, true
@@ -168,7 +172,7 @@ func parseLocation(ref string) (location, error) {
 		if _, err := os.Stat(ref); err == nil {
 			return location{url: ref}, nil // a file whose name has a colon
 		}
-		want := "a folder, an archive, file:, http:, https: or catalog:NAME"
+		want := "a folder, an archive, a job file, file:, http:, https: or catalog:NAME"
 		if scheme == "catalog:" { // where only a file can be meant
 			want = "a folder, an archive, file:, http: or https:"
 		}

@@ -131,6 +131,9 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 	if err := r.ownWork(); err != nil {
 		return err
 	}
+	if err := r.keepJob(); err != nil {
+		return err
+	}
 	return r.supervise(ctx)
 }
 
