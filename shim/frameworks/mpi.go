@@ -14,7 +14,7 @@ import (
 // (orte-mca-params, `ompi_info --all`): so the one that a command calls itself starts the same processes.
 //
 // Its hosts are the instances by name: several on one machine are several nodes. It reaches them through `muster rsh`,
-// which asks the instances' agents; no sshd, no user and no address are needed for it. The first is this container.
+// which asks the instances' agents: that needs no sshd and no address. The first is this container.
 func mpi(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	if p.MPI == nil {
@@ -35,33 +35,51 @@ func mpi(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	say("OMPI_MCA_orte_keep_fqdn_hostnames", "1") // a component's name may have a dot
 	// Containers of one host do not see each other's cores: each would bind its processes to the first.
 	say("OMPI_MCA_hwloc_base_binding_policy", "none")
-	if p.Root.Kind != plan.RootHost {
+	if p.Root.Kind == plan.RootHost {
+		// Daemons of one job on one host would make the same folder in /tmp, and remove it for each other.
+		say("TMPDIR", path.Join(p.Process.Folder, "app/tmp"))
+	} else {
 		// Reading another process's memory needs what a container does not grant, and is found out too late.
 		say("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
 	}
-	if own := network(members[i]); own != "" {
-		say("OMPI_MCA_oob_tcp_if_include", own)
-		say("OMPI_MCA_btl_tcp_if_include", own)
+	if shared, ok := network(members); ok {
+		say("OMPI_MCA_oob_tcp_if_include", shared)
+		say("OMPI_MCA_btl_tcp_if_include", shared)
 	}
 	if !p.MPI.Launches {
+		say("OMPI_MCA_plm_rsh_agent", "sh") // mpirun's daemon here looks for one, and calls none
 		return env, files
 	}
 	files[plan.MPIHostFile] = hostFile(p.MPI.Slots, members)
 	say("OMPI_MCA_orte_default_hostfile", path.Join(p.Process.Folder, plan.MPIHostFile))
 	say("OMPI_MCA_plm_rsh_agent", path.Join(p.Process.Folder, plan.MPIProgram)+" rsh")
-	say("OMPI_MCA_plm_rsh_no_tree_spawn", "1")       // only here is a muster to call
-	say("OMPI_MCA_orte_leave_session_attached", "1") // what is started ends with who started it
+	say("OMPI_MCA_plm_rsh_pass_environ_mca_params", "0") // each instance has its own, with paths of its own
+	say("OMPI_MCA_plm_rsh_no_tree_spawn", "1")           // only here is a muster to call
+	say("OMPI_MCA_orte_leave_session_attached", "1")     // what is started ends with who started it
 	return env, files
 }
 
-// network is an instance's own address as a network of one, for the interface that has it: peers know no other. Open MPI
-// takes IPv4 only there; for a name it finds the interfaces by itself.
-func network(row registry.Row) string {
-	host := plan.Hosts([]registry.Row{row})[0]
-	if a, err := netip.ParseAddr(host); err != nil || !a.Is4() {
-		return ""
+// widest is the shortest prefix, in bits, that says more of a network than nothing.
+const widest = 8
+
+// network is the smallest one that has all members' addresses: of each host's interfaces the one that peers know, and not
+// a bridge that containers of others talk over. It must be the same for all, since mpirun hands its settings on. false
+// where there is none such: Open MPI takes IPv4 only there, and finds the interfaces by itself.
+func network(members []registry.Row) (string, bool) {
+	var shared netip.Prefix
+	for i, host := range plan.Hosts(members) {
+		a, err := netip.ParseAddr(host)
+		if err != nil || !a.Is4() {
+			return "", false
+		}
+		if i == 0 {
+			shared = netip.PrefixFrom(a, a.BitLen())
+		}
+		for !shared.Contains(a) {
+			shared = netip.PrefixFrom(shared.Addr(), shared.Bits()-1).Masked()
+		}
 	}
-	return host + "/32"
+	return shared.String(), shared.Bits() >= widest
 }
 
 // hostFile has the slots of each instance: mpirun deals the ranks out in this order.
