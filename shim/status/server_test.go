@@ -29,6 +29,7 @@ type api struct {
 	graces  chan *time.Duration
 	refuse  error
 	exec    func(context.Context, ExecRequest) (Execution, error)
+	peers   *Peers // of whoever asks next
 	end     func() error
 }
 
@@ -51,7 +52,12 @@ func serve(t *testing.T) *api {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- Serve(ctx, l, Handler(source)) }()
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := source
+		now.Peers = a.peers
+		Handler(now).ServeHTTP(w, r)
+	})
+	go func() { done <- Serve(ctx, l, handler) }()
 	a.client = Dial(l.Addr().String())
 	a.end = func() error {
 		cancel()
