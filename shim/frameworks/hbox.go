@@ -1,9 +1,123 @@
 package frameworks
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// hbox tells a process what HBox's container would, beyond what its framework does.
-func hbox(_ plan.Plan, _ registry.Roster) (env, files map[string]string) { return none() }
+// hbox tells a process what HBox's container would, beyond what its framework does: the variables that HBox sets itself,
+// whatever else is inherited. What the definition sets by name stays, as the user's own words.
+func hbox(p plan.Plan, r registry.Roster) (env, files map[string]string) {
+	env, files = none()
+	role, index := hboxPlace(p, r)
+	maps.Copy(env, map[string]string{
+		"INDEX": index, "TF_ROLE": role, "TF_INDEX": index,
+		"PYTHONUNBUFFERED":       "1",
+		"HBOX_CONTAINER_LOG_DIR": p.Process.Env["MUSTER_LOG_DIR"],
+		"HBOX_APP_TYPE":          p.HBox.Type,
+		"HBOX_CONTAIENR_GPU_NUM": strconv.Itoa(p.HBox.GPUs), // HBox's own spelling
+		"INPUT_PATH":             p.HBox.Input,
+		"HBOX_OUTPUT_INDEX":      p.HBox.Output,
+		"APP_ID":                 p.App.ID,
+		"GPU_NUM":                strconv.Itoa(p.Limits.GPUs),
+		"LD_LIBRARY_PATH":        hboxHere(p.Process.Inherited["LD_LIBRARY_PATH"]),
+		"CLASSPATH":              hboxHere(p.Process.Inherited["CLASSPATH"]),
+	})
+	if dir := p.Process.Inherited["HADOOP_CONF_DIR"]; dir != "" {
+		env["HADOOP_CONF_DIR"] = hboxHere(dir)
+	}
+	if user := cmp.Or(p.Process.Inherited["HADOOP_USER_NAME"], p.Allocation.User); user != "" {
+		env["HADOOP_USER_NAME"] = user
+	}
+	maps.Copy(env, hboxOfType(p, r, role, index))
+	maps.DeleteFunc(env, func(name, _ string) bool { _, own := p.Process.Env[name]; return own })
+	return env, files
+}
+
+// hboxHere puts the working directory before a search path.
+func hboxHere(path string) string { return strings.TrimSuffix("./:"+path, ":") }
+
+// hboxPlace is the instance as HBox counts: chiefs are the first workers, and each role counts from 0. Where there is no
+// roster, the plan is all that is known.
+func hboxPlace(p plan.Plan, r registry.Roster) (role, index string) {
+	at := p.Who.Index
+	switch p.Who.Role {
+	case "chief", "worker":
+		role = "worker"
+		if i := placeOf(trainers(r), p); i >= 0 {
+			at = i
+		}
+	case "ps":
+		role = "ps"
+		if p.Who.Component == hboxScheduler {
+			role = hboxScheduler
+		}
+	default:
+		role = p.Who.Role
+	}
+	return role, strconv.Itoa(at)
+}
+
+// hboxScheduler is the component that XDL's scheduler is.
+const hboxScheduler = "scheduler"
+
+// hboxOfType are the variables of one app type.
+func hboxOfType(p plan.Plan, r registry.Roster, role, index string) map[string]string {
+	workers, ps := strconv.Itoa(len(trainers(r))), strconv.Itoa(len(servers(r)))
+	switch p.HBox.Type {
+	case "TENSORFLOW", "TENSOR2TENSOR":
+		if p.HBox.Single {
+			return map[string]string{"TN_ROLE": role, "TN_INDEX": index, "TN_CLUSTER_DEF": "null"} // as a text, as Java prints it
+		}
+	case "DISTLIGHTGBM":
+		return map[string]string{"LIGHTGBM_NUM_WORKER": workers}
+	case "DISTLIGHTLDA":
+		return map[string]string{"LIGHTLDA_NUM_WORKER": workers, "LIGHTLDA_NUM_PS": ps}
+	case "MPI", "TENSORNET", "HOROVOD":
+		return hboxMPI(index)
+	case "XDL":
+		if !p.HBox.Single {
+			return hboxXDL(p, r, role, index)
+		}
+	case "VPC", "DIGITS":
+		return pythonPath(p)
+	}
+	return nil
+}
+
+// hboxMPI counts from 1, and names the file whose first line is the process's exit code.
+func hboxMPI(index string) map[string]string {
+	n, err := strconv.Atoi(index)
+	if err != nil {
+		return nil // hboxPlace has printed it
+	}
+	return map[string]string{"TF_INDEX": strconv.Itoa(n + 1), "HBOX_CUSTOM_EXIT": "exit.code"}
+}
+
+// hboxXDL leaves ZK_ADDR, the place where XDL's processes meet, to the definition: HBox runs ZooKeeper itself.
+func hboxXDL(p plan.Plan, r registry.Roster, role, index string) map[string]string {
+	env := map[string]string{"TASK_NAME": role, "TASK_INDEX": index}
+	switch role {
+	case hboxScheduler:
+		others := len(servers(r)) - len(rowsOf(r, hboxScheduler))
+		set(env, map[string]int{"PS_NUM": others, "PS_CPU_CORES": p.HBox.PSCPUs, "PS_MEMORY_M": p.HBox.PSMemory})
+	case "worker":
+		set(env, map[string]int{"TASK_NUM": len(trainers(r))})
+	}
+	return env
+}
+
+func pythonPath(p plan.Plan) map[string]string {
+	return map[string]string{"PYTHONPATH": hboxHere(p.Process.Inherited["PYTHONPATH"])}
+}
+
+func rowsOf(r registry.Roster, component string) []registry.Row {
+	rows := slices.Clone(r.Rows)
+	return slices.DeleteFunc(rows, func(row registry.Row) bool { return row.Component != component })
+}

@@ -93,6 +93,9 @@ func (b *builder) inherited(r Root) map[string]string {
 	if env == nil {
 		env = map[string]string{}
 	}
+	if b.app.Settings.InheritEnv == appdef.InheritHBox {
+		maps.DeleteFunc(env, func(name, _ string) bool { return !hboxInherits(name) })
+	}
 	if r.Kind != RootHost {
 		delete(env, "TMPDIR") // a folder of the host's; the container has a /tmp of its own
 	}
