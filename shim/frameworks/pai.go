@@ -7,9 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
+)
+
+// The generations that differ, as plan.PAI.Version names them.
+const (
+	pai05 = "0.5"
+	pai1  = "1"
 )
 
 // pai tells a task of a PAI job what PAI would, as PAI_X and as QIZHI_X.
@@ -44,7 +49,7 @@ func pai(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	maps.Copy(env, map[string]string{
 		"APP_ID": p.App.ID, "FRAMEWORK_NAME": t.framework(), "HADOOP_USER_NAME": t.job.User, "CONTAINER_ID": t.container(),
 	})
-	if t.job.Version == appdef.PAI1 {
+	if t.job.Version == pai1 {
 		maps.Copy(env, t.controller())
 	}
 	maps.Copy(env, t.job.Env)
@@ -110,7 +115,7 @@ func (t *paiTeller) aboutJob() {
 		"JOB_TASK_COUNT": tasks, "TASKS_NUM": tasks,
 		"WORK_DIR": t.plan.Process.Cwd, "CONTAINER_ID": t.container(),
 	})
-	if t.job.Version == appdef.PAI05 {
+	if t.job.Version == pai05 {
 		t.env["KILL_ALL_ON_COMPLETED_TASK_NUM"] = strconv.Itoa(t.job.KillAll)
 	}
 }
@@ -133,7 +138,7 @@ func (t *paiTeller) aboutRoles() {
 	for i, role := range t.job.Roles {
 		t.set("TASK_ROLE_TASK_COUNT_"+role.Name, strconv.Itoa(t.count(i)))
 		t.set("RESOURCE_"+role.Name, resource(role))
-		if t.job.Version != appdef.PAI05 {
+		if t.job.Version != pai05 {
 			t.set("MIN_FAILED_TASK_COUNT_"+role.Name, counted(role.MinFailed))
 			t.set("MIN_SUCCEEDED_TASK_COUNT_"+role.Name, counted(role.MinSucceeded))
 		}
@@ -142,7 +147,7 @@ func (t *paiTeller) aboutRoles() {
 			hosts[n] = paiAddress(row, firstPort(row, role, "http"))
 			instances = append(instances, role.Name+":"+strconv.Itoa(row.Index))
 		}
-		if number := strconv.Itoa(i); t.job.Version == appdef.PAI05 && !slices.ContainsFunc(t.job.Roles, func(r plan.PAIRole) bool { return r.Name == number }) {
+		if number := strconv.Itoa(i); t.job.Version == pai05 && !slices.ContainsFunc(t.job.Roles, func(r plan.PAIRole) bool { return r.Name == number }) {
 			t.set("TASK_ROLE_"+number+"_HOST_LIST", strings.Join(hosts, ","))
 		}
 		t.set("TASK_ROLE_"+role.Name+"_HOST_LIST", strings.Join(hosts, ","))
@@ -181,7 +186,7 @@ func (t *paiTeller) aboutMe() {
 		"CURRENT_TASK_ROLE_SHM_MB": strconv.Itoa(role.ShmMB), "RESOURCE": resource(role),
 		"TASK_INDEX": index, "CURRENT_TASK_ROLE_CURRENT_TASK_INDEX": index, "TASK_ROLE_INDEX": index,
 	})
-	if t.job.Version != appdef.PAI05 {
+	if t.job.Version != pai05 {
 		t.env["CURRENT_TASK_ROLE_MIN_FAILED_TASK_COUNT"] = counted(role.MinFailed)
 		t.env["CURRENT_TASK_ROLE_MIN_SUCCEEDED_TASK_COUNT"] = counted(role.MinSucceeded)
 	}
@@ -190,7 +195,7 @@ func (t *paiTeller) aboutMe() {
 		return
 	}
 	row := t.tasks[i][at]
-	if t.job.Version == appdef.PAI05 { // it counts positions; its launcher's own number is TASK_INDEX
+	if t.job.Version == pai05 { // it counts positions; its launcher's own number is TASK_INDEX
 		t.env["CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"], t.env["TASK_ROLE_INDEX"] = strconv.Itoa(at), strconv.Itoa(at)
 	}
 	t.aboutPorts(role, row)
