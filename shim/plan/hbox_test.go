@@ -68,3 +68,27 @@ func TestInheritHBox(t *testing.T) {
 		}
 	}
 }
+
+// What a submission brings lies in the working directory, under its own name; a package's own files have places of theirs.
+func TestHBoxFiles(t *testing.T) {
+	app := hboxApp()
+	app.AppResources = []string{"package/files/train.py"}
+	app.Packages = []appdef.Package{{Type: "folder", Name: "files/tensorflow"}}
+	for kind, want := range map[string][]string{
+		"TENSORFLOW": {"${WORK}/ps-0/train.py", "${WORK}/ps-0/tensorflow"},
+		"":           {"${WORK}/ps-0/app/resources/train.py", "${WORK}/ps-0/app/install"},
+	} {
+		app.Settings.HBox.Type = kind
+		p, problems := plan.Build(app, plan.Request{Component: "ps", Digest: "-"})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		var got []string
+		for _, item := range p.Stage[1:] {
+			got = append(got, item.To)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("type %q: %v, want %v", kind, got, want)
+		}
+	}
+}

@@ -34,7 +34,7 @@ func (b *builder) stage(s *Script) []StageItem {
 	for _, name := range b.app.AppResources {
 		items = append(items, StageItem{
 			Name: name, Kind: StageFile,
-			From: path.Join(root, "app/definition", name), To: path.Join(root, "app/resources", path.Base(name)),
+			From: path.Join(root, "app/definition", name), To: b.brought("app/resources/"+path.Base(name), name),
 		})
 	}
 	items = append(items, b.addons()...)
@@ -55,11 +55,20 @@ func (b *builder) stage(s *Script) []StageItem {
 		default:
 			items = append(items, StageItem{
 				Name: p.Name, Kind: p.Type,
-				From: path.Join(root, "app/definition/package", p.Name), To: path.Join(root, "app/install"),
+				From: path.Join(root, "app/definition/package", p.Name), To: b.brought("app/install", p.Name),
 			})
 		}
 	}
 	return items
+}
+
+// brought is where a file or folder of the package lies in the instance's folder: in its place there, or, of an HBox
+// submission, in the working directory under its own name.
+func (b *builder) brought(place, name string) string {
+	if b.app.Settings.HBox.Type != "" {
+		place = path.Base(name)
+	}
+	return path.Join(b.req.root(), place)
 }
 
 // addons are the add-ons that the package itself holds; of another there is nothing to bring.
