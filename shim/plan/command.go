@@ -62,6 +62,7 @@ func (b *builder) shellText(key, text string) string {
 	out, unresolved := scope.Expand(text)
 	for _, name := range unresolved {
 		switch {
+	b.eachAtHome(&scope)
 		case strings.HasPrefix(name, "@//site/") || strings.HasPrefix(name, "site."):
 			b.problem(b.key(key), "${"+name+"}", "a key that the configuration has", "")
 		case slices.Contains(appdef.ClientNames(), name) && b.req.Inherited[name] == "":

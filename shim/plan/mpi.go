@@ -111,6 +111,14 @@ func (b *builder) underMPI(command []string, text string) []string {
 	return command
 }
 
+// eachAtHome leaves the folders in the text of an MPI job's command to the shell: it is planned once, and run in every
+// instance.
+func (b *builder) eachAtHome(scope *appdef.Resolver) {
+	if b.mpi() != nil {
+		scope.WorkRoot, scope.LogRoot = "${MUSTER_WORK_DIR}", "${MUSTER_LOG_DIR}"
+	}
+}
+
 // launchesItself tells whether a command begins with a program that launches MPI jobs.
 func launchesItself(text string) bool {
 	fields := strings.Fields(text)
