@@ -1,0 +1,130 @@
+package stage
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func numbered(n int) []File {
+	files := make([]File, n)
+	for i := range files {
+		files[i] = File{Path: fmt.Sprintf("/in/part-%02d", i), Size: int64(i)}
+	}
+	return files
+}
+
+func bases(files []File) string {
+	var names []string
+	for _, f := range files {
+		names = append(names, strings.TrimPrefix(f.Path, "/in/part-"))
+	}
+	if len(names) == 0 {
+		return "-"
+	}
+	return strings.Join(names, ",")
+}
+
+// The whole table of who gets what, for up to 13 files and 5 workers.
+func TestAssignGolden(t *testing.T) {
+	var b strings.Builder
+	for n := range 14 {
+		for workers := 1; workers <= 5; workers++ {
+			fmt.Fprintf(&b, "%d files, %d workers:", n, workers)
+			for worker := range workers {
+				fmt.Fprintf(&b, " %s", bases(Assign(numbered(n), workers, worker)))
+			}
+			fmt.Fprintf(&b, "  idle %v\n", Idle(n, workers))
+		}
+	}
+	path := filepath.Join("testdata", "assign.txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
+// Every file is somebody's, once; nobody has two more than another; those with none are the idle ones.
+func TestAssignLaws(t *testing.T) {
+	for n := range 40 {
+		for workers := 1; workers <= 9; workers++ {
+			files, idle := numbered(n), Idle(n, workers)
+			var all []string
+			least, most := n, 0
+			for worker := range workers {
+				own := Assign(files, workers, worker)
+				least, most = min(least, len(own)), max(most, len(own))
+				if (len(own) == 0) != slices.Contains(idle, worker) {
+					t.Errorf("%d files, worker %d of %d has %d, idle are %v", n, worker, workers, len(own), idle)
+				}
+				for _, f := range own {
+					all = append(all, f.Path)
+				}
+			}
+			slices.Sort(all)
+			if len(all) != n || len(slices.Compact(all)) != n || most-least > 1 {
+				t.Errorf("%d files, %d workers: %d dealt out, %d to %d each", n, workers, len(all), least, most)
+			}
+		}
+	}
+	for _, worker := range []int{-1, 3, 4} {
+		if got := Assign(numbered(5), 3, worker); got != nil {
+			t.Errorf("worker %d of 3: got %v, want nothing", worker, got)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	files := []File{{Path: "/a/x"}, {Path: "/a/y"}}
+	got, err := Names("data", files)
+	if err != nil || len(got) != 2 || got[0].To != "data/x" || got[1].To != "data/y" || got[1].From.Path != "/a/y" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	_, err = Names("data", append(files, File{Path: "/b/x"}))
+	twice, ok := errors.AsType[*NameError](err)
+	if !ok || *twice != (NameError{"data", "/a/x", "/b/x"}) || !strings.Contains(err.Error(), "muster.inputs.rename=true") {
+		t.Errorf("two of one name: got %v", err)
+	}
+	got = Numbered("data", append(files, File{Path: "/b/x"}), 1700000000123)
+	if len(got) != 3 || got[0].To != "data/1700000000123_0" || got[2].To != "data/1700000000123_2" {
+		t.Errorf("renamed: got %v", got)
+	}
+	for _, tt := range []struct{ dir, file, want string }{
+		{"/a", "/a/b/c", "b/c"}, {"/a/", "/a/b", "b"}, {"/a/b", "/a/b", "b"}, {"/", "/x", "x"},
+	} {
+		if got := Below(tt.dir, []File{{Path: tt.file}}); got[0].To != tt.want {
+			t.Errorf("%s below %s: got %s, want %s", tt.file, tt.dir, got[0].To, tt.want)
+		}
+	}
+}
+
+func TestPlaceholder(t *testing.T) {
+	got := Placeholder(map[string][]File{"b": {{Path: "/x/2"}}, "a": {{Path: "/x/0"}, {Path: "/x/1"}}, "c": nil})
+	if want := `{"a":["/x/0","/x/1"],"b":["/x/2"],"c":[]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	// [A=…, BC=…] of just the length that HBox takes, and one more
+	fits := map[string]string{"A": strings.Repeat("x", 120_000), "BC": strings.Repeat("y", mostEnvironment-120_000-len("[A=, BC=]"))}
+	if TooLong(fits) {
+		t.Error("as long as it may be: too long")
+	}
+	fits["A"] += "x"
+	if !TooLong(fits) {
+		t.Error("one byte more: not too long")
+	}
+}

@@ -1,0 +1,340 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/muster-agent/muster/packages/fetch"
+)
+
+// lay writes files, by path and content; one that ends in / is a folder.
+func lay(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if strings.HasSuffix(name, "/") {
+			err = errors.Join(err, os.MkdirAll(path, 0o755))
+		} else {
+			err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// found is what lies in a folder: files with their content, folders that are empty.
+func found(t *testing.T, dir string) string {
+	t.Helper()
+	var lines []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		if d.IsDir() {
+			if entries, _ := os.ReadDir(path); len(entries) == 0 && path != dir {
+				lines = append(lines, name+"/")
+			}
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		lines = append(lines, name+"="+string(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, " ")
+}
+
+func local(t *testing.T) Store {
+	t.Helper()
+	store, _, err := Open(t.Context(), "file:/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func openRoot(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	return root
+}
+
+func TestOpenNamesTheScheme(t *testing.T) {
+	for _, url := range []string{"hdfs://nn/x", "s3://b/x", "http://user:secret@h/x"} {
+		_, _, err := Open(t.Context(), url)
+		if !errors.Is(err, ErrNoStore) || !strings.Contains(err.Error(), url[:strings.Index(url, ":")]+":, want file:") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: got %v", url, err)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	dir := t.TempDir()
+	lay(t, dir, map[string]string{
+		"a/2": "", "a/10": "", "a/1": "", "a/sub/3": "", "b/x.csv": "", "b/y.txt": "", "b/deep/z.csv": "", "empty/": "",
+		"out/part": "", "out/_SUCCESS": "", "out/_temporary/r/w/half": "", "out/_muster/part": "",
+	})
+	for _, tt := range []struct{ patterns, want string }{
+		{"a", "a/1 a/10 a/2 a/sub/3"},
+		{"a/sub a/1", "a/sub/3 a/1"},
+		{"a/1 a", "a/1 a/10 a/2 a/sub/3"}, // each once
+		{"b/*.csv", "b/x.csv"},
+		{"*/*.csv", "b/x.csv"},
+		{"b/*", "b/deep/z.csv b/x.csv b/y.txt"},
+		{"{a,b}/[1x]*", "a/1 a/10 b/x.csv"},
+		{"b/?.{csv,txt}", "b/x.csv b/y.txt"},
+		{"out", "out/part"},
+		{"empty", ""},
+	} {
+		var patterns []string
+		for p := range strings.FieldsSeq(tt.patterns) {
+			patterns = append(patterns, filepath.Join(dir, p))
+		}
+		files, err := List(t.Context(), local(t), patterns...)
+		if err != nil {
+			t.Errorf("%s: %v", tt.patterns, err)
+			continue
+		}
+		var got []string
+		for _, f := range files {
+			got = append(got, strings.TrimPrefix(f.Path, dir+"/"))
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: got %v, want %s", tt.patterns, got, tt.want)
+		}
+	}
+	for _, missing := range []string{"none", "a/none*", "{x,y}/*"} {
+		if _, err := List(t.Context(), local(t), filepath.Join(dir, missing)); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
+			t.Errorf("%s: got %v, want that it is not there", missing, err)
+		}
+	}
+	if err := os.Symlink("..", filepath.Join(dir, "a", "back")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := List(t.Context(), local(t), filepath.Join(dir, "a")); err == nil {
+		t.Error("a link that leads back is listed without end, or not told of")
+	}
+}
+
+func TestBring(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	lay(t, from, map[string]string{"a": "one", "b": "two", "run": "#!"})
+	if err := os.Chmod(filepath.Join(from, "run"), 0o755); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+	files, err := List(t.Context(), local(t), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copies, err := Names("data", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Bring(t.Context(), openRoot(t, to), copies, 2); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := found(t, to), "data/a=one data/b=two data/run=#!"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for name, want := range map[string]fs.FileMode{"a": 0o644, "run": 0o755} {
+		info, err := os.Stat(filepath.Join(to, "data", name))
+		if err != nil || info.Mode().Perm()&^0o022 != want {
+			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
+		}
+	}
+	// a change of the copy is no change of the source
+	if err := os.WriteFile(filepath.Join(to, "data", "a"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := found(t, from); !strings.Contains(got, "a=one") {
+		t.Errorf("the source is changed: %s", got)
+	}
+}
+
+// shortStore ends one file before its end, or reads it with an error.
+type shortStore struct {
+	Store
+	broken string
+	err    error
+}
+
+func (s shortStore) Open(ctx context.Context, path string, at fetch.Position) (*fetch.Content, error) {
+	c, err := s.Store.Open(ctx, path, at)
+	if err == nil && filepath.Base(path) == s.broken {
+		whole := c.ReadCloser
+		c.ReadCloser = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(io.LimitReader(whole, 2), fail{s.err}), whole}
+	}
+	return c, err
+}
+
+type fail struct{ err error }
+
+func (f fail) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
+}
+
+func TestBringLeavesNothingHalf(t *testing.T) {
+	from := t.TempDir()
+	lay(t, from, map[string]string{"a": "one", "b": "two"})
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"cut short", nil, "got 2 bytes, want 3"},
+		{"full", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, "free some on the file system of"},
+		{"forbidden", &fs.PathError{Op: "read", Path: "x", Err: syscall.EACCES}, "permission denied"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			to := t.TempDir()
+			store := shortStore{local(t), "b", tt.err}
+			copies := []Copy{{File{store, filepath.Join(from, "b"), 3}, "d/b"}}
+			err := Bring(t.Context(), openRoot(t, to), copies, 1)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), filepath.Join(from, "b")) {
+				t.Errorf("got %v, want %s, and the file", err, tt.want)
+			}
+			if got := found(t, to); got != "d/" {
+				t.Errorf("there is left: %s", got)
+			}
+		})
+	}
+}
+
+func TestBringIsCalledOff(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	lay(t, from, map[string]string{"a": "one"})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	err := Bring(ctx, openRoot(t, to), []Copy{{File{local(t), filepath.Join(from, "a"), 3}, "a"}}, 1)
+	if !errors.Is(err, why) || found(t, to) != "" {
+		t.Errorf("got %v, %s, want %v and nothing", err, found(t, to), why)
+	}
+}
+
+func TestEachGivesTheFirstErrorAndStops(t *testing.T) {
+	bad := errors.New("third")
+	done := 0
+	err := each(t.Context(), 1000, 1, func(_ context.Context, i int) error {
+		done++
+		if i == 2 {
+			return bad
+		}
+		return nil
+	})
+	if !errors.Is(err, bad) || done > 4 {
+		t.Errorf("got %v after %d, want the third's at once", err, done)
+	}
+}
+
+func TestLeave(t *testing.T) {
+	out, from := t.TempDir(), t.TempDir()
+	lay(t, from, map[string]string{"model": "m", "sub/x": "1", "sub/none/": ""})
+	if err := os.Symlink("model", filepath.Join(from, "latest")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(from, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := Leave{local(t), out, "worker-0", "app@1"}
+	other := Leave{local(t), out, "worker-1", "app@1"}
+	for _, l := range []Leave{first, other} {
+		if err := l.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := first.Run(t.Context(), openRoot(t, from), 4)
+	if err != nil || left.Files != 3 || left.Bytes != 3 || fmt.Sprint(left.Skipped) != "[pipe]" {
+		t.Fatalf("got %+v, %v", left, err)
+	}
+	const whole = "worker-0/latest=m worker-0/model=m worker-0/sub/none/ worker-0/sub/x=1"
+	if got, want := found(t, out), "_muster/worker-0=app@1\n _temporary/app@1/worker-1/ "+whole; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if err := other.Abandon(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := found(t, out), "_muster/worker-0=app@1\n "+whole; got != want {
+		t.Errorf("after the other has given up: got %s, want %s", got, want)
+	}
+
+	t.Run("another run is refused", func(t *testing.T) {
+		l := first
+		l.Owner = "app@2"
+		taken, ok := errors.AsType[*TakenError](l.Prepare(t.Context()))
+		if !ok || taken.Path != filepath.Join(out, "worker-0") {
+			t.Errorf("got %v", taken)
+		}
+	})
+	t.Run("the same run replaces it", func(t *testing.T) {
+		from := t.TempDir()
+		lay(t, from, map[string]string{"model": "better"})
+		if err := first.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := first.Run(t.Context(), openRoot(t, from), 4); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := found(t, out), "_muster/worker-0=app@1\n worker-0/model=better"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+	t.Run("of nothing nothing is left", func(t *testing.T) {
+		out := t.TempDir()
+		l := Leave{local(t), out, "worker-0", "app@1"}
+		if err := l.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		left, err := l.Run(t.Context(), openRoot(t, t.TempDir()), 4)
+		if err != nil || left.Files != 0 || found(t, out) != "" {
+			t.Errorf("got %+v, %v, %s", left, err, found(t, out))
+		}
+	})
+	t.Run("what a killed one left half is cleared", func(t *testing.T) {
+		out := t.TempDir()
+		lay(t, out, map[string]string{"_temporary/app@1/worker-0/old": "half"})
+		l := Leave{local(t), out, "worker-0", "app@1"}
+		if err := l.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := found(t, out), "_temporary/app@1/worker-0/"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+func TestLeaveRefusesLinksOut(t *testing.T) {
+	out, from := t.TempDir(), t.TempDir()
+	lay(t, from, map[string]string{"a": "1"})
+	if err := os.Symlink("/etc/hostname", filepath.Join(from, "host")); err != nil {
+		t.Fatal(err)
+	}
+	l := Leave{local(t), out, "w-0", "app@1"}
+	_, err := l.Run(t.Context(), openRoot(t, from), 1)
+	if err == nil || !strings.Contains(err.Error(), "host") || found(t, out) != "" {
+		t.Errorf("got %v, and there is %s", err, found(t, out))
+	}
+}
