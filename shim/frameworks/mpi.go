@@ -42,6 +42,10 @@ func mpi(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 		// Reading another process's memory needs what a container does not grant, and is found out too late.
 		say("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
 	}
+	if len(plan.Hosts(members)) < len(members) {
+		// A process that waits for a message asks for it all the time, and would keep those from a core that send it.
+		say("OMPI_MCA_mpi_yield_when_idle", "1")
+	}
 	if shared, ok := network(members); ok {
 		say("OMPI_MCA_oob_tcp_if_include", shared)
 		say("OMPI_MCA_btl_tcp_if_include", shared)
