@@ -13,12 +13,15 @@ import (
 // asked for or the package has no such script. An image's entrypoint comes before it.
 func (b *builder) command(s *Script) []string {
 	if b.component.Limits.Image == "" {
-		return b.ownCommand(s)
+		return b.times(b.ownCommand(s))
 	}
 	if c := b.component; c.Settings.Command == "" && c.CommandScript == nil && s == nil {
-		return b.inImage([]string{})
+		own := b.inImage([]string{})
+		all := b.times(own)
+		b.verbatim += len(all) - len(own) // what starts them comes first, and has nothing to fill in
+		return all
 	}
-	return b.inImage(b.ownCommand(s))
+	return b.inImage(b.times(b.ownCommand(s)))
 }
 
 func (b *builder) ownCommand(script *Script) []string {
@@ -59,10 +62,10 @@ func (b *builder) shellText(key, text string) string {
 	}
 	scope := b.scope
 	scope.Vars = withShell(scope.Vars)
+	b.eachAtHome(&scope)
 	out, unresolved := scope.Expand(text)
 	for _, name := range unresolved {
 		switch {
-	b.eachAtHome(&scope)
 		case strings.HasPrefix(name, "@//site/") || strings.HasPrefix(name, "site."):
 			b.problem(b.key(key), "${"+name+"}", "a key that the configuration has", "")
 		case slices.Contains(appdef.ClientNames(), name) && b.req.Inherited[name] == "":

@@ -19,7 +19,7 @@ type Plan struct {
 	Framework  string      `json:"framework"`
 	// Mode is the framework's, where it has more than one: in-graph.
 	Mode string `json:"mode,omitempty"`
-	// Processes are those of each container of the component, where there are more than one.
+	// Processes are those of each container that trains, where there are more than one.
 	Processes  int        `json:"processes,omitempty"`
 	MPI        *MPI       `json:"mpi,omitempty"`  // nil: mpirun starts nothing here
 	PAI        *PAI       `json:"pai,omitempty"`  // nil: no variables of PAI

@@ -1,8 +1,125 @@
 package plan
 
+import (
+	"slices"
+	"strconv"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
 // RisingVariable names, with blanks between, the variables that rise by one from each process of a
 // container to the next. A framework sets it; what it says of them holds for the first process.
 const RisingVariable = "MUSTER_PROC_RANKS"
 
-// processes are those of each container, where there are more than one.
-func (b *builder) processes() int { return b.component.Settings.Processes }
+// several starts a command several times at once and is what the agent sees of them. $1 is how many,
+// the rest is the command; MUSTER_PROC tells each which it is, MUSTER_PROCS how many there are. It ends
+// with 0 when all have. When one ends otherwise it asks the rest to end, waits for them and ends with
+// the code of that one. A side process that runs the same command runs it once.
+//
+// It is for any POSIX shell. A shell leaves INT and QUIT ignored in what it starts in the background
+// (POSIX, 2.11), so they are passed on as TERM. Over each process stands a shell of its own, which no
+// signal reaches: what a wait says that one has cut short is not to be relied upon. It writes down the
+// code, and failed is that of the first which was not 0. A process writes down its number before it
+// looks whether it is too late to start, and who stops them all does so in the other order.
+const several = `[ -z "${MUSTER_SIDE-}" ] || { shift; exec "$@"; }
+n=$1 at=${MUSTER_WORK_DIR:-.}/.several.$$
+shift
+rm -f "$at".*
+pass() {
+	[ "$1" != TERM ] || : >"$at.stop"
+	for f in "$at".pid.*; do
+		[ -s "$f" ] && read -r p <"$f" && kill -s "$1" "$p"
+	done 2>/dev/null
+}
+one() {
+	export MUSTER_PROC=$1 MUSTER_PROCS=$n
+	for v in ${MUSTER_PROC_RANKS-}; do eval "export $v=\$((\${$v:-0} + $1))"; done
+	shift
+	sh -c 'echo $$ >"$0.pid.$MUSTER_PROC" && [ ! -e "$0.stop" ] || exit 143; exec "$@"' "$at" "$@"
+	code=$?
+	rm -f "$at.pid.$MUSTER_PROC"
+	if [ $code -ne 0 ] && (set -C; echo $code >"$at.failed") 2>/dev/null; then
+		[ -e "$at.stop" ] || kill -s TERM $$
+	fi
+	echo $code >"$at.code.$MUSTER_PROC"
+}
+trap 'pass TERM' TERM INT QUIT
+for s in HUP USR1 USR2; do trap "pass $s" $s; done
+i=0
+while [ $i -lt "$n" ]; do
+	(trap : TERM HUP USR1 USR2; one $i "$@") &
+	i=$((i + 1))
+done
+until wait; do :; done
+end=0
+while [ $i -gt 0 ]; do
+	i=$((i - 1))
+	[ -s "$at.code.$i" ] || end=1
+done
+[ ! -s "$at.failed" ] || read -r end <"$at.failed"
+rm -f "$at".*
+exit "$end"`
+
+// processes are those of each container that trains; 0 for one. Those that serve are told of them too:
+// they count the processes that they serve.
+func (b *builder) processes() int {
+	if appdef.MPIFamily(b.app.Settings.Framework) { // mpirun starts them, each component's own number
+		return b.component.Settings.Processes
+	}
+	n, first := 1, true
+	for i := range b.app.Components {
+		c := &b.app.Components[i]
+		switch {
+		case !trains(c) || c.Instances == 0:
+		case first:
+			n, first = max(c.Settings.Processes, 1), false
+		case max(c.Settings.Processes, 1) != n:
+			b.problem(b.keyOf(i, nprocKey), strconv.Itoa(max(c.Settings.Processes, 1))+" processes in a container of "+c.Name,
+				strconv.Itoa(n)+", as in the others that train", "ranks are counted by the container; set it once, in the global section")
+		}
+	}
+	if n == 1 {
+		return 0
+	}
+	if f := b.app.Settings.Framework; !slices.Contains(severalRun(), f) {
+		b.problem(b.key(nprocKey), strconv.Itoa(n)+" processes in a container with framework "+f, "1",
+			"each would need an address of its own; run more instances")
+	}
+	return n
+}
+
+const nprocKey = "muster.nproc"
+
+// severalRun are the frameworks whose processes need no address of their own.
+func severalRun() []string { return []string{"jax", "mxnet", "none", "pytorch", "xflow", "xgboost"} }
+
+func trains(c *appdef.Component) bool {
+	return c.Settings.Role == appdef.RoleChief || c.Settings.Role == appdef.RoleWorker
+}
+
+// keyOf is one value of another component.
+func (b *builder) keyOf(position int, name string) spot {
+	return func() appdef.Place {
+		if p, ok := keyPlace(b.app, position, name); ok {
+			return p
+		}
+		return placeOf(b.app, "components", strconv.Itoa(position))
+	}
+}
+
+// times makes a command run as many times at once as the component asks for.
+func (b *builder) times(argv []string) []string {
+	n := b.component.Settings.Processes
+	if n < 2 || len(argv) == 0 || !trains(b.component) || !slices.Contains(severalRun(), b.app.Settings.Framework) {
+		return argv
+	}
+	if b.scripted() {
+		b.warn(b.key(nprocKey), strconv.Itoa(n), "1, or muster.command", "the package's own START runs once")
+		return argv
+	}
+	return slices.Concat(b.several(n), argv)
+}
+
+func (b *builder) several(n int) []string {
+	return []string{b.shell(), "-c", several, "muster", strconv.Itoa(n)}
+}
