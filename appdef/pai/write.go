@@ -1,0 +1,477 @@
+package pai
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// Write makes a job file of an App, whatever it came from. What no field can say but a key of muster's goes into extras,
+// where PAI itself does not look. lost names, sorted, what the file cannot say, and of an App of another dialect also what only
+// its extras say.
+//
+// A job file that Load made an App of comes back as one of which Load makes the same App.
+func Write(app appdef.App) (job []byte, lost []string) {
+	w := &writing{app: &app, native: app.Dialect == dialect, lost: map[string]bool{}}
+	w.file.Extras = map[string]any{}
+	w.roles()
+	w.job()
+	w.extras()
+	w.others()
+	return w.encode(), slices.Sorted(maps.Keys(w.lost))
+}
+
+// The layout of a job file, in the order of the manuals.
+type jobFile struct {
+	JobName        string         `json:"jobName"`
+	Image          string         `json:"image"`
+	AuthFile       string         `json:"authFile,omitempty"`
+	DataDir        string         `json:"dataDir,omitempty"`
+	OutputDir      string         `json:"outputDir,omitempty"`
+	CodeDir        string         `json:"codeDir,omitempty"`
+	VirtualCluster string         `json:"virtualCluster,omitempty"`
+	TaskRoles      []roleFile     `json:"taskRoles"`
+	GPUType        string         `json:"gpuType,omitempty"`
+	KillAll        any            `json:"killAllOnCompletedTaskNumber,omitempty"`
+	RetryCount     *int           `json:"retryCount,omitempty"`
+	JobEnvs        map[string]any `json:"jobEnvs,omitempty"`
+	Extras         map[string]any `json:"extras,omitempty"`
+	Tmp            any            `json:"tmp,omitempty"`
+}
+
+type roleFile struct {
+	Name         string          `json:"name"`
+	TaskNumber   int             `json:"taskNumber"`
+	CPUNumber    int             `json:"cpuNumber"`
+	MemoryMB     int             `json:"memoryMB"`
+	ShmMB        *int            `json:"shmMB,omitempty"`
+	GPUNumber    int             `json:"gpuNumber"`
+	StorageGB    any             `json:"storageGB,omitempty"`
+	MinFailed    json.RawMessage `json:"minFailedTaskCount,omitempty"`
+	MinSucceeded json.RawMessage `json:"minSucceededTaskCount,omitempty"`
+	PortList     []portFile      `json:"portList,omitempty"`
+	Command      string          `json:"command"`
+}
+
+type portFile struct {
+	Label      string `json:"label"`
+	BeginAt    int    `json:"beginAt"`
+	PortNumber int    `json:"portNumber"`
+}
+
+// writing is one Write.
+type writing struct {
+	app    *appdef.App
+	native bool // the App came from a job file, or is written as one
+	file   jobFile
+	// components are those that become roles, each beside its role in the file.
+	components []*appdef.Component
+	lost       map[string]bool
+}
+
+func (w *writing) lose(what string) { w.lost[what] = true }
+
+func (w *writing) version() string {
+	return cmp.Or(w.app.Settings.PAI.Version, appdef.PAI014)
+}
+
+// of is the value of a key at the App's own level, in whichever of its two sections it stands.
+func (w *writing) of(key string) (string, bool) { return valueOf(w.app.Config, w.app.Resources, key) }
+
+func valueOf(config, resources map[string]string, key string) (string, bool) {
+	if text, ok := config[key]; ok {
+		return text, true
+	}
+	text, ok := resources[key]
+	return text, ok
+}
+
+// unnamed is what a job's or a role's name cannot have.
+var (
+	unnamedJob  = regexp.MustCompile(`[^A-Za-z0-9._~-]+`)
+	unnamedRole = regexp.MustCompile(`[^A-Za-z0-9._~]+`)
+)
+
+func (w *writing) job() {
+	s, f := w.app.Settings, &w.file
+	f.JobName = unnamedJob.ReplaceAllString(w.app.Name, "-")
+	if f.JobName != w.app.Name {
+		w.lose("the name " + appdef.Quote(w.app.Name) + ": PAI's has letters, digits and - . _ ~")
+	}
+	if f.JobName == "" {
+		w.lose("a name: PAI demands one")
+	}
+	f.Image = w.image()
+	if auth, ok := w.of(authKey); ok && strings.HasPrefix(auth, "file:") {
+		f.AuthFile = written(strings.TrimPrefix(auth, "file:"))
+	}
+	f.DataDir, f.CodeDir = written(s.PAI.DataDir), written(s.PAI.CodeDir)
+	if s.PAI.OutputDir != defaultOutput(w.app.Name, false) {
+		f.OutputDir = written(s.PAI.OutputDir)
+	}
+	if s.PAI.VirtualCluster != defaultCluster {
+		f.VirtualCluster = s.PAI.VirtualCluster
+	}
+	f.GPUType, _ = w.of(gpuTypeKey)
+	if _, ok := w.of(retryKey); ok {
+		f.RetryCount = &s.Retry
+	}
+	f.KillAll = w.app.Kept[keptPrefix+"/killAllOnCompletedTaskNumber"]
+	if text, ok := w.of(totalKey); ok && w.version() == appdef.PAI05 {
+		f.KillAll = json.Number(text)
+	}
+	f.Tmp = w.app.Kept[keptPrefix+"/tmp"]
+	w.envs()
+}
+
+// image is that of all roles, else the first one's; the others' are among the extras then.
+func (w *writing) image() string {
+	if image, ok := w.of(imageKey); ok {
+		return image
+	}
+	for _, c := range w.components {
+		if c.Limits.Image != "" {
+			return c.Limits.Image
+		}
+	}
+	w.lose("the host's root: PAI demands an image")
+	return ""
+}
+
+func (w *writing) envs() {
+	envs := map[string]any{}
+	for key, value := range w.app.Config {
+		if name, ok := strings.CutPrefix(key, envPrefix); ok && name != "inherit" && envForm.MatchString(name) {
+			envs[name] = value
+		}
+	}
+	if w.app.Settings.PAI.Debug {
+		envs[isDebug] = true
+		if text, ok := w.of(holdKey); ok && text != strconv.Itoa(reservation) {
+			if n, err := appdef.ParseInt(text); err == nil && n <= mostReserved {
+				envs[reserved] = n
+			}
+		}
+	}
+	if len(envs) > 0 {
+		w.file.JobEnvs = envs
+	}
+}
+
+// roles are the components that have instances, in the order of their ranks.
+func (w *writing) roles() {
+	order := make([]int, len(w.app.Components))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(w.app.Components[a].Priority, w.app.Components[b].Priority)
+	})
+	taken := map[string]bool{}
+	w.file.TaskRoles = []roleFile{}
+	for _, i := range order {
+		c := &w.app.Components[i]
+		if c.Instances == 0 || c.Category == "CLIENT" {
+			w.lose(c.Name + ": no instances: a task role has at least one task")
+			continue
+		}
+		name := unnamedRole.ReplaceAllString(c.Name, "_")
+		for taken[name] {
+			name += "_"
+		}
+		taken[name] = true
+		if name != c.Name {
+			w.lose(c.Name + ": the name: PAI's has letters, digits and . _ ~")
+		}
+		w.components = append(w.components, c)
+		w.file.TaskRoles = append(w.file.TaskRoles, w.role(c, i, name))
+	}
+}
+
+func (w *writing) role(c *appdef.Component, index int, name string) roleFile {
+	r := roleFile{Name: name, TaskNumber: c.Instances, GPUNumber: c.Limits.GPUs, Command: c.Settings.Command}
+	r.CPUNumber, r.MemoryMB = w.atLeast(c, "yarn.vcores", c.Limits.VCores, 1), w.atLeast(c, "yarn.memory", c.Limits.MemoryMB, leastMemory)
+	shm := min(cmp.Or(c.Limits.ShmMB, max(r.MemoryMB/2, 1)), r.MemoryMB)
+	if w.version() != appdef.PAI05 || shm != defaultShm {
+		r.ShmMB = &shm
+	}
+	kept := func(field string) any {
+		return w.app.Kept[keptPrefix+appdef.Pointer("taskRoles", strconv.Itoa(index), field)]
+	}
+	r.StorageGB = kept("storageGB")
+	if w.version() == appdef.PAI05 {
+		r.MinFailed, r.MinSucceeded = w.keptCount(kept, "minFailedTaskCount", index), w.keptCount(kept, "minSucceededTaskCount", index)
+	} else {
+		r.MinFailed, r.MinSucceeded = w.count(c, minFailedKey, c.Settings.Complete.MinFailed), w.count(c, minSuccessKey, c.Settings.Complete.MinSucceeded)
+	}
+	if r.Command == "" {
+		w.lose(c.Name + ": no command, which PAI demands: what runs it is the package's script")
+	} else if !w.native && (len(appdef.Placeholders(r.Command)) > 0 || strings.Contains(r.Command, "{{")) {
+		w.lose(c.Name + ": what muster fills into its command: " + appdef.Quote(r.Command))
+	}
+	r.PortList = w.ports(c)
+	return r
+}
+
+// atLeast is a number of a role within PAI's bounds.
+func (w *writing) atLeast(c *appdef.Component, key string, n, least int) int {
+	if n < least {
+		text, _ := valueOf(c.Config, c.Resources, key)
+		w.lose(c.Name + ": " + key + "=" + text)
+		return least
+	}
+	return n
+}
+
+// keptCount is a count that 0.5 does not heed.
+func (w *writing) keptCount(kept func(string) any, field string, index int) json.RawMessage {
+	if _, ok := w.app.Kept[keptPrefix+appdef.Pointer("taskRoles", strconv.Itoa(index), field)]; !ok {
+		return nil
+	}
+	return encoded(kept(field))
+}
+
+// count is minFailedTaskCount or minSucceededTaskCount: of a job file where that has it, of others always.
+func (w *writing) count(c *appdef.Component, key string, n *int) json.RawMessage {
+	text, ok := valueOf(c.Config, c.Resources, key)
+	global, everywhere := w.of(key)
+	switch {
+	case w.native && (!ok || everywhere && global == text):
+		return nil
+	case n == nil:
+		return json.RawMessage("null")
+	case *n > c.Instances:
+		return nil // extras say it
+	}
+	return json.RawMessage(strconv.Itoa(*n))
+}
+
+// ports are a component's labels; http and ssh go without saying.
+func (w *writing) ports(c *appdef.Component) []portFile {
+	labels := map[string]portFile{}
+	for _, need := range w.app.PortNeeds(c.Name) {
+		label := w.label(c, need.Key)
+		p, more := labels[label]
+		if !more {
+			p = portFile{Label: label, BeginAt: need.Claims[0].Want}
+		}
+		p.PortNumber += len(need.Claims)
+		labels[label] = p
+	}
+	for _, label := range []string{labelHTTP, labelSSH} {
+		if p := labels[label]; p.BeginAt == 0 && p.PortNumber == 1 {
+			delete(labels, label)
+		}
+	}
+	return slices.SortedFunc(maps.Values(labels), func(a, b portFile) int { return cmp.Compare(a.Label, b.Label) })
+}
+
+// label is that of a configuration value: of a job's own dictionary its key, of others http for what the component's address
+// has, and the key for the rest.
+func (w *writing) label(c *appdef.Component, key string) string {
+	if label, ok := strings.CutPrefix(key, portDict+"."); ok {
+		label, _, _ = strings.Cut(label, "-")
+		return label
+	}
+	if export, ok := w.app.Export(c.Settings.ClusterExport); ok && strings.Contains(export.Value, key) || ok && strings.Contains(export.Value, strings.Replace(key, ".", "/", 1)) {
+		return labelHTTP
+	}
+	return unnamedRole.ReplaceAllString(key, "_")
+}
+
+// extras are what the fields do not say: found by reading the job back.
+func (w *writing) extras() {
+	for pointer, value := range w.app.Kept {
+		if name, ok := strings.CutPrefix(pointer, keptPrefix+"/extras/"); ok {
+			w.file.Extras[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)] = value
+		}
+	}
+	if again := w.again(); again.Settings.PAI.Version != w.version() {
+		w.file.Extras[versionKey] = w.version()
+	}
+	w.settings()
+	again := w.again()
+	for _, key := range ourKeys(w.app.Config, w.app.Resources) {
+		text, _ := w.of(key)
+		if back, ok := valueOf(again.Config, again.Resources, key); !ok || back != text {
+			w.extra("", "", key, text)
+		}
+	}
+	again = w.again()
+	for i, c := range w.components {
+		name := w.file.TaskRoles[i].Name
+		for _, key := range ourKeys(c.Config, c.Resources) {
+			text, _ := valueOf(c.Config, c.Resources, key)
+			if global, ok := w.of(key); ok && global == text {
+				continue
+			}
+			role := again.Component(name)
+			if role == nil {
+				continue
+			}
+			if back, ok := valueOf(role.Config, role.Resources, key); !ok || back != text {
+				w.extra(c.Name, name, key, text)
+			}
+		}
+	}
+}
+
+// settings are those of another dialect that nobody wrote: what is a default there is none here.
+func (w *writing) settings() {
+	if w.native {
+		return
+	}
+	if framework := w.app.Settings.Framework; framework != "none" {
+		w.extra("", "", "muster.framework", framework)
+	}
+	for i, c := range w.components {
+		name := w.file.TaskRoles[i].Name
+		if role := c.Settings.Role; role != appdef.RoleWorker {
+			w.extra(c.Name, name, "muster.role", string(role))
+		}
+		if scope := c.Settings.Restart.Scope; scope != appdef.ScopeNever {
+			w.extra(c.Name, name, "muster.restart", string(scope))
+		}
+	}
+}
+
+// extra adds a key, of a component that is called role in the file, or of all.
+func (w *writing) extra(component, role, key, text string) {
+	name, told := key, key+"="+text
+	if component != "" {
+		name, told = role+":"+key, component+": "+told
+	}
+	w.file.Extras[name] = text
+	if text == "null" && (key == minFailedKey || key == minSuccessKey) {
+		w.file.Extras[name] = nil
+	}
+	if !w.native {
+		w.lose(told)
+	}
+}
+
+// ourKeys are muster's own keys of two sections, sorted, less what Load sets by itself.
+func ourKeys(config, resources map[string]string) []string {
+	keys := map[string]bool{}
+	for _, section := range []map[string]string{config, resources} {
+		for key := range section {
+			keys[key] = strings.HasPrefix(key, "muster.") && key != dialectKey
+		}
+	}
+	maps.DeleteFunc(keys, func(_ string, ours bool) bool { return !ours })
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// again is the App that Load makes of the file as it is so far.
+func (w *writing) again() appdef.App {
+	app, _ := Load(w.encode(), Options{})
+	return app
+}
+
+func (w *writing) encode() []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(w.file); err != nil {
+		panic("pai: encode a job: " + err.Error()) // texts, numbers and what was JSON before
+	}
+	return b.Bytes()
+}
+
+func encoded(v any) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("pai: encode: " + err.Error())
+	}
+	return text
+}
+
+// others names what neither a field nor a key of muster's can say.
+func (w *writing) others() {
+	a := w.app
+	known := func(key string) bool {
+		return strings.HasPrefix(key, "muster.") || slices.Contains([]string{"yarn.memory", "yarn.vcores", "yarn.role.priority", gpuKey}, key) ||
+			w.native && strings.HasPrefix(key, portPrefix)
+	}
+	for _, section := range []map[string]string{a.Config, a.Resources} {
+		for key, text := range section {
+			if !known(key) {
+				w.lose(key + "=" + text)
+			}
+		}
+	}
+	for i := range a.Components {
+		w.othersOf(&a.Components[i], known)
+	}
+	for _, group := range a.ExportGroups {
+		for _, export := range group.Exports {
+			if !w.address(appdef.ExportRef{Group: group.Name, Name: export.Name}) {
+				w.lose("export " + group.Name + "-" + export.Name + "=" + export.Value)
+			}
+		}
+	}
+	for _, order := range a.CommandOrders {
+		for _, r := range order.Requires {
+			w.lose(order.Component + "-" + order.Command + " after " + r.Component + "-" + r.State)
+		}
+	}
+	for _, p := range a.Packages {
+		w.lose("package " + p.Name)
+	}
+	for _, file := range a.ConfigFiles {
+		if file.Dictionary != portDict {
+			w.lose("the dictionary " + file.Dictionary)
+		}
+	}
+	for dict := range a.Defaults {
+		w.lose("the defaults of the dictionary " + dict)
+	}
+	for _, addon := range a.Addons {
+		w.lose("add-on " + addon.Name)
+	}
+	for what, text := range map[string]string{"version": a.Release, "comment": a.Comment} {
+		if text != "" {
+			w.lose("the " + what + " " + appdef.Quote(text))
+		}
+	}
+}
+
+func (w *writing) othersOf(c *appdef.Component, known func(string) bool) {
+	for _, sections := range [][2]map[string]string{{c.Config, w.app.Config}, {c.Resources, w.app.Resources}} {
+		for key, text := range sections[0] {
+			if global, ok := sections[1][key]; !known(key) && (!ok || global != text) {
+				w.lose(c.Name + ": " + key + "=" + text)
+			}
+		}
+	}
+	for _, export := range c.ComponentExports {
+		w.lose(c.Name + ": export " + export.Name + "=" + export.Value)
+	}
+	if c.CommandScript != nil {
+		w.lose(c.Name + ": commandScript " + c.CommandScript.Script)
+	}
+	for _, command := range c.Commands {
+		if command.Name != "START" || command.Type == "PYTHON" {
+			w.lose(c.Name + ": " + command.Name + " " + command.Exec)
+		}
+	}
+	if c.MinInstances > 0 || c.MaxInstances >= 0 {
+		w.lose(c.Name + ": the least and the most instances")
+	}
+	if c.Limits.Image == "" && w.file.Image != "" {
+		w.lose(c.Name + ": the host's root: it runs in the job's image")
+	}
+}
+
+// address tells whether an export is what PAI gives every task: its host and its first port of http.
+func (w *writing) address(ref appdef.ExportRef) bool {
+	return slices.ContainsFunc(w.app.Components, func(c appdef.Component) bool { return c.Settings.ClusterExport == ref })
+}
