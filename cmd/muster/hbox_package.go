@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/packages"
+)
+
+// hboxFiles is where a submission's files lie in package/.
+const hboxFiles = "files"
+
+// hboxPackage makes the package of a submission in a folder of its own below dir, which remove takes away again.
+func hboxPackage(dir string, job hbox.Submission) (_ string, remove func() error, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, fmt.Errorf("hbox-submit: make folder: %w", err)
+	}
+	made, err := os.MkdirTemp(dir, ".hbox-")
+	if err != nil {
+		return "", nil, fmt.Errorf("hbox-submit: make folder: %w", err)
+	}
+	remove = func() error { return os.RemoveAll(made) }
+	p := hboxPacking{app: job.App, dir: made, taken: map[string]string{}}
+	if err := p.pack(job); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("hbox-submit: %w", err), remove())
+	}
+	return made, remove, nil
+}
+
+// hboxPacking is one package in the making.
+type hboxPacking struct {
+	app   appdef.App
+	dir   string
+	taken map[string]string // what it is called → what it is
+	files []string          // relative to the package
+}
+
+func (p *hboxPacking) pack(job hbox.Submission) error {
+	if err := os.MkdirAll(filepath.Join(p.dir, "package", hboxFiles), 0o755); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		option string
+		locals []hbox.Local
+	}{{"--files", job.Files}, {"--archiveFiles", job.Archives}, {"--jars", job.Jars}} {
+		for _, l := range part.locals {
+			if err := p.bring(part.option, l, part.option == "--archiveFiles"); err != nil {
+				return fmt.Errorf("%s %s: %w", part.option, l.Path, err)
+			}
+		}
+	}
+	p.app.Config = maps.Clone(p.app.Config)
+	if len(p.files) > 0 {
+		p.app.Config["application.resources"] = strings.Join(p.files, ",")
+	}
+	documents, _ := slider.Write(p.app) // what it loses, an App of this dialect has not
+	for name, text := range documents {
+		if err := os.WriteFile(filepath.Join(p.dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ourNames are what else lies in the working directory.
+var ourNames = []string{".", "..", "app", "code", "package", "roster.json"}
+
+// bring copies one file, folder or archive under its name.
+func (p *hboxPacking) bring(option string, l hbox.Local, archive bool) error {
+	switch first, twice := p.taken[l.Alias]; {
+	case l.Alias == "" || strings.ContainsAny(l.Alias, "/\\,") || slices.Contains(ourNames, l.Alias):
+		return fmt.Errorf("got the name %q for it, want a plain name that is not muster's (%s)", l.Alias, strings.Join(ourNames[2:], ", "))
+	case twice:
+		return fmt.Errorf("got the name %s for it, which %s has already", l.Alias, first)
+	}
+	p.taken[l.Alias] = option + " " + l.Path
+	local := strings.TrimPrefix(strings.TrimPrefix(l.Path, "file://"), "file:")
+	info, err := os.Stat(local)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("no such file or folder")
+	}
+	if err != nil {
+		return err
+	}
+	name := path.Join(hboxFiles, l.Alias)
+	to := filepath.Join(p.dir, "package", name)
+	switch {
+	case archive && !info.Mode().IsRegular():
+		return errors.New("want an archive")
+	case archive:
+		p.app.Packages = append(p.app.Packages, appdef.Package{Type: archiveType(local), Name: name})
+		return copyPlain(local, to, info.Mode())
+	case info.IsDir():
+		p.app.Packages = append(p.app.Packages, appdef.Package{Type: "folder", Name: name})
+		if err := os.Mkdir(to, 0o755); err != nil {
+			return err
+		}
+		return packages.Copy(os.DirFS(local), to)
+	case info.Mode().IsRegular():
+		p.files = append(p.files, path.Join("package", name))
+		return copyPlain(local, to, info.Mode())
+	}
+	return errors.New("want a file or a folder")
+}
+
+// archiveType is the package type of an archive by its name; its content is what it is unpacked by.
+func archiveType(name string) string {
+	if ext := strings.ToLower(filepath.Ext(name)); ext == ".zip" || ext == ".jar" {
+		return "zip"
+	}
+	return "tarball"
+}
+
+func copyPlain(from, to string, mode fs.FileMode) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode.Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/muster-agent/muster/appdef/hbox"
+)
+
+const hboxLong = `Takes a command line of hbox-submit as it is, with all spellings of its options, and runs the job: here, as
+muster run does, unless --launcher names another place. What muster itself wants stands before HBox's options, so that
+none is taken for the other:
+
+  muster hbox-submit --app-id d1 --work-dir w --json --app-type tensorflow --ps-num 2 --worker-num 2 \
+      --files train.py --output file:/out#model --conf hbox.app.max.attempts=2 python train.py
+
+Beside HBox's own names, --conf takes muster's: --conf muster.NAME=VALUE, or --conf COMPONENT:muster.NAME=VALUE for the
+components ps, chiefworker, worker and evaluator. What --files, --archiveFiles and --jars name lies in the working
+directory of every process. What means something to YARN alone is taken and told.
+
+Prints the job's progress as hbox-submit does, and ends with its exit codes: 0 for a success, 2 for a job that failed,
+1 for one that could not be run.
+
+HBox's options:
+`
+
+// hboxFlags are muster's own options of hbox-submit: those of muster run whose names HBox does not have.
+type hboxFlags struct {
+	run      runFlags
+	launcher string
+}
+
+func newHBoxSubmit(s streams) *cobra.Command {
+	f := hboxFlags{}
+	f.run.output, f.run.ports, f.run.engine = outputLines, "20000-29999", "auto"
+	cmd := &cobra.Command{
+		Use: "hbox-submit [MUSTER'S OPTIONS] [HBOX'S OPTIONS] COMMAND…", Short: "Run a job as hbox-submit submits it",
+		Long: hboxLong + hboxHelp(), DisableFlagParsing: true, DisableFlagsInUseLine: true,
+	}
+	flags := cmd.Flags()
+	f.register(flags)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		own, words := ownOptions(flags, args)
+		if err := flags.Parse(own); err != nil {
+			return withCode(hboxRefused, fmt.Errorf("hbox-submit: %w", err))
+		}
+		return f.submit(cmd, s, words)
+	}
+	return cmd
+}
+
+func (f *hboxFlags) register(flags *pflag.FlagSet) {
+	f.run.registry.register(flags)
+	flags.Lookup("registry").Usage = "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: one of its own, embedded in this command)"
+	f.run.state.register(flags)
+	flags.StringVar(&f.run.appID, "app-id", "", "name of the gang (default: the job's name and six letters)")
+	flags.StringVar(&f.run.workDir, "work-dir", "", "folder for package, checkpoints and instances")
+	flags.StringVar(&f.run.logDir, "log-dir", "", "folder for logs (default: log in the work folder)")
+	flags.StringVar(&f.run.host, "host", "", "address of this machine (default with the embedded registry: 127.0.0.1)")
+	flags.StringVar(&f.run.ports, "ports", f.run.ports, "range to take ports from")
+	flags.StringVar(&f.run.engine, "engine", f.run.engine, "how the processes are confined: auto, container, cgroup or process")
+	flags.BoolVar(&f.run.strict, "require-limits", false, "run only where every limit that is asked for is enforced")
+	flags.StringVar(&f.run.policy, "policy", "", "what this host's operator permits and forbids (default: "+policyFile+")")
+	flags.StringArrayVar(&f.run.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
+	flags.BoolVar(&f.run.json, "json", false, "print the result as JSON")
+	flags.StringVar(&f.launcher, "launcher", "", "where to run: none, which is here")
+}
+
+// ownOptions are the words at the front that are muster's own; HBox's begin at the first that is none.
+func ownOptions(flags *pflag.FlagSet, args []string) (own, rest []string) {
+	for len(args) > 0 {
+		name, dashed := strings.CutPrefix(args[0], "--")
+		name, _, valued := strings.Cut(name, "=")
+		f := flags.Lookup(name)
+		if !dashed || f == nil || name == "help" {
+			break
+		}
+		n := 1
+		if !valued && f.NoOptDefVal == "" && len(args) > 1 {
+			n = 2
+		}
+		own, args = append(own, args[:n]...), args[n:]
+	}
+	return own, args
+}
+
+func hboxHelp() string {
+	var b strings.Builder
+	for _, o := range hbox.Options() {
+		meaning := o.Meaning
+		if o.Idle {
+			meaning += " (taken, without effect here)"
+		}
+		fmt.Fprintf(&b, "  %-26s %s\n", o.Name, meaning)
+	}
+	return b.String()
+}
+
+// The exit codes of hbox-submit beside 0.
+const (
+	hboxRefused = 1
+	hboxFailed  = 2
+)
+
+// hboxCode is the exit code in HBox's numbers: a verdict that is no success is told from all that kept one from coming.
+func hboxCode(err error) error {
+	if silent, ok := errors.AsType[silentError](err); ok && silent.code != 0 {
+		return silentError{hboxFailed}
+	}
+	return withCode(hboxRefused, err)
+}
+
+func (f *hboxFlags) submit(cmd *cobra.Command, s streams, words []string) error {
+	job, found := hbox.Parse(words)
+	switch job.Verb {
+	case hbox.VerbHelp:
+		return cmd.Help()
+	case hbox.VerbVersion:
+		fmt.Fprintf(s.out, "muster %s\n", readVersion().Version)
+		return nil
+	}
+	printWarnings(s.err, found)
+	if bad := found.Errors(); len(bad) > 0 {
+		return withCode(hboxRefused, bad)
+	}
+	if where := cmp.Or(job.Launcher, f.launcher, "none"); where != "none" {
+		return withCode(hboxRefused, fmt.Errorf("hbox-submit: no launcher %s here, want none", where))
+	}
+	if names := job.CarriedNames(); len(names) > 0 {
+		fmt.Fprintf(s.err, "note: without effect here: %s\n", strings.Join(names, ", "))
+	}
+	return hboxCode(f.here(cmd.Context(), s, job))
+}
+
+// here runs the job on this machine: as a package that is made of it, by the code of muster run.
+func (f *hboxFlags) here(ctx context.Context, s streams, job hbox.Submission) (err error) {
+	if err := f.settle(job); err != nil {
+		return err
+	}
+	dir, remove, err := hboxPackage(filepath.Dir(f.run.workDir), job)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	p := hboxProgress{
+		state: f.run.state.resolve(), app: f.run.appID, result: filepath.Join(f.run.workDir, "result.json"), out: s.err,
+		workers: hboxWorkers(&job.App),
+	}
+	stop := p.follow(ctx)
+	err = f.run.run(ctx, s, dir)
+	stop(err)
+	return err
+}
+
+// settle names the run and its folder, which the progress is read by.
+func (f *hboxFlags) settle(job hbox.Submission) error {
+	r := &runner{flags: &f.run, app: &loaded{App: job.App}, started: time.Now()}
+	if err := r.check(); err != nil {
+		return err
+	}
+	f.run.appID = r.appID
+	if f.run.workDir == "" {
+		dir, err := defaultWorkDir(r.appID)
+		if err != nil {
+			return err
+		}
+		f.run.workDir = dir
+	}
+	f.run.workDir = absolute(f.run.workDir)
+	return nil
+}
