@@ -29,7 +29,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(shim.CodeUsage, err) })
 	root.AddCommand(
 		newRun(s), newAgent(s), newPlan(s), newExplain(s), newValidate(s), newPs(s), newStatus(s), newLogs(s), newStop(s), newFlex(s),
-		newSignal(s), newExec(s), newRsh(s), newCommand(s), newForget(s), newPackage(s), newSlider(s), newDoctor(s), newVersion(s), newExitCodes(),
+		newSignal(s), newExec(s), newRsh(s), newCommand(s), newForget(s), newPackage(s), newSlider(s), newHBoxSubmit(s), newDoctor(s), newVersion(s), newExitCodes(),
 	)
 	heedEnvironment(root)
 	return root
