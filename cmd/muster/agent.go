@@ -44,6 +44,7 @@ type agentFlags struct {
 	filesystem filesystemFlag
 	state      stateFlags
 	logJSON    bool
+	paiReport  bool
 }
 
 func newAgent(s streams) *cobra.Command {
@@ -85,6 +86,7 @@ func (f *agentFlags) register(flags flagSet) {
 	flags.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the process; repeatable")
 	flags.StringVar(&f.exitMap, "exit-code-map", "", "`CODE|CLASS=CODE,…`, applied last")
 	flags.DurationVar(&f.kill, "kill-window", 0, "time between the launcher's TERM and its KILL (default: the launcher's usual)")
+	flags.BoolVar(&f.paiReport, paiReportFlag, false, paiReportUsage)
 	flags.BoolVar(&f.logJSON, "log-json", false, "write the agent's own log as JSON")
 	flags.IntVar(&f.lifeline, "lifeline-fd", -1, "descriptor whose end means: stop in grace")
 	must(flags.MarkHidden("lifeline-fd"))
@@ -129,6 +131,9 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 	code := final.ExitCode()
 	mapped := codes.apply(code, final)
 	a.epilogue(final, code, mapped)
+	if f.paiReport {
+		a.reportPAI(s.err, final)
+	}
 	if code != 0 && final.Cause != "" && final.Directive.Verdict == nil {
 		return codeError{mapped, errors.New(final.Cause)}
 	}

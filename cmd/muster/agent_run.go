@@ -237,6 +237,7 @@ func (a *agent) snapshot() status.State {
 		code := shellCode(s.Exit)
 		out.Exit = &code
 	}
+	out.PAI = paiRow(a.plan.PAI, s)
 	return out
 }
 
@@ -305,7 +306,7 @@ func (a *agent) epilogue(final shim.State, code, mapped int) {
 	}
 	a.mu.Lock()
 	settle := a.settle
-	file.LogsFrom = a.marks
+	file.LogsFrom, file.PAI = a.marks, paiRow(a.plan.PAI, final)
 	a.mu.Unlock()
 	if settle != nil {
 		settle() // a process may say how far it came right before it ends

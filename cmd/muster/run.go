@@ -43,6 +43,7 @@ type runFlags struct {
 	registry   registryFlags
 	filesystem filesystemFlag
 	state      stateFlags
+	paiReport  bool
 }
 
 func newRun(s streams) *cobra.Command {
@@ -70,6 +71,7 @@ func newRun(s streams) *cobra.Command {
 	flags.BoolVar(&f.strict, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
 	flags.StringVar(&f.policy, "policy", "", "what this host's operator permits and forbids (default: "+policyFile+")")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
+	flags.BoolVar(&f.paiReport, paiReportFlag, false, paiReportUsage)
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 	flags.StringVar(&f.output, "output", outputAuto, "`HOW` stderr shows the run: table (a row per instance), lines (what the processes write), or auto: table on a terminal, lines otherwise")
 	completeFlag(cmd, "output", cobra.FixedCompletions(outputs(), cobra.ShellCompDirectiveNoFileComp))

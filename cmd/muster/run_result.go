@@ -26,6 +26,9 @@ func (r *runner) finish(e end) error {
 		r.say("%s: %v", r.appID, err)
 	}
 	reported := r.report(e, result)
+	if r.flags.paiReport {
+		r.reportPAI(e)
+	}
 	if r.tabular() {
 		r.say("%s", r.logsHint())
 	}

@@ -231,7 +231,7 @@ func completed(row, last status.Instance) status.Instance {
 	row.Progress, row.CheckpointStep = last.Progress, last.CheckpointStep
 	row.Attempt, row.Restarts = last.Attempt, last.Restarts
 	if last.Exit != nil {
-		row.Exit, row.ExitInfo = last.Exit, last.ExitInfo
+		row.Exit, row.ExitInfo, row.PAI = last.Exit, last.ExitInfo, last.PAI
 	}
 	row.Cause = cmp.Or(row.Cause, last.Cause)
 	return row

@@ -29,6 +29,7 @@ type Instance struct {
 	CheckpointStep *int64            `json:"checkpoint_step"` // newest whole one; null: none
 	Exit           *int              `json:"exit"`            // as a shell sees it; null while alive
 	ExitInfo       *Exit             `json:"exit_info"`
+	PAI            *PAI              `json:"pai,omitempty"` // of an app that PAI's tasks are told of: its end in PAI's words
 	Unenforced     []string          `json:"unenforced"`
 	Cause          string            `json:"cause,omitempty"` // what it waits for, or why it is where it is
 	Conducts       bool              `json:"conducts,omitempty"`
@@ -44,6 +45,14 @@ type Exit struct {
 	Limit   int64     `json:"limit"` // bytes
 	At      time.Time `json:"at"`
 	Message string    `json:"message,omitempty"`
+}
+
+// PAI is the row of OpenPAI's exit table that an end belongs to; the process's own code stands beside it.
+type PAI struct {
+	Code     int    `json:"code"`
+	Phrase   string `json:"phrase"`
+	Type     string `json:"type"`     // USER_FAILURE, PLATFORM_FAILURE, …
+	Reaction string `json:"reaction"` // what PAI would do: ALWAYS_RETRY, RETRY_TO_MAX, …
 }
 
 // State is the answer of GET /v1/state.
@@ -70,4 +79,5 @@ type ExitFile struct {
 	MappedCode *int              `json:"mapped_code,omitempty"` // after --exit-code-map
 	// LogsFrom is where the last attempt's output begins in each log file, bytes; empty: this agent started none.
 	LogsFrom map[string]int64 `json:"logs_from,omitempty"`
+	PAI      *PAI             `json:"pai,omitempty"`
 }
