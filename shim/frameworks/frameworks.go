@@ -11,17 +11,20 @@ import (
 
 // The frameworks, as plan.Plan.Framework names them.
 const (
-	TensorFlow = "tensorflow"
-	PyTorch    = "pytorch"
-	JAX        = "jax"
-	MXNet      = "mxnet"
-	XFlow      = "xflow"
-	XGBoost    = "xgboost"
-	LightGBM   = "lightgbm"
-	CNTK       = "cntk"
-	Horovod    = "horovod"
-	MPI        = "mpi"
-	None       = "none"
+	TensorFlow    = "tensorflow"
+	Tensor2Tensor = "tensor2tensor"
+	PyTorch       = "pytorch"
+	JAX           = "jax"
+	MXNet         = "mxnet"
+	XFlow         = "xflow"
+	XGBoost       = "xgboost"
+	LightGBM      = "lightgbm"
+	LightLDA      = "lightlda"
+	XDL           = "xdl"
+	CNTK          = "cntk"
+	Horovod       = "horovod"
+	MPI           = "mpi"
+	None          = "none"
 )
 
 // teller makes the variables and files of one framework.
@@ -30,16 +33,19 @@ type teller func(plan.Plan, registry.Roster) (env, files map[string]string)
 // tellers are the frameworks that say more than MUSTER_*.
 func tellers() map[string]teller {
 	return map[string]teller{
-		TensorFlow: tensorflow,
-		CNTK:       cntk,
-		Horovod:    horovod,
-		MPI:        mpi,
-		PyTorch:    pytorch,
-		JAX:        jax,
-		MXNet:      mxnet,
-		XFlow:      xflow,
-		XGBoost:    xgboost,
-		LightGBM:   lightgbm,
+		TensorFlow:    tensorflow,
+		Tensor2Tensor: tensor2tensor,
+		CNTK:          cntk,
+		Horovod:       horovod,
+		MPI:           mpi,
+		PyTorch:       pytorch,
+		JAX:           jax,
+		MXNet:         mxnet,
+		XFlow:         xflow,
+		XGBoost:       xgboost,
+		LightGBM:      lightgbm,
+		LightLDA:      lightlda,
+		XDL:           xdl,
 	}
 }
 

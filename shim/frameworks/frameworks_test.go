@@ -150,6 +150,21 @@ func TestTensorFlowLaws(t *testing.T) {
 	}
 }
 
+// HBox's own programs find the evaluator in TF_CLUSTER_DEF; TF_CONFIG never has it.
+func TestHBoxFindsItsEvaluator(t *testing.T) {
+	r := gang("ps:ps=1", "worker:worker=2", "evaluator:evaluator=1")
+	p := planOf(r.Rows[1])
+	p.HBox = &plan.HBox{Type: "TENSORFLOW"}
+	env, _ := frameworks.Env(p, r)
+	const want = `{"evaluator":["evaluator0.example:2003"],"ps":["ps0.example:2000"],"worker":["worker0.example:2001","worker1.example:2002"]}`
+	if env["TF_CLUSTER_DEF"] != want || env["TN_CLUSTER_DEF"] != want {
+		t.Errorf("TF_CLUSTER_DEF %s, TN_CLUSTER_DEF %s, want %s", env["TF_CLUSTER_DEF"], env["TN_CLUSTER_DEF"], want)
+	}
+	if strings.Contains(env["TF_CONFIG"], "evaluator") {
+		t.Errorf("TF_CONFIG %s", env["TF_CONFIG"])
+	}
+}
+
 // A service and a member without an address are told nothing.
 func TestTensorFlowTellsOutsidersNothing(t *testing.T) {
 	r := gang("ps:ps=1", "worker:worker=1")

@@ -72,6 +72,26 @@ func toldOf() []told {
 			{parts: []string{"chief:chief=1", "worker:worker=2"}},
 			{name: "IPv6", parts: []string{"worker:worker=2"}, roster: sixth},
 		}},
+		{frameworks.LightLDA, []gangOf{
+			{parts: []string{"ps:ps=2", "worker:worker=3"}, roster: numbered},
+			{name: "no server", parts: []string{"worker:worker=1"}},
+		}},
+		{frameworks.XDL, []gangOf{
+			{parts: []string{"ps:ps=3", "worker:worker=3", "board:service=1"}, change: func(p *plan.Plan) {
+				p.Limits.VCores, p.Limits.MemoryMB = 2, 4096
+			}},
+			{name: "no server", parts: []string{"worker:worker=1"}},
+			{name: "a component called scheduler", parts: []string{"scheduler:ps=1", "ps:ps=2", "worker:worker=1"}, change: func(p *plan.Plan) {
+				p.HBox = &plan.HBox{Type: "XDL", PSCPUs: 3, PSMemory: 2048}
+			}},
+		}},
+		{frameworks.Tensor2Tensor, []gangOf{
+			{parts: []string{"ps:ps=2", "worker:worker=3", "evaluator:evaluator=1"}},
+			{parts: []string{"chief:chief=1", "worker:worker=2"}},
+			{name: "hosts called worker", parts: []string{"worker:worker=2"}, roster: func(r *registry.Roster) {
+				r.Rows[0].Addr = "worker-1.example:2000"
+			}},
+		}},
 	}
 }
 
@@ -252,7 +272,7 @@ func TestOutsidersAreToldNothing(t *testing.T) {
 	for i := range bare.Rows {
 		bare.Rows[i].Addr = "host"
 	}
-	for _, framework := range []string{frameworks.PyTorch, frameworks.JAX, frameworks.XGBoost, frameworks.MXNet, frameworks.XFlow, frameworks.LightGBM} {
+	for _, framework := range []string{frameworks.PyTorch, frameworks.JAX, frameworks.XGBoost, frameworks.MXNet, frameworks.XFlow, frameworks.LightGBM, frameworks.LightLDA, frameworks.XDL} {
 		for _, row := range r.Rows[2:] {
 			if env, files := frameworks.Env(gangOf{}.plan(framework, row), r); len(env)+len(files) != 0 {
 				t.Errorf("%s: %s is told %v, %v", framework, row.Instance, env, files)

@@ -15,21 +15,51 @@ import (
 // {"type": .., "index": ..}}`. A chief is there when the app has one; an evaluator reads the cluster
 // but is in nobody's (TensorFlow 2.4 and later wait for it for ever otherwise).
 //
-// TF_CLUSTER_DEF, TF_ROLE, TF_INDEX and LOCAL_ADDRESS are HBox's: no chief there, worker 0 leads.
-// Both count the same members, so a program may use either.
+// TF_CLUSTER_DEF, TF_ROLE, TF_INDEX, the same three as TN_*, and LOCAL_ADDRESS are HBox's: no chief
+// there, worker 0 leads. An HBox submission finds its evaluator in TF_CLUSTER_DEF as well. Both count
+// the same members, so a program may use either.
 //
 // A service is outside the cluster and is told nothing; nor is anyone while no member exports an
 // address: a single process must not find a cluster of zero.
 func tensorflow(p plan.Plan, r registry.Roster) (env, files map[string]string) {
-	env, files = none()
 	c := plan.ClusterOf(r)
 	task, ok := taskOf(c, p.Who)
 	if !ok {
-		return env, files
+		return none()
 	}
-	env["TF_CONFIG"] = encode(tfConfig{Cluster: tfCluster(c), Task: task})
-	env["TF_CLUSTER_DEF"] = encode(clusterDef(c))
-	env["TF_ROLE"], env["TF_INDEX"] = hboxRole(c, p.Who, task)
+	return tensorflowMember(p, r, tfConfig{Cluster: tfCluster(c), Task: task})
+}
+
+// tensor2tensor is tensorflow in the words of that library's trainer: whoever trains is a master, and
+// the environment is the cloud (tensor2tensor/bin/make_tf_configs.py of its sources).
+func tensor2tensor(p plan.Plan, r registry.Roster) (env, files map[string]string) {
+	c := plan.ClusterOf(r)
+	task, ok := taskOf(c, p.Who)
+	if !ok {
+		return none()
+	}
+	cluster := map[string][]string{"master": plan.Addresses(c.Leading())}
+	if len(c.PS) > 0 {
+		cluster["ps"] = plan.Addresses(c.PS)
+	}
+	if i := placeOf(c.Leading(), p); i >= 0 {
+		task = tfTask{Type: "master", Index: i}
+	}
+	return tensorflowMember(p, r, tfConfig{Cluster: cluster, Task: task, Environment: "cloud"})
+}
+
+// tensorflowMember is what a member is told beside its TF_CONFIG.
+func tensorflowMember(p plan.Plan, r registry.Roster, config tfConfig) (env, files map[string]string) {
+	env, files = none()
+	c := plan.ClusterOf(r)
+	env["TF_CONFIG"] = encode(config)
+	def := clusterDef(c)
+	if p.HBox != nil && len(c.Evaluators) > 0 {
+		def["evaluator"] = plan.Addresses(c.Evaluators)
+	}
+	env["TF_CLUSTER_DEF"] = encode(def)
+	env["TF_ROLE"], env["TF_INDEX"] = hboxRole(c, p.Who, config.Task)
+	env["TN_CLUSTER_DEF"], env["TN_ROLE"], env["TN_INDEX"] = env["TF_CLUSTER_DEF"], env["TF_ROLE"], env["TF_INDEX"]
 	for _, row := range r.Rows {
 		if row.Component == p.Who.Component && row.Index == p.Who.Index {
 			env["LOCAL_ADDRESS"] = row.Addr
@@ -43,6 +73,8 @@ func tensorflow(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 type tfConfig struct {
 	Cluster map[string][]string `json:"cluster"`
 	Task    tfTask              `json:"task"`
+	// Environment is Tensor2Tensor's.
+	Environment string `json:"environment,omitempty"`
 }
 
 type tfTask struct {

@@ -1,0 +1,43 @@
+package frameworks
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// lightLDAEndPoints is the list of servers that HBox gives to workers, `index host:port` a line.
+const lightLDAEndPoints = "lightLdaEndPoints.txt"
+
+// noEndPoint is what HBox tells a worker of its own address as a server.
+const noEndPoint = "null"
+
+// lightlda tells of the parameter servers that LightLDA's workers write to. Its rank is the place in
+// its own role.
+func lightlda(p plan.Plan, r registry.Roster) (env, files map[string]string) {
+	env, files = none()
+	workers, ps := trainers(r), plan.ClusterOf(r).PS
+	at, role, endPoint := placeOf(ps, p), "ps", noEndPoint
+	if at >= 0 {
+		endPoint = ps[at].Addr
+	} else if at, role = placeOf(workers, p), "worker"; at < 0 || len(ps) == 0 {
+		return env, files
+	} else {
+		files[lightLDAEndPoints] = endPoints(ps)
+	}
+	return tell(map[string]string{
+		"LIGHTLDA_WORKER_NUM": strconv.Itoa(len(workers)), "LIGHTLDA_SERVER_NUM": strconv.Itoa(len(ps)),
+		"LIGHTLDA_RANK": strconv.Itoa(at), "LIGHTLDA_ROLE": role, "LIGHTLDA_SERVER_ENDPOINT": endPoint,
+	}), files
+}
+
+func endPoints(ps []registry.Row) string {
+	var list strings.Builder
+	for i, row := range ps {
+		fmt.Fprintf(&list, "%d %s\n", i, row.Addr)
+	}
+	return list.String()
+}
