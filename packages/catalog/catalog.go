@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-//go:embed all:handwriting all:tensorflow
+//go:embed all:handwriting all:mpi all:tensorflow
 var files embed.FS
 
 // ErrUnknown is wrapped by the error of Open for a name that is not in the catalog.
