@@ -152,8 +152,8 @@ func (l *loading) job(c cursor) {
 	l.draft.Set("", "muster.role", string(appdef.RoleWorker), c.place())
 	l.limits(c)
 	l.dirs(c)
-	for i, role := range c.listOf("taskRoles") {
-		l.role(role, i)
+	for _, role := range c.listOf("taskRoles") {
+		l.role(role)
 	}
 	l.completion(c)
 	if n, ok := c.whole("retryCount", appdef.RetryAlways, mostNumber); ok {

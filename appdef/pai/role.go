@@ -1,6 +1,7 @@
 package pai
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ const (
 )
 
 // role reads one task role. One without a name of its own is checked and left out.
-func (l *loading) role(c cursor, index int) {
+func (l *loading) role(c cursor) {
 	c.knows(roleKeys())
 	name := l.roleName(c)
 	tasks := c.wholeOr("taskNumber", 1, mostNumber, 1)
@@ -42,14 +43,14 @@ func (l *loading) role(c cursor, index int) {
 	l.tasks += tasks
 	component := l.draft.Add(name, tasks, c.at("name"))
 	component.Limits.VCores, component.Limits.MemoryMB = cores, memory
-	l.draft.App.Places[appdef.Pointer("components", strconv.Itoa(len(l.draft.App.Components)-1), "instances")] = c.at("taskNumber")
+	number := strconv.Itoa(len(l.draft.App.Components) - 1)
+	l.draft.App.Places[appdef.Pointer("components", number, "instances")] = c.at("taskNumber")
 	l.draft.Resource(name, "yarn.memory", strconv.Itoa(memory), c.at("memoryMB"))
 	l.draft.Resource(name, "yarn.vcores", strconv.Itoa(cores), c.at("cpuNumber"))
 	l.draft.Resource(name, gpuKey, strconv.Itoa(gpus), c.at("gpuNumber"))
 	l.draft.Resource(name, shmKey, strconv.Itoa(shm), c.at("shmMB"))
-	if command != "" {
-		l.draft.Set(name, commandKey, command, c.at("command"))
-	}
+	l.draft.App.Places[appdef.Pointer("components", number)] = c.place()
+	l.draft.Set(name, commandKey, cmp.Or(command, ":"), c.at("command")) // that there is none has been said
 	l.setCount(name, minFailedKey, failed)
 	l.setCount(name, minSuccessKey, succeeded)
 	if l.version == appdef.PAI1 && (succeeded.node == nil || succeeded.node.Kind == appdef.JSONNull) {
