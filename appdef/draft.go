@@ -161,6 +161,11 @@ func (d *Draft) Finish() (App, Problems) {
 		resources[memoryKey] = Value{Text: strconv.Itoa(c.Limits.MemoryMB), Place: resources[memoryKey].Place}
 		resources[vcoresKey] = Value{Text: strconv.Itoa(c.Limits.VCores), Place: resources[vcoresKey].Place}
 		resources[priorityKey] = Value{Text: strconv.Itoa(c.Priority), Place: resources[priorityKey].Place}
+		for _, key := range []string{memoryKey, vcoresKey} {
+			if v := resources[key]; v.File != "" {
+				a.Origins[c.Name+"."+key] = v.String()
+			}
+		}
 	}
 	a.Config, a.Resources = d.merge("config", d.src.Config), d.merge("resources", d.src.Resources)
 	for i := range a.Components {

@@ -160,6 +160,8 @@ func retries(n int, dialect string) string {
 		return "the whole gang is formed anew after every end"
 	case n == appdef.RetryForever:
 		return "the whole gang is formed anew after every failure that may pass"
+	case n > 0 && dialect == "pai":
+		return "the whole gang is formed anew after failures that the program cannot help, and after others " + counted(n, "time")
 	case n > 0:
 		return "the whole gang is formed anew after a failure, " + counted(n, "time")
 	case dialect == "pai":

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/appdef/pai"
+	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/shim"
+)
+
+type convertFlags struct {
+	app    appFlags
+	to     string
+	output string
+	strict bool
+	json   bool
+}
+
+// conversion is the answer of muster convert --json.
+type conversion struct {
+	Version int               `json:"version"`
+	Dialect string            `json:"dialect"`
+	Files   map[string]string `json:"files"` // by name; of hbox one, called command
+	Lost    []string          `json:"lost"`
+}
+
+func newConvert(s streams) *cobra.Command {
+	f := convertFlags{}
+	cmd := &cobra.Command{
+		Use: "convert APP --to slider|pai|hbox", DisableFlagsInUseLine: true, Short: "Write a definition in the words of another system", Args: exactly("APP"),
+		Long: `Reads APP whatever its dialect and writes it as a Slider package's documents, as a job file of PAI, or as an
+hbox-submit command. What the other system cannot say is listed on stderr, a line each, beginning with "lost:";
+with --strict there being any is an error (65), and nothing is written.`,
+		Example: `  muster convert job.json --to slider -o mine
+  muster convert catalog:handwriting --to hbox
+  muster convert mine --to pai -o job.json`,
+		ValidArgsFunction: completeApp,
+		RunE:              func(_ *cobra.Command, args []string) error { return f.convert(s, args[0]) },
+	}
+	flags := cmd.Flags()
+	f.app.register(flags)
+	flags.StringVar(&f.to, "to", "", "the other system: "+strings.Join(targets(), ", "))
+	flags.StringVarP(&f.output, "output", "o", "", "write to this `FILE`, of slider into this folder, in place of stdout; nothing is written over")
+	flags.BoolVar(&f.strict, "strict", false, "end with 65 where something is lost")
+	flags.BoolVar(&f.json, "json", false, "print {dialect, files, lost} as JSON")
+	return cmd
+}
+
+func targets() []string { return []string{"slider", "pai", "hbox"} }
+
+func (f *convertFlags) convert(s streams, ref string) error {
+	if !slices.Contains(targets(), f.to) {
+		return usage("convert: --to %q: want one of %s", f.to, strings.Join(targets(), ", "))
+	}
+	if f.to == "slider" && f.output == "" && !f.json {
+		return usage("convert: --to slider writes three files: give -o FOLDER for them, or --json")
+	}
+	l, found, err := f.app.read(ref)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	if bad := asError(found); bad != nil {
+		return bad
+	}
+	out := f.written(l)
+	if f.json {
+		err = printJSON(s.out, out)
+	}
+	for _, line := range out.Lost {
+		fmt.Fprintln(s.err, "lost: "+line)
+	}
+	switch {
+	case err != nil:
+		return err
+	case f.strict && len(out.Lost) > 0:
+		return withCode(shim.CodeDefinition, fmt.Errorf("convert %s: %s cannot say %s", ref, f.to, counted(len(out.Lost), "thing")))
+	case f.output != "":
+		return f.save(out.Files)
+	case !f.json:
+		for _, text := range out.Files {
+			_, err = fmt.Fprint(s.out, text)
+		}
+	}
+	return err
+}
+
+// written is the App in the other system's words.
+func (f *convertFlags) written(l *loaded) conversion {
+	out := conversion{Version: 1, Dialect: f.to, Files: map[string]string{}, Lost: []string{}}
+	switch f.to {
+	case "pai":
+		text, lost := pai.Write(l.App)
+		out.Files[jobFile], out.Lost = string(text), append(out.Lost, lost...)
+	case "hbox":
+		args, lost := hbox.Write(l.App)
+		out.Files["command"], out.Lost = commandLine(append([]string{"hbox-submit"}, args...)), append(out.Lost, lost...)
+	default:
+		files, lost := slider.Write(l.App)
+		for name, text := range files {
+			out.Files[name] = string(text)
+		}
+		out.Lost = append(out.Lost, lost...)
+	}
+	if beside := filesBeside(l); beside != "" {
+		out.Lost = append(out.Lost, beside)
+	}
+	return out
+}
+
+// filesBeside says that a package has files which no definition holds.
+func filesBeside(l *loaded) string {
+	if entries, err := fs.ReadDir(l.pkg.FS, "package"); err != nil || len(entries) == 0 {
+		return ""
+	}
+	return "the files of package/: no definition holds them, take them along"
+}
+
+// save writes the files, none over another.
+func (f *convertFlags) save(files map[string]string) error {
+	paths := map[string]string{}
+	for name, text := range files {
+		paths[f.output] = text
+		if f.to == "slider" {
+			delete(paths, f.output)
+			paths[filepath.Join(f.output, name)] = text
+		}
+	}
+	for path := range paths {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return usage("convert: %s is there already: nothing is written over", path)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return withCode(shim.CodeForbidden, fmt.Errorf("write: %w", err))
+		}
+		if err := os.WriteFile(path, []byte(paths[path]), 0o644); err != nil {
+			return withCode(shim.CodeForbidden, fmt.Errorf("write: %w", err))
+		}
+	}
+	return nil
+}
+
+// commandLine is a command as a shell reads it, an option with its value on each line.
+func commandLine(args []string) string {
+	var b strings.Builder
+	for i, arg := range args {
+		switch {
+		case i > 0 && strings.HasPrefix(arg, "-"):
+			b.WriteString(" \\\n  ")
+		case i > 0:
+			b.WriteByte(' ')
+		}
+		b.WriteString(shellWord(arg))
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// shellWord quotes a word where a shell would read it otherwise.
+func shellWord(word string) string {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+#") == "" && word[0] != '#' {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
