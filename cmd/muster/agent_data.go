@@ -91,12 +91,12 @@ func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Insta
 	}
 	err = r.bringInputs(ctx, p, folder)
 	if err == nil {
-		err = r.roomForOutputs(ctx, p, in, folder)
+		err = r.roomForOutputs(ctx, p, in, work, folder)
 	}
 	return dataFault(errors.Join(err, folder.Close()))
 }
 
-// ownStore gives the default store in the work folder to the process's user.
+// ownStore makes the default store in the work folder, for the process's user. What is in it stays whose it is.
 func (r stageRoom) ownStore(p plan.Plan, work workRoot) error {
 	if !r.usesStore(p) {
 		return nil
@@ -105,7 +105,10 @@ func (r stageRoom) ownStore(p plan.Plan, work workRoot) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(giveTo(r.user, folder), folder.Close())
+	if u := r.credential(); u != nil {
+		err = folder.Lchown(".", int(u.UID), int(u.GID))
+	}
+	return errors.Join(err, folder.Close())
 }
 
 // storeDir is the folder that is the default filesystem where nothing names another.
@@ -209,7 +212,9 @@ func trueName(path string) string {
 
 // visible refuses a path of the host that the process itself is told to use and does not have.
 func (a *agent) visible(p plan.Plan, path string, write bool) error {
-	readable := !write && (p.Root.Kind == plan.RootReadOnly || p.Root.Kind == plan.RootOverlay)
+	first, _, _ := strings.Cut(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
+	private := slices.Contains([]string{"proc", "sys", "dev", "run", "tmp"}, first) || within(path, "/var/tmp") // a container's own
+	readable := !write && !private && (p.Root.Kind == plan.RootReadOnly || p.Root.Kind == plan.RootOverlay)
 	if p.Root.Kind == plan.RootHost || readable || within(path, a.workDir) {
 		return nil
 	}

@@ -18,9 +18,12 @@ import (
 )
 
 // roomForOutputs makes the local folders, and makes sure that what will be in them can be left where it belongs.
-func (r stageRoom) roomForOutputs(ctx context.Context, p plan.Plan, in registry.Instance, folder *os.Root) error {
+func (r stageRoom) roomForOutputs(ctx context.Context, p plan.Plan, in registry.Instance, work workRoot, folder *os.Root) error {
 	if p.Outputs == nil {
 		return nil
+	}
+	if err := r.dropOlder(p, in, work, folder); err != nil {
+		return err
 	}
 	for _, one := range p.Outputs.To {
 		if err := folder.MkdirAll(one.Name, 0o755); err != nil {
@@ -39,6 +42,20 @@ func (r stageRoom) roomForOutputs(ctx context.Context, p plan.Plan, in registry.
 		r.atEnd(func() { r.abandon(in, leave) })
 	}
 	return nil
+}
+
+// dropOlder empties the local folders that another run has left in this work folder: its results are not this one's.
+func (r stageRoom) dropOlder(p plan.Plan, in registry.Instance, work workRoot, folder *os.Root) error {
+	owner, mark := r.id.appID+"@"+r.id.run, ".outputs-"+in.String()
+	if text, err := work.ReadFile(mark); err == nil && string(text) == owner {
+		return nil
+	}
+	for _, one := range p.Outputs.To {
+		if err := folder.RemoveAll(one.Name); err != nil {
+			return fmt.Errorf("output %s: of another run: %w", one.Name, err)
+		}
+	}
+	return replaceFile(work.Root, mark, owner, false, nil)
 }
 
 // abandon takes away what is half left. An agent whose index another has taken leaves that to the other.

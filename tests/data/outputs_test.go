@@ -1,0 +1,112 @@
+package data_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A parameter server has not ended when the job is done: what it has made is left all the same.
+func TestParameterServersOutputs(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, 1, nil)
+	ready := filepath.Join(j.work, "ps-0", "model", "ps") // the worker's end ends the job: first there must be something to leave
+	j.define(1, settings{
+		"ps:muster.command": "echo state > model/ps; exec sleep 600", "ps:muster.output.model": "out",
+		"muster.command": "until [ -s " + ready + " ]; do sleep 0.05; done; echo trained > model/worker", "muster.output.model": "out",
+		"global:muster.framework": "none",
+	})
+	j.run("--engine", "process").succeeds(t) // in a container the worker would not see the server's folder
+	j.same(j.files(filepath.Join(j.store, "out")), map[string]string{"ps-0/ps": "state\n", "worker-0/worker": "trained\n"})
+}
+
+// One instance leaves its outputs under their own names, or a single one without a folder of its own.
+func TestOnlyAndFlat(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, 3, settings{"muster.command": "echo $MUSTER_INDEX > model/who", "muster.output.model": "out", "muster.outputs.index": "1"})
+	j.run().succeeds(t)
+	j.same(j.files(filepath.Join(j.store, "out")), map[string]string{"model/who": "1\n"})
+
+	flat := newJob(t, 1, settings{"muster.command": "echo $MUSTER_INDEX > model/who", "muster.output.model": "out", "muster.outputs.flat": "true"})
+	flat.run().succeeds(t)
+	flat.same(flat.files(filepath.Join(flat.store, "out")), map[string]string{"model/who": "0\n"})
+}
+
+// A failed process leaves nothing, or what it has where that is asked for.
+func TestOutputsOfAFailure(t *testing.T) {
+	t.Parallel()
+	for failed, want := range map[string]map[string]string{"false": {}, "true": {"worker-0/half": "so far\n"}} {
+		j := newJob(t, 1, settings{
+			"muster.command": "echo so far > model/half; exit 3", "muster.output.model": "out", "muster.outputs.failed": failed, "muster.restart": "never",
+		})
+		j.run().fails(t, "app-error", 3)
+		j.same(j.files(filepath.Join(j.store, "out")), want)
+		if _, err := os.Stat(filepath.Join(j.store, "out", "_temporary")); err == nil {
+			t.Errorf("failed=%s: _temporary is left", failed)
+		}
+	}
+}
+
+// A restart within the run replaces what the run left before; another run does not.
+func TestTheSameRunReplaces(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, 1, settings{
+		"muster.command": "echo $MUSTER_ATTEMPT > model/attempt; [ $MUSTER_ATTEMPT = 2 ]", "muster.output.model": "out", "muster.outputs.failed": "true",
+		"muster.restart": "instance", "muster.restart.backoff": "1s..1s",
+	})
+	j.run().succeeds(t)
+	j.same(j.files(filepath.Join(j.store, "out")), map[string]string{"worker-0/attempt": "2\n"})
+	j.app += "b"
+	j.run("--work-dir", j.work+"2").fails(t, "definition", 65, "it is there already, and not from this run")
+}
+
+// PAI's three folders: codeDir beside the program, outputDir for who uses it, dataDir as it is.
+func TestCodeDir(t *testing.T) {
+	t.Parallel()
+	for version, tt := range map[string]struct {
+		command string
+		want    map[string]string
+	}{
+		"0.5": {
+			`src/run.sh && echo changed >> src/run.sh && ls > seen/cwd`,
+			map[string]string{"worker-0/ran": "src/run.sh lib\n", "worker-0/cwd": "app\ncode\nroster.json\nseen\nsrc\n"},
+		},
+		"0.14": {
+			`./run.sh && echo changed >> run.sh; (echo x > code/new) 2> /dev/null && touch seen/written; ls > seen/cwd`,
+			map[string]string{"worker-0/ran": "./run.sh lib\n", "worker-0/cwd": "app\ncode\nlib\nroster.json\nrun.sh\nseen\n"},
+		},
+	} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, 1, settings{
+				"global:muster.pai.version": version, "global:muster.pai.code.dir": "${NN_URI}/src", "global:muster.pai.output.dir": "${NN_URI}/Output/job",
+				"muster.command": tt.command, "muster.output.seen": "out", "muster.restart": "never",
+			})
+			j.lay(map[string]string{"src/run.sh": "#!/bin/sh\necho \"$0 $(cat $(dirname $0)/lib/name)\" > seen/ran\n", "src/lib/name": "lib"})
+			j.must(os.Chmod(filepath.Join(j.store, "src/run.sh"), 0o755)) //nolint:gosec // it is run
+			args := []string{}
+			if os.Geteuid() != 0 { // the read-only mount is the container's
+				args = append(args, "--set", "worker:muster.command="+tt.command+"; rm -f seen/written")
+			}
+			j.run(args...).succeeds(t)
+			j.same(j.files(filepath.Join(j.store, "out")), tt.want)
+			if _, err := os.Stat(filepath.Join(j.store, "Output")); err == nil {
+				t.Error("outputDir is made for a job that does not use it")
+			}
+		})
+	}
+	t.Run("output", func(t *testing.T) {
+		t.Parallel()
+		j := newJob(t, 1, settings{"global:muster.pai.version": "0.14", "global:muster.pai.output.dir": "Output/job", "muster.restart": "never"})
+		out := filepath.Join(j.store, "Output", "job")
+		j.run("--set", "worker:muster.command=PAI_OUTPUT_DIR="+out+"; echo made > $PAI_OUTPUT_DIR/it").succeeds(t)
+		j.same(j.files(out), map[string]string{"it": "made\n"})
+	})
+	t.Run("too large", func(t *testing.T) {
+		t.Parallel()
+		j := newJob(t, 1, settings{"global:muster.pai.version": "0.14", "global:muster.pai.code.dir": "src", "muster.command": "true", "muster.restart": "never"})
+		j.lay(map[string]string{"src/a": "", "src/b": "x"})
+		j.must(os.Truncate(filepath.Join(j.store, "src", "a"), 200_000_000))
+		j.run().fails(t, "definition", 65, "codeDir", "200000001 bytes", "at most 200000000")
+	})
+}
