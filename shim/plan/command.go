@@ -27,6 +27,8 @@ func (b *builder) command(s *Script) []string {
 func (b *builder) ownCommand(script *Script) []string {
 	s := b.component.Settings
 	switch {
+	case b.serves():
+		return []string{b.python(), "-c", tfServer}
 	case script != nil && script.Has(CommandStart):
 		return script.Argv(CommandStart, b.req.log(), b.req.root())
 	case s.Command != "":

@@ -23,7 +23,7 @@ func (b *builder) process(p Plan) Process {
 	proc := Process{
 		Argv: b.command(p.Script), Cwd: b.cwd(p.Script), Folder: b.req.root(), User: b.user(), Env: map[string]string{},
 		Secrets: slices.Sorted(maps.Keys(s.Secrets)), SecretRefs: map[string]string{},
-		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(), Shell: s.Command != "" && !p.Script.isFile(CommandStart),
+		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(), Shell: s.Command != "" && !p.Script.isFile(CommandStart) && !b.serves(),
 	}
 	proc.Verbatim = b.verbatim // by b.command
 	if b.literal() {
@@ -37,7 +37,7 @@ func (b *builder) process(p Plan) Process {
 	}
 	if s.ResumeArgs != "" && p.Script != nil && !proc.Shell {
 		b.warn(b.key("muster.resume.args"), appdef.Quote(s.ResumeArgs), "no value", "START is a script, which reads MUSTER_CHECKPOINT")
-	} else if s.ResumeArgs != "" && !b.parked() {
+	} else if s.ResumeArgs != "" && !b.parked() && !b.serves() {
 		proc.ResumeArgs = b.resumeArgs(s.ResumeArgs)
 	}
 	for name, value := range s.Env {

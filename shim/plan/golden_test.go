@@ -88,6 +88,53 @@ func TestGoldenPlans(t *testing.T) {
 	}
 }
 
+// In-graph the first worker, or the chief where there is one, runs the script and its success is the
+// job's; all others run the packaged server.
+func TestGoldenInGraph(t *testing.T) {
+	files, err := catalog.Open("tensorflow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		set    []string
+		leader string
+	}{
+		{"in-graph", nil, "worker-0"},
+		{"in-graph-command", []string{"worker:muster.command=./train --fast", "worker:muster.resume.args=--resume {{checkpoint}}"}, "worker-0"},
+		{"in-graph-chief", []string{"ps:muster.role=chief", "ps:yarn.component.instances=1"}, "ps-0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			app, problems := slider.Load(files, slider.Options{Set: append([]string{"global:muster.tensorflow.mode=in-graph"}, tt.set...)})
+			if bad := problems.Errors(); len(bad) > 0 {
+				t.Fatal(bad)
+			}
+			for _, instance := range plan.Instances(&app) {
+				req := goldenRequest(instance.Component, instance.Index)
+				p, problems := plan.Build(app, req)
+				if len(problems) > 0 {
+					t.Fatal(problems)
+				}
+				start, problems := plan.Finish(p, plan.ExampleRoster(app, req), plan.StartFacts{Generation: 1, Attempt: 1, Checkpoint: "ckpt/7"}, frameworks.Env)
+				if len(problems) > 0 {
+					t.Fatal(problems)
+				}
+				p.Start = &start
+				serves := len(start.Argv) == 3 && strings.Contains(start.Argv[2], "server.join()")
+				if want := instance.String() != tt.leader && p.Who.Role != "service"; serves != want {
+					t.Errorf("%s serves: %t, want %t: %q", instance, serves, want, start.Argv)
+				}
+				if leads := p.Complete.MinSucceeded != nil && *p.Complete.MinSucceeded == 1; instance.String() == tt.leader && !leads {
+					t.Errorf("%s completes the job: %v", instance, p.Complete)
+				}
+				if instance.Index < 2 {
+					compare(t, filepath.Join("testdata", tt.name, instance.String()+".json"), p.JSON())
+				}
+			}
+		})
+	}
+}
+
 func compare(t *testing.T, golden string, got []byte) {
 	t.Helper()
 	if *update {

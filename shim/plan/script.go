@@ -55,10 +55,10 @@ const (
 	StructuredFile = "structured-out-" + taskToken + ".json"
 )
 
-// scripted tells that the package's own scripts or commands run the component.
+// scripted tells that the package's own scripts or commands run the instance.
 func (b *builder) scripted() bool {
 	s := b.component.Settings
-	return s.Start == appdef.StartScript && s.CommandFrom != "muster.command"
+	return !b.serves() && s.Start == appdef.StartScript && s.CommandFrom != "muster.command"
 }
 
 // script plans the commands; nil when one command line is all.

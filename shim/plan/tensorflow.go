@@ -17,6 +17,31 @@ const (
 	tfTaskIndex   = "{{tf.task_index}}"
 )
 
+// tfServer is what all but the leader run in-graph: TensorFlow's own server at this member's place in the
+// cluster of TF_CONFIG, for as long as it is left. tf.train is TensorFlow 1's. An evaluator is in nobody's
+// cluster and runs the script.
+const tfServer = `import json, os
+import tensorflow as tf
+text = os.environ.get("TF_CONFIG")
+if text is None:
+    text = open(os.environ["TF_CONFIG_FILE"]).read()
+config = json.loads(text)
+train = tf.compat.v1.train if hasattr(tf, "compat") and hasattr(tf.compat, "v1") else tf.train
+server = train.Server(train.ClusterSpec(config["cluster"]), job_name=config["task"]["type"],
+                      task_index=config["task"]["index"], protocol="grpc")
+print("serving", config["task"]["type"], config["task"]["index"], flush=True)
+server.join()
+`
+
+// serves tells whether the instance runs a server for the one that runs the script: in-graph, every
+// parameter server, and all that train but the first.
+func (b *builder) serves() bool {
+	if !b.app.InGraph() {
+		return false
+	}
+	return b.component.Settings.Role == appdef.RolePS || trains(b.component) && !firstWorker(b.app, b.req.Component, b.req.Index)
+}
+
 // tensorflow is what Slider's TensorFlow package starts, without its docker: the user's script with
 // the cluster on its command line, or TensorBoard on the checkpoints.
 func (b *builder) tensorflow() []string {
