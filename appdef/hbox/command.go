@@ -28,11 +28,11 @@ func (j *job) command() {
 	switch {
 	case j.kind.lives():
 		text = j.life(len(words) > 0, at)
-	case len(words) == 0:
-		if !j.everyCommand() {
-			j.bad(at, "no command", "it behind the options, or --hbox-cmd", "")
-		}
+	case len(words) == 0 && j.everyCommand():
 		return
+	case len(words) == 0:
+		j.bad(at, "no command", "it behind the options, or --hbox-cmd", "")
+		text = ":" // else it is reported once more for each role
 	}
 	text = j.paths(text)
 	for _, r := range j.roles {
