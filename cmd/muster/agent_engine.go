@@ -112,13 +112,17 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 		return 0, err
 	}
 	r.grow(p, guard)
-	if err := held.Release(); err != nil {
+	if err := held.ReleaseOnly(ofProcess(p)); err != nil {
 		return 0, fmt.Errorf("hand the ports over: %w", err)
 	}
 	r.setStartEnv(start.Env)
-	return guard.Start(sandbox.Spec{
+	pid, err = guard.Start(sandbox.Spec{
 		Attempt: e.Attempt, Argv: start.Argv, Env: environ(start.Env), Dir: p.Process.Cwd, Rlimits: limits, Linger: p.Script != nil,
 	})
+	if err == nil {
+		r.beginSides(p, roster, facts, start, limits)
+	}
+	return pid, err
 }
 
 // startFacts adds what every start and every command of this agent is told.
@@ -208,6 +212,7 @@ func (r engineRoom) signalStop() {
 	if w != nil {
 		w.stop()
 	}
+	r.currentSides().stop()
 	if p.Script != nil && p.Script.Has(plan.CommandStop) && over != nil {
 		go r.stopScript(over, seconds(p.Stop.Grace))
 		return
@@ -231,6 +236,7 @@ const rebindPause = time.Second
 // rebind holds the ports again; where a stranger took one meanwhile, others are taken. It goes on until
 // there are some: nothing may be acknowledged without them.
 func (r engineRoom) rebind(ctx context.Context, e shim.Effect) (shim.Event, bool) {
+	r.endSides()
 	r.replaceGuard()
 	for {
 		same, err := r.holdAgain()
@@ -377,6 +383,7 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 		case sandbox.Adopted: // Adopt has said so
 		case sandbox.Exited:
 			exits[e.Attempt] = e.Exit
+			a.currentSides().processOver(e.Exit.Code != nil && *e.Exit.Code == 0)
 		case sandbox.Empty:
 			x, ok := exits[e.Attempt]
 			if !ok {

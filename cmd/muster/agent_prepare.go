@@ -81,6 +81,7 @@ type agent struct {
 	memory     int           // MB, the limit in force
 	starved    int           // ends for want of memory
 	over       chan struct{} // closed when the attempt under way is over
+	sides      *sideGroup    // of the last start; nil: none
 	watch      *watch        // of the start under way; nil: no script runs it
 	task       int           // commands given so far
 	statusTurn sync.Mutex    // one STATUS at a time

@@ -221,6 +221,7 @@ func (a *agent) snapshot() status.State {
 	if s.Phase == shim.Staging && a.task > 0 {
 		out.Cause = plan.CommandInstall // it may take its time
 	}
+	out.Sides = a.sides.seen()
 	for _, u := range a.plan.Engine.Unenforced {
 		out.Unenforced = append(out.Unenforced, u.Limit)
 	}

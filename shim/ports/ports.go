@@ -150,11 +150,17 @@ func (h *Held) Ports() map[string]int {
 }
 
 // Release lets the process bind: call it right before the start. The lock among agents stays.
-func (h *Held) Release() error {
+func (h *Held) Release() error { return h.ReleaseOnly(every) }
+
+// ReleaseOnly is Release of the ports whose names are chosen.
+func (h *Held) ReleaseOnly(chosen func(name string) bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var all error
 	for _, p := range h.ports {
+		if !chosen(p.name) {
+			continue
+		}
 		if err := closeFD(&p.holder); err != nil {
 			all = errors.Join(all, fmt.Errorf("release port %d: %w", p.number, err))
 		}
@@ -164,11 +170,17 @@ func (h *Held) Release() error {
 
 // Rebind takes the ports back after an exit, whatever connections the process had. The error names those that
 // somebody else holds now; the others are held. It may be called again.
-func (h *Held) Rebind() error {
+func (h *Held) Rebind() error { return h.RebindOnly(every) }
+
+// RebindOnly is Rebind of the ports whose names are chosen.
+func (h *Held) RebindOnly(chosen func(name string) bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var all error
 	for _, p := range h.ports {
+		if !chosen(p.name) {
+			continue
+		}
 		if p.holder >= 0 || p.lock == nil {
 			continue
 		}
@@ -181,6 +193,8 @@ func (h *Held) Rebind() error {
 	}
 	return all
 }
+
+func every(string) bool { return true }
 
 // Close gives the ports away for good.
 func (h *Held) Close() error {

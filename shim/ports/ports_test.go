@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -277,4 +278,39 @@ func TestNoHolderReachesAChild(t *testing.T) {
 		t.Fatalf("the child holds the port: %v", err)
 	}
 	l.Close()
+}
+
+// Who is not chosen keeps the port held while the others are handed over and taken back.
+func TestReleaseOnlyWhatIsChosen(t *testing.T) {
+	h := held(t, ranges(t, "20000-29999"), []Want{{Name: "main"}, {Name: "side.board"}}, nil)
+	side := func(name string) bool { return name == "side.board" }
+	free := func() string {
+		var names []string
+		for name, n := range h.Ports() {
+			if l, err := listen(net.JoinHostPort("127.0.0.1", strconv.Itoa(n))); err == nil {
+				l.Close()
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return strings.Join(names, " ")
+	}
+	for _, step := range []struct {
+		do   func() error
+		want string
+	}{
+		{func() error { return nil }, ""},
+		{func() error { return h.ReleaseOnly(func(name string) bool { return !side(name) }) }, "main"},
+		{func() error { return h.ReleaseOnly(side) }, "main side.board"},
+		{func() error { return h.RebindOnly(side) }, "main"},
+		{func() error { return h.Rebind() }, ""},
+		{func() error { return h.Release() }, "main side.board"},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		if got := free(); got != step.want {
+			t.Errorf("free: %q, want %q", got, step.want)
+		}
+	}
 }

@@ -32,8 +32,16 @@ type Instance struct {
 	PAI            *PAI              `json:"pai,omitempty"` // of an app that PAI's tasks are told of: its end in PAI's words
 	Unenforced     []string          `json:"unenforced"`
 	Cause          string            `json:"cause,omitempty"` // what it waits for, or why it is where it is
+	Sides          []Side            `json:"sides,omitempty"`
 	Conducts       bool              `json:"conducts,omitempty"`
 	AwaySince      *time.Time        `json:"registry_unreachable_since,omitempty"`
+}
+
+// Side is a process beside the instance's own.
+type Side struct {
+	Name     string `json:"name"`
+	Pid      int    `json:"pid,omitempty"` // in its pid namespace; 0: it does not run
+	Restarts int    `json:"restarts"`
 }
 
 // Exit is how a process ended.

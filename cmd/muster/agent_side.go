@@ -1,0 +1,358 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/frameworks"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/side"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// Side processes run beside the instance's own, in its container, from its start to its end. Whatever becomes of them, the
+// machine hears nothing of it.
+
+const (
+	// sideGrace is between a side process's TERM and its KILL. The end of the attempt waits for it.
+	sideGrace = 3 * time.Second
+	// farewell is how long a side process that ends by itself may take to, once the process has ended with 0: the other
+	// instances may not have done with it.
+	farewell = time.Minute
+)
+
+// sideGroup are the side processes of one attempt.
+type sideGroup struct {
+	agent *agent
+	guard *sandbox.Guard
+	all   []*sideProcess
+	lives sync.WaitGroup
+
+	over    chan struct{} // closed when the instance's process has ended: nothing is started any more
+	leave   chan struct{} // closed when nothing is waited for
+	mu      sync.Mutex
+	isOver  bool
+	well    bool // the process ended with 0
+	stopped bool // the instance is to end
+	left    bool
+}
+
+// sideProcess is one of them, through all of its starts.
+type sideProcess struct {
+	group *sideGroup
+	plan  plan.Side
+	spec  sandbox.ExecSpec
+	out   *sideLog
+	err   *sideLog
+
+	mu       sync.Mutex
+	pid      int // in its pid namespace; 0: it does not run
+	restarts int
+}
+
+// beginSides starts them once the instance's process has been.
+func (a *agent) beginSides(p plan.Plan, r registry.Roster, facts plan.StartFacts, start plan.Start, limits map[string]sandbox.Rlimit) {
+	if len(p.Sides) == 0 {
+		return
+	}
+	a.endSides()
+	g := &sideGroup{agent: a, guard: a.currentGuard(), over: make(chan struct{}), leave: make(chan struct{})}
+	for _, s := range p.Sides {
+		argv, env := plan.FinishSide(p, s, r, facts, start, frameworks.SideEnv)
+		g.all = append(g.all, &sideProcess{
+			group: g, plan: s, out: a.sideLog(s.Name, "stdout"), err: a.sideLog(s.Name, "stderr"),
+			spec: sandbox.ExecSpec{
+				Argv: argv, Env: environ(env), Dir: p.Process.Cwd, Rlimits: limits,
+				Awaited: true, // it is asked to end, and not killed at once with what else the process leaves
+			},
+		})
+	}
+	a.mu.Lock()
+	a.sides = g
+	a.mu.Unlock()
+	for _, s := range g.all {
+		g.lives.Go(s.live)
+	}
+}
+
+// currentSides are those of the attempt under way, or of the last one.
+func (a *agent) currentSides() *sideGroup {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sides
+}
+
+// endSides ends those of an attempt that is over, and returns when nothing of them touches ports or files.
+func (a *agent) endSides() {
+	g := a.currentSides()
+	if g == nil {
+		return
+	}
+	g.stop()
+	g.processOver(false)
+	g.lives.Wait()
+}
+
+// processOver is the end of the instance's process.
+func (g *sideGroup) processOver(well bool) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.isOver {
+		g.isOver, g.well = true, well
+		close(g.over)
+	}
+	g.settle()
+}
+
+// stop notes that the instance is to end: from the end of its process on, nothing is waited for.
+func (g *sideGroup) stop() {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stopped = true
+	g.settle()
+}
+
+func (g *sideGroup) settle() {
+	if g.isOver && (g.stopped || !g.well) && !g.left {
+		g.left = true
+		close(g.leave)
+	}
+}
+
+// live starts the process again until the instance's own is over or its rule says that it is enough.
+func (s *sideProcess) live() {
+	defer s.out.close()
+	defer s.err.close()
+	rule, past := side.Rule{Restart: s.plan.Restart, Finishes: s.plan.Finishes}, side.State{}
+	for {
+		if isClosed(s.group.over) {
+			return
+		}
+		end, why := s.run()
+		if isClosed(s.group.over) { // with it, or before anybody could have started it again
+			return
+		}
+		var pause time.Duration
+		past, pause = side.Step(rule, past, end)
+		log := s.group.agent.log
+		if past.Over() {
+			log.Info("side process ended", "side", s.plan.Name, "how", why)
+			return
+		}
+		log.Warn("side process ended, and is started again", "side", s.plan.Name, "how", why, "pause", pause)
+		s.hold()
+		select {
+		case <-s.group.over:
+			return
+		case <-time.After(pause):
+		}
+		s.mu.Lock()
+		s.restarts = past.Restarts
+		s.mu.Unlock()
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// run is one start, to its end and that of all it has started.
+func (s *sideProcess) run() (end side.End, how string) {
+	if err := s.ports().ReleaseOnly(s.owns); err != nil {
+		return end, fmt.Sprintf("hand the port over: %v", err)
+	}
+	// The guard answers, or ends. One that was given up waiting for might start all the same, and be awaited.
+	session, err := s.group.guard.Exec(context.Background(), s.spec)
+	if err != nil {
+		return end, err.Error()
+	}
+	begun := time.Now()
+	_ = session.Stdin.Close() // it is asked nothing
+	s.born(session.PID())
+	defer s.born(0)
+	s.group.agent.log.Info("side process started", "side", s.plan.Name, "pid", session.PID())
+	var said sync.WaitGroup
+	said.Go(func() { _, _ = io.Copy(s.out, session.Stdout) }) // a log that fails says so itself
+	said.Go(func() { _, _ = io.Copy(s.err, session.Stderr) })
+	select {
+	case <-session.Done():
+	case <-s.group.over:
+		s.partWith(session)
+	}
+	exit, err := session.Wait(context.Background()) // it ends with the guard at the latest
+	said.Wait()
+	s.clear(session)
+	end = side.End{OK: err == nil && exit.Code != nil && *exit.Code == 0, Lived: max(time.Since(begun), 1)}
+	switch {
+	case err != nil:
+		how = err.Error()
+	case exit.Code != nil:
+		how = fmt.Sprintf("exit code %d", *exit.Code)
+	default:
+		how = fmt.Sprintf("signal %d", exit.Signal)
+	}
+	return end, how
+}
+
+func (s *sideProcess) born(pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pid = pid
+}
+
+// partWith ends it after the instance's process. One that ends by itself may do so while others need it.
+func (s *sideProcess) partWith(session *sandbox.Session) {
+	if s.plan.Finishes {
+		select {
+		case <-session.Done():
+			return
+		case <-s.group.leave:
+		case <-time.After(farewell):
+			s.group.agent.log.Warn("side process has not ended by itself", "side", s.plan.Name, "patience", farewell)
+		}
+	}
+	err := session.Signal(syscall.SIGTERM)
+	if err != nil && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, sandbox.ErrGone) {
+		s.group.agent.log.Warn("end a side process", "side", s.plan.Name, "err", err)
+	}
+	select {
+	case <-session.Done():
+		return
+	case <-time.After(sideGrace):
+	}
+	s.kill(session)
+}
+
+// clear kills what it has left behind, which may hold its port.
+func (s *sideProcess) clear(session *sandbox.Session) {
+	if !isClosed(s.group.over) { // else the guard does, as with all that is left
+		s.kill(session)
+	}
+	if err := session.Close(); err != nil {
+		s.group.agent.log.Warn("end a side process", "side", s.plan.Name, "err", err)
+	}
+}
+
+func (s *sideProcess) kill(session *sandbox.Session) {
+	if err := session.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, sandbox.ErrGone) {
+		s.group.agent.log.Warn("kill a side process", "side", s.plan.Name, "err", err)
+	}
+}
+
+// hold keeps strangers from the port until the next start.
+func (s *sideProcess) hold() {
+	if err := s.ports().RebindOnly(s.owns); err != nil {
+		s.group.agent.log.Warn("hold the port of a side process", "side", s.plan.Name, "err", err)
+	}
+}
+
+func (s *sideProcess) owns(port string) bool { return port == s.plan.Port }
+
+// ports are the instance's: others may have come in their place since its start.
+func (s *sideProcess) ports() *ports.Held {
+	s.group.agent.mu.Lock()
+	defer s.group.agent.mu.Unlock()
+	return s.group.agent.held
+}
+
+// ofProcess chooses the ports that the instance's own process binds.
+func ofProcess(p plan.Plan) func(port string) bool {
+	return func(port string) bool {
+		return !slices.ContainsFunc(p.Sides, func(s plan.Side) bool { return s.Port == port })
+	}
+}
+
+// seen is what the outside is told of them.
+func (g *sideGroup) seen() []status.Side {
+	if g == nil {
+		return nil
+	}
+	var all []status.Side
+	for _, s := range g.all {
+		s.mu.Lock()
+		all = append(all, status.Side{Name: s.plan.Name, Pid: s.pid, Restarts: s.restarts})
+		s.mu.Unlock()
+	}
+	return all
+}
+
+// mostSideLog is how long a log of a side process grows before it is put aside, in bytes. One that was put aside is kept.
+const mostSideLog = 16 << 20
+
+// sideLog is what a side process says, in all of its starts. That it cannot be written ends nothing: the process must not
+// wait for its reader.
+type sideLog struct {
+	agent *agent
+	path  string
+	file  *os.File
+	size  int64
+	mute  bool // that it cannot be written has been said
+}
+
+func (a *agent) sideLog(name, stream string) *sideLog {
+	return &sideLog{agent: a, path: filepath.Join(a.instanceLogs(), sideLogName(name, stream))}
+}
+
+// sideLogName is the file in an instance's log folder that has a stream of a side process.
+func sideLogName(name, stream string) string { return "side-" + name + "." + stream + ".log" }
+
+// Write never fails.
+func (l *sideLog) Write(b []byte) (int, error) {
+	err := l.write(b)
+	if err != nil && !l.mute {
+		l.agent.log.Warn("keep what a side process says", "file", filepath.Base(l.path), "err", err)
+	}
+	l.mute = err != nil
+	return len(b), nil
+}
+
+func (l *sideLog) write(b []byte) error {
+	if l.file != nil && l.size > 0 && l.size+int64(len(b)) > mostSideLog {
+		l.close()
+		if err := os.Rename(l.path, l.path+".1"); err != nil {
+			return err
+		}
+	}
+	if l.file == nil {
+		f, err := status.AppendPlain(l.path)
+		if err != nil {
+			return err
+		}
+		l.file, l.size = f, status.PlainSize(l.path)
+	}
+	n, err := l.file.Write(b)
+	l.size += int64(n)
+	return err
+}
+
+func (l *sideLog) close() {
+	if l.file == nil {
+		return
+	}
+	if err := l.file.Close(); err != nil {
+		l.agent.log.Warn("keep what a side process says", "file", filepath.Base(l.path), "err", err)
+	}
+	l.file = nil
+}
