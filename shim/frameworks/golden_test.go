@@ -170,6 +170,29 @@ func TestWhatEachFrameworkIsTold(t *testing.T) {
 	}
 }
 
+// The manual tells of every variable and file that a framework is told.
+func TestManualTellsOfEachVariable(t *testing.T) {
+	manual, err := os.ReadFile("../../doc/frameworks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range toldOf() {
+		for _, g := range one.gangs {
+			r := g.build()
+			for _, row := range r.Rows {
+				p := g.plan(one.framework, row)
+				p.HBox = nil // it is told of elsewhere
+				env, files := frameworks.Env(p, r)
+				for _, name := range slices.Concat(slices.Collect(maps.Keys(env)), slices.Collect(maps.Keys(files))) {
+					if !strings.Contains(string(manual), "`"+name+"`") {
+						t.Errorf("doc/frameworks.md does not tell of %s, which %s is told", name, one.framework)
+					}
+				}
+			}
+		}
+	}
+}
+
 func write(b *strings.Builder, env, files map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		fmt.Fprintf(b, "  %s=%s\n", name, env[name])
