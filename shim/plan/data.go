@@ -146,13 +146,19 @@ func (b *builder) code() []StageItem {
 	var items []StageItem
 	if pai.CodeDir != "" {
 		const key = "muster.pai.code.dir"
-		if from, ok := b.location(key, b.text(key, pai.CodeDir)); ok {
+		if from, ok := b.location(key, b.paiDir(key, pai.CodeDir)); ok {
 			items = append(items, b.codeItem(key, from))
 		}
 	}
 	if pai.OutputDir != "" && b.usesOutput() {
 		const key = "muster.pai.output.dir"
-		if at, ok := b.location(key, b.text(key, pai.OutputDir)); ok {
+		at, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, b.paiDir(key, pai.OutputDir))
+		if scheme := schemeOf(at); ok && scheme != "" && !slices.Contains(Stores(), scheme) {
+			b.warn(b.key(key), scheme+": in "+appdef.Quote(at), strings.Join(Stores(), ": or ")+": or a path", "it is not made here: the job's own commands have to")
+		} else if ok {
+			at, ok = b.location(key, at)
+		}
+		if ok {
 			items = append(items, StageItem{Name: "outputDir", Kind: StageOutput, From: at})
 		}
 	}
@@ -224,16 +230,12 @@ func pathOf(url string) string {
 
 // location is a path or URL of data. Without a scheme it is in the default filesystem: of a local one a path from / on is
 // one of this machine's.
-func (b *builder) location(key, text string) (string, bool) {
-	text = strings.TrimSpace(text)
-	base := b.defaultFS()
-	if schemeOf(text) == "" {
-		at, ok := inFilesystem(base, b.req.Allocation.User, text)
-		if !ok {
-			b.problem(b.key(key), appdef.Quote(text), "a path from / on, or a URL", "")
-			return "", false
-		}
-		text = at
+func (b *builder) location(key, written string) (string, bool) {
+	written = strings.TrimSpace(written)
+	text, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, written)
+	if !ok {
+		b.problem(b.key(key), appdef.Quote(written), "a path from / on, or a URL", "")
+		return "", false
 	}
 	switch scheme := schemeOf(text); {
 	case scheme != "" && !slices.Contains(Stores(), scheme):
@@ -245,12 +247,15 @@ func (b *builder) location(key, text string) (string, bool) {
 	return text, true
 }
 
-// inFilesystem is a path without a scheme as a URL of the filesystem with this URI; false: it has no place there.
+// inFilesystem is a path without a scheme as a URL of the filesystem with this URI; false: it has no place there. A URL is
+// what it is.
 func inFilesystem(uri, user, name string) (string, bool) {
 	absolute := strings.HasPrefix(name, "/")
 	switch scheme := schemeOf(uri); {
 	case name == "":
 		return "", false
+	case schemeOf(name) != "":
+		return name, true
 	case scheme == "" || scheme == "file":
 		if absolute || strings.HasPrefix(name, Work) {
 			return name, true
