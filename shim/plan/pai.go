@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,9 +26,7 @@ func (b *builder) pai() *PAI {
 	}
 	p.DefaultFS, _ = b.scope.Lookup("NN_URI")
 	if b.literal() {
-		for name, value := range b.component.Settings.Env {
-			p.Env[name] = value
-		}
+		maps.Copy(p.Env, b.component.Settings.Env)
 	}
 	for i := range b.app.Components {
 		if c := &b.app.Components[i]; late(c) == 0 {
