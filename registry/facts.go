@@ -39,6 +39,7 @@ type ComponentFacts struct {
 	MinFailed    *int   // nil: never
 	MinSucceeded *int   // nil: all of the component; else the app has succeeded when so many have
 	Budget       BudgetRule
+	Grows        bool // it has more memory after an end for want of it
 	// After is what must hold before an instance starts, merged over all orders that name the component.
 	After []Requirement
 }

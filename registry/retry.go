@@ -86,6 +86,9 @@ func (f Facts) again(have Retries, v Verdict) (Retries, bool) {
 	if v.Outcome == Failed {
 		kind = retryable(v.Exit, v.Class)
 	}
+	if v.Class == ClassOOM && f.grows(v.First) {
+		kind = unknown // the same would happen again with the same memory only
+	}
 	free := false
 	switch {
 	case v.Outcome == Stopped, v.Class == ClassTimeout && kind == permanent:
@@ -106,6 +109,13 @@ func (f Facts) again(have Retries, v Verdict) (Retries, bool) {
 		next.Used++
 	}
 	return next, true
+}
+
+// grows tells that an instance has more memory when it starts again.
+func (f Facts) grows(instance string) bool {
+	in, err := ParseInstance(instance)
+	c, ok := f.component(in.Component)
+	return err == nil && ok && c.Grows
 }
 
 // pause before the next retry, by how many there were.

@@ -274,6 +274,16 @@ func TestRetry(t *testing.T) {
 			}
 		}
 	})
+	t.Run("for want of memory, where there will be more", func(t *testing.T) {
+		for _, grows := range []bool{true, false} {
+			g := running(t, alone(2, func(f *registry.Facts) { f.Retry, f.Components[0].Grows = 1, grows }))
+			g.report("worker-1", registry.PhaseFailed, registry.MemberExit{Signal: 9, Class: registry.ClassOOM, Final: true})
+			g.settle()
+			if got := g.dir.Act == registry.ActWait && g.dir.Retries.Used == 1; got != grows {
+				t.Errorf("memory grows %t: got generation %d %s (%s)", grows, g.dir.Gen, g.dir.Act, g.dir.Why)
+			}
+		}
+	})
 	t.Run("a barrier that did not open, with time for others", func(t *testing.T) {
 		g := newGang(t, alone(2, func(f *registry.Facts) { f.RetryTransient = true }))
 		g.settle()

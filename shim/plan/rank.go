@@ -87,7 +87,7 @@ func componentFacts(c *appdef.Component) registry.ComponentFacts {
 		Ends:      ends,
 		Fails:     role != appdef.RoleService && role != appdef.RoleEvaluator,
 		MinFailed: c.Settings.Complete.MinFailed, MinSucceeded: c.Settings.Complete.MinSucceeded,
-		Budget: budgetRule(c.Settings.Restart),
+		Budget: budgetRule(c.Settings.Restart), Grows: c.Limits.Autoscale > 0,
 	}
 }
 

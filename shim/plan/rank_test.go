@@ -20,7 +20,11 @@ func TestGangAtItsEnd(t *testing.T) {
 		t.Errorf("got retry %d, transient failures uncounted %t, want %d, false", facts.Retry, facts.RetryTransient, registry.RetryForever)
 	}
 	app.Dialect, app.Settings.Retry = "pai", appdef.RetryAlways
+	app.Components = []appdef.Component{{Name: "worker", Limits: appdef.Limits{Autoscale: 0.5}}}
 	if facts = Gang(app, Request{}); facts.Retry != registry.RetryAlways || !facts.RetryTransient {
 		t.Errorf("of PAI: got retry %d, transient failures uncounted %t, want %d, true", facts.Retry, facts.RetryTransient, registry.RetryAlways)
+	}
+	if !facts.Components[0].Grows {
+		t.Error("a component with muster.memory.autoscale: got no growth")
 	}
 }
