@@ -142,7 +142,7 @@ func (w *writing) image() string {
 		}
 	}
 	w.lose("the host's root: PAI demands an image")
-	return ""
+	return appdef.HostRoot
 }
 
 func (w *writing) envs() {
@@ -336,6 +336,9 @@ func (w *writing) settings() {
 		if role := c.Settings.Role; role != appdef.RoleWorker {
 			w.extra(c.Name, name, "muster.role", string(role))
 		}
+		if c.Limits.Image == "" && w.file.Image != appdef.HostRoot {
+			w.extra(c.Name, name, imageKey, appdef.HostRoot)
+		}
 		if scope := c.Settings.Restart.Scope; scope != appdef.ScopeNever {
 			w.extra(c.Name, name, "muster.restart", string(scope))
 		}
@@ -465,9 +468,6 @@ func (w *writing) othersOf(c *appdef.Component, known func(string) bool) {
 	}
 	if c.MinInstances > 0 || c.MaxInstances >= 0 {
 		w.lose(c.Name + ": the least and the most instances")
-	}
-	if c.Limits.Image == "" && w.file.Image != "" {
-		w.lose(c.Name + ": the host's root: it runs in the job's image")
 	}
 }
 

@@ -208,6 +208,15 @@ func TestWritePackage(t *testing.T) {
 		if !slices.IsSorted(lost) {
 			t.Errorf("%s: lost is not sorted", name)
 		}
+		again, found := pai.Load(job, pai.Options{})
+		for _, p := range found.Errors() {
+			if !strings.HasSuffix(p.Pointer, "/command") { // a script is what lost names
+				t.Errorf("%s: %s", name, p)
+			}
+		}
+		if diff := cmp.Diff(again.Counts(), app.Counts()); diff != "" {
+			t.Errorf("%s: got -, want +:\n%s", name, diff)
+		}
 		compare(t, filepath.Join("testdata", "written", name+".json"), job)
 		compare(t, filepath.Join("testdata", "written", name+".lost"), []byte(strings.Join(lost, "\n")+"\n"))
 	}
