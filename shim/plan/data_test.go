@@ -59,6 +59,7 @@ func TestReaders(t *testing.T) {
 	same := app.Component("worker").Settings.Inputs
 	app = with(app, "ps", func(c *appdef.Component) { c.Settings.Inputs = same })
 	app.Components = append(app.Components, app.Components[1], app.Components[1])
+	app.Components[3].CompExports, app.Components[4].CompExports = nil, nil // the worker's
 	app.Components[3].Name, app.Components[3].Settings.Role = "evaluator", appdef.RoleEvaluator
 	app.Components[4].Name, app.Components[4].Instances = "other", 1
 	app.Components[4].Settings.Inputs.From = map[string]string{"data": "/elsewhere"}
