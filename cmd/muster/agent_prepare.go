@@ -129,7 +129,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun
 		return nil, err
 	}
 	if warning != nil {
-		a.log.Warn("Hadoop's configuration", "err", warning)
+		a.log.Warn("configuration of hadoop", "err", warning)
 	}
 	a.digest = appdef.Digest(app.App)
 	a.inc = newID()
