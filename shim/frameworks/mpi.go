@@ -63,8 +63,13 @@ func mpi(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	return env, files
 }
 
-// widest is the shortest prefix, in bits, that says more of a network than nothing.
-const widest = 8
+// widest is the shortest prefix, in bits, that says more of a network than nothing. narrowest is the longest that Open
+// MPI 4 reads: it takes one of 32 for none at all, so that every interface is in it (opal/util/net.c shifts by 32), the
+// loopback beside others, over which messages are lost.
+const (
+	widest    = 8
+	narrowest = 31
+)
 
 // network is the smallest one that has all members' addresses: of each host's interfaces the one that peers know, and not
 // a bridge that containers of others talk over. It must be the same for all, since mpirun hands its settings on. false
@@ -77,7 +82,7 @@ func network(members []registry.Row) (string, bool) {
 			return "", false
 		}
 		if i == 0 {
-			shared = netip.PrefixFrom(a, a.BitLen())
+			shared = netip.PrefixFrom(a, narrowest).Masked()
 		}
 		for !shared.Contains(a) {
 			shared = netip.PrefixFrom(shared.Addr(), shared.Bits()-1).Masked()
