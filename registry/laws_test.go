@@ -36,7 +36,7 @@ func TestStepLaws(t *testing.T) {
 		top, anew = max(top, l.dir.Gen), anew+l.dir.Retries.Used+l.dir.Retries.Free
 	}
 	t.Logf("verdicts %v, highest generation %d, %d retries", verdicts, top, anew)
-	if verdicts[registry.Succeeded] == 0 || verdicts[registry.Failed] == 0 || verdicts[registry.Stopped] == 0 || top < 3 || anew < 10 {
+	if verdicts[registry.Succeeded] == 0 || verdicts[registry.Failed] == 0 || verdicts[registry.Stopped] == 0 || top < 3 || anew == 0 {
 		t.Errorf("got verdicts %v, generations up to %d and %d retries: these lives are too dull to show anything", verdicts, top, anew)
 	}
 }
