@@ -276,7 +276,7 @@ func processKeys() []Key {
 			},
 		},
 		{
-			Name: "muster.nproc", Default: "1", Meaning: "how many processes each container runs, each told its own rank",
+			Name: "muster.nproc", Default: "1", Meaning: "how many processes each container of a chief or worker runs, each told its own rank",
 			component: func(c *Component, _, text string) (err error) {
 				c.Settings.Processes, err = atLeast(1, text)
 				return err
