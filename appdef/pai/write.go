@@ -411,6 +411,11 @@ func (w *writing) others() {
 			}
 		}
 	}
+	for pointer := range a.Kept {
+		if !strings.HasPrefix(pointer, keptPrefix) {
+			w.lose(pointer + ": it is kept and not acted upon")
+		}
+	}
 	for i := range a.Components {
 		w.othersOf(&a.Components[i], known)
 	}

@@ -236,6 +236,14 @@ func TestWriteNames(t *testing.T) {
 	if !strings.Contains(string(job), `"jobName": "my-job"`) || !strings.Contains(string(job), `"name": "chief_worker"`) || len(lost) < 2 {
 		t.Errorf("lost %q in\n%s", lost, job)
 	}
+	app.Kept = map[string]any{"metainfo#/x": 1}
+	app.Config["site.global.x"] = "y"
+	_, lost = pai.Write(app)
+	for _, want := range []string{"metainfo#/x: it is kept and not acted upon", "site.global.x=y"} {
+		if !slices.Contains(lost, want) {
+			t.Errorf("lost %q, want %q among it", lost, want)
+		}
+	}
 	app.Components[0].Instances = 0
 	if _, lost := pai.Write(app); !slices.ContainsFunc(lost, func(s string) bool { return strings.Contains(s, "no instances") }) {
 		t.Errorf("lost %q", lost)
