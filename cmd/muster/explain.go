@@ -299,6 +299,9 @@ func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 	}
 	if out := p.Outputs; out != nil {
 		for _, one := range out.To {
+			if one.To == "" { // another instance leaves it
+				continue
+			}
 			s.row("outputs", fmt.Sprintf("%s: to %s, %s", one.Name, one.To, out.Strategy), key("muster.output."+one.Name))
 		}
 	}
