@@ -1,6 +1,8 @@
 package frameworks
 
 import (
+	"strings"
+
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
 )
@@ -13,7 +15,11 @@ func horovod(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	if len(env) == 0 {
 		return env, files
 	}
-	for name, value := range map[string]string{"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "^openib"} {
+	without := "^openib"
+	if env["OMPI_MCA_btl"] != "" { // mpi leaves one out
+		without += "," + strings.TrimPrefix(env["OMPI_MCA_btl"], "^")
+	}
+	for name, value := range map[string]string{"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": without} {
 		if _, own := p.Process.Env[name]; !own {
 			env[name] = value
 		}

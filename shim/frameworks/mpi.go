@@ -45,6 +45,10 @@ func mpi(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	if len(plan.Hosts(members)) < len(members) {
 		// A process that waits for a message asks for it all the time, and would keep those from a core that send it.
 		say("OMPI_MCA_mpi_yield_when_idle", "1")
+		if p.Root.Kind == plan.RootHost && several(p.MPI.Slots) {
+			// Shared memory has names by host and rank on a node: nodes of one host would write into each other's.
+			say("OMPI_MCA_btl", "^vader")
+		}
 	}
 	if shared, ok := network(members); ok {
 		say("OMPI_MCA_oob_tcp_if_include", shared)
@@ -89,6 +93,16 @@ func network(members []registry.Row) (string, bool) {
 		}
 	}
 	return shared.String(), shared.Bits() >= widest
+}
+
+// several tells whether a component has more than one process in a container.
+func several(slots map[string]int) bool {
+	for _, n := range slots {
+		if n > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // hostFile has the slots of each instance: mpirun deals the ranks out in this order.

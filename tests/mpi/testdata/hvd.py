@@ -10,7 +10,7 @@ local, locals_ = int(os.environ["OMPI_COMM_WORLD_LOCAL_RANK"]), int(os.environ["
 assert (rank, size) == (comm.rank, comm.size)
 assert 0 <= local < locals_ == 2, (local, locals_)
 assert os.environ["HOROVOD_FUSION_THRESHOLD"] == "33554432"
-assert os.environ["OMPI_MCA_pml"] == "ob1" and os.environ["OMPI_MCA_btl"] == "^openib"
+assert os.environ["OMPI_MCA_pml"] == "ob1" and os.environ["OMPI_MCA_btl"] == "^openib,vader"
 
 places = comm.allgather((os.environ["MUSTER_INSTANCE"], local))
 assert len(set(places)) == size, places
