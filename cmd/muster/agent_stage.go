@@ -457,7 +457,7 @@ func secrets(refs map[string]string) (map[string]string, error) {
 			}
 			values[name] = v
 		case "file":
-			text, err := readSecret(where)
+			text, err := readSecret(strings.TrimPrefix(where, "file://"))
 			if err != nil {
 				return nil, fmt.Errorf("secret %s: %w", name, err)
 			}

@@ -214,10 +214,9 @@ func (s *sheet) runs(p plan.Plan, from func(string) string) {
 	if len(p.Barrier.After) > 0 {
 		s.row("waits for", strings.Join(p.Barrier.After, ", "), "commandOrders")
 	}
-	switch {
-	case p.Root.Kind == plan.RootImage:
+	if p.Root.Kind == plan.RootImage {
 		s.row("in", "the image "+p.Root.Image, from("/root/image"))
-	default:
+	} else {
 		s.row("in", "the host's root ("+p.Root.Kind+"), engine "+p.Engine.Name+": "+p.Engine.Why, from("/root/kind"))
 	}
 	if p.Process.User != "" {

@@ -68,5 +68,8 @@ func Env(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	if p.HBox != nil {
 		say(hbox)
 	}
+	if p.PAI != nil { // what the job file itself says is the last word
+		maps.Copy(env, p.PAI.Env)
+	}
 	return env, files
 }

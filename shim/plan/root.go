@@ -50,7 +50,7 @@ func (b *builder) root() Root {
 		b.problems = append(b.problems, p)
 		return Root{Kind: RootImage, Image: limits.Image}
 	case limits.Image != "":
-		r := Root{Kind: RootImage, Image: b.text("muster.image", limits.Image), Auth: limits.ImageAuth}
+		r := Root{Kind: RootImage, Image: b.text("muster.image", limits.Image), Auth: b.text("muster.image.auth", limits.ImageAuth)}
 		if b.req.Image != nil {
 			r.Digest = b.req.Image.Digest
 		}

@@ -22,6 +22,8 @@ type Side struct {
 	Why      string            `json:"why"`                // muster.side, or the framework that wants it
 	// Verbatim is how many of the first of Argv are an image's own words.
 	Verbatim int `json:"-"`
+	// Literal is the one word of Argv into which nothing is filled, as in Process.
+	Literal string `json:"-"`
 }
 
 // beside is one side process of one instance.
@@ -150,7 +152,7 @@ func (b *builder) side(p Plan, s beside) Side {
 	case s.framework && s.Name == appdef.SideTracker:
 		out.Argv = []string{b.python(), "-c", trackerProgram}
 	case s.framework:
-		out.Argv, out.Verbatim = slices.Clone(p.Process.Argv), p.Process.Verbatim
+		out.Argv, out.Verbatim, out.Literal = slices.Clone(p.Process.Argv), p.Process.Verbatim, p.Process.Literal
 	default:
 		out.Argv = []string{}
 		b.problem(b.key(key), "no command of the side process "+s.Name, key, "give "+key+" the text that a shell runs")
@@ -192,5 +194,5 @@ func FinishSide(p Plan, s Side, r registry.Roster, facts StartFacts, start Start
 
 // filled is the command with its own words filled in, and an image's as they are.
 func (s Side) filled(fill func(string) string) []string {
-	return Process{Argv: s.Argv, Verbatim: s.Verbatim}.filled(fill)
+	return Process{Argv: s.Argv, Verbatim: s.Verbatim, Literal: s.Literal}.filled(fill)
 }
