@@ -1,6 +1,7 @@
 package hbox
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -120,10 +121,8 @@ func joined(list, path string) string {
 	if list == "" {
 		return path
 	}
-	for _, there := range strings.Split(list, ",") {
-		if there == path {
-			return list
-		}
+	if slices.Contains(strings.Split(list, ","), path) {
+		return list
 	}
 	return list + "," + path
 }
@@ -178,7 +177,6 @@ func (j *job) locals(option string) []Local {
 		return nil
 	}
 	var all []Local
-	taken := map[string]string{}
 	for part := range strings.SplitSeq(v.Text, ",") {
 		path, alias, _ := strings.Cut(strings.TrimSpace(part), "#")
 		if path == "" {
@@ -189,7 +187,6 @@ func (j *job) locals(option string) []Local {
 			alias = strings.TrimRight(alias, "/")
 		}
 		all = append(all, Local{path, alias})
-		taken[alias] = path
 	}
 	return all
 }

@@ -50,7 +50,7 @@ func TestBrokenCommandLines(t *testing.T) {
 		"--output #model true":                             `--output#: got "#model", want PATH#NAME`,
 		"--output /a,/b#model true":                        `--output#: got "/a,/b", want one path`,
 		"--input /a#x/y true":                              `--input#: got "x/y", want a local name after muster.input. and something to read`,
-		"--input-strategy DOWNLAOD --input /a true":        `--input-strategy#: got "DOWNLAOD", want DOWNLOAD, PLACEHOLDER, STREAM; did you mean DOWNLOAD?`,
+		"--input-strategy DOWNLOD --input /a true":         `--input-strategy#: got "DOWNLOD", want DOWNLOAD, PLACEHOLDER, STREAM; did you mean DOWNLOAD?`,
 		"--output-strategy FTP --output /a true":           `--output-strategy#: got "FTP", want UPLOAD, STREAM`,
 		"--output-index 2 --worker-num 2 --output /a true": `--output-index#: got 2, want an index below the 2 of --worker-num; nobody would leave its outputs`,
 		"--output-index -2 --output /a true":               `--output-index#: got "-2", want a whole number, -1 or more`,

@@ -32,8 +32,16 @@ var kinds = [...]kind{
 	{name: "MPI", framework: "mpi", allReduce: true},
 	{name: "TENSORNET", framework: "mpi", allReduce: true},
 	{name: "HOROVOD", framework: "horovod", allReduce: true},
-	{name: "VPC"}, {name: "DIGITS"},
-	{name: "HBOX"}, {name: "CAFFE"}, {name: "XGBOOST"}, {name: "KERAS"}, {name: "THEANO"}, {name: "LIGHTGBM"}, {name: "LIGHTLDA"}, {name: "SKLEARN"},
+	{name: "VPC"},
+	{name: "DIGITS"},
+	{name: "HBOX"},
+	{name: "CAFFE"},
+	{name: "XGBOOST"},
+	{name: "KERAS"},
+	{name: "THEANO"},
+	{name: "LIGHTGBM"},
+	{name: "LIGHTLDA"},
+	{name: "SKLEARN"},
 }
 
 func kindNamed(name string) (kind, bool) {

@@ -101,9 +101,10 @@ func bareName(name string) string { return strings.ToLower(strings.ReplaceAll(na
 
 // optionNamed finds an option by any spelling of its name, without the dashes before it.
 func optionNamed(name string) (option, bool) {
-	same := func(other string) bool { return bareName(other) == bareName(name) }
+	bare := bareName(name)
+	same := func(other string) bool { return other == name || bareName(other) == bare }
 	i := slices.IndexFunc(optionTable[:], func(o option) bool { return same(o.name) || slices.ContainsFunc(o.also, same) })
-	if i < 0 || bareName(name) == "" {
+	if i < 0 {
 		return option{}, false
 	}
 	return optionTable[i], true

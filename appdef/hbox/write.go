@@ -84,9 +84,13 @@ func (w *writer) whole() {
 		there bool
 		what  string
 	}{
-		{len(a.CommandOrders) > 0, "the order of starts"}, {len(a.Packages) > 0, "the package's folders and archives: --files and --archiveFiles bring files"},
-		{len(a.AppResources) > 0, "the package's files: --files brings them"}, {len(a.Addons) > 0, "the add-ons"},
-		{len(a.ConfigFiles) > 0 || len(a.Defaults) > 0, "the dictionaries of the configuration"}, {a.Release != "", "the version"}, {a.Comment != "", "the comment"},
+		{len(a.CommandOrders) > 0, "the order of starts"},
+		{len(a.Packages) > 0, "the package's folders and archives: --files and --archiveFiles bring files"},
+		{len(a.AppResources) > 0, "the package's files: --files brings them"},
+		{len(a.Addons) > 0, "the add-ons"},
+		{len(a.ConfigFiles) > 0 || len(a.Defaults) > 0, "the dictionaries of the configuration"},
+		{a.Release != "", "the version"},
+		{a.Comment != "", "the comment"},
 	} {
 		if missing.there {
 			w.lose(missing.what)

@@ -103,13 +103,13 @@ func (p *hboxProgress) tell(said map[string]float64) {
 
 // progressLine is HBox's line, empty while no worker has reported.
 func progressLine(said map[string]float64, workers []registry.Instance) string {
-	sum, any := 0.0, false
+	sum, reported := 0.0, false
 	for _, in := range workers {
 		if f, ok := said[in.String()]; ok {
-			sum, any = sum+f, true
+			sum, reported = sum+f, true
 		}
 	}
-	if !any {
+	if !reported {
 		return ""
 	}
 	return fmt.Sprintf("reporter progress:%.2f%%", 100*sum/float64(len(workers)))

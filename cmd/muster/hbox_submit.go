@@ -61,6 +61,7 @@ func (f *hboxFlags) register(flags *pflag.FlagSet) {
 	f.run.registry.register(flags)
 	flags.Lookup("registry").Usage = "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: one of its own, embedded in this command)"
 	f.run.state.register(flags)
+	f.run.filesystem.register(flags)
 	flags.StringVar(&f.run.appID, "app-id", "", "name of the gang (default: the job's name and six letters)")
 	flags.StringVar(&f.run.workDir, "work-dir", "", "folder for package, checkpoints and instances")
 	flags.StringVar(&f.run.logDir, "log-dir", "", "folder for logs (default: log in the work folder)")
