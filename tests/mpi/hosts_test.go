@@ -28,7 +28,7 @@ func TestTwoHosts(t *testing.T) {
 		_ = keeper.Wait() // it was interrupted
 	}()
 	registry := filepath.Join(other.state, "apps", other.app, "registry.sock")
-	j.await("a registry", func() bool { return strings.Contains(other.log("worker-0", "agent"), "process started") })
+	j.await("a registry", func() bool { return strings.Contains(other.log("worker-0"), "process started") })
 
 	var agents []*exec.Cmd
 	for i := range 2 {
@@ -43,7 +43,7 @@ func TestTwoHosts(t *testing.T) {
 	}
 	var address string
 	j.await("the port of the second host's agent", func() bool {
-		_, after, ok := strings.Cut(j.log("worker-1", "agent"), `msg="other hosts are answered" address=`)
+		_, after, ok := strings.Cut(j.log("worker-1"), `msg="other hosts are answered" address=`)
 		address, _, _ = strings.Cut(after, "\n")
 		return ok && address != ""
 	})

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,9 +84,7 @@ func newJob(t testing.TB, n int, program string, more settings) *job {
 		name, value, _ := strings.Cut(e, "=")
 		global["muster.env."+name] = value
 	}
-	for name, value := range more {
-		global[name] = value
-	}
+	maps.Copy(global, more)
 	const schema = "http://example.org/specification/v2.0.0"
 	worker := settings{"yarn.role.priority": "1", "yarn.component.instances": fmt.Sprint(n), "yarn.memory": "256", "yarn.vcores": "1"}
 	type object = map[string]any
@@ -118,9 +117,9 @@ func (j *job) read(path string) string {
 	return string(text)
 }
 
-// log is one of an instance's logs: stdout, stderr or agent.
-func (j *job) log(instance, name string) string {
-	return j.read(filepath.Join(j.work, "log", instance, name+".log"))
+// log is what an instance's agent says.
+func (j *job) log(instance string) string {
+	return j.read(filepath.Join(j.work, "log", instance, "agent.log"))
 }
 
 // result is what muster run prints.

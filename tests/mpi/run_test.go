@@ -29,7 +29,7 @@ func ringOf(attempt, generation int) []string {
 // relayed are the peers that the first instance's agent was asked for, in the order of their names.
 func (j *job) relayed() []string {
 	var all []string
-	for line := range strings.Lines(j.log("worker-0", "agent")) {
+	for line := range strings.Lines(j.log("worker-0")) {
 		if _, peer, ok := strings.Cut(line, `msg="program for a peer" peer=`); ok {
 			all = append(all, strings.Fields(peer)[0])
 		}
@@ -54,7 +54,7 @@ func TestThreeRanks(t *testing.T) {
 				t.Errorf("remote starts (-got +want):\n%s", diff)
 			}
 			for _, in := range three[1:] {
-				if said := j.log(in, "agent"); strings.Count(said, "msg=exec ") != 1 || !strings.Contains(said, "orted") {
+				if said := j.log(in); strings.Count(said, "msg=exec ") != 1 || !strings.Contains(said, "orted") {
 					t.Errorf("%s ran no daemon of mpirun", in)
 				}
 			}
