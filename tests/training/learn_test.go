@@ -1,0 +1,101 @@
+package training_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+)
+
+// learned waits, from a position on, until n workers have finished after the last step: all with the same model, to the
+// last bit, and one of them with an accuracy that guessing does not give. Only a training whose workers hear of one
+// another ends so: each has its own share of the images.
+func (j job) learned(t *testing.T, from, n, last int) {
+	t.Helper()
+	model := ""
+	for worker := range n {
+		groups, _ := j.await(t, from, fmt.Sprintf(`^worker-%d +\| finished (?:at step|after round) %d with model ([0-9a-f]{16})$`, worker, last))
+		if model == "" {
+			model = groups[0]
+		}
+		if groups[0] != model {
+			t.Errorf("worker-%d: got model %s, worker-0 has %s", worker, groups[0], model)
+		}
+	}
+	groups, _ := j.await(t, from, `^worker-\d+ +\| accuracy (\d\.\d+)$`)
+	if accuracy, err := strconv.ParseFloat(groups[0], 64); err != nil || accuracy < 0.9 {
+		t.Errorf("got accuracy %s, want 0.9 or more", groups[0])
+	}
+}
+
+// reaches waits for a line of an instance whose number is at least this; it gives the number and the position behind it.
+func (j job) reaches(t *testing.T, from int, instance, words string, least int) (number, next int) {
+	t.Helper()
+	_, next = j.awaitWhere(t, from, `^`+instance+` +\| `+words+`$`, func(groups []string) bool {
+		n, err := strconv.Atoi(groups[0])
+		number = n
+		return err == nil && n >= least
+	})
+	return number, next
+}
+
+// killed kills worker-1 in mid-training, once there is a checkpoint, and waits until all of the next generation run.
+func (j job) killed(t *testing.T, n int) (checkpoint, next int) {
+	t.Helper()
+	checkpoint, next = j.reaches(t, 0, `worker-\d+`, `checkpoint step (\d+)`, 1)
+	j.do("signal", j.app+"/worker-1", "KILL")
+	for worker := range n {
+		j.await(t, next, fmt.Sprintf(`^worker-%d +\| muster: running \(attempt \d+, generation 2\)$`, worker))
+	}
+	return checkpoint, next
+}
+
+// A rank that is lost takes the others along; all begin again together, where the newest checkpoint is.
+func TestPyTorchGoesOnFromTheCheckpointWhenARankIsKilled(t *testing.T) {
+	j := launch(t, "pytorch", "torch", "--set", "site.global.train.steps=250", "--set", "site.global.train.pace=0.04",
+		"--set", "site.global.train.checkpoint.every=25", "--set", "global:muster.restart.backoff=0s")
+	checkpoint, from := j.killed(t, 3)
+	for rank := range 3 {
+		j.reaches(t, from, fmt.Sprintf("worker-%d", rank), fmt.Sprintf(`rank %d of 3: restored step (\d+)`, rank), checkpoint)
+	}
+	j.learned(t, from, 3, 250)
+	j.succeeds(t, 2)
+}
+
+// The workers are told by argument what to go on from; server and scheduler begin anew with them.
+func TestMXNetResumesByArgumentWhenAWorkerIsKilled(t *testing.T) {
+	j := launch(t, "mxnet", "mxnet", "--set", "site.global.train.steps=250", "--set", "site.global.train.pace=0.04",
+		"--set", "site.global.train.checkpoint.every=25", "--set", "global:muster.restart.backoff=0s")
+	checkpoint, from := j.killed(t, 2)
+	for worker := range 2 {
+		j.reaches(t, from, fmt.Sprintf("worker-%d", worker), `worker \d of 2: resuming at step (\d+)`, checkpoint)
+	}
+	j.learned(t, from, 2, 250)
+	j.succeeds(t, 2)
+}
+
+func TestJAX(t *testing.T) {
+	j := launch(t, "jax", "jax", "--set", "site.global.train.steps=150", "--set", "site.global.train.pace=0")
+	for process := range 3 {
+		j.await(t, 0, fmt.Sprintf(`^worker-%d +\| process %d of 3: starting at step 0$`, process, process))
+	}
+	j.learned(t, 0, 3, 150)
+	j.succeeds(t, 1)
+}
+
+func TestXGBoost(t *testing.T) {
+	j := launch(t, "xgboost", "xgboost", "--set", "site.global.train.rounds=20", "--set", "site.global.train.pace=0")
+	for worker := range 3 {
+		j.await(t, 0, fmt.Sprintf(`^worker-%d +\| worker %d is rank \d of 3: starting at round 0$`, worker, worker))
+	}
+	j.learned(t, 0, 3, 20)
+	j.succeeds(t, 1)
+}
+
+func TestLightGBM(t *testing.T) {
+	j := launch(t, "lightgbm", "lightgbm", "--set", "site.global.train.rounds=20", "--set", "site.global.train.pace=0")
+	for worker := range 3 {
+		j.await(t, 0, fmt.Sprintf(`^worker-%d +\| worker %d of 3: starting at round 0$`, worker, worker))
+	}
+	j.learned(t, 0, 3, 20)
+	j.succeeds(t, 1)
+}
