@@ -357,6 +357,9 @@ func (a *agent) claimPorts(p plan.Plan, prefer map[string]int) (*ports.Held, err
 				w.Allowed = append(w.Allowed, ports.Range(r))
 			}
 		}
+		if port.Exact {
+			w.Allowed = ports.Ranges{{From: port.Want, To: port.Want}}
+		}
 		if _, had := prefer[port.Name]; port.Shared && !had && w.Number == 0 {
 			from := usable
 			if len(w.Allowed) > 0 {

@@ -168,6 +168,9 @@ func (r *runner) check() error {
 	if err := refuseData(r.app.App, r.app.clientVars(), filesystem); err != nil {
 		return err
 	}
+	if err := refusePorts(r.app.App); err != nil {
+		return err
+	}
 	client, _, err := r.flags.registry.open(r.log)
 	if err == nil {
 		client.Close()
