@@ -15,9 +15,9 @@ import (
 	"github.com/muster-agent/muster/appdef/hbox"
 )
 
-const hboxLong = `Takes a command line of hbox-submit as it is, with all spellings of its options, and runs the job: here, as
-muster run does, unless --launcher names another place. What muster itself wants stands before HBox's options, so that
-none is taken for the other:
+const hboxLong = `Takes a command line of hbox-submit as it is, with all spellings of its options, and runs the job: here, as muster run
+does, unless --launcher names another place. What muster itself wants stands before HBox's options, so that none is
+taken for the other:
 
   muster hbox-submit --app-id d1 --work-dir w --json --app-type tensorflow --ps-num 2 --worker-num 2 \
       --files train.py --output file:/out#model --conf hbox.app.max.attempts=2 python train.py
