@@ -3,12 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages/skeleton"
 	"github.com/muster-agent/muster/shim"
 )
@@ -27,6 +25,7 @@ func newPackageInit(s streams) *cobra.Command {
   none        a command that every instance runs
   script      a class with install, start, status and stop, as Slider's packages have it
   tensorflow  parameter servers and workers
+  others      the catalog's package of that framework: a program that learns, or computes, on several processes
 
 The folder must be empty, or not there yet.`,
 		Example: "  muster package init myapp\n  muster package init digits --framework tensorflow --dir apps/digits",
@@ -45,8 +44,6 @@ func (f *packageInitFlags) init(s streams, name string) error {
 	}
 	files, err := skeleton.Write(f.framework, name, dir)
 	switch {
-	case errors.Is(err, skeleton.ErrKind) && slices.Contains(appdef.Frameworks(), f.framework):
-		return usage("package init: no skeleton for %s, whose environment is not built yet; there are %s", f.framework, strings.Join(skeleton.Kinds(), ", "))
 	case errors.Is(err, skeleton.ErrKind), errors.Is(err, skeleton.ErrName), errors.Is(err, skeleton.ErrNotEmpty):
 		return withCode(shim.CodeUsage, fmt.Errorf("package init: %w", err))
 	case err != nil:

@@ -1,5 +1,6 @@
 // Package skeleton carries the app packages that muster package init begins with: one folder of templates for each
-// kind. What enters is a name, what leaves are files; the name stands in them for @NAME@.
+// kind, and the catalog's packages of frameworks. What enters is a name, what leaves are files; the name stands in
+// templates for @NAME@, and in a package of the catalog for its own.
 package skeleton
 
 import (
@@ -11,7 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/muster-agent/muster/packages/catalog"
 )
 
 //go:embed all:none all:script all:tensorflow
@@ -32,6 +36,9 @@ var ErrKind = errors.New("no skeleton")
 // ErrNotEmpty is wrapped by the error of Write for a folder that has something in it.
 var ErrNotEmpty = errors.New("not empty")
 
+// shown are the frameworks of which the catalog has a program to begin with.
+func shown() []string { return []string{"jax", "lightgbm", "mpi", "mxnet", "pytorch", "xgboost"} }
+
 var validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
 // Kinds are the skeletons that there are, sorted: `none` runs a command, `script` a class with install, start, status
@@ -41,10 +48,11 @@ func Kinds() []string {
 	if err != nil {
 		panic(fmt.Sprintf("skeleton: embedded files have no root: %v", err))
 	}
-	var kinds []string
+	kinds := shown()
 	for _, e := range entries {
 		kinds = append(kinds, e.Name())
 	}
+	slices.Sort(kinds)
 	return kinds
 }
 
@@ -54,12 +62,12 @@ func Write(kind, name, dir string) (files []string, err error) {
 	if !validName.MatchString(name) {
 		return nil, fmt.Errorf("name %q: %w", name, ErrName)
 	}
-	tree, err := fs.Sub(templates, kind)
-	if err == nil {
-		_, err = fs.Stat(tree, ".")
-	}
-	if err != nil || !fs.ValidPath(kind) || strings.ContainsAny(kind, "./") {
+	if !slices.Contains(Kinds(), kind) {
 		return nil, fmt.Errorf("%w %q; there are %s", ErrKind, kind, strings.Join(Kinds(), ", "))
+	}
+	tree, rename, err := source(kind, name)
+	if err != nil {
+		return nil, err
 	}
 	switch have, err := os.ReadDir(dir); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -78,9 +86,34 @@ func Write(kind, name, dir string) (files []string, err error) {
 		}
 		to := strings.ReplaceAll(from, placeholder, name)
 		files = append(files, to)
-		return write(filepath.Join(dir, filepath.FromSlash(to)), bytes.ReplaceAll(text, []byte(placeholder), []byte(name)))
+		return write(filepath.Join(dir, filepath.FromSlash(to)), rename(from, text))
 	})
 	return files, err
+}
+
+// source is what a kind is made of, and how the name gets into a file of it.
+func source(kind, name string) (tree fs.FS, rename func(file string, text []byte) []byte, err error) {
+	if !slices.Contains(shown(), kind) {
+		tree, err = fs.Sub(templates, kind)
+		return tree, func(_ string, text []byte) []byte {
+			return bytes.ReplaceAll(text, []byte(placeholder), []byte(name))
+		}, err
+	}
+	tree, err = catalog.Open(kind)
+	return tree, func(file string, text []byte) []byte { return renamed(kind, name, file, text) }, err
+}
+
+// renamed is a file of the catalog's package with the name in place of the package's own: in metainfo the application's, in
+// the README the heading and what it says to run.
+func renamed(kind, name, file string, text []byte) []byte {
+	switch file {
+	case "metainfo.json":
+		return bytes.Replace(text, []byte(`"name": "`+kind+`"`), []byte(`"name": "`+name+`"`), 1)
+	case "README.md":
+		text = bytes.Replace(text, []byte("# "+kind+"\n"), []byte("# "+name+"\n"), 1)
+		return bytes.ReplaceAll(text, []byte("muster run catalog:"+kind), []byte("muster run ."))
+	}
+	return text
 }
 
 func write(path string, text []byte) error {

@@ -27,6 +27,9 @@ func TestWritePutsTheNameIn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				if other := "catalog:" + kind; slices.Contains(shown(), kind) && file == "README.md" && strings.Contains(string(text), "run "+other) {
+					t.Errorf("%s says to run %s", file, other)
+				}
 				if strings.Contains(string(text), placeholder) {
 					t.Errorf("%s has %s in it", file, placeholder)
 				}
@@ -60,7 +63,8 @@ func TestWriteRefuses(t *testing.T) {
 		{"a capital", Plain, "A", "", ErrName},
 		{"no name", Plain, "", "", ErrName},
 		{"a long name", Plain, strings.Repeat("a", 41), "", ErrName},
-		{"a kind that is not there", "pytorch", "a", "", ErrKind},
+		{"a kind that is not there", "cobol", "a", "", ErrKind},
+		{"a package of the catalog that is no framework", "handwriting", "a", "", ErrKind},
 		{"a folder within a kind", "none/package", "a", "", ErrKind},
 		{"the folder of all kinds", ".", "a", "", ErrKind},
 		{"outside", "..", "a", "", ErrKind},
