@@ -161,6 +161,8 @@ type MemberExit struct {
 	Class  Class  `json:"class,omitempty"`
 	Why    string `json:"why,omitempty"`
 	Final  bool   `json:"final,omitempty"` // permanent, or the budget is spent
+	// Passing: what was in the way may be gone another time; of class image alone, where a wrong name never passes.
+	Passing bool `json:"passing,omitempty"`
 	// At is the wall time of the end; the earliest of several failures is the first cause.
 	At time.Time `json:"at,omitzero"`
 }

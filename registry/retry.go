@@ -34,8 +34,13 @@ const (
 // shell's 128+n is the signal n.
 func retryable(exit *MemberExit, class Class) recovery {
 	switch class {
-	case ClassHost, ClassPreempted, ClassGPU, ClassNetwork, ClassImage, ClassLauncher, ClassRegistry, ClassFlex, ClassMismatch:
+	case ClassHost, ClassPreempted, ClassGPU, ClassNetwork, ClassLauncher, ClassRegistry, ClassFlex, ClassMismatch:
 		return transient
+	case ClassImage:
+		if exit != nil && exit.Passing {
+			return transient
+		}
+		return permanent // there is no such image, or nobody may have it, or it is none
 	case ClassTimeout:
 		if exit == nil {
 			return conflict // somebody did not come in time

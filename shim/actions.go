@@ -68,7 +68,7 @@ var (
 		s.Result = registry.PhaseFailed
 		final := s.Exit.Final || s.Policy.Scope != "gang"
 		return []Effect{s.report(registry.MemberExit{
-			Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Class: s.class(), Why: s.Exit.beyond(), Final: final,
+			Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Class: s.class(), Why: s.Exit.beyond(), Final: final, Passing: s.Exit.Passing,
 		}, e.At)}
 	}}
 	reportMismatch = action{"report that the row is another's", func(s *State, e Event) []Effect {

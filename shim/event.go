@@ -104,6 +104,8 @@ type Exit struct {
 	Unseen bool           `json:"-"` // it ran, and nobody knows its status: Message says what is known
 	Final  bool           `json:"-"` // trying again cannot help (no such command)
 	Free   bool           `json:"-"` // address in use right after the start: a retry costs nothing
+	// Passing: what the image failed for may be gone another time, as in registry.MemberExit.
+	Passing bool `json:"-"`
 }
 
 // OK tells whether the process ended with 0.

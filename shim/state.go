@@ -154,7 +154,7 @@ func (s State) absorb(e Event) State {
 	case StageFailed:
 		s.Exit = &Exit{Message: e.Cause, Class: e.Class, Final: true, At: e.At}
 		if e.Exit != nil {
-			s.Exit.Code = e.Exit.Code
+			s.Exit.Code, s.Exit.Passing = e.Exit.Code, e.Exit.Passing
 		}
 	case Refused, Denied:
 		s.Code, s.Class, s.Cause = e.Code, e.Class, e.Cause

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -23,6 +24,14 @@ import (
 type imageError struct{ error }
 
 func (e imageError) Unwrap() error { return e.error }
+
+// passes tells that the image may be had another time: its registry did not answer, something came broken, or this host had no
+// room. One that is not there, that nobody may have, or that does not fit never comes.
+func (e imageError) passes() bool {
+	return slices.ContainsFunc([]error{image.ErrUnreachable, image.ErrDigest, syscall.ENOSPC, syscall.EDQUOT}, func(cause error) bool {
+		return errors.Is(e.error, cause)
+	})
+}
 
 // pullImage makes the layers of the plan's image ready and tells what only the image knows.
 func (a *agent) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, error) {

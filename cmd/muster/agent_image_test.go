@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -56,6 +57,29 @@ func TestUnknownUserInImage(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", user, got, err)
 		case want != "" && (err == nil || stageClass(err) != want):
 			t.Errorf("%s: got %v, want class %s", user, err, want)
+		}
+	}
+}
+
+// What trying an image again may help, and what it never does.
+func TestImagesThatPass(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{image.ErrUnreachable, true},
+		{image.ErrDigest, true},
+		{syscall.ENOSPC, true},
+		{image.ErrNotFound, false},
+		{image.ErrUnauthorized, false},
+		{image.ErrReference, false},
+		{image.ErrPlatform, false},
+		{image.ErrRefused, false},
+		{errors.New("muster.image.auth: no such file"), false},
+	} {
+		err := fmt.Errorf("stage: %w", imageError{&image.Error{Ref: "lab/app:1", Err: fmt.Errorf("pull: %w", c.err)}})
+		if x := exitOf(err); (x != nil && x.Passing) != c.want || stageClass(err) != registry.ClassImage {
+			t.Errorf("%v: got %+v and class %s, want passing %t", c.err, x, stageClass(err), c.want)
 		}
 	}
 }
