@@ -152,20 +152,26 @@ func (f *convertFlags) save(files map[string]string) error {
 	return nil
 }
 
-// commandLine is a command as a shell reads it, an option with its value on each line.
+// commandLine is a command of hbox-submit as a shell reads it: an option with its value on each line, and what it runs on
+// the last.
 func commandLine(args []string) string {
-	var b strings.Builder
-	for i, arg := range args {
-		switch {
-		case i > 0 && strings.HasPrefix(arg, "-"):
-			b.WriteString(" \\\n  ")
-		case i > 0:
-			b.WriteByte(' ')
-		}
-		b.WriteString(shellWord(arg))
+	const next = " \\\n  "
+	lines, rest := []string{args[0]}, args[1:]
+	for len(rest) > 1 && strings.HasPrefix(rest[0], "-") && rest[0] != "--" {
+		lines, rest = append(lines, shellWords(rest[:2])), rest[2:]
 	}
-	b.WriteByte('\n')
-	return b.String()
+	if len(rest) > 0 {
+		lines = append(lines, shellWords(rest))
+	}
+	return strings.Join(lines, next) + "\n"
+}
+
+func shellWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = shellWord(word)
+	}
+	return strings.Join(quoted, " ")
 }
 
 // shellWord quotes a word where a shell would read it otherwise.

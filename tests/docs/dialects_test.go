@@ -103,6 +103,31 @@ func TestPAIVariables(t *testing.T) {
 	}
 }
 
+// TestHBoxVariables compares the guide's table with what a process of each app type is told.
+func TestHBoxVariables(t *testing.T) {
+	golden := promised(t, "shim/frameworks/testdata/hbox.golden", "")
+	compare(t, "doc/hbox.md", toldBy(t, read(t, "doc/hbox.md"), "variable"), golden)
+}
+
+// TestHBoxOptionsAreListed looks in the guide for each option that has no effect.
+func TestHBoxOptionsAreListed(t *testing.T) {
+	guide := read(t, "doc/hbox.md")
+	idle := found(t, "appdef/hbox/options.go", `\{name: "([\w-]+)".*idle: true`)
+	if len(idle) < 8 {
+		t.Fatalf("found only %v", idle)
+	}
+	for _, name := range idle {
+		if !strings.Contains(guide, "`--"+name+"`") {
+			t.Errorf("doc/hbox.md does not say that --%s has no effect", name)
+		}
+	}
+	for _, kind := range found(t, "appdef/hbox/kinds.go", `\{name: "([A-Z0-9]+)", framework`) {
+		if !regexp.MustCompile(`\b` + kind + `\b`).MatchString(guide) {
+			t.Errorf("doc/hbox.md does not tell of the app type %s", kind)
+		}
+	}
+}
+
 // TestPAIKeys looks for each key of a job file in the guide.
 func TestPAIKeys(t *testing.T) {
 	guide, code := read(t, "doc/pai.md"), read(t, "appdef/pai/load.go")
