@@ -117,12 +117,18 @@ func (s *settling) applyComponent(key Key, c *Component) {
 	}
 	for _, name := range names {
 		v, ok := s.src.find(c.Name, name)
-		if !ok {
+		if !ok || family && s.ownKey(name) {
 			continue
 		}
 		s.app.Origins[c.Name+"."+name] = v.String()
 		s.judge(key, v, func(text string) error { return key.component(c, strings.TrimPrefix(name, prefix), text) })
 	}
+}
+
+// ownKey tells a name that is a key by itself, and so none of the family that it would belong to: muster.env.inherit is no
+// variable.
+func (s *settling) ownKey(name string) bool {
+	return slices.ContainsFunc(s.table, func(k Key) bool { return k.Name == name })
 }
 
 // shadowed judges the global values that every component replaces by its own: they are wrong all the same.
@@ -136,7 +142,7 @@ func (s *settling) shadowed() {
 			names, prefix = s.src.family("", p), p
 		}
 		for _, name := range names {
-			if v, ok := s.src.find("", name); ok {
+			if v, ok := s.src.find("", name); ok && (name == key.Name || !s.ownKey(name)) {
 				var nobody Component
 				s.judge(key, v, func(text string) error { return key.component(&nobody, strings.TrimPrefix(name, prefix), text) })
 			}

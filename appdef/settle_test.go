@@ -218,6 +218,17 @@ func TestNullMeansNeverForCountsOnly(t *testing.T) {
 	}
 }
 
+// A key that reads as one of a family is none of it: muster.env.inherit is no variable, at whatever level it stands.
+func TestAKeyIsNoneOfItsFamily(t *testing.T) {
+	a := App{Components: []Component{{Name: "worker"}}}
+	if found := Settle(&a, Sources{Config: section("appConfig global", "muster.env.inherit", "hbox", "muster.env.A", "b")}); len(found) > 0 {
+		t.Fatal(found)
+	}
+	if env := a.Components[0].Settings.Env; len(env) != 1 || env["A"] != "b" || a.Settings.InheritEnv != InheritHBox {
+		t.Errorf("variables %v, inherits %q", env, a.Settings.InheritEnv)
+	}
+}
+
 func TestKeysInTheWrongPlace(t *testing.T) {
 	a := twoRoles()
 	found := Settle(&a, Sources{
