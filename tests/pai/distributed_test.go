@@ -67,9 +67,9 @@ func TestDistributed(t *testing.T) {
 func ownPython(t *testing.T, j *job) []string {
 	t.Helper()
 	bin := filepath.Join(j.store, "bin")
-	j.must(os.Mkdir(bin, 0o755))
+	j.lay("bin/pip", "#!/bin/sh\n")
+	j.runnable("bin/pip")
 	j.must(os.Symlink("/usr/bin/python3", filepath.Join(bin, "python")))
-	j.must(os.WriteFile(filepath.Join(bin, "pip"), []byte("#!/bin/sh\n"), 0o755)) //nolint:gosec // a program
 	return []string{"--set", "global:muster.image=host", "--env", "PATH=" + bin + ":/usr/bin:/bin"}
 }
 
