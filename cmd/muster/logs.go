@@ -25,6 +25,7 @@ type logsFlags struct {
 	follow bool
 	stderr bool
 	agent  bool
+	side   string
 	tail   int
 }
 
@@ -33,24 +34,30 @@ func newLogs(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs [APP/]INSTANCE|APP", Short: "Print what processes wrote, also after the end", Args: exactly("[APP/]INSTANCE or APP"),
 		Long: `Prints the standard output of an instance's process, of all its attempts, or with --stderr its
-standard error, with --agent what its agent did. With APP alone the instances of this host are
-printed one after the other, or with -f side by side, each line with its instance in front. -f goes on over restarts and
-rotations until the run is over.`,
+standard error, with --agent what its agent did, with --side NAME what a side process of it wrote.
+With APP alone the instances of this host are printed one after the other, or with -f side by side,
+each line with its instance in front. -f goes on over restarts and rotations until the run is over.`,
 		Example:           "  muster logs d1/worker-0 -f\n  muster logs worker-0 --stderr --tail 20\n  muster logs d1",
 		ValidArgsFunction: completeLogs(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.logs(cmd.Context(), s, args[0]) },
 	}
 	f.ask.state.register(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on until the run is over")
-	cmd.Flags().BoolVar(&f.stderr, "stderr", false, "the process's standard error")
+	cmd.Flags().BoolVar(&f.stderr, "stderr", false, "standard error")
 	cmd.Flags().BoolVar(&f.agent, "agent", false, "the agent's own log")
+	cmd.Flags().StringVar(&f.side, "side", "", "of the side process `NAME`")
 	cmd.Flags().IntVar(&f.tail, "tail", -1, "only the last `N` lines of each")
 	return cmd
 }
 
 func (f *logsFlags) logs(ctx context.Context, s streams, what string) error {
-	if f.stderr && f.agent {
+	switch {
+	case f.stderr && f.agent:
 		return usage("logs: --stderr and --agent: want one of them")
+	case f.side != "" && f.agent:
+		return usage("logs: --side and --agent: want one of them")
+	case strings.ContainsAny(f.side, "/\x00"):
+		return usage("logs: --side %q: want the name of a side process", f.side)
 	}
 	k := f.ask.lookup(s.err)
 	t, err := k.target(what, true)
@@ -73,6 +80,10 @@ func (f *logsFlags) logs(ctx context.Context, s streams, what string) error {
 
 func (f *logsFlags) file() string {
 	switch {
+	case f.side != "" && f.stderr:
+		return sideLogName(f.side, "stderr")
+	case f.side != "":
+		return sideLogName(f.side, "stdout")
 	case f.stderr:
 		return "stderr.log"
 	case f.agent:
