@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -102,6 +103,7 @@ func (s *sheet) app(app *appdef.App, plans []plan.Plan) {
 	s.row("framework", framework, cmp.Or(own("muster.framework"), app.Settings.FrameworkWhy))
 	if pai := app.Settings.PAI; pai.Version != "" {
 		s.row("PAI", "variables and rules of generation "+pai.Version, own("muster.pai.version"))
+		s.folders(plans, own)
 	}
 	if hbox := app.Settings.HBox; hbox.Type != "" {
 		s.row("HBox", "variables of app type "+hbox.Type, own("muster.hbox.type"))
@@ -118,6 +120,30 @@ func (s *sheet) app(app *appdef.App, plans []plan.Plan) {
 	}
 	if t := app.Settings.Timeout; t > 0 {
 		s.row("time", "the whole run within "+span(float64(t)), own("muster.timeout"))
+	}
+}
+
+// folders are those of a PAI job, as its tasks are told of them.
+func (s *sheet) folders(plans []plan.Plan, own func(key string) string) {
+	i := slices.IndexFunc(plans, func(p plan.Plan) bool { return p.PAI != nil })
+	if i < 0 {
+		return
+	}
+	p := plans[i].PAI
+	row := func(label, dir, why, key string) {
+		if dir != "" {
+			s.row(label, dir+why, own(key))
+		}
+	}
+	row("dataDir", p.DataDir, "", "muster.pai.data.dir")
+	row("outputDir", p.OutputDir, ", made where a task's command or variables name it", "muster.pai.output.dir")
+	brought := ", brought to each task as code/, read-only, with a copy beside it"
+	if p.Version == appdef.PAI05 {
+		brought = ", brought to each task as ./" + path.Base(p.CodeDir) + "/"
+	}
+	row("codeDir", p.CodeDir, brought, "muster.pai.code.dir")
+	if p.VirtualCluster != "default" {
+		row("cluster", p.VirtualCluster, ", for the launcher", "muster.pai.virtual.cluster")
 	}
 }
 
@@ -194,7 +220,10 @@ func (s *sheet) component(app *appdef.App, p plan.Plan) {
 		if side.Port != "" {
 			text += ", with the port " + side.Port
 		}
-		s.row("beside it", text, side.Why)
+		if !side.Restart {
+			text += ", started once"
+		}
+		s.row("beside it", text, cmp.Or(app.Origins[c.Name+"."+side.Why], app.Origins[side.Why], side.Why))
 	}
 	s.rules(app, c, p, from)
 }
