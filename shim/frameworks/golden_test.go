@@ -52,19 +52,19 @@ func toldOf() []told {
 			}},
 		}},
 		{frameworks.MXNet, []gangOf{
-			{parts: []string{"ps:ps=2", "worker:worker=3"}, side: frameworks.SideScheduler},
-			{parts: []string{"worker:worker=2", "ps:ps=1", "chief:chief=1"}, side: frameworks.SideScheduler},
-			{name: "hosts by number, two processes each", parts: []string{"ps:ps=1", "worker:worker=2"}, side: frameworks.SideScheduler, change: two, roster: numbered},
-			{name: "no server", parts: []string{"worker:worker=2"}, side: frameworks.SideScheduler},
+			{parts: []string{"ps:ps=2", "worker:worker=3"}, side: plan.SideScheduler},
+			{parts: []string{"worker:worker=2", "ps:ps=1", "chief:chief=1"}, side: plan.SideScheduler},
+			{name: "hosts by number, two processes each", parts: []string{"ps:ps=1", "worker:worker=2"}, side: plan.SideScheduler, change: two, roster: numbered},
+			{name: "no server", parts: []string{"worker:worker=2"}, side: plan.SideScheduler},
 			{name: "no scheduler", parts: []string{"ps:ps=1", "worker:worker=1"}},
 		}},
 		{frameworks.XFlow, []gangOf{
-			{parts: []string{"ps:ps=2", "worker:worker=3"}, side: frameworks.SideScheduler, roster: numbered},
+			{parts: []string{"ps:ps=2", "worker:worker=3"}, side: plan.SideScheduler, roster: numbered},
 		}},
 		{frameworks.XGBoost, []gangOf{
-			{parts: []string{"worker:worker=3"}, side: frameworks.SideTracker},
-			{parts: []string{"chief:chief=1", "worker:worker=2"}, side: frameworks.SideTracker},
-			{name: "two processes each", parts: []string{"worker:worker=2"}, side: frameworks.SideTracker, change: two},
+			{parts: []string{"worker:worker=3"}, side: plan.SideTracker},
+			{parts: []string{"chief:chief=1", "worker:worker=2"}, side: plan.SideTracker},
+			{name: "two processes each", parts: []string{"worker:worker=2"}, side: plan.SideTracker, change: two},
 			{name: "no tracker", parts: []string{"worker:worker=2"}},
 		}},
 		{frameworks.LightGBM, []gangOf{
@@ -233,7 +233,7 @@ func TestRanksAreDense(t *testing.T) {
 		frameworks.XGBoost: {"DMLC_TASK_ID", "DMLC_NUM_WORKER", []string{"DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"}},
 		frameworks.MXNet:   {"DMLC_WORKER_ID", "DMLC_NUM_WORKER", []string{"DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER"}},
 	} {
-		side := map[string]string{frameworks.XGBoost: frameworks.SideTracker, frameworks.MXNet: frameworks.SideScheduler}[framework]
+		side := map[string]string{frameworks.XGBoost: plan.SideTracker, frameworks.MXNet: plan.SideScheduler}[framework]
 		for _, shape := range shapes() {
 			for _, n := range []int{0, 1, 3} {
 				g := gangOf{parts: shape, side: side, change: func(p *plan.Plan) { p.Processes = n }}
@@ -313,7 +313,7 @@ func TestOutsidersAreToldNothing(t *testing.T) {
 // The nodes of ps-lite and rabit meet at a port of the first trainer whether or not they export one of
 // their own.
 func TestSidesAreFoundWithoutAddresses(t *testing.T) {
-	r := gangOf{parts: []string{"ps:ps=1", "worker:worker=2"}, side: frameworks.SideScheduler}.build()
+	r := gangOf{parts: []string{"ps:ps=1", "worker:worker=2"}, side: plan.SideScheduler}.build()
 	for i := range r.Rows {
 		r.Rows[i].Addr = "10.0.0." + strconv.Itoa(i+1)
 	}

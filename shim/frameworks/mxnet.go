@@ -7,10 +7,6 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// SideScheduler is the side process beside the first trainer that ps-lite's nodes meet at. Its port is
-// that of this name among the row's.
-const SideScheduler = "scheduler"
-
 // mxnet speaks ps-lite (docs/env.md of its sources): parameter servers are servers, all that trains are
 // workers, and the scheduler is a side process of the first trainer. Without servers there is no
 // cluster.
@@ -52,7 +48,7 @@ func psLite(p plan.Plan, r registry.Roster) map[string]string {
 		"DMLC_NUM_WORKER": strconv.Itoa(len(workers) * processes(p)),
 		"DMLC_NUM_SERVER": strconv.Itoa(len(servers(r))),
 	}
-	if host, port, ok := sideAt(workers, SideScheduler); ok {
+	if host, port, ok := sideAt(workers, plan.SideScheduler); ok {
 		env["DMLC_PS_ROOT_URI"], env["DMLC_PS_ROOT_PORT"] = host, port
 	}
 	return env

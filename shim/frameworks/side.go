@@ -9,9 +9,9 @@ import (
 // scheduler's and the tracker's variables. It is empty for any other side process.
 func SideEnv(p plan.Plan, r registry.Roster, side string) map[string]string {
 	switch side {
-	case SideScheduler:
+	case plan.SideScheduler:
 		return scheduler(p, r)
-	case SideTracker:
+	case plan.SideTracker:
 		return rabit(p, r)
 	}
 	return map[string]string{}

@@ -7,10 +7,6 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// SideTracker is the side process beside the first worker that rabit's workers meet at. Its port is that
-// of this name among the row's.
-const SideTracker = "tracker"
-
 // xgboost tells rabit's workers of their tracker, a side process of the first of them. The tracker gives
 // the ranks; DMLC_TASK_ID is what a worker goes by that comes again.
 func xgboost(p plan.Plan, r registry.Roster) (env, files map[string]string) {
@@ -29,7 +25,7 @@ func xgboost(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 func rabit(p plan.Plan, r registry.Roster) map[string]string {
 	workers := trainers(r)
 	env := map[string]string{"DMLC_NUM_WORKER": strconv.Itoa(len(workers) * processes(p))}
-	if host, port, ok := sideAt(workers, SideTracker); ok {
+	if host, port, ok := sideAt(workers, plan.SideTracker); ok {
 		env["DMLC_TRACKER_URI"], env["DMLC_TRACKER_PORT"] = host, port
 	}
 	return env

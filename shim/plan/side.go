@@ -11,6 +11,13 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
+// The side processes of frameworks, by name: those beside the first of those that train at which ps-lite's nodes and rabit's
+// workers meet.
+const (
+	SideScheduler = appdef.SideScheduler
+	SideTracker   = appdef.SideTracker
+)
+
 // Side is a process beside the instance's own.
 type Side struct {
 	Name     string            `json:"name"`
@@ -46,7 +53,7 @@ func frameworkSide(app *appdef.App) string {
 		}
 	}
 	name := appdef.FrameworkSide(app.Settings.Framework)
-	if name == appdef.SideScheduler && serve == 0 || name == appdef.SideTracker && train < 2 {
+	if name == SideScheduler && serve == 0 || name == SideTracker && train < 2 {
 		return ""
 	}
 	return name
@@ -149,7 +156,7 @@ func (b *builder) side(p Plan, s beside) Side {
 	switch {
 	case s.Command != "":
 		out.Argv, out.Why = []string{b.shell(), "-c", b.shellText(key, s.Command)}, key
-	case s.framework && s.Name == appdef.SideTracker:
+	case s.framework && s.Name == SideTracker:
 		out.Argv = []string{b.python(), "-c", trackerProgram}
 	case s.framework:
 		out.Argv, out.Verbatim, out.Literal = slices.Clone(p.Process.Argv), p.Process.Verbatim, p.Process.Literal
@@ -157,8 +164,8 @@ func (b *builder) side(p Plan, s beside) Side {
 		out.Argv = []string{}
 		b.problem(b.key(key), "no command of the side process "+s.Name, key, "give "+key+" the text that a shell runs")
 	}
-	if s.framework && s.Name == appdef.SideScheduler {
-		out.Env = map[string]string{"DMLC_ROLE": appdef.SideScheduler}
+	if s.framework && s.Name == SideScheduler {
+		out.Env = map[string]string{"DMLC_ROLE": SideScheduler}
 	}
 	return out
 }
