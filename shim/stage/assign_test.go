@@ -4,14 +4,24 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/muster-agent/muster/shim/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
+
+// What a plan takes for a store is one here, and the other way round: else a run is refused for nothing, or begins for nothing.
+func TestStoresOfPlans(t *testing.T) {
+	if have, want := slices.Sorted(maps.Keys(Schemes())), slices.Sorted(slices.Values(plan.Stores())); !slices.Equal(have, want) {
+		t.Errorf("stores: got %v, plans know %v", have, want)
+	}
+}
 
 func numbered(n int) []File {
 	files := make([]File, n)
