@@ -2,6 +2,8 @@ package hbox
 
 import (
 	"strconv"
+
+	"github.com/muster-agent/muster/appdef"
 )
 
 const boardKey = "muster.side.board"
@@ -34,6 +36,9 @@ func (j *job) board() {
 	j.own(r.name, boardKey, command, at)
 	j.own(r.name, boardKey+".port", "true", at)
 	j.own(r.name, boardKey+".index", strconv.Itoa(local), place("--board-index"))
+	if !j.said(r.name, boardKey+".port") { // its URL is published by whom it runs beside
+		j.draft.Export(r.name, "board", "http://${"+r.name+"_HOST}:${site."+appdef.SidePort("board")+"}")
+	}
 }
 
 // tensorboard is the program; TENSORNET has it beside its own Python.

@@ -284,7 +284,7 @@ func TestImages(t *testing.T) {
 func TestCarried(t *testing.T) {
 	s, _ := parse(t, []string{
 		"--queue", "root.ml", "-driverMemory", "2g", "--cluster", "safe", "--priority", "HIGH", "--launcher", "none",
-		"--conf", "hbox.task.timeout=1", "--conf", "yarn.x=y", "--conf", "hbox.commom.cache.archive.hdfs=h", "--cacheFile", "/a#b",
+		"--conf", "hbox.task.timeout=1", "--conf", "yarn.x=y", "--conf", "hbox.commom.cache.archive.hdfs=h", "--cacheFile", "/a#b, file:/l/c#d", "--cacheArchive", "file:/m.tgz",
 		"--files", "a.py, dir/b/", "--archiveFiles", "/x/t.tgz#tf,u.zip", "--jars", "j.jar", "true",
 	})
 	want := []string{"--cacheFile", "--cluster", "--driver-memory", "--priority", "--queue", "hbox.common.cache.archive.hdfs", "hbox.task.timeout", "yarn.x"}
@@ -293,11 +293,16 @@ func TestCarried(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("carried %q, want %q", got, want)
 	}
+	if s.Carried["cacheFile"] != "/a#b" {
+		t.Errorf("of the cached files %q is carried", s.Carried["cacheFile"])
+	}
 	if s.Launcher != "none" {
 		t.Errorf("launcher %q", s.Launcher)
 	}
 	if diff := cmp.Diff([][]hbox.Local{
-		{{Path: "a.py", Alias: "a.py"}, {Path: "dir/b/", Alias: "b"}}, {{Path: "/x/t.tgz", Alias: "tf"}, {Path: "u.zip", Alias: "u.zip"}}, {{Path: "j.jar", Alias: "j.jar"}},
+		{{"--files", "a.py", "a.py"}, {"--files", "dir/b/", "b"}, {"--cacheFile", "file:/l/c", "d"}},
+		{{"--archiveFiles", "/x/t.tgz", "tf"}, {"--archiveFiles", "u.zip", "u.zip"}, {"--cacheArchive", "file:/m.tgz", "m.tgz"}},
+		{{"--jars", "j.jar", "j.jar"}},
 	}, [][]hbox.Local{s.Files, s.Archives, s.Jars}); diff != "" {
 		t.Error(diff)
 	}

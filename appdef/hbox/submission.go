@@ -36,8 +36,9 @@ type Submission struct {
 
 // Local is a file or folder of the client's, and what it is called in the working directory of every process.
 type Local struct {
-	Path  string
-	Alias string
+	Option string // that named it: --files
+	Path   string
+	Alias  string
 }
 
 // Parse reads the words behind `hbox-submit`. It always answers with all problems, sorted; with none of severity error
@@ -51,7 +52,8 @@ func Parse(args []string) (Submission, appdef.Problems) {
 	j := job{line: l, draft: appdef.NewDraft("hbox", l.name(), place("--app-name"))}
 	j.read()
 	s.App, l.found = j.app()
-	s.Files, s.Archives, s.Jars = j.locals("files"), j.locals("archiveFiles"), j.locals("jars")
+	s.Files, s.Archives, s.Jars = j.locals("files", ""), j.locals("archiveFiles", ""), j.locals("jars", "")
+	s.Files, s.Archives = append(s.Files, j.locals("cacheFile", localScheme)...), append(s.Archives, j.locals("cacheArchive", localScheme)...)
 	s.Carried = l.carried
 	found := l.found.Sort()
 	for i := range found {

@@ -47,7 +47,7 @@ func readWords(args []string) *line {
 		}
 		args = l.option(word, name, args[1:])
 	}
-	l.blankCommand()
+	l.commandWord()
 	return l
 }
 
@@ -117,13 +117,29 @@ func first(words []string) string {
 	return words[0]
 }
 
-// blankCommand reports a command of nothing but blanks: what a backslash makes that has a blank behind it, where a line
-// was meant to go on.
-func (l *line) blankCommand() {
-	if len(l.command) > 0 && strings.TrimSpace(l.command[0]) == "" {
-		l.bad(place("command line"), "the word "+appdef.Quote(l.command[0])+", with which the command would begin", "an option or a command",
-			"a backslash continues the line only where nothing stands behind it, no blank either")
+// commandWord reports what a command cannot begin with: nothing but blanks, which a backslash makes that has a blank
+// behind it, where a line was meant to go on; and a second value behind one --conf, of which HBox takes the first and
+// drops the others without a word.
+func (l *line) commandWord() {
+	word, hint := first(l.command), ""
+	switch {
+	case len(l.command) == 0:
+		return
+	case strings.TrimSpace(word) == "":
+		hint = "a backslash continues the line only where nothing stands behind it, no blank either"
+	case confWord(word):
+		hint = "each NAME=VALUE has a --conf of its own before it"
+	default:
+		return
 	}
+	l.bad(place("command line"), "the word "+appdef.Quote(word)+", with which the command would begin", "an option or a command", hint)
+}
+
+// confWord tells a word that is the NAME=VALUE of a conf. HBox runs no shell, to which it would be a variable.
+func confWord(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	name = spelt(name)
+	return ok && (strings.HasPrefix(name, "hbox.") || strings.HasPrefix(name, "muster.") || hadoop(name))
 }
 
 func (l *line) bad(at appdef.Place, got, want, hint string) {

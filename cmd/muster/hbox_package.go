@@ -50,13 +50,10 @@ func (p *hboxPacking) pack(job hbox.Submission) error {
 	if err := os.MkdirAll(filepath.Join(p.dir, "package", hboxFiles), 0o755); err != nil {
 		return err
 	}
-	for _, part := range []struct {
-		option string
-		locals []hbox.Local
-	}{{"--files", job.Files}, {"--archiveFiles", job.Archives}, {"--jars", job.Jars}} {
-		for _, l := range part.locals {
-			if err := p.bring(part.option, l, part.option == "--archiveFiles"); err != nil {
-				return fmt.Errorf("%s %s: %w", part.option, l.Path, err)
+	for _, locals := range [][]hbox.Local{job.Files, job.Archives, job.Jars} {
+		for _, l := range locals {
+			if err := p.bring(l, slices.Contains(job.Archives, l)); err != nil {
+				return fmt.Errorf("%s %s: %w", l.Option, l.Path, err)
 			}
 		}
 	}
@@ -77,14 +74,14 @@ func (p *hboxPacking) pack(job hbox.Submission) error {
 var ourNames = []string{".", "..", "app", "code", "package", "roster.json"}
 
 // bring copies one file, folder or archive under its name.
-func (p *hboxPacking) bring(option string, l hbox.Local, archive bool) error {
+func (p *hboxPacking) bring(l hbox.Local, archive bool) error {
 	switch first, twice := p.taken[l.Alias]; {
 	case l.Alias == "" || strings.ContainsAny(l.Alias, "/\\,") || slices.Contains(ourNames, l.Alias):
 		return fmt.Errorf("got the name %q for it, want a plain name that is not muster's (%s)", l.Alias, strings.Join(ourNames[2:], ", "))
 	case twice:
 		return fmt.Errorf("got the name %s for it, which %s has already", l.Alias, first)
 	}
-	p.taken[l.Alias] = option + " " + l.Path
+	p.taken[l.Alias] = l.Option + " " + l.Path
 	local := strings.TrimPrefix(strings.TrimPrefix(l.Path, "file://"), "file:")
 	info, err := os.Stat(local)
 	if errors.Is(err, fs.ErrNotExist) {
