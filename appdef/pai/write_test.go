@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -98,6 +99,39 @@ func TestWriteJobs(t *testing.T) {
 		data := randomJob(t, r)
 		options := pai.Options{Version: pick(r, "", "", appdef.PAI05, appdef.PAI014, appdef.PAI1), OutputUser: r.IntN(4) == 0}
 		same(t, load(t, data, options))
+		if t.Failed() {
+			t.Fatalf("seed %d: %s", seed, data)
+		}
+	}
+}
+
+// A job that was written as a package is the same job again: what a package loses is what muster only keeps, and that is named.
+func TestWriteByPackage(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		data := randomJob(t, r)
+		app := load(t, data, pai.Options{Version: pick(r, "", appdef.PAI05, appdef.PAI014, appdef.PAI1)})
+		documents, lost := slider.Write(app)
+		if len(lost) != len(app.Kept) {
+			t.Errorf("lost %q, kept %v", lost, app.Kept)
+		}
+		files := fstest.MapFS{}
+		for name, text := range documents {
+			files[name] = &fstest.MapFile{Data: text}
+		}
+		back, found := slider.Load(files, slider.Options{})
+		if bad := found.Errors(); len(bad) > 0 {
+			t.Fatalf("seed %d: %v in\n%s", seed, bad, data)
+		}
+		job, lost := pai.Write(back)
+		if len(lost) > 0 {
+			t.Errorf("by a package: lost %q", lost)
+		}
+		app.Kept = nil
+		straight, _ := pai.Write(app)
+		if diff := cmp.Diff(strings.Split(string(straight), "\n"), strings.Split(string(job), "\n")); diff != "" {
+			t.Errorf("written at once (-), by a package (+):\n%s", diff)
+		}
 		if t.Failed() {
 			t.Fatalf("seed %d: %s", seed, data)
 		}
