@@ -2,6 +2,7 @@ package hbox_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -37,6 +38,14 @@ func TestSubmissionAsPackage(t *testing.T) {
 		}
 		if diff := cmp.Diff(s.App, back, same); diff != "" {
 			t.Fatalf("%q (-submitted +loaded):\n%s", args, diff)
+		}
+		back.Kept = s.App.Kept // what is only kept has no place in a package, and is all that it loses
+		again, lost := hbox.Write(back)
+		if len(lost) > 0 {
+			t.Fatalf("%q by a package: lost %q", args, lost)
+		}
+		if straight, _ := hbox.Write(s.App); !slices.Equal(again, straight) {
+			t.Fatalf("%q by a package: got\n%q, want\n%q", args, again, straight)
 		}
 	}
 }
