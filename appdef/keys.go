@@ -227,7 +227,7 @@ func timeKeys() []Key {
 			app: func(s *AppSettings, text string) error { return setLimit(&s.Barrier, text) },
 		},
 		{
-			Name: "muster.stage.timeout", Idle: true, Default: "30m", Global: true, Meaning: "how long staging may take",
+			Name: "muster.stage.timeout", Default: "30m", Global: true, Meaning: "how long bringing inputs and codeDir may take",
 			app: func(s *AppSettings, text string) error { return setLimit(&s.StageTimeout, text) },
 		},
 		{
