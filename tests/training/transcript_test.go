@@ -60,13 +60,6 @@ func (t *transcript) since(from int) (lines []string, over bool, grown <-chan st
 	return t.lines[from:], t.over, t.grown
 }
 
-// mark is the position behind the last line printed so far.
-func (t *transcript) mark() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.lines)
-}
-
 // awaitWhere waits for a line, from a position on, that the pattern matches and ok takes. It gives
 // the groups and the position behind the line.
 func (t *transcript) awaitWhere(tb testing.TB, from int, pattern string, ok func(groups []string) bool) (groups []string, next int) {
