@@ -122,6 +122,9 @@ func (r *ruling) success(cause string) bool {
 	return r.conclude(Verdict{Outcome: Succeeded, Cause: cause + r.casualties()})
 }
 
+// CasualtiesMark stands in the cause of a success before those who failed on the way.
+const CasualtiesMark = "; failed: "
+
 const namedCasualties = 3 // how many failed instances a success names
 
 func (r *ruling) casualties() string {
@@ -137,7 +140,7 @@ func (r *ruling) casualties() string {
 	if more := len(list) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return "; failed: " + strings.Join(names, ", ")
+	return CasualtiesMark + strings.Join(names, ", ")
 }
 
 // anyEnds tells whether the app has a chief or a worker; without one, all are waited for to end.

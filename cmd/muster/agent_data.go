@@ -236,15 +236,34 @@ func (a *agent) dataFolders(p plan.Plan) []string {
 		dirs = append(dirs, a.storeDir())
 	}
 	top := a.filesystem.local()
-	if top == "" || top == "/" || within(a.workDir, top) || within(top, a.workDir) {
+	switch {
+	case top == "" || top == "/" || within(top, a.workDir):
 		return dirs
-	}
-	if slices.ContainsFunc(dataURLs(p), func(url string) bool { return within(localPath(url), top) }) {
-		if info, err := os.Stat(top); err == nil && info.IsDir() {
-			dirs = append(dirs, top)
-		}
+	case within(a.workDir, top): // mounted whole it would lie over the run's own mounts
+		return append(dirs, a.partsOf(top, dataURLs(p))...)
+	case slices.ContainsFunc(dataURLs(p), func(url string) bool { return within(localPath(url), top) }) && isFolder(top):
+		return append(dirs, top)
 	}
 	return dirs
+}
+
+// partsOf are the folders of a filesystem that data is in, beside the work folder that lies there too.
+func (a *agent) partsOf(top string, urls []string) []string {
+	var dirs []string
+	for _, url := range urls {
+		path := localPath(url)
+		apart := !within(path, a.workDir) && !within(a.workDir, path)
+		if path != "" && path != top && within(path, top) && apart && isFolder(path) && !slices.Contains(dirs, path) {
+			dirs = append(dirs, path)
+		}
+	}
+	slices.Sort(dirs) // what lies in another comes after it
+	return dirs
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // codeMounts keep what codeDir brought as it came.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -25,6 +27,7 @@ taken for the other:
 Beside HBox's own names, --conf takes muster's: --conf muster.NAME=VALUE, or --conf COMPONENT:muster.NAME=VALUE for the
 components ps, chiefworker, worker and evaluator. What --files, --archiveFiles and --jars name lies in the working
 directory of every process. What means something to YARN alone is taken and told.
+--explain and --package show the job beforehand.
 
 Prints the job's progress as hbox-submit does, and ends with its exit codes: 0 for a success, 2 for a job that failed,
 1 for one that could not be run.
@@ -36,6 +39,8 @@ HBox's options:
 type hboxFlags struct {
 	run      runFlags
 	launcher string
+	explain  bool
+	keep     string // folder for the package; empty: the job is run
 }
 
 func newHBoxSubmit(s streams) *cobra.Command {
@@ -72,6 +77,8 @@ func (f *hboxFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.run.policy, "policy", "", "what this host's operator permits and forbids (default: "+policyFile+")")
 	flags.StringArrayVar(&f.run.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	flags.BoolVar(&f.run.json, "json", false, "print the result as JSON")
+	flags.BoolVar(&f.explain, "explain", false, "say what would run, as muster explain does, and run nothing")
+	flags.StringVar(&f.keep, "package", "", "write the app package that the job is into this `FOLDER`, and run nothing")
 	flags.StringVar(&f.launcher, "launcher", "", "where to run: none, which is here")
 }
 
@@ -138,7 +145,39 @@ func (f *hboxFlags) submit(cmd *cobra.Command, s streams, words []string) error 
 	if names := job.CarriedNames(); len(names) > 0 {
 		fmt.Fprintf(s.err, "note: without effect here: %s\n", strings.Join(names, ", "))
 	}
+	if f.explain || f.keep != "" {
+		return withCode(hboxRefused, f.look(cmd.Context(), s, job))
+	}
 	return hboxCode(f.here(cmd.Context(), s, job))
+}
+
+// look shows the job without running it: as a sheet for people, as a package that muster's other verbs read, or both.
+func (f *hboxFlags) look(ctx context.Context, s streams, job hbox.Submission) (err error) {
+	around := os.TempDir()
+	if f.keep != "" {
+		around = filepath.Dir(absolute(f.keep))
+	}
+	dir, remove, err := hboxPackage(around, job)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	if f.explain {
+		sheet := planFlags{roster: exampleRoster, engine: f.run.engine, filesystem: f.run.filesystem}
+		if err := sheet.explain(ctx, s, dir); err != nil {
+			return err
+		}
+	}
+	if f.keep == "" {
+		return nil
+	}
+	if _, err := os.Lstat(f.keep); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("hbox-submit: --package %s is there already: nothing is written over", f.keep)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return fmt.Errorf("hbox-submit: %w", err)
+	}
+	return os.Rename(dir, f.keep)
 }
 
 // here runs the job on this machine: as a package that is made of it, by the code of muster run.

@@ -74,6 +74,9 @@ func (f *runFlags) refuse(s streams, ref string, err error) error {
 func headline(f status.ResultFile, why bool) string {
 	took := time.Duration(f.Times.Total * float64(time.Second)).Round(100 * time.Millisecond)
 	s := fmt.Sprintf("%s: %s after %s, %s, %s", f.App, f.Outcome, took, counted(f.Restarts, "restart"), counted(f.Generations, "generation"))
+	if _, lost, ok := strings.Cut(f.Cause, registry.CasualtiesMark); ok && f.Outcome == string(registry.Succeeded) {
+		s += registry.CasualtiesMark + lost // a partial success is none that may go unseen
+	}
 	if why && f.Outcome != string(registry.Succeeded) && f.Cause != "" && f.Cause != f.Outcome {
 		s += ": " + f.Cause
 	}

@@ -220,3 +220,23 @@ func atoi(t *testing.T, s string) int {
 	}
 	return n
 }
+
+// A chief with a memory of its own is HBox's worker 0, and no chief: programs that know HBox make one of it themselves.
+func TestHBoxHasNoChief(t *testing.T) {
+	own := gang("ps:ps=1", "chiefworker:chief=1", "worker:worker=1", "evaluator:evaluator=1")
+	one := gang("ps:ps=1", "worker:worker=2", "evaluator:evaluator=1")
+	for i, row := range own.Rows {
+		one.Rows[i].Addr = row.Addr
+	}
+	for i, row := range own.Rows {
+		p, q := planOf(row), planOf(one.Rows[i])
+		p.HBox, q.HBox = &plan.HBox{Type: "TENSORFLOW"}, &plan.HBox{Type: "TENSORFLOW"}
+		got, _ := frameworks.Env(p, own)
+		want, _ := frameworks.Env(q, one)
+		for _, name := range []string{"TF_CONFIG", "TF_CLUSTER_DEF", "TF_ROLE", "TF_INDEX"} {
+			if got[name] != want[name] {
+				t.Errorf("%s: %s is %s, want %s", row.Instance, name, got[name], want[name])
+			}
+		}
+	}
+}

@@ -23,6 +23,9 @@ import (
 // address: a single process must not find a cluster of zero.
 func tensorflow(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	c := plan.ClusterOf(r)
+	if p.HBox != nil { // its chief is worker 0, whatever memory that has; programs make a chief of it themselves
+		c.Workers, c.Chiefs = c.Leading(), nil
+	}
 	task, ok := taskOf(c, p.Who)
 	if !ok {
 		return none()
@@ -51,7 +54,7 @@ func tensor2tensor(p plan.Plan, r registry.Roster) (env, files map[string]string
 // tensorflowMember is what a member is told beside its TF_CONFIG.
 func tensorflowMember(p plan.Plan, r registry.Roster, config tfConfig) (env, files map[string]string) {
 	env, files = none()
-	c := plan.ClusterOf(r)
+	c := plan.ClusterOf(r) // with its chiefs: they lead the workers of TF_CLUSTER_DEF
 	env["TF_CONFIG"] = encode(config)
 	def := clusterDef(c)
 	if p.HBox != nil && len(c.Evaluators) > 0 {
