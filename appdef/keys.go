@@ -15,6 +15,7 @@ type Key struct {
 	Limit   bool     // at home in resources; else in appConfig. Either is accepted in both.
 	Values  []string // the only values there are; none: as Meaning says
 	Idle    bool     // understood and kept, but nothing acts on it yet: setting it is a warning
+	Instead string   // of an idle key: what there is without it, for the warning
 
 	// Exactly one of the two is set; they store a value or say what they want instead.
 	app       func(*AppSettings, string) error
@@ -239,7 +240,7 @@ func timeKeys() []Key {
 			app: app(func(s *AppSettings) *Seconds { return &s.Duration }),
 		},
 		{
-			Name: "muster.hold", Idle: true, Default: "0", Meaning: "how long a failed container is kept for inspection",
+			Name: "muster.hold", Idle: true, Instead: "a failed container ends, its logs and its folder stay", Default: "0", Meaning: "how long a failed container is kept for inspection",
 			component: func(c *Component, _, text string) error { return setDuration(&c.Settings.Hold, text) },
 		},
 	}

@@ -154,7 +154,11 @@ func (s *settling) shadowed() {
 // component and the problem noted as often; Sort keeps one.
 func (s *settling) judge(key Key, v Value, store func(string) error) {
 	if key.Idle {
-		s.found = append(s.found, v.Place.Warning("a value for "+key.Name, "to leave it out", "it is understood, but this version does not act on it"))
+		hint := "it is understood, but this version does not act on it"
+		if key.Instead != "" {
+			hint += ": " + key.Instead
+		}
+		s.found = append(s.found, v.Place.Warning("a value for "+key.Name, "to leave it out", hint))
 	}
 	text := v.Text
 	got := quote(text)
