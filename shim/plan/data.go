@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
@@ -49,6 +50,9 @@ func (b *builder) inputs() *Inputs {
 	if in.Strategy == appdef.StrategyStream {
 		b.cannot(b.key("muster.inputs.strategy"), in.Strategy, appdef.StrategyDownload+" or "+appdef.StrategyPlaceholder,
 			"streams are not dealt out here")
+	}
+	if n := b.component.Settings.Processes; in.Strategy == appdef.StrategyStream && n > 1 {
+		b.problem(b.key(nprocKey), strconv.Itoa(n)+" processes in a container with the input strategy "+in.Strategy, "1", "a container has one stdin")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.From)) {
 		key := "muster.input." + name

@@ -205,6 +205,14 @@ func TestDataThatCannotBeRun(t *testing.T) {
 	if len(problems) != 1 || !strings.Contains(problems[0].Got, "muster.output.model goes as well") {
 		t.Errorf("two outputs in one place: %v", problems)
 	}
+	_, problems = Build(reading(func(s *appdef.ComponentSettings) {
+		s.Inputs.Strategy, s.Processes = appdef.StrategyStream, 2
+	}), withStore(request("worker", 0)))
+	if !slices.ContainsFunc(problems, func(p appdef.Problem) bool {
+		return p.Got == "2 processes in a container with the input strategy stream" && p.Severity == appdef.SeverityError
+	}) {
+		t.Errorf("two processes for one stdin: %v", problems)
+	}
 }
 
 func TestCodeAndOutputDir(t *testing.T) {
