@@ -76,7 +76,7 @@ func TestFixedPortsOfTwoTasks(t *testing.T) {
 	begin := free(t)
 	j := portsJob(t, 2, begin, "true")
 	e := j.onHost()
-	want := fmt.Sprintf("job.json#/taskRoles/0/portList: got port %d for task-0 and for task-1, want a port of its own for each instance on this host; in a job file that is beginAt 0\n", begin)
+	want := fmt.Sprintf("job.json#/taskRoles/0/portList/1: got port %d for task-0 and for task-1, want a port of its own for each instance on this host; in a job file that is beginAt 0\n", begin)
 	if e.code != 65 || !strings.HasSuffix(e.said, want) || j.log("task-0") != "" {
 		t.Errorf("exit code %d, said %q, want 65 and %q", e.code, e.said, want)
 	}
