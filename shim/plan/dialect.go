@@ -42,7 +42,6 @@ type HBox struct {
 	GPUs     int    `json:"gpus"` // the most that a role asks for
 	Output   string `json:"output_index"`
 	Input    string `json:"input_path"`
-	PSGPUs   int    `json:"-"`
 	PSCPUs   int    `json:"ps_cpus,omitempty"`
 	PSMemory int    `json:"ps_memory_mb,omitempty"`
 }

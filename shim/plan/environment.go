@@ -90,14 +90,23 @@ func (b *builder) musterEnv(p Plan) map[string]string {
 	if b.app.Dialect == "slider" { // what Slider's agent tells scripts (AgentProviderService)
 		env["AGENT_WORK_ROOT"], env["AGENT_LOG_ROOT"] = b.req.root(), b.req.log()
 	}
-	for i, port := range p.Ports {
-		value := portToken + port.Name + "}}"
-		env["MUSTER_PORT_"+variable(port.Name)] = value
-		if _, side := appdef.CutSidePort(port.Name); i == 0 && !side {
-			env["MUSTER_PORT"] = value
-		}
+	for _, port := range p.Ports {
+		env["MUSTER_PORT_"+variable(port.Name)] = portToken + port.Name + "}}"
+	}
+	if first := firstPort(p.Ports); first != "" {
+		env["MUSTER_PORT"] = portToken + first + "}}"
 	}
 	return env
+}
+
+// firstPort names the first port that is the process's own and none of a side process's; empty: there is none.
+func firstPort(ports []Port) string {
+	for _, port := range ports {
+		if _, side := appdef.CutSidePort(port.Name); !side {
+			return port.Name
+		}
+	}
+	return ""
 }
 
 // gpuEnv restricts the process to the devices that it was granted.

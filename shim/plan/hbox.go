@@ -25,7 +25,7 @@ func (b *builder) hbox() *HBox {
 		}
 		switch {
 		case c.Settings.Role == appdef.RolePS && (h.PSCPUs == 0 || c.Name == rolePS): // XDL's scheduler is none of them
-			h.PSGPUs, h.PSCPUs, h.PSMemory = c.Limits.GPUs, c.Limits.VCores, c.Limits.MemoryMB
+			h.PSCPUs, h.PSMemory = c.Limits.VCores, c.Limits.MemoryMB
 		case c.Settings.Role == appdef.RoleChief || c.Settings.Role == appdef.RoleWorker:
 			if only := c.Settings.Outputs.Only; only != nil {
 				h.Output = strconv.Itoa(workers + *only)

@@ -32,14 +32,15 @@ const parking = `: | { exec 3<>/proc/self/fd/0; read -r _ <&3; }`
 // started in, which other hosts do not have.
 const atHome = `cd "$MUSTER_WORK_DIR" && exec "$@"`
 
-// heedingExitFile runs a command and ends with the first line of exit.code, by which a process of HBox's MPI family says
-// how the job ended, if there is one that is a number.
-const heedingExitFile = `[ ! -e exit.code ] || : >exit.code
+// heedingExitFile runs a command and ends with the first line of exit.code, or of the file that hbox.custom.exit names, by
+// which a process of HBox's MPI family says how the job ended, if there is one that is a number.
+const heedingExitFile = `file=${HBOX_CUSTOM_EXIT:-exit.code}
+[ ! -e "$file" ] || : >"$file"
 "$@" & job=$!
 trap 'kill -TERM $job' TERM
 trap 'kill -INT $job' INT
 while wait $job; code=$?; [ $code -gt 128 ] && kill -0 $job 2>/dev/null; do :; done
-said=; [ -s exit.code ] && read -r said <exit.code
+said=; [ -s "$file" ] && read -r said <"$file"
 case $said in '' | *[!0-9]*) exit $code ;; *) exit "$said" ;; esac`
 
 // mpi is the instance's part; nil where mpirun starts nothing.

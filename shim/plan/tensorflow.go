@@ -89,14 +89,15 @@ func (b *builder) tensorboard() []string {
 			"muster.command", "only tensorboard has a built-in command among the services")
 		return []string{}
 	}
-	if len(b.ports) == 0 {
+	port := firstPort(b.ports)
+	if port == "" {
 		b.problem(b.at(), "no port", "a site.global key with ${"+b.component.Name+".ALLOCATED_PORT}",
 			"TensorBoard serves on it")
 		return []string{}
 	}
 	return []string{
 		b.python(), "-m", "tensorboard.main", "--logdir=" + b.checkpointDir(), "--bind_all",
-		"--port=" + portToken + b.ports[0].Name + "}}",
+		"--port=" + portToken + port + "}}",
 	}
 }
 

@@ -125,9 +125,14 @@ func TestExitFile(t *testing.T) {
 		{"it says 5, mpirun 0", `[ $OMPI_COMM_WORLD_RANK != 0 ] || echo 5 >exit.code`, "worker-0 exited with 5"},
 		{"it says 0, mpirun 3", `[ $OMPI_COMM_WORLD_RANK != 0 ] || echo 0 >exit.code; exit 3`, ""},
 		{"it says nothing", `exit 3`, "worker-0 exited with 3"},
+		{"its name is another", `[ $OMPI_COMM_WORLD_RANK != 0 ] || echo 5 >"$HBOX_CUSTOM_EXIT"`, "worker-0 exited with 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			j := newJob(t, 2, "", settings{"muster.command": c.command, "muster.hbox.type": "MPI", "muster.restart": "never"})
+			more := settings{"muster.command": c.command, "muster.hbox.type": "MPI", "muster.restart": "never"}
+			if strings.Contains(c.command, "CUSTOM") {
+				more["muster.env.HBOX_CUSTOM_EXIT"] = "how it went"
+			}
+			j := newJob(t, 2, "", more)
 			r := j.run("--engine", "process")
 			if c.want == "" {
 				j.succeeds(r)
