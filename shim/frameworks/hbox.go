@@ -3,7 +3,6 @@ package frameworks
 import (
 	"cmp"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +26,7 @@ func hbox(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 		"APP_ID":                 p.App.ID,
 		"GPU_NUM":                strconv.Itoa(p.Limits.GPUs),
 		"LD_LIBRARY_PATH":        hboxHere(p.Process.Inherited["LD_LIBRARY_PATH"]),
-		"CLASSPATH":              hboxHere(p.Process.Inherited["CLASSPATH"]),
+		"CLASSPATH":              hboxHere(strings.TrimSuffix("./*:"+p.Process.Inherited["CLASSPATH"], ":")), // Java reads ./* as all jars there
 	})
 	if dir := p.Process.Inherited["HADOOP_CONF_DIR"]; dir != "" {
 		env["HADOOP_CONF_DIR"] = hboxHere(dir)
@@ -80,11 +79,7 @@ func hboxOfType(p plan.Plan, r registry.Roster, role, index string) map[string]s
 	case "DISTLIGHTLDA":
 		return map[string]string{"LIGHTLDA_NUM_WORKER": workers, "LIGHTLDA_NUM_PS": ps}
 	case "MPI", "TENSORNET", "HOROVOD":
-		return hboxMPI(index)
-	case "XDL":
-		if !p.HBox.Single {
-			return hboxXDL(p, r, role, index)
-		}
+		return tell(hboxMPI(index), hboxMPIPaths(p))
 	case "VPC", "DIGITS":
 		return pythonPath(p)
 	}
@@ -100,24 +95,15 @@ func hboxMPI(index string) map[string]string {
 	return map[string]string{"TF_INDEX": strconv.Itoa(n + 1), "HBOX_CUSTOM_EXIT": "exit.code"}
 }
 
-// hboxXDL leaves ZK_ADDR, the place where XDL's processes meet, to the definition: HBox runs ZooKeeper itself.
-func hboxXDL(p plan.Plan, r registry.Roster, role, index string) map[string]string {
-	env := map[string]string{"TASK_NAME": role, "TASK_INDEX": index}
-	switch role {
-	case hboxScheduler:
-		others := len(servers(r)) - len(rowsOf(r, hboxScheduler))
-		set(env, map[string]int{"PS_NUM": others, "PS_CPU_CORES": p.HBox.PSCPUs, "PS_MEMORY_M": p.HBox.PSMemory})
-	case "worker":
-		set(env, map[string]int{"TASK_NUM": len(trainers(r))})
+// hboxMPIPaths is where an Open MPI lies that the submission names.
+func hboxMPIPaths(p plan.Plan) map[string]string {
+	paths := mpiPaths(p)
+	if libraries, ok := paths["LD_LIBRARY_PATH"]; ok {
+		paths["LD_LIBRARY_PATH"] = hboxHere(libraries)
 	}
-	return env
+	return paths
 }
 
 func pythonPath(p plan.Plan) map[string]string {
 	return map[string]string{"PYTHONPATH": hboxHere(p.Process.Inherited["PYTHONPATH"])}
-}
-
-func rowsOf(r registry.Roster, component string) []registry.Row {
-	rows := slices.Clone(r.Rows)
-	return slices.DeleteFunc(rows, func(row registry.Row) bool { return row.Component != component })
 }

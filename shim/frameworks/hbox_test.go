@@ -26,7 +26,6 @@ func TestHBox(t *testing.T) {
 		{plan.HBox{Type: "DISTLIGHTGBM", Output: "-1"}, []string{"worker:worker=3"}},
 		{plan.HBox{Type: "DISTLIGHTLDA", Output: "-1"}, []string{"ps:ps=2", "worker:worker=3"}},
 		{plan.HBox{Type: "HOROVOD", Output: "-1"}, []string{"worker:worker=2"}},
-		{plan.HBox{Type: "XDL", Output: "-1", PSCPUs: 2, PSMemory: 2048}, []string{"scheduler:ps=1", "ps:ps=2", "worker:worker=3"}},
 		{plan.HBox{Type: "VPC", Output: "-1"}, []string{"worker:worker=1"}},
 		{plan.HBox{Type: "CAFFE", Output: "-1"}, []string{"worker:worker=2"}},
 	}
@@ -71,7 +70,7 @@ func TestHBoxTakesOver(t *testing.T) {
 	p.Process.Env = map[string]string{"PYTHONUNBUFFERED": "", "GPU_NUM": "4"}
 	p.Process.Inherited = map[string]string{"LD_LIBRARY_PATH": "/lib", "HADOOP_CONF_DIR": "/etc/hadoop", "HADOOP_USER_NAME": "bob"}
 	env, _ := frameworks.Env(p, r)
-	for name, want := range map[string]string{"LD_LIBRARY_PATH": "./:/lib", "CLASSPATH": "./", "HADOOP_CONF_DIR": "./:/etc/hadoop", "HADOOP_USER_NAME": "bob"} {
+	for name, want := range map[string]string{"LD_LIBRARY_PATH": "./:/lib", "CLASSPATH": "./:./*", "HADOOP_CONF_DIR": "./:/etc/hadoop", "HADOOP_USER_NAME": "bob"} {
 		if env[name] != want {
 			t.Errorf("%s=%q, want %q", name, env[name], want)
 		}

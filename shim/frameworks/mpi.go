@@ -30,6 +30,9 @@ func mpi(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 			env[name] = value
 		}
 	}
+	for name, value := range mpiPaths(p) {
+		say(name, value)
+	}
 	say("OMPI_ALLOW_RUN_AS_ROOT", "1") // of the container, if at all
 	say("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
 	say("OMPI_MCA_orte_keep_fqdn_hostnames", "1") // a component's name may have a dot
@@ -65,6 +68,24 @@ func mpi(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	say("OMPI_MCA_plm_rsh_no_tree_spawn", "1")           // only here is a muster to call
 	say("OMPI_MCA_orte_leave_session_attached", "1")     // what is started ends with who started it
 	return env, files
+}
+
+// mpiPrefix names the tree of an Open MPI that lies elsewhere than where it was built to lie.
+const mpiPrefix = "OPAL_PREFIX"
+
+// mpiPaths finds the programs and libraries of the one that the definition names.
+func mpiPaths(p plan.Plan) map[string]string {
+	at := p.Process.Env[mpiPrefix]
+	if at == "" {
+		return nil
+	}
+	before := func(name string, dirs ...string) string {
+		for i, dir := range dirs {
+			dirs[i] = path.Join(at, dir)
+		}
+		return strings.TrimSuffix(strings.Join(dirs, ":")+":"+p.Process.Inherited[name], ":")
+	}
+	return map[string]string{"PATH": before("PATH", "bin"), "LD_LIBRARY_PATH": before("LD_LIBRARY_PATH", "lib", "lib/openmpi", "lib/pmix")}
 }
 
 // widest is the shortest prefix, in bits, that says more of a network than nothing. narrowest is the longest that Open

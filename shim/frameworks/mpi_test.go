@@ -116,3 +116,29 @@ func TestMPINetwork(t *testing.T) {
 		}
 	}
 }
+
+// An Open MPI that the definition names is found by its programs and libraries, here and in what mpirun starts elsewhere; in
+// an HBox submission too. What the definition says of a path itself stays.
+func TestMPIElsewhere(t *testing.T) {
+	r := addressed(gang("worker:worker=2"), "127.0.0.1")
+	for _, dialect := range []*plan.HBox{nil, {Type: "MPI", Output: "-1"}} {
+		for i, row := range r.Rows {
+			p := mpiPlan(frameworks.MPI, row, i == 0, nil)
+			p.HBox = dialect
+			p.Process.Env = map[string]string{"OPAL_PREFIX": "/opt/mpi"}
+			p.Process.Inherited = map[string]string{"PATH": "/bin", "LD_LIBRARY_PATH": "/l"}
+			env, _ := frameworks.Env(p, r)
+			libraries := "/opt/mpi/lib:/opt/mpi/lib/openmpi:/opt/mpi/lib/pmix:/l"
+			if dialect != nil {
+				libraries = "./:" + libraries
+			}
+			if env["PATH"] != "/opt/mpi/bin:/bin" || env["LD_LIBRARY_PATH"] != libraries {
+				t.Errorf("%s, dialect %v: PATH=%s LD_LIBRARY_PATH=%s", row.Instance, dialect, env["PATH"], env["LD_LIBRARY_PATH"])
+			}
+			p.Process.Env["PATH"] = "/mine"
+			if env, _ = frameworks.Env(p, r); env["PATH"] != "" {
+				t.Errorf("%s, dialect %v: PATH=%s over the definition's own", row.Instance, dialect, env["PATH"])
+			}
+		}
+	}
+}
