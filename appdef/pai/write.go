@@ -196,7 +196,7 @@ func (w *writing) roles() {
 }
 
 func (w *writing) role(c *appdef.Component, index int, name string) roleFile {
-	r := roleFile{Name: name, TaskNumber: c.Instances, GPUNumber: c.Limits.GPUs, Command: c.Settings.Command}
+	r := roleFile{Name: name, TaskNumber: c.Instances, GPUNumber: c.Limits.GPUs, Command: w.filled(c.Name, c.Settings.Command)}
 	r.CPUNumber, r.MemoryMB = w.atLeast(c, "yarn.vcores", c.Limits.VCores, 1), w.atLeast(c, "yarn.memory", c.Limits.MemoryMB, leastMemory)
 	shm := min(cmp.Or(c.Limits.ShmMB, max(r.MemoryMB/2, 1)), r.MemoryMB)
 	if w.version() != appdef.PAI05 || shm != defaultShm {
@@ -218,6 +218,23 @@ func (w *writing) role(c *appdef.Component, index int, name string) roleFile {
 	}
 	r.PortList = w.ports(c)
 	return r
+}
+
+// filled is a text with the values of a package's configuration, which a job file has no place for. What is known at the start
+// alone stays as it is, ports among it.
+func (w *writing) filled(component, text string) string {
+	if w.native {
+		return text
+	}
+	known := appdef.Resolver{App: w.app, Component: component}
+	out, _ := appdef.Expand(text, func(name string) (string, bool) {
+		if !strings.HasPrefix(name, "site.") && !strings.HasPrefix(name, "@//site/") {
+			return "", false
+		}
+		value, ok := known.Lookup(name)
+		return value, ok && !strings.Contains(value, "ALLOCATED_PORT}")
+	})
+	return out
 }
 
 // atLeast is a number of a role within PAI's bounds.
@@ -300,6 +317,10 @@ func (w *writing) extras() {
 	again := w.again()
 	for _, key := range ourKeys(w.app.Config, w.app.Resources) {
 		text, _ := w.of(key)
+		text = w.filled("", text)
+		if key == commandKey && !w.native {
+			continue // each role has it
+		}
 		if back, ok := valueOf(again.Config, again.Resources, key); !ok || back != text {
 			w.extra("", "", key, text)
 		}
@@ -316,6 +337,7 @@ func (w *writing) extras() {
 			if role == nil {
 				continue
 			}
+			text = w.filled(c.Name, text)
 			if back, ok := valueOf(role.Config, role.Resources, key); !ok || back != text {
 				w.extra(c.Name, name, key, text)
 			}
