@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/tests/need"
+	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
 
 var three = []string{"worker-0", "worker-1", "worker-2"}
@@ -38,15 +39,30 @@ func (j *job) relayed() []string {
 	return all
 }
 
-// Each engine: one mpirun, three instances, each process with the variables and in the folder of its own.
+// Each engine and registry: one mpirun, three instances, each process with the variables and in the folder of its own. The
+// token that agents show each other lies in the registry alone.
 func TestThreeRanks(t *testing.T) {
-	for _, engine := range []string{"process", "container"} {
-		t.Run(engine, func(t *testing.T) {
-			if engine == "container" {
+	for _, where := range []struct {
+		name, engine string
+		consul       bool
+	}{
+		{name: "process", engine: "process"}, {name: "container", engine: "container"}, {name: "process, Consul", engine: "process", consul: true},
+	} {
+		t.Run(where.name, func(t *testing.T) {
+			args := []string{"--engine", where.engine}
+			if where.engine == "container" {
 				need.Root(t)
 			}
 			j := newJob(t, 3, "ring.py", nil)
-			j.succeeds(j.run("--engine", engine))
+			var consul *consulserver.Server
+			if where.consul {
+				consul = consulserver.Start(t, consulserver.Options{})
+				args = append(args, "--registry", consul.URL(), "--host", "127.0.0.1")
+			}
+			j.succeeds(j.run(args...))
+			if consul != nil {
+				j.keeps(tokenOf(t, consul.HTTPAddr, j.app), consul.URL())
+			}
 			if diff := cmp.Diff(j.seats(three...), ringOf(1, 1)); diff != "" {
 				t.Errorf("(-got +want):\n%s", diff)
 			}
