@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -185,7 +186,13 @@ func listenOn(host string, port int) (net.Listener, error) {
 // layProgram leaves muster itself where mpirun finds it: in an image that has nothing of ours, and for a user who may
 // not read the folder that this program lies in. It is a copy, so that nothing that is done to it is done to the host's.
 func (w workRoot) layProgram(p plan.Plan) error {
-	if p.MPI == nil || !p.MPI.Launches {
+	if p.MPI == nil {
+		return nil
+	}
+	if strings.ContainsAny(p.Process.Folder, " \t\n:") {
+		return definitionError{fmt.Errorf("the work folder is %q, want a path without blanks and colons, at which mpirun would split it: --work-dir", w.Name())}
+	}
+	if !p.MPI.Launches {
 		return nil
 	}
 	return w.stage(plan.StageItem{
