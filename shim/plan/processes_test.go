@@ -210,13 +210,14 @@ func (g *group) signal(s syscall.Signal) {
 }
 
 // tellsItsEnd is a process that waits for ever, says when it is told something and ends with the code
-// that is put in the place of %d.
-const tellsItsEnd = `trap 'echo "$MUSTER_PROC told"; exit %d' TERM
+// that is put in the place of %d. It waits by wait: a signal that comes just before a read begins is
+// heeded only when the read ends, which this one would not.
+const tellsItsEnd = `trap 'echo "$MUSTER_PROC told"; kill -s KILL $!; exit %d' TERM
 trap 'echo "$MUSTER_PROC saved"' USR1
 mkfifo pipe$MUSTER_PROC
-exec 3<>pipe$MUSTER_PROC
+cat <>pipe$MUSTER_PROC >/dev/null 2>&1 &
 echo "$MUSTER_PROC ready"
-while :; do read -r line <&3; done`
+while :; do wait; done`
 
 func TestSeveralProcesses(t *testing.T) {
 	for name, shell := range shells(t) {
