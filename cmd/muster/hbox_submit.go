@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/muster-agent/muster/appdef/hbox"
 )
@@ -50,11 +49,10 @@ func newHBoxSubmit(s streams) *cobra.Command {
 		Use: "hbox-submit [MUSTER'S OPTIONS] [HBOX'S OPTIONS] COMMAND…", Short: "Run a job as hbox-submit submits it",
 		Long: hboxLong + hboxHelp(), DisableFlagParsing: true, DisableFlagsInUseLine: true,
 	}
-	flags := cmd.Flags()
-	f.register(flags)
+	f.register(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		own, words := ownOptions(flags, args)
-		if err := flags.Parse(own); err != nil {
+		own, words := ownOptions(cmd, args)
+		if err := cmd.Flags().Parse(own); err != nil {
 			return withCode(hboxRefused, fmt.Errorf("hbox-submit: %w", err))
 		}
 		return f.submit(cmd, s, words)
@@ -62,7 +60,8 @@ func newHBoxSubmit(s streams) *cobra.Command {
 	return cmd
 }
 
-func (f *hboxFlags) register(flags *pflag.FlagSet) {
+func (f *hboxFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	f.run.registry.register(flags)
 	flags.Lookup("registry").Usage = "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: one of its own, embedded in this command)"
 	f.run.state.register(flags)
@@ -83,11 +82,11 @@ func (f *hboxFlags) register(flags *pflag.FlagSet) {
 }
 
 // ownOptions are the words at the front that are muster's own; HBox's begin at the first that is none.
-func ownOptions(flags *pflag.FlagSet, args []string) (own, rest []string) {
+func ownOptions(cmd *cobra.Command, args []string) (own, rest []string) {
 	for len(args) > 0 {
 		name, dashed := strings.CutPrefix(args[0], "--")
 		name, _, valued := strings.Cut(name, "=")
-		f := flags.Lookup(name)
+		f := cmd.Flags().Lookup(name)
 		if !dashed || f == nil || name == "help" {
 			break
 		}

@@ -21,7 +21,7 @@ func TestOwnOptions(t *testing.T) {
 		"":                                                      "",
 	} {
 		args := strings.Fields(line)
-		own, rest := ownOptions(cmd.Flags(), args)
+		own, rest := ownOptions(cmd, args)
 		if got := strings.Join(own, " "); got != want {
 			t.Errorf("%q: own %q, want %q", line, got, want)
 		}
