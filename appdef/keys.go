@@ -318,7 +318,7 @@ func processKeys() []Key {
 			component: (*Component).setSecret,
 		},
 		{
-			Name: "muster.python", Default: "python3", Meaning: "the Python that runs scripts and the built-in TensorFlow command",
+			Name: "muster.python", Default: "python3", Meaning: "the Python that runs scripts and the built-in TensorFlow command; set, it is also told, as MUSTER_PYTHON",
 			component: func(c *Component, _, text string) error { return setText(&c.Settings.Python, text) },
 		},
 		{

@@ -87,6 +87,9 @@ func (b *builder) musterEnv(p Plan) map[string]string {
 		"MUSTER_ROSTER_FILE":    path.Join(b.req.root(), rosterFile),
 		"MUSTER_CHECKPOINT_DIR": p.Checkpoint.Dir,
 	}
+	if b.component.Settings.Python != "" {
+		env["MUSTER_PYTHON"] = b.python()
+	}
 	if b.app.Dialect == "slider" { // what Slider's agent tells scripts (AgentProviderService)
 		env["AGENT_WORK_ROOT"], env["AGENT_LOG_ROOT"] = b.req.root(), b.req.log()
 	}

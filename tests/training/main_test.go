@@ -62,7 +62,7 @@ func launch(t *testing.T, app, framework string, more ...string) job {
 	h := newHost(t)
 	args := append([]string{
 		"run", "catalog:" + app, "--app-id", app, "--registry", consul.URL(), "--work-dir", workFolder(t), "--json",
-		"--set", "site.global.python=" + at,
+		"--set", "muster.python=" + at,
 	}, more...)
 	return job{host: h, command: h.start(args...), app: app, consul: consul}
 }

@@ -21,7 +21,7 @@ try:
     from jax.experimental import multihost_utils
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 except ImportError as missing:
-    sys.exit("train.py: {}: {}; name a Python that has JAX by --set site.global.python=PATH".format(
+    sys.exit("train.py: {}: {}; name a Python that has JAX by --set muster.python=PATH".format(
         sys.executable, missing))
 
 PIXELS, CLASSES, DARKEST = 64, 10, 16

@@ -22,7 +22,7 @@ def main():
     options = parse()
     program = next((name for name in PROGRAMS if importlib.util.find_spec(name)), None)
     if program is None:
-        sys.exit("serve.py: {} has none of {}; name a Python that has one by --set site.global.python=PATH".format(
+        sys.exit("serve.py: {} has none of {}; name a Python that has one by --set muster.python=PATH".format(
             sys.executable, ", ".join(PROGRAMS)))
     if not os.environ.get("JUPYTER_TOKEN") and not os.environ.get("JUPYTER_TOKEN_FILE"):
         os.environ["JUPYTER_TOKEN_FILE"] = drawn(os.path.join(os.environ["MUSTER_WORK_DIR"], TOKEN))

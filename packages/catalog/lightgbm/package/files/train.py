@@ -19,7 +19,7 @@ try:
     import lightgbm
     import numpy as np
 except ImportError as missing:
-    sys.exit("train.py: {}: {}; name a Python that has LightGBM by --set site.global.python=PATH".format(
+    sys.exit("train.py: {}: {}; name a Python that has LightGBM by --set muster.python=PATH".format(
         sys.executable, missing))
 
 PIXELS, CLASSES = 64, 10

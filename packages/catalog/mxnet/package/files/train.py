@@ -23,7 +23,7 @@ try:
     import numpy as np
     from mxnet import autograd, gluon
 except ImportError as missing:
-    sys.exit("train.py: {}: {}; name a Python that has MXNet by --set site.global.python=PATH".format(
+    sys.exit("train.py: {}: {}; name a Python that has MXNet by --set muster.python=PATH".format(
         sys.executable, missing))
 
 PIXELS, CLASSES, DARKEST = 64, 10, 16

@@ -19,7 +19,7 @@ try:
     import torch
     from torch import distributed, nn
 except ImportError as missing:
-    sys.exit("train.py: {}: {}; name a Python that has PyTorch by --set site.global.python=PATH".format(
+    sys.exit("train.py: {}: {}; name a Python that has PyTorch by --set muster.python=PATH".format(
         sys.executable, missing))
 
 PIXELS, CLASSES, DARKEST = 64, 10, 16

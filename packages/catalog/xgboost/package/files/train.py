@@ -20,7 +20,7 @@ try:
     import xgboost
     from xgboost import collective
 except ImportError as missing:
-    sys.exit("train.py: {}: {}; name a Python that has XGBoost 2.1 or later by --set site.global.python=PATH".format(
+    sys.exit("train.py: {}: {}; name a Python that has XGBoost 2.1 or later by --set muster.python=PATH".format(
         sys.executable, missing))
 
 PIXELS, CLASSES = 64, 10
