@@ -134,6 +134,7 @@ func (b *builder) plan() Plan {
 	p.Sides = b.sides(p)
 	p.Origins = b.origins()
 	b.rootUser(p)
+	b.machineAddress()
 	b.configWarnings()
 	return p
 }
