@@ -79,6 +79,9 @@ type loading struct {
 func (l *loading) read(data []byte) *appdef.JSONNode {
 	top := appdef.Place{File: l.options.Name}
 	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		l.found = append(l.found, top.Problem("nothing", "a job file", ""))
+		return nil
 	case len(data) > mostBytes:
 		l.found = append(l.found, top.Problem(fmt.Sprintf("more than %d MiB", mostBytes>>20), "a job file", ""))
 		return nil
