@@ -264,8 +264,11 @@ func inFilesystem(uri, user, name string) (string, bool) {
 		if absolute || strings.HasPrefix(name, Work) {
 			return name, true
 		}
-		top := strings.TrimRight(pathOf(uri), "/")
-		return "file:" + path.Join(top, name), top != ""
+		top, inside := strings.TrimRight(pathOf(uri), "/"), path.Clean(name)
+		if top == "" || inside == ".." || strings.HasPrefix(inside, "../") { // it leaves the filesystem
+			return "", false
+		}
+		return "file:" + path.Join(top, inside), true
 	case absolute:
 		return strings.TrimSuffix(uri, pathOf(uri)) + name, true
 	default: // Hadoop's home folder

@@ -134,6 +134,8 @@ func TestLocations(t *testing.T) {
 		{"", "a/b", ""}, // nobody knows where
 		{"file:/", "a/b", ""},
 		{"file:/data", "file:a/b", ""},
+		{"file:/data", "a/../../b", ""}, // it would leave the filesystem
+		{"file:/data", "a/../b", "file:/data/b"},
 	} {
 		app := reading(func(s *appdef.ComponentSettings) { s.Inputs.From = map[string]string{"data": tt.written} })
 		req := request("worker", 0)
