@@ -84,13 +84,31 @@ func readJob(ref string) (data []byte, path string, err error) {
 		return nil, "", nil //nolint:nilerr // likewise
 	}
 	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > mostJob {
+	if err != nil || !info.Mode().IsRegular() {
 		return nil, "", nil //nolint:nilerr // likewise
 	}
-	if data, err = os.ReadFile(name); err != nil || !pai.Is(data) {
+	large := info.Size() > mostJob
+	if data, err = beginning(name, large); err != nil || !pai.Is(data) {
 		return nil, "", nil //nolint:nilerr // likewise
+	}
+	if large {
+		return nil, "", withCode(shim.CodeDefinition, fmt.Errorf("app %s: got more than %d MiB, want a job file", ref, mostJob>>20))
 	}
 	return data, absolute(name), nil
+}
+
+// beginning is a file, of a large one as much as tells what it is.
+func beginning(name string, large bool) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	most := int64(mostJob)
+	if large {
+		most = 64 << 10
+	}
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // jobIn is the job file of a package that is one: its top has job.json and no metainfo.

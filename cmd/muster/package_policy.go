@@ -51,6 +51,9 @@ func (p policy) admit(from source) error {
 	if pkg.Folder {
 		return p.refusePackage(fmt.Errorf("%s is a folder, which nobody can sign; muster package build %s -o FILE, then sign it", pkg.Path, pkg.Path))
 	}
+	if from.ref == stdinRef {
+		return p.refusePackage(errors.New("what comes on stdin has no signature; give it as a file with its signature beside it"))
+	}
 	s, err := from.verify(p.Packages.keys)
 	switch {
 	case errors.Is(err, sign.ErrUnsigned) && from.url != "":
