@@ -1,6 +1,7 @@
 package pai
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/muster-agent/muster/appdef"
@@ -84,12 +85,21 @@ func (c cursor) whole(name string, least, most int) (int, bool) {
 		m.bad(string(m.Kind), wholeOf(least, most), "")
 		return 0, false
 	}
-	n, err := appdef.ParseInt(m.Text)
+	n, err := appdef.ParseInt(integral(m))
 	if err != nil || n < least || n > most {
 		m.bad(appdef.Quote(m.Text), wholeOf(least, most), "")
 		return 0, false
 	}
 	return n, true
+}
+
+// integral writes 2.0 and 1e3 as 2 and 1000: whole numbers in JSON, as PAI reads them.
+func integral(m cursor) string {
+	f, err := strconv.ParseFloat(m.Text, 64)
+	if m.Kind == appdef.JSONNumber && err == nil && f == math.Trunc(f) && math.Abs(f) <= mostNumber {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return m.Text
 }
 
 func wholeOf(least, most int) string {

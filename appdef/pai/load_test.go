@@ -78,6 +78,7 @@ func TestCompletion(t *testing.T) {
 		{"0.5", "", "", "1 null 1 0"},
 		{"0.5", "", `"killAllOnCompletedTaskNumber": "2", "retryCount": -2,`, "1 null 2 -2"},
 		{"0.5", "", `"killAllOnCompletedTaskNumber": 0,`, "null null 0 0"},
+		{"0.5", "", `"killAllOnCompletedTaskNumber": 2.0, "retryCount": 1e2,`, "1 null 2 100"}, // whole, too
 		{"0.5", `"minFailedTaskCount": 2,`, "", "1 null 1 0"},
 		{"0.14", "", "", "1 null 0 0"},
 		{"0.14", `"minFailedTaskCount": null, "minSucceededTaskCount": null,`, `"retryCount": "4",`, "null null 0 4"},
