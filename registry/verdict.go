@@ -239,7 +239,7 @@ func advice(c Class, first Instance, exit *MemberExit) string {
 		}
 		return "check that the addresses named in the log are reachable from that host"
 	case ClassData:
-		return "check that the input named in the log exists and may be read"
+		return "check that the input or output named in the log is there and may be read or written"
 	case ClassImage:
 		return "check the image's name and credentials"
 	case ClassDefinition:
