@@ -59,6 +59,7 @@ func toldOf() []told {
 			{name: "no scheduler", parts: []string{"ps:ps=1", "worker:worker=1"}},
 		}},
 		{frameworks.XFlow, []gangOf{
+			{name: "two processes each", parts: []string{"ps:ps=1", "worker:worker=2"}, side: plan.SideScheduler, change: two, roster: numbered},
 			{parts: []string{"ps:ps=2", "worker:worker=3"}, side: plan.SideScheduler, roster: numbered},
 		}},
 		{frameworks.XGBoost, []gangOf{
