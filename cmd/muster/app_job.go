@@ -148,7 +148,7 @@ func (r *runner) keepJob() error {
 	if r.app.ref != stdinRef {
 		return nil
 	}
-	path := filepath.Join(r.workDir, jobFile)
+	path := filepath.Join(r.workDir, "."+jobFile) // a person's own job file may lie there
 	if err := os.WriteFile(path, r.app.source.job, 0o644); err != nil {
 		return withCode(shim.CodeForbidden, fmt.Errorf("keep the job file: %w", err))
 	}
