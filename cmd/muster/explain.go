@@ -349,7 +349,10 @@ func (s *sheet) rules(app *appdef.App, c *appdef.Component, p plan.Plan, from fu
 	if r.Scope != string(appdef.ScopeNever) {
 		s.row("", budgetText(r), cmp.Or(from("/restart/budget"), from("/restart/window")))
 	}
-	if p.Who.Role != string(appdef.RoleService) && p.Who.Role != string(appdef.RoleEvaluator) {
+	switch p.Who.Role {
+	case string(appdef.RoleService), string(appdef.RoleEvaluator):
+		s.row("counts", "neither its failure nor its end decides the job's", from("/who/role"))
+	default:
 		failed := "failures do not fail the job"
 		if n := p.Complete.MinFailed; n != nil {
 			failed = "the job fails with " + counted(*n, "failed instance")
