@@ -120,6 +120,9 @@ func (v *validation) counts() {
 		total, declared = total+c.Instances, declared+1
 		v.completion(i, c)
 	}
+	if total > mostInstances && len(v.found.Errors()) == 0 {
+		v.bad(v.app.place("components"), strconv.Itoa(total)+" instances in all", "at most "+strconv.Itoa(mostInstances), "")
+	}
 	if declared > 0 && total == 0 && len(v.found.Errors()) == 0 {
 		v.bad(v.app.place("components"), "no instance of any component", "at least one", "")
 	}

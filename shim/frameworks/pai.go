@@ -108,7 +108,7 @@ func (t *paiTeller) aboutJob() {
 	list, roles, tasks := strings.Join(names, ","), strconv.Itoa(len(names)), strconv.Itoa(total)
 	maps.Copy(t.env, map[string]string{
 		"JOB_NAME": t.job.Job, "FRAMEWORK_NAME": t.framework(), "USER_NAME": t.job.User, "USERNAME": t.job.User,
-		"DEFAULT_FS_URI": t.job.DefaultFS, "DATA_DIR": t.job.DataDir, "OUTPUT_DIR": t.job.OutputDir, "CODE_DIR": t.job.CodeDir,
+		"DEFAULT_FS_URI": whole(t.job.DefaultFS), "DATA_DIR": whole(t.job.DataDir), "OUTPUT_DIR": whole(t.job.OutputDir), "CODE_DIR": whole(t.job.CodeDir),
 		"JOB_VC_NAME": t.job.VirtualCluster, "VIRTUAL_CLUSTER": t.job.VirtualCluster,
 		"JOB_TASK_ROLE_LIST": list, "TASK_ROLE_LIST": list,
 		"JOB_TASK_ROLE_COUNT": roles, "TASK_ROLE_COUNT": roles, "TASK_ROLES_NUM": roles,
@@ -251,4 +251,12 @@ func portList(row registry.Row, role plan.PAIRole, label string) string {
 func firstPort(row registry.Row, role plan.PAIRole, label string) string {
 	first, _, _ := strings.Cut(portList(row, role, label), ",")
 	return first
+}
+
+// whole writes file:/PATH as file:///PATH: programs that read the one as a relative path take the other.
+func whole(uri string) string {
+	if rest, ok := strings.CutPrefix(uri, "file:/"); ok && !strings.HasPrefix(rest, "/") {
+		return "file:///" + rest
+	}
+	return uri
 }

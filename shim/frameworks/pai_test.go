@@ -191,3 +191,17 @@ func TestPAIOverIPv6(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// A folder of this machine is told as TensorFlow and Hadoop open it; whatever else a job file says stays as it is.
+func TestPAIFoldersOfThisMachine(t *testing.T) {
+	for given, want := range map[string]string{
+		"file:/a/b": "file:///a/b", "file:///a": "file:///a", "file://host/a": "file://host/a", "hdfs://n:9000/a": "hdfs://n:9000/a", "/a": "/a", "": "",
+	} {
+		r := gang("w:worker=1")
+		p := planOf(r.Rows[0])
+		p.PAI = &plan.PAI{Version: "0.5", Job: "j", DataDir: given, Roles: []plan.PAIRole{{Name: "w", Tasks: 1}}}
+		if env, _ := frameworks.Env(p, r); env["PAI_DATA_DIR"] != want || env["QIZHI_DATA_DIR"] != want {
+			t.Errorf("%q is told as %q and %q, want %q", given, env["PAI_DATA_DIR"], env["QIZHI_DATA_DIR"], want)
+		}
+	}
+}

@@ -7,7 +7,7 @@ import (
 )
 
 // lives begins the command of a task: it goes on once all tasks run, and knows which life that is.
-const lives = "out=${PAI_OUTPUT_DIR#file:}; . code/lives.sh; "
+const lives = "out=${PAI_OUTPUT_DIR#file://}; . code/lives.sh; "
 
 // livesJob is a job whose tasks begin with lives.
 func livesJob(t *testing.T, text string) *job {

@@ -81,7 +81,7 @@ def check():
     }.items():
         expect(name, told(name), want)
     expect("paths", [args.data_dir, args.train_dir], [where + "/data", where + "/output"])
-    expect("file system", store.startswith("file:/"), True)
+    expect("file system", store.startswith("file:///"), True)
     expect("without a prefix", [os.environ.get(name) for name in ("FRAMEWORK_NAME", "HADOOP_USER_NAME")], [f"{user}~{JOB}", user])
     expect("APP_ID and CONTAINER_ID", all(os.environ.get(name) for name in ("APP_ID", "CONTAINER_ID")), True)
     with socket.socket() as spare:  # the second label's port is ours as well
@@ -90,7 +90,7 @@ def check():
 
 
 def path(uri):
-    return uri.removeprefix("file:")
+    return uri.removeprefix("file://")
 
 
 def serve(visitors):
