@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/tests/commandline"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
 
@@ -23,13 +24,13 @@ import (
 func TestBetweenGraphReplication(t *testing.T) {
 	python := tensorflowPython(t)
 	consul := consulserver.Start(t, consulserver.Options{})
-	h := newHost(t)
+	h := commandline.NewHost(t, muster)
 	hold := filepath.Join(t.TempDir(), "hold") // while it is there, the training does not end
 	if err := os.WriteFile(hold, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	work := workFolder(t)
-	run := h.start("run", copied(t, catalogFolder, "between_graph.py"), "--app-id", "scenario-1",
+	work := commandline.WorkFolder(t)
+	run := h.Start("run", copied(t, catalogFolder, "between_graph.py"), "--app-id", "scenario-1",
 		"--registry", consul.URL(), "--work-dir", work, "--json",
 		"--instances", "ps=2,worker=3,tensorboard=1",
 		"--set", "site.global.user.scripts.entry=between_graph.py", "--set", "global:muster.python="+python,
@@ -39,15 +40,15 @@ func TestBetweenGraphReplication(t *testing.T) {
 	training.says(0, "worker-0", `starting at step (0)`, 0)
 	// A checkpoint is written each 50 steps, between two of worker 0's lines.
 	training.says(0, "worker-0", `step (\d+) loss .*`, 110)
-	run.await(t, 0, `^tensorboard-0 +\| muster: running`)
-	before := h.status(consul, "scenario-1")
+	run.Await(t, 0, `^tensorboard-0 +\| muster: running`)
+	before := h.Status(consul.URL(), "scenario-1")
 
 	killed := training.kill(h, "worker-1")
 	at := training.says(killed, "worker-1", `joined at step (\d+)`, 50)
 	training.says(killed, "worker-1", `step (\d+) loss .*`, at)
 
 	known := 50
-	if seen := h.status(consul, "scenario-1").of(t, "ps-0").CheckpointStep; seen != nil {
+	if seen := h.Status(consul.URL(), "scenario-1").Of(t, "ps-0").CheckpointStep; seen != nil {
 		known = max(known, int(*seen))
 	}
 	killed = training.kill(h, "ps-0")
@@ -58,13 +59,13 @@ func TestBetweenGraphReplication(t *testing.T) {
 		training.says(killed, worker, `step (\d+) loss .*`, at+1)
 	}
 
-	during := h.status(consul, "scenario-1")
-	scalars(t, run, during.of(t, "tensorboard-0").Exports["tensorboard.url"])
+	during := h.Status(consul.URL(), "scenario-1")
+	scalars(t, run, during.Of(t, "tensorboard-0").Exports["tensorboard.url"])
 
 	if err := os.Remove(hold); err != nil {
 		t.Fatal(err)
 	}
-	after := parse[report](t, run.succeed())
+	after := commandline.Parse[commandline.Report](t, run.Succeed())
 	for _, worker := range []string{"worker-0", "worker-1", "worker-2"} {
 		training.says(0, worker, `finished at step (\d+)`, 300)
 	}
@@ -75,7 +76,7 @@ func TestBetweenGraphReplication(t *testing.T) {
 }
 
 // checkEnd asserts what the result says of the whole run, and that addresses did not change in it.
-func checkEnd(t *testing.T, before, after report) {
+func checkEnd(t *testing.T, before, after commandline.Report) {
 	t.Helper()
 	if after.Outcome != "succeeded" || after.Generations != 1 {
 		t.Errorf("got outcome %q after %d generations, want succeeded after 1", after.Outcome, after.Generations)
@@ -89,7 +90,7 @@ func checkEnd(t *testing.T, before, after report) {
 			t.Errorf("%s: got phase %q at the end, want done", in.Instance, in.Phase)
 		}
 		checkSaved(t, in, 300)
-		if was := before.of(t, in.Instance).Exports; fmt.Sprint(was) != fmt.Sprint(in.Exports) {
+		if was := before.Of(t, in.Instance).Exports; fmt.Sprint(was) != fmt.Sprint(in.Exports) {
 			t.Errorf("%s: got exports %v at the end, before the kills %v", in.Instance, in.Exports, was)
 		}
 	}
@@ -100,7 +101,7 @@ func checkEnd(t *testing.T, before, after report) {
 
 // checkSaved asserts that those have seen the last checkpoint who end after it was written: worker 0,
 // which writes it, and the parameter servers.
-func checkSaved(t *testing.T, in instance, least int64) {
+func checkSaved(t *testing.T, in commandline.Instance, least int64) {
 	t.Helper()
 	if in.Instance != "worker-0" && in.Role != "ps" {
 		return
@@ -114,14 +115,14 @@ func checkSaved(t *testing.T, in instance, least int64) {
 type training struct {
 	t   *testing.T
 	app string
-	run *command
+	run *commandline.Command
 }
 
 // says waits for an instance's line, from a position on, whose number is at least this; it gives the number.
 func (tr training) says(from int, instance, words string, least int) int {
 	tr.t.Helper()
 	var step int
-	tr.run.awaitWhere(tr.t, from, `^`+instance+` +\| `+words+`$`, func(groups []string) bool {
+	tr.run.AwaitWhere(tr.t, from, `^`+instance+` +\| `+words+`$`, func(groups []string) bool {
 		n, err := strconv.Atoi(groups[0])
 		step = n
 		return err == nil && n >= least
@@ -131,26 +132,20 @@ func (tr training) says(from int, instance, words string, least int) int {
 
 // kill kills an instance's process and waits until the next one of it runs; it gives the position
 // of the death among the lines.
-func (tr training) kill(h host, instance string) (died int) {
+func (tr training) kill(h commandline.Host, instance string) (died int) {
 	tr.t.Helper()
-	from := tr.run.mark()
-	h.do("signal", tr.app+"/"+instance, "KILL")
-	_, died = tr.run.await(tr.t, from, `^`+instance+` +\| muster: backoff: `)
-	tr.run.await(tr.t, died, `^`+instance+` +\| muster: running \(attempt 2, generation 1\)$`)
+	from := tr.run.Mark()
+	h.Do("signal", tr.app+"/"+instance, "KILL")
+	_, died = tr.run.Await(tr.t, from, `^`+instance+` +\| muster: backoff: `)
+	tr.run.Await(tr.t, died, `^`+instance+` +\| muster: running \(attempt 2, generation 1\)$`)
 	return died
 }
 
-// status asks the registry how a run stands.
-func (h host) status(consul *consulserver.Server, app string) report {
-	h.t.Helper()
-	return parse[report](h.t, h.do("status", app, "--registry", consul.URL(), "--json"))
-}
-
 // scalars waits until TensorBoard, at the URL that it exports, serves the losses of the run.
-func scalars(t *testing.T, run *command, exported string) {
+func scalars(t *testing.T, run *commandline.Command, exported string) {
 	t.Helper()
-	run.await(t, 0, `^tensorboard-0 +\| TensorBoard .* at http://`)
-	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	run.Await(t, 0, `^tensorboard-0 +\| TensorBoard .* at http://`)
+	ctx, cancel := context.WithTimeout(t.Context(), commandline.Watchdog)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

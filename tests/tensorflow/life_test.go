@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/tests/commandline"
 )
 
 // asked is what a process in an instance's container finds by Slider's REST, and what the agent has told the instance.
@@ -36,19 +38,19 @@ print(json.dumps({"cluster": cluster.from_exports(base, me, 30), "told": told, "
 // comes back from its checkpoint, and a stop lets it save what it has learnt.
 func TestLife(t *testing.T) {
 	python := tensorflowPython(t)
-	h := newHost(t)
-	checkpoints, work := t.TempDir(), workFolder(t)
-	run := h.start("run", "catalog:tensorflow", "--app-id", "life", "--work-dir", work, "--json",
+	h := commandline.NewHost(t, muster)
+	checkpoints, work := t.TempDir(), commandline.WorkFolder(t)
+	run := h.Start("run", "catalog:tensorflow", "--app-id", "life", "--work-dir", work, "--json",
 		"--instances", "ps=2,worker=2,tensorboard=1", "--set", "global:muster.python="+python,
 		"--set", "site.global.user.checkpoint.dir="+checkpoints, "--set", "muster.env.TRAIN_STEPS=1000000")
 	training := training{t: t, app: "life", run: run}
-	run.await(t, 0, `^tensorboard-0 +\| muster: running`)
+	run.Await(t, 0, `^tensorboard-0 +\| muster: running`)
 	training.says(0, "worker-1", `joined at step (\d+)`, 0)
 	training.says(0, "worker-0", `step (\d+) loss .*`, 51) // a checkpoint is written each 50 steps
 
-	board := parse[report](t, h.do("status", "life", "--json")).of(t, "tensorboard-0").Exports["tensorboard.url"]
+	board := commandline.Parse[commandline.Report](t, h.Do("status", "life", "--json")).Of(t, "tensorboard-0").Exports["tensorboard.url"]
 	for instance, want := range map[string][]any{"ps-1": {"ps", 1.0}, "worker-0": {"worker", 0.0}} {
-		seen := parse[asked](t, h.do("exec", "life/"+instance, "--", python, "-c", ask))
+		seen := commandline.Parse[asked](t, h.Do("exec", "life/"+instance, "--", python, "-c", ask))
 		if diff := cmp.Diff(seen.Told, seen.Cluster); diff != "" || !slices.Equal(seen.Cluster[2:], want) {
 			t.Errorf("%s: as %v of %v; by TF_CONFIG and by the exports (-told +seen):\n%s", instance, want, seen.Cluster, diff)
 		}
@@ -61,10 +63,10 @@ func TestLife(t *testing.T) {
 	at := training.says(killed, "worker-0", `restored step (\d+)`, 50)
 	training.says(killed, "worker-0", `step (\d+) loss .*`, at+1)
 
-	from := run.mark()
-	h.do("stop", "life")
+	from := run.Mark()
+	h.Do("stop", "life")
 	end := training.says(from, "worker-0", `stopped at step (\d+)`, at+1)
-	if code := run.wait(); code != 0 {
+	if code := run.Wait(); code != 0 {
 		t.Errorf("got exit code %d of a run that was stopped, want 0", code)
 	}
 	saved, err := os.ReadFile(filepath.Join(checkpoints, "checkpoint"))
@@ -79,7 +81,7 @@ func TestLife(t *testing.T) {
 	if step, err := strconv.Atoi(string(newest[1])); err != nil || step <= at || step > end {
 		t.Errorf("got newest checkpoint of step %s, want one after %d, where it went on, and up to %d, where it ended", newest[1], at, end)
 	}
-	if got := parse[report](t, run.stdout.Bytes()); got.Outcome != "stopped" {
+	if got := commandline.Parse[commandline.Report](t, run.Stdout.Bytes()); got.Outcome != "stopped" {
 		t.Errorf("got outcome %q, want stopped", got.Outcome)
 	}
 	if left := processesNaming(t, work); len(left) > 0 {
@@ -102,17 +104,17 @@ while True:
 	}
 	for _, start := range []string{"script", "builtin"} {
 		t.Run(start, func(t *testing.T) {
-			h := newHost(t)
-			run := h.start("run", folder, "--work-dir", workFolder(t), "--json", "--instances", "ps=1,worker=1,tensorboard=0",
+			h := commandline.NewHost(t, muster)
+			run := h.Start("run", folder, "--work-dir", commandline.WorkFolder(t), "--json", "--instances", "ps=1,worker=1,tensorboard=0",
 				"--set", "site.global.user.scripts.entry=fails.py", "--set", "global:muster.start="+start,
 				"--set", "global:muster.restart.budget=1", "--set", "global:muster.restart.backoff=0s")
-			if code := run.wait(); code != 3 {
-				t.Errorf("got exit code %d, want 3\n%s", code, run.end())
+			if code := run.Wait(); code != 3 {
+				t.Errorf("got exit code %d, want 3\n%s", code, run.End())
 			}
-			run.await(t, 0, `^worker-0 +\| muster: running \(attempt 2, generation 1\)`)
-			run.await(t, 0, `^ +no such column: 65$`) // below the verdict
-			got := parse[report](t, run.stdout.Bytes())
-			if worker := got.of(t, "worker-0"); got.Outcome != "failed" || worker.Exit == nil || *worker.Exit != 3 {
+			run.Await(t, 0, `^worker-0 +\| muster: running \(attempt 2, generation 1\)`)
+			run.Await(t, 0, `^ +no such column: 65$`) // below the verdict
+			got := commandline.Parse[commandline.Report](t, run.Stdout.Bytes())
+			if worker := got.Of(t, "worker-0"); got.Outcome != "failed" || worker.Exit == nil || *worker.Exit != 3 {
 				t.Errorf("got outcome %q, and of worker-0 %+v, want failed and exit 3", got.Outcome, worker)
 			}
 		})

@@ -7,13 +7,9 @@ package tensorflow_test
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
 )
-
-// watchdog bounds one wait: TensorFlow's import takes seconds of every process, on busy cores a minute.
-const watchdog = 120 * time.Second
 
 // checkout is the root of the repository, seen from this folder.
 const checkout = "../.."

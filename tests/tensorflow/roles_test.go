@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/tests/commandline"
 )
 
 // config is TF_CONFIG.
@@ -23,7 +25,7 @@ type task struct {
 type member struct{ name, address string }
 
 // members are a component's instances, as they are listed: in the order of the indices.
-func (r report) members(component string) []member {
+func members(r commandline.Report, component string) []member {
 	var list []member
 	for _, in := range r.Instances {
 		if name, _, _ := strings.Cut(in.Instance, "-"); name == component {
@@ -34,10 +36,10 @@ func (r report) members(component string) []member {
 }
 
 // ledBy is the TF_CONFIG of everybody in a gang where the first of chief and workers is the chief.
-func ledBy(r report) map[string]config {
-	trainers := append(r.members("chief"), r.members("worker")...)
+func ledBy(r commandline.Report) map[string]config {
+	trainers := append(members(r, "chief"), members(r, "worker")...)
 	jobs := map[string][]member{
-		"chief": trainers[:1], "worker": trainers[1:], "ps": r.members("ps"), "evaluator": r.members("evaluator"),
+		"chief": trainers[:1], "worker": trainers[1:], "ps": members(r, "ps"), "evaluator": members(r, "evaluator"),
 	}
 	cluster := map[string][]string{}
 	for _, job := range []string{"chief", "worker", "ps"} {
@@ -68,14 +70,14 @@ func TestFAQ16InEveryRole(t *testing.T) {
 		{"a chief alone", "chief=1,worker=0,ps=1,evaluator=0", 2, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHost(t)
-			r := h.run(copied(t, rolesFolder, "faq16.py"), "--instances", tt.instances)
+			h := commandline.NewHost(t, muster)
+			r := h.Run(copied(t, rolesFolder, "faq16.py"), "--instances", tt.instances)
 			want := ledBy(r)
 			if len(want) != tt.size || len(r.Instances) != tt.size {
 				t.Fatalf("got %d instances, expectations for %d, want %d", len(r.Instances), len(want), tt.size)
 			}
 			for name, config := range want {
-				lines := strings.Split(strings.TrimSpace(r.printed(t, name)), "\n")
+				lines := strings.Split(strings.TrimSpace(r.Printed(t, name)), "\n")
 				if len(lines) != 2 {
 					t.Errorf("%s: got %q, want the program's line and TF_CONFIG", name, lines)
 					continue
@@ -104,14 +106,14 @@ func compare(t *testing.T, what string, want config, line string) {
 // TensorFlow itself reads the TF_CONFIG of every role.
 func TestTensorFlowReadsTFConfig(t *testing.T) {
 	python := tensorflowPython(t)
-	h := newHost(t)
-	r := h.run(copied(t, rolesFolder, "tf_config.py"), "--instances", "chief=1,worker=1,ps=1,evaluator=1",
+	h := commandline.NewHost(t, muster)
+	r := h.Run(copied(t, rolesFolder, "tf_config.py"), "--instances", "chief=1,worker=1,ps=1,evaluator=1",
 		"--set", "site.global.program="+python+" app/install/tf_config.py")
 	want := ledBy(r)
 	if len(want) != 4 {
 		t.Fatalf("got expectations for %d instances, want 4", len(want))
 	}
 	for name, config := range want {
-		compare(t, name+", as TFConfigClusterResolver reads it", config, r.printed(t, name))
+		compare(t, name+", as TFConfigClusterResolver reads it", config, r.Printed(t, name))
 	}
 }

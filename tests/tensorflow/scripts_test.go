@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/muster-agent/muster/tests/commandline"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
 
@@ -40,15 +41,15 @@ func TestPublishedPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	archive := zipped(t, folder)
-	h := newHost(t)
+	h := commandline.NewHost(t, muster)
 
 	t.Run("plan", func(t *testing.T) {
 		for _, tt := range []struct{ component, job, task string }{
 			{"ps", "ps", "0"}, {"chiefworker", "worker", "0"}, {"worker", "worker", "1"},
 		} {
-			plan := parse[struct {
+			plan := commandline.Parse[struct {
 				Start struct{ Argv []string }
-			}](t, h.do("plan", archive, "--set", "global:muster.start=builtin", "--instances", counts, "--app-id", app, "--component", tt.component, "--roster", "example"))
+			}](t, h.Do("plan", archive, "--set", "global:muster.start=builtin", "--instances", counts, "--app-id", app, "--component", tt.component, "--roster", "example"))
 			entry := "${WORK}/" + tt.component + "-0/app/install"
 			want := []string{"python3", entry + "/ymnist.py"}
 			want = append(want, arguments{
@@ -63,27 +64,27 @@ func TestPublishedPackage(t *testing.T) {
 
 	t.Run("one agent each", func(t *testing.T) {
 		consul := consulserver.Start(t, consulserver.Options{})
-		h := newHost(t)
-		root := workFolder(t) // a folder for each agent, as containers have them
-		agents := map[string]*command{}
+		h := commandline.NewHost(t, muster)
+		root := commandline.WorkFolder(t) // a folder for each agent, as containers have them
+		agents := map[string]*commandline.Command{}
 		for _, component := range []string{"worker", "chiefworker", "ps"} {
-			agents[component] = h.start("agent", "--app", archive, "--set", "global:muster.start=builtin", "--instances", counts, "--app-id", app,
+			agents[component] = h.Start("agent", "--app", archive, "--set", "global:muster.start=builtin", "--instances", counts, "--app-id", app,
 				"--component", component, "--index", "0", "--registry", consul.URL(), "--launcher", "shell",
 				"--work-dir", filepath.Join(root, component))
 		}
 		for _, agent := range agents {
-			agent.succeed()
+			agent.Succeed()
 		}
-		r := h.status(consul, app)
-		address := func(c string) string { return r.of(t, c+"-0").Exports[c+".host_port"] }
+		r := h.Status(consul.URL(), app)
+		address := func(c string) string { return r.Of(t, c+"-0").Exports[c+".host_port"] }
 		for component, a := range map[string]arguments{
 			"ps": {job: "ps", task: "0"}, "chiefworker": {job: "worker", task: "0"}, "worker": {job: "worker", task: "1"},
 		} {
 			work := filepath.Join(root, component)
 			a.ps, a.workers = address("ps"), address("chiefworker")+","+address("worker")
 			a.checkpoints, a.work = checkpointsOf(t, app), filepath.Join(work, component+"-0", "app", "install")
-			told := report{LogDir: filepath.Join(work, "log")}.printed(t, component+"-0")
-			if diff := cmp.Diff(a.list(), parse[[]string](t, []byte(told))); diff != "" {
+			told := commandline.Report{LogDir: filepath.Join(work, "log")}.Printed(t, component+"-0")
+			if diff := cmp.Diff(a.list(), commandline.Parse[[]string](t, []byte(told))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", component, diff)
 			}
 		}
@@ -120,14 +121,14 @@ func checkpointsOf(t *testing.T, app string) string {
 // The seed's command line: a folder, its template and its resources, 2 ps and 5 workers.
 func TestSeedPackage(t *testing.T) {
 	python3(t)
-	h := newHost(t)
-	r := h.run(seedFolder, "--template", seedFolder+"/appConfig-default.json", "--resources", seedFolder+"/resources.default.json",
+	h := commandline.NewHost(t, muster)
+	r := h.Run(seedFolder, "--template", seedFolder+"/appConfig-default.json", "--resources", seedFolder+"/resources.default.json",
 		"--instances", "tensorboard=0") // which needs TensorFlow
 	if len(r.Instances) != 7 {
 		t.Fatalf("got %d instances, want 7", len(r.Instances))
 	}
 	for _, in := range r.Instances {
-		told := strings.Join(parse[[]string](t, []byte(r.printed(t, in.Instance))), " ")
+		told := strings.Join(commandline.Parse[[]string](t, []byte(r.Printed(t, in.Instance))), " ")
 		component, index, _ := strings.Cut(in.Instance, "-")
 		want := regexp.MustCompile(`^--ps_hosts=([^, ]+,){1}[^, ]+ --worker_hosts=([^, ]+,){4}[^, ]+ --job_name=` + component +
 			` --task_index=` + index + ` --ckp_dir=hdfs://hdpalt/user/\w+/\.slider/cluster --work_dir=/.*/` + in.Instance +
@@ -141,26 +142,26 @@ func TestSeedPackage(t *testing.T) {
 // A script of the user's own need not be in a package when every host has it: its absolute path.
 func TestScriptByAbsolutePath(t *testing.T) {
 	python3(t)
-	h := newHost(t)
+	h := commandline.NewHost(t, muster)
 	script, err := filepath.Abs(publishedFolder + "/package/files/ymnist.py")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := h.run("catalog:tensorflow", "--instances", "ps=1,worker=2,tensorboard=0",
+	r := h.Run("catalog:tensorflow", "--instances", "ps=1,worker=2,tensorboard=0",
 		"--set", "site.global.user.scripts.entry="+script,
 		"--set", "site.global.user.data.dir=/data", "--set", "site.global.user.checkpoint.dir=/checkpoints",
 		"--engine", "cgroup") // a container has no folder that its host has not
 	var workers []string
-	for _, m := range r.members("worker") {
+	for _, m := range members(r, "worker") {
 		workers = append(workers, m.address)
 	}
-	for i, m := range r.members("worker") {
+	for i, m := range members(r, "worker") {
 		var got []string
-		if err := json.Unmarshal([]byte(r.printed(t, m.name)), &got); err != nil {
+		if err := json.Unmarshal([]byte(r.Printed(t, m.name)), &got); err != nil {
 			t.Fatal(err)
 		}
 		want := arguments{
-			ps: r.members("ps")[0].address, workers: strings.Join(workers, ","), job: "worker", task: strconv.Itoa(i),
+			ps: members(r, "ps")[0].address, workers: strings.Join(workers, ","), job: "worker", task: strconv.Itoa(i),
 			checkpoints: "/checkpoints", work: filepath.Join(filepath.Dir(r.LogDir), m.name, "app", "install"), data: "/data",
 		}.list()
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -173,15 +174,15 @@ func TestScriptByAbsolutePath(t *testing.T) {
 // company whose proxy leads nowhere near the gang.
 func TestDigits(t *testing.T) {
 	python := tensorflowPython(t)
-	h := newHost(t)
-	h.env = append(h.env, "http_proxy=http://127.0.0.1:9", "no_proxy=elsewhere.example")
+	h := commandline.NewHost(t, muster)
+	h.Env = append(h.Env, "http_proxy=http://127.0.0.1:9", "no_proxy=elsewhere.example")
 	dir := t.TempDir()
-	r := h.run("catalog:tensorflow", "--instances", "ps=1,worker=2,tensorboard=0", "--set", "global:muster.python="+python,
+	r := h.Run("catalog:tensorflow", "--instances", "ps=1,worker=2,tensorboard=0", "--set", "global:muster.python="+python,
 		"--set", "site.global.user.data.dir="+copiedDigits(t), "--set", "site.global.user.checkpoint.dir="+dir,
 		"--set", "muster.env.TRAIN_STEPS=1000", "--set", "muster.env.TRAIN_PACE=0.002")
-	accuracy := regexp.MustCompile(`(?m)^accuracy (0\.\d+)$`).FindStringSubmatch(r.printed(t, "worker-0"))
+	accuracy := regexp.MustCompile(`(?m)^accuracy (0\.\d+)$`).FindStringSubmatch(r.Printed(t, "worker-0"))
 	if accuracy == nil {
-		t.Fatalf("worker-0 tells no accuracy:\n%s", r.printed(t, "worker-0"))
+		t.Fatalf("worker-0 tells no accuracy:\n%s", r.Printed(t, "worker-0"))
 	}
 	if a, err := strconv.ParseFloat(accuracy[1], 64); err != nil || a < 0.9 {
 		t.Errorf("got accuracy %s, want 0.9 or more", accuracy[1])

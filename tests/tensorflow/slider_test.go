@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/muster-agent/muster/tests/commandline"
 )
 
 // exportGroup is one group of Slider's publisher.
@@ -31,8 +33,8 @@ func (g exportGroup) values(name string) []string {
 // itself when all workers have.
 func TestSliderCreate(t *testing.T) {
 	python := tensorflowPython(t)
-	h := newHost(t)
-	h.env = append(h.env, "XDG_STATE_HOME="+filepath.Join(filepath.Dir(workFolder(t)), "state"))
+	h := commandline.NewHost(t, muster)
+	h.Env = append(h.Env, "XDG_STATE_HOME="+filepath.Join(filepath.Dir(commandline.WorkFolder(t)), "state"))
 	hold := filepath.Join(t.TempDir(), "hold") // while it is there, the training does not end
 	if err := os.WriteFile(hold, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -42,21 +44,21 @@ func TestSliderCreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(t.TempDir(), "tensorflow.zip")
-	h.do("package", "build", folder, "-o", archive)
+	h.Do("package", "build", folder, "-o", archive)
 
-	t.Cleanup(func() { h.do("slider", "destroy", "tf1", "--force") })
-	h.do("slider", "create", "tf1", "--appdef", archive, "--template", seedFolder+"/appConfig-default.json", "--resources", seedFolder+"/resources.default.json",
+	t.Cleanup(func() { h.Do("slider", "destroy", "tf1", "--force") })
+	h.Do("slider", "create", "tf1", "--appdef", archive, "--template", seedFolder+"/appConfig-default.json", "--resources", seedFolder+"/resources.default.json",
 		"--component", "ps", "1", "--component", "worker", "2", "--queue", "default", "--wait", "100",
 		"--option", "site.global.user.scripts.entry", "between_graph.py", "--option", "site.global.user.data.dir", "",
 		"--option", "site.global.user.checkpoint.dir", t.TempDir(), "--option", "muster.python", python,
 		"--option", "muster.env.PROGRAM_STEPS", "100", "--option", "muster.env.PROGRAM_HOLD", hold)
 
-	address := strings.TrimSpace(string(h.do("exec", "tf1/worker-0", "--", "printenv", "MUSTER_SLIDER_URL")))
+	address := strings.TrimSpace(string(h.Do("exec", "tf1/worker-0", "--", "printenv", "MUSTER_SLIDER_URL")))
 	seen := get[exportGroup](context.Background(), t, address+"/ws/v1/slider/publisher/exports/worker").values("host_port")
-	status := parse[report](t, h.do("status", "tf1", "--json"))
+	status := commandline.Parse[commandline.Report](t, h.Do("status", "tf1", "--json"))
 	var want []string
 	for _, worker := range []string{"worker-0", "worker-1"} {
-		want = append(want, status.of(t, worker).Exports["worker.host_port"])
+		want = append(want, status.Of(t, worker).Exports["worker.host_port"])
 	}
 	if !slices.Equal(slices.Sorted(slices.Values(seen)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("workers at %s: got %v, and status says %v", redacted(address), seen, want)
@@ -65,20 +67,20 @@ func TestSliderCreate(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(groups)); !slices.Contains(got, "ps") || !slices.Contains(got, "tensorboard") {
 		t.Errorf("got the groups %v, want ps and tensorboard among them", got)
 	}
-	if diff := parse[exportGroup](t, h.do("slider", "registry", "--name", "tf1", "--getexp", "worker")).values("host_port"); !slices.Equal(diff, seen) {
+	if diff := commandline.Parse[exportGroup](t, h.Do("slider", "registry", "--name", "tf1", "--getexp", "worker")).values("host_port"); !slices.Equal(diff, seen) {
 		t.Errorf("slider registry --getexp says %v, the REST %v", diff, seen)
 	}
 
 	if err := os.Remove(hold); err != nil {
 		t.Fatal(err)
 	}
-	follow := h.start("logs", "-f", "tf1/worker-0")
-	if code := follow.wait(); code != 0 {
+	follow := h.Start("logs", "-f", "tf1/worker-0")
+	if code := follow.Wait(); code != 0 {
 		t.Errorf("logs -f: exit code %d", code)
 	}
-	got := parse[struct {
+	got := commandline.Parse[struct {
 		Verdict struct{ Outcome string }
-	}](t, h.do("status", "tf1", "--json")).Verdict.Outcome
+	}](t, h.Do("status", "tf1", "--json")).Verdict.Outcome
 	if got != "succeeded" {
 		t.Errorf("got the outcome %q, want succeeded", got)
 	}

@@ -2,6 +2,8 @@ package training_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 )
@@ -13,7 +15,7 @@ func (j job) learned(t *testing.T, from, n, last int) {
 	t.Helper()
 	model := ""
 	for worker := range n {
-		groups, _ := j.await(t, from, fmt.Sprintf(`^worker-%d +\| finished (?:at step|after round) %d with model ([0-9a-f]{16})$`, worker, last))
+		groups, _ := j.Await(t, from, fmt.Sprintf(`^worker-%d +\| finished (?:at step|after round) %d with model ([0-9a-f]{16})$`, worker, last))
 		if model == "" {
 			model = groups[0]
 		}
@@ -21,7 +23,7 @@ func (j job) learned(t *testing.T, from, n, last int) {
 			t.Errorf("worker-%d: got model %s, worker-0 has %s", worker, groups[0], model)
 		}
 	}
-	groups, _ := j.await(t, from, `^worker-\d+ +\| accuracy (\d\.\d+)$`)
+	groups, _ := j.Await(t, from, `^worker-\d+ +\| accuracy (\d\.\d+)$`)
 	if accuracy, err := strconv.ParseFloat(groups[0], 64); err != nil || accuracy < 0.9 {
 		t.Errorf("got accuracy %s, want 0.9 or more", groups[0])
 	}
@@ -30,7 +32,7 @@ func (j job) learned(t *testing.T, from, n, last int) {
 // reaches waits for a line of an instance whose number is at least this; it gives the number and the position behind it.
 func (j job) reaches(t *testing.T, from int, instance, words string, least int) (number, next int) {
 	t.Helper()
-	_, next = j.awaitWhere(t, from, `^`+instance+` +\| `+words+`$`, func(groups []string) bool {
+	_, next = j.AwaitWhere(t, from, `^`+instance+` +\| `+words+`$`, func(groups []string) bool {
 		n, err := strconv.Atoi(groups[0])
 		number = n
 		return err == nil && n >= least
@@ -38,21 +40,50 @@ func (j job) reaches(t *testing.T, from int, instance, words string, least int) 
 	return number, next
 }
 
-// killed kills worker-1 in mid-training, once there is a checkpoint, and waits until all of the next generation run.
-func (j job) killed(t *testing.T, n int) (checkpoint, next int) {
+// mortal is a job whose training goes on beyond its first checkpoint only when it has been killed: the kill comes neither too
+// late on a slow machine nor on a fast one.
+type mortal struct {
+	job
+	hold string
+}
+
+func launchMortal(t *testing.T, app, framework string) mortal {
 	t.Helper()
-	checkpoint, next = j.reaches(t, 0, `worker-\d+`, `checkpoint step (\d+)`, 1)
-	j.do("signal", j.app+"/worker-1", "KILL")
+	dir := t.TempDir()
+	m := mortal{hold: filepath.Join(dir, "hold")}
+	code, err := os.ReadFile("testdata/sitecustomize.py")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "sitecustomize.py"), code, 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(m.hold, nil, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.job = launch(t, app, framework, "--set", "site.global.train.steps=250", "--set", "site.global.train.pace=0",
+		"--set", "site.global.train.checkpoint.every=25", "--set", "global:muster.restart.backoff=0s",
+		"--set", "muster.env.PYTHONPATH="+dir, "--set", "muster.env.PROGRAM_HOLD="+m.hold)
+	return m
+}
+
+// killed kills worker-1 in mid-training, once there is a checkpoint, and waits until all of the next generation run.
+func (m mortal) killed(t *testing.T, n int) (checkpoint, next int) {
+	t.Helper()
+	checkpoint, next = m.reaches(t, 0, `worker-\d+`, `checkpoint step (\d+)`, 1)
+	m.Do("signal", m.app+"/worker-1", "KILL")
 	for worker := range n {
-		j.await(t, next, fmt.Sprintf(`^worker-%d +\| muster: running \(attempt \d+, generation 2\)$`, worker))
+		m.Await(t, next, fmt.Sprintf(`^worker-%d +\| muster: running \(attempt \d+, generation 2\)$`, worker))
+	}
+	if err := os.Remove(m.hold); err != nil {
+		t.Fatal(err)
 	}
 	return checkpoint, next
 }
 
 // A rank that is lost takes the others along; all begin again together, where the newest checkpoint is.
 func TestPyTorchGoesOnFromTheCheckpointWhenARankIsKilled(t *testing.T) {
-	j := launch(t, "pytorch", "torch", "--set", "site.global.train.steps=250", "--set", "site.global.train.pace=0.04",
-		"--set", "site.global.train.checkpoint.every=25", "--set", "global:muster.restart.backoff=0s")
+	j := launchMortal(t, "pytorch", "torch")
 	checkpoint, from := j.killed(t, 3)
 	for rank := range 3 {
 		j.reaches(t, from, fmt.Sprintf("worker-%d", rank), fmt.Sprintf(`rank %d of 3: restored step (\d+)`, rank), checkpoint)
@@ -63,8 +94,7 @@ func TestPyTorchGoesOnFromTheCheckpointWhenARankIsKilled(t *testing.T) {
 
 // The workers are told by argument what to go on from; server and scheduler begin anew with them.
 func TestMXNetResumesByArgumentWhenAWorkerIsKilled(t *testing.T) {
-	j := launch(t, "mxnet", "mxnet", "--set", "site.global.train.steps=250", "--set", "site.global.train.pace=0.04",
-		"--set", "site.global.train.checkpoint.every=25", "--set", "global:muster.restart.backoff=0s")
+	j := launchMortal(t, "mxnet", "mxnet")
 	checkpoint, from := j.killed(t, 2)
 	for worker := range 2 {
 		j.reaches(t, from, fmt.Sprintf("worker-%d", worker), `worker \d of 2: resuming at step (\d+)`, checkpoint)
@@ -76,7 +106,7 @@ func TestMXNetResumesByArgumentWhenAWorkerIsKilled(t *testing.T) {
 func TestJAX(t *testing.T) {
 	j := launch(t, "jax", "jax", "--set", "site.global.train.steps=150", "--set", "site.global.train.pace=0")
 	for process := range 3 {
-		j.await(t, 0, fmt.Sprintf(`^worker-%d +\| process %d of 3: starting at step 0$`, process, process))
+		j.Await(t, 0, fmt.Sprintf(`^worker-%d +\| process %d of 3: starting at step 0$`, process, process))
 	}
 	j.learned(t, 0, 3, 150)
 	j.succeeds(t, 1)
@@ -85,7 +115,7 @@ func TestJAX(t *testing.T) {
 func TestXGBoost(t *testing.T) {
 	j := launch(t, "xgboost", "xgboost", "--set", "site.global.train.rounds=20", "--set", "site.global.train.pace=0")
 	for worker := range 3 {
-		j.await(t, 0, fmt.Sprintf(`^worker-%d +\| worker %d is rank \d of 3: starting at round 0$`, worker, worker))
+		j.Await(t, 0, fmt.Sprintf(`^worker-%d +\| worker %d is rank \d of 3: starting at round 0$`, worker, worker))
 	}
 	j.learned(t, 0, 3, 20)
 	j.succeeds(t, 1)
@@ -94,7 +124,7 @@ func TestXGBoost(t *testing.T) {
 func TestLightGBM(t *testing.T) {
 	j := launch(t, "lightgbm", "lightgbm", "--set", "site.global.train.rounds=20", "--set", "site.global.train.pace=0")
 	for worker := range 3 {
-		j.await(t, 0, fmt.Sprintf(`^worker-%d +\| worker %d of 3: starting at round 0$`, worker, worker))
+		j.Await(t, 0, fmt.Sprintf(`^worker-%d +\| worker %d of 3: starting at round 0$`, worker, worker))
 	}
 	j.learned(t, 0, 3, 20)
 	j.succeeds(t, 1)

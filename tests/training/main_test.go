@@ -9,15 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/commandline"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
-
-// watchdog bounds one wait: the import of a framework takes seconds of every process, on busy cores a minute.
-const watchdog = 120 * time.Second
 
 // checkout is the root of the repository, seen from this folder.
 const checkout = "../.."
@@ -48,8 +45,8 @@ func python(t *testing.T, name string) string {
 
 // job is one run of a package of the catalog.
 type job struct {
-	host
-	*command
+	commandline.Host
+	*commandline.Command
 	app    string
 	consul *consulserver.Server
 }
@@ -59,19 +56,19 @@ func launch(t *testing.T, app, framework string, more ...string) job {
 	t.Helper()
 	at := python(t, framework)
 	consul := consulserver.Start(t, consulserver.Options{})
-	h := newHost(t)
+	h := commandline.NewHost(t, muster)
 	args := append([]string{
-		"run", "catalog:" + app, "--app-id", app, "--registry", consul.URL(), "--work-dir", workFolder(t), "--json",
+		"run", "catalog:" + app, "--app-id", app, "--registry", consul.URL(), "--work-dir", commandline.WorkFolder(t), "--json",
 		"--set", "muster.python=" + at,
 	}, more...)
-	return job{host: h, command: h.start(args...), app: app, consul: consul}
+	return job{Host: h, Command: h.Start(args...), app: app, consul: consul}
 }
 
 // succeeds waits for the end, which has to be a success in that generation.
 func (j job) succeeds(t *testing.T, generations int) {
 	t.Helper()
-	got := parse[report](t, j.succeed())
+	got := commandline.Parse[commandline.Report](t, j.Succeed())
 	if got.Outcome != "succeeded" || got.Generations != generations {
-		t.Errorf("got outcome %q after %d generations, want succeeded after %d\n%s", got.Outcome, got.Generations, generations, j.end())
+		t.Errorf("got outcome %q after %d generations, want succeeded after %d\n%s", got.Outcome, got.Generations, generations, j.End())
 	}
 }

@@ -1,4 +1,4 @@
-package tensorflow_test
+package commandline
 
 import (
 	"bytes"
@@ -60,19 +60,19 @@ func (t *transcript) since(from int) (lines []string, over bool, grown <-chan st
 	return t.lines[from:], t.over, t.grown
 }
 
-// mark is the position behind the last line printed so far.
-func (t *transcript) mark() int {
+// Mark is the position behind the last line printed so far.
+func (t *transcript) Mark() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.lines)
 }
 
-// awaitWhere waits for a line, from a position on, that the pattern matches and ok takes. It gives
+// AwaitWhere waits for a line, from a position on, that the pattern matches and ok takes. It gives
 // the groups and the position behind the line.
-func (t *transcript) awaitWhere(tb testing.TB, from int, pattern string, ok func(groups []string) bool) (groups []string, next int) {
+func (t *transcript) AwaitWhere(tb testing.TB, from int, pattern string, ok func(groups []string) bool) (groups []string, next int) {
 	tb.Helper()
 	re := regexp.MustCompile(pattern)
-	timer := time.NewTimer(watchdog)
+	timer := time.NewTimer(Watchdog)
 	defer timer.Stop()
 	for {
 		lines, over, grown := t.since(from)
@@ -83,24 +83,24 @@ func (t *transcript) awaitWhere(tb testing.TB, from int, pattern string, ok func
 		}
 		from += len(lines)
 		if over {
-			tb.Fatalf("ended without a line like %s; its end:\n%s", pattern, t.end())
+			tb.Fatalf("ended without a line like %s; its end:\n%s", pattern, t.End())
 		}
 		select {
 		case <-grown:
 		case <-timer.C:
-			tb.Fatalf("no line like %s within %s; so far:\n%s", pattern, watchdog, t.end())
+			tb.Fatalf("no line like %s within %s; so far:\n%s", pattern, Watchdog, t.End())
 		}
 	}
 }
 
-// await waits for a line that the pattern matches.
-func (t *transcript) await(tb testing.TB, from int, pattern string) (groups []string, next int) {
+// Await waits for a line that the pattern matches.
+func (t *transcript) Await(tb testing.TB, from int, pattern string) (groups []string, next int) {
 	tb.Helper()
-	return t.awaitWhere(tb, from, pattern, func([]string) bool { return true })
+	return t.AwaitWhere(tb, from, pattern, func([]string) bool { return true })
 }
 
-// end is the last part of what was printed.
-func (t *transcript) end() string {
+// End is the last part of what was printed.
+func (t *transcript) End() string {
 	const most = 60
 	t.mu.Lock()
 	defer t.mu.Unlock()
