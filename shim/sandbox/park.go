@@ -86,6 +86,10 @@ func parkGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
 	}
 	g := newGuard(o, process, around, conn, lifeline)
 	living.RUnlock()
+	// Held here as well, the guard's end of the socket would hide from the reader that the guard has ended.
+	if err := errors.Join(socket.Close(), lifelineEnd.Close()); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
 	return g, g.awaitHello(ctx)
 }
 
