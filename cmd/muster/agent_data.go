@@ -325,6 +325,7 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	if err != nil {
 		return err
 	}
+	files = r.notOfTheRun(path, files)
 	var bytes int64
 	for _, f := range files {
 		bytes += f.Size
@@ -348,6 +349,22 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 		return err
 	}
 	return r.placeCode(ctx, p, item, work, name, copies)
+}
+
+// notOfTheRun leaves out what lies in the work folder, where a folder around that is read: what the agents lay out
+// there is no part of it, and changes under the reader's hand.
+func (a *agent) notOfTheRun(read string, files []stage.File) []stage.File {
+	real, work := trueName(read), trueName(a.workDir)
+	if within(real, work) {
+		return files
+	}
+	return slices.DeleteFunc(files, func(f stage.File) bool {
+		path := f.Path
+		if rest, ok := strings.CutPrefix(path, read); ok {
+			path = real + rest
+		}
+		return within(path, work)
+	})
 }
 
 // placeCode puts the files at the item's name, all of them or none, and then beside it.
@@ -473,6 +490,7 @@ func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) (
 			return nil, err
 		}
 		files, err := stage.List(ctx, store, path)
+		files = r.notOfTheRun(path, files)
 		if err != nil {
 			return nil, err
 		}

@@ -184,7 +184,7 @@ func (f *hboxFlags) here(ctx context.Context, s streams, job hbox.Submission) (e
 	if err := f.settle(job); err != nil {
 		return err
 	}
-	dir, remove, err := hboxPackage(filepath.Dir(f.run.workDir), job)
+	dir, remove, err := hboxPackage(f.run.workDir, job)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/status"
@@ -30,6 +32,9 @@ func (r *runner) supervise(ctx context.Context) error {
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup has it so
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	defer signal.Stop(signals)
 	r.say("%s: work folder %s", r.appID, r.workDir)
 
@@ -110,17 +115,17 @@ func (r *runner) lastVerdict(verdicts <-chan registry.Verdict) *registry.Verdict
 	return v
 }
 
-// interrupt: Ctrl-C ends the run with the verdict `stopped`; TERM leaves it to be taken up again; a
-// second of either makes the grace zero.
+// interrupt: Ctrl-C ends the run with the verdict `stopped`; TERM, and HUP of a terminal that is closed, leave it to be
+// taken up again; a second of any makes the grace zero.
 func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end) {
 	switch {
 	case asked > 1:
 		r.say("%s: killing every process now", r.appID)
 		// Two different ones: of two of a kind the kernel delivers one.
 		r.each(func(c *child) { c.send(syscall.SIGTERM); c.send(syscall.SIGINT) })
-	case sig == syscall.SIGTERM:
-		e.interrupted = syscall.SIGTERM
-		r.say("%s: SIGTERM: stopping in grace; the same command with --app-id %s --work-dir %s goes on from the checkpoint", r.appID, r.appID, r.workDir)
+	case sig != syscall.SIGINT:
+		e.interrupted, _ = sig.(syscall.Signal)
+		r.say("%s: %s: stopping in grace; the same command with --app-id %s --work-dir %s goes on from the checkpoint", r.appID, unix.SignalName(e.interrupted), r.appID, r.workDir)
 		r.each(func(c *child) { c.send(syscall.SIGTERM) })
 	default:
 		r.say("%s: stopping: every process gets its stop signal and its grace, checkpoints are kept; Ctrl-C again kills", r.appID)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -25,26 +27,41 @@ func ownedBy(dir string, app *loaded, instances []registry.Instance) error {
 	if same(dir, app.pkg.Path) {
 		return usage("work folder %s is the package itself: give --work-dir another", dir)
 	}
-	if info, err := os.Lstat(filepath.Join(dir, ".package.stamp")); err == nil && info.Mode().IsRegular() {
-		return nil
+	var names []string
+	if !usedBefore(dir) {
+		names = []string{"package", "app.json", "result.json"}
 	}
-	var file status.AppFile
-	if status.ReadJSON(filepath.Join(dir, "app.json"), &file) == nil && file.App != "" && file.Run != "" {
-		return nil
-	}
-	names := []string{"package", "app.json", "result.json"}
-	for _, in := range instances {
+	for _, in := range instances { // of a folder that was used before, too: not all that is there is of that run
 		names = append(names, in.String())
 	}
 	for _, name := range names {
 		path := filepath.Join(dir, name)
 		entries, err := os.ReadDir(path)
-		if _, there := os.Lstat(path); there != nil || err == nil && len(entries) == 0 {
+		if _, there := os.Lstat(path); there != nil || err == nil && len(entries) == 0 || laidOut(path, entries) {
 			continue
 		}
 		return usage("work folder %s has a %s that is not muster's and would be replaced: give --work-dir a folder of its own", dir, name)
 	}
 	return nil
+}
+
+// usedBefore tells that a run has made the folder its own.
+func usedBefore(dir string) bool {
+	if info, err := os.Lstat(filepath.Join(dir, ".package.stamp")); err == nil && info.Mode().IsRegular() {
+		return true
+	}
+	var file status.AppFile
+	return status.ReadJSON(filepath.Join(dir, "app.json"), &file) == nil && file.App != "" && file.Run != ""
+}
+
+// laidOut tells that an instance's folder is one that an agent has laid out, or began to.
+func laidOut(path string, entries []os.DirEntry) bool {
+	if _, err := os.Lstat(filepath.Join(path, "app", "definition")); err == nil {
+		return true
+	}
+	return len(entries) > 0 && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return !strings.HasPrefix(e.Name(), ".") && !slices.Contains([]string{"app", "code", "roster.json"}, e.Name())
+	})
 }
 
 // same tells that two paths are one folder.

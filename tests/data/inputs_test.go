@@ -222,8 +222,7 @@ func TestKilledWhileItCopies(t *testing.T) {
 	}
 	j.lay(files)
 	cmd := j.command(j.runArgs()...)
-	done := make(chan ending, 1)
-	go func() { done <- j.end(cmd) }()
+	end := j.begin(cmd)
 	data := filepath.Join(j.work, "worker-0", "data")
 	await(t, "the first file", func() bool {
 		entries, _ := os.ReadDir(data)
@@ -250,7 +249,7 @@ func TestKilledWhileItCopies(t *testing.T) {
 		t.Fatal("the agent was killed too late: all is there")
 	}
 	j.must(cmd.Process.Signal(syscall.SIGCONT))
-	(<-done).succeeds(t)
+	end().succeeds(t)
 	j.same(j.files(filepath.Join(j.store, "out")), map[string]string{
 		"worker-0/bytes": strconv.Itoa(n*size) + "\n", "worker-0/files": strconv.Itoa(n) + "\n",
 	})

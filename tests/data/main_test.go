@@ -157,9 +157,21 @@ func (j *job) run(args ...string) ending {
 
 func (j *job) end(cmd *exec.Cmd) ending {
 	j.t.Helper()
+	return j.begin(cmd)()
+}
+
+// begin starts the command; what it answers waits for its end.
+func (j *job) begin(cmd *exec.Cmd) (end func() ending) {
+	j.t.Helper()
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
+	j.must(cmd.Start())
+	return func() ending { return j.ended(cmd, &out, &said) }
+}
+
+func (j *job) ended(cmd *exec.Cmd, out, said *bytes.Buffer) ending {
+	j.t.Helper()
+	err := cmd.Wait()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		j.t.Fatal(err)
 	}
