@@ -354,14 +354,14 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 // notOfTheRun leaves out what lies in the work folder, where a folder around that is read: what the agents lay out
 // there is no part of it, and changes under the reader's hand.
 func (a *agent) notOfTheRun(read string, files []stage.File) []stage.File {
-	real, work := trueName(read), trueName(a.workDir)
-	if within(real, work) {
+	truth, work := trueName(read), trueName(a.workDir)
+	if within(truth, work) {
 		return files
 	}
 	return slices.DeleteFunc(files, func(f stage.File) bool {
 		path := f.Path
 		if rest, ok := strings.CutPrefix(path, read); ok {
-			path = real + rest
+			path = truth + rest
 		}
 		return within(path, work)
 	})
