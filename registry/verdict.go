@@ -243,6 +243,9 @@ func advice(c Class, first Instance, exit *MemberExit) string {
 	case ClassImage:
 		return "check the image's name and credentials"
 	case ClassDefinition:
+		if exit != nil && exit.Why != "" {
+			return "" // it names what is wrong, which validate may be unable to see: folders, files
+		}
 		return "muster validate names what is wrong with the definition"
 	case ClassNotPermitted:
 		return "muster doctor says what this host permits, and what would change it"
