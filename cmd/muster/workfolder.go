@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -54,8 +55,24 @@ func usedBefore(dir string) bool {
 	return status.ReadJSON(filepath.Join(dir, "app.json"), &file) == nil && file.App != "" && file.Run != ""
 }
 
-// laidOut tells that an instance's folder is one that an agent has laid out, or began to.
+// claimOf is the file beside an instance's folder that says that an agent made it: a process may do with what is inside as it
+// likes.
+func claimOf(instance string) string { return ".instance-" + instance }
+
+// claim notes that the instance's folder is muster's.
+func (w workRoot) claim(in registry.Instance) error {
+	f, err := w.OpenFile(claimOf(in.String()), os.O_CREATE|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644)
+	if err != nil {
+		return fmt.Errorf("work folder: %w", err)
+	}
+	return f.Close()
+}
+
+// laidOut tells that an instance's folder is one that an agent has made.
 func laidOut(path string, entries []os.DirEntry) bool {
+	if info, err := os.Lstat(filepath.Join(filepath.Dir(path), claimOf(filepath.Base(path)))); err == nil && info.Mode().IsRegular() {
+		return true
+	}
 	if _, err := os.Lstat(filepath.Join(path, "app", "definition")); err == nil {
 		return true
 	}
@@ -106,6 +123,9 @@ func (a *agent) ownFolder(ctx context.Context, in registry.Instance) error {
 		return err
 	}
 	folder, err := work.folder(dir)
+	if err == nil {
+		err = work.claim(in)
+	}
 	if err := errors.Join(err, work.Close()); err != nil {
 		return err
 	}
