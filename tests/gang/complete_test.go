@@ -164,7 +164,7 @@ func runsTooLong(t *testing.T, at place) {
 func stagingFails(t *testing.T, at place) {
 	g := newGang(t, at, workers(2, nil))
 	inTheWay := filepath.Join(g.work, "worker-1")
-	for _, path := range []string{inTheWay, filepath.Join(g.work, ".package.stamp")} { // the folder is muster's, or it would be refused
+	for _, path := range []string{inTheWay, filepath.Join(g.work, ".package.stamp"), filepath.Join(g.work, ".instance-worker-1")} { // the folders are muster's, or they would be refused
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}

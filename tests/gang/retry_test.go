@@ -138,7 +138,7 @@ func retriedAlways(t *testing.T, at place) {
 func stagingRetried(t *testing.T, at place) {
 	g := newGang(t, at, alone(2, "muster.retry", "5"))
 	inTheWay := filepath.Join(g.work, "worker-1")
-	for _, path := range []string{inTheWay, filepath.Join(g.work, ".package.stamp")} { // the folder is muster's, or it would be refused
+	for _, path := range []string{inTheWay, filepath.Join(g.work, ".package.stamp"), filepath.Join(g.work, ".instance-worker-1")} { // the folders are muster's, or they would be refused
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ As long as the file PROGRAM_HOLD exists the training goes on beyond PROGRAM_STEP
 
 import json
 import os
+import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -36,7 +37,11 @@ class Until(tf.estimator.SessionRunHook):
         return tf.estimator.SessionRunArgs(self.step)
 
     def after_run(self, run_context, run_values):
-        if run_values.results >= STEPS and not os.path.exists(HOLD):
+        if run_values.results < STEPS:
+            return
+        if os.path.exists(HOLD):
+            time.sleep(0.1)  # the evaluator wants the processor
+        else:
             run_context.request_stop()
 
 
@@ -57,7 +62,7 @@ def lines():
 def main():
     learner = tf.estimator.LinearRegressor(
         [tf.feature_column.numeric_column("x")], optimizer=lambda: tf.keras.optimizers.legacy.SGD(0.1),
-        config=tf.estimator.RunConfig(model_dir=os.environ["MUSTER_CHECKPOINT_DIR"], save_checkpoints_steps=50))
+        config=tf.estimator.RunConfig(model_dir=os.environ["MUSTER_CHECKPOINT_DIR"], save_checkpoints_steps=50, keep_checkpoint_max=None))
     tf.estimator.train_and_evaluate(
         learner, tf.estimator.TrainSpec(lines, hooks=[Until()]),
         tf.estimator.EvalSpec(lines, steps=1, start_delay_secs=0, throttle_secs=1, exporters=Tell()))
