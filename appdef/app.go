@@ -281,7 +281,7 @@ type HBox struct {
 // asks for one, started again when it ends, and of no weight in the verdict. It ends with the instance's process.
 type Side struct {
 	Name    string `json:"name"`
-	Command string `json:"command"`        // shell text; placeholders and {{port.side.NAME}}, and MUSTER_PORT_SIDE_NAME in its environment
+	Command string `json:"command"`        // shell text; ${site.side.NAME} in it, or MUSTER_PORT_SIDE_NAME in its environment, is its port
 	Index   int    `json:"index"`          // of the instance that it runs beside; EveryIndex
 	Restart bool   `json:"restart"`        // again after any end
 	Port    bool   `json:"port,omitempty"` // it is given a port, called side.NAME
