@@ -27,7 +27,7 @@ const (
 // JOB_NAME is the job's own name, as all manuals say; where PAI puts user~job there it stands in FRAMEWORK_NAME. A role or label
 // with . or ~, which no shell can name, is told with _ as well, unless another variable is called so.
 //
-// jobEnvs come last and over everything.
+// jobEnvs are laid over everything by Env, after all else is said.
 func pai(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	t := &paiTeller{job: *p.PAI, plan: p, env: map[string]string{}, spelt: map[string]string{}}
@@ -52,7 +52,6 @@ func pai(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	if t.job.Version == pai1 {
 		maps.Copy(env, t.controller())
 	}
-	maps.Copy(env, t.job.Env)
 	return env, files
 }
 
