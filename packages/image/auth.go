@@ -60,7 +60,7 @@ func ParseAuth(text []byte) (Auth, error) {
 	if login.Username == "" || login.Password == "" {
 		return Auth{}, errors.New("auth file: got an empty line, want three lines: registry, user, password")
 	}
-	if unprintable(login.Username) || unprintable(login.Password) {
+	if unprintable(login.Username, login.Password) {
 		return Auth{}, errors.New("auth file: got control characters, want three lines of text: registry, user, password")
 	}
 	host, err := registryHost(lines[0])
@@ -99,7 +99,7 @@ func parseDockerConfig(text []byte) (Auth, error) {
 				return Auth{}, fmt.Errorf("auth file: %s: %w", key, err)
 			}
 		}
-		if unprintable(login.Username + login.Password + login.IdentityToken + login.RegistryToken) {
+		if unprintable(login.Username, login.Password, login.IdentityToken, login.RegistryToken) {
 			return Auth{}, fmt.Errorf("auth file: %s: got control characters in a login", key)
 		}
 		if login != (authn.AuthConfig{}) {
@@ -146,5 +146,8 @@ func registryHost(text string) (string, error) {
 	return r.RegistryStr(), nil
 }
 
-// unprintable characters in a login would reach an HTTP header.
-func unprintable(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+// unprintable characters in a login would reach an HTTP header. Each text is looked at alone: the bytes at the end of one
+// and the beginning of the next may form a character that is in neither.
+func unprintable(texts ...string) bool {
+	return slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) })
+}

@@ -148,6 +148,7 @@ func TestParseAuth(t *testing.T) {
 
 func FuzzParseAuth(f *testing.F) {
 	f.Add([]byte("docker.io\nada\nlovelace"))
+	f.Add([]byte("docker.io\nada\xc2\n\x80lovelace")) // \xc2\x80 is a control character
 	f.Add([]byte(`{"auths": {"registry.lab": {"auth": "YWRhOmwwdmU6bGFjZQ=="}}}`))
 	f.Add([]byte(`{"auths": {"registry.lab": {"identitytoken": "t", "registrytoken": "r"}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -163,7 +164,7 @@ func FuzzParseAuth(f *testing.F) {
 			if got == (authn.AuthConfig{}) {
 				t.Errorf("%s: got no login", host)
 			}
-			if unprintable(host + got.Username + got.Password + got.IdentityToken + got.RegistryToken) {
+			if unprintable(host, got.Username, got.Password, got.IdentityToken, got.RegistryToken) {
 				t.Errorf("%s: got control characters", host)
 			}
 		}
