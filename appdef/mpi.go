@@ -14,20 +14,18 @@ func (a *App) InGraph() bool {
 
 // oneEnds makes the outcome of an MPI job that of the instance which launches it, and of an in-graph one that of the
 // instance which runs the script: a chief where there is one, else a worker. The others wait for what is started in them
-// or serve, and never end by themselves.
+// or serve, and never end by themselves, so one end with 0 among both is that instance's. How many there are is not
+// asked: counts change while an app runs, its definition does not.
 func (s *settling) oneEnds() {
 	one := MPIFamily(s.app.Settings.Framework) || s.app.InGraph()
 	if !one || s.app.Settings.Total.MinSucceeded > 0 {
 		return
 	}
-	role := RoleWorker
-	if slices.ContainsFunc(s.app.Components, func(c Component) bool { return c.Settings.Role == RoleChief && c.Instances > 0 }) {
-		role = RoleChief
-	}
 	enough := 1
 	for i := range s.app.Components {
-		if c := &s.app.Components[i]; c.Settings.Role == role && c.Settings.Complete.MinSucceeded == nil {
-			c.Settings.Complete.MinSucceeded = &enough
+		c := &s.app.Components[i].Settings
+		if (c.Role == RoleChief || c.Role == RoleWorker) && c.Complete.MinSucceeded == nil {
+			c.Complete.MinSucceeded = &enough
 		}
 	}
 }

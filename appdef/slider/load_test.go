@@ -247,6 +247,30 @@ func TestDigestDoesNotSeeCounts(t *testing.T) {
 	}
 }
 
+// Whose end is the job's in an app that one instance runs: it may be of another component after a flex.
+func TestDigestDoesNotSeeWhoLeads(t *testing.T) {
+	for name, global := range map[string]string{
+		"mpi": `"muster.framework": "mpi"`, "in-graph": `"muster.framework": "tensorflow", "muster.tensorflow.mode": "in-graph"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := base(t, map[string]string{"appConfig.json": `{"schema": "http://example.org/specification/v2.0.0", "global": {
+				"site.global.ps.port": "1", "site.global.worker.port": "2", "muster.command": "true", ` + global + `},
+				"components": {"ps": {"muster.role": "chief"}}}`})
+			for _, counts := range []string{"ps=0,worker=3", "ps=1,worker=3", "ps=1,worker=0"} {
+				a := load(t, files, slider.Options{Instances: []string{counts}})
+				if got, want := appdef.Digest(a), appdef.Digest(load(t, files, slider.Options{})); got != want {
+					t.Errorf("%s changes the digest", counts)
+				}
+				for _, c := range a.Components {
+					if n := c.Settings.Complete.MinSucceeded; n == nil || *n != 1 {
+						t.Errorf("%s: %s: min succeeded %v, want 1", counts, c.Name, n)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestFirstFileWinsAndNothingIsMerged(t *testing.T) {
 	conf := func(grace string) string {
 		return `{"schema": "http://example.org/specification/v2.0.0", "global": {"muster.stop.grace": "` + grace + `",
