@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox/container"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// codeMounts keep what codeDir brought as it came.
+func codeMounts(p plan.Plan) []container.Mount {
+	var all []container.Mount
+	for _, item := range p.Stage {
+		if item.Kind == plan.StageCodeBeside {
+			all = append(all, container.Mount{From: item.To, To: item.To, ReadOnly: true, Options: inert})
+		}
+	}
+	return all
+}
+
+// checkDataDir warns of a folder that the tasks are told of and that is not there. It may come yet.
+func (r stageRoom) checkDataDir(url string) {
+	path := localPath(url)
+	if url == "" || path == "" {
+		return
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		r.log.Warn("dataDir is not there", "path", path)
+	}
+}
+
+// makeOutput makes the folder that a task is told to leave its results in.
+func (r stageRoom) makeOutput(ctx context.Context, p plan.Plan, item plan.StageItem) error {
+	store, path, err := r.openStore(ctx, p, item.From, true)
+	if errors.Is(err, stage.ErrNoStore) { // the plan has told
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if localPath(item.From) != "" {
+		if err := r.visible(p, path, true); err != nil {
+			return err
+		}
+	}
+	return store.MkdirAll(ctx, path)
+}
+
+// mostCode is what PAI takes of a job's own files, in bytes.
+const mostCode = 200_000_000
+
+// bringCode brings codeDir to where the plan says, and beside it where the generation of PAI has it so.
+func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work workRoot) error {
+	store, path, err := r.openStore(ctx, p, item.From, false)
+	if err != nil {
+		return err
+	}
+	top, err := store.Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return definitionError{errors.New("it is not there, want a folder; check codeDir")}
+	}
+	if err != nil {
+		return err
+	}
+	files, err := stage.Tree(ctx, store, top)
+	if err != nil {
+		return err
+	}
+	files = r.notOfTheRun(path, files)
+	var bytes int64
+	for _, f := range files {
+		bytes += f.Size
+	}
+	if bytes > mostCode {
+		return definitionError{fmt.Errorf("got %d bytes, want at most %d; what is larger goes where dataDir is", bytes, mostCode)}
+	}
+	copies := stage.Below(path, files)
+	if !top.Dir && item.Kind == plan.StageCode { // a file alone: it has the name itself
+		copies = []stage.Copy{{From: files[0], To: filepath.Base(path)}}
+	}
+	if item.Kind == plan.StageCodeBeside {
+		for _, c := range copies {
+			if first, _, _ := strings.Cut(c.To, "/"); slices.Contains([]string{"app", "code", "roster.json"}, first) {
+				return definitionError{fmt.Errorf("it has %s, which is muster's own name where it is copied to; want another name", first)}
+			}
+		}
+	}
+	name, err := work.name(item.To)
+	if err != nil {
+		return err
+	}
+	return r.placeCode(ctx, p, item, work, name, copies)
+}
+
+// notOfTheRun leaves out what lies in the work folder, where a folder around that is read: what the agents lay out
+// there is no part of it, and changes under the reader's hand.
+func (a *agent) notOfTheRun(read string, files []stage.File) []stage.File {
+	truth, work := trueName(read), trueName(a.workDir)
+	if within(truth, work) {
+		return files
+	}
+	return slices.DeleteFunc(files, func(f stage.File) bool {
+		path := f.Path
+		if rest, ok := strings.CutPrefix(path, read); ok {
+			path = truth + rest
+		}
+		return within(path, work)
+	})
+}
+
+// placeCode puts the files at the item's name, all of them or none, and then beside it.
+func (r stageRoom) placeCode(ctx context.Context, p plan.Plan, item plan.StageItem, work workRoot, name string, copies []stage.Copy) (err error) {
+	first, _, _ := strings.Cut(name, "/")
+	tmp := ".stage-" + first // one agent has this index: what is there is of one that was killed
+	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/whole", 0o755)); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.RemoveAll(tmp)) }()
+	whole, err := work.OpenRoot(tmp + "/whole")
+	if err != nil {
+		return err
+	}
+	err = stage.Bring(ctx, whole, copies, stage.Parallel)
+	if err = errors.Join(err, whole.Close()); err != nil {
+		return err
+	}
+	from := tmp + "/whole"
+	if item.Kind == plan.StageCode && len(copies) == 1 && copies[0].To == filepath.Base(item.To) {
+		from += "/" + copies[0].To
+	}
+	if err := errors.Join(work.RemoveAll(name), work.Rename(from, name)); err != nil {
+		return err
+	}
+	if item.Kind != plan.StageCodeBeside {
+		return nil
+	}
+	return r.codeBeside(ctx, p, item, work, copies)
+}
+
+// codeBeside copies what has come into the folder where the process starts, where it may be changed.
+func (r stageRoom) codeBeside(ctx context.Context, p plan.Plan, item plan.StageItem, work workRoot, copies []stage.Copy) (err error) {
+	code, err := work.folder(item.To)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, code.Close()) }()
+	store, _, err := stage.Open(ctx, item.To)
+	if err != nil {
+		return err
+	}
+	again := slices.Clone(copies)
+	for i, c := range copies {
+		again[i].From = stage.File{Store: store, Path: filepath.Join(item.To, c.To), Size: c.From.Size}
+	}
+	folder, err := work.folder(p.Process.Folder)
+	if err != nil {
+		return err
+	}
+	err = stage.Bring(ctx, folder, again, stage.Parallel)
+	if err = errors.Join(err, folder.Close()); err != nil {
+		return err
+	}
+	for _, c := range copies {
+		info, err := code.Stat(c.To)
+		if err == nil {
+			err = code.Chmod(c.To, info.Mode().Perm()&^0o222)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// bringInputs brings the instance's share of each input, or keeps the list of it for the start.
+func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root) error {
+	in := p.Inputs
+	if in == nil {
+		return nil
+	}
+	begun, shares := time.Now(), map[string][]stage.File{}
+	var copies []stage.Copy
+	for _, one := range in.From {
+		files, err := r.listInput(ctx, p, one)
+		if err != nil {
+			return fmt.Errorf("input %s: %w", one.Name, err)
+		}
+		share := files
+		if in.Strategy == appdef.StrategyDownload || !in.Whole {
+			share = stage.Assign(files, in.Workers, in.Worker)
+			r.tellIdle(in, one.Name, len(files))
+		}
+		shares[one.Name] = share
+		if in.Strategy != appdef.StrategyDownload {
+			continue
+		}
+		named := stage.Numbered(one.Name, share, begun.UnixMilli())
+		if !in.Rename {
+			if named, err = stage.Names(one.Name, share); err != nil {
+				return err
+			}
+		}
+		copies = append(copies, named...)
+	}
+	if in.Strategy == appdef.StrategyPlaceholder {
+		return r.keepList(p, shares)
+	}
+	for _, one := range in.From { // what an earlier agent brought, or began to
+		if err := folder.RemoveAll(one.Name); err != nil {
+			return err
+		}
+	}
+	if err := stage.Bring(ctx, folder, copies, stage.Parallel); err != nil {
+		return err
+	}
+	var bytes int64
+	for _, c := range copies {
+		bytes += max(c.From.Size, 0)
+	}
+	r.log.Info("inputs are here", "files", len(copies), "bytes", bytes, "took", time.Since(begun).Round(time.Millisecond))
+	return nil
+}
+
+// listInput lists the files of one input in their order.
+func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([]stage.File, error) {
+	var all []stage.File
+	seen := map[string]bool{}
+	for _, url := range one.From {
+		store, path, err := r.openStore(ctx, p, url, false)
+		if err != nil {
+			return nil, err
+		}
+		files, err := stage.List(ctx, store, path)
+		files = r.notOfTheRun(path, files)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			if !seen[f.Path] {
+				seen[f.Path] = true
+				all = append(all, f)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no file in %s", strings.Join(one.From, ", "))
+	}
+	return all, nil
+}
+
+// mostNamed is how many instances a warning names.
+const mostNamed = 10
+
+// tellIdle names the instances that an input leaves without a file: the first reader all of them, each of them itself.
+func (r stageRoom) tellIdle(in *plan.Inputs, name string, files int) {
+	idle := stage.Idle(files, in.Workers)
+	if len(idle) == 0 || in.Worker != 0 && !slices.Contains(idle, in.Worker) {
+		return
+	}
+	app := r.app.App.WithCounts(r.countsInForce())
+	readers := plan.Readers(&app, r.loop.State().Instance.Component)
+	var names []string
+	for _, i := range idle {
+		if i < len(readers) {
+			names = append(names, readers[i].String())
+		}
+	}
+	if more := len(names) - mostNamed; more > 0 {
+		names = append(names[:mostNamed], fmt.Sprintf("and %d more", more))
+	}
+	r.log.Warn("fewer files than instances", "input", name, "files", files, "instances", in.Workers, "idle", strings.Join(names, ", "))
+}
+
+// keepList remembers what the process is told of its files.
+func (r stageRoom) keepList(p plan.Plan, shares map[string][]stage.File) error {
+	for _, share := range shares {
+		for _, f := range share {
+			if err := r.visible(p, f.Path, false); err != nil {
+				return err
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inputList = stage.Placeholder(shares)
+	return nil
+}
+
+// tellInputs says to a process which files are its own: by a variable, or by a file where the variables grow too long.
+func (a *agent) tellInputs(start *plan.Start) {
+	a.mu.Lock()
+	list := a.inputList
+	a.mu.Unlock()
+	if list == "" {
+		return
+	}
+	start.Env[stage.ListVariable] = list
+	if stage.TooLong(start.Env) {
+		delete(start.Env, stage.ListVariable)
+		start.Files[stage.ListFile] = list + "\n"
+	}
+}
