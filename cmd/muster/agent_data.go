@@ -52,6 +52,9 @@ func fromStore(item plan.StageItem) bool {
 	return slices.Contains([]string{plan.StageCode, plan.StageCodeBeside, plan.StageOutput}, item.Kind)
 }
 
+// transfer is how this agent moves files.
+func (a *agent) transfer() stage.Transfer { return stage.Transfer{} }
+
 // bringData brings what the plan reads, and makes room for what it leaves.
 func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Instance, work workRoot) error {
 	if limit := seconds(p.StageTimeout); limit > 0 {

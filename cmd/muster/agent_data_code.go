@@ -128,7 +128,7 @@ func (r stageRoom) placeCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	if err != nil {
 		return err
 	}
-	err = stage.Bring(ctx, whole, copies, stage.Parallel)
+	err = r.transfer().Bring(ctx, whole, copies)
 	if err = errors.Join(err, whole.Close()); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (r stageRoom) codeBeside(ctx context.Context, p plan.Plan, item plan.StageI
 	if err != nil {
 		return err
 	}
-	err = stage.Bring(ctx, folder, again, stage.Parallel)
+	err = r.transfer().Bring(ctx, folder, again)
 	if err = errors.Join(err, folder.Close()); err != nil {
 		return err
 	}

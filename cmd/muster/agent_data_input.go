@@ -51,7 +51,7 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root
 			return err
 		}
 	}
-	if err := stage.Bring(ctx, folder, copies, stage.Parallel); err != nil {
+	if err := r.transfer().Bring(ctx, folder, copies); err != nil {
 		return err
 	}
 	var bytes int64

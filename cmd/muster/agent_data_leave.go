@@ -160,7 +160,7 @@ func (a *agent) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, w
 		return stage.Left{}, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	return leave.Run(ctx, folder, stage.Parallel)
+	return leave.Run(ctx, folder, a.transfer())
 }
 
 // notLeft is the end of a process whose success is not worth anything without what it made. A failure stays what it was.

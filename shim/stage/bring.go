@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,10 +32,17 @@ type executable interface {
 	Executable(ctx context.Context, path string) bool
 }
 
-// Bring copies files into a folder, parallel at a time. Each is private and may be changed; it has its name only when it is
-// whole. The first that fails calls the others off; what is half there goes.
-func Bring(ctx context.Context, to *os.Root, copies []Copy, parallel int) error {
-	return each(ctx, len(copies), parallel, func(ctx context.Context, i int) error {
+// Transfer says how files are moved; the zero value is good.
+type Transfer struct {
+	Parallel int // at a time; 0: Parallel
+}
+
+func (t Transfer) parallel() int { return cmp.Or(t.Parallel, Parallel) }
+
+// Bring copies files into a folder. Each is private and may be changed; it has its name only when it is whole. The first
+// that fails calls the others off; what is half there goes.
+func (t Transfer) Bring(ctx context.Context, to *os.Root, copies []Copy) error {
+	return each(ctx, len(copies), t.parallel(), func(ctx context.Context, i int) error {
 		c := copies[i]
 		if err := bring(ctx, to, c, half+strconv.Itoa(i)); err != nil {
 			return fmt.Errorf("copy %s to %s: %w", c.From.Path, path.Join(to.Name(), c.To), explain(err, to.Name()))

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"syscall"
 
 	"github.com/muster-agent/muster/packages/fetch"
 )
@@ -97,16 +96,16 @@ type Left struct {
 	Skipped []string // neither files nor folders: pipes, sockets
 }
 
-// Run copies the content of a folder, parallel files at a time. Links are followed where they stay in it; one that leads out
+// Run copies the content of a folder. Links are followed where they stay in it; one that leads out
 // is an error. Of an empty folder nothing is left.
-func (l Leave) Run(ctx context.Context, from *os.Root, parallel int) (Left, error) {
+func (l Leave) Run(ctx context.Context, from *os.Root, how Transfer) (Left, error) {
 	t := tree{root: from}
 	err := t.read(".", 0)
 	if err == nil && len(t.files)+len(t.dirs) == 0 {
 		return Left{Skipped: t.odd}, l.Abandon(ctx)
 	}
 	if err == nil {
-		err = l.copy(ctx, t, parallel)
+		err = l.copy(ctx, t, how)
 	}
 	if err == nil {
 		err = l.reveal(ctx)
@@ -122,53 +121,17 @@ func (l Leave) Run(ctx context.Context, from *os.Root, parallel int) (Left, erro
 	return left, nil
 }
 
-func (l Leave) copy(ctx context.Context, t tree, parallel int) error {
+func (l Leave) copy(ctx context.Context, t tree, how Transfer) error {
 	for _, dir := range append([]string{"."}, t.dirs...) {
 		if err := l.Store.MkdirAll(ctx, path.Join(l.half(), dir)); err != nil {
 			return err
 		}
 	}
-	return each(ctx, len(t.files), parallel, func(ctx context.Context, i int) error {
-		return l.put(ctx, t.root, t.files[i])
-	})
-}
-
-func (l Leave) put(ctx context.Context, root *os.Root, e entry) (err error) {
-	// a pipe that has taken the file's place would wait for somebody to write to it
-	f, err := root.OpenFile(e.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return err
+	parcels := make([]Parcel, len(t.files))
+	for i, e := range t.files {
+		parcels[i] = Parcel{From: t.root, Name: e.name, To: path.Join(l.half(), e.name)}
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: %w", e.name, fetch.ErrNotFile)
-	}
-	w, err := l.Store.Create(ctx, path.Join(l.half(), e.name))
-	if err != nil {
-		return err
-	}
-	n, err := io.CopyBuffer(onlyWriter{w}, heedful{ctx, f}, make([]byte, copyBuffer))
-	if err = errors.Join(err, w.Close()); err == nil && n != info.Size() {
-		err = fmt.Errorf("%s changed while it was copied: %w", e.name, &SizeError{info.Size(), n})
-	}
-	return err
-}
-
-// heedful ends a long read with its context.
-type heedful struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (h heedful) Read(b []byte) (int, error) {
-	if h.ctx.Err() != nil {
-		return 0, context.Cause(h.ctx)
-	}
-	return h.r.Read(b)
+	return how.Send(ctx, l.Store, parcels)
 }
 
 // reveal gives the whole folder its name. Whose it will be is written first: a crash in between leaves a word about nothing.

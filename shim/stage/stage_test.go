@@ -147,7 +147,7 @@ func TestBring(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Bring(t.Context(), openRoot(t, to), copies, 2); err != nil {
+	if err := (Transfer{Parallel: 2}).Bring(t.Context(), openRoot(t, to), copies); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := found(t, to), "data/a=one data/b=two data/run=#!"; got != want {
@@ -212,7 +212,7 @@ func TestBringLeavesNothingHalf(t *testing.T) {
 			to := t.TempDir()
 			store := shortStore{local(t), "b", tt.err}
 			copies := []Copy{{File{store, filepath.Join(from, "b"), 3}, "d/b"}}
-			err := Bring(t.Context(), openRoot(t, to), copies, 1)
+			err := Transfer{Parallel: 1}.Bring(t.Context(), openRoot(t, to), copies)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), filepath.Join(from, "b")) {
 				t.Errorf("got %v, want %s, and the file", err, tt.want)
 			}
@@ -229,7 +229,7 @@ func TestBringIsCalledOff(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)
-	err := Bring(ctx, openRoot(t, to), []Copy{{File{local(t), filepath.Join(from, "a"), 3}, "a"}}, 1)
+	err := Transfer{Parallel: 1}.Bring(ctx, openRoot(t, to), []Copy{{File{local(t), filepath.Join(from, "a"), 3}, "a"}})
 	if !errors.Is(err, why) || found(t, to) != "" {
 		t.Errorf("got %v, %s, want %v and nothing", err, found(t, to), why)
 	}
@@ -266,7 +266,7 @@ func TestLeave(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	left, err := first.Run(t.Context(), openRoot(t, from), 4)
+	left, err := first.Run(t.Context(), openRoot(t, from), Transfer{Parallel: 4})
 	if err != nil || left.Files != 3 || left.Bytes != 3 || fmt.Sprint(left.Skipped) != "[pipe]" {
 		t.Fatalf("got %+v, %v", left, err)
 	}
@@ -295,7 +295,7 @@ func TestLeave(t *testing.T) {
 		if err := first.Prepare(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := first.Run(t.Context(), openRoot(t, from), 4); err != nil {
+		if _, err := first.Run(t.Context(), openRoot(t, from), Transfer{Parallel: 4}); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := found(t, out), "_muster/worker-0=app@1\n worker-0/model=better"; got != want {
@@ -308,7 +308,7 @@ func TestLeave(t *testing.T) {
 		if err := l.Prepare(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		left, err := l.Run(t.Context(), openRoot(t, t.TempDir()), 4)
+		left, err := l.Run(t.Context(), openRoot(t, t.TempDir()), Transfer{Parallel: 4})
 		if err != nil || left.Files != 0 || found(t, out) != "" {
 			t.Errorf("got %+v, %v, %s", left, err, found(t, out))
 		}
@@ -333,7 +333,7 @@ func TestLeaveRefusesLinksOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := Leave{local(t), out, "w-0", "app@1"}
-	_, err := l.Run(t.Context(), openRoot(t, from), 1)
+	_, err := l.Run(t.Context(), openRoot(t, from), Transfer{Parallel: 1})
 	if err == nil || !strings.Contains(err.Error(), "host") || found(t, out) != "" {
 		t.Errorf("got %v, and there is %s", err, found(t, out))
 	}
