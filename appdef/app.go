@@ -304,9 +304,14 @@ type Inputs struct {
 	Strategy string            `json:"strategy,omitempty"`
 	Rename   bool              `json:"rename,omitempty"` // isRenameInputFile
 	Whole    bool              `json:"whole,omitempty"`  // placeholder: everybody is told of all files
+	Chief    int               `json:"chief,omitempty"`  // files that the first reader gets, and no more; 0: its turn comes as everybody's
 	Shuffle  bool              `json:"shuffle,omitempty"`
 	Epochs   int               `json:"epochs,omitempty"` // of a stream
 	Format   string            `json:"format,omitempty"` // InputFormat class of a stream
+	// ListLength is how many characters all variables may have before the list of files is in a file; 0: HBox's number.
+	ListLength int  `json:"list_length,omitempty"`
+	Parallel   int  `json:"parallel,omitempty"` // files brought at a time; 0: as many as there usually are
+	Retries    *int `json:"retries,omitempty"`  // of a file that does not come on; nil: as many as there usually are
 }
 
 // Outputs are what the instances of a component leave behind.

@@ -37,6 +37,26 @@ func dataKeys() []Key {
 			component: in(func(i *Inputs, text string) (err error) { i.Whole, err = parseBool(text); return err }),
 		},
 		{
+			Name: "muster.inputs.chief", Default: "0: its turn comes as everybody's", Meaning: "how many files of each input the first reader gets, the first ones, empty ones not counted; the others share the rest in turn",
+			component: in(func(i *Inputs, text string) (err error) { i.Chief, err = atLeast(0, text); return err }),
+		},
+		{
+			Name: "muster.inputs.list.length", Default: "120240", Meaning: "placeholder: how many characters all variables together may have; a list that is too long for it is in inputFileList.txt instead",
+			component: in(func(i *Inputs, text string) (err error) { i.ListLength, err = atLeast(1, text); return err }),
+		},
+		{
+			Name: "muster.inputs.parallel", Default: "10", Meaning: "how many files are brought at a time",
+			component: in(func(i *Inputs, text string) (err error) { i.Parallel, err = atLeast(1, text); return err }),
+		},
+		{
+			Name: "muster.inputs.retries", Default: "3", Meaning: "how often a file is tried again that does not come on",
+			component: in(func(i *Inputs, text string) error {
+				n, err := atLeast(0, text)
+				i.Retries = &n
+				return err
+			}),
+		},
+		{
 			Name: "muster.inputs.shuffle", Default: "false", Values: yes, Meaning: "stream: splits are dealt out in turn, not in blocks",
 			component: in(func(i *Inputs, text string) (err error) { i.Shuffle, err = parseBool(text); return err }),
 		},

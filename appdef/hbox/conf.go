@@ -20,6 +20,11 @@ const (
 	confBoardOnPS       = "hbox.tf.board.ps.enable"
 	confInputToPS       = "hbox.tf.input.ps.enable"
 	confWhole           = "hbox.placeholder.whole.enable"
+	confChief           = "hbox.chief.worker.minimum.data"
+	confChiefFiles      = "hbox.chief.worker.minimum.file.num"
+	confListLength      = "hbox.env.maxlength"
+	confDownloads       = "hbox.download.file.thread.nums"
+	confDownloadRetries = "hbox.download.file.retry"
 	confFailedUpload    = "hbox.failed.upload"
 	confPython          = "hbox.python.home"
 	confExecutor        = "yarn.nodemanager.container-executor.type"
@@ -38,7 +43,7 @@ const (
 func confNames() []string {
 	names := []string{
 		confAttempts, confWorkerAutoscale, confPSAutoscale, confRate, confTimeout, confStageTimeout, confStrategy, confBoardOnPS,
-		confInputToPS, confWhole, confFailedUpload, confPython, confExecutor, confExecutorImage, confDockerImage, confDigitsImage,
+		confInputToPS, confWhole, confChief, confChiefFiles, confListLength, confDownloads, confDownloadRetries, confFailedUpload, confPython, confExecutor, confExecutorImage, confDockerImage, confDigitsImage,
 		confExit, confMPIHome, confMPILibraries, confHorovodLibs, confHorovodProcs,
 	}
 	for conf := range horovodVariables {
@@ -55,13 +60,13 @@ func confNames() []string {
 // idleConfs are the confs that mean something to YARN or HBox's own services alone, or whose work muster does otherwise.
 var idleConfs = [...]string{
 	"cluster.name.conf.path", "hbox.allocate.interval", "hbox.am.cmd", "hbox.am.cmd.enable", "hbox.app.id", "hbox.append.defaultfs.enable",
-	"hbox.cachefile.check.enable", "hbox.chief.worker.minimum.data", "hbox.chief.worker.minimum.file.num", "hbox.cleanup.enable",
+	"hbox.cachefile.check.enable", "hbox.cleanup.enable",
 	"hbox.client.hostname", "hbox.client.log.collect", "hbox.cluster.name.history.webapp.address", "hbox.common.cache.archive.hdfs",
 	"hbox.common.cache.archive.hdfs.convert.enable", "hbox.container.auto.create.output.dir", "hbox.container.extra.java.opts",
 	"hbox.container.heartbeat.interval", "hbox.container.heartbeat.retry", "hbox.container.jvm.memory.fraction",
 	"hbox.container.jvm.memory.minimum", "hbox.container.mem.usage.warn.fraction", "hbox.container.running.log.enable",
 	"hbox.container.update.appstatus.interval", "hbox.container.update.appstatus.retry", "hbox.docker.num.per.worker",
-	"hbox.docker.run.args", "hbox.docker.work.dir", "hbox.download.file.retry", "hbox.download.file.thread.nums", "hbox.env.maxlength",
+	"hbox.docker.run.args", "hbox.docker.work.dir",
 	"hbox.execute.node.limit", "hbox.file.list.level", "hbox.history.address", "hbox.history.log.delete-monitor-time-interval",
 	"hbox.history.log.dir", "hbox.history.log.max-age-ms", "hbox.history.port", "hbox.history.webapp.address", "hbox.history.webapp.port",
 	"hbox.host.blacklist", "hbox.inputformat.cache", "hbox.inputformat.cachesize.limit", "hbox.interresult.dir",

@@ -86,6 +86,7 @@ func (j *job) inputs() {
 	whole := strategy == appdef.StrategyPlaceholder && j.confTruth(confWhole, false)
 	onPS := j.confTruth(confInputToPS, false) || whole
 	rename, shuffle, epochs := j.truth("isRenameInputFile", false), j.truth("inputformat-shuffle", false), j.whole("stream-epoch", 1, 1)
+	chief := j.chiefFiles(onPS)
 	if len(all) == 0 {
 		return
 	}
@@ -101,11 +102,34 @@ func (j *job) inputs() {
 		j.choice(r, "muster.inputs.strategy", strategy, appdef.StrategyDownload, at)
 		j.choice(r, "muster.inputs.rename", strconv.FormatBool(rename), "false", place("--isRenameInputFile"))
 		j.choice(r, "muster.inputs.whole", strconv.FormatBool(whole), "false", place("--conf", confWhole))
+		j.choice(r, "muster.inputs.chief", strconv.Itoa(chief), "0", place("--conf", confChief))
+		j.counted(r, "muster.inputs.list.length", confListLength, 1)
+		j.counted(r, "muster.inputs.parallel", confDownloads, 1)
+		j.counted(r, "muster.inputs.retries", confDownloadRetries, 0)
 		if strategy == appdef.StrategyStream {
 			j.choice(r, "muster.inputs.shuffle", strconv.FormatBool(shuffle), "false", place("--inputformat-shuffle"))
 			j.choice(r, "muster.inputs.epochs", strconv.Itoa(epochs), "1", place("--stream-epoch"))
 			j.choice(r, "muster.inputs.format", j.text("inputformat"), "", place("--inputformat"))
 		}
+	}
+}
+
+// chiefFiles is how many files of each input worker 0 gets, and no more; 0: as many as the others. With the parameter servers
+// among the readers HBox has no such thing.
+func (j *job) chiefFiles(onPS bool) int {
+	if !j.confTruth(confChief, false) || onPS {
+		return 0
+	}
+	if v, ok := j.confs[confChiefFiles]; ok {
+		return j.number(v, 1, 1)
+	}
+	return 1
+}
+
+// counted gives a key that is a conf's number.
+func (j *job) counted(r role, key, conf string, least int) {
+	if v, ok := j.confs[conf]; ok {
+		j.own(r.name, key, strconv.Itoa(j.number(v, least, least)), v.Place)
 	}
 }
 

@@ -268,6 +268,7 @@ func (w *writer) data() {
 	if in.Whole {
 		w.conf(confWhole, "true")
 	}
+	w.numbers(in)
 	if ps := w.role(rolePS); ps != nil && len(ps.Settings.Inputs.From) > 0 && !in.Whole {
 		w.conf(confInputToPS, "true")
 	}
@@ -283,6 +284,23 @@ func (w *writer) data() {
 	}
 	if out.Failed {
 		w.conf(confFailedUpload, "true")
+	}
+}
+
+// numbers are those of inputs that confs have.
+func (w *writer) numbers(in appdef.Inputs) {
+	if in.Chief > 0 {
+		w.conf(confChief, "true")
+		w.conf(confChiefFiles, strconv.Itoa(in.Chief))
+	}
+	if in.ListLength > 0 {
+		w.conf(confListLength, strconv.Itoa(in.ListLength))
+	}
+	if in.Parallel > 0 {
+		w.conf(confDownloads, strconv.Itoa(in.Parallel))
+	}
+	if in.Retries != nil {
+		w.conf(confDownloadRetries, strconv.Itoa(*in.Retries))
 	}
 }
 

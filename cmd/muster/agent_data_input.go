@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,7 +20,7 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root
 	if in == nil {
 		return nil
 	}
-	begun, shares := time.Now(), map[string][]stage.File{}
+	begun, shares, deal := time.Now(), map[string][]stage.File{}, stage.Deal{Workers: in.Workers, Chief: in.Chief}
 	var copies []stage.Copy
 	for _, one := range in.From {
 		files, err := r.listInput(ctx, p, one)
@@ -28,8 +29,8 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root
 		}
 		share := files
 		if in.Strategy == appdef.StrategyDownload || !in.Whole {
-			share = stage.Assign(files, in.Workers, in.Worker)
-			r.tellIdle(in, one.Name, len(files))
+			share = deal.Share(files, in.Worker)
+			r.tellIdle(in, one.Name, len(files), deal.Idle(files))
 		}
 		shares[one.Name] = share
 		if in.Strategy != appdef.StrategyDownload {
@@ -51,7 +52,9 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root
 			return err
 		}
 	}
-	if err := r.transfer().Bring(ctx, folder, copies); err != nil {
+	transfer := r.transfer()
+	transfer.Parallel = cmp.Or(in.Parallel, transfer.Parallel)
+	if err := transfer.Bring(ctx, folder, copies); err != nil {
 		return err
 	}
 	var bytes int64
@@ -72,13 +75,16 @@ func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) (
 			return nil, err
 		}
 		files, err := stage.List(ctx, store, path)
-		files = r.notOfTheRun(path, files)
 		if err != nil {
 			return nil, err
 		}
+		if localPath(url) != "" {
+			files = r.notOfTheRun(path, files)
+		}
 		for _, f := range files {
-			if !seen[f.Path] {
-				seen[f.Path] = true
+			f.URL = told(url, f)
+			if !seen[f.Name()] {
+				seen[f.Name()] = true
 				all = append(all, f)
 			}
 		}
@@ -89,12 +95,26 @@ func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) (
 	return all, nil
 }
 
+// told is what a process is told of a file that was found by a URL: of a store the whole URL, as Hadoop writes it; of this
+// machine the path alone.
+func told(url string, f stage.File) string {
+	scheme := schemeForm.FindString(url)
+	rest, authority := strings.CutPrefix(url[len(scheme):], "//")
+	switch {
+	case f.URL != "" || schemeForm.MatchString(f.Path) || localPath(url) != "":
+		return f.URL
+	case !authority:
+		return scheme + f.Path
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "//" + host + f.Path
+}
+
 // mostNamed is how many instances a warning names.
 const mostNamed = 10
 
 // tellIdle names the instances that an input leaves without a file: the first reader all of them, each of them itself.
-func (r stageRoom) tellIdle(in *plan.Inputs, name string, files int) {
-	idle := stage.Idle(files, in.Workers)
+func (r stageRoom) tellIdle(in *plan.Inputs, name string, files int, idle []int) {
 	if len(idle) == 0 || in.Worker != 0 && !slices.Contains(idle, in.Worker) {
 		return
 	}
@@ -116,6 +136,9 @@ func (r stageRoom) tellIdle(in *plan.Inputs, name string, files int) {
 func (r stageRoom) keepList(p plan.Plan, shares map[string][]stage.File) error {
 	for _, share := range shares {
 		for _, f := range share {
+			if f.URL != "" { // it is on a store
+				continue
+			}
 			if err := r.visible(p, f.Path, false); err != nil {
 				return err
 			}
@@ -130,13 +153,13 @@ func (r stageRoom) keepList(p plan.Plan, shares map[string][]stage.File) error {
 // tellInputs says to a process which files are its own: by a variable, or by a file where the variables grow too long.
 func (a *agent) tellInputs(start *plan.Start) {
 	a.mu.Lock()
-	list := a.inputList
+	list, in := a.inputList, a.plan.Inputs
 	a.mu.Unlock()
-	if list == "" {
+	if list == "" || in == nil {
 		return
 	}
 	start.Env[stage.ListVariable] = list
-	if stage.TooLong(start.Env) {
+	if stage.TooLong(start.Env, in.ListLength) {
 		delete(start.Env, stage.ListVariable)
 		start.Files[stage.ListFile] = list + "\n"
 	}

@@ -43,6 +43,7 @@ func (b *builder) inputs() *Inputs {
 	in := Inputs{
 		Strategy: s.Strategy, Worker: at, Workers: len(readers),
 		Rename: s.Rename, Whole: s.Whole, Shuffle: s.Shuffle, Epochs: s.Epochs, Format: s.Format,
+		Chief: s.Chief, ListLength: s.ListLength, Parallel: s.Parallel, Retries: s.Retries,
 	}
 	if in.Strategy == "" {
 		in.Strategy = appdef.StrategyDownload

@@ -54,9 +54,14 @@ type Inputs struct {
 	Workers  int     `json:"workers"` // how many read
 	Rename   bool    `json:"rename,omitempty"`
 	Whole    bool    `json:"whole,omitempty"`
+	Chief    int     `json:"chief,omitempty"` // files of each input that the first gets, and no more; 0: its turn comes as everybody's
 	Shuffle  bool    `json:"shuffle,omitempty"`
 	Epochs   int     `json:"epochs,omitempty"`
 	Format   string  `json:"format,omitempty"`
+	// ListLength is how many characters all variables may have; 0: HBox's number.
+	ListLength int  `json:"list_length,omitempty"`
+	Parallel   int  `json:"parallel,omitempty"`
+	Retries    *int `json:"retries,omitempty"`
 }
 
 // Input is one local name and the remote paths and patterns that feed it.

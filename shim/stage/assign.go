@@ -7,22 +7,79 @@ import (
 	"strings"
 )
 
+// Deal is how files are dealt out among workers.
+type Deal struct {
+	Workers int
+	// Chief is how many files worker 0 gets, the first ones, those without a byte not counted; it gets no others. 0: its turn
+	// comes as everybody's.
+	Chief int
+}
+
 // Assign deals files out in turn: file i goes to worker i mod workers. Each of the files is somebody's, exactly once.
 func Assign(files []File, workers, worker int) []File {
+	return Deal{Workers: workers}.Share(files, worker)
+}
+
+// Idle are the workers that Assign leaves without a file, in order.
+func Idle(files, workers int) []int { return Deal{Workers: workers}.Idle(make([]File, files)) }
+
+// Share are a worker's files. With a chief's, file i of the rest goes to worker 1 + i mod (workers - 1), i counted from the
+// first of all, as HBox has it. A worker alone gets everything.
+func (d Deal) Share(files []File, worker int) []File {
 	var own []File
-	for i := worker; i >= 0 && worker < workers && i < len(files); i += workers {
-		own = append(own, files[i])
+	first := d.chiefs(files)
+	for i, f := range files {
+		if d.of(i, first) == worker {
+			own = append(own, f)
+		}
 	}
 	return own
 }
 
-// Idle are the workers that Assign leaves without a file, in order.
-func Idle(files, workers int) []int {
+// Idle are the workers that are left without a file, in order.
+func (d Deal) Idle(files []File) []int {
+	busy := make([]bool, max(d.Workers, 0))
+	first := d.chiefs(files)
+	for i := range files {
+		if d.Workers > 0 {
+			busy[d.of(i, first)] = true
+		}
+	}
 	var idle []int
-	for worker := files; worker < workers; worker++ {
-		idle = append(idle, worker)
+	for worker, is := range busy {
+		if !is {
+			idle = append(idle, worker)
+		}
 	}
 	return idle
+}
+
+// nobody is whose a file is where there is no worker.
+const nobody = -1
+
+// of is whose file i is, of which the first ones are the chief's.
+func (d Deal) of(i, first int) int {
+	switch {
+	case d.Workers <= 0:
+		return nobody
+	case d.Chief <= 0 || d.Workers == 1:
+		return i % d.Workers
+	case i < first:
+		return 0
+	}
+	return 1 + i%(d.Workers-1)
+}
+
+// chiefs is how many of the first files are worker 0's by its number.
+func (d Deal) chiefs(files []File) int {
+	n, counted := 0, 0
+	for n < len(files) && counted < d.Chief {
+		if files[n].Size != 0 { // of one whose size is not known something is expected
+			counted++
+		}
+		n++
+	}
+	return n
 }
 
 // Copy is a file and the name that it gets, below some folder.
@@ -46,9 +103,9 @@ func Names(alias string, files []File) ([]Copy, error) {
 	for _, f := range files {
 		base := path.Base(f.Path)
 		if first, twice := seen[base]; twice {
-			return nil, &NameError{alias, first, f.Path}
+			return nil, &NameError{alias, first, f.Name()}
 		}
-		seen[base] = f.Path
+		seen[base] = f.Name()
 		copies = append(copies, Copy{f, path.Join(alias, base)})
 	}
 	return copies, nil

@@ -99,6 +99,41 @@ func TestAssignLaws(t *testing.T) {
 	}
 }
 
+// With a chief's own number each file is somebody's, once; the chief has so many with something in them and no more, unless
+// it is alone; the others differ by one at most.
+func TestDealLaws(t *testing.T) {
+	for n := range 20 {
+		for workers := 1; workers <= 6; workers++ {
+			for chief := range 5 {
+				files, d := numbered(n), Deal{workers, chief}
+				idle, seen := d.Idle(files), 0
+				least, most := n, 0
+				for worker := range workers {
+					own := d.Share(files, worker)
+					seen += len(own)
+					if (len(own) == 0) != slices.Contains(idle, worker) {
+						t.Errorf("%d files, %+v: worker %d has %d, idle are %v", n, d, worker, len(own), idle)
+					}
+					if worker > 0 || chief == 0 {
+						least, most = min(least, len(own)), max(most, len(own))
+						continue
+					}
+					own = slices.DeleteFunc(own, func(f File) bool { return f.Size == 0 })
+					if workers > 1 && len(own) != min(chief, max(n-1, 0)) {
+						t.Errorf("%d files, %+v: the chief has %d with something in them", n, d, len(own))
+					}
+				}
+				if seen != n || workers > 1 && most-least > 1 {
+					t.Errorf("%d files, %+v: %d dealt out, %d to %d each", n, d, seen, least, most)
+				}
+			}
+		}
+	}
+	if got := (Deal{0, 1}).Share(numbered(3), 0); got != nil {
+		t.Errorf("of nobody: got %v", got)
+	}
+}
+
 func TestNames(t *testing.T) {
 	files := []File{{Path: "/a/x"}, {Path: "/a/y"}}
 	got, err := Names("data", files)
@@ -109,6 +144,10 @@ func TestNames(t *testing.T) {
 	twice, ok := errors.AsType[*NameError](err)
 	if !ok || *twice != (NameError{"data", "/a/x", "/b/x"}) || !strings.Contains(err.Error(), "muster.inputs.rename=true") {
 		t.Errorf("two of one name: got %v", err)
+	}
+	_, err = Names("data", []File{{Path: "/x", URL: "hdfs://a/x"}, {Path: "/x", URL: "hdfs://b/x"}})
+	if err == nil || !strings.Contains(err.Error(), "hdfs://a/x and hdfs://b/x") {
+		t.Errorf("of two stores: got %v", err)
 	}
 	got = Numbered("data", append(files, File{Path: "/b/x"}), 1700000000123)
 	if len(got) != 3 || got[0].To != "data/1700000000123_0" || got[2].To != "data/1700000000123_2" {
@@ -129,12 +168,19 @@ func TestPlaceholder(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	// [A=…, BC=…] of just the length that HBox takes, and one more
-	fits := map[string]string{"A": strings.Repeat("x", 120_000), "BC": strings.Repeat("y", mostEnvironment-120_000-len("[A=, BC=]"))}
-	if TooLong(fits) {
+	fits := map[string]string{"A": strings.Repeat("x", 120_000), "BC": strings.Repeat("y", MostEnvironment-120_000-len("[A=, BC=]"))}
+	if TooLong(fits, 0) {
 		t.Error("as long as it may be: too long")
 	}
 	fits["A"] += "x"
-	if !TooLong(fits) {
+	if !TooLong(fits, 0) {
 		t.Error("one byte more: not too long")
+	}
+	if length := MostEnvironment + 1; TooLong(fits, length) || !TooLong(fits, length-1) {
+		t.Error("another length does not hold")
+	}
+	got = Placeholder(map[string][]File{"a": {{Path: "/x/0", URL: "hdfs://nn:9000/x/0"}, {Path: "/x/1"}}})
+	if want := `{"a":["hdfs://nn:9000/x/0","/x/1"]}`; got != want {
+		t.Errorf("of a store: got %s, want %s", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,12 @@ type File struct {
 	Store Store
 	Path  string
 	Size  int64 // bytes; -1: not known
+	// URL is what a process is told of it; empty: Path, of a file of this machine.
+	URL string
 }
+
+// Name is what it is called outside of its store.
+func (f File) Name() string { return cmp.Or(f.URL, f.Path) }
 
 // deepest is how many folders in each other are listed; more is a link that leads back.
 const deepest = 64
@@ -25,7 +31,6 @@ const deepest = 64
 // The names in a store that belong to who writes there, not to what was written.
 const (
 	temporary = "_temporary" // Hadoop's folder for what is not whole yet
-	marks     = "_muster"    // whose each folder is
 	success   = "_SUCCESS"   // Hadoop's word that all is there
 )
 
@@ -74,7 +79,7 @@ func Tree(ctx context.Context, store Store, top fetch.Info) ([]File, error) {
 
 func walk(ctx context.Context, store Store, at fetch.Info, depth int) ([]File, error) {
 	if !at.Dir {
-		return []File{{store, at.Path, at.Size}}, nil
+		return []File{{Store: store, Path: at.Path, Size: at.Size}}, nil
 	}
 	if depth > deepest {
 		return nil, fmt.Errorf("list %s: got more than %d folders in each other, want no link that leads back", at.Path, deepest)
@@ -85,7 +90,7 @@ func walk(ctx context.Context, store Store, at fetch.Info, depth int) ([]File, e
 	}
 	var all []File
 	for _, e := range entries {
-		if slices.Contains([]string{temporary, marks, success}, path.Base(e.Path)) {
+		if slices.Contains([]string{temporary, success}, path.Base(e.Path)) {
 			continue
 		}
 		below, err := walk(ctx, store, e, depth+1)

@@ -10,30 +10,34 @@ const (
 	ListFile     = "inputFileList.txt"
 )
 
-// mostEnvironment is how long HBox lets the variables be together, as text (hbox.env.maxlength).
-const mostEnvironment = 120_240
+// MostEnvironment is how long HBox lets the variables be together, as text, unless hbox.env.maxlength says otherwise.
+const MostEnvironment = 120_240
 
-// Placeholder is the JSON that a process is told its files by: {alias: [path…]}, on one line.
+// Placeholder is the JSON that a process is told its files by: {alias: [path…]}, on one line. Files of this machine are told
+// by their paths, others by their URLs.
 func Placeholder(files map[string][]File) string {
-	paths := map[string][]string{}
+	names := map[string][]string{}
 	for alias, all := range files {
-		paths[alias] = []string{}
+		names[alias] = []string{}
 		for _, f := range all {
-			paths[alias] = append(paths[alias], f.Path)
+			names[alias] = append(names[alias], f.Name())
 		}
 	}
-	text, err := json.Marshal(paths)
+	text, err := json.Marshal(names)
 	if err != nil {
 		panic("stage: encode the list of inputs: " + err.Error())
 	}
 	return string(text)
 }
 
-// TooLong tells whether variables, written as Java prints a list of NAME=VALUE, are longer than HBox lets them be.
-func TooLong(env map[string]string) bool {
+// TooLong tells whether variables, written as Java prints a list of NAME=VALUE, are longer than most; 0: MostEnvironment.
+func TooLong(env map[string]string, most int) bool {
+	if most <= 0 {
+		most = MostEnvironment
+	}
 	length := len("[]")
 	for name, value := range env {
 		length += len(name) + len("=") + len(value) + len(", ")
 	}
-	return length-len(", ") > mostEnvironment
+	return length-len(", ") > most
 }

@@ -211,7 +211,7 @@ func TestBringLeavesNothingHalf(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			to := t.TempDir()
 			store := shortStore{local(t), "b", tt.err}
-			copies := []Copy{{File{store, filepath.Join(from, "b"), 3}, "d/b"}}
+			copies := []Copy{{File{Store: store, Path: filepath.Join(from, "b"), Size: 3}, "d/b"}}
 			err := Transfer{Parallel: 1}.Bring(t.Context(), openRoot(t, to), copies)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), filepath.Join(from, "b")) {
 				t.Errorf("got %v, want %s, and the file", err, tt.want)
@@ -229,7 +229,7 @@ func TestBringIsCalledOff(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)
-	err := Transfer{Parallel: 1}.Bring(ctx, openRoot(t, to), []Copy{{File{local(t), filepath.Join(from, "a"), 3}, "a"}})
+	err := Transfer{Parallel: 1}.Bring(ctx, openRoot(t, to), []Copy{{File{Store: local(t), Path: filepath.Join(from, "a"), Size: 3}, "a"}})
 	if !errors.Is(err, why) || found(t, to) != "" {
 		t.Errorf("got %v, %s, want %v and nothing", err, found(t, to), why)
 	}
