@@ -345,6 +345,9 @@ type ComponentSettings struct {
 	Processes      int               `json:"processes,omitempty"`   // muster.nproc: processes in each container; 0: one
 	PortsExact     bool              `json:"ports_exact,omitempty"` // {DEFAULT_n} is that port or none
 	Sides          []Side            `json:"sides,omitempty"`       // by name
+	Files          map[string]string `json:"files,omitempty"`       // local name → path or URL that each instance gets a copy of
+	Archives       map[string]string `json:"archives,omitempty"`    // local name → path or URL that is unpacked for each instance
+	FilesUnchecked bool              `json:"files_unchecked,omitempty"`
 	Inputs         Inputs            `json:"inputs,omitzero"`
 	Outputs        Outputs           `json:"outputs,omitzero"`
 }

@@ -108,11 +108,6 @@ func (o *Outputs) setOnly(text string) error {
 	return err
 }
 
-// localName tells whether a name can be a folder of the instance's own.
-func localName(name string) bool {
-	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00") && !slices.Contains([]string{"app", "package"}, name)
-}
-
 func setOneOf(at *string, text string, values ...string) error {
 	*at = text
 	if !slices.Contains(values, text) {

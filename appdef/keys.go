@@ -69,7 +69,7 @@ func Frameworks() []string {
 }
 
 func keys() keyTable {
-	return slices.Concat(shapeKeys(), restartKeys(), endKeys(), checkpointKeys(), timeKeys(), dialectKeys(), processKeys(), dataKeys(), limitKeys())
+	return slices.Concat(shapeKeys(), restartKeys(), endKeys(), checkpointKeys(), timeKeys(), dialectKeys(), processKeys(), fileKeys(), dataKeys(), limitKeys())
 }
 
 // shapeKeys say what the gang is.

@@ -126,7 +126,8 @@ func (b *builder) plan() Plan {
 		Duration:     float64(b.app.Settings.Duration),
 		Hold:         float64(s.Hold),
 	}
-	p.Stage = append(b.stage(p.Script), b.code()...)
+	p.Stage = slices.Concat(b.stage(p.Script), b.code(), b.files())
+	b.apart(p.Stage)
 	if b.usesData() {
 		p.DefaultFS = b.defaultFS()
 	}

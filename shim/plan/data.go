@@ -172,17 +172,14 @@ func (b *builder) code() []StageItem {
 
 func (b *builder) codeItem(key, from string) StageItem {
 	if b.app.Settings.PAI.Version != appdef.PAI05 {
-		return StageItem{Name: "codeDir", Kind: StageCodeBeside, From: from, To: path.Join(b.req.root(), "code")}
+		return StageItem{Name: "codeDir", Kind: StageCodeBeside, From: from, To: path.Join(b.req.root(), appdef.CodeName)}
 	}
 	base := path.Base(strings.TrimRight(pathOf(from), "/"))
-	if base == "/" || base == "." || base == ".." || slices.Contains(ownNames(), base) {
+	if base == "/" || base == "." || base == ".." || base != "package" && slices.Contains(appdef.OwnNames(), base) {
 		b.problem(b.key(key), appdef.Quote(from), "a folder with a name of its own", "it is brought to ./"+base+"/, which is muster's")
 	}
 	return StageItem{Name: "codeDir", Kind: StageCode, From: from, To: path.Join(b.req.root(), base)}
 }
-
-// ownNames are those in an instance's folder that are muster's own.
-func ownNames() []string { return []string{"app", rosterFile} }
 
 // usesOutput tells whether the process can know of the output folder by what it is told to do.
 func (b *builder) usesOutput() bool {
@@ -199,13 +196,18 @@ func (b *builder) usesOutput() bool {
 // usesData tells whether the instance reads or leaves something in a store, or is told of one.
 func (b *builder) usesData() bool {
 	s := b.component.Settings
-	return len(s.Inputs.From) > 0 || len(s.Outputs.To) > 0 || b.app.Settings.PAI.Version != ""
+	return hasOwn(s) || b.app.Settings.PAI.Version != ""
 }
 
 // staysAtHome: inputs and outputs are named from the folder where the process starts.
 func (b *builder) staysAtHome() bool {
 	s := b.component.Settings
-	return len(s.Inputs.From) > 0 || len(s.Outputs.To) > 0 || b.app.Settings.PAI.CodeDir != ""
+	return hasOwn(s) || b.app.Settings.PAI.CodeDir != ""
+}
+
+// hasOwn tells that something is brought or left under a name of the definition's.
+func hasOwn(s appdef.ComponentSettings) bool {
+	return len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) > 0
 }
 
 // cannot reports what is planned and cannot be run.

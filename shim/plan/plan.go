@@ -112,6 +112,8 @@ type StageItem struct {
 	From   string `json:"from"`
 	To     string `json:"to"` // under ${WORK}
 	Digest string `json:"digest,omitempty"`
+	// Unchecked: it is not looked for before the first is brought.
+	Unchecked bool `json:"unchecked,omitempty"`
 }
 
 // Process is the command as far as it is known before the roster. Argv may still hold
