@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/plan"
@@ -39,14 +40,14 @@ func (r stageRoom) roomForOutputs(ctx context.Context, p plan.Plan, in registry.
 		if err := leave.Prepare(ctx); err != nil {
 			return err
 		}
-		r.atEnd(func() { r.abandon(in, leave) })
+		r.owes(one.Name, leave)
 	}
 	return nil
 }
 
 // dropOlder empties the local folders that another run has left in this work folder: its results are not this one's.
 func (r stageRoom) dropOlder(p plan.Plan, in registry.Instance, work workRoot, folder *os.Root) error {
-	owner, mark := r.id.appID+"@"+r.id.run, ".outputs-"+in.String()
+	owner, mark := r.outputsOwner(), outputsMark(in)
 	if text, err := work.ReadFile(mark); err == nil && string(text) == owner {
 		return nil
 	}
@@ -58,28 +59,24 @@ func (r stageRoom) dropOlder(p plan.Plan, in registry.Instance, work workRoot, f
 	return replaceFile(work.Root, mark, owner, false, nil)
 }
 
-// abandon takes away what is half left. An agent whose index another has taken leaves that to the other.
-func (a *agent) abandon(in registry.Instance, leave stage.Leave) {
-	if phase := a.loop.State().Phase; phase == shim.Superseded {
-		return
-	}
-	if err := leave.Abandon(context.Background()); err != nil {
-		a.log.Warn("clear what was not left whole", "instance", in.String(), "err", err)
-	}
-}
+// outputsMark is the file in the work folder that says whose the local folders of an instance are.
+func outputsMark(in registry.Instance) string { return ".outputs-" + in.String() }
 
 // leaveOf is one output of this instance in this run.
 func (a *agent) leaveOf(ctx context.Context, p plan.Plan, one plan.Output) (stage.Leave, error) {
 	store, path, err := a.openStore(ctx, p, one.To, true)
 	return stage.Leave{
-		Store: store, Out: path, Folder: cmp.Or(p.Outputs.Folder, one.Name), Owner: a.id.appID + "@" + a.id.run,
+		Store: store, Out: path, Folder: cmp.Or(p.Outputs.Folder, one.Name), Run: a.outputsOwner(), Turn: a.inc,
 	}, err
 }
+
+// outputsOwner is whose outputs these are: this life of the app.
+func (a *agent) outputsOwner() string { return a.id.appID + "@" + a.id.run }
 
 // ended tells the machine that a process has ended, once what it leaves is where it belongs.
 func (a *agent) ended(e shim.Event) {
 	p := a.currentPlan()
-	if !leavesOutputs(p.Outputs, e.Exit, a.loop.State()) {
+	if !leavesOutputs(p, e.Exit, a.loop.State()) {
 		a.loop.Tell(e)
 		return
 	}
@@ -91,6 +88,9 @@ func (a *agent) ended(e shim.Event) {
 		defer cancel(nil)
 		if err := a.leaveOutputs(ctx, p); err != nil {
 			a.log.Error("outputs are not left", "err", err)
+			if s := a.loop.State(); s.Reason == shim.ForVerdict && succeeded(s) {
+				a.oweOutputs()
+			}
 			e.Exit = notLeft(e.Exit, err)
 		}
 		a.loop.Tell(e)
@@ -98,15 +98,22 @@ func (a *agent) ended(e shim.Event) {
 }
 
 // leavesOutputs tells whether the end of a process is one after which its outputs are left: its own success; the job's,
-// which ended it (a parameter server's usual end); and a failure, where that is asked for.
-func leavesOutputs(o *plan.Outputs, x *shim.Exit, s shim.State) bool {
+// where that is its usual end (a parameter server's, an evaluator's); and a failure, where that is asked for. A worker that
+// a partial success ends is in the middle of something.
+func leavesOutputs(p plan.Plan, x *shim.Exit, s shim.State) bool {
+	o := p.Outputs
 	if o == nil || !slices.ContainsFunc(o.To, func(one plan.Output) bool { return one.To != "" }) {
 		return false
 	}
 	if s.Phase == shim.Stopping {
-		return s.Reason == shim.ForVerdict && succeeded(s)
+		return s.Reason == shim.ForVerdict && succeeded(s) && (endsWithJob(p.Who.Role) || x.OK())
 	}
 	return x.OK() || o.Failed
+}
+
+// endsWithJob tells the roles whose processes go on until the job has succeeded.
+func endsWithJob(role string) bool {
+	return role != string(appdef.RoleChief) && role != string(appdef.RoleWorker)
 }
 
 func succeeded(s shim.State) bool {
@@ -160,7 +167,7 @@ func (a *agent) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, w
 		return stage.Left{}, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	return leave.Run(ctx, folder, a.transfer())
+	return leave.Upload(ctx, folder, a.transfer())
 }
 
 // notLeft is the end of a process whose success is not worth anything without what it made. A failure stays what it was.

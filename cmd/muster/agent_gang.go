@@ -46,7 +46,9 @@ func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Eve
 		defer cancel()
 		r.ok("commit the checkpoint", r.seat.Checkpoint(ctx, e.Step, r.currentPlan().Checkpoint.Dir, ""))
 	case shim.DoLeave:
+		r.settleOutputs(ctx, s)
 		r.leave(ctx, e)
+		r.concludeOutputs(ctx, s)
 		return shim.Event{Kind: shim.Left}, true
 	case shim.DoStage, shim.DoStart, shim.DoTerminate, shim.DoKill, shim.DoRebind, shim.DoArm:
 	}
@@ -84,6 +86,7 @@ func (r gangRoom) join(ctx context.Context) shim.Event {
 	hooks := consul.Hooks{Alive: r.alive, Clean: r.clean, Answers: r.answers}
 	seat, err := r.client.Join(ctx, me, hooks, r.hear)
 	if err != nil {
+		r.afterVerdict(ctx, err)
 		return r.refused(err)
 	}
 	r.mu.Lock()

@@ -95,6 +95,7 @@ type agent struct {
 	since      time.Time
 	inputList  string                  // what the process is told of its inputs; empty: nothing
 	callOff    context.CancelCauseFunc // gives up the leaving of outputs
+	owed       []owedOutput            // what room was made for and is not settled yet
 	settle     func()                  // ends the looks at checkpoints and progress, after a last one
 	closers    []func()
 }

@@ -182,3 +182,8 @@ func claimable(me registry.Me) []registry.Instance {
 	}
 	return slices.Clone(me.Claimable)
 }
+
+// Live are the indexes of an app that agents hold. It costs little, however much they have to say.
+func (c *Client) Live(ctx context.Context, app string) (map[registry.Instance]bool, error) {
+	return c.lives(ctx, keysOf(app))
+}

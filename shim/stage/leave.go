@@ -4,73 +4,141 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
-
-	"github.com/muster-agent/muster/packages/fetch"
 )
 
-// Leave is a folder of a process that is to be left in a store, whole or not at all:
+// Leave is a folder of a process that is to be left in a store, whole or not at all, and only when the job's verdict is
+// there:
 //
-//	<Out>/_temporary/<Owner>/<Folder>/…   while it is copied
-//	<Out>/<Folder>/…                      then, by one rename
-//	<Out>/_muster/<Folder>                whose it is: Owner
+//	<Out>/_temporary/<Run>/<Folder>/               the instance's place: it stands until its outputs are settled
+//	<Out>/_temporary/<Run>/<Folder>/half-<Turn>/…  while it is copied
+//	<Out>/_temporary/<Run>/<Folder>/whole/…        then, by one rename, until the verdict
+//	<Out>/<Folder>/…                               then, by one rename
+//	<Out>/_SUCCESS                                 when no place of the run is left, after a success
+//
+// Every step can be done again by whoever comes after an agent that was killed.
 type Leave struct {
 	Store  Store
 	Out    string // path in the store
 	Folder string // the name that it gets there
-	Owner  string // the app and the run, in one word: what the same ones left before is replaced
+	Run    string // APP@RUN: one life of an app
+	Turn   string // who copies: no two write to one half
+	// Saves is where interim saves lie, below Out, as DefaultSaves; they are no outputs. Empty: there.
+	Saves string
 }
 
-// TakenError is an output that is there already and not from the same run.
-type TakenError struct{ Path string }
+// TakenError is an output that holds something already, not of this run.
+type TakenError struct{ Out, Path string }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("output %s: it is there already, and not from this run; remove it, or name another place", e.Path)
+	return fmt.Sprintf("output %s: %s is there already; remove it, or name another place", e.Out, e.Path)
 }
+
+const (
+	wholeName = "whole"
+	halfName  = "half-"
+	// owedName marks a place whose outputs could not be copied after the verdict: there is no _SUCCESS over it.
+	owedName = "owed"
+)
 
 func (l Leave) final() string { return path.Join(l.Out, l.Folder) }
-func (l Leave) half() string  { return path.Join(l.Out, temporary, l.Owner, l.Folder) }
-func (l Leave) mark() string  { return path.Join(l.Out, marks, l.Folder) }
+func (l Leave) run() string   { return path.Join(l.Out, temporary, l.Run) }
+func (l Leave) place() string { return path.Join(l.run(), l.Folder) }
+func (l Leave) whole() string { return path.Join(l.place(), wholeName) }
+
+// Half is the folder that is written to until it is whole: Begin makes it, Seal ends it.
+func (l Leave) Half() string { return path.Join(l.place(), halfName+l.Turn) }
 
 // Prepare makes room for what will be left. What keeps it from being left shows here, before the work is done: an output
-// of somebody else (*TakenError), or a place that may not be written.
+// that is there already (*TakenError), or a place that may not be written. The first instance of a run that comes looks;
+// the run's folder says to the others, to later generations and to agents that were started again that it may.
 func (l Leave) Prepare(ctx context.Context) error {
-	_, err := l.Store.Stat(ctx, l.final())
-	if err == nil {
-		var owner string
-		if owner, err = l.owner(ctx); err == nil && owner != l.Owner {
-			return &TakenError{l.final()}
+	_, err := l.Store.Stat(ctx, l.run())
+	if err != nil {
+		if info, lost := l.Store.Stat(ctx, l.Out); lost == nil && !info.Dir {
+			return &TakenError{l.Out, l.Out}
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("output %s: %w", l.final(), err)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = l.admit(ctx)
 	}
-	if err := errors.Join(l.clear(ctx), l.Store.MkdirAll(ctx, l.half())); err != nil {
-		return fmt.Errorf("output %s: %w", l.final(), err)
+	if err == nil {
+		err = l.Store.MkdirAll(ctx, l.place())
 	}
-	return nil
+	if err == nil {
+		err = l.Clear(ctx)
+	}
+	if _, taken := errors.AsType[*TakenError](err); err == nil || taken {
+		return err
+	}
+	return fmt.Errorf("output %s: %w", l.Out, err)
 }
 
-// owner is whose the folder is; empty: it does not say.
-func (l Leave) owner(ctx context.Context) (string, error) {
-	content, err := l.Store.Open(ctx, l.mark(), fetch.Position{})
+// admit refuses an output that holds files which are neither another run's unfinished ones nor interim saves. What earlier
+// runs of the app left unfinished goes: an app has one run at a time.
+func (l Leave) admit(ctx context.Context) error {
+	held, err := l.occupied(ctx, l.Out, 0)
+	if err != nil {
+		return err
+	}
+	if held != "" {
+		return &TakenError{l.Out, held}
+	}
+	app, _, _ := strings.Cut(l.Run, "@")
+	dead, err := l.names(ctx, path.Join(l.Out, temporary))
+	for _, name := range dead {
+		if strings.HasPrefix(name, app+"@") && name != l.Run {
+			err = errors.Join(err, absent(l.Store.Remove(ctx, path.Join(l.Out, temporary, name))))
+		}
+	}
+	return err
+}
+
+// occupied is a file below a folder that counts as an output; empty: there is none. Empty folders are nothing.
+func (l Leave) occupied(ctx context.Context, dir string, depth int) (string, error) {
+	if depth > deepest {
+		return dir, nil
+	}
+	entries, err := l.Store.List(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	const most = 4096 // an app id and a run id
-	text, err := io.ReadAll(io.LimitReader(content, most))
-	return strings.TrimSpace(string(text)), errors.Join(err, content.Close())
+	for _, e := range entries {
+		base := path.Base(e.Path)
+		switch {
+		case base == temporary, depth == 0 && l.saved(base):
+		case !e.Dir:
+			return e.Path, nil
+		default:
+			if held, err := l.occupied(ctx, e.Path, depth+1); held != "" || err != nil {
+				return held, err
+			}
+		}
+	}
+	return "", nil
 }
 
-// clear takes away what a predecessor that was killed left half.
-func (l Leave) clear(ctx context.Context) error { return absent(l.Store.Remove(ctx, l.half())) }
+// saved tells the folders of interim saves by their names in Out.
+func (l Leave) saved(base string) bool {
+	head, _, nested := strings.Cut(l.saves(), "/")
+	return nested && base == head || !nested && strings.HasPrefix(base, head)
+}
+
+// names are those of what lies directly in a folder; of one that is not there none.
+func (l Leave) names(ctx context.Context, dir string) ([]string, error) {
+	entries, err := l.Store.List(ctx, dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, path.Base(e.Path))
+	}
+	return names, absent(err)
+}
 
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,14 +147,55 @@ func absent(err error) error {
 	return err
 }
 
-// Abandon gives up the room that Prepare made.
-func (l Leave) Abandon(ctx context.Context) error {
-	return errors.Join(l.clear(ctx), l.tidy(ctx))
+// Clear takes away what was copied half, by this agent or one before it. What is whole stays, until something newer is.
+func (l Leave) Clear(ctx context.Context) error {
+	names, err := l.names(ctx, l.place())
+	for _, name := range names {
+		if name != wholeName {
+			err = errors.Join(err, absent(l.Store.Remove(ctx, path.Join(l.place(), name))))
+		}
+	}
+	return err
 }
 
-// tidy takes away the folders for what is half there, once nobody else has something in them.
-func (l Leave) tidy(ctx context.Context) error {
-	return errors.Join(l.Store.Prune(ctx, path.Dir(l.half())), l.Store.Prune(ctx, path.Join(l.Out, temporary)))
+// Begin makes an empty Half.
+func (l Leave) Begin(ctx context.Context) error {
+	return errors.Join(absent(l.Store.Remove(ctx, l.Half())), l.Store.MkdirAll(ctx, l.Half()))
+}
+
+// Seal says that all is in Half. It takes the place of what a former attempt left.
+func (l Leave) Seal(ctx context.Context) error {
+	if err := l.discard(ctx); err != nil {
+		return err
+	}
+	return l.Store.Rename(ctx, l.Half(), l.whole())
+}
+
+// discard takes away what is whole. It loses that name first: what is removed in part is not whole.
+func (l Leave) discard(ctx context.Context) error {
+	old := path.Join(l.place(), halfName+"old")
+	err := absent(l.Store.Remove(ctx, old))
+	if err == nil {
+		err = l.Store.Rename(ctx, l.whole(), old)
+	}
+	if err == nil {
+		err = l.Store.Remove(ctx, old)
+	}
+	return absent(err)
+}
+
+// Owe marks that what belongs here could not be copied after the verdict: others leave the place as it is.
+func (l Leave) Owe(ctx context.Context) error { return l.touch(ctx, path.Join(l.place(), owedName)) }
+
+func (l Leave) touch(ctx context.Context, name string) error {
+	w, err := l.Store.Create(ctx, name)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // Left is what was left.
@@ -96,112 +205,35 @@ type Left struct {
 	Skipped []string // neither files nor folders: pipes, sockets
 }
 
-// Run copies the content of a folder. Links are followed where they stay in it; one that leads out
-// is an error. Of an empty folder nothing is left.
-func (l Leave) Run(ctx context.Context, from *os.Root, how Transfer) (Left, error) {
+// Upload copies the content of a folder, to stand whole in its place. Links are followed where they stay in it; one that
+// leads out is an error. Of an empty folder nothing is left.
+func (l Leave) Upload(ctx context.Context, from *os.Root, how Transfer) (Left, error) {
 	t := tree{root: from}
 	err := t.read(".", 0)
-	if err == nil && len(t.files)+len(t.dirs) == 0 {
-		return Left{Skipped: t.odd}, l.Abandon(ctx)
-	}
-	if err == nil {
-		err = l.copy(ctx, t, how)
-	}
-	if err == nil {
-		err = l.reveal(ctx)
+	left := t.left()
+	switch {
+	case err != nil:
+	case len(t.files)+len(t.dirs) == 0:
+		err = l.discard(ctx)
+	default:
+		if err = l.Begin(ctx); err == nil {
+			err = l.copy(ctx, t, how)
+		}
+		if err == nil {
+			err = l.Seal(ctx)
+		}
 	}
 	if err != nil { // called off or not, what is half there goes
 		err = fmt.Errorf("leave %s as %s: %w", from.Name(), l.final(), explain(err, l.Out))
-		return Left{}, errors.Join(err, l.Abandon(context.WithoutCancel(ctx)))
-	}
-	left := Left{Files: len(t.files), Skipped: t.odd}
-	for _, f := range t.files {
-		left.Bytes += f.size
+		return Left{}, errors.Join(err, absent(l.Store.Remove(context.WithoutCancel(ctx), l.Half())))
 	}
 	return left, nil
 }
 
 func (l Leave) copy(ctx context.Context, t tree, how Transfer) error {
-	for _, dir := range append([]string{"."}, t.dirs...) {
-		if err := l.Store.MkdirAll(ctx, path.Join(l.half(), dir)); err != nil {
-			return err
-		}
-	}
-	parcels := make([]Parcel, len(t.files))
-	for i, e := range t.files {
-		parcels[i] = Parcel{From: t.root, Name: e.name, To: path.Join(l.half(), e.name)}
+	parcels, err := t.parcels(ctx, l.Store, l.Half())
+	if err != nil {
+		return err
 	}
 	return how.Send(ctx, l.Store, parcels)
-}
-
-// reveal gives the whole folder its name. Whose it will be is written first: a crash in between leaves a word about nothing.
-func (l Leave) reveal(ctx context.Context) error {
-	if err := absent(l.Store.Remove(ctx, l.mark())); err != nil {
-		return err
-	}
-	w, err := l.Store.Create(ctx, l.mark())
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, l.Owner+"\n")
-	if err = errors.Join(err, w.Close()); err != nil {
-		return err
-	}
-	if err := absent(l.Store.Remove(ctx, l.final())); err != nil {
-		return err
-	}
-	if err := l.Store.Rename(ctx, l.half(), l.final()); err != nil {
-		return err
-	}
-	return l.tidy(ctx)
-}
-
-// tree is what a local folder holds.
-type tree struct {
-	root  *os.Root
-	dirs  []string
-	files []entry
-	odd   []string
-}
-
-// entry is a file by its path in the folder.
-type entry struct {
-	name string
-	size int64 // bytes
-}
-
-func (t *tree) read(dir string, depth int) error {
-	if depth > deepest {
-		return fmt.Errorf("%s: got more than %d folders in each other, want no link that leads back", dir, deepest)
-	}
-	d, err := t.root.Open(dir)
-	if err != nil {
-		return err
-	}
-	names, err := d.Readdirnames(-1)
-	if err = errors.Join(err, d.Close()); err != nil {
-		return err
-	}
-	for _, base := range names {
-		if err := t.add(path.Join(dir, base), depth); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *tree) add(name string, depth int) error {
-	info, err := t.root.Stat(name)
-	switch {
-	case err != nil:
-		return err
-	case info.IsDir():
-		t.dirs = append(t.dirs, name)
-		return t.read(name, depth+1)
-	case info.Mode().IsRegular():
-		t.files = append(t.files, entry{name, info.Size()})
-	default:
-		t.odd = append(t.odd, name)
-	}
-	return nil
 }

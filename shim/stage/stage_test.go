@@ -3,7 +3,6 @@ package stage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -89,7 +88,7 @@ func TestList(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{
 		"a/2": "", "a/10": "", "a/1": "", "a/sub/3": "", "b/x.csv": "", "b/y.txt": "", "b/deep/z.csv": "", "empty/": "",
-		"out/part": "", "out/_SUCCESS": "", "out/_temporary/r/w/half": "", "out/_muster/part": "",
+		"out/part": "", "out/_SUCCESS": "", "out/_temporary/r/w/half": "",
 	})
 	for _, tt := range []struct{ patterns, want string }{
 		{"a", "a/1 a/10 a/2 a/sub/3"},
@@ -247,94 +246,5 @@ func TestEachGivesTheFirstErrorAndStops(t *testing.T) {
 	})
 	if !errors.Is(err, bad) || done > 4 {
 		t.Errorf("got %v after %d, want the third's at once", err, done)
-	}
-}
-
-func TestLeave(t *testing.T) {
-	out, from := t.TempDir(), t.TempDir()
-	lay(t, from, map[string]string{"model": "m", "sub/x": "1", "sub/none/": ""})
-	if err := os.Symlink("model", filepath.Join(from, "latest")); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(from, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	first := Leave{local(t), out, "worker-0", "app@1"}
-	other := Leave{local(t), out, "worker-1", "app@1"}
-	for _, l := range []Leave{first, other} {
-		if err := l.Prepare(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	left, err := first.Run(t.Context(), openRoot(t, from), Transfer{Parallel: 4})
-	if err != nil || left.Files != 3 || left.Bytes != 3 || fmt.Sprint(left.Skipped) != "[pipe]" {
-		t.Fatalf("got %+v, %v", left, err)
-	}
-	const whole = "worker-0/latest=m worker-0/model=m worker-0/sub/none/ worker-0/sub/x=1"
-	if got, want := found(t, out), "_muster/worker-0=app@1\n _temporary/app@1/worker-1/ "+whole; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if err := other.Abandon(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := found(t, out), "_muster/worker-0=app@1\n "+whole; got != want {
-		t.Errorf("after the other has given up: got %s, want %s", got, want)
-	}
-
-	t.Run("another run is refused", func(t *testing.T) {
-		l := first
-		l.Owner = "app@2"
-		taken, ok := errors.AsType[*TakenError](l.Prepare(t.Context()))
-		if !ok || taken.Path != filepath.Join(out, "worker-0") {
-			t.Errorf("got %v", taken)
-		}
-	})
-	t.Run("the same run replaces it", func(t *testing.T) {
-		from := t.TempDir()
-		lay(t, from, map[string]string{"model": "better"})
-		if err := first.Prepare(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := first.Run(t.Context(), openRoot(t, from), Transfer{Parallel: 4}); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := found(t, out), "_muster/worker-0=app@1\n worker-0/model=better"; got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	})
-	t.Run("of nothing nothing is left", func(t *testing.T) {
-		out := t.TempDir()
-		l := Leave{local(t), out, "worker-0", "app@1"}
-		if err := l.Prepare(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		left, err := l.Run(t.Context(), openRoot(t, t.TempDir()), Transfer{Parallel: 4})
-		if err != nil || left.Files != 0 || found(t, out) != "" {
-			t.Errorf("got %+v, %v, %s", left, err, found(t, out))
-		}
-	})
-	t.Run("what a killed one left half is cleared", func(t *testing.T) {
-		out := t.TempDir()
-		lay(t, out, map[string]string{"_temporary/app@1/worker-0/old": "half"})
-		l := Leave{local(t), out, "worker-0", "app@1"}
-		if err := l.Prepare(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := found(t, out), "_temporary/app@1/worker-0/"; got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	})
-}
-
-func TestLeaveRefusesLinksOut(t *testing.T) {
-	out, from := t.TempDir(), t.TempDir()
-	lay(t, from, map[string]string{"a": "1"})
-	if err := os.Symlink("/etc/hostname", filepath.Join(from, "host")); err != nil {
-		t.Fatal(err)
-	}
-	l := Leave{local(t), out, "w-0", "app@1"}
-	_, err := l.Run(t.Context(), openRoot(t, from), Transfer{Parallel: 1})
-	if err == nil || !strings.Contains(err.Error(), "host") || found(t, out) != "" {
-		t.Errorf("got %v, and there is %s", err, found(t, out))
 	}
 }
