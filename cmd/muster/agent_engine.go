@@ -9,14 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
-	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/frameworks"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
@@ -90,7 +88,7 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 			return 0, err
 		}
 	}
-	if newest, ok := r.newest(p, e.Resume); ok {
+	if newest, ok := r.newest(p, e.Resume, true); ok {
 		facts.Checkpoint, facts.CheckpointStep = filepath.Join(p.Checkpoint.Dir, newest.Path), newest.Step
 	}
 	if facts.Secrets, err = secrets(p.Process.SecretRefs); err != nil {
@@ -173,35 +171,6 @@ func (a *agent) grow(p plan.Plan, guard *sandbox.Guard) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.memory = now
-}
-
-// newest looks for the checkpoint to go on from; upTo is the step that every rank has, nil for any.
-func (a *agent) newest(p plan.Plan, upTo *int64) (checkpoint.Checkpoint, bool) {
-	if strings.Contains(p.Checkpoint.Dir, "://") {
-		return checkpoint.Checkpoint{}, false // the program finds its own on a store
-	}
-	rule := checkpoint.Rule{Pattern: p.Checkpoint.Pattern, Framework: p.Framework}
-	c, ok, err := newestIn(p, rule, upTo)
-	if err != nil {
-		a.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
-	}
-	return c, ok
-}
-
-// newestIn follows links only to where the process could.
-func newestIn(p plan.Plan, rule checkpoint.Rule, upTo *int64) (checkpoint.Checkpoint, bool, error) {
-	if p.Root.Kind == plan.RootHost {
-		return rule.Newest(os.DirFS(p.Checkpoint.Dir), upTo)
-	}
-	root, err := os.OpenRoot(p.Checkpoint.Dir) // of the host a container has no more than that
-	if errors.Is(err, fs.ErrNotExist) {
-		return checkpoint.Checkpoint{}, false, nil
-	}
-	if err != nil {
-		return checkpoint.Checkpoint{}, false, err
-	}
-	defer root.Close()
-	return rule.Newest(root.FS(), upTo)
 }
 
 // signalStop asks the process to end: by the package's STOP where it has one.

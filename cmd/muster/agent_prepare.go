@@ -96,7 +96,8 @@ type agent struct {
 	inputList  string                  // what the process is told of its inputs; empty: nothing
 	callOff    context.CancelCauseFunc // gives up the leaving of outputs
 	owed       []owedOutput            // what room was made for and is not settled yet
-	settle     func()                  // ends the looks at checkpoints and progress, after a last one
+	saves      saves
+	settle     func() // ends the looks at checkpoints and progress, after a last one
 	closers    []func()
 }
 

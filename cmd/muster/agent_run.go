@@ -134,7 +134,7 @@ func (a *agent) watchCheckpoints(ctx context.Context, p plan.Plan) {
 
 // seeCheckpoint tells the machine of a newer whole checkpoint.
 func (a *agent) seeCheckpoint(p plan.Plan) {
-	if c, ok := a.newest(p, nil); ok && c.Step > a.loop.State().Step {
+	if c, ok := a.newest(p, nil, false); ok && c.Step > a.loop.State().Step {
 		a.loop.Tell(shim.Event{Kind: shim.Progressed, Step: c.Step})
 	}
 }

@@ -1,5 +1,6 @@
-// Package checkpoint finds the newest whole checkpoint in a folder. A save that is being written, or
-// that lost one of its files, does not count: a restart from it would fail or start from zero.
+// Package checkpoint knows what a whole checkpoint is. It finds those in a folder or on a store, keeps copies of them in a
+// store under a manifest, and brings one back. A save that is being written, or that lost one of its files, does not count:
+// a restart from it would fail or begin from zero. It refuses to know what a gang is and which step it goes on from.
 package checkpoint
 
 import (
@@ -11,127 +12,262 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 )
 
 // Checkpoint is one whole save.
 type Checkpoint struct {
+	Step  int64
+	Path  string // within the folder; for TensorFlow the prefix of its files
+	Files []File // all that belong to it, by name
+}
+
+// File is one file of a checkpoint.
+type File struct {
+	Name    string // within the folder, with / between elements
+	Size    int64  // bytes
+	ModTime time.Time
+}
+
+// Torn is a save that does not count, and why.
+type Torn struct {
 	Step int64
-	Path string // within the folder; for TensorFlow the prefix of its files
+	Path string
+	Why  string
 }
 
-// Rule says how a folder's checkpoints are recognised: by a glob whose match carries the step as its
-// last number, else as the framework writes them.
-type Rule struct {
-	Pattern   string
-	Framework string
+// Found is what a folder has, each oldest first.
+type Found struct {
+	Whole []Checkpoint
+	Torn  []Torn
 }
 
-// Newest is the whole checkpoint with the highest step, up to upTo where one is named and something
-// that old is still there; false when there is none, also when the folder does not exist yet.
-func (r Rule) Newest(dir fs.FS, upTo *int64) (Checkpoint, bool, error) {
-	all, err := r.List(dir)
-	if err != nil || len(all) == 0 {
-		return Checkpoint{}, false, err
+// Newest is the whole checkpoint with the highest step; false when there is none.
+func (f Found) Newest() (Checkpoint, bool) {
+	if len(f.Whole) == 0 {
+		return Checkpoint{}, false
 	}
-	for _, c := range slices.Backward(all) {
-		if upTo != nil && c.Step <= *upTo {
-			return c, true, nil
+	return f.Whole[len(f.Whole)-1], true
+}
+
+// At is the checkpoint of a step.
+func (f Found) At(step int64) (Checkpoint, bool) {
+	for _, c := range slices.Backward(f.Whole) {
+		if c.Step == step {
+			return c, true
 		}
 	}
-	return all[len(all)-1], true, nil
+	return Checkpoint{}, false
 }
 
-// List gives all whole checkpoints, the newest last.
-func (r Rule) List(dir fs.FS) ([]Checkpoint, error) {
-	var all []Checkpoint
-	var err error
-	switch {
-	case r.Pattern != "":
-		all, err = byPattern(dir, r.Pattern)
-	case r.Framework == "tensorflow":
-		all, err = tensorflow(dir)
+// Until is the newest checkpoint of a step or an older one.
+func (f Found) Until(step int64) (Checkpoint, bool) {
+	for _, c := range slices.Backward(f.Whole) {
+		if c.Step <= step {
+			return c, true
+		}
 	}
+	return Checkpoint{}, false
+}
+
+// Stamp tells one save of a step from another: it changes when a file of it is written again.
+func (c Checkpoint) Stamp() string { return stamp(c.Files) }
+
+// Bytes is the size of all its files.
+func (c Checkpoint) Bytes() int64 {
+	sum := int64(0)
+	for _, f := range c.Files {
+		sum += f.Size
+	}
+	return sum
+}
+
+// Rule says how a folder's checkpoints are recognised: by a glob whose match carries the step as its last number, else as
+// the framework writes them.
+type Rule struct {
+	Framework string
+	Pattern   string
+	// Whole says when a match of the pattern is whole, in words with blanks between them: see ParseWhole.
+	Whole string
+	// Marker is the file that says so: its name in a folder that matches, what follows the name of a file that matches, or
+	// a path in which {} stands for the match. With a marker and no pattern, everything that has one counts.
+	Marker string
+}
+
+// Look finds a folder's checkpoints. A folder that does not exist yet has none.
+func (r Rule) Look(dir fs.FS) (Found, error) { return (&Looker{Rule: r}).Look(dir) }
+
+// Looker looks at a folder again and again; what has not changed is not read again. It is safe for concurrent use.
+type Looker struct {
+	Rule Rule
+
+	mu   sync.Mutex
+	seen map[string]verdict
+}
+
+// verdict is what was found of a candidate whose files had this stamp.
+type verdict struct {
+	stamp string
+	step  int64
+	err   error
+}
+
+// candidate is what has the name of a checkpoint.
+type candidate struct {
+	step   int64 // below 0: check tells
+	path   string
+	files  []File
+	lacks  string // what it has not, as the names alone show; empty: nothing
+	check  func(dir fs.FS) (step int64, err error)
+	steady time.Duration // it counts when it has not changed for so long
+}
+
+// Look finds a folder's checkpoints, as Rule.Look does.
+func (l *Looker) Look(dir fs.FS) (Found, error) {
+	all, err := l.Rule.candidates(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list checkpoints: %w", err)
+		return Found{}, fmt.Errorf("list checkpoints: %w", err)
 	}
-	slices.SortFunc(all, func(a, b Checkpoint) int {
-		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path))
-	})
-	return all, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.seen
+	l.seen = make(map[string]verdict, len(all))
+	var found Found
+	for _, c := range all {
+		v := c.judge(dir, was[c.path])
+		if v.step < 0 {
+			continue // nothing tells its step: it is something else
+		}
+		if !errors.Is(v.err, errChanging) {
+			l.seen[c.path] = v
+		}
+		if v.err != nil {
+			found.Torn = append(found.Torn, Torn{Step: v.step, Path: c.path, Why: v.err.Error()})
+			continue
+		}
+		found.Whole = append(found.Whole, Checkpoint{Step: v.step, Path: c.path, Files: c.files})
+	}
+	slices.SortFunc(found.Whole, func(a, b Checkpoint) int { return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(found.Torn, func(a, b Torn) int { return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path)) })
+	return found, nil
 }
 
-// byPattern takes files and folders that are not empty. A program that writes under another name and
-// renames makes them whole.
-func byPattern(dir fs.FS, pattern string) ([]Checkpoint, error) {
-	names, err := fs.Glob(dir, pattern)
+// errChanging is a save that may be whole soon without another change of it.
+var errChanging = errors.New("it was written just now")
+
+func (c candidate) judge(dir fs.FS, was verdict) verdict {
+	v := verdict{stamp: stamp(c.files), step: c.step}
+	switch {
+	case v.stamp == was.stamp && was.stamp != "":
+		return was
+	case c.lacks != "":
+		v.err = errors.New(c.lacks)
+		return v
+	}
+	for _, f := range c.files {
+		if c.steady > 0 && time.Since(f.ModTime) < c.steady {
+			v.err = errChanging
+			return v
+		}
+	}
+	step, err := c.check(dir)
+	if c.step < 0 {
+		v.step = step
+		if err != nil && step < 0 {
+			v.step = 0 // torn, and nobody knows its step
+		}
+	}
+	v.err = err
+	return v
+}
+
+// candidates are what has the name of a checkpoint, by the rule's own pattern or the framework's ways.
+func (r Rule) candidates(dir fs.FS) ([]candidate, error) {
+	if r.Pattern != "" || r.Marker != "" {
+		return r.byPattern(dir)
+	}
+	switch r.Framework {
+	case "tensorflow", "tensor2tensor":
+		return tensorflow(dir)
+	case "pytorch":
+		return pytorch(dir)
+	case "mxnet":
+		return mxnet(dir)
+	case "xgboost":
+		return xgboost(dir)
+	case "lightgbm":
+		return lightgbm(dir)
+	}
+	return nil, nil
+}
+
+// Recognised are the frameworks whose checkpoints are known without a pattern.
+func Recognised() []string {
+	return []string{"lightgbm", "mxnet", "pytorch", "tensor2tensor", "tensorflow", "xgboost"}
+}
+
+// entry is a file or folder of a folder.
+func entry(dir fs.FS, name string) (File, fs.FileMode, error) {
+	info, err := fs.Stat(dir, name)
 	if err != nil {
-		return nil, fmt.Errorf("pattern %q: %w", pattern, err)
+		return File{}, 0, err
 	}
-	var all []Checkpoint
-	for _, name := range names {
-		step, ok := lastNumber(path.Base(name))
-		info, err := fs.Stat(dir, name)
-		if !ok || err != nil || !info.IsDir() && info.Size() == 0 {
-			continue // gone meanwhile, or not one of ours
-		}
-		if info.IsDir() {
-			if in, err := fs.ReadDir(dir, name); err != nil || len(in) == 0 {
-				continue
-			}
-		}
-		all = append(all, Checkpoint{Step: step, Path: name})
-	}
-	return all, nil
+	return File{Name: name, Size: info.Size(), ModTime: info.ModTime()}, info.Mode(), nil
 }
 
-// tensorflow reads the V2 format of tf.train.Saver: `<prefix>-<step>.index` beside every shard of
-// `<prefix>-<step>.data-00000-of-0000N`; the index is written last.
-func tensorflow(dir fs.FS) ([]Checkpoint, error) {
+// listed are the files directly in a folder, by name. What is gone by the time that it is looked at is not there.
+func listed(dir fs.FS) (files map[string]File, folders []string, err error) {
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	shards := map[string]map[int]bool{}
-	total := map[string]int{}
+	files = make(map[string]File, len(entries))
 	for _, e := range entries {
-		prefix, of, ok := strings.Cut(e.Name(), ".data-")
-		if !ok {
-			continue
+		switch {
+		case hidden(e.Name()):
+		case e.IsDir():
+			folders = append(folders, e.Name())
+		case e.Type().IsRegular():
+			if info, err := e.Info(); err == nil {
+				files[e.Name()] = File{Name: e.Name(), Size: info.Size(), ModTime: info.ModTime()}
+			}
 		}
-		i, n, ok := shardOf(of)
-		if !ok {
-			continue
-		}
-		if shards[prefix] == nil {
-			shards[prefix] = map[int]bool{}
-		}
-		shards[prefix][i], total[prefix] = true, n
 	}
-	var all []Checkpoint
-	for _, e := range entries {
-		prefix, ok := strings.CutSuffix(e.Name(), ".index")
-		if !ok || total[prefix] == 0 || len(shards[prefix]) != total[prefix] {
-			continue
-		}
-		at := strings.LastIndexByte(prefix, '-')
-		step, err := strconv.ParseInt(prefix[at+1:], 10, 64)
-		if at < 0 || err != nil {
-			continue
-		}
-		all = append(all, Checkpoint{Step: step, Path: prefix})
-	}
-	return all, nil
+	return files, folders, nil
 }
 
-// shardOf reads `00000-of-00002`.
-func shardOf(s string) (i, n int, ok bool) {
-	a, b, found := strings.Cut(s, "-of-")
-	i, errA := strconv.Atoi(a)
-	n, errB := strconv.Atoi(b)
-	return i, n, found && errA == nil && errB == nil && 0 <= i && i < n
+// hidden tells names that are no checkpoint's: those that begin with a dot are in the making, or set aside by us.
+func hidden(name string) bool { return strings.HasPrefix(name, ".") }
+
+// below are all files of a folder and of those in it; bounded, since a program may put anything there.
+func below(dir fs.FS, top string) ([]File, error) {
+	var files []File
+	err := fs.WalkDir(dir, top, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if files = append(files, File{Name: name, Size: info.Size(), ModTime: info.ModTime()}); len(files) > mostFiles {
+			return fmt.Errorf("%s has more than %d files", top, mostFiles)
+		}
+		return nil
+	})
+	return files, err
+}
+
+func stamp(files []File) string {
+	var b strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&b, "%s %d %d\n", f.Name, f.Size, f.ModTime.UnixNano())
+	}
+	return b.String()
 }
 
 // lastNumber is the last run of digits in a name.
@@ -143,4 +279,10 @@ func lastNumber(name string) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(name[start:end], 10, 64)
 	return n, err == nil
+}
+
+// stem is a file's name without the folder and its last suffix.
+func stem(name string) string {
+	base := path.Base(name)
+	return strings.TrimSuffix(base, path.Ext(base))
 }
