@@ -20,6 +20,7 @@ const (
 	confBoardOnPS       = "hbox.tf.board.ps.enable"
 	confInputToPS       = "hbox.tf.input.ps.enable"
 	confWhole           = "hbox.placeholder.whole.enable"
+	confFileCheck       = "hbox.cachefile.check.enable"
 	confChief           = "hbox.chief.worker.minimum.data"
 	confChiefFiles      = "hbox.chief.worker.minimum.file.num"
 	confListLength      = "hbox.env.maxlength"
@@ -43,7 +44,8 @@ const (
 func confNames() []string {
 	names := []string{
 		confAttempts, confWorkerAutoscale, confPSAutoscale, confRate, confTimeout, confStageTimeout, confStrategy, confBoardOnPS,
-		confInputToPS, confWhole, confChief, confChiefFiles, confListLength, confDownloads, confDownloadRetries, confFailedUpload, confPython, confExecutor, confExecutorImage, confDockerImage, confDigitsImage,
+		confInputToPS, confWhole, confFileCheck, confChief, confChiefFiles, confListLength, confDownloads, confDownloadRetries,
+		confFailedUpload, confPython, confExecutor, confExecutorImage, confDockerImage, confDigitsImage,
 		confExit, confMPIHome, confMPILibraries, confHorovodLibs, confHorovodProcs,
 	}
 	for conf := range horovodVariables {
@@ -60,7 +62,7 @@ func confNames() []string {
 // idleConfs are the confs that mean something to YARN or HBox's own services alone, or whose work muster does otherwise.
 var idleConfs = [...]string{
 	"cluster.name.conf.path", "hbox.allocate.interval", "hbox.am.cmd", "hbox.am.cmd.enable", "hbox.app.id", "hbox.append.defaultfs.enable",
-	"hbox.cachefile.check.enable", "hbox.cleanup.enable",
+	"hbox.cleanup.enable",
 	"hbox.client.hostname", "hbox.client.log.collect", "hbox.cluster.name.history.webapp.address", "hbox.common.cache.archive.hdfs",
 	"hbox.common.cache.archive.hdfs.convert.enable", "hbox.container.auto.create.output.dir", "hbox.container.extra.java.opts",
 	"hbox.container.heartbeat.interval", "hbox.container.heartbeat.retry", "hbox.container.jvm.memory.fraction",

@@ -193,27 +193,3 @@ func (j *job) outputs() {
 		}
 	}
 }
-
-// localScheme begins the path of a file of the client's where others are meant as well.
-const localScheme = "file:"
-
-// locals are the files of one option that begin so: PATH or PATH#ALIAS, with commas between.
-func (j *job) locals(option, scheme string) []Local {
-	v, ok := j.value(option)
-	if !ok {
-		return nil
-	}
-	var all []Local
-	for part := range strings.SplitSeq(v.Text, ",") {
-		path, alias, _ := strings.Cut(strings.TrimSpace(part), "#")
-		if path == "" || !strings.HasPrefix(path, scheme) {
-			continue
-		}
-		if alias == "" {
-			alias = path[strings.LastIndexByte(strings.TrimRight(path, "/"), '/')+1:]
-			alias = strings.TrimRight(alias, "/")
-		}
-		all = append(all, Local{"--" + option, path, alias})
-	}
-	return all
-}

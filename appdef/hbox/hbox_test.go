@@ -287,14 +287,14 @@ func TestCarried(t *testing.T) {
 		"--conf", "hbox.task.timeout=1", "--conf", "yarn.x=y", "--conf", "hbox.commom.cache.archive.hdfs=h", "--cacheFile", "/a#b, file:/l/c#d", "--cacheArchive", "file:/m.tgz",
 		"--files", "a.py, dir/b/", "--archiveFiles", "/x/t.tgz#tf,u.zip", "--jars", "j.jar", "true",
 	})
-	want := []string{"--cacheFile", "--cluster", "--driver-memory", "--priority", "--queue", "hbox.common.cache.archive.hdfs", "hbox.task.timeout", "yarn.x"}
+	want := []string{"--cluster", "--driver-memory", "--priority", "--queue", "hbox.common.cache.archive.hdfs", "hbox.task.timeout", "yarn.x"}
 	got := s.CarriedNames()
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("carried %q, want %q", got, want)
 	}
-	if s.Carried["cacheFile"] != "/a#b" {
-		t.Errorf("of the cached files %q is carried", s.Carried["cacheFile"])
+	if got := s.App.Config["muster.file.b"]; got != "/a" {
+		t.Errorf("the cached file comes from %q", got)
 	}
 	if s.Launcher != "none" {
 		t.Errorf("launcher %q", s.Launcher)
@@ -305,6 +305,81 @@ func TestCarried(t *testing.T) {
 		{{"--jars", "j.jar", "j.jar"}},
 	}, [][]hbox.Local{s.Files, s.Archives, s.Jars}); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What lies on a store comes to every instance by a key; what is the client's own is brought along.
+func TestFilesOfStores(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"--cacheFile hdfs://n/a/x.txt,/b/y#z", "muster.file.x.txt=hdfs://n/a/x.txt muster.file.z=/b/y"},
+		{"--cacheArchive hdfs://n/a/m.tgz,https://h/b.zip?v=1,rel/c.jar#c/", "muster.archive.b.zip=https://h/b.zip?v=1 muster.archive.c=rel/c.jar muster.archive.m.tgz=hdfs://n/a/m.tgz"},
+		{"--files hdfs://n/run.sh,local.sh --jars hdfs://n/a.jar --archiveFiles hdfs://n/m.tgz#m,own.tgz", "muster.archive.m=hdfs://n/m.tgz muster.file.a.jar=hdfs://n/a.jar muster.file.run.sh=hdfs://n/run.sh"},
+		{"--cacheFile /a --conf hbox.cachefile.check.enable=false", "muster.file.a=/a muster.files.check=false"},
+		{"--cacheFile file:/a --conf hbox.cachefile.check.enable=false", ""},
+		{"--cacheFile /a#x,/a#x", "muster.file.x=/a"},
+	} {
+		args := append(strings.Fields(tt.args), "true")
+		s, found := hbox.Parse(args)
+		if bad := found.Errors(); len(bad) > 0 {
+			t.Errorf("%s: %v", tt.args, bad)
+		}
+		if got := filesOf(s.App); got != tt.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tt.args, got, tt.want)
+		}
+		words, lost := hbox.Write(s.App)
+		again, _ := hbox.Parse(words)
+		if got := filesOf(again.App); got != tt.want || len(lost) > 0 {
+			t.Errorf("%s: written as %q, which is %s; lost %v", tt.args, words, got, lost)
+		}
+	}
+	for args, want := range map[string]string{
+		"--cacheFile /a/x,/b/x true":         `"/b/x" with the name "x", which /a/x has`,
+		"--cacheFile /a#app true":            "muster.file.",
+		"--cacheArchive hdfs://n/a#x/y true": "muster.archive.",
+	} {
+		if _, found := hbox.Parse(strings.Fields(args)); !strings.Contains(fmt.Sprint(found.Errors()), want) {
+			t.Errorf("%s: got %v, want %s", args, found, want)
+		}
+	}
+}
+
+func filesOf(app appdef.App) string {
+	var all []string
+	for key, text := range app.Config {
+		if strings.HasPrefix(key, "muster.file") || strings.HasPrefix(key, "muster.archive.") {
+			all = append(all, key+"="+text)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// The numbers of inputs that confs have come back as the same confs.
+func TestNumbersOfInputs(t *testing.T) {
+	confs := []string{
+		"--conf", "hbox.chief.worker.minimum.data=true", "--conf", "hbox.chief.worker.minimum.file.num=3", "--conf", "hbox.env.maxlength=102400",
+		"--conf", "hbox.download.file.thread.nums=4", "--conf", "hbox.download.file.retry=0",
+	}
+	s, found := hbox.Parse(append(slices.Concat([]string{"--worker-num", "3", "--input", "/in#data"}, confs), "true"))
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	in := s.App.Component("worker").Settings.Inputs
+	if in.Chief != 3 || in.ListLength != 102400 || in.Parallel != 4 || in.Retries == nil || *in.Retries != 0 {
+		t.Errorf("got %+v", in)
+	}
+	words, lost := hbox.Write(s.App)
+	if text := strings.Join(words, " "); !strings.Contains(text, strings.Join(confs, " ")) || len(lost) > 0 {
+		t.Errorf("written as %s, lost %v", text, lost)
+	}
+	for _, line := range []string{
+		"--worker-num 3 --input /in#data --conf hbox.chief.worker.minimum.file.num=3 true",
+		"--app-type tensorflow --worker-num 3 --ps-num 1 --input /in#data --conf hbox.chief.worker.minimum.data=true --conf hbox.tf.input.ps.enable=true true",
+	} {
+		s, _ := hbox.Parse(strings.Fields(line))
+		if in := s.App.Component("worker").Settings.Inputs; in.Chief != 0 {
+			t.Errorf("%s: the chief gets %d", line, in.Chief)
+		}
 	}
 }
 

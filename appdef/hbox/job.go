@@ -37,6 +37,7 @@ func (j *job) read() {
 	j.processes()
 	j.command()
 	j.images()
+	j.files()
 	j.inputs()
 	j.outputs()
 	j.board()
@@ -63,24 +64,12 @@ func (j *job) app() (appdef.App, appdef.Problems) {
 func (j *job) idle() {
 	for _, o := range optionTable {
 		if v, ok := j.options[o.name]; ok && o.idle {
-			if text := j.elsewhere(o.name, v.Text); text != "" {
-				j.carried[o.name] = text
-			}
+			j.carried[o.name] = v.Text
 		}
 	}
 	if v, ok := j.options["priority"]; ok && !slices.Contains(priorities[:], strings.TrimSpace(v.Text)) {
 		j.warn(v.Place, appdef.Quote(v.Text), "one of "+strings.Join(priorities[:], ", "), "HBox takes DEFAULT for it")
 	}
-}
-
-// elsewhere is what of an option's text is not acted upon: of cached files, those that are not the client's own.
-func (j *job) elsewhere(option, text string) string {
-	if option != "cacheFile" && option != "cacheArchive" {
-		return text
-	}
-	parts := strings.Split(text, ",")
-	parts = slices.DeleteFunc(parts, func(part string) bool { return strings.HasPrefix(strings.TrimSpace(part), localScheme) })
-	return strings.Join(parts, ",")
 }
 
 var priorities = [...]string{"DEFAULT", "VERY_LOW", "LOW", "NORMAL", "HIGH", "VERY_HIGH"}

@@ -52,8 +52,8 @@ func Parse(args []string) (Submission, appdef.Problems) {
 	j := job{line: l, draft: appdef.NewDraft("hbox", l.name(), place("--app-name"))}
 	j.read()
 	s.App, l.found = j.app()
-	s.Files, s.Archives, s.Jars = j.locals("files", ""), j.locals("archiveFiles", ""), j.locals("jars", "")
-	s.Files, s.Archives = append(s.Files, j.locals("cacheFile", localScheme)...), append(s.Archives, j.locals("cacheArchive", localScheme)...)
+	s.Files, s.Archives, s.Jars = j.locals("files"), j.locals("archiveFiles"), j.locals("jars")
+	s.Files, s.Archives = append(s.Files, j.locals("cacheFile")...), append(s.Archives, j.locals("cacheArchive")...)
 	s.Carried = l.carried
 	found := l.found.Sort()
 	for i := range found {

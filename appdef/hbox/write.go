@@ -18,6 +18,7 @@ func Write(app appdef.App) (args, lost []string) {
 	w.whole()
 	w.sizes()
 	w.words()
+	w.files()
 	w.data()
 	w.side()
 	w.limits()
@@ -233,6 +234,28 @@ func quotedWord(text, end string) (value, rest string, ok bool) {
 			return words[0], text[at+len(end):], true
 		}
 		at++
+	}
+}
+
+// files are those of stores that every instance gets.
+func (w *writer) files() {
+	found := false
+	for _, kind := range []struct{ key, option string }{{fileKey, "cacheFile"}, {archiveKey, "cacheArchive"}} {
+		var all []string
+		for _, key := range slices.Sorted(maps.Keys(w.app.Config)) {
+			name, ok := strings.CutPrefix(key, kind.key)
+			path := w.app.Config[key]
+			if ok && !strings.HasPrefix(path, localScheme) && !strings.ContainsAny(path+name, ",#") {
+				all = append(all, path+"#"+name)
+			}
+		}
+		if len(all) > 0 {
+			found = true
+			w.option(kind.option, strings.Join(all, ","))
+		}
+	}
+	if found && w.app.Config["muster.files.check"] == "false" {
+		w.conf(confFileCheck, "false")
 	}
 }
 
