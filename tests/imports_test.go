@@ -44,6 +44,7 @@ var rooms = []room{
 	{path: "packages", may: []string{"packages/fetch", "packages/image", "packages/catalog", "packages/slidershell", "packages/sign"}},
 	{path: "packages/cachedir"},
 	{path: "packages/fetch", may: []string{"packages/cachedir"}}, // knows no package format
+	{path: "packages/hdfs", may: []string{"packages/fetch"}},
 	{path: "packages/image", may: []string{"packages/cachedir"}}, // knows no package format
 	{path: "packages/catalog"},
 	{path: "packages/slidershell"},
@@ -65,7 +66,7 @@ var rooms = []room{
 	{path: "shim/verdict", may: []string{"shim/plan", "registry"}},
 	{path: "shim/status", may: []string{"shim/plan", "registry"}},
 	{path: "shim/ssh", may: []string{"shim/plan", "registry"}},
-	{path: "shim/stage", may: []string{"shim/plan", "registry", "packages/fetch"}},
+	{path: "shim/stage", may: []string{"shim/plan", "registry", "packages/fetch", "packages/hdfs"}},
 	{path: "shim/checkpoint", may: []string{"shim/plan", "registry", "packages/fetch"}},
 
 	{path: "cmd/muster", may: []string{"*"}},

@@ -28,6 +28,10 @@ var (
 	ErrNotFile     = errors.New("want a file")
 	ErrTooLarge    = errors.New("too large")
 	ErrNoSpace     = errors.New("no space left")
+	ErrQuota       = errors.New("over its quota")
+	ErrCorrupt     = errors.New("damaged on its way or where it is kept")
+	// ErrWaited is in an ErrUnreachable that has been tried again for as long as makes sense.
+	ErrWaited = errors.New("waited in vain")
 	ErrProtocol    = errors.New("the server does not keep to http")
 )
 
@@ -158,7 +162,13 @@ func again(err error) bool {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
 		return false
 	}
-	return errors.Is(err, ErrUnreachable)
+	return Transient(err)
+}
+
+// Transient tells whether what went wrong may pass: a connection that was cut, a server that is away for a moment, a copy
+// that is damaged where there may be others.
+func Transient(err error) bool {
+	return (errors.Is(err, ErrUnreachable) || errors.Is(err, ErrCorrupt)) && !errors.Is(err, ErrWaited)
 }
 
 // Printable is a URL without what may be secret in it: the password and the values of the query.

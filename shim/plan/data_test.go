@@ -187,7 +187,7 @@ func TestDataThatCannotBeRun(t *testing.T) {
 		got    string
 	}{
 		{func(s *appdef.ComponentSettings) { s.Inputs.From["data"] = "/a,s3://b/c" }, `s3: in "s3://b/c"`},
-		{func(s *appdef.ComponentSettings) { s.Outputs.To["model"] = "hdfs://nn/x" }, `hdfs: in "hdfs://nn/x"`},
+		{func(s *appdef.ComponentSettings) { s.Outputs.To["model"] = "s3://nn/x" }, `s3: in "s3://nn/x"`},
 		{func(s *appdef.ComponentSettings) { s.Inputs.Strategy = appdef.StrategyStream }, "stream"},
 		{func(s *appdef.ComponentSettings) { s.Outputs.Strategy = appdef.StrategyStream }, "stream"},
 	} {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/hdfs"
 )
 
 // Store is a place that data is kept in: a fetch.Store with folders that may be empty.
@@ -27,25 +28,46 @@ type Store interface {
 // Opener makes the store that a URL is in, and gives the URL's path in it.
 type Opener func(ctx context.Context, url string) (Store, string, error)
 
+// Stores are the places that data is brought from and left at. The zero value reaches them as this process's environment
+// says.
+type Stores struct{ HDFS hdfs.Config }
+
 // Schemes are the stores that there are, by the scheme of a URL.
-func Schemes() map[string]Opener { return map[string]Opener{"file": openFiles} }
+func (s Stores) Schemes() map[string]Opener {
+	return map[string]Opener{"file": openFiles, hdfs.Scheme: s.openHDFS}
+}
+
+// Schemes are those of the zero value.
+func Schemes() map[string]Opener { return Stores{}.Schemes() }
 
 // ErrNoStore is a URL whose scheme has no store.
 var ErrNoStore = errors.New("there is no store for it")
 
 var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 
+// Open finds the store of a URL and the URL's path in it; see Stores.Open.
+func Open(ctx context.Context, url string) (Store, string, error) { return Stores{}.Open(ctx, url) }
+
 // Open finds the store of a URL and the URL's path in it; a path alone is one of this machine's.
-func Open(ctx context.Context, url string) (Store, string, error) {
+func (s Stores) Open(ctx context.Context, url string) (Store, string, error) {
 	name := strings.ToLower(strings.TrimSuffix(scheme.FindString(url), ":"))
 	if name == "" {
 		name = "file"
 	}
-	open, ok := Schemes()[name]
+	all := s.Schemes()
+	open, ok := all[name]
 	if !ok {
-		return nil, "", fmt.Errorf("%s: got %s:, want %s: or a path: %w", fetch.Printable(url), name, strings.Join(slices.Sorted(maps.Keys(Schemes())), ": or "), ErrNoStore)
+		return nil, "", fmt.Errorf("%s: got %s:, want %s: or a path: %w", fetch.Printable(url), name, strings.Join(slices.Sorted(maps.Keys(all)), ": or "), ErrNoStore)
 	}
 	return open(ctx, url)
+}
+
+func (s Stores) openHDFS(ctx context.Context, url string) (Store, string, error) {
+	store, path, err := s.HDFS.Open(ctx, url)
+	if err != nil {
+		return nil, "", err
+	}
+	return store, path, nil
 }
 
 // files are those of this machine.

@@ -1,0 +1,217 @@
+package hdfs
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/packages/fetch"
+)
+
+// Times of connections.
+const (
+	dialTime = 20 * time.Second // until one stands; Hadoop's ipc.client.connect.timeout
+	nameTime = 2 * time.Minute  // without a byte from a NameNode that was asked; its ipc.client.rpc-timeout.ms
+	dataTime = time.Minute      // without a byte from a DataNode; its dfs.client.socket-timeout
+)
+
+// What is read at once from a connection, in bytes.
+const (
+	nameBuffer = 8 << 10
+	dataBuffer = 128 << 10
+)
+
+// nodeError is a node that was lost, or never reached. The end of a connection is no end of a file: its cause is told,
+// not wrapped.
+type nodeError struct {
+	node, address string
+	cause         error
+}
+
+func (e *nodeError) Error() string {
+	cause := e.cause
+	if errors.Is(cause, os.ErrDeadlineExceeded) {
+		return fmt.Sprintf("%s %s: nothing came for its time", e.node, e.address)
+	}
+	if op, ok := errors.AsType[*net.OpError](cause); ok {
+		cause = op.Err
+	}
+	return fmt.Sprintf("%s %s: %v", e.node, e.address, cause)
+}
+
+func (e *nodeError) Unwrap() error { return fetch.ErrUnreachable }
+
+const (
+	nameNode = "NameNode"
+	dataNode = "DataNode"
+)
+
+// conn is a connection that ends by itself when nothing comes. The library's own deadlines are not used: it does not set
+// them while it greets a node.
+type conn struct {
+	net.Conn
+	in      *bufio.Reader
+	node    string
+	address string
+	idle    time.Duration
+	requests
+}
+
+// Read gives what has come. The library reads in small pieces: the system is asked for more than that at a time.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	if c.node == nameNode {
+		c.incoming(p[:n])
+	}
+	if err != nil {
+		err = &nodeError{c.node, c.address, err}
+	}
+	return n, err
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	out := p
+	if c.node == nameNode {
+		out = c.outgoing(p)
+	}
+	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.idle)); err != nil {
+		return 0, &nodeError{c.node, c.address, err}
+	}
+	n, err := c.Conn.Write(out)
+	if err != nil {
+		return min(n, len(p)), &nodeError{c.node, c.address, err}
+	}
+	return len(p), nil
+}
+
+// SetDeadline is the library's wish; see conn.
+func (c *conn) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline is as SetDeadline.
+func (c *conn) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline is as SetDeadline.
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+
+// raw is a connection whose reads have a time each.
+type raw struct {
+	net.Conn
+	idle time.Duration
+}
+
+func (r raw) Read(p []byte) (int, error) {
+	if err := r.Conn.SetReadDeadline(time.Now().Add(r.idle)); err != nil {
+		return 0, err
+	}
+	return r.Conn.Read(p)
+}
+
+// wires are the connections of one client, which are cut together.
+type wires struct {
+	ctx  context.Context // ends when they are cut
+	cut  context.CancelFunc
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	bad  *excluded
+
+	mu   sync.Mutex
+	name []*conn
+	data []*conn
+}
+
+func newWires(dial func(ctx context.Context, network, address string) (net.Conn, error), bad *excluded) *wires {
+	w := &wires{dial: dial, bad: bad}
+	if w.dial == nil {
+		w.dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+	}
+	w.ctx, w.cut = context.WithCancel(context.Background())
+	return w
+}
+
+func (w *wires) open(network, address, node string, idle time.Duration, buffer int) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, dialTime)
+	defer cancel()
+	c, err := w.dial(ctx, network, address)
+	if err != nil {
+		return nil, &nodeError{node, address, err}
+	}
+	made := &conn{Conn: c, in: bufio.NewReaderSize(raw{c, idle}, buffer), node: node, address: address, idle: idle, requests: requests{bad: w.bad}}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx.Err() != nil { // cut meanwhile
+		_ = c.Close()
+		return nil, &nodeError{node, address, net.ErrClosed}
+	}
+	if node == nameNode {
+		w.name = append(w.name, made)
+	} else {
+		w.data = append(w.data, made)
+	}
+	return made, nil
+}
+
+func (w *wires) openName(_ context.Context, network, address string) (net.Conn, error) {
+	return w.open(network, address, nameNode, nameTime, nameBuffer)
+}
+
+func (w *wires) openData(_ context.Context, network, address string) (net.Conn, error) {
+	c, err := w.open(network, address, dataNode, dataTime, dataBuffer)
+	if err == nil {
+		w.bad.reached(address)
+	}
+	return c, err
+}
+
+// closeData ends what a file has used. The library leaves a part of them open.
+func (w *wires) closeData() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.data {
+		_ = c.Close() // closed twice at worst
+	}
+	w.data = nil
+}
+
+// said is what a NameNode refused last.
+func (w *wires) said() refusal {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range slices.Backward(w.name) {
+		if said := c.said(); said != (refusal{}) {
+			return said
+		}
+	}
+	return refusal{}
+}
+
+// pipeline are the DataNodes of the block that was asked for last.
+func (w *wires) pipeline() [][2]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range slices.Backward(w.name) {
+		c.mu.Lock()
+		all := c.requests.pipeline
+		c.mu.Unlock()
+		if len(all) > 0 {
+			return all
+		}
+	}
+	return nil
+}
+
+// close cuts all of them, and whoever waits for one.
+func (w *wires) close() {
+	w.cut()
+	w.closeData()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.name {
+		_ = c.Close()
+	}
+	w.name = nil
+}

@@ -1,0 +1,197 @@
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	client "github.com/colinmarc/hdfs/v2"
+
+	"github.com/muster-agent/muster/packages/fetch"
+)
+
+// Conditions of a cluster, beside those of packages fetch and io/fs. All of them reach a caller inside a *fetch.Error.
+var (
+	ErrSafeMode = fmt.Errorf("%w: the cluster is in safe mode", fetch.ErrUnreachable)
+	ErrStandby  = fmt.Errorf("%w: none of its NameNodes is active", fetch.ErrUnreachable)
+	ErrBusy     = errors.New("another writer has it open")
+	ErrNoNodes  = fmt.Errorf("%w: no DataNode takes a block of it", fetch.ErrNoSpace)
+)
+
+// What the library says in words only.
+const (
+	noNameNodes  = "no available namenodes"
+	standbyClass = "StandbyException"
+	badChecksum  = "invalid checksum"
+)
+
+// remote is what a NameNode answered.
+func remote(err error) (refusal, bool) {
+	var said client.Error
+	if !errors.As(err, &said) {
+		return refusal{}, false
+	}
+	return refusal{said.Exception(), firstLine(said.Message())}, true
+}
+
+// meaning makes a condition of an error of the library's; said is what the NameNode answered, where the library has
+// dropped it.
+func meaning(err error, said refusal) error {
+	if err == nil {
+		return nil
+	}
+	if _, told := errors.AsType[*fetch.Error](err); told {
+		return err
+	}
+	if _, lost := errors.AsType[*nodeError](err); lost {
+		return err
+	}
+	if from, ok := remote(err); ok {
+		said = from
+	}
+	text := err.Error()
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case strings.Contains(text, noNameNodes):
+		return noNode(text, said)
+	case errors.Is(err, os.ErrNotExist):
+		return fs.ErrNotExist
+	case errors.Is(err, os.ErrPermission):
+		return denied(said)
+	case errors.Is(err, os.ErrExist):
+		if strings.HasSuffix(said.exception, "AlreadyBeingCreatedException") {
+			return fmt.Errorf("%w: %w: %s", fs.ErrExist, ErrBusy, said.message)
+		}
+		return fs.ErrExist
+	case errors.Is(err, syscall.ENOTEMPTY):
+		return syscall.ENOTEMPTY
+	case strings.Contains(text, badChecksum):
+		return fmt.Errorf("%w: what came does not match the checksum that HDFS keeps", fetch.ErrCorrupt)
+	case strings.Contains(text, "ERROR_ACCESS_TOKEN"), strings.Contains(text, "InvalidEncryptionKey"):
+		return fmt.Errorf("%w: a DataNode's pass has ended: %s", fetch.ErrUnreachable, firstLine(text))
+	}
+	if said.exception != "" {
+		return condition(said)
+	}
+	for _, broken := range []string{"no available datanodes", "No available datanodes", "read failed", "write failed", "Ack error", "unexpected sequence number", "invalid ack sequence", "invalid response"} {
+		if strings.Contains(text, broken) {
+			return fmt.Errorf("%w: %s", fetch.ErrUnreachable, firstLine(text))
+		}
+	}
+	return err
+}
+
+// noNode is that no NameNode answered.
+func noNode(text string, said refusal) error {
+	_, why, _ := strings.Cut(text, noNameNodes+": ")
+	switch {
+	case strings.Contains(text, standbyClass):
+		return ErrStandby
+	case strings.Contains(text, "kerberos authentication not supported"):
+		return &fetch.Error{Err: fmt.Errorf("%w: the NameNode knows no Kerberos", ErrKerberos), Hint: "check hadoop.security.authentication"}
+	case strings.Contains(text, "SASL handshake"), strings.Contains(text, "KRB"), strings.Contains(text, "KDC"):
+		if said.message != "" {
+			why += ": " + said.message
+		}
+		return explainKerberos(errors.New(why), "", "")
+	}
+	return fmt.Errorf("%w: %s", fetch.ErrUnreachable, firstLine(why))
+}
+
+// denied is what a cluster does not let us do.
+func denied(said refusal) error {
+	if strings.Contains(said.message, "is not enabled") { // SIMPLE authentication is not enabled. Available:[TOKEN, KERBEROS]
+		return &fetch.Error{
+			Err:  fmt.Errorf("%w: %s", ErrKerberos, said.message),
+			Hint: "give the agent the cluster's own configuration by --hadoop-conf: hadoop.security.authentication is kerberos there",
+		}
+	}
+	if said.message == "" {
+		return fs.ErrPermission
+	}
+	return fmt.Errorf("%w: %s", fs.ErrPermission, strings.TrimPrefix(said.message, "Permission denied: "))
+}
+
+// condition is what an exception of Java's means here.
+func condition(said refusal) error {
+	_, class, _ := cutLast(said.exception, ".")
+	text := said.message
+	switch class {
+	case "NSQuotaExceededException":
+		return &fetch.Error{Err: fmt.Errorf("%w: %s", fetch.ErrQuota, text), Hint: "remove files or folders below it, or ask for a larger quota of names: hdfs dfsadmin -setQuota"}
+	case "DSQuotaExceededException", "QuotaByStorageTypeExceededException":
+		return &fetch.Error{Err: fmt.Errorf("%w: %s", fetch.ErrQuota, text), Hint: "remove files below it, or ask for a larger quota of space: hdfs dfsadmin -setSpaceQuota"}
+	case "SafeModeException":
+		return fmt.Errorf("%w: %s", ErrSafeMode, text)
+	case standbyClass:
+		return ErrStandby
+	case "RetriableException":
+		if strings.Contains(strings.ToLower(text), "safe mode") {
+			return fmt.Errorf("%w: %s", ErrSafeMode, text)
+		}
+		return fmt.Errorf("%w: the NameNode asks to wait: %s", fetch.ErrUnreachable, text)
+	case "ServerTooBusyException":
+		return fmt.Errorf("%w: the NameNode asks to wait: %s", fetch.ErrUnreachable, text)
+	case "AlreadyBeingCreatedException", "RecoveryInProgressException":
+		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrBusy, text), Hint: "wait until it is closed, or name another path"}
+	case "LeaseExpiredException":
+		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrBusy, text), Hint: "another writer has removed or taken it: name another path"}
+	case "AccessControlException":
+		return denied(said)
+	case "FileNotFoundException":
+		return fs.ErrNotExist
+	case "FileAlreadyExistsException":
+		return fs.ErrExist
+	case "ParentNotDirectoryException", "PathIsNotDirectoryException":
+		return fmt.Errorf("%w: %s", syscall.ENOTDIR, text)
+	case "UnresolvedLinkException", "UnknownCryptoProtocolVersionException", "UnknownCipherSuiteException":
+		return fmt.Errorf("%w: %s", errors.ErrUnsupported, text)
+	}
+	switch {
+	case strings.Contains(text, "could only be written to 0"), strings.Contains(text, "could only be replicated to 0"):
+		if strings.Contains(text, "There are 0 datanode") {
+			return fmt.Errorf("%w: no DataNode is there: %s", fetch.ErrUnreachable, text)
+		}
+		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrNoNodes, text), Hint: "free space on the DataNodes, or start those that are away: hdfs dfsadmin -report shows them"}
+	case strings.Contains(text, "is not empty"):
+		return fmt.Errorf("%w: %s", syscall.ENOTEMPTY, text)
+	}
+	return fmt.Errorf("%s: %s", class, text)
+}
+
+func cutLast(text, sep string) (before, after string, found bool) {
+	if at := strings.LastIndex(text, sep); at >= 0 {
+		return text[:at], text[at+len(sep):], true
+	}
+	return "", text, false
+}
+
+// hint is what would do about a condition.
+func hint(err error) string {
+	switch {
+	case errors.Is(err, ErrSafeMode):
+		return "hdfs dfsadmin -safemode get shows it; a cluster leaves it by itself when its DataNodes are there"
+	case errors.Is(err, ErrStandby):
+		return "hdfs haadmin -getServiceState shows which is active; one must be"
+	case errors.Is(err, fs.ErrPermission):
+		return "let this user do it, or run as another: HADOOP_USER_NAME, with Kerberos the ticket"
+	case errors.Is(err, fs.ErrNotExist):
+		return "check the path"
+	case errors.Is(err, ErrBusy):
+		return "wait until it is closed, or name another path"
+	case errors.Is(err, fs.ErrExist):
+		return "remove it, or name another"
+	case errors.Is(err, fetch.ErrCorrupt):
+		return "hdfs fsck shows the block: all copies that are reached are damaged"
+	case errors.Is(err, errors.ErrUnsupported):
+		return "keep it in a folder that is neither encrypted nor erasure coded"
+	case errors.Is(err, fetch.ErrUnreachable):
+		return "check that the cluster is up, the network, and Hadoop's configuration"
+	}
+	return ""
+}

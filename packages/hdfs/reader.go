@@ -1,0 +1,178 @@
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	client "github.com/colinmarc/hdfs/v2"
+
+	"github.com/muster-agent/muster/packages/fetch"
+)
+
+// What is read at once.
+const (
+	// portion is less than the chunk of 512 bytes that a checksum is of: only then does the library keep to itself what does
+	// not match it. It looks at more at a time, and gives it away, checked or not.
+	portion = 511
+	// mostAtOnce is what one Read gives, so that who waits hears of each packet.
+	mostAtOnce = 64 << 10
+)
+
+// mostReads is how often a read is tried again that brings nothing further.
+const mostReads = 5
+
+// reader reads a file on a connection of its own. Where all DataNodes of a block have failed it is opened again.
+type reader struct {
+	store *Store
+	ctx   context.Context
+	path  string
+	info  fetch.Info
+
+	link   *link
+	file   *client.FileReader
+	stop   func() bool
+	at     int64
+	failed error
+	closed bool
+}
+
+// open opens the file where none is, at the start.
+func (r *reader) open() error {
+	l, err := r.store.cluster.take(r.ctx, r.store.cluster.files)
+	if err != nil {
+		return err
+	}
+	var f *client.FileReader
+	err = r.store.guarded(r.ctx, l, func(l *link) (err error) {
+		f, err = l.Client.Open(r.path)
+		return err
+	})
+	if err == nil {
+		err = readable(r.path, f)
+	}
+	if err != nil {
+		r.store.cluster.give(l, r.store.cluster.files)
+		return err
+	}
+	r.link, r.file, r.info = l, f, describe(r.path, f.Stat())
+	r.stop = context.AfterFunc(r.ctx, l.wires.close)
+	return nil
+}
+
+// readable refuses what the library would read wrongly.
+func readable(path string, f *client.FileReader) error {
+	info := f.Stat()
+	if info.IsDir() {
+		return &fetch.Error{Err: fmt.Errorf("got a folder, %w", fetch.ErrNotFile)}
+	}
+	status, ok := info.Sys().(*client.FileStatus)
+	switch {
+	case ok && status.GetFileEncryptionInfo() != nil:
+		return fmt.Errorf("%s is in an encrypted folder: %w", path, errors.ErrUnsupported)
+	case ok && status.GetEcPolicy() != nil && status.GetEcPolicy().GetName() != "":
+		return fmt.Errorf("%s is erasure coded: %w", path, errors.ErrUnsupported)
+	}
+	return nil
+}
+
+func (r *reader) seek(at int64) error {
+	r.at = at
+	_, err := r.file.Seek(at, io.SeekStart)
+	return err
+}
+
+// Read gives bytes that match their checksums.
+func (r *reader) Read(p []byte) (int, error) {
+	if r.closed {
+		return 0, os.ErrClosed
+	}
+	if r.failed != nil || len(p) == 0 {
+		return 0, r.failed
+	}
+	n, err := r.patiently(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.failed = r.store.explain("read", r.path, err)
+		err = r.failed
+	}
+	return n, err
+}
+
+// patiently reads, and again where what went wrong may pass.
+func (r *reader) patiently(p []byte) (int, error) {
+	pause := firstWait
+	for failed := 0; ; failed++ {
+		n, err := r.read(p)
+		if n > 0 || err == nil || errors.Is(err, io.EOF) {
+			return n, err
+		}
+		if r.ctx.Err() != nil {
+			return 0, context.Cause(r.ctx)
+		}
+		if !fetch.Transient(err) || failed >= mostReads {
+			return 0, err
+		}
+		if err := wait(r.ctx, pause); err != nil {
+			return 0, err
+		}
+		pause = min(2*pause, longWait)
+		if err := r.again(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (r *reader) read(p []byte) (n int, err error) {
+	p = p[:min(len(p), mostAtOnce)]
+	r.link.wires.said()
+	for n < len(p) && err == nil {
+		var got int
+		got, err = r.file.Read(p[n:min(n+portion, len(p))])
+		n += got
+	}
+	r.at += int64(n)
+	switch {
+	case n > 0: // the library gives the error again, or goes on
+		return n, nil
+	case errors.Is(err, io.EOF):
+		if r.at != r.info.Size {
+			return 0, fmt.Errorf("%w: it ends at byte %d, want %d", fetch.ErrUnreachable, r.at, r.info.Size)
+		}
+		return 0, io.EOF
+	case err != nil:
+		r.link.broken = true
+	}
+	return n, meaning(err, r.link.wires.said())
+}
+
+// again opens the file once more, where it has been read to. It must be the same.
+func (r *reader) again() error {
+	was := r.info
+	r.release()
+	if err := r.store.patiently(r.ctx, "open", r.path, r.open); err != nil {
+		return err
+	}
+	if r.info.Validator != was.Validator {
+		return &fetch.Error{Err: errors.New("it was changed while it was read"), Hint: "wait until it is written"}
+	}
+	return r.seek(r.at)
+}
+
+func (r *reader) release() {
+	if r.link == nil {
+		return
+	}
+	r.stop()
+	_ = r.file.Close() // nothing was written
+	r.store.cluster.give(r.link, r.store.cluster.files)
+	r.link, r.file = nil, nil
+}
+
+// Close ends the reading.
+func (r *reader) Close() error {
+	r.closed = true
+	r.release()
+	return nil
+}

@@ -1,0 +1,319 @@
+package hdfs
+
+import (
+	"encoding/binary"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The library keeps two things to itself that its user needs: what a NameNode says when it refuses, and which DataNodes it
+// chose for a block. It cannot ask for a block elsewhere either. All of that is in the messages of the connection, which
+// are framed alike in both directions (Hadoop: RpcHeader.proto, ClientNamenodeProtocol.proto):
+//
+//	length, 4 bytes | header, delimited | for a request: its name, delimited | message, delimited
+//
+// Delimited is a length as varint and as many bytes. Numbers below are those of fields in Hadoop's .proto files.
+
+// mostKept is how much of an answer is looked at, in bytes: all of what we look for stands at its beginning.
+const mostKept = 256 << 10
+
+// field is one of a protobuf message: number for varints, data for what is delimited.
+type field struct {
+	id     uint64
+	number uint64
+	data   []byte
+}
+
+// fields are those of a message, as far as it can be read.
+func fields(b []byte) []field {
+	var all []field
+	for len(b) > 0 {
+		tag, n := binary.Uvarint(b)
+		if n <= 0 {
+			return all
+		}
+		b = b[n:]
+		f := field{id: tag >> 3}
+		switch tag & 7 {
+		case 0:
+			if f.number, n = binary.Uvarint(b); n <= 0 {
+				return all
+			}
+			b = b[n:]
+		case 1, 5:
+			n = 8
+			if tag&7 == 5 {
+				n = 4
+			}
+			if len(b) < n {
+				return all
+			}
+			b = b[n:]
+		case 2:
+			if f.data, b = delimited(b); f.data == nil {
+				return all
+			}
+		default:
+			return all
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// delimited cuts the first delimited piece off; nil: there is none that is whole.
+func delimited(b []byte) (piece, rest []byte) {
+	size, n := binary.Uvarint(b)
+	if n <= 0 || size > uint64(len(b)-n) {
+		return nil, nil
+	}
+	end := n + int(size) //nolint:gosec // below len(b)
+	return b[n:end:end], b[end:]
+}
+
+// data is the last field of a number.
+func data(all []field, id uint64) []byte {
+	for _, f := range slices.Backward(all) {
+		if f.id == id && f.data != nil {
+			return f.data
+		}
+	}
+	return nil
+}
+
+func number(all []field, id uint64) uint64 {
+	for _, f := range slices.Backward(all) {
+		if f.id == id && f.data == nil {
+			return f.number
+		}
+	}
+	return 0
+}
+
+// requests sees what goes to a NameNode and what comes back, one at a time: the library asks nothing before the last
+// question is answered.
+type requests struct {
+	bad    *excluded
+	method string // of the last request
+
+	mu       sync.Mutex // of what is told to others
+	refused  refusal
+	pipeline [][2]string // addresses of the block that was asked for last
+
+	head []byte // of the answer that is coming
+	left int
+	kept []byte
+}
+
+// refusal is what a NameNode said.
+type refusal struct{ exception, message string }
+
+// outgoing is a request as it is to be sent: one for a block names the DataNodes that it must not be on.
+func (r *requests) outgoing(p []byte) []byte {
+	if len(p) < 4 || string(p[:4]) == "hrpc" || uint64(binary.BigEndian.Uint32(p)) != uint64(len(p)-4) {
+		return p
+	}
+	header, rest := delimited(p[4:])
+	if id := number(fields(header), 3); id&1 == 1 { // a negative call, zigzag: it belongs to the greeting
+		r.method = ""
+		return p
+	}
+	name, body := delimited(rest)
+	r.method = string(data(fields(name), 1))
+	if r.method != "addBlock" || r.bad == nil {
+		return p
+	}
+	message, tail := delimited(body)
+	without := r.bad.nodes()
+	if message == nil || len(tail) > 0 || len(without) == 0 {
+		return p
+	}
+	message = slices.Clone(message)
+	for _, node := range without {
+		message = append(message, 4<<3|2) // excludeNodes
+		message = binary.AppendUvarint(message, uint64(len(node)))
+		message = append(message, node...)
+	}
+	out := make([]byte, 4, len(p)+len(message)+8)
+	out = append(out, p[4:len(p)-len(body)]...)
+	out = binary.AppendUvarint(out, uint64(len(message)))
+	out = append(out, message...)
+	binary.BigEndian.PutUint32(out, uint32(len(out)-4)) //nolint:gosec // a request
+	return out
+}
+
+// incoming is told of the bytes that came.
+func (r *requests) incoming(p []byte) {
+	for len(p) > 0 {
+		if len(r.head) < 4 {
+			n := min(4-len(r.head), len(p))
+			r.head, p = append(r.head, p[:n]...), p[n:]
+			if len(r.head) < 4 {
+				return
+			}
+			r.left, r.kept = int(binary.BigEndian.Uint32(r.head)), r.kept[:0]
+		}
+		n := min(r.left, len(p))
+		if room := mostKept - len(r.kept); room > 0 {
+			r.kept = append(r.kept, p[:min(n, room)]...)
+		}
+		if r.left, p = r.left-n, p[n:]; r.left == 0 {
+			r.answer(r.kept)
+			r.head = r.head[:0]
+			if cap(r.kept) > nameBuffer {
+				r.kept = nil
+			}
+		}
+	}
+}
+
+// answer looks at a whole answer.
+func (r *requests) answer(b []byte) {
+	header, rest := delimited(b)
+	h := fields(header)
+	if status := number(h, 2); status != 0 {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.refused = refusal{string(data(h, 4)), firstLine(string(data(h, 5)))}
+		return
+	}
+	const saslCall = 0xffffffdf           // -33
+	if uint32(number(h, 1)) == saslCall { //nolint:gosec // 32 bits of it
+		message, _ := delimited(rest)
+		if inner := signed(data(fields(message), 3)); inner != nil {
+			r.answer(inner)
+		}
+		return
+	}
+	if r.method == "addBlock" {
+		message, _ := delimited(rest)
+		r.learn(message)
+	}
+}
+
+// signed is the answer in a token that is signed and not encrypted (RFC 4121, 4.2.6.2).
+func signed(token []byte) []byte {
+	const head = 16
+	if len(token) < head+4 || token[0] != 5 || token[1] != 4 || token[2]&2 != 0 {
+		return nil
+	}
+	check := int(binary.BigEndian.Uint16(token[4:]))
+	if len(token) < head+4+check || binary.BigEndian.Uint16(token[6:]) != 0 {
+		return nil
+	}
+	return token[head+4 : len(token)-check]
+}
+
+// learn notes the DataNodes of a block.
+func (r *requests) learn(message []byte) {
+	block := fields(data(fields(message), 1))
+	var pipeline [][2]string
+	for _, f := range block {
+		if f.id != 3 || f.data == nil {
+			continue
+		}
+		addresses := addressesOf(f.data)
+		pipeline = append(pipeline, addresses)
+		if r.bad != nil {
+			r.bad.met(addresses, f.data)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pipeline = pipeline
+}
+
+// addressesOf are those of a DataNode, by its IP address and by its name.
+func addressesOf(node []byte) [2]string {
+	id := fields(data(fields(node), 1))
+	port := strconv.FormatUint(number(id, 4), 10)
+	return [2]string{net.JoinHostPort(string(data(id, 1)), port), net.JoinHostPort(string(data(id, 2)), port)}
+}
+
+// said is what the NameNode refused last, once.
+func (r *requests) said() refusal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := r.refused
+	r.refused = refusal{}
+	return last
+}
+
+// firstLine is what a Java exception says, without where it was thrown.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	const most = 400
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "…"
+	}
+	return strings.TrimSpace(line)
+}
+
+// Times of DataNodes that are left out.
+const (
+	leftOut   = 10 * time.Minute // a NameNode holds a lost one for dead after ten and a half
+	mostNodes = 10_000           // that are remembered
+)
+
+// excluded are the DataNodes of a cluster that were not reached: a NameNode takes minutes to notice that one is lost.
+type excluded struct {
+	mu    sync.Mutex
+	known map[string][]byte // by address: the DataNode as the NameNode writes it
+	until map[string]time.Time
+}
+
+func newExcluded() *excluded {
+	return &excluded{known: map[string][]byte{}, until: map[string]time.Time{}}
+}
+
+func (e *excluded) met(addresses [2]string, node []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range addresses {
+		if len(e.known) < mostNodes || e.known[a] != nil {
+			e.known[a] = slices.Clone(node)
+		}
+	}
+}
+
+// lost leaves a DataNode out for a while.
+func (e *excluded) lost(address string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.until[address] = time.Now().Add(leftOut)
+}
+
+// reached takes a DataNode that was there back.
+func (e *excluded) reached(address string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.until, address)
+}
+
+// forget takes all back, and tells whether there were any.
+func (e *excluded) forget() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	had := len(e.until) > 0
+	clear(e.until)
+	return had
+}
+
+// nodes are those that are left out.
+func (e *excluded) nodes() [][]byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var all [][]byte
+	for address, end := range e.until {
+		if time.Now().After(end) {
+			delete(e.until, address)
+		} else if node := e.known[address]; node != nil {
+			all = append(all, node)
+		}
+	}
+	return all
+}
