@@ -31,8 +31,8 @@ var (
 	ErrQuota       = errors.New("over its quota")
 	ErrCorrupt     = errors.New("damaged on its way or where it is kept")
 	// ErrWaited is in an ErrUnreachable that has been tried again for as long as makes sense.
-	ErrWaited = errors.New("waited in vain")
-	ErrProtocol    = errors.New("the server does not keep to http")
+	ErrWaited   = errors.New("waited in vain")
+	ErrProtocol = errors.New("the server does not keep to http")
 )
 
 // Error says what could not be done with which file, why, and what would do.

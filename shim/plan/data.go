@@ -14,7 +14,7 @@ import (
 
 // Stores are the schemes of URLs that data can be brought from and left at. Others are planned for: they are refused
 // where a plan is to be run.
-func Stores() []string { return []string{"file"} }
+func Stores() []string { return []string{"file", "hdfs"} }
 
 // storeName is the folder in the work folder that is the default filesystem where nothing names one.
 const storeName = "store"
