@@ -1,0 +1,108 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/muster-agent/muster/packages/fetch"
+)
+
+// Again is asked after a read that has failed so many times, 1 and more, whether it is worth another try; it may wait before it
+// answers. nil: it is not.
+type Again func(ctx context.Context, failed int, err error) bool
+
+// reading reads a file from some place on. Where a connection breaks it goes on from there.
+type reading struct {
+	ctx     context.Context //nolint:containedctx // a Read has none, and lives no longer
+	file    File
+	again   Again
+	at      int64 // of the next byte
+	version string
+	content io.ReadCloser
+	failed  int // since something came
+}
+
+// read opens a file at an offset.
+func read(ctx context.Context, f File, at int64, again Again) (*reading, error) {
+	r := &reading{ctx: ctx, file: f, at: at, again: again}
+	err := r.open()
+	for err != nil && r.retry(err) {
+		err = r.open()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *reading) open() error {
+	content, err := r.file.Store.Open(r.ctx, r.file.Path, fetch.Position{Offset: r.at, Validator: r.version})
+	if err != nil {
+		return err
+	}
+	if content.Offset > r.at || content.Offset < r.at && r.version != "" {
+		return errors.Join(fmt.Errorf("%s: it has changed while it was read", r.file.Path), content.Close())
+	}
+	if _, err := io.CopyN(io.Discard, content, r.at-content.Offset); err != nil && !errors.Is(err, io.EOF) {
+		return errors.Join(err, content.Close())
+	}
+	r.content, r.version = content, content.Info.Validator
+	return nil
+}
+
+// retry tells whether another try is worth it. What is not there stays so.
+func (r *reading) retry(err error) bool {
+	r.failed++
+	return r.ctx.Err() == nil && r.again != nil && r.again(r.ctx, r.failed, err)
+}
+
+// Read gives io.EOF at the file's end alone: one that has become shorter than it was listed is an error.
+func (r *reading) Read(b []byte) (int, error) {
+	for {
+		n, err := r.once(b)
+		if n > 0 {
+			r.failed = 0
+			return n, nil
+		}
+		if err == nil || errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if !r.retry(err) {
+			if cause := context.Cause(r.ctx); cause != nil {
+				return 0, cause
+			}
+			return 0, err
+		}
+	}
+}
+
+func (r *reading) once(b []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	if r.content == nil {
+		if err := r.open(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := r.content.Read(b)
+	r.at += int64(n)
+	if errors.Is(err, io.EOF) && n == 0 && r.at < r.file.Size {
+		err = &SizeError{r.file.Size, r.at}
+	}
+	if n == 0 && err != nil && !errors.Is(err, io.EOF) {
+		err = errors.Join(err, r.content.Close())
+		r.content = nil
+	}
+	return n, err
+}
+
+// Close gives the file back.
+func (r *reading) Close() error {
+	if r.content == nil {
+		return nil
+	}
+	return r.content.Close()
+}
