@@ -87,6 +87,11 @@ type (
 		Index     uint64
 		Directive Directive
 	}
+	// Begin rewrites the run directive in its generation: a save begins.
+	Begin struct {
+		Index     uint64
+		Directive Directive
+	}
 	// End is T12: the directive with its verdict, `cas verdict/<run> 0`, and the asks to delete.
 	End struct {
 		Index     uint64
@@ -118,6 +123,7 @@ func (Seal) effect()        {}
 func (Rebuild) effect()     {}
 func (Retarget) effect()    {}
 func (Release) effect()     {}
+func (Begin) effect()       {}
 func (End) effect()         {}
 func (Lost) effect()        {}
 func (DropAsk) effect()     {}

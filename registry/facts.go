@@ -18,6 +18,7 @@ type Facts struct {
 	RetryTransient bool
 	Total          TotalFacts
 	StopGrace      time.Duration
+	SaveEvery      time.Duration // how often all save their outputs in between; 0: when they are asked to
 }
 
 // TotalFacts count over all instances but those of services and evaluators. Zero values mean never.
@@ -40,6 +41,7 @@ type ComponentFacts struct {
 	MinSucceeded *int   // nil: all of the component; else the app has succeeded when so many have
 	Budget       BudgetRule
 	Grows        bool // it has more memory after an end for want of it
+	Saves        bool // its instances have outputs that can be saved in between
 	// After is what must hold before an instance starts, merged over all orders that name the component.
 	After []Requirement
 }

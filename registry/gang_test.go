@@ -248,6 +248,9 @@ func (g *gang) do(effects []registry.Effect) (more bool) {
 			g.write(e.Index, e.Directive)
 		case registry.Retarget:
 			g.write(e.Index, e.Directive)
+		case registry.Begin:
+			g.begun(e.Directive)
+			g.write(e.Index, e.Directive)
 		case registry.End:
 			g.write(e.Index, e.Directive)
 		case registry.Lost:
@@ -330,6 +333,8 @@ func (g *gang) checkOrder(old, d registry.Directive) {
 		g.t.Fatalf("%d retries exceed %d", d.Retries.Used, g.facts.Retry)
 	case d.Retries.Gen < old.Retries.Gen || d.Retries.Gen > d.Gen || d.Retries.Used < old.Retries.Used || d.Retries.Free < old.Retries.Free:
 		g.t.Fatalf("retries went back from %+v to %+v in generation %d", old.Retries, d.Retries, d.Gen)
+	case saves(d) < saves(old) || saves(d) > saves(old)+1 || saves(d) != saves(old) && (d.Act != registry.ActRun || old.Act != registry.ActRun || d.Gen != old.Gen):
+		g.t.Fatalf("saves went from %+v to %+v in generation %d %s", old.Save, d.Save, d.Gen, d.Act)
 	case d.Retries.Gen != old.Retries.Gen && (d.Act != registry.ActWait || d.Gen != old.Gen+1):
 		g.t.Fatalf("formed anew in %+v of generation %d %s", d.Retries, d.Gen, d.Act)
 	}
@@ -374,4 +379,37 @@ func (g *gang) wantVerdict(o registry.Outcome, class registry.Class, first, caus
 	if _, effects := g.c.Step(g.now, g.view); len(effects) != 2 || !g.cleaned {
 		g.t.Fatalf("after the verdict: got %#v, want only clean-up", effects)
 	}
+}
+
+func saves(d registry.Directive) int {
+	if d.Save == nil {
+		return 0
+	}
+	return d.Save.Seq
+}
+
+// begun holds what must be when a save begins: nobody who is at work is still at the one before, and no two have one stamp.
+func (g *gang) begun(d registry.Directive) {
+	g.t.Helper()
+	old := g.dir.Save
+	if old == nil {
+		return
+	}
+	if d.Save.Stamp <= old.Stamp {
+		g.t.Fatalf("save %d of %s after save %d of %s", d.Save.Seq, d.Save.Stamp, old.Seq, old.Stamp)
+	}
+	for i, gen := range g.ready {
+		m := g.records[i].Member
+		if gen == g.dir.Gen && g.component(i).Saves && (m.Saved == nil || m.Saved.Seq < old.Seq) {
+			g.t.Fatalf("save %d begins while %s is at save %d", d.Save.Seq, i, old.Seq)
+		}
+	}
+}
+
+// saved answers the save under way.
+func (g *gang) saved(name string) {
+	i := in(name)
+	r := g.records[i]
+	r.Saved = &registry.Saved{Seq: saves(g.dir), Files: 1}
+	g.put(i, r.Member)
 }

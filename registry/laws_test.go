@@ -19,7 +19,7 @@ func TestStepLaws(t *testing.T) {
 		lives = 60
 	}
 	verdicts := map[registry.Outcome]int{}
-	top, anew := 0, 0
+	top, anew, saved := 0, 0, 0
 	for seed := range lives {
 		l := &life{gang: newGang(t, randomFacts(rand.New(rand.NewPCG(uint64(seed), 1)))), rng: rand.New(rand.NewPCG(uint64(seed), 2))}
 		l.settle()
@@ -33,11 +33,11 @@ func TestStepLaws(t *testing.T) {
 				break
 			}
 		}
-		top, anew = max(top, l.dir.Gen), anew+l.dir.Retries.Used+l.dir.Retries.Free
+		top, anew, saved = max(top, l.dir.Gen), anew+l.dir.Retries.Used+l.dir.Retries.Free, saved+saves(l.dir)
 	}
-	t.Logf("verdicts %v, highest generation %d, %d retries", verdicts, top, anew)
-	if verdicts[registry.Succeeded] == 0 || verdicts[registry.Failed] == 0 || verdicts[registry.Stopped] == 0 || top < 3 || anew == 0 {
-		t.Errorf("got verdicts %v, generations up to %d and %d retries: these lives are too dull to show anything", verdicts, top, anew)
+	t.Logf("verdicts %v, highest generation %d, %d retries, %d saves", verdicts, top, anew, saved)
+	if verdicts[registry.Succeeded] == 0 || verdicts[registry.Failed] == 0 || verdicts[registry.Stopped] == 0 || top < 3 || anew == 0 || saved < lives/4 {
+		t.Errorf("got verdicts %v, generations up to %d, %d retries and %d saves: these lives are too dull to show anything", verdicts, top, anew, saved)
 	}
 }
 
@@ -52,6 +52,9 @@ func randomFacts(rng *rand.Rand) registry.Facts {
 	scope := scopes[rng.IntN(len(scopes))]
 	f := factsOf(component("ps", "ps", rng.IntN(2), scope), component("worker", "worker", 1+rng.IntN(3), scope),
 		component("board", "service", rng.IntN(2), registry.ScopeInstance))
+	if rng.IntN(2) == 0 {
+		f.Components[1].Saves, f.SaveEvery = true, time.Duration(rng.IntN(3))*20*time.Second
+	}
 	f.GangBudget.Max, f.GangBudget.RefillCheckpoint = rng.IntN(4), rng.IntN(2) == 0
 	if rng.IntN(3) == 0 {
 		f.Components[1].After = []registry.Requirement{{Component: "ps", State: registry.OrderStarted}, {Component: "board", State: registry.OrderInstalled}}
@@ -84,11 +87,20 @@ func (l *life) event() {
 	case n < 4:
 		l.pass(time.Duration(l.rng.IntN(12)) * time.Minute)
 	case n < 5 && l.rng.IntN(4) == 0:
-		l.asks = append(l.asks, registry.Ask{Kind: registry.AskStop, ID: "s", By: "stop"})
+		stop := registry.Ask{Kind: registry.AskStop, ID: "s", By: "stop"}
+		if l.rng.IntN(2) == 0 {
+			stop.Args = map[string]string{"save": "30"}
+		}
+		l.asks = append(l.asks, stop)
 	case n < 7:
 		l.asks = append(l.asks, registry.Ask{Kind: registry.AskFlex, ID: fmt.Sprint("f", n), Args: map[string]string{"worker": fmt.Sprint(1 + l.rng.IntN(3))}})
 	case n < 8:
 		l.view.Trouble = true
+	case n < 9:
+		l.incs++
+		l.asks = append(l.asks, registry.Ask{Kind: registry.AskSave, ID: fmt.Sprint("v", l.incs)})
+	case live && n < 13 && saves(l.dir) > 0:
+		l.saved(name)
 	case !live && (m.Inc == "" || m.Phase == registry.PhaseLost || m.Phase == registry.PhaseLeft || n < 30):
 		l.incs++
 		l.join(name, fmt.Sprint("inc", l.incs), fmt.Sprint("h", l.rng.IntN(3)))

@@ -74,7 +74,24 @@ type Directive struct {
 	First     string         `json:"first,omitempty"`      // instance that failed first
 	StopGrace float64        `json:"stop_grace,omitempty"` // seconds
 	Verdict   *Verdict       `json:"verdict,omitempty"`
-	At        time.Time      `json:"at"` // for display
+	Save      *Save          `json:"save,omitempty"` // the last one that was begun
+	At        time.Time      `json:"at"`             // for display
+}
+
+// Save asks all who have outputs to save what there is of them, while their processes go on.
+type Save struct {
+	Seq   int      `json:"seq"`            // from 1, of the run
+	Stamp string   `json:"stamp"`          // the wall time in UTC, as HBox writes it: the same for all
+	Asks  []string `json:"asks,omitempty"` // IDs of the asks that it answers; none: its time had come
+}
+
+// Saved is how an instance has answered the last Save that it heard of.
+type Saved struct {
+	Seq    int      `json:"seq"`
+	To     []string `json:"to,omitempty"` // the folders of the save, of all instances
+	Files  int      `json:"files"`
+	Bytes  int64    `json:"bytes"`
+	Failed string   `json:"failed,omitempty"` // why nothing was saved
 }
 
 // Retries say how often the whole gang was formed anew in place of a verdict (muster.retry).
@@ -142,6 +159,7 @@ type Member struct {
 	ContainerID string    `json:"container_id,omitempty"`
 	Since       time.Time `json:"since"`
 	Unenforced  []string  `json:"unenforced,omitempty"`
+	Saved       *Saved    `json:"saved,omitempty"`
 	// LogDir and WorkDir are the instance's folders on its host, where scripts may ask for them.
 	LogDir  string `json:"log_dir,omitempty"`
 	WorkDir string `json:"work_dir,omitempty"`
@@ -273,11 +291,13 @@ type CheckpointStep struct {
 }
 
 // The kinds of an ask, with their args. stop: By is `stop` or `interrupt`; grace (seconds, optional),
-// who (a person, optional). flex: component → count. gone: instance, inc.
+// who (a person, optional), save (seconds, optional: for so long at most, all save before they stop).
+// flex: component → count. gone: instance, inc. save: none.
 const (
 	AskStop = "stop"
 	AskFlex = "flex"
 	AskGone = "gone"
+	AskSave = "save"
 )
 
 // Ask is what a client asks of the gang: stop, flex, save, newrun, gone.

@@ -29,7 +29,8 @@ func (c Conductor) Step(now time.Time, v View) (Conductor, []Effect) {
 	if v.Trouble {
 		c.loss = nil
 	}
-	if i := slices.IndexFunc(v.Asks, func(a Ask) bool { return a.Kind == AskStop }); i >= 0 {
+	c.timers = c.stopping(v.Asks, now)
+	if i := slices.IndexFunc(v.Asks, func(a Ask) bool { return a.Kind == AskStop && !c.savesFirst(now, d, a) }); i >= 0 {
 		return c, []Effect{stopped(c, now, v, v.Asks[i])}
 	}
 	if v.ReadyAt.IsZero() || v.ReadyGen != d.Gen {
@@ -181,7 +182,7 @@ func (r *ruling) rule() {
 			return
 		}
 	case ActRun:
-		if r.repair() || r.flex() || r.release() || r.overdue() {
+		if r.repair() || r.flex() || r.release() || r.save() || r.overdue() {
 			return
 		}
 	case ActStop: // Step has no rules for a run that is over

@@ -15,6 +15,9 @@ type timers struct {
 	free     int                    // how many components it releases
 	step     time.Time              // when it was first seen to release so many
 	complete time.Time              // since when every key of a waiting generation is there; zero: not
+	save     int                    // the last save that was begun
+	saveAt   time.Time              // when this conductor first saw that
+	stopAt   time.Time              // when it first saw that a save is asked for before a stop; zero: none is
 	absent   map[Instance]time.Time // since when a waited instance has had no ready key
 	loss     map[Instance]lossTimer // since when a member has had a record, but no live key
 }
@@ -27,6 +30,9 @@ type lossTimer struct {
 
 // entered starts the clocks of a directive that was not seen before.
 func (t timers) entered(d Directive, now time.Time) timers {
+	if n := d.saves(); n != t.save || t.saveAt.IsZero() {
+		t.save, t.saveAt = n, now
+	}
 	if t.run == d.Run && t.gen == d.Gen && t.act == d.Act {
 		if t.free != len(d.Released) {
 			t.free, t.step = len(d.Released), now

@@ -34,7 +34,7 @@ func (a *agent) owes(name string, leave stage.Leave) {
 	if len(a.owed) == 0 {
 		a.closers = append(a.closers, func() {
 			s := a.loop.State()
-			if s.Phase != shim.Superseded { // else it is the other's
+			if len(a.owedOutputs()) > 0 && s.Phase != shim.Superseded { // else it is the other's
 				a.settleOutputs(context.Background(), s)
 				a.concludeOutputs(context.Background(), s)
 			}

@@ -116,6 +116,8 @@ func (c *conducting) do(ctx context.Context, e registry.Effect) error {
 		return c.direct(ctx, e.Index, e.Directive)
 	case registry.Retarget:
 		return c.direct(ctx, e.Index, e.Directive)
+	case registry.Begin:
+		return c.direct(ctx, e.Index, e.Directive)
 	case registry.End:
 		return c.rule(ctx, e)
 	case registry.Lost:

@@ -180,3 +180,8 @@ func (s *Seat) Publish(ctx context.Context, update func(*registry.Member)) error
 		around: alone,
 	})
 }
+
+// Saved says how the instance has answered a save. Nobody wakes: the conductor reads the record when it needs to.
+func (s *Seat) Saved(ctx context.Context, saved registry.Saved) error {
+	return s.Publish(ctx, func(m *registry.Member) { m.Saved = &saved })
+}

@@ -17,7 +17,7 @@ func TestParameterServersOutputs(t *testing.T) {
 		"global:muster.framework": "none",
 	})
 	j.run("--engine", "process").succeeds(t) // in a container the worker would not see the server's folder
-	j.same(j.files(filepath.Join(j.store, "out")), map[string]string{"ps-0/ps": "state\n", "worker-0/worker": "trained\n"})
+	j.same(j.files(filepath.Join(j.store, "out")), map[string]string{"ps-0/ps": "state\n", "worker-0/worker": "trained\n", "_SUCCESS": ""})
 }
 
 // One instance leaves its outputs under their own names, or a single one without a folder of its own.
@@ -25,11 +25,11 @@ func TestOnlyAndFlat(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, 3, settings{"muster.command": "echo $MUSTER_INDEX > model/who", "muster.output.model": "out", "muster.outputs.index": "1"})
 	j.run().succeeds(t)
-	j.same(j.files(filepath.Join(j.store, "out")), map[string]string{"model/who": "1\n"})
+	j.same(j.files(filepath.Join(j.store, "out")), map[string]string{"model/who": "1\n", "_SUCCESS": ""})
 
 	flat := newJob(t, 1, settings{"muster.command": "echo $MUSTER_INDEX > model/who", "muster.output.model": "out", "muster.outputs.flat": "true"})
 	flat.run().succeeds(t)
-	flat.same(flat.files(filepath.Join(flat.store, "out")), map[string]string{"model/who": "0\n"})
+	flat.same(flat.files(filepath.Join(flat.store, "out")), map[string]string{"model/who": "0\n", "_SUCCESS": ""})
 }
 
 // A failed process leaves nothing, or what it has where that is asked for.
@@ -55,9 +55,9 @@ func TestTheSameRunReplaces(t *testing.T) {
 		"muster.restart": "instance", "muster.restart.backoff": "1s..1s",
 	})
 	j.run().succeeds(t)
-	j.same(j.files(filepath.Join(j.store, "out")), map[string]string{"worker-0/attempt": "2\n"})
+	j.same(j.files(filepath.Join(j.store, "out")), map[string]string{"worker-0/attempt": "2\n", "_SUCCESS": ""})
 	j.app += "b"
-	j.run("--work-dir", j.work+"2").fails(t, "definition", 65, "it is there already, and not from this run")
+	j.run("--work-dir", j.work+"2").fails(t, "definition", 65, "is there already; remove it, or name another place")
 }
 
 // PAI's three folders: codeDir beside the program, outputDir for who uses it, dataDir as it is.
@@ -69,11 +69,11 @@ func TestCodeDir(t *testing.T) {
 	}{
 		"0.5": {
 			`src/run.sh && echo changed >> src/run.sh && ls > seen/cwd`,
-			map[string]string{"worker-0/ran": "src/run.sh lib\n", "worker-0/cwd": "app\ncode\nroster.json\nseen\nsrc\n"},
+			map[string]string{"worker-0/ran": "src/run.sh lib\n", "worker-0/cwd": "app\ncode\nroster.json\nseen\nsrc\n", "_SUCCESS": ""},
 		},
 		"0.14": {
 			`./run.sh && echo changed >> run.sh; (echo x > code/new) 2> /dev/null && touch seen/written; ls > seen/cwd`,
-			map[string]string{"worker-0/ran": "./run.sh lib\n", "worker-0/cwd": "app\ncode\nlib\nroster.json\nrun.sh\nseen\n"},
+			map[string]string{"worker-0/ran": "./run.sh lib\n", "worker-0/cwd": "app\ncode\nlib\nroster.json\nrun.sh\nseen\n", "_SUCCESS": ""},
 		},
 	} {
 		t.Run(version, func(t *testing.T) {
