@@ -91,11 +91,11 @@ func FsShell(t testing.TB, confDir string, args ...string) string {
 	return c.FsShell(t, args...)
 }
 
-// Clients is the environment, NAME=VALUE, by which a person's programs find the cluster.
+// Clients is the environment, NAME=VALUE, by which a person's programs find the cluster, as its superuser.
 func (c *Cluster) Clients() []string {
 	env := []string{"HADOOP_CONF_DIR=" + c.ConfDir}
 	if c.KDC != nil {
-		env = append(env, c.KDC.Environ()...)
+		env = append(env, append(c.KDC.Environ(), "KRB5CCNAME="+c.KDC.superuser())...)
 	}
 	return env
 }

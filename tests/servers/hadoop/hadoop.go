@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ type Options struct {
 	Kerberos bool `json:",omitempty"`
 	// Protection of RPC and of data, with Kerberos: authentication (so when empty), integrity or privacy.
 	Protection string `json:",omitempty"`
+	// ClockSkew in seconds is how long an expired ticket is still taken, with Kerberos; 0 means 300, as everywhere.
+	ClockSkew int `json:",omitempty"`
 	// Replication of files; 0 means one on each DataNode, at most 3.
 	Replication int `json:",omitempty"`
 	// BlockSize in bytes, at least 4096 and a multiple of 512; 0 means Hadoop's, 128 MiB.
@@ -137,11 +140,7 @@ func (c *Cluster) nameNodes() int {
 
 // end is the clean-up: it neither fails nor leaves a process.
 func (c *Cluster) end(t testing.TB) {
-	all := append(append([]*daemon{}, c.names...), c.datas...)
-	if c.kdcDaemon != nil {
-		all = append(all, c.kdcDaemon)
-	}
-	for _, d := range all {
+	for _, d := range c.daemons() {
 		if t != nil && t.Failed() && d.running() {
 			t.Logf("the end of %s:\n%s", d.log, d.logTail())
 		}
@@ -150,4 +149,13 @@ func (c *Cluster) end(t testing.TB) {
 	for _, l := range c.locks {
 		l.Close()
 	}
+}
+
+// daemons are all of them, in the order in which they end.
+func (c *Cluster) daemons() []*daemon {
+	all := slices.Concat(c.datas, c.names)
+	if c.kdcDaemon != nil {
+		all = append(all, c.kdcDaemon)
+	}
+	return all
 }

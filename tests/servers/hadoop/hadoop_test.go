@@ -133,3 +133,30 @@ func dead(t *testing.T, pid int) {
 		t.Errorf("pid %d: got %v, want %v", pid, err, syscall.ESRCH)
 	}
 }
+
+func TestOnlyATicketOpens(t *testing.T) {
+	for _, protection := range []string{"authentication", "privacy"} {
+		t.Run(protection, func(t *testing.T) {
+			c := hadoop.Start(t, hadoop.Options{Kerberos: true, Protection: protection})
+			file := filepath.Join(t.TempDir(), "put")
+			if err := os.WriteFile(file, []byte("kept"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			c.FsShell(t, "-put", file, "/a")
+
+			cache := filepath.Join(t.TempDir(), "cache")
+			cmd := c.HDFS("dfs", "-cat", "/a")
+			cmd.Env = append(cmd.Env, "KRB5CCNAME="+cache)
+			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "AccessControlException") {
+				t.Errorf("without a ticket: got %v and %q", err, out)
+			}
+			c.KDC.AddUser(t, "alice")
+			c.KDC.Kinit(t, cache, "alice")
+			cmd = c.HDFS("dfs", "-cat", "/a")
+			cmd.Env = append(cmd.Env, "KRB5CCNAME="+cache)
+			if out, err := cmd.Output(); err != nil || string(out) != "kept" {
+				t.Errorf("with a ticket: got %v and %q, want %q", err, out, "kept")
+			}
+		})
+	}
+}

@@ -13,6 +13,7 @@ const recipe = "3.4.2"
 // home is what `scripts/lab/hadoop build` left.
 type home struct {
 	dir, java, classpath string
+	krb5                 string // the KDC's programs; empty where there are none
 }
 
 func find() (home, error) {
@@ -24,7 +25,7 @@ func find() (home, error) {
 	if _, err := os.Stat(filepath.Join(h.dir, "ready")); err != nil {
 		return home{}, fmt.Errorf("no Hadoop at %s (get it with scripts/lab/hadoop build): %w", h.dir, err)
 	}
-	for name, into := range map[string]*string{"java": &h.java, "classpath": &h.classpath} {
+	for name, into := range map[string]*string{"java": &h.java, "classpath": &h.classpath, "krb5": &h.krb5} {
 		b, err := os.ReadFile(filepath.Join(h.dir, name))
 		if err != nil {
 			return home{}, err

@@ -1,17 +1,250 @@
 package hadoop
 
-import "errors"
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
 
-// KDC is a Kerberos server of the cluster's own.
-type KDC struct{}
+// Realm is the realm of every KDC here.
+const Realm = "LAB"
 
-func (c *Cluster) startKDC() error { return errors.New("no KDC") }
+// service is whom the daemons are; under that name they are HDFS's superuser.
+const service = "hdfs/localhost@" + Realm
 
-func (c *Cluster) secure(_, _ map[string]string) {}
+// web is whom their HTTP servers are.
+const web = "HTTP/localhost@" + Realm
 
-// Environ is what Kerberos programs must have.
-func (k *KDC) Environ() []string { return nil }
+// A KDC is MIT's, with a database of its own.
+type KDC struct {
+	// Config is krb5.conf: KRB5_CONFIG.
+	Config string
 
-func (k *KDC) superuser() string { return "" }
+	dir, tree string // of this KDC; of the programs
+	port      int
+}
 
-func (c *Cluster) properties() []string { return nil }
+// startKDC makes the database and the daemons' principals unless they are there, and starts the KDC.
+func (c *Cluster) startKDC() error {
+	k := c.kdc()
+	if k.tree == "" {
+		return fmt.Errorf("no KDC in %s (get it with scripts/lab/hadoop build)", c.home.dir)
+	}
+	if _, err := os.Stat(k.Config); err != nil {
+		if err := k.create(c.options.ClockSkew); err != nil {
+			return fmt.Errorf("make a KDC: %w", err)
+		}
+	}
+	d := k.daemon(c)
+	c.kdcDaemon = d
+	if err := d.start(); err != nil {
+		return err
+	}
+	err := c.await(d, func() error {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", k.port))
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return k.kinit(k.superuser(), service, k.keytab(service))
+}
+
+func (k *KDC) daemon(c *Cluster) *daemon {
+	d := c.daemon("kdc", []string{"-n", "-P", filepath.Join(k.dir, "kdc.pid")})
+	d.program, d.env = k.program("usr/sbin/krb5kdc"), k.environ()
+	return d
+}
+
+func (c *Cluster) kdc() *KDC {
+	if c.KDC == nil {
+		dir := filepath.Join(c.Dir, "kdc")
+		c.KDC = &KDC{Config: filepath.Join(dir, "krb5.conf"), dir: dir, tree: c.home.krb5, port: c.ports.KDC}
+	}
+	return c.KDC
+}
+
+func (k *KDC) create(skew int) error {
+	if err := os.MkdirAll(k.dir, 0o755); err != nil {
+		return err
+	}
+	plugins, err := filepath.Glob(filepath.Join(k.tree, "usr/lib/*/krb5/plugins/kdb"))
+	if err != nil || len(plugins) == 0 {
+		return fmt.Errorf("%s has no database for a KDC", k.tree)
+	}
+	if skew == 0 {
+		skew = 300
+	}
+	client := fmt.Sprintf(`[libdefaults]
+  default_realm = %[1]s
+  dns_lookup_kdc = false
+  dns_lookup_realm = false
+  dns_canonicalize_hostname = false
+  rdns = false
+  udp_preference_limit = 1
+  forwardable = true
+  clockskew = %[3]d
+[realms]
+  %[1]s = {
+    kdc = 127.0.0.1:%[2]d
+  }
+[domain_realm]
+  localhost = %[1]s
+`, Realm, k.port, skew)
+	server := fmt.Sprintf(`[kdcdefaults]
+  kdc_listen = 127.0.0.1:%[2]d
+  kdc_tcp_listen = 127.0.0.1:%[2]d
+[realms]
+  %[1]s = {
+    database_name = %[3]s/principal
+    key_stash_file = %[3]s/stash
+    acl_file = %[3]s/acl
+    master_key_type = aes256-cts-hmac-sha1-96
+    supported_enctypes = aes256-cts-hmac-sha1-96:normal aes128-cts-hmac-sha1-96:normal
+    max_life = 24h
+    max_renewable_life = 7d
+  }
+[dbmodules]
+  db_module_dir = %[4]s
+`, Realm, k.port, k.dir, plugins[0])
+	if err := os.WriteFile(filepath.Join(k.dir, "kdc.conf"), []byte(server), 0o600); err != nil {
+		return err
+	}
+	if err := os.WriteFile(k.Config, []byte(client), 0o644); err != nil {
+		return err
+	}
+	if err := k.run("usr/sbin/kdb5_util", "-r", Realm, "create", "-s", "-P", "lab"); err != nil {
+		return err
+	}
+	for _, principal := range []string{service, web} {
+		if err := k.add(principal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add makes a principal with a random key and writes its keytab.
+func (k *KDC) add(principal string) error {
+	if err := k.run("usr/sbin/kadmin.local", "addprinc", "-randkey", principal); err != nil {
+		return err
+	}
+	return k.run("usr/sbin/kadmin.local", "ktadd", "-k", k.keytab(principal), "-norandkey", principal)
+}
+
+// keytab is the file that has a principal's key.
+func (k *KDC) keytab(principal string) string {
+	name, _, _ := strings.Cut(principal, "@")
+	return filepath.Join(k.dir, strings.ReplaceAll(name, "/", "-")+".keytab")
+}
+
+// superuser is the ticket cache of HDFS's superuser.
+func (k *KDC) superuser() string { return filepath.Join(k.dir, "superuser.ccache") }
+
+// AddUser makes the principal NAME@LAB and returns the path of its keytab; HDFS takes it for the user NAME.
+func (k *KDC) AddUser(t testing.TB, name string) string {
+	t.Helper()
+	principal := name + "@" + Realm
+	if err := k.add(principal); err != nil {
+		t.Fatal(err)
+	}
+	return k.keytab(principal)
+}
+
+// ChangeKey gives NAME@LAB another key: keytabs and passwords of before are wrong from here on.
+func (k *KDC) ChangeKey(t testing.TB, name string) {
+	t.Helper()
+	if err := k.run("usr/sbin/kadmin.local", "cpw", "-randkey", name+"@"+Realm); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Kinit writes a ticket of NAME@LAB, by its keytab, into a cache file; options are kinit's, such as -l 10s -r 1h.
+func (k *KDC) Kinit(t testing.TB, cache, name string, options ...string) {
+	t.Helper()
+	principal := name + "@" + Realm
+	if err := k.kinit(cache, principal, k.keytab(principal), options...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Renew renews the ticket in a cache file, as kinit -R does.
+func (k *KDC) Renew(t testing.TB, cache string) {
+	t.Helper()
+	if err := k.run("usr/bin/kinit", "-c", cache, "-R"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (k *KDC) kinit(cache, principal, keytab string, options ...string) error {
+	args := append([]string{"-c", cache, "-k", "-t", keytab}, options...)
+	return k.run("usr/bin/kinit", append(args, principal)...)
+}
+
+// Environ is what programs that use the KDC have in their environment.
+func (k *KDC) Environ() []string { return []string{"KRB5_CONFIG=" + k.Config} }
+
+// environ is what the KDC's own programs need.
+func (k *KDC) environ() []string {
+	libraries, err := filepath.Glob(filepath.Join(k.tree, "usr/lib/*-linux-gnu*"))
+	if err != nil {
+		panic(err) // the pattern is ours
+	}
+	return append(os.Environ(), "KRB5_CONFIG="+k.Config, "KRB5_KDC_PROFILE="+filepath.Join(k.dir, "kdc.conf"),
+		"LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
+}
+
+func (k *KDC) program(path string) string { return filepath.Join(k.tree, path) }
+
+func (k *KDC) run(program string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, k.program(program), args...)
+	cmd.Env = k.environ()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// secure is what the daemons and their clients must know.
+func (c *Cluster) secure(core, hdfs map[string]string) {
+	protection := c.options.Protection
+	if protection == "" {
+		protection = "authentication"
+	}
+	core["hadoop.security.authentication"] = "kerberos"
+	core["hadoop.security.authorization"] = "true"
+	core["hadoop.rpc.protection"] = protection
+	keytab := c.KDC.keytab(service)
+	maps.Copy(hdfs, map[string]string{
+		"dfs.block.access.token.enable":             strconv.FormatBool(true),
+		"dfs.namenode.kerberos.principal":           service,
+		"dfs.namenode.keytab.file":                  keytab,
+		"dfs.datanode.kerberos.principal":           service,
+		"dfs.datanode.keytab.file":                  keytab,
+		"dfs.web.authentication.kerberos.principal": web,
+		"dfs.web.authentication.kerberos.keytab":    c.KDC.keytab(web),
+		"dfs.data.transfer.protection":              protection,
+		// SASL guards the data. Otherwise either the ports would have to be root's or HTTP be HTTPS.
+		"ignore.secure.ports.for.testing": "true",
+	})
+}
+
+// properties are what every Java of the cluster has.
+func (c *Cluster) properties() []string {
+	if c.KDC == nil {
+		return nil
+	}
+	return []string{"-Djava.security.krb5.conf=" + c.KDC.Config}
+}

@@ -31,6 +31,9 @@ func Open(dir string) (*Cluster, error) {
 	}
 	c.options.DataNodes = len(c.ports.Datas)
 	c.ConfDir, c.URI = filepath.Join(dir, "conf"), c.uri()
+	if c.options.Kerberos {
+		c.kdcDaemon = c.kdc().daemon(c)
+	}
 	c.define()
 	return c, nil
 }
@@ -41,7 +44,7 @@ func Down(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range append(c.datas, c.names...) {
+	for _, d := range c.daemons() {
 		if d.adopt() {
 			err = errors.Join(err, d.end(syscall.SIGTERM))
 		}
