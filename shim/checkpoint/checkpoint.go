@@ -20,7 +20,7 @@ import (
 type Checkpoint struct {
 	Step  int64
 	Path  string // within the folder; for TensorFlow the prefix of its files
-	Files []File // all that belong to it, by name
+	Files []File // all that belong to it, those last that make it whole
 }
 
 // File is one file of a checkpoint.
@@ -32,9 +32,10 @@ type File struct {
 
 // Torn is a save that does not count, and why.
 type Torn struct {
-	Step int64
-	Path string
-	Why  string
+	Step  int64
+	Path  string
+	Files []File // what there is of it
+	Why   string
 }
 
 // Found is what a folder has, each oldest first.
@@ -146,7 +147,7 @@ func (l *Looker) Look(dir fs.FS) (Found, error) {
 			l.seen[c.path] = v
 		}
 		if v.err != nil {
-			found.Torn = append(found.Torn, Torn{Step: v.step, Path: c.path, Why: v.err.Error()})
+			found.Torn = append(found.Torn, Torn{Step: v.step, Path: c.path, Files: c.files, Why: v.err.Error()})
 			continue
 		}
 		found.Whole = append(found.Whole, Checkpoint{Step: v.step, Path: c.path, Files: c.files})

@@ -32,7 +32,7 @@ func mxnet(dir fs.FS) ([]candidate, error) {
 			continue
 		}
 		symbol := m[1] + "-symbol.json"
-		c := candidate{step: epoch, path: name, files: beside(files, f, symbol, m[1]+"-"+m[2]+".states")}
+		c := candidate{step: epoch, path: name, files: append(beside(files, symbol, m[1]+"-"+m[2]+".states"), f)}
 		if _, ok := files[symbol]; !ok {
 			c.lacks = "no " + symbol
 		}

@@ -42,7 +42,7 @@ func tensorflow(dir fs.FS) ([]candidate, error) {
 	}
 	for name, f := range files {
 		if step, ok := stepOf(name); ok && oldForm(files, name) {
-			all = append(all, candidate{step: step, path: name, files: beside(files, f, name+".meta"), check: func(dir fs.FS) (int64, error) {
+			all = append(all, candidate{step: step, path: name, files: append(beside(files, name+".meta"), f), check: func(dir fs.FS) (int64, error) {
 				return step, with(dir, name, func(c content) error { _, err := readTable(c); return err })
 			}})
 		}
@@ -106,12 +106,15 @@ func bundle(files map[string]File, prefix string, set *shards) candidate {
 		step = -1
 	}
 	index := files[prefix+".index"]
-	c := candidate{step: step, path: prefix, files: beside(files, index, prefix+".meta")}
+	c := candidate{step: step, path: prefix, files: beside(files, prefix+".meta")}
+	if set != nil {
+		c.files = append(c.files, slices.Collect(set.files(files))...)
+	}
+	c.files = append(c.files, index)
 	if set == nil {
 		c.lacks = "no " + prefix + ".data-00000-of-00001"
 		return c
 	}
-	c.files = append(c.files, slices.Collect(set.files(files))...)
 	c.lacks = set.lacks()
 	c.check = func(dir fs.FS) (int64, error) {
 		var b bundleIndex
@@ -166,9 +169,9 @@ func stepOf(prefix string) (int64, bool) {
 	return n, err == nil
 }
 
-// beside is a file with those of these names that are there.
-func beside(files map[string]File, f File, names ...string) []File {
-	all := []File{f}
+// beside are those of these names that are there.
+func beside(files map[string]File, names ...string) []File {
+	var all []File
 	for _, name := range names {
 		if other, ok := files[name]; ok {
 			all = append(all, other)

@@ -1,0 +1,113 @@
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// SetAside gives what is newer than a step another place in its folder, `.muster-set-aside-<why>/`, whole or torn: a program
+// that looks for itself must not go on from what the others of its gang do not have. It gives the names of what was moved.
+// Nothing is ever deleted.
+func SetAside(root *os.Root, found Found, step int64, why string) ([]string, error) {
+	to := ownNames + "set-aside-" + why
+	var moved []string
+	move := func(name string, files []File) error {
+		for _, one := range tops(name, files) {
+			err := root.MkdirAll(path.Join(to, path.Dir(one)), 0o755)
+			if err == nil {
+				err = root.Rename(one, path.Join(to, one))
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // its program has removed it
+				return fmt.Errorf("set %s aside: %w", one, err)
+			}
+		}
+		moved = append(moved, name)
+		return nil
+	}
+	var all error
+	for _, c := range found.Whole {
+		if c.Step > step {
+			all = errors.Join(all, move(c.Path, c.Files))
+		}
+	}
+	for _, t := range found.Torn {
+		if t.Step > step {
+			all = errors.Join(all, move(t.Path, t.Files))
+		}
+	}
+	return moved, all
+}
+
+// tops are what has to be moved: a folder as such, else its files; those first without which it is not whole.
+func tops(name string, files []File) []string {
+	var all []string
+	for _, f := range slices.Backward(files) {
+		one := f.Name
+		if strings.HasPrefix(one, name+"/") {
+			one = name
+		}
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// The file in which TensorFlow keeps what its newest checkpoint is, and a line of it.
+const stateName = "checkpoint"
+
+var stateLine = regexp.MustCompile(`^(all_)?model_checkpoint_paths?:`)
+
+// WriteState has TensorFlow's own file name a checkpoint as the newest: it believes the file, not the folder. Older ones of the
+// folder stay named, so that their turn to be removed comes. Other frameworks have no such file, and then nothing is done.
+func WriteState(root *os.Root, framework string, found Found, newest Checkpoint, owner *Owner) error {
+	if framework != "tensorflow" && framework != "tensor2tensor" {
+		return nil
+	}
+	text := "model_checkpoint_path: " + quoted(newest.Path) + "\n"
+	for _, c := range found.Whole {
+		if cmp.Compare(c.Step, newest.Step) < 0 {
+			text += "all_model_checkpoint_paths: " + quoted(c.Path) + "\n"
+		}
+	}
+	text += "all_model_checkpoint_paths: " + quoted(newest.Path) + "\n"
+	if old, err := root.ReadFile(stateName); err == nil && string(keepLines(old)) == text {
+		return nil
+	}
+	tmp := ownNames + stateName
+	if err := root.RemoveAll(tmp); err != nil {
+		return err
+	}
+	if err := root.WriteFile(tmp, []byte(text), 0o644); err != nil {
+		return err
+	}
+	if owner != nil {
+		if err := root.Lchown(tmp, owner.UID, owner.GID); err != nil {
+			return err
+		}
+	}
+	return root.Rename(tmp, stateName)
+}
+
+// keepLines are those lines of a state that name checkpoints.
+func keepLines(text []byte) []byte {
+	var out []byte
+	for line := range strings.Lines(string(text)) {
+		if stateLine.MatchString(line) {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
+// quoted is a text as protocol buffers' text format has it.
+func quoted(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
+}

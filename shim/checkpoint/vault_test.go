@@ -1,0 +1,531 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/packages/fetch"
+)
+
+// files is a store in a folder, with the folders that a Vault needs.
+type files struct{ fetch.Store }
+
+func (files) MkdirAll(_ context.Context, path string) error { return os.MkdirAll(path, 0o755) }
+func (files) Prune(_ context.Context, path string) error {
+	_ = os.Remove(path) // what has something in it stays
+	return nil
+}
+
+func newVault(t *testing.T) Vault {
+	t.Helper()
+	store, top, err := fetch.Open(t.Context(), t.TempDir(), fetch.Options{})
+	must(t, err)
+	return Vault{files{store}, top + "/app"}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// work is a checkpoint folder with a framework's own files.
+func work(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	at := t.TempDir()
+	if dir != "" {
+		must(t, os.CopyFS(at, golden(t, dir)))
+	}
+	root, err := os.OpenRoot(at)
+	must(t, err)
+	t.Cleanup(func() { _ = root.Close() })
+	return root
+}
+
+func send(v Vault) Send {
+	return func(ctx context.Context, parcels []Parcel) error {
+		for _, p := range parcels {
+			text, err := p.From.ReadFile(p.Name)
+			if err == nil {
+				err = v.write(ctx, p.To, text)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func receive(v Vault) Receive {
+	return func(ctx context.Context, to *os.Root, all []Wanted) error {
+		for _, w := range all {
+			text, err := v.read(ctx, w.From, 1<<30)
+			if err == nil {
+				err = to.MkdirAll(filepath.Dir(w.To), 0o755)
+			}
+			if err == nil {
+				err = to.WriteFile(w.To, text, 0o644)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func manifestOf(gen int, inc string) Manifest {
+	return Manifest{
+		App: "app", Run: "1", Instance: "worker-0", Inc: strings.Repeat(inc, 8), Generation: gen, Attempt: 1, Framework: "tensorflow", Place: ".", Shared: true,
+		Founded: time.Unix(1000, 0).UTC(), Saved: time.Unix(2000, 0).UTC(),
+	}
+}
+
+// stored puts the newest checkpoint of a folder into a vault.
+func stored(t *testing.T, v Vault, m Manifest, from *os.Root) Kept {
+	t.Helper()
+	found, err := Rule{Framework: m.Framework}.Look(Folder(from))
+	must(t, err)
+	c, ok := found.Newest()
+	if !ok {
+		t.Fatal("nothing whole", found.Torn)
+	}
+	k, _, err := v.Put(t.Context(), m, c, from, send(v))
+	must(t, err)
+	return k
+}
+
+// tree are the files below a folder with their content.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		all[name] = string(text)
+		return err
+	}))
+	return all
+}
+
+func TestWhatIsStoredComesBack(t *testing.T) {
+	for _, c := range []struct{ dir, framework string }{
+		{"tensorflow/v2", "tensorflow"},
+		{"torch/sharded", "pytorch"},
+		{"torch/old", "pytorch"},
+		{"mxnet/1", "mxnet"},
+	} {
+		t.Run(c.dir, func(t *testing.T) {
+			v, from, to := newVault(t), work(t, c.dir), work(t, "")
+			m := manifestOf(3, "a")
+			m.Framework = c.framework
+			k := stored(t, v, m, from)
+			m, sum, err := v.Read(t.Context(), k)
+			must(t, err)
+			if len(sum) != 64 || m.Generation != 3 || m.Step == 0 {
+				t.Errorf("got %+v, %s", m, sum)
+			}
+			must(t, v.Bring(t.Context(), m, to, nil, receive(v)))
+			if diff := cmp.Diff(tree(t, from.Name()), tree(t, to.Name())); diff != "" {
+				t.Errorf("(-stored +brought):\n%s", diff)
+			}
+			must(t, v.Bring(t.Context(), m, to, nil, receive(v))) // over what is there
+			if found, err := (Rule{Framework: c.framework}).Look(Folder(to)); err != nil || len(found.Whole) != 1 || found.Whole[0].Path != m.Path {
+				t.Errorf("got %+v, %v", found, err)
+			}
+			again := stored(t, v, m, from)
+			if all, err := v.List(t.Context(), "worker-0"); err != nil || again.Step != k.Step || len(all) != 1 {
+				t.Errorf("stored again: %v, %v", all, err)
+			}
+			if _, err := os.Stat(v.Top + "/worker-0/_temporary"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("_temporary is left: %v", err)
+			}
+		})
+	}
+}
+
+// A checkpoint in a store of which anything is missing, cut or changed is torn, and nothing of it is laid out.
+func TestTornInTheStore(t *testing.T) {
+	v, from := newVault(t), work(t, "tensorflow/v2")
+	k := stored(t, v, manifestOf(1, "a"), from)
+	good := tree(t, v.Folder(k))
+	for name, text := range good {
+		for what, bad := range map[string]string{"gone": "", "cut": text[:len(text)/2], "longer": text + "x", "changed": string(text[0]^1) + text[1:]} {
+			t.Run(name+" "+what, func(t *testing.T) {
+				path := filepath.Join(v.Folder(k), name)
+				if what == "gone" {
+					must(t, os.Remove(path))
+				} else {
+					must(t, os.WriteFile(path, []byte(bad), 0o600))
+				}
+				defer func() { must(t, os.WriteFile(path, []byte(text), 0o600)) }()
+				to := work(t, "")
+				m, _, err := v.Read(t.Context(), k)
+				if err == nil {
+					err = v.Bring(t.Context(), m, to, nil, receive(v))
+				}
+				if !errors.Is(err, ErrTorn) {
+					t.Errorf("got %v, want it torn", err)
+				}
+				if got := tree(t, to.Name()); len(got) != 0 {
+					t.Errorf("laid out: %v", got)
+				}
+			})
+		}
+	}
+}
+
+func TestStoringIsCalledOffOrFails(t *testing.T) {
+	v, from := newVault(t), work(t, "tensorflow/v2")
+	found, err := Rule{Framework: "tensorflow"}.Look(Folder(from))
+	must(t, err)
+	c, _ := found.Newest()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	put := func(ctx context.Context, send Send) error {
+		_, _, err := v.Put(ctx, manifestOf(1, "a"), c, from, send)
+		return err
+	}
+	for name, err := range map[string]error{
+		"called off": put(ctx, send(v)),
+		"fails": put(t.Context(), func(ctx context.Context, p []Parcel) error {
+			return errors.Join(send(v)(ctx, p[:1]), io.ErrClosedPipe)
+		}),
+		"changes": put(t.Context(), func(ctx context.Context, p []Parcel) error {
+			return errors.Join(send(v)(ctx, p), from.WriteFile(c.Files[0].Name, []byte("another"), 0o600))
+		}),
+		"changed before": put(t.Context(), send(v)),
+	} {
+		if err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+		if all, err := v.List(t.Context(), "worker-0"); err != nil || len(all) > 0 {
+			t.Errorf("%s: got %v, %v, want nothing stored", name, all, err)
+		}
+	}
+	must(t, os.MkdirAll(v.Top, 0o755))
+	for name := range tree(t, v.Top) {
+		t.Errorf("left: %s", name)
+	}
+}
+
+// Who stores under an older generation, or beside another agent, replaces nothing.
+func TestNobodyReplacesWhatAnotherStored(t *testing.T) {
+	v, from := newVault(t), work(t, "tensorflow/v2")
+	stored(t, v, manifestOf(2, "b"), from)
+	before := tree(t, v.Top)
+	stored(t, v, manifestOf(1, "a"), from)
+	stored(t, v, manifestOf(2, "c"), from)
+	after := tree(t, v.Top)
+	for name, text := range before {
+		if after[name] != text {
+			t.Errorf("%s is another one now", name)
+		}
+	}
+	all, err := v.List(t.Context(), "worker-0")
+	must(t, err)
+	want := []string{"step-7-g1-aaaaaaaa", "step-7-g2-bbbbbbbb", "step-7-g2-cccccccc"}
+	var names []string
+	for _, k := range all {
+		names = append(names, k.Name)
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	must(t, v.Remove(t.Context(), all[0]))
+	must(t, v.Remove(t.Context(), all[0]))
+	if got, err := v.List(t.Context(), "worker-0"); err != nil || len(got) != 2 {
+		t.Errorf("after the removal: %v, %v", got, err)
+	}
+}
+
+func TestNamesInAStore(t *testing.T) {
+	if k, ok := Named("hdfs://n/ck/app/worker-0/step-7-g2-aaaaaaaa"); !ok || k != (Kept{"worker-0", "step-7-g2-aaaaaaaa", 7, 2, "aaaaaaaa"}) {
+		t.Errorf("got %+v, %v", k, ok)
+	}
+	for _, bad := range []string{"", "/x", "a/step-7-g2-aaaaaaaa", "worker-0/step-07-g2-aaaaaaaa", "worker-0/step-7-g2-AAAAAAAA", "worker-0/step-7-g2", "../step-1-g1-aaaaaaaa", "worker-0/../step-1-g1-aaaaaaaa"} {
+		if k, ok := Named(bad); ok {
+			t.Errorf("%s: got %+v", bad, k)
+		}
+	}
+}
+
+func TestSetAside(t *testing.T) {
+	root := work(t, "tensorflow/v2")
+	for _, name := range []string{"model.ckpt-9.index", "model.ckpt-9.data-00000-of-00001", "model.ckpt-12.index"} {
+		must(t, root.WriteFile(name, []byte("torn"), 0o600))
+	}
+	for from, to := range map[string]string{"index": "model.ckpt-30.index", "data-00000-of-00001": "model.ckpt-30.data-00000-of-00001"} {
+		text, err := root.ReadFile("model.ckpt-7." + from)
+		must(t, err)
+		must(t, root.WriteFile(to, text, 0o600))
+	}
+	must(t, root.WriteFile("checkpoint", []byte("model_checkpoint_path: \"model.ckpt-30\"\nall_model_checkpoint_timestamps: 1\n"), 0o600))
+	rule := Rule{Framework: "tensorflow"}
+	found, err := rule.Look(Folder(root))
+	must(t, err)
+	moved, err := SetAside(root, found, 7, "g4")
+	must(t, err)
+	if diff := cmp.Diff([]string{"model.ckpt-30", "model.ckpt-9", "model.ckpt-12"}, moved); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	found, err = rule.Look(Folder(root))
+	must(t, err)
+	newest, ok := found.Newest()
+	if !ok || len(found.Whole) != 1 || len(found.Torn) != 0 || newest.Step != 7 {
+		t.Fatalf("got %+v", found)
+	}
+	must(t, WriteState(root, "tensorflow", found, newest, nil))
+	text, err := root.ReadFile("checkpoint")
+	must(t, err)
+	if want := "model_checkpoint_path: \"model.ckpt-7\"\nall_model_checkpoint_paths: \"model.ckpt-7\"\n"; string(text) != want {
+		t.Errorf("got %s want %s", text, want)
+	}
+	if got := slices.Sorted(maps.Keys(tree(t, filepath.Join(root.Name(), ".muster-set-aside-g4")))); len(got) != 5 {
+		t.Errorf("set aside: %v", got)
+	}
+	folders := work(t, "torch/sharded")
+	found, err = Rule{Framework: "pytorch"}.Look(Folder(folders))
+	must(t, err)
+	if _, err := SetAside(folders, found, 3, "g1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folders.Stat(".muster-set-aside-g1/step-30/.metadata"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStanding(t *testing.T) {
+	at := func(life, gen int, step int64) Manifest {
+		m := manifestOf(gen, "a")
+		m.Founded, m.Step = time.Unix(int64(life), 0), step
+		return m
+	}
+	for _, c := range []struct {
+		name string
+		all  []Manifest
+		want []int64
+	}{
+		{"nothing", nil, nil},
+		{"one generation", []Manifest{at(1, 1, 30), at(1, 1, 10)}, []int64{10, 30}},
+		{"a branch that was given up", []Manifest{at(1, 3, 400), at(1, 3, 500), at(1, 3, 900), at(1, 5, 600), at(1, 5, 700)}, []int64{400, 500, 600, 700}},
+		{"the same step again", []Manifest{at(1, 1, 10), at(1, 2, 10)}, []int64{10}},
+		{"a registry that began anew", []Manifest{at(1, 7, 900), at(2, 1, 1000)}, []int64{900, 1000}},
+		{"and went back", []Manifest{at(1, 7, 900), at(2, 1, 800)}, []int64{800}},
+	} {
+		var got []int64
+		for _, m := range Standing(c.all) {
+			got = append(got, m.Step)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// Laws of Standing: its steps only rise, the newest generation stays whole, and whatever the order of the input.
+func TestStandingLaws(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var all []Manifest
+		for range r.IntN(12) {
+			m := manifestOf(r.IntN(4), "a")
+			m.Founded, m.Step = time.Unix(int64(r.IntN(2)), 0), int64(r.IntN(6))
+			m.Inc = fmt.Sprintf("%08d", len(all))
+			all = append(all, m)
+		}
+		got := Standing(all)
+		if !slices.IsSortedFunc(got, func(a, b Manifest) int { return int(a.Step - b.Step) }) || !slices.IsSortedFunc(got, Manifest.before) {
+			t.Fatalf("%v: not in order: %v", all, got)
+		}
+		if len(all) > 0 {
+			newest := slices.MaxFunc(all, Manifest.before)
+			if last := got[len(got)-1]; last.Inc != newest.Inc {
+				t.Fatalf("got %v as the newest, want %v", last, newest)
+			}
+		}
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		if diff := cmp.Diff(got, Standing(all)); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+func example() Manifest {
+	m := manifestOf(3, "a")
+	m.Version, m.Step, m.Path = ManifestVersion, 7, "model.ckpt-7"
+	m.Files = []ManifestFile{{"a/b", 1, strings.Repeat("0", 64)}, {"a/c", 2, strings.Repeat("1", 64)}}
+	return m
+}
+
+func TestManifestsAreStrict(t *testing.T) {
+	text, err := example().Encode()
+	must(t, err)
+	got, err := ParseManifest(text)
+	if diff := cmp.Diff(example(), got); diff != "" || err != nil {
+		t.Fatalf("%v (-want +got):\n%s", err, diff)
+	}
+	for name, spoil := range map[string]func(*Manifest){
+		"version":      func(m *Manifest) { m.Version = 2 },
+		"app":          func(m *Manifest) { m.App = "../x" },
+		"run":          func(m *Manifest) { m.Run = "" },
+		"instance":     func(m *Manifest) { m.Instance = "a/b-0" },
+		"dots":         func(m *Manifest) { m.Instance = ".." },
+		"incarnation":  func(m *Manifest) { m.Inc = "abc" },
+		"generation":   func(m *Manifest) { m.Generation = -1 },
+		"attempt":      func(m *Manifest) { m.Attempt = -1 },
+		"step":         func(m *Manifest) { m.Step = -1 },
+		"framework":    func(m *Manifest) { m.Framework = "a\nb" },
+		"place":        func(m *Manifest) { m.Place = ".." },
+		"path":         func(m *Manifest) { m.Path = "/etc/passwd" },
+		"no files":     func(m *Manifest) { m.Files = nil },
+		"absolute":     func(m *Manifest) { m.Files[0].Path = "/a" },
+		"up":           func(m *Manifest) { m.Files[0].Path = "../a" },
+		"up within":    func(m *Manifest) { m.Files[0].Path = "a/../../b" },
+		"dot":          func(m *Manifest) { m.Files[0].Path = "." },
+		"blackslash":   func(m *Manifest) { m.Files[0].Path = `..\a` },
+		"zero byte":    func(m *Manifest) { m.Files[0].Path = "a\x00" },
+		"ours":         func(m *Manifest) { m.Files[0].Path = "a/.muster-bring-x/b" },
+		"long name":    func(m *Manifest) { m.Files[0].Path = strings.Repeat("a", 256) },
+		"long path":    func(m *Manifest) { m.Files[0].Path = strings.Repeat("a/", 2100) + "a" },
+		"twice":        func(m *Manifest) { m.Files[0].Path = m.Files[1].Path },
+		"file, folder": func(m *Manifest) { m.Files[0].Path = "a" },
+		"size":         func(m *Manifest) { m.Files[0].Size = -1 },
+		"huge":         func(m *Manifest) { m.Files[0].Size = 1 << 60 },
+		"digest":       func(m *Manifest) { m.Files[0].SHA256 = strings.Repeat("A", 64) },
+	} {
+		m := example()
+		spoil(&m)
+		if _, err := m.Encode(); err == nil {
+			t.Errorf("%s: is stored", name)
+		}
+		raw, err := json.Marshal(m)
+		must(t, err)
+		if got, err := ParseManifest(raw); err == nil {
+			t.Errorf("%s: got %+v, want it refused", name, got)
+		}
+	}
+	for _, bad := range []string{"", "{}", "null", "[]", string(text) + "x", string(text[:len(text)-3]), "\xff" + string(text)} {
+		if _, err := ParseManifest([]byte(bad)); err == nil {
+			t.Errorf("%.40q: want it refused", bad)
+		}
+	}
+	if _, err := ParseManifest([]byte(strings.Replace(string(text), `"version"`, `"later": [1], "version"`, 1))); err != nil {
+		t.Errorf("a field of a newer one: %v", err)
+	}
+}
+
+// Whatever a manifest says, what it parses to is stored again as the same, and nothing of it leaves a folder.
+func FuzzManifest(f *testing.F) {
+	text, err := example().Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(strings.Replace(string(text), "a/b", "../b", 1)))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := ParseManifest(text)
+		if err != nil {
+			return
+		}
+		again, err := m.Encode()
+		if err != nil {
+			t.Fatalf("read, and not written: %v", err)
+		}
+		if back, err := ParseManifest(again); err != nil || !cmp.Equal(m, back) {
+			t.Fatalf("%v: got %+v, want %+v", err, back, m)
+		}
+		top := "/top/folder"
+		for _, file := range m.Files {
+			for _, name := range []string{file.Path, m.Path, m.Place} {
+				if at := filepath.Join(top, filepath.FromSlash(name)); at != top && !strings.HasPrefix(at, top+"/") {
+					t.Fatalf("%q leaves its folder", name)
+				}
+			}
+		}
+		if k, ok := parseKept(m.Instance, m.kept().Name); ok && k != m.kept() {
+			t.Fatalf("got %+v, want %+v", k, m.kept())
+		}
+	})
+}
+
+// A store is looked at as a folder is, by its own listing, and little of a file is read.
+func TestLookOnAStore(t *testing.T) {
+	for _, dir := range []string{"tensorflow/v2", "tensorflow/named", "torch/zip", "torch/old", "torch/sharded", "mxnet", "lightgbm"} {
+		at := t.TempDir()
+		must(t, os.CopyFS(at, golden(t, dir)))
+		store, top, err := fetch.Open(t.Context(), at, fetch.Options{})
+		must(t, err)
+		framework, _, _ := strings.Cut(dir, "/")
+		rule := Rule{Framework: strings.Replace(framework, "torch", "pytorch", 1)}
+		want, err := rule.Look(HostFolder(at))
+		must(t, err)
+		got, err := rule.Look(OnStore(t.Context(), store, top))
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" || len(got.Whole) == 0 {
+			t.Errorf("%s (-folder +store):\n%s", dir, diff)
+		}
+		if nothing, err := rule.Look(OnStore(t.Context(), store, top+"/none")); err != nil || len(nothing.Whole)+len(nothing.Torn) > 0 {
+			t.Errorf("a folder that is not there: %+v, %v", nothing, err)
+		}
+	}
+	big := filepath.Join(t.TempDir(), "c-1.npz")
+	must(t, os.WriteFile(big, append([]byte("PK\x03\x04"), make([]byte, 5<<20)...), 0o600))
+	counted := &counter{}
+	store, top, err := fetch.Open(t.Context(), filepath.Dir(big), fetch.Options{})
+	must(t, err)
+	counted.Store = store
+	if found, err := (Rule{Pattern: "c-*.npz"}).Look(OnStore(t.Context(), counted, top)); err != nil || len(found.Torn) != 1 {
+		t.Errorf("got %+v, %v, want it torn", found, err)
+	}
+	if counted.bytes > 2*piece+1<<20 {
+		t.Errorf("%d bytes were read to see that a file of 5 MiB has no end", counted.bytes)
+	}
+}
+
+// counter counts the bytes that are read of a store.
+type counter struct {
+	fetch.Store
+	bytes int
+}
+
+func (c *counter) Open(ctx context.Context, path string, at fetch.Position) (*fetch.Content, error) {
+	content, err := c.Store.Open(ctx, path, at)
+	if err == nil {
+		content.ReadCloser = struct {
+			io.Reader
+			io.Closer
+		}{counterOf{content.ReadCloser, c}, content.ReadCloser}
+	}
+	return content, err
+}
+
+type counterOf struct {
+	io.Reader
+	c *counter
+}
+
+func (c counterOf) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.c.bytes += n
+	return n, err
+}
