@@ -184,6 +184,11 @@ func (g *Guard) sendStart(s Spec, p guard.Payload) error {
 	}
 	defer logs.Close()
 	files := []*os.File{payload, logs}
+	for _, own := range []*os.File{s.Stdin, s.Stdout} {
+		if own != nil {
+			files = append(files, own)
+		}
+	}
 	if procs := g.procs(); procs != nil {
 		files = append(files, procs)
 	}

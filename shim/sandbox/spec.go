@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,6 +34,9 @@ type Spec struct {
 	// Linger says that Argv may be a starter: it leaves a daemon behind and exits with 0. Then the event Lingers asks
 	// for Adopt, Finish or Kill.
 	Linger bool
+	// Stdin, when set, is what it reads in place of nothing; Stdout gets what it writes, in place of the log, whose file then
+	// stays empty. They remain the caller's, who may close them once Start has returned.
+	Stdin, Stdout *os.File
 }
 
 // Unlimited is the value of a resource limit that is none.
@@ -78,8 +82,8 @@ func (s Spec) payload(o Options) (guard.Payload, error) {
 		return guard.Payload{}, err
 	}
 	p := guard.Payload{
-		Linger: s.Linger,
-		Argv:   s.Argv, Env: s.Env, Dir: dir,
+		Linger: s.Linger, Stdin: s.Stdin != nil, Stdout: s.Stdout != nil,
+		Argv: s.Argv, Env: s.Env, Dir: dir,
 		RotateBytes: uint64(o.RotateBytes), Keep: uint32(o.Keep),
 		OOMScoreAdj: int32(cmp.Or(s.OOMScoreAdj, o.OOMScoreAdj)), Nice: int32(cmp.Or(s.Nice, o.Nice)), User: cmp.Or(s.User, o.Confine.User),
 		Caps: within(s.Caps, o.Caps), NoNewPrivs: o.NoNewPrivs, Umask: s.Umask, Filter: o.Confine.Seccomp,

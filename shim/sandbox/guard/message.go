@@ -7,7 +7,7 @@ import (
 )
 
 // Version of the protocol, said by Hello.
-const Version = 3
+const Version = 4
 
 // Descriptors of the guard at its start, beside /dev/null as 0, 1, 2.
 const (
@@ -18,7 +18,7 @@ const (
 // Kind says what a message is. The meaning of A, B and C:
 //
 //	agent → guard
-//	Start    descriptors: a sealed memfd (Payload), the folder of the logs, [procs]
+//	Start    descriptors: a sealed memfd (Payload), the folder of the logs, [stdin], [stdout], [procs]
 //	Signal   A signal, to the main process only; while a start is held, which has none, to all that it left
 //	Kill     kill every descendant until none is left; answered by Empty
 //	Feed     A ms until the dead-man timer ends everything; 0 disarms; not armed at first
@@ -31,7 +31,8 @@ const (
 //	Sweep    A request; while no start is under way kill every descendant; answered by Done when none is left
 //	ExecKill A request, B exec, Text its mark; kill what it started; answered by Done when none is left
 //
-//	procs is optional: a cgroup.procs file, open for writing, into whose cgroup the child goes first of all.
+//	procs is optional: a cgroup.procs file, open for writing, into whose cgroup the child goes first of all. Of Start,
+//	stdin and stdout are there when the payload says so: the agent's own, in place of /dev/null and of the log.
 //
 //	guard → agent
 //	Hello    A Version; parked and listening

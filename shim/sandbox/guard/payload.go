@@ -16,6 +16,8 @@ const (
 	flagTerminal   = 16
 	flagLinger     = 32
 	flagAwaited    = 64
+	flagStdin      = 128
+	flagStdout     = 256
 
 	// sockFilterSize is the length of a struct sock_filter in bytes.
 	sockFilterSize = 8
@@ -43,6 +45,8 @@ type Payload struct {
 	Terminal bool // of an exec: on a terminal of its own
 	Linger   bool // of a start: it may leave a daemon
 	Awaited  bool // of an exec: what the app leaves is killed after its end only
+	Stdin    bool // of a start: the agent sends its stdin; else it is /dev/null
+	Stdout   bool // of a start: the agent sends its stdout; else that is logged
 }
 
 // Limit is one resource limit; Resource is a RLIMIT number.
@@ -113,6 +117,8 @@ func (p Payload) flags() uint32 {
 		{p.Terminal, flagTerminal},
 		{p.Linger, flagLinger},
 		{p.Awaited, flagAwaited},
+		{p.Stdin, flagStdin},
+		{p.Stdout, flagStdout},
 	} {
 		if f.set {
 			flags |= f.flag

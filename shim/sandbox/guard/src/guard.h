@@ -11,7 +11,7 @@
  * the agent gives it a number that no living one has. Pids are those of the guard's pid namespace.
  *
  *   agent -> guard
- *   START    descriptors by SCM_RIGHTS: a sealed memfd (struct config), the folder of the logs, [procs]
+ *   START    descriptors by SCM_RIGHTS: a sealed memfd (struct config), the folder of the logs, [stdin], [stdout], [procs]
  *   SIGNAL   a = signal, to the main process only; while a start is held, which has none, to all that it left
  *   KILL     kill every descendant until none is left; answered by EMPTY
  *   FEED     a = ms until the dead-man timer ends everything; 0 disarms; not armed at first
@@ -24,7 +24,8 @@
  *   SWEEP    a = request; while no start is under way kill every descendant; answered by DONE when none is left
  *   EXECKILL a = request, b = exec, text = its mark; kill what it started; answered by DONE when none is left
  *
- *   procs is optional: a cgroup.procs file, open for writing, into whose cgroup the child goes first of all.
+ *   procs is optional: a cgroup.procs file, open for writing, into whose cgroup the child goes first of all. Of START,
+ *   stdin and stdout are there when the payload says so: the agent's own, in place of /dev/null and of the log.
  *
  *   guard -> agent
  *   HELLO    a = GUARD_VERSION; the guard is parked and listens
@@ -66,7 +67,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define GUARD_VERSION 3
+#define GUARD_VERSION 4
 
 #define GUARD_IN_START 1
 #define GUARD_IN_SIGNAL 2
@@ -130,6 +131,8 @@ struct message {
 #define GUARD_FLAG_TERMINAL 16	  /* EXEC: on a terminal of its own */
 #define GUARD_FLAG_LINGER 32	  /* START: it may leave a daemon */
 #define GUARD_FLAG_AWAITED 64	  /* EXEC: the app's end has nothing killed before this has ended */
+#define GUARD_FLAG_STDIN 128	  /* START: the agent has sent its stdin */
+#define GUARD_FLAG_STDOUT 256	  /* START: the agent has sent its stdout, which is not logged */
 
 #define GUARD_FILTER_MAX 4096 /* BPF_MAXINSNS */
 

@@ -437,8 +437,23 @@ static bool make_pipe(int *p)
 	return true;
 }
 
-static void start(uint32_t number, int payload, int dir, int procs)
+/* Which of the descriptors of a START is what, by what the payload says of them. False: one is missing. */
+static bool start_stdio(const struct launch *l, const int *fds, struct stdio *io)
 {
+	const int *next = fds + 2;
+
+	*io = (struct stdio){.in = -1, .out = -1, .procs = -1};
+	if (l->config->flags & GUARD_FLAG_STDIN && (io->in = *next++) < 0)
+		return false;
+	if (l->config->flags & GUARD_FLAG_STDOUT && (io->out = *next++) < 0)
+		return false;
+	io->procs = *next;
+	return true;
+}
+
+static void start(uint32_t number, const int *fds)
+{
+	int payload = fds[0], dir = fds[1];
 	struct pump_order o = {.kind = PUMP_ATTACH};
 	struct launch l;
 	struct stdio io;
@@ -451,6 +466,10 @@ static void start(uint32_t number, int payload, int dir, int procs)
 	}
 	if ((e = launch_read(&l, payload))) {
 		refuse(number, e, "read start");
+		goto free_launch;
+	}
+	if (!start_stdio(&l, fds, &io)) {
+		refuse(number, EBADF, "read start");
 		goto free_launch;
 	}
 	if (!make_pipe(out)) {
@@ -483,7 +502,9 @@ static void start(uint32_t number, int payload, int dir, int procs)
 	drain.asked = drain.done = false;
 	app.start = number;
 	app.reaped = false;
-	io = (struct stdio){.in = -1, .out = out[1], .err = err[1], .procs = procs};
+	if (io.out < 0)
+		io.out = out[1]; /* else the pump hears at once that nobody writes */
+	io.err = err[1];
 	app.pid = launch_fork(&l, &io, &app.status_fd);
 	if (app.pid < 0) {
 		app.failure = (struct failure){.err = errno, .act = ACT_FORK};
@@ -667,7 +688,7 @@ static void obey(const struct message *m, const int *fds)
 		if (fds[0] < 0 || fds[1] < 0)
 			refuse(m->start, EBADF, "read start");
 		else
-			start(m->start, fds[0], fds[1], fds[2]);
+			start(m->start, fds);
 		break;
 	case GUARD_IN_SIGNAL:
 		/* Sent to an earlier one, it is for nobody. */
