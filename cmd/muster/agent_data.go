@@ -49,7 +49,7 @@ func dataFault(err error) error {
 
 // fromStore tells a stage item that comes from a store, or lies there.
 func fromStore(item plan.StageItem) bool {
-	return slices.Contains([]string{plan.StageCode, plan.StageCodeBeside, plan.StageOutput}, item.Kind)
+	return slices.Contains([]string{plan.StageCode, plan.StageCodeBeside, plan.StageOutput, plan.StageCopy, plan.StageUnpacked}, item.Kind)
 }
 
 // transfer is how this agent moves files.
@@ -77,6 +77,9 @@ func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Insta
 			return dataFault(fmt.Errorf("%s %s: %w", item.Name, item.From, err))
 		}
 	}
+	if err := r.bringFiles(ctx, p, work); err != nil {
+		return dataFault(err)
+	}
 	if p.PAI != nil {
 		r.checkDataDir(p.PAI.DataDir)
 	}
@@ -98,7 +101,8 @@ func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Insta
 func refuseData(app appdef.App, vars map[string]string, found filesystem) error {
 	var bad appdef.Problems
 	for _, c := range app.Components {
-		if c.Instances == 0 || len(c.Settings.Inputs.From)+len(c.Settings.Outputs.To) == 0 && app.Settings.PAI.Version == "" {
+		s := c.Settings
+		if c.Instances == 0 || len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) == 0 && app.Settings.PAI.Version == "" {
 			continue
 		}
 		request := plan.Request{Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: someUser, Vars: vars}, Starts: true}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 	"github.com/muster-agent/muster/shim/stage"
@@ -88,7 +89,7 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	}
 	if item.Kind == plan.StageCodeBeside {
 		for _, c := range copies {
-			if first, _, _ := strings.Cut(c.To, "/"); slices.Contains([]string{"app", "code", "roster.json"}, first) {
+			if first, _, _ := strings.Cut(c.To, "/"); slices.Contains(append(appdef.OwnNames(), appdef.CodeName), first) {
 				return definitionError{fmt.Errorf("it has %s, which is muster's own name where it is copied to; want another name", first)}
 			}
 		}

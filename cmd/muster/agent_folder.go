@@ -116,20 +116,40 @@ func (w workRoot) stage(item plan.StageItem) error {
 
 // copy writes an item in a folder that nobody else may enter, and moves it to its name when it is whole.
 func (w workRoot) copy(item plan.StageItem, name string) (err error) {
+	return w.replace(name, func(_ *os.Root, dir string) error { return w.fill(item, filepath.Join(filepath.Base(dir), wholeName)) })
+}
+
+// wholeName is what is filled in such a folder.
+const wholeName = "whole"
+
+// wholeIn makes it as a folder.
+func wholeIn(tmp *os.Root) (*os.Root, error) {
+	if err := tmp.Mkdir(wholeName, 0o755); err != nil {
+		return nil, err
+	}
+	return tmp.OpenRoot(wholeName)
+}
+
+// replace has something written as whole in a folder that nobody else may enter, dir by its path, and moves it to its name in the work folder,
+// in the place of what that holds.
+func (w workRoot) replace(name string, fill func(tmp *os.Root, dir string) error) (err error) {
 	first, _, _ := strings.Cut(name, "/")
 	tmp := ".stage-" + first // one agent has this index: what is there is of one that was killed
 	if err := errors.Join(w.RemoveAll(tmp), w.Mkdir(tmp, 0o700)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.RemoveAll(tmp)) }()
-	whole := filepath.Join(tmp, "whole")
-	if err := w.fill(item, whole); err != nil {
+	folder, err := w.OpenRoot(tmp)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(fill(folder, filepath.Join(w.Name(), tmp)), folder.Close()); err != nil {
 		return err
 	}
 	if err := w.RemoveAll(name); err != nil {
 		return err
 	}
-	return w.Rename(whole, name)
+	return w.Rename(filepath.Join(tmp, wholeName), name)
 }
 
 // fill makes the folder whole of what an item holds: a folder's files, or an archive's as they lie in it.

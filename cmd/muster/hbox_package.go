@@ -70,14 +70,11 @@ func (p *hboxPacking) pack(job hbox.Submission) error {
 	return nil
 }
 
-// ourNames are what else lies in the working directory.
-var ourNames = []string{".", "..", "app", "code", "package", "roster.json"}
-
 // bring copies one file, folder or archive under its name.
 func (p *hboxPacking) bring(l hbox.Local, archive bool) error {
 	switch first, twice := p.taken[l.Alias]; {
-	case l.Alias == "" || strings.ContainsAny(l.Alias, "/\\,") || slices.Contains(ourNames, l.Alias):
-		return fmt.Errorf("got the name %q for it, want a plain name that is not muster's (%s)", l.Alias, strings.Join(ourNames[2:], ", "))
+	case l.Alias == "" || l.Alias == "." || l.Alias == ".." || strings.ContainsAny(l.Alias, "/\\,") || slices.Contains(appdef.OwnNames(), l.Alias):
+		return fmt.Errorf("got the name %q for it, want a plain name that is not muster's (%s)", l.Alias, strings.Join(appdef.OwnNames(), ", "))
 	case twice:
 		return fmt.Errorf("got the name %s for it, which %s has already", l.Alias, first)
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/status"
@@ -77,7 +78,7 @@ func laidOut(path string, entries []os.DirEntry) bool {
 		return true
 	}
 	return len(entries) > 0 && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return !strings.HasPrefix(e.Name(), ".") && !slices.Contains([]string{"app", "code", "roster.json"}, e.Name())
+		return !strings.HasPrefix(e.Name(), ".") && !slices.Contains(append(appdef.OwnNames(), appdef.CodeName), e.Name())
 	})
 }
 
