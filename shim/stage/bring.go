@@ -1,26 +1,19 @@
 package stage
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strconv"
-	"sync"
 	"syscall"
 
 	"github.com/muster-agent/muster/packages/fetch"
 )
-
-// Parallel is how many files are copied at a time, as HBox's thread numbers have it.
-const Parallel = 10
-
-// copyBuffer is what is read at once, in bytes.
-const copyBuffer = 256 << 10
 
 // SizeError is a file of which less or more came than it has.
 type SizeError struct{ Want, Got int64 }
@@ -32,19 +25,13 @@ type executable interface {
 	Executable(ctx context.Context, path string) bool
 }
 
-// Transfer says how files are moved; the zero value is good.
-type Transfer struct {
-	Parallel int // at a time; 0: Parallel
-}
-
-func (t Transfer) parallel() int { return cmp.Or(t.Parallel, Parallel) }
-
-// Bring copies files into a folder. Each is private and may be changed; it has its name only when it is whole. The first
-// that fails calls the others off; what is half there goes.
+// Bring copies files into a folder. Each is private and may be changed; it has its name only when it is whole. What breaks
+// goes on where it was, while the file is the same. The first that fails for good calls the others off; what is half there
+// goes.
 func (t Transfer) Bring(ctx context.Context, to *os.Root, copies []Copy) error {
-	return each(ctx, len(copies), t.parallel(), func(ctx context.Context, i int) error {
+	return t.run(ctx, len(copies), func(ctx context.Context, p *progress, i int) error {
 		c := copies[i]
-		if err := bring(ctx, to, c, half+strconv.Itoa(i)); err != nil {
+		if err := bring(ctx, p, to, c, half+strconv.Itoa(i)); err != nil {
 			return fmt.Errorf("copy %s to %s: %w", c.From.Path, path.Join(to.Name(), c.To), explain(err, to.Name()))
 		}
 		return nil
@@ -52,12 +39,7 @@ func (t Transfer) Bring(ctx context.Context, to *os.Root, copies []Copy) error {
 }
 
 // bring copies one file; half is its name until it is whole, in the same folder.
-func bring(ctx context.Context, to *os.Root, c Copy, half string) (err error) {
-	content, err := c.From.Store.Open(ctx, c.From.Path, fetch.Position{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, content.Close()) }()
+func bring(ctx context.Context, p *progress, to *os.Root, c Copy, half string) (err error) {
 	if dir := path.Dir(c.To); dir != "." {
 		if err := to.MkdirAll(dir, 0o755); err != nil {
 			return err
@@ -68,15 +50,16 @@ func bring(ctx context.Context, to *os.Root, c Copy, half string) (err error) {
 		mode = 0o755
 	}
 	tmp := path.Join(path.Dir(c.To), half)
-	f, err := to.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	f, err := create(to, tmp, mode)
 	if err != nil {
 		return err
 	}
-	n, err := io.CopyBuffer(onlyWriter{f}, content, make([]byte, copyBuffer))
-	if err = errors.Join(err, f.Close()); err == nil && content.Info.Size >= 0 && n != content.Info.Size {
-		err = &SizeError{content.Info.Size, n}
-	}
+	g := growing{file: f, from: c.From}
+	err = p.persist(ctx, c.From.Path, g.more)
 	if err == nil {
+		err = g.check(ctx)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = to.Rename(tmp, c.To)
 	}
 	if err != nil {
@@ -85,37 +68,111 @@ func bring(ctx context.Context, to *os.Root, c Copy, half string) (err error) {
 	return nil
 }
 
+// create makes a file of ours; what has its name is of a predecessor that was killed.
+func create(to *os.Root, name string, mode fs.FileMode) (*os.File, error) {
+	const how = os.O_CREATE | os.O_EXCL | os.O_RDWR
+	f, err := to.OpenFile(name, how, mode)
+	if errors.Is(err, fs.ErrExist) {
+		if err := to.Remove(name); err != nil {
+			return nil, err
+		}
+		f, err = to.OpenFile(name, how, mode)
+	}
+	return f, err
+}
+
+// growing is a file that comes, in as many pieces as it takes.
+type growing struct {
+	file      *os.File
+	from      File
+	have      int64 // bytes
+	sum       uint32
+	validator string
+	pieces    int
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// more brings what is missing. Far is how much has come.
+func (g *growing) more(ctx context.Context, a *attempt) (far int64, err error) {
+	at := fetch.Position{Offset: g.have, Validator: g.validator}
+	if g.validator == "" { // nothing would tell two versions in one file
+		at = fetch.Position{}
+	}
+	content, err := g.from.Store.Open(ctx, g.from.Path, at)
+	if err != nil {
+		return g.have, err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	if content.Offset != g.have || content.Offset == 0 {
+		if err := g.restart(content.Offset); err != nil {
+			return g.have, err
+		}
+	}
+	g.validator = content.Info.Validator
+	g.pieces++
+	if _, err := io.CopyBuffer(onlyWriter{counting{g, a}}, content, make([]byte, copyBuffer)); err != nil {
+		return g.have, err
+	}
+	if want := content.Info.Size; want >= 0 && g.have < want {
+		return g.have, fmt.Errorf("%w: %w", fetch.ErrUnreachable, &SizeError{want, g.have})
+	} else if want >= 0 && g.have > want {
+		return g.have, &SizeError{want, g.have}
+	}
+	return g.have, nil
+}
+
+// restart forgets what has come: it is of another version, or the store cannot begin later.
+func (g *growing) restart(at int64) error {
+	if at != 0 {
+		return fmt.Errorf("the store begins at byte %d, want %d", at, g.have)
+	}
+	g.have, g.sum, g.pieces = 0, 0, 0
+	if err := g.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := g.file.Seek(0, io.SeekStart)
+	return err
+}
+
+// check reads a file again that came in pieces, and compares it with what came.
+func (g *growing) check(ctx context.Context) error {
+	if g.pieces < 2 {
+		return nil
+	}
+	if _, err := g.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	h := crc32.New(castagnoli)
+	n, err := io.Copy(h, heedful{ctx, g.file})
+	if err == nil && n != g.have {
+		err = &SizeError{g.have, n}
+	}
+	if err == nil && h.Sum32() != g.sum {
+		err = fmt.Errorf("%w: CRC32C on disk is %08x, want %08x", fetch.ErrCorrupt, h.Sum32(), g.sum)
+	}
+	return err
+}
+
+// counting writes what comes, and counts it.
+type counting struct {
+	g *growing
+	a *attempt
+}
+
+func (c counting) Write(b []byte) (int, error) {
+	n, err := c.g.file.Write(b)
+	c.g.have += int64(n)
+	c.g.sum = crc32.Update(c.g.sum, castagnoli, b[:n])
+	c.a.moved(n)
+	return n, err
+}
+
 // half begins the name of a file that is not whole; a number follows, for its own name may be as long as names can be.
 const half = ".muster-half-"
 
 // onlyWriter hides that a file could take over the copying: the read must see its context end.
 type onlyWriter struct{ io.Writer }
-
-// each does something for 0…n-1, parallel at a time, and gives the first error; the others are called off.
-func each(ctx context.Context, n, parallel int, do func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var all sync.WaitGroup
-	for range min(max(parallel, 1), n) {
-		all.Go(func() {
-			for i := range next {
-				if err := do(ctx, i); err != nil {
-					cancel(err) // the first is kept
-				}
-			}
-		})
-	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
-	all.Wait()
-	return context.Cause(ctx)
-}
 
 // explain says what would do about a full disk, where a message is about a folder of ours.
 func explain(err error, dir string) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"syscall"
@@ -19,21 +20,21 @@ type Parcel struct {
 	To   string
 }
 
-// Send copies files into a store. The first that fails calls the others off. What is half there stays: a caller sends below
-// a folder that is not anybody's yet, and removes that.
+// Send copies files into a store. What breaks is written anew. The first that fails for good calls the others off. What is
+// half there stays: a caller sends below a folder that is not anybody's yet, and removes that.
 func (t Transfer) Send(ctx context.Context, store Store, parcels []Parcel) error {
-	return each(ctx, len(parcels), t.parallel(), func(ctx context.Context, i int) error {
-		p := parcels[i]
-		if err := send(ctx, store, p); err != nil {
-			return fmt.Errorf("copy %s to %s: %w", path.Join(p.From.Name(), p.Name), p.To, explain(err, p.To))
+	return t.run(ctx, len(parcels), func(ctx context.Context, p *progress, i int) error {
+		one := parcels[i]
+		if err := send(ctx, p, store, one); err != nil {
+			return fmt.Errorf("copy %s to %s: %w", path.Join(one.From.Name(), one.Name), one.To, explain(err, one.To))
 		}
 		return nil
 	})
 }
 
-func send(ctx context.Context, store Store, p Parcel) (err error) {
+func send(ctx context.Context, p *progress, store Store, one Parcel) (err error) {
 	// a pipe that has taken the file's place would wait for somebody to write to it
-	f, err := p.From.OpenFile(p.Name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := one.From.OpenFile(one.Name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
@@ -43,17 +44,57 @@ func send(ctx context.Context, store Store, p Parcel) (err error) {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: %w", p.Name, fetch.ErrNotFile)
+		return fmt.Errorf("%s: %w", one.Name, fetch.ErrNotFile)
 	}
-	w, err := store.Create(ctx, p.To)
+	first := true
+	return p.persist(ctx, path.Join(one.From.Name(), one.Name), func(ctx context.Context, a *attempt) (int64, error) {
+		if !first { // what the last try left is ours
+			if err := absent(store.Remove(ctx, one.To)); err != nil {
+				return 0, err
+			}
+			if _, err := f.Seek(0, io.SeekStart); err != nil {
+				return 0, err
+			}
+		}
+		first = false
+		return 0, whole(ctx, a, store, one, f, info) // from its start each time: none gets further than another
+	})
+}
+
+// whole writes a file from its start to its end. The store compares what it has with what it was given.
+func whole(ctx context.Context, a *attempt, store Store, one Parcel, f *os.File, was fs.FileInfo) error {
+	w, err := store.Create(ctx, one.To)
 	if err != nil {
 		return err
 	}
-	n, err := io.CopyBuffer(onlyWriter{w}, heedful{ctx, f}, make([]byte, copyBuffer))
-	if err = errors.Join(err, w.Close()); err == nil && n != info.Size() {
-		err = fmt.Errorf("%s changed while it was copied: %w", p.Name, &SizeError{info.Size(), n})
+	n, err := io.CopyBuffer(onlyWriter{sending{w, a}}, heedful{ctx, f}, make([]byte, copyBuffer))
+	if err != nil {
+		_ = w.Close() // it only says that the file is not whole
+		return err
 	}
-	return err
+	if err := w.Close(); err != nil {
+		return err
+	}
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if n != was.Size() || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
+		return fmt.Errorf("%s changed while it was copied: %w", one.Name, &SizeError{was.Size(), n})
+	}
+	return nil
+}
+
+// sending counts what a store has taken.
+type sending struct {
+	w io.Writer
+	a *attempt
+}
+
+func (s sending) Write(b []byte) (int, error) {
+	n, err := s.w.Write(b)
+	s.a.moved(n)
+	return n, err
 }
 
 // heedful ends a long read with its context.

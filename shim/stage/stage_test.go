@@ -211,7 +211,7 @@ func TestBringLeavesNothingHalf(t *testing.T) {
 			to := t.TempDir()
 			store := shortStore{local(t), "b", tt.err}
 			copies := []Copy{{File{Store: store, Path: filepath.Join(from, "b"), Size: 3}, "d/b"}}
-			err := Transfer{Parallel: 1}.Bring(t.Context(), openRoot(t, to), copies)
+			err := Transfer{Parallel: 1, Retries: -1}.Bring(t.Context(), openRoot(t, to), copies)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), filepath.Join(from, "b")) {
 				t.Errorf("got %v, want %s, and the file", err, tt.want)
 			}

@@ -1,0 +1,227 @@
+package stage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/muster-agent/muster/packages/fetch"
+)
+
+// brittle is a store that breaks after so many bytes of each try, and then heals.
+type brittle struct {
+	Store
+	after  int64 // bytes of a try
+	breaks int   // tries that break
+	err    error
+
+	mu      sync.Mutex
+	opened  []int64 // where each try began
+	created int
+}
+
+func (b *brittle) Open(ctx context.Context, path string, at fetch.Position) (*fetch.Content, error) {
+	c, err := b.Store.Open(ctx, path, at)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opened = append(b.opened, c.Offset)
+	if len(b.opened) <= b.breaks {
+		c.ReadCloser = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(io.LimitReader(c.ReadCloser, b.after), fail{b.err}), c.ReadCloser}
+	}
+	return c, nil
+}
+
+func (b *brittle) Create(ctx context.Context, path string) (io.WriteCloser, error) {
+	w, err := b.Store.Create(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.created++; b.created <= b.breaks {
+		return &brittleWriter{w, b.after, b.err}, nil
+	}
+	return w, nil
+}
+
+type brittleWriter struct {
+	io.WriteCloser
+	left int64
+	err  error
+}
+
+func (b *brittleWriter) Write(p []byte) (int, error) {
+	if int64(len(p)) > b.left {
+		return 0, b.err
+	}
+	b.left -= int64(len(p))
+	return b.WriteCloser.Write(p)
+}
+
+var errCut = fmt.Errorf("%w: cut", fetch.ErrUnreachable)
+
+// noise is the same bytes each time, none like those beside it.
+func noise(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*i>>3 + i)
+	}
+	return b
+}
+
+func TestBringGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from, to, want := t.TempDir(), t.TempDir(), noise(1_000_000)
+		if err := os.WriteFile(filepath.Join(from, "a"), want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		store := &brittle{Store: local(t), after: 300_000, breaks: 3, err: errCut}
+		var again []string
+		var last Progress
+		how := Transfer{Again: func(file, why string) { again = append(again, file+": "+why) }, Report: func(p Progress) { last = p }}
+		if err := how.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: store, Path: filepath.Join(from, "a")}, "a"}}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(to, "a"))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("got %d bytes, %v, want %d of the source's", len(got), err, len(want))
+		}
+		if got := fmt.Sprint(store.opened); got != "[0 300000 600000 900000]" {
+			t.Errorf("began at %s", got)
+		}
+		if len(again) != 3 || !strings.Contains(again[0], "a: ") || last.Files != 1 || last.All != 1 || last.Bytes != 1_000_000 || !last.Ended {
+			t.Errorf("told %q, %+v", again, last)
+		}
+	})
+}
+
+// What has come of another version is not mixed with what comes now.
+func TestBringDoesNotMixVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from, to := t.TempDir(), t.TempDir()
+		path := filepath.Join(from, "a")
+		if err := os.WriteFile(path, bytes.Repeat([]byte("old"), 1000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		store := &brittle{Store: local(t), after: 1000, breaks: 1, err: errCut}
+		change := Transfer{Again: func(string, string) {
+			if err := os.WriteFile(path, bytes.Repeat([]byte("newer"), 500), 0o600); err != nil {
+				t.Error(err)
+			}
+		}}
+		if err := change.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: store, Path: path}, "a"}}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(to, "a")); err != nil || string(got) != strings.Repeat("newer", 500) {
+			t.Errorf("got %d bytes, %v", len(got), err)
+		}
+	})
+}
+
+// What passes is tried again a bounded number of times, further apart; what will not pass is not.
+func TestTriesAreBounded(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		how   Transfer
+		err   error
+		tries int
+	}{
+		{"it may pass", Transfer{}, errCut, Retries + 1},
+		{"fewer tries", Transfer{Retries: 2}, errCut, 3},
+		{"none", Transfer{Retries: -1}, errCut, 1},
+		{"it will not pass", Transfer{}, fmt.Errorf("%w: no", fs.ErrPermission), 1},
+		{"waited for already", Transfer{}, fmt.Errorf("%w, %w", errCut, fetch.ErrWaited), 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				from, to := t.TempDir(), t.TempDir()
+				lay(t, from, map[string]string{"a": "something"})
+				store := &brittle{Store: local(t), after: 0, breaks: 100, err: tt.err}
+				begun := time.Now()
+				err := tt.how.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: store, Path: filepath.Join(from, "a")}, "a"}})
+				if !errors.Is(err, tt.err) || len(store.opened) != tt.tries || found(t, to) != "" {
+					t.Errorf("%v after %d tries, want %v after %d; left %q", err, len(store.opened), tt.err, tt.tries, found(t, to))
+				}
+				if took := time.Since(begun); tt.tries > 3 && (took < 15*time.Second || took > 3*time.Minute) {
+					t.Errorf("took %s", took)
+				}
+			})
+		})
+	}
+}
+
+// silent gives nothing until its context ends.
+type silent struct{ Store }
+
+func (s silent) Open(ctx context.Context, _ string, _ fetch.Position) (*fetch.Content, error) {
+	return &fetch.Content{ReadCloser: io.NopCloser(quiet{ctx}), Info: fetch.Info{Size: 3}}, nil
+}
+
+type quiet struct{ ctx context.Context }
+
+func (q quiet) Read([]byte) (int, error) {
+	<-q.ctx.Done()
+	return 0, context.Cause(q.ctx)
+}
+
+func TestAStallIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var why []string
+		how := Transfer{Retries: 1, Again: func(_, reason string) { why = append(why, reason) }}
+		err := how.Bring(t.Context(), openRoot(t, t.TempDir()), []Copy{{File{Store: silent{local(t)}, Path: "/x/y"}, "y"}})
+		if !errors.Is(err, fetch.ErrUnreachable) || len(why) != 1 || !strings.Contains(why[0], "nothing moved for 2m0s") || !strings.Contains(err.Error(), "/x/y") {
+			t.Errorf("got %v, %q", err, why)
+		}
+	})
+}
+
+// The first reason to end is told together with the file that was under way.
+func TestALimitNamesTheFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := errors.New("not done after 5s")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, limit)
+		defer cancel()
+		err := Transfer{}.Bring(ctx, openRoot(t, t.TempDir()), []Copy{{File{Store: silent{local(t)}, Path: "/x/y"}, "y"}})
+		if !errors.Is(err, limit) || !strings.Contains(err.Error(), "copy /x/y to ") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestSendBeginsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from, to, want := t.TempDir(), t.TempDir(), noise(700_000)
+		if err := os.WriteFile(filepath.Join(from, "a"), want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		store := &brittle{Store: local(t), after: 600_000, breaks: 2, err: errCut}
+		if err := (Transfer{}).Send(t.Context(), store, []Parcel{{openRoot(t, from), "a", filepath.Join(to, "d", "a")}}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(to, "d", "a"))
+		if err != nil || !bytes.Equal(got, want) || store.created != 3 {
+			t.Errorf("got %d bytes, %v after %d tries, want %d after 3", len(got), err, store.created, len(want))
+		}
+		// what is there before the first try is somebody's
+		err = Transfer{}.Send(t.Context(), store, []Parcel{{openRoot(t, from), "a", filepath.Join(to, "d", "a")}})
+		if !errors.Is(err, fs.ErrExist) {
+			t.Errorf("over a file of another's: got %v", err)
+		}
+	})
+}
