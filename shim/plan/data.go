@@ -12,9 +12,12 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Stores are the schemes of URLs that data can be brought from and left at. Others are planned for: they are refused
+// Stores are the schemes of URLs that data can be brought from. Others are planned for: they are refused
 // where a plan is to be run.
-func Stores() []string { return []string{"file", "hdfs"} }
+func Stores() []string { return append(writable(), "http", "https") }
+
+// writable are those that something can be left at.
+func writable() []string { return []string{"file", "hdfs"} }
 
 // storeName is the folder in the work folder that is the default filesystem where nothing names one.
 const storeName = "store"
@@ -92,6 +95,9 @@ func (b *builder) outputs() *Outputs {
 		if !ok {
 			continue
 		}
+		if scheme := schemeOf(url); slices.Contains(Stores(), scheme) && !slices.Contains(writable(), scheme) {
+			b.cannot(b.key(key), scheme+": in "+appdef.Quote(url), strings.Join(writable(), ": or ")+": or a path", "nothing is left on a web server")
+		}
 		if other, twice := taken[url]; twice && out.Folder != "" {
 			b.problem(b.key(key), appdef.Quote(url)+", where muster.output."+other+" goes as well", "a place of its own", "")
 		}
@@ -158,8 +164,8 @@ func (b *builder) code() []StageItem {
 	if pai.OutputDir != "" && b.usesOutput() {
 		const key = "muster.pai.output.dir"
 		at, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, b.paiDir(key, pai.OutputDir))
-		if scheme := schemeOf(at); ok && scheme != "" && !slices.Contains(Stores(), scheme) {
-			b.warn(b.key(key), scheme+": in "+appdef.Quote(at), strings.Join(Stores(), ": or ")+": or a path", "it is not made here: the job's own commands have to")
+		if scheme := schemeOf(at); ok && scheme != "" && !slices.Contains(writable(), scheme) {
+			b.warn(b.key(key), scheme+": in "+appdef.Quote(at), strings.Join(writable(), ": or ")+": or a path", "it is not made here: the job's own commands have to")
 		} else if ok {
 			at, ok = b.location(key, at)
 		}

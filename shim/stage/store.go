@@ -34,7 +34,7 @@ type Stores struct{ HDFS hdfs.Config }
 
 // Schemes are the stores that there are, by the scheme of a URL.
 func (s Stores) Schemes() map[string]Opener {
-	return map[string]Opener{"file": openFiles, hdfs.Scheme: s.openHDFS}
+	return map[string]Opener{"file": openFiles, "http": openWeb, "https": openWeb, hdfs.Scheme: s.openHDFS}
 }
 
 // Schemes are those of the zero value.
