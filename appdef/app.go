@@ -219,16 +219,17 @@ const (
 
 // AppSettings are the `muster.*` keys that hold for the whole app.
 type AppSettings struct {
-	Framework      string  `json:"framework"`       // resolved: tensorflow, none, …
-	FrameworkWhy   string  `json:"-"`               // why it was chosen, for the plan
-	Barrier        Seconds `json:"barrier_timeout"` // 1800
-	StageTimeout   Seconds `json:"stage_timeout"`   // 1800
-	Timeout        Seconds `json:"timeout"`         // 0: none
-	Duration       Seconds `json:"duration"`        // 0: none
-	Retry          int     `json:"retry"`           // how often the gang is formed anew after a failure; RetryForever, RetryAlways
-	AllowedPorts   string  `json:"allowed_ports"`   // site.global.slider.allowed.ports
-	GangBudget     Restart `json:"restart"`         // budget of the gang scope
-	RestartDefault Scope   `json:"restart_default"` // what components without muster.restart get
+	Framework      string  `json:"framework"`            // resolved: tensorflow, none, …
+	FrameworkWhy   string  `json:"-"`                    // why it was chosen, for the plan
+	Barrier        Seconds `json:"barrier_timeout"`      // 1800
+	StageTimeout   Seconds `json:"stage_timeout"`        // 1800
+	Timeout        Seconds `json:"timeout"`              // 0: none
+	Duration       Seconds `json:"duration"`             // 0: none
+	SaveEvery      Seconds `json:"save_every,omitempty"` // how often outputs are saved in between; 0: when somebody asks
+	Retry          int     `json:"retry"`                // how often the gang is formed anew after a failure; RetryForever, RetryAlways
+	AllowedPorts   string  `json:"allowed_ports"`        // site.global.slider.allowed.ports
+	GangBudget     Restart `json:"restart"`              // budget of the gang scope
+	RestartDefault Scope   `json:"restart_default"`      // what components without muster.restart get
 	Total          Total   `json:"total,omitzero"`
 	TensorFlowMode string  `json:"tensorflow_mode,omitempty"` // InGraph; empty: each worker runs the script
 	InheritEnv     string  `json:"inherit_env,omitempty"`     // InheritHBox; empty: the allow-list of the manual
@@ -321,7 +322,10 @@ type Outputs struct {
 	Only     *int              `json:"only,omitempty"`   // the one instance that uploads; nil: every one
 	Flat     bool              `json:"flat,omitempty"`   // of a single worker: no folder of the container's name
 	Failed   bool              `json:"failed,omitempty"` // a failed process's outputs as well
-	Format   string            `json:"format,omitempty"` // OutputFormat class of a stream
+	// Incremental: an interim save has the files that have changed since the one before.
+	Incremental bool   `json:"incremental,omitempty"`
+	Interim     string `json:"interim,omitempty"` // where interim saves lie below the place, without their time; empty: as HBox has it
+	Format      string `json:"format,omitempty"`  // OutputFormat class of a stream
 }
 
 // ComponentSettings are the `muster.*` keys of one component, defaulted.

@@ -94,10 +94,33 @@ func dataKeys() []Key {
 			component: out(func(o *Outputs, text string) (err error) { o.Failed, err = parseBool(text); return err }),
 		},
 		{
+			Name: "muster.outputs.interval", Default: "0", Global: true,
+			Meaning: "how often all instances save their outputs while they run, 1s or more; 0: when muster save asks for it",
+			app:     func(s *AppSettings, text string) error { return setDuration(&s.SaveEvery, text) },
+		},
+		{
+			Name: "muster.outputs.incremental", Default: "false", Values: yes, Meaning: "an interim save has only the files that have changed since the one before",
+			component: out(func(o *Outputs, text string) (err error) { o.Incremental, err = parseBool(text); return err }),
+		},
+		{
+			Name: "muster.outputs.interim", Default: "interResult/interResult_", Meaning: "where interim saves lie below the place of an output; their time follows",
+			component: out((*Outputs).setInterim),
+		},
+		{
 			Name: "muster.outputs.format", Default: "lines of text", Meaning: "stream: the Hadoop OutputFormat that is written",
 			component: out(func(o *Outputs, text string) error { return setText(&o.Format, text) }),
 		},
 	}
+}
+
+func (o *Outputs) setInterim(text string) error {
+	o.Interim = strings.Trim(strings.TrimSpace(text), "/")
+	first, _, _ := strings.Cut(o.Interim, "/")
+	bad := func(part string) bool { return part == "" || part == "." || part == ".." }
+	if slices.ContainsFunc(strings.Split(o.Interim, "/"), bad) || strings.HasPrefix(first, "_") {
+		return wanted{want: "a path below the output, such as saves/save_"}
+	}
+	return nil
 }
 
 func (o *Outputs) setOnly(text string) error {

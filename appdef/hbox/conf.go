@@ -27,6 +27,9 @@ const (
 	confDownloads       = "hbox.download.file.thread.nums"
 	confDownloadRetries = "hbox.download.file.retry"
 	confFailedUpload    = "hbox.failed.upload"
+	confSaveEvery       = "hbox.interresult.upload.interval"
+	confSaveChanged     = "hbox.interresult.upload.inc"
+	confSaves           = "hbox.interresult.dir"
 	confPython          = "hbox.python.home"
 	confExecutor        = "yarn.nodemanager.container-executor.type"
 	confExecutorImage   = "yarn.nodemanager.docker-container-executor.image-name"
@@ -45,7 +48,7 @@ func confNames() []string {
 	names := []string{
 		confAttempts, confWorkerAutoscale, confPSAutoscale, confRate, confTimeout, confStageTimeout, confStrategy, confBoardOnPS,
 		confInputToPS, confWhole, confFileCheck, confChief, confChiefFiles, confListLength, confDownloads, confDownloadRetries,
-		confFailedUpload, confPython, confExecutor, confExecutorImage, confDockerImage, confDigitsImage,
+		confFailedUpload, confSaveEvery, confSaveChanged, confSaves, confPython, confExecutor, confExecutorImage, confDockerImage, confDigitsImage,
 		confExit, confMPIHome, confMPILibraries, confHorovodLibs, confHorovodProcs,
 	}
 	for conf := range horovodVariables {
@@ -71,8 +74,8 @@ var idleConfs = [...]string{
 	"hbox.docker.run.args", "hbox.docker.work.dir",
 	"hbox.execute.node.limit", "hbox.file.list.level", "hbox.history.address", "hbox.history.log.delete-monitor-time-interval",
 	"hbox.history.log.dir", "hbox.history.log.max-age-ms", "hbox.history.port", "hbox.history.webapp.address", "hbox.history.webapp.port",
-	"hbox.host.blacklist", "hbox.inputformat.cache", "hbox.inputformat.cachesize.limit", "hbox.interresult.dir",
-	"hbox.interresult.upload.inc", "hbox.interresult.upload.interval", "hbox.interresult.upload.timeout", "hbox.job.labelname",
+	"hbox.host.blacklist", "hbox.inputformat.cache", "hbox.inputformat.cachesize.limit",
+	"hbox.interresult.upload.timeout", "hbox.job.labelname",
 	"hbox.local.resource.visibility", "hbox.log.pull.interval", "hbox.log.sampling", "hbox.memory.overhead.fraction",
 	"hbox.memory.overhead.minimum", "hbox.messages.len.max", "hbox.mpi.container.update.status.retry", "hbox.mpi.exec.dir",
 	"hbox.mpi.exec.dir.enable", "hbox.mpi.install.dir.enable", "hbox.mxnet.mode.single", "hbox.nodemanager.webapp.port",

@@ -157,7 +157,11 @@ func (j *job) outputs() {
 	strategy, at := j.strategy("output-strategy", "outputformat-enable", appdef.StrategyUpload, appdef.StrategyStream)
 	only := j.whole("output-index", appdef.EveryIndex, appdef.EveryIndex)
 	flat := !j.truth("create-containerid-dir", true) && j.workers == 1
-	failed := j.confTruth(confFailedUpload, false)
+	failed, changed := j.confTruth(confFailedUpload, false), j.confTruth(confSaveChanged, false)
+	saves, savesAt := j.confs[confSaves].Text, place("--conf", confSaves)
+	if text, at := j.milliseconds(confSaveEvery); text != "" && len(all) > 0 {
+		j.global("muster.outputs.interval", text, at)
+	}
 	if len(all) == 0 {
 		return
 	}
@@ -188,6 +192,8 @@ func (j *job) outputs() {
 		j.choice(r, "muster.outputs.index", strconv.Itoa(index), strconv.Itoa(appdef.EveryIndex), at0)
 		j.choice(r, "muster.outputs.flat", strconv.FormatBool(flat && r.worker()), "false", place("--create-containerid-dir"))
 		j.choice(r, "muster.outputs.failed", strconv.FormatBool(failed), "false", place("--conf", confFailedUpload))
+		j.choice(r, "muster.outputs.incremental", strconv.FormatBool(changed), "false", place("--conf", confSaveChanged))
+		j.choice(r, "muster.outputs.interim", strings.TrimLeft(strings.TrimSpace(saves), "/"), "", savesAt)
 		if strategy == appdef.StrategyStream {
 			j.choice(r, "muster.outputs.format", j.text("outputformat"), "", place("--outputformat"))
 		}

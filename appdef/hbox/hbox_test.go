@@ -79,7 +79,8 @@ func submission(r *rand.Rand) []string {
 	say(0.3, "--conf", "hbox.app.max.attempts=3", "hbox.job.exec.timeout=60000", "hbox.localresource.timeout=1500")
 	say(0.3, "--conf", "hbox.container.maxFailures.rate=0.3", "hbox.container.maxFailures.rate=0", "hbox.container.maxFailures.rate=2", "hbox.container.maxFailures.rate=0.5")
 	say(0.2, "--conf", "hbox.tf.distribution.strategy=false")
-	say(0.2, "--conf", "hbox.tf.board.ps.enable=true", "hbox.tf.input.ps.enable=true", "hbox.placeholder.whole.enable=true", "hbox.failed.upload=true")
+	say(0.2, "--conf", "hbox.tf.board.ps.enable=true", "hbox.tf.input.ps.enable=true", "hbox.placeholder.whole.enable=true", "hbox.failed.upload=true",
+		"hbox.interresult.upload.interval=90000", "hbox.interresult.upload.inc=true", "hbox.interresult.dir=/interResult_")
 	say(0.2, "--conf", "hbox.horovod.process.num.per.worker=2", "hbox.horovod.timeline=/t.json", "hbox.horovod.extra.ld.lirbary.path=/nccl")
 	say(0.2, "--conf", "hbox.container.type=docker")
 	say(0.2, "--conf", "hbox.docker.image.name=reg/img:1", "yarn.nodemanager.docker-container-executor.image-name=img:2")

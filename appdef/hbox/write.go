@@ -308,6 +308,20 @@ func (w *writer) data() {
 	if out.Failed {
 		w.conf(confFailedUpload, "true")
 	}
+	w.saves(out)
+}
+
+// saves are the interim ones.
+func (w *writer) saves(out appdef.Outputs) {
+	if every := w.app.Settings.SaveEvery; every > 0 && len(out.To) > 0 {
+		w.conf(confSaveEvery, milliseconds(every))
+	}
+	if out.Incremental {
+		w.conf(confSaveChanged, "true")
+	}
+	if out.Interim != "" {
+		w.conf(confSaves, "/"+out.Interim)
+	}
 }
 
 // numbers are those of inputs that confs have.

@@ -77,7 +77,10 @@ func (b *builder) outputs() *Outputs {
 	if len(s.To) == 0 {
 		return nil
 	}
-	out := Outputs{Strategy: s.Strategy, To: []Output{}, Failed: s.Failed, Format: s.Format}
+	out := Outputs{
+		Strategy: s.Strategy, To: []Output{}, Failed: s.Failed, Format: s.Format,
+		Interim: s.Interim, Incremental: s.Incremental, SaveEvery: float64(b.app.Settings.SaveEvery),
+	}
 	if out.Strategy == "" {
 		out.Strategy = appdef.StrategyUpload
 	}
@@ -97,6 +100,9 @@ func (b *builder) outputs() *Outputs {
 		}
 		if scheme := schemeOf(url); slices.Contains(Stores(), scheme) && !slices.Contains(writable(), scheme) {
 			b.cannot(b.key(key), scheme+": in "+appdef.Quote(url), strings.Join(writable(), ": or ")+": or a path", "nothing is left on a web server")
+		}
+		if out.Folder == "" && slices.Contains([]string{"_temporary", "_SUCCESS"}, name) {
+			b.problem(b.key(key), appdef.Quote(name)+" as the name of what is left", "another name", "it is Hadoop's own in the place of an output")
 		}
 		if other, twice := taken[url]; twice && out.Folder != "" {
 			b.problem(b.key(key), appdef.Quote(url)+", where muster.output."+other+" goes as well", "a place of its own", "")

@@ -77,6 +77,11 @@ type Outputs struct {
 	Folder   string   `json:"folder"` // below To, the instance's own; empty: none, the local name instead
 	Failed   bool     `json:"failed,omitempty"`
 	Format   string   `json:"format,omitempty"`
+	// Interim is where interim saves lie below To, before their time; Incremental has them without what has not changed.
+	Interim     string `json:"interim,omitempty"`
+	Incremental bool   `json:"incremental,omitempty"`
+	// SaveEvery is in seconds; 0: when somebody asks.
+	SaveEvery float64 `json:"save_every,omitempty"`
 }
 
 // Output is one local folder and where it goes.

@@ -47,6 +47,10 @@ func keysOf() map[string][]string {
 		"/inputs/strategy":  {"muster.inputs.strategy"},
 		"/outputs/strategy": {"muster.outputs.strategy"},
 		"/outputs/failed":   {"muster.outputs.failed"},
+		"/outputs/interim":  {"muster.outputs.interim"},
+
+		"/outputs/incremental": {"muster.outputs.incremental"},
+		"/outputs/save_every":  {"muster.outputs.interval"},
 	}
 }
 

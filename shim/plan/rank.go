@@ -64,7 +64,7 @@ func Gang(app appdef.App, req Request) registry.Facts {
 		App: req.AppID, Run: req.Run, Digest: req.Digest,
 		Barrier: app.Settings.Barrier.Duration(), Retry: app.Settings.Retry,
 		GangBudget: budgetRule(app.Settings.GangBudget), RetryTransient: app.Dialect == "pai",
-		Total: registry.TotalFacts(app.Settings.Total),
+		Total: registry.TotalFacts(app.Settings.Total), SaveEvery: app.Settings.SaveEvery.Duration(),
 	}
 	for _, c := range Order(&app) {
 		one := componentFacts(c)
@@ -88,6 +88,7 @@ func componentFacts(c *appdef.Component) registry.ComponentFacts {
 		Fails:     role != appdef.RoleService && role != appdef.RoleEvaluator,
 		MinFailed: c.Settings.Complete.MinFailed, MinSucceeded: c.Settings.Complete.MinSucceeded,
 		Budget: budgetRule(c.Settings.Restart), Grows: c.Limits.Autoscale > 0,
+		Saves: len(c.Settings.Outputs.To) > 0 && c.Settings.Outputs.Strategy != appdef.StrategyStream,
 	}
 }
 
