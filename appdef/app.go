@@ -309,11 +309,22 @@ type Inputs struct {
 	Shuffle  bool              `json:"shuffle,omitempty"`
 	Epochs   int               `json:"epochs,omitempty"` // of a stream
 	Format   string            `json:"format,omitempty"` // InputFormat class of a stream
+	// Of a stream as well: the splits that are asked for, 0 is 1; the lines of a split of NLineInputFormat, 0 is 1; what
+	// stands before the value for KeyValueTextInputFormat, empty is a tab; whether later epochs read a copy on disk, and how
+	// large that may be in MB, 0 is StreamCacheLimit.
+	Splits     int    `json:"splits,omitempty"`
+	Lines      int    `json:"lines,omitempty"`
+	Separator  string `json:"separator,omitempty"`
+	Cache      bool   `json:"cache,omitempty"`
+	CacheLimit int    `json:"cache_limit,omitempty"`
 	// ListLength is how many characters all variables may have before the list of files is in a file; 0: HBox's number.
 	ListLength int  `json:"list_length,omitempty"`
 	Parallel   int  `json:"parallel,omitempty"` // files brought at a time; 0: as many as there usually are
 	Retries    *int `json:"retries,omitempty"`  // of a file that does not come on; nil: as many as there usually are
 }
+
+// StreamCacheLimit is HBox's default of hbox.inputformat.cachesize.limit, in MB.
+const StreamCacheLimit = 100 * 1024
 
 // Outputs are what the instances of a component leave behind.
 type Outputs struct {

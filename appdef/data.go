@@ -2,6 +2,7 @@ package appdef
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -69,6 +70,26 @@ func dataKeys() []Key {
 			component: in(func(i *Inputs, text string) error { return setText(&i.Format, text) }),
 		},
 		{
+			Name: "muster.inputs.splits", Default: "1", Meaning: "stream: how many splits are asked for, of all files together; none is larger than 128 MB and a tenth, and each file is one at least",
+			component: in(func(i *Inputs, text string) (err error) { i.Splits, err = atLeast(1, text); return err }),
+		},
+		{
+			Name: "muster.inputs.lines", Default: "1", Meaning: "stream: the lines of one split, for NLineInputFormat",
+			component: in(func(i *Inputs, text string) (err error) { i.Lines, err = atLeast(1, text); return err }),
+		},
+		{
+			Name: "muster.inputs.separator", Default: "a tab", Meaning: "stream: the character between key and value, for KeyValueTextInputFormat",
+			component: in((*Inputs).setSeparator),
+		},
+		{
+			Name: "muster.inputs.cache", Default: "false", Values: yes, Meaning: "stream: epochs after the first read a compressed copy in the instance's folder",
+			component: in(func(i *Inputs, text string) (err error) { i.Cache, err = parseBool(text); return err }),
+		},
+		{
+			Name: "muster.inputs.cache.limit", Default: strconv.Itoa(StreamCacheLimit), Meaning: "stream: how large that copy may be, in MB; without it where it would be larger",
+			component: in(func(i *Inputs, text string) (err error) { i.CacheLimit, err = atLeast(1, text); return err }),
+		},
+		{
 			Name: "muster.output.*", Meaning: "muster.output.NAME: the path or URL where the folder NAME of each instance is left after a success",
 			component: func(c *Component, name, text string) error {
 				return setNamed(&c.Settings.Outputs.To, name, text, localName(name) && strings.TrimSpace(text) != "", "a local name after muster.output. and where it goes")
@@ -119,6 +140,14 @@ func (o *Outputs) setInterim(text string) error {
 	bad := func(part string) bool { return part == "" || part == "." || part == ".." }
 	if slices.ContainsFunc(strings.Split(o.Interim, "/"), bad) || strings.HasPrefix(first, "_") {
 		return wanted{want: "a path below the output, such as saves/save_"}
+	}
+	return nil
+}
+
+func (i *Inputs) setSeparator(text string) error {
+	i.Separator = strings.ReplaceAll(text, `\t`, "\t")
+	if len(i.Separator) != 1 {
+		return wanted{want: `one character of ASCII; \t is a tab`}
 	}
 	return nil
 }

@@ -132,6 +132,9 @@ func (b *builder) plan() Plan {
 		p.DefaultFS = b.defaultFS()
 	}
 	p.Process = b.process(p)
+	if p.Inputs != nil && p.Inputs.Strategy == appdef.StrategyStream {
+		p.Process.Stdin = p.Inputs.Strategy
+	}
 	p.Sides = b.sides(p)
 	p.Origins = b.origins()
 	b.rootUser(p)

@@ -52,8 +52,7 @@ func (b *builder) inputs() *Inputs {
 		in.Strategy = appdef.StrategyDownload
 	}
 	if in.Strategy == appdef.StrategyStream {
-		b.cannot(b.key("muster.inputs.strategy"), in.Strategy, appdef.StrategyDownload+" or "+appdef.StrategyPlaceholder,
-			"streams are not dealt out here")
+		b.streamIn(&in)
 	}
 	if n := b.component.Settings.Processes; in.Strategy == appdef.StrategyStream && n > 1 {
 		b.problem(b.key(nprocKey), strconv.Itoa(n)+" processes in a container with the input strategy "+in.Strategy, "1", "a container has one stdin")
@@ -85,7 +84,7 @@ func (b *builder) outputs() *Outputs {
 		out.Strategy = appdef.StrategyUpload
 	}
 	if out.Strategy == appdef.StrategyStream {
-		b.cannot(b.key("muster.outputs.strategy"), out.Strategy, appdef.StrategyUpload, "what a process prints is kept in its logs alone")
+		b.streamOut(&out)
 	}
 	if s.Only == nil && (!s.Flat || c.Instances > 1) {
 		out.Folder = b.req.instance()

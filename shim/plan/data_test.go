@@ -188,8 +188,6 @@ func TestDataThatCannotBeRun(t *testing.T) {
 	}{
 		{func(s *appdef.ComponentSettings) { s.Inputs.From["data"] = "/a,s3://b/c" }, `s3: in "s3://b/c"`},
 		{func(s *appdef.ComponentSettings) { s.Outputs.To["model"] = "s3://nn/x" }, `s3: in "s3://nn/x"`},
-		{func(s *appdef.ComponentSettings) { s.Inputs.Strategy = appdef.StrategyStream }, "stream"},
-		{func(s *appdef.ComponentSettings) { s.Outputs.Strategy = appdef.StrategyStream }, "stream"},
 	} {
 		says := func(all []appdef.Problem) bool {
 			return slices.ContainsFunc(all, func(p appdef.Problem) bool { return p.Got == tt.got })

@@ -58,6 +58,12 @@ type Inputs struct {
 	Shuffle  bool    `json:"shuffle,omitempty"`
 	Epochs   int     `json:"epochs,omitempty"`
 	Format   string  `json:"format,omitempty"`
+	// Of a stream, as appdef.Inputs has them.
+	Splits     int    `json:"splits,omitempty"`
+	Lines      int    `json:"lines,omitempty"`
+	Separator  string `json:"separator,omitempty"`
+	Cache      bool   `json:"cache,omitempty"`
+	CacheLimit int    `json:"cache_limit_mb,omitempty"`
 	// ListLength is how many characters all variables may have; 0: HBox's number.
 	ListLength int  `json:"list_length,omitempty"`
 	Parallel   int  `json:"parallel,omitempty"`
