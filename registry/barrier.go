@@ -95,8 +95,10 @@ func (r *ruling) allReady() bool {
 	return true
 }
 
-// commonStep is the newest checkpoint step that every rank still at work has stored; nil: none.
+// commonStep is the newest checkpoint step that every rank still at work has stored; nil: none. A rank that has stored nothing
+// of its own has what is shared.
 func (r *ruling) commonStep() *int64 {
+	shared := r.sharedSteps()
 	var common []int64
 	first := true
 	for _, in := range r.c.Facts.Instances(r.d) {
@@ -104,13 +106,15 @@ func (r *ruling) commonStep() *int64 {
 		if !f.Waited || settled(r.v.Records[in].Member, r.d, f.Scope) != unsettled {
 			continue
 		}
-		var own []int64
-		for _, s := range r.v.Checkpoints[in].Steps {
-			if first || slices.Contains(common, s.Step) {
-				own = append(own, s.Step)
-			}
+		has := shared
+		if own := ownSteps(r.v.Checkpoints[in]); len(own) > 0 {
+			has = own
 		}
-		if common, first = own, false; len(common) == 0 {
+		if first {
+			common, first = slices.Clone(has), false
+		}
+		common = slices.DeleteFunc(common, func(step int64) bool { return !slices.Contains(has, step) })
+		if len(common) == 0 {
 			return nil
 		}
 	}
@@ -119,6 +123,30 @@ func (r *ruling) commonStep() *int64 {
 	}
 	step := slices.Max(common)
 	return &step
+}
+
+// ownSteps are those of an instance's own folder.
+func ownSteps(c Checkpoint) []int64 {
+	var own []int64
+	for _, s := range c.Steps {
+		if !s.Shared {
+			own = append(own, s.Step)
+		}
+	}
+	return own
+}
+
+// sharedSteps are those that anybody has stored for all.
+func (r *ruling) sharedSteps() []int64 {
+	var all []int64
+	for _, c := range r.v.Checkpoints {
+		for _, s := range c.Steps {
+			if s.Shared {
+				all = append(all, s.Step)
+			}
+		}
+	}
+	return all
 }
 
 // newestStep is the newest step that anybody has stored, 0 for none.

@@ -288,6 +288,8 @@ type CheckpointStep struct {
 	Step   int64  `json:"step"`
 	URI    string `json:"uri,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
+	// Shared: of a folder of all instances, one of which stores it for all.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // The kinds of an ask, with their args. stop: By is `stop` or `interrupt`; grace (seconds, optional),

@@ -62,6 +62,13 @@ func TestSealTakesTheCommonStep(t *testing.T) {
 		}
 		return c
 	}
+	shared := func(n ...int64) registry.Checkpoint {
+		c := steps(n...)
+		for i := range c.Steps {
+			c.Steps[i].Shared = true
+		}
+		return c
+	}
 	for _, tc := range []struct {
 		name string
 		of   map[registry.Instance]registry.Checkpoint
@@ -70,6 +77,9 @@ func TestSealTakesTheCommonStep(t *testing.T) {
 		{"nobody has one", nil, nil},
 		{"one has none", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(1), in("worker-1"): steps(1)}, nil},
 		{"the newest of all", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(10, 20, 30), in("worker-1"): steps(10, 20), in("worker-2"): steps(20, 30)}, new(int64(20))},
+		{"stored by one for all", map[registry.Instance]registry.Checkpoint{in("worker-0"): shared(10, 20)}, new(int64(20))},
+		{"stored by one, then by another", map[registry.Instance]registry.Checkpoint{in("worker-0"): shared(10, 20), in("worker-2"): shared(30)}, new(int64(30))},
+		{"of those some have their own", map[registry.Instance]registry.Checkpoint{in("worker-0"): shared(10, 20), in("worker-1"): steps(10)}, new(int64(10))},
 		{"nothing in common", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(10), in("worker-1"): steps(20), in("worker-2"): steps(30)}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -47,8 +47,11 @@ var (
 		s.Begun = e.At
 		s.Proc, s.Exit, s.Result, s.Reason, s.Bound, s.Up = max(s.Gen, 1), nil, "", "", false, false
 		begin := Effect{Kind: DoStart, Attempt: s.Attempt, Gen: s.Gen}
-		if e.Kind == Sealed { // a restart in place goes on from its own newest
+		if e.Kind == Sealed && s.Policy.Scope != "instance" { // one that restarts alone goes on from its own newest
 			begin.Resume = s.Directive.Resume
+		}
+		if begin.Resume != nil {
+			s.Step = min(s.Step, *begin.Resume) // what was newer is given up, and may be reached again
 		}
 		out := []Effect{begin}
 		if s.Policy.Duration > 0 {

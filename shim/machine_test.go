@@ -68,6 +68,9 @@ func play(t *testing.T, script string) string {
 		if s.Phase != before {
 			fmt.Fprintf(&out, "\t→ %s\n", s.Phase)
 		}
+		if e.Kind == Progressed {
+			fmt.Fprintf(&out, "\tstep %d\n", s.Step)
+		}
 		for _, f := range effects {
 			out.WriteString("\t" + show(f) + "\n")
 		}
@@ -85,6 +88,9 @@ func show(f Effect) string {
 		text += fmt.Sprintf(" generation %d", f.Gen)
 	case DoStart:
 		text += fmt.Sprintf(" attempt %d", f.Attempt)
+		if f.Resume != nil {
+			text += fmt.Sprintf(", resume %d", *f.Resume)
+		}
 	case DoArm:
 		text += fmt.Sprintf(" %s %s", f.Timer.Kind, f.After)
 	case DoRestarted:
@@ -138,6 +144,10 @@ func parseEvent(t *testing.T, line string, s State) Event {
 			e.Directive.Run = "2"
 		}
 		for _, arg := range args[2:] {
+			if step, ok := strings.CutPrefix(arg, "resume="); ok {
+				n, _ := strconv.ParseInt(step, 10, 64)
+				e.Directive.Resume = &n
+			}
 			if only, ok := strings.CutPrefix(arg, "only="); ok {
 				e.Directive.Released = strings.Split(only, ",")
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/consul/api"
 
@@ -24,10 +25,55 @@ type checkpointKey struct {
 // the live key and the record as it was when Checkpoint was called: a commit that is still on its way when
 // the member acknowledges a newer generation is refused, and answered with registry.ErrOvertaken.
 func (s *Seat) Checkpoint(ctx context.Context, step int64, uri, sha string) error {
+	return s.Store(ctx, registry.CheckpointStep{Step: step, URI: uri, SHA256: sha})
+}
+
+// Store is Checkpoint of several: those that are committed already stay, the newest five of all are kept.
+func (s *Seat) Store(ctx context.Context, stored ...registry.CheckpointStep) error {
+	return s.changeSteps(ctx, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
+		for _, one := range stored {
+			steps = withStep(steps, one)
+		}
+		return steps
+	})
+}
+
+// GiveUp takes back what was committed of steps after this one: the gang goes on from an older one, and theirs are of a
+// branch that nobody else has.
+func (s *Seat) GiveUp(ctx context.Context, after int64) error {
+	return s.changeSteps(ctx, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
+		return slices.DeleteFunc(steps, func(c registry.CheckpointStep) bool { return c.Step > after })
+	})
+}
+
+// Stored are the checkpoints that all instances have committed.
+func (s *Seat) Stored(ctx context.Context) (map[registry.Instance]registry.Checkpoint, error) {
+	pairs, err := s.g.calls.list(ctx, s.g.keys.checkpoints(), consistent)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[registry.Instance]registry.Checkpoint, len(pairs))
+	for _, p := range pairs {
+		in, ok := instanceAt(s.g.keys.checkpoints(), p.Key)
+		if !ok {
+			continue
+		}
+		if all[in], err = readCheckpoint(p); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Founded is when the app came into this registry. One that has lost its data has another.
+func (s *Seat) Founded() time.Time { return s.founded }
+
+// changeSteps writes the own key, in the generation that is acknowledged when it is called.
+func (s *Seat) changeSteps(ctx context.Context, change func([]registry.CheckpointStep) []registry.CheckpointStep) error {
 	gen := s.held().record.Gen
 	var b backoff
 	for {
-		err := s.commitCheckpoint(ctx, gen, registry.CheckpointStep{Step: step, URI: uri, SHA256: sha})
+		err := s.commitCheckpoint(ctx, gen, change)
 		if err == nil || !s.again(err) {
 			return err
 		}
@@ -40,7 +86,7 @@ func (s *Seat) Checkpoint(ctx context.Context, step int64, uri, sha string) erro
 	}
 }
 
-func (s *Seat) commitCheckpoint(ctx context.Context, gen int, c registry.CheckpointStep) error {
+func (s *Seat) commitCheckpoint(ctx context.Context, gen int, change func([]registry.CheckpointStep) []registry.CheckpointStep) error {
 	if err := s.over(); err != nil {
 		return err
 	}
@@ -49,12 +95,13 @@ func (s *Seat) commitCheckpoint(ctx context.Context, gen int, c registry.Checkpo
 		return err
 	}
 	if h.record.Gen != gen {
-		return fmt.Errorf("checkpoint of step %d in generation %d: %w", c.Step, gen, registry.ErrOvertaken)
+		return fmt.Errorf("checkpoints in generation %d: %w", gen, registry.ErrOvertaken)
 	}
-	if slices.Contains(old.value.Steps, c) {
-		return nil // committed by a try whose answer was lost
+	steps := change(slices.Clone(old.value.Steps))
+	if slices.Equal(steps, old.value.Steps) {
+		return nil // nothing to change, or committed by a try whose answer was lost
 	}
-	next := registry.Checkpoint{Version: 1, Gen: gen, Inc: h.record.Inc, Steps: withStep(old.value.Steps, c)}
+	next := registry.Checkpoint{Version: 1, Gen: gen, Inc: h.record.Inc, Steps: steps}
 	k := s.g.keys
 	res, err := s.g.calls.commit(ctx,
 		opSession(k.live(s.instance), h.session),

@@ -96,7 +96,7 @@ func (j *joining) sit(d registry.Claim, look registry.Look, directive *api.KVPai
 		session: j.session, record: d.Record, index: index,
 	}
 	if look.App != nil {
-		s.token = look.App.Token
+		s.token, s.founded = look.App.Token, look.App.Created
 	}
 	s.give()
 	j.start(directive)

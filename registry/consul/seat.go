@@ -23,6 +23,7 @@ type Seat struct {
 	instance registry.Instance
 	previous *registry.Member
 	token    string
+	founded  time.Time
 
 	turn chan struct{} // holds one token: whose turn it is to write
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
@@ -32,6 +33,21 @@ func checkpoint(t *testing.T, s server) {
 	all.release(2)
 	if d := all[0].seat.Directive(); d.Resume == nil || *d.Resume != 6 {
 		t.Errorf("resumes from %v, want 6", d.Resume)
+	}
+	must(t, all[0].seat.GiveUp(soon(t), 6)) // step 7 is of a branch that nobody else has
+	must(t, all[0].seat.GiveUp(soon(t), 6))
+	must(t, all[0].seat.Store(soon(t), registry.CheckpointStep{Step: 8, Shared: true}, registry.CheckpointStep{Step: 9, Shared: true}))
+	stored, err := all[1].seat.Stored(soon(t))
+	must(t, err)
+	var steps []int64
+	for _, one := range stored[all[0].seat.Instance()].Steps {
+		steps = append(steps, one.Step)
+	}
+	if want := []int64{4, 5, 6, 8, 9}; !slices.Equal(steps, want) || len(stored) != len(all) {
+		t.Errorf("stored: %v of %d instances, want %v of all", steps, len(stored), want)
+	}
+	if all[1].seat.Founded().IsZero() || !all[1].seat.Founded().Equal(all[0].seat.Founded()) {
+		t.Errorf("founded %v and %v", all[0].seat.Founded(), all[1].seat.Founded())
 	}
 }
 
