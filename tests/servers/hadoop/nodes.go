@@ -40,24 +40,28 @@ func (c *Cluster) dataNodeArgs(i int) []string {
 	return args
 }
 
-// format gives the NameNodes an empty namespace, unless they have one.
+// format gives the NameNodes an empty namespace, unless they have one: a copy of the one that the build has formatted.
 func (c *Cluster) format() error {
-	if _, err := os.Stat(filepath.Join(c.nameDir(0), "current", "VERSION")); err == nil {
+	if _, err := os.Stat(c.nameDir(0)); err == nil {
 		return nil
 	}
-	var extra []string
-	if c.options.HA {
-		extra = []string{"-D", "dfs.ha.namenode.id=" + nameNodeID(0)}
-	}
-	args := append(c.home.javaArgs("128m", c.ConfDir, nameNodeClass, c.properties()...), append(extra, "-format", "-nonInteractive")...)
-	if out, err := c.command(args).CombinedOutput(); err != nil {
-		return fmt.Errorf("format: %w\n%s", err, out)
+	empty := filepath.Join(c.home.dir, "name")
+	for i := range c.nameNodes() {
+		if err := os.CopyFS(c.nameDir(i), os.DirFS(empty)); err != nil {
+			return err
+		}
 	}
 	if !c.options.HA {
 		return nil
 	}
-	// what bootstrapStandby does, without a NameNode to ask
-	return os.CopyFS(c.nameDir(1), os.DirFS(c.nameDir(0)))
+	if err := os.CopyFS(c.sharedDir(), os.DirFS(empty)); err != nil {
+		return err
+	}
+	images, err := filepath.Glob(filepath.Join(c.sharedDir(), "current", "fsimage_*"))
+	for _, image := range images { // there are edits only
+		err = errors.Join(err, os.Remove(image))
+	}
+	return err
 }
 
 // ready waits for a NameNode that takes writes and for all DataNodes at all NameNodes.
