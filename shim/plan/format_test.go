@@ -1,6 +1,10 @@
 package plan
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/muster-agent/muster/appdef"
+)
 
 func TestInputForm(t *testing.T) {
 	for _, tt := range []struct {
@@ -46,6 +50,47 @@ func TestOutputParts(t *testing.T) {
 	} {
 		if parts, ok := OutputParts(class); parts != want[0] || ok != want[1] {
 			t.Errorf("%q: got %t, %t, want %v", class, parts, ok, want)
+		}
+	}
+}
+
+// A stream is planned with what it needs, and refused by the name of a class that is not read or written here.
+func TestStreams(t *testing.T) {
+	for _, tt := range []struct {
+		change func(*appdef.ComponentSettings)
+		got    string // of the problem; empty: none
+		stdin  string
+		cache  int
+	}{
+		{func(s *appdef.ComponentSettings) {}, "", "", 0},
+		{func(s *appdef.ComponentSettings) { s.Inputs.Format = "com.example.Mine" }, "", "", 0}, // of no stream
+		{func(s *appdef.ComponentSettings) { s.Inputs.Strategy = appdef.StrategyStream }, "", "stream", 0},
+		{func(s *appdef.ComponentSettings) { s.Inputs.Strategy, s.Inputs.Cache = appdef.StrategyStream, true }, "", "stream", 0},
+		{func(s *appdef.ComponentSettings) {
+			s.Inputs.Strategy, s.Inputs.Cache, s.Inputs.Epochs = appdef.StrategyStream, true, 2
+		}, "", "stream", appdef.StreamCacheLimit},
+		{func(s *appdef.ComponentSettings) {
+			s.Inputs.Strategy, s.Inputs.Format = appdef.StrategyStream, "com.example.Mine"
+		}, `"com.example.Mine"`, "", 0},
+		{func(s *appdef.ComponentSettings) { s.Outputs.Strategy = appdef.StrategyStream }, "", "", 0},
+		{func(s *appdef.ComponentSettings) {
+			s.Outputs.Strategy, s.Outputs.Format = appdef.StrategyStream, "org.apache.hadoop.mapred.SequenceFileOutputFormat"
+		}, `"org.apache.hadoop.mapred.SequenceFileOutputFormat"`, "", 0},
+		{func(s *appdef.ComponentSettings) {
+			s.Outputs.Strategy, s.Outputs.To = appdef.StrategyStream, map[string]string{"a": "/a", "b": "/b"}
+		}, "2 outputs with the strategy stream", "", 0},
+	} {
+		req := withStore(request("worker", 0))
+		req.Starts = true
+		p, problems := Build(reading(tt.change), req)
+		if tt.got == "" {
+			if len(problems) > 0 || p.Process.Stdin != tt.stdin || p.Inputs.CacheLimit != tt.cache || p.Inputs.Cache != (tt.cache > 0) {
+				t.Errorf("got %v, stdin %q, a cache of %d MB, want %q and %d", problems, p.Process.Stdin, p.Inputs.CacheLimit, tt.stdin, tt.cache)
+			}
+			continue
+		}
+		if len(problems) != 1 || problems[0].Got != tt.got || problems[0].Severity != appdef.SeverityError {
+			t.Errorf("got %v, want that of %s", problems, tt.got)
 		}
 	}
 }
