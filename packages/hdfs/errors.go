@@ -63,13 +63,13 @@ func meaning(err error, said refusal) error {
 		return fs.ErrNotExist
 	case errors.Is(err, os.ErrPermission):
 		return denied(said)
+	case errors.Is(err, syscall.ENOTEMPTY): // which is an os.ErrExist, too
+		return syscall.ENOTEMPTY
 	case errors.Is(err, os.ErrExist):
 		if strings.HasSuffix(said.exception, "AlreadyBeingCreatedException") {
 			return fmt.Errorf("%w: %w: %s", fs.ErrExist, ErrBusy, said.message)
 		}
 		return fs.ErrExist
-	case errors.Is(err, syscall.ENOTEMPTY):
-		return syscall.ENOTEMPTY
 	case strings.Contains(text, badChecksum):
 		return fmt.Errorf("%w: what came does not match the checksum that HDFS keeps", fetch.ErrCorrupt)
 	case strings.Contains(text, "ERROR_ACCESS_TOKEN"), strings.Contains(text, "InvalidEncryptionKey"):
