@@ -61,7 +61,7 @@ func cutLines(t testing.TB, text string, byOne bool, ends ...int) []string {
 func TestLinesOnceOfAllShortTexts(t *testing.T) {
 	letters := "a\r\n"
 	texts := []string{""}
-	for from, length := 0, 1; length <= 7; length++ {
+	for from, length := 0, 1; length <= 6; length++ {
 		to := len(texts)
 		for _, before := range texts[from:to] {
 			for _, c := range letters {

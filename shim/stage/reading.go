@@ -9,9 +9,20 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 )
 
-// Again is asked after a read that has failed so many times, 1 and more, whether it is worth another try; it may wait before it
-// answers. nil: it is not.
-type Again func(ctx context.Context, failed int, err error) bool
+// Again is asked after a read of a file that has failed so many times, 1 and more, whether it is worth another try; it may
+// wait before it answers. nil: it is not.
+type Again func(ctx context.Context, file string, failed int, err error) bool
+
+// Persevere is the Again of files that are copied: what may pass is tried again, later each time.
+func (t Transfer) Persevere(ctx context.Context, file string, failed int, err error) bool {
+	if !fetch.Transient(err) || failed > t.retries() {
+		return false
+	}
+	if t.Again != nil {
+		t.Again(file, err.Error())
+	}
+	return wait(ctx, backoff(failed)) == nil
+}
 
 // reading reads a file from some place on. Where a connection breaks it goes on from there.
 type reading struct {
@@ -43,7 +54,7 @@ func (r *reading) open() error {
 		return err
 	}
 	if content.Offset > r.at || content.Offset < r.at && r.version != "" {
-		return errors.Join(fmt.Errorf("%s: it has changed while it was read", r.file.Path), content.Close())
+		return errors.Join(fmt.Errorf("%s: it has changed while it was read", r.file.Name()), content.Close())
 	}
 	if _, err := io.CopyN(io.Discard, content, r.at-content.Offset); err != nil && !errors.Is(err, io.EOF) {
 		return errors.Join(err, content.Close())
@@ -55,7 +66,7 @@ func (r *reading) open() error {
 // retry tells whether another try is worth it. What is not there stays so.
 func (r *reading) retry(err error) bool {
 	r.failed++
-	return r.ctx.Err() == nil && r.again != nil && r.again(r.ctx, r.failed, err)
+	return r.ctx.Err() == nil && r.again != nil && r.again(r.ctx, r.file.Name(), r.failed, err)
 }
 
 // Read gives io.EOF at the file's end alone: one that has become shorter than it was listed is an error.

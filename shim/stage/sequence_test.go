@@ -146,7 +146,7 @@ func kinds(every int) []sequenceWriter {
 // Each value is read once, in its order, wherever the file is cut.
 func TestSequenceHasEachValueOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	for range 30 {
+	for range 12 {
 		var texts []string
 		for i := range random.IntN(40) {
 			texts = append(texts, fmt.Sprintf("%d%s", i, strings.Repeat("x", random.IntN(1<<random.IntN(9)))))

@@ -314,7 +314,7 @@ func TestReadingGoesOn(t *testing.T) {
 		return nil
 	}
 	tried := 0
-	again := func(_ context.Context, failed int, err error) bool {
+	again := func(_ context.Context, _ string, failed int, err error) bool {
 		tried++
 		return errors.Is(err, errBroken) && failed < 3
 	}
