@@ -20,6 +20,9 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root
 	if in == nil {
 		return nil
 	}
+	if in.Strategy == appdef.StrategyStream {
+		return r.bringStream(ctx, p)
+	}
 	begun, shares, deal := time.Now(), map[string][]stage.File{}, stage.Deal{Workers: in.Workers, Chief: in.Chief}
 	var copies []stage.Copy
 	for _, one := range in.From {

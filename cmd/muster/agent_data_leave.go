@@ -162,6 +162,9 @@ func (a *agent) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, w
 	if err != nil {
 		return stage.Left{}, err
 	}
+	if p.Outputs.Strategy == appdef.StrategyStream {
+		return a.leaveSaid(ctx, leave)
+	}
 	folder, err := work.folder(filepath.Join(p.Process.Folder, one.Name))
 	if err != nil {
 		return stage.Left{}, err

@@ -74,7 +74,8 @@ type appProblems struct{ error }
 func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	r.mu.Lock()
 	p, roster, raw, held, guard, numbers := r.plan, r.roster, r.rosterAt, r.held, r.guard, maps.Clone(r.portOf)
-	r.marks, r.blamed, r.over, r.watch = r.logSizes(s.Instance), blame{}, make(chan struct{}), nil
+	over := make(chan struct{})
+	r.marks, r.blamed, r.over, r.watch = r.logSizes(s.Instance), blame{}, over, nil
 	if p.Script != nil {
 		r.watch = &watch{agent: r.agent, attempt: e.Attempt, script: p.Script, over: r.over, begun: make(chan struct{}), told: make(chan struct{})}
 	}
@@ -114,10 +115,18 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 		return 0, fmt.Errorf("hand the ports over: %w", err)
 	}
 	r.setStartEnv(start.Env)
+	pipes, err := r.pipes(p)
+	if err != nil {
+		return 0, err
+	}
 	pid, err = guard.Start(sandbox.Spec{
 		Attempt: e.Attempt, Argv: start.Argv, Env: environ(start.Env), Dir: p.Process.Cwd, Rlimits: limits, Linger: p.Script != nil,
+		Stdin: pipes.stdin, Stdout: pipes.stdout,
 	})
-	if err == nil {
+	if err != nil {
+		pipes.abandon()
+	} else {
+		pipes.begin(p, over)
 		r.beginSides(p, roster, facts, start, limits)
 	}
 	return pid, err

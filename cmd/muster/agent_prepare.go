@@ -93,6 +93,8 @@ type agent struct {
 	rosterAt   []byte // the sealed bytes, as the process finds them
 	progress   *float64
 	since      time.Time
+	feeding    *feeding                // what the process is fed; nil: nothing
+	gathered   *gathered               // what the process says, where that is an output; nil: it has not begun
 	inputList  string                  // what the process is told of its inputs; empty: nothing
 	callOff    context.CancelCauseFunc // gives up the leaving of outputs
 	owed       []owedOutput            // what room was made for and is not settled yet

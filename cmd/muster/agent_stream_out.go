@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// gathered is what a process has said, in one attempt.
+type gathered struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed at the end
+	left   stage.Left    // once done
+	err    error         // once done
+}
+
+// saysOutput is the output that the process's stdout is; false: it is a log.
+func saysOutput(p plan.Plan) (plan.Output, bool) {
+	if p.Outputs == nil || p.Outputs.Strategy != appdef.StrategyStream {
+		return plan.Output{}, false
+	}
+	for _, one := range p.Outputs.To {
+		if one.To != "" {
+			return one, true
+		}
+	}
+	return plan.Output{}, false
+}
+
+// beginGathering writes what the process says where it is left. The process waits where the store does.
+func (s *stdio) beginGathering(p plan.Plan, over <-chan struct{}) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	g := &gathered{cancel: cancel, done: make(chan struct{})}
+	s.mu.Lock()
+	before := s.gathered
+	s.gathered = g
+	s.mu.Unlock()
+	go func() {
+		select {
+		case <-over:
+			if err := s.said.Over(); err != nil {
+				s.log.Warn("hear the end of stdout", "err", err)
+			}
+		case <-g.done:
+		}
+	}()
+	go func() {
+		defer close(g.done)
+		defer cancel(nil)
+		if before != nil { // of an attempt that has ended
+			before.cancel(errors.New("another attempt has begun"))
+			<-before.done
+		}
+		s.gather(ctx, p, g)
+	}()
+}
+
+func (s *stdio) gather(ctx context.Context, p plan.Plan, g *gathered) {
+	begun := time.Now()
+	g.left, g.err = s.gatherAll(ctx, p)
+	if g.err == nil {
+		s.log.Info("stdout is gathered", "files", g.left.Files, "bytes", g.left.Bytes, "took", time.Since(begun).Round(time.Millisecond))
+		g.err = s.said.Close()
+		return
+	}
+	s.log.Error("stdout is not gathered", "err", g.err)
+	s.condemn(registry.ClassData, short("stdout: "+g.err.Error()))
+	s.killProcess()
+	g.err = errors.Join(g.err, s.said.Close())
+}
+
+func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (stage.Left, error) {
+	one, _ := saysOutput(p)
+	leave, err := s.leaveOf(ctx, p, one)
+	if err != nil {
+		return stage.Left{}, err
+	}
+	if err := leave.Begin(ctx); err != nil {
+		return stage.Left{}, err
+	}
+	to := stage.Gathering{Store: leave.Store, Dir: leave.Half()}
+	if parts, _ := plan.OutputParts(p.Outputs.Format); parts {
+		to.Part = stage.PartSize
+	}
+	return to.Run(ctx, s.said)
+}
+
+// leaveSaid has what the process has said stand whole in its place.
+func (a *agent) leaveSaid(ctx context.Context, leave stage.Leave) (stage.Left, error) {
+	a.mu.Lock()
+	g := a.gathered
+	a.mu.Unlock()
+	if g == nil {
+		return stage.Left{}, errors.New("the process has not been heard")
+	}
+	select {
+	case <-g.done:
+	case <-ctx.Done():
+		g.cancel(context.Cause(ctx))
+		return stage.Left{}, context.Cause(ctx)
+	}
+	if g.err != nil {
+		return stage.Left{}, fmt.Errorf("what it said: %w", g.err)
+	}
+	return g.left, leave.Seal(ctx)
+}
