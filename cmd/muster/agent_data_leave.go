@@ -67,6 +67,7 @@ func (a *agent) leaveOf(ctx context.Context, p plan.Plan, one plan.Output) (stag
 	store, path, err := a.openStore(ctx, p, one.To, true)
 	return stage.Leave{
 		Store: store, Out: path, Folder: cmp.Or(p.Outputs.Folder, one.Name), Run: a.outputsOwner(), Turn: a.inc,
+		Saves: p.Outputs.Interim,
 	}, err
 }
 
@@ -86,6 +87,7 @@ func (a *agent) ended(e shim.Event) {
 	a.mu.Unlock()
 	go func() {
 		defer cancel(nil)
+		a.awaitSaves()
 		if err := a.leaveOutputs(ctx, p); err != nil {
 			a.log.Error("outputs are not left", "err", err)
 			if s := a.loop.State(); s.Reason == shim.ForVerdict && succeeded(s) {

@@ -76,6 +76,7 @@ func persist(ctx context.Context, do func(context.Context) error) error {
 // settleOutputs gives the outputs of this instance their names, or takes them away, as the verdict says. Without one
 // what is whole stays, and is there when the run goes on.
 func (a *agent) settleOutputs(ctx context.Context, s shim.State) {
+	a.awaitSaves()
 	a.mu.Lock()
 	owed, failed := a.owed, a.plan.Outputs != nil && a.plan.Outputs.Failed
 	if s.Directive.Verdict != nil {

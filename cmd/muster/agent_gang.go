@@ -94,6 +94,7 @@ func (r gangRoom) join(ctx context.Context) shim.Event {
 	r.mu.Unlock()
 	record, in := seat.Record(), seat.Instance()
 	directive := seat.Directive()
+	r.saveAsked(directive)
 	join := shim.Join{Instance: in, Attempt: max(0, record.Attempt-1), Budget: record.Budget}
 	join.Spent = record.Phase == registry.PhaseFailed
 	if c := r.app.Component(in.Component); c != nil {
@@ -137,6 +138,7 @@ func (r gangRoom) hear(e registry.Event) {
 	switch e := e.(type) {
 	case registry.DirectiveSeen:
 		r.loop.Tell(shim.Event{Kind: shim.Directed, Directive: &e.Directive})
+		r.saveAsked(e.Directive)
 	case registry.StandingBy:
 		cause := fmt.Sprintf("%s is held by pid %d on %s since %s", e.Instance, e.Holder.Pid, e.Holder.Host, e.Holder.Since.Format(time.RFC3339))
 		r.loop.Tell(shim.Event{Kind: shim.Held, Cause: cause})

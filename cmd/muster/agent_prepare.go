@@ -25,6 +25,7 @@ import (
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -98,6 +99,9 @@ type agent struct {
 	inputList  string                  // what the process is told of its inputs; empty: nothing
 	callOff    context.CancelCauseFunc // gives up the leaving of outputs
 	owed       []owedOutput            // what room was made for and is not settled yet
+	saveHeard  int                     // the last interim save that was heard of
+	saveTurn   sync.Mutex              // one interim save at a time
+	saved      map[string]stage.Seen   // by output, as the last save has left it; whose turn it is has it
 	saves      saves
 	settle     func() // ends the looks at checkpoints and progress, after a last one
 	closers    []func()

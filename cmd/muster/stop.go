@@ -26,8 +26,10 @@ import (
 )
 
 type stopFlags struct {
-	ask   askFlags
-	grace time.Duration
+	ask     askFlags
+	grace   time.Duration
+	save    bool
+	timeout time.Duration
 }
 
 func newStop(s streams) *cobra.Command {
@@ -38,25 +40,36 @@ func newStop(s streams) *cobra.Command {
 checkpoints are kept, the verdict is stopped. Waits until no agent of the run is left and prints the
 verdict: the app may then be run again. When the registry
 is out of reach the agents on this host are stopped themselves; without a registry there is no
-verdict, and the run goes on when it is launched again.`,
-		Example:           "  muster stop d1\n  muster stop d1 --grace 0s --registry consul://127.0.0.1:8500",
+verdict, and the run goes on when it is launched again.
+
+With --save all instances save their outputs first, as muster save has it, and go on with their work meanwhile; when
+all have, or --timeout is over, they stop. A stop without it, and Ctrl-C of muster run, wait for no save.`,
+		Example:           "  muster stop d1\n  muster stop d1 --grace 0s --registry consul://127.0.0.1:8500\n  muster stop d1 --save",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var grace *time.Duration
 			if cmd.Flags().Changed("grace") {
 				grace = &f.grace
 			}
+			if cmd.Flags().Changed("timeout") && !f.save {
+				return usage("stop: --timeout %s without --save", f.timeout)
+			}
 			return f.stop(cmd.Context(), s, args[0], grace)
 		},
 	}
 	f.ask.register(cmd.Flags())
 	cmd.Flags().DurationVar(&f.grace, "grace", 0, "time between the stop signal and SIGKILL (default: the definition's)")
+	cmd.Flags().BoolVar(&f.save, "save", false, "save the outputs first, while the processes run on")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "with --save: how long that may take, up to 24h")
 	return cmd
 }
 
 func (f *stopFlags) stop(ctx context.Context, s streams, app string, grace *time.Duration) error {
 	if grace != nil && *grace < 0 {
 		return usage("stop: --grace %s: want 0s or more", *grace)
+	}
+	if f.save && (f.timeout <= 0 || f.timeout > mostStopTimeout) {
+		return usage("stop: --timeout %s: want more than 0s and at most %s", f.timeout, mostStopTimeout)
 	}
 	k := f.ask.lookup(s.err)
 	facts, err := k.app(ctx, app)
@@ -72,15 +85,21 @@ func (f *stopFlags) stop(ctx context.Context, s streams, app string, grace *time
 		fmt.Fprintf(s.out, "%s: %s\n", app, verdictText(*v))
 		return nil
 	case facts.registry == nil:
+		if f.save {
+			fmt.Fprintf(s.err, "%s: its registry does not answer, so nothing is saved first\n", app)
+		}
 		return stopAgents(ctx, s, k, facts, grace)
 	case facts.registry.Interrupted():
 		return fmt.Errorf("%s has no live agent that could stop: its run was interrupted and goes on when it is launched again; muster forget %s removes it", app, app)
 	}
-	return stopRun(ctx, s, k, facts, grace)
+	return f.stopRun(ctx, s, k, facts, grace)
 }
 
+// mostStopTimeout is what the conductor takes.
+const mostStopTimeout = 24 * time.Hour
+
 // stopRun asks the conductor, waits for its word and for the end of everybody.
-func stopRun(ctx context.Context, s streams, k lookup, facts appFacts, grace *time.Duration) error {
+func (f *stopFlags) stopRun(ctx context.Context, s streams, k lookup, facts appFacts, grace *time.Duration) error {
 	c, err := openForQuestions(facts.address)
 	if err != nil {
 		return err
@@ -90,12 +109,17 @@ func stopRun(ctx context.Context, s streams, k lookup, facts appFacts, grace *ti
 	if grace != nil {
 		ask.Args["grace"] = strconv.FormatFloat(grace.Seconds(), 'f', -1, 64)
 	}
+	first := ""
+	if f.save {
+		ask.Args["save"] = strconv.FormatFloat(f.timeout.Seconds(), 'f', -1, 64)
+		first = "to save, for " + f.timeout.String() + " at most, and "
+	}
 	asking, cancel := context.WithTimeout(ctx, registryPatience)
 	defer cancel()
 	if err := c.Ask(asking, facts.id, ask); err != nil {
 		return registryError(facts.address, err)
 	}
-	fmt.Fprintf(s.err, "%s was asked to stop; waiting for its end (Ctrl-C leaves, the request stands)\n", facts.id)
+	fmt.Fprintf(s.err, "%s was asked %sto stop; waiting for its end (Ctrl-C leaves, the request stands)\n", facts.id, first)
 	v, err := verdictOf(ctx, c, k, facts)
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func Gang(app appdef.App, req Request) registry.Facts {
 		App: req.AppID, Run: req.Run, Digest: req.Digest,
 		Barrier: app.Settings.Barrier.Duration(), Retry: app.Settings.Retry,
 		GangBudget: budgetRule(app.Settings.GangBudget), RetryTransient: app.Dialect == "pai",
-		Total: registry.TotalFacts(app.Settings.Total), SaveEvery: app.Settings.SaveEvery.Duration(),
+		Total: registry.TotalFacts(app.Settings.Total), SaveEvery: saveEvery(app.Settings.SaveEvery),
 	}
 	for _, c := range Order(&app) {
 		one := componentFacts(c)
@@ -76,6 +76,14 @@ func Gang(app appdef.App, req Request) registry.Facts {
 		facts.StopGrace = max(facts.StopGrace, grace)
 	}
 	return facts
+}
+
+// saveEvery is never so short that saving is all that is done.
+func saveEvery(s appdef.Seconds) time.Duration {
+	if s <= 0 {
+		return 0
+	}
+	return max(s.Duration(), time.Second)
 }
 
 func componentFacts(c *appdef.Component) registry.ComponentFacts {

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim"
+)
+
+type saveFlags struct {
+	ask    askFlags
+	json   bool
+	noWait bool
+	wait   time.Duration
+}
+
+func newSave(s streams) *cobra.Command {
+	f := saveFlags{}
+	cmd := &cobra.Command{
+		Use: "save APP", Short: "Save the outputs of a running app, while it runs on", Args: exactly("APP"),
+		Long: `Asks the gang through its registry to save: every instance copies what is in the folders of its outputs to
+<place>/interResult/interResult_<yyyy_MM_dd_HH_mm_ss>/<instance>, with one time (UTC) for all. Each copy has its name
+when it is whole; its files are each as they were at some moment, and one that is written to all the time is left out,
+with a warning in agent.log. Nothing is stopped, saves from before are kept, and who asks while one is under way is
+answered by the next.
+
+It prints where the save is and how many instances have saved, when all have; Ctrl-C or the end of --wait leaves, and
+the save goes on.`,
+		Example:           "  muster save d1\n  muster save d1 --json --registry consul://127.0.0.1:8500\n  muster save d1 --no-wait",
+		ValidArgsFunction: completeKnown(&f.ask),
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.save(cmd.Context(), s, args[0]) },
+	}
+	f.ask.register(cmd.Flags())
+	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
+	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "return when it is asked for")
+	cmd.Flags().DurationVar(&f.wait, "wait", 30*time.Minute, "how long to wait until all have saved; then it ends with 76")
+	return cmd
+}
+
+func (f *saveFlags) save(ctx context.Context, s streams, app string) error {
+	if f.wait < 0 {
+		return usage("save: --wait %s: want 0s or more", f.wait)
+	}
+	k := f.ask.lookup(s.err)
+	facts, err := k.app(ctx, app)
+	if err != nil {
+		return err
+	}
+	if err := savable(facts); err != nil {
+		return err
+	}
+	x := saving{streams: s, lookup: k, app: app, address: facts.address, run: facts.registry.App.Run, def: definition(facts.registry.App), before: facts.registry.Directive, id: strings.ToLower(rand.Text())}
+	if err := x.ask(ctx); err != nil {
+		return err
+	}
+	if f.noWait {
+		if f.json {
+			return printJSON(s.out, saveReport{Version: 1, App: app, To: []string{}, Failed: map[string]string{}})
+		}
+		fmt.Fprintf(s.out, "%s: asked to save\n", app)
+		return nil
+	}
+	if err := x.await(ctx, f.wait); err != nil {
+		return err
+	}
+	return x.print(f.json)
+}
+
+// savable tells that there is something that runs and has outputs.
+func savable(f appFacts) error {
+	switch v := f.verdict(); {
+	case v != nil:
+		return fmt.Errorf("%s is over: %s; what it has left is where its outputs are", f.id, verdictText(*v))
+	case f.registry == nil:
+		return withCode(shim.CodeRegistry, fmt.Errorf("%s: its registry does not answer, and nobody else can ask all its instances", f.id))
+	case f.registry.Interrupted():
+		return fmt.Errorf("%s has no live agent that could save: its run was interrupted and goes on when it is launched again", f.id)
+	}
+	app := definition(f.registry.App)
+	if len(app.Components) == 0 {
+		return withCode(shim.CodeRegistry, errors.New("save: the registry's definition of the app cannot be read"))
+	}
+	if !slices.ContainsFunc(app.Components, savesSomething) {
+		return fmt.Errorf("%s has nothing to save: none of its components has a folder that is left (muster.output.NAME)", f.id)
+	}
+	return nil
+}
+
+func savesSomething(c appdef.Component) bool {
+	return len(c.Settings.Outputs.To) > 0 && c.Settings.Outputs.Strategy != appdef.StrategyStream
+}
+
+// saving is one interim save on its way.
+type saving struct {
+	streams streams
+	lookup  lookup
+	app     string
+	address string
+	run     string
+	def     appdef.App
+	before  registry.Directive // as it was before it was asked for
+	id      string             // of the ask
+
+	save    *registry.Save // that answers it; nil: none has begun
+	members []consul.MemberStatus
+}
+
+func (x *saving) ask(ctx context.Context) error {
+	c, err := openForQuestions(x.address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	if err := c.Ask(ctx, x.app, registry.Ask{Kind: registry.AskSave, ID: x.id, By: whoAsks()}); err != nil {
+		return registryError(x.address, err)
+	}
+	return nil
+}
+
+// await waits until all who can have answered.
+func (x *saving) await(ctx context.Context, limit time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var over error
+	done := poll(waiting, func() bool {
+		st, err := x.lookup.status(ctx, x.address, x.app)
+		switch {
+		case errors.Is(err, registry.ErrUnreachable): // it is waited for
+			return false
+		case err != nil:
+			over = registryError(x.address, err)
+			return true
+		}
+		if d := st.Directive; d.Verdict != nil && x.save == nil || d.Run != x.run {
+			over = fmt.Errorf("%s: its run ended before anything was saved", x.app)
+			return true
+		}
+		return x.look(st)
+	})
+	switch {
+	case over != nil:
+		return over
+	case done:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case x.save == nil:
+		return withCode(shim.CodeTimeout, fmt.Errorf("%s: no save has begun after %s: its processes do not run yet, or another save is under way; the request stands", x.app, limit))
+	}
+	saved, failed, open := x.count()
+	return withCode(shim.CodeTimeout, fmt.Errorf("%s: after %s %d of %d have saved, %s not yet; the save goes on", x.app, limit, saved, saved+len(failed)+len(open), strings.Join(open, ", ")))
+}
+
+// look takes in what the registry says; true: all have answered. A run that has ended meanwhile has answered.
+func (x *saving) look(st consul.Status) bool {
+	if s := st.Directive.Save; x.save == nil && s != nil {
+		later := s.Seq - beforeSave(x.before) // a second one begins only after all who had asked before were answered
+		if slices.Contains(s.Asks, x.id) || later > 1 {
+			x.save = s
+		}
+	}
+	if x.save == nil {
+		return false
+	}
+	x.members = slices.DeleteFunc(slices.Clone(st.Members), func(m consul.MemberStatus) bool { return m.Run != x.run })
+	_, _, open := x.count()
+	return len(open) == 0 || st.Directive.Verdict != nil
+}
+
+func beforeSave(d registry.Directive) int {
+	if d.Save == nil {
+		return 0
+	}
+	return d.Save.Seq
+}
+
+// count sorts the instances that have outputs: how many have saved, who has not and why, and who has not answered. Who is
+// not at work has nothing to save.
+func (x *saving) count() (saved int, failed map[string]string, open []string) {
+	failed = map[string]string{}
+	for _, m := range x.members {
+		switch {
+		case m.Saved != nil && m.Saved.Seq >= x.save.Seq && m.Saved.Failed != "":
+			failed[m.Instance.String()] = m.Saved.Failed
+		case m.Saved != nil && m.Saved.Seq >= x.save.Seq && len(m.Saved.To) > 0:
+			saved++
+		case m.Saved == nil || m.Saved.Seq < x.save.Seq:
+			if m.Live && m.Phase == registry.PhaseReady && x.hasOutputs(m.Instance) {
+				open = append(open, m.Instance.String())
+			}
+		}
+	}
+	return saved, failed, open
+}
+
+func (x *saving) hasOutputs(in registry.Instance) bool {
+	c := x.def.Component(in.Component)
+	return c != nil && savesSomething(*c)
+}
+
+// saveReport is what `save --json` prints.
+type saveReport struct {
+	Version int               `json:"version"`
+	App     string            `json:"app"`
+	Stamp   string            `json:"stamp,omitempty"` // empty: it was not waited for
+	To      []string          `json:"to"`              // folders, with one of each instance in them
+	Saved   int               `json:"saved"`
+	Files   int               `json:"files"`
+	Bytes   int64             `json:"bytes"`
+	Failed  map[string]string `json:"failed"` // by instance: why not
+}
+
+func (x *saving) report() saveReport {
+	r := saveReport{Version: 1, App: x.app, Stamp: x.save.Stamp, To: []string{}}
+	r.Saved, r.Failed, _ = x.count()
+	for _, m := range x.members {
+		if m.Saved == nil || m.Saved.Seq < x.save.Seq || m.Saved.Failed != "" {
+			continue
+		}
+		r.Files, r.Bytes = r.Files+m.Saved.Files, r.Bytes+m.Saved.Bytes
+		for _, to := range m.Saved.To {
+			if !slices.Contains(r.To, to) {
+				r.To = append(r.To, to)
+			}
+		}
+	}
+	slices.Sort(r.To)
+	return r
+}
+
+// print says what was saved. That nobody has is an error.
+func (x *saving) print(asJSON bool) error {
+	r := x.report()
+	if asJSON {
+		if err := printJSON(x.streams.out, r); err != nil {
+			return err
+		}
+	} else {
+		for _, to := range r.To {
+			fmt.Fprintf(x.streams.out, "%s: saved by %s in %s\n", x.app, counted(r.Saved, "instance"), to)
+		}
+	}
+	var why []string
+	for in, text := range r.Failed {
+		why = append(why, in+" has not saved: "+text)
+	}
+	slices.Sort(why)
+	if r.Saved == 0 {
+		return fmt.Errorf("%s: nothing was saved: %s", x.app, orNone(why))
+	}
+	for _, line := range why {
+		fmt.Fprintf(x.streams.err, "%s: %s\n", x.app, line)
+	}
+	return nil
+}
