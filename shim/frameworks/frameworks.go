@@ -68,6 +68,7 @@ func Env(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	if p.HBox != nil {
 		say(hbox)
 	}
+	hadoop(p, env)
 	if p.PAI != nil { // what the job file itself says is the last word
 		maps.Copy(env, p.PAI.Env)
 	}

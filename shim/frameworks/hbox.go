@@ -28,15 +28,27 @@ func hbox(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 		"LD_LIBRARY_PATH":        hboxHere(p.Process.Inherited["LD_LIBRARY_PATH"]),
 		"CLASSPATH":              hboxHere(strings.TrimSuffix("./*:"+p.Process.Inherited["CLASSPATH"], ":")), // Java reads ./* as all jars there
 	})
-	if dir := p.Process.Inherited["HADOOP_CONF_DIR"]; dir != "" {
+	dir := p.Process.Inherited["HADOOP_CONF_DIR"]
+	if h := p.Hadoop; h != nil && (dir == "" || p.Root.Kind != plan.RootImage) {
+		dir = h.Conf
+	}
+	if dir != "" {
 		env["HADOOP_CONF_DIR"] = hboxHere(dir)
 	}
-	if user := cmp.Or(p.Process.Inherited["HADOOP_USER_NAME"], p.Allocation.User); user != "" {
+	if user := cmp.Or(p.Process.Inherited["HADOOP_USER_NAME"], hadoopUser(p), p.Allocation.User); user != "" {
 		env["HADOOP_USER_NAME"] = user
 	}
 	maps.Copy(env, hboxOfType(p, r, role, index))
 	maps.DeleteFunc(env, func(name, _ string) bool { _, own := p.Process.Env[name]; return own })
 	return env, files
+}
+
+// hadoopUser is who acts where the host has a Hadoop.
+func hadoopUser(p plan.Plan) string {
+	if p.Hadoop == nil {
+		return ""
+	}
+	return p.Hadoop.User
 }
 
 // hboxHere puts the working directory before a search path.

@@ -109,7 +109,7 @@ func (b *builder) plan() Plan {
 		Root:       b.root(),
 		Script:     b.script(),
 		Framework:  b.app.Settings.Framework, Mode: b.app.Settings.TensorFlowMode, Processes: b.processes(), MPI: b.mpi(),
-		PAI: b.pai(), HBox: b.hbox(), Inputs: b.inputs(), Outputs: b.outputs(),
+		PAI: b.pai(), HBox: b.hbox(), Hadoop: b.hadoop(), Inputs: b.inputs(), Outputs: b.outputs(),
 		Limits:   limits,
 		Ports:    b.ports,
 		Exports:  b.exports(),

@@ -25,6 +25,7 @@ type Plan struct {
 	PAI        *PAI       `json:"pai,omitempty"`  // nil: no variables of PAI
 	HBox       *HBox      `json:"hbox,omitempty"` // nil: no variables of HBox
 	Sides      []Side     `json:"sides,omitempty"`
+	Hadoop     *Hadoop    `json:"hadoop,omitempty"`     // nil: no configuration of it on this host
 	DefaultFS  string     `json:"default_fs,omitempty"` // of a job with data; else nobody asks
 	Inputs     *Inputs    `json:"inputs,omitempty"`
 	Outputs    *Outputs   `json:"outputs,omitempty"`

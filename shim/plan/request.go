@@ -52,6 +52,7 @@ type Request struct {
 	GPUEnv map[string]string
 	// LibraryDirs hold the devices' libraries, where the root's own loader may not look.
 	LibraryDirs []string
+	Hadoop *HadoopFacts // nil: there is none
 	// DefaultFS is the URI of the default filesystem, the value of ${NN_URI} where nobody gives another; empty: none.
 	DefaultFS string
 	// Starts: the plan is to be run here, so that what cannot be run is a problem. Else it is a warning.

@@ -37,6 +37,7 @@ func Resolve(p Plan, dirs Dirs) Plan {
 		p.Exports[i].Value = fill(e.Value)
 	}
 	p.Checkpoint.Dir = fill(p.Checkpoint.Dir)
+	p.Hadoop = p.Hadoop.resolved(fill)
 	p.DefaultFS, p.Inputs, p.Outputs, p.PAI = fill(p.DefaultFS), p.Inputs.resolved(fill), p.Outputs.resolved(fill), p.PAI.resolved(fill)
 	if p.Start != nil {
 		p.Start = &Start{
