@@ -25,12 +25,13 @@ type checkpointKey struct {
 // the live key and the record as it was when Checkpoint was called: a commit that is still on its way when
 // the member acknowledges a newer generation is refused, and answered with registry.ErrOvertaken.
 func (s *Seat) Checkpoint(ctx context.Context, step int64, uri, sha string) error {
-	return s.Store(ctx, registry.CheckpointStep{Step: step, URI: uri, SHA256: sha})
+	return s.Store(ctx, s.held().record.Gen, registry.CheckpointStep{Step: step, URI: uri, SHA256: sha})
 }
 
-// Store is Checkpoint of several: those that are committed already stay, the newest five of all are kept.
-func (s *Seat) Store(ctx context.Context, stored ...registry.CheckpointStep) error {
-	return s.changeSteps(ctx, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
+// Store is Checkpoint of several, which were saved in that generation: those that are committed already stay, the newest five of
+// all are kept.
+func (s *Seat) Store(ctx context.Context, gen int, stored ...registry.CheckpointStep) error {
+	return s.changeSteps(ctx, gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		for _, one := range stored {
 			steps = withStep(steps, one)
 		}
@@ -41,8 +42,15 @@ func (s *Seat) Store(ctx context.Context, stored ...registry.CheckpointStep) err
 // GiveUp takes back what was committed of steps after this one: the gang goes on from an older one, and theirs are of a
 // branch that nobody else has.
 func (s *Seat) GiveUp(ctx context.Context, after int64) error {
-	return s.changeSteps(ctx, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
+	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return slices.DeleteFunc(steps, func(c registry.CheckpointStep) bool { return c.Step > after })
+	})
+}
+
+// Forget takes back what was committed of one step: it is not there any more, or not as it was.
+func (s *Seat) Forget(ctx context.Context, step int64) error {
+	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
+		return slices.DeleteFunc(steps, func(c registry.CheckpointStep) bool { return c.Step == step })
 	})
 }
 
@@ -68,9 +76,8 @@ func (s *Seat) Stored(ctx context.Context) (map[registry.Instance]registry.Check
 // Founded is when the app came into this registry. One that has lost its data has another.
 func (s *Seat) Founded() time.Time { return s.founded }
 
-// changeSteps writes the own key, in the generation that is acknowledged when it is called.
-func (s *Seat) changeSteps(ctx context.Context, change func([]registry.CheckpointStep) []registry.CheckpointStep) error {
-	gen := s.held().record.Gen
+// changeSteps writes the own key as a member of that generation.
+func (s *Seat) changeSteps(ctx context.Context, gen int, change func([]registry.CheckpointStep) []registry.CheckpointStep) error {
 	var b backoff
 	for {
 		err := s.commitCheckpoint(ctx, gen, change)

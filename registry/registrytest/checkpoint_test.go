@@ -36,14 +36,18 @@ func checkpoint(t *testing.T, s server) {
 	}
 	must(t, all[0].seat.GiveUp(soon(t), 6)) // step 7 is of a branch that nobody else has
 	must(t, all[0].seat.GiveUp(soon(t), 6))
-	must(t, all[0].seat.Store(soon(t), registry.CheckpointStep{Step: 8, Shared: true}, registry.CheckpointStep{Step: 9, Shared: true}))
+	must(t, all[0].seat.Store(soon(t), 2, registry.CheckpointStep{Step: 8, Shared: true}, registry.CheckpointStep{Step: 9, Shared: true}))
+	must(t, all[0].seat.Forget(soon(t), 8))
+	if err := all[0].seat.Store(soon(t), 1, registry.CheckpointStep{Step: 99}); !errors.Is(err, registry.ErrOvertaken) {
+		t.Errorf("of generation 1 in generation 2: %v, want it refused", err)
+	}
 	stored, err := all[1].seat.Stored(soon(t))
 	must(t, err)
 	var steps []int64
 	for _, one := range stored[all[0].seat.Instance()].Steps {
 		steps = append(steps, one.Step)
 	}
-	if want := []int64{4, 5, 6, 8, 9}; !slices.Equal(steps, want) || len(stored) != len(all) {
+	if want := []int64{4, 5, 6, 9}; !slices.Equal(steps, want) || len(stored) != len(all) {
 		t.Errorf("stored: %v of %d instances, want %v of all", steps, len(stored), want)
 	}
 	if all[1].seat.Founded().IsZero() || !all[1].seat.Founded().Equal(all[0].seat.Founded()) {
