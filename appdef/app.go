@@ -393,8 +393,11 @@ type Stop struct {
 
 // Checkpoint says where the app saves itself and how a save is recognised.
 type Checkpoint struct {
-	Dir     string `json:"dir,omitempty"` // empty: the app's shared checkpoint folder
+	Dir     string `json:"dir,omitempty"`   // empty: the app's shared checkpoint folder
+	Reach   string `json:"reach,omitempty"` // of a Dir in a store: auto, process, muster; empty: auto
 	Pattern string `json:"pattern,omitempty"`
+	Whole   string `json:"whole,omitempty"`
+	Marker  string `json:"marker,omitempty"`
 	Sync    string `json:"sync,omitempty"`
 	Keep    int    `json:"keep,omitempty"`
 	Signal  string `json:"signal,omitempty"`

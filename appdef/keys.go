@@ -198,18 +198,39 @@ func checkpointKeys() []Key {
 			},
 		},
 		{
-			Name: "muster.checkpoint.sync", Idle: true, Meaning: "the store's URL to which each whole checkpoint is copied",
+			Name: "muster.checkpoint.reach", Default: "auto", Values: []string{"auto", "process", "muster"},
+			Meaning:   "who reaches a muster.checkpoint.dir in a store: process, which is told the URL; muster, with a local folder in between; auto: TensorFlow where there is a libhdfs, else muster",
+			component: func(c *Component, _, text string) error { return setReach(&c.Settings.Checkpoint, text) },
+		},
+		{
+			Name:    "muster.checkpoint.whole",
+			Meaning: "when a match of the pattern counts: words with blanks between them, files=GLOB (in a folder), size=BYTES, steady=DURATION",
+			component: func(c *Component, _, text string) error {
+				c.Settings.Checkpoint.Whole = text
+				return checkWhole(text)
+			},
+		},
+		{
+			Name:    "muster.checkpoint.marker",
+			Meaning: "the file that says that a checkpoint is whole: its name in a folder, what follows a file's name, or a path with {} for the match",
+			component: func(c *Component, _, text string) error {
+				c.Settings.Checkpoint.Marker = text
+				return checkMarker(text)
+			},
+		},
+		{
+			Name: "muster.checkpoint.sync", Meaning: "the store's URL to which each whole checkpoint is copied, and from which it comes back on another host",
 			component: func(c *Component, _, text string) error { return setText(&c.Settings.Checkpoint.Sync, text) },
 		},
 		{
-			Name: "muster.checkpoint.keep", Idle: true, Default: "all", Meaning: "how many checkpoints to keep; 0: all",
+			Name: "muster.checkpoint.keep", Default: "all", Meaning: "how many checkpoints each instance keeps in the store; 0: all",
 			component: func(c *Component, _, text string) (err error) {
 				c.Settings.Checkpoint.Keep, err = atLeast(0, text)
 				return err
 			},
 		},
 		{
-			Name: "muster.checkpoint.signal", Idle: true, Meaning: "the signal that asks the app to save itself",
+			Name: "muster.checkpoint.signal", Meaning: "the signal that asks the app to save itself before a planned stop; a newer checkpoint is waited for within the grace",
 			component: func(c *Component, _, text string) (err error) {
 				c.Settings.Checkpoint.Signal, err = wantSignal(text)
 				return err
