@@ -110,17 +110,14 @@ func (b *builder) plan() Plan {
 		Script:     b.script(),
 		Framework:  b.app.Settings.Framework, Mode: b.app.Settings.TensorFlowMode, Processes: b.processes(), MPI: b.mpi(),
 		PAI: b.pai(), HBox: b.hbox(), Hadoop: b.hadoop(), Inputs: b.inputs(), Outputs: b.outputs(),
-		Limits:   limits,
-		Ports:    b.ports,
-		Exports:  b.exports(),
-		Barrier:  b.barrier(),
-		Restart:  b.restart(),
-		Complete: Complete(s.Complete),
-		Stop:     b.stop(),
-		Checkpoint: Checkpoint{
-			Dir: b.checkpointDir(), Pattern: s.Checkpoint.Pattern, Sync: s.Checkpoint.Sync,
-			Keep: s.Checkpoint.Keep, Signal: s.Checkpoint.Signal,
-		},
+		Limits:       limits,
+		Ports:        b.ports,
+		Exports:      b.exports(),
+		Barrier:      b.barrier(),
+		Restart:      b.restart(),
+		Complete:     Complete(s.Complete),
+		Stop:         b.stop(),
+		Checkpoint:   b.checkpoint(),
 		StageTimeout: float64(b.app.Settings.StageTimeout),
 		Timeout:      float64(b.app.Settings.Timeout),
 		Duration:     float64(b.app.Settings.Duration),
@@ -217,18 +214,6 @@ func graceOf(c *appdef.Component, killWindow float64) float64 {
 	default:
 		return min(max(killWindow-leavingTime, 0), mostGrace)
 	}
-}
-
-// checkpointDir is the folder or store that the process saves to: the TensorFlow package's own keys,
-// muster.checkpoint.dir, else the folder that all instances of this host share.
-func (b *builder) checkpointDir() string {
-	if own := b.builtinCheckpointDir(); own != "" {
-		return own
-	}
-	if dir := b.component.Settings.Checkpoint.Dir; dir != "" {
-		return b.text("muster.checkpoint.dir", dir)
-	}
-	return Work + "/checkpoint"
 }
 
 // grantedPorts are the needs with the numbers that were granted or claimed.

@@ -213,8 +213,10 @@ type Stop struct {
 
 // Checkpoint says where checkpoints are and how one is recognised.
 type Checkpoint struct {
-	Dir     string `json:"dir"`
+	Dir     string `json:"dir"` // a folder, or the URL of one that the process itself reaches
 	Pattern string `json:"pattern"`
+	Whole   string `json:"whole,omitempty"`
+	Marker  string `json:"marker,omitempty"`
 	Sync    string `json:"sync,omitempty"`
 	Keep    int    `json:"keep,omitempty"`
 	Signal  string `json:"signal,omitempty"`

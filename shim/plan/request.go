@@ -52,9 +52,11 @@ type Request struct {
 	GPUEnv map[string]string
 	// LibraryDirs hold the devices' libraries, where the root's own loader may not look.
 	LibraryDirs []string
-	Hadoop *HadoopFacts // nil: there is none
+	Hadoop      *HadoopFacts // nil: there is none
 	// DefaultFS is the URI of the default filesystem, the value of ${NN_URI} where nobody gives another; empty: none.
 	DefaultFS string
+	// NoLibhdfs: there is none where the process runs, so that not even TensorFlow reaches an hdfs: URL by itself.
+	NoLibhdfs bool
 	// Starts: the plan is to be run here, so that what cannot be run is a problem. Else it is a warning.
 	Starts bool
 	// Origins say where a part of Allocation came from: `host` → NM_HOST.

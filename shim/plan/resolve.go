@@ -36,7 +36,7 @@ func Resolve(p Plan, dirs Dirs) Plan {
 	for i, e := range p.Exports {
 		p.Exports[i].Value = fill(e.Value)
 	}
-	p.Checkpoint.Dir = fill(p.Checkpoint.Dir)
+	p.Checkpoint.Dir, p.Checkpoint.Sync = fill(p.Checkpoint.Dir), fill(p.Checkpoint.Sync)
 	p.Hadoop = p.Hadoop.resolved(fill)
 	p.DefaultFS, p.Inputs, p.Outputs, p.PAI = fill(p.DefaultFS), p.Inputs.resolved(fill), p.Outputs.resolved(fill), p.PAI.resolved(fill)
 	if p.Start != nil {

@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+func (b *builder) checkpoint() Checkpoint {
+	c := b.component.Settings.Checkpoint
+	out := Checkpoint{Dir: b.checkpointDir(), Pattern: c.Pattern, Whole: c.Whole, Marker: c.Marker, Keep: c.Keep, Signal: c.Signal}
+	switch _, store := b.checkpointPlace(); {
+	case c.Sync != "" && schemeOf(out.Dir) != "":
+		b.warn(b.key("muster.checkpoint.sync"), appdef.Quote(c.Sync), "no value", "the process saves to "+out.Dir+" itself, from where nothing is copied")
+	case c.Sync != "":
+		out.Sync, _ = b.location("muster.checkpoint.sync", c.Sync)
+	case out.Dir != store:
+		out.Sync = store
+	}
+	if out.Sync != "" && !slices.Contains(writable(), schemeOf(out.Sync)) && schemeOf(out.Sync) != "" {
+		b.cannot(b.key("muster.checkpoint.sync"), appdef.Quote(out.Sync), "a path, file: or hdfs:", "")
+	}
+	if out.Keep > 0 && out.Sync == "" {
+		b.warn(b.key("muster.checkpoint.keep"), number(float64(out.Keep)), "muster.checkpoint.sync", "what the process saves in a folder is for itself to remove")
+	}
+	return out
+}
+
+// localCheckpoints is the folder that all instances of this host share.
+const localCheckpoints = Work + "/checkpoint"
+
+// checkpointDir is what the process is told: the folder or URL that the definition names, or in place of a URL that it cannot
+// reach the local folder.
+func (b *builder) checkpointDir() string {
+	dir, store := b.checkpointPlace()
+	if store != "" && !b.reaches() {
+		return localCheckpoints
+	}
+	return dir
+}
+
+// checkpointPlace is where the definition has its checkpoints: the TensorFlow package's own keys, muster.checkpoint.dir, else the
+// shared folder. store is the same where it is in a store that muster has.
+func (b *builder) checkpointPlace() (dir, store string) {
+	dir = b.builtinCheckpointDir()
+	if dir == "" && b.component.Settings.Checkpoint.Dir != "" {
+		dir = b.text("muster.checkpoint.dir", b.component.Settings.Checkpoint.Dir)
+	}
+	switch scheme := schemeOf(dir); {
+	case dir == "":
+		return localCheckpoints, ""
+	case scheme == "file":
+		return pathOf(dir), ""
+	case slices.Contains(writable(), scheme):
+		return dir, dir
+	}
+	return dir, ""
+}
+
+// reaches tells that the process saves to a store by itself.
+func (b *builder) reaches() bool {
+	switch b.component.Settings.Checkpoint.Reach {
+	case appdef.ReachProcess:
+		return true
+	case appdef.ReachMuster:
+		return false
+	}
+	framework := b.app.Settings.Framework
+	return !b.req.NoLibhdfs && (framework == "tensorflow" || framework == "tensor2tensor")
+}
