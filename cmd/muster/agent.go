@@ -69,7 +69,7 @@ func (f *agentFlags) register(flags flagSet) {
 	f.registry.register(flags)
 	f.state.register(flags)
 	f.filesystem.register(flags)
-	flags.StringVar(&f.ref, "app", "", "`APP`: folder, .zip, .tar.gz, .tgz, .tar.zst, a URL (file:, http:, https:, with #sha256=HEX at its end) or catalog:NAME")
+	flags.StringVar(&f.ref, "app", "", "`APP`: folder, .zip, .tar.gz, .tgz, .tar.zst, a URL (file:, hdfs:, http:, https:, with #sha256=HEX at its end) or catalog:NAME")
 	flags.StringVar(&f.appID, "app-id", "", "name of the gang in the registry")
 	flags.StringVar(&f.run, "run", "", "one life of the app; a new one follows a finished one")
 	flags.StringVar(&f.component, "component", "", "component of this container; without it a free one is claimed")
@@ -114,7 +114,7 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 	if err != nil {
 		return err
 	}
-	f.app.policy = &rules
+	f.app.policy, f.app.hadoop = &rules, f.filesystem.hadoop
 	app, err := f.app.load(f.ref, s.err)
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
@@ -39,6 +41,9 @@ func dataFault(err error) error {
 	if _, ok := errors.AsType[notPermitted](err); ok {
 		return err
 	}
+	if errors.Is(err, hdfs.ErrKerberos) && !errors.Is(err, fetch.ErrUnreachable) { // a KDC that is away is no refusal
+		return notPermitted{err}
+	}
 	_, taken := errors.AsType[*stage.TakenError](err)
 	_, twice := errors.AsType[*stage.NameError](err)
 	if taken || twice || errors.Is(err, stage.ErrNoStore) {
@@ -53,7 +58,20 @@ func fromStore(item plan.StageItem) bool {
 }
 
 // transfer is how this agent moves files.
-func (a *agent) transfer() stage.Transfer { return stage.Transfer{} }
+func (a *agent) transfer() stage.Transfer {
+	return stage.Transfer{
+		Report: func(p stage.Progress) {
+			if p.Ended && p.Took < tellTransfer { // who asked for it says what came
+				return
+			}
+			a.log.Info("transfer", "files", p.Files, "of", p.All, "bytes", p.Bytes, "bytes_per_second", p.Rate(), "took", p.Took.Round(time.Millisecond))
+		},
+		Again: func(file, why string) { a.log.Warn("transfer is tried again", "file", file, "cause", why) },
+	}
+}
+
+// tellTransfer is how long a transfer takes at least of which a line is written.
+const tellTransfer = 5 * time.Second
 
 // bringData brings what the plan reads, and makes room for what it leaves.
 func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Instance, work workRoot) error {

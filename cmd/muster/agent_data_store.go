@@ -74,14 +74,15 @@ func localPath(url string) string {
 
 // openStore finds the store of a path that the definition names, with the rights that its process has.
 func (a *agent) openStore(ctx context.Context, p plan.Plan, url string, write bool) (stage.Store, string, error) {
-	store, path, err := stage.Open(ctx, url)
+	store, path, err := a.stores(p).Open(ctx, url)
 	if err != nil {
 		return nil, "", err
 	}
-	if localPath(url) != "" {
-		if err := a.admitted(p, path, write); err != nil {
-			return nil, "", err
-		}
+	if localPath(url) == "" { // the store itself knows who may do what
+		return store, path, nil
+	}
+	if err := a.admitted(p, path, write); err != nil {
+		return nil, "", err
 	}
 	return asUser(store, a.user), path, nil
 }
@@ -129,9 +130,7 @@ func trueName(path string) string {
 
 // visible refuses a path of the host that the process itself is told to use and does not have.
 func (a *agent) visible(p plan.Plan, path string, write bool) error {
-	first, _, _ := strings.Cut(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
-	private := slices.Contains([]string{"proc", "sys", "dev", "run", "tmp"}, first) || within(path, "/var/tmp") // a container's own
-	readable := !write && !private && (p.Root.Kind == plan.RootReadOnly || p.Root.Kind == plan.RootOverlay)
+	readable := !write && !ownInContainer(path) && (p.Root.Kind == plan.RootReadOnly || p.Root.Kind == plan.RootOverlay)
 	if p.Root.Kind == plan.RootHost || readable || within(path, a.workDir) {
 		return nil
 	}

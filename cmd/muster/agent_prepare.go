@@ -48,6 +48,7 @@ type agent struct {
 	envGiven      map[string]string // of both, what --env says
 	ports         string
 	filesystem    filesystem // where paths of data without a scheme are
+	hadoop        hadoopFlags
 	times         registry.Times
 	newRun        bool
 
@@ -136,6 +137,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun
 	if a.filesystem, warning, err = f.filesystem.resolve(); err != nil {
 		return nil, err
 	}
+	a.hadoop = f.filesystem.hadoop
 	if warning != nil {
 		a.log.Warn("configuration of hadoop", "err", warning)
 	}

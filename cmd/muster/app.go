@@ -25,6 +25,8 @@ type appFlags struct {
 	policy *policy
 	// progress hears of a download; nil: nobody does.
 	progress io.Writer
+	// hadoop is how an APP on HDFS is reached; the verb's own flags, where it has them.
+	hadoop hadoopFlags
 	// signed has a package's signature fetched with it where there is one.
 	signed bool
 }

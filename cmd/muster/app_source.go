@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/catalog"
 	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim"
 )
@@ -103,7 +104,7 @@ func exists(path string) bool {
 // without its scheme.
 func notThere(ref string) string {
 	names := catalog.Names()
-	text := fmt.Sprintf("app %s: no such file or folder, want a folder, an archive, a job file, file:, http:, https: or catalog:NAME (%s)", ref, strings.Join(names, ", "))
+	text := fmt.Sprintf("app %s: no such file or folder, want a folder, an archive, a job file, file:, hdfs:, http:, https: or catalog:NAME (%s)", ref, strings.Join(names, ", "))
 	near, ok := appdef.Nearest(ref, names)
 	if slices.Contains(names, ref) {
 		near, ok = ref, true
@@ -117,7 +118,7 @@ func notThere(ref string) string {
 // fetch loads a package into the cache. The agents are told its digest as well: all of a run have the same bytes, and
 // those of one host load them once.
 func (f *appFlags) fetch(at location) (source, error) {
-	request := fetch.Request{URL: at.url, SHA256: at.digest, CacheDir: cacheDir(), Progress: f.progress}
+	request := fetch.Request{URL: at.url, SHA256: at.digest, CacheDir: cacheDir(), Progress: f.progress, Options: f.hadoop.fetching(f.progress)}
 	if f.signed || f.policy != nil && f.policy.Packages.RequireSignature {
 		request.Sidecars = []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}}
 	}
@@ -167,14 +168,14 @@ func parseLocation(ref string) (location, error) {
 	switch scheme {
 	case "":
 		return location{url: ref}, nil
-	case "file:", "http:", "https:":
+	case "file:", "http:", "https:", "hdfs:":
 	default:
 		if _, err := os.Stat(ref); err == nil {
 			return location{url: ref}, nil // a file whose name has a colon
 		}
-		want := "a folder, an archive, a job file, file:, http:, https: or catalog:NAME"
+		want := "a folder, an archive, a job file, file:, hdfs:, http:, https: or catalog:NAME"
 		if scheme == "catalog:" { // where only a file can be meant
-			want = "a folder, an archive, file:, http: or https:"
+			want = "a folder, an archive, file:, hdfs:, http: or https:"
 		}
 		return location{}, usage("app %s: got %s, want %s", ref, scheme, want)
 	}
@@ -198,6 +199,12 @@ func (l location) local() (string, error) {
 // remote tells that it is no file of this machine.
 func (l location) remote() bool {
 	scheme := strings.ToLower(schemeForm.FindString(l.url))
+	return scheme == "http:" || scheme == "https:" || scheme == "hdfs:"
+}
+
+// readOnly tells that nothing can be put there.
+func (l location) readOnly() bool {
+	scheme := strings.ToLower(schemeForm.FindString(l.url))
 	return scheme == "http:" || scheme == "https:"
 }
 
@@ -212,11 +219,13 @@ func fetchCode(err error) int {
 	switch {
 	case errors.Is(err, fetch.ErrScheme), errors.Is(err, errors.ErrUnsupported):
 		return shim.CodeUsage
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fetch.ErrRedirect):
+	case errors.Is(err, fetch.ErrUnreachable): // a KDC that is away, too
+		return shim.CodeRegistry
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fetch.ErrRedirect), errors.Is(err, hdfs.ErrKerberos), errors.Is(err, fetch.ErrQuota):
 		return shim.CodeForbidden
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fetch.ErrDigest), errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrNotFile):
 		return shim.CodeDefinition
-	case errors.Is(err, fetch.ErrUnreachable), errors.Is(err, fetch.ErrTLS), errors.Is(err, fetch.ErrProtocol):
+	case errors.Is(err, fetch.ErrTLS), errors.Is(err, fetch.ErrProtocol), errors.Is(err, fetch.ErrCorrupt):
 		return shim.CodeRegistry
 	}
 	if _, odd := errors.AsType[*fetch.StatusError](err); odd { // an answer, and no file

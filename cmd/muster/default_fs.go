@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/xml"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,22 +9,27 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
 // filesystemFlag names the default filesystem: that of paths without a scheme, and the value of ${NN_URI}.
-type filesystemFlag struct{ uri string }
+type filesystemFlag struct {
+	uri    string
+	hadoop hadoopFlags
+}
 
 func (f *filesystemFlag) register(flags flagSet) {
+	f.hadoop.register(flags)
 	flags.StringVar(&f.uri, "default-fs", "", "`URI` of the filesystem that paths of data without a scheme are in (default: fs.defaultFS of Hadoop's core-site.xml, else the folder store in the work folder)")
 }
 
 // args are the same choice as arguments for an agent.
 func (f *filesystemFlag) args() []string {
 	if f.uri == "" {
-		return nil
+		return f.hadoop.args()
 	}
-	return []string{"--default-fs", f.uri}
+	return append(f.hadoop.args(), "--default-fs", f.uri)
 }
 
 // filesystem is the default one and where that was said; nowhere: it is the folder in the work folder.
@@ -53,6 +58,9 @@ func (f filesystem) into(r *plan.Request) {
 // resolve finds the default filesystem. warning is what is wrong with a file of Hadoop's that would have named it.
 func (f *filesystemFlag) resolve() (found filesystem, warning, err error) {
 	found = filesystem{uri: plan.DefaultStore}
+	if err := f.hadoop.check(); err != nil {
+		return found, nil, err
+	}
 	if f.uri != "" {
 		uri, err := filesystemURI(f.uri)
 		if err != nil {
@@ -60,7 +68,7 @@ func (f *filesystemFlag) resolve() (found filesystem, warning, err error) {
 		}
 		return filesystem{uri, "--default-fs"}, nil, nil
 	}
-	path := filepath.Join(hadoopConf(), "core-site.xml")
+	path := filepath.Join(cmp.Or(f.hadoop.conf, hdfs.ConfDir()), "core-site.xml")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return found, nil, nil
@@ -81,38 +89,13 @@ func (f *filesystemFlag) resolve() (found filesystem, warning, err error) {
 	return filesystem{uri, "fs.defaultFS of core-site.xml"}, nil, nil
 }
 
-// hadoopConf is the folder of Hadoop's configuration.
-func hadoopConf() string {
-	if dir := os.Getenv("HADOOP_CONF_DIR"); dir != "" {
-		return dir
-	}
-	return "/etc/hadoop/conf"
-}
-
-// defaultFSOf reads fs.defaultFS, or its older name, out of a core-site.xml; empty: it has none. Of two the last counts, as
-// in Hadoop.
+// defaultFSOf reads fs.defaultFS, or its older name, out of a core-site.xml; empty: it has none.
 func defaultFSOf(text []byte) (string, error) {
-	var site struct {
-		Properties []struct {
-			Name  string `xml:"name"`
-			Value string `xml:"value"`
-		} `xml:"property"`
-	}
-	if err := xml.Unmarshal(text, &site); err != nil {
+	conf, err := hdfs.ParseConf(text)
+	if err != nil {
 		return "", err
 	}
-	uri, old := "", ""
-	for _, p := range site.Properties {
-		switch strings.TrimSpace(p.Name) {
-		case "fs.defaultFS":
-			uri = strings.TrimSpace(p.Value)
-		case "fs.default.name":
-			old = strings.TrimSpace(p.Value)
-		}
-	}
-	if uri == "" {
-		uri = old
-	}
+	uri := conf.DefaultFS()
 	if strings.Contains(uri, "${") {
 		return "", fmt.Errorf("fs.defaultFS: got %q, want a URI without variables", uri)
 	}

@@ -14,7 +14,7 @@ func TestDefaultFilesystem(t *testing.T) {
 		return `<?xml version="1.0"?><!-- site --><configuration>` + properties + `</configuration>`
 	}
 	property := func(name, value string) string {
-		return "<property><name>" + name + "</name><value>\n " + value + " </value><final>true</final></property>"
+		return "<property><name>" + name + "</name><value>\n " + value + " </value></property>"
 	}
 	const fromSite = "fs.defaultFS of core-site.xml"
 	for _, tt := range []struct {
@@ -30,6 +30,7 @@ func TestDefaultFilesystem(t *testing.T) {
 		{"the older name", "", site(property("fs.default.name", "hdfs://old")), filesystem{"hdfs://old", fromSite}, "", ""},
 		{"both names", "", site(property("fs.defaultFS", "hdfs://new") + property("fs.default.name", "hdfs://old")), filesystem{"hdfs://new", fromSite}, "", ""},
 		{"the last counts", "", site(property("fs.defaultFS", "hdfs://a") + property("fs.defaultFS", "hdfs://b")), filesystem{"hdfs://b", fromSite}, "", ""},
+		{"a final one stays", "", site("<property><name>fs.defaultFS</name><value>hdfs://a</value><final>true</final></property>" + property("fs.defaultFS", "hdfs://b")), filesystem{"hdfs://a", fromSite}, "", ""},
 		{"no property of it", "", site(property("a", "b")), filesystem{uri: plan.DefaultStore}, "", ""},
 		{"no XML", "", "<configuration>", filesystem{uri: plan.DefaultStore}, "core-site.xml: XML syntax error", ""},
 		{"a variable", "", site(property("fs.defaultFS", "hdfs://${host}")), filesystem{uri: plan.DefaultStore}, "want a URI without variables", ""},
@@ -43,7 +44,7 @@ func TestDefaultFilesystem(t *testing.T) {
 			if tt.site != "" {
 				writeMode(t, filepath.Join(dir, "core-site.xml"), tt.site, 0o600)
 			}
-			got, warning, err := (&filesystemFlag{tt.flag}).resolve()
+			got, warning, err := (&filesystemFlag{uri: tt.flag}).resolve()
 			if tt.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.refused) {
 					t.Fatalf("got %v, want %s", err, tt.refused)

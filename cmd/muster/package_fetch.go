@@ -22,6 +22,7 @@ type packageFetchFlags struct {
 	keys     []string
 	parallel int
 	json     bool
+	hadoop   hadoopFlags
 }
 
 // fetched is the answer of muster package fetch --json.
@@ -46,7 +47,7 @@ func newPackageFetch(s streams) *cobra.Command {
 	f := packageFetchFlags{}
 	cmd := &cobra.Command{
 		Use: "fetch URL...", Short: "Load packages, checked, into the cache or a file", Args: atLeastOne("URL"),
-		Long: `Loads what a file:, http: or https: URL names into the cache, and its FILE.minisig where there is one, and prints the
+		Long: `Loads what a file:, hdfs:, http: or https: URL names into the cache, and its FILE.minisig where there is one, and prints the
 sha256 and the path as sha256sum(1) does. Several URLs are loaded beside each other. What is there already is not loaded again; what broke off goes on where it
 ended. URL#sha256=HEX, or --sha256, says what it must be. --extract unpacks it, whole or not at all.
 
@@ -57,6 +58,7 @@ when the server refuses.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.fetch(cmd.Context(), s, args) },
 	}
 	flags := cmd.Flags()
+	f.hadoop.register(flags)
 	flags.StringVarP(&f.out, "output", "o", "", "`FILE` to write; FILE.minisig too where there is a signature")
 	flags.StringVarP(&f.extract, "extract", "x", "", "`DIR` to unpack it in; it must not be there, or be empty")
 	flags.IntVar(&f.parallel, "parallel", 4, "how many URLs are loaded at a time")
@@ -69,6 +71,9 @@ when the server refuses.`,
 func (f *packageFetchFlags) fetch(ctx context.Context, s streams, refs []string) (err error) {
 	if len(refs) > 1 && (f.out != "" || f.extract != "" || f.sha256 != "") {
 		return usage("package fetch: --output, --extract and --sha256 are of one URL, got %d", len(refs))
+	}
+	if err := f.hadoop.check(); err != nil {
+		return err
 	}
 	keys, err := openKeys(f.keys)
 	if err != nil {
@@ -151,7 +156,7 @@ func (f *packageFetchFlags) request(s streams, ref string) (fetch.Request, error
 	}
 	return fetch.Request{
 		URL: at.url, SHA256: at.digest, CacheDir: cacheDir(), Progress: s.err,
-		Sidecars: []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}},
+		Sidecars: []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}}, Options: f.hadoop.fetching(s.err),
 	}, nil
 }
 

@@ -21,27 +21,39 @@ import (
 )
 
 func newPackagePush(s streams) *cobra.Command {
-	force := false
+	f := packagePushFlags{}
 	cmd := &cobra.Command{
 		Use: "push FILE URL", Short: "Put a package, and its signature, where others fetch it", Args: exactly("FILE", "URL"),
-		Long: `Copies FILE, and FILE.minisig where there is one, to a file: URL, whole or not at all, and prints its sha256 and the
-URL. A URL that ends in / is a folder. The same file there is left as it is; another one is refused (65) without
---force.`,
-		Example: "  muster package push myapp-1.0.0.zip file:///srv/packages/",
+		Long: `Copies FILE, and FILE.minisig where there is one, to a file: or hdfs: URL, whole or not at all, and prints its
+sha256 and the URL. A URL that ends in / is a folder. The same file there is left as it is; another one is refused (65)
+without --force.`,
+		Example: `  muster package push myapp-1.0.0.zip file:///srv/packages/
+  muster package push myapp-1.0.0.zip hdfs:///packages/`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return pushPackage(cmd.Context(), s, args[0], args[1], force)
+			return f.push(cmd.Context(), s, args[0], args[1])
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "replace another file that is there")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace another file that is there")
+	f.hadoop.register(cmd.Flags())
 	return cmd
 }
 
-func pushPackage(ctx context.Context, s streams, file, ref string, force bool) error {
+// packagePushFlags are those of muster package push.
+type packagePushFlags struct {
+	force  bool
+	hadoop hadoopFlags
+}
+
+func (f *packagePushFlags) push(ctx context.Context, s streams, file, ref string) error {
+	if err := f.hadoop.check(); err != nil {
+		return err
+	}
+	stores := f.hadoop.fetching(s.err)
 	at, err := parseLocation(ref)
 	if err != nil {
 		return err
 	}
-	if at.remote() {
+	if at.readOnly() {
 		return usage("package push: %s is for reading alone; put it into the folder that the server shows, by file:, or by the server's own tool", fetch.Printable(at.url))
 	}
 	if at.digest != "" {
@@ -54,15 +66,15 @@ func pushPackage(ctx context.Context, s streams, file, ref string, force bool) e
 	if err != nil {
 		return err
 	}
-	there, err := digestThere(ctx, at.url)
+	there, err := digestThere(ctx, at.url, stores)
 	if err != nil {
 		return withCode(fetchCode(err), err)
 	}
-	if there != "" && there != digest && !force {
+	if there != "" && there != digest && !f.force {
 		return withCode(shim.CodeDefinition, fmt.Errorf("package push: %s: another file is there: sha256 %s, this is %s; --force replaces it",
 			fetch.Printable(at.url), there, digest))
 	}
-	if err := putPackage(ctx, file, at.url, digest, there); err != nil {
+	if err := putPackage(ctx, file, at.url, digest, there, stores); err != nil {
 		return coded(fetchCode(err), err)
 	}
 	fmt.Fprintf(s.out, "%s  %s\n", digest, fetch.Printable(at.url))
@@ -82,8 +94,8 @@ func digestOfPackage(file string) (string, error) {
 }
 
 // digestThere is the sha256 of what a URL has; empty: nothing.
-func digestThere(ctx context.Context, url string) (digest string, err error) {
-	store, path, err := fetch.Open(ctx, url, fetch.Options{})
+func digestThere(ctx context.Context, url string, o fetch.Options) (digest string, err error) {
+	store, path, err := fetch.Open(ctx, url, o)
 	if err != nil {
 		return "", err
 	}
@@ -103,7 +115,7 @@ func digestThere(ctx context.Context, url string) (digest string, err error) {
 }
 
 // putPackage puts the signature last: who sees it sees the file that it is of. One of an earlier file goes first.
-func putPackage(ctx context.Context, file, url, digest, there string) error {
+func putPackage(ctx context.Context, file, url, digest, there string, o fetch.Options) error {
 	beside := file + sign.Ending
 	_, err := os.Stat(beside)
 	signed := err == nil
@@ -111,22 +123,22 @@ func putPackage(ctx context.Context, file, url, digest, there string) error {
 		return err
 	}
 	if there != digest {
-		if err := removeThere(ctx, url+sign.Ending); err != nil {
+		if err := removeThere(ctx, url+sign.Ending, o); err != nil {
 			return err
 		}
-		if _, err := fetch.Put(ctx, url, file, digest, fetch.Options{}); err != nil {
+		if _, err := fetch.Put(ctx, url, file, digest, o); err != nil {
 			return err
 		}
 	}
 	if signed {
-		_, err = fetch.Put(ctx, url+sign.Ending, beside, "", fetch.Options{})
+		_, err = fetch.Put(ctx, url+sign.Ending, beside, "", o)
 		return err
 	}
 	return nil
 }
 
-func removeThere(ctx context.Context, url string) error {
-	store, path, err := fetch.Open(ctx, url, fetch.Options{})
+func removeThere(ctx context.Context, url string, o fetch.Options) error {
+	store, path, err := fetch.Open(ctx, url, o)
 	if err != nil {
 		return err
 	}

@@ -70,6 +70,7 @@ func (f *planFlags) plan(ctx context.Context, s streams, ref string) error {
 	case f.appID != "" && !validName(f.appID):
 		return usage("plan: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", f.appID)
 	}
+	f.app.hadoop = f.filesystem.hadoop
 	l, found, err := f.app.read(ref)
 	if err != nil {
 		return err
@@ -130,6 +131,7 @@ func (f *planFlags) request(ctx context.Context, l *loaded) (plan.Request, error
 		return r, err
 	}
 	filesystem.into(&r)
+	r.Hadoop = hadoopFacts(f.filesystem.hadoop.dir(), launcher.Inherit(os.Environ(), nil))
 	if f.component != "" {
 		r.Origins["component"], r.Origins["index"] = "--component", "--index"
 	}

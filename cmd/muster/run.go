@@ -105,6 +105,7 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 		return err
 	}
 	f.app.policy = &rules
+	f.app.hadoop = f.filesystem.hadoop
 	app, err := f.app.load(ref, s.err)
 	if err != nil {
 		return errors.Join(err, f.refuse(s, ref, err))

@@ -145,7 +145,7 @@ func (d *download) fill(ctx context.Context, f *os.File, n *note) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
-		if !again(err) || failed > d.retries {
+		if !Transient(err) || failed > d.retries {
 			return err
 		}
 		pause := backoff(failed, err)

@@ -157,17 +157,12 @@ func network(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// again tells whether another try may do.
-func again(err error) bool {
+// Transient tells whether what went wrong may pass: a connection that was cut, a server that is away for a moment, a copy
+// that is damaged where there may be others. A host that nobody knows by its name stays unknown.
+func Transient(err error) bool {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
 		return false
 	}
-	return Transient(err)
-}
-
-// Transient tells whether what went wrong may pass: a connection that was cut, a server that is away for a moment, a copy
-// that is damaged where there may be others.
-func Transient(err error) bool {
 	return (errors.Is(err, ErrUnreachable) || errors.Is(err, ErrCorrupt)) && !errors.Is(err, ErrWaited)
 }
 

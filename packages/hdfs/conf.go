@@ -89,14 +89,17 @@ func (c Conf) add(text []byte, final map[string]bool) error {
 	if len(site.Include) > 0 {
 		return fmt.Errorf("got an include of %q, want the properties themselves", site.Include[0].Href)
 	}
+	newer := map[string]bool{}
 	for _, p := range site.Properties {
 		name := strings.TrimSpace(p.Name)
-		if newer, ok := older[name]; ok {
-			name = newer
+		now, old := older[name]
+		if old {
+			name = now
 		}
-		if name == "" || final[name] {
+		if name == "" || final[name] || old && newer[name] {
 			continue
 		}
+		newer[name] = !old
 		c[name] = strings.TrimSpace(p.Value)
 		final[name] = strings.TrimSpace(p.Final) == "true"
 	}

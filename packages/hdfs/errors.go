@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -92,6 +93,8 @@ func noNode(text string, said refusal) error {
 	switch {
 	case strings.Contains(text, standbyClass):
 		return ErrStandby
+	case strings.Contains(text, "no such host"):
+		return fmt.Errorf("%w: %w", fetch.ErrUnreachable, &net.DNSError{Err: firstLine(why), IsNotFound: true})
 	case strings.Contains(text, "kerberos authentication not supported"):
 		return &fetch.Error{Err: fmt.Errorf("%w: the NameNode knows no Kerberos", ErrKerberos), Hint: "check hadoop.security.authentication"}
 	case strings.Contains(text, "SASL handshake"), strings.Contains(text, "KRB"), strings.Contains(text, "KDC"):
