@@ -214,6 +214,7 @@ func (a *agent) mounts(p plan.Plan, in registry.Instance) []container.Mount {
 	for _, dir := range a.dataFolders(p) {
 		all = append(all, own(dir))
 	}
+	all = append(all, a.hadoopMounts(p)...)
 	all = append(all, own(p.Process.Folder), own(filepath.Join(a.logDir, in.String())), own(a.state.Socket(a.id.appID, in.String())))
 	return append(all, codeMounts(p)...)
 }

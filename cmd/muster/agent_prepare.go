@@ -49,6 +49,7 @@ type agent struct {
 	ports         string
 	filesystem    filesystem // where paths of data without a scheme are
 	hadoop        hadoopFlags
+	hadoopFound   *plan.HadoopFacts // nil: there is none on this host
 	times         registry.Times
 	newRun        bool
 
@@ -97,6 +98,7 @@ type agent struct {
 	since      time.Time
 	feeding    *feeding                // what the process is fed; nil: nothing
 	gathered   *gathered               // what the process says, where that is an output; nil: it has not begun
+	tickets    *tickets                // the process's own; nil: it needs none
 	inputList  string                  // what the process is told of its inputs; empty: nothing
 	callOff    context.CancelCauseFunc // gives up the leaving of outputs
 	owed       []owedOutput            // what room was made for and is not settled yet
@@ -145,6 +147,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun
 	a.inc = newID()
 	a.env, a.envImage = launcher.Inherit(os.Environ(), f.env), launcher.InheritIntoImage(os.Environ(), f.env)
 	a.envGiven = launcher.Given(os.Environ(), f.env)
+	a.hadoopFound = hadoopFacts(cmp.Or(a.envGiven["HADOOP_CONF_DIR"], a.hadoop.dir()), a.env)
 	if err := portsFlag(f.ports); err != nil {
 		return nil, err
 	}
@@ -345,7 +348,7 @@ func (a *agent) request(in registry.Instance) plan.Request {
 	request := plan.Request{
 		AppID: a.id.appID, Run: a.id.run, Starts: true, Digest: a.digest, Component: in.Component, Index: in.Index,
 		Allocation: a.alloc, Inherited: a.env, Given: a.envGiven, Shell: shell(), Origins: a.origins,
-		Engine: engineChoice(a.engine), Instances: a.countsInForce(),
+		Engine: engineChoice(a.engine), Instances: a.countsInForce(), Hadoop: a.hadoopFound,
 	}
 	a.filesystem.into(&request)
 	return request

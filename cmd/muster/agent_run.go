@@ -109,6 +109,7 @@ func (a *agent) work(p plan.Plan, logDir string) {
 			a.log.Warn("follow stderr for progress", "err", err)
 		}
 	})
+	wg.Go(func() { a.keepTickets(ctx, a.tickets) })
 	a.watchGPUs(ctx, p)
 	a.mu.Lock()
 	defer a.mu.Unlock()

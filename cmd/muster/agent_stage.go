@@ -251,6 +251,7 @@ func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance
 	if err := r.bringData(ctx, p, in, work); err != nil {
 		return err
 	}
+	r.giveTickets(p)
 	own := []string{p.Process.Folder}
 	if within(p.Checkpoint.Dir, r.workDir) {
 		own = append(own, p.Checkpoint.Dir)
