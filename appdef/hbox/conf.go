@@ -26,6 +26,10 @@ const (
 	confListLength      = "hbox.env.maxlength"
 	confDownloads       = "hbox.download.file.thread.nums"
 	confDownloadRetries = "hbox.download.file.retry"
+	confCache           = "hbox.inputformat.cache"
+	confCacheLimit      = "hbox.inputformat.cachesize.limit"
+	confLines           = "mapreduce.input.lineinputformat.linespermap"
+	confSeparator       = "mapreduce.input.keyvaluelinerecordreader.key.value.separator"
 	confFailedUpload    = "hbox.failed.upload"
 	confSaveEvery       = "hbox.interresult.upload.interval"
 	confSaveChanged     = "hbox.interresult.upload.inc"
@@ -48,6 +52,7 @@ func confNames() []string {
 	names := []string{
 		confAttempts, confWorkerAutoscale, confPSAutoscale, confRate, confTimeout, confStageTimeout, confStrategy, confBoardOnPS,
 		confInputToPS, confWhole, confFileCheck, confChief, confChiefFiles, confListLength, confDownloads, confDownloadRetries,
+		confCache, confCacheLimit, confLines, confSeparator,
 		confFailedUpload, confSaveEvery, confSaveChanged, confSaves, confPython, confExecutor, confExecutorImage, confDockerImage, confDigitsImage,
 		confExit, confMPIHome, confMPILibraries, confHorovodLibs, confHorovodProcs,
 	}
@@ -74,7 +79,7 @@ var idleConfs = [...]string{
 	"hbox.docker.run.args", "hbox.docker.work.dir",
 	"hbox.execute.node.limit", "hbox.file.list.level", "hbox.history.address", "hbox.history.log.delete-monitor-time-interval",
 	"hbox.history.log.dir", "hbox.history.log.max-age-ms", "hbox.history.port", "hbox.history.webapp.address", "hbox.history.webapp.port",
-	"hbox.host.blacklist", "hbox.inputformat.cache", "hbox.inputformat.cachesize.limit",
+	"hbox.host.blacklist", "hbox.inputformat.cachefile.name",
 	"hbox.interresult.upload.timeout", "hbox.job.labelname",
 	"hbox.local.resource.visibility", "hbox.log.pull.interval", "hbox.log.sampling", "hbox.memory.overhead.fraction",
 	"hbox.memory.overhead.minimum", "hbox.messages.len.max", "hbox.mpi.container.update.status.retry", "hbox.mpi.exec.dir",
@@ -89,6 +94,8 @@ var idleConfs = [...]string{
 var misspelt = strings.NewReplacer(
 	".ld.lirbary.path", ".ld.library.path", "hbox.commom.", "hbox.common.", "hbox.inputmat.cache", "hbox.inputformat.cache",
 	"hbox.hisotory.", "hbox.history.",
+	// Hadoop's own names before its release 2
+	"mapred.line.input.format.linespermap", confLines, "key.value.separator.in.input.line", confSeparator,
 )
 
 // oldPrefix is XLearning's.

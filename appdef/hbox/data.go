@@ -110,7 +110,19 @@ func (j *job) inputs() {
 			j.choice(r, "muster.inputs.shuffle", strconv.FormatBool(shuffle), "false", place("--inputformat-shuffle"))
 			j.choice(r, "muster.inputs.epochs", strconv.Itoa(epochs), "1", place("--stream-epoch"))
 			j.choice(r, "muster.inputs.format", j.text("inputformat"), "", place("--inputformat"))
+			j.streamConfs(r)
 		}
+	}
+}
+
+// streamConfs are the confs of a stream of inputs that no option has.
+func (j *job) streamConfs(r role) {
+	cache := j.confTruth(confCache, false)
+	j.choice(r, "muster.inputs.cache", strconv.FormatBool(cache), "false", place("--conf", confCache))
+	j.counted(r, "muster.inputs.cache.limit", confCacheLimit, 1)
+	j.counted(r, "muster.inputs.lines", confLines, 1)
+	if v, ok := j.confs[confSeparator]; ok {
+		j.own(r.name, "muster.inputs.separator", v.Text, v.Place)
 	}
 }
 

@@ -66,6 +66,8 @@ func submission(r *rand.Rand) []string {
 	say(0.2, "--inputformat-shuffle", "true")
 	say(0.2, "--stream-epoch", "3")
 	say(0.2, "--inputformat", "org.example.Lines")
+	say(0.2, "--conf", "hbox.inputmat.cache=true", "hbox.inputformat.cachesize.limit=7", "mapred.line.input.format.linespermap=4",
+		"mapreduce.input.keyvaluelinerecordreader.key.value.separator=;")
 	say(0.2, "--isRenameInputFile", "true")
 	say(0.2, "--create-containerid-dir", "false")
 	say(0.2, "--output-index", "-1", "0")
@@ -233,6 +235,14 @@ func TestMeanings(t *testing.T) {
 		{"--input /a,/b#d --input /b#d --input /c#d a", "worker", "muster.input.d", "/a,/b,/c"},
 		{"--s3input b/k,s3://c/d a", "worker", "muster.input.input", "s3://b/k,s3://c/d"},
 		{"--input /a --inputformat-enable true a", "worker", "muster.inputs.strategy", "stream"},
+		{"--input /a --input-strategy STREAM --conf hbox.inputmat.cache=true a", "worker", "muster.inputs.cache", "true"},
+		{"--input /a --input-strategy STREAM --conf hbox.inputformat.cache=true a", "worker", "muster.inputs.cache", "true"},
+		{"--input /a --conf hbox.inputformat.cache=true a", "worker", "muster.inputs.cache", ""},
+		{"--input /a --input-strategy STREAM --conf hbox.inputformat.cachesize.limit=5 a", "worker", "muster.inputs.cache.limit", "5"},
+		{"--input /a --input-strategy STREAM --conf mapred.line.input.format.linespermap=9 a", "worker", "muster.inputs.lines", "9"},
+		{"--input /a --input-strategy STREAM --conf key.value.separator.in.input.line=, a", "worker", "muster.inputs.separator", ","},
+		{"--input /a --input-strategy STREAM --inputformat x.WholeFileInputFormat a", "worker", "muster.inputs.format", "x.WholeFileInputFormat"},
+		{"--output /a --output-strategy STREAM --outputFormatClass x.Mine a", "worker", "muster.outputs.format", "x.Mine"},
 		{"--app-type tensorflow --ps-num 1 --input /a a", "ps", "muster.input.input", ""},
 		{"--app-type tensorflow --ps-num 1 --input /a --conf hbox.tf.input.ps.enable=true a", "ps", "muster.input.input", "/a"},
 		{"--app-type tensorflow --worker-num 3 --tf-evaluator true --input /a a", "evaluator", "muster.input.input", ""},

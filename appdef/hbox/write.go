@@ -339,6 +339,26 @@ func (w *writer) numbers(in appdef.Inputs) {
 	if in.Retries != nil {
 		w.conf(confDownloadRetries, strconv.Itoa(*in.Retries))
 	}
+	w.stream(in)
+}
+
+// stream are those of a stream's that no option has.
+func (w *writer) stream(in appdef.Inputs) {
+	if in.Cache {
+		w.conf(confCache, "true")
+	}
+	if in.CacheLimit > 0 {
+		w.conf(confCacheLimit, strconv.Itoa(in.CacheLimit))
+	}
+	if in.Lines > 0 {
+		w.conf(confLines, strconv.Itoa(in.Lines))
+	}
+	if in.Separator != "" {
+		w.conf(confSeparator, in.Separator)
+	}
+	if in.Splits > 1 {
+		w.lose("muster.inputs.splits=" + strconv.Itoa(in.Splits) + ": HBox asks for one")
+	}
 }
 
 func (w *writer) strategy(name, value, fallback string) {
