@@ -91,6 +91,9 @@ func (r *runner) attend(ctx context.Context, signals <-chan os.Signal, crew *cre
 			if e.verdict == nil && e.interrupted == 0 && asked == 0 && e.failure == nil {
 				r.relaunch(ctx, d, crew, verdicts, &e)
 			}
+			if e.verdict != nil && asked == 0 {
+				r.complete(d, crew)
+			}
 		}
 	}
 	if e.verdict == nil {
@@ -165,6 +168,19 @@ func (r *runner) relaunch(ctx context.Context, d ended, crew *crew, verdicts <-c
 		e.failure = agentError{d}
 	}
 	r.each(func(c *child) { c.send(syscall.SIGTERM) })
+}
+
+// complete starts an agent again that was killed after the verdict: it finds that, and gives the outputs of its instance
+// their names.
+func (r *runner) complete(d ended, crew *crew) {
+	c := r.app.Component(d.child.instance.Component)
+	if d.signal == 0 || c == nil || !leavesSomething(*c) || !d.child.mayRelaunch(time.Now()) {
+		return
+	}
+	r.say("%s: agent ended by %s after the verdict: launching it again to settle its outputs", d.child.instance, how(d))
+	if err := crew.launch(d.child); err != nil {
+		r.say("%s: %v", d.child.instance, err)
+	}
 }
 
 // agentError is an agent that ended without a verdict.

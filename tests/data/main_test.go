@@ -274,3 +274,11 @@ func await(t testing.TB, what string, see func() bool) {
 		}
 	}
 }
+
+// read reads a file of JSON.
+func (j *job) read(path string, into any) {
+	j.t.Helper()
+	text, err := os.ReadFile(path)
+	j.must(err)
+	j.must(json.Unmarshal(text, into))
+}
