@@ -57,6 +57,9 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root
 	}
 	transfer := r.transfer()
 	transfer.Parallel = cmp.Or(in.Parallel, transfer.Parallel)
+	if n := in.Retries; n != nil {
+		transfer.Retries = cmp.Or(*n, noRetries)
+	}
 	if err := transfer.Bring(ctx, folder, copies); err != nil {
 		return err
 	}
@@ -67,6 +70,9 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root
 	r.log.Info("inputs are here", "files", len(copies), "bytes", bytes, "took", time.Since(begun).Round(time.Millisecond))
 	return nil
 }
+
+// noRetries is how a transfer is told to try once.
+const noRetries = -1
 
 // listInput lists the files of one input in their order.
 func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([]stage.File, error) {
