@@ -1,5 +1,8 @@
 """The parts of the program one by one."""
 
+import gzip
+import hashlib
+import io
 import json
 import os
 import random
@@ -8,12 +11,15 @@ import tempfile
 import threading
 import unittest
 from array import array
+from unittest import mock
 
 import gang  # noqa: F401  (finds the program's modules)
 import checkpoint
 import cluster
 import digits
+import legacy
 import model
+import source
 import wire
 from shard import Shard
 
@@ -57,7 +63,8 @@ class ClusterTest(unittest.TestCase):
 
 class DigitsTest(unittest.TestCase):
     def test_all_images_are_there(self):
-        training, held_back = digits.load()
+        images = source.read("", "", 0, 1)
+        training, held_back = images.training, images.held_back
         self.assertEqual((1438, 359), (len(training), len(held_back)))
         for pixels, digit in training + held_back:
             self.assertEqual(64, len(pixels))
@@ -72,6 +79,88 @@ class DigitsTest(unittest.TestCase):
         self.assertEqual([5, 6], digits.shard([5, 6], 3, 4))
 
 
+class SourceTest(unittest.TestCase):
+    """Ten images in two files, the first of them packed."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        with gzip.open(digits.FILE) as file:
+            self.lines = file.read().splitlines(True)[:10]
+        self.paths = [os.path.join(self.folder, name) for name in ("a.csv.gz", "b.csv")]
+        for path, how, lines in ((self.paths[0], gzip.open, self.lines[:6]), (self.paths[1], open, self.lines[6:])):
+            with how(path, "wb") as file:
+                file.write(b"".join(lines))
+        here = os.getcwd()
+        self.addCleanup(os.chdir, here)
+        os.chdir(self.folder)
+
+    def assert_all(self, images):
+        self.assertEqual((8, 2, 10), (len(images.training), len(images.held_back), images.count))
+        self.assertEqual(hashlib.sha256(b"".join(self.lines)).hexdigest(), images.digest)
+
+    def test_folder(self):
+        self.assert_all(source.read(self.folder, "", 1, 2))
+
+    def test_list(self):
+        told = json.dumps({"data": self.paths, "other": []})
+        with mock.patch.dict(os.environ, INPUT_FILE_LIST=told):
+            self.assert_all(source.read("data", "false", 0, 1))
+            self.assertEqual(0, source.read("other", "false", 0, 1).count)
+            with self.assertRaises(source.Unread):
+                source.read("third", "false", 0, 1)
+        with open("inputFileList.txt", "w") as file:
+            file.write(told + "\n")
+        self.assert_all(source.read("data", "false", 0, 1))
+
+    def test_list_of_another_machines_files(self):
+        told = json.dumps({"data": ["away://host" + path for path in self.paths]})
+        with open("reader", "w") as file:
+            file.write('#!/bin/sh\nfor f; do cat "${f#away://host}"; done\n')
+        os.chmod("reader", 0o755)
+        with mock.patch.dict(os.environ, INPUT_FILE_LIST=told):
+            self.assert_all(source.read("data", "./reader", 0, 1))
+            for reader in ("./absent", "false"):
+                with self.assertRaises(source.Unread):
+                    source.read("data", reader, 0, 1)
+
+    def test_stdin(self):
+        with mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(b"".join(self.lines)))):
+            self.assert_all(source.read("-", "", 0, 1))
+
+    def test_none(self):
+        self.assertEqual(0, source.read("data", "false", 3, 4).count)
+
+    def test_what_is_no_image(self):
+        for text in ("1,2\n", "17," * 64 + "1\n", "1," * 64 + "10\n", "-1," * 64 + "1\n", "x\n", "\n"):
+            with self.subTest(text=text):
+                with open("bad", "w") as file:
+                    file.write(text)
+                with self.assertRaisesRegex(ValueError, "bad|, line "):
+                    source.read(self.folder, "", 0, 1)
+
+
+class LegacyTest(unittest.TestCase):
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            left = legacy.Legacy(os.path.join(folder, "model"))
+            left.tell(25, 1.25)
+            with open(os.path.join(folder, "model", "history.csv")) as file:
+                self.assertEqual("25,1.2500\n", file.read())
+            params = model.initial(1)
+            left.model(params, 0.5, 50)
+            left.close()
+            with open(os.path.join(folder, "model", "model.json")) as file:
+                self.assertEqual({"step": 50, "accuracy": 0.5, "params": list(params)}, json.load(file))
+
+    def test_no_folder(self):
+        left = legacy.Legacy("")
+        left.tell(25, 1.25)
+        left.model([], 0.5, 50)
+        left.close()
+
+
 class ModelTest(unittest.TestCase):
     def test_slices_cover_the_vector_once(self):
         for count in (1, 2, 3, 7, model.SIZE, model.SIZE + 5):
@@ -83,8 +172,7 @@ class ModelTest(unittest.TestCase):
         self.assertNotEqual(model.initial(4), model.initial(5))
 
     def test_gradient_is_the_slope(self):
-        training, _ = digits.load()
-        batch, params, nudge = training[:8], model.initial(3), 1e-5
+        batch, params, nudge = source.read("", "", 0, 1).training[:8], model.initial(3), 1e-5
         _, gradient = model.Net(params).gradient(batch)
         for place in random.Random(1).sample(range(model.SIZE), 40) + [model.SIZE - 1]:
             up, down = params[:], params[:]

@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as clusters  # noqa: E402
 import server  # noqa: E402
 import servers  # noqa: E402
+import source  # noqa: E402
 import worker  # noqa: E402
 from say import note, say  # noqa: E402
 
@@ -37,7 +38,7 @@ def main():
         if me.role == clusters.PS:
             return serve(me, options)
         return work(me, options)
-    except (clusters.ClusterError, servers.Gone, worker.Unsaved, OSError) as err:
+    except (clusters.ClusterError, servers.Gone, worker.Unsaved, source.Unread, ValueError, OSError) as err:
         note("train.py: {}".format(err))
         return 1
 
@@ -79,6 +80,13 @@ def parse(arguments):
                         help="folder that all parameter servers see")
     parser.add_argument("--patience", type=seconds, default=120.0,
                         help="seconds that a worker waits for a parameter server to come back")
+    parser.add_argument("--data", default="", metavar="NAME",
+                        help="a worker's images: a folder, a name among the inputs of INPUT_FILE_LIST, or - for stdin; "
+                             "else its share of the package's own")
+    parser.add_argument("--reader", default="hdfs dfs -cat", metavar="COMMAND",
+                        help="writes listed files of other machines on stdout")
+    parser.add_argument("--model", default="", metavar="FOLDER",
+                        help="where a worker leaves its history and report, and worker 0 what was learnt; else nothing")
     parser.add_argument("--seed", type=int, default=1, help="decides the parameters before the first step")
     return parser.parse_args(arguments)
 

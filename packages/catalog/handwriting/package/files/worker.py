@@ -3,8 +3,9 @@
 import random
 import time
 
-import digits
 import model
+import source
+from legacy import Legacy
 from say import note, say
 from servers import Servers
 
@@ -24,8 +25,8 @@ class Worker:
     """step is the newest global step that it has heard of."""
 
     def __init__(self, cluster, options):
-        training, self._held_back = digits.load()
-        self._images = digits.shard(training, cluster.index, len(cluster.workers))
+        self._images = source.read(options.data, options.reader, cluster.index, len(cluster.workers))
+        self._legacy = Legacy(options.model)
         self._leads = cluster.index == 0
         self._servers = Servers(cluster.ps, cluster.index, options.patience)
         self._steps = options.steps
@@ -38,20 +39,26 @@ class Worker:
         """Trains to the end. Worker 0 then measures what was learnt on the images held back."""
         self.step, known = self._servers.open()
         say(_beginning(self.step, known))
+        if not self._images.training:
+            say("no images")  # fewer files than workers
+            return
         self._train()
+        self._legacy.report(self._images, self.step)
         if not self._leads:
             return
         while not self._finished():
             # A server has come back with an older step: the way is to be gone once more.
             self._train()
-        _, params = self._servers.pull()
-        say("accuracy {:.4f}".format(model.Net(params).accuracy(self._held_back)))
+        step, params = self._servers.pull()
+        accuracy = model.Net(params).accuracy(self._images.held_back or self._images.training)
+        self._legacy.model(params, accuracy, step)
+        say("accuracy {:.4f}".format(accuracy))
 
     def _train(self):
         self.step, params = self._servers.pull()
         while self.step < self._steps:
             began, before = time.monotonic(), self.step
-            batch = self._chance.sample(self._images, min(BATCH, len(self._images)))
+            batch = self._chance.sample(self._images.training, min(BATCH, len(self._images.training)))
             loss, gradient = model.Net(params).gradient(batch)
             self.step, params = self._servers.push(gradient, self._rate(), self.step)
             self._tell(before, loss)
@@ -72,6 +79,7 @@ class Worker:
     def _tell(self, before, loss):
         if before // TELL != self.step // TELL:
             say("step {} loss {:.4f}".format(self.step, loss))
+            self._legacy.tell(self.step, loss)
             self._tell_progress()
 
     def _tell_progress(self):
