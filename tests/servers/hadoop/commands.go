@@ -99,3 +99,9 @@ func (c *Cluster) Clients() []string {
 	}
 	return env
 }
+
+// Home is the folder that Hadoop lies in, as HADOOP_HOME.
+func (c *Cluster) Home() string { return c.home.dir }
+
+// Java is the program that Hadoop runs on.
+func (c *Cluster) Java() string { return c.home.java }
