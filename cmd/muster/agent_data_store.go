@@ -59,6 +59,7 @@ func dataURLs(p plan.Plan) []string {
 	if p.PAI != nil {
 		all = append(all, p.PAI.DefaultFS, p.PAI.DataDir, p.PAI.OutputDir)
 	}
+	all = append(all, p.Checkpoint.Sync)
 	return slices.DeleteFunc(all, func(url string) bool { return url == "" })
 }
 

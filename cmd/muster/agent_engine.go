@@ -38,7 +38,7 @@ func (r engineRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.E
 		r.attend(e.Attempt, pid)
 		return shim.Event{}, false
 	case shim.DoTerminate:
-		r.signalStop()
+		r.stop(s)
 	case shim.DoKill:
 		r.callOffOutputs(s)
 		if err := r.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
@@ -65,6 +65,9 @@ func notStarted(err error) *shim.Exit {
 	if _, ok := errors.AsType[appProblems](err); ok {
 		x.Class, x.Final = registry.ClassDefinition, true
 	}
+	if _, ok := errors.AsType[dataError](err); ok {
+		x.Class = registry.ClassData
+	}
 	return x
 }
 
@@ -89,8 +92,11 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 			return 0, err
 		}
 	}
-	if newest, ok := r.newest(p, e.Resume, true); ok {
-		facts.Checkpoint, facts.CheckpointStep = filepath.Join(p.Checkpoint.Dir, newest.Path), newest.Step
+	if err := r.notReady(); err != nil {
+		return 0, err
+	}
+	if newest, at, ok := r.newest(context.Background(), p, e.Resume, true); ok {
+		facts.Checkpoint, facts.CheckpointStep = at, newest.Step
 	}
 	if facts.Secrets, err = secrets(p.Process.SecretRefs); err != nil {
 		return 0, appProblems{err}
@@ -375,8 +381,8 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 			if !e.LogsComplete {
 				a.log.Warn("the last lines of the log may be missing: its disk does not answer")
 			}
-			a.seeCheckpoint(a.currentPlan()) // what it saved last counts for its budget and in the result
-			a.ended(shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: a.judge(x, x.At.Sub(started[e.Attempt]))})
+			a.seeCheckpoint(context.Background(), a.currentPlan()) // what it saved last counts for its budget and in the result
+			a.lastSave(shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: a.judge(x, x.At.Sub(started[e.Attempt]))})
 		case sandbox.Stuck:
 			a.log.Error("a process does not die", "process", e.StuckProcess.String())
 		case sandbox.LogLost:

@@ -32,7 +32,7 @@ func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Eve
 	case shim.DoPublish:
 		return r.told("publish exports", shim.Event{Kind: shim.Published}, r.seat.Publish(ctx, r.update(s)))
 	case shim.DoReadRoster:
-		return r.readRoster(ctx, e)
+		return r.readRoster(ctx, e, s)
 	case shim.DoReport:
 		return r.told("report", shim.Event{Kind: shim.Reported}, r.seat.Report(ctx, *e.Report))
 	case shim.DoRestarted:
@@ -42,6 +42,9 @@ func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Eve
 			m.Attempt, m.Budget, m.Guard = e.Attempt, e.Budget, r.guardRef()
 		}))
 	case shim.DoCommit:
+		if r.keeperNow() != nil {
+			return shim.Event{}, false // it counts once it is in the store
+		}
 		ctx, cancel := context.WithTimeout(ctx, leavePatience)
 		defer cancel()
 		r.ok("commit the checkpoint", r.seat.Checkpoint(ctx, e.Step, r.currentPlan().Checkpoint.Dir, ""))
@@ -193,7 +196,7 @@ func (a *agent) guardRef() *registry.ProcessRef {
 }
 
 // readRoster tells whether the sealed row of this index is ours.
-func (r gangRoom) readRoster(ctx context.Context, e shim.Effect) (shim.Event, bool) {
+func (r gangRoom) readRoster(ctx context.Context, e shim.Effect, s shim.State) (shim.Event, bool) {
 	roster, raw, err := r.seat.Roster(ctx, e.Roster)
 	for err != nil { // the directive that named it comes only once
 		if answer, ok := r.told("read the roster", shim.Event{}, err); ok {
@@ -214,6 +217,11 @@ func (r gangRoom) readRoster(ctx context.Context, e shim.Effect) (shim.Event, bo
 	record.Ports = r.portOf
 	row, ok := roster.Row(r.seat.Instance())
 	if ok && record.SameRow(row, r.plan.Restart.Scope) {
+		if roster.Gen == s.Gen { // acknowledged: nothing older runs, and this is what will
+			r.mu.Unlock()
+			r.goOn(ctx, s)
+			r.mu.Lock()
+		}
 		return shim.Event{Kind: shim.Sealed, Gen: roster.Gen}, true
 	}
 	return shim.Event{Kind: shim.Mismatch, Gen: roster.Gen}, true

@@ -102,6 +102,9 @@ func (a *agent) work(p plan.Plan, logDir string) {
 	if p.Who.Role != "service" {
 		wg.Go(func() { a.watchCheckpoints(ctx, p) })
 	}
+	if k := a.keeperNow(); k != nil {
+		wg.Go(func() { k.run(ctx) })
+	}
 	wg.Go(func() {
 		path := filepath.Join(logDir, "stderr.log")
 		err := status.Watch(ctx, path, status.PlainSize(path), &progressReader{set: a.setProgress})
@@ -117,14 +120,21 @@ func (a *agent) work(p plan.Plan, logDir string) {
 	a.closers = append(a.closers, a.settle)
 }
 
-// checkpointPoll is how often the checkpoint folder is looked at.
-const checkpointPoll = time.Second
+// How often the checkpoint folder is looked at, and one in a store.
+const (
+	checkpointPoll = time.Second
+	storePoll      = 5 * time.Second
+)
 
 func (a *agent) watchCheckpoints(ctx context.Context, p plan.Plan) {
-	tick := time.NewTicker(checkpointPoll)
+	poll := checkpointPoll
+	if onStore(p.Checkpoint.Dir) {
+		poll = storePoll
+	}
+	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
-		a.seeCheckpoint(p)
+		a.seeCheckpoint(ctx, p)
 		select {
 		case <-ctx.Done():
 			return
@@ -133,9 +143,21 @@ func (a *agent) watchCheckpoints(ctx context.Context, p plan.Plan) {
 	}
 }
 
-// seeCheckpoint tells the machine of a newer whole checkpoint.
-func (a *agent) seeCheckpoint(p plan.Plan) {
-	if c, ok := a.newest(p, nil, false); ok && c.Step > a.loop.State().Step {
+// seeCheckpoint tells the machine of a newer whole checkpoint, and has the newest copied to the store.
+func (a *agent) seeCheckpoint(ctx context.Context, p plan.Plan) {
+	found, l, err := a.look(ctx, p, false)
+	if err != nil && ctx.Err() == nil {
+		a.log.Debug("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
+	}
+	c, ok := found.Newest()
+	if !ok {
+		return
+	}
+	s := a.loop.State()
+	if k := a.keeperNow(); k != nil && s.Gen > 0 && s.Attempt > 0 && a.writes(l) {
+		k.offer(c, l, s)
+	}
+	if c.Step > s.Step {
 		a.loop.Tell(shim.Event{Kind: shim.Progressed, Step: c.Step})
 	}
 }

@@ -115,6 +115,9 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	if err := r.layOut(ctx, p, in); err != nil {
 		return plan.Plan{}, err
 	}
+	if err := r.keepCheckpoints(ctx, p, in); err != nil {
+		return plan.Plan{}, dataFault(err)
+	}
 	r.mu.Lock()
 	r.plan, r.planDigest, r.memory = p, hex.EncodeToString(digest[:]), p.Limits.MemoryMB
 	r.mu.Unlock()

@@ -25,9 +25,9 @@ type Receive func(ctx context.Context, to *os.Root, files []Wanted) error
 type Owner struct{ UID, GID int }
 
 // Bring lays a checkpoint out in a folder: under another name, checked to the last byte, then file by file in its place, those
-// last that make it whole. A file of the same name is replaced.
-func (v Vault) Bring(ctx context.Context, m Manifest, to *os.Root, owner *Owner, receive Receive) (err error) {
-	tmp := ownNames + "bring-" + m.Inc[:shortInc] + "-" + fmt.Sprint(m.Step)
+// last that make it whole. A file of the same name is replaced. by names who does it: others may bring the same.
+func (v Vault) Bring(ctx context.Context, m Manifest, to *os.Root, by string, owner *Owner, receive Receive) (err error) {
+	tmp := ownNames + "bring-" + by
 	if err := errors.Join(to.RemoveAll(tmp), to.Mkdir(tmp, 0o700)); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (v Vault) Bring(ctx context.Context, m Manifest, to *os.Root, owner *Owner,
 		return err
 	}
 	defer func() { err = errors.Join(err, room.Close()) }()
-	dir := v.Folder(m.kept())
+	dir := v.Folder(m.Kept())
 	var files []Wanted
 	for _, f := range m.Files {
 		files = append(files, Wanted{From: dir + "/" + filesName + "/" + f.Path, Size: f.Size, To: f.Path})

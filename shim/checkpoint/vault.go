@@ -147,7 +147,7 @@ func (v Vault) Read(ctx context.Context, k Kept) (Manifest, string, error) {
 	if err != nil {
 		return Manifest{}, "", fmt.Errorf("%s: %w: %w", dir, err, ErrTorn)
 	}
-	if m.kept() != k {
+	if m.Kept() != k {
 		return Manifest{}, "", fmt.Errorf("%s: its manifest is another's: %w", dir, ErrTorn)
 	}
 	return m, sum, nil
@@ -183,7 +183,8 @@ func digest(text []byte) string {
 
 func digestLine(sum string) string { return sum + "  " + manifestName + "\n" }
 
-func (m Manifest) kept() Kept {
+// Kept is the name that it has in a vault.
+func (m Manifest) Kept() Kept {
 	return Kept{Instance: m.Instance, Step: m.Step, Generation: m.Generation, Inc: m.Inc[:shortInc]}.named()
 }
 
@@ -215,7 +216,7 @@ func (v Vault) Put(ctx context.Context, m Manifest, c Checkpoint, from *os.Root,
 	if err != nil {
 		return Kept{}, "", err
 	}
-	k := m.kept()
+	k := m.Kept()
 	if _, sum, err := v.Read(ctx, k); err == nil {
 		return k, sum, nil
 	}
@@ -248,6 +249,38 @@ func (v Vault) Put(ctx context.Context, m Manifest, c Checkpoint, from *os.Root,
 		return Kept{}, "", err
 	}
 	return k, sum, v.Store.Prune(ctx, path.Dir(tmp))
+}
+
+// Changed tells that a checkpoint is not stored because its files are others by now: a program saves over it, or has removed it.
+func Changed(err error) bool { return errors.Is(err, errChanged) }
+
+// Keep removes what an instance has stored before its newest n, but nothing of this step or a later one.
+func (v Vault) Keep(ctx context.Context, instance string, n int, least int64) error {
+	kept, err := v.List(ctx, instance)
+	if err != nil || len(kept) <= n {
+		return err
+	}
+	var all []Manifest
+	for _, k := range kept {
+		m, _, err := v.Read(ctx, k)
+		if errors.Is(err, ErrTorn) {
+			continue // whoever looks for the reason finds it there
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, m)
+	}
+	slices.SortFunc(all, Manifest.before)
+	for _, m := range all[:max(0, len(all)-n)] {
+		if m.Step >= least && m.Founded.Equal(all[len(all)-1].Founded) {
+			continue
+		}
+		if err := v.Remove(ctx, m.Kept()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (v Vault) write(ctx context.Context, name string, text []byte) error {

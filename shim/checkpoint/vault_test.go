@@ -144,11 +144,11 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 			if len(sum) != 64 || m.Generation != 3 || m.Step == 0 {
 				t.Errorf("got %+v, %s", m, sum)
 			}
-			must(t, v.Bring(t.Context(), m, to, nil, receive(v)))
+			must(t, v.Bring(t.Context(), m, to, "me", nil, receive(v)))
 			if diff := cmp.Diff(tree(t, from.Name()), tree(t, to.Name())); diff != "" {
 				t.Errorf("(-stored +brought):\n%s", diff)
 			}
-			must(t, v.Bring(t.Context(), m, to, nil, receive(v))) // over what is there
+			must(t, v.Bring(t.Context(), m, to, "me", nil, receive(v))) // over what is there
 			if found, err := (Rule{Framework: c.framework}).Look(Folder(to)); err != nil || len(found.Whole) != 1 || found.Whole[0].Path != m.Path {
 				t.Errorf("got %+v, %v", found, err)
 			}
@@ -181,7 +181,7 @@ func TestTornInTheStore(t *testing.T) {
 				to := work(t, "")
 				m, _, err := v.Read(t.Context(), k)
 				if err == nil {
-					err = v.Bring(t.Context(), m, to, nil, receive(v))
+					err = v.Bring(t.Context(), m, to, "me", nil, receive(v))
 				}
 				if !errors.Is(err, ErrTorn) {
 					t.Errorf("got %v, want it torn", err)
@@ -462,8 +462,8 @@ func FuzzManifest(f *testing.F) {
 				}
 			}
 		}
-		if k, ok := parseKept(m.Instance, m.kept().Name); ok && k != m.kept() {
-			t.Fatalf("got %+v, want %+v", k, m.kept())
+		if k, ok := parseKept(m.Instance, m.Kept().Name); ok && k != m.Kept() {
+			t.Fatalf("got %+v, want %+v", k, m.Kept())
 		}
 	})
 }

@@ -1,0 +1,397 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// keeper copies checkpoints to the store that muster.checkpoint.sync names, one at a time; of those that wait the newest wins.
+// A copy counts when the registry has it (T13): only a member of the generation that saved it can commit it.
+type keeper struct {
+	a     *agent
+	plan  plan.Plan
+	store stage.Store
+	vault checkpoint.Vault
+	wake  chan struct{}
+
+	sums map[checkpoint.Kept]string // of the manifests that were read
+
+	mu      sync.Mutex
+	next    *save           // the newest that waits
+	busy    bool            // a copy or its commit is under way
+	done    string          // stamp of the newest that the registry has
+	doneAt  int64           // its step
+	waiting []chan struct{} // closed when nothing waits and nothing is under way
+	pending []keptSave      // in the store, and the registry does not have them yet
+}
+
+// save is a checkpoint that was found in a generation.
+type save struct {
+	checkpoint.Checkpoint
+	placement
+	gen, attempt int
+}
+
+// keptSave is one in the store.
+type keptSave struct {
+	kept checkpoint.Kept
+	gen  int
+	step registry.CheckpointStep
+}
+
+// Pauses between tries of a copy, and how long a commit is tried before the next copy has its turn.
+const (
+	keepPauseMin  = time.Second
+	keepPauseMax  = time.Minute
+	commitPatient = 5 * time.Second
+)
+
+// openKeeper opens the store of a plan's checkpoints; nil: it names none.
+func (a *agent) openKeeper(ctx context.Context, p plan.Plan) (*keeper, error) {
+	if p.Checkpoint.Sync == "" || p.Who.Role == "service" {
+		return nil, nil
+	}
+	store, top, err := a.openStore(ctx, p, p.Checkpoint.Sync, true)
+	if err != nil {
+		return nil, fmt.Errorf("muster.checkpoint.sync: %w", err)
+	}
+	return &keeper{
+		a: a, plan: p, store: store, vault: checkpoint.Vault{Store: store, Top: strings.TrimSuffix(top, "/") + "/" + a.id.appID}, wake: make(chan struct{}, 1), sums: map[checkpoint.Kept]string{},
+	}, nil
+}
+
+// url is what the registry has of a checkpoint.
+func (k *keeper) url(c checkpoint.Kept) string {
+	return strings.TrimSuffix(k.plan.Checkpoint.Sync, "/") + "/" + k.a.id.appID + "/" + c.Instance + "/" + c.Name
+}
+
+// writes tells that this agent is the one that stores what lies there: of a folder that several share it is one on each host.
+func (a *agent) writes(l placement) bool {
+	if !l.shared {
+		return true
+	}
+	s := &a.saves
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writer == nil {
+		lock, err := hostlock.Take("checkpoint/" + a.id.appID + "/" + trueName(l.dir))
+		if err != nil {
+			return false
+		}
+		s.writer = lock
+	}
+	return true
+}
+
+// offer has a checkpoint copied unless that one is in the store.
+func (k *keeper) offer(c checkpoint.Checkpoint, l placement, s shim.State) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c.Stamp() == k.done || k.next != nil && k.next.Stamp() == c.Stamp() {
+		return
+	}
+	k.next = &save{c, l, s.Gen, s.Attempt}
+	k.ring()
+}
+
+func (k *keeper) ring() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run copies until ctx ends.
+func (k *keeper) run(ctx context.Context) {
+	pause := keepPauseMin
+	for {
+		one, work := k.take()
+		switch {
+		case one != nil:
+			if err := k.copy(ctx, *one); err != nil && ctx.Err() == nil {
+				k.a.log.Warn("checkpoint is not stored", "step", one.Step, "again_in", pause, "err", err)
+				k.putBack(*one)
+				k.sleep(ctx, pause)
+				pause = min(2*pause, keepPauseMax)
+				continue
+			}
+			pause = keepPauseMin
+		case work: // the registry did not take it yet
+			k.commit(ctx)
+			k.sleep(ctx, keepPauseMin)
+			continue
+		default:
+			select {
+			case <-ctx.Done():
+				k.idle()
+				return
+			case <-k.wake:
+			}
+		}
+		if ctx.Err() != nil {
+			k.idle()
+			return
+		}
+	}
+}
+
+func (k *keeper) sleep(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-k.wake: // a newer one
+	}
+}
+
+// take gives the checkpoint to copy, or tells that there is something to commit.
+func (k *keeper) take() (one *save, commit bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	one, k.next = k.next, nil
+	if k.busy = one != nil; !k.busy {
+		k.rest()
+	}
+	return one, len(k.pending) > 0
+}
+
+// putBack has a checkpoint tried again, unless a newer one waits.
+func (k *keeper) putBack(one save) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.next == nil {
+		k.next = &one
+	}
+}
+
+// rest lets those go that wait for the end of all copies; the caller has the lock.
+func (k *keeper) rest() {
+	for _, c := range k.waiting {
+		close(c)
+	}
+	k.waiting = nil
+}
+
+func (k *keeper) idle() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.busy = false
+	k.rest()
+}
+
+// settled waits until what was offered is stored, and the registry was told once.
+func (k *keeper) settled(ctx context.Context) error {
+	k.mu.Lock()
+	if k.next == nil && !k.busy {
+		k.mu.Unlock()
+		return nil
+	}
+	over := make(chan struct{})
+	k.waiting = append(k.waiting, over)
+	k.mu.Unlock()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// has tells that the registry has this save, or one of a later step.
+func (k *keeper) has(c checkpoint.Checkpoint) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.done == c.Stamp() || k.doneAt > c.Step
+}
+
+// copy stores one checkpoint and commits it. What its program changes or removes meanwhile is no fault: another comes.
+func (k *keeper) copy(ctx context.Context, s save) error {
+	begun := time.Now()
+	root, err := openPlace(s.dir, s.place)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	kept, sum, err := k.vault.Put(ctx, k.manifest(s), s.Checkpoint, root, k.send)
+	if errors.Is(err, os.ErrNotExist) || checkpoint.Changed(err) {
+		k.a.log.Info("checkpoint is another one by now", "step", s.Step, "err", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	k.a.log.Info("checkpoint is stored", "step", s.Step, "at", k.url(kept), "files", len(s.Files), "bytes", s.Bytes(), "took", time.Since(begun).Round(time.Millisecond))
+	k.mu.Lock()
+	k.pending = append(k.pending, keptSave{kept, s.gen, registry.CheckpointStep{Step: s.Step, URI: k.url(kept), SHA256: sum, Shared: s.shared}})
+	k.mu.Unlock()
+	if k.commit(ctx) {
+		k.mu.Lock()
+		k.done, k.doneAt = s.Stamp(), s.Step
+		k.mu.Unlock()
+		k.prune(ctx, kept.Instance)
+	}
+	return nil
+}
+
+func (k *keeper) manifest(s save) checkpoint.Manifest {
+	a := k.a
+	return checkpoint.Manifest{
+		App: a.id.appID, Run: a.id.run, Founded: stamp(a.seatNow().Founded()), Instance: a.loop.State().Instance.String(), Inc: a.inc,
+		Generation: s.gen, Attempt: s.attempt, Saved: stamp(time.Now()), Framework: k.plan.Framework, Place: s.place, Shared: s.shared,
+	}
+}
+
+func (k *keeper) send(ctx context.Context, parcels []checkpoint.Parcel) error {
+	all := make([]stage.Parcel, len(parcels))
+	for i, p := range parcels {
+		all[i] = stage.Parcel{From: p.From, Name: p.Name, To: p.To}
+	}
+	return k.a.transfer().Send(ctx, k.store, all)
+}
+
+// commit has the registry take what is in the store. What it refuses for good is of a generation that is over, or of an index
+// that is another's: that is taken away again. True: all of it is committed.
+func (k *keeper) commit(ctx context.Context) bool {
+	k.mu.Lock()
+	pending := k.pending
+	k.mu.Unlock()
+	if len(pending) == 0 {
+		return true
+	}
+	bounded, cancel := context.WithTimeout(ctx, commitPatient)
+	defer cancel()
+	newest := pending[len(pending)-1]
+	var steps []registry.CheckpointStep
+	for _, one := range pending {
+		if one.gen == newest.gen {
+			steps = append(steps, one.step)
+		}
+	}
+	err := k.a.seatNow().Store(bounded, newest.gen, steps...)
+	switch {
+	case err == nil:
+		pending = pending[:len(pending)-len(steps)] // of older generations: refused with the next commit of theirs
+	case refusedForGood(err):
+		for _, one := range pending {
+			k.refuse(ctx, one, err)
+		}
+		pending = nil
+	default:
+		k.a.log.Warn("checkpoint is not committed yet", "step", newest.step.Step, "err", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.pending = pending
+	return err == nil
+}
+
+// refusedForGood tells that no later try will do.
+func refusedForGood(err error) bool {
+	return errors.Is(err, registry.ErrOvertaken) || errors.Is(err, registry.ErrSuperseded) || errors.Is(err, registry.ErrForbidden)
+}
+
+func (k *keeper) refuse(ctx context.Context, one keptSave, why error) {
+	k.a.log.Warn("checkpoint of an older generation is refused, and taken away", "step", one.step.Step, "generation", one.gen, "at", one.step.URI, "err", why)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
+	defer cancel()
+	if err := k.vault.Remove(ctx, one.kept); err != nil {
+		k.a.log.Warn("take a refused checkpoint away", "at", one.step.URI, "err", err)
+	}
+}
+
+// prune removes what is older than the newest muster.checkpoint.keep, but nothing that the gang could still go on from.
+func (k *keeper) prune(ctx context.Context, instance string) {
+	keep := k.plan.Checkpoint.Keep
+	if keep <= 0 {
+		return
+	}
+	stored, err := k.a.seatNow().Stored(ctx)
+	if err == nil {
+		err = k.vault.Keep(ctx, instance, keep, registry.LeastStep(stored))
+	}
+	if err != nil && ctx.Err() == nil {
+		k.a.log.Warn("remove old checkpoints of the store", "err", err)
+	}
+}
+
+// lastSave hands on that a process has ended, once what it saved last is in the store: after that nobody may commit it any more.
+// What ends the wait for outputs ends this one: the kill at the end of a grace.
+func (a *agent) lastSave(e shim.Event) {
+	k, s := a.keeperNow(), a.loop.State()
+	if k == nil {
+		a.ended(e)
+		return
+	}
+	limit := seconds(k.plan.StageTimeout)
+	switch {
+	case limit <= 0:
+		limit = time.Hour
+	case s.Phase == shim.Running && !e.Exit.OK() && s.Policy.Scope == "instance":
+		a.ended(e) // it comes back where its files are
+		return
+	case s.Phase == shim.Running && !e.Exit.OK():
+		limit = s.StopGrace() // the others wait
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, stageTimeout{limit})
+	calledOff, callOff := context.WithCancelCause(ctx)
+	a.mu.Lock()
+	a.callOff = callOff
+	a.mu.Unlock()
+	go func() {
+		defer cancel()
+		defer callOff(nil)
+		if err := k.settled(calledOff); err != nil {
+			a.log.Error("the last checkpoint is not in the store", "err", err)
+		}
+		a.ended(e)
+	}()
+}
+
+func (a *agent) keeperNow() *keeper {
+	a.saves.mu.Lock()
+	defer a.saves.mu.Unlock()
+	return a.saves.keeper
+}
+
+// local is the folder that a store's checkpoints come back to.
+func (k *keeper) local(place string) (*os.Root, error) {
+	top, err := os.OpenRoot(k.plan.Checkpoint.Dir)
+	if err != nil || place == "." {
+		return top, err
+	}
+	defer top.Close()
+	if err := top.MkdirAll(filepath.FromSlash(place), 0o755); err != nil {
+		return nil, err
+	}
+	if o := k.a.checkpointOwner(); o != nil {
+		if err := top.Lchown(place, o.UID, o.GID); err != nil {
+			return nil, err
+		}
+	}
+	return top.OpenRoot(place)
+}
+
+// checkpointOwner is whom the files of a checkpoint are given to; nil: the agent's own user.
+func (a *agent) checkpointOwner() *checkpoint.Owner {
+	if a.user == nil || os.Geteuid() != 0 {
+		return nil
+	}
+	return &checkpoint.Owner{UID: a.user.UID, GID: a.user.GID}
+}
