@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
 )
 
 func newExplain(s streams) *cobra.Command {
@@ -330,7 +331,15 @@ func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 			if one.To == "" { // another instance leaves it
 				continue
 			}
-			s.row("outputs", fmt.Sprintf("%s: to %s, %s", one.Name, one.To, out.Strategy), key("muster.output."+one.Name))
+			s.row("outputs", fmt.Sprintf("%s: to %s/%s, %s", one.Name, strings.TrimRight(one.To, "/"), cmp.Or(out.Folder, one.Name), out.Strategy), key("muster.output."+one.Name))
+			if out.Strategy == appdef.StrategyStream {
+				continue
+			}
+			when, from := "when muster save asks for it", key("muster.outputs.interim")
+			if out.SaveEvery > 0 {
+				when, from = "every "+seconds(out.SaveEvery).String(), cmp.Or(key("muster.outputs.interval"), from)
+			}
+			s.row("", fmt.Sprintf("saved to %s/%sTIME/%s, %s", strings.TrimRight(one.To, "/"), cmp.Or(out.Interim, stage.DefaultSaves), cmp.Or(out.Folder, one.Name), when), from)
 		}
 	}
 }
