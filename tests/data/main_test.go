@@ -19,6 +19,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
 // watchdog bounds every wait. It ends tests that have gone wrong and is part of no promise.
@@ -30,7 +31,7 @@ var muster string
 func TestMain(m *testing.M) {
 	os.Exit(binary.Main(func(built string) int {
 		muster = built
-		return m.Run()
+		return hadoop.Main(m)
 	}))
 }
 

@@ -1,0 +1,178 @@
+package data_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/muster-agent/muster/tests/servers/hadoop"
+)
+
+// onHadoop has the job's agents find a cluster, as an operator would tell them of it.
+func (j *job) onHadoop(c *hadoop.Cluster) {
+	j.env = append(j.env, "HADOOP_CONF_DIR="+c.ConfDir, "HADOOP_HOME="+c.Home(), "JAVA_HOME="+filepath.Dir(filepath.Dir(c.Java())), "HADOOP_USER_NAME="+superuser(c))
+	if c.KDC != nil {
+		j.env = append(j.env, c.KDC.Environ()...)
+	}
+}
+
+func superuser(c *hadoop.Cluster) string {
+	if c.KDC != nil {
+		return "hdfs"
+	}
+	return "root"
+}
+
+// submit runs words of hbox-submit.
+func (j *job) submit(words ...string) ending {
+	j.t.Helper()
+	return j.end(j.command(append([]string{"hbox-submit", "--app-id", j.app, "--work-dir", j.work, "--json"}, words...)...))
+}
+
+// put writes files below a folder of the cluster.
+func (j *job) put(c *hadoop.Cluster, to string, files map[string]string) {
+	j.t.Helper()
+	j.lay(files)
+	tops := map[string]bool{}
+	for name := range files {
+		top, _, _ := strings.Cut(name, "/")
+		tops[filepath.Join(j.store, top)] = true
+	}
+	args := []string{"-put"}
+	for top := range tops {
+		args = append(args, top)
+	}
+	c.FsShell(j.t, append(args, to)...)
+}
+
+// fsShell is Hadoop's own command in a process, by nothing but what muster told it.
+const fsShell = `"$JAVA_HOME/bin/java" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx64m $JAVA_ARGS -cp "$CLASSPATH" org.apache.hadoop.fs.FsShell `
+
+// A process finds the classes, the configuration and the JVM of the host's Hadoop, whatever it is confined by; its inputs,
+// files and archives come from HDFS, and it is told of others by their URLs.
+func TestHadoop(t *testing.T) {
+	t.Parallel()
+	c := hadoop.Shared(t)
+	dir := c.Folder(t)
+	j := newJob(t, 1, settings{})
+	in := map[string]string{"in": "unpacked\n"}
+	j.put(c, dir, map[string]string{
+		"a/x": "1\n", "a/sub/y": "2\n", "b/x": "3\n", "lib/run.sh": "#!/bin/sh\necho ran\n", "lib/tree/z": "z\n",
+		"lib/m.tgz": gzipped(t, tarred(t, in)), "lib/m.zip": zipped(t, in),
+	})
+	url := strings.TrimRight(c.URI, "/") + dir
+	t.Run("processes", func(t *testing.T) {
+		for _, engine := range []string{"auto", "process"} {
+			t.Run(engine, func(t *testing.T) {
+				t.Parallel()
+				j := newJob(t, 1, settings{
+					"muster.command":    fsShell + `-cat "` + dir + `/a/x" > out/cat && ls "$LD_LIBRARY_PATH" > out/jvm && echo "$HADOOP_CONF_DIR $HADOOP_HOME $HADOOP_HDFS_HOME $HADOOP_USER_NAME" > out/env`,
+					"muster.output.out": "out",
+					"muster.restart":    "never",
+				})
+				j.onHadoop(c)
+				j.run("--engine", engine, "--set", "worker:yarn.memory=512").succeeds(t)
+				got := j.files(filepath.Join(j.store, "out"))
+				if got["worker-0/cat"] != "1\n" || !strings.Contains(got["worker-0/jvm"], "libjvm.so") {
+					t.Errorf("got %q", got)
+				}
+				if want := c.ConfDir + " " + c.Home() + " " + c.Home() + " root\n"; got["worker-0/env"] != want {
+					t.Errorf("got %q, want %q", got["worker-0/env"], want)
+				}
+			})
+		}
+	})
+	t.Run("told of URLs", func(t *testing.T) {
+		t.Parallel()
+		j := newJob(t, 2, settings{
+			"muster.command": `echo "$INPUT_FILE_LIST" > out/list`, "muster.inputs.strategy": "placeholder",
+			"muster.input.data": url + "/a," + url + "/{a,b}/x,in/local", "muster.output.out": "out",
+		})
+		j.lay(map[string]string{"in/local": ""})
+		j.onHadoop(c)
+		j.run().succeeds(t)
+		for i, want := range [][]string{{url + "/a/sub/y", url + "/b/x"}, {url + "/a/x", filepath.Join(j.store, "in/local")}} {
+			var list map[string][]string
+			text := read(filepath.Join(j.store, "out", "worker-"+string(rune('0'+i)), "list"))
+			if err := json.Unmarshal([]byte(text), &list); err != nil || !slices.Equal(list["data"], want) {
+				t.Errorf("worker-%d is told %s (%v), want %v", i, text, err, want)
+			}
+		}
+	})
+	t.Run("two of one name", func(t *testing.T) {
+		t.Parallel()
+		j := newJob(t, 1, settings{"muster.command": "true", "muster.input.data": url + "/a," + url + "/b", "muster.restart": "never"})
+		j.onHadoop(c)
+		j.run().fails(t, "definition", 65, "input data", url+"/a/x and "+url+"/b/x", "muster.inputs.rename=true")
+		if got := j.files(filepath.Join(j.work, "worker-0", "data")); len(got) > 0 {
+			t.Errorf("there has come %v", got)
+		}
+	})
+	t.Run("submission", func(t *testing.T) {
+		t.Parallel()
+		j := newJob(t, 1, settings{})
+		j.onHadoop(c)
+		j.submit("--app-type", "caffe", "--worker-num", "2", "--worker-memory", "128m", "--input", url+"/a,"+url+"/b#data", "--isRenameInputFile", "true",
+			"--cacheFile", url+"/lib/run.sh,"+dir+"/lib/tree#t", "--cacheArchive", url+"/lib/m.tgz,"+url+"/lib/m.zip#zip", "--output", url+"/out#out",
+			"sh", "-c", "./run.sh > out/ran && cat m.tgz/in zip/in t/z > out/all && ls data | wc -l > out/n && echo own >> t/z").succeeds(t)
+		c.FsShell(t, "-get", dir+"/out", j.store)
+		got := j.files(filepath.Join(j.store, "out"))
+		delete(got, "_SUCCESS")
+		want := map[string]string{}
+		for i, n := range []string{"2\n", "1\n"} {
+			at := "worker-" + string(rune('0'+i)) + "/"
+			want[at+"ran"], want[at+"all"], want[at+"n"] = "ran\n", "unpacked\nunpacked\nz\n", n
+		}
+		j.same(got, want)
+		if log := j.log("worker-0") + j.log("worker-1"); !strings.Contains(log, "cached=true") || !strings.Contains(log, "cached=false") {
+			t.Error("the second instance did not take the first one's from the cache")
+		}
+	})
+}
+
+// A process has a ticket of its own, from the operator's cache or by a keytab, and gets another when that is renewed.
+func TestTicketsOfAProcess(t *testing.T) {
+	t.Parallel()
+	c := hadoop.Start(t, hadoop.Options{Kerberos: true, Protection: "privacy"})
+	keytab, cache := c.KDC.AddUser(t, "alice"), filepath.Join(t.TempDir(), "cc")
+	c.KDC.Kinit(t, cache, "alice")
+	c.FsShell(t, "-mkdir", "-p", "/a")
+	for _, tt := range []struct {
+		name string
+		env  []string
+		args []string
+	}{
+		{"ticket cache", []string{"KRB5CCNAME=FILE:" + cache}, nil},
+		{"keytab", nil, []string{"--kerberos-keytab", keytab, "--kerberos-principal", "alice"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := newJob(t, 1, settings{
+				"muster.command":      `stat -c %a "$KRB5CCNAME" > out/mode && JAVA_ARGS="-Djava.security.krb5.conf=$KRB5_CONFIG --add-opens=java.base/java.lang=ALL-UNNAMED" && ` + fsShell + `-ls -d /a > out/ls; cksum < "$KRB5CCNAME" > first; touch ready; [ -z "$WAIT" ] || until ! cksum < "$KRB5CCNAME" | cmp -s - first; do sleep 0.1; done`,
+				"muster.output.out":   "out",
+				"muster.restart":      "never",
+				"muster.env.WAIT":     strings.Join(tt.env, ""),
+				"muster.input.unread": "in",
+			})
+			j.lay(map[string]string{"in/x": ""})
+			j.onHadoop(c)
+			j.env = append(j.env, tt.env...)
+			cmd := j.command(j.runArgs(append(tt.args, "--set", "worker:yarn.memory=512")...)...)
+			end := j.begin(cmd)
+			if tt.env != nil {
+				await(t, "the process", func() bool {
+					_, err := os.Stat(filepath.Join(j.work, "worker-0", "ready"))
+					return err == nil
+				})
+				c.KDC.Kinit(t, cache, "alice")
+			}
+			end().succeeds(t)
+			got := j.files(filepath.Join(j.store, "out"))
+			if got["worker-0/mode"] != "600\n" || !strings.Contains(got["worker-0/ls"], " /a") {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
