@@ -152,7 +152,7 @@ func (r gangRoom) ready(ctx context.Context, p plan.Plan, s shim.State, resume *
 		}
 	}
 	if k != nil {
-		if err := k.bring(ctx, s.Instance, found, l, resume); err != nil {
+		if err := k.bring(ctx, s.Instance, found, resume); err != nil {
 			return dataError{fmt.Errorf("bring the checkpoint back: %w", err)}
 		}
 	}
@@ -186,19 +186,20 @@ func (a *agent) lockFolder(ctx context.Context, dir string) (*hostlock.Lock, err
 
 // bring lays out the checkpoint of a step that all have, or the newest where nothing is said. What is here already is not
 // brought; one that is torn in the store is passed over with a warning, and the one before is taken.
-func (k *keeper) bring(ctx context.Context, in registry.Instance, found checkpoint.Found, l placement, resume *int64) error {
-	if resume != nil {
-		if _, ok := found.At(*resume); ok {
-			return nil
-		}
-	}
+func (k *keeper) bring(ctx context.Context, in registry.Instance, found checkpoint.Found, resume *int64) error {
 	candidates, err := k.candidates(ctx, in, resume)
 	if err != nil {
 		return err
 	}
-	newest, have := found.Newest()
+	here, have := found.Newest()
+	if resume != nil {
+		here, have = found.At(*resume)
+	}
 	for _, one := range candidates {
-		if have && one.Step <= newest.Step && resume == nil {
+		if have && one.Step <= here.Step {
+			if one.Step == here.Step {
+				k.known(here) // it is in the store already
+			}
 			return nil
 		}
 		err := k.bringOne(ctx, one)
@@ -210,7 +211,7 @@ func (k *keeper) bring(ctx context.Context, in registry.Instance, found checkpoi
 			gangRoom{k.a}.ok("forget a torn checkpoint", err)
 		}
 	}
-	if resume == nil || len(candidates) == 0 {
+	if resume == nil || have || len(candidates) == 0 {
 		return nil
 	}
 	return fmt.Errorf("step %d, which every rank has stored, is not whole in %s", *resume, k.plan.Checkpoint.Sync)
@@ -262,7 +263,23 @@ func (k *keeper) bringOne(ctx context.Context, one registry.CheckpointStep) erro
 		return err
 	}
 	k.a.log.Info("checkpoint is back from the store", "step", m.Step, "from", one.URI, "generation", m.Generation, "files", len(m.Files), "bytes", m.Bytes(), "took", time.Since(begun).Round(time.Millisecond))
-	return k.tellFramework(ctx, root, m.Step)
+	found, _, err := k.a.look(ctx, k.plan, false)
+	if err != nil {
+		return err
+	}
+	c, ok := found.At(m.Step)
+	if !ok {
+		return fmt.Errorf("step %d came from %s, and is not whole by the rules here", m.Step, one.URI)
+	}
+	k.known(c)
+	return checkpoint.WriteState(root, k.plan.Framework, found, c, k.a.checkpointOwner())
+}
+
+// known has a checkpoint not copied: the store has it.
+func (k *keeper) known(c checkpoint.Checkpoint) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.done, k.doneAt = c.Stamp(), c.Step
 }
 
 func (k *keeper) receive(ctx context.Context, to *os.Root, files []checkpoint.Wanted) error {
@@ -271,23 +288,6 @@ func (k *keeper) receive(ctx context.Context, to *os.Root, files []checkpoint.Wa
 		copies[i] = stage.Copy{From: stage.File{Store: k.store, Path: f.From, Size: f.Size}, To: f.To}
 	}
 	return k.a.transfer().Bring(ctx, to, copies)
-}
-
-// tellFramework has TensorFlow's own file name the newest checkpoint: that of this step, or of one before it.
-func (k *keeper) tellFramework(ctx context.Context, root *os.Root, step int64) error {
-	return k.a.tellFramework(ctx, k.plan, root, step)
-}
-
-func (a *agent) tellFramework(ctx context.Context, p plan.Plan, root *os.Root, step int64) error {
-	found, _, err := a.look(ctx, p, false)
-	if err != nil {
-		return err
-	}
-	c, ok := found.Until(step)
-	if !ok {
-		return nil
-	}
-	return checkpoint.WriteState(root, p.Framework, found, c, a.checkpointOwner())
 }
 
 // resumedName is the file in a checkpoint folder that says which generation has set newer ones aside: what lies there since is
@@ -326,6 +326,19 @@ func (a *agent) setAside(ctx context.Context, p plan.Plan, step int64, s shim.St
 		return dataError{err}
 	}
 	return nil
+}
+
+// tellFramework has TensorFlow's own file name the newest checkpoint that is left, up to a step.
+func (a *agent) tellFramework(ctx context.Context, p plan.Plan, root *os.Root, step int64) error {
+	found, _, err := a.look(ctx, p, false)
+	if err != nil {
+		return err
+	}
+	c, ok := found.Until(step)
+	if !ok {
+		return nil
+	}
+	return checkpoint.WriteState(root, p.Framework, found, c, a.checkpointOwner())
 }
 
 // notReady is what keeps a start from going on from where it should.
