@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,7 +41,8 @@ type Options struct {
 	Site map[string]string `json:",omitempty"`
 }
 
-// A Cluster is one running HDFS. Methods end the test that they are given on errors; they are for one goroutine at a time.
+// A Cluster is one running HDFS. Methods end the test that they are given on errors; those that leave the
+// daemons alone may be called side by side.
 type Cluster struct {
 	// ConfDir holds core-site.xml and hdfs-site.xml: HADOOP_CONF_DIR.
 	ConfDir string
@@ -57,8 +59,8 @@ type Cluster struct {
 	names     []*daemon
 	datas     []*daemon
 	locks     []net.Listener
-	outlives  bool // the lab's: the daemons stay when this process ends
-	folders   int  // made for tests
+	outlives  bool         // the lab's: the daemons stay when this process ends
+	folders   atomic.Int64 // made for tests
 	kdcDaemon *daemon
 }
 

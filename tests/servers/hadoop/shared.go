@@ -60,8 +60,7 @@ func share(h home) (*Cluster, error) {
 // asked for by HTTP, which costs no JVM; so it is for clusters without Kerberos.
 func (c *Cluster) Folder(t testing.TB) string {
 	t.Helper()
-	c.folders++
-	dir := fmt.Sprintf("/tests/%s-%d", strings.NewReplacer("/", "-", "#", "-", ":", "-", " ", "-").Replace(t.Name()), c.folders)
+	dir := fmt.Sprintf("/tests/%s-%d", strings.NewReplacer("/", "-", "#", "-", ":", "-", " ", "-").Replace(t.Name()), c.folders.Add(1))
 	ask := url.Values{"op": {"MKDIRS"}, "permission": {"777"}, "user.name": {superuser()}}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+local(c.ports.Names[c.Active(t)].HTTP)+"/webhdfs/v1"+dir+"?"+ask.Encode(), nil)
 	if err != nil {
