@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -26,7 +27,6 @@ const (
 
 // cluster is one cluster as one user. All stores of a process share it.
 type cluster struct {
-	key       string
 	name      string // as the URL has it
 	conf      Conf
 	addresses []string
@@ -49,18 +49,21 @@ var clusters struct {
 }
 
 func clusterOf(c Config, conf Conf, name string, addresses []string, who identity) *cluster {
-	key := fmt.Sprintf("%q %q %q %q %p", c.dir(), name, addresses, who, c.Dial)
+	key := fmt.Sprintf("%q %q %q %q", c.dir(), name, addresses, who)
 	clusters.Lock()
 	defer clusters.Unlock()
-	if known, ok := clusters.by[key]; ok && fmt.Sprint(known.conf) == fmt.Sprint(conf) {
+	if known, ok := clusters.by[key]; ok && c.Dial == nil && maps.Equal(known.conf, conf) {
 		return known
 	}
 	made := &cluster{
-		key: key, name: name, conf: conf, addresses: addresses, who: who, dial: c.Dial, bad: newExcluded(),
+		name: name, conf: conf, addresses: addresses, who: who, dial: c.Dial, bad: newExcluded(),
 		files: make(chan struct{}, mostFiles), calls: make(chan struct{}, mostCalls),
 	}
 	if conf.secure() {
 		made.ticket = &ticket{keytab: who.keytab, principal: who.principal, cache: who.cache}
+	}
+	if c.Dial != nil { // its connections are nobody else's
+		return made
 	}
 	if clusters.by == nil {
 		clusters.by = map[string]*cluster{}

@@ -103,8 +103,15 @@ func noNode(text string, said refusal) error {
 		}
 		return explainKerberos(errors.New(why), "", "")
 	}
-	return fmt.Errorf("%w: %s", fetch.ErrUnreachable, firstLine(why))
+	return awayError{firstLine(why)}
 }
+
+// awayError is that none of the NameNodes was reached.
+type awayError struct{ why string }
+
+func (e awayError) Error() string { return "not reached: " + e.why }
+
+func (e awayError) Unwrap() error { return fetch.ErrUnreachable }
 
 // denied is what a cluster does not let us do.
 func denied(said refusal) error {

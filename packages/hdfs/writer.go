@@ -109,7 +109,8 @@ func (w *writer) lost(err error) error {
 		return context.Cause(w.ctx)
 	}
 	node, is := errors.AsType[*nodeError](err)
-	away := is && node.node == nameNode || errors.Is(err, ErrStandby) || errors.Is(err, ErrSafeMode)
+	_, none := errors.AsType[awayError](err)
+	away := none || is && node.node == nameNode || errors.Is(err, ErrStandby) || errors.Is(err, ErrSafeMode)
 	if away || !transient(err) && !errors.Is(err, ErrNoNodes) {
 		return err
 	}
@@ -172,6 +173,7 @@ func (w *writer) verify() error {
 	}
 	var got []byte
 	var size int64
+	var unsummed error
 	err := w.store.guarded(w.ctx, w.link, func(l *link) error {
 		f, err := l.Client.Open(w.path)
 		if err != nil {
@@ -181,9 +183,9 @@ func (w *writer) verify() error {
 			return errors.Join(err, f.Close())
 		}
 		if size = f.Stat().Size(); size > 0 {
-			got, err = f.Checksum()
+			got, unsummed = f.Checksum()
 		}
-		return errors.Join(err, f.Close())
+		return f.Close()
 	})
 	if err != nil {
 		return err
@@ -191,9 +193,10 @@ func (w *writer) verify() error {
 	if size != w.sum.size {
 		return &fetch.Error{Err: fmt.Errorf("%w: HDFS has %d bytes of it, want %d", fetch.ErrCorrupt, size, w.sum.size), Hint: "try again"}
 	}
-	if size == 0 || bytes.Equal(got, w.sum.file()) {
+	if size == 0 || unsummed == nil && bytes.Equal(got, w.sum.file()) {
 		return nil
 	}
+	w.link.broken = w.link.broken || unsummed != nil // no DataNode told the sum of a block: what it holds will tell
 	return w.readBack()
 }
 

@@ -1,0 +1,144 @@
+package faults
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/fetch/fetchtest"
+	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/tests/servers/hadoop"
+)
+
+// Who we are is known by a ticket, and what goes to and fro is signed or sealed.
+func TestKerberos(t *testing.T) {
+	for _, protection := range []string{"authentication", "integrity", "privacy"} {
+		t.Run(protection, func(t *testing.T) {
+			c := hadoop.Start(t, hadoop.Options{Kerberos: true, Protection: protection, BlockSize: mib, DataNodes: 1})
+			t.Setenv("KRB5_CONFIG", c.KDC.Config)
+			keytab := c.KDC.AddUser(t, "alice")
+			dir := c.Folder(t)
+			conf := hdfs.Config{Conf: c.ConfDir, Keytab: keytab, Principal: "alice@LAB", Patience: 30 * time.Second}
+			s, _, err := conf.Open(t.Context(), c.URI+dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := fetchtest.Noise(5*mib+99, 3)
+			fetchtest.Put(t, s, path.Join(dir, "a"), want)
+			if got := fetchtest.Get(t, s, path.Join(dir, "a"), 100_000); !bytes.Equal(got, want[100_000:]) {
+				t.Errorf("other bytes came: %d", len(got))
+			}
+			fetchtest.Run(t, s, path.Join(dir, "all"))
+			if protection == "authentication" {
+				t.Run("who is nobody", func(t *testing.T) { nobody(t, c, keytab, dir) })
+				t.Run("a ticket ends and is renewed", func(t *testing.T) { renewed(t, c, dir) })
+			}
+		})
+	}
+}
+
+// nobody is refused with a word of why and what would do.
+func nobody(t *testing.T, c *hadoop.Cluster, keytab, dir string) {
+	other := c.KDC.AddUser(t, "bob")
+	c.KDC.ChangeKey(t, "bob") // his keytab is of an older key
+	none := filepath.Join(t.TempDir(), "none")
+	open := t.TempDir() // a configuration that knows of no Kerberos
+	for _, name := range []string{"core-site.xml", "hdfs-site.xml"} {
+		text, err := os.ReadFile(filepath.Join(c.ConfDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.ReplaceAll(text, []byte("<value>kerberos</value>"), []byte("<value>simple</value>"))
+		if err := os.WriteFile(filepath.Join(open, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		conf hdfs.Config
+		want string
+	}{
+		{"an old keytab", hdfs.Config{Keytab: other, Principal: "bob@LAB"}, "the keytab's key is not the principal's"},
+		{"another's keytab", hdfs.Config{Keytab: keytab, Principal: "bob@LAB"}, "keytab"},
+		{"a principal that is not there", hdfs.Config{Keytab: keytab, Principal: "carol@LAB"}, "carol"},
+		{"no ticket", hdfs.Config{CCache: "FILE:" + none}, "there is no ticket"},
+		{"no Kerberos on our side", hdfs.Config{Conf: open, User: "alice"}, "hadoop.security.authentication"},
+	} {
+		tt.conf.Patience = 2 * time.Second
+		if tt.conf.Conf == "" {
+			tt.conf.Conf = c.ConfDir
+		}
+		s, _, err := tt.conf.Open(t.Context(), c.URI+dir)
+		if err == nil {
+			_, err = s.Stat(t.Context(), dir)
+		}
+		told, ok := errors.AsType[*fetch.Error](err)
+		if !errors.Is(err, hdfs.ErrKerberos) || !ok || told.Hint == "" || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %s and what would do", tt.name, err, tt.want)
+		}
+		t.Logf("%s: %v", tt.name, err)
+	}
+	s, _, err := hdfs.Config{Conf: c.ConfDir, Keytab: keytab, Principal: "alice@LAB"}.Open(t.Context(), c.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create(t.Context(), "/forbidden"); !errors.Is(err, fs.ErrPermission) || errors.Is(err, hdfs.ErrKerberos) || !strings.Contains(err.Error(), "user=alice") {
+		t.Errorf("got %v, want that alice may not", err)
+	}
+}
+
+// renewed reads and writes while the ticket of the cache ends: what is open goes on, what is new is refused by name, and
+// goes on when there is a new ticket.
+func renewed(t *testing.T, c *hadoop.Cluster, dir string) {
+	cache := filepath.Join(t.TempDir(), "cache")
+	c.KDC.AddUser(t, "dora")
+	c.KDC.Kinit(t, cache, "dora", "-l", "20s")
+	conf := hdfs.Config{Conf: c.ConfDir, CCache: "FILE:" + cache, Patience: 2 * time.Second}
+	s, _, err := conf.Open(t.Context(), c.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.Create(t.Context(), path.Join(dir, "long"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fetchtest.Noise(2*mib, 5)
+	if _, err := w.Write(want[:mib/2]); err != nil {
+		t.Fatal(err)
+	}
+	var ended error
+	for deadline := time.Now().Add(90 * time.Second); ended == nil; { // each asks on a connection of its own
+		if time.Now().After(deadline) {
+			t.Fatal("the ticket does not end")
+		}
+		fresh, _, err := hdfs.Config{Conf: c.ConfDir, CCache: "FILE:" + cache, Patience: time.Second, Dial: (&wires{}).dial}.Open(t.Context(), c.URI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, ended = fresh.Stat(t.Context(), dir)
+	}
+	if !errors.Is(ended, hdfs.ErrKerberos) || !strings.Contains(ended.Error(), "expired") || !strings.Contains(ended.Error(), "kinit") {
+		t.Errorf("an ended ticket: got %v", ended)
+	}
+	if _, err := w.Write(want[mib/2:]); err != nil {
+		t.Errorf("what was open: %v", err)
+	}
+	c.KDC.Kinit(t, cache, "dora", "-l", "1h")
+	if err := w.Close(); err != nil {
+		t.Errorf("what was open: %v", err)
+	}
+	if got := fetchtest.Get(t, s, path.Join(dir, "long"), 0); !bytes.Equal(got, want) {
+		t.Errorf("other bytes are there: %d of %d", len(got), len(want))
+	}
+	if err := (stage.Transfer{}).Bring(t.Context(), root(t, t.TempDir()), []stage.Copy{{From: stage.File{Store: s, Path: path.Join(dir, "long")}, To: "a"}}); err != nil {
+		t.Error(err)
+	}
+}
