@@ -54,7 +54,7 @@ func (f *doctorFlags) doctor(ctx context.Context, s streams) error {
 	answer := checkup{Version: 1, Checks: slices.Concat(
 		[]check{checkGuard(ctx), checkState(f.ask.state.resolve()), checkPorts(f.ports), f.checkRegistry(ctx), checkPolicy(f.policy)},
 		checkConfinement(ctx),
-		[]check{checkWorkFolder(), checkOpenFiles(), checkShell(), checkPython(ctx), checkGPU(ctx, "/")},
+		[]check{checkWorkFolder(), checkOpenFiles(), checkShell(), checkPython(ctx), checkHadoop(), checkGPU(ctx, "/")},
 	)}
 	if err := printCheckup(s.out, answer, f.json); err != nil {
 		return err

@@ -109,6 +109,7 @@ func (s *sheet) app(app *appdef.App, plans []plan.Plan) {
 	if hbox := app.Settings.HBox; hbox.Type != "" {
 		s.row("HBox", "variables of app type "+hbox.Type, own("muster.hbox.type"))
 	}
+	s.hadoop(plans)
 	for _, p := range plans {
 		if len(p.Barrier.WaitsFor) > 0 {
 			s.row("barrier", "nobody starts before "+strings.Join(p.Barrier.WaitsFor, ", ")+" are there, within "+span(p.Barrier.Timeout), own("muster.barrier.timeout"))
@@ -122,6 +123,26 @@ func (s *sheet) app(app *appdef.App, plans []plan.Plan) {
 	if t := app.Settings.Timeout; t > 0 {
 		s.row("time", "the whole run within "+span(float64(t)), own("muster.timeout"))
 	}
+}
+
+// hadoop is what the host has of it, which every process is told.
+func (s *sheet) hadoop(plans []plan.Plan) {
+	i := slices.IndexFunc(plans, func(p plan.Plan) bool { return p.Hadoop != nil })
+	if i < 0 {
+		return
+	}
+	h := plans[i].Hadoop
+	text := "configuration " + h.Conf
+	if h.Home != "" {
+		text += ", Hadoop " + h.Home
+	}
+	if h.Java != "" {
+		text += ", Java " + h.Java
+	}
+	if h.Tickets != "" {
+		text += ", a ticket of each process's own"
+	}
+	s.row("Hadoop", text+": each process is told", "")
 }
 
 // folders are those of a PAI job, as its tasks are told of them.
@@ -321,6 +342,14 @@ func (s *sheet) told(c *appdef.Component, p plan.Plan) {
 // data is what comes in and goes out.
 func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 	key := func(name string) string { return cmp.Or(app.Origins[c.Name+"."+name], app.Origins[name]) }
+	for _, item := range p.Stage {
+		switch item.Kind {
+		case plan.StageCopy:
+			s.row("brings", item.Name+": a copy of "+item.From, key("muster.file."+item.Name))
+		case plan.StageUnpacked:
+			s.row("brings", item.Name+"/: what is in "+item.From, key("muster.archive."+item.Name))
+		}
+	}
 	if in := p.Inputs; in != nil {
 		for _, one := range in.From {
 			s.row("inputs", fmt.Sprintf("%s: %s, %s among %s", one.Name, strings.Join(one.From, ", "), in.Strategy, counted(in.Workers, "instance")), key("muster.input."+one.Name))
