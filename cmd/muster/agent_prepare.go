@@ -348,7 +348,7 @@ func (a *agent) request(in registry.Instance) plan.Request {
 	request := plan.Request{
 		AppID: a.id.appID, Run: a.id.run, Starts: true, Digest: a.digest, Component: in.Component, Index: in.Index,
 		Allocation: a.alloc, Inherited: a.env, Given: a.envGiven, Shell: shell(), Origins: a.origins,
-		Engine: engineChoice(a.engine), Instances: a.countsInForce(), Hadoop: a.hadoopFound, NoLibhdfs: a.hadoopFound != nil && !a.hadoopFound.Libhdfs,
+		Engine: engineChoice(a.engine), Instances: a.countsInForce(), Hadoop: a.hadoopFound,
 	}
 	a.filesystem.into(&request)
 	return request

@@ -132,7 +132,6 @@ func (f *planFlags) request(ctx context.Context, l *loaded) (plan.Request, error
 	}
 	filesystem.into(&r)
 	r.Hadoop = hadoopFacts(f.filesystem.hadoop.dir(), launcher.Inherit(os.Environ(), nil))
-	r.NoLibhdfs = r.Hadoop != nil && !r.Hadoop.Libhdfs
 	if f.component != "" {
 		r.Origins["component"], r.Origins["index"] = "--component", "--index"
 	}

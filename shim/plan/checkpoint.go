@@ -66,5 +66,6 @@ func (b *builder) reaches() bool {
 		return false
 	}
 	framework := b.app.Settings.Framework
-	return !b.req.NoLibhdfs && (framework == "tensorflow" || framework == "tensor2tensor")
+	reachable := b.req.Hadoop == nil || b.req.Hadoop.Libhdfs // without a configuration only the process may know how
+	return reachable && (framework == "tensorflow" || framework == "tensor2tensor")
 }

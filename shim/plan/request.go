@@ -55,8 +55,6 @@ type Request struct {
 	Hadoop      *HadoopFacts // nil: there is none
 	// DefaultFS is the URI of the default filesystem, the value of ${NN_URI} where nobody gives another; empty: none.
 	DefaultFS string
-	// NoLibhdfs: there is a Hadoop, and no libhdfs with it: not even TensorFlow reaches an hdfs: URL by itself.
-	NoLibhdfs bool
 	// Starts: the plan is to be run here, so that what cannot be run is a problem. Else it is a warning.
 	Starts bool
 	// Origins say where a part of Allocation came from: `host` → NM_HOST.
