@@ -114,10 +114,17 @@ func jvmFolders(java string) []string {
 	if java == "" {
 		return nil
 	}
-	arch := map[string]string{"arm64": "aarch64"}[runtime.GOARCH]
 	return []string{
-		filepath.Join(java, "lib/server"), filepath.Join(java, "jre/lib", cmp.Or(arch, runtime.GOARCH), "server"), filepath.Join(java, "jre/lib/server"),
+		filepath.Join(java, "lib/server"), filepath.Join(java, "jre/lib", jvmArch(), "server"), filepath.Join(java, "jre/lib/server"),
 	}
+}
+
+// jvmArch is what Java calls this kind of machine.
+func jvmArch() string {
+	if runtime.GOARCH == "arm64" {
+		return "aarch64"
+	}
+	return runtime.GOARCH
 }
 
 // nativeFolders are where Hadoop's own libraries may be.
