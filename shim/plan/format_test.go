@@ -62,7 +62,7 @@ func TestStreams(t *testing.T) {
 		stdin  string
 		cache  int
 	}{
-		{func(s *appdef.ComponentSettings) {}, "", "", 0},
+		{func(*appdef.ComponentSettings) {}, "", "", 0},
 		{func(s *appdef.ComponentSettings) { s.Inputs.Format = "com.example.Mine" }, "", "", 0}, // of no stream
 		{func(s *appdef.ComponentSettings) { s.Inputs.Strategy = appdef.StrategyStream }, "", "stream", 0},
 		{func(s *appdef.ComponentSettings) { s.Inputs.Strategy, s.Inputs.Cache = appdef.StrategyStream, true }, "", "stream", 0},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
+	"time"
 
 	"github.com/muster-agent/muster/packages/fetch"
 )
@@ -31,8 +33,11 @@ type reading struct {
 	again   Again
 	at      int64 // of the next byte
 	version string
-	content io.ReadCloser
 	failed  int // since something came
+	content io.ReadCloser
+	within  context.Context //nolint:containedctx // that the content is read under
+	end     context.CancelCauseFunc
+	since   atomic.Int64 // when the read under way began, in nanoseconds of Unix; 0: none is
 }
 
 // read opens a file at an offset.
@@ -48,8 +53,18 @@ func read(ctx context.Context, f File, at int64, again Again) (*reading, error) 
 	return r, nil
 }
 
-func (r *reading) open() error {
-	content, err := r.file.Store.Open(r.ctx, r.file.Path, fetch.Position{Offset: r.at, Validator: r.version})
+func (r *reading) open() (err error) {
+	within, end := context.WithCancelCause(r.ctx)
+	defer func() {
+		r.since.Store(0)
+		if err != nil {
+			err = r.stalled(within, err)
+			end(nil)
+		}
+	}()
+	r.since.Store(time.Now().UnixNano())
+	go r.watch(within, end)
+	content, err := r.file.Store.Open(within, r.file.Path, fetch.Position{Offset: r.at, Validator: r.version})
 	if err != nil {
 		return err
 	}
@@ -59,8 +74,33 @@ func (r *reading) open() error {
 	if _, err := io.CopyN(io.Discard, content, r.at-content.Offset); err != nil && !errors.Is(err, io.EOF) {
 		return errors.Join(err, content.Close())
 	}
-	r.content, r.version = content, content.Info.Validator
+	r.content, r.within, r.end, r.version = content, within, end, content.Info.Validator
 	return nil
+}
+
+// watch calls a read off of which nothing has come for so long as a copy waits. What whoever is fed takes its time for does not
+// count.
+func (r *reading) watch(within context.Context, end context.CancelCauseFunc) {
+	ticker := time.NewTicker(Stall / 4)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-within.Done():
+			return
+		case now := <-ticker.C:
+			if since := r.since.Load(); since != 0 && now.UnixNano()-since >= int64(Stall) {
+				end(fmt.Errorf("%w: nothing came for %s", fetch.ErrUnreachable, Stall))
+			}
+		}
+	}
+}
+
+// stalled gives the watch's own words for what came of its calling off.
+func (r *reading) stalled(within context.Context, err error) error {
+	if cause := context.Cause(within); cause != nil && r.ctx.Err() == nil {
+		return cause
+	}
+	return err
 }
 
 // retry tells whether another try is worth it. What is not there stays so.
@@ -98,14 +138,16 @@ func (r *reading) once(b []byte) (int, error) {
 			return 0, err
 		}
 	}
+	r.since.Store(time.Now().UnixNano())
 	n, err := r.content.Read(b)
+	r.since.Store(0)
 	r.at += int64(n)
 	if errors.Is(err, io.EOF) && n == 0 && r.at < r.file.Size {
 		err = &SizeError{r.file.Size, r.at}
 	}
 	if n == 0 && err != nil && !errors.Is(err, io.EOF) {
-		err = errors.Join(err, r.content.Close())
-		r.content = nil
+		err = r.stalled(r.within, err)
+		err = errors.Join(err, r.Close())
 	}
 	return n, err
 }
@@ -115,5 +157,8 @@ func (r *reading) Close() error {
 	if r.content == nil {
 		return nil
 	}
-	return r.content.Close()
+	err := r.content.Close()
+	r.end(nil)
+	r.content = nil
+	return err
 }

@@ -11,9 +11,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -362,4 +365,62 @@ func TestReadingASmallerFile(t *testing.T) {
 	if e, ok := errors.AsType[*SizeError](err); !ok || e.Want != 9 || e.Got != 5 {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A read of which nothing comes is called off, and the file opened again; a stall for ever is an error of its own.
+func TestReadingThatStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{files: map[string]string{"/a": "one\ntwo\n"}, stalls: 2}
+		share, err := Reading{Form: plan.RecordLines, Turn: Turn{Workers: 1}, Again: Transfer{}.Persevere}.Share(m.listed("/a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := feed(t, share); got != "one\ntwo\n" || m.opened.Load() != 3 {
+			t.Errorf("got %q, opened %d times", got, m.opened.Load())
+		}
+		m.stalls = 100
+		err = share.Feed(t.Context(), io.Discard, new(Count))
+		if _, ok := errors.AsType[*ReadError](err); !ok || !errors.Is(err, fetch.ErrUnreachable) || !strings.Contains(err.Error(), "nothing came for 2m0s") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// Which splits are whose, for up to 13 of them and 5 readers.
+func TestDealGolden(t *testing.T) {
+	var text strings.Builder
+	for _, shuffle := range []bool{false, true} {
+		for all := 1; all <= 13; all++ {
+			for workers := 1; workers <= 5; workers++ {
+				fmt.Fprintf(&text, "shuffle=%t splits=%d readers=%d:", shuffle, all, workers)
+				for worker := range workers {
+					own := []string{}
+					for _, s := range (Turn{workers, worker, shuffle}).Deal(numberedSplits(all)) {
+						own = append(own, s.File.Path)
+					}
+					fmt.Fprintf(&text, " [%s]", strings.Join(own, " "))
+				}
+				text.WriteByte('\n')
+			}
+		}
+	}
+	const file = "testdata/deal.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != text.String() {
+		t.Errorf("%s is not what is dealt out (-update), %v", file, err)
+	}
+}
+
+// numberedSplits are splits with their numbers as names.
+func numberedSplits(n int) []Split {
+	splits := make([]Split, n)
+	for i := range splits {
+		splits[i].File.Path = strconv.Itoa(i)
+	}
+	return splits
 }
