@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/jcmturner/gokrb5/v8/messages"
@@ -24,7 +25,7 @@ func (c Config) Tickets() (cache []byte, end time.Time, err error) {
 	if err != nil {
 		return nil, end, refused("kinit makes one", "ticket cache: %v", err)
 	}
-	held, err := parseCache(text)
+	held, err := parseCache(slices.Clip(text)) // the library reads on into what a slice has behind its end
 	if err != nil {
 		return nil, end, refused("kinit makes a new one", "ticket cache %s: %v", path, err)
 	}
