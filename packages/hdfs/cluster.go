@@ -204,7 +204,7 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 	o.Addresses, o.User = slices.Clone(c.addresses), c.who.user
 	o.NamenodeDialFunc, o.DatanodeDialFunc = w.openName, w.openData
 	o.KerberosClient = nil
-	o.DataTransferProtection = c.protection()
+	c.protect(&o, w)
 	if c.ticket == nil {
 		return o, nil
 	}
@@ -229,18 +229,19 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 	return o, nil
 }
 
-// protection is the least that data is protected by on its way: of a list any will do, and the DataNode has its choice.
-func (c *cluster) protection() string {
+// protect says how data is protected on its way. With keys of the whole cluster (dfs.encrypt.data.transfer) the library
+// does it: it asks for them.
+func (c *cluster) protect(o *client.ClientOptions, w *wires) {
+	o.DataTransferProtection = ""
 	if strings.EqualFold(c.conf.get("dfs.encrypt.data.transfer"), "true") {
-		return client.DataTransferProtectionPrivacy
+		o.DataTransferProtection = client.DataTransferProtectionPrivacy
+		return
 	}
-	all := c.conf.list("dfs.data.transfer.protection")
-	for _, one := range []string{client.DataTransferProtectionAuthentication, client.DataTransferProtectionIntegrity, client.DataTransferProtectionPrivacy} {
-		if slices.ContainsFunc(all, func(have string) bool { return strings.EqualFold(have, one) }) {
-			return one
+	for _, one := range c.conf.list("dfs.data.transfer.protection") {
+		if quality := qualities[strings.ToLower(one)]; quality != "" {
+			w.accepted = append(w.accepted, quality)
 		}
 	}
-	return ""
 }
 
 // forms are the block size in bytes and the number of copies of new files: the configuration's, else the cluster's.

@@ -118,6 +118,8 @@ type wires struct {
 	cut  context.CancelFunc
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	bad  *excluded
+	// accepted are the qualities of protection that will do for data; none: there is none.
+	accepted []string
 
 	mu   sync.Mutex
 	name []*conn
@@ -133,7 +135,7 @@ func newWires(dial func(ctx context.Context, network, address string) (net.Conn,
 	return w
 }
 
-func (w *wires) open(network, address, node string, idle time.Duration, buffer int) (net.Conn, error) {
+func (w *wires) open(network, address, node string, idle time.Duration, buffer int) (*conn, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, dialTime)
 	defer cancel()
 	c, err := w.dial(ctx, network, address)
@@ -156,15 +158,23 @@ func (w *wires) open(network, address, node string, idle time.Duration, buffer i
 }
 
 func (w *wires) openName(_ context.Context, network, address string) (net.Conn, error) {
-	return w.open(network, address, nameNode, nameTime, nameBuffer)
+	c, err := w.open(network, address, nameNode, nameTime, nameBuffer)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func (w *wires) openData(_ context.Context, network, address string) (net.Conn, error) {
 	c, err := w.open(network, address, dataNode, dataTime, dataBuffer)
-	if err == nil {
-		w.bad.reached(address)
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	w.bad.reached(address)
+	if len(w.accepted) > 0 && !privileged(address) {
+		return &protected{conn: c, accepted: w.accepted}, nil
+	}
+	return c, nil
 }
 
 // closeData ends what a file has used. The library leaves a part of them open.

@@ -237,6 +237,7 @@ func explainKerberos(err error, keytab, principal string) error {
 	for _, known := range []struct{ word, says, hint string }{
 		{"KRB_AP_ERR_SKEW", "the clocks of this machine and the KDC differ too much", "set them by NTP"},
 		{"KDC_ERR_PREAUTH_FAILED", "the keytab's key is not the principal's", "get a new keytab: the principal's key was changed after it was made"},
+		{"password/keytab incorrect", "the keytab's key is not the principal's", "get a new keytab: the principal's key was changed after it was made"},
 		{"KRB_AP_ERR_BAD_INTEGRITY", "the keytab's key is not the principal's", "get a new keytab: the principal's key was changed after it was made"},
 		{"KDC_ERR_C_PRINCIPAL_UNKNOWN", "the KDC does not know the principal", "check --kerberos-principal and the realm"},
 		{"KDC_ERR_S_PRINCIPAL_UNKNOWN", "the KDC does not know the NameNode", "check dfs.namenode.kerberos.principal, and that the NameNode is named by the host of its principal"},
