@@ -50,7 +50,7 @@ func dataKeys() []Key {
 			component: in(func(i *Inputs, text string) (err error) { i.Parallel, err = atLeast(1, text); return err }),
 		},
 		{
-			Name: "muster.inputs.retries", Default: "3", Meaning: "how often a file is tried again that does not come on",
+			Name: "muster.inputs.retries", Default: "7", Meaning: "how often a file is tried again that does not come on",
 			component: in(func(i *Inputs, text string) error {
 				n, err := atLeast(0, text)
 				i.Retries = &n

@@ -91,6 +91,9 @@ func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) (
 			files = r.notOfTheRun(path, files)
 		}
 		for _, f := range files {
+			if there, ok := store.(interface{ URL(path string) string }); ok {
+				f.URL = there.URL(f.Path)
+			}
 			f.URL = told(url, f)
 			if !seen[f.Name()] {
 				seen[f.Name()] = true
