@@ -308,7 +308,7 @@ func (r gangRoom) completeOutput(ctx context.Context, o owedOutput, p plan.Plan,
 
 // planAgain plans for an instance that will not start.
 func (r gangRoom) planAgain(ctx context.Context, in registry.Instance) (plan.Plan, error) {
-	room, request := stageRoom{r.agent}, r.request(in)
+	room, request := stageRoom(r), r.request(in)
 	p, err := room.build(request)
 	if err == nil && p.Root.Kind == plan.RootImage {
 		request.Image, err = room.pullImage(ctx, p)
