@@ -1,0 +1,13 @@
+# A worker that saves what it is told to: a number in the file $CONTROL/$HOST.save is a step. It ends when $CONTROL/end is there.
+echo "host $HOST generation $MUSTER_GENERATION from ${MUSTER_CHECKPOINT##*/}"
+mkdir -p "$MUSTER_CHECKPOINT_DIR"
+while [ ! -e "$CONTROL/end" ]; do
+	if [ -s "$CONTROL/$HOST.save" ]; then
+		step=$(cat "$CONTROL/$HOST.save")
+		rm "$CONTROL/$HOST.save"
+		echo "of $HOST, generation $MUSTER_GENERATION" > "$MUSTER_CHECKPOINT_DIR/.new"
+		mv "$MUSTER_CHECKPOINT_DIR/.new" "$MUSTER_CHECKPOINT_DIR/ckpt-$step"
+		echo "saved $step"
+	fi
+	sleep 0.05
+done
