@@ -173,7 +173,6 @@ func TestRefusals(t *testing.T) {
 		{"a pattern without a match", settings{"muster.input.data": "a/*.csv"}, "data", 69, []string{"/fs/a/*.csv"}},
 		{"hdfs", settings{"muster.input.data": "hdfs://nn/in"}, "", 65, []string{"muster.input.data", `got hdfs: in "hdfs://nn/in"`, "want file:"}},
 		{"s3", settings{"muster.output.model": "s3://bucket/out"}, "", 65, []string{"muster.output.model", "got s3:", "want file:"}},
-		{"stream", settings{"muster.input.data": "a", "muster.inputs.strategy": "stream"}, "", 65, []string{"streams are not dealt out here", "want download or placeholder"}},
 		{"no code", settings{"global:muster.pai.version": "0.14", "global:muster.pai.code.dir": "none"}, "definition", 65, []string{"codeDir", "/fs/none", "not there"}},
 		{"code in the way", settings{"global:muster.pai.version": "1", "global:muster.pai.code.dir": "code"}, "definition", 65, []string{"codeDir", "app", "muster's own name"}},
 		{"an output in use", settings{"muster.output.model": "taken"}, "definition", 65, []string{"/fs/taken/worker-0", "remove it, or name another place"}},
