@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,7 @@ func (r stageRoom) bringFiles(ctx context.Context, p plan.Plan, work workRoot) e
 			return fileFault(item, err)
 		}
 	}
-	if _, err := fetch.Clean(ctx, r.filesCache(), fetch.Keep{Since: begun.Add(-keepFetched)}); err != nil {
+	if _, err := fetch.Clean(ctx, r.filesCache(p), fetch.Keep{Since: begun.Add(-keepFetched)}); err != nil {
 		r.log.Warn("clear the cache of files", "err", err)
 	}
 	r.log.Info("files are here", "files", len(items), "took", time.Since(begun).Round(time.Millisecond))
@@ -97,7 +98,7 @@ func (r stageRoom) bringFile(ctx context.Context, p plan.Plan, item plan.StageIt
 		if from.dir {
 			return r.copyTree(ctx, from, tmp)
 		}
-		copied, done, err := r.copySource(ctx, item, from, tmp, dir)
+		copied, done, err := r.copySource(ctx, p, item, from, tmp, dir)
 		if err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) erro
 
 // copySource gives a file of this machine with the content of what is to be brought: one in tmp, the folder dir, of what is local, so that
 // it was read with the process's rights; else the cache's. done gives it up.
-func (r stageRoom) copySource(ctx context.Context, item plan.StageItem, from remote, tmp *os.Root, dir string) (path string, done func() error, err error) {
+func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageItem, from remote, tmp *os.Root, dir string) (path string, done func() error, err error) {
 	if from.local {
 		const name = "source"
 		err := r.transfer().Bring(ctx, tmp, []stage.Copy{{From: from.File, To: name}})
@@ -140,7 +141,7 @@ func (r stageRoom) copySource(ctx context.Context, item plan.StageItem, from rem
 	}
 	scheme := strings.ToLower(strings.TrimSuffix(schemeForm.FindString(item.From), ":"))
 	got, err := fetch.Fetch(ctx, fetch.Request{
-		URL: item.From, CacheDir: r.filesCache(), Progress: &logLines{log: r.log, name: item.Name},
+		URL: item.From, CacheDir: r.filesCache(p), Progress: &logLines{log: r.log, name: item.Name},
 		Options: fetch.Options{Schemes: map[string]fetch.Opener{scheme: store}},
 	})
 	if err != nil {
@@ -152,12 +153,12 @@ func (r stageRoom) copySource(ctx context.Context, item plan.StageItem, from rem
 
 // filesCache is where files of stores are kept for other instances and other runs on this host. What one user's rights have
 // brought is not another's.
-func (a *agent) filesCache() string {
+func (a *agent) filesCache(p plan.Plan) string {
 	uid := os.Geteuid()
 	if u := a.user; u != nil {
 		uid = u.UID
 	}
-	return filepath.Join(cacheDir(), "files", strconv.Itoa(uid))
+	return filepath.Join(cacheDir(), "files", strconv.Itoa(uid)+"-"+url.PathEscape(a.hadoopUser(p)))
 }
 
 // ownCopy makes the instance's copy, which it may change. A store knows no programs: what comes from one may be run, as where

@@ -142,6 +142,30 @@ func TestPlaceholder(t *testing.T) {
 	}
 }
 
+// The first reader has so many files with something in them, and no more; the list is in a file where it is longer than is
+// asked for.
+func TestChiefAndListLength(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, 3, settings{
+		"muster.command": "ls data > seen/files", "muster.input.data": "in", "muster.output.seen": "out", "muster.inputs.chief": "1", "muster.inputs.parallel": "1", "muster.inputs.retries": "0",
+	})
+	j.parts(6)
+	j.lay(map[string]string{"in/part-0": ""})
+	j.run().succeeds(t)
+	got := j.files(filepath.Join(j.store, "out"))
+	delete(got, "_SUCCESS")
+	j.same(got, map[string]string{"worker-0/files": "part-0\npart-1\n", "worker-1/files": "part-2\npart-4\n", "worker-2/files": "part-3\npart-5\n"})
+	j.must(os.RemoveAll(filepath.Join(j.store, "out")))
+	j.app += "b"
+	j.run("--set", "worker:muster.inputs.strategy=placeholder", "--set", "worker:muster.inputs.list.length=100",
+		"--set", `worker:muster.command=echo "${INPUT_FILE_LIST-none}" > seen/list && cp inputFileList.txt seen/file`).succeeds(t)
+	got = j.files(filepath.Join(j.store, "out"))
+	in := filepath.Join(j.store, "in")
+	if want := `{"data":["` + in + `/part-2","` + in + `/part-4"]}` + "\n"; got["worker-1/file"] != want || got["worker-1/list"] != "none\n" {
+		t.Errorf("got %q, want the list in a file: %s", got, want)
+	}
+}
+
 // Fewer files than workers: the run goes on, and names who has none. Two files of one name need new ones.
 func TestIdleAndRenamed(t *testing.T) {
 	t.Parallel()
