@@ -154,6 +154,8 @@ func (x *explorer) writes(d wDir, effects []registry.Effect) []ruled {
 		switch e := e.(type) {
 		case registry.Seal:
 			r = ruled{name: "SEALS", dir: x.sealed(d, e)}
+		case registry.Begin:
+			r = ruled{name: "SAVES", dir: d}
 		case registry.Release:
 			r = ruled{name: "RELEASES", dir: d}
 			r.dir.Held = len(e.Directive.Released) > 0
@@ -169,6 +171,9 @@ func (x *explorer) writes(d wDir, effects []registry.Effect) []ruled {
 			r = ruled{lost: true, rank: x.s.rank(e.Instance)}
 		default:
 			continue
+		}
+		if r.dir.Save, r.dir.Early = saved(e, d), false; r.lost {
+			r.dir.Save = 0
 		}
 		if !slices.Contains(out, r) {
 			out = append(out, r)
@@ -192,6 +197,9 @@ func (x *explorer) view(d wDir, wv wView) registry.View {
 	}
 	if wv.Ask {
 		v.Asks = []registry.Ask{{Kind: registry.AskStop, ID: "1", By: "stop"}}
+	}
+	if wv.Save {
+		v.Asks = append(v.Asks, registry.Ask{Kind: registry.AskSave, ID: "2"})
 	}
 	for r := range x.s.Ranks {
 		in := x.s.instance(r)
@@ -229,6 +237,9 @@ func (x *explorer) directive(d wDir) registry.Directive {
 	if x.s.Without == withoutAnew {
 		n.Retries.Gen = 0
 	}
+	if d.Save > 0 {
+		n.Save = &registry.Save{Seq: int(d.Save), Stamp: "2026_01_01_00_00_00"}
+	}
 	switch d.Act {
 	case actRun:
 		n.Roster.ID = "x"
@@ -262,7 +273,7 @@ func exploredFacts(s setting) registry.Facts {
 	one := 1
 	c := registry.ComponentFacts{
 		Name: "worker", Role: "worker", Count: int(s.Ranks), Scope: registry.ScopeGang, Waited: true, Ends: true, Fails: true,
-		MinFailed: &one, Budget: registry.BudgetRule{Max: -1},
+		MinFailed: &one, Budget: registry.BudgetRule{Max: -1}, Saves: s.Faults.Saves > 0,
 	}
 	if s.Instance {
 		c.Scope = registry.ScopeInstance
@@ -287,6 +298,9 @@ func member(m wMember) registry.Member {
 		Run: "r", Inc: incOf(m.Inc), Addr: hostName(m.Host), Machine: hostName(m.Host), Boot: "b", PidNS: "n",
 		Pid: int(m.Inc), Start: 1, Gen: int(m.Gen), Up: int(m.Up), Phase: phases[m.Ph],
 	}
+	if m.Saved > 0 {
+		r.Saved = &registry.Saved{Seq: int(m.Saved)}
+	}
 	if m.ExitGen > 0 {
 		r.Exit = &registry.MemberExit{Gen: int(m.ExitGen), Class: classes[m.Cls], Final: m.Cls == clsFinal}
 	}
@@ -299,7 +313,30 @@ func small(m registry.Member, k claimKey) wMember {
 	if m.Exit != nil {
 		r.ExitGen, r.Cls = uint8(m.Exit.Gen), uint8(slices.Index(classes[:], m.Exit.Class))
 	}
+	if m.Saved != nil {
+		r.Saved = uint8(m.Saved.Seq)
+	}
 	return r
+}
+
+// saved is how many saves an effect's directive knows of; one that writes none leaves them as they are.
+func saved(e registry.Effect, d wDir) uint8 {
+	var n registry.Directive
+	switch e := e.(type) {
+	case registry.Begin:
+		n = e.Directive
+	case registry.Seal:
+		n = e.Directive
+	case registry.Release:
+		n = e.Directive
+	case registry.Rebuild:
+		n = e.Directive
+	case registry.End:
+		n = e.Directive
+	default:
+		return d.Save
+	}
+	return uint8(saves(n))
 }
 
 func (s setting) instance(r uint8) registry.Instance {

@@ -52,12 +52,13 @@ type world struct {
 	Live   [maxRanks]uint8    // agent + 1
 	Ready  [maxRanks][2]uint8 // agent + 1, and of which generation the key is
 	Ask    bool
+	Save   bool  // somebody asks to save
 	Up     uint8 // generation in which rank 0 was last up, or ended with 0; noMore: it has ended for good
 	Agents [maxAgents]wAgent
 	Faults faults // what the environment may still do
 }
 
-type faults struct{ Crashes, Cuts, Fails, Spurious, Stops, Dups uint8 }
+type faults struct{ Crashes, Cuts, Fails, Spurious, Stops, Dups, Saves uint8 }
 
 type wRow struct{ Inc, Host uint8 } // Inc is the agent's number + 1, 0 is nobody
 
@@ -66,10 +67,12 @@ type wDir struct {
 	Retries, Anew  uint8 // how often the gang was formed anew, and in which generation the last time
 	Held           bool  // of those that are ordered, only rank 0 may start
 	Stale          bool  // it came of a result from before that generation
+	Save           uint8 // how many saves were begun
+	Early          bool  // one began while a member at work was at the one before
 	Roster         [maxRanks]wRow
 }
 
-type wMember struct{ Inc, Host, Gen, Up, Ph, Cls, ExitGen uint8 }
+type wMember struct{ Inc, Host, Gen, Up, Ph, Cls, ExitGen, Saved uint8 }
 
 type wAgent struct {
 	St, Host, Rank uint8
@@ -89,6 +92,7 @@ type wAgent struct {
 // wView is what a conductor has read and not yet acted on.
 type wView struct {
 	Keys, Recs, Ask bool
+	Save            bool
 	Dir             uint8
 	Ready, Live     [maxRanks]bool
 	Mem             [maxRanks]wMember
@@ -200,7 +204,11 @@ func (s setting) bad(w *world) string {
 			return "E1: a result from before the gang was formed anew was counted"
 		}
 		released := q.Act == actRun && p.Act == actRun && p.Held && !q.Held
-		if q.Gen < p.Gen || q.Gen == p.Gen && q.Act <= p.Act && !released {
+		saves := q.Act == actRun && p.Act == actRun && q.Gen == p.Gen && q.Save == p.Save+1
+		if q.Early || q.Save != p.Save && !saves {
+			return "V2: two saves at a time, or one that was forgotten"
+		}
+		if q.Gen < p.Gen || q.Gen == p.Gen && q.Act <= p.Act && !released && !saves {
 			return "D1: generation or act went back or repeated"
 		}
 	}

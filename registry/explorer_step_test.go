@@ -9,7 +9,7 @@ type label struct {
 // fair tells the steps that a working system takes by itself from faults and from the user.
 func (l label) fair() bool {
 	switch l.what {
-	case "CRASH", "CUT", "process fails", "user asks to stop":
+	case "CRASH", "CUT", "process fails", "user asks to stop", "user asks to save":
 		return false
 	}
 	return true
@@ -34,6 +34,11 @@ func (x *explorer) environment(w world, out emit) {
 		t := w
 		t.Ask, t.Faults.Stops = true, t.Faults.Stops-1
 		out(t, label{what: "user asks to stop"})
+	}
+	if w.Faults.Saves > 0 && !w.Save {
+		t := w
+		t.Save, t.Faults.Saves = true, t.Faults.Saves-1
+		out(t, label{what: "user asks to save"})
 	}
 	for i := range x.s.Agents {
 		x.sessions(w, i, out)
@@ -187,6 +192,11 @@ func (x *explorer) member(w world, i uint8, out emit) {
 		return
 	}
 	x.acknowledge(w, i, d, mine, out)
+	if mine && d.Save > w.Mem[r].Saved {
+		t := w
+		t.Mem[r].Saved = d.Save
+		out(t, label{"answers a save", i, d.Save})
+	}
 	if d.Act == actRun && d.Gen == a.Gen && !x.s.mine(d, i, a) && w.Mem[r].Ph == phReady && x.s.Without != withoutMismatch && mine {
 		t := w
 		t.Mem[r].Ph, t.Mem[r].Cls, t.Mem[r].ExitGen = phFailed, clsMismatch, a.Gen
@@ -370,7 +380,7 @@ func (x *explorer) conductor(w world, i uint8, out emit) {
 
 func (x *explorer) readKeys(w world, i uint8, out emit) {
 	t := w
-	v := wView{Keys: true, Dir: w.Cur, Ask: w.Ask}
+	v := wView{Keys: true, Dir: w.Cur, Ask: w.Ask, Save: w.Save}
 	for r := range x.s.Ranks {
 		v.Ready[r] = w.Ready[r][0] != 0 && w.Ready[r][1] == w.Dirs[w.Cur].Gen
 	}
@@ -409,11 +419,25 @@ func (x *explorer) act(w world, i uint8, v wView, out emit) {
 		}
 		t.Dirs[t.Cur] = e.dir
 		t.Dirs[t.Cur].Stale = x.s.stale(e, v)
+		if e.name == "SAVES" {
+			t.Save, t.Dirs[t.Cur].Early = false, x.s.early(w.Dirs[v.Dir], v)
+		}
 		if e.dir.Act == actWait && e.dir.Anew == e.dir.Gen && t.Up == noMore {
 			t.Up = e.dir.Gen - 1 // the first must come up again
 		}
 		out(t, label{e.name, i, e.dir.Gen})
 	}
+}
+
+// early tells that somebody whom the conductor saw at work had not answered the save before. Who comes at this moment
+// answers both.
+func (s setting) early(d wDir, v wView) bool {
+	for r := range s.Ranks {
+		if v.Ready[r] && v.Mem[r].Ph == phReady && v.Mem[r].Saved < d.Save {
+			return true
+		}
+	}
+	return false
 }
 
 // stale tells that a decision was taken from a result that is older than the generation in which the gang was formed

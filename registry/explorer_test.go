@@ -23,6 +23,8 @@ func TestExplore(t *testing.T) {
 		"instance, crash":      {Ranks: 2, Agents: 3, Budget: 1, Instance: true, Faults: faults{Crashes: 1, Fails: 1}},
 		"retry, alone":         {Ranks: 1, Agents: 2, Retry: 2, Faults: faults{Crashes: 1, Fails: 2}},
 		"retry, instance":      {Ranks: 2, Agents: 2, Retry: 1, Instance: true, Faults: faults{Fails: 2}},
+		"saves":                {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Saves: 2}},
+		"saves, alone":         {Ranks: 1, Agents: 2, Budget: 1, Instance: true, Faults: faults{Crashes: 1, Saves: 2, Stops: 1}},
 		"enough":               {Ranks: 2, Agents: 2, Budget: 1, Enough: 1, Faults: faults{Fails: 1}},
 	}
 	if !hurried() {
@@ -38,6 +40,7 @@ func TestExplore(t *testing.T) {
 			"retry, crash, stop":             {Ranks: 2, Agents: 3, Retry: 1, Faults: faults{Crashes: 1, Fails: 1, Stops: 1}},
 			"retry, ordered, instance":       {Ranks: 2, Agents: 3, Retry: 1, Order: true, Instance: true, Faults: faults{Crashes: 1, Fails: 1}},
 			"retry, budget, enough":          {Ranks: 2, Agents: 2, Budget: 1, Retry: 1, Enough: 1, Faults: faults{Fails: 2}},
+			"saves, failure":                 {Ranks: 2, Agents: 2, Budget: 1, Faults: faults{Fails: 1, Saves: 1}},
 			"instance, cut":                  {Ranks: 2, Agents: 2, Budget: 1, Instance: true, Faults: faults{Cuts: 1}},
 		})
 	}
