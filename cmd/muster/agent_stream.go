@@ -223,12 +223,7 @@ func (s *stdio) inputCache(p plan.Plan, in *plan.Inputs) *stage.Cache {
 }
 
 func (s *stdio) newCache(p plan.Plan, limit int64) (_ *stage.Cache, err error) {
-	work, err := openWork(s.workDir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, work.Close()) }()
-	folder, err := work.folder(p.Process.Folder)
+	folder, err := s.instanceFolder(p)
 	if err != nil {
 		return nil, err
 	}

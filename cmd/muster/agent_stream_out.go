@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -84,11 +85,34 @@ func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (stage.Left, error) 
 	if err := leave.Begin(ctx); err != nil {
 		return stage.Left{}, err
 	}
-	to := stage.Gathering{Store: leave.Store, Dir: leave.Half()}
+	how := s.transfer()
+	how.Again = func(file, why string) { s.log.Warn("stdout is written again", "file", file, "err", why) }
+	to := stage.Gathering{Store: leave.Store, Dir: leave.Half(), Again: how.Persevere, Bare: func(err error) {
+		s.log.Warn("stdout is not kept on this machine until it is left", "err", err)
+	}}
 	if parts, _ := plan.OutputParts(p.Outputs.Format); parts {
 		to.Part = stage.PartSize
 	}
-	return to.Run(ctx, s.said)
+	if localPath(one.To) != "" { // it is on this machine
+		return to.Run(ctx, s.said)
+	}
+	folder, err := s.instanceFolder(p)
+	if err != nil {
+		return stage.Left{}, err
+	}
+	to.Beside = folder
+	left, err := to.Run(ctx, s.said)
+	return left, errors.Join(err, folder.Close())
+}
+
+// instanceFolder is the instance's own.
+func (a *agent) instanceFolder(p plan.Plan) (*os.Root, error) {
+	work, err := openWork(a.workDir)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := work.folder(p.Process.Folder)
+	return folder, errors.Join(err, work.Close())
 }
 
 // leaveSaid has what the process has said stand whole in its place.

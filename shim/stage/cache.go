@@ -26,17 +26,26 @@ var ErrCacheFull = errors.New("it would be larger than its limit")
 // cacheName is its name for a moment; HBox's own is inputformatCache.gz.
 const cacheName = ".muster-inputs.gz"
 
-// NewCache makes one in a folder, of up to so many bytes.
-func NewCache(dir *os.Root, limit int64) (*Cache, error) {
-	if err := absent(dir.Remove(cacheName)); err != nil {
+// unnamed makes a file in a folder that has its name for a moment only: it goes with who holds it.
+func unnamed(dir *os.Root, name string) (*os.File, error) {
+	if err := absent(dir.Remove(name)); err != nil {
 		return nil, err
 	}
-	f, err := dir.OpenFile(cacheName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := dir.Remove(cacheName); err != nil {
+	if err := dir.Remove(name); err != nil {
 		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// NewCache makes one in a folder, of up to so many bytes.
+func NewCache(dir *os.Root, limit int64) (*Cache, error) {
+	f, err := unnamed(dir, cacheName)
+	if err != nil {
+		return nil, err
 	}
 	c := &Cache{file: f, limit: limit}
 	c.size.w = f

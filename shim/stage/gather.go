@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 
 	"github.com/klauspost/compress/gzip"
@@ -21,6 +22,12 @@ type Gathering struct {
 	Store Store
 	Dir   string // that is there, with nothing of the sort in it
 	Part  int64  // bytes; 0: all is one file
+	// Beside is a folder of this machine where what a file has got so far is kept, compressed and without a name, until the file is
+	// whole: a store may lose the file under its writer, and then it is written anew. nil: it is not, and such a loss is
+	// an error.
+	Beside *os.Root
+	Again  Again       // of a write
+	Bare   func(error) // is told why nothing is kept from now on; nil: nobody
 }
 
 // Run writes until there is no more, and gives what it wrote: the bytes before they were compressed. A last line without an
@@ -73,7 +80,7 @@ func (g Gathering) Run(ctx context.Context, from io.Reader) (left Left, err erro
 // part is one file under way.
 type part struct {
 	name string
-	file io.WriteCloser
+	file *lasting
 	zip  *gzip.Writer
 	size int64 // before it is compressed, bytes
 }
@@ -87,7 +94,7 @@ func (g Gathering) roll(ctx context.Context, full *part, number int) (*part, err
 }
 
 func (g Gathering) create(ctx context.Context, name string) (*part, error) {
-	file, err := g.Store.Create(ctx, name)
+	file, err := g.lasting(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", name, explain(err, g.Dir))
 	}
@@ -117,13 +124,16 @@ func (p *part) close(why error) error {
 	if p == nil || p.file == nil {
 		return nil
 	}
-	var err error
-	if why == nil {
-		err = p.zip.Close()
-	}
-	err = errors.Join(err, p.file.Close())
+	file := p.file
 	p.file = nil
-	return p.told(err)
+	if why != nil {
+		return file.abandon()
+	}
+	err := p.zip.Close()
+	if err != nil {
+		return p.told(errors.Join(err, file.abandon()))
+	}
+	return p.told(file.Close())
 }
 
 func (p *part) told(err error) error {

@@ -3,6 +3,7 @@ package stage
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/muster-agent/muster/packages/fetch"
 )
 
 // gunzipped are the files of a folder without their compression, in their order.
@@ -103,5 +106,80 @@ func TestGatheringTellsErrors(t *testing.T) {
 	}
 	if _, err := (Gathering{Store: local(t), Dir: dir}).Run(t.Context(), strings.NewReader("x")); !errors.Is(err, os.ErrExist) || !strings.Contains(err.Error(), "part-r.gz") {
 		t.Errorf("there already: got %v", err)
+	}
+}
+
+// losing is a store that loses a file under its writer: at some byte of it, or when it is closed.
+type losing struct {
+	Store
+
+	at    []int64 // one for each file that is created, in their order; -1: when it is closed; none left: never
+	begun int
+}
+
+type losingFile struct {
+	io.WriteCloser
+
+	left int64
+	lost bool
+}
+
+func (s *losing) Create(ctx context.Context, path string) (io.WriteCloser, error) {
+	w, err := s.Store.Create(ctx, path)
+	s.begun++
+	if err != nil || s.begun > len(s.at) {
+		return w, err
+	}
+	return &losingFile{WriteCloser: w, left: s.at[s.begun-1]}, nil
+}
+
+func (f *losingFile) Write(b []byte) (int, error) {
+	if f.left >= 0 && int64(len(b)) > f.left {
+		f.lost = true
+		return 0, fmt.Errorf("pipeline: %w", fetch.ErrUnreachable)
+	}
+	if f.left >= 0 {
+		f.left -= int64(len(b))
+	}
+	return f.WriteCloser.Write(b)
+}
+
+func (f *losingFile) Close() error {
+	err := f.WriteCloser.Close()
+	if f.left < 0 && !f.lost {
+		f.lost = true
+		return errors.Join(err, fmt.Errorf("complete: %w", fetch.ErrUnreachable))
+	}
+	return err
+}
+
+// A file that the store loses is written anew, from what was kept on this machine; without that it is an error.
+func TestGatheringOutlivesItsStore(t *testing.T) {
+	said := randomText(1 << 20)
+	for _, kept := range []bool{true, false} {
+		dir, beside := t.TempDir(), t.TempDir()
+		store := &losing{Store: local(t), at: []int64{100_000, 10, -1, 300_000}}
+		var bare error
+		g := Gathering{Store: store, Dir: dir, Bare: func(err error) { bare = err }}
+		g.Again = func(_ context.Context, _ string, failed int, err error) bool {
+			return fetch.Transient(err) && failed < 4
+		}
+		if kept {
+			g.Beside = openRoot(t, beside)
+		}
+		left, err := g.Run(t.Context(), strings.NewReader(said))
+		if !kept {
+			if !errors.Is(err, fetch.ErrUnreachable) || store.begun != 1 {
+				t.Errorf("nothing is kept: got %v after %d files", err, store.begun)
+			}
+			continue
+		}
+		names, texts := gunzipped(t, dir)
+		if err != nil || bare != nil || len(names) != 1 || texts[0] != said+"\n" || left.Bytes != int64(len(said))+1 || store.begun != 5 {
+			t.Errorf("got %v, %v, %q after %d files", err, bare, names, store.begun)
+		}
+		if entries, err := os.ReadDir(beside); err != nil || len(entries) > 0 {
+			t.Errorf("left beside: %v, %v", entries, err)
+		}
 	}
 }
