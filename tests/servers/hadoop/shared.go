@@ -25,8 +25,8 @@ var shared struct {
 //	func TestMain(m *testing.M) { os.Exit(hadoop.Main(m)) }
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
-	h := needed(t)
-	shared.once.Do(func() { shared.cluster, shared.err = share(h) })
+	needed(t)
+	shared.once.Do(func() { shared.cluster, shared.err = share() })
 	if shared.err != nil {
 		t.Fatalf("start the HDFS of all tests: %v", shared.err)
 	}
@@ -37,24 +37,36 @@ func Shared(t testing.TB) *Cluster {
 func Main(m *testing.M) int {
 	defer func() {
 		if shared.cluster != nil {
-			shared.cluster.end(nil)
+			shared.cluster.End()
 			os.RemoveAll(shared.cluster.Dir)
 		}
 	}()
 	return m.Run()
 }
 
-func share(h home) (*Cluster, error) {
+func share() (*Cluster, error) {
 	dir, err := os.MkdirTemp("", "muster-hdfs-")
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Dir: dir, home: h}
+	return Make(dir, Options{})
+}
+
+// Make starts a cluster in a folder, for programs that are no tests. It ends with the process, or by End.
+func Make(dir string, o Options) (*Cluster, error) {
+	h, err := find()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Dir: dir, options: o, home: h}
 	if err := c.claim(); err != nil {
 		return c, err
 	}
 	return c, c.up()
 }
+
+// End ends a cluster that Make started; its folder stays.
+func (c *Cluster) End() { c.end(nil) }
 
 // Folder makes a folder for this test alone, where everybody may write, and returns its path, as in /tests/TestName-1. It is
 // asked for by HTTP, which costs no JVM; so it is for clusters without Kerberos.

@@ -1,0 +1,100 @@
+// Command transfer copies a folder from a store or to one, by the same code as an agent's inputs and outputs: it is muster's
+// contender in `make bench-hdfs`, beside other commands that do only this.
+//
+//	transfer get URL FOLDER
+//	transfer put FOLDER URL
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "transfer:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) != 3 {
+		return errors.New("usage: transfer get URL FOLDER, transfer put FOLDER URL")
+	}
+	switch args[0] {
+	case "get":
+		return get(ctx, args[1], args[2])
+	case "put":
+		return put(ctx, args[1], args[2])
+	}
+	return fmt.Errorf("%s: want get or put", args[0])
+}
+
+// get brings all files below a URL, as an input's are brought.
+func get(ctx context.Context, url, folder string) (err error) {
+	store, top, err := stage.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	files, err := stage.List(ctx, store, top)
+	if err != nil {
+		return err
+	}
+	to, err := makeRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	var copies []stage.Copy
+	for _, f := range files {
+		copies = append(copies, stage.Copy{From: f, To: strings.TrimPrefix(strings.TrimPrefix(f.Path, top), "/")})
+	}
+	return stage.Transfer{}.Bring(ctx, to, copies)
+}
+
+func makeRoot(folder string) (*os.Root, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // as a job's folders are
+		return nil, err
+	}
+	return os.OpenRoot(folder)
+}
+
+// put sends all files of a folder and gives the whole its name at the end, as an output is left.
+func put(ctx context.Context, folder, url string) (err error) {
+	store, top, err := stage.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	from, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	half := path.Join(path.Dir(top), "_temporary", path.Base(top))
+	var parcels []stage.Parcel
+	err = fs.WalkDir(from.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return store.MkdirAll(ctx, path.Join(half, name))
+		}
+		parcels = append(parcels, stage.Parcel{From: from, Name: filepath.FromSlash(name), To: path.Join(half, name)})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := (stage.Transfer{}).Send(ctx, store, parcels); err != nil {
+		return err
+	}
+	return store.Rename(ctx, half, top)
+}
