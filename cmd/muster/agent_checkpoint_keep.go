@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,9 +49,10 @@ type save struct {
 
 // keptSave is one in the store.
 type keptSave struct {
-	kept checkpoint.Kept
-	gen  int
-	step registry.CheckpointStep
+	kept  checkpoint.Kept
+	gen   int
+	step  registry.CheckpointStep
+	stamp string
 }
 
 // Pauses between tries of a copy, and how long a commit is tried before the next copy has its turn.
@@ -100,7 +103,8 @@ func (a *agent) writes(l placement) bool {
 func (k *keeper) offer(c checkpoint.Checkpoint, l placement, s shim.State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if c.Stamp() == k.done || k.next != nil && k.next.Stamp() == c.Stamp() {
+	stamp := c.Stamp()
+	if stamp == k.done || k.next != nil && k.next.Stamp() == stamp || slices.ContainsFunc(k.pending, func(one keptSave) bool { return one.stamp == stamp }) {
 		return
 	}
 	k.next = &save{c, l, s.Gen, s.Attempt}
@@ -211,7 +215,7 @@ func (k *keeper) settled(ctx context.Context) error {
 	}
 }
 
-// has tells that the registry has this save, or one of a later step.
+// has tells that the registry has this save, or will never take it; or one of a later step.
 func (k *keeper) has(c checkpoint.Checkpoint) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -239,14 +243,9 @@ func (k *keeper) copy(ctx context.Context, s save) error {
 	}
 	k.a.log.Info("checkpoint is stored", "step", s.Step, "at", k.url(kept), "files", len(s.Files), "bytes", s.Bytes(), "took", time.Since(begun).Round(time.Millisecond))
 	k.mu.Lock()
-	k.pending = append(k.pending, keptSave{kept, s.gen, registry.CheckpointStep{Step: s.Step, URI: k.url(kept), SHA256: sum, Shared: s.shared}})
+	k.pending = append(k.pending, keptSave{kept, s.gen, registry.CheckpointStep{Step: s.Step, URI: k.url(kept), SHA256: sum, Shared: s.shared}, s.Stamp()})
 	k.mu.Unlock()
-	if k.commit(ctx) {
-		k.mu.Lock()
-		k.done, k.doneAt = s.Stamp(), s.Step
-		k.mu.Unlock()
-		k.prune(ctx, kept.Instance)
-	}
+	k.commit(ctx)
 	return nil
 }
 
@@ -267,13 +266,13 @@ func (k *keeper) send(ctx context.Context, parcels []checkpoint.Parcel) error {
 }
 
 // commit has the registry take what is in the store. What it refuses for good is of a generation that is over, or of an index
-// that is another's: that is taken away again. True: all of it is committed.
-func (k *keeper) commit(ctx context.Context) bool {
+// that is another's: that is taken away again.
+func (k *keeper) commit(ctx context.Context) {
 	k.mu.Lock()
-	pending := k.pending
+	pending := slices.Clone(k.pending)
 	k.mu.Unlock()
 	if len(pending) == 0 {
-		return true
+		return
 	}
 	bounded, cancel := context.WithTimeout(ctx, commitPatient)
 	defer cancel()
@@ -285,21 +284,24 @@ func (k *keeper) commit(ctx context.Context) bool {
 		}
 	}
 	err := k.a.seatNow().Store(bounded, newest.gen, steps...)
-	switch {
-	case err == nil:
-		pending = pending[:len(pending)-len(steps)] // of older generations: refused with the next commit of theirs
-	case refusedForGood(err):
-		for _, one := range pending {
-			k.refuse(ctx, one, err)
-		}
-		pending = nil
-	default:
+	if err != nil && !refusedForGood(err) {
 		k.a.log.Warn("checkpoint is not committed yet", "step", newest.step.Step, "err", err)
+		return
+	}
+	for _, one := range pending {
+		if err != nil || one.gen != newest.gen {
+			k.refuse(ctx, one, cmp.Or(err, registry.ErrOvertaken))
+		}
 	}
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.pending = pending
-	return err == nil
+	k.pending, k.done = nil, newest.stamp
+	if err == nil {
+		k.doneAt = newest.step.Step
+	}
+	k.mu.Unlock()
+	if err == nil {
+		k.prune(ctx, newest.kept.Instance)
+	}
 }
 
 // refusedForGood tells that no later try will do.
