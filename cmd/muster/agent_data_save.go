@@ -38,18 +38,28 @@ func (a *agent) saveAsked(d registry.Directive) {
 }
 
 func (a *agent) answerSave(s registry.Save) {
-	a.saveTurn.Lock()
-	defer a.saveTurn.Unlock()
-	begun, answer := time.Now(), registry.Saved{Seq: s.Seq}
-	if err := a.save(s, &answer); err != nil {
-		answer = registry.Saved{Seq: s.Seq, Failed: short(err.Error())}
-		a.log.Warn("outputs are not saved", "stamp", s.Stamp, "err", err)
-	} else if len(answer.To) > 0 {
-		a.log.Info("outputs are saved", "stamp", s.Stamp, "files", answer.Files, "bytes", answer.Bytes, "took", time.Since(begun).Round(time.Millisecond))
-	}
+	answer := a.saveInTurn(s)
 	if err := a.seat.Saved(context.Background(), answer); err != nil { // it tries until the seat is left
 		a.log.Debug("report a save", "err", err)
 	}
+}
+
+// saveInTurn does one save at a time. The registry is told afterwards: it may be away, and nobody waits for it.
+func (a *agent) saveInTurn(s registry.Save) registry.Saved {
+	a.saveTurn.Lock()
+	defer a.saveTurn.Unlock()
+	begun, answer := time.Now(), registry.Saved{Seq: s.Seq}
+	err := a.save(s, &answer)
+	switch {
+	case errors.Is(err, errNothingRuns):
+		return registry.Saved{Seq: s.Seq, Failed: err.Error()}
+	case err != nil:
+		a.log.Warn("outputs are not saved", "stamp", s.Stamp, "err", err)
+		return registry.Saved{Seq: s.Seq, Failed: short(err.Error())}
+	case len(answer.To) > 0:
+		a.log.Info("outputs are saved", "stamp", s.Stamp, "files", answer.Files, "bytes", answer.Bytes, "took", time.Since(begun).Round(time.Millisecond))
+	}
+	return answer
 }
 
 // save copies the folders of the process that runs. Its end calls that off: it has an upload of its own.

@@ -181,7 +181,17 @@ func (s *Seat) Publish(ctx context.Context, update func(*registry.Member)) error
 	})
 }
 
-// Saved says how the instance has answered a save. Nobody wakes: the conductor reads the record when it needs to.
+// Saved says how the instance has answered a save, unless it has answered a later one. Nobody wakes: the conductor reads the
+// record when it needs to.
 func (s *Seat) Saved(ctx context.Context, saved registry.Saved) error {
-	return s.Publish(ctx, func(m *registry.Member) { m.Saved = &saved })
+	return s.write(ctx, writing{
+		change: func(m *registry.Member) error {
+			if m.Saved != nil && m.Saved.Seq > saved.Seq {
+				return errSame
+			}
+			m.Saved = &saved
+			return nil
+		},
+		around: alone,
+	})
 }
