@@ -13,8 +13,7 @@ import (
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
-		var ended *exec.ExitError
-		if errors.As(err, &ended) {
+		if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 			os.Exit(ended.ExitCode()) // what went wrong it has said itself
 		}
 		fmt.Fprintln(os.Stderr, "hadoop:", err)
