@@ -231,6 +231,7 @@ func TestPartsDie(t *testing.T) {
 		})
 		c.StartDataNode(t, dead)
 	})
+	t.Run("streams", func(t *testing.T) { l.streams(t) })
 }
 
 // damaged changes a byte in the middle of a block's copy, in the one that is read first, then in all.
