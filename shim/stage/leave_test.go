@@ -506,3 +506,42 @@ func TestSave(t *testing.T) {
 		t.Errorf("called off, and there is %s", got)
 	}
 }
+
+// Whoever is killed at whatever operation of a save: it has its name whole or not at all, and the outputs go on as if it
+// had never been.
+func TestSaveSurvivesEveryDeath(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		for death := 1; ; death++ {
+			out, from := t.TempDir(), t.TempDir()
+			lay(t, from, map[string]string{"model": "m", "d/x": "1"})
+			must(t, leaveOf(local(t), out, "w-0").Prepare(t.Context()))
+			left := death
+			store := mortal{local(t), &left, rand.New(rand.NewPCG(uint64(death), 2)), whole}
+			s := Save{Leave: leaveOf(store, out, "w-0"), Stamp: "2026_01_02_03_04_05"}
+			_, err := s.Run(t.Context(), openRoot(t, from), Transfer{Parallel: 1})
+			if (left > 0) != (err == nil) {
+				t.Fatalf("death %d: got %v", death, err)
+			}
+			saved := filepath.Join(out, "interResult", "interResult_2026_01_02_03_04_05", "w-0")
+			if _, lost := os.Stat(saved); lost == nil && found(t, saved) != "d/x=1 model=m" || err == nil && lost != nil {
+				t.Fatalf("death %d: the save holds %s (%v)", death, found(t, saved), lost)
+			}
+			l := leaveOf(local(t), out, "w-0")
+			l.Turn = "t2" // of the agent that comes back
+			must(t, l.Prepare(t.Context()))
+			_, err = l.Upload(t.Context(), openRoot(t, from), Transfer{Parallel: 1})
+			must(t, err)
+			_, err = l.Reveal(t.Context())
+			must(t, err)
+			if done, err := l.Conclude(t.Context(), true); !done || err != nil || found(t, filepath.Join(out, "w-0")) != "d/x=1 model=m" {
+				t.Fatalf("death %d: concluded %t, %v", death, done, err)
+			}
+			if _, err := os.Stat(filepath.Join(out, temporary)); err == nil {
+				t.Fatalf("death %d: there is %s", death, found(t, out))
+			}
+			if left > 0 {
+				break // it has outlived all it does
+			}
+		}
+	}
+}
