@@ -110,3 +110,26 @@ func TestCodeDir(t *testing.T) {
 		j.run().fails(t, "definition", 65, "codeDir", "200000001 bytes", "at most 200000000")
 	})
 }
+
+// HBox's own options say under which name outputs are left.
+func TestHBoxOutputs(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		options []string
+		want    map[string]string
+	}{
+		"a single worker":             {[]string{"--worker-num", "1"}, map[string]string{"worker-0/who": "0\n"}},
+		"without a folder of its own": {[]string{"--worker-num", "1", "--create-containerid-dir", "false"}, map[string]string{"model/who": "0\n"}},
+		"of two that is nothing":      {[]string{"--worker-num", "2", "--create-containerid-dir", "false"}, map[string]string{"worker-0/who": "0\n", "worker-1/who": "1\n"}},
+		"of one of two":               {[]string{"--worker-num", "2", "--output-index", "1"}, map[string]string{"model/who": "1\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, 1, nil)
+			words := append(tt.options, "--worker-memory", "64", "--output", "out#model", "sh", "-c", "echo $INDEX > model/who")
+			j.submit(words...).succeeds(t)
+			tt.want["_SUCCESS"] = "" // in the default filesystem
+			j.same(j.files(filepath.Join(j.work, "store", "out")), tt.want)
+		})
+	}
+}
