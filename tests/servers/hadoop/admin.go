@@ -1,7 +1,8 @@
 package hadoop
 
 import (
-	"fmt"
+	"net/url"
+	"strconv"
 	"testing"
 )
 
@@ -15,17 +16,14 @@ func (c *Cluster) SafeMode(t testing.TB, on bool) {
 	c.run(t, "dfsadmin", "-safemode", to)
 }
 
-// SetQuota limits a folder to so many names and bytes, copies counted; 0 means no limit.
+// SetQuota limits a folder to so many names and bytes, copies counted; 0 means no limit. For clusters without Kerberos.
 func (c *Cluster) SetQuota(t testing.TB, dir string, names, bytes int64) {
 	t.Helper()
-	for _, q := range []struct {
-		set, clear string
-		limit      int64
-	}{{"-setQuota", "-clrQuota", names}, {"-setSpaceQuota", "-clrSpaceQuota", bytes}} {
-		if q.limit > 0 {
-			c.run(t, "dfsadmin", q.set, fmt.Sprint(q.limit), dir)
-		} else {
-			c.run(t, "dfsadmin", q.clear, dir)
+	limit := func(n int64) []string {
+		if n == 0 {
+			n = -1 // Hadoop's word for none
 		}
+		return []string{strconv.FormatInt(n, 10)}
 	}
+	c.web(t, dir, url.Values{"op": {"SETQUOTA"}, "namespacequota": limit(names), "storagespacequota": limit(bytes)})
 }

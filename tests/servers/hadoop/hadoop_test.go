@@ -4,18 +4,70 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
-func TestMain(m *testing.M) { os.Exit(hadoop.Main(m)) }
+// makeIn, in the environment, has this program make a cluster there, tell its pids, and wait for its own end.
+const makeIn = "MUSTER_TEST_MAKE_IN"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(makeIn); dir != "" {
+		c, err := hadoop.Make(dir, hadoop.Options{})
+		fmt.Println(c.NameNodePID(0), c.DataNodePID(0), err)
+		select {}
+	}
+	os.Exit(hadoop.Main(m))
+}
+
+// A process that is killed has no time to clean up.
+func TestDaemonsGoWithAKilledProcess(t *testing.T) {
+	hadoop.Shared(t) // or there is none
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), makeIn+"="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids [2]int
+	var said string
+	if n, err := fmt.Fscan(out, &pids[0], &pids[1], &said); n != 3 || said != "<nil>" {
+		t.Errorf("it said %v %s (%v)", pids, said, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	for _, pid := range pids {
+		awaitDead(t, pid)
+	}
+}
+
+// awaitDead waits for what the kernel does when a thread ends.
+func awaitDead(t *testing.T, pid int) {
+	t.Helper()
+	dog := time.Now().Add(30 * time.Second)
+	for pid != 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && time.Now().Before(dog) {
+		runtime.Gosched()
+	}
+	dead(t, pid)
+}
 
 func TestWhatTheShellPutsItGives(t *testing.T) {
+	t.Parallel()
 	c := hadoop.Shared(t)
 	want := make([]byte, 300_000)
 	if _, err := rand.Read(want); err != nil {
@@ -43,20 +95,19 @@ func TestQuotaAndSafeModeRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.SetQuota(t, dir, 3, 0)
-	c.FsShell(t, "-touchz", dir+"/1", dir+"/2")
-	refused(t, c, "quota", "dfs", "-touchz", dir+"/3")
+	refused(t, c, "quota", "dfs", "-touchz", dir+"/1", dir+"/2", dir+"/3")
 	c.SetQuota(t, dir, 0, 1<<20)
 	refused(t, c, "quota", "dfs", "-put", file, dir+"/3") // a block of 128 MiB is asked for
 	c.SetQuota(t, dir, 0, 0)
-	c.FsShell(t, "-put", "-f", file, dir+"/3")
 
 	c.SafeMode(t, true)
-	refused(t, c, "safe mode", "dfs", "-touchz", dir+"/4")
+	refused(t, c, "safe mode", "dfs", "-put", file, dir+"/4")
 	c.SafeMode(t, false)
-	c.FsShell(t, "-touchz", dir+"/4")
+	c.FsShell(t, "-put", file, dir+"/4")
 }
 
 func TestADataNodeIsLostAndComesBack(t *testing.T) {
+	t.Parallel()
 	c := hadoop.Start(t, hadoop.Options{DataNodes: 2, Replication: 1, BlockSize: 4096})
 	file := filepath.Join(t.TempDir(), "put")
 	if err := os.WriteFile(file, []byte("kept"), 0o644); err != nil {
@@ -76,6 +127,7 @@ func TestADataNodeIsLostAndComesBack(t *testing.T) {
 }
 
 func TestTheStandbyTakesOver(t *testing.T) {
+	t.Parallel()
 	c := hadoop.Start(t, hadoop.Options{HA: true})
 	file := filepath.Join(t.TempDir(), "put")
 	if err := os.WriteFile(file, []byte("kept"), 0o644); err != nil {
@@ -135,28 +187,25 @@ func dead(t *testing.T, pid int) {
 }
 
 func TestOnlyATicketOpens(t *testing.T) {
-	for _, protection := range []string{"authentication", "privacy"} {
-		t.Run(protection, func(t *testing.T) {
-			c := hadoop.Start(t, hadoop.Options{Kerberos: true, Protection: protection})
-			file := filepath.Join(t.TempDir(), "put")
-			if err := os.WriteFile(file, []byte("kept"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			c.FsShell(t, "-put", file, "/a")
+	t.Parallel()
+	c := hadoop.Start(t, hadoop.Options{Kerberos: true, Protection: "privacy"})
+	file := filepath.Join(t.TempDir(), "put")
+	if err := os.WriteFile(file, []byte("kept"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c.FsShell(t, "-put", file, "/a")
 
-			cache := filepath.Join(t.TempDir(), "cache")
-			cmd := c.HDFS("dfs", "-cat", "/a")
-			cmd.Env = append(cmd.Env, "KRB5CCNAME="+cache)
-			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "AccessControlException") {
-				t.Errorf("without a ticket: got %v and %q", err, out)
-			}
-			c.KDC.AddUser(t, "alice")
-			c.KDC.Kinit(t, cache, "alice")
-			cmd = c.HDFS("dfs", "-cat", "/a")
-			cmd.Env = append(cmd.Env, "KRB5CCNAME="+cache)
-			if out, err := cmd.Output(); err != nil || string(out) != "kept" {
-				t.Errorf("with a ticket: got %v and %q, want %q", err, out, "kept")
-			}
-		})
+	cache := filepath.Join(t.TempDir(), "cache")
+	cmd := c.HDFS("dfs", "-cat", "/a")
+	cmd.Env = append(cmd.Env, "KRB5CCNAME="+cache)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "AccessControlException") {
+		t.Errorf("without a ticket: got %v and %q", err, out)
+	}
+	c.KDC.AddUser(t, "alice")
+	c.KDC.Kinit(t, cache, "alice")
+	cmd = c.HDFS("dfs", "-cat", "/a")
+	cmd.Env = append(cmd.Env, "KRB5CCNAME="+cache)
+	if out, err := cmd.Output(); err != nil || string(out) != "kept" {
+		t.Errorf("with a ticket: got %v and %q, want %q", err, out, "kept")
 	}
 }

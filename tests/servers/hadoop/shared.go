@@ -68,25 +68,12 @@ func Make(dir string, o Options) (*Cluster, error) {
 // End ends a cluster that Make started; its folder stays.
 func (c *Cluster) End() { c.end(nil) }
 
-// Folder makes a folder for this test alone, where everybody may write, and returns its path, as in /tests/TestName-1. It is
-// asked for by HTTP, which costs no JVM; so it is for clusters without Kerberos.
+// Folder makes a folder for this test alone, where everybody may write, and returns its path, as in /tests/TestName-1; for
+// clusters without Kerberos.
 func (c *Cluster) Folder(t testing.TB) string {
 	t.Helper()
 	dir := fmt.Sprintf("/tests/%s-%d", strings.NewReplacer("/", "-", "#", "-", ":", "-", " ", "-").Replace(t.Name()), c.folders.Add(1))
-	ask := url.Values{"op": {"MKDIRS"}, "permission": {"777"}, "user.name": {superuser()}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+local(c.ports.Names[c.Active(t)].HTTP)+"/webhdfs/v1"+dir+"?"+ask.Encode(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if answer, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("make %s: %s: %s %v", dir, resp.Status, answer, err)
-	}
+	c.web(t, dir, url.Values{"op": {"MKDIRS"}, "permission": {"777"}})
 	return dir
 }
 
@@ -97,4 +84,23 @@ func superuser() string {
 		return "root"
 	}
 	return who.Username
+}
+
+// web changes something by HTTP (Hadoop: WebHDFS), which costs no JVM.
+func (c *Cluster) web(t testing.TB, path string, ask url.Values) {
+	t.Helper()
+	ask.Set("user.name", superuser())
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+local(c.ports.Names[c.Active(t)].HTTP)+"/webhdfs/v1"+path+"?"+ask.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if answer, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s of %s: %s: %s %v", ask.Get("op"), path, resp.Status, answer, err)
+	}
 }
