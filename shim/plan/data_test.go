@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -88,6 +89,43 @@ func TestReaders(t *testing.T) {
 func withStore(r Request) Request {
 	r.DefaultFS = DefaultStore
 	return r
+}
+
+// Interim saves are planned for, and the conductor is told who has something to save, and how often.
+func TestSaves(t *testing.T) {
+	app := reading(func(s *appdef.ComponentSettings) { s.Outputs.Interim, s.Outputs.Incremental = "saves/save_", true })
+	app.Settings.SaveEvery = 90
+	p := mustBuild(t, app, withStore(request("worker", 1)))
+	if o := p.Outputs; o.Interim != "saves/save_" || !o.Incremental || o.SaveEvery != 90 {
+		t.Errorf("got %+v", o)
+	}
+	for every, want := range map[appdef.Seconds]time.Duration{0: 0, 0.2: time.Second, 90: 90 * time.Second} {
+		app.Settings.SaveEvery = every
+		if got := Gang(app, request("worker", 0)).SaveEvery; got != want {
+			t.Errorf("every %g s: got %s, want %s", every, got, want)
+		}
+	}
+	saves := func(app appdef.App) (names []string) {
+		for _, c := range Gang(app, request("worker", 0)).Components {
+			if c.Saves {
+				names = append(names, c.Name)
+			}
+		}
+		return names
+	}
+	if got := saves(app); !slices.Equal(got, []string{"worker"}) {
+		t.Errorf("got %v, want the workers alone", got)
+	}
+	if got := saves(reading(func(s *appdef.ComponentSettings) { s.Outputs.Strategy = appdef.StrategyStream })); len(got) > 0 {
+		t.Errorf("of a stream: got %v, want none", got)
+	}
+	one := 1
+	_, bad := Build(reading(func(s *appdef.ComponentSettings) {
+		s.Outputs = appdef.Outputs{To: map[string]string{"_SUCCESS": "out"}, Only: &one}
+	}), withStore(request("worker", 1)))
+	if len(bad.Errors()) != 1 || !strings.Contains(bad.Error(), "Hadoop's own") {
+		t.Errorf("an output that is called _SUCCESS: got %v", bad)
+	}
 }
 
 func TestWhereOutputsGo(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
@@ -18,6 +19,7 @@ func TestOutputs(t *testing.T) {
 	playAll(t, at, []scenario{
 		{"named after the verdict by who comes back", namedByWhoComesBack},
 		{"an end that counts is kept for who comes back before the verdict", endIsKept},
+		{"an interrupted run keeps what was whole", interruptedKeepsWhatIsWhole},
 		{"of a failure nothing is left, whoever is gone", nothingOfAFailure},
 		{"saves go on with another conductor", savesWithAnotherConductor},
 		{"stop saves first, whoever conducts", stopSavesFirst},
@@ -114,6 +116,27 @@ func endIsKept(t *testing.T, at place) {
 	cast[conductor].exit(0)
 	g.ends(conductor, 0)
 	g.ends(victim, 0)
+	g.holds(out, bothLeft)
+}
+
+func interruptedKeepsWhatIsWhole(t *testing.T, at place) {
+	g, out, cast := leaving(t, at)
+	conductor, first := g.parts()
+	cast[first].exit(0)
+	g.counts(first)
+	for _, p := range g.agents {
+		p.signal(syscall.SIGTERM)
+	}
+	cast[conductor].gone()
+	for _, p := range g.agents {
+		p.wait()
+	}
+	g.holds(out, "")
+	g.launch(conductor)
+	g.launch(first)
+	g.stage.next(conductor).exit(0)
+	g.ends(conductor, 0)
+	g.ends(first, 0)
 	g.holds(out, bothLeft)
 }
 
