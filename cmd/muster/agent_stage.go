@@ -46,11 +46,12 @@ func (r stageRoom) Do(ctx context.Context, _ shim.Effect, s shim.State) (shim.Ev
 	return shim.Event{Kind: shim.Staged, Policy: r.policy(p)}, true
 }
 
-// short bounds what a cause carries into logs and the registry.
+// short bounds what a cause carries into logs and the registry. What is long goes in its middle: an error begins with what
+// was done and ends with why not, and what to do.
 func short(text string) string {
-	const most = 500
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
+	const first, last = 180, 320
+	if len(text) > first+last {
+		return strings.ToValidUTF8(text[:first], "") + "…" + strings.ToValidUTF8(text[len(text)-last:], "")
 	}
 	return text
 }
