@@ -13,6 +13,7 @@ import (
 
 	client "github.com/colinmarc/hdfs/v2"
 	"github.com/colinmarc/hdfs/v2/hadoopconf"
+	"github.com/jcmturner/gokrb5/v8/types"
 
 	"github.com/muster-agent/muster/packages/fetch"
 )
@@ -117,6 +118,7 @@ func (c *cluster) pop() *link {
 func (c *cluster) give(l *link, place chan struct{}) {
 	defer func() { <-place }()
 	l.wires.closeData()
+	l.wires.past.forget()
 	if l.broken || l.wires.ctx.Err() != nil || time.Since(l.born) > oldest {
 		l.close()
 		return
@@ -219,6 +221,11 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 	var err error
 	if o.KerberosClient, err = c.ticket.get(); err != nil {
 		return o, err
+	}
+	tickets := o.KerberosClient
+	w.session = func(address string) (types.EncryptionKey, error) {
+		_, key, err := tickets.GetServiceTicket(servicePrincipal(principal, address)) // the one that was just shown
+		return key, err
 	}
 	if err := serviceTicket(ctx, o.KerberosClient, principal, c.addresses); err != nil {
 		if ctx.Err() != nil {

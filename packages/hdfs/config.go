@@ -146,14 +146,15 @@ type confOf struct {
 }
 
 func loaded(dir string) (Conf, error) {
-	state := dir
+	var states []string
 	for _, name := range confFiles {
 		one, err := stateOf(filepath.Join(dir, name))
 		if err != nil {
 			one = "-"
 		}
-		state += " " + one
+		states = append(states, one)
 	}
+	state := strings.Join(states, ", ")
 	confs.Lock()
 	defer confs.Unlock()
 	if known := confs.of[dir]; known.conf != nil && known.state == state {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jcmturner/gokrb5/v8/types"
+
 	"github.com/muster-agent/muster/packages/fetch"
 )
 
@@ -78,7 +80,10 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) Write(p []byte) (int, error) {
 	out := p
 	if c.node == nameNode {
-		out = c.outgoing(p)
+		var err error
+		if out, err = c.outgoing(p); err != nil {
+			return 0, &nodeError{c.node, c.address, err}
+		}
 	}
 	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.idle)); err != nil {
 		return 0, &nodeError{c.node, c.address, err}
@@ -118,8 +123,11 @@ type wires struct {
 	cut  context.CancelFunc
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	bad  *excluded
+	past past
 	// accepted are the qualities of protection that will do for data; none: there is none.
 	accepted []string
+	// session is the key that is shared with the NameNode at an address; nil: there is no Kerberos.
+	session func(address string) (types.EncryptionKey, error)
 
 	mu   sync.Mutex
 	name []*conn
@@ -142,7 +150,10 @@ func (w *wires) open(network, address, node string, idle time.Duration, buffer i
 	if err != nil {
 		return nil, &nodeError{node, address, err}
 	}
-	made := &conn{Conn: c, in: bufio.NewReaderSize(raw{c, idle}, buffer), node: node, address: address, idle: idle, requests: requests{bad: w.bad}}
+	made := &conn{Conn: c, in: bufio.NewReaderSize(raw{c, idle}, buffer), node: node, address: address, idle: idle, requests: requests{bad: w.bad, past: &w.past}}
+	if node == nameNode && w.session != nil {
+		made.seal = &seal{key: func() (types.EncryptionKey, error) { return w.session(address) }}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ctx.Err() != nil { // cut meanwhile

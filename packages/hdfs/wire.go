@@ -94,11 +94,19 @@ func number(all []field, id uint64) uint64 {
 	return 0
 }
 
+// The number of calls that belong to the greeting: -33, as an answer and as a request have it.
+const (
+	saslCall   = 0xffffffdf
+	saslZigzag = 65
+)
+
 // requests sees what goes to a NameNode and what comes back, one at a time: the library asks nothing before the last
 // question is answered.
 type requests struct {
 	bad    *excluded
+	past   *past
 	method string // of the last request
+	seal   *seal  // nil: there is no Kerberos
 
 	mu       sync.Mutex // of what is told to others
 	refused  refusal
@@ -112,38 +120,88 @@ type requests struct {
 // refusal is what a NameNode said.
 type refusal struct{ exception, message string }
 
-// outgoing is a request as it is to be sent: one for a block names the DataNodes that it must not be on.
-func (r *requests) outgoing(p []byte) []byte {
+// outgoing is a request as it is to be sent: one for a block names the DataNodes that it must not be on, and all of them are
+// signed or sealed where that was agreed upon.
+func (r *requests) outgoing(p []byte) ([]byte, error) {
 	if len(p) < 4 || string(p[:4]) == "hrpc" || uint64(binary.BigEndian.Uint32(p)) != uint64(len(p)-4) {
-		return p
+		return p, nil
 	}
 	header, rest := delimited(p[4:])
-	if id := number(fields(header), 3); id&1 == 1 { // a negative call, zigzag: it belongs to the greeting
+	h := fields(header)
+	call := number(h, 3) // zigzag
+	if call == saslZigzag {
+		r.method = ""
+		return p, nil
+	}
+	out := r.mended(p, rest, call)
+	if r.seal == nil || r.seal.quality == "" {
+		return out, nil
+	}
+	return r.seal.wrap(out, data(h, 4))
+}
+
+// mended is a request with what the library has left out of it.
+func (r *requests) mended(p, rest []byte, call uint64) []byte {
+	if call&1 == 1 { // a negative one belongs to the greeting
 		r.method = ""
 		return p
 	}
 	name, body := delimited(rest)
 	r.method = string(data(fields(name), 1))
-	if r.method != "addBlock" || r.bad == nil {
-		return p
-	}
 	message, tail := delimited(body)
-	without := r.bad.nodes()
-	if message == nil || len(tail) > 0 || len(without) == 0 {
+	if message == nil || len(tail) > 0 {
 		return p
 	}
-	message = slices.Clone(message)
-	for _, node := range without {
-		message = append(message, 4<<3|2) // excludeNodes
-		message = binary.AppendUvarint(message, uint64(len(node)))
-		message = append(message, node...)
+	var more []byte
+	switch r.method {
+	case "addBlock":
+		more = r.past.block(r.method, message)
+		for _, node := range r.bad.nodes() {
+			more = append(append(more, 4<<3|2), pieceOf(node)...) // excludeNodes
+		}
+	case "complete":
+		more = r.past.block(r.method, message)
 	}
-	out := make([]byte, 4, len(p)+len(message)+8)
-	out = append(out, p[4:len(p)-len(body)]...)
-	out = binary.AppendUvarint(out, uint64(len(message)))
-	out = append(out, message...)
+	if len(more) == 0 {
+		return p
+	}
+	out := append(make([]byte, 4, len(p)+len(more)+8), p[4:len(p)-len(body)]...)
+	out = append(out, pieceOf(slices.Concat(message, more))...)
 	binary.BigEndian.PutUint32(out, uint32(len(out)-4)) //nolint:gosec // a request
 	return out
+}
+
+// past is what has been asked of NameNodes for the file that is written.
+type past struct {
+	mu     sync.Mutex
+	blocks map[string][]byte // by request and path
+}
+
+// block is the block before, or the last one, where a request that is made again has forgotten it: without it the NameNode
+// never counts the block as whole.
+func (p *past) block(method string, message []byte) []byte {
+	all := fields(message)
+	key, block := method+" "+string(data(all, 1)), data(all, 3)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if block != nil {
+		if p.blocks == nil {
+			p.blocks = map[string][]byte{}
+		}
+		p.blocks[key] = slices.Clone(block)
+		return nil
+	}
+	if known := p.blocks[key]; known != nil {
+		return append([]byte{3<<3 | 2}, pieceOf(known)...)
+	}
+	return nil
+}
+
+// forget is for the next file.
+func (p *past) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.blocks)
 }
 
 // incoming is told of the bytes that came.
@@ -181,10 +239,13 @@ func (r *requests) answer(b []byte) {
 		r.refused = refusal{string(data(h, 4)), firstLine(string(data(h, 5)))}
 		return
 	}
-	const saslCall = 0xffffffdf           // -33
 	if uint32(number(h, 1)) == saslCall { //nolint:gosec // 32 bits of it
 		message, _ := delimited(rest)
-		if inner := signed(data(fields(message), 3)); inner != nil {
+		all := fields(message)
+		if r.seal != nil {
+			r.seal.heard(all)
+		}
+		if inner := r.opened(data(all, 3)); inner != nil {
 			r.answer(inner)
 		}
 		return
@@ -193,6 +254,16 @@ func (r *requests) answer(b []byte) {
 		message, _ := delimited(rest)
 		r.learn(message)
 	}
+}
+
+// opened is the answer in a token; nil: it cannot be read.
+func (r *requests) opened(token []byte) []byte {
+	if r.seal != nil && r.seal.held != nil && len(token) < mostKept/2 {
+		if inner := r.seal.open(token); inner != nil {
+			return inner
+		}
+	}
+	return signed(token)
 }
 
 // signed is the answer in a token that is signed and not encrypted (RFC 4121, 4.2.6.2).
@@ -218,9 +289,7 @@ func (r *requests) learn(message []byte) {
 		}
 		addresses := addressesOf(f.data)
 		pipeline = append(pipeline, addresses)
-		if r.bad != nil {
-			r.bad.met(addresses, f.data)
-		}
+		r.bad.met(addresses, f.data)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,17 +11,22 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/fetch/fetchtest"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
@@ -71,8 +76,8 @@ func (w *wires) last(t testing.TB, c *hadoop.Cluster, nodes int) int {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := len(w.order) - 1; i >= 0; i-- {
-		_, port, _ := net.SplitHostPort(w.order[i])
+	for _, address := range slices.Backward(w.order) {
+		_, port, _ := net.SplitHostPort(address)
 		for n := range nodes {
 			if port == strconv.Itoa(c.DataNodePort(n)) {
 				return n
@@ -191,6 +196,7 @@ func TestPartsDie(t *testing.T) {
 	fetchtest.Put(t, l.Store, name, want)
 
 	t.Run("a damaged copy", func(t *testing.T) { l.damaged(t) })
+	t.Run("the work folder's disk is full", func(t *testing.T) { l.full(t, name) })
 	t.Run("the connections are cut while a file is read", func(t *testing.T) {
 		l.bring(t, name, want, 3*mib/2, func() { l.wires.cut(t) })
 	})
@@ -232,6 +238,32 @@ func TestPartsDie(t *testing.T) {
 		c.StartDataNode(t, dead)
 	})
 	t.Run("streams", func(t *testing.T) { l.streams(t) })
+}
+
+// full brings a file to a disk that is too small for it.
+func (l lab) full(t *testing.T, name string) {
+	need.Root(t)
+	to := t.TempDir()
+	if err := unix.Mount("tmpfs", to, "tmpfs", 0, "size=4m"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Unmount(to, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	folder, err := os.OpenRoot(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	err = stage.Transfer{}.Bring(t.Context(), folder, []stage.Copy{{From: stage.File{Store: l.Store, Path: name}, To: "d/got"}})
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "free some on the file system of "+to) {
+		t.Errorf("got %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Join(to, "d")); err != nil || len(left) > 0 {
+		t.Errorf("there is left: %v, %v", left, err)
+	}
 }
 
 // damaged changes a byte in the middle of a block's copy, in the one that is read first, then in all.

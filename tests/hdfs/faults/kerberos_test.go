@@ -2,12 +2,15 @@ package faults
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,7 +38,8 @@ func TestKerberos(t *testing.T) {
 			t.Setenv("KRB5_CONFIG", c.KDC.Config)
 			keytab := c.KDC.AddUser(t, "alice")
 			dir := c.Folder(t)
-			conf := hdfs.Config{Conf: c.ConfDir, Keytab: keytab, Principal: "alice@LAB", Patience: 30 * time.Second}
+			heard := &tap{}
+			conf := hdfs.Config{Conf: c.ConfDir, Keytab: keytab, Principal: "alice@LAB", Patience: 30 * time.Second, Dial: heard.dial}
 			s, _, err := conf.Open(t.Context(), c.URI+dir)
 			if err != nil {
 				t.Fatal(err)
@@ -44,6 +48,11 @@ func TestKerberos(t *testing.T) {
 			fetchtest.Put(t, s, path.Join(dir, "a"), want)
 			if got := fetchtest.Get(t, s, path.Join(dir, "a"), 100_000); !bytes.Equal(got, want[100_000:]) {
 				t.Errorf("other bytes came: %d", len(got))
+			}
+			// the name of the file goes to the NameNode, the bytes to the DataNode
+			readable := tt.protection != "privacy"
+			if name := []byte(path.Join(dir, "a")); heard.saw(name) != readable || heard.saw(want[mib:mib+64]) != readable {
+				t.Errorf("%s: who listens can read the name: %v, the bytes: %v", tt.protection, heard.saw(name), heard.saw(want[mib:mib+64]))
 			}
 			if tt.name == "privacy" {
 				fetchtest.Run(t, s, path.Join(dir, "all"))
@@ -54,6 +63,38 @@ func TestKerberos(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tap hears what is written to connections.
+type tap struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+type tapped struct {
+	net.Conn
+	to *tap
+}
+
+func (t *tap) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return tapped{c, t}, nil
+}
+
+func (t tapped) Write(b []byte) (int, error) {
+	t.to.mu.Lock()
+	t.to.all.Write(b)
+	t.to.mu.Unlock()
+	return t.Conn.Write(b)
+}
+
+func (t *tap) saw(b []byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Contains(t.all.Bytes(), b)
 }
 
 // nobody is refused with a word of why and what would do.
