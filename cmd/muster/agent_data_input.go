@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -22,6 +23,9 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root
 	}
 	if in.Strategy == appdef.StrategyStream {
 		return r.bringStream(ctx, p)
+	}
+	if in.Workers == 0 {
+		return emptyFolders(in, folder)
 	}
 	begun, shares, deal := time.Now(), map[string][]stage.File{}, stage.Deal{Workers: in.Workers, Chief: in.Chief}
 	var copies []stage.Copy
@@ -68,6 +72,16 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root
 		bytes += max(c.From.Size, 0)
 	}
 	r.log.Info("inputs are here", "files", len(copies), "bytes", bytes, "took", time.Since(begun).Round(time.Millisecond))
+	return nil
+}
+
+// emptyFolders are those of an instance that reads nothing.
+func emptyFolders(in *plan.Inputs, folder *os.Root) error {
+	for _, one := range in.From {
+		if err := errors.Join(folder.RemoveAll(one.Name), folder.Mkdir(one.Name, 0o755)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -33,7 +33,9 @@ func hadoopFacts(conf string, environ map[string]string) *plan.HadoopFacts {
 	f.Classes = classFolders(f, environ["HADOOP_CLASSPATH"])
 	f.Jars = jarsIn(f.Classes)
 	f.Libhdfs = libhdfs != "" && f.JVM != "" && len(f.Jars) > 0
-	f.Tickets = usesKerberos(conf)
+	if f.Tickets = usesKerberos(conf); f.Tickets {
+		f.Krb5 = environ["KRB5_CONFIG"]
+	}
 	return f
 }
 

@@ -50,19 +50,27 @@ func TestHadoopFacts(t *testing.T) {
 			},
 		},
 		{
-			"by its programs and an old Java", []string{"h/share/hadoop/common/c.jar", "h/bin/hadoop", "j/jre/bin/java", "j/jre/lib/amd64/server/libjvm.so", "j/jre/lib/aarch64/server/libjvm.so", "conf/core-site.xml"},
-			"TOP/conf", map[string]string{"PATH": "/nowhere:TOP/h/bin:TOP/j/jre/bin"}, &plan.HadoopFacts{
+			"by its programs and an old Java",
+			[]string{"h/share/hadoop/common/c.jar", "h/bin/hadoop", "j/jre/bin/java", "j/jre/lib/amd64/server/libjvm.so", "j/jre/lib/aarch64/server/libjvm.so", "conf/core-site.xml"},
+			"TOP/conf",
+			map[string]string{"PATH": "/nowhere:TOP/h/bin:TOP/j/jre/bin"},
+			&plan.HadoopFacts{
 				Conf: "TOP/conf", Home: "TOP/h", Java: "TOP/j", JVM: "TOP/j/jre/lib/ARCH/server",
 				Classes: []string{"TOP/h/share/hadoop/common"}, Jars: []string{"TOP/h/share/hadoop/common/c.jar"},
 			},
 		},
 		{
-			"its configuration is a part of it", []string{"h/etc/hadoop/core-site.xml", "h/share/hadoop/common/c.jar"}, "TOP/h/etc/hadoop", nil,
+			"its configuration is a part of it",
+			[]string{"h/etc/hadoop/core-site.xml", "h/share/hadoop/common/c.jar"},
+			"TOP/h/etc/hadoop", nil,
 			&plan.HadoopFacts{Conf: "TOP/h/etc/hadoop", Home: "TOP/h", Classes: []string{"TOP/h/share/hadoop/common"}, Jars: []string{"TOP/h/share/hadoop/common/c.jar"}},
 		},
 		{
-			"a distribution's folders, and HADOOP_CLASSPATH", []string{"lib/hadoop/c.jar", "lib/hadoop/lib/a.jar", "lib/hadoop-hdfs/d.jar", "lib/hadoop-hdfs/lib/e.jar", "more/m.jar", "one.jar", "conf/core-site.xml"},
-			"TOP/conf", map[string]string{"HADOOP_HOME": "TOP/lib/hadoop", "HADOOP_CLASSPATH": "TOP/more/*:TOP/one.jar:relative"}, &plan.HadoopFacts{
+			"a distribution's folders, and HADOOP_CLASSPATH",
+			[]string{"lib/hadoop/c.jar", "lib/hadoop/lib/a.jar", "lib/hadoop-hdfs/d.jar", "lib/hadoop-hdfs/lib/e.jar", "more/m.jar", "one.jar", "conf/core-site.xml"},
+			"TOP/conf",
+			map[string]string{"HADOOP_HOME": "TOP/lib/hadoop", "HADOOP_CLASSPATH": "TOP/more/*:TOP/one.jar:relative"},
+			&plan.HadoopFacts{
 				Conf: "TOP/conf", Home: "TOP/lib/hadoop", Classes: []string{"TOP/lib/hadoop/lib", "TOP/lib/hadoop", "TOP/lib/hadoop-hdfs/lib", "TOP/lib/hadoop-hdfs", "TOP/more", "TOP/one.jar"},
 				Jars: []string{"TOP/lib/hadoop/lib/a.jar", "TOP/lib/hadoop/c.jar", "TOP/lib/hadoop-hdfs/lib/e.jar", "TOP/lib/hadoop-hdfs/d.jar", "TOP/more/m.jar", "TOP/one.jar"},
 			},

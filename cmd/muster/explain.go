@@ -352,6 +352,10 @@ func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 	}
 	if in := p.Inputs; in != nil {
 		for _, one := range in.From {
+			if in.Workers == 0 {
+				s.row("inputs", one.Name+": an empty folder", "")
+				continue
+			}
 			s.row("inputs", fmt.Sprintf("%s: %s, %s among %s", one.Name, strings.Join(one.From, ", "), in.Strategy, counted(in.Workers, "instance")), key("muster.input."+one.Name))
 		}
 	}

@@ -21,7 +21,7 @@ func TestHadoop(t *testing.T) {
 		User: "ada", Jars: []string{"/opt/hadoop/share/hadoop/common/a.jar", "/opt/hadoop/share/hadoop/hdfs/b.jar"},
 	}
 	secure := whole
-	secure.Tickets, secure.HDFSHome = "/w/worker-0/app/run/krb5cc", "/opt/hdfs"
+	secure.Tickets, secure.Krb5, secure.HDFSHome = "/w/worker-0/app/run/krb5cc", "/lab/krb5.conf", "/opt/hdfs"
 	var b strings.Builder
 	for _, tt := range []struct {
 		name   string
@@ -62,7 +62,7 @@ func TestHadoop(t *testing.T) {
 		env, _ := frameworks.Env(p, r)
 		fmt.Fprintf(&b, "== %s\n", tt.name)
 		for _, name := range slices.Sorted(maps.Keys(env)) {
-			if strings.HasPrefix(name, "HADOOP_") || slices.Contains([]string{"CLASSPATH", "LD_LIBRARY_PATH", "JAVA_HOME", "KRB5CCNAME"}, name) {
+			if strings.HasPrefix(name, "HADOOP_") || slices.Contains([]string{"CLASSPATH", "LD_LIBRARY_PATH", "JAVA_HOME", "KRB5CCNAME", "KRB5_CONFIG"}, name) {
 				fmt.Fprintf(&b, "  %s=%s\n", name, env[name])
 			}
 		}

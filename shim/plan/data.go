@@ -41,7 +41,7 @@ func (b *builder) inputs() *Inputs {
 	readers := Readers(b.app, b.component.Name)
 	at := slices.Index(readers, registry.Instance{Component: b.req.Component, Index: b.req.Index})
 	if at < 0 {
-		return nil
+		return b.emptyInputs()
 	}
 	in := Inputs{
 		Strategy: s.Strategy, Worker: at, Workers: len(readers),
@@ -66,6 +66,29 @@ func (b *builder) inputs() *Inputs {
 			}
 		}
 		in.From = append(in.From, one)
+	}
+	return &in
+}
+
+// emptyInputs are the folders without a file that HBox gives an evaluator; nil: none.
+func (b *builder) emptyInputs() *Inputs {
+	if b.app.Settings.HBox.Type == "" || b.component.Settings.Role != appdef.RoleEvaluator {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, c := range b.app.Components {
+		s := c.Settings.Inputs
+		for name := range s.From {
+			names[name] = names[name] || s.Strategy == "" || s.Strategy == appdef.StrategyDownload
+		}
+	}
+	maps.DeleteFunc(names, func(_ string, download bool) bool { return !download })
+	if len(names) == 0 {
+		return nil
+	}
+	in := Inputs{Strategy: appdef.StrategyDownload}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		in.From = append(in.From, Input{Name: name, From: []string{}})
 	}
 	return &in
 }
@@ -213,7 +236,7 @@ func (b *builder) usesData() bool {
 // staysAtHome: inputs and outputs are named from the folder where the process starts.
 func (b *builder) staysAtHome() bool {
 	s := b.component.Settings
-	return hasOwn(s) || b.app.Settings.PAI.CodeDir != ""
+	return hasOwn(s) || b.app.Settings.PAI.CodeDir != "" || b.emptyInputs() != nil
 }
 
 // hasOwn tells that something is brought or left under a name of the definition's.

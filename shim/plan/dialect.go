@@ -51,7 +51,7 @@ type Inputs struct {
 	Strategy string  `json:"strategy"`
 	From     []Input `json:"from"`    // by name
 	Worker   int     `json:"worker"`  // position of this instance among those that read
-	Workers  int     `json:"workers"` // how many read
+	Workers  int     `json:"workers"` // how many read; 0: this one has empty folders alone
 	Rename   bool    `json:"rename,omitempty"`
 	Whole    bool    `json:"whole,omitempty"`
 	Chief    int     `json:"chief,omitempty"` // files of each input that the first gets, and no more; 0: its turn comes as everybody's

@@ -79,11 +79,11 @@ func TestFilesApart(t *testing.T) {
 func TestHadoop(t *testing.T) {
 	facts := &HadoopFacts{
 		Conf: "/conf", Home: "/h", HDFSHome: "/hh", Java: "/j", JVM: "/j/lib/server", Native: "/h/lib/native",
-		Classes: []string{"/h/share"}, Jars: []string{"/h/share/a.jar"}, Tickets: true,
+		Classes: []string{"/h/share"}, Jars: []string{"/h/share/a.jar"}, Tickets: true, Krb5: "/krb5.conf",
 	}
 	whole := Hadoop{
 		Conf: "/conf", Home: "/h", HDFSHome: "/hh", Java: "/j", JVM: "/j/lib/server", Native: "/h/lib/native", User: "ada",
-		Tickets: "${WORK}/worker-0/app/run/krb5cc", Classes: []string{"/h/share"}, Jars: []string{"/h/share/a.jar"},
+		Tickets: "${WORK}/worker-0/app/run/krb5cc", Krb5: "/krb5.conf", Classes: []string{"/h/share"}, Jars: []string{"/h/share/a.jar"},
 	}
 	but := func(change func(*Hadoop)) *Hadoop {
 		h := whole
@@ -106,7 +106,7 @@ func TestHadoop(t *testing.T) {
 			f := *facts
 			f.Tickets = false
 			r.Hadoop = &f
-		}, but(func(h *Hadoop) { h.Tickets = "" })},
+		}, but(func(h *Hadoop) { h.Tickets, h.Krb5 = "", "" })},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			req := request("worker", 0)

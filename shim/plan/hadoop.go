@@ -19,6 +19,8 @@ type HadoopFacts struct {
 	Classes, Jars []string
 	// Libhdfs: there is a libhdfs.so, and the JVM and the jars that it needs.
 	Libhdfs bool
+	// Krb5 is Kerberos' own configuration, where it is not in its usual place.
+	Krb5 string
 	// Tickets: the agent has a ticket of Kerberos', of which each process gets a copy.
 	Tickets bool
 }
@@ -33,6 +35,7 @@ type Hadoop struct {
 	Native   string   `json:"native,omitempty"`
 	User     string   `json:"user,omitempty"`
 	Tickets  string   `json:"tickets,omitempty"` // path of the process's own ticket cache
+	Krb5     string   `json:"krb5,omitempty"`    // KRB5_CONFIG
 	Classes  []string `json:"classes"`           // folders whose jars are in CLASSPATH
 	// Jars are CLASSPATH's own. They belong to the host and are not printed.
 	Jars []string `json:"-"`
@@ -50,7 +53,7 @@ func (b *builder) hadoop() *Hadoop {
 	}
 	h := &Hadoop{Conf: facts.Conf, User: b.hadoopUser(), Classes: []string{}}
 	if facts.Tickets {
-		h.Tickets = path.Join(b.req.root(), ticketsFile)
+		h.Tickets, h.Krb5 = path.Join(b.req.root(), ticketsFile), facts.Krb5
 	}
 	if !b.imageHas("HADOOP_HOME") {
 		h.Home, h.HDFSHome, h.Native = facts.Home, facts.HDFSHome, facts.Native
