@@ -225,6 +225,10 @@ func (k *keeper) has(c checkpoint.Checkpoint) bool {
 // copy stores one checkpoint and commits it. What its program changes or removes meanwhile is no fault: another comes.
 func (k *keeper) copy(ctx context.Context, s save) error {
 	begun := time.Now()
+	if k.another(ctx, s) {
+		k.known(s.Checkpoint)
+		return nil
+	}
 	root, err := openPlace(s.dir, s.place)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -247,6 +251,25 @@ func (k *keeper) copy(ctx context.Context, s save) error {
 	k.mu.Unlock()
 	k.commit(ctx)
 	return nil
+}
+
+// another tells that the agent that stored what is in the shared folder before this one has stored this, too.
+func (k *keeper) another(ctx context.Context, s save) bool {
+	if !s.shared {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, commitPatient)
+	defer cancel()
+	stored, err := k.a.seatNow().Stored(ctx)
+	if err != nil {
+		return false // a copy too many is better than none
+	}
+	for _, c := range stored {
+		if c.Gen == s.gen && slices.ContainsFunc(c.Steps, func(one registry.CheckpointStep) bool { return one.Shared && one.Step == s.Step }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (k *keeper) manifest(s save) checkpoint.Manifest {

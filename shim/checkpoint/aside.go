@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,13 +70,13 @@ func WriteState(root *os.Root, framework string, found Found, newest Checkpoint,
 	if framework != "tensorflow" && framework != "tensor2tensor" {
 		return nil
 	}
-	text := "model_checkpoint_path: " + quoted(newest.Path) + "\n"
+	lines := []string{"model_checkpoint_path: " + quoted(newest.Path) + "\n"}
 	for _, c := range found.Whole {
-		if cmp.Compare(c.Step, newest.Step) < 0 {
-			text += "all_model_checkpoint_paths: " + quoted(c.Path) + "\n"
+		if c.Step < newest.Step {
+			lines = append(lines, "all_model_checkpoint_paths: "+quoted(c.Path)+"\n")
 		}
 	}
-	text += "all_model_checkpoint_paths: " + quoted(newest.Path) + "\n"
+	text := strings.Join(append(lines, "all_model_checkpoint_paths: "+quoted(newest.Path)+"\n"), "")
 	if old, err := root.ReadFile(stateName); err == nil && string(keepLines(old)) == text {
 		return nil
 	}

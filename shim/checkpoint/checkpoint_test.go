@@ -325,7 +325,7 @@ func FuzzForms(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
+	f.Fuzz(func(_ *testing.T, text []byte) {
 		c := content{bytes.NewReader(text), int64(len(text)), func() error { return nil }}
 		for _, is := range []func(content) error{wholeTorch, wholeZip, wholePickled, wholeMXNet, wholeXGBoost, wholeLightGBM, wholeHDF, wholeJSON} {
 			_ = is(c) // whatever it is, there is an answer

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -360,8 +361,8 @@ func (u *unpickler) pop() (any, error) {
 }
 
 func (u *unpickler) sinceMark() ([]any, error) {
-	for i := len(u.stack) - 1; i >= 0; i-- {
-		if _, ok := u.stack[i].(pickleMark); ok {
+	for i, v := range slices.Backward(u.stack) {
+		if _, ok := v.(pickleMark); ok {
 			items := append([]any{}, u.stack[i+1:]...)
 			u.stack = u.stack[:i]
 			return items, nil

@@ -258,6 +258,46 @@ func TestNobodyReplacesWhatAnotherStored(t *testing.T) {
 	}
 }
 
+// The newest stay, and what the gang could go on from; those of an earlier life of the registry go first, whatever their generation.
+func TestKeep(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		n     int
+		least int64
+		want  []string
+	}{
+		{"all there are", 5, 100, []string{"step-1-g1-00000000", "step-2-g1-00000000", "step-3-g1-00000000", "step-9-g7-00000000"}},
+		{"the newest two", 2, 100, []string{"step-2-g1-00000000", "step-3-g1-00000000"}},
+		{"the newest one, and where the gang is", 1, 2, []string{"step-2-g1-00000000", "step-3-g1-00000000"}},
+	} {
+		v := newVault(t)
+		for _, s := range []struct {
+			life int64
+			gen  int
+			step int
+		}{{1, 7, 9}, {2, 1, 1}, {2, 1, 2}, {2, 1, 3}} {
+			from := work(t, "")
+			must(t, from.WriteFile(fmt.Sprintf("c-%d", s.step), []byte("x"), 0o600))
+			m := manifestOf(s.gen, "0")
+			m.Founded = time.Unix(s.life, 0).UTC()
+			found, err := Rule{Pattern: "c-*"}.Look(Folder(from))
+			must(t, err)
+			_, _, err = v.Put(t.Context(), m, found.Whole[0], from, send(v))
+			must(t, err)
+		}
+		must(t, v.Keep(t.Context(), "worker-0", c.n, c.least))
+		all, err := v.List(t.Context(), "worker-0")
+		must(t, err)
+		var names []string
+		for _, k := range all {
+			names = append(names, k.Name)
+		}
+		if diff := cmp.Diff(c.want, names); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
 func TestNamesInAStore(t *testing.T) {
 	if k, ok := Named("hdfs://n/ck/app/worker-0/step-7-g2-aaaaaaaa"); !ok || k != (Kept{"worker-0", "step-7-g2-aaaaaaaa", 7, 2, "aaaaaaaa"}) {
 		t.Errorf("got %+v, %v", k, ok)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -82,16 +83,14 @@ func newLab(t *testing.T, store string, more settings) *lab {
 		"muster.checkpoint.dir": "${AGENT_WORK_ROOT}/saves", "muster.checkpoint.sync": l.store,
 		"muster.command": "exec bash app/definition/package/files/worker.sh", "muster.env.CONTROL": l.control(""),
 	}
-	for key, value := range more {
-		global[key] = value
-	}
+	maps.Copy(global, more)
 	l.must(os.MkdirAll(l.control(""), 0o755))
-	l.package_(global)
+	l.layOut(global)
 	return l
 }
 
-// package_ lays the app out: two workers.
-func (l *lab) package_(global settings) {
+// layOut lays the app out: two workers.
+func (l *lab) layOut(global settings) {
 	type object = map[string]any
 	const schema = "http://example.org/specification/v2.0.0"
 	for name, value := range map[string]any{
