@@ -57,8 +57,8 @@ type keptSave struct {
 
 // Pauses between tries of a copy, and how long a commit is tried before the next copy has its turn.
 const (
-	keepPauseMin  = time.Second
-	keepPauseMax  = time.Minute
+	keepFirst     = time.Second
+	keepLongest   = time.Minute
 	commitPatient = 5 * time.Second
 )
 
@@ -120,7 +120,7 @@ func (k *keeper) ring() {
 
 // run copies until ctx ends.
 func (k *keeper) run(ctx context.Context) {
-	pause := keepPauseMin
+	pause := keepFirst
 	for {
 		one, work := k.take()
 		switch {
@@ -129,13 +129,13 @@ func (k *keeper) run(ctx context.Context) {
 				k.a.log.Warn("checkpoint is not stored", "step", one.Step, "again_in", pause, "err", err)
 				k.putBack(*one)
 				k.sleep(ctx, pause)
-				pause = min(2*pause, keepPauseMax)
+				pause = min(2*pause, keepLongest)
 				continue
 			}
-			pause = keepPauseMin
+			pause = keepFirst
 		case work: // the registry did not take it yet
 			k.commit(ctx)
-			k.sleep(ctx, keepPauseMin)
+			k.sleep(ctx, keepFirst)
 			continue
 		default:
 			select {
