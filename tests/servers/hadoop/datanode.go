@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// KillDataNode ends a DataNode by SIGKILL; the NameNode takes it for dead after some 12 s.
+// KillDataNode ends a DataNode by SIGKILL; the NameNode takes it for dead after some 20 s.
 func (c *Cluster) KillDataNode(i int) { c.datas[i].kill() }
 
 // StopDataNode ends a DataNode by SIGTERM: it tells its clients.

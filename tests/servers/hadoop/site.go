@@ -79,7 +79,7 @@ func (c *Cluster) hdfs() map[string]string {
 		"dfs.datanode.directoryscan.interval":                 "-1",
 		"dfs.block.scanner.volume.bytes.per.second":           "0",
 		"dfs.heartbeat.interval":                              "1",
-		"dfs.namenode.heartbeat.recheck-interval":             "1000", // ms: a DataNode is dead after 12 s
+		"dfs.namenode.heartbeat.recheck-interval":             "5000", // ms: a DataNode is dead after 20 s
 		"dfs.namenode.stale.datanode.interval":                "3000",
 		"dfs.namenode.avoid.read.stale.datanode":              "true",
 		"dfs.namenode.avoid.write.stale.datanode":             "true",
