@@ -85,22 +85,30 @@ type link struct {
 	broken bool
 }
 
-// take gives a connection that nobody else uses; it is cut when ctx ends. place is where it counts.
+// take gives a connection that nobody else uses; it is cut when ctx ends. place is where it counts; nil: nowhere.
 func (c *cluster) take(ctx context.Context, place chan struct{}) (*link, error) {
-	select {
-	case place <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if place != nil {
+		select {
+		case place <- struct{}{}:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 	if l := c.pop(); l != nil {
 		return l, nil
 	}
 	l, err := c.connect(ctx)
 	if err != nil {
-		<-place
+		leave(place)
 		return nil, err
 	}
 	return l, nil
+}
+
+func leave(place chan struct{}) {
+	if place != nil {
+		<-place
+	}
 }
 
 func (c *cluster) pop() *link {
@@ -116,7 +124,7 @@ func (c *cluster) pop() *link {
 
 // give takes a connection back.
 func (c *cluster) give(l *link, place chan struct{}) {
-	defer func() { <-place }()
+	defer leave(place)
 	l.wires.closeData()
 	l.wires.past.forget()
 	if l.broken || l.wires.ctx.Err() != nil || time.Since(l.born) > oldest {

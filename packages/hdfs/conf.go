@@ -232,10 +232,52 @@ func (c Conf) number(name string) int {
 	return max(n, 0)
 }
 
-// umask is what new files and folders are not: 022 unless something else is said in octal digits.
+// check refuses values that a new file would be made wrongly by.
+func (c Conf) check() error {
+	if text := c.get("fs.permissions.umask-mode"); text != "" {
+		if _, ok := parseUmask(text); !ok {
+			return fmt.Errorf("fs.permissions.umask-mode: got %q, want octal digits such as 022, or what is allowed such as u=rwx,g=rx,o=", text)
+		}
+	}
+	if text := c.get("dfs.blocksize"); text != "" && (c.size("dfs.blocksize") == 0 || c.size("dfs.blocksize")%chunkSize != 0) {
+		return fmt.Errorf("dfs.blocksize: got %q, want a multiple of %d bytes, such as 134217728 or 128m", text, chunkSize)
+	}
+	if text := c.get("dfs.replication"); text != "" && c.number("dfs.replication") == 0 {
+		return fmt.Errorf("dfs.replication: got %q, want a number from 1 on", text)
+	}
+	return nil
+}
+
+// umask is what new files and folders are not allowed: 022 unless something else is said.
 func (c Conf) umask() fs.FileMode {
-	if n, err := strconv.ParseUint(c.get("fs.permissions.umask-mode"), 8, 9); err == nil {
-		return fs.FileMode(n)
+	if mask, ok := parseUmask(c.get("fs.permissions.umask-mode")); ok {
+		return mask
 	}
 	return 0o022
+}
+
+var umaskClause = regexp.MustCompile(`^([ugoa]+)=([rwx]*)$`)
+
+// parseUmask reads octal digits, or as Hadoop's symbolic form what is allowed to each: u=rwx,g=rx,o=.
+func parseUmask(text string) (fs.FileMode, bool) {
+	if n, err := strconv.ParseUint(text, 8, 9); err == nil {
+		return fs.FileMode(n), true
+	}
+	mask := fs.FileMode(0o777)
+	for clause := range strings.SplitSeq(text, ",") {
+		m := umaskClause.FindStringSubmatch(strings.TrimSpace(clause))
+		if m == nil {
+			return 0, false
+		}
+		allowed := fs.FileMode(0)
+		for _, right := range m[2] {
+			allowed |= map[rune]fs.FileMode{'r': 4, 'w': 2, 'x': 1}[right]
+		}
+		for shift, who := range []string{"o", "g", "u"} {
+			if strings.ContainsAny(m[1], who+"a") {
+				mask = mask&^(7<<(3*shift)) | (7&^allowed)<<(3*shift)
+			}
+		}
+	}
+	return mask, true
 }

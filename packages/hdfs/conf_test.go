@@ -71,6 +71,26 @@ func TestLoadConf(t *testing.T) {
 	}
 }
 
+func TestUmask(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0o022, "022": 0o022, "0077": 0o077, "27": 0o027, "u=rwx,g=rx,o=rx": 0o022, "u=rwx,g=rx,o=": 0o027, "u=rwx,go=": 0o077, "a=rwx": 0, "u=rwx, g=r , o=x": 0o036,
+		"u=rwx": 0o077, "999": -1, "rwx": -1, "u+w": -1, "u=rwz": -1,
+	} {
+		c := Conf{"fs.permissions.umask-mode": text}
+		if err := c.check(); (err != nil) != (want < 0) || want >= 0 && int(c.umask()) != want {
+			t.Errorf("%q: got %03o, %v, want %03o", text, c.umask(), err, want)
+		}
+	}
+	for name, value := range map[string]string{"dfs.blocksize": "128q", "dfs.replication": "three"} {
+		if err := (Conf{name: value}).check(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s=%s: got %v", name, value, err)
+		}
+	}
+	if err := (Conf{"dfs.blocksize": "1000"}).check(); err == nil {
+		t.Error("a block size that is no multiple of a chunk is taken")
+	}
+}
+
 func TestParseURL(t *testing.T) {
 	for _, tt := range []struct{ url, authority, path, err string }{
 		{"hdfs://lab/a/b", "lab", "/a/b", ""},

@@ -71,6 +71,9 @@ func (c Config) Open(_ context.Context, url string) (*Store, string, error) {
 	if err != nil {
 		return nil, "", opening(url, err, "mend it, or name another folder by --hadoop-conf")
 	}
+	if err := conf.check(); err != nil {
+		return nil, "", opening(url, err, "mend it in "+c.dir())
+	}
 	if authority == "" {
 		if authority, err = conf.defaultAuthority(c.dir()); err != nil {
 			return nil, "", opening(url, err, "write hdfs://CLUSTER/PATH, or name the folder of Hadoop's configuration by --hadoop-conf")

@@ -94,7 +94,7 @@ func noNode(text string, said refusal) error {
 	case strings.Contains(text, standbyClass):
 		return ErrStandby
 	case strings.Contains(text, "no such host"):
-		return fmt.Errorf("%w: %w", fetch.ErrUnreachable, &net.DNSError{Err: firstLine(why), IsNotFound: true})
+		return unknownHost{firstLine(why)}
 	case strings.Contains(text, "kerberos authentication not supported"):
 		return &fetch.Error{Err: fmt.Errorf("%w: the NameNode knows no Kerberos", ErrKerberos), Hint: "check hadoop.security.authentication"}
 	case strings.Contains(text, "SASL handshake"), strings.Contains(text, "KRB"), strings.Contains(text, "KDC"):
@@ -104,6 +104,15 @@ func noNode(text string, said refusal) error {
 		return explainKerberos(errors.New(why), "", "")
 	}
 	return awayError{firstLine(why)}
+}
+
+// unknownHost is a name that nobody knows: it is not asked for again.
+type unknownHost struct{ why string }
+
+func (e unknownHost) Error() string { return "not reached: " + e.why }
+
+func (e unknownHost) Unwrap() []error {
+	return []error{fetch.ErrUnreachable, &net.DNSError{Err: e.why, IsNotFound: true}}
 }
 
 // awayError is that none of the NameNodes was reached.
@@ -158,7 +167,7 @@ func condition(said refusal) error {
 	case "FileAlreadyExistsException":
 		return fs.ErrExist
 	case "ParentNotDirectoryException", "PathIsNotDirectoryException":
-		return fmt.Errorf("%w: %s", syscall.ENOTDIR, text)
+		return &fetch.Error{Err: fmt.Errorf("%w: %s", syscall.ENOTDIR, strings.TrimSuffix(text, " (is not a directory)")), Hint: "a file is where a folder must be: name another place"}
 	case "UnresolvedLinkException", "UnknownCryptoProtocolVersionException", "UnknownCipherSuiteException":
 		return fmt.Errorf("%w: %s", errors.ErrUnsupported, text)
 	}

@@ -1,11 +1,14 @@
 package hdfs_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/muster-agent/muster/packages/fetch"
@@ -69,6 +72,73 @@ func TestQuota(t *testing.T) {
 	_, err = w.Write(make([]byte, 1<<20))
 	if err = errors.Join(err, w.Close()); !errors.Is(err, fetch.ErrQuota) || !strings.Contains(err.Error(), "-setSpaceQuota") {
 		t.Errorf("space: got %v", err)
+	}
+}
+
+// deaf is a connection that is cut before the answer to the first question of a name comes back.
+type deaf struct {
+	net.Conn
+	lost *atomic.Bool
+	name []byte
+	now  atomic.Bool
+}
+
+func (d *deaf) Write(b []byte) (int, error) {
+	if bytes.Contains(b, d.name) && d.lost.CompareAndSwap(false, true) {
+		d.now.Store(true)
+	}
+	return d.Conn.Write(b)
+}
+
+func (d *deaf) Read(b []byte) (int, error) {
+	n, err := d.Conn.Read(b) // the NameNode has done it
+	if d.now.Load() {
+		return 0, errors.Join(net.ErrClosed, d.Conn.Close())
+	}
+	return n, err
+}
+
+// An answer that is lost does not make a stranger of what we have done ourselves.
+func TestAnswersAreLost(t *testing.T) {
+	c := hadoop.Shared(t)
+	dir := c.Folder(t)
+	for _, tt := range []struct {
+		question string
+		do       func(s *hdfs.Store, at string) error
+	}{
+		{"create", func(s *hdfs.Store, at string) error { fetchtest.Put(t, s, at, []byte("new")); return nil }},
+		{"rename2", func(s *hdfs.Store, at string) error {
+			fetchtest.Put(t, s, at+".tmp", []byte("new"))
+			return s.Rename(t.Context(), at+".tmp", at)
+		}},
+		{"delete", func(s *hdfs.Store, at string) error {
+			fetchtest.Put(t, s, at, []byte("new"))
+			fetchtest.Put(t, s, at+".gone", []byte("old"))
+			return s.Remove(t.Context(), at+".gone")
+		}},
+		{"complete", func(s *hdfs.Store, at string) error { fetchtest.Put(t, s, at, []byte("new")); return nil }},
+	} {
+		t.Run(tt.question, func(t *testing.T) {
+			var lost atomic.Bool
+			dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+				if err != nil {
+					return nil, err
+				}
+				return &deaf{Conn: conn, lost: &lost, name: append([]byte{10, byte(len(tt.question))}, tt.question...)}, nil
+			}
+			s, _ := open(t, c, hdfs.Config{User: "ada", Dial: dial}, dir)
+			at := dir + "/" + tt.question
+			if err := tt.do(s, at); err != nil || !lost.Load() {
+				t.Fatalf("got %v, an answer was lost: %v", err, lost.Load())
+			}
+			if got := fetchtest.Get(t, s, at, 0); string(got) != "new" {
+				t.Errorf("got %q", got)
+			}
+			if _, err := s.Create(t.Context(), at); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("over what is there: got %v", err)
+			}
+		})
 	}
 }
 

@@ -37,11 +37,20 @@ type reader struct {
 	at     int64
 	failed error
 	closed bool
+	free   bool // it counts with another that is open
+}
+
+// place is where it counts among the files that are open.
+func (r *reader) place() chan struct{} {
+	if r.free {
+		return nil
+	}
+	return r.store.cluster.files
 }
 
 // open opens the file where none is, at the start.
 func (r *reader) open() error {
-	l, err := r.store.cluster.take(r.ctx, r.store.cluster.files)
+	l, err := r.store.cluster.take(r.ctx, r.place())
 	if err != nil {
 		return err
 	}
@@ -54,7 +63,7 @@ func (r *reader) open() error {
 		err = readable(r.path, f)
 	}
 	if err != nil {
-		r.store.cluster.give(l, r.store.cluster.files)
+		r.store.cluster.give(l, r.place())
 		return err
 	}
 	r.link, r.file, r.info = l, f, describe(r.path, f.Stat())
@@ -166,7 +175,7 @@ func (r *reader) release() {
 	}
 	r.stop()
 	_ = r.file.Close() // nothing was written
-	r.store.cluster.give(r.link, r.store.cluster.files)
+	r.store.cluster.give(r.link, r.place())
 	r.link, r.file = nil, nil
 }
 

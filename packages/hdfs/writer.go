@@ -31,6 +31,7 @@ type writer struct {
 	sum    *sums
 	failed error
 	closed bool
+	unsure bool // an answer to the creation was lost: it may have been made
 }
 
 // create makes the file, and the folders above it where they are missing.
@@ -44,23 +45,41 @@ func (w *writer) create() error {
 		if err != nil {
 			return err
 		}
-		mode := 0o666 &^ w.store.cluster.conf.umask()
-		w.file, err = l.CreateFile(w.path, copies, block, mode)
-		if errors.Is(err, fs.ErrNotExist) {
-			if err = w.store.mkdirAll(l, path.Dir(w.path)); err == nil {
-				w.file, err = l.CreateFile(w.path, copies, block, mode)
-			}
-		}
 		w.sum = newSums(block)
-		return err
+		return w.make(l, copies, block)
 	})
 	if err != nil {
+		w.unsure = w.unsure || transient(err)
 		w.store.cluster.give(l, w.store.cluster.files)
 		return err
 	}
 	w.link = l
 	w.stop = context.AfterFunc(w.ctx, l.wires.close)
 	return nil
+}
+
+// make makes the file. One that a try of ours has left, whose answer was lost, is in the way of the next, which has another
+// name to the NameNode.
+func (w *writer) make(l *link, copies int, block int64) (err error) {
+	mode := 0o666 &^ w.store.cluster.conf.umask()
+	w.file, err = l.CreateFile(w.path, copies, block, mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = w.store.mkdirAll(l, path.Dir(w.path)); err == nil {
+			w.file, err = l.CreateFile(w.path, copies, block, mode)
+		}
+	}
+	if !w.unsure || !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, lost := l.Client.Stat(w.path)
+	if lost != nil || info.IsDir() || info.Size() > 0 {
+		return errors.Join(err, lost)
+	}
+	if err := l.Client.Remove(w.path); err != nil {
+		return err
+	}
+	w.file, err = l.CreateFile(w.path, copies, block, mode)
+	return err
 }
 
 // Write hands bytes to the DataNodes. After an error nothing is written any more.
@@ -214,7 +233,7 @@ func (w *writer) relink() error {
 
 // readBack compares the content itself, where the cluster's sum is made in another way than ours.
 func (w *writer) readBack() error {
-	r := &reader{store: w.store, ctx: w.ctx, path: w.path}
+	r := &reader{store: w.store, ctx: w.ctx, path: w.path, free: true} // the writer's place is enough for both
 	if err := r.open(); err != nil {
 		return err
 	}

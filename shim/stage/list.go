@@ -49,7 +49,7 @@ func List(ctx context.Context, store Store, patterns ...string) ([]File, error) 
 			tops = append(tops, found...)
 		}
 		if len(tops) == 0 {
-			return nil, &fs.PathError{Op: "list", Path: pattern, Err: fs.ErrNotExist}
+			return nil, &fetch.Error{Op: "list", URL: placeOf(store, pattern), Err: fmt.Errorf("no file matches the pattern: %w", fs.ErrNotExist), Hint: "check the path"}
 		}
 		var found []File
 		for _, top := range tops {

@@ -26,6 +26,9 @@ func (t Transfer) Send(ctx context.Context, store Store, parcels []Parcel) error
 	return t.run(ctx, len(parcels), func(ctx context.Context, p *progress, i int) error {
 		one := parcels[i]
 		if err := send(ctx, p, store, one); err != nil {
+			if _, told := errors.AsType[*fetch.Error](err); told { // it names the place, and what would do
+				return fmt.Errorf("copy %s: %w", one.Name, err)
+			}
 			return fmt.Errorf("copy %s to %s: %w", path.Join(one.From.Name(), one.Name), one.To, explain(err, one.To))
 		}
 		return nil
@@ -72,7 +75,7 @@ func whole(ctx context.Context, a *attempt, store Store, one Parcel, f *os.File,
 		_ = w.Close() // it only says that the file is not whole
 		return err
 	}
-	if err := w.Close(); err != nil {
+	if err := a.while(w.Close); err != nil {
 		return err
 	}
 	now, err := f.Stat()

@@ -102,3 +102,11 @@ func (files) Executable(_ context.Context, path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
+
+// placeOf is a path of a store as people know it: with the filesystem, where there is more than this machine's.
+func placeOf(store Store, path string) string {
+	if located, ok := store.(interface{ URL(path string) string }); ok {
+		return located.URL(path)
+	}
+	return path
+}

@@ -141,6 +141,31 @@ func (a *attempt) moved(n int) {
 	}
 }
 
+// while does something that moves no bytes and ends by itself: a store that looks at what it has.
+func (a *attempt) while(do func() error) error {
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(reports)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-ticker.C:
+				select {
+				case a.beat <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}()
+	err := do()
+	close(over)
+	<-done
+	return err
+}
+
 // persist tries a file until it is whole, or what went wrong will not pass, or nothing more comes of it. do tells how far
 // it is: a try that got further than those before does not count.
 func (p *progress) persist(ctx context.Context, file string, do func(ctx context.Context, a *attempt) (far int64, err error)) error {

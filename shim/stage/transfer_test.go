@@ -225,3 +225,31 @@ func TestSendBeginsAgain(t *testing.T) {
 		}
 	})
 }
+
+// slowEnd looks at what it has for a long time.
+type slowEnd struct{ Store }
+
+func (s slowEnd) Create(ctx context.Context, path string) (io.WriteCloser, error) {
+	w, err := s.Store.Create(ctx, path)
+	return slowEndWriter{w, ctx}, err
+}
+
+type slowEndWriter struct {
+	io.WriteCloser
+	ctx context.Context
+}
+
+func (s slowEndWriter) Close() error {
+	return errors.Join(wait(s.ctx, 10*time.Minute), s.WriteCloser.Close())
+}
+
+func TestALongLookIsNoStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from, to := t.TempDir(), t.TempDir()
+		lay(t, from, map[string]string{"a": "something"})
+		how := Transfer{Again: func(_, why string) { t.Error(why) }}
+		if err := how.Send(t.Context(), slowEnd{local(t)}, []Parcel{{openRoot(t, from), "a", filepath.Join(to, "a")}}); err != nil {
+			t.Error(err)
+		}
+	})
+}
