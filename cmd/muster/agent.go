@@ -129,10 +129,17 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 	defer stop()
 	final := a.run(ctx)
 	code := final.ExitCode()
+	undone := a.undoneOutputs()
+	if undone != nil && code == 0 {
+		code = shim.CodeRegistry
+	}
 	mapped := codes.apply(code, final)
 	a.epilogue(final, code, mapped)
 	if f.paiReport {
 		a.reportPAI(s.err, final)
+	}
+	if undone != nil && mapped != 0 {
+		return codeError{mapped, undone}
 	}
 	if code != 0 && final.Cause != "" && final.Directive.Verdict == nil {
 		return codeError{mapped, errors.New(final.Cause)}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,11 +39,29 @@ func (r stageRoom) roomForOutputs(ctx context.Context, p plan.Plan, in registry.
 			return fmt.Errorf("output %s: %w", one.Name, err)
 		}
 		if err := leave.Prepare(ctx); err != nil {
-			return err
+			return withURL(err, one.To)
 		}
 		r.owes(one.Name, leave)
 	}
 	return nil
+}
+
+// withURL has a place that is taken say in which filesystem it is.
+func withURL(err error, url string) error {
+	taken, ok := errors.AsType[*stage.TakenError](err)
+	if !ok {
+		return err
+	}
+	return &stage.TakenError{Out: url, Path: strings.TrimRight(url, "/") + strings.TrimPrefix(taken.Path, taken.Out)}
+}
+
+// withinStaging bounds what brings or leaves data by muster.stage.timeout.
+func (a *agent) withinStaging(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := a.app.Settings.StageTimeout.Duration()
+	if limit <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, limit, stageTimeout{limit})
 }
 
 // dropOlder empties the local folders that another run has left in this work folder: its results are not this one's.
@@ -71,8 +90,17 @@ func (a *agent) leaveOf(ctx context.Context, p plan.Plan, one plan.Output) (stag
 	}, err
 }
 
-// outputsOwner is whose outputs these are: this life of the app.
-func (a *agent) outputsOwner() string { return a.id.appID + "@" + a.id.run }
+// outputsOwner is whose outputs these are: this life of the app in this registry. One that was forgotten is another's,
+// whatever it was called.
+func (a *agent) outputsOwner() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	founded := a.founded
+	if a.seat != nil {
+		founded = a.seat.Founded()
+	}
+	return a.id.appID + "@" + a.id.run + "@" + strconv.FormatInt(founded.UnixMilli(), 36)
+}
 
 // ended tells the machine that a process has ended, once what it leaves is where it belongs.
 func (a *agent) ended(e shim.Event) {
@@ -87,11 +115,13 @@ func (a *agent) ended(e shim.Event) {
 	a.mu.Unlock()
 	go func() {
 		defer cancel(nil)
+		ctx, stop := a.withinStaging(ctx)
+		defer stop()
 		a.awaitSaves()
 		if err := a.leaveOutputs(ctx, p); err != nil {
 			a.log.Error("outputs are not left", "err", err)
 			if s := a.loop.State(); s.Reason == shim.ForVerdict && succeeded(s) {
-				a.oweOutputs()
+				a.oweOutputs(err)
 			}
 			e.Exit = notLeft(e.Exit, err)
 		}
@@ -183,5 +213,8 @@ func notLeft(x *shim.Exit, err error) *shim.Exit {
 	out := *x
 	out.Code, out.Unseen, out.Final = nil, true, true
 	out.Class, out.Message = registry.ClassData, short("it ended with 0, but "+err.Error())
+	if _, late := errors.AsType[stageTimeout](err); late {
+		out.Class = registry.ClassTimeout
+	}
 	return &out
 }

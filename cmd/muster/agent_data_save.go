@@ -82,11 +82,8 @@ func (a *agent) save(s registry.Save, answer *registry.Saved) (err error) {
 		case <-ctx.Done():
 		}
 	}()
-	if limit := seconds(p.StageTimeout); limit > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, limit, stageTimeout{limit})
-		defer stop()
-	}
+	bounded, stop := a.withinStaging(ctx)
+	defer stop()
 	work, err := openWork(a.workDir)
 	if err != nil {
 		return err
@@ -96,7 +93,7 @@ func (a *agent) save(s registry.Save, answer *registry.Saved) (err error) {
 		if one.To == "" {
 			continue
 		}
-		if err := a.saveOutput(ctx, p, one, s.Stamp, work, answer); err != nil {
+		if err := a.saveOutput(bounded, p, one, s.Stamp, work, answer); err != nil {
 			return fmt.Errorf("output %s: %w", one.Name, err)
 		}
 	}

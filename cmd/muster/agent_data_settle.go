@@ -49,16 +49,19 @@ func (a *agent) owedOutputs() []owedOutput {
 	return slices.Clone(a.owed)
 }
 
-// How long a store is given that does not do what settles an output.
-const (
-	settlePatience = time.Minute
-	settlePause    = 500 * time.Millisecond
-)
+// settlePause is how long a store is given that did not do what settles an output.
+const settlePause = 500 * time.Millisecond
 
-// persist tries until it is done, cannot be, or takes too long.
-func persist(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, settlePatience)
+// persist tries until it is done, cannot be, takes longer than muster.stage.timeout, or a signal says that it has to end.
+func (a *agent) persist(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := a.withinStaging(ctx)
 	defer cancel()
+	ctx, off := context.WithCancelCause(ctx)
+	defer off(nil)
+	go func(terms int) {
+		poll(ctx, func() bool { return a.loop.State().Terms > terms })
+		off(errors.New("called off by a signal"))
+	}(a.loop.State().Terms)
 	for {
 		err := do(ctx)
 		_, taken := errors.AsType[*stage.TakenError](err)
@@ -84,9 +87,9 @@ func (a *agent) settleOutputs(ctx context.Context, s shim.State) {
 	}
 	a.mu.Unlock()
 	for _, o := range owed {
-		err := persist(ctx, func(ctx context.Context) error { return a.settleOutput(ctx, o, s, failed) })
+		err := a.persist(ctx, func(ctx context.Context) error { return a.settleOutput(ctx, o, s, failed) })
 		if err != nil {
-			a.log.Error("an output is not settled", "output", o.name, "err", err)
+			a.unsettled(fmt.Errorf("output %s is not at its place: %w", o.name, err), s.Directive.Verdict)
 		}
 	}
 }
@@ -118,12 +121,30 @@ func (a *agent) settleFor(ctx context.Context, o owedOutput, v registry.Verdict,
 }
 
 // oweOutputs marks that outputs could not be left after the verdict: their job has no _SUCCESS.
-func (a *agent) oweOutputs() {
+func (a *agent) oweOutputs(why error) {
+	a.unsettled(why, a.loop.State().Directive.Verdict)
 	for _, o := range a.owedOutputs() {
-		if err := persist(context.Background(), o.Owe); err != nil {
+		if err := a.persist(context.Background(), o.Owe); err != nil {
 			a.log.Error("mark an output as missing", "output", o.name, "err", err)
 		}
 	}
+}
+
+// unsettled notes that the job has succeeded and this agent has not done its part: it says so by its exit code, so that
+// whoever launched it comes back.
+func (a *agent) unsettled(err error, v *registry.Verdict) {
+	a.log.Error("outputs are not settled", "err", err)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if v != nil && v.Outcome == registry.Succeeded {
+		a.undone = err
+	}
+}
+
+func (a *agent) undoneOutputs() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.undone
 }
 
 // concludeOutputs makes _SUCCESS, or clears up after a failure, when nobody's outputs are open. The last agent settles
@@ -133,18 +154,16 @@ func (a *agent) concludeOutputs(ctx context.Context, s shim.State) {
 	if v == nil || v.Run != a.id.run || p.Outputs == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, settlePatience)
-	defer cancel()
 	for _, one := range p.Outputs.To {
 		if one.To == "" {
 			continue
 		}
 		leave, err := a.leaveOf(ctx, p, one)
 		if err == nil {
-			err = a.conclude(ctx, owedOutput{one.Name, leave}, *v)
+			err = a.persist(ctx, func(ctx context.Context) error { return a.conclude(ctx, owedOutput{one.Name, leave}, *v) })
 		}
 		if err != nil {
-			a.log.Error("conclude an output", "output", one.Name, "err", err)
+			a.unsettled(fmt.Errorf("output %s: %w", one.Name, err), v)
 		}
 	}
 }
@@ -226,9 +245,12 @@ func (r gangRoom) afterVerdict(ctx context.Context, refusal error) {
 		r.log.Warn("outputs of the run are left to its other agents", "err", err)
 		return
 	}
+	r.mu.Lock()
+	r.founded = st.App.Created
+	r.mu.Unlock()
 	for _, in := range r.leavers() {
 		if err := r.completeOutputs(ctx, in, st, over.Verdict); err != nil {
-			r.log.Error("complete the outputs of the run", "instance", in.String(), "err", err)
+			r.unsettled(fmt.Errorf("outputs of %s: %w", in, err), &over.Verdict)
 		}
 	}
 }
@@ -303,7 +325,7 @@ func (r gangRoom) completeOutput(ctx context.Context, o owedOutput, p plan.Plan,
 	if isOwed, err := o.Owed(ctx); isOwed || err != nil {
 		return err
 	}
-	return persist(ctx, func(ctx context.Context) error { return r.settleFor(ctx, o, v, p.Outputs.Failed) })
+	return r.persist(ctx, func(ctx context.Context) error { return r.settleFor(ctx, o, v, p.Outputs.Failed) })
 }
 
 // planAgain plans for an instance that will not start.

@@ -102,6 +102,8 @@ type agent struct {
 	inputList  string                  // what the process is told of its inputs; empty: nothing
 	callOff    context.CancelCauseFunc // gives up the leaving of outputs
 	owed       []owedOutput            // what room was made for and is not settled yet
+	founded    time.Time               // of the app, for an agent that finds its run's verdict
+	undone     error                   // what the job's success wants of this agent and it could not do
 	saveHeard  int                     // the last interim save that was heard of
 	saveTurn   sync.Mutex              // one interim save at a time
 	saved      map[string]stage.Seen   // by output, as the last save has left it; whose turn it is has it

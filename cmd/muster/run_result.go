@@ -96,6 +96,7 @@ func (r *runner) result(e end) status.ResultFile {
 			class := string(e.verdict.Class)
 			f.Class = &class
 		}
+		r.unsettled(&f)
 		if e.verdict.First != "" {
 			f.First = &e.verdict.First
 		}
@@ -118,6 +119,23 @@ func (r *runner) result(e end) status.ResultFile {
 		f.Instances = append(f.Instances, in)
 	}
 	return f
+}
+
+// unsettled has a success say which agents could not give their outputs their names.
+func (r *runner) unsettled(f *status.ResultFile) {
+	var names []string
+	for _, c := range r.agents {
+		c.mu.Lock()
+		if f.Code == 0 && c.signal == 0 && c.code == shim.CodeRegistry {
+			names = append(names, c.instance.String())
+		}
+		c.mu.Unlock()
+	}
+	if len(names) == 0 {
+		return
+	}
+	f.Code = shim.CodeRegistry
+	f.Advice = "outputs of " + strings.Join(names, ", ") + " are not at their place, and there is no _SUCCESS: agent.log says why; the same agents with --run " + r.runID + " go on with it"
 }
 
 // brokenOff is a run whose agents ended without a verdict. One of them that met a fault of muster's own would meet

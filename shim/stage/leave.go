@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/muster-agent/muster/packages/fetch"
 )
 
 // Leave is a folder of a process that is to be left in a store, whole or not at all, and only when the job's verdict is
@@ -209,7 +211,7 @@ type Left struct {
 // leads out is an error. Of an empty folder nothing is left.
 func (l Leave) Upload(ctx context.Context, from *os.Root, how Transfer) (Left, error) {
 	t := tree{root: from}
-	err := t.read(".", 0)
+	err := t.read(ctx, ".", 0)
 	left := t.left()
 	switch {
 	case err != nil:
@@ -224,7 +226,10 @@ func (l Leave) Upload(ctx context.Context, from *os.Root, how Transfer) (Left, e
 		}
 	}
 	if err != nil { // called off or not, what is half there goes
-		err = fmt.Errorf("leave %s as %s: %w", from.Name(), l.final(), explain(err, l.Out))
+		if told, ok := errors.AsType[*fetch.Error](err); ok {
+			err = told // it names the file and what to do
+		}
+		err = fmt.Errorf("leave %s: %w", from.Name(), explain(err, l.Out))
 		return Left{}, errors.Join(err, absent(l.Store.Remove(context.WithoutCancel(ctx), l.Half())))
 	}
 	return left, nil

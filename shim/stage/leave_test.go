@@ -545,3 +545,34 @@ func TestSaveSurvivesEveryDeath(t *testing.T) {
 		}
 	}
 }
+
+// Whoever looks after the results have been moved away makes no success out of nothing.
+func TestConcludeOfNothing(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	if done, err := leaveOf(local(t), out, "w-0").Conclude(t.Context(), true); done || err != nil {
+		t.Errorf("got %t, %v", done, err)
+	}
+	if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is %s", found(t, out))
+	}
+}
+
+// Links that make of a few folders more than anybody has are called off, and bounded.
+func TestUploadOfLinkedFolders(t *testing.T) {
+	from := t.TempDir()
+	for i := range 7 {
+		must(t, os.Mkdir(filepath.Join(from, fmt.Sprint("d", i)), 0o755))
+	}
+	for i := range 6 {
+		for k := range 40 {
+			must(t, os.Symlink(fmt.Sprintf("../d%d", i+1), filepath.Join(from, fmt.Sprint("d", i), fmt.Sprint("l", k))))
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	go cancel(enough)
+	_, err := leaveOf(local(t), t.TempDir(), "w-0").Upload(ctx, openRoot(t, from), Transfer{})
+	if !errors.Is(err, enough) {
+		t.Errorf("got %v, want that it is called off", err)
+	}
+}

@@ -66,6 +66,10 @@ func (l Leave) Open(ctx context.Context) ([]string, error) {
 // Conclude ends the run's part in Out when nobody's outputs are open any more: after a success with _SUCCESS, which comes
 // before the run's folder goes, so that who looks after a crash finds one or the other. done tells that it has.
 func (l Leave) Conclude(ctx context.Context, succeeded bool) (done bool, err error) {
+	if _, err := l.Store.Stat(ctx, l.run()); errors.Is(err, fs.ErrNotExist) {
+		// Another has, and what was there may be elsewhere by now.
+		return false, absent(l.Store.Prune(ctx, path.Join(l.Out, temporary)))
+	}
 	open, err := l.Open(ctx)
 	if err != nil || len(open) > 0 {
 		return false, err

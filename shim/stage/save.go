@@ -61,7 +61,7 @@ func (s Save) half() string { return path.Join(s.place(), halfName+"save-"+s.Tur
 
 func (s Save) run(ctx context.Context, from *os.Root, how Transfer) (Saved, error) {
 	t := tree{root: from, moving: true}
-	if err := t.read(".", 0); err != nil {
+	if err := t.read(ctx, ".", 0); err != nil {
 		return Saved{}, err
 	}
 	t.files = slices.DeleteFunc(t.files, func(e entry) bool { was, ok := s.Since[e.name]; return ok && was.same(e.look) })

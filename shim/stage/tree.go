@@ -34,7 +34,14 @@ type look struct {
 
 func lookOf(info os.FileInfo) look { return look{info.Size(), info.ModTime()} }
 
-func (t *tree) read(dir string, depth int) error {
+// mostFiles is how many files and folders one folder may have that is left: links to folders can make more of them than
+// there are.
+const mostFiles = 1_000_000
+
+func (t *tree) read(ctx context.Context, dir string, depth int) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if depth > deepest {
 		return fmt.Errorf("%s: got more than %d folders in each other, want no link that leads back", dir, deepest)
 	}
@@ -47,21 +54,24 @@ func (t *tree) read(dir string, depth int) error {
 		return err
 	}
 	for _, base := range names {
-		if err := t.add(path.Join(dir, base), depth); err != nil {
+		if len(t.files)+len(t.dirs) >= mostFiles {
+			return fmt.Errorf("%s: got more than %d files and folders, want less: do links lead to the same folders?", t.root.Name(), mostFiles)
+		}
+		if err := t.add(ctx, path.Join(dir, base), depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *tree) add(name string, depth int) error {
+func (t *tree) add(ctx context.Context, name string, depth int) error {
 	info, err := t.root.Stat(name)
 	switch {
 	case err != nil:
 		return t.gone(err)
 	case info.IsDir():
 		t.dirs = append(t.dirs, name)
-		return t.gone(t.read(name, depth+1))
+		return t.gone(t.read(ctx, name, depth+1))
 	case info.Mode().IsRegular():
 		t.files = append(t.files, entry{name, lookOf(info)})
 	default:

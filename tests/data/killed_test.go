@@ -165,3 +165,28 @@ func TestOutputsOfAPartialSuccess(t *testing.T) {
 		t.Error("_temporary is left")
 	}
 }
+
+// A success whose outputs cannot get their names is told as one that is not done: by the exit code, and in words.
+func TestOutputsThatCannotBeNamed(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, 1, settings{"muster.command": "echo mine > model/who", "muster.output.model": "out"})
+	out := filepath.Join(j.store, "out")
+	e := j.run("--engine", "process", "--set", "worker:muster.command=echo mine > model/who; mkdir "+out+"/worker-0; echo his > "+out+"/worker-0/who")
+	if e.Outcome != "succeeded" || e.code != 69 || !strings.Contains(e.said, "outputs of worker-0 are not at their place") {
+		t.Errorf("%s, exit code %d, want succeeded, 69\n%s", e.Outcome, e.code, e.said)
+	}
+	if log := j.log("worker-0"); !strings.Contains(log, out+"/worker-0 is there already") {
+		t.Errorf("agent.log does not say why: %s", log)
+	}
+	got := j.files(out)
+	if got["worker-0/who"] != "his\n" {
+		t.Errorf("what was there is %q", got["worker-0/who"])
+	}
+	if _, made := got["_SUCCESS"]; made {
+		t.Error("_SUCCESS over what is not there")
+	}
+	kept := slices.ContainsFunc(slices.Collect(maps.Keys(got)), func(name string) bool { return strings.HasSuffix(name, "/worker-0/whole/who") })
+	if !kept {
+		t.Errorf("what could not be named is lost: %v", got)
+	}
+}
