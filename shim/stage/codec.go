@@ -52,8 +52,9 @@ func gunzip(r io.Reader) (io.Reader, error)  { return gzip.NewReader(r) }
 func inflate(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }
 func bunzip2(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }
 
-// mostWindow is how far back a zstd stream may refer, in bytes: what its writer says does not fill our memory.
-const mostWindow = 8 << 20
+// mostWindow is how far back a zstd stream may refer, in bytes: as far as zstd's own program reads without being told. Only a
+// stream that was written with --long or --ultra takes more than 8 MiB of it.
+const mostWindow = 128 << 20
 
 func unzstd(r io.Reader) (io.Reader, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(mostWindow))

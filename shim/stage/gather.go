@@ -26,6 +26,7 @@ type Gathering struct {
 	// whole: a store may lose the file under its writer, and then it is written anew. nil: it is not, and such a loss is
 	// an error.
 	Beside *os.Root
+	Most   int64       // bytes of one file that are kept; 0: MostKept
 	Again  Again       // of a write
 	Bare   func(error) // is told why nothing is kept from now on; nil: nobody
 }

@@ -113,9 +113,11 @@ func TestGatheringTellsErrors(t *testing.T) {
 type losing struct {
 	Store
 
-	at    []int64 // one for each file that is created, in their order; -1: when it is closed; none left: never
+	at    []int64 // one for each file that is created, in their order; -1: when it is closed, away: it is not created; none left: never
 	begun int
 }
+
+const away = -2
 
 type losingFile struct {
 	io.WriteCloser
@@ -125,8 +127,11 @@ type losingFile struct {
 }
 
 func (s *losing) Create(ctx context.Context, path string) (io.WriteCloser, error) {
-	w, err := s.Store.Create(ctx, path)
 	s.begun++
+	if s.begun <= len(s.at) && s.at[s.begun-1] == away {
+		return nil, fmt.Errorf("NameNode: %w", fetch.ErrUnreachable)
+	}
+	w, err := s.Store.Create(ctx, path)
 	if err != nil || s.begun > len(s.at) {
 		return w, err
 	}
@@ -158,28 +163,74 @@ func TestGatheringOutlivesItsStore(t *testing.T) {
 	said := randomText(1 << 20)
 	for _, kept := range []bool{true, false} {
 		dir, beside := t.TempDir(), t.TempDir()
-		store := &losing{Store: local(t), at: []int64{100_000, 10, -1, 300_000}}
+		store := &losing{Store: local(t), at: []int64{away, 100_000, away, away, 10, -1, away, 300_000}}
 		var bare error
 		g := Gathering{Store: store, Dir: dir, Bare: func(err error) { bare = err }}
 		g.Again = func(_ context.Context, _ string, failed int, err error) bool {
-			return fetch.Transient(err) && failed < 4
+			return fetch.Transient(err) && failed < 5
 		}
 		if kept {
 			g.Beside = openRoot(t, beside)
 		}
 		left, err := g.Run(t.Context(), strings.NewReader(said))
 		if !kept {
-			if !errors.Is(err, fetch.ErrUnreachable) || store.begun != 1 {
+			if !errors.Is(err, fetch.ErrUnreachable) || store.begun != 2 {
 				t.Errorf("nothing is kept: got %v after %d files", err, store.begun)
 			}
 			continue
 		}
 		names, texts := gunzipped(t, dir)
-		if err != nil || bare != nil || len(names) != 1 || texts[0] != said+"\n" || left.Bytes != int64(len(said))+1 || store.begun != 5 {
+		if err != nil || bare != nil || len(names) != 1 || texts[0] != said+"\n" || left.Bytes != int64(len(said))+1 || store.begun != 9 {
 			t.Errorf("got %v, %v, %q after %d files", err, bare, names, store.begun)
 		}
 		if entries, err := os.ReadDir(beside); err != nil || len(entries) > 0 {
 			t.Errorf("left beside: %v, %v", entries, err)
 		}
+	}
+}
+
+// A store that stays away is an error, and no panic; what was kept goes.
+func TestGatheringWhereTheStoreStaysAway(t *testing.T) {
+	for _, at := range [][]int64{{away, away, away}, {10, away, away, away}, {-1, away, away, away}} {
+		beside := t.TempDir()
+		g := Gathering{Store: &losing{Store: local(t), at: at}, Dir: t.TempDir(), Beside: openRoot(t, beside)}
+		g.Again = func(_ context.Context, _ string, failed int, _ error) bool { return failed < 3 }
+		if _, err := g.Run(t.Context(), strings.NewReader("said")); !errors.Is(err, fetch.ErrUnreachable) {
+			t.Errorf("%v: got %v", at, err)
+		}
+	}
+}
+
+// What is kept has a limit; behind it a loss is an error.
+func TestGatheringKeepsSoMuch(t *testing.T) {
+	said := randomText(1 << 20)
+	for _, at := range [][]int64{nil, {500_000}} {
+		dir := t.TempDir()
+		var bare error
+		g := Gathering{
+			Store: &losing{Store: local(t), at: at}, Dir: dir, Beside: openRoot(t, t.TempDir()), Most: 100_000,
+			Bare: func(err error) { bare = err }, Again: func(context.Context, string, int, error) bool { return true },
+		}
+		_, err := g.Run(t.Context(), strings.NewReader(said))
+		if bare == nil || !strings.Contains(bare.Error(), "more than 100000 bytes") || (err != nil) != (at != nil) {
+			t.Errorf("lost at %v: got %v, told %v", at, err, bare)
+		}
+	}
+}
+
+// A file that is lost again and again, each time further on, is not given up.
+func TestGatheringThatGetsFurther(t *testing.T) {
+	var at []int64
+	for i := range 20 {
+		at = append(at, int64(i)*30_000)
+	}
+	dir, said := t.TempDir(), randomText(1<<20)
+	g := Gathering{Store: &losing{Store: local(t), at: at}, Dir: dir, Beside: openRoot(t, t.TempDir())}
+	g.Again = func(_ context.Context, _ string, failed int, _ error) bool { return failed < 3 }
+	if _, err := g.Run(t.Context(), strings.NewReader(said)); err != nil {
+		t.Fatal(err)
+	}
+	if _, texts := gunzipped(t, dir); texts[0] != said+"\n" {
+		t.Errorf("got %d bytes", len(texts[0]))
 	}
 }

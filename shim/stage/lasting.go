@@ -1,8 +1,10 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 )
@@ -16,8 +18,12 @@ type lasting struct {
 	file   io.WriteCloser
 	kept   *os.File // nil: nothing is
 	size   int64    // of it, bytes
-	failed int      // since a write went well
+	best   int64    // of it, when the store lost the file last
+	failed int      // since it got further
 }
+
+// MostKept is how much of one file is kept, in bytes: other instances need room on this machine as well.
+const MostKept = 10 << 30
 
 // keptName is the name of what is kept, for a moment.
 const keptName = ".muster-stdout.gz"
@@ -40,37 +46,59 @@ func (g Gathering) lasting(ctx context.Context, name string) (*lasting, error) {
 	return l, nil
 }
 
-func (l *lasting) create() (err error) {
-	l.file, err = l.g.Store.Create(l.ctx, l.name)
+func (l *lasting) create() error {
+	file, err := l.g.Store.Create(l.ctx, l.name)
+	if err == nil {
+		l.file = file
+	}
 	return err
+}
+
+// giveUp closes a file that is lost, if one is open.
+func (l *lasting) giveUp() {
+	if l.file != nil {
+		_ = l.file.Close() // whatever it says of it
+		l.file = nil
+	}
 }
 
 // forget keeps nothing from now on.
 func (l *lasting) forget(why error) {
+	why = errors.Join(why, l.drop())
 	if l.g.Bare != nil {
-		l.g.Bare(errors.Join(why, l.drop()))
+		l.g.Bare(why)
 	}
-	l.kept = nil
 }
 
 func (l *lasting) drop() error {
 	if l.kept == nil {
 		return nil
 	}
-	return l.kept.Close()
+	err := l.kept.Close()
+	l.kept = nil
+	return err
+}
+
+// keep adds to what is kept, as long as it has room.
+func (l *lasting) keep(b []byte) {
+	if l.kept == nil {
+		return
+	}
+	if most := cmp.Or(l.g.Most, MostKept); l.size+int64(len(b)) > most {
+		l.forget(fmt.Errorf("%s has more than %d bytes", l.name, most))
+		return
+	}
+	n, err := l.kept.Write(b)
+	if l.size += int64(n); err != nil {
+		l.forget(err)
+	}
 }
 
 // Write may write all anew that was written before.
 func (l *lasting) Write(b []byte) (int, error) {
-	if l.kept != nil {
-		n, err := l.kept.Write(b)
-		if l.size += int64(n); err != nil {
-			l.forget(err)
-		}
-	}
+	l.keep(b)
 	_, err := l.file.Write(b)
 	if err == nil {
-		l.failed = 0
 		return len(b), nil
 	}
 	if err := l.anew(err); err != nil {
@@ -81,8 +109,11 @@ func (l *lasting) Write(b []byte) (int, error) {
 
 // anew writes what is kept to the file from its start.
 func (l *lasting) anew(err error) error {
+	if l.size > l.best { // as with copies: a try that got further than those before does not count
+		l.best, l.failed = l.size, 0
+	}
 	for l.kept != nil && l.retry(err) {
-		_ = l.file.Close() // it is lost
+		l.giveUp()
 		if err = absent(l.g.Store.Remove(l.ctx, l.name)); err == nil {
 			err = l.create()
 		}
@@ -106,6 +137,7 @@ func (l *lasting) Close() error {
 	err := l.file.Close()
 	for err != nil {
 		if lost := l.anew(err); lost != nil {
+			l.giveUp()
 			err = lost
 			break
 		}
@@ -116,6 +148,6 @@ func (l *lasting) Close() error {
 
 // abandon gives up a file that will not be whole.
 func (l *lasting) abandon() error {
-	_ = l.file.Close() // whatever it says of it
+	l.giveUp()
 	return l.drop()
 }
