@@ -25,6 +25,7 @@ type blame struct {
 	ended bool // the agent ended the process for it
 	// whatever its exit says, it failed: what was ended was not what exited.
 	whatever bool
+	final    bool // another attempt would end as this one
 }
 
 // blameTime is how long after a fault that a process may survive its end is still put down to it.
@@ -77,7 +78,7 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 		out.OOM, out.Class, out.Message = true, registry.ClassOOM, outOfMemory(x.Usage)
 		a.starved++
 	case a.blamed.explains(x.At):
-		out.OOM, out.Class, out.Message = a.blamed.class == registry.ClassOOM, a.blamed.class, a.blamed.why
+		out.OOM, out.Class, out.Message, out.Final = a.blamed.class == registry.ClassOOM, a.blamed.class, a.blamed.why, a.blamed.final
 	case lived <= soon && len(a.portOf) > 0 && a.addressInUse(a.marks):
 		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
 	case a.plan.Script != nil && out.Message == "":

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -199,11 +200,15 @@ func (s *stdio) feedAll(ctx context.Context, p plan.Plan, f *feeding) {
 
 // cannotFeed ends the process, which must not take what it has read for all there is.
 func (s *stdio) cannotFeed(err error) {
-	s.condemn(registry.ClassData, short("inputs: "+err.Error()+"; mend that file, or take it out of the inputs"))
-	s.killProcess()
+	s.fail("inputs: "+err.Error()+"; mend that file, or take it out of the inputs", err)
 }
 
-func (s *stdio) killProcess() {
+// fail ends the process for its data. What another attempt would meet again is not tried again.
+func (s *stdio) fail(why string, err error) {
+	s.condemn(registry.ClassData, short(why))
+	s.mu.Lock()
+	s.blamed.final = s.blamed.whatever && s.blamed.class == registry.ClassData && !fetch.Transient(err)
+	s.mu.Unlock()
 	if err := s.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
 		s.log.Warn("kill", "err", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -71,8 +70,7 @@ func (s *stdio) gather(ctx context.Context, p plan.Plan, g *gathered) {
 		return
 	}
 	s.log.Error("stdout is not gathered", "err", g.err)
-	s.condemn(registry.ClassData, short("stdout: "+g.err.Error()))
-	s.killProcess()
+	s.fail("stdout: "+g.err.Error(), g.err)
 	g.err = errors.Join(g.err, s.said.Close())
 }
 
