@@ -56,6 +56,21 @@ func TestPermission(t *testing.T) {
 	}
 }
 
+func TestChmod(t *testing.T) {
+	c := hadoop.Shared(t)
+	s, dir := open(t, c, hdfs.Config{User: "ada"}, c.Folder(t))
+	fetchtest.Put(t, s, dir+"/a/b/c", []byte("x"))
+	if err := s.Chmod(t.Context(), dir+"/a", 0o750, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.FsShell(t, "-stat", "%a", dir+"/a", dir+"/a/b", dir+"/a/b/c"); got != "750\n750\n750\n" {
+		t.Errorf("got %q", got)
+	}
+	if err := s.Chmod(t.Context(), dir+"/none", 0o700, true); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of nothing: %v", err)
+	}
+}
+
 func TestQuota(t *testing.T) {
 	c := hadoop.Shared(t)
 	s, dir := open(t, c, hdfs.Config{User: "ada"}, c.Folder(t))

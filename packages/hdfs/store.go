@@ -202,6 +202,25 @@ func (s *Store) mkdirAll(l *link, path string) error {
 	return l.MkdirAll(path, 0o777&^s.cluster.conf.umask())
 }
 
+// Chmod sets the mode of a file or folder; below: of all that is in it, too.
+func (s *Store) Chmod(ctx context.Context, name string, mode fs.FileMode, below bool) error {
+	err := s.call(ctx, "chmod", name, func(l *link) error { return l.Client.Chmod(name, mode) })
+	if err != nil || !below {
+		return err
+	}
+	info, err := s.Stat(ctx, name)
+	if err != nil || !info.Dir {
+		return err
+	}
+	entries, err := s.List(ctx, name)
+	for _, e := range entries {
+		if err = s.Chmod(ctx, e.Path, mode, e.Dir); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // Rename moves a file or folder at once. A file in its place is replaced, a folder with something in it is not.
 func (s *Store) Rename(ctx context.Context, from, to string) error {
 	var id uint64

@@ -1,8 +1,11 @@
 """Files, folders and the configuration files made from the command's dictionaries."""
 
 import functools
+import http.server
+import json
 import os
 import stat
+import threading
 import unittest
 import xml.etree.ElementTree
 
@@ -183,13 +186,42 @@ class HdfsDirectoryTest(harness.FolderCase):
         self.write("core-site.xml", "<configuration><property><name>fs.defaultFS</name><value>hdfs://nn:8020/</value>"
                    "</property></configuration>")
         for name, conf_dir, want in (
-                ("hdfs://nn/apps", None, "hdfs://nn/apps is no local path"),
-                ("/apps", self.folder, "hdfs://nn:8020/apps is no local path"), ("apps", None, "want an absolute path"),
+                ("hdfs://nn/apps", None, "hdfs://nn/apps: no agent to ask"), ("s3://nn/apps", None, "s3://nn/apps is no local path"),
+                ("/apps", self.folder, "hdfs://nn:8020/apps: no agent to ask"), ("apps", None, "want an absolute path"),
                 ("file://host/apps", None, "is no local path")):
             with self.assertRaisesRegex(Fail, want):
                 HdfsDirectory(name, action="create", conf_dir=conf_dir)
         HdfsDirectory("file://{}/a".format(self.folder), action="create", conf_dir=self.folder)
         self.assertTrue(os.path.isdir("a"))
+
+    def test_the_agent_makes_folders_of_hdfs(self):
+        asked, answers = [], [204, 422]
+
+        class Agent(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                asked.append((self.path, json.loads(body.decode())))
+                code = answers.pop(0)
+                self.send_response(code)
+                self.end_headers()
+                if code != 204:
+                    self.wfile.write(b"create hdfs://nn/apps: permission denied")
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.HTTPServer(("127.0.0.1", 0), Agent) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            os.environ["MUSTER_SLIDER_URL"] = "http://127.0.0.1:{}/secret".format(server.server_port)
+            try:
+                HdfsDirectory("hdfs://nn/apps", action="create", mode=0o711, recursive_chmod=True, owner="hbase")
+                with self.assertRaisesRegex(Fail, "permission denied"):
+                    HdfsDirectory("hdfs://nn/apps", action="create")
+            finally:
+                del os.environ["MUSTER_SLIDER_URL"]
+                server.shutdown()
+        self.assertEqual(asked, [("/secret/muster/folders", {"url": "hdfs://nn/apps", "mode": "711", "below": True}),
+                                 ("/secret/muster/folders", {"url": "hdfs://nn/apps", "mode": "", "below": False})])
 
 
 if __name__ == "__main__":

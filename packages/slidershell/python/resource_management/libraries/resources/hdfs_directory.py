@@ -1,6 +1,9 @@
-"""Folders of the application's store, as far as the store is a local file system."""
+"""Folders of the application's store: a local one at once, one of another store by the agent."""
 
+import json
 import os
+import urllib.error
+import urllib.request
 import xml.etree.ElementTree
 from urllib.parse import unquote, urlsplit
 
@@ -14,9 +17,10 @@ _delayed = []  # (path, mode, recursive_chmod) of create_delayed, made by the ne
 
 
 class HdfsDirectory(Resource):
-    """`file:` URLs, and plain paths unless conf_dir's core-site.xml names another default store.
+    """`file:` and `hdfs:` URLs, and plain paths, which are of the store that conf_dir's core-site.xml names, else local.
 
-    create_delayed keeps the folder for the next create, whose name may be None. Owners are ignored.
+    create_delayed keeps the folder for the next create, whose name may be None. Owners are ignored: a folder of HDFS is
+    the process's user's, whom the agent acts for.
     """
 
     arguments = {
@@ -28,23 +32,45 @@ class HdfsDirectory(Resource):
     def action_create_delayed(self):
         name = self.dir_name or self.name
         if name:
-            _delayed.append((self._local(str(name)), self.mode, self.recursive_chmod))
+            _delayed.append((*self._place(str(name)), self.mode, self.recursive_chmod))
 
     def action_create(self):
         self.action_create_delayed()
         while _delayed:
-            path, mode, whole = _delayed.pop(0)
+            path, url, mode, whole = _delayed.pop(0)
+            if url:
+                self._ask(url, mode, whole)
+                continue
             os.makedirs(path, 0o755, exist_ok=True)
             for one in [path, *(below(path) if whole else [])]:
                 set_mode(one, mode)
 
-    def _local(self, name):
+    def _place(self, name):
+        """The local path, or the URL in another store."""
         if not urlsplit(name).scheme and not name.startswith("/"):
             raise Fail("{}: want an absolute path".format(self))
-        parts = urlsplit(name if urlsplit(name).scheme else self._default_store() + name)
-        if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-            raise Fail("{}: {} is no local path; of stores, scripts reach file: only".format(self, parts.geturl()))
-        return unquote(parts.path) or "/"
+        url = name if urlsplit(name).scheme else self._default_store() + name
+        parts = urlsplit(url)
+        if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+            return unquote(parts.path) or "/", None
+        if parts.scheme != "hdfs":
+            raise Fail("{}: {} is no local path, and none of HDFS".format(self, url))
+        return None, url
+
+    def _ask(self, url, mode, whole):
+        """The agent makes it: a script has no client of HDFS."""
+        agent = os.environ.get("MUSTER_SLIDER_URL")
+        if not agent:
+            raise Fail("{}: {}: no agent to ask: MUSTER_SLIDER_URL is not set".format(self, url))
+        wanted = {"url": url, "mode": "" if mode is None else "{:o}".format(mode), "below": bool(whole)}
+        request = urllib.request.Request(agent.rstrip("/") + "/muster/folders", json.dumps(wanted).encode(), method="POST")
+        try:
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60):
+                pass
+        except urllib.error.HTTPError as err:
+            raise Fail("{}: {}".format(self, err.read().decode(errors="replace").strip())) from None
+        except OSError as err:
+            raise Fail("{}: {}: ask the agent: {}".format(self, url, err)) from None
 
     def _default_store(self):
         """fs.defaultFS, or the local file system where Hadoop is not configured."""
