@@ -7,6 +7,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -48,8 +49,8 @@ type contender struct {
 
 // cost is what a process took.
 type cost struct {
-	wall, cpu time.Duration
-	peak      int64 // resident, in bytes
+	Wall, CPU time.Duration
+	Peak      int64 // resident, in bytes
 }
 
 type bench struct {
@@ -59,6 +60,9 @@ type bench struct {
 }
 
 func run(args []string) error {
+	if len(args) > 1 && args[0] == takeVerb {
+		return take(exec.Command(args[1], args[2:]...), os.Stdout)
+	}
 	if len(args) != 4 {
 		return errors.New("usage: hdfs DIR TRANSFER COLINMARC ROUNDS")
 	}
@@ -169,40 +173,57 @@ func (b *bench) there(c contender, name, local string, want uint32) (put, get co
 	return put, get, nil
 }
 
-// take runs a command to its end. The kernel counts what it uses (getrusage(2)).
-func (b *bench) take(cmd *exec.Cmd) (cost, error) {
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+// take has a command run to its end by this program under another verb. The kernel takes who starts a process for a part
+// of it until its exec, memory and all (getrusage(2)), so a small one must.
+func (b *bench) take(cmd *exec.Cmd) (c cost, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return c, err
+	}
+	runner := exec.Command(self, append([]string{takeVerb, cmd.Path}, cmd.Args[1:]...)...)
+	var said, told bytes.Buffer
+	runner.Env, runner.Stdout, runner.Stderr = cmd.Env, &told, &said
+	if err := runner.Run(); err != nil {
+		return c, fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, said.Bytes())
+	}
+	return c, json.Unmarshal(told.Bytes(), &c)
+}
+
+// takeVerb runs a command, its output to stderr, and prints what it cost.
+const takeVerb = "take"
+
+func take(cmd *exec.Cmd, to io.Writer) error {
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	begun := time.Now()
 	err := cmd.Run()
 	wall := time.Since(begun)
 	if err != nil {
-		return cost{}, fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, said.Bytes())
+		return err
 	}
 	used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
-		return cost{}, errors.New("this system does not tell what a process used")
+		return errors.New("this system does not tell what a process used")
 	}
-	return cost{wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), used.Maxrss << 10}, nil
+	return json.NewEncoder(to).Encode(cost{wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), used.Maxrss << 10})
 }
 
 func (b *bench) print(l load, way string, all [][]cost) {
 	fmt.Printf("\n%s, %s\n\n| | seconds | MB/s | files/s | rate beside %s | processors, seconds | peak memory, MiB |\n|---|---|---|---|---|---|---|\n",
 		l.name, way, b.contenders[beside].name)
-	other := median(all[beside]).wall.Seconds()
+	other := median(all[beside]).Wall.Seconds()
 	for i, costs := range all {
 		m := median(costs)
-		bytes, s := float64(l.files)*float64(l.size), m.wall.Seconds()
-		fmt.Printf("| %s | %.2f | %.0f | %.0f | %.1f | %.2f | %.0f |\n", b.contenders[i].name, s, bytes/s/1e6, float64(l.files)/s, other/s, m.cpu.Seconds(), float64(m.peak)/(1<<20))
+		bytes, s := float64(l.files)*float64(l.size), m.Wall.Seconds()
+		fmt.Printf("| %s | %.2f | %.0f | %.0f | %.1f | %.2f | %.0f |\n", b.contenders[i].name, s, bytes/s/1e6, float64(l.files)/s, other/s, m.CPU.Seconds(), float64(m.Peak)/(1<<20))
 	}
 }
 
 // median is by the clock; the peak is the highest of all.
 func median(costs []cost) cost {
-	costs = slices.SortedFunc(slices.Values(costs), func(a, b cost) int { return int(a.wall - b.wall) })
+	costs = slices.SortedFunc(slices.Values(costs), func(a, b cost) int { return int(a.Wall - b.Wall) })
 	m := costs[len(costs)/2]
 	for _, c := range costs {
-		m.peak = max(m.peak, c.peak)
+		m.Peak = max(m.Peak, c.Peak)
 	}
 	return m
 }
