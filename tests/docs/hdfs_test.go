@@ -25,6 +25,9 @@ func TestHDFSGuide(t *testing.T) {
 		follows(t, d, name, "", s.typed)
 		typed++
 	}
+	if got := c.FsShell(t, "-stat", "%u %a", "/user/ada/made"); got != "ada 750\n" {
+		t.Errorf("the folder that a script wanted is %q", got)
+	}
 	if typed < 5 {
 		t.Errorf("only %d lines", typed)
 	}
