@@ -200,7 +200,11 @@ func (s *stdio) feedAll(ctx context.Context, p plan.Plan, f *feeding) {
 
 // cannotFeed ends the process, which must not take what it has read for all there is.
 func (s *stdio) cannotFeed(err error) {
-	s.fail("inputs: "+err.Error()+"; mend that file, or take it out of the inputs", err)
+	why := "inputs: " + err.Error()
+	if !fetch.Transient(err) { // else the file is not to blame
+		why += "; mend that file, or take it out of the inputs"
+	}
+	s.fail(why, err)
 }
 
 // fail ends the process for its data. What another attempt would meet again is not tried again.

@@ -170,15 +170,19 @@ func TestStreamBeginsAnew(t *testing.T) {
 	}
 }
 
-// A file that cannot be read to its end fails the instance, though the process would be content with what it has got.
+// A file that cannot be read to its end fails the instance, though the process would be content with what it has got; at
+// once, for another attempt would meet it again.
 func TestStreamOfABrokenFile(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, 1, settings{
-		"muster.command": "cat > /dev/null", "muster.inputs.strategy": "stream", "muster.input.data": "in", "muster.restart": "never",
+		"muster.command": "cat > /dev/null", "muster.inputs.strategy": "stream", "muster.input.data": "in", "muster.restart": "instance",
 		"muster.outputs.strategy": "stream", "muster.output.out": "out",
 	})
 	j.lay(map[string]string{"in/a": numbered("a", 10), "in/b.gz": gzipped(t, numbered("b", 10_000))[:500]})
 	j.run().fails(t, "data", 69, filepath.Join(j.store, "in", "b.gz"), "unexpected EOF", "mend that file")
+	if strings.Contains(j.log("worker-0"), "attempt=2") {
+		t.Error("another attempt was made with the same file")
+	}
 	if left := j.files(filepath.Join(j.store, "out")); len(left) > 0 {
 		t.Errorf("left: %v", slices.Collect(maps.Keys(left)))
 	}
