@@ -92,6 +92,8 @@ type Saved struct {
 	Files  int      `json:"files"`
 	Bytes  int64    `json:"bytes"`
 	Failed string   `json:"failed,omitempty"` // why nothing was saved
+	// LeftOut are files that changed whenever they were copied, as NAME/PATH; of many the first.
+	LeftOut []string `json:"left_out,omitempty"`
 }
 
 // Retries say how often the whole gang was formed anew in place of a verdict (muster.retry).

@@ -119,6 +119,7 @@ func (a *agent) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, st
 		return err
 	}
 	if len(saved.Restless) > 0 {
+		leftOut(answer, one.Name, saved.Restless)
 		a.log.Warn("files that are written to all the time are left out of a save", "output", one.Name, "stamp", stamp, "paths", strings.Join(saved.Restless, ", "))
 	}
 	if a.saved == nil {
@@ -128,6 +129,19 @@ func (a *agent) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, st
 	answer.Files, answer.Bytes = answer.Files+saved.Files, answer.Bytes+saved.Bytes
 	answer.To = append(answer.To, strings.TrimRight(one.To, "/")+"/"+cmp.Or(p.Outputs.Interim, stage.DefaultSaves)+stamp)
 	return nil
+}
+
+// mostLeftOut is how many files an answer names: it stands in the member's record.
+const mostLeftOut = 10
+
+func leftOut(answer *registry.Saved, output string, paths []string) {
+	for _, path := range paths {
+		if len(answer.LeftOut) == mostLeftOut {
+			answer.LeftOut[mostLeftOut-1] = "and more"
+			return
+		}
+		answer.LeftOut = append(answer.LeftOut, short(output+"/"+path))
+	}
 }
 
 // restlessPause is what a program is given to finish a file that changed while it was copied.

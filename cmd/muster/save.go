@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +66,7 @@ func (f *saveFlags) save(ctx context.Context, s streams, app string) error {
 	}
 	if f.noWait {
 		if f.json {
-			return printJSON(s.out, saveReport{Version: 1, App: app, To: []string{}, Failed: map[string]string{}})
+			return printJSON(s.out, saveReport{Version: 1, App: app, To: []string{}, Failed: map[string]string{}, LeftOut: map[string][]string{}})
 		}
 		fmt.Fprintf(s.out, "%s: asked to save\n", app)
 		return nil
@@ -220,16 +221,21 @@ type saveReport struct {
 	Files   int               `json:"files"`
 	Bytes   int64             `json:"bytes"`
 	Failed  map[string]string `json:"failed"` // by instance: why not
+	// LeftOut are files that were written to whenever they were copied, by instance.
+	LeftOut map[string][]string `json:"left_out"`
 }
 
 func (x *saving) report() saveReport {
-	r := saveReport{Version: 1, App: x.app, Stamp: x.save.Stamp, To: []string{}}
+	r := saveReport{Version: 1, App: x.app, Stamp: x.save.Stamp, To: []string{}, LeftOut: map[string][]string{}}
 	r.Saved, r.Failed, _ = x.count()
 	for _, m := range x.members {
 		if m.Saved == nil || m.Saved.Seq < x.save.Seq || m.Saved.Failed != "" {
 			continue
 		}
 		r.Files, r.Bytes = r.Files+m.Saved.Files, r.Bytes+m.Saved.Bytes
+		if len(m.Saved.LeftOut) > 0 {
+			r.LeftOut[m.Instance.String()] = m.Saved.LeftOut
+		}
 		for _, to := range m.Saved.To {
 			if !slices.Contains(r.To, to) {
 				r.To = append(r.To, to)
@@ -248,15 +254,9 @@ func (x *saving) print(asJSON bool) error {
 			return err
 		}
 	} else {
-		for _, to := range r.To {
-			fmt.Fprintf(x.streams.out, "%s: saved by %s in %s\n", x.app, counted(r.Saved, "instance"), to)
-		}
+		x.say(r)
 	}
-	var why []string
-	for in, text := range r.Failed {
-		why = append(why, in+" has not saved: "+text)
-	}
-	slices.Sort(why)
+	why := r.why()
 	if r.Saved == 0 {
 		return fmt.Errorf("%s: nothing was saved: %s", x.app, orNone(why))
 	}
@@ -264,4 +264,55 @@ func (x *saving) print(asJSON bool) error {
 		fmt.Fprintf(x.streams.err, "%s: %s\n", x.app, line)
 	}
 	return nil
+}
+
+// say prints for people where the save is, and what is not in it.
+func (x *saving) say(r saveReport) {
+	out := ""
+	for _, in := range slices.Sorted(maps.Keys(r.LeftOut)) {
+		for _, path := range r.LeftOut[in] {
+			out += ", " + in + " " + path
+		}
+	}
+	if out != "" {
+		out = "; left out, for they are written to all the time: " + strings.TrimPrefix(out, ", ")
+	}
+	for _, to := range r.To {
+		fmt.Fprintf(x.streams.out, "%s: saved by %s in %s%s\n", x.app, counted(r.Saved, "instance"), to, out)
+	}
+}
+
+// why are those who have not saved, in words.
+func (r saveReport) why() []string {
+	var why []string
+	for in, text := range r.Failed {
+		why = append(why, in+" has not saved: "+text)
+	}
+	slices.Sort(why)
+	return why
+}
+
+// beforeStop follows the save that a stop asks for, until the run has its verdict.
+func (x *saving) beforeStop(ctx context.Context) {
+	poll(ctx, func() bool {
+		st, err := x.lookup.status(ctx, x.address, x.app)
+		return err == nil && (st.Directive.Run != x.run || x.look(st) && st.Directive.Verdict != nil)
+	})
+}
+
+// tellStop says what a stop has saved first.
+func (x *saving) tellStop() {
+	if x.save == nil {
+		fmt.Fprintf(x.streams.err, "%s: nothing was saved before the stop\n", x.app)
+		return
+	}
+	r := x.report()
+	x.say(r)
+	_, _, open := x.count()
+	for _, in := range open {
+		fmt.Fprintf(x.streams.err, "%s: %s has not saved: there was no more time\n", x.app, in)
+	}
+	for _, line := range r.why() {
+		fmt.Fprintf(x.streams.err, "%s: %s\n", x.app, line)
+	}
 }

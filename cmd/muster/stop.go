@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -105,7 +106,7 @@ func (f *stopFlags) stopRun(ctx context.Context, s streams, k lookup, facts appF
 		return err
 	}
 	defer c.Close()
-	ask := registry.Ask{Kind: registry.AskStop, By: "stop", Args: map[string]string{"who": whoAsks()}}
+	ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": whoAsks()}}
 	if grace != nil {
 		ask.Args["grace"] = strconv.FormatFloat(grace.Seconds(), 'f', -1, 64)
 	}
@@ -120,11 +121,40 @@ func (f *stopFlags) stopRun(ctx context.Context, s streams, k lookup, facts appF
 		return registryError(facts.address, err)
 	}
 	fmt.Fprintf(s.err, "%s was asked %sto stop; waiting for its end (Ctrl-C leaves, the request stands)\n", facts.id, first)
+	followed := func() {}
+	if f.save {
+		followed = followSave(ctx, s, k, facts, ask.ID)
+	}
 	v, err := verdictOf(ctx, c, k, facts)
+	followed()
 	if err != nil {
 		return err
 	}
 	return endOf(ctx, s, k, facts, v)
+}
+
+// followSave watches the save of a stop while its verdict is waited for; what it gives tells of it.
+func followSave(ctx context.Context, s streams, k lookup, facts appFacts, id string) (tell func()) {
+	x := saving{
+		streams: s, lookup: k, app: facts.id, address: facts.address, run: facts.registry.App.Run, def: definition(facts.registry.App),
+		before: facts.registry.Directive, id: id,
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.beforeStop(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+		last, over := context.WithTimeout(context.WithoutCancel(ctx), registryPatience)
+		defer over()
+		if st, err := k.status(last, x.address, x.app); err == nil && st.Directive.Run == x.run { // else as it was seen last
+			x.look(st)
+		}
+		x.tellStop()
+	}
 }
 
 // verdictOf waits for the verdict. An embedded registry that ends meanwhile leaves it in a file, or

@@ -130,12 +130,32 @@ func (b *builder) outputs() *Outputs {
 			b.problem(b.key(key), appdef.Quote(url)+", where muster.output."+other+" goes as well", "a place of its own", "")
 		}
 		taken[url] = name
+		if other := b.sameName(url, name); other != "" && out.Folder == "" {
+			b.problem(b.key(key), appdef.Quote(strings.TrimRight(url, "/")+"/"+name)+", where "+other+" leaves its own as well", "a place of its own", "each of them has no folder of its own name there")
+		}
 		if another {
 			url = ""
 		}
 		out.To = append(out.To, Output{Name: name, To: url})
 	}
 	return &out
+}
+
+// sameName is another component that leaves an output at the same place under the same plain name; empty: there is none.
+func (b *builder) sameName(url, name string) string {
+	for _, c := range b.app.Components {
+		s := c.Settings.Outputs
+		to, ok := s.To[name]
+		plain := s.Only != nil || s.Flat && c.Instances == 1
+		if !ok || !plain || c.Name == b.component.Name || c.Instances == 0 {
+			continue
+		}
+		at, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, strings.TrimSpace(b.text("muster.output."+name, to)))
+		if ok && strings.TrimRight(at, "/") == strings.TrimRight(url, "/") {
+			return c.Name
+		}
+	}
+	return ""
 }
 
 // leavesNothing: HBox ends MXNet's servers without their outputs.

@@ -128,6 +128,29 @@ func TestSaves(t *testing.T) {
 	}
 }
 
+// Two components must not leave one name at one place: the second would take the place of the first.
+func TestOutputsOfTwoComponents(t *testing.T) {
+	one := 1
+	for _, tt := range []struct {
+		name string
+		ps   appdef.Outputs
+		bad  bool
+	}{
+		{"the same name", appdef.Outputs{To: map[string]string{"model": "out/"}, Only: new(int)}, true},
+		{"flat", appdef.Outputs{To: map[string]string{"model": "out"}, Flat: true}, true},
+		{"another name", appdef.Outputs{To: map[string]string{"state": "out"}, Only: new(int)}, false},
+		{"another place", appdef.Outputs{To: map[string]string{"model": "out2"}, Only: new(int)}, false},
+		{"below its instances' names", appdef.Outputs{To: map[string]string{"model": "out"}}, false},
+	} {
+		app := reading(func(s *appdef.ComponentSettings) { s.Outputs.Only = &one })
+		app = with(app, "ps", func(c *appdef.Component) { c.Instances, c.Settings.Outputs = 1, tt.ps })
+		_, found := Build(app, withStore(request("worker", 1)))
+		if bad := found.Errors(); (len(bad) > 0) != tt.bad || tt.bad && !strings.Contains(bad.Error(), "where ps leaves its own as well") {
+			t.Errorf("%s: got %v", tt.name, bad)
+		}
+	}
+}
+
 func TestWhereOutputsGo(t *testing.T) {
 	one, two := 1, 2
 	for _, tt := range []struct {
