@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -21,7 +23,23 @@ var (
 	ErrStandby  = fmt.Errorf("%w: none of its NameNodes is active", fetch.ErrUnreachable)
 	ErrBusy     = errors.New("another writer has it open")
 	ErrNoNodes  = fmt.Errorf("%w: no DataNode takes a block of it", fetch.ErrNoSpace)
+	// ErrLeftOut is that there are DataNodes, and all of them were left out because they were not reached.
+	ErrLeftOut = fmt.Errorf("%w: none of the DataNodes", fetch.ErrUnreachable)
 )
+
+// leftOutForm is how a NameNode says so.
+var leftOutForm = regexp.MustCompile(`There are (\d+) datanode\(s\) running and (\d+) node\(s\) are excluded`)
+
+// allLeftOut tells that no DataNode is there but those that the writer has excluded.
+func allLeftOut(text string) bool {
+	counts := leftOutForm.FindStringSubmatch(text)
+	if counts == nil {
+		return false
+	}
+	running, err := strconv.Atoi(counts[1])
+	excluded, other := strconv.Atoi(counts[2])
+	return errors.Join(err, other) == nil && excluded > 0 && running <= excluded
+}
 
 // What the library says in words only.
 const (
@@ -175,6 +193,9 @@ func condition(said refusal) error {
 	case strings.Contains(text, "could only be written to 0"), strings.Contains(text, "could only be replicated to 0"):
 		if strings.Contains(text, "There are 0 datanode") {
 			return fmt.Errorf("%w: no DataNode is there: %s", fetch.ErrUnreachable, text)
+		}
+		if allLeftOut(text) {
+			return fmt.Errorf("%w: %s", ErrLeftOut, text)
 		}
 		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrNoNodes, text), Hint: "free space on the DataNodes, or start those that are away: hdfs dfsadmin -report shows them"}
 	case strings.Contains(text, "is not empty"):

@@ -133,7 +133,7 @@ func (w *writer) lost(err error) error {
 	if away || !transient(err) && !errors.Is(err, ErrNoNodes) {
 		return err
 	}
-	if errors.Is(err, ErrNoNodes) && w.store.cluster.bad.forget() { // those that were left out may be the only ones
+	if (errors.Is(err, ErrNoNodes) || errors.Is(err, ErrLeftOut)) && w.store.cluster.bad.forget() { // those that were left out may be the only ones
 		return anew{fmt.Errorf("%w: %w", fetch.ErrUnreachable, err)}
 	}
 	if transient(err) {
