@@ -11,16 +11,38 @@ func Nearest(text string, names []string) (string, bool) {
 		if name == text {
 			return "", false
 		}
-		rest, other := unshared(strings.ToLower(name), strings.ToLower(text))
+		whole, head := name, text
+		if cut, open, ok := cutFamily(text, name); ok {
+			name, head = strings.TrimSuffix(name, "*"), cut
+			whole = name + open
+		}
+		rest, other := unshared(strings.ToLower(name), strings.ToLower(head))
 		limit := (min(len(rest), 40) + 1) / 3
 		if diff := len(rest) - len(other); diff > limit || -diff > limit {
 			continue
 		}
 		if d := distance(other, rest); d <= limit && (bestAt < 0 || d < bestAt) {
-			best, bestAt = name, d
+			best, bestAt = whole, d
 		}
 	}
 	return best, bestAt >= 0
+}
+
+// cutFamily cuts off text what a family's name, such as muster.output.*, leaves open: of muster.ouput.model that is model.
+func cutFamily(text, name string) (head, open string, ok bool) {
+	family, ok := strings.CutSuffix(name, "*")
+	if !ok {
+		return text, "", false
+	}
+	at := 0
+	for range strings.Count(family, ".") {
+		next := strings.IndexByte(text[at:], '.')
+		if next < 0 {
+			return text, "", false
+		}
+		at += next + 1
+	}
+	return text[:at], text[at:], at < len(text)
 }
 
 // unshared cuts the prefix that two names share, up to its last dot.

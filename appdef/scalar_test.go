@@ -52,10 +52,11 @@ func TestParseSignal(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	names := []string{"muster.restart", "muster.restart.budget", "muster.retry", "worker", "ps"}
+	names := []string{"muster.restart", "muster.restart.budget", "muster.retry", "worker", "ps", "muster.output.*", "muster.side.*"}
 	for text, want := range map[string]string{
 		"muster.restart.buget": "muster.restart.budget", "muster.resatrt": "muster.restart", "Worker": "worker", "wroker": "worker",
 		"muster.restart": "", "xyz": "", "": "", "PS": "ps", "a-very-long-name-that-is-none": "",
+		"muster.ouput.model": "muster.output.model", "muster.sied.board.port": "muster.side.board.port", "muster.outputs": "muster.output.*", "muster.env.X": "",
 	} {
 		if got, _ := Nearest(text, names); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", text, got, want)

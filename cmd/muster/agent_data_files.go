@@ -16,6 +16,7 @@ import (
 
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -105,7 +106,7 @@ func (r stageRoom) bringFile(ctx context.Context, p plan.Plan, item plan.StageIt
 		if item.Kind == plan.StageUnpacked {
 			err = unpack(ctx, item, copied, filepath.Join(dir, wholeName))
 		} else {
-			err = r.ownCopy(ctx, copied, from, tmp)
+			err = r.ownCopy(ctx, item, copied, from, tmp)
 		}
 		return errors.Join(err, done())
 	})
@@ -140,6 +141,15 @@ func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageI
 		return from.store, from.Path, nil
 	}
 	scheme := strings.ToLower(strings.TrimSuffix(schemeForm.FindString(item.From), ":"))
+	if scheme == hdfs.Scheme { // who may look at a file there may not read it yet, and the cache asks no more than that it is the same
+		content, err := from.store.Open(ctx, from.Path, fetch.Position{})
+		if err == nil {
+			err = content.Close()
+		}
+		if err != nil {
+			return "", nil, err
+		}
+	}
 	got, err := fetch.Fetch(ctx, fetch.Request{
 		URL: item.From, CacheDir: r.filesCache(p), Progress: &logLines{log: r.log, name: item.Name},
 		Options: fetch.Options{Schemes: map[string]fetch.Opener{scheme: store}},
@@ -163,7 +173,7 @@ func (a *agent) filesCache(p plan.Plan) string {
 
 // ownCopy makes the instance's copy, which it may change. A store knows no programs: what comes from one may be run, as where
 // YARN brings it.
-func (r stageRoom) ownCopy(ctx context.Context, path string, from remote, tmp *os.Root) error {
+func (r stageRoom) ownCopy(ctx context.Context, item plan.StageItem, path string, from remote, tmp *os.Root) error {
 	if from.local {
 		return tmp.Rename(filepath.Base(path), wholeName)
 	}
@@ -176,7 +186,10 @@ func (r stageRoom) ownCopy(ctx context.Context, path string, from remote, tmp *o
 		return err
 	}
 	copies := []stage.Copy{{From: stage.File{Store: store, Path: path, Size: info.Size}, To: wholeName}}
-	return errors.Join(r.transfer().Bring(ctx, tmp, copies), tmp.Chmod(wholeName, 0o755))
+	if err := r.transfer().Bring(ctx, tmp, copies); err != nil {
+		return fmt.Errorf("%s: its own %w", fetch.Printable(item.From), err)
+	}
+	return tmp.Chmod(wholeName, 0o755)
 }
 
 // unpack unpacks an archive as a folder. What is wrong with one is the definition's: it names it.

@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/image"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/container"
@@ -39,7 +41,7 @@ func (a *agent) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, e
 		Cache: cacheDir(), Insecure: a.policy.InsecureRegistries, Logger: a.log, Progress: a.tellPull(),
 	}
 	if p.Root.Auth != "" {
-		auth, err := imageAuth(p.Root.Auth)
+		auth, err := a.imageAuth(ctx, p)
 		if err != nil {
 			return nil, imageError{err}
 		}
@@ -100,16 +102,52 @@ func (a *agent) tellPull() func(image.Progress) {
 }
 
 // imageAuth reads credentials from where the definition says they are.
-func imageAuth(ref string) (*image.Auth, error) {
-	values, err := secrets(map[string]string{"muster.image.auth": ref})
+func (a *agent) imageAuth(ctx context.Context, p plan.Plan) (*image.Auth, error) {
+	text, err := a.imageAuthText(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	auth, err := image.ParseAuth([]byte(values["muster.image.auth"]))
+	auth, err := image.ParseAuth([]byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("muster.image.auth: %w", err)
 	}
 	return &auth, nil
+}
+
+// imageAuthText reads them: file:PATH may be file:URL, as PAI's authFile in the default filesystem is.
+func (a *agent) imageAuthText(ctx context.Context, p plan.Plan) (string, error) {
+	const name = "muster.image.auth"
+	ref := p.Root.Auth
+	url, ok := strings.CutPrefix(ref, "file:")
+	if far := ok && schemeForm.MatchString(url); !far || localPath(url) != "" {
+		if far {
+			ref = "file:" + localPath(url)
+		}
+		values, err := secrets(map[string]string{name: ref})
+		return values[name], err
+	}
+	text, err := a.readOnStore(ctx, p, url)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return text, nil
+}
+
+// readOnStore reads a small file of a store.
+func (a *agent) readOnStore(ctx context.Context, p plan.Plan, url string) (string, error) {
+	store, path, err := a.stores(p).Open(ctx, url)
+	if err != nil {
+		return "", err
+	}
+	content, err := store.Open(ctx, path, fetch.Position{})
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(content, mostSecret+1))
+	if err = errors.Join(err, content.Close()); err == nil && len(text) > mostSecret {
+		err = fmt.Errorf("%s: longer than %d bytes", fetch.Printable(url), mostSecret)
+	}
+	return string(text), err
 }
 
 // imageFacts is the part of an image's configuration that a plan acts on.

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -127,5 +130,34 @@ func TestRoomForAnImage(t *testing.T) {
 	}
 	if err := im.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Credentials are read from a file, of this machine or on a store: PAI's authFile is a path or a URL behind file:.
+func TestImageAuth(t *testing.T) {
+	const login = "docker.example\nann\nsecret\n"
+	path := filepath.Join(t.TempDir(), "auth")
+	if err := os.WriteFile(path, []byte(login), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/auth" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(login)) // the test sees what came
+	}))
+	defer server.Close()
+	for ref, want := range map[string]string{
+		"file:" + path: "", "file:file:" + path: "", "file:file://" + path: "", "file:" + server.URL + "/auth": "",
+		"file:" + path + "x": "no such file", "file:" + server.URL + "/none": "404", "file:s3://b/auth": "there is no store for it", "env:NO_SUCH_VARIABLE": "not set",
+	} {
+		got, err := (&agent{}).imageAuthText(t.Context(), plan.Plan{Root: plan.Root{Auth: ref}})
+		if want == "" && (err != nil || strings.TrimSpace(got) != strings.TrimSpace(login)) {
+			t.Errorf("%s: got %q, %v", ref, got, err)
+		}
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %s", ref, err, want)
+		}
 	}
 }
