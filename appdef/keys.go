@@ -249,7 +249,7 @@ func timeKeys() []Key {
 			app: func(s *AppSettings, text string) error { return setLimit(&s.Barrier, text) },
 		},
 		{
-			Name: "muster.stage.timeout", Default: "30m", Global: true, Meaning: "how long bringing inputs and codeDir may take",
+			Name: "muster.stage.timeout", Default: "30m", Global: true, Meaning: "how long bringing inputs and codeDir may take, and leaving outputs or saving them",
 			app: func(s *AppSettings, text string) error { return setLimit(&s.StageTimeout, text) },
 		},
 		{
