@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -82,37 +84,83 @@ func (a *agent) openStore(ctx context.Context, p plan.Plan, url string, write bo
 	if localPath(url) == "" { // the store itself knows who may do what
 		return store, path, nil
 	}
-	if err := a.admitted(p, path, write); err != nil {
+	top, err := a.admitted(p, path, write)
+	if err != nil {
 		return nil, "", err
 	}
-	return asUser(store, a.user), path, nil
+	if top.name == "" {
+		return asUser(store, a.user), path, nil
+	}
+	store, err = top.open(write)
+	if err != nil {
+		return nil, "", err
+	}
+	if !within(path, top.name) { // a link led there
+		path = trueName(path)
+	}
+	return store, path, nil
+}
+
+// reach is the folder of the host that is as far as a definition leads an agent that is root: the links in it may be of its
+// process's own making. The zero value: what its process could do itself is what is done.
+type reach struct {
+	name string // as paths name it
+	real string // without links
+}
+
+func reachOf(name string) reach { return reach{filepath.Clean(name), trueName(name)} }
+
+func (r reach) open(write bool) (stage.Store, error) {
+	if _, err := os.Lstat(r.real); write && errors.Is(err, fs.ErrNotExist) { // a folder of the work folder
+		above, err := os.OpenRoot(filepath.Dir(r.real))
+		if err != nil {
+			return nil, err
+		}
+		err = above.MkdirAll(filepath.Base(r.real), 0o755)
+		if err = errors.Join(err, above.Close()); err != nil {
+			return nil, err
+		}
+	}
+	root, err := os.OpenRoot(r.real)
+	if err != nil {
+		return nil, err
+	}
+	return stage.Files(fetch.Below{Root: root, Name: r.name, Real: r.real}), nil
 }
 
 // admitted refuses a path of the host that a definition may not name: one that its process could not reach by itself. An
-// agent that is root does nothing there for it.
-func (a *agent) admitted(p plan.Plan, path string, write bool) error {
-	path = trueName(path)
+// agent that is root does nothing there for it, and goes no further than the folder that holds it.
+func (a *agent) admitted(p plan.Plan, path string, write bool) (reach, error) {
+	truth := trueName(path)
 	work := trueName(a.workDir)
-	if within(path, work) {
-		if name, _, _ := strings.Cut(strings.TrimPrefix(path, work+"/"), "/"); path == work || slices.Contains(kept, name) || name[0] == '.' {
-			return definitionError{fmt.Errorf("%s is muster's own, want another place", path)}
+	own := p.Root.Kind == plan.RootHost || os.Geteuid() != 0 || a.user != nil && a.user.UID != 0
+	if within(truth, work) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(truth, work+"/"), "/")
+		if truth == work || slices.Contains(kept, name) || name[0] == '.' {
+			return reach{}, definitionError{fmt.Errorf("%s is muster's own, want another place", truth)}
 		}
-		return nil
+		if own {
+			return reach{}, nil
+		}
+		return reachOf(filepath.Join(a.workDir, name)), nil
 	}
-	seen := !write && (p.Root.Kind == plan.RootReadOnly || p.Root.Kind == plan.RootOverlay)
-	if p.Root.Kind == plan.RootHost || seen || os.Geteuid() != 0 || a.user != nil && a.user.UID != 0 {
-		return nil
+	if own {
+		return reach{}, nil
 	}
-	if top := a.filesystem.local(); top != "" && within(path, trueName(top)) {
-		return nil
+	if top := a.filesystem.local(); top != "" && top != "/" && within(truth, trueName(top)) {
+		return reachOf(top), nil
 	}
 	for _, m := range a.policy.Mounts {
-		if within(path, trueName(m.Path)) && !(write && m.ReadOnly) {
-			return nil
+		if within(truth, trueName(m.Path)) && !(write && m.ReadOnly) {
+			return reachOf(m.Path), nil
 		}
 	}
-	return notPermitted{fmt.Errorf("%s: the job's container does not have it, and its process is root: set muster.user, name a filesystem that holds it by --default-fs, or let the operator add it to mounts in %s",
-		path, a.policy.path)}
+	if seen := p.Root.Kind == plan.RootReadOnly || p.Root.Kind == plan.RootOverlay; seen && !write && !ownInContainer(truth) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(truth, "/"), "/")
+		return reachOf("/" + first), nil
+	}
+	return reach{}, notPermitted{fmt.Errorf("%s: the job's container does not have it, and its process is root: set muster.user, name a filesystem that holds it by --default-fs, or let the operator add it to mounts in %s",
+		truth, a.policy.path)}
 }
 
 // trueName is a path without links, as far as it is there.

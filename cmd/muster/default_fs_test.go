@@ -99,7 +99,7 @@ func TestAdmitted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &agent{workDir: work, user: tt.agent.user, filesystem: tt.agent.filesystem, policy: tt.agent.policy}
-			if err := a.admitted(tt.plan, tt.path, tt.write); (err == nil) != tt.ok {
+			if _, err := a.admitted(tt.plan, tt.path, tt.write); (err == nil) != tt.ok {
 				t.Errorf("got %v, want it admitted: %t", err, tt.ok)
 			}
 		})

@@ -95,7 +95,7 @@ func (c cache) keep(ctx context.Context, f *os.File, digest string, size int64) 
 	if err := os.Rename(f.Name(), path); err != nil {
 		return nil, err
 	}
-	if err := syncFolder(filepath.Dir(path)); err != nil {
+	if err := (files{Machine{}}).syncFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	return &content{path: path, digest: digest, size: size, held: held}, held.Touch()

@@ -15,7 +15,10 @@ import (
 )
 
 // files are those of this machine.
-type files struct{}
+type files struct{ on Disk }
+
+// Files is the store of a disk; paths are absolute.
+func Files(on Disk) Store { return files{on} }
 
 // openFiles takes `file:PATH`, `file:///PATH`, `file://localhost/PATH` and a path alone. Nothing is decoded: a path is
 // written as it is.
@@ -38,31 +41,41 @@ func openFiles(_ context.Context, url string, _ Options) (Store, string, error) 
 	if err != nil {
 		return nil, "", explain("open", url, err)
 	}
-	return files{}, abs, nil
+	return files{Machine{}}, abs, nil
 }
 
-func (files) List(_ context.Context, path string) ([]Info, error) {
-	entries, err := os.ReadDir(path)
+func (d files) List(_ context.Context, path string) ([]Info, error) {
+	entries, err := d.names(path)
 	if err != nil {
 		return nil, explain("list", path, err)
 	}
 	var all []Info
 	for _, e := range entries {
-		info, err := os.Stat(filepath.Join(path, e.Name()))
+		info, err := d.on.Stat(filepath.Join(path, e))
 		if errors.Is(err, fs.ErrNotExist) { // gone meanwhile, or a link to nothing
 			continue
 		}
 		if err != nil {
 			return nil, explain("list", path, err)
 		}
-		all = append(all, describe(filepath.Join(path, e.Name()), info))
+		all = append(all, describe(filepath.Join(path, e), info))
 	}
 	slices.SortFunc(all, func(a, b Info) int { return cmp.Compare(a.Path, b.Path) })
 	return all, nil
 }
 
-func (files) Stat(_ context.Context, path string) (Info, error) {
-	info, err := os.Stat(path)
+// names are those in a folder.
+func (d files) names(path string) (all []string, err error) {
+	dir, err := d.on.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	return dir.Readdirnames(-1)
+}
+
+func (d files) Stat(_ context.Context, path string) (Info, error) {
+	info, err := d.on.Stat(path)
 	if err != nil {
 		return Info{}, explain("stat", path, err)
 	}
@@ -79,9 +92,9 @@ func describe(path string, info fs.FileInfo) Info {
 	return i
 }
 
-func (files) Open(ctx context.Context, path string, at Position) (_ *Content, err error) {
+func (d files) Open(ctx context.Context, path string, at Position) (_ *Content, err error) {
 	// a pipe would wait for somebody to write to it
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := d.on.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, explain("open", path, err)
 	}
@@ -90,6 +103,11 @@ func (files) Open(ctx context.Context, path string, at Position) (_ *Content, er
 			err = explain("open", path, errors.Join(err, f.Close()))
 		}
 	}()
+	return contentOf(ctx, f, path, at)
+}
+
+// contentOf is an opened file from a position on.
+func contentOf(ctx context.Context, f *os.File, path string, at Position) (*Content, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -128,11 +146,11 @@ func (c contextReader) Read(b []byte) (int, error) {
 	return c.r.Read(b)
 }
 
-func (files) Create(_ context.Context, path string) (io.WriteCloser, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+func (d files) Create(_ context.Context, path string) (io.WriteCloser, error) {
+	if err := d.on.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, explain("create", path, err)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	f, err := d.on.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, explain("create", path, err)
 	}
@@ -144,25 +162,25 @@ type durable struct{ *os.File }
 
 func (d durable) Close() error { return errors.Join(d.Sync(), d.File.Close()) }
 
-func (files) Rename(_ context.Context, from, to string) error {
-	if err := os.Rename(from, to); err != nil {
+func (d files) Rename(_ context.Context, from, to string) error {
+	if err := d.on.Rename(from, to); err != nil {
 		return explain("rename", from, err)
 	}
-	return explain("rename", from, syncFolder(filepath.Dir(to)))
+	return explain("rename", from, d.syncFolder(filepath.Dir(to)))
 }
 
 // syncFolder makes a rename in it outlive a loss of power.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
+func (d files) syncFolder(dir string) error {
+	f, err := d.on.OpenFile(dir, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
 
-func (files) Remove(_ context.Context, path string) error {
-	if _, err := os.Lstat(path); err != nil {
+func (d files) Remove(_ context.Context, path string) error {
+	if _, err := d.on.Lstat(path); err != nil {
 		return explain("remove", path, err)
 	}
-	return explain("remove", path, os.RemoveAll(path))
+	return explain("remove", path, d.on.RemoveAll(path))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,26 +70,32 @@ func (s Stores) openHDFS(ctx context.Context, url string) (Store, string, error)
 }
 
 // files are those of this machine.
-type files struct{ fetch.Store }
+type files struct {
+	fetch.Store
+	on fetch.Disk
+}
+
+// Files is the store of a disk.
+func Files(on fetch.Disk) Store { return files{fetch.Files(on), on} }
 
 func openFiles(ctx context.Context, url string) (Store, string, error) {
-	store, path, err := fetch.Open(ctx, url, fetch.Options{})
+	_, path, err := fetch.Open(ctx, url, fetch.Options{})
 	if err != nil {
 		return nil, "", err
 	}
-	return files{store}, path, nil
+	return Files(fetch.Machine{}), path, nil
 }
 
-func (files) MkdirAll(_ context.Context, path string) error {
-	err := os.MkdirAll(path, 0o755)
+func (f files) MkdirAll(_ context.Context, path string) error {
+	err := f.on.MkdirAll(path, 0o755)
 	if errors.Is(err, fs.ErrNotExist) { // somebody pruned one of them meanwhile
-		err = os.MkdirAll(path, 0o755)
+		err = f.on.MkdirAll(path, 0o755)
 	}
 	return err
 }
 
-func (files) Prune(_ context.Context, path string) error {
-	err := os.Remove(path)
+func (f files) Prune(_ context.Context, path string) error {
+	err := f.on.Remove(path)
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -98,8 +103,8 @@ func (files) Prune(_ context.Context, path string) error {
 }
 
 // Executable tells whether a file may be run: what is copied keeps it.
-func (files) Executable(_ context.Context, path string) bool {
-	info, err := os.Stat(path)
+func (f files) Executable(_ context.Context, path string) bool {
+	info, err := f.on.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
