@@ -134,6 +134,9 @@ func (w *writer) lost(err error) error {
 		return err
 	}
 	if (errors.Is(err, ErrNoNodes) || errors.Is(err, ErrLeftOut)) && w.store.cluster.bad.forget() { // those that were left out may be the only ones
+		if transient(err) {
+			return anew{err}
+		}
 		return anew{fmt.Errorf("%w: %w", fetch.ErrUnreachable, err)}
 	}
 	if transient(err) {
