@@ -45,6 +45,21 @@ func (l lab) streams(t *testing.T) {
 			mend()
 		})
 	}
+	t.Run("all DataNodes are away for a moment while a stream is gathered", func(t *testing.T) {
+		up := make(chan struct{})
+		l.gather(t, path.Join(l.dir, "all"), text, func() {
+			for i := range 3 {
+				l.KillDataNode(i)
+			}
+			go func() {
+				defer close(up)
+				for i := range 3 {
+					l.StartDataNode(t, i)
+				}
+			}()
+		})
+		<-up
+	})
 }
 
 // feed has three readers read the lines, one after the other.
