@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -195,13 +196,13 @@ func parseKrb5(text []byte) (conf *config.Config, err error) {
 func parseKeytab(text []byte) (kt *keytab.Keytab, err error) {
 	defer shielded(&err)
 	kt = keytab.New()
-	return kt, kt.Unmarshal(text)
+	return kt, kt.Unmarshal(slices.Clip(text))
 }
 
 func parseCache(text []byte) (c *credentials.CCache, err error) {
 	defer shielded(&err)
 	c = new(credentials.CCache)
-	return c, c.Unmarshal(text)
+	return c, c.Unmarshal(slices.Clip(text)) // it reads as far as there is room
 }
 
 func newFromCache(c *credentials.CCache, conf *config.Config) (client *krb.Client, err error) {
