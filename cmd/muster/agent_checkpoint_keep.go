@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -333,12 +334,31 @@ func refusedForGood(err error) bool {
 }
 
 func (k *keeper) refuse(ctx context.Context, one keptSave, why error) {
+	if k.committed(ctx, one) {
+		return // by a try whose answer was lost
+	}
 	k.a.log.Warn("checkpoint of an older generation is refused, and taken away", "step", one.step.Step, "generation", one.gen, "at", one.step.URI, "err", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
 	defer cancel()
 	if err := k.vault.Remove(ctx, one.kept); err != nil {
 		k.a.log.Warn("take a refused checkpoint away", "at", one.step.URI, "err", err)
 	}
+}
+
+// committed tells that the registry names it, or cannot be asked.
+func (k *keeper) committed(ctx context.Context, one keptSave) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatient)
+	defer cancel()
+	stored, err := k.a.seatNow().Stored(ctx)
+	if err != nil {
+		return true
+	}
+	for _, c := range stored {
+		if slices.ContainsFunc(c.Steps, func(s registry.CheckpointStep) bool { return s.URI == one.step.URI }) {
+			return true
+		}
+	}
+	return false
 }
 
 // prune removes what is older than the newest muster.checkpoint.keep, but nothing that the gang could still go on from.
@@ -349,11 +369,31 @@ func (k *keeper) prune(ctx context.Context, instance string) {
 	}
 	stored, err := k.a.seatNow().Stored(ctx)
 	if err == nil {
-		err = k.vault.Keep(ctx, instance, keep, registry.LeastStep(stored))
+		err = k.vault.Keep(ctx, instance, keep, k.least(stored), func(c checkpoint.Kept) error {
+			return k.a.seatNow().Forget(ctx, k.url(c)) // the registry names nothing that is gone
+		})
 	}
 	if err != nil && ctx.Err() == nil {
 		k.a.log.Warn("remove old checkpoints of the store", "err", err)
 	}
+}
+
+// least is the oldest step that must stay: where each goes on from its own newest, none; where not every rank has stored one of its
+// own yet, all.
+func (k *keeper) least(stored map[registry.Instance]registry.Checkpoint) int64 {
+	if k.plan.Restart.Scope == "instance" {
+		return math.MaxInt64
+	}
+	own := 0
+	for _, c := range stored {
+		if slices.ContainsFunc(c.Steps, func(s registry.CheckpointStep) bool { return !s.Shared }) {
+			own++
+		}
+	}
+	if own > 0 && own < k.plan.Who.WorldSize {
+		return 0
+	}
+	return registry.LeastStep(stored)
 }
 
 // lastSave hands on that a process has ended, once what it saved last is in the store: after that nobody may commit it any more.

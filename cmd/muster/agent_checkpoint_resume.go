@@ -33,6 +33,9 @@ func (r stageRoom) keepCheckpoints(ctx context.Context, p plan.Plan, in registry
 	if err := k.vault.Sweep(ctx, in.String()); err != nil {
 		return fmt.Errorf("muster.checkpoint.sync: %w", err)
 	}
+	if err := k.store.MkdirAll(ctx, k.vault.Top+"/"+in.String()); err != nil { // what may not be written is told now
+		return fmt.Errorf("muster.checkpoint.sync: %w", err)
+	}
 	if err := k.adopt(ctx, in); err != nil {
 		return fmt.Errorf("muster.checkpoint.sync: %w", err)
 	}
@@ -197,17 +200,20 @@ func (k *keeper) bring(ctx context.Context, in registry.Instance, found checkpoi
 	}
 	for _, one := range candidates {
 		if have && one.Step <= here.Step {
-			if one.Step == here.Step {
-				k.known(here) // it is in the store already
+			if one.Step < here.Step || k.has(here) || k.same(ctx, one) {
+				if one.Step == here.Step {
+					k.known(here) // it is in the store already
+				}
+				return nil
 			}
-			return nil
+			k.a.log.Warn("what is here of this step is another branch's", "step", here.Step, "want", one.URI)
 		}
 		err := k.bringOne(ctx, one)
 		if !errors.Is(err, checkpoint.ErrTorn) {
 			return err
 		}
 		k.a.log.Warn("checkpoint in the store is passed over", "at", one.URI, "why", err)
-		if err := k.a.seatNow().Forget(ctx, one.Step); err != nil {
+		if err := k.a.seatNow().Forget(ctx, one.URI); err != nil {
 			gangRoom{k.a}.ok("forget a torn checkpoint", err)
 		}
 	}
@@ -275,6 +281,22 @@ func (k *keeper) bringOne(ctx context.Context, one registry.CheckpointStep) erro
 	return checkpoint.WriteState(root, k.plan.Framework, found, c, k.a.checkpointOwner())
 }
 
+// same tells whether what is here of a step is what was committed of it: a container that comes back to a host may find a step
+// there that its gang has given up. A store that cannot be asked leaves it as it is.
+func (k *keeper) same(ctx context.Context, one registry.CheckpointStep) bool {
+	kept, _ := checkpoint.Named(one.URI)
+	m, _, err := k.vault.Read(ctx, kept)
+	if err != nil {
+		return true
+	}
+	root, err := k.local(m.Place)
+	if err != nil {
+		return true
+	}
+	defer root.Close()
+	return checkpoint.Same(ctx, root, m)
+}
+
 // known has a checkpoint not copied: the store has it.
 func (k *keeper) known(c checkpoint.Checkpoint) {
 	k.mu.Lock()
@@ -309,7 +331,7 @@ func (a *agent) setAside(ctx context.Context, p plan.Plan, step int64, s shim.St
 	}
 	defer root.Close()
 	done := a.id.appID + "@" + a.id.run + " " + a.seatNow().Founded().UTC().Format(time.RFC3339Nano) + " " + strconv.Itoa(s.Gen) + "\n"
-	if text, err := root.ReadFile(resumedName); err == nil && string(text) == done {
+	if text, err := checkpoint.ReadSmall(root, resumedName); err == nil && string(text) == done {
 		return nil
 	}
 	moved, err := checkpoint.SetAside(root, found, step, "g"+strconv.Itoa(s.Gen))
@@ -320,7 +342,7 @@ func (a *agent) setAside(ctx context.Context, p plan.Plan, step int64, s shim.St
 		}
 	}
 	if err == nil {
-		err = errors.Join(root.RemoveAll(resumedName), root.WriteFile(resumedName, []byte(done), 0o644))
+		err = checkpoint.WriteNew(root, resumedName, done)
 	}
 	if err != nil {
 		return dataError{err}

@@ -47,10 +47,10 @@ func (s *Seat) GiveUp(ctx context.Context, after int64) error {
 	})
 }
 
-// Forget takes back what was committed of one step: it is not there any more, or not as it was.
-func (s *Seat) Forget(ctx context.Context, step int64) error {
+// Forget takes back what was committed as being at uri: it is not there any more, or not as it was.
+func (s *Seat) Forget(ctx context.Context, uri string) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
-		return slices.DeleteFunc(steps, func(c registry.CheckpointStep) bool { return c.Step == step })
+		return slices.DeleteFunc(steps, func(c registry.CheckpointStep) bool { return c.URI == uri })
 	})
 }
 
@@ -124,8 +124,7 @@ func (s *Seat) commitCheckpoint(ctx context.Context, gen int, change func([]regi
 
 func withStep(steps []registry.CheckpointStep, c registry.CheckpointStep) []registry.CheckpointStep {
 	all := slices.DeleteFunc(slices.Clone(steps), func(o registry.CheckpointStep) bool { return o.Step == c.Step })
-	all = append(all, c)
-	slices.SortStableFunc(all, func(a, b registry.CheckpointStep) int { return int(min(max(a.Step-b.Step, -1), 1)) })
+	all = append(all, c) // in the order of their commits: who went back to an older step saves smaller ones
 	return all[max(0, len(all)-keptSteps):]
 }
 

@@ -36,8 +36,8 @@ func checkpoint(t *testing.T, s server) {
 	}
 	must(t, all[0].seat.GiveUp(soon(t), 6)) // step 7 is of a branch that nobody else has
 	must(t, all[0].seat.GiveUp(soon(t), 6))
-	must(t, all[0].seat.Store(soon(t), 2, registry.CheckpointStep{Step: 8, Shared: true}, registry.CheckpointStep{Step: 9, Shared: true}))
-	must(t, all[0].seat.Forget(soon(t), 8))
+	must(t, all[0].seat.Store(soon(t), 2, registry.CheckpointStep{Step: 8, URI: "file:/c8", Shared: true}, registry.CheckpointStep{Step: 9, Shared: true}))
+	must(t, all[0].seat.Forget(soon(t), "file:/c8"))
 	if err := all[0].seat.Store(soon(t), 1, registry.CheckpointStep{Step: 99}); !errors.Is(err, registry.ErrOvertaken) {
 		t.Errorf("of generation 1 in generation 2: %v, want it refused", err)
 	}

@@ -3,12 +3,14 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // SetAside gives what is newer than a step another place in its folder, `.muster-set-aside-<why>/`, whole or torn: a program
@@ -77,14 +79,11 @@ func WriteState(root *os.Root, framework string, found Found, newest Checkpoint,
 		}
 	}
 	text := strings.Join(append(lines, "all_model_checkpoint_paths: "+quoted(newest.Path)+"\n"), "")
-	if old, err := root.ReadFile(stateName); err == nil && string(keepLines(old)) == text {
+	if old, err := ReadSmall(root, stateName); err == nil && string(keepLines(old)) == text {
 		return nil
 	}
 	tmp := ownNames + stateName
-	if err := root.RemoveAll(tmp); err != nil {
-		return err
-	}
-	if err := root.WriteFile(tmp, []byte(text), 0o644); err != nil {
+	if err := WriteNew(root, tmp, text); err != nil {
 		return err
 	}
 	if owner != nil {
@@ -93,6 +92,35 @@ func WriteState(root *os.Root, framework string, found Found, newest Checkpoint,
 		}
 	}
 	return root.Rename(tmp, stateName)
+}
+
+// mostSmall is more than any of the small files here has, in bytes.
+const mostSmall = 1 << 20
+
+// ReadSmall reads a small file of a folder that a process may do with as it likes: one without an end is cut, a pipe refused.
+func ReadSmall(root *os.Root, name string) (_ []byte, err error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%s is no file", name))
+	}
+	return io.ReadAll(io.LimitReader(f, mostSmall))
+}
+
+// WriteNew writes a file in the place of whatever has its name.
+func WriteNew(root *os.Root, name, text string) error {
+	if err := root.RemoveAll(name); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
 }
 
 // keepLines are those lines of a state that name checkpoints.

@@ -314,6 +314,14 @@ func TestWhatHasNotChangedIsNotReadAgain(t *testing.T) {
 	}
 }
 
+func TestStepsOfPyTorchsNames(t *testing.T) {
+	for name, want := range map[string]int64{"ckpt-9": 9, "epoch=02-val_loss=0.32": 2, "epoch=2-step=300": 300, "model_v2_100": 100, "step=7": 7} {
+		if got, ok := torchStep(name); !ok || got != want {
+			t.Errorf("%s: got %d, %v, want %d", name, got, ok, want)
+		}
+	}
+}
+
 func FuzzForms(f *testing.F) {
 	for _, name := range []string{
 		"tensorflow/v2/model.ckpt-7.index", "tensorflow/v1/model.ckpt-7", "torch/zip/ckpt-9.pt", "torch/old/ckpt-9.pt", "torch/sharded/step-30/.metadata",

@@ -42,6 +42,7 @@ type unpickler struct {
 	stack  []any
 	memo   map[uint64]any
 	values int
+	kept   int64 // bytes of texts
 }
 
 func newUnpickler(r io.Reader) *unpickler { return &unpickler{r: bufio.NewReaderSize(r, 1<<16)} }
@@ -403,6 +404,9 @@ func (u *unpickler) text(n uint64) (any, error) {
 			left -= uint64(part) //nolint:gosec // not negative
 		}
 		return pickleLong{int64(n)}, nil //nolint:gosec // it was there
+	}
+	if u.kept += int64(n); u.kept > mostMetadata { //nolint:gosec // at most keptText
+		return nil, errLarge
 	}
 	b := make([]byte, n)
 	if _, err := io.ReadFull(u.r, b); err != nil {

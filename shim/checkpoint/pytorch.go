@@ -20,7 +20,7 @@ func pytorch(dir fs.FS) ([]candidate, error) {
 	}
 	var all []candidate
 	for name, f := range files {
-		step, ok := lastNumber(stem(name))
+		step, ok := torchStep(stem(name))
 		if !ok || !slices.Contains([]string{".pt", ".pth", ".ckpt"}, path.Ext(name)) {
 			continue
 		}
@@ -34,6 +34,22 @@ func pytorch(dir fs.FS) ([]candidate, error) {
 		}
 	}
 	return all, nil
+}
+
+// torchStep reads the step of a name: as Lightning writes it, `epoch=2-step=300-loss=0.32`, else the last number.
+func torchStep(name string) (int64, bool) {
+	for _, word := range []string{"step=", "epoch="} {
+		if _, after, ok := strings.Cut(name, word); ok {
+			end := strings.IndexFunc(after, func(r rune) bool { return r < '0' || r > '9' })
+			if end < 0 {
+				end = len(after)
+			}
+			if n, ok := lastNumber(after[:end]); ok {
+				return n, true
+			}
+		}
+	}
+	return lastNumber(name)
 }
 
 func wholeTorch(f content) error {

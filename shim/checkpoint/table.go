@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 )
 
 // A table is what TensorFlow keeps its index in: LevelDB's sorted string table. Blocks of keys and values, each with a byte of
@@ -22,28 +23,16 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // errPacked is a block that is compressed: TensorFlow has never written one, and what it would say is not known here.
 var errPacked = errors.New("compressed block")
 
-// readTable reads all rows. A table whose blocks are compressed is checked as far as they are not, and has none.
+// readTable reads all rows of an index.
 func readTable(f content) (map[string][]byte, error) {
-	footer, err := f.bytesAt(f.size-footerBytes, footerBytes)
-	if err != nil || binary.LittleEndian.Uint64(footer[40:]) != tableMagic {
-		return nil, errors.New("no end of a table in it")
-	}
-	_, _, rest, ok := handle(footer[:40])
-	if !ok {
-		return nil, errors.New("table without an index")
-	}
-	at, n, _, ok := handle(rest)
-	if !ok {
-		return nil, errors.New("table without an index")
-	}
-	index, err := block(f, at, n)
+	index, err := tableIndex(f)
 	if err != nil {
 		return nil, err
 	}
-	rows := map[string][]byte{}
+	rows, sum := map[string][]byte{}, int64(0)
 	err = each(index, func(_ string, value []byte) error {
 		at, n, _, ok := handle(value)
-		if !ok {
+		if sum += n; !ok || sum > mostMetadata {
 			return errors.New("table: an entry of its index is torn")
 		}
 		b, err := block(f, at, n)
@@ -59,6 +48,48 @@ func readTable(f content) (map[string][]byte, error) {
 		})
 	})
 	return rows, err
+}
+
+// wholeTable checks every block of a table whose rows are tensors: nothing of them is kept.
+func wholeTable(f content) error {
+	index, err := tableIndex(f)
+	if err != nil {
+		return err
+	}
+	return each(index, func(_ string, value []byte) error {
+		at, n, _, ok := handle(value)
+		if !ok || at > f.size || n > f.size-at-trailerBytes {
+			return fmt.Errorf("table: %w", errCut)
+		}
+		h := crc32.New(castagnoli)
+		if _, err := io.CopyBuffer(h, io.NewSectionReader(f, at, n+1), make([]byte, 256<<10)); err != nil {
+			return err
+		}
+		want, err := f.bytesAt(at+n+1, 4)
+		if err == nil && masked(h.Sum32()) != binary.LittleEndian.Uint32(want) {
+			err = errors.New("table: checksum of a block is wrong")
+		}
+		return err
+	})
+}
+
+func masked(sum uint32) uint32 { return (sum>>15 | sum<<17) + crcMask }
+
+// tableIndex is the block of blocks.
+func tableIndex(f content) ([]byte, error) {
+	footer, err := f.bytesAt(f.size-footerBytes, footerBytes)
+	if err != nil || binary.LittleEndian.Uint64(footer[40:]) != tableMagic {
+		return nil, errors.New("no end of a table in it")
+	}
+	_, _, rest, ok := handle(footer[:40])
+	if !ok {
+		return nil, errors.New("table without an index")
+	}
+	at, n, _, ok := handle(rest)
+	if !ok {
+		return nil, errors.New("table without an index")
+	}
+	return block(f, at, n)
 }
 
 // handle reads where a block is.
@@ -83,7 +114,7 @@ func block(f content, at, n int64) ([]byte, error) {
 		return nil, fmt.Errorf("table: %w", err)
 	}
 	sum := crc32.Checksum(b[:n+1], castagnoli)
-	if masked := (sum>>15 | sum<<17) + crcMask; masked != binary.LittleEndian.Uint32(b[n+1:]) {
+	if masked(sum) != binary.LittleEndian.Uint32(b[n+1:]) {
 		return nil, errors.New("table: checksum of a block is wrong")
 	}
 	if b[n] != 0 {

@@ -43,7 +43,7 @@ func tensorflow(dir fs.FS) ([]candidate, error) {
 	for name, f := range files {
 		if step, ok := stepOf(name); ok && oldForm(files, name) {
 			all = append(all, candidate{step: step, path: name, files: append(beside(files, name+".meta"), f), check: func(dir fs.FS) (int64, error) {
-				return step, with(dir, name, func(c content) error { _, err := readTable(c); return err })
+				return step, with(dir, name, wholeTable)
 			}})
 		}
 	}
@@ -148,7 +148,7 @@ func oldShards(files map[string]File, prefix string, set *shards) []candidate {
 	}
 	c.check = func(dir fs.FS) (int64, error) {
 		for _, name := range set.have {
-			if err := with(dir, name, func(f content) error { _, err := readTable(f); return err }); err != nil {
+			if err := with(dir, name, wholeTable); err != nil {
 				return step, err
 			}
 		}

@@ -201,7 +201,7 @@ type Send func(ctx context.Context, parcels []Parcel) error
 // errChanged is a file that is another one since it was found: a program saves over it, or has removed it.
 var errChanged = errors.New("it changed while it was copied")
 
-// Put stores a checkpoint that lies in from, and gives it its name when it is whole. One of this name is there: it is that one.
+// Put stores a checkpoint that lies in from, and gives it its name when it is whole.
 func (v Vault) Put(ctx context.Context, m Manifest, c Checkpoint, from *os.Root, send Send) (_ Kept, sum string, err error) {
 	m.Version, m.Step, m.Path = ManifestVersion, c.Step, c.Path
 	m.Files = nil
@@ -217,8 +217,12 @@ func (v Vault) Put(ctx context.Context, m Manifest, c Checkpoint, from *os.Root,
 		return Kept{}, "", err
 	}
 	k := m.Kept()
-	if _, sum, err := v.Read(ctx, k); err == nil {
+	there, sum, err := v.Read(ctx, k)
+	if err == nil && slices.Equal(there.Files, m.Files) {
 		return k, sum, nil
+	}
+	if err != nil && !errors.Is(err, ErrTorn) {
+		return Kept{}, "", err
 	}
 	tmp := v.Top + "/" + m.Instance + "/" + temporary + "/" + m.Inc + "-" + strconv.FormatInt(m.Step, 10)
 	if err := v.remove(ctx, tmp); err != nil {
@@ -245,6 +249,10 @@ func (v Vault) Put(ctx context.Context, m Manifest, c Checkpoint, from *os.Root,
 	if err := errors.Join(v.write(ctx, tmp+"/"+digestName, []byte(digestLine(sum))), v.write(ctx, tmp+"/"+manifestName, text)); err != nil {
 		return Kept{}, "", err
 	}
+	// The same agent has stored this step before: other bytes, or not to the end.
+	if err := v.Remove(ctx, k); err != nil {
+		return Kept{}, "", err
+	}
 	if err := v.Store.Rename(ctx, tmp, v.Folder(k)); err != nil {
 		return Kept{}, "", err
 	}
@@ -254,8 +262,9 @@ func (v Vault) Put(ctx context.Context, m Manifest, c Checkpoint, from *os.Root,
 // Changed tells that a checkpoint is not stored because its files are others by now: a program saves over it, or has removed it.
 func Changed(err error) bool { return errors.Is(err, errChanged) }
 
-// Keep removes what an instance has stored before its newest n, but nothing of this step or a later one.
-func (v Vault) Keep(ctx context.Context, instance string, n int, least int64) error {
+// Keep removes what an instance has stored before its newest n, but nothing of this step or a later one. Each is given up by who
+// asks, before it goes.
+func (v Vault) Keep(ctx context.Context, instance string, n int, least int64, giveUp func(Kept) error) error {
 	kept, err := v.List(ctx, instance)
 	if err != nil || len(kept) <= n {
 		return err
@@ -276,11 +285,35 @@ func (v Vault) Keep(ctx context.Context, instance string, n int, least int64) er
 		if m.Step >= least && m.Founded.Equal(all[len(all)-1].Founded) {
 			continue
 		}
+		if err := giveUp(m.Kept()); err != nil {
+			return err
+		}
 		if err := v.Remove(ctx, m.Kept()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Same tells whether a folder has a manifest's files to the last byte.
+func Same(ctx context.Context, root *os.Root, m Manifest) bool {
+	for _, f := range m.Files {
+		info, err := root.Stat(f.Path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size {
+			return false
+		}
+	}
+	for _, f := range m.Files {
+		info, err := root.Stat(f.Path)
+		if err != nil {
+			return false
+		}
+		one, err := sumOf(ctx, root, File{Name: f.Path, Size: f.Size, ModTime: info.ModTime()})
+		if err != nil || one.SHA256 != f.SHA256 {
+			return false
+		}
+	}
+	return true
 }
 
 func (v Vault) write(ctx context.Context, name string, text []byte) error {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -258,6 +259,41 @@ func TestNobodyReplacesWhatAnotherStored(t *testing.T) {
 	}
 }
 
+// A program that saves over one name, or comes back to a step, has stored what it saved last.
+func TestTheSameStepAgain(t *testing.T) {
+	v, from := newVault(t), work(t, "")
+	for _, text := range []string{"epoch one", "epoch two"} {
+		must(t, from.WriteFile("last-2.bin", []byte(text), 0o600))
+		found, err := Rule{Pattern: "last-*"}.Look(Folder(from))
+		must(t, err)
+		k, _, err := v.Put(t.Context(), manifestOf(1, "a"), found.Whole[0], from, send(v))
+		must(t, err)
+		if got, err := os.ReadFile(v.Folder(k) + "/files/last-2.bin"); err != nil || string(got) != text {
+			t.Errorf("got %q, %v, want %q", got, err, text)
+		}
+		m, _, err := v.Read(t.Context(), k)
+		must(t, err)
+		if !Same(t.Context(), from, m) {
+			t.Error("what was stored is not what is here")
+		}
+		must(t, os.Remove(v.Folder(k)+"/manifest.json.sha256")) // torn: it is stored anew as well
+	}
+}
+
+// What a process puts where its framework's file belongs is not waited for.
+func TestStateThatIsNoFile(t *testing.T) {
+	root := work(t, "tensorflow/v2")
+	for _, name := range []string{"checkpoint", ".muster-checkpoint"} {
+		must(t, syscall.Mkfifo(filepath.Join(root.Name(), name), 0o600))
+	}
+	found, err := Rule{Framework: "tensorflow"}.Look(Folder(root))
+	must(t, err)
+	must(t, WriteState(root, "tensorflow", found, found.Whole[0], nil))
+	if text, err := ReadSmall(root, "checkpoint"); err != nil || !strings.Contains(string(text), "model.ckpt-7") {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
 // The newest stay, and what the gang could go on from; those of an earlier life of the registry go first, whatever their generation.
 func TestKeep(t *testing.T) {
 	for _, c := range []struct {
@@ -285,7 +321,7 @@ func TestKeep(t *testing.T) {
 			_, _, err = v.Put(t.Context(), m, found.Whole[0], from, send(v))
 			must(t, err)
 		}
-		must(t, v.Keep(t.Context(), "worker-0", c.n, c.least))
+		must(t, v.Keep(t.Context(), "worker-0", c.n, c.least, func(Kept) error { return nil }))
 		all, err := v.List(t.Context(), "worker-0")
 		must(t, err)
 		var names []string
