@@ -261,7 +261,7 @@ func (c *cluster) protect(o *client.ClientOptions, w *wires) {
 
 // forms are the block size in bytes and the number of copies of new files: the configuration's, else the cluster's.
 func (c *cluster) forms(l *link) (block int64, copies int, err error) {
-	block, copies = c.conf.size("dfs.blocksize"), c.conf.number("dfs.replication")
+	block, copies = c.conf.blockSize(), c.conf.replication()
 	if block > 0 && copies > 0 {
 		return block, copies, nil
 	}

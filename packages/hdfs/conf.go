@@ -206,9 +206,9 @@ func (c Conf) secure() bool {
 	return strings.EqualFold(c.get("hadoop.security.authentication"), "kerberos")
 }
 
-// size reads a number of bytes such as 134217728 or 128m; 0: there is none, or none that can be read.
-func (c Conf) size(name string) int64 {
-	text := strings.ToLower(c.get(name))
+// blockSize is that of new files in bytes, written as 134217728 or 128m; 0: there is none, or none that can be read.
+func (c Conf) blockSize() int64 {
+	text := strings.ToLower(c.get("dfs.blocksize"))
 	if text == "" {
 		return 0
 	}
@@ -223,9 +223,9 @@ func (c Conf) size(name string) int64 {
 	return n << shift
 }
 
-// number reads a count; 0: there is none.
-func (c Conf) number(name string) int {
-	n, err := strconv.Atoi(c.get(name))
+// replication is how many copies of new files there are to be; 0: nobody says.
+func (c Conf) replication() int {
+	n, err := strconv.Atoi(c.get("dfs.replication"))
 	if err != nil {
 		return 0
 	}
@@ -239,10 +239,10 @@ func (c Conf) check() error {
 			return fmt.Errorf("fs.permissions.umask-mode: got %q, want octal digits such as 022, or what is allowed such as u=rwx,g=rx,o=", text)
 		}
 	}
-	if text := c.get("dfs.blocksize"); text != "" && (c.size("dfs.blocksize") == 0 || c.size("dfs.blocksize")%chunkSize != 0) {
+	if text := c.get("dfs.blocksize"); text != "" && (c.blockSize() == 0 || c.blockSize()%chunkSize != 0) {
 		return fmt.Errorf("dfs.blocksize: got %q, want a multiple of %d bytes, such as 134217728 or 128m", text, chunkSize)
 	}
-	if text := c.get("dfs.replication"); text != "" && c.number("dfs.replication") == 0 {
+	if text := c.get("dfs.replication"); text != "" && c.replication() == 0 {
 		return fmt.Errorf("dfs.replication: got %q, want a number from 1 on", text)
 	}
 	return nil

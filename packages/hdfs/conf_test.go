@@ -40,7 +40,7 @@ func TestLoadConf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.DefaultFS() != "hdfs://lab" || c.size("dfs.blocksize") != 64<<20 || c.number("dfs.replication") != 2 || c.get("none") != "${no.such}" || c.umask() != 0o022 {
+	if c.DefaultFS() != "hdfs://lab" || c.blockSize() != 64<<20 || c.replication() != 2 || c.get("none") != "${no.such}" || c.umask() != 0o022 {
 		t.Errorf("got %v", c.filled())
 	}
 	if got, want := c.Nameservices(), []string{"lab", "one", "two"}; !slices.Equal(got, want) {
@@ -159,8 +159,8 @@ func FuzzParseConf(f *testing.F) {
 		if m := c.umask(); m > 0o777 {
 			t.Errorf("umask %o", m)
 		}
-		c.size("dfs.blocksize")
-		c.number("dfs.replication")
+		c.blockSize()
+		c.replication()
 		_, _ = c.defaultAuthority("/conf")
 	})
 }
