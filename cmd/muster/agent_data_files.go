@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -142,11 +143,7 @@ func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageI
 	}
 	scheme := strings.ToLower(strings.TrimSuffix(schemeForm.FindString(item.From), ":"))
 	if scheme == hdfs.Scheme { // who may look at a file there may not read it yet, and the cache asks no more than that it is the same
-		content, err := from.store.Open(ctx, from.Path, fetch.Position{})
-		if err == nil {
-			err = content.Close()
-		}
-		if err != nil {
+		if err := mayRead(ctx, from.File); err != nil {
 			return "", nil, err
 		}
 	}
@@ -159,6 +156,18 @@ func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageI
 	}
 	r.log.Info("file is in the cache", "file", item.Name, "bytes", got.Size, "cached", got.Cached)
 	return got.Path, got.Close, nil
+}
+
+// mayRead reads a file's first byte: HDFS asks who reads, not who opens.
+func mayRead(ctx context.Context, f stage.File) error {
+	content, err := f.Store.Open(ctx, f.Path, fetch.Position{})
+	if err != nil {
+		return err
+	}
+	if _, err = content.Read(make([]byte, 1)); errors.Is(err, io.EOF) { // of an empty one
+		err = nil
+	}
+	return errors.Join(err, content.Close())
 }
 
 // filesCache is where files of stores are kept for other instances and other runs on this host. What one user's rights have

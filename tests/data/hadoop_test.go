@@ -175,4 +175,14 @@ func TestTicketsOfAProcess(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a right that is taken away", func(t *testing.T) {
+		j := newJob(t, 1, settings{"muster.command": "cat b", "muster.restart": "never", "muster.file.b": strings.TrimRight(c.URI, "/") + "/a/x"})
+		j.put(c, "/a", map[string]string{"x": "1\n"})
+		j.onHadoop(c)
+		j.env = append(j.env, "KRB5CCNAME="+cache)
+		j.run().succeeds(t)
+		c.FsShell(t, "-chmod", "600", "/a/x") // the cache of files has it, and its time is the same
+		j.app += "b"
+		j.run().fails(t, "data", 69, "muster.file.b", "/a/x", "permission denied")
+	})
 }
