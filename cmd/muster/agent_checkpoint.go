@@ -19,12 +19,14 @@ import (
 
 // saves is what an agent knows of its checkpoints.
 type saves struct {
+	looking sync.Mutex // who looks; a store may keep him waiting
+	looker  *checkpoint.Looker
+	warned  map[string]bool // torn ones that were told of
+
 	mu     sync.Mutex
-	looker *checkpoint.Looker
-	warned map[string]bool // torn ones that were told of
-	writer *hostlock.Lock  // held by the one agent of this host that stores what is in the shared folder
-	failed error           // what keeps the next start from going on from where it should
-	keeper *keeper         // copies to the store; nil: nothing is copied
+	writer *hostlock.Lock // held by the one agent of this host that stores what is in the shared folder
+	failed error          // what keeps the next start from going on from where it should
+	keeper *keeper        // copies to the store; nil: nothing is copied
 }
 
 // ruleOf is how a plan's checkpoints are recognised.
@@ -107,8 +109,8 @@ func openPlace(dir, place string) (*os.Root, error) {
 // look gives the checkpoints that there are. Those that are torn are told of once, when tell says so.
 func (a *agent) look(ctx context.Context, p plan.Plan, tell bool) (checkpoint.Found, placement, error) {
 	s := &a.saves
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.looking.Lock()
+	defer s.looking.Unlock()
 	l := a.placeOf(ctx, p)
 	if s.looker == nil || s.looker.Rule != ruleOf(p) {
 		s.looker = &checkpoint.Looker{Rule: ruleOf(p)}

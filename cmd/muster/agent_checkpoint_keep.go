@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/checkpoint"
@@ -37,7 +38,8 @@ type keeper struct {
 	busy    bool            // a copy or its commit is under way
 	done    string          // stamp of the newest that the registry has
 	doneAt  int64           // its step
-	waiting []chan struct{} // closed when nothing waits and nothing is under way
+	waiting []chan struct{} // closed when nothing waits and nothing is under way, or what waits cannot be stored
+	failed  error           // why the last copy was none, where another try changes nothing by itself
 	pending []keptSave      // in the store, and the registry does not have them yet
 }
 
@@ -128,7 +130,7 @@ func (k *keeper) run(ctx context.Context) {
 		case one != nil:
 			if err := k.copy(ctx, *one); err != nil && ctx.Err() == nil {
 				k.a.log.Warn("checkpoint is not stored", "step", one.Step, "again_in", pause, "err", err)
-				k.putBack(*one)
+				k.putBack(*one, err)
 				k.sleep(ctx, pause)
 				pause = min(2*pause, keepLongest)
 				continue
@@ -168,16 +170,21 @@ func (k *keeper) take() (one *save, commit bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	one, k.next = k.next, nil
+	k.failed = nil
 	if k.busy = one != nil; !k.busy {
 		k.rest()
 	}
 	return one, len(k.pending) > 0
 }
 
-// putBack has a checkpoint tried again, unless a newer one waits.
-func (k *keeper) putBack(one save) {
+// putBack has a checkpoint tried again, unless a newer one waits. Nobody waits for what only a person can mend: a quota, a right.
+func (k *keeper) putBack(one save, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if !fetch.Transient(err) {
+		k.failed = err
+		k.rest()
+	}
 	if k.next == nil {
 		k.next = &one
 	}
@@ -210,7 +217,9 @@ func (k *keeper) settled(ctx context.Context) error {
 	k.mu.Unlock()
 	select {
 	case <-over:
-		return nil
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.failed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

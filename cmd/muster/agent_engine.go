@@ -381,7 +381,7 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 			if !e.LogsComplete {
 				a.log.Warn("the last lines of the log may be missing: its disk does not answer")
 			}
-			a.seeCheckpoint(context.Background(), a.currentPlan()) // what it saved last counts for its budget and in the result
+			a.seeLast(a.currentPlan()) // what it saved last counts for its budget and in the result
 			a.lastSave(shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: a.judge(x, x.At.Sub(started[e.Attempt]))})
 		case sandbox.Stuck:
 			a.log.Error("a process does not die", "process", e.StuckProcess.String())

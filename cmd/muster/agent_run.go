@@ -143,6 +143,24 @@ func (a *agent) watchCheckpoints(ctx context.Context, p plan.Plan) {
 	}
 }
 
+// lookPatience is how long the end of a process waits for a word on its last checkpoint: a store may be away.
+const lookPatience = 3 * time.Second
+
+// seeLast is seeCheckpoint when a process has ended.
+func (a *agent) seeLast(p plan.Plan) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
+	seen := make(chan struct{})
+	go func() {
+		defer cancel()
+		defer close(seen)
+		a.seeCheckpoint(ctx, p)
+	}()
+	select {
+	case <-seen:
+	case <-ctx.Done():
+	}
+}
+
 // seeCheckpoint tells the machine of a newer whole checkpoint, and has the newest copied to the store.
 func (a *agent) seeCheckpoint(ctx context.Context, p plan.Plan) {
 	found, l, err := a.look(ctx, p, false)

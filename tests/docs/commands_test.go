@@ -113,12 +113,15 @@ func flagsOf(d desk, verb string) map[string]bool {
 	return found
 }
 
+// quoted is what a shell takes as it is written.
+var quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+
 // flagsIn are the flags of a command line, without their values and without what a shell would read as another command.
 func flagsIn(line string) []string {
 	var found []string
-	line, _, _ = strings.Cut(line, " #")
+	line, _, _ = strings.Cut(quoted.ReplaceAllString(line, "''"), " #")
 	for word := range strings.FieldsSeq(line) {
-		if word == "|" || word == "&&" || word == ";" || word == "--" { // behind it are another program's
+		if slices.Contains([]string{"|", "&&", "&", ";", "--"}, word) { // behind it are another program's
 			break
 		}
 		if strings.HasPrefix(word, "-") && len(word) > 1 {

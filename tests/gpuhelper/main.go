@@ -17,6 +17,6 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gpuhelper:", err)
-		os.Exit(69) //nolint:forbidigo // this is main
+		os.Exit(69)
 	}
 }
