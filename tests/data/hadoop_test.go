@@ -85,6 +85,18 @@ func TestHadoop(t *testing.T) {
 			})
 		}
 	})
+	t.Run("PAI's folders", func(t *testing.T) {
+		t.Parallel()
+		j := newJob(t, 1, settings{
+			"global:muster.pai.version": "0.14", "global:muster.pai.code.dir": "${NN_URI}" + dir + "/lib", "global:muster.pai.output.dir": url + "/Output/job",
+			"muster.command": `sh run.sh > seen/ran && cat code/tree/z > seen/z && echo "$PAI_OUTPUT_DIR" > seen/out`, "muster.output.seen": url + "/seen", "muster.restart": "never",
+		})
+		j.onHadoop(c)
+		j.run("--default-fs", strings.TrimRight(c.URI, "/")).succeeds(t)
+		c.FsShell(t, "-test", "-d", dir+"/Output/job")
+		c.FsShell(t, "-get", dir+"/seen", j.store)
+		j.same(j.files(filepath.Join(j.store, "seen")), map[string]string{"worker-0/ran": "ran\n", "worker-0/z": "z\n", "worker-0/out": url + "/Output/job\n", "_SUCCESS": ""})
+	})
 	t.Run("told of URLs", func(t *testing.T) {
 		t.Parallel()
 		j := newJob(t, 2, settings{
