@@ -206,11 +206,6 @@ func (r Rule) candidates(dir fs.FS) ([]candidate, error) {
 	return nil, nil
 }
 
-// Recognised are the frameworks whose checkpoints are known without a pattern.
-func Recognised() []string {
-	return []string{"lightgbm", "mxnet", "pytorch", "tensor2tensor", "tensorflow", "xgboost"}
-}
-
 // entry is a file or folder of a folder.
 func entry(dir fs.FS, name string) (File, fs.FileMode, error) {
 	info, err := fs.Stat(dir, name)

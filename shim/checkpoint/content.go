@@ -66,10 +66,9 @@ func (c content) bytesAt(offset, n int64) ([]byte, error) {
 		return nil, errCut
 	}
 	b := make([]byte, n)
-	_, err := c.ReadAt(b, offset)
+	read, err := c.ReadAt(b, offset)
 	if errors.Is(err, io.EOF) {
-		err = nil
-		if n > 0 && len(b) == 0 {
+		if err = nil; int64(read) < n { // it was made shorter since it was opened
 			err = errCut
 		}
 	}
