@@ -15,15 +15,7 @@ type Deal struct {
 	Chief int
 }
 
-// Assign deals files out in turn: file i goes to worker i mod workers. Each of the files is somebody's, exactly once.
-func Assign(files []File, workers, worker int) []File {
-	return Deal{Workers: workers}.Share(files, worker)
-}
-
-// Idle are the workers that Assign leaves without a file, in order.
-func Idle(files, workers int) []int { return Deal{Workers: workers}.Idle(make([]File, files)) }
-
-// Share are a worker's files. With a chief's, file i of the rest goes to worker 1 + i mod (workers - 1), i counted from the
+// Share are a worker's files: file i is worker i mod Workers', so that each is somebody's, exactly once. With a chief's, file i of the rest goes to worker 1 + i mod (workers - 1), i counted from the
 // first of all, as HBox has it. A worker alone gets everything.
 func (d Deal) Share(files []File, worker int) []File {
 	var own []File

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // What a plan takes for a store is one here, and the other way round: else a run is refused for nothing, or begins for nothing.
 func TestStoresOfPlans(t *testing.T) {
-	if have, want := slices.Sorted(maps.Keys(Schemes())), slices.Sorted(slices.Values(plan.Stores())); !slices.Equal(have, want) {
+	if have, want := slices.Sorted(maps.Keys(Stores{}.Schemes())), slices.Sorted(slices.Values(plan.Stores())); !slices.Equal(have, want) {
 		t.Errorf("stores: got %v, plans know %v", have, want)
 	}
 }
@@ -49,9 +49,9 @@ func TestAssignGolden(t *testing.T) {
 		for workers := 1; workers <= 5; workers++ {
 			fmt.Fprintf(&b, "%d files, %d workers:", n, workers)
 			for worker := range workers {
-				fmt.Fprintf(&b, " %s", bases(Assign(numbered(n), workers, worker)))
+				fmt.Fprintf(&b, " %s", bases(Deal{Workers: workers}.Share(numbered(n), worker)))
 			}
-			fmt.Fprintf(&b, "  idle %v\n", Idle(n, workers))
+			fmt.Fprintf(&b, "  idle %v\n", Deal{Workers: workers}.Idle(numbered(n)))
 		}
 	}
 	path := filepath.Join("testdata", "assign.txt")
@@ -73,11 +73,11 @@ func TestAssignGolden(t *testing.T) {
 func TestAssignLaws(t *testing.T) {
 	for n := range 40 {
 		for workers := 1; workers <= 9; workers++ {
-			files, idle := numbered(n), Idle(n, workers)
+			files, idle := numbered(n), Deal{Workers: workers}.Idle(numbered(n))
 			var all []string
 			least, most := n, 0
 			for worker := range workers {
-				own := Assign(files, workers, worker)
+				own := Deal{Workers: workers}.Share(files, worker)
 				least, most = min(least, len(own)), max(most, len(own))
 				if (len(own) == 0) != slices.Contains(idle, worker) {
 					t.Errorf("%d files, worker %d of %d has %d, idle are %v", n, worker, workers, len(own), idle)
@@ -93,7 +93,7 @@ func TestAssignLaws(t *testing.T) {
 		}
 	}
 	for _, worker := range []int{-1, 3, 4} {
-		if got := Assign(numbered(5), 3, worker); got != nil {
+		if got := (Deal{Workers: 3}).Share(numbered(5), worker); got != nil {
 			t.Errorf("worker %d of 3: got %v, want nothing", worker, got)
 		}
 	}

@@ -36,9 +36,6 @@ func (s Stores) Schemes() map[string]Opener {
 	return map[string]Opener{"file": openFiles, "http": openWeb, "https": openWeb, hdfs.Scheme: s.openHDFS}
 }
 
-// Schemes are those of the zero value.
-func Schemes() map[string]Opener { return Stores{}.Schemes() }
-
 // ErrNoStore is a URL whose scheme has no store.
 var ErrNoStore = errors.New("there is no store for it")
 

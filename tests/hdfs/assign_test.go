@@ -37,9 +37,9 @@ func TestAssignmentsOfListedFiles(t *testing.T) {
 		for workers := 1; workers <= 5; workers++ {
 			fmt.Fprintf(&b, "%d files, %d workers:", n, workers)
 			for worker := range workers {
-				fmt.Fprintf(&b, " %s", names(stage.Assign(listed, workers, worker)))
+				fmt.Fprintf(&b, " %s", names(stage.Deal{Workers: workers}.Share(listed, worker)))
 			}
-			fmt.Fprintf(&b, "  idle %v\n", stage.Idle(n, workers))
+			fmt.Fprintf(&b, "  idle %v\n", stage.Deal{Workers: workers}.Idle(listed))
 		}
 	}
 	if b.String() != string(golden) {
