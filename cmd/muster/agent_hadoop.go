@@ -47,7 +47,7 @@ func isFile(path string) bool {
 // usesKerberos tells whether the clusters of a configuration ask for tickets.
 func usesKerberos(dir string) bool {
 	conf, err := hdfs.LoadConf(dir)
-	return err == nil && strings.EqualFold(strings.TrimSpace(conf["hadoop.security.authentication"]), "kerberos")
+	return err == nil && conf.Secure()
 }
 
 // hadoopHome is where Hadoop itself lies: what is told, where the configuration is a part of it, or where `hadoop` is.

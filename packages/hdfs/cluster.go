@@ -60,7 +60,7 @@ func clusterOf(c Config, conf Conf, name string, addresses []string, who identit
 		name: name, conf: conf, addresses: addresses, who: who, dial: c.Dial, bad: newExcluded(),
 		files: make(chan struct{}, mostFiles), calls: make(chan struct{}, mostCalls),
 	}
-	if conf.secure() {
+	if conf.Secure() {
 		made.ticket = &ticket{keytab: who.keytab, principal: who.principal, cache: who.cache}
 	}
 	if c.Dial != nil { // its connections are nobody else's

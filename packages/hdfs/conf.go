@@ -201,8 +201,8 @@ func (c Conf) Nameservices() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// secure tells whether the cluster knows who is who by Kerberos.
-func (c Conf) secure() bool {
+// Secure tells whether the cluster knows who is who by Kerberos.
+func (c Conf) Secure() bool {
 	return strings.EqualFold(c.get("hadoop.security.authentication"), "kerberos")
 }
 

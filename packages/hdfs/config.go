@@ -117,7 +117,7 @@ func (c Conf) defaultAuthority(dir string) (string, error) {
 type identity struct{ user, keytab, principal, cache string }
 
 func (c Config) identity(conf Conf) (identity, error) {
-	if conf.secure() {
+	if conf.Secure() {
 		if c.Keytab != "" && c.Principal == "" {
 			return identity{}, refused("name it by --kerberos-principal NAME@REALM", "keytab %s: got no principal", c.Keytab)
 		}
