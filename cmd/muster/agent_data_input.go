@@ -59,12 +59,7 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root
 			return err
 		}
 	}
-	transfer := r.transfer()
-	transfer.Parallel = cmp.Or(in.Parallel, transfer.Parallel)
-	if n := in.Retries; n != nil {
-		transfer.Retries = cmp.Or(*n, noRetries)
-	}
-	if err := transfer.Bring(ctx, folder, copies); err != nil {
+	if err := r.inputTransfer(in).Bring(ctx, folder, copies); err != nil {
 		return err
 	}
 	var bytes int64
@@ -85,8 +80,16 @@ func emptyFolders(in *plan.Inputs, folder *os.Root) error {
 	return nil
 }
 
-// noRetries is how a transfer is told to try once.
-const noRetries = -1
+// inputTransfer moves inputs as the definition says.
+func (a *agent) inputTransfer(in *plan.Inputs) stage.Transfer {
+	const none = -1 // how a transfer is told to try once
+	t := a.transfer()
+	t.Parallel = cmp.Or(in.Parallel, t.Parallel)
+	if n := in.Retries; n != nil {
+		t.Retries = cmp.Or(*n, none)
+	}
+	return t
+}
 
 // listInput lists the files of one input in their order.
 func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([]stage.File, error) {

@@ -67,12 +67,7 @@ func (r stageRoom) bringStream(ctx context.Context, p plan.Plan) error {
 
 // streamTransfer has the rule by which what does not come is tried again.
 func (a *agent) streamTransfer(in *plan.Inputs) stage.Transfer {
-	t := a.transfer()
-	if in.Retries != nil {
-		if t.Retries = *in.Retries; t.Retries == 0 {
-			t.Retries = -1
-		}
-	}
+	t := a.inputTransfer(in)
 	t.Again = func(file, why string) { a.log.Warn("an input is read again", "file", file, "err", why) }
 	return t
 }

@@ -190,21 +190,11 @@ func (x *flexing) meets(have map[string]int) bool {
 }
 
 func (x *flexing) ask(ctx context.Context) error {
-	c, err := openForQuestions(x.address)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
 	a := registry.Ask{Kind: registry.AskFlex, By: whoAsks(), Args: map[string]string{}}
 	for name, n := range x.want {
 		a.Args[name] = strconv.Itoa(n)
 	}
-	ctx, cancel := context.WithTimeout(ctx, registryPatience)
-	defer cancel()
-	if err := c.Ask(ctx, x.app, a); err != nil {
-		return registryError(x.address, err)
-	}
-	return nil
+	return askGang(ctx, x.address, x.app, a)
 }
 
 // await waits until the counts are in force and says who is missing.

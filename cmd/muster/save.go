@@ -117,17 +117,7 @@ type saving struct {
 }
 
 func (x *saving) ask(ctx context.Context) error {
-	c, err := openForQuestions(x.address)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, registryPatience)
-	defer cancel()
-	if err := c.Ask(ctx, x.app, registry.Ask{Kind: registry.AskSave, ID: x.id, By: whoAsks()}); err != nil {
-		return registryError(x.address, err)
-	}
-	return nil
+	return askGang(ctx, x.address, x.app, registry.Ask{Kind: registry.AskSave, ID: x.id, By: whoAsks()})
 }
 
 // await waits until all who can have answered.

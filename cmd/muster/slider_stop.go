@@ -129,11 +129,6 @@ func (a *sliderApp) stop(ctx context.Context, s streams, p *sliderWords, wait bo
 
 // ask asks the gang's conductor to stop it. The reason stands in the verdict, behind who asked.
 func (a *sliderApp) ask(ctx context.Context, facts appFacts, grace *time.Duration, reason string) error {
-	c, err := openForQuestions(facts.address)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
 	ask := registry.Ask{Kind: registry.AskStop, By: "stop", Args: map[string]string{"who": whoAsks()}}
 	if reason = oneLine(reason); reason != "" {
 		ask.Args["who"] += " (" + reason + ")"
@@ -141,12 +136,7 @@ func (a *sliderApp) ask(ctx context.Context, facts appFacts, grace *time.Duratio
 	if grace != nil {
 		ask.Args["grace"] = strconv.FormatFloat(grace.Seconds(), 'f', -1, 64)
 	}
-	ctx, cancel := context.WithTimeout(ctx, registryPatience)
-	defer cancel()
-	if err := c.Ask(ctx, a.name, ask); err != nil {
-		return registryError(facts.address, err)
-	}
-	return nil
+	return askGang(ctx, facts.address, a.name, ask)
 }
 
 // mostReason is how much of a reason is kept, in characters.

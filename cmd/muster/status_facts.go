@@ -129,6 +129,21 @@ func openForQuestions(address string) (*consul.Client, error) {
 	return c, withCode(shim.CodeUsage, err)
 }
 
+// askGang asks an app's conductor for something. What becomes of it its directive shows.
+func askGang(ctx context.Context, address, app string, ask registry.Ask) error {
+	c, err := openForQuestions(address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	if err := c.Ask(ctx, app, ask); err != nil {
+		return registryError(address, err)
+	}
+	return nil
+}
+
 // status asks the registry for one app.
 func (k lookup) status(ctx context.Context, address, id string) (consul.Status, error) {
 	c, err := openForQuestions(address)

@@ -115,10 +115,8 @@ func (f *stopFlags) stopRun(ctx context.Context, s streams, k lookup, facts appF
 		ask.Args["save"] = strconv.FormatFloat(f.timeout.Seconds(), 'f', -1, 64)
 		first = "to save, for " + f.timeout.String() + " at most, and "
 	}
-	asking, cancel := context.WithTimeout(ctx, registryPatience)
-	defer cancel()
-	if err := c.Ask(asking, facts.id, ask); err != nil {
-		return registryError(facts.address, err)
+	if err := askGang(ctx, facts.address, facts.id, ask); err != nil {
+		return err
 	}
 	fmt.Fprintf(s.err, "%s was asked %sto stop; waiting for its end (Ctrl-C leaves, the request stands)\n", facts.id, first)
 	followed := func() {}
