@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/tests/need"
 )
 
 func TestDefaultFilesystem(t *testing.T) {
@@ -64,7 +65,7 @@ func TestDefaultFilesystem(t *testing.T) {
 // What a definition may name of the host does not depend on links that somebody has laid.
 func TestAdmitted(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only an agent that is root could do more than its process")
+		need.Skip(t, "only an agent that is root could do more than its process")
 	}
 	work, outside := t.TempDir(), t.TempDir()
 	if err := os.MkdirAll(filepath.Join(work, "store"), 0o755); err != nil {

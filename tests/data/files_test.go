@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/muster-agent/muster/tests/need"
 )
 
 // zipped and tarred are archives with these files in them.
@@ -93,7 +95,7 @@ func TestFilesAndArchives(t *testing.T) {
 			}
 			if user != "" {
 				if os.Geteuid() != 0 {
-					t.Skip("only root has processes of another user")
+					need.Skip(t, "only root has processes of another user")
 				}
 				set["muster.user"] = user
 			}
@@ -150,7 +152,7 @@ func TestFilesRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			if tt.set["muster.user"] != "" && os.Geteuid() != 0 {
-				t.Skip("only root has processes of another user")
+				need.Skip(t, "only root has processes of another user")
 			}
 			set := settings{"muster.command": "touch ran", "muster.restart": "never"}
 			maps.Copy(set, tt.set)

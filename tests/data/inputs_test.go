@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/muster-agent/muster/tests/need"
 )
 
 // parts are n small files of one input.
@@ -34,7 +36,7 @@ func TestDownloadAndUpload(t *testing.T) {
 			})
 			if user != "" {
 				if os.Geteuid() != 0 {
-					t.Skip("only root has processes of another user")
+					need.Skip(t, "only root has processes of another user")
 				}
 				j.must(os.Mkdir(filepath.Join(j.store, "out"), 0o755))
 				j.must(os.Chmod(filepath.Join(j.store, "out"), 0o777)) //nolint:gosec // whoever runs writes there

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/muster-agent/muster/tests/need"
 )
 
 // engines are all that this machine permits the test.
@@ -217,7 +219,7 @@ func TestStreamFormatsRefused(t *testing.T) {
 func TestStreamOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("only root has processes of another user")
+		need.Skip(t, "only root has processes of another user")
 	}
 	j := newJob(t, 1, settings{
 		"muster.command": "cat /dev/stdin > model/all; id -un >> model/all", "muster.inputs.strategy": "stream", "muster.input.data": "in",
