@@ -71,11 +71,14 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	if err != nil {
 		return err
 	}
-	files, err := stage.Tree(ctx, store, top)
+	listing := stage.Listing{Store: store}
+	if localPath(item.From) != "" {
+		listing.Without = r.ofTheRun(path)
+	}
+	files, err := listing.Tree(ctx, top)
 	if err != nil {
 		return err
 	}
-	files = r.notOfTheRun(path, files)
 	var bytes int64
 	for _, f := range files {
 		bytes += f.Size
@@ -101,20 +104,19 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	return r.placeCode(ctx, p, item, work, name, copies)
 }
 
-// notOfTheRun leaves out what lies in the work folder, where a folder around that is read: what the agents lay out
-// there is no part of it, and changes under the reader's hand.
-func (a *agent) notOfTheRun(read string, files []stage.File) []stage.File {
+// ofTheRun tells what lies in the work folder, where a folder around that is read: what the agents lay out there is no
+// part of it, and changes under the reader's hand.
+func (a *agent) ofTheRun(read string) func(path string) bool {
 	truth, work := trueName(read), trueName(a.workDir)
 	if within(truth, work) {
-		return files
+		return nil
 	}
-	return slices.DeleteFunc(files, func(f stage.File) bool {
-		path := f.Path
+	return func(path string) bool {
 		if rest, ok := strings.CutPrefix(path, read); ok {
 			path = truth + rest
 		}
 		return within(path, work)
-	})
+	}
 }
 
 // placeCode puts the files at the item's name, all of them or none, and then beside it.

@@ -115,12 +115,13 @@ func (r stageRoom) bringFile(ctx context.Context, p plan.Plan, item plan.StageIt
 
 // copyTree copies a folder.
 func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) error {
-	files, err := stage.Tree(ctx, from.store, fetch.Info{Path: from.Path, Dir: true})
+	listing := stage.Listing{Store: from.store}
+	if from.local {
+		listing.Without = r.ofTheRun(from.Path)
+	}
+	files, err := listing.Tree(ctx, fetch.Info{Path: from.Path, Dir: true})
 	if err != nil {
 		return err
-	}
-	if from.local {
-		files = r.notOfTheRun(from.Path, files)
 	}
 	whole, err := wholeIn(tmp)
 	if err != nil {

@@ -100,12 +100,13 @@ func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) (
 		if err != nil {
 			return nil, err
 		}
-		files, err := stage.List(ctx, store, path)
+		listing := stage.Listing{Store: store}
+		if localPath(url) != "" {
+			listing.Without = r.ofTheRun(path)
+		}
+		files, err := listing.List(ctx, path)
 		if err != nil {
 			return nil, err
-		}
-		if localPath(url) != "" {
-			files = r.notOfTheRun(path, files)
 		}
 		for _, f := range files {
 			if there, ok := store.(interface{ URL(path string) string }); ok {

@@ -34,26 +34,34 @@ const (
 	success   = "_SUCCESS"   // Hadoop's word that all is there
 )
 
+// Listing finds the files of a store.
+type Listing struct {
+	Store Store
+	// Without tells of a file or folder by its path that it is no part of what is listed; it is not even looked into.
+	// nil: all is part of it.
+	Without func(path string) bool
+}
+
 // List gives the files of paths and patterns, in their order, those of one path sorted; each file once. A folder stands for
 // all files below it. A pattern has *, ?, [a-z] and {a,b}, which match no /. One that nothing matches is fs.ErrNotExist.
-func List(ctx context.Context, store Store, patterns ...string) ([]File, error) {
+func (l Listing) List(ctx context.Context, patterns ...string) ([]File, error) {
 	var all []File
 	seen := map[string]bool{}
 	for _, pattern := range patterns {
 		var tops []fetch.Info
 		for _, one := range braces(pattern) {
-			found, err := match(ctx, store, one)
+			found, err := l.match(ctx, one)
 			if err != nil {
 				return nil, err
 			}
 			tops = append(tops, found...)
 		}
 		if len(tops) == 0 {
-			return nil, &fetch.Error{Op: "list", URL: placeOf(store, pattern), Err: fmt.Errorf("no file matches the pattern: %w", fs.ErrNotExist), Hint: "check the path"}
+			return nil, &fetch.Error{Op: "list", URL: placeOf(l.Store, pattern), Err: fmt.Errorf("no file matches the pattern: %w", fs.ErrNotExist), Hint: "check the path"}
 		}
 		var found []File
 		for _, top := range tops {
-			below, err := walk(ctx, store, top, 0)
+			below, err := l.walk(ctx, top, 0)
 			if err != nil {
 				return nil, err
 			}
@@ -71,20 +79,20 @@ func List(ctx context.Context, store Store, patterns ...string) ([]File, error) 
 }
 
 // Tree gives the files of one path without patterns, sorted.
-func Tree(ctx context.Context, store Store, top fetch.Info) ([]File, error) {
-	all, err := walk(ctx, store, top, 0)
+func (l Listing) Tree(ctx context.Context, top fetch.Info) ([]File, error) {
+	all, err := l.walk(ctx, top, 0)
 	slices.SortFunc(all, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return all, err
 }
 
-func walk(ctx context.Context, store Store, at fetch.Info, depth int) ([]File, error) {
+func (l Listing) walk(ctx context.Context, at fetch.Info, depth int) ([]File, error) {
 	if !at.Dir {
-		return []File{{Store: store, Path: at.Path, Size: at.Size}}, nil
+		return []File{{Store: l.Store, Path: at.Path, Size: at.Size}}, nil
 	}
 	if depth > deepest {
 		return nil, fmt.Errorf("list %s: got more than %d folders in each other, want no link that leads back", at.Path, deepest)
 	}
-	entries, err := store.List(ctx, at.Path)
+	entries, err := l.entries(ctx, at.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +101,7 @@ func walk(ctx context.Context, store Store, at fetch.Info, depth int) ([]File, e
 		if slices.Contains([]string{temporary, success}, path.Base(e.Path)) {
 			continue
 		}
-		below, err := walk(ctx, store, e, depth+1)
+		below, err := l.walk(ctx, e, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -102,11 +110,20 @@ func walk(ctx context.Context, store Store, at fetch.Info, depth int) ([]File, e
 	return all, nil
 }
 
+// entries gives what lies in a folder and is part of the listing.
+func (l Listing) entries(ctx context.Context, dir string) ([]fetch.Info, error) {
+	all, err := l.Store.List(ctx, dir)
+	if l.Without == nil {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(e fetch.Info) bool { return l.Without(e.Path) }), err
+}
+
 // match gives what a pattern without braces stands for. One that matches nothing is none; a path without a pattern in it
 // must be there.
-func match(ctx context.Context, store Store, pattern string) ([]fetch.Info, error) {
+func (l Listing) match(ctx context.Context, pattern string) ([]fetch.Info, error) {
 	if !magic(pattern) {
-		info, err := store.Stat(ctx, path.Clean(pattern))
+		info, err := l.Store.Stat(ctx, path.Clean(pattern))
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +133,7 @@ func match(ctx context.Context, store Store, pattern string) ([]fetch.Info, erro
 	for element := range strings.SplitSeq(strings.Trim(path.Clean(pattern), "/"), "/") {
 		var next []fetch.Info
 		for _, dir := range at {
-			found, err := matchIn(ctx, store, dir, element)
+			found, err := l.matchIn(ctx, dir, element)
 			if err != nil {
 				return nil, err
 			}
@@ -128,12 +145,12 @@ func match(ctx context.Context, store Store, pattern string) ([]fetch.Info, erro
 }
 
 // matchIn gives the entries of a folder that an element of a pattern stands for.
-func matchIn(ctx context.Context, store Store, dir fetch.Info, element string) ([]fetch.Info, error) {
+func (l Listing) matchIn(ctx context.Context, dir fetch.Info, element string) ([]fetch.Info, error) {
 	if !dir.Dir {
 		return nil, nil
 	}
 	if !magic(element) {
-		info, err := store.Stat(ctx, path.Join(dir.Path, element))
+		info, err := l.Store.Stat(ctx, path.Join(dir.Path, element))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
@@ -142,7 +159,7 @@ func matchIn(ctx context.Context, store Store, dir fetch.Info, element string) (
 		}
 		return []fetch.Info{info}, nil
 	}
-	entries, err := store.List(ctx, dir.Path)
+	entries, err := l.entries(ctx, dir.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func TestList(t *testing.T) {
 		for p := range strings.FieldsSeq(tt.patterns) {
 			patterns = append(patterns, filepath.Join(dir, p))
 		}
-		files, err := List(t.Context(), local(t), patterns...)
+		files, err := Listing{Store: local(t)}.List(t.Context(), patterns...)
 		if err != nil {
 			t.Errorf("%s: %v", tt.patterns, err)
 			continue
@@ -120,15 +120,44 @@ func TestList(t *testing.T) {
 		}
 	}
 	for _, missing := range []string{"none", "a/none*", "{x,y}/*"} {
-		if _, err := List(t.Context(), local(t), filepath.Join(dir, missing)); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
+		if _, err := (Listing{Store: local(t)}).List(t.Context(), filepath.Join(dir, missing)); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
 			t.Errorf("%s: got %v, want that it is not there", missing, err)
 		}
 	}
 	if err := os.Symlink("..", filepath.Join(dir, "a", "back")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := List(t.Context(), local(t), filepath.Join(dir, "a")); err == nil {
+	if _, err := (Listing{Store: local(t)}).List(t.Context(), filepath.Join(dir, "a")); err == nil {
 		t.Error("a link that leads back is listed without end, or not told of")
+	}
+}
+
+// vanishing is a store in which a folder is gone by the time that it is looked into.
+type vanishing struct {
+	Store
+	folder string
+}
+
+func (v vanishing) List(ctx context.Context, path string) ([]fetch.Info, error) {
+	if strings.HasPrefix(path, v.folder) {
+		return nil, fs.ErrNotExist
+	}
+	return v.Store.List(ctx, path)
+}
+
+func TestListWithout(t *testing.T) {
+	dir := t.TempDir()
+	lay(t, dir, map[string]string{"a": "1", "w/task-0/x": "2", "b/w": "3"})
+	work := filepath.Join(dir, "w")
+	l := Listing{Store: vanishing{local(t), work}, Without: func(path string) bool { return path == work }}
+	for _, pattern := range []string{"", "*"} {
+		files, err := l.List(t.Context(), filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatalf("%q: %v, want that what is no part of it is not looked into", pattern, err)
+		}
+		if len(files) != 2 || files[0].Path != dir+"/a" || files[1].Path != dir+"/b/w" {
+			t.Errorf("%q: got %v, want a and b/w", pattern, files)
+		}
 	}
 }
 
@@ -138,7 +167,7 @@ func TestBring(t *testing.T) {
 	if err := os.Chmod(filepath.Join(from, "run"), 0o755); err != nil { //nolint:gosec // it is to be run
 		t.Fatal(err)
 	}
-	files, err := List(t.Context(), local(t), from)
+	files, err := Listing{Store: local(t)}.List(t.Context(), from)
 	if err != nil {
 		t.Fatal(err)
 	}

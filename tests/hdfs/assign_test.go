@@ -61,7 +61,7 @@ func list(t *testing.T, c *hadoop.Cluster, dir string, n int) []stage.File {
 	if n > 10 {
 		pattern = at + fmt.Sprintf("/{0[0-9],1[0-%d]}", n-11)
 	}
-	listed, err := stage.List(t.Context(), store, pattern)
+	listed, err := stage.Listing{Store: store}.List(t.Context(), pattern)
 	if err != nil {
 		t.Fatal(err)
 	}

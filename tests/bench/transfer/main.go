@@ -44,7 +44,7 @@ func get(ctx context.Context, url, folder string) (err error) {
 	if err != nil {
 		return err
 	}
-	files, err := stage.List(ctx, store, top)
+	files, err := stage.Listing{Store: store}.List(ctx, top)
 	if err != nil {
 		return err
 	}
