@@ -143,7 +143,8 @@ func (x *explorer) step(d wDir, wv wView) []ruled {
 	if v.LiveAt.IsZero() { // nothing was missing: time changes nothing
 		return x.writes(d, effects)
 	}
-	_, late := c.Step(now.Add(x.facts.Times.LostMass), v)
+	v.LiveAt = now.Add(x.facts.Times.LostMass)
+	_, late := c.Step(v.LiveAt, v)
 	return x.writes(d, append(effects, late...))
 }
 
@@ -242,7 +243,7 @@ func (x *explorer) directive(d wDir) registry.Directive {
 	}
 	switch d.Act {
 	case actRun:
-		n.Roster.ID = "x"
+		n.Roster.ID = fmt.Sprint(d.Gen, "-x")
 		if d.Held {
 			n.Released = []string{"first"}
 		}

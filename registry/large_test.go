@@ -12,7 +12,6 @@ const large = 10_000
 
 func largeFacts(n int) registry.Facts {
 	f := factsOf(component("chief", "chief", 1, registry.ScopeGang), component("worker", "worker", n-1, registry.ScopeGang))
-	f.Times.LostMass = time.Minute
 	return f
 }
 
@@ -56,7 +55,7 @@ func TestTenThousand(t *testing.T) {
 		g.die(fmt.Sprint("worker-", i))
 	}
 	g.settle()
-	g.pass(g.facts.Times.LostMass)
+	g.pass(g.facts.Times.Lost)
 	g.want(registry.ActWait, 3)
 	for i := range 500 {
 		g.join(fmt.Sprint("worker-", i), fmt.Sprint("again", i), fmt.Sprint("r", i))

@@ -169,31 +169,6 @@ func (r *ruling) overdue() bool {
 	return false
 }
 
-// losses runs the loss timer of every member that has a record and no live key, and declares lost
-// (T7) those whose time is over or whose death the operator vouches for.
-func (r *ruling) losses() {
-	loss := map[Instance]lossTimer{}
-	for _, a := range slices.Concat(r.missing, r.services) {
-		m := a.rec.Member
-		if a.live || a.res != unsettled || m.Inc == "" || m.Phase == PhaseLost || m.Phase == PhaseLeft || m.Phase == PhaseEnded {
-			continue
-		}
-		t, ok := r.c.loss[a.Instance]
-		if !ok || t.inc != m.Inc {
-			t = lossTimer{inc: m.Inc, since: r.now}
-		}
-		loss[a.Instance] = t
-		end := t.since.Add(r.c.Facts.Times.LostMass)
-		if r.now.Before(end) && !SaidGone(r.v.Asks, a.Instance, m.Inc) {
-			r.wakeAt(end)
-			continue
-		}
-		m.Phase = PhaseLost
-		r.effects = append(r.effects, Lost{Instance: a.Instance, Index: a.rec.Index, Member: m})
-	}
-	r.c.loss = loss
-}
-
 // sortFirst brings the first cause to the front: the earliest end, else the lowest rank.
 func sortFirst(list []failure) {
 	slices.SortStableFunc(list, func(a, b failure) int {

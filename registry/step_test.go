@@ -367,13 +367,13 @@ func TestResultsOfAGangBelongToTheirGeneration(t *testing.T) {
 }
 
 func TestLost(t *testing.T) {
-	mass := registry.DefaultTimes().LostMass
+	grace := registry.DefaultTimes().Lost
 	phase := func(g *gang) registry.Phase { return g.records[in("worker-1")].Phase }
-	t.Run("after lost mass, then rebuilt", func(t *testing.T) {
+	t.Run("after the grace, then rebuilt", func(t *testing.T) {
 		g := running(t, synchronous())
 		g.die("worker-1")
 		g.settle()
-		g.pass(mass - time.Second)
+		g.pass(grace - time.Second)
 		if phase(g) != registry.PhaseReady {
 			t.Fatalf("got %s before the time", phase(g))
 		}
@@ -390,12 +390,12 @@ func TestLost(t *testing.T) {
 		g := running(t, synchronous())
 		g.die("worker-1")
 		g.settle()
-		g.pass(mass - time.Second)
+		g.pass(grace - time.Second)
 		g.live[in("worker-1")], g.ready[in("worker-1")] = true, 1
 		g.settle()
 		g.die("worker-1")
 		g.settle()
-		g.pass(mass - time.Second)
+		g.pass(grace - time.Second)
 		if phase(g) != registry.PhaseReady {
 			t.Errorf("got %s", phase(g))
 		}
@@ -404,10 +404,10 @@ func TestLost(t *testing.T) {
 		g := running(t, synchronous())
 		g.die("worker-1")
 		g.settle()
-		g.pass(mass - time.Second)
+		g.pass(grace - time.Second)
 		g.view.Trouble = true
 		g.run()
-		g.pass(mass - time.Second)
+		g.pass(grace - time.Second)
 		if phase(g) != registry.PhaseReady {
 			t.Errorf("got %s", phase(g))
 		}
@@ -420,10 +420,10 @@ func TestLost(t *testing.T) {
 		g := running(t, synchronous())
 		g.die("worker-1")
 		g.settle()
-		g.pass(mass - time.Second)
+		g.pass(grace - time.Second)
 		g.newConductor("c2")
 		g.settle()
-		g.pass(mass - time.Second)
+		g.pass(grace - time.Second)
 		if phase(g) != registry.PhaseReady {
 			t.Errorf("got %s", phase(g))
 		}
@@ -453,7 +453,7 @@ func TestLost(t *testing.T) {
 	t.Run("a service", func(t *testing.T) {
 		g := running(t, asynchronous())
 		g.die("board-0")
-		g.pass(mass + time.Minute)
+		g.pass(grace + time.Minute)
 		if got := g.records[in("board-0")].Phase; got != registry.PhaseLost {
 			t.Errorf("got %s, want lost", got)
 		}

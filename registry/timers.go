@@ -20,12 +20,14 @@ type timers struct {
 	stopAt   time.Time              // when it first saw that a save is asked for before a stop; zero: none is
 	absent   map[Instance]time.Time // since when a waited instance has had no ready key
 	loss     map[Instance]lossTimer // since when a member has had a record, but no live key
+	mass     bool                   // more than half of the gang had none when that was last looked at
 }
 
 // lossTimer belongs to one incarnation; a successor's begins anew.
 type lossTimer struct {
 	inc   string
 	since time.Time
+	end   time.Time
 }
 
 // entered starts the clocks of a directive that was not seen before.

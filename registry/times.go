@@ -26,8 +26,19 @@ func DefaultTimes() Times {
 	}
 }
 
+// Silent is the silence from which a member's session has ended if the registry works: evidence for its
+// peers that it hears nothing, and when it begins to ask them.
+func (t Times) Silent() time.Duration { return 2*t.TTL + t.Request + silenceMargin }
+
 // Fence is the silence after which a member that is cut off stops its process.
-func (t Times) Fence() time.Duration { return 2*t.TTL + t.Request + silenceMargin + fenceAfter }
+func (t Times) Fence() time.Duration { return t.Silent() + fenceAfter }
+
+// Outage is the silence after which a process is stopped although all hear nothing: the conductor holds
+// those whom it misses for LostMass at most.
+func (t Times) Outage() time.Duration { return t.LostMass - fenceStop - evidenceValid - clockMargin }
+
+// fenced is the silence after which the process of a member without evidence is gone.
+func (t Times) fenced() time.Duration { return t.Fence() + evidenceValid + fenceStop }
 
 // Expiry is how long a dead agent may still seem to be there: a session ends within twice its TTL, and
 // what was read of it is a little older.
@@ -35,7 +46,7 @@ func (t Times) Expiry() time.Duration { return 3 * t.TTL }
 
 // Check returns every inequality that the times break, each naming both sides.
 func (t Times) Check() []error {
-	gone := t.Fence() + evidenceValid + fenceStop + clockMargin
+	gone := t.fenced() + clockMargin
 	why := fmt.Sprintf("a member that is cut off needs so long to be gone: fence %s + evidence %s + stop %s + margin %s",
 		t.Fence(), evidenceValid, fenceStop, clockMargin)
 	rules := []struct {

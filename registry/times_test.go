@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,41 @@ func TestTimesCheck(t *testing.T) {
 				t.Errorf("got %v, want none", got)
 			}
 		})
+	}
+}
+
+// TestTimesInequalities: whatever Check lets pass keeps all that protocol 7 asks for.
+func TestTimesInequalities(t *testing.T) {
+	const evidence, stop, margin = 5 * time.Second, 20 * time.Second, 5 * time.Second
+	some := func(rnd *rand.Rand, most time.Duration) time.Duration { return time.Duration(rnd.Int64N(int64(most))) }
+	passed := 0
+	for seed := range uint64(20_000) {
+		rnd := rand.New(rand.NewPCG(seed, 4))
+		x := registry.Times{
+			TTL: 5*time.Second + some(rnd, time.Minute), Renew: some(rnd, 10*time.Second), Request: some(rnd, 5*time.Second),
+			Lost: some(rnd, 4*time.Minute), LostMass: some(rnd, 10*time.Minute), Barrier: some(rnd, time.Hour), Wait: some(rnd, 90*time.Second),
+		}
+		if len(x.Check()) > 0 {
+			continue
+		}
+		passed++
+		for name, ok := range map[string]bool{
+			"three renewals in a session":          3*x.Renew <= x.TTL,
+			"who is silent has no session":         2*x.TTL+x.Request < x.Silent(),
+			"two polls before the fence":           x.Silent()+4*time.Second <= x.Fence(),
+			"gone before it is lost":               x.Fence()+evidence+stop+margin <= x.Lost,
+			"gone before it is lost with the mass": x.Outage()+evidence+stop+margin <= x.LostMass,
+			"an outage is longer than a fence":     x.Outage() >= x.Fence(),
+			"a grace within the stop":              registry.FenceGrace < stop,
+			"a token's end is noticed":             x.Wait <= time.Minute,
+		} {
+			if !ok {
+				t.Fatalf("seed %d: not so: %s: %+v", seed, name, x)
+			}
+		}
+	}
+	if passed < 100 {
+		t.Errorf("only %d of the times passed: this shows nothing", passed)
 	}
 }
 

@@ -307,7 +307,7 @@ func forget(t *testing.T, s server) {
 // free for anybody.
 func lost(t *testing.T, s server) {
 	a := newApp(t, s)
-	a.facts.Times.LostMass = time.Millisecond
+	a.facts.Times.Lost = time.Millisecond
 	all := a.assemble(t, 1)
 	dead := all[1]
 	dead.seat.Close()

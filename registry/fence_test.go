@@ -1,0 +1,183 @@
+package registry_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// sealedRows is a roster of n workers of generation 3, with a service at its end.
+func sealedRows(n int) (registry.Facts, registry.Roster) {
+	f := factsOf(component("worker", "worker", n, registry.ScopeGang), component("board", "service", 1, registry.ScopeInstance))
+	r := registry.Roster{Version: 1, Run: "r", Gen: 3}
+	for i := range n {
+		name := fmt.Sprint("worker-", i)
+		r.Rows = append(r.Rows, registry.Row{Instance: in(name), Rank: i, Inc: "inc-" + name})
+	}
+	r.Rows = append(r.Rows, registry.Row{Instance: in("board-0"), Rank: n, Inc: "inc-board-0"})
+	return f, r
+}
+
+func quiet(row registry.Row) registry.Silence {
+	return registry.Silence{Instance: row.Instance, Inc: row.Inc, Gen: 3, For: registry.DefaultTimes().Silent()}
+}
+
+func TestEvidence(t *testing.T) {
+	times := registry.DefaultTimes()
+	for _, tc := range []struct {
+		name   string
+		n      int
+		me     string
+		change func(i int, s *registry.Silence) // of the answers; worker-0 gives none
+		want   string
+	}{
+		{"alone", 1, "worker-0", nil, "1 of 1 true"},
+		{"both", 2, "worker-0", nil, "2 of 2 true"},
+		{"one of two is none", 2, "worker-0", func(_ int, s *registry.Silence) { s.For = 0 }, "1 of 2 false"},
+		{"two of three", 3, "worker-0", func(i int, s *registry.Silence) { s.Fenced = i == 2 }, "2 of 3 true"},
+		{"two of four", 4, "worker-0", func(i int, s *registry.Silence) { s.Fenced = i > 1 }, "2 of 4 false"},
+		{"a little too early", 3, "worker-0", func(_ int, s *registry.Silence) { s.For -= time.Millisecond }, "1 of 3 false"},
+		{"another generation", 3, "worker-0", func(_ int, s *registry.Silence) { s.Gen = 2 }, "1 of 3 false"},
+		{"another life", 3, "worker-0", func(_ int, s *registry.Silence) { s.Inc = "later" }, "1 of 3 false"},
+		{"the same answer twice", 3, "worker-0", func(_ int, s *registry.Silence) { s.Instance, s.Inc = in("worker-1"), "inc-worker-1" }, "2 of 3 true"},
+		{"a service asks", 3, "board-0", nil, "2 of 3 true"},
+		{"a service asks one that hears", 1, "board-0", nil, "0 of 1 false"},
+		{"a large gang", 200, "worker-0", nil, "64 of 64 true"},
+		{"three quarters of a large gang", 200, "worker-0", func(i int, s *registry.Silence) { s.Fenced = i%5 == 0 }, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f, r := sealedRows(tc.n)
+			p := registry.NewPanel(f, r, in(tc.me))
+			var answers []registry.Silence
+			for i, row := range r.Rows[1:tc.n] {
+				s := quiet(row)
+				if tc.change != nil {
+					tc.change(i+1, &s)
+				}
+				answers = append(answers, s)
+			}
+			silent, of, shown := p.Evidence(times, answers)
+			if got := fmt.Sprint(silent, " of ", of, " ", shown); tc.want != "" && got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+			if of > 64 || shown != (4*silent >= 3*of && of == 64 || of < 64 && 2*silent > of) {
+				t.Errorf("got %d of %d, shown %t", silent, of, shown)
+			}
+		})
+	}
+}
+
+// A row of an instance that is replaced alone stays when another agent takes its place.
+func TestEvidenceOfAReplacedInstance(t *testing.T) {
+	f, r := sealedRows(2)
+	f.Components[0].Scope = registry.ScopeInstance
+	s := quiet(r.Rows[1])
+	s.Inc = "its successor"
+	if _, _, shown := registry.NewPanel(f, r, in("worker-0")).Evidence(f.Times, []registry.Silence{s}); !shown {
+		t.Error("its successor's silence does not count")
+	}
+}
+
+// TestPanelLaws: more silence never shows less, whom one asks does not depend on anything but oneself, and
+// a majority of all is never a minority.
+func TestPanelLaws(t *testing.T) {
+	for seed := range uint64(500) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		n := 1 + rnd.IntN(90)
+		f, r := sealedRows(n)
+		p, again := registry.NewPanel(f, r, in("worker-0")), registry.NewPanel(f, r, in("worker-0"))
+		if len(p.Rows()) > 64 || fmt.Sprint(p.Rows()) != fmt.Sprint(again.Rows()) {
+			t.Fatalf("%d of %d are asked, not the same twice", len(p.Rows()), n)
+		}
+		var answers []registry.Silence
+		before, was := 0, false
+		for _, k := range rnd.Perm(n) {
+			if k == 0 {
+				continue
+			}
+			answers = append(answers, quiet(r.Rows[k]))
+			silent, of, shown := p.Evidence(f.Times, answers)
+			if silent < before || was && !shown || silent > of {
+				t.Fatalf("seed %d: %d of %d %t after %d %t", seed, silent, of, shown, before, was)
+			}
+			if shown && n <= 64 && 2*(len(answers)+1) <= n {
+				t.Fatalf("seed %d: %d answers of %d members are evidence", seed, len(answers), n)
+			}
+			before, was = silent, shown
+		}
+	}
+}
+
+// TestStandingLaws: the fence falls in time and not without reason, and the dead-man timer leaves room for an
+// orderly end and none for more.
+func TestStandingLaws(t *testing.T) {
+	for seed := range uint64(20_000) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		x := registry.DefaultTimes()
+		x.TTL += time.Duration(rnd.IntN(30)) * time.Second
+		x.Lost = 5 * time.Minute
+		x.LostMass = x.Lost + time.Duration(rnd.IntN(600))*time.Second
+		if err := x.Check(); len(err) > 0 {
+			t.Fatal(err)
+		}
+		heard := time.Duration(rnd.IntN(1000)) * time.Second
+		silence := time.Duration(rnd.Int64N(int64(x.LostMass)))
+		c := registry.Contact{Heard: heard}
+		if rnd.IntN(3) > 0 {
+			c.Evidence = heard + time.Duration(rnd.Int64N(int64(silence)+1)) - time.Duration(rnd.IntN(2))*time.Minute
+		}
+		c.Asked = max(c.Evidence, time.Duration(rnd.Int64N(int64(heard+silence)+1)))
+		now := heard + silence
+		valid := c.Evidence >= heard+x.Silent() && now-c.Evidence <= 5*time.Second
+		got, wind := c.Standing(x, now), c.Wind(x, now)
+		bad := func(law string) {
+			t.Fatalf("seed %d: %s: silent for %s, evidence %s ago, asked %s ago: standing %d, wind %s", seed, law, silence, now-c.Evidence, now-c.Asked, got, wind)
+		}
+		switch {
+		case silence >= x.Outage() && got != registry.CutOff:
+			bad("there is an end to every outage")
+		case got == registry.Holding && !valid:
+			bad("nobody holds on without evidence")
+		case got == registry.CutOff && valid && silence < x.Outage():
+			bad("who has evidence is not cut off")
+		case got == registry.CutOff && silence < x.Fence():
+			bad("the fence falls too early")
+		case got != registry.CutOff && !valid && silence >= x.Fence()+5*time.Second:
+			bad("the fence falls too late")
+		case got == registry.InTouch && silence >= x.Silent():
+			bad("who hears nothing asks")
+		case wind > x.Lost-5*time.Second:
+			bad("the dead-man timer is wound beyond the grace")
+		case silence < x.Fence() && wind < 20*time.Second:
+			bad("an orderly end has no room")
+		case got == registry.Holding && wind < 20*time.Second:
+			bad("an orderly end has no room")
+		case silence >= x.Fence()+25*time.Second && now-c.Evidence > 25*time.Second && wind > 0:
+			bad("a process may outlive what it rests on")
+		}
+	}
+}
+
+// TestEvidenceInTime: members whose last renewals lie as far apart as renewals can all see the outage before
+// any of them is fenced.
+func TestEvidenceInTime(t *testing.T) {
+	x := registry.DefaultTimes()
+	for apart := time.Duration(0); apart <= x.Renew+x.Request; apart += 100 * time.Millisecond {
+		early, late := registry.Contact{Heard: time.Minute}, time.Minute+apart
+		for now := early.Heard; now < early.Heard+2*x.Fence(); now += time.Second {
+			switch early.Standing(x, now) {
+			case registry.CutOff:
+				t.Fatalf("%s apart: fenced after %s", apart, now-early.Heard)
+			case registry.Asking, registry.Holding:
+				early.Asked = now
+				if now-late >= x.Silent() {
+					early.Evidence = now
+				}
+			case registry.InTouch:
+			}
+		}
+	}
+}

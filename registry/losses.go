@@ -1,0 +1,129 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// losses runs the loss timer of every member that has a record and no live key, and declares lost (T7) those
+// whose time is over or whose death the operator vouches for. While more than half of the gang is away it is
+// the longer time: those members show each other that they hear nothing, take it for the registry's end, and
+// go on (protocol 6). When that begins or ends all timers begin anew, as some of them may hold on until then.
+func (r *ruling) losses() {
+	away := r.vanished()
+	if len(away) == 0 {
+		r.c.loss, r.c.mass = nil, false
+		return
+	}
+	if !r.knowsRoster() {
+		r.effects = append(r.effects, ReadRoster{Ref: r.d.Roster})
+		return
+	}
+	if mass := r.mass(); mass != r.c.mass {
+		r.c.loss, r.c.mass = nil, mass
+	}
+	grace := r.c.Facts.Times.Lost
+	if r.c.mass {
+		grace = r.c.Facts.Times.LostMass
+	}
+	loss := map[Instance]lossTimer{}
+	for _, a := range away {
+		m := a.rec.Member
+		t, ok := r.c.loss[a.Instance]
+		if !ok || t.inc != m.Inc {
+			t = lossTimer{inc: m.Inc, since: r.now}
+		}
+		t.end = t.since.Add(grace)
+		loss[a.Instance] = t
+		if said := SaidGone(r.v.Asks, a.Instance, m.Inc); !said && r.now.Before(t.end) {
+			r.wakeAt(t.end)
+			continue
+		} else if !said && r.v.LiveAt.Before(t.end) {
+			r.live = true // who is there now decides how long it is
+			continue
+		}
+		m.Phase = PhaseLost
+		r.effects = append(r.effects, Lost{Instance: a.Instance, Index: a.rec.Index, Member: m})
+	}
+	r.c.loss = loss
+}
+
+// vanished are the members that have a record and no live key, and whose place matters.
+func (r *ruling) vanished() []*absence {
+	return slices.DeleteFunc(slices.Concat(r.missing, r.services), func(a *absence) bool {
+		return a.live || a.res != unsettled || !holds(a.rec.Member) || a.rec.Phase == PhaseEnded
+	})
+}
+
+// holds tells that the record is of a member that has not given its index back.
+func holds(m Member) bool { return m.Inc != "" && m.Phase != PhaseLost && m.Phase != PhaseLeft }
+
+// knowsRoster tells that the sealed roster was read, or that there is none yet. In a waiting generation it is
+// that of the last one: its members may run still.
+func (r *ruling) knowsRoster() bool {
+	if r.d.Roster.ID == "" {
+		return true
+	}
+	x := r.v.Roster
+	return x != nil && x.Run == r.d.Run && strings.HasPrefix(r.d.Roster.ID, strconv.Itoa(x.Gen)+"-")
+}
+
+// mass tells that more than half of those who are waited for are away: of the sealed roster, whose members ask
+// each other, or of what the directive counts.
+func (r *ruling) mass() bool {
+	counted := func(in Instance) bool {
+		f, ok := r.c.Facts.component(in.Component)
+		return ok && f.Waited
+	}
+	all := r.c.Facts.Instances(r.d)
+	if r.most(slices.DeleteFunc(all, func(in Instance) bool { return !counted(in) })) {
+		return true
+	}
+	if r.d.Roster.ID == "" {
+		return false
+	}
+	var rows []Instance
+	for _, row := range r.v.Roster.Rows {
+		if counted(row.Instance) {
+			rows = append(rows, row.Instance)
+		}
+	}
+	return r.most(rows)
+}
+
+// most tells that more than half are away. One whose record was not read has one: it is ready, or was sealed.
+func (r *ruling) most(all []Instance) bool {
+	away := 0
+	for _, in := range all {
+		rec, read := r.v.Records[in]
+		there := r.v.Live[in] || r.v.Ready[in] && !r.v.ReadyAt.Before(r.v.LiveAt)
+		if !there && (!read && r.v.AllAt.IsZero() || holds(rec.Member)) {
+			away++
+		}
+	}
+	return 2*away > len(all)
+}
+
+// Loss is a member that is away, as its conductor waits for it.
+type Loss struct {
+	Instance Instance
+	Inc      string
+	Since    time.Time // when it was first missed, or its time began anew
+	End      time.Time // when it is declared lost
+	Mass     bool      // more than half of the gang is away
+}
+
+// Losses are the members that are away, in the order of their names.
+func (c Conductor) Losses() []Loss {
+	var all []Loss
+	for in, t := range c.loss {
+		all = append(all, Loss{Instance: in, Inc: t.inc, Since: t.since, End: t.end, Mass: c.mass})
+	}
+	slices.SortFunc(all, func(a, b Loss) int {
+		return cmp.Or(cmp.Compare(a.Instance.Component, b.Instance.Component), cmp.Compare(a.Instance.Index, b.Instance.Index))
+	})
+	return all
+}

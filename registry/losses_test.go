@@ -1,0 +1,135 @@
+package registry_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// lostOf are those of the names that were declared lost.
+func (g *gang) lostOf(names ...string) (lost []string) {
+	for _, n := range names {
+		if g.records[in(n)].Phase == registry.PhaseLost {
+			lost = append(lost, n)
+		}
+	}
+	return lost
+}
+
+func (g *gang) wantLost(n int) {
+	g.t.Helper()
+	if got := g.lostOf("worker-0", "worker-1", "worker-2"); len(got) != n {
+		g.t.Fatalf("got %v lost, want %d", got, n)
+	}
+}
+
+// back is a member whose session was attached again.
+func (g *gang) back(name string, gen int) {
+	g.live[in(name)], g.ready[in(name)] = true, gen
+}
+
+func TestMass(t *testing.T) {
+	grace, mass := registry.DefaultTimes().Lost, registry.DefaultTimes().LostMass
+	t.Run("most of the gang is held for longer", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.die("worker-2")
+		g.settle()
+		g.pass(mass - time.Second)
+		g.wantLost(0)
+		g.pass(time.Second)
+		g.wantLost(2)
+	})
+	t.Run("half of it is not", func(t *testing.T) {
+		g := running(t, factsOf(component("worker", "worker", 2, registry.ScopeGang)))
+		g.die("worker-1")
+		g.settle()
+		g.pass(grace)
+		g.wantLost(1)
+	})
+	t.Run("one alone is most of it", func(t *testing.T) {
+		g := running(t, factsOf(component("worker", "worker", 1, registry.ScopeGang)))
+		g.die("worker-0")
+		g.newConductor("newcomer")
+		g.settle()
+		g.pass(mass - time.Second)
+		g.wantLost(0)
+		g.pass(time.Second)
+		g.wantLost(1)
+	})
+	t.Run("its beginning starts the clocks anew", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.settle()
+		g.pass(grace - time.Second)
+		g.die("worker-2")
+		g.settle()
+		g.pass(mass - time.Second)
+		g.wantLost(0)
+		g.pass(time.Second)
+		g.wantLost(2)
+	})
+	t.Run("so does its end", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.die("worker-2")
+		g.settle()
+		g.pass(mass - time.Minute)
+		g.back("worker-2", 1)
+		g.settle()
+		g.pass(grace - time.Second)
+		g.wantLost(0)
+		g.pass(time.Second)
+		g.wantLost(1)
+	})
+	t.Run("who comes as the time is over is seen before it is", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.settle()
+		g.pass(grace - time.Second)
+		g.die("worker-2") // nobody has read that
+		g.pass(time.Second)
+		g.wantLost(0)
+	})
+	t.Run("who has left or is lost does not count", func(t *testing.T) {
+		g := running(t, factsOf(component("worker", "worker", 3, registry.ScopeInstance)))
+		g.leave("worker-1")
+		g.die("worker-2")
+		g.settle()
+		g.pass(grace)
+		if got := g.lostOf("worker-1", "worker-2"); len(got) != 1 || got[0] != "worker-2" {
+			t.Errorf("got %v lost, want worker-2 after %s", got, grace)
+		}
+	})
+	t.Run("the members of the last roster count while the next generation waits", func(t *testing.T) {
+		g := running(t, factsOf(component("worker", "worker", 4, registry.ScopeGang)))
+		g.asks = []registry.Ask{{Kind: registry.AskFlex, ID: "1", Args: map[string]string{"worker": "2"}}}
+		g.settle()
+		g.want(registry.ActWait, 2)
+		for _, n := range []string{"worker-1", "worker-2", "worker-3"} { // they may not have heard of it
+			g.die(n)
+		}
+		g.newConductor("c2")
+		g.settle()
+		g.pass(mass - time.Second)
+		g.wantLost(0)
+		g.pass(time.Second)
+		g.wantLost(1) // the others count no more, and nobody waits for them
+	})
+	t.Run("what is waited for and until when", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.settle()
+		one := g.c.Losses()
+		if len(one) != 1 || one[0].Instance != in("worker-1") || one[0].Mass || one[0].End.Sub(one[0].Since) != grace {
+			t.Errorf("got %+v, want worker-1 after %s", one, grace)
+		}
+		g.die("worker-2")
+		g.settle()
+		two := g.c.Losses()
+		if len(two) != 2 || two[1].Instance != in("worker-2") || !two[0].Mass || two[0].End.Sub(two[0].Since) != mass || two[0].Since.Equal(one[0].Since) {
+			t.Errorf("got %+v, want both after %s", two, mass)
+		}
+	})
+}
