@@ -45,7 +45,7 @@ var (
 	start = action{"start the process", func(s *State, e Event) []Effect {
 		s.Attempt++
 		s.Begun = e.At
-		s.Proc, s.Exit, s.Result, s.Reason, s.Bound, s.Up = max(s.Gen, 1), nil, "", "", false, false
+		s.Proc, s.Exit, s.Result, s.Reason, s.Bound, s.Up, s.Moved = max(s.Gen, 1), nil, "", "", false, false, false
 		begin := Effect{Kind: DoStart, Attempt: s.Attempt, Gen: s.Gen}
 		if e.Kind == Sealed && s.Policy.Scope != "instance" { // one that restarts alone goes on from its own newest
 			begin.Resume = s.Directive.Resume
@@ -59,8 +59,11 @@ var (
 		}
 		return out
 	}}
-	terminate = action{"ask it to stop", func(s *State, _ Event) []Effect {
-		return []Effect{{Kind: DoTerminate, Attempt: s.Attempt}, s.arm(&s.grace, GraceOver, s.StopGrace())}
+	terminate = action{"ask it to stop", func(s *State, e Event) []Effect {
+		return []Effect{{Kind: DoTerminate, Attempt: s.Attempt}, s.armGrace(e.At, s.StopGrace())}
+	}}
+	shorten = action{"cut the grace short", func(s *State, e Event) []Effect {
+		return []Effect{s.armGrace(e.At, registry.FenceGrace)}
 	}}
 
 	reportEnded = action{"report success", func(s *State, e Event) []Effect {
@@ -77,6 +80,15 @@ var (
 	reportMismatch = action{"report that the row is another's", func(s *State, e Event) []Effect {
 		s.Result = registry.PhaseFailed
 		return []Effect{s.report(registry.MemberExit{Gen: s.Gen, Class: registry.ClassMismatch, Why: "the roster's row has another address"}, e.At)}
+	}}
+	// reportCutOff is of no one's account: the whole gang forms anew from its last common step.
+	reportCutOff = action{"report that it was cut off", func(s *State, e Event) []Effect {
+		s.Result = registry.PhaseFailed
+		x := registry.MemberExit{Gen: s.Gen, Class: registry.ClassRegistry, Why: "cut off from the registry"}
+		if s.Exit != nil {
+			x.Code, x.Signal = s.Exit.Code, s.Exit.Signal
+		}
+		return []Effect{s.report(x, e.At)}
 	}}
 	reportTimeout = action{"report the time-out", func(s *State, e Event) []Effect {
 		s.Result = registry.PhaseFailed
@@ -120,6 +132,10 @@ var (
 		s.FreeRetries++
 		return []Effect{s.arm(&s.back, BackoffOver, Delay(s.Policy.BackoffMin, s.Policy.BackoffMax, 0, e.Roll))}
 	}}
+	rest = action{"wait a little", func(s *State, _ Event) []Effect {
+		s.Rested = false
+		return []Effect{s.arm(&s.back, BackoffOver, s.Policy.BackoffMin)}
+	}}
 	armBarrier = action{"", func(s *State, _ Event) []Effect {
 		return []Effect{s.armBarrier()}
 	}}
@@ -136,6 +152,7 @@ var (
 	forRebuild  = because(ForRebuild)
 	forLauncher = because(ForLauncher)
 	forFlex     = because(ForFlex)
+	forFence    = because(ForFence)
 	forTimeout  = action{"", func(s *State, e Event) []Effect {
 		s.Reason, s.Over = ForTimeout, RunOver
 		if e.Kind == Fired {
@@ -191,6 +208,11 @@ func (s *State) arm(slot *int, kind TimerKind, after time.Duration) Effect {
 	return Effect{Kind: DoArm, Attempt: s.Attempt, Timer: Timer{kind, s.seq}, After: after}
 }
 
+func (s *State) armGrace(now time.Time, grace time.Duration) Effect {
+	s.Until = now.Add(grace)
+	return s.arm(&s.grace, GraceOver, grace)
+}
+
 func (s *State) armBarrier() Effect {
 	return s.arm(&s.gate, BarrierOver, s.Policy.Barrier+backstop+s.Directive.Pause())
 }
@@ -206,6 +228,13 @@ func (s *State) report(x registry.MemberExit, at time.Time) Effect {
 
 // StopGrace is how long the process has to end when it is asked to now.
 func (s State) StopGrace() time.Duration {
+	if s.CutOff {
+		return min(s.stopGrace(), registry.FenceGrace)
+	}
+	return s.stopGrace()
+}
+
+func (s State) stopGrace() time.Duration {
 	if s.Grace != nil {
 		return *s.Grace
 	}

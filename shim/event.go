@@ -36,6 +36,8 @@ const (
 	Progressed  EventKind = "checkpoint" // a newer whole checkpoint exists
 	Away        EventKind = "unreachable"
 	Back        EventKind = "reachable"
+	CutOff      EventKind = "cut-off" // the fence falls: nothing may run here until Contact
+	Contact     EventKind = "contact" // the index is known to be ours again; told as long as the fence stands
 	DataLost    EventKind = "data-lost"
 	Conducting  EventKind = "conducting"
 )
@@ -104,6 +106,8 @@ type Exit struct {
 	Unseen bool           `json:"-"` // it ran, and nobody knows its status: Message says what is known
 	Final  bool           `json:"-"` // trying again cannot help (no such command)
 	Free   bool           `json:"-"` // address in use right after the start: a retry costs nothing
+	// CutOff: it was ended, or not started, because too long nothing was heard of the registry.
+	CutOff bool `json:"-"`
 	// Passing: what the image failed for may be gone another time, as in registry.MemberExit.
 	Passing bool `json:"-"`
 }

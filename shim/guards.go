@@ -32,9 +32,20 @@ var (
 	}}
 	// freeService: a service that follows nobody starts at once.
 	freeService = guard{"it is a service and may start", func(s State, _ Event) bool {
-		return s.Policy.Service && (!s.Policy.Follows || s.mayStart())
+		return s.Policy.Service && (!s.Policy.Follows || s.mayStart()) && !s.CutOff
 	}}
-	awaited = guard{"others wait for it", func(s State, _ Event) bool { return s.Policy.Ordered }}
+	// mayRun: what is sealed while the agent is cut off is read again at Contact.
+	mayRun = guard{"our generation runs, our component may start, and we are not cut off", func(s State, e Event) bool {
+		return released.test(s, e) && !s.CutOff
+	}}
+	cutOff = guard{"it is cut off", func(s State, _ Event) bool { return s.CutOff }}
+	// fenced: contact may be back before the process is gone.
+	fenced       = guard{"it was stopped for the fence, or is cut off", func(s State, _ Event) bool { return s.CutOff || s.Reason == ForFence }}
+	shorterGrace = guard{"it has longer than a fence gives", func(s State, e Event) bool { return s.Until.Sub(e.At) > registry.FenceGrace }}
+	movedService = guard{"it is a service and its ports are lost", func(s State, _ Event) bool { return s.Policy.Service && s.Moved }}
+	moved        = guard{"its ports are lost", func(s State, _ Event) bool { return s.Moved }}
+	inPlace      = guard{"it restarts in place", func(s State, _ Event) bool { return s.Policy.Service || s.Policy.Scope == "instance" }}
+	awaited      = guard{"others wait for it", func(s State, _ Event) bool { return s.Policy.Ordered }}
 	// removed: a flex down; an index of a flex up that is on its way counts.
 	removed = guard{"the index counts no more", func(s State, _ Event) bool {
 		return s.Directive.Drops(s.Instance)
@@ -78,7 +89,7 @@ var (
 	again        = guard{"for the second time", func(s State, _ Event) bool { return s.Terms > 1 }}
 
 	graceOver   = guard{"the grace is over", func(s State, e Event) bool { return e.Timer == Timer{GraceOver, s.grace} }}
-	rested      = guard{"the backoff is over and the ports are held", func(s State, _ Event) bool { return s.Rested && s.Bound }}
+	rested      = guard{"the backoff is over and the ports are held", func(s State, _ Event) bool { return s.Rested && s.Bound && !s.CutOff }}
 	timeIsOver  = guard{"the run's time is over", func(s State, _ Event) bool { return s.TimeIsOver }}
 	barrierOver = guard{"the back-stop of the barrier", func(s State, e Event) bool { return e.Timer == Timer{BarrierOver, s.gate} }}
 	timeOver    = guard{"its time is over", func(s State, e Event) bool {

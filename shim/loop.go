@@ -202,6 +202,10 @@ func (a *Agent) note(before, s State, e Event) {
 	switch e.Kind {
 	case Away:
 		a.log.Warn("registry unreachable, everything goes on", "since", s.AwaySince, "cause", e.Cause)
+	case CutOff:
+		a.log.Error("cut off from the registry, and the peers are not: nothing may run here", "phase", s.Phase, "cause", e.Cause)
+	case Contact:
+		a.log.Info("the registry is heard again", "phase", s.Phase)
 	case DataLost:
 		a.log.Warn("registry lost its data, the process goes on", "cause", e.Cause)
 	case Back:

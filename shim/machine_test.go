@@ -183,7 +183,7 @@ func parseEvent(t *testing.T, line string, s State) Event {
 	case Acked, Overtaken, Sealed, Mismatch:
 		e.Gen = num(0)
 	case Gone:
-		e.Exit = &Exit{Free: slices.Contains(args, "free"), Final: slices.Contains(args, "final")}
+		e.Exit = &Exit{Free: slices.Contains(args, "free"), Final: slices.Contains(args, "final"), CutOff: slices.Contains(args, "cut")}
 		if sig, ok := strings.CutPrefix(args[0], "signal="); ok {
 			e.Exit.Signal, _ = strconv.Atoi(sig)
 		} else {
@@ -267,14 +267,15 @@ func TestMachinePictureIsCurrent(t *testing.T) {
 }
 
 // TestRandomLives throws any event at any state: whatever comes, final phases ask for nothing, a
-// process is started only when none runs, never for an older generation, and never after a stop.
+// process is started only when none runs, never for an older generation, never after a stop and never while
+// the agent is cut off, when none runs on either.
 func TestRandomLives(t *testing.T) {
 	kinds := []string{
 		"boot", "held", "joined worker-1 wait 1", "staged gang", "staged instance", "staged gang service", "stage-failed", "directive wait 1",
 		"directive run 1", "directive wait 2", "directive run 2", "directive stop 2 succeeded", "acked 1", "acked 2", "overtaken 2",
 		"published", "sealed 1", "sealed 2", "mismatch 1", "started", "up", "directive run 1 only=ps", "directive run 1 only=ps,worker", "directive run 2 only=ps",
 		"staged instance ordered", "staged gang service follows", "directive wait 2 workers=1", "directive run 1 workers=1 target=2", "directive wait 2 anew=2", "directive run 2 anew=2", "gone 0", "gone 3", "gone signal=9", "gone 1 free", "rebound", "rebound elsewhere",
-		"reported", "left", "denied 77", "timer grace", "timer timeout", "timer backoff", "timer barrier", "timer backoff old", "term 15", "superseded", "checkpoint 5", "unreachable", "reachable",
+		"reported", "left", "denied 77", "timer grace", "timer timeout", "timer backoff", "timer barrier", "timer backoff old", "term 15", "superseded", "checkpoint 5", "unreachable", "reachable", "cut-off", "contact", "gone signal=9 cut",
 	}
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -297,9 +298,21 @@ func TestRandomLives(t *testing.T) {
 			if was.Phase.Final() && len(effects) > 0 {
 				t.Fatalf("seed %d: final phase asks for %v\n%s", seed, effects, strings.Join(life, "\n"))
 			}
+			if s.Phase == Fenced && running {
+				t.Fatalf("seed %d: fenced, and a process runs\n%s", seed, strings.Join(life, "\n"))
+			}
+			if s.CutOff && s.Phase == Running {
+				t.Fatalf("seed %d: running while cut off\n%s", seed, strings.Join(life, "\n"))
+			}
 			for _, f := range effects {
+				if f.Kind == DoTerminate && s.CutOff && s.Until.Sub(e.At) > registry.FenceGrace {
+					t.Fatalf("seed %d: a fence of %s\n%s", seed, s.Until.Sub(e.At), strings.Join(life, "\n"))
+				}
 				if f.Kind != DoStart {
 					continue
+				}
+				if s.CutOff {
+					t.Fatalf("seed %d: started while cut off\n%s", seed, strings.Join(life, "\n"))
 				}
 				if running || stopped || f.Gen < was.Gen {
 					t.Fatalf("seed %d: started while running=%v stopped=%v\n%s", seed, running, stopped, strings.Join(life, "\n"))

@@ -14,6 +14,7 @@ const (
 	Running    Phase = "running"    // the process runs
 	Stopping   Phase = "stopping"   // the process was asked to end
 	Backoff    Phase = "backoff"    // the process failed and will be started again in place
+	Fenced     Phase = "fenced"     // cut off from the registry: the process was stopped, none may start
 	Finishing  Phase = "finishing"  // the process is over; the gang's word is awaited
 	Leaving    Phase = "leaving"    // giving the index back
 	Superseded Phase = "superseded" // another agent holds the index
@@ -24,7 +25,7 @@ const (
 func Phases() []Phase {
 	return []Phase{
 		Starting, Claiming, Standby, Staging, Installed, Waiting, Running,
-		Stopping, Backoff, Finishing, Leaving, Superseded, Done,
+		Stopping, Backoff, Fenced, Finishing, Leaving, Superseded, Done,
 	}
 }
 

@@ -35,6 +35,7 @@ type State struct {
 	Step        int64
 
 	Reason StopReason     // why the process is being stopped
+	Until  time.Time      // when the grace of the process ends that is being stopped
 	Over   TimerKind      // which of its times was over, when it is stopped for one
 	Terms  int            // signals heard from outside
 	Grace  *time.Duration // asked for with one of them
@@ -45,6 +46,9 @@ type State struct {
 	Cause string
 
 	AwaySince time.Time // registry unreachable since; zero: reachable
+	CutOff    bool      // the fence has fallen: no process may run
+	CutSince  time.Time // when it fell
+	Moved     bool      // the ports are others than those that the gang knows
 	LostData  string    // what the registry lost; empty: nothing
 	Conducts  bool
 
@@ -67,6 +71,7 @@ const (
 	ForAnother  StopReason = "another"  // the index has another holder
 	ForTimeout  StopReason = "timeout"  // muster.timeout or muster.duration
 	ForFlex     StopReason = "flex"     // the index counts no more
+	ForFence    StopReason = "fence"    // cut off from the registry, and the peers are not
 )
 
 // New is the state of an agent that has done nothing yet.
@@ -168,7 +173,10 @@ func (s State) absorb(e Event) State {
 	case Up:
 		s.Up = s.Phase == Running
 	case Gone:
-		s.Exit, s.Proc, s.Up, s.Bound = e.Exit, 0, false, false
+		s.Exit, s.Proc, s.Up, s.Bound, s.Moved = e.Exit, 0, false, false, false
+		if e.Exit.CutOff {
+			s = s.cut(e.At)
+		}
 		if e.At.Sub(s.Begun) > s.Policy.BackoffMax {
 			s.Failures = 0 // a long healthy life
 			if !e.Exit.Free {
@@ -176,7 +184,7 @@ func (s State) absorb(e Event) State {
 			}
 		}
 	case Rebound:
-		s.Bound = true
+		s.Bound, s.Moved = true, s.Moved || !e.On
 	case Progressed:
 		if e.Step > s.Step {
 			s.Failures = 0
@@ -201,11 +209,22 @@ func (s State) absorb(e Event) State {
 		s.AwaySince, s.LostData = time.Time{}, ""
 	case DataLost:
 		s.LostData = e.Cause
+	case CutOff:
+		s = s.cut(e.At)
+	case Contact:
+		s.CutOff, s.CutSince = false, time.Time{}
 	case Conducting:
 		s.Conducts = e.On
 	case Taken:
 		s.Cause = e.Cause
 	case Boot, Held, Published, Sealed, Mismatch, Started, Reported, Left:
+	}
+	return s
+}
+
+func (s State) cut(at time.Time) State {
+	if !s.CutOff {
+		s.CutOff, s.CutSince = true, at
 	}
 	return s
 }
