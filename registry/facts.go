@@ -136,6 +136,9 @@ type (
 	DataLost struct{ Why string }
 	// Conducting tells that this agent conducts (or does no longer).
 	Conducting struct{ On bool }
+	// Missing tells whom this agent, as the conductor, waits for since when and until when; those that it
+	// named before and does not now are back, replaced, or lost.
+	Missing struct{ Losses []Loss }
 )
 
 func (DirectiveSeen) event() {}
@@ -145,6 +148,7 @@ func (Reachable) event()     {}
 func (SupersededBy) event()  {}
 func (DataLost) event()      {}
 func (Conducting) event()    {}
+func (Missing) event()       {}
 
 // Report says how a process ended (T10).
 type Report struct {

@@ -65,6 +65,9 @@ func notStarted(err error) *shim.Exit {
 	if _, ok := errors.AsType[appProblems](err); ok {
 		x.Class, x.Final = registry.ClassDefinition, true
 	}
+	if errors.Is(err, errCutOff) {
+		x.Class, x.CutOff = registry.ClassRegistry, true
+	}
 	if _, ok := errors.AsType[dataError](err); ok {
 		x.Class = registry.ClassData
 	}
@@ -125,12 +128,18 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	fence := r.currentFence()
+	if err := fence.arm(guard); err != nil {
+		pipes.abandon()
+		return 0, err
+	}
 	pid, err = guard.Start(sandbox.Spec{
 		Attempt: e.Attempt, Argv: start.Argv, Env: environ(start.Env), Dir: p.Process.Cwd, Rlimits: limits, Linger: p.Script != nil,
 		Stdin: pipes.stdin, Stdout: pipes.stdout,
 	})
 	if err != nil {
 		pipes.abandon()
+		fence.disarm()
 	} else {
 		pipes.begin(p, over)
 		r.beginSides(p, roster, facts, start, limits)
@@ -377,6 +386,7 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 				continue
 			}
 			delete(exits, e.Attempt)
+			a.currentFence().disarm()
 			a.attemptOver()
 			if !e.LogsComplete {
 				a.log.Warn("the last lines of the log may be missing: its disk does not answer")
@@ -388,7 +398,8 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 		case sandbox.LogLost:
 			a.log.Warn("log bytes lost", "stream", e.Stream, "bytes", e.Bytes, "err", e.Err)
 		case sandbox.DeadMan:
-			a.log.Error("the guard was not fed in time")
+			a.log.Error("this agent could not say in time that it is in touch with the registry: its guard has ended the process")
+			a.currentFence().deadMan()
 		case sandbox.Gone:
 			a.log.Error("the guard is gone", "err", e.Err, "left", e.Left)
 			a.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // rosterPause is how long to wait before a roster that could not be read is asked for again.
@@ -95,6 +96,7 @@ func (r gangRoom) join(ctx context.Context) shim.Event {
 	r.mu.Lock()
 	r.seat = seat
 	r.mu.Unlock()
+	r.watchContact(seat, me.Facts)
 	record, in := seat.Record(), seat.Instance()
 	directive := seat.Directive()
 	r.saveAsked(directive)
@@ -155,7 +157,21 @@ func (r gangRoom) hear(e registry.Event) {
 		r.loop.Tell(shim.Event{Kind: shim.DataLost, Cause: e.Why})
 	case registry.Conducting:
 		r.loop.Tell(shim.Event{Kind: shim.Conducting, On: e.On})
+	case registry.Missing:
+		r.missing(e.Losses)
 	}
+}
+
+// missing keeps whom this agent waits for as the conductor.
+func (r gangRoom) missing(losses []registry.Loss) {
+	var waits []status.Wait
+	for _, l := range losses {
+		waits = append(waits, status.Wait{Instance: l.Instance.String(), Since: stamp(l.Since), Until: stamp(l.End), Mass: l.Mass})
+		r.log.Warn("member is away", "member", l.Instance.String(), "lost_at", stamp(l.End), "most_are_away", l.Mass)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waits = waits
 }
 
 func (r gangRoom) acknowledge(ctx context.Context, gen int, s shim.State) (shim.Event, bool) {

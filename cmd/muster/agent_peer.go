@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
@@ -33,20 +31,15 @@ func (a *agent) peers() *status.Peers {
 // address with the run's token.
 func (a *agent) reach(_ context.Context, instance string) (*status.Client, int, error) {
 	a.mu.Lock()
-	roster, seat := a.roster, a.seat
+	roster := a.roster
 	a.mu.Unlock()
 	for _, row := range plan.MPIMembers(roster) {
 		if row.Instance.String() != instance {
 			continue
 		}
 		a.log.Info("program for a peer", "peer", instance, "generation", roster.Gen)
-		if _, err := os.Stat(row.API); err == nil && plan.Hosts([]registry.Row{row})[0] == a.alloc.Host {
-			return status.Dial(row.API), roster.Gen, nil
-		}
-		if row.Peer == "" {
-			return nil, 0, fmt.Errorf("%s is on another host, and its agent does not listen there", instance)
-		}
-		return status.DialPeer(row.Peer, seat.Token()), roster.Gen, nil
+		c, err := a.wayTo(row)
+		return c, roster.Gen, err
 	}
 	return nil, 0, fmt.Errorf("%w in generation %d: %s", status.ErrNoPeer, roster.Gen, instance)
 }
@@ -87,10 +80,11 @@ func newToken() string {
 	return hex.EncodeToString(b[:])
 }
 
-// listenForPeers answers other hosts, where the app needs it or somebody asked for it. The address is published with
-// the rest.
+// listenForPeers answers other hosts where members may be elsewhere: they ask each other whether the registry is away,
+// and an MPI job starts programs. The address is published with the rest.
 func (r stageRoom) listenForPeers(p plan.Plan, logDir string) error {
-	if r.apiListen == "" && (p.MPI == nil || loopback(r.alloc.Host)) { // then nobody is anywhere else
+	alone := p.MPI == nil && p.Who.WorldSize <= 1 && len(r.app.Components) == 1
+	if r.apiListen == "" && (alone || loopback(r.alloc.Host)) { // then nobody is anywhere else
 		return nil
 	}
 	l, address, err := r.peerListener()

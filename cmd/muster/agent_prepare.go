@@ -66,8 +66,10 @@ type agent struct {
 
 	mu         sync.Mutex
 	seat       *consul.Seat
-	plan       plan.Plan // resolved
-	planDigest string    // sha256 of the plan as printed
+	fence      *fence        // from the claim on
+	waits      []status.Wait // whom it waits for as the conductor
+	plan       plan.Plan     // resolved
+	planDigest string        // sha256 of the plan as printed
 	held       *ports.Held
 	portOf     map[string]int
 	marks      map[string]int64  // sizes of the logs when the process was started

@@ -235,17 +235,19 @@ func (a *agent) source(logDir string) status.Source {
 }
 
 func (a *agent) silence() status.Silence {
-	s := a.loop.State()
-	out := status.Silence{Inc: a.inc, Gen: s.Gen}
-	if !s.AwaySince.IsZero() {
-		out.Silence = time.Since(s.AwaySince).Seconds()
+	if f := a.currentFence(); f != nil {
+		return f.answer()
 	}
-	return out
+	return status.Silence{Inc: a.inc}
 }
 
 // snapshot is the agent as the outside sees it now.
 func (a *agent) snapshot() status.State {
 	s := a.loop.State()
+	var outage *status.Outage
+	if f := a.currentFence(); f != nil {
+		outage = f.outage()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	exports, _ := plan.Publish(a.plan, a.alloc.Host, a.portOf)
@@ -261,6 +263,10 @@ func (a *agent) snapshot() status.State {
 	}
 	if s.Phase == shim.Staging && a.task > 0 {
 		out.Cause = plan.CommandInstall // it may take its time
+	}
+	out.Outage, out.Waits = outage, a.waits
+	if said := outageCause(outage); said != "" && s.LostData == "" {
+		out.Cause = said
 	}
 	out.Sides = a.sides.seen()
 	for _, u := range a.plan.Engine.Unenforced {
@@ -281,6 +287,19 @@ func (a *agent) snapshot() status.State {
 	}
 	out.PAI = paiRow(a.plan.PAI, s)
 	return out
+}
+
+// outageCause says why a process was stopped, or goes on, although nothing is heard of the registry.
+func outageCause(o *status.Outage) string {
+	switch {
+	case o == nil:
+		return ""
+	case o.Fenced:
+		return fmt.Sprintf("cut off from the registry since %s (%d of %d members are): stopped until it answers", clock(o.Since), o.Silent, o.Members)
+	case o.Members == 0:
+		return ""
+	}
+	return fmt.Sprintf("registry away since %s for %d of %d members: goes on until %s", clock(o.Since), o.Silent, o.Members, clock(o.Until))
 }
 
 // cause is what a person asks next: why is it there?

@@ -24,6 +24,7 @@ func (j *joining) claim(ctx context.Context, d registry.Claim, look registry.Loo
 		}
 	}
 	if j.session == "" {
+		j.born = boottime()
 		session, err := j.calls.createSession(ctx, sessionName(j.me.App, d.Instance.String()), api.SessionBehaviorDelete, j.times.TTL)
 		if err != nil {
 			return nil, err
@@ -93,7 +94,7 @@ func (j *joining) claimed(ctx context.Context, d registry.Claim, look registry.L
 func (j *joining) sit(d registry.Claim, look registry.Look, directive *api.KVPair, index uint64) (*Seat, error) {
 	s := &Seat{
 		g: j.gang, instance: d.Instance, previous: look.Member, turn: make(chan struct{}, 1),
-		session: j.session, record: d.Record, index: index,
+		session: j.session, began: j.born, record: d.Record, index: index,
 	}
 	if look.App != nil {
 		s.token, s.founded = look.App.Token, look.App.Created

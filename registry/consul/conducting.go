@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -24,6 +25,7 @@ type conducting struct {
 	state   registry.Conductor
 	view    registry.View
 	wake    time.Time // when Step wants to be asked again; zero: not
+	missing []registry.Loss
 	watches watches
 	b       backoff
 }
@@ -35,7 +37,10 @@ func newConducting(g *gang, session string) *conducting {
 	return c
 }
 
-func (c *conducting) close() { c.watches.close() }
+func (c *conducting) close() {
+	c.tellMissing(nil)
+	c.watches.close()
+}
 
 // run steps until the baton is lost (errBaton), or nobody needs us (errDone).
 func (c *conducting) run(ctx context.Context) error {
@@ -79,6 +84,7 @@ func (c *conducting) step(ctx context.Context) (more bool, err error) {
 	c.state, effects = c.state.Step(time.Now(), c.view)
 	c.view.Trouble = false
 	c.wake = time.Time{}
+	c.tellMissing(c.state.Losses())
 	for _, e := range effects {
 		if w, ok := e.(registry.Wake); ok {
 			if c.wake.IsZero() || w.At.Before(c.wake) {
@@ -96,6 +102,14 @@ func (c *conducting) step(ctx context.Context) (more bool, err error) {
 		}
 	}
 	return more, nil
+}
+
+// tellMissing says whom this conductor waits for, when that has changed.
+func (c *conducting) tellMissing(losses []registry.Loss) {
+	if !slices.Equal(c.missing, losses) {
+		c.missing = losses
+		c.mail.send(registry.Missing{Losses: losses})
+	}
 }
 
 func (c *conducting) do(ctx context.Context, e registry.Effect) error {

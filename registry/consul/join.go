@@ -70,6 +70,7 @@ type joining struct {
 	*gang
 	hooks   Hooks
 	session string                                // of the member to be, "" until needed
+	born    time.Duration                         // when that was asked for: boottime
 	records map[registry.Instance]registry.Member // looked at while claiming
 	holder  string                                // incarnation that we stand behind
 	b       backoff

@@ -29,7 +29,9 @@ type Seat struct {
 
 	mu         sync.Mutex // guards what follows; changed only by who has the turn
 	session    string
+	began      time.Duration   // when that session, or its last answered renewal, was asked for: boottime
 	candidate  string          // a session whose attaching is unknown
+	tried      time.Duration   // when that one was asked for
 	record     registry.Member // as last written or read
 	index      uint64          // its ModifyIndex
 	unsure     bool            // the registry may hold another record than this one
@@ -52,6 +54,14 @@ func (s *Seat) Record() registry.Member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cloneMember(s.record)
+}
+
+// Heard is when the last renewal that was answered was sent, and now: both since the machine was booted,
+// suspended time included. An answer that the session has ended is none before the index is attached again.
+func (s *Seat) Heard() (heard, now time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.began, boottime()
 }
 
 // Directive is the newest directive seen.
@@ -142,40 +152,52 @@ func (s *Seat) renew() {
 		if s.over() != nil {
 			return
 		}
-		session, sent := s.held().session, time.Now()
+		session, sent, moment := s.held().session, time.Now(), boottime()
 		err := g.calls.renewSession(g.ctx, session, g.times.Request)
 		switch {
 		case err == nil:
+			s.renewed(session, moment)
 			g.link.answered(renewing, sent)
 		case errors.Is(err, errSessionGone):
-			g.link.answered(renewing, sent)
-			s.reattach(session)
+			// Only who holds the index has contact: it may have been given to another meanwhile.
+			if s.reattach(session) {
+				g.link.answered(renewing, sent)
+			}
 		case g.ctx.Err() == nil:
 			g.link.failed(renewing, err)
 		}
 	}
 }
 
-// reattach is what follows a renewal that was answered with 404.
-func (s *Seat) reattach(ended string) {
+// renewed remembers an answered renewal, unless the seat has another session by now.
+func (s *Seat) renewed(session string, moment time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == session {
+		s.began = moment
+	}
+}
+
+// reattach is what follows a renewal that was answered with 404; true when the index is attached.
+func (s *Seat) reattach(ended string) bool {
 	ctx, cancel := context.WithTimeout(s.g.ctx, s.g.times.Renew)
 	defer cancel()
 	if s.take(ctx) != nil {
-		return
+		return false
 	}
 	defer s.give()
 	if s.held().session != ended {
-		return // a writer has done it
+		return true // a writer has done it
 	}
 	var b backoff
 	for {
 		_, err := s.settle(ctx, nil)
 		if err == nil || !s.again(err) {
-			return
+			return s.held().session != ended
 		}
 		s.g.log.Warn("attach to the index again", "instance", s.instance.String(), "err", err)
 		if pause(ctx, b.next()) != nil {
-			return // the next renewal is answered with 404 too
+			return false // the next renewal is answered with 404 too
 		}
 	}
 }
@@ -228,7 +250,7 @@ func (s *Seat) attach(ctx context.Context, live *api.KVPair) error {
 	g, k := s.g, s.g.keys
 	h := s.held()
 	s.mu.Lock()
-	candidate := s.candidate
+	candidate, tried := s.candidate, s.tried
 	s.mu.Unlock()
 	switch {
 	case h.record.Phase == registry.PhaseLeft:
@@ -236,19 +258,20 @@ func (s *Seat) attach(ctx context.Context, live *api.KVPair) error {
 	case live != nil && live.Session == h.session:
 		return nil
 	case live != nil && live.Session != "" && live.Session == candidate:
-		s.move(candidate)
+		s.move(candidate, tried)
 		return nil
 	case live != nil && live.Session != "":
 		return &refusal{what: []string{k.live(s.instance) + " is locked by another session"}}
 	}
 	session := candidate
 	if session == "" {
+		tried = boottime()
 		var err error
 		if session, err = g.calls.createSession(ctx, s.name(), api.SessionBehaviorDelete, g.times.TTL); err != nil {
 			return err
 		}
 		s.mu.Lock()
-		s.candidate = session
+		s.candidate, s.tried = session, tried
 		s.mu.Unlock()
 	}
 	ops := []*api.TxnOp{
@@ -269,15 +292,15 @@ func (s *Seat) attach(ctx context.Context, live *api.KVPair) error {
 	if err != nil {
 		return err
 	}
-	s.move(session)
+	s.move(session, tried)
 	g.log.Info("attached to the index again", "instance", s.instance.String())
 	return nil
 }
 
-func (s *Seat) move(session string) {
+func (s *Seat) move(session string, began time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.session, s.candidate = session, ""
+	s.session, s.began, s.candidate = session, began, ""
 }
 
 // name is the session's name for people who list sessions.

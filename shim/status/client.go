@@ -44,6 +44,13 @@ func (c *Client) State(ctx context.Context) (State, error) {
 	return s, err
 }
 
+// Silence asks how long the agent has heard nothing of the registry.
+func (c *Client) Silence(ctx context.Context) (Silence, error) {
+	var s Silence
+	err := c.call(ctx, http.MethodGet, "/v1/peer/silence", nil, &s)
+	return s, err
+}
+
 // Signal sends a signal to the app's main process.
 func (c *Client) Signal(ctx context.Context, signal string) error {
 	return c.call(ctx, http.MethodPost, "/v1/signal", map[string]string{"signal": signal}, nil)

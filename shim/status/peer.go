@@ -31,6 +31,9 @@ var ErrNoPeer = errors.New("no such instance")
 // peerRoute runs a program in the instance that ?to= names; ?generation= is the gang's that the caller is of.
 const peerRoute = "POST /v1/peer/exec"
 
+// silenceRoute tells how long the agent has heard nothing of the registry.
+const silenceRoute = "GET /v1/peer/silence"
+
 // peerPath is that route's for an instance in a generation.
 func peerPath(instance string, generation int) string {
 	return "/v1/peer/exec?" + url.Values{"to": {instance}, "generation": {strconv.Itoa(generation)}}.Encode()
@@ -129,11 +132,12 @@ func upgrades(w http.ResponseWriter, r *http.Request) bool {
 // switching is the answer that makes a connection a program's streams.
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + ExecProtocol + "\r\n\r\n"
 
-// PeerHandler is the part of the agent's API that other hosts may ask, with the run's token: its state, and programs in
-// this instance. Whoever has no token learns nothing, not even which routes there are.
+// PeerHandler is the part of the agent's API that other hosts may ask, with the run's token: its state, how long it has
+// heard nothing of the registry, and programs in this instance. Whoever has no token learns nothing, not even which routes there are.
 func PeerHandler(s Source, token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.State()) })
+	mux.HandleFunc(silenceRoute, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Silence()) })
 	mux.HandleFunc(peerRoute, func(w http.ResponseWriter, r *http.Request) {
 		switch to := r.URL.Query().Get("to"); {
 		case s.Peers == nil:
@@ -145,7 +149,7 @@ func PeerHandler(s Source, token string) http.Handler {
 		}
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", "GET /v1/state; "+peerRoute)
+		refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", "GET /v1/state; "+silenceRoute+"; "+peerRoute)
 	})
 	want := sha256.Sum256([]byte(bearer + token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -31,7 +31,10 @@ func servePeer(t *testing.T, main func(*program, io.Reader, io.Writer, io.Writer
 	p := &peer{program: runs(a, main), ready: make(chan error, 1)}
 	source := Source{
 		State: func() State { return State{App: "d1", Instance: Instance{Version: 1, Instance: "worker-1"}} },
-		Exec:  a.exec,
+		Silence: func() Silence {
+			return Silence{Instance: "worker-1", Inc: "i", Gen: 2, Silence: 31, Fenced: true}
+		},
+		Exec: a.exec,
 		Stop:  func(*time.Duration) error { t.Error("stopped by a peer"); return nil },
 		Peers: &Peers{Self: "worker-1", Ready: func(ctx context.Context, _ int) error {
 			select {
@@ -165,6 +168,8 @@ func TestOtherHostsNeedTheToken(t *testing.T) {
 	}{
 		{"state", "GET", "/v1/state", "Bearer " + token, http.StatusOK},
 		{"no token", "GET", "/v1/state", "", http.StatusUnauthorized},
+		{"silence", "GET", "/v1/peer/silence", "Bearer " + token, http.StatusOK},
+		{"silence without", "GET", "/v1/peer/silence", "", http.StatusUnauthorized},
 		{"another run's", "GET", "/v1/state", "Bearer 7a0000", http.StatusUnauthorized},
 		{"a part of it", "GET", "/v1/state", "Bearer " + token[:5], http.StatusUnauthorized},
 		{"more than it", "GET", "/v1/state", "Bearer " + token + "0", http.StatusUnauthorized},
@@ -230,5 +235,23 @@ func TestNoTokenIsNobodys(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// A peer's silence is asked in the same way by the socket and from another host.
+func TestPeersTellTheirSilence(t *testing.T) {
+	p := servePeer(t, func(*program, io.Reader, io.Writer, io.Writer) ExecExit { return ExecExit{} })
+	want := Silence{Instance: "worker-1", Inc: "i", Gen: 2, Silence: 31, Fenced: true}
+	for name, c := range map[string]*Client{"socket": Dial(p.socket), "another host": DialPeer(p.address, token)} {
+		got, err := c.Silence(t.Context())
+		if err != nil || got != want {
+			t.Errorf("by %s: got %+v, %v, want %+v", name, got, err, want)
+		}
+		c.Close()
+	}
+	c := DialPeer(p.address, "another")
+	defer c.Close()
+	if got, err := c.Silence(t.Context()); err == nil {
+		t.Errorf("without the token: got %+v", got)
 	}
 }

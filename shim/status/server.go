@@ -34,10 +34,11 @@ type Source struct {
 
 // Silence is the answer of GET /v1/peer/silence.
 type Silence struct {
-	Inc     string  `json:"inc"`
-	Gen     int     `json:"gen"`
-	Silence float64 `json:"silence"` // seconds
-	Fenced  bool    `json:"fenced"`
+	Instance string  `json:"instance"`
+	Inc      string  `json:"inc"`
+	Gen      int     `json:"gen"`
+	Silence  float64 `json:"silence"` // seconds
+	Fenced   bool    `json:"fenced"`  // it has stopped its process, or does so now
 }
 
 // Failure is the body of every error answer.
@@ -77,7 +78,7 @@ func Listen(path string) (net.Listener, error) {
 func Handler(s Source) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.State()) })
-	mux.HandleFunc("GET /v1/peer/silence", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Silence()) })
+	mux.HandleFunc(silenceRoute, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Silence()) })
 	mux.HandleFunc("GET /v1/logs/{name}", s.logs)
 	mux.HandleFunc("POST /v1/signal", s.signal)
 	mux.HandleFunc("POST /v1/stop", s.stop)

@@ -258,10 +258,10 @@ func TestRequests(t *testing.T) {
 }
 
 func TestSilence(t *testing.T) {
-	h := Handler(Source{Silence: func() Silence { return Silence{Inc: "i", Gen: 2, Silence: 1.5, Fenced: true} }})
+	h := Handler(Source{Silence: func() Silence { return Silence{Instance: "worker-1", Inc: "i", Gen: 2, Silence: 1.5, Fenced: true} }})
 	r := httptest.NewRecorder()
 	h.ServeHTTP(r, httptest.NewRequest("GET", "/v1/peer/silence", nil))
-	if got, want := strings.TrimSpace(r.Body.String()), `{"inc":"i","gen":2,"silence":1.5,"fenced":true}`; got != want {
+	if got, want := strings.TrimSpace(r.Body.String()), `{"instance":"worker-1","inc":"i","gen":2,"silence":1.5,"fenced":true}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// How often contact is looked at, when there is and when there may be none.
+const (
+	fenceLook  = time.Second
+	fenceRound = 1500 * time.Millisecond // for the answers to one asking of the peers
+	fencePause = 2 * time.Second         // between two of them that were evidence
+)
+
+// fence is what an agent knows of its contact with the registry: from its claim on it decides whether a process may
+// run here, asks the peers when nothing is heard, and winds the guard's dead-man timer up.
+type fence struct {
+	*agent
+	seat  *consul.Seat
+	facts registry.Facts
+
+	mu      sync.Mutex
+	contact registry.Contact
+	panel   registry.Panel
+	roster  string // that the panel is of
+	silent  int    // at the last asking, of asked
+	asked   int
+	asking  bool
+	held    bool // that the registry is away was said
+	armed   *sandbox.Guard
+	fired   bool // the guard has ended the process by itself
+}
+
+// errCutOff refuses a start, or explains an end.
+var errCutOff = errors.New("nothing was heard of the registry for too long, and the peers are not cut off as well")
+
+// watchContact begins with the claim and ends with the agent.
+func (a *agent) watchContact(seat *consul.Seat, facts registry.Facts) {
+	f := &fence{agent: a, seat: seat, facts: facts}
+	a.mu.Lock()
+	a.fence = f
+	a.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() { f.run(ctx, &work) })
+	a.atEnd(func() {
+		cancel()
+		work.Wait()
+	})
+}
+
+func (a *agent) currentFence() *fence {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fence
+}
+
+func (f *fence) run(ctx context.Context, work *sync.WaitGroup) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		f.know(ctx)
+		if rows := f.look(); rows != nil {
+			work.Go(func() { f.ask(ctx, rows) })
+		}
+		next := f.times.Renew
+		if f.silence() >= 2*next || f.state().CutOff || f.state().Phase == shim.Fenced {
+			next = fenceLook
+		}
+		timer.Reset(next)
+	}
+}
+
+func (f *fence) state() shim.State { return f.loop.State() }
+
+func (f *fence) silence() time.Duration {
+	heard, now := f.seat.Heard()
+	return now - heard
+}
+
+// know keeps whom to ask. Members have read the roster to start; a service is not in it and reads it for this.
+func (f *fence) know(ctx context.Context) {
+	d := f.seat.Directive()
+	if d.Act != registry.ActRun || d.Roster.ID == "" {
+		return // the last one's members run still, or nobody does
+	}
+	f.mu.Lock()
+	known := f.roster == d.Roster.ID
+	f.mu.Unlock()
+	if known || f.silence() >= 2*f.times.Renew {
+		return
+	}
+	f.agent.mu.Lock()
+	roster := f.agent.roster
+	f.agent.mu.Unlock()
+	if roster.Gen != d.Gen || roster.Run != d.Run {
+		if s := f.state(); !s.Policy.Service {
+			return // it reads it in its own time
+		}
+		ctx, cancel := context.WithTimeout(ctx, f.times.Renew)
+		defer cancel()
+		var err error
+		if roster, _, err = f.seat.Roster(ctx, d.Roster); err != nil {
+			f.log.Debug("read the roster to know the peers", "err", err)
+			return
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.panel, f.roster = registry.NewPanel(f.facts, roster, f.seat.Instance()), d.Roster.ID
+}
+
+// look rules on the contact there is now, and returns whom to ask.
+func (f *fence) look() []registry.Row {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	standing, now := f.standing()
+	if standing != registry.CutOff {
+		f.wind(now)
+	}
+	s := f.state()
+	switch standing {
+	case registry.InTouch:
+		if f.held {
+			f.held = false
+			f.log.Info("the registry is back", "silent_members", 0)
+		}
+		if now-f.contact.Heard < 2*f.times.Renew && (s.CutOff || s.Phase == shim.Fenced) {
+			f.loop.Tell(shim.Event{Kind: shim.Contact})
+		}
+	case registry.Holding:
+		if !f.held {
+			f.held = true
+			f.log.Warn("the registry is away for the peers too, the process goes on", "silent", f.silent, "of", f.asked, "at_most_until", f.until(now))
+		}
+		if now-f.contact.Asked < fencePause {
+			return nil
+		}
+		return f.round()
+	case registry.Asking:
+		return f.round()
+	case registry.CutOff:
+		if !s.CutOff {
+			f.loop.Tell(shim.Event{Kind: shim.CutOff, Cause: f.why(now)})
+		}
+	}
+	return nil
+}
+
+// standing is asked with the mutex held.
+func (f *fence) standing() (registry.Standing, time.Duration) {
+	heard, now := f.seat.Heard()
+	f.contact.Heard = heard
+	return f.contact.Standing(f.times, now), now
+}
+
+func (f *fence) why(now time.Duration) string {
+	silence := now - f.contact.Heard
+	if silence >= f.times.Outage() {
+		return fmt.Sprintf("nothing heard of the registry for %s, as long as an outage may last (--lost-mass)", silence.Round(time.Second))
+	}
+	return fmt.Sprintf("nothing heard of the registry for %s, and only %d of %d members hear nothing either", silence.Round(time.Second), f.silent, f.asked)
+}
+
+// until is when the process is stopped although all hear nothing.
+func (f *fence) until(now time.Duration) time.Time {
+	return stamp(time.Now().Add(f.contact.Heard + f.times.Outage() - now))
+}
+
+func (f *fence) round() []registry.Row {
+	if f.asking {
+		return nil
+	}
+	f.asking = true
+	return append([]registry.Row{}, f.panel.Rows()...)
+}
+
+// ask asks all at the same moment, so that those who answer that they hear nothing do so at one.
+func (f *fence) ask(ctx context.Context, rows []registry.Row) {
+	_, began := f.seat.Heard()
+	bounded, cancel := context.WithTimeout(ctx, fenceRound)
+	defer cancel()
+	var mu sync.Mutex
+	var answers []registry.Silence
+	var work sync.WaitGroup
+	for _, row := range rows {
+		work.Go(func() {
+			s, err := f.silenceOf(bounded, row)
+			if err != nil {
+				f.log.Debug("ask a peer how long it hears nothing", "peer", row.Instance.String(), "err", err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers = append(answers, s)
+		})
+	}
+	work.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asking = false
+	f.contact.Asked = began
+	var shown bool
+	if f.silent, f.asked, shown = f.panel.Evidence(f.times, answers); shown {
+		f.contact.Evidence = began
+	}
+}
+
+func (f *fence) silenceOf(ctx context.Context, row registry.Row) (registry.Silence, error) {
+	c, err := f.wayTo(row)
+	if err != nil {
+		return registry.Silence{}, err
+	}
+	defer c.Close()
+	s, err := c.Silence(ctx)
+	if err != nil {
+		return registry.Silence{}, err
+	}
+	in, err := registry.ParseInstance(s.Instance)
+	return registry.Silence{Instance: in, Inc: s.Inc, Gen: s.Gen, For: seconds(s.Silence), Fenced: s.Fenced}, err
+}
+
+// wayTo is a client of a peer's agent: by its socket on this host, else by its address with the run's token.
+func (a *agent) wayTo(row registry.Row) (*status.Client, error) {
+	if _, err := os.Stat(row.API); err == nil && plan.Hosts([]registry.Row{row})[0] == a.alloc.Host {
+		return status.Dial(row.API), nil
+	}
+	if row.Peer == "" {
+		return nil, fmt.Errorf("%s is on another host, and its agent does not listen there", row.Instance)
+	}
+	return status.DialPeer(row.Peer, a.seatNow().Token()), nil
+}
+
+// arm begins with a start: from here on the guard ends what it runs when this agent does not say in time that it may
+// go on. It refuses while the agent is cut off, whatever the machine knows of that.
+func (f *fence) arm(guard *sandbox.Guard) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	standing, now := f.standing()
+	if standing == registry.CutOff {
+		return errCutOff
+	}
+	f.armed, f.fired = guard, false
+	f.wind(now)
+	return nil
+}
+
+// wind is called with the mutex held.
+func (f *fence) wind(now time.Duration) {
+	left := f.contact.Wind(f.times, now)
+	if f.armed == nil || left <= 0 {
+		return
+	}
+	if err := f.armed.Feed(left); err != nil && !errors.Is(err, sandbox.ErrGone) {
+		f.log.Warn("wind the dead-man timer up", "err", err)
+	}
+}
+
+// disarm follows the proof that nothing of an attempt is left.
+func (f *fence) disarm() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.armed == nil {
+		return
+	}
+	if err := f.armed.Feed(0); err != nil && !errors.Is(err, sandbox.ErrGone) {
+		f.log.Warn("stop the dead-man timer", "err", err)
+	}
+	f.armed = nil
+}
+
+// deadMan is the guard's word that its timer ran out.
+func (f *fence) deadMan() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fired = true
+}
+
+// explains tells that the guard's timer has ended the process.
+func (f *fence) explains() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fired
+}
+
+// answer is what a peer is told.
+func (f *fence) answer() status.Silence {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.state()
+	standing, now := f.standing()
+	return status.Silence{
+		Instance: s.Instance.String(), Inc: f.inc, Gen: s.Gen, Silence: (now - f.contact.Heard).Seconds(),
+		Fenced: standing == registry.CutOff || s.CutOff || s.Reason == shim.ForFence || s.Phase == shim.Fenced,
+	}
+}
+
+// outage is what people are told; nil while the registry is heard.
+func (f *fence) outage() *status.Outage {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.state()
+	standing, now := f.standing()
+	if standing == registry.InTouch && !s.CutOff && s.Phase != shim.Fenced {
+		return nil
+	}
+	return &status.Outage{
+		Since: stamp(time.Now().Add(f.contact.Heard - now)), Silent: f.silent, Members: f.asked,
+		Fenced: s.CutOff || s.Phase == shim.Fenced, Until: f.until(now),
+	}
+}
