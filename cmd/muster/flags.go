@@ -37,8 +37,8 @@ type flagSet interface {
 func (f *registryFlags) register(flags flagSet) {
 	flags.StringVar(&f.address, "registry", "", "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: CONSUL_HTTP_ADDR, else consul://127.0.0.1:8500)")
 	flags.DurationVar(&f.ttl, "session-ttl", 10*time.Second, "time to live of an agent's session")
-	flags.DurationVar(&f.lost, "lost-grace", time.Minute, "a vanished member is lost after this, where its death can be told from a cut")
-	flags.DurationVar(&f.lostMass, "lost-mass", 10*time.Minute, "a vanished member without proof of death is lost after this")
+	flags.DurationVar(&f.lost, "lost-grace", time.Minute, "a member that vanished without proof of its death is lost after this")
+	flags.DurationVar(&f.lostMass, "lost-mass", 10*time.Minute, "the same while more than half of the gang is away; an outage of the registry may last 30s less")
 	flags.DurationVar(&f.barrier, "barrier-timeout", 0, "longest wait for the gang (default: muster.barrier.timeout, 30m)")
 }
 

@@ -69,8 +69,13 @@ func (v *appView) lines() [][2]string {
 		}
 		add("missing", strings.Join(v.Missing, ", "))
 	}
+	for _, row := range v.Instances {
+		for _, w := range row.Waits {
+			add("waiting", waitText(w))
+		}
+	}
 	if v.AwaySince != nil {
-		add("registry", v.Registry+" (registry unreachable since "+clock(*v.AwaySince)+"; processes go on)")
+		add("registry", v.Registry+" (registry unreachable since "+clock(*v.AwaySince)+"; "+v.fate()+")")
 	} else {
 		add("registry", v.Registry)
 	}
@@ -90,6 +95,29 @@ func (v *appView) lines() [][2]string {
 	add("work", v.WorkDir)
 	add("logs", v.LogDir)
 	return lines
+}
+
+// waitText is for whom the conductor waits, and how long it will.
+func waitText(w status.Wait) string {
+	text := fmt.Sprintf("%s since %s, given up at %s", w.Instance, clock(w.Since), clock(w.Until))
+	if w.Mass {
+		text += ": more than half of the gang is away"
+	}
+	return text
+}
+
+// fate is what becomes of processes whose agents hear nothing of the registry.
+func (v *appView) fate() string {
+	var fenced []string
+	for _, row := range v.Instances {
+		if row.Outage != nil && row.Outage.Fenced {
+			fenced = append(fenced, row.Instance)
+		}
+	}
+	if len(fenced) > 0 {
+		return strings.Join(fenced, ", ") + " cut off and stopped"
+	}
+	return "processes go on"
 }
 
 // verdictText is a verdict in one line.

@@ -35,7 +35,7 @@ func servePeer(t *testing.T, main func(*program, io.Reader, io.Writer, io.Writer
 			return Silence{Instance: "worker-1", Inc: "i", Gen: 2, Silence: 31, Fenced: true}
 		},
 		Exec: a.exec,
-		Stop:  func(*time.Duration) error { t.Error("stopped by a peer"); return nil },
+		Stop: func(*time.Duration) error { t.Error("stopped by a peer"); return nil },
 		Peers: &Peers{Self: "worker-1", Ready: func(ctx context.Context, _ int) error {
 			select {
 			case err := <-p.ready:

@@ -143,6 +143,22 @@ func (n *Net) Heal(i int) {
 	n.cut[i] = false
 }
 
+// Block makes host i's packets to host j vanish without a word, and so all that needs an answer between the two; both go
+// on reaching the others.
+func (n *Net) Block(i, j int) {
+	n.t.Helper()
+	n.must("-n", n.Name(i), "neigh", "replace", n.Addr(j), "lladdr", nobody, "dev", "eth0", "nud", "permanent")
+}
+
+// Unblock ends Block.
+func (n *Net) Unblock(i, j int) {
+	n.t.Helper()
+	n.must("-n", n.Name(i), "neigh", "delete", n.Addr(j), "dev", "eth0")
+}
+
+// nobody is an address that no cable of a network has.
+const nobody = "02:00:00:00:00:01"
+
 // remove kills what still runs on the hosts and takes all namespaces away; the cables go with them.
 func (n *Net) remove() {
 	for i := range n.hosts {

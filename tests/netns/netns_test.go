@@ -55,6 +55,28 @@ func TestHostsReachEachOtherUnlessCut(t *testing.T) {
 	}
 }
 
+func TestBlockedHostsReachTheOthers(t *testing.T) {
+	n := netns.New(t, 3)
+	for i := range 3 {
+		serve(t, n, i)
+	}
+	n.Block(0, 2)
+	for _, pair := range [][2]int{{0, 2}, {2, 0}} {
+		if err := dial(n, pair[0], pair[1], refused); err == nil {
+			t.Errorf("%d reaches %d although they are blocked", pair[0], pair[1])
+		}
+	}
+	for _, pair := range [][2]int{{0, 1}, {1, 0}, {1, 2}, {2, 1}} {
+		if err := dial(n, pair[0], pair[1], watchdog); err != nil {
+			t.Errorf("%d to %d: %v", pair[0], pair[1], err)
+		}
+	}
+	n.Unblock(0, 2)
+	if err := dial(n, 0, 2, watchdog); err != nil {
+		t.Errorf("0 to 2 afterwards: %v", err)
+	}
+}
+
 func TestCommandsRunOnTheirHost(t *testing.T) {
 	n := netns.New(t, 2)
 	for i := range 2 {

@@ -17,13 +17,12 @@ type process struct {
 
 // launch starts the server with its output appended to the log. The parent-death signal belongs to
 // the thread that forks (prctl(2)), so one goroutine keeps its thread until the process has ended.
-func launch(binary string, args []string, logPath string) (*process, error) {
+func launch(cmd *exec.Cmd, logPath string) (*process, error) {
 	out, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
-	cmd := exec.Command(binary, args...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p := &process{cmd: cmd, gone: make(chan struct{})}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/need"
+	"github.com/muster-agent/muster/tests/netns"
 )
 
 // StockLimit is Consul's own http_max_conns_per_client. Asked for in Options it is left to
@@ -44,6 +45,9 @@ type Options struct {
 	Config string
 	// Token is what Start itself presents; needed when Config denies anonymous reads.
 	Token string
+	// Net is a network of hosts, on number Host of which the server runs; nil: on this machine's loopback.
+	Net  *netns.Net
+	Host int
 }
 
 // Server is one Consul server. Its methods are for one goroutine at a time and end the test on
@@ -58,6 +62,7 @@ type Server struct {
 	binary string
 	args   []string
 	token  string
+	place  place
 	run    *process // nil while stopped
 }
 
@@ -79,16 +84,17 @@ func Start(t testing.TB, o Options) *Server {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p := holdPorts(t, 4)
+	p, at := holdPorts(t, 4), placeOf(o)
 	s := &Server{
-		HTTPAddr: fmt.Sprintf("127.0.0.1:%d", p[0]),
+		HTTPAddr: fmt.Sprintf("%s:%d", at.address, p[0]),
 		Dir:      dir,
+		place:    at,
 		t:        t,
 		binary:   binary,
 		token:    o.Token,
 		args: []string{
 			"agent", "-server", "-bootstrap-expect=1", "-node=" + nodeName,
-			"-data-dir=" + filepath.Join(dir, "data"), "-bind=127.0.0.1", "-client=127.0.0.1",
+			"-data-dir=" + filepath.Join(dir, "data"), "-bind=" + at.address, "-client=" + at.address,
 			fmt.Sprintf("-http-port=%d", p[0]), fmt.Sprintf("-server-port=%d", p[1]),
 			fmt.Sprintf("-serf-lan-port=%d", p[2]), fmt.Sprintf("-serf-wan-port=%d", p[3]),
 			"-dns-port=-1", "-grpc-port=-1", "-grpc-tls-port=-1", "-hcl=" + config(o),
@@ -154,7 +160,7 @@ func (s *Server) RestartEmpty() {
 
 func (s *Server) start() {
 	s.t.Helper()
-	run, err := launch(s.binary, s.args, filepath.Join(s.Dir, "consul.log"))
+	run, err := launch(s.place.command(s.binary, s.args...), filepath.Join(s.Dir, "consul.log"))
 	if err != nil {
 		s.t.Fatalf("start %s: %v", s.binary, err)
 	}
@@ -238,7 +244,7 @@ func (s *Server) get(ctx context.Context, path string, into any) error {
 	}
 	req.Header.Set("X-Consul-Token", s.token)
 	req.Close = true // a kept connection would count against the limit under test
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := s.place.client.Do(req)
 	if err != nil {
 		return err
 	}
