@@ -173,8 +173,12 @@ func parseEvent(t *testing.T, line string, s State) Event {
 			}
 		}
 	case Staged:
+		grace := 10 * time.Second
+		if slices.Contains(args, "patient") {
+			grace = time.Minute
+		}
 		e.Policy = &Policy{
-			Scope: args[0], Service: slices.Contains(args, "service"), Ordered: slices.Contains(args, "ordered"), Follows: slices.Contains(args, "follows"), Grace: 10 * time.Second, Barrier: 30 * time.Minute,
+			Scope: args[0], Service: slices.Contains(args, "service"), Ordered: slices.Contains(args, "ordered"), Follows: slices.Contains(args, "follows"), Grace: grace, Barrier: 30 * time.Minute,
 			BackoffMin: time.Second, BackoffMax: time.Minute, Rule: registry.BudgetRule{Max: 2, Window: time.Hour, RefillCheckpoint: true},
 		}
 		if slices.Contains(args, "timeout") {

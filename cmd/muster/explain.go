@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
@@ -405,6 +406,9 @@ func (s *sheet) rules(app *appdef.App, c *appdef.Component, p plan.Plan, from fu
 		}
 	}
 	s.row("stop", fmt.Sprintf("%s, then KILL after %s", p.Stop.Signal, span(p.Stop.Grace)), cmp.Or(from("/stop/grace"), from("/stop/signal")))
+	if cut := registry.FenceGrace.Seconds(); p.Stop.Grace > cut {
+		s.row("", "after "+span(cut)+" where the host is cut off from the registry and its peers are not", "")
+	}
 	s.row("checkpoint", p.Checkpoint.Dir, from("/checkpoint/dir"))
 	if p.Hold > 0 {
 		s.row("hold", "a failed container is kept "+span(p.Hold), cmp.Or(app.Origins[c.Name+".muster.hold"], app.Origins["muster.hold"]))

@@ -103,7 +103,7 @@ func transitionLine(line string) string {
 	switch m.To {
 	case shim.Running:
 		return fmt.Sprintf("muster: running (attempt %d, generation %d)", m.Attempt, m.Generation)
-	case shim.Backoff, shim.Stopping, shim.Finishing, shim.Standby, shim.Superseded:
+	case shim.Backoff, shim.Stopping, shim.Fenced, shim.Finishing, shim.Standby, shim.Superseded:
 		if m.Cause != "" {
 			return fmt.Sprintf("muster: %s: %s", m.To, m.Cause)
 		}

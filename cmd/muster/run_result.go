@@ -233,7 +233,7 @@ func (h history) times() status.Times {
 				} else {
 					own.Barrier += took
 				}
-			case shim.Stopping, shim.Backoff:
+			case shim.Stopping, shim.Backoff, shim.Fenced:
 				own.Restarting += took
 			case shim.Starting, shim.Claiming, shim.Finishing, shim.Leaving, shim.Superseded, shim.Done:
 			}

@@ -194,14 +194,14 @@ func (j *job) hear(conn net.Conn) {
 }
 
 // agent starts the agent of worker-i on a host. A launcher started it, as far as it knows: it stands by behind a holder.
-func (j *job) agent(host, i int, more ...string) *agent {
+func (j *job) agent(host, i int) *agent {
 	j.t.Helper()
 	args := append([]string{
 		"agent", "--app", filepath.Join(j.top, "app"), "--app-id", j.app, "--component", "worker", "--index", strconv.Itoa(i),
 		"--host", j.net.Addr(host), "--work-dir", filepath.Join(j.top, fmt.Sprint("w", host)), "--state-dir", j.state(host),
 		"--registry", j.server.URL(), "--engine", "process",
 	}, j.times...)
-	cmd := j.net.Command(host, muster, append(args, more...)...)
+	cmd := j.net.Command(host, muster, args...)
 	path := filepath.Join(j.top, fmt.Sprintf("agent-%d-host-%d.log", i, host))
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	j.must(err)
@@ -367,11 +367,11 @@ type view struct {
 	}
 }
 
-func (j *job) view(host int, more ...string) view {
+func (j *job) view(host int) view {
 	j.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	at := j.net.Command(host, muster, append([]string{"status", j.app, "--json", "--state-dir", j.state(host)}, more...)...)
+	at := j.net.Command(host, muster, "status", j.app, "--json", "--state-dir", j.state(host))
 	cmd := exec.CommandContext(ctx, at.Path, at.Args[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.top}
 	out, err := cmd.Output()

@@ -226,3 +226,50 @@ func TestConsulGoesBackInTime(t *testing.T) {
 		a.ends(130)
 	}
 }
+
+// A member that restarts with its gang reports that it was cut off: all go on in the next generation, of nobody's account.
+func TestHealedBehindTheFence(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, settings{"muster.restart": "gang"})
+	agents, cast := j.begin()
+
+	j.net.Cut(1)
+	agents[1].says("to=fenced")
+	j.stay(cast[0], cast[2])
+	j.net.Heal(1)
+	again := make([]*actor, 3)
+	for range again {
+		a := j.next()
+		again[a.index()] = a
+	}
+	for i, a := range again {
+		if a.Gen != 2 || a.Host != j.net.Addr(i) {
+			t.Errorf("%+v was started, want generation 2 on %s", a.word, j.net.Addr(i))
+		}
+	}
+	if d := j.directive(); d.Gen != 2 || d.Budget.Used != 0 {
+		t.Errorf("directive %+v, want generation 2 and nothing charged", d)
+	}
+	j.finish(agents, again...)
+}
+
+// An agent that was stalled and comes back before its place is given away starts its process again, with another guard.
+func TestAStalledAgentComesBack(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, settings{"muster.restart": "instance"})
+	agents, cast := j.begin()
+
+	j.must(agents[1].Process.Signal(syscall.SIGSTOP))
+	j.wait(cast[1].gone, "the end of the process of a stalled agent")
+	j.must(agents[1].Process.Signal(syscall.SIGCONT))
+	again := j.next()
+	if again.Name != "worker-1" || again.Attempt != 2 || again.Gen != 1 || again.Host != cast[1].Host {
+		t.Errorf("%+v was started, want worker-1 for the second time in generation 1", again.word)
+	}
+	j.await("the restart in the record", func() bool { return j.member(1).Attempt == 2 })
+	if m := j.member(1); m.Budget.Used != 0 {
+		t.Errorf("record %+v, want nothing charged", m)
+	}
+	cast[1] = again
+	j.finish(agents, cast...)
+}
