@@ -264,10 +264,6 @@ func (a *agent) snapshot() status.State {
 	if s.Phase == shim.Staging && a.task > 0 {
 		out.Cause = plan.CommandInstall // it may take its time
 	}
-	out.Outage, out.Waits = outage, a.waits
-	if said := outageCause(outage); said != "" && s.LostData == "" {
-		out.Cause = said
-	}
 	out.Sides = a.sides.seen()
 	for _, u := range a.plan.Engine.Unenforced {
 		out.Unenforced = append(out.Unenforced, u.Limit)
@@ -286,6 +282,10 @@ func (a *agent) snapshot() status.State {
 		out.Exit = &code
 	}
 	out.PAI = paiRow(a.plan.PAI, s)
+	out.Outage, out.Waits = outage, a.waits
+	if said := outageCause(outage); said != "" && s.LostData == "" {
+		out.Cause = said
+	}
 	return out
 }
 

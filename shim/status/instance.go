@@ -31,29 +31,12 @@ type Instance struct {
 	ExitInfo       *Exit             `json:"exit_info"`
 	PAI            *PAI              `json:"pai,omitempty"` // of an app that PAI's tasks are told of: its end in PAI's words
 	Unenforced     []string          `json:"unenforced"`
-	Cause          string            `json:"cause,omitempty"` // what it waits for, or why it is where it is
+	Cause          string            `json:"cause,omitempty"`  // what it waits for, or why it is where it is
+	Outage         *Outage           `json:"outage,omitempty"` // nothing is heard of the registry for long
+	Waits          []Wait            `json:"waits,omitempty"`  // of who conducts
 	Sides          []Side            `json:"sides,omitempty"`
 	Conducts       bool              `json:"conducts,omitempty"`
 	AwaySince      *time.Time        `json:"registry_unreachable_since,omitempty"`
-	Outage         *Outage           `json:"outage,omitempty"` // nothing is heard of the registry for long
-	Waits          []Wait            `json:"waits,omitempty"`  // of who conducts
-}
-
-// Outage is what an agent goes by that hears nothing of the registry.
-type Outage struct {
-	Since   time.Time `json:"since"`   // the last answer
-	Silent  int       `json:"silent"`  // members that hear nothing either, this one included
-	Members int       `json:"members"` // so many were asked, this one included; 0: none yet
-	Fenced  bool      `json:"fenced"`  // the process was stopped for it
-	Until   time.Time `json:"until"`   // the process is stopped then, even if no member hears anything
-}
-
-// Wait is a member whose session has ended: its conductor waits for it.
-type Wait struct {
-	Instance string    `json:"instance"`
-	Since    time.Time `json:"since"` // the time began, perhaps anew
-	Until    time.Time `json:"until"` // it is given up and may be replaced
-	Mass     bool      `json:"mass"`  // more than half of the gang is away, so the time is --lost-mass
 }
 
 // Side is a process beside the instance's own.
@@ -72,6 +55,23 @@ type Exit struct {
 	Limit   int64     `json:"limit"` // bytes
 	At      time.Time `json:"at"`
 	Message string    `json:"message,omitempty"`
+}
+
+// Outage is what an agent goes by that hears nothing of the registry.
+type Outage struct {
+	Since   time.Time `json:"since"`   // the last answer
+	Silent  int       `json:"silent"`  // members that hear nothing either, this one included
+	Members int       `json:"members"` // so many were asked, this one included; 0: none yet
+	Fenced  bool      `json:"fenced"`  // the process was stopped for it
+	Until   time.Time `json:"until"`   // the process is stopped then, even if no member hears anything
+}
+
+// Wait is a member whose session has ended: its conductor waits for it.
+type Wait struct {
+	Instance string    `json:"instance"`
+	Since    time.Time `json:"since"` // the time began, perhaps anew
+	Until    time.Time `json:"until"` // it is given up and may be replaced
+	Mass     bool      `json:"mass"`  // more than half of the gang is away, so the time is --lost-mass
 }
 
 // PAI is the row of OpenPAI's exit table that an end belongs to; the process's own code stands beside it.
