@@ -267,8 +267,18 @@ func (r engineRoom) holdAgain() (same bool, err error) {
 // parkPatience bounds the start of a guard.
 const parkPatience = 30 * time.Second
 
-// replaceGuard parks another guard when somebody has killed the one that was there.
+// replaceGuard parks another guard when somebody has killed the one that was there, or its timer has.
 func (a *agent) replaceGuard() {
+	a.mu.Lock()
+	ends := a.guardEnds
+	a.mu.Unlock()
+	if ends != nil { // its process went before it
+		select {
+		case <-ends:
+		case <-time.After(parkPatience):
+			a.log.Error("the guard does not end")
+		}
+	}
 	a.mu.Lock()
 	gone := a.guardGone
 	a.mu.Unlock()
@@ -400,10 +410,17 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 		case sandbox.DeadMan:
 			a.log.Error("this agent could not say in time that it is in touch with the registry: its guard has ended the process")
 			a.currentFence().deadMan()
+			a.mu.Lock()
+			a.guardEnds = make(chan struct{})
+			a.mu.Unlock()
 		case sandbox.Gone:
 			a.log.Error("the guard is gone", "err", e.Err, "left", e.Left)
 			a.mu.Lock()
 			a.guardGone = true
+			if a.guardEnds != nil {
+				close(a.guardEnds)
+				a.guardEnds = nil
+			}
 			a.mu.Unlock()
 		}
 	}

@@ -139,8 +139,9 @@ func (f *fence) look() []registry.Row {
 	case registry.InTouch:
 		if f.held {
 			f.held = false
-			f.log.Info("the registry is back", "silent_members", 0)
+			f.log.Info("the registry was away for the peers too, and is back")
 		}
+		f.silent, f.asked = 0, 0
 		if now-f.contact.Heard < 2*f.times.Renew && (s.CutOff || s.Phase == shim.Fenced) {
 			f.loop.Tell(shim.Event{Kind: shim.Contact})
 		}
@@ -174,6 +175,9 @@ func (f *fence) why(now time.Duration) string {
 	silence := now - f.contact.Heard
 	if silence >= f.times.Outage() {
 		return fmt.Sprintf("nothing heard of the registry for %s, as long as an outage may last (--lost-mass)", silence.Round(time.Second))
+	}
+	if f.asked == 0 {
+		return fmt.Sprintf("nothing heard of the registry for %s", silence.Round(time.Second))
 	}
 	return fmt.Sprintf("nothing heard of the registry for %s, and only %d of %d members hear nothing either", silence.Round(time.Second), f.silent, f.asked)
 }

@@ -77,6 +77,8 @@ type agent struct {
 	guard      *sandbox.Guard
 	// guardGone: somebody killed it; the next rebinding parks another.
 	guardGone bool
+	// guardEnds is closed when the guard is gone that has ended its process by itself; nil: it has not.
+	guardEnds chan struct{}
 	boundary  string // name of the cgroup; "" until it is taken
 	image     rootImage
 	user      *plan.UserFacts // nil: the agent's own

@@ -294,6 +294,8 @@ func outageCause(o *status.Outage) string {
 	switch {
 	case o == nil:
 		return ""
+	case o.Fenced && o.Members == 0:
+		return fmt.Sprintf("cut off from the registry since %s: stopped until it answers", clock(o.Since))
 	case o.Fenced:
 		return fmt.Sprintf("cut off from the registry since %s (%d of %d members are): stopped until it answers", clock(o.Since), o.Silent, o.Members)
 	case o.Members == 0:

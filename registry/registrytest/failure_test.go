@@ -318,6 +318,19 @@ func lost(t *testing.T, s server) {
 	if d.First != "worker-1" || d.Budget.Used != 1 {
 		t.Errorf("rebuild: %+v", d)
 	}
+	missed := 0
+	for _, g := range all.without(dead) { // one of them conducts
+		g.told(2, registry.ActWait)
+		missed += heard(g, func(e registry.Missing) bool {
+			return len(e.Losses) == 1 && e.Losses[0].Instance.String() == "worker-1"
+		})
+		if heard, now := g.seat.Heard(); now < heard || now-heard > registry.DefaultTimes().Fence() {
+			t.Errorf("%s has heard nothing for %s", g.name(), now-heard)
+		}
+	}
+	if missed == 0 {
+		t.Error("the conductor does not say whom it waits for")
+	}
 	if m := all[0].member("worker-1"); m.Phase != registry.PhaseLost || m.Inc != dead.me.Member.Inc {
 		t.Errorf("record %+v", m.Member)
 	}

@@ -266,9 +266,9 @@ func TestAStalledAgentComesBack(t *testing.T) {
 	if again.Name != "worker-1" || again.Attempt != 2 || again.Gen != 1 || again.Host != cast[1].Host {
 		t.Errorf("%+v was started, want worker-1 for the second time in generation 1", again.word)
 	}
-	j.await("the restart in the record", func() bool { return j.member(1).Attempt == 2 })
-	if m := j.member(1); m.Budget.Used != 0 {
-		t.Errorf("record %+v, want nothing charged", m)
+	j.await("the restart in the record", func() bool { return j.member(1).Attempt > 1 })
+	if m := j.member(1); m.Attempt != 2 || m.Budget.Used != 0 {
+		t.Errorf("record %+v, want one restart and nothing charged", m)
 	}
 	cast[1] = again
 	j.finish(agents, cast...)
