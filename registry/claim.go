@@ -46,6 +46,9 @@ func refusal(look Look, me Me) Decision {
 	case d.Verdict != nil:
 		return Refuse{Err: &FinishedError{Verdict: *d.Verdict}}
 	}
+	if have, want := me.Facts.Times.Agreed(), look.App.Times; want != (AgreedTimes{}) && have != want {
+		return Refuse{Err: &TimesError{Have: have, Want: want}}
+	}
 	return nil
 }
 
@@ -271,7 +274,7 @@ func charged(r, m Member, look Look, me Me) Member {
 
 func foundRecord(me Me, now time.Time) AppRecord {
 	a := me.Record
-	a.Version, a.Run, a.Digest, a.By = 1, me.Run, me.Digest, me.Member.Inc
+	a.Version, a.Run, a.Digest, a.By, a.Times = 1, me.Run, me.Digest, me.Member.Inc, me.Facts.Times.Agreed()
 	if a.Counts == nil {
 		a.Counts = me.Facts.counts()
 	}

@@ -140,6 +140,17 @@ func TestDecideOtherwise(t *testing.T) {
 		}, registry.Found{}},
 		{"half of it is there", func(c *claimCase) { c.look.Directive = nil }, registry.Retry{}},
 		{"another definition", func(c *claimCase) { c.me.Digest = "e" }, &registry.DigestError{}},
+		{"other times", func(c *claimCase) {
+			c.look.App.Times = c.me.Facts.Times.Agreed()
+			c.look.App.Times.Lost++
+		}, &registry.TimesError{}},
+		{"the same times", func(c *claimCase) {
+			c.look.App.Times = c.me.Facts.Times.Agreed()
+		}, registry.Standby{}},
+		{"a new run, with other times", func(c *claimCase) {
+			c.look.App.Times = registry.AgreedTimes{TTL: 1}
+			c.me.Run, c.me.NewRun, c.look.Directive.Verdict = "q", true, &registry.Verdict{Run: "r"}
+		}, registry.NewRun{}},
 		{"another run, with members", func(c *claimCase) { c.me.Run, c.me.NewRun, c.look.AnyLive = "q", true, true }, &registry.RunError{}},
 		{"another run, nobody there, not asked for", func(c *claimCase) { c.me.Run = "q" }, &registry.RunError{}},
 		{"another run, nobody there", func(c *claimCase) { c.me.Run, c.me.NewRun = "q", true }, registry.NewRun{}},

@@ -41,6 +41,13 @@ func (e *DigestError) Error() string {
 	return fmt.Sprintf("definition differs: this agent has digest %s, the app runs %s: another package, --set or --template; muster plan shows this agent's", e.Have, e.Want)
 }
 
+// TimesError refuses an agent with other times than its run's.
+type TimesError struct{ Have, Want AgreedTimes }
+
+func (e *TimesError) Error() string {
+	return fmt.Sprintf("times differ: this agent has %s, the run goes by %s: all agents of a run must be given the same", e.Have, e.Want)
+}
+
 // RunError refuses another run while one is unfinished.
 type RunError struct{ Have, Want string }
 

@@ -96,7 +96,7 @@ type (
 	}
 	// Standby: somebody else holds the index, or held it and is not proved gone.
 	Standby struct{ Holder Member }
-	// Refuse: *HeldError, *DigestError, *RunError, *FinishedError or *IndexError.
+	// Refuse: *HeldError, *DigestError, *TimesError, *RunError, *FinishedError or *IndexError.
 	Refuse struct{ Err error }
 	// Wait: a result that still counts stands in the index; look again when the directive changes.
 	Wait struct{ Why string }

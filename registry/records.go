@@ -41,6 +41,19 @@ type AppRecord struct {
 	Created time.Time      `json:"created"`
 	By      string         `json:"by"`
 	Token   string         `json:"token,omitempty"` // what agents of the run show each other from host to host
+	Times   AgreedTimes    `json:"times,omitzero"`
+}
+
+// AgreedTimes are those, in seconds, that all agents of a run must share: a conductor with a shorter grace than a
+// member reckons with would replace it while its process lives.
+type AgreedTimes struct {
+	TTL      float64 `json:"ttl"`
+	Lost     float64 `json:"lost"`
+	LostMass float64 `json:"lost_mass"`
+}
+
+func (t AgreedTimes) String() string {
+	return fmt.Sprintf("--session-ttl %gs --lost-grace %gs --lost-mass %gs", t.TTL, t.Lost, t.LostMass)
 }
 
 // Act is what a directive tells the gang.

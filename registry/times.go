@@ -40,6 +40,11 @@ func (t Times) Outage() time.Duration { return t.LostMass - fenceStop - evidence
 // fenced is the silence after which the process of a member without evidence is gone.
 func (t Times) fenced() time.Duration { return t.Fence() + evidenceValid + fenceStop }
 
+// Agreed are the times that all agents of a run must share.
+func (t Times) Agreed() AgreedTimes {
+	return AgreedTimes{TTL: t.TTL.Seconds(), Lost: t.Lost.Seconds(), LostMass: t.LostMass.Seconds()}
+}
+
 // Expiry is how long a dead agent may still seem to be there: a session ends within twice its TTL, and
 // what was read of it is a little older.
 func (t Times) Expiry() time.Duration { return 3 * t.TTL }

@@ -113,6 +113,7 @@ func (r gangRoom) refused(err error) shim.Event {
 	e := shim.Event{Kind: shim.Refused, Code: shim.CodeRegistry, Cause: err.Error()}
 	var held *registry.HeldError
 	var digest *registry.DigestError
+	var times *registry.TimesError
 	var run *registry.RunError
 	var over *registry.FinishedError
 	var index *registry.IndexError
@@ -121,7 +122,7 @@ func (r gangRoom) refused(err error) shim.Event {
 		e.Code = shim.CodeHeld
 	case errors.As(err, &digest):
 		e.Code = shim.CodeDefinition
-	case errors.As(err, &index):
+	case errors.As(err, &index), errors.As(err, &times):
 		e.Code = shim.CodeUsage
 	case errors.As(err, &over):
 		me := ""

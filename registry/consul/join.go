@@ -35,7 +35,7 @@ const (
 // proved gone (StandingBy), and returns with the claim (T3). While it waits it may conduct. ctx bounds
 // the joining only; the seat lives until Leave or Close.
 //
-// It refuses with *registry.HeldError, *DigestError, *RunError, *FinishedError or *IndexError. notify is
+// It refuses with *registry.HeldError, *DigestError, *TimesError, *RunError, *FinishedError or *IndexError. notify is
 // called from one goroutine, in order, until the seat is closed; it may call the seat's methods.
 func (c *Client) Join(ctx context.Context, me registry.Me, h Hooks, notify func(registry.Event)) (*Seat, error) {
 	if me.Instance == nil && len(me.Claimable) == 0 {

@@ -23,6 +23,10 @@ func TestConsulIsAwayForAll(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, settings{"muster.restart": "gang"})
 	agents, cast := j.begin()
+	j.times = []string{"--lost-grace", "90s"}
+	other := j.agent(spare, 0)
+	other.ends(64)
+	other.says("all agents of a run must be given the same")
 
 	j.net.Cut(consulHost)
 	cut := time.Now()
@@ -81,6 +85,9 @@ func TestOneHostIsCutOff(t *testing.T) {
 	}
 	if after := again[2].at.Sub(cast[2].end); after < 0 {
 		t.Errorf("the replacement started %s before the end", -after)
+	}
+	if m := j.member(2); m.Addr != j.net.Addr(spare) || m.Gen != 2 {
+		t.Errorf("record %+v, want on %s in generation 2", m, j.net.Addr(spare))
 	}
 	j.net.Heal(2)
 	agents[2].ends(75)
