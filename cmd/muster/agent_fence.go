@@ -76,7 +76,11 @@ func (f *fence) run(ctx context.Context, work *sync.WaitGroup) {
 		case <-timer.C:
 		}
 		f.know(ctx)
-		if rows := f.look(); rows != nil {
+		rows, said := f.look()
+		if said != nil {
+			f.loop.Tell(*said)
+		}
+		if rows != nil {
 			work.Go(func() { f.ask(ctx, rows) })
 		}
 		next := f.times.Renew
@@ -126,8 +130,8 @@ func (f *fence) know(ctx context.Context) {
 	f.panel, f.roster = registry.NewPanel(f.facts, roster, f.seat.Instance()), d.Roster.ID
 }
 
-// look rules on the contact there is now, and returns whom to ask.
-func (f *fence) look() []registry.Row {
+// look rules on the contact there is now, and returns whom to ask and what the machine must know.
+func (f *fence) look() ([]registry.Row, *shim.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	standing, now := f.standing()
@@ -143,7 +147,7 @@ func (f *fence) look() []registry.Row {
 		}
 		f.silent, f.asked = 0, 0
 		if now-f.contact.Heard < 2*f.times.Renew && (s.CutOff || s.Phase == shim.Fenced) {
-			f.loop.Tell(shim.Event{Kind: shim.Contact})
+			return nil, &shim.Event{Kind: shim.Contact}
 		}
 	case registry.Holding:
 		if !f.held {
@@ -151,17 +155,17 @@ func (f *fence) look() []registry.Row {
 			f.log.Warn("the registry is away for the peers too, the process goes on", "silent", f.silent, "of", f.asked, "at_most_until", f.until(now))
 		}
 		if now-f.contact.Asked < fencePause {
-			return nil
+			return nil, nil
 		}
-		return f.round()
+		return f.round(), nil
 	case registry.Asking:
-		return f.round()
+		return f.round(), nil
 	case registry.CutOff:
 		if !s.CutOff {
-			f.loop.Tell(shim.Event{Kind: shim.CutOff, Cause: f.why(now)})
+			return nil, &shim.Event{Kind: shim.CutOff, Cause: f.why(now)}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // standing is asked with the mutex held.
