@@ -172,7 +172,7 @@ func condition(said refusal) error {
 			return fmt.Errorf("%w: %s", ErrSafeMode, text)
 		}
 		return fmt.Errorf("%w: the NameNode asks to wait: %s", fetch.ErrUnreachable, text)
-	case "ServerTooBusyException":
+	case "ServerTooBusyException", "NotReplicatedYetException":
 		return fmt.Errorf("%w: the NameNode asks to wait: %s", fetch.ErrUnreachable, text)
 	case "AlreadyBeingCreatedException", "RecoveryInProgressException":
 		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrBusy, text), Hint: "wait until it is closed, or name another path"}

@@ -40,7 +40,7 @@ func (s *seal) heard(message []field) {
 			}
 			method := fields(f.data)
 			if string(data(method, 1)) == "TOKEN" {
-				s.offered = best(string(data(method, 5)))
+				s.offered = best(data(method, 5))
 			}
 		}
 	case saslSuccess:
@@ -51,16 +51,11 @@ func (s *seal) heard(message []field) {
 }
 
 // best is the best quality of a challenge.
-func best(challenge string) string {
-	for _, m := range directive.FindAllStringSubmatch(challenge, -1) {
-		if m[1] != "qop" {
-			continue
-		}
-		offered := strings.Split(strings.Trim(m[2], `"`), ",")
-		for _, one := range []string{"auth-conf", "auth-int", "auth"} {
-			if slices.Contains(offered, one) {
-				return one
-			}
+func best(challenge []byte) string {
+	offered := strings.Split(directives(challenge)["qop"], ",")
+	for _, one := range []string{"auth-conf", "auth-int", "auth"} {
+		if slices.Contains(offered, one) {
+			return one
 		}
 	}
 	return ""

@@ -31,7 +31,8 @@ func TestKerberos(t *testing.T) {
 		{"integrity", "integrity", nil},
 		{"privacy", "privacy", nil},
 		{"privacy by AES", "privacy", map[string]string{"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"}},
-		{"encrypted by the cluster", "privacy", map[string]string{"dfs.encrypt.data.transfer": "true", "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"}},
+		{"encrypted by the cluster", "privacy", map[string]string{"dfs.encrypt.data.transfer": "true"}},
+		{"encrypted by the cluster by AES", "privacy", map[string]string{"dfs.encrypt.data.transfer": "true", "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := hadoop.Start(t, hadoop.Options{Kerberos: true, Protection: tt.protection, BlockSize: mib, DataNodes: 1, Site: tt.site})
