@@ -187,6 +187,15 @@ func TestTicketsOfAProcess(t *testing.T) {
 			}
 		})
 	}
+	t.Run("libhdfs", func(t *testing.T) {
+		c.FsShell(t, "-chmod", "777", "/a")
+		j := withArrow(t, c, hadoop.NeedNative(t, "../.."), "/a/one", "/a/two")
+		j.put(c, "/a", map[string]string{"one": "1\n"})
+		j.run("--kerberos-keytab", keytab, "--kerberos-principal", "alice", "--set", "worker:yarn.memory=1024").succeeds(t)
+		if got := c.FsShell(t, "-cat", "/a/two") + c.FsShell(t, "-stat", "%u", "/a/two"); got != "1\n1\nalice\n" {
+			t.Errorf("got %q", got)
+		}
+	})
 	t.Run("a right that is taken away", func(t *testing.T) {
 		j := newJob(t, 1, settings{"muster.command": "cat b", "muster.restart": "never", "muster.file.b": strings.TrimRight(c.URI, "/") + "/a/x"})
 		j.put(c, "/a", map[string]string{"x": "1\n"})
