@@ -49,7 +49,8 @@ type Server struct {
 	binary  string
 	jail    *jail.Jail
 	run     *jail.Process
-	cgroups string // the parent of all its control groups
+	cgroups string   // the parent of its control groups
+	tasks   []string // those that it made in /nomad, whatever it is told, as they were at its end
 }
 
 // Start starts an agent and returns once it has a leader and its node takes work. What its jobs run are processes of its
@@ -96,6 +97,7 @@ client {
 	}
 	t.Cleanup(s.end) // after the jail's
 	s.jail = jail.New(t)
+	t.Cleanup(s.noteTasks)
 	s.start()
 	return s
 }
@@ -180,10 +182,33 @@ func (s *Server) end() {
 		s.t.Logf("the end of %s:\n%s", filepath.Join(s.Dir, "nomad.log"), s.run.LogTail())
 	}
 	removeCgroups(s.cgroups)
+	for _, task := range s.tasks {
+		removeCgroups(task)
+	}
+	removeCgroups(fixed) // when it is empty
 	if err := os.RemoveAll(s.Dir); err != nil {
 		s.t.Errorf("what Nomad left: %v", err)
 	}
 }
+
+// noteTasks notes the groups of tasks that run: who made them will not live to remove them.
+func (s *Server) noteTasks() {
+	for _, pid := range s.jail.Processes() {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+		if err != nil {
+			continue // it has ended
+		}
+		for line := range strings.Lines(string(text)) {
+			_, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":/")
+			if strings.HasPrefix(path, fixed+"/") {
+				s.tasks = append(s.tasks, path)
+			}
+		}
+	}
+}
+
+// fixed is where Nomad makes the groups of tasks of exec, and of those of raw_exec that it freezes to kill them.
+const fixed = "nomad"
 
 // prefix begins the names of our control groups; the pid of the test process follows.
 const prefix = "muster-test-nomad-"
@@ -195,6 +220,12 @@ func sweep() {
 		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(folder), prefix), "-")
 		if _, err := os.Stat("/proc/" + pid); errors.Is(err, os.ErrNotExist) {
 			removeCgroups(filepath.Base(folder))
+		}
+	}
+	left, _ = filepath.Glob("/sys/fs/cgroup/*/" + fixed + "/*")
+	for _, folder := range left { // whose they are does not stand in their names
+		if info, err := os.Stat(folder); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(folder) // only empty ones can be removed
 		}
 	}
 }
