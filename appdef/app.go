@@ -401,4 +401,5 @@ type Checkpoint struct {
 	Sync    string `json:"sync,omitempty"`
 	Keep    int    `json:"keep,omitempty"`
 	Signal  string `json:"signal,omitempty"`
+	Ranks   string `json:"ranks,omitempty"` // how those of a component's instances belong together; empty: auto
 }

@@ -236,6 +236,11 @@ func checkpointKeys() []Key {
 				return err
 			},
 		},
+		{
+			Name: "muster.checkpoint.ranks", Default: "auto", Values: []string{"auto", "all", "some", "each"},
+			Meaning:   "what a gang goes on from: the newest step that all have; some: of those who have ever stored one; each: from its own newest; auto: all where several instances of the component store their own, else some",
+			component: func(c *Component, _, text string) error { return setRanks(&c.Settings.Checkpoint, text) },
+		},
 	}
 }
 

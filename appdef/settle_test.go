@@ -88,6 +88,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.checkpoint.marker":           {[]string{"DONE", "{}.done", "done/{}"}, []string{"", "/DONE", "../DONE"}},
 		"muster.checkpoint.sync":             {[]string{"hdfs://nn/x"}, []string{""}},
 		"muster.checkpoint.keep":             {[]string{"0", "3"}, []string{"", "-1", "all"}},
+		"muster.checkpoint.ranks":            {[]string{"auto", "all", "some", "each"}, []string{"", "none"}},
 		"muster.checkpoint.signal":           {[]string{"USR1"}, []string{"", "USR3"}},
 		"muster.barrier.timeout":             {[]string{"30m", "1"}, []string{"", "0", "never"}},
 		"muster.stage.timeout":               {[]string{"1h30m"}, []string{"", "0s"}},

@@ -65,7 +65,8 @@ type Directive struct {
 	Target    map[string]int `json:"target,omitempty"` // flex up: what will be
 	Roster    RosterRef      `json:"roster,omitzero"`  // sealed last: this generation's when act is run
 	Seeds     []string       `json:"seeds,omitempty"`
-	Resume    *int64         `json:"resume,omitempty"` // step that every rank has
+	Resume    *int64         `json:"resume,omitempty"` // step that every rank has; NoStep: none, and Anew says why
+	Anew      string         `json:"anew,omitempty"`   // who has stored which steps, where none is everybody's
 	Budget    Budget         `json:"budget,omitzero"`  // gang scope
 	Retries   Retries        `json:"retries,omitzero"`
 	Keep      int            `json:"keep,omitempty"`     // generation whose processes may be carried
@@ -162,6 +163,7 @@ type Member struct {
 	Since       time.Time `json:"since"`
 	Unenforced  []string  `json:"unenforced,omitempty"`
 	Saved       *Saved    `json:"saved,omitempty"`
+	Here        *Here     `json:"here,omitempty"` // its checkpoints, when it acknowledged Gen; nil: it goes on by itself
 	// LogDir and WorkDir are the instance's folders on its host, where scripts may ask for them.
 	LogDir  string `json:"log_dir,omitempty"`
 	WorkDir string `json:"work_dir,omitempty"`
@@ -282,7 +284,9 @@ type Checkpoint struct {
 	Version int              `json:"version"`
 	Gen     int              `json:"gen"`
 	Inc     string           `json:"inc"`
-	Steps   []CheckpointStep `json:"steps"` // at most 5, newest last
+	Steps   []CheckpointStep `json:"steps"` // in the order of their commits: the newest five, and what the gang could go on from
+	// Own: it has stored something of its own folder at some time, whatever there is now.
+	Own bool `json:"own,omitempty"`
 }
 
 // CheckpointStep is one whole checkpoint.

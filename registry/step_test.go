@@ -56,42 +56,100 @@ func TestSealPutsServicesLast(t *testing.T) {
 }
 
 func TestSealTakesTheCommonStep(t *testing.T) {
-	steps := func(n ...int64) (c registry.Checkpoint) {
-		for _, s := range n {
-			c.Steps = append(c.Steps, registry.CheckpointStep{Step: s})
-		}
-		return c
-	}
-	shared := func(n ...int64) registry.Checkpoint {
-		c := steps(n...)
+	type all = map[registry.Instance]registry.Checkpoint
+	type folders = map[string]registry.Here
+	own := func(steps ...int64) registry.Checkpoint { return kept(false, steps...) }
+	shared := func(steps ...int64) registry.Checkpoint { return kept(true, steps...) }
+	local := func(steps ...int64) registry.Checkpoint {
+		c := kept(true, steps...)
 		for i := range c.Steps {
-			c.Steps[i].Shared = true
+			c.Steps[i].SHA256 = ""
 		}
 		return c
 	}
 	for _, tc := range []struct {
 		name string
-		of   map[registry.Instance]registry.Checkpoint
+		rule string
+		of   all
+		here folders
 		want *int64
+		why  string
 	}{
-		{"nobody has one", nil, nil},
-		{"one has none", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(1), in("worker-1"): steps(1)}, nil},
-		{"the newest of all", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(10, 20, 30), in("worker-1"): steps(10, 20), in("worker-2"): steps(20, 30)}, new(int64(20))},
-		{"stored by one for all", map[registry.Instance]registry.Checkpoint{in("worker-0"): shared(10, 20)}, new(int64(20))},
-		{"stored by one, then by another", map[registry.Instance]registry.Checkpoint{in("worker-0"): shared(10, 20), in("worker-2"): shared(30)}, new(int64(30))},
-		{"of those some have their own", map[registry.Instance]registry.Checkpoint{in("worker-0"): shared(10, 20), in("worker-1"): steps(10)}, new(int64(10))},
-		{"nothing in common", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(10), in("worker-1"): steps(20), in("worker-2"): steps(30)}, nil},
+		{"nobody has one", "", nil, nil, nil, ""},
+		{"nobody has one any more", "", all{in("worker-0"): own(), in("worker-1"): own()}, nil, nil, ""},
+		{"one saves for all", "", all{in("worker-1"): own(1, 2)}, nil, new(int64(2)), ""},
+		{"one saves, all must", registry.RanksAll, all{in("worker-1"): own(1, 2)}, nil, new(registry.NoStep), "worker-0 has none, worker-1 has 1 2, worker-2 has none"},
+		{"one has none", "", all{in("worker-0"): own(1), in("worker-1"): own(1)}, nil, new(registry.NoStep), "worker-0 has 1, worker-1 has 1, worker-2 has none"},
+		{"one never has any", registry.RanksSome, all{in("worker-0"): own(1), in("worker-1"): own(1)}, nil, new(int64(1)), ""},
+		{"one has lost its last", registry.RanksSome, all{in("worker-0"): own(1), in("worker-1"): own()}, nil, new(registry.NoStep), "worker-0 has 1, worker-1 has none"},
+		{"each its own", registry.RanksEach, all{in("worker-0"): own(1), in("worker-1"): own(2)}, nil, nil, ""},
+		{"the newest of all", "", all{in("worker-0"): own(10, 20, 30), in("worker-1"): own(10, 20), in("worker-2"): own(20, 30)}, nil, new(int64(20)), ""},
+		{"stored by one for all", "", all{in("worker-0"): shared(10, 20)}, nil, new(int64(20)), ""},
+		{"stored by one, then by another", "", all{in("worker-0"): shared(10, 20), in("worker-2"): shared(30)}, nil, new(int64(30)), ""},
+		{"of those some have their own", "", all{in("worker-0"): shared(10, 20), in("worker-1"): own(10)}, nil, new(int64(10)), ""},
+		{
+			"nothing in common", "",
+			all{in("worker-0"): own(10, 11, 12, 13), in("worker-1"): own(20), in("worker-2"): own(30)}, nil,
+			new(registry.NoStep), "worker-0 has … 11 12 13, worker-1 has 20, worker-2 has 30",
+		},
+		{
+			"in folders alone", "", nil,
+			folders{"worker-0": {Steps: []int64{5, 6}}, "worker-1": {Steps: []int64{4, 5}}, "worker-2": {Steps: []int64{5}}}, new(int64(5)), "",
+		},
+		{
+			"some in folders, not stored yet", "", all{in("worker-0"): own(5), in("worker-1"): own(5), in("worker-2"): own(5)},
+			folders{"worker-0": {Steps: []int64{6}}, "worker-1": {Steps: []int64{6}}, "worker-2": {Steps: []int64{6, 7}}}, new(int64(6)), "",
+		},
+		{
+			"what was seen by chance does not count where the folder tells", "", all{in("worker-0"): local(1, 3), in("worker-1"): local(2, 4), in("worker-2"): local(2)},
+			folders{"worker-0": {Shared: true, Steps: []int64{3, 4}}, "worker-1": {Shared: true, Steps: []int64{3, 4}}, "worker-2": {Shared: true, Steps: []int64{3, 4}}}, new(int64(4)), "",
+		},
+		{
+			"a host without the folder of the others", "", nil,
+			folders{"worker-0": {Shared: true, Steps: []int64{3, 4}}, "worker-1": {Shared: true, Steps: []int64{3, 4}}, "worker-2": {Shared: true}}, new(int64(4)), "",
+		},
+		{
+			"each host's folder is another", "", nil,
+			folders{"worker-0": {Shared: true, Steps: []int64{3, 4}}, "worker-1": {Shared: true, Steps: []int64{3}}, "worker-2": {Shared: true, Steps: []int64{2}}},
+			new(registry.NoStep), "worker-0 has 3 4, worker-1 has 3, worker-2 has 2",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			g := newGang(t, synchronous())
+			f := synchronous()
+			for i := range f.Components {
+				f.Components[i].Ranks = tc.rule
+			}
+			g := newGang(t, f)
 			g.steps = tc.of
 			g.settle()
+			g.here = tc.here
 			g.all()
 			g.want(registry.ActRun, 1)
-			if got := g.dir.Resume; !reflect.DeepEqual(got, tc.want) || !reflect.DeepEqual(g.roster.Resume, tc.want) {
-				t.Errorf("got %v, want %v", got, tc.want)
+			if got := g.dir.Resume; !reflect.DeepEqual(got, tc.want) || !reflect.DeepEqual(g.roster.Resume, tc.want) || g.dir.Anew != tc.why {
+				t.Errorf("got %v, %q, want %v, %q", got, g.dir.Anew, tc.want, tc.why)
 			}
 		})
+	}
+}
+
+// A host to which a container comes back has a folder from before: what its gang has given up since does not count.
+func TestSealKnowsAnOldFolder(t *testing.T) {
+	g := running(t, synchronous())
+	for range 2 {
+		g.fail("worker-2", 3)
+		g.settle()
+		g.pass(10 * time.Second)
+		if g.dir.Gen == 2 {
+			g.all()
+		}
+	}
+	g.want(registry.ActWait, 3)
+	g.steps = map[registry.Instance]registry.Checkpoint{in("worker-0"): kept(false, 20, 25, 30), in("worker-1"): kept(false, 20, 25, 30), in("worker-2"): kept(false, 20, 25)}
+	g.here = map[string]registry.Here{"worker-2": {Gen: 1, Steps: []int64{20, 30}}}
+	g.all()
+	g.want(registry.ActRun, 3)
+	if got := g.dir.Resume; got == nil || *got != 25 {
+		t.Errorf("resumes from %v, want 25: step 30 of that folder is of a branch that was given up", got)
 	}
 }
 

@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/packages/fetch"
@@ -63,6 +64,7 @@ const (
 	keepFirst     = time.Second
 	keepLongest   = time.Minute
 	commitPatient = 5 * time.Second
+	passing       = 3 // so many failures in a row are not told of that may pass
 )
 
 // openKeeper opens the store of a plan's checkpoints; nil: it names none.
@@ -123,7 +125,7 @@ func (k *keeper) ring() {
 
 // run copies until ctx ends.
 func (k *keeper) run(ctx context.Context) {
-	pause := keepFirst
+	pause, failures := keepFirst, 0
 	for {
 		one, work := k.take()
 		switch {
@@ -131,11 +133,14 @@ func (k *keeper) run(ctx context.Context) {
 			if err := k.copy(ctx, *one); err != nil && ctx.Err() == nil {
 				k.a.log.Warn("checkpoint is not stored", "step", one.Step, "again_in", pause, "err", err)
 				k.putBack(*one, err)
+				if failures++; !fetch.Transient(err) || failures >= passing {
+					k.a.warn(warnCheckpoints, k.refused(one.Step, err))
+				}
 				k.sleep(ctx, pause)
 				pause = min(2*pause, keepLongest)
 				continue
 			}
-			pause = keepFirst
+			pause, failures = keepFirst, 0
 		case work: // the registry did not take it yet
 			k.commit(ctx)
 			k.sleep(ctx, keepFirst)
@@ -153,6 +158,21 @@ func (k *keeper) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// refused says that the store does not take a checkpoint, and what to do.
+func (k *keeper) refused(step int64, err error) string {
+	text := fmt.Sprintf("checkpoint of step %d is not stored in %s: %v", step, k.plan.Checkpoint.Sync, err)
+	if told, ok := errors.AsType[*fetch.Error](err); ok && told.Hint != "" {
+		return text
+	}
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return text + "; free some there, or give more"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return text + "; let the process's user write there"
+	}
+	return text + "; it is tried again, and agent.log says how"
 }
 
 func (k *keeper) sleep(ctx context.Context, pause time.Duration) {
@@ -333,6 +353,7 @@ func (k *keeper) commit(ctx context.Context) {
 	}
 	k.mu.Unlock()
 	if err == nil {
+		k.a.mended(warnCheckpoints, fmt.Sprintf("checkpoints are stored again, step %d in %s", newest.step.Step, k.plan.Checkpoint.Sync))
 		k.prune(ctx, newest.kept.Instance)
 	}
 }
@@ -370,14 +391,14 @@ func (k *keeper) committed(ctx context.Context, one keptSave) bool {
 	return false
 }
 
-// prune removes what is older than the newest muster.checkpoint.keep, but nothing that the gang could still go on from.
+// prune has the registry name what the gang could still go on from and the newest, and removes what is older than the newest
+// muster.checkpoint.keep and than that.
 func (k *keeper) prune(ctx context.Context, instance string) {
-	keep := k.plan.Checkpoint.Keep
-	if keep <= 0 {
-		return
-	}
 	stored, err := k.a.seatNow().Stored(ctx)
 	if err == nil {
+		err = k.a.seatNow().Trim(ctx, k.least(stored))
+	}
+	if keep := k.plan.Checkpoint.Keep; err == nil && keep > 0 {
 		err = k.vault.Keep(ctx, instance, keep, k.least(stored), func(c checkpoint.Kept) error {
 			return k.a.seatNow().Forget(ctx, k.url(c)) // the registry names nothing that is gone
 		})
@@ -387,22 +408,10 @@ func (k *keeper) prune(ctx context.Context, instance string) {
 	}
 }
 
-// least is the oldest step that must stay: where each goes on from its own newest, none; where not every rank has stored one of its
-// own yet, all.
+// least is the oldest step that must stay.
 func (k *keeper) least(stored map[registry.Instance]registry.Checkpoint) int64 {
-	if k.plan.Restart.Scope == "instance" {
-		return math.MaxInt64
-	}
-	own := 0
-	for _, c := range stored {
-		if slices.ContainsFunc(c.Steps, func(s registry.CheckpointStep) bool { return !s.Shared }) {
-			own++
-		}
-	}
-	if own > 0 && own < k.plan.Who.WorldSize {
-		return 0
-	}
-	return registry.LeastStep(stored)
+	facts := plan.Gang(k.a.app.App, k.a.request(registry.Instance{}))
+	return facts.LeastStep(k.a.seatNow().Directive(), stored, k.a.loop.State().Instance)
 }
 
 // lastSave hands on that a process has ended, once what it saved last is in the store: after that nobody may commit it any more.

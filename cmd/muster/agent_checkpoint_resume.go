@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
@@ -45,10 +48,11 @@ func (r stageRoom) keepCheckpoints(ctx context.Context, p plan.Plan, in registry
 	return nil
 }
 
-// adopt commits what this instance has in the store when the registry knows of none: it began anew, and the manifests decide.
+// adopt commits what this instance has in the store when the registry has never heard of any: it began anew, and the manifests
+// decide.
 func (k *keeper) adopt(ctx context.Context, in registry.Instance) error {
 	stored, err := k.a.seatNow().Stored(ctx)
-	if err != nil || len(stored[in].Steps) > 0 {
+	if _, known := stored[in]; err != nil || known {
 		return err
 	}
 	mine, err := k.manifests(ctx, in.String())
@@ -114,31 +118,75 @@ func (k *keeper) sharedManifests(ctx context.Context) ([]checkpoint.Manifest, er
 	return all, nil
 }
 
+// here is what the folder of the checkpoints has while nothing runs there, for whom the gang's step is chosen; nil: this instance
+// goes on by itself, or nobody can say.
+func (r gangRoom) here(ctx context.Context, s shim.State) *registry.Here {
+	p := r.currentPlan()
+	if p.Who.Role == string(appdef.RoleService) || s.Policy.Scope == registry.ScopeInstance || p.Checkpoint.Ranks == registry.RanksEach {
+		return nil
+	}
+	found, l, err := r.look(ctx, p, false)
+	if err != nil {
+		r.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
+		return nil
+	}
+	out := &registry.Here{Gen: r.lastResumed(l), Shared: l.shared, Steps: []int64{}}
+	for _, c := range found.Whole[max(0, len(found.Whole)-registry.MostSteps):] {
+		out.Steps = append(out.Steps, c.Step)
+	}
+	return out
+}
+
 // goOn has the folder of the checkpoints hold what this generation goes on from: brought from the store where it is not here, and
 // what is newer than a gang's own step set aside. The start that follows fails with what keeps it from that.
 func (r gangRoom) goOn(ctx context.Context, s shim.State) {
 	p := r.currentPlan()
-	if p.Who.Role == "service" || onStore(p.Checkpoint.Dir) {
+	if p.Who.Role == string(appdef.RoleService) {
 		return
 	}
-	var resume *int64
-	if s.Policy.Scope != "instance" {
-		resume = s.Directive.Resume
+	r.tellAnew(p, s)
+	if onStore(p.Checkpoint.Dir) {
+		return
 	}
-	err := r.ready(ctx, p, s, resume)
+	err := r.ready(ctx, p, s)
 	if err != nil && ctx.Err() == nil {
 		r.log.Error("the checkpoint to go on from is not here", "err", err)
 	}
 	r.saves.mu.Lock()
 	defer r.saves.mu.Unlock()
-	r.saves.failed = err
+	if r.saves.failed = err; err == nil {
+		r.saves.ran = s.Gen
+	}
+}
+
+// tellAnew warns of a gang that begins anew; one of it does, for all.
+func (r gangRoom) tellAnew(p plan.Plan, s shim.State) {
+	if why := s.Directive.Anew; why != "" && r.follows(p, s) {
+		r.log.Warn("the gang begins anew, for ranks have checkpoints and none is everybody's", "steps", why)
+		if p.Who.Rank == 0 {
+			r.warn(warnAnew, "generation "+strconv.Itoa(s.Gen)+" begins anew, for no checkpoint is everybody's: "+why+
+				"; what there is, is kept in .muster-set-aside-g"+strconv.Itoa(s.Gen)+" and in the store's set-aside-g"+strconv.Itoa(s.Gen)+
+				"; muster.checkpoint.ranks=some where not every rank saves")
+		}
+		return
+	}
+	r.mended(warnAnew, "the gang goes on from a checkpoint again")
+}
+
+// follows tells that an instance goes on from its gang's step.
+func (a *agent) follows(p plan.Plan, s shim.State) bool {
+	return s.Policy.Scope != registry.ScopeInstance && p.Checkpoint.Ranks != registry.RanksEach
 }
 
 // ready does goOn's work, one agent of a host at a time where they share the folder.
-func (r gangRoom) ready(ctx context.Context, p plan.Plan, s shim.State, resume *int64) error {
-	k := r.keeperNow()
-	if k == nil && resume == nil {
+func (r gangRoom) ready(ctx context.Context, p plan.Plan, s shim.State) error {
+	k, follows := r.keeperNow(), r.follows(p, s)
+	if k == nil && !follows {
 		return nil
+	}
+	var resume *int64
+	if follows {
+		resume = s.Directive.Resume
 	}
 	found, l, err := r.look(ctx, p, true)
 	if err != nil {
@@ -154,18 +202,36 @@ func (r gangRoom) ready(ctx context.Context, p plan.Plan, s shim.State, resume *
 			return dataError{fmt.Errorf("look for a checkpoint: %w", err)}
 		}
 	}
-	if k != nil {
+	anew := resume != nil && *resume == registry.NoStep
+	switch {
+	case k == nil:
+	case anew:
+		if err := k.setAside(ctx, s); err != nil {
+			return dataError{fmt.Errorf("set aside what is stored: %w", err)}
+		}
+	default:
 		if err := k.bring(ctx, s.Instance, found, resume); err != nil {
 			return dataError{fmt.Errorf("bring the checkpoint back: %w", err)}
 		}
 	}
-	if resume == nil {
+	if !follows {
 		return nil
 	}
-	if err := r.seat.GiveUp(ctx, *resume); err != nil {
-		r.ok("give newer checkpoints up", err)
+	if resume != nil {
+		if err := r.seat.GiveUp(ctx, *resume); err != nil {
+			r.ok("give newer checkpoints up", err)
+		}
 	}
-	return r.setAside(ctx, p, *resume, s)
+	return r.resumeFolder(ctx, p, resume, s)
+}
+
+// setAside keeps what this instance has stored, and has nobody go on from it.
+func (k *keeper) setAside(ctx context.Context, s shim.State) error {
+	moved, err := k.vault.SetAside(ctx, s.Instance.String(), "g"+strconv.Itoa(s.Gen))
+	if len(moved) > 0 {
+		k.a.log.Warn("stored checkpoints are set aside", "number", len(moved), "newest", moved[len(moved)-1].Step)
+	}
+	return err
 }
 
 // lockPoll is how often a folder is asked for that another agent of this host lays a checkpoint out in.
@@ -312,53 +378,146 @@ func (k *keeper) receive(ctx context.Context, to *os.Root, files []checkpoint.Wa
 	return k.a.transfer().Bring(ctx, to, copies)
 }
 
-// resumedName is the file in a checkpoint folder that says which generation has set newer ones aside: what lies there since is
-// its own.
+// resumedName is the file in a checkpoint folder that says which generation went on with it last: what is newer than its step was
+// set aside then, so what lies there is of the gang's own branch.
 const resumedName = ".muster-resumed"
 
-// setAside renames what is newer than the gang's step, once for each generation and folder.
-func (a *agent) setAside(ctx context.Context, p plan.Plan, step int64, s shim.State) error {
-	found, l, err := a.look(ctx, p, false)
+// resumed is what the file says of a generation.
+func (a *agent) resumed(gen int) string {
+	return a.id.appID + " " + a.seatNow().Founded().UTC().Format(time.RFC3339Nano) + " " + strconv.Itoa(gen) + "\n"
+}
+
+// lastResumed is the generation that a folder last went on with, 0: none of this app's.
+func (a *agent) lastResumed(l placement) int {
+	a.saves.mu.Lock()
+	gen := a.saves.ran
+	a.saves.mu.Unlock()
+	if onStore(l.dir) {
+		return gen
+	}
+	root, err := openPlace(l.dir, l.place)
+	if err != nil {
+		return gen
+	}
+	defer root.Close()
+	return max(gen, a.resumedIn(root))
+}
+
+func (a *agent) resumedIn(root *os.Root) int {
+	text, err := checkpoint.ReadSmall(root, resumedName)
+	if err != nil {
+		return 0
+	}
+	words := strings.Fields(string(text))
+	gen, err := strconv.Atoi(words[max(0, len(words)-1)])
+	if err != nil || a.resumed(gen) != string(text) {
+		return 0
+	}
+	return gen
+}
+
+// markLate has a folder that was made after its generation began say which that is.
+func (a *agent) markLate(p plan.Plan, l placement, s shim.State) {
+	a.saves.mu.Lock()
+	late := a.saves.ran == s.Gen && a.saves.marked != s.Gen
+	a.saves.mu.Unlock()
+	if !late || onStore(l.dir) || !a.follows(p, s) {
+		return
+	}
+	root, err := openPlace(l.dir, l.place)
+	if err == nil {
+		defer root.Close()
+		err = a.mark(root, s.Gen)
+	}
+	if err != nil {
+		a.log.Debug("mark the folder of the checkpoints", "dir", l.dir, "err", err)
+	}
+}
+
+// mark writes resumedName.
+func (a *agent) mark(root *os.Root, gen int) error {
+	tmp := resumedName + "-" + a.inc[:8] // several agents may write it at once
+	if err := checkpoint.WriteNew(root, tmp, a.resumed(gen)); err != nil {
+		return err
+	}
+	if err := root.Rename(tmp, resumedName); err != nil {
+		return err
+	}
+	a.saves.mu.Lock()
+	defer a.saves.mu.Unlock()
+	a.saves.marked = gen
+	return nil
+}
+
+// resumeFolder renames what the gang does not go on from, once for each generation and folder: what is newer than its step, or
+// everything where that step is not there. nil: nobody has stored anything, and what is here is taken.
+func (r gangRoom) resumeFolder(ctx context.Context, p plan.Plan, step *int64, s shim.State) error {
+	found, l, err := r.look(ctx, p, false)
 	if err != nil {
 		return dataError{err}
 	}
-	if _, ok := found.Until(step); !ok {
-		return nil // nothing that old is here: what there is is all that this rank has
-	}
 	root, err := openPlace(l.dir, l.place)
+	if errors.Is(err, fs.ErrNotExist) && len(found.Whole)+len(found.Torn) == 0 {
+		return r.had(step, nil)
+	}
 	if err != nil {
 		return dataError{err}
 	}
 	defer root.Close()
-	done := a.id.appID + "@" + a.id.run + " " + a.seatNow().Founded().UTC().Format(time.RFC3339Nano) + " " + strconv.Itoa(s.Gen) + "\n"
-	if text, err := checkpoint.ReadSmall(root, resumedName); err == nil && string(text) == done {
+	if r.resumedIn(root) >= s.Gen {
 		return nil
 	}
-	moved, err := checkpoint.SetAside(root, found, step, "g"+strconv.Itoa(s.Gen))
-	if len(moved) > 0 {
-		a.log.Warn("checkpoints that not every rank has are set aside", "resume", step, "dir", root.Name(), "names", moved)
-		if err == nil {
-			err = a.tellFramework(ctx, p, root, step)
+	if step != nil {
+		if err := r.setAside(ctx, p, root, found, *step, s.Gen); err != nil {
+			return dataError{err}
 		}
 	}
-	if err == nil {
-		err = checkpoint.WriteNew(root, resumedName, done)
+	if step == nil && len(found.Whole) == 0 {
+		return nil // the folder says it when something is in it
 	}
-	if err != nil {
+	if err := r.mark(root, s.Gen); err != nil {
 		return dataError{err}
 	}
 	return nil
 }
 
-// tellFramework has TensorFlow's own file name the newest checkpoint that is left, up to a step.
+// had fails where this instance counted on a step of its folder that is not there any more.
+func (r gangRoom) had(step *int64, found []checkpoint.Checkpoint) error {
+	h := r.seat.Record().Here
+	if step == nil || h == nil || !slices.Contains(h.Steps, *step) || slices.ContainsFunc(found, func(c checkpoint.Checkpoint) bool { return c.Step == *step }) {
+		return nil
+	}
+	return dataError{fmt.Errorf("step %d, which the gang goes on from, is not in %s any more", *step, r.currentPlan().Checkpoint.Dir)}
+}
+
+func (r gangRoom) setAside(ctx context.Context, p plan.Plan, root *os.Root, found checkpoint.Found, step int64, gen int) error {
+	if err := r.had(&step, found.Whole); err != nil {
+		return err
+	}
+	from := step
+	if _, ok := found.At(step); !ok {
+		from = registry.NoStep // what is older is no more of what its peers go on from than what is newer
+	}
+	moved, err := checkpoint.SetAside(root, found, from, "g"+strconv.Itoa(gen))
+	if len(moved) == 0 {
+		return err
+	}
+	r.log.Warn("checkpoints that the gang does not go on from are set aside", "resume", step, "dir", root.Name(), "names", moved)
+	if err == nil {
+		err = r.tellFramework(ctx, p, root, step)
+	}
+	return err
+}
+
+// tellFramework has TensorFlow's own file name the newest checkpoint that is left, that of the step.
 func (a *agent) tellFramework(ctx context.Context, p plan.Plan, root *os.Root, step int64) error {
 	found, _, err := a.look(ctx, p, false)
 	if err != nil {
 		return err
 	}
-	c, ok := found.Until(step)
+	c, ok := found.At(step)
 	if !ok {
-		return nil
+		return checkpoint.DropState(root, p.Framework)
 	}
 	return checkpoint.WriteState(root, p.Framework, found, c, a.checkpointOwner())
 }

@@ -95,6 +95,9 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	if err := r.notReady(); err != nil {
 		return 0, err
 	}
+	if p.Checkpoint.Ranks == registry.RanksEach {
+		e.Resume = nil
+	}
 	if newest, at, ok := r.newest(context.Background(), p, e.Resume, true); ok {
 		facts.Checkpoint, facts.CheckpointStep = at, newest.Step
 	}

@@ -108,6 +108,7 @@ type agent struct {
 	saveTurn   sync.Mutex              // one interim save at a time
 	saved      map[string]stage.Seen   // by output, as the last save has left it; whose turn it is has it
 	saves      saves
+	warnings   warnings
 	settle     func() // ends the looks at checkpoints and progress, after a last one
 	closers    []func()
 }

@@ -172,6 +172,7 @@ func (a *agent) seeCheckpoint(ctx context.Context, p plan.Plan) {
 		return
 	}
 	s := a.loop.State()
+	a.markLate(p, l, s)
 	if k := a.keeperNow(); k != nil && s.Gen > 0 && s.Attempt > 0 && a.writes(l) {
 		k.offer(c, l, s)
 	}
@@ -262,7 +263,7 @@ func (a *agent) snapshot() status.State {
 	if s.Phase == shim.Staging && a.task > 0 {
 		out.Cause = plan.CommandInstall // it may take its time
 	}
-	out.Sides = a.sides.seen()
+	out.Sides, out.Warnings = a.sides.seen(), a.warnings.all()
 	for _, u := range a.plan.Engine.Unenforced {
 		out.Unenforced = append(out.Unenforced, u.Limit)
 	}

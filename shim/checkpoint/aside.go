@@ -94,6 +94,17 @@ func WriteState(root *os.Root, framework string, found Found, newest Checkpoint,
 	return root.Rename(tmp, stateName)
 }
 
+// DropState removes TensorFlow's own file: there is no checkpoint that it could name.
+func DropState(root *os.Root, framework string) error {
+	if framework != "tensorflow" && framework != "tensor2tensor" {
+		return nil
+	}
+	if err := root.Remove(stateName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // mostSmall is more than any of the small files here has, in bytes.
 const mostSmall = 1 << 20
 

@@ -341,6 +341,25 @@ func (v Vault) Remove(ctx context.Context, k Kept) error {
 	return errors.Join(err, v.Store.Prune(ctx, path.Dir(away)))
 }
 
+// SetAside gives all that an instance has stored another place in its folder, `set-aside-<why>/`: nobody lists it, goes on from it
+// or removes it then.
+func (v Vault) SetAside(ctx context.Context, instance, why string) ([]Kept, error) {
+	all, err := v.List(ctx, instance)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	to := v.Top + "/" + instance + "/set-aside-" + why
+	if err := v.Store.MkdirAll(ctx, to); err != nil {
+		return nil, err
+	}
+	for i, k := range all {
+		if err := v.Store.Rename(ctx, v.Folder(k), to+"/"+k.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return all[:i], err
+		}
+	}
+	return all, nil
+}
+
 // Sweep removes what an instance's earlier agents have not stored to the end. Only who holds the index may ask for it.
 func (v Vault) Sweep(ctx context.Context, instance string) error {
 	return v.remove(ctx, v.Top+"/"+instance+"/"+temporary)

@@ -1,0 +1,130 @@
+package checkpoint_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/tests/need"
+)
+
+// fail has the worker on a host end with 3.
+func (l *lab) fail(host string) {
+	l.must(os.WriteFile(l.control(host+".fail"), nil, 0o600))
+}
+
+// status is what `muster status --json` says of the app.
+func (l *lab) status() (view struct {
+	Directive struct {
+		Resume *int64
+		Anew   string
+	}
+	Instances []struct {
+		Instance string
+		Warnings []struct{ Kind, Text string }
+	}
+},
+) {
+	l.t.Helper()
+	out, err := exec.Command(muster, "status", l.app, "--state-dir", filepath.Join(l.top, "s0"), "--registry", "consul://"+l.consul.HTTPAddr, "--json").Output() //nolint:noctx // it ends by itself
+	l.must(err)
+	l.must(json.Unmarshal(out, &view))
+	return view
+}
+
+// Two ranks have stored steps, and none that both have: nothing mixed is started, and nothing is lost. What they save then is what
+// they go on from.
+func TestNothingInCommon(t *testing.T) {
+	need.Root(t)
+	l := newLab(t, "", settings{"muster.checkpoint.keep": "1"})
+	first, second := l.agent(0, 0), l.agent(1, 1)
+	l.says(0, 0, "stdout.log", "host h0 generation 1 from \n")
+	l.says(1, 1, "stdout.log", "host h1 generation 1 from \n")
+	l.save(0, 0, 10)
+	l.save(0, 0, 20)
+	l.save(1, 1, 15)
+
+	l.fail("h0")
+	l.says(0, 0, "stdout.log", "host h0 generation 2 from \n")
+	l.says(1, 1, "stdout.log", "host h1 generation 2 from \n")
+	const why = "worker-0 has 10 20, worker-1 has 15"
+	view := l.status()
+	if view.Directive.Resume == nil || *view.Directive.Resume != -1 || view.Directive.Anew != why {
+		t.Errorf("the directive says %+v, want %q", view.Directive, why)
+	}
+	if w := view.Instances[0].Warnings; len(w) != 1 || w[0].Kind != "anew" || !strings.Contains(w[0].Text, why) {
+		t.Errorf("worker-0's warnings are %+v, want one with %q", w, why)
+	}
+	if events := l.read(l.log(0, 0, "events.jsonl")); strings.Count(events, `"event":"warning"`) != 1 || !strings.Contains(events, why) {
+		t.Errorf("events.jsonl does not warn once: %s", events)
+	}
+	aside := map[string]string{
+		"h0/worker-0/saves/.muster-set-aside-g2/ckpt-10": "of h0, generation 1\n", "h0/worker-0/saves/.muster-set-aside-g2/ckpt-20": "of h0, generation 1\n",
+		"h1/worker-1/saves/.muster-set-aside-g2/ckpt-15": "of h1, generation 1\n",
+	}
+	for name, want := range aside {
+		if got := l.read(filepath.Join(l.top, name)); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+
+	for _, step := range []int{5, 15, 25} { // 15 again, on another branch; keep=1 removes what was older than what both had then
+		l.save(0, 0, step)
+		l.save(1, 1, step)
+	}
+	l.fail("h1")
+	l.says(0, 0, "stdout.log", "host h0 generation 3 from ckpt-25\n")
+	l.says(1, 1, "stdout.log", "host h1 generation 3 from ckpt-25\n")
+	if w := l.status().Instances[0].Warnings; len(w) != 0 {
+		t.Errorf("worker-0 still warns: %+v", w)
+	}
+	l.await("the store as it is in the end", func() bool {
+		return cmp.Equal([]string{"set-aside-g2/step-10-g1", "set-aside-g2/step-20-g1", "step-15-g2", "step-25-g2"}, stepsIn(l, "worker-0")) &&
+			cmp.Equal([]string{"set-aside-g2/step-15-g1", "step-25-g2"}, stepsIn(l, "worker-1"))
+	})
+	l.must(os.WriteFile(l.control("end"), nil, 0o600))
+	if a, b := l.ends(first), l.ends(second); a != 0 || b != 0 {
+		t.Errorf("the agents ended with %d and %d", a, b)
+	}
+}
+
+// stepsIn are the checkpoints of an instance in a store's files, without incarnations.
+func stepsIn(l *lab, instance string) []string {
+	var all []string
+	for name := range l.tree(filepath.Join(l.store, l.app, instance)) {
+		if dir, ok := strings.CutSuffix(name, "/manifest.json"); ok {
+			all = append(all, dir[:strings.LastIndexByte(dir, '-')])
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// What is in folders counts before the store has it: two ranks of which one saves faster, with no store at all.
+func TestFoldersWithoutAStore(t *testing.T) {
+	need.Root(t)
+	l := newLab(t, "", settings{"muster.checkpoint.sync": ""})
+	first, second := l.agent(0, 0), l.agent(1, 1)
+	l.says(0, 0, "stdout.log", "host h0 generation 1 from \n")
+	l.says(1, 1, "stdout.log", "host h1 generation 1 from \n")
+	for host, steps := range [][]int{{10, 20, 30}, {10, 20}} {
+		for _, step := range steps {
+			l.order(host, step)
+			l.says(host, host, "stdout.log", "saved "+strconv.Itoa(step)+"\n")
+		}
+	}
+	l.fail("h1")
+	l.says(0, 0, "stdout.log", "host h0 generation 2 from ckpt-20\n")
+	l.says(1, 1, "stdout.log", "host h1 generation 2 from ckpt-20\n")
+	l.must(os.WriteFile(l.control("end"), nil, 0o600))
+	if a, b := l.ends(first), l.ends(second); a != 0 || b != 0 {
+		t.Errorf("the agents ended with %d and %d", a, b)
+	}
+}
