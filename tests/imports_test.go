@@ -55,6 +55,7 @@ var rooms = []room{
 	{path: "shim/hostlock"},
 	{path: "shim/plan", may: []string{"appdef", "registry"}, pure: true},
 	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
+	{path: "shim/render", may: []string{"appdef", "shim/plan"}, pure: true},
 	{path: "shim", may: []string{"shim/plan", "registry"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}},
 	{path: "shim/sandbox", may: []string{"shim/plan", "registry"}},
