@@ -186,7 +186,9 @@ func condition(said refusal) error {
 		return fs.ErrExist
 	case "ParentNotDirectoryException", "PathIsNotDirectoryException":
 		return &fetch.Error{Err: fmt.Errorf("%w: %s", syscall.ENOTDIR, strings.TrimSuffix(text, " (is not a directory)")), Hint: "a file is where a folder must be: name another place"}
-	case "UnresolvedLinkException", "UnknownCryptoProtocolVersionException", "UnknownCipherSuiteException":
+	case "UnknownCryptoProtocolVersionException", "UnknownCipherSuiteException":
+		return notPlain("in an encrypted folder")
+	case "UnresolvedLinkException":
 		return fmt.Errorf("%w: %s", errors.ErrUnsupported, text)
 	}
 	switch {

@@ -31,6 +31,7 @@ type questions struct {
 	now     *question
 	writer  []byte  // who writes: the client's name in the last question that made a file
 	created uint64  // the number of that file
+	coded   bool    // its blocks are to be stripes
 	key     []field // DataEncryptionKeyProto; nil: the cluster has none
 }
 
@@ -87,8 +88,9 @@ func (q *questions) heard(method string, asked *question, message []byte) {
 	case asked != nil:
 		asked.answered, asked.answer = true, slices.Clone(message)
 	case method == "create":
-		const fileID = 13
-		q.created = number(fields(inner), fileID)
+		const fileID, ecPolicy = 13, 17
+		status := fields(inner)
+		q.created, q.coded = number(status, fileID), data(status, ecPolicy) != nil
 	case method == keyQuestion && inner != nil:
 		q.key = fields(slices.Clone(inner))
 	}
@@ -104,11 +106,11 @@ func (q *questions) clusterKey() []field {
 	return q.key
 }
 
-// made is who writes the file that was made last, and its number.
-func (q *questions) made() (writer []byte, file uint64) {
+// made is who writes the file that was made last, its number, and whether its blocks are stripes.
+func (q *questions) made() (writer []byte, file uint64, coded bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.writer, q.created
+	return q.writer, q.created, q.coded
 }
 
 // The pieces of messages.

@@ -78,8 +78,13 @@ func TestTheMakerOfAFile(t *testing.T) {
 	r := requests{questions: &questions{}}
 	sent(t, &r, request("create", message(text(1, []byte("/a")), text(3, []byte("go-hdfs-1")))))
 	answering(&r, piece(message(varint(1, 1), varint(2, 0))), piece(text(1, message(varint(1, 2), varint(13, 16387)))))
-	if who, file := r.questions.made(); string(who) != "go-hdfs-1" || file != 16387 {
-		t.Errorf("got %q, %d", who, file)
+	if who, file, coded := r.questions.made(); string(who) != "go-hdfs-1" || file != 16387 || coded {
+		t.Errorf("got %q, %d, coded: %t", who, file, coded)
+	}
+	sent(t, &r, request("create", message(text(1, []byte("/b")), text(3, []byte("go-hdfs-1")))))
+	answering(&r, piece(message(varint(1, 1), varint(2, 0))), piece(text(1, message(varint(1, 2), varint(13, 16388), text(17, message(varint(4, 4)))))))
+	if _, file, coded := r.questions.made(); file != 16388 || !coded {
+		t.Errorf("got %d, coded: %t, want a file of stripes", file, coded)
 	}
 }
 

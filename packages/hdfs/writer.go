@@ -64,7 +64,10 @@ func (w *writer) make(l *link, copies int) error {
 	mode := 0o666 &^ w.store.cluster.conf.umask()
 	one := func() error {
 		_, err := l.CreateFile(w.path, copies, w.size, mode) // what it makes blocks with is not used
-		w.holder, w.file = l.wires.questions.made()
+		coded := false
+		if w.holder, w.file, coded = l.wires.questions.made(); err == nil && coded { // only now it is known
+			return errors.Join(notPlain("erasure coded"), l.Client.Remove(w.path))
+		}
 		return err
 	}
 	err := one()
@@ -337,7 +340,7 @@ func (w *writer) verify() error {
 		if err != nil {
 			return err
 		}
-		if err := readable(w.path, f); err != nil {
+		if err := readable(f); err != nil {
 			return errors.Join(err, f.Close())
 		}
 		if size = f.Stat().Size(); size > 0 {
