@@ -226,6 +226,90 @@ func TestSendBeginsAgain(t *testing.T) {
 	})
 }
 
+// blocks is a store that breaks as brittle does, and keeps whole blocks of a file that breaks.
+type blocks struct {
+	*brittle
+	size    int64
+	resumed []int64
+	refuses error // to go on
+}
+
+type blocksWriter struct {
+	*os.File
+	of   *blocks
+	left int64 // bytes until it breaks
+}
+
+// lives is how much the next try takes.
+func (b *blocks) lives() int64 {
+	if b.created+len(b.resumed) > b.breaks {
+		return 1 << 40
+	}
+	return b.after
+}
+
+func (b *blocks) Create(_ context.Context, path string) (io.WriteCloser, error) {
+	b.created++
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return &blocksWriter{f, b, b.lives()}, err
+}
+
+func (w *blocksWriter) Write(p []byte) (int, error) {
+	if int64(len(p)) > w.left {
+		return 0, errCut
+	}
+	w.left -= int64(len(p))
+	return w.File.Write(p)
+}
+
+func (w *blocksWriter) Resume(context.Context) (int64, error) {
+	if w.of.refuses != nil {
+		return 0, w.of.refuses
+	}
+	at, err := w.Seek(0, io.SeekCurrent)
+	at -= at % w.of.size
+	w.of.resumed = append(w.of.resumed, at)
+	w.left = w.of.lives()
+	_, lost := w.Seek(at, io.SeekStart)
+	return at, errors.Join(err, w.Truncate(at), lost)
+}
+
+// Where a store keeps what is whole of a file that breaks, only the rest is sent again.
+func TestSendGoesOn(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		refuses error
+		resumed string
+		moved   int64
+		created int
+	}{
+		{"it does", nil, "[500000 1000000]", 2_000_000 + 24_288 + 24_288, 1},
+		{"it cannot", errors.ErrUnsupported, "[]", 2_000_000 + 2*524_288, 3},
+		{"it is away", errCut, "[]", 2_000_000 + 2*524_288, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				from, to, want := t.TempDir(), t.TempDir(), noise(2_000_000)
+				if err := os.WriteFile(filepath.Join(from, "a"), want, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				store := &blocks{brittle: &brittle{Store: local(t), after: 600_000, breaks: 2, err: errCut}, size: 500_000, refuses: tt.refuses}
+				moved := int64(0)
+				how := Transfer{Moved: func(_ string, n int64) { moved += n }}
+				if err := how.Send(t.Context(), store, []Parcel{{openRoot(t, from), "a", filepath.Join(to, "a")}}); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := os.ReadFile(filepath.Join(to, "a")); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("got %d bytes, %v, want %d of the source's", len(got), err, len(want))
+				}
+				if fmt.Sprint(store.resumed) != tt.resumed || moved != tt.moved || store.created != tt.created {
+					t.Errorf("went on at %d, %d bytes moved, %d created, want %s, %d, %d", store.resumed, moved, store.created, tt.resumed, tt.moved, tt.created)
+				}
+			})
+		})
+	}
+}
+
 // slowEnd looks at what it has for a long time.
 type slowEnd struct{ Store }
 
