@@ -172,9 +172,6 @@ func (w *writer) unsayable() {
 		if c.Limits.Pids > 0 && w.launcher != Systemd {
 			w.lose("%s: muster.pids: the launcher counts no processes; the agent does, where its engine can", c.Name)
 		}
-		if c.Limits.Image != "" && w.launcher != Kubernetes {
-			w.lose("%s: muster.image: the launcher starts the agent, and the agent the image", c.Name)
-		}
 		if w.launcher != Nomad {
 			for _, p := range w.groupPorts(c.Name) {
 				if p.fixed > 0 {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -244,11 +245,10 @@ func (w *writer) podContainer(g group) *yaml.Node {
 func podText(text string) string { return strings.ReplaceAll(text, "$", "$$") }
 
 func (w *writer) podArgs(g group) *yaml.Node {
-	words := append([]string{}, g.command...)
-	if g.image != "" { // the pod is in it already, or in the one that the caller has chosen
-		words = append(words, "--set", g.name+":muster.image="+appdef.HostRoot)
+	words := append(slices.Clone(g.command), w.inPods()...)
+	if !slices.Contains(w.o.AgentFlags, "--work-dir") {
+		words = append(words, "--work-dir", path.Join(workVolume, w.o.AppID))
 	}
-	words = append(words, "--work-dir", path.Join(workVolume, w.o.AppID))
 	args := yamlList()
 	for i, word := range words {
 		text := podText(word)
@@ -258,6 +258,18 @@ func (w *writer) podArgs(g group) *yaml.Node {
 		args.Content = append(args.Content, yamlText(text))
 	}
 	return args
+}
+
+// inPods says that a pod is in its image already. All agents say it of all components: the definition is part of the gang's
+// digest.
+func (w *writer) inPods() []string {
+	var out []string
+	for i := range w.app.Components {
+		if c := &w.app.Components[i]; c.Limits.Image != "" && c.Limits.Image != appdef.HostRoot {
+			out = append(out, "--set", c.Name+":muster.image="+appdef.HostRoot)
+		}
+	}
+	return out
 }
 
 // podEnv is what shim/launcher reads; the index is the Job's own JOB_COMPLETION_INDEX.

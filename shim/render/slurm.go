@@ -92,12 +92,12 @@ func (w *writer) slurmOptions(p slurmPart, first bool) string {
 		say("requeue")
 		// To the agents, not to this script: so much before the time is over they stop in grace.
 		say("signal=TERM@" + strconv.Itoa(int(max(p.window, slurmWindow)/time.Second)))
-		if w.o.TimeLimit > 0 {
-			say("time=" + strconv.Itoa(max(1, int((w.o.TimeLimit+time.Minute-1)/time.Minute))))
-		}
-		if w.o.Queue != "" {
-			say("partition=" + w.o.Queue)
-		}
+	}
+	if w.o.TimeLimit > 0 {
+		say("time=" + strconv.Itoa(max(1, int((w.o.TimeLimit+time.Minute-1)/time.Minute))))
+	}
+	if w.o.Queue != "" {
+		say("partition=" + w.o.Queue)
 	}
 	say("ntasks=" + strconv.Itoa(p.count))
 	cores := max(p.vcores, 1)

@@ -69,6 +69,9 @@ func (w *writer) systemd() ([]File, error) {
 	if longest > 255 {
 		return nil, fmt.Errorf("app id %s: a unit's name has at most 255 characters", w.o.AppID)
 	}
+	if !w.o.Privileged && w.o.TokenFile != "" && !plainWord.MatchString(w.o.TokenFile) {
+		return nil, fmt.Errorf("token file %s: want a path without blanks and quotes", appdef.Quote(w.o.TokenFile))
+	}
 	w.loseOfSystemd()
 	files := []File{{name + "@.service", w.template(name, binary)}, {name + ".target", w.target(name)}}
 	for _, g := range w.groups {
@@ -176,11 +179,16 @@ func (w *writer) service(binary string, window time.Duration) []unitLine {
 		{"CacheDirectory", "muster"},
 		{"Environment", "XDG_CACHE_HOME=%C"},
 	}
-	if w.o.TokenFile != "" {
-		lines = append(lines, unitLine{"Environment", unitWord("CONSUL_HTTP_TOKEN_FILE=" + w.o.TokenFile)})
-	}
 	if w.o.Privileged {
+		if w.o.TokenFile != "" {
+			lines = append(lines, unitLine{"Environment", unitWord("CONSUL_HTTP_TOKEN_FILE=" + w.o.TokenFile)})
+		}
 		return lines
+	}
+	if w.o.TokenFile != "" {
+		lines = append(lines, unitLine{"", "Root reads it, the agents get a copy."},
+			unitLine{"LoadCredential", "consul-token:" + strings.ReplaceAll(w.o.TokenFile, "%", "%%")},
+			unitLine{"Environment", "CONSUL_HTTP_TOKEN_FILE=%d/consul-token"})
 	}
 	return append(lines, w.unprivileged()...)
 }

@@ -271,7 +271,9 @@ func (w *writer) yarnShell() ([]File, error) {
 		}
 		commands = append(commands, w.yarnApplication(g, priority, len(parts) > 1))
 	}
-	w.lose("time: the client ends an application after %d days at the latest", shellTimeout/int(24*time.Hour/time.Millisecond))
+	if w.o.TimeLimit == 0 {
+		w.lose("time: the client ends an application after %d days at the latest", shellTimeout/int(24*time.Hour/time.Millisecond))
+	}
 	how := []string{"  bash " + w.o.AppID + ".yarn.sh", "", "Its clients follow their applications, and end with 0 where all containers did.", ""}
 	header := w.header("Applications of YARN's distributed shell, written by muster render yarn.", append(how, codeLines()...)...)
 	text := "#!/bin/bash\n" + comment(header) + yarnScriptHead + strings.Join(commands, "")
@@ -279,6 +281,14 @@ func (w *writer) yarnShell() ([]File, error) {
 		text += "\nstatus=0\nfor client in \"${clients[@]}\"; do\n\twait \"$client\" || status=$?\ndone\nexit \"$status\"\n"
 	}
 	return []File{{w.o.AppID + ".yarn.sh", text}}, nil
+}
+
+// shellTime is how long an application may take, in milliseconds.
+func (w *writer) shellTime() string {
+	if w.o.TimeLimit > 0 {
+		return strconv.FormatInt(min(w.o.TimeLimit.Milliseconds(), shellTimeout), 10)
+	}
+	return strconv.Itoa(shellTimeout)
 }
 
 const yarnScriptHead = `set -euo pipefail
@@ -311,7 +321,7 @@ func (w *writer) yarnApplication(g group, priority string, several bool) string 
 	words := []string{
 		"yarn", "jar", "", "org.apache.hadoop.yarn.applications.distributedshell.Client",
 		"-jar", "", "-appname", name, "-num_containers", strconv.Itoa(g.count),
-		"-container_resources", g.yarnResources(), "-timeout", strconv.Itoa(shellTimeout),
+		"-container_resources", g.yarnResources(), "-timeout", w.shellTime(),
 		"-container_retry_policy", "2", "-container_retry_error_codes", joined(exits(answered(Again, Elsewhere)), ","),
 		"-container_max_retries", strconv.Itoa(yarnRetries), "-container_retry_interval", strconv.Itoa(yarnPause),
 	}
