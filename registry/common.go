@@ -48,6 +48,7 @@ func (f ComponentFacts) resumes() bool {
 // holdings are those of all ranks that must agree. here is nil where nobody asks what lies in folders; over tells who is at work
 // no more.
 func (f Facts) holdings(d Directive, stored map[Instance]Checkpoint, here func(Instance) *Here, over func(Instance) bool) []holding {
+	stored = Sound(stored)
 	shared := sharedSteps(stored)
 	var all []holding
 	for i, c := range f.Components {
@@ -177,6 +178,25 @@ func newestOf(steps []int64) string {
 		text += strconv.FormatInt(s, 10)
 	}
 	return text
+}
+
+// Sound are the checkpoints that instances have stored without those that anybody found to be bad.
+func Sound(stored map[Instance]Checkpoint) map[Instance]Checkpoint {
+	bad := map[BadCopy]bool{}
+	for _, c := range stored {
+		for _, b := range c.Bad {
+			bad[b] = true
+		}
+	}
+	if len(bad) == 0 {
+		return stored
+	}
+	sound := make(map[Instance]Checkpoint, len(stored))
+	for in, c := range stored {
+		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(s CheckpointStep) bool { return bad[BadCopy{s.URI, s.SHA256}] })
+		sound[in] = c
+	}
+	return sound
 }
 
 // sharedSteps are those that anybody has put into a store for all.

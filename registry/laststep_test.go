@@ -15,7 +15,7 @@ import (
 func kept(shared bool, steps ...int64) (c registry.Checkpoint) {
 	c.Own = !shared
 	for _, s := range steps {
-		c.Steps = append(c.Steps, registry.CheckpointStep{Step: s, SHA256: "sum", Shared: shared})
+		c.Steps = append(c.Steps, registry.CheckpointStep{Step: s, URI: fmt.Sprint("of ", s), SHA256: "sum", Shared: shared})
 	}
 	return c
 }

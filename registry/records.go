@@ -287,6 +287,8 @@ type Checkpoint struct {
 	Steps   []CheckpointStep `json:"steps"` // in the order of their commits: the newest five, and what the gang could go on from
 	// Own: it has stored something of its own folder at some time, whatever there is now.
 	Own bool `json:"own,omitempty"`
+	// Bad are copies, its own or others', that this instance found not to be as they were stored: nobody goes on from those.
+	Bad []BadCopy `json:"bad,omitempty"`
 }
 
 // CheckpointStep is one whole checkpoint.
@@ -297,6 +299,15 @@ type CheckpointStep struct {
 	// Shared: of a folder of all instances, one of which stores it for all.
 	Shared bool `json:"shared,omitempty"`
 }
+
+// BadCopy names a copy by where it is and what was committed: another may be stored there later.
+type BadCopy struct {
+	URI    string `json:"uri"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// MostBad is how many bad copies a key names, the last found.
+const MostBad = 16
 
 // The kinds of an ask, with their args. stop: By is `stop` or `interrupt`; grace (seconds, optional),
 // who (a person, optional), save (seconds, optional: for so long at most, all save before they stop).

@@ -88,6 +88,10 @@ func TestSealTakesTheCommonStep(t *testing.T) {
 		{"stored by one, then by another", "", all{in("worker-0"): shared(10, 20), in("worker-2"): shared(30)}, nil, new(int64(30)), ""},
 		{"of those some have their own", "", all{in("worker-0"): shared(10, 20), in("worker-1"): own(10)}, nil, new(int64(10)), ""},
 		{
+			"a copy that another found to be bad", "",
+			all{in("worker-0"): shared(10, 20), in("worker-2"): {Bad: []registry.BadCopy{{SHA256: "sum", URI: "of 20"}, {URI: "of 10", SHA256: "another sum"}}}}, nil, new(int64(10)), "",
+		},
+		{
 			"nothing in common", "",
 			all{in("worker-0"): own(10, 11, 12, 13), in("worker-1"): own(20), in("worker-2"): own(30)}, nil,
 			new(registry.NoStep), "worker-0 has … 11 12 13, worker-1 has 20, worker-2 has 30",

@@ -279,8 +279,8 @@ func (k *keeper) bring(ctx context.Context, in registry.Instance, found checkpoi
 			return err
 		}
 		k.a.log.Warn("checkpoint in the store is passed over", "at", one.URI, "why", err)
-		if err := k.a.seatNow().Forget(ctx, one.URI); err != nil {
-			gangRoom{k.a}.ok("forget a torn checkpoint", err)
+		if err := k.a.seatNow().Condemn(ctx, registry.BadCopy{URI: one.URI, SHA256: one.SHA256}); err != nil {
+			gangRoom{k.a}.ok("say that a checkpoint is torn", err)
 		}
 	}
 	if resume == nil || have || len(candidates) == 0 {
@@ -297,7 +297,7 @@ func (k *keeper) candidates(ctx context.Context, in registry.Instance, resume *i
 		return nil, err
 	}
 	var own, shared []registry.CheckpointStep
-	for who, c := range stored {
+	for who, c := range registry.Sound(stored) {
 		for _, s := range c.Steps {
 			if _, kept := checkpoint.Named(s.URI); !kept || resume != nil && s.Step != *resume {
 				continue

@@ -61,6 +61,18 @@ func (s *Seat) Forget(ctx context.Context, uri string) error {
 	})
 }
 
+// Condemn is the word that a copy, whoever has committed it, is not as it was stored: nobody goes on from it any more.
+func (s *Seat) Condemn(ctx context.Context, bad registry.BadCopy) error {
+	return s.changeKey(ctx, s.held().record.Gen, func(c registry.Checkpoint) registry.Checkpoint {
+		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(one registry.CheckpointStep) bool { return one.URI == bad.URI && one.SHA256 == bad.SHA256 })
+		if !slices.Contains(c.Bad, bad) {
+			c.Bad = append(slices.Clone(c.Bad), bad)
+		}
+		c.Bad = c.Bad[max(0, len(c.Bad)-registry.MostBad):]
+		return c
+	})
+}
+
 // Stored are the checkpoints that all instances have committed.
 func (s *Seat) Stored(ctx context.Context) (map[registry.Instance]registry.Checkpoint, error) {
 	pairs, err := s.g.calls.list(ctx, s.g.keys.checkpoints(), consistent)
@@ -83,8 +95,15 @@ func (s *Seat) Stored(ctx context.Context) (map[registry.Instance]registry.Check
 // Founded is when the app came into this registry. One that has lost its data has another.
 func (s *Seat) Founded() time.Time { return s.founded }
 
-// changeSteps writes the own key as a member of that generation.
+// changeSteps writes the own key's steps as a member of that generation.
 func (s *Seat) changeSteps(ctx context.Context, gen int, change func([]registry.CheckpointStep) []registry.CheckpointStep) error {
+	return s.changeKey(ctx, gen, func(c registry.Checkpoint) registry.Checkpoint {
+		c.Steps = change(slices.Clone(c.Steps))
+		return c
+	})
+}
+
+func (s *Seat) changeKey(ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint) error {
 	var b backoff
 	for {
 		err := s.commitCheckpoint(ctx, gen, change)
@@ -100,7 +119,7 @@ func (s *Seat) changeSteps(ctx context.Context, gen int, change func([]registry.
 	}
 }
 
-func (s *Seat) commitCheckpoint(ctx context.Context, gen int, change func([]registry.CheckpointStep) []registry.CheckpointStep) error {
+func (s *Seat) commitCheckpoint(ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint) error {
 	if err := s.over(); err != nil {
 		return err
 	}
@@ -111,11 +130,11 @@ func (s *Seat) commitCheckpoint(ctx context.Context, gen int, change func([]regi
 	if h.record.Gen != gen {
 		return fmt.Errorf("checkpoints in generation %d: %w", gen, registry.ErrOvertaken)
 	}
-	steps := change(slices.Clone(old.value.Steps))
-	if slices.Equal(steps, old.value.Steps) {
+	next := change(old.value)
+	if slices.Equal(next.Steps, old.value.Steps) && slices.Equal(next.Bad, old.value.Bad) {
 		return nil // nothing to change, or committed by a try whose answer was lost
 	}
-	next := registry.Checkpoint{Version: 1, Gen: gen, Inc: h.record.Inc, Steps: steps, Own: old.value.Own || hasOwn(steps)}
+	next.Version, next.Gen, next.Inc, next.Own = 1, gen, h.record.Inc, old.value.Own || hasOwn(next.Steps)
 	k := s.g.keys
 	res, err := s.g.calls.commit(ctx,
 		opSession(k.live(s.instance), h.session),

@@ -40,6 +40,8 @@ func checkpoint(t *testing.T, s server) {
 	must(t, all[0].seat.Forget(soon(t), "file:/c8"))
 	must(t, all[0].seat.Store(soon(t), 2, registry.CheckpointStep{Step: 10, URI: "file:/c10"}, registry.CheckpointStep{Step: 11, URI: "file:/c11"}))
 	must(t, all[0].seat.Trim(soon(t), 6))
+	must(t, all[1].seat.Condemn(soon(t), registry.BadCopy{URI: "file:/c10"}))
+	must(t, all[1].seat.Condemn(soon(t), registry.BadCopy{URI: "file:/c10"}))
 	if err := all[0].seat.Store(soon(t), 1, registry.CheckpointStep{Step: 99}); !errors.Is(err, registry.ErrOvertaken) {
 		t.Errorf("of generation 1 in generation 2: %v, want it refused", err)
 	}
@@ -51,6 +53,9 @@ func checkpoint(t *testing.T, s server) {
 	}
 	if want := []int64{5, 6, 9, 10, 11}; !slices.Equal(steps, want) || len(stored) != len(all) {
 		t.Errorf("stored: %v of %d instances, want %v of all", steps, len(stored), want)
+	}
+	if sound := registry.Sound(stored)[all[0].seat.Instance()].Steps; len(sound) != 4 || sound[3].Step != 11 || sound[2].Step != 9 {
+		t.Errorf("sound: %v, want those stored without step 10, which worker-1 found to be bad", sound)
 	}
 	if all[1].seat.Founded().IsZero() || !all[1].seat.Founded().Equal(all[0].seat.Founded()) {
 		t.Errorf("founded %v and %v", all[0].seat.Founded(), all[1].seat.Founded())

@@ -128,3 +128,34 @@ func TestFoldersWithoutAStore(t *testing.T) {
 		t.Errorf("the agents ended with %d and %d", a, b)
 	}
 }
+
+// A copy that one rank has stored for all is damaged in the store, and another finds it: all pass it over, and go on from the one
+// before, the rank too that stored it and has it whole in its folder.
+func TestDamagedCopyOfAnother(t *testing.T) {
+	need.Root(t)
+	l := newLab(t, "", settings{"muster.checkpoint.dir": ""})
+	first, second := l.agent(0, 0), l.agent(1, 1)
+	l.says(0, 0, "stdout.log", "host h0 generation 1 from \n")
+	l.says(1, 1, "stdout.log", "host h1 generation 1 from \n")
+	l.save(0, 0, 10)
+	l.save(0, 0, 20)
+	damaged, err := filepath.Glob(filepath.Join(l.store, l.app, "worker-0", "step-20-*", "files", "ckpt-20"))
+	l.must(err)
+	l.must(os.WriteFile(damaged[0], []byte("of h0, generation 7\n"), 0o600))
+
+	l.fail("h1")
+	l.says(1, 1, "agent.log", `msg="checkpoint in the store is passed over"`)
+	l.says(0, 0, "stdout.log", "host h0 generation 3 from ckpt-10\n")
+	l.says(1, 1, "stdout.log", "host h1 generation 3 from ckpt-10\n")
+	if got := l.read(l.log(1, 1, "stdout.log")); strings.Contains(got, "ckpt-20") {
+		t.Errorf("worker-1 went on from the damaged copy: %s", got)
+	}
+	l.save(0, 0, 20) // again, as it is reached again
+	l.fail("h0")
+	l.says(0, 0, "stdout.log", "host h0 generation 4 from ckpt-20\n")
+	l.says(1, 1, "stdout.log", "host h1 generation 4 from ckpt-20\n")
+	l.must(os.WriteFile(l.control("end"), nil, 0o600))
+	if a, b := l.ends(first), l.ends(second); a != 0 || b != 0 {
+		t.Errorf("the agents ended with %d and %d", a, b)
+	}
+}
