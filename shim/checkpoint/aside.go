@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -82,16 +83,18 @@ func WriteState(root *os.Root, framework string, found Found, newest Checkpoint,
 	if old, err := ReadSmall(root, stateName); err == nil && string(keepLines(old)) == text {
 		return nil
 	}
-	tmp := ownNames + stateName
-	if err := WriteNew(root, tmp, text); err != nil {
-		return err
+	tmp := ownNames + stateName + "-" + rand.Text() // agents of several hosts may do so in one folder
+	err := WriteNew(root, tmp, text)
+	if err == nil && owner != nil {
+		err = root.Lchown(tmp, owner.UID, owner.GID)
 	}
-	if owner != nil {
-		if err := root.Lchown(tmp, owner.UID, owner.GID); err != nil {
-			return err
-		}
+	if err == nil {
+		err = root.Rename(tmp, stateName)
 	}
-	return root.Rename(tmp, stateName)
+	if err != nil {
+		return errors.Join(err, root.RemoveAll(tmp))
+	}
+	return nil
 }
 
 // DropState removes TensorFlow's own file: there is no checkpoint that it could name.

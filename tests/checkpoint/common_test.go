@@ -1,6 +1,8 @@
 package checkpoint_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -154,6 +156,63 @@ func TestDamagedCopyOfAnother(t *testing.T) {
 	l.fail("h0")
 	l.says(0, 0, "stdout.log", "host h0 generation 4 from ckpt-20\n")
 	l.says(1, 1, "stdout.log", "host h1 generation 4 from ckpt-20\n")
+	l.must(os.WriteFile(l.control("end"), nil, 0o600))
+	if a, b := l.ends(first), l.ends(second); a != 0 || b != 0 {
+		t.Errorf("the agents ended with %d and %d", a, b)
+	}
+}
+
+// Two hosts see one folder, and each has an agent that copies what is in it: neither takes the other's copy away or writes to it,
+// and a start finds each step whole, from the folder and, where that is lost, from the store that both bring it back from at once.
+func TestFolderOfTwoHosts(t *testing.T) {
+	need.Root(t)
+	dir := t.TempDir()
+	l := newLab(t, "", settings{"muster.checkpoint.dir": dir, "muster.checkpoint.keep": "2"})
+	first, second := l.agent(0, 0), l.agent(1, 1)
+	l.says(0, 0, "stdout.log", "host h0 generation 1 from \n")
+	l.says(1, 1, "stdout.log", "host h1 generation 1 from \n")
+	committed := func(step int) {
+		l.await("step "+strconv.Itoa(step)+" in the registry", func() bool {
+			return strings.Contains(l.kv("checkpoint/worker/0")+l.kv("checkpoint/worker/1"), `{"step":`+strconv.Itoa(step)+",")
+		})
+	}
+	for step := 10; step <= 60; step += 10 {
+		l.order(step/10%2, step)
+		committed(step)
+	}
+	l.fail("h1")
+	l.says(0, 0, "stdout.log", "host h0 generation 2 from ckpt-60\n")
+	l.says(1, 1, "stdout.log", "host h1 generation 2 from ckpt-60\n")
+	for name := range l.tree(dir) {
+		l.must(os.Remove(filepath.Join(dir, name)))
+	}
+	l.fail("h0")
+	l.says(0, 0, "stdout.log", "host h0 generation 3 from ckpt-60\n")
+	l.says(1, 1, "stdout.log", "host h1 generation 3 from ckpt-60\n")
+	if got := l.read(filepath.Join(dir, "ckpt-60")); got != "of h0, generation 1\n" {
+		t.Errorf("brought back: %q, want what host 0 saved", got)
+	}
+	stored := l.tree(filepath.Join(l.store, l.app))
+	whole := 0
+	for name, text := range stored {
+		dir, ok := strings.CutSuffix(name, "/manifest.json")
+		if !ok {
+			continue
+		}
+		whole++
+		var m struct {
+			Instance string
+			Files    []struct{ Path, SHA256 string }
+		}
+		l.must(json.Unmarshal([]byte(text), &m))
+		sum := sha256.Sum256([]byte(stored[dir+"/files/"+m.Files[0].Path]))
+		if m.Instance != filepath.Dir(dir) || m.Files[0].SHA256 != hex.EncodeToString(sum[:]) {
+			t.Errorf("%s: its manifest is of %s, and its file is not as stored", dir, m.Instance)
+		}
+	}
+	if whole < 2 {
+		t.Errorf("%d checkpoints are in the store, want the newest two at least", whole)
+	}
 	l.must(os.WriteFile(l.control("end"), nil, 0o600))
 	if a, b := l.ends(first), l.ends(second); a != 0 || b != 0 {
 		t.Errorf("the agents ended with %d and %d", a, b)
