@@ -155,6 +155,10 @@ func (e *setUpError) Error() string { return e.cause.Error() }
 
 func (e *setUpError) Unwrap() error { return e.cause }
 
+// errTookNone is a DataNode that ends the connection instead of an answer. One whose disks are full does, or whose last gigabyte is
+// begun (Hadoop: dfs.datanode.round-robin-volume-choosing-policy.additional-available-space), while the NameNode still names it.
+var errTookNone = errors.New("it took no block and did not say why, as one does whose disks are full")
+
 // openBlock has the DataNodes of a block make room for it.
 func openBlock(p place, address string, dial func(address string) (net.Conn, error), writer []byte, sum func([]byte)) (*block, error) {
 	conn, err := dial(address)
@@ -175,6 +179,9 @@ func (b *block) begin(writer []byte) error {
 		return &setUpError{cause: err}
 	}
 	said, err := b.message()
+	if lost, ok := errors.AsType[*nodeError](err); ok && errors.Is(lost.cause, io.EOF) {
+		return &setUpError{b.address, &nodeError{dataNode, b.address, errTookNone}}
+	}
 	if err != nil {
 		return &setUpError{cause: err}
 	}

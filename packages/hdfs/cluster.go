@@ -326,5 +326,8 @@ func transient(err error) bool {
 	if _, over := errors.AsType[anew](err); over {
 		return false
 	}
+	if errors.Is(err, ErrNoNodes) { // others remove what they need no more, and DataNodes come back
+		return !errors.Is(err, fetch.ErrWaited)
+	}
 	return errors.Is(err, fetch.ErrUnreachable) && !errors.Is(err, ErrKerberos) && fetch.Transient(err)
 }

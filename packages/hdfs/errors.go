@@ -199,7 +199,7 @@ func condition(said refusal) error {
 		if allLeftOut(text) {
 			return fmt.Errorf("%w: %s", ErrLeftOut, text)
 		}
-		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrNoNodes, text), Hint: "free space on the DataNodes, or start those that are away: hdfs dfsadmin -report shows them"}
+		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrNoNodes, text), Hint: noRoom}
 	case strings.Contains(text, "is not empty"):
 		return fmt.Errorf("%w: %s", syscall.ENOTEMPTY, text)
 	}
@@ -213,8 +213,13 @@ func cutLast(text, sep string) (before, after string, found bool) {
 	return "", text, false
 }
 
+const noRoom = "free space on the DataNodes, or start those that are away: hdfs dfsadmin -report shows them"
+
 // hint is what would do about a condition.
 func hint(err error) string {
+	if lost, ok := errors.AsType[*nodeError](err); ok && errors.Is(lost.cause, errTookNone) || errors.Is(err, ErrLeftOut) {
+		return noRoom
+	}
 	switch {
 	case errors.Is(err, ErrSafeMode):
 		return "hdfs dfsadmin -safemode get shows it; a cluster leaves it by itself when its DataNodes are there"
