@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +38,7 @@ func apps(t *testing.T) map[string]appdef.App {
 	}
 	app, problems := slider.Load(files, slider.Options{})
 	take("tensorflow", app, problems)
-	app, problems = slider.Load(os.DirFS("testdata/everything"), slider.Options{})
+	app, problems = slider.Load(osDir("everything"), slider.Options{})
 	take("everything", app, problems)
 	job, err := os.ReadFile("testdata/job.json")
 	if err != nil {
@@ -76,6 +77,9 @@ func TestGolden(t *testing.T) {
 		}
 	}
 }
+
+// osDir is a package of testdata.
+func osDir(name string) fs.FS { return os.DirFS(filepath.Join("testdata", name)) }
 
 func golden(t *testing.T, file, text string) {
 	t.Helper()

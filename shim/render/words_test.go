@@ -128,10 +128,11 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// spy is a program that writes the words that it is started with, each with a zero byte behind it, to $SPY and ends with $SPY_CODE.
-const spy = "#!/bin/bash\nprintf '%s\\0' \"$@\" >>\"$SPY\"\nexit \"${SPY_CODE:-0}\"\n"
+// spy is a program that writes its name and the words that it is started with, each with a zero byte behind it, to $SPY, says
+// $SPY_SAYS and ends with $SPY_CODE.
+const spy = "#!/bin/bash\nprintf '%s\\0' \"${0##*/}\" \"$@\" >>\"$SPY\"\necho \"$SPY_SAYS\"\nexit \"${SPY_CODE:-0}\"\n"
 
-// typed runs a script by bash with spies in place of the programs, and gives the words that one of them was started with.
+// typed runs a script by bash with spies in place of the programs, and gives the words that they were started with.
 func typed(t *testing.T, script string, spies []string, environ ...string) ([]string, error) {
 	t.Helper()
 	dir := t.TempDir()

@@ -35,16 +35,9 @@ func yamlList(items ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: items}
 }
 
-// yamlText is a string, whatever it looks like. What has more than blanks of white space is quoted: the block form takes it
-// for indentation.
+// yamlText is a string, whatever it looks like: the encoder quotes what would be read as something else.
 func yamlText(text string) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
-	for _, r := range text {
-		if r < ' ' || r == 0x7f || r >= 0x80 {
-			n.Style = yaml.DoubleQuotedStyle
-		}
-	}
-	return n
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 }
 
 func yamlTexts(texts ...string) *yaml.Node {
