@@ -108,7 +108,7 @@ func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Insta
 	if err != nil {
 		return err
 	}
-	err = r.bringInputs(ctx, p, folder)
+	err = r.bringInputs(ctx, p, work, folder)
 	if err == nil {
 		err = r.roomForOutputs(ctx, p, in, work, folder)
 	}

@@ -20,6 +20,8 @@ type File struct {
 	Size  int64 // bytes; -1: not known
 	// URL is what a process is told of it; empty: Path, of a file of this machine.
 	URL string
+	// Version changes when the content does; empty: not known.
+	Version string
 }
 
 // Name is what it is called outside of its store.
@@ -87,7 +89,7 @@ func (l Listing) Tree(ctx context.Context, top fetch.Info) ([]File, error) {
 
 func (l Listing) walk(ctx context.Context, at fetch.Info, depth int) ([]File, error) {
 	if !at.Dir {
-		return []File{{Store: l.Store, Path: at.Path, Size: at.Size}}, nil
+		return []File{{Store: l.Store, Path: at.Path, Size: at.Size, Version: at.Validator}}, nil
 	}
 	if depth > deepest {
 		return nil, fmt.Errorf("list %s: got more than %d folders in each other, want no link that leads back", at.Path, deepest)

@@ -24,15 +24,20 @@ type Parcel struct {
 // half there stays: a caller sends below a folder that is not anybody's yet, and removes that.
 func (t Transfer) Send(ctx context.Context, store Store, parcels []Parcel) error {
 	return t.run(ctx, len(parcels), func(ctx context.Context, p *progress, i int) error {
-		one := parcels[i]
-		if err := send(ctx, p, store, one); err != nil {
-			if _, told := errors.AsType[*fetch.Error](err); told { // it names the place, and what would do
-				return fmt.Errorf("copy %s: %w", one.Name, err)
-			}
-			return fmt.Errorf("copy %s to %s: %w", path.Join(one.From.Name(), one.Name), one.To, explain(err, one.To))
-		}
-		return nil
+		return p.send(ctx, store, parcels[i])
 	})
+}
+
+// send copies one file and says of which it was where that failed.
+func (p *progress) send(ctx context.Context, store Store, one Parcel) error {
+	err := send(ctx, p, store, one)
+	if err == nil {
+		return nil
+	}
+	if _, told := errors.AsType[*fetch.Error](err); told { // it names the place, and what would do
+		return fmt.Errorf("copy %s: %w", one.Name, err)
+	}
+	return fmt.Errorf("copy %s to %s: %w", path.Join(one.From.Name(), one.Name), one.To, explain(err, one.To))
 }
 
 func send(ctx context.Context, p *progress, store Store, one Parcel) (err error) {

@@ -39,6 +39,8 @@ type Transfer struct {
 	Again    func(file, why string) // is told of each file that is tried again, from any goroutine; nil: nobody
 	// Moved is told of bytes as they have been moved, from any goroutine; nil: nobody.
 	Moved func(file string, bytes int64)
+	// Ledger has what Bring need not bring again; nil: all comes.
+	Ledger *Ledger
 }
 
 func (t Transfer) parallel() int { return cmp.Or(t.Parallel, Parallel) }

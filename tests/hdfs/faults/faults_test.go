@@ -201,6 +201,7 @@ func TestPartsDie(t *testing.T) {
 	t.Run("encrypted and erasure coded files", func(t *testing.T) { l.coded(t) })
 	t.Run("a damaged copy", func(t *testing.T) { l.damaged(t) })
 	t.Run("the work folder's disk is full", func(t *testing.T) { l.full(t, name) })
+	t.Run("an agent ends while a file is read", func(t *testing.T) { l.left(t, name, want) })
 	t.Run("the connections are cut while a file is read", func(t *testing.T) {
 		l.bring(t, name, want, 3*mib/2, func() { l.wires.cut(t) })
 	})
@@ -267,6 +268,43 @@ func (l lab) full(t *testing.T, name string) {
 	}
 	if left, err := os.ReadDir(filepath.Join(to, "d")); err != nil || len(left) > 0 {
 		t.Errorf("there is left: %v, %v", left, err)
+	}
+}
+
+// left brings a file by an agent that ends in the middle of it, and by the one that comes after it.
+func (l lab) left(t *testing.T, name string, want []byte) {
+	const after = 9 * mib
+	to, moved := t.TempDir(), int64(0)
+	for agent := range 2 {
+		files, err := stage.Listing{Store: l.Store}.List(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ledger, err := stage.OpenLedger(root(t, to), "ledger")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		event := &once{after: after, do: func() {
+			if agent == 0 {
+				cancel()
+			}
+		}}
+		err = stage.Transfer{Ledger: ledger, Moved: event.tell}.Bring(ctx, root(t, to), []stage.Copy{{From: files[0], To: "d/got"}})
+		cancel()
+		if err := ledger.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if (err != nil) != (agent == 0) {
+			t.Fatalf("agent %d: got %v", agent, err)
+		}
+		moved += event.moved.Load()
+	}
+	if got, err := os.ReadFile(filepath.Join(to, "d/got")); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("other bytes came: %d of %d, %v", len(got), len(want), err)
+	}
+	if moved != int64(len(want)) {
+		t.Errorf("%d bytes came, want %d: none twice", moved, len(want))
 	}
 }
 
