@@ -18,6 +18,7 @@ import (
 const (
 	warnCheckpoints = "checkpoints" // the store does not take them
 	warnAnew        = "anew"        // the gang does not go on from what is stored
+	warnOutputs     = "outputs"     // and a name: another app has the same place
 )
 
 // Events of events.jsonl that are no transitions.
