@@ -18,7 +18,7 @@ const (
 	Never     Answer = "never"
 )
 
-// Code is one exit code of an agent, as job files have agents end (exitMap).
+// Code is one exit code of an agent, as job files have agents end (ExitMap).
 type Code struct {
 	Code   int
 	Answer Answer
@@ -26,7 +26,7 @@ type Code struct {
 }
 
 // codes are the exit codes of an agent (`muster help exit-codes`) by what the verdict's class asks of a launcher. The
-// process's own codes are not among them: exitMap has turned them into 93.
+// process's own codes are not among them: ExitMap has turned them into 93.
 var codes = []Code{
 	{0, Done, "succeeded, or stopped by muster stop"},
 	{64, Never, "the command line is wrong"},
@@ -45,8 +45,9 @@ var codes = []Code{
 // Codes are all of them, sorted by number.
 func Codes() []Code { return slices.Clone(codes) }
 
-// exitMap turns the process's own exit codes into one that says "do not retry": a program's 75 is none of ours.
-const exitMap = "app-error=93,out-of-memory=93"
+// ExitMap is the `--exit-code-map` of all job files. It turns the process's own exit codes into one that says "do not
+// retry": a program's 75 is none of ours.
+const ExitMap = "app-error=93,out-of-memory=93"
 
 // answered are the codes with these answers.
 func answered(answers ...Answer) []int {

@@ -18,7 +18,7 @@ func (w *writer) command(component string, window time.Duration) []string {
 	if w.o.Registry != "" {
 		words = append(words, "--registry", w.o.Registry)
 	}
-	words = append(words, "--kill-window", spanText(window), "--exit-code-map", exitMap)
+	words = append(words, "--kill-window", spanText(window), "--exit-code-map", ExitMap)
 	return slices.Concat(words, w.o.AppFlags, w.o.AgentFlags)
 }
 
