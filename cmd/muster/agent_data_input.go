@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -129,7 +130,7 @@ func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) (
 			return nil, err
 		}
 		for _, f := range files {
-			if there, ok := store.(interface{ URL(path string) string }); ok {
+			if there, ok := store.(fetch.Located); ok {
 				f.URL = there.URL(f.Path)
 			}
 			f.URL = told(url, f)

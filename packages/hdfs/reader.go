@@ -122,7 +122,6 @@ func (r *reader) Read(p []byte) (int, error) {
 
 // patiently reads, and again where what went wrong may pass.
 func (r *reader) patiently(p []byte) (int, error) {
-	pause := firstWait
 	for failed := 0; ; failed++ {
 		n, err := r.read(p)
 		if n > 0 || err == nil || errors.Is(err, io.EOF) {
@@ -134,10 +133,9 @@ func (r *reader) patiently(p []byte) (int, error) {
 		if !fetch.Transient(err) || failed >= mostReads {
 			return 0, err
 		}
-		if err := wait(r.ctx, pause); err != nil {
+		if err := waits.Wait(r.ctx, failed); err != nil {
 			return 0, err
 		}
-		pause = min(2*pause, longWait)
 		if err := r.again(); err != nil {
 			return 0, err
 		}

@@ -174,7 +174,7 @@ func (g *growing) check(ctx context.Context) error {
 		return err
 	}
 	h := crc32.New(castagnoli)
-	n, err := io.Copy(h, heedful{ctx, g.file})
+	n, err := io.Copy(h, fetch.Reader(ctx, g.file))
 	if err == nil && n != g.have {
 		err = &SizeError{g.have, n}
 	}

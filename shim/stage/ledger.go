@@ -140,7 +140,7 @@ func (l *Ledger) has(ctx context.Context, folder *os.Root, c Copy) bool {
 // check reads what has come.
 func (e arrival) check(ctx context.Context, r io.Reader) error {
 	h := crc32.New(castagnoli)
-	n, err := io.Copy(h, heedful{ctx, io.LimitReader(r, e.Bytes)})
+	n, err := io.Copy(h, fetch.Reader(ctx, io.LimitReader(r, e.Bytes)))
 	if err == nil && (n != e.Bytes || h.Sum32() != e.Sum) {
 		err = fmt.Errorf("%w: CRC32C of %d bytes is %08x, want %08x of %d", fetch.ErrCorrupt, n, h.Sum32(), e.Sum, e.Bytes)
 	}

@@ -23,7 +23,7 @@ func (t Transfer) Persevere(ctx context.Context, file string, failed int, err er
 	if t.Again != nil {
 		t.Again(file, err.Error())
 	}
-	return wait(ctx, backoff(failed)) == nil
+	return waits.Wait(ctx, failed) == nil
 }
 
 // reading reads a file from some place on. Where a connection breaks it goes on from there.

@@ -85,7 +85,7 @@ func (o *outgoing) more(ctx context.Context, a *attempt) (far int64, err error) 
 	if _, err := o.file.Seek(at, io.SeekStart); err != nil {
 		return at, err
 	}
-	n, err := io.CopyBuffer(onlyWriter{sending{o.w, a}}, heedful{ctx, o.file}, make([]byte, copyBuffer))
+	n, err := io.CopyBuffer(onlyWriter{sending{o.w, a}}, fetch.Reader(ctx, o.file), make([]byte, copyBuffer))
 	if err != nil {
 		return at, err
 	}
@@ -148,17 +148,4 @@ func (s sending) Write(b []byte) (int, error) {
 	n, err := s.w.Write(b)
 	s.a.moved(n)
 	return n, err
-}
-
-// heedful ends a long read with its context.
-type heedful struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (h heedful) Read(b []byte) (int, error) {
-	if h.ctx.Err() != nil {
-		return 0, context.Cause(h.ctx)
-	}
-	return h.r.Read(b)
 }

@@ -324,7 +324,7 @@ type slowEndWriter struct {
 }
 
 func (s slowEndWriter) Close() error {
-	return errors.Join(wait(s.ctx, 10*time.Minute), s.WriteCloser.Close())
+	return errors.Join(fetch.Backoff{First: 20 * time.Minute, Longest: 20 * time.Minute}.Wait(s.ctx, 0), s.WriteCloser.Close())
 }
 
 func TestALongLookIsNoStall(t *testing.T) {
