@@ -237,6 +237,7 @@ func explainKerberos(err error, keytab, principal string) error {
 	text := err.Error()
 	for _, known := range []struct{ word, says, hint string }{
 		{"KRB_AP_ERR_SKEW", "the clocks of this machine and the KDC differ too much", "set them by NTP"},
+		{"clock skew", "the clocks of this machine and the KDC differ too much", "set them by NTP"}, // before what the library says of it, too
 		{"KDC_ERR_PREAUTH_FAILED", "the keytab's key is not the principal's", "get a new keytab: the principal's key was changed after it was made"},
 		{"password/keytab incorrect", "the keytab's key is not the principal's", "get a new keytab: the principal's key was changed after it was made"},
 		{"KRB_AP_ERR_BAD_INTEGRITY", "the keytab's key is not the principal's", "get a new keytab: the principal's key was changed after it was made"},

@@ -151,21 +151,25 @@ func TestTicketsOfAProcess(t *testing.T) {
 	c := hadoop.Start(t, hadoop.Options{Kerberos: true, Protection: "privacy"})
 	keytab, cache := c.KDC.AddUser(t, "alice"), filepath.Join(t.TempDir(), "cc")
 	c.KDC.Kinit(t, cache, "alice")
+	short := c.KDC.AddUser(t, "gil")
+	c.KDC.Life(t, "gil", "10 sec", "20 sec")
 	c.FsShell(t, "-mkdir", "-p", "/a")
 	for _, tt := range []struct {
 		name string
 		env  []string
 		args []string
+		wait string // until there is another ticket
 	}{
-		{"ticket cache", []string{"KRB5CCNAME=FILE:" + cache}, nil},
-		{"keytab", nil, []string{"--kerberos-keytab", keytab, "--kerberos-principal", "alice"}},
+		{"ticket cache", []string{"KRB5CCNAME=FILE:" + cache}, nil, "yes"},
+		{"keytab", nil, []string{"--kerberos-keytab", keytab, "--kerberos-principal", "alice"}, ""},
+		{"keytab, and its ticket ends soon", nil, []string{"--kerberos-keytab", short, "--kerberos-principal", "gil"}, "yes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			j := newJob(t, 1, settings{
 				"muster.command":      `stat -c %a "$KRB5CCNAME" > out/mode && JAVA_ARGS="-Djava.security.krb5.conf=$KRB5_CONFIG --add-opens=java.base/java.lang=ALL-UNNAMED" && ` + fsShell + `-ls -d /a > out/ls; cksum < "$KRB5CCNAME" > first; touch ready; [ -z "$WAIT" ] || until ! cksum < "$KRB5CCNAME" | cmp -s - first; do sleep 0.1; done`,
 				"muster.output.out":   "out",
 				"muster.restart":      "never",
-				"muster.env.WAIT":     strings.Join(tt.env, ""),
+				"muster.env.WAIT":     tt.wait,
 				"muster.input.unread": "in",
 			})
 			j.lay(map[string]string{"in/x": ""})

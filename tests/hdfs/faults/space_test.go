@@ -69,7 +69,7 @@ func fullDisks(t *testing.T, c *hadoop.Cluster) {
 			return stage.Transfer{}.Send(ctx, s, []stage.Parcel{{From: root(t, local), Name: "step-7", To: dir + "/file"}})
 		}, "file", nil},
 		{"a checkpoint is stored", func(ctx context.Context, s *hdfs.Store, dir string) error {
-			return keep(t, ctx, s, dir, local)
+			return keep(ctx, t, s, dir, local)
 		}, "worker-0/step-7-g1-aaaaaaaa/files/step-7", nil},
 		{"a stream is gathered", func(ctx context.Context, s *hdfs.Store, dir string) error {
 			g := stage.Gathering{Store: s, Dir: dir, Beside: root(t, t.TempDir()), Again: stage.Transfer{}.Persevere, Bare: func(err error) { t.Error(err) }}
@@ -141,7 +141,7 @@ func full(t *testing.T, c *hadoop.Cluster, patience time.Duration, happens func(
 }
 
 // keep stores a checkpoint as an agent does.
-func keep(t *testing.T, ctx context.Context, s *hdfs.Store, dir, local string) error {
+func keep(ctx context.Context, t *testing.T, s *hdfs.Store, dir, local string) error {
 	t.Helper()
 	found, err := checkpoint.Rule{Pattern: "step-*"}.Look(checkpoint.HostFolder(local))
 	if err != nil || len(found.Whole) != 1 {
