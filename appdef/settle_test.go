@@ -147,6 +147,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.inputs.format":               {[]string{"org.apache.hadoop.mapred.TextInputFormat"}, []string{""}},
 		"muster.output.model":                {[]string{"/out"}, []string{""}},
 		"muster.output...":                   {nil, []string{"/out"}},
+		"muster.outputs.parallel":            {[]string{"1", "10"}, []string{"", "0"}},
 		"muster.outputs.strategy":            {[]string{"upload", "stream"}, []string{"", "move"}},
 		"muster.outputs.index":               {[]string{"-1", "0", "2"}, []string{"", "-2"}},
 		"muster.outputs.flat":                {[]string{"true", "false"}, []string{"", "1"}},

@@ -110,6 +110,13 @@ func (a *agent) leaveOf(ctx context.Context, p plan.Plan, one plan.Output) (stag
 	}, err
 }
 
+// outputTransfer leaves outputs as the definition says.
+func (a *agent) outputTransfer(out *plan.Outputs) stage.Transfer {
+	t := a.transfer()
+	t.Parallel = out.Parallel
+	return t
+}
+
 // outputsOwner is whose outputs these are: this life of the app in this registry. One that was forgotten is another's,
 // whatever it was called.
 func (a *agent) outputsOwner() string {
@@ -222,7 +229,7 @@ func (a *agent) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, w
 		return stage.Left{}, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	return leave.Upload(ctx, folder, a.transfer())
+	return leave.Upload(ctx, folder, a.outputTransfer(p.Outputs))
 }
 
 // notLeft is the end of a process whose success is not worth anything without what it made. A failure stays what it was.

@@ -337,3 +337,72 @@ func TestALongLookIsNoStall(t *testing.T) {
 		}
 	})
 }
+
+// busy is a store that counts who uses it at a time; each takes a second.
+type busy struct {
+	Store
+	mu        sync.Mutex
+	now, most int
+}
+
+func (b *busy) come(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now += n
+	b.most = max(b.most, b.now)
+}
+
+type busyFile struct {
+	io.ReadCloser
+	io.WriteCloser
+	of *busy
+}
+
+func (f busyFile) Close() error {
+	time.Sleep(time.Second)
+	f.of.come(-1)
+	if f.ReadCloser != nil {
+		return f.ReadCloser.Close()
+	}
+	return f.WriteCloser.Close()
+}
+
+func (b *busy) Open(ctx context.Context, path string, at fetch.Position) (*fetch.Content, error) {
+	b.come(1)
+	c, err := b.Store.Open(ctx, path, at)
+	if err == nil {
+		c.ReadCloser = busyFile{ReadCloser: c.ReadCloser, of: b}
+	}
+	return c, err
+}
+
+func (b *busy) Create(ctx context.Context, path string) (io.WriteCloser, error) {
+	b.come(1)
+	w, err := b.Store.Create(ctx, path)
+	return busyFile{WriteCloser: w, of: b}, err
+}
+
+// So many files are under way at a time as are allowed, in both directions, and no more.
+func TestParallelIsABound(t *testing.T) {
+	for parallel, want := range map[int]int{0: Parallel, 1: 1, 3: 3, 100: 30} {
+		synctest.Test(t, func(t *testing.T) {
+			from, there, back := t.TempDir(), t.TempDir(), t.TempDir()
+			var parcels []Parcel
+			var copies []Copy
+			up, down := &busy{Store: local(t)}, &busy{Store: local(t)}
+			for i := range 30 {
+				name := fmt.Sprint(i)
+				lay(t, from, map[string]string{name: "something"})
+				parcels = append(parcels, Parcel{openRoot(t, from), name, filepath.Join(there, name)})
+				copies = append(copies, Copy{File{Store: down, Path: filepath.Join(there, name)}, name})
+			}
+			how := Transfer{Parallel: parallel}
+			if err := errors.Join(how.Send(t.Context(), up, parcels), how.Bring(t.Context(), openRoot(t, back), copies)); err != nil {
+				t.Fatal(err)
+			}
+			if up.most != want || down.most != want || up.now != 0 || down.now != 0 {
+				t.Errorf("%d allowed: up to %d sent and %d brought at a time, want %d; %d and %d are left", parallel, up.most, down.most, want, up.now, down.now)
+			}
+		})
+	}
+}
