@@ -325,10 +325,12 @@ func FuzzForms(f *testing.F) {
 	}
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		c := content{bytes.NewReader(text), int64(len(text)), func() error { return nil }}
-		for _, is := range []func(content) error{wholeTorch, wholeZip, wholePickled, wholeMXNet, wholeXGBoost, wholeLightGBM, wholeHDF, wholeJSON} {
+		for _, is := range []func(content) error{
+			wholeTorch, wholeZip, wholePickled, wholeMXNet, wholeXGBoost, wholeLightGBM, wholeHDF, wholeJSON, wholeTable, wholeParams, wholeModel,
+		} {
 			_ = is(c) // whatever it is, there is an answer
 		}
 		_, _ = readBundle(c)
-		_ = distributed(fstest.MapFS{"s/.metadata": {Data: text}}, "s")
+		_ = distributed(fstest.MapFS{"s/.metadata": {Data: text}}, "s", nil)
 	})
 }
