@@ -16,9 +16,6 @@ import (
 // limit, so the launcher is asked for it.
 const agentMemoryMB = 32
 
-// antiAffinity is the value of yarn.component.placement.policy that wants each instance on a host of its own.
-const antiAffinity = 4
-
 // group is one component as launchers see it: so many containers of one size.
 type group struct {
 	name  string
@@ -60,7 +57,7 @@ func (w *writer) gather() {
 			name: c.Name, count: c.Instances, pids: c.Limits.Pids, image: c.Limits.Image, shm: c.Limits.ShmMB,
 			size: size{
 				memory: c.Limits.MemoryMB + agentMemoryMB, vcores: c.Limits.VCores, hard: c.Limits.CPUHard,
-				gpus: c.Limits.GPUs, gpuType: c.Limits.GPUType, spread: c.Limits.Placement == antiAffinity || c.Config["muster.spread"] == "host",
+				gpus: c.Limits.GPUs, gpuType: c.Limits.GPUType, spread: c.Limits.Placement&appdef.PlacedApart != 0,
 				label: c.Limits.NodeLabel,
 			},
 			ports: w.portsOf(c), grace: float64(c.Settings.Stop.Grace),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/packages/catalog"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -162,5 +163,32 @@ func TestDigestIsOne(t *testing.T) {
 	}
 	if _, found := slider.Load(osDir("everything"), slider.Options{Set: strings.Fields(digests[0])}); len(found.Errors()) > 0 {
 		t.Error(found.Errors())
+	}
+}
+
+// TestSpread has each instance on a host of its own, by either of the two keys that ask for it, where a launcher knows hosts.
+func TestSpread(t *testing.T) {
+	words := map[string]string{
+		render.Nomad: `operator = "distinct_hosts"`, render.Slurm: "--ntasks-per-node=1", render.Kubernetes: "topologyKey: kubernetes.io/hostname", render.YARN: `"type": "ANTI_AFFINITY"`,
+	}
+	for _, key := range []string{"", "global:muster.spread=any", "worker:yarn.component.placement.policy=2", "worker:muster.spread=host", "worker:yarn.component.placement.policy=4", "worker:yarn.component.placement.policy=5"} {
+		files, err := catalog.Open("handwriting")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var set []string
+		if key != "" {
+			set = []string{key}
+		}
+		app, problems := slider.Load(files, slider.Options{Set: set})
+		if bad := problems.Errors(); len(bad) > 0 {
+			t.Fatal(bad)
+		}
+		asked := strings.HasSuffix(key, "host") || strings.HasSuffix(key, "4") || strings.HasSuffix(key, "5")
+		for launcher, word := range words {
+			if got := strings.Contains(rendered(t, launcher, "", app, options()), word); got != asked {
+				t.Errorf("%s with %q: says %s: %v, want %v", launcher, key, word, got, asked)
+			}
+		}
 	}
 }

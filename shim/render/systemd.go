@@ -94,6 +94,9 @@ func (w *writer) loseOfSystemd() {
 		if g.spread {
 			w.lose("%s: each on a host of its own: systemd knows one host; enable one instance on each", g.name)
 		}
+		if g.image != "" && g.image != appdef.HostRoot && !w.o.Privileged {
+			w.lose("%s: muster.image %s: an unprivileged agent has no namespaces here; --privileged runs images", g.name, g.image)
+		}
 		if g.label != "" {
 			w.lose("%s: node label %s: systemd knows one host; enable the instances where they belong", g.name, g.label)
 		}
