@@ -302,14 +302,24 @@ func (b *block) put(parts ...[]byte) error {
 			continue
 		}
 		if _, err := b.conn.Write(part); err != nil {
-			late := time.AfterFunc(lastWords, func() { _ = b.conn.Close() })
-			<-b.ended // a DataNode that ends the connection may have said why
-			late.Stop()
+			b.listen()
 			b.fail(err)
 			return b.failure()
 		}
 	}
 	return nil
+}
+
+// listen waits for what a DataNode says that takes nothing any more: it may say why.
+func (b *block) listen() {
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	select {
+	case <-b.ended:
+	case <-timer.C:
+		_ = b.conn.Close() // it is of no use
+		<-b.ended
+	}
 }
 
 // live shows the DataNode that we are there.

@@ -68,7 +68,7 @@ func sumOf(r io.Reader, block int64) ([]byte, error) {
 			crcs = checksums(crcs[:0], buffer[:n])
 			s.add(crcs)
 			in += int64(n)
-			if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // io.ReadFull gives them as they are
+			if err == io.EOF || err == io.ErrUnexpectedEOF {
 				if in > 0 {
 					s.endBlock(in)
 				}

@@ -318,12 +318,26 @@ func (w *writer) finish() error {
 	if w.last != nil {
 		message = append(message, bytesField(3, w.last)...)
 	}
-	answer, err := w.ask("complete", append(message, numberField(4, w.file)...))
-	if err == nil && number(fields(answer), 1) == 0 {
-		return fmt.Errorf("%w: its last block has not arrived everywhere", fetch.ErrUnreachable)
+	message = append(message, numberField(4, w.file)...)
+	for asked := 1; ; asked++ {
+		answer, err := w.ask("complete", message)
+		if err != nil || number(fields(answer), 1) != 0 {
+			return err
+		}
+		if asked == mostAsked {
+			return fmt.Errorf("%w: its last block has not arrived everywhere", fetch.ErrUnreachable)
+		}
+		if err := soon.Wait(w.ctx, asked-1); err != nil {
+			return err
+		}
 	}
-	return err
 }
+
+// A DataNode tells the NameNode of a block a moment after it has told us: many small files would wait long for it together.
+var soon = fetch.Backoff{First: 5 * time.Millisecond, Longest: 200 * time.Millisecond}
+
+// mostAsked is how often it is asked so soon.
+const mostAsked = 7
 
 // verify compares checksums.
 func (w *writer) verify() error {
