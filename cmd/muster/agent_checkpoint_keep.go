@@ -234,6 +234,7 @@ func (k *keeper) settled(ctx context.Context) error {
 	}
 	over := make(chan struct{})
 	k.waiting = append(k.waiting, over)
+	k.ring() // what failed is tried once more now, and not when its pause is over
 	k.mu.Unlock()
 	select {
 	case <-over:

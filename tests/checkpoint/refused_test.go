@@ -65,13 +65,16 @@ func TestStoreThatTakesNothing(t *testing.T) {
 	})
 	l.says(0, 0, "stdout.log", "host h0 generation 1 from \n")
 	filler := filepath.Join(l.store, "filler")
-	l.must(os.WriteFile(filler, nil, 0o600))
-	f, err := os.OpenFile(filler, os.O_WRONLY, 0)
-	l.must(err)
-	for err == nil {
-		_, err = f.Write(make([]byte, 4096))
+	fill := func() {
+		t.Helper()
+		f, err := os.Create(filler)
+		l.must(err)
+		for err == nil {
+			_, err = f.Write(make([]byte, 4096))
+		}
+		l.must(f.Close())
 	}
-	l.must(f.Close())
+	fill()
 
 	warnings := func() []string {
 		out, err := exec.Command(muster, "status", l.app, "--state-dir", state, "--json").Output() //nolint:noctx // it ends by itself
@@ -114,8 +117,19 @@ func TestStoreThatTakesNothing(t *testing.T) {
 	if events := l.read(l.log(0, 0, "events.jsonl")); !strings.Contains(events, `"event":"warning"`) || !strings.Contains(events, `"event":"mended"`) {
 		t.Errorf("events.jsonl lacks it: %s", events)
 	}
+
+	// The end of the process waits for no copy that only a person can make room for; that it is missing is told to the last.
+	fill()
+	l.order(0, 20)
+	l.await("the second warning", func() bool { return len(warnings()) == 1 })
 	l.must(os.WriteFile(l.control("end"), nil, 0o600))
 	if code := l.ends(run); code != 0 {
 		t.Errorf("muster run ended with %d:\n%s", code, said.String())
+	}
+	if log := l.read(l.log(0, 0, "agent.log")); !strings.Contains(log, `msg="the last checkpoint is not in the store"`) {
+		t.Error("agent.log does not say that the last checkpoint is not stored")
+	}
+	if got := warnings(); len(got) != 1 || !strings.Contains(got[0], "step 20") {
+		t.Errorf("after the end status warns %q", got)
 	}
 }
