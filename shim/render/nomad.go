@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/muster-agent/muster/appdef"
 )
 
@@ -102,9 +104,6 @@ var (
 const (
 	nomadMemory = 300  // MB, Nomad's own default
 	nomadMHz    = 1000 // what a vcore of YARN is taken for
-	// nomadDollar is a variable of the task whose value is a dollar sign. Nomad has no escape for the `${NAME}` that it
-	// fills in, and fills in once.
-	nomadDollar = "MUSTER_DOLLAR"
 )
 
 func (w *writer) nomad() ([]File, error) {
@@ -122,6 +121,9 @@ func (w *writer) nomad() ([]File, error) {
 func (w *writer) nomadJob() (nomadJob, error) {
 	if w.o.Driver == "" {
 		w.o.Driver = "raw_exec"
+	}
+	if strings.Contains(w.o.TokenFile, "${") {
+		return nomadJob{}, fmt.Errorf("token file %s: Nomad would fill in ${…}", w.o.TokenFile)
 	}
 	if w.o.Driver != "raw_exec" && w.o.Driver != "exec" {
 		return nomadJob{}, fmt.Errorf("driver %s: want raw_exec or exec", appdef.Quote(w.o.Driver))
@@ -203,12 +205,12 @@ func (w *writer) nomadGroup(g group) (nomadGroup, error) {
 
 func (w *writer) nomadTask(g group) (nomadTask, error) {
 	task := nomadTask{
-		Name: "muster", Driver: w.o.Driver, User: w.o.User, Env: map[string]string{},
-		Config:      nomadConfig{Command: w.local("local"), Args: g.command},
+		Name: "muster", Driver: w.o.Driver, User: w.o.User,
+		Config:      nomadConfig{Command: driverText.Replace(w.local("local")), Args: driverTexts(g.command)},
 		KillTimeout: g.window, KillSignal: "SIGINT", LogConfig: nomadLog{MaxFiles: 3, MaxFileSizeMB: 10},
 	}
 	if w.o.TokenFile != "" {
-		task.Env["CONSUL_HTTP_TOKEN_FILE"] = w.o.TokenFile
+		task.Env = map[string]string{"CONSUL_HTTP_TOKEN_FILE": w.o.TokenFile}
 	}
 	if remote(w.o.Binary) {
 		if strings.HasPrefix(w.o.Binary, "hdfs:") {
@@ -216,38 +218,25 @@ func (w *writer) nomadTask(g group) (nomadTask, error) {
 		}
 		task.Artifacts = []nomadArtifact{{w.o.Binary, "file", "local/" + binaryName}}
 	}
+	for _, word := range append([]string{w.o.Binary}, g.command...) {
+		if strings.HasPrefix(word, "\ufeff") || cty.NormalizeString(word) != word {
+			return task, fmt.Errorf("%s: Nomad reads composed characters (NFC) without a byte order mark, and would change or refuse this", appdef.Quote(word))
+		}
+	}
 	task.Resources = w.nomadResources(g)
-	task.guardDollars()
 	return task, nil
 }
 
-// nomadReference is what Nomad's clients fill in where they know the name.
-var nomadReference = regexp.MustCompile(`\$\{[a-zA-Z0-9_\-.]+\}`)
+// driverText keeps `${HOME}` and `%{if}` of a command as they are: Nomad's clients read what a driver is told as a template of
+// HCL's, whatever form the job was written in.
+var driverText = strings.NewReplacer("${", "$${", "%{", "%%{")
 
-// guardDollars keeps `${HOME}` of a command from being filled in on the client.
-func (t *nomadTask) guardDollars() {
-	guarded := false
-	guard := func(text string) string {
-		return nomadReference.ReplaceAllStringFunc(text, func(found string) string {
-			guarded = true
-			return "${" + nomadDollar + "}" + found[1:]
-		})
+func driverTexts(words []string) []string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = driverText.Replace(word)
 	}
-	t.Config.Command = guard(t.Config.Command)
-	args := make([]string, len(t.Config.Args))
-	for i, arg := range t.Config.Args {
-		args[i] = guard(arg)
-	}
-	t.Config.Args = args
-	for name, value := range t.Env {
-		t.Env[name] = guard(value)
-	}
-	if guarded {
-		t.Env[nomadDollar] = "$"
-	}
-	if len(t.Env) == 0 {
-		t.Env = nil
-	}
+	return out
 }
 
 func (w *writer) nomadResources(g group) nomadResources {

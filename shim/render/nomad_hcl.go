@@ -148,9 +148,6 @@ func (b hclBody) task(t nomadTask) {
 	if len(t.Env) > 0 {
 		b.blank()
 		in = b.block("env")
-		if t.Env[nomadDollar] != "" {
-			in.note("Nomad fills in ${NAME} wherever it knows the name; what is the app's own is written with this.")
-		}
 		for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 			in.text(name, t.Env[name])
 		}

@@ -3,8 +3,6 @@ package render_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"regexp"
 	"strings"
 
 	"github.com/coreos/go-systemd/v22/unit"
@@ -15,24 +13,22 @@ import (
 
 // What follows reads job files as their launchers do, up to the words that the agent is started with.
 
-// nomadReplace is what Nomad 1.6 does to a word when it starts a task (helper/args.ReplaceEnv).
-func nomadReplace(word string, env map[string]string) string {
-	known := map[string]string{"HOME": "/root", "node.class": "c", "NOMAD_TASK_DIR": "/t", "attr.kernel.name": "linux"}
-	maps.Copy(known, env)
-	return regexp.MustCompile(`\$\{[a-zA-Z0-9_\-.]+\}`).ReplaceAllStringFunc(word, func(found string) string {
-		if value, ok := known[found[2:len(found)-1]]; ok {
-			return value
+// driverWords is what Nomad's clients make of a driver's words: each is a template of HCL's (helper/pluginutils/hclutils of
+// Nomad 1.6). Anything in it that would be filled in is an error here.
+func driverWords(command string, args []string) ([]string, error) {
+	var out []string
+	for _, word := range append([]string{command}, args...) {
+		template, problems := hclsyntax.ParseTemplate([]byte(word), "config", hcl.InitialPos)
+		if problems.HasErrors() {
+			return nil, problems
 		}
-		return found
-	})
-}
-
-func replaced(command string, args []string, env map[string]string) []string {
-	out := []string{nomadReplace(command, env)}
-	for _, arg := range args {
-		out = append(out, nomadReplace(arg, env))
+		value, problems := template.Value(nil)
+		if problems.HasErrors() {
+			return nil, problems
+		}
+		out = append(out, value.AsString())
 	}
-	return out
+	return out, nil
 }
 
 // hclWords are each task's command lines in a job of Nomad's.
@@ -66,15 +62,12 @@ func hclWords(text string) ([][]string, error) {
 func taskWords(task *hclsyntax.Body) ([]string, error) {
 	var command string
 	var args []string
-	env := map[string]string{}
 	for _, block := range task.Blocks {
 		for name, attribute := range block.Body.Attributes {
 			value, problems := attribute.Expr.Value(nil)
 			switch {
 			case problems.HasErrors():
 				return nil, problems
-			case block.Type == "env":
-				env[name] = value.AsString()
 			case block.Type == "config" && name == "command":
 				command = value.AsString()
 			case block.Type == "config" && name == "args":
@@ -84,7 +77,7 @@ func taskWords(task *hclsyntax.Body) ([]string, error) {
 			}
 		}
 	}
-	return replaced(command, args, env), nil
+	return driverWords(command, args)
 }
 
 // apiWords are the same of a job as Nomad's API takes it.
@@ -97,7 +90,6 @@ func apiWords(text string) ([][]string, error) {
 						Command string
 						Args    []string
 					}
-					Env map[string]string
 				}
 			}
 		}
@@ -106,7 +98,11 @@ func apiWords(text string) ([][]string, error) {
 	err := json.Unmarshal([]byte(text), &job)
 	for _, g := range job.Job.TaskGroups {
 		for _, t := range g.Tasks {
-			all = append(all, replaced(t.Config.Command, t.Config.Args, t.Env))
+			words, err := driverWords(t.Config.Command, t.Config.Args)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, words)
 		}
 	}
 	return all, err

@@ -37,6 +37,7 @@ func TestRefused(t *testing.T) {
 		{"image of a pod", "k8s", func(o *render.Options) { o.Image = "" }, "want --image, or muster.image"},
 		{"long name of a pod", "k8s", func(o *render.Options) { o.AppID = strings.Repeat("a", 60) }, "a pod's name would have"},
 		{"kill window", "k8s", func(o *render.Options) { o.KillWindow = -1 }, "kill window and time limit: want a positive duration"},
+		{"token of Nomad", "nomad", func(o *render.Options) { o.TokenFile = "/x/${HOME}" }, "Nomad would fill in"},
 		{"token of YARN", "yarn", func(o *render.Options) { o.TokenFile = "/x/${USER}" }, "YARN's services would fill in"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
