@@ -118,6 +118,9 @@ func (k *keeper) sharedManifests(ctx context.Context) ([]checkpoint.Manifest, er
 	return all, nil
 }
 
+// herePatience is how long a gang's formation waits for a store's word on the checkpoints that a process keeps there itself.
+const herePatience = 30 * time.Second
+
 // here is what the folder of the checkpoints has while nothing runs there, for whom the gang's step is chosen; nil: this instance
 // goes on by itself, or nobody can say.
 func (r gangRoom) here(ctx context.Context, s shim.State) *registry.Here {
@@ -125,6 +128,8 @@ func (r gangRoom) here(ctx context.Context, s shim.State) *registry.Here {
 	if p.Who.Role == string(appdef.RoleService) || s.Policy.Scope == registry.ScopeInstance || p.Checkpoint.Ranks == registry.RanksEach {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, herePatience)
+	defer cancel()
 	found, l, err := r.look(ctx, p, false)
 	if err != nil {
 		r.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// A store that takes connections and never says a word holds up the end of a process for a moment, not for as long as it is away.
+func TestEndWithASilentStore(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int32
+	var held []net.Conn
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			held = append(held, c)
+			asked.Add(1)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-over
+		for _, c := range held {
+			_ = c.Close()
+		}
+	})
+	a := &agent{workDir: t.TempDir(), log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	p := plan.Plan{Checkpoint: plan.Checkpoint{Dir: "hdfs://" + l.Addr().String() + "/saves", Pattern: "step-*"}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.seeLast(p)
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the end of the process waits for the store")
+	}
+	if asked.Load() == 0 {
+		t.Error("the store was not asked")
+	}
+}
+
+// Who waits for the last copy is told at once that it failed for good, and waits no more for the tries that follow.
+func TestNobodyWaitsForWhatAPersonMustMend(t *testing.T) {
+	k := &keeper{wake: make(chan struct{}, 1)}
+	k.offer(checkpoint.Checkpoint{Step: 1, Files: []checkpoint.File{{Name: "a"}}}, placement{}, shim.State{})
+	one, _ := k.take()
+	told := make(chan error, 1)
+	<-k.wake // of the offer
+	go func() { told <- k.settled(t.Context()) }()
+	refused := errors.New("no room")
+	<-k.wake // of who waits, that it be tried now
+	k.putBack(*one, refused)
+	if err := <-told; !errors.Is(err, refused) {
+		t.Errorf("got %v, want why nothing is stored", err)
+	}
+	if again, _ := k.take(); again == nil || again.Step != 1 {
+		t.Error("it is not tried again")
+	}
+}
