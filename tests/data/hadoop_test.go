@@ -2,12 +2,16 @@ package data_test
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
@@ -97,6 +101,7 @@ func TestHadoop(t *testing.T) {
 		c.FsShell(t, "-get", dir+"/seen", j.store)
 		j.same(j.files(filepath.Join(j.store, "seen")), map[string]string{"worker-0/ran": "ran\n", "worker-0/z": "z\n", "worker-0/out": url + "/Output/job\n", "_SUCCESS": ""})
 	})
+	t.Run("authFile", func(t *testing.T) { authFile(t, c, dir, url) })
 	t.Run("told of URLs", func(t *testing.T) {
 		t.Parallel()
 		j := newJob(t, 2, settings{
@@ -143,6 +148,39 @@ func TestHadoop(t *testing.T) {
 			t.Error("the second instance did not take the first one's from the cache")
 		}
 	})
+}
+
+// authFile has a PAI job log in at its image's registry by what lies on HDFS. The registry knows no image.
+func authFile(t *testing.T, c *hadoop.Cluster, dir, url string) {
+	t.Parallel()
+	need.Root(t)
+	var logins sync.Map
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, word, ok := r.BasicAuth()
+		if !ok {
+			w.Header().Set("WWW-Authenticate", `Basic realm="lab"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		logins.Store(name+" "+word, true)
+		http.NotFound(w, r)
+	}))
+	defer registry.Close()
+	host := strings.TrimPrefix(registry.URL, "http://")
+	j := newJob(t, 1, settings{})
+	j.put(c, dir, map[string]string{"login": host + "\nann\nsecret\n"})
+	j.onHadoop(c)
+	text, err := json.Marshal(map[string]any{
+		"jobName": j.app, "image": host + "/lab/x:1", "authFile": url + "/login",
+		"taskRoles": []any{map[string]any{"name": "main", "taskNumber": 1, "cpuNumber": 1, "memoryMB": 128, "command": "true"}},
+	})
+	j.must(err)
+	file := filepath.Join(j.top, "job.json")
+	j.must(os.WriteFile(file, text, 0o600))
+	e := j.end(j.command("run", file, "--app-id", j.app, "--work-dir", j.work, "--json"))
+	if _, ok := logins.Load("ann secret"); !ok || !strings.Contains(e.Cause+e.said, "not found") {
+		t.Errorf("the registry has not heard of ann: %s\n%s", e.Cause, e.said)
+	}
 }
 
 // A process has a ticket of its own, from the operator's cache or by a keytab, and gets another when that is renewed.
