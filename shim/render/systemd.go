@@ -230,7 +230,7 @@ func (w *writer) unprivileged() []unitLine {
 		{"User", user},
 		{"RuntimeDirectory", "muster-agents"},
 		{"RuntimeDirectoryPreserve", "yes"},
-		{"Environment", "MUSTER_AGENT_STATE_DIR=%t/muster-agents"},
+		{"Environment", "MUSTER_AGENT_STATE_DIR=%t/muster-agents/state"},
 		{"", "What neither an agent nor a training process needs."},
 		{"NoNewPrivileges", "yes"},
 		{"CapabilityBoundingSet", ""},
