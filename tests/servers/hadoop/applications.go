@@ -220,6 +220,22 @@ func (y *YARN) Kill(id string) {
 	}
 }
 
+// AwaitNoContainer waits until no process of an application is left on any node: what is killed gets TERM and 250 ms.
+func (y *YARN) AwaitNoContainer(id string) {
+	y.t.Helper()
+	err := y.rm.Await(watchdog, func() error {
+		for container := range y.LogFolders(id) {
+			if pids := y.ContainerProcesses(container); len(pids) > 0 {
+				return fmt.Errorf("%s has processes %v", container, pids)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+}
+
 // LogFolders are the folders of an application's containers with their logs, by container, on all nodes; that of its master
 // among them.
 func (y *YARN) LogFolders(id string) map[string]string {

@@ -167,6 +167,7 @@ func (y *YARN) site(p []int) map[string]string {
 		"yarn.nodemanager.container-monitor.interval-ms":          "1000",
 		"yarn.application.classpath":                              y.c.home.yarnClasspath + ":" + y.ConfDir,
 		"yarn.webapp.api-service.enable":                          "true",
+		"yarn.is.minicluster":                                     "true", // a service's master has the ResourceManager's class path, not jars from HDFS
 		"hadoop.registry.zk.quorum":                               local(p[5]),
 		"yarn.service.am-resource.memory":                         "256",
 		"yarn.service.am.java.opts":                               "-Xmx160m -XX:TieredStopAtLevel=1 --add-opens=java.base/java.lang=ALL-UNNAMED",
