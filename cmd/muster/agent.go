@@ -134,6 +134,7 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 		code = shim.CodeRegistry
 	}
 	mapped := codes.apply(code, final)
+	a.notify.ends(mapped)
 	a.epilogue(final, code, mapped)
 	if f.paiReport {
 		a.reportPAI(s.err, final)

@@ -59,6 +59,7 @@ type agent struct {
 	workDir      string
 	logDir       string
 	log          *slog.Logger
+	notify       *notifier // tells the service manager
 	logFile      *lateFile
 	loop         *shim.Agent
 	started      time.Time
@@ -120,6 +121,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun
 		handler = slog.NewJSONHandler(late, nil)
 	}
 	a := &agent{app: app, log: slog.New(handler), logFile: late, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
+	a.notify = newNotifier(a.log)
 	environ := launcher.Environ(os.Environ())
 	found, err := f.detect(environ)
 	if err != nil {
