@@ -96,7 +96,7 @@ func (c *Cluster) StartYARN(t testing.TB, o YARNOptions) *YARN {
 	for i := range y.nodes {
 		y.boot(i)
 	}
-	if err := y.rm.Await(watchdog, func() error { return y.running(o.NodeManagers) }); err != nil {
+	if err := y.rm.Await(yarnWatchdog, func() error { return y.running(o.NodeManagers) }); err != nil {
 		t.Fatal(err)
 	}
 	return y
