@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"sync/atomic"
@@ -41,7 +40,7 @@ func TestEndWithASilentStore(t *testing.T) {
 			_ = c.Close()
 		}
 	})
-	a := &agent{workDir: t.TempDir(), log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	a := &agent{workDir: t.TempDir(), log: slog.New(slog.DiscardHandler)}
 	p := plan.Plan{Checkpoint: plan.Checkpoint{Dir: "hdfs://" + l.Addr().String() + "/saves", Pattern: "step-*"}}
 	done := make(chan struct{})
 	go func() {
