@@ -95,9 +95,9 @@ func Names(alias string, files []File) ([]Copy, error) {
 	for _, f := range files {
 		base := path.Base(f.Path)
 		if first, twice := seen[base]; twice {
-			return nil, &NameError{alias, first, f.Name()}
+			return nil, &NameError{alias, first, f.shown()}
 		}
-		seen[base] = f.Name()
+		seen[base] = f.shown()
 		copies = append(copies, Copy{f, path.Join(alias, base)})
 	}
 	return copies, nil

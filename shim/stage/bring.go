@@ -33,7 +33,7 @@ func (t Transfer) Bring(ctx context.Context, to *os.Root, copies []Copy) error {
 	return t.run(ctx, len(copies), func(ctx context.Context, p *progress, i int) error {
 		c := copies[i]
 		if err := bring(ctx, p, to, c); err != nil {
-			return fmt.Errorf("copy %s to %s: %w", c.From.Path, path.Join(to.Name(), c.To), explain(err, to.Name()))
+			return fmt.Errorf("copy %s to %s: %w", c.From.shown(), to.Name(), explain(err, to.Name())) // its name there may have the query
 		}
 		return nil
 	})
@@ -54,7 +54,7 @@ func bring(ctx context.Context, p *progress, to *os.Root, c Copy) (err error) {
 	if err != nil {
 		return err
 	}
-	err = p.persist(ctx, c.From.Path, g.more)
+	err = p.persist(ctx, c.From.shown(), g.more)
 	if err == nil {
 		err = g.check(ctx)
 	}
@@ -204,7 +204,7 @@ func (c counting) Write(b []byte) (int, error) {
 // note tells the ledger how far it is. A file that another version has taken the place of is noted as that.
 func (g *growing) note(whole bool) {
 	if g.validator != "" {
-		g.ledger.note(arrival{To: g.to, From: g.from.Name(), Version: g.validator, Bytes: g.have, Sum: g.sum, Whole: whole})
+		g.ledger.note(arrival{To: g.to, From: sourceOf(g.from), Version: g.validator, Bytes: g.have, Sum: g.sum, Whole: whole})
 	}
 	g.noted = g.have
 }

@@ -3,6 +3,8 @@ package stage
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +32,7 @@ type Ledger struct {
 // arrival is what has come of one file, a line of JSON. The last one of a file counts.
 type arrival struct {
 	To      string `json:"to"`
-	From    string `json:"from"`
+	From    string `json:"from"` // see sourceOf
 	Version string `json:"version"` // of the source
 	Bytes   int64  `json:"bytes"`   // from its start
 	Sum     uint32 `json:"crc32c"`  // of them
@@ -42,6 +44,12 @@ const (
 	mostLedger = 64 << 20
 	ledgerStep = 16 << 20
 )
+
+// sourceOf tells one source from another, by its SHA-256: the URL may have secrets, and the ledger lies on disk.
+func sourceOf(f File) string {
+	h := sha256.Sum256([]byte(f.Name()))
+	return hex.EncodeToString(h[:])
+}
 
 // OpenLedger reads the ledger of a name in a folder, and begins it anew with what it said. One that cannot be read says
 // nothing.
@@ -115,7 +123,7 @@ func (l *Ledger) of(c Copy) (e arrival, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, ok = l.known[c.To]
-	return e, ok && e.From == c.From.Name() && e.Version == c.From.Version
+	return e, ok && e.From == sourceOf(c.From) && e.Version == c.From.Version
 }
 
 // has tells whether a file is whole on disk, as the ledger says.
