@@ -44,6 +44,9 @@ func bring(ctx context.Context, p *progress, to *os.Root, c Copy) (err error) {
 	if p.how.Ledger.has(ctx, to, c) {
 		return nil
 	}
+	if ctx.Err() != nil { // what is there was not looked at to its end, and stays
+		return context.Cause(ctx)
+	}
 	if dir := path.Dir(c.To); dir != "." {
 		if err := to.MkdirAll(dir, 0o755); err != nil {
 			return err
@@ -83,6 +86,9 @@ func begin(ctx context.Context, p *progress, to *os.Root, c Copy, tmp string) (*
 			}
 			if err := f.Close(); err != nil {
 				return nil, err
+			}
+			if ctx.Err() != nil { // it is not known to be wrong: it stays for who comes after
+				return nil, context.Cause(ctx)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
@@ -212,4 +213,37 @@ func versionOf(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return info.Validator
+}
+
+// Who is called off while it looks at what has come takes nothing of that away.
+func TestCalledOffWhileWhatHasComeIsChecked(t *testing.T) {
+	from, to, content := t.TempDir(), t.TempDir(), noise(1<<20)
+	must(t, os.WriteFile(filepath.Join(from, "a"), content, 0o600))
+	ledger, err := OpenLedger(openRoot(t, to), "ledger")
+	must(t, err)
+	defer ledger.Close()
+	c := Copy{File{Store: local(t), Path: filepath.Join(from, "a"), Version: versionOf(t, filepath.Join(from, "a"))}, "x"}
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(errEnded)
+	p := &progress{how: Transfer{Ledger: ledger}, all: 1}
+	for _, tt := range []struct {
+		name  string
+		bytes int
+		whole bool
+	}{{halfOf("x"), 1 << 19, false}, {"x", 1 << 20, true}} {
+		must(t, os.WriteFile(filepath.Join(to, tt.name), content[:tt.bytes], 0o600))
+		ledger.note(arrival{To: "x", From: sourceOf(c.From), Version: c.From.Version, Bytes: int64(tt.bytes), Sum: crc32.Checksum(content[:tt.bytes], castagnoli), Whole: tt.whole})
+		if err := bring(over, p, openRoot(t, to), c); !errors.Is(err, errEnded) {
+			t.Errorf("%s: got %v", tt.name, err)
+		}
+		if _, err := begin(over, p, openRoot(t, to), c, halfOf("x")); !errors.Is(err, errEnded) && !tt.whole {
+			t.Errorf("%s: got %v", tt.name, err)
+		}
+		if got, err := os.ReadFile(filepath.Join(to, tt.name)); err != nil || !bytes.Equal(got, content[:tt.bytes]) {
+			t.Errorf("%s has %d bytes, %v, want %d", tt.name, len(got), err, tt.bytes)
+		}
+		if !tt.whole {
+			must(t, os.Remove(filepath.Join(to, tt.name)))
+		}
+	}
 }
