@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -413,8 +414,7 @@ func (a *agent) resumedIn(root *os.Root) int {
 	if err != nil {
 		return 0
 	}
-	words := strings.Fields(string(text))
-	gen, err := strconv.Atoi(words[max(0, len(words)-1)])
+	gen, err := strconv.Atoi(strings.TrimSpace(string(text[bytes.LastIndexByte(text, ' ')+1:])))
 	if err != nil || a.resumed(gen) != string(text) {
 		return 0
 	}

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/plan"
@@ -73,5 +75,23 @@ func TestNobodyWaitsForWhatAPersonMustMend(t *testing.T) {
 	}
 	if again, _ := k.take(); again == nil || again.Step != 1 {
 		t.Error("it is not tried again")
+	}
+}
+
+// A process may write what it likes where its folder says which generation went on with it: that is believed to the letter.
+func TestMarksThatProcessesWrite(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	a := &agent{seat: &consul.Seat{}}
+	for text, want := range map[string]int{"": 0, " \n": 0, "7": 0, "word": 0, "a b -1\n": 0, a.resumed(7): 7, a.resumed(7) + "\n": 0} {
+		if err := root.WriteFile(resumedName, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.resumedIn(root); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
 	}
 }

@@ -124,7 +124,7 @@ func ReadSmall(root *os.Root, name string) (_ []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, mostSmall))
 }
 
-// WriteNew writes a file in the place of whatever has its name.
+// WriteNew writes a file in the place of whatever has its name, to the disk: renamed, it is whole also after a loss of power.
 func WriteNew(root *os.Root, name, text string) error {
 	if err := root.RemoveAll(name); err != nil {
 		return err
@@ -134,6 +134,9 @@ func WriteNew(root *os.Root, name, text string) error {
 		return err
 	}
 	_, err = io.WriteString(f, text)
+	if err == nil {
+		err = f.Sync()
+	}
 	return errors.Join(err, f.Close())
 }
 
