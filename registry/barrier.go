@@ -56,8 +56,11 @@ func (r *ruling) seal() bool {
 	n := r.next()
 	n.Act, n.First = ActRun, ""
 	n.Resume, n.Anew = r.resume()
-	if n.Anew != "" {
-		n.Budget.Step = 0 // what is saved from now on is newer than nothing
+	switch {
+	case n.Anew != "":
+		n.Budget.Anew = true
+	case n.Budget.Anew && n.Resume != nil:
+		n.Budget.Step, n.Budget.Anew = *n.Resume, false // what is saved from now on is newer than that
 	}
 	names, waits := r.released(n, nil)
 	n.Released, n.Why = names, waitsFor(waits)

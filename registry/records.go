@@ -194,6 +194,7 @@ type Budget struct {
 	Used int         `json:"used"`
 	At   []time.Time `json:"at,omitempty"`
 	Step int64       `json:"step,omitempty"` // newest checkpoint step when it was last charged
+	Anew bool        `json:"anew,omitempty"` // the gang began anew, and has gone on from no step since: none refills the account
 }
 
 // Row is one line of a roster.

@@ -657,3 +657,61 @@ func TestRunningReadsNothing(t *testing.T) {
 		t.Errorf("got %#v", g.last)
 	}
 }
+
+// A gang that begins anew again and again, each time after it has saved something, spends its account: that was no progress.
+func TestAnewIsNoProgress(t *testing.T) {
+	for name, step := range map[string]func(round int64) int64{
+		"to the same step":   func(int64) int64 { return 10 },
+		"to a greater one":   func(round int64) int64 { return 10 * round },
+		"each its own saved": func(round int64) int64 { return 1000 + round },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := synchronous()
+			f.GangBudget = registry.BudgetRule{Max: 3, RefillCheckpoint: true}
+			for i := range f.Components {
+				f.Components[i].Ranks = registry.RanksAll
+			}
+			g := running(t, f)
+			for round := int64(1); g.dir.Act != registry.ActStop; round++ {
+				if round > 4 {
+					t.Fatalf("round %d goes on: %+v", round, g.dir.Budget)
+				}
+				g.steps = map[registry.Instance]registry.Checkpoint{in("worker-0"): kept(false, step(round))}
+				g.again()
+			}
+			if g.dir.Verdict.Outcome != registry.Failed {
+				t.Errorf("got %+v", g.dir.Verdict)
+			}
+		})
+	}
+}
+
+// One that has gone on from a step after it began anew is told from then on by what is newer, however far it was before.
+func TestProgressAfterAnew(t *testing.T) {
+	f := synchronous()
+	f.GangBudget = registry.BudgetRule{Max: 2, RefillCheckpoint: true}
+	g := running(t, f)
+	for _, round := range []struct {
+		steps []int64 // the newest of each worker
+		used  int
+	}{{[]int64{1000, 1000, 1000}, 1}, {[]int64{2000, 2001, 2000}, 1}, {[]int64{10, 10, 10}, 2}, {[]int64{20, 20, 20}, 1}, {[]int64{30, 30, 30}, 1}} {
+		g.steps = map[registry.Instance]registry.Checkpoint{}
+		for i, step := range round.steps {
+			g.steps[registry.Instance{Component: "worker", Index: i}] = kept(false, step)
+		}
+		g.again()
+		if g.want(registry.ActRun, g.dir.Gen); g.dir.Budget.Used != round.used {
+			t.Errorf("%v: got %+v, want %d used", round.steps, g.dir.Budget, round.used)
+		}
+	}
+}
+
+// again lets a worker fail, and the gang form anew if it may.
+func (g *gang) again() {
+	g.fail("worker-1", 1)
+	g.settle()
+	g.pass(time.Minute)
+	if g.dir.Act == registry.ActWait {
+		g.all()
+	}
+}
