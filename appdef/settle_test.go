@@ -174,6 +174,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.ulimit.nofile":               {[]string{"1024", "1024:2048", "unlimited"}, []string{"", "x", "1:2:3", "-1"}},
 		"muster.ulimit.files":                {nil, []string{"1"}},
 		"muster.rdma":                        {[]string{"true"}, []string{"", "1"}},
+		"muster.spread":                      {[]string{"any", "host"}, []string{"", "Host", "rack"}},
 	}
 	tested := map[string]bool{}
 	for name, test := range values {
