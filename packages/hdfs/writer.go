@@ -246,6 +246,7 @@ func (w *writer) Resume(ctx context.Context) (at int64, err error) {
 	}
 	w.ctx = ctx
 	if err := w.store.patiently(ctx, "write", w.path, w.resume); err != nil {
+		w.release() // a Close that has been would not do it; the block stays known for another Resume
 		return 0, w.store.explain("write", w.path, err)
 	}
 	w.failed, w.closed = nil, false
