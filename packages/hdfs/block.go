@@ -147,7 +147,7 @@ type block struct {
 
 // setUpError is that a pipeline does not stand: nothing of the block has been written.
 type setUpError struct {
-	bad   string // the address of a DataNode that is the cause; empty: not known
+	bad   string // the address of the DataNode that is the cause, and was reached; empty: not known
 	cause error
 }
 
@@ -163,7 +163,7 @@ var errTookNone = errors.New("it took no block and did not say why, as one does 
 func openBlock(p place, address string, dial func(address string) (net.Conn, error), writer []byte, sum func([]byte)) (*block, error) {
 	conn, err := dial(address)
 	if err != nil {
-		return nil, &setUpError{address, err}
+		return nil, &setUpError{cause: err}
 	}
 	b := &block{place: p, conn: conn, address: address, sum: sum, in: bufio.NewReader(conn), seqno: 1, head: make([]byte, headSize), ended: make(chan struct{})}
 	if err := b.begin(writer); err != nil {

@@ -276,15 +276,23 @@ const (
 	mostNodes = 10_000           // that are remembered
 )
 
-// excluded are the DataNodes of a cluster that were not reached: a NameNode takes minutes to notice that one is lost.
+// excluded are the DataNodes of a cluster that were not reached, or took nothing: a NameNode takes minutes to notice that one is
+// lost, and does not notice one that hangs or whose disk is full.
 type excluded struct {
 	mu    sync.Mutex
 	known map[string][]byte // by address: the DataNode as the NameNode writes it
-	until map[string]time.Time
+	out   map[string]exclusion
+}
+
+// exclusion is why a DataNode is left out, and how long. A connection mends that it was not reached; that it takes nothing, it
+// does not: a full one takes connections, and a stopped one's system does.
+type exclusion struct {
+	until   time.Time
+	refused bool
 }
 
 func newExcluded() *excluded {
-	return &excluded{known: map[string][]byte{}, until: map[string]time.Time{}}
+	return &excluded{known: map[string][]byte{}, out: map[string]exclusion{}}
 }
 
 func (e *excluded) met(addresses [2]string, node []byte) {
@@ -297,26 +305,33 @@ func (e *excluded) met(addresses [2]string, node []byte) {
 	}
 }
 
-// lost leaves a DataNode out for a while.
-func (e *excluded) lost(address string) {
+// lost leaves a DataNode out for a while that was not reached.
+func (e *excluded) lost(address string) { e.leave(address, false) }
+
+// refused leaves a DataNode out for a while that was reached, and did not do what it is for.
+func (e *excluded) refused(address string) { e.leave(address, true) }
+
+func (e *excluded) leave(address string, refused bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.until[address] = time.Now().Add(leftOut)
+	e.out[address] = exclusion{time.Now().Add(leftOut), refused || e.out[address].refused}
 }
 
-// reached takes a DataNode that was there back.
+// reached takes a DataNode back that was not there.
 func (e *excluded) reached(address string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.until, address)
+	if !e.out[address].refused {
+		delete(e.out, address)
+	}
 }
 
 // forget takes all back, and tells whether there were any.
 func (e *excluded) forget() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	had := len(e.until) > 0
-	clear(e.until)
+	had := len(e.out) > 0
+	clear(e.out)
 	return had
 }
 
@@ -325,9 +340,9 @@ func (e *excluded) nodes() [][]byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var all [][]byte
-	for address, end := range e.until {
-		if time.Now().After(end) {
-			delete(e.until, address)
+	for address, one := range e.out {
+		if time.Now().After(one.until) {
+			delete(e.out, address)
 		} else if node := e.known[address]; node != nil {
 			all = append(all, node)
 		}

@@ -143,13 +143,18 @@ func (w *writer) begin() error {
 		if !transient(err) || tried == mostSetUps || w.ctx.Err() != nil {
 			return errors.Join(w.broken(p, err), w.abandon(p))
 		}
-		if setUp, ok := errors.AsType[*setUpError](err); ok && setUp.bad != "" {
-			w.store.cluster.bad.lost(setUp.bad)
-		}
-		w.store.cluster.probe(w.ctx, p.nodes)
+		w.leaveOut(p, err)
 		if err := w.abandon(p); err != nil {
 			return err
 		}
+	}
+}
+
+// leaveOut leaves out the DataNodes that are not reached, and the one that did not take what it was to.
+func (w *writer) leaveOut(p place, err error) {
+	w.store.cluster.probe(w.ctx, p.nodes)
+	if setUp, ok := errors.AsType[*setUpError](err); ok && setUp.bad != "" {
+		w.store.cluster.bad.refused(setUp.bad)
 	}
 }
 
@@ -234,7 +239,7 @@ func (w *writer) broken(p place, err error) error {
 	if !transient(err) {
 		return err
 	}
-	w.store.cluster.probe(w.ctx, p.nodes)
+	w.leaveOut(p, err)
 	return anew{err}
 }
 

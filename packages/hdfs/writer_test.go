@@ -50,3 +50,34 @@ func TestResumeThatFails(t *testing.T) {
 		}
 	}
 }
+
+// A DataNode that refuses stays left out, though connections to it stand; one that was not reached is taken back by one.
+func TestLeftOut(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	there := node("127.0.0.1", "localhost", "u", uint64(l.Addr().(*net.TCPAddr).Port)) //nolint:gosec,forcetypeassert // a TCP port
+	address := addressOf(there)[0]
+	c := &cluster{bad: newExcluded()}
+	c.bad.met(addressOf(there), there)
+	w := &writer{store: &Store{cluster: c}, ctx: t.Context()}
+	p := place{nodes: [][]byte{there}}
+	w.leaveOut(p, &setUpError{address, errTookNone})
+	if got := len(c.bad.nodes()); got != 1 {
+		t.Errorf("refused: %d are left out, want 1", got)
+	}
+	c.bad.lost(address)
+	c.bad.reached(address)
+	if got := len(c.bad.nodes()); got != 1 {
+		t.Errorf("refused, and reached: %d are left out, want 1", got)
+	}
+	if !c.bad.forget() || len(c.bad.nodes()) != 0 {
+		t.Error("not taken back, where there are no others")
+	}
+	c.bad.lost(address)
+	if w.leaveOut(p, &setUpError{cause: errTookNone}); len(c.bad.nodes()) != 0 {
+		t.Error("one that was lost and is there again stays left out")
+	}
+}
