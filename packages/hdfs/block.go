@@ -2,11 +2,13 @@ package hdfs
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -155,6 +157,16 @@ func (e *setUpError) Error() string { return e.cause.Error() }
 
 func (e *setUpError) Unwrap() error { return e.cause }
 
+// ackError is that one of a block's DataNodes did not take a packet, though it was reached.
+type ackError struct {
+	at    int // its number, from 0 on
+	cause error
+}
+
+func (e *ackError) Error() string { return e.cause.Error() }
+
+func (e *ackError) Unwrap() error { return e.cause }
+
 // errTookNone is a DataNode that ends the connection instead of an answer. One whose disks are full does, or whose last gigabyte is
 // begun (Hadoop: dfs.datanode.round-robin-volume-choosing-policy.additional-available-space), while the NameNode still names it.
 var errTookNone = errors.New("it took no block and did not say why, as one does whose disks are full")
@@ -176,21 +188,22 @@ func openBlock(p place, address string, dial func(address string) (net.Conn, err
 
 func (b *block) begin(writer []byte) error {
 	if _, err := b.conn.Write(b.place.request(writer)); err != nil {
-		return &setUpError{cause: err}
+		return &setUpError{b.address, err}
 	}
 	said, err := b.message()
 	if lost, ok := errors.AsType[*nodeError](err); ok && errors.Is(lost.cause, io.EOF) {
 		return &setUpError{b.address, &nodeError{dataNode, b.address, errTookNone}}
 	}
-	if err != nil {
-		return &setUpError{cause: err}
+	if err != nil { // where it was another, it would have said so by now
+		return &setUpError{b.address, err}
 	}
 	if status := number(said, 1); status != 0 {
 		text := statusText(status)
 		if why := firstLine(string(data(said, 5))); why != "" {
 			text += ": " + why
 		}
-		return &setUpError{string(data(said, 2)), &nodeError{dataNode, b.address, errors.New(text)}}
+		bad := cmp.Or(string(data(said, 2)), b.address) // firstBadLink; none is itself
+		return &setUpError{bad, &nodeError{dataNode, b.address, errors.New(text)}}
 	}
 	return nil
 }
@@ -345,6 +358,9 @@ func (b *block) hear() {
 	defer close(b.ended)
 	for want := int64(1); ; {
 		said, err := b.message()
+		if lost, ok := errors.AsType[*nodeError](err); ok && errors.Is(lost.cause, os.ErrDeadlineExceeded) {
+			err = &ackError{0, err} // it hangs: of another that does, it would have told by now
+		}
 		if err != nil {
 			b.fail(err)
 			return
@@ -372,6 +388,9 @@ func (b *block) hear() {
 	}
 }
 
+// restarts is the first of the statuses by which a DataNode says that it will be back (OOB_RESTART and those after it).
+const restarts = 8
+
 // refused tells which DataNode did not take a packet.
 func (b *block) refused(said []field) error {
 	at := 0
@@ -381,7 +400,11 @@ func (b *block) refused(said []field) error {
 		}
 		for _, status := range numbers(f) {
 			if status != 0 {
-				return &nodeError{dataNode, b.address, fmt.Errorf("number %d of the block's %d DataNodes says %s", at+1, len(b.place.nodes), statusText(status))}
+				err := &nodeError{dataNode, b.address, fmt.Errorf("number %d of the block's %d DataNodes says %s", at+1, len(b.place.nodes), statusText(status))}
+				if status >= restarts {
+					return err
+				}
+				return &ackError{at, err}
 			}
 			at++
 		}

@@ -21,6 +21,7 @@ const (
 	dialTime = 20 * time.Second // until one stands; Hadoop's ipc.client.connect.timeout
 	nameTime = 2 * time.Minute  // without a byte from a NameNode that was asked; its ipc.client.rpc-timeout.ms
 	dataTime = time.Minute      // without a byte from a DataNode; its dfs.client.socket-timeout
+	nodeTime = 5 * time.Second  // more for each DataNode of a block that is written: the first waits so for the others, and tells which it is
 )
 
 // What is read at once from a connection, in bytes.
@@ -191,16 +192,17 @@ func (w *wires) openName(_ context.Context, network, address string) (net.Conn, 
 
 func (w *wires) openData(_ context.Context, network, address string) (net.Conn, error) {
 	key := w.questions.clusterKey()
-	c, err := w.toData(network, address, dataBuffer, key)
+	c, err := w.toData(network, address, dataTime, dataBuffer, key)
 	if p, ok := c.(*protected); ok && key != nil {
 		return &relay{protected: *p}, nil
 	}
 	return c, err
 }
 
-// toData connects with a DataNode, of which so much is read at a time; key is the cluster's, if it encrypts all data.
-func (w *wires) toData(network, address string, buffer int, key []field) (net.Conn, error) {
-	c, err := w.open(network, address, dataNode, dataTime, buffer)
+// toData connects with a DataNode, which may say nothing for a time, and of which so much is read at once; key is the
+// cluster's, if it encrypts all data.
+func (w *wires) toData(network, address string, idle time.Duration, buffer int, key []field) (net.Conn, error) {
+	c, err := w.open(network, address, dataNode, idle, buffer)
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ func (w *writer) begin() error {
 		if err != nil {
 			return err
 		}
-		w.block, err = openBlock(p, addressOf(p.nodes[0])[w.store.cluster.naming()], w.dial, w.holder, w.sum.add)
+		w.block, err = openBlock(p, addressOf(p.nodes[0])[w.store.cluster.naming()], w.dial(len(p.nodes)), w.holder, w.sum.add)
 		if err == nil {
 			return nil
 		}
@@ -153,8 +153,12 @@ func (w *writer) begin() error {
 // leaveOut leaves out the DataNodes that are not reached, and the one that did not take what it was to.
 func (w *writer) leaveOut(p place, err error) {
 	w.store.cluster.probe(w.ctx, p.nodes)
+	c := w.store.cluster
 	if setUp, ok := errors.AsType[*setUpError](err); ok && setUp.bad != "" {
-		w.store.cluster.bad.refused(setUp.bad)
+		c.bad.refused(setUp.bad)
+	}
+	if ack, ok := errors.AsType[*ackError](err); ok && ack.at < len(p.nodes) {
+		c.bad.refused(addressOf(p.nodes[ack.at])[c.naming()])
 	}
 }
 
@@ -213,13 +217,19 @@ func (w *writer) ask(method string, message []byte) ([]byte, error) {
 	return answer, meaning(err, w.link.wires.said())
 }
 
-func (w *writer) dial(address string) (net.Conn, error) {
-	key, err := w.key()
-	if err != nil {
-		return nil, err
+// dial connects with the first of so many DataNodes.
+func (w *writer) dial(nodes int) func(address string) (net.Conn, error) {
+	return func(address string) (net.Conn, error) {
+		key, err := w.key()
+		if err != nil {
+			return nil, err
+		}
+		return w.link.wires.toData("tcp", address, blockTime(nodes), ackBuffer, key)
 	}
-	return w.link.wires.toData("tcp", address, ackBuffer, key)
 }
+
+// blockTime is how long the first of a block's DataNodes may say nothing.
+func blockTime(nodes int) time.Duration { return dataTime + time.Duration(nodes)*nodeTime }
 
 // key is the cluster's, where all data is encrypted by one; else nil.
 func (w *writer) key() ([]field, error) {

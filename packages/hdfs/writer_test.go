@@ -1,11 +1,15 @@
 package hdfs
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -79,5 +83,71 @@ func TestLeftOut(t *testing.T) {
 	c.bad.lost(address)
 	if w.leaveOut(p, &setUpError{cause: errTookNone}); len(c.bad.nodes()) != 0 {
 		t.Error("one that was lost and is there again stays left out")
+	}
+}
+
+// hung makes connections to a DataNode that takes all that comes, and answers as many messages as it is given.
+func hung(answers ...[]byte) func(context.Context, string, string) (net.Conn, error) {
+	return func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			for _, one := range answers {
+				_, _ = theirs.Write(one)
+			}
+		}()
+		go func() {
+			_, _ = io.Copy(io.Discard, theirs)
+			_ = theirs.Close()
+		}()
+		return ours, nil
+	}
+}
+
+// A DataNode that hangs, before a block stands or after, is waited for as long as it may wait for the others, and left out then. So
+// is the one that an answer is about.
+func TestDataNodesThatHang(t *testing.T) {
+	set := piece(varint(1, 0))
+	for _, tt := range []struct {
+		name    string
+		answers [][]byte
+		bad     int
+		time    time.Duration
+	}{
+		{"before the block stands", nil, 0, 75 * time.Second},
+		{"after", [][]byte{set}, 0, 75 * time.Second},
+		{"the second is not reached by the first", [][]byte{piece(message(varint(1, 1), text(2, []byte("10.0.0.2:1"))))}, 1, 0},
+		{"the first takes none", [][]byte{piece(varint(1, 1))}, 0, 0},
+		{"the third does not take a packet", [][]byte{set, piece(message(varint(1, 2), varint(2, 0), varint(2, 0), varint(2, 1)))}, 2, 0},
+		{"the second is started again", [][]byte{set, piece(message(varint(1, 2), varint(2, 0), varint(2, 8)))}, -1, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := place{id: text(1, []byte("pool")), nodes: [][]byte{node("10.0.0.1", "a", "1", 1), node("10.0.0.2", "b", "2", 1), node("10.0.0.3", "c", "3", 1)}}
+				c := &cluster{bad: newExcluded(), dial: hung(tt.answers...)}
+				for _, one := range p.nodes {
+					c.bad.met(addressOf(one), one)
+				}
+				c.defaults.BlockSize = 1
+				w := &writer{store: &Store{cluster: c}, ctx: t.Context(), link: &link{wires: newWires(c.dial, c.bad)}}
+				defer w.link.wires.close()
+				begun := time.Now()
+				b, err := openBlock(p, "10.0.0.1:1", w.dial(len(p.nodes)), []byte("me"), func([]byte) {})
+				if err == nil {
+					err = errors.Join(b.write([]byte("x")), b.end())
+					b.giveUp()
+				}
+				if took := time.Since(begun); err == nil || took > tt.time+time.Second || took < tt.time {
+					t.Errorf("after %s: %v, want an error after %s", took, err, tt.time)
+				}
+				w.leaveOut(p, err)
+				var want [][]byte
+				if tt.bad >= 0 {
+					want = p.nodes[tt.bad : tt.bad+1]
+				}
+				if got := c.bad.nodes(); !slices.EqualFunc(got, want, bytes.Equal) {
+					t.Errorf("left out are %q, want %q: %v", got, want, err)
+				}
+			})
+		})
 	}
 }
