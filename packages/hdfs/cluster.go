@@ -246,6 +246,7 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 // protect says how data is protected on its way. Keys of the whole cluster (dfs.encrypt.data.transfer) are the cluster's word.
 func (c *cluster) protect(o *client.ClientOptions, w *wires) {
 	o.DataTransferProtection = "" // see protected
+	w.least = c.conf.leastProtection()
 	if strings.EqualFold(c.conf.get("dfs.encrypt.data.transfer"), "true") {
 		w.accepted = []string{qualities["privacy"]}
 		return

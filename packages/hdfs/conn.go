@@ -81,6 +81,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
 	if c.node == nameNode {
 		c.incoming(p[:n])
+		if c.seal != nil && c.seal.weak != nil {
+			return 0, &nodeError{c.node, c.address, errors.Join(c.seal.weak, c.Conn.Close())}
+		}
 	}
 	if err != nil {
 		if c.node == nameNode { // an answer that is late would be taken for another's
@@ -140,6 +143,8 @@ type wires struct {
 	questions *questions
 	// accepted are the qualities of protection that will do for data; none: there is none.
 	accepted []string
+	// least is the quality that must be for questions; see seal.
+	least string
 	// session is the key that is shared with the NameNode at an address; nil: there is no Kerberos.
 	session func(address string) (types.EncryptionKey, error)
 
@@ -166,7 +171,7 @@ func (w *wires) open(network, address, node string, idle time.Duration, buffer i
 	}
 	made := &conn{Conn: c, in: bufio.NewReaderSize(raw{c, idle}, buffer), node: node, address: address, idle: idle, wires: w, requests: requests{questions: w.questions}}
 	if node == nameNode && w.session != nil {
-		made.seal = &seal{key: func() (types.EncryptionKey, error) { return w.session(address) }}
+		made.seal = &seal{least: w.least, key: func() (types.EncryptionKey, error) { return w.session(address) }}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

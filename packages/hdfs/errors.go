@@ -113,6 +113,8 @@ func noNode(text string, said refusal) error {
 		return ErrStandby
 	case strings.Contains(text, "no such host"):
 		return unknownHost{firstLine(why)}
+	case strings.Contains(text, rpcProtection):
+		return refused("set "+rpcProtection+" alike for the NameNodes and in the configuration that --hadoop-conf names; if they are, somebody sits between", "%s", firstLine(why))
 	case strings.Contains(text, "kerberos authentication not supported"):
 		return &fetch.Error{Err: fmt.Errorf("%w: the NameNode knows no Kerberos", ErrKerberos), Hint: "check hadoop.security.authentication"}
 	case strings.Contains(text, "SASL handshake"), strings.Contains(text, "KRB"), strings.Contains(text, "KDC"):

@@ -1,7 +1,9 @@
 package hdfs
 
 import (
+	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,12 +17,14 @@ import (
 // clear; a NameNode takes both. A request goes into a message of the greeting's own, whole (Hadoop: SaslRpcClient, RpcSaslProto
 // with state WRAP), as a token of GSS-API (RFC 4121, 4.2.4).
 type seal struct {
-	key func() (types.EncryptionKey, error)
+	key   func() (types.EncryptionKey, error)
+	least string // the quality that must be; empty: any will do
 
 	offered string // the best quality that the NameNode has
 	quality string // in force; empty: none yet, or none wanted
 	held    *types.EncryptionKey
 	next    uint64 // number of the next token; 0 is the greeting's own
+	weak    error  // what the NameNode offers is not enough
 }
 
 // States of the greeting.
@@ -43,12 +47,27 @@ func (s *seal) heard(message []field) {
 				s.offered = best(data(method, 5))
 			}
 		}
+		s.weigh()
 	case saslSuccess:
+		s.weigh()
 		if s.quality = s.offered; s.quality == "auth" {
 			s.quality = ""
 		}
 	}
 }
+
+// strengths are the qualities, the better ones later.
+var strengths = []string{"auth", "auth-int", "auth-conf"}
+
+// weigh refuses less than what must be. What a NameNode offers is not signed: who sits between could take the better ones out.
+func (s *seal) weigh() {
+	if slices.Index(strengths, s.offered) < slices.Index(strengths, s.least) && s.least != strengths[0] {
+		s.weak = fmt.Errorf("%s: got %q from the NameNode, want %q at least", rpcProtection, cmp.Or(s.offered, strengths[0]), s.least)
+	}
+}
+
+// rpcProtection is the setting on both sides.
+const rpcProtection = "hadoop.rpc.protection"
 
 // best is the best quality of a challenge.
 func best(challenge []byte) string {
