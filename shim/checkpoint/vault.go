@@ -127,17 +127,21 @@ func (v Vault) List(ctx context.Context, instance string) ([]Kept, error) {
 // ErrTorn is a checkpoint in a store that is not as it was stored.
 var ErrTorn = errors.New("not as it was stored")
 
+// ErrAbsent is a checkpoint of which a store has not even the folder: it was removed, or this is not the store that has it (a
+// share that is not mounted here).
+var ErrAbsent = errors.New("not in the store, as this host sees it")
+
 // Read reads a manifest and gives the SHA-256 of its text. Without the digest that lies beside it, with another, or of another
-// checkpoint, it is ErrTorn.
+// checkpoint, it is ErrTorn; without a folder it is ErrAbsent.
 func (v Vault) Read(ctx context.Context, k Kept) (Manifest, string, error) {
 	dir := v.Folder(k)
 	text, err := v.read(ctx, dir+"/"+manifestName, mostManifest)
 	if err != nil {
-		return Manifest{}, "", torn(dir, err)
+		return Manifest{}, "", v.torn(ctx, dir, err)
 	}
 	line, err := v.read(ctx, dir+"/"+digestName, 1<<10)
 	if err != nil {
-		return Manifest{}, "", torn(dir, err)
+		return Manifest{}, "", v.torn(ctx, dir, err)
 	}
 	sum := digest(text)
 	if string(line) != digestLine(sum) {
@@ -154,7 +158,12 @@ func (v Vault) Read(ctx context.Context, k Kept) (Manifest, string, error) {
 }
 
 // torn says of a checkpoint that lacks something that it is torn; what keeps a store from being read stays what it is.
-func torn(dir string, err error) error {
+func (v Vault) torn(ctx context.Context, dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := v.Store.Stat(ctx, dir); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", dir, ErrAbsent)
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fetch.ErrNotFile) || errors.Is(err, errLong) {
 		return fmt.Errorf("%s: %w: %w", dir, err, ErrTorn)
 	}
@@ -221,7 +230,7 @@ func (v Vault) Put(ctx context.Context, m Manifest, c Checkpoint, from *os.Root,
 	if err == nil && slices.Equal(there.Files, m.Files) {
 		return k, sum, nil
 	}
-	if err != nil && !errors.Is(err, ErrTorn) {
+	if err != nil && !errors.Is(err, ErrTorn) && !errors.Is(err, ErrAbsent) {
 		return Kept{}, "", err
 	}
 	tmp := v.Top + "/" + m.Instance + "/" + temporary + "/" + m.Inc + "-" + strconv.FormatInt(m.Step, 10)
@@ -272,7 +281,7 @@ func (v Vault) Keep(ctx context.Context, instance string, n int, least int64, gi
 	var all []Manifest
 	for _, k := range kept {
 		m, _, err := v.Read(ctx, k)
-		if errors.Is(err, ErrTorn) {
+		if errors.Is(err, ErrTorn) || errors.Is(err, ErrAbsent) {
 			continue // whoever looks for the reason finds it there
 		}
 		if err != nil {

@@ -195,6 +195,32 @@ func TestTornInTheStore(t *testing.T) {
 	}
 }
 
+// What one host alone has to do with is no word on a copy: a store that it does not see, a folder that its process takes away, a
+// disk that changes bytes.
+func TestTornHereAlone(t *testing.T) {
+	v, from := newVault(t), work(t, "tensorflow/v2")
+	k := stored(t, v, manifestOf(1, "a"), from)
+	m, _, err := v.Read(t.Context(), k)
+	must(t, err)
+	other := newVault(t)
+	if _, _, err := other.Read(t.Context(), k); !errors.Is(err, ErrAbsent) || errors.Is(err, ErrTorn) {
+		t.Errorf("of another store: got %v, want it absent", err)
+	}
+	to := work(t, "")
+	for name, after := range map[string]func() error{
+		"folder taken away": func() error { return to.RemoveAll(".muster-bring-me") },
+		"bytes changed":     func() error { return to.WriteFile(".muster-bring-me/"+m.Files[0].Path, []byte("x"), 0o600) },
+	} {
+		err := v.Bring(t.Context(), m, to, "me", nil, func(ctx context.Context, room *os.Root, all []Wanted) error {
+			return errors.Join(receive(v)(ctx, room, all), after())
+		})
+		if err == nil || errors.Is(err, ErrTorn) || errors.Is(err, ErrAbsent) {
+			t.Errorf("%s: got %v, want an error of this host", name, err)
+		}
+	}
+	must(t, v.Bring(t.Context(), m, to, "me", nil, receive(v)))
+}
+
 func TestStoringIsCalledOffOrFails(t *testing.T) {
 	v, from := newVault(t), work(t, "tensorflow/v2")
 	found, err := Rule{Framework: "tensorflow"}.Look(Folder(from))
