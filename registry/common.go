@@ -24,6 +24,8 @@ type Here struct {
 	Gen    int     `json:"gen,omitempty"` // the generation that the folder last went on with; 0: none of this app did
 	Shared bool    `json:"shared,omitempty"`
 	Steps  []int64 `json:"steps"` // the newest, at most MostSteps
+	// Unknown: it could not be looked at. What the registry names of the instance counts, and that it has nothing else is not said.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // MostSteps is how many checkpoints are named of one instance.
@@ -37,7 +39,7 @@ type holding struct {
 	Instance
 	steps []int64
 	saver bool // it has stored something of its own at some time
-	own   bool // of its own is what it has now
+	dark  bool // what else it has, nobody knows
 }
 
 // resumes tells that a rank goes on from a step that is the whole gang's.
@@ -69,7 +71,7 @@ func (f Facts) holdings(d Directive, stored map[Instance]Checkpoint, here func(I
 			ranks = append(ranks, h)
 		}
 		strict := c.Ranks == RanksAll || c.Ranks != RanksSome && savers > 1
-		all = append(all, slices.DeleteFunc(ranks, func(h holding) bool { return len(h.steps) == 0 && !h.saver && !strict })...)
+		all = append(all, slices.DeleteFunc(ranks, func(h holding) bool { return len(h.steps) == 0 && (h.dark || !h.saver && !strict) })...)
 	}
 	return all
 }
@@ -85,11 +87,14 @@ func holdingOf(in Instance, c Checkpoint, shared []int64, here func(Instance) *H
 	if here != nil {
 		found = here(in)
 	}
+	if found != nil && found.Unknown {
+		h.dark, found = true, nil
+	}
 	if found != nil && !found.Shared {
 		h.steps = append(h.steps, found.believed(c, gen)...)
 		h.saver = h.saver || len(h.steps) > 0
 	}
-	if h.own = len(h.steps) > 0; h.saver {
+	if h.saver {
 		return h
 	}
 	h.steps = slices.Clone(shared)
@@ -133,7 +138,11 @@ func (r *ruling) resume() (step *int64, why string) {
 		return settled(r.v.Records[in].Member, r.d, f.Scope) != unsettled
 	}
 	all := r.c.Facts.holdings(r.d, r.v.Checkpoints, here, over)
-	if n, ok := common(all); ok {
+	n, ok := common(all)
+	if !ok { // one that nobody knows of must have what the others have, or fails: nothing is thrown away for it
+		n, ok = common(slices.DeleteFunc(slices.Clone(all), func(h holding) bool { return h.dark }))
+	}
+	if ok {
 		return &n, ""
 	}
 	if !slices.ContainsFunc(all, func(h holding) bool { return len(h.steps) > 0 }) {

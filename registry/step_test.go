@@ -121,6 +121,28 @@ func TestSealTakesTheCommonStep(t *testing.T) {
 			new(int64(4)), "",
 		},
 		{
+			"a folder that cannot be looked at", "", nil,
+			folders{"worker-0": {Steps: []int64{40, 50}}, "worker-1": {Steps: []int64{50}}, "worker-2": {Unknown: true}},
+			new(int64(50)), "",
+		},
+		{
+			"of one that cannot be looked at, what is stored counts", "",
+			all{in("worker-2"): own(40)},
+			folders{"worker-0": {Steps: []int64{40, 50}}, "worker-1": {Steps: []int64{40, 50}}, "worker-2": {Unknown: true}},
+			new(int64(40)), "",
+		},
+		{
+			"one that cannot be looked at is no reason to begin anew", "",
+			all{in("worker-2"): own(30)},
+			folders{"worker-0": {Steps: []int64{40, 50}}, "worker-1": {Steps: []int64{40, 50}}, "worker-2": {Unknown: true}},
+			new(int64(50)), "",
+		},
+		{
+			"the others have none in common", "", nil,
+			folders{"worker-0": {Steps: []int64{40}}, "worker-1": {Steps: []int64{50}}, "worker-2": {Unknown: true}},
+			new(registry.NoStep), "worker-0 has 40, worker-1 has 50",
+		},
+		{
 			"each host's folder is another", "", nil,
 			folders{"worker-0": {Shared: true, Steps: []int64{3, 4}}, "worker-1": {Shared: true, Steps: []int64{3}}, "worker-2": {Shared: true, Steps: []int64{2}}},
 			new(registry.NoStep), "worker-0 has 3 4, worker-1 has 3, worker-2 has 2",

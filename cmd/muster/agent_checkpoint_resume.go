@@ -90,7 +90,7 @@ func (k *keeper) manifests(ctx context.Context, instance string) ([]checkpoint.M
 	var all []checkpoint.Manifest
 	for _, one := range kept {
 		m, sum, err := k.vault.Read(ctx, one)
-		if errors.Is(err, checkpoint.ErrTorn) {
+		if errors.Is(err, checkpoint.ErrTorn) || errors.Is(err, checkpoint.ErrAbsent) {
 			k.a.log.Warn("checkpoint in the store is passed over", "at", k.url(one), "why", err)
 			continue
 		}
@@ -123,7 +123,7 @@ func (k *keeper) sharedManifests(ctx context.Context) ([]checkpoint.Manifest, er
 const herePatience = 30 * time.Second
 
 // here is what the folder of the checkpoints has while nothing runs there, for whom the gang's step is chosen; nil: this instance
-// goes on by itself, or nobody can say.
+// goes on by itself.
 func (r gangRoom) here(ctx context.Context, s shim.State) *registry.Here {
 	p := r.currentPlan()
 	if p.Who.Role == string(appdef.RoleService) || s.Policy.Scope == registry.ScopeInstance || p.Checkpoint.Ranks == registry.RanksEach {
@@ -134,7 +134,7 @@ func (r gangRoom) here(ctx context.Context, s shim.State) *registry.Here {
 	found, l, err := r.look(ctx, p, false)
 	if err != nil {
 		r.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
-		return nil
+		return &registry.Here{Shared: l.shared, Steps: []int64{}, Unknown: true}
 	}
 	out := &registry.Here{Gen: r.lastResumed(l), Shared: l.shared, Steps: []int64{}}
 	for _, c := range found.Whole[max(0, len(found.Whole)-registry.MostSteps):] {
@@ -151,10 +151,12 @@ func (r gangRoom) goOn(ctx context.Context, s shim.State) {
 		return
 	}
 	r.tellAnew(p, s)
-	if onStore(p.Checkpoint.Dir) {
-		return
+	var err error
+	if !onStore(p.Checkpoint.Dir) {
+		err = r.ready(ctx, p, s)
+	} else if r.follows(p, s) {
+		err = r.wasDark(ctx, p, s.Directive.Resume)
 	}
-	err := r.ready(ctx, p, s)
 	if err != nil && ctx.Err() == nil {
 		r.log.Error("the checkpoint to go on from is not here", "err", err)
 	}
@@ -223,12 +225,36 @@ func (r gangRoom) ready(ctx context.Context, p plan.Plan, s shim.State) error {
 	if !follows {
 		return nil
 	}
+	if err := r.wasDark(ctx, p, resume); err != nil {
+		return err
+	}
 	if resume != nil {
 		if err := r.seat.GiveUp(ctx, *resume); err != nil {
 			r.ok("give newer checkpoints up", err)
 		}
 	}
 	return r.resumeFolder(ctx, p, resume, s)
+}
+
+// wasDark fails where this instance could not tell what it has when its gang chose a step, and the choice does not suit it: the
+// gang forms once more, and then it is known.
+func (r gangRoom) wasDark(ctx context.Context, p plan.Plan, resume *int64) error {
+	h := r.seat.Record().Here
+	if h == nil || !h.Unknown || resume != nil && *resume == registry.NoStep {
+		return nil
+	}
+	found, _, err := r.look(ctx, p, false)
+	if err != nil {
+		return dataError{fmt.Errorf("look for a checkpoint: %w", err)}
+	}
+	suits := len(found.Whole) == 0
+	if resume != nil {
+		_, suits = found.At(*resume)
+	}
+	if suits {
+		return nil
+	}
+	return dataError{fmt.Errorf("what %s has could not be looked at when the gang chose a step, and it is another", p.Checkpoint.Dir)}
 }
 
 // setAside keeps what this instance has stored, and has nobody go on from it.
@@ -281,7 +307,7 @@ func (k *keeper) bring(ctx context.Context, in registry.Instance, found checkpoi
 			k.a.log.Warn("what is here of this step is another branch's", "step", here.Step, "want", one.URI)
 		}
 		err := k.bringOne(ctx, one)
-		if !errors.Is(err, checkpoint.ErrTorn) {
+		if !errors.Is(err, checkpoint.ErrTorn) && !k.removed(ctx, one, err) {
 			return err
 		}
 		k.a.log.Warn("checkpoint in the store is passed over", "at", one.URI, "why", err)
@@ -293,6 +319,17 @@ func (k *keeper) bring(ctx context.Context, in registry.Instance, found checkpoi
 		return nil
 	}
 	return fmt.Errorf("step %d, which every rank has stored, is not whole in %s", *resume, k.plan.Checkpoint.Sync)
+}
+
+// removed tells of a copy that is absent whether it alone is gone: where this host sees nothing else of who stored it, it may be
+// another store that this host sees, and then the copy is good for all others.
+func (k *keeper) removed(ctx context.Context, one registry.CheckpointStep, err error) bool {
+	if !errors.Is(err, checkpoint.ErrAbsent) {
+		return false
+	}
+	kept, _ := checkpoint.Named(one.URI)
+	others, err := k.vault.List(ctx, kept.Instance)
+	return err == nil && len(others) > 0
 }
 
 // candidates are what the registry knows of, the newest first: of the instance's own folder, else of that of all. Of a step, only
