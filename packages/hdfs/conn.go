@@ -80,9 +80,8 @@ func (c *conn) Close() error {
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
 	if c.node == nameNode {
-		c.incoming(p[:n])
-		if c.seal != nil && c.seal.weak != nil {
-			return 0, &nodeError{c.node, c.address, errors.Join(c.seal.weak, c.Conn.Close())}
+		if wrong := c.incoming(p[:n]); wrong != nil {
+			return 0, &nodeError{c.node, c.address, errors.Join(wrong, c.Conn.Close())}
 		}
 	}
 	if err != nil {

@@ -318,7 +318,8 @@ func (p *protected) said() ([]field, error) {
 	if err != nil {
 		return nil, &nodeError{p.node, p.address, err}
 	}
-	if size > mostMessage {
+	const most = 64 << 10 // in bytes, of one who has proved nothing yet
+	if size > most {
 		return nil, fmt.Errorf("got a greeting of %d bytes", size)
 	}
 	message := make([]byte, size)

@@ -57,7 +57,9 @@ func TestProtectionIsAFloor(t *testing.T) {
 			w := newWires(greets(tt.offer), newExcluded())
 			defer w.close()
 			w.least = Conf{rpcProtection: tt.conf}.leastProtection()
-			w.session = func(string) (types.EncryptionKey, error) { return types.EncryptionKey{}, errors.New("nothing is to be shown") }
+			w.session = func(string) (types.EncryptionKey, error) {
+				return types.EncryptionKey{}, errors.New("nothing is to be shown")
+			}
 			c, err := w.openName(t.Context(), "tcp", "nn:8020")
 			if err != nil {
 				t.Fatal(err)

@@ -2,6 +2,7 @@ package hdfs
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -20,6 +21,10 @@ import (
 
 // mostKept is how much of an answer is looked at, in bytes: all of what we look for stands at its beginning.
 const mostKept = 256 << 10
+
+// mostAnswer is how long an answer may be, in bytes (Hadoop: ipc.maximum.response.length). The library makes room for whatever it is
+// told.
+const mostAnswer = 128 << 20
 
 // field is one of a protobuf message: number for varints, data for what is delimited.
 type field struct {
@@ -164,14 +169,17 @@ func (r *requests) mended(p, rest []byte, call uint64) []byte {
 	return out
 }
 
-// incoming is told of the bytes that came.
-func (r *requests) incoming(p []byte) {
+// incoming is told of the bytes that came. An answer that is too long is an error before anybody makes room for it.
+func (r *requests) incoming(p []byte) error {
 	for len(p) > 0 {
 		if len(r.head) < 4 {
 			n := min(4-len(r.head), len(p))
 			r.head, p = append(r.head, p[:n]...), p[n:]
 			if len(r.head) < 4 {
-				return
+				return nil
+			}
+			if size := binary.BigEndian.Uint32(r.head); size > mostAnswer {
+				return fmt.Errorf("got an answer of %d bytes, want %d at most", size, mostAnswer)
 			}
 			r.left, r.kept = int(binary.BigEndian.Uint32(r.head)), r.kept[:0]
 		}
@@ -187,6 +195,10 @@ func (r *requests) incoming(p []byte) {
 			}
 		}
 	}
+	if r.seal != nil {
+		return r.seal.weak
+	}
+	return nil
 }
 
 // answer looks at a whole answer.

@@ -3,7 +3,9 @@ package hdfs
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -42,7 +44,7 @@ func sent(t *testing.T, r *requests, p []byte) []byte {
 
 func answering(r *requests, parts ...[]byte) {
 	for _, one := range packet(parts...) { // as it comes
-		r.incoming([]byte{one})
+		_ = r.incoming([]byte{one}) // none of them is too long
 	}
 }
 
@@ -181,4 +183,31 @@ func FuzzWire(f *testing.F) {
 			p.sized(1)
 		}
 	})
+}
+
+// No room is made for what nobody would say.
+func TestAnswersAreBounded(t *testing.T) {
+	w := newWires(hung(binary.BigEndian.AppendUint32(nil, mostAnswer+1)), newExcluded())
+	defer w.close()
+	c, err := w.openName(t.Context(), "tcp", "nn:8020")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.ReadFull(c, make([]byte, 4)); n != 0 || err == nil || !strings.Contains(err.Error(), "134217729 bytes") {
+		t.Errorf("of a NameNode: got %d bytes, %v", n, err)
+	}
+	r := requests{questions: &questions{}}
+	if err := r.incoming(binary.BigEndian.AppendUint32(nil, mostAnswer)); err != nil {
+		t.Error(err)
+	}
+	w = newWires(hung(binary.AppendUvarint(nil, 64<<10+1)), newExcluded())
+	defer w.close()
+	w.accepted = []string{"auth"}
+	d, err := w.toData("tcp", "dn:9866", dataTime, dataBuffer, []field{{id: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Write([]byte{0, 28, 0x50}); err == nil || !strings.Contains(err.Error(), "a greeting of 65537 bytes") {
+		t.Errorf("of a DataNode: got %v", err)
+	}
 }
