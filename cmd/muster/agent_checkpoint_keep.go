@@ -392,21 +392,41 @@ func (k *keeper) committed(ctx context.Context, one keptSave) bool {
 	return false
 }
 
-// prune has the registry name what the gang could still go on from and the newest, and removes what is older than the newest
-// muster.checkpoint.keep and than that.
+// prune has the registry name what the gang could still go on from and the newest, and removes what is beyond the newest
+// muster.checkpoint.keep and not that.
 func (k *keeper) prune(ctx context.Context, instance string) {
+	if err := k.trim(ctx, instance); err != nil && ctx.Err() == nil {
+		k.a.log.Warn("remove old checkpoints of the store", "err", err)
+	}
+}
+
+func (k *keeper) trim(ctx context.Context, instance string) error {
 	stored, err := k.a.seatNow().Stored(ctx)
 	if err == nil {
 		err = k.a.seatNow().Trim(ctx, k.least(stored))
 	}
-	if keep := k.plan.Checkpoint.Keep; err == nil && keep > 0 {
-		err = k.vault.Keep(ctx, instance, keep, k.least(stored), func(c checkpoint.Kept) error {
-			return k.a.seatNow().Forget(ctx, k.url(c)) // the registry names nothing that is gone
-		})
+	if k.plan.Checkpoint.Keep <= 0 || err != nil {
+		return err
 	}
-	if err != nil && ctx.Err() == nil {
-		k.a.log.Warn("remove old checkpoints of the store", "err", err)
+	if stored, err = k.a.seatNow().Stored(ctx); err != nil {
+		return err
 	}
+	return k.vault.Keep(ctx, instance, k.plan.Checkpoint.Keep, k.least(stored), namedBy(stored), func(c checkpoint.Kept) error {
+		return k.a.seatNow().Forget(ctx, k.url(c)) // the registry names nothing that is gone
+	})
+}
+
+// namedBy tells of a stored checkpoint whether any key names it.
+func namedBy(stored map[registry.Instance]registry.Checkpoint) func(checkpoint.Kept) bool {
+	named := map[checkpoint.Kept]bool{}
+	for _, c := range stored {
+		for _, s := range c.Steps {
+			if kept, ok := checkpoint.Named(s.URI); ok {
+				named[kept] = true
+			}
+		}
+	}
+	return func(c checkpoint.Kept) bool { return named[c] }
 }
 
 // least is the oldest step that must stay.

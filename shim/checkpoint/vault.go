@@ -271,14 +271,14 @@ func (v Vault) Put(ctx context.Context, m Manifest, c Checkpoint, from *os.Root,
 // Changed tells that a checkpoint is not stored because its files are others by now: a program saves over it, or has removed it.
 func Changed(err error) bool { return errors.Is(err, errChanged) }
 
-// Keep removes what an instance has stored before its newest n, but nothing of this step or a later one. Each is given up by who
-// asks, before it goes.
-func (v Vault) Keep(ctx context.Context, instance string, n int, least int64, giveUp func(Kept) error) error {
+// Keep removes what an instance has stored beyond n: what nobody names any more first, for that was given up, then the oldest. What
+// is named, and of the step least or a later one, stays, however much that is. Each is given up by who asks, before it goes.
+func (v Vault) Keep(ctx context.Context, instance string, n int, least int64, named func(Kept) bool, giveUp func(Kept) error) error {
 	kept, err := v.List(ctx, instance)
 	if err != nil || len(kept) <= n {
 		return err
 	}
-	var all []Manifest
+	var spare, wanted []Manifest
 	for _, k := range kept {
 		m, _, err := v.Read(ctx, k)
 		if errors.Is(err, ErrTorn) || errors.Is(err, ErrAbsent) {
@@ -287,11 +287,17 @@ func (v Vault) Keep(ctx context.Context, instance string, n int, least int64, gi
 		if err != nil {
 			return err
 		}
-		all = append(all, m)
+		if named(k) {
+			wanted = append(wanted, m)
+		} else {
+			spare = append(spare, m)
+		}
 	}
-	slices.SortFunc(all, Manifest.before)
-	for _, m := range all[:max(0, len(all)-n)] {
-		if m.Step >= least && m.Founded.Equal(all[len(all)-1].Founded) {
+	slices.SortFunc(spare, Manifest.before)
+	slices.SortFunc(wanted, Manifest.before)
+	all := slices.Concat(spare, wanted)
+	for i, m := range all[:max(0, len(all)-n)] {
+		if i >= len(spare) && m.Step >= least {
 			continue
 		}
 		if err := giveUp(m.Kept()); err != nil {

@@ -320,41 +320,55 @@ func TestStateThatIsNoFile(t *testing.T) {
 	}
 }
 
-// The newest stay, and what the gang could go on from; those of an earlier life of the registry go first, whatever their generation.
+// What nobody names any more goes first, whenever it was stored; what is named and of the gang's step or newer stays, also that of
+// an earlier life of the registry, whatever its generation.
 func TestKeep(t *testing.T) {
+	type one struct {
+		life  int64
+		gen   int
+		steps []int
+	}
 	for _, c := range []struct {
 		name  string
+		has   []one
 		n     int
 		least int64
+		gone  []string // what no key names
 		want  []string
 	}{
-		{"all there are", 5, 100, []string{"step-1-g1-00000000", "step-2-g1-00000000", "step-3-g1-00000000", "step-9-g7-00000000"}},
-		{"the newest two", 2, 100, []string{"step-2-g1-00000000", "step-3-g1-00000000"}},
-		{"the newest one, and where the gang is", 1, 2, []string{"step-2-g1-00000000", "step-3-g1-00000000"}},
+		{"all there are", []one{{1, 7, []int{9}}, {2, 1, []int{1, 2}}}, 3, 100, nil, []string{"9-g7", "1-g1", "2-g1"}},
+		{"the newest two", []one{{1, 7, []int{9}}, {2, 1, []int{1, 2, 3}}}, 2, 100, nil, []string{"2-g1", "3-g1"}},
+		{"the newest one, and where the gang is", []one{{2, 1, []int{1, 2, 3}}}, 1, 2, nil, []string{"2-g1", "3-g1"}},
+		{"where the gang is, of an earlier life", []one{{1, 7, []int{10, 20, 30}}, {2, 1, []int{40}}}, 1, 20, nil, []string{"20-g7", "30-g7", "40-g1"}},
+		{
+			"a branch that was given up", []one{{1, 1, []int{10, 20, 30, 40, 50}}, {1, 2, []int{22, 24}}}, 3, 24,
+			[]string{"30-g1", "40-g1", "50-g1"}, []string{"20-g1", "22-g2", "24-g2"},
+		},
+		{"nothing in common: what is named", []one{{1, 1, []int{10, 20, 30, 40}}}, 1, 0, []string{"10-g1", "20-g1"}, []string{"30-g1", "40-g1"}},
+		{"fewer are named than shall stay", []one{{1, 1, []int{10, 20, 30}}}, 2, 100, []string{"10-g1", "20-g1"}, []string{"20-g1", "30-g1"}},
 	} {
 		v := newVault(t)
-		for _, s := range []struct {
-			life int64
-			gen  int
-			step int
-		}{{1, 7, 9}, {2, 1, 1}, {2, 1, 2}, {2, 1, 3}} {
-			from := work(t, "")
-			must(t, from.WriteFile(fmt.Sprintf("c-%d", s.step), []byte("x"), 0o600))
-			m := manifestOf(s.gen, "0")
-			m.Founded = time.Unix(s.life, 0).UTC()
-			found, err := Rule{Pattern: "c-*"}.Look(Folder(from))
-			must(t, err)
-			_, _, err = v.Put(t.Context(), m, found.Whole[0], from, send(v))
-			must(t, err)
+		for _, s := range c.has {
+			for _, step := range s.steps {
+				from := work(t, "")
+				must(t, from.WriteFile(fmt.Sprintf("c-%d", step), []byte("x"), 0o600))
+				m := manifestOf(s.gen, "0")
+				m.Founded = time.Unix(s.life, 0).UTC()
+				found, err := Rule{Pattern: "c-*"}.Look(Folder(from))
+				must(t, err)
+				_, _, err = v.Put(t.Context(), m, found.Whole[0], from, send(v))
+				must(t, err)
+			}
 		}
-		must(t, v.Keep(t.Context(), "worker-0", c.n, c.least, func(Kept) error { return nil }))
+		short := func(k Kept) string { return fmt.Sprintf("%d-g%d", k.Step, k.Generation) }
+		must(t, v.Keep(t.Context(), "worker-0", c.n, c.least, func(k Kept) bool { return !slices.Contains(c.gone, short(k)) }, func(Kept) error { return nil }))
 		all, err := v.List(t.Context(), "worker-0")
 		must(t, err)
 		var names []string
 		for _, k := range all {
-			names = append(names, k.Name)
+			names = append(names, short(k))
 		}
-		if diff := cmp.Diff(c.want, names); diff != "" {
+		if diff := cmp.Diff(slices.Sorted(slices.Values(c.want)), slices.Sorted(slices.Values(names))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
