@@ -229,8 +229,8 @@ func (r gangRoom) ready(ctx context.Context, p plan.Plan, s shim.State) error {
 		return err
 	}
 	if resume != nil {
-		if err := r.seat.GiveUp(ctx, *resume); err != nil {
-			r.ok("give newer checkpoints up", err)
+		if err := r.seat.GiveUp(ctx, *resume); err != nil && !errors.Is(err, registry.ErrOvertaken) {
+			return dataError{fmt.Errorf("give newer checkpoints up: %w", err)} // what is saved from now on would meet them
 		}
 	}
 	return r.resumeFolder(ctx, p, resume, s)
