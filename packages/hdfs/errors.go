@@ -27,6 +27,12 @@ var (
 	ErrLeftOut = fmt.Errorf("%w: none of the DataNodes", fetch.ErrUnreachable)
 )
 
+// Conditions of a file that is written, whose writer may write it anew.
+var (
+	errNotYet = fmt.Errorf("%w: the last block has arrived on no DataNode", fetch.ErrUnreachable)
+	errLease  = fmt.Errorf("%w: it is kept for this one no more", ErrBusy)
+)
+
 // leftOutForm is how a NameNode says so.
 var leftOutForm = regexp.MustCompile(`There are (\d+) datanode\(s\) running and (\d+) node\(s\) are excluded`)
 
@@ -174,12 +180,14 @@ func condition(said refusal) error {
 			return fmt.Errorf("%w: %s", ErrSafeMode, text)
 		}
 		return fmt.Errorf("%w: the NameNode asks to wait: %s", fetch.ErrUnreachable, text)
-	case "ServerTooBusyException", "NotReplicatedYetException":
+	case "NotReplicatedYetException":
+		return fmt.Errorf("%w: %s", errNotYet, text)
+	case "ServerTooBusyException":
 		return fmt.Errorf("%w: the NameNode asks to wait: %s", fetch.ErrUnreachable, text)
 	case "AlreadyBeingCreatedException", "RecoveryInProgressException":
 		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrBusy, text), Hint: "wait until it is closed, or name another path"}
 	case "LeaseExpiredException":
-		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrBusy, text), Hint: "another writer has removed or taken it: name another path"}
+		return &fetch.Error{Err: fmt.Errorf("%w: %s", errLease, text), Hint: "write it anew; if another writer has removed or taken it, name another path"}
 	case "AccessControlException":
 		return denied(said)
 	case "FileNotFoundException":

@@ -150,7 +150,7 @@ func TestARefusalIsHeard(t *testing.T) {
 	wrapped := packet(piece(message(varint(1, 0xffffffdf), varint(2, 0))), piece(text(3, token)))
 	for name, answer := range map[string][]byte{"plain": refusal, "signed": wrapped} {
 		r := requests{questions: &questions{}}
-		r.incoming(append(slices.Clone(answer), answer[:3]...))
+		_ = r.incoming(append(slices.Clone(answer), answer[:3]...))
 		if got := r.said(); got.exception != "org.x.AccessControlException" || got.message != "Permission denied: user=bob" {
 			t.Errorf("%s: got %+v", name, got)
 		}
@@ -169,7 +169,7 @@ func FuzzWire(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := requests{questions: &questions{}}
 		r.questions.set(&question{method: "addBlock", message: []byte("\x0a\x02/a")})
-		r.incoming(b)
+		_ = r.incoming(b)
 		if out := sent(t, &r, b); !bytes.Equal(out, b) && int(binary.BigEndian.Uint32(out)) != len(out)-4 {
 			t.Errorf("%q became %q", b, out)
 		}

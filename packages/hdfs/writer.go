@@ -33,6 +33,7 @@ type writer struct {
 	closed   bool
 	unsure   bool // an answer to the creation was lost: it may have been made
 	complete bool // it is closed for everybody
+	hopeless bool // nothing can be added to it any more
 }
 
 // create makes the file, and the folders above it where they are missing.
@@ -96,7 +97,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 	}
 	for n < len(p) && err == nil {
 		if w.block == nil {
-			err = w.store.patiently(w.ctx, "write", w.path, w.begin)
+			err = w.hopeful(w.store.patiently(w.ctx, "write", w.path, w.begin))
 		}
 		if err != nil {
 			break
@@ -253,9 +254,23 @@ func (w *writer) broken(p place, err error) error {
 	return anew{err}
 }
 
+// hopeful tells what nobody can mend but by the whole file once more: a block that was taken and has not shown up for the store's
+// patience, as its DataNodes are lost; a lease that ended while the NameNode could not be asked, or this process stood still.
+func (w *writer) hopeful(err error) error {
+	missing := errors.Is(err, errNotYet) && errors.Is(err, fetch.ErrWaited)
+	if !missing && !errors.Is(err, errLease) {
+		return err
+	}
+	w.hopeless = true
+	return anew{&fetch.Error{Err: fmt.Errorf("%w: it has to be written anew: %s", fetch.ErrUnreachable, err), Hint: "try again; hdfs dfsadmin -report shows which DataNodes are away"}} //nolint:errorlint // it has been waited, and may be tried again
+}
+
 // Resume makes a file ready to be written on after an error, from the byte on that it tells: what came before is whole blocks.
 // Everything after that is under this context.
 func (w *writer) Resume(ctx context.Context) (at int64, err error) {
+	if w.hopeless {
+		return 0, w.store.explain("write", w.path, &fetch.Error{Err: errors.New("nothing can be added to it any more"), Hint: "write it anew"})
+	}
 	if w.complete {
 		return 0, w.store.explain("write", w.path, &fetch.Error{Err: errors.New("it is complete, and not what was written"), Hint: "write it anew"})
 	}
@@ -270,6 +285,9 @@ func (w *writer) Resume(ctx context.Context) (at int64, err error) {
 
 func (w *writer) resume() error {
 	if err := w.relink(); err != nil {
+		return err
+	}
+	if _, err := w.ask(renewal, bytesField(1, w.holder)); err != nil { // it may have been long
 		return err
 	}
 	if w.block != nil {
@@ -321,7 +339,7 @@ func (w *writer) Close() error {
 			return w.store.explain("close", w.path, w.broken(p, err))
 		}
 	}
-	if err := w.store.patiently(w.ctx, "close", w.path, w.finish); err != nil {
+	if err := w.hopeful(w.store.patiently(w.ctx, "close", w.path, w.finish)); err != nil {
 		return w.store.explain("close", w.path, err)
 	}
 	w.complete = true
@@ -341,7 +359,7 @@ func (w *writer) finish() error {
 			return err
 		}
 		if asked == mostAsked {
-			return fmt.Errorf("%w: its last block has not arrived everywhere", fetch.ErrUnreachable)
+			return errNotYet
 		}
 		if err := soon.Wait(w.ctx, asked-1); err != nil {
 			return err

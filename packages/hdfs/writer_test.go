@@ -6,11 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/muster-agent/muster/packages/fetch"
 )
 
 // hangsUp is a NameNode that takes one question, and answers by the end of the connection.
@@ -149,5 +152,41 @@ func TestDataNodesThatHang(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What has been waited for in vain, and would come of a new file, is tried again as one.
+func TestWrittenAnew(t *testing.T) {
+	lease := condition(refusal{"org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException", "Holder x does not have any open files."})
+	for _, tt := range []struct {
+		name     string
+		err      error
+		hopeless bool
+	}{
+		{"a block that is nowhere", condition(refusal{"x.NotReplicatedYetException", "Not replicated yet: /a"}), true},
+		{"a last block that is nowhere", errNotYet, true},
+		{"a lease", lease, true},
+		{"a NameNode that is away", awayError{"x"}, false},
+		{"no permission", fs.ErrPermission, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &Store{cluster: &cluster{name: "x"}, patience: time.Second}
+				w := &writer{store: s, ctx: t.Context(), path: "/a"}
+				err := s.explain("write", "/a", w.hopeful(s.patiently(t.Context(), "write", "/a", func() error { return tt.err })))
+				if fetch.Transient(err) != tt.hopeless || w.hopeless != tt.hopeless {
+					t.Errorf("got %v, to be written anew: %v", err, w.hopeless)
+				}
+				if !tt.hopeless {
+					return
+				}
+				if _, err := w.Resume(t.Context()); err == nil || fetch.Transient(err) {
+					t.Errorf("resumed: got %v, want that it is written anew", err)
+				}
+			})
+		})
+	}
+	if !errors.Is(lease, ErrBusy) || fetch.Transient(lease) {
+		t.Errorf("of a lease: %v", lease)
 	}
 }
