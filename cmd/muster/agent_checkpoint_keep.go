@@ -109,7 +109,7 @@ func (k *keeper) offer(c checkpoint.Checkpoint, l placement, s shim.State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stamp := c.Stamp()
-	if stamp == k.done || k.next != nil && k.next.Stamp() == stamp || slices.ContainsFunc(k.pending, func(one keptSave) bool { return one.stamp == stamp }) {
+	if stamp == k.done || k.next != nil && k.next.Stamp() == stamp && k.next.gen == s.Gen || slices.ContainsFunc(k.pending, func(one keptSave) bool { return one.stamp == stamp }) {
 		return
 	}
 	k.next = &save{c, l, s.Gen, s.Attempt}
@@ -347,15 +347,24 @@ func (k *keeper) commit(ctx context.Context) {
 			k.refuse(ctx, one, cmp.Or(err, registry.ErrOvertaken))
 		}
 	}
-	k.mu.Lock()
-	k.pending, k.done = nil, newest.stamp
-	if err == nil {
-		k.doneAt = newest.step.Step
-	}
-	k.mu.Unlock()
+	k.over(newest, err)
 	if err == nil {
 		k.a.mended(warnCheckpoints, fmt.Sprintf("checkpoints are stored again, step %d in %s", newest.step.Step, k.plan.Checkpoint.Sync))
 		k.prune(ctx, newest.kept.Instance)
+	}
+}
+
+// over notes what became of what was pending. What came too late for its generation may be what the next goes on from: it is
+// copied under that one when it is seen there again.
+func (k *keeper) over(newest keptSave, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.pending = nil
+	if !errors.Is(err, registry.ErrOvertaken) {
+		k.done = newest.stamp
+	}
+	if err == nil {
+		k.doneAt = newest.step.Step
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/checkpoint"
@@ -92,6 +93,29 @@ func TestMarksThatProcessesWrite(t *testing.T) {
 		}
 		if got := a.resumedIn(root); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}
+
+// What was refused since its generation is over is copied once more if the next goes on from it; what the registry has, or what is
+// another's by now, is not.
+func TestTooLateIsCopiedAgain(t *testing.T) {
+	c := checkpoint.Checkpoint{Step: 30, Files: []checkpoint.File{{Name: "a"}}}
+	for _, tc := range []struct {
+		err   error
+		again bool
+	}{{nil, false}, {registry.ErrOvertaken, true}, {registry.ErrSuperseded, false}} {
+		k := &keeper{wake: make(chan struct{}, 1)}
+		k.offer(c, placement{}, shim.State{Gen: 1})
+		k.offer(c, placement{}, shim.State{Gen: 2}) // it waited: it is saved under the generation that goes on from it
+		one, _ := k.take()
+		if one == nil || one.gen != 2 {
+			t.Fatalf("got %+v, want it of generation 2", one)
+		}
+		k.over(keptSave{gen: 2, stamp: c.Stamp(), step: registry.CheckpointStep{Step: c.Step}}, tc.err)
+		k.offer(c, placement{}, shim.State{Gen: 3})
+		if again, _ := k.take(); (again != nil) != tc.again {
+			t.Errorf("%v: got %+v", tc.err, again)
 		}
 	}
 }
