@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"time"
@@ -44,3 +45,17 @@ func (c contextReader) Read(b []byte) (int, error) {
 
 // Located is a store that knows the URL of a path in it.
 type Located interface{ URL(path string) string }
+
+// Resumable is a file of a store that can be written on after an error, from the byte on that it tells. Everything after that is
+// under this context.
+type Resumable interface {
+	Resume(ctx context.Context) (at int64, err error)
+}
+
+// Resume goes on with a file that broke; nil is none. Any error but a transient one says that it has to be written from its start.
+func Resume(ctx context.Context, w io.WriteCloser) (at int64, err error) {
+	if r, ok := w.(Resumable); ok {
+		return r.Resume(ctx)
+	}
+	return 0, errors.ErrUnsupported
+}

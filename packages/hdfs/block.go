@@ -295,7 +295,7 @@ func (b *block) send(p []byte, last bool) error {
 	return b.put(head, p)
 }
 
-// header fills in what a packet begins with. The length does not count the header, by whatever accident.
+// header fills in what a packet begins with. The length does not count the header.
 func header(head []byte, offset, seqno int64, last bool, size int) {
 	binary.BigEndian.PutUint32(head, uint32(4+len(head)-6-headerSize+size)) //nolint:gosec // of a packet
 	binary.BigEndian.PutUint16(head[4:], headerSize)

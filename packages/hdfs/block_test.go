@@ -13,7 +13,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 )
 
-// node is a DataNode that takes one block: what it says to each packet is up to the test.
+// dataNodeOf is a DataNode that takes one block: what it says to each packet is up to the test.
 type dataNodeOf struct {
 	conn net.Conn
 	in   *bufio.Reader

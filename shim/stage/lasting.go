@@ -111,7 +111,7 @@ func (l *lasting) Write(b []byte) (int, error) {
 
 // begin goes on with the file where the store can, else makes a new one.
 func (l *lasting) begin() (at int64, err error) {
-	if at, err = resume(l.ctx, l.file); err == nil {
+	if at, err = fetch.Resume(l.ctx, l.file); err == nil {
 		return at, nil
 	}
 	l.giveUp()

@@ -32,7 +32,7 @@ type Ledger struct {
 // arrival is what has come of one file, a line of JSON. The last one of a file counts.
 type arrival struct {
 	To      string `json:"to"`
-	From    string `json:"from"` // see sourceOf
+	From    string `json:"from"`    // see sourceOf
 	Version string `json:"version"` // of the source
 	Bytes   int64  `json:"bytes"`   // from its start
 	Sum     uint32 `json:"crc32c"`  // of them

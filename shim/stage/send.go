@@ -20,8 +20,8 @@ type Parcel struct {
 	To   string
 }
 
-// Send copies files into a store. What breaks goes on where the store can, else it is written anew. The first that fails for good calls the others off. What is
-// half there stays: a caller sends below a folder that is not anybody's yet, and removes that.
+// Send copies files into a store. What breaks goes on where the store can, else it is written anew. The first that fails for
+// good calls the others off. What is half there stays: a caller sends below a folder that is not anybody's yet, and removes that.
 func (t Transfer) Send(ctx context.Context, store Store, parcels []Parcel) error {
 	return t.run(ctx, len(parcels), func(ctx context.Context, p *progress, i int) error {
 		return p.send(ctx, store, parcels[i])
@@ -57,12 +57,6 @@ func send(ctx context.Context, p *progress, store Store, one Parcel) (err error)
 	o := outgoing{store: store, to: one.To, file: f, was: info}
 	defer o.giveUp()
 	return p.persist(ctx, path.Join(one.From.Name(), one.Name), o.more)
-}
-
-// resumable is a file in a store that can be written on after an error, from the byte on that it tells. Everything after
-// that is under this context.
-type resumable interface {
-	Resume(ctx context.Context) (at int64, err error)
 }
 
 // outgoing is a file that goes into a store, in as many tries as it takes.
@@ -105,7 +99,7 @@ func (o *outgoing) more(ctx context.Context, a *attempt) (far int64, err error) 
 
 // begin goes on with the last try's file where the store can, else makes a new one.
 func (o *outgoing) begin(ctx context.Context) (at int64, err error) {
-	if at, err = resume(ctx, o.w); err == nil {
+	if at, err = fetch.Resume(ctx, o.w); err == nil {
 		return at, nil
 	}
 	o.giveUp()
@@ -120,14 +114,6 @@ func (o *outgoing) begin(ctx context.Context) (at int64, err error) {
 	o.created = true
 	o.w, err = o.store.Create(ctx, o.to)
 	return 0, err
-}
-
-// resume goes on with a file that broke. Any error but a transient one says that it has to be written from its start.
-func resume(ctx context.Context, w io.WriteCloser) (at int64, err error) {
-	if r, ok := w.(resumable); ok {
-		return r.Resume(ctx)
-	}
-	return 0, errors.ErrUnsupported
 }
 
 // giveUp ends a file that did not become whole.
