@@ -10,15 +10,21 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
 
 // SetAside gives what is newer than a step another place in its folder, `.muster-set-aside-<why>/`, whole or torn: a program
 // that looks for itself must not go on from what the others of its gang do not have. It gives the names of what was moved.
-// Nothing is ever deleted.
+// Nothing is ever deleted or replaced: where that folder is there already (an earlier life of the registry had this generation,
+// too, or another host does the same) it has a number more, `.muster-set-aside-<why>.1/`.
 func SetAside(root *os.Root, found Found, step int64, why string) ([]string, error) {
-	to := ownNames + "set-aside-" + why
+	to, err := asideFolder(root, why)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Remove(to) }() // where nothing came into it
 	var moved []string
 	move := func(name string, files []File) error {
 		for _, one := range tops(name, files) {
@@ -45,6 +51,22 @@ func SetAside(root *os.Root, found Found, step int64, why string) ([]string, err
 		}
 	}
 	return moved, all
+}
+
+// mostAside bounds the folders of one generation.
+const mostAside = 10000
+
+// asideFolder makes a folder that nobody has used.
+func asideFolder(root *os.Root, why string) (string, error) {
+	first := ownNames + "set-aside-" + why
+	to := first
+	for n := 1; ; n++ {
+		err := root.Mkdir(to, 0o755)
+		if !errors.Is(err, fs.ErrExist) || n > mostAside {
+			return to, err
+		}
+		to = first + "." + strconv.Itoa(n)
+	}
 }
 
 // tops are what has to be moved: a folder as such, else its files; those first without which it is not whole.

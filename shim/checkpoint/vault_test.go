@@ -430,6 +430,28 @@ func TestSetAside(t *testing.T) {
 	}
 }
 
+// Generations count anew with each registry: what was set aside in an earlier life's stays as it is.
+func TestSetAsideReplacesNothing(t *testing.T) {
+	root := work(t, "")
+	for life := range 3 {
+		must(t, root.MkdirAll("step-4", 0o755))
+		must(t, root.WriteFile("step-4/part", fmt.Append(nil, "of ", life), 0o600))
+		found, err := Rule{Pattern: "step-*"}.Look(Folder(root))
+		must(t, err)
+		for range 2 { // nothing is left for the second
+			if _, err := SetAside(root, found, 3, "g2"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := map[string]string{
+		".muster-set-aside-g2/step-4/part": "of 0", ".muster-set-aside-g2.1/step-4/part": "of 1", ".muster-set-aside-g2.2/step-4/part": "of 2",
+	}
+	if diff := cmp.Diff(want, tree(t, root.Name())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestStanding(t *testing.T) {
 	at := func(life, gen int, step int64) Manifest {
 		m := manifestOf(gen, "a")
@@ -446,6 +468,10 @@ func TestStanding(t *testing.T) {
 		{"a branch that was given up", []Manifest{at(1, 3, 400), at(1, 3, 500), at(1, 3, 900), at(1, 5, 600), at(1, 5, 700)}, []int64{400, 500, 600, 700}},
 		{"the same step again", []Manifest{at(1, 1, 10), at(1, 2, 10)}, []int64{10}},
 		{"a registry that began anew", []Manifest{at(1, 7, 900), at(2, 1, 1000)}, []int64{900, 1000}},
+		{ // the first three are one rank's, the next two another's; the last is of a later life, which has given the first 30 up
+			"several ranks", []Manifest{at(1, 1, 10), at(1, 1, 20), at(1, 1, 30), at(1, 1, 10), at(1, 1, 20), at(2, 1, 30)},
+			[]int64{10, 10, 20, 20, 30},
+		},
 		{"and went back", []Manifest{at(1, 7, 900), at(2, 1, 800)}, []int64{800}},
 	} {
 		var got []int64
