@@ -42,8 +42,8 @@ type holding struct {
 	dark  bool // what else it has, nobody knows
 }
 
-// resumes tells that a rank goes on from a step that is the whole gang's.
-func (f ComponentFacts) resumes() bool {
+// Resumes tells that a rank goes on from a step that is the whole gang's.
+func (f ComponentFacts) Resumes() bool {
 	return f.Waited && f.Scope != ScopeInstance && f.Ranks != RanksEach
 }
 
@@ -54,7 +54,7 @@ func (f Facts) holdings(d Directive, stored map[Instance]Checkpoint, here func(I
 	shared := sharedSteps(stored)
 	var all []holding
 	for i, c := range f.Components {
-		if !c.resumes() {
+		if !c.Resumes() {
 			continue
 		}
 		var ranks []holding

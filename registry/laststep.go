@@ -9,7 +9,7 @@ import (
 // agree, 0 where they have none in common yet, and beyond every step where the instance goes on from its own newest.
 func (f Facts) LeastStep(d Directive, stored map[Instance]Checkpoint, in Instance) int64 {
 	c, ok := f.component(in.Component)
-	if ok && !c.resumes() {
+	if ok && !c.Resumes() {
 		return math.MaxInt64
 	}
 	all := f.holdings(d, stored, nil, nil)

@@ -60,11 +60,9 @@ func (k *keeper) adopt(ctx context.Context, in registry.Instance) error {
 	if err != nil || len(mine) == 0 {
 		return err
 	}
-	standing := mine
-	if mine[len(mine)-1].Shared {
-		if standing, err = k.sharedManifests(ctx); err != nil {
-			return err
-		}
+	standing, err := k.together(ctx, in, mine)
+	if err != nil {
+		return err
 	}
 	var steps []registry.CheckpointStep
 	for _, m := range checkpoint.Standing(standing) {
@@ -103,18 +101,28 @@ func (k *keeper) manifests(ctx context.Context, instance string) ([]checkpoint.M
 	return all, nil
 }
 
-func (k *keeper) sharedManifests(ctx context.Context) ([]checkpoint.Manifest, error) {
+// together are the manifests of all who go on from the same step as this instance: what one of them has stored of a later
+// generation shows which branch was given up by all.
+func (k *keeper) together(ctx context.Context, in registry.Instance, mine []checkpoint.Manifest) ([]checkpoint.Manifest, error) {
+	resumes := map[string]bool{}
+	for _, c := range plan.Gang(k.a.app.App, k.a.request(registry.Instance{})).Components {
+		resumes[c.Name] = c.Resumes()
+	}
 	instances, err := k.vault.Instances(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var all []checkpoint.Manifest
-	for _, in := range instances {
-		some, err := k.manifests(ctx, in)
+	all := slices.Clone(mine)
+	for _, name := range instances {
+		component := name[:strings.LastIndexByte(name, '-')]
+		if name == in.String() || !mine[len(mine)-1].Shared && !(resumes[in.Component] && resumes[component]) {
+			continue
+		}
+		theirs, err := k.manifests(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, slices.DeleteFunc(some, func(m checkpoint.Manifest) bool { return !m.Shared })...)
+		all = append(all, slices.DeleteFunc(theirs, func(m checkpoint.Manifest) bool { return !m.Shared && !(resumes[in.Component] && resumes[component]) })...)
 	}
 	return all, nil
 }
