@@ -347,8 +347,16 @@ func (b *block) live() {
 			return
 		case <-ticker.C:
 			b.sending.Lock()
-			_ = b.put(sign) // who writes next hears of it
+			b.mu.Lock()
+			over := b.last != 0
+			b.mu.Unlock()
+			if !over { // a DataNode that has the last packet reads no more, and would cut what it has to say
+				_ = b.put(sign) // who writes next hears of it
+			}
 			b.sending.Unlock()
+			if over {
+				return
+			}
 		}
 	}
 }

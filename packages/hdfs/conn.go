@@ -239,16 +239,17 @@ func (w *wires) forget(c *conn) {
 	}
 }
 
-// said is what a NameNode refused last.
+// said is what a NameNode refused last; what others have refused before explains nothing later.
 func (w *wires) said() refusal {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range slices.Backward(w.name) {
+	last := refusal{}
+	for _, c := range w.name {
 		if said := c.said(); said != (refusal{}) {
-			return said
+			last = said
 		}
 	}
-	return refusal{}
+	return last
 }
 
 // close cuts all of them, and whoever waits for one.

@@ -210,8 +210,14 @@ func (s *Store) Rename(ctx context.Context, from, to string) error {
 	var id uint64
 	return s.call(ctx, "rename", from, func(l *link) error {
 		info, err := l.Client.Stat(from)
-		if id != 0 && errors.Is(err, os.ErrNotExist) && idAt(l, to) == id { // the answer to the last try was lost
-			return nil
+		if id != 0 && errors.Is(err, os.ErrNotExist) { // the answer to the last try may have been lost
+			there, lost := l.Client.Stat(to)
+			if lost == nil && idOf(there) == id {
+				return nil
+			}
+			if lost != nil && !errors.Is(lost, os.ErrNotExist) {
+				return lost // not known: it is asked again
+			}
 		}
 		if err != nil {
 			return err
@@ -245,14 +251,6 @@ func idOf(info os.FileInfo) uint64 {
 		return status.GetFileId()
 	}
 	return 0
-}
-
-func idAt(l *link, path string) uint64 {
-	info, err := l.Client.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return idOf(info)
 }
 
 // Remove takes away a file, or a folder with all that is in it.

@@ -1,6 +1,7 @@
 package hdfs
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -189,4 +190,41 @@ func TestWrittenAnew(t *testing.T) {
 	if !errors.Is(lease, ErrBusy) || fetch.Transient(lease) {
 		t.Errorf("of a lease: %v", lease)
 	}
+}
+
+// What one NameNode has refused does not explain what another does later.
+func TestRefusalsAreToldOnce(t *testing.T) {
+	w := newWires(nil, newExcluded())
+	for _, one := range []string{"first", "second"} {
+		c := &conn{node: nameNode}
+		c.refused = refusal{one, one}
+		w.name = append(w.name, c)
+	}
+	if first, second := w.said(), w.said(); first.exception != "second" || second != (refusal{}) {
+		t.Errorf("got %+v, then %+v", first, second)
+	}
+}
+
+// A DataNode that hears nothing is shown that we are there, until it has the last packet.
+func TestSignsOfLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		b := &block{conn: ours, ended: make(chan struct{})}
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			b.live()
+		}()
+		d := &dataNodeOf{conn: theirs, in: bufio.NewReader(theirs)}
+		for range 2 {
+			if seqno, _ := d.packet(t); seqno != idleSeqno {
+				t.Errorf("got packet %d", seqno)
+			}
+		}
+		b.mu.Lock()
+		b.last = 1
+		b.mu.Unlock()
+		<-over // it would wait for who reads, else
+		_ = ours.Close()
+	})
 }
