@@ -218,7 +218,10 @@ func (p *progress) try(ctx context.Context, file string, do func(ctx context.Con
 	}()
 	far, err := do(ctx, a)
 	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(cause, fetch.ErrUnreachable) {
-		err = cause // the stall's own words
+		if !errors.Is(err, cause) { // what it was at, when it was called off
+			cause = fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // it is the stall that says what to do
+		}
+		err = cause
 	}
 	cancel(nil)
 	<-ended
