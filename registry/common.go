@@ -152,6 +152,21 @@ func (r *ruling) resume() (step *int64, why string) {
 	return &none, apart(all)
 }
 
+// Apart tells who has which where ranks have stored steps by now, first several of them, and none is everybody's: a restart would
+// begin anew. Empty: nothing of the kind.
+func (f Facts) Apart(d Directive, stored map[Instance]Checkpoint) (why string, first Instance) {
+	all := f.holdings(d, stored, nil, nil)
+	if _, ok := common(all); ok {
+		return "", Instance{}
+	}
+	for _, h := range all {
+		if len(h.steps) >= apartSteps { // one that is a step ahead is no cause for alarm
+			return apart(all), h.Instance
+		}
+	}
+	return "", Instance{}
+}
+
 // Bounds of apart: it stands in the directive.
 const (
 	apartRanks = 8

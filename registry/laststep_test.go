@@ -57,6 +57,34 @@ func TestLeastStep(t *testing.T) {
 	}
 }
 
+// That a restart would begin anew is known while all still runs, and one of the ranks tells it.
+func TestApart(t *testing.T) {
+	for _, tc := range []struct {
+		name, rule string
+		of         []registry.Checkpoint
+		want       string
+		first      string
+	}{
+		{"nobody has one", "", nil, "", ""},
+		{"one saves for all", "", []registry.Checkpoint{kept(false, 1, 2, 3)}, "", ""},
+		{"one saves, all must", registry.RanksAll, []registry.Checkpoint{kept(false, 1, 2, 3)}, "worker-0 has 1 2 3, worker-1 has none, worker-2 has none", "worker-0"},
+		{"the first are stored", registry.RanksAll, []registry.Checkpoint{kept(false, 1, 2)}, "", ""},
+		{"the third never saves", "", []registry.Checkpoint{kept(false, 1), kept(false, 1, 2, 3)}, "worker-0 has 1, worker-1 has 1 2 3, worker-2 has none", "worker-1"},
+		{"nor need it", registry.RanksSome, []registry.Checkpoint{kept(false, 1), kept(false, 1, 2, 3)}, "", ""},
+		{"each has another", registry.RanksSome, []registry.Checkpoint{kept(false, 1, 3, 5), kept(false, 2, 4, 6)}, "worker-0 has 1 3 5, worker-1 has 2 4 6", "worker-0"},
+		{"each its own", registry.RanksEach, []registry.Checkpoint{kept(false, 1, 3, 5), kept(false, 2, 4, 6)}, "", ""},
+	} {
+		of := map[registry.Instance]registry.Checkpoint{}
+		for i, c := range tc.of {
+			of[registry.Instance{Component: "worker", Index: i}] = c
+		}
+		why, first := ranksOf(3, tc.rule).Apart(registry.Directive{}, of)
+		if why != tc.want || why != "" && first != in(tc.first) {
+			t.Errorf("%s: got %q of %v, want %q of %s", tc.name, why, first, tc.want, tc.first)
+		}
+	}
+}
+
 // saver is a rank with its part of a store, as agents keep it.
 type saver struct {
 	next  int64

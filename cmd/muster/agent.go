@@ -166,9 +166,13 @@ func (a *agent) hearSignals(lifeline int) (stop func()) {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	done := make(chan struct{})
 	go func() {
+		var echo echo
 		for {
 			select {
 			case sig := <-signals:
+				if echo.of(sig, time.Now()) {
+					continue
+				}
 				number, _ := sig.(syscall.Signal)
 				a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(number)})
 			case <-done:

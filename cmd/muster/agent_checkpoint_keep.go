@@ -412,6 +412,7 @@ func (k *keeper) prune(ctx context.Context, instance string) {
 func (k *keeper) trim(ctx context.Context, instance string) error {
 	stored, err := k.a.seatNow().Stored(ctx)
 	if err == nil {
+		k.tellApart(stored)
 		err = k.a.seatNow().Trim(ctx, k.least(stored))
 	}
 	if k.plan.Checkpoint.Keep <= 0 || err != nil {
@@ -438,10 +439,23 @@ func namedBy(stored map[registry.Instance]registry.Checkpoint) func(checkpoint.K
 	return func(c checkpoint.Kept) bool { return named[c] }
 }
 
+// tellApart warns while there is time of what would throw everything away at the next failure; one of the ranks does.
+func (k *keeper) tellApart(stored map[registry.Instance]registry.Checkpoint) {
+	why, first := k.facts().Apart(k.a.seatNow().Directive(), stored)
+	if why == "" || first != k.a.loop.State().Instance {
+		k.a.mended(warnApart, "a stored checkpoint is everybody's, or another rank tells of it")
+		return
+	}
+	k.a.warn(warnApart, "no stored checkpoint is everybody's, so a restart would begin anew: "+why+"; muster.checkpoint.ranks=some where not every rank saves")
+}
+
+func (k *keeper) facts() registry.Facts {
+	return plan.Gang(k.a.app.App, k.a.request(registry.Instance{}))
+}
+
 // least is the oldest step that must stay.
 func (k *keeper) least(stored map[registry.Instance]registry.Checkpoint) int64 {
-	facts := plan.Gang(k.a.app.App, k.a.request(registry.Instance{}))
-	return facts.LeastStep(k.a.seatNow().Directive(), stored, k.a.loop.State().Instance)
+	return k.facts().LeastStep(k.a.seatNow().Directive(), stored, k.a.loop.State().Instance)
 }
 
 // lastSave hands on that a process has ended, once what it saved last is in the store: after that nobody may commit it any more.

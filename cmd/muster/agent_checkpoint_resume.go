@@ -105,7 +105,7 @@ func (k *keeper) manifests(ctx context.Context, instance string) ([]checkpoint.M
 // generation shows which branch was given up by all.
 func (k *keeper) together(ctx context.Context, in registry.Instance, mine []checkpoint.Manifest) ([]checkpoint.Manifest, error) {
 	resumes := map[string]bool{}
-	for _, c := range plan.Gang(k.a.app.App, k.a.request(registry.Instance{})).Components {
+	for _, c := range k.facts().Components {
 		resumes[c.Name] = c.Resumes()
 	}
 	instances, err := k.vault.Instances(ctx)
@@ -168,11 +168,35 @@ func (r gangRoom) goOn(ctx context.Context, s shim.State) {
 	if err != nil && ctx.Err() == nil {
 		r.log.Error("the checkpoint to go on from is not here", "err", err)
 	}
+	if err == nil && !onStore(p.Checkpoint.Dir) {
+		r.tellWithout(ctx, p, s)
+	}
 	r.saves.mu.Lock()
 	defer r.saves.mu.Unlock()
 	if r.saves.failed = err; err == nil {
 		r.saves.ran = s.Gen
 	}
+}
+
+// tellWithout warns of an instance that starts from nothing while its gang goes on from a step: right where one saves for all and
+// its peers get the state from it, and a mixture where each saves its own and the first alone has done so yet.
+func (r gangRoom) tellWithout(ctx context.Context, p plan.Plan, s shim.State) {
+	step := s.Directive.Resume
+	if !r.follows(p, s) || step == nil || *step == registry.NoStep || p.Who.Role == string(appdef.RolePS) {
+		r.mended(warnWithout, "it goes on with its gang")
+		return
+	}
+	found, _, err := r.look(ctx, p, false)
+	if err != nil {
+		return
+	}
+	if _, ok := found.At(*step); ok {
+		r.mended(warnWithout, "it goes on with its gang")
+		return
+	}
+	r.log.Warn("the gang goes on from a step that this instance does not have; it starts without", "step", *step)
+	r.warn(warnWithout, fmt.Sprintf("%s starts without a checkpoint while its gang goes on from step %d; "+
+		"muster.checkpoint.ranks=all where each rank saves its own part, muster.checkpoint.sync where others shall have what one saves", s.Instance, *step))
 }
 
 // tellAnew warns of a gang that begins anew; one of it does, for all.
@@ -251,6 +275,8 @@ func (r gangRoom) wasDark(ctx context.Context, p plan.Plan, resume *int64) error
 	if h == nil || !h.Unknown || resume != nil && *resume == registry.NoStep {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, herePatience)
+	defer cancel()
 	found, _, err := r.look(ctx, p, false)
 	if err != nil {
 		return dataError{fmt.Errorf("look for a checkpoint: %w", err)}

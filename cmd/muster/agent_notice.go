@@ -18,6 +18,8 @@ import (
 const (
 	warnCheckpoints = "checkpoints" // the store does not take them
 	warnAnew        = "anew"        // the gang does not go on from what is stored
+	warnApart       = "apart"       // a restart would begin anew
+	warnWithout     = "without"     // it starts without the step that its gang goes on from
 	warnOutputs     = "outputs"     // and a name: another app has the same place
 )
 
