@@ -341,7 +341,9 @@ func TestKeep(t *testing.T) {
 		{"the newest one, and where the gang is", []one{{2, 1, []int{1, 2, 3}}}, 1, 2, nil, []string{"2-g1", "3-g1"}},
 		{"where the gang is, of an earlier life", []one{{1, 7, []int{10, 20, 30}}, {2, 1, []int{40}}}, 1, 20, nil, []string{"20-g7", "30-g7", "40-g1"}},
 		{
-			"a branch that was given up", []one{{1, 1, []int{10, 20, 30, 40, 50}}, {1, 2, []int{22, 24}}}, 3, 24,
+			"a branch that was given up",
+			[]one{{1, 1, []int{10, 20, 30, 40, 50}}, {1, 2, []int{22, 24}}},
+			3, 24,
 			[]string{"30-g1", "40-g1", "50-g1"}, []string{"20-g1", "22-g2", "24-g2"},
 		},
 		{"nothing in common: what is named", []one{{1, 1, []int{10, 20, 30, 40}}}, 1, 0, []string{"10-g1", "20-g1"}, []string{"30-g1", "40-g1"}},
