@@ -406,3 +406,21 @@ func TestParallelIsABound(t *testing.T) {
 		})
 	}
 }
+
+// knowing is a store that knows why nothing comes.
+type knowing struct{ Store }
+
+func (knowing) Open(ctx context.Context, _ string, _ fetch.Position) (*fetch.Content, error) {
+	<-ctx.Done()
+	return nil, errors.New("DataNode dn1 was asked")
+}
+
+// A stall hides nothing of what it called off.
+func TestAStallSaysWhatItCalledOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := Transfer{Retries: -1}.Bring(t.Context(), openRoot(t, t.TempDir()), []Copy{{File{Store: knowing{local(t)}, Path: "/x/y"}, "y"}})
+		if !fetch.Transient(err) || !strings.Contains(err.Error(), "nothing moved for 2m0s: DataNode dn1 was asked") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
