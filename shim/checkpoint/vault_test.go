@@ -472,7 +472,8 @@ func TestStanding(t *testing.T) {
 		{"the same step again", []Manifest{at(1, 1, 10), at(1, 2, 10)}, []int64{10}},
 		{"a registry that began anew", []Manifest{at(1, 7, 900), at(2, 1, 1000)}, []int64{900, 1000}},
 		{ // the first three are one rank's, the next two another's; the last is of a later life, which has given the first 30 up
-			"several ranks", []Manifest{at(1, 1, 10), at(1, 1, 20), at(1, 1, 30), at(1, 1, 10), at(1, 1, 20), at(2, 1, 30)},
+			"several ranks",
+			[]Manifest{at(1, 1, 10), at(1, 1, 20), at(1, 1, 30), at(1, 1, 10), at(1, 1, 20), at(2, 1, 30)},
 			[]int64{10, 10, 20, 20, 30},
 		},
 		{"and went back", []Manifest{at(1, 7, 900), at(2, 1, 800)}, []int64{800}},
