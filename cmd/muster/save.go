@@ -292,8 +292,12 @@ func (x *saving) beforeStop(ctx context.Context) {
 
 // tellStop says what a stop has saved first. That somebody has not is an error: it is gone.
 func (x *saving) tellStop() error {
-	if x.save == nil {
+	switch {
+	case x.save == nil && slices.ContainsFunc(x.def.Components, savesSomething):
 		return fmt.Errorf("%s: nothing was saved before the stop", x.app)
+	case x.save == nil:
+		fmt.Fprintf(x.streams.err, "%s: nothing was saved before the stop: no component has a folder that is left\n", x.app)
+		return nil
 	}
 	r := x.report()
 	x.say(r)
