@@ -144,6 +144,7 @@ func (a *agent) ended(e shim.Event) {
 		defer cancel(nil)
 		ctx, stop := a.withinStaging(ctx)
 		defer stop()
+		defer a.leaves()()
 		a.awaitSaves()
 		if err := a.leaveOutputs(ctx, p); err != nil {
 			a.log.Error("outputs are not left", "err", err)

@@ -27,6 +27,7 @@ const (
 const (
 	eventWarning = "warning"
 	eventMended  = "mended"
+	eventLeaving = "leaving-outputs"
 )
 
 // warnAgain is how long the same warning is not repeated on the terminal; status has it all the time.

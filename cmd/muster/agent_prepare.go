@@ -102,6 +102,8 @@ type agent struct {
 	tickets    *tickets                // the process's own; nil: it needs none
 	inputList  string                  // what the process is told of its inputs; empty: nothing
 	callOff    context.CancelCauseFunc // gives up the leaving of outputs
+	leaving    bool                    // the process is over, its outputs are not where they belong yet
+	moving     string                  // how far the files are that are brought or left now; "": there are none
 	owed       []owedOutput            // what room was made for and is not settled yet
 	founded    time.Time               // of the app, for an agent that finds its run's verdict
 	undone     error                   // what the job's success wants of this agent and it could not do

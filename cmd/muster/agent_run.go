@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -260,6 +261,7 @@ func (a *agent) snapshot() status.State {
 		Ports: maps.Clone(a.portOf), Exports: exports, Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1),
 		Progress: a.progress, Conducts: s.Conducts, Cause: cause(s), Unenforced: []string{},
 	}
+	out.Cause = cmp.Or(out.Cause, a.way())
 	if s.Phase == shim.Staging && a.task > 0 {
 		out.Cause = plan.CommandInstall // it may take its time
 	}

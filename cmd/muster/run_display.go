@@ -103,7 +103,7 @@ func transitionLine(line string) string {
 	switch m.Event {
 	case eventWarning:
 		return "muster: warning: " + m.Cause
-	case eventMended:
+	case eventMended, eventLeaving:
 		return "muster: " + m.Cause
 	}
 	switch m.To {
