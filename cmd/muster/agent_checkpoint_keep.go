@@ -328,7 +328,8 @@ func (k *keeper) commit(ctx context.Context) {
 	if len(pending) == 0 {
 		return
 	}
-	bounded, cancel := context.WithTimeout(ctx, commitPatient)
+	// Not called off with the process: of one whose time is over the registry's word is what takes its copy away.
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatient)
 	defer cancel()
 	newest := pending[len(pending)-1]
 	var steps []registry.CheckpointStep
