@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -19,7 +17,6 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 )
 
 // keepCheckpoints opens the store, clears what an earlier agent of this index left half there, tells the registry what the
@@ -47,84 +44,6 @@ func (r stageRoom) keepCheckpoints(ctx context.Context, p plan.Plan, in registry
 	r.saves.keeper = k
 	r.saves.mu.Unlock()
 	return nil
-}
-
-// adopt commits what this instance has in the store when the registry has never heard of any: it began anew, and the manifests
-// decide.
-func (k *keeper) adopt(ctx context.Context, in registry.Instance) error {
-	stored, err := k.a.seatNow().Stored(ctx)
-	if _, known := stored[in]; err != nil || known {
-		return err
-	}
-	mine, err := k.manifests(ctx, in.String())
-	if err != nil || len(mine) == 0 {
-		return err
-	}
-	standing, err := k.together(ctx, in, mine)
-	if err != nil {
-		return err
-	}
-	var steps []registry.CheckpointStep
-	for _, m := range checkpoint.Standing(standing) {
-		if m.Instance != in.String() {
-			continue
-		}
-		kept := m.Kept()
-		steps = append(steps, registry.CheckpointStep{Step: m.Step, URI: k.url(kept), SHA256: k.sums[kept], Shared: m.Shared})
-	}
-	if len(steps) == 0 {
-		return nil
-	}
-	k.a.log.Info("the registry knows of no checkpoints, the store does", "newest", steps[len(steps)-1].Step, "number", len(steps))
-	return k.a.seatNow().Store(ctx, k.a.seatNow().Record().Gen, steps...)
-}
-
-// manifests are those of an instance's checkpoints that are as they were stored, oldest first.
-func (k *keeper) manifests(ctx context.Context, instance string) ([]checkpoint.Manifest, error) {
-	kept, err := k.vault.List(ctx, instance)
-	if err != nil {
-		return nil, err
-	}
-	var all []checkpoint.Manifest
-	for _, one := range kept {
-		m, sum, err := k.vault.Read(ctx, one)
-		if errors.Is(err, checkpoint.ErrTorn) || errors.Is(err, checkpoint.ErrAbsent) {
-			k.a.log.Warn("checkpoint in the store is passed over", "at", k.url(one), "why", err)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		k.sums[one] = sum
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-// together are the manifests of all who go on from the same step as this instance: what one of them has stored of a later
-// generation shows which branch was given up by all.
-func (k *keeper) together(ctx context.Context, in registry.Instance, mine []checkpoint.Manifest) ([]checkpoint.Manifest, error) {
-	resumes := map[string]bool{}
-	for _, c := range k.facts().Components {
-		resumes[c.Name] = c.Resumes()
-	}
-	instances, err := k.vault.Instances(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all := slices.Clone(mine)
-	for _, name := range instances {
-		component := name[:strings.LastIndexByte(name, '-')]
-		if name == in.String() || !mine[len(mine)-1].Shared && !(resumes[in.Component] && resumes[component]) {
-			continue
-		}
-		theirs, err := k.manifests(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, slices.DeleteFunc(theirs, func(m checkpoint.Manifest) bool { return !m.Shared && !(resumes[in.Component] && resumes[component]) })...)
-	}
-	return all, nil
 }
 
 // herePatience is how long a gang's formation waits for a store's word on the checkpoints that a process keeps there itself.
@@ -317,212 +236,6 @@ func (a *agent) lockFolder(ctx context.Context, dir string) (*hostlock.Lock, err
 		case <-tick.C:
 		}
 	}
-}
-
-// bring lays out the checkpoint of a step that all have, or the newest where nothing is said. What is here already is not
-// brought; one that is torn in the store is passed over with a warning, and the one before is taken.
-func (k *keeper) bring(ctx context.Context, in registry.Instance, found checkpoint.Found, resume *int64) error {
-	candidates, err := k.candidates(ctx, in, resume)
-	if err != nil {
-		return err
-	}
-	here, have := found.Newest()
-	if resume != nil {
-		here, have = found.At(*resume)
-	}
-	for _, one := range candidates {
-		if have && one.Step <= here.Step {
-			if one.Step < here.Step || k.has(here) || k.same(ctx, one) {
-				if one.Step == here.Step {
-					k.known(here) // it is in the store already
-				}
-				return nil
-			}
-			k.a.log.Warn("what is here of this step is another branch's", "step", here.Step, "want", one.URI)
-		}
-		err := k.bringOne(ctx, one)
-		if !errors.Is(err, checkpoint.ErrTorn) && !k.removed(ctx, one, err) {
-			return err
-		}
-		k.a.log.Warn("checkpoint in the store is passed over", "at", one.URI, "why", err)
-		if err := k.a.seatNow().Condemn(ctx, registry.BadCopy{URI: one.URI, SHA256: one.SHA256}); err != nil {
-			gangRoom{k.a}.ok("say that a checkpoint is torn", err)
-		}
-	}
-	if resume == nil || have || len(candidates) == 0 {
-		return nil
-	}
-	return fmt.Errorf("step %d, which every rank has stored, is not whole in %s", *resume, k.plan.Checkpoint.Sync)
-}
-
-// removed tells of a copy that is absent whether it alone is gone: where this host sees nothing else of who stored it, it may be
-// another store that this host sees, and then the copy is good for all others.
-func (k *keeper) removed(ctx context.Context, one registry.CheckpointStep, err error) bool {
-	if !errors.Is(err, checkpoint.ErrAbsent) {
-		return false
-	}
-	kept, _ := checkpoint.Named(one.URI)
-	others, err := k.vault.List(ctx, kept.Instance)
-	return err == nil && len(others) > 0
-}
-
-// candidates are what the registry knows of, the newest first: of the instance's own folder, else of that of all. Of a step, only
-// those; where an earlier one has to do, the older ones follow.
-func (k *keeper) candidates(ctx context.Context, in registry.Instance, resume *int64) ([]registry.CheckpointStep, error) {
-	stored, err := k.a.seatNow().Stored(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var own, shared []registry.CheckpointStep
-	for who, c := range registry.Sound(stored) {
-		for _, s := range c.Steps {
-			if _, kept := checkpoint.Named(s.URI); !kept || resume != nil && s.Step != *resume {
-				continue
-			}
-			if s.Shared {
-				shared = append(shared, s)
-			} else if who == in {
-				own = append(own, s)
-			}
-		}
-	}
-	if len(own) == 0 {
-		own = shared
-	}
-	slices.SortFunc(own, func(a, b registry.CheckpointStep) int { return int(min(max(b.Step-a.Step, -1), 1)) })
-	return own, nil
-}
-
-func (k *keeper) bringOne(ctx context.Context, one registry.CheckpointStep) error {
-	begun := time.Now()
-	kept, _ := checkpoint.Named(one.URI)
-	m, sum, err := k.vault.Read(ctx, kept)
-	if err == nil && one.SHA256 != "" && sum != one.SHA256 {
-		err = fmt.Errorf("its manifest is not the one that was committed: %w", checkpoint.ErrTorn)
-	}
-	if err != nil {
-		return err
-	}
-	root, err := k.local(m.Place)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if err := k.vault.Bring(ctx, m, root, k.a.inc, k.a.checkpointOwner(), k.receive); err != nil {
-		return err
-	}
-	k.a.log.Info("checkpoint is back from the store", "step", m.Step, "from", one.URI, "generation", m.Generation, "files", len(m.Files), "bytes", m.Bytes(), "took", time.Since(begun).Round(time.Millisecond))
-	found, _, err := k.a.look(ctx, k.plan, false)
-	if err != nil {
-		return err
-	}
-	c, ok := found.At(m.Step)
-	if !ok {
-		return fmt.Errorf("step %d came from %s, and is not whole by the rules here", m.Step, one.URI)
-	}
-	k.known(c)
-	return checkpoint.WriteState(root, k.plan.Framework, found, c, k.a.checkpointOwner())
-}
-
-// same tells whether what is here of a step is what was committed of it: a container that comes back to a host may find a step
-// there that its gang has given up. A store that cannot be asked leaves it as it is.
-func (k *keeper) same(ctx context.Context, one registry.CheckpointStep) bool {
-	kept, _ := checkpoint.Named(one.URI)
-	m, _, err := k.vault.Read(ctx, kept)
-	if err != nil {
-		return true
-	}
-	root, err := k.local(m.Place)
-	if err != nil {
-		return true
-	}
-	defer root.Close()
-	return checkpoint.Same(ctx, root, m)
-}
-
-// known has a checkpoint not copied: the store has it.
-func (k *keeper) known(c checkpoint.Checkpoint) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.done, k.doneAt = c.Stamp(), c.Step
-}
-
-func (k *keeper) receive(ctx context.Context, to *os.Root, files []checkpoint.Wanted) error {
-	copies := make([]stage.Copy, len(files))
-	for i, f := range files {
-		copies[i] = stage.Copy{From: stage.File{Store: k.store, Path: f.From, Size: f.Size}, To: f.To}
-	}
-	return k.a.transfer().Bring(ctx, to, copies)
-}
-
-// resumedName is the file in a checkpoint folder that says which generation went on with it last: what is newer than its step was
-// set aside then, so what lies there is of the gang's own branch.
-const resumedName = ".muster-resumed"
-
-// resumed is what the file says of a generation.
-func (a *agent) resumed(gen int) string {
-	return a.id.appID + " " + a.seatNow().Founded().UTC().Format(time.RFC3339Nano) + " " + strconv.Itoa(gen) + "\n"
-}
-
-// lastResumed is the generation that a folder last went on with, 0: none of this app's.
-func (a *agent) lastResumed(l placement) int {
-	a.saves.mu.Lock()
-	gen := a.saves.ran
-	a.saves.mu.Unlock()
-	if onStore(l.dir) {
-		return gen
-	}
-	root, err := openPlace(l.dir, l.place)
-	if err != nil {
-		return gen
-	}
-	defer root.Close()
-	return max(gen, a.resumedIn(root))
-}
-
-func (a *agent) resumedIn(root *os.Root) int {
-	text, err := checkpoint.ReadSmall(root, resumedName)
-	if err != nil {
-		return 0
-	}
-	gen, err := strconv.Atoi(strings.TrimSpace(string(text[bytes.LastIndexByte(text, ' ')+1:])))
-	if err != nil || a.resumed(gen) != string(text) {
-		return 0
-	}
-	return gen
-}
-
-// markLate has a folder that was made after its generation began say which that is.
-func (a *agent) markLate(p plan.Plan, l placement, s shim.State) {
-	a.saves.mu.Lock()
-	late := a.saves.ran == s.Gen && a.saves.marked != s.Gen
-	a.saves.mu.Unlock()
-	if !late || onStore(l.dir) || !a.follows(p, s) {
-		return
-	}
-	root, err := openPlace(l.dir, l.place)
-	if err == nil {
-		defer root.Close()
-		err = a.mark(root, s.Gen)
-	}
-	if err != nil {
-		a.log.Debug("mark the folder of the checkpoints", "dir", l.dir, "err", err)
-	}
-}
-
-// mark writes resumedName.
-func (a *agent) mark(root *os.Root, gen int) error {
-	tmp := resumedName + "-" + a.inc[:8] // several agents may write it at once
-	if err := checkpoint.WriteNew(root, tmp, a.resumed(gen)); err != nil {
-		return err
-	}
-	if err := root.Rename(tmp, resumedName); err != nil {
-		return err
-	}
-	a.saves.mu.Lock()
-	defer a.saves.mu.Unlock()
-	a.saves.marked = gen
-	return nil
 }
 
 // resumeFolder renames what the gang does not go on from, once for each generation and folder: what is newer than its step, or
