@@ -2,11 +2,8 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -368,18 +365,5 @@ func (f *renderFlags) save(files []render.File) error {
 		}
 		texts[path] = file.Text
 	}
-	for _, path := range slices.Sorted(maps.Keys(texts)) {
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return usage("render: %s is there already: nothing is written over", path)
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(texts)) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return withCode(shim.CodeForbidden, fmt.Errorf("write: %w", err))
-		}
-		if err := os.WriteFile(path, []byte(texts[path]), 0o644); err != nil {
-			return withCode(shim.CodeForbidden, fmt.Errorf("write: %w", err))
-		}
-	}
-	return nil
+	return writeNew("render", texts)
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/need"
+	"github.com/muster-agent/muster/tests/servers/ports"
 )
 
 // StockLimit is Consul's own http_max_conns_per_client. Asked for in Options it is left to
@@ -79,7 +80,7 @@ func Start(t testing.TB, o Options) *Server {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p := holdPorts(t, 4)
+	p := ports.Claim(t, 4)
 	s := &Server{
 		HTTPAddr: fmt.Sprintf("127.0.0.1:%d", p[0]),
 		Dir:      dir,
