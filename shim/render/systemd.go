@@ -171,7 +171,7 @@ func (w *writer) service(binary string, window time.Duration) []unitLine {
 		{"OOMScoreAdjust", "-500"},
 		{"OOMPolicy", "continue"},
 		{"", "Done, or interrupted by a stop; again after a kill, a failed watchdog and the codes that say so; never after the others."},
-		{"SuccessExitStatus", joined(exits2(Again), " ")},
+		{"SuccessExitStatus", joined(stopCodes(Again), " ")},
 		{"Restart", "on-failure"},
 		{"RestartSec", "5"},
 		{"RestartForceExitStatus", joined(answeredBySystemd(Again, Elsewhere), " ")},
@@ -196,8 +196,8 @@ func (w *writer) service(binary string, window time.Duration) []unitLine {
 	return append(lines, w.unprivileged()...)
 }
 
-// exits2 are the exit codes that a stop by systemd ends with.
-func exits2(a Answer) []int {
+// stopCodes are the exit codes that a stop by systemd ends with.
+func stopCodes(a Answer) []int {
 	var out []int
 	for _, n := range answered(a) {
 		if n == 130 || n == 143 {
