@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -100,9 +101,11 @@ func must(err error) {
 }
 
 // agent is the whole life of `muster agent`.
-func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed bool) error {
+func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed bool) (err error) {
 	outliveReaders()
 	debug.SetGCPercent(thrift)
+	last, notify := "", newNotifier(f.logger(s.err), loading(f.ref, time.Now()))
+	defer func() { notify.close(cmp.Or(last, errorStatus(err))) }()
 	codes, err := parseExitMap(f.exitMap)
 	if err != nil {
 		return err
@@ -120,7 +123,7 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 		return err
 	}
 	defer app.close()
-	a, err := f.prepare(ctx, s, app, newRun, policyNamed)
+	a, err := f.prepare(ctx, s, app, notify, newRun, policyNamed)
 	if err != nil {
 		return err
 	}
@@ -134,6 +137,7 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 		code = shim.CodeRegistry
 	}
 	mapped := codes.apply(code, final)
+	last = lastStatus(final)
 	a.notify.ends(mapped)
 	a.epilogue(final, code, mapped)
 	if f.paiReport {

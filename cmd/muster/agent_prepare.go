@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -60,6 +61,7 @@ type agent struct {
 	logDir       string
 	log          *slog.Logger
 	notify       *notifier // tells the service manager
+	absent       absentees // whom the barrier waits for
 	logFile      *lateFile
 	loop         *shim.Agent
 	started      time.Time
@@ -116,14 +118,9 @@ type agent struct {
 	closers    []func()
 }
 
-func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun, policyNamed bool) (*agent, error) {
+func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify *notifier, newRun, policyNamed bool) (*agent, error) {
 	late := &lateFile{also: s.err}
-	var handler slog.Handler = slog.NewTextHandler(late, nil)
-	if f.logJSON {
-		handler = slog.NewJSONHandler(late, nil)
-	}
-	a := &agent{app: app, log: slog.New(handler), logFile: late, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
-	a.notify = newNotifier(a.log)
+	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
 	environ := launcher.Environ(os.Environ())
 	found, err := f.detect(environ)
 	if err != nil {
@@ -180,7 +177,16 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun
 	if err := a.allocate(f, found); err != nil {
 		return nil, err
 	}
+	a.notify.look(a.outlook)
 	return a, a.reachRegistry()
+}
+
+// logger writes the agent's own log.
+func (f *agentFlags) logger(to io.Writer) *slog.Logger {
+	if f.logJSON {
+		return slog.New(slog.NewJSONHandler(to, nil))
+	}
+	return slog.New(slog.NewTextHandler(to, nil))
 }
 
 // detect asks the launcher's variables, unless --launcher overrules.

@@ -46,6 +46,7 @@ func (a *agent) trace(t shim.Transition) {
 	a.mu.Lock()
 	a.since = stamp(t.Event.At)
 	a.mu.Unlock()
+	a.notify.changed()
 	if t.State.Instance.Component == "" {
 		return
 	}
