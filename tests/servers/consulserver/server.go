@@ -45,6 +45,8 @@ type Options struct {
 	Config string
 	// Token is what Start itself presents; needed when Config denies anonymous reads.
 	Token string
+	// DNS has the server answer DNS at DNSAddr.
+	DNS bool
 }
 
 // Server is one Consul server. Its methods are for one goroutine at a time and end the test on
@@ -54,6 +56,8 @@ type Server struct {
 	HTTPAddr string
 	// Dir holds `data/` and `consul.log`.
 	Dir string
+	// DNSAddr is HOST:PORT of its DNS, over UDP and TCP; empty without Options.DNS.
+	DNSAddr string
 
 	t      testing.TB
 	binary string
@@ -96,6 +100,9 @@ func Start(t testing.TB, o Options) *Server {
 		},
 	}
 	t.Cleanup(s.end)
+	if o.DNS {
+		s.answerDNS()
+	}
 	s.start()
 	return s
 }
