@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -40,6 +41,8 @@ type YARNOptions struct {
 	Site map[string]string
 	// Visible are files and folders below root's home, which is closed to others, that containers are to find all the same.
 	Visible []string
+	// Environ is what NodeManagers have beside this process's environment, NAME=VALUE; containers inherit it.
+	Environ []string
 }
 
 // A YARN is a ResourceManager, NodeManagers and a ZooKeeper (for services) beside an HDFS. The daemons are an ordinary user's,
@@ -91,8 +94,8 @@ func (c *Cluster) StartYARN(t testing.TB, o YARNOptions) *YARN {
 	}
 	y.lay(p)
 	y.head = jail.New(t)
-	y.zk = y.start(y.head, "zookeeper", "64m", y.ConfDir, zooKeeperClass, fmt.Sprint(p[5]), filepath.Join(dir, "zookeeper"))
-	y.rm = y.start(y.head, "resourcemanager", "320m", y.ConfDir, resourceManagerClass)
+	y.zk = y.start(y.head, "zookeeper", "64m", y.ConfDir, nil, zooKeeperClass, fmt.Sprint(p[5]), filepath.Join(dir, "zookeeper"))
+	y.rm = y.start(y.head, "resourcemanager", "320m", y.ConfDir, nil, resourceManagerClass)
 	for i := range y.nodes {
 		y.boot(i)
 	}
@@ -135,6 +138,9 @@ func (y *YARN) lay(p []int) {
 	home := "/user/" + Nobody
 	y.c.web(y.t, home, url.Values{"op": {"MKDIRS"}})
 	y.c.web(y.t, home, url.Values{"op": {"SETOWNER"}, "owner": {Nobody}})
+	// a service's master keeps files of its containers below hadoop.tmp.dir, as a path of HDFS: that is /tmp/hadoop-USER elsewhere
+	y.c.web(y.t, filepath.Join(y.c.Dir, "tmp"), url.Values{"op": {"MKDIRS"}, "permission": {"777"}})
+	y.layPrograms()
 }
 
 // scheduler is one queue, which application masters may fill.
@@ -177,12 +183,16 @@ func (y *YARN) site(p []int) map[string]string {
 	return site
 }
 
-// boot starts a NodeManager in a jail of its own, with the folders that it had before.
+// boot starts a NodeManager in a jail of its own, with the folders that it had before. Agents have their state there, as on a
+// host of their own.
 func (y *YARN) boot(i int) {
 	y.t.Helper()
 	n := y.nodes[i]
 	n.jail = jail.New(y.t)
-	n.run = y.start(n.jail, filepath.Base(n.dir), "256m", filepath.Join(n.dir, "conf"), nodeManagerClass)
+	env := append([]string{
+		"MUSTER_AGENT_STATE_DIR=" + filepath.Join(n.dir, "state"), "PATH=" + filepath.Join(y.Home(), "bin") + ":" + os.Getenv("PATH"),
+	}, y.options.Environ...)
+	n.run = y.start(n.jail, filepath.Base(n.dir), "256m", filepath.Join(n.dir, "conf"), env, nodeManagerClass)
 }
 
 // asNobody runs a program as the ordinary user. Root's home is closed to him: he sees an empty one with what is shown to him.
@@ -212,7 +222,7 @@ cd /
 exec setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/nonexistent USER=nobody LOGNAME=nobody "$@"`
 
 // start starts a class as the ordinary user.
-func (y *YARN) start(j *jail.Jail, name, heap, conf, class string, args ...string) *jail.Process {
+func (y *YARN) start(j *jail.Jail, name, heap, conf string, env []string, class string, args ...string) *jail.Process {
 	y.t.Helper()
 	words := []string{"-c", asNobody, "as-nobody", y.c.home.dir}
 	words = append(append(words, y.options.Visible...), "--", y.c.home.java)
@@ -221,7 +231,7 @@ func (y *YARN) start(j *jail.Jail, name, heap, conf, class string, args ...strin
 	}
 	words = append(append(words, y.c.home.yarnArgs(heap, conf, class, "-Dmuster.log=INFO")...), args...)
 	cmd := exec.Command("/bin/sh", words...)
-	cmd.Env = append(y.c.Environ(), "HADOOP_CONF_DIR="+conf, "JAVA_HOME="+filepath.Dir(filepath.Dir(y.c.home.java)))
+	cmd.Env = append(y.c.Environ(), append(env, "HADOOP_CONF_DIR="+conf, "JAVA_HOME="+filepath.Dir(filepath.Dir(y.c.home.java)))...)
 	p, err := j.Start(cmd, filepath.Join(y.Dir, "logs", name+".log"))
 	if err != nil {
 		y.t.Fatal(err)
@@ -300,6 +310,29 @@ func (y *YARN) AwaitNodes(n int) {
 	if err := y.rm.Await(watchdog, func() error { return y.running(n) }); err != nil {
 		y.t.Fatal(err)
 	}
+}
+
+// Resize has a host grant so much memory from now on; what runs there runs on. An application that finds room on one host
+// only has its containers there.
+func (y *YARN) Resize(i, megabytes int) {
+	y.t.Helper()
+	body := fmt.Sprintf(`{"resource":{"memory":%d,"vCores":16},"overCommitTimeout":-1}`, megabytes)
+	if err := y.ask(http.MethodPost, "/ws/v1/cluster/nodes/"+y.nodeID(i)+"/resource", []byte(body), nil); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+// nodeID is what the ResourceManager calls a host.
+func (y *YARN) nodeID(i int) string { return local(y.nodes[i].ports[0]) }
+
+// NodeOf is the number of the host that a container has its logs on, -1 for none.
+func (y *YARN) NodeOf(container string) int {
+	for i, n := range y.nodes {
+		if found, _ := filepath.Glob(filepath.Join(n.dir, "logs", "*", container)); len(found) > 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // ContainerProcesses are the pids, as this test sees them, of a container's processes on whatever node.
