@@ -17,8 +17,9 @@ import (
 // What YARN is asked for where the definition does not say.
 const (
 	yarnMemory = 1024 // MB, for a component without a number
-	// yarnFailures of one component end a service; each agent that is started after the verdict is one.
-	yarnFailures = 10
+	// yarnFailures of one component, beside one of each of its instances, end a service. An agent that is started after the
+	// verdict is one; a host that is lost is none.
+	yarnFailures = 5
 	// yarnRetries are the distributed shell's in one container, so far apart in milliseconds.
 	yarnRetries, yarnPause = 3, 5000
 )
@@ -116,8 +117,7 @@ func (w *writer) yarnService() ([]File, error) {
 	service := yarnService{
 		Name: name, Version: w.o.Run, Queue: w.o.Queue, Lifetime: "-1",
 		Configuration: yarnConfig{Properties: map[string]string{
-			"yarn.service.container-failure.retry.max":               "0",
-			"yarn.service.container-failure-per-component.threshold": strconv.Itoa(yarnFailures),
+			"yarn.service.container-failure.retry.max": "0",
 		}},
 	}
 	if w.o.TimeLimit > 0 {
@@ -144,7 +144,7 @@ func (w *writer) yarnService() ([]File, error) {
 	if w.o.Priority != "" {
 		w.lose("priority %s: YARN's service API has none; that of the queue holds", w.o.Priority)
 	}
-	w.lose("exit codes: YARN's services start an agent again after any but 0, until %d of a component have failed; one that is started after the verdict ends with it at once", yarnFailures)
+	w.lose("exit codes: YARN's services start an agent again after any but 0, until a component has failed as often as it has instances, and %d times more; one that is started after the verdict ends with it at once", yarnFailures)
 	service.Description = strings.Join(nonEmpty(w.header("A service of YARN, written by muster render yarn.", "yarn app -launch "+name+" "+name+".json")), " | ")
 	text, err := indented(service)
 	return []File{{name + ".json", text}}, err
@@ -176,6 +176,7 @@ func (w *writer) yarnComponent(g group) (yarnComponent, error) {
 		LaunchCommand: yarnCommand(append([]string{w.local(".")}, g.command...)),
 		Resource:      yarnResource{CPUs: max(g.vcores, 1), Memory: strconv.Itoa(g.yarnMemory())},
 	}
+	c.Configuration.Properties = map[string]string{"yarn.service.container-failure-per-component.threshold": strconv.Itoa(g.count + yarnFailures)}
 	if remote(w.o.Binary) {
 		c.LaunchCommand = "./" + c.LaunchCommand
 		c.Configuration.Files = []yarnFile{{"STATIC", w.o.Binary, binaryName}}
@@ -276,7 +277,11 @@ func (w *writer) yarnShell() ([]File, error) {
 	}
 	how := []string{"  bash " + w.o.AppID + ".yarn.sh", "", "Its clients follow their applications, and end with 0 where all containers did.", ""}
 	header := w.header("Applications of YARN's distributed shell, written by muster render yarn.", append(how, codeLines()...)...)
-	text := "#!/bin/bash\n" + comment(header) + yarnScriptHead + strings.Join(commands, "")
+	text := "#!/bin/bash\n" + comment(header) + yarnScriptHead
+	if remote(w.o.Binary) {
+		text += yarnScriptBring + shellLines("  ", []string{"hdfs", "dfs", "-get", w.o.Binary, ""}, map[int]string{4: `"$brought"/` + binaryName}) + "\n"
+	}
+	text += strings.Join(commands, "")
 	if len(parts) > 1 {
 		text += "\nstatus=0\nfor client in \"${clients[@]}\"; do\n\twait \"$client\" || status=$?\ndone\nexit \"$status\"\n"
 	}
@@ -302,6 +307,13 @@ fi
 clients=()
 `
 
+// A container's PATH need not have Hadoop's commands: bash has its own there, whatever the NodeManager's is.
+const yarnScriptBring = `
+# The client takes files of this host along to the containers, and of no other place.
+brought=$(mktemp -d)
+trap 'rm -rf "$brought"' EXIT
+`
+
 // yarnPriority is a number as YARN has it; HBox's words are those of its own table.
 func yarnPriority(text string) (string, error) {
 	if n, ok := map[string]string{"DEFAULT": "0", "VERY_LOW": "0", "LOW": "1", "NORMAL": "2", "HIGH": "3", "VERY_HIGH": "4"}[strings.ToUpper(text)]; ok {
@@ -324,6 +336,7 @@ func (w *writer) yarnApplication(g group, priority string, several bool) string 
 		"-container_resources", g.yarnResources(), "-timeout", w.shellTime(),
 		"-container_retry_policy", "2", "-container_retry_error_codes", joined(exits(answered(Again, Elsewhere)), ","),
 		"-container_max_retries", strconv.Itoa(yarnRetries), "-container_retry_interval", strconv.Itoa(yarnPause),
+		"-keep_containers_across_application_attempts", // a master that is lost with its host is no reason to end the others
 	}
 	filled := map[int]string{2: `"$DISTRIBUTED_SHELL_JAR"`, 5: `"$DISTRIBUTED_SHELL_JAR"`}
 	option := func(name, value string) {
@@ -344,13 +357,13 @@ func (w *writer) yarnApplication(g group, priority string, several bool) string 
 		option("-shell_env", "CONSUL_HTTP_TOKEN_FILE="+w.o.TokenFile)
 	}
 	agent := append([]string{w.local("")}, g.command...)
-	if remote(w.o.Binary) { // the distributed shell brings one script and no other file
-		fetch := yarnCommand([]string{"hdfs", "dfs", "-get", "-f", w.o.Binary, binaryName}) + " && chmod 755 " + binaryName + " && exec ./"
-		agent[0] = binaryName
-		words = append(words, "-shell_command", fetch+yarnCommand(agent))
-	} else {
-		words = append(words, "-shell_command", yarnCommand(agent))
+	run := "exec " // the container ends as the agent does
+	if remote(w.o.Binary) {
+		filled[len(words)+1] = `"$brought"/` + binaryName
+		words = append(words, "-localize_files", "")
+		run += "./"
 	}
+	words = append(words, "-shell_command", run+yarnCommand(agent))
 	text := "\n" + shellLines("  ", words, filled)
 	if several {
 		text += " &\nclients+=($!)"
