@@ -300,15 +300,5 @@ func (m exitMap) apply(code int, final shim.State) int {
 	return code
 }
 
-func validName(s string) bool {
-	if s == "" || len(s) > 63 {
-		return false
-	}
-	for i, r := range s {
-		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !alnum && (i == 0 || !strings.ContainsRune("._~-", r)) {
-			return false
-		}
-	}
-	return true
-}
+// validName tells what may be an app id or a run id.
+func validName(s string) bool { return launcher.ValidName(s) }

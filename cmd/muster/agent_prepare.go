@@ -22,6 +22,7 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/launcher/route"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -174,7 +175,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 	if advice := a.times.Advice(); advice != "" {
 		a.log.Warn("times", "cause", advice)
 	}
-	if err := a.allocate(f, found); err != nil {
+	if err := a.allocate(ctx, f, found); err != nil {
 		return nil, err
 	}
 	a.notify.look(a.outlook)
@@ -209,6 +210,9 @@ func hostFacts() launcher.Facts {
 	}
 	if u, err := user.Current(); err == nil {
 		facts.User = u.Username
+	}
+	if self, err := sandbox.SelfFacts(); err == nil {
+		facts.Machine = self.Machine
 	}
 	if tree, err := cgroup.Discover(cgroup.Host{}); err == nil { // without one there is no limit to be seen
 		facts.Envelope.MemoryMB, facts.Envelope.VCores = tree.Envelope()
@@ -270,28 +274,17 @@ func (f *agentFlags) folders(a *agent, found launcher.Found) error {
 }
 
 // allocate completes what the launcher granted: host, kill window, client variables.
-func (a *agent) allocate(f *agentFlags, found launcher.Found) error {
+func (a *agent) allocate(ctx context.Context, f *agentFlags, found launcher.Found) error {
 	a.alloc, a.origins = found.Allocation, found.Origins
 	if a.origins == nil {
 		a.origins = map[string]string{}
 	}
-	embedded := strings.HasPrefix(a.registryAddr, "unix:")
-	choices := launcher.HostChoices{
-		Flag: f.host, Launcher: found.Allocation.Host, DefaultRoute: launcher.DefaultRouteAddress(), Loopback: embedded,
+	for _, note := range found.Notes {
+		a.log.Warn("launcher", "name", a.alloc.Launcher, "note", note)
 	}
-	if _, address, ok := strings.Cut(a.registryAddr, "://"); ok {
-		choices.Source, _ = launcher.SourceAddress(address) // then another source is taken
-		choices.ConsulAgent = a.consulAgent()
+	if err := a.chooseHost(ctx, f.host, found); err != nil {
+		return err
 	}
-	host, origin, err := launcher.ChooseHost(choices)
-	if err != nil && loopback(choices.Source) { // no network at all: the whole gang is on this machine
-		host, origin, err = "127.0.0.1", "registry on the loopback, and no other address", nil
-		a.log.Warn("no address but the loopback: agents on other hosts cannot be peers")
-	}
-	if err != nil {
-		return withCode(shim.CodeUsage, err)
-	}
-	a.alloc.Host, a.origins["host"] = host, origin
 	for flag, value := range map[string]string{"component": f.component, "app_id": f.appID} {
 		if value != "" {
 			a.origins[flag] = "--" + strings.ReplaceAll(flag, "_", "-")
@@ -312,6 +305,39 @@ func (a *agent) allocate(f *agentFlags, found launcher.Found) error {
 	}
 	maps.Copy(a.alloc.Vars, a.app.clientVars())
 	return nil
+}
+
+// chooseHost settles the address that this host's exports have.
+func (a *agent) chooseHost(ctx context.Context, flag string, found launcher.Found) error {
+	choices := hostChoices(ctx, found)
+	choices.Flag, choices.Loopback = flag, strings.HasPrefix(a.registryAddr, "unix:")
+	if _, address, ok := strings.Cut(a.registryAddr, "://"); ok {
+		choices.Source, _ = route.Source(address) // then another source is taken
+		choices.ConsulAgent = a.consulAgent()
+	}
+	host, err := launcher.ChooseHost(choices)
+	if err != nil && loopback(choices.Source) { // no network at all: the whole gang is on this machine
+		host.Address, host.Origin, err = "127.0.0.1", "registry on the loopback, and no other address", nil
+		a.log.Warn("no address but the loopback: agents on other hosts cannot be peers")
+	}
+	if err != nil {
+		return withCode(shim.CodeUsage, err)
+	}
+	if host.Passed != "" {
+		a.log.Warn("launcher's name of this host is not used", "why", host.Passed, "host", host.Address, "from", host.Origin)
+		host.Origin += ": " + host.Passed
+	}
+	a.alloc.Host, a.origins["host"] = host.Address, host.Origin
+	return nil
+}
+
+// hostChoices are what the launcher and this host's routes say of its address.
+func hostChoices(ctx context.Context, found launcher.Found) launcher.HostChoices {
+	c := launcher.HostChoices{Launcher: found.Allocation.Host, LauncherFrom: found.Origins["host"], DefaultRoute: route.Default()}
+	if c.Launcher != "" {
+		c.LauncherIs = route.Lookup(ctx, c.Launcher)
+	}
+	return c
 }
 
 // consulAgent is the advertised address of a node-local Consul agent; empty if it does not say.
@@ -385,7 +411,7 @@ func (a *agent) me() (registry.Me, error) {
 		Member: registry.Member{
 			Version: 1, Run: a.id.run, Inc: a.inc, Addr: a.alloc.Host, Host: hostname,
 			Machine: a.facts.Machine, Boot: a.facts.Boot, PidNS: a.facts.PidNS, Pid: a.facts.PID, Start: a.facts.Start,
-			Digest: a.digest, Launcher: a.alloc.Launcher, ContainerID: a.alloc.ContainerID, Since: now,
+			Digest: a.digest, Launcher: a.alloc.Launcher, ContainerID: a.alloc.ContainerID, Slot: a.id.found.Slot, Since: now,
 		},
 	}
 	if me.Instance != nil {

@@ -6,28 +6,28 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
-	"github.com/muster-agent/muster/shim/render"
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // TestExitCodesOfJobFiles is the contract between agents and launchers: what a job file has a launcher do comes from the
 // verdict's class, whatever number the program itself has ended with, be it one of ours.
 func TestExitCodesOfJobFiles(t *testing.T) {
-	wants := map[registry.Class]render.Answer{
-		registry.ClassApp: render.Never, registry.ClassOOM: render.Never,
-		registry.ClassHost: render.Elsewhere, registry.ClassGPU: render.Elsewhere, registry.ClassPreempted: render.Elsewhere,
-		registry.ClassNetwork: render.Again, registry.ClassData: render.Again, registry.ClassImage: render.Again,
-		registry.ClassTimeout: render.Never, registry.ClassDefinition: render.Never, registry.ClassNotPermitted: render.Never, registry.ClassMuster: render.Never,
+	wants := map[registry.Class]launcher.Answer{
+		registry.ClassApp: launcher.Never, registry.ClassOOM: launcher.Never,
+		registry.ClassHost: launcher.Elsewhere, registry.ClassGPU: launcher.Elsewhere, registry.ClassPreempted: launcher.Elsewhere,
+		registry.ClassNetwork: launcher.Again, registry.ClassData: launcher.Again, registry.ClassImage: launcher.Again,
+		registry.ClassTimeout: launcher.Never, registry.ClassDefinition: launcher.Never, registry.ClassNotPermitted: launcher.Never, registry.ClassMuster: launcher.Never,
 	}
-	codes, err := parseExitMap(render.ExitMap)
+	codes, err := parseExitMap(launcher.ExitMap)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := func(v registry.Verdict, me registry.Instance) (int, render.Answer) {
+	answer := func(v registry.Verdict, me registry.Instance) (int, launcher.Answer) {
 		final := shim.State{Instance: me, Code: -1}
 		final.Directive.Act, final.Directive.Verdict = registry.ActStop, &v
 		code := codes.apply(final.ExitCode(), final)
-		all := render.Codes()
-		at := slices.IndexFunc(all, func(c render.Code) bool { return c.Code == code })
+		all := launcher.Codes()
+		at := slices.IndexFunc(all, func(c launcher.Code) bool { return c.Code == code })
 		if at < 0 {
 			return code, ""
 		}
@@ -42,6 +42,9 @@ func TestExitCodesOfJobFiles(t *testing.T) {
 		if !decides {
 			continue
 		}
+		if got := launcher.AnswerTo(class); got != want {
+			t.Errorf("%s asks for %q; want %q", class, got, want)
+		}
 		for _, own := range []int{0, 1, 65, 69, 75, 93, 137} { // what the program ended with
 			v := registry.Verdict{Outcome: registry.Failed, Class: class, First: first.String(), Exit: &registry.MemberExit{Code: &own}}
 			for _, me := range []registry.Instance{first, other} {
@@ -52,7 +55,7 @@ func TestExitCodesOfJobFiles(t *testing.T) {
 		}
 	}
 	for _, outcome := range []registry.Outcome{registry.Succeeded, registry.Stopped} {
-		if code, got := answer(registry.Verdict{Outcome: outcome}, first); got != render.Done {
+		if code, got := answer(registry.Verdict{Outcome: outcome}, first); got != launcher.Done {
 			t.Errorf("%s: code %d, %q; want done", outcome, code, got)
 		}
 	}
