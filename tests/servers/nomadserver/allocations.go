@@ -175,6 +175,27 @@ func (s *Server) AwaitLog(allocation, task, stream, text string) {
 	}
 }
 
+// Ports are what Nomad has granted an allocation, by label.
+func (s *Server) Ports(allocation string) map[string]int {
+	s.t.Helper()
+	var answer struct {
+		AllocatedResources struct {
+			Shared struct {
+				Ports []struct {
+					Label string
+					Value int
+				}
+			}
+		}
+	}
+	s.must(http.MethodGet, "/v1/allocation/"+allocation, nil, nil, &answer)
+	ports := map[string]int{}
+	for _, p := range answer.AllocatedResources.Shared.Ports {
+		ports[p.Label] = p.Value
+	}
+	return ports
+}
+
 // TaskProcesses are the pids, as this test sees them, of a task's processes: those whose environment has its allocation.
 func (s *Server) TaskProcesses(allocation string) []int {
 	return s.jail.ProcessesWith("NOMAD_ALLOC_ID=" + allocation)

@@ -36,6 +36,8 @@ type Options struct {
 	Chroot map[string]string
 	// Config is further agent configuration in HCL.
 	Config string
+	// Env are variables NAME=VALUE of the agent's, which its tasks inherit.
+	Env []string
 }
 
 // Server is one Nomad agent. Its methods are for one goroutine at a time and end the test on errors.
@@ -47,6 +49,7 @@ type Server struct {
 
 	t       testing.TB
 	binary  string
+	environ []string
 	jail    *jail.Jail
 	run     *jail.Process
 	cgroups string   // the parent of its control groups
@@ -72,7 +75,7 @@ func Start(t testing.TB, o Options) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{
-		HTTPAddr: fmt.Sprintf("127.0.0.1:%d", p[0]), Dir: dir, t: t, binary: binary,
+		HTTPAddr: fmt.Sprintf("127.0.0.1:%d", p[0]), Dir: dir, t: t, binary: binary, environ: o.Env,
 		cgroups: fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), p[0]),
 	}
 	config := fmt.Sprintf(`
@@ -149,6 +152,7 @@ func (s *Server) start() {
 	s.t.Helper()
 	cmd := exec.Command(s.binary, "agent", "-config="+filepath.Join(s.Dir, "agent.hcl"), "-config="+filepath.Join(s.Dir, "test.hcl"))
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C", "TMPDIR=" + os.TempDir()}
+	cmd.Env = append(cmd.Env, s.environ...)
 	run, err := s.jail.Start(cmd, filepath.Join(s.Dir, "nomad.log"))
 	if err != nil {
 		s.t.Fatal(err)
