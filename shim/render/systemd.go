@@ -131,7 +131,7 @@ func (w *writer) template(name, binary string) string {
 	}
 	how := []string{
 		"Lay all files into /etc/systemd/system, each host with the instances that it runs; then", "  systemctl daemon-reload",
-		"  systemctl start --no-block " + name + ".target",
+		"  systemctl start " + name + ".target",
 		"  systemctl stop " + name + ".target", "",
 	}
 	header := w.header("One agent of systemd, written by muster render systemd; "+kind+".", append(how, codeLines()...)...)
@@ -141,7 +141,10 @@ func (w *writer) template(name, binary string) string {
 		{"Documentation", "https://github.com/muster-agent/muster/blob/main/doc/launchers.md"},
 		{"Wants", "network-online.target"},
 		{"After", "network-online.target"},
+		{"", "The target stops its instances, and is stopped when all of them are. It is there before them: neither it nor the host's"},
+		{"", "start waits for a gang to come together."},
 		{"PartOf", name + ".target"},
+		{"After", name + ".target"},
 		{"", "What ends at once, again and again, is given up."},
 		{"StartLimitIntervalSec", "10min"},
 		{"StartLimitBurst", "10"},
