@@ -199,12 +199,6 @@ func parseKeytab(text []byte) (kt *keytab.Keytab, err error) {
 	return kt, kt.Unmarshal(slices.Clip(text))
 }
 
-func parseCache(text []byte) (c *credentials.CCache, err error) {
-	defer shielded(&err)
-	c = new(credentials.CCache)
-	return c, c.Unmarshal(slices.Clip(text)) // it reads as far as there is room
-}
-
 func newFromCache(c *credentials.CCache, conf *config.Config) (client *krb.Client, err error) {
 	defer shielded(&err)
 	return krb.NewFromCCache(c, conf, krb.DisablePAFXFAST(true))
