@@ -335,8 +335,9 @@ type Outputs struct {
 	Failed   bool              `json:"failed,omitempty"` // a failed process's outputs as well
 	// Incremental: an interim save has the files that have changed since the one before.
 	Incremental bool   `json:"incremental,omitempty"`
-	Interim     string `json:"interim,omitempty"` // where interim saves lie below the place, without their time; empty: as HBox has it
-	Format      string `json:"format,omitempty"`  // OutputFormat class of a stream
+	Interim     string `json:"interim,omitempty"`  // where interim saves lie below the place, without their time; empty: as HBox has it
+	Format      string `json:"format,omitempty"`   // OutputFormat class of a stream
+	Parallel    int    `json:"parallel,omitempty"` // files left at a time; 0: as many as there usually are
 }
 
 // ComponentSettings are the `muster.*` keys of one component, defaulted.
@@ -401,4 +402,5 @@ type Checkpoint struct {
 	Sync    string `json:"sync,omitempty"`
 	Keep    int    `json:"keep,omitempty"`
 	Signal  string `json:"signal,omitempty"`
+	Ranks   string `json:"ranks,omitempty"` // how those of a component's instances belong together; empty: auto
 }

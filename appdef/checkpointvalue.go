@@ -23,24 +23,51 @@ func setReach(c *Checkpoint, text string) error {
 	return nil
 }
 
-// checkWhole reads muster.checkpoint.whole as whoever looks for checkpoints will.
-func checkWhole(text string) error {
-	words := strings.Fields(text)
-	good := len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool {
+func setRanks(c *Checkpoint, text string) error {
+	c.Ranks = text
+	if !slices.Contains([]string{"auto", "all", "some", "each"}, text) {
+		return wanted{want: "auto, all, some or each"}
+	}
+	return nil
+}
+
+// Whole is when a match of muster.checkpoint.pattern counts, beyond that it is there and not empty.
+type Whole struct {
+	Files  []string      // globs: a folder has a file of each that is not empty
+	Size   int64         // bytes, at least, of all its files
+	Steady time.Duration // nothing of it has changed for so long
+}
+
+// ParseWhole reads muster.checkpoint.whole: words with blanks between them, `files=GLOB` (any number of times), `size=BYTES`,
+// `steady=DURATION`. False: one of them is none of these, or has no such value.
+func ParseWhole(text string) (Whole, bool) {
+	var w Whole
+	for word := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(word, "=")
+		var err error
 		switch name {
 		case "files":
-			return !globOK(value) || value == ""
+			if w.Files = append(w.Files, value); value == "" || !globOK(value) {
+				return Whole{}, false
+			}
 		case "size":
-			n, err := strconv.ParseInt(value, 10, 64)
-			return err != nil || n < 0
+			w.Size, err = strconv.ParseInt(value, 10, 64)
 		case "steady":
-			d, err := time.ParseDuration(value)
-			return err != nil || d < 0
+			w.Steady, err = time.ParseDuration(value)
+		default:
+			return Whole{}, false
 		}
-		return true
-	})
-	if !good {
+		if err != nil || w.Size < 0 || w.Steady < 0 {
+			return Whole{}, false
+		}
+	}
+	return w, true
+}
+
+// checkWhole checks muster.checkpoint.whole.
+func checkWhole(text string) error {
+	_, good := ParseWhole(text)
+	if !good || strings.TrimSpace(text) == "" {
 		return wanted{want: "files=GLOB, size=BYTES, steady=DURATION with blanks between them"}
 	}
 	return nil

@@ -128,6 +128,10 @@ func dataKeys() []Key {
 			component: out((*Outputs).setInterim),
 		},
 		{
+			Name: "muster.outputs.parallel", Default: "10", Meaning: "how many files are copied to their place at a time",
+			component: out(func(o *Outputs, text string) (err error) { o.Parallel, err = atLeast(1, text); return err }),
+		},
+		{
 			Name: "muster.outputs.format", Default: "lines of text", Meaning: "stream: the Hadoop OutputFormat that is written",
 			component: out(func(o *Outputs, text string) error { return setText(&o.Format, text) }),
 		},

@@ -23,6 +23,9 @@ type Key struct {
 	null      bool // JSON null is a value
 }
 
+// PlacedApart is the bit of Limits.Placement that wants each instance of a component on a host of its own.
+const PlacedApart = 4
+
 // Keys lists all settings, in the order of the manual.
 func Keys() []Key { return keys() }
 
@@ -235,6 +238,11 @@ func checkpointKeys() []Key {
 				c.Settings.Checkpoint.Signal, err = wantSignal(text)
 				return err
 			},
+		},
+		{
+			Name: "muster.checkpoint.ranks", Default: "auto", Values: []string{"auto", "all", "some", "each"},
+			Meaning:   "what a gang goes on from: the newest step that all have; some: of those who have ever stored one; each: from its own newest; auto: all where several instances of the component store their own, else some",
+			component: func(c *Component, _, text string) error { return setRanks(&c.Settings.Checkpoint, text) },
 		},
 	}
 }
@@ -453,6 +461,20 @@ func limitKeys() []Key {
 		{
 			Name: "muster.rdma", Default: "false", Limit: true, Values: []string{"true", "false"}, Meaning: "/dev/infiniband/* and unlimited memlock",
 			component: yes(func(l *Limits) *bool { return &l.RDMA }),
+		},
+		{
+			Name: "muster.spread", Default: "any", Limit: true, Values: []string{"any", "host"},
+			Meaning: "host: each instance on a host of its own, as the bit 4 of yarn.component.placement.policy; for the launcher",
+			component: func(c *Component, _, text string) error {
+				switch text {
+				case "host":
+					c.Limits.Placement |= PlacedApart
+				case "any":
+				default:
+					return wanted{want: "any or host"}
+				}
+				return nil
+			},
 		},
 	}
 }

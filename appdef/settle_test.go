@@ -88,6 +88,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.checkpoint.marker":           {[]string{"DONE", "{}.done", "done/{}"}, []string{"", "/DONE", "../DONE"}},
 		"muster.checkpoint.sync":             {[]string{"hdfs://nn/x"}, []string{""}},
 		"muster.checkpoint.keep":             {[]string{"0", "3"}, []string{"", "-1", "all"}},
+		"muster.checkpoint.ranks":            {[]string{"auto", "all", "some", "each"}, []string{"", "none"}},
 		"muster.checkpoint.signal":           {[]string{"USR1"}, []string{"", "USR3"}},
 		"muster.barrier.timeout":             {[]string{"30m", "1"}, []string{"", "0", "never"}},
 		"muster.stage.timeout":               {[]string{"1h30m"}, []string{"", "0s"}},
@@ -146,6 +147,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.inputs.format":               {[]string{"org.apache.hadoop.mapred.TextInputFormat"}, []string{""}},
 		"muster.output.model":                {[]string{"/out"}, []string{""}},
 		"muster.output...":                   {nil, []string{"/out"}},
+		"muster.outputs.parallel":            {[]string{"1", "10"}, []string{"", "0"}},
 		"muster.outputs.strategy":            {[]string{"upload", "stream"}, []string{"", "move"}},
 		"muster.outputs.index":               {[]string{"-1", "0", "2"}, []string{"", "-2"}},
 		"muster.outputs.flat":                {[]string{"true", "false"}, []string{"", "1"}},
@@ -172,6 +174,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.ulimit.nofile":               {[]string{"1024", "1024:2048", "unlimited"}, []string{"", "x", "1:2:3", "-1"}},
 		"muster.ulimit.files":                {nil, []string{"1"}},
 		"muster.rdma":                        {[]string{"true"}, []string{"", "1"}},
+		"muster.spread":                      {[]string{"any", "host"}, []string{"", "Host", "rack"}},
 	}
 	tested := map[string]bool{}
 	for name, test := range values {

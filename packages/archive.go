@@ -16,6 +16,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/muster-agent/muster/packages/fetch"
 )
 
 // kind is how an archive is packed.
@@ -191,7 +192,7 @@ func (a *archive) copied(ctx context.Context) (_ *archive, err error) {
 	}
 	err = os.Remove(f.Name())
 	if err == nil {
-		_, err = io.Copy(f, contextReader{ctx, io.NewSectionReader(a, 0, a.size)})
+		_, err = io.Copy(f, fetch.Reader(ctx, io.NewSectionReader(a, 0, a.size)))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -206,7 +207,7 @@ func (a *archive) copied(ctx context.Context) (_ *archive, err error) {
 // digest is the sha256 of the archive's bytes, in hex.
 func (a *archive) digest(ctx context.Context) (string, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, contextReader{ctx, io.NewSectionReader(a, 0, a.size)}); err != nil {
+	if _, err := io.Copy(h, fetch.Reader(ctx, io.NewSectionReader(a, 0, a.size))); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
@@ -217,7 +218,7 @@ const maxWindow = 128 << 20
 
 // stream is the tar in the archive, read from its start and bounded by the budget.
 func (a *archive) stream(ctx context.Context, b *budget) (_ *boundedReader, done func(), err error) {
-	packed := &counter{r: contextReader{ctx, io.NewSectionReader(a, 0, a.size)}}
+	packed := &counter{r: fetch.Reader(ctx, io.NewSectionReader(a, 0, a.size))}
 	b.packed = func() int64 { return packed.n }
 	var plain io.Reader = packed
 	done = func() {}
@@ -263,17 +264,4 @@ func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
-}
-
-// contextReader ends a long read with its context.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

@@ -54,7 +54,14 @@ func (r *ruling) seal() bool {
 		return r.rereadPaced()
 	}
 	n := r.next()
-	n.Act, n.First, n.Resume = ActRun, "", r.commonStep()
+	n.Act, n.First = ActRun, ""
+	n.Resume, n.Anew = r.resume()
+	switch {
+	case n.Anew != "":
+		n.Budget.Anew = true
+	case n.Budget.Anew && n.Resume != nil:
+		n.Budget.Step, n.Budget.Anew = *n.Resume, false // what is saved from now on is newer than that
+	}
 	names, waits := r.released(n, nil)
 	n.Released, n.Why = names, waitsFor(waits)
 	roster := buildRoster(r.c.Facts, n, n.Resume, func(in Instance) Member { return r.v.Records[in].Member })
@@ -93,60 +100,6 @@ func (r *ruling) allReady() bool {
 		}
 	}
 	return true
-}
-
-// commonStep is the newest checkpoint step that every rank still at work has stored; nil: none. A rank that has stored nothing
-// of its own has what is shared.
-func (r *ruling) commonStep() *int64 {
-	shared := r.sharedSteps()
-	var common []int64
-	first := true
-	for _, in := range r.c.Facts.Instances(r.d) {
-		f, _ := r.c.Facts.component(in.Component)
-		if !f.Waited || settled(r.v.Records[in].Member, r.d, f.Scope) != unsettled {
-			continue
-		}
-		has := shared
-		if own := ownSteps(r.v.Checkpoints[in]); len(own) > 0 {
-			has = own
-		}
-		if first {
-			common, first = slices.Clone(has), false
-		}
-		common = slices.DeleteFunc(common, func(step int64) bool { return !slices.Contains(has, step) })
-		if len(common) == 0 {
-			return nil
-		}
-	}
-	if first {
-		return nil
-	}
-	step := slices.Max(common)
-	return &step
-}
-
-// ownSteps are those of an instance's own folder.
-func ownSteps(c Checkpoint) []int64 {
-	var own []int64
-	for _, s := range c.Steps {
-		if !s.Shared {
-			own = append(own, s.Step)
-		}
-	}
-	return own
-}
-
-// sharedSteps are those that anybody has stored for all.
-func (r *ruling) sharedSteps() []int64 {
-	var all []int64
-	for _, c := range r.v.Checkpoints {
-		for _, s := range c.Steps {
-			if s.Shared {
-				all = append(all, s.Step)
-			}
-		}
-	}
-	return all
 }
 
 // newestStep is the newest step that anybody has stored, 0 for none.

@@ -8,9 +8,10 @@ import (
 // Charge counts one restart. ok is false, and the budget unchanged, when the rule allows no more:
 // then the failure is final. now is wall time: the window outlives agents and hosts. step is the
 // newest checkpoint step known, 0 for none; a newer one than at the last charge empties the account
-// first, if the rule says so.
+// first, if the rule says so. After the gang began anew none does before it has gone on from one: what it saves may never be
+// everybody's, and is no progress then.
 func Charge(b Budget, rule BudgetRule, now time.Time, step int64) (Budget, bool) {
-	if rule.RefillCheckpoint && step > b.Step {
+	if rule.RefillCheckpoint && !b.Anew && step > b.Step {
 		b = Budget{Step: step}
 	}
 	b = b.within(rule.Window, now)
@@ -25,7 +26,7 @@ func Charge(b Budget, rule BudgetRule, now time.Time, step int64) (Budget, bool)
 }
 
 // Fresh is the account of an instance or a gang that begins again: a checkpoint that was charged for stays so.
-func (b Budget) Fresh() Budget { return Budget{Step: b.Step} }
+func (b Budget) Fresh() Budget { return Budget{Step: b.Step, Anew: b.Anew} }
 
 // within forgets the restarts that the window no longer holds.
 func (b Budget) within(window time.Duration, now time.Time) Budget {

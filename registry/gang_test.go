@@ -26,6 +26,7 @@ type gang struct {
 	live    map[registry.Instance]bool
 	records map[registry.Instance]registry.Record
 	steps   map[registry.Instance]registry.Checkpoint
+	here    map[string]registry.Here // what folders have, of those that acknowledge from now on
 	asks    []registry.Ask
 
 	directives []registry.Directive // all that were written
@@ -113,6 +114,9 @@ func (g *gang) ack(name string) {
 	i := in(name)
 	r := g.records[i]
 	r.Gen, r.Phase, r.Exit = g.dir.Gen, registry.PhaseReady, nil
+	if h, ok := g.here[name]; ok {
+		r.Here = &h
+	}
 	if r.Address == "" {
 		r.Address = fmt.Sprintf("%s:%d", r.Addr, 2000+i.Index)
 	}

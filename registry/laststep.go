@@ -1,33 +1,53 @@
 package registry
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
-// LeastStep is the oldest checkpoint step that a gang could still go on from, of what its instances have stored: the newest that
-// all those have which store their own, but no newer than the newest of each. Where nothing is common it is 0: any could be.
-func LeastStep(all map[Instance]Checkpoint) int64 {
-	least := int64(-1)
-	var common []int64
-	for _, c := range all {
-		own := ownSteps(c)
-		if len(own) == 0 {
-			for _, s := range c.Steps { // of a folder of all: the newest is what everybody takes
-				least = max(least, s.Step)
-			}
-			continue
-		}
-		if common == nil {
-			common = own
-			continue
-		}
-		if common = slices.DeleteFunc(slices.Clone(common), func(step int64) bool { return !slices.Contains(own, step) }); len(common) == 0 {
-			return 0
+// LeastStep is the oldest checkpoint step of an instance that its gang could still go on from: the newest that all have who must
+// agree, 0 where they have none in common yet, and beyond every step where the instance goes on from its own newest.
+func (f Facts) LeastStep(d Directive, stored map[Instance]Checkpoint, in Instance) int64 {
+	c, ok := f.component(in.Component)
+	if ok && !c.Resumes() {
+		return math.MaxInt64
+	}
+	all := f.holdings(d, stored, nil, nil)
+	step, ok := common(all)
+	if !ok {
+		return 0
+	}
+	savers, one := 0, false
+	for _, h := range all {
+		if h.saver && h.Component == in.Component {
+			savers++
+			one = one || h.Instance == in
 		}
 	}
-	if len(common) > 0 {
-		step := slices.Max(common)
-		if least < 0 || step < least {
-			least = step
+	if steps := stored[in].Steps; one && savers == 1 && c.Ranks != RanksSome && len(steps) > 0 {
+		// It may save for all, or be the first: the others come with what is older then.
+		step = min(step, steps[max(0, len(steps)-newestNamed)].Step)
+	}
+	return step
+}
+
+// newestNamed is how many of an instance's checkpoints its key names at least.
+const newestNamed = 5
+
+// Named are those of an instance's checkpoints that its key goes on naming, in the order of their commits: the newest five, and
+// all of this step and later ones. Of more than MostSteps those go that came last before the newest five: who is behind comes to
+// the older ones first.
+func Named(steps []CheckpointStep, least int64) []CheckpointStep {
+	last := max(0, len(steps)-newestNamed)
+	var kept []CheckpointStep
+	for i, s := range steps {
+		if i >= last || s.Step >= least {
+			kept = append(kept, s)
 		}
 	}
-	return max(least, 0)
+	if over := len(kept) - MostSteps; over > 0 {
+		end := len(kept) - newestNamed
+		kept = slices.Delete(kept, end-over, end)
+	}
+	return kept
 }

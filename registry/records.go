@@ -78,7 +78,8 @@ type Directive struct {
 	Target    map[string]int `json:"target,omitempty"` // flex up: what will be
 	Roster    RosterRef      `json:"roster,omitzero"`  // sealed last: this generation's when act is run
 	Seeds     []string       `json:"seeds,omitempty"`
-	Resume    *int64         `json:"resume,omitempty"` // step that every rank has
+	Resume    *int64         `json:"resume,omitempty"` // step that every rank has; NoStep: none, and Anew says why
+	Anew      string         `json:"anew,omitempty"`   // who has stored which steps, where none is everybody's
 	Budget    Budget         `json:"budget,omitzero"`  // gang scope
 	Retries   Retries        `json:"retries,omitzero"`
 	Keep      int            `json:"keep,omitempty"`     // generation whose processes may be carried
@@ -175,6 +176,7 @@ type Member struct {
 	Since       time.Time `json:"since"`
 	Unenforced  []string  `json:"unenforced,omitempty"`
 	Saved       *Saved    `json:"saved,omitempty"`
+	Here        *Here     `json:"here,omitempty"` // its checkpoints, when it acknowledged Gen; nil: it goes on by itself
 	// LogDir and WorkDir are the instance's folders on its host, where scripts may ask for them.
 	LogDir  string `json:"log_dir,omitempty"`
 	WorkDir string `json:"work_dir,omitempty"`
@@ -205,6 +207,7 @@ type Budget struct {
 	Used int         `json:"used"`
 	At   []time.Time `json:"at,omitempty"`
 	Step int64       `json:"step,omitempty"` // newest checkpoint step when it was last charged
+	Anew bool        `json:"anew,omitempty"` // the gang began anew, and has gone on from no step since: none refills the account
 }
 
 // Row is one line of a roster.
@@ -295,7 +298,11 @@ type Checkpoint struct {
 	Version int              `json:"version"`
 	Gen     int              `json:"gen"`
 	Inc     string           `json:"inc"`
-	Steps   []CheckpointStep `json:"steps"` // at most 5, newest last
+	Steps   []CheckpointStep `json:"steps"` // in the order of their commits: the newest five, and what the gang could go on from
+	// Own: it has stored something of its own folder at some time, whatever there is now.
+	Own bool `json:"own,omitempty"`
+	// Bad are copies, its own or others', that this instance found not to be as they were stored: nobody goes on from those.
+	Bad []BadCopy `json:"bad,omitempty"`
 }
 
 // CheckpointStep is one whole checkpoint.
@@ -306,6 +313,15 @@ type CheckpointStep struct {
 	// Shared: of a folder of all instances, one of which stores it for all.
 	Shared bool `json:"shared,omitempty"`
 }
+
+// BadCopy names a copy by where it is and what was committed: another may be stored there later.
+type BadCopy struct {
+	URI    string `json:"uri"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// MostBad is how many bad copies a key names, the last found.
+const MostBad = 16
 
 // The kinds of an ask, with their args. stop: By is `stop` or `interrupt`; grace (seconds, optional),
 // who (a person, optional), save (seconds, optional: for so long at most, all save before they stop).

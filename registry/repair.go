@@ -145,7 +145,7 @@ func (r *ruling) failureOf(a *absence, b Budget, rule BudgetRule) failure {
 func (r *ruling) rebuild(first, why string, b Budget) bool {
 	n := r.next()
 	n.Gen, n.Act, n.Budget, n.First, n.Why = n.Gen+1, ActWait, b, first, why
-	n.Resume, n.Released, n.Seeds, n.Keep = nil, nil, nil, 0
+	n.Resume, n.Anew, n.Released, n.Seeds, n.Keep = nil, "", nil, nil, 0
 	n.StopGrace = r.c.Facts.StopGrace.Seconds()
 	return r.only(Rebuild{Index: r.v.DirectiveIndex, Directive: n})
 }

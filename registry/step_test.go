@@ -56,42 +56,134 @@ func TestSealPutsServicesLast(t *testing.T) {
 }
 
 func TestSealTakesTheCommonStep(t *testing.T) {
-	steps := func(n ...int64) (c registry.Checkpoint) {
-		for _, s := range n {
-			c.Steps = append(c.Steps, registry.CheckpointStep{Step: s})
-		}
-		return c
-	}
-	shared := func(n ...int64) registry.Checkpoint {
-		c := steps(n...)
+	type all = map[registry.Instance]registry.Checkpoint
+	type folders = map[string]registry.Here
+	own := func(steps ...int64) registry.Checkpoint { return kept(false, steps...) }
+	shared := func(steps ...int64) registry.Checkpoint { return kept(true, steps...) }
+	local := func(steps ...int64) registry.Checkpoint {
+		c := kept(true, steps...)
 		for i := range c.Steps {
-			c.Steps[i].Shared = true
+			c.Steps[i].SHA256 = ""
 		}
 		return c
 	}
 	for _, tc := range []struct {
 		name string
-		of   map[registry.Instance]registry.Checkpoint
+		rule string
+		of   all
+		here folders
 		want *int64
+		why  string
 	}{
-		{"nobody has one", nil, nil},
-		{"one has none", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(1), in("worker-1"): steps(1)}, nil},
-		{"the newest of all", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(10, 20, 30), in("worker-1"): steps(10, 20), in("worker-2"): steps(20, 30)}, new(int64(20))},
-		{"stored by one for all", map[registry.Instance]registry.Checkpoint{in("worker-0"): shared(10, 20)}, new(int64(20))},
-		{"stored by one, then by another", map[registry.Instance]registry.Checkpoint{in("worker-0"): shared(10, 20), in("worker-2"): shared(30)}, new(int64(30))},
-		{"of those some have their own", map[registry.Instance]registry.Checkpoint{in("worker-0"): shared(10, 20), in("worker-1"): steps(10)}, new(int64(10))},
-		{"nothing in common", map[registry.Instance]registry.Checkpoint{in("worker-0"): steps(10), in("worker-1"): steps(20), in("worker-2"): steps(30)}, nil},
+		{"nobody has one", "", nil, nil, nil, ""},
+		{"nobody has one any more", "", all{in("worker-0"): own(), in("worker-1"): own()}, nil, nil, ""},
+		{"one saves for all", "", all{in("worker-1"): own(1, 2)}, nil, new(int64(2)), ""},
+		{"one saves, all must", registry.RanksAll, all{in("worker-1"): own(1, 2)}, nil, new(registry.NoStep), "worker-0 has none, worker-1 has 1 2, worker-2 has none"},
+		{"one has none", "", all{in("worker-0"): own(1), in("worker-1"): own(1)}, nil, new(registry.NoStep), "worker-0 has 1, worker-1 has 1, worker-2 has none"},
+		{"one never has any", registry.RanksSome, all{in("worker-0"): own(1), in("worker-1"): own(1)}, nil, new(int64(1)), ""},
+		{"one has lost its last", registry.RanksSome, all{in("worker-0"): own(1), in("worker-1"): own()}, nil, new(registry.NoStep), "worker-0 has 1, worker-1 has none"},
+		{"each its own", registry.RanksEach, all{in("worker-0"): own(1), in("worker-1"): own(2)}, nil, nil, ""},
+		{"the newest of all", "", all{in("worker-0"): own(10, 20, 30), in("worker-1"): own(10, 20), in("worker-2"): own(20, 30)}, nil, new(int64(20)), ""},
+		{"stored by one for all", "", all{in("worker-0"): shared(10, 20)}, nil, new(int64(20)), ""},
+		{"stored by one, then by another", "", all{in("worker-0"): shared(10, 20), in("worker-2"): shared(30)}, nil, new(int64(30)), ""},
+		{"of those some have their own", "", all{in("worker-0"): shared(10, 20), in("worker-1"): own(10)}, nil, new(int64(10)), ""},
+		{
+			"a copy that another found to be bad", "",
+			all{in("worker-0"): shared(10, 20), in("worker-2"): {Bad: []registry.BadCopy{{SHA256: "sum", URI: "of 20"}, {URI: "of 10", SHA256: "another sum"}}}},
+			nil, new(int64(10)), "",
+		},
+		{
+			"nothing in common", "",
+			all{in("worker-0"): own(10, 11, 12, 13), in("worker-1"): own(20), in("worker-2"): own(30)},
+			nil,
+			new(registry.NoStep), "worker-0 has … 11 12 13, worker-1 has 20, worker-2 has 30",
+		},
+		{
+			"in folders alone", "", nil,
+			folders{"worker-0": {Steps: []int64{5, 6}}, "worker-1": {Steps: []int64{4, 5}}, "worker-2": {Steps: []int64{5}}},
+			new(int64(5)), "",
+		},
+		{
+			"some in folders, not stored yet", "",
+			all{in("worker-0"): own(5), in("worker-1"): own(5), in("worker-2"): own(5)},
+			folders{"worker-0": {Steps: []int64{6}}, "worker-1": {Steps: []int64{6}}, "worker-2": {Steps: []int64{6, 7}}},
+			new(int64(6)), "",
+		},
+		{
+			"what was seen by chance does not count where the folder tells", "",
+			all{in("worker-0"): local(1, 3), in("worker-1"): local(2, 4), in("worker-2"): local(2)},
+			folders{"worker-0": {Shared: true, Steps: []int64{3, 4}}, "worker-1": {Shared: true, Steps: []int64{3, 4}}, "worker-2": {Shared: true, Steps: []int64{3, 4}}},
+			new(int64(4)), "",
+		},
+		{
+			"a host without the folder of the others", "", nil,
+			folders{"worker-0": {Shared: true, Steps: []int64{3, 4}}, "worker-1": {Shared: true, Steps: []int64{3, 4}}, "worker-2": {Shared: true}},
+			new(int64(4)), "",
+		},
+		{
+			"a folder that cannot be looked at", "", nil,
+			folders{"worker-0": {Steps: []int64{40, 50}}, "worker-1": {Steps: []int64{50}}, "worker-2": {Unknown: true}},
+			new(int64(50)), "",
+		},
+		{
+			"of one that cannot be looked at, what is stored counts", "",
+			all{in("worker-2"): own(40)},
+			folders{"worker-0": {Steps: []int64{40, 50}}, "worker-1": {Steps: []int64{40, 50}}, "worker-2": {Unknown: true}},
+			new(int64(40)), "",
+		},
+		{
+			"one that cannot be looked at is no reason to begin anew", "",
+			all{in("worker-2"): own(30)},
+			folders{"worker-0": {Steps: []int64{40, 50}}, "worker-1": {Steps: []int64{40, 50}}, "worker-2": {Unknown: true}},
+			new(int64(50)), "",
+		},
+		{
+			"the others have none in common", "", nil,
+			folders{"worker-0": {Steps: []int64{40}}, "worker-1": {Steps: []int64{50}}, "worker-2": {Unknown: true}},
+			new(registry.NoStep), "worker-0 has 40, worker-1 has 50",
+		},
+		{
+			"each host's folder is another", "", nil,
+			folders{"worker-0": {Shared: true, Steps: []int64{3, 4}}, "worker-1": {Shared: true, Steps: []int64{3}}, "worker-2": {Shared: true, Steps: []int64{2}}},
+			new(registry.NoStep), "worker-0 has 3 4, worker-1 has 3, worker-2 has 2",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			g := newGang(t, synchronous())
+			f := synchronous()
+			for i := range f.Components {
+				f.Components[i].Ranks = tc.rule
+			}
+			g := newGang(t, f)
 			g.steps = tc.of
 			g.settle()
+			g.here = tc.here
 			g.all()
 			g.want(registry.ActRun, 1)
-			if got := g.dir.Resume; !reflect.DeepEqual(got, tc.want) || !reflect.DeepEqual(g.roster.Resume, tc.want) {
-				t.Errorf("got %v, want %v", got, tc.want)
+			if got := g.dir.Resume; !reflect.DeepEqual(got, tc.want) || !reflect.DeepEqual(g.roster.Resume, tc.want) || g.dir.Anew != tc.why {
+				t.Errorf("got %v, %q, want %v, %q", got, g.dir.Anew, tc.want, tc.why)
 			}
 		})
+	}
+}
+
+// A host to which a container comes back has a folder from before: what its gang has given up since does not count.
+func TestSealKnowsAnOldFolder(t *testing.T) {
+	g := running(t, synchronous())
+	for range 2 {
+		g.fail("worker-2", 3)
+		g.settle()
+		g.pass(10 * time.Second)
+		if g.dir.Gen == 2 {
+			g.all()
+		}
+	}
+	g.want(registry.ActWait, 3)
+	g.steps = map[registry.Instance]registry.Checkpoint{in("worker-0"): kept(false, 20, 25, 30), in("worker-1"): kept(false, 20, 25, 30), in("worker-2"): kept(false, 20, 25)}
+	g.here = map[string]registry.Here{"worker-2": {Gen: 1, Steps: []int64{20, 30}}}
+	g.all()
+	g.want(registry.ActRun, 3)
+	if got := g.dir.Resume; got == nil || *got != 25 {
+		t.Errorf("resumes from %v, want 25: step 30 of that folder is of a branch that was given up", got)
 	}
 }
 
@@ -585,5 +677,63 @@ func TestRunningReadsNothing(t *testing.T) {
 	g.settle()
 	if len(g.last) != 0 || g.reads != n {
 		t.Errorf("got %#v", g.last)
+	}
+}
+
+// A gang that begins anew again and again, each time after it has saved something, spends its account: that was no progress.
+func TestAnewIsNoProgress(t *testing.T) {
+	for name, step := range map[string]func(round int64) int64{
+		"to the same step":   func(int64) int64 { return 10 },
+		"to a greater one":   func(round int64) int64 { return 10 * round },
+		"each its own saved": func(round int64) int64 { return 1000 + round },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := synchronous()
+			f.GangBudget = registry.BudgetRule{Max: 3, RefillCheckpoint: true}
+			for i := range f.Components {
+				f.Components[i].Ranks = registry.RanksAll
+			}
+			g := running(t, f)
+			for round := int64(1); g.dir.Act != registry.ActStop; round++ {
+				if round > 4 {
+					t.Fatalf("round %d goes on: %+v", round, g.dir.Budget)
+				}
+				g.steps = map[registry.Instance]registry.Checkpoint{in("worker-0"): kept(false, step(round))}
+				g.again()
+			}
+			if g.dir.Verdict.Outcome != registry.Failed {
+				t.Errorf("got %+v", g.dir.Verdict)
+			}
+		})
+	}
+}
+
+// One that has gone on from a step after it began anew is told from then on by what is newer, however far it was before.
+func TestProgressAfterAnew(t *testing.T) {
+	f := synchronous()
+	f.GangBudget = registry.BudgetRule{Max: 2, RefillCheckpoint: true}
+	g := running(t, f)
+	for _, round := range []struct {
+		steps []int64 // the newest of each worker
+		used  int
+	}{{[]int64{1000, 1000, 1000}, 1}, {[]int64{2000, 2001, 2000}, 1}, {[]int64{10, 10, 10}, 2}, {[]int64{20, 20, 20}, 1}, {[]int64{30, 30, 30}, 1}} {
+		g.steps = map[registry.Instance]registry.Checkpoint{}
+		for i, step := range round.steps {
+			g.steps[registry.Instance{Component: "worker", Index: i}] = kept(false, step)
+		}
+		g.again()
+		if g.want(registry.ActRun, g.dir.Gen); g.dir.Budget.Used != round.used {
+			t.Errorf("%v: got %+v, want %d used", round.steps, g.dir.Budget, round.used)
+		}
+	}
+}
+
+// again lets a worker fail, and the gang form anew if it may.
+func (g *gang) again() {
+	g.fail("worker-1", 1)
+	g.settle()
+	g.pass(time.Minute)
+	if g.dir.Act == registry.ActWait {
+		g.all()
 	}
 }

@@ -51,7 +51,7 @@ var (
 			begin.Resume = s.Directive.Resume
 		}
 		if begin.Resume != nil {
-			s.Step = min(s.Step, *begin.Resume) // what was newer is given up, and may be reached again
+			s.Step = max(0, min(s.Step, *begin.Resume)) // what was newer is given up, and may be reached again
 		}
 		out := []Effect{begin}
 		if s.Policy.Duration > 0 {

@@ -43,7 +43,7 @@ type Effect struct {
 	Timer   Timer            // DoArm
 	After   time.Duration    // DoArm
 	Roster  registry.RosterRef
-	Resume  *int64 // DoStart: newest step that every rank has; nil: the newest of all
+	Resume  *int64 // DoStart: newest step that every rank has, registry.NoStep for none; nil: the newest of all
 }
 
 // Room tells which of the loop's three helpers does an effect.

@@ -166,6 +166,7 @@ func licence(dir string) string {
 			{"Mozilla Public License, version 2.0", "MPL-2.0"},
 			{"Apache License Version 2.0", "Apache-2.0"},
 			{"Neither the name of", "BSD-3-Clause"},
+			{"Redistributions in binary form must reproduce", "BSD-2-Clause"}, // which BSD-3-Clause says as well
 			{"Permission is hereby granted, free of charge", "MIT"},
 		} {
 			if strings.Contains(text, known.says) {

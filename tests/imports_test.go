@@ -55,8 +55,11 @@ var rooms = []room{
 	{path: "shim/hostlock"},
 	{path: "shim/plan", may: []string{"appdef", "registry"}, pure: true},
 	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
+	{path: "shim/render", may: []string{"appdef", "shim/plan", "shim/launcher"}, pure: true},
+	{path: "shim/submit", may: []string{"packages/fetch"}}, // knows no definition
 	{path: "shim", may: []string{"shim/plan", "registry"}}, // the rest through the interfaces it declares
-	{path: "shim/launcher", may: []string{"shim/plan", "registry"}},
+	{path: "shim/launcher", may: []string{"shim/plan", "registry"}, pure: true},
+	{path: "shim/launcher/route"},
 	{path: "shim/sandbox", may: []string{"shim/plan", "registry"}},
 	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock"}},
 	{path: "shim/ports", may: []string{"shim/plan", "registry", "shim/hostlock"}},

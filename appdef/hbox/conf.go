@@ -24,6 +24,7 @@ const (
 	confChief           = "hbox.chief.worker.minimum.data"
 	confChiefFiles      = "hbox.chief.worker.minimum.file.num"
 	confListLength      = "hbox.env.maxlength"
+	confUploads         = "hbox.upload.file.thread.nums"
 	confDownloads       = "hbox.download.file.thread.nums"
 	confDownloadRetries = "hbox.download.file.retry"
 	confCache           = "hbox.inputformat.cache"
@@ -51,7 +52,7 @@ const (
 func confNames() []string {
 	names := []string{
 		confAttempts, confWorkerAutoscale, confPSAutoscale, confRate, confTimeout, confStageTimeout, confStrategy, confBoardOnPS,
-		confInputToPS, confWhole, confFileCheck, confChief, confChiefFiles, confListLength, confDownloads, confDownloadRetries,
+		confInputToPS, confWhole, confFileCheck, confChief, confChiefFiles, confListLength, confDownloads, confDownloadRetries, confUploads,
 		confCache, confCacheLimit, confLines, confSeparator,
 		confFailedUpload, confSaveEvery, confSaveChanged, confSaves, confPython, confExecutor, confExecutorImage, confDockerImage, confDigitsImage,
 		confExit, confMPIHome, confMPILibraries, confHorovodLibs, confHorovodProcs,
@@ -87,7 +88,7 @@ var idleConfs = [...]string{
 	"hbox.output.local.dir", "hbox.remote.defaultFS", "hbox.report.container.status", "hbox.reserve.port.begin", "hbox.reserve.port.end",
 	"hbox.s3.bucket.dir.split", "hbox.s3.cluster", "hbox.s3.cluster.prefix", "hbox.s3.key.access", "hbox.s3.key.secret",
 	"hbox.staging.dir", "hbox.status.update.interval", "hbox.task.timeout", "hbox.task.timeout.check.interval", "hbox.tf.board.upload",
-	"hbox.tf.mode.single", "hbox.upload.file.thread.nums", "yarn.nodemanager.docker-container-executor.exec-name",
+	"hbox.tf.mode.single", "yarn.nodemanager.docker-container-executor.exec-name",
 }
 
 // misspelt are HBox's own slips: its code reads the names on the left, which is what scripts say.

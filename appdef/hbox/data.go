@@ -204,6 +204,7 @@ func (j *job) outputs() {
 		j.choice(r, "muster.outputs.index", strconv.Itoa(index), strconv.Itoa(appdef.EveryIndex), at0)
 		j.choice(r, "muster.outputs.flat", strconv.FormatBool(flat && r.worker()), "false", place("--create-containerid-dir"))
 		j.choice(r, "muster.outputs.failed", strconv.FormatBool(failed), "false", place("--conf", confFailedUpload))
+		j.counted(r, "muster.outputs.parallel", confUploads, 1)
 		j.choice(r, "muster.outputs.incremental", strconv.FormatBool(changed), "false", place("--conf", confSaveChanged))
 		j.choice(r, "muster.outputs.interim", strings.TrimLeft(strings.TrimSpace(saves), "/"), "", savesAt)
 		if strategy == appdef.StrategyStream {

@@ -369,15 +369,18 @@ func filesOf(app appdef.App) string {
 func TestNumbersOfInputs(t *testing.T) {
 	confs := []string{
 		"--conf", "hbox.chief.worker.minimum.data=true", "--conf", "hbox.chief.worker.minimum.file.num=3", "--conf", "hbox.env.maxlength=102400",
-		"--conf", "hbox.download.file.thread.nums=4", "--conf", "hbox.download.file.retry=0",
+		"--conf", "hbox.download.file.thread.nums=4", "--conf", "hbox.download.file.retry=0", "--conf", "hbox.upload.file.thread.nums=2",
 	}
-	s, found := hbox.Parse(append(slices.Concat([]string{"--worker-num", "3", "--input", "/in#data"}, confs), "true"))
+	s, found := hbox.Parse(append(slices.Concat([]string{"--worker-num", "3", "--input", "/in#data", "--output", "/out#model"}, confs), "true"))
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
 	in := s.App.Component("worker").Settings.Inputs
 	if in.Chief != 3 || in.ListLength != 102400 || in.Parallel != 4 || in.Retries == nil || *in.Retries != 0 {
 		t.Errorf("got %+v", in)
+	}
+	if out := s.App.Component("worker").Settings.Outputs; out.Parallel != 2 {
+		t.Errorf("got %+v", out)
 	}
 	words, lost := hbox.Write(s.App)
 	if text := strings.Join(words, " "); !strings.Contains(text, strings.Join(confs, " ")) || len(lost) > 0 {

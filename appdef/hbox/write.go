@@ -308,6 +308,9 @@ func (w *writer) data() {
 	if out.Failed {
 		w.conf(confFailedUpload, "true")
 	}
+	if out.Parallel > 0 {
+		w.conf(confUploads, strconv.Itoa(out.Parallel))
+	}
 	w.saves(out)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -100,9 +101,11 @@ func must(err error) {
 }
 
 // agent is the whole life of `muster agent`.
-func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed bool) error {
+func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed bool) (err error) {
 	outliveReaders()
 	debug.SetGCPercent(thrift)
+	last, notify := "", newNotifier(f.logger(s.err), loading(f.ref, time.Now()))
+	defer func() { notify.close(cmp.Or(last, errorStatus(err))) }()
 	codes, err := parseExitMap(f.exitMap)
 	if err != nil {
 		return err
@@ -120,7 +123,7 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 		return err
 	}
 	defer app.close()
-	a, err := f.prepare(ctx, s, app, newRun, policyNamed)
+	a, err := f.prepare(ctx, s, app, notify, newRun, policyNamed)
 	if err != nil {
 		return err
 	}
@@ -134,6 +137,8 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 		code = shim.CodeRegistry
 	}
 	mapped := codes.apply(code, final)
+	last = lastStatus(final)
+	a.notify.ends(mapped)
 	a.epilogue(final, code, mapped)
 	if f.paiReport {
 		a.reportPAI(s.err, final)
@@ -165,9 +170,13 @@ func (a *agent) hearSignals(lifeline int) (stop func()) {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	done := make(chan struct{})
 	go func() {
+		var echo echo
 		for {
 			select {
 			case sig := <-signals:
+				if echo.of(sig, time.Now()) {
+					continue
+				}
 				number, _ := sig.(syscall.Signal)
 				a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(number)})
 			case <-done:
@@ -291,15 +300,5 @@ func (m exitMap) apply(code int, final shim.State) int {
 	return code
 }
 
-func validName(s string) bool {
-	if s == "" || len(s) > 63 {
-		return false
-	}
-	for i, r := range s {
-		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !alnum && (i == 0 || !strings.ContainsRune("._~-", r)) {
-			return false
-		}
-	}
-	return true
-}
+// validName tells what may be an app id or a run id.
+func validName(s string) bool { return launcher.ValidName(s) }

@@ -26,13 +26,16 @@ type saves struct {
 	mu     sync.Mutex
 	writer *hostlock.Lock // held by the one agent of this host that stores what is in the shared folder
 	failed error          // what keeps the next start from going on from where it should
+	ran    int            // the generation that the folder last went on with here; 0: none
+	marked int            // the generation that the folder says that of itself
 	keeper *keeper        // copies to the store; nil: nothing is copied
 }
 
 // ruleOf is how a plan's checkpoints are recognised.
 func ruleOf(p plan.Plan) checkpoint.Rule {
 	c := p.Checkpoint
-	return checkpoint.Rule{Framework: p.Framework, Pattern: c.Pattern, Whole: c.Whole, Marker: c.Marker}
+	whole, _ := appdef.ParseWhole(c.Whole) // the definition was checked
+	return checkpoint.Rule{Framework: p.Framework, Pattern: c.Pattern, Whole: checkpoint.Whole(whole), Marker: c.Marker}
 }
 
 // placement is where an instance's checkpoints are.
@@ -112,8 +115,8 @@ func (a *agent) look(ctx context.Context, p plan.Plan, tell bool) (checkpoint.Fo
 	s.looking.Lock()
 	defer s.looking.Unlock()
 	l := a.placeOf(ctx, p)
-	if s.looker == nil || s.looker.Rule != ruleOf(p) {
-		s.looker = &checkpoint.Looker{Rule: ruleOf(p)}
+	if rule := ruleOf(p); s.looker == nil || !s.looker.Rule.Equal(rule) {
+		s.looker = &checkpoint.Looker{Rule: rule}
 	}
 	dir, done, err := a.checkpointFS(ctx, p, l.place)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,18 +148,17 @@ func (a *agent) tellTorn(l placement, found checkpoint.Found) {
 	}
 }
 
-// newest looks for the checkpoint to go on from, and gives its path or URL. upTo is the step that every rank has, nil for any;
-// where nothing that old is left, it is the newest of all.
-func (a *agent) newest(ctx context.Context, p plan.Plan, upTo *int64, tell bool) (c checkpoint.Checkpoint, at string, ok bool) {
+// newest looks for the checkpoint to go on from, and gives its path or URL. step is the one that every rank has; nil: the newest
+// of all.
+func (a *agent) newest(ctx context.Context, p plan.Plan, step *int64, tell bool) (c checkpoint.Checkpoint, at string, ok bool) {
 	found, l, err := a.look(ctx, p, tell)
 	if err != nil {
 		a.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
 	}
-	if upTo != nil {
-		if c, ok = found.Until(*upTo); ok {
-			return c, l.at(c.Path), true
-		}
+	if step != nil {
+		c, ok = found.At(*step)
+	} else {
+		c, ok = found.Newest()
 	}
-	c, ok = found.Newest()
 	return c, l.at(c.Path), ok
 }

@@ -1,16 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/packages/fetch"
@@ -63,6 +63,7 @@ const (
 	keepFirst     = time.Second
 	keepLongest   = time.Minute
 	commitPatient = 5 * time.Second
+	passing       = 3 // so many failures in a row are not told of that may pass
 )
 
 // openKeeper opens the store of a plan's checkpoints; nil: it names none.
@@ -107,7 +108,7 @@ func (k *keeper) offer(c checkpoint.Checkpoint, l placement, s shim.State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stamp := c.Stamp()
-	if stamp == k.done || k.next != nil && k.next.Stamp() == stamp || slices.ContainsFunc(k.pending, func(one keptSave) bool { return one.stamp == stamp }) {
+	if stamp == k.done || k.next != nil && k.next.Stamp() == stamp && k.next.gen == s.Gen || slices.ContainsFunc(k.pending, func(one keptSave) bool { return one.stamp == stamp }) {
 		return
 	}
 	k.next = &save{c, l, s.Gen, s.Attempt}
@@ -123,7 +124,7 @@ func (k *keeper) ring() {
 
 // run copies until ctx ends.
 func (k *keeper) run(ctx context.Context) {
-	pause := keepFirst
+	pause, failures := keepFirst, 0
 	for {
 		one, work := k.take()
 		switch {
@@ -131,11 +132,14 @@ func (k *keeper) run(ctx context.Context) {
 			if err := k.copy(ctx, *one); err != nil && ctx.Err() == nil {
 				k.a.log.Warn("checkpoint is not stored", "step", one.Step, "again_in", pause, "err", err)
 				k.putBack(*one, err)
+				if failures++; !fetch.Transient(err) || failures >= passing {
+					k.a.warn(warnCheckpoints, k.refused(one.Step, err))
+				}
 				k.sleep(ctx, pause)
 				pause = min(2*pause, keepLongest)
 				continue
 			}
-			pause = keepFirst
+			pause, failures = keepFirst, 0
 		case work: // the registry did not take it yet
 			k.commit(ctx)
 			k.sleep(ctx, keepFirst)
@@ -153,6 +157,21 @@ func (k *keeper) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// refused says that the store does not take a checkpoint, and what to do.
+func (k *keeper) refused(step int64, err error) string {
+	text := fmt.Sprintf("checkpoint of step %d is not stored in %s: %v", step, k.plan.Checkpoint.Sync, err)
+	if told, ok := errors.AsType[*fetch.Error](err); ok && told.Hint != "" {
+		return text
+	}
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return text + "; free some there, or give more"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return text + "; let the process's user write there"
+	}
+	return text + "; it is tried again, and agent.log says how"
 }
 
 func (k *keeper) sleep(ctx context.Context, pause time.Duration) {
@@ -214,6 +233,7 @@ func (k *keeper) settled(ctx context.Context) error {
 	}
 	over := make(chan struct{})
 	k.waiting = append(k.waiting, over)
+	k.ring() // what failed is tried once more now, and not when its pause is over
 	k.mu.Unlock()
 	select {
 	case <-over:
@@ -296,113 +316,6 @@ func (k *keeper) send(ctx context.Context, parcels []checkpoint.Parcel) error {
 		all[i] = stage.Parcel{From: p.From, Name: p.Name, To: p.To}
 	}
 	return k.a.transfer().Send(ctx, k.store, all)
-}
-
-// commit has the registry take what is in the store. What it refuses for good is of a generation that is over, or of an index
-// that is another's: that is taken away again.
-func (k *keeper) commit(ctx context.Context) {
-	k.mu.Lock()
-	pending := slices.Clone(k.pending)
-	k.mu.Unlock()
-	if len(pending) == 0 {
-		return
-	}
-	bounded, cancel := context.WithTimeout(ctx, commitPatient)
-	defer cancel()
-	newest := pending[len(pending)-1]
-	var steps []registry.CheckpointStep
-	for _, one := range pending {
-		if one.gen == newest.gen {
-			steps = append(steps, one.step)
-		}
-	}
-	err := k.a.seatNow().Store(bounded, newest.gen, steps...)
-	if err != nil && !refusedForGood(err) {
-		k.a.log.Warn("checkpoint is not committed yet", "step", newest.step.Step, "err", err)
-		return
-	}
-	for _, one := range pending {
-		if err != nil || one.gen != newest.gen {
-			k.refuse(ctx, one, cmp.Or(err, registry.ErrOvertaken))
-		}
-	}
-	k.mu.Lock()
-	k.pending, k.done = nil, newest.stamp
-	if err == nil {
-		k.doneAt = newest.step.Step
-	}
-	k.mu.Unlock()
-	if err == nil {
-		k.prune(ctx, newest.kept.Instance)
-	}
-}
-
-// refusedForGood tells that no later try will do.
-func refusedForGood(err error) bool {
-	return errors.Is(err, registry.ErrOvertaken) || errors.Is(err, registry.ErrSuperseded) || errors.Is(err, registry.ErrForbidden)
-}
-
-func (k *keeper) refuse(ctx context.Context, one keptSave, why error) {
-	if k.committed(ctx, one) {
-		return // by a try whose answer was lost
-	}
-	k.a.log.Warn("checkpoint of an older generation is refused, and taken away", "step", one.step.Step, "generation", one.gen, "at", one.step.URI, "err", why)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
-	defer cancel()
-	if err := k.vault.Remove(ctx, one.kept); err != nil {
-		k.a.log.Warn("take a refused checkpoint away", "at", one.step.URI, "err", err)
-	}
-}
-
-// committed tells that the registry names it, or cannot be asked.
-func (k *keeper) committed(ctx context.Context, one keptSave) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatient)
-	defer cancel()
-	stored, err := k.a.seatNow().Stored(ctx)
-	if err != nil {
-		return true
-	}
-	for _, c := range stored {
-		if slices.ContainsFunc(c.Steps, func(s registry.CheckpointStep) bool { return s.URI == one.step.URI }) {
-			return true
-		}
-	}
-	return false
-}
-
-// prune removes what is older than the newest muster.checkpoint.keep, but nothing that the gang could still go on from.
-func (k *keeper) prune(ctx context.Context, instance string) {
-	keep := k.plan.Checkpoint.Keep
-	if keep <= 0 {
-		return
-	}
-	stored, err := k.a.seatNow().Stored(ctx)
-	if err == nil {
-		err = k.vault.Keep(ctx, instance, keep, k.least(stored), func(c checkpoint.Kept) error {
-			return k.a.seatNow().Forget(ctx, k.url(c)) // the registry names nothing that is gone
-		})
-	}
-	if err != nil && ctx.Err() == nil {
-		k.a.log.Warn("remove old checkpoints of the store", "err", err)
-	}
-}
-
-// least is the oldest step that must stay: where each goes on from its own newest, none; where not every rank has stored one of its
-// own yet, all.
-func (k *keeper) least(stored map[registry.Instance]registry.Checkpoint) int64 {
-	if k.plan.Restart.Scope == "instance" {
-		return math.MaxInt64
-	}
-	own := 0
-	for _, c := range stored {
-		if slices.ContainsFunc(c.Steps, func(s registry.CheckpointStep) bool { return !s.Shared }) {
-			own++
-		}
-	}
-	if own > 0 && own < k.plan.Who.WorldSize {
-		return 0
-	}
-	return registry.LeastStep(stored)
 }
 
 // lastSave hands on that a process has ended, once what it saved last is in the store: after that nobody may commit it any more.

@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 )
 
 // keepCheckpoints opens the store, clears what an earlier agent of this index left half there, tells the registry what the
@@ -45,100 +46,106 @@ func (r stageRoom) keepCheckpoints(ctx context.Context, p plan.Plan, in registry
 	return nil
 }
 
-// adopt commits what this instance has in the store when the registry knows of none: it began anew, and the manifests decide.
-func (k *keeper) adopt(ctx context.Context, in registry.Instance) error {
-	stored, err := k.a.seatNow().Stored(ctx)
-	if err != nil || len(stored[in].Steps) > 0 {
-		return err
-	}
-	mine, err := k.manifests(ctx, in.String())
-	if err != nil || len(mine) == 0 {
-		return err
-	}
-	standing := mine
-	if mine[len(mine)-1].Shared {
-		if standing, err = k.sharedManifests(ctx); err != nil {
-			return err
-		}
-	}
-	var steps []registry.CheckpointStep
-	for _, m := range checkpoint.Standing(standing) {
-		if m.Instance != in.String() {
-			continue
-		}
-		kept := m.Kept()
-		steps = append(steps, registry.CheckpointStep{Step: m.Step, URI: k.url(kept), SHA256: k.sums[kept], Shared: m.Shared})
-	}
-	if len(steps) == 0 {
+// herePatience is how long a gang's formation waits for a store's word on the checkpoints that a process keeps there itself.
+const herePatience = 30 * time.Second
+
+// here is what the folder of the checkpoints has while nothing runs there, for whom the gang's step is chosen; nil: this instance
+// goes on by itself.
+func (r gangRoom) here(ctx context.Context, s shim.State) *registry.Here {
+	p := r.currentPlan()
+	if p.Who.Role == string(appdef.RoleService) || s.Policy.Scope == registry.ScopeInstance || p.Checkpoint.Ranks == registry.RanksEach {
 		return nil
 	}
-	k.a.log.Info("the registry knows of no checkpoints, the store does", "newest", steps[len(steps)-1].Step, "number", len(steps))
-	return k.a.seatNow().Store(ctx, k.a.seatNow().Record().Gen, steps...)
-}
-
-// manifests are those of an instance's checkpoints that are as they were stored, oldest first.
-func (k *keeper) manifests(ctx context.Context, instance string) ([]checkpoint.Manifest, error) {
-	kept, err := k.vault.List(ctx, instance)
+	ctx, cancel := context.WithTimeout(ctx, herePatience)
+	defer cancel()
+	found, l, err := r.look(ctx, p, false)
 	if err != nil {
-		return nil, err
+		r.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
+		return &registry.Here{Shared: l.shared, Steps: []int64{}, Unknown: true}
 	}
-	var all []checkpoint.Manifest
-	for _, one := range kept {
-		m, sum, err := k.vault.Read(ctx, one)
-		if errors.Is(err, checkpoint.ErrTorn) {
-			k.a.log.Warn("checkpoint in the store is passed over", "at", k.url(one), "why", err)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		k.sums[one] = sum
-		all = append(all, m)
+	out := &registry.Here{Gen: r.lastResumed(l), Shared: l.shared, Steps: []int64{}}
+	for _, c := range found.Whole[max(0, len(found.Whole)-registry.MostSteps):] {
+		out.Steps = append(out.Steps, c.Step)
 	}
-	return all, nil
-}
-
-func (k *keeper) sharedManifests(ctx context.Context) ([]checkpoint.Manifest, error) {
-	instances, err := k.vault.Instances(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []checkpoint.Manifest
-	for _, in := range instances {
-		some, err := k.manifests(ctx, in)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, slices.DeleteFunc(some, func(m checkpoint.Manifest) bool { return !m.Shared })...)
-	}
-	return all, nil
+	return out
 }
 
 // goOn has the folder of the checkpoints hold what this generation goes on from: brought from the store where it is not here, and
 // what is newer than a gang's own step set aside. The start that follows fails with what keeps it from that.
 func (r gangRoom) goOn(ctx context.Context, s shim.State) {
 	p := r.currentPlan()
-	if p.Who.Role == "service" || onStore(p.Checkpoint.Dir) {
+	if p.Who.Role == string(appdef.RoleService) {
 		return
 	}
-	var resume *int64
-	if s.Policy.Scope != "instance" {
-		resume = s.Directive.Resume
+	r.tellAnew(p, s)
+	var err error
+	if !onStore(p.Checkpoint.Dir) {
+		err = r.ready(ctx, p, s)
+	} else if r.follows(p, s) {
+		err = r.wasDark(ctx, p, s.Directive.Resume)
 	}
-	err := r.ready(ctx, p, s, resume)
 	if err != nil && ctx.Err() == nil {
 		r.log.Error("the checkpoint to go on from is not here", "err", err)
 	}
+	if err == nil && !onStore(p.Checkpoint.Dir) {
+		r.tellWithout(ctx, p, s)
+	}
 	r.saves.mu.Lock()
 	defer r.saves.mu.Unlock()
-	r.saves.failed = err
+	if r.saves.failed = err; err == nil {
+		r.saves.ran = s.Gen
+	}
+}
+
+// tellWithout warns of an instance that starts from nothing while its gang goes on from a step: right where one saves for all and
+// its peers get the state from it, and a mixture where each saves its own and the first alone has done so yet.
+func (r gangRoom) tellWithout(ctx context.Context, p plan.Plan, s shim.State) {
+	step := s.Directive.Resume
+	if !r.follows(p, s) || step == nil || *step == registry.NoStep || p.Who.Role == string(appdef.RolePS) {
+		r.mended(warnWithout, "it goes on with its gang")
+		return
+	}
+	found, _, err := r.look(ctx, p, false)
+	if err != nil {
+		return
+	}
+	if _, ok := found.At(*step); ok {
+		r.mended(warnWithout, "it goes on with its gang")
+		return
+	}
+	r.log.Warn("the gang goes on from a step that this instance does not have; it starts without", "step", *step)
+	r.warn(warnWithout, fmt.Sprintf("%s starts without a checkpoint while its gang goes on from step %d; "+
+		"muster.checkpoint.ranks=all where each rank saves its own part, muster.checkpoint.sync where others shall have what one saves", s.Instance, *step))
+}
+
+// tellAnew warns of a gang that begins anew; one of it does, for all.
+func (r gangRoom) tellAnew(p plan.Plan, s shim.State) {
+	if why := s.Directive.Anew; why != "" && r.follows(p, s) {
+		r.log.Warn("the gang begins anew, for ranks have checkpoints and none is everybody's", "steps", why)
+		if p.Who.Rank == 0 {
+			r.warn(warnAnew, "generation "+strconv.Itoa(s.Gen)+" begins anew, for no checkpoint is everybody's: "+why+
+				"; what there is, is kept in .muster-set-aside-g"+strconv.Itoa(s.Gen)+" and in the store's set-aside-g"+strconv.Itoa(s.Gen)+
+				"; muster.checkpoint.ranks=some where not every rank saves")
+		}
+		return
+	}
+	r.mended(warnAnew, "the gang goes on from a checkpoint again")
+}
+
+// follows tells that an instance goes on from its gang's step.
+func (a *agent) follows(p plan.Plan, s shim.State) bool {
+	return s.Policy.Scope != registry.ScopeInstance && p.Checkpoint.Ranks != registry.RanksEach
 }
 
 // ready does goOn's work, one agent of a host at a time where they share the folder.
-func (r gangRoom) ready(ctx context.Context, p plan.Plan, s shim.State, resume *int64) error {
-	k := r.keeperNow()
-	if k == nil && resume == nil {
+func (r gangRoom) ready(ctx context.Context, p plan.Plan, s shim.State) error {
+	k, follows := r.keeperNow(), r.follows(p, s)
+	if k == nil && !follows {
 		return nil
+	}
+	var resume *int64
+	if follows {
+		resume = s.Directive.Resume
 	}
 	found, l, err := r.look(ctx, p, true)
 	if err != nil {
@@ -154,18 +161,62 @@ func (r gangRoom) ready(ctx context.Context, p plan.Plan, s shim.State, resume *
 			return dataError{fmt.Errorf("look for a checkpoint: %w", err)}
 		}
 	}
-	if k != nil {
+	anew := resume != nil && *resume == registry.NoStep
+	switch {
+	case k == nil:
+	case anew:
+		if err := k.setAside(ctx, s); err != nil {
+			return dataError{fmt.Errorf("set aside what is stored: %w", err)}
+		}
+	default:
 		if err := k.bring(ctx, s.Instance, found, resume); err != nil {
 			return dataError{fmt.Errorf("bring the checkpoint back: %w", err)}
 		}
 	}
-	if resume == nil {
+	if !follows {
 		return nil
 	}
-	if err := r.seat.GiveUp(ctx, *resume); err != nil {
-		r.ok("give newer checkpoints up", err)
+	if err := r.wasDark(ctx, p, resume); err != nil {
+		return err
 	}
-	return r.setAside(ctx, p, *resume, s)
+	if resume != nil {
+		if err := r.seat.GiveUp(ctx, *resume); err != nil && !errors.Is(err, registry.ErrOvertaken) {
+			return dataError{fmt.Errorf("give newer checkpoints up: %w", err)} // what is saved from now on would meet them
+		}
+	}
+	return r.resumeFolder(ctx, p, resume, s)
+}
+
+// wasDark fails where this instance could not tell what it has when its gang chose a step, and the choice does not suit it: the
+// gang forms once more, and then it is known.
+func (r gangRoom) wasDark(ctx context.Context, p plan.Plan, resume *int64) error {
+	h := r.seat.Record().Here
+	if h == nil || !h.Unknown || resume != nil && *resume == registry.NoStep {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, herePatience)
+	defer cancel()
+	found, _, err := r.look(ctx, p, false)
+	if err != nil {
+		return dataError{fmt.Errorf("look for a checkpoint: %w", err)}
+	}
+	suits := len(found.Whole) == 0
+	if resume != nil {
+		_, suits = found.At(*resume)
+	}
+	if suits {
+		return nil
+	}
+	return dataError{fmt.Errorf("what %s has could not be looked at when the gang chose a step, and it is another", p.Checkpoint.Dir)}
+}
+
+// setAside keeps what this instance has stored, and has nobody go on from it.
+func (k *keeper) setAside(ctx context.Context, s shim.State) error {
+	moved, err := k.vault.SetAside(ctx, s.Instance.String(), "g"+strconv.Itoa(s.Gen))
+	if len(moved) > 0 {
+		k.a.log.Warn("stored checkpoints are set aside", "number", len(moved), "newest", moved[len(moved)-1].Step)
+	}
+	return err
 }
 
 // lockPoll is how often a folder is asked for that another agent of this host lays a checkpoint out in.
@@ -187,178 +238,75 @@ func (a *agent) lockFolder(ctx context.Context, dir string) (*hostlock.Lock, err
 	}
 }
 
-// bring lays out the checkpoint of a step that all have, or the newest where nothing is said. What is here already is not
-// brought; one that is torn in the store is passed over with a warning, and the one before is taken.
-func (k *keeper) bring(ctx context.Context, in registry.Instance, found checkpoint.Found, resume *int64) error {
-	candidates, err := k.candidates(ctx, in, resume)
-	if err != nil {
-		return err
-	}
-	here, have := found.Newest()
-	if resume != nil {
-		here, have = found.At(*resume)
-	}
-	for _, one := range candidates {
-		if have && one.Step <= here.Step {
-			if one.Step < here.Step || k.has(here) || k.same(ctx, one) {
-				if one.Step == here.Step {
-					k.known(here) // it is in the store already
-				}
-				return nil
-			}
-			k.a.log.Warn("what is here of this step is another branch's", "step", here.Step, "want", one.URI)
-		}
-		err := k.bringOne(ctx, one)
-		if !errors.Is(err, checkpoint.ErrTorn) {
-			return err
-		}
-		k.a.log.Warn("checkpoint in the store is passed over", "at", one.URI, "why", err)
-		if err := k.a.seatNow().Forget(ctx, one.URI); err != nil {
-			gangRoom{k.a}.ok("forget a torn checkpoint", err)
-		}
-	}
-	if resume == nil || have || len(candidates) == 0 {
-		return nil
-	}
-	return fmt.Errorf("step %d, which every rank has stored, is not whole in %s", *resume, k.plan.Checkpoint.Sync)
-}
-
-// candidates are what the registry knows of, the newest first: of the instance's own folder, else of that of all. Of a step, only
-// those; where an earlier one has to do, the older ones follow.
-func (k *keeper) candidates(ctx context.Context, in registry.Instance, resume *int64) ([]registry.CheckpointStep, error) {
-	stored, err := k.a.seatNow().Stored(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var own, shared []registry.CheckpointStep
-	for who, c := range stored {
-		for _, s := range c.Steps {
-			if _, kept := checkpoint.Named(s.URI); !kept || resume != nil && s.Step != *resume {
-				continue
-			}
-			if s.Shared {
-				shared = append(shared, s)
-			} else if who == in {
-				own = append(own, s)
-			}
-		}
-	}
-	if len(own) == 0 {
-		own = shared
-	}
-	slices.SortFunc(own, func(a, b registry.CheckpointStep) int { return int(min(max(b.Step-a.Step, -1), 1)) })
-	return own, nil
-}
-
-func (k *keeper) bringOne(ctx context.Context, one registry.CheckpointStep) error {
-	begun := time.Now()
-	kept, _ := checkpoint.Named(one.URI)
-	m, sum, err := k.vault.Read(ctx, kept)
-	if err == nil && one.SHA256 != "" && sum != one.SHA256 {
-		err = fmt.Errorf("its manifest is not the one that was committed: %w", checkpoint.ErrTorn)
-	}
-	if err != nil {
-		return err
-	}
-	root, err := k.local(m.Place)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if err := k.vault.Bring(ctx, m, root, k.a.inc, k.a.checkpointOwner(), k.receive); err != nil {
-		return err
-	}
-	k.a.log.Info("checkpoint is back from the store", "step", m.Step, "from", one.URI, "generation", m.Generation, "files", len(m.Files), "bytes", m.Bytes(), "took", time.Since(begun).Round(time.Millisecond))
-	found, _, err := k.a.look(ctx, k.plan, false)
-	if err != nil {
-		return err
-	}
-	c, ok := found.At(m.Step)
-	if !ok {
-		return fmt.Errorf("step %d came from %s, and is not whole by the rules here", m.Step, one.URI)
-	}
-	k.known(c)
-	return checkpoint.WriteState(root, k.plan.Framework, found, c, k.a.checkpointOwner())
-}
-
-// same tells whether what is here of a step is what was committed of it: a container that comes back to a host may find a step
-// there that its gang has given up. A store that cannot be asked leaves it as it is.
-func (k *keeper) same(ctx context.Context, one registry.CheckpointStep) bool {
-	kept, _ := checkpoint.Named(one.URI)
-	m, _, err := k.vault.Read(ctx, kept)
-	if err != nil {
-		return true
-	}
-	root, err := k.local(m.Place)
-	if err != nil {
-		return true
-	}
-	defer root.Close()
-	return checkpoint.Same(ctx, root, m)
-}
-
-// known has a checkpoint not copied: the store has it.
-func (k *keeper) known(c checkpoint.Checkpoint) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.done, k.doneAt = c.Stamp(), c.Step
-}
-
-func (k *keeper) receive(ctx context.Context, to *os.Root, files []checkpoint.Wanted) error {
-	copies := make([]stage.Copy, len(files))
-	for i, f := range files {
-		copies[i] = stage.Copy{From: stage.File{Store: k.store, Path: f.From, Size: f.Size}, To: f.To}
-	}
-	return k.a.transfer().Bring(ctx, to, copies)
-}
-
-// resumedName is the file in a checkpoint folder that says which generation has set newer ones aside: what lies there since is
-// its own.
-const resumedName = ".muster-resumed"
-
-// setAside renames what is newer than the gang's step, once for each generation and folder.
-func (a *agent) setAside(ctx context.Context, p plan.Plan, step int64, s shim.State) error {
-	found, l, err := a.look(ctx, p, false)
+// resumeFolder renames what the gang does not go on from, once for each generation and folder: what is newer than its step, or
+// everything where that step is not there. nil: nobody has stored anything, and what is here is taken.
+func (r gangRoom) resumeFolder(ctx context.Context, p plan.Plan, step *int64, s shim.State) error {
+	found, l, err := r.look(ctx, p, false)
 	if err != nil {
 		return dataError{err}
-	}
-	if _, ok := found.Until(step); !ok {
-		return nil // nothing that old is here: what there is is all that this rank has
 	}
 	root, err := openPlace(l.dir, l.place)
+	if errors.Is(err, fs.ErrNotExist) && len(found.Whole)+len(found.Torn) == 0 {
+		return r.had(step, nil)
+	}
 	if err != nil {
 		return dataError{err}
 	}
 	defer root.Close()
-	done := a.id.appID + "@" + a.id.run + " " + a.seatNow().Founded().UTC().Format(time.RFC3339Nano) + " " + strconv.Itoa(s.Gen) + "\n"
-	if text, err := checkpoint.ReadSmall(root, resumedName); err == nil && string(text) == done {
+	if r.resumedIn(root) >= s.Gen {
 		return nil
 	}
-	moved, err := checkpoint.SetAside(root, found, step, "g"+strconv.Itoa(s.Gen))
-	if len(moved) > 0 {
-		a.log.Warn("checkpoints that not every rank has are set aside", "resume", step, "dir", root.Name(), "names", moved)
-		if err == nil {
-			err = a.tellFramework(ctx, p, root, step)
+	if step != nil {
+		if err := r.setAside(ctx, p, root, found, *step, s.Gen); err != nil {
+			return dataError{err}
 		}
 	}
-	if err == nil {
-		err = checkpoint.WriteNew(root, resumedName, done)
+	if step == nil && len(found.Whole) == 0 {
+		return nil // the folder says it when something is in it
 	}
-	if err != nil {
+	if err := r.mark(root, s.Gen); err != nil {
 		return dataError{err}
 	}
 	return nil
 }
 
-// tellFramework has TensorFlow's own file name the newest checkpoint that is left, up to a step.
+// had fails where this instance counted on a step of its folder that is not there any more.
+func (r gangRoom) had(step *int64, found []checkpoint.Checkpoint) error {
+	h := r.seat.Record().Here
+	if step == nil || h == nil || !slices.Contains(h.Steps, *step) || slices.ContainsFunc(found, func(c checkpoint.Checkpoint) bool { return c.Step == *step }) {
+		return nil
+	}
+	return dataError{fmt.Errorf("step %d, which the gang goes on from, is not in %s any more", *step, r.currentPlan().Checkpoint.Dir)}
+}
+
+func (r gangRoom) setAside(ctx context.Context, p plan.Plan, root *os.Root, found checkpoint.Found, step int64, gen int) error {
+	if err := r.had(&step, found.Whole); err != nil {
+		return err
+	}
+	from := step
+	if _, ok := found.At(step); !ok {
+		from = registry.NoStep // what is older is no more of what its peers go on from than what is newer
+	}
+	moved, err := checkpoint.SetAside(root, found, from, "g"+strconv.Itoa(gen))
+	if len(moved) == 0 {
+		return err
+	}
+	r.log.Warn("checkpoints that the gang does not go on from are set aside", "resume", step, "dir", root.Name(), "names", moved)
+	if err == nil {
+		err = r.tellFramework(ctx, p, root, step)
+	}
+	return err
+}
+
+// tellFramework has TensorFlow's own file name the newest checkpoint that is left, that of the step.
 func (a *agent) tellFramework(ctx context.Context, p plan.Plan, root *os.Root, step int64) error {
 	found, _, err := a.look(ctx, p, false)
 	if err != nil {
 		return err
 	}
-	c, ok := found.Until(step)
+	c, ok := found.At(step)
 	if !ok {
-		return nil
+		return checkpoint.DropState(root, p.Framework)
 	}
 	return checkpoint.WriteState(root, p.Framework, found, c, a.checkpointOwner())
 }

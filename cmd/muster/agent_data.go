@@ -11,6 +11,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -61,6 +62,7 @@ func fromStore(item plan.StageItem) bool {
 func (a *agent) transfer() stage.Transfer {
 	return stage.Transfer{
 		Report: func(p stage.Progress) {
+			a.moves(p)
 			if p.Ended && p.Took < tellTransfer { // who asked for it says what came
 				return
 			}
@@ -69,6 +71,52 @@ func (a *agent) transfer() stage.Transfer {
 		Again: func(file, why string) { a.log.Warn("transfer is tried again", "file", file, "cause", why) },
 	}
 }
+
+// moves has status say how far the files are that the instance waits for; those of a save are nobody's concern.
+func (a *agent) moves(p stage.Progress) {
+	staging := a.loop.State().Phase == shim.Staging
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case p.Ended:
+		a.moving = ""
+	case staging, a.leaving:
+		a.moving = p.String()
+	}
+}
+
+// way says what is brought or left now; the caller has the lock.
+func (a *agent) way() string {
+	const leaving = "its process is over, its outputs are being left"
+	switch {
+	case a.leaving && a.moving != "":
+		return leaving + ": " + a.moving
+	case a.leaving:
+		return leaving
+	case a.moving != "":
+		return "inputs: " + a.moving
+	}
+	return ""
+}
+
+// leaves has status say that outputs are left, and the terminal where it takes longer than a moment.
+func (a *agent) leaves() (over func()) {
+	set := func(on bool) string {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.leaving = on
+		return a.way()
+	}
+	text := set(true)
+	late := time.AfterFunc(tellLeaving, func() { a.event(eventLeaving, text, time.Now()) })
+	return func() {
+		late.Stop()
+		set(false)
+	}
+}
+
+// tellLeaving is how long the leaving of outputs takes at least of which the terminal is told.
+const tellLeaving = 2 * time.Second
 
 // tellTransfer is how long a transfer takes at least of which a line is written.
 const tellTransfer = 5 * time.Second
@@ -108,7 +156,7 @@ func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Insta
 	if err != nil {
 		return err
 	}
-	err = r.bringInputs(ctx, p, folder)
+	err = r.bringInputs(ctx, p, work, folder)
 	if err == nil {
 		err = r.roomForOutputs(ctx, p, in, work, folder)
 	}

@@ -6,17 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
 
 // bringInputs brings the instance's share of each input, or keeps the list of it for the start.
-func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root) error {
+func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, work workRoot, folder *os.Root) error {
 	in := p.Inputs
 	if in == nil {
 		return nil
@@ -54,21 +57,39 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, folder *os.Root
 	if in.Strategy == appdef.StrategyPlaceholder {
 		return r.keepList(p, shares)
 	}
-	for _, one := range in.From { // what an earlier agent brought, or began to
-		if err := folder.RemoveAll(one.Name); err != nil {
-			return err
-		}
-	}
-	if err := r.inputTransfer(in).Bring(ctx, folder, copies); err != nil {
+	came, err := r.bringMissing(ctx, p, work, folder, copies)
+	if err != nil {
 		return err
 	}
 	var bytes int64
 	for _, c := range copies {
 		bytes += max(c.From.Size, 0)
 	}
-	r.log.Info("inputs are here", "files", len(copies), "bytes", bytes, "took", time.Since(begun).Round(time.Millisecond))
+	r.log.Info("inputs are here", "files", len(copies), "bytes", bytes, "came", came, "took", time.Since(begun).Round(time.Millisecond))
 	return nil
 }
+
+// bringMissing brings what an earlier agent, or an earlier attempt, has not brought. Came is how many bytes that were.
+func (r stageRoom) bringMissing(ctx context.Context, p plan.Plan, work workRoot, folder *os.Root, copies []stage.Copy) (came int64, err error) {
+	ledger, err := stage.OpenLedger(work.Root, inputsLedger(p))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, ledger.Close()) }()
+	for _, one := range p.Inputs.From {
+		if err := ledger.Sweep(folder, one.Name, copies); err != nil {
+			return 0, fmt.Errorf("input %s: %w", one.Name, err)
+		}
+	}
+	var moved atomic.Int64
+	t := r.inputTransfer(p.Inputs)
+	t.Ledger, t.Moved = ledger, func(_ string, n int64) { moved.Add(n) }
+	err = t.Bring(ctx, folder, copies)
+	return moved.Load(), err
+}
+
+// inputsLedger is the file in the work folder that says what has come of an instance's inputs.
+func inputsLedger(p plan.Plan) string { return ".inputs-" + filepath.Base(p.Process.Folder) }
 
 // emptyFolders are those of an instance that reads nothing.
 func emptyFolders(in *plan.Inputs, folder *os.Root) error {
@@ -109,7 +130,7 @@ func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) (
 			return nil, err
 		}
 		for _, f := range files {
-			if there, ok := store.(interface{ URL(path string) string }); ok {
+			if there, ok := store.(fetch.Located); ok {
 				f.URL = there.URL(f.Path)
 			}
 			f.URL = told(url, f)

@@ -42,8 +42,28 @@ func (r stageRoom) roomForOutputs(ctx context.Context, p plan.Plan, in registry.
 			return withURL(err, one.To)
 		}
 		r.owes(one.Name, leave)
+		r.tellRivals(ctx, one, leave)
 	}
 	return nil
+}
+
+// tellRivals warns of another app whose outputs would have the same name: only one of the two will have it.
+func (r stageRoom) tellRivals(ctx context.Context, one plan.Output, leave stage.Leave) {
+	rivals, err := leave.Rivals(ctx)
+	if err != nil {
+		r.log.Warn("look for other apps with the same output", "output", one.Name, "to", one.To, "err", err)
+		return
+	}
+	kind := warnOutputs + " " + one.Name
+	if len(rivals) == 0 {
+		r.mended(kind, "output "+one.Name+": no other app has outputs under way at "+one.To+" any more")
+		return
+	}
+	place, first := strings.TrimRight(one.To, "/"), rivals[0]
+	app, _, _ := strings.Cut(first, "@")
+	r.warn(kind, fmt.Sprintf("output %s: app %s has outputs under way at %s too, and only one of the two can have the name %s; name another place, or remove %s/_temporary/%s if that app is over",
+		one.Name, app, one.To, leave.Folder, place, first))
+	r.log.Warn("another app has the same output under way", "output", one.Name, "to", one.To, "runs", rivals)
 }
 
 // withURL has a place that is taken say in which filesystem it is.
@@ -90,6 +110,13 @@ func (a *agent) leaveOf(ctx context.Context, p plan.Plan, one plan.Output) (stag
 	}, err
 }
 
+// outputTransfer leaves outputs as the definition says.
+func (a *agent) outputTransfer(out *plan.Outputs) stage.Transfer {
+	t := a.transfer()
+	t.Parallel = out.Parallel
+	return t
+}
+
 // outputsOwner is whose outputs these are: this life of the app in this registry. One that was forgotten is another's,
 // whatever it was called.
 func (a *agent) outputsOwner() string {
@@ -117,6 +144,7 @@ func (a *agent) ended(e shim.Event) {
 		defer cancel(nil)
 		ctx, stop := a.withinStaging(ctx)
 		defer stop()
+		defer a.leaves()()
 		a.awaitSaves()
 		if err := a.leaveOutputs(ctx, p); err != nil {
 			a.log.Error("outputs are not left", "err", err)
@@ -202,7 +230,7 @@ func (a *agent) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, w
 		return stage.Left{}, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	return leave.Upload(ctx, folder, a.transfer())
+	return leave.Upload(ctx, folder, a.outputTransfer(p.Outputs))
 }
 
 // notLeft is the end of a process whose success is not worth anything without what it made. A failure stays what it was.

@@ -114,7 +114,7 @@ func (a *agent) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, st
 	if p.Outputs.Incremental {
 		save.Since = a.saved[one.Name]
 	}
-	saved, err := save.Run(ctx, folder, a.transfer())
+	saved, err := save.Run(ctx, folder, a.outputTransfer(p.Outputs))
 	if err != nil {
 		return err
 	}

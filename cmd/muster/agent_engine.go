@@ -34,6 +34,7 @@ func (r engineRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.E
 			return shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: notStarted(err)}, true
 		}
 		r.log.Info("process started", "pid", pid, "attempt", e.Attempt)
+		r.notify.started()
 		r.loop.Tell(shim.Event{Kind: shim.Started, Attempt: e.Attempt})
 		r.attend(e.Attempt, pid)
 		return shim.Event{}, false
@@ -97,6 +98,9 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	}
 	if err := r.notReady(); err != nil {
 		return 0, err
+	}
+	if p.Checkpoint.Ranks == registry.RanksEach {
+		e.Resume = nil
 	}
 	if newest, at, ok := r.newest(context.Background(), p, e.Resume, true); ok {
 		facts.Checkpoint, facts.CheckpointStep = at, newest.Step

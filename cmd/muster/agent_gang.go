@@ -48,7 +48,9 @@ func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Eve
 		}
 		ctx, cancel := context.WithTimeout(ctx, leavePatience)
 		defer cancel()
-		r.ok("commit the checkpoint", r.seat.Checkpoint(ctx, e.Step, r.currentPlan().Checkpoint.Dir, ""))
+		p := r.currentPlan()
+		shared := r.placeOf(ctx, p).shared
+		r.ok("commit the checkpoint", r.seat.Checkpoint(ctx, registry.CheckpointStep{Step: e.Step, URI: p.Checkpoint.Dir, Shared: shared}))
 	case shim.DoLeave:
 		r.settleOutputs(ctx, s)
 		r.leave(ctx, e)
@@ -176,7 +178,12 @@ func (r gangRoom) missing(losses []registry.Loss) {
 }
 
 func (r gangRoom) acknowledge(ctx context.Context, gen int, s shim.State) (shim.Event, bool) {
-	err := r.seat.Acknowledge(ctx, gen, r.update(s))
+	update := r.update(s)
+	here := r.here(ctx, s)
+	err := r.seat.Acknowledge(ctx, gen, func(m *registry.Member) {
+		update(m)
+		m.Here = here
+	})
 	if errors.Is(err, registry.ErrOvertaken) {
 		return shim.Event{Kind: shim.Overtaken, Gen: gen}, true
 	}

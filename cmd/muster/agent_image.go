@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -216,16 +213,4 @@ func (a *agent) openInImage(path string) (io.ReadCloser, error) {
 		return nil, fs.ErrNotExist
 	}
 	return f, err
-}
-
-// cacheDir is where what is fetched is kept for the next run of this user. A service may have no home.
-func cacheDir() string {
-	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
-		return filepath.Join(dir, "muster")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return filepath.Join(os.TempDir(), "muster-cache-"+strconv.Itoa(os.Geteuid()))
-	}
-	return filepath.Join(home, ".cache", "muster")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -21,6 +22,7 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/launcher/route"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -59,6 +61,8 @@ type agent struct {
 	workDir      string
 	logDir       string
 	log          *slog.Logger
+	notify       *notifier // tells the service manager
+	absent       absentees // whom the barrier waits for
 	logFile      *lateFile
 	loop         *shim.Agent
 	started      time.Time
@@ -105,6 +109,8 @@ type agent struct {
 	tickets    *tickets                // the process's own; nil: it needs none
 	inputList  string                  // what the process is told of its inputs; empty: nothing
 	callOff    context.CancelCauseFunc // gives up the leaving of outputs
+	leaving    bool                    // the process is over, its outputs are not where they belong yet
+	moving     string                  // how far the files are that are brought or left now; "": there are none
 	owed       []owedOutput            // what room was made for and is not settled yet
 	founded    time.Time               // of the app, for an agent that finds its run's verdict
 	undone     error                   // what the job's success wants of this agent and it could not do
@@ -112,17 +118,14 @@ type agent struct {
 	saveTurn   sync.Mutex              // one interim save at a time
 	saved      map[string]stage.Seen   // by output, as the last save has left it; whose turn it is has it
 	saves      saves
+	warnings   warnings
 	settle     func() // ends the looks at checkpoints and progress, after a last one
 	closers    []func()
 }
 
-func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun, policyNamed bool) (*agent, error) {
+func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify *notifier, newRun, policyNamed bool) (*agent, error) {
 	late := &lateFile{also: s.err}
-	var handler slog.Handler = slog.NewTextHandler(late, nil)
-	if f.logJSON {
-		handler = slog.NewJSONHandler(late, nil)
-	}
-	a := &agent{app: app, log: slog.New(handler), logFile: late, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
+	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
 	environ := launcher.Environ(os.Environ())
 	found, err := f.detect(environ)
 	if err != nil {
@@ -176,10 +179,19 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, newRun
 	if advice := a.times.Advice(); advice != "" {
 		a.log.Warn("times", "cause", advice)
 	}
-	if err := a.allocate(f, found); err != nil {
+	if err := a.allocate(ctx, f, found); err != nil {
 		return nil, err
 	}
+	a.notify.look(a.outlook)
 	return a, a.reachRegistry()
+}
+
+// logger writes the agent's own log.
+func (f *agentFlags) logger(to io.Writer) *slog.Logger {
+	if f.logJSON {
+		return slog.New(slog.NewJSONHandler(to, nil))
+	}
+	return slog.New(slog.NewTextHandler(to, nil))
 }
 
 // detect asks the launcher's variables, unless --launcher overrules.
@@ -202,6 +214,9 @@ func hostFacts() launcher.Facts {
 	}
 	if u, err := user.Current(); err == nil {
 		facts.User = u.Username
+	}
+	if self, err := sandbox.SelfFacts(); err == nil {
+		facts.Machine = self.Machine
 	}
 	if tree, err := cgroup.Discover(cgroup.Host{}); err == nil { // without one there is no limit to be seen
 		facts.Envelope.MemoryMB, facts.Envelope.VCores = tree.Envelope()
@@ -263,28 +278,17 @@ func (f *agentFlags) folders(a *agent, found launcher.Found) error {
 }
 
 // allocate completes what the launcher granted: host, kill window, client variables.
-func (a *agent) allocate(f *agentFlags, found launcher.Found) error {
+func (a *agent) allocate(ctx context.Context, f *agentFlags, found launcher.Found) error {
 	a.alloc, a.origins = found.Allocation, found.Origins
 	if a.origins == nil {
 		a.origins = map[string]string{}
 	}
-	embedded := strings.HasPrefix(a.registryAddr, "unix:")
-	choices := launcher.HostChoices{
-		Flag: f.host, Launcher: found.Allocation.Host, DefaultRoute: launcher.DefaultRouteAddress(), Loopback: embedded,
+	for _, note := range found.Notes {
+		a.log.Warn("launcher", "name", a.alloc.Launcher, "note", note)
 	}
-	if _, address, ok := strings.Cut(a.registryAddr, "://"); ok {
-		choices.Source, _ = launcher.SourceAddress(address) // then another source is taken
-		choices.ConsulAgent = a.consulAgent()
+	if err := a.chooseHost(ctx, f.host, found); err != nil {
+		return err
 	}
-	host, origin, err := launcher.ChooseHost(choices)
-	if err != nil && loopback(choices.Source) { // no network at all: the whole gang is on this machine
-		host, origin, err = "127.0.0.1", "registry on the loopback, and no other address", nil
-		a.log.Warn("no address but the loopback: agents on other hosts cannot be peers")
-	}
-	if err != nil {
-		return withCode(shim.CodeUsage, err)
-	}
-	a.alloc.Host, a.origins["host"] = host, origin
 	for flag, value := range map[string]string{"component": f.component, "app_id": f.appID} {
 		if value != "" {
 			a.origins[flag] = "--" + strings.ReplaceAll(flag, "_", "-")
@@ -305,6 +309,39 @@ func (a *agent) allocate(f *agentFlags, found launcher.Found) error {
 	}
 	maps.Copy(a.alloc.Vars, a.app.clientVars())
 	return nil
+}
+
+// chooseHost settles the address that this host's exports have.
+func (a *agent) chooseHost(ctx context.Context, flag string, found launcher.Found) error {
+	choices := hostChoices(ctx, found)
+	choices.Flag, choices.Loopback = flag, strings.HasPrefix(a.registryAddr, "unix:")
+	if _, address, ok := strings.Cut(a.registryAddr, "://"); ok {
+		choices.Source, _ = route.Source(address) // then another source is taken
+		choices.ConsulAgent = a.consulAgent()
+	}
+	host, err := launcher.ChooseHost(choices)
+	if err != nil && loopback(choices.Source) { // no network at all: the whole gang is on this machine
+		host.Address, host.Origin, err = "127.0.0.1", "registry on the loopback, and no other address", nil
+		a.log.Warn("no address but the loopback: agents on other hosts cannot be peers")
+	}
+	if err != nil {
+		return withCode(shim.CodeUsage, err)
+	}
+	if host.Passed != "" {
+		a.log.Warn("launcher's name of this host is not used", "why", host.Passed, "host", host.Address, "from", host.Origin)
+		host.Origin += ": " + host.Passed
+	}
+	a.alloc.Host, a.origins["host"] = host.Address, host.Origin
+	return nil
+}
+
+// hostChoices are what the launcher and this host's routes say of its address.
+func hostChoices(ctx context.Context, found launcher.Found) launcher.HostChoices {
+	c := launcher.HostChoices{Launcher: found.Allocation.Host, LauncherFrom: found.Origins["host"], DefaultRoute: route.Default()}
+	if c.Launcher != "" {
+		c.LauncherIs = route.Lookup(ctx, c.Launcher)
+	}
+	return c
 }
 
 // consulAgent is the advertised address of a node-local Consul agent; empty if it does not say.
@@ -378,7 +415,7 @@ func (a *agent) me() (registry.Me, error) {
 		Member: registry.Member{
 			Version: 1, Run: a.id.run, Inc: a.inc, Addr: a.alloc.Host, Host: hostname,
 			Machine: a.facts.Machine, Boot: a.facts.Boot, PidNS: a.facts.PidNS, Pid: a.facts.PID, Start: a.facts.Start,
-			Digest: a.digest, Launcher: a.alloc.Launcher, ContainerID: a.alloc.ContainerID, Since: now,
+			Digest: a.digest, Launcher: a.alloc.Launcher, ContainerID: a.alloc.ContainerID, Slot: a.id.found.Slot, Since: now,
 		},
 	}
 	if me.Instance != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -45,6 +46,7 @@ func (a *agent) trace(t shim.Transition) {
 	a.mu.Lock()
 	a.since = stamp(t.Event.At)
 	a.mu.Unlock()
+	a.notify.changed()
 	if t.State.Instance.Component == "" {
 		return
 	}
@@ -172,6 +174,7 @@ func (a *agent) seeCheckpoint(ctx context.Context, p plan.Plan) {
 		return
 	}
 	s := a.loop.State()
+	a.markLate(p, l, s)
 	if k := a.keeperNow(); k != nil && s.Gen > 0 && s.Attempt > 0 && a.writes(l) {
 		k.offer(c, l, s)
 	}
@@ -261,10 +264,11 @@ func (a *agent) snapshot() status.State {
 		Ports: maps.Clone(a.portOf), Exports: exports, Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1),
 		Progress: a.progress, Conducts: s.Conducts, Cause: cause(s), Unenforced: []string{},
 	}
+	out.Cause = cmp.Or(out.Cause, a.way())
 	if s.Phase == shim.Staging && a.task > 0 {
 		out.Cause = plan.CommandInstall // it may take its time
 	}
-	out.Sides = a.sides.seen()
+	out.Sides, out.Warnings = a.sides.seen(), a.warnings.all()
 	for _, u := range a.plan.Engine.Unenforced {
 		out.Unenforced = append(out.Unenforced, u.Limit)
 	}

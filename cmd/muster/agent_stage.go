@@ -180,16 +180,17 @@ func (r stageRoom) build(request plan.Request) (plan.Plan, error) {
 	return p, definitionError{bad}
 }
 
-// takePorts asks first for those that the index had before, then for the launcher's, then for any.
+// takePorts asks first for those that the launcher has granted: any other it may grant to somebody else. Then for those that
+// the index had before, then for any.
 func (r stageRoom) takePorts(p plan.Plan) error {
 	prefer := map[string]int{}
+	if before := r.seat.Previous(); before != nil && before.Machine == r.facts.Machine {
+		maps.Copy(prefer, before.Ports)
+	}
 	for _, port := range p.Ports {
 		if port.Port > 0 {
 			prefer[port.Name] = port.Port
 		}
-	}
-	if before := r.seat.Previous(); before != nil && before.Machine == r.facts.Machine {
-		maps.Copy(prefer, before.Ports)
 	}
 	held, err := r.claimPorts(p, prefer)
 	if err != nil {

@@ -136,16 +136,22 @@ func (f *convertFlags) save(files map[string]string) error {
 			paths[filepath.Join(f.output, name)] = text
 		}
 	}
-	for path := range paths {
+	return writeNew("convert", paths)
+}
+
+// writeNew writes texts to their paths, none over what is there: then nothing is written at all.
+func writeNew(verb string, texts map[string]string) error {
+	paths := slices.Sorted(maps.Keys(texts))
+	for _, path := range paths {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return usage("convert: %s is there already: nothing is written over", path)
+			return usage("%s: %s is there already: nothing is written over", verb, path)
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(paths)) {
+	for _, path := range paths {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return withCode(shim.CodeForbidden, fmt.Errorf("write: %w", err))
 		}
-		if err := os.WriteFile(path, []byte(paths[path]), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(texts[path]), 0o644); err != nil {
 			return withCode(shim.CodeForbidden, fmt.Errorf("write: %w", err))
 		}
 	}

@@ -357,7 +357,7 @@ func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 				s.row("inputs", one.Name+": an empty folder", "")
 				continue
 			}
-			s.row("inputs", fmt.Sprintf("%s: %s, %s among %s", one.Name, strings.Join(one.From, ", "), in.Strategy, counted(in.Workers, "instance")), key("muster.input."+one.Name))
+			s.row("inputs", fmt.Sprintf("%s: %s, %s among %s", one.Name, strings.Join(one.From, ", "), formOf(in.Strategy, in.Format, "TextInputFormat"), counted(in.Workers, "instance")), key("muster.input."+one.Name))
 		}
 	}
 	if out := p.Outputs; out != nil {
@@ -365,7 +365,7 @@ func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 			if one.To == "" { // another instance leaves it
 				continue
 			}
-			s.row("outputs", fmt.Sprintf("%s: to %s/%s, %s", one.Name, strings.TrimRight(one.To, "/"), cmp.Or(out.Folder, one.Name), out.Strategy), key("muster.output."+one.Name))
+			s.row("outputs", fmt.Sprintf("%s: to %s/%s, %s", one.Name, strings.TrimRight(one.To, "/"), cmp.Or(out.Folder, one.Name), formOf(out.Strategy, out.Format, "TextOutputFormat")), key("muster.output."+one.Name))
 			if out.Strategy == appdef.StrategyStream {
 				continue
 			}
@@ -376,6 +376,14 @@ func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 			s.row("", fmt.Sprintf("saved to %s/%sTIME/%s, %s", strings.TrimRight(one.To, "/"), cmp.Or(out.Interim, stage.DefaultSaves), cmp.Or(out.Folder, one.Name), when), from)
 		}
 	}
+}
+
+// formOf is a strategy, of a stream with the class of its records.
+func formOf(strategy, format, usual string) string {
+	if strategy == appdef.StrategyStream {
+		return strategy + " of " + cmp.Or(format, usual)
+	}
+	return strategy
 }
 
 // rules are what starts again, what ends the job and how the process is asked to.

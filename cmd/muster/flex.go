@@ -213,12 +213,16 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 			return true
 		}
 		last = st.Directive
-		if v := last.Verdict; v != nil || last.Run != x.run {
+		inForce := last.Run == x.run && last.Target == nil && x.meets(last.Counts)
+		switch {
+		case inForce:
+			return true
+		case last.Verdict != nil || last.Run != x.run:
 			over = fmt.Errorf("%s: its run ended before the counts were in force", x.app)
 			return true
 		}
 		x.tell(st)
-		return last.Target == nil && x.meets(last.Counts)
+		return false
 	})
 	switch {
 	case over != nil:

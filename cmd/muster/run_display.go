@@ -100,6 +100,12 @@ func transitionLine(line string) string {
 	if json.Unmarshal([]byte(line), &m) != nil {
 		return ""
 	}
+	switch m.Event {
+	case eventWarning:
+		return "muster: warning: " + m.Cause
+	case eventMended, eventLeaving:
+		return "muster: " + m.Cause
+	}
 	switch m.To {
 	case shim.Running:
 		return fmt.Sprintf("muster: running (attempt %d, generation %d)", m.Attempt, m.Generation)
@@ -225,6 +231,11 @@ func tableText(rows []status.Instance) []string {
 			step = fmt.Sprint(*in.CheckpointStep)
 		}
 		lines = append(lines, fmt.Sprintf("%-16s %-10s %-4d %-8d %-9s %-10s %s", in.Instance, in.Phase, in.Generation, in.Restarts, progress, step, in.Cause))
+	}
+	for _, in := range rows {
+		for _, w := range in.Warnings {
+			lines = append(lines, "warning: "+in.Instance+": "+w.Text)
+		}
 	}
 	return lines
 }

@@ -135,7 +135,7 @@ func (r *runner) unsettled(f *status.ResultFile) {
 		return
 	}
 	f.Code = shim.CodeRegistry
-	f.Advice = "outputs of " + strings.Join(names, ", ") + " are not at their place, and there is no _SUCCESS: agent.log says why; the same agents with --run " + r.runID + " go on with it"
+	f.Advice = "outputs of " + strings.Join(names, ", ") + " are not at their place, and there is no _SUCCESS: agent.log says why; muster agent with this app id, these instances and --run " + r.runID + " goes on with it"
 }
 
 // brokenOff is a run whose agents ended without a verdict. One of them that met a fault of muster's own would meet

@@ -75,12 +75,16 @@ func (r *runner) follow(ctx context.Context, directives chan<- registry.Directiv
 // attend is the run's loop: signals, deaths of agents, the verdict. It returns when no agent is left.
 func (r *runner) attend(ctx context.Context, signals <-chan os.Signal, crew *crew, directives <-chan registry.Directive, verdicts <-chan registry.Verdict) end {
 	var e end
+	var echo echo
 	asked := 0
 	for r.living() > 0 {
 		select {
 		case v := <-verdicts:
 			e.verdict = &v
 		case sig := <-signals:
+			if echo.of(sig, time.Now()) {
+				continue
+			}
 			asked++
 			r.interrupt(ctx, sig, asked, &e)
 		case d := <-directives:

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // terminal opens a pseudo-terminal of that size: what is written to the second end is read from the first.
@@ -69,5 +71,22 @@ func TestTableOnATerminal(t *testing.T) {
 	r.streams.err = write
 	if r.tabular() {
 		t.Error("got a table, want lines through a pipe")
+	}
+}
+
+// What a person should mend stands below the table, and as a line of its own where there is none.
+func TestWarningsAreShown(t *testing.T) {
+	row := status.Instance{Instance: "worker-0", Phase: "running", Warnings: []status.Warning{{Kind: "checkpoints", Text: "no room"}}}
+	lines := tableText([]status.Instance{row, {Instance: "worker-1"}})
+	if len(lines) != 4 || lines[3] != "warning: worker-0: no room" {
+		t.Errorf("got %q, want the warning as the last line", lines)
+	}
+	for line, want := range map[string]string{
+		`{"event":"warning","from":"running","to":"running","cause":"no room"}`:  "muster: warning: no room",
+		`{"event":"mended","from":"running","to":"running","cause":"all right"}`: "muster: all right",
+	} {
+		if got := transitionLine(line); got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
 	}
 }

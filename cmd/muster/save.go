@@ -290,11 +290,14 @@ func (x *saving) beforeStop(ctx context.Context) {
 	})
 }
 
-// tellStop says what a stop has saved first.
-func (x *saving) tellStop() {
-	if x.save == nil {
-		fmt.Fprintf(x.streams.err, "%s: nothing was saved before the stop\n", x.app)
-		return
+// tellStop says what a stop has saved first. That somebody has not is an error: it is gone.
+func (x *saving) tellStop() error {
+	switch {
+	case x.save == nil && slices.ContainsFunc(x.def.Components, savesSomething):
+		return fmt.Errorf("%s: nothing was saved before the stop", x.app)
+	case x.save == nil:
+		fmt.Fprintf(x.streams.err, "%s: nothing was saved before the stop: no component has a folder that is left\n", x.app)
+		return nil
 	}
 	r := x.report()
 	x.say(r)
@@ -305,4 +308,8 @@ func (x *saving) tellStop() {
 	for _, line := range r.why() {
 		fmt.Fprintf(x.streams.err, "%s: %s\n", x.app, line)
 	}
+	if n := len(open) + len(r.Failed); n > 0 {
+		return fmt.Errorf("%s: stopped, and %s had not saved", x.app, counted(n, "instance"))
+	}
+	return nil
 }

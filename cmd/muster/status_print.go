@@ -66,6 +66,9 @@ func (v *appView) lines() [][2]string {
 		if d := v.Directive; d != nil {
 			add("directive", strings.TrimSuffix(string(d.Act)+": "+d.Why, ": "))
 			add("conductor", cmp.Or(deref(v.Conductor), "nobody"))
+			if d.Anew != "" {
+				add("checkpoints", "begun anew, for no step is everybody's: "+d.Anew)
+			}
 		}
 		add("missing", strings.Join(v.Missing, ", "))
 	}
@@ -82,6 +85,11 @@ func (v *appView) lines() [][2]string {
 	for _, row := range v.Instances {
 		if len(row.Unenforced) > 0 {
 			add("unenforced", row.Instance+": "+strings.Join(row.Unenforced, ", "))
+		}
+	}
+	for _, row := range v.Instances {
+		for _, w := range row.Warnings {
+			add("warning", row.Instance+": "+w.Text)
 		}
 	}
 	for _, row := range v.Instances { // what people open: TensorBoard's URL

@@ -45,6 +45,8 @@ type directiveView struct {
 	Target map[string]int `json:"target,omitempty"`
 	Why    string         `json:"why,omitempty"`
 	First  string         `json:"first,omitempty"`
+	Resume *int64         `json:"resume,omitempty"` // the step that the generation went on from; -1: none, and Anew says why
+	Anew   string         `json:"anew,omitempty"`
 	At     time.Time      `json:"at"`
 }
 
@@ -81,7 +83,7 @@ func (v *appView) fromRegistry(st *consul.Status) {
 	d := st.Directive
 	v.Generation = d.Gen
 	v.Directive = &directiveView{
-		Act: d.Act, Gen: d.Gen, Counts: d.Counts, Target: d.Target, Why: d.Why, First: d.First, At: milliseconds(d.At),
+		Act: d.Act, Gen: d.Gen, Counts: d.Counts, Target: d.Target, Why: d.Why, First: d.First, Resume: d.Resume, Anew: d.Anew, At: milliseconds(d.At),
 	}
 }
 
@@ -233,7 +235,7 @@ func completed(row, last status.Instance) status.Instance {
 	if last.Exit != nil {
 		row.Exit, row.ExitInfo, row.PAI = last.Exit, last.ExitInfo, last.PAI
 	}
-	row.Cause = cmp.Or(row.Cause, last.Cause)
+	row.Cause, row.Warnings = cmp.Or(row.Cause, last.Cause), last.Warnings
 	return row
 }
 

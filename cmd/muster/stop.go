@@ -44,7 +44,8 @@ is out of reach the agents on this host are stopped themselves; without a regist
 verdict, and the run goes on when it is launched again.
 
 With --save all instances save their outputs first, as muster save has it, and go on with their work meanwhile; when
-all have, or --timeout is over, they stop. A stop without it, and Ctrl-C of muster run, wait for no save.`,
+all have, or --timeout is over, they stop; where one has not saved, this ends with 1 after the stop. A stop without it, and
+Ctrl-C of muster run, wait for no save.`,
 		Example:           "  muster stop d1\n  muster stop d1 --grace 0s --registry consul://127.0.0.1:8500\n  muster stop d1 --save",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -119,20 +120,20 @@ func (f *stopFlags) stopRun(ctx context.Context, s streams, k lookup, facts appF
 		return err
 	}
 	fmt.Fprintf(s.err, "%s was asked %sto stop; waiting for its end (Ctrl-C leaves, the request stands)\n", facts.id, first)
-	followed := func() {}
+	saved := func() error { return nil }
 	if f.save {
-		followed = followSave(ctx, s, k, facts, ask.ID)
+		saved = followSave(ctx, s, k, facts, ask.ID)
 	}
 	v, err := verdictOf(ctx, c, k, facts)
-	followed()
+	unsaved := saved()
 	if err != nil {
-		return err
+		return errors.Join(err, unsaved)
 	}
-	return endOf(ctx, s, k, facts, v)
+	return errors.Join(endOf(ctx, s, k, facts, v), unsaved)
 }
 
 // followSave watches the save of a stop while its verdict is waited for; what it gives tells of it.
-func followSave(ctx context.Context, s streams, k lookup, facts appFacts, id string) (tell func()) {
+func followSave(ctx context.Context, s streams, k lookup, facts appFacts, id string) (tell func() error) {
 	x := saving{
 		streams: s, lookup: k, app: facts.id, address: facts.address, run: facts.registry.App.Run, def: definition(facts.registry.App),
 		before: facts.registry.Directive, id: id,
@@ -143,7 +144,7 @@ func followSave(ctx context.Context, s streams, k lookup, facts appFacts, id str
 		defer close(done)
 		x.beforeStop(ctx)
 	}()
-	return func() {
+	return func() error {
 		cancel()
 		<-done
 		last, over := context.WithTimeout(context.WithoutCancel(ctx), registryPatience)
@@ -151,7 +152,7 @@ func followSave(ctx context.Context, s streams, k lookup, facts appFacts, id str
 		if st, err := k.status(last, x.address, x.app); err == nil && st.Directive.Run == x.run { // else as it was seen last
 			x.look(st)
 		}
-		x.tellStop()
+		return x.tellStop()
 	}
 }
 

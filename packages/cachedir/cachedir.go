@@ -59,6 +59,16 @@ func elsewhere(numbers []user.IDMap) bool {
 	return len(numbers) != 1 || numbers[0] != user.IDMap{ID: 0, ParentID: 0, Count: math.MaxUint32}
 }
 
+// Trusted tells whether a folder is there in whose place nobody but root and the caller could put another; the error says who
+// could.
+func Trusted(dir string) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	return notOthers(dir)
+}
+
 // notOthers refuses a folder of which somebody else than root and the caller could rename what is in it, in it or above
 // it. Folders that everybody may write to are fine when only owners may rename in them, as in /tmp. at has no links.
 func notOthers(at string) error {

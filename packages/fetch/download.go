@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,14 +155,12 @@ func (d *download) fill(ctx context.Context, f *os.File, n *note) error {
 	}
 }
 
-// backoff is the time before the next try: doubled each time, a random half of it off so that many who lost the same
-// server do not come back at once, and not less than the server asks for.
+// waits are those between two tries.
+var waits = Backoff{firstWait, longWait}
+
+// backoff is the time before the next try, and not less than the server asks for.
 func backoff(failed int, err error) time.Duration {
-	most := firstWait
-	for range min(failed, 10) {
-		most = min(2*most, longWait)
-	}
-	pause := most/2 + rand.N(most/2) //nolint:gosec // no secret
+	pause := waits.Time(failed)
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		pause = max(pause, status.After)
 	}

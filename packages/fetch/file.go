@@ -133,19 +133,6 @@ func kindOf(mode fs.FileMode) string {
 	return "device, pipe or socket"
 }
 
-// contextReader ends a long read with its context.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(b []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.r.Read(b)
-}
-
 func (d files) Create(_ context.Context, path string) (io.WriteCloser, error) {
 	if err := d.on.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, explain("create", path, err)

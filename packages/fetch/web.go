@@ -67,6 +67,9 @@ func here(host string) bool {
 	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
+// URL is a path of this server as it is written elsewhere, with the login and the query: Printable hides them.
+func (w *web) URL(path string) string { return w.url(path) }
+
 func (w *web) url(path string) string { return w.base.String() + path }
 
 func (w *web) ask(ctx context.Context, method, path string, header http.Header) (*http.Response, error) {

@@ -126,7 +126,6 @@ func (c *cluster) pop() *link {
 func (c *cluster) give(l *link, place chan struct{}) {
 	defer leave(place)
 	l.wires.closeData()
-	l.wires.past.forget()
 	if l.broken || l.wires.ctx.Err() != nil || time.Since(l.born) > oldest {
 		l.close()
 		return
@@ -244,12 +243,12 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 	return o, nil
 }
 
-// protect says how data is protected on its way. With keys of the whole cluster (dfs.encrypt.data.transfer) the library
-// does it: it asks for them.
+// protect says how data is protected on its way. Keys of the whole cluster (dfs.encrypt.data.transfer) are the cluster's word.
 func (c *cluster) protect(o *client.ClientOptions, w *wires) {
-	o.DataTransferProtection = ""
+	o.DataTransferProtection = "" // see protected
+	w.least = c.conf.leastProtection()
 	if strings.EqualFold(c.conf.get("dfs.encrypt.data.transfer"), "true") {
-		o.DataTransferProtection = client.DataTransferProtectionPrivacy
+		w.accepted = []string{qualities["privacy"]}
 		return
 	}
 	for _, one := range c.conf.list("dfs.data.transfer.protection") {
@@ -261,36 +260,43 @@ func (c *cluster) protect(o *client.ClientOptions, w *wires) {
 
 // forms are the block size in bytes and the number of copies of new files: the configuration's, else the cluster's.
 func (c *cluster) forms(l *link) (block int64, copies int, err error) {
-	block, copies = c.conf.blockSize(), c.conf.replication()
-	if block > 0 && copies > 0 {
-		return block, copies, nil
+	known, err := c.standards(l)
+	if block = c.conf.blockSize(); block == 0 {
+		block = known.BlockSize
 	}
+	if copies = c.conf.replication(); copies == 0 {
+		copies = known.Replication
+	}
+	return block, copies, err
+}
+
+// standards are what the cluster says of itself.
+func (c *cluster) standards(l *link) (client.ServerDefaults, error) {
 	c.mu.Lock()
 	known := c.defaults
 	c.mu.Unlock()
-	if known.BlockSize == 0 {
-		if known, err = l.ServerDefaults(); err != nil {
-			return 0, 0, err
-		}
+	if known.BlockSize > 0 {
+		return known, nil
+	}
+	known, err := l.ServerDefaults()
+	if err == nil {
 		c.mu.Lock()
 		c.defaults = known
 		c.mu.Unlock()
 	}
-	if block == 0 {
-		block = known.BlockSize
+	return known, err
+}
+
+// naming is which of a DataNode's addresses is used: 0 for that by number, 1 for that by name.
+func (c *cluster) naming() int {
+	if strings.EqualFold(c.conf.get("dfs.client.use.datanode.hostname"), "true") {
+		return 1
 	}
-	if copies == 0 {
-		copies = known.Replication
-	}
-	return block, copies, nil
+	return 0
 }
 
 // probe looks which of a block's DataNodes can be reached; the others get no block of ours for a while.
-func (c *cluster) probe(ctx context.Context, pipeline [][2]string) {
-	which := 0
-	if strings.EqualFold(c.conf.get("dfs.client.use.datanode.hostname"), "true") {
-		which = 1
-	}
+func (c *cluster) probe(ctx context.Context, nodes [][]byte) {
 	const most = 3 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -299,16 +305,17 @@ func (c *cluster) probe(ctx context.Context, pipeline [][2]string) {
 		dial = (&net.Dialer{}).DialContext
 	}
 	var all sync.WaitGroup
-	for _, addresses := range pipeline {
+	for _, node := range nodes {
 		all.Go(func() {
-			conn, err := dial(ctx, "tcp", addresses[which])
+			address := addressOf(node)[c.naming()]
+			conn, err := dial(ctx, "tcp", address)
 			if err != nil {
 				if !errors.Is(ctx.Err(), context.Canceled) {
-					c.bad.lost(addresses[which])
+					c.bad.lost(address)
 				}
 				return
 			}
-			c.bad.reached(addresses[which])
+			c.bad.reached(address)
 			_ = conn.Close() // nothing was said
 		})
 	}
@@ -319,6 +326,9 @@ func (c *cluster) probe(ctx context.Context, pipeline [][2]string) {
 func transient(err error) bool {
 	if _, over := errors.AsType[anew](err); over {
 		return false
+	}
+	if errors.Is(err, ErrNoNodes) { // others remove what they need no more, and DataNodes come back
+		return !errors.Is(err, fetch.ErrWaited)
 	}
 	return errors.Is(err, fetch.ErrUnreachable) && !errors.Is(err, ErrKerberos) && fetch.Transient(err)
 }

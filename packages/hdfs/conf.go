@@ -206,6 +206,17 @@ func (c Conf) Secure() bool {
 	return strings.EqualFold(c.get("hadoop.security.authentication"), "kerberos")
 }
 
+// leastProtection is the least of the qualities that will do for what is asked of NameNodes.
+func (c Conf) leastProtection() string {
+	least := ""
+	for _, one := range c.list(rpcProtection) {
+		if quality := qualities[strings.ToLower(one)]; least == "" || slices.Index(strengths, quality) < slices.Index(strengths, least) {
+			least = quality
+		}
+	}
+	return least
+}
+
 // blockSize is that of new files in bytes, written as 134217728 or 128m; 0: there is none, or none that can be read.
 func (c Conf) blockSize() int64 {
 	text := strings.ToLower(c.get("dfs.blocksize"))
@@ -237,6 +248,11 @@ func (c Conf) check() error {
 	if text := c.get("fs.permissions.umask-mode"); text != "" {
 		if _, ok := parseUmask(text); !ok {
 			return fmt.Errorf("fs.permissions.umask-mode: got %q, want octal digits such as 022, or what is allowed such as u=rwx,g=rx,o=", text)
+		}
+	}
+	for _, one := range c.list(rpcProtection) {
+		if qualities[strings.ToLower(one)] == "" {
+			return fmt.Errorf("%s: got %q, want authentication, integrity or privacy", rpcProtection, one)
 		}
 	}
 	if text := c.get("dfs.blocksize"); text != "" && (c.blockSize() == 0 || c.blockSize()%chunkSize != 0) {

@@ -21,12 +21,14 @@ const (
 	dialTime = 20 * time.Second // until one stands; Hadoop's ipc.client.connect.timeout
 	nameTime = 2 * time.Minute  // without a byte from a NameNode that was asked; its ipc.client.rpc-timeout.ms
 	dataTime = time.Minute      // without a byte from a DataNode; its dfs.client.socket-timeout
+	nodeTime = 5 * time.Second  // more for each DataNode of a block that is written: the first waits so for the others, and tells which it is
 )
 
 // What is read at once from a connection, in bytes.
 const (
 	nameBuffer = 8 << 10
 	dataBuffer = 128 << 10
+	ackBuffer  = 4 << 10
 )
 
 // nodeError is a node that was lost, or never reached. The end of a connection is no end of a file: its cause is told,
@@ -62,16 +64,30 @@ type conn struct {
 	node    string
 	address string
 	idle    time.Duration
+	wires   *wires
 	requests
+}
+
+// Close ends the connection. Of one to a DataNode nothing is kept: a long file needs many.
+func (c *conn) Close() error {
+	if c.node == dataNode {
+		c.wires.forget(c)
+	}
+	return c.Conn.Close()
 }
 
 // Read gives what has come. The library reads in small pieces: the system is asked for more than that at a time.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
 	if c.node == nameNode {
-		c.incoming(p[:n])
+		if wrong := c.incoming(p[:n]); wrong != nil {
+			return 0, &nodeError{c.node, c.address, errors.Join(wrong, c.Conn.Close())}
+		}
 	}
 	if err != nil {
+		if c.node == nameNode { // an answer that is late would be taken for another's
+			_ = c.Conn.Close()
+		}
 		err = &nodeError{c.node, c.address, err}
 	}
 	return n, err
@@ -119,13 +135,15 @@ func (r raw) Read(p []byte) (int, error) {
 
 // wires are the connections of one client, which are cut together.
 type wires struct {
-	ctx  context.Context // ends when they are cut
-	cut  context.CancelFunc
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	bad  *excluded
-	past past
+	ctx       context.Context // ends when they are cut
+	cut       context.CancelFunc
+	dial      func(ctx context.Context, network, address string) (net.Conn, error)
+	bad       *excluded
+	questions *questions
 	// accepted are the qualities of protection that will do for data; none: there is none.
 	accepted []string
+	// least is the quality that must be for questions; see seal.
+	least string
 	// session is the key that is shared with the NameNode at an address; nil: there is no Kerberos.
 	session func(address string) (types.EncryptionKey, error)
 
@@ -135,7 +153,7 @@ type wires struct {
 }
 
 func newWires(dial func(ctx context.Context, network, address string) (net.Conn, error), bad *excluded) *wires {
-	w := &wires{dial: dial, bad: bad}
+	w := &wires{dial: dial, bad: bad, questions: &questions{}}
 	if w.dial == nil {
 		w.dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	}
@@ -150,9 +168,9 @@ func (w *wires) open(network, address, node string, idle time.Duration, buffer i
 	if err != nil {
 		return nil, &nodeError{node, address, err}
 	}
-	made := &conn{Conn: c, in: bufio.NewReaderSize(raw{c, idle}, buffer), node: node, address: address, idle: idle, requests: requests{bad: w.bad, past: &w.past}}
+	made := &conn{Conn: c, in: bufio.NewReaderSize(raw{c, idle}, buffer), node: node, address: address, idle: idle, wires: w, requests: requests{questions: w.questions}}
 	if node == nameNode && w.session != nil {
-		made.seal = &seal{key: func() (types.EncryptionKey, error) { return w.session(address) }}
+		made.seal = &seal{least: w.least, key: func() (types.EncryptionKey, error) { return w.session(address) }}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,11 +195,25 @@ func (w *wires) openName(_ context.Context, network, address string) (net.Conn, 
 }
 
 func (w *wires) openData(_ context.Context, network, address string) (net.Conn, error) {
-	c, err := w.open(network, address, dataNode, dataTime, dataBuffer)
+	key := w.questions.clusterKey()
+	c, err := w.toData(network, address, dataTime, dataBuffer, key)
+	if p, ok := c.(*protected); ok && key != nil {
+		return &relay{protected: *p}, nil
+	}
+	return c, err
+}
+
+// toData connects with a DataNode, which may say nothing for a time, and of which so much is read at once; key is the
+// cluster's, if it encrypts all data.
+func (w *wires) toData(network, address string, idle time.Duration, buffer int, key []field) (net.Conn, error) {
+	c, err := w.open(network, address, dataNode, idle, buffer)
 	if err != nil {
 		return nil, err
 	}
 	w.bad.reached(address)
+	if key != nil {
+		return &protected{conn: c, accepted: []string{"auth-conf"}, key: key}, nil
+	}
 	if len(w.accepted) > 0 && !privileged(address) {
 		return &protected{conn: c, accepted: w.accepted}, nil
 	}
@@ -191,38 +223,33 @@ func (w *wires) openData(_ context.Context, network, address string) (net.Conn, 
 // closeData ends what a file has used. The library leaves a part of them open.
 func (w *wires) closeData() {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range w.data {
+	all := w.data
+	w.data = nil
+	w.mu.Unlock()
+	for _, c := range all {
 		_ = c.Close() // closed twice at worst
 	}
-	w.data = nil
 }
 
-// said is what a NameNode refused last.
+func (w *wires) forget(c *conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at := slices.Index(w.data, c); at >= 0 {
+		w.data = slices.Delete(w.data, at, at+1)
+	}
+}
+
+// said is what a NameNode refused last; what others have refused before explains nothing later.
 func (w *wires) said() refusal {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range slices.Backward(w.name) {
+	last := refusal{}
+	for _, c := range w.name {
 		if said := c.said(); said != (refusal{}) {
-			return said
+			last = said
 		}
 	}
-	return refusal{}
-}
-
-// pipeline are the DataNodes of the block that was asked for last.
-func (w *wires) pipeline() [][2]string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range slices.Backward(w.name) {
-		c.mu.Lock()
-		all := c.requests.pipeline
-		c.mu.Unlock()
-		if len(all) > 0 {
-			return all
-		}
-	}
-	return nil
+	return last
 }
 
 // close cuts all of them, and whoever waits for one.

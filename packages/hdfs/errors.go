@@ -27,6 +27,12 @@ var (
 	ErrLeftOut = fmt.Errorf("%w: none of the DataNodes", fetch.ErrUnreachable)
 )
 
+// Conditions of a file that is written, whose writer may write it anew.
+var (
+	errNotYet = fmt.Errorf("%w: the last block has arrived on no DataNode", fetch.ErrUnreachable)
+	errLease  = fmt.Errorf("%w: it is kept for this one no more", ErrBusy)
+)
+
 // leftOutForm is how a NameNode says so.
 var leftOutForm = regexp.MustCompile(`There are (\d+) datanode\(s\) running and (\d+) node\(s\) are excluded`)
 
@@ -113,6 +119,8 @@ func noNode(text string, said refusal) error {
 		return ErrStandby
 	case strings.Contains(text, "no such host"):
 		return unknownHost{firstLine(why)}
+	case strings.Contains(text, rpcProtection):
+		return refused("set "+rpcProtection+" alike for the NameNodes and in the configuration that --hadoop-conf names; if they are, somebody sits between", "%s", firstLine(why))
 	case strings.Contains(text, "kerberos authentication not supported"):
 		return &fetch.Error{Err: fmt.Errorf("%w: the NameNode knows no Kerberos", ErrKerberos), Hint: "check hadoop.security.authentication"}
 	case strings.Contains(text, "SASL handshake"), strings.Contains(text, "KRB"), strings.Contains(text, "KDC"):
@@ -172,12 +180,14 @@ func condition(said refusal) error {
 			return fmt.Errorf("%w: %s", ErrSafeMode, text)
 		}
 		return fmt.Errorf("%w: the NameNode asks to wait: %s", fetch.ErrUnreachable, text)
+	case "NotReplicatedYetException":
+		return fmt.Errorf("%w: %s", errNotYet, text)
 	case "ServerTooBusyException":
 		return fmt.Errorf("%w: the NameNode asks to wait: %s", fetch.ErrUnreachable, text)
 	case "AlreadyBeingCreatedException", "RecoveryInProgressException":
 		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrBusy, text), Hint: "wait until it is closed, or name another path"}
 	case "LeaseExpiredException":
-		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrBusy, text), Hint: "another writer has removed or taken it: name another path"}
+		return &fetch.Error{Err: fmt.Errorf("%w: %s", errLease, text), Hint: "write it anew; if another writer has removed or taken it, name another path"}
 	case "AccessControlException":
 		return denied(said)
 	case "FileNotFoundException":
@@ -186,7 +196,9 @@ func condition(said refusal) error {
 		return fs.ErrExist
 	case "ParentNotDirectoryException", "PathIsNotDirectoryException":
 		return &fetch.Error{Err: fmt.Errorf("%w: %s", syscall.ENOTDIR, strings.TrimSuffix(text, " (is not a directory)")), Hint: "a file is where a folder must be: name another place"}
-	case "UnresolvedLinkException", "UnknownCryptoProtocolVersionException", "UnknownCipherSuiteException":
+	case "UnknownCryptoProtocolVersionException", "UnknownCipherSuiteException":
+		return notPlain("in an encrypted folder")
+	case "UnresolvedLinkException":
 		return fmt.Errorf("%w: %s", errors.ErrUnsupported, text)
 	}
 	switch {
@@ -197,7 +209,7 @@ func condition(said refusal) error {
 		if allLeftOut(text) {
 			return fmt.Errorf("%w: %s", ErrLeftOut, text)
 		}
-		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrNoNodes, text), Hint: "free space on the DataNodes, or start those that are away: hdfs dfsadmin -report shows them"}
+		return &fetch.Error{Err: fmt.Errorf("%w: %s", ErrNoNodes, text), Hint: noRoom}
 	case strings.Contains(text, "is not empty"):
 		return fmt.Errorf("%w: %s", syscall.ENOTEMPTY, text)
 	}
@@ -211,8 +223,13 @@ func cutLast(text, sep string) (before, after string, found bool) {
 	return "", text, false
 }
 
+const noRoom = "free space on the DataNodes, or start those that are away: hdfs dfsadmin -report shows them"
+
 // hint is what would do about a condition.
 func hint(err error) string {
+	if lost, ok := errors.AsType[*nodeError](err); ok && errors.Is(lost.cause, errTookNone) || errors.Is(err, ErrLeftOut) {
+		return noRoom
+	}
 	switch {
 	case errors.Is(err, ErrSafeMode):
 		return "hdfs dfsadmin -safemode get shows it; a cluster leaves it by itself when its DataNodes are there"

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -180,5 +182,54 @@ func TestCancelledWrite(t *testing.T) {
 	}
 	if err := s.Remove(t.Context(), dir+"/a"); err != nil {
 		t.Error(err)
+	}
+}
+
+// hearing counts what comes over a connection.
+type hearing struct {
+	net.Conn
+	bytes *atomic.Int64
+}
+
+func (h hearing) Read(b []byte) (int, error) {
+	n, err := h.Conn.Read(b)
+	h.bytes.Add(int64(n))
+	return n, err
+}
+
+// A file of many blocks is compared by the sums of both sides: they are the same, and nothing is read back.
+func TestWrittenIsComparedBySums(t *testing.T) {
+	c := hadoop.Shared(t)
+	conf := t.TempDir()
+	for _, name := range []string{"core-site.xml", "hdfs-site.xml"} {
+		text, err := os.ReadFile(filepath.Join(c.ConfDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.Replace(text, []byte("</configuration>"), []byte("<property><name>dfs.blocksize</name><value>1m</value></property></configuration>"), 1)
+		if err := os.WriteFile(filepath.Join(conf, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var heard atomic.Int64
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return hearing{conn, &heard}, err
+	}
+	s, dir := open(t, c, hdfs.Config{Conf: conf, User: "ada", Dial: dial}, c.Folder(t))
+	for _, size := range []int{0, 1, 511, 512, 1 << 20, 1<<20 + 1, 5<<20 + 777} {
+		at := dir + "/" + strconv.Itoa(size)
+		heard.Store(0)
+		want := fetchtest.Noise(size, 9)
+		fetchtest.Put(t, s, at, want)
+		if n := heard.Load(); n > 100_000 {
+			t.Errorf("%d bytes: %d came back", size, n)
+		}
+		if got := fetchtest.Get(t, s, at, 0); !bytes.Equal(got, want) {
+			t.Errorf("%d bytes: %d others are there", size, len(got))
+		}
+	}
+	if got := c.FsShell(t, "-stat", "%o", dir+"/1"); got != "1048576\n" {
+		t.Errorf("blocks of %q bytes", got)
 	}
 }

@@ -199,12 +199,6 @@ func parseKeytab(text []byte) (kt *keytab.Keytab, err error) {
 	return kt, kt.Unmarshal(slices.Clip(text))
 }
 
-func parseCache(text []byte) (c *credentials.CCache, err error) {
-	defer shielded(&err)
-	c = new(credentials.CCache)
-	return c, c.Unmarshal(slices.Clip(text)) // it reads as far as there is room
-}
-
 func newFromCache(c *credentials.CCache, conf *config.Config) (client *krb.Client, err error) {
 	defer shielded(&err)
 	return krb.NewFromCCache(c, conf, krb.DisablePAFXFAST(true))
@@ -237,6 +231,7 @@ func explainKerberos(err error, keytab, principal string) error {
 	text := err.Error()
 	for _, known := range []struct{ word, says, hint string }{
 		{"KRB_AP_ERR_SKEW", "the clocks of this machine and the KDC differ too much", "set them by NTP"},
+		{"clock skew", "the clocks of this machine and the KDC differ too much", "set them by NTP"}, // before what the library says of it, too
 		{"KDC_ERR_PREAUTH_FAILED", "the keytab's key is not the principal's", "get a new keytab: the principal's key was changed after it was made"},
 		{"password/keytab incorrect", "the keytab's key is not the principal's", "get a new keytab: the principal's key was changed after it was made"},
 		{"KRB_AP_ERR_BAD_INTEGRITY", "the keytab's key is not the principal's", "get a new keytab: the principal's key was changed after it was made"},

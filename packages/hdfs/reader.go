@@ -60,7 +60,7 @@ func (r *reader) open() error {
 		return err
 	})
 	if err == nil {
-		err = readable(r.path, f)
+		err = readable(f)
 	}
 	if err != nil {
 		r.store.cluster.give(l, r.place())
@@ -72,19 +72,30 @@ func (r *reader) open() error {
 }
 
 // readable refuses what the library would read wrongly.
-func readable(path string, f *client.FileReader) error {
+func readable(f *client.FileReader) error {
 	info := f.Stat()
 	if info.IsDir() {
 		return &fetch.Error{Err: fmt.Errorf("got a folder, %w", fetch.ErrNotFile)}
 	}
-	status, ok := info.Sys().(*client.FileStatus)
+	status, _ := info.Sys().(*client.FileStatus)
+	return plainBlocks(status)
+}
+
+// plainBlocks refuses files whose blocks hold something else than their bytes. Of a policy that comes with Hadoop a NameNode tells the
+// number alone, not the name.
+func plainBlocks(status *client.FileStatus) error {
 	switch {
-	case ok && status.GetFileEncryptionInfo() != nil:
-		return fmt.Errorf("%s is in an encrypted folder: %w", path, errors.ErrUnsupported)
-	case ok && status.GetEcPolicy() != nil && status.GetEcPolicy().GetName() != "":
-		return fmt.Errorf("%s is erasure coded: %w", path, errors.ErrUnsupported)
+	case status.GetFileEncryptionInfo() != nil:
+		return notPlain("in an encrypted folder")
+	case status.GetEcPolicy() != nil:
+		return notPlain("erasure coded")
 	}
 	return nil
+}
+
+func notPlain(why string) error {
+	err := fmt.Errorf("it is %s: %w", why, errors.ErrUnsupported)
+	return &fetch.Error{Err: err, Hint: hint(err)}
 }
 
 func (r *reader) seek(at int64) error {
@@ -111,7 +122,6 @@ func (r *reader) Read(p []byte) (int, error) {
 
 // patiently reads, and again where what went wrong may pass.
 func (r *reader) patiently(p []byte) (int, error) {
-	pause := firstWait
 	for failed := 0; ; failed++ {
 		n, err := r.read(p)
 		if n > 0 || err == nil || errors.Is(err, io.EOF) {
@@ -123,10 +133,9 @@ func (r *reader) patiently(p []byte) (int, error) {
 		if !fetch.Transient(err) || failed >= mostReads {
 			return 0, err
 		}
-		if err := wait(r.ctx, pause); err != nil {
+		if err := waits.Wait(r.ctx, failed); err != nil {
 			return 0, err
 		}
-		pause = min(2*pause, longWait)
 		if err := r.again(); err != nil {
 			return 0, err
 		}

@@ -61,16 +61,22 @@ type digest struct {
 
 var directive = regexp.MustCompile(`([a-z-]+)=("((?:[^"\\]|\\.)*)"|[^,]*)`)
 
-// answer answers a challenge. accepted are the qualities that will do.
-func (d *digest) answer(challenge []byte, accepted []string) (string, error) {
+// directives are what a challenge or an answer to one says.
+func directives(text []byte) map[string]string {
 	said := map[string]string{}
-	for _, m := range directive.FindAllStringSubmatch(string(challenge), -1) {
+	for _, m := range directive.FindAllStringSubmatch(string(text), -1) {
 		value := m[2]
 		if strings.HasPrefix(value, `"`) {
 			value = m[3]
 		}
 		said[m[1]] = value
 	}
+	return said
+}
+
+// answer answers a challenge. accepted are the qualities that will do.
+func (d *digest) answer(challenge []byte, accepted []string) (string, error) {
+	said := directives(challenge)
 	d.realm, d.nonce = said["realm"], said["nonce"]
 	offered := strings.Split(said["qop"], ",")
 	at := slices.IndexFunc(offered, func(q string) bool { return slices.Contains(accepted, strings.TrimSpace(q)) })
@@ -123,6 +129,7 @@ func (d *digest) derived(direction, purpose string) []byte {
 type protected struct {
 	*conn
 	accepted []string
+	key      []field // DataEncryptionKeyProto of the whole cluster; nil: blocks have tokens
 	greeted  bool
 
 	out, in sealer
@@ -245,12 +252,11 @@ func (p *protected) Read(b []byte) (int, error) {
 
 // greet proves both sides to each other.
 func (p *protected) greet(request []byte) error {
-	identifier, password := blockToken(request)
-	if identifier == nil {
-		return errors.New("the NameNode gave no token for the block")
+	d, err := p.credentials(request)
+	if err != nil {
+		return err
 	}
-	d := digest{user: base64.StdEncoding.EncodeToString(identifier), password: base64.StdEncoding.EncodeToString(password)}
-	hello := append([]byte{0xde, 0xad, 0xbe, 0xef}, pieceOf(encryptor("", false))...)
+	hello := slices.Concat(magic, pieceOf(encryptor("", false)))
 	if _, err := p.conn.Write(hello); err != nil {
 		return err
 	}
@@ -276,6 +282,21 @@ func (p *protected) greet(request []byte) error {
 	return p.protect(&d, fields(data(end, 4)))
 }
 
+// credentials are the cluster's key where there is one, else the token of the block.
+func (p *protected) credentials(request []byte) (digest, error) {
+	text := base64.StdEncoding.EncodeToString
+	if p.key != nil {
+		const id, pool, nonce, key = 1, 2, 3, 4
+		user := fmt.Sprintf("%d %s %s", int32(number(p.key, id)), data(p.key, pool), text(data(p.key, nonce))) //nolint:gosec // signed there, not so on its way
+		return digest{user: user, password: text(data(p.key, key))}, nil
+	}
+	identifier, password := blockToken(request)
+	if identifier == nil {
+		return digest{}, errors.New("the NameNode gave no token for the block")
+	}
+	return digest{user: text(identifier), password: text(password)}, nil
+}
+
 // encryptor is a DataTransferEncryptorMessageProto that says success.
 func encryptor(payload string, aes bool) []byte {
 	out := []byte{1 << 3, 0}
@@ -297,7 +318,8 @@ func (p *protected) said() ([]field, error) {
 	if err != nil {
 		return nil, &nodeError{p.node, p.address, err}
 	}
-	if size > mostMessage {
+	const most = 64 << 10 // in bytes, of one who has proved nothing yet
+	if size > most {
 		return nil, fmt.Errorf("got a greeting of %d bytes", size)
 	}
 	message := make([]byte, size)

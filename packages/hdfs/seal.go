@@ -1,7 +1,9 @@
 package hdfs
 
 import (
+	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,12 +17,14 @@ import (
 // clear; a NameNode takes both. A request goes into a message of the greeting's own, whole (Hadoop: SaslRpcClient, RpcSaslProto
 // with state WRAP), as a token of GSS-API (RFC 4121, 4.2.4).
 type seal struct {
-	key func() (types.EncryptionKey, error)
+	key   func() (types.EncryptionKey, error)
+	least string // the quality that must be; empty: any will do
 
 	offered string // the best quality that the NameNode has
 	quality string // in force; empty: none yet, or none wanted
 	held    *types.EncryptionKey
 	next    uint64 // number of the next token; 0 is the greeting's own
+	weak    error  // what the NameNode offers is not enough
 }
 
 // States of the greeting.
@@ -40,27 +44,37 @@ func (s *seal) heard(message []field) {
 			}
 			method := fields(f.data)
 			if string(data(method, 1)) == "TOKEN" {
-				s.offered = best(string(data(method, 5)))
+				s.offered = best(data(method, 5))
 			}
 		}
+		s.weigh()
 	case saslSuccess:
+		s.weigh()
 		if s.quality = s.offered; s.quality == "auth" {
 			s.quality = ""
 		}
 	}
 }
 
+// strengths are the qualities, the better ones later.
+var strengths = []string{"auth", "auth-int", "auth-conf"}
+
+// weigh refuses less than what must be. What a NameNode offers is not signed: who sits between could take the better ones out.
+func (s *seal) weigh() {
+	if slices.Index(strengths, s.offered) < slices.Index(strengths, s.least) && s.least != strengths[0] {
+		s.weak = fmt.Errorf("%s: got %q from the NameNode, want %q at least", rpcProtection, cmp.Or(s.offered, strengths[0]), s.least)
+	}
+}
+
+// rpcProtection is the setting on both sides.
+const rpcProtection = "hadoop.rpc.protection"
+
 // best is the best quality of a challenge.
-func best(challenge string) string {
-	for _, m := range directive.FindAllStringSubmatch(challenge, -1) {
-		if m[1] != "qop" {
-			continue
-		}
-		offered := strings.Split(strings.Trim(m[2], `"`), ",")
-		for _, one := range []string{"auth-conf", "auth-int", "auth"} {
-			if slices.Contains(offered, one) {
-				return one
-			}
+func best(challenge []byte) string {
+	offered := strings.Split(directives(challenge)["qop"], ",")
+	for _, one := range []string{"auth-conf", "auth-int", "auth"} {
+		if slices.Contains(offered, one) {
+			return one
 		}
 	}
 	return ""

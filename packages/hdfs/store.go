@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path"
 	"slices"
@@ -93,15 +92,12 @@ func plain(err error) bool {
 	return false
 }
 
-// Waits between two tries.
-const (
-	firstWait = 200 * time.Millisecond
-	longWait  = 3 * time.Second
-)
+// waits are those between two tries.
+var waits = fetch.Backoff{First: 200 * time.Millisecond, Longest: 3 * time.Second}
 
 // patiently does something until it is done, fails for good, or the store's patience ends.
 func (s *Store) patiently(ctx context.Context, op, path string, do func() error) error {
-	begun, pause := time.Now(), firstWait
+	begun := time.Now()
 	for failed := 1; ; failed++ {
 		err := do()
 		if err == nil || !transient(err) || ctx.Err() != nil {
@@ -110,27 +106,15 @@ func (s *Store) patiently(ctx context.Context, op, path string, do func() error)
 			}
 			return err
 		}
-		if time.Since(begun)+pause > s.patience {
+		if time.Since(begun) > s.patience {
 			return fmt.Errorf("%w, %w for %s", err, fetch.ErrWaited, time.Since(begun).Round(100*time.Millisecond))
 		}
 		if failed == 2 && s.notice != nil { // the first may be a connection that had ended by itself
 			s.notice(fmt.Sprintf("%s %s: %v: waiting for up to %s", op, s.URL(path), err, s.patience))
 		}
-		if err := wait(ctx, pause/2+rand.N(pause/2)); err != nil { //nolint:gosec // no secret
+		if err := waits.Wait(ctx, failed-1); err != nil {
 			return err
 		}
-		pause = min(2*pause, longWait)
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
@@ -226,8 +210,14 @@ func (s *Store) Rename(ctx context.Context, from, to string) error {
 	var id uint64
 	return s.call(ctx, "rename", from, func(l *link) error {
 		info, err := l.Client.Stat(from)
-		if id != 0 && errors.Is(err, os.ErrNotExist) && idAt(l, to) == id { // the answer to the last try was lost
-			return nil
+		if id != 0 && errors.Is(err, os.ErrNotExist) { // the answer to the last try may have been lost
+			there, lost := l.Client.Stat(to)
+			if lost == nil && idOf(there) == id {
+				return nil
+			}
+			if lost != nil && !errors.Is(lost, os.ErrNotExist) {
+				return lost // not known: it is asked again
+			}
 		}
 		if err != nil {
 			return err
@@ -261,14 +251,6 @@ func idOf(info os.FileInfo) uint64 {
 		return status.GetFileId()
 	}
 	return 0
-}
-
-func idAt(l *link, path string) uint64 {
-	info, err := l.Client.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return idOf(info)
 }
 
 // Remove takes away a file, or a folder with all that is in it.

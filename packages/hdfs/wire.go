@@ -2,6 +2,7 @@ package hdfs
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -10,9 +11,9 @@ import (
 	"time"
 )
 
-// The library keeps two things to itself that its user needs: what a NameNode says when it refuses, and which DataNodes it
-// chose for a block. It cannot ask for a block elsewhere either. All of that is in the messages of the connection, which
-// are framed alike in both directions (Hadoop: RpcHeader.proto, ClientNamenodeProtocol.proto):
+// The library keeps to itself what a NameNode says when it refuses, and asks only what it needs itself. What it does not tell
+// is in the messages of the connection, which are framed alike in both directions (Hadoop: RpcHeader.proto,
+// ClientNamenodeProtocol.proto):
 //
 //	length, 4 bytes | header, delimited | for a request: its name, delimited | message, delimited
 //
@@ -20,6 +21,10 @@ import (
 
 // mostKept is how much of an answer is looked at, in bytes: all of what we look for stands at its beginning.
 const mostKept = 256 << 10
+
+// mostAnswer is how long an answer may be, in bytes (Hadoop: ipc.maximum.response.length). The library makes room for whatever it is
+// told.
+const mostAnswer = 128 << 20
 
 // field is one of a protobuf message: number for varints, data for what is delimited.
 type field struct {
@@ -103,14 +108,13 @@ const (
 // requests sees what goes to a NameNode and what comes back, one at a time: the library asks nothing before the last
 // question is answered.
 type requests struct {
-	bad    *excluded
-	past   *past
-	method string // of the last request
-	seal   *seal  // nil: there is no Kerberos
+	questions *questions
+	method    string    // of the last request
+	asked     *question // that it stands for; nil: for itself
+	seal      *seal     // nil: there is no Kerberos
 
-	mu       sync.Mutex // of what is told to others
-	refused  refusal
-	pipeline [][2]string // addresses of the block that was asked for last
+	mu      sync.Mutex // of what is told to others
+	refused refusal
 
 	head []byte // of the answer that is coming
 	left int
@@ -120,8 +124,7 @@ type requests struct {
 // refusal is what a NameNode said.
 type refusal struct{ exception, message string }
 
-// outgoing is a request as it is to be sent: one for a block names the DataNodes that it must not be on, and all of them are
-// signed or sealed where that was agreed upon.
+// outgoing is a request as it is to be sent: signed or sealed where that was agreed upon.
 func (r *requests) outgoing(p []byte) ([]byte, error) {
 	if len(p) < 4 || string(p[:4]) == "hrpc" || uint64(binary.BigEndian.Uint32(p)) != uint64(len(p)-4) {
 		return p, nil
@@ -130,7 +133,7 @@ func (r *requests) outgoing(p []byte) ([]byte, error) {
 	h := fields(header)
 	call := number(h, 3) // zigzag
 	if call == saslZigzag {
-		r.method = ""
+		r.method, r.asked = "", nil
 		return p, nil
 	}
 	out := r.mended(p, rest, call)
@@ -140,78 +143,43 @@ func (r *requests) outgoing(p []byte) ([]byte, error) {
 	return r.seal.wrap(out, data(h, 4))
 }
 
-// mended is a request with what the library has left out of it.
+// mended is a request, or the question of ours that it stands for.
 func (r *requests) mended(p, rest []byte, call uint64) []byte {
+	r.method, r.asked = "", nil
 	if call&1 == 1 { // a negative one belongs to the greeting
-		r.method = ""
 		return p
 	}
 	name, body := delimited(rest)
-	r.method = string(data(fields(name), 1))
+	about := fields(name)
+	r.method = string(data(about, 1))
 	message, tail := delimited(body)
 	if message == nil || len(tail) > 0 {
 		return p
 	}
-	var more []byte
-	switch r.method {
-	case "addBlock":
-		more = r.past.block(r.method, message)
-		for _, node := range r.bad.nodes() {
-			more = append(append(more, 4<<3|2), pieceOf(node)...) // excludeNodes
-		}
-	case "complete":
-		more = r.past.block(r.method, message)
+	if r.method == "create" {
+		r.questions.wrote(message)
 	}
-	if len(more) == 0 {
+	if r.asked = r.questions.take(r.method, message); r.asked == nil {
 		return p
 	}
-	out := append(make([]byte, 4, len(p)+len(more)+8), p[4:len(p)-len(body)]...)
-	out = append(out, pieceOf(slices.Concat(message, more))...)
+	r.method = r.asked.method
+	name = slices.Concat(bytesField(1, []byte(r.method)), bytesField(2, data(about, 2)), numberField(3, number(about, 3)))
+	out := slices.Concat(make([]byte, 4), p[4:len(p)-len(rest)], pieceOf(name), pieceOf(r.asked.message))
 	binary.BigEndian.PutUint32(out, uint32(len(out)-4)) //nolint:gosec // a request
 	return out
 }
 
-// past is what has been asked of NameNodes for the file that is written.
-type past struct {
-	mu     sync.Mutex
-	blocks map[string][]byte // by request and path
-}
-
-// block is the block before, or the last one, where a request that is made again has forgotten it: without it the NameNode
-// never counts the block as whole.
-func (p *past) block(method string, message []byte) []byte {
-	all := fields(message)
-	key, block := method+" "+string(data(all, 1)), data(all, 3)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if block != nil {
-		if p.blocks == nil {
-			p.blocks = map[string][]byte{}
-		}
-		p.blocks[key] = slices.Clone(block)
-		return nil
-	}
-	if known := p.blocks[key]; known != nil {
-		return append([]byte{3<<3 | 2}, pieceOf(known)...)
-	}
-	return nil
-}
-
-// forget is for the next file.
-func (p *past) forget() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	clear(p.blocks)
-}
-
-// incoming is told of the bytes that came.
-func (r *requests) incoming(p []byte) {
+// incoming is told of the bytes that came. An answer that is too long is an error before anybody makes room for it.
+func (r *requests) incoming(p []byte) error {
 	for len(p) > 0 {
 		if len(r.head) < 4 {
 			n := min(4-len(r.head), len(p))
 			r.head, p = append(r.head, p[:n]...), p[n:]
 			if len(r.head) < 4 {
-				return
+				return nil
+			}
+			if size := binary.BigEndian.Uint32(r.head); size > mostAnswer {
+				return fmt.Errorf("got an answer of %d bytes, want %d at most", size, mostAnswer)
 			}
 			r.left, r.kept = int(binary.BigEndian.Uint32(r.head)), r.kept[:0]
 		}
@@ -227,6 +195,10 @@ func (r *requests) incoming(p []byte) {
 			}
 		}
 	}
+	if r.seal != nil {
+		return r.seal.weak
+	}
+	return nil
 }
 
 // answer looks at a whole answer.
@@ -234,6 +206,9 @@ func (r *requests) answer(b []byte) {
 	header, rest := delimited(b)
 	h := fields(header)
 	if status := number(h, 2); status != 0 {
+		if r.method == renewal { // the library asks it beside everything else
+			return
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.refused = refusal{string(data(h, 4)), firstLine(string(data(h, 5)))}
@@ -250,11 +225,13 @@ func (r *requests) answer(b []byte) {
 		}
 		return
 	}
-	if r.method == "addBlock" {
-		message, _ := delimited(rest)
-		r.learn(message)
+	if message, _ := delimited(rest); message != nil && r.method != "" {
+		r.questions.heard(r.method, r.asked, message)
 	}
 }
+
+// renewal keeps a file with its writer.
+const renewal = "renewLease"
 
 // opened is the answer in a token; nil: it cannot be read.
 func (r *requests) opened(token []byte) []byte {
@@ -279,25 +256,8 @@ func signed(token []byte) []byte {
 	return token[head+4 : len(token)-check]
 }
 
-// learn notes the DataNodes of a block.
-func (r *requests) learn(message []byte) {
-	block := fields(data(fields(message), 1))
-	var pipeline [][2]string
-	for _, f := range block {
-		if f.id != 3 || f.data == nil {
-			continue
-		}
-		addresses := addressesOf(f.data)
-		pipeline = append(pipeline, addresses)
-		r.bad.met(addresses, f.data)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pipeline = pipeline
-}
-
-// addressesOf are those of a DataNode, by its IP address and by its name.
-func addressesOf(node []byte) [2]string {
+// addressOf is that of a DataNode, by its IP address and by its name.
+func addressOf(node []byte) [2]string {
 	id := fields(data(fields(node), 1))
 	port := strconv.FormatUint(number(id, 4), 10)
 	return [2]string{net.JoinHostPort(string(data(id, 1)), port), net.JoinHostPort(string(data(id, 2)), port)}
@@ -328,15 +288,23 @@ const (
 	mostNodes = 10_000           // that are remembered
 )
 
-// excluded are the DataNodes of a cluster that were not reached: a NameNode takes minutes to notice that one is lost.
+// excluded are the DataNodes of a cluster that were not reached, or took nothing: a NameNode takes minutes to notice that one is
+// lost, and does not notice one that hangs or whose disk is full.
 type excluded struct {
 	mu    sync.Mutex
 	known map[string][]byte // by address: the DataNode as the NameNode writes it
-	until map[string]time.Time
+	out   map[string]exclusion
+}
+
+// exclusion is why a DataNode is left out, and how long. A connection mends that it was not reached; that it takes nothing, it
+// does not: a full one takes connections, and a stopped one's system does.
+type exclusion struct {
+	until   time.Time
+	refused bool
 }
 
 func newExcluded() *excluded {
-	return &excluded{known: map[string][]byte{}, until: map[string]time.Time{}}
+	return &excluded{known: map[string][]byte{}, out: map[string]exclusion{}}
 }
 
 func (e *excluded) met(addresses [2]string, node []byte) {
@@ -349,26 +317,33 @@ func (e *excluded) met(addresses [2]string, node []byte) {
 	}
 }
 
-// lost leaves a DataNode out for a while.
-func (e *excluded) lost(address string) {
+// lost leaves a DataNode out for a while that was not reached.
+func (e *excluded) lost(address string) { e.leave(address, false) }
+
+// refused leaves a DataNode out for a while that was reached, and did not do what it is for.
+func (e *excluded) refused(address string) { e.leave(address, true) }
+
+func (e *excluded) leave(address string, refused bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.until[address] = time.Now().Add(leftOut)
+	e.out[address] = exclusion{time.Now().Add(leftOut), refused || e.out[address].refused}
 }
 
-// reached takes a DataNode that was there back.
+// reached takes a DataNode back that was not there.
 func (e *excluded) reached(address string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.until, address)
+	if !e.out[address].refused {
+		delete(e.out, address)
+	}
 }
 
 // forget takes all back, and tells whether there were any.
 func (e *excluded) forget() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	had := len(e.until) > 0
-	clear(e.until)
+	had := len(e.out) > 0
+	clear(e.out)
 	return had
 }
 
@@ -377,9 +352,9 @@ func (e *excluded) nodes() [][]byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var all [][]byte
-	for address, end := range e.until {
-		if time.Now().After(end) {
-			delete(e.until, address)
+	for address, one := range e.out {
+		if time.Now().After(one.until) {
+			delete(e.out, address)
 		} else if node := e.known[address]; node != nil {
 			all = append(all, node)
 		}

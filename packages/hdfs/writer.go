@@ -3,18 +3,14 @@ package hdfs
 import (
 	"bytes"
 	"context"
-	"crypto/md5" //nolint:gosec // it is the sum that HDFS keeps of its checksums
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
-	"hash/crc32"
-	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path"
-
-	client "github.com/colinmarc/hdfs/v2"
+	"slices"
+	"time"
 
 	"github.com/muster-agent/muster/packages/fetch"
 )
@@ -25,13 +21,19 @@ type writer struct {
 	ctx   context.Context
 	path  string
 
-	link   *link
-	file   *client.FileWriter
-	stop   func() bool
-	sum    *sums
-	failed error
-	closed bool
-	unsure bool // an answer to the creation was lost: it may have been made
+	link     *link
+	stop     func() bool
+	size     int64  // of a block, in bytes
+	holder   []byte // the client's name that the file is held by
+	file     uint64 // its number
+	sum      *sums
+	block    *block // that is written; nil: none
+	last     []byte // the whole block before it, with its length; nil: none
+	failed   error
+	closed   bool
+	unsure   bool // an answer to the creation was lost: it may have been made
+	complete bool // it is closed for everybody
+	hopeless bool // nothing can be added to it any more
 }
 
 // create makes the file, and the folders above it where they are missing.
@@ -45,27 +47,34 @@ func (w *writer) create() error {
 		if err != nil {
 			return err
 		}
-		w.sum = newSums(block)
-		return w.make(l, copies, block)
+		w.size, w.sum = block, newSums()
+		return w.make(l, copies)
 	})
 	if err != nil {
 		w.unsure = w.unsure || transient(err)
 		w.store.cluster.give(l, w.store.cluster.files)
 		return err
 	}
-	w.link = l
-	w.stop = context.AfterFunc(w.ctx, l.wires.close)
+	w.use(l)
 	return nil
 }
 
 // make makes the file. One that a try of ours has left, whose answer was lost, is in the way of the next, which has another
 // name to the NameNode.
-func (w *writer) make(l *link, copies int, block int64) (err error) {
+func (w *writer) make(l *link, copies int) error {
 	mode := 0o666 &^ w.store.cluster.conf.umask()
-	w.file, err = l.CreateFile(w.path, copies, block, mode)
+	one := func() error {
+		_, err := l.CreateFile(w.path, copies, w.size, mode) // what it makes blocks with is not used
+		coded := false
+		if w.holder, w.file, coded = l.wires.questions.made(); err == nil && coded { // only now it is known
+			return errors.Join(notPlain("erasure coded"), l.Client.Remove(w.path))
+		}
+		return err
+	}
+	err := one()
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = w.store.mkdirAll(l, path.Dir(w.path)); err == nil {
-			w.file, err = l.CreateFile(w.path, copies, block, mode)
+			err = one()
 		}
 	}
 	if !w.unsure || !errors.Is(err, fs.ErrExist) {
@@ -78,19 +87,31 @@ func (w *writer) make(l *link, copies int, block int64) (err error) {
 	if err := l.Client.Remove(w.path); err != nil {
 		return err
 	}
-	w.file, err = l.CreateFile(w.path, copies, block, mode)
-	return err
+	return one()
 }
 
-// Write hands bytes to the DataNodes. After an error nothing is written any more.
+// Write hands bytes to the DataNodes. After an error nothing is written any more, unless it goes on.
 func (w *writer) Write(p []byte) (n int, err error) {
 	if w.failed != nil || w.closed {
 		return 0, errors.Join(w.failed, closedError(w.closed))
 	}
 	for n < len(p) && err == nil {
-		var sent int
-		sent, err = w.write(p[n:min(n+mostAtOnce, len(p))])
-		n += sent
+		if w.block == nil {
+			err = w.hopeful(w.store.patiently(w.ctx, "write", w.path, w.begin))
+		}
+		if err != nil {
+			break
+		}
+		part := p[n:min(int64(len(p)), int64(n)+w.size-w.block.size)]
+		if err = w.block.write(part); err == nil {
+			n += len(part)
+		}
+		if err == nil && w.block.size == w.size {
+			err = w.end()
+		}
+		if err != nil {
+			err = w.broken(w.block.place, err)
+		}
 	}
 	if err != nil {
 		w.failed = w.store.explain("write", w.path, err)
@@ -106,47 +127,197 @@ func closedError(closed bool) error {
 	return nil
 }
 
-// write waits for a NameNode that is away between two blocks; what has been sent is not sent again.
-func (w *writer) write(p []byte) (n int, err error) {
-	err = w.store.patiently(w.ctx, "write", w.path, func() error {
-		w.link.wires.said()
-		sent, err := w.file.Write(p[n:])
-		w.sum.add(p[n : n+sent])
-		n += sent
+// mostSetUps is how many pipelines are tried for one block.
+const mostSetUps = 5
+
+// begin begins a block. Where a DataNode of it is not there, it is asked for elsewhere.
+func (w *writer) begin() error {
+	for tried := 1; ; tried++ {
+		p, err := w.place()
+		if err != nil {
+			return err
+		}
+		w.block, err = openBlock(p, addressOf(p.nodes[0])[w.store.cluster.naming()], w.dial(len(p.nodes)), w.holder, w.sum.add)
 		if err == nil {
 			return nil
 		}
-		return w.lost(meaning(err, w.link.wires.said()))
-	})
-	return n, err
+		if !transient(err) || tried == mostSetUps || w.ctx.Err() != nil {
+			return errors.Join(w.broken(p, err), w.abandon(p))
+		}
+		w.leaveOut(p, err)
+		if err := w.abandon(p); err != nil {
+			return err
+		}
+	}
 }
 
-// lost sorts what went wrong: only a NameNode's absence can be waited for. The pipeline of a block is not mended: its file
-// is written anew, by who writes it.
-func (w *writer) lost(err error) error {
-	if w.ctx.Err() != nil {
-		return context.Cause(w.ctx)
+// leaveOut leaves out the DataNodes that are not reached, and the one that did not take what it was to.
+func (w *writer) leaveOut(p place, err error) {
+	w.store.cluster.probe(w.ctx, p.nodes)
+	c := w.store.cluster
+	if setUp, ok := errors.AsType[*setUpError](err); ok && setUp.bad != "" {
+		c.bad.refused(setUp.bad)
 	}
-	node, is := errors.AsType[*nodeError](err)
-	_, none := errors.AsType[awayError](err)
-	away := none || is && node.node == nameNode || errors.Is(err, ErrStandby) || errors.Is(err, ErrSafeMode)
-	if away || !transient(err) && !errors.Is(err, ErrNoNodes) {
-		return err
+	if ack, ok := errors.AsType[*ackError](err); ok && ack.at < len(p.nodes) {
+		c.bad.refused(addressOf(p.nodes[ack.at])[c.naming()])
 	}
-	if (errors.Is(err, ErrNoNodes) || errors.Is(err, ErrLeftOut)) && w.store.cluster.bad.forget() { // those that were left out may be the only ones
-		if transient(err) {
-			return anew{err}
+}
+
+// place asks for a block. DataNodes that have been lost are left out, unless there are no others.
+func (w *writer) place() (place, error) {
+	bad := w.store.cluster.bad
+	answer, err := w.ask("addBlock", w.addBlock(bad.nodes()))
+	if errors.Is(err, ErrLeftOut) || errors.Is(err, ErrNoNodes) {
+		if bad.forget() {
+			answer, err = w.ask("addBlock", w.addBlock(nil))
 		}
-		return anew{fmt.Errorf("%w: %w", fetch.ErrUnreachable, err)}
 	}
-	if transient(err) {
-		w.store.cluster.probe(w.ctx, w.link.wires.pipeline())
-		return anew{err}
+	if err != nil {
+		return place{}, err
 	}
+	p, err := placeOf(answer)
+	if err == nil {
+		for _, node := range p.nodes {
+			bad.met(addressOf(node), node)
+		}
+	}
+	return p, err
+}
+
+func (w *writer) addBlock(without [][]byte) []byte {
+	message := slices.Concat(bytesField(1, []byte(w.path)), bytesField(2, w.holder))
+	if w.last != nil {
+		message = append(message, bytesField(3, w.last)...)
+	}
+	for _, node := range without {
+		message = append(message, bytesField(4, node)...)
+	}
+	return append(message, numberField(5, w.file)...)
+}
+
+// abandon gives a block back that has not become whole.
+func (w *writer) abandon(p place) error {
+	_, err := w.ask("abandonBlock", slices.Concat(bytesField(1, p.id), bytesField(2, []byte(w.path)), bytesField(3, w.holder), numberField(4, w.file)))
 	return err
 }
 
-// anew is an error after which the file has to be written from its start: nothing here can mend it.
+// end ends a block: it is whole on all its DataNodes.
+func (w *writer) end() error {
+	if err := w.block.end(); err != nil {
+		return err
+	}
+	w.sum.endBlock(w.block.size)
+	w.last = w.block.place.sized(w.block.size)
+	w.block = nil
+	return nil
+}
+
+func (w *writer) ask(method string, message []byte) ([]byte, error) {
+	w.link.wires.said()
+	answer, err := w.link.ask(method, message)
+	return answer, meaning(err, w.link.wires.said())
+}
+
+// dial connects with the first of so many DataNodes.
+func (w *writer) dial(nodes int) func(address string) (net.Conn, error) {
+	return func(address string) (net.Conn, error) {
+		key, err := w.key()
+		if err != nil {
+			return nil, err
+		}
+		return w.link.wires.toData("tcp", address, blockTime(nodes), ackBuffer, key)
+	}
+}
+
+// blockTime is how long the first of a block's DataNodes may say nothing.
+func blockTime(nodes int) time.Duration { return dataTime + time.Duration(nodes)*nodeTime }
+
+// key is the cluster's, where all data is encrypted by one; else nil.
+func (w *writer) key() ([]field, error) {
+	known, err := w.store.cluster.standards(w.link)
+	if err != nil || !known.EncryptDataTransfer {
+		return nil, err
+	}
+	answer, err := w.ask(keyQuestion, nil)
+	return fields(data(fields(answer), 1)), err
+}
+
+// broken sorts what went wrong with a pipeline. It is not mended: its block is written anew by who can, or the whole file is.
+func (w *writer) broken(p place, err error) error {
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	if !transient(err) {
+		return err
+	}
+	w.leaveOut(p, err)
+	return anew{err}
+}
+
+// hopeful tells what nobody can mend but by the whole file once more: a block that was taken and has not shown up for the store's
+// patience, as its DataNodes are lost; a lease that ended while the NameNode could not be asked, or this process stood still.
+func (w *writer) hopeful(err error) error {
+	missing := errors.Is(err, errNotYet) && errors.Is(err, fetch.ErrWaited)
+	if !missing && !errors.Is(err, errLease) {
+		return err
+	}
+	w.hopeless = true
+	return anew{&fetch.Error{Err: fmt.Errorf("%w: it has to be written anew: %s", fetch.ErrUnreachable, err), Hint: "try again; hdfs dfsadmin -report shows which DataNodes are away"}} //nolint:errorlint // it has been waited, and may be tried again
+}
+
+// Resume makes a file ready to be written on after an error, from the byte on that it tells: what came before is whole blocks.
+// Everything after that is under this context.
+func (w *writer) Resume(ctx context.Context) (at int64, err error) {
+	if w.hopeless {
+		return 0, w.store.explain("write", w.path, &fetch.Error{Err: errors.New("nothing can be added to it any more"), Hint: "write it anew"})
+	}
+	if w.complete {
+		return 0, w.store.explain("write", w.path, &fetch.Error{Err: errors.New("it is complete, and not what was written"), Hint: "write it anew"})
+	}
+	w.ctx = ctx
+	if err := w.store.patiently(ctx, "write", w.path, w.resume); err != nil {
+		w.release() // a Close that has been would not do it; the block stays known for another Resume
+		return 0, w.store.explain("write", w.path, err)
+	}
+	w.failed, w.closed = nil, false
+	return w.sum.size, nil
+}
+
+func (w *writer) resume() error {
+	if err := w.relink(); err != nil {
+		return err
+	}
+	if _, err := w.ask(renewal, bytesField(1, w.holder)); err != nil { // it may have been long
+		return err
+	}
+	if w.block != nil {
+		w.block.giveUp()
+		if err := w.abandon(w.block.place); err != nil {
+			return err
+		}
+		w.block = nil
+		w.sum.dropBlock()
+	}
+	go renew(w.link, w.holder)
+	return nil
+}
+
+// renew keeps a file with a holder whose name is not that of the connection, as long as that stands.
+func renew(l *link, holder []byte) {
+	const often = 30 * time.Second // half the time after which another may take it
+	ticker := time.NewTicker(often)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.wires.ctx.Done():
+			return
+		case <-ticker.C:
+			_, _ = l.ask(renewal, bytesField(1, holder)) // the next time, else
+		}
+	}
+}
+
+// anew is an error after which something has to be written again: nothing here can mend it.
 type anew struct{ error }
 
 func (a anew) Unwrap() error { return a.error }
@@ -160,31 +331,47 @@ func (w *writer) Close() error {
 	w.closed = true
 	defer w.release()
 	if w.failed != nil {
-		w.abort()
 		return w.store.explain("close", w.path, &fetch.Error{Err: errors.New("it was not written whole")})
 	}
-	if err := w.store.patiently(w.ctx, "close", w.path, w.complete); err != nil {
-		w.abort()
+	if w.block != nil {
+		p := w.block.place
+		if err := w.end(); err != nil {
+			return w.store.explain("close", w.path, w.broken(p, err))
+		}
+	}
+	if err := w.hopeful(w.store.patiently(w.ctx, "close", w.path, w.finish)); err != nil {
 		return w.store.explain("close", w.path, err)
 	}
-	if err := w.store.patiently(w.ctx, "close", w.path, w.verify); err != nil {
-		return w.store.explain("close", w.path, err)
-	}
-	return nil
+	w.complete = true
+	return w.store.explain("close", w.path, w.store.patiently(w.ctx, "close", w.path, w.verify))
 }
 
-// complete may be asked again where a NameNode was away, or waits for copies that are on their way.
-func (w *writer) complete() error {
-	w.link.wires.said()
-	err := w.file.Close()
-	if err == nil {
-		return nil
+// finish may be asked again where a NameNode was away, or waits for copies that are on their way.
+func (w *writer) finish() error {
+	message := slices.Concat(bytesField(1, []byte(w.path)), bytesField(2, w.holder))
+	if w.last != nil {
+		message = append(message, bytesField(3, w.last)...)
 	}
-	if client.IsErrReplicating(err) {
-		return fmt.Errorf("%w: its last block has not arrived everywhere", fetch.ErrUnreachable)
+	message = append(message, numberField(4, w.file)...)
+	for asked := 1; ; asked++ {
+		answer, err := w.ask("complete", message)
+		if err != nil || number(fields(answer), 1) != 0 {
+			return err
+		}
+		if asked == mostAsked {
+			return errNotYet
+		}
+		if err := soon.Wait(w.ctx, asked-1); err != nil {
+			return err
+		}
 	}
-	return w.lost(meaning(err, w.link.wires.said()))
 }
+
+// A DataNode tells the NameNode of a block a moment after it has told us: many small files would wait long for it together.
+var soon = fetch.Backoff{First: 5 * time.Millisecond, Longest: 200 * time.Millisecond}
+
+// mostAsked is how often it is asked so soon.
+const mostAsked = 7
 
 // verify compares checksums.
 func (w *writer) verify() error {
@@ -201,7 +388,7 @@ func (w *writer) verify() error {
 		if err != nil {
 			return err
 		}
-		if err := readable(w.path, f); err != nil {
+		if err := readable(f); err != nil {
 			return errors.Join(err, f.Close())
 		}
 		if size = f.Stat().Size(); size > 0 {
@@ -222,16 +409,31 @@ func (w *writer) verify() error {
 	return w.readBack()
 }
 
+// relink goes on with another connection.
 func (w *writer) relink() error {
+	if w.link == nil { // it was given back
+		l, err := w.store.cluster.take(w.ctx, w.store.cluster.files)
+		if err != nil {
+			return err
+		}
+		w.use(l)
+		l.broken = true // nobody else is to have it
+		return nil
+	}
 	l, err := w.store.cluster.connect(w.ctx)
 	if err != nil {
 		return err
 	}
 	w.stop()
 	w.link.close()
+	w.use(l)
+	l.broken = true
+	return nil
+}
+
+func (w *writer) use(l *link) {
 	w.link = l
 	w.stop = context.AfterFunc(w.ctx, l.wires.close)
-	return nil
 }
 
 // readBack compares the content itself, where the cluster's sum is made in another way than ours.
@@ -240,96 +442,28 @@ func (w *writer) readBack() error {
 	if err := r.open(); err != nil {
 		return err
 	}
-	h := crc32.New(castagnoli)
-	_, err := io.Copy(h, r)
+	got, err := sumOf(r, w.size)
 	if err = errors.Join(err, r.Close()); err != nil {
 		return err
 	}
-	if got := h.Sum32(); got != w.sum.whole {
-		return &fetch.Error{Err: fmt.Errorf("%w: HDFS has CRC32C %08x of it, want %08x", fetch.ErrCorrupt, got, w.sum.whole), Hint: "try again"}
+	if want := w.sum.file(); !bytes.Equal(got, want) {
+		return &fetch.Error{Err: fmt.Errorf("%w: HDFS has checksum %x of it, want %x", fetch.ErrCorrupt, got, want), Hint: "try again"}
 	}
 	return nil
 }
 
-// abort cuts the connections first: else the library would complete what is half there.
-func (w *writer) abort() {
-	w.link.broken = true
-	w.link.wires.close()
-	_ = w.file.Close() // ends what it does beside us
-}
-
+// release gives the connection back. A block that is not whole stays where it is, for Resume.
 func (w *writer) release() {
+	if w.link == nil {
+		return
+	}
+	if w.failed != nil || w.block != nil || !w.complete {
+		w.link.broken = true
+	}
+	if w.block != nil {
+		w.block.giveUp()
+	}
 	w.stop()
 	w.store.cluster.give(w.link, w.store.cluster.files)
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// sums are what HDFS keeps of a file, made from what is written: of each 512 bytes a CRC32C, of a block's the MD5, of the
-// blocks' the MD5 again, filled up with zeros (Hadoop: FileChecksumHelper).
-type sums struct {
-	block int64 // bytes
-	size  int64
-	whole uint32 // CRC32C of all
-
-	chunk  uint32
-	inPart int   // bytes of the chunk
-	inFull int64 // bytes of the block
-	blocks hash.Hash
-	crcs   hash.Hash
-	count  int
-}
-
-const chunkSize = 512
-
-func newSums(block int64) *sums {
-	return &sums{block: block, blocks: md5.New(), crcs: md5.New()} //nolint:gosec // see above
-}
-
-func (s *sums) add(p []byte) {
-	s.whole = crc32.Update(s.whole, castagnoli, p)
-	s.size += int64(len(p))
-	for len(p) > 0 {
-		n := min(int64(len(p)), int64(chunkSize-s.inPart), s.block-s.inFull)
-		s.chunk = crc32.Update(s.chunk, castagnoli, p[:n])
-		s.inPart += int(n)
-		s.inFull += n
-		if s.inPart == chunkSize || s.inFull == s.block {
-			s.endChunk()
-		}
-		if s.inFull == s.block {
-			s.endBlock()
-		}
-		p = p[n:]
-	}
-}
-
-func (s *sums) endChunk() {
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], s.chunk)
-	s.crcs.Write(b[:])
-	s.chunk, s.inPart = 0, 0
-}
-
-func (s *sums) endBlock() {
-	s.blocks.Write(s.crcs.Sum(nil))
-	s.crcs.Reset()
-	s.inFull = 0
-	s.count++
-}
-
-// file is the sum of all; nothing can be added after it.
-func (s *sums) file() []byte {
-	if s.inPart > 0 {
-		s.endChunk()
-	}
-	if s.inFull > 0 {
-		s.endBlock()
-	}
-	have, want := s.count*md5.Size, 2*md5.Size
-	for want < have {
-		want *= 2
-	}
-	s.blocks.Write(make([]byte, want-have))
-	return s.blocks.Sum(nil)
+	w.link = nil
 }

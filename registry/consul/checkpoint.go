@@ -3,6 +3,7 @@ package consul
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -11,9 +12,6 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// keptSteps is how many checkpoints an instance's key names.
-const keptSteps = 5
-
 // checkpointKey is the own key checkpoint/<c>/<i> as last written.
 type checkpointKey struct {
 	known bool
@@ -21,21 +19,30 @@ type checkpointKey struct {
 	index uint64
 }
 
-// Checkpoint is T13: a whole checkpoint of step is stored at uri, with that sha256. It is committed under
-// the live key and the record as it was when Checkpoint was called: a commit that is still on its way when
-// the member acknowledges a newer generation is refused, and answered with registry.ErrOvertaken.
-func (s *Seat) Checkpoint(ctx context.Context, step int64, uri, sha string) error {
-	return s.Store(ctx, s.held().record.Gen, registry.CheckpointStep{Step: step, URI: uri, SHA256: sha})
+// Checkpoint is T13: a whole checkpoint is where it says. It is committed under the live key and the record as it was when
+// Checkpoint was called: a commit that is still on its way when the member acknowledges a newer generation is refused, and
+// answered with registry.ErrOvertaken. The newest five are remembered.
+func (s *Seat) Checkpoint(ctx context.Context, one registry.CheckpointStep) error {
+	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
+		return registry.Named(withStep(steps, one), math.MaxInt64)
+	})
 }
 
-// Store is Checkpoint of several, which were saved in that generation: those that are committed already stay, the newest five of
-// all are kept.
+// Store is Checkpoint of several, which were saved in that generation: those that are committed already stay until Trim.
 func (s *Seat) Store(ctx context.Context, gen int, stored ...registry.CheckpointStep) error {
 	return s.changeSteps(ctx, gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		for _, one := range stored {
 			steps = withStep(steps, one)
 		}
 		return steps
+	})
+}
+
+// Trim has the key name no more than is asked for: the newest, and what the gang could go on from, which is of the step least or
+// a later one.
+func (s *Seat) Trim(ctx context.Context, least int64) error {
+	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
+		return registry.Named(steps, least)
 	})
 }
 
@@ -51,6 +58,18 @@ func (s *Seat) GiveUp(ctx context.Context, after int64) error {
 func (s *Seat) Forget(ctx context.Context, uri string) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return slices.DeleteFunc(steps, func(c registry.CheckpointStep) bool { return c.URI == uri })
+	})
+}
+
+// Condemn is the word that a copy, whoever has committed it, is not as it was stored: nobody goes on from it any more.
+func (s *Seat) Condemn(ctx context.Context, bad registry.BadCopy) error {
+	return s.changeKey(ctx, s.held().record.Gen, func(c registry.Checkpoint) registry.Checkpoint {
+		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(one registry.CheckpointStep) bool { return one.URI == bad.URI && one.SHA256 == bad.SHA256 })
+		if !slices.Contains(c.Bad, bad) {
+			c.Bad = append(slices.Clone(c.Bad), bad)
+		}
+		c.Bad = c.Bad[max(0, len(c.Bad)-registry.MostBad):]
+		return c
 	})
 }
 
@@ -76,8 +95,15 @@ func (s *Seat) Stored(ctx context.Context) (map[registry.Instance]registry.Check
 // Founded is when the app came into this registry. One that has lost its data has another.
 func (s *Seat) Founded() time.Time { return s.founded }
 
-// changeSteps writes the own key as a member of that generation.
+// changeSteps writes the own key's steps as a member of that generation.
 func (s *Seat) changeSteps(ctx context.Context, gen int, change func([]registry.CheckpointStep) []registry.CheckpointStep) error {
+	return s.changeKey(ctx, gen, func(c registry.Checkpoint) registry.Checkpoint {
+		c.Steps = change(slices.Clone(c.Steps))
+		return c
+	})
+}
+
+func (s *Seat) changeKey(ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint) error {
 	var b backoff
 	for {
 		err := s.commitCheckpoint(ctx, gen, change)
@@ -93,7 +119,7 @@ func (s *Seat) changeSteps(ctx context.Context, gen int, change func([]registry.
 	}
 }
 
-func (s *Seat) commitCheckpoint(ctx context.Context, gen int, change func([]registry.CheckpointStep) []registry.CheckpointStep) error {
+func (s *Seat) commitCheckpoint(ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint) error {
 	if err := s.over(); err != nil {
 		return err
 	}
@@ -104,11 +130,11 @@ func (s *Seat) commitCheckpoint(ctx context.Context, gen int, change func([]regi
 	if h.record.Gen != gen {
 		return fmt.Errorf("checkpoints in generation %d: %w", gen, registry.ErrOvertaken)
 	}
-	steps := change(slices.Clone(old.value.Steps))
-	if slices.Equal(steps, old.value.Steps) {
+	next := change(old.value)
+	if slices.Equal(next.Steps, old.value.Steps) && slices.Equal(next.Bad, old.value.Bad) {
 		return nil // nothing to change, or committed by a try whose answer was lost
 	}
-	next := registry.Checkpoint{Version: 1, Gen: gen, Inc: h.record.Inc, Steps: steps}
+	next.Version, next.Gen, next.Inc, next.Own = 1, gen, h.record.Inc, old.value.Own || hasOwn(next.Steps)
 	k := s.g.keys
 	res, err := s.g.calls.commit(ctx,
 		opSession(k.live(s.instance), h.session),
@@ -125,7 +151,14 @@ func (s *Seat) commitCheckpoint(ctx context.Context, gen int, change func([]regi
 func withStep(steps []registry.CheckpointStep, c registry.CheckpointStep) []registry.CheckpointStep {
 	all := slices.DeleteFunc(slices.Clone(steps), func(o registry.CheckpointStep) bool { return o.Step == c.Step })
 	all = append(all, c) // in the order of their commits: who went back to an older step saves smaller ones
-	return all[max(0, len(all)-keptSteps):]
+	return all[max(0, len(all)-mostSteps):]
+}
+
+// mostSteps bounds a key that nobody trims: its value has an end (Consul's is 512 KiB).
+const mostSteps = 4 * registry.MostSteps
+
+func hasOwn(steps []registry.CheckpointStep) bool {
+	return slices.ContainsFunc(steps, func(s registry.CheckpointStep) bool { return !s.Shared })
 }
 
 // checkpointNow is the own key; it is read once and remembered.

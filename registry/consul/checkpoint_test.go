@@ -22,9 +22,8 @@ func TestWithStep(t *testing.T) {
 	}{
 		{"first", nil, 1, steps(1)},
 		{"gone back", steps(1, 3), 2, steps(1, 3, 2)},
-		{"gone back below all", steps(10, 20, 30, 40, 50), 5, steps(20, 30, 40, 50, 5)},
+		{"gone back below all", steps(10, 20, 30, 40, 50), 5, steps(10, 20, 30, 40, 50, 5)},
 		{"again", steps(1, 2), 2, steps(1, 2)},
-		{"the newest five", steps(1, 2, 3, 4, 5), 6, steps(2, 3, 4, 5, 6)},
 		{"far apart", steps(1), 1 << 40, steps(1, 1<<40)},
 	} {
 		if got := withStep(tt.have, registry.CheckpointStep{Step: tt.add}); !slices.Equal(got, tt.want) {

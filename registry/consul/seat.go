@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func (s *Seat) take(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-s.g.ctx.Done():
-		return ErrLeft
+		return cmp.Or(s.over(), ErrLeft)
 	}
 	if err := s.over(); err != nil {
 		s.give()

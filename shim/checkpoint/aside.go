@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -9,15 +10,21 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
 
 // SetAside gives what is newer than a step another place in its folder, `.muster-set-aside-<why>/`, whole or torn: a program
 // that looks for itself must not go on from what the others of its gang do not have. It gives the names of what was moved.
-// Nothing is ever deleted.
+// Nothing is ever deleted or replaced: where that folder is there already (an earlier life of the registry had this generation,
+// too, or another host does the same) it has a number more, `.muster-set-aside-<why>.1/`.
 func SetAside(root *os.Root, found Found, step int64, why string) ([]string, error) {
-	to := ownNames + "set-aside-" + why
+	to, err := asideFolder(root, why)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Remove(to) }() // where nothing came into it
 	var moved []string
 	move := func(name string, files []File) error {
 		for _, one := range tops(name, files) {
@@ -44,6 +51,22 @@ func SetAside(root *os.Root, found Found, step int64, why string) ([]string, err
 		}
 	}
 	return moved, all
+}
+
+// mostAside bounds the folders of one generation.
+const mostAside = 10000
+
+// asideFolder makes a folder that nobody has used.
+func asideFolder(root *os.Root, why string) (string, error) {
+	first := ownNames + "set-aside-" + why
+	to := first
+	for n := 1; ; n++ {
+		err := root.Mkdir(to, 0o755)
+		if !errors.Is(err, fs.ErrExist) || n > mostAside {
+			return to, err
+		}
+		to = first + "." + strconv.Itoa(n)
+	}
 }
 
 // tops are what has to be moved: a folder as such, else its files; those first without which it is not whole.
@@ -82,16 +105,29 @@ func WriteState(root *os.Root, framework string, found Found, newest Checkpoint,
 	if old, err := ReadSmall(root, stateName); err == nil && string(keepLines(old)) == text {
 		return nil
 	}
-	tmp := ownNames + stateName
-	if err := WriteNew(root, tmp, text); err != nil {
+	tmp := ownNames + stateName + "-" + rand.Text() // agents of several hosts may do so in one folder
+	err := WriteNew(root, tmp, text)
+	if err == nil && owner != nil {
+		err = root.Lchown(tmp, owner.UID, owner.GID)
+	}
+	if err == nil {
+		err = root.Rename(tmp, stateName)
+	}
+	if err != nil {
+		return errors.Join(err, root.RemoveAll(tmp))
+	}
+	return nil
+}
+
+// DropState removes TensorFlow's own file: there is no checkpoint that it could name.
+func DropState(root *os.Root, framework string) error {
+	if framework != "tensorflow" && framework != "tensor2tensor" {
+		return nil
+	}
+	if err := root.Remove(stateName); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if owner != nil {
-		if err := root.Lchown(tmp, owner.UID, owner.GID); err != nil {
-			return err
-		}
-	}
-	return root.Rename(tmp, stateName)
+	return nil
 }
 
 // mostSmall is more than any of the small files here has, in bytes.
@@ -110,7 +146,7 @@ func ReadSmall(root *os.Root, name string) (_ []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, mostSmall))
 }
 
-// WriteNew writes a file in the place of whatever has its name.
+// WriteNew writes a file in the place of whatever has its name, to the disk: renamed, it is whole also after a loss of power.
 func WriteNew(root *os.Root, name, text string) error {
 	if err := root.RemoveAll(name); err != nil {
 		return err
@@ -120,6 +156,9 @@ func WriteNew(root *os.Root, name, text string) error {
 		return err
 	}
 	_, err = io.WriteString(f, text)
+	if err == nil {
+		err = f.Sync()
+	}
 	return errors.Join(err, f.Close())
 }
 

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"syscall"
+
+	"github.com/muster-agent/muster/packages/fetch"
 )
 
 // Wanted is a file in the vault's store and the name that it gets in a folder.
@@ -43,10 +45,14 @@ func (v Vault) Bring(ctx context.Context, m Manifest, to *os.Root, by string, ow
 		files = append(files, Wanted{From: dir + "/" + filesName + "/" + f.Path, Size: f.Size, To: f.Path})
 	}
 	if err := receive(ctx, room, files); err != nil {
-		return torn(dir, err)
+		return v.lacks(ctx, dir, files, err)
 	}
-	for _, f := range m.Files {
-		if err := verify(ctx, room, f); err != nil {
+	for i, f := range m.Files {
+		err := verify(ctx, room, f)
+		if errors.Is(err, errOther) {
+			err = v.proved(ctx, files[i].From, f, err)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %s: %w", dir, f.Path, err)
 		}
 	}
@@ -56,6 +62,39 @@ func (v Vault) Bring(ctx context.Context, m Manifest, to *os.Root, by string, ow
 		}
 	}
 	return settle(to)
+}
+
+// lacks tells of what could not be received whether the store lacks a file, or the folder here was taken away meanwhile.
+func (v Vault) lacks(ctx context.Context, dir string, files []Wanted, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return v.torn(ctx, dir, err)
+	}
+	for _, f := range files {
+		if _, err := v.Store.Stat(ctx, f.From); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w: %w", f.From, err, ErrTorn)
+		}
+	}
+	return err
+}
+
+// errOther are bytes that are not those of the manifest.
+var errOther = errors.New("other bytes than were stored")
+
+// proved reads once more, from the store alone, what came here as something else: only if that is wrong as well is the copy torn,
+// for all. A disk of this host that changes bytes condemns nothing.
+func (v Vault) proved(ctx context.Context, from string, want ManifestFile, came error) error {
+	c, err := v.Store.Open(ctx, from, fetch.Position{})
+	if err != nil {
+		return errors.Join(came, err)
+	}
+	sum, n, err := hashOf(ctx, c)
+	if err := errors.Join(err, c.Close()); err != nil {
+		return errors.Join(came, err)
+	}
+	if n != want.Size || sum != want.SHA256 {
+		return fmt.Errorf("%w: %w", came, ErrTorn)
+	}
+	return fmt.Errorf("%w, though the store has it: is the disk here sound?", came)
 }
 
 func verify(ctx context.Context, room *os.Root, want ManifestFile) (err error) {
@@ -69,9 +108,9 @@ func verify(ctx context.Context, room *os.Root, want ManifestFile) (err error) {
 	case err != nil:
 		return err
 	case n != want.Size:
-		return fmt.Errorf("%d bytes, want %d: %w", n, want.Size, ErrTorn)
+		return fmt.Errorf("%d bytes, want %d: %w", n, want.Size, errOther)
 	case sum != want.SHA256:
-		return fmt.Errorf("sha256 %s, want %s: %w", sum, want.SHA256, ErrTorn)
+		return fmt.Errorf("sha256 %s, want %s: %w", sum, want.SHA256, errOther)
 	}
 	return f.Sync() // once it has its name it is whole, also after a loss of power
 }

@@ -62,16 +62,6 @@ func (f Found) At(step int64) (Checkpoint, bool) {
 	return Checkpoint{}, false
 }
 
-// Until is the newest checkpoint of a step or an older one.
-func (f Found) Until(step int64) (Checkpoint, bool) {
-	for _, c := range slices.Backward(f.Whole) {
-		if c.Step <= step {
-			return c, true
-		}
-	}
-	return Checkpoint{}, false
-}
-
 // Stamp tells one save of a step from another: it changes when a file of it is written again.
 func (c Checkpoint) Stamp() string { return stamp(c.Files) }
 
@@ -89,11 +79,16 @@ func (c Checkpoint) Bytes() int64 {
 type Rule struct {
 	Framework string
 	Pattern   string
-	// Whole says when a match of the pattern is whole, in words with blanks between them: see ParseWhole.
-	Whole string
+	Whole     Whole // when a match of the pattern is whole
 	// Marker is the file that says so: its name in a folder that matches, what follows the name of a file that matches, or
 	// a path in which {} stands for the match. With a marker and no pattern, everything that has one counts.
 	Marker string
+}
+
+// Equal tells that two rules recognise the same.
+func (r Rule) Equal(o Rule) bool {
+	return r.Framework == o.Framework && r.Pattern == o.Pattern && r.Marker == o.Marker &&
+		r.Whole.Size == o.Whole.Size && r.Whole.Steady == o.Whole.Steady && slices.Equal(r.Whole.Files, o.Whole.Files)
 }
 
 // Look finds a folder's checkpoints. A folder that does not exist yet has none.

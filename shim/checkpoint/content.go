@@ -82,7 +82,7 @@ var errCut = errors.New("it is cut off")
 // text, and the framework's own forms.
 func known(dir fs.FS, name string, folder bool, files []File, framework string) error {
 	if folder && slices.ContainsFunc(files, func(f File) bool { return path.Base(f.Name) == ".metadata" || path.Ext(f.Name) == ".distcp" }) {
-		return distributed(dir, name)
+		return distributed(dir, name, files)
 	}
 	for _, f := range files {
 		if folder && f.Size == 0 {
@@ -142,9 +142,9 @@ var zipMagic = []byte("PK\x03\x04")
 
 // wholeZip: the directory at its end is there, and every file that it names lies before it.
 func wholeZip(f content) error {
-	z, err := zip.NewReader(f, f.size)
+	z, err := zip.NewReader(&metered{f, mostDirectory}, f.size)
 	if err != nil {
-		return fmt.Errorf("zip without its end: %w", err)
+		return unlessLarge(fmt.Errorf("zip without its end: %w", err))
 	}
 	if len(z.File) == 0 {
 		return errors.New("zip with nothing in it")
@@ -152,13 +152,29 @@ func wholeZip(f content) error {
 	for _, one := range z.File {
 		at, err := one.DataOffset()
 		if err != nil {
-			return fmt.Errorf("zip: %s: %w", one.Name, err)
+			return unlessLarge(fmt.Errorf("zip: %s: %w", one.Name, err))
 		}
 		if at > f.size || one.CompressedSize64 > uint64(f.size-at) {
 			return fmt.Errorf("zip: %s: %w", one.Name, errCut)
 		}
 	}
 	return nil
+}
+
+// mostDirectory is what is read of a zip, in bytes: what is made of its directory takes many times that of memory.
+const mostDirectory = 32 << 20
+
+// metered reads so many bytes and no more.
+type metered struct {
+	io.ReaderAt
+	left int64
+}
+
+func (m *metered) ReadAt(b []byte, at int64) (int, error) {
+	if m.left -= int64(len(b)); m.left < 0 {
+		return 0, errLarge
+	}
+	return m.ReaderAt.ReadAt(b, at)
 }
 
 var hdfMagic = []byte("\x89HDF\r\n\x1a\n")

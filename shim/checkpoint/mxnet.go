@@ -61,22 +61,48 @@ func wholeParams(f content) error {
 
 // wholeJSON: one value, to its end.
 func wholeJSON(f content) error {
-	d := json.NewDecoder(io.NewSectionReader(f, 0, f.size))
+	r := &unheld{r: io.NewSectionReader(f, 0, f.size)}
+	d := json.NewDecoder(r)
 	depth := 0
-	for n := 0; ; n++ {
+	for {
 		t, err := d.Token()
 		if err != nil {
-			return fmt.Errorf("JSON: %w", cut(err))
+			return unlessLarge(fmt.Errorf("JSON: %w", cut(err)))
 		}
+		r.taken = d.InputOffset()
 		if delim, ok := t.(json.Delim); ok && (delim == '{' || delim == '[') {
 			depth++
 		} else if ok {
 			depth--
 		}
-		if depth == 0 {
+		switch {
+		case depth == 0:
 			return nil
+		case depth > mostNested:
+			return fmt.Errorf("JSON: %w", errStrange)
 		}
 	}
+}
+
+// mostNested is how deep lists and objects of JSON may lie in each other.
+const mostNested = 1000
+
+// mostToken is how long a text of JSON may be, in bytes.
+const mostToken = 8 << 20
+
+// unheld reads no further than mostToken bytes before what has been taken of it: all that lies between is held in memory.
+type unheld struct {
+	r           io.Reader
+	read, taken int64
+}
+
+func (u *unheld) Read(b []byte) (int, error) {
+	if u.read-u.taken > mostToken {
+		return 0, errLarge
+	}
+	n, err := u.r.Read(b)
+	u.read += int64(n)
+	return n, err
 }
 
 // mxnetMagic begins a list of arrays.
@@ -101,14 +127,21 @@ func wholeMXNet(f content) error {
 		return errors.New("not a list of arrays")
 	}
 	w.u64()
-	for n := w.u64(); n > 0 && w.err == nil; n-- {
+	n := w.u64()
+	if w.err == nil && n > mostValues {
+		return fmt.Errorf("arrays: %w", errStrange)
+	}
+	for ; n > 0 && w.err == nil; n-- {
 		if err := w.array(); errors.Is(err, errLarge) {
 			return nil
 		} else if err != nil {
 			return err
 		}
 	}
-	for n := w.u64(); n > 0 && w.err == nil; n-- {
+	if n = w.u64(); w.err == nil && n > mostValues {
+		return fmt.Errorf("arrays: %w", errStrange)
+	}
+	for ; n > 0 && w.err == nil; n-- {
 		w.skip(w.u64())
 	}
 	return w.err
@@ -116,20 +149,27 @@ func wholeMXNet(f content) error {
 
 // walker reads numbers in order; after the end of the file it says so.
 type walker struct {
-	f   content
-	at  int64
-	err error
+	f      content
+	at     int64
+	err    error
+	begin  int64 // of what was read ahead
+	buffer []byte
 }
 
+// readAhead is what a walker reads at once, in bytes: what it asks for are a few each time.
+const readAhead = 64 << 10
+
+// bytes are the next n, at most 8.
 func (w *walker) bytes(n int64) []byte {
+	if w.err == nil && (w.at < w.begin || w.at+n > w.begin+int64(len(w.buffer))) {
+		w.begin = w.at
+		w.buffer, w.err = w.f.bytesAt(w.at, min(max(readAhead, n), max(w.f.size-w.at, n)))
+	}
 	if w.err != nil {
 		return make([]byte, n)
 	}
-	b, err := w.f.bytesAt(w.at, n)
+	b := w.buffer[w.at-w.begin:][:n]
 	w.at += n
-	if w.err = err; err != nil {
-		return make([]byte, n)
-	}
 	return b
 }
 
@@ -177,7 +217,7 @@ func (w *walker) array() error {
 		if width == 8 {
 			d |= uint64(w.u32()) << 32
 		}
-		if w.err != nil || d > uint64(w.f.size) || elements*d > uint64(w.f.size) { //nolint:gosec // sizes are not negative
+		if w.err != nil || d > 0 && elements > uint64(w.f.size)/d { //nolint:gosec // sizes are not negative
 			return errCut
 		}
 		elements *= d

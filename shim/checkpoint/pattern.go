@@ -1,12 +1,10 @@
 package checkpoint
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -18,39 +16,8 @@ type Whole struct {
 	Steady time.Duration // nothing of it has changed for so long
 }
 
-// ParseWhole reads muster.checkpoint.whole: words with blanks between them, each at least once a condition. `files=GLOB` (any
-// number of times), `size=BYTES`, `steady=DURATION`.
-func ParseWhole(text string) (Whole, error) {
-	var w Whole
-	for word := range strings.FieldsSeq(text) {
-		name, value, _ := strings.Cut(word, "=")
-		var err error
-		switch name {
-		case "files":
-			w.Files = append(w.Files, value)
-			if _, err = path.Match(value, ""); value == "" {
-				err = path.ErrBadPattern
-			}
-		case "size":
-			w.Size, err = strconv.ParseInt(value, 10, 64)
-		case "steady":
-			w.Steady, err = time.ParseDuration(value)
-		default:
-			err = errors.New("no such condition")
-		}
-		if err != nil || w.Size < 0 || w.Steady < 0 {
-			return Whole{}, fmt.Errorf("%s: want files=GLOB, size=BYTES or steady=DURATION", word)
-		}
-	}
-	return w, nil
-}
-
 // byPattern takes files and folders. What is in them is looked at as far as their form is known.
 func (r Rule) byPattern(dir fs.FS) ([]candidate, error) {
-	whole, err := ParseWhole(r.Whole)
-	if err != nil {
-		return nil, err
-	}
 	pattern := r.Pattern
 	if pattern == "" {
 		pattern = "*"
@@ -69,7 +36,7 @@ func (r Rule) byPattern(dir fs.FS) ([]candidate, error) {
 		if !ok || hidden(path.Base(name)) {
 			continue
 		}
-		if c, ok := r.match(dir, name, whole); ok {
+		if c, ok := r.match(dir, name); ok {
 			c.step = step
 			all = append(all, c)
 		}
@@ -78,8 +45,8 @@ func (r Rule) byPattern(dir fs.FS) ([]candidate, error) {
 }
 
 // match is one match of the pattern; false: it is gone meanwhile, or no checkpoint of this rule.
-func (r Rule) match(dir fs.FS, name string, whole Whole) (candidate, bool) {
-	c := candidate{path: name, steady: whole.Steady}
+func (r Rule) match(dir fs.FS, name string) (candidate, bool) {
+	c := candidate{path: name, steady: r.Whole.Steady}
 	f, mode, err := entry(dir, name)
 	switch {
 	case err != nil:
@@ -106,7 +73,7 @@ func (r Rule) match(dir fs.FS, name string, whole Whole) (candidate, bool) {
 		}
 	}
 	if c.lacks == "" {
-		c.lacks = whole.lacks(name, c.files)
+		c.lacks = r.Whole.lacks(name, c.files)
 	}
 	files, folder, framework := c.files, mode.IsDir(), r.Framework
 	c.check = func(dir fs.FS) (int64, error) { return -1, known(dir, name, folder, files, framework) }

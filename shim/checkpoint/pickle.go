@@ -28,8 +28,10 @@ type (
 )
 
 const (
-	mostValues = 1 << 21 // of one pickle
-	keptText   = 1 << 16 // bytes
+	mostValues = 1 << 20  // of one pickle
+	keptText   = 1 << 16  // bytes
+	mostTexts  = 16 << 20 // bytes of all that are kept
+	mostFields = 64       // of an object that is looked into
 )
 
 // errLarge is a pickle that is not read to its end: nothing says that it is torn.
@@ -282,9 +284,9 @@ func (d *pickleDict) add(items []any) {
 	}
 }
 
-// get is the value of a key that is a text.
+// get is the value of a key that is a text, of an object's few fields: many may share one long dict.
 func (d *pickleDict) get(key string) any {
-	for i, k := range d.keys {
+	for i, k := range d.keys[:min(len(d.keys), mostFields)] {
 		if k == any(key) {
 			return d.values[i]
 		}
@@ -405,7 +407,7 @@ func (u *unpickler) text(n uint64) (any, error) {
 		}
 		return pickleLong{int64(n)}, nil //nolint:gosec // it was there
 	}
-	if u.kept += int64(n); u.kept > mostMetadata { //nolint:gosec // at most keptText
+	if u.kept += int64(n); u.kept > mostTexts { //nolint:gosec // at most keptText
 		return nil, errLarge
 	}
 	b := make([]byte, n)

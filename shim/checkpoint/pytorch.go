@@ -123,6 +123,9 @@ var elementBytes = map[string]int64{
 	"ComplexDoubleStorage": 16, "ComplexFloatStorage": 8, "QInt32Storage": 4,
 }
 
+// mostSize is more than any file has, in bytes or elements.
+const mostSize = 1 << 56
+
 // storages gathers how many bytes each storage has, of the persistent ids ('storage', type, key, place, elements, view).
 func storages(v any, sizes map[string]int64) {
 	walk(v, func(v any) {
@@ -137,6 +140,9 @@ func storages(v any, sizes map[string]int64) {
 		kind, _ := parts[1].(pickleGlobal)
 		key, _ := parts[2].(string)
 		n, _ := parts[4].(int64)
+		if n < 0 || n > mostSize {
+			n = mostSize // no file has that much
+		}
 		sizes[key] = n * max(elementBytes[kind.name], 1)
 	})
 }
@@ -190,15 +196,15 @@ func distributedFolder(dir fs.FS, name string) (candidate, bool) {
 		return candidate{}, false
 	}
 	files, err := below(dir, name)
-	c := candidate{step: step, path: name, files: files, check: func(dir fs.FS) (int64, error) { return step, distributed(dir, name) }}
+	c := candidate{step: step, path: name, files: files, check: func(dir fs.FS) (int64, error) { return step, distributed(dir, name, files) }}
 	if !described {
 		c.lacks = "no " + path.Join(name, ".metadata")
 	}
 	return c, err == nil
 }
 
-// distributed tells whether every file that the metadata names is there, as long as what lies in it.
-func distributed(dir fs.FS, name string) error {
+// distributed tells whether every file that the metadata names is among those of the folder, as long as what lies in it.
+func distributed(dir fs.FS, name string, files []File) error {
 	need := map[string]int64{}
 	err := with(dir, path.Join(name, ".metadata"), func(f content) error {
 		if f.size > mostMetadata {
@@ -220,15 +226,17 @@ func distributed(dir fs.FS, name string) error {
 	if len(need) == 0 {
 		return errors.New(".metadata names no files")
 	}
+	there := make(map[string]int64, len(files))
+	for _, f := range files {
+		there[f.Name] = f.Size
+	}
 	for file, size := range need {
-		f, mode, err := entry(dir, path.Join(name, file))
+		has, ok := there[path.Join(name, file)]
 		switch {
-		case !fs.ValidPath(file) || errors.Is(err, fs.ErrNotExist):
+		case !fs.ValidPath(file) || !ok:
 			return errors.New("no " + path.Join(name, file))
-		case err != nil:
-			return err
-		case !mode.IsRegular() || f.Size < size:
-			return fmt.Errorf("%s: %d bytes, want %d: %w", file, f.Size, size, errCut)
+		case has < size:
+			return fmt.Errorf("%s: %d bytes, want %d: %w", file, has, size, errCut)
 		}
 	}
 	return nil
@@ -250,7 +258,7 @@ func storageInfo(v any, need map[string]int64) {
 	file, _ := state.get("relative_path").(string)
 	offset, _ := state.get("offset").(int64)
 	length, _ := state.get("length").(int64)
-	if offset >= 0 && length >= 0 && offset <= 1<<60 && length <= 1<<60 {
+	if offset >= 0 && length >= 0 && offset <= mostSize && length <= mostSize {
 		need[file] = max(need[file], offset+length)
 	}
 }

@@ -16,6 +16,7 @@ const (
 	trailerBytes = 5
 	crcMask      = 0xa282ead8
 	mostRows     = 1 << 20
+	mostKey      = 1 << 16 // bytes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -29,10 +30,11 @@ func readTable(f content) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, sum := map[string][]byte{}, int64(0)
+	rows, blocks, sum, keys := map[string][]byte{}, 0, int64(0), 0
 	err = each(index, func(_ string, value []byte) error {
 		at, n, _, ok := handle(value)
-		if sum += n; !ok || sum > mostMetadata {
+		blocks++
+		if sum += n; !ok || sum > mostMetadata || blocks > mostRows {
 			return errors.New("table: an entry of its index is torn")
 		}
 		b, err := block(f, at, n)
@@ -41,8 +43,8 @@ func readTable(f content) (map[string][]byte, error) {
 		}
 		return each(b, func(key string, value []byte) error {
 			rows[key] = value
-			if len(rows) > mostRows {
-				return fmt.Errorf("table of more than %d rows", mostRows)
+			if keys += len(key); len(rows) > mostRows || keys > mostMetadata {
+				return fmt.Errorf("table of more than %d rows, or %d bytes of keys", mostRows, mostMetadata)
 			}
 			return nil
 		})
@@ -56,10 +58,14 @@ func wholeTable(f content) error {
 	if err != nil {
 		return err
 	}
+	sum := int64(0)
 	return each(index, func(_ string, value []byte) error {
 		at, n, _, ok := handle(value)
 		if !ok || at > f.size || n > f.size-at-trailerBytes {
 			return fmt.Errorf("table: %w", errCut)
+		}
+		if sum += n + trailerBytes; sum > f.size { // no two have a place in common
+			return fmt.Errorf("table: %w", errStrange)
 		}
 		h := crc32.New(castagnoli)
 		if _, err := io.CopyBuffer(h, io.NewSectionReader(f, at, n+1), make([]byte, 256<<10)); err != nil {
@@ -135,7 +141,7 @@ func each(b []byte, row func(key string, value []byte) error) error {
 		return torn
 	}
 	b = b[:end]
-	key := []byte{}
+	key, keys := []byte{}, 0
 	for len(b) > 0 {
 		var n [3]int
 		for i := range n {
@@ -145,7 +151,10 @@ func each(b []byte, row func(key string, value []byte) error) error {
 			}
 			n[i], b = int(x), b[k:]
 		}
-		if n[0] > len(key) || n[1]+n[2] > len(b) {
+		if n[0] > len(key) || n[1]+n[2] > len(b) || n[0]+n[1] > mostKey {
+			return torn
+		}
+		if keys += n[0] + n[1]; keys > mostMetadata { // a few bytes each may stand for many
 			return torn
 		}
 		key = append(key[:n[0]], b[:n[1]]...)

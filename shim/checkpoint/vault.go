@@ -127,17 +127,21 @@ func (v Vault) List(ctx context.Context, instance string) ([]Kept, error) {
 // ErrTorn is a checkpoint in a store that is not as it was stored.
 var ErrTorn = errors.New("not as it was stored")
 
+// ErrAbsent is a checkpoint of which a store has not even the folder: it was removed, or this is not the store that has it (a
+// share that is not mounted here).
+var ErrAbsent = errors.New("not in the store, as this host sees it")
+
 // Read reads a manifest and gives the SHA-256 of its text. Without the digest that lies beside it, with another, or of another
-// checkpoint, it is ErrTorn.
+// checkpoint, it is ErrTorn; without a folder it is ErrAbsent.
 func (v Vault) Read(ctx context.Context, k Kept) (Manifest, string, error) {
 	dir := v.Folder(k)
 	text, err := v.read(ctx, dir+"/"+manifestName, mostManifest)
 	if err != nil {
-		return Manifest{}, "", torn(dir, err)
+		return Manifest{}, "", v.torn(ctx, dir, err)
 	}
 	line, err := v.read(ctx, dir+"/"+digestName, 1<<10)
 	if err != nil {
-		return Manifest{}, "", torn(dir, err)
+		return Manifest{}, "", v.torn(ctx, dir, err)
 	}
 	sum := digest(text)
 	if string(line) != digestLine(sum) {
@@ -154,7 +158,12 @@ func (v Vault) Read(ctx context.Context, k Kept) (Manifest, string, error) {
 }
 
 // torn says of a checkpoint that lacks something that it is torn; what keeps a store from being read stays what it is.
-func torn(dir string, err error) error {
+func (v Vault) torn(ctx context.Context, dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := v.Store.Stat(ctx, dir); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", dir, ErrAbsent)
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fetch.ErrNotFile) || errors.Is(err, errLong) {
 		return fmt.Errorf("%s: %w: %w", dir, err, ErrTorn)
 	}
@@ -221,7 +230,7 @@ func (v Vault) Put(ctx context.Context, m Manifest, c Checkpoint, from *os.Root,
 	if err == nil && slices.Equal(there.Files, m.Files) {
 		return k, sum, nil
 	}
-	if err != nil && !errors.Is(err, ErrTorn) {
+	if err != nil && !errors.Is(err, ErrTorn) && !errors.Is(err, ErrAbsent) {
 		return Kept{}, "", err
 	}
 	tmp := v.Top + "/" + m.Instance + "/" + temporary + "/" + m.Inc + "-" + strconv.FormatInt(m.Step, 10)
@@ -262,27 +271,33 @@ func (v Vault) Put(ctx context.Context, m Manifest, c Checkpoint, from *os.Root,
 // Changed tells that a checkpoint is not stored because its files are others by now: a program saves over it, or has removed it.
 func Changed(err error) bool { return errors.Is(err, errChanged) }
 
-// Keep removes what an instance has stored before its newest n, but nothing of this step or a later one. Each is given up by who
-// asks, before it goes.
-func (v Vault) Keep(ctx context.Context, instance string, n int, least int64, giveUp func(Kept) error) error {
+// Keep removes what an instance has stored beyond n: what nobody names any more first, for that was given up, then the oldest. What
+// is named, and of the step least or a later one, stays, however much that is. Each is given up by who asks, before it goes.
+func (v Vault) Keep(ctx context.Context, instance string, n int, least int64, named func(Kept) bool, giveUp func(Kept) error) error {
 	kept, err := v.List(ctx, instance)
 	if err != nil || len(kept) <= n {
 		return err
 	}
-	var all []Manifest
+	var spare, wanted []Manifest
 	for _, k := range kept {
 		m, _, err := v.Read(ctx, k)
-		if errors.Is(err, ErrTorn) {
+		if errors.Is(err, ErrTorn) || errors.Is(err, ErrAbsent) {
 			continue // whoever looks for the reason finds it there
 		}
 		if err != nil {
 			return err
 		}
-		all = append(all, m)
+		if named(k) {
+			wanted = append(wanted, m)
+		} else {
+			spare = append(spare, m)
+		}
 	}
-	slices.SortFunc(all, Manifest.before)
-	for _, m := range all[:max(0, len(all)-n)] {
-		if m.Step >= least && m.Founded.Equal(all[len(all)-1].Founded) {
+	slices.SortFunc(spare, Manifest.before)
+	slices.SortFunc(wanted, Manifest.before)
+	all := slices.Concat(spare, wanted)
+	for i, m := range all[:max(0, len(all)-n)] {
+		if i >= len(spare) && m.Step >= least {
 			continue
 		}
 		if err := giveUp(m.Kept()); err != nil {
@@ -339,6 +354,25 @@ func (v Vault) Remove(ctx context.Context, k Kept) error {
 		err = v.remove(ctx, away)
 	}
 	return errors.Join(err, v.Store.Prune(ctx, path.Dir(away)))
+}
+
+// SetAside gives all that an instance has stored another place in its folder, `set-aside-<why>/`: nobody lists it, goes on from it
+// or removes it then.
+func (v Vault) SetAside(ctx context.Context, instance, why string) ([]Kept, error) {
+	all, err := v.List(ctx, instance)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	to := v.Top + "/" + instance + "/set-aside-" + why
+	if err := v.Store.MkdirAll(ctx, to); err != nil {
+		return nil, err
+	}
+	for i, k := range all {
+		if err := v.Store.Rename(ctx, v.Folder(k), to+"/"+k.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return all[:i], err
+		}
+	}
+	return all, nil
 }
 
 // Sweep removes what an instance's earlier agents have not stored to the end. Only who holds the index may ask for it.

@@ -195,6 +195,32 @@ func TestTornInTheStore(t *testing.T) {
 	}
 }
 
+// What one host alone has to do with is no word on a copy: a store that it does not see, a folder that its process takes away, a
+// disk that changes bytes.
+func TestTornHereAlone(t *testing.T) {
+	v, from := newVault(t), work(t, "tensorflow/v2")
+	k := stored(t, v, manifestOf(1, "a"), from)
+	m, _, err := v.Read(t.Context(), k)
+	must(t, err)
+	other := newVault(t)
+	if _, _, err := other.Read(t.Context(), k); !errors.Is(err, ErrAbsent) || errors.Is(err, ErrTorn) {
+		t.Errorf("of another store: got %v, want it absent", err)
+	}
+	to := work(t, "")
+	for name, after := range map[string]func() error{
+		"folder taken away": func() error { return to.RemoveAll(".muster-bring-me") },
+		"bytes changed":     func() error { return to.WriteFile(".muster-bring-me/"+m.Files[0].Path, []byte("x"), 0o600) },
+	} {
+		err := v.Bring(t.Context(), m, to, "me", nil, func(ctx context.Context, room *os.Root, all []Wanted) error {
+			return errors.Join(receive(v)(ctx, room, all), after())
+		})
+		if err == nil || errors.Is(err, ErrTorn) || errors.Is(err, ErrAbsent) {
+			t.Errorf("%s: got %v, want an error of this host", name, err)
+		}
+	}
+	must(t, v.Bring(t.Context(), m, to, "me", nil, receive(v)))
+}
+
 func TestStoringIsCalledOffOrFails(t *testing.T) {
 	v, from := newVault(t), work(t, "tensorflow/v2")
 	found, err := Rule{Framework: "tensorflow"}.Look(Folder(from))
@@ -294,41 +320,58 @@ func TestStateThatIsNoFile(t *testing.T) {
 	}
 }
 
-// The newest stay, and what the gang could go on from; those of an earlier life of the registry go first, whatever their generation.
+// What nobody names any more goes first, whenever it was stored; what is named and of the gang's step or newer stays, also that of
+// an earlier life of the registry, whatever its generation.
 func TestKeep(t *testing.T) {
+	type one struct {
+		life  int64
+		gen   int
+		steps []int
+	}
 	for _, c := range []struct {
 		name  string
+		has   []one
 		n     int
 		least int64
+		gone  []string // what no key names
 		want  []string
 	}{
-		{"all there are", 5, 100, []string{"step-1-g1-00000000", "step-2-g1-00000000", "step-3-g1-00000000", "step-9-g7-00000000"}},
-		{"the newest two", 2, 100, []string{"step-2-g1-00000000", "step-3-g1-00000000"}},
-		{"the newest one, and where the gang is", 1, 2, []string{"step-2-g1-00000000", "step-3-g1-00000000"}},
+		{"all there are", []one{{1, 7, []int{9}}, {2, 1, []int{1, 2}}}, 3, 100, nil, []string{"9-g7", "1-g1", "2-g1"}},
+		{"the newest two", []one{{1, 7, []int{9}}, {2, 1, []int{1, 2, 3}}}, 2, 100, nil, []string{"2-g1", "3-g1"}},
+		{"the newest one, and where the gang is", []one{{2, 1, []int{1, 2, 3}}}, 1, 2, nil, []string{"2-g1", "3-g1"}},
+		{"where the gang is, of an earlier life", []one{{1, 7, []int{10, 20, 30}}, {2, 1, []int{40}}}, 1, 20, nil, []string{"20-g7", "30-g7", "40-g1"}},
+		{
+			"a branch that was given up",
+			[]one{{1, 1, []int{10, 20, 30, 40, 50}}, {1, 2, []int{22, 24}}},
+			3, 24,
+			[]string{"30-g1", "40-g1", "50-g1"},
+			[]string{"20-g1", "22-g2", "24-g2"},
+		},
+		{"nothing in common: what is named", []one{{1, 1, []int{10, 20, 30, 40}}}, 1, 0, []string{"10-g1", "20-g1"}, []string{"30-g1", "40-g1"}},
+		{"fewer are named than shall stay", []one{{1, 1, []int{10, 20, 30}}}, 2, 100, []string{"10-g1", "20-g1"}, []string{"20-g1", "30-g1"}},
 	} {
 		v := newVault(t)
-		for _, s := range []struct {
-			life int64
-			gen  int
-			step int
-		}{{1, 7, 9}, {2, 1, 1}, {2, 1, 2}, {2, 1, 3}} {
-			from := work(t, "")
-			must(t, from.WriteFile(fmt.Sprintf("c-%d", s.step), []byte("x"), 0o600))
-			m := manifestOf(s.gen, "0")
-			m.Founded = time.Unix(s.life, 0).UTC()
-			found, err := Rule{Pattern: "c-*"}.Look(Folder(from))
-			must(t, err)
-			_, _, err = v.Put(t.Context(), m, found.Whole[0], from, send(v))
-			must(t, err)
+		for _, s := range c.has {
+			for _, step := range s.steps {
+				from := work(t, "")
+				must(t, from.WriteFile(fmt.Sprintf("c-%d", step), []byte("x"), 0o600))
+				m := manifestOf(s.gen, "0")
+				m.Founded = time.Unix(s.life, 0).UTC()
+				found, err := Rule{Pattern: "c-*"}.Look(Folder(from))
+				must(t, err)
+				_, _, err = v.Put(t.Context(), m, found.Whole[0], from, send(v))
+				must(t, err)
+			}
 		}
-		must(t, v.Keep(t.Context(), "worker-0", c.n, c.least, func(Kept) error { return nil }))
+		short := func(k Kept) string { return fmt.Sprintf("%d-g%d", k.Step, k.Generation) }
+		must(t, v.Keep(t.Context(), "worker-0", c.n, c.least, func(k Kept) bool { return !slices.Contains(c.gone, short(k)) }, func(Kept) error { return nil }))
 		all, err := v.List(t.Context(), "worker-0")
 		must(t, err)
 		var names []string
 		for _, k := range all {
-			names = append(names, k.Name)
+			names = append(names, short(k))
 		}
-		if diff := cmp.Diff(c.want, names); diff != "" {
+		if diff := cmp.Diff(slices.Sorted(slices.Values(c.want)), slices.Sorted(slices.Values(names))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
@@ -390,6 +433,28 @@ func TestSetAside(t *testing.T) {
 	}
 }
 
+// Generations count anew with each registry: what was set aside in an earlier life's stays as it is.
+func TestSetAsideReplacesNothing(t *testing.T) {
+	root := work(t, "")
+	for life := range 3 {
+		must(t, root.MkdirAll("step-4", 0o755))
+		must(t, root.WriteFile("step-4/part", fmt.Append(nil, "of ", life), 0o600))
+		found, err := Rule{Pattern: "step-*"}.Look(Folder(root))
+		must(t, err)
+		for range 2 { // nothing is left for the second
+			if _, err := SetAside(root, found, 3, "g2"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := map[string]string{
+		".muster-set-aside-g2/step-4/part": "of 0", ".muster-set-aside-g2.1/step-4/part": "of 1", ".muster-set-aside-g2.2/step-4/part": "of 2",
+	}
+	if diff := cmp.Diff(want, tree(t, root.Name())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestStanding(t *testing.T) {
 	at := func(life, gen int, step int64) Manifest {
 		m := manifestOf(gen, "a")
@@ -406,6 +471,11 @@ func TestStanding(t *testing.T) {
 		{"a branch that was given up", []Manifest{at(1, 3, 400), at(1, 3, 500), at(1, 3, 900), at(1, 5, 600), at(1, 5, 700)}, []int64{400, 500, 600, 700}},
 		{"the same step again", []Manifest{at(1, 1, 10), at(1, 2, 10)}, []int64{10}},
 		{"a registry that began anew", []Manifest{at(1, 7, 900), at(2, 1, 1000)}, []int64{900, 1000}},
+		{ // the first three are one rank's, the next two another's; the last is of a later life, which has given the first 30 up
+			"several ranks",
+			[]Manifest{at(1, 1, 10), at(1, 1, 20), at(1, 1, 30), at(1, 1, 10), at(1, 1, 20), at(2, 1, 30)},
+			[]int64{10, 10, 20, 20, 30},
+		},
 		{"and went back", []Manifest{at(1, 7, 900), at(2, 1, 800)}, []int64{800}},
 	} {
 		var got []int64

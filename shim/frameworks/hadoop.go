@@ -27,6 +27,9 @@ func hadoop(p plan.Plan, env map[string]string) {
 	say("HADOOP_USER_NAME", h.User)
 	say("KRB5CCNAME", h.Tickets)
 	say("KRB5_CONFIG", h.Krb5)
+	if h.Krb5 != "" { // Java does not heed KRB5_CONFIG
+		say("LIBHDFS_OPTS", "-Djava.security.krb5.conf="+h.Krb5)
+	}
 	conf, _ := told(p, env, "HADOOP_CONF_DIR")
 	for name, more := range map[string][]string{
 		"CLASSPATH": append(strings.Split(conf, ":"), h.Jars...), "LD_LIBRARY_PATH": {h.JVM, h.Native},

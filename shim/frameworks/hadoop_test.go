@@ -62,7 +62,7 @@ func TestHadoop(t *testing.T) {
 		env, _ := frameworks.Env(p, r)
 		fmt.Fprintf(&b, "== %s\n", tt.name)
 		for _, name := range slices.Sorted(maps.Keys(env)) {
-			if strings.HasPrefix(name, "HADOOP_") || slices.Contains([]string{"CLASSPATH", "LD_LIBRARY_PATH", "JAVA_HOME", "KRB5CCNAME", "KRB5_CONFIG"}, name) {
+			if strings.HasPrefix(name, "HADOOP_") || slices.Contains([]string{"CLASSPATH", "LD_LIBRARY_PATH", "JAVA_HOME", "KRB5CCNAME", "KRB5_CONFIG", "LIBHDFS_OPTS"}, name) {
 				fmt.Fprintf(&b, "  %s=%s\n", name, env[name])
 			}
 		}

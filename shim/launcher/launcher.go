@@ -1,14 +1,16 @@
 // Package launcher answers "who started me, and what was I granted" from the environment.
 //
 // What enters is a map of variables and a few facts that the caller reads from the machine; what
-// leaves is the launcher's name, a plan.Allocation and whatever the launcher says about identity.
-// Detect, ChooseHost and Inherit are pure; the two functions in host.go ask the kernel for a route
-// and send nothing. The package refuses to know the command line: `flag > MUSTER_AGENT_<FLAG> >
-// launcher > default` is the caller's order, Origins names the variable behind each answer.
+// leaves is the launcher's name, a plan.Allocation and whatever the launcher says about identity. Two
+// tables per launcher stand beside that: how it is told what an agent's end means (answer.go), and what
+// outlives a restart that it makes on the same host. The package is pure; what it must know of the network
+// its room `route` asks. It refuses to know the command line: `flag > MUSTER_AGENT_<FLAG> > launcher >
+// default` is the caller's order, Origins names the variable behind each answer.
 package launcher
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/muster-agent/muster/shim/plan"
 )
@@ -52,6 +54,7 @@ func (n Name) KillWindow() float64 {
 
 // Facts are what the variables do not say; all of them may be left empty.
 type Facts struct {
+	Machine  string        // what tells this machine from others, for names that are the machine's own
 	Cgroup   string        // text of /proc/self/cgroup, cgroups(7)
 	Envelope plan.Envelope // limits of the agent's own cgroup
 	User     string        // name of the user that the agent runs as
@@ -59,17 +62,38 @@ type Facts struct {
 
 // Found is what one launcher says. An empty value means that it says nothing.
 type Found struct {
-	Name       Name
-	AppID      string
-	RunID      string
-	Component  string
-	Index      int // -1: not given
-	Rank       int // place in the whole gang, -1: not given
+	Name      Name
+	AppID     string
+	RunID     string
+	Component string
+	Index     int // -1: not given
+	Rank      int // place in the whole gang, -1: not given
+	JobID     string
+	Attempt   int // of the launcher's own starts of this container, from 1; 0: not told
+	// Slot is a place that the launcher gives to one container at a time: who has it now is the proof that who had it
+	// before is gone. Empty: the launcher promises nothing of the kind.
+	Slot string
+	// Notes are what a person should be told of this environment, a sentence each.
+	Notes      []string
 	WorkDir    string
 	LogDir     string // agents write to its folder `muster`
 	Allocation plan.Allocation
 	// Origins name the variable or file behind each answer: `host`, `index`, `ports.http`, ….
 	Origins map[string]string
+}
+
+// ValidName tells what may be an app id or a run id (and a component's name).
+func ValidName(s string) bool {
+	if s == "" || len(s) > 63 {
+		return false
+	}
+	for i, r := range s {
+		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !alnum && (i == 0 || !strings.ContainsRune("._~-", r)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Detect recognises the launcher and reads what it granted. Launchers that start others come last:
@@ -134,6 +158,9 @@ func (f *finder) recognise() Name {
 	}
 	return Shell
 }
+
+// note keeps a sentence for whoever reads the agent's log.
+func (f *finder) note(text string) { f.found.Notes = append(f.found.Notes, text) }
 
 func (f *finder) has(name string) bool { return f.env[name] != "" }
 

@@ -33,6 +33,7 @@ func TestDetect(t *testing.T) {
 			},
 			want: Found{
 				Name: YARN, AppID: "application_1410901177871_0001", RunID: "application_1410901177871_0001",
+				JobID: "application_1410901177871_0001", Attempt: 1,
 				Index: -1, Rank: -1, WorkDir: "/nm/a/container_e17_1410901177871_0001_01_000005", LogDir: "/log/a",
 				Allocation: plan.Allocation{
 					Host: "node7", ContainerID: "container_e17_1410901177871_0001_01_000005",
@@ -40,6 +41,7 @@ func TestDetect(t *testing.T) {
 				},
 				Origins: map[string]string{
 					"app_id": "CONTAINER_ID", "run": "CONTAINER_ID", "container_id": "CONTAINER_ID",
+					"job_id": "CONTAINER_ID", "attempt": "CONTAINER_ID",
 					"host": "NM_HOST", "work_dir": "LOCAL_DIRS", "log_dir": "LOG_DIRS", "user": "USER",
 				},
 			},
@@ -47,22 +49,23 @@ func TestDetect(t *testing.T) {
 		{
 			name: "yarn's folder is the working directory",
 			env: map[string]string{
-				"CONTAINER_ID": "container_1_0001_01_000005", "NM_HOST": "n", "LOCAL_DIRS": "/nm",
-				"PWD": "/nm/usercache/ada/appcache/application_1_0001/container_1_0001_01_000005",
+				"CONTAINER_ID": "container_1_0001_02_000005", "NM_HOST": "n", "LOCAL_DIRS": "/nm",
+				"PWD": "/nm/usercache/ada/appcache/application_1_0001/container_1_0001_02_000005",
 			},
 			want: Found{
 				Name: YARN, AppID: "application_1_0001", RunID: "application_1_0001", Index: -1, Rank: -1,
-				WorkDir:    "/nm/usercache/ada/appcache/application_1_0001/container_1_0001_01_000005",
-				Allocation: plan.Allocation{Host: "n", ContainerID: "container_1_0001_01_000005", KillWindow: 0.25},
+				JobID: "application_1_0001", Attempt: 2,
+				WorkDir:    "/nm/usercache/ada/appcache/application_1_0001/container_1_0001_02_000005",
+				Allocation: plan.Allocation{Host: "n", ContainerID: "container_1_0001_02_000005", KillWindow: 0.25},
 				Origins: map[string]string{
 					"app_id": "CONTAINER_ID", "run": "CONTAINER_ID", "container_id": "CONTAINER_ID",
-					"host": "NM_HOST", "work_dir": "PWD",
+					"job_id": "CONTAINER_ID", "attempt": "CONTAINER_ID", "host": "NM_HOST", "work_dir": "PWD",
 				},
 			},
 		},
 		{
 			name: "a container id alone is not yarn",
-			env:  map[string]string{"CONTAINER_ID": "container_1_0001_01_000005"},
+			env:  map[string]string{"CONTAINER_ID": "container_1_0001_02_000005"},
 			want: Found{Name: Shell, Index: -1, Rank: -1},
 		},
 		{
@@ -72,15 +75,17 @@ func TestDetect(t *testing.T) {
 				"NOMAD_ALLOC_DIR": "/n/alloc", "NOMAD_TASK_DIR": "/n/local", "NOMAD_MEMORY_LIMIT": "512",
 				"NOMAD_CPU_LIMIT": "2000", "NOMAD_CPU_CORES": "0-2,7", "NOMAD_PORT_http": "80",
 				"NOMAD_HOST_PORT_http": "23456", "NOMAD_PORT_other": "99999", "NOMAD_HOST_IP_http": "10.0.0.7",
-				"NVIDIA_VISIBLE_DEVICES": "GPU-a,GPU-b",
+				"NVIDIA_VISIBLE_DEVICES": "GPU-a,GPU-b", "NOMAD_JOB_ID": "tf", "NOMAD_NAMESPACE": "default", "NOMAD_TASK_NAME": "agent",
 			},
 			want: Found{
 				Name: Nomad, Component: "worker", Index: 2, Rank: -1, WorkDir: "/n/local", LogDir: "/n/alloc/logs",
+				JobID: "tf", AppID: "tf", Slot: "nomad/5f3/agent",
 				Allocation: plan.Allocation{
 					Host: "10.0.0.7", ContainerID: "5f3", KillWindow: 5, Ports: map[string]int{"http": 23456},
 					Devices: []string{"GPU-a", "GPU-b"}, Envelope: plan.Envelope{MemoryMB: 512, VCores: 4},
 				},
 				Origins: map[string]string{
+					"job_id": "NOMAD_JOB_ID", "app_id": "NOMAD_JOB_ID", "slot": "NOMAD_ALLOC_ID",
 					"container_id": "NOMAD_ALLOC_ID", "component": "NOMAD_GROUP_NAME", "index": "NOMAD_ALLOC_INDEX",
 					"work_dir": "NOMAD_TASK_DIR", "log_dir": "NOMAD_ALLOC_DIR", "host": "NOMAD_HOST_IP_http",
 					"ports.http": "NOMAD_HOST_PORT_http", "envelope.memory_mb": "NOMAD_MEMORY_LIMIT",
@@ -93,10 +98,12 @@ func TestDetect(t *testing.T) {
 			env: map[string]string{
 				"SLURM_JOB_ID": "81", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURMD_NODENAME": "c3",
 				"SLURM_CPUS_PER_TASK": "4", "SLURM_MEM_PER_CPU": "1000", "CUDA_VISIBLE_DEVICES": "0,3",
+				"SLURM_RESTART_COUNT": "2", "SLURM_CLUSTER_NAME": "lab",
 			},
 			facts: Facts{Envelope: plan.Envelope{MemoryMB: 3900, VCores: 64}, User: "ada"},
 			want: Found{
 				Name: Slurm, AppID: "slurm-81", RunID: "81", Index: -1, Rank: 3,
+				JobID: "81", Attempt: 3, Slot: "slurm/lab/81/0/3",
 				Allocation: plan.Allocation{
 					Host: "c3", ContainerID: "81.0.3", KillWindow: 30, User: "ada", Devices: []string{"0", "3"},
 					Envelope: plan.Envelope{MemoryMB: 3900, VCores: 4},
@@ -104,32 +111,36 @@ func TestDetect(t *testing.T) {
 				Origins: map[string]string{
 					"app_id": "SLURM_JOB_ID", "run": "SLURM_JOB_ID", "container_id": "SLURM_JOB_ID", "rank": "SLURM_PROCID",
 					"host": "SLURMD_NODENAME", "envelope.vcores": "SLURM_CPUS_PER_TASK", "envelope.memory_mb": "own cgroup",
-					"devices": "CUDA_VISIBLE_DEVICES",
+					"devices": "CUDA_VISIBLE_DEVICES", "job_id": "SLURM_JOB_ID", "attempt": "SLURM_RESTART_COUNT", "slot": "SLURM_JOB_ID",
 				},
 			},
 		},
 		{
-			name: "slurm's memory of a node with several tasks is not ours alone",
+			name: "slurm's batch script is no task; its memory of a node with several tasks is not ours alone",
 			env: map[string]string{
-				"SLURM_JOB_ID": "81", "SLURM_NTASKS_PER_NODE": "2", "SLURM_MEM_PER_NODE": "8000",
+				"SLURM_JOB_ID": "81", "SLURM_NTASKS_PER_NODE": "2", "SLURM_MEM_PER_NODE": "8000", "SLURM_PROCID": "0",
 			},
 			want: Found{
-				Name: Slurm, AppID: "slurm-81", RunID: "81", Index: -1, Rank: -1,
-				Allocation: plan.Allocation{ContainerID: "81", KillWindow: 30},
-				Origins:    map[string]string{"app_id": "SLURM_JOB_ID", "run": "SLURM_JOB_ID", "container_id": "SLURM_JOB_ID"},
+				Name: Slurm, AppID: "slurm-81", RunID: "81", Index: -1, Rank: -1, JobID: "81", Attempt: 1,
+				Notes:      []string{batchNote},
+				Allocation: plan.Allocation{ContainerID: "81.0", KillWindow: 30},
+				Origins: map[string]string{
+					"app_id": "SLURM_JOB_ID", "run": "SLURM_JOB_ID", "container_id": "SLURM_JOB_ID", "job_id": "SLURM_JOB_ID", "attempt": "SLURM_RESTART_COUNT",
+				},
 			},
 		},
 		{
 			name: "kubernetes",
 			env: map[string]string{
 				"KUBERNETES_SERVICE_HOST": "10.96.0.1", "JOB_COMPLETION_INDEX": "0", "HOSTNAME": "gang-worker-0-x",
-				"REPLICATED_JOB_NAME": "worker", "POD_IP": "10.1.2.3",
+				"REPLICATED_JOB_NAME": "worker", "POD_IP": "10.1.2.3", "POD_UID": "7-7", "RESTART_ATTEMPT": "1",
 			},
 			want: Found{
-				Name: Kubernetes, Component: "worker", Index: 0, Rank: -1,
+				Name: Kubernetes, Component: "worker", Index: 0, Rank: -1, Attempt: 2, Slot: "kubernetes/7-7",
 				Allocation: plan.Allocation{Host: "10.1.2.3", ContainerID: "gang-worker-0-x", KillWindow: 30},
 				Origins: map[string]string{
 					"container_id": "HOSTNAME", "host": "POD_IP", "component": "REPLICATED_JOB_NAME", "index": "JOB_COMPLETION_INDEX",
+					"attempt": "RESTART_ATTEMPT", "slot": "POD_UID",
 				},
 			},
 		},
@@ -138,13 +149,14 @@ func TestDetect(t *testing.T) {
 			env: map[string]string{
 				"INVOCATION_ID": "abc", "STATE_DIRECTORY": "/var/lib/muster:/x", "LOGS_DIRECTORY": "/var/log/muster",
 			},
-			facts: Facts{Cgroup: "4:memory:/other.service\n1:name=systemd:/system.slice/system-muster.slice/muster@worker-3.service/payload\n"},
+			facts: Facts{Machine: "m1", Cgroup: "4:memory:/other.service\n1:name=systemd:/system.slice/system-muster.slice/muster@worker-3.service/payload\n"},
 			want: Found{
 				Name: Systemd, Component: "worker", Index: 3, Rank: -1, WorkDir: "/var/lib/muster", LogDir: "/var/log/muster",
+				JobID: "muster@worker-3.service", Slot: "systemd/m1/muster@worker-3.service",
 				Allocation: plan.Allocation{ContainerID: "abc", KillWindow: 90},
 				Origins: map[string]string{
 					"container_id": "INVOCATION_ID", "work_dir": "STATE_DIRECTORY", "log_dir": "LOGS_DIRECTORY",
-					"component": "/proc/self/cgroup", "index": "/proc/self/cgroup",
+					"component": "/proc/self/cgroup", "index": "/proc/self/cgroup", "job_id": "/proc/self/cgroup", "slot": "/proc/self/cgroup",
 				},
 			},
 		},
@@ -251,24 +263,32 @@ func TestCountList(t *testing.T) {
 }
 
 func TestChooseHost(t *testing.T) {
+	named := func(name string, is ...string) HostChoices {
+		return HostChoices{Launcher: name, LauncherFrom: "NM_HOST", LauncherIs: is, Source: "127.0.0.1", DefaultRoute: "10.0.0.3"}
+	}
 	tests := []struct {
 		name string
 		in   HostChoices
-		want string // host and origin
+		want string // host, origin, why the launcher's word was not taken
 	}{
-		{"flag first", HostChoices{Flag: "h", Launcher: "l", Source: "10.0.0.1"}, "h --host"},
-		{"a person may say loopback", HostChoices{Flag: "127.0.0.1"}, "127.0.0.1 --host"},
-		{"launcher", HostChoices{Launcher: "l", Source: "10.0.0.1"}, "l launcher"},
-		{"route", HostChoices{Source: "10.0.0.1", ConsulAgent: "10.0.0.2"}, "10.0.0.1 route to the registry"},
-		{"route is loopback", HostChoices{Source: "127.0.0.1", ConsulAgent: "10.0.0.2"}, "10.0.0.2 local Consul agent"},
-		{"v6 loopback", HostChoices{Source: "::1", ConsulAgent: "0.0.0.0", DefaultRoute: "10.0.0.3"}, "10.0.0.3 default route"},
-		{"embedded stays on the machine", HostChoices{DefaultRoute: "10.0.0.3", Loopback: true}, "127.0.0.1 embedded registry"},
+		{"flag first", HostChoices{Flag: "h", Launcher: "l", LauncherIs: []string{"10.0.0.9"}, Source: "10.0.0.1"}, "h, --host, "},
+		{"a person may say loopback", HostChoices{Flag: "127.0.0.1"}, "127.0.0.1, --host, "},
+		{"launcher", named("l", "10.0.0.9"), "l, NM_HOST, "},
+		{"launcher's address", named("10.0.0.9", "10.0.0.9"), "10.0.0.9, NM_HOST, "},
+		{"a name with one address for others", named("l", "127.0.1.1", "10.0.0.9"), "l, NM_HOST, "},
+		{"a name of the launcher's alone", named("node7"), `10.0.0.3, default route, NM_HOST is "node7", a name that cannot be looked up here`},
+		{"a loopback name", named("localhost", "::1", "127.0.0.1"), `10.0.0.3, default route, NM_HOST is "localhost", which is ::1 and 127.0.0.1, this host alone`},
+		{"the host's own name, as Debian has it", named("c1", "127.0.1.1"), `10.0.0.3, default route, NM_HOST is "c1", which is 127.0.1.1, this host alone`},
+		{"route", HostChoices{Source: "10.0.0.1", ConsulAgent: "10.0.0.2"}, "10.0.0.1, route to the registry, "},
+		{"route is loopback", HostChoices{Source: "127.0.0.1", ConsulAgent: "10.0.0.2"}, "10.0.0.2, local Consul agent, "},
+		{"v6 loopback", HostChoices{Source: "::1", ConsulAgent: "0.0.0.0", DefaultRoute: "10.0.0.3"}, "10.0.0.3, default route, "},
+		{"embedded stays on the machine", HostChoices{DefaultRoute: "10.0.0.3", Loopback: true}, "127.0.0.1, embedded registry, "},
 		{"nothing", HostChoices{Source: "127.0.0.1"}, "error: " + ErrNoHost.Error()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			host, origin, err := ChooseHost(tt.in)
-			got := host + " " + origin
+			host, err := ChooseHost(tt.in)
+			got := host.Address + ", " + host.Origin + ", " + host.Passed
 			if err != nil {
 				got = "error: " + err.Error()
 			}
@@ -276,19 +296,6 @@ func TestChooseHost(t *testing.T) {
 				t.Errorf("ChooseHost = %q, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestSourceAddressOfLoopback(t *testing.T) {
-	got, err := SourceAddress("127.0.0.1:8500")
-	if err != nil || got != "127.0.0.1" {
-		t.Errorf("SourceAddress = %q, %v, want 127.0.0.1", got, err)
-	}
-	if _, err := SourceAddress("no port"); err == nil {
-		t.Error("SourceAddress of an address without a port: want an error")
-	}
-	if a := DefaultRouteAddress(); a != "" && !routable(a) {
-		t.Errorf("DefaultRouteAddress = %q: not an address for others", a)
 	}
 }
 

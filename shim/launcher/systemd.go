@@ -5,6 +5,18 @@ import (
 	"strings"
 )
 
+var systemdDeeds = map[Answer]deed{
+	Done:      {"SuccessExitStatus", "the unit is inactive; 130 and 143 are as good, they end a stop"},
+	Again:     {"RestartForceExitStatus", "the unit starts again, on this host"},
+	Elsewhere: {"RestartForceExitStatus", "the same: systemd knows no other host"},
+	Never:     {"RestartPreventExitStatus", "the unit is failed"},
+}
+
+var systemdSurvival = Survival{
+	By:    "systemd, by Restart=",
+	Keeps: []string{KeptIndex, KeptHost, KeptWork, KeptLogs},
+}
+
 // systemd reads a service's variables (systemd.exec(5)) and, for a unit `muster@worker-3.service`,
 // component and index from the unit's name.
 func (f *finder) systemd() {
@@ -18,7 +30,16 @@ func (f *finder) systemd() {
 	if f.found.LogDir != "" {
 		f.found.Origins["log_dir"] = "LOGS_DIRECTORY"
 	}
-	if component, index, ok := unitInstance(unitOf(f.facts.Cgroup)); ok {
+	unit := unitOf(f.facts.Cgroup)
+	if unit != "" {
+		f.found.JobID = unit
+		f.found.Origins["job_id"] = "/proc/self/cgroup"
+	}
+	if unit != "" && f.facts.Machine != "" { // a unit's next process starts when the last one's control group is empty
+		f.found.Slot = "systemd/" + f.facts.Machine + "/" + unit
+		f.found.Origins["slot"] = "/proc/self/cgroup"
+	}
+	if component, index, ok := unitInstance(unit); ok {
 		f.found.Component, f.found.Index = component, index
 		f.found.Origins["component"] = "/proc/self/cgroup"
 		f.found.Origins["index"] = "/proc/self/cgroup"

@@ -13,18 +13,18 @@ func (a Allocation) granted(port string) int {
 	if n, ok := a.Ports[port]; ok {
 		return n
 	}
-	full := label(port)
+	full := Label(port)
 	_, short, _ := strings.Cut(full, "_")
 	for _, name := range slices.Sorted(maps.Keys(a.Ports)) {
-		if l := label(name); l == full || l == short {
+		if l := Label(name); l == full || l == short {
 			return a.Ports[name]
 		}
 	}
 	return 0
 }
 
-// label is a name in the form that all launchers' labels and our variables can have.
-func label(name string) string { return strings.ToLower(variable(name)) }
+// Label is a name in the form that all launchers' labels and our variables can have.
+func Label(name string) string { return strings.ToLower(variable(name)) }
 
 // variable is a name as part of a variable's: upper case, all but letters and digits `_`.
 func variable(name string) string {

@@ -8,7 +8,7 @@ import (
 
 func (b *builder) checkpoint() Checkpoint {
 	c := b.component.Settings.Checkpoint
-	out := Checkpoint{Dir: b.checkpointDir(), Pattern: c.Pattern, Whole: c.Whole, Marker: c.Marker, Keep: c.Keep, Signal: c.Signal}
+	out := Checkpoint{Dir: b.checkpointDir(), Pattern: c.Pattern, Whole: c.Whole, Marker: c.Marker, Keep: c.Keep, Signal: c.Signal, Ranks: c.Ranks}
 	switch _, store := b.checkpointPlace(); {
 	case c.Sync != "" && schemeOf(out.Dir) != "":
 		b.warn(b.key("muster.checkpoint.sync"), appdef.Quote(c.Sync), "no value", "the process saves to "+out.Dir+" itself, from where nothing is copied")

@@ -102,6 +102,7 @@ func (b *builder) outputs() *Outputs {
 	out := Outputs{
 		Strategy: s.Strategy, To: []Output{}, Failed: s.Failed, Format: s.Format,
 		Interim: s.Interim, Incremental: s.Incremental, SaveEvery: float64(b.app.Settings.SaveEvery),
+		Parallel: s.Parallel,
 	}
 	if out.Strategy == "" {
 		out.Strategy = appdef.StrategyUpload

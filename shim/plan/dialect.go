@@ -88,6 +88,7 @@ type Outputs struct {
 	Incremental bool   `json:"incremental,omitempty"`
 	// SaveEvery is in seconds; 0: when somebody asks.
 	SaveEvery float64 `json:"save_every,omitempty"`
+	Parallel  int     `json:"parallel,omitempty"` // files at a time; 0: as many as there usually are
 }
 
 // Output is one local folder and where it goes.

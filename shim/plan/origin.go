@@ -42,6 +42,7 @@ func keysOf() map[string][]string {
 		"/checkpoint/sync":        {"muster.checkpoint.sync"},
 		"/checkpoint/keep":        {"muster.checkpoint.keep"},
 		"/checkpoint/signal":      {"muster.checkpoint.signal"},
+		"/checkpoint/ranks":       {"muster.checkpoint.ranks"},
 		"/barrier/timeout":        {"muster.barrier.timeout"},
 		"/script/status_interval": {"muster.status.interval"},
 		"/process/argv":           {"muster.command", "muster.start", "commands", "commandScript", "site.global.user.scripts.entry"},

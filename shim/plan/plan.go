@@ -220,6 +220,7 @@ type Checkpoint struct {
 	Sync    string `json:"sync,omitempty"`
 	Keep    int    `json:"keep,omitempty"`
 	Signal  string `json:"signal,omitempty"`
+	Ranks   string `json:"ranks,omitempty"` // how the instances' belong together; empty: auto
 }
 
 // Start is what a roster adds: the variables and files of one start. The paths of Files are

@@ -97,7 +97,16 @@ func componentFacts(c *appdef.Component) registry.ComponentFacts {
 		MinFailed: c.Settings.Complete.MinFailed, MinSucceeded: c.Settings.Complete.MinSucceeded,
 		Budget: budgetRule(c.Settings.Restart), Grows: c.Limits.Autoscale > 0,
 		Saves: len(c.Settings.Outputs.To) > 0 && c.Settings.Outputs.Strategy != appdef.StrategyStream,
+		Ranks: ranksOf(c),
 	}
+}
+
+// ranksOf: an evaluator trains nothing, so nobody waits for its checkpoints.
+func ranksOf(c *appdef.Component) string {
+	if c.Settings.Role == appdef.RoleEvaluator && c.Settings.Checkpoint.Ranks == "" {
+		return registry.RanksSome
+	}
+	return c.Settings.Checkpoint.Ranks
 }
 
 func budgetRule(r appdef.Restart) registry.BudgetRule {

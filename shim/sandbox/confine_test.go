@@ -256,11 +256,15 @@ func asSpin(args []string) error {
 func TestConfineCPU(t *testing.T) {
 	confined(t, cgroup.Limits{CPU: 1, Hard: true}, func(t *testing.T, r *rig) {
 		begun := time.Now()
-		start(t, r.Guard, Spec{Attempt: 1, Argv: []string{r.app, "as-spin", "2000"}, Dir: "/"})
+		start(t, r.Guard, Spec{Attempt: 1, Argv: []string{r.app, "as-spin", "60000"}, Dir: "/"})
 		waitForLine(t, filepath.Join(r.options.LogDir, "stdout.log"), "ready")
 		// A twentieth of a core is reached however busy the machine is.
 		quotaOf(t, r.Remains(), 5)
 		tightened := time.Now()
+		awaitPeriods(t, r.Remains(), 10)
+		if err := r.Kill(); err != nil {
+			t.Error(err)
+		}
 		u := await[Exited](t, r.Guard).Exit.Usage
 		// What was left of the whole core's period, and a slice of 5 ms of each core, may come on top.
 		if most := tightened.Sub(begun) + time.Since(tightened)/20 + 150*time.Millisecond; u.CPU > most {
@@ -270,6 +274,32 @@ func TestConfineCPU(t *testing.T) {
 			t.Errorf("%+v: never held back", u)
 		}
 	})
+}
+
+// awaitPeriods waits until so many more periods of a quota are over.
+func awaitPeriods(t *testing.T, left Remains, more int) {
+	t.Helper()
+	periods := func() int {
+		for _, dir := range left.Cgroups {
+			var n int
+			text, err := os.ReadFile(filepath.Join(dir, "cpu.stat"))
+			if _, after, ok := strings.Cut(string(text), "nr_periods "); err == nil && ok {
+				if _, err := fmt.Sscan(after, &n); err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+		}
+		t.Fatalf("no periods are counted in %v", left.Cgroups)
+		return 0
+	}
+	first := periods()
+	for began := time.Now(); periods() < first+more; {
+		if time.Since(began) > watchdog {
+			t.Fatalf("%d periods after %s, want %d", periods()-first, watchdog, more)
+		}
+		<-time.After(10 * time.Millisecond) // the kernel tells nobody
+	}
 }
 
 // quotaOf makes sure of a quota of one core, then makes it a per cent of one.

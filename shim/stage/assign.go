@@ -15,8 +15,9 @@ type Deal struct {
 	Chief int
 }
 
-// Share are a worker's files: file i is worker i mod Workers', so that each is somebody's, exactly once. With a chief's, file i of the rest goes to worker 1 + i mod (workers - 1), i counted from the
-// first of all, as HBox has it. A worker alone gets everything.
+// Share are a worker's files: file i is worker i mod Workers', so that each is somebody's, exactly once. With a chief's,
+// file i of the rest goes to worker 1 + i mod (workers - 1), i counted from the first of all, as HBox has it. A worker alone
+// gets everything.
 func (d Deal) Share(files []File, worker int) []File {
 	var own []File
 	first := d.chiefs(files)
@@ -95,9 +96,9 @@ func Names(alias string, files []File) ([]Copy, error) {
 	for _, f := range files {
 		base := path.Base(f.Path)
 		if first, twice := seen[base]; twice {
-			return nil, &NameError{alias, first, f.Name()}
+			return nil, &NameError{alias, first, f.shown()}
 		}
-		seen[base] = f.Name()
+		seen[base] = f.shown()
 		copies = append(copies, Copy{f, path.Join(alias, base)})
 	}
 	return copies, nil

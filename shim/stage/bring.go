@@ -2,6 +2,8 @@ package stage
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -9,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strconv"
 	"syscall"
 
 	"github.com/muster-agent/muster/packages/fetch"
@@ -26,46 +27,78 @@ type executable interface {
 }
 
 // Bring copies files into a folder. Each is private and may be changed; it has its name only when it is whole. What breaks
-// goes on where it was, while the file is the same. The first that fails for good calls the others off; what is half there
-// goes.
+// goes on where it was, while the file is the same. The first that fails for good calls the others off. What is half there
+// goes, unless a ledger has it and it may come yet.
 func (t Transfer) Bring(ctx context.Context, to *os.Root, copies []Copy) error {
 	return t.run(ctx, len(copies), func(ctx context.Context, p *progress, i int) error {
 		c := copies[i]
-		if err := bring(ctx, p, to, c, half+strconv.Itoa(i)); err != nil {
-			return fmt.Errorf("copy %s to %s: %w", c.From.Path, path.Join(to.Name(), c.To), explain(err, to.Name()))
+		if err := bring(ctx, p, to, c); err != nil {
+			return fmt.Errorf("copy %s to %s: %w", c.From.shown(), to.Name(), explain(err, to.Name())) // its name there may have the query
 		}
 		return nil
 	})
 }
 
-// bring copies one file; half is its name until it is whole, in the same folder.
-func bring(ctx context.Context, p *progress, to *os.Root, c Copy, half string) (err error) {
+// bring copies one file.
+func bring(ctx context.Context, p *progress, to *os.Root, c Copy) (err error) {
+	if p.how.Ledger.has(ctx, to, c) {
+		return nil
+	}
+	if ctx.Err() != nil { // what is there was not looked at to its end, and stays
+		return context.Cause(ctx)
+	}
 	if dir := path.Dir(c.To); dir != "." {
 		if err := to.MkdirAll(dir, 0o755); err != nil {
 			return err
+		}
+	}
+	tmp := halfOf(c.To)
+	g, err := begin(ctx, p, to, c, tmp)
+	if err != nil {
+		return err
+	}
+	err = p.persist(ctx, c.From.shown(), g.more)
+	if err == nil {
+		err = g.check(ctx)
+	}
+	if err = errors.Join(err, g.file.Close()); err == nil {
+		err = to.Rename(tmp, c.To)
+	}
+	if err == nil {
+		g.note(true)
+		return nil
+	}
+	g.note(false)
+	if _, kept := g.ledger.of(c); kept && (ctx.Err() != nil || fetch.Transient(err)) {
+		return err
+	}
+	return errors.Join(err, to.Remove(tmp))
+}
+
+// begin opens the file that is brought, with what the ledger knows to be in it.
+func begin(ctx context.Context, p *progress, to *os.Root, c Copy, tmp string) (*growing, error) {
+	g := &growing{to: c.To, from: c.From, ledger: p.how.Ledger}
+	if e, ok := g.ledger.of(c); ok && !e.Whole {
+		if f, err := own(to, tmp, os.O_RDWR); err == nil {
+			if e.check(ctx, f) == nil && f.Truncate(e.Bytes) == nil {
+				g.file, g.have, g.noted, g.sum, g.validator, g.pieces = f, e.Bytes, e.Bytes, e.Sum, e.Version, 1
+				return g, nil
+			}
+			if err := f.Close(); err != nil {
+				return nil, err
+			}
+			if ctx.Err() != nil { // it is not known to be wrong: it stays for who comes after
+				return nil, context.Cause(ctx)
+			}
 		}
 	}
 	mode := fs.FileMode(0o644)
 	if store, ok := c.From.Store.(executable); ok && store.Executable(ctx, c.From.Path) {
 		mode = 0o755
 	}
-	tmp := path.Join(path.Dir(c.To), half)
-	f, err := create(to, tmp, mode)
-	if err != nil {
-		return err
-	}
-	g := growing{file: f, from: c.From}
-	err = p.persist(ctx, c.From.Path, g.more)
-	if err == nil {
-		err = g.check(ctx)
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = to.Rename(tmp, c.To)
-	}
-	if err != nil {
-		return errors.Join(err, to.Remove(tmp))
-	}
-	return nil
+	var err error
+	g.file, err = create(to, tmp, mode)
+	return g, err
 }
 
 // create makes a file of ours; what has its name is of a predecessor that was killed.
@@ -84,8 +117,11 @@ func create(to *os.Root, name string, mode fs.FileMode) (*os.File, error) {
 // growing is a file that comes, in as many pieces as it takes.
 type growing struct {
 	file      *os.File
+	to        string
 	from      File
-	have      int64 // bytes
+	ledger    *Ledger // nil: there is none
+	noted     int64   // bytes, in it
+	have      int64   // bytes
 	sum       uint32
 	validator string
 	pieces    int
@@ -127,7 +163,7 @@ func (g *growing) restart(at int64) error {
 	if at != 0 {
 		return fmt.Errorf("the store begins at byte %d, want %d", at, g.have)
 	}
-	g.have, g.sum, g.pieces = 0, 0, 0
+	g.have, g.noted, g.sum, g.pieces = 0, 0, 0, 0
 	if err := g.file.Truncate(0); err != nil {
 		return err
 	}
@@ -144,7 +180,7 @@ func (g *growing) check(ctx context.Context) error {
 		return err
 	}
 	h := crc32.New(castagnoli)
-	n, err := io.Copy(h, heedful{ctx, g.file})
+	n, err := io.Copy(h, fetch.Reader(ctx, g.file))
 	if err == nil && n != g.have {
 		err = &SizeError{g.have, n}
 	}
@@ -165,11 +201,30 @@ func (c counting) Write(b []byte) (int, error) {
 	c.g.have += int64(n)
 	c.g.sum = crc32.Update(c.g.sum, castagnoli, b[:n])
 	c.a.moved(n)
+	if c.g.ledger.due(c.g.have - c.g.noted) {
+		c.g.note(false)
+	}
 	return n, err
 }
 
-// half begins the name of a file that is not whole; a number follows, for its own name may be as long as names can be.
+// note tells the ledger how far it is. A file that another version has taken the place of is noted as that.
+func (g *growing) note(whole bool) {
+	if g.validator != "" {
+		g.ledger.note(arrival{To: g.to, From: sourceOf(g.from), Version: g.validator, Bytes: g.have, Sum: g.sum, Whole: whole})
+	}
+	g.noted = g.have
+}
+
+// half begins the name of a file that is not whole.
 const half = ".muster-half-"
+
+// halfOf is the name of a file until it is whole, in the same folder: of one length, for its own may be as long as names can
+// be.
+func halfOf(name string) string {
+	h := sha256.Sum256([]byte(name))
+	const enough = 12
+	return path.Join(path.Dir(name), half+hex.EncodeToString(h[:enough]))
+}
 
 // onlyWriter hides that a file could take over the copying: the read must see its context end.
 type onlyWriter struct{ io.Writer }

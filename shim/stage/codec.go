@@ -43,7 +43,7 @@ func compressed(name string) (codec, bool) {
 // readable refuses a file that is compressed in a way that is not read here.
 func readable(f File) error {
 	if c, ok := compressed(f.Path); ok && c == nil {
-		return fmt.Errorf("%s: got %s, want .gz, .bz2, .zst, .deflate or none; write it again so: %w", f.Name(), path.Ext(f.Path), ErrCodec)
+		return fmt.Errorf("%s: got %s, want .gz, .bz2, .zst, .deflate or none; write it again so: %w", f.shown(), path.Ext(f.Path), ErrCodec)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/muster-agent/muster/packages/fetch"
 )
 
 // lasting is a file that outlives its store's failures: what has been written is kept on this machine, and where the store
@@ -107,18 +109,30 @@ func (l *lasting) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// anew writes what is kept to the file from its start.
+// begin goes on with the file where the store can, else makes a new one.
+func (l *lasting) begin() (at int64, err error) {
+	if at, err = fetch.Resume(l.ctx, l.file); err == nil {
+		return at, nil
+	}
+	l.giveUp()
+	if fetch.Transient(err) {
+		return 0, err
+	}
+	if err := absent(l.g.Store.Remove(l.ctx, l.name)); err != nil {
+		return 0, err
+	}
+	return 0, l.create()
+}
+
+// anew writes what is kept, and the store has lost.
 func (l *lasting) anew(err error) error {
 	if l.size > l.best { // as with copies: a try that got further than those before does not count
 		l.best, l.failed = l.size, 0
 	}
 	for l.kept != nil && l.retry(err) {
-		l.giveUp()
-		if err = absent(l.g.Store.Remove(l.ctx, l.name)); err == nil {
-			err = l.create()
-		}
-		if err == nil {
-			_, err = io.CopyBuffer(onlyWriter{l.file}, io.NewSectionReader(l.kept, 0, l.size), make([]byte, copyBuffer))
+		var at int64
+		if at, err = l.begin(); err == nil {
+			_, err = io.CopyBuffer(onlyWriter{l.file}, io.NewSectionReader(l.kept, at, l.size-at), make([]byte, copyBuffer))
 		}
 		if err == nil {
 			return nil

@@ -79,6 +79,26 @@ func (l Leave) Prepare(ctx context.Context) error {
 	return fmt.Errorf("output %s: %w", l.Out, err)
 }
 
+// Rivals are runs of other apps that have a place for outputs of the same name here: at work, or never ended. Whichever ends
+// later finds its name taken. Asked after Prepare, at least one of two that begin at once hears of the other.
+func (l Leave) Rivals(ctx context.Context) ([]string, error) {
+	app, _, _ := strings.Cut(l.Run, "@")
+	runs, err := l.names(ctx, path.Join(l.Out, temporary))
+	var rivals []string
+	for _, name := range runs {
+		if strings.HasPrefix(name, app+"@") {
+			continue
+		}
+		switch _, lost := l.Store.Stat(ctx, path.Join(l.Out, temporary, name, l.Folder)); {
+		case lost == nil:
+			rivals = append(rivals, name)
+		case !errors.Is(lost, fs.ErrNotExist):
+			err = errors.Join(err, lost)
+		}
+	}
+	return rivals, err
+}
+
 // admit refuses an output that holds files which are neither another run's unfinished ones nor interim saves. What earlier
 // runs of the app left unfinished goes: an app has one run at a time.
 func (l Leave) admit(ctx context.Context) error {

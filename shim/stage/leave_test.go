@@ -65,6 +65,24 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// Of two apps with one place the one that comes later hears of the other, where both would have the same name.
+func TestRivals(t *testing.T) {
+	out := t.TempDir()
+	lay(t, out, map[string]string{
+		"_temporary/app@0@x/worker-0/half-a/m": "", "_temporary/other@1@y/worker-0/half-b/m": "", "_temporary/third@1@z/worker-1/whole/m": "",
+	})
+	l := leaveOf(local(t), out, "worker-0")
+	must(t, l.Prepare(t.Context()))
+	rivals, err := l.Rivals(t.Context())
+	must(t, err)
+	if want := []string{"other@1@y"}; !slices.Equal(rivals, want) {
+		t.Errorf("got %q, want %q", rivals, want)
+	}
+	if rivals, err := leaveOf(local(t), t.TempDir(), "worker-0").Rivals(t.Context()); err != nil || len(rivals) > 0 {
+		t.Errorf("of a place that nobody has: got %q, %v", rivals, err)
+	}
+}
+
 func TestPrepareLooksOncePerRun(t *testing.T) {
 	for _, tt := range []struct{ name, there, taken string }{
 		{"nothing", "", ""},
@@ -446,6 +464,26 @@ type restless struct {
 func (r restless) Create(ctx context.Context, path string) (io.WriteCloser, error) {
 	r.during(path)
 	return r.Store.Create(ctx, path)
+}
+
+// All files of a save are one transfer: its progress is told as a whole.
+func TestSaveTellsItsProgress(t *testing.T) {
+	from, out := t.TempDir(), t.TempDir()
+	files := map[string]string{}
+	for i := range 25 {
+		files[fmt.Sprintf("part-%d", i)] = strings.Repeat("x", 100)
+	}
+	lay(t, from, files)
+	root, err := os.OpenRoot(from)
+	must(t, err)
+	defer root.Close()
+	var told []Progress
+	save := Save{Leave: leaveOf(local(t), out, "w-0"), Stamp: "2026_01_02_03_04_05"}
+	saved, err := save.Run(t.Context(), root, Transfer{Report: func(p Progress) { told = append(told, p) }})
+	must(t, err)
+	if saved.Files != 25 || len(told) != 1 || told[0].Files != 25 || told[0].All != 25 || told[0].Bytes != 2500 || !told[0].Ended {
+		t.Errorf("saved %d files and was told %+v, want one end of 25 files and 2500 bytes", saved.Files, told)
+	}
 }
 
 func TestSave(t *testing.T) {

@@ -20,10 +20,21 @@ type File struct {
 	Size  int64 // bytes; -1: not known
 	// URL is what a process is told of it; empty: Path, of a file of this machine.
 	URL string
+	// Version changes when the content does; empty: not known.
+	Version string
 }
 
 // Name is what it is called outside of its store.
 func (f File) Name() string { return cmp.Or(f.URL, f.Path) }
+
+// shown is what people read of it, in errors and logs: with its filesystem, and without what may be secret in a URL.
+func (f File) shown() string {
+	name := cmp.Or(f.URL, placeOf(f.Store, f.Path))
+	if !scheme.MatchString(name) {
+		return name
+	}
+	return fetch.Printable(name)
+}
 
 // deepest is how many folders in each other are listed; more is a link that leads back.
 const deepest = 64
@@ -57,7 +68,7 @@ func (l Listing) List(ctx context.Context, patterns ...string) ([]File, error) {
 			tops = append(tops, found...)
 		}
 		if len(tops) == 0 {
-			return nil, &fetch.Error{Op: "list", URL: placeOf(l.Store, pattern), Err: fmt.Errorf("no file matches the pattern: %w", fs.ErrNotExist), Hint: "check the path"}
+			return nil, &fetch.Error{Op: "list", URL: File{Store: l.Store, Path: pattern}.shown(), Err: fmt.Errorf("no file matches the pattern: %w", fs.ErrNotExist), Hint: "check the path"}
 		}
 		var found []File
 		for _, top := range tops {
@@ -87,7 +98,7 @@ func (l Listing) Tree(ctx context.Context, top fetch.Info) ([]File, error) {
 
 func (l Listing) walk(ctx context.Context, at fetch.Info, depth int) ([]File, error) {
 	if !at.Dir {
-		return []File{{Store: l.Store, Path: at.Path, Size: at.Size}}, nil
+		return []File{{Store: l.Store, Path: at.Path, Size: at.Size, Version: at.Validator}}, nil
 	}
 	if depth > deepest {
 		return nil, fmt.Errorf("list %s: got more than %d folders in each other, want no link that leads back", at.Path, deepest)

@@ -23,7 +23,7 @@ func (t Transfer) Persevere(ctx context.Context, file string, failed int, err er
 	if t.Again != nil {
 		t.Again(file, err.Error())
 	}
-	return wait(ctx, backoff(failed)) == nil
+	return waits.Wait(ctx, failed) == nil
 }
 
 // reading reads a file from some place on. Where a connection breaks it goes on from there.
@@ -69,7 +69,7 @@ func (r *reading) open() (err error) {
 		return err
 	}
 	if content.Offset > r.at || content.Offset < r.at && r.version != "" {
-		return errors.Join(fmt.Errorf("%s: it has changed while it was read", r.file.Name()), content.Close())
+		return errors.Join(fmt.Errorf("%s: it has changed while it was read", r.file.shown()), content.Close())
 	}
 	if _, err := io.CopyN(io.Discard, content, r.at-content.Offset); err != nil && !errors.Is(err, io.EOF) {
 		return errors.Join(err, content.Close())
@@ -106,7 +106,7 @@ func (r *reading) stalled(within context.Context, err error) error {
 // retry tells whether another try is worth it. What is not there stays so.
 func (r *reading) retry(err error) bool {
 	r.failed++
-	return r.ctx.Err() == nil && r.again != nil && r.again(r.ctx, r.file.Name(), r.failed, err)
+	return r.ctx.Err() == nil && r.again != nil && r.again(r.ctx, r.file.shown(), r.failed, err)
 }
 
 // Read gives io.EOF at the file's end alone: one that has become shorter than it was listed is an error.

@@ -77,8 +77,8 @@ func (s Save) run(ctx context.Context, from *os.Root, how Transfer) (Saved, erro
 		saved.Seen = Seen{}
 	}
 	var mu sync.Mutex
-	err = each(ctx, len(parcels), how.parallel(), func(ctx context.Context, i int) error {
-		is, ok, err := s.still(ctx, parcels[i], how)
+	err = how.run(ctx, len(parcels), func(ctx context.Context, p *progress, i int) error {
+		is, ok, err := s.still(ctx, p, parcels[i])
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil && ok {
@@ -109,8 +109,7 @@ func (s Save) keep(ctx context.Context) error {
 }
 
 // still copies a file and makes sure that it did not change meanwhile; false: it does so again and again, or is gone.
-func (s Save) still(ctx context.Context, p Parcel, how Transfer) (is look, ok bool, err error) {
-	how.Parallel = 1
+func (s Save) still(ctx context.Context, all *progress, p Parcel) (is look, ok bool, err error) {
 	for try := range restlessTries {
 		if try > 0 && s.Pause != nil {
 			if err := s.Pause(ctx); err != nil {
@@ -124,7 +123,7 @@ func (s Save) still(ctx context.Context, p Parcel, how Transfer) (is look, ok bo
 		if err != nil {
 			return is, false, err
 		}
-		err = how.Send(ctx, s.Store, []Parcel{p})
+		err = all.send(ctx, s.Store, p)
 		after, lost := p.look()
 		_, size := errors.AsType[*SizeError](err)
 		gone := errors.Is(lost, fs.ErrNotExist)

@@ -20,19 +20,24 @@ type Parcel struct {
 	To   string
 }
 
-// Send copies files into a store. What breaks is written anew. The first that fails for good calls the others off. What is
-// half there stays: a caller sends below a folder that is not anybody's yet, and removes that.
+// Send copies files into a store. What breaks goes on where the store can, else it is written anew. The first that fails for
+// good calls the others off. What is half there stays: a caller sends below a folder that is not anybody's yet, and removes that.
 func (t Transfer) Send(ctx context.Context, store Store, parcels []Parcel) error {
 	return t.run(ctx, len(parcels), func(ctx context.Context, p *progress, i int) error {
-		one := parcels[i]
-		if err := send(ctx, p, store, one); err != nil {
-			if _, told := errors.AsType[*fetch.Error](err); told { // it names the place, and what would do
-				return fmt.Errorf("copy %s: %w", one.Name, err)
-			}
-			return fmt.Errorf("copy %s to %s: %w", path.Join(one.From.Name(), one.Name), one.To, explain(err, one.To))
-		}
-		return nil
+		return p.send(ctx, store, parcels[i])
 	})
+}
+
+// send copies one file and says of which it was where that failed.
+func (p *progress) send(ctx context.Context, store Store, one Parcel) error {
+	err := send(ctx, p, store, one)
+	if err == nil {
+		return nil
+	}
+	if _, told := errors.AsType[*fetch.Error](err); told { // it names the place, and what would do
+		return fmt.Errorf("copy %s: %w", one.Name, err)
+	}
+	return fmt.Errorf("copy %s to %s: %w", path.Join(one.From.Name(), one.Name), one.To, explain(err, one.To))
 }
 
 func send(ctx context.Context, p *progress, store Store, one Parcel) (err error) {
@@ -49,43 +54,74 @@ func send(ctx context.Context, p *progress, store Store, one Parcel) (err error)
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: %w", one.Name, fetch.ErrNotFile)
 	}
-	first := true
-	return p.persist(ctx, path.Join(one.From.Name(), one.Name), func(ctx context.Context, a *attempt) (int64, error) {
-		if !first { // what the last try left is ours
-			if err := absent(store.Remove(ctx, one.To)); err != nil {
-				return 0, err
-			}
-			if _, err := f.Seek(0, io.SeekStart); err != nil {
-				return 0, err
-			}
-		}
-		first = false
-		return 0, whole(ctx, a, store, one, f, info) // from its start each time: none gets further than another
-	})
+	o := outgoing{store: store, to: one.To, file: f, was: info}
+	defer o.giveUp()
+	return p.persist(ctx, path.Join(one.From.Name(), one.Name), o.more)
 }
 
-// whole writes a file from its start to its end. The store compares what it has with what it was given.
-func whole(ctx context.Context, a *attempt, store Store, one Parcel, f *os.File, was fs.FileInfo) error {
-	w, err := store.Create(ctx, one.To)
+// outgoing is a file that goes into a store, in as many tries as it takes.
+type outgoing struct {
+	store   Store
+	to      string
+	file    *os.File
+	was     fs.FileInfo
+	created bool
+	w       io.WriteCloser // of the last try; nil: there is none that could go on
+}
+
+// more writes what the store does not have yet, and closes the file: the store compares what it has with what it was given.
+// Far is how much it had before.
+func (o *outgoing) more(ctx context.Context, a *attempt) (far int64, err error) {
+	at, err := o.begin(ctx)
 	if err != nil {
-		return err
+		return at, err
 	}
-	n, err := io.CopyBuffer(onlyWriter{sending{w, a}}, heedful{ctx, f}, make([]byte, copyBuffer))
+	if _, err := o.file.Seek(at, io.SeekStart); err != nil {
+		return at, err
+	}
+	n, err := io.CopyBuffer(onlyWriter{sending{o.w, a}}, fetch.Reader(ctx, o.file), make([]byte, copyBuffer))
 	if err != nil {
-		_ = w.Close() // it only says that the file is not whole
-		return err
+		return at, err
 	}
-	if err := a.while(w.Close); err != nil {
-		return err
+	if err := a.while(o.w.Close); err != nil {
+		return at, err
 	}
-	now, err := f.Stat()
+	o.w = nil
+	now, err := o.file.Stat()
 	if err != nil {
-		return err
+		return at, err
 	}
-	if n != was.Size() || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
-		return fmt.Errorf("%s changed while it was copied: %w", one.Name, &SizeError{was.Size(), n})
+	if at+n != o.was.Size() || now.Size() != o.was.Size() || !now.ModTime().Equal(o.was.ModTime()) {
+		return at, fmt.Errorf("%s changed while it was copied: %w", o.was.Name(), &SizeError{o.was.Size(), at + n})
 	}
-	return nil
+	return at, nil
+}
+
+// begin goes on with the last try's file where the store can, else makes a new one.
+func (o *outgoing) begin(ctx context.Context) (at int64, err error) {
+	if at, err = fetch.Resume(ctx, o.w); err == nil {
+		return at, nil
+	}
+	o.giveUp()
+	if ctx.Err() != nil || fetch.Transient(err) {
+		return 0, err
+	}
+	if o.created { // what the last try left is ours
+		if err := absent(o.store.Remove(ctx, o.to)); err != nil {
+			return 0, err
+		}
+	}
+	o.created = true
+	o.w, err = o.store.Create(ctx, o.to)
+	return 0, err
+}
+
+// giveUp ends a file that did not become whole.
+func (o *outgoing) giveUp() {
+	if o.w != nil {
+		_ = o.w.Close() // it only says that it is not whole
+		o.w = nil
+	}
 }
 
 // sending counts what a store has taken.
@@ -98,17 +134,4 @@ func (s sending) Write(b []byte) (int, error) {
 	n, err := s.w.Write(b)
 	s.a.moved(n)
 	return n, err
-}
-
-// heedful ends a long read with its context.
-type heedful struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (h heedful) Read(b []byte) (int, error) {
-	if h.ctx.Err() != nil {
-		return 0, context.Cause(h.ctx)
-	}
-	return h.r.Read(b)
 }

@@ -107,7 +107,7 @@ func (f files) Executable(_ context.Context, path string) bool {
 
 // placeOf is a path of a store as people know it: with the filesystem, where there is more than this machine's.
 func placeOf(store Store, path string) string {
-	if located, ok := store.(interface{ URL(path string) string }); ok {
+	if located, ok := store.(fetch.Located); ok {
 		return located.URL(path)
 	}
 	return path

@@ -214,7 +214,7 @@ func (s *sink) cause(ctx context.Context, f File, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return &ReadError{f.Name(), err}
+	return &ReadError{f.shown(), err}
 }
 
 // heedfulWriter ends a long feeding with its context.

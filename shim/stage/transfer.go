@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,11 +20,12 @@ const Retries = 7
 
 // Times of a transfer.
 const (
-	Stall     = 2 * time.Minute        // without a byte of a file, after which it is tried again
-	firstWait = 500 * time.Millisecond // between two tries; doubled each time
-	longWait  = 30 * time.Second
-	reports   = 10 * time.Second // between two reports
+	Stall   = 2 * time.Minute  // without a byte of a file, after which it is tried again
+	reports = 10 * time.Second // between two reports
 )
+
+// waits are those between two tries.
+var waits = fetch.Backoff{First: 500 * time.Millisecond, Longest: 30 * time.Second}
 
 // copyBuffer is what is read at once, in bytes.
 const copyBuffer = 256 << 10
@@ -39,6 +39,8 @@ type Transfer struct {
 	Again    func(file, why string) // is told of each file that is tried again, from any goroutine; nil: nobody
 	// Moved is told of bytes as they have been moved, from any goroutine; nil: nobody.
 	Moved func(file string, bytes int64)
+	// Ledger has what Bring need not bring again; nil: all comes.
+	Ledger *Ledger
 }
 
 func (t Transfer) parallel() int { return cmp.Or(t.Parallel, Parallel) }
@@ -187,7 +189,7 @@ func (p *progress) persist(ctx context.Context, file string, do func(ctx context
 		if p.how.Again != nil {
 			p.how.Again(file, err.Error())
 		}
-		if err := wait(ctx, backoff(failed)); err != nil {
+		if err := waits.Wait(ctx, failed); err != nil {
 			return err
 		}
 	}
@@ -216,31 +218,14 @@ func (p *progress) try(ctx context.Context, file string, do func(ctx context.Con
 	}()
 	far, err := do(ctx, a)
 	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(cause, fetch.ErrUnreachable) {
-		err = cause // the stall's own words
+		if !errors.Is(err, cause) { // what it was at, when it was called off
+			cause = fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // it is the stall that says what to do
+		}
+		err = cause
 	}
 	cancel(nil)
 	<-ended
 	return far, err
-}
-
-// backoff is the time before the next try, a random half of it off: many have lost the same server.
-func backoff(failed int) time.Duration {
-	most := firstWait
-	for range min(failed, 10) {
-		most = min(2*most, longWait)
-	}
-	return most/2 + rand.N(most/2) //nolint:gosec // no secret
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // each does something for 0…n-1, parallel at a time, and gives the first error; the others are called off.

@@ -226,6 +226,90 @@ func TestSendBeginsAgain(t *testing.T) {
 	})
 }
 
+// blocks is a store that breaks as brittle does, and keeps whole blocks of a file that breaks.
+type blocks struct {
+	*brittle
+	size    int64
+	resumed []int64
+	refuses error // to go on
+}
+
+type blocksWriter struct {
+	*os.File
+	of   *blocks
+	left int64 // bytes until it breaks
+}
+
+// lives is how much the next try takes.
+func (b *blocks) lives() int64 {
+	if b.created+len(b.resumed) > b.breaks {
+		return 1 << 40
+	}
+	return b.after
+}
+
+func (b *blocks) Create(_ context.Context, path string) (io.WriteCloser, error) {
+	b.created++
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return &blocksWriter{f, b, b.lives()}, err
+}
+
+func (w *blocksWriter) Write(p []byte) (int, error) {
+	if int64(len(p)) > w.left {
+		return 0, errCut
+	}
+	w.left -= int64(len(p))
+	return w.File.Write(p)
+}
+
+func (w *blocksWriter) Resume(context.Context) (int64, error) {
+	if w.of.refuses != nil {
+		return 0, w.of.refuses
+	}
+	at, err := w.Seek(0, io.SeekCurrent)
+	at -= at % w.of.size
+	w.of.resumed = append(w.of.resumed, at)
+	w.left = w.of.lives()
+	_, lost := w.Seek(at, io.SeekStart)
+	return at, errors.Join(err, w.Truncate(at), lost)
+}
+
+// Where a store keeps what is whole of a file that breaks, only the rest is sent again.
+func TestSendGoesOn(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		refuses error
+		resumed string
+		moved   int64
+		created int
+	}{
+		{"it does", nil, "[500000 1000000]", 2_000_000 + 24_288 + 24_288, 1},
+		{"it cannot", errors.ErrUnsupported, "[]", 2_000_000 + 2*524_288, 3},
+		{"it is away", errCut, "[]", 2_000_000 + 2*524_288, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				from, to, want := t.TempDir(), t.TempDir(), noise(2_000_000)
+				if err := os.WriteFile(filepath.Join(from, "a"), want, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				store := &blocks{brittle: &brittle{Store: local(t), after: 600_000, breaks: 2, err: errCut}, size: 500_000, refuses: tt.refuses}
+				moved := int64(0)
+				how := Transfer{Moved: func(_ string, n int64) { moved += n }}
+				if err := how.Send(t.Context(), store, []Parcel{{openRoot(t, from), "a", filepath.Join(to, "a")}}); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := os.ReadFile(filepath.Join(to, "a")); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("got %d bytes, %v, want %d of the source's", len(got), err, len(want))
+				}
+				if fmt.Sprint(store.resumed) != tt.resumed || moved != tt.moved || store.created != tt.created {
+					t.Errorf("went on at %d, %d bytes moved, %d created, want %s, %d, %d", store.resumed, moved, store.created, tt.resumed, tt.moved, tt.created)
+				}
+			})
+		})
+	}
+}
+
 // slowEnd looks at what it has for a long time.
 type slowEnd struct{ Store }
 
@@ -240,7 +324,7 @@ type slowEndWriter struct {
 }
 
 func (s slowEndWriter) Close() error {
-	return errors.Join(wait(s.ctx, 10*time.Minute), s.WriteCloser.Close())
+	return errors.Join(fetch.Backoff{First: 20 * time.Minute, Longest: 20 * time.Minute}.Wait(s.ctx, 0), s.WriteCloser.Close())
 }
 
 func TestALongLookIsNoStall(t *testing.T) {
@@ -250,6 +334,93 @@ func TestALongLookIsNoStall(t *testing.T) {
 		how := Transfer{Again: func(_, why string) { t.Error(why) }}
 		if err := how.Send(t.Context(), slowEnd{local(t)}, []Parcel{{openRoot(t, from), "a", filepath.Join(to, "a")}}); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// busy is a store that counts who uses it at a time; each takes a second.
+type busy struct {
+	Store
+	mu        sync.Mutex
+	now, most int
+}
+
+func (b *busy) come(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now += n
+	b.most = max(b.most, b.now)
+}
+
+type busyFile struct {
+	io.ReadCloser
+	io.WriteCloser
+	of *busy
+}
+
+func (f busyFile) Close() error {
+	time.Sleep(time.Second)
+	f.of.come(-1)
+	if f.ReadCloser != nil {
+		return f.ReadCloser.Close()
+	}
+	return f.WriteCloser.Close()
+}
+
+func (b *busy) Open(ctx context.Context, path string, at fetch.Position) (*fetch.Content, error) {
+	b.come(1)
+	c, err := b.Store.Open(ctx, path, at)
+	if err == nil {
+		c.ReadCloser = busyFile{ReadCloser: c.ReadCloser, of: b}
+	}
+	return c, err
+}
+
+func (b *busy) Create(ctx context.Context, path string) (io.WriteCloser, error) {
+	b.come(1)
+	w, err := b.Store.Create(ctx, path)
+	return busyFile{WriteCloser: w, of: b}, err
+}
+
+// So many files are under way at a time as are allowed, in both directions, and no more.
+func TestParallelIsABound(t *testing.T) {
+	for parallel, want := range map[int]int{0: Parallel, 1: 1, 3: 3, 100: 30} {
+		synctest.Test(t, func(t *testing.T) {
+			from, there, back := t.TempDir(), t.TempDir(), t.TempDir()
+			var parcels []Parcel
+			var copies []Copy
+			up, down := &busy{Store: local(t)}, &busy{Store: local(t)}
+			for i := range 30 {
+				name := fmt.Sprint(i)
+				lay(t, from, map[string]string{name: "something"})
+				parcels = append(parcels, Parcel{openRoot(t, from), name, filepath.Join(there, name)})
+				copies = append(copies, Copy{File{Store: down, Path: filepath.Join(there, name)}, name})
+			}
+			how := Transfer{Parallel: parallel}
+			if err := errors.Join(how.Send(t.Context(), up, parcels), how.Bring(t.Context(), openRoot(t, back), copies)); err != nil {
+				t.Fatal(err)
+			}
+			if up.most != want || down.most != want || up.now != 0 || down.now != 0 {
+				t.Errorf("%d allowed: up to %d sent and %d brought at a time, want %d; %d and %d are left", parallel, up.most, down.most, want, up.now, down.now)
+			}
+		})
+	}
+}
+
+// knowing is a store that knows why nothing comes.
+type knowing struct{ Store }
+
+func (knowing) Open(ctx context.Context, _ string, _ fetch.Position) (*fetch.Content, error) {
+	<-ctx.Done()
+	return nil, errors.New("DataNode dn1 was asked")
+}
+
+// A stall hides nothing of what it called off.
+func TestAStallSaysWhatItCalledOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := Transfer{Retries: -1}.Bring(t.Context(), openRoot(t, t.TempDir()), []Copy{{File{Store: knowing{local(t)}, Path: "/x/y"}, "y"}})
+		if !fetch.Transient(err) || !strings.Contains(err.Error(), "nothing moved for 2m0s: DataNode dn1 was asked") {
+			t.Errorf("got %v", err)
 		}
 	})
 }

@@ -19,6 +19,14 @@ func openWeb(ctx context.Context, url string) (Store, string, error) {
 	return web{store}, path, nil
 }
 
+// URL is a path of this server as it is written elsewhere; what may be secret is in it.
+func (w web) URL(path string) string {
+	if there, ok := w.Store.(fetch.Located); ok {
+		return there.URL(path)
+	}
+	return path
+}
+
 func (web) MkdirAll(_ context.Context, path string) error { return readOnly("make folder", path) }
 
 func (web) Prune(_ context.Context, path string) error { return readOnly("remove", path) }

@@ -37,6 +37,14 @@ type Instance struct {
 	Sides          []Side            `json:"sides,omitempty"`
 	Conducts       bool              `json:"conducts,omitempty"`
 	AwaySince      *time.Time        `json:"registry_unreachable_since,omitempty"`
+	Warnings       []Warning         `json:"warnings,omitempty"`
+}
+
+// Warning is something that a person should mend while the process goes on.
+type Warning struct {
+	Kind  string    `json:"kind"`
+	Text  string    `json:"text"` // in one line, with what to do
+	Since time.Time `json:"since"`
 }
 
 // Side is a process beside the instance's own.

@@ -84,6 +84,7 @@ func newLab(t *testing.T, store string, more settings) *lab {
 		"muster.command": "exec bash app/definition/package/files/worker.sh", "muster.env.CONTROL": l.control(""),
 	}
 	maps.Copy(global, more)
+	maps.DeleteFunc(global, func(_, value string) bool { return value == "" })
 	l.must(os.MkdirAll(l.control(""), 0o755))
 	l.layOut(global)
 	return l

@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,7 @@ func onHDFS(t *testing.T, c *hadoop.Cluster) commandline.Host {
 
 // TensorFlow with user.checkpoint.dir on hdfs://, as the published packages have it. Its wheel has no file system of that name, and
 // where there is no libhdfs it needs none: it saves in a folder, what is whole is in HDFS, and another work folder goes on from it.
+// Where there is one it reads and writes there by itself.
 func TestTensorFlowSavesToHDFS(t *testing.T) {
 	at := python(t, "tensorflow")
 	c := hadoop.Shared(t)
@@ -78,6 +80,40 @@ func TestTensorFlowSavesToHDFS(t *testing.T) {
 	}
 	if from := run(newest + 20); from != newest {
 		t.Errorf("the second run began at %d, want %d", from, newest)
+	}
+	t.Run("by itself", func(t *testing.T) {
+		native := hadoop.NeedNative(t, checkout)
+		state := filepath.Join(t.TempDir(), "checkpoint")
+		if err := os.WriteFile(state, fmt.Appendf(nil, "model_checkpoint_path: \"model.ckpt-%d\"\n", newest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		own := c.Folder(t)
+		c.FsShell(t, "-cp", "-f", fmt.Sprintf("%s/digits/*/step-%d-g1-*/files/*", dir, newest), own)
+		c.FsShell(t, "-put", "-f", state, own)
+		reachesHDFS(t, c, native, own, newest)
+	})
+}
+
+// reachesHDFS has TensorFlow go on from a checkpoint that lies in a folder of HDFS, where the host has a libhdfs: it reads and
+// writes there itself, by tensorflow-io, with nothing in between.
+func reachesHDFS(t *testing.T, c *hadoop.Cluster, native hadoop.Native, dir string, from int) {
+	h := onHDFS(t, c)
+	h.Env = append(h.Env, "HADOOP_HOME="+native.Home, "JAVA_HOME="+filepath.Dir(filepath.Dir(c.Java())))
+	work, to := commandline.WorkFolder(t), from+20
+	r := h.Start("run", "catalog:tensorflow", "--app-id", "direct", "--work-dir", work, "--instances", "ps=1,worker=1,tensorboard=0",
+		"--set", "global:muster.python="+native.Python, "--set", "global:muster.env.PYTHONPATH="+native.Packages,
+		"--set", "global:muster.env.LIBHDFS_OPTS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx96m", "--set", "global:yarn.memory=1024",
+		"--set", "site.global.user.checkpoint.dir="+c.URI+dir, "--set", "muster.env.TRAIN_STEPS="+strconv.Itoa(to), "--set", "muster.env.TRAIN_PACE=0")
+	r.Await(t, 0, `^worker-0 +\| restored step `+strconv.Itoa(from)+`$`)
+	r.Succeed()
+	listed := c.FsShell(t, "-ls", dir)
+	for _, name := range []string{"/checkpoint", fmt.Sprintf("/model.ckpt-%d.index", to), fmt.Sprintf("/model.ckpt-%d.data-00000-of-00001", to)} {
+		if !strings.Contains(listed, dir+name+"\n") {
+			t.Errorf("no %s in\n%s", name, listed)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Join(work, "checkpoint")); err == nil && len(left) > 0 {
+		t.Errorf("there is something in between: %v", left)
 	}
 }
 

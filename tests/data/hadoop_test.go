@@ -2,12 +2,16 @@ package data_test
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
@@ -97,6 +101,7 @@ func TestHadoop(t *testing.T) {
 		c.FsShell(t, "-get", dir+"/seen", j.store)
 		j.same(j.files(filepath.Join(j.store, "seen")), map[string]string{"worker-0/ran": "ran\n", "worker-0/z": "z\n", "worker-0/out": url + "/Output/job\n", "_SUCCESS": ""})
 	})
+	t.Run("authFile", func(t *testing.T) { authFile(t, c, dir, url) })
 	t.Run("told of URLs", func(t *testing.T) {
 		t.Parallel()
 		j := newJob(t, 2, settings{
@@ -145,27 +150,64 @@ func TestHadoop(t *testing.T) {
 	})
 }
 
+// authFile has a PAI job log in at its image's registry by what lies on HDFS. The registry knows no image.
+func authFile(t *testing.T, c *hadoop.Cluster, dir, url string) {
+	t.Parallel()
+	need.Root(t)
+	var logins sync.Map
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, word, ok := r.BasicAuth()
+		if !ok {
+			w.Header().Set("WWW-Authenticate", `Basic realm="lab"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		logins.Store(name+" "+word, true)
+		http.NotFound(w, r)
+	}))
+	defer registry.Close()
+	host := strings.TrimPrefix(registry.URL, "http://")
+	j := newJob(t, 1, settings{})
+	j.put(c, dir, map[string]string{"login": host + "\nann\nsecret\n"})
+	j.onHadoop(c)
+	text, err := json.Marshal(map[string]any{
+		"jobName": j.app, "image": host + "/lab/x:1", "authFile": url + "/login",
+		"taskRoles": []any{map[string]any{"name": "main", "taskNumber": 1, "cpuNumber": 1, "memoryMB": 128, "command": "true"}},
+	})
+	j.must(err)
+	file := filepath.Join(j.top, "job.json")
+	j.must(os.WriteFile(file, text, 0o600))
+	e := j.end(j.command("run", file, "--app-id", j.app, "--work-dir", j.work, "--json"))
+	if _, ok := logins.Load("ann secret"); !ok || !strings.Contains(e.Cause+e.said, "not found") {
+		t.Errorf("the registry has not heard of ann: %s\n%s", e.Cause, e.said)
+	}
+}
+
 // A process has a ticket of its own, from the operator's cache or by a keytab, and gets another when that is renewed.
 func TestTicketsOfAProcess(t *testing.T) {
 	t.Parallel()
 	c := hadoop.Start(t, hadoop.Options{Kerberos: true, Protection: "privacy"})
 	keytab, cache := c.KDC.AddUser(t, "alice"), filepath.Join(t.TempDir(), "cc")
 	c.KDC.Kinit(t, cache, "alice")
+	short := c.KDC.AddUser(t, "gil")
+	c.KDC.Life(t, "gil", "10 sec", "20 sec")
 	c.FsShell(t, "-mkdir", "-p", "/a")
 	for _, tt := range []struct {
 		name string
 		env  []string
 		args []string
+		wait string // until there is another ticket
 	}{
-		{"ticket cache", []string{"KRB5CCNAME=FILE:" + cache}, nil},
-		{"keytab", nil, []string{"--kerberos-keytab", keytab, "--kerberos-principal", "alice"}},
+		{"ticket cache", []string{"KRB5CCNAME=FILE:" + cache}, nil, "yes"},
+		{"keytab", nil, []string{"--kerberos-keytab", keytab, "--kerberos-principal", "alice"}, ""},
+		{"keytab, and its ticket ends soon", nil, []string{"--kerberos-keytab", short, "--kerberos-principal", "gil"}, "yes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			j := newJob(t, 1, settings{
 				"muster.command":      `stat -c %a "$KRB5CCNAME" > out/mode && JAVA_ARGS="-Djava.security.krb5.conf=$KRB5_CONFIG --add-opens=java.base/java.lang=ALL-UNNAMED" && ` + fsShell + `-ls -d /a > out/ls; cksum < "$KRB5CCNAME" > first; touch ready; [ -z "$WAIT" ] || until ! cksum < "$KRB5CCNAME" | cmp -s - first; do sleep 0.1; done`,
 				"muster.output.out":   "out",
 				"muster.restart":      "never",
-				"muster.env.WAIT":     strings.Join(tt.env, ""),
+				"muster.env.WAIT":     tt.wait,
 				"muster.input.unread": "in",
 			})
 			j.lay(map[string]string{"in/x": ""})
@@ -187,6 +229,15 @@ func TestTicketsOfAProcess(t *testing.T) {
 			}
 		})
 	}
+	t.Run("libhdfs", func(t *testing.T) {
+		c.FsShell(t, "-chmod", "777", "/a")
+		j := withArrow(t, c, hadoop.NeedNative(t, "../.."), "/a/one", "/a/two")
+		j.put(c, "/a", map[string]string{"one": "1\n"})
+		j.run("--kerberos-keytab", keytab, "--kerberos-principal", "alice", "--set", "worker:yarn.memory=1024").succeeds(t)
+		if got := c.FsShell(t, "-cat", "/a/two") + c.FsShell(t, "-stat", "%u", "/a/two"); got != "1\n1\nalice\n" {
+			t.Errorf("got %q", got)
+		}
+	})
 	t.Run("a right that is taken away", func(t *testing.T) {
 		j := newJob(t, 1, settings{"muster.command": "cat b", "muster.restart": "never", "muster.file.b": strings.TrimRight(c.URI, "/") + "/a/x"})
 		j.put(c, "/a", map[string]string{"x": "1\n"})

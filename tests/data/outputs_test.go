@@ -3,6 +3,8 @@ package data_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -131,5 +133,64 @@ func TestHBoxOutputs(t *testing.T) {
 			tt.want["_SUCCESS"] = "" // in the default filesystem
 			j.same(j.files(filepath.Join(j.work, "store", "out")), tt.want)
 		})
+	}
+}
+
+// A run that was killed and forgotten has left its half outputs: the app's next life begins with an empty place, and none of
+// those become its own.
+func TestForgottenOutputs(t *testing.T) {
+	t.Parallel()
+	command, _ := manyFiles(600)
+	j := newJob(t, 1, settings{"muster.command": command, "muster.output.model": "out"})
+	at := folder{j, filepath.Join(j.store, "out")}
+	cmd := j.command(j.runArgs("--engine", "process")...)
+	end := j.begin(cmd)
+	await(t, "some of the outputs", func() bool { return at.bytes() >= 100_000 })
+	j.must(cmd.Process.Signal(syscall.SIGSTOP)) // it would launch another at once
+	j.kill("worker-0")
+	j.must(cmd.Process.Kill())
+	end()
+	before, err := os.ReadDir(filepath.Join(at.dir, "_temporary"))
+	j.must(err)
+	if _, said, code := j.verb("forget", j.app); code != 0 || len(before) != 1 {
+		t.Fatalf("forget ended with %d, %s; in _temporary was %v", code, said, before)
+	}
+	j.define(1, settings{"muster.command": "echo new > model/m", "muster.output.model": "out"})
+	j.run("--engine", "process").succeeds(t)
+	j.same(at.files(), map[string]string{"_SUCCESS": "", "worker-0/m": "new\n"})
+	if _, err := os.Stat(filepath.Join(at.dir, "_temporary")); err == nil {
+		t.Error("what the forgotten run had left half is still there")
+	}
+}
+
+// Two apps with one place: the one that comes later is told when it starts, not first when its work is done.
+func TestTwoAppsWithOneOutput(t *testing.T) {
+	t.Parallel()
+	first := newJob(t, 1, settings{"muster.command": "touch ready; until [ -e go ]; do sleep 0.05; done; echo 1 > model/m", "muster.output.model": "out"})
+	second := newJob(t, 1, settings{"muster.command": "touch ready; until [ -e go ]; do sleep 0.05; done; echo 2 > model/m", "muster.output.model": "out"})
+	second.store = first.store
+	end := first.begin(first.command(first.runArgs("--engine", "process")...))
+	first.runs("worker-0/ready")
+	other := second.begin(second.command(second.runArgs("--engine", "process")...))
+	second.runs("worker-0/ready")
+	out, said, code := second.verb("status", second.app)
+	if want := "output model: app " + first.app + " has outputs under way at "; code != 0 || !strings.Contains(out, want) || !strings.Contains(out, "name another place") {
+		t.Errorf("status ended with %d, %s\n%s\nwant a warning with %q", code, said, out, want)
+	}
+	first.must(os.WriteFile(filepath.Join(first.work, "worker-0", "go"), nil, 0o600))
+	end().succeeds(t)
+	second.must(os.WriteFile(filepath.Join(second.work, "worker-0", "go"), nil, 0o600))
+	e := other()
+	if e.code != 69 || !strings.Contains(e.said, "muster: warning: output model: app "+first.app) {
+		t.Errorf("the second ended with %d, want 69 and the warning:\n%s", e.code, e.said)
+	}
+	for name, text := range (folder{first, filepath.Join(first.store, "out")}).files() {
+		want, kept := map[string]string{"_SUCCESS": "", "worker-0/m": "1\n"}[name], strings.HasPrefix(name, "_temporary/"+second.app+"@")
+		if kept {
+			want = "2\n" // it loses nothing either
+		}
+		if text != want {
+			t.Errorf("%s: got %q, want %q", name, text, want)
+		}
 	}
 }

@@ -122,8 +122,7 @@ func secondTerm(t *testing.T, at place) {
 	g.agents["worker-0"].signal(syscall.SIGTERM)
 	a.hearsTerm()
 	a.stays()
-	g.agents["worker-0"].signal(syscall.SIGTERM)
-	a.gone()
+	a.goneBy(func() { g.agents["worker-0"].again(syscall.SIGTERM) })
 	g.interruptedWith(143)
 }
 

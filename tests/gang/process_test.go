@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -85,6 +86,13 @@ func (p *process) signal(sig syscall.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(sig); err != nil {
 		p.t.Fatalf("%s to %s: %v", sig, p.name, err)
+	}
+}
+
+// again is a signal that may come too late.
+func (p *process) again(sig syscall.Signal) {
+	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Errorf("%s to %s: %v", sig, p.name, err)
 	}
 }
 

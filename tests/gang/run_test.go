@@ -49,9 +49,8 @@ func runKilledBySecond(t *testing.T, at place) {
 		a.hearsTerm()
 		a.stays()
 	}
-	g.run.signal(syscall.SIGINT)
 	for _, a := range cast {
-		a.gone()
+		a.goneBy(func() { g.run.again(syscall.SIGINT) })
 	}
 	if e := g.end(); e.run != 130 || e.result.Outcome != "stopped" {
 		t.Errorf("muster run: %s, exit code %d, want stopped, 130", e.result.Outcome, e.run)

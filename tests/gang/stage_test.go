@@ -191,6 +191,24 @@ func (a *actor) gone() {
 	}
 }
 
+// goneBy repeats a signal until the process is gone: one that follows the first at once would be taken for its echo.
+func (a *actor) goneBy(signal func()) {
+	a.t.Helper()
+	dog, tick := time.NewTimer(watchdog), time.NewTicker(100*time.Millisecond)
+	defer dog.Stop()
+	defer tick.Stop()
+	for {
+		select {
+		case <-a.left:
+			return
+		case <-tick.C:
+			signal()
+		case <-dog.C:
+			a.t.Fatalf("%s (pid %d) is still there after %s", a.Name, a.Pid, watchdog)
+		}
+	}
+}
+
 // hearsTerm waits until a process with a trap has heard TERM, by which agents stop what they run.
 func (a *actor) hearsTerm() {
 	a.t.Helper()

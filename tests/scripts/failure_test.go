@@ -7,6 +7,13 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
+// once has what START leaves behind go on when the agent has taken it in its attempt: one that is gone before is told as such.
+const once = `until [ $(grep -c 'has left the process behind' $MUSTER_LOG_DIR/agent.log) -ge $MUSTER_ATTEMPT ]; do sleep 0.1; done`
+
+// slow is the time of each command, in seconds, where one that hangs comes after others that have to be done: on busy cores a Python
+// alone takes two to begin.
+const slow = 6
+
 // What may go wrong with a package's scripts ends with the words that help, the class and the exit code, and nothing is
 // left of it. In a cause * stands for anything, LOG for the instance's log folder, OWN for its own.
 func TestFailures(t *testing.T) {
@@ -74,8 +81,8 @@ func TestFailures(t *testing.T) {
     def status(self, env):
         check_process_status(pid_path())
 `,
-			timeout: 2, class: registry.ClassTimeout, code: 76,
-			cause: "worker-0 was killed by SIGKILL: START of scripts/worker.py was neither done nor serving after 2 s",
+			timeout: slow, class: registry.ClassTimeout, code: 76,
+			cause: "worker-0 was killed by SIGKILL: START of scripts/worker.py was neither done nor serving after 6 s",
 		},
 		"STATUS hangs": {
 			methods: `
@@ -84,8 +91,8 @@ func TestFailures(t *testing.T) {
     def status(self, env):
         time.sleep(1000)
 `,
-			timeout: 2, class: registry.ClassApp, code: 137,
-			cause: "worker-0 was killed by SIGKILL: STATUS failed 2 times: STATUS was at work for 2s and was ended",
+			timeout: slow, class: registry.ClassApp, code: 137,
+			cause: "worker-0 was killed by SIGKILL: STATUS failed 2 times: STATUS was at work for 6s and was ended",
 		},
 		"STATUS says no": {
 			methods: `
@@ -100,7 +107,7 @@ func TestFailures(t *testing.T) {
 		"the daemon exits with 7": {
 			methods: `
     def start(self, env):
-        leave("sleep 1; exit 7")
+        leave("` + once + `; exit 7")
     def status(self, env):
         check_process_status(pid_path())
 `,
@@ -110,7 +117,7 @@ func TestFailures(t *testing.T) {
 		"the daemon exits with 0": {
 			methods: `
     def start(self, env):
-        leave("sleep 1; exit 0")
+        leave("` + once + `; exit 0")
     def status(self, env):
         check_process_status(pid_path())
 `,
@@ -140,7 +147,7 @@ func TestFailures(t *testing.T) {
 		"the budget is spent": {
 			methods: `
     def start(self, env):
-        leave("sleep 1; exit 9")
+        leave("` + once + `; exit 9")
     def status(self, env):
         check_process_status(pid_path())
 `,

@@ -133,7 +133,7 @@ func TestConfineCPU(t *testing.T) {
 	if got, err := dir.read(name); err != nil || got != whole {
 		t.Errorf("%s is %q, %v; want %q", name, got, err, whole)
 	}
-	p := run(t, g, "as-spin", "2000")
+	p := run(t, g, "as-spin", "60000")
 	p.line()
 	// A twentieth of a core is reached however busy the machine is.
 	if err := dir.write(name, part); err != nil {
@@ -141,6 +141,15 @@ func TestConfineCPU(t *testing.T) {
 	}
 	g.Begin()
 	before := time.Now()
+	for u := used(t, g); u.Periods < 10 || u.Throttled <= 0; u = used(t, g) {
+		if time.Since(before) > watchdog {
+			t.Fatalf("%+v: never held back", u)
+		}
+		<-time.After(10 * time.Millisecond) // the kernel tells nobody
+	}
+	if err := g.Kill(t.Context(), 0); err != nil {
+		t.Error(err)
+	}
 	p.end()
 	elapsed := time.Since(before)
 	u := used(t, g)
@@ -148,8 +157,8 @@ func TestConfineCPU(t *testing.T) {
 	if most := elapsed/20 + 150*time.Millisecond; u.CPU > most {
 		t.Errorf("%s on a processor in %s, want at most %s", u.CPU, elapsed, most)
 	}
-	if u.CPU == 0 || u.Periods < 1 || u.Throttled <= 0 {
-		t.Errorf("%+v: never held back", u)
+	if u.CPU == 0 {
+		t.Errorf("%+v: it had no processor at all", u)
 	}
 }
 

@@ -1,12 +1,13 @@
 // Command hdfs measures transfers from and to a real HDFS: muster's, Hadoop's own command and colinmarc's, each a process of
 // its own, in one run: `make bench-hdfs`. What comes back is compared with what was sent, outside the measured time.
 //
-//	hdfs DIR TRANSFER COLINMARC ROUNDS    DIR is for data; the programs are those of the contenders
+//	hdfs DIR TRANSFER COLINMARC ROUNDS    DIR is for data; the programs are those of the contenders, who take turns
 package main
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,9 +38,10 @@ type load struct {
 	name  string
 	files int
 	size  int64 // of each, in bytes
+	least int   // rounds: what is short varies more
 }
 
-var loads = []load{{"1,000 files of 64 KB", 1000, 64 << 10}, {"one file of 2 GB", 1, 2 << 30}}
+var loads = []load{{"1,000 files of 64 KB", 1000, 64 << 10, 1}, {"one file of 2 GB", 1, 2 << 30, 5}}
 
 // contender moves folders by a process of its own.
 type contender struct {
@@ -81,7 +83,7 @@ func run(args []string) error {
 	defer cluster.End()
 	b := bench{dir: args[0], cluster: cluster, contenders: contenders(cluster, args[1], args[2])}
 	for _, l := range loads {
-		if err := b.measure(l, rounds); err != nil {
+		if err := b.measure(l, max(rounds, l.least)); err != nil {
 			return err
 		}
 	}
@@ -137,8 +139,12 @@ func (b *bench) measure(l load, rounds int) error {
 		return err
 	}
 	puts, gets := make([][]cost, len(b.contenders)), make([][]cost, len(b.contenders))
-	for range rounds {
-		for i, c := range b.contenders {
+	for round := range rounds {
+		for i := range b.contenders {
+			if round%2 == 1 { // nobody always comes after the same one
+				i = len(b.contenders) - 1 - i
+			}
+			c := b.contenders[i]
 			put, get, err := b.there(c, strconv.Itoa(i), local, want)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", c.name, l.name, err)
@@ -180,6 +186,7 @@ func (b *bench) take(cmd *exec.Cmd) (c cost, err error) {
 	if err != nil {
 		return c, err
 	}
+	syscall.Sync() // what the last one has written is not this one's to wait for
 	runner := exec.Command(self, append([]string{takeVerb, cmd.Path}, cmd.Args[1:]...)...)
 	var said, told bytes.Buffer
 	runner.Env, runner.Stdout, runner.Stderr = cmd.Env, &told, &said
@@ -208,25 +215,29 @@ func take(cmd *exec.Cmd, to io.Writer) error {
 }
 
 func (b *bench) print(l load, way string, all [][]cost) {
-	fmt.Printf("\n%s, %s\n\n| | seconds | MB/s | files/s | rate beside %s | processors, seconds | peak memory, MiB |\n|---|---|---|---|---|---|---|\n",
-		l.name, way, b.contenders[beside].name)
+	fmt.Printf("\n%s, %s; median of %d rounds\n\n| | seconds | from – to | MB/s | files/s | rate beside %s | processors, seconds | peak memory, MiB |\n|---|---|---|---|---|---|---|---|\n",
+		l.name, way, len(all[0]), b.contenders[beside].name)
 	other := median(all[beside]).Wall.Seconds()
 	for i, costs := range all {
 		m := median(costs)
 		bytes, s := float64(l.files)*float64(l.size), m.Wall.Seconds()
-		fmt.Printf("| %s | %.2f | %.0f | %.0f | %.1f | %.2f | %.0f |\n", b.contenders[i].name, s, bytes/s/1e6, float64(l.files)/s, other/s, m.CPU.Seconds(), float64(m.Peak)/(1<<20))
+		quickest, slowest := slices.MinFunc(costs, byWall).Wall.Seconds(), slices.MaxFunc(costs, byWall).Wall.Seconds()
+		fmt.Printf("| %s | %.2f | %.2f – %.2f | %.0f | %.0f | %.1f | %.2f | %.0f |\n", b.contenders[i].name, s, quickest, slowest,
+			bytes/s/1e6, float64(l.files)/s, other/s, m.CPU.Seconds(), float64(m.Peak)/(1<<20))
 	}
 }
 
 // median is by the clock; the peak is the highest of all.
 func median(costs []cost) cost {
-	costs = slices.SortedFunc(slices.Values(costs), func(a, b cost) int { return int(a.Wall - b.Wall) })
+	costs = slices.SortedFunc(slices.Values(costs), byWall)
 	m := costs[len(costs)/2]
 	for _, c := range costs {
 		m.Peak = max(m.Peak, c.Peak)
 	}
 	return m
 }
+
+func byWall(a, b cost) int { return cmp.Compare(a.Wall, b.Wall) }
 
 // fill writes a load of what does not compress.
 func fill(dir string, l load) error {

@@ -185,23 +185,28 @@ func (l lab) send(t *testing.T, name string, content []byte, after int64, happen
 	if got := fetchtest.Get(t, l.Store, name, 0); !bytes.Equal(got, content) {
 		t.Errorf("other bytes are there: %d of %d", len(got), len(content))
 	}
+	if twice := event.moved.Load() - int64(len(content)); twice > 2*mib {
+		t.Errorf("%d bytes were sent again, want a block or two", twice)
+	}
 }
 
 // One cluster of three DataNodes and a pair of NameNodes loses one part after another.
 func TestPartsDie(t *testing.T) {
-	c := hadoop.Start(t, hadoop.Options{DataNodes: 3, HA: true, Replication: 2, BlockSize: mib})
+	c := hadoop.Start(t, hadoop.Options{DataNodes: 3, HA: true, Replication: 2, BlockSize: mib, Site: hadoop.Keys(t)})
 	l := open(t, c)
 	want := fetchtest.Noise(12*mib+777, 1)
 	name := path.Join(l.dir, "big")
 	fetchtest.Put(t, l.Store, name, want)
 
+	t.Run("encrypted and erasure coded files", func(t *testing.T) { l.coded(t) })
 	t.Run("a damaged copy", func(t *testing.T) { l.damaged(t) })
 	t.Run("the work folder's disk is full", func(t *testing.T) { l.full(t, name) })
+	t.Run("an agent ends while a file is read", func(t *testing.T) { l.left(t, name, want) })
 	t.Run("the connections are cut while a file is read", func(t *testing.T) {
 		l.bring(t, name, want, 3*mib/2, func() { l.wires.cut(t) })
 	})
 	t.Run("the connections are cut while a file is written", func(t *testing.T) {
-		l.send(t, name+".cut", want, 3*mib/2, func() { l.wires.cut(t) })
+		l.send(t, name+".cut", want, 9*mib, func() { l.wires.cut(t) })
 	})
 	t.Run("the active NameNode dies while a file is read", func(t *testing.T) {
 		active := c.Active(t)
@@ -214,7 +219,7 @@ func TestPartsDie(t *testing.T) {
 	})
 	t.Run("the active NameNode dies while a file is written", func(t *testing.T) {
 		active := c.Active(t)
-		l.send(t, name+".ha", want, 3*mib/2, func() {
+		l.send(t, name+".ha", want, 9*mib, func() {
 			c.KillNameNode(active)
 			go c.Failover(t, 1-active)
 		})
@@ -231,7 +236,7 @@ func TestPartsDie(t *testing.T) {
 	})
 	t.Run("a DataNode dies while a file is written", func(t *testing.T) {
 		dead := 0
-		l.send(t, name+".dead", want, 3*mib/2, func() {
+		l.send(t, name+".dead", want, 9*mib, func() {
 			dead = l.wires.last(t, c, 3)
 			c.KillDataNode(dead)
 		})
@@ -263,6 +268,43 @@ func (l lab) full(t *testing.T, name string) {
 	}
 	if left, err := os.ReadDir(filepath.Join(to, "d")); err != nil || len(left) > 0 {
 		t.Errorf("there is left: %v, %v", left, err)
+	}
+}
+
+// left brings a file by an agent that ends in the middle of it, and by the one that comes after it.
+func (l lab) left(t *testing.T, name string, want []byte) {
+	const after = 9 * mib
+	to, moved := t.TempDir(), int64(0)
+	for agent := range 2 {
+		files, err := stage.Listing{Store: l.Store}.List(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ledger, err := stage.OpenLedger(root(t, to), "ledger")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		event := &once{after: after, do: func() {
+			if agent == 0 {
+				cancel()
+			}
+		}}
+		err = stage.Transfer{Ledger: ledger, Moved: event.tell}.Bring(ctx, root(t, to), []stage.Copy{{From: files[0], To: "d/got"}})
+		cancel()
+		if err := ledger.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if (err != nil) != (agent == 0) {
+			t.Fatalf("agent %d: got %v", agent, err)
+		}
+		moved += event.moved.Load()
+	}
+	if got, err := os.ReadFile(filepath.Join(to, "d/got")); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("other bytes came: %d of %d, %v", len(got), len(want), err)
+	}
+	if moved != int64(len(want)) {
+		t.Errorf("%d bytes came, want %d: none twice", moved, len(want))
 	}
 }
 

@@ -31,7 +31,8 @@ func TestKerberos(t *testing.T) {
 		{"integrity", "integrity", nil},
 		{"privacy", "privacy", nil},
 		{"privacy by AES", "privacy", map[string]string{"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"}},
-		{"encrypted by the cluster", "privacy", map[string]string{"dfs.encrypt.data.transfer": "true", "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"}},
+		{"encrypted by the cluster", "privacy", map[string]string{"dfs.encrypt.data.transfer": "true"}},
+		{"encrypted by the cluster by AES", "privacy", map[string]string{"dfs.encrypt.data.transfer": "true", "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := hadoop.Start(t, hadoop.Options{Kerberos: true, Protection: tt.protection, BlockSize: mib, DataNodes: 1, Site: tt.site})
@@ -60,6 +61,8 @@ func TestKerberos(t *testing.T) {
 			if tt.name == "authentication" {
 				t.Run("who is nobody", func(t *testing.T) { nobody(t, c, keytab, dir) })
 				t.Run("a ticket ends and is renewed", func(t *testing.T) { renewed(t, c, dir) })
+				t.Run("a keytab logs in again and again", func(t *testing.T) { logsIn(t, c, dir) })
+				t.Run("the clocks differ", func(t *testing.T) { otherClock(t, c, dir) })
 			}
 		})
 	}
@@ -192,5 +195,41 @@ func renewed(t *testing.T, c *hadoop.Cluster, dir string) {
 	}
 	if err := (stage.Transfer{}).Bring(t.Context(), root(t, t.TempDir()), []stage.Copy{{From: stage.File{Store: s, Path: path.Join(dir, "long")}, To: "a"}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// logsIn goes on with one keytab for longer than its tickets live and are renewed, three times over, each time on a new connection.
+func logsIn(t *testing.T, c *hadoop.Cluster, dir string) {
+	keytab := c.KDC.AddUser(t, "erin")
+	c.KDC.Life(t, "erin", "2 sec", "3 sec")
+	w := &wires{}
+	s, _, err := hdfs.Config{Conf: c.ConfDir, Keytab: keytab, Principal: "erin@LAB", Patience: time.Second, Dial: w.dial}.Open(t.Context(), c.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	poll := time.NewTicker(50 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(90 * time.Second); c.KDC.Logins(t, "erin") < 4; <-poll.C {
+		w.cut(t)
+		if _, err := s.Stat(t.Context(), dir); err != nil {
+			t.Fatalf("after %d logins: %v", c.KDC.Logins(t, "erin"), err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d logins", c.KDC.Logins(t, "erin"))
+		}
+	}
+}
+
+// otherClock is a KDC whose clock is an hour ahead.
+func otherClock(t *testing.T, c *hadoop.Cluster, dir string) {
+	keytab := c.KDC.AddUser(t, "fred")
+	c.ShiftClock(t, "+1h")
+	s, _, err := hdfs.Config{Conf: c.ConfDir, Keytab: keytab, Principal: "fred@LAB", Patience: 2 * time.Second}.Open(t.Context(), c.URI)
+	if err == nil {
+		_, err = s.Stat(t.Context(), dir)
+	}
+	told, ok := errors.AsType[*fetch.Error](err)
+	if !errors.Is(err, hdfs.ErrKerberos) || !ok || !strings.Contains(err.Error(), "the clocks of this machine and the KDC differ too much") || !strings.Contains(told.Hint, "NTP") {
+		t.Errorf("got %v", err)
 	}
 }

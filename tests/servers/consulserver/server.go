@@ -19,6 +19,7 @@ import (
 
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/netns"
+	"github.com/muster-agent/muster/tests/servers/ports"
 )
 
 // StockLimit is Consul's own http_max_conns_per_client. Asked for in Options it is left to
@@ -48,6 +49,8 @@ type Options struct {
 	// Net is a network of hosts, on number Host of which the server runs; nil: on this machine's loopback.
 	Net  *netns.Net
 	Host int
+	// DNS has the server answer DNS at DNSAddr.
+	DNS bool
 }
 
 // Server is one Consul server. Its methods are for one goroutine at a time and end the test on
@@ -57,6 +60,8 @@ type Server struct {
 	HTTPAddr string
 	// Dir holds `data/` and `consul.log`.
 	Dir string
+	// DNSAddr is HOST:PORT of its DNS, over UDP and TCP; empty without Options.DNS.
+	DNSAddr string
 
 	t      testing.TB
 	binary string
@@ -84,7 +89,7 @@ func Start(t testing.TB, o Options) *Server {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p, at := holdPorts(t, 4), placeOf(o)
+	p, at := ports.Claim(t, 4), placeOf(o)
 	s := &Server{
 		HTTPAddr: fmt.Sprintf("%s:%d", at.address, p[0]),
 		Dir:      dir,
@@ -101,6 +106,9 @@ func Start(t testing.TB, o Options) *Server {
 		},
 	}
 	t.Cleanup(s.end)
+	if o.DNS {
+		s.answerDNS()
+	}
 	s.start()
 	return s
 }

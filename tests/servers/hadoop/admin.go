@@ -27,3 +27,10 @@ func (c *Cluster) SetQuota(t testing.TB, dir string, names, bytes int64) {
 	}
 	c.web(t, dir, url.Values{"op": {"SETQUOTA"}, "namespacequota": limit(names), "storagespacequota": limit(bytes)})
 }
+
+// Snapshot keeps a folder as it is now at DIR/.snapshot/NAME; for clusters without Kerberos.
+func (c *Cluster) Snapshot(t testing.TB, dir, name string) {
+	t.Helper()
+	c.web(t, dir, url.Values{"op": {"ALLOWSNAPSHOT"}})
+	c.web(t, dir, url.Values{"op": {"CREATESNAPSHOT"}, "snapshotname": {name}})
+}

@@ -37,6 +37,9 @@ type Options struct {
 	Replication int `json:",omitempty"`
 	// BlockSize in bytes, at least 4096 and a multiple of 512; 0 means Hadoop's, 128 MiB.
 	BlockSize int64 `json:",omitempty"`
+	// Disk is the size of each DataNode's disk in bytes, a file system in memory, for which the test must be root; 0 means this
+	// machine's own.
+	Disk int64 `json:",omitempty"`
 	// Site is further properties for core-site.xml and hdfs-site.xml; they win.
 	Site map[string]string `json:",omitempty"`
 }
@@ -59,6 +62,7 @@ type Cluster struct {
 	names     []*daemon
 	datas     []*daemon
 	locks     []net.Listener
+	mounts    []string     // disks of DataNodes
 	outlives  bool         // the lab's: the daemons stay when this process ends
 	folders   atomic.Int64 // made for tests
 	kdcDaemon *daemon
@@ -113,6 +117,9 @@ func (c *Cluster) up() error {
 	if err := c.format(); err != nil {
 		return err
 	}
+	if err := c.mountDisks(); err != nil {
+		return err
+	}
 	c.define()
 	for _, d := range append(c.names, c.datas...) {
 		if err := d.start(); err != nil {
@@ -148,6 +155,7 @@ func (c *Cluster) end(t testing.TB) {
 		}
 		d.kill()
 	}
+	c.unmountDisks(t)
 	for _, l := range c.locks {
 		l.Close()
 	}

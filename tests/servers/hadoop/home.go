@@ -14,6 +14,7 @@ const recipe = "3.4.2"
 type home struct {
 	dir, java, classpath string
 	krb5                 string // the KDC's programs; empty where there are none
+	yarnClasspath        string // classpath with what YARN needs beyond it; empty where YARN is not there
 }
 
 func find() (home, error) {
@@ -32,6 +33,14 @@ func find() (home, error) {
 		}
 		*into = strings.TrimSpace(string(b))
 	}
+	// laid out later than the rest, and of no concern to whom HDFS is enough
+	if _, err := os.Stat(filepath.Join(h.dir, "yarn.jsa")); err == nil {
+		b, err := os.ReadFile(filepath.Join(h.dir, "yarn-classpath"))
+		if err != nil {
+			return home{}, err
+		}
+		h.yarnClasspath = strings.TrimSuffix(h.classpath+":"+strings.TrimSpace(string(b)), ":")
+	}
 	return h, nil
 }
 
@@ -44,4 +53,18 @@ func (h home) javaArgs(heap, confDir, class string, properties ...string) []stri
 	args = append(args, properties...)
 	// the archive of classes holds for the jars in this order; the rest must follow them
 	return append(args, "-cp", h.classpath+":"+filepath.Join(h.dir, "web")+":"+confDir, class)
+}
+
+// yarnArgs is javaArgs for the classes of YARN.
+func (h home) yarnArgs(heap, confDir, class string, properties ...string) []string {
+	args := h.javaArgs(heap, confDir, class, properties...)
+	for i, arg := range args {
+		switch arg {
+		case "-XX:SharedArchiveFile=" + filepath.Join(h.dir, "classes.jsa"):
+			args[i] = "-XX:SharedArchiveFile=" + filepath.Join(h.dir, "yarn.jsa")
+		case "-cp":
+			args[i+1] = h.yarnClasspath + ":" + filepath.Join(h.dir, "web") + ":" + confDir
+		}
+	}
+	return args
 }

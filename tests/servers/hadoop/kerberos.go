@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/muster-agent/muster/tests/need"
 )
 
 // Realm is the realm of every KDC here.
@@ -47,14 +49,7 @@ func (c *Cluster) startKDC() error {
 	if err := d.start(); err != nil {
 		return err
 	}
-	err := c.await(d, func() error {
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", k.port))
-		if err == nil {
-			conn.Close()
-		}
-		return err
-	})
-	if err != nil {
+	if err := c.await(d, k.answers); err != nil {
 		return err
 	}
 	return k.kinit(k.superuser(), service, k.keytab(service))
@@ -116,6 +111,8 @@ func (k *KDC) create(skew int) error {
   }
 [dbmodules]
   db_module_dir = %[4]s
+[logging]
+  kdc = FILE:%[3]s/kdc.log
 `, Realm, k.port, k.dir, plugins[0])
 	if err := os.WriteFile(filepath.Join(k.dir, "kdc.conf"), []byte(server), 0o600); err != nil {
 		return err
@@ -167,6 +164,61 @@ func (k *KDC) ChangeKey(t testing.TB, name string) {
 	if err := k.run("usr/sbin/kadmin.local", "cpw", "-randkey", name+"@"+Realm); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Life bounds the life of NAME@LAB's tickets from here on, and for how long they are renewed, as in "3 sec".
+func (k *KDC) Life(t testing.TB, name, life, renewable string) {
+	t.Helper()
+	if err := k.run("usr/sbin/kadmin.local", "modprinc", "-maxlife", life, "-maxrenewlife", renewable, name+"@"+Realm); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Logins is how often NAME@LAB has got a ticket by its key.
+func (k *KDC) Logins(t testing.TB, name string) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(k.dir, "kdc.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logins := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "AS_REQ") && strings.Contains(line, "ISSUE") && strings.Contains(line, " "+name+"@"+Realm+" for krbtgt/") {
+			logins++
+		}
+	}
+	return logins
+}
+
+// ShiftClock starts the KDC again with another time, as in "+1h"; it needs `scripts/lab/debian faketime libfaketime`.
+func (c *Cluster) ShiftClock(t testing.TB, by string) {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(cache, "muster", "*-faketime-*", "usr/lib/*/faketime/libfaketime.so.1"))
+	if err != nil || len(found) == 0 {
+		need.Skip(t, "no libfaketime (get it with scripts/lab/debian faketime libfaketime)")
+	}
+	d := c.kdcDaemon
+	d.kill()
+	d.env = append(d.env, "LD_PRELOAD="+found[0], "FAKETIME="+by)
+	if err := d.start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.await(d, c.KDC.answers); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answers fails while it takes no connections.
+func (k *KDC) answers() error {
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", k.port))
+	if err == nil {
+		conn.Close()
+	}
+	return err
 }
 
 // Kinit writes a ticket of NAME@LAB, by its keytab, into a cache file; options are kinit's, such as -l 10s -r 1h.

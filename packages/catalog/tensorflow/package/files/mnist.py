@@ -42,6 +42,8 @@ def main():
     tf.logging.set_verbosity(tf.logging.ERROR)
     tf.disable_v2_behavior()
     options = parse(sys.argv[1:])
+    if options.ckp_dir.startswith("hdfs://"):
+        know_hdfs()
     cluster = tf.train.ClusterSpec({"ps": options.ps_hosts, "worker": options.worker_hosts})
     server = tf.train.Server(cluster, job_name=options.job_name, task_index=options.task_index)
     if options.job_name == "ps":
@@ -49,6 +51,15 @@ def main():
         server.join()
     else:
         work(options, cluster, server)
+
+
+def know_hdfs():
+    """TensorFlow itself has no hdfs:// since 2.6; a plugin has, for each process that reads or writes there."""
+    try:
+        import tensorflow_io  # noqa: F401
+    except ImportError as missing:
+        sys.exit("mnist.py: {}: {}; install tensorflow-io, or have muster keep the checkpoints by "
+                 "--set global:muster.checkpoint.reach=muster".format(sys.executable, missing))
 
 
 def work(options, cluster, server):

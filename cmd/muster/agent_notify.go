@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+)
+
+// What a service manager is told beside the words of package daemon (sd_notify(3)).
+const (
+	sdStatus = "STATUS="
+	sdExtend = "EXTEND_TIMEOUT_USEC="
+)
+
+// A manager is told within lookPace of what has changed. Asked to wait, it waits for onePatience, and for as much again every
+// halfPatience: an agent that is stuck is not waited for any longer.
+const (
+	lookPace     = time.Second
+	onePatience  = 20 * time.Second
+	halfPatience = onePatience / 2
+)
+
+// outlook is what there is to tell a service manager now.
+type outlook struct {
+	status string
+	// wait is how long its own limits, of a start or of a stop, should not count yet; 0: they may.
+	wait time.Duration
+}
+
+// notifier tells the service manager that started this agent how it is. Without one it says nothing. Its signs of life are
+// those of who looks at the agent: one that hangs gives none.
+type notifier struct {
+	log   *slog.Logger
+	alive time.Duration // how long the manager waits for a sign of life; 0: it wants none
+	see   atomic.Pointer[func() outlook]
+
+	ready, stopping atomic.Bool
+
+	wake chan struct{} // something has changed
+	over sync.Once
+	done chan struct{}
+	all  sync.WaitGroup
+}
+
+// newNotifier begins to tell the manager what see says; the caller closes it at the agent's end.
+func newNotifier(log *slog.Logger, see func() outlook) *notifier {
+	n := &notifier{log: log, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	n.look(see)
+	if os.Getenv("NOTIFY_SOCKET") == "" {
+		return n
+	}
+	var err error
+	if n.alive, err = daemon.SdWatchdogEnabled(false); err != nil {
+		log.Warn("watchdog of the service manager", "err", err)
+	}
+	n.all.Go(n.tell)
+	return n
+}
+
+// look has another function say what there is to tell.
+func (n *notifier) look(see func() outlook) {
+	n.see.Store(&see)
+	n.changed()
+}
+
+// changed has the manager told now.
+func (n *notifier) changed() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// tell goes on until close.
+func (n *notifier) tell() {
+	pace := lookPace
+	if n.alive > 0 {
+		pace = min(pace, n.alive/2)
+	}
+	ticks := time.NewTicker(pace)
+	defer ticks.Stop()
+	said := telling{pace: pace, alive: n.alive}
+	for {
+		if text := said.next(time.Now(), (*n.see.Load())(), n.ready.Load()); text != "" {
+			n.say(text)
+		}
+		select {
+		case <-ticks.C:
+		case <-n.wake:
+		case <-n.done:
+			return
+		}
+	}
+}
+
+// telling is what a manager has been told so far.
+type telling struct {
+	pace, alive time.Duration
+	status      string
+	extended    time.Time // when it was last asked to wait
+	wait        time.Duration
+	pinged      time.Time
+}
+
+// next is what it is to be told now; empty: nothing.
+func (t *telling) next(now time.Time, o outlook, ready bool) string {
+	var lines []string
+	if o.status != t.status {
+		t.status = o.status
+		lines = append(lines, sdStatus+o.status)
+	}
+	wait := min(o.wait, onePatience)
+	if wait > 0 && (now.Sub(t.extended) >= halfPatience || t.wait <= 0) {
+		t.extended = now
+		lines = append(lines, fmt.Sprintf("%s%d", sdExtend, wait.Microseconds()))
+	}
+	t.wait = wait
+	if t.alive > 0 && ready && now.Sub(t.pinged) >= t.alive/2-t.pace {
+		t.pinged = now
+		lines = append(lines, daemon.SdNotifyWatchdog)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// started says that the gang was whole and the process runs; a later start is none of the manager's business. From here on
+// the manager wants to hear from us, if it has asked to (WatchdogSec=).
+func (n *notifier) started() {
+	if !n.ready.Swap(true) {
+		n.say(daemon.SdNotifyReady)
+		n.changed()
+	}
+}
+
+// ends says that this agent is about to end with this code. One that ends well without having started anything, as when
+// the run was over before, has been ready for the manager all the same: else its end would be a failure.
+func (n *notifier) ends(code int) {
+	if code == 0 {
+		n.started()
+	}
+	n.stopping.Store(true)
+	n.say(daemon.SdNotifyStopping)
+	n.changed()
+}
+
+// close says the last word, unless it is empty, and is silent from then on.
+func (n *notifier) close(status string) {
+	n.over.Do(func() {
+		close(n.done)
+		n.all.Wait()
+		if status != "" {
+			n.say(sdStatus + status)
+		}
+	})
+}
+
+func (n *notifier) say(state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		n.log.Warn("notify the service manager", "state", state, "err", err)
+	}
+}

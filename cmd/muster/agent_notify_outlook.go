@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// loading is the outlook until the definition is there, which says how long the rest may take.
+func loading(ref string, begun time.Time) func() outlook {
+	return func() outlook {
+		return outlook{"loading " + ref, time.Until(begun.Add(usualStage))}
+	}
+}
+
+// outlook is what the service manager is told of this agent now.
+func (a *agent) outlook() outlook {
+	now, s, snapshot := time.Now(), a.loop.State(), a.snapshot()
+	var absent []string
+	if awaits(s) {
+		absent = a.absent.names(now, a.loop.State, a.whoIsAbsent)
+	}
+	return outlook{statusLine(snapshot.Instance, absent), a.patience(s, snapshot.Instance.Since, now)}
+}
+
+// awaits tells that the barrier is closed and this agent stands at it.
+func awaits(s shim.State) bool {
+	return (s.Phase == shim.Installed || s.Phase == shim.Waiting) && s.Directive.Act == registry.ActWait
+}
+
+// statusLine is an instance in a line, as `systemctl status` shows it.
+func statusLine(in status.Instance, absent []string) string {
+	text := in.Phase
+	if in.Component != "" {
+		text = in.Instance + " " + in.Phase
+	}
+	var more []string
+	add := func(format string, args ...any) { more = append(more, fmt.Sprintf(format, args...)) }
+	if in.Generation > 0 {
+		add("generation %d", in.Generation)
+	}
+	if in.Attempt > 1 {
+		add("attempt %d", in.Attempt)
+	}
+	if len(absent) > 0 {
+		add("missing %s", shortList(absent))
+	}
+	if in.Progress != nil {
+		add("progress %.0f %%", *in.Progress*100)
+	}
+	if in.CheckpointStep != nil {
+		add("checkpoint of step %d", *in.CheckpointStep)
+	}
+	if in.AwaySince != nil {
+		add("registry unreachable since %s", in.AwaySince.Format(time.RFC3339))
+	}
+	if in.Cause != "" {
+		add("%s", in.Cause)
+	}
+	if len(more) == 0 {
+		return text
+	}
+	return oneStatus(text + ": " + strings.Join(more, ", "))
+}
+
+// oneStatus is a text as a manager takes it: one line, and not a long one.
+func oneStatus(text string) string { return short(strings.Join(strings.Fields(text), " ")) }
+
+// lastStatus is what stays of an agent in `systemctl status`: the verdict where there is one, else why it ends.
+func lastStatus(final shim.State) string {
+	if v := final.Directive.Verdict; v != nil {
+		text := string(v.Outcome)
+		if v.Class != "" {
+			text += " (" + string(v.Class) + ")"
+		}
+		return oneStatus(withCause(text, v.Cause))
+	}
+	if final.Terms > 0 {
+		return "interrupted: it goes on when it is started again"
+	}
+	return oneStatus(final.Cause)
+}
+
+// errorStatus is why an agent ends that never was one.
+func errorStatus(err error) string {
+	if _, silent := errors.AsType[silentError](err); err == nil || silent {
+		return ""
+	}
+	return oneStatus(err.Error())
+}
+
+// patience is for how long the manager is asked to wait beyond its own limits: until what is under way reaches muster's own.
+// Once it is told that the service is ready, there are such limits again only when it is to stop.
+func (a *agent) patience(s shim.State, since, now time.Time) time.Duration {
+	a.mu.Lock()
+	leaves := a.leaving || len(a.owed) > 0
+	a.mu.Unlock()
+	stage := cmp.Or(max(a.app.Settings.StageTimeout.Duration(), 0), endlessStage)
+	ends := s.Terms > 0 || a.notify.stopping.Load()
+	limit := time.Duration(0)
+	switch {
+	case ends && leaves:
+		limit = stage
+	case ends && s.Phase == shim.Stopping:
+		limit = s.StopGrace() + proofPatience
+	case ends && (s.Phase == shim.Leaving || s.Phase.Final()):
+		limit = leavePatience + proofPatience
+	case ends, a.notify.ready.Load():
+	case s.Phase == shim.Starting:
+		limit = startPatience
+	case s.Phase == shim.Staging:
+		limit = stage
+	case s.Phase == shim.Installed, s.Phase == shim.Waiting:
+		limit = s.Policy.Barrier + barrierSlack
+	}
+	if limit <= 0 || since.IsZero() && s.Phase != shim.Starting {
+		return 0
+	}
+	if since.IsZero() {
+		since = a.started
+	}
+	return max(0, since.Add(limit).Sub(now))
+}
+
+const (
+	// usualStage is muster.stage.timeout where nothing is said.
+	usualStage = 30 * time.Minute
+	// barrierSlack is how much longer than the conductor an agent waits at the barrier by itself.
+	barrierSlack = 5 * time.Minute
+	// endlessStage is how long staging without a limit is waited for: a manager's own limit counts then.
+	endlessStage = time.Hour
+	// proofPatience is what it takes, beyond a grace, to kill and to prove that nothing is left.
+	proofPatience = 10 * time.Second
+)
+
+// absentees are those that a barrier waits for and that no agent holds, as the registry said last. They are asked for only
+// where a manager listens: while a gang waits, reads that grow with it are to be few.
+type absentees struct {
+	mu    sync.Mutex
+	gen   int
+	asked time.Time
+	busy  bool
+	last  []string
+}
+
+// A question follows the last after absentPace, and absentEach more for each instance of the gang.
+const (
+	absentPace = 5 * time.Second
+	absentEach = 100 * time.Millisecond
+)
+
+// names gives the newest answer, and asks again where it is old.
+func (q *absentees) names(now time.Time, state func() shim.State, ask func(context.Context) ([]string, int, error)) []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if gen := state().Directive.Gen; gen != q.gen {
+		q.gen, q.last, q.asked = gen, nil, time.Time{}
+	}
+	if q.busy || now.Before(q.asked) {
+		return q.last
+	}
+	q.busy = true
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), registryPatience)
+		defer cancel()
+		found, all, err := ask(ctx)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.busy = false
+		q.asked = time.Now().Add(absentPace + time.Duration(all)*absentEach)
+		if err == nil {
+			q.last = found
+		}
+	}()
+	return q.last
+}
+
+// whoIsAbsent asks the registry who of the gang has no agent, in rank order, and counts the gang.
+func (a *agent) whoIsAbsent(ctx context.Context) (absent []string, all int, err error) {
+	request := a.request(registry.Instance{})
+	app := a.app.WithCounts(request.Instances)
+	live, err := a.client.Live(ctx, a.id.appID)
+	for _, in := range plan.Instances(&app) {
+		if c := app.Component(in.Component); c.Settings.Role == appdef.RoleService {
+			continue
+		}
+		all++
+		if !live[in] {
+			absent = append(absent, in.String())
+		}
+	}
+	a.notify.changed()
+	return absent, all, err
+}
+
+// mostAbsent is how many names a status has.
+const mostAbsent = 8
+
+func shortList(names []string) string {
+	if more := len(names) - mostAbsent; more > 0 {
+		names = append(slices.Clone(names[:mostAbsent]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}

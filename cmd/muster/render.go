@@ -1,0 +1,369 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/render"
+)
+
+const renderLong = `Writes what a resource manager is told to run APP by: one agent for each instance, with limits, ports, counts, placement,
+stop and retries. All dialects render: a package, a job file of PAI, or the words of a submission behind -- hbox-submit.
+
+  nomad     a batch job, HCL; --format json as Nomad's API takes it
+  systemd   a template unit of the app, a target, and the limits of each instance; -o wants a folder
+  slurm     a script for sbatch; heterogeneous where components differ in size
+  k8s       a JobSet; --format jobs: indexed Jobs and a Service
+  yarn      a service of YARN's service API, JSON; --format shell: the distributed shell's command lines
+
+The agents load APP by the name that --app gives, and muster is at --binary on each host, or fetched from there. What a
+launcher has no word for is listed on stderr, a line each, beginning with "lost:", and stands in the file as a comment.
+Each rendering names a new run, the seconds of the clock; --run names another.`
+
+type renderFlags struct {
+	app        appFlags
+	registry   registryFlags
+	filesystem filesystemFlag
+	options    render.Options
+	agent      renderAgentFlags
+	output     string
+	strict     bool
+	json       bool
+}
+
+// renderAgentFlags are flags of the agents that a job file hands on as they are.
+type renderAgentFlags struct {
+	engine, ports, workDir, logDir, policy string
+	env                                    []string
+	requireLimits                          bool
+}
+
+// rendering is the answer of muster render --json.
+type rendering struct {
+	Version  int               `json:"version"`
+	Launcher string            `json:"launcher"`
+	Format   string            `json:"format"`
+	App      string            `json:"app"`
+	Run      string            `json:"run"`
+	Files    map[string]string `json:"files"`
+	Lost     []string          `json:"lost"`
+}
+
+func newRender(s streams) *cobra.Command {
+	f := renderFlags{}
+	cmd := &cobra.Command{
+		Use: "render LAUNCHER APP", Short: "Write the job file that a resource manager runs an app by", Long: renderLong,
+		Args: renderArgs,
+		Example: `  muster render nomad catalog:handwriting > hand.nomad.hcl
+  muster render systemd catalog:tensorflow --app-id tf -o units
+  muster render k8s job.json --app hdfs://nn/apps/job.json --image registry.example/muster:1
+  muster render yarn --format shell --app hdfs://nn/apps/j1.zip -- hbox-submit --app-type tensorflow --worker-num 2 python train.py`,
+		ValidArgsFunction: completeRender,
+		RunE:              func(_ *cobra.Command, args []string) error { return f.render(s, args) },
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func renderArgs(_ *cobra.Command, args []string) error {
+	if len(args) == 2 || len(args) > 2 && args[1] == hboxVerb {
+		return nil
+	}
+	return usage("render: got %d arguments, want LAUNCHER APP; launchers are %s", len(args), strings.Join(render.Launchers(), ", "))
+}
+
+// hboxVerb in APP's place begins the words of a submission.
+const hboxVerb = "hbox-submit"
+
+func (f *renderFlags) register(cmd *cobra.Command) {
+	flags, o := cmd.Flags(), &f.options
+	f.app.register(flags)
+	f.registry.register(flags)
+	f.filesystem.register(flags)
+	flags.StringVar(&o.Format, "format", "", "hcl or json (nomad), jobset or jobs (k8s), service or shell (yarn); the first is the default")
+	flags.StringVarP(&f.output, "output", "o", "", "write to this `FILE`, several into this folder, in place of stdout; nothing is written over")
+	flags.BoolVar(&f.json, "json", false, "print {launcher, format, app, run, files, lost} as JSON")
+	flags.BoolVar(&f.strict, "strict", false, "end with 65 where something is lost")
+	flags.StringVar(&o.AppID, "app-id", "", "name of the gang (default: the app's name)")
+	flags.StringVar(&o.Run, "run", "", "one life of the app (default: the seconds of the clock)")
+	flags.StringVar(&o.App, "app", "", "`APP` as the agents load it (default: APP, a local one by its path)")
+	flags.StringVar(&o.Binary, "binary", "/usr/local/bin/muster", "path of muster on the hosts, or a URL that the launcher fetches it from (nomad: http:, https:; yarn: hdfs:)")
+	flags.DurationVar(&o.KillWindow, "kill-window", 0, "time between the launcher's stop signal and its KILL (default: enough for the grace, where the launcher can be told)")
+	flags.StringVar(&o.TokenFile, "token-file", "", "`FILE` on the hosts with Consul's token")
+	flags.StringVar(&o.TokenSecret, "token-secret", "", "`NAME[/KEY]` of the Secret with Consul's token (k8s; key: token)")
+	flags.StringVar(&o.Queue, "queue", "", "queue of YARN or Kueue, partition of Slurm (default: a PAI job's virtual cluster)")
+	flags.StringVar(&o.Priority, "priority", "", "a number, or HBox's VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH; of k8s a priority class")
+	flags.DurationVar(&o.TimeLimit, "time-limit", 0, "longest life of the job (slurm, k8s, yarn)")
+	flags.StringVar(&o.Namespace, "namespace", "", "namespace (nomad, k8s)")
+	flags.StringVar(&o.Region, "region", "", "region (nomad)")
+	flags.StringArrayVar(&o.Datacenters, "datacenter", nil, "datacenter; repeatable (nomad; default: all)")
+	flags.StringVar(&o.Driver, "driver", "raw_exec", "raw_exec or exec (nomad)")
+	flags.StringVar(&o.User, "user", "", "user of the agents (nomad, systemd; of k8s a number)")
+	flags.BoolVar(&o.Privileged, "privileged", false, "agents are root, and make containers (systemd)")
+	flags.StringVar(&o.Image, "image", "", "image of the pods, with muster in it (k8s; default: each component's muster.image)")
+	f.agent.register(flags)
+	offer := func(flag string, words ...string) {
+		completeFlag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return words, cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	offer("driver", "raw_exec", "exec")
+	offer("engine", "auto", "container", "cgroup", "process")
+	completeFlag(cmd, "format", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return render.Formats(firstOf(args)), cobra.ShellCompDirectiveNoFileComp
+	})
+	completeFlag(cmd, "app", completeAppFlag)
+}
+
+func (a *renderAgentFlags) register(flags flagSet) {
+	flags.StringVar(&a.engine, "engine", "", "of the agents, as all below: how processes are confined (default: auto)")
+	flags.StringVar(&a.ports, "ports", "", "range to take ports from that the launcher does not grant")
+	flags.StringVar(&a.workDir, "work-dir", "", "folder for package, checkpoints and instances (default: the launcher's)")
+	flags.StringVar(&a.logDir, "log-dir", "", "folder for logs (default: the launcher's)")
+	flags.StringVar(&a.policy, "policy", "", "what the hosts' operator permits and forbids")
+	flags.StringArrayVar(&a.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
+	flags.BoolVar(&a.requireLimits, "require-limits", false, "run only where every limit that is asked for is enforced")
+}
+
+func (a *renderAgentFlags) args() []string {
+	var out []string
+	for _, one := range [][2]string{
+		{"--engine", a.engine}, {"--ports", a.ports}, {"--work-dir", a.workDir}, {"--log-dir", a.logDir}, {"--policy", a.policy},
+	} {
+		if one[1] != "" {
+			out = append(out, one[:]...)
+		}
+	}
+	for _, one := range a.env {
+		out = append(out, "--env", one)
+	}
+	if a.requireLimits {
+		out = append(out, "--require-limits")
+	}
+	return out
+}
+
+// completeRender offers launchers, then what completeApp does.
+func completeRender(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return render.Launchers(), cobra.ShellCompDirectiveNoFileComp
+	}
+	return completeApp(cmd, args[1:], typed)
+}
+
+func (f *renderFlags) render(s streams, args []string) error {
+	launcher := args[0]
+	if !slices.Contains(render.Launchers(), launcher) {
+		hint := ""
+		if near, ok := appdef.Nearest(launcher, render.Launchers()); ok {
+			hint = "; did you mean " + near + "?"
+		}
+		return usage("render: launcher %q: want one of %s%s", launcher, strings.Join(render.Launchers(), ", "), hint)
+	}
+	if _, err := f.registry.times(); err != nil {
+		return err
+	}
+	app, lost, err := f.read(s, args[1:])
+	if err != nil {
+		return err
+	}
+	if err := f.settle(&app); err != nil {
+		return err
+	}
+	job, err := render.Render(launcher, app, f.options)
+	if err != nil {
+		return usage("render %w", err)
+	}
+	job.Lost = append(job.Lost, lost...)
+	return f.deliver(s, launcher, job)
+}
+
+// read is the App, and what a submission of HBox's carries beside it that has no place here.
+func (f *renderFlags) read(s streams, args []string) (appdef.App, []string, error) {
+	if args[0] == hboxVerb {
+		return f.submission(s, args[1:])
+	}
+	f.app.hadoop, f.app.progress = f.filesystem.hadoop, s.err
+	l, found, err := f.app.read(args[0])
+	if err != nil {
+		return appdef.App{}, nil, err
+	}
+	defer l.close()
+	printWarnings(s.err, found)
+	if bad := asError(found); bad != nil {
+		return appdef.App{}, nil, bad
+	}
+	if f.options.App == "" {
+		f.options.App = l.ref
+		if filepath.IsAbs(l.ref) {
+			fmt.Fprintf(s.err, "note: the agents load %s: it must be there on every host; --app names another place\n", l.ref)
+		}
+	}
+	return l.App, nil, nil
+}
+
+// submission is a command line of hbox-submit. Agents do not read one: they need the package that it is into.
+func (f *renderFlags) submission(s streams, words []string) (appdef.App, []string, error) {
+	job, found := hbox.Parse(words)
+	if job.Verb != hbox.VerbRun {
+		return appdef.App{}, nil, usage("render: hbox-submit: want a job")
+	}
+	printWarnings(s.err, found)
+	if bad := found.Errors(); len(bad) > 0 {
+		return appdef.App{}, nil, withCode(shim.CodeUsage, bad)
+	}
+	if f.options.App == "" {
+		return appdef.App{}, nil, usage("render: --app is missing: where the agents find the package; muster hbox-submit --package FOLDER writes it")
+	}
+	if len(f.app.set) > 0 || len(f.app.instances) > 0 {
+		return appdef.App{}, nil, usage("render: --set and --instances are of packages; say it in the words of hbox-submit, as --conf")
+	}
+	return job.App, f.carried(job), nil
+}
+
+// carried takes over what HBox's options say to YARN, and lists the rest.
+func (f *renderFlags) carried(job hbox.Submission) []string {
+	o := &f.options
+	megabytes := func(text string) int {
+		text = strings.ToUpper(text)
+		number, gigabytes := strings.CutSuffix(text, "G")
+		n, err := strconv.Atoi(strings.TrimSuffix(number, "M"))
+		if err != nil {
+			return 0
+		}
+		if gigabytes {
+			n *= 1024
+		}
+		return n
+	}
+	var lost []string
+	for _, name := range slices.Sorted(maps.Keys(job.Carried)) {
+		switch value := job.Carried[name]; name {
+		case "queue", "hbox.app.queue":
+			o.Queue = cmp.Or(o.Queue, value)
+		case "priority", "hbox.app.priority":
+			o.Priority = cmp.Or(o.Priority, value)
+		case "driver-memory", "hbox.driver.memory":
+			o.MasterMemoryMB = megabytes(value)
+		case "driver-cores", "hbox.driver.cores":
+			o.MasterVCores, _ = strconv.Atoi(value) // anything else is the cluster's own default
+		default:
+			lost = append(lost, "hbox-submit: "+name+": it is of HBox's own services")
+		}
+	}
+	return lost
+}
+
+// settle fills in what neither flags nor APP have said.
+func (f *renderFlags) settle(app *appdef.App) error {
+	o := &f.options
+	o.AppID = cmp.Or(o.AppID, appIDOf(app.Name))
+	o.Run = cmp.Or(o.Run, strconv.FormatInt(time.Now().Unix(), 10))
+	if !validName(o.AppID) || !validName(o.Run) {
+		return usage("render: --app-id %q, --run %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", o.AppID, o.Run)
+	}
+	if q := app.Settings.PAI.VirtualCluster; o.Queue == "" && q != "default" {
+		o.Queue = q
+	}
+	o.Registry = f.registry.resolve()
+	changes, err := f.app.args()
+	if err != nil {
+		return withCode(shim.CodeUsage, err)
+	}
+	o.AppFlags = changes
+	o.AgentFlags = slices.Concat(f.registry.changed(), f.filesystem.args(), f.agent.args())
+	return nil
+}
+
+// appIDOf makes an app's name an app id.
+func appIDOf(name string) string {
+	id := strings.TrimLeft(strings.Map(func(r rune) rune {
+		if r < 0x80 && validName("a"+string(r)) {
+			return r
+		}
+		return '-'
+	}, name), "._~-")
+	return id[:min(len(id), 63)]
+}
+
+// changed are the settings that differ from an agent's own.
+func (f *registryFlags) changed() []string {
+	var out []string
+	usual := registryFlags{ttl: 10 * time.Second, lost: time.Minute, lostMass: 10 * time.Minute}
+	all, same := f.args(), usual.args()
+	for i := 0; i+1 < len(all); i += 2 {
+		if i+1 >= len(same) || same[i+1] != all[i+1] {
+			out = append(out, all[i], all[i+1])
+		}
+	}
+	return out
+}
+
+func (f *renderFlags) deliver(s streams, launcher string, job render.Job) error {
+	for _, line := range job.Lost {
+		fmt.Fprintln(s.err, "lost: "+line)
+	}
+	out := rendering{
+		Version: 1, Launcher: launcher, Format: cmp.Or(f.options.Format, render.Formats(launcher)[0]), App: f.options.AppID, Run: f.options.Run,
+		Files: map[string]string{}, Lost: append([]string{}, job.Lost...),
+	}
+	for _, file := range job.Files {
+		out.Files[file.Name] = file.Text
+	}
+	switch {
+	case f.strict && len(job.Lost) > 0:
+		return withCode(shim.CodeDefinition, fmt.Errorf("render: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
+	case f.output != "":
+		if err := f.save(job.Files); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return printJSON(s.out, out)
+	}
+	if f.output != "" {
+		return nil
+	}
+	return printFiles(s, job.Files)
+}
+
+// printFiles prints one file as it is, several with their names above, as systemctl cat does.
+func printFiles(s streams, files []render.File) error {
+	for i, file := range files {
+		text := file.Text
+		if len(files) > 1 {
+			text = "# " + file.Name + "\n" + text
+		}
+		if i > 0 {
+			text = "\n" + text
+		}
+		if _, err := fmt.Fprint(s.out, text); err != nil {
+			return withCode(shim.CodeInternal, fmt.Errorf("print: %w", err))
+		}
+	}
+	return nil
+}
+
+// save writes the files, none over another; several go into a folder.
+func (f *renderFlags) save(files []render.File) error {
+	texts := map[string]string{}
+	for _, file := range files {
+		path := f.output
+		if len(files) > 1 {
+			path = filepath.Join(f.output, file.Name)
+		}
+		texts[path] = file.Text
+	}
+	return writeNew("render", texts)
+}

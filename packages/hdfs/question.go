@@ -1,0 +1,124 @@
+package hdfs
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+)
+
+// The library writes blocks in a way of its own, and lets nobody else ask a NameNode for them. So what it does not ask is
+// asked in the place of another question: it is told to change the mode of a file whose name no file can have, and on the
+// connection that question becomes ours. Greeting, protection, fail-over and the order of questions stay the library's.
+
+// inPlace is the file that the library asks about. A NameNode that were asked about it would refuse: names begin with /.
+const inPlace = "muster\x00question"
+
+// question is one of ours.
+type question struct {
+	method   string
+	message  []byte
+	answered bool
+	answer   []byte
+}
+
+// questions are those of one client, one at a time, and what its connections have seen of the library's own.
+type questions struct {
+	turn sync.Mutex // of who asks
+
+	mu      sync.Mutex
+	now     *question
+	writer  []byte  // who writes: the client's name in the last question that made a file
+	created uint64  // the number of that file
+	coded   bool    // its blocks are to be stripes
+	key     []field // DataEncryptionKeyProto; nil: the cluster has none
+}
+
+// ask asks the active NameNode.
+func (l *link) ask(method string, message []byte) ([]byte, error) {
+	all := l.wires.questions
+	all.turn.Lock()
+	defer all.turn.Unlock()
+	q := &question{method: method, message: message}
+	all.set(q)
+	err := l.Client.Chmod(inPlace, 0)
+	all.set(nil)
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok { // of a path that nobody knows
+		err = pathError.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !q.answered {
+		return nil, errors.New("the NameNode's answer cannot be read")
+	}
+	return q.answer, nil
+}
+
+func (q *questions) set(now *question) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.now = now
+}
+
+// take gives the question that a request stands for; nil: it stands for itself.
+func (q *questions) take(method string, message []byte) *question {
+	if method != "setPermission" || string(data(fields(message), 1)) != inPlace {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.now
+}
+
+// wrote notes who makes a file.
+func (q *questions) wrote(message []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.writer = slices.Clone(data(fields(message), 3))
+}
+
+// heard notes an answer to a question of ours, or of the library's.
+func (q *questions) heard(method string, asked *question, message []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	inner := data(fields(message), 1)
+	switch {
+	case asked != nil:
+		asked.answered, asked.answer = true, slices.Clone(message)
+	case method == "create":
+		const fileID, ecPolicy = 13, 17
+		status := fields(inner)
+		q.created, q.coded = number(status, fileID), data(status, ecPolicy) != nil
+	case method == keyQuestion && inner != nil:
+		q.key = fields(slices.Clone(inner))
+	}
+}
+
+// keyQuestion asks for the key of a cluster that encrypts all data.
+const keyQuestion = "getDataEncryptionKey"
+
+// clusterKey is what the library greets DataNodes with.
+func (q *questions) clusterKey() []field {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.key
+}
+
+// made is who writes the file that was made last, its number, and whether its blocks are stripes.
+func (q *questions) made() (writer []byte, file uint64, coded bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.writer, q.created, q.coded
+}
+
+// The pieces of messages.
+
+func bytesField(id uint64, content []byte) []byte {
+	return append(binary.AppendUvarint(nil, id<<3|2), pieceOf(content)...)
+}
+
+func numberField(id, n uint64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, id<<3), n)
+}

@@ -1,0 +1,324 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// Retries of a Job's pods, and of a whole JobSet: those are new runs.
+const (
+	podRetries    = 6
+	jobSetRetries = 3
+)
+
+// labelPrefix is of our own labels.
+const labelPrefix = "muster-agent/"
+
+func (w *writer) kubernetes() ([]File, error) {
+	name := dnsLabel(w.o.AppID)
+	if name == "" {
+		return nil, fmt.Errorf("app id %s: Kubernetes wants a letter or digit in a name", appdef.Quote(w.o.AppID))
+	}
+	if len(w.groups) == 0 {
+		return nil, errors.New("no instances: there is nothing for Kubernetes to start")
+	}
+	if remote(w.o.Binary) {
+		return nil, fmt.Errorf("binary %s: want its path in the pods' image", w.o.Binary)
+	}
+	seen := map[string]string{}
+	for _, g := range w.groups {
+		label := dnsLabel(g.name)
+		if other, taken := seen[label]; taken || label == "" {
+			return nil, fmt.Errorf("components %s and %s: Kubernetes wants names that differ in more than case and signs", other, g.name)
+		}
+		seen[label] = g.name
+		// A pod is called JOBSET-COMPONENT-0-INDEX, which must be a host's name.
+		if long := len(name) + len(label) + len(strconv.Itoa(g.count)) + 4; long > 63 {
+			return nil, fmt.Errorf("app id %s and component %s: a pod's name would have %d characters, want at most 63", w.o.AppID, g.name, long)
+		}
+		if w.o.Image == "" && (g.image == "" || g.image == appdef.HostRoot || strings.HasPrefix(g.image, "oci:")) {
+			return nil, fmt.Errorf("component %s: want --image, or muster.image in the definition: a pod has no host's root", g.name)
+		}
+	}
+	w.loseOfKubernetes()
+	var docs []*yaml.Node
+	if w.o.Format == "jobs" {
+		docs = w.kubernetesJobs(name)
+	} else {
+		docs = []*yaml.Node{w.jobSet(name)}
+	}
+	header := w.header(w.kubernetesTitle(), append([]string{"  kubectl apply -f " + name + ".yaml", ""}, codeLines()...)...)
+	var text strings.Builder
+	text.WriteString(comment(header))
+	for _, doc := range docs {
+		one, err := yamlDocument(doc)
+		if err != nil {
+			return nil, err
+		}
+		text.WriteString("---\n" + one)
+	}
+	return []File{{name + ".yaml", text.String()}}, nil
+}
+
+func (w *writer) kubernetesTitle() string {
+	if w.o.Format == "jobs" {
+		return "Indexed Jobs of Kubernetes 1.29 and later with their Service, written by muster render k8s."
+	}
+	return "A JobSet (jobset.sigs.k8s.io) of Kubernetes 1.29 and later, written by muster render k8s."
+}
+
+func (w *writer) loseOfKubernetes() {
+	if w.o.Format == "jobs" {
+		w.lose("elsewhere, for a whole run: plain Jobs name no new run; a run that ended with %s stays ended until it is rendered anew", joined(answered(Elsewhere), ", "))
+	}
+	for _, g := range w.groups {
+		if g.gpuType != "" {
+			w.lose("%s: GPU model %s: add a nodeSelector for nvidia.com/gpu.product, whose values are exact; the agent refuses others", g.name, g.gpuType)
+		}
+		if !g.hard && g.vcores > 0 {
+			w.lose("%s: vcores as a share: asked for as a request, without a limit", g.name)
+		}
+	}
+	if w.o.Queue != "" {
+		w.lose("queue %s: it is Kueue's label kueue.x-k8s.io/queue-name, which has no effect where Kueue is not", w.o.Queue)
+	}
+	if w.o.User != "" && !wholeNumber.MatchString(w.o.User) {
+		w.lose("user %s: a pod knows numbers only", w.o.User)
+	}
+	w.lose("folders: those of a pod end with it; checkpoints that are to outlive one belong into a store (muster.checkpoint.sync)")
+}
+
+var wholeNumber = regexp.MustCompile(`^[0-9]+$`)
+
+// dnsLabel is a name as RFC 1123 has it: lower case, letters, digits and dashes, a letter or digit at both ends.
+func dnsLabel(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name)), "-")
+}
+
+// object begins one of Kubernetes' objects.
+func (w *writer) object(version, kind, name string) *yaml.Node {
+	meta := yamlMap("name", yamlText(name))
+	if w.o.Namespace != "" {
+		put(meta, "namespace", yamlText(w.o.Namespace))
+	}
+	labels := yamlMap(labelPrefix+"app", yamlText(w.o.AppID), labelPrefix+"run", yamlText(w.o.Run))
+	if w.o.Queue != "" {
+		put(labels, "kueue.x-k8s.io/queue-name", yamlText(w.o.Queue))
+	}
+	put(meta, "labels", labels)
+	return yamlMap("apiVersion", yamlText(version), "kind", yamlText(kind), "metadata", meta)
+}
+
+func (w *writer) jobSet(name string) *yaml.Node {
+	rule := yamlMap("name", yamlText("donotretry"), "action", yamlText("FailJobSet"), "onJobFailureReasons", yamlTexts("PodFailurePolicy"))
+	policy := yamlMap("maxRestarts", yamlNumber(jobSetRetries), "rules", yamlList(rule))
+	jobs := yamlList()
+	for _, g := range w.groups {
+		jobs.Content = append(jobs.Content, yamlMap(
+			"name", yamlText(dnsLabel(g.name)), "replicas", yamlNumber(1), "template", yamlMap("spec", w.kubernetesJob(name, g))))
+	}
+	spec := yamlMap("failurePolicy", policy, "replicatedJobs", jobs)
+	note(spec, "failurePolicy", "What is not to be retried fails the set; any other failure starts it anew, as a new run.")
+	doc := w.object("jobset.x-k8s.io/v1alpha2", "JobSet", name)
+	put(doc, "spec", spec)
+	return doc
+}
+
+func (w *writer) kubernetesJobs(name string) []*yaml.Node {
+	service := w.object("v1", "Service", name)
+	put(service, "spec", yamlMap("clusterIP", yamlText("None"), "publishNotReadyAddresses", yamlBool(true),
+		"selector", yamlMap(labelPrefix+"name", yamlText(name))))
+	docs := []*yaml.Node{service}
+	for _, g := range w.groups {
+		job := w.object("batch/v1", "Job", name+"-"+dnsLabel(g.name))
+		put(job, "spec", w.kubernetesJob(name, g))
+		docs = append(docs, job)
+	}
+	return docs
+}
+
+func (w *writer) kubernetesJob(name string, g group) *yaml.Node {
+	never := yamlMap("action", yamlText("FailJob"), "onExitCodes", yamlMap(
+		"containerName", yamlText("muster"), "operator", yamlText("In"), "values", yamlNumbers(answered(Never))))
+	taken := yamlMap("action", yamlText("Ignore"), "onPodConditions", yamlList(yamlMap("type", yamlText("DisruptionTarget"), "status", yamlText("True"))))
+	spec := yamlMap(
+		"completionMode", yamlText("Indexed"), "completions", yamlNumber(g.count), "parallelism", yamlNumber(g.count),
+		"backoffLimit", yamlNumber(podRetries), "podReplacementPolicy", yamlText("Failed"),
+		"podFailurePolicy", yamlMap("rules", yamlList(taken, never)),
+	)
+	note(spec, "completionMode", "The index of an instance is the pod's.")
+	note(spec, "podReplacementPolicy", "A pod is followed by another when it is gone, never beside it.")
+	note(spec, "podFailurePolicy", "Who was taken away is replaced and not counted; of exit codes, those that say so fail the job; all others are replaced.")
+	if w.o.TimeLimit > 0 {
+		put(spec, "activeDeadlineSeconds", yamlNumber(int(math.Ceil(w.o.TimeLimit.Seconds()))))
+	}
+	put(spec, "template", yamlMap(
+		"metadata", yamlMap("labels", w.podLabels(name, g)),
+		"spec", w.pod(name, g)))
+	return spec
+}
+
+func (w *writer) podLabels(name string, g group) *yaml.Node {
+	return yamlMap(labelPrefix+"name", yamlText(name), labelPrefix+"app", yamlText(w.o.AppID), labelPrefix+"component", yamlText(g.name))
+}
+
+// workVolume is where agents work and log.
+const workVolume = "/var/lib/muster"
+
+func (w *writer) pod(name string, g group) *yaml.Node {
+	shm := yamlMap("medium", yamlText("Memory"))
+	if size := g.shmOf(); size > 0 {
+		put(shm, "sizeLimit", yamlText(strconv.Itoa(size)+"Mi"))
+	}
+	pod := yamlMap(
+		"restartPolicy", yamlText("Never"),
+		"terminationGracePeriodSeconds", yamlNumber(int(math.Ceil(g.window.Seconds()))),
+		"enableServiceLinks", yamlBool(false),
+	)
+	note(pod, "restartPolicy", "Each attempt is a pod of its own: exit codes count for those only.")
+	note(pod, "terminationGracePeriodSeconds", "From SIGTERM to SIGKILL; the agent is told as --kill-window.")
+	if w.o.Format == "jobs" {
+		put(pod, "subdomain", yamlText(name))
+	}
+	if w.o.Priority != "" {
+		put(pod, "priorityClassName", yamlText(dnsLabel(w.o.Priority)))
+	}
+	if g.label != "" {
+		put(pod, "nodeSelector", yamlMap(labelPrefix+"node-label", yamlText(g.label)))
+		note(pod, "nodeSelector", "yarn.label.expression")
+	}
+	if g.spread {
+		selector := yamlMap("matchLabels", w.podLabels(name, g))
+		term := yamlMap("labelSelector", selector, "topologyKey", yamlText("kubernetes.io/hostname"))
+		put(pod, "affinity", yamlMap("podAntiAffinity", yamlMap("requiredDuringSchedulingIgnoredDuringExecution", yamlList(term))))
+		note(pod, "affinity", "Each on a host of its own.")
+	}
+	if wholeNumber.MatchString(w.o.User) {
+		put(pod, "securityContext", yamlMap("runAsUser", plainNumber(w.o.User), "runAsGroup", plainNumber(w.o.User), "fsGroup", plainNumber(w.o.User)))
+	}
+	put(pod, "containers", yamlList(w.podContainer(g)))
+	put(pod, "volumes", yamlList(
+		yamlMap("name", yamlText("shm"), "emptyDir", shm),
+		yamlMap("name", yamlText("work"), "emptyDir", yamlMap())))
+	return pod
+}
+
+// shmOf is the size of /dev/shm in MB; 0: the node decides.
+func (g group) shmOf() int {
+	if g.shm > 0 {
+		return g.shm
+	}
+	return max(0, g.memory-agentMemoryMB) / 2
+}
+
+func (w *writer) podContainer(g group) *yaml.Node {
+	image := w.o.Image
+	if image == "" {
+		image = g.image
+	}
+	c := yamlMap("name", yamlText("muster"), "image", yamlText(image), "command", yamlTexts(podText(w.local(""))), "args", w.podArgs(g), "env", w.podEnv())
+	note(c, "image", "It has muster at the path below.")
+	note(c, "env", "What the agent knows this pod by.")
+	put(c, "resources", w.podResources(g))
+	put(c, "volumeMounts", yamlList(
+		yamlMap("name", yamlText("shm"), "mountPath", yamlText("/dev/shm")),
+		yamlMap("name", yamlText("work"), "mountPath", yamlText(workVolume))))
+	return c
+}
+
+// podText keeps `$(NAME)` from being filled in.
+func podText(text string) string { return strings.ReplaceAll(text, "$", "$$") }
+
+func (w *writer) podArgs(g group) *yaml.Node {
+	words := append(slices.Clone(g.command), w.inPods()...)
+	if !slices.Contains(w.o.AgentFlags, "--work-dir") {
+		words = append(words, "--work-dir", path.Join(workVolume, w.o.AppID))
+	}
+	args := yamlList()
+	for i, word := range words {
+		text := podText(word)
+		if i == runAt && w.o.Format != "jobs" {
+			text += "-$(RESTART_ATTEMPT)" // a set that is started anew is a new run
+		}
+		args.Content = append(args.Content, yamlText(text))
+	}
+	return args
+}
+
+// inPods says that a pod is in its image already. All agents say it of all components: the definition is part of the gang's
+// digest.
+func (w *writer) inPods() []string {
+	var out []string
+	for i := range w.app.Components {
+		if c := &w.app.Components[i]; c.Limits.Image != "" && c.Limits.Image != appdef.HostRoot {
+			out = append(out, "--set", c.Name+":muster.image="+appdef.HostRoot)
+		}
+	}
+	return out
+}
+
+// podEnv is what shim/launcher reads; the index is the Job's own JOB_COMPLETION_INDEX.
+func (w *writer) podEnv() *yaml.Node {
+	field := func(name, from string) *yaml.Node {
+		return yamlMap("name", yamlText(name), "valueFrom", yamlMap("fieldRef", yamlMap("fieldPath", yamlText(from))))
+	}
+	env := yamlList(field("POD_NAME", "metadata.name"), field("POD_IP", "status.podIP"))
+	if w.o.Format != "jobs" {
+		env.Content = append(env.Content,
+			field("REPLICATED_JOB_NAME", "metadata.annotations['jobset.sigs.k8s.io/replicatedjob-name']"),
+			field("RESTART_ATTEMPT", "metadata.annotations['jobset.sigs.k8s.io/restart-attempt']"))
+	}
+	if w.o.TokenFile != "" {
+		env.Content = append(env.Content, yamlMap("name", yamlText("CONSUL_HTTP_TOKEN_FILE"), "value", yamlText(podText(w.o.TokenFile))))
+	}
+	if w.o.TokenSecret != "" {
+		secret, key, ok := strings.Cut(w.o.TokenSecret, "/")
+		if !ok {
+			key = "token"
+		}
+		env.Content = append(env.Content, yamlMap("name", yamlText("CONSUL_HTTP_TOKEN"),
+			"valueFrom", yamlMap("secretKeyRef", yamlMap("name", yamlText(secret), "key", yamlText(key)))))
+	}
+	return env
+}
+
+func (w *writer) podResources(g group) *yaml.Node {
+	requests, limits := yamlMap(), yamlMap()
+	if g.vcores > 0 {
+		put(requests, "cpu", yamlText(strconv.Itoa(g.vcores)))
+		if g.hard {
+			put(limits, "cpu", yamlText(strconv.Itoa(g.vcores)))
+		}
+	}
+	if g.memory > 0 {
+		put(requests, "memory", yamlText(strconv.Itoa(g.memory)+"Mi"))
+		put(limits, "memory", yamlText(strconv.Itoa(g.memory)+"Mi"))
+	}
+	if g.gpus > 0 {
+		put(limits, "nvidia.com/gpu", yamlText(strconv.Itoa(g.gpus)))
+	}
+	out := yamlMap()
+	if len(requests.Content) > 0 {
+		put(out, "requests", requests)
+	}
+	if len(limits.Content) > 0 {
+		put(out, "limits", limits)
+		note(out, "limits", fmt.Sprintf("Memory: the process's limit, and %d MB for the agent.", agentMemoryMB))
+	}
+	return out
+}

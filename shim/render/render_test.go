@@ -1,0 +1,195 @@
+package render_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/packages/catalog"
+	"github.com/muster-agent/muster/shim/render"
+)
+
+func TestRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name, launcher string
+		change         func(*render.Options)
+		want           string
+	}{
+		{"launcher", "mesos", func(*render.Options) {}, `launcher "mesos": want one of k8s, nomad, slurm, systemd, yarn`},
+		{"format", "nomad", func(o *render.Options) { o.Format = "yaml" }, `nomad: format "yaml": want hcl or json`},
+		{"app id", "nomad", func(o *render.Options) { o.AppID = "-x" }, `app id "-x": want up to 63`},
+		{"run", "slurm", func(o *render.Options) { o.Run = "a b" }, `run id "a b": want up to 63`},
+		{"zero byte", "k8s", func(o *render.Options) { o.AppFlags = []string{"a\x00b"} }, "want UTF-8 without a zero byte"},
+		{"no UTF-8", "yarn", func(o *render.Options) { o.AgentFlags = []string{"\xff"} }, "want UTF-8 without a zero byte"},
+		{"two lines", "slurm", func(o *render.Options) { o.Queue = "a\n#SBATCH --uid=0" }, "want one line"},
+		{"partition", "slurm", func(o *render.Options) { o.Queue = "a b" }, `"a b": an option of sbatch in a script has no blanks and quotes`},
+		{"driver", "nomad", func(o *render.Options) { o.Driver = "docker" }, `driver "docker": want raw_exec or exec`},
+		{"priority of Nomad", "nomad", func(o *render.Options) { o.Priority = "101" }, `priority "101": want 1 to 100`},
+		{"priority of YARN", "yarn", func(o *render.Options) { o.Format, o.Priority = "shell", "urgent" }, `priority "urgent": want a number`},
+		{"binary of systemd", "systemd", func(o *render.Options) { o.Binary = "muster" }, "want its absolute path on the hosts"},
+		{"binary with blanks", "systemd", func(o *render.Options) { o.Binary = "/opt/my programs/muster" }, "want a clean path without blanks"},
+		{"binary of Nomad", "nomad", func(o *render.Options) { o.Binary = "hdfs://nn/muster" }, "Nomad's clients fetch from http"},
+		{"binary of Slurm", "slurm", func(o *render.Options) { o.Binary = "https://x/muster" }, "want a path that all nodes see"},
+		{"binary of a pod", "k8s", func(o *render.Options) { o.Binary = "https://x/muster" }, "want its path in the pods' image"},
+		{"image of a pod", "k8s", func(o *render.Options) { o.Image = "" }, "want --image, or muster.image"},
+		{"long name of a pod", "k8s", func(o *render.Options) { o.AppID = strings.Repeat("a", 60) }, "a pod's name would have"},
+		{"kill window", "k8s", func(o *render.Options) { o.KillWindow = -1 }, "kill window and time limit: want a positive duration"},
+		{"token of Nomad", "nomad", func(o *render.Options) { o.TokenFile = "/x/${HOME}" }, "Nomad would fill in"},
+		{"token of YARN", "yarn", func(o *render.Options) { o.TokenFile = "/x/${USER}" }, "YARN's services would fill in"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := options()
+			tt.change(&o)
+			if _, err := render.Render(tt.launcher, small(t), o); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestNamesThatMeet refuses components whose names are one to a launcher.
+func TestNamesThatMeet(t *testing.T) {
+	app := small(t)
+	app.Components[0].Name, app.Components[1].Name = "a.b", "A-b"
+	for _, launcher := range []string{render.Kubernetes, render.YARN} {
+		if _, err := render.Render(launcher, app, options()); err == nil || !strings.Contains(err.Error(), "differ in more than case and signs") {
+			t.Errorf("%s: got %v", launcher, err)
+		}
+	}
+}
+
+// TestNoInstances writes a job of nothing where a launcher has such, and says so where it has not.
+func TestNoInstances(t *testing.T) {
+	app := small(t)
+	for i := range app.Components {
+		app.Components[i].Instances = 0
+	}
+	for _, launcher := range render.Launchers() {
+		job, err := render.Render(launcher, app, options())
+		switch launcher {
+		case render.Nomad, render.Systemd:
+			if err != nil || !strings.Contains(job.Files[0].Text, "no instances") {
+				t.Errorf("%s: %v", launcher, err)
+			}
+		default:
+			if err == nil || !strings.Contains(err.Error(), "no instances") {
+				t.Errorf("%s: got %v", launcher, err)
+			}
+		}
+	}
+}
+
+// TestWindows holds that the launcher waits as long as the agent is told, and long enough for the grace.
+func TestWindows(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		grace appdef.Seconds
+		flag  time.Duration
+		texts map[string]string // by launcher: what the job says
+	}{
+		{"usual", 0, 0, map[string]string{render.Nomad: `kill_timeout = "30s"`, render.Systemd: "TimeoutStopSec=35\n", render.Kubernetes: "terminationGracePeriodSeconds: 35\n", render.Slurm: "--kill-window 30s", render.YARN: "--kill-window 250ms"}},
+		{"long grace", 120, 0, map[string]string{render.Nomad: `kill_timeout = "2m5s"`, render.Systemd: "TimeoutStopSec=125\n", render.Kubernetes: "terminationGracePeriodSeconds: 125\n", render.Slurm: "--kill-window 30s", render.YARN: "--kill-window 250ms"}},
+		{"short grace", 3, 0, map[string]string{render.Nomad: `kill_timeout = "30s"`, render.Systemd: "TimeoutStopSec=35\n", render.Kubernetes: "terminationGracePeriodSeconds: 35\n"}},
+		{"as asked", 0, 1500 * time.Millisecond, map[string]string{render.Nomad: `kill_timeout = "1.5s"`, render.Systemd: "TimeoutStopSec=1500ms\n", render.Kubernetes: "terminationGracePeriodSeconds: 2\n", render.Slurm: "--kill-window 1.5s", render.YARN: "--kill-window 1.5s"}},
+	} {
+		app := small(t)
+		for i := range app.Components {
+			app.Components[i].Settings.Stop.Grace = tt.grace
+		}
+		for launcher, want := range tt.texts {
+			o := options()
+			o.KillWindow = tt.flag
+			job, err := render.Render(launcher, app, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(job.Files[0].Text, want) {
+				t.Errorf("%s, %s: want %s in\n%s", tt.name, launcher, want, job.Files[0].Text)
+			}
+			named := slices.ContainsFunc(job.Lost, func(line string) bool {
+				return strings.Contains(line, "120s") || strings.Contains(line, "kill_timeout 2m5s")
+			})
+			if far := tt.grace == 120 && (launcher == render.Nomad || launcher == render.Slurm || launcher == render.YARN); named != far {
+				t.Errorf("%s, %s: told of it: %v, want %v: %q", tt.name, launcher, named, far, job.Lost)
+			}
+		}
+	}
+}
+
+// TestLostIsTold holds that all that is lost stands in the job itself.
+func TestLostIsTold(t *testing.T) {
+	for name, app := range apps(t) {
+		for _, launcher := range render.Launchers() {
+			for _, format := range render.Formats(launcher) {
+				o := options()
+				o.Format, o.Queue, o.Priority, o.User, o.TimeLimit = format, "q", "HIGH", "ada", time.Hour
+				job, err := render.Render(launcher, app, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, line := range job.Lost {
+					if format != "json" && !strings.Contains(job.Files[0].Text, "- "+line) {
+						t.Errorf("%s %s %s does not tell of %s", name, launcher, format, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestDigestIsOne holds that all agents of a job load the same definition: each other one would be refused.
+func TestDigestIsOne(t *testing.T) {
+	o := options()
+	o.Image = ""
+	app := apps(t)["everything"]
+	all, err := podWords(rendered(t, render.Kubernetes, "jobset", app, o))
+	if err != nil || len(all) != 3 {
+		t.Fatalf("got %q, %v", all, err)
+	}
+	var digests []string
+	for _, words := range all {
+		var set []string
+		for i, word := range words {
+			if word == "--set" {
+				set = append(set, words[i+1])
+			}
+		}
+		digests = append(digests, strings.Join(set, " "))
+	}
+	if want := "Chief:muster.image=host worker:muster.image=host board:muster.image=host spare:muster.image=host"; digests[0] != want || len(slices.Compact(digests)) != 1 {
+		t.Errorf("got %q, want each %q", digests, want)
+	}
+	if _, found := slider.Load(osDir("everything"), slider.Options{Set: strings.Fields(digests[0])}); len(found.Errors()) > 0 {
+		t.Error(found.Errors())
+	}
+}
+
+// TestSpread has each instance on a host of its own, by either of the two keys that ask for it, where a launcher knows hosts.
+func TestSpread(t *testing.T) {
+	words := map[string]string{
+		render.Nomad: `operator = "distinct_hosts"`, render.Slurm: "--ntasks-per-node=1", render.Kubernetes: "topologyKey: kubernetes.io/hostname", render.YARN: `"type": "ANTI_AFFINITY"`,
+	}
+	for _, key := range []string{"", "global:muster.spread=any", "worker:yarn.component.placement.policy=2", "worker:muster.spread=host", "worker:yarn.component.placement.policy=4", "worker:yarn.component.placement.policy=5"} {
+		files, err := catalog.Open("handwriting")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var set []string
+		if key != "" {
+			set = []string{key}
+		}
+		app, problems := slider.Load(files, slider.Options{Set: set})
+		if bad := problems.Errors(); len(bad) > 0 {
+			t.Fatal(bad)
+		}
+		asked := strings.HasSuffix(key, "host") || strings.HasSuffix(key, "4") || strings.HasSuffix(key, "5")
+		for launcher, word := range words {
+			if got := strings.Contains(rendered(t, launcher, "", app, options()), word); got != asked {
+				t.Errorf("%s with %q: says %s: %v, want %v", launcher, key, word, got, asked)
+			}
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package render_test
+
+import (
+	"errors"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/shim/render"
+)
+
+// TestSlurmRequeues runs the script with an srun that ends with each code, and looks at what it asks of scontrol.
+func TestSlurmRequeues(t *testing.T) {
+	script := rendered(t, render.Slurm, "", small(t), options())
+	const again, elsewhere = "scontrol requeue 7", "scontrol update JobId=7 Comment=1700000000-%s scontrol requeue 7"
+	for _, tt := range []struct {
+		code, restarts int
+		kept           string // in the job's comment
+		run, asks      string
+	}{
+		{code: 0, run: "1700000000"},
+		{code: 1, run: "1700000000"},
+		{code: 64, run: "1700000000"},
+		{code: 65, run: "1700000000"},
+		{code: 69, run: "1700000000", asks: again},
+		{code: 70, run: "1700000000"},
+		{code: 75, run: "1700000000", asks: strings.Replace(elsewhere, "%s", "1", 1)},
+		{code: 76, run: "1700000000"},
+		{code: 77, run: "1700000000"},
+		{code: 93, run: "1700000000"},
+		{code: 137, run: "1700000000", asks: again},
+		{code: 143, run: "1700000000", asks: again},
+		{code: 143, restarts: 4, run: "1700000000", asks: again},
+		{code: 143, restarts: 5, run: "1700000000"}, // it was enough
+		{code: 75, restarts: 1, kept: "1700000000-1", run: "1700000000-1", asks: strings.Replace(elsewhere, "%s", "2", 1)},
+		{code: 0, restarts: 1, kept: "1600000000-1", run: "1700000000"}, // of another rendering
+		{code: 0, restarts: 1, kept: "(null)", run: "1700000000"},
+		{code: 0, kept: "1700000000-9", run: "1700000000"}, // submitted anew with an old comment
+	} {
+		t.Run(strconv.Itoa(tt.code)+" after "+strconv.Itoa(tt.restarts), func(t *testing.T) {
+			environ := []string{"SLURM_JOB_ID=7", "SPY_SAYS=" + tt.kept, "SPY_CODE=" + strconv.Itoa(tt.code)}
+			if tt.restarts > 0 {
+				environ = append(environ, "SLURM_RESTART_COUNT="+strconv.Itoa(tt.restarts))
+			}
+			words, err := typed(t, script, []string{"srun", "scontrol", "squeue"}, environ...)
+			var exit *exec.ExitError
+			switch {
+			case tt.code == 0 && err != nil, tt.code != 0 && (!errors.As(err, &exit) || exit.ExitCode() != tt.code):
+				t.Errorf("the script ended with %v, want %d", err, tt.code)
+			}
+			if at := slices.Index(words, "--run"); at < 0 || words[at+1] != tt.run {
+				t.Errorf("run: got %q, want %s", words, tt.run)
+			}
+			asks := ""
+			if at := slices.Index(words, "scontrol"); at >= 0 {
+				asks = strings.Join(words[at:], " ")
+			}
+			if asks != tt.asks {
+				t.Errorf("asked: got %q, want %q", asks, tt.asks)
+			}
+		})
+	}
+}
+
+// TestSlurmComponents has components of different sizes started by steps of their own, each task with its number as index.
+func TestSlurmComponents(t *testing.T) {
+	o := options()
+	words, err := typed(t, rendered(t, render.Slurm, "", apps(t)["everything"], o), []string{"srun"}, "SLURM_JOB_ID=7")
+	if err != nil {
+		t.Error(err)
+	}
+	var steps []string // they are started at the same time
+	for at, word := range words {
+		if word == "--component" {
+			steps = append(steps, words[at+1])
+		}
+		if word == "-c" && words[at+1] != `exec "$@" --index "$SLURM_PROCID"` {
+			t.Errorf("got %q", words[at+1])
+		}
+	}
+	slices.Sort(steps)
+	if d := cmp.Diff([]string{"Chief", "board", "worker"}, steps); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}

@@ -1,0 +1,379 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// unitLine is one line of a unit: an assignment, or a comment where name is empty.
+type unitLine struct{ name, value string }
+
+// unit is a unit file: sections in order.
+type unit struct{ b strings.Builder }
+
+func (u *unit) section(name string, lines ...unitLine) {
+	fmt.Fprintf(&u.b, "\n[%s]\n", name)
+	for _, l := range lines {
+		switch {
+		case l.name != "":
+			u.b.WriteString(l.name + "=" + l.value + "\n")
+		case l.value != "":
+			u.b.WriteString(comment([]string{l.value}))
+		}
+	}
+}
+
+// The unit's names. The app's is in them, so that several apps share a host; shim/launcher reads component and index behind
+// the @.
+func (w *writer) unitName() string { return "muster-" + unitEscape(w.o.AppID) }
+
+func instanceUnit(template, component string, index int) string {
+	return template + "@" + unitEscape(component) + "-" + strconv.Itoa(index) + ".service"
+}
+
+// unitEscape writes a name as a part of a unit's, as systemd-escape does but for the dash, which may stand.
+func unitEscape(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.', c == ':':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String()
+}
+
+func (w *writer) systemd() ([]File, error) {
+	binary := w.local("")
+	if remote(w.o.Binary) || !path.IsAbs(binary) {
+		return nil, errors.New("binary: want its absolute path on the hosts, which systemd starts it by")
+	}
+	if binary != path.Clean(binary) || strings.ContainsAny(binary, "'\"\\$% \t") {
+		return nil, fmt.Errorf("binary %s: want a clean path without blanks and quotes", appdef.Quote(binary))
+	}
+	name := w.unitName()
+	longest := 0
+	for _, g := range w.groups {
+		longest = max(longest, len(instanceUnit(name, g.name, g.count)))
+	}
+	if longest > 255 {
+		return nil, fmt.Errorf("app id %s: a unit's name has at most 255 characters", w.o.AppID)
+	}
+	if !w.o.Privileged && w.o.TokenFile != "" && !plainWord.MatchString(w.o.TokenFile) {
+		return nil, fmt.Errorf("token file %s: want a path without blanks and quotes", appdef.Quote(w.o.TokenFile))
+	}
+	w.loseOfSystemd()
+	files := []File{{name + "@.service", w.template(name, binary)}, {name + ".target", w.target(name)}}
+	for _, g := range w.groups {
+		text := w.dropIn(g)
+		if text == "" {
+			continue
+		}
+		for i := range g.count {
+			files = append(files, File{path.Join(instanceUnit(name, g.name, i)+".d", "limits.conf"), text})
+		}
+	}
+	return files, nil
+}
+
+func (w *writer) loseOfSystemd() {
+	for _, g := range w.groups {
+		if g.gpus > 0 {
+			w.lose("%s: %d GPUs: systemd grants none; the agent chooses and locks them on the host", g.name, g.gpus)
+		}
+		if g.spread {
+			w.lose("%s: each on a host of its own: systemd knows one host; enable one instance on each", g.name)
+		}
+		if g.image != "" && g.image != appdef.HostRoot && !w.o.Privileged {
+			w.lose("%s: muster.image %s: an unprivileged agent has no namespaces here; --privileged runs images", g.name, g.image)
+		}
+		if g.label != "" {
+			w.lose("%s: node label %s: systemd knows one host; enable the instances where they belong", g.name, g.label)
+		}
+	}
+	w.lose("another host: systemd starts an agent again on this one only")
+	if w.o.Queue != "" || w.o.Priority != "" {
+		w.lose("queue and priority: systemd has none")
+	}
+	if w.o.TimeLimit > 0 {
+		w.lose("time limit %s: RuntimeMaxSec would end one agent, not the run; muster.timeout is the app's own", w.o.TimeLimit)
+	}
+}
+
+// window is one for all instances: the template has one TimeoutStopSec.
+func (w *writer) longestWindow() time.Duration {
+	longest := w.o.KillWindow
+	for _, g := range w.groups {
+		longest = max(longest, g.window)
+	}
+	if longest == 0 {
+		longest = usualWindow
+	}
+	return longest
+}
+
+func (w *writer) template(name, binary string) string {
+	var u unit
+	window := w.longestWindow()
+	kind := "unprivileged: limits are kept in the delegated control group, without containers"
+	if w.o.Privileged {
+		kind = "privileged: root, which makes containers"
+	}
+	how := []string{
+		"Lay all files into /etc/systemd/system, each host with the instances that it runs; then", "  systemctl daemon-reload",
+		"  systemctl start " + name + ".target",
+		"  systemctl stop " + name + ".target", "",
+	}
+	header := w.header("One agent of systemd, written by muster render systemd; "+kind+".", append(how, codeLines()...)...)
+	u.b.WriteString(comment(header))
+	u.section("Unit", []unitLine{
+		{"Description", unitText("muster " + w.o.AppID + " %i")},
+		{"Documentation", "https://github.com/muster-agent/muster/blob/main/doc/launchers.md"},
+		{"Wants", "network-online.target"},
+		{"After", "network-online.target"},
+		{"", "The target stops its instances, and is stopped when all of them are. It is there before them: neither it nor the host's"},
+		{"", "start waits for a gang to come together."},
+		{"PartOf", name + ".target"},
+		{"After", name + ".target"},
+		{"", "What ends at once, again and again, is given up."},
+		{"StartLimitIntervalSec", "10min"},
+		{"StartLimitBurst", "10"},
+	}...)
+	u.section("Service", w.service(binary, window)...)
+	u.section("Install", unitLine{"WantedBy", name + ".target"})
+	return u.b.String()
+}
+
+func (w *writer) service(binary string, window time.Duration) []unitLine {
+	words := append([]string{binary}, w.command("", window)...)
+	lines := []unitLine{
+		{"", "Ready is who has passed the barrier: that may take as long as the gang needs to come together."},
+		{"Type", "notify"},
+		{"NotifyAccess", "main"},
+		{"TimeoutStartSec", "infinity"},
+		{"WatchdogSec", "60"},
+		{"", "Component and index are in the instance's name, COMPONENT-INDEX."},
+		{"ExecStart", unitWords(words)},
+		{"", "Control groups below this one are the agent's: the limits of its process."},
+		{"Delegate", "yes"},
+		{"", "SIGTERM to the agent, which stops its process in grace; after TimeoutStopSec SIGKILL to all."},
+		{"KillMode", "mixed"},
+		{"KillSignal", "SIGTERM"},
+		{"TimeoutStopSec", unitSpan(window)},
+		{"", "The process is to be taken before its agent, and its end is no reason to end the unit."},
+		{"OOMScoreAdjust", "-500"},
+		{"OOMPolicy", "continue"},
+		{"", "Done, or interrupted by a stop; again after a kill, a failed watchdog and the codes that say so; never after the others."},
+		{"SuccessExitStatus", joined(stopCodes(Again), " ")},
+		{"Restart", "on-failure"},
+		{"RestartSec", "5"},
+		{"RestartForceExitStatus", joined(answeredBySystemd(Again, Elsewhere), " ")},
+		{"RestartPreventExitStatus", joined(answered(Never), " ")},
+		{"", "Folders: work and checkpoints, logs, what is fetched, this host's state."},
+		{"StateDirectory", "muster/" + w.o.AppID},
+		{"LogsDirectory", "muster/" + w.o.AppID},
+		{"CacheDirectory", "muster"},
+		{"Environment", "XDG_CACHE_HOME=%C"},
+	}
+	if w.o.Privileged {
+		if w.o.TokenFile != "" {
+			lines = append(lines, unitLine{"Environment", unitWord("CONSUL_HTTP_TOKEN_FILE=" + w.o.TokenFile)})
+		}
+		return lines
+	}
+	if w.o.TokenFile != "" {
+		lines = append(lines, unitLine{"", "Root reads it, the agents get a copy."},
+			unitLine{"LoadCredential", "consul-token:" + strings.ReplaceAll(w.o.TokenFile, "%", "%%")},
+			unitLine{"Environment", "CONSUL_HTTP_TOKEN_FILE=%d/consul-token"})
+	}
+	return append(lines, w.unprivileged()...)
+}
+
+// stopCodes are the exit codes that a stop by systemd ends with.
+func stopCodes(a Answer) []int {
+	var out []int
+	for _, n := range answered(a) {
+		if n == 130 || n == 143 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// answeredBySystemd leaves out what only a signal makes: Restart=on-failure has it.
+func answeredBySystemd(answers ...Answer) []int {
+	var out []int
+	for _, n := range answered(answers...) {
+		if n != 137 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// unprivileged is what an agent and a training process have no need of (systemd-analyze security).
+func (w *writer) unprivileged() []unitLine {
+	user := w.o.User
+	if user == "" {
+		user = "muster"
+	}
+	lines := []unitLine{
+		{"", "One user for all agents of the host; where there is no such user, one is made for as long as it is needed."},
+		{"DynamicUser", "yes"},
+		{"User", user},
+		{"RuntimeDirectory", "muster-agents"},
+		{"RuntimeDirectoryPreserve", "yes"},
+		{"Environment", "MUSTER_AGENT_STATE_DIR=%t/muster-agents/state"},
+		{"", "What neither an agent nor a training process needs."},
+		{"NoNewPrivileges", "yes"},
+		{"CapabilityBoundingSet", ""},
+		{"AmbientCapabilities", ""},
+		{"RestrictSUIDSGID", "yes"},
+		{"ProtectSystem", "strict"},
+		{"ProtectHome", "read-only"},
+		{"PrivateTmp", "yes"},
+		{"UMask", "0027"},
+		{"ProtectKernelTunables", "yes"},
+		{"ProtectKernelModules", "yes"},
+		{"ProtectKernelLogs", "yes"},
+		{"ProtectClock", "yes"},
+		{"ProtectHostname", "yes"},
+		{"RestrictNamespaces", "yes"},
+		{"RestrictRealtime", "yes"},
+		{"LockPersonality", "yes"},
+		{"RestrictAddressFamilies", "AF_UNIX AF_INET AF_INET6 AF_NETLINK"},
+		{"SystemCallArchitectures", "native"},
+		{"SystemCallFilter", "@system-service"},
+		{"SystemCallErrorNumber", "EPERM"},
+	}
+	if !w.usesGPUs() {
+		return append(lines, unitLine{"PrivateDevices", "yes"})
+	}
+	return append(lines,
+		unitLine{"", "GPUs are devices of the host."},
+		unitLine{"DevicePolicy", "closed"}, unitLine{"DeviceAllow", "char-nvidia rw"}, unitLine{"DeviceAllow", "char-nvidia-frontend rw"},
+		unitLine{"DeviceAllow", "char-nvidia-uvm rw"}, unitLine{"DeviceAllow", "char-nvidia-caps rw"})
+}
+
+func (w *writer) usesGPUs() bool {
+	for _, g := range w.groups {
+		if g.gpus > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *writer) target(name string) string {
+	var u unit
+	u.b.WriteString(comment([]string{"The instances of " + w.o.AppID + " on this host: leave those that it is to run."}))
+	lines := []unitLine{{"Description", unitText("muster " + w.o.AppID)}}
+	for _, g := range w.groups {
+		for i := range g.count {
+			lines = append(lines, unitLine{"Wants", instanceUnit(name, g.name, i)})
+		}
+	}
+	u.section("Unit", lines...)
+	u.section("Install", unitLine{"WantedBy", "multi-user.target"})
+	return u.b.String()
+}
+
+// dropIn are the limits of one instance, with the agent in them; empty: it has none.
+func (w *writer) dropIn(g group) string {
+	var lines []unitLine
+	if g.memory > 0 {
+		lines = append(lines, unitLine{"", fmt.Sprintf("The process's limit, and %d MB for the agent.", agentMemoryMB)},
+			unitLine{"MemoryMax", strconv.Itoa(g.memory) + "M"})
+	}
+	switch {
+	case g.vcores > 0 && g.hard:
+		lines = append(lines, unitLine{"CPUQuota", strconv.Itoa(g.vcores*100) + "%"})
+	case g.vcores > 0:
+		lines = append(lines, unitLine{"", "A share where cores are short: 100 for each."}, unitLine{"CPUWeight", strconv.Itoa(min(g.vcores*100, 10000))})
+	}
+	if g.pids > 0 {
+		lines = append(lines, unitLine{"", "Threads of the process, and those of the agent."}, unitLine{"TasksMax", strconv.Itoa(g.pids + agentTasks)})
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	var u unit
+	u.b.WriteString(comment([]string{"Limits of " + g.name + " of " + w.o.AppID + "."}))
+	u.section("Service", lines...)
+	return u.b.String()
+}
+
+// agentTasks is room for the threads of an agent.
+const agentTasks = 64
+
+// unitSpan is a duration as systemd.time(7) has it, rounded up to milliseconds.
+func unitSpan(d time.Duration) string {
+	ms := int64(math.Ceil(float64(d) / float64(time.Millisecond)))
+	if ms%1000 == 0 {
+		return strconv.FormatInt(ms/1000, 10)
+	}
+	return strconv.FormatInt(ms, 10) + "ms"
+}
+
+// unitText is a text in which only `%i` is filled in.
+func unitText(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(oneLine(text), "%", "%%"), "%%i", "%i")
+}
+
+// plainWord is what systemd reads as it stands.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@+-]+$`)
+
+// unitWords is a command line (systemd.service(5)): an option and its value on a line.
+func unitWords(words []string) string {
+	var b strings.Builder
+	for i, word := range words {
+		switch {
+		case i == 0:
+		case strings.HasPrefix(word, "-"):
+			b.WriteString(" \\\n  ")
+		default:
+			b.WriteByte(' ')
+		}
+		b.WriteString(unitDollar(unitWord(word)))
+	}
+	return b.String()
+}
+
+// unitDollar keeps variables from being filled in; in Environment= there is nothing to fill in.
+func unitDollar(word string) string { return strings.ReplaceAll(word, "$", "$$") }
+
+// unitWord quotes a word as systemd.syntax(7) has it; `%` begins a specifier.
+func unitWord(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(word) {
+		switch c := word[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c == '%':
+			b.WriteString("%%")
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c < ' ' || c == 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

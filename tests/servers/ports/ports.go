@@ -1,0 +1,54 @@
+// Package ports claims ports of 127.0.0.1 for the servers of tests.
+package ports
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"testing"
+)
+
+// Ports come from 12000 to 19999: below what Linux hands to outgoing connections by default, so that nobody takes them
+// while a server is down, and outside muster's own range of 20000 to 29999.
+const low, high = 12000, 19999
+
+// Claim claims n ports for the life of the test. A claim is an abstract unix socket, a lock that all test processes of this
+// network namespace see and that goes with its holder.
+func Claim(t testing.TB, n int) []int {
+	t.Helper()
+	var ports []int
+	for range 10_000 {
+		if len(ports) == n {
+			return ports
+		}
+		port := low + rand.IntN(high-low+1)
+		lock, err := net.Listen("unix", fmt.Sprintf("@muster-test/port/%d", port))
+		if err != nil {
+			continue
+		}
+		if !free(port) {
+			lock.Close()
+			continue
+		}
+		t.Cleanup(func() { lock.Close() })
+		ports = append(ports, port)
+	}
+	t.Fatalf("no %d free ports from %d to %d on 127.0.0.1", n, low, high)
+	return nil
+}
+
+// free tells whether both TCP and UDP can be bound.
+func free(port int) bool {
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return false
+	}
+	defer l.Close()
+	p, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		return false
+	}
+	p.Close()
+	return true
+}
