@@ -33,7 +33,7 @@ func (m machine) with(t *testing.T) machine {
 
 // TestSystemd has one machine; what takes the manager's own time goes on beside the rest.
 func TestSystemd(t *testing.T) {
-	h, booted := inMachine(t, nil)
+	h, booted := inMachine(t, withMuster())
 	m := machine{h, booted, consulserver.Start(t, consulserver.Options{}).URL()}
 	hung := m.hang()
 	t.Run("Life", func(t *testing.T) { m.with(t).life(t) })

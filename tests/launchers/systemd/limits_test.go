@@ -26,7 +26,7 @@ while dd if=/dev/zero of=/dev/null bs=200M count=20 status=none; do :; done`
 // given, and not its agent or the unit. Where the kernel keeps no limits for systemd, the agent watches, and says so.
 func TestLimits(t *testing.T) {
 	if os.Getenv("MUSTER_MACHINE") != emulated {
-		h, _ := inMachine(t, nil)
+		h, _ := inMachine(t, withMuster())
 		limits(t, h, serve(t), "watched")
 		return
 	}

@@ -43,16 +43,15 @@ type host struct {
 	units           string // where it looks for units
 }
 
-// inMachine is a machine in namespaces, with muster where the units look for it.
+// inMachine is a machine in namespaces, which sees these of our files and folders: its path by ours.
 func inMachine(t *testing.T, binds map[string]string) (host, *systemdmachine.Machine) {
 	t.Helper()
-	all := map[string]string{muster: "/usr/local/bin/muster"}
-	for from, to := range binds {
-		all[from] = to
-	}
-	m := systemdmachine.Start(t, systemdmachine.Options{Binds: all})
+	m := systemdmachine.Start(t, systemdmachine.Options{Binds: binds})
 	return host{t: t, at: m.Path, command: m.Command, outside: filepath.Join(m.Dir, "lab"), inside: "/lab", units: "/etc/systemd/system"}, m
 }
+
+// withMuster is muster where the units look for it.
+func withMuster() map[string]string { return map[string]string{muster: "/usr/local/bin/muster"} }
 
 // inThis is the emulated machine that this test runs in.
 func inThis(t *testing.T) host {
