@@ -228,11 +228,13 @@ type AppSettings struct {
 	SaveEvery      Seconds `json:"save_every,omitempty"` // how often outputs are saved in between; 0: when somebody asks
 	Retry          int     `json:"retry"`                // how often the gang is formed anew after a failure; RetryForever, RetryAlways
 	AllowedPorts   string  `json:"allowed_ports"`        // site.global.slider.allowed.ports
+	Store          string  `json:"-"`                    // where a submission puts what hosts need; no agent's business
 	GangBudget     Restart `json:"restart"`              // budget of the gang scope
 	RestartDefault Scope   `json:"restart_default"`      // what components without muster.restart get
 	Total          Total   `json:"total,omitzero"`
 	TensorFlowMode string  `json:"tensorflow_mode,omitempty"` // InGraph; empty: each worker runs the script
 	InheritEnv     string  `json:"inherit_env,omitempty"`     // InheritHBox; empty: the allow-list of the manual
+	Address        string  `json:"address,omitempty"`         // AddressDNS; empty: the hosts' addresses
 	PAI            PAI     `json:"pai,omitzero"`
 	HBox           HBox    `json:"hbox,omitzero"`
 }
@@ -252,6 +254,9 @@ type Total struct {
 
 // InGraph is the mode of TensorFlow in which the chief alone runs the script and all others a server.
 const InGraph = "in-graph"
+
+// AddressDNS writes members by their names in Consul, which stay when a member moves.
+const AddressDNS = "dns"
 
 // InheritHBox drops every variable that HBox's container does not set.
 const InheritHBox = "hbox"

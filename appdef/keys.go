@@ -93,6 +93,11 @@ func shapeKeys() []Key {
 			},
 		},
 		{
+			Name: "muster.address", Default: "host", Global: true, Values: []string{"host", AddressDNS},
+			Meaning: "how members are written to each other: host, by the host's address; dns, by a name in Consul that stays when the member moves, for programs that resolve names again",
+			app:     (*AppSettings).setAddress,
+		},
+		{
 			Name: "muster.role", Default: "by the component's name",
 			Meaning: "who is waited for, who ends the job and who is ended with it: chief, worker, ps, evaluator, service",
 			Values:  []string{"chief", "worker", "ps", "server", "evaluator", "service"},
@@ -267,6 +272,10 @@ func timeKeys() []Key {
 		{
 			Name: "muster.duration", Default: "none", Global: true, Meaning: "how long a process may run; 0: no limit",
 			app: app(func(s *AppSettings) *Seconds { return &s.Duration }),
+		},
+		{
+			Name: "muster.store", Default: "none", Global: true, Meaning: "where muster submit puts what the hosts need of a run: hdfs:, or a folder that all of them see",
+			app: setStore,
 		},
 		{
 			Name: "muster.hold", Idle: true, Instead: "a failed container ends, its logs and its folder stay", Default: "0", Meaning: "how long a failed container is kept for inspection",

@@ -109,6 +109,18 @@ func (s *AppSettings) setFramework(text string) error {
 	return wanted{want: "auto, " + strings.Join(Frameworks(), ", "), hint: didYouMean(text, Frameworks())}
 }
 
+func (s *AppSettings) setAddress(text string) error {
+	switch text {
+	case AddressDNS:
+		s.Address = text
+	case "host":
+		s.Address = ""
+	default:
+		return wanted{want: "host or " + AddressDNS}
+	}
+	return nil
+}
+
 func parseRole(text string) (Role, error) {
 	roles := []string{string(RoleChief), string(RoleWorker), string(RolePS), string(RoleEvaluator), string(RoleService)}
 	switch {
@@ -173,4 +185,14 @@ func (c *Component) setUlimit(name, text string) error {
 		return wanted{want: "a number or unlimited, or soft:hard"}
 	}
 	return setNamed(&c.Limits.Ulimits, name, text, true, "")
+}
+
+// setStore takes what things can be put into: HDFS, or a folder.
+func setStore(s *AppSettings, text string) error {
+	scheme, _, found := strings.Cut(text, ":")
+	if scheme = strings.ToLower(scheme); !strings.HasPrefix(text, "/") && (!found || scheme != "hdfs" && scheme != "file") {
+		return wanted{want: "hdfs://HOST:PORT/FOLDER, or the path of a folder that all hosts see"}
+	}
+	s.Store = text
+	return nil
 }

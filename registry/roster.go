@@ -64,12 +64,18 @@ func (m Member) ClusterAddr() string {
 func (m Member) published() bool { return m.Guard != nil || m.Address != "" || len(m.Exports) > 0 }
 
 // SameRow tells whether this member may run with the row: the same incarnation, or, in the instance
-// scope, the same addresses and ports.
+// scope, the same addresses and ports. Where its agent answers other hosts may differ in a member that goes by its name: it has
+// moved, and who resolves the name again finds it.
 func (m Member) SameRow(r Row, scope string) bool {
 	if m.Inc == r.Inc {
 		return true
 	}
-	return scope == ScopeInstance && m.ClusterAddr() == r.Addr && m.Peer == r.Peer && maps.Equal(m.Ports, r.Ports)
+	return scope == ScopeInstance && m.ClusterAddr() == r.Addr && (m.Peer == r.Peer || m.byName()) && maps.Equal(m.Ports, r.Ports)
+}
+
+// byName tells whether the member is written by a name that is not its host's.
+func (m Member) byName() bool {
+	return m.Address != "" && hostOf(m.Address) != strings.Trim(m.Addr, "[]")
 }
 
 // Row finds the row of an instance.

@@ -81,3 +81,32 @@ func FuzzMemberName(f *testing.F) {
 		}
 	})
 }
+
+// TestRowOfAMemberThatMoves: one that goes by its name may answer elsewhere, one that goes by its host may not.
+func TestRowOfAMemberThatMoves(t *testing.T) {
+	row := func(addr string) Row {
+		return Row{Inc: "old", Addr: addr, Peer: "10.0.0.1:21", Ports: map[string]int{"ps": 20}}
+	}
+	member := func(host, address, peer string) Member {
+		return Member{Inc: "new", Addr: host, Address: address, Peer: peer, Ports: map[string]int{"ps": 20}}
+	}
+	const name = "ps-0.d1-ps.service.consul:20"
+	for _, tt := range []struct {
+		what  string
+		m     Member
+		r     Row
+		scope string
+		want  bool
+	}{
+		{"by name, elsewhere", member("10.0.0.2", name, "10.0.0.2:21"), row(name), ScopeInstance, true},
+		{"by name, elsewhere, gang", member("10.0.0.2", name, "10.0.0.2:21"), row(name), ScopeGang, false},
+		{"by name, other port", member("10.0.0.2", "ps-0.d1-ps.service.consul:22", "10.0.0.2:21"), row(name), ScopeInstance, false},
+		{"by the host, back again", member("10.0.0.1", "10.0.0.1:20", "10.0.0.1:21"), row("10.0.0.1:20"), ScopeInstance, true},
+		{"by the host, answers elsewhere", member("10.0.0.1", "10.0.0.1:20", "10.0.0.1:22"), row("10.0.0.1:20"), ScopeInstance, false},
+		{"by the host, IPv6, answers elsewhere", member("fd00::1", "[fd00::1]:20", "[fd00::1]:22"), row("[fd00::1]:20"), ScopeInstance, false},
+	} {
+		if got := tt.m.SameRow(tt.r, tt.scope); got != tt.want {
+			t.Errorf("%s: got %t, want %t", tt.what, got, tt.want)
+		}
+	}
+}

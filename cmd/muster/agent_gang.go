@@ -31,6 +31,9 @@ func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Eve
 	case shim.DoAcknowledge:
 		return r.acknowledge(ctx, e.Gen, s)
 	case shim.DoPublish:
+		if err := r.announce(ctx); err != nil {
+			return r.told("announce", shim.Event{}, err)
+		}
 		return r.told("publish exports", shim.Event{Kind: shim.Published}, r.seat.Publish(ctx, r.update(s)))
 	case shim.DoReadRoster:
 		return r.readRoster(ctx, e, s)
@@ -178,6 +181,9 @@ func (r gangRoom) missing(losses []registry.Loss) {
 }
 
 func (r gangRoom) acknowledge(ctx context.Context, gen int, s shim.State) (shim.Event, bool) {
+	if err := r.announce(ctx); err != nil {
+		return r.told("announce", shim.Event{}, err)
+	}
 	update := r.update(s)
 	here := r.here(ctx, s)
 	err := r.seat.Acknowledge(ctx, gen, func(m *registry.Member) {

@@ -38,6 +38,8 @@ type agent struct {
 	app     *loaded
 	digest  string
 	inc     string
+	domain  string // where Consul answers DNS; "": nobody has asked
+	noDNS   bool   // nothing does: the registry is not Consul
 	facts   sandbox.Facts
 	alloc   plan.Allocation
 	origins map[string]string
@@ -97,6 +99,7 @@ type agent struct {
 	task       int           // commands given so far
 	statusTurn sync.Mutex    // one STATUS at a time
 	publisher  string        // URL of the exports, for scripts
+	discovery  *discovery    // in Consul; nil: there is nothing to be found, or not yet
 	apiListen  string        // where other hosts are answered; "": where it is needed, at a port of the range
 	peerAddr   string        // host:port of it; "": nowhere
 	blamed     blame         // what was seen to go wrong with it from outside
@@ -183,7 +186,10 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 		return nil, err
 	}
 	a.notify.look(a.outlook)
-	return a, a.reachRegistry()
+	if err := a.reachRegistry(); err != nil {
+		return a, err
+	}
+	return a, a.naming(ctx)
 }
 
 // logger writes the agent's own log.
@@ -393,6 +399,7 @@ func (a *agent) request(in registry.Instance) plan.Request {
 		Allocation: a.alloc, Inherited: a.env, Given: a.envGiven, Shell: shell(), Origins: a.origins,
 		Engine: engineChoice(a.engine), Instances: a.countsInForce(), Hadoop: a.hadoopFound,
 	}
+	request.Domain, request.NoDNS = a.domain, a.noDNS
 	a.filesystem.into(&request)
 	return request
 }

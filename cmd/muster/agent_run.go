@@ -46,6 +46,7 @@ func (a *agent) trace(t shim.Transition) {
 	a.mu.Lock()
 	a.since = stamp(t.Event.At)
 	a.mu.Unlock()
+	a.discovering().ring()
 	a.notify.changed()
 	if t.State.Instance.Component == "" {
 		return
@@ -264,6 +265,7 @@ func (a *agent) snapshot() status.State {
 		Ports: maps.Clone(a.portOf), Exports: exports, Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1),
 		Progress: a.progress, Conducts: s.Conducts, Cause: cause(s), Unenforced: []string{},
 	}
+	out.DNSName = a.discovery.name()
 	out.Cause = cmp.Or(out.Cause, a.way())
 	if s.Phase == shim.Staging && a.task > 0 {
 		out.Cause = plan.CommandInstall // it may take its time

@@ -135,6 +135,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	if err := r.listenForPeers(p, logDir); err != nil {
 		return plan.Plan{}, err
 	}
+	r.discover(p)
 	return p, r.install(ctx, p)
 }
 
@@ -184,7 +185,8 @@ func (r stageRoom) build(request plan.Request) (plan.Plan, error) {
 // the index had before, then for any.
 func (r stageRoom) takePorts(p plan.Plan) error {
 	prefer := map[string]int{}
-	if before := r.seat.Previous(); before != nil && before.Machine == r.facts.Machine {
+	// A member that goes by its name keeps its row wherever it comes up, if its ports are the same.
+	if before := r.seat.Previous(); before != nil && (before.Machine == r.facts.Machine || r.domain != "") {
 		maps.Copy(prefer, before.Ports)
 	}
 	for _, port := range p.Ports {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 )
 
@@ -30,8 +31,9 @@ type check struct {
 
 // checkup is the answer of muster doctor --json.
 type checkup struct {
-	Version int     `json:"version"`
-	Checks  []check `json:"checks"`
+	Version  int           `json:"version"`
+	Checks   []check       `json:"checks"`
+	Launcher plan.Launcher `json:"launcher"`
 }
 
 func newDoctor(s streams) *cobra.Command {
@@ -39,20 +41,22 @@ func newDoctor(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Say what this host permits, and what would mend it", Args: exactly(),
 		Long: `Tries what an agent needs and looks at what it can use. Ends with 0 when muster can work here,
-with 1 when something that it needs is missing; what is only less than could be is marked "no".`,
+with 1 when something that it needs is missing; what is only less than could be is marked "no". Below stands
+what is known of the launcher: each value with where it came from, and what it does with an agent's end.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.doctor(cmd.Context(), s) },
 	}
 	f.ask.register(cmd.Flags())
 	cmd.Flags().Lookup("registry").Usage = "registry that must answer (default: CONSUL_HTTP_ADDR, if set)"
 	cmd.Flags().StringVar(&f.ports, "ports", ports.Default.String(), "range to take ports from")
 	cmd.Flags().StringVar(&f.policy, "policy", policyFile, "what this host's operator permits and forbids")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print {checks} as JSON")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print {checks, launcher} as JSON")
 	return cmd
 }
 
 func (f *doctorFlags) doctor(ctx context.Context, s streams) error {
-	answer := checkup{Version: 1, Checks: slices.Concat(
-		[]check{checkGuard(ctx), checkState(f.ask.state.resolve()), checkPorts(f.ports), f.checkRegistry(ctx), checkPolicy(f.policy)},
+	found, host := surroundings(ctx)
+	answer := checkup{Version: 1, Launcher: found.Describe(host), Checks: slices.Concat(
+		[]check{checkLauncher(found, host), checkGuard(ctx), checkState(f.ask.state.resolve()), checkPorts(f.ports), f.checkRegistry(ctx), checkPolicy(f.policy)},
 		checkConfinement(ctx),
 		[]check{checkWorkFolder(), checkOpenFiles(), checkShell(), checkPython(ctx), checkHadoop(), checkGPU(ctx, "/")},
 	)}
@@ -84,7 +88,7 @@ func printCheckup(out io.Writer, answer checkup, asJSON bool) error {
 			fmt.Fprintf(out, "%-8s %-16s -> %s\n", "", "", c.Remedy)
 		}
 	}
-	return nil
+	return printLauncher(out, answer.Launcher)
 }
 
 // good and bad are answers of a check; bad says what to do.

@@ -38,13 +38,17 @@ HBox's options:
 type hboxFlags struct {
 	run      runFlags
 	launcher string
+	remote   submitFlags // with a launcher
 	explain  bool
 	keep     string // folder for the package; empty: the job is run
 }
 
+// usualPorts are taken from where nobody says otherwise.
+const usualPorts = "20000-29999"
+
 func newHBoxSubmit(s streams) *cobra.Command {
 	f := hboxFlags{}
-	f.run.output, f.run.ports, f.run.engine = outputLines, "20000-29999", "auto"
+	f.run.output, f.run.ports, f.run.engine = outputLines, usualPorts, "auto"
 	cmd := &cobra.Command{
 		Use: "hbox-submit [MUSTER'S OPTIONS] [HBOX'S OPTIONS] COMMAND…", Short: "Run a job as hbox-submit submits it",
 		Long: hboxLong + hboxHelp(), DisableFlagParsing: true, DisableFlagsInUseLine: true,
@@ -78,7 +82,8 @@ func (f *hboxFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.run.json, "json", false, "print the result as JSON")
 	flags.BoolVar(&f.explain, "explain", false, "say what would run, as muster explain does, and run nothing")
 	flags.StringVar(&f.keep, "package", "", "write the app package that the job is into this `FOLDER`, and run nothing")
-	flags.StringVar(&f.launcher, "launcher", "", "where to run: none, which is here")
+	flags.StringVar(&f.launcher, "launcher", "", "where to run: none, which is here, or yarn, nomad, slurm, systemd, k8s, as muster submit has it")
+	f.remote.registerRemote(flags)
 }
 
 // ownOptions are the words at the front that are muster's own; HBox's begin at the first that is none.
@@ -138,8 +143,8 @@ func (f *hboxFlags) submit(cmd *cobra.Command, s streams, words []string) error 
 	if bad := found.Errors(); len(bad) > 0 {
 		return withCode(hboxRefused, bad)
 	}
-	if where := cmp.Or(job.Launcher, f.launcher, "none"); where != "none" {
-		return withCode(hboxRefused, fmt.Errorf("hbox-submit: no launcher %s here, want none", where))
+	if where := cmp.Or(job.Launcher, f.launcher, "none"); where != "none" && !f.explain && f.keep == "" {
+		return hboxCode(f.there(cmd.Context(), s, where, job))
 	}
 	if names := job.CarriedNames(); len(names) > 0 {
 		fmt.Fprintf(s.err, "note: without effect here: %s\n", strings.Join(names, ", "))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,39 +25,59 @@ const exampleRoster = "example"
 
 type planFlags struct {
 	app        appFlags
+	ref        string
 	appID      string
 	component  string
 	index      int
+	host       string
+	kill       time.Duration
 	all        bool
 	allocation string
 	roster     string
 	engine     string
 	filesystem filesystemFlag
+
+	known *plan.Launcher // what is known of the launcher
 }
 
 func newPlan(s streams) *cobra.Command {
 	f := planFlags{}
 	cmd := &cobra.Command{
-		Use: "plan APP", Short: "Print what an agent would do, as JSON, without doing it", Args: exactly("APP"),
+		Use: "plan [APP]", Short: "Print what an agent would do, as JSON, without doing it", Args: atMost("APP"),
 		Long: `Prints the plan of one instance (--component, --index), or {plans: […]}: of the first instance of
 each component, of every instance with --all. Paths stand as ${WORK}, ${LOG} and ${STATE}; ports that
 nobody has claimed yet are 0. --allocation FILE takes what a launcher would grant from a file instead
-of this environment. --roster adds the environment and files of the start.`,
+of this environment. --roster adds the environment and files of the start. APP may also be given as
+agents have it, by --app. launcher is what is known of who started this: every value with where it came
+from, how it is told what an agent's end means, and what outlives a restart that it makes.`,
 		Example: `  muster plan catalog:tensorflow --component worker --index 1
   muster plan catalog:handwriting --all --roster example`,
 		ValidArgsFunction: completeApp,
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.plan(cmd.Context(), s, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref := firstOf(args)
+			if ref == "" {
+				ref = f.ref
+			}
+			if ref == "" {
+				return usage("plan: got 0 arguments, want APP, or --app")
+			}
+			return f.plan(cmd.Context(), s, ref)
+		},
 	}
 	flags := cmd.Flags()
 	f.app.register(flags)
 	f.filesystem.register(flags)
-	flags.StringVar(&f.appID, "app-id", "", "name of the gang (default: -)")
+	flags.StringVar(&f.ref, "app", "", "APP, as agents are given it")
+	flags.StringVar(&f.appID, "app-id", "", "name of the gang (default: the launcher's word, else -)")
+	flags.StringVar(&f.host, "host", "", "address that peers would reach this host at")
+	flags.DurationVar(&f.kill, "kill-window", 0, "time between the launcher's TERM and its KILL (default: the launcher's usual)")
 	flags.StringVar(&f.component, "component", "", "plan of this component only")
 	flags.IntVar(&f.index, "index", 0, "index within the component")
 	flags.BoolVar(&f.all, "all", false, "plans of all instances")
 	flags.StringVar(&f.allocation, "allocation", "", "JSON `FILE` {launcher, host, ports, devices, envelope, kill_window} in place of what this environment says")
 	flags.StringVar(&f.engine, "engine", "auto", "how the process would be confined: auto, container, cgroup or process")
 	flags.StringVar(&f.roster, "roster", "", "JSON `FILE` of a roster, or example: also print the start")
+	completeFlag(cmd, "app", completeAppFlag)
 	completeFlag(cmd, "component", completeComponents(&f.app, firstOf))
 	return cmd
 }
@@ -88,6 +109,7 @@ func (f *planFlags) plan(ctx context.Context, s streams, ref string) error {
 		if err != nil {
 			return err
 		}
+		one.Launcher = f.known
 		return f.print(s, one.JSON())
 	}
 	list, err := f.list(l.App, request)
@@ -114,16 +136,12 @@ func (f *planFlags) request(ctx context.Context, l *loaded) (plan.Request, error
 		AppID: f.appID, Run: "1", Digest: appdef.Digest(l.App), Component: f.component, Index: f.index,
 		Shell: shell(), Engine: engineChoice(engine),
 	}
-	r.Allocation, r.Origins = granted()
-	if f.allocation != "" {
-		r.Allocation, r.Origins = plan.Allocation{}, map[string]string{}
-		if err := readStrict(f.allocation, &r.Allocation); err != nil {
-			return r, err
-		}
+	if err := f.surround(ctx, &r); err != nil {
+		return r, err
 	}
 	r.Allocation.Vars = l.clientVars()
 	// Whose plan it is, the command line says, not the container that this happens to run in.
-	for _, what := range []string{"component", "index", "app_id"} {
+	for _, what := range []string{"component", "index"} {
 		delete(r.Origins, what)
 	}
 	filesystem, _, err := f.filesystem.resolve() // an agent tells of a warning
@@ -141,14 +159,40 @@ func (f *planFlags) request(ctx context.Context, l *loaded) (plan.Request, error
 	return r, nil
 }
 
-// granted is what this environment's launcher says.
-func granted() (plan.Allocation, map[string]string) {
-	found := launcher.Detect(launcher.Environ(os.Environ()), hostFacts())
-	return found.Allocation, found.Origins
+// surround adds what the launcher says: this environment's, or a file's.
+func (f *planFlags) surround(ctx context.Context, r *plan.Request) error {
+	found, host := surroundings(ctx)
+	if f.allocation != "" {
+		found = launcher.Found{Index: -1, Rank: -1, Origins: map[string]string{}}
+		if err := readStrict(f.allocation, &found.Allocation); err != nil {
+			return err
+		}
+		found.Name = launcher.Name(found.Allocation.Launcher)
+		host = launcher.Host{Address: found.Allocation.Host, Origin: f.allocation}
+		found.Origins["kill_window"] = f.allocation
+	}
+	if f.host != "" {
+		host = launcher.Host{Address: f.host, Origin: "--host"}
+	}
+	if found.Allocation.Host != "" || f.host != "" { // a shell's plan is the same on all hosts
+		found.Allocation.Host, found.Origins["host"] = host.Address, host.Origin
+	}
+	if f.kill > 0 {
+		found.Allocation.KillWindow, found.Origins["kill_window"] = f.kill.Seconds(), "--kill-window"
+	}
+	f.known = new(found.Describe(host))
+	r.Allocation, r.Origins = found.Allocation, found.Origins
+	if f.allocation != "" && f.host == "" && f.kill == 0 { // the file's values are told by the plan itself
+		r.Origins = map[string]string{}
+	}
+	if r.AppID == "" {
+		r.AppID = found.AppID
+	}
+	return nil
 }
 
 func (f *planFlags) list(app appdef.App, request plan.Request) (plan.List, error) {
-	list := plan.List{Version: plan.Version, Plans: []plan.Plan{}}
+	list := plan.List{Version: plan.Version, Plans: []plan.Plan{}, Launcher: f.known}
 	for _, in := range plan.Instances(&app) {
 		if !f.all && in.Index > 0 || f.component != "" && in.Component != f.component {
 			continue

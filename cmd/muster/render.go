@@ -87,13 +87,19 @@ func renderArgs(_ *cobra.Command, args []string) error {
 const hboxVerb = "hbox-submit"
 
 func (f *renderFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.registerJob(cmd)
+	flags.StringVarP(&f.output, "output", "o", "", "write to this `FILE`, several into this folder, in place of stdout; nothing is written over")
+	flags.BoolVar(&f.json, "json", false, "print {launcher, format, app, run, files, lost} as JSON")
+}
+
+// registerJob adds what says what the job is, whatever becomes of its text.
+func (f *renderFlags) registerJob(cmd *cobra.Command) {
 	flags, o := cmd.Flags(), &f.options
 	f.app.register(flags)
 	f.registry.register(flags)
 	f.filesystem.register(flags)
 	flags.StringVar(&o.Format, "format", "", "hcl or json (nomad), jobset or jobs (k8s), service or shell (yarn); the first is the default")
-	flags.StringVarP(&f.output, "output", "o", "", "write to this `FILE`, several into this folder, in place of stdout; nothing is written over")
-	flags.BoolVar(&f.json, "json", false, "print {launcher, format, app, run, files, lost} as JSON")
 	flags.BoolVar(&f.strict, "strict", false, "end with 65 where something is lost")
 	flags.StringVar(&o.AppID, "app-id", "", "name of the gang (default: the app's name)")
 	flags.StringVar(&o.Run, "run", "", "one life of the app (default: the seconds of the clock)")

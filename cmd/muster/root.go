@@ -28,7 +28,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(shim.CodeUsage, err) })
 	root.AddCommand(
-		newRun(s), newAgent(s), newPlan(s), newExplain(s), newConvert(s), newRender(s), newValidate(s), newPs(s), newStatus(s), newLogs(s), newStop(s), newFlex(s), newSave(s),
+		newRun(s), newAgent(s), newPlan(s), newExplain(s), newConvert(s), newRender(s), newSubmit(s), newValidate(s), newPs(s), newStatus(s), newLogs(s), newStop(s), newFlex(s), newSave(s),
 		newSignal(s), newExec(s), newRsh(s), newCommand(s), newForget(s), newPackage(s), newSlider(s), newHBoxSubmit(s), newDoctor(s), newVersion(s), newExitCodes(),
 	)
 	heedEnvironment(root)

@@ -28,7 +28,7 @@ import (
 // what is going to stand in a file, and a look into JSON.
 
 // scriptWatchdog ends what has gone wrong and is part of no promise.
-const scriptWatchdog = 30 * time.Second
+const scriptWatchdog = time.Minute
 
 // expects is a program: `expects CODE COMMAND ARG…` runs the command, hands INT and TERM on to it, and succeeds when it
 // ends with that code, 128+n for signal n. The command dies with it.

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/shim"
 )
 
 // askFlags are those of every verb that asks about an app: which registry, which state folder.
@@ -30,6 +33,7 @@ func (f *askFlags) lookup(warn io.Writer) lookup {
 type statusFlags struct {
 	ask  askFlags
 	json bool
+	wait bool
 }
 
 func newStatus(s streams) *cobra.Command {
@@ -37,13 +41,17 @@ func newStatus(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status APP", Short: "Say how a run stands: instances, conductor, who is missing, the verdict", Args: exactly("APP"),
 		Long: `Asks the registry and the agents on this host. When the registry is gone, as the embedded one is
-after the end of muster run, the files that the run left answer.`,
+after the end of muster run, the files that the run left answer.
+
+With --wait it follows the run first, on stderr, until there is a verdict, and ends with the verdict's exit code (muster help
+exit-codes).`,
 		Example:           "  muster status d1\n  muster status d1 --registry consul://127.0.0.1:8500 --json",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.status(cmd.Context(), s, args[0]) },
 	}
 	f.ask.register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "follow the run until it is over, and end with its verdict")
 	return cmd
 }
 
@@ -52,9 +60,44 @@ func (f *statusFlags) status(ctx context.Context, s streams, app string) error {
 	if err != nil {
 		return err
 	}
-	v := viewOf(facts)
-	if f.json {
-		return printJSON(s.out, v)
+	if f.wait && facts.registry != nil {
+		if facts, err = f.follow(ctx, s, facts); err != nil {
+			return err
+		}
 	}
-	return v.print(s.out)
+	v := viewOf(facts)
+	show := func() error { return v.print(s.out) }
+	if f.json {
+		show = func() error { return printJSON(s.out, v) }
+	}
+	if err := show(); err != nil || !f.wait {
+		return err
+	}
+	return v.code()
+}
+
+// follow waits until the run that is spoken of is over, and finds out about it anew.
+func (f *statusFlags) follow(ctx context.Context, s streams, facts appFacts) (appFacts, error) {
+	run := facts.registry.App.Run
+	def := definition(facts.registry.App)
+	w := onlooker{
+		lookup: f.ask.lookup(s.err), app: facts.id, address: facts.address, ours: func(other string) bool { return other == run },
+		workers: hboxWorkers(&def), say: func(line string) { fmt.Fprintln(s.err, line) },
+	}
+	if !poll(ctx, func() bool { return w.look(ctx) }) {
+		return facts, ctx.Err()
+	}
+	return w.lookup.app(ctx, facts.id)
+}
+
+// code is the exit code of what is seen: the verdict's, or that of an interrupted run.
+func (v *appView) code() error {
+	code := interruptedCode
+	if v.Verdict != nil {
+		code = shim.Code(*v.Verdict, "")
+	}
+	if code == 0 {
+		return nil
+	}
+	return silentError{code}
 }

@@ -97,7 +97,7 @@ func (v *appView) lines() [][2]string {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(row.Exports)) {
-			add("service", row.Instance+": "+row.Exports[name])
+			add("service", strings.TrimSuffix(row.Instance+": "+row.Exports[name]+", in Consul "+row.DNSName, ", in Consul "))
 		}
 	}
 	add("work", v.WorkDir)

@@ -40,7 +40,7 @@ func (s Service) Equal(o Service) bool {
 // and is not given out.
 type Health struct {
 	Passing bool
-	Why     string // in words; each change of it is a write to Consul's servers
+	Why     string // in words; with an unchanged status Consul's servers learn them within minutes only
 }
 
 func (h Health) status() string {
@@ -91,7 +91,9 @@ func (c *Client) Register(ctx context.Context, s Service, h Health, ttl time.Dur
 	service := api.AgentServiceRegistration{
 		ID: s.ID, Name: s.Name, Tags: s.Tags, Meta: s.Meta, Address: s.Address, Port: s.Port,
 		Check: &api.AgentServiceCheck{
-			CheckID: checkOf(s.ID), Name: "muster agent", TTL: ttl.String(), Status: h.status(), Notes: "set by the agent of the instance",
+			// Words reach the servers at once only with a change of the status: warning comes first.
+			CheckID: checkOf(s.ID), Name: "muster agent", TTL: ttl.String(), Status: api.HealthWarning,
+			Notes:                          "passing: something listens at the port; warning: nothing does; critical: the instance's agent is silent",
 			DeregisterCriticalServiceAfter: reapAfter.String(),
 		},
 	}
@@ -101,7 +103,7 @@ func (c *Client) Register(ctx context.Context, s Service, h Health, ttl time.Dur
 	if err != nil {
 		return err
 	}
-	return c.Speak(ctx, s.ID, h) // a check that is made has no words yet
+	return c.Speak(ctx, s.ID, h)
 }
 
 // Speak says how a service is, which keeps it alive for another ttl. ErrNoCheck: it has to be registered again.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/plan"
 )
 
 // Answer is what a launcher is to do when an agent has ended.
@@ -80,26 +81,32 @@ func AnswerTo(class registry.Class) Answer {
 	return ""
 }
 
-// Told is how one launcher is told one answer.
-type Told struct {
-	Answer Answer `json:"answer"`
-	Codes  []int  `json:"codes"`
-	By     string `json:"by"`   // the word of the job file that makes it so; "": the launcher's own rule
-	Does   string `json:"does"` // what it does then
-}
-
-// deed is Told without the codes, which are the same for all launchers.
+// deed is a plan.Told without classes and codes, which are the same for all launchers.
 type deed struct{ by, does string }
 
 // Tells are the answers in this launcher's language, one for each of Answers. They hold for the job files that render writes;
 // whoever writes one by hand finds here what to write.
-func (n Name) Tells() []Told {
-	var told []Told
+func (n Name) Tells() []plan.Told {
+	var told []plan.Told
 	for _, a := range Answers() {
 		d := n.deeds()[a]
-		told = append(told, Told{Answer: a, Codes: CodesOf(a), By: d.by, Does: d.does})
+		told = append(told, plan.Told{Answer: string(a), Classes: classesOf(a), Codes: CodesOf(a), By: d.by, Does: d.does})
 	}
 	return told
+}
+
+// classesOf are the classes of a verdict that ask for this answer, a verdict without one left out.
+func classesOf(a Answer) []string {
+	out := []string{}
+	for _, class := range []registry.Class{
+		registry.ClassStopped, registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassHost, registry.ClassNetwork, registry.ClassData,
+		registry.ClassImage, registry.ClassPreempted, registry.ClassTimeout, registry.ClassDefinition, registry.ClassNotPermitted, registry.ClassMuster,
+	} {
+		if AnswerTo(class) == a {
+			out = append(out, string(class))
+		}
+	}
+	return out
 }
 
 func (n Name) deeds() map[Answer]deed {
@@ -126,13 +133,7 @@ var shellDeeds = map[Answer]deed{
 	Never:     {"", "mend what the verdict says first"},
 }
 
-// Survival is what an agent finds as it was when its launcher starts it again on the same host.
-type Survival struct {
-	By    string   `json:"by"`    // what starts it there; "": nobody does
-	Keeps []string `json:"keeps"` // of Kept
-}
-
-// What may be kept.
+// What may outlive a restart on the same host.
 const (
 	KeptIndex     = "index"
 	KeptPorts     = "ports" // of the launcher's; the agent asks for its own again in any case
@@ -142,8 +143,8 @@ const (
 	KeptLogs      = "log folder"
 )
 
-// Survives says what outlives a restart on the same host.
-func (n Name) Survives() Survival {
+// Survives says what an agent finds as it was when this launcher starts it again on the same host.
+func (n Name) Survives() plan.Survival {
 	switch n {
 	case YARN:
 		return yarnSurvival
@@ -157,5 +158,5 @@ func (n Name) Survives() Survival {
 		return systemdSurvival
 	case Shell:
 	}
-	return Survival{Keeps: []string{}}
+	return plan.Survival{Keeps: []string{}}
 }

@@ -15,7 +15,7 @@ func TestEveryCodeIsTold(t *testing.T) {
 	for _, n := range all {
 		var got []int
 		for i, told := range n.Tells() {
-			if told.Answer != Answers()[i] || told.Does == "" {
+			if told.Answer != string(Answers()[i]) || told.Does == "" {
 				t.Errorf("%s: answer %d is %+v", n, i, told)
 			}
 			got = append(got, told.Codes...)

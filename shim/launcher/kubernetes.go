@@ -1,6 +1,10 @@
 package launcher
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/muster-agent/muster/shim/plan"
+)
 
 var kubernetesDeeds = map[Answer]deed{
 	Done:      {"completionMode: Indexed", "the index is complete; the Job is when all are"},
@@ -9,7 +13,7 @@ var kubernetesDeeds = map[Answer]deed{
 	Never:     {"podFailurePolicy: FailJob", "the Job fails, and the JobSet with it, without another pod"},
 }
 
-var kubernetesSurvival = Survival{
+var kubernetesSurvival = plan.Survival{
 	By:    "the kubelet, where restartPolicy is OnFailure or Always; with Never, which the job files have, another pod comes with the index alone",
 	Keeps: []string{KeptIndex, KeptHost, KeptContainer, KeptWork, KeptLogs},
 }

@@ -6,18 +6,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/muster-agent/muster/shim/plan"
 )
 
 // nomadDeeds: Nomad asks for no exit code. Whatever is not 0 is tried again, and an agent that is started after the verdict
 // ends with it at once.
 var nomadDeeds = map[Answer]deed{
 	Done:      {"type = \"batch\"", "the allocation is complete"},
-	Again:     {"restart", "the task starts again in its allocation; when its attempts are used up, the next line"},
-	Elsewhere: {"reschedule", "as the last line; then another allocation, on another host if there is one"},
-	Never:     {"", "Nomad has no word for it: it tries again as above, and each try ends with the verdict at once"},
+	Again:     {"restart", "the task starts again in its allocation"},
+	Elsewhere: {"reschedule", "the same; when its attempts are used up, another allocation, on another host if there is one"},
+	Never:     {"", "Nomad has no word for it: it tries all that, and each try ends with the verdict at once"},
 }
 
-var nomadSurvival = Survival{
+var nomadSurvival = plan.Survival{
 	By:    "the Nomad client, by the group's restart block",
 	Keeps: []string{KeptIndex, KeptPorts, KeptHost, KeptContainer, KeptWork, KeptLogs},
 }

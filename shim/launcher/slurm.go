@@ -3,6 +3,8 @@ package launcher
 import (
 	"strconv"
 	"strings"
+
+	"github.com/muster-agent/muster/shim/plan"
 )
 
 // slurmDeeds: Slurm starts no task anew. The batch script reads the codes of its steps and puts the job into the queue again.
@@ -13,7 +15,7 @@ var slurmDeeds = map[Answer]deed{
 	Never:     {"exit", "the job is FAILED with the highest code of its steps"},
 }
 
-var slurmSurvival = Survival{Keeps: []string{}} // what is requeued may start anywhere, with the job's id and its ranks
+var slurmSurvival = plan.Survival{Keeps: []string{}} // what is requeued may start anywhere, with the job's id and its ranks
 
 // slurm reads what srun and sbatch set. The task's number in the job is the rank of the instance;
 // a requeued job keeps its id, so the run goes on.

@@ -3,6 +3,8 @@ package launcher
 import (
 	"strconv"
 	"strings"
+
+	"github.com/muster-agent/muster/shim/plan"
 )
 
 var systemdDeeds = map[Answer]deed{
@@ -12,7 +14,7 @@ var systemdDeeds = map[Answer]deed{
 	Never:     {"RestartPreventExitStatus", "the unit is failed"},
 }
 
-var systemdSurvival = Survival{
+var systemdSurvival = plan.Survival{
 	By:    "systemd, by Restart=",
 	Keeps: []string{KeptIndex, KeptHost, KeptWork, KeptLogs},
 }

@@ -4,6 +4,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/muster-agent/muster/shim/plan"
 )
 
 // yarnDeeds: a service's framework asks for no exit code; the distributed shell does.
@@ -14,7 +16,7 @@ var yarnDeeds = map[Answer]deed{
 	Never:     {"", "the distributed shell counts the container as failed; a service tries it until its failures are used up, each ends with the verdict at once"},
 }
 
-var yarnSurvival = Survival{
+var yarnSurvival = plan.Survival{
 	By:    "the NodeManager, for the distributed shell; a service's containers are replaced by others",
 	Keeps: []string{KeptHost, KeptContainer, KeptWork, KeptLogs},
 }

@@ -37,7 +37,8 @@ type builder struct {
 	component *appdef.Component
 	scope     appdef.Resolver
 	ports     []Port
-	verbatim  int // of Process
+	verbatim  int  // of Process
+	byName    bool // it is written by its name in Consul
 	problems  appdef.Problems
 	warnings  appdef.Problems
 }
@@ -133,6 +134,7 @@ func (b *builder) plan() Plan {
 		p.Process.Stdin = p.Inputs.Strategy
 	}
 	p.Sides = b.sides(p)
+	p.Discovery = b.discovery(p)
 	p.Origins = b.origins()
 	b.rootUser(p)
 	b.machineAddress()

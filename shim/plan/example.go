@@ -26,6 +26,7 @@ func ExampleRoster(app appdef.App, req Request) registry.Roster {
 		b := builder{app: &app, req: one, component: c}
 		b.scope = one.scope(&app, portTexts(&app, c.Name, instance.Index))
 		p := Plan{Ports: portsOf(&app, c.Name, instance.Index), Exports: b.exports()}
+		p.Discovery = b.discovery(p)
 		ports := map[string]int{}
 		for i, port := range p.Ports {
 			ports[port.Name] = examplePort + i

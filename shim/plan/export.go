@@ -42,7 +42,8 @@ func (b *builder) exports() []Export {
 
 // Publish gives the values of the plan's exports, by `<group>.<name>`, on this host with these
 // ports (by Port.Name), and the instance's address in the ClusterSpec: host:port, or empty when no
-// export is one. An IPv6 host is put into brackets before a port.
+// export is one. An IPv6 host is put into brackets before a port. With muster.address=dns the address has the member's name in
+// place of the host, the exports, which people read, have not.
 func Publish(p Plan, host string, ports map[string]int) (exports map[string]string, address string) {
 	exports = map[string]string{}
 	tokens := append(portTokens(p.Ports, ports), hostToken+":", bracket(host)+":", hostToken, host)
@@ -51,10 +52,18 @@ func Publish(p Plan, host string, ports map[string]int) (exports map[string]stri
 		value := fill.Replace(e.Value)
 		exports[e.Group+"."+e.Name] = value
 		if e.Address {
-			address = value
+			address = p.named(e, ports, value)
 		}
 	}
 	return exports, address
+}
+
+// named is the address with the member's name, if it goes by one.
+func (p Plan) named(e Export, ports map[string]int, value string) string {
+	if p.Discovery == nil || p.Discovery.Address == "" {
+		return value
+	}
+	return strings.NewReplacer(append(portTokens(p.Ports, ports), hostToken, p.Discovery.Address)...).Replace(e.Value)
 }
 
 func bracket(host string) string {

@@ -13,6 +13,8 @@ func (p Plan) JSON() []byte { return encode(p) }
 type List struct {
 	Version int    `json:"version"`
 	Plans   []Plan `json:"plans"`
+	// Launcher is that of all of them.
+	Launcher *Launcher `json:"launcher,omitempty"`
 }
 
 // JSON is the list in the form of Plan.JSON.

@@ -49,11 +49,12 @@ func keysOf() map[string][]string {
 		"/process/resume_args": {
 			"muster.resume.args",
 		},
-		"/framework":        {"muster.framework"},
-		"/inputs/strategy":  {"muster.inputs.strategy"},
-		"/outputs/strategy": {"muster.outputs.strategy"},
-		"/outputs/failed":   {"muster.outputs.failed"},
-		"/outputs/interim":  {"muster.outputs.interim"},
+		"/framework":         {"muster.framework"},
+		"/discovery/address": {addressKey},
+		"/inputs/strategy":   {"muster.inputs.strategy"},
+		"/outputs/strategy":  {"muster.outputs.strategy"},
+		"/outputs/failed":    {"muster.outputs.failed"},
+		"/outputs/interim":   {"muster.outputs.interim"},
 
 		"/outputs/incremental": {"muster.outputs.incremental"},
 		"/outputs/save_every":  {"muster.outputs.interval"},
@@ -71,6 +72,9 @@ func (b *builder) origins() map[string]string {
 				break
 			}
 		}
+	}
+	if !b.byName {
+		delete(out, "/discovery/address")
 	}
 	if _, ok := out["/framework"]; !ok && b.app.Settings.FrameworkWhy != "" {
 		out["/framework"] = b.app.Settings.FrameworkWhy

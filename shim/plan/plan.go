@@ -32,6 +32,7 @@ type Plan struct {
 	Limits     Limits     `json:"limits"`
 	Ports      []Port     `json:"ports"`
 	Exports    []Export   `json:"exports"`
+	Discovery  *Discovery `json:"discovery,omitempty"` // nil: nothing of it is in Consul, or the app has no name yet
 	Barrier    Barrier    `json:"barrier"`
 	Restart    Restart    `json:"restart"`
 	Complete   Complete   `json:"complete"`
@@ -44,7 +45,8 @@ type Plan struct {
 	Hold         float64           `json:"hold"`
 	Origins      map[string]string `json:"origins"`
 	Warnings     []appdef.Problem  `json:"warnings"`
-	Start        *Start            `json:"start,omitempty"` // with a roster only
+	Start        *Start            `json:"start,omitempty"`    // with a roster only
+	Launcher     *Launcher         `json:"launcher,omitempty"` // for people: `muster plan` alone has it
 }
 
 // AppPart names the definition.

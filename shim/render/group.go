@@ -16,6 +16,10 @@ import (
 // limit, so the launcher is asked for it.
 const agentMemoryMB = 32
 
+// yarnAgentMemoryMB is the same as YARN's memory monitor sees it: it counts the resident pages of all processes of a
+// container, those of the agent's binary too, and kills the container that has one more than was asked for.
+const yarnAgentMemoryMB = 64
+
 // group is one component as launchers see it: so many containers of one size.
 type group struct {
 	name  string
@@ -56,7 +60,7 @@ func (w *writer) gather() {
 		g := group{
 			name: c.Name, count: c.Instances, pids: c.Limits.Pids, image: c.Limits.Image, shm: c.Limits.ShmMB,
 			size: size{
-				memory: c.Limits.MemoryMB + agentMemoryMB, vcores: c.Limits.VCores, hard: c.Limits.CPUHard,
+				memory: c.Limits.MemoryMB + w.agentMemory(), vcores: c.Limits.VCores, hard: c.Limits.CPUHard,
 				gpus: c.Limits.GPUs, gpuType: c.Limits.GPUType, spread: c.Limits.Placement&appdef.PlacedApart != 0,
 				label: c.Limits.NodeLabel,
 			},
@@ -75,6 +79,14 @@ func (w *writer) gather() {
 		w.groups[i].command = w.command(w.groups[i].name, w.groups[i].window)
 	}
 	w.unsayable()
+}
+
+// agentMemory is what the launcher is asked for beside the process's memory, in MB.
+func (w *writer) agentMemory() int {
+	if w.launcher == YARN {
+		return yarnAgentMemoryMB
+	}
+	return agentMemoryMB
 }
 
 // portsOf are the ports of all instances of a component: side processes may run beside some of them only.

@@ -10,6 +10,12 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
+// loudly is what a task adds to the codes that are to be heard above those of signals.
+const loudly = 128
+
+// loud are these codes, sorted.
+func loud() []int { return answered(Elsewhere, Never) }
+
 // requeues is how often a job puts itself into the queue again.
 const requeues = 5
 
@@ -99,32 +105,41 @@ func (w *writer) slurmOptions(p slurmPart, first bool) string {
 	if w.o.Queue != "" {
 		say("partition=" + w.o.Queue)
 	}
-	say("ntasks=" + strconv.Itoa(p.count))
-	cores := max(p.vcores, 1)
 	if p.vcores == appdef.Max {
 		say("exclusive")
-	} else {
-		say("cpus-per-task=" + strconv.Itoa(cores))
+	}
+	for _, option := range p.options() {
+		say(option)
+	}
+	if p.label != "" {
+		say("constraint=" + p.label)
+	}
+	return b.String()
+}
+
+// options are what all tasks of a part are asked for, for sbatch and for srun.
+func (p slurmPart) options() []string {
+	out := []string{"ntasks=" + strconv.Itoa(p.count)}
+	cores := max(p.vcores, 1)
+	if p.vcores != appdef.Max {
+		out = append(out, "cpus-per-task="+strconv.Itoa(cores))
 	}
 	if p.memory > 0 {
-		say("mem-per-cpu=" + strconv.Itoa((p.memory+cores-1)/cores) + "M")
+		out = append(out, "mem-per-cpu="+strconv.Itoa((p.memory+cores-1)/cores)+"M")
 	} else {
-		say("mem=0")
+		out = append(out, "mem=0")
 	}
 	if p.gpus > 0 {
 		kind := ""
 		if p.gpuType != "" {
 			kind = strings.ToLower(strings.Map(typeRune, p.gpuType)) + ":"
 		}
-		say("gpus-per-task=" + kind + strconv.Itoa(p.gpus))
+		out = append(out, "gpus-per-task="+kind+strconv.Itoa(p.gpus))
 	}
 	if p.spread {
-		say("ntasks-per-node=1")
+		out = append(out, "ntasks-per-node=1")
 	}
-	if p.label != "" {
-		say("constraint=" + p.label)
-	}
-	return b.String()
+	return out
 }
 
 // typeRune makes a GPU's model a name of gres.conf.
@@ -138,6 +153,16 @@ func typeRune(r rune) rune {
 // slurmScript starts the steps and reads their exit codes. Nothing in it handles SIGTERM: who cancels the job ends the script,
 // and nothing is put into the queue again.
 func (w *writer) slurmScript(parts []slurmPart) string {
+	index := ""
+	if !parts[0].all { // the task's number is not the rank, but the index
+		index = ` --index "$SLURM_PROCID"`
+	}
+	others := ""
+	if len(parts) > 1 {
+		others = `	# srun ends the tasks of its own step only
+	if [ "$code" -ne 0 ] && [ "$status" -eq 0 ]; then scancel --signal=TERM "$SLURM_JOB_ID"; fi
+`
+	}
 	var b strings.Builder
 	if w.o.TokenFile != "" {
 		b.WriteString("export CONSUL_HTTP_TOKEN_FILE=" + shellWord(w.o.TokenFile) + "\n")
@@ -150,19 +175,32 @@ if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
 	case $kept in "$run"-*) run=$kept ;; esac
 fi
 
-# A task that ends badly on its own leaves the gang short of one for good: --kill-on-bad-exit ends the others in grace.
-steps=()
-`, joined(answered(Elsewhere), ", "), shellWord(w.o.Run))
+# A task that ends badly on its own leaves the gang short of one for good: --kill-on-bad-exit ends the others in grace. They
+# end with 143, or by the signal, and srun tells the highest code alone: what decides more than that is told 128 higher.
+task='trap : TERM
+"$@"%s
+code=$?
+case $code in %s) code=$((code + %d)) ;; esac
+exit "$code"'
+
+`, joined(answered(Elsewhere), ", "), shellWord(w.o.Run), index, joined(loud(), " | "), loudly)
+	if len(parts) > 1 {
+		b.WriteString(`# What the first part was asked for srun would read in the environment for all of them.
+unset SLURM_CPUS_PER_TASK SLURM_GPUS_PER_TASK SLURM_MEM_PER_CPU SLURM_MEM_PER_NODE SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE
+
+`)
+	}
 	for i, p := range parts {
-		b.WriteString(w.slurmStep(p, i, len(parts)) + " &\nsteps+=($!)\n")
+		b.WriteString(w.slurmStep(p, i, len(parts)) + " &\n")
 	}
 	fmt.Fprintf(&b, `
 status=0
-for step in "${steps[@]}"; do
-	wait "$step"
+for ((left = %d; left > 0; left--)); do
+	wait -n
 	code=$?
-	if [ "$code" -gt "$status" ]; then status=$code; fi
+%s	if [ "$code" -gt "$status" ]; then status=$code; fi
 done
+if [ "$status" -ge %d ]; then status=$((status - %d)); fi
 
 if [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]; then
 	case $status in
@@ -174,7 +212,7 @@ if [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]; then
 	esac
 fi
 exit "$status"
-`, requeues, joined(answered(Elsewhere), " | "), w.o.Run, joined(answered(Again), " | "))
+`, len(parts), others, loud()[0]+loudly, loudly, requeues, joined(answered(Elsewhere), " | "), w.o.Run, joined(answered(Again), " | "))
 	return b.String()
 }
 
@@ -183,12 +221,14 @@ func (w *writer) slurmStep(p slurmPart, number, of int) string {
 	words := []string{"srun", "--kill-on-bad-exit=1", "--wait=0"}
 	if of > 1 {
 		words = append(words, "--het-group="+strconv.Itoa(number))
+		for _, option := range p.options() {
+			words = append(words, "--"+option)
+		}
+	} else { // the rest srun reads in the environment
+		words = append(words, "--cpus-per-task="+strconv.Itoa(max(p.vcores, 1)))
 	}
-	words = append(words, "--cpus-per-task="+strconv.Itoa(max(p.vcores, 1)))
+	words = append(words, "bash", "-c", "", "muster")
+	task, run := len(words)-2, len(words)+1+runAt
 	agent := append([]string{w.local("")}, p.command...)
-	if !p.all {
-		words = append(words, "bash", "-c", `exec "$@" --index "$SLURM_PROCID"`, "muster")
-	}
-	at := len(words) + 1 + runAt
-	return shellLines("  ", append(words, agent...), map[int]string{at: `"$run"`})
+	return shellLines("  ", append(words, agent...), map[int]string{task: `"$task"`, run: `"$run"`})
 }

@@ -10,12 +10,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/render"
 )
 
 // TestSlurmRequeues runs the script with an srun that ends with each code, and looks at what it asks of scontrol.
 func TestSlurmRequeues(t *testing.T) {
 	script := rendered(t, render.Slurm, "", small(t), options())
+	words, err := typed(t, script, []string{"srun"}, "SLURM_JOB_ID=7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := taskOf(t, words)
 	const again, elsewhere = "scontrol requeue 7", "scontrol update JobId=7 Comment=1700000000-%s scontrol requeue 7"
 	for _, tt := range []struct {
 		code, restarts int
@@ -42,7 +48,7 @@ func TestSlurmRequeues(t *testing.T) {
 		{code: 0, kept: "1700000000-9", run: "1700000000"}, // submitted anew with an old comment
 	} {
 		t.Run(strconv.Itoa(tt.code)+" after "+strconv.Itoa(tt.restarts), func(t *testing.T) {
-			environ := []string{"SLURM_JOB_ID=7", "SPY_SAYS=" + tt.kept, "SPY_CODE=" + strconv.Itoa(tt.code)}
+			environ := []string{"SLURM_JOB_ID=7", "SPY_SAYS=" + tt.kept, "SPY_CODE=" + strconv.Itoa(told(t, task, tt.code))}
 			if tt.restarts > 0 {
 				environ = append(environ, "SLURM_RESTART_COUNT="+strconv.Itoa(tt.restarts))
 			}
@@ -66,7 +72,44 @@ func TestSlurmRequeues(t *testing.T) {
 	}
 }
 
-// TestSlurmComponents has components of different sizes started by steps of their own, each task with its number as index.
+// TestSlurmHearsWhatDecides holds that a task which is ended for another's sake does not drown why the other has ended.
+func TestSlurmHearsWhatDecides(t *testing.T) {
+	words, err := typed(t, rendered(t, render.Slurm, "", small(t), options()), []string{"srun"}, "SLURM_JOB_ID=7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := taskOf(t, words)
+	for _, c := range launcher.Codes() {
+		decides := c.Answer == launcher.Never || c.Answer == launcher.Elsewhere
+		if got := told(t, task, c.Code); decides && got <= 128+31 || !decides && got != c.Code {
+			t.Errorf("%d (%s): srun is told %d", c.Code, c.Answer, got)
+		}
+	}
+}
+
+// taskOf is what bash runs in each task, of the words that srun was started with.
+func taskOf(t *testing.T, words []string) string {
+	t.Helper()
+	at := slices.Index(words, "-c")
+	if at < 1 || words[at-1] != "bash" || words[at+2] != "muster" {
+		t.Fatalf("got %q", words)
+	}
+	return words[at+1]
+}
+
+// told is what a task ends with whose agent ends with this code.
+func told(t *testing.T, task string, code int) int {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", task, "muster", "bash", "-c", "exit "+strconv.Itoa(code))
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// TestSlurmComponents has components of different sizes started by steps of their own, each task with its number as index, and
+// what one is asked for is no other's. When one ends badly the others are told, once.
 func TestSlurmComponents(t *testing.T) {
 	o := options()
 	words, err := typed(t, rendered(t, render.Slurm, "", apps(t)["everything"], o), []string{"srun"}, "SLURM_JOB_ID=7")
@@ -78,9 +121,19 @@ func TestSlurmComponents(t *testing.T) {
 		if word == "--component" {
 			steps = append(steps, words[at+1])
 		}
-		if word == "-c" && words[at+1] != `exec "$@" --index "$SLURM_PROCID"` {
+		if word == "-c" && !strings.Contains(words[at+1], "\n\"$@\" --index \"$SLURM_PROCID\"\n") {
 			t.Errorf("got %q", words[at+1])
 		}
+	}
+	for _, mine := range []string{"SLURM_MEM_PER_CPU=1", "SLURM_GPUS_PER_TASK=1", "SLURM_NTASKS_PER_NODE=1"} {
+		_, err := typed(t, strings.ReplaceAll(rendered(t, render.Slurm, "", apps(t)["everything"], o), "srun ", `test -z "$`+strings.TrimSuffix(mine, "=1")+`" && srun `), []string{"srun"}, "SLURM_JOB_ID=7", mine)
+		if err != nil {
+			t.Errorf("%s goes to all steps: %v", mine, err)
+		}
+	}
+	words, _ = typed(t, rendered(t, render.Slurm, "", apps(t)["everything"], o), []string{"srun", "scancel"}, "SLURM_JOB_ID=7", "SPY_CODE=221")
+	if n := strings.Count(strings.Join(words, " "), "scancel --signal=TERM 7"); n != 1 {
+		t.Errorf("the others were told %d times: %q", n, words)
 	}
 	slices.Sort(steps)
 	if d := cmp.Diff([]string{"Chief", "board", "worker"}, steps); d != "" {

@@ -10,34 +10,36 @@ import (
 
 // Instance is one row of every listing.
 type Instance struct {
-	Version        int               `json:"version"`
-	Instance       string            `json:"instance"`
-	Component      string            `json:"component"`
-	Index          int               `json:"index"`
-	Rank           int               `json:"rank"`
-	Role           string            `json:"role"`
-	Phase          string            `json:"phase"`
-	Since          time.Time         `json:"since"`
-	Host           string            `json:"host"`
-	Pid            int               `json:"pid,omitempty"` // of the agent
-	Ports          map[string]int    `json:"ports"`
-	Exports        map[string]string `json:"exports"`
-	Generation     int               `json:"generation"`
-	Attempt        int               `json:"attempt"`
-	Restarts       int               `json:"restarts"`
-	Progress       *float64          `json:"progress"`        // 0…1; null: not reported
-	CheckpointStep *int64            `json:"checkpoint_step"` // newest whole one; null: none
-	Exit           *int              `json:"exit"`            // as a shell sees it; null while alive
-	ExitInfo       *Exit             `json:"exit_info"`
-	PAI            *PAI              `json:"pai,omitempty"` // of an app that PAI's tasks are told of: its end in PAI's words
-	Unenforced     []string          `json:"unenforced"`
-	Cause          string            `json:"cause,omitempty"`  // what it waits for, or why it is where it is
-	Outage         *Outage           `json:"outage,omitempty"` // nothing is heard of the registry for long
-	Waits          []Wait            `json:"waits,omitempty"`  // of who conducts
-	Sides          []Side            `json:"sides,omitempty"`
-	Conducts       bool              `json:"conducts,omitempty"`
-	AwaySince      *time.Time        `json:"registry_unreachable_since,omitempty"`
-	Warnings       []Warning         `json:"warnings,omitempty"`
+	Version   int               `json:"version"`
+	Instance  string            `json:"instance"`
+	Component string            `json:"component"`
+	Index     int               `json:"index"`
+	Rank      int               `json:"rank"`
+	Role      string            `json:"role"`
+	Phase     string            `json:"phase"`
+	Since     time.Time         `json:"since"`
+	Host      string            `json:"host"`
+	Pid       int               `json:"pid,omitempty"` // of the agent
+	Ports     map[string]int    `json:"ports"`
+	Exports   map[string]string `json:"exports"`
+	// DNSName is where Consul's DNS has it; empty: nowhere, or not now.
+	DNSName        string     `json:"dns_name,omitempty"`
+	Generation     int        `json:"generation"`
+	Attempt        int        `json:"attempt"`
+	Restarts       int        `json:"restarts"`
+	Progress       *float64   `json:"progress"`        // 0…1; null: not reported
+	CheckpointStep *int64     `json:"checkpoint_step"` // newest whole one; null: none
+	Exit           *int       `json:"exit"`            // as a shell sees it; null while alive
+	ExitInfo       *Exit      `json:"exit_info"`
+	PAI            *PAI       `json:"pai,omitempty"` // of an app that PAI's tasks are told of: its end in PAI's words
+	Unenforced     []string   `json:"unenforced"`
+	Cause          string     `json:"cause,omitempty"`  // what it waits for, or why it is where it is
+	Outage         *Outage    `json:"outage,omitempty"` // nothing is heard of the registry for long
+	Waits          []Wait     `json:"waits,omitempty"`  // of who conducts
+	Sides          []Side     `json:"sides,omitempty"`
+	Conducts       bool       `json:"conducts,omitempty"`
+	AwaySince      *time.Time `json:"registry_unreachable_since,omitempty"`
+	Warnings       []Warning  `json:"warnings,omitempty"`
 }
 
 // Warning is something that a person should mend while the process goes on.

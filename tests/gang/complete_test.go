@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -145,10 +146,11 @@ func evaluatorBeyondBudget(t *testing.T, at place) {
 
 // A run may be given so long and no longer.
 func runsTooLong(t *testing.T, at place) {
-	g := newGang(t, at, workers(2, map[string]string{"muster.timeout": "3s", "muster.stop.grace": "1s"}))
-	for _, a := range g.begin() {
-		a.do(cue{Do: "trap"})
-	}
+	// the time begins with the staging: on busy cores it may be over before a process has begun
+	g := newGang(t, at, workers(2, map[string]string{
+		"muster.timeout": "3s", "muster.stop.grace": "1s", "muster.command": "trap '' TERM; while :; do sleep 1; done",
+	}))
+	g.launchAll()
 	e := g.end()
 	if e.verdict == nil || e.verdict.Class != registry.ClassTimeout || !strings.Contains(e.verdict.Cause, "muster.timeout") {
 		t.Errorf("verdict %+v, want timeout, naming muster.timeout", e.verdict)
@@ -156,6 +158,11 @@ func runsTooLong(t *testing.T, at place) {
 	for name, code := range e.agents {
 		if code != 76 {
 			t.Errorf("agent of %s ended with %d, want 76", name, code)
+		}
+		for _, started := range startedLine.FindAllStringSubmatch(read(g.log(name, "agent.log")), -1) {
+			if pid, _ := strconv.Atoi(started[1]); lives(pid) {
+				t.Errorf("the process of %s, %d, is still there", name, pid)
+			}
 		}
 	}
 }

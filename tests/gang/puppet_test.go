@@ -105,6 +105,10 @@ func (p *puppet) do(c cue) error {
 	case "listen":
 		_, err := net.Listen("tcp", os.Getenv("MUSTER_HOST")+":"+os.Getenv("MUSTER_PORT"))
 		return err
+	case "serve":
+		return serve()
+	case "call":
+		return callPeer(c.Text)
 	case "fork":
 		return fork(c.Text)
 	case "pour":

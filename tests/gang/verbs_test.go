@@ -23,6 +23,7 @@ type instanceView struct {
 	Attempt, Restarts      int
 	Ports                  map[string]int
 	Exit                   *int
+	DNSName                string `json:"dns_name"`
 }
 
 func (g *gang) view(verb string, args ...string) (v view) {

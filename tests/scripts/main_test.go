@@ -17,7 +17,7 @@ import (
 )
 
 // watchdog bounds every wait. It ends tests that have gone wrong and is part of no promise.
-const watchdog = 60 * time.Second
+const watchdog = 2 * time.Minute
 
 // atOnce is how many tests run at a time: they wait more than they work.
 const atOnce = 6

@@ -12,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/netns"
+	claims "github.com/muster-agent/muster/tests/servers/ports"
 )
 
 // listener is a component whose instances each listen at global.port, and print it.
@@ -58,21 +59,11 @@ func TestPortsOfOneHost(t *testing.T) {
 	}
 }
 
-// free is a port that nobody listens at, of those that this package's other tests do not take.
+// free are ports that nobody listens at, nor takes while the test runs, in their order.
 func free(t *testing.T, n int) []int {
 	t.Helper()
-	var found []int
-	for port := 30100 + int(time.Now().UnixNano()%997); len(found) < n && port < 32000; port++ {
-		l, err := net.Listen("tcp", local(port)) //nolint:noctx // at once
-		if err != nil {
-			continue
-		}
-		l.Close()
-		found = append(found, port)
-	}
-	if len(found) < n {
-		t.Fatalf("no %d free ports", n)
-	}
+	found := claims.Claim(t, n)
+	slices.Sort(found)
 	return found
 }
 

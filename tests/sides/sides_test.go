@@ -2,10 +2,12 @@ package sides_test
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,6 +67,7 @@ func TestBoard(t *testing.T) {
 				"muster.side.flash": "echo here; exit 3", "muster.side.flash.index": "1",
 				"muster.side.once": "echo once", "muster.side.once.restart": "false",
 			}, map[string]string{"board.py": board, "reader.py": reader}, component{name: "worker", instances: 2})
+			began := time.Now()
 			j.begin(engine)
 			j.says("worker-0", "stdout.log", "board 1")
 			j.says("worker-1", "stdout.log", "board 1")
@@ -101,8 +104,10 @@ func TestBoard(t *testing.T) {
 					t.Errorf("%s (-got +want):\n%s", name, diff)
 				}
 			}
-			if n := strings.Count(j.log("worker-1", "side-flash.stdout.log"), "here\n"); n < 2 || n > 6 {
-				t.Errorf("flash was started %d times in a few seconds, want a few", n)
+			// pauses of 1, 2, 4, … s
+			took := time.Since(began)
+			if n, most := strings.Count(j.log("worker-1", "side-flash.stdout.log"), "here\n"), bits.Len(uint(took.Seconds())+2); n < 2 || n > most {
+				t.Errorf("flash was started %d times in %s, want 2 to %d", n, took, most)
 			}
 		})
 	}

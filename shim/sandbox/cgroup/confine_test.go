@@ -141,7 +141,7 @@ func TestConfineCPU(t *testing.T) {
 	}
 	g.Begin()
 	before := time.Now()
-	for u := used(t, g); u.Periods < 10 || u.Throttled <= 0; u = used(t, g) {
+	for u := used(t, g); u.Periods < 3 || u.Throttled <= 0; u = used(t, g) {
 		if time.Since(before) > watchdog {
 			t.Fatalf("%+v: never held back", u)
 		}

@@ -111,7 +111,7 @@ job "sleeper" {
       driver = "exec"
       config {
         command = "/bin/sh"
-        args    = ["-c", "echo begun; trap 'exit 7' USR1; while :; do sleep 0.1; done"]
+        args    = ["-c", "trap 'exit 7' USR1; echo begun; while :; do sleep 0.1; done"]
       }
       resources {
         cpu    = 50

@@ -125,10 +125,19 @@ func (c *Cluster) Requeue(id string) {
 	c.Run("scontrol", "requeue", id)
 }
 
-// StartNow takes away the two minutes for which Slurm holds a job back that was requeued.
+// StartNow takes away the two minutes for which Slurm holds a job back that was requeued. A node takes no job anew in the
+// second in which it has killed it.
 func (c *Cluster) StartNow(id string) {
 	c.t.Helper()
-	c.Run("scontrol", "update", "JobId="+id, "StartTime=now")
+	if err := c.run.Await(watchdog, func() error {
+		if left := c.JobProcesses(id); len(left) > 0 {
+			return fmt.Errorf("job %s has the processes %v", id, left)
+		}
+		return nil
+	}); err != nil {
+		c.t.Fatal(err)
+	}
+	c.Run("scontrol", "update", "JobId="+id, "StartTime=now+2")
 }
 
 // JobProcesses are the pids, as this test sees them, of a job's script and steps.

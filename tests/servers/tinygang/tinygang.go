@@ -23,11 +23,11 @@ const (
 )
 
 // Program is what every instance runs, with sh -c. It notes its start in the file starts of the gang's folder, as one line
-// of INSTANCE GENERATION ATTEMPT HOST PORT CWD; a ps then waits for its end, a worker until the file `go` is there, and
-// ends with what the file `code` says, 0 without it.
+// of INSTANCE GENERATION ATTEMPT HOST PORT CWD; a ps then waits for its end, a worker until the file `go` is there and the ps
+// has begun, which the job's end would else overtake, and ends with what the file `code` says, 0 without it.
 const Program = `echo "$MUSTER_INSTANCE $MUSTER_GENERATION $MUSTER_ATTEMPT $MUSTER_HOST $MUSTER_PORT $PWD" >>"$TINYGANG/starts"
 case $MUSTER_COMPONENT in ps) exec sleep 1000 ;; esac
-until [ -e "$TINYGANG/go" ]; do sleep 0.1; done
+until [ -e "$TINYGANG/go" ] && grep -q "^ps-" "$TINYGANG/starts"; do sleep 0.1; done
 exit "$(cat "$TINYGANG/code" 2>/dev/null || echo 0)"`
 
 // Gang is one.

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/render"
+)
+
+// registerRemote adds what a job needs that runs elsewhere: the flags of muster submit whose names HBox does not have. Those of
+// muster run are taken over.
+func (f *submitFlags) registerRemote(flags flagSet) {
+	o := &f.job.options
+	flags.StringVar(&f.store, "store", "", "with --launcher, as all below: `URL` of the folder for what the hosts need (default: --conf muster.store)")
+	flags.StringVar(&f.storeAs, "store-as", "", "the store as the hosts see it")
+	flags.StringVar(&f.address, "address", "", "`URL` of Nomad, or of YARN's ResourceManager (default: NOMAD_ADDR; yarn-site.xml)")
+	flags.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
+	flags.BoolVar(&f.kill, "kill-on-interrupt", false, "Ctrl-C stops the run; a second one ends the job")
+	flags.StringVar(&o.Format, "format", "", "shell: by YARN's distributed shell; jobs: without Kubernetes' JobSet")
+	flags.StringVar(&o.Binary, "binary", "", "path of muster on the hosts, or a URL that the launcher fetches it from (default: this muster, by way of the store)")
+	flags.StringVar(&o.Run, "run", "", "one life of the app (default: the seconds of the clock)")
+	flags.StringVar(&o.TokenFile, "token-file", "", "`FILE` on the hosts with Consul's token")
+	flags.DurationVar(&o.TimeLimit, "time-limit", 0, "longest life of the job (slurm, k8s, yarn)")
+	flags.StringVar(&o.Image, "image", "", "image of the pods, with muster in it (k8s)")
+	flags.StringVar(&o.Namespace, "namespace", "", "namespace (nomad, k8s)")
+}
+
+// there runs the job by a launcher, and waits for its end as hbox-submit does.
+func (f *hboxFlags) there(ctx context.Context, s streams, launcher string, job hbox.Submission) error {
+	if err := knownLauncher("hbox-submit", launcher); err != nil {
+		return err
+	}
+	x := f.remote
+	x.wait, x.hbox, x.json, x.state = true, true, f.run.json, f.run.state
+	x.job.registry, x.job.filesystem = f.run.registry, f.run.filesystem
+	x.job.options.AppID = f.run.appID
+	if f.run.appID == "" { // names of jobs are no names of their own, as HBox has it
+		id := appIDOf(job.App.Name)
+		x.job.options.AppID = id[:min(len(id), 49)] + "-" + strconv.FormatInt(time.Now().UnixMilli(), 10)
+	}
+	agent := renderAgentFlags{workDir: f.run.workDir, logDir: f.run.logDir, policy: f.run.policy, env: f.run.env, requireLimits: f.run.strict}
+	if f.run.engine != "auto" {
+		agent.engine = f.run.engine
+	}
+	if f.run.ports != usualPorts {
+		agent.ports = f.run.ports
+	}
+	x.job.agent = agent
+	if f.run.host != "" {
+		return usage("hbox-submit: --host is of this machine; agents of %s find their own", launcher)
+	}
+	if launcher == render.Nomad {
+		x.job.options.Format = cmp.Or(x.job.options.Format, "json")
+	}
+	return x.submitJob(ctx, s, launcher, job)
+}
+
+// submitJob is submit with a command line of HBox's that has been read.
+func (f *submitFlags) submitJob(ctx context.Context, s streams, launcher string, job hbox.Submission) error {
+	if _, err := f.job.registry.times(); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "muster-submit-")
+	if err != nil {
+		return withCode(shim.CodeInternal, err)
+	}
+	c := &cargo{folder: folder}
+	defer c.remove()
+	app, err := f.loadJob(c, job)
+	if err != nil {
+		return err
+	}
+	if err := f.stow(ctx, launcher, app, c); err != nil {
+		return err
+	}
+	return f.launch(ctx, s, launcher, app, c)
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// surroundings are what this environment's launcher says, and the address that an agent would tell its peers. Which
+// registry it would ask for the way to it is known to agents only.
+func surroundings(ctx context.Context) (launcher.Found, launcher.Host) {
+	found := launcher.Detect(launcher.Environ(os.Environ()), hostFacts())
+	host, err := launcher.ChooseHost(hostChoices(ctx, found))
+	if err != nil {
+		host.Origin = "nobody: --host"
+	}
+	return found, host
+}
+
+// printLauncher is for people: what is known, and what the launcher does with an agent's end.
+func printLauncher(out io.Writer, l plan.Launcher) error {
+	fmt.Fprintf(out, "\nLauncher: %s\n\n", l.Name)
+	var known [][]string
+	for _, k := range l.Known {
+		known = append(known, []string{k.What, k.Value, k.From})
+	}
+	if err := table(out, "WHAT VALUE FROM", known); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	var answers [][]string
+	for _, a := range l.Answers {
+		codes := make([]string, len(a.Codes))
+		for i, n := range a.Codes {
+			codes[i] = strconv.Itoa(n)
+		}
+		answers = append(answers, []string{a.Answer, strings.Join(codes, ","), a.By, a.Does})
+	}
+	if err := table(out, "END CODES SAID-BY THEN", answers); err != nil {
+		return err
+	}
+	if l.Survives.By != "" {
+		fmt.Fprintf(out, "\nStarted again on this host by %s.\nIt then finds as it was: %s.\n", l.Survives.By, strings.Join(l.Survives.Keeps, ", "))
+	} else {
+		fmt.Fprintln(out, "\nNobody starts it again on this host.")
+	}
+	for _, note := range l.Notes {
+		fmt.Fprintf(out, "Note: %s.\n", note)
+	}
+	return nil
+}
+
+// checkLauncher is one line of doctor's.
+func checkLauncher(found launcher.Found, host launcher.Host) check {
+	const name = "launcher"
+	if host.Passed != "" {
+		return bad(name, "have that name resolve to an address that others reach, or give --host", "%s: %s; others are told %s (%s)",
+			found.Name, host.Passed, cmp.Or(host.Address, "nothing"), host.Origin)
+	}
+	if found.Name == launcher.Shell {
+		return good(name, "none is recognised: a person's shell")
+	}
+	return good(name, "%s, by %s; the kill window is %g s, as %s", found.Name, found.Origins["launcher"], found.Allocation.KillWindow, found.Origins["kill_window"])
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/render"
+	"github.com/muster-agent/muster/shim/submit"
+)
+
+const submitLong = `Has a resource manager run APP: writes its job as muster render does, puts what the hosts need of it into the store, each
+file once by its digest, and starts it with the launcher's own client or API. Prints the launcher's id.
+
+  nomad     Nomad's HTTP API: --address, else NOMAD_ADDR; NOMAD_TOKEN, NOMAD_CACERT and so on
+  yarn      YARN's service API at the ResourceManager that yarn-site.xml names, or --address; the user is HADOOP_USER_NAME,
+            else who calls. --format shell: the distributed shell, by the client yarn of HADOOP_HOME
+  slurm     sbatch
+  systemd   units below --unit-dir on this host, and systemctl
+  k8s       kubectl apply; muster is in the image
+
+The store (--store, or muster.store in the definition) is a folder that all hosts see, or hdfs:. Into it go a package that
+lies here, what --files and archives of a submission of HBox's name, and this muster itself, unless --binary says where it is
+on each host. Packages of the catalog and those with a URL are not copied. What one run brought goes when the run has ended,
+and what other runs use stays: with --wait at once, else with the next muster submit to that store.
+
+--wait follows the run in the registry and ends with its verdict (muster help exit-codes). Ctrl-C leaves the job running and
+says how to follow and to stop it; with --kill-on-interrupt it stops the run in grace, and a second one ends the job there.`
+
+// submitFlags are those of muster submit: the job's are those of render.
+type submitFlags struct {
+	job       renderFlags
+	state     stateFlags
+	store     string
+	storeAs   string // the store as the hosts see it; empty: as we do
+	address   string // of the launcher's API
+	unitDir   string
+	wait      bool
+	kill      bool // on Ctrl-C while waiting
+	json      bool
+	hbox      bool // the progress is HBox's
+	interrupt <-chan struct{}
+}
+
+// submission is the answer of muster submit --json.
+type submission struct {
+	Version  int      `json:"version"`
+	Launcher string   `json:"launcher"`
+	ID       string   `json:"id"`
+	App      string   `json:"app"`
+	Run      string   `json:"run"`
+	Registry string   `json:"registry"`
+	Store    string   `json:"store"` // empty: nothing was brought
+	Objects  []string `json:"objects"`
+	Lost     []string `json:"lost"`
+	Outcome  *string  `json:"outcome"` // null: it was not waited for, or has none
+	Code     *int     `json:"code"`    // that this ends with
+}
+
+func newSubmit(s streams) *cobra.Command {
+	f := submitFlags{}
+	cmd := &cobra.Command{
+		Use: "submit LAUNCHER APP", Short: "Have a resource manager run an app", Long: submitLong, Args: submitArgs,
+		Example: `  muster submit nomad myapp.zip --store /shared/muster --wait
+  muster submit yarn catalog:handwriting --store hdfs:///tmp/muster --registry consul://consul:8500
+  muster submit slurm job.json --store /shared/muster --time-limit 2h --wait --kill-on-interrupt
+  muster submit yarn --store hdfs:///tmp/muster -- hbox-submit --app-type tensorflow --worker-num 2 --files train.py python train.py`,
+		ValidArgsFunction: completeRender,
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.submit(cmd.Context(), s, args) },
+	}
+	f.job.registerJob(cmd)
+	f.register(cmd.Flags())
+	binary := cmd.Flags().Lookup("binary")
+	binary.DefValue, binary.Usage = "", "path of muster on the hosts, or a URL that the launcher fetches it from (default: this muster, by way of the store; k8s: "+podBinary+")"
+	f.job.options.Binary = ""
+	flags := cmd.Flags()
+	flags.BoolVar(&f.wait, "wait", false, "follow the run, and end with its verdict")
+	flags.BoolVar(&f.json, "json", false, "print {launcher, id, app, run, registry, store, objects, lost, outcome, code} as JSON")
+	return cmd
+}
+
+// podBinary is where muster is in the image of a pod.
+const podBinary = "/usr/local/bin/muster"
+
+// register adds what render does not have, but for what a submission of HBox's says by itself.
+func (f *submitFlags) register(flags flagSet) {
+	f.state.register(flags)
+	flags.StringVar(&f.store, "store", "", "`URL` of the folder for what the hosts need: hdfs:, or one that all hosts see (default: muster.store)")
+	flags.StringVar(&f.storeAs, "store-as", "", "the store as the hosts see it: the `URL` of a web server that shows the folder, or another path")
+	flags.StringVar(&f.address, "address", "", "`URL` of Nomad, or of YARN's ResourceManager (default: NOMAD_ADDR; yarn-site.xml)")
+	flags.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
+	flags.BoolVar(&f.kill, "kill-on-interrupt", false, "Ctrl-C while waiting stops the run; a second one ends the job")
+}
+
+func submitArgs(_ *cobra.Command, args []string) error {
+	if len(args) == 2 || len(args) > 2 && args[1] == hboxVerb {
+		return nil
+	}
+	return usage("submit: got %d arguments, want LAUNCHER APP; launchers are %s", len(args), strings.Join(render.Launchers(), ", "))
+}
+
+func knownLauncher(verb, launcher string) error {
+	if slices.Contains(render.Launchers(), launcher) {
+		return nil
+	}
+	hint := ""
+	if near, ok := appdef.Nearest(launcher, render.Launchers()); ok {
+		hint = "; did you mean " + near + "?"
+	}
+	return usage("%s: launcher %q: want one of %s%s", verb, launcher, strings.Join(render.Launchers(), ", "), hint)
+}
+
+func (f *submitFlags) submit(ctx context.Context, s streams, args []string) error {
+	launcher := args[0]
+	if err := knownLauncher("submit", launcher); err != nil {
+		return err
+	}
+	if f.kill && !f.wait {
+		return usage("submit: --kill-on-interrupt without --wait")
+	}
+	if launcher == render.Nomad { // its API takes no HCL
+		if f.job.options.Format != "" && f.job.options.Format != "json" {
+			return usage("submit nomad: --format %s: Nomad's API takes json", f.job.options.Format)
+		}
+		f.job.options.Format = "json"
+	}
+	if _, err := f.job.registry.times(); err != nil {
+		return err
+	}
+	app, c, err := f.load(ctx, s, launcher, args[1:])
+	if err != nil {
+		return err
+	}
+	defer c.remove()
+	return f.launch(ctx, s, launcher, app, c)
+}
+
+// launch brings the cargo, starts the job, and follows it where that is wanted.
+func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, app appdef.App, c *cargo) error {
+	if err := f.job.settle(&app); err != nil {
+		return err
+	}
+	job, err := render.Render(launcher, app, f.job.options)
+	if err != nil {
+		return usage("submit %w", err)
+	}
+	job.Lost = append(job.Lost, c.lost...)
+	for _, line := range job.Lost {
+		fmt.Fprintln(s.err, "lost: "+line)
+	}
+	if f.job.strict && len(job.Lost) > 0 {
+		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
+	}
+	to, err := f.client(launcher, job)
+	if err != nil {
+		return err
+	}
+	r := &sent{
+		flags: f, streams: s, launcher: launcher, job: to, cargo: c, app: f.job.options.AppID, run: f.job.options.Run, registry: f.job.options.Registry,
+		def: app, lost: job.Lost,
+	}
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	if !f.wait {
+		return r.tell(nil)
+	}
+	return r.follow(ctx)
+}
+
+// submitCode is the exit code of what kept a job from being started.
+func submitCode(err error) error {
+	code := 1
+	switch {
+	case errors.Is(err, submit.ErrRuns):
+		code = shim.CodeHeld
+	case errors.Is(err, submit.ErrUnreachable):
+		code = shim.CodeRegistry
+	}
+	return coded(code, err)
+}

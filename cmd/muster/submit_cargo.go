@@ -1,0 +1,268 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/render"
+	"github.com/muster-agent/muster/shim/submit"
+)
+
+// cargo is what a run brings to the hosts.
+type cargo struct {
+	store   *submit.Store // nil: nothing is brought
+	objects []submit.Object
+	names   []string // of the objects, in the store
+	folder  string   // where those lie that were made here
+	lost    []string
+}
+
+// remove takes away what was made on this machine alone.
+func (c *cargo) remove() { _ = os.RemoveAll(c.folder) } // a temporary folder stays at worst
+
+// load reads APP and decides what of it the hosts need to be brought. Nothing is brought yet.
+func (f *submitFlags) load(ctx context.Context, s streams, launcher string, args []string) (app appdef.App, c *cargo, err error) {
+	folder, err := os.MkdirTemp("", "muster-submit-")
+	if err != nil {
+		return app, nil, fmt.Errorf("submit: %w", err)
+	}
+	c = &cargo{folder: folder}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(folder) // what went wrong is worth more words
+		}
+	}()
+	if args[0] == hboxVerb {
+		app, err = f.loadSubmission(s, c, args[1:])
+	} else {
+		app, err = f.loadApp(s, launcher, c, args[0])
+	}
+	if err != nil {
+		return app, c, err
+	}
+	return app, c, f.stow(ctx, launcher, app, c)
+}
+
+// stow decides what goes into the store, and where the hosts will find it.
+func (f *submitFlags) stow(ctx context.Context, launcher string, app appdef.App, c *cargo) (err error) {
+	o := &f.job.options
+	bring := o.Binary == "" && launcher != render.Kubernetes
+	if o.Binary == "" {
+		o.Binary = podBinary
+	}
+	if bring {
+		if o.Binary, err = os.Executable(); err != nil {
+			return fmt.Errorf("submit: %w", err)
+		}
+	}
+	url := cmp.Or(f.store, app.Settings.Store)
+	if url == "" && launcher == render.Systemd { // this very host
+		bring = false
+	}
+	if err := f.openStore(ctx, c, launcher, url, bring); err != nil {
+		return err
+	}
+	return f.place(ctx, c, bring)
+}
+
+// loadApp reads an APP. What lies on this machine is brought, with the documents in it that flags replace.
+func (f *submitFlags) loadApp(s streams, launcher string, c *cargo, ref string) (appdef.App, error) {
+	a := &f.job.app
+	a.hadoop, a.progress = f.job.filesystem.hadoop, s.err
+	l, found, err := a.read(ref)
+	if err != nil {
+		return appdef.App{}, err
+	}
+	defer l.close()
+	printWarnings(s.err, found)
+	if bad := asError(found); bad != nil {
+		return appdef.App{}, bad
+	}
+	if f.job.options.App != "" { // somebody has brought it
+		return l.App, nil
+	}
+	other := a.template != "" || a.resources != ""
+	stored := cmp.Or(f.store, l.App.Settings.Store) != ""
+	switch {
+	case !other && (l.url != "" || strings.HasPrefix(l.ref, "catalog:")):
+		f.job.options.App = l.ref
+		return l.App, nil
+	case launcher == render.Systemd && !stored && l.ref != stdinRef:
+		f.job.options.App = l.ref
+		return l.App, nil
+	case !other && l.url == "" && l.job == nil && !l.pkg.Folder:
+		c.objects = append(c.objects, submit.Object{Name: filepath.Base(l.pkg.Path), File: l.pkg.Path})
+		return l.App, nil
+	}
+	dir := filepath.Join(c.folder, "package")
+	if err := errors.Join(os.Mkdir(dir, 0o755), packages.Copy(l.pkg.FS, dir)); err != nil {
+		return appdef.App{}, fmt.Errorf("submit: %w", err)
+	}
+	for name, from := range map[string]string{"appConfig.json": a.template, "resources.json": a.resources} {
+		if from == "" {
+			continue
+		}
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o644)
+		}
+		if err != nil {
+			return appdef.App{}, fmt.Errorf("submit: %w", err)
+		}
+	}
+	a.template, a.resources = "", "" // they are in the package now
+	return l.App, c.pack(dir, l.App.Name)
+}
+
+// loadSubmission reads the words of hbox-submit, into a package.
+func (f *submitFlags) loadSubmission(s streams, c *cargo, words []string) (appdef.App, error) {
+	job, found := hbox.Parse(words)
+	if job.Verb != hbox.VerbRun {
+		return appdef.App{}, usage("submit: hbox-submit: want a job")
+	}
+	printWarnings(s.err, found)
+	if bad := found.Errors(); len(bad) > 0 {
+		return appdef.App{}, withCode(shim.CodeUsage, bad)
+	}
+	if len(f.job.app.set) > 0 || len(f.job.app.instances) > 0 {
+		return appdef.App{}, usage("submit: --set and --instances are of packages; say it in the words of hbox-submit, as --conf")
+	}
+	return f.loadJob(c, job)
+}
+
+func (f *submitFlags) loadJob(c *cargo, job hbox.Submission) (appdef.App, error) {
+	c.lost = append(c.lost, f.job.carried(job)...)
+	if f.job.options.App != "" {
+		return job.App, nil
+	}
+	dir, _, err := hboxPackage(c.folder, job) // it goes with the folder
+	if err != nil {
+		return appdef.App{}, err
+	}
+	return job.App, c.pack(dir, job.App.Name)
+}
+
+// pack makes an archive of a folder to be brought.
+func (c *cargo) pack(dir, name string) error {
+	name = cmp.Or(appIDOf(name), "app") + ".zip"
+	file := filepath.Join(c.folder, name)
+	if _, err := packages.Pack(dir, file, packages.PackOptions{}); err != nil {
+		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %w", err))
+	}
+	c.objects = append(c.objects, submit.Object{Name: name, File: file})
+	return nil
+}
+
+// openStore finds the store where something is to be put into it.
+func (f *submitFlags) openStore(ctx context.Context, c *cargo, launcher, url string, binary bool) error {
+	if len(c.objects) == 0 && !binary {
+		return nil
+	}
+	if url == "" {
+		var what []string
+		if binary {
+			what = append(what, "muster itself (or --binary says where it is on each host)")
+		}
+		for _, o := range c.objects {
+			what = append(what, o.Name+" (or --app says where the agents find it)")
+		}
+		return withCode(shim.CodeDefinition, fmt.Errorf("submit: no store: --store, or muster.store in the definition, says where %s put for the hosts: %s",
+			map[bool]string{true: "this is", false: "these are"}[len(what) == 1], strings.Join(what, ", ")))
+	}
+	if err := f.job.filesystem.hadoop.check(); err != nil {
+		return err
+	}
+	store, err := submit.Open(ctx, url, f.job.filesystem.hadoop.fetching(nil))
+	if err != nil {
+		return usage("submit: %w", err)
+	}
+	if f.storeAs != "" {
+		store.SeenAs(f.storeAs)
+	}
+	if binary && !store.Local() && launcher != render.YARN && !store.Web() {
+		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %s starts no program from %s: --binary says where muster is on each host, or --store names a folder that all of them see", launcher, url))
+	}
+	c.store = store
+	return nil
+}
+
+// place says where the hosts will find what is brought.
+func (f *submitFlags) place(ctx context.Context, c *cargo, binary bool) error {
+	if c.store == nil {
+		return nil
+	}
+	o := &f.job.options
+	if binary {
+		c.objects = append(c.objects, submit.Object{Name: "muster", File: o.Binary, Executable: true})
+	}
+	for i, object := range c.objects {
+		name, err := submit.NameOf(ctx, object)
+		if err != nil {
+			return fmt.Errorf("submit: %w", err)
+		}
+		c.names = append(c.names, name)
+		switch {
+		case binary && i == len(c.objects)-1 && c.store.Local():
+			o.Binary = c.store.Path(name)
+		case binary && i == len(c.objects)-1:
+			o.Binary = c.store.URL(name)
+		default:
+			o.App = c.store.URL(name) + pin + name[:64]
+		}
+	}
+	return nil
+}
+
+// hold marks the store and puts everything into it. Files of runs that are over go before.
+func (c *cargo) hold(ctx context.Context, s streams, m submit.Mark, over func(submit.Mark) bool) error {
+	if c.store == nil {
+		return nil
+	}
+	marks, err := c.store.Marks(ctx)
+	if err != nil {
+		return coded(fetchCode(err), fmt.Errorf("submit: %w", err))
+	}
+	m.Objects = c.names
+	if err := c.store.Hold(ctx, m); err != nil {
+		return coded(fetchCode(err), fmt.Errorf("submit: %w", err))
+	}
+	for i, object := range c.objects {
+		if _, err := c.store.Put(ctx, c.names[i], object); err != nil {
+			err = fmt.Errorf("submit: store: %w", err)
+			return errors.Join(coded(fetchCode(err), err), c.release(ctx, m.App, m.Run))
+		}
+	}
+	for _, one := range marks {
+		if (one.App != m.App || one.Run != m.Run) && over(one) {
+			if err := c.store.Release(ctx, one.App, one.Run); err != nil {
+				fmt.Fprintf(s.err, "store: what run %s of %s brought stays: %v\n", one.Run, one.App, err)
+			}
+		}
+	}
+	return nil
+}
+
+// release takes away what the run has brought, also when whoever waits was interrupted.
+func (c *cargo) release(ctx context.Context, app, run string) error {
+	if c.store == nil {
+		return nil
+	}
+	if err := c.store.Release(context.WithoutCancel(ctx), app, run); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("submit: store: what was brought stays there: %w", err)
+	}
+	return nil
+}
+
+// objectNames is never nil.
+func (c *cargo) objectNames() []string { return append([]string{}, slices.Clone(c.names)...) }

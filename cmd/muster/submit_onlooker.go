@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// onlooker tells on stderr how a run goes, by the registry and by the agents that can be asked. What it said last it does not
+// say again.
+type onlooker struct {
+	lookup  lookup
+	app     string
+	address string // of the registry
+	ours    func(run string) bool
+	say     func(line string)
+	workers []registry.Instance // whose progress counts
+	hbox    bool                // progress as hbox-submit has it
+
+	st       *consul.Status // of our run, as it was seen last; nil: nobody of it is known
+	def      string         // of st, once it was read
+	last     map[string]string
+	attempts map[registry.Instance]int
+	asked    time.Time
+}
+
+const (
+	// watchPoll is how often the registry is asked.
+	watchPoll = time.Second
+	// progressEvery is how often the agents are.
+	progressEvery = 3 * time.Second
+	// mostAsked bounds how many agents are asked for their progress.
+	mostAsked = 256
+	// mostMissing bounds a list of names in a line.
+	mostMissing = 8
+)
+
+// told says a line of its kind unless it was the last of that kind.
+func (w *onlooker) told(kind, line string) {
+	if w.last == nil {
+		w.last = map[string]string{}
+	}
+	if line == w.last[kind] {
+		return
+	}
+	w.last[kind] = line
+	if line != "" {
+		w.say(line)
+	}
+}
+
+// look asks once, and tells whether the run is over: there is a verdict, or nobody who could bring one about, and no agent is
+// left.
+func (w *onlooker) look(ctx context.Context) (over bool) {
+	st, err := w.lookup.status(ctx, w.address, w.app)
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case errors.Is(err, registry.ErrNoApp) || err == nil && !w.ours(st.App.Run):
+		w.told("registry", "")
+		if w.st == nil {
+			w.told("phase", "waiting: no agent of the run is there yet")
+		}
+		return w.st != nil
+	case err != nil:
+		w.told("registry", fmt.Sprintf("registry %s does not answer: %v", w.address, err))
+		return false
+	}
+	w.told("registry", "")
+	if st.App.DefID != "" {
+		if w.def == "" {
+			w.lookup.complete(ctx, w.address, &st)
+			w.def = st.App.Def
+		}
+		st.App.Def = w.def
+	}
+	if w.st != nil && w.st.App.Run != st.App.Run {
+		w.say("the launcher begins run " + st.App.Run)
+		w.attempts = nil
+	}
+	w.st = &st
+	w.told("phase", w.phase())
+	w.restarts()
+	if st.Directive.Act == registry.ActRun && st.Verdict == nil && time.Since(w.asked) >= progressEvery {
+		w.asked = time.Now()
+		w.progress(ctx)
+	}
+	return st.Live == 0 && (st.Verdict != nil || st.Interrupted())
+}
+
+// verdict is that of our run, nil while there is none.
+func (w *onlooker) verdict() *registry.Verdict {
+	if w.st == nil {
+		return nil
+	}
+	return w.st.Verdict
+}
+
+// phase is where the run stands, and who is missing.
+func (w *onlooker) phase() string {
+	v := viewOf(appFacts{id: w.app, address: w.address, registry: w.st})
+	d := w.st.Directive
+	waited := 0
+	for _, row := range v.Instances {
+		if row.Role != string(appdef.RoleService) {
+			waited++
+		}
+	}
+	switch {
+	case v.Verdict != nil && w.st.Live > 0:
+		return fmt.Sprintf("%s; %s to end", verdictText(*v.Verdict), counted(w.st.Live, "agent"))
+	case v.Verdict != nil:
+		return verdictText(*v.Verdict)
+	case w.st.Interrupted():
+		return "interrupted: no agent of the run is left"
+	case d.Act == registry.ActStop:
+		return "stopping" + lead(": ", d.Why)
+	case len(v.Missing) > 0:
+		return fmt.Sprintf("%s for %s, %d of %d are there", map[bool]string{true: "running, waits", false: "waiting"}[d.Act == registry.ActRun], named(v.Missing), waited-len(v.Missing), waited)
+	case d.Act == registry.ActRun:
+		return fmt.Sprintf("running: %s, generation %d", counted(waited, "instance"), d.Gen)
+	}
+	return "waiting: all of " + fmt.Sprint(waited) + " are there" + lead(": ", w.behind(v.Instances))
+}
+
+// behind are those that are not ready yet, and what they do.
+func (w *onlooker) behind(rows []status.Instance) string {
+	doing := map[string]int{}
+	for _, row := range rows {
+		if row.Role != string(appdef.RoleService) && row.Phase != "waiting" {
+			doing[row.Phase]++
+		}
+	}
+	var parts []string
+	for _, phase := range slices.Sorted(maps.Keys(doing)) {
+		parts = append(parts, fmt.Sprintf("%d %s", doing[phase], phase))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func lead(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}
+
+// named is a list of names, of a long one the beginning.
+func named(names []string) string {
+	if len(names) <= mostMissing {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:mostMissing-1], ", ") + fmt.Sprintf(" and %d more", len(names)-mostMissing+1)
+}
+
+// restarts tells of processes that were started again.
+func (w *onlooker) restarts() {
+	now := map[registry.Instance]int{}
+	for _, m := range w.st.Members {
+		now[m.Instance] = m.Attempt
+		before, known := w.attempts[m.Instance]
+		if known && m.Attempt > before && m.Attempt > 1 {
+			line := fmt.Sprintf("%s: attempt %d", m.Instance, m.Attempt)
+			if m.Exit != nil {
+				line += lead(": ", m.Exit.Why)
+			}
+			w.say(line)
+		}
+	}
+	w.attempts = now
+}
+
+// progress is the mean of what the workers report, those of them that can be asked from here.
+func (w *onlooker) progress(ctx context.Context) {
+	said := w.ask(ctx)
+	if w.hbox {
+		w.told("progress", progressLine(said, w.workers))
+		return
+	}
+	sum := 0.0
+	for _, one := range said {
+		sum += one
+	}
+	if len(said) > 0 {
+		w.told("progress", fmt.Sprintf("progress %.0f%%", 100*sum/float64(max(len(w.workers), len(said)))))
+	}
+}
+
+// ask asks agents for their progress: those of this host by their sockets, others where they listen, with the run's token.
+func (w *onlooker) ask(ctx context.Context) map[string]float64 {
+	ctx, cancel := context.WithTimeout(ctx, socketPatience)
+	defer cancel()
+	said := map[string]float64{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	sockets := w.lookup.state.Sockets(w.app)
+	for i, m := range w.st.Members {
+		if !m.Live || i >= mostAsked || !slices.Contains(w.workers, m.Instance) {
+			continue
+		}
+		var agent *status.Client
+		if path, here := sockets[m.Instance.String()]; here {
+			agent = status.Dial(path)
+		} else if m.Peer != "" && w.st.App.Token != "" {
+			agent = status.DialPeer(m.Peer, w.st.App.Token)
+		} else {
+			continue
+		}
+		wg.Go(func() {
+			defer agent.Close()
+			if st, err := agent.State(ctx); err == nil && st.Progress != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				said[m.Instance.String()] = *st.Progress
+			}
+		})
+	}
+	wg.Wait()
+	return said
+}

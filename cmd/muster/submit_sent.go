@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/submit"
+)
+
+// sent is a job at its launcher, and its run in the registry.
+type sent struct {
+	flags    *submitFlags
+	streams  streams
+	launcher string
+	job      launching
+	cargo    *cargo
+	id       string // the launcher's
+	app, run string
+	registry string
+	def      appdef.App
+	lost     []string
+}
+
+// start brings what the hosts need and starts the job. What was brought for one that could not be started goes.
+func (r *sent) start(ctx context.Context) (err error) {
+	if err := r.free(ctx); err != nil {
+		return err
+	}
+	mark := submit.Mark{App: r.app, Run: r.run, Registry: r.registry, Launcher: r.launcher, At: time.Now().UTC()}
+	if err := r.cargo.hold(ctx, r.streams, mark, func(m submit.Mark) bool { return r.over(ctx, m) }); err != nil {
+		return err
+	}
+	if r.id, err = r.job.Start(ctx); err != nil {
+		return errors.Join(submitCode(fmt.Errorf("submit: %w", err)), r.cargo.release(ctx, r.app, r.run))
+	}
+	if r.cargo.store != nil {
+		mark.ID, mark.Objects = r.id, r.cargo.names
+		if err := r.cargo.store.Hold(ctx, mark); err != nil { // it stands there without the id
+			fmt.Fprintf(r.streams.err, "store: %v\n", err)
+		}
+	}
+	if r.flags.json && !r.flags.wait {
+		return nil
+	}
+	if r.flags.json {
+		fmt.Fprintf(r.streams.err, "%s: %s\n", r.launcher, r.id)
+		return nil
+	}
+	fmt.Fprintln(r.streams.out, r.id)
+	return nil
+}
+
+// free refuses an app that another run holds: its agents would be turned away one by one. A registry that does not answer
+// from here may answer there.
+func (r *sent) free(ctx context.Context) error {
+	st, err := r.lookup().status(ctx, r.registry, r.app)
+	switch {
+	case errors.Is(err, registry.ErrNoApp):
+		return nil
+	case err != nil:
+		if r.flags.wait {
+			return registryError(r.registry, err)
+		}
+		fmt.Fprintf(r.streams.err, "registry %s does not answer from here: %v\n", r.registry, err)
+		return nil
+	case st.Verdict == nil && st.Live > 0 && !r.ours(st.App.Run):
+		return submitCode(fmt.Errorf("submit: app %s %w, as run %s: muster stop %s, or another --app-id", r.app, submit.ErrRuns, st.App.Run, r.app))
+	}
+	return nil
+}
+
+func (r *sent) lookup() lookup {
+	return lookup{state: r.flags.state.resolve(), address: r.registry, fallback: r.registry, named: true, warn: r.streams.err}
+}
+
+// ours tells a run of this job: a launcher that starts a whole job anew numbers its runs.
+func (r *sent) ours(run string) bool { return run == r.run || strings.HasPrefix(run, r.run+"-") }
+
+// over tells that a run that has brought something is over, by the registry that it names: it has a verdict, and nobody of it
+// is left. One that the registry does not know may not have begun.
+func (r *sent) over(ctx context.Context, m submit.Mark) bool {
+	st, err := r.lookup().status(ctx, m.Registry, m.App)
+	if errors.Is(err, registry.ErrNoApp) {
+		return time.Since(m.At) > unheardOf
+	}
+	if err != nil {
+		return false
+	}
+	if st.App.Run == m.Run || strings.HasPrefix(st.App.Run, m.Run+"-") {
+		return st.Verdict != nil && st.Live == 0 && time.Since(st.Verdict.At) > restedFor
+	}
+	return st.App.Created.After(m.At) // a later run of the app
+}
+
+// How long a run's files stay that nobody waits for: after its verdict, for a launcher starts agents once more that end with
+// it; and where the registry has never heard of it, for a job may wait in a queue.
+const (
+	restedFor = 10 * time.Minute
+	unheardOf = 30 * 24 * time.Hour
+)
+
+// tell prints the answer of --json; code is what this ends with, nil where nobody waited.
+func (r *sent) tell(v *registry.Verdict) error { return r.answer(v, nil) }
+
+func (r *sent) answer(v *registry.Verdict, code *int) error {
+	if !r.flags.json {
+		return nil
+	}
+	out := submission{
+		Version: 1, Launcher: r.launcher, ID: r.id, App: r.app, Run: r.run, Registry: r.registry, Objects: r.cargo.objectNames(),
+		Lost: append([]string{}, r.lost...), Code: code,
+	}
+	if r.cargo.store != nil {
+		out.Store = r.cargo.store.String()
+	}
+	if v != nil {
+		out.Outcome = new(string(v.Outcome))
+	}
+	return printJSON(r.streams.out, out)
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/render"
+	"github.com/muster-agent/muster/shim/submit"
+)
+
+// yarn is the way to YARN: its service API, or the distributed shell.
+func (f *submitFlags) yarn(job render.Job) (launching, error) {
+	manager, err := f.resourceManager()
+	if err != nil {
+		return nil, err
+	}
+	text := job.Files[0].Text
+	if f.job.options.Format == "shell" {
+		return &submit.YARNShell{ResourceManager: manager, Script: text, Applications: strings.Count(text, "distributedshell.Client")}, nil
+	}
+	return &submit.YARNService{ResourceManager: manager, Definition: text}, nil
+}
+
+// resourceManager is where YARN's REST is and who asks it.
+func (f *submitFlags) resourceManager() (submit.ResourceManager, error) {
+	m := submit.ResourceManager{User: os.Getenv("HADOOP_USER_NAME")}
+	if m.User == "" {
+		me, err := user.Current()
+		if err != nil {
+			return m, fmt.Errorf("submit: who am I to YARN: %w; HADOOP_USER_NAME says it", err)
+		}
+		m.User = me.Username
+	}
+	if f.address != "" {
+		m.Addresses = strings.Split(f.address, ",")
+		return m, nil
+	}
+	path := filepath.Join(cmp.Or(f.job.filesystem.hadoop.conf, hdfs.ConfDir()), "yarn-site.xml")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return m, withCode(shim.CodeUsage, fmt.Errorf("submit: %w; --address says where the ResourceManager is", err))
+	}
+	conf, err := hdfs.ParseConf(text)
+	if err != nil {
+		return m, withCode(shim.CodeUsage, fmt.Errorf("submit: %s: %w; --address says where the ResourceManager is", path, err))
+	}
+	m.Addresses = resourceManagers(conf)
+	return m, nil
+}
+
+// resourceManagers are the addresses of the web applications of all ResourceManagers that a yarn-site.xml names.
+func resourceManagers(site map[string]string) []string {
+	const rm = "yarn.resourcemanager."
+	web, port, scheme := "webapp.address", "8088", "http://"
+	if site["yarn.http.policy"] == "HTTPS_ONLY" {
+		web, port, scheme = "webapp.https.address", "8090", "https://"
+	}
+	ids := []string{""}
+	if site[rm+"ha.enabled"] == "true" {
+		ids = nil
+		for id := range strings.SplitSeq(site[rm+"ha.rm-ids"], ",") {
+			ids = append(ids, "."+strings.TrimSpace(id))
+		}
+	}
+	var all []string
+	for _, id := range ids {
+		address := site[rm+web+id]
+		if host := site[rm+"hostname"+id]; host != "" {
+			if address == "" {
+				address = net.JoinHostPort(host, port)
+			}
+			address = strings.ReplaceAll(address, "${"+rm+"hostname}", host)
+		}
+		if address != "" {
+			all = append(all, scheme+address)
+		}
+	}
+	return all
+}

@@ -1,0 +1,144 @@
+package submit
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// api speaks to a launcher's HTTP API.
+type api struct {
+	base    string // http://HOST:PORT
+	client  *http.Client
+	query   url.Values  // of every request
+	headers http.Header // likewise
+}
+
+// apiPatience bounds one request.
+const apiPatience = 20 * time.Second
+
+// statusError is an answer other than the one that is wanted.
+type statusError struct {
+	code int
+	text string
+}
+
+func (e statusError) Error() string { return e.text }
+
+func (e statusError) Unwrap() error { return ErrRefused }
+
+// call sends a request and reads the answer into a value; nil: nobody wants it.
+func (a api) call(ctx context.Context, method, path string, body []byte, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, apiPatience)
+	defer cancel()
+	at := a.base + path
+	if len(a.query) > 0 {
+		at += "?" + a.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	for name, values := range a.headers {
+		req.Header[name] = values
+	}
+	req.Header.Set("Accept", "application/json")
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	defer resp.Body.Close() // only read
+	text, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	if err != nil {
+		return fmt.Errorf("%w: %s %s: %w", ErrUnreachable, method, path, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return statusError{resp.StatusCode, fmt.Sprintf("%s %s: %s%s", method, path, resp.Status, after(": ", oneLine(said(text))))}
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// mostAnswer bounds an answer, in bytes: a job's allocations with their events are long.
+const mostAnswer = 64 << 20
+
+// said is what a refusal tells a person: of JSON the text alone.
+func said(text []byte) string {
+	var answer struct {
+		Diagnostics     string `json:"diagnostics"`
+		RemoteException struct {
+			Message string `json:"message"`
+		}
+	}
+	if json.Unmarshal(text, &answer) == nil {
+		if answer.Diagnostics != "" {
+			return answer.Diagnostics
+		}
+		if answer.RemoteException.Message != "" {
+			return answer.RemoteException.Message
+		}
+	}
+	return string(text)
+}
+
+// tlsFiles say how an https: API is trusted, and who we are to it.
+type tlsFiles struct {
+	ca, cert, key, serverName string
+	unchecked                 bool
+}
+
+// httpClient reaches an API by the environment's proxies; through a unix socket where the address is one.
+func httpClient(address string, files tlsFiles) (base string, client *http.Client, err error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented to be one
+	if path, ok := strings.CutPrefix(address, "unix://"); ok {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		}
+		return "http://localhost", &http.Client{Transport: transport}, nil
+	}
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", nil, fmt.Errorf("address %q: want http://HOST:PORT, https://HOST:PORT or unix://PATH", address)
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: files.serverName, InsecureSkipVerify: files.unchecked} //nolint:gosec // only where NOMAD_SKIP_VERIFY says so
+	if files.ca != "" {
+		text, err := os.ReadFile(files.ca)
+		if err != nil {
+			return "", nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return "", nil, fmt.Errorf("%s: no certificate in it", files.ca)
+		}
+	}
+	if files.cert != "" || files.key != "" {
+		pair, err := tls.LoadX509KeyPair(files.cert, files.key)
+		if err != nil {
+			return "", nil, err
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	transport.TLSClientConfig = c
+	return strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), &http.Client{Transport: transport}, nil
+}

@@ -1,0 +1,209 @@
+package submit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Nomad submits over Nomad's HTTP API, by the variables that Nomad's own client reads: NOMAD_ADDR, NOMAD_TOKEN,
+// NOMAD_NAMESPACE, NOMAD_REGION, NOMAD_HTTP_AUTH, NOMAD_CACERT, NOMAD_CLIENT_CERT, NOMAD_CLIENT_KEY, NOMAD_TLS_SERVER_NAME,
+// NOMAD_SKIP_VERIFY.
+type Nomad struct {
+	// Address is that of any server or client; empty: NOMAD_ADDR, else http://127.0.0.1:4646.
+	Address string
+	// Job is what room render wrote: JSON with the member Job.
+	Job string
+
+	api api
+	id  string
+}
+
+// nomadJob is what we read of a job.
+type nomadJob struct {
+	ID, Region, Namespace, Status string
+	Meta                          map[string]string
+	JobModifyIndex, Version       uint64
+}
+
+// Start registers the job and returns its id. A job of that name that is not dead is ErrRuns: Nomad would take the new one
+// for its next version, and end the run that is there.
+func (n *Nomad) Start(ctx context.Context) (id string, err error) {
+	var outer struct{ Job json.RawMessage }
+	var job nomadJob
+	if err := errors.Join(json.Unmarshal([]byte(n.Job), &outer), json.Unmarshal(outer.Job, &job)); err != nil {
+		return "", fmt.Errorf("nomad: job: %w", err)
+	}
+	if err := n.open(job); err != nil {
+		return "", fmt.Errorf("nomad: %w", err)
+	}
+	n.id = job.ID
+	last, err := n.look(ctx)
+	if err != nil && !missing(err) {
+		return "", fmt.Errorf("nomad at %s: %w", n.api.base, err)
+	}
+	if err == nil && last.Status != "dead" {
+		return "", fmt.Errorf("nomad: job %s %w, as run %s: end it with muster stop, or give another --app-id", n.id, ErrRuns, cmp.Or(last.Meta["muster_run"], "of its own"))
+	}
+	text, err := json.Marshal(map[string]any{"Job": outer.Job, "EnforceIndex": true, "JobModifyIndex": last.JobModifyIndex})
+	if err != nil {
+		return "", err
+	}
+	if err := n.api.call(ctx, http.MethodPost, "/v1/jobs", text, nil); err != nil {
+		return "", fmt.Errorf("nomad at %s: %w", n.api.base, err)
+	}
+	return n.id, nil
+}
+
+func (n *Nomad) open(job nomadJob) error {
+	address := cmp.Or(n.Address, os.Getenv("NOMAD_ADDR"), "http://127.0.0.1:4646")
+	skip := os.Getenv("NOMAD_SKIP_VERIFY")
+	base, client, err := httpClient(address, tlsFiles{
+		ca: os.Getenv("NOMAD_CACERT"), cert: os.Getenv("NOMAD_CLIENT_CERT"), key: os.Getenv("NOMAD_CLIENT_KEY"),
+		serverName: os.Getenv("NOMAD_TLS_SERVER_NAME"), unchecked: skip == "1" || skip == "true",
+	})
+	if err != nil {
+		return err
+	}
+	n.api = api{base: base, client: client, query: url.Values{}, headers: http.Header{}}
+	for name, value := range map[string]string{
+		"namespace": cmp.Or(job.Namespace, os.Getenv("NOMAD_NAMESPACE")), "region": cmp.Or(job.Region, os.Getenv("NOMAD_REGION")),
+	} {
+		if value != "" {
+			n.api.query.Set(name, value)
+		}
+	}
+	if token := os.Getenv("NOMAD_TOKEN"); token != "" {
+		n.api.headers.Set("X-Nomad-Token", token)
+	}
+	if user, password, ok := strings.Cut(os.Getenv("NOMAD_HTTP_AUTH"), ":"); ok {
+		var r http.Request
+		r.Header = n.api.headers
+		r.SetBasicAuth(user, password)
+	}
+	return nil
+}
+
+func missing(err error) bool {
+	odd, ok := errors.AsType[statusError](err)
+	return ok && odd.code == http.StatusNotFound
+}
+
+func (n *Nomad) path(rest string) string { return "/v1/job/" + url.PathEscape(n.id) + rest }
+
+func (n *Nomad) look(ctx context.Context) (job nomadJob, err error) {
+	err = n.api.call(ctx, http.MethodGet, n.path(""), nil, &job)
+	return job, err
+}
+
+// nomadAllocation is what we read of one.
+type nomadAllocation struct {
+	Name, ClientStatus, NextAllocation string
+	JobVersion                         uint64
+	TaskStates                         map[string]struct {
+		Events []struct{ Type, DisplayMessage string }
+	}
+}
+
+// State tells how the job stands; of one that is pending why nothing is placed.
+func (n *Nomad) State(ctx context.Context) (State, error) {
+	job, err := n.look(ctx)
+	if missing(err) {
+		return State{Word: "purged", Over: true, Why: "Nomad does not know the job any more"}, nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("nomad at %s: %w", n.api.base, err)
+	}
+	s := State{Word: job.Status, Over: job.Status == "dead"}
+	var all []nomadAllocation
+	if err := n.api.call(ctx, http.MethodGet, n.path("/allocations"), nil, &all); err != nil {
+		return s, fmt.Errorf("nomad at %s: %w", n.api.base, err)
+	}
+	var failed []string
+	for _, a := range all {
+		if a.JobVersion == job.Version && a.NextAllocation == "" && (a.ClientStatus == "failed" || a.ClientStatus == "lost") {
+			failed = append(failed, a.Name+" "+a.ClientStatus+after(": ", a.last()))
+		}
+	}
+	slices.Sort(failed)
+	failed = slices.Compact(failed)
+	s.OK = s.Over && len(failed) == 0
+	if s.Over {
+		s.Why = strings.Join(failed, "; ")
+		return s, nil
+	}
+	unplaced, err := n.unplaced(ctx)
+	if err != nil {
+		return s, fmt.Errorf("nomad at %s: %w", n.api.base, err)
+	}
+	s.Why = strings.Join(append(failed, unplaced...), "; ")
+	return s, nil
+}
+
+// last is what Nomad says of the end of an allocation's task.
+func (a nomadAllocation) last() string {
+	for _, task := range a.TaskStates {
+		for _, e := range slices.Backward(task.Events) {
+			if e.Type == "Terminated" || e.Type == "Driver Failure" || e.Type == "Failed Artifact Download" || e.Type == "Setup Failure" {
+				return oneLine(e.DisplayMessage)
+			}
+		}
+	}
+	return ""
+}
+
+// unplaced says for each group without a place why that is, by the newest evaluation that knows.
+func (n *Nomad) unplaced(ctx context.Context) ([]string, error) {
+	var evaluations []struct {
+		Status         string
+		ModifyIndex    uint64
+		FailedTGAllocs map[string]struct {
+			NodesEvaluated                         int
+			ConstraintFiltered, DimensionExhausted map[string]int
+		}
+	}
+	if err := n.api.call(ctx, http.MethodGet, n.path("/evaluations"), nil, &evaluations); err != nil {
+		return nil, err
+	}
+	var out []string
+	newest := uint64(0)
+	for _, e := range evaluations {
+		if e.Status != "blocked" || e.ModifyIndex < newest {
+			continue
+		}
+		newest, out = e.ModifyIndex, nil
+		for _, group := range slices.Sorted(maps.Keys(e.FailedTGAllocs)) {
+			f := e.FailedTGAllocs[group]
+			why := slices.Concat(slices.Sorted(maps.Keys(f.DimensionExhausted)), slices.Sorted(maps.Keys(f.ConstraintFiltered)))
+			out = append(out, fmt.Sprintf("%s finds no room on %d nodes%s", group, f.NodesEvaluated, after(": ", strings.Join(why, ", "))))
+		}
+	}
+	return out, nil
+}
+
+// Stop has Nomad end the job: agents get SIGINT.
+func (n *Nomad) Stop(ctx context.Context) error {
+	if err := n.api.call(ctx, http.MethodDelete, n.path(""), nil, nil); err != nil && !missing(err) {
+		return fmt.Errorf("nomad at %s: %w", n.api.base, err)
+	}
+	return nil
+}
+
+// Hints are the launcher's own commands that follow the job and end it.
+func (n *Nomad) Hints() (follow, end string) {
+	own := ""
+	for _, name := range []string{"namespace", "region"} {
+		if v := n.api.query.Get(name); v != "" {
+			own += " -" + name + "=" + v
+		}
+	}
+	return "nomad job status" + own + " " + n.id, "nomad job stop" + own + " " + n.id
+}

@@ -1,0 +1,99 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Slurm submits by sbatch; scontrol and scancel tell of the job and end it.
+type Slurm struct {
+	// Script is what room render wrote.
+	Script string
+
+	id, cluster string
+}
+
+// Start submits the script and returns the job's id.
+func (s *Slurm) Start(ctx context.Context) (id string, err error) {
+	said, err := command(ctx, s.Script, "sbatch", "--parsable")
+	if err != nil {
+		return "", fmt.Errorf("slurm: %w", err)
+	}
+	s.id, s.cluster, _ = strings.Cut(strings.TrimSpace(said), ";")
+	if !wholeNumber.MatchString(s.id) {
+		return "", fmt.Errorf("slurm: sbatch --parsable says %q, want a job's number", oneLine(said))
+	}
+	return s.id, nil
+}
+
+var wholeNumber = regexp.MustCompile(`^[0-9]+$`)
+
+// client is a command line of one of Slurm's clients, of the job's cluster.
+func (s *Slurm) client(words ...string) []string {
+	if s.cluster == "" {
+		return words
+	}
+	return slices.Insert(words, 1, "--clusters="+s.cluster)
+}
+
+// State tells how the job stands, of a heterogeneous one all its parts.
+func (s *Slurm) State(ctx context.Context) (State, error) {
+	said, err := command(ctx, "", s.client("scontrol", "--oneliner", "show", "job", s.id)...)
+	if errors.Is(err, ErrRefused) && strings.Contains(err.Error(), "Invalid job id") {
+		return State{Word: "forgotten", Over: true, Why: "slurmctld does not know the job any more"}, nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("slurm: %w", err)
+	}
+	var states []State
+	for line := range strings.Lines(said) {
+		if state := slurmState(line); state.Word != "" {
+			states = append(states, state)
+		}
+	}
+	if len(states) == 0 {
+		return State{}, fmt.Errorf("slurm: scontrol says %q of job %s, want JobState=…", oneLine(said), s.id)
+	}
+	return together(states), nil
+}
+
+var slurmField = regexp.MustCompile(`(?:^|\s)(JobState|Reason|ExitCode)=(\S+)`)
+
+// slurmOver are the states that a job does not leave by itself (squeue(1), JOB STATE CODES); a requeued one is PENDING.
+var slurmOver = []string{"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT", "REVOKED"}
+
+// slurmState reads a line of scontrol.
+func slurmState(line string) State {
+	fields := map[string]string{}
+	for _, m := range slurmField.FindAllStringSubmatch(line, -1) {
+		if _, twice := fields[m[1]]; !twice {
+			fields[m[1]] = m[2]
+		}
+	}
+	state := State{Word: fields["JobState"]}
+	state.Over, state.OK = slices.Contains(slurmOver, state.Word), state.Word == "COMPLETED"
+	if why := fields["Reason"]; why != "None" && why != "(null)" {
+		state.Why = why
+	}
+	if state.Over && !state.OK {
+		state.Why = strings.TrimPrefix(state.Why+after(", exit code ", fields["ExitCode"]), ", ")
+	}
+	return state
+}
+
+// Stop cancels the job; its tasks get SIGTERM, and SIGKILL after KillWait.
+func (s *Slurm) Stop(ctx context.Context) error {
+	if _, err := command(ctx, "", s.client("scancel", s.id)...); err != nil {
+		return fmt.Errorf("slurm: %w", err)
+	}
+	return nil
+}
+
+// Hints are the launcher's own commands that follow the job and end it.
+func (s *Slurm) Hints() (follow, end string) {
+	return strings.Join(s.client("scontrol", "show", "job", s.id), " "), strings.Join(s.client("scancel", s.id), " ")
+}

@@ -1,0 +1,281 @@
+package submit
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/packages/fetch"
+)
+
+// Store is a folder of files that runs bring along, each once, by its digest:
+//
+//	objects/SHA256-NAME      a file
+//	runs/APP@RUN.json        a Mark: which files a run uses
+//
+// A mark is written before its files are looked for, and files are taken away when no mark names them: whoever shares a file
+// with a run that ends keeps it.
+type Store struct {
+	url   string
+	in    fetch.Store
+	root  string // path in the store
+	o     fetch.Options
+	local bool   // a folder of this machine, or one that is mounted here
+	seen  string // its URL, or path, on the hosts
+}
+
+// Object is a file to bring.
+type Object struct {
+	Name       string // what it is called in the store: its ending tells what it is
+	File       string // where it lies here
+	Executable bool
+}
+
+// Mark says which files a run uses, and where its end can be asked for.
+type Mark struct {
+	Version  int       `json:"version"`
+	App      string    `json:"app"`
+	Run      string    `json:"run"`
+	Registry string    `json:"registry"`
+	Launcher string    `json:"launcher"`
+	ID       string    `json:"id,omitempty"` // the launcher's; empty: not started yet
+	Objects  []string  `json:"objects"`      // SHA256-NAME
+	At       time.Time `json:"at"`
+}
+
+// ErrReadOnly is a store that nothing can be put into.
+var ErrReadOnly = errors.New("nothing can be put there")
+
+// Open finds the store at a file: or hdfs: URL, or at a path. It need not be there yet.
+func Open(ctx context.Context, url string, o fetch.Options) (*Store, error) {
+	url = strings.TrimRight(url, "/")
+	if lower := strings.ToLower(url); strings.HasPrefix(lower, "http:") || strings.HasPrefix(lower, "https:") {
+		return nil, fmt.Errorf("store %s: %w: want hdfs:, or a folder that all hosts see", fetch.Printable(url), ErrReadOnly)
+	}
+	in, root, err := fetch.Open(ctx, url, o)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	s := &Store{url: url, in: in, root: root, o: o}
+	if s.local = !strings.Contains(url, ":") || strings.HasPrefix(strings.ToLower(url), "file:"); s.local {
+		s.url = "file://" + root
+	}
+	s.seen = s.url
+	return s, nil
+}
+
+// SeenAs says what the store is to the hosts: a web server that shows the folder, or another path.
+func (s *Store) SeenAs(url string) {
+	s.seen = strings.TrimRight(url, "/")
+	if strings.HasPrefix(s.seen, "/") {
+		s.seen = "file://" + s.seen
+	}
+}
+
+// Local tells that the hosts see a folder: files in it have paths there.
+func (s *Store) Local() bool { return strings.HasPrefix(strings.ToLower(s.seen), "file:") }
+
+// Web tells that the hosts see a web server.
+func (s *Store) Web() bool {
+	return strings.HasPrefix(strings.ToLower(s.seen), "http:") || strings.HasPrefix(strings.ToLower(s.seen), "https:")
+}
+
+// URL is where the hosts find an object of the store: what an agent is told to load.
+func (s *Store) URL(object string) string { return s.seen + "/objects/" + object }
+
+// Path is where the hosts find an object of a store that is a folder to them.
+func (s *Store) Path(object string) string {
+	return path.Join("/", strings.TrimPrefix(s.seen[len("file:"):], "//"), "objects", object)
+}
+
+// at is the path of an object in the store itself.
+func (s *Store) at(object string) string { return path.Join(s.root, "objects", object) }
+
+// NameOf is what an object is called in the store: SHA256-NAME.
+func NameOf(ctx context.Context, o Object) (string, error) {
+	f, err := os.Open(o.File)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() // only read
+	h := sha256.New()
+	if _, err := io.Copy(h, fetch.Reader(ctx, f)); err != nil {
+		return "", fmt.Errorf("%s: %w", o.File, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)) + "-" + o.Name, nil
+}
+
+// Hold writes a run's mark, and over an earlier one of the same run. From then on nobody takes away what it names.
+func (s *Store) Hold(ctx context.Context, m Mark) error {
+	m.Version = 1
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp("", "muster-mark-")
+	if err != nil {
+		return fmt.Errorf("mark: %w", err)
+	}
+	defer os.Remove(f.Name()) // a temporary file stays at worst
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("mark: %w", err)
+	}
+	_, err = fetch.Put(ctx, s.url+"/runs/"+markName(m.App, m.Run), f.Name(), "", s.o)
+	return err
+}
+
+// markName is a file's name: neither an app's id nor a run's has an @ in it.
+func markName(app, run string) string { return app + "@" + run + ".json" }
+
+// Put brings an object that is not there yet. The run's mark names it already.
+func (s *Store) Put(ctx context.Context, name string, o Object) (brought bool, err error) {
+	at := s.at(name)
+	local, err := os.Stat(o.File)
+	if err != nil {
+		return false, err
+	}
+	there, err := s.in.Stat(ctx, at)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if err != nil || there.Dir || there.Size != local.Size() { // a file takes its name when it is whole
+		digest, _, _ := strings.Cut(name, "-")
+		if _, err := fetch.Put(ctx, s.url+"/objects/"+name, o.File, digest, s.o); err != nil {
+			return false, err
+		}
+		brought = true
+	}
+	if s.local && o.Executable {
+		return brought, executable(at)
+	}
+	return brought, nil
+}
+
+// executable lets everybody run a file; who is not its owner finds that done.
+func executable(at string) error {
+	info, err := os.Stat(at)
+	if err == nil && info.Mode().Perm()&0o111 != 0o111 {
+		err = os.Chmod(at, 0o755) //nolint:gosec // agents of all users run it
+	}
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// Marks are those of all runs, oldest first. What cannot be read as one is left out.
+func (s *Store) Marks(ctx context.Context) ([]Mark, error) {
+	all, err := s.in.List(ctx, path.Join(s.root, "runs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var marks []Mark
+	for _, one := range all {
+		if one.Dir || !strings.HasSuffix(one.Path, ".json") || strings.HasPrefix(path.Base(one.Path), ".") {
+			continue
+		}
+		m, err := s.mark(ctx, one.Path)
+		if errors.Is(err, fs.ErrNotExist) { // its run ended meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m.App+"@"+m.Run+".json" == path.Base(one.Path) {
+			marks = append(marks, m)
+		}
+	}
+	slices.SortStableFunc(marks, func(a, b Mark) int { return a.At.Compare(b.At) })
+	return marks, nil
+}
+
+// mostMark bounds a mark, in bytes.
+const mostMark = 1 << 20
+
+func (s *Store) mark(ctx context.Context, at string) (m Mark, err error) {
+	c, err := s.in.Open(ctx, at, fetch.Position{})
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	text, err := io.ReadAll(io.LimitReader(c, mostMark))
+	if err != nil {
+		return m, err
+	}
+	if json.Unmarshal(text, &m) != nil {
+		return Mark{}, nil // somebody else's file
+	}
+	return m, nil
+}
+
+// Release takes away a run's mark, and the files that no other run's mark names. A run without a mark is no error.
+func (s *Store) Release(ctx context.Context, app, run string) error {
+	at := path.Join(s.root, "runs", markName(app, run))
+	m, err := s.mark(ctx, at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.in.Remove(ctx, at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var errs []error
+	for _, name := range m.Objects {
+		if objectName.MatchString(name) { // the mark is a file that others could have written
+			errs = append(errs, s.drop(ctx, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+var objectName = regexp.MustCompile(`^[0-9a-f]{64}-[^/]+$`)
+
+// drop takes away a file that nobody uses. A run may have found it between our look at the marks and its end: it is put aside
+// first, and back where a mark names it by then.
+func (s *Store) drop(ctx context.Context, name string) error {
+	if used, err := s.used(ctx, name); used || err != nil {
+		return err
+	}
+	at := s.at(name)
+	aside := path.Join(s.root, "objects", ".gone-"+rand.Text())
+	if err := s.in.Rename(ctx, at, aside); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	used, err := s.used(ctx, name)
+	if err == nil && !used {
+		return s.in.Remove(ctx, aside)
+	}
+	if _, there := s.in.Stat(ctx, at); there == nil { // brought anew meanwhile
+		return errors.Join(err, s.in.Remove(ctx, aside))
+	}
+	return errors.Join(err, s.in.Rename(ctx, aside, at))
+}
+
+func (s *Store) used(ctx context.Context, name string) (bool, error) {
+	marks, err := s.Marks(ctx)
+	return slices.ContainsFunc(marks, func(m Mark) bool { return slices.Contains(m.Objects, name) }), err
+}
+
+// String is the store's URL, as a person may read it.
+func (s *Store) String() string { return fetch.Printable(s.url) }

@@ -1,0 +1,187 @@
+package submit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/packages/fetch"
+)
+
+// bring has a run bring files with these contents.
+func bring(ctx context.Context, s *Store, dir, run string, contents ...string) (names []string, err error) {
+	var objects []Object
+	for i, content := range contents {
+		file := filepath.Join(dir, fmt.Sprintf("%s-%d", run, i))
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+		o := Object{Name: "a.zip", File: file, Executable: true}
+		name, err := NameOf(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		objects, names = append(objects, o), append(names, name)
+	}
+	if err := s.Hold(ctx, Mark{App: "app", Run: run, Objects: names, At: time.Unix(1, 0)}); err != nil {
+		return nil, err
+	}
+	for i, o := range objects {
+		if _, err := s.Put(ctx, names[i], o); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+func TestWhatOthersUseStays(t *testing.T) {
+	ctx, dir, root := t.Context(), t.TempDir(), filepath.Join(t.TempDir(), "store")
+	s, err := Open(ctx, "file://"+root, fetch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := bring(ctx, s, dir, "1", "shared", "own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := bring(ctx, s, dir, "2", "shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one[0] != two[0] || !strings.HasPrefix(one[0], sum("shared")+"-") {
+		t.Errorf("got %s and %s, want one name by the digest", one[0], two[0])
+	}
+	if info, err := os.Stat(s.Path(one[0])); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("got %v, %v, want a program for all", info, err)
+	}
+	if err := s.Release(ctx, "app", "1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := files(t, root); !slices.Equal(got, []string{"objects/" + two[0], "runs/app@2.json"}) {
+		t.Errorf("after the first left: %v", got)
+	}
+	for range 2 { // a second time is no error
+		if err := s.Release(ctx, "app", "2"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := files(t, root); len(got) != 0 {
+		t.Errorf("after both left: %v", got)
+	}
+}
+
+// Runs that come and go at once each find their file from their mark to their end, but for the moment in which another looks.
+func TestRunsComeAndGoAtOnce(t *testing.T) {
+	ctx, dir, root := t.Context(), t.TempDir(), filepath.Join(t.TempDir(), "store")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			s, err := Open(ctx, root, fetch.Options{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for j := range 20 {
+				run := fmt.Sprintf("%d-%d", i, j)
+				names, err := bring(ctx, s, dir, run, "shared")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for range 1000 { // it is put back, if it was put aside
+					if _, err = os.Stat(s.Path(names[0])); err == nil {
+						break
+					}
+				}
+				if err != nil {
+					t.Errorf("run %s: %v", run, err)
+				}
+				if err := s.Release(ctx, "app", run); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := files(t, root); len(got) != 0 {
+		t.Errorf("left are %v", got)
+	}
+}
+
+// A mark is a file that others may write: what it names outside of the store is nobody's to take away.
+func TestMarksNameNothingElse(t *testing.T) {
+	ctx, root := t.Context(), t.TempDir()
+	s, err := Open(ctx, root, fetch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := filepath.Join(root, "kept")
+	if err := os.WriteFile(outside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Hold(ctx, Mark{App: "app", Run: "1", Objects: []string{"../kept", "", "..", sum("x") + "-../../kept"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Release(ctx, "app", "1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStores(t *testing.T) {
+	for _, tt := range []struct{ url, as, object, path string }{
+		{"/srv/m/", "", "file:///srv/m/objects/o", "/srv/m/objects/o"},
+		{"file:/srv/m", "", "file:///srv/m/objects/o", "/srv/m/objects/o"},
+		{"/srv/m", "/mnt/m", "file:///mnt/m/objects/o", "/mnt/m/objects/o"},
+		{"/srv/m", "https://web/m/", "https://web/m/objects/o", ""},
+	} {
+		s, err := Open(t.Context(), tt.url, fetch.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.as != "" {
+			s.SeenAs(tt.as)
+		}
+		path := ""
+		if s.Local() {
+			path = s.Path("o")
+		}
+		if got := s.URL("o"); got != tt.object || path != tt.path || s.Web() != (tt.path == "") {
+			t.Errorf("%s as %s: got %s, %s, want %s, %s", tt.url, tt.as, got, path, tt.object, tt.path)
+		}
+	}
+	if _, err := Open(t.Context(), "https://web/m", fetch.Options{}); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("a web server: got %v", err)
+	}
+}
+
+func sum(text string) string {
+	h := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(h[:])
+}
+
+func files(t *testing.T, root string) (all []string) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			all = append(all, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,188 @@
+package submit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Systemd lays units into a folder of this host and starts their target by systemctl.
+type Systemd struct {
+	// Dir is a folder that systemd reads units from.
+	Dir string
+	// Units are the texts that room render wrote, by their paths below Dir.
+	Units map[string]string
+
+	target    string
+	instances []string
+}
+
+// Start lays the units and starts the target, without waiting for the gang. The id is the target's name. One that is active is
+// ErrRuns.
+func (s *Systemd) Start(ctx context.Context) (id string, err error) {
+	if err := s.read(); err != nil {
+		return "", err
+	}
+	now, err := s.show(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, u := range now {
+		if u.up() {
+			return "", fmt.Errorf("systemd: %s %w: end it with muster stop, or systemctl stop %s", u.name, ErrRuns, s.target)
+		}
+	}
+	if err := s.lay(); err != nil {
+		return "", fmt.Errorf("systemd: units: %w; --unit-dir names another folder", err)
+	}
+	if err := s.control(ctx, "daemon-reload"); err != nil {
+		return "", err
+	}
+	if err := s.control(ctx, append([]string{"reset-failed", s.target}, s.failed(now)...)...); err != nil && len(s.failed(now)) > 0 {
+		return "", err
+	}
+	return s.target, s.control(ctx, "start", "--no-block", s.target)
+}
+
+// read finds the target and its instances among the units.
+func (s *Systemd) read() error {
+	for name, text := range s.Units {
+		if filepath.Ext(name) != ".target" {
+			continue
+		}
+		s.target = name
+		for line := range strings.Lines(text) {
+			if instance, ok := strings.CutPrefix(strings.TrimSpace(line), "Wants="); ok {
+				s.instances = append(s.instances, instance)
+			}
+		}
+	}
+	if s.target == "" {
+		return errors.New("systemd: no target among the units")
+	}
+	return nil
+}
+
+// lay writes the units, each whole or not at all, and takes away the limits of an earlier run's instances.
+func (s *Systemd) lay() error {
+	stale, err := filepath.Glob(filepath.Join(s.Dir, quoteMeta(strings.TrimSuffix(s.target, ".target"))+"@*.service.d", "limits.conf"))
+	if err != nil {
+		return err
+	}
+	for _, path := range stale {
+		if err := errors.Join(os.Remove(path), os.Remove(filepath.Dir(path))); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	for name, text := range s.Units {
+		path := filepath.Join(s.Dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, []byte(text)) {
+			continue
+		}
+		if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil { //nolint:gosec // units are read by everybody
+			return err
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quoteMeta keeps a unit's name from being a pattern: `\x2b` is in some.
+func quoteMeta(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}
+
+// systemdUnit is how one stands.
+type systemdUnit struct{ name, active, sub, result, code, job string }
+
+// up tells that it runs, or will.
+func (u systemdUnit) up() bool {
+	return u.active != "inactive" && u.active != "failed" && u.active != "" || u.job != "" && u.job != "0"
+}
+
+// show asks for all instances.
+func (s *Systemd) show(ctx context.Context) ([]systemdUnit, error) {
+	words := append([]string{"systemctl", "show", "--property=Id,ActiveState,SubState,Result,ExecMainStatus,Job", "--"}, s.instances...)
+	said, err := command(ctx, "", words...)
+	if err != nil {
+		return nil, fmt.Errorf("systemd: %w", err)
+	}
+	var all []systemdUnit
+	for block := range strings.SplitSeq(strings.TrimSpace(said), "\n\n") {
+		var u systemdUnit
+		at := map[string]*string{"Id": &u.name, "ActiveState": &u.active, "SubState": &u.sub, "Result": &u.result, "ExecMainStatus": &u.code, "Job": &u.job}
+		for line := range strings.Lines(block) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			if field := at[name]; field != nil {
+				*field = value
+			}
+		}
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+func (s *Systemd) failed(units []systemdUnit) []string {
+	var names []string
+	for _, u := range units {
+		if u.active == "failed" {
+			names = append(names, u.name)
+		}
+	}
+	return names
+}
+
+// State is over when no instance is up any more.
+func (s *Systemd) State(ctx context.Context) (State, error) {
+	units, err := s.show(ctx)
+	if err != nil {
+		return State{}, err
+	}
+	counts := map[string]int{}
+	state := State{Over: true, OK: true}
+	var whys []string
+	for _, u := range units {
+		state.Over = state.Over && !u.up()
+		counts[u.active]++
+		if u.active == "failed" {
+			state.OK = false
+			whys = append(whys, u.name+" "+u.result+after(", exit code ", u.code))
+		}
+	}
+	var words []string
+	for _, word := range []string{"activating", "active", "deactivating", "inactive", "failed"} {
+		if counts[word] > 0 {
+			words = append(words, fmt.Sprintf("%d %s", counts[word], word))
+		}
+	}
+	slices.Sort(whys)
+	state.Word, state.Why = strings.Join(words, ", "), strings.Join(whys, "; ")
+	return state, nil
+}
+
+// Stop stops the target, and its instances with it, without waiting for their grace.
+func (s *Systemd) Stop(ctx context.Context) error {
+	return s.control(ctx, append([]string{"stop", "--no-block", s.target}, s.instances...)...)
+}
+
+func (s *Systemd) control(ctx context.Context, words ...string) error {
+	if _, err := command(ctx, "", append([]string{"systemctl"}, words...)...); err != nil {
+		return fmt.Errorf("systemd: %w", err)
+	}
+	return nil
+}
+
+// Hints are the launcher's own commands that follow the job and end it.
+func (s *Systemd) Hints() (follow, end string) {
+	return "systemctl list-dependencies " + s.target + " (logs: journalctl -u '" + strings.TrimSuffix(s.target, ".target") + "@*')", "systemctl stop " + s.target
+}

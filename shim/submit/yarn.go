@@ -1,0 +1,196 @@
+package submit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// ResourceManager is the REST of YARN's: services and applications, as a user of simple authentication (user.name). A cluster
+// that wants Kerberos refuses it.
+type ResourceManager struct {
+	// Addresses are those of its web application, http://HOST:PORT or HOST:PORT: of a pair, each is asked until one is active.
+	Addresses []string
+	User      string
+
+	api api
+}
+
+// open finds the ResourceManager that is active: one in standby sends its callers away.
+func (r *ResourceManager) open(ctx context.Context) error {
+	if r.api.client != nil {
+		return nil
+	}
+	var errs []error
+	for _, address := range r.Addresses {
+		base, client, err := httpClient(address, tlsFiles{})
+		if err != nil {
+			return err
+		}
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		a := api{base: base, client: client, query: url.Values{"user.name": {r.User}}}
+		var about struct{ ClusterInfo struct{ HAState string } }
+		err = a.call(ctx, http.MethodGet, "/ws/v1/cluster/info", nil, &about)
+		if err == nil && about.ClusterInfo.HAState != "STANDBY" {
+			r.api = a
+			return nil
+		}
+		if err == nil {
+			err = errors.New("in standby")
+		}
+		errs = append(errs, fmt.Errorf("yarn at %s: %w", base, wanting(err)))
+	}
+	if len(errs) == 0 {
+		return fmt.Errorf("yarn: %w: no address of a ResourceManager: want --address, or yarn-site.xml in Hadoop's configuration (--hadoop-conf)", ErrUnreachable)
+	}
+	return errors.Join(errs...)
+}
+
+// wanting says of a refusal what it may mean.
+func wanting(err error) error {
+	if odd, ok := errors.AsType[statusError](err); ok && odd.code == http.StatusUnauthorized {
+		return fmt.Errorf("%w: the cluster wants Kerberos, which this does not speak to it: --format shell submits by Hadoop's own client, after kinit", err)
+	}
+	return err
+}
+
+// application is how one stands.
+type application struct {
+	State, FinalStatus, Diagnostics string
+	TrackingURL                     string `json:"trackingUrl"`
+}
+
+func (r *ResourceManager) application(ctx context.Context, id string) (State, error) {
+	if err := r.open(ctx); err != nil {
+		return State{}, err
+	}
+	var answer struct{ App application }
+	err := r.api.call(ctx, http.MethodGet, "/ws/v1/cluster/apps/"+url.PathEscape(id), nil, &answer)
+	if missing(err) {
+		return State{Word: "forgotten", Over: true, Why: "the ResourceManager does not know the application any more"}, nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("yarn at %s: %w", r.api.base, err)
+	}
+	return answer.App.standing(), nil
+}
+
+func (a application) standing() State {
+	s := State{Word: a.State, Why: oneLine(a.Diagnostics)}
+	switch a.State {
+	case "FINISHED", "FAILED", "KILLED":
+		s.Over, s.OK = true, a.FinalStatus == "SUCCEEDED"
+		if a.State == "FINISHED" {
+			s.Word += " " + a.FinalStatus
+		}
+	}
+	return s
+}
+
+func (r *ResourceManager) kill(ctx context.Context, id string) error {
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	err := r.api.call(ctx, http.MethodPut, "/ws/v1/cluster/apps/"+url.PathEscape(id)+"/state", []byte(`{"state":"KILLED"}`), nil)
+	if err != nil && !missing(err) {
+		return fmt.Errorf("yarn at %s: %w", r.api.base, err)
+	}
+	return nil
+}
+
+// YARNService submits a definition to YARN's service API.
+type YARNService struct {
+	ResourceManager
+	// Definition is what room render wrote.
+	Definition string
+
+	name, id string
+}
+
+// service is what we read of one.
+type service struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	ID      string `json:"id"`
+	State   string `json:"state"`
+}
+
+// runs tells whether YARN has or may have containers of it.
+func (s service) runs() bool {
+	switch s.State {
+	case "STOPPED", "FAILED", "SUCCEEDED":
+		return false
+	}
+	return true
+}
+
+// Start submits the service and returns its application's id. What is left of an earlier run of that name is forgotten; one that
+// runs is ErrRuns.
+func (y *YARNService) Start(ctx context.Context) (id string, err error) {
+	if err := y.open(ctx); err != nil {
+		return "", err
+	}
+	var wanted service
+	if err := json.Unmarshal([]byte(y.Definition), &wanted); err != nil {
+		return "", fmt.Errorf("yarn: service: %w", err)
+	}
+	y.name = wanted.Name
+	last, err := y.look(ctx)
+	switch {
+	case err == nil && last.runs():
+		return "", fmt.Errorf("yarn: service %s %w, as run %s: end it with muster stop, or give another --app-id", y.name, ErrRuns, last.Version)
+	case err == nil:
+		if err := y.forget(ctx); err != nil {
+			return "", err
+		}
+	case !missing(err):
+		return "", fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
+	}
+	if err := y.api.call(ctx, http.MethodPost, "/app/v1/services", []byte(y.Definition), nil); err != nil {
+		return "", fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
+	}
+	now, err := y.look(ctx)
+	if err != nil || now.ID == "" {
+		return "", errors.Join(fmt.Errorf("yarn at %s: service %s was taken, and has no application", y.api.base, y.name), err)
+	}
+	y.id = now.ID
+	return y.id, nil
+}
+
+func (y *YARNService) path() string { return "/app/v1/services/" + url.PathEscape(y.name) }
+
+func (y *YARNService) look(ctx context.Context) (s service, err error) {
+	err = y.api.call(ctx, http.MethodGet, y.path(), nil, &s)
+	return s, err
+}
+
+// forget takes a service away that has ended: its definition lies in the user's home and keeps the name.
+func (y *YARNService) forget(ctx context.Context) error {
+	if err := y.api.call(ctx, http.MethodDelete, y.path(), nil, nil); err != nil && !missing(err) {
+		return fmt.Errorf("yarn at %s: service %s of an earlier run: %w", y.api.base, y.name, err)
+	}
+	return nil
+}
+
+// State is that of the application.
+func (y *YARNService) State(ctx context.Context) (State, error) { return y.application(ctx, y.id) }
+
+// Stop has YARN end the service.
+func (y *YARNService) Stop(ctx context.Context) error {
+	err := y.api.call(ctx, http.MethodPut, y.path(), []byte(`{"state":"STOPPED"}`), nil)
+	if err != nil && !missing(err) {
+		return fmt.Errorf("yarn at %s: %w", y.api.base, err)
+	}
+	return nil
+}
+
+// Forget takes its name free, once it has ended.
+func (y *YARNService) Forget(ctx context.Context) error { return y.forget(ctx) }
+
+// Hints are the launcher's own commands that follow the job and end it.
+func (y *YARNService) Hints() (follow, end string) {
+	return "yarn app -status " + y.name + " (logs: yarn logs -applicationId " + y.id + ")", "yarn app -stop " + y.name
+}

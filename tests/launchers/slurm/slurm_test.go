@@ -1,0 +1,222 @@
+// Package slurm_test gives a real Slurm the jobs that `muster render slurm` writes, and looks at what becomes of them: ranks,
+// requeues, ends. Set MUSTER_BINARY to try a binary that is there already.
+package slurm_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/launchers/job"
+	"github.com/muster-agent/muster/tests/servers/consulserver"
+	"github.com/muster-agent/muster/tests/servers/slurm"
+)
+
+// muster is the binary under test. Set before the first test, never after.
+var muster string
+
+func TestMain(m *testing.M) {
+	os.Exit(binary.Main(func(built string) int {
+		muster = built
+		return m.Run()
+	}))
+}
+
+// cluster is one Slurm and one Consul for all jobs of a test.
+type cluster struct {
+	*slurm.Cluster
+	t      *testing.T
+	consul *consulserver.Server
+	dir    string
+}
+
+func start(t *testing.T) cluster {
+	t.Helper()
+	server := slurm.Start(t, slurm.Options{})
+	t.Cleanup(func() {
+		if t.Failed() {
+			found, _ := filepath.Glob(filepath.Join(server.Dir, "job-*.out")) // only a bad pattern is an error
+			for _, path := range found {
+				text, _ := os.ReadFile(path)
+				t.Logf("the end of %s:\n%s", path, text[max(0, len(text)-3000):])
+			}
+		}
+	})
+	return cluster{server, t, consulserver.Start(t, consulserver.Options{}), t.TempDir()}
+}
+
+func (c cluster) logs(app string) string { return filepath.Join(c.dir, app, "log", "*") }
+
+func (c cluster) state() string { return filepath.Join(c.Dir, "s") }
+
+// signal has the agents of instances send their processes a signal.
+func (c cluster) signal(t *testing.T, app, signal string, instances ...string) {
+	t.Helper()
+	for _, instance := range instances {
+		cmd := exec.CommandContext(t.Context(), muster, "signal", "--state-dir", c.state(), app+"/"+instance, signal)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", cmd.Args, err, out)
+		}
+	}
+}
+
+// TestRendered has one Slurm for all jobs.
+func TestRendered(t *testing.T) {
+	c := start(t)
+	app := job.Saver(t, c.dir, 3, nil)
+	t.Run("four tasks", func(t *testing.T) { c.fourTasks(t, app) })
+	t.Run("nothing is tried again", func(t *testing.T) { c.notAgain(t, app) })
+	t.Run("tried again as a new run", func(t *testing.T) { c.newRun(t, app) })
+	t.Run("of different sizes", func(t *testing.T) { c.parts(t, app) })
+}
+
+// submit gives Slurm the job of an app as a person would, for the binary under test.
+func (c cluster) submit(t *testing.T, name, run, app string, words ...string) (id string) {
+	t.Helper()
+	script := job.Render(t, muster, append([]string{
+		"slurm", app, "--app-id", name, "--run", run, "--binary", muster, "--registry", c.consul.URL(), "--engine", "process",
+		"--work-dir", filepath.Join(c.dir, name), "--log-dir", filepath.Join(c.dir, name, "log"),
+	}, words...)...)
+	return c.Submit(script, "--export=ALL,MUSTER_AGENT_STATE_DIR="+c.state())
+}
+
+// over tells that a job has ended, or is in the queue again.
+func over(j slurm.Job) bool {
+	return j.State == "COMPLETED" || j.State == "FAILED" || j.State == "CANCELLED" || j.State == "PENDING" && j.Restarts > 0
+}
+
+func starts(n int) func([]job.Life) bool { return func(all []job.Life) bool { return len(all) == n } }
+
+// fourTasks leads a gang through the end of an agent, the queue, and the end of its job.
+func (c cluster) fourTasks(t *testing.T, app string) {
+	id := c.submit(t, "four", "r", app)
+	lives := job.AwaitLives(t, c.logs("four"), "four starts", starts(4))
+	var got []string
+	for _, l := range lives {
+		got = append(got, fmt.Sprintf("%s %d %d", l.Instance, l.Generation, l.Attempt))
+	}
+	slices.Sort(got)
+	if want := []string{"ps-0 1 1", "worker-0 1 1", "worker-1 1 1", "worker-2 1 1"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for rank, instance := range []string{"ps-0", "worker-0", "worker-1", "worker-2"} {
+		if _, ok := c.agents(id)[rank]; !ok || !strings.Contains(c.Output(id), "instance="+instance) {
+			t.Errorf("no task %d with an agent, or none that is %s", rank, instance)
+		}
+	}
+
+	if err := syscall.Kill(c.agents(id)[2], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(id, "its place in the queue again", func(j slurm.Job) bool { return j.State == "PENDING" && j.Restarts == 1 })
+	c.StartNow(id)
+	lives = job.AwaitLives(t, c.logs("four"), "eight starts", starts(8))
+	for _, l := range lives[4:] {
+		saved := 1
+		if l.Instance == "worker-1" { // it was killed
+			saved = 0
+		}
+		if l.Step != saved || l.Attempt != 2 {
+			t.Errorf("after the queue: got %+v, want a second attempt that goes on from step %d", l, saved)
+		}
+	}
+
+	c.Cancel(id)
+	c.Await(id, "its end without a process", func(j slurm.Job) bool { return j.State == "CANCELLED" && len(c.JobProcesses(id)) == 0 })
+	for _, instance := range []string{"ps-0", "worker-0", "worker-2"} {
+		if _, err := os.Stat(filepath.Join(c.dir, "four", instance, "saves", "step-2")); err != nil {
+			t.Errorf("cancelled: %s has not saved itself: %v", instance, err)
+		}
+	}
+	if got := len(job.Lives(t, c.logs("four"))); got != 8 {
+		t.Errorf("cancelled: got %d starts in all, want 8", got)
+	}
+}
+
+// notAgain has a program end with 75, which is its own: the agents end with 93.
+func (c cluster) notAgain(t *testing.T, app string) {
+	id := c.submit(t, "bad", "r", app, "--set", "global:muster.restart=never")
+	job.AwaitLives(t, c.logs("bad"), "four starts", starts(4))
+	c.signal(t, "bad", "USR2", "worker-1")
+	if j := c.Await(id, "its end", over); j.State != "FAILED" || j.Exit != 93 || j.Restarts != 0 {
+		t.Errorf("got %+v, want 93 and no restart\n%s", j, c.Output(id))
+	}
+}
+
+// newRun submits an app that runs already: its agents end with 75, and the job runs when the other is over.
+func (c cluster) newRun(t *testing.T, app string) {
+	first := c.submit(t, "twice", "one", app)
+	job.AwaitLives(t, c.logs("twice"), "four starts", starts(4))
+	second := c.submit(t, "twice", "two", app)
+	if j := c.Await(second, "its place in the queue again", over); j.State != "PENDING" || !strings.Contains(c.Output(second), "run one is not finished") {
+		t.Errorf("got %+v, want it in the queue after 75\n%s", j, c.Output(second))
+	}
+	workers := []string{"worker-0", "worker-1", "worker-2"}
+	c.signal(t, "twice", "USR1", workers...)
+	if j := c.Await(first, "its end", over); j.State != "COMPLETED" || j.Restarts != 0 {
+		t.Errorf("got %+v, want it complete\n%s", j, c.Output(first))
+	}
+	c.StartNow(second)
+	job.AwaitLives(t, c.logs("twice"), "four starts more", starts(8))
+	c.signal(t, "twice", "USR1", workers...)
+	if j := c.Await(second, "its end", over); j.State != "COMPLETED" || j.Restarts != 1 {
+		t.Errorf("got %+v, want it complete after one restart\n%s", j, c.Output(second))
+	}
+	if out := c.Output(second); !strings.Contains(out, "run=two-1") {
+		t.Errorf("no run two-1:\n%s", out)
+	}
+}
+
+// parts has components of different sizes: a heterogeneous job.
+func (c cluster) parts(t *testing.T, app string) {
+	id := c.submit(t, "parts", "r", app, "--set", "ps:yarn.vcores=2")
+	lives := job.AwaitLives(t, c.logs("parts"), "four starts", starts(4))
+	for _, instance := range []string{"ps-0", "worker-0", "worker-1", "worker-2"} {
+		if len(job.Of(lives, instance)) != 1 {
+			t.Errorf("no start of %s in %+v", instance, lives)
+		}
+	}
+
+	for _, pid := range c.agents(id) { // of the first part, which is a step of its own
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Await(id, "its place in the queue again", func(j slurm.Job) bool { return j.State == "PENDING" && j.Restarts == 1 })
+	c.StartNow(id)
+	job.AwaitLives(t, c.logs("parts"), "four starts more", starts(8))
+	c.signal(t, "parts", "USR1", "worker-0", "worker-1", "worker-2")
+	if j := c.Await(id, "its end", over); j.State != "COMPLETED" || j.Restarts != 1 {
+		t.Errorf("got %+v, want it complete\n%s", j, c.Output(id))
+	}
+}
+
+// agents are the pids of a job's agents by their task's number.
+func (c cluster) agents(id string) map[int]int {
+	pids := map[int]int{}
+	for _, pid := range c.JobProcesses(id) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		words := strings.Split(string(text), "\x00")
+		if err != nil || words[0] != muster || !slices.Contains(words, "--kill-window") {
+			continue
+		}
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // it may have ended
+		for entry := range strings.SplitSeq(string(env), "\x00") {
+			if rank, ok := strings.CutPrefix(entry, "SLURM_PROCID="); ok {
+				n, err := strconv.Atoi(rank)
+				if err != nil {
+					c.t.Fatal(err)
+				}
+				pids[n] = pid
+			}
+		}
+	}
+	return pids
+}

@@ -1,0 +1,129 @@
+// Package submit_test has `muster submit` start gangs at real launchers, and looks at what it says, what it ends with and what
+// it leaves.
+package submit_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/tests/binary"
+)
+
+// muster is the binary under test. Set before the first test, never after.
+var muster string
+
+func TestMain(m *testing.M) {
+	os.Exit(binary.Main(func(built string) int {
+		muster = built
+		return m.Run()
+	}))
+}
+
+// watchdog ends a test that has gone wrong, and nothing else.
+const watchdog = 2 * time.Minute
+
+// client is a muster submit that runs.
+type client struct {
+	t        *testing.T
+	cmd      *exec.Cmd
+	out, err said
+}
+
+// said is what a program has written so far.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.text.Write(b)
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+	return n, err
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// submit starts muster.
+func submit(t *testing.T, env []string, args ...string) *client {
+	t.Helper()
+	return submitIn(t, "", env, args...)
+}
+
+// submitIn starts muster in a folder.
+func submitIn(t *testing.T, dir string, env []string, args ...string) *client {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), muster, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	return begin(t, cmd)
+}
+
+func begin(t *testing.T, cmd *exec.Cmd) *client {
+	t.Helper()
+	c := &client{t: t, cmd: cmd}
+	c.out.more, c.err.more = make(chan struct{}, 1), make(chan struct{}, 1)
+	cmd.Stdout, cmd.Stderr = &c.out, &c.err
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	return c
+}
+
+// says waits until the client has said a text on stderr.
+func (c *client) says(text string) {
+	c.t.Helper()
+	dog := time.After(watchdog)
+	for !strings.Contains(c.err.String(), text) {
+		select {
+		case <-c.err.more:
+		case <-dog:
+			c.t.Fatalf("not said: %q\n%s%s", text, c.out.String(), c.err.String())
+		}
+	}
+}
+
+// ends waits for the end and gives the exit code.
+func (c *client) ends() int {
+	c.t.Helper()
+	dog := time.AfterFunc(watchdog, func() { _ = c.cmd.Process.Kill() })
+	defer dog.Stop()
+	_ = c.cmd.Wait() // the code says it
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// left are the files in a store.
+func left(t *testing.T, store string) []string {
+	t.Helper()
+	var all []string
+	for _, folder := range []string{"objects", "runs"} {
+		entries, err := os.ReadDir(filepath.Join(store, folder))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			all = append(all, folder+"/"+e.Name())
+		}
+	}
+	return all
+}

@@ -1,0 +1,60 @@
+package submit_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/muster-agent/muster/tests/servers/consulserver"
+	"github.com/muster-agent/muster/tests/servers/nomadserver"
+	"github.com/muster-agent/muster/tests/servers/tinygang"
+)
+
+func TestNomad(t *testing.T) {
+	nomad := nomadserver.Start(t, nomadserver.Options{})
+	consul := consulserver.Start(t, consulserver.Options{})
+	store := filepath.Join(t.TempDir(), "store")
+	env := []string{"NOMAD_ADDR=http://" + nomad.HTTPAddr, "CONSUL_HTTP_ADDR=" + consul.HTTPAddr, "MUSTER_AGENT_STATE_DIR=" + t.TempDir()}
+	args := func(gang tinygang.Gang, id string, more ...string) []string {
+		words := []string{"submit", "nomad", gang.App, "--app-id", id, "--store", store, "--engine", "process", "--work-dir", filepath.Join(t.TempDir(), id)}
+		return append(words, more...)
+	}
+
+	tiny, beside := fmt.Sprintf("submit-%d", os.Getpid()), fmt.Sprintf("beside-%d", os.Getpid())
+	for _, id := range []string{tiny, beside} { // Nomad's tasks have the host's own state folder
+		t.Cleanup(func() { _ = os.RemoveAll(filepath.Join("/run/muster/apps", id)) })
+	}
+
+	t.Run("a run that fails, beside one that shares its files", func(t *testing.T) {
+		gang := tinygang.Write(t, t.TempDir(), 2, map[string]string{"muster.restart": "never"})
+		other := submit(t, env, args(gang, beside, "--instances", "worker=0")...)
+		if code := other.ends(); code != 0 || other.out.String() != beside+"\n" {
+			t.Fatalf("submit ends with %d: %s%s", code, other.out.String(), other.err.String())
+		}
+		one := submit(t, env, args(gang, tiny, "--run", "r1", "--wait")...)
+		one.says("running: 3 instances, generation 1")
+		again := submit(t, env, args(gang, tiny, "--wait")...)
+		if code := again.ends(); code != 75 {
+			t.Errorf("a second run beside the first: got %d, want 75\n%s", code, again.err.String())
+		}
+		gang.Go(t, 3)
+		if code := one.ends(); code != 3 {
+			t.Errorf("the run that fails with 3: got %d\n%s%s", code, one.out.String(), one.err.String())
+		}
+		if out := one.out.String(); !strings.HasPrefix(out, tiny+"\n"+tiny+": failed (app-error)") {
+			t.Errorf("got %q, want the id, and the verdict", out)
+		}
+		nomad.AwaitJob(tiny, "dead")
+		all := left(t, store)
+		if !slices.ContainsFunc(all, func(name string) bool { return strings.HasSuffix(name, "-muster") }) ||
+			!slices.ContainsFunc(all, func(name string) bool { return strings.HasSuffix(name, ".zip") }) ||
+			slices.Contains(all, "runs/"+tiny+"@r1.json") {
+			t.Errorf("left are %v, want the files of the run beside it, and not this one's mark", all)
+		}
+		nomad.StopJob(beside)
+		nomad.AwaitJob(beside, "dead")
+	})
+}
