@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // ResourceManager is the REST of YARN's: services and applications, as a user of simple authentication (user.name). A cluster
@@ -116,6 +117,12 @@ type service struct {
 	Version string `json:"version"`
 	ID      string `json:"id"`
 	State   string `json:"state"`
+
+	Components []struct {
+		Name       string                   `json:"name"`
+		Wanted     int                      `json:"number_of_containers"`
+		Containers []struct{ State string } `json:"containers"`
+	} `json:"components"`
 }
 
 // runs tells whether YARN has or may have containers of it.
@@ -175,8 +182,31 @@ func (y *YARNService) forget(ctx context.Context) error {
 	return nil
 }
 
-// State is that of the application.
-func (y *YARNService) State(ctx context.Context) (State, error) { return y.application(ctx, y.id) }
+// State is that of the application; while it runs, with how many of its containers do.
+func (y *YARNService) State(ctx context.Context) (State, error) {
+	state, err := y.application(ctx, y.id)
+	if err != nil || state.Over || state.Word != "RUNNING" {
+		return state, err
+	}
+	now, err := y.look(ctx)
+	if err != nil { // its master may be on its way out
+		return state, nil //nolint:nilerr // the application's word stands
+	}
+	var parts []string
+	for _, c := range now.Components {
+		ready := 0
+		for _, one := range c.Containers {
+			if one.State == "READY" {
+				ready++
+			}
+		}
+		if ready < c.Wanted {
+			parts = append(parts, fmt.Sprintf("%d of %d containers of %s are up", ready, c.Wanted, c.Name))
+		}
+	}
+	state.Why = strings.Join(parts, ", ")
+	return state, nil
+}
 
 // Stop has YARN end the service.
 func (y *YARNService) Stop(ctx context.Context) error {

@@ -111,6 +111,24 @@ func Of(lives []Life, instance string) []Life {
 	return all
 }
 
+// Gathered are the lives of the newest generation, when that is later than before and has n instances; else none.
+func Gathered(all []Life, before, n int) []Life {
+	newest := before + 1
+	for _, l := range all {
+		newest = max(newest, l.Generation)
+	}
+	var lives []Life
+	for _, l := range all {
+		if l.Generation == newest {
+			lives = append(lives, l)
+		}
+	}
+	if len(lives) < n {
+		return nil
+	}
+	return lives
+}
+
 // Asking is something that is asked again and again.
 type Asking struct {
 	t    testing.TB

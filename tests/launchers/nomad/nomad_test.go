@@ -4,6 +4,7 @@ package nomad_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,25 +140,21 @@ func aLife(t *testing.T, c cluster) {
 		t.Errorf("after its agent was killed: got %+v, want the same port and generation, and no other start", lives)
 	}
 
+	before := job.Of(lives, "worker-1")[0].Port
 	stopped := first["worker-1"].ID
 	c.StopAllocation(stopped)
-	lives = job.AwaitLives(t, logs, "all in generation 2", func(all []job.Life) bool {
-		return !slices.ContainsFunc([]string{"ps-0", "worker-0", "worker-1"}, func(instance string) bool {
-			of := job.Of(all, instance)
-			return of[len(of)-1].Generation != 2
-		})
-	})
+	gathered := func(all []job.Life) bool { return job.Gathered(all, 1, 3) != nil }
+	lives = job.Gathered(job.AwaitLives(t, logs, "all of another generation", gathered), 1, 3)
 	all := c.AwaitAllocations(id, "three that run", running(3))
 	another := all[slices.IndexFunc(all, func(a nomadserver.Allocation) bool {
 		return a.TaskGroup == "worker" && a.Index() == 1 && a.ID != stopped
 	})]
-	before := job.Of(lives, "worker-1")[0]
-	after := job.Of(lives, "worker-1")[1]
-	if want := c.Ports(another.ID)["global_worker_port"]; after.Port != want || after.Port == before.Port {
-		t.Errorf("after its allocation was stopped: got port %d, want Nomad's %d, and not %d again", after.Port, want, before.Port)
+	port := job.Of(lives, "worker-1")[0].Port
+	if want := c.Ports(another.ID)["global_worker_port"]; port != want || port == before {
+		t.Errorf("after its allocation was stopped: got port %d, want Nomad's %d, and not %d again", port, want, before)
 	}
 	for _, l := range lives {
-		if l.Generation == 2 && l.Step != 1 {
+		if l.Step != 1 {
 			t.Errorf("%+v: want it to go on from the step that it saved when it was told to stop", l)
 		}
 	}
@@ -188,9 +185,15 @@ const deaf = `trap "" TERM INT; setsid sleep 1000 & echo "life $EPOCHREALTIME $M
 func killed(t *testing.T, c cluster) {
 	app := job.Saver(t, t.TempDir(), 1, map[string]string{"muster.command": "exec bash -c '" + deaf + "'", "muster.stop.grace": "600"})
 	engines := []string{"process", "cgroup", "container"}
+	name := func(engine string) string { return fmt.Sprintf("deaf-%d-%s", os.Getpid(), engine) } // of control groups, too
+	t.Cleanup(func() {
+		for _, engine := range engines {
+			clear(name(engine))
+		}
+	})
 	allocations := map[string][]string{}
 	for _, engine := range engines {
-		id := c.Submit(c.render("deaf-"+engine, app, "--engine", engine, "--kill-window", "1s"))
+		id := c.Submit(c.render(name(engine), app, "--engine", engine, "--kill-window", "1s"))
 		for _, a := range c.AwaitAllocations(id, "two that run", running(2)) {
 			allocations[engine] = append(allocations[engine], a.ID)
 		}
@@ -199,13 +202,13 @@ func killed(t *testing.T, c cluster) {
 		for _, id := range allocations[engine] {
 			job.AwaitLives(t, c.folders(id), "its start", func(all []job.Life) bool { return len(all) == 1 })
 		}
-		if got := len(c.Jail().ProcessesWith("MUSTER_APP_ID=deaf-" + engine)); got < 4 {
+		if got := len(c.Jail().ProcessesWith("MUSTER_APP_ID=" + name(engine))); got < 4 {
 			t.Errorf("%s: got %d processes of programs, want 4 at least", engine, got)
 		}
 		c.StopJob("deaf-" + engine)
 	}
 	for _, engine := range engines {
-		all := c.AwaitAllocations("deaf-"+engine, "their end", func(all []nomadserver.Allocation) bool { return running(0)(all) })
+		all := c.AwaitAllocations(name(engine), "their end", func(all []nomadserver.Allocation) bool { return running(0)(all) })
 		for _, a := range all {
 			if got := a.ExitCodes(); !slices.Equal(got, []int{137}) {
 				t.Errorf("%s: got exit codes %v, want 137: %s", engine, got, a)
@@ -215,7 +218,7 @@ func killed(t *testing.T, c cluster) {
 			for _, id := range allocations[engine] {
 				pids = append(pids, c.TaskProcesses(id)...)
 			}
-			return append(pids, c.Jail().ProcessesWith("MUSTER_APP_ID=deaf-"+engine)...)
+			return append(pids, c.Jail().ProcessesWith("MUSTER_APP_ID="+name(engine))...)
 		}
 		for ask := job.Until(t, func() string { return fmt.Sprintf("%s: nothing left, but %v", engine, left()) }); ask.Next(); {
 			if len(left()) == 0 {
@@ -223,6 +226,20 @@ func killed(t *testing.T, c cluster) {
 			}
 		}
 		c.Purge("deaf-" + engine)
+	}
+}
+
+// clear removes an app's control groups. They are empty, and the next agent of the app would do it.
+func clear(app string) {
+	var found []string
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && strings.Contains(path, "/muster/"+app) {
+			found = append(found, path)
+		}
+		return nil // others come and go meanwhile
+	})
+	for _, path := range slices.Backward(found) {
+		_ = os.Remove(path)
 	}
 }
 

@@ -35,7 +35,8 @@ func (c *Cluster) Output(job string) string {
 
 // Job is what scontrol shows of one.
 type Job struct {
-	// State is PENDING, RUNNING, COMPLETING, COMPLETED, FAILED, CANCELLED, REQUEUED, …
+	// State is PENDING, RUNNING, COMPLETING, COMPLETED, FAILED, CANCELLED, REQUEUED, …; of a heterogeneous job whose parts
+	// differ all of them, with a + between.
 	State, Reason string
 	// Restarts is how often it was requeued and started again.
 	Restarts int
@@ -60,7 +61,23 @@ func (c *Cluster) job(id string) (Job, error) {
 		return Job{}, err
 	}
 	var job Job
-	for field := range strings.FieldsSeq(out) {
+	for line := range strings.Lines(out) { // one for each part of a heterogeneous job
+		part, err := jobOf(line)
+		if err != nil {
+			return job, err
+		}
+		switch {
+		case job.State == "":
+			job = part
+		case job.State != part.State && part.State != "":
+			job.State += "+" + part.State
+		}
+	}
+	return job, nil
+}
+
+func jobOf(line string) (job Job, err error) {
+	for field := range strings.FieldsSeq(line) {
 		name, value, _ := strings.Cut(field, "=")
 		switch name {
 		case "JobState":
