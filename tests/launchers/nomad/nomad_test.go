@@ -205,7 +205,7 @@ func killed(t *testing.T, c cluster) {
 		if got := len(c.Jail().ProcessesWith("MUSTER_APP_ID=" + name(engine))); got < 4 {
 			t.Errorf("%s: got %d processes of programs, want 4 at least", engine, got)
 		}
-		c.StopJob("deaf-" + engine)
+		c.StopJob(name(engine))
 	}
 	for _, engine := range engines {
 		all := c.AwaitAllocations(name(engine), "their end", func(all []nomadserver.Allocation) bool { return running(0)(all) })
@@ -225,7 +225,7 @@ func killed(t *testing.T, c cluster) {
 				break
 			}
 		}
-		c.Purge("deaf-" + engine)
+		c.Purge(name(engine))
 	}
 }
 
