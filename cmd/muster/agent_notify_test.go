@@ -201,7 +201,8 @@ func TestStatusLine(t *testing.T) {
 		{status.Instance{Instance: "ps-0", Component: "ps", Phase: "staging", Cause: "inputs: 3 of\n9 files"}, nil, "ps-0 staging: inputs: 3 of 9 files"},
 		{
 			status.Instance{Instance: "ps-0", Component: "ps", Phase: "waiting", Generation: 1},
-			[]string{"worker-1", "worker-2"}, "ps-0 waiting: generation 1, missing worker-1, worker-2",
+			[]string{"worker-1", "worker-2"},
+			"ps-0 waiting: generation 1, missing worker-1, worker-2",
 		},
 		{
 			status.Instance{Instance: "ps-0", Component: "ps", Phase: "waiting", Generation: 1},

@@ -321,6 +321,8 @@ func cause(s shim.State) string {
 			return why
 		}
 		return fmt.Sprintf("%s %d/%d", why, s.Budget.Used, s.Policy.Rule.Max)
+	case s.Phase == shim.Stopping && s.Reason == shim.ForLauncher: // no directive wants it
+		return cmp.Or(s.Cause, "told to end from outside")
 	case (s.Phase == shim.Waiting || s.Phase == shim.Installed || s.Phase == shim.Stopping) && s.Directive.Why != "":
 		return s.Directive.Why
 	case s.Phase == shim.Finishing && s.Exit != nil:

@@ -40,7 +40,7 @@ var engines = map[string]string{"watched": "process", "held": "cgroup", "walled"
 
 func limits(t *testing.T, h host, registry, name string, words ...string) {
 	t.Helper()
-	g := h.lay(name, 1, registry, map[string]string{"muster.command": hungry, "muster.restart": "never"}, words...)
+	g := h.lay(name, 1, registry, map[string]string{"muster.command": hungry, "muster.restart": "never"}, append(words, "--instances", "ps=0")...)
 	worker := g.unit("worker-0")
 	h.run("systemctl", "start", g.target, worker)
 	until(t, func() string {
@@ -59,18 +59,15 @@ func limits(t *testing.T, h host, registry, name string, words ...string) {
 		wantHeld(t, h, worker)
 	}
 	g.Go(t, 0)
-	for _, instance := range []string{"worker-0", "ps-0"} {
-		unit := g.unit(instance)
-		until(t, func() string {
-			if is := h.property(unit, "ActiveState"); is != "failed" {
-				return unit + " is " + is + ", " + h.property(unit, "StatusText")
-			}
-			return ""
-		})
-		status, result := h.property(unit, "StatusText"), h.property(unit, "Result")
-		if !strings.HasPrefix(status, "failed (out-of-memory): ") || h.property(unit, "ExecMainStatus") != "93" || result != "exit-code" {
-			t.Errorf("%s: %s with %s, %q, want its agent's 93, for want of memory", unit, result, h.property(unit, "ExecMainStatus"), status)
+	until(t, func() string {
+		if is := h.property(worker, "ActiveState"); is != "failed" {
+			return worker + " is " + is + ", " + h.property(worker, "StatusText")
 		}
+		return ""
+	})
+	status, result, code := h.property(worker, "StatusText"), h.property(worker, "Result"), h.property(worker, "ExecMainStatus")
+	if !strings.HasPrefix(status, "failed (out-of-memory): ") || code != "93" || result != "exit-code" {
+		t.Errorf("%s: %s with %s, %q, want its agent's 93, for want of memory", worker, result, code, status)
 	}
 }
 
@@ -144,17 +141,13 @@ func serve(t *testing.T) (url string) {
 // until looks again until there is nothing to wait for any more.
 func until(t *testing.T, why func() string) {
 	t.Helper()
-	patience := watchdog
-	if os.Getenv("MUSTER_MACHINE") != "" { // each instruction takes its time there
-		patience *= 3
-	}
-	for end := time.Now().Add(patience); ; <-time.After(lookAgain) {
+	for end := time.Now().Add(watchdog); ; <-time.After(lookAgain) {
 		text := why()
 		if text == "" {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("not seen within %s: %s", patience, text)
+			t.Fatalf("not seen within %s: %s", watchdog, text)
 		}
 	}
 }
