@@ -176,7 +176,8 @@ type Member struct {
 	Since       time.Time `json:"since"`
 	Unenforced  []string  `json:"unenforced,omitempty"`
 	Saved       *Saved    `json:"saved,omitempty"`
-	Here        *Here     `json:"here,omitempty"` // its checkpoints, when it acknowledged Gen; nil: it goes on by itself
+	Found       []Finding `json:"found,omitempty"` // what it saw of others before it started, and still sees
+	Here        *Here     `json:"here,omitempty"`  // its checkpoints, when it acknowledged Gen; nil: it goes on by itself
 	// LogDir and WorkDir are the instance's folders on its host, where scripts may ask for them.
 	LogDir  string `json:"log_dir,omitempty"`
 	WorkDir string `json:"work_dir,omitempty"`
@@ -221,6 +222,7 @@ type Row struct {
 	Exports map[string]string `json:"exports,omitempty"`
 	API     string            `json:"api,omitempty"`
 	Peer    string            `json:"peer,omitempty"`
+	Boot    string            `json:"boot,omitempty"` // as much of the boot's id as tells machines apart
 	Done    bool              `json:"done,omitempty"` // has ended for good, nothing runs there (instance scope)
 }
 

@@ -100,7 +100,7 @@ func buildRoster(f Facts, d Directive, resume *int64, record func(Instance) Memb
 		}
 		r.Rows = append(r.Rows, Row{
 			Instance: in, Rank: rank, Role: c.Role, Inc: m.Inc, Addr: m.ClusterAddr(),
-			Ports: m.Ports, Exports: m.Exports, API: m.API, Peer: m.Peer, Done: c.Waited && settled(m, d, c.Scope) != unsettled,
+			Ports: m.Ports, Exports: m.Exports, API: m.API, Peer: m.Peer, Boot: bootOf(m.Boot), Done: c.Waited && settled(m, d, c.Scope) != unsettled,
 		})
 	}
 	return r

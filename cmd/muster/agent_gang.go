@@ -247,6 +247,9 @@ func (r gangRoom) readRoster(ctx context.Context, e shim.Effect, s shim.State) (
 	record.Ports = r.portOf
 	row, ok := roster.Row(r.seat.Instance())
 	if ok && record.SameRow(row, r.plan.Restart.Scope) {
+		r.mu.Unlock()
+		r.near.meet(ctx, roster, row.Instance)
+		r.mu.Lock()
 		if roster.Gen == s.Gen { // acknowledged: nothing older runs, and this is what will
 			r.mu.Unlock()
 			r.goOn(ctx, s)

@@ -122,13 +122,15 @@ type agent struct {
 	saved      map[string]stage.Seen   // by output, as the last save has left it; whose turn it is has it
 	saves      saves
 	warnings   warnings
-	settle     func() // ends the looks at checkpoints and progress, after a last one
+	near       *neighbours // the hosts of the others
+	settle     func()      // ends the looks at checkpoints and progress, after a last one
 	closers    []func()
 }
 
 func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify *notifier, newRun, policyNamed bool) (*agent, error) {
 	late := &lateFile{also: s.err}
 	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
+	a.near = &neighbours{agent: a, reached: map[string]bool{}, news: make(chan struct{}, 1)}
 	environ := launcher.Environ(os.Environ())
 	found, err := f.detect(environ)
 	if err != nil {

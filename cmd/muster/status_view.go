@@ -110,6 +110,7 @@ func (v *appView) addInstances(f appFacts) {
 	for name, st := range f.states {
 		rows[name] = st.Instance
 	}
+	found := foundWarnings(f.registry)
 	for name, row := range rows {
 		if row.Conducts && v.Conductor == nil {
 			v.Conductor = &name
@@ -118,7 +119,7 @@ func (v *appView) addInstances(f appFacts) {
 			v.AwaySince = new(milliseconds(*row.AwaySince))
 		}
 		v.Generation = max(v.Generation, row.Generation)
-		v.Instances = append(v.Instances, whole(row))
+		v.Instances = append(v.Instances, whole(warned(row, found[name])))
 	}
 	slices.SortFunc(v.Instances, func(a, b status.Instance) int {
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Index, b.Index))
