@@ -123,6 +123,9 @@ func (r *reader) Read(p []byte) (int, error) {
 // patiently reads, and again where what went wrong may pass.
 func (r *reader) patiently(p []byte) (int, error) {
 	for failed := 0; ; failed++ {
+		if r.ctx.Err() != nil { // who closes the connections may come later than what is on its way
+			return 0, context.Cause(r.ctx)
+		}
 		n, err := r.read(p)
 		if n > 0 || err == nil || errors.Is(err, io.EOF) {
 			return n, err
