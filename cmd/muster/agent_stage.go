@@ -34,6 +34,7 @@ type stageRoom struct{ *agent }
 // Do plans, takes ports, lays files out, parks the guard and opens the local API.
 func (r stageRoom) Do(ctx context.Context, _ shim.Effect, s shim.State) (shim.Event, bool) {
 	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.log)
+	r.showLogs(s.Instance)
 	p, err := r.stage(ctx, s.Instance)
 	if err != nil {
 		return shim.Event{Kind: shim.StageFailed, Class: stageClass(err), Cause: short(err.Error()), Exit: exitOf(err)}, true

@@ -149,6 +149,16 @@ func (y *YARN) StopService(name string) {
 	}
 }
 
+// StartService starts a service again that was stopped or killed, by the definition that YARN has kept, and returns its new
+// application's id.
+func (y *YARN) StartService(name string) (application string) {
+	y.t.Helper()
+	if err := y.ask(http.MethodPut, "/app/v1/services/"+name, []byte(`{"state":"STARTED"}`), nil); err != nil {
+		y.t.Fatal(err)
+	}
+	return y.Service(name).ID
+}
+
 // DestroyService ends a service and forgets it.
 func (y *YARN) DestroyService(name string) {
 	y.t.Helper()
@@ -175,6 +185,16 @@ func (y *YARN) Application(id string) Application {
 		y.t.Fatal(err)
 	}
 	return answer.App
+}
+
+// Applications are all that the ResourceManager knows.
+func (y *YARN) Applications() []Application {
+	y.t.Helper()
+	var answer struct{ Apps struct{ App []Application } }
+	if err := y.get("/ws/v1/cluster/apps", &answer); err != nil {
+		y.t.Fatal(err)
+	}
+	return answer.Apps.App
 }
 
 // Attempts is how many attempts its master has had.

@@ -41,8 +41,6 @@ type YARNOptions struct {
 	Site map[string]string
 	// Visible are files and folders below root's home, which is closed to others, that containers are to find all the same.
 	Visible []string
-	// Environ is what NodeManagers have beside this process's environment, NAME=VALUE; containers inherit it.
-	Environ []string
 }
 
 // A YARN is a ResourceManager, NodeManagers and a ZooKeeper (for services) beside an HDFS. The daemons are an ordinary user's,
@@ -94,8 +92,8 @@ func (c *Cluster) StartYARN(t testing.TB, o YARNOptions) *YARN {
 	}
 	y.lay(p)
 	y.head = jail.New(t)
-	y.zk = y.start(y.head, "zookeeper", "64m", y.ConfDir, nil, zooKeeperClass, fmt.Sprint(p[5]), filepath.Join(dir, "zookeeper"))
-	y.rm = y.start(y.head, "resourcemanager", "320m", y.ConfDir, nil, resourceManagerClass)
+	y.zk = y.start(y.head, "zookeeper", "64m", y.ConfDir, zooKeeperClass, fmt.Sprint(p[5]), filepath.Join(dir, "zookeeper"))
+	y.rm = y.start(y.head, "resourcemanager", "320m", y.ConfDir, resourceManagerClass)
 	for i := range y.nodes {
 		y.boot(i)
 	}
@@ -103,6 +101,13 @@ func (c *Cluster) StartYARN(t testing.TB, o YARNOptions) *YARN {
 		t.Fatal(err)
 	}
 	return y
+}
+
+// In is the same YARN for a subtest, which its methods end on errors.
+func (y *YARN) In(t testing.TB) *YARN {
+	own := *y
+	own.t = t
+	return &own
 }
 
 // lay writes configurations and makes folders, on HDFS the user's home.
@@ -118,6 +123,8 @@ func (y *YARN) lay(p []int) {
 			"yarn.nodemanager.webapp.address":    local(n.ports[2]),
 			"yarn.nodemanager.local-dirs":        filepath.Join(n.dir, "local"),
 			"yarn.nodemanager.log-dirs":          filepath.Join(n.dir, "logs"),
+			// containers have nothing of their NodeManager's environment but what is named
+			"yarn.nodemanager.admin-env": "MUSTER_AGENT_STATE_DIR=" + filepath.Join(n.dir, "state"),
 		}
 		folders = append(folders, n.dir, filepath.Join(n.dir, "local"), filepath.Join(n.dir, "logs"))
 	}
@@ -189,10 +196,7 @@ func (y *YARN) boot(i int) {
 	y.t.Helper()
 	n := y.nodes[i]
 	n.jail = jail.New(y.t)
-	env := append([]string{
-		"MUSTER_AGENT_STATE_DIR=" + filepath.Join(n.dir, "state"), "PATH=" + filepath.Join(y.Home(), "bin") + ":" + os.Getenv("PATH"),
-	}, y.options.Environ...)
-	n.run = y.start(n.jail, filepath.Base(n.dir), "256m", filepath.Join(n.dir, "conf"), env, nodeManagerClass)
+	n.run = y.start(n.jail, filepath.Base(n.dir), "256m", filepath.Join(n.dir, "conf"), nodeManagerClass)
 }
 
 // asNobody runs a program as the ordinary user. Root's home is closed to him: he sees an empty one with what is shown to him.
@@ -222,7 +226,7 @@ cd /
 exec setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/nonexistent USER=nobody LOGNAME=nobody "$@"`
 
 // start starts a class as the ordinary user.
-func (y *YARN) start(j *jail.Jail, name, heap, conf string, env []string, class string, args ...string) *jail.Process {
+func (y *YARN) start(j *jail.Jail, name, heap, conf, class string, args ...string) *jail.Process {
 	y.t.Helper()
 	words := []string{"-c", asNobody, "as-nobody", y.c.home.dir}
 	words = append(append(words, y.options.Visible...), "--", y.c.home.java)
@@ -231,7 +235,7 @@ func (y *YARN) start(j *jail.Jail, name, heap, conf string, env []string, class 
 	}
 	words = append(append(words, y.c.home.yarnArgs(heap, conf, class, "-Dmuster.log=INFO")...), args...)
 	cmd := exec.Command("/bin/sh", words...)
-	cmd.Env = append(y.c.Environ(), append(env, "HADOOP_CONF_DIR="+conf, "JAVA_HOME="+filepath.Dir(filepath.Dir(y.c.home.java)))...)
+	cmd.Env = append(y.c.Environ(), "HADOOP_CONF_DIR="+conf, "JAVA_HOME="+filepath.Dir(filepath.Dir(y.c.home.java)))
 	p, err := j.Start(cmd, filepath.Join(y.Dir, "logs", name+".log"))
 	if err != nil {
 		y.t.Fatal(err)
@@ -316,23 +320,27 @@ func (y *YARN) AwaitNodes(n int) {
 // only has its containers there.
 func (y *YARN) Resize(i, megabytes int) {
 	y.t.Helper()
+	path := "/ws/v1/cluster/nodes/" + local(y.nodes[i].ports[0])
 	body := fmt.Sprintf(`{"resource":{"memory":%d,"vCores":16},"overCommitTimeout":-1}`, megabytes)
-	if err := y.ask(http.MethodPost, "/ws/v1/cluster/nodes/"+y.nodeID(i)+"/resource", []byte(body), nil); err != nil {
+	// A ResourceManager that has just begun takes nodes before it takes orders, and answers with an error in a good answer.
+	err := y.rm.Await(watchdog, func() error {
+		if err := y.ask(http.MethodPost, path+"/resource", []byte(body), nil); err != nil {
+			return err
+		}
+		var answer struct {
+			Node struct{ TotalResource struct{ Memory int } }
+		}
+		if err := y.get(path, &answer); err != nil {
+			return err
+		}
+		if got := answer.Node.TotalResource.Memory; got != megabytes {
+			return fmt.Errorf("host %d grants %d MB, want %d", i, got, megabytes)
+		}
+		return nil
+	})
+	if err != nil {
 		y.t.Fatal(err)
 	}
-}
-
-// nodeID is what the ResourceManager calls a host.
-func (y *YARN) nodeID(i int) string { return local(y.nodes[i].ports[0]) }
-
-// NodeOf is the number of the host that a container has its logs on, -1 for none.
-func (y *YARN) NodeOf(container string) int {
-	for i, n := range y.nodes {
-		if found, _ := filepath.Glob(filepath.Join(n.dir, "logs", "*", container)); len(found) > 0 {
-			return i
-		}
-	}
-	return -1
 }
 
 // ContainerProcesses are the pids, as this test sees them, of a container's processes on whatever node.
