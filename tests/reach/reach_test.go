@@ -56,7 +56,7 @@ func TestUnreachable(t *testing.T) {
 			host = nobodys
 		}
 		agents = append(agents, j.agent(i, func(args ...string) *exec.Cmd { return n.Command(i, muster, args...) },
-			"--registry", registry, "--host", host, "--api-listen", ":0"))
+			"--registry", registry, "--host", host))
 	}
 	j.running(3)
 
