@@ -25,6 +25,9 @@ func (w *writer) command(component string, window time.Duration) []string {
 // runAt is where the run id stands in a command: a launcher that counts its own attempts names a new run in its place.
 const runAt = 6
 
+// longestRun is what such a run id may be long: a dash and a digit come behind it.
+const longestRun = 63 - len("-9")
+
 // remote tells that the binary is brought by the launcher.
 func remote(binary string) bool {
 	u, err := url.Parse(binary)

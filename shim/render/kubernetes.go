@@ -26,6 +26,9 @@ const labelPrefix = "muster-agent/"
 
 func (w *writer) kubernetes() ([]File, error) {
 	name := dnsLabel(w.o.AppID)
+	if strings.ContainsAny(name[:min(1, len(name))], "0123456789") { // a Service's name begins with a letter (RFC 1035)
+		name = "app-" + name
+	}
 	if name == "" {
 		return nil, fmt.Errorf("app id %s: Kubernetes wants a letter or digit in a name", appdef.Quote(w.o.AppID))
 	}
@@ -34,6 +37,9 @@ func (w *writer) kubernetes() ([]File, error) {
 	}
 	if remote(w.o.Binary) {
 		return nil, fmt.Errorf("binary %s: want its path in the pods' image", w.o.Binary)
+	}
+	if err := w.kubernetesNames(); err != nil {
+		return nil, err
 	}
 	seen := map[string]string{}
 	for _, g := range w.groups {
@@ -85,6 +91,9 @@ func (w *writer) loseOfKubernetes() {
 		if g.gpuType != "" {
 			w.lose("%s: GPU model %s: add a nodeSelector for nvidia.com/gpu.product, whose values are exact; the agent refuses others", g.name, g.gpuType)
 		}
+		if g.label != "" && !labelsValue.MatchString(g.label) {
+			w.lose("%s: node label %s: no label of Kubernetes has such a value; add a nodeSelector or an affinity", g.name, g.label)
+		}
 		if !g.hard && g.vcores > 0 {
 			w.lose("%s: vcores as a share: asked for as a request, without a limit", g.name)
 		}
@@ -96,6 +105,51 @@ func (w *writer) loseOfKubernetes() {
 		w.lose("user %s: a pod knows numbers only", w.o.User)
 	}
 	w.lose("folders: those of a pod end with it; checkpoints that are to outlive one belong into a store (muster.checkpoint.sync)")
+}
+
+// What Kubernetes takes for a name: of a namespace (RFC 1123), of a Secret or a PriorityClass, of a Secret's key; and for the
+// value of a label.
+var (
+	dnsName     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	dnsDomain   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+	secretKey   = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	labelsValue = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+)
+
+// kubernetesNames refuses names that are somebody else's and that Kubernetes cannot have; those of our own are made fit.
+func (w *writer) kubernetesNames() error {
+	secret, key, hasKey := strings.Cut(w.o.TokenSecret, "/")
+	for _, name := range []struct {
+		what, text string
+		form       *regexp.Regexp
+	}{
+		{"namespace", w.o.Namespace, dnsName}, {"token secret", secret, dnsDomain}, {"queue", w.o.Queue, labelsValue},
+		{"priority", priorityClass(w.o.Priority), dnsDomain},
+	} {
+		if name.text != "" && !name.form.MatchString(name.text) {
+			return fmt.Errorf("%s %s: Kubernetes has no such name, want one like %s", name.what, appdef.Quote(name.text), name.form)
+		}
+	}
+	if hasKey && !secretKey.MatchString(key) {
+		return fmt.Errorf("token secret: key %s: want letters, digits, . _ and -", appdef.Quote(key))
+	}
+	if most := longestRun; w.o.Format != "jobs" && len(w.o.Run) > most {
+		return fmt.Errorf("run id %s: want %d characters at most: the number of a set's restart comes behind it", w.o.Run, most)
+	}
+	return nil
+}
+
+// priorityClass is the class's name; the words of HBox's become one.
+func priorityClass(text string) string {
+	if slices.Contains([]string{"DEFAULT", "VERY_LOW", "LOW", "NORMAL", "HIGH", "VERY_HIGH"}, strings.ToUpper(text)) {
+		return dnsLabel(text)
+	}
+	return text
+}
+
+// labelValue is a name of ours as a label's value; the true one is in the agents' arguments.
+func labelValue(name string) string {
+	return strings.TrimRight(strings.ReplaceAll(name, "~", "-"), "._-")
 }
 
 var wholeNumber = regexp.MustCompile(`^[0-9]+$`)
@@ -116,7 +170,7 @@ func (w *writer) object(version, kind, name string) *yaml.Node {
 	if w.o.Namespace != "" {
 		put(meta, "namespace", yamlText(w.o.Namespace))
 	}
-	labels := yamlMap(labelPrefix+"app", yamlText(w.o.AppID), labelPrefix+"run", yamlText(w.o.Run))
+	labels := yamlMap(labelPrefix+"app", yamlText(labelValue(w.o.AppID)), labelPrefix+"run", yamlText(labelValue(w.o.Run)))
 	if w.o.Queue != "" {
 		put(labels, "kueue.x-k8s.io/queue-name", yamlText(w.o.Queue))
 	}
@@ -174,7 +228,7 @@ func (w *writer) kubernetesJob(name string, g group) *yaml.Node {
 }
 
 func (w *writer) podLabels(name string, g group) *yaml.Node {
-	return yamlMap(labelPrefix+"name", yamlText(name), labelPrefix+"app", yamlText(w.o.AppID), labelPrefix+"component", yamlText(g.name))
+	return yamlMap(labelPrefix+"name", yamlText(name), labelPrefix+"app", yamlText(labelValue(w.o.AppID)), labelPrefix+"component", yamlText(labelValue(g.name)))
 }
 
 // workVolume is where agents work and log.
@@ -196,9 +250,9 @@ func (w *writer) pod(name string, g group) *yaml.Node {
 		put(pod, "subdomain", yamlText(name))
 	}
 	if w.o.Priority != "" {
-		put(pod, "priorityClassName", yamlText(dnsLabel(w.o.Priority)))
+		put(pod, "priorityClassName", yamlText(priorityClass(w.o.Priority)))
 	}
-	if g.label != "" {
+	if labelsValue.MatchString(g.label) {
 		put(pod, "nodeSelector", yamlMap(labelPrefix+"node-label", yamlText(g.label)))
 		note(pod, "nodeSelector", "yarn.label.expression")
 	}

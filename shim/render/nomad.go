@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -153,6 +154,9 @@ func (w *writer) nomadJob() (nomadJob, error) {
 
 func (w *writer) loseOfNomad() {
 	w.lose("exit codes: Nomad starts an agent again after any but 0, %d times here and %d times elsewhere; one that is started after the verdict ends with it at once", nomadHere.Attempts, nomadElsewhere.Attempts)
+	if !slices.Contains(w.o.AgentFlags, "--work-dir") {
+		w.lose("folders: another allocation begins with empty ones; checkpoints that are to outlive one belong into a store (muster.checkpoint.sync), or --work-dir into a folder that stays")
+	}
 	if w.o.Queue != "" {
 		w.lose("queue %s: Nomad has none; namespaces and node pools come near", w.o.Queue)
 	}

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestRefused(t *testing.T) {
 		{"zero byte", "k8s", func(o *render.Options) { o.AppFlags = []string{"a\x00b"} }, "want UTF-8 without a zero byte"},
 		{"no UTF-8", "yarn", func(o *render.Options) { o.AgentFlags = []string{"\xff"} }, "want UTF-8 without a zero byte"},
 		{"two lines", "slurm", func(o *render.Options) { o.Queue = "a\n#SBATCH --uid=0" }, "want one line"},
-		{"partition", "slurm", func(o *render.Options) { o.Queue = "a b" }, `"a b": an option of sbatch in a script has no blanks and quotes`},
+		{"partition", "slurm", func(o *render.Options) { o.Queue = "a b" }, `"a b": an option of sbatch in a script has no blanks, quotes and #`},
 		{"driver", "nomad", func(o *render.Options) { o.Driver = "docker" }, `driver "docker": want raw_exec or exec`},
 		{"priority of Nomad", "nomad", func(o *render.Options) { o.Priority = "101" }, `priority "101": want 1 to 100`},
 		{"priority of YARN", "yarn", func(o *render.Options) { o.Format, o.Priority = "shell", "urgent" }, `priority "urgent": want a number`},
@@ -36,6 +37,13 @@ func TestRefused(t *testing.T) {
 		{"binary of a pod", "k8s", func(o *render.Options) { o.Binary = "https://x/muster" }, "want its path in the pods' image"},
 		{"image of a pod", "k8s", func(o *render.Options) { o.Image = "" }, "want --image, or muster.image"},
 		{"long name of a pod", "k8s", func(o *render.Options) { o.AppID = strings.Repeat("a", 60) }, "a pod's name would have"},
+		{"namespace", "k8s", func(o *render.Options) { o.Namespace = "Team_A" }, `namespace "Team_A": Kubernetes has no such name`},
+		{"secret", "k8s", func(o *render.Options) { o.TokenSecret = "my secret" }, `token secret "my secret": Kubernetes has no such name`},
+		{"key of a secret", "k8s", func(o *render.Options) { o.TokenSecret = "consul/a b" }, `key "a b": want letters`},
+		{"queue of Kueue", "k8s", func(o *render.Options) { o.Queue = "root.ads/x" }, `queue "root.ads/x": Kubernetes has no such name`},
+		{"priority class", "k8s", func(o *render.Options) { o.Priority = "Very urgent" }, `priority "Very urgent": Kubernetes has no such name`},
+		{"run of a set", "k8s", func(o *render.Options) { o.Run = strings.Repeat("r", 62) }, "want 61 characters at most"},
+		{"run of Slurm", "slurm", func(o *render.Options) { o.Run = strings.Repeat("r", 62) }, "want 61 characters at most"},
 		{"kill window", "k8s", func(o *render.Options) { o.KillWindow = -1 }, "kill window and time limit: want a positive duration"},
 		{"token of Nomad", "nomad", func(o *render.Options) { o.TokenFile = "/x/${HOME}" }, "Nomad would fill in"},
 		{"token of YARN", "yarn", func(o *render.Options) { o.TokenFile = "/x/${USER}" }, "YARN's services would fill in"},
@@ -58,6 +66,46 @@ func TestNamesThatMeet(t *testing.T) {
 		if _, err := render.Render(launcher, app, options()); err == nil || !strings.Contains(err.Error(), "differ in more than case and signs") {
 			t.Errorf("%s: got %v", launcher, err)
 		}
+	}
+}
+
+// TestNamesOfKubernetes has names that agents may have and Kubernetes may not.
+func TestNamesOfKubernetes(t *testing.T) {
+	app := small(t)
+	app.Components[0].Name, app.Components[0].Limits.NodeLabel = "P_s~", "x&&y"
+	o := options()
+	o.AppID, o.Run, o.Priority, o.User = "7.Up~", "a~b.", "VERY_HIGH", "ada"
+	for _, format := range []string{"jobset", "jobs"} {
+		o.Format = format
+		job, err := render.Render(render.Kubernetes, app, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := job.Files[0].Text
+		for _, m := range regexp.MustCompile(`(?m)^ *muster-agent/\S+: (.*)$`).FindAllStringSubmatch(text, -1) {
+			if value := strings.Trim(m[1], `"`); !regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`).MatchString(value) {
+				t.Errorf("%s: the label %s", format, m[0])
+			}
+		}
+		for _, want := range []string{"name: app-7-up", "priorityClassName: very-high", "- 7.Up~\n", "- P_s~\n", "node label x&&y: no label of Kubernetes has such a value"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", format, want, text)
+			}
+		}
+	}
+}
+
+// TestHostileLimits has values of an App that stand in the options of a script.
+func TestHostileLimits(t *testing.T) {
+	const more = "a\n#SBATCH --uid=0\nrm -rf /"
+	app := small(t)
+	app.Components[0].Limits.GPUs, app.Components[0].Limits.GPUType = 1, more
+	if text := rendered(t, render.Slurm, "", app, options()); strings.Contains(text, "\nrm") || strings.Contains(text, "\n#SBATCH --uid") {
+		t.Errorf("a model of GPUs is an option of its own:\n%s", text)
+	}
+	app.Components[0].Limits.NodeLabel = more
+	if job, err := render.Render(render.Slurm, app, options()); err == nil {
+		t.Errorf("a node label is an option of its own:\n%s", job.Files[0].Text)
 	}
 }
 

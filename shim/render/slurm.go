@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/muster-agent/muster/appdef"
 )
@@ -30,9 +31,12 @@ func (w *writer) slurm() ([]File, error) {
 		return nil, fmt.Errorf("binary %s: want an absolute path, or a name of the PATH", binary)
 	}
 	for _, text := range append([]string{w.o.Queue}, w.labels()...) {
-		if strings.ContainsAny(text, " \t\"'\\") {
-			return nil, fmt.Errorf("%s: an option of sbatch in a script has no blanks and quotes", appdef.Quote(text))
+		if strings.ContainsAny(text, "\"'\\#") || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || unicode.IsSpace(r) }) {
+			return nil, fmt.Errorf("%s: an option of sbatch in a script has no blanks, quotes and #", appdef.Quote(text))
 		}
+	}
+	if len(w.o.Run) > longestRun {
+		return nil, fmt.Errorf("run id %s: want %d characters at most: the number of a restart comes behind it", w.o.Run, longestRun)
 	}
 	parts := w.slurmParts()
 	w.loseOfSlurm()
@@ -144,10 +148,10 @@ func (p slurmPart) options() []string {
 
 // typeRune makes a GPU's model a name of gres.conf.
 func typeRune(r rune) rune {
-	if r == ' ' {
-		return '_'
+	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
+		return r
 	}
-	return r
+	return '_'
 }
 
 // slurmScript starts the steps and reads their exit codes. Nothing in it handles SIGTERM: who cancels the job ends the script,
