@@ -147,6 +147,7 @@ func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
 	} else {
 		pipes.begin(p, over)
 		r.beginSides(p, roster, facts, start, limits)
+		r.endOnFaulty(guard)
 	}
 	return pid, err
 }

@@ -324,19 +324,33 @@ func (a *agent) suspectGPU() {
 	a.gpuSuspect = true
 }
 
+// endOnFaulty ends a process that has just begun, when a device asked for a reset after the gate was passed: who was told of it
+// found no process to end.
+func (a *agent) endOnFaulty(guard *sandbox.Guard) {
+	a.mu.Lock()
+	suspect := a.gpuSuspect
+	a.mu.Unlock()
+	if suspect {
+		a.endForGPU(guard)
+	}
+}
+
+// endForGPU kills the process; false: there is none, or it cannot be.
+func (a *agent) endForGPU(guard *sandbox.Guard) bool {
+	err := guard.Signal(syscall.SIGKILL)
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		a.log.Warn("end the process for its GPU", "err", err)
+	}
+	return err == nil
+}
+
 // killForGPU ends the process, and waits until that has happened or ctx ends. Where none runs there is nothing to do: what
-// starts next passes the gate first.
+// starts next passes the gate first, and what is starting is looked at when it has begun (see endOnFaulty).
 func (a *agent) killForGPU(ctx context.Context) {
 	a.mu.Lock()
 	guard, over := a.guard, a.over
 	a.mu.Unlock()
-	if over == nil {
-		return
-	}
-	if err := guard.Signal(syscall.SIGKILL); err != nil {
-		if !errors.Is(err, os.ErrProcessDone) {
-			a.log.Warn("end the process for its GPU", "err", err)
-		}
+	if over == nil || !a.endForGPU(guard) {
 		return
 	}
 	select {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -9,12 +10,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/muster-agent/muster/cmd/muster-gpu/nvmltest"
 	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/tests/need"
 )
 
 // gpuHost puts a muster-gpu of a mocked host into PATH, and returns what describes the host anew.
@@ -113,6 +117,40 @@ func TestFaultBetweenStarts(t *testing.T) {
 	a.hearGPU(t.Context(), a.gpus, event)
 	if a.gpuSuspect || a.blamed != (blame{}) {
 		t.Errorf("another's GPU: suspect %v, blamed %q", a.gpuSuspect, a.blamed.why)
+	}
+}
+
+// A fault that is told while a process begins, between the gate and its first moment, ends it then.
+func TestFaultWhileItBegins(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), scriptWatchdog)
+	defer cancel()
+	g, err := sandbox.Process{}.Park(ctx, sandbox.Options{LogDir: filepath.Join(t.TempDir(), "log")})
+	if errors.Is(err, guard.ErrNotBuilt) {
+		need.Skip(t, err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	a := &agent{log: slog.New(slog.NewTextHandler(t.Output(), nil)), guard: g, over: make(chan struct{})}
+	granted := grantedGPUs{held: &gpu.Held{Devices: []gpu.Device{{UUID: "GPU-a"}}}}
+	a.hearGPU(ctx, granted, gpu.Event{Kind: gpu.EventECC, Device: "GPU-a"})
+	if _, err := g.Start(sandbox.Spec{Attempt: 1, Argv: []string{"sleep", "1000"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"}); err != nil {
+		t.Fatal(err)
+	}
+	a.endOnFaulty(g)
+	for {
+		select {
+		case e := <-g.Events():
+			if exited, ok := e.(sandbox.Exited); ok {
+				if exited.Exit.Signal != int(syscall.SIGKILL) {
+					t.Errorf("it ended by %+v, want SIGKILL", exited.Exit)
+				}
+				return
+			}
+		case <-ctx.Done():
+			t.Fatal("the process runs on with a faulty GPU")
+		}
 	}
 }
 
