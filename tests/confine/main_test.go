@@ -22,7 +22,7 @@ import (
 const checkout = "../.."
 
 // watchdog bounds every wait. It ends tests that have gone wrong and is part of no promise.
-var watchdog = 60 * time.Second
+var watchdog = 3 * time.Minute
 
 // atOnce is how many tests run at a time: they wait more than they work.
 const atOnce = 6
