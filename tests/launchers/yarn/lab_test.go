@@ -129,7 +129,7 @@ func (j *job) endsAfter(want string, attempts int) {
 // standing is what `muster status --json` says.
 type standing struct {
 	Run, Phase, Outcome string
-	Verdict             struct{ Class string }
+	Verdict             *struct{ Class string }
 	Generation          int
 	Instances           []struct {
 		Instance, Phase, Host string

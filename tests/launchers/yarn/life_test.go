@@ -153,7 +153,7 @@ func (l *lab) killed(form string) {
 	j.y.Kill(j.id)
 	j.ends("KILLED")
 	j.await("no process to be left", func() bool { return len(j.processes()) == 0 })
-	if s := j.awaitPhase("interrupted"); s.Outcome != "" {
+	if s := j.awaitPhase("interrupted"); s.Verdict != nil {
 		j.t.Errorf("got %+v, want no verdict", s)
 	}
 	again := l.submit(form, j.app, j.args...)
@@ -186,7 +186,7 @@ func (l *lab) fails(form string) {
 	j := l.submit(form, app, "--set", "site.global.train.data=/nowhere", "--set", "muster.restart=never")
 	j.ends("FAILED")
 	s := j.status()
-	if s.Phase != "done" || s.Outcome != "failed" || s.Verdict.Class != "app-error" || s.Generation != 1 {
+	if s.Phase != "done" || s.Outcome != "failed" || s.Verdict == nil || s.Verdict.Class != "app-error" || s.Generation != 1 {
 		j.t.Errorf("got %+v, want a failure of the app in generation 1", s)
 	}
 	for _, in := range s.Instances {
@@ -269,7 +269,7 @@ func (l *lab) overLimit() {
 	j := l.submit("shell", "over", "--set", "ps:yarn.memory=128", "--set", "worker:yarn.memory=128", "--instances", "worker=1", "--set", "muster.framework=none",
 		"--set", "muster.command="+fmt.Sprintf(deaf, 130), "--set", "muster.restart=never")
 	j.ends("FAILED")
-	if s := j.status(); s.Verdict.Class != "out-of-memory" {
+	if s := j.status(); s.Verdict == nil || s.Verdict.Class != "out-of-memory" {
 		j.t.Errorf("got %+v, want a verdict of out-of-memory", s)
 	}
 	for _, folder := range j.y.LogFolders(j.id) {

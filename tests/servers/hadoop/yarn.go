@@ -168,6 +168,7 @@ func (y *YARN) site(p []int) map[string]string {
 		"yarn.resourcemanager.resource-tracker.address":           local(p[3]),
 		"yarn.resourcemanager.admin.address":                      local(p[4]),
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "200",
+		"yarn.resourcemanager.connect.retry-interval.ms":          "1000", // a ResourceManager that begins late is found soon
 		"yarn.resourcemanager.placement-constraints.handler":      "scheduler",
 		"yarn.nm.liveness-monitor.expiry-interval-ms":             "10000",
 		"yarn.am.liveness-monitor.expiry-interval-ms":             "60000",
@@ -233,7 +234,8 @@ func (y *YARN) start(j *jail.Jail, name, heap, conf, class string, args ...strin
 	if j == y.head && y.zk != nil {
 		words = append([]string{"-c", asNobody, "as-nobody", "--"}, y.c.home.java) // the jail has been laid out
 	}
-	words = append(append(words, y.c.home.yarnArgs(heap, conf, class, "-Dmuster.log=INFO")...), args...)
+	words = append(append(words, y.c.home.yarnArgs(heap, conf, class, "-Dmuster.log=INFO",
+		"-Dzookeeper.admin.enableServer=false")...), args...) // its port would be 8080, and that of one cluster at a time
 	cmd := exec.Command("/bin/sh", words...)
 	cmd.Env = append(y.c.Environ(), "HADOOP_CONF_DIR="+conf, "JAVA_HOME="+filepath.Dir(filepath.Dir(y.c.home.java)))
 	p, err := j.Start(cmd, filepath.Join(y.Dir, "logs", name+".log"))
@@ -364,4 +366,4 @@ func (y *YARN) NodeProcesses(i int) []int {
 }
 
 // yarnWatchdog bounds waits for what YARN does, which takes its time.
-const yarnWatchdog = 3 * time.Minute
+const yarnWatchdog = 5 * time.Minute
