@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,6 +128,38 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// TestSlot: an agent that is killed with all its pid namespace, and started again in another by the same launcher, in the
+// same allocation: nobody sees the old process any more, but an allocation has one such task at a time. Its index is taken at
+// once; without the launcher's word it would be after more than a minute.
+func TestSlot(t *testing.T) {
+	need.Root(t)
+	t.Parallel()
+	j := newJob(t, nil)
+	registry := j.loopback()
+	plain := func(args ...string) *exec.Cmd { return exec.Command(muster, args...) }
+	inside := func(args ...string) *exec.Cmd {
+		return exec.Command("unshare", append([]string{"--pid", "--fork", "--kill-child", "--mount-proc", muster}, args...)...)
+	}
+	nomad := []string{"NOMAD_ALLOC_ID=" + j.app, "NOMAD_TASK_NAME=agent", "NOMAD_GROUP_NAME=worker", "NOMAD_ALLOC_INDEX=0"}
+	where := []string{"--registry", registry, "--host", "127.0.0.1"}
+	agents := []*agent{j.agent(1, plain, where...), j.agent(2, plain, where...)}
+	first := j.agentWith(0, nomad, inside, where...)
+	j.running(3)
+	j.must(syscall.Kill(-first.Process.Pid, syscall.SIGKILL))
+	<-first.done
+	j.must(os.Remove(filepath.Join(j.top, "up-0")))
+	began := time.Now()
+	agents = append(agents, j.agentWith(0, nomad, inside, where...))
+	j.running(3)
+	if took := time.Since(began); took > loss {
+		t.Errorf("worker-0 was back after %s; want before its loss would have been", took)
+	}
+	j.finish(agents)
+}
+
+// loss is what a session lives on and the grace after it, by default.
+const loss = 80 * time.Second
+
 // job is a gang of three workers. Methods end the test on errors.
 type job struct {
 	t   *testing.T
@@ -150,9 +183,7 @@ func newJob(t *testing.T, limits settings) *job {
 	j.must(err)
 	t.Cleanup(func() { j.must(os.RemoveAll(top)) })
 	worker := settings{"yarn.role.priority": "1", "yarn.component.instances": "3", "yarn.memory": "64", "yarn.vcores": "1"}
-	for k, v := range limits {
-		worker[k] = v
-	}
+	maps.Copy(worker, limits)
 	type object = map[string]any
 	const schema = "http://example.org/specification/v2.0.0"
 	export := object{"name": "address", "value": "${worker_HOST}:${site.global.worker.port}"}
@@ -205,16 +236,22 @@ func (j *job) serve(o embedded.Options) {
 // agent starts the one of worker-i.
 func (j *job) agent(i int, command func(...string) *exec.Cmd, more ...string) *agent {
 	j.t.Helper()
+	return j.agentWith(i, nil, command, more...)
+}
+
+// agentWith starts it with further variables.
+func (j *job) agentWith(i int, environ []string, command func(...string) *exec.Cmd, more ...string) *agent {
+	j.t.Helper()
 	cmd := command(append([]string{
 		"agent", "--app", filepath.Join(j.top, "app"), "--app-id", j.app, "--component", "worker", "--index", strconv.Itoa(i),
 		"--work-dir", filepath.Join(j.top, "work"), "--state-dir", filepath.Join(j.top, "state"), "--engine", "process",
 	}, more...)...)
 	path := filepath.Join(j.top, fmt.Sprintf("agent-%d.log", i))
-	log, err := os.Create(path) //nolint:forbidigo // a folder of the test's own
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	j.must(err)
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.top, "LANG=C"}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.top, "LANG=C"}, environ...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	j.must(cmd.Start())
 	a := &agent{Cmd: cmd, log: path, done: make(chan struct{})}
