@@ -244,7 +244,7 @@ func (r gangRoom) readRoster(ctx context.Context, e shim.Effect, s shim.State) (
 	r.roster, r.rosterAt = roster, raw
 	record := r.seat.Record()
 	_, record.Address = plan.Publish(r.plan, r.alloc.Host, r.portOf) // as it is now, published or not
-	record.Ports = r.portOf
+	record.Ports, record.Peer = r.portOf, r.peerAddr
 	row, ok := roster.Row(r.seat.Instance())
 	if ok && record.SameRow(row, r.plan.Restart.Scope) {
 		r.mu.Unlock()
