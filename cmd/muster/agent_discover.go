@@ -57,7 +57,7 @@ const (
 
 // How Consul is told.
 const (
-	discoverySoon  = 250 * time.Millisecond // between two looks at a process that is not up yet
+	discoverySoon  = 250 * time.Millisecond // before the first look again at a process that does not serve yet, doubled each time
 	discoveryAgain = 500 * time.Millisecond // before the registry is asked again by who has to wait for it
 	seenPatience   = 3 * time.Second        // for the catalog to have what its Consul agent has been told
 	seenPoll       = 20 * time.Millisecond
@@ -123,13 +123,14 @@ func (d *discovery) run(ctx context.Context) {
 	if !d.isConsul(ctx) {
 		return
 	}
-	timer := time.NewTimer(0)
+	timer, next := time.NewTimer(0), discoverySoon
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-d.bell:
+			next = discoverySoon
 		case <-timer.C:
 		}
 		err := d.tell(ctx)
@@ -137,12 +138,28 @@ func (d *discovery) run(ctx context.Context) {
 			return
 		}
 		d.say(err)
-		next := d.beat()
-		if s := d.loop.State(); s.Phase == shim.Running && !s.Up {
-			next = discoverySoon
+		if d.settled() {
+			next = d.beat()
 		}
 		timer.Reset(next)
+		next = min(2*next, d.beat())
 	}
+}
+
+// settled tells whether nothing is expected to change by itself: no process that runs, or one that serves and listens.
+func (d *discovery) settled() bool {
+	s := d.loop.State()
+	if s.Phase != shim.Running {
+		return true
+	}
+	d.turn.Lock()
+	defer d.turn.Unlock()
+	for _, one := range d.told {
+		if !one.health.Passing {
+			return false
+		}
+	}
+	return s.Up
 }
 
 // isConsul waits until the registry has said whether it has services.
