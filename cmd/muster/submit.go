@@ -35,17 +35,16 @@ says how to follow and to stop it; with --kill-on-interrupt it stops the run in 
 
 // submitFlags are those of muster submit: the job's are those of render.
 type submitFlags struct {
-	job       renderFlags
-	state     stateFlags
-	store     string
-	storeAs   string // the store as the hosts see it; empty: as we do
-	address   string // of the launcher's API
-	unitDir   string
-	wait      bool
-	kill      bool // on Ctrl-C while waiting
-	json      bool
-	hbox      bool // the progress is HBox's
-	interrupt <-chan struct{}
+	job     renderFlags
+	state   stateFlags
+	store   string
+	storeAs string // the store as the hosts see it; empty: as we do
+	address string // of the launcher's API
+	unitDir string
+	wait    bool
+	kill    bool // on Ctrl-C while waiting
+	json    bool
+	hbox    bool // the progress is HBox's
 }
 
 // submission is the answer of muster submit --json.

@@ -79,7 +79,7 @@ func (x *following) look(ctx context.Context) {
 		x.heard = false
 	} else {
 		x.state, x.heard = state, true
-		x.watch.told("launcher", x.launcher+": "+state.Word+lead(": ", state.Why))
+		x.watch.told("launcher", x.launcher+": "+state.Word+colon(state.Why))
 	}
 	if v := x.watch.verdict(); v == nil || x.watch.st.Live > 0 || x.again(*v) {
 		x.over = time.Time{}
@@ -122,9 +122,9 @@ func (x *following) end(ctx context.Context) error {
 			x.watch.say("advice: " + v.Advice)
 		}
 	case x.watch.st != nil:
-		code, text = interruptedCode, fmt.Sprintf("interrupted: %s says %s%s; submitted again with --run %s it goes on", x.launcher, x.state.Word, lead(": ", x.state.Why), x.run)
+		code, text = interruptedCode, fmt.Sprintf("interrupted: %s says %s%s; submitted again with --run %s it goes on", x.launcher, x.state.Word, colon(x.state.Why), x.run)
 	default:
-		text = fmt.Sprintf("no agent has joined: %s says %s%s", x.launcher, x.state.Word, lead(": ", x.state.Why))
+		text = fmt.Sprintf("no agent has joined: %s says %s%s", x.launcher, x.state.Word, colon(x.state.Why))
 	}
 	if code != 0 {
 		follow, _ := x.job.Hints()

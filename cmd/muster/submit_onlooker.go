@@ -124,13 +124,13 @@ func (w *onlooker) phase() string {
 	case w.st.Interrupted():
 		return "interrupted: no agent of the run is left"
 	case d.Act == registry.ActStop:
-		return "stopping" + lead(": ", d.Why)
+		return "stopping" + colon(d.Why)
 	case len(v.Missing) > 0:
 		return fmt.Sprintf("%s for %s, %d of %d are there", map[bool]string{true: "running, waits", false: "waiting"}[d.Act == registry.ActRun], named(v.Missing), waited-len(v.Missing), waited)
 	case d.Act == registry.ActRun:
 		return fmt.Sprintf("running: %s, generation %d", counted(waited, "instance"), d.Gen)
 	}
-	return "waiting: all of " + fmt.Sprint(waited) + " are there" + lead(": ", w.behind(v.Instances))
+	return "waiting: all of " + fmt.Sprint(waited) + " are there" + colon(w.behind(v.Instances))
 }
 
 // behind are those that are not ready yet, and what they do.
@@ -148,11 +148,12 @@ func (w *onlooker) behind(rows []status.Instance) string {
 	return strings.Join(parts, ", ")
 }
 
-func lead(before, text string) string {
+// colon is a text behind a colon, and nothing where there is none.
+func colon(text string) string {
 	if text == "" {
 		return ""
 	}
-	return before + text
+	return ": " + text
 }
 
 // named is a list of names, of a long one the beginning.
@@ -172,7 +173,7 @@ func (w *onlooker) restarts() {
 		if known && m.Attempt > before && m.Attempt > 1 {
 			line := fmt.Sprintf("%s: attempt %d", m.Instance, m.Attempt)
 			if m.Exit != nil {
-				line += lead(": ", m.Exit.Why)
+				line += colon(m.Exit.Why)
 			}
 			w.say(line)
 		}

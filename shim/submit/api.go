@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -49,9 +50,7 @@ func (a api) call(ctx context.Context, method, path string, body []byte, into an
 	if err != nil {
 		return err
 	}
-	for name, values := range a.headers {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, a.headers)
 	req.Header.Set("Accept", "application/json")
 	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")

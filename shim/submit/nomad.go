@@ -199,11 +199,14 @@ func (n *Nomad) Stop(ctx context.Context) error {
 
 // Hints are the launcher's own commands that follow the job and end it.
 func (n *Nomad) Hints() (follow, end string) {
-	own := ""
-	for _, name := range []string{"namespace", "region"} {
-		if v := n.api.query.Get(name); v != "" {
-			own += " -" + name + "=" + v
+	words := func(verb string) string {
+		all := []string{"nomad", "job", verb}
+		for _, name := range []string{"namespace", "region"} {
+			if v := n.api.query.Get(name); v != "" {
+				all = append(all, "-"+name+"="+v)
+			}
 		}
+		return strings.Join(append(all, n.id), " ")
 	}
-	return "nomad job status" + own + " " + n.id, "nomad job stop" + own + " " + n.id
+	return words("status"), words("stop")
 }

@@ -30,10 +30,14 @@ func TestKubernetesStates(t *testing.T) {
 	}{
 		{`{"kind":"JobSet","metadata":{"name":"d1"},"status":{}}`, State{Word: "running"}},
 		{`{"kind":"JobSet","status":{"conditions":[{"type":"Completed","status":"True"}]}}`, State{Word: "completed", Over: true, OK: true}},
-		{`{"kind":"JobSet","metadata":{"name":"d1"},"status":{"conditions":[{"type":"Failed","status":"True","reason":"FailedJobs","message":"worker"}]}}`,
-			State{Word: "failed", Over: true, Why: "d1: FailedJobs: worker"}},
-		{`{"kind":"List","items":[{"kind":"Service"},{"kind":"Job","status":{"conditions":[{"type":"Complete","status":"True"}]}},{"kind":"Job"}]}`,
-			State{Word: "completed, running"}},
+		{
+			`{"kind":"JobSet","metadata":{"name":"d1"},"status":{"conditions":[{"type":"Failed","status":"True","reason":"FailedJobs","message":"worker"}]}}`,
+			State{Word: "failed", Over: true, Why: "d1: FailedJobs: worker"},
+		},
+		{
+			`{"kind":"List","items":[{"kind":"Service"},{"kind":"Job","status":{"conditions":[{"type":"Complete","status":"True"}]}},{"kind":"Job"}]}`,
+			State{Word: "completed, running"},
+		},
 		{`{"kind":"Job","status":{"conditions":[{"type":"Failed","status":"False"}]}}`, State{Word: "running"}},
 	} {
 		var k Kubernetes

@@ -37,5 +37,10 @@ func TestYARN(t *testing.T) {
 			t.Errorf("exit %s: got %q, want the application's id and %s", one.exit, job.out.String(), one.outcome)
 		}
 		y.AwaitEnd(id)
+		for _, folder := range []string{"objects", "runs"} {
+			if got := c.FsShell(t, "-ls", "-C", "/user/nobody/muster/"+folder); strings.TrimSpace(got) != "" {
+				t.Errorf("exit %s: left in the store are %s", one.exit, got)
+			}
+		}
 	}
 }
