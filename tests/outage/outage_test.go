@@ -101,7 +101,7 @@ func TestOneHostIsCutOff(t *testing.T) {
 // account, and the others never notice.
 func TestHealedInMidFence(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, settings{"muster.restart": "instance", "muster.env." + lingerVariable: "6"})
+	j := newJob(t, settings{"muster.restart": "instance", "muster.env." + lingerVariable: "20"})
 	agents, cast := j.begin()
 
 	j.net.Cut(1)
@@ -113,6 +113,7 @@ func TestHealedInMidFence(t *testing.T) {
 		t.Error("the process ended before contact was back: this shows nothing")
 	default:
 	}
+	_ = cast[1].conn.Close() // now it may end
 	again := j.next()
 	if again.Name != "worker-1" || again.Attempt != 2 || again.Gen != 1 || again.Host != cast[1].Host {
 		t.Errorf("%+v was started, want worker-1 for the second time in generation 1", again.word)

@@ -14,7 +14,7 @@ import (
 // puppetVerb makes this test binary the process of a member.
 const puppetVerb = "puppet"
 
-// Where a puppet finds its stage, and how long it takes to end after TERM.
+// Where a puppet finds its stage, and how long it takes at most to end after TERM, unless the test hangs up before.
 const (
 	stageVariable  = "OUTAGE_STAGE"
 	lingerVariable = "OUTAGE_LINGER"
@@ -32,7 +32,7 @@ type word struct {
 }
 
 // puppet is the life of one: it holds its rank's lock, which the kernel gives back when nothing of it is left, and
-// ends with 0 when the test hangs up.
+// ends with 0 when the test hangs up, and with 143 after TERM.
 func puppet() int {
 	stage, name := os.Getenv(stageVariable), os.Getenv("MUSTER_INSTANCE")
 	number := func(variable string) int {
@@ -65,7 +65,10 @@ func puppet() int {
 		return 0
 	case <-terms:
 		_ = say.Encode(word{Term: true})
-		time.Sleep(time.Duration(number(lingerVariable)) * time.Second) // as a program that saves itself does
+		select { // as a program that saves itself does
+		case <-over:
+		case <-time.After(time.Duration(number(lingerVariable)) * time.Second):
+		}
 		return 143
 	}
 }
