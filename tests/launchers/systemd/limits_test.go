@@ -25,6 +25,7 @@ while dd if=/dev/zero of=/dev/null bs=200M count=20 status=none; do :; done`
 // TestLimits has a process take more than its limit: its own group is ended for it, in the part of the tree that the unit was
 // given, and not its agent or the unit. Where the kernel keeps no limits for systemd, the agent watches, and says so.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("MUSTER_MACHINE") != emulated {
 		h, _ := inMachine(t, withMuster())
 		limits(t, h, serve(t), "watched")
