@@ -180,10 +180,10 @@ func (l *lab) killed(form string) {
 	}
 }
 
-// fails has a run succeed and the next one of the app fail for good: no process of it runs twice.
+// fails has a run fail for good: no process of it runs twice.
 func (l *lab) fails(form string) {
 	app := "fails-" + form
-	j := l.submit(form, app, "--set", "site.global.train.data=/nowhere", "--set", "muster.restart=never")
+	j := l.submit(form, app, "--set", "worker:muster.command=exit 3", "--set", "muster.restart=never")
 	j.ends("FAILED")
 	s := j.status()
 	if s.Phase != "done" || s.Outcome != "failed" || s.Verdict == nil || s.Verdict.Class != "app-error" || s.Generation != 1 {

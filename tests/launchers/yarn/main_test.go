@@ -4,6 +4,7 @@
 package yarn_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 	"time"
@@ -19,6 +20,10 @@ const watchdog = 4 * time.Minute
 var muster string
 
 func TestMain(m *testing.M) {
+	// Subtests wait most of the time: more of them than there are processors go side by side.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	os.Exit(binary.Main(func(built string) int {
 		muster = built
 		return hadoop.Main(m)

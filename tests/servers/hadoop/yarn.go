@@ -35,7 +35,7 @@ const (
 
 // YARNOptions are a test's wishes; the zero value is two NodeManagers, a node being lost after 10 s.
 type YARNOptions struct {
-	// NodeManagers is how many there are; 0 means 2. Each grants 4 GB and 16 vcores.
+	// NodeManagers is how many there are; 0 means 2. Each grants 4 GB and 64 vcores.
 	NodeManagers int
 	// Site is further properties for yarn-site.xml; they win.
 	Site map[string]string
@@ -175,7 +175,7 @@ func (y *YARN) site(p []int) map[string]string {
 		"yarn.scheduler.minimum-allocation-mb":                    "64",
 		"yarn.scheduler.maximum-allocation-mb":                    "4096",
 		"yarn.nodemanager.resource.memory-mb":                     "4096",
-		"yarn.nodemanager.resource.cpu-vcores":                    "16",
+		"yarn.nodemanager.resource.cpu-vcores":                    "64",
 		"yarn.nodemanager.vmem-check-enabled":                     "false",
 		"yarn.nodemanager.disk-health-checker.enable":             "false",
 		"yarn.nodemanager.container-monitor.interval-ms":          "1000",
@@ -323,7 +323,7 @@ func (y *YARN) AwaitNodes(n int) {
 func (y *YARN) Resize(i, megabytes int) {
 	y.t.Helper()
 	path := "/ws/v1/cluster/nodes/" + local(y.nodes[i].ports[0])
-	body := fmt.Sprintf(`{"resource":{"memory":%d,"vCores":16},"overCommitTimeout":-1}`, megabytes)
+	body := fmt.Sprintf(`{"resource":{"memory":%d,"vCores":64},"overCommitTimeout":-1}`, megabytes)
 	// A ResourceManager that has just begun takes nodes before it takes orders, and answers with an error in a good answer.
 	err := y.rm.Await(watchdog, func() error {
 		if err := y.ask(http.MethodPost, path+"/resource", []byte(body), nil); err != nil {
