@@ -3,11 +3,13 @@
 package nomad_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -66,17 +68,25 @@ func logs(t *testing.T, pattern string) {
 	}
 }
 
-// chroot is what the tasks of exec find: the binary under test, and Python.
+// chroot is what the tasks of exec find: what the page says, and the binary under test.
 func chroot(t *testing.T) map[string]string {
 	t.Helper()
 	binary, err := filepath.Abs(muster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{
-		binary: "/usr/local/bin/muster", "/usr/bin/python3.11": "/usr/bin/python3", "/usr/lib/python3.11": "/usr/lib/python3.11",
-		"/lib/x86_64-linux-gnu": "/lib/x86_64-linux-gnu",
+	paths := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^    "(/\S+)" = "(/\S+)"$`).FindAllStringSubmatch(job.Part(t, page, "Nomad"), -1) {
+		from := m[1]
+		if from == "/usr/local/bin/muster" {
+			from = binary
+		}
+		paths[from] = m[2]
 	}
+	if len(paths) < 5 || paths[binary] == "" {
+		t.Fatalf("got %v of the page's chroot_env", paths)
+	}
+	return paths
 }
 
 // render writes the job of an app as a person would, for the binary under test.
@@ -107,6 +117,7 @@ func TestRendered(t *testing.T) {
 	t.Run("a life", func(t *testing.T) { aLife(t, c) })
 	t.Run("killed with its guard", func(t *testing.T) { killed(t, c) })
 	t.Run("in a chroot", func(t *testing.T) { inChroot(t, c) })
+	t.Run("the page", func(t *testing.T) { thePage(t, c) })
 }
 
 // aLife leads one gang of containers through what Nomad does to it: its ports, the death of an agent, an allocation that is
@@ -254,6 +265,36 @@ func inChroot(t *testing.T, c cluster) {
 		}
 	}
 	c.AwaitJob(id, "dead")
+}
+
+// page is the document with a part on Nomad.
+const page = "../../../doc/launchers.md"
+
+// thePage follows what the page says, from its first line to its last.
+func thePage(t *testing.T, c cluster) {
+	nomad, err := nomadserver.Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "bin")
+	if err := errors.Join(os.Mkdir(bin, 0o755), os.Symlink(nomad, filepath.Join(bin, "nomad")), os.Symlink(muster, filepath.Join(bin, "muster"))); err != nil {
+		t.Fatal(err)
+	}
+	lines := job.Lines(job.Part(t, page, "Nomad"), "nomad")
+	if len(lines) < 10 {
+		t.Fatalf("only %d lines", len(lines))
+	}
+	for _, l := range lines {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(l.Text, "consul://127.0.0.1:8500", c.consul.URL()))
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "NOMAD_ADDR=http://"+c.HTTPAddr, "MUSTER_AGENT_STATE_DIR="+c.state)
+		said, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", l.Text, err, said)
+		}
+		l.Check(t, string(said))
+	}
 }
 
 // agents are the pids of an allocation's agents, without guards and what they run.

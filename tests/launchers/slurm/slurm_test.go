@@ -3,6 +3,7 @@
 package slurm_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -75,6 +76,7 @@ func TestRendered(t *testing.T) {
 	t.Run("nothing is tried again", func(t *testing.T) { c.notAgain(t, app) })
 	t.Run("tried again as a new run", func(t *testing.T) { c.newRun(t, app) })
 	t.Run("of different sizes", func(t *testing.T) { c.parts(t, app) })
+	t.Run("the page", c.page)
 }
 
 // submit gives Slurm the job of an app as a person would, for the binary under test.
@@ -187,6 +189,29 @@ func (c cluster) parts(t *testing.T, app string) {
 	c.Await(id, "the place of both parts in the queue again", func(j slurm.Job) bool { return j.State == "PENDING" && j.Restarts == 1 && len(c.JobProcesses(id)) == 0 })
 	c.Cancel(id)
 	c.AwaitState(id, "CANCELLED")
+}
+
+// page follows what the page says, from its first line to its last.
+func (c cluster) page(t *testing.T) {
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "bin")
+	if err := errors.Join(os.Mkdir(bin, 0o755), os.Symlink(muster, filepath.Join(bin, "muster"))); err != nil {
+		t.Fatal(err)
+	}
+	lines := job.Lines(job.Part(t, "../../../doc/launchers.md", "Slurm"), "slurm")
+	if len(lines) < 8 {
+		t.Fatalf("only %d lines", len(lines))
+	}
+	for _, l := range lines {
+		cmd := exec.Command("sh", "-c", "exec 2>&1; PATH="+bin+":$PATH; "+strings.ReplaceAll(l.Text, "consul://127.0.0.1:8500", c.consul.URL()))
+		cmd.Dir = dir
+		cmd.Env = append(c.Environ(), "MUSTER_AGENT_STATE_DIR="+c.state())
+		said, err := c.Jail().Output(cmd)
+		if err != nil {
+			t.Fatalf("%s: %v", l.Text, err)
+		}
+		l.Check(t, said)
+	}
 }
 
 // agents are the pids of a job's agents by their task's number.
