@@ -157,6 +157,49 @@ func TestSlot(t *testing.T) {
 	j.finish(agents)
 }
 
+// TestSlurm: a task's number is its rank, whoever comes first; what is started in the batch script itself has none, though
+// it finds a 0 there too, and claims what is free.
+func TestSlurm(t *testing.T) {
+	need.Root(t)
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		task func(i int) []string
+		rank bool
+	}{
+		{"a step's tasks", func(i int) []string { return []string{"SLURM_STEP_ID=0", fmt.Sprint("SLURM_PROCID=", i)} }, true},
+		{"the batch script", func(int) []string { return []string{"SLURM_PROCID=0"} }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := newJob(t, nil)
+			registry := j.loopback()
+			command := func(args ...string) *exec.Cmd { return exec.Command(muster, withoutIndex(args)...) }
+			var agents []*agent
+			for _, i := range []int{2, 0, 1} {
+				environ := append(tt.task(i), fmt.Sprint("SLURM_JOB_ID=", os.Getpid()))
+				agents = append(agents, j.agentWith(i, environ, command, "--registry", registry, "--host", "127.0.0.1"))
+			}
+			j.running(3)
+			for at, i := range []int{2, 0, 1} {
+				text := j.read(agents[at].log)
+				if got := strings.Contains(text, fmt.Sprint("claimed instance=worker-", i, " ")); tt.rank && !got {
+					t.Errorf("task %d is not worker-%d:\n%s", i, i, text)
+				}
+				if got := strings.Contains(text, "no rank here"); got == tt.rank {
+					t.Errorf("a word about the batch script: %v, want %v", got, !tt.rank)
+				}
+			}
+			j.finish(agents)
+		})
+	}
+}
+
+// withoutIndex takes component and index away from an agent's arguments.
+func withoutIndex(args []string) []string {
+	at := slices.Index(args, "--component")
+	return slices.Delete(slices.Clone(args), at, at+4)
+}
+
 // loss is what a session lives on and the grace after it, by default.
 const loss = 80 * time.Second
 
