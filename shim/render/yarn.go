@@ -176,7 +176,13 @@ func (w *writer) yarnComponent(g group) (yarnComponent, error) {
 		LaunchCommand: yarnCommand(append([]string{w.local(".")}, g.command...)),
 		Resource:      yarnResource{CPUs: max(g.vcores, 1), Memory: strconv.Itoa(g.yarnMemory())},
 	}
-	c.Configuration.Properties = map[string]string{"yarn.service.container-failure-per-component.threshold": strconv.Itoa(g.count + yarnFailures)}
+	failures := strconv.Itoa(g.count + yarnFailures)
+	c.Configuration.Properties = map[string]string{
+		"yarn.service.container-failure-per-component.threshold": failures,
+		// A run that is over ends each agent at once: a master that avoided hosts for it, three failures by default, would find
+		// none at last, and wait for ever.
+		"yarn.service.node-blacklist.threshold": failures,
+	}
 	if remote(w.o.Binary) {
 		c.LaunchCommand = "./" + c.LaunchCommand
 		c.Configuration.Files = []yarnFile{{"STATIC", w.o.Binary, binaryName}}
