@@ -47,6 +47,10 @@ func TestYARN(t *testing.T) {
 			t.Parallel()
 			l.of(t).page()
 		})
+		t.Run("hbox", func(t *testing.T) {
+			t.Parallel()
+			l.of(t).hbox()
+		})
 		t.Run("guard", func(t *testing.T) {
 			t.Parallel()
 			l.of(t).guarded()
@@ -121,8 +125,8 @@ func (j *job) hostLost() {
 	}
 	j.ends("SUCCEEDED")
 	after := j.status()
-	if after.Phase != "done" || after.Outcome != "succeeded" || after.Generation < 2 {
-		t.Errorf("got %+v, want success in a later generation", after)
+	if after.Phase != "done" || after.Outcome != "succeeded" || after.Instances[0].Attempt < 2 {
+		t.Errorf("got %+v, want success with a second attempt of ps-0", after)
 	}
 	logs := j.logs("ps-0", "stdout.log")
 	if len(logs) != 2 || !strings.Contains(logs[0], "/node-0/") {
