@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Watchdog bounds one wait: the import of a framework takes seconds of every process, on busy cores a minute.
-const Watchdog = 120 * time.Second
+// Watchdog bounds one wait: the import of a framework takes seconds of every process, on busy cores two minutes.
+const Watchdog = 4 * time.Minute
 
 // Host is one machine as muster sees it. Its methods end the test on errors.
 type Host struct {

@@ -25,7 +25,8 @@ var (
 func TestDownloadUploadAndSave(t *testing.T) {
 	t.Parallel()
 	j := newJob(t)
-	j.start(400, "0.03", "site.global.train.data=data", "worker:muster.output.model="+j.dir+"/out", "site.global.train.model=model")
+	// a line of history each 5 s: what is written to whenever it is copied would be left out of a save
+	j.start(100, "0.6", "site.global.train.data=data", "worker:muster.output.model="+j.dir+"/out", "site.global.train.model=model")
 	j.await("a worker's history", func() bool {
 		histories, _ := filepath.Glob(filepath.Join(j.work, "worker-*", "model", "history.csv"))
 		return len(histories) == workers && !slices.ContainsFunc(histories, func(path string) bool { return len(j.read(path)) == 0 })
