@@ -5,13 +5,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
-// page does what the page of YARN says, word by word, as the user ada, and looks for what it quotes.
+// page does what the page of YARN says, word by word, and looks for what it quotes. The folder of ada is the cluster's user's.
 func (l *lab) page() {
 	t := l.t
 	l.hdfs.FsShell(t, "-mkdir", "-p", "/user/ada")
-	l.hdfs.FsShell(t, "-chown", "ada", "/user/ada")
+	l.hdfs.FsShell(t, "-chown", hadoop.Nobody, "/user/ada")
 	text := l.read("../../../doc/yarn.md")
 	desk := t.TempDir()
 	if err := os.Symlink(muster, filepath.Join(desk, "muster")); err != nil {
@@ -23,7 +25,7 @@ func (l *lab) page() {
 			line, quoted, _ := strings.Cut(step, "\n")
 			cmd := l.command("bash", "-c", strings.ReplaceAll(line, "consul://127.0.0.1:8500", l.consul.URL()))
 			cmd.Dir = desk
-			cmd.Env = append(cmd.Env, "HADOOP_USER_NAME=ada", "PATH="+desk+":"+filepath.Join(l.y.Home(), "bin")+":"+os.Getenv("PATH"))
+			cmd.Env = append(cmd.Env, "PATH="+desk+":"+filepath.Join(l.y.Home(), "bin")+":"+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", line, err, out)
