@@ -94,7 +94,7 @@ func (a *agent) writes(l placement) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.writer == nil {
-		lock, err := hostlock.Take("checkpoint/" + a.id.appID + "/" + trueName(l.dir))
+		lock, err := hostlock.Take("checkpoint/" + a.id.appID + "/" + folderID(l.dir))
 		if err != nil {
 			return false
 		}

@@ -92,13 +92,23 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
+// folderID is a folder as the host's kernel knows it: containers that share a network, and so their locks, may each have one by
+// the same path. One that is not there yet has its path.
+func folderID(dir string) string {
+	if info, err := os.Stat(dir); err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+		}
+	}
+	return trueName(dir)
+}
+
 // lockFolder takes a folder for as long as this process lives, or until the lock is released.
 func lockFolder(kind, dir string) (*hostlock.Lock, error) {
-	at, err := filepath.EvalSymlinks(dir)
-	if err != nil {
+	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("work folder: %w", err)
 	}
-	lock, err := hostlock.Take(kind + at)
+	lock, err := hostlock.Take(kind + folderID(dir))
 	if errors.Is(err, hostlock.ErrHeld) {
 		return nil, heldFolder{fmt.Errorf("folder %s is in use%s; give --work-dir a folder of this app's own", dir, usedBy(dir))}
 	}
