@@ -47,10 +47,6 @@ func TestYARN(t *testing.T) {
 			t.Parallel()
 			l.of(t).page()
 		})
-		t.Run("hbox", func(t *testing.T) {
-			t.Parallel()
-			l.of(t).hbox()
-		})
 		t.Run("guard", func(t *testing.T) {
 			t.Parallel()
 			l.of(t).guarded()
