@@ -46,7 +46,7 @@ func (l *lab) page() {
 // says tells whether an output has a line that a page quotes, with … for whatever stands there.
 func says(output, quoted string) bool {
 	var parts []string
-	for _, part := range strings.Split(quoted, "…") {
+	for part := range strings.SplitSeq(quoted, "…") {
 		parts = append(parts, regexp.QuoteMeta(strings.TrimSpace(part)))
 	}
 	return regexp.MustCompile(`(?m)^\s*` + strings.Join(parts, ".*") + `\s*$`).MatchString(output)
