@@ -215,8 +215,8 @@ func (d *discovery) tell(ctx context.Context) error {
 	}
 	if len(want) > 0 && !d.reaped {
 		err := d.reap(ctx)
-		d.reaped = err == nil || !errors.Is(err, registry.ErrUnreachable)
-		if err != nil { // they go by themselves
+		d.reaped = err == nil || errors.Is(err, registry.ErrForbidden)
+		if err != nil && ctx.Err() == nil { // they go by themselves, or the next time
 			d.log.Warn("take away what an earlier agent of this index has left in Consul", "err", err)
 		}
 	}
@@ -246,7 +246,7 @@ func (d *discovery) keep(ctx context.Context, s consul.Service, h consul.Health)
 		if !errors.Is(err, consul.ErrNoCheck) {
 			return err
 		}
-		d.log.Warn("Consul's agent has forgotten a service, it is registered again", "service", s.ID)
+		d.log.Warn("service is unknown to its Consul agent and registered again", "service", s.ID)
 	}
 	d.told[s.ID] = toldService{} // it may hear of it without our hearing that it has
 	if err := d.client.Register(ctx, s, h, d.life()); err != nil {
@@ -271,7 +271,7 @@ func (d *discovery) wanted(s shim.State) []consul.Service {
 		if !d.named { // nobody goes by its name while it does not run
 			return nil
 		}
-	default:
+	case shim.Starting, shim.Claiming, shim.Standby, shim.Staging, shim.Fenced, shim.Finishing, shim.Leaving, shim.Superseded, shim.Done:
 		return nil
 	}
 	d.mu.Lock()
@@ -415,7 +415,7 @@ func (d *discovery) awaitCatalog(ctx context.Context) {
 			}
 			select {
 			case <-ctx.Done():
-				d.log.Warn("Consul's catalog does not have the service yet", "service", id)
+				d.log.Warn("catalog does not have the service yet", "service", id)
 			case <-time.After(seenPoll):
 			}
 		}

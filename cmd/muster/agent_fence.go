@@ -244,9 +244,10 @@ func (f *fence) silenceOf(ctx context.Context, row registry.Row) (registry.Silen
 	return registry.Silence{Instance: in, Inc: s.Inc, Gen: s.Gen, For: seconds(s.Silence), Fenced: s.Fenced}, err
 }
 
-// wayTo is a client of a peer's agent: by its socket on this host, else by its address with the run's token.
+// wayTo is a client of a peer's agent: by its socket on this host, else by its address with the run's token. Who listens for
+// nobody is on this machine, whatever its row says: it may go by a name.
 func (a *agent) wayTo(row registry.Row) (*status.Client, error) {
-	if _, err := os.Stat(row.API); err == nil && plan.Hosts([]registry.Row{row})[0] == a.alloc.Host {
+	if _, err := os.Stat(row.API); err == nil && (row.Peer == "" || plan.Hosts([]registry.Row{row})[0] == a.alloc.Host) {
 		return status.Dial(row.API), nil
 	}
 	if row.Peer == "" {

@@ -187,16 +187,19 @@ func serviceLife(t *testing.T, at place) {
 	}
 	cast["worker-0"] = g.stage.next("worker-0")
 	g.found("worker", 2)
-	v := g.view("status")
-	for _, row := range v.Instances {
-		in, err := registry.ParseInstance(row.Instance)
-		if err != nil {
-			t.Fatal(err)
+	await(t, "their names in the status", func() bool {
+		named := 0
+		for _, row := range g.view("status").Instances {
+			in, err := registry.ParseInstance(row.Instance)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.DNSName == g.name(in.Component, in.Index) {
+				named++
+			}
 		}
-		if want := g.name(in.Component, in.Index); row.DNSName != want {
-			t.Errorf("status of %s: name %q, want %q", row.Instance, row.DNSName, want)
-		}
-	}
+		return named == 2
+	})
 	cast["worker-0"].exit(0)
 	cast["worker-1"].exit(0)
 	g.succeeds()
@@ -360,7 +363,7 @@ func serviceForgotten(t *testing.T, at place) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	g.agentSays("worker-0", "Consul's agent has forgotten a service")
+	g.agentSays("worker-0", "service is unknown to its Consul agent and registered again")
 	g.found("worker", 1)
 	worker.exit(0)
 	g.succeeds()
