@@ -123,7 +123,9 @@ func (w *writer) kubernetesNames() error {
 		what, text string
 		form       *regexp.Regexp
 	}{
-		{"namespace", w.o.Namespace, dnsName}, {"token secret", secret, dnsDomain}, {"queue", w.o.Queue, labelsValue},
+		{"namespace", w.o.Namespace, dnsName},
+		{"token secret", secret, dnsDomain},
+		{"queue", w.o.Queue, labelsValue},
 		{"priority", priorityClass(w.o.Priority), dnsDomain},
 	} {
 		if name.text != "" && !name.form.MatchString(name.text) {

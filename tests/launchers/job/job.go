@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,9 +47,7 @@ func Saver(t testing.TB, dir string, workers int, settings map[string]string) st
 	all := map[string]string{
 		"muster.command": "exec bash -c '" + saver + "'", "muster.checkpoint.dir": "${AGENT_WORK_ROOT}/saves", "muster.checkpoint.pattern": "step-*",
 	}
-	for key, value := range settings {
-		all[key] = value
-	}
+	maps.Copy(all, settings)
 	return tinygang.Write(t, dir, workers, all).App
 }
 

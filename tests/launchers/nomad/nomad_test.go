@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
 	"github.com/muster-agent/muster/tests/launchers/job"
@@ -199,7 +200,7 @@ func killed(t *testing.T, c cluster) {
 	name := func(engine string) string { return fmt.Sprintf("deaf-%d-%s", os.Getpid(), engine) } // of control groups, too
 	t.Cleanup(func() {
 		for _, engine := range engines {
-			clear(name(engine))
+			clearGroups(name(engine))
 		}
 	})
 	allocations := map[string][]string{}
@@ -240,8 +241,8 @@ func killed(t *testing.T, c cluster) {
 	}
 }
 
-// clear removes an app's control groups. They are empty, and the next agent of the app would do it.
-func clear(app string) {
+// clearGroups removes an app's control groups. They are empty, and the next agent of the app would do it.
+func clearGroups(app string) {
 	var found []string
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && strings.Contains(path, "/muster/"+app) {
@@ -289,7 +290,9 @@ func thePage(t *testing.T, c cluster) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(l.Text, "consul://127.0.0.1:8500", c.consul.URL()))
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "NOMAD_ADDR=http://"+c.HTTPAddr, "MUSTER_AGENT_STATE_DIR="+c.state)
+		began := time.Now()
 		said, err := cmd.CombinedOutput()
+		t.Logf("%s: %s", time.Since(began).Round(time.Millisecond), l.Text)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", l.Text, err, said)
 		}

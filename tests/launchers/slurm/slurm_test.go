@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
 	"github.com/muster-agent/muster/tests/launchers/job"
@@ -94,12 +95,12 @@ func over(j slurm.Job) bool {
 	return j.State == "COMPLETED" || j.State == "FAILED" || j.State == "CANCELLED" || j.State == "PENDING" && j.Restarts > 0
 }
 
-func starts(n int) func([]job.Life) bool { return func(all []job.Life) bool { return len(all) == n } }
+func four(all []job.Life) bool { return len(all) == 4 }
 
 // fourTasks leads a gang through the end of an agent, the queue, and the end of its job.
 func (c cluster) fourTasks(t *testing.T, app string) {
 	id := c.submit(t, "four", "r", app, "--set", "global:muster.restart=gang")
-	lives := job.AwaitLives(t, c.logs("four"), "four starts", starts(4))
+	lives := job.AwaitLives(t, c.logs("four"), "four starts", four)
 	var got []string
 	for _, l := range lives {
 		got = append(got, fmt.Sprintf("%s %d %d", l.Instance, l.Generation, l.Attempt))
@@ -138,7 +139,7 @@ func (c cluster) fourTasks(t *testing.T, app string) {
 // notAgain has a program end with 75, which is its own: the agents end with 93.
 func (c cluster) notAgain(t *testing.T, app string) {
 	id := c.submit(t, "bad", "r", app, "--set", "global:muster.restart=never")
-	job.AwaitLives(t, c.logs("bad"), "four starts", starts(4))
+	job.AwaitLives(t, c.logs("bad"), "four starts", four)
 	c.signal(t, "bad", "USR2", "worker-1")
 	if j := c.Await(id, "its end", over); j.State != "FAILED" || j.Exit != 93 || j.Restarts != 0 {
 		t.Errorf("got %+v, want 93 and no restart\n%s", j, c.Output(id))
@@ -148,7 +149,7 @@ func (c cluster) notAgain(t *testing.T, app string) {
 // newRun submits an app that runs already: its agents end with 75, and the job runs when the other is over.
 func (c cluster) newRun(t *testing.T, app string) {
 	first := c.submit(t, "twice", "one", app)
-	job.AwaitLives(t, c.logs("twice"), "four starts", starts(4))
+	job.AwaitLives(t, c.logs("twice"), "four starts", four)
 	second := c.submit(t, "twice", "two", app)
 	if j := c.Await(second, "its place in the queue again", over); j.State != "PENDING" || !strings.Contains(c.Output(second), "run one is not finished") {
 		t.Errorf("got %+v, want it in the queue after 75\n%s", j, c.Output(second))
@@ -173,7 +174,7 @@ func (c cluster) newRun(t *testing.T, app string) {
 // told, and both go into the queue.
 func (c cluster) parts(t *testing.T, app string) {
 	id := c.submit(t, "parts", "r", app, "--set", "ps:yarn.vcores=2")
-	lives := job.AwaitLives(t, c.logs("parts"), "four starts", starts(4))
+	lives := job.AwaitLives(t, c.logs("parts"), "four starts", four)
 	for _, instance := range []string{"ps-0", "worker-0", "worker-1", "worker-2"} {
 		if len(job.Of(lives, instance)) != 1 {
 			t.Errorf("no start of %s in %+v", instance, lives)
@@ -206,7 +207,9 @@ func (c cluster) page(t *testing.T) {
 		cmd := exec.Command("sh", "-c", "exec 2>&1; PATH="+bin+":$PATH; "+strings.ReplaceAll(l.Text, "consul://127.0.0.1:8500", c.consul.URL()))
 		cmd.Dir = dir
 		cmd.Env = append(c.Environ(), "MUSTER_AGENT_STATE_DIR="+c.state())
+		began := time.Now()
 		said, err := c.Jail().Output(cmd)
+		t.Logf("%s: %s", time.Since(began).Round(time.Millisecond), l.Text)
 		if err != nil {
 			t.Fatalf("%s: %v", l.Text, err)
 		}
