@@ -37,12 +37,10 @@ func TestYARN(t *testing.T) {
 			t.Parallel()
 			l.of(t).killed("shell")
 		})
-		for _, form := range []string{"service", "shell"} {
-			t.Run("fails "+form, func(t *testing.T) {
-				t.Parallel()
-				l.of(t).fails(form)
-			})
-		}
+		t.Run("fails", func(t *testing.T) {
+			t.Parallel()
+			l.of(t).fails()
+		})
 		t.Run("page", func(t *testing.T) {
 			t.Parallel()
 			l.of(t).page()
@@ -181,14 +179,9 @@ func (l *lab) killed(form string) {
 }
 
 // fails has a run fail for good: no process of it runs twice.
-func (l *lab) fails(form string) {
-	app := "fails-" + form
-	j := l.submit(form, app, "--set", "worker:muster.command=exit 3", "--set", "muster.restart=never")
-	if form == "shell" {
-		j.ends("FAILED")
-	} else {
-		j.endsAfter("FAILED", 0) // on busy cores a service's master may not end within its own 30 s: YARN then starts another, which finds the same
-	}
+func (l *lab) fails() {
+	j := l.submit("shell", "fails", "--set", "worker:muster.command=exit 3", "--set", "muster.restart=never")
+	j.ends("FAILED")
 	s := j.status()
 	if s.Phase != "done" || s.Outcome != "failed" || s.Verdict == nil || s.Verdict.Class != "app-error" || s.Generation != 1 {
 		j.t.Errorf("got %+v, want a failure of the app in generation 1", s)
@@ -202,7 +195,7 @@ func (l *lab) fails(form string) {
 		}
 	}
 	containers := len(j.y.LogFolders(j.id)) - 1 // the master's
-	if form == "shell" && containers != 4 {
+	if containers != 4 {
 		j.t.Errorf("%d containers, want 4: a script tells a failure by its code", containers)
 	}
 }
