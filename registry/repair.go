@@ -95,9 +95,9 @@ func (r *ruling) breaksInstance(a *absence, row Row) (failure, bool) {
 	m := a.rec.Member
 	f := r.failureOf(a, r.d.Budget, r.c.Facts.GangBudget)
 	switch {
-	case !a.live && r.v.LiveAt.Before(a.rec.At) && moved(m, row):
+	case !a.live && r.v.LiveAt.Before(a.rec.At) && moved(r.c.Facts.App, m, row):
 		r.live = true // somebody came back since: is it there?
-	case a.live && moved(m, row):
+	case a.live && moved(r.c.Facts.App, m, row):
 		f.free, f.what = true, fmt.Sprintf("%s moved to %s", a.Instance, m.ClusterAddr())
 		return f, true
 	case m.Phase == PhaseFailed && f.class != ClassLauncher: // that one leaves: its replacement is waited for
@@ -107,10 +107,10 @@ func (r *ruling) breaksInstance(a *absence, row Row) (failure, bool) {
 }
 
 // moved tells that a member is not where its row says. While it stages, its ports are not known
-// before it publishes them, so the host decides.
-func moved(m Member, row Row) bool {
+// before it publishes them, so the host decides; not of one that goes by its name, which may come up on any.
+func moved(app string, m Member, row Row) bool {
 	if m.Phase == PhaseJoined && m.Address == "" && len(m.Exports) == 0 {
-		return hostOf(m.Addr) != hostOf(row.Addr)
+		return hostOf(m.Addr) != hostOf(row.Addr) && !row.byName(app)
 	}
 	return !m.SameRow(row, ScopeInstance)
 }

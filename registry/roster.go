@@ -78,6 +78,12 @@ func (m Member) byName() bool {
 	return m.Address != "" && hostOf(m.Address) != strings.Trim(m.Addr, "[]")
 }
 
+// byName tells whether the row has the instance's name in Consul, whatever the domain.
+func (r Row) byName(app string) bool {
+	name := MemberName(app, r.Instance, "")
+	return strings.HasPrefix(hostOf(r.Addr), strings.TrimSuffix(name, DefaultDomain))
+}
+
 // Row finds the row of an instance.
 func (r Roster) Row(in Instance) (Row, bool) {
 	for _, row := range r.Rows {
