@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -65,10 +66,8 @@ func (c HostChoices) passed() string {
 	if len(c.LauncherIs) == 0 {
 		return fmt.Sprintf("%s is %q, a name that cannot be looked up here", c.LauncherFrom, c.Launcher)
 	}
-	for _, a := range c.LauncherIs {
-		if routable(a) {
-			return ""
-		}
+	if slices.ContainsFunc(c.LauncherIs, routable) {
+		return ""
 	}
 	return fmt.Sprintf("%s is %q, which is %s, this host alone", c.LauncherFrom, c.Launcher, strings.Join(c.LauncherIs, " and "))
 }

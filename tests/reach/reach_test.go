@@ -59,7 +59,7 @@ func TestUnreachable(t *testing.T) {
 		agents = append(agents, j.agent(i, func(args ...string) *exec.Cmd { return n.Command(i, muster, args...) },
 			"--registry", registry, "--host", host))
 	}
-	j.running(3)
+	j.running()
 
 	for _, i := range []int{0, 1} {
 		kinds := j.events(i)
@@ -115,7 +115,7 @@ func TestTogether(t *testing.T) {
 			for i := range 3 {
 				agents = append(agents, j.agent(i, func(args ...string) *exec.Cmd { return exec.Command(muster, args...) }, "--registry", registry, "--host", "127.0.0.1"))
 			}
-			j.running(3)
+			j.running()
 			text := j.view()["worker-1"].text("together")
 			if got := strings.Contains(text, "worker-0, worker-2") && strings.Contains(text, "muster.spread"); got != tt.want {
 				t.Errorf("worker-1's warning is %q; want one: %v", text, tt.want)
@@ -144,13 +144,13 @@ func TestSlot(t *testing.T) {
 	where := []string{"--registry", registry, "--host", "127.0.0.1"}
 	agents := []*agent{j.agent(1, plain, where...), j.agent(2, plain, where...)}
 	first := j.agentWith(0, nomad, inside, where...)
-	j.running(3)
+	j.running()
 	j.must(syscall.Kill(-first.Process.Pid, syscall.SIGKILL))
 	<-first.done
 	j.must(os.Remove(filepath.Join(j.top, "up-0")))
 	began := time.Now()
 	agents = append(agents, j.agentWith(0, nomad, inside, where...))
-	j.running(3)
+	j.running()
 	if took := time.Since(began); took > loss {
 		t.Errorf("worker-0 was back after %s; want before its loss would have been", took)
 	}
@@ -179,7 +179,7 @@ func TestSlurm(t *testing.T) {
 				environ := append(tt.task(i), fmt.Sprint("SLURM_JOB_ID=", os.Getpid()))
 				agents = append(agents, j.agentWith(i, environ, command, "--registry", registry, "--host", "127.0.0.1"))
 			}
-			j.running(3)
+			j.running()
 			for at, i := range []int{2, 0, 1} {
 				text := j.read(agents[at].log)
 				if got := strings.Contains(text, fmt.Sprint("claimed instance=worker-", i, " ")); tt.rank && !got {
@@ -317,12 +317,12 @@ func (j *job) agentWith(i int, environ []string, command func(...string) *exec.C
 	return a
 }
 
-// running waits until so many processes are up.
-func (j *job) running(count int) {
+// running waits until the three processes are up.
+func (j *job) running() {
 	j.t.Helper()
-	j.await(fmt.Sprint(count, " processes"), func() bool {
+	j.await("three processes", func() bool {
 		up, _ := filepath.Glob(filepath.Join(j.top, "up-*")) // the pattern is right
-		return len(up) == count
+		return len(up) == 3
 	})
 }
 
