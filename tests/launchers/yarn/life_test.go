@@ -49,6 +49,10 @@ func TestYARN(t *testing.T) {
 			t.Parallel()
 			l.of(t).guarded()
 		})
+		t.Run("hbox-submit", func(t *testing.T) {
+			t.Parallel()
+			l.of(t).hbox()
+		})
 		t.Run("over its limit", func(t *testing.T) {
 			t.Parallel()
 			l.of(t).overLimit()

@@ -122,7 +122,7 @@ func (j *Jail) Output(cmd *exec.Cmd) (string, error) {
 	return stdout.String(), nil
 }
 
-// Processes are the pids of all processes in the jail but its first, as this test sees them, those in namespaces of pids
+// Processes are the pids of all processes in the jail but its own, as this test sees them, those in namespaces of pids
 // inside of it among them.
 func (j *Jail) Processes() []int {
 	own, err := os.Stat(fmt.Sprintf("/proc/%d/ns/pid", j.init.PID))
@@ -133,11 +133,17 @@ func (j *Jail) Processes() []int {
 	var pids []int
 	for _, folder := range all {
 		pid, err := strconv.Atoi(filepath.Base(folder))
-		if err == nil && pid != j.init.PID && within(folder+"/ns/pid", own) {
+		if err == nil && pid != j.init.PID && within(folder+"/ns/pid", own) && !isHolder(folder) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// isHolder tells whether a process is what the jail itself waits for to end.
+func isHolder(folder string) bool {
+	line, err := os.ReadFile(folder + "/cmdline")
+	return err == nil && string(line) == "sleep\x00infinity\x00"
 }
 
 // within tells whether a namespace of pids is the outer one or lies in it.
