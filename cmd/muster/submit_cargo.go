@@ -24,6 +24,8 @@ type cargo struct {
 	store   *submit.Store // nil: nothing is brought
 	objects []submit.Object
 	names   []string // of the objects, in the store
+	marked  []string // what the run's mark names: those, and what the same run has brought before
+	again   bool     // it has a mark already: it may be running
 	folder  string   // where those lie that were made here
 	lost    []string
 }
@@ -233,14 +235,20 @@ func (c *cargo) hold(ctx context.Context, s streams, m submit.Mark, over func(su
 	if err != nil {
 		return coded(fetchCode(err), fmt.Errorf("submit: %w", err))
 	}
-	m.Objects = c.names
+	if i := slices.IndexFunc(marks, func(one submit.Mark) bool { return one.App == m.App && one.Run == m.Run }); i >= 0 {
+		c.again, c.marked = true, marks[i].Objects
+	}
+	c.marked = append(c.marked, c.names...)
+	slices.Sort(c.marked)
+	c.marked = slices.Compact(c.marked)
+	m.Objects = c.marked
 	if err := c.store.Hold(ctx, m); err != nil {
 		return coded(fetchCode(err), fmt.Errorf("submit: %w", err))
 	}
 	for i, object := range c.objects {
 		if _, err := c.store.Put(ctx, c.names[i], object); err != nil {
 			err = fmt.Errorf("submit: store: %w", err)
-			return errors.Join(coded(fetchCode(err), err), c.release(ctx, m.App, m.Run))
+			return errors.Join(coded(fetchCode(err), err), c.takeBack(ctx, m.App, m.Run))
 		}
 	}
 	for _, one := range marks {
@@ -251,6 +259,15 @@ func (c *cargo) hold(ctx context.Context, s streams, m submit.Mark, over func(su
 		}
 	}
 	return nil
+}
+
+// takeBack releases what a job was brought that did not start. Where the run had a mark before, its files are those of a job
+// that may be running.
+func (c *cargo) takeBack(ctx context.Context, app, run string) error {
+	if c.again {
+		return nil
+	}
+	return c.release(ctx, app, run)
 }
 
 // release takes away what the run has brought, also when whoever waits was interrupted.

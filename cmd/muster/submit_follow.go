@@ -108,11 +108,14 @@ func (x *following) done() bool {
 		!x.over.IsZero() && time.Since(x.over) > settled
 }
 
-// end says how it ended, and takes away what was brought.
+// end says how it ended, and takes away what was brought, unless the run was interrupted: it may go on.
 func (x *following) end(ctx context.Context) error {
 	x.watch.look(ctx) // who ended last may have written it since
-	released := x.cargo.release(ctx, x.app, x.run)
 	v := x.watch.verdict()
+	var released error
+	if v != nil || x.watch.st == nil {
+		released = x.cargo.release(ctx, x.app, x.run)
+	}
 	code := 1
 	text := ""
 	switch {

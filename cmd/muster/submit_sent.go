@@ -36,10 +36,14 @@ func (r *sent) start(ctx context.Context) (err error) {
 		return err
 	}
 	if r.id, err = r.job.Start(ctx); err != nil {
-		return errors.Join(submitCode(fmt.Errorf("submit: %w", err)), r.cargo.release(ctx, r.app, r.run))
+		if errors.Is(err, submit.ErrUnknown) {
+			look, end := r.job.Hints()
+			return submitCode(fmt.Errorf("submit: %w; look: %s; end it: %s; what it was brought stays", err, look, end))
+		}
+		return errors.Join(submitCode(fmt.Errorf("submit: %w", err)), r.cargo.takeBack(ctx, r.app, r.run))
 	}
 	if r.cargo.store != nil {
-		mark.ID, mark.Objects = r.id, r.cargo.names
+		mark.ID, mark.Objects = r.id, r.cargo.marked
 		if err := r.cargo.store.Hold(ctx, mark); err != nil { // it stands there without the id
 			fmt.Fprintf(r.streams.err, "store: %v\n", err)
 		}
@@ -81,9 +85,13 @@ func (r *sent) lookup() lookup {
 // ours tells a run of this job: a launcher that starts a whole job anew numbers its runs.
 func (r *sent) ours(run string) bool { return run == r.run || strings.HasPrefix(run, r.run+"-") }
 
-// over tells that a run that has brought something is over, by the registry that it names: it has a verdict, and nobody of it
-// is left. One that the registry does not know may not have begun.
+// over tells that a run that has brought something is over, by the registry: it has a verdict, and nobody of it is left. One
+// that the registry does not know may not have begun. A run of another registry is for those who use that one: a mark is a
+// file that others may have written, and our token goes to nobody that a file names.
 func (r *sent) over(ctx context.Context, m submit.Mark) bool {
+	if m.Registry != r.registry {
+		return false
+	}
 	st, err := r.lookup().status(ctx, m.Registry, m.App)
 	if errors.Is(err, registry.ErrNoApp) {
 		return time.Since(m.At) > unheardOf

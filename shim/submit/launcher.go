@@ -25,6 +25,17 @@ var ErrUnreachable = errors.New("cannot be reached")
 // ErrRefused is a launcher that does not want the job, or not from us.
 var ErrRefused = errors.New("refused")
 
+// ErrUnknown is a job that was sent and perhaps taken: the answer did not come, or says too little.
+var ErrUnknown = errors.New("it is not known whether it was started")
+
+// sent is what the launcher's answer to a job means; nil: it has taken it.
+func sent(err error) error {
+	if err == nil || errors.Is(err, ErrRefused) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnknown, err)
+}
+
 // command runs a launcher's client and gives what it says on stdout.
 func command(ctx context.Context, stdin string, words ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)

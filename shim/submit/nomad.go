@@ -57,7 +57,7 @@ func (n *Nomad) Start(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := n.api.call(ctx, http.MethodPost, "/v1/jobs", text, nil); err != nil {
+	if err := sent(n.api.call(ctx, http.MethodPost, "/v1/jobs", text, nil)); err != nil {
 		return "", fmt.Errorf("nomad at %s: %w", n.api.base, err)
 	}
 	return n.id, nil

@@ -156,12 +156,12 @@ func (y *YARNService) Start(ctx context.Context) (id string, err error) {
 	case !missing(err):
 		return "", fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
 	}
-	if err := y.api.call(ctx, http.MethodPost, "/app/v1/services", []byte(y.Definition), nil); err != nil {
+	if err := sent(y.api.call(ctx, http.MethodPost, "/app/v1/services", []byte(y.Definition), nil)); err != nil {
 		return "", fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
 	}
 	now, err := y.look(ctx)
 	if err != nil || now.ID == "" {
-		return "", errors.Join(fmt.Errorf("yarn at %s: service %s was taken, and has no application", y.api.base, y.name), err)
+		return "", errors.Join(fmt.Errorf("yarn at %s: %w: service %s was taken, and has no application", y.api.base, ErrUnknown, y.name), err)
 	}
 	y.id = now.ID
 	return y.id, nil

@@ -40,6 +40,14 @@ func TestNomad(t *testing.T) {
 		if code := again.ends(); code != 75 {
 			t.Errorf("a second run beside the first: got %d, want 75\n%s", code, again.err.String())
 		}
+		before := left(t, store)
+		same := submit(t, env, args(gang, tiny, "--run", "r1", "--wait")...)
+		if code := same.ends(); code != 75 {
+			t.Errorf("the same run once more: got %d, want 75\n%s", code, same.err.String())
+		}
+		if after := left(t, store); !slices.Equal(after, before) {
+			t.Errorf("left are %v after the same run was refused, want what the one that runs has: %v", after, before)
+		}
 		gang.Go(t, 3)
 		if code := one.ends(); code != 3 {
 			t.Errorf("the run that fails with 3: got %d\n%s%s", code, one.out.String(), one.err.String())
