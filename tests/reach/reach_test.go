@@ -200,8 +200,8 @@ func withoutIndex(args []string) []string {
 	return slices.Delete(slices.Clone(args), at, at+4)
 }
 
-// loss is what a session lives on and the grace after it, by default.
-const loss = 80 * time.Second
+// loss is less than the grace of a vanished member by default, which is the least that its index takes without a slot.
+const loss = 40 * time.Second
 
 // job is a gang of three workers. Methods end the test on errors.
 type job struct {

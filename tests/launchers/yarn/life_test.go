@@ -273,7 +273,7 @@ func (l *lab) overLimit() {
 	for _, folder := range j.y.LogFolders(j.id) {
 		files, _ := filepath.Glob(filepath.Join(folder, "AppMaster.stderr"))
 		for _, path := range files {
-			if strings.Contains(j.read(path), "physical memory limit") {
+			if strings.Contains(j.read(path), "' memory limit. ") {
 				j.t.Errorf("YARN's monitor was faster:\n%s", j.read(path))
 			}
 		}
