@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// scriptLimit is the longest life of one script; the longest takes 20 s on an idle machine. What it runs then is told to quit, with
+// scriptLimit is the longest life of one script; one has taken 90 s on cores that eight people shared. What it runs is told to quit, with
 // the stacks of its goroutines, a tenth of the time before.
 const scriptLimit = 5 * time.Minute
 
