@@ -105,6 +105,20 @@ func (c cluster) folders(allocation string) string {
 	return filepath.Join(c.Dir, "data/alloc", allocation, "alloc/logs/muster/*")
 }
 
+// confined holds that the agents of an allocation took an engine.
+func (c cluster) confined(allocation, engine string) {
+	c.t.Helper()
+	logs, _ := filepath.Glob(filepath.Join(c.folders(allocation), "agent.log")) // only a bad pattern is an error
+	if len(logs) == 0 {
+		c.t.Errorf("%s: no log of an agent", allocation)
+	}
+	for _, path := range logs {
+		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "msg=confined engine="+engine+" ") {
+			c.t.Errorf("%s: want the engine %s: %v\n%s", path, engine, err, text)
+		}
+	}
+}
+
 // signal has the agents of instances send their processes a signal.
 func (c cluster) signal(app, signal string, instances ...string) {
 	c.t.Helper()
@@ -144,6 +158,7 @@ func aLife(t *testing.T, c cluster) {
 		if got, want := l[0].Port, c.Ports(a.ID)["global_"+a.TaskGroup+"_port"]; got != want {
 			t.Errorf("%s: got port %d, want Nomad's %d", instance, got, want)
 		}
+		c.confined(a.ID, "container")
 	}
 
 	for _, pid := range c.agents(first["worker-0"].ID) {
