@@ -25,7 +25,7 @@ func TestNoGoroutineGoesUnwatched(t *testing.T) {
 	if list == nil {
 		t.Fatal("scripts/test: no list `pure=(…)`")
 	}
-	for _, folder := range strings.Fields(string(list[1])) {
+	for folder := range strings.FieldsSeq(string(list[1])) {
 		if r, ok := roomOf(folder); !ok || !r.pure {
 			t.Errorf("scripts/test: %s is no pure room", folder)
 		}
