@@ -30,7 +30,7 @@ func (l *lab) hbox() {
 			"--files", script, "sh", "train.sh", s.exit)
 		cmd.Stdout, cmd.Stderr = &s.out, &s.err
 		var err error
-		if s.cmd, err = leash.Start(cmd, watchdog); err != nil {
+		if s.cmd, err = leash.Start(cmd, 2*watchdog); err != nil {
 			l.t.Fatal(err)
 		}
 	}

@@ -29,7 +29,7 @@ func (l *lab) page() {
 			cmd.Env = append(cmd.Env, "PATH="+desk+":"+filepath.Join(l.y.Home(), "bin")+":"+os.Getenv("PATH"))
 			var out strings.Builder
 			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := leash.Run(cmd, watchdog); err != nil {
+			if err := leash.Run(cmd, 2*watchdog); err != nil {
 				t.Fatalf("%s: %v\n%s", line, err, out.String())
 			}
 			for said := range strings.Lines(quoted) {
