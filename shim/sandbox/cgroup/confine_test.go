@@ -407,12 +407,15 @@ func TestConfineNamesWhoIsStuck(t *testing.T) {
 	}
 	defer app.Close()
 	t.Cleanup(func() { _ = app.write("freezer.state", "THAWED") })
-	for {
+	for began := time.Now(); ; {
 		if err := app.write("freezer.state", "FROZEN"); err != nil {
 			t.Fatal(err)
 		}
 		if state, err := app.read("freezer.state"); err != nil || state == "FROZEN" {
 			break
+		}
+		if time.Since(began) > watchdog {
+			t.Fatalf("not frozen within %s", watchdog)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
