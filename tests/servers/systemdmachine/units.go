@@ -14,6 +14,8 @@ import (
 
 	"github.com/coreos/go-systemd/v22/dbus"
 	godbus "github.com/godbus/dbus/v5"
+
+	"github.com/muster-agent/muster/tests/leash"
 )
 
 // connect joins the machine's bus, by which systemd tells of changes. Its own socket is not for who is outside of its
@@ -87,11 +89,9 @@ func (m *Machine) Run(name string, args ...string) string {
 // Try is Run for what may fail.
 func (m *Machine) Try(name string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
-	ctx, cancel := context.WithTimeout(m.t.Context(), 2*watchdog)
-	defer cancel()
-	cmd := m.command(ctx, name, args...)
+	cmd := m.Command(name, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	if err := leash.Run(cmd, 2*watchdog); err != nil {
 		return stdout.String(), fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, stdout.Bytes(), stderr.Bytes())
 	}
 	return stdout.String(), nil
