@@ -179,9 +179,10 @@ func (w *writer) yarnComponent(g group) (yarnComponent, error) {
 	failures := strconv.Itoa(g.count + yarnFailures)
 	c.Configuration.Properties = map[string]string{
 		"yarn.service.container-failure-per-component.threshold": failures,
-		// A run that is over ends each agent at once: a master that avoided hosts for it, three failures by default, would find
-		// none at last, and wait for ever.
-		"yarn.service.node-blacklist.threshold": failures,
+		// A run that is over ends each agent at once: a master that avoided hosts for it, after three failures by default, would
+		// find none at last. The next master, which inherits what is avoided, would wait for ever. No number of failures that
+		// ends the service is high enough: more of them come in while the master goes.
+		"yarn.service.node-blacklist.threshold": strconv.Itoa(math.MaxInt32),
 	}
 	if remote(w.o.Binary) {
 		c.LaunchCommand = "./" + c.LaunchCommand
