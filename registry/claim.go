@@ -291,9 +291,10 @@ func firstDirective(me Me, now time.Time) Directive {
 	}
 }
 
-// nextRun is T15's directive: the generation goes on, so that no older process is mistaken.
+// nextRun is T15's directive: the generation goes on, so that no older process is mistaken, and so does the sealed
+// roster until the next: members of it that hear nothing of the registry may be holding on together (losses).
 func nextRun(d Directive, me Me, now time.Time) Directive {
 	n := firstDirective(me, now)
-	n.Gen, n.Seq, n.Why = d.Gen+1, d.Seq+1, "new run after "+d.Run
+	n.Gen, n.Seq, n.Roster, n.Why = d.Gen+1, d.Seq+1, d.Roster, "new run after "+d.Run
 	return n
 }

@@ -62,13 +62,13 @@ func (r *ruling) vanished() []*absence {
 func holds(m Member) bool { return m.Inc != "" && m.Phase != PhaseLost && m.Phase != PhaseLeft }
 
 // knowsRoster tells that the sealed roster was read, or that there is none yet. In a waiting generation it is
-// that of the last one: its members may run still.
+// that of the last one, of the last run as well: its members may run still.
 func (r *ruling) knowsRoster() bool {
 	if r.d.Roster.ID == "" {
 		return true
 	}
 	x := r.v.Roster
-	return x != nil && x.Run == r.d.Run && strings.HasPrefix(r.d.Roster.ID, strconv.Itoa(x.Gen)+"-")
+	return x != nil && strings.HasPrefix(r.d.Roster.ID, strconv.Itoa(x.Gen)+"-")
 }
 
 // mass tells that more than half of those who are waited for are away: of the sealed roster, whose members ask
