@@ -84,7 +84,7 @@ func (f *fence) run(ctx context.Context, work *sync.WaitGroup) {
 			work.Go(func() { f.ask(ctx, rows) })
 		}
 		next := f.times.Renew
-		if f.silence() >= 2*next || f.state().CutOff || f.state().Phase == shim.Fenced {
+		if !f.heard() || f.state().CutOff || f.state().Phase == shim.Fenced {
 			next = fenceLook
 		}
 		timer.Reset(next)
@@ -97,6 +97,9 @@ func (f *fence) silence() time.Duration {
 	heard, now := f.seat.Heard()
 	return now - heard
 }
+
+// heard tells that the registry has just answered a renewal: nobody else can have the index yet.
+func (f *fence) heard() bool { return f.silence() < 2*f.times.Renew }
 
 // know keeps whom to ask. Members have read the roster to start; a service is not in it and reads it for this.
 func (f *fence) know(ctx context.Context) {
