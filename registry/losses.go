@@ -22,6 +22,10 @@ func (r *ruling) losses() {
 		r.effects = append(r.effects, ReadRoster{Ref: r.d.Roster})
 		return
 	}
+	if r.outran(away) {
+		r.live = true
+		return
+	}
 	if mass := r.mass(); mass != r.c.mass {
 		r.c.loss, r.c.mass = nil, mass
 	}
@@ -49,6 +53,15 @@ func (r *ruling) losses() {
 		r.effects = append(r.effects, Lost{Instance: a.Instance, Index: a.rec.Index, Member: m})
 	}
 	r.c.loss = loss
+}
+
+// outran tells that the record of somebody who was not missed before is newer than what is known of live/: who has just claimed is
+// in the one and not in the other, and its time must not begin before its loss.
+func (r *ruling) outran(away []*absence) bool {
+	return slices.ContainsFunc(away, func(a *absence) bool {
+		t, missed := r.c.loss[a.Instance]
+		return (!missed || t.inc != a.rec.Inc) && r.v.LiveAt.Before(a.rec.At)
+	})
 }
 
 // vanished are the members that have a record and no live key, and whose place matters.
