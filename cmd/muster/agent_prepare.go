@@ -456,11 +456,12 @@ func (a *agent) alive(m registry.Member) (gone bool, why string) {
 	return live == sandbox.Dead, live.String()
 }
 
-// clean kills what a dead agent of this index left on this host.
-func (a *agent) clean(ctx context.Context, m registry.Member) error {
+// clean kills what a dead agent of this index left on this host. Its work folder may have been another than this agent's: YARN and
+// others give each container its own.
+func (a *agent) clean(ctx context.Context, in registry.Instance, m registry.Member) error {
 	left := sandbox.Leftover{Boot: m.Boot, PidNS: m.PidNS}
-	if in := a.id.instance; in != nil { // finds also what left the tree
-		left.Env = map[string]string{"MUSTER_APP_ID": a.id.appID, "MUSTER_INSTANCE": in.String(), "MUSTER_WORK_DIR": filepath.Join(a.workDir, in.String())}
+	left.Env = map[string]string{ // finds also what left the tree
+		"MUSTER_APP_ID": a.id.appID, "MUSTER_INSTANCE": in.String(), "MUSTER_WORK_DIR": cmp.Or(m.WorkDir, filepath.Join(a.workDir, in.String())),
 	}
 	if m.Guard != nil {
 		left.Guard = sandbox.ProcessID{PID: m.Guard.Pid, Start: m.Guard.Start}

@@ -17,8 +17,8 @@ type Hooks struct {
 	// Alive looks a holder's process up that shares machine, boot and pid namespace with us. gone is
 	// a proof of its death; why says what was seen.
 	Alive func(registry.Member) (gone bool, why string)
-	// Clean kills what is left of a dead agent on this host and proves that nothing is.
-	Clean func(context.Context, registry.Member) error
+	// Clean kills what is left on this host of a dead agent of the instance and proves that nothing is.
+	Clean func(context.Context, registry.Instance, registry.Member) error
 	// Answers tells whether the holder's agent answers at its API with that incarnation.
 	Answers func(context.Context, registry.Member) bool
 }
