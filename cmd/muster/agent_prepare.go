@@ -474,17 +474,19 @@ func (a *agent) clean(ctx context.Context, in registry.Instance, m registry.Memb
 	return err
 }
 
-// answers asks the holder's own API; only this host's sockets can be asked.
-func (a *agent) answers(ctx context.Context, m registry.Member) bool {
-	if m.Machine != a.facts.Machine || m.API == "" {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+// answerPatience bounds the asking of a holder whether it is there.
+const answerPatience = 2 * time.Second
+
+// answers asks the holder's agent: by its socket on this host, else where it listens for its peers.
+func (a *agent) answers(ctx context.Context, m registry.Member, token string) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
-	c := status.Dial(m.API)
-	defer c.Close()
-	st, err := c.State(ctx)
-	return err == nil && st.Inc == m.Inc
+	is := func(c *status.Client) bool {
+		defer c.Close()
+		st, err := c.State(ctx)
+		return err == nil && st.Inc == m.Inc
+	}
+	return m.Machine == a.facts.Machine && m.API != "" && is(status.Dial(m.API)) || m.Peer != "" && is(status.DialPeer(m.Peer, token))
 }
 
 func shell() string {
