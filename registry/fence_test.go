@@ -145,6 +145,8 @@ func TestStandingLaws(t *testing.T) {
 			bad("who has evidence is not cut off")
 		case got == registry.CutOff && silence < x.Fence():
 			bad("the fence falls too early")
+		case got == registry.CutOff && c.Asked < heard+x.Fence()+registry.AskRound && silence < x.Fence()+5*time.Second && silence < x.Outage():
+			bad("one asking is the fence")
 		case got != registry.CutOff && !valid && silence >= x.Fence()+5*time.Second:
 			bad("the fence falls too late")
 		case got == registry.InTouch && silence >= x.Silent():
@@ -178,6 +180,45 @@ func TestEvidenceInTime(t *testing.T) {
 				}
 			case registry.InTouch:
 			}
+		}
+	}
+}
+
+// TestOneAskingThatFails: a gang goes on through an outage although each other asking comes to nothing, as peers that are busy do
+// not answer in time; and the peers are not asked more often than that wants.
+func TestOneAskingThatFails(t *testing.T) {
+	const look = 250 * time.Millisecond
+	x := registry.DefaultTimes()
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 4))
+		c := registry.Contact{Heard: time.Minute}
+		apart := time.Duration(rnd.Int64N(int64(x.Renew + x.Request))) // the others' last renewals were later
+		var began, over time.Duration                                  // the asking under way; began 0: none
+		failed, asked := rnd.IntN(2) == 0, 0
+		end := c.Heard + x.Outage() - time.Second
+		for now := c.Heard + x.Silent() + time.Duration(rnd.Int64N(int64(look))); now < end; now += look {
+			if began != 0 && now >= over {
+				c.Asked = began
+				if !failed && began >= c.Heard+apart+x.Silent() {
+					c.Evidence = began
+				}
+				began = 0
+			}
+			s := c.Standing(x, now)
+			if s == registry.CutOff {
+				t.Fatalf("seed %d: fenced after %s, the others being %s behind, evidence %s ago", seed, now-c.Heard, apart, now-c.Evidence)
+			}
+			if began == 0 && c.Due(s, now) {
+				began, asked = now, asked+1
+				if failed = !failed; failed {
+					over = now + registry.AskRound
+				} else {
+					over = now + time.Duration(rnd.Int64N(int64(1100*time.Millisecond)))
+				}
+			}
+		}
+		if most := int((end - c.Heard) / time.Second); asked > most {
+			t.Errorf("seed %d: the peers were asked %d times, more than once a second", seed, asked)
 		}
 	}
 }

@@ -16,11 +16,10 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// How often contact is looked at, when there is and when there may be none.
+// How often contact is looked at when there may be none, and while the peers are asked: evidence holds for seconds only.
 const (
 	fenceLook  = time.Second
-	fenceRound = 1500 * time.Millisecond // for the answers to one asking of the peers
-	fencePause = 2 * time.Second         // between two of them that were evidence
+	fenceClose = 250 * time.Millisecond
 )
 
 // fence is what an agent knows of its contact with the registry: from its claim on it decides whether a process may
@@ -83,12 +82,20 @@ func (f *fence) run(ctx context.Context, work *sync.WaitGroup) {
 		if rows != nil {
 			work.Go(func() { f.ask(ctx, rows) })
 		}
-		next := f.times.Renew
-		if !f.heard() || f.state().CutOff || f.state().Phase == shim.Fenced {
-			next = fenceLook
-		}
-		timer.Reset(next)
+		timer.Reset(f.next())
 	}
+}
+
+// next is when to look again.
+func (f *fence) next() time.Duration {
+	s := f.state()
+	switch {
+	case !s.CutOff && f.silence() >= f.times.Silent():
+		return fenceClose
+	case !f.heard(), s.CutOff, s.Phase == shim.Fenced:
+		return fenceLook
+	}
+	return f.times.Renew
 }
 
 func (f *fence) state() shim.State { return f.loop.State() }
@@ -157,12 +164,9 @@ func (f *fence) look() ([]registry.Row, *shim.Event) {
 			f.held = true
 			f.log.Warn("the registry is away for the peers too, the process goes on", "silent", f.silent, "of", f.asked, "at_most_until", f.until(now))
 		}
-		if now-f.contact.Asked < fencePause {
-			return nil, nil
-		}
-		return f.round(), nil
+		return f.round(standing, now), nil
 	case registry.Asking:
-		return f.round(), nil
+		return f.round(standing, now), nil
 	case registry.CutOff:
 		if !s.CutOff {
 			return nil, &shim.Event{Kind: shim.CutOff, Cause: f.why(now)}
@@ -194,8 +198,8 @@ func (f *fence) until(now time.Duration) time.Time {
 	return stamp(time.Now().Add(f.contact.Heard + f.times.Outage() - now))
 }
 
-func (f *fence) round() []registry.Row {
-	if f.asking {
+func (f *fence) round(s registry.Standing, now time.Duration) []registry.Row {
+	if f.asking || !f.contact.Due(s, now) {
 		return nil
 	}
 	f.asking = true
@@ -205,7 +209,7 @@ func (f *fence) round() []registry.Row {
 // ask asks all at the same moment, so that those who answer that they hear nothing do so at one.
 func (f *fence) ask(ctx context.Context, rows []registry.Row) {
 	_, began := f.seat.Heard()
-	bounded, cancel := context.WithTimeout(ctx, fenceRound)
+	bounded, cancel := context.WithTimeout(ctx, registry.AskRound)
 	defer cancel()
 	var mu sync.Mutex
 	var answers []registry.Silence
