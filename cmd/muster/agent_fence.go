@@ -114,29 +114,36 @@ func (f *fence) know(ctx context.Context) {
 	if d.Act != registry.ActRun || d.Roster.ID == "" {
 		return // the last one's members run still, or nobody does
 	}
-	f.mu.Lock()
-	known := f.roster == d.Roster.ID
-	f.mu.Unlock()
-	if known || f.silence() >= 2*f.times.Renew {
-		return
+	if f.knows(d) || !f.state().Policy.Service || !f.heard() {
+		return // a member reads it in its own time, and nobody can while the registry is away
 	}
-	f.agent.mu.Lock()
-	roster := f.agent.roster
-	f.agent.mu.Unlock()
-	if roster.Gen != d.Gen || roster.Run != d.Run {
-		if s := f.state(); !s.Policy.Service {
-			return // it reads it in its own time
-		}
-		ctx, cancel := context.WithTimeout(ctx, f.times.Renew)
-		defer cancel()
-		var err error
-		if roster, _, err = f.seat.Roster(ctx, d.Roster); err != nil {
-			f.log.Debug("read the roster to know the peers", "err", err)
-			return
-		}
+	ctx, cancel := context.WithTimeout(ctx, f.times.Renew)
+	defer cancel()
+	roster, _, err := f.seat.Roster(ctx, d.Roster)
+	if err != nil {
+		f.log.Debug("read the roster to know the peers", "err", err)
+		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.sit(d, roster)
+}
+
+// knows tells that the panel is of the directive's roster; one that the agent has is taken, whatever is heard by now.
+func (f *fence) knows(d registry.Directive) bool {
+	f.agent.mu.Lock()
+	roster := f.agent.roster
+	f.agent.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.roster != d.Roster.ID && roster.Gen == d.Gen && roster.Run == d.Run {
+		f.sit(d, roster)
+	}
+	return f.roster == d.Roster.ID
+}
+
+// sit is called with the mutex held.
+func (f *fence) sit(d registry.Directive, roster registry.Roster) {
 	f.panel, f.roster = registry.NewPanel(f.facts, roster, f.seat.Instance()), d.Roster.ID
 }
 
@@ -323,8 +330,14 @@ func (f *fence) answer() status.Silence {
 	standing, now := f.standing()
 	return status.Silence{
 		Instance: s.Instance.String(), Inc: f.inc, Gen: s.Gen, Silence: (now - f.contact.Heard).Seconds(),
-		Fenced: standing == registry.CutOff || s.CutOff || s.Reason == shim.ForFence || s.Phase == shim.Fenced,
+		Fenced: standing == registry.CutOff || givesIn(s),
 	}
+}
+
+// givesIn tells that a member stops for the fence, or has; once it is in touch again its silence is evidence as anybody's is,
+// though nothing may run yet.
+func givesIn(s shim.State) bool {
+	return s.CutOff || s.Phase == shim.Fenced || s.Phase == shim.Stopping && s.Reason == shim.ForFence
 }
 
 // outage is what people are told; nil while the registry is heard.
@@ -338,6 +351,6 @@ func (f *fence) outage() *status.Outage {
 	}
 	return &status.Outage{
 		Since: stamp(time.Now().Add(f.contact.Heard - now)), Silent: f.silent, Members: f.asked,
-		Fenced: s.CutOff || s.Phase == shim.Fenced, Until: f.until(now),
+		Fenced: givesIn(s), Until: f.until(now),
 	}
 }
