@@ -80,6 +80,29 @@ func (p *Panel) sample(me Instance) {
 // Rows are those to ask, all at the same moment.
 func (p Panel) Rows() []Row { return p.rows }
 
+// Movers are those to ask whose agents may answer elsewhere than their rows say: who goes by a name keeps its row wherever it
+// comes up.
+func (p Panel) Movers(app string) []Instance {
+	var all []Instance
+	for _, row := range p.rows {
+		if p.alone[row.Component] && row.byName(app) {
+			all = append(all, row.Instance)
+		}
+	}
+	return all
+}
+
+// At is the panel with the addresses at which members' agents answer by their records.
+func (p Panel) At(records map[Instance]Member) Panel {
+	p.rows = slices.Clone(p.rows)
+	for i, row := range p.rows {
+		if m, ok := records[row.Instance]; ok && holds(m) && m.Peer != "" {
+			p.rows[i].Peer, p.rows[i].API = m.Peer, m.API
+		}
+	}
+	return p
+}
+
 // Evidence tells whether the answers to one asking show that the registry itself is away: with the asker, who
 // is silent or would not ask, more than half of all are silent. No answer is none of silence, nor is that of
 // another life than the row's, nor a fenced one's: it has given in already. silent of so many are for people.

@@ -3,6 +3,7 @@ package registry_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,6 +79,35 @@ func TestEvidenceOfAReplacedInstance(t *testing.T) {
 	s.Inc = "its successor"
 	if _, _, shown := registry.NewPanel(f, r, in("worker-0")).Evidence(f.Times, []registry.Silence{s}); !shown {
 		t.Error("its successor's silence does not count")
+	}
+}
+
+// Who goes by a name is asked where it is now; whoever is known by a host keeps the row's address until a new roster.
+func TestPanelFollowsWhoMoved(t *testing.T) {
+	f, r := sealedRows(4)
+	f.Components[0].Scope = registry.ScopeInstance
+	named := func(i int) string { return registry.MemberName("app", r.Rows[i].Instance, "") + ":7000" }
+	for i := range r.Rows {
+		r.Rows[i].Peer = fmt.Sprintf("10.0.0.%d:1", i)
+	}
+	r.Rows[1].Addr, r.Rows[2].Addr, r.Rows[3].Addr = named(1), named(2), "10.0.0.3:7000"
+	p := registry.NewPanel(f, r, in("worker-0"))
+	if got, want := fmt.Sprint(p.Movers("app")), fmt.Sprint([]registry.Instance{in("worker-1"), in("worker-2")}); got != want {
+		t.Errorf("%s may move, want %s", got, want)
+	}
+	at := p.At(map[registry.Instance]registry.Member{
+		in("worker-1"): {Inc: "next", Phase: registry.PhaseReady, Peer: "10.0.0.9:2", API: "/s"},
+		in("worker-2"): {Inc: "lost", Phase: registry.PhaseLost, Peer: "10.0.0.8:2"},
+	})
+	if got := []string{at.Rows()[0].Peer, at.Rows()[0].API, at.Rows()[1].Peer, at.Rows()[2].Peer}; !slices.Equal(got, []string{"10.0.0.9:2", "/s", "10.0.0.2:1", "10.0.0.3:1"}) {
+		t.Errorf("asked at %q", got)
+	}
+	if p.Rows()[0].Peer != "10.0.0.1:1" {
+		t.Error("another panel was changed")
+	}
+	f.Components[0].Scope = registry.ScopeGang
+	if got := registry.NewPanel(f, r, in("worker-0")).Movers("app"); len(got) != 0 {
+		t.Errorf("%v may move in a gang that is formed anew", got)
 	}
 }
 

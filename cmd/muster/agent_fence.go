@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
@@ -32,8 +33,9 @@ type fence struct {
 	mu      sync.Mutex
 	contact registry.Contact
 	panel   registry.Panel
-	roster  string // that the panel is of
-	silent  int    // at the last asking, of asked
+	roster  string    // that the panel is of
+	follow  time.Time // when to read next where those of it answer who go by names
+	silent  int       // at the last asking, of asked
 	asked   int
 	asking  bool
 	held    bool // that the registry is away was said
@@ -75,6 +77,7 @@ func (f *fence) run(ctx context.Context, work *sync.WaitGroup) {
 		case <-timer.C:
 		}
 		f.know(ctx)
+		f.followMovers(ctx)
 		rows, said := f.look()
 		if said != nil {
 			f.loop.Tell(*said)
@@ -145,6 +148,30 @@ func (f *fence) knows(d registry.Directive) bool {
 // sit is called with the mutex held.
 func (f *fence) sit(d registry.Directive, roster registry.Roster) {
 	f.panel, f.roster = registry.NewPanel(f.facts, roster, f.seat.Instance()), d.Roster.ID
+	f.follow = time.Now().Add(rand.N(moversEvery)) // not all at once
+}
+
+// moversEvery is how often it is read where members answer whose rows do not say it.
+const moversEvery = 30 * time.Second
+
+// followMovers reads that while the registry answers: in an outage it is too late.
+func (f *fence) followMovers(ctx context.Context) {
+	f.mu.Lock()
+	movers, due := f.panel.Movers(f.id.appID), !time.Now().Before(f.follow)
+	f.mu.Unlock()
+	if len(movers) == 0 || !due || !f.heard() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.times.Renew)
+	defer cancel()
+	records, err := f.seat.Members(ctx, movers)
+	if err != nil {
+		f.log.Debug("read where the peers answer", "err", err)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.panel, f.follow = f.panel.At(records), time.Now().Add(moversEvery)
 }
 
 // look rules on the contact there is now, and returns whom to ask and what the machine must know.
