@@ -131,6 +131,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 	late := &lateFile{also: s.err}
 	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
 	a.near = &neighbours{agent: a, reached: map[string]bool{}, news: make(chan struct{}, 1)}
+	a.near.write = a.near.record
 	environ := launcher.Environ(os.Environ())
 	found, err := f.detect(environ)
 	if err != nil {
