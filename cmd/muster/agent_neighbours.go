@@ -16,7 +16,7 @@ import (
 )
 
 // How members try to reach each other, between the seal of a roster and their start. A gang that is in order pays a round
-// trip for it; one whose hosts do not answer starts two seconds later, once.
+// trip for it; one whose hosts do not answer starts two seconds later, once: who did not answer is then tried beside the run.
 const (
 	mostTried    = 64              // hosts, at once
 	tryPatience  = 2 * time.Second // for all of them
@@ -38,23 +38,26 @@ type neighbours struct {
 	reached map[string]bool // by incarnation; asked once
 	roster  registry.Roster
 	missing []registry.Row
+	whys    map[string]string // of those, by incarnation
 	found   []registry.Finding
-	watched bool          // somebody tries again and tells the registry
-	news    chan struct{} // what was found has changed
+	owed    bool                                            // the registry was not told of what is found now
+	write   func(context.Context, []registry.Finding) error // into the member's record
+	watched bool                                            // somebody tries again and tells the registry
+	news    chan struct{}                                   // what was found has changed
 }
 
 // meet tries to reach the hosts of a roster that were not reached yet, and looks who else is on this one. It holds the
 // start up for as long as that takes, tryPatience at most, and fails nothing: an address may be of no use to the job.
 func (n *neighbours) meet(ctx context.Context, roster registry.Roster, in registry.Instance) {
-	var rows []registry.Row
 	n.mu.Lock()
-	for _, row := range registry.PeersToTry(roster, in, mostTried) {
-		if !n.reached[row.Inc] {
-			rows = append(rows, row)
-		}
-	}
+	rows, known := n.untried(registry.PeersToTry(roster, in, mostTried))
+	before := n.whys
 	n.mu.Unlock()
 	missing, whys := n.try(ctx, rows)
+	for _, row := range known {
+		missing, whys[row.Inc] = append(missing, row), before[row.Inc]
+	}
+	slices.SortFunc(missing, func(a, b registry.Row) int { return a.Rank - b.Rank })
 	if ctx.Err() != nil { // another directive is there
 		return
 	}
@@ -62,6 +65,21 @@ func (n *neighbours) meet(ctx context.Context, roster registry.Roster, in regist
 	defer n.mu.Unlock()
 	n.roster = roster
 	n.keep(in, missing, whys)
+}
+
+// untried is called with the mutex held: who was not tried before, and whom watch tries again, which holds up no start.
+func (n *neighbours) untried(all []registry.Row) (rows, known []registry.Row) {
+	for _, row := range all {
+		missed := slices.ContainsFunc(n.missing, func(m registry.Row) bool { return m.Inc == row.Inc && m.Peer == row.Peer })
+		switch {
+		case n.reached[row.Inc]:
+		case missed:
+			known = append(known, row)
+		default:
+			rows = append(rows, row)
+		}
+	}
+	return rows, known
 }
 
 // try asks the agents of rows, and returns those who do not answer, with why.
@@ -136,7 +154,7 @@ func whyNot(err error) string {
 
 // keep is called with the mutex held. It tells what is new, and what is over.
 func (n *neighbours) keep(in registry.Instance, missing []registry.Row, whys map[string]string) {
-	n.missing = missing
+	n.missing, n.whys = missing, whys
 	before := n.found
 	n.found = nil
 	now := stamp(time.Now())
@@ -162,6 +180,7 @@ func (n *neighbours) keep(in registry.Instance, missing []registry.Row, whys map
 	}
 	n.tell(lines, beside)
 	if !slices.Equal(before, n.found) {
+		n.owed = true
 		n.announce()
 	}
 }
@@ -218,7 +237,8 @@ func (n *neighbours) announce() {
 	}
 }
 
-// watch writes what was found into the member's record, and tries again until nothing is.
+// watch writes what was found into the member's record, again where the registry did not take it, and tries the hosts again
+// until nothing is.
 func (n *neighbours) watch(ctx context.Context) {
 	again := time.NewTicker(triedAgain)
 	defer again.Stop()
@@ -230,17 +250,33 @@ func (n *neighbours) watch(ctx context.Context) {
 			n.publish(ctx)
 		case <-again.C:
 			n.retry(ctx)
+			n.publish(ctx)
 		}
 	}
 }
 
 func (n *neighbours) publish(ctx context.Context) {
 	n.mu.Lock()
-	found := slices.Clone(n.found)
+	found, owed := slices.Clone(n.found), n.owed
+	n.owed = false // what is found meanwhile is owed again
 	n.mu.Unlock()
+	if !owed {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, tellPatience)
 	defer cancel()
-	gangRoom{n.agent}.ok("tell what was found of the peers", n.seatNow().Publish(ctx, func(m *registry.Member) { m.Found = found }))
+	room := gangRoom{n.agent}
+	if room.ok("tell what was found of the peers", n.write(ctx, found)) {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.owed = true
+}
+
+// record writes findings into the member's record.
+func (n *neighbours) record(ctx context.Context, found []registry.Finding) error {
+	return n.seatNow().Publish(ctx, func(m *registry.Member) { m.Found = found })
 }
 
 func (n *neighbours) retry(ctx context.Context) {
