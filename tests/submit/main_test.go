@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/leash"
 )
 
 // muster is the binary under test. Set before the first test, never after.
@@ -31,7 +32,7 @@ const watchdog = 2 * time.Minute
 // client is a muster submit that runs.
 type client struct {
 	t        *testing.T
-	cmd      *exec.Cmd
+	cmd      *leash.Program
 	out, err said
 }
 
@@ -75,16 +76,17 @@ func submitIn(t *testing.T, dir string, env []string, args ...string) *client {
 
 func begin(t *testing.T, cmd *exec.Cmd) *client {
 	t.Helper()
-	c := &client{t: t, cmd: cmd}
+	c := &client{t: t}
 	c.out.more, c.err.more = make(chan struct{}, 1), make(chan struct{}, 1)
 	cmd.Stdout, cmd.Stderr = &c.out, &c.err
-	if err := cmd.Start(); err != nil {
+	var err error
+	if c.cmd, err = leash.Start(cmd, 3*watchdog); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if cmd.ProcessState == nil {
 			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
+			_ = c.cmd.Wait()
 		}
 	})
 	return c
@@ -103,11 +105,9 @@ func (c *client) says(text string) {
 	}
 }
 
-// ends waits for the end and gives the exit code.
+// ends waits for the end, which comes in time, and gives the exit code.
 func (c *client) ends() int {
 	c.t.Helper()
-	dog := time.AfterFunc(watchdog, func() { _ = c.cmd.Process.Kill() })
-	defer dog.Stop()
 	_ = c.cmd.Wait() // the code says it
 	return c.cmd.ProcessState.ExitCode()
 }

@@ -18,9 +18,13 @@ import (
 
 	"github.com/muster-agent/muster/tests/binary"
 	"github.com/muster-agent/muster/tests/launchers/job"
+	"github.com/muster-agent/muster/tests/leash"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 	"github.com/muster-agent/muster/tests/servers/nomadserver"
 )
+
+// watchdog bounds one line of the page: some wait for a whole job.
+const watchdog = 3 * time.Minute
 
 // muster is the binary under test. Set before the first test, never after.
 var muster string
@@ -101,6 +105,20 @@ func (c cluster) folders(allocation string) string {
 	return filepath.Join(c.Dir, "data/alloc", allocation, "alloc/logs/muster/*")
 }
 
+// confined holds that the agents of an allocation took an engine.
+func (c cluster) confined(allocation, engine string) {
+	c.t.Helper()
+	logs, _ := filepath.Glob(filepath.Join(c.folders(allocation), "agent.log")) // only a bad pattern is an error
+	if len(logs) == 0 {
+		c.t.Errorf("%s: no log of an agent", allocation)
+	}
+	for _, path := range logs {
+		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "msg=confined engine="+engine+" ") {
+			c.t.Errorf("%s: want the engine %s: %v\n%s", path, engine, err, text)
+		}
+	}
+}
+
 // signal has the agents of instances send their processes a signal.
 func (c cluster) signal(app, signal string, instances ...string) {
 	c.t.Helper()
@@ -140,6 +158,7 @@ func aLife(t *testing.T, c cluster) {
 		if got, want := l[0].Port, c.Ports(a.ID)["global_"+a.TaskGroup+"_port"]; got != want {
 			t.Errorf("%s: got port %d, want Nomad's %d", instance, got, want)
 		}
+		c.confined(a.ID, "container")
 	}
 
 	for _, pid := range c.agents(first["worker-0"].ID) {
@@ -290,13 +309,15 @@ func thePage(t *testing.T, c cluster) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(l.Text, "consul://127.0.0.1:8500", c.consul.URL()))
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "NOMAD_ADDR=http://"+c.HTTPAddr, "MUSTER_AGENT_STATE_DIR="+c.state)
+		var said strings.Builder
+		cmd.Stdout, cmd.Stderr = &said, &said
 		began := time.Now()
-		said, err := cmd.CombinedOutput()
+		err := leash.Run(cmd, watchdog)
 		t.Logf("%s: %s", time.Since(began).Round(time.Millisecond), l.Text)
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", l.Text, err, said)
+			t.Fatalf("%s: %v\n%s", l.Text, err, said.String())
 		}
-		l.Check(t, string(said))
+		l.Check(t, said.String())
 	}
 }
 
