@@ -23,7 +23,7 @@ file once by its digest, and starts it with the launcher's own client or API. Pr
             else who calls. --format shell: the distributed shell, by the client yarn of HADOOP_HOME
   slurm     sbatch
   systemd   units below --unit-dir on this host, and systemctl
-  k8s       kubectl apply; muster is in the image
+  k8s       kubectl create; muster is in the image
 
 The store (--store, or muster.store in the definition) is a folder that all hosts see, or hdfs:. Into it go a package that
 lies here, what --files and archives of a submission of HBox's name, and this muster itself, unless --binary says where it is
@@ -177,7 +177,7 @@ func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, ap
 func submitCode(err error) error {
 	code := 1
 	switch {
-	case errors.Is(err, submit.ErrRuns):
+	case errors.Is(err, submit.ErrRuns), errors.Is(err, submit.ErrForeign):
 		code = shim.CodeHeld
 	case errors.Is(err, submit.ErrUnreachable):
 		code = shim.CodeRegistry

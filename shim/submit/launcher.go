@@ -19,6 +19,9 @@ type State struct {
 // ErrRuns is a job of that name that the launcher runs already.
 var ErrRuns = errors.New("runs there already")
 
+// ErrForeign is something of that name that muster did not write. It is neither replaced nor deleted.
+var ErrForeign = errors.New("is not what muster wrote for this app")
+
 // ErrUnreachable is an API that does not answer, or a client that is not there.
 var ErrUnreachable = errors.New("cannot be reached")
 
