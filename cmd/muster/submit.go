@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -132,12 +134,37 @@ func (f *submitFlags) submit(ctx context.Context, s streams, args []string) erro
 	if _, err := f.job.registry.times(); err != nil {
 		return err
 	}
-	app, c, err := f.load(ctx, s, launcher, args[1:])
+	if args[1] == hboxVerb {
+		return f.submitWords(ctx, s, launcher, args[2:])
+	}
+	return f.submitApp(ctx, s, launcher, args[1])
+}
+
+// bring makes ready what load reads, and launches it. Until it is started, Ctrl-C leaves nothing behind; a second one ends this
+// command at once.
+func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, load func(*cargo) (appdef.App, error)) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		stop()
+		fmt.Fprintln(s.err, "interrupted: what was begun is taken back; once more ends this command at once")
+	})()
+	c, err := newCargo()
 	if err != nil {
 		return err
 	}
 	defer c.remove()
-	return f.launch(ctx, s, launcher, app, c)
+	app, err := load(c)
+	if err == nil {
+		err = f.stow(ctx, launcher, app, c)
+	}
+	if err == nil {
+		err = f.launch(ctx, s, launcher, app, c)
+	}
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
+		return withCode(ctrlCCode, errors.New("submit: interrupted before it was started"))
+	}
+	return err
 }
 
 // launch brings the cargo, starts the job, and follows it where that is wanted.
@@ -177,6 +204,8 @@ func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, ap
 func submitCode(err error) error {
 	code := 1
 	switch {
+	case errors.Is(err, context.Canceled):
+		return err
 	case errors.Is(err, submit.ErrRuns), errors.Is(err, submit.ErrForeign):
 		code = shim.CodeHeld
 	case errors.Is(err, submit.ErrUnreachable):

@@ -38,8 +38,12 @@ const (
 // interruptedCode is what an interrupted run ends with: its agents had SIGTERM, or something like it, from outside.
 const interruptedCode = 128 + int(syscall.SIGTERM)
 
+// ctrlCCode is what a person's Ctrl-C ends with.
+const ctrlCCode = 128 + int(syscall.SIGINT)
+
 // follow waits until the job is over, and gives its verdict as the exit code.
 func (r *sent) follow(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx) // a Ctrl-C is a question from here on
 	x := &following{sent: r, watch: onlooker{
 		lookup: r.lookup(), app: r.app, address: r.registry, ours: r.ours, workers: hboxWorkers(&r.def), hbox: r.flags.hbox,
 		say: func(line string) { fmt.Fprintln(r.streams.err, line) },
@@ -163,12 +167,12 @@ func (x *following) interrupt(ctx context.Context) error {
 				return err
 			}
 		}
-		return silentError{128 + int(syscall.SIGINT)}
+		return silentError{ctrlCCode}
 	}
 	switch {
 	case x.wishes > 2:
 		x.watch.say("left; " + follow + " says what is still there")
-		return silentError{128 + int(syscall.SIGINT)}
+		return silentError{ctrlCCode}
 	case x.wishes == 1 && x.watch.st != nil && x.watch.verdict() == nil && x.watch.st.Live > 0:
 		ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": whoAsks()}}
 		if err := askGang(ctx, x.registry, x.app, ask); err != nil {

@@ -18,6 +18,7 @@ type Kubernetes struct {
 	// Namespace is that of the objects; empty: kubectl's own.
 	Namespace string
 
+	client
 	names []string // jobset.jobset.x-k8s.io/d1, service/d1, job.batch/d1-worker
 }
 
@@ -44,12 +45,15 @@ func (k *Kubernetes) Start(ctx context.Context) (id string, err error) {
 		if now := kubernetesState(there); !now.Over {
 			return "", fmt.Errorf("k8s: %s %w: end it with muster stop and kubectl delete, or give another --app-id", there[0].Metadata.Name, ErrRuns)
 		}
-		if _, err := command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--cascade=foreground")...); err != nil {
+		if _, err := k.command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--cascade=foreground")...); err != nil {
 			return "", fmt.Errorf("k8s: what is left of the last run: %w", err)
 		}
 	}
 	// To create writes over nothing that has come to those names meanwhile. The annotation is for who applies them by hand later.
-	said, err := command(ctx, k.Objects, k.kubectl("create", "--save-config", "--filename", "-", "--output", "name")...)
+	said, err := k.send(ctx, k.Objects, k.kubectl("create", "--save-config", "--filename", "-", "--output", "name")...)
+	if errors.Is(err, ErrUnknown) {
+		return "", fmt.Errorf("k8s: %w", err)
+	}
 	k.names = strings.Fields(said)
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("k8s: %w", err), k.takeBack(ctx))
@@ -62,7 +66,7 @@ func (k *Kubernetes) takeBack(ctx context.Context) error {
 	if len(k.names) == 0 {
 		return nil
 	}
-	_, err := command(context.WithoutCancel(ctx), "", k.kubectl(append([]string{"delete", "--ignore-not-found", "--wait=false"}, k.names...)...)...)
+	_, err := k.command(context.WithoutCancel(ctx), "", k.kubectl(append([]string{"delete", "--ignore-not-found", "--wait=false"}, k.names...)...)...)
 	if err != nil {
 		return fmt.Errorf("k8s: %s stay: %w", strings.Join(k.names, ", "), err)
 	}
@@ -97,6 +101,7 @@ func (k *Kubernetes) ours(there []kubernetesObject) error {
 			return fmt.Errorf("k8s: objects: %w", err)
 		}
 		wanted[o.Kind+" "+o.Metadata.Name] = o.Metadata.Labels[appLabel]
+		k.names = append(k.names, strings.ToLower(o.Kind)+"/"+o.Metadata.Name)
 	}
 	for _, o := range there {
 		if label := o.Metadata.Labels[appLabel]; label == "" || label != wanted[o.Kind+" "+o.Metadata.Name] {
@@ -108,7 +113,7 @@ func (k *Kubernetes) ours(there []kubernetesObject) error {
 
 // get asks for what is there of our names.
 func (k *Kubernetes) get(ctx context.Context) ([]kubernetesObject, error) {
-	said, err := command(ctx, k.Objects, k.kubectl("get", "--filename", "-", "--ignore-not-found", "--output", "json")...)
+	said, err := k.command(ctx, k.Objects, k.kubectl("get", "--filename", "-", "--ignore-not-found", "--output", "json")...)
 	if err != nil {
 		return nil, fmt.Errorf("k8s: %w", err)
 	}
@@ -175,7 +180,7 @@ func kubernetesState(there []kubernetesObject) State {
 
 // Stop deletes the objects: pods get SIGTERM.
 func (k *Kubernetes) Stop(ctx context.Context) error {
-	if _, err := command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--wait=false")...); err != nil {
+	if _, err := k.command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--wait=false")...); err != nil {
 		return fmt.Errorf("k8s: %w", err)
 	}
 	return nil

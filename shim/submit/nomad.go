@@ -60,7 +60,7 @@ func (n *Nomad) Start(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := sent(n.api.call(ctx, http.MethodPost, "/v1/jobs", text, nil)); err != nil {
+	if err := n.api.send(ctx, http.MethodPost, "/v1/jobs", text); err != nil {
 		return "", fmt.Errorf("nomad at %s: %w", n.api.base, err)
 	}
 	return n.id, nil

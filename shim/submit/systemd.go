@@ -18,6 +18,7 @@ type Systemd struct {
 	// Units are the texts that room render wrote, by their paths below Dir.
 	Units map[string]string
 
+	client
 	target    string
 	instances []string
 }
@@ -49,7 +50,10 @@ func (s *Systemd) Start(ctx context.Context) (id string, err error) {
 	if err := s.control(ctx, append([]string{"reset-failed", s.target}, s.failed(now)...)...); err != nil && len(s.failed(now)) > 0 {
 		return "", err
 	}
-	return s.target, s.control(ctx, "start", "--no-block", s.target)
+	if _, err := s.send(ctx, "", "systemctl", "start", "--no-block", s.target); err != nil {
+		return "", fmt.Errorf("systemd: %w", err)
+	}
+	return s.target, nil
 }
 
 // read finds the target and its instances among the units.
@@ -144,7 +148,7 @@ func (u systemdUnit) up() bool {
 // show asks for all instances.
 func (s *Systemd) show(ctx context.Context) ([]systemdUnit, error) {
 	words := append([]string{"systemctl", "show", "--property=Id,ActiveState,SubState,Result,ExecMainStatus,Job", "--"}, s.instances...)
-	said, err := command(ctx, "", words...)
+	said, err := s.command(ctx, "", words...)
 	if err != nil {
 		return nil, fmt.Errorf("systemd: %w", err)
 	}
@@ -207,7 +211,7 @@ func (s *Systemd) Stop(ctx context.Context) error {
 }
 
 func (s *Systemd) control(ctx context.Context, words ...string) error {
-	if _, err := command(ctx, "", append([]string{"systemctl"}, words...)...); err != nil {
+	if _, err := s.command(ctx, "", append([]string{"systemctl"}, words...)...); err != nil {
 		return fmt.Errorf("systemd: %w", err)
 	}
 	return nil

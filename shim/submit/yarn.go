@@ -167,7 +167,7 @@ func (y *YARNService) Start(ctx context.Context) (id string, err error) {
 	case err == nil && last.runs():
 		return "", fmt.Errorf("yarn: service %s %w, as run %s: end it with muster stop, or give another --app-id", y.name, ErrRuns, last.Version)
 	case err == nil:
-		if err := errors.Join(y.ours(ctx, wanted), ctx.Err()); err != nil {
+		if err := y.ours(ctx, wanted); err != nil {
 			return "", err
 		}
 		if err := y.forget(ctx); err != nil {
@@ -176,10 +176,10 @@ func (y *YARNService) Start(ctx context.Context) (id string, err error) {
 	case !missing(err):
 		return "", fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
 	}
-	if err := sent(y.api.call(ctx, http.MethodPost, "/app/v1/services", []byte(y.Definition), nil)); err != nil {
+	if err := y.api.send(ctx, http.MethodPost, "/app/v1/services", []byte(y.Definition)); err != nil {
 		return "", fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
 	}
-	now, err := y.look(ctx)
+	now, err := y.look(context.WithoutCancel(ctx))
 	if err != nil || now.ID == "" {
 		return "", errors.Join(fmt.Errorf("yarn at %s: %w: service %s was taken, and has no application", y.api.base, ErrUnknown, y.name), err)
 	}
