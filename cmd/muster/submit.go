@@ -143,61 +143,65 @@ func (f *submitFlags) submit(ctx context.Context, s streams, args []string) erro
 // bring makes ready what load reads, and launches it. Until it is started, Ctrl-C leaves nothing behind; a second one ends this
 // command at once.
 func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, load func(*cargo) (appdef.App, error)) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	starting, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	defer context.AfterFunc(ctx, func() {
+	settled := context.AfterFunc(starting, func() {
 		stop()
 		fmt.Fprintln(s.err, "interrupted: what was begun is taken back; once more ends this command at once")
-	})()
+	})
+	defer settled()
 	c, err := newCargo()
 	if err != nil {
 		return err
 	}
 	defer c.remove()
-	app, err := load(c)
-	if err == nil {
-		err = f.stow(ctx, launcher, app, c)
-	}
-	if err == nil {
-		err = f.launch(ctx, s, launcher, app, c)
-	}
-	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
+	r, err := f.launch(starting, s, launcher, c, load)
+	switch {
+	case starting.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(starting))):
 		return withCode(ctrlCCode, errors.New("submit: interrupted before it was started"))
+	case err != nil:
+		return err
+	case !f.wait:
+		return r.tell(nil)
 	}
-	return err
+	return r.follow(ctx, func() {
+		settled()
+		stop()
+	})
 }
 
-// launch brings the cargo, starts the job, and follows it where that is wanted.
-func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, app appdef.App, c *cargo) error {
+// launch brings the cargo and starts the job.
+func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c *cargo, load func(*cargo) (appdef.App, error)) (*sent, error) {
+	app, err := load(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.stow(ctx, launcher, app, c); err != nil {
+		return nil, err
+	}
 	if err := f.job.settle(&app); err != nil {
-		return err
+		return nil, err
 	}
 	job, err := render.Render(launcher, app, f.job.options)
 	if err != nil {
-		return usage("submit %w", err)
+		return nil, usage("submit %w", err)
 	}
 	job.Lost = append(job.Lost, c.lost...)
 	for _, line := range job.Lost {
 		fmt.Fprintln(s.err, "lost: "+line)
 	}
 	if f.job.strict && len(job.Lost) > 0 {
-		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
+		return nil, withCode(shim.CodeDefinition, fmt.Errorf("submit: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
 	}
 	to, err := f.client(launcher, job)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := &sent{
 		flags: f, streams: s, launcher: launcher, job: to, cargo: c, app: f.job.options.AppID, run: f.job.options.Run, registry: f.job.options.Registry,
 		def: app, lost: job.Lost,
 	}
-	if err := r.start(ctx); err != nil {
-		return err
-	}
-	if !f.wait {
-		return r.tell(nil)
-	}
-	return r.follow(ctx)
+	return r, r.start(ctx)
 }
 
 // submitCode is the exit code of what kept a job from being started.

@@ -54,8 +54,8 @@ func (f *submitFlags) keptService(ctx context.Context, owner, name string) (text
 }
 
 // resourceManager is where YARN's REST is and who asks it.
-func (f *submitFlags) resourceManager() (submit.ResourceManager, error) {
-	m := submit.ResourceManager{User: os.Getenv("HADOOP_USER_NAME")}
+func (f *submitFlags) resourceManager() (*submit.ResourceManager, error) {
+	m := &submit.ResourceManager{User: os.Getenv("HADOOP_USER_NAME")}
 	if m.User == "" {
 		me, err := user.Current()
 		if err != nil {

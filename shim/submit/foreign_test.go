@@ -44,7 +44,7 @@ func TestForeignServicesStay(t *testing.T) {
 			server := httptest.NewServer(mux)
 			defer server.Close()
 			y := &YARNService{
-				ResourceManager: ResourceManager{Addresses: []string{server.URL}}, Definition: `{"name":"d1","description":"` + ours + `"}`,
+				ResourceManager: &ResourceManager{Addresses: []string{server.URL}}, Definition: `{"name":"d1","description":"` + ours + `"}`,
 				Kept: func(_ context.Context, name string) ([]byte, error) {
 					if name != "d1" {
 						t.Errorf("asked for %s", name)
@@ -102,7 +102,7 @@ const fakeKubectl = `
 for verb in get create delete; do
 	case " $* " in *" $verb "*) break ;; esac
 done
-if grep -qs "^$verb$" "$FAKE/hangs"; then sleep 600; fi
+if grep -qs "^$verb$" "$FAKE/hangs"; then exec sleep 600; fi
 [ "$verb" != get ] || cat "$FAKE/there" 2>/dev/null
 [ "$verb" != create ] || cat "$FAKE/created" 2>/dev/null
 if grep -qs "^$verb$" "$FAKE/refuses"; then

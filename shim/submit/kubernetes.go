@@ -45,7 +45,7 @@ func (k *Kubernetes) Start(ctx context.Context) (id string, err error) {
 		if now := kubernetesState(there); !now.Over {
 			return "", fmt.Errorf("k8s: %s %w: end it with muster stop and kubectl delete, or give another --app-id", there[0].Metadata.Name, ErrRuns)
 		}
-		if _, err := k.command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--cascade=foreground")...); err != nil {
+		if _, err := k.command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--cascade=foreground", "--timeout="+deletePatience.String())...); err != nil {
 			return "", fmt.Errorf("k8s: what is left of the last run: %w", err)
 		}
 	}
@@ -60,6 +60,9 @@ func (k *Kubernetes) Start(ctx context.Context) (id string, err error) {
 	}
 	return strings.Join(k.names, ","), nil
 }
+
+// deletePatience is how long what is left of an earlier run may take to go: a pod on a host that is lost does not go by itself.
+const deletePatience = clientPatience / 2
 
 // takeBack deletes what was created of a job of which something was refused.
 func (k *Kubernetes) takeBack(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 )
 
 // ResourceManager is the REST of YARN's: services and applications, as a user of simple authentication (user.name). A cluster
@@ -17,11 +18,14 @@ type ResourceManager struct {
 	Addresses []string
 	User      string
 
+	mu  sync.Mutex // over api, while it is found
 	api api
 }
 
 // open finds the ResourceManager that is active: one in standby sends its callers away.
 func (r *ResourceManager) open(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.api.client != nil {
 		return nil
 	}
@@ -104,7 +108,7 @@ func (r *ResourceManager) kill(ctx context.Context, id string) error {
 
 // YARNService submits a definition to YARN's service API.
 type YARNService struct {
-	ResourceManager
+	*ResourceManager
 	// Definition is what room render wrote.
 	Definition string
 	// Kept reads the definition that YARN keeps of a service by its name; its REST tells nothing of one that has ended. Nil: there

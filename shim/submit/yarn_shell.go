@@ -17,7 +17,7 @@ import (
 // YARNShell runs a script of room render that submits to YARN's distributed shell, by Hadoop's own client: HADOOP_HOME is set,
 // and `yarn` in the PATH or below it.
 type YARNShell struct {
-	ResourceManager
+	*ResourceManager
 	Script string
 	// Applications is how many of them the script submits.
 	Applications int
