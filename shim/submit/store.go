@@ -140,19 +140,20 @@ func (s *Store) Hold(ctx context.Context, m Mark) error {
 // markName is a file's name: neither an app's id nor a run's has an @ in it.
 func markName(app, run string) string { return app + "@" + run + ".json" }
 
-// Put brings an object that is not there yet. The run's mark names it already.
+// Put brings an object that is not there yet, or is not what its name says: others may write there. The run's mark names it
+// already.
 func (s *Store) Put(ctx context.Context, name string, o Object) (brought bool, err error) {
 	at := s.at(name)
 	local, err := os.Stat(o.File)
 	if err != nil {
 		return false, err
 	}
-	there, err := s.in.Stat(ctx, at)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	digest, _, _ := strings.Cut(name, "-")
+	right, err := s.right(ctx, at, digest, local.Size())
+	if err != nil {
 		return false, err
 	}
-	if err != nil || there.Dir || there.Size != local.Size() { // a file takes its name when it is whole
-		digest, _, _ := strings.Cut(name, "-")
+	if !right {
 		if _, err := fetch.Put(ctx, s.url+"/objects/"+name, o.File, digest, s.o); err != nil {
 			return false, err
 		}
@@ -162,6 +163,27 @@ func (s *Store) Put(ctx context.Context, name string, o Object) (brought bool, e
 		return brought, executable(at)
 	}
 	return brought, nil
+}
+
+// right tells that a file is there and has a digest.
+func (s *Store) right(ctx context.Context, at, digest string, size int64) (_ bool, err error) {
+	there, err := s.in.Stat(ctx, at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || there.Dir || there.Size != size {
+		return false, err
+	}
+	c, err := s.in.Open(ctx, at, fetch.Position{})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	h := sha256.New()
+	if _, err := io.Copy(h, fetch.Reader(ctx, c)); err != nil {
+		return false, err
+	}
+	return hex.EncodeToString(h.Sum(nil)) == digest, nil
 }
 
 // executable lets everybody run a file; who is not its owner finds that done.

@@ -140,6 +140,35 @@ func TestMarksNameNothingElse(t *testing.T) {
 	}
 }
 
+// What has the right name and size and other bytes is brought anew: it would be run.
+func TestWhatIsNotRightIsBroughtAnew(t *testing.T) {
+	ctx, dir, root := t.Context(), t.TempDir(), t.TempDir()
+	s, err := Open(ctx, root, fetch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, there := range []string{"mustes", "must", "muster"} {
+		file := filepath.Join(root, "objects", sum("muster")+"-a.zip")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(there), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		was, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bring(ctx, s, dir, "1", "muster"); err != nil {
+			t.Fatal(err)
+		}
+		now, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(file); err != nil || string(text) != "muster" || os.SameFile(was, now) != (there == "muster") {
+			t.Errorf("over %q: got %q, %v, the same file: %v", there, text, err, os.SameFile(was, now))
+		}
+	}
+}
+
 func TestStores(t *testing.T) {
 	for _, tt := range []struct{ url, as, object, path string }{
 		{"/srv/m/", "", "file:///srv/m/objects/o", "/srv/m/objects/o"},
