@@ -28,7 +28,7 @@ func (f *submitFlags) yarn(job render.Job) (launching, error) {
 	}
 	text := job.Files[0].Text
 	if f.job.options.Format == "shell" {
-		return &submit.YARNShell{ResourceManager: manager, Script: text, Applications: strings.Count(text, "distributedshell.Client")}, nil
+		return &submit.YARNShell{ResourceManager: manager, Script: text, Applications: job.Applications}, nil
 	}
 	return &submit.YARNService{ResourceManager: manager, Definition: text, Kept: func(ctx context.Context, name string) ([]byte, error) {
 		return f.keptService(ctx, manager.User, name)
