@@ -209,7 +209,7 @@ func (x *following) end(ctx context.Context) error {
 	x.st = x.watch.st
 	v := x.verdict()
 	var released error
-	if v != nil || x.st == nil {
+	if v != nil || x.st == nil && !x.watch.silent { // it has ended, or never came about
 		released = x.cargo.release(ctx, x.app, x.run)
 	}
 	code := 1
@@ -222,6 +222,8 @@ func (x *following) end(ctx context.Context) error {
 		}
 	case x.st != nil:
 		code, text = interruptedCode, fmt.Sprintf("interrupted: %s says %s%s; submitted again with --run %s it goes on", x.launcher, x.state.Word, colon(x.state.Why), x.run)
+	case x.watch.silent:
+		text = fmt.Sprintf("registry %s does not answer: %s says %s%s", x.registry, x.launcher, x.state.Word, colon(x.state.Why))
 	default:
 		text = fmt.Sprintf("no agent has joined: %s says %s%s", x.launcher, x.state.Word, colon(x.state.Why))
 	}

@@ -28,6 +28,7 @@ type onlooker struct {
 	hbox    bool                // progress as hbox-submit has it
 
 	st       *consul.Status // of our run, as it was seen last; nil: nobody of it is known
+	silent   bool           // the registry has not answered when it was asked last
 	def      string         // of st, once it was read
 	mu       sync.Mutex     // over last
 	last     map[string]string
@@ -66,6 +67,7 @@ func (w *onlooker) told(kind, line string) {
 // left.
 func (w *onlooker) look(ctx context.Context) (over bool) {
 	st, err := w.lookup.status(ctx, w.address, w.app)
+	w.silent = err != nil && !errors.Is(err, registry.ErrNoApp)
 	switch {
 	case ctx.Err() != nil:
 		return false
