@@ -200,7 +200,8 @@ func (x *following) again(v registry.Verdict) bool {
 // done tells that nothing more is to be waited for.
 func (x *following) done() bool {
 	return x.heard && x.state.Over && (x.st == nil || x.st.Live == 0 || x.verdict() == nil) ||
-		!x.over.IsZero() && time.Since(x.over) > settled
+		!x.over.IsZero() && time.Since(x.over) > settled ||
+		!x.gone.IsZero() && time.Since(x.gone) > settled // the registry does not hear any more that its agents are gone
 }
 
 // end says how it ended, and takes away what was brought, unless the run was interrupted: it may go on.

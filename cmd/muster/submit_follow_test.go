@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -32,11 +32,20 @@ func (p *puppetJob) Hints() (follow, end string)                 { return "look 
 // waiting is somebody who waits for run r1 of d1, and brought it a file. The registry does not answer, or knows nobody.
 func waiting(t *testing.T, launcher string, answers bool) (x *following, out *bytes.Buffer, object string) {
 	t.Helper()
-	server := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(server.Close)
-	address := "consul://" + strings.TrimPrefix(server.URL, "http://")
-	if !answers {
-		server.Close()
+	socket := filepath.Join(t.TempDir(), "r")
+	address := "unix:" + socket
+	if answers {
+		l, err := embedded.ListenUnix(socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- embedded.Serve(ctx, embedded.Options{Listener: l}) }()
+		t.Cleanup(func() {
+			cancel()
+			<-done
+		})
 	}
 	root := t.TempDir()
 	store, err := submit.Open(t.Context(), root, fetch.Options{})
@@ -95,5 +104,34 @@ func TestWhatAnEndTakesAway(t *testing.T) {
 				t.Errorf("what was brought: got %v, want it to stay: %v", err, tt.stays)
 			}
 		})
+	}
+}
+
+// A registry that is gone keeps agents alive in what was heard of it last: the launcher's word for the end counts in the end.
+func TestWhoFollowsEnds(t *testing.T) {
+	alive := &consul.Status{Live: 1, Verdict: &registry.Verdict{Outcome: registry.Succeeded}}
+	for _, tt := range []struct {
+		name       string
+		st         *consul.Status
+		heard      bool
+		over, gone time.Duration // so long ago; 0: not
+		done       bool
+	}{
+		{"nobody came", nil, true, 0, time.Second, true},
+		{"the launcher is silent", nil, false, 0, 0, false},
+		{"agents end", alive, true, 0, settled / 2, false},
+		{"agents of which nothing is heard any more", alive, true, 0, 2 * settled, true},
+		{"the launcher does not see the end", alive, false, 2 * settled, 0, true},
+	} {
+		x := &following{sent: &sent{}, st: tt.st, heard: tt.heard, state: submit.State{Over: tt.heard}}
+		if tt.over > 0 {
+			x.over = time.Now().Add(-tt.over)
+		}
+		if tt.gone > 0 {
+			x.gone = time.Now().Add(-tt.gone)
+		}
+		if got := x.done(); got != tt.done {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.done)
+		}
 	}
 }
