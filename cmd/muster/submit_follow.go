@@ -41,7 +41,7 @@ type besides struct {
 }
 
 // mostBesides is the number of kinds: what one has found waits for the loop, and nothing waits for that.
-const mostBesides = 4
+const mostBesides = 5
 
 func (b *besides) start(kind string, work func() (then func())) {
 	if b.busy == nil {
@@ -107,6 +107,10 @@ func (x *following) wait(ctx context.Context, heard <-chan os.Signal) error {
 	defer cancel()
 	tick := time.NewTicker(watchPoll)
 	defer tick.Stop()
+	x.beside.start("tidy", func() func() {
+		x.tidy(ctx, x.watch.say)
+		return func() {}
+	})
 	x.look(ctx)
 	for !x.done() {
 		select {

@@ -66,7 +66,7 @@ func waiting(t *testing.T, launcher string, answers bool) (x *following, out *by
 		flags: &submitFlags{}, streams: streams{out: out, err: t.Output()}, launcher: launcher, job: &puppetJob{}, app: "d1", run: "r1", registry: address,
 		cargo: &cargo{store: store, objects: []submit.Object{o}, names: []string{name}},
 	}
-	if err := r.cargo.hold(t.Context(), r.streams, submit.Mark{App: "d1", Run: "r1"}, func(submit.Mark) bool { return false }); err != nil {
+	if err := r.cargo.hold(t.Context(), submit.Mark{App: "d1", Run: "r1"}); err != nil {
 		t.Fatal(err)
 	}
 	x = &following{sent: r, watch: onlooker{lookup: r.lookup(), app: "d1", address: address, ours: r.ours, say: func(line string) { t.Log(line) }}}
