@@ -110,7 +110,7 @@ func (f *renderFlags) registerJob(cmd *cobra.Command) {
 	flags.StringVar(&o.TokenSecret, "token-secret", "", "`NAME[/KEY]` of the Secret with Consul's token (k8s; key: token)")
 	flags.StringVar(&o.Queue, "queue", "", "queue of YARN or Kueue, partition of Slurm (default: a PAI job's virtual cluster)")
 	flags.StringVar(&o.Priority, "priority", "", "a number, or HBox's VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH; of k8s a priority class")
-	flags.DurationVar(&o.TimeLimit, "time-limit", 0, "longest life of the job (slurm, k8s, yarn)")
+	flags.DurationVar(&o.TimeLimit, "time-limit", 0, "most time from a start of the job to its end (slurm, k8s, yarn)")
 	flags.StringVar(&o.Namespace, "namespace", "", "namespace (nomad, k8s)")
 	flags.StringVar(&o.Region, "region", "", "region (nomad)")
 	flags.StringArrayVar(&o.Datacenters, "datacenter", nil, "datacenter; repeatable (nomad; default: all)")

@@ -1,6 +1,8 @@
 package render_test
 
 import (
+	"errors"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -164,6 +166,58 @@ func TestWindows(t *testing.T) {
 				t.Errorf("%s, %s: told of it: %v, want %v: %q", tt.name, launcher, named, far, job.Lost)
 			}
 		}
+	}
+}
+
+// TestTimeLimit holds that the time which somebody gives a job is said, or told as lost.
+func TestTimeLimit(t *testing.T) {
+	for _, tt := range []struct {
+		launcher, format string
+		says, lost       string
+	}{
+		{render.Slurm, "", "#SBATCH --time=90\n", "time limit 1h30m: of each start"},
+		{render.Kubernetes, "jobset", "          activeDeadlineSeconds: 5400\n", "time limit 1h30m: of each start"},
+		{render.Kubernetes, "jobs", "  activeDeadlineSeconds: 5400\n", ""},
+		{render.YARN, "service", `"lifetime": "5400"`, ""},
+		{render.YARN, "shell", "-timeout 5400000 \\\n", ""},
+		{render.YARN, "shell", "-updateLifetime 5400 ", ""},
+		{render.Nomad, "", "", "time limit 1h30m"},
+		{render.Systemd, "", "", "time limit 1h30m"},
+	} {
+		o := options()
+		o.Format, o.TimeLimit = tt.format, 90*time.Minute
+		job, err := render.Render(tt.launcher, small(t), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(job.Files[0].Text, tt.says) {
+			t.Errorf("%s %s: no %q in\n%s", tt.launcher, tt.format, tt.says, job.Files[0].Text)
+		}
+		at := slices.IndexFunc(job.Lost, func(line string) bool { return strings.HasPrefix(line, "time") })
+		if at < 0 != (tt.lost == "") || at >= 0 && !strings.HasPrefix(job.Lost[at], tt.lost) {
+			t.Errorf("%s %s: lost %q, want %q", tt.launcher, tt.format, job.Lost, tt.lost)
+		}
+	}
+}
+
+// TestTimeOfShell has the ResourceManager hold the time of each application: clients may be gone.
+func TestTimeOfShell(t *testing.T) {
+	app := small(t)
+	app.Components[0].Limits.VCores = 3 // two sizes, two applications
+	o := options()
+	o.TimeLimit = 90 * time.Minute
+	words, err := typed(t, rendered(t, render.YARN, "shell", app, o), []string{"yarn"}, "DISTRIBUTED_SHELL_JAR=/d.jar",
+		"SPY_SAYS=2026-11-22 10:00:00,000 INFO impl.YarnClientImpl: Submitted application application_17_0003")
+	if err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(strings.Join(words, " "), "yarn application -appId application_17_0003 -updateLifetime 5400"); n != 2 {
+		t.Errorf("told of the time %d times: %q", n, words)
+	}
+	words, err = typed(t, rendered(t, render.YARN, "shell", app, o), []string{"yarn"}, "DISTRIBUTED_SHELL_JAR=/d.jar", "SPY_CODE=3")
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 || slices.Contains(words, "application") {
+		t.Errorf("a client that fails: got %v and %q", err, words)
 	}
 }
 

@@ -121,7 +121,7 @@ func (w *writer) yarnService() ([]File, error) {
 		}},
 	}
 	if w.o.TimeLimit > 0 {
-		service.Lifetime = strconv.Itoa(int(math.Ceil(w.o.TimeLimit.Seconds())))
+		service.Lifetime = strconv.Itoa(wholeSeconds(w.o.TimeLimit))
 	}
 	if w.o.MasterMemoryMB > 0 {
 		service.Configuration.Properties["yarn.service.am-resource.memory"] = strconv.Itoa(w.o.MasterMemoryMB)
@@ -284,6 +284,9 @@ func (w *writer) yarnShell() ([]File, error) {
 	how := []string{"  bash " + w.o.AppID + ".yarn.sh", "", "Its clients follow their applications, and end with 0 where all containers did.", ""}
 	header := w.header("Applications of YARN's distributed shell, written by muster render yarn.", append(how, codeLines()...)...)
 	text := "#!/bin/bash\n" + comment(header) + yarnScriptHead
+	if w.o.TimeLimit > 0 {
+		text += fmt.Sprintf(yarnScriptLimited, wholeSeconds(w.o.TimeLimit))
+	}
 	if remote(w.o.Binary) {
 		text += yarnScriptBring + shellLines("  ", []string{"hdfs", "dfs", "-get", w.o.Binary, ""}, map[int]string{4: `"$brought"/` + binaryName}) + "\n"
 	}
@@ -311,6 +314,24 @@ if [ -z "${DISTRIBUTED_SHELL_JAR:-}" ]; then
 	done
 fi
 clients=()
+`
+
+// yarnScriptLimited tells YARN of the time limit before anybody hears that the application is there: whoever follows by the
+// client's words may end the client then.
+const yarnScriptLimited = `
+# A client holds the time for as long as it lives; the ResourceManager holds it to the end.
+limited() {
+	local line id
+	"$@" 2>&1 | while IFS= read -r line; do
+		case $line in *"Submitted application application_"*)
+			id=application_${line##*Submitted application application_}
+			id=${id%%%%[!a-z0-9_]*}
+			yarn application -appId "$id" -updateLifetime %d </dev/null >&2 || yarn application -kill "$id" </dev/null >&2
+			;;
+		esac
+		printf '%%s\n' "$line"
+	done
+}
 `
 
 // A container's PATH need not have Hadoop's commands: bash has its own there, whatever the NodeManager's is.
@@ -370,12 +391,19 @@ func (w *writer) yarnApplication(g group, priority string, several bool) string 
 		run += "./"
 	}
 	words = append(words, "-shell_command", run+yarnCommand(agent))
-	text := "\n" + shellLines("  ", words, filled)
+	text := "\n"
+	if w.o.TimeLimit > 0 {
+		text += "limited "
+	}
+	text += shellLines("  ", words, filled)
 	if several {
 		text += " &\nclients+=($!)"
 	}
 	return text + "\n"
 }
+
+// wholeSeconds is a duration in seconds, rounded up.
+func wholeSeconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
 // yarnResources are those of one container of the distributed shell.
 func (g group) yarnResources() string {
