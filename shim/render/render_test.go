@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"cmp"
 	"errors"
 	"os/exec"
 	"regexp"
@@ -218,6 +219,45 @@ func TestTimeOfShell(t *testing.T) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 || slices.Contains(words, "application") {
 		t.Errorf("a client that fails: got %v and %q", err, words)
+	}
+}
+
+// TestAllCores has a component that wants all cores of its host.
+func TestAllCores(t *testing.T) {
+	for _, tt := range []struct {
+		launcher, format string
+		change           func(*appdef.Limits)
+		all              bool // of all components, else of the first
+		says, not, lost  string
+	}{
+		{render.Slurm, "", nil, false, "#SBATCH --exclusive\n#SBATCH --ntasks=3\n#SBATCH --mem-per-cpu=0\n", "cpus", "vcores max: the job has its nodes to itself"},
+		{render.Slurm, "", func(l *appdef.Limits) { l.Placement |= appdef.PlacedApart }, true, "#SBATCH --exclusive\n#SBATCH --ntasks=3\n#SBATCH --mem-per-cpu=0\n#SBATCH --ntasks-per-node=1\n", "cpus", ""},
+		{render.Slurm, "", func(l *appdef.Limits) { l.VCores = 2 }, false, "  --het-group=1 \\\n  --ntasks=2 \\\n  --mem-per-cpu=0 bash \\\n", "", "worker: vcores max"},
+		{render.Nomad, "", nil, false, "cpu = 1000\n", "", "vcores max: Nomad grants what it is asked for"},
+		{render.YARN, "service", nil, false, `"cpus": 1,`, "", "vcores max: YARN grants what it is asked for, 1 here"},
+		{render.YARN, "shell", nil, false, "vcores=1 ", "", "vcores max: YARN grants what it is asked for, 1 here"},
+		{render.Kubernetes, "jobset", nil, false, "memory: 288Mi", "cpu:", ""},
+	} {
+		app := small(t)
+		for i := range app.Components {
+			app.Components[i].Limits.VCores = appdef.Max
+			if change := tt.change; change != nil && (tt.all || i == 0) {
+				change(&app.Components[i].Limits)
+			}
+		}
+		o := options()
+		o.Format = tt.format
+		job, err := render.Render(tt.launcher, app, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := regexp.MustCompile(`(?m)^#([^S].*)?\n`).ReplaceAllString(job.Files[0].Text, "") // without comments
+		if !strings.Contains(regexp.MustCompile(` +=`).ReplaceAllString(text, " ="), tt.says) || tt.not != "" && strings.Contains(text, tt.not) {
+			t.Errorf("%s %s: want %q, and no %q, in\n%s", tt.launcher, tt.format, tt.says, tt.not, text)
+		}
+		if tt.lost != "" != slices.ContainsFunc(job.Lost, func(line string) bool { return strings.Contains(line, cmp.Or(tt.lost, "vcores max")) }) {
+			t.Errorf("%s %s: lost %q, want %q", tt.launcher, tt.format, job.Lost, tt.lost)
+		}
 	}
 }
 

@@ -84,6 +84,11 @@ func (w *writer) slurmParts() []slurmPart {
 }
 
 func (w *writer) loseOfSlurm() {
+	for _, g := range w.groups {
+		if g.vcores == appdef.Max && !g.spread {
+			w.lose("%s: vcores max: the job has its nodes to itself; instances on one node share its cores and memory, and muster.spread=host parts them", g.name)
+		}
+	}
 	w.lose("kill time-out: KillWait of the cluster's configuration; the agents are told %s", w.longestWindow())
 	if w.o.Priority != "" {
 		w.lose("priority %s: only an operator of Slurm may raise one; see sbatch --nice and --qos", w.o.Priority)
@@ -132,15 +137,12 @@ const slurmEarly = 60
 
 // options are what all tasks of a part are asked for, for sbatch and for srun.
 func (p slurmPart) options() []string {
-	out := []string{"ntasks=" + strconv.Itoa(p.count)}
+	out := append([]string{"ntasks=" + strconv.Itoa(p.count)}, p.cores()...)
 	cores := max(p.vcores, 1)
-	if p.vcores != appdef.Max {
-		out = append(out, "cpus-per-task="+strconv.Itoa(cores))
-	}
-	if p.memory > 0 {
+	if p.memory > 0 && p.vcores != appdef.Max {
 		out = append(out, "mem-per-cpu="+strconv.Itoa((p.memory+cores-1)/cores)+"M")
-	} else {
-		out = append(out, "mem=0")
+	} else { // all of the node. sbatch refuses --mem=0 beside another part's; a number would count for all cores of the node
+		out = append(out, "mem-per-cpu=0")
 	}
 	if p.gpus > 0 {
 		kind := ""
@@ -153,6 +155,14 @@ func (p slurmPart) options() []string {
 		out = append(out, "ntasks-per-node=1")
 	}
 	return out
+}
+
+// cores is the option that says how many a task has. A step for which nobody says it has all that the job has.
+func (p slurmPart) cores() []string {
+	if p.vcores == appdef.Max {
+		return nil
+	}
+	return []string{"cpus-per-task=" + strconv.Itoa(max(p.vcores, 1))}
 }
 
 // typeRune makes a GPU's model a name of gres.conf.
@@ -250,13 +260,13 @@ late() {
 // slurmStep is one srun. In a step of one component the task's number is the index; in one of all it is the rank.
 func (w *writer) slurmStep(p slurmPart, number, of int) string {
 	words := []string{"srun", "--kill-on-bad-exit=1", "--wait=0"}
+	options := p.cores() // the rest srun reads in the environment
 	if of > 1 {
 		words = append(words, "--het-group="+strconv.Itoa(number))
-		for _, option := range p.options() {
-			words = append(words, "--"+option)
-		}
-	} else { // the rest srun reads in the environment
-		words = append(words, "--cpus-per-task="+strconv.Itoa(max(p.vcores, 1)))
+		options = p.options()
+	}
+	for _, option := range options {
+		words = append(words, "--"+option)
 	}
 	words = append(words, "bash", "-c", "", "muster")
 	task, run := len(words)-2, len(words)+1+runAt

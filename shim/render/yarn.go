@@ -93,6 +93,9 @@ func (w *writer) loseOfYARN() {
 		if g.gpuType != "" {
 			w.lose("%s: GPU model %s: YARN grants GPUs by number; give the nodes that have it a label (yarn.label.expression)", g.name, g.gpuType)
 		}
+		if g.vcores == appdef.Max {
+			w.lose("%s: vcores max: YARN grants what it is asked for, 1 here", g.name)
+		}
 		if g.memory == 0 {
 			w.lose("%s: memory: %d MB, for want of a number", g.name, yarnMemory)
 		}

@@ -180,15 +180,19 @@ func (c cluster) timeIsOver(t *testing.T, id string) {
 	}
 }
 
-// parts has components of different sizes: a heterogeneous job. When an agent of one part is killed those of the other part are
+// parts has components of different sizes: a heterogeneous job, whose ps has all cores of its node. When an agent of one part is killed those of the other part are
 // told, and both go into the queue.
 func (c cluster) parts(t *testing.T, app string) {
-	id := c.submit(t, "parts", "r", app, "--set", "ps:yarn.vcores=2")
+	id := c.submit(t, "parts", "r", app, "--set", "ps:yarn.vcores=max")
 	lives := job.AwaitLives(t, c.logs("parts"), "four starts", four)
 	for _, instance := range []string{"ps-0", "worker-0", "worker-1", "worker-2"} {
 		if len(job.Of(lives, instance)) != 1 {
 			t.Errorf("no start of %s in %+v", instance, lives)
 		}
+	}
+
+	if out := c.Run("scontrol", "show", "step"); !strings.Contains(out, " CPUs=8 Tasks=1 ") {
+		t.Errorf("the step of ps has not all 8 cores of its node:\n%s", out)
 	}
 
 	for _, pid := range c.agents(id) { // of one step: the others have one of their own
