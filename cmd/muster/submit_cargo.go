@@ -144,7 +144,11 @@ func (f *submitFlags) loadSubmission(s streams, c *cargo, words []string) (appde
 }
 
 func (f *submitFlags) loadJob(c *cargo, job hbox.Submission) (appdef.App, error) {
-	c.lost = append(c.lost, f.job.carried(job)...)
+	lost, err := f.job.carried(job)
+	if err != nil {
+		return appdef.App{}, err
+	}
+	c.lost = append(c.lost, lost...)
 	if f.job.options.App != "" {
 		return job.App, nil
 	}

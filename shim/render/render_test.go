@@ -261,6 +261,61 @@ func TestAllCores(t *testing.T) {
 	}
 }
 
+// TestFlags gives each launcher all flags that only some have a word for: each is in the job, or told as lost.
+func TestFlags(t *testing.T) {
+	said := map[string][]string{ // by what the job says of them
+		render.Nomad:      {`namespace   = "ml"`, `region      = "eu"`, `datacenters = ["dc7"]`, `driver = "exec"`, `user   = "1001"`},
+		render.Kubernetes: {"namespace: ml", "name: acl\n", "image: r/m:9", "runAsUser: 1001"},
+		render.Systemd:    {"User=1001\n"},
+		render.Slurm:      {},
+		render.YARN:       {"am-resource.memory\": \"3000\""},
+	}
+	lost := map[string]string{
+		render.Nomad:      "--token-secret --image --privileged --driver-memory --driver-cores",
+		render.Kubernetes: "--region --datacenter --driver --privileged --driver-memory --driver-cores",
+		render.Systemd:    "--token-secret --namespace --region --datacenter --driver --image --driver-memory --driver-cores",
+		render.Slurm:      "--token-secret --namespace --region --datacenter --driver --image --user --privileged --driver-memory --driver-cores",
+		render.YARN:       "--token-secret --namespace --region --datacenter --driver --image --user --privileged",
+	}
+	for _, launcher := range render.Launchers() {
+		plain, err := render.Render(launcher, small(t), options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := options()
+		o.TokenSecret, o.Namespace, o.Region, o.Datacenters, o.Driver, o.Image, o.User = "acl", "ml", "eu", []string{"dc7"}, "exec", "r/m:9", "1001"
+		o.Privileged, o.MasterMemoryMB, o.MasterVCores = launcher != render.Systemd, 3000, 2
+		job, err := render.Render(launcher, small(t), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range said[launcher] {
+			if !strings.Contains(job.Files[0].Text, want) {
+				t.Errorf("%s: no %q in\n%s", launcher, want, job.Files[0].Text)
+			}
+		}
+		var got []string
+		for _, line := range job.Lost {
+			if flag, _, ok := strings.Cut(strings.Replace(line, ":", " ", 1), " "); ok && strings.HasPrefix(flag, "--") {
+				got = append(got, flag)
+			}
+		}
+		if strings.Join(got, " ") != lost[launcher] {
+			t.Errorf("%s: lost %q, want %s", launcher, job.Lost, lost[launcher])
+		}
+		for _, line := range plain.Lost {
+			if strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "--image ") { // of options
+				t.Errorf("%s: nobody has said %s", launcher, line)
+			}
+		}
+	}
+	o := options()
+	o.Privileged, o.User = true, "1001"
+	if job, err := render.Render(render.Systemd, small(t), o); err != nil || !slices.Contains(job.Lost, "--user 1001: --privileged has the agents be root") {
+		t.Errorf("root of systemd: got %v, %q", err, job.Lost)
+	}
+}
+
 // TestLostIsTold holds that all that is lost stands in the job itself.
 func TestLostIsTold(t *testing.T) {
 	for name, app := range apps(t) {

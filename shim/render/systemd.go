@@ -105,6 +105,9 @@ func (w *writer) loseOfSystemd() {
 	if w.o.Queue != "" || w.o.Priority != "" {
 		w.lose("queue and priority: systemd has none")
 	}
+	if w.o.Privileged && w.o.User != "" {
+		w.lose("--user %s: --privileged has the agents be root", w.o.User)
+	}
 	if w.o.TimeLimit > 0 {
 		w.lose("time limit %s: RuntimeMaxSec would end one agent, not the run; muster.timeout is the app's own", w.o.TimeLimit)
 	}

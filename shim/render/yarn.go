@@ -101,9 +101,6 @@ func (w *writer) loseOfYARN() {
 		}
 	}
 	w.lose("kill time-out: %s of the cluster's yarn.nodemanager.sleep-delay-before-sigkill.ms; a stop by YARN leaves no grace to speak of", w.longestWindow())
-	if w.o.User != "" {
-		w.lose("user %s: YARN starts containers as who has submitted them", w.o.User)
-	}
 }
 
 // yarnName is a name of a service or a component: lower case, a letter first.
