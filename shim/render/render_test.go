@@ -49,6 +49,8 @@ func TestRefused(t *testing.T) {
 		{"run of Slurm", "slurm", func(o *render.Options) { o.Run = strings.Repeat("r", 62) }, "want 61 characters at most"},
 		{"kill window", "k8s", func(o *render.Options) { o.KillWindow = -1 }, "kill window and time limit: want a positive duration"},
 		{"token of Nomad", "nomad", func(o *render.Options) { o.TokenFile = "/x/${HOME}" }, "Nomad would fill in"},
+		{"token of the distributed shell", "yarn", func(o *render.Options) { o.Format, o.TokenFile = "shell", "/etc/my token" }, `token file "/etc/my token": want a path without blanks`},
+		{"token of the distributed shell's shell", "yarn", func(o *render.Options) { o.Format, o.TokenFile = "shell", "/x/$USER" }, "want a path without blanks"},
 		{"token of YARN", "yarn", func(o *render.Options) { o.TokenFile = "/x/${USER}" }, "YARN's services would fill in"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -332,9 +331,6 @@ func unitSpan(d time.Duration) string {
 func unitText(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(oneLine(text), "%", "%%"), "%%i", "%i")
 }
-
-// plainWord is what systemd reads as it stands.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@+-]+$`)
 
 // unitWords is a command line (systemd.service(5)): an option and its value on a line.
 func unitWords(words []string) string {

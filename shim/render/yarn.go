@@ -81,6 +81,10 @@ func (w *writer) yarn() ([]File, error) {
 	if binary := w.local(""); !remote(w.o.Binary) && !path.IsAbs(binary) {
 		return nil, fmt.Errorf("binary %s: want its absolute path on the nodes, or a URL", binary)
 	}
+	// The distributed shell's client writes it into its master's command line as it is.
+	if token := w.o.TokenFile; w.o.Format == "shell" && token != "" && !plainWord.MatchString(token) {
+		return nil, fmt.Errorf("token file %s: want a path without blanks and signs that a shell reads", appdef.Quote(token))
+	}
 	w.loseOfYARN()
 	if w.o.Format == "shell" {
 		return w.yarnShell()
@@ -227,7 +231,7 @@ func shellText(words []string) string {
 	out := make([]string, len(words))
 	for i, word := range words {
 		out[i] = word
-		if !shellPlain.MatchString(word) {
+		if !plainWord.MatchString(word) {
 			parts := strings.Split(word, "'")
 			for i, part := range parts {
 				parts[i] = brokenRuns(part)
