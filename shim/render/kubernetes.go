@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // Retries of a Job's pods, and of a whole JobSet: those are new runs.
@@ -84,7 +85,7 @@ func (w *writer) kubernetesTitle() string {
 
 func (w *writer) loseOfKubernetes() {
 	if w.o.Format == "jobs" {
-		w.lose("elsewhere, for a whole run: plain Jobs name no new run; a run that ended with %s stays ended until it is rendered anew", joined(answered(Elsewhere), ", "))
+		w.lose("elsewhere, for a whole run: plain Jobs name no new run; a run that ended with %s stays ended until it is rendered anew", joined(launcher.CodesOf(launcher.Elsewhere), ", "))
 	}
 	for _, g := range w.groups {
 		if g.gpuType != "" {
@@ -212,7 +213,7 @@ func (w *writer) kubernetesJobs(name string) []*yaml.Node {
 
 func (w *writer) kubernetesJob(name string, g group) *yaml.Node {
 	never := yamlMap("action", yamlText("FailJob"), "onExitCodes", yamlMap(
-		"containerName", yamlText("muster"), "operator", yamlText("In"), "values", yamlNumbers(answered(Never))))
+		"containerName", yamlText("muster"), "operator", yamlText("In"), "values", yamlNumbers(launcher.CodesOf(launcher.Never))))
 	taken := yamlMap("action", yamlText("Ignore"), "onPodConditions", yamlList(yamlMap("type", yamlText("DisruptionTarget"), "status", yamlText("True"))))
 	spec := yamlMap(
 		"completionMode", yamlText("Indexed"), "completions", yamlNumber(g.count), "parallelism", yamlNumber(g.count),

@@ -9,13 +9,14 @@ import (
 	"unicode"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // loudly is what a task adds to the codes that are to be heard above those of signals.
 const loudly = 128
 
 // loud are these codes, sorted.
-func loud() []int { return answered(Elsewhere, Never) }
+func loud() []int { return launcher.CodesOf(launcher.Elsewhere, launcher.Never) }
 
 // requeues is how often a job puts itself into the queue again.
 const requeues = 5
@@ -210,7 +211,7 @@ code=$?
 case $code in %s) code=$((code + %d)) ;; esac
 exit "$code"'
 
-`, joined(answered(Elsewhere), ", "), shellWord(w.o.Run), index, joined(loud(), " | "), loudly)
+`, joined(launcher.CodesOf(launcher.Elsewhere), ", "), shellWord(w.o.Run), index, joined(loud(), " | "), loudly)
 	if w.o.TimeLimit > 0 {
 		fmt.Fprintf(&b, slurmLate, slurmNotice(parts[0].window)+slurmEarly)
 	}
@@ -242,7 +243,7 @@ if [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]%s; then
 	esac
 fi
 exit "$status"
-`, len(parts), others, loud()[0]+loudly, loudly, requeues, requeue, joined(answered(Elsewhere), " | "), w.o.Run, joined(answered(Again), " | "))
+`, len(parts), others, loud()[0]+loudly, loudly, requeues, requeue, joined(launcher.CodesOf(launcher.Elsewhere), " | "), w.o.Run, joined(launcher.CodesOf(launcher.Again), " | "))
 	return b.String()
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // unitLine is one line of a unit: an assignment, or a comment where name is empty.
@@ -176,11 +177,11 @@ func (w *writer) service(binary string, window time.Duration) []unitLine {
 		{"OOMScoreAdjust", "-500"},
 		{"OOMPolicy", "continue"},
 		{"", "Done, or interrupted by a stop; again after a kill, a failed watchdog and the codes that say so; never after the others."},
-		{"SuccessExitStatus", joined(stopCodes(Again), " ")},
+		{"SuccessExitStatus", joined(stopCodes(launcher.Again), " ")},
 		{"Restart", "on-failure"},
 		{"RestartSec", "5"},
-		{"RestartForceExitStatus", joined(answeredBySystemd(Again, Elsewhere), " ")},
-		{"RestartPreventExitStatus", joined(answered(Never), " ")},
+		{"RestartForceExitStatus", joined(answeredBySystemd(launcher.Again, launcher.Elsewhere), " ")},
+		{"RestartPreventExitStatus", joined(launcher.CodesOf(launcher.Never), " ")},
 		{"", "Folders: work and checkpoints, logs, what is fetched, this host's state."},
 		{"StateDirectory", "muster/" + w.o.AppID},
 		{"LogsDirectory", "muster/" + w.o.AppID},
@@ -202,9 +203,9 @@ func (w *writer) service(binary string, window time.Duration) []unitLine {
 }
 
 // stopCodes are the exit codes that a stop by systemd ends with.
-func stopCodes(a Answer) []int {
+func stopCodes(a launcher.Answer) []int {
 	var out []int
-	for _, n := range answered(a) {
+	for _, n := range launcher.CodesOf(a) {
 		if n == 130 || n == 143 {
 			out = append(out, n)
 		}
@@ -213,9 +214,9 @@ func stopCodes(a Answer) []int {
 }
 
 // answeredBySystemd leaves out what only a signal makes: Restart=on-failure has it.
-func answeredBySystemd(answers ...Answer) []int {
+func answeredBySystemd(answers ...launcher.Answer) []int {
 	var out []int
-	for _, n := range answered(answers...) {
+	for _, n := range launcher.CodesOf(answers...) {
 		if n != 137 {
 			out = append(out, n)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // What YARN is asked for where the definition does not say.
@@ -365,7 +366,7 @@ func (w *writer) yarnApplication(g group, priority string, several bool) string 
 		"yarn", "jar", "", "org.apache.hadoop.yarn.applications.distributedshell.Client",
 		"-jar", "", "-appname", name, "-num_containers", strconv.Itoa(g.count),
 		"-container_resources", g.yarnResources(), "-timeout", w.shellTime(),
-		"-container_retry_policy", "2", "-container_retry_error_codes", joined(exits(answered(Again, Elsewhere)), ","),
+		"-container_retry_policy", "2", "-container_retry_error_codes", joined(exits(launcher.CodesOf(launcher.Again, launcher.Elsewhere)), ","),
 		"-container_max_retries", strconv.Itoa(yarnRetries), "-container_retry_interval", strconv.Itoa(yarnPause),
 		"-keep_containers_across_application_attempts", // a master that is lost with its host is no reason to end the others
 	}
