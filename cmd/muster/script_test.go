@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -22,9 +24,28 @@ func TestMain(m *testing.M) {
 // TestScripts runs the promises of the manual, one script each. Beside testscript's own commands
 // they have `exits`, `agent`, `registry`, `member`, `signals`, `waitfile`, `fields`, `keys` and `web`, and the program `expects`.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
-		Setup: setupScript, Condition: condition,
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			runScript(alone{t}, file, scriptLimit)
+		})
+	}
+}
+
+// runScript runs one, which ends with its log when it takes too long: testscript itself knows one time for all scripts of a
+// run, and they wait for each other.
+func runScript(t testscript.T, file string, limit time.Duration) {
+	end := time.Now().Add(limit)
+	dog := func() {}
+	defer func() { dog() }()
+	testscript.RunT(t, testscript.Params{
+		Files: []string{file}, RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update, Deadline: end,
+		Setup:     func(e *testscript.Env) error { dog = clearAt(end, e.WorkDir); return setupScript(e) },
+		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "agent": startAgent, "registry": startRegistry, "member": holdIndex, "signals": signals,
 			"waitfile": waitFile, "fields": fields, "keys": keepKeys, "web": startWeb,

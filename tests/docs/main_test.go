@@ -9,11 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/leash"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -90,19 +90,14 @@ func (d desk) types(line string) (string, int) {
 	return command(d.t, d.dir, environ, "sh", "-c", line)
 }
 
-// command runs a program in a group of its own, which ends with it.
+// command runs a program on a leash.
 func command(t testing.TB, dir string, env []string, argv ...string) (string, int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = dir, env
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second // after SIGTERM
-	dog := time.AfterFunc(watchdog, func() { _ = cmd.Cancel() })
-	defer dog.Stop()
-	err := cmd.Run()
+	err := leash.Run(cmd, watchdog)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatalf("%q: %v", argv, err)

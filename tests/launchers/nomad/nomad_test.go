@@ -18,9 +18,13 @@ import (
 
 	"github.com/muster-agent/muster/tests/binary"
 	"github.com/muster-agent/muster/tests/launchers/job"
+	"github.com/muster-agent/muster/tests/leash"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 	"github.com/muster-agent/muster/tests/servers/nomadserver"
 )
+
+// watchdog bounds one line of the page: some wait for a whole job.
+const watchdog = 3 * time.Minute
 
 // muster is the binary under test. Set before the first test, never after.
 var muster string
@@ -290,13 +294,15 @@ func thePage(t *testing.T, c cluster) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(l.Text, "consul://127.0.0.1:8500", c.consul.URL()))
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "NOMAD_ADDR=http://"+c.HTTPAddr, "MUSTER_AGENT_STATE_DIR="+c.state)
+		var said strings.Builder
+		cmd.Stdout, cmd.Stderr = &said, &said
 		began := time.Now()
-		said, err := cmd.CombinedOutput()
+		err := leash.Run(cmd, watchdog)
 		t.Logf("%s: %s", time.Since(began).Round(time.Millisecond), l.Text)
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", l.Text, err, said)
+			t.Fatalf("%s: %v\n%s", l.Text, err, said.String())
 		}
-		l.Check(t, string(said))
+		l.Check(t, said.String())
 	}
 }
 

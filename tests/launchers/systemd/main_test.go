@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/leash"
 	"github.com/muster-agent/muster/tests/servers/systemdmachine"
 	"github.com/muster-agent/muster/tests/servers/tinygang"
 )
@@ -78,9 +79,7 @@ func (h host) run(name string, args ...string) string {
 	cmd := h.command(name, args...)
 	var out, bad bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &bad
-	dog := time.AfterFunc(watchdog, func() { _ = cmd.Process.Kill() })
-	defer dog.Stop()
-	if err := cmd.Run(); err != nil {
+	if err := leash.Run(cmd, watchdog); err != nil {
 		h.t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out.Bytes(), bad.Bytes())
 	}
 	return out.String()

@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/muster-agent/muster/tests/leash"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
@@ -37,10 +37,7 @@ func TestPage(t *testing.T) {
 		cmd := h.command("sh", "-c", "cd /root && exec 2>&1; "+strings.ReplaceAll(l.text, consul, server.URL()))
 		var said strings.Builder
 		cmd.Stdout, cmd.Stderr = &said, &said
-		dog := time.AfterFunc(watchdog, func() { _ = cmd.Process.Kill() })
-		err := cmd.Run()
-		dog.Stop()
-		if err != nil {
+		if err := leash.Run(cmd, watchdog); err != nil {
 			t.Fatalf("%s: %v\n%s", l.text, err, said.String())
 		}
 		for _, quoted := range l.says {

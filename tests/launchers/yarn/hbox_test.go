@@ -3,9 +3,10 @@ package yarn_test
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/muster-agent/muster/tests/leash"
 )
 
 // hbox has hbox-submit take its words to YARN as they are: it waits, ends with HBox's codes, and leaves nothing on HDFS.
@@ -18,17 +19,18 @@ func (l *lab) hbox() {
 	type submission struct {
 		name, exit, outcome string
 		code                int
-		cmd                 *exec.Cmd
+		cmd                 *leash.Program
 		out, err            bytes.Buffer
 	}
 	store := l.dir + "/hbox"
 	all := []*submission{{name: "good", exit: "0", outcome: "succeeded"}, {name: "bad", exit: "3", outcome: "failed (app-error)", code: 2}}
 	for _, s := range all {
-		s.cmd = l.command(muster, "hbox-submit", "--launcher", "yarn", "--store", store, "--registry", l.consul.URL(), "--engine", "process",
+		cmd := l.command(muster, "hbox-submit", "--launcher", "yarn", "--store", store, "--registry", l.consul.URL(), "--engine", "process",
 			"--app-name", s.name, "--app-type", "PYTORCH", "--worker-num", "1", "--worker-memory", "64", "--driver-memory", "256", "--queue", "default",
 			"--files", script, "sh", "train.sh", s.exit)
-		s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.err
-		if err := s.cmd.Start(); err != nil {
+		cmd.Stdout, cmd.Stderr = &s.out, &s.err
+		var err error
+		if s.cmd, err = leash.Start(cmd, watchdog); err != nil {
 			l.t.Fatal(err)
 		}
 	}

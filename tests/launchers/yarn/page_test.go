@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/muster-agent/muster/tests/leash"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
@@ -26,13 +27,14 @@ func (l *lab) page() {
 			cmd := l.command("bash", "-c", strings.ReplaceAll(line, "consul://127.0.0.1:8500", l.consul.URL()))
 			cmd.Dir = desk
 			cmd.Env = append(cmd.Env, "PATH="+desk+":"+filepath.Join(l.y.Home(), "bin")+":"+os.Getenv("PATH"))
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%s: %v\n%s", line, err, out)
+			var out strings.Builder
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := leash.Run(cmd, watchdog); err != nil {
+				t.Fatalf("%s: %v\n%s", line, err, out.String())
 			}
 			for said := range strings.Lines(quoted) {
-				if !says(string(out), strings.TrimSpace(said)) {
-					t.Errorf("%s: does not say %q but\n%s", line, strings.TrimSpace(said), out)
+				if !says(out.String(), strings.TrimSpace(said)) {
+					t.Errorf("%s: does not say %q but\n%s", line, strings.TrimSpace(said), out.String())
 				}
 			}
 			typed++
