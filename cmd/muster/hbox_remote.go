@@ -3,12 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/muster-agent/muster/appdef/hbox"
-	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -55,26 +53,8 @@ func (f *hboxFlags) there(ctx context.Context, s streams, launcher string, job h
 	if launcher == render.Nomad {
 		x.job.options.Format = cmp.Or(x.job.options.Format, "json")
 	}
+	if _, err := x.job.registry.times(); err != nil {
+		return err
+	}
 	return x.submitJob(ctx, s, launcher, job)
-}
-
-// submitJob is submit with a command line of HBox's that has been read.
-func (f *submitFlags) submitJob(ctx context.Context, s streams, launcher string, job hbox.Submission) error {
-	if _, err := f.job.registry.times(); err != nil {
-		return err
-	}
-	folder, err := os.MkdirTemp("", "muster-submit-")
-	if err != nil {
-		return withCode(shim.CodeInternal, err)
-	}
-	c := &cargo{folder: folder}
-	defer c.remove()
-	app, err := f.loadJob(c, job)
-	if err != nil {
-		return err
-	}
-	if err := f.stow(ctx, launcher, app, c); err != nil {
-		return err
-	}
-	return f.launch(ctx, s, launcher, app, c)
 }

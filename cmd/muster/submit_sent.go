@@ -42,6 +42,9 @@ func (r *sent) start(ctx context.Context) (err error) {
 		}
 		return errors.Join(submitCode(fmt.Errorf("submit: %w", err)), r.cargo.takeBack(ctx, r.app, r.run))
 	}
+	if ctx.Err() != nil {
+		return r.undo(ctx)
+	}
 	if r.cargo.store != nil {
 		mark.ID, mark.Objects = r.id, r.cargo.marked
 		if err := r.cargo.store.Hold(ctx, mark); err != nil { // it stands there without the id
@@ -57,6 +60,16 @@ func (r *sent) start(ctx context.Context) (err error) {
 	}
 	fmt.Fprintln(r.streams.out, r.id)
 	return nil
+}
+
+// undo ends a job that was called off while it was started. What it was brought stays where the launcher does not answer to that.
+func (r *sent) undo(ctx context.Context) error {
+	after := context.WithoutCancel(ctx)
+	if err := r.job.Stop(after); err != nil {
+		look, end := r.job.Hints()
+		return withCode(ctrlCCode, fmt.Errorf("submit: interrupted, and %s %s was started: %w; look: %s; end it: %s; what it was brought stays", r.launcher, r.id, err, look, end))
+	}
+	return withCode(ctrlCCode, errors.Join(fmt.Errorf("submit: interrupted: %s ends %s, which had been started", r.launcher, r.id), r.cargo.takeBack(after, r.app, r.run)))
 }
 
 // free refuses an app that another run holds: its agents would be turned away one by one. A registry that does not answer

@@ -362,6 +362,7 @@ func (w *writer) yarnApplication(g group, priority string, several bool) string 
 	if g.name != "" {
 		name += "-" + g.name
 	}
+	w.applications = append(w.applications, name)
 	words := []string{
 		"yarn", "jar", "", "org.apache.hadoop.yarn.applications.distributedshell.Client",
 		"-jar", "", "-appname", name, "-num_containers", strconv.Itoa(g.count),
