@@ -42,6 +42,7 @@ type neighbours struct {
 	found   []registry.Finding
 	owed    bool                                            // the registry was not told of what is found now
 	write   func(context.Context, []registry.Finding) error // into the member's record
+	logged  [2]string                                       // whom the log has last named as not reached, and as beside this one
 	watched bool                                            // somebody tries again and tells the registry
 	news    chan struct{}                                   // what was found has changed
 }
@@ -185,19 +186,25 @@ func (n *neighbours) keep(in registry.Instance, missing []registry.Row, whys map
 	}
 }
 
-// tell has people know on the terminal, in events.jsonl, in status and in the log.
+// tell has people know on the terminal, in events.jsonl, in status and in the log. Of what is tried again
+// and again the log has what has changed.
 func (n *neighbours) tell(missing, beside []string) {
-	if len(missing) > 0 {
-		text := fmt.Sprintf("from %s the agents of these cannot be reached: %s; %s", n.alloc.Host, strings.Join(missing, ", "), reachRemedy)
-		n.warn(warnUnreachable, text)
-		n.log.Warn("peers cannot be reached", "from", n.alloc.Host, "peers", strings.Join(missing, ", "), "remedy", reachRemedy)
+	now := [2]string{strings.Join(missing, ", "), strings.Join(beside, ", ")}
+	before := n.logged
+	n.logged = now
+	if peers := now[0]; peers != "" {
+		n.warn(warnUnreachable, fmt.Sprintf("from %s the agents of these cannot be reached: %s; %s", n.alloc.Host, peers, reachRemedy))
+		if peers != before[0] {
+			n.log.Warn("peers cannot be reached", "from", n.alloc.Host, "peers", peers, "remedy", reachRemedy)
+		}
 	} else {
 		n.mended(warnUnreachable, "the agents of all peers' hosts answer")
 	}
-	if len(beside) > 0 {
-		text := besideText(n.alloc.Host, strings.Join(beside, ", "))
-		n.warn(warnTogether, text)
-		n.log.Warn("members share a host", "host", n.alloc.Host, "members", strings.Join(beside, ", "))
+	if members := now[1]; members != "" {
+		n.warn(warnTogether, besideText(n.alloc.Host, members))
+		if members != before[1] {
+			n.log.Warn("members share a host", "host", n.alloc.Host, "members", members)
+		}
 	} else {
 		n.mended(warnTogether, "no other of its component is on this host any more")
 	}

@@ -188,6 +188,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 	if err := a.allocate(ctx, f, found); err != nil {
 		return nil, err
 	}
+	a.atEnd(a.absent.end) // before the client that it asks by
 	a.notify.look(a.outlook)
 	if err := a.reachRegistry(); err != nil {
 		return a, err

@@ -22,10 +22,8 @@ func (f *submitFlags) registerRemote(flags flagSet) {
 	flags.StringVar(&o.Format, "format", "", "shell: by YARN's distributed shell; jobs: without Kubernetes' JobSet")
 	flags.StringVar(&o.Binary, "binary", "", "path of muster on the hosts, or a URL that the launcher fetches it from (default: this muster, by way of the store)")
 	flags.StringVar(&o.Run, "run", "", "one life of the app (default: the seconds of the clock)")
-	flags.StringVar(&o.TokenFile, "token-file", "", "`FILE` on the hosts with Consul's token")
-	flags.DurationVar(&o.TimeLimit, "time-limit", 0, "longest life of the job (slurm, k8s, yarn)")
-	flags.StringVar(&o.Image, "image", "", "image of the pods, with muster in it (k8s)")
-	flags.StringVar(&o.Namespace, "namespace", "", "namespace (nomad, k8s)")
+	registerLauncher(flags, o)
+	flags.BoolVar(&f.job.strict, "strict", false, "end with 1 where something is lost")
 }
 
 // there runs the job by a launcher, and waits for its end as hbox-submit does.

@@ -140,7 +140,11 @@ func (f *submitFlags) submitJob(ctx context.Context, s streams, launcher string,
 }
 
 func (f *submitFlags) loadJob(c *cargo, job hbox.Submission) (appdef.App, error) {
-	c.lost = append(c.lost, f.job.carried(job)...)
+	lost, err := f.job.carried(job)
+	if err != nil {
+		return appdef.App{}, err
+	}
+	c.lost = append(c.lost, lost...)
 	if f.job.options.App != "" {
 		return job.App, nil
 	}
@@ -190,6 +194,9 @@ func (f *submitFlags) openStore(ctx context.Context, c *cargo, launcher, url str
 	}
 	if binary && !store.Local() && launcher != render.YARN && !store.Web() {
 		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %s starts no program from %s: --binary says where muster is on each host, or --store names a folder that all of them see", launcher, url))
+	}
+	if launcher == render.Kubernetes && store.Local() {
+		return withCode(shim.CodeDefinition, fmt.Errorf("submit: pods do not see the folder %s: --store-as says the URL of a web server that shows it, or --store names hdfs:", url))
 	}
 	c.store = store
 	return nil

@@ -67,7 +67,7 @@ type Options struct {
 
 	Namespace, Region string   // of Nomad, and of Kubernetes
 	Datacenters       []string // of Nomad; none: all
-	Driver            string   // of Nomad: raw_exec, exec
+	Driver            string   // of Nomad: raw_exec, exec; empty: the first
 	User              string   // of the agents, where the launcher can be told
 	Privileged        bool     // systemd: agents are root and make containers
 	Image             string   // Kubernetes: of the pods; empty: each component's own
