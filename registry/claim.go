@@ -120,7 +120,7 @@ func decideIndex(look Look, me Me, alive func(ProcessFacts) Life) Decision {
 		return Wait{Why: fmt.Sprintf("%s has %s; its result counts", look.Instance, m.Phase)}
 	}
 	if proof != ProofNone {
-		return claim(look, me, proof)
+		return claim(look, me, proof, alive)
 	}
 	switch {
 	case me.Instance == nil:
@@ -200,14 +200,21 @@ func SaidGone(asks []Ask, in Instance, inc string) bool {
 	})
 }
 
-func claim(look Look, me Me, proof Proof) Claim {
+func claim(look Look, me Me, proof Proof, alive func(ProcessFacts) Life) Claim {
 	c := Claim{
 		Instance: look.Instance, Proof: proof, Evict: look.LiveSession,
 		MembersIndex: look.MemberIndex, DirectiveIndex: look.DirectiveIndex,
 		Record: claimRecord(look, me),
 	}
 	m := look.Member
-	if m == nil || proof == ProofRecord || proof == ProofFree { // its agent may be alive
+	switch {
+	case m == nil || proof == ProofRecord:
+		return c // its agent may be alive, and has proved the end
+	case proof == ProofFree:
+		// What was lost was given up for its time alone; an agent that is dead here may have left what trains on.
+		if f := m.process(); m.Phase == PhaseLost && samePIDs(*m, me.Member) && alive(f) == LifeGone {
+			c.Clear = &f
+		}
 		return c
 	}
 	if samePIDs(*m, me.Member) {
@@ -291,9 +298,10 @@ func firstDirective(me Me, now time.Time) Directive {
 	}
 }
 
-// nextRun is T15's directive: the generation goes on, so that no older process is mistaken.
+// nextRun is T15's directive: the generation goes on, so that no older process is mistaken, and so does the sealed
+// roster until the next: members of it that hear nothing of the registry may be holding on together (losses).
 func nextRun(d Directive, me Me, now time.Time) Directive {
 	n := firstDirective(me, now)
-	n.Gen, n.Seq, n.Why = d.Gen+1, d.Seq+1, "new run after "+d.Run
+	n.Gen, n.Seq, n.Roster, n.Why = d.Gen+1, d.Seq+1, d.Roster, "new run after "+d.Run
 	return n
 }

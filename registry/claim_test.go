@@ -61,6 +61,8 @@ func TestDecideProofs(t *testing.T) {
 		{"no record", func(c *claimCase) { c.gone(); c.look.Member, c.look.MemberIndex = nil, 0 }, registry.ProofFree, "", false},
 		{"left", func(c *claimCase) { c.gone(); c.phase(registry.PhaseLeft) }, registry.ProofFree, "", false},
 		{"lost", func(c *claimCase) { c.gone(); c.phase(registry.PhaseLost) }, registry.ProofFree, "", false},
+		{"lost, its process gone here", func(c *claimCase) { c.here(); c.gone(); c.phase(registry.PhaseLost); c.life = registry.LifeGone }, registry.ProofFree, "", true},
+		{"lost, its process alive here", func(c *claimCase) { c.here(); c.gone(); c.phase(registry.PhaseLost); c.life = registry.LifeAlive }, registry.ProofFree, "", false},
 		{"lost, but still live", func(c *claimCase) { c.phase(registry.PhaseLost) }, registry.ProofNone, "", false},
 		{"failed, its agent gone", func(c *claimCase) { c.gone(); c.phase(registry.PhaseFailed) }, registry.ProofRecord, "", false},
 		{"failed, its agent there", func(c *claimCase) { c.phase(registry.PhaseFailed) }, registry.ProofNone, "", false},

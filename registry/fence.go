@@ -80,6 +80,29 @@ func (p *Panel) sample(me Instance) {
 // Rows are those to ask, all at the same moment.
 func (p Panel) Rows() []Row { return p.rows }
 
+// Movers are those to ask whose agents may answer elsewhere than their rows say: who goes by a name keeps its row wherever it
+// comes up.
+func (p Panel) Movers(app string) []Instance {
+	var all []Instance
+	for _, row := range p.rows {
+		if p.alone[row.Component] && row.byName(app) {
+			all = append(all, row.Instance)
+		}
+	}
+	return all
+}
+
+// At is the panel with the addresses at which members' agents answer by their records.
+func (p Panel) At(records map[Instance]Member) Panel {
+	p.rows = slices.Clone(p.rows)
+	for i, row := range p.rows {
+		if m, ok := records[row.Instance]; ok && holds(m) && m.Peer != "" {
+			p.rows[i].Peer, p.rows[i].API = m.Peer, m.API
+		}
+	}
+	return p
+}
+
 // Evidence tells whether the answers to one asking show that the registry itself is away: with the asker, who
 // is silent or would not ask, more than half of all are silent. No answer is none of silence, nor is that of
 // another life than the row's, nor a fenced one's: it has given in already. silent of so many are for people.
@@ -108,6 +131,22 @@ type Contact struct {
 	Asked    time.Duration // when they were last asked at all, the answers being in; 0: never
 }
 
+// AskRound is how long the peers have to answer: no asking begins before the last one is over.
+const AskRound = askRound
+
+// Due tells that the peers are to be asked again. One asking that comes to nothing, as a peer was busy, is followed by another
+// while the last evidence holds.
+func (c Contact) Due(s Standing, now time.Duration) bool {
+	switch s {
+	case Asking:
+		return now-c.Asked >= askAgain
+	case Holding:
+		return now-c.Asked >= askPause || c.Asked > c.Evidence && now-c.Asked >= askAgain
+	case InTouch, CutOff:
+	}
+	return false
+}
+
 // Standing is what a member's contact means for its process.
 type Standing int
 
@@ -120,8 +159,8 @@ const (
 )
 
 // Standing rules on a member at a moment. Evidence holds for a little; where there is none, the fence falls
-// once the peers were asked after its time had come and did not show any, as they may come to theirs a little
-// later. Whatever they say, it falls after Times.Outage.
+// once the peers were asked after its time had come, and again when that was over, and did not show any: they may come to
+// theirs a little later, and one asking may fail for a busy peer. Whatever they say, it falls after Times.Outage.
 func (c Contact) Standing(t Times, now time.Duration) Standing {
 	silence := now - c.Heard
 	switch {
@@ -131,7 +170,7 @@ func (c Contact) Standing(t Times, now time.Duration) Standing {
 		return InTouch
 	case c.shown(t) && now-c.Evidence <= evidenceValid:
 		return Holding
-	case silence < t.Fence(), silence < t.Fence()+evidenceValid && c.Asked < c.Heard+t.Fence():
+	case silence < t.Fence(), silence < t.Fence()+evidenceValid && c.Asked < c.Heard+t.Fence()+askRound:
 		return Asking
 	}
 	return CutOff

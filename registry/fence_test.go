@@ -3,6 +3,7 @@ package registry_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -81,6 +82,35 @@ func TestEvidenceOfAReplacedInstance(t *testing.T) {
 	}
 }
 
+// Who goes by a name is asked where it is now; whoever is known by a host keeps the row's address until a new roster.
+func TestPanelFollowsWhoMoved(t *testing.T) {
+	f, r := sealedRows(4)
+	f.Components[0].Scope = registry.ScopeInstance
+	named := func(i int) string { return registry.MemberName("app", r.Rows[i].Instance, "") + ":7000" }
+	for i := range r.Rows {
+		r.Rows[i].Peer = fmt.Sprintf("10.0.0.%d:1", i)
+	}
+	r.Rows[1].Addr, r.Rows[2].Addr, r.Rows[3].Addr = named(1), named(2), "10.0.0.3:7000"
+	p := registry.NewPanel(f, r, in("worker-0"))
+	if got, want := fmt.Sprint(p.Movers("app")), fmt.Sprint([]registry.Instance{in("worker-1"), in("worker-2")}); got != want {
+		t.Errorf("%s may move, want %s", got, want)
+	}
+	at := p.At(map[registry.Instance]registry.Member{
+		in("worker-1"): {Inc: "next", Phase: registry.PhaseReady, Peer: "10.0.0.9:2", API: "/s"},
+		in("worker-2"): {Inc: "lost", Phase: registry.PhaseLost, Peer: "10.0.0.8:2"},
+	})
+	if got := []string{at.Rows()[0].Peer, at.Rows()[0].API, at.Rows()[1].Peer, at.Rows()[2].Peer}; !slices.Equal(got, []string{"10.0.0.9:2", "/s", "10.0.0.2:1", "10.0.0.3:1"}) {
+		t.Errorf("asked at %q", got)
+	}
+	if p.Rows()[0].Peer != "10.0.0.1:1" {
+		t.Error("another panel was changed")
+	}
+	f.Components[0].Scope = registry.ScopeGang
+	if got := registry.NewPanel(f, r, in("worker-0")).Movers("app"); len(got) != 0 {
+		t.Errorf("%v may move in a gang that is formed anew", got)
+	}
+}
+
 // TestPanelLaws: more silence never shows less, whom one asks does not depend on anything but oneself, and
 // a majority of all is never a minority.
 func TestPanelLaws(t *testing.T) {
@@ -145,6 +175,8 @@ func TestStandingLaws(t *testing.T) {
 			bad("who has evidence is not cut off")
 		case got == registry.CutOff && silence < x.Fence():
 			bad("the fence falls too early")
+		case got == registry.CutOff && c.Asked < heard+x.Fence()+registry.AskRound && silence < x.Fence()+5*time.Second && silence < x.Outage():
+			bad("one asking is the fence")
 		case got != registry.CutOff && !valid && silence >= x.Fence()+5*time.Second:
 			bad("the fence falls too late")
 		case got == registry.InTouch && silence >= x.Silent():
@@ -178,6 +210,45 @@ func TestEvidenceInTime(t *testing.T) {
 				}
 			case registry.InTouch:
 			}
+		}
+	}
+}
+
+// TestOneAskingThatFails: a gang goes on through an outage although each other asking comes to nothing, as peers that are busy do
+// not answer in time; and the peers are not asked more often than that wants.
+func TestOneAskingThatFails(t *testing.T) {
+	const look = 250 * time.Millisecond
+	x := registry.DefaultTimes()
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 4))
+		c := registry.Contact{Heard: time.Minute}
+		apart := time.Duration(rnd.Int64N(int64(x.Renew + x.Request))) // the others' last renewals were later
+		var began, over time.Duration                                  // the asking under way; began 0: none
+		failed, asked := rnd.IntN(2) == 0, 0
+		end := c.Heard + x.Outage() - time.Second
+		for now := c.Heard + x.Silent() + time.Duration(rnd.Int64N(int64(look))); now < end; now += look {
+			if began != 0 && now >= over {
+				c.Asked = began
+				if !failed && began >= c.Heard+apart+x.Silent() {
+					c.Evidence = began
+				}
+				began = 0
+			}
+			s := c.Standing(x, now)
+			if s == registry.CutOff {
+				t.Fatalf("seed %d: fenced after %s, the others being %s behind, evidence %s ago", seed, now-c.Heard, apart, now-c.Evidence)
+			}
+			if began == 0 && c.Due(s, now) {
+				began, asked = now, asked+1
+				if failed = !failed; failed {
+					over = now + registry.AskRound
+				} else {
+					over = now + time.Duration(rnd.Int64N(int64(1100*time.Millisecond)))
+				}
+			}
+		}
+		if most := int((end - c.Heard) / time.Second); asked > most {
+			t.Errorf("seed %d: the peers were asked %d times, more than once a second", seed, asked)
 		}
 	}
 }

@@ -173,6 +173,18 @@ func (g *gang) leave(name string) {
 	g.die(name)
 }
 
+// newRun is T15: the directive of the next run, with other components, after the last one has ended.
+func (g *gang) newRun(components ...registry.ComponentFacts) {
+	last := g.dir
+	last.Verdict = &registry.Verdict{Run: last.Run, Outcome: registry.Stopped}
+	g.facts.Components = components
+	first := registry.Instance{Component: components[0].Name}
+	me := registry.Me{Run: last.Run + "+", NewRun: true, Facts: g.facts, Instance: &first, Member: registry.Member{Inc: "founder"}}
+	look := registry.Look{Instance: first, App: &registry.AppRecord{Run: last.Run}, Directive: &last, Now: g.now}
+	g.dir = registry.Decide(look, me, nil).(registry.NewRun).Directive
+	g.index++
+}
+
 func (g *gang) put(i registry.Instance, m registry.Member) {
 	g.index++
 	g.records[i] = registry.Record{Member: m, Index: g.index}

@@ -22,6 +22,10 @@ func (r *ruling) losses() {
 		r.effects = append(r.effects, ReadRoster{Ref: r.d.Roster})
 		return
 	}
+	if r.outran(away) {
+		r.live = true
+		return
+	}
 	if mass := r.mass(); mass != r.c.mass {
 		r.c.loss, r.c.mass = nil, mass
 	}
@@ -51,6 +55,15 @@ func (r *ruling) losses() {
 	r.c.loss = loss
 }
 
+// outran tells that the record of somebody who was not missed before is newer than what is known of live/: who has just claimed is
+// in the one and not in the other, and its time must not begin before its loss.
+func (r *ruling) outran(away []*absence) bool {
+	return slices.ContainsFunc(away, func(a *absence) bool {
+		t, missed := r.c.loss[a.Instance]
+		return (!missed || t.inc != a.rec.Inc) && r.v.LiveAt.Before(a.rec.At)
+	})
+}
+
 // vanished are the members that have a record and no live key, and whose place matters.
 func (r *ruling) vanished() []*absence {
 	return slices.DeleteFunc(slices.Concat(r.missing, r.services), func(a *absence) bool {
@@ -62,13 +75,13 @@ func (r *ruling) vanished() []*absence {
 func holds(m Member) bool { return m.Inc != "" && m.Phase != PhaseLost && m.Phase != PhaseLeft }
 
 // knowsRoster tells that the sealed roster was read, or that there is none yet. In a waiting generation it is
-// that of the last one: its members may run still.
+// that of the last one, of the last run as well: its members may run still.
 func (r *ruling) knowsRoster() bool {
 	if r.d.Roster.ID == "" {
 		return true
 	}
 	x := r.v.Roster
-	return x != nil && x.Run == r.d.Run && strings.HasPrefix(r.d.Roster.ID, strconv.Itoa(x.Gen)+"-")
+	return x != nil && strings.HasPrefix(r.d.Roster.ID, strconv.Itoa(x.Gen)+"-")
 }
 
 // mass tells that more than half of those who are waited for are away: of the sealed roster, whose members ask

@@ -117,6 +117,61 @@ func TestMass(t *testing.T) {
 		g.pass(time.Second)
 		g.wantLost(1) // the others count no more, and nobody waits for them
 	})
+	t.Run("the members of the last run's roster count until a roster of the new one is sealed", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1") // both hear nothing of the registry, and show each other
+		g.die("worker-2")
+		g.leave("worker-0")
+		g.newRun(component("worker", "worker", 4, registry.ScopeGang))
+		g.join("worker-0", "next-0", "h")
+		g.join("worker-3", "next-3", "h")
+		g.newConductor("next-0")
+		g.settle()
+		g.pass(mass - time.Second)
+		g.wantLost(0)
+		g.pass(time.Second)
+		g.wantLost(2)
+	})
+	t.Run("who alone is away of the last run is waited for as ever", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.leave("worker-0")
+		g.leave("worker-2")
+		g.newRun(component("worker", "worker", 4, registry.ScopeGang))
+		g.newConductor("next-0")
+		g.settle()
+		g.pass(grace - time.Second)
+		g.wantLost(0)
+		g.pass(time.Second)
+		g.wantLost(1)
+	})
+	t.Run("who claims between two readings is not missed", func(t *testing.T) {
+		g := newGang(t, factsOf(component("worker", "worker", 3, registry.ScopeGang), component("board", "service", 1, registry.ScopeInstance)))
+		g.settle() // nobody is there
+		for i, name := range []string{"worker-0", "worker-1", "board-0"} {
+			g.now = g.now.Add(time.Second)
+			g.join(name, "inc-"+name, "h")
+			for range 40 {
+				g.pass(time.Second)
+				if missed := g.c.Losses(); len(missed) != 0 {
+					t.Fatalf("%d: %s is there, and is missed: %+v", i, name, missed)
+				}
+			}
+		}
+	})
+	t.Run("the time of a service that came and went begins when it is gone", func(t *testing.T) {
+		g := running(t, factsOf(component("worker", "worker", 3, registry.ScopeGang), component("board", "service", 1, registry.ScopeInstance)))
+		g.pass(time.Minute) // live/ is read every 30 s
+		g.join("board-0", "inc-board", "h")
+		g.readRecords(registry.ReadRecords{Of: []registry.Instance{in("board-0")}})
+		g.settle()
+		g.pass(9 * time.Second)
+		g.die("board-0") // and nobody has seen it since
+		g.pass(30 * time.Second)
+		if missed := g.c.Losses(); len(missed) != 1 || g.now.Sub(missed[0].Since) > 30*time.Second {
+			t.Errorf("missed: %+v at %s", missed, g.now)
+		}
+	})
 	t.Run("what is waited for and until when", func(t *testing.T) {
 		g := running(t, synchronous())
 		g.die("worker-1")

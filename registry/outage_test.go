@@ -3,6 +3,7 @@ package registry_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ type outage struct {
 	members []*cutMember
 	up      bool
 	lenient bool // who has given in counts as silent all the same
+	forgets bool // a new run does not know the last one's roster
 	asked   int  // rounds that were evidence beyond the fence's time
 }
 
@@ -32,7 +34,8 @@ type cutMember struct {
 	ends    int // second at which the session ends
 	heard   int
 	contact registry.Contact
-	left    int // seconds until the process is gone; running: -1
+	left    int  // seconds until the process is gone; running: -1
+	over    bool // it has ended with its run
 }
 
 const procRuns = -1
@@ -56,7 +59,9 @@ func at(s int) time.Duration { return time.Hour + time.Duration(s)*time.Second }
 // second is one tick; it names a member that is declared lost while its process lives.
 func (o *outage) second(s int, rnd *rand.Rand) string {
 	for _, m := range o.members {
-		o.renew(m, s, rnd)
+		if !m.over {
+			o.renew(m, s, rnd)
+		}
 	}
 	if o.up {
 		o.now = o.now.Add(time.Second - time.Millisecond)
@@ -66,14 +71,44 @@ func (o *outage) second(s int, rnd *rand.Rand) string {
 		o.view.Trouble = true
 	}
 	for _, m := range o.members {
-		if o.records[in(m.name)].Phase == registry.PhaseLost && m.left != 0 {
+		if !m.over && o.records[in(m.name)].Phase == registry.PhaseLost && m.left != 0 {
 			return m.name
 		}
 	}
 	for _, m := range o.members {
-		o.stand(m, s)
+		if !m.over {
+			o.stand(m, s)
+		}
 	}
 	return ""
+}
+
+// newRun ends the run for those who hear of it and begins the next with another count (T15): agents of the new run take
+// the places that were left. Who is cut off knows nothing of all that.
+func (o *outage) newRun(n int) string {
+	if !o.up || !slices.ContainsFunc(o.members, func(m *cutMember) bool { return m.linked && !m.over }) {
+		return "nothing"
+	}
+	o.gang.newRun(component("worker", "worker", n, registry.ScopeInstance))
+	if o.forgets {
+		o.dir.Roster = registry.RosterRef{}
+	}
+	for i := range max(n, len(o.members)) {
+		name := fmt.Sprint("worker-", i)
+		if i < len(o.members) {
+			if m := o.members[i]; !m.linked && !m.over {
+				continue
+			}
+			o.members[i].over = true
+			o.leave(name)
+		}
+		if i < n {
+			o.join(name, "next-"+name, "h")
+			o.ack(name)
+		}
+	}
+	o.newConductor("founder")
+	return fmt.Sprint("new run of ", n)
 }
 
 func (o *outage) renew(m *cutMember, s int, rnd *rand.Rand) {
@@ -88,6 +123,9 @@ func (o *outage) renew(m *cutMember, s int, rnd *rand.Rand) {
 		}
 		m.heard, m.ends = s, s+20
 		m.contact.Heard = at(s)
+		if o.dir.Run != "r" && m.left == procRuns { // its run is over
+			m.left = 20
+		}
 	case o.up && m.session && (s >= m.ends || !m.linked && rnd.IntN(30) == 0):
 		m.session = false
 		o.die(m.name)
@@ -101,7 +139,7 @@ func (o *outage) stand(m *cutMember, s int) {
 		m.left--
 		return
 	case m.left == 0:
-		if m.session && m.contact.Standing(o.times, at(s)) == registry.InTouch {
+		if m.session && o.dir.Run == "r" && m.contact.Standing(o.times, at(s)) == registry.InTouch {
 			m.left = procRuns
 		}
 		return
@@ -111,7 +149,7 @@ func (o *outage) stand(m *cutMember, s int) {
 	case registry.Asking, registry.Holding:
 		var answers []registry.Silence
 		for _, p := range o.members {
-			if p != m && p.island == m.island {
+			if p != m && !p.over && p.island == m.island {
 				answers = append(answers, registry.Silence{
 					Instance: in(p.name), Inc: "inc-" + p.name, Gen: 1, For: at(s) - p.contact.Heard, Fenced: o.fenced(p),
 				})
@@ -141,7 +179,9 @@ func (o *outage) leader(s int) {
 
 // cut is what befalls the network.
 func (o *outage) befall(s int, rnd *rand.Rand) string {
-	switch rnd.IntN(4) {
+	switch rnd.IntN(5) {
+	case 4:
+		return o.newRun(1 + rnd.IntN(2*len(o.members)+2))
 	case 0:
 		if o.up = !o.up; o.up {
 			o.leader(s)
@@ -183,7 +223,7 @@ func violation(t testing.TB, seed uint64, change func(*outage)) (trace string, h
 		if who := o.second(s, rnd); who != "" {
 			return fmt.Sprintf("%s%d: %s of %d is lost while its process lives", trace, s, who, len(o.members)), o.asked
 		}
-		if o.dir.Gen > 1 { // all were lost: what follows is another generation's
+		if o.dir.Gen > 1 && o.dir.Run == "r" { // all were lost: what follows is another generation's
 			break
 		}
 	}
@@ -218,6 +258,7 @@ func TestNobodyIsLostAliveFindsMutations(t *testing.T) {
 		"a fence that falls late":    func(o *outage) { o.times.TTL += 10 * time.Second },
 		"no end to an outage":        func(o *outage) { o.times.LostMass = time.Hour },
 		"fenced peers are witnesses": func(o *outage) { o.lenient = true },
+		"a new run forgets who ran":  func(o *outage) { o.forgets = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(1000) {

@@ -178,7 +178,7 @@ type Member struct {
 	Saved       *Saved    `json:"saved,omitempty"`
 	Found       []Finding `json:"found,omitempty"` // what it saw of others before it started, and still sees
 	Here        *Here     `json:"here,omitempty"`  // its checkpoints, when it acknowledged Gen; nil: it goes on by itself
-	// LogDir and WorkDir are the instance's folders on its host, where scripts may ask for them.
+	// LogDir and WorkDir are the instance's folders on its host, the former where scripts may ask for it.
 	LogDir  string `json:"log_dir,omitempty"`
 	WorkDir string `json:"work_dir,omitempty"`
 }

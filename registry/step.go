@@ -144,7 +144,7 @@ func (r *ruling) reads() bool {
 	switch {
 	case open > 0 && r.v.LiveAt.Before(newest):
 		r.live, now = true, true
-	case open > 0:
+	case open > 0, len(r.c.loss) > 0: // who comes back must be seen before it is lost again
 		r.liveAgain(liveEvery)
 	case r.hasServices():
 		r.liveAgain(servicesEvery)

@@ -8,14 +8,17 @@ import (
 // What the fence takes (protocol 7). They are not set by anyone; the times that can be set must
 // leave room for them.
 const (
-	silenceMargin = 3 * time.Second  // silence that is evidence: 2 TTL + time-out + this
-	fenceAfter    = 5 * time.Second  // from there to the fence: two polls of the peers and more
-	evidenceValid = 5 * time.Second  // how long an answer of the peers holds
-	fenceStop     = 20 * time.Second // stop, kill and proof
-	clockMargin   = 5 * time.Second  // clock rates, scheduling
-	relaunch      = time.Minute      // what a launcher may take for a replacement
-	minTTL        = 10 * time.Second // the registry's floor for a session
-	maxWait       = time.Minute      // bounds how long a deleted token goes unnoticed
+	silenceMargin = 3 * time.Second         // silence that is evidence: 2 TTL + time-out + this
+	fenceAfter    = 5 * time.Second         // from there to the fence: two polls of the peers and more
+	evidenceValid = 5 * time.Second         // how long an answer of the peers holds
+	askRound      = 1500 * time.Millisecond // for the answers to one asking of the peers
+	askPause      = 2 * time.Second         // from one that was evidence to the next
+	askAgain      = time.Second             // from one that was none
+	fenceStop     = 20 * time.Second        // stop, kill and proof
+	clockMargin   = 5 * time.Second         // clock rates, scheduling
+	relaunch      = time.Minute             // what a launcher may take for a replacement
+	minTTL        = 10 * time.Second        // the registry's floor for a session
+	maxWait       = time.Minute             // bounds how long a deleted token goes unnoticed
 )
 
 // DefaultTimes are the times of protocol 7.

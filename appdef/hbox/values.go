@@ -47,7 +47,20 @@ func (l *line) memory(name string, fallback int) int {
 	if !ok {
 		return fallback
 	}
-	text, unit := strings.TrimSpace(v.Text), 1
+	n, ok := Megabytes(v.Text)
+	if !ok {
+		l.bad(v.Place, appdef.Quote(v.Text), wantMegabytes, "")
+		return fallback
+	}
+	return n
+}
+
+const wantMegabytes = "megabytes as a whole number, or with G or M behind it: 2048, 2g"
+
+// Megabytes reads an amount of memory as HBox's options have it: MB, or with G or M behind it; ok is false where it is none.
+func Megabytes(text string) (n int, ok bool) {
+	text = strings.TrimSpace(text)
+	unit := 1
 	if n := len(text); n > 0 {
 		switch text[n-1] {
 		case 'G', 'g':
@@ -58,10 +71,9 @@ func (l *line) memory(name string, fallback int) int {
 	}
 	n, err := appdef.ParseInt(text)
 	if err != nil || n < 1 || n > mostMemory/unit {
-		l.bad(v.Place, appdef.Quote(v.Text), "megabytes as a whole number, or with G or M behind it: 2048, 2g", "")
-		return fallback
+		return 0, false
 	}
-	return n * unit
+	return n * unit, true
 }
 
 // mostMemory bounds a container against slips of the keyboard, in MB.

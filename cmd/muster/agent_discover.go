@@ -30,6 +30,7 @@ type discovery struct {
 	plan   plan.Plan
 	byName bool
 	bell   chan struct{}
+	holds  func() bool // the registry has said just now that this agent still holds its index
 
 	turn   sync.Mutex             // one at a time tells Consul, and has the fields below
 	told   map[string]toldService // by id: what Consul may know of
@@ -71,7 +72,7 @@ func (r stageRoom) discover(p plan.Plan) {
 		return
 	}
 	d := &discovery{
-		agent: r.agent, plan: p, byName: p.Discovery.Address != "", bell: make(chan struct{}, 1), told: map[string]toldService{},
+		agent: r.agent, plan: p, byName: p.Discovery.Address != "", bell: make(chan struct{}, 1), holds: r.currentFence().heard, told: map[string]toldService{},
 	}
 	d.known.Store(new(string))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -195,11 +196,16 @@ func (d *discovery) say(err error) {
 	}
 }
 
+// errNotHeld keeps an agent that may have been replaced from putting its services in its successor's place, and from taking
+// that one's for what a dead one has left: it may get through to Consul before it hears that the index is another's.
+var errNotHeld = fmt.Errorf("%w: whose the index is was not heard for a while", registry.ErrUnreachable)
+
 // tell has Consul know what there is now, and nothing else of this agent's.
-func (d *discovery) tell(ctx context.Context) error {
+func (d *discovery) tell(ctx context.Context) error { return d.bring(ctx, d.loop.State()) }
+
+func (d *discovery) bring(ctx context.Context, state shim.State) error {
 	d.turn.Lock()
 	defer d.turn.Unlock()
-	state := d.loop.State()
 	want := d.wanted(state)
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(d.told)) {
@@ -216,7 +222,7 @@ func (d *discovery) tell(ctx context.Context) error {
 	if len(want) > 0 && !d.reaped {
 		err := d.reap(ctx)
 		d.reaped = err == nil || errors.Is(err, registry.ErrForbidden)
-		if err != nil && ctx.Err() == nil { // they go by themselves, or the next time
+		if err != nil && !errors.Is(err, errNotHeld) && ctx.Err() == nil { // they go by themselves, or the next time
 			d.log.Warn("take away what an earlier agent of this index has left in Consul", "err", err)
 		}
 	}
@@ -248,6 +254,9 @@ func (d *discovery) keep(ctx context.Context, s consul.Service, h consul.Health)
 		}
 		d.log.Warn("service is unknown to its Consul agent and registered again", "service", s.ID)
 	}
+	if !d.holds() {
+		return errNotHeld
+	}
 	d.told[s.ID] = toldService{} // it may hear of it without our hearing that it has
 	if err := d.client.Register(ctx, s, h, d.life()); err != nil {
 		return err
@@ -259,7 +268,7 @@ func (d *discovery) keep(ctx context.Context, s consul.Service, h consul.Health)
 
 // wanted are the services that there should be in this state.
 func (d *discovery) wanted(s shim.State) []consul.Service {
-	if d.over {
+	if d.over || s.CutOff {
 		return nil
 	}
 	switch s.Phase {
@@ -329,7 +338,7 @@ func (d *discovery) health(s shim.State, port int) consul.Health {
 }
 
 // reap takes away what dead agents of this index have left: those of this run, which had to be gone before the index could be
-// claimed, and the one whose record this agent has found. Others may live.
+// claimed, and the one whose record this agent has found. Others may live; so may a successor's, if the index is not ours any more.
 func (d *discovery) reap(ctx context.Context) error {
 	all, err := d.client.Services(ctx, d.plan.Discovery.Service)
 	if err != nil {
@@ -344,6 +353,9 @@ func (d *discovery) reap(ctx context.Context) error {
 		of := m["app"] == d.id.appID && m["component"] == d.plan.Who.Component && m["index"] == strconv.Itoa(d.plan.Who.Index)
 		if inc := m["incarnation"]; !of || inc == "" || inc == d.inc || m["run"] != d.seat.Record().Run && inc != was {
 			continue
+		}
+		if !d.holds() {
+			return errNotHeld
 		}
 		if err := d.client.Reap(ctx, one); err != nil {
 			return err

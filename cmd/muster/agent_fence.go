@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
@@ -16,11 +17,10 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// How often contact is looked at, when there is and when there may be none.
+// How often contact is looked at when there may be none, and while the peers are asked: evidence holds for seconds only.
 const (
 	fenceLook  = time.Second
-	fenceRound = 1500 * time.Millisecond // for the answers to one asking of the peers
-	fencePause = 2 * time.Second         // between two of them that were evidence
+	fenceClose = 250 * time.Millisecond
 )
 
 // fence is what an agent knows of its contact with the registry: from its claim on it decides whether a process may
@@ -33,8 +33,9 @@ type fence struct {
 	mu      sync.Mutex
 	contact registry.Contact
 	panel   registry.Panel
-	roster  string // that the panel is of
-	silent  int    // at the last asking, of asked
+	roster  string    // that the panel is of
+	follow  time.Time // when to read next where those of it answer who go by names
+	silent  int       // at the last asking, of asked
 	asked   int
 	asking  bool
 	held    bool // that the registry is away was said
@@ -76,6 +77,7 @@ func (f *fence) run(ctx context.Context, work *sync.WaitGroup) {
 		case <-timer.C:
 		}
 		f.know(ctx)
+		f.followMovers(ctx)
 		rows, said := f.look()
 		if said != nil {
 			f.loop.Tell(*said)
@@ -83,12 +85,20 @@ func (f *fence) run(ctx context.Context, work *sync.WaitGroup) {
 		if rows != nil {
 			work.Go(func() { f.ask(ctx, rows) })
 		}
-		next := f.times.Renew
-		if f.silence() >= 2*next || f.state().CutOff || f.state().Phase == shim.Fenced {
-			next = fenceLook
-		}
-		timer.Reset(next)
+		timer.Reset(f.next())
 	}
+}
+
+// next is when to look again.
+func (f *fence) next() time.Duration {
+	s := f.state()
+	switch {
+	case !s.CutOff && f.silence() >= f.times.Silent():
+		return fenceClose
+	case !f.heard(), s.CutOff, s.Phase == shim.Fenced:
+		return fenceLook
+	}
+	return f.times.Renew
 }
 
 func (f *fence) state() shim.State { return f.loop.State() }
@@ -98,36 +108,70 @@ func (f *fence) silence() time.Duration {
 	return now - heard
 }
 
+// heard tells that the registry has just answered a renewal: nobody else can have the index yet.
+func (f *fence) heard() bool { return f.silence() < 2*f.times.Renew }
+
 // know keeps whom to ask. Members have read the roster to start; a service is not in it and reads it for this.
 func (f *fence) know(ctx context.Context) {
 	d := f.seat.Directive()
 	if d.Act != registry.ActRun || d.Roster.ID == "" {
 		return // the last one's members run still, or nobody does
 	}
-	f.mu.Lock()
-	known := f.roster == d.Roster.ID
-	f.mu.Unlock()
-	if known || f.silence() >= 2*f.times.Renew {
-		return
+	if f.knows(d) || !f.state().Policy.Service || !f.heard() {
+		return // a member reads it in its own time, and nobody can while the registry is away
 	}
-	f.agent.mu.Lock()
-	roster := f.agent.roster
-	f.agent.mu.Unlock()
-	if roster.Gen != d.Gen || roster.Run != d.Run {
-		if s := f.state(); !s.Policy.Service {
-			return // it reads it in its own time
-		}
-		ctx, cancel := context.WithTimeout(ctx, f.times.Renew)
-		defer cancel()
-		var err error
-		if roster, _, err = f.seat.Roster(ctx, d.Roster); err != nil {
-			f.log.Debug("read the roster to know the peers", "err", err)
-			return
-		}
+	ctx, cancel := context.WithTimeout(ctx, f.times.Renew)
+	defer cancel()
+	roster, _, err := f.seat.Roster(ctx, d.Roster)
+	if err != nil {
+		f.log.Debug("read the roster to know the peers", "err", err)
+		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.sit(d, roster)
+}
+
+// knows tells that the panel is of the directive's roster; one that the agent has is taken, whatever is heard by now.
+func (f *fence) knows(d registry.Directive) bool {
+	f.agent.mu.Lock()
+	roster := f.agent.roster
+	f.agent.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.roster != d.Roster.ID && roster.Gen == d.Gen && roster.Run == d.Run {
+		f.sit(d, roster)
+	}
+	return f.roster == d.Roster.ID
+}
+
+// sit is called with the mutex held.
+func (f *fence) sit(d registry.Directive, roster registry.Roster) {
 	f.panel, f.roster = registry.NewPanel(f.facts, roster, f.seat.Instance()), d.Roster.ID
+	f.follow = time.Now().Add(rand.N(moversEvery)) // not all at once
+}
+
+// moversEvery is how often it is read where members answer whose rows do not say it.
+const moversEvery = 30 * time.Second
+
+// followMovers reads that while the registry answers: in an outage it is too late.
+func (f *fence) followMovers(ctx context.Context) {
+	f.mu.Lock()
+	movers, due := f.panel.Movers(f.id.appID), !time.Now().Before(f.follow)
+	f.mu.Unlock()
+	if len(movers) == 0 || !due || !f.heard() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.times.Renew)
+	defer cancel()
+	records, err := f.seat.Members(ctx, movers)
+	if err != nil {
+		f.log.Debug("read where the peers answer", "err", err)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.panel, f.follow = f.panel.At(records), time.Now().Add(moversEvery)
 }
 
 // look rules on the contact there is now, and returns whom to ask and what the machine must know.
@@ -154,12 +198,9 @@ func (f *fence) look() ([]registry.Row, *shim.Event) {
 			f.held = true
 			f.log.Warn("the registry is away for the peers too, the process goes on", "silent", f.silent, "of", f.asked, "at_most_until", f.until(now))
 		}
-		if now-f.contact.Asked < fencePause {
-			return nil, nil
-		}
-		return f.round(), nil
+		return f.round(standing, now), nil
 	case registry.Asking:
-		return f.round(), nil
+		return f.round(standing, now), nil
 	case registry.CutOff:
 		if !s.CutOff {
 			return nil, &shim.Event{Kind: shim.CutOff, Cause: f.why(now)}
@@ -191,8 +232,8 @@ func (f *fence) until(now time.Duration) time.Time {
 	return stamp(time.Now().Add(f.contact.Heard + f.times.Outage() - now))
 }
 
-func (f *fence) round() []registry.Row {
-	if f.asking {
+func (f *fence) round(s registry.Standing, now time.Duration) []registry.Row {
+	if f.asking || !f.contact.Due(s, now) {
 		return nil
 	}
 	f.asking = true
@@ -202,7 +243,7 @@ func (f *fence) round() []registry.Row {
 // ask asks all at the same moment, so that those who answer that they hear nothing do so at one.
 func (f *fence) ask(ctx context.Context, rows []registry.Row) {
 	_, began := f.seat.Heard()
-	bounded, cancel := context.WithTimeout(ctx, fenceRound)
+	bounded, cancel := context.WithTimeout(ctx, registry.AskRound)
 	defer cancel()
 	var mu sync.Mutex
 	var answers []registry.Silence
@@ -316,8 +357,14 @@ func (f *fence) answer() status.Silence {
 	standing, now := f.standing()
 	return status.Silence{
 		Instance: s.Instance.String(), Inc: f.inc, Gen: s.Gen, Silence: (now - f.contact.Heard).Seconds(),
-		Fenced: standing == registry.CutOff || s.CutOff || s.Reason == shim.ForFence || s.Phase == shim.Fenced,
+		Fenced: standing == registry.CutOff || givesIn(s),
 	}
+}
+
+// givesIn tells that a member stops for the fence, or has; once it is in touch again its silence is evidence as anybody's is,
+// though nothing may run yet.
+func givesIn(s shim.State) bool {
+	return s.CutOff || s.Phase == shim.Fenced || s.Phase == shim.Stopping && s.Reason == shim.ForFence
 }
 
 // outage is what people are told; nil while the registry is heard.
@@ -331,6 +378,6 @@ func (f *fence) outage() *status.Outage {
 	}
 	return &status.Outage{
 		Since: stamp(time.Now().Add(f.contact.Heard - now)), Silent: f.silent, Members: f.asked,
-		Fenced: s.CutOff || s.Phase == shim.Fenced, Until: f.until(now),
+		Fenced: givesIn(s), Until: f.until(now),
 	}
 }

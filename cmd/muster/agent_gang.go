@@ -208,9 +208,9 @@ func (r gangRoom) update(s shim.State) func(*registry.Member) {
 	for _, u := range r.plan.Engine.Unenforced {
 		unenforced = append(unenforced, u.Limit)
 	}
-	logDir, workDir := "", ""
+	logDir, workDir := "", r.plan.Process.Folder // an agent that comes after this one looks for what it has left by that
 	if r.publisher != "" {
-		logDir, workDir = r.instanceLogs(), r.plan.Process.Folder
+		logDir = r.instanceLogs()
 	}
 	return func(m *registry.Member) {
 		m.LogDir, m.WorkDir = logDir, workDir

@@ -16,7 +16,7 @@ import (
 )
 
 // How members try to reach each other, between the seal of a roster and their start. A gang that is in order pays a round
-// trip for it; one whose hosts do not answer starts two seconds later, once.
+// trip for it; one whose hosts do not answer starts two seconds later, once: who did not answer is then tried beside the run.
 const (
 	mostTried    = 64              // hosts, at once
 	tryPatience  = 2 * time.Second // for all of them
@@ -38,23 +38,27 @@ type neighbours struct {
 	reached map[string]bool // by incarnation; asked once
 	roster  registry.Roster
 	missing []registry.Row
+	whys    map[string]string // of those, by incarnation
 	found   []registry.Finding
-	watched bool          // somebody tries again and tells the registry
-	news    chan struct{} // what was found has changed
+	owed    bool                                            // the registry was not told of what is found now
+	write   func(context.Context, []registry.Finding) error // into the member's record
+	logged  [2]string                                       // whom the log has last named as not reached, and as beside this one
+	watched bool                                            // somebody tries again and tells the registry
+	news    chan struct{}                                   // what was found has changed
 }
 
 // meet tries to reach the hosts of a roster that were not reached yet, and looks who else is on this one. It holds the
 // start up for as long as that takes, tryPatience at most, and fails nothing: an address may be of no use to the job.
 func (n *neighbours) meet(ctx context.Context, roster registry.Roster, in registry.Instance) {
-	var rows []registry.Row
 	n.mu.Lock()
-	for _, row := range registry.PeersToTry(roster, in, mostTried) {
-		if !n.reached[row.Inc] {
-			rows = append(rows, row)
-		}
-	}
+	rows, known := n.untried(registry.PeersToTry(roster, in, mostTried))
+	before := n.whys
 	n.mu.Unlock()
 	missing, whys := n.try(ctx, rows)
+	for _, row := range known {
+		missing, whys[row.Inc] = append(missing, row), before[row.Inc]
+	}
+	slices.SortFunc(missing, func(a, b registry.Row) int { return a.Rank - b.Rank })
 	if ctx.Err() != nil { // another directive is there
 		return
 	}
@@ -62,6 +66,21 @@ func (n *neighbours) meet(ctx context.Context, roster registry.Roster, in regist
 	defer n.mu.Unlock()
 	n.roster = roster
 	n.keep(in, missing, whys)
+}
+
+// untried is called with the mutex held: who was not tried before, and whom watch tries again, which holds up no start.
+func (n *neighbours) untried(all []registry.Row) (rows, known []registry.Row) {
+	for _, row := range all {
+		missed := slices.ContainsFunc(n.missing, func(m registry.Row) bool { return m.Inc == row.Inc && m.Peer == row.Peer })
+		switch {
+		case n.reached[row.Inc]:
+		case missed:
+			known = append(known, row)
+		default:
+			rows = append(rows, row)
+		}
+	}
+	return rows, known
 }
 
 // try asks the agents of rows, and returns those who do not answer, with why.
@@ -136,7 +155,7 @@ func whyNot(err error) string {
 
 // keep is called with the mutex held. It tells what is new, and what is over.
 func (n *neighbours) keep(in registry.Instance, missing []registry.Row, whys map[string]string) {
-	n.missing = missing
+	n.missing, n.whys = missing, whys
 	before := n.found
 	n.found = nil
 	now := stamp(time.Now())
@@ -162,23 +181,30 @@ func (n *neighbours) keep(in registry.Instance, missing []registry.Row, whys map
 	}
 	n.tell(lines, beside)
 	if !slices.Equal(before, n.found) {
+		n.owed = true
 		n.announce()
 	}
 }
 
-// tell has people know on the terminal, in events.jsonl, in status and in the log.
+// tell has people know on the terminal, in events.jsonl, in status and in the log. Of what is tried again
+// and again the log has what has changed.
 func (n *neighbours) tell(missing, beside []string) {
-	if len(missing) > 0 {
-		text := fmt.Sprintf("from %s the agents of these cannot be reached: %s; %s", n.alloc.Host, strings.Join(missing, ", "), reachRemedy)
-		n.warn(warnUnreachable, text)
-		n.log.Warn("peers cannot be reached", "from", n.alloc.Host, "peers", strings.Join(missing, ", "), "remedy", reachRemedy)
+	now := [2]string{strings.Join(missing, ", "), strings.Join(beside, ", ")}
+	before := n.logged
+	n.logged = now
+	if peers := now[0]; peers != "" {
+		n.warn(warnUnreachable, fmt.Sprintf("from %s the agents of these cannot be reached: %s; %s", n.alloc.Host, peers, reachRemedy))
+		if peers != before[0] {
+			n.log.Warn("peers cannot be reached", "from", n.alloc.Host, "peers", peers, "remedy", reachRemedy)
+		}
 	} else {
 		n.mended(warnUnreachable, "the agents of all peers' hosts answer")
 	}
-	if len(beside) > 0 {
-		text := besideText(n.alloc.Host, strings.Join(beside, ", "))
-		n.warn(warnTogether, text)
-		n.log.Warn("members share a host", "host", n.alloc.Host, "members", strings.Join(beside, ", "))
+	if members := now[1]; members != "" {
+		n.warn(warnTogether, besideText(n.alloc.Host, members))
+		if members != before[1] {
+			n.log.Warn("members share a host", "host", n.alloc.Host, "members", members)
+		}
 	} else {
 		n.mended(warnTogether, "no other of its component is on this host any more")
 	}
@@ -218,7 +244,8 @@ func (n *neighbours) announce() {
 	}
 }
 
-// watch writes what was found into the member's record, and tries again until nothing is.
+// watch writes what was found into the member's record, again where the registry did not take it, and tries the hosts again
+// until nothing is.
 func (n *neighbours) watch(ctx context.Context) {
 	again := time.NewTicker(triedAgain)
 	defer again.Stop()
@@ -230,17 +257,33 @@ func (n *neighbours) watch(ctx context.Context) {
 			n.publish(ctx)
 		case <-again.C:
 			n.retry(ctx)
+			n.publish(ctx)
 		}
 	}
 }
 
 func (n *neighbours) publish(ctx context.Context) {
 	n.mu.Lock()
-	found := slices.Clone(n.found)
+	found, owed := slices.Clone(n.found), n.owed
+	n.owed = false // what is found meanwhile is owed again
 	n.mu.Unlock()
+	if !owed {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, tellPatience)
 	defer cancel()
-	gangRoom{n.agent}.ok("tell what was found of the peers", n.seatNow().Publish(ctx, func(m *registry.Member) { m.Found = found }))
+	room := gangRoom{n.agent}
+	if room.ok("tell what was found of the peers", n.write(ctx, found)) {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.owed = true
+}
+
+// record writes findings into the member's record.
+func (n *neighbours) record(ctx context.Context, found []registry.Finding) error {
+	return n.seatNow().Publish(ctx, func(m *registry.Member) { m.Found = found })
 }
 
 func (n *neighbours) retry(ctx context.Context) {

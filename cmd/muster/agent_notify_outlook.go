@@ -152,6 +152,10 @@ type absentees struct {
 	asked time.Time
 	busy  bool
 	last  []string
+
+	ended  bool
+	cancel context.CancelFunc // of the question that is under way
+	asking sync.WaitGroup
 }
 
 // A question follows the last after absentPace, and absentEach more for each instance of the gang.
@@ -167,12 +171,12 @@ func (q *absentees) names(now time.Time, state func() shim.State, ask func(conte
 	if gen := state().Directive.Gen; gen != q.gen {
 		q.gen, q.last, q.asked = gen, nil, time.Time{}
 	}
-	if q.busy || now.Before(q.asked) {
+	if q.busy || q.ended || now.Before(q.asked) {
 		return q.last
 	}
-	q.busy = true
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), registryPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), registryPatience)
+	q.busy, q.cancel = true, cancel
+	q.asking.Go(func() {
 		defer cancel()
 		found, all, err := ask(ctx)
 		q.mu.Lock()
@@ -182,8 +186,20 @@ func (q *absentees) names(now time.Time, state func() shim.State, ask func(conte
 		if err == nil {
 			q.last = found
 		}
-	}()
+	})
 	return q.last
+}
+
+// end waits until nobody is asked any more; from then on nobody is.
+func (q *absentees) end() {
+	q.mu.Lock()
+	q.ended = true
+	cancel := q.cancel
+	q.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	q.asking.Wait()
 }
 
 // whoIsAbsent asks the registry who of the gang has no agent, in rank order, and counts the gang.

@@ -81,13 +81,17 @@ func newToken() string {
 }
 
 // listenForPeers answers other hosts where members may be elsewhere: they ask each other whether the registry is away,
-// and an MPI job starts programs. The address is published with the rest.
+// and an MPI job starts programs. The address is published with the rest. Who is alone listens too, for a flex may give it peers;
+// without a port it does without them.
 func (r stageRoom) listenForPeers(p plan.Plan, logDir string) error {
-	alone := p.MPI == nil && p.Who.WorldSize <= 1 && len(r.app.Components) == 1
-	if r.apiListen == "" && (alone || loopback(r.alloc.Host)) { // then nobody is anywhere else
+	if r.apiListen == "" && loopback(r.alloc.Host) { // then nobody is anywhere else
 		return nil
 	}
 	l, address, err := r.peerListener()
+	if alone := p.MPI == nil && p.Who.WorldSize <= 1 && len(r.app.Components) == 1; err != nil && alone && r.apiListen == "" {
+		r.log.Warn("no peer that comes later can ask this agent anything", "err", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

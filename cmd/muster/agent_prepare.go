@@ -131,6 +131,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 	late := &lateFile{also: s.err}
 	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
 	a.near = &neighbours{agent: a, reached: map[string]bool{}, news: make(chan struct{}, 1)}
+	a.near.write = a.near.record
 	environ := launcher.Environ(os.Environ())
 	found, err := f.detect(environ)
 	if err != nil {
@@ -187,6 +188,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 	if err := a.allocate(ctx, f, found); err != nil {
 		return nil, err
 	}
+	a.atEnd(a.absent.end) // before the client that it asks by
 	a.notify.look(a.outlook)
 	if err := a.reachRegistry(); err != nil {
 		return a, err
@@ -456,11 +458,12 @@ func (a *agent) alive(m registry.Member) (gone bool, why string) {
 	return live == sandbox.Dead, live.String()
 }
 
-// clean kills what a dead agent of this index left on this host.
-func (a *agent) clean(ctx context.Context, m registry.Member) error {
+// clean kills what a dead agent of this index left on this host. Its work folder may have been another than this agent's: YARN and
+// others give each container its own.
+func (a *agent) clean(ctx context.Context, in registry.Instance, m registry.Member) error {
 	left := sandbox.Leftover{Boot: m.Boot, PidNS: m.PidNS}
-	if in := a.id.instance; in != nil { // finds also what left the tree
-		left.Env = map[string]string{"MUSTER_APP_ID": a.id.appID, "MUSTER_INSTANCE": in.String(), "MUSTER_WORK_DIR": filepath.Join(a.workDir, in.String())}
+	left.Env = map[string]string{ // finds also what left the tree
+		"MUSTER_APP_ID": a.id.appID, "MUSTER_INSTANCE": in.String(), "MUSTER_WORK_DIR": cmp.Or(m.WorkDir, filepath.Join(a.workDir, in.String())),
 	}
 	if m.Guard != nil {
 		left.Guard = sandbox.ProcessID{PID: m.Guard.Pid, Start: m.Guard.Start}
@@ -473,17 +476,19 @@ func (a *agent) clean(ctx context.Context, m registry.Member) error {
 	return err
 }
 
-// answers asks the holder's own API; only this host's sockets can be asked.
-func (a *agent) answers(ctx context.Context, m registry.Member) bool {
-	if m.Machine != a.facts.Machine || m.API == "" {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+// answerPatience bounds the asking of a holder whether it is there.
+const answerPatience = 2 * time.Second
+
+// answers asks the holder's agent: by its socket on this host, else where it listens for its peers.
+func (a *agent) answers(ctx context.Context, m registry.Member, token string) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
-	c := status.Dial(m.API)
-	defer c.Close()
-	st, err := c.State(ctx)
-	return err == nil && st.Inc == m.Inc
+	is := func(c *status.Client) bool {
+		defer c.Close()
+		st, err := c.State(ctx)
+		return err == nil && st.Inc == m.Inc
+	}
+	return m.Machine == a.facts.Machine && m.API != "" && is(status.Dial(m.API)) || m.Peer != "" && is(status.DialPeer(m.Peer, token))
 }
 
 func shell() string {

@@ -3,12 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/muster-agent/muster/appdef/hbox"
-	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -24,10 +22,8 @@ func (f *submitFlags) registerRemote(flags flagSet) {
 	flags.StringVar(&o.Format, "format", "", "shell: by YARN's distributed shell; jobs: without Kubernetes' JobSet")
 	flags.StringVar(&o.Binary, "binary", "", "path of muster on the hosts, or a URL that the launcher fetches it from (default: this muster, by way of the store)")
 	flags.StringVar(&o.Run, "run", "", "one life of the app (default: the seconds of the clock)")
-	flags.StringVar(&o.TokenFile, "token-file", "", "`FILE` on the hosts with Consul's token")
-	flags.DurationVar(&o.TimeLimit, "time-limit", 0, "longest life of the job (slurm, k8s, yarn)")
-	flags.StringVar(&o.Image, "image", "", "image of the pods, with muster in it (k8s)")
-	flags.StringVar(&o.Namespace, "namespace", "", "namespace (nomad, k8s)")
+	registerLauncher(flags, o)
+	flags.BoolVar(&f.job.strict, "strict", false, "end with 1 where something is lost")
 }
 
 // there runs the job by a launcher, and waits for its end as hbox-submit does.
@@ -57,26 +53,8 @@ func (f *hboxFlags) there(ctx context.Context, s streams, launcher string, job h
 	if launcher == render.Nomad {
 		x.job.options.Format = cmp.Or(x.job.options.Format, "json")
 	}
+	if _, err := x.job.registry.times(); err != nil {
+		return err
+	}
 	return x.submitJob(ctx, s, launcher, job)
-}
-
-// submitJob is submit with a command line of HBox's that has been read.
-func (f *submitFlags) submitJob(ctx context.Context, s streams, launcher string, job hbox.Submission) error {
-	if _, err := f.job.registry.times(); err != nil {
-		return err
-	}
-	folder, err := os.MkdirTemp("", "muster-submit-")
-	if err != nil {
-		return withCode(shim.CodeInternal, err)
-	}
-	c := &cargo{folder: folder}
-	defer c.remove()
-	app, err := f.loadJob(c, job)
-	if err != nil {
-		return err
-	}
-	if err := f.stow(ctx, launcher, app, c); err != nil {
-		return err
-	}
-	return f.launch(ctx, s, launcher, app, c)
 }

@@ -105,19 +105,9 @@ func (f *renderFlags) registerJob(cmd *cobra.Command) {
 	flags.StringVar(&o.Run, "run", "", "one life of the app (default: the seconds of the clock)")
 	flags.StringVar(&o.App, "app", "", "`APP` as the agents load it (default: APP, a local one by its path)")
 	flags.StringVar(&o.Binary, "binary", "/usr/local/bin/muster", "path of muster on the hosts, or a URL that the launcher fetches it from (nomad: http:, https:; yarn: hdfs:)")
-	flags.DurationVar(&o.KillWindow, "kill-window", 0, "time between the launcher's stop signal and its KILL (default: enough for the grace, where the launcher can be told)")
-	flags.StringVar(&o.TokenFile, "token-file", "", "`FILE` on the hosts with Consul's token")
-	flags.StringVar(&o.TokenSecret, "token-secret", "", "`NAME[/KEY]` of the Secret with Consul's token (k8s; key: token)")
 	flags.StringVar(&o.Queue, "queue", "", "queue of YARN or Kueue, partition of Slurm (default: a PAI job's virtual cluster)")
 	flags.StringVar(&o.Priority, "priority", "", "a number, or HBox's VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH; of k8s a priority class")
-	flags.DurationVar(&o.TimeLimit, "time-limit", 0, "longest life of the job (slurm, k8s, yarn)")
-	flags.StringVar(&o.Namespace, "namespace", "", "namespace (nomad, k8s)")
-	flags.StringVar(&o.Region, "region", "", "region (nomad)")
-	flags.StringArrayVar(&o.Datacenters, "datacenter", nil, "datacenter; repeatable (nomad; default: all)")
-	flags.StringVar(&o.Driver, "driver", "raw_exec", "raw_exec or exec (nomad)")
-	flags.StringVar(&o.User, "user", "", "user of the agents (nomad, systemd; of k8s a number)")
-	flags.BoolVar(&o.Privileged, "privileged", false, "agents are root, and make containers (systemd)")
-	flags.StringVar(&o.Image, "image", "", "image of the pods, with muster in it (k8s; default: each component's muster.image)")
+	registerLauncher(flags, o)
 	f.agent.register(flags)
 	offer := func(flag string, words ...string) {
 		completeFlag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -130,6 +120,21 @@ func (f *renderFlags) registerJob(cmd *cobra.Command) {
 		return render.Formats(firstOf(args)), cobra.ShellCompDirectiveNoFileComp
 	})
 	completeFlag(cmd, "app", completeAppFlag)
+}
+
+// registerLauncher adds what is said to launchers, HBox's own words apart.
+func registerLauncher(flags flagSet, o *render.Options) {
+	flags.DurationVar(&o.KillWindow, "kill-window", 0, "time between the launcher's stop signal and its KILL (default: enough for the grace, where the launcher can be told)")
+	flags.StringVar(&o.TokenFile, "token-file", "", "`FILE` on the hosts with Consul's token")
+	flags.StringVar(&o.TokenSecret, "token-secret", "", "`NAME[/KEY]` of the Secret with Consul's token (k8s; key: token)")
+	flags.DurationVar(&o.TimeLimit, "time-limit", 0, "most time from a start of the job to its end (slurm, k8s, yarn)")
+	flags.StringVar(&o.Namespace, "namespace", "", "namespace (nomad, k8s)")
+	flags.StringVar(&o.Region, "region", "", "region (nomad)")
+	flags.StringArrayVar(&o.Datacenters, "datacenter", nil, "datacenter; repeatable (nomad; default: all)")
+	flags.StringVar(&o.Driver, "driver", "", "raw_exec or exec (nomad; the first is the default)")
+	flags.StringVar(&o.User, "user", "", "user of the agents (nomad, systemd; of k8s a number)")
+	flags.BoolVar(&o.Privileged, "privileged", false, "agents are root, and make containers (systemd)")
+	flags.StringVar(&o.Image, "image", "", "image of the pods, with muster in it (k8s; default: each component's muster.image)")
 }
 
 func (a *renderAgentFlags) register(flags flagSet) {
@@ -235,40 +240,33 @@ func (f *renderFlags) submission(s streams, words []string) (appdef.App, []strin
 	if len(f.app.set) > 0 || len(f.app.instances) > 0 {
 		return appdef.App{}, nil, usage("render: --set and --instances are of packages; say it in the words of hbox-submit, as --conf")
 	}
-	return job.App, f.carried(job), nil
+	lost, err := f.carried(job)
+	return job.App, lost, err
 }
 
 // carried takes over what HBox's options say to YARN, and lists the rest.
-func (f *renderFlags) carried(job hbox.Submission) []string {
+func (f *renderFlags) carried(job hbox.Submission) (lost []string, err error) {
 	o := &f.options
-	megabytes := func(text string) int {
-		text = strings.ToUpper(text)
-		number, gigabytes := strings.CutSuffix(text, "G")
-		n, err := strconv.Atoi(strings.TrimSuffix(number, "M"))
-		if err != nil {
-			return 0
-		}
-		if gigabytes {
-			n *= 1024
-		}
-		return n
-	}
-	var lost []string
 	for _, name := range slices.Sorted(maps.Keys(job.Carried)) {
+		ok := true
 		switch value := job.Carried[name]; name {
 		case "queue", "hbox.app.queue":
 			o.Queue = cmp.Or(o.Queue, value)
 		case "priority", "hbox.app.priority":
 			o.Priority = cmp.Or(o.Priority, value)
 		case "driver-memory", "hbox.driver.memory":
-			o.MasterMemoryMB = megabytes(value)
+			o.MasterMemoryMB, ok = hbox.Megabytes(value)
 		case "driver-cores", "hbox.driver.cores":
-			o.MasterVCores, _ = strconv.Atoi(value) // anything else is the cluster's own default
+			o.MasterVCores, err = appdef.ParseInt(value)
+			ok = err == nil && o.MasterVCores > 0
 		default:
 			lost = append(lost, "hbox-submit: "+name+": it is of HBox's own services")
 		}
+		if !ok {
+			return nil, usage("hbox-submit: %s %q: want a whole number above 0; memory in megabytes, or with G or M behind it", name, job.Carried[name])
+		}
 	}
-	return lost
+	return lost, nil
 }
 
 // settle fills in what neither flags nor APP have said.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +25,7 @@ file once by its digest, and starts it with the launcher's own client or API. Pr
             else who calls. --format shell: the distributed shell, by the client yarn of HADOOP_HOME
   slurm     sbatch
   systemd   units below --unit-dir on this host, and systemctl
-  k8s       kubectl apply; muster is in the image
+  k8s       kubectl create; muster is in the image
 
 The store (--store, or muster.store in the definition) is a folder that all hosts see, or hdfs:. Into it go a package that
 lies here, what --files and archives of a submission of HBox's name, and this muster itself, unless --binary says where it is
@@ -132,52 +134,88 @@ func (f *submitFlags) submit(ctx context.Context, s streams, args []string) erro
 	if _, err := f.job.registry.times(); err != nil {
 		return err
 	}
-	app, c, err := f.load(ctx, s, launcher, args[1:])
+	if args[1] == hboxVerb {
+		return f.submitWords(ctx, s, launcher, args[2:])
+	}
+	return f.submitApp(ctx, s, launcher, args[1])
+}
+
+// bring makes ready what load reads, and launches it. Until it is started, Ctrl-C leaves nothing behind; a second one ends this
+// command at once.
+func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, load func(*cargo) (appdef.App, error)) (err error) {
+	starting, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	settled := context.AfterFunc(starting, func() {
+		stop()
+		fmt.Fprintln(s.err, "interrupted: what was begun is taken back; once more ends this command at once")
+	})
+	defer settled()
+	c, err := newCargo()
 	if err != nil {
 		return err
 	}
 	defer c.remove()
-	return f.launch(ctx, s, launcher, app, c)
+	r, err := f.launch(starting, s, launcher, c, load)
+	switch {
+	case starting.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(starting))):
+		return withCode(ctrlCCode, errors.New("submit: interrupted before it was started"))
+	case err != nil:
+		return err
+	}
+	begun := func() {
+		settled()
+		stop()
+	}
+	if f.wait {
+		return r.follow(ctx, begun)
+	}
+	begun()
+	err = r.tell(nil)
+	r.tidy(ctx, func(line string) { fmt.Fprintln(s.err, line) })
+	return err
 }
 
-// launch brings the cargo, starts the job, and follows it where that is wanted.
-func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, app appdef.App, c *cargo) error {
+// launch brings the cargo and starts the job.
+func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c *cargo, load func(*cargo) (appdef.App, error)) (*sent, error) {
+	app, err := load(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.stow(ctx, launcher, app, c); err != nil {
+		return nil, err
+	}
 	if err := f.job.settle(&app); err != nil {
-		return err
+		return nil, err
 	}
 	job, err := render.Render(launcher, app, f.job.options)
 	if err != nil {
-		return usage("submit %w", err)
+		return nil, usage("submit %w", err)
 	}
 	job.Lost = append(job.Lost, c.lost...)
 	for _, line := range job.Lost {
 		fmt.Fprintln(s.err, "lost: "+line)
 	}
 	if f.job.strict && len(job.Lost) > 0 {
-		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
+		return nil, withCode(shim.CodeDefinition, fmt.Errorf("submit: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
 	}
 	to, err := f.client(launcher, job)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := &sent{
 		flags: f, streams: s, launcher: launcher, job: to, cargo: c, app: f.job.options.AppID, run: f.job.options.Run, registry: f.job.options.Registry,
 		def: app, lost: job.Lost,
 	}
-	if err := r.start(ctx); err != nil {
-		return err
-	}
-	if !f.wait {
-		return r.tell(nil)
-	}
-	return r.follow(ctx)
+	return r, r.start(ctx)
 }
 
 // submitCode is the exit code of what kept a job from being started.
 func submitCode(err error) error {
 	code := 1
 	switch {
-	case errors.Is(err, submit.ErrRuns):
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, submit.ErrRuns), errors.Is(err, submit.ErrForeign):
 		code = shim.CodeHeld
 	case errors.Is(err, submit.ErrUnreachable):
 		code = shim.CodeRegistry

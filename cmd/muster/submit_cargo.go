@@ -33,27 +33,28 @@ type cargo struct {
 // remove takes away what was made on this machine alone.
 func (c *cargo) remove() { _ = os.RemoveAll(c.folder) } // a temporary folder stays at worst
 
-// load reads APP and decides what of it the hosts need to be brought. Nothing is brought yet.
-func (f *submitFlags) load(ctx context.Context, s streams, launcher string, args []string) (app appdef.App, c *cargo, err error) {
+func newCargo() (*cargo, error) {
 	folder, err := os.MkdirTemp("", "muster-submit-")
 	if err != nil {
-		return app, nil, fmt.Errorf("submit: %w", err)
+		return nil, withCode(shim.CodeInternal, fmt.Errorf("submit: %w", err))
 	}
-	c = &cargo{folder: folder}
-	defer func() {
-		if err != nil {
-			_ = os.RemoveAll(folder) // what went wrong is worth more words
-		}
-	}()
-	if args[0] == hboxVerb {
-		app, err = f.loadSubmission(s, c, args[1:])
-	} else {
-		app, err = f.loadApp(s, launcher, c, args[0])
-	}
+	return &cargo{folder: folder}, nil
+}
+
+// submitApp has an APP run.
+func (f *submitFlags) submitApp(ctx context.Context, s streams, launcher, ref string) error {
+	a := &f.job.app
+	a.hadoop, a.progress = f.job.filesystem.hadoop, s.err
+	l, found, err := a.read(ref)
 	if err != nil {
-		return app, c, err
+		return err
 	}
-	return app, c, f.stow(ctx, launcher, app, c)
+	defer l.close()
+	printWarnings(s.err, found)
+	if bad := asError(found); bad != nil {
+		return bad
+	}
+	return f.bring(ctx, s, launcher, func(c *cargo) (appdef.App, error) { return l.App, f.choose(launcher, c, l) })
 }
 
 // stow decides what goes into the store, and where the hosts will find it.
@@ -78,38 +79,28 @@ func (f *submitFlags) stow(ctx context.Context, launcher string, app appdef.App,
 	return f.place(ctx, c, bring)
 }
 
-// loadApp reads an APP. What lies on this machine is brought, with the documents in it that flags replace.
-func (f *submitFlags) loadApp(s streams, launcher string, c *cargo, ref string) (appdef.App, error) {
+// choose says what of an APP is brought: what lies on this machine, with the documents in it that flags replace.
+func (f *submitFlags) choose(launcher string, c *cargo, l *loaded) error {
 	a := &f.job.app
-	a.hadoop, a.progress = f.job.filesystem.hadoop, s.err
-	l, found, err := a.read(ref)
-	if err != nil {
-		return appdef.App{}, err
-	}
-	defer l.close()
-	printWarnings(s.err, found)
-	if bad := asError(found); bad != nil {
-		return appdef.App{}, bad
-	}
 	if f.job.options.App != "" { // somebody has brought it
-		return l.App, nil
+		return nil
 	}
 	other := a.template != "" || a.resources != ""
 	stored := cmp.Or(f.store, l.App.Settings.Store) != ""
 	switch {
 	case !other && (l.url != "" || strings.HasPrefix(l.ref, "catalog:")):
 		f.job.options.App = l.ref
-		return l.App, nil
+		return nil
 	case launcher == render.Systemd && !stored && l.ref != stdinRef:
 		f.job.options.App = l.ref
-		return l.App, nil
+		return nil
 	case !other && l.url == "" && l.job == nil && !l.pkg.Folder:
 		c.objects = append(c.objects, submit.Object{Name: filepath.Base(l.pkg.Path), File: l.pkg.Path})
-		return l.App, nil
+		return nil
 	}
 	dir := filepath.Join(c.folder, "package")
 	if err := errors.Join(os.Mkdir(dir, 0o755), packages.Copy(l.pkg.FS, dir)); err != nil {
-		return appdef.App{}, fmt.Errorf("submit: %w", err)
+		return fmt.Errorf("submit: %w", err)
 	}
 	for name, from := range map[string]string{"appConfig.json": a.template, "resources.json": a.resources} {
 		if from == "" {
@@ -120,31 +111,40 @@ func (f *submitFlags) loadApp(s streams, launcher string, c *cargo, ref string) 
 			err = os.WriteFile(filepath.Join(dir, name), text, 0o644)
 		}
 		if err != nil {
-			return appdef.App{}, fmt.Errorf("submit: %w", err)
+			return fmt.Errorf("submit: %w", err)
 		}
 	}
 	a.template, a.resources = "", "" // they are in the package now
-	return l.App, c.pack(dir, l.App.Name)
+	return c.pack(dir, l.App.Name)
 }
 
-// loadSubmission reads the words of hbox-submit, into a package.
-func (f *submitFlags) loadSubmission(s streams, c *cargo, words []string) (appdef.App, error) {
+// submitWords has a job of hbox-submit's words run.
+func (f *submitFlags) submitWords(ctx context.Context, s streams, launcher string, words []string) error {
 	job, found := hbox.Parse(words)
 	if job.Verb != hbox.VerbRun {
-		return appdef.App{}, usage("submit: hbox-submit: want a job")
+		return usage("submit: hbox-submit: want a job")
 	}
 	printWarnings(s.err, found)
 	if bad := found.Errors(); len(bad) > 0 {
-		return appdef.App{}, withCode(shim.CodeUsage, bad)
+		return withCode(shim.CodeUsage, bad)
 	}
 	if len(f.job.app.set) > 0 || len(f.job.app.instances) > 0 {
-		return appdef.App{}, usage("submit: --set and --instances are of packages; say it in the words of hbox-submit, as --conf")
+		return usage("submit: --set and --instances are of packages; say it in the words of hbox-submit, as --conf")
 	}
-	return f.loadJob(c, job)
+	return f.submitJob(ctx, s, launcher, job)
+}
+
+// submitJob has a job of HBox's run, as a package that is made of it.
+func (f *submitFlags) submitJob(ctx context.Context, s streams, launcher string, job hbox.Submission) error {
+	return f.bring(ctx, s, launcher, func(c *cargo) (appdef.App, error) { return f.loadJob(c, job) })
 }
 
 func (f *submitFlags) loadJob(c *cargo, job hbox.Submission) (appdef.App, error) {
-	c.lost = append(c.lost, f.job.carried(job)...)
+	lost, err := f.job.carried(job)
+	if err != nil {
+		return appdef.App{}, err
+	}
+	c.lost = append(c.lost, lost...)
 	if f.job.options.App != "" {
 		return job.App, nil
 	}
@@ -195,6 +195,9 @@ func (f *submitFlags) openStore(ctx context.Context, c *cargo, launcher, url str
 	if binary && !store.Local() && launcher != render.YARN && !store.Web() {
 		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %s starts no program from %s: --binary says where muster is on each host, or --store names a folder that all of them see", launcher, url))
 	}
+	if launcher == render.Kubernetes && store.Local() {
+		return withCode(shim.CodeDefinition, fmt.Errorf("submit: pods do not see the folder %s: --store-as says the URL of a web server that shows it, or --store names hdfs:", url))
+	}
 	c.store = store
 	return nil
 }
@@ -226,8 +229,8 @@ func (f *submitFlags) place(ctx context.Context, c *cargo, binary bool) error {
 	return nil
 }
 
-// hold marks the store and puts everything into it. Files of runs that are over go before.
-func (c *cargo) hold(ctx context.Context, s streams, m submit.Mark, over func(submit.Mark) bool) error {
+// hold marks the store and puts everything into it.
+func (c *cargo) hold(ctx context.Context, m submit.Mark) error {
 	if c.store == nil {
 		return nil
 	}
@@ -249,13 +252,6 @@ func (c *cargo) hold(ctx context.Context, s streams, m submit.Mark, over func(su
 		if _, err := c.store.Put(ctx, c.names[i], object); err != nil {
 			err = fmt.Errorf("submit: store: %w", err)
 			return errors.Join(coded(fetchCode(err), err), c.takeBack(ctx, m.App, m.Run))
-		}
-	}
-	for _, one := range marks {
-		if (one.App != m.App || one.Run != m.Run) && over(one) {
-			if err := c.store.Release(ctx, one.App, one.Run); err != nil {
-				fmt.Fprintf(s.err, "store: what run %s of %s brought stays: %v\n", one.Run, one.App, err)
-			}
 		}
 	}
 	return nil

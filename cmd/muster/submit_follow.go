@@ -8,24 +8,56 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
-// following is one wait for the end of a job.
+// following is one wait for the end of a job. Whatever may take its time is done beside the loop, which hears of it and of Ctrl-C.
 type following struct {
 	*sent
-	watch  onlooker
-	state  submit.State // the launcher's word, as it was heard last
+	watch  onlooker // what is asked beside the loop owns it
+	beside besides
+	st     *consul.Status // of our run, as the registry told it last; nil: nobody of it is known
+	state  submit.State   // the launcher's word, as it was heard last
 	heard  bool
+	gone   time.Time // since when the launcher says that the job is over; zero: it does not
 	over   time.Time // since when the run is over in the registry; zero: it is not
 	wishes int       // how often somebody asked to end it
 	ended  bool      // the launcher was asked to end the job
+}
+
+// besides are what goes on beside a loop: of each kind one at once, and what follows from it is done by the loop.
+type besides struct {
+	busy map[string]bool
+	then chan func()
+	wg   sync.WaitGroup
+}
+
+// mostBesides is the number of kinds: what one has found waits for the loop, and nothing waits for that.
+const mostBesides = 5
+
+func (b *besides) start(kind string, work func() (then func())) {
+	if b.busy == nil {
+		b.busy, b.then = map[string]bool{}, make(chan func(), mostBesides)
+	}
+	if b.busy[kind] {
+		return
+	}
+	b.busy[kind] = true
+	b.wg.Go(func() {
+		then := work()
+		b.then <- func() {
+			b.busy[kind] = false
+			then()
+		}
+	})
 }
 
 const (
@@ -38,26 +70,49 @@ const (
 // interruptedCode is what an interrupted run ends with: its agents had SIGTERM, or something like it, from outside.
 const interruptedCode = 128 + int(syscall.SIGTERM)
 
-// follow waits until the job is over, and gives its verdict as the exit code.
-func (r *sent) follow(ctx context.Context) error {
+// ctrlCCode is what a person's Ctrl-C ends with.
+const ctrlCCode = 128 + int(syscall.SIGINT)
+
+// follow waits until the job is over, and gives its verdict as the exit code. From its beginning on Ctrl-C is a question to it:
+// begun is called when it is heard here.
+func (r *sent) follow(ctx context.Context, begun func()) error {
+	heard := make(chan os.Signal, 3)
+	signal.Notify(heard, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(heard)
+	begun()
+	var mu sync.Mutex
 	x := &following{sent: r, watch: onlooker{
 		lookup: r.lookup(), app: r.app, address: r.registry, ours: r.ours, workers: hboxWorkers(&r.def), hbox: r.flags.hbox,
-		say: func(line string) { fmt.Fprintln(r.streams.err, line) },
+		say: func(line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Fprintln(r.streams.err, line)
+		},
 	}}
 	if r.flags.hbox {
 		_, end := r.job.Hints()
 		x.watch.say("To kill this job: muster stop " + r.app + " --registry " + r.registry + ", or " + end)
 	}
-	heard := make(chan os.Signal, 3)
-	signal.Notify(heard, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(heard)
+	if err := x.wait(ctx, heard); err != nil {
+		return err
+	}
+	signal.Stop(heard) // what is left is short, and Ctrl-C ends it
+	return x.end(ctx)
+}
+
+// wait returns when nothing more is to be waited for, or with the error that this command is left by.
+func (x *following) wait(ctx context.Context, heard <-chan os.Signal) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer x.beside.wg.Wait()
+	defer cancel()
 	tick := time.NewTicker(watchPoll)
 	defer tick.Stop()
-	for {
-		x.look(ctx)
-		if x.done() {
-			return x.end(ctx)
-		}
+	x.beside.start("tidy", func() func() {
+		x.tidy(ctx, x.watch.say)
+		return func() {}
+	})
+	x.look(ctx)
+	for !x.done() {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -65,23 +120,49 @@ func (r *sent) follow(ctx context.Context) error {
 			if err := x.interrupt(ctx); err != nil {
 				return err
 			}
+		case then := <-x.beside.then:
+			then()
 		case <-tick.C:
+			x.look(ctx)
 		}
+	}
+	return nil
+}
+
+// look asks the registry and the launcher once, each where the last answer has come.
+func (x *following) look(ctx context.Context) {
+	x.beside.start("registry", func() func() {
+		x.watch.look(ctx)
+		st := x.watch.st
+		return func() { x.st = st }
+	})
+	x.beside.start("launcher", func() func() {
+		state, err := x.job.State(ctx)
+		return func() { x.hear(state, err) }
+	})
+	x.settle(ctx)
+}
+
+// hear takes the launcher's word.
+func (x *following) hear(state submit.State, err error) {
+	if err != nil {
+		x.watch.told("launcher", err.Error())
+		x.heard, x.gone = false, time.Time{}
+		return
+	}
+	x.state, x.heard = state, true
+	x.watch.told("launcher", x.launcher+": "+state.Word+colon(state.Why))
+	switch {
+	case !state.Over:
+		x.gone = time.Time{}
+	case x.gone.IsZero():
+		x.gone = time.Now()
 	}
 }
 
-// look asks the registry and the launcher once.
-func (x *following) look(ctx context.Context) {
-	x.watch.look(ctx)
-	state, err := x.job.State(ctx)
-	if err != nil {
-		x.watch.told("launcher", err.Error())
-		x.heard = false
-	} else {
-		x.state, x.heard = state, true
-		x.watch.told("launcher", x.launcher+": "+state.Word+colon(state.Why))
-	}
-	if v := x.watch.verdict(); v == nil || x.watch.st.Live > 0 || x.again(*v) {
+// settle sees whether the run is over, and has the launcher end the job where it does not see that by itself.
+func (x *following) settle(ctx context.Context) {
+	if v := x.verdict(); v == nil || x.st.Live > 0 || x.again(*v) {
 		x.over = time.Time{}
 		return
 	}
@@ -89,12 +170,30 @@ func (x *following) look(ctx context.Context) {
 		x.over = time.Now()
 	}
 	if !x.ended && x.heard && !x.state.Over && time.Since(x.over) > settling {
-		x.ended = true
-		x.watch.say(x.launcher + ": ends the job, so that it starts no agents again for a run that is over")
-		if err := x.job.Stop(ctx); err != nil {
-			x.watch.say(err.Error())
-		}
+		x.stop(ctx, "ends the job, so that it starts no agents again for a run that is over")
 	}
+}
+
+// stop has the launcher end the job.
+func (x *following) stop(ctx context.Context, say string) {
+	x.ended = true
+	x.watch.say(x.launcher + ": " + say)
+	x.beside.start("stop", func() func() {
+		err := x.job.Stop(ctx)
+		return func() {
+			if err != nil {
+				x.watch.say(err.Error())
+			}
+		}
+	})
+}
+
+// verdict is that of our run, nil while there is none.
+func (x *following) verdict() *registry.Verdict {
+	if x.st == nil {
+		return nil
+	}
+	return x.st.Verdict
 }
 
 // again tells of a verdict that the launcher answers with a new run.
@@ -104,16 +203,18 @@ func (x *following) again(v registry.Verdict) bool {
 
 // done tells that nothing more is to be waited for.
 func (x *following) done() bool {
-	return x.heard && x.state.Over && (x.watch.st == nil || x.watch.st.Live == 0 || x.watch.verdict() == nil) ||
-		!x.over.IsZero() && time.Since(x.over) > settled
+	return x.heard && x.state.Over && (x.st == nil || x.st.Live == 0 || x.verdict() == nil) ||
+		!x.over.IsZero() && time.Since(x.over) > settled ||
+		!x.gone.IsZero() && time.Since(x.gone) > settled // the registry does not hear any more that its agents are gone
 }
 
 // end says how it ended, and takes away what was brought, unless the run was interrupted: it may go on.
 func (x *following) end(ctx context.Context) error {
 	x.watch.look(ctx) // who ended last may have written it since
-	v := x.watch.verdict()
+	x.st = x.watch.st
+	v := x.verdict()
 	var released error
-	if v != nil || x.watch.st == nil {
+	if v != nil || x.st == nil && !x.watch.silent { // it has ended, or never came about
 		released = x.cargo.release(ctx, x.app, x.run)
 	}
 	code := 1
@@ -124,8 +225,10 @@ func (x *following) end(ctx context.Context) error {
 		if v.Advice != "" {
 			x.watch.say("advice: " + v.Advice)
 		}
-	case x.watch.st != nil:
+	case x.st != nil:
 		code, text = interruptedCode, fmt.Sprintf("interrupted: %s says %s%s; submitted again with --run %s it goes on", x.launcher, x.state.Word, colon(x.state.Why), x.run)
+	case x.watch.silent:
+		text = fmt.Sprintf("registry %s does not answer: %s says %s%s", x.registry, x.launcher, x.state.Word, colon(x.state.Why))
 	default:
 		text = fmt.Sprintf("no agent has joined: %s says %s%s", x.launcher, x.state.Word, colon(x.state.Why))
 	}
@@ -163,25 +266,27 @@ func (x *following) interrupt(ctx context.Context) error {
 				return err
 			}
 		}
-		return silentError{128 + int(syscall.SIGINT)}
+		return silentError{ctrlCCode}
 	}
 	switch {
 	case x.wishes > 2:
 		x.watch.say("left; " + follow + " says what is still there")
-		return silentError{128 + int(syscall.SIGINT)}
-	case x.wishes == 1 && x.watch.st != nil && x.watch.verdict() == nil && x.watch.st.Live > 0:
+		return silentError{ctrlCCode}
+	case x.wishes == 1 && x.st != nil && x.verdict() == nil && x.st.Live > 0:
 		ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": whoAsks()}}
-		if err := askGang(ctx, x.registry, x.app, ask); err != nil {
-			x.watch.say(err.Error())
-			break
-		}
-		x.watch.say("stops the run in grace; once more ends the job: " + end)
+		x.beside.start("ask", func() func() {
+			err := askGang(ctx, x.registry, x.app, ask)
+			return func() {
+				if err != nil {
+					x.watch.say(err.Error())
+					x.stop(ctx, "ends the job")
+					return
+				}
+				x.watch.say("stops the run in grace; once more ends the job: " + end)
+			}
+		})
 		return nil
 	}
-	x.ended = true
-	x.watch.say(x.launcher + ": ends the job")
-	if err := x.job.Stop(ctx); err != nil {
-		x.watch.say(err.Error())
-	}
+	x.stop(ctx, "ends the job")
 	return nil
 }

@@ -28,7 +28,9 @@ type onlooker struct {
 	hbox    bool                // progress as hbox-submit has it
 
 	st       *consul.Status // of our run, as it was seen last; nil: nobody of it is known
+	silent   bool           // the registry has not answered when it was asked last
 	def      string         // of st, once it was read
+	mu       sync.Mutex     // over last
 	last     map[string]string
 	attempts map[registry.Instance]int
 	asked    time.Time
@@ -47,6 +49,8 @@ const (
 
 // told says a line of its kind unless it was the last of that kind.
 func (w *onlooker) told(kind, line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.last == nil {
 		w.last = map[string]string{}
 	}
@@ -63,6 +67,7 @@ func (w *onlooker) told(kind, line string) {
 // left.
 func (w *onlooker) look(ctx context.Context) (over bool) {
 	st, err := w.lookup.status(ctx, w.address, w.app)
+	w.silent = err != nil && !errors.Is(err, registry.ErrNoApp)
 	switch {
 	case ctx.Err() != nil:
 		return false
@@ -96,14 +101,6 @@ func (w *onlooker) look(ctx context.Context) (over bool) {
 		w.progress(ctx)
 	}
 	return st.Live == 0 && (st.Verdict != nil || st.Interrupted())
-}
-
-// verdict is that of our run, nil while there is none.
-func (w *onlooker) verdict() *registry.Verdict {
-	if w.st == nil {
-		return nil
-	}
-	return w.st.Verdict
 }
 
 // phase is where the run stands, and who is missing.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/render"
@@ -25,14 +28,34 @@ func (f *submitFlags) yarn(job render.Job) (launching, error) {
 	}
 	text := job.Files[0].Text
 	if f.job.options.Format == "shell" {
-		return &submit.YARNShell{ResourceManager: manager, Script: text, Applications: strings.Count(text, "distributedshell.Client")}, nil
+		return &submit.YARNShell{ResourceManager: manager, Script: text, Applications: job.Applications}, nil
 	}
-	return &submit.YARNService{ResourceManager: manager, Definition: text}, nil
+	return &submit.YARNService{ResourceManager: manager, Definition: text, Kept: func(ctx context.Context, name string) ([]byte, error) {
+		return f.keptService(ctx, manager.User, name)
+	}}, nil
+}
+
+// mostService bounds a service's definition, in bytes.
+const mostService = 16 << 20
+
+// keptService is the definition that YARN keeps of a service, in its owner's home on HDFS.
+func (f *submitFlags) keptService(ctx context.Context, owner, name string) (text []byte, err error) {
+	at := "hdfs:///user/" + owner + "/.yarn/services/" + name + "/" + name + ".json"
+	store, path, err := fetch.Open(ctx, at, f.job.filesystem.hadoop.fetching(nil))
+	if err != nil {
+		return nil, err
+	}
+	kept, err := store.Open(ctx, path, fetch.Position{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	return io.ReadAll(io.LimitReader(kept, mostService))
 }
 
 // resourceManager is where YARN's REST is and who asks it.
-func (f *submitFlags) resourceManager() (submit.ResourceManager, error) {
-	m := submit.ResourceManager{User: os.Getenv("HADOOP_USER_NAME")}
+func (f *submitFlags) resourceManager() (*submit.ResourceManager, error) {
+	m := &submit.ResourceManager{User: os.Getenv("HADOOP_USER_NAME")}
 	if m.User == "" {
 		me, err := user.Current()
 		if err != nil {

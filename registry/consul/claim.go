@@ -14,7 +14,7 @@ import (
 // conductor's lock goes with it.
 func (j *joining) claim(ctx context.Context, d registry.Claim, look registry.Look) (*Seat, error) {
 	if d.Clear != nil && look.Member != nil && j.hooks.Clean != nil {
-		if err := j.hooks.Clean(ctx, *look.Member); err != nil {
+		if err := j.hooks.Clean(ctx, d.Instance, *look.Member); err != nil {
 			return nil, fmt.Errorf("clear what is left of %s: %w", d.Instance, err)
 		}
 	}

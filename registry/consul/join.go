@@ -17,10 +17,11 @@ type Hooks struct {
 	// Alive looks a holder's process up that shares machine, boot and pid namespace with us. gone is
 	// a proof of its death; why says what was seen.
 	Alive func(registry.Member) (gone bool, why string)
-	// Clean kills what is left of a dead agent on this host and proves that nothing is.
-	Clean func(context.Context, registry.Member) error
-	// Answers tells whether the holder's agent answers at its API with that incarnation.
-	Answers func(context.Context, registry.Member) bool
+	// Clean kills what is left on this host of a dead agent of the instance and proves that nothing is.
+	Clean func(context.Context, registry.Instance, registry.Member) error
+	// Answers tells whether the holder's agent answers with that incarnation, at its API or, where it has the run's
+	// token, from another host.
+	Answers func(ctx context.Context, holder registry.Member, token string) bool
 }
 
 // How often a newcomer looks again.
@@ -224,22 +225,24 @@ func (j *joining) decide(ctx context.Context, look *registry.Look) registry.Deci
 		return registry.LifeAlive
 	}
 	d := registry.Decide(*look, j.me, alive)
-	if !j.doubts(d, look) {
+	if j.hooks.Answers == nil || look.App == nil || !doubts(d, *look, j.me.Launcher) {
 		return d
 	}
-	look.Answers = j.hooks.Answers(ctx, *look.Member)
+	look.Answers = j.hooks.Answers(ctx, *look.Member, look.App.Token)
 	return registry.Decide(*look, j.me, alive)
 }
 
-func (j *joining) doubts(d registry.Decision, look *registry.Look) bool {
-	if j.hooks.Answers == nil || look.Member == nil || look.LiveSession == "" {
+// doubts tells that an answer of the holder's agent would matter: a launcher's word, or the operator's, that it is gone may be
+// wrong whether its session has ended or not; and who was started from a shell is not to wait behind one that is there.
+func doubts(d registry.Decision, look registry.Look, launcher bool) bool {
+	if look.Member == nil {
 		return false
 	}
 	switch d := d.(type) {
 	case registry.Standby, registry.Wait:
-		return true
+		return look.LiveSession != "" && !launcher
 	case registry.Claim:
-		return d.Proof != registry.ProofProcess
+		return d.Proof == registry.ProofSlot || d.Proof == registry.ProofSaid || d.Proof == registry.ProofBoot
 	}
 	return false
 }

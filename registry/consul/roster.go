@@ -36,3 +36,28 @@ func (c *Client) rosterBy(ctx context.Context, k keys, ref registry.RosterRef, h
 	}
 	return registry.Unpack(ref, chunks)
 }
+
+// Members reads the records of so many instances, 128 at most; those that have none are left out.
+func (s *Seat) Members(ctx context.Context, of []registry.Instance) (map[registry.Instance]registry.Member, error) {
+	names := make([]string, 0, len(of))
+	for _, in := range of {
+		names = append(names, s.g.keys.member(in))
+	}
+	res, err := s.g.calls.look(ctx, byDefault, names...)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[registry.Instance]registry.Member, len(of))
+	for i, in := range of {
+		pair := res.at(names[i])
+		if pair == nil {
+			continue
+		}
+		m, err := decode[registry.Member](pair.Key, pair.Value)
+		if err != nil {
+			return nil, err
+		}
+		all[in] = m
+	}
+	return all, nil
+}

@@ -50,7 +50,7 @@ func deathByProof(t *testing.T, s server) {
 
 	var cleaned atomic.Value
 	next := a.agent(t, "worker-1", holderGone, func(g *agent) {
-		g.hooks.Clean = func(_ context.Context, m registry.Member) error {
+		g.hooks.Clean = func(_ context.Context, _ registry.Instance, m registry.Member) error {
 			cleaned.Store(m.Inc)
 			return nil
 		}

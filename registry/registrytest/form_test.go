@@ -28,6 +28,12 @@ func form(t *testing.T, s server) {
 			t.Errorf("%s reads another roster: %v", g.name(), err)
 		}
 	}
+	nobody := registry.Instance{Component: want.Rows[0].Component, Index: 77}
+	members, err := all[0].seat.Members(soon(t), []registry.Instance{want.Rows[1].Instance, nobody})
+	must(t, err)
+	if m := members[want.Rows[1].Instance]; len(members) != 1 || m.Inc != all[1].me.Member.Inc {
+		t.Errorf("records %+v, want that of %s alone", members, want.Rows[1].Instance)
+	}
 	st := all[2].status()
 	if st.Live != 3 || len(st.Members) != 3 || st.Conductor != "worker-0" || st.Directive.Act != registry.ActRun {
 		t.Errorf("status %+v", st)

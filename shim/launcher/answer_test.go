@@ -109,11 +109,15 @@ func TestSlurmStep(t *testing.T) {
 		{"the interactive step", map[string]string{"SLURM_STEP_ID": "4294967290"}, -1},
 		{"no number", map[string]string{"SLURM_STEP_ID": "batch"}, -1},
 	} {
-		env := map[string]string{"SLURM_JOB_ID": "9", "SLURM_PROCID": "2"}
+		env := map[string]string{"SLURM_JOB_ID": "9", "SLURM_PROCID": "2", "SLURMD_NODENAME": "c3"}
 		maps.Copy(env, tt.env)
 		f := Detect(env, Facts{})
 		if f.Rank != tt.rank || (len(f.Notes) == 0) != (tt.rank >= 0) || (f.Slot == "") != (tt.rank < 0) {
 			t.Errorf("%s: rank %d, notes %q, slot %q", tt.name, f.Rank, f.Notes, f.Slot)
+		}
+		env["SLURMD_NODENAME"] = "c4"
+		if other := Detect(env, Facts{}); f.Slot != "" && other.Slot == f.Slot {
+			t.Errorf("%s: slot %q on two nodes, on the first of which the task may live", tt.name, f.Slot)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func TestDetect(t *testing.T) {
 			facts: Facts{Envelope: plan.Envelope{MemoryMB: 3900, VCores: 64}, User: "ada"},
 			want: Found{
 				Name: Slurm, AppID: "slurm-81", RunID: "81", Index: -1, Rank: 3,
-				JobID: "81", Attempt: 3, Slot: "slurm/lab/81/0/3",
+				JobID: "81", Attempt: 3, Slot: "slurm/lab/81/0/3/c3",
 				Allocation: plan.Allocation{
 					Host: "c3", ContainerID: "81.0.3", KillWindow: 30, User: "ada", Devices: []string{"0", "3"},
 					Envelope: plan.Envelope{MemoryMB: 3900, VCores: 4},

@@ -59,10 +59,13 @@ func (f *finder) slurmRank() {
 	if f.found.Rank < 0 {
 		return
 	}
-	// A job is requeued when nothing of it runs any more.
-	slot := []string{"slurm", f.env["SLURM_CLUSTER_NAME"], f.env["SLURM_JOB_ID"], f.env["SLURM_STEP_ID"], strconv.Itoa(f.found.Rank)}
-	f.found.Slot = strings.Join(slot, "/")
-	f.found.Origins["slot"] = "SLURM_JOB_ID"
+	// A node's slurmd starts a job again when nothing of it runs there any more. From a node that does not answer a job is
+	// requeued to others without that: there its tasks may live.
+	if node := f.env["SLURMD_NODENAME"]; node != "" {
+		slot := []string{"slurm", f.env["SLURM_CLUSTER_NAME"], f.env["SLURM_JOB_ID"], f.env["SLURM_STEP_ID"], strconv.Itoa(f.found.Rank), node}
+		f.found.Slot = strings.Join(slot, "/")
+		f.found.Origins["slot"] = "SLURM_JOB_ID"
+	}
 }
 
 const batchNote = "this is Slurm's batch script, no task of srun's: SLURM_PROCID is no rank here, a free index is claimed unless one is said"

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // command is the agent's command line without its first word; an empty component lets it claim one, or be told by the
@@ -18,7 +20,7 @@ func (w *writer) command(component string, window time.Duration) []string {
 	if w.o.Registry != "" {
 		words = append(words, "--registry", w.o.Registry)
 	}
-	words = append(words, "--kill-window", spanText(window), "--exit-code-map", ExitMap)
+	words = append(words, "--kill-window", spanText(window), "--exit-code-map", launcher.ExitMap)
 	return slices.Concat(words, w.o.AppFlags, w.o.AgentFlags)
 }
 

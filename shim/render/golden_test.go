@@ -58,6 +58,9 @@ func TestGolden(t *testing.T) {
 				t.Run(name+"/"+launcher+"/"+format, func(t *testing.T) {
 					o := options()
 					o.Format, o.AppID = format, name
+					if launcher != render.Kubernetes {
+						o.Image = ""
+					}
 					if name == "everything" {
 						o.AppFlags, o.AgentFlags = []string{"--set", "worker:site.global.x=it's ${HOME} 100% $(id)"}, []string{"--env", "A=b c"}
 						o.TokenFile, o.TokenSecret, o.Queue, o.Priority, o.TimeLimit = "/etc/muster/token", "consul", "train", "HIGH", 90*time.Minute

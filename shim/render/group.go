@@ -79,6 +79,7 @@ func (w *writer) gather() {
 		w.groups[i].command = w.command(w.groups[i].name, w.groups[i].window)
 	}
 	w.unsayable()
+	w.loseFlags()
 }
 
 // agentMemory is what the launcher is asked for beside the process's memory, in MB.

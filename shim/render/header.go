@@ -3,6 +3,8 @@ package render
 import (
 	"fmt"
 	"strings"
+
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // header is what a person reads first, a line each, without the mark of a comment: what this is, how it is started and what
@@ -54,7 +56,7 @@ func oneLine(text string) string {
 // codeLines tell what exit codes mean to a launcher.
 func codeLines() []string {
 	lines := []string{"How an agent ends, by the class of the verdict and never by the program's own number:"}
-	for _, c := range codes {
+	for _, c := range launcher.Codes() {
 		lines = append(lines, fmt.Sprintf("  %3d %-9s %s", c.Code, c.Answer, c.Why))
 	}
 	return lines

@@ -3,7 +3,6 @@ package render
 import (
 	"errors"
 	"fmt"
-	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // Retries of a Job's pods, and of a whole JobSet: those are new runs.
@@ -85,7 +85,7 @@ func (w *writer) kubernetesTitle() string {
 
 func (w *writer) loseOfKubernetes() {
 	if w.o.Format == "jobs" {
-		w.lose("elsewhere, for a whole run: plain Jobs name no new run; a run that ended with %s stays ended until it is rendered anew", joined(answered(Elsewhere), ", "))
+		w.lose("elsewhere, for a whole run: plain Jobs name no new run; a run that ended with %s stays ended until it is rendered anew", joined(launcher.CodesOf(launcher.Elsewhere), ", "))
 	}
 	for _, g := range w.groups {
 		if g.gpuType != "" {
@@ -103,6 +103,9 @@ func (w *writer) loseOfKubernetes() {
 	}
 	if w.o.User != "" && !wholeNumber.MatchString(w.o.User) {
 		w.lose("user %s: a pod knows numbers only", w.o.User)
+	}
+	if w.o.TimeLimit > 0 && w.o.Format != "jobs" {
+		w.lose("time limit %s: of each start; a set that is started anew after another failure has it again", spanText(w.o.TimeLimit))
 	}
 	w.lose("folders: those of a pod end with it; checkpoints that are to outlive one belong into a store (muster.checkpoint.sync)")
 }
@@ -181,7 +184,7 @@ func (w *writer) object(version, kind, name string) *yaml.Node {
 }
 
 func (w *writer) jobSet(name string) *yaml.Node {
-	rule := yamlMap("name", yamlText("donotretry"), "action", yamlText("FailJobSet"), "onJobFailureReasons", yamlTexts("PodFailurePolicy"))
+	rule := yamlMap("name", yamlText("donotretry"), "action", yamlText("FailJobSet"), "onJobFailureReasons", yamlTexts("PodFailurePolicy", "DeadlineExceeded"))
 	policy := yamlMap("maxRestarts", yamlNumber(jobSetRetries), "rules", yamlList(rule))
 	jobs := yamlList()
 	for _, g := range w.groups {
@@ -189,7 +192,7 @@ func (w *writer) jobSet(name string) *yaml.Node {
 			"name", yamlText(dnsLabel(g.name)), "replicas", yamlNumber(1), "template", yamlMap("spec", w.kubernetesJob(name, g))))
 	}
 	spec := yamlMap("failurePolicy", policy, "replicatedJobs", jobs)
-	note(spec, "failurePolicy", "What is not to be retried fails the set; any other failure starts it anew, as a new run.")
+	note(spec, "failurePolicy", "What is not to be retried fails the set, as the end of its time does; any other failure starts it anew, as a new run.")
 	doc := w.object("jobset.x-k8s.io/v1alpha2", "JobSet", name)
 	put(doc, "spec", spec)
 	return doc
@@ -210,7 +213,7 @@ func (w *writer) kubernetesJobs(name string) []*yaml.Node {
 
 func (w *writer) kubernetesJob(name string, g group) *yaml.Node {
 	never := yamlMap("action", yamlText("FailJob"), "onExitCodes", yamlMap(
-		"containerName", yamlText("muster"), "operator", yamlText("In"), "values", yamlNumbers(answered(Never))))
+		"containerName", yamlText("muster"), "operator", yamlText("In"), "values", yamlNumbers(launcher.CodesOf(launcher.Never))))
 	taken := yamlMap("action", yamlText("Ignore"), "onPodConditions", yamlList(yamlMap("type", yamlText("DisruptionTarget"), "status", yamlText("True"))))
 	spec := yamlMap(
 		"completionMode", yamlText("Indexed"), "completions", yamlNumber(g.count), "parallelism", yamlNumber(g.count),
@@ -221,7 +224,7 @@ func (w *writer) kubernetesJob(name string, g group) *yaml.Node {
 	note(spec, "podReplacementPolicy", "A pod is followed by another when it is gone, never beside it.")
 	note(spec, "podFailurePolicy", "Who was taken away is replaced and not counted; of exit codes, those that say so fail the job; all others are replaced.")
 	if w.o.TimeLimit > 0 {
-		put(spec, "activeDeadlineSeconds", yamlNumber(int(math.Ceil(w.o.TimeLimit.Seconds()))))
+		put(spec, "activeDeadlineSeconds", yamlNumber(wholeSeconds(w.o.TimeLimit)))
 	}
 	put(spec, "template", yamlMap(
 		"metadata", yamlMap("labels", w.podLabels(name, g)),
@@ -243,7 +246,7 @@ func (w *writer) pod(name string, g group) *yaml.Node {
 	}
 	pod := yamlMap(
 		"restartPolicy", yamlText("Never"),
-		"terminationGracePeriodSeconds", yamlNumber(int(math.Ceil(g.window.Seconds()))),
+		"terminationGracePeriodSeconds", yamlNumber(wholeSeconds(g.window)),
 		"enableServiceLinks", yamlBool(false),
 	)
 	note(pod, "restartPolicy", "Each attempt is a pod of its own: exit codes count for those only.")

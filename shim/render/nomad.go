@@ -78,6 +78,7 @@ type (
 	}
 	nomadArtifact struct {
 		GetterSource, GetterMode, RelativeDest string
+		GetterOptions                          map[string]string `json:",omitempty"`
 	}
 	nomadResources struct {
 		CPU      int `json:",omitempty"` // MHz
@@ -220,7 +221,7 @@ func (w *writer) nomadTask(g group) (nomadTask, error) {
 		if strings.HasPrefix(w.o.Binary, "hdfs:") {
 			return task, errors.New("binary on hdfs: Nomad's clients fetch from http, https, s3, gcs and git; give a path on the hosts or such a URL")
 		}
-		task.Artifacts = []nomadArtifact{{w.o.Binary, "file", "local/" + binaryName}}
+		task.Artifacts = []nomadArtifact{{w.o.Binary, "file", "local/" + binaryName, checksum(w.o.Binary)}}
 	}
 	for _, word := range append([]string{w.o.Binary}, g.command...) {
 		if strings.HasPrefix(word, "\ufeff") || cty.NormalizeString(word) != word {
@@ -229,6 +230,17 @@ func (w *writer) nomadTask(g group) (nomadTask, error) {
 	}
 	task.Resources = w.nomadResources(g)
 	return task, nil
+}
+
+// inStore is the name of a file in a store of muster submit: its digest is what the launcher is to find.
+var inStore = regexp.MustCompile(`/([0-9a-f]{64})-[^/]+$`)
+
+// checksum has Nomad's clients check what they fetch, where its name says what it is to be.
+func checksum(binary string) map[string]string {
+	if m := inStore.FindStringSubmatch(binary); m != nil {
+		return map[string]string{"checksum": "sha256:" + m[1]}
+	}
+	return nil
 }
 
 // driverText keeps `${HOME}` and `%{if}` of a command as they are: Nomad's clients read what a driver is told as a template of

@@ -140,6 +140,9 @@ func (b hclBody) task(t nomadTask) {
 		in.text("source", a.GetterSource)
 		in.text("mode", a.GetterMode)
 		in.text("destination", a.RelativeDest)
+		if sum := a.GetterOptions["checksum"]; sum != "" {
+			in.block("options").text("checksum", sum)
+		}
 	}
 	b.blank()
 	in := b.block("config")

@@ -67,7 +67,7 @@ type Options struct {
 
 	Namespace, Region string   // of Nomad, and of Kubernetes
 	Datacenters       []string // of Nomad; none: all
-	Driver            string   // of Nomad: raw_exec, exec
+	Driver            string   // of Nomad: raw_exec, exec; empty: the first
 	User              string   // of the agents, where the launcher can be told
 	Privileged        bool     // systemd: agents are root and make containers
 	Image             string   // Kubernetes: of the pods; empty: each component's own
@@ -88,6 +88,8 @@ type Job struct {
 	Files []File // in the order in which a person reads them
 	// Lost is what the App asks for and the launcher has no word for, and what stands in its place, a sentence each.
 	Lost []string
+	// Applications are the names of those that a script of YARN's distributed shell submits.
+	Applications []string
 }
 
 // Render writes the job. The same arguments give the same bytes. An error says which value the format cannot hold.
@@ -124,7 +126,7 @@ func Render(launcher string, app appdef.App, o Options) (Job, error) {
 	if err != nil {
 		return Job{}, fmt.Errorf("%s: %w", launcher, err)
 	}
-	return Job{Files: files, Lost: w.lost}, nil
+	return Job{Files: files, Lost: w.lost, Applications: w.applications}, nil
 }
 
 // writer is one Render.
@@ -134,6 +136,8 @@ type writer struct {
 	o        Options
 	groups   []group
 	lost     []string
+
+	applications []string
 }
 
 // lose notes what the launcher cannot be told, once.

@@ -1,6 +1,9 @@
 package render_test
 
 import (
+	"cmp"
+	"errors"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,6 +49,8 @@ func TestRefused(t *testing.T) {
 		{"run of Slurm", "slurm", func(o *render.Options) { o.Run = strings.Repeat("r", 62) }, "want 61 characters at most"},
 		{"kill window", "k8s", func(o *render.Options) { o.KillWindow = -1 }, "kill window and time limit: want a positive duration"},
 		{"token of Nomad", "nomad", func(o *render.Options) { o.TokenFile = "/x/${HOME}" }, "Nomad would fill in"},
+		{"token of the distributed shell", "yarn", func(o *render.Options) { o.Format, o.TokenFile = "shell", "/etc/my token" }, `token file "/etc/my token": want a path without blanks`},
+		{"token of the distributed shell's shell", "yarn", func(o *render.Options) { o.Format, o.TokenFile = "shell", "/x/$USER" }, "want a path without blanks"},
 		{"token of YARN", "yarn", func(o *render.Options) { o.TokenFile = "/x/${USER}" }, "YARN's services would fill in"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -164,6 +169,152 @@ func TestWindows(t *testing.T) {
 				t.Errorf("%s, %s: told of it: %v, want %v: %q", tt.name, launcher, named, far, job.Lost)
 			}
 		}
+	}
+}
+
+// TestTimeLimit holds that the time which somebody gives a job is said, or told as lost.
+func TestTimeLimit(t *testing.T) {
+	for _, tt := range []struct {
+		launcher, format string
+		says, lost       string
+	}{
+		{render.Slurm, "", "#SBATCH --time=90\n", "time limit 1h30m: of each start"},
+		{render.Kubernetes, "jobset", "          activeDeadlineSeconds: 5400\n", "time limit 1h30m: of each start"},
+		{render.Kubernetes, "jobs", "  activeDeadlineSeconds: 5400\n", ""},
+		{render.YARN, "service", `"lifetime": "5400"`, ""},
+		{render.YARN, "shell", "-timeout 5400000 \\\n", ""},
+		{render.YARN, "shell", "-updateLifetime 5400 ", ""},
+		{render.Nomad, "", "", "time limit 1h30m"},
+		{render.Systemd, "", "", "time limit 1h30m"},
+	} {
+		o := options()
+		o.Format, o.TimeLimit = tt.format, 90*time.Minute
+		job, err := render.Render(tt.launcher, small(t), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(job.Files[0].Text, tt.says) {
+			t.Errorf("%s %s: no %q in\n%s", tt.launcher, tt.format, tt.says, job.Files[0].Text)
+		}
+		at := slices.IndexFunc(job.Lost, func(line string) bool { return strings.HasPrefix(line, "time") })
+		if at < 0 != (tt.lost == "") || at >= 0 && !strings.HasPrefix(job.Lost[at], tt.lost) {
+			t.Errorf("%s %s: lost %q, want %q", tt.launcher, tt.format, job.Lost, tt.lost)
+		}
+	}
+}
+
+// TestTimeOfShell has the ResourceManager hold the time of each application: clients may be gone.
+func TestTimeOfShell(t *testing.T) {
+	app := small(t)
+	app.Components[0].Limits.VCores = 3 // two sizes, two applications
+	o := options()
+	o.TimeLimit = 90 * time.Minute
+	words, err := typed(t, rendered(t, render.YARN, "shell", app, o), []string{"yarn"}, "DISTRIBUTED_SHELL_JAR=/d.jar",
+		"SPY_SAYS=2026-11-22 10:00:00,000 INFO impl.YarnClientImpl: Submitted application application_17_0003")
+	if err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(strings.Join(words, " "), "yarn application -appId application_17_0003 -updateLifetime 5400"); n != 2 {
+		t.Errorf("told of the time %d times: %q", n, words)
+	}
+	words, err = typed(t, rendered(t, render.YARN, "shell", app, o), []string{"yarn"}, "DISTRIBUTED_SHELL_JAR=/d.jar", "SPY_CODE=3")
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 || slices.Contains(words, "application") {
+		t.Errorf("a client that fails: got %v and %q", err, words)
+	}
+}
+
+// TestAllCores has a component that wants all cores of its host.
+func TestAllCores(t *testing.T) {
+	for _, tt := range []struct {
+		launcher, format string
+		change           func(*appdef.Limits)
+		all              bool // of all components, else of the first
+		says, not, lost  string
+	}{
+		{render.Slurm, "", nil, false, "#SBATCH --exclusive\n#SBATCH --ntasks=3\n#SBATCH --mem-per-cpu=0\n", "cpus", "vcores max: the job has its nodes to itself"},
+		{render.Slurm, "", func(l *appdef.Limits) { l.Placement |= appdef.PlacedApart }, true, "#SBATCH --exclusive\n#SBATCH --ntasks=3\n#SBATCH --mem-per-cpu=0\n#SBATCH --ntasks-per-node=1\n", "cpus", ""},
+		{render.Slurm, "", func(l *appdef.Limits) { l.VCores = 2 }, false, "  --het-group=1 \\\n  --ntasks=2 \\\n  --mem-per-cpu=0 bash \\\n", "", "worker: vcores max"},
+		{render.Nomad, "", nil, false, "cpu = 1000\n", "", "vcores max: Nomad grants what it is asked for"},
+		{render.YARN, "service", nil, false, `"cpus": 1,`, "", "vcores max: YARN grants what it is asked for, 1 here"},
+		{render.YARN, "shell", nil, false, "vcores=1 ", "", "vcores max: YARN grants what it is asked for, 1 here"},
+		{render.Kubernetes, "jobset", nil, false, "memory: 288Mi", "cpu:", ""},
+	} {
+		app := small(t)
+		for i := range app.Components {
+			app.Components[i].Limits.VCores = appdef.Max
+			if change := tt.change; change != nil && (tt.all || i == 0) {
+				change(&app.Components[i].Limits)
+			}
+		}
+		o := options()
+		o.Format = tt.format
+		job, err := render.Render(tt.launcher, app, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := regexp.MustCompile(`(?m)^#([^S].*)?\n`).ReplaceAllString(job.Files[0].Text, "") // without comments
+		if !strings.Contains(regexp.MustCompile(` +=`).ReplaceAllString(text, " ="), tt.says) || tt.not != "" && strings.Contains(text, tt.not) {
+			t.Errorf("%s %s: want %q, and no %q, in\n%s", tt.launcher, tt.format, tt.says, tt.not, text)
+		}
+		if tt.lost != "" != slices.ContainsFunc(job.Lost, func(line string) bool { return strings.Contains(line, cmp.Or(tt.lost, "vcores max")) }) {
+			t.Errorf("%s %s: lost %q, want %q", tt.launcher, tt.format, job.Lost, tt.lost)
+		}
+	}
+}
+
+// TestFlags gives each launcher all flags that only some have a word for: each is in the job, or told as lost.
+func TestFlags(t *testing.T) {
+	said := map[string][]string{ // by what the job says of them
+		render.Nomad:      {`namespace   = "ml"`, `region      = "eu"`, `datacenters = ["dc7"]`, `driver = "exec"`, `user   = "1001"`},
+		render.Kubernetes: {"namespace: ml", "name: acl\n", "image: r/m:9", "runAsUser: 1001"},
+		render.Systemd:    {"User=1001\n"},
+		render.Slurm:      {},
+		render.YARN:       {"am-resource.memory\": \"3000\""},
+	}
+	lost := map[string]string{
+		render.Nomad:      "--token-secret --image --privileged --driver-memory --driver-cores",
+		render.Kubernetes: "--region --datacenter --driver --privileged --driver-memory --driver-cores",
+		render.Systemd:    "--token-secret --namespace --region --datacenter --driver --image --driver-memory --driver-cores",
+		render.Slurm:      "--token-secret --namespace --region --datacenter --driver --image --user --privileged --driver-memory --driver-cores",
+		render.YARN:       "--token-secret --namespace --region --datacenter --driver --image --user --privileged",
+	}
+	for _, launcher := range render.Launchers() {
+		plain, err := render.Render(launcher, small(t), options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := options()
+		o.TokenSecret, o.Namespace, o.Region, o.Datacenters, o.Driver, o.Image, o.User = "acl", "ml", "eu", []string{"dc7"}, "exec", "r/m:9", "1001"
+		o.Privileged, o.MasterMemoryMB, o.MasterVCores = launcher != render.Systemd, 3000, 2
+		job, err := render.Render(launcher, small(t), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range said[launcher] {
+			if !strings.Contains(job.Files[0].Text, want) {
+				t.Errorf("%s: no %q in\n%s", launcher, want, job.Files[0].Text)
+			}
+		}
+		var got []string
+		for _, line := range job.Lost {
+			if flag, _, ok := strings.Cut(strings.Replace(line, ":", " ", 1), " "); ok && strings.HasPrefix(flag, "--") {
+				got = append(got, flag)
+			}
+		}
+		if strings.Join(got, " ") != lost[launcher] {
+			t.Errorf("%s: lost %q, want %s", launcher, job.Lost, lost[launcher])
+		}
+		for _, line := range plain.Lost {
+			if strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "--image ") { // of options
+				t.Errorf("%s: nobody has said %s", launcher, line)
+			}
+		}
+	}
+	o := options()
+	o.Privileged, o.User = true, "1001"
+	if job, err := render.Render(render.Systemd, small(t), o); err != nil || !slices.Contains(job.Lost, "--user 1001: --privileged has the agents be root") {
+		t.Errorf("root of systemd: got %v, %q", err, job.Lost)
 	}
 }
 

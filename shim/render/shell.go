@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// shellPlain is what no shell, and neither Hadoop nor systemd, reads otherwise.
-var shellPlain = regexp.MustCompile(`^[A-Za-z0-9_./:=,@+-]+$`)
+// plainWord is what no shell, and neither Hadoop nor systemd, reads otherwise.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@+-]+$`)
 
 // shellWord quotes a word for sh and bash.
 func shellWord(word string) string {
-	if shellPlain.MatchString(word) {
+	if plainWord.MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

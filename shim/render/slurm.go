@@ -9,13 +9,14 @@ import (
 	"unicode"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // loudly is what a task adds to the codes that are to be heard above those of signals.
 const loudly = 128
 
 // loud are these codes, sorted.
-func loud() []int { return answered(Elsewhere, Never) }
+func loud() []int { return launcher.CodesOf(launcher.Elsewhere, launcher.Never) }
 
 // requeues is how often a job puts itself into the queue again.
 const requeues = 5
@@ -84,9 +85,17 @@ func (w *writer) slurmParts() []slurmPart {
 }
 
 func (w *writer) loseOfSlurm() {
+	for _, g := range w.groups {
+		if g.vcores == appdef.Max && !g.spread {
+			w.lose("%s: vcores max: the job has its nodes to itself; instances on one node share its cores and memory, and muster.spread=host parts them", g.name)
+		}
+	}
 	w.lose("kill time-out: KillWait of the cluster's configuration; the agents are told %s", w.longestWindow())
 	if w.o.Priority != "" {
 		w.lose("priority %s: only an operator of Slurm may raise one; see sbatch --nice and --qos", w.o.Priority)
+	}
+	if w.o.TimeLimit > 0 {
+		w.lose("time limit %s: of each start; a job that has been put into the queue again for another reason has it again", spanText(w.o.TimeLimit))
 	}
 	w.lose("an agent that ends alone: Slurm starts no task anew, so all are ended and the job is put into the queue again")
 }
@@ -101,7 +110,7 @@ func (w *writer) slurmOptions(p slurmPart, first bool) string {
 		say("open-mode=append")
 		say("requeue")
 		// To the agents, not to this script: so much before the time is over they stop in grace.
-		say("signal=TERM@" + strconv.Itoa(int(max(p.window, slurmWindow)/time.Second)))
+		say("signal=TERM@" + strconv.Itoa(slurmNotice(p.window)))
 	}
 	if w.o.TimeLimit > 0 {
 		say("time=" + strconv.Itoa(max(1, int((w.o.TimeLimit+time.Minute-1)/time.Minute))))
@@ -121,17 +130,20 @@ func (w *writer) slurmOptions(p slurmPart, first bool) string {
 	return b.String()
 }
 
+// slurmNotice is how many seconds before its time is over a job is told.
+func slurmNotice(window time.Duration) int { return int(max(window, slurmWindow) / time.Second) }
+
+// slurmEarly is by how many seconds Slurm may tell it before that (sbatch(1), --signal).
+const slurmEarly = 60
+
 // options are what all tasks of a part are asked for, for sbatch and for srun.
 func (p slurmPart) options() []string {
-	out := []string{"ntasks=" + strconv.Itoa(p.count)}
+	out := append([]string{"ntasks=" + strconv.Itoa(p.count)}, p.cores()...)
 	cores := max(p.vcores, 1)
-	if p.vcores != appdef.Max {
-		out = append(out, "cpus-per-task="+strconv.Itoa(cores))
-	}
-	if p.memory > 0 {
+	if p.memory > 0 && p.vcores != appdef.Max {
 		out = append(out, "mem-per-cpu="+strconv.Itoa((p.memory+cores-1)/cores)+"M")
-	} else {
-		out = append(out, "mem=0")
+	} else { // all of the node. sbatch refuses --mem=0 beside another part's; a number would count for all cores of the node
+		out = append(out, "mem-per-cpu=0")
 	}
 	if p.gpus > 0 {
 		kind := ""
@@ -144,6 +156,14 @@ func (p slurmPart) options() []string {
 		out = append(out, "ntasks-per-node=1")
 	}
 	return out
+}
+
+// cores is the option that says how many a task has. A step for which nobody says it has all that the job has.
+func (p slurmPart) cores() []string {
+	if p.vcores == appdef.Max {
+		return nil
+	}
+	return []string{"cpus-per-task=" + strconv.Itoa(max(p.vcores, 1))}
 }
 
 // typeRune makes a GPU's model a name of gres.conf.
@@ -167,6 +187,10 @@ func (w *writer) slurmScript(parts []slurmPart) string {
 	if [ "$code" -ne 0 ] && [ "$status" -eq 0 ]; then scancel --signal=TERM "$SLURM_JOB_ID"; fi
 `
 	}
+	requeue := ""
+	if w.o.TimeLimit > 0 {
+		requeue = " && ! late"
+	}
 	var b strings.Builder
 	if w.o.TokenFile != "" {
 		b.WriteString("export CONSUL_HTTP_TOKEN_FILE=" + shellWord(w.o.TokenFile) + "\n")
@@ -187,7 +211,10 @@ code=$?
 case $code in %s) code=$((code + %d)) ;; esac
 exit "$code"'
 
-`, joined(answered(Elsewhere), ", "), shellWord(w.o.Run), index, joined(loud(), " | "), loudly)
+`, joined(launcher.CodesOf(launcher.Elsewhere), ", "), shellWord(w.o.Run), index, joined(loud(), " | "), loudly)
+	if w.o.TimeLimit > 0 {
+		fmt.Fprintf(&b, slurmLate, slurmNotice(parts[0].window)+slurmEarly)
+	}
 	if len(parts) > 1 {
 		b.WriteString(`# What the first part was asked for srun would read in the environment for all of them.
 unset SLURM_CPUS_PER_TASK SLURM_GPUS_PER_TASK SLURM_MEM_PER_CPU SLURM_MEM_PER_NODE SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE
@@ -206,7 +233,7 @@ for ((left = %d; left > 0; left--)); do
 done
 if [ "$status" -ge %d ]; then status=$((status - %d)); fi
 
-if [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]; then
+if [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]%s; then
 	case $status in
 	%s)
 		scontrol update "JobId=$SLURM_JOB_ID" "Comment=%s-$((${SLURM_RESTART_COUNT:-0} + 1))"
@@ -216,20 +243,31 @@ if [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]; then
 	esac
 fi
 exit "$status"
-`, len(parts), others, loud()[0]+loudly, loudly, requeues, joined(answered(Elsewhere), " | "), w.o.Run, joined(answered(Again), " | "))
+`, len(parts), others, loud()[0]+loudly, loudly, requeues, requeue, joined(launcher.CodesOf(launcher.Elsewhere), " | "), w.o.Run, joined(launcher.CodesOf(launcher.Again), " | "))
 	return b.String()
 }
+
+// slurmLate keeps a job from living on in the queue when the time is over that somebody has given it. Where nobody has, it is
+// the partition that interrupts it.
+const slurmLate = `# The tasks are told of the end of their time, and not this script.
+late() {
+	local end
+	end=$(squeue --noheader --jobs "$SLURM_JOB_ID" --format %%e | head -n 1)
+	[ -n "$end" ] && end=$(date --date="$end" +%%s) && [ "$end" -le $(($(date +%%s) + %d)) ]
+}
+
+`
 
 // slurmStep is one srun. In a step of one component the task's number is the index; in one of all it is the rank.
 func (w *writer) slurmStep(p slurmPart, number, of int) string {
 	words := []string{"srun", "--kill-on-bad-exit=1", "--wait=0"}
+	options := p.cores() // the rest srun reads in the environment
 	if of > 1 {
 		words = append(words, "--het-group="+strconv.Itoa(number))
-		for _, option := range p.options() {
-			words = append(words, "--"+option)
-		}
-	} else { // the rest srun reads in the environment
-		words = append(words, "--cpus-per-task="+strconv.Itoa(max(p.vcores, 1)))
+		options = p.options()
+	}
+	for _, option := range options {
+		words = append(words, "--"+option)
 	}
 	words = append(words, "bash", "-c", "", "muster")
 	task, run := len(words)-2, len(words)+1+runAt

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -71,6 +72,52 @@ func TestSlurmRequeues(t *testing.T) {
 		})
 	}
 }
+
+// TestSlurmTimeIsOver has tasks that were told of the end of the job's time. The job ends with them where somebody has given it
+// that time, and goes into the queue where it is the partition's.
+func TestSlurmTimeIsOver(t *testing.T) {
+	const asks = "scontrol requeue 7"
+	for _, tt := range []struct {
+		name  string
+		limit time.Duration
+		code  int
+		left  string // squeue's word for the end
+		asks  string
+	}{
+		{"told", time.Hour, 143, inTime(20 * time.Second), ""},
+		{"told as early as may be", time.Hour, 143, inTime(85 * time.Second), ""},
+		{"a run that is tried elsewhere", time.Hour, 75, inTime(20 * time.Second), ""},
+		{"killed long before", time.Hour, 137, inTime(30 * time.Minute), asks},
+		{"nobody knows", time.Hour, 143, "", asks},
+		{"taken away since", time.Hour, 143, "NONE", asks},
+		{"the partition's", 0, 143, inTime(20 * time.Second), asks},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := options()
+			o.TimeLimit = tt.limit
+			script := rendered(t, render.Slurm, "", small(t), o)
+			code := tt.code
+			if code == 75 {
+				code += 128
+			}
+			words, err := typed(t, script, []string{"srun", "scontrol", "squeue"}, "SLURM_JOB_ID=7", "TZ=UTC", "SPY_SAYS="+tt.left, "SPY_CODE="+strconv.Itoa(code))
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != tt.code {
+				t.Errorf("the script ended with %v, want %d", err, tt.code)
+			}
+			got := ""
+			if at := slices.Index(words, "scontrol"); at >= 0 {
+				got = strings.Join(words[at:], " ")
+			}
+			if got != tt.asks {
+				t.Errorf("asked: got %q, want %q", got, tt.asks)
+			}
+		})
+	}
+}
+
+// inTime is a moment as squeue writes it.
+func inTime(d time.Duration) string { return time.Now().UTC().Add(d).Format("2006-01-02T15:04:05") }
 
 // TestSlurmHearsWhatDecides holds that a task which is ended for another's sake does not drown why the other has ended.
 func TestSlurmHearsWhatDecides(t *testing.T) {

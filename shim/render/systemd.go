@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // unitLine is one line of a unit: an assignment, or a comment where name is empty.
@@ -105,6 +105,9 @@ func (w *writer) loseOfSystemd() {
 	if w.o.Queue != "" || w.o.Priority != "" {
 		w.lose("queue and priority: systemd has none")
 	}
+	if w.o.Privileged && w.o.User != "" {
+		w.lose("--user %s: --privileged has the agents be root", w.o.User)
+	}
 	if w.o.TimeLimit > 0 {
 		w.lose("time limit %s: RuntimeMaxSec would end one agent, not the run; muster.timeout is the app's own", w.o.TimeLimit)
 	}
@@ -174,11 +177,11 @@ func (w *writer) service(binary string, window time.Duration) []unitLine {
 		{"OOMScoreAdjust", "-500"},
 		{"OOMPolicy", "continue"},
 		{"", "Done, or interrupted by a stop; again after a kill, a failed watchdog and the codes that say so; never after the others."},
-		{"SuccessExitStatus", joined(stopCodes(Again), " ")},
+		{"SuccessExitStatus", joined(stopCodes(launcher.Again), " ")},
 		{"Restart", "on-failure"},
 		{"RestartSec", "5"},
-		{"RestartForceExitStatus", joined(answeredBySystemd(Again, Elsewhere), " ")},
-		{"RestartPreventExitStatus", joined(answered(Never), " ")},
+		{"RestartForceExitStatus", joined(answeredBySystemd(launcher.Again, launcher.Elsewhere), " ")},
+		{"RestartPreventExitStatus", joined(launcher.CodesOf(launcher.Never), " ")},
 		{"", "Folders: work and checkpoints, logs, what is fetched, this host's state."},
 		{"StateDirectory", "muster/" + w.o.AppID},
 		{"LogsDirectory", "muster/" + w.o.AppID},
@@ -200,9 +203,9 @@ func (w *writer) service(binary string, window time.Duration) []unitLine {
 }
 
 // stopCodes are the exit codes that a stop by systemd ends with.
-func stopCodes(a Answer) []int {
+func stopCodes(a launcher.Answer) []int {
 	var out []int
-	for _, n := range answered(a) {
+	for _, n := range launcher.CodesOf(a) {
 		if n == 130 || n == 143 {
 			out = append(out, n)
 		}
@@ -211,9 +214,9 @@ func stopCodes(a Answer) []int {
 }
 
 // answeredBySystemd leaves out what only a signal makes: Restart=on-failure has it.
-func answeredBySystemd(answers ...Answer) []int {
+func answeredBySystemd(answers ...launcher.Answer) []int {
 	var out []int
-	for _, n := range answered(answers...) {
+	for _, n := range launcher.CodesOf(answers...) {
 		if n != 137 {
 			out = append(out, n)
 		}
@@ -329,9 +332,6 @@ func unitSpan(d time.Duration) string {
 func unitText(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(oneLine(text), "%", "%%"), "%%i", "%i")
 }
-
-// plainWord is what systemd reads as it stands.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@+-]+$`)
 
 // unitWords is a command line (systemd.service(5)): an option and its value on a line.
 func unitWords(words []string) string {

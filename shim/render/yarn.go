@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // What YARN is asked for where the definition does not say.
@@ -81,6 +82,10 @@ func (w *writer) yarn() ([]File, error) {
 	if binary := w.local(""); !remote(w.o.Binary) && !path.IsAbs(binary) {
 		return nil, fmt.Errorf("binary %s: want its absolute path on the nodes, or a URL", binary)
 	}
+	// The distributed shell's client writes it into its master's command line as it is.
+	if token := w.o.TokenFile; w.o.Format == "shell" && token != "" && !plainWord.MatchString(token) {
+		return nil, fmt.Errorf("token file %s: want a path without blanks and signs that a shell reads", appdef.Quote(token))
+	}
 	w.loseOfYARN()
 	if w.o.Format == "shell" {
 		return w.yarnShell()
@@ -93,14 +98,14 @@ func (w *writer) loseOfYARN() {
 		if g.gpuType != "" {
 			w.lose("%s: GPU model %s: YARN grants GPUs by number; give the nodes that have it a label (yarn.label.expression)", g.name, g.gpuType)
 		}
+		if g.vcores == appdef.Max {
+			w.lose("%s: vcores max: YARN grants what it is asked for, 1 here", g.name)
+		}
 		if g.memory == 0 {
 			w.lose("%s: memory: %d MB, for want of a number", g.name, yarnMemory)
 		}
 	}
 	w.lose("kill time-out: %s of the cluster's yarn.nodemanager.sleep-delay-before-sigkill.ms; a stop by YARN leaves no grace to speak of", w.longestWindow())
-	if w.o.User != "" {
-		w.lose("user %s: YARN starts containers as who has submitted them", w.o.User)
-	}
 }
 
 // yarnName is a name of a service or a component: lower case, a letter first.
@@ -121,7 +126,7 @@ func (w *writer) yarnService() ([]File, error) {
 		}},
 	}
 	if w.o.TimeLimit > 0 {
-		service.Lifetime = strconv.Itoa(int(math.Ceil(w.o.TimeLimit.Seconds())))
+		service.Lifetime = strconv.Itoa(wholeSeconds(w.o.TimeLimit))
 	}
 	if w.o.MasterMemoryMB > 0 {
 		service.Configuration.Properties["yarn.service.am-resource.memory"] = strconv.Itoa(w.o.MasterMemoryMB)
@@ -179,9 +184,10 @@ func (w *writer) yarnComponent(g group) (yarnComponent, error) {
 	failures := strconv.Itoa(g.count + yarnFailures)
 	c.Configuration.Properties = map[string]string{
 		"yarn.service.container-failure-per-component.threshold": failures,
-		// A run that is over ends each agent at once: a master that avoided hosts for it, three failures by default, would find
-		// none at last, and wait for ever.
-		"yarn.service.node-blacklist.threshold": failures,
+		// A run that is over ends each agent at once: a master that avoided hosts for it, after three failures by default, would
+		// find none at last. The next master, which inherits what is avoided, would wait for ever. No number of failures that
+		// ends the service is high enough: more of them come in while the master goes.
+		"yarn.service.node-blacklist.threshold": strconv.Itoa(math.MaxInt32),
 	}
 	if remote(w.o.Binary) {
 		c.LaunchCommand = "./" + c.LaunchCommand
@@ -227,7 +233,7 @@ func shellText(words []string) string {
 	out := make([]string, len(words))
 	for i, word := range words {
 		out[i] = word
-		if !shellPlain.MatchString(word) {
+		if !plainWord.MatchString(word) {
 			parts := strings.Split(word, "'")
 			for i, part := range parts {
 				parts[i] = brokenRuns(part)
@@ -284,6 +290,9 @@ func (w *writer) yarnShell() ([]File, error) {
 	how := []string{"  bash " + w.o.AppID + ".yarn.sh", "", "Its clients follow their applications, and end with 0 where all containers did.", ""}
 	header := w.header("Applications of YARN's distributed shell, written by muster render yarn.", append(how, codeLines()...)...)
 	text := "#!/bin/bash\n" + comment(header) + yarnScriptHead
+	if w.o.TimeLimit > 0 {
+		text += fmt.Sprintf(yarnScriptLimited, wholeSeconds(w.o.TimeLimit))
+	}
 	if remote(w.o.Binary) {
 		text += yarnScriptBring + shellLines("  ", []string{"hdfs", "dfs", "-get", w.o.Binary, ""}, map[int]string{4: `"$brought"/` + binaryName}) + "\n"
 	}
@@ -313,6 +322,24 @@ fi
 clients=()
 `
 
+// yarnScriptLimited tells YARN of the time limit before anybody hears that the application is there: whoever follows by the
+// client's words may end the client then.
+const yarnScriptLimited = `
+# A client holds the time for as long as it lives; the ResourceManager holds it to the end.
+limited() {
+	local line id
+	"$@" 2>&1 | while IFS= read -r line; do
+		case $line in *"Submitted application application_"*)
+			id=application_${line##*Submitted application application_}
+			id=${id%%%%[!a-z0-9_]*}
+			yarn application -appId "$id" -updateLifetime %d </dev/null >&2 || yarn application -kill "$id" </dev/null >&2
+			;;
+		esac
+		printf '%%s\n' "$line"
+	done
+}
+`
+
 // A container's PATH need not have Hadoop's commands: bash has its own there, whatever the NodeManager's is.
 const yarnScriptBring = `
 # The client takes files of this host along to the containers, and of no other place.
@@ -336,11 +363,12 @@ func (w *writer) yarnApplication(g group, priority string, several bool) string 
 	if g.name != "" {
 		name += "-" + g.name
 	}
+	w.applications = append(w.applications, name)
 	words := []string{
 		"yarn", "jar", "", "org.apache.hadoop.yarn.applications.distributedshell.Client",
 		"-jar", "", "-appname", name, "-num_containers", strconv.Itoa(g.count),
 		"-container_resources", g.yarnResources(), "-timeout", w.shellTime(),
-		"-container_retry_policy", "2", "-container_retry_error_codes", joined(exits(answered(Again, Elsewhere)), ","),
+		"-container_retry_policy", "2", "-container_retry_error_codes", joined(exits(launcher.CodesOf(launcher.Again, launcher.Elsewhere)), ","),
 		"-container_max_retries", strconv.Itoa(yarnRetries), "-container_retry_interval", strconv.Itoa(yarnPause),
 		"-keep_containers_across_application_attempts", // a master that is lost with its host is no reason to end the others
 	}
@@ -370,12 +398,19 @@ func (w *writer) yarnApplication(g group, priority string, several bool) string 
 		run += "./"
 	}
 	words = append(words, "-shell_command", run+yarnCommand(agent))
-	text := "\n" + shellLines("  ", words, filled)
+	text := "\n"
+	if w.o.TimeLimit > 0 {
+		text += "limited "
+	}
+	text += shellLines("  ", words, filled)
 	if several {
 		text += " &\nclients+=($!)"
 	}
 	return text + "\n"
 }
+
+// wholeSeconds is a duration in seconds, rounded up.
+func wholeSeconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
 // yarnResources are those of one container of the distributed shell.
 func (g group) yarnResources() string {

@@ -25,8 +25,8 @@ type api struct {
 	headers http.Header // likewise
 }
 
-// apiPatience bounds one request.
-const apiPatience = 20 * time.Second
+// apiPatience bounds one request. A ResourceManager that has just begun takes half a minute to its first answer about services.
+const apiPatience = time.Minute
 
 // statusError is an answer other than the one that is wanted.
 type statusError struct {
@@ -44,7 +44,7 @@ func (a api) call(ctx context.Context, method, path string, body []byte, into an
 	defer cancel()
 	at := a.base + path
 	if len(a.query) > 0 {
-		at += "?" + a.query.Encode()
+		at += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")] + a.query.Encode()
 	}
 	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
 	if err != nil {
@@ -74,6 +74,15 @@ func (a api) call(ctx context.Context, method, path string, body []byte, into an
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	return nil
+}
+
+// send is call for what starts a job. Once begun it is not broken off, for nobody would know what has been taken by then: who is
+// called off meanwhile has a job to end.
+func (a api) send(ctx context.Context, method, path string, body []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return sent(a.call(context.WithoutCancel(ctx), method, path, body, nil))
 }
 
 // mostAnswer bounds an answer, in bytes: a job's allocations with their events are long.

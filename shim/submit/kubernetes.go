@@ -3,8 +3,12 @@ package submit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Kubernetes submits by kubectl, to the cluster and as the user of its configuration.
@@ -14,6 +18,7 @@ type Kubernetes struct {
 	// Namespace is that of the objects; empty: kubectl's own.
 	Namespace string
 
+	client
 	names []string // jobset.jobset.x-k8s.io/d1, service/d1, job.batch/d1-worker
 }
 
@@ -25,44 +30,101 @@ func (k *Kubernetes) kubectl(words ...string) []string {
 	return append(all, words...)
 }
 
-// Start applies the objects. The id is their names, with commas between them. What is left of an earlier run is deleted before:
-// the template of a Job cannot be changed. One that has not ended is ErrRuns.
+// Start creates the objects. The id is their names, with commas between them. What is left of an earlier run is deleted before:
+// the template of a Job cannot be changed. One that has not ended is ErrRuns; anything of those names without our labels is
+// ErrForeign.
 func (k *Kubernetes) Start(ctx context.Context) (id string, err error) {
-	said, err := command(ctx, k.Objects, k.kubectl("get", "--filename", "-", "--ignore-not-found", "--output", "json")...)
+	there, err := k.get(ctx)
 	if err != nil {
-		return "", fmt.Errorf("k8s: %w", err)
+		return "", err
 	}
-	there, err := k.read(said)
-	if err != nil {
+	if err := k.ours(there); err != nil {
 		return "", err
 	}
 	if len(there) > 0 {
 		if now := kubernetesState(there); !now.Over {
 			return "", fmt.Errorf("k8s: %s %w: end it with muster stop and kubectl delete, or give another --app-id", there[0].Metadata.Name, ErrRuns)
 		}
-		if _, err := command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--cascade=foreground")...); err != nil {
+		if _, err := k.command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--cascade=foreground", "--timeout="+deletePatience.String())...); err != nil {
 			return "", fmt.Errorf("k8s: what is left of the last run: %w", err)
 		}
 	}
-	said, err = command(ctx, k.Objects, k.kubectl("apply", "--filename", "-", "--output", "name")...)
-	if err != nil {
+	// To create writes over nothing that has come to those names meanwhile. The annotation is for who applies them by hand later.
+	said, err := k.send(ctx, k.Objects, k.kubectl("create", "--save-config", "--filename", "-", "--output", "name")...)
+	if errors.Is(err, ErrUnknown) {
 		return "", fmt.Errorf("k8s: %w", err)
 	}
 	k.names = strings.Fields(said)
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("k8s: %w", err), k.takeBack(ctx))
+	}
 	return strings.Join(k.names, ","), nil
 }
 
-// kubernetesObject is what we read of a JobSet or a Job.
+// deletePatience is how long what is left of an earlier run may take to go: a pod on a host that is lost does not go by itself.
+const deletePatience = clientPatience / 2
+
+// takeBack deletes what was created of a job of which something was refused.
+func (k *Kubernetes) takeBack(ctx context.Context) error {
+	if len(k.names) == 0 {
+		return nil
+	}
+	_, err := k.command(context.WithoutCancel(ctx), "", k.kubectl(append([]string{"delete", "--ignore-not-found", "--wait=false"}, k.names...)...)...)
+	if err != nil {
+		return fmt.Errorf("k8s: %s stay: %w", strings.Join(k.names, ", "), err)
+	}
+	return nil
+}
+
+// kubernetesObject is what we read of a JobSet, a Job or a Service; Services have no end.
 type kubernetesObject struct {
 	Kind     string
-	Metadata struct{ Name string }
-	Status   struct {
+	Metadata struct {
+		Name   string
+		Labels map[string]string
+	}
+	Status struct {
 		Conditions []struct{ Type, Status, Reason, Message string }
 	}
 }
 
-// read is one object, or a list of them; Services have no end.
-func (k *Kubernetes) read(text string) ([]kubernetesObject, error) {
+// appLabel is on all that room render writes.
+const appLabel = "muster-agent/app"
+
+// ours refuses objects of our names that are not of our app: they would be deleted.
+func (k *Kubernetes) ours(there []kubernetesObject) error {
+	wanted := map[string]string{} // label by kind and name
+	for texts := yaml.NewDecoder(strings.NewReader(k.Objects)); ; {
+		var o kubernetesObject
+		err := texts.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("k8s: objects: %w", err)
+		}
+		wanted[o.Kind+" "+o.Metadata.Name] = o.Metadata.Labels[appLabel]
+		k.names = append(k.names, strings.ToLower(o.Kind)+"/"+o.Metadata.Name)
+	}
+	for _, o := range there {
+		if label := o.Metadata.Labels[appLabel]; label == "" || label != wanted[o.Kind+" "+o.Metadata.Name] {
+			return fmt.Errorf("k8s: %s %s %w, by its label %s: give another --app-id", o.Kind, o.Metadata.Name, ErrForeign, appLabel)
+		}
+	}
+	return nil
+}
+
+// get asks for what is there of our names.
+func (k *Kubernetes) get(ctx context.Context) ([]kubernetesObject, error) {
+	said, err := k.command(ctx, k.Objects, k.kubectl("get", "--filename", "-", "--ignore-not-found", "--output", "json")...)
+	if err != nil {
+		return nil, fmt.Errorf("k8s: %w", err)
+	}
+	return readObjects(said)
+}
+
+// readObjects reads one object, or a list of them.
+func readObjects(text string) ([]kubernetesObject, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
@@ -71,63 +133,57 @@ func (k *Kubernetes) read(text string) ([]kubernetesObject, error) {
 	if err := json.Unmarshal([]byte(text), &one); err != nil {
 		return nil, fmt.Errorf("k8s: kubectl get: %w", err)
 	}
-	if one.Kind == "List" {
-		if err := json.Unmarshal([]byte(text), &list); err != nil {
-			return nil, fmt.Errorf("k8s: kubectl get: %w", err)
-		}
-	} else {
-		list.Items = []kubernetesObject{one}
+	if one.Kind != "List" {
+		return []kubernetesObject{one}, nil
 	}
-	var jobs []kubernetesObject
-	for _, o := range list.Items {
-		if o.Kind == "JobSet" || o.Kind == "Job" {
-			jobs = append(jobs, o)
-		}
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("k8s: kubectl get: %w", err)
 	}
-	return jobs, nil
+	return list.Items, nil
 }
 
 // State is that of the JobSet, or of all Jobs.
 func (k *Kubernetes) State(ctx context.Context) (State, error) {
-	said, err := command(ctx, k.Objects, k.kubectl("get", "--filename", "-", "--ignore-not-found", "--output", "json")...)
-	if err != nil {
-		return State{}, fmt.Errorf("k8s: %w", err)
-	}
-	jobs, err := k.read(said)
+	there, err := k.get(ctx)
 	if err != nil {
 		return State{}, err
 	}
-	if len(jobs) == 0 {
-		return State{Word: "deleted", Over: true, Why: "the cluster does not know the job any more"}, nil
-	}
-	return kubernetesState(jobs), nil
+	return kubernetesState(there), nil
 }
 
-// kubernetesState reads the conditions: Complete and Failed end a Job, Completed and Failed a JobSet.
-func kubernetesState(jobs []kubernetesObject) State {
-	states := make([]State, len(jobs))
-	for i, job := range jobs {
-		states[i].Word = "running"
+// kubernetesState reads the conditions: Complete and Failed end a Job, Completed and Failed a JobSet. A Service alone is what a
+// job has left.
+func kubernetesState(there []kubernetesObject) State {
+	var states []State
+	for _, job := range there {
+		if job.Kind != "JobSet" && job.Kind != "Job" {
+			continue
+		}
+		state := State{Word: "running"}
 		for _, c := range job.Status.Conditions {
 			if c.Status != "True" {
 				continue
 			}
 			switch c.Type {
 			case "Complete", "Completed":
-				states[i] = State{Word: "completed", Over: true, OK: true}
+				state = State{Word: "completed", Over: true, OK: true}
 			case "Failed":
-				states[i] = State{Word: "failed", Over: true, Why: oneLine(job.Metadata.Name + ": " + c.Reason + after(": ", c.Message))}
+				state = State{Word: "failed", Over: true, Why: oneLine(job.Metadata.Name + ": " + c.Reason + after(": ", c.Message))}
 			case "Suspended":
-				states[i].Word = "suspended"
+				state.Word = "suspended"
 			}
 		}
+		states = append(states, state)
+	}
+	if len(states) == 0 {
+		return State{Word: "deleted", Over: true, Why: "the cluster does not know the job any more"}
 	}
 	return together(states)
 }
 
 // Stop deletes the objects: pods get SIGTERM.
 func (k *Kubernetes) Stop(ctx context.Context) error {
-	if _, err := command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--wait=false")...); err != nil {
+	if _, err := k.command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--wait=false")...); err != nil {
 		return fmt.Errorf("k8s: %w", err)
 	}
 	return nil

@@ -1,11 +1,14 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // State is how a job stands, as its launcher tells it.
@@ -18,6 +21,9 @@ type State struct {
 
 // ErrRuns is a job of that name that the launcher runs already.
 var ErrRuns = errors.New("runs there already")
+
+// ErrForeign is something of that name that muster did not write. It is neither replaced nor deleted.
+var ErrForeign = errors.New("is not what muster wrote for this app")
 
 // ErrUnreachable is an API that does not answer, or a client that is not there.
 var ErrUnreachable = errors.New("cannot be reached")
@@ -36,17 +42,55 @@ func sent(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnknown, err)
 }
 
+// client is how a launcher's own client is run.
+type client struct {
+	patience time.Duration // for one call; 0: clientPatience
+}
+
+const (
+	clientPatience = time.Minute
+	// clientGrace is how long the output of a client is waited for that was ended: its children may hold it.
+	clientGrace = 2 * time.Second
+)
+
 // command runs a launcher's client and gives what it says on stdout.
-func command(ctx context.Context, stdin string, words ...string) (string, error) {
+func (c client) command(ctx context.Context, stdin string, words ...string) (string, error) {
+	return c.run(ctx, stdin, nil, words)
+}
+
+// send is command for what starts a job. Once begun it is not broken off, for nobody would know what has been taken by then: who
+// is called off meanwhile has a job to end. A terminal's Ctrl-C goes to a process group, of which it gets one of its own.
+func (c client) send(ctx context.Context, stdin string, words ...string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	said, err := c.run(context.WithoutCancel(ctx), stdin, &syscall.SysProcAttr{Setpgid: true}, words)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return said, err
+}
+
+func (c client) run(ctx context.Context, stdin string, attr *syscall.SysProcAttr, words []string) (string, error) {
+	patience := cmp.Or(c.patience, clientPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.WaitDelay, cmd.SysProcAttr = clientGrace, attr
+	if attr != nil && attr.Setpgid {
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	}
 	if stdin != "" {
 		cmd.Stdin = strings.NewReader(stdin)
 	}
 	var out, bad strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &bad
 	err := cmd.Run()
-	if err == nil {
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil { // it has ended well, and left a child that holds its output
 		return out.String(), nil
+	}
+	if ctx.Err() == context.DeadlineExceeded {
+		return out.String(), fmt.Errorf("%s: %w: no answer in %s%s: %w", words[0], ErrUnreachable, patience, after(": ", oneLine(bad.String())), ctx.Err())
 	}
 	if ctx.Err() != nil {
 		return "", ctx.Err()

@@ -35,7 +35,7 @@ type nomadJob struct {
 }
 
 // Start registers the job and returns its id. A job of that name that is not dead is ErrRuns: Nomad would take the new one
-// for its next version, and end the run that is there.
+// for its next version, and end the run that is there. A dead one that is somebody else's is ErrForeign.
 func (n *Nomad) Start(ctx context.Context) (id string, err error) {
 	var outer struct{ Job json.RawMessage }
 	var job nomadJob
@@ -53,11 +53,14 @@ func (n *Nomad) Start(ctx context.Context) (id string, err error) {
 	if err == nil && last.Status != "dead" {
 		return "", fmt.Errorf("nomad: job %s %w, as run %s: end it with muster stop, or give another --app-id", n.id, ErrRuns, cmp.Or(last.Meta["muster_run"], "of its own"))
 	}
+	if err == nil && last.Meta["muster_app"] != job.Meta["muster_app"] {
+		return "", fmt.Errorf("nomad: job %s %w: give another --app-id, or, where nobody wants it any more, nomad job stop -purge %s", n.id, ErrForeign, n.id)
+	}
 	text, err := json.Marshal(map[string]any{"Job": outer.Job, "EnforceIndex": true, "JobModifyIndex": last.JobModifyIndex})
 	if err != nil {
 		return "", err
 	}
-	if err := sent(n.api.call(ctx, http.MethodPost, "/v1/jobs", text, nil)); err != nil {
+	if err := n.api.send(ctx, http.MethodPost, "/v1/jobs", text); err != nil {
 		return "", fmt.Errorf("nomad at %s: %w", n.api.base, err)
 	}
 	return n.id, nil

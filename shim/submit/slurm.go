@@ -14,26 +14,27 @@ type Slurm struct {
 	// Script is what room render wrote.
 	Script string
 
+	client
 	id, cluster string
 }
 
 // Start submits the script and returns the job's id.
 func (s *Slurm) Start(ctx context.Context) (id string, err error) {
-	said, err := command(ctx, s.Script, "sbatch", "--parsable")
+	said, err := s.send(ctx, s.Script, "sbatch", "--parsable")
 	if err != nil {
 		return "", fmt.Errorf("slurm: %w", err)
 	}
 	s.id, s.cluster, _ = strings.Cut(strings.TrimSpace(said), ";")
 	if !wholeNumber.MatchString(s.id) {
-		return "", fmt.Errorf("slurm: sbatch --parsable says %q, want a job's number", oneLine(said))
+		return "", fmt.Errorf("slurm: %w: sbatch --parsable says %q, want a job's number", ErrUnknown, oneLine(said))
 	}
 	return s.id, nil
 }
 
 var wholeNumber = regexp.MustCompile(`^[0-9]+$`)
 
-// client is a command line of one of Slurm's clients, of the job's cluster.
-func (s *Slurm) client(words ...string) []string {
+// of is a command line of one of Slurm's clients, of the job's cluster.
+func (s *Slurm) of(words ...string) []string {
 	if s.cluster == "" {
 		return words
 	}
@@ -42,7 +43,7 @@ func (s *Slurm) client(words ...string) []string {
 
 // State tells how the job stands, of a heterogeneous one all its parts.
 func (s *Slurm) State(ctx context.Context) (State, error) {
-	said, err := command(ctx, "", s.client("scontrol", "--oneliner", "show", "job", s.id)...)
+	said, err := s.command(ctx, "", s.of("scontrol", "--oneliner", "show", "job", s.id)...)
 	if errors.Is(err, ErrRefused) && strings.Contains(err.Error(), "Invalid job id") {
 		return State{Word: "forgotten", Over: true, Why: "slurmctld does not know the job any more"}, nil
 	}
@@ -87,7 +88,7 @@ func slurmState(line string) State {
 
 // Stop cancels the job; its tasks get SIGTERM, and SIGKILL after KillWait.
 func (s *Slurm) Stop(ctx context.Context) error {
-	if _, err := command(ctx, "", s.client("scancel", s.id)...); err != nil {
+	if _, err := s.command(ctx, "", s.of("scancel", s.id)...); err != nil {
 		return fmt.Errorf("slurm: %w", err)
 	}
 	return nil
@@ -95,5 +96,5 @@ func (s *Slurm) Stop(ctx context.Context) error {
 
 // Hints are the launcher's own commands that follow the job and end it.
 func (s *Slurm) Hints() (follow, end string) {
-	return strings.Join(s.client("scontrol", "show", "job", s.id), " "), strings.Join(s.client("scancel", s.id), " ")
+	return strings.Join(s.of("scontrol", "show", "job", s.id), " "), strings.Join(s.of("scancel", s.id), " ")
 }

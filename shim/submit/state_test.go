@@ -39,9 +39,10 @@ func TestKubernetesStates(t *testing.T) {
 			State{Word: "completed, running"},
 		},
 		{`{"kind":"Job","status":{"conditions":[{"type":"Failed","status":"False"}]}}`, State{Word: "running"}},
+		{`{"kind":"Service"}`, State{Word: "deleted", Over: true, Why: "the cluster does not know the job any more"}},
+		{``, State{Word: "deleted", Over: true, Why: "the cluster does not know the job any more"}},
 	} {
-		var k Kubernetes
-		jobs, err := k.read(tt.text)
+		jobs, err := readObjects(tt.text)
 		if err != nil {
 			t.Fatal(err)
 		}

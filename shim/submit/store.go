@@ -140,19 +140,23 @@ func (s *Store) Hold(ctx context.Context, m Mark) error {
 // markName is a file's name: neither an app's id nor a run's has an @ in it.
 func markName(app, run string) string { return app + "@" + run + ".json" }
 
-// Put brings an object that is not there yet. The run's mark names it already.
+// Put brings an object that is not there yet, or is not what its name says: others may write there. The run's mark names it
+// already.
 func (s *Store) Put(ctx context.Context, name string, o Object) (brought bool, err error) {
 	at := s.at(name)
 	local, err := os.Stat(o.File)
 	if err != nil {
 		return false, err
 	}
-	there, err := s.in.Stat(ctx, at)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	digest, _, _ := strings.Cut(name, "-")
+	if err := s.settled(ctx, digest); err != nil {
 		return false, err
 	}
-	if err != nil || there.Dir || there.Size != local.Size() { // a file takes its name when it is whole
-		digest, _, _ := strings.Cut(name, "-")
+	right, err := s.right(ctx, at, digest, local.Size())
+	if err != nil {
+		return false, err
+	}
+	if !right {
 		if _, err := fetch.Put(ctx, s.url+"/objects/"+name, o.File, digest, s.o); err != nil {
 			return false, err
 		}
@@ -162,6 +166,27 @@ func (s *Store) Put(ctx context.Context, name string, o Object) (brought bool, e
 		return brought, executable(at)
 	}
 	return brought, nil
+}
+
+// right tells that a file is there and has a digest.
+func (s *Store) right(ctx context.Context, at, digest string, size int64) (_ bool, err error) {
+	there, err := s.in.Stat(ctx, at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || there.Dir || there.Size != size {
+		return false, err
+	}
+	c, err := s.in.Open(ctx, at, fetch.Position{})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	h := sha256.New()
+	if _, err := io.Copy(h, fetch.Reader(ctx, c)); err != nil {
+		return false, err
+	}
+	return hex.EncodeToString(h.Sum(nil)) == digest, nil
 }
 
 // executable lets everybody run a file; who is not its owner finds that done.
@@ -234,47 +259,143 @@ func (s *Store) Release(ctx context.Context, app, run string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.in.Remove(ctx, at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.remove(ctx, at); err != nil {
 		return err
 	}
-	var errs []error
-	for _, name := range m.Objects {
-		if objectName.MatchString(name) { // the mark is a file that others could have written
-			errs = append(errs, s.drop(ctx, name))
-		}
-	}
-	return errors.Join(errs...)
+	return s.drop(ctx, m.Objects)
 }
 
 var objectName = regexp.MustCompile(`^[0-9a-f]{64}-[^/]+$`)
 
-// drop takes away a file that nobody uses. A run may have found it between our look at the marks and its end: it is put aside
-// first, and back where a mark names it by then.
-func (s *Store) drop(ctx context.Context, name string) error {
-	if used, err := s.used(ctx, name); used || err != nil {
+// going is a file beside an object that somebody may be taking away: `.going-SHA256-` and what makes it the only one. It is
+// written before the marks are read. Whoever has written a mark since then finds it, and waits until it is gone; whoever has
+// written one before is seen among the marks. So a file is never missing to a run that relies on it, and is moved by nobody.
+const going = ".going-"
+
+// goingFor is how long somebody may take to take a file away. Who has not by half of it leaves it there; one that is older is of a
+// client that died.
+const goingFor = 2 * time.Minute
+
+// drop takes away files that no mark names.
+func (s *Store) drop(ctx context.Context, names []string) (err error) {
+	var ours, announced []string
+	for _, name := range names {
+		if objectName.MatchString(name) { // a mark is a file that others could have written
+			ours = append(ours, name)
+		}
+	}
+	if len(ours) == 0 {
+		return nil
+	}
+	defer func() {
+		for _, at := range announced {
+			err = errors.Join(err, s.remove(context.WithoutCancel(ctx), at))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, goingFor/2)
+	defer cancel()
+	for _, name := range ours {
+		at := s.at(going + name[:64] + "-" + rand.Text())
+		announced = append(announced, at)
+		w, err := s.in.Create(ctx, at)
+		if err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+	}
+	marks, err := s.Marks(ctx)
+	if err != nil {
 		return err
 	}
-	at := s.at(name)
-	aside := path.Join(s.root, "objects", ".gone-"+rand.Text())
-	if err := s.in.Rename(ctx, at, aside); err != nil {
+	for _, name := range ours {
+		if !slices.ContainsFunc(marks, func(m Mark) bool { return slices.Contains(m.Objects, name) }) {
+			err = errors.Join(err, ctx.Err())
+			if ctx.Err() == nil {
+				err = errors.Join(err, s.remove(ctx, s.at(name)))
+			}
+		}
+	}
+	return err
+}
+
+// remove takes away what may be gone already.
+func (s *Store) remove(ctx context.Context, at string) error {
+	if err := s.in.Remove(ctx, at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// settled waits until nobody takes away files with a digest: the caller's mark names one.
+func (s *Store) settled(ctx context.Context, digest string) error {
+	seen := map[string]time.Time{}
+	for {
+		all, err := s.in.List(ctx, path.Join(s.root, "objects"))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		busy := false
+		for _, one := range all {
+			if !strings.HasPrefix(path.Base(one.Path), going+digest+"-") {
+				continue
+			}
+			if _, known := seen[one.Path]; !known {
+				seen[one.Path] = time.Now()
+			}
+			if time.Since(seen[one.Path]) < goingFor {
+				busy = true
+			} else if err := s.remove(ctx, one.Path); err != nil {
+				return err
+			}
+		}
+		if !busy {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(settlePoll):
+		}
 	}
-	used, err := s.used(ctx, name)
-	if err == nil && !used {
-		return s.in.Remove(ctx, aside)
-	}
-	if _, there := s.in.Stat(ctx, at); there == nil { // brought anew meanwhile
-		return errors.Join(err, s.in.Remove(ctx, aside))
-	}
-	return errors.Join(err, s.in.Rename(ctx, aside, at))
 }
 
-func (s *Store) used(ctx context.Context, name string) (bool, error) {
-	marks, err := s.Marks(ctx)
-	return slices.ContainsFunc(marks, func(m Mark) bool { return slices.Contains(m.Objects, name) }), err
+// settlePoll is how often a store is asked whether somebody is done.
+const settlePoll = 100 * time.Millisecond
+
+// abandoned is how old a file must be to be taken for one of a client that died.
+const abandoned = 24 * time.Hour
+
+// unfinished are the files of a client that died: one that it was writing, or was taking away another by.
+var unfinished = regexp.MustCompile(`^\.(.+\.new|going-[0-9a-f]{64})-[A-Z2-7]{26}$`)
+
+// Sweep takes away what clients that died have left: files that they were writing, and those that no mark names.
+func (s *Store) Sweep(ctx context.Context) error {
+	var unused []string
+	var errs []error
+	for _, folder := range []string{"objects", "runs"} {
+		all, err := s.in.List(ctx, path.Join(s.root, folder))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, one := range all {
+			if one.Dir || one.ModTime.IsZero() || time.Since(one.ModTime) < abandoned {
+				continue
+			}
+			name := path.Base(one.Path)
+			switch {
+			case unfinished.MatchString(name):
+				errs = append(errs, s.remove(ctx, one.Path))
+			case folder == "objects":
+				unused = append(unused, name)
+			}
+		}
+	}
+	return errors.Join(append(errs, s.drop(ctx, unused))...)
 }
 
 // String is the store's URL, as a person may read it.

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -80,7 +81,7 @@ func TestWhatOthersUseStays(t *testing.T) {
 	}
 }
 
-// Runs that come and go at once each find their file from their mark to their end, but for the moment in which another looks.
+// Runs that come and go at once each find their file from when it was put to their end, at every moment.
 func TestRunsComeAndGoAtOnce(t *testing.T) {
 	ctx, dir, root := t.Context(), t.TempDir(), filepath.Join(t.TempDir(), "store")
 	var wg sync.WaitGroup
@@ -98,13 +99,10 @@ func TestRunsComeAndGoAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				for range 1000 { // it is put back, if it was put aside
-					if _, err = os.Stat(s.Path(names[0])); err == nil {
-						break
+				for range 20 {
+					if text, err := os.ReadFile(s.Path(names[0])); err != nil || string(text) != "shared" {
+						t.Errorf("run %s: got %q, %v", run, text, err)
 					}
-				}
-				if err != nil {
-					t.Errorf("run %s: %v", run, err)
 				}
 				if err := s.Release(ctx, "app", run); err != nil {
 					t.Error(err)
@@ -115,6 +113,91 @@ func TestRunsComeAndGoAtOnce(t *testing.T) {
 	wg.Wait()
 	if got := files(t, root); len(got) != 0 {
 		t.Errorf("left are %v", got)
+	}
+}
+
+// Whoever finds that a file is being taken away waits for that, and brings it anew.
+func TestAFileThatIsBeingTakenAway(t *testing.T) {
+	ctx, dir, root := t.Context(), t.TempDir(), t.TempDir()
+	s, err := Open(ctx, root, fetch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := bring(ctx, s, dir, "1", "shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	announced := filepath.Join(root, "objects", going+sum("shared")+"-"+rand.Text())
+	if err := os.WriteFile(announced, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := bring(ctx, s, dir, "2", "shared")
+		done <- err
+	}()
+	mark := filepath.Join(root, "runs", "app@2.json")
+	for dog := time.Now().Add(30 * time.Second); ; { // once it has marked it, it may look
+		if _, err := os.Stat(mark); err == nil {
+			break
+		}
+		if time.Now().After(dog) {
+			t.Fatal("no mark came")
+		}
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("it did not wait: %v", err)
+	default:
+	}
+	if err := errors.Join(os.Remove(s.Path(names[0])), os.Remove(announced)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(s.Path(names[0])); err != nil || string(text) != "shared" {
+		t.Errorf("got %q, %v, want it brought anew", text, err)
+	}
+}
+
+// What clients that died have left goes a day later; nothing else does.
+func TestSweep(t *testing.T) {
+	ctx, dir, root := t.Context(), t.TempDir(), t.TempDir()
+	s, err := Open(ctx, root, fetch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := bring(ctx, s, dir, "1", "used")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, keep := []string{
+		"objects/." + names[0] + ".new-" + rand.Text(), "objects/" + going + sum("x") + "-" + rand.Text(), "objects/" + sum("x") + "-muster",
+		"runs/.app@9.json.new-" + rand.Text(),
+	}, []string{"objects/README", "objects/.hidden", "runs/notes", "objects/" + names[0], "runs/app@1.json"}
+	young := "objects/" + sum("y") + "-muster"
+	for _, name := range slices.Concat(old, keep, []string{young}) {
+		f, err := os.OpenFile(filepath.Join(root, name), os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := time.Now().Add(-abandoned - time.Hour); name != young {
+			if err := os.Chtimes(filepath.Join(root, name), at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := s.Sweep(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want := append(keep, young)
+	slices.Sort(want)
+	if got := files(t, root); !slices.Equal(got, want) {
+		t.Errorf("left are %v, want %v", got, want)
 	}
 }
 
@@ -137,6 +220,35 @@ func TestMarksNameNothingElse(t *testing.T) {
 	}
 	if _, err := os.Stat(outside); err != nil {
 		t.Error(err)
+	}
+}
+
+// What has the right name and size and other bytes is brought anew: it would be run.
+func TestWhatIsNotRightIsBroughtAnew(t *testing.T) {
+	ctx, dir, root := t.Context(), t.TempDir(), t.TempDir()
+	s, err := Open(ctx, root, fetch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, there := range []string{"mustes", "must", "muster"} {
+		file := filepath.Join(root, "objects", sum("muster")+"-a.zip")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(there), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		was, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bring(ctx, s, dir, "1", "muster"); err != nil {
+			t.Fatal(err)
+		}
+		now, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(file); err != nil || string(text) != "muster" || os.SameFile(was, now) != (there == "muster") {
+			t.Errorf("over %q: got %q, %v, the same file: %v", there, text, err, os.SameFile(was, now))
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ type Systemd struct {
 	// Units are the texts that room render wrote, by their paths below Dir.
 	Units map[string]string
 
+	client
 	target    string
 	instances []string
 }
@@ -37,6 +38,9 @@ func (s *Systemd) Start(ctx context.Context) (id string, err error) {
 			return "", fmt.Errorf("systemd: %s %w: end it with muster stop, or systemctl stop %s", u.name, ErrRuns, s.target)
 		}
 	}
+	if err := s.ours(); err != nil {
+		return "", fmt.Errorf("systemd: %w", err)
+	}
 	if err := s.lay(); err != nil {
 		return "", fmt.Errorf("systemd: units: %w; --unit-dir names another folder", err)
 	}
@@ -46,7 +50,10 @@ func (s *Systemd) Start(ctx context.Context) (id string, err error) {
 	if err := s.control(ctx, append([]string{"reset-failed", s.target}, s.failed(now)...)...); err != nil && len(s.failed(now)) > 0 {
 		return "", err
 	}
-	return s.target, s.control(ctx, "start", "--no-block", s.target)
+	if _, err := s.send(ctx, "", "systemctl", "start", "--no-block", s.target); err != nil {
+		return "", fmt.Errorf("systemd: %w", err)
+	}
+	return s.target, nil
 }
 
 // read finds the target and its instances among the units.
@@ -68,6 +75,31 @@ func (s *Systemd) read() error {
 	return nil
 }
 
+// ours refuses to write over units that muster has not written.
+func (s *Systemd) ours() error {
+	for name, text := range s.Units {
+		path := filepath.Join(s.Dir, name)
+		there, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("units: %w; --unit-dir names another folder", err)
+		}
+		if begins(string(there)) != begins(text) {
+			return fmt.Errorf("%s %w: give another --app-id or --unit-dir", path, ErrForeign)
+		}
+	}
+	return nil
+}
+
+// begins are the words by which room render's units of a kind begin: `# One agent`, `# The instances`, `# Limits of`.
+func begins(unit string) string {
+	first, _, _ := strings.Cut(unit, "\n")
+	words := strings.Fields(first)
+	return strings.Join(words[:min(len(words), 3)], " ")
+}
+
 // lay writes the units, each whole or not at all, and takes away the limits of an earlier run's instances.
 func (s *Systemd) lay() error {
 	stale, err := filepath.Glob(filepath.Join(s.Dir, quoteMeta(strings.TrimSuffix(s.target, ".target"))+"@*.service.d", "limits.conf"))
@@ -75,6 +107,9 @@ func (s *Systemd) lay() error {
 		return err
 	}
 	for _, path := range stale {
+		if text, err := os.ReadFile(path); err != nil || begins(string(text)) != "# Limits of" {
+			continue
+		}
 		if err := errors.Join(os.Remove(path), os.Remove(filepath.Dir(path))); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrExist) {
 			return err
 		}
@@ -113,7 +148,7 @@ func (u systemdUnit) up() bool {
 // show asks for all instances.
 func (s *Systemd) show(ctx context.Context) ([]systemdUnit, error) {
 	words := append([]string{"systemctl", "show", "--property=Id,ActiveState,SubState,Result,ExecMainStatus,Job", "--"}, s.instances...)
-	said, err := command(ctx, "", words...)
+	said, err := s.command(ctx, "", words...)
 	if err != nil {
 		return nil, fmt.Errorf("systemd: %w", err)
 	}
@@ -176,7 +211,7 @@ func (s *Systemd) Stop(ctx context.Context) error {
 }
 
 func (s *Systemd) control(ctx context.Context, words ...string) error {
-	if _, err := command(ctx, "", append([]string{"systemctl"}, words...)...); err != nil {
+	if _, err := s.command(ctx, "", append([]string{"systemctl"}, words...)...); err != nil {
 		return fmt.Errorf("systemd: %w", err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 )
 
 // ResourceManager is the REST of YARN's: services and applications, as a user of simple authentication (user.name). A cluster
@@ -17,11 +18,14 @@ type ResourceManager struct {
 	Addresses []string
 	User      string
 
+	mu  sync.Mutex // over api, while it is found
 	api api
 }
 
 // open finds the ResourceManager that is active: one in standby sends its callers away.
 func (r *ResourceManager) open(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.api.client != nil {
 		return nil
 	}
@@ -104,9 +108,12 @@ func (r *ResourceManager) kill(ctx context.Context, id string) error {
 
 // YARNService submits a definition to YARN's service API.
 type YARNService struct {
-	ResourceManager
+	*ResourceManager
 	// Definition is what room render wrote.
 	Definition string
+	// Kept reads the definition that YARN keeps of a service by its name; its REST tells nothing of one that has ended. Nil: there
+	// is no way to it.
+	Kept func(ctx context.Context, name string) ([]byte, error)
 
 	name, id string
 }
@@ -115,8 +122,11 @@ type YARNService struct {
 type service struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	ID      string `json:"id"`
-	State   string `json:"state"`
+	// Description is what room render says of the job: what wrote it, the app and the run.
+	Description string `json:"description"`
+
+	ID    string `json:"id"`
+	State string `json:"state"`
 
 	Components []struct {
 		Name       string                   `json:"name"`
@@ -134,8 +144,19 @@ func (s service) runs() bool {
 	return true
 }
 
+// app is the one that room render wrote the service for; empty: it is of somebody else.
+func (s service) app() string {
+	_, text, ours := strings.Cut(s.Description, "written by muster render yarn")
+	_, text, named := strings.Cut(text, "| App ")
+	app, _, ended := strings.Cut(text, ", run ")
+	if !ours || !named || !ended {
+		return ""
+	}
+	return app
+}
+
 // Start submits the service and returns its application's id. What is left of an earlier run of that name is forgotten; one that
-// runs is ErrRuns.
+// runs is ErrRuns, one that was not ours is ErrForeign: it may only rest for a while.
 func (y *YARNService) Start(ctx context.Context) (id string, err error) {
 	if err := y.open(ctx); err != nil {
 		return "", err
@@ -150,21 +171,41 @@ func (y *YARNService) Start(ctx context.Context) (id string, err error) {
 	case err == nil && last.runs():
 		return "", fmt.Errorf("yarn: service %s %w, as run %s: end it with muster stop, or give another --app-id", y.name, ErrRuns, last.Version)
 	case err == nil:
+		if err := y.ours(ctx, wanted); err != nil {
+			return "", err
+		}
 		if err := y.forget(ctx); err != nil {
 			return "", err
 		}
 	case !missing(err):
 		return "", fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
 	}
-	if err := sent(y.api.call(ctx, http.MethodPost, "/app/v1/services", []byte(y.Definition), nil)); err != nil {
+	if err := y.api.send(ctx, http.MethodPost, "/app/v1/services", []byte(y.Definition)); err != nil {
 		return "", fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
 	}
-	now, err := y.look(ctx)
+	now, err := y.look(context.WithoutCancel(ctx))
 	if err != nil || now.ID == "" {
 		return "", errors.Join(fmt.Errorf("yarn at %s: %w: service %s was taken, and has no application", y.api.base, ErrUnknown, y.name), err)
 	}
 	y.id = now.ID
 	return y.id, nil
+}
+
+// ours refuses a service of our name that was written for another app, or by somebody else.
+func (y *YARNService) ours(ctx context.Context, wanted service) error {
+	advice := "give another --app-id, or, where nobody wants it any more, yarn app -destroy " + y.name
+	if y.Kept == nil {
+		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %s", y.name, ErrForeign, advice)
+	}
+	text, err := y.Kept(ctx, y.name)
+	if err != nil {
+		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %w; %s", y.name, ErrForeign, err, advice)
+	}
+	var last service
+	if json.Unmarshal(text, &last) != nil || last.app() == "" || last.app() != wanted.app() {
+		return fmt.Errorf("yarn: service %s, which has ended, %w: %s", y.name, ErrForeign, advice)
+	}
+	return nil
 }
 
 func (y *YARNService) path() string { return "/app/v1/services/" + url.PathEscape(y.name) }
@@ -216,9 +257,6 @@ func (y *YARNService) Stop(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Forget takes its name free, once it has ended.
-func (y *YARNService) Forget(ctx context.Context) error { return y.forget(ctx) }
 
 // Hints are the launcher's own commands that follow the job and end it.
 func (y *YARNService) Hints() (follow, end string) {

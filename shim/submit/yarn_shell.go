@@ -2,9 +2,14 @@ package submit
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
@@ -12,28 +17,76 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // YARNShell runs a script of room render that submits to YARN's distributed shell, by Hadoop's own client: HADOOP_HOME is set,
 // and `yarn` in the PATH or below it.
 type YARNShell struct {
-	ResourceManager
+	*ResourceManager
 	Script string
-	// Applications is how many of them the script submits.
-	Applications int
+	// Applications are the names of those that the script submits.
+	Applications []string
 
-	ids []string
+	patience time.Duration // until all are submitted; 0: shellPatience
+	ids      []string
 }
+
+// shellPatience is how long a script may take until all its applications are submitted: it fetches the agents' binary, and starts
+// a client for each.
+const shellPatience = 5 * time.Minute
 
 // submitted is what the client's log says.
 var submitted = regexp.MustCompile(`Submitted application (application_\d+_\d+)`)
 
 // Start runs the script until all applications are submitted, and returns their ids with commas between them. They run
-// without their clients, which only look on.
+// without their clients, which only look on. Where the clients do not say the ids, for a site sends their log elsewhere, the
+// ResourceManager is asked for applications of those names that were not there before.
 func (y *YARNShell) Start(ctx context.Context) (id string, err error) {
+	before, unlisted := y.named(ctx)
+	said, err := y.run(ctx)
+	late := context.WithoutCancel(ctx)
+	if len(y.ids) < len(y.Applications) && unlisted == nil {
+		unlisted = y.find(late, before)
+	}
+	if len(y.ids) == len(y.Applications) && ctx.Err() == nil {
+		return strings.Join(y.ids, ","), nil
+	}
+	var left []error
+	for _, one := range y.ids { // a part of a gang waits for the others for nothing
+		left = append(left, y.kill(late, one))
+	}
+	ended := err // by itself
+	switch {
+	case ctx.Err() != nil:
+		ended, err = nil, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		ended, err = nil, fmt.Errorf("yarn: distributed shell: %w: not all is submitted after %s%s", ErrRefused, cmp.Or(y.patience, shellPatience), after(": ", said))
+	default:
+		err = fmt.Errorf("yarn: distributed shell: %w: %w%s", ErrRefused, cmp.Or(err, errSilent), after(": ", said))
+	}
+	if stays := errors.Join(left...); stays != nil || unlisted != nil && ended == nil {
+		return "", fmt.Errorf("%w: %s", ErrUnknown, oneLine(errors.Join(err, stays, unlisted).Error()))
+	}
+	return "", err
+}
+
+// errSilent is a script that ends well, and leaves no application that anybody knows of.
+var errSilent = errors.New("it tells of no application")
+
+// run runs the script until it has said all ids, has ended, or its time is over, and gives the end of what it said. What it keeps
+// in a temporary folder goes with it: it is not waited for until it does that by itself.
+func (y *YARNShell) run(ctx context.Context) (said string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(y.patience, shellPatience))
+	defer cancel()
+	dir, err := os.MkdirTemp("", "muster-yarn-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir) // a temporary folder stays at worst
 	cmd := exec.CommandContext(ctx, "bash", "-s")
 	cmd.Stdin = strings.NewReader(y.Script)
-	cmd.Env = os.Environ()
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "HADOOP_ROOT_LOGGER=INFO,console") // the ids are in the client's log
 	if home := os.Getenv("HADOOP_HOME"); home != "" {
 		cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH")+":"+home+"/bin")
 	}
@@ -49,33 +102,69 @@ func (y *YARNShell) Start(ctx context.Context) (id string, err error) {
 	err = cmd.Start()
 	_ = write.Close() // the children have it
 	if err != nil {
-		return "", fmt.Errorf("bash: %w: %w", ErrUnreachable, err)
+		return "", fmt.Errorf("bash: %w", err)
 	}
-	var said []string
+	// A child that has left the group may hold the output.
+	defer context.AfterFunc(ctx, func() { _ = read.SetReadDeadline(time.Now().Add(clientGrace)) })()
+	lines := y.listen(read)
+	_ = end() // it has ended, or is of no more use
+	err = cmd.Wait()
+	_ = read.SetReadDeadline(time.Now().Add(clientGrace))
+	_, _ = io.Copy(io.Discard, read) // until the last of them has gone: its folder does
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return oneLine(strings.Join(lines, " ")), err
+}
+
+// listen reads until all ids are said, and gives the last lines.
+func (y *YARNShell) listen(read io.Reader) (said []string) {
 	lines := bufio.NewScanner(read)
 	lines.Buffer(nil, 1<<20)
-	for len(y.ids) < y.Applications && lines.Scan() {
+	for len(y.ids) < len(y.Applications) && lines.Scan() {
 		said = append(said, lines.Text())
+		said = said[max(0, len(said)-mostLines):]
 		if m := submitted.FindStringSubmatch(lines.Text()); m != nil && !slices.Contains(y.ids, m[1]) {
 			y.ids = append(y.ids, m[1])
 		}
 	}
-	_ = end() // it has ended, or is of no more use
-	err = cmd.Wait()
-	if len(y.ids) == y.Applications {
-		return strings.Join(y.ids, ","), nil
+	return said
+}
+
+// named are the user's applications of our names, by their ids.
+func (y *YARNShell) named(ctx context.Context) (map[string]string, error) {
+	if err := y.open(ctx); err != nil {
+		return nil, err
 	}
-	if ctx.Err() != nil {
-		err = ctx.Err()
+	var answer struct {
+		Apps struct {
+			App []struct{ ID, Name string }
+		}
 	}
-	if len(said) > mostLines {
-		said = said[len(said)-mostLines:]
+	if err := y.api.call(ctx, http.MethodGet, "/ws/v1/cluster/apps?applicationTypes=YARN&user="+url.QueryEscape(y.User), nil, &answer); err != nil {
+		return nil, fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
 	}
-	err = fmt.Errorf("yarn: distributed shell: %w: %w%s", ErrRefused, err, after(": ", oneLine(strings.Join(said, " "))))
-	for _, one := range y.ids { // a part of a gang waits for the others for nothing
-		err = errors.Join(err, y.kill(context.WithoutCancel(ctx), one))
+	all := map[string]string{}
+	for _, one := range answer.Apps.App {
+		if slices.Contains(y.Applications, one.Name) {
+			all[one.ID] = one.Name
+		}
 	}
-	return "", err
+	return all, nil
+}
+
+// find adds the ids that nobody has said.
+func (y *YARNShell) find(ctx context.Context, before map[string]string) error {
+	now, err := y.named(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(now)) {
+		if _, old := before[id]; !old && !slices.Contains(y.ids, id) {
+			y.ids = append(y.ids, id)
+		}
+	}
+	return nil
 }
 
 // mostLines of what the client said are told when it did not submit.
@@ -124,6 +213,9 @@ func (y *YARNShell) Stop(ctx context.Context) error {
 
 // Hints are the launcher's own commands that follow the job and end it.
 func (y *YARNShell) Hints() (follow, end string) {
+	if len(y.ids) == 0 {
+		return "yarn application -list -appTypes YARN", "yarn application -kill ID"
+	}
 	var status, kill []string
 	for _, id := range y.ids {
 		status, kill = append(status, "yarn application -status "+id), append(kill, "yarn application -kill "+id)

@@ -2,6 +2,8 @@ package submit_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,8 +32,14 @@ func TestNomad(t *testing.T) {
 
 	t.Run("a run that fails, beside one that shares its files", func(t *testing.T) {
 		gang := tinygang.Write(t, t.TempDir(), 2, map[string]string{"muster.restart": "never"})
-		other := submit(t, env, args(gang, beside, "--instances", "worker=0")...)
-		if code := other.ends(); code != 0 || other.out.String() != beside+"\n" {
+		web := httptest.NewServer(http.FileServer(http.Dir(store)))
+		defer web.Close()
+		other := submit(t, env, args(gang, beside, "--instances", "worker=0", "--store-as", web.URL, "--wait")...)
+		other.says("running: 1 instance, generation 1")
+		if err := other.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if code := other.ends(); code != 130 || other.out.String() != beside+"\n" {
 			t.Fatalf("submit ends with %d: %s%s", code, other.out.String(), other.err.String())
 		}
 		one := submit(t, env, args(gang, tiny, "--run", "r1", "--wait")...)

@@ -13,14 +13,20 @@ type Line struct {
 	Says []string
 }
 
-// Part is the text of a part of a page of the documents; name is its heading.
-func Part(t testing.TB, page, name string) string {
+// Page is the text of a page of the documents.
+func Page(t testing.TB, page string) string {
 	t.Helper()
 	document, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, ok := strings.Cut(string(document), "\n## "+name+"\n")
+	return string(document)
+}
+
+// Part is the text of a part of a page; name is its heading.
+func Part(t testing.TB, page, name string) string {
+	t.Helper()
+	_, part, ok := strings.Cut(Page(t, page), "\n## "+name+"\n")
 	if !ok {
 		t.Fatalf("%s has no part %s", page, name)
 	}

@@ -99,6 +99,24 @@ func codesOf(class registry.Class, code int, exits map[string]int) []int {
 	return all
 }
 
+// TestTimeIsOver has a Job at its deadline: the set is not to begin anew, with all of its time again.
+func TestTimeIsOver(t *testing.T) {
+	for _, format := range []string{"jobset", "jobs"} {
+		jobs, set := objects(t, render(t, "catalog:handwriting", "--format", format, "--instances", "ps=1,worker=2", "--time-limit", "90m"))
+		for _, job := range jobs {
+			if job.ActiveDeadlineSeconds != 90*60 {
+				t.Errorf("%s, %s: ends after %d s, want 5400", format, job.name, job.ActiveDeadlineSeconds)
+			}
+		}
+		if set == nil {
+			continue
+		}
+		if got := set.after("DeadlineExceeded"); got != "fails" {
+			t.Errorf("the set: got %s, want fails", got)
+		}
+	}
+}
+
 // TestEveryCodeHasAnEnd wants every code of an agent among the ends.
 func TestEveryCodeHasAnEnd(t *testing.T) {
 	jobs, _ := objects(t, render(t, "catalog:handwriting", "--instances", "ps=1,worker=2"))

@@ -62,7 +62,9 @@ type jobSpec struct {
 	Parallelism          int
 	BackoffLimit         int    `yaml:"backoffLimit"`
 	PodReplacementPolicy string `yaml:"podReplacementPolicy"`
-	PodFailurePolicy     struct {
+	// ActiveDeadlineSeconds is what a Job may take: its end's reason is DeadlineExceeded then.
+	ActiveDeadlineSeconds int `yaml:"activeDeadlineSeconds"`
+	PodFailurePolicy      struct {
 		Rules []struct {
 			Action      string
 			OnExitCodes *struct {

@@ -73,11 +73,13 @@ func (c cluster) signal(t *testing.T, app, signal string, instances ...string) {
 func TestRendered(t *testing.T) {
 	c := start(t)
 	app := job.Saver(t, c.dir, 3, nil)
+	limited := c.submit(t, "limited", "r", app, "--time-limit", "1m") // Slurm looks at its time while the others run
 	t.Run("four tasks", func(t *testing.T) { c.fourTasks(t, app) })
 	t.Run("nothing is tried again", func(t *testing.T) { c.notAgain(t, app) })
 	t.Run("tried again as a new run", func(t *testing.T) { c.newRun(t, app) })
 	t.Run("of different sizes", func(t *testing.T) { c.parts(t, app) })
 	t.Run("the page", c.page)
+	t.Run("its time is over", func(t *testing.T) { c.timeIsOver(t, limited) })
 }
 
 // submit gives Slurm the job of an app as a person would, for the binary under test.
@@ -170,15 +172,27 @@ func (c cluster) newRun(t *testing.T, app string) {
 	}
 }
 
-// parts has components of different sizes: a heterogeneous job. When an agent of one part is killed those of the other part are
+// timeIsOver has a job that was told of the end of its time: its agents save themselves, and it is not put into the queue.
+func (c cluster) timeIsOver(t *testing.T, id string) {
+	ended := func(j slurm.Job) bool { return over(j) || j.State == "TIMEOUT" }
+	if j := c.Await(id, "its end", ended); j.State != "FAILED" || j.Exit != 143 || j.Restarts != 0 {
+		t.Errorf("got %+v, want 143 and no restart\n%s", j, c.Output(id))
+	}
+}
+
+// parts has components of different sizes: a heterogeneous job, whose ps has all cores of its node. When an agent of one part is killed those of the other part are
 // told, and both go into the queue.
 func (c cluster) parts(t *testing.T, app string) {
-	id := c.submit(t, "parts", "r", app, "--set", "ps:yarn.vcores=2")
+	id := c.submit(t, "parts", "r", app, "--set", "ps:yarn.vcores=max")
 	lives := job.AwaitLives(t, c.logs("parts"), "four starts", four)
 	for _, instance := range []string{"ps-0", "worker-0", "worker-1", "worker-2"} {
 		if len(job.Of(lives, instance)) != 1 {
 			t.Errorf("no start of %s in %+v", instance, lives)
 		}
+	}
+
+	if out := c.Run("scontrol", "show", "step"); !strings.Contains(out, " CPUs=8 Tasks=1 ") {
+		t.Errorf("the step of ps has not all 8 cores of its node:\n%s", out)
 	}
 
 	for _, pid := range c.agents(id) { // of one step: the others have one of their own

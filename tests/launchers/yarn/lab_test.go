@@ -2,6 +2,7 @@ package yarn_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,6 +45,9 @@ func newLab(t testing.TB) *lab {
 	c := hadoop.Shared(t)
 	l := &lab{t: t, hdfs: c, consul: consulserver.Start(t, consulserver.Options{}), dir: c.URI + c.Folder(t), own: t.TempDir()}
 	l.collected = c.Folder(t)
+	if err := os.Chmod(filepath.Dir(l.own), 0o755); err != nil { // for YARN's user
+		t.Fatal(err)
+	}
 	l.y = c.StartYARN(t, hadoop.YARNOptions{Site: map[string]string{
 		"yarn.log-aggregation-enable":             "true",
 		"yarn.nodemanager.remote-app-log-dir":     l.collected,
@@ -60,9 +65,15 @@ func (l *lab) of(t testing.TB) *lab {
 	return &own
 }
 
-// command is a program as a person at a host of the cluster runs it.
+// command is a program as a person at a host of the cluster runs it. It ends with the watchdog at the latest, with all that it
+// has started.
 func (l *lab) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(l.t.Context(), name, args...)
+	ctx, cancel := context.WithTimeout(l.t.Context(), watchdog)
+	l.t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second // after SIGTERM
 	cmd.Env = append(l.hdfs.Environ(), l.y.Clients()...)
 	cmd.Env = append(cmd.Env, "HADOOP_HOME="+l.y.Home(), "PATH="+filepath.Join(l.y.Home(), "bin")+":"+os.Getenv("PATH"),
 		"XDG_CACHE_HOME="+filepath.Join(l.own, "cache"), "MUSTER_AGENT_STATE_DIR="+filepath.Join(l.own, "state"))
@@ -179,7 +190,7 @@ func (j *job) stored() int {
 			URI  string
 		}
 	}
-	resp, err := http.Get("http://" + j.consul.HTTPAddr + "/v1/kv/muster/" + j.app + "/checkpoint/ps/0?raw")
+	resp, err := (&http.Client{Timeout: watchdog}).Get("http://" + j.consul.HTTPAddr + "/v1/kv/muster/" + j.app + "/checkpoint/ps/0?raw")
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -223,16 +234,20 @@ func (j *job) processes() []int {
 	var found []int
 	for node := range 2 {
 		for _, pid := range j.y.NodeProcesses(node) {
-			proc := fmt.Sprintf("/proc/%d/", pid)
-			about, _ := os.Readlink(proc + "cwd")
-			for _, name := range []string{"cmdline", "environ"} {
-				text, _ := os.ReadFile(proc + name)
-				about += "\x00" + string(text)
-			}
-			if strings.Contains(about, j.id) || strings.Contains(about, "\x00"+j.app+"\x00") {
+			if j.has(pid) {
 				found = append(found, pid)
 			}
 		}
 	}
 	return found
+}
+
+func (j *job) has(pid int) bool {
+	proc := fmt.Sprintf("/proc/%d/", pid)
+	about, _ := os.Readlink(proc + "cwd")
+	for _, name := range []string{"cmdline", "environ"} {
+		text, _ := os.ReadFile(proc + name)
+		about += "\x00" + string(text)
+	}
+	return strings.Contains(about, j.id) || strings.Contains(about, "\x00"+j.app+"\x00")
 }

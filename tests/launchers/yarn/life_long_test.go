@@ -27,7 +27,7 @@ func (l *lab) masterLost(form string) {
 	app := "master-" + form
 	l.y.Resize(0, 0)
 	before := len(l.y.Applications())
-	submitted := l.submitting(form, app, l.keeping(lasting...)...)
+	submitted := l.submitting(form, app, l.keeping(lasting("300")...)...)
 	l.await("its master", func() bool {
 		all := l.y.Applications()
 		return len(all) > before && slices.ContainsFunc(all, func(a hadoop.Application) bool { return a.RunningContainers == 1 })

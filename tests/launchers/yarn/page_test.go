@@ -3,9 +3,9 @@ package yarn_test
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	pages "github.com/muster-agent/muster/tests/launchers/job"
 	"github.com/muster-agent/muster/tests/leash"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
@@ -15,41 +15,23 @@ func (l *lab) page() {
 	t := l.t
 	l.hdfs.FsShell(t, "-mkdir", "-p", "/user/ada")
 	l.hdfs.FsShell(t, "-chown", hadoop.Nobody, "/user/ada")
-	text := l.read("../../../doc/yarn.md")
 	desk := t.TempDir()
 	if err := os.Symlink(muster, filepath.Join(desk, "muster")); err != nil {
 		t.Fatal(err)
 	}
-	typed := 0
-	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(text, -1) {
-		for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
-			line, quoted, _ := strings.Cut(step, "\n")
-			cmd := l.command("bash", "-c", strings.ReplaceAll(line, "consul://127.0.0.1:8500", l.consul.URL()))
-			cmd.Dir = desk
-			cmd.Env = append(cmd.Env, "PATH="+desk+":"+filepath.Join(l.y.Home(), "bin")+":"+os.Getenv("PATH"))
-			var out strings.Builder
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := leash.Run(cmd, 2*watchdog); err != nil {
-				t.Fatalf("%s: %v\n%s", line, err, out.String())
-			}
-			for said := range strings.Lines(quoted) {
-				if !says(out.String(), strings.TrimSpace(said)) {
-					t.Errorf("%s: does not say %q but\n%s", line, strings.TrimSpace(said), out.String())
-				}
-			}
-			typed++
+	lines := pages.Lines(pages.Page(t, "../../../doc/yarn.md"), "yarn")
+	if len(lines) < 6 {
+		t.Fatalf("only %d lines", len(lines))
+	}
+	for _, one := range lines {
+		cmd := l.command("bash", "-c", strings.ReplaceAll(one.Text, "consul://127.0.0.1:8500", l.consul.URL()))
+		cmd.Dir = desk
+		cmd.Env = append(cmd.Env, "PATH="+desk+":"+filepath.Join(l.y.Home(), "bin")+":"+os.Getenv("PATH"))
+		var said strings.Builder
+		cmd.Stdout, cmd.Stderr = &said, &said
+		if err := leash.Run(cmd, 2*watchdog); err != nil {
+			t.Fatalf("%s: %v\n%s", one.Text, err, said.String())
 		}
+		one.Check(t, said.String())
 	}
-	if typed < 6 {
-		t.Errorf("only %d lines", typed)
-	}
-}
-
-// says tells whether an output has a line that a page quotes, with … for whatever stands there.
-func says(output, quoted string) bool {
-	var parts []string
-	for part := range strings.SplitSeq(quoted, "…") {
-		parts = append(parts, regexp.QuoteMeta(strings.TrimSpace(part)))
-	}
-	return regexp.MustCompile(`(?m)^\s*` + strings.Join(parts, ".*") + `\s*$`).MatchString(output)
 }

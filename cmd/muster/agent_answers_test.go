@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// A holder on another host is asked where it listens for its peers: what a launcher says of it may be wrong.
+func TestHolderOnAnotherHostIsAsked(t *testing.T) {
+	const token = "of the run"
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	there := status.Source{State: func() status.State { return status.State{Inc: "old"} }}
+	go func() { served <- status.Serve(ctx, l, status.PeerHandler(there, token)) }()
+	defer func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := closed.Addr().String()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a := &agent{facts: sandbox.Facts{Machine: "here"}}
+	for name, tt := range map[string]struct {
+		m     registry.Member
+		token string
+		want  bool
+	}{
+		"it answers":                      {registry.Member{Inc: "old", Machine: "there", Peer: l.Addr().String()}, token, true},
+		"it answers beside this agent":    {registry.Member{Inc: "old", Machine: "here", API: "/nowhere", Peer: l.Addr().String()}, token, true},
+		"its successor answers":           {registry.Member{Inc: "older", Machine: "there", Peer: l.Addr().String()}, token, false},
+		"an agent of another run does":    {registry.Member{Inc: "old", Machine: "there", Peer: l.Addr().String()}, "of another", false},
+		"nobody does":                     {registry.Member{Inc: "old", Machine: "there", Peer: nobody}, token, false},
+		"it listens for nobody":           {registry.Member{Inc: "old", Machine: "there"}, token, false},
+		"its socket is of another host's": {registry.Member{Inc: "old", Machine: "there", API: "/nowhere"}, token, false},
+	} {
+		if got := a.answers(t.Context(), tt.m, tt.token); got != tt.want {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// consulFake answers as Consul does with one service of another incarnation in its catalog, and keeps what it is told.
+type consulFake struct {
+	mu   sync.Mutex
+	puts []string
+}
+
+func (f *consulFake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case r.Method == http.MethodPut:
+		f.puts = append(f.puts, r.URL.Path)
+	case strings.HasPrefix(r.URL.Path, "/v1/catalog/service/"):
+		fmt.Fprint(w, `[{"Node":"other","ServiceID":"d1-worker-0-next","ServiceName":"d1-worker","ServiceMeta":{"app":"d1","run":"","component":"worker","index":"0","incarnation":"next"}}]`)
+	default:
+		fmt.Fprint(w, "{}")
+	}
+}
+
+func (f *consulFake) told() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.puts)
+}
+
+// Whoever may have been replaced during a cut tells Consul nothing new: the successor's service and name stay as they are.
+func TestServicesOfWhoMayBeReplaced(t *testing.T) {
+	const (
+		register = "/v1/agent/service/register"
+		speak    = "/v1/agent/check/update/service:d1-worker-0-old"
+		reap     = "/v1/catalog/deregister"
+		take     = "/v1/agent/service/deregister/d1-worker-0-old"
+	)
+	fake := &consulFake{}
+	server := httptest.NewServer(fake)
+	defer server.Close()
+	client, err := consul.Open(consul.Config{Address: "consul://" + strings.TrimPrefix(server.URL, "http://")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	holds := false
+	a := &agent{inc: "old", client: client, seat: &consul.Seat{}, log: slog.New(slog.DiscardHandler), times: registry.DefaultTimes(), loop: shim.NewAgent()}
+	a.id.appID, a.alloc.Host = "d1", "127.0.0.2"
+	p := plan.Plan{Who: plan.Who{Component: "worker"}, Discovery: &plan.Discovery{Service: "d1-worker", Tag: "worker-0"}}
+	p.Exports = []plan.Export{{Group: "worker", Name: "address", Value: "http://{{host}}:4000", Address: true}}
+	d := &discovery{agent: a, plan: p, named: true, holds: func() bool { return holds }, told: map[string]toldService{}}
+	waiting := shim.State{Phase: shim.Waiting, Instance: registry.Instance{Component: "worker"}}
+	cutOff := waiting
+	cutOff.CutOff = true
+	for _, step := range []struct {
+		name  string
+		holds bool
+		state shim.State
+		want  []string
+		err   error
+	}{
+		{"nothing is heard of the registry before it could announce itself", false, waiting, nil, registry.ErrUnreachable},
+		{"it still has its index: what the dead have left goes, and its own comes", true, waiting, []string{reap, register, speak}, nil},
+		{"nothing is heard: what is there stays", false, waiting, []string{speak}, nil},
+		{"the fence has fallen: it is taken back", false, cutOff, []string{take}, nil},
+		{"contact again, and its index is still its own", true, waiting, []string{register, speak}, nil},
+	} {
+		before := len(fake.told())
+		holds = step.holds
+		if err := d.bring(t.Context(), step.state); !errors.Is(err, step.err) {
+			t.Errorf("%s: got %v, want %v", step.name, err, step.err)
+		}
+		if got := fake.told()[before:]; !slices.Equal(got, step.want) {
+			t.Errorf("%s: Consul was told %q, want %q", step.name, got, step.want)
+		}
+		d.told = age(d.told)
+	}
+}
+
+// age has every service be due for a word.
+func age(told map[string]toldService) map[string]toldService {
+	for id, one := range told {
+		one.at = time.Time{}
+		told[id] = one
+	}
+	return told
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim"
+)
+
+// A member's word on its silence counts as soon as it is in touch again, and not while it stops or has stopped for the fence.
+func TestGivesIn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		state shim.State
+		want  bool
+	}{
+		"it runs":                          {shim.State{Phase: shim.Running}, false},
+		"the fence has fallen":             {shim.State{Phase: shim.Running, CutOff: true}, true},
+		"it stops for it":                  {shim.State{Phase: shim.Stopping, Reason: shim.ForFence, CutOff: true}, true},
+		"in touch before the process ends": {shim.State{Phase: shim.Stopping, Reason: shim.ForFence}, true},
+		"fenced":                           {shim.State{Phase: shim.Fenced, Reason: shim.ForFence, CutOff: true}, true},
+		"in touch, and it reports":         {shim.State{Phase: shim.Finishing, Reason: shim.ForFence}, false},
+		"in touch, and it waits its turn":  {shim.State{Phase: shim.Waiting, Reason: shim.ForFence}, false},
+		"in touch, before its next start":  {shim.State{Phase: shim.Backoff, Reason: shim.ForFence}, false},
+		"it stops for another generation":  {shim.State{Phase: shim.Stopping, Reason: shim.ForRebuild}, false},
+	} {
+		if got := givesIn(tt.state); got != tt.want {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// A roster that the agent has read is whom it asks, though nothing has been heard since: it may have come by in an outage.
+func TestPanelOfARosterThatIsThere(t *testing.T) {
+	facts := registry.Facts{Components: []registry.ComponentFacts{{Name: "worker", Count: 3, Waited: true}}}
+	d := registry.Directive{Run: "1", Gen: 2, Act: registry.ActRun, Roster: registry.RosterRef{ID: "2-abc"}}
+	r := registry.Roster{Run: "1", Gen: 2}
+	for i := range 3 {
+		r.Rows = append(r.Rows, registry.Row{Instance: registry.Instance{Component: "worker", Index: i}, Rank: i})
+	}
+	old := r
+	old.Gen = 1
+	f := &fence{agent: &agent{roster: old}, seat: &consul.Seat{}, facts: facts}
+	if f.knows(d) || len(f.panel.Rows()) != 0 {
+		t.Error("the last generation's roster is taken for this one's")
+	}
+	f.agent.roster = r
+	if !f.knows(d) || len(f.panel.Rows()) == 0 {
+		t.Error("the roster that is there is not taken")
+	}
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/registry/embedded"
+	"github.com/muster-agent/muster/shim/render"
+	"github.com/muster-agent/muster/shim/submit"
+)
+
+// puppetJob is a job whose launcher says what a test has it say.
+type puppetJob struct {
+	state   submit.State
+	stopped int
+}
+
+func (p *puppetJob) Start(context.Context) (string, error)       { return "7", nil }
+func (p *puppetJob) State(context.Context) (submit.State, error) { return p.state, nil }
+func (p *puppetJob) Stop(context.Context) error                  { p.stopped++; return nil }
+func (p *puppetJob) Hints() (follow, end string)                 { return "look 7", "end 7" }
+
+// waiting is somebody who waits for run r1 of d1, and brought it a file. The registry does not answer, or knows nobody.
+func waiting(t *testing.T, launcher string, answers bool) (x *following, out *bytes.Buffer, object string) {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "r")
+	address := "unix:" + socket
+	if answers {
+		l, err := embedded.ListenUnix(socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- embedded.Serve(ctx, embedded.Options{Listener: l}) }()
+		t.Cleanup(func() {
+			cancel()
+			<-done
+		})
+	}
+	root := t.TempDir()
+	store, err := submit.Open(t.Context(), root, fetch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "a.zip")
+	if err := os.WriteFile(file, []byte("a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := submit.Object{Name: "a.zip", File: file}
+	name, err := submit.NameOf(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out = new(bytes.Buffer)
+	r := &sent{
+		flags: &submitFlags{}, streams: streams{out: out, err: t.Output()}, launcher: launcher, job: &puppetJob{}, app: "d1", run: "r1", registry: address,
+		cargo: &cargo{store: store, objects: []submit.Object{o}, names: []string{name}},
+	}
+	if err := r.cargo.hold(t.Context(), submit.Mark{App: "d1", Run: "r1"}); err != nil {
+		t.Fatal(err)
+	}
+	x = &following{sent: r, watch: onlooker{lookup: r.lookup(), app: "d1", address: address, ours: r.ours, say: func(line string) { t.Log(line) }}}
+	x.state = submit.State{Word: "KILLED", Over: true}
+	return x, out, filepath.Join(root, "objects", name)
+}
+
+// What was brought goes with the verdict, and stays for a run that may go on.
+func TestWhatAnEndTakesAway(t *testing.T) {
+	verdict := &registry.Verdict{Outcome: registry.Succeeded}
+	for _, tt := range []struct {
+		name     string
+		launcher string
+		answers  bool
+		st       *consul.Status
+		code     int
+		says     string
+		stays    bool
+	}{
+		{"a verdict", render.YARN, false, &consul.Status{Verdict: verdict}, 0, "d1: succeeded", false},
+		{"interrupted", render.YARN, false, &consul.Status{}, 143, "d1: interrupted: yarn says KILLED; submitted again with --run r1 it goes on", true},
+		{"nobody came", render.YARN, true, nil, 1, "d1: no agent has joined: yarn says KILLED", false},
+		{"nobody can tell", render.YARN, false, nil, 1, "does not answer: yarn says KILLED", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			x, out, object := waiting(t, tt.launcher, tt.answers)
+			if x.watch.st = tt.st; tt.st != nil {
+				tt.st.App.Run = "r1"
+			}
+			err := x.end(t.Context())
+			if got := exitCode(err); got != tt.code || !strings.Contains(out.String(), tt.says) {
+				t.Errorf("got %d and %q, want %d and %q", got, out, tt.code, tt.says)
+			}
+			if _, err := os.Stat(object); errors.Is(err, os.ErrNotExist) == tt.stays {
+				t.Errorf("what was brought: got %v, want it to stay: %v", err, tt.stays)
+			}
+		})
+	}
+}
+
+// A registry that is gone keeps agents alive in what was heard of it last: the launcher's word for the end counts in the end.
+func TestWhoFollowsEnds(t *testing.T) {
+	alive := &consul.Status{Live: 1, Verdict: &registry.Verdict{Outcome: registry.Succeeded}}
+	for _, tt := range []struct {
+		name       string
+		st         *consul.Status
+		heard      bool
+		over, gone time.Duration // so long ago; 0: not
+		done       bool
+	}{
+		{"nobody came", nil, true, 0, time.Second, true},
+		{"the launcher is silent", nil, false, 0, 0, false},
+		{"agents end", alive, true, 0, settled / 2, false},
+		{"agents of which nothing is heard any more", alive, true, 0, 2 * settled, true},
+		{"the launcher does not see the end", alive, false, 2 * settled, 0, true},
+	} {
+		x := &following{sent: &sent{}, st: tt.st, heard: tt.heard, state: submit.State{Over: tt.heard}}
+		if tt.over > 0 {
+			x.over = time.Now().Add(-tt.over)
+		}
+		if tt.gone > 0 {
+			x.gone = time.Now().Add(-tt.gone)
+		}
+		if got := x.done(); got != tt.done {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.done)
+		}
+	}
+}
