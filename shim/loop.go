@@ -145,6 +145,7 @@ func (a *Agent) queue(ctx context.Context, preempt bool, do func(context.Context
 		effect Effect
 		state  State
 		ctx    context.Context
+		stop   context.CancelFunc
 	}
 	orders := make(chan order, 64)
 	stop := context.CancelFunc(func() {})
@@ -157,6 +158,7 @@ func (a *Agent) queue(ctx context.Context, preempt bool, do func(context.Context
 				if e, ok := do(o.ctx, o.effect, o.state); ok && (o.ctx.Err() == nil || !preempt) {
 					a.Tell(e)
 				}
+				o.stop() // else it would be a child of ctx until the end
 			}
 		}
 	})
@@ -166,7 +168,7 @@ func (a *Agent) queue(ctx context.Context, preempt bool, do func(context.Context
 		}
 		var each context.Context
 		each, stop = context.WithCancel(ctx)
-		orders <- order{e, s, each}
+		orders <- order{e, s, each, stop}
 	}
 }
 

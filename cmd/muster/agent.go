@@ -79,7 +79,7 @@ func (f *agentFlags) register(flags flagSet) {
 	flags.StringVar(&f.ports, "ports", "20000-29999", "range to take ports from")
 	flags.StringVar(&f.engine, "engine", "auto", "how the process is confined: auto, container, cgroup or process")
 	flags.BoolVar(&f.strict, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
-	flags.StringVar(&f.api, "api-listen", "", "`HOST:PORT` to answer other hosts at, to whom has the run's token (default: a port of --ports, where the framework starts programs from host to host)")
+	flags.StringVar(&f.api, "api-listen", "", "`HOST:PORT` to answer other hosts at, to whom has the run's token (default: a port of --ports, unless this host's address is a loopback one)")
 	flags.StringVar(&f.policy, "policy", policyFile, "what this host's operator permits and forbids")
 	flags.StringVar(&f.launcher, "launcher", "", "what started this agent, when it is not recognised")
 	flags.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")

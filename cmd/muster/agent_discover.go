@@ -30,7 +30,10 @@ type discovery struct {
 	plan   plan.Plan
 	byName bool
 	bell   chan struct{}
-	holds  func() bool // the registry has said just now that this agent still holds its index
+	// announced is closed when the name was told for the first time.
+	announced chan struct{}
+	first     sync.Once
+	holds     func() bool // the registry has said just now that this agent still holds its index
 
 	turn   sync.Mutex             // one at a time tells Consul, and has the fields below
 	told   map[string]toldService // by id: what Consul may know of
@@ -61,8 +64,9 @@ const (
 	discoverySoon  = 250 * time.Millisecond // before the first look again at a process that does not serve yet, doubled each time
 	discoveryAgain = 500 * time.Millisecond // before the registry is asked again by who has to wait for it
 	seenPatience   = 3 * time.Second        // for the catalog to have what its Consul agent has been told
-	seenPoll       = 20 * time.Millisecond
-	withdrawTime   = 2 * time.Second // for taking back at the end; Consul does it itself a minute after the last word
+	seenPoll       = 20 * time.Millisecond  // before the first look again, doubled each time
+	seenSlow       = 320 * time.Millisecond // up to this
+	withdrawTime   = 2 * time.Second        // for taking back at the end; Consul does it itself a minute after the last word
 	resolveTime    = 3 * time.Second
 )
 
@@ -72,7 +76,7 @@ func (r stageRoom) discover(p plan.Plan) {
 		return
 	}
 	d := &discovery{
-		agent: r.agent, plan: p, byName: p.Discovery.Address != "", bell: make(chan struct{}, 1), holds: r.currentFence().heard, told: map[string]toldService{},
+		agent: r.agent, plan: p, byName: p.Discovery.Address != "", bell: make(chan struct{}, 1), announced: make(chan struct{}), holds: r.currentFence().heard, told: map[string]toldService{},
 	}
 	d.known.Store(new(string))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -124,6 +128,9 @@ func (d *discovery) run(ctx context.Context) {
 	if !d.isConsul(ctx) {
 		return
 	}
+	var work sync.WaitGroup
+	defer work.Wait()
+	work.Go(func() { d.resolve(ctx) })
 	timer, next := time.NewTimer(0), discoverySoon
 	defer timer.Stop()
 	for {
@@ -219,7 +226,7 @@ func (d *discovery) bring(ctx context.Context, state shim.State) error {
 		delete(d.told, id)
 		d.log.Info("service is taken back", "service", id)
 	}
-	if len(want) > 0 && !d.reaped {
+	if !d.over && !d.reaped {
 		err := d.reap(ctx)
 		d.reaped = err == nil || errors.Is(err, registry.ErrForbidden)
 		if err != nil && !errors.Is(err, errNotHeld) && ctx.Err() == nil { // they go by themselves, or the next time
@@ -293,6 +300,9 @@ func (d *discovery) wanted(s shim.State) []consul.Service {
 	return all
 }
 
+// indexTag is the tag that all services of an index have.
+func indexTag(index int) string { return "index-" + strconv.Itoa(index) }
+
 // mostMeta is how long a value of a service's meta may be, in bytes.
 const mostMeta = 512
 
@@ -302,7 +312,12 @@ func (d *discovery) service(i int, e plan.Endpoint, s shim.State) consul.Service
 	if i > 0 {
 		id += "-" + strconv.Itoa(i)
 	}
-	tags := []string{"index-" + strconv.Itoa(who.Index), "generation-" + strconv.Itoa(s.Directive.Gen)}
+	// The process's own, and not of the directive that may have it end: nobody waits for a service, which belongs to all.
+	generation := s.Gen
+	if s.Policy.Service {
+		generation = s.Directive.Gen
+	}
+	tags := []string{indexTag(who.Index), "generation-" + strconv.Itoa(generation)}
 	if e.Member {
 		tags = append([]string{d.plan.Discovery.Tag}, tags...)
 	}
@@ -313,7 +328,7 @@ func (d *discovery) service(i int, e plan.Endpoint, s shim.State) consul.Service
 	}
 	meta := map[string]string{
 		"external-source": "muster", "app": d.id.appID, "run": cmp.Or(s.Run, d.id.run), "component": who.Component, "index": strconv.Itoa(who.Index),
-		"role": who.Role, "rank": strconv.Itoa(who.Rank), "generation": strconv.Itoa(s.Directive.Gen), "incarnation": d.inc,
+		"role": who.Role, "rank": strconv.Itoa(who.Rank), "generation": strconv.Itoa(generation), "incarnation": d.inc,
 		"export": strings.Join(e.Exports, " "), "value": strings.Join(e.Values, " "),
 	}
 	for name, value := range meta {
@@ -340,7 +355,7 @@ func (d *discovery) health(s shim.State, port int) consul.Health {
 // reap takes away what dead agents of this index have left: those of this run, which had to be gone before the index could be
 // claimed, and the one whose record this agent has found. Others may live; so may a successor's, if the index is not ours any more.
 func (d *discovery) reap(ctx context.Context) error {
-	all, err := d.client.Services(ctx, d.plan.Discovery.Service)
+	all, err := d.client.Services(ctx, d.plan.Discovery.Service, indexTag(d.plan.Who.Index))
 	if err != nil {
 		return err
 	}
@@ -385,7 +400,6 @@ func (a *agent) announce(ctx context.Context) error {
 		return nil
 	}
 	d.turn.Lock()
-	first := !d.named
 	d.named = true
 	d.turn.Unlock()
 	for {
@@ -404,9 +418,7 @@ func (a *agent) announce(ctx context.Context) error {
 		}
 	}
 	d.awaitCatalog(ctx)
-	if first {
-		go d.resolve()
-	}
+	d.first.Do(func() { close(d.announced) })
 	return nil
 }
 
@@ -417,8 +429,8 @@ func (d *discovery) awaitCatalog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, seenPatience)
 	defer cancel()
 	for _, id := range slices.Sorted(maps.Keys(d.told)) {
-		for !d.blind && ctx.Err() == nil {
-			seen, blind, err := d.client.Seen(ctx, d.told[id].Service)
+		for poll := seenPoll; !d.blind && ctx.Err() == nil; poll = min(2*poll, seenSlow) {
+			seen, blind, err := d.client.Seen(ctx, d.told[id].Service, indexTag(d.plan.Who.Index))
 			if d.blind = blind; seen {
 				break
 			}
@@ -428,18 +440,24 @@ func (d *discovery) awaitCatalog(ctx context.Context) {
 			select {
 			case <-ctx.Done():
 				d.log.Warn("catalog does not have the service yet", "service", id)
-			case <-time.After(seenPoll):
+			case <-time.After(poll):
 			}
 		}
 	}
 }
 
-// resolve tells people of a host on which programs will not find their peers, unless they ask Consul themselves.
-func (d *discovery) resolve() {
-	ctx, cancel := context.WithTimeout(context.Background(), resolveTime)
+// resolve tells people of a host on which programs will not find their peers, unless they ask Consul themselves. It waits until
+// there is a name to be found.
+func (d *discovery) resolve(life context.Context) {
+	select {
+	case <-life.Done():
+		return
+	case <-d.announced:
+	}
+	ctx, cancel := context.WithTimeout(life, resolveTime)
 	defer cancel()
 	name := d.plan.Discovery.Address
-	if _, err := net.DefaultResolver.LookupHost(ctx, name+"."); err != nil {
+	if _, err := net.DefaultResolver.LookupHost(ctx, name+"."); err != nil && life.Err() == nil {
 		_, domain, _ := strings.Cut(name, ".service.")
 		d.warn(warnNames, fmt.Sprintf("this host does not resolve %s: a program has to ask Consul itself, or the host's resolver has to forward %s to it (%v)", name, domain, err))
 	}

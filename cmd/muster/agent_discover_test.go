@@ -66,6 +66,8 @@ func TestServicesOfWhoMayBeReplaced(t *testing.T) {
 	p.Exports = []plan.Export{{Group: "worker", Name: "address", Value: "http://{{host}}:4000", Address: true}}
 	d := &discovery{agent: a, plan: p, named: true, holds: func() bool { return holds }, told: map[string]toldService{}}
 	waiting := shim.State{Phase: shim.Waiting, Instance: registry.Instance{Component: "worker"}}
+	staging := waiting
+	staging.Phase = shim.Staging
 	cutOff := waiting
 	cutOff.CutOff = true
 	for _, step := range []struct {
@@ -76,7 +78,8 @@ func TestServicesOfWhoMayBeReplaced(t *testing.T) {
 		err   error
 	}{
 		{"nothing is heard of the registry before it could announce itself", false, waiting, nil, registry.ErrUnreachable},
-		{"it still has its index: what the dead have left goes, and its own comes", true, waiting, []string{reap, register, speak}, nil},
+		{"it still has its index, and stages: what the dead have left goes", true, staging, []string{reap}, nil},
+		{"its own comes", true, waiting, []string{register, speak}, nil},
 		{"nothing is heard: what is there stays", false, waiting, []string{speak}, nil},
 		{"the fence has fallen: it is taken back", false, cutOff, []string{take}, nil},
 		{"contact again, and its index is still its own", true, waiting, []string{register, speak}, nil},

@@ -39,8 +39,15 @@ type fence struct {
 	asked   int
 	asking  bool
 	held    bool // that the registry is away was said
-	armed   *sandbox.Guard
 	fired   bool // the guard has ended the process by itself
+
+	feeding sync.Mutex // one at a time tells the guard, and has the field below
+	armed   feeder     // the guard of the process; nil: none runs
+}
+
+// feeder is a guard's dead-man timer: it ends what the guard runs when so much time is over; 0 stops it.
+type feeder interface {
+	Feed(left time.Duration) error
 }
 
 // errCutOff refuses a start, or explains an end.
@@ -78,6 +85,7 @@ func (f *fence) run(ctx context.Context, work *sync.WaitGroup) {
 		}
 		f.know(ctx)
 		f.followMovers(ctx)
+		f.wind()
 		rows, said := f.look()
 		if said != nil {
 			f.loop.Tell(*said)
@@ -179,9 +187,6 @@ func (f *fence) look() ([]registry.Row, *shim.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	standing, now := f.standing()
-	if standing != registry.CutOff {
-		f.wind(now)
-	}
 	s := f.state()
 	switch standing {
 	case registry.InTouch:
@@ -299,33 +304,50 @@ func (a *agent) wayTo(row registry.Row) (*status.Client, error) {
 
 // arm begins with a start: from here on the guard ends what it runs when this agent does not say in time that it may
 // go on. It refuses while the agent is cut off, whatever the machine knows of that.
-func (f *fence) arm(guard *sandbox.Guard) error {
+func (f *fence) arm(guard feeder) error {
+	f.feeding.Lock()
+	defer f.feeding.Unlock()
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	standing, now := f.standing()
-	if standing == registry.CutOff {
+	f.fired = false
+	f.mu.Unlock()
+	f.armed = guard
+	if !f.feed() {
+		f.armed = nil
 		return errCutOff
 	}
-	f.armed, f.fired = guard, false
-	f.wind(now)
 	return nil
 }
 
-// wind is called with the mutex held.
-func (f *fence) wind(now time.Duration) {
+// wind has the guard know how long the process may go on.
+func (f *fence) wind() {
+	f.feeding.Lock()
+	defer f.feeding.Unlock()
+	f.feed()
+}
+
+// feed is called by who feeds, and without the mutex: a guard that does not read may keep it for long, and peers and people ask
+// meanwhile. False: it is cut off, and no time is left.
+func (f *fence) feed() bool {
+	f.mu.Lock()
+	standing, now := f.standing()
 	left := f.contact.Wind(f.times, now)
-	if f.armed == nil || left <= 0 {
-		return
+	f.mu.Unlock()
+	if left <= 0 || standing == registry.CutOff {
+		return false
+	}
+	if f.armed == nil {
+		return true
 	}
 	if err := f.armed.Feed(left); err != nil && !errors.Is(err, sandbox.ErrGone) {
 		f.log.Warn("wind the dead-man timer up", "err", err)
 	}
+	return true
 }
 
 // disarm follows the proof that nothing of an attempt is left.
 func (f *fence) disarm() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.feeding.Lock()
+	defer f.feeding.Unlock()
 	if f.armed == nil {
 		return
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
@@ -47,5 +49,34 @@ func TestPanelOfARosterThatIsThere(t *testing.T) {
 	f.agent.roster = r
 	if !f.knows(d) || len(f.panel.Rows()) == 0 {
 		t.Error("the roster that is there is not taken")
+	}
+}
+
+// stuck is a guard that does not read.
+type stuck struct{ asked, answer chan struct{} }
+
+func (s stuck) Feed(time.Duration) error {
+	s.asked <- struct{}{}
+	<-s.answer
+	return nil
+}
+
+// While a guard does not read, peers are answered and ends are explained all the same.
+func TestStuckGuardHoldsUpNobody(t *testing.T) {
+	guard := stuck{make(chan struct{}), make(chan struct{})}
+	a := &agent{loop: shim.NewAgent(), times: registry.DefaultTimes()}
+	a.times.LostMass = 1 << 62 // the seat has never heard anything
+	f := &fence{agent: a, seat: &consul.Seat{}, armed: guard}
+	var work sync.WaitGroup
+	work.Go(f.disarm)
+	<-guard.asked
+	f.deadMan()
+	if f.answer(); !f.explains() {
+		t.Error("the guard's word is not there")
+	}
+	close(guard.answer)
+	work.Wait()
+	if f.armed != nil {
+		t.Error("the guard is still fed")
 	}
 }

@@ -239,6 +239,19 @@ func (r gangRoom) readRoster(ctx context.Context, e shim.Effect, s shim.State) (
 		}
 		roster, raw, err = r.seat.Roster(ctx, e.Roster)
 	}
+	row, ok := r.ownRow(roster, raw)
+	if !ok {
+		return shim.Event{Kind: shim.Mismatch, Gen: roster.Gen}, true
+	}
+	r.near.meet(ctx, roster, row.Instance)
+	if roster.Gen == s.Gen { // acknowledged: nothing older runs, and this is what will
+		r.goOn(ctx, s)
+	}
+	return shim.Event{Kind: shim.Sealed, Gen: roster.Gen}, true
+}
+
+// ownRow keeps the roster, and finds the row that this member may run with as it is now.
+func (r gangRoom) ownRow(roster registry.Roster, raw []byte) (registry.Row, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.roster, r.rosterAt = roster, raw
@@ -246,18 +259,7 @@ func (r gangRoom) readRoster(ctx context.Context, e shim.Effect, s shim.State) (
 	_, record.Address = plan.Publish(r.plan, r.alloc.Host, r.portOf) // as it is now, published or not
 	record.Ports, record.Peer = r.portOf, r.peerAddr
 	row, ok := roster.Row(r.seat.Instance())
-	if ok && record.SameRow(row, r.plan.Restart.Scope) {
-		r.mu.Unlock()
-		r.near.meet(ctx, roster, row.Instance)
-		r.mu.Lock()
-		if roster.Gen == s.Gen { // acknowledged: nothing older runs, and this is what will
-			r.mu.Unlock()
-			r.goOn(ctx, s)
-			r.mu.Lock()
-		}
-		return shim.Event{Kind: shim.Sealed, Gen: roster.Gen}, true
-	}
-	return shim.Event{Kind: shim.Mismatch, Gen: roster.Gen}, true
+	return row, ok && record.SameRow(row, r.plan.Restart.Scope)
 }
 
 func (r gangRoom) leave(ctx context.Context, e shim.Effect) {

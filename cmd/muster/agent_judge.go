@@ -70,11 +70,11 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 	case x.Code == nil && x.Signal == 0:
 		out.Unseen, out.Message = true, x.Message
 	}
-	if a.fence != nil && a.fence.explains() {
-		out.Class, out.CutOff, out.Message = registry.ClassRegistry, true, "ended by the guard's dead-man timer"
+	if out.OK() { // the guard kills: what has ended well did so before its timer ran out
 		return out
 	}
-	if out.OK() {
+	if a.fence != nil && a.fence.explains() {
+		out.Class, out.CutOff, out.Message = registry.ClassRegistry, true, "ended by the guard's dead-man timer"
 		return out
 	}
 	switch {

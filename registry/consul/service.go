@@ -130,12 +130,12 @@ func unknown(err, instead error) error {
 	return err
 }
 
-// Services are those of a name: what the Consul agent that we talk to has been told, and what the catalog has of others. A
+// Services are those of a name that have the tag: what the Consul agent that we talk to has been told, and what the catalog has of others. A
 // token that may not read nodes sees the former only.
-func (c *Client) Services(ctx context.Context, name string) ([]Registered, error) {
+func (c *Client) Services(ctx context.Context, name, tag string) ([]Registered, error) {
 	var all []Registered
 	err := c.calls.do(ctx, "list services", func(ctx context.Context) error {
-		own, err := c.calls.api.Agent().ServicesWithFilterOpts(fmt.Sprintf("Service == %q", name), byDefault.options(ctx))
+		own, err := c.calls.api.Agent().ServicesWithFilterOpts(fmt.Sprintf("Service == %q and %q in Tags", name, tag), byDefault.options(ctx))
 		for _, id := range slices.Sorted(maps.Keys(own)) {
 			s := own[id]
 			all = append(all, Registered{Service{s.ID, s.Service, s.Tags, s.Meta, s.Address, s.Port}, "", true})
@@ -146,7 +146,7 @@ func (c *Client) Services(ctx context.Context, name string) ([]Registered, error
 		return nil, err
 	}
 	err = c.calls.do(ctx, "list service "+name, func(ctx context.Context) error {
-		others, _, err := c.calls.api.Catalog().Service(name, "", byDefault.options(ctx))
+		others, _, err := c.calls.api.Catalog().Service(name, tag, byDefault.options(ctx))
 		for _, s := range others {
 			known := slices.IndexFunc(all, func(o Registered) bool { return o.ID == s.ServiceID })
 			if known >= 0 {
@@ -170,11 +170,11 @@ func (c *Client) Reap(ctx context.Context, s Registered) error {
 	return c.calls.put(ctx, callTime, "take service "+s.ID+" away", "/v1/catalog/deregister", body, nil)
 }
 
-// Seen tells whether the catalog has the service as it was registered, so that DNS knows it. blind: this token may not look
-// (it lacks the right to read nodes).
-func (c *Client) Seen(ctx context.Context, s Service) (seen, blind bool, err error) {
+// Seen tells whether the catalog has the service as it was registered, so that DNS knows it; the tag, one of the service's, keeps
+// the answer short where the name has many instances. blind: this token may not look (it lacks the right to read nodes).
+func (c *Client) Seen(ctx context.Context, s Service, tag string) (seen, blind bool, err error) {
 	err = c.calls.do(ctx, "look for service "+s.Name, func(ctx context.Context) error {
-		all, meta, err := c.calls.api.Catalog().Service(s.Name, "", byDefault.options(ctx))
+		all, meta, err := c.calls.api.Catalog().Service(s.Name, tag, byDefault.options(ctx))
 		if err != nil {
 			return err
 		}

@@ -103,7 +103,7 @@ func TestServices(t *testing.T) {
 	old := servedBy("d1", "inc-1", in, "127.0.0.7", 21000)
 	worked(t, "register", there.Register(ctx, old, consul.Health{Why: "starts"}, longTTL))
 	until(t, "the catalog has it", func() bool {
-		seen, blind, err := there.Seen(ctx, old)
+		seen, blind, err := there.Seen(ctx, old, old.Tags[0])
 		worked(t, "look", err)
 		if blind {
 			t.Error("blind without ACLs")
@@ -130,10 +130,10 @@ func TestServices(t *testing.T) {
 	moved := servedBy("d1", "inc-2", in, "127.0.0.8", 21001)
 	worked(t, "register the successor", here.Register(ctx, moved, consul.Health{Passing: true}, longTTL))
 	var found []consul.Registered
-	until(t, "all three are found", func() bool {
-		found, err = here.Services(ctx, moved.Name)
+	until(t, "both of the index are found, and no other's", func() bool {
+		found, err = here.Services(ctx, moved.Name, moved.Tags[0])
 		worked(t, "services", err)
-		return len(found) == 3
+		return len(found) == 2 && !slices.ContainsFunc(found, func(o consul.Registered) bool { return o.ID == another.ID })
 	})
 	for _, one := range found {
 		if one.ID == old.ID {
@@ -212,7 +212,7 @@ func TestServicesWithACLs(t *testing.T) {
 	worked(t, "register", writer.Register(ctx, one, consul.Health{Passing: true}, longTTL))
 	worked(t, "speak", writer.Speak(ctx, one.ID, consul.Health{Passing: true}))
 	until(t, "it cannot see the catalog", func() bool {
-		seen, blind, err := writer.Seen(ctx, one)
+		seen, blind, err := writer.Seen(ctx, one, one.Tags[0])
 		worked(t, "look", err)
 		if seen {
 			t.Fatal("seen without the right to read nodes")
@@ -228,7 +228,7 @@ func TestServicesWithACLs(t *testing.T) {
 		t.Errorf("domain: got %q, %v", domain, err)
 	}
 	until(t, "it sees the catalog", func() bool {
-		seen, _, err := full.Seen(ctx, one)
+		seen, _, err := full.Seen(ctx, one, one.Tags[0])
 		worked(t, "look", err)
 		return seen
 	})

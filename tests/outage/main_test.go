@@ -159,16 +159,25 @@ func (j *job) define(more settings) {
 func (j *job) stage() {
 	l, err := net.Listen("unix", filepath.Join(j.top, "stage.sock"))
 	j.must(err)
-	j.t.Cleanup(func() { _ = l.Close() })
-	go func() {
+	var hearers sync.WaitGroup
+	j.t.Cleanup(func() { // after the agents' end: what is seen until then counts
+		_ = l.Close()
+		j.mu.Lock()
+		for _, a := range j.starts {
+			_ = a.conn.Close()
+		}
+		j.mu.Unlock()
+		hearers.Wait()
+	})
+	hearers.Go(func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go j.hear(conn)
+			hearers.Go(func() { j.hear(conn) })
 		}
-	}()
+	})
 }
 
 func (j *job) hear(conn net.Conn) {
@@ -412,4 +421,34 @@ func (j *job) consul(args ...string) (string, error) {
 	cmd.Env = []string{"CONSUL_HTTP_ADDR=" + j.server.HTTPAddr}
 	out, err := cmd.Output()
 	return string(out), err
+}
+
+// served are the hosts that Consul's catalog has for worker-i.
+func (j *job) served(i int) (hosts []string) {
+	j.t.Helper()
+	out, err := j.consul("watch", "-type=service", "-service="+registry.ServiceName(j.app, "worker"))
+	var all []struct {
+		Service struct {
+			Address string
+			Meta    map[string]string
+		}
+	}
+	if err := errors.Join(err, json.Unmarshal([]byte(out), &all)); err != nil {
+		j.t.Fatalf("read the catalog: %v: %s", err, out)
+	}
+	for _, one := range all {
+		if one.Service.Meta["index"] == strconv.Itoa(i) {
+			hosts = append(hosts, one.Service.Address)
+		}
+	}
+	return hosts
+}
+
+// onlyAt waits until worker-i is in Consul's catalog on that host, and nowhere else.
+func (j *job) onlyAt(i, host int) {
+	j.t.Helper()
+	j.await(fmt.Sprintf("worker-%d in the catalog on host %d alone", i, host), func() bool {
+		at := j.served(i)
+		return len(at) == 1 && at[0] == j.net.Addr(host)
+	})
 }

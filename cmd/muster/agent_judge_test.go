@@ -1,0 +1,28 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/sandbox"
+)
+
+// The guard's dead-man timer explains an end by its own kill, and no result that the process came to by itself.
+func TestDeadManTimerExplains(t *testing.T) {
+	for name, tt := range map[string]struct {
+		exit   sandbox.Exit
+		fired  bool
+		cutOff bool
+		class  registry.Class
+	}{
+		"killed by the guard":                {sandbox.Exit{Signal: 9}, true, true, registry.ClassRegistry},
+		"it had ended well":                  {sandbox.Exit{Code: new(0)}, true, false, registry.ClassNone},
+		"killed by somebody else":            {sandbox.Exit{Signal: 9}, false, false, registry.ClassNone},
+		"its end was not seen, and it fired": {sandbox.Exit{}, true, true, registry.ClassRegistry},
+	} {
+		a := &agent{fence: &fence{fired: tt.fired}}
+		if out := a.judge(tt.exit, 0); out.CutOff != tt.cutOff || out.Class != tt.class {
+			t.Errorf("%s: cut off %v, class %q; want %v, %q", name, out.CutOff, out.Class, tt.cutOff, tt.class)
+		}
+	}
+}
