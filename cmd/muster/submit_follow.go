@@ -244,11 +244,20 @@ func (x *following) end(ctx context.Context) error {
 	if err := errors.Join(x.answer(v, &code), released); err != nil {
 		return err
 	}
-	if code == 0 {
+	switch {
+	case code == 0:
 		return nil
+	case x.st == nil:
+		return errors.Join(silentError{code}, errNobody)
 	}
 	return silentError{code}
 }
+
+// Ends that are none of the run: whoever waited for it left, or no agent of it has come about.
+var (
+	errLeft   = errors.New("left while the job goes on")
+	errNobody = errors.New("no agent has joined")
+)
 
 // interrupt is Ctrl-C: whoever waits goes, or the run is stopped; asked again, the job is ended.
 func (x *following) interrupt(ctx context.Context) error {
@@ -266,12 +275,12 @@ func (x *following) interrupt(ctx context.Context) error {
 				return err
 			}
 		}
-		return silentError{ctrlCCode}
+		return errors.Join(silentError{ctrlCCode}, errLeft)
 	}
 	switch {
 	case x.wishes > 2:
 		x.watch.say("left; " + follow + " says what is still there")
-		return silentError{ctrlCCode}
+		return errors.Join(silentError{ctrlCCode}, errLeft)
 	case x.wishes == 1 && x.st != nil && x.verdict() == nil && x.st.Live > 0:
 		ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": whoAsks()}}
 		x.beside.start("ask", func() func() {
