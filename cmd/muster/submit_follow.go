@@ -226,7 +226,7 @@ func (x *following) end(ctx context.Context) error {
 			x.watch.say("advice: " + v.Advice)
 		}
 	case x.st != nil:
-		code, text = interruptedCode, fmt.Sprintf("interrupted: %s says %s%s; submitted again with --run %s it goes on", x.launcher, x.state.Word, colon(x.state.Why), x.run)
+		code, text = interruptedCode, fmt.Sprintf("interrupted: %s says %s%s; submitted again %s", x.launcher, x.state.Word, colon(x.state.Why), x.goesOn())
 	case x.watch.silent:
 		text = fmt.Sprintf("registry %s does not answer: %s says %s%s", x.registry, x.launcher, x.state.Word, colon(x.state.Why))
 	default:
@@ -251,6 +251,14 @@ func (x *following) end(ctx context.Context) error {
 		return errors.Join(silentError{code}, errNobody)
 	}
 	return silentError{code}
+}
+
+// goesOn says how an interrupted run is gone on with. A JobSet numbers its runs, from 0 with each submission.
+func (x *following) goesOn() string {
+	if x.launcher == render.Kubernetes && x.flags.job.options.Format != "jobs" {
+		return "it begins as a new run, from what is kept in muster.checkpoint.sync"
+	}
+	return "with --run " + x.st.App.Run + " it goes on"
 }
 
 // Ends that are none of the run: whoever waited for it left, or no agent of it has come about.

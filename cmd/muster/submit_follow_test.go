@@ -77,6 +77,8 @@ func waiting(t *testing.T, launcher string, answers bool) (x *following, out *by
 // What was brought goes with the verdict, and stays for a run that may go on.
 func TestWhatAnEndTakesAway(t *testing.T) {
 	verdict := &registry.Verdict{Outcome: registry.Succeeded}
+	second := &consul.Status{}
+	second.App.Run = "r1-1"
 	for _, tt := range []struct {
 		name     string
 		launcher string
@@ -90,12 +92,14 @@ func TestWhatAnEndTakesAway(t *testing.T) {
 		{"a verdict", render.YARN, false, &consul.Status{Verdict: verdict}, 0, 0, "d1: succeeded", false},
 		{"a failure", render.YARN, false, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Failed, Class: registry.ClassApp, Exit: &registry.MemberExit{Code: new(3)}}}, 3, 2, "d1: failed", false},
 		{"interrupted", render.YARN, false, &consul.Status{}, 143, 2, "d1: interrupted: yarn says KILLED; submitted again with --run r1 it goes on", true},
+		{"interrupted, as a JobSet", render.Kubernetes, false, &consul.Status{}, 143, 2, "submitted again it begins as a new run", true},
+		{"interrupted, as the launcher's second", render.Slurm, false, second, 143, 2, "submitted again with --run r1-1 it goes on", true},
 		{"nobody came", render.YARN, true, nil, 1, 1, "d1: no agent has joined: yarn says KILLED", false},
 		{"nobody can tell", render.YARN, false, nil, 1, 1, "does not answer: yarn says KILLED", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			x, out, object := waiting(t, tt.launcher, tt.answers)
-			if x.watch.st = tt.st; tt.st != nil {
+			if x.watch.st = tt.st; tt.st != nil && tt.st.App.Run == "" {
 				tt.st.App.Run = "r1"
 			}
 			err := x.end(t.Context())
