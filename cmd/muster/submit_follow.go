@@ -270,6 +270,9 @@ var (
 // interrupt is Ctrl-C: whoever waits goes, or the run is stopped; asked again, the job is ended.
 func (x *following) interrupt(ctx context.Context) error {
 	x.wishes++
+	if seen := x.watch.seen.Load(); seen != nil { // what was said of it is known to whoever asks
+		x.st = seen
+	}
 	follow, end := x.job.Hints()
 	if !x.flags.kill {
 		where := x.app + " --registry " + x.registry

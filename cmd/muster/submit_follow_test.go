@@ -44,7 +44,9 @@ func waiting(t *testing.T, launcher string, answers bool) (x *following, out *by
 		go func() { done <- embedded.Serve(ctx, embedded.Options{Listener: l}) }()
 		t.Cleanup(func() {
 			cancel()
-			<-done
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	root := t.TempDir()
