@@ -157,7 +157,7 @@ func (f *submitFlags) loadJob(c *cargo, job hbox.Submission) (appdef.App, error)
 
 // pack makes an archive of a folder to be brought.
 func (c *cargo) pack(dir, name string) error {
-	name = cmp.Or(appIDOf(name), "app") + ".zip"
+	name = appIDOf(name) + ".zip"
 	file := filepath.Join(c.folder, name)
 	if _, err := packages.Pack(dir, file, packages.PackOptions{}); err != nil {
 		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %w", err))

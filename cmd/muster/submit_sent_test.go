@@ -132,3 +132,12 @@ func TestRunsOfAJob(t *testing.T) {
 		}
 	}
 }
+
+// Names have letters that no app id has; some have no other.
+func TestAppIDs(t *testing.T) {
+	for name, want := range map[string]string{"ads": "ads", "训练": "app", "训练-2": "2", "a b": "a-b", "": "app", "~_.": "app"} {
+		if got := appIDOf(name); got != want || !validName(got) {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
