@@ -189,7 +189,7 @@ func (f *submitFlags) openStore(ctx context.Context, c *cargo, launcher, url str
 		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %s starts no program from %s: --binary says where muster is on each host, or --store names a folder that all of them see", launcher, url))
 	}
 	if launcher == render.Kubernetes && store.Local() {
-		return withCode(shim.CodeDefinition, fmt.Errorf("submit: pods do not see the folder %s: --store-as says the URL of a web server that shows it, or --store names hdfs:", url))
+		return withCode(shim.CodeDefinition, fmt.Errorf("submit: pods do not see the folder %s: --store-as says the URL of a web server that shows it, or --store names one on HDFS", url))
 	}
 	c.store = store
 	return nil
