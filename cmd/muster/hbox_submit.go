@@ -122,8 +122,15 @@ const (
 	hboxFailed  = 2
 )
 
-// hboxCode is the exit code in HBox's numbers: a verdict that is no success is told from all that kept one from coming.
+// hboxCode is the exit code in HBox's numbers: a verdict that is no success is told from all that kept one from coming. Ctrl-C ends
+// this command as it ends HBox's client, and not the job.
 func hboxCode(err error) error {
+	switch {
+	case errors.Is(err, errLeft), exitCode(err) == ctrlCCode && !errors.As(err, new(silentError)):
+		return err
+	case errors.Is(err, errNobody):
+		return silentError{hboxRefused}
+	}
 	if silent, ok := errors.AsType[silentError](err); ok && silent.code != 0 {
 		return silentError{hboxFailed}
 	}

@@ -306,7 +306,7 @@ func appIDOf(name string) string {
 		}
 		return '-'
 	}, name), "._~-")
-	return id[:min(len(id), 63)]
+	return cmp.Or(id[:min(len(id), 63)], "app") // nothing of it may be ASCII
 }
 
 // changed are the settings that differ from an agent's own.

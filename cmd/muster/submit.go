@@ -154,13 +154,18 @@ func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, loa
 		return withCode(ctrlCCode, errors.New("submit: interrupted before it was started"))
 	case err != nil:
 		return err
-	case !f.wait:
-		return r.tell(nil)
 	}
-	return r.follow(ctx, func() {
+	begun := func() {
 		settled()
 		stop()
-	})
+	}
+	if f.wait {
+		return r.follow(ctx, begun)
+	}
+	begun()
+	err = r.tell(nil)
+	r.tidy(ctx, func(line string) { fmt.Fprintln(s.err, line) })
+	return err
 }
 
 // launch brings the cargo and starts the job.

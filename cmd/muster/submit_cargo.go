@@ -150,7 +150,7 @@ func (f *submitFlags) loadJob(c *cargo, job hbox.Submission) (appdef.App, error)
 
 // pack makes an archive of a folder to be brought.
 func (c *cargo) pack(dir, name string) error {
-	name = cmp.Or(appIDOf(name), "app") + ".zip"
+	name = appIDOf(name) + ".zip"
 	file := filepath.Join(c.folder, name)
 	if _, err := packages.Pack(dir, file, packages.PackOptions{}); err != nil {
 		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %w", err))
@@ -222,8 +222,8 @@ func (f *submitFlags) place(ctx context.Context, c *cargo, binary bool) error {
 	return nil
 }
 
-// hold marks the store and puts everything into it. Files of runs that are over go before.
-func (c *cargo) hold(ctx context.Context, s streams, m submit.Mark, over func(submit.Mark) bool) error {
+// hold marks the store and puts everything into it.
+func (c *cargo) hold(ctx context.Context, m submit.Mark) error {
 	if c.store == nil {
 		return nil
 	}
@@ -245,13 +245,6 @@ func (c *cargo) hold(ctx context.Context, s streams, m submit.Mark, over func(su
 		if _, err := c.store.Put(ctx, c.names[i], object); err != nil {
 			err = fmt.Errorf("submit: store: %w", err)
 			return errors.Join(coded(fetchCode(err), err), c.takeBack(ctx, m.App, m.Run))
-		}
-	}
-	for _, one := range marks {
-		if (one.App != m.App || one.Run != m.Run) && over(one) {
-			if err := c.store.Release(ctx, one.App, one.Run); err != nil {
-				fmt.Fprintf(s.err, "store: what run %s of %s brought stays: %v\n", one.Run, one.App, err)
-			}
 		}
 	}
 	return nil

@@ -41,7 +41,7 @@ type besides struct {
 }
 
 // mostBesides is the number of kinds: what one has found waits for the loop, and nothing waits for that.
-const mostBesides = 4
+const mostBesides = 5
 
 func (b *besides) start(kind string, work func() (then func())) {
 	if b.busy == nil {
@@ -107,6 +107,10 @@ func (x *following) wait(ctx context.Context, heard <-chan os.Signal) error {
 	defer cancel()
 	tick := time.NewTicker(watchPoll)
 	defer tick.Stop()
+	x.beside.start("tidy", func() func() {
+		x.tidy(ctx, x.watch.say)
+		return func() {}
+	})
 	x.look(ctx)
 	for !x.done() {
 		select {
@@ -222,7 +226,7 @@ func (x *following) end(ctx context.Context) error {
 			x.watch.say("advice: " + v.Advice)
 		}
 	case x.st != nil:
-		code, text = interruptedCode, fmt.Sprintf("interrupted: %s says %s%s; submitted again with --run %s it goes on", x.launcher, x.state.Word, colon(x.state.Why), x.run)
+		code, text = interruptedCode, fmt.Sprintf("interrupted: %s says %s%s; submitted again %s", x.launcher, x.state.Word, colon(x.state.Why), x.goesOn())
 	case x.watch.silent:
 		text = fmt.Sprintf("registry %s does not answer: %s says %s%s", x.registry, x.launcher, x.state.Word, colon(x.state.Why))
 	default:
@@ -240,15 +244,35 @@ func (x *following) end(ctx context.Context) error {
 	if err := errors.Join(x.answer(v, &code), released); err != nil {
 		return err
 	}
-	if code == 0 {
+	switch {
+	case code == 0:
 		return nil
+	case x.st == nil:
+		return errors.Join(silentError{code}, errNobody)
 	}
 	return silentError{code}
 }
 
+// goesOn says how an interrupted run is gone on with. A JobSet numbers its runs, from 0 with each submission.
+func (x *following) goesOn() string {
+	if x.launcher == render.Kubernetes && x.flags.job.options.Format != "jobs" {
+		return "it begins as a new run, from what is kept in muster.checkpoint.sync"
+	}
+	return "with --run " + x.st.App.Run + " it goes on"
+}
+
+// Ends that are none of the run: whoever waited for it left, or no agent of it has come about.
+var (
+	errLeft   = errors.New("left while the job goes on")
+	errNobody = errors.New("no agent has joined")
+)
+
 // interrupt is Ctrl-C: whoever waits goes, or the run is stopped; asked again, the job is ended.
 func (x *following) interrupt(ctx context.Context) error {
 	x.wishes++
+	if seen := x.watch.seen.Load(); seen != nil { // what was said of it is known to whoever asks
+		x.st = seen
+	}
 	follow, end := x.job.Hints()
 	if !x.flags.kill {
 		where := x.app + " --registry " + x.registry
@@ -262,12 +286,12 @@ func (x *following) interrupt(ctx context.Context) error {
 				return err
 			}
 		}
-		return silentError{ctrlCCode}
+		return errors.Join(silentError{ctrlCCode}, errLeft)
 	}
 	switch {
 	case x.wishes > 2:
 		x.watch.say("left; " + follow + " says what is still there")
-		return silentError{ctrlCCode}
+		return errors.Join(silentError{ctrlCCode}, errLeft)
 	case x.wishes == 1 && x.st != nil && x.verdict() == nil && x.st.Live > 0:
 		ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": whoAsks()}}
 		x.beside.start("ask", func() func() {

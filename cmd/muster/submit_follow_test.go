@@ -44,7 +44,9 @@ func waiting(t *testing.T, launcher string, answers bool) (x *following, out *by
 		go func() { done <- embedded.Serve(ctx, embedded.Options{Listener: l}) }()
 		t.Cleanup(func() {
 			cancel()
-			<-done
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	root := t.TempDir()
@@ -66,7 +68,7 @@ func waiting(t *testing.T, launcher string, answers bool) (x *following, out *by
 		flags: &submitFlags{}, streams: streams{out: out, err: t.Output()}, launcher: launcher, job: &puppetJob{}, app: "d1", run: "r1", registry: address,
 		cargo: &cargo{store: store, objects: []submit.Object{o}, names: []string{name}},
 	}
-	if err := r.cargo.hold(t.Context(), r.streams, submit.Mark{App: "d1", Run: "r1"}, func(submit.Mark) bool { return false }); err != nil {
+	if err := r.cargo.hold(t.Context(), submit.Mark{App: "d1", Run: "r1"}); err != nil {
 		t.Fatal(err)
 	}
 	x = &following{sent: r, watch: onlooker{lookup: r.lookup(), app: "d1", address: address, ours: r.ours, say: func(line string) { t.Log(line) }}}
@@ -77,28 +79,37 @@ func waiting(t *testing.T, launcher string, answers bool) (x *following, out *by
 // What was brought goes with the verdict, and stays for a run that may go on.
 func TestWhatAnEndTakesAway(t *testing.T) {
 	verdict := &registry.Verdict{Outcome: registry.Succeeded}
+	second := &consul.Status{}
+	second.App.Run = "r1-1"
 	for _, tt := range []struct {
 		name     string
 		launcher string
 		answers  bool
 		st       *consul.Status
 		code     int
+		hbox     int
 		says     string
 		stays    bool
 	}{
-		{"a verdict", render.YARN, false, &consul.Status{Verdict: verdict}, 0, "d1: succeeded", false},
-		{"interrupted", render.YARN, false, &consul.Status{}, 143, "d1: interrupted: yarn says KILLED; submitted again with --run r1 it goes on", true},
-		{"nobody came", render.YARN, true, nil, 1, "d1: no agent has joined: yarn says KILLED", false},
-		{"nobody can tell", render.YARN, false, nil, 1, "does not answer: yarn says KILLED", true},
+		{"a verdict", render.YARN, false, &consul.Status{Verdict: verdict}, 0, 0, "d1: succeeded", false},
+		{"a failure", render.YARN, false, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Failed, Class: registry.ClassApp, Exit: &registry.MemberExit{Code: new(3)}}}, 3, 2, "d1: failed", false},
+		{"interrupted", render.YARN, false, &consul.Status{}, 143, 2, "d1: interrupted: yarn says KILLED; submitted again with --run r1 it goes on", true},
+		{"interrupted, as a JobSet", render.Kubernetes, false, &consul.Status{}, 143, 2, "submitted again it begins as a new run", true},
+		{"interrupted, as the launcher's second", render.Slurm, false, second, 143, 2, "submitted again with --run r1-1 it goes on", true},
+		{"nobody came", render.YARN, true, nil, 1, 1, "d1: no agent has joined: yarn says KILLED", false},
+		{"nobody can tell", render.YARN, false, nil, 1, 1, "does not answer: yarn says KILLED", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			x, out, object := waiting(t, tt.launcher, tt.answers)
-			if x.watch.st = tt.st; tt.st != nil {
+			if x.watch.st = tt.st; tt.st != nil && tt.st.App.Run == "" {
 				tt.st.App.Run = "r1"
 			}
 			err := x.end(t.Context())
 			if got := exitCode(err); got != tt.code || !strings.Contains(out.String(), tt.says) {
 				t.Errorf("got %d and %q, want %d and %q", got, out, tt.code, tt.says)
+			}
+			if got := exitCode(hboxCode(err)); got != tt.hbox {
+				t.Errorf("got HBox's %d, want %d", got, tt.hbox)
 			}
 			if _, err := os.Stat(object); errors.Is(err, os.ErrNotExist) == tt.stays {
 				t.Errorf("what was brought: got %v, want it to stay: %v", err, tt.stays)
@@ -133,5 +144,20 @@ func TestWhoFollowsEnds(t *testing.T) {
 		if got := x.done(); got != tt.done {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.done)
 		}
+	}
+}
+
+// Whoever leaves a job does not end it: in HBox's words, too, that is no failure of the job.
+func TestWhoLeaves(t *testing.T) {
+	x, _, object := waiting(t, render.YARN, false)
+	err := x.interrupt(t.Context())
+	if got, inHBox := exitCode(err), exitCode(hboxCode(err)); got != 130 || inHBox != 130 {
+		t.Errorf("got %d, and %d in HBox's numbers, want 130", got, inHBox)
+	}
+	if got := exitCode(hboxCode(withCode(ctrlCCode, errors.New("interrupted")))); got != 130 {
+		t.Errorf("before the start: got %d, want 130", got)
+	}
+	if _, err := os.Stat(object); err != nil {
+		t.Error(err)
 	}
 }

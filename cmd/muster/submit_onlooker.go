@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -27,10 +28,11 @@ type onlooker struct {
 	workers []registry.Instance // whose progress counts
 	hbox    bool                // progress as hbox-submit has it
 
-	st       *consul.Status // of our run, as it was seen last; nil: nobody of it is known
-	silent   bool           // the registry has not answered when it was asked last
-	def      string         // of st, once it was read
-	mu       sync.Mutex     // over last
+	st       *consul.Status                // of our run, as it was seen last; nil: nobody of it is known
+	seen     atomic.Pointer[consul.Status] // st, for who does not look: it is there before anything is said of it
+	silent   bool                          // the registry has not answered when it was asked last
+	def      string                        // of st, once it was read
+	mu       sync.Mutex                    // over last
 	last     map[string]string
 	attempts map[registry.Instance]int
 	asked    time.Time
@@ -94,6 +96,7 @@ func (w *onlooker) look(ctx context.Context) (over bool) {
 		w.attempts = nil
 	}
 	w.st = &st
+	w.seen.Store(&st)
 	w.told("phase", w.phase())
 	w.restarts()
 	if st.Directive.Act == registry.ActRun && st.Verdict == nil && time.Since(w.asked) >= progressEvery {

@@ -22,6 +22,7 @@ type sent struct {
 	id       string // the launcher's
 	app, run string
 	registry string
+	before   appStanding // of our app, before it was started
 	def      appdef.App
 	lost     []string
 }
@@ -32,7 +33,7 @@ func (r *sent) start(ctx context.Context) (err error) {
 		return err
 	}
 	mark := submit.Mark{App: r.app, Run: r.run, Registry: r.registry, Launcher: r.launcher, At: time.Now().UTC()}
-	if err := r.cargo.hold(ctx, r.streams, mark, func(m submit.Mark) bool { return r.over(ctx, m) }); err != nil {
+	if err := r.cargo.hold(ctx, mark); err != nil {
 		return err
 	}
 	if r.id, err = r.job.Start(ctx); err != nil {
@@ -76,6 +77,7 @@ func (r *sent) undo(ctx context.Context) error {
 // from here may answer there.
 func (r *sent) free(ctx context.Context) error {
 	st, err := r.lookup().status(ctx, r.registry, r.app)
+	r.before = appStanding{st, err}
 	switch {
 	case errors.Is(err, registry.ErrNoApp):
 		return nil
@@ -95,35 +97,14 @@ func (r *sent) lookup() lookup {
 	return lookup{state: r.flags.state.resolve(), address: r.registry, fallback: r.registry, named: true, warn: r.streams.err}
 }
 
-// ours tells a run of this job: a launcher that starts a whole job anew numbers its runs.
-func (r *sent) ours(run string) bool { return run == r.run || strings.HasPrefix(run, r.run+"-") }
+// ours tells a run of this job.
+func (r *sent) ours(run string) bool { return runOf(run, r.run) }
 
-// over tells that a run that has brought something is over, by the registry: it has a verdict, and nobody of it is left. One
-// that the registry does not know may not have begun. A run of another registry is for those who use that one: a mark is a
-// file that others may have written, and our token goes to nobody that a file names.
-func (r *sent) over(ctx context.Context, m submit.Mark) bool {
-	if m.Registry != r.registry {
-		return false
-	}
-	st, err := r.lookup().status(ctx, m.Registry, m.App)
-	if errors.Is(err, registry.ErrNoApp) {
-		return time.Since(m.At) > unheardOf
-	}
-	if err != nil {
-		return false
-	}
-	if st.App.Run == m.Run || strings.HasPrefix(st.App.Run, m.Run+"-") {
-		return st.Verdict != nil && st.Live == 0 && time.Since(st.Verdict.At) > restedFor
-	}
-	return st.App.Created.After(m.At) // a later run of the app
+// runOf tells a run that was submitted under a name: a launcher that starts a whole job anew numbers its runs.
+func runOf(run, name string) bool {
+	number, numbered := strings.CutPrefix(run, name+"-")
+	return run == name || numbered && number != "" && strings.Trim(number, "0123456789") == ""
 }
-
-// How long a run's files stay that nobody waits for: after its verdict, for a launcher starts agents once more that end with
-// it; and where the registry has never heard of it, for a job may wait in a queue.
-const (
-	restedFor = 10 * time.Minute
-	unheardOf = 30 * 24 * time.Hour
-)
 
 // tell prints the answer of --json; code is what this ends with, nil where nobody waited.
 func (r *sent) tell(v *registry.Verdict) error { return r.answer(v, nil) }

@@ -3,31 +3,141 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
-// Marks lie where others may write: what they name as a registry is neither asked nor given a token.
-func TestMarksOfAnotherRegistryAreLeftAlone(t *testing.T) {
+// Marks lie where others may write: what they name as a registry is neither asked nor given a token. The others' apps are asked for
+// once each, our own not at all, and a registry that does not answer is not asked again.
+func TestWhoIsAskedForMarks(t *testing.T) {
 	t.Setenv("CONSUL_HTTP_TOKEN", "secret")
-	var asked atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		w.WriteHeader(http.StatusNotFound)
+	var mu sync.Mutex
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, r.URL.Path)
+		w.WriteHeader(http.StatusInternalServerError)
 	}))
 	defer server.Close()
 	there := "consul://" + strings.TrimPrefix(server.URL, "http://")
-	mark := submit.Mark{App: "d1", Run: "r1", Registry: there, At: time.Now().Add(-2 * unheardOf)}
-	r := &sent{flags: &submitFlags{}, streams: streams{err: t.Output()}, registry: "consul://127.0.0.1:1"}
-	if r.over(t.Context(), mark) || asked.Load() != 0 {
-		t.Errorf("another registry was asked %d times", asked.Load())
+	const elsewhere = "consul://127.0.0.1:1"
+	for _, tt := range []struct {
+		name, registry string
+		before         error
+		want           bool
+	}{
+		{"another registry", elsewhere, registry.ErrNoApp, false},
+		{"ours", there, registry.ErrNoApp, true},
+		{"ours, which does not answer", there, os.ErrDeadlineExceeded, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			mu.Lock()
+			asked = nil
+			mu.Unlock()
+			store, err := submit.Open(t.Context(), t.TempDir(), fetch.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range []submit.Mark{{App: "d1", Run: "r1"}, {App: "d2", Run: "r1"}, {App: "d2", Run: "r2"}} {
+				m.Registry, m.At = there, time.Now().Add(-2*unheardOf)
+				if err := store.Hold(t.Context(), m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := &sent{flags: &submitFlags{}, streams: streams{err: t.Output()}, app: "d1", run: "r2", registry: tt.registry, cargo: &cargo{store: store}}
+			r.before.err = tt.before
+			known := r.standings(t.Context(), nil)
+			if len(known) > 1 {
+				t.Errorf("known are %v without a mark", known)
+			}
+			r.tidy(t.Context(), func(line string) { t.Log(line) })
+			mu.Lock()
+			defer mu.Unlock()
+			if (len(asked) > 0) != tt.want {
+				t.Errorf("asked were %v, want any: %v", asked, tt.want)
+			}
+			left, err := store.Marks(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			apps := []string{}
+			for _, m := range left {
+				apps = append(apps, m.App)
+			}
+			slices.Sort(apps)
+			want := []string{"d1", "d2", "d2"}
+			if tt.want { // of our own app it is known that nobody has heard of it
+				want = want[1:]
+			}
+			if !slices.Equal(apps, want) {
+				t.Errorf("marks left are of %v, want %v", apps, want)
+			}
+		})
 	}
-	r.registry = there
-	if r.over(t.Context(), mark); asked.Load() == 0 {
-		t.Error("the registry of this submission was not asked")
+}
+
+func TestRunsThatAreOver(t *testing.T) {
+	old := time.Now().Add(-2 * unheardOf)
+	status := func(run string, live int, verdict *registry.Verdict) appStanding {
+		s := appStanding{st: consul.Status{Live: live, Verdict: verdict}}
+		s.st.App.Run, s.st.App.Created = run, time.Now()
+		return s
+	}
+	ended := func(ago time.Duration) *registry.Verdict { return &registry.Verdict{At: time.Now().Add(-ago)} }
+	for _, tt := range []struct {
+		name string
+		at   appStanding
+		old  bool
+		want bool
+	}{
+		{"unheard of", appStanding{err: registry.ErrNoApp}, false, false},
+		{"unheard of for long", appStanding{err: registry.ErrNoApp}, true, true},
+		{"no answer", appStanding{err: os.ErrDeadlineExceeded}, true, false},
+		{"in a queue, after an earlier run", status("r0", 0, ended(time.Hour)), false, false},
+		{"in a queue, while a later one runs", status("r2", 3, nil), false, false},
+		{"never begun", status("r0", 0, ended(time.Hour)), true, true},
+		{"runs", status("r1", 3, nil), true, false},
+		{"interrupted", status("r1", 0, nil), false, false},
+		{"interrupted, and never went on", status("r1-2", 0, nil), true, true},
+		{"ended just now", status("r1", 0, ended(time.Second)), true, false},
+		{"ended", status("r1", 0, ended(2*restedFor)), false, true},
+		{"ended, as the launcher's third", status("r1-2", 0, ended(2*restedFor)), false, true},
+		{"ended, and an agent is left", status("r1", 1, ended(2*restedFor)), false, false},
+		{"another's that begins alike", status("r1-b", 0, ended(2*restedFor)), false, false},
+	} {
+		m := submit.Mark{App: "d1", Run: "r1", At: time.Now()}
+		if tt.old {
+			m.At = old
+		}
+		if got := tt.at.over(m); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestRunsOfAJob(t *testing.T) {
+	for run, want := range map[string]bool{"a": true, "a-0": true, "a-12": true, "a-": false, "a-b": false, "a-1-1": false, "ab": false, "b": false} {
+		if got := runOf(run, "a"); got != want {
+			t.Errorf("%s of a: got %v, want %v", run, got, want)
+		}
+	}
+}
+
+// Names have letters that no app id has; some have no other.
+func TestAppIDs(t *testing.T) {
+	for name, want := range map[string]string{"ads": "ads", "训练": "app", "训练-2": "2", "a b": "a-b", "": "app", "~_.": "app"} {
+		if got := appIDOf(name); got != want || !validName(got) {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // State is how a job stands, as its launcher tells it.
 type State struct {
 	Word string // the launcher's own
-	Over bool   // nothing of it runs or will be started again
+	Over bool   // the launcher runs nothing of it and will start nothing again; of Nomad also: no allocation of it is left
 	OK   bool   // of one that is over: the launcher counts it a success
 	Why  string // what it says beside that: why nothing is placed, how it failed; empty: nothing
 }

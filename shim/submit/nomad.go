@@ -131,13 +131,21 @@ func (n *Nomad) State(ctx context.Context) (State, error) {
 		return s, fmt.Errorf("nomad at %s: %w", n.api.base, err)
 	}
 	var failed []string
+	alive := 0
 	for _, a := range all {
+		if a.ClientStatus == "running" || a.ClientStatus == "pending" {
+			alive++
+		}
 		if a.JobVersion == job.Version && a.NextAllocation == "" && (a.ClientStatus == "failed" || a.ClientStatus == "lost") {
 			failed = append(failed, a.Name+" "+a.ClientStatus+after(": ", a.last()))
 		}
 	}
 	slices.Sort(failed)
 	failed = slices.Compact(failed)
+	if s.Over && alive > 0 { // Nomad calls a job dead as soon as it is stopped, with its tasks in their grace
+		s.Over, s.Why = false, fmt.Sprintf("allocations to end: %d", alive)
+		return s, nil
+	}
 	s.OK = s.Over && len(failed) == 0
 	if s.Over {
 		s.Why = strings.Join(failed, "; ")

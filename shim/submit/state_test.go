@@ -2,6 +2,9 @@ package submit
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 )
 
@@ -49,6 +52,37 @@ func TestKubernetesStates(t *testing.T) {
 		if got := kubernetesState(jobs); got != tt.want {
 			t.Errorf("%s: got %+v, want %+v", tt.text, got, tt.want)
 		}
+	}
+}
+
+// A job that is dead for Nomad is over when the last of its tasks is.
+func TestNomadStates(t *testing.T) {
+	for _, tt := range []struct {
+		status, allocations string
+		want                State
+	}{
+		{"running", `[{"ClientStatus":"running"}]`, State{Word: "running"}},
+		{"dead", `[{"ClientStatus":"complete"},{"ClientStatus":"running"}]`, State{Word: "dead", Why: "allocations to end: 1"}},
+		{"dead", `[{"ClientStatus":"pending"}]`, State{Word: "dead", Why: "allocations to end: 1"}},
+		{"dead", `[{"ClientStatus":"complete"},{"ClientStatus":"lost","NextAllocation":"b"}]`, State{Word: "dead", Over: true, OK: true}},
+		{"dead", `[{"Name":"d1.worker[0]","ClientStatus":"failed"}]`, State{Word: "dead", Over: true, Why: "d1.worker[0] failed"}},
+		{"dead", `[]`, State{Word: "dead", Over: true, OK: true}},
+	} {
+		mux := http.NewServeMux()
+		mux.HandleFunc("GET /v1/job/d1", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"ID":"d1","Status":"`+tt.status+`"}`)
+		})
+		mux.HandleFunc("GET /v1/job/d1/allocations", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, tt.allocations) })
+		mux.HandleFunc("GET /v1/job/d1/evaluations", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `[]`) })
+		server := httptest.NewServer(mux)
+		n := &Nomad{Address: server.URL, id: "d1"}
+		if err := n.open(nomadJob{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := n.State(t.Context()); err != nil || got != tt.want {
+			t.Errorf("%s, %s: got %+v, %v, want %+v", tt.status, tt.allocations, got, err, tt.want)
+		}
+		server.Close()
 	}
 }
 

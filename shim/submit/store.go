@@ -23,6 +23,7 @@ import (
 // Store is a folder of files that runs bring along, each once, by its digest:
 //
 //	objects/SHA256-NAME      a file
+//	objects/.going-SHA256-…  somebody may be taking it away
 //	runs/APP@RUN.json        a Mark: which files a run uses
 //
 // A mark is written before its files are looked for, and files are taken away when no mark names them: whoever shares a file
