@@ -64,7 +64,7 @@ func newRender(s streams) *cobra.Command {
 	f := renderFlags{}
 	cmd := &cobra.Command{
 		Use: "render LAUNCHER APP", Short: "Write the job file that a resource manager runs an app by", Long: renderLong,
-		Args: renderArgs,
+		Args: launcherArgs("render"),
 		Example: `  muster render nomad catalog:handwriting > hand.nomad.hcl
   muster render systemd catalog:tensorflow --app-id tf -o units
   muster render k8s job.json --app hdfs://nn/apps/job.json --image registry.example/muster:1
@@ -76,11 +76,14 @@ func newRender(s streams) *cobra.Command {
 	return cmd
 }
 
-func renderArgs(_ *cobra.Command, args []string) error {
-	if len(args) == 2 || len(args) > 2 && args[1] == hboxVerb {
-		return nil
+// launcherArgs are those of a verb that is said LAUNCHER APP.
+func launcherArgs(verb string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 2 || len(args) > 2 && args[1] == hboxVerb {
+			return nil
+		}
+		return usage("%s: got %d arguments, want LAUNCHER APP; launchers are %s", verb, len(args), strings.Join(render.Launchers(), ", "))
 	}
-	return usage("render: got %d arguments, want LAUNCHER APP; launchers are %s", len(args), strings.Join(render.Launchers(), ", "))
 }
 
 // hboxVerb in APP's place begins the words of a submission.
@@ -175,12 +178,8 @@ func completeRender(cmd *cobra.Command, args []string, typed string) ([]string, 
 
 func (f *renderFlags) render(s streams, args []string) error {
 	launcher := args[0]
-	if !slices.Contains(render.Launchers(), launcher) {
-		hint := ""
-		if near, ok := appdef.Nearest(launcher, render.Launchers()); ok {
-			hint = "; did you mean " + near + "?"
-		}
-		return usage("render: launcher %q: want one of %s%s", launcher, strings.Join(render.Launchers(), ", "), hint)
+	if err := knownLauncher("render", launcher); err != nil {
+		return err
 	}
 	if _, err := f.registry.times(); err != nil {
 		return err
@@ -226,22 +225,31 @@ func (f *renderFlags) read(s streams, args []string) (appdef.App, []string, erro
 
 // submission is a command line of hbox-submit. Agents do not read one: they need the package that it is into.
 func (f *renderFlags) submission(s streams, words []string) (appdef.App, []string, error) {
-	job, found := hbox.Parse(words)
-	if job.Verb != hbox.VerbRun {
-		return appdef.App{}, nil, usage("render: hbox-submit: want a job")
-	}
-	printWarnings(s.err, found)
-	if bad := found.Errors(); len(bad) > 0 {
-		return appdef.App{}, nil, withCode(shim.CodeUsage, bad)
+	job, err := f.words(s, "render", words)
+	if err != nil {
+		return appdef.App{}, nil, err
 	}
 	if f.options.App == "" {
 		return appdef.App{}, nil, usage("render: --app is missing: where the agents find the package; muster hbox-submit --package FOLDER writes it")
 	}
-	if len(f.app.set) > 0 || len(f.app.instances) > 0 {
-		return appdef.App{}, nil, usage("render: --set and --instances are of packages; say it in the words of hbox-submit, as --conf")
-	}
 	lost, err := f.carried(job)
 	return job.App, lost, err
+}
+
+// words reads a command line of hbox-submit for a verb of ours.
+func (f *renderFlags) words(s streams, verb string, words []string) (hbox.Submission, error) {
+	job, found := hbox.Parse(words)
+	if job.Verb != hbox.VerbRun {
+		return job, usage("%s: hbox-submit: want a job", verb)
+	}
+	printWarnings(s.err, found)
+	if bad := found.Errors(); len(bad) > 0 {
+		return job, withCode(shim.CodeUsage, bad)
+	}
+	if len(f.app.set) > 0 || len(f.app.instances) > 0 {
+		return job, usage("%s: --set and --instances are of packages; say it in the words of hbox-submit, as --conf", verb)
+	}
+	return job, nil
 }
 
 // carried takes over what HBox's options say to YARN, and lists the rest.

@@ -67,7 +67,7 @@ type submission struct {
 func newSubmit(s streams) *cobra.Command {
 	f := submitFlags{}
 	cmd := &cobra.Command{
-		Use: "submit LAUNCHER APP", Short: "Have a resource manager run an app", Long: submitLong, Args: submitArgs,
+		Use: "submit LAUNCHER APP", Short: "Have a resource manager run an app", Long: submitLong, Args: launcherArgs("submit"),
 		Example: `  muster submit nomad myapp.zip --store /shared/muster --wait
   muster submit yarn catalog:handwriting --store hdfs:///tmp/muster --registry consul://consul:8500
   muster submit slurm job.json --store /shared/muster --time-limit 2h --wait --kill-on-interrupt
@@ -97,13 +97,6 @@ func (f *submitFlags) register(flags flagSet) {
 	flags.StringVar(&f.address, "address", "", "`URL` of Nomad, or of YARN's ResourceManager (default: NOMAD_ADDR; yarn-site.xml)")
 	flags.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
 	flags.BoolVar(&f.kill, "kill-on-interrupt", false, "Ctrl-C while waiting stops the run; a second one ends the job")
-}
-
-func submitArgs(_ *cobra.Command, args []string) error {
-	if len(args) == 2 || len(args) > 2 && args[1] == hboxVerb {
-		return nil
-	}
-	return usage("submit: got %d arguments, want LAUNCHER APP; launchers are %s", len(args), strings.Join(render.Launchers(), ", "))
 }
 
 func knownLauncher(verb, launcher string) error {

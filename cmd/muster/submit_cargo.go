@@ -120,16 +120,9 @@ func (f *submitFlags) choose(launcher string, c *cargo, l *loaded) error {
 
 // submitWords has a job of hbox-submit's words run.
 func (f *submitFlags) submitWords(ctx context.Context, s streams, launcher string, words []string) error {
-	job, found := hbox.Parse(words)
-	if job.Verb != hbox.VerbRun {
-		return usage("submit: hbox-submit: want a job")
-	}
-	printWarnings(s.err, found)
-	if bad := found.Errors(); len(bad) > 0 {
-		return withCode(shim.CodeUsage, bad)
-	}
-	if len(f.job.app.set) > 0 || len(f.job.app.instances) > 0 {
-		return usage("submit: --set and --instances are of packages; say it in the words of hbox-submit, as --conf")
+	job, err := f.job.words(s, "submit", words)
+	if err != nil {
+		return err
 	}
 	return f.submitJob(ctx, s, launcher, job)
 }
@@ -196,7 +189,7 @@ func (f *submitFlags) openStore(ctx context.Context, c *cargo, launcher, url str
 		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %s starts no program from %s: --binary says where muster is on each host, or --store names a folder that all of them see", launcher, url))
 	}
 	if launcher == render.Kubernetes && store.Local() {
-		return withCode(shim.CodeDefinition, fmt.Errorf("submit: pods do not see the folder %s: --store-as says the URL of a web server that shows it, or --store names hdfs:", url))
+		return withCode(shim.CodeDefinition, fmt.Errorf("submit: pods do not see the folder %s: --store-as says the URL of a web server that shows it, or --store names one on HDFS", url))
 	}
 	c.store = store
 	return nil

@@ -45,7 +45,7 @@ var ends = []struct {
 // Kubernetes and JobSet read them.
 func TestExitCodes(t *testing.T) {
 	for _, format := range []string{"jobset", "jobs"} {
-		jobs, set := objects(t, render(t, "catalog:handwriting", "--format", format, "--instances", "ps=1,worker=2"))
+		jobs, set := objects(t, render(t, "--format", format, "--instances", "ps=1,worker=2"))
 		for _, tt := range ends {
 			for _, code := range codesOf(tt.class, tt.code, jobs[0].exits) {
 				t.Run(format+" "+tt.name+" "+strconv.Itoa(code), func(t *testing.T) {
@@ -102,7 +102,7 @@ func codesOf(class registry.Class, code int, exits map[string]int) []int {
 // TestTimeIsOver has a Job at its deadline: the set is not to begin anew, with all of its time again.
 func TestTimeIsOver(t *testing.T) {
 	for _, format := range []string{"jobset", "jobs"} {
-		jobs, set := objects(t, render(t, "catalog:handwriting", "--format", format, "--instances", "ps=1,worker=2", "--time-limit", "90m"))
+		jobs, set := objects(t, render(t, "--format", format, "--instances", "ps=1,worker=2", "--time-limit", "90m"))
 		for _, job := range jobs {
 			if job.ActiveDeadlineSeconds != 90*60 {
 				t.Errorf("%s, %s: ends after %d s, want 5400", format, job.name, job.ActiveDeadlineSeconds)
@@ -119,7 +119,7 @@ func TestTimeIsOver(t *testing.T) {
 
 // TestEveryCodeHasAnEnd wants every code of an agent among the ends.
 func TestEveryCodeHasAnEnd(t *testing.T) {
-	jobs, _ := objects(t, render(t, "catalog:handwriting", "--instances", "ps=1,worker=2"))
+	jobs, _ := objects(t, render(t, "--instances", "ps=1,worker=2"))
 	var have []int
 	for _, tt := range ends {
 		have = append(have, codesOf(tt.class, tt.code, jobs[0].exits)...)

@@ -28,9 +28,9 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-func render(t *testing.T, app string, words ...string) string {
+func render(t *testing.T, words ...string) string {
 	t.Helper()
-	return job.Render(t, muster, append([]string{"k8s", app, "--image", "registry.example/muster:1", "--app-id", "tf", "--run", "17"}, words...)...)
+	return job.Render(t, muster, append([]string{"k8s", "catalog:handwriting", "--image", "registry.example/muster:1", "--app-id", "tf", "--run", "17"}, words...)...)
 }
 
 // object is the part of a Job, a JobSet and a Service that the tests look at.
@@ -178,7 +178,7 @@ func (s *jobSet) after(reason string) string {
 func TestSchemas(t *testing.T) {
 	words := []string{"--app-id", "7.Up~", "--run", "a~b.", "--queue", "train", "--namespace", "ml", "--time-limit", "90m", "--token-secret", "consul/acl", "--priority", "VERY_HIGH"}
 	path := filepath.Join(t.TempDir(), "jobs.yaml")
-	if err := os.WriteFile(path, []byte(render(t, "catalog:handwriting", append(words, "--format", "jobs")...)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(render(t, append(words, "--format", "jobs")...)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, version := range []string{"1.29", "1.37"} {
