@@ -2,7 +2,6 @@ package yarn_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,10 +11,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/tests/leash"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
@@ -65,15 +64,9 @@ func (l *lab) of(t testing.TB) *lab {
 	return &own
 }
 
-// command is a program as a person at a host of the cluster runs it. It ends with the watchdog at the latest, with all that it
-// has started.
+// command is a program as a person at a host of the cluster runs it.
 func (l *lab) command(name string, args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(l.t.Context(), watchdog)
-	l.t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second // after SIGTERM
+	cmd := exec.CommandContext(l.t.Context(), name, args...)
 	cmd.Env = append(l.hdfs.Environ(), l.y.Clients()...)
 	cmd.Env = append(cmd.Env, "HADOOP_HOME="+l.y.Home(), "PATH="+filepath.Join(l.y.Home(), "bin")+":"+os.Getenv("PATH"),
 		"XDG_CACHE_HOME="+filepath.Join(l.own, "cache"), "MUSTER_AGENT_STATE_DIR="+filepath.Join(l.own, "state"))
@@ -103,12 +96,13 @@ func (l *lab) submitting(form, app string, args ...string) func() *job {
 	}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
+	submitting, err := leash.Start(cmd, 2*watchdog)
+	if err != nil {
 		l.t.Fatal(err)
 	}
 	return func() *job {
 		l.t.Helper()
-		err := cmd.Wait()
+		err := submitting.Wait()
 		if j.id = strings.TrimSpace(stdout.String()); err != nil || !applicationID.MatchString(j.id) {
 			l.t.Fatalf("muster submit: %v, got %q, want an application's id\n%s", err, j.id, &stderr)
 		}
@@ -152,9 +146,12 @@ type standing struct {
 func (j *job) status() standing {
 	j.t.Helper()
 	var s standing
-	out, err := j.command(muster, "status", j.app, "--registry", j.consul.URL(), "--json").Output()
+	var out bytes.Buffer
+	cmd := j.command(muster, "status", j.app, "--registry", j.consul.URL(), "--json")
+	cmd.Stdout = &out
+	err := leash.Run(cmd, watchdog)
 	if err == nil {
-		err = json.Unmarshal(out, &s)
+		err = json.Unmarshal(out.Bytes(), &s)
 	}
 	if err != nil {
 		return standing{Phase: err.Error()} // not there yet
