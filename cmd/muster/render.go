@@ -22,7 +22,7 @@ const renderLong = `Writes what a resource manager is told to run APP by: one ag
 stop and retries. All dialects render: a package, a job file of PAI, or the words of a submission behind -- hbox-submit.
 
   nomad     a batch job, HCL; --format json as Nomad's API takes it
-  systemd   a template unit of the app, a target, and the limits of each instance; -o wants a folder
+  systemd   a template unit of the app, a target, and the limits of each instance: files of a folder, which -o names
   slurm     a script for sbatch; heterogeneous where components differ in size
   k8s       a JobSet; --format jobs: indexed Jobs and a Service
   yarn      a service of YARN's service API, JSON; --format shell: the distributed shell's command lines
