@@ -151,18 +151,21 @@ func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, loa
 	r, err := f.launch(starting, s, launcher, c, load)
 	switch {
 	case starting.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(starting))):
-		return withCode(ctrlCCode, errors.New("submit: interrupted before it was started"))
+		return withCode(ctrlCCode, errors.Join(errors.New("submit: interrupted before it was started"), c.stays))
 	case err != nil:
 		return err
 	}
-	begun := func() {
-		settled()
+	begun := func() bool {
+		quiet := settled()
 		stop()
+		return quiet
 	}
 	if f.wait {
 		return r.follow(ctx, begun)
 	}
-	begun()
+	if !begun() {
+		return r.undo(ctx)
+	}
 	err = r.tell(nil)
 	r.tidy(ctx, func(line string) { fmt.Fprintln(s.err, line) })
 	return err
@@ -172,6 +175,9 @@ func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, loa
 func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c *cargo, load func(*cargo) (appdef.App, error)) (*sent, error) {
 	app, err := load(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil { // nothing of that hears of it
 		return nil, err
 	}
 	if err := f.stow(ctx, launcher, app, c); err != nil {
