@@ -133,9 +133,12 @@ func (f *submitFlags) submit(ctx context.Context, s streams, args []string) erro
 	return f.submitApp(ctx, s, launcher, args[1])
 }
 
+// loader reads an app and says in the cargo what of it is brought.
+type loader func(context.Context, *cargo) (appdef.App, error)
+
 // bring makes ready what load reads, and launches it. Until it is started, Ctrl-C leaves nothing behind; a second one ends this
 // command at once.
-func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, load func(*cargo) (appdef.App, error)) (err error) {
+func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, load loader) (err error) {
 	starting, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	settled := context.AfterFunc(starting, func() {
@@ -172,8 +175,8 @@ func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, loa
 }
 
 // launch brings the cargo and starts the job.
-func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c *cargo, load func(*cargo) (appdef.App, error)) (*sent, error) {
-	app, err := load(c)
+func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c *cargo, load loader) (*sent, error) {
+	app, err := load(ctx, c)
 	if err != nil {
 		return nil, err
 	}

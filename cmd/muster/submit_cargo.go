@@ -51,12 +51,12 @@ func newCargo() (*cargo, error) {
 
 // submitApp has an APP run.
 func (f *submitFlags) submitApp(ctx context.Context, s streams, launcher, ref string) error {
-	return f.bring(ctx, s, launcher, func(c *cargo) (appdef.App, error) { return f.loadApp(s, launcher, c, ref) })
+	return f.bring(ctx, s, launcher, func(ctx context.Context, c *cargo) (appdef.App, error) { return f.loadApp(ctx, s, launcher, c, ref) })
 }
 
-func (f *submitFlags) loadApp(s streams, launcher string, c *cargo, ref string) (appdef.App, error) {
+func (f *submitFlags) loadApp(ctx context.Context, s streams, launcher string, c *cargo, ref string) (appdef.App, error) {
 	a := &f.job.app
-	a.hadoop, a.progress = f.job.filesystem.hadoop, s.err
+	a.hadoop, a.progress, a.ends = f.job.filesystem.hadoop, s.err, ctx
 	l, found, err := a.read(ref)
 	if err != nil {
 		return appdef.App{}, err
@@ -141,7 +141,7 @@ func (f *submitFlags) submitWords(ctx context.Context, s streams, launcher strin
 
 // submitJob has a job of HBox's run, as a package that is made of it.
 func (f *submitFlags) submitJob(ctx context.Context, s streams, launcher string, job hbox.Submission) error {
-	return f.bring(ctx, s, launcher, func(c *cargo) (appdef.App, error) { return f.loadJob(c, job) })
+	return f.bring(ctx, s, launcher, func(_ context.Context, c *cargo) (appdef.App, error) { return f.loadJob(c, job) })
 }
 
 func (f *submitFlags) loadJob(c *cargo, job hbox.Submission) (appdef.App, error) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -201,5 +203,25 @@ func TestAskedToEndAgain(t *testing.T) {
 	x.settle(t.Context())
 	if (<-x.beside.then)(); job.stopped != 2 || !x.ended {
 		t.Errorf("asked %d times, ended: %v; want it ended by the second", job.stopped, x.ended)
+	}
+}
+
+// A package that is being fetched when Ctrl-C comes is waited for no longer.
+func TestCalledOffWhileItIsFetched(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	begun := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-r.Context().Done()
+	}))
+	defer silent.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		cancel()
+	}()
+	a := appFlags{ends: ctx}
+	if _, _, err := a.read(silent.URL + "/a.zip"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it broken off", err)
 	}
 }
