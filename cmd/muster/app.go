@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -25,6 +26,8 @@ type appFlags struct {
 	policy *policy
 	// progress hears of a download; nil: nobody does.
 	progress io.Writer
+	// ends breaks a download off; nil: nothing does.
+	ends context.Context
 	// hadoop is how an APP on HDFS is reached; the verb's own flags, where it has them.
 	hadoop hadoopFlags
 	// signed has a package's signature fetched with it where there is one.

@@ -122,7 +122,11 @@ func (f *appFlags) fetch(at location) (source, error) {
 	if f.signed || f.policy != nil && f.policy.Packages.RequireSignature {
 		request.Sidecars = []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}}
 	}
-	file, err := fetch.Fetch(context.Background(), request)
+	ctx := f.ends
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	file, err := fetch.Fetch(ctx, request)
 	if err != nil {
 		return source{}, withCode(fetchCode(err), err)
 	}

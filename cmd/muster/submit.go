@@ -133,9 +133,12 @@ func (f *submitFlags) submit(ctx context.Context, s streams, args []string) erro
 	return f.submitApp(ctx, s, launcher, args[1])
 }
 
+// loader reads an app and says in the cargo what of it is brought.
+type loader func(context.Context, *cargo) (appdef.App, error)
+
 // bring makes ready what load reads, and launches it. Until it is started, Ctrl-C leaves nothing behind; a second one ends this
 // command at once.
-func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, load func(*cargo) (appdef.App, error)) (err error) {
+func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, load loader) (err error) {
 	starting, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	settled := context.AfterFunc(starting, func() {
@@ -151,27 +154,33 @@ func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, loa
 	r, err := f.launch(starting, s, launcher, c, load)
 	switch {
 	case starting.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(starting))):
-		return withCode(ctrlCCode, errors.New("submit: interrupted before it was started"))
+		return withCode(ctrlCCode, errors.Join(errors.New("submit: interrupted before it was started"), c.stays))
 	case err != nil:
 		return err
 	}
-	begun := func() {
-		settled()
+	begun := func() bool {
+		quiet := settled()
 		stop()
+		return quiet
 	}
 	if f.wait {
 		return r.follow(ctx, begun)
 	}
-	begun()
+	if !begun() {
+		return r.undo(ctx)
+	}
 	err = r.tell(nil)
 	r.tidy(ctx, func(line string) { fmt.Fprintln(s.err, line) })
 	return err
 }
 
 // launch brings the cargo and starts the job.
-func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c *cargo, load func(*cargo) (appdef.App, error)) (*sent, error) {
-	app, err := load(c)
+func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c *cargo, load loader) (*sent, error) {
+	app, err := load(ctx, c)
 	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil { // nothing of that hears of it
 		return nil, err
 	}
 	if err := f.stow(ctx, launcher, app, c); err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/hbox"
@@ -27,11 +28,18 @@ type cargo struct {
 	marked  []string // what the run's mark names: those, and what the same run has brought before
 	again   bool     // it has a mark already: it may be running
 	folder  string   // where those lie that were made here
+	app     *loaded  // what they were made of; nil: a job of words
 	lost    []string
+	stays   error // what could not be taken back
 }
 
 // remove takes away what was made on this machine alone.
-func (c *cargo) remove() { _ = os.RemoveAll(c.folder) } // a temporary folder stays at worst
+func (c *cargo) remove() {
+	if c.app != nil {
+		c.app.close()
+	}
+	_ = os.RemoveAll(c.folder) // a temporary folder stays at worst
+}
 
 func newCargo() (*cargo, error) {
 	folder, err := os.MkdirTemp("", "muster-submit-")
@@ -43,18 +51,22 @@ func newCargo() (*cargo, error) {
 
 // submitApp has an APP run.
 func (f *submitFlags) submitApp(ctx context.Context, s streams, launcher, ref string) error {
+	return f.bring(ctx, s, launcher, func(ctx context.Context, c *cargo) (appdef.App, error) { return f.loadApp(ctx, s, launcher, c, ref) })
+}
+
+func (f *submitFlags) loadApp(ctx context.Context, s streams, launcher string, c *cargo, ref string) (appdef.App, error) {
 	a := &f.job.app
-	a.hadoop, a.progress = f.job.filesystem.hadoop, s.err
+	a.hadoop, a.progress, a.ends = f.job.filesystem.hadoop, s.err, ctx
 	l, found, err := a.read(ref)
 	if err != nil {
-		return err
+		return appdef.App{}, err
 	}
-	defer l.close()
+	c.app = l
 	printWarnings(s.err, found)
 	if bad := asError(found); bad != nil {
-		return bad
+		return appdef.App{}, bad
 	}
-	return f.bring(ctx, s, launcher, func(c *cargo) (appdef.App, error) { return l.App, f.choose(launcher, c, l) })
+	return l.App, f.choose(launcher, c, l)
 }
 
 // stow decides what goes into the store, and where the hosts will find it.
@@ -129,7 +141,7 @@ func (f *submitFlags) submitWords(ctx context.Context, s streams, launcher strin
 
 // submitJob has a job of HBox's run, as a package that is made of it.
 func (f *submitFlags) submitJob(ctx context.Context, s streams, launcher string, job hbox.Submission) error {
-	return f.bring(ctx, s, launcher, func(c *cargo) (appdef.App, error) { return f.loadJob(c, job) })
+	return f.bring(ctx, s, launcher, func(_ context.Context, c *cargo) (appdef.App, error) { return f.loadJob(c, job) })
 }
 
 func (f *submitFlags) loadJob(c *cargo, job hbox.Submission) (appdef.App, error) {
@@ -256,15 +268,21 @@ func (c *cargo) takeBack(ctx context.Context, app, run string) error {
 	if c.again {
 		return nil
 	}
-	return c.release(ctx, app, run)
+	c.stays = c.release(ctx, app, run)
+	return c.stays
 }
+
+// releasePatience bounds what has no other end: a NameNode may never answer.
+const releasePatience = 2 * time.Minute
 
 // release takes away what the run has brought, also when whoever waits was interrupted.
 func (c *cargo) release(ctx context.Context, app, run string) error {
 	if c.store == nil {
 		return nil
 	}
-	if err := c.store.Release(context.WithoutCancel(ctx), app, run); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
+	defer cancel()
+	if err := c.store.Release(ctx, app, run); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("submit: store: what was brought stays there: %w", err)
 	}
 	return nil

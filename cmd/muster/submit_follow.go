@@ -30,7 +30,8 @@ type following struct {
 	gone   time.Time // since when the launcher says that the job is over; zero: it does not
 	over   time.Time // since when the run is over in the registry; zero: it is not
 	wishes int       // how often somebody asked to end it
-	ended  bool      // the launcher was asked to end the job
+	ended  bool      // the launcher ends the job, as it was asked to
+	tried  time.Time // when it was asked last
 }
 
 // besides are what goes on beside a loop: of each kind one at once, and what follows from it is done by the loop.
@@ -74,12 +75,15 @@ const interruptedCode = 128 + int(syscall.SIGTERM)
 const ctrlCCode = 128 + int(syscall.SIGINT)
 
 // follow waits until the job is over, and gives its verdict as the exit code. From its beginning on Ctrl-C is a question to it:
-// begun is called when it is heard here.
-func (r *sent) follow(ctx context.Context, begun func()) error {
+// begun is called when it is heard here, and tells that there was none before.
+func (r *sent) follow(ctx context.Context, begun func() bool) error {
 	heard := make(chan os.Signal, 3)
 	signal.Notify(heard, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(heard)
-	begun()
+	if !begun() {
+		signal.Stop(heard)
+		return r.undo(ctx)
+	}
 	var mu sync.Mutex
 	x := &following{sent: r, watch: onlooker{
 		lookup: r.lookup(), app: r.app, address: r.registry, ours: r.ours, workers: hboxWorkers(&r.def), hbox: r.flags.hbox,
@@ -96,14 +100,15 @@ func (r *sent) follow(ctx context.Context, begun func()) error {
 	if err := x.wait(ctx, heard); err != nil {
 		return err
 	}
-	signal.Stop(heard) // what is left is short, and Ctrl-C ends it
 	return x.end(ctx)
 }
 
-// wait returns when nothing more is to be waited for, or with the error that this command is left by.
-func (x *following) wait(ctx context.Context, heard <-chan os.Signal) error {
+// wait returns when nothing more is to be waited for, or with the error that this command is left by. From then on Ctrl-C
+// ends this command: what goes on beside may hang at a folder that does not answer.
+func (x *following) wait(ctx context.Context, heard chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer x.beside.wg.Wait()
+	defer signal.Stop(heard)
 	defer cancel()
 	tick := time.NewTicker(watchPoll)
 	defer tick.Stop()
@@ -162,26 +167,27 @@ func (x *following) hear(state submit.State, err error) {
 
 // settle sees whether the run is over, and has the launcher end the job where it does not see that by itself.
 func (x *following) settle(ctx context.Context) {
-	if v := x.verdict(); v == nil || x.st.Live > 0 || x.again(*v) {
+	if v := x.verdict(); v == nil || x.st.Live > 0 || startsAnew(x.launcher, *v) {
 		x.over = time.Time{}
 		return
 	}
 	if x.over.IsZero() {
 		x.over = time.Now()
 	}
-	if !x.ended && x.heard && !x.state.Over && time.Since(x.over) > settling {
+	if !x.ended && x.heard && !x.state.Over && time.Since(x.over) > settling && time.Since(x.tried) > settling {
 		x.stop(ctx, "ends the job, so that it starts no agents again for a run that is over")
 	}
 }
 
 // stop has the launcher end the job.
 func (x *following) stop(ctx context.Context, say string) {
-	x.ended = true
+	x.ended, x.tried = true, time.Now()
 	x.watch.say(x.launcher + ": " + say)
 	x.beside.start("stop", func() func() {
 		err := x.job.Stop(ctx)
 		return func() {
 			if err != nil {
+				x.ended = false
 				x.watch.say(err.Error())
 			}
 		}
@@ -196,9 +202,9 @@ func (x *following) verdict() *registry.Verdict {
 	return x.st.Verdict
 }
 
-// again tells of a verdict that the launcher answers with a new run.
-func (x *following) again(v registry.Verdict) bool {
-	return (x.launcher == render.Slurm || x.launcher == render.Kubernetes) && shim.Code(v, "") == shim.CodeHeld
+// startsAnew tells of a verdict that the launcher answers with a new run.
+func startsAnew(launcher string, v registry.Verdict) bool {
+	return (launcher == render.Slurm || launcher == render.Kubernetes) && shim.Code(v, "") == shim.CodeHeld
 }
 
 // done tells that nothing more is to be waited for.

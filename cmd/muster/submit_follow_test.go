@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,12 +24,19 @@ import (
 type puppetJob struct {
 	state   submit.State
 	stopped int
+	deaf    bool // to Stop
 }
 
 func (p *puppetJob) Start(context.Context) (string, error)       { return "7", nil }
 func (p *puppetJob) State(context.Context) (submit.State, error) { return p.state, nil }
-func (p *puppetJob) Stop(context.Context) error                  { p.stopped++; return nil }
-func (p *puppetJob) Hints() (follow, end string)                 { return "look 7", "end 7" }
+func (p *puppetJob) Stop(context.Context) error {
+	p.stopped++
+	if p.deaf {
+		return submit.ErrUnreachable
+	}
+	return nil
+}
+func (p *puppetJob) Hints() (follow, end string) { return "look 7", "end 7" }
 
 // waiting is somebody who waits for run r1 of d1, and brought it a file. The registry does not answer, or knows nobody.
 func waiting(t *testing.T, launcher string, answers bool) (x *following, out *bytes.Buffer, object string) {
@@ -159,5 +168,60 @@ func TestWhoLeaves(t *testing.T) {
 	}
 	if _, err := os.Stat(object); err != nil {
 		t.Error(err)
+	}
+}
+
+// Ctrl-C that came while the job was started, and was heard of by nobody who starts it, is not lost: the job is ended, and what it
+// was brought goes.
+func TestCalledOffAsItBegins(t *testing.T) {
+	x, _, object := waiting(t, render.YARN, false)
+	err := x.follow(t.Context(), func() bool { return false })
+	if got, stopped := exitCode(err), x.job.(*puppetJob).stopped; got != 130 || stopped != 1 {
+		t.Errorf("got %v, %d, stopped %d times, want 130 and the job ended", err, got, stopped)
+	}
+	if _, err := os.Stat(object); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what was brought is still there: %v", err)
+	}
+}
+
+// Where the launcher does not end a job it is asked again, and not with every look.
+func TestAskedToEndAgain(t *testing.T) {
+	x, _, _ := waiting(t, render.Nomad, false)
+	job := x.job.(*puppetJob)
+	job.deaf = true
+	x.st, x.heard, x.state = &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Succeeded}}, true, submit.State{Word: "running"}
+	x.over = time.Now().Add(-2 * settling)
+	x.settle(t.Context())
+	if (<-x.beside.then)(); job.stopped != 1 || x.ended {
+		t.Errorf("asked %d times, ended: %v; want once, in vain", job.stopped, x.ended)
+	}
+	x.settle(t.Context())
+	if x.beside.busy["stop"] {
+		t.Error("asked again at once")
+	}
+	x.tried, job.deaf = time.Now().Add(-2*settling), false
+	x.settle(t.Context())
+	if (<-x.beside.then)(); job.stopped != 2 || !x.ended {
+		t.Errorf("asked %d times, ended: %v; want it ended by the second", job.stopped, x.ended)
+	}
+}
+
+// A package that is being fetched when Ctrl-C comes is waited for no longer.
+func TestCalledOffWhileItIsFetched(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	begun := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-r.Context().Done()
+	}))
+	defer silent.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		cancel()
+	}()
+	a := appFlags{ends: ctx}
+	if _, _, err := a.read(silent.URL + "/a.zip"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it broken off", err)
 	}
 }

@@ -39,7 +39,11 @@ func (r *sent) start(ctx context.Context) (err error) {
 	if r.id, err = r.job.Start(ctx); err != nil {
 		if errors.Is(err, submit.ErrUnknown) {
 			look, end := r.job.Hints()
-			return submitCode(fmt.Errorf("submit: %w; look: %s; end it: %s; what it was brought stays", err, look, end))
+			err = fmt.Errorf("submit: %w; look: %s; end it: %s; what it was brought stays", err, look, end)
+			if ctx.Err() != nil {
+				return withCode(ctrlCCode, err)
+			}
+			return submitCode(err)
 		}
 		return errors.Join(submitCode(fmt.Errorf("submit: %w", err)), r.cargo.takeBack(ctx, r.app, r.run))
 	}

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +17,8 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -122,6 +128,68 @@ func TestRunsThatAreOver(t *testing.T) {
 		if got := tt.at.over(m); got != tt.want {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+// A run's verdict is asked for also when the app has gone on to another run, and of a job that was started anew it is the newest one's.
+func TestRunsThatOthersFollowed(t *testing.T) {
+	x, _, _ := waiting(t, render.YARN, true)
+	var dialer net.Dialer
+	c := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", strings.TrimPrefix(x.registry, "unix:"))
+	}}}
+	defer c.CloseIdleConnections()
+	set := func(key string, v registry.Verdict) {
+		v.Version = 1
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://registry/v1/kv/muster/d1/"+key, bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatal(resp.Status, err)
+		}
+	}
+	old := time.Now().Add(-2 * restedFor)
+	done := registry.Verdict{Outcome: registry.Succeeded, At: old}
+	held := registry.Verdict{Outcome: registry.Failed, Class: registry.ClassHost, At: old}
+	if shim.Code(held, "") != shim.CodeHeld {
+		t.Fatalf("got %d for what asks for another try", shim.Code(held, ""))
+	}
+	set("app", done) // there is one; nobody reads it here
+	set("verdict/r1", done)
+	set("verdict/r2", registry.Verdict{Outcome: registry.Succeeded, At: time.Now()})
+	set("verdict/r3", held)
+	set("verdict/r4-0", held)
+	set("verdict/r4-1", done)
+	for _, tt := range []struct {
+		run, launcher, now string
+		want               bool
+	}{
+		{"r1", render.YARN, "r9", true},
+		{"r1", render.YARN, "r1", false}, // it is the app's own standing that tells
+		{"r2", render.YARN, "r9", false},
+		{"r3", render.YARN, "r9", true},
+		{"r3", render.Slurm, "r9", false},
+		{"r4", render.Kubernetes, "r9", true},
+		{"r5", render.YARN, "r9", false},
+	} {
+		var at appStanding
+		at.st.App.Run = tt.now
+		m := submit.Mark{App: "d1", Run: tt.run, Launcher: tt.launcher, At: time.Now()}
+		if got := x.rested(t.Context(), at, m); got != tt.want {
+			t.Errorf("%s by %s, while %s is the app's: got %v, want %v", tt.run, tt.launcher, tt.now, got, tt.want)
+		}
+	}
+	if x.rested(t.Context(), appStanding{err: os.ErrDeadlineExceeded}, submit.Mark{App: "d1", Run: "r1"}) {
+		t.Error("over, of a registry that does not answer")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -52,7 +53,7 @@ func (r *sent) tidy(ctx context.Context, say func(line string)) {
 	known := r.standings(ctx, marks)
 	var errs []error
 	for _, m := range marks {
-		if at, asked := known[m.App]; asked && at.over(m) {
+		if at, asked := known[m.App]; asked && (at.over(m) || r.rested(ctx, at, m)) {
 			if err := r.cargo.store.Release(ctx, m.App, m.Run); err != nil {
 				errs = append(errs, fmt.Errorf("what run %s of %s brought stays: %w", m.Run, m.App, err))
 			}
@@ -108,4 +109,45 @@ func (s appStanding) over(m submit.Mark) bool {
 		return time.Since(m.At) > unheardOf
 	}
 	return time.Since(s.st.Verdict.At) > restedFor
+}
+
+// rested tells that a run is over which another one of its app has followed: its verdict stays in the registry beside that one's.
+func (r *sent) rested(ctx context.Context, at appStanding, m submit.Mark) bool {
+	if at.err != nil || runOf(at.st.App.Run, m.Run) {
+		return false
+	}
+	v, err := lastVerdict(ctx, r.registry, m)
+	return err == nil && v != nil && !startsAnew(m.Launcher, *v) && time.Since(v.At) > restedFor
+}
+
+// mostNumbers bounds how many runs of a job's a registry is asked for that its launcher has numbered.
+const mostNumbers = 20
+
+// lastVerdict is that of a job's run, nil while there is none: of one that its launcher has started anew the newest one's. Slurm
+// numbers the second and those after it, from 1, a JobSet all, from 0.
+func lastVerdict(ctx context.Context, address string, m submit.Mark) (*registry.Verdict, error) {
+	c, err := openForQuestions(address)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	last, err := c.Verdict(ctx, m.App, m.Run)
+	if err != nil || m.Launcher != render.Slurm && m.Launcher != render.Kubernetes {
+		return last, err
+	}
+	for n := range mostNumbers {
+		v, err := c.Verdict(ctx, m.App, fmt.Sprintf("%s-%d", m.Run, n))
+		if err != nil {
+			return nil, err
+		}
+		if v == nil && n > 0 {
+			break
+		}
+		if v != nil {
+			last = v
+		}
+	}
+	return last, nil
 }

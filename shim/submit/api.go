@@ -44,7 +44,11 @@ func (a api) call(ctx context.Context, method, path string, body []byte, into an
 	defer cancel()
 	at := a.base + path
 	if len(a.query) > 0 {
-		at += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")] + a.query.Encode()
+		sign := "?"
+		if strings.Contains(path, "?") {
+			sign = "&"
+		}
+		at += sign + a.query.Encode()
 	}
 	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
 	if err != nil {

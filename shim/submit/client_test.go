@@ -12,18 +12,19 @@ import (
 // knows.
 func TestClientsThatHang(t *testing.T) {
 	for _, tt := range []struct {
-		verb    string
-		unknown bool
+		verb     string
+		patience time.Duration
+		unknown  bool
 	}{
-		{"get", false},
-		{"create", true},
+		{"get", time.Second, false},
+		{"create", innocent, true}, // what is asked before it answers
 	} {
 		t.Run(tt.verb, func(t *testing.T) {
 			dir := fake(t, "kubectl", fakeKubectl)
 			write(t, dir, "hangs", tt.verb+"\n")
-			k := &Kubernetes{Objects: someObjects, client: client{patience: 3 * time.Second}}
+			k := &Kubernetes{Objects: someObjects, client: client{patience: tt.patience}}
 			_, err := k.Start(t.Context())
-			if !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrUnknown) != tt.unknown || !strings.Contains(err.Error(), "no answer in 3s") {
+			if !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrUnknown) != tt.unknown || !strings.Contains(err.Error(), "no answer in "+tt.patience.String()) {
 				t.Errorf("got %v; want no answer, unknown: %v", err, tt.unknown)
 			}
 			if _, end := k.Hints(); tt.unknown && end != "kubectl delete service/d1 job/d1-worker" {
@@ -53,5 +54,44 @@ func TestCalledOff(t *testing.T) {
 	s := &Slurm{Script: "#!/bin/sh\n"}
 	if _, err := s.Start(ctx); !errors.Is(err, context.Canceled) || asked(t, dir) != "" {
 		t.Errorf("got %v after %q, want nothing sent", err, asked(t, dir))
+	}
+}
+
+// A client that ends without its launcher's answer leaves a job that may be there; its launcher's no leaves none.
+func TestClientsThatHaveNoAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		does    string
+		unknown bool
+	}{
+		{"echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1", true},
+		{"echo 'sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)' >&2; exit 1", true},
+		{"echo 'sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received' >&2; exit 1", true},
+		{`echo 'error: Post "https://c:6443/api/v1/namespaces/a/services": read tcp 10.0.0.1:1->10.0.0.2:6443: read: connection reset by peer' >&2; exit 1`, true},
+		{`echo 'error: Post "https://c:6443/api": http2: client connection lost' >&2; exit 1`, true},
+		{`echo 'error: Post "https://c:6443/api": unexpected EOF' >&2; exit 1`, true},
+		{"kill -9 $$", true},
+		{"echo 'sbatch: error: Batch job submission failed: Invalid partition name specified' >&2; exit 1", false},
+		{`echo 'Error from server (InternalError): failed calling webhook "j": dial tcp 10.96.0.1:443: connect: connection refused' >&2; exit 1`, false},
+		{"exit 1", false},
+	} {
+		fake(t, "sbatch", tt.does+"\n")
+		s := &Slurm{Script: "#!/bin/sh\n"}
+		if _, err := s.Start(t.Context()); errors.Is(err, ErrUnknown) != tt.unknown || errors.Is(err, ErrUnreachable) != tt.unknown || errors.Is(err, ErrRefused) == tt.unknown {
+			t.Errorf("%s: got %v, unknown: want %v", tt.does, err, tt.unknown)
+		}
+		if look, _ := s.Hints(); !strings.HasPrefix(look, "squeue --me") {
+			t.Errorf("got %q to look for a job without a number", look)
+		}
+	}
+}
+
+// A terminal's Ctrl-C goes to its process group: no client is in ours.
+func TestClientsHaveAGroup(t *testing.T) {
+	said, err := client{}.command(t.Context(), "", "sh", "-c", `echo $$ $(cut -d ' ' -f 5 /proc/$$/stat)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := strings.Fields(said); len(words) != 2 || words[0] != words[1] {
+		t.Errorf("got process and group %q, want one number", said)
 	}
 }

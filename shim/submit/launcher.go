@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -53,33 +54,32 @@ const (
 	clientGrace = 2 * time.Second
 )
 
-// command runs a launcher's client and gives what it says on stdout.
-func (c client) command(ctx context.Context, stdin string, words ...string) (string, error) {
-	return c.run(ctx, stdin, nil, words)
-}
-
 // send is command for what starts a job. Once begun it is not broken off, for nobody would know what has been taken by then: who
-// is called off meanwhile has a job to end. A terminal's Ctrl-C goes to a process group, of which it gets one of its own.
+// is called off meanwhile has a job to end.
 func (c client) send(ctx context.Context, stdin string, words ...string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	said, err := c.run(context.WithoutCancel(ctx), stdin, &syscall.SysProcAttr{Setpgid: true}, words)
-	if errors.Is(err, context.DeadlineExceeded) {
+	said, err := c.command(context.WithoutCancel(ctx), stdin, words...)
+	if _, ran := errors.AsType[*exec.ExitError](err); errors.Is(err, ErrUnreachable) && (ran || errors.Is(err, context.DeadlineExceeded)) {
 		err = fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	return said, err
 }
 
-func (c client) run(ctx context.Context, stdin string, attr *syscall.SysProcAttr, words []string) (string, error) {
+// noAnswer is what the clients of Slurm and Kubernetes say, and end with 1, when their launcher's answer did not come: it may have
+// taken what was sent. A connection that was refused is a no.
+var noAnswer = regexp.MustCompile(`(?i)timed?[ -]?out|unable to contact|connection (reset|closed|lost|aborted|failure|to .* lost)|\bEOF\b|broken pipe|zero bytes|deadline exceeded|(send|receive) failure|endpoint is not connected`)
+
+// command runs a launcher's client and gives what it says on stdout. A terminal's Ctrl-C goes to a process group, of which each gets
+// one of its own: we say when it is to end.
+func (c client) command(ctx context.Context, stdin string, words ...string) (string, error) {
 	patience := cmp.Or(c.patience, clientPatience)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.WaitDelay, cmd.SysProcAttr = clientGrace, attr
-	if attr != nil && attr.Setpgid {
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	}
+	cmd.WaitDelay, cmd.SysProcAttr = clientGrace, &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if stdin != "" {
 		cmd.Stdin = strings.NewReader(stdin)
 	}
@@ -100,7 +100,7 @@ func (c client) run(ctx context.Context, stdin string, attr *syscall.SysProcAttr
 		said = oneLine(out.String())
 	}
 	kind := ErrRefused
-	if _, ended := errors.AsType[*exec.ExitError](err); !ended {
+	if ended, ran := errors.AsType[*exec.ExitError](err); !ran || !ended.Exited() || noAnswer.MatchString(said) {
 		kind = ErrUnreachable
 	}
 	return out.String(), fmt.Errorf("%s: %w: %w%s", words[0], kind, err, after(": ", said))

@@ -24,10 +24,11 @@ func (s *Slurm) Start(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("slurm: %w", err)
 	}
-	s.id, s.cluster, _ = strings.Cut(strings.TrimSpace(said), ";")
-	if !wholeNumber.MatchString(s.id) {
+	id, s.cluster, _ = strings.Cut(strings.TrimSpace(said), ";")
+	if !wholeNumber.MatchString(id) {
 		return "", fmt.Errorf("slurm: %w: sbatch --parsable says %q, want a job's number", ErrUnknown, oneLine(said))
 	}
+	s.id = id
 	return s.id, nil
 }
 
@@ -94,7 +95,10 @@ func (s *Slurm) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Hints are the launcher's own commands that follow the job and end it.
+// Hints are the launcher's own commands that follow the job and end it; where its number is not known, all of the user's.
 func (s *Slurm) Hints() (follow, end string) {
+	if s.id == "" {
+		return "squeue --me --format='%i %j %T %V'", "scancel JOBID"
+	}
 	return strings.Join(s.of("scontrol", "show", "job", s.id), " "), strings.Join(s.of("scancel", s.id), " ")
 }

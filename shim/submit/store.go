@@ -277,20 +277,25 @@ const going = ".going-"
 // client that died.
 const goingFor = 2 * time.Minute
 
-// drop takes away files that no mark names.
+// mostDropped bounds how many files are taken away at once: it takes a few calls for each, and a store of HDFS answers slowly. A
+// later Sweep finds the rest.
+const mostDropped = 50
+
+// drop takes away files that no mark names. What one names is not announced, for whoever brings it would wait: of two runs that end
+// at once the one whose mark went last finds none.
 func (s *Store) drop(ctx context.Context, names []string) (err error) {
-	var ours, announced []string
-	for _, name := range names {
-		if objectName.MatchString(name) { // a mark is a file that others could have written
-			ours = append(ours, name)
-		}
+	ours := slices.Clone(names)
+	ours = slices.DeleteFunc(ours, func(name string) bool { return !objectName.MatchString(name) }) // a mark is a file that others could have written
+	if ours, err = s.unused(ctx, ours); err != nil || len(ours) == 0 {
+		return err
 	}
-	if len(ours) == 0 {
-		return nil
-	}
+	ours = ours[:min(len(ours), mostDropped)]
+	var announced []string
 	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawPatience)
+		defer cancel()
 		for _, at := range announced {
-			err = errors.Join(err, s.remove(context.WithoutCancel(ctx), at))
+			err = errors.Join(err, s.remove(ctx, at))
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, goingFor/2)
@@ -306,19 +311,38 @@ func (s *Store) drop(ctx context.Context, names []string) (err error) {
 			return err
 		}
 	}
-	marks, err := s.Marks(ctx)
-	if err != nil {
+	if ours, err = s.unused(ctx, ours); err != nil {
 		return err
 	}
 	for _, name := range ours {
-		if !slices.ContainsFunc(marks, func(m Mark) bool { return slices.Contains(m.Objects, name) }) {
-			err = errors.Join(err, ctx.Err())
-			if ctx.Err() == nil {
-				err = errors.Join(err, s.remove(ctx, s.at(name)))
-			}
+		if ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
 		}
+		err = errors.Join(err, s.remove(ctx, s.at(name)))
 	}
 	return err
+}
+
+// withdrawPatience bounds how long it takes to say that nothing is taken away any more, also after an interrupt: who waits for that
+// has an end of its own.
+const withdrawPatience = 10 * time.Second
+
+// unused are those of some files that no mark names.
+func (s *Store) unused(ctx context.Context, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	marks, err := s.Marks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	for _, m := range marks {
+		for _, name := range m.Objects {
+			used[name] = true
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return used[name] }), nil
 }
 
 // remove takes away what may be gone already.
@@ -374,9 +398,10 @@ const abandoned = 24 * time.Hour
 // unfinished are the files of a client that died: one that it was writing, or was taking away another by.
 var unfinished = regexp.MustCompile(`^\.(.+\.new|going-[0-9a-f]{64})-[A-Z2-7]{26}$`)
 
-// Sweep takes away what clients that died have left: files that they were writing, and those that no mark names.
+// Sweep takes away what clients that died have left: files that they were writing, and those that no mark names, of very many a
+// part.
 func (s *Store) Sweep(ctx context.Context) error {
-	var unused []string
+	var old []string
 	var errs []error
 	for _, folder := range []string{"objects", "runs"} {
 		all, err := s.in.List(ctx, path.Join(s.root, folder))
@@ -392,11 +417,11 @@ func (s *Store) Sweep(ctx context.Context) error {
 			case unfinished.MatchString(name):
 				errs = append(errs, s.remove(ctx, one.Path))
 			case folder == "objects":
-				unused = append(unused, name)
+				old = append(old, name)
 			}
 		}
 	}
-	return errors.Join(append(errs, s.drop(ctx, unused))...)
+	return errors.Join(append(errs, s.drop(ctx, old))...)
 }
 
 // String is the store's URL, as a person may read it.

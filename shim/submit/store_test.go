@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -198,6 +199,60 @@ func TestSweep(t *testing.T) {
 	slices.Sort(want)
 	if got := files(t, root); !slices.Equal(got, want) {
 		t.Errorf("left are %v, want %v", got, want)
+	}
+}
+
+// watched is a store that counts what is announced in it.
+type watched struct {
+	fetch.Store
+	announced []string
+}
+
+func (w *watched) Create(ctx context.Context, at string) (io.WriteCloser, error) {
+	w.announced = append(w.announced, filepath.Base(at))
+	return w.Store.Create(ctx, at)
+}
+
+// Whoever brings a file waits while it is announced to go: one that is in use is not, neither by a sweep nor by a run that ends. Of
+// very many that nobody uses a sweep takes a part.
+func TestWhatIsInUseIsNotAnnounced(t *testing.T) {
+	ctx, dir, root := t.Context(), t.TempDir(), t.TempDir()
+	s, err := Open(ctx, root, fetch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bring(ctx, s, dir, "1", "shared"); err != nil {
+		t.Fatal(err)
+	}
+	names, err := bring(ctx, s, dir, "2", "shared", "own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watched{Store: s.in}
+	s.in = w
+	at := time.Now().Add(-abandoned - time.Hour)
+	if err := os.Chtimes(s.Path(names[0]), at, at); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Sweep(ctx); err != nil || len(w.announced) != 0 {
+		t.Errorf("sweep: got %v, announced %v, want nothing", err, w.announced)
+	}
+	if err := s.Release(ctx, "app", "2"); err != nil || len(w.announced) != 1 || !strings.HasPrefix(w.announced[0], going+sum("own")) {
+		t.Errorf("release: got %v, announced %v, want what it alone used", err, w.announced)
+	}
+	for i := range mostDropped + 10 {
+		file := filepath.Join(root, "objects", sum(fmt.Sprint(i))+"-old")
+		if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chtimes(file, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, left := range []int{10, 0} {
+		if err := s.Sweep(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := files(t, root); len(got) != left+2 { // and run 1's
+			t.Errorf("left are %d, want %d: %v", len(got), left+2, got)
+		}
 	}
 }
 

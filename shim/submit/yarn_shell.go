@@ -41,13 +41,20 @@ var submitted = regexp.MustCompile(`Submitted application (application_\d+_\d+)`
 
 // Start runs the script until all applications are submitted, and returns their ids with commas between them. They run
 // without their clients, which only look on. Where the clients do not say the ids, for a site sends their log elsewhere, the
-// ResourceManager is asked for applications of those names that were not there before.
+// ResourceManager is asked for applications of those names that were not there before: they are taken for ours where the script
+// has not failed and each name has one alone, for somebody else may submit under them at the same time. Only what our own
+// clients have told of is killed.
 func (y *YARNShell) Start(ctx context.Context) (id string, err error) {
 	before, unlisted := y.named(ctx)
 	said, err := y.run(ctx)
 	late := context.WithoutCancel(ctx)
+	slow := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil // it follows its applications, as far as can be told
+	var found map[string]string
 	if len(y.ids) < len(y.Applications) && unlisted == nil {
-		unlisted = y.find(late, before)
+		found, unlisted = y.find(late, before)
+		if (err == nil || slow) && y.claim(found) {
+			return strings.Join(y.ids, ","), nil
+		}
 	}
 	if len(y.ids) == len(y.Applications) && ctx.Err() == nil {
 		return strings.Join(y.ids, ","), nil
@@ -56,17 +63,20 @@ func (y *YARNShell) Start(ctx context.Context) (id string, err error) {
 	for _, one := range y.ids { // a part of a gang waits for the others for nothing
 		left = append(left, y.kill(late, one))
 	}
+	if len(found) > 0 {
+		left = append(left, fmt.Errorf("applications of its name that were not there before, and may be somebody else's: %s", strings.Join(slices.Sorted(maps.Keys(found)), ", ")))
+	}
 	ended := err // by itself
 	switch {
 	case ctx.Err() != nil:
 		ended, err = nil, ctx.Err()
-	case errors.Is(err, context.DeadlineExceeded):
+	case slow:
 		ended, err = nil, fmt.Errorf("yarn: distributed shell: %w: not all is submitted after %s%s", ErrRefused, cmp.Or(y.patience, shellPatience), after(": ", said))
 	default:
 		err = fmt.Errorf("yarn: distributed shell: %w: %w%s", ErrRefused, cmp.Or(err, errSilent), after(": ", said))
 	}
 	if stays := errors.Join(left...); stays != nil || unlisted != nil && ended == nil {
-		return "", fmt.Errorf("%w: %s", ErrUnknown, oneLine(errors.Join(err, stays, unlisted).Error()))
+		return "", fmt.Errorf("%w: %s", ErrUnknown, oneLine(errors.Join(stays, unlisted, err).Error()))
 	}
 	return "", err
 }
@@ -153,18 +163,31 @@ func (y *YARNShell) named(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// find adds the ids that nobody has said.
-func (y *YARNShell) find(ctx context.Context, before map[string]string) error {
+// find gives those that were not there before and that nobody has said, by their ids; names of which one was said have none.
+func (y *YARNShell) find(ctx context.Context, before map[string]string) (map[string]string, error) {
 	now, err := y.named(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, id := range slices.Sorted(maps.Keys(now)) {
-		if _, old := before[id]; !old && !slices.Contains(y.ids, id) {
-			y.ids = append(y.ids, id)
-		}
+	known := map[string]bool{}
+	for _, id := range y.ids {
+		known[now[id]] = true
 	}
-	return nil
+	maps.DeleteFunc(now, func(id, name string) bool {
+		_, old := before[id]
+		return old || known[name] || slices.Contains(y.ids, id)
+	})
+	return now, nil
+}
+
+// claim takes what was found for ours where that makes us whole, with one application of each name.
+func (y *YARNShell) claim(found map[string]string) bool {
+	names := slices.Sorted(maps.Values(found))
+	if len(y.ids)+len(found) != len(y.Applications) || len(slices.Compact(names)) != len(found) {
+		return false
+	}
+	y.ids = append(y.ids, slices.Sorted(maps.Keys(found))...)
+	return true
 }
 
 // mostLines of what the client said are told when it did not submit.
