@@ -118,7 +118,9 @@ func (f *fence) silence() time.Duration {
 	return now - heard
 }
 
-// heard tells that the registry has just answered a renewal: nobody else can have the index yet.
+// heard tells that the registry has just answered a renewal: nobody else can have the index yet, unless somebody has vouched for
+// this agent's end, whose session is ended at once then. Nothing may rest on it that the successor cannot put right (a service that is
+// taken away from it by this one's reap: it registers that again with its next word).
 func (f *fence) heard() bool { return f.silence() < 2*f.times.Renew }
 
 // know keeps whom to ask. Members have read the roster to start; a service is not in it and reads it for this.
