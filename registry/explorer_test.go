@@ -49,8 +49,8 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// hurried: only the smallest settings, in short mode and under the race detector.
-func hurried() bool { return testing.Short() || underRace }
+// hurried: only the smallest settings.
+func hurried() bool { return testing.Short() }
 
 func (s setting) explore(t *testing.T) {
 	t.Helper()

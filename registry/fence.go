@@ -128,23 +128,16 @@ func (p Panel) hears(row Row, a Silence) bool {
 type Contact struct {
 	Heard    time.Duration // when its last answered renewal was sent
 	Evidence time.Duration // when the peers were last asked with evidence as the answer; 0: never
-	Asked    time.Duration // when they were last asked at all, the answers being in; 0: never
+	Asked    time.Duration // when they were last asked at all, all answers being in; 0: never
 }
 
 // AskRound is how long the peers have to answer: no asking begins before the last one is over.
 const AskRound = askRound
 
 // Due tells that the peers are to be asked again. One asking that comes to nothing, as a peer was busy, is followed by another
-// while the last evidence holds.
+// while the last evidence holds, though each lasts for AskRound: who asks must look as soon as an asking is over.
 func (c Contact) Due(s Standing, now time.Duration) bool {
-	switch s {
-	case Asking:
-		return now-c.Asked >= askAgain
-	case Holding:
-		return now-c.Asked >= askPause || c.Asked > c.Evidence && now-c.Asked >= askAgain
-	case InTouch, CutOff:
-	}
-	return false
+	return (s == Asking || s == Holding) && now-c.Asked >= askAgain
 }
 
 // Standing is what a member's contact means for its process.

@@ -26,6 +26,9 @@ func (r *ruling) losses() {
 		r.live = true
 		return
 	}
+	if r.unread() {
+		return
+	}
 	if mass := r.mass(); mass != r.c.mass {
 		r.c.loss, r.c.mass = nil, mass
 	}
@@ -84,6 +87,27 @@ func (r *ruling) knowsRoster() bool {
 	return x != nil && strings.HasPrefix(r.d.Roster.ID, strconv.Itoa(x.Gen)+"-")
 }
 
+// unread finds the members of the last roster that count no more and are not there. Nobody else reads their records, which alone say
+// who of them has left; true means that mass cannot be told before. A record must be no older than the reading that its member is not
+// in: who was on its way out then has left by now.
+func (r *ruling) unread() bool {
+	if r.d.Roster.ID == "" {
+		return false
+	}
+	var unread []Instance
+	for _, row := range r.v.Roster.Rows {
+		i := slices.IndexFunc(r.c.Facts.Components, func(c ComponentFacts) bool { return c.Name == row.Component })
+		if i < 0 || !r.c.Facts.Components[i].Waited || row.Index < r.c.Facts.count(r.d, i) || !r.away(row.Instance) {
+			continue
+		}
+		if latest(r.v.Records[row.Instance].At, r.v.AllAt).Before(r.v.LiveAt) {
+			unread = append(unread, row.Instance)
+		}
+	}
+	r.due = append(r.due, unread...)
+	return len(unread) > 0
+}
+
 // mass tells that more than half of those who are waited for are away: of the sealed roster, whose members ask
 // each other, or of what the directive counts.
 func (r *ruling) mass() bool {
@@ -107,17 +131,24 @@ func (r *ruling) mass() bool {
 	return r.most(rows)
 }
 
-// most tells that more than half are away. One whose record was not read has one: it is ready, or was sealed.
+// most tells that more than half are away.
 func (r *ruling) most(all []Instance) bool {
 	away := 0
 	for _, in := range all {
-		rec, read := r.v.Records[in]
-		there := r.v.Live[in] || r.v.Ready[in] && !r.v.ReadyAt.Before(r.v.LiveAt)
-		if !there && (!read && r.v.AllAt.IsZero() || holds(rec.Member)) {
+		if r.away(in) {
 			away++
 		}
 	}
 	return 2*away > len(all)
+}
+
+// away tells that a member has a record and is not there. One whose record was not read has one: it is ready, or was sealed.
+func (r *ruling) away(in Instance) bool {
+	if r.v.Live[in] || r.v.Ready[in] && !r.v.ReadyAt.Before(r.v.LiveAt) {
+		return false
+	}
+	rec, read := r.v.Records[in]
+	return !read && r.v.AllAt.IsZero() || holds(rec.Member)
 }
 
 // Loss is a member that is away, as its conductor waits for it.

@@ -145,6 +145,45 @@ func TestMass(t *testing.T) {
 		g.pass(time.Second)
 		g.wantLost(1)
 	})
+	t.Run("who has left the last run does not count, though the new one has no place for it", func(t *testing.T) {
+		g := running(t, factsOf(component("worker", "worker", 8, registry.ScopeGang)))
+		for _, n := range []string{"worker-0", "worker-1", "worker-2", "worker-3", "worker-4", "worker-5", "worker-6"} {
+			g.leave(n)
+		}
+		g.newRun(component("worker", "worker", 4, registry.ScopeGang))
+		g.join("worker-0", "next-0", "h")
+		g.join("worker-1", "next-1", "h")
+		g.die("worker-1")
+		g.newConductor("next-0")
+		g.settle()
+		g.pass(grace / 2)
+		g.leave("worker-7") // it was on its way out
+		g.pass(grace/2 - time.Second)
+		g.wantLost(0)
+		g.pass(time.Second)
+		g.wantLost(1)
+	})
+	t.Run("who was on its way out when it was missed first has left", func(t *testing.T) {
+		g := running(t, factsOf(component("worker", "worker", 8, registry.ScopeGang)))
+		g.newRun(component("worker", "worker", 3, registry.ScopeGang))
+		g.join("worker-0", "next-0", "h")
+		for _, n := range []string{"worker-3", "worker-4", "worker-5", "worker-6", "worker-7"} {
+			g.die(n)
+		}
+		g.die("worker-1")
+		g.die("worker-2")
+		g.newConductor("next-0")
+		g.settle()
+		if missed := g.c.Losses(); len(missed) != 2 || !missed[0].Mass {
+			t.Fatalf("missed: %+v", missed)
+		}
+		g.join("worker-2", "next-2", "h")
+		for _, n := range []string{"worker-3", "worker-4", "worker-5", "worker-6", "worker-7"} {
+			g.leave(n)
+		}
+		g.pass(grace + 10*time.Second) // live/ is read every 5 s
+		g.wantLost(1)
+	})
 	t.Run("who claims between two readings is not missed", func(t *testing.T) {
 		g := newGang(t, factsOf(component("worker", "worker", 3, registry.ScopeGang), component("board", "service", 1, registry.ScopeInstance)))
 		g.settle() // nobody is there

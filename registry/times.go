@@ -12,8 +12,7 @@ const (
 	fenceAfter    = 5 * time.Second         // from there to the fence: two polls of the peers and more
 	evidenceValid = 5 * time.Second         // how long an answer of the peers holds
 	askRound      = 1500 * time.Millisecond // for the answers to one asking of the peers
-	askPause      = 2 * time.Second         // from one that was evidence to the next
-	askAgain      = time.Second             // from one that was none
+	askAgain      = time.Second             // from the end of one to the next: three that take all their time end before the first's evidence does
 	fenceStop     = 20 * time.Second        // stop, kill and proof
 	clockMargin   = 5 * time.Second         // clock rates, scheduling
 	relaunch      = time.Minute             // what a launcher may take for a replacement

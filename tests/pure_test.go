@@ -14,8 +14,9 @@ import (
 // withoutRace is the list of rooms that scripts/test runs without the race detector.
 var withoutRace = regexp.MustCompile(`(?m)^pure=\(([^)]*)\)$`)
 
-// TestNoGoroutineGoesUnwatched holds what scripts/test leaves the race detector out for: neither these rooms nor their tests start
-// a goroutine.
+// TestNoGoroutineGoesUnwatched holds what scripts/test leaves the race detector out for: nothing is written in these rooms or in their
+// tests that starts a goroutine. What a library starts for them it does not see: tests of some run programs, and os/exec copies
+// what those say in goroutines of its own.
 func TestNoGoroutineGoesUnwatched(t *testing.T) {
 	text, err := os.ReadFile("../scripts/test")
 	if err != nil {

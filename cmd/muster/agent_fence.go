@@ -29,6 +29,7 @@ type fence struct {
 	*agent
 	seat  *consul.Seat
 	facts registry.Facts
+	over  chan struct{} // an asking is over: the next may have to begin at once
 
 	mu      sync.Mutex
 	contact registry.Contact
@@ -55,7 +56,7 @@ var errCutOff = errors.New("nothing was heard of the registry for too long, and 
 
 // watchContact begins with the claim and ends with the agent.
 func (a *agent) watchContact(seat *consul.Seat, facts registry.Facts) {
-	f := &fence{agent: a, seat: seat, facts: facts}
+	f := &fence{agent: a, seat: seat, facts: facts, over: make(chan struct{}, 1)}
 	a.mu.Lock()
 	a.fence = f
 	a.mu.Unlock()
@@ -82,6 +83,7 @@ func (f *fence) run(ctx context.Context, work *sync.WaitGroup) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+		case <-f.over:
 		}
 		f.know(ctx)
 		f.followMovers(ctx)
@@ -116,7 +118,9 @@ func (f *fence) silence() time.Duration {
 	return now - heard
 }
 
-// heard tells that the registry has just answered a renewal: nobody else can have the index yet.
+// heard tells that the registry has just answered a renewal: nobody else can have the index yet, unless somebody has vouched for
+// this agent's end, whose session is ended at once then. Nothing may rest on it that the successor cannot put right (a service that is
+// taken away from it by this one's reap: it registers that again with its next word).
 func (f *fence) heard() bool { return f.silence() < 2*f.times.Renew }
 
 // know keeps whom to ask. Members have read the roster to start; a service is not in it and reads it for this.
@@ -245,13 +249,13 @@ func (f *fence) round(s registry.Standing, now time.Duration) []registry.Row {
 	return append([]registry.Row{}, f.panel.Rows()...)
 }
 
-// ask asks all at the same moment, so that those who answer that they hear nothing do so at one.
+// ask asks all at the same moment, so that those who answer that they hear nothing do so at one. It waits for all of them, and what
+// they show counts as soon as it is shown: one whose host drops packets holds nobody up.
 func (f *fence) ask(ctx context.Context, rows []registry.Row) {
 	_, began := f.seat.Heard()
 	bounded, cancel := context.WithTimeout(ctx, registry.AskRound)
 	defer cancel()
-	var mu sync.Mutex
-	var answers []registry.Silence
+	var answers []registry.Silence // with the mutex held
 	var work sync.WaitGroup
 	for _, row := range rows {
 		work.Go(func() {
@@ -260,19 +264,31 @@ func (f *fence) ask(ctx context.Context, rows []registry.Row) {
 				f.log.Debug("ask a peer how long it hears nothing", "peer", row.Instance.String(), "err", err)
 				return
 			}
-			mu.Lock()
-			defer mu.Unlock()
+			f.mu.Lock()
+			defer f.mu.Unlock()
 			answers = append(answers, s)
+			f.weigh(began, answers, false)
 		})
 	}
 	work.Wait()
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.asking = false
-	f.contact.Asked = began
-	var shown bool
-	if f.silent, f.asked, shown = f.panel.Evidence(f.times, answers); shown {
+	f.weigh(began, answers, true)
+	f.asking, f.contact.Asked = false, began
+	f.mu.Unlock()
+	select {
+	case f.over <- struct{}{}:
+	default: // it is known
+	}
+}
+
+// weigh takes what the answers to an asking show so far; all of them are in at its end. It is called with the mutex held.
+func (f *fence) weigh(began time.Duration, answers []registry.Silence, all bool) {
+	silent, of, shown := f.panel.Evidence(f.times, answers)
+	if shown {
 		f.contact.Evidence = began
+	}
+	if shown || all {
+		f.silent, f.asked = silent, of
 	}
 }
 

@@ -1,6 +1,12 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -8,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // A member's word on its silence counts as soon as it is in touch again, and not while it stops or has stopped for the fence.
@@ -50,6 +57,61 @@ func TestPanelOfARosterThatIsThere(t *testing.T) {
 	if !f.knows(d) || len(f.panel.Rows()) == 0 {
 		t.Error("the roster that is there is not taken")
 	}
+}
+
+// peerOf is a member whose agent answers at a socket after what is done before.
+func peerOf(t *testing.T, index int, before func(context.Context)) registry.Row {
+	t.Helper()
+	row := registry.Row{Instance: registry.Instance{Component: "worker", Index: index}, Rank: index, API: filepath.Join(t.TempDir(), "s")}
+	l, err := net.Listen("unix", row.API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		before(r.Context())
+		_ = json.NewEncoder(w).Encode(status.Silence{Instance: row.Instance.String(), Gen: 1, Silence: 60}) // the asker may be gone
+	})}
+	var work sync.WaitGroup
+	work.Go(func() { _ = s.Serve(l) })
+	t.Cleanup(func() {
+		_ = s.Close()
+		work.Wait()
+	})
+	return row
+}
+
+// What two of three show holds while the third does not answer, and who asks is told as soon as nobody is asked any more.
+func TestPeerThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
+	facts := registry.Facts{Components: []registry.ComponentFacts{{Name: "worker", Count: 4, Waited: true}}}
+	a := &agent{loop: shim.NewAgent(), times: registry.DefaultTimes(), log: slog.New(slog.DiscardHandler)}
+	f := &fence{agent: a, seat: &consul.Seat{}, facts: facts, over: make(chan struct{}, 1)}
+	at := func(context.Context) {}
+	deaf := func(ctx context.Context) { <-ctx.Done() }
+	rows := []registry.Row{peerOf(t, 1, at), peerOf(t, 2, at), peerOf(t, 3, deaf)}
+	f.panel = registry.NewPanel(facts, registry.Roster{Gen: 1, Rows: rows}, registry.Instance{Component: "worker"})
+	for range 10 { // on a busy machine the answers may be too late
+		ctx, cancel := context.WithCancel(t.Context())
+		f.asking = true
+		var work sync.WaitGroup
+		work.Go(func() { f.ask(ctx, rows) })
+		for {
+			f.mu.Lock()
+			shown, asking := f.contact.Evidence != 0, f.asking
+			f.mu.Unlock()
+			if shown || !asking {
+				cancel()
+				work.Wait()
+				<-f.over
+				if shown && asking {
+					return
+				}
+				f.contact.Evidence = 0
+				break
+			}
+			<-time.After(time.Millisecond)
+		}
+	}
+	t.Error("what the others show does not count before the last has had its time")
 }
 
 // stuck is a guard that does not read.

@@ -75,7 +75,12 @@ func follows(t *testing.T, d desk, document, web string, line typed) {
 		lib2to3(t, d)
 	}
 	text := strings.ReplaceAll(line.text, webServer, web)
-	output, code := d.types("PATH=$PWD/bin:$PATH XDG_STATE_HOME= XDG_CACHE_HOME=; " + text)
+	text = "PATH=$PWD/bin:$PATH XDG_STATE_HOME= XDG_CACHE_HOME=; " + text
+	if rest, beside := strings.CutSuffix(text, " &"); beside {
+		d.leaves(rest)
+		return
+	}
+	output, code := d.types(text)
 	if code != 0 {
 		t.Fatalf("%s:%d: %s: exit code %d\n%s", document, line.line, line.text, code, output)
 	}

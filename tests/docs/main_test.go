@@ -86,8 +86,21 @@ func (d desk) write(name, text string) {
 // types runs a line of shell and returns both outputs in the order in which they came, and the exit code.
 func (d desk) types(line string) (string, int) {
 	d.t.Helper()
-	environ := append(os.Environ(), "MUSTER_AGENT_STATE_DIR="+filepath.Join(d.dir, ".state"), "HOME="+filepath.Join(d.dir, ".home"), "TZ=UTC")
-	return command(d.t, d.dir, environ, "sh", "-c", line)
+	return command(d.t, d.dir, d.environ(), "sh", "-c", line)
+}
+
+func (d desk) environ() []string {
+	return append(os.Environ(), "MUSTER_AGENT_STATE_DIR="+filepath.Join(d.dir, ".state"), "HOME="+filepath.Join(d.dir, ".home"), "TZ=UTC")
+}
+
+// leaves runs a line of shell beside the next ones, until the test's end at most.
+func (d desk) leaves(line string) {
+	d.t.Helper()
+	cmd := exec.CommandContext(d.t.Context(), "sh", "-c", line)
+	cmd.Dir, cmd.Env = d.dir, d.environ()
+	p, err := leash.Start(cmd, 2*watchdog)
+	d.must(err)
+	d.t.Cleanup(func() { _ = p.Wait() }) // the next lines say what came of it
 }
 
 // command runs a program on a leash.

@@ -1,12 +1,15 @@
-// Package leash bounds what tests run. A program leads a process group of its own, which ends as a whole when the test does or
-// when it takes too long: killing the program alone would leave those that it has started, and who waits for it would wait for
-// the last of them that holds its output.
+// Package leash bounds what tests run. A program leads a process group of its own, which ends as a whole: with the program, when
+// the test ends, and when it takes too long. Killing the program alone would leave those that it has started, and who waits for it
+// would wait for the last of them that holds its output.
 package leash
 
 import (
+	"errors"
 	"os/exec"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // grace is from the SIGTERM that asks a group to end to the SIGKILL that ends it.
@@ -35,7 +38,7 @@ func Start(cmd *exec.Cmd, limit time.Duration) (*Program, error) {
 	}
 	cmd.SysProcAttr.Setpgid = true
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 2 * grace // from the program's end as well, for what others write into its output
+	cmd.WaitDelay = 2 * grace // from the program's end as well, for what writes into its output and has left the group
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -44,13 +47,26 @@ func Start(cmd *exec.Cmd, limit time.Duration) (*Program, error) {
 	return p, nil
 }
 
-// Wait waits for the end.
+// Wait waits for the program's end and ends whom it leaves in its group.
 func (p *Program) Wait() error {
 	defer close(p.over)
+	if p.ended() == nil {
+		_ = syscall.Kill(-p.Process.Pid, syscall.SIGKILL) // it is not reaped: the group's number is nobody else's
+	}
 	return p.Cmd.Wait()
 }
 
-// bound ends the group when the limit is reached before the end. Until Wait is over the group's number is nobody else's.
+// ended waits for the program's end and does not reap it.
+func (p *Program) ended() error {
+	for {
+		err := unix.Waitid(unix.P_PID, p.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// bound ends the group when the limit is reached before the end.
 func (p *Program) bound(limit time.Duration) {
 	for _, step := range []struct {
 		after  time.Duration

@@ -24,7 +24,9 @@ func TestRun(t *testing.T) {
 	}{
 		{"ends", "sh -c 'echo $$'", watchdog, true},
 		{"takes too long", "echo $$; exec sleep 1000", time.Second, false},
-		{"leaves a child", "sleep 1000 & echo $!; exit 1", time.Second, false},
+		{"leaves a child", "sleep 1000 & echo $!; exit 1", watchdog, false},
+		{"leaves a child without its output", "sleep 1000 >/dev/null 2>&1 & echo $!; exit 0", watchdog, true},
+		{"leaves a deaf child", "(trap '' TERM; exec sleep 1000) & echo $!; exit 1", watchdog, false},
 		{"waits for its child", "sleep 1000 & echo $!; wait", time.Second, false},
 		{"has a deaf child", "(trap '' TERM; exec sleep 1000) & echo $!; wait", time.Second, false},
 	} {

@@ -66,6 +66,7 @@ func TestKVStore(t *testing.T) {
 	}{
 		"cgroup":                   {nil, []string{"--engine", "cgroup"}},
 		"process":                  {nil, []string{"--engine", "process"}},
+		"plain user":               {plainUser(), nil},
 		"plain user's container":   {plainUser(), []string{"--engine", "container"}},
 		"as nobody in a container": {nil, []string{"--engine", "container", "--set", "muster.user=nobody"}},
 	} {
