@@ -236,15 +236,23 @@ func hostFacts() launcher.Facts {
 
 // chooseEngine takes the best engine that this host permits, or the one that is insisted on.
 func chooseEngine(ctx context.Context, name string, app *loaded) (sandbox.Choice, error) {
+	if err := engineFlag(name); err != nil {
+		return sandbox.Choice{}, err
+	}
 	ownRoot := slices.ContainsFunc(app.Components, func(c appdef.Component) bool { return c.Limits.Image != "" })
 	choice, err := sandbox.Choose(ctx, name, ownRoot)
-	switch {
-	case errors.Is(err, sandbox.ErrNoSuchEngine):
-		return choice, usage("--engine %q: want auto, %s", name, strings.Join(sandbox.EngineNames(), ", "))
-	case err != nil:
+	if err != nil {
 		return choice, withCode(shim.CodeForbidden, fmt.Errorf("--engine %s: %w", name, err))
 	}
 	return choice, nil
+}
+
+// engineFlag tells a mistyped --engine before anything is made.
+func engineFlag(name string) error {
+	if name != "auto" && !slices.Contains(sandbox.EngineNames(), name) {
+		return usage("--engine %q: want auto, %s", name, strings.Join(sandbox.EngineNames(), ", "))
+	}
+	return nil
 }
 
 // portsFlag tells a mistyped --ports before anything is made.

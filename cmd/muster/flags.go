@@ -76,6 +76,9 @@ func (f *registryFlags) resolve() string {
 func (f *registryFlags) times() (registry.Times, error) {
 	t := registry.DefaultTimes()
 	t.TTL, t.Lost, t.LostMass = f.ttl, f.lost, f.lostMass
+	if f.barrier < 0 {
+		return t, usage("--barrier-timeout %s: want a duration above 0, such as 30m", f.barrier)
+	}
 	if f.barrier > 0 {
 		t.Barrier = f.barrier
 	}

@@ -18,7 +18,7 @@ func (f *submitFlags) registerRemote(flags flagSet) {
 	flags.StringVar(&f.storeAs, "store-as", "", "the store as the hosts see it")
 	flags.StringVar(&f.address, "address", "", "`URL` of Nomad, or of YARN's ResourceManager (default: NOMAD_ADDR; yarn-site.xml)")
 	flags.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
-	flags.BoolVar(&f.kill, "kill-on-interrupt", false, "Ctrl-C stops the run; a second one ends the job")
+	flags.BoolVar(&f.kill, "kill-on-interrupt", false, "Ctrl-C stops the run, and this ends with 2; a second one ends the job")
 	flags.StringVar(&o.Format, "format", "", "shell: by YARN's distributed shell; jobs: without Kubernetes' JobSet")
 	flags.StringVar(&o.Binary, "binary", "", "path of muster on the hosts, or a URL that the launcher fetches it from (default: this muster, by way of the store)")
 	flags.StringVar(&o.Run, "run", "", "one life of the app (default: the seconds of the clock)")
@@ -53,7 +53,7 @@ func (f *hboxFlags) there(ctx context.Context, s streams, launcher string, job h
 	if launcher == render.Nomad {
 		x.job.options.Format = cmp.Or(x.job.options.Format, "json")
 	}
-	if _, err := x.job.registry.times(); err != nil {
+	if err := x.job.check(launcher); err != nil {
 		return err
 	}
 	return x.submitJob(ctx, s, launcher, job)

@@ -57,7 +57,7 @@ func newHBoxSubmit(s streams) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		own, words := ownOptions(cmd, args)
 		if err := cmd.Flags().Parse(own); err != nil {
-			return withCode(hboxRefused, fmt.Errorf("hbox-submit: %w", err))
+			return withCode(hboxRefused, fmt.Errorf("hbox-submit: %w", flagMistake(cmd, err)))
 		}
 		return f.submit(cmd, s, words)
 	}

@@ -112,6 +112,15 @@ func (f *renderFlags) registerJob(cmd *cobra.Command) {
 	flags.StringVar(&o.Priority, "priority", "", "a number, or HBox's VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH; of k8s a priority class")
 	registerLauncher(flags, o)
 	f.agent.register(flags)
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := knownLauncher(cmd.Name(), args[0]); err != nil {
+			return err
+		}
+		if cmd.Flags().Changed("barrier-timeout") && f.registry.barrier == 0 {
+			return usage("--barrier-timeout 0: want a duration above 0, such as 30m; without the flag it is the definition's")
+		}
+		return f.check(args[0])
+	}
 	offer := func(flag string, words ...string) {
 		completeFlag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return words, cobra.ShellCompDirectiveNoFileComp
@@ -178,12 +187,6 @@ func completeRender(cmd *cobra.Command, args []string, typed string) ([]string, 
 
 func (f *renderFlags) render(s streams, args []string) error {
 	launcher := args[0]
-	if err := knownLauncher("render", launcher); err != nil {
-		return err
-	}
-	if _, err := f.registry.times(); err != nil {
-		return err
-	}
 	app, lost, err := f.read(s, args[1:])
 	if err != nil {
 		return err
@@ -282,8 +285,10 @@ func (f *renderFlags) settle(app *appdef.App) error {
 	o := &f.options
 	o.AppID = cmp.Or(o.AppID, appIDOf(app.Name))
 	o.Run = cmp.Or(o.Run, strconv.FormatInt(time.Now().Unix(), 10))
-	if !validName(o.AppID) || !validName(o.Run) {
-		return usage("render: --app-id %q, --run %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", o.AppID, o.Run)
+	for _, given := range [][2]string{{"--app-id", o.AppID}, {"--run", o.Run}} {
+		if !validName(given[1]) {
+			return usage("%s %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", given[0], given[1])
+		}
 	}
 	if q := app.Settings.PAI.VirtualCluster; o.Queue == "" && q != "default" {
 		o.Queue = q

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim"
 )
 
@@ -26,7 +30,9 @@ func newRoot(s streams) *cobra.Command {
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(shim.CodeUsage, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return withCode(shim.CodeUsage, flagMistake(cmd, err))
+	})
 	root.AddCommand(
 		newRun(s), newAgent(s), newPlan(s), newExplain(s), newConvert(s), newRender(s), newSubmit(s), newValidate(s), newPs(s), newStatus(s), newLogs(s), newStop(s), newFlex(s), newSave(s),
 		newSignal(s), newExec(s), newRsh(s), newCommand(s), newForget(s), newPackage(s), newSlider(s), newHBoxSubmit(s), newDoctor(s), newVersion(s), newExitCodes(),
@@ -91,8 +97,23 @@ func fromEnvironment(cmd *cobra.Command) error {
 			continue
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			return usage("%s: %w", name, err)
+			return usage("%s: %w", name, flagMistake(cmd, err))
 		}
 	}
 	return nil
+}
+
+// flagMistake adds what would do in place of what was typed.
+func flagMistake(cmd *cobra.Command, err error) error {
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok && value.GetFlag().Value.Type() == "duration" {
+		return fmt.Errorf("%w; want such as 2h or 30m", err)
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near, ok := appdef.Nearest(unknown.GetSpecifiedName(), names); ok {
+			return fmt.Errorf("%w; did you mean --%s?", err, near)
+		}
+	}
+	return err
 }

@@ -115,14 +115,21 @@ func signals(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // startRegistry serves an embedded registry on a socket, with the keys of a JSON file {key: value}
-// in it: `registry PATH FILE`.
+// in it: `registry PATH FILE`. `registry tcp FILE` serves one without keys at $REGISTRY, as launchers of many hosts want it.
 func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: registry PATH FILE")
 	}
 	path := ts.MkAbs(args[0])
-	l, err := embedded.ListenUnix(path)
+	listen := func() (net.Listener, error) { return embedded.ListenUnix(path) }
+	if args[0] == "tcp" {
+		listen = func() (net.Listener, error) { return embedded.ListenLoopback("127.0.0.1:0") }
+	}
+	l, err := listen()
 	ts.Check(err)
+	if args[0] == "tcp" {
+		ts.Setenv("REGISTRY", "consul://"+l.Addr().String())
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- embedded.Serve(ctx, embedded.Options{Listener: l}) }()

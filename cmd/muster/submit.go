@@ -96,7 +96,7 @@ func (f *submitFlags) register(flags flagSet) {
 	flags.StringVar(&f.storeAs, "store-as", "", "the store as the hosts see it: the `URL` of a web server that shows the folder, or another path")
 	flags.StringVar(&f.address, "address", "", "`URL` of Nomad, or of YARN's ResourceManager (default: NOMAD_ADDR; yarn-site.xml)")
 	flags.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
-	flags.BoolVar(&f.kill, "kill-on-interrupt", false, "Ctrl-C while waiting stops the run; a second one ends the job")
+	flags.BoolVar(&f.kill, "kill-on-interrupt", false, "Ctrl-C while waiting stops the run, and this ends with 130; a second one ends the job")
 }
 
 func knownLauncher(verb, launcher string) error {
@@ -104,7 +104,11 @@ func knownLauncher(verb, launcher string) error {
 		return nil
 	}
 	hint := ""
-	if near, ok := appdef.Nearest(launcher, render.Launchers()); ok {
+	near, ok := appdef.Nearest(launcher, render.Launchers())
+	if launcher == "kubernetes" {
+		near, ok = render.Kubernetes, true
+	}
+	if ok {
 		hint = "; did you mean " + near + "?"
 	}
 	return usage("%s: launcher %q: want one of %s%s", verb, launcher, strings.Join(render.Launchers(), ", "), hint)
@@ -112,9 +116,6 @@ func knownLauncher(verb, launcher string) error {
 
 func (f *submitFlags) submit(ctx context.Context, s streams, args []string) error {
 	launcher := args[0]
-	if err := knownLauncher("submit", launcher); err != nil {
-		return err
-	}
 	if f.kill && !f.wait {
 		return usage("submit: --kill-on-interrupt without --wait")
 	}
@@ -123,9 +124,6 @@ func (f *submitFlags) submit(ctx context.Context, s streams, args []string) erro
 			return usage("submit nomad: --format %s: Nomad's API takes json", f.job.options.Format)
 		}
 		f.job.options.Format = "json"
-	}
-	if _, err := f.job.registry.times(); err != nil {
-		return err
 	}
 	if args[1] == hboxVerb {
 		return f.submitWords(ctx, s, launcher, args[2:])

@@ -187,7 +187,7 @@ func (f *submitFlags) openStore(ctx context.Context, c *cargo, launcher, url str
 		return withCode(shim.CodeDefinition, fmt.Errorf("submit: no store: --store, or muster.store in the definition, says where %s put for the hosts: %s",
 			map[bool]string{true: "this is", false: "these are"}[len(what) == 1], strings.Join(what, ", ")))
 	}
-	if err := f.job.filesystem.hadoop.check(); err != nil {
+	if err := errors.Join(f.job.filesystem.hadoop.check(), f.storeFlags(url)); err != nil {
 		return err
 	}
 	store, err := submit.Open(ctx, url, f.job.filesystem.hadoop.fetching(nil))

@@ -242,6 +242,9 @@ func (x *following) end(ctx context.Context) error {
 		follow, _ := x.job.Hints()
 		x.watch.say("what the launcher knows of it: " + follow)
 	}
+	if v != nil && v.Outcome == registry.Stopped && x.wishes > 0 {
+		code = ctrlCCode
+	}
 	if !x.flags.json {
 		fmt.Fprintf(x.streams.out, "%s: %s\n", x.app, text)
 	} else if v == nil {

@@ -127,6 +127,21 @@ func TestWhatAnEndTakesAway(t *testing.T) {
 	}
 }
 
+// A run that Ctrl-C has stopped is no success to whoever waited for it, as with muster run; one that somebody else has stopped is.
+func TestStoppedByCtrlC(t *testing.T) {
+	for _, tt := range []struct{ wishes, code, hbox int }{{0, 0, 0}, {1, 130, 2}, {2, 130, 2}} {
+		x, out, object := waiting(t, render.YARN, false)
+		x.wishes, x.watch.st = tt.wishes, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Stopped, Class: registry.ClassStopped}}
+		err := x.end(t.Context())
+		if got, inHBox := exitCode(err), exitCode(hboxCode(err)); got != tt.code || inHBox != tt.hbox || !strings.HasPrefix(out.String(), "d1: stopped") {
+			t.Errorf("after %d times Ctrl-C: got %d, %d in HBox's numbers, and %q, want %d and %d", tt.wishes, got, inHBox, out, tt.code, tt.hbox)
+		}
+		if _, err := os.Stat(object); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("what was brought for a run that is over: %v", err)
+		}
+	}
+}
+
 // A registry that is gone keeps agents alive in what was heard of it last: the launcher's word for the end counts in the end.
 func TestWhoFollowsEnds(t *testing.T) {
 	alive := &consul.Status{Live: 1, Verdict: &registry.Verdict{Outcome: registry.Succeeded}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -63,8 +64,18 @@ func (r *sent) start(ctx context.Context) (err error) {
 		fmt.Fprintf(r.streams.err, "%s: %s\n", r.launcher, r.id)
 		return nil
 	}
-	fmt.Fprintln(r.streams.out, r.id)
+	if _, err := fmt.Fprintln(r.streams.out, r.id); err != nil {
+		if err = r.unsaid(err); !r.flags.wait {
+			return err
+		}
+		fmt.Fprintln(r.streams.err, message(err))
+	}
 	return nil
+}
+
+// unsaid is an answer that cannot be written: the launcher has the job, and its id is told where it still can be.
+func (r *sent) unsaid(err error) error {
+	return withCode(shim.CodeInternal, fmt.Errorf("submit: print: %w; the job is there: %s %s", err, r.launcher, r.id))
 }
 
 // undo ends a job that was called off while it was started. What it was brought stays where the launcher does not answer to that.
@@ -127,5 +138,8 @@ func (r *sent) answer(v *registry.Verdict, code *int) error {
 	if v != nil {
 		out.Outcome = new(string(v.Outcome))
 	}
-	return printJSON(r.streams.out, out)
+	if err := printJSON(r.streams.out, out); err != nil {
+		return r.unsaid(err)
+	}
+	return nil
 }

@@ -28,6 +28,9 @@ func (f *submitFlags) yarn(job render.Job) (launching, error) {
 	}
 	text := job.Files[0].Text
 	if f.job.options.Format == "shell" {
+		if err := shellClient(); err != nil {
+			return nil, err
+		}
 		return &submit.YARNShell{ResourceManager: manager, Script: text, Applications: job.Applications}, nil
 	}
 	return &submit.YARNService{ResourceManager: manager, Definition: text, Kept: func(ctx context.Context, name string) ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -22,6 +23,12 @@ type address struct {
 	host    string // HOST:PORT; a placeholder for a socket
 	network string // tcp, unix
 	dial    string // what is dialled
+}
+
+// CheckAddress tells of an address that Open would not take.
+func CheckAddress(s string) error {
+	_, err := parseAddress(s)
+	return err
 }
 
 // parseAddress reads `consul://HOST:PORT`, `consul+tls://HOST:PORT` and `unix:PATH`.
@@ -42,8 +49,12 @@ func parseAddress(s string) (address, error) {
 		a.scheme = "https"
 	}
 	host = strings.TrimSuffix(host, "/")
-	if _, _, err := net.SplitHostPort(host); err != nil {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
 		return address{}, fmt.Errorf("registry %q: want HOST:PORT: %w", s, err)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strings.ContainsAny(name, "/@ ") {
+		return address{}, fmt.Errorf("registry %q: want HOST:PORT behind the scheme, PORT a number of 1-65535", s)
 	}
 	a.host, a.dial = host, host
 	return a, nil

@@ -29,7 +29,7 @@ func TestParseAddress(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %+v", tt.in, got, err, tt.want)
 		}
 	}
-	for _, in := range []string{"", "unix:", "http://h:1", "consul://host", "10.0.0.1:8500", "consul://"} {
+	for _, in := range []string{"", "unix:", "http://h:1", "consul://host", "10.0.0.1:8500", "consul://", "consul://http://h:1", "consul://http://h", "consul://h:1/v1", "consul://h:http", "consul://h:0"} {
 		if got, err := parseAddress(in); err == nil {
 			t.Errorf("%q: got %+v, want an error", in, got)
 		}

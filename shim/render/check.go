@@ -39,6 +39,10 @@ func (w *writer) check() error {
 			return fmt.Errorf("%s: want one line", appdef.Quote(text))
 		}
 	}
+	// One name is looked up in the launcher's PATH; a path from a folder is from another one there.
+	if b := w.o.Binary; !remote(b) && strings.Contains(b, "/") && !strings.HasPrefix(strings.TrimPrefix(b, "file:"), "/") {
+		return fmt.Errorf("--binary %s: want its absolute path on the hosts, or a URL", appdef.Quote(b))
+	}
 	if w.o.KillWindow < 0 || w.o.TimeLimit < 0 {
 		return errors.New("kill window and time limit: want a positive duration")
 	}

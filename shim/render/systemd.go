@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +31,9 @@ func (u *unit) section(name string, lines ...unitLine) {
 		}
 	}
 }
+
+// unitUser is what systemd takes for a user: it would start no agent as anybody else.
+var unitUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$`)
 
 // The unit's names. The app's is in them, so that several apps share a host; shim/launcher reads component and index behind
 // the @.
@@ -71,6 +75,9 @@ func (w *writer) systemd() ([]File, error) {
 	}
 	if !w.o.Privileged && w.o.TokenFile != "" && !plainWord.MatchString(w.o.TokenFile) {
 		return nil, fmt.Errorf("token file %s: want a path without blanks and quotes", appdef.Quote(w.o.TokenFile))
+	}
+	if w.o.User != "" && !unitUser.MatchString(w.o.User) {
+		return nil, fmt.Errorf("--user %s: want a user's name or number", appdef.Quote(w.o.User))
 	}
 	w.loseOfSystemd()
 	files := []File{{name + "@.service", w.template(name, binary)}, {name + ".target", w.target(name)}}

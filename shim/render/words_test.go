@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -176,6 +177,20 @@ func typed(t *testing.T, script string, spies []string, environ ...string) ([]st
 		t.Fatalf("%v\n%s", err, script)
 	}
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), runs
+}
+
+// TestClientsOfHadoopHome: what HADOOP_HOME names has the clients that are called, whatever the PATH has.
+func TestClientsOfHadoopHome(t *testing.T) {
+	home := t.TempDir()
+	bin, jars := filepath.Join(home, "bin"), filepath.Join(home, "share/hadoop/yarn")
+	jar := filepath.Join(jars, "hadoop-yarn-applications-distributedshell-3.4.1.jar")
+	if err := errors.Join(os.Mkdir(bin, 0o755), os.MkdirAll(jars, 0o755), os.WriteFile(jar, nil, 0o600), os.WriteFile(filepath.Join(bin, "yarn"), []byte(spy), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	words, err := typed(t, rendered(t, render.YARN, "shell", small(t), options()), nil, "HADOOP_HOME="+home)
+	if err != nil || !slices.Contains(words, jar) {
+		t.Errorf("got %q, %v", words, err)
+	}
 }
 
 // TestHostileWordsInShells has bash itself read what is for bash.

@@ -313,7 +313,10 @@ func (w *writer) shellTime() string {
 
 const yarnScriptHead = `set -euo pipefail
 
-# The distributed shell comes with Hadoop.
+# The distributed shell comes with Hadoop, and so do its clients.
+if [ -n "${HADOOP_HOME:-}" ]; then
+	PATH=$HADOOP_HOME/bin:$PATH
+fi
 if [ -z "${DISTRIBUTED_SHELL_JAR:-}" ]; then
 	for jar in "${HADOOP_HOME:?}"/share/hadoop/yarn/hadoop-yarn-applications-distributedshell-[0-9]*.jar; do
 		DISTRIBUTED_SHELL_JAR=$jar

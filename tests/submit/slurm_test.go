@@ -53,8 +53,8 @@ func TestSlurm(t *testing.T) {
 	if err := two.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := two.ends(); code != 0 || !strings.Contains(two.out.String(), "tiny: stopped") {
-		t.Errorf("stopped by Ctrl-C: got %d, want 0 and the verdict\n%s%s", code, two.out.String(), two.err.String())
+	if code := two.ends(); code != 130 || !strings.Contains(two.out.String(), "tiny: stopped") {
+		t.Errorf("stopped by Ctrl-C: got %d, want 130 and the verdict\n%s%s", code, two.out.String(), two.err.String())
 	}
 	if got := strings.Join(left(t, store), " "); strings.Contains(got, "r2") {
 		t.Errorf("left are %q, want nothing of a run that is over", got)

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/render"
+)
+
+// check refuses what the agents would: they would be started again and again, and say so on other hosts.
+func (f *renderFlags) check(launcher string) error {
+	if _, err := f.registry.times(); err != nil {
+		return err
+	}
+	if err := f.registry.check(launcher); err != nil {
+		return err
+	}
+	return f.agent.check()
+}
+
+// check tells of an address that no agent can use there. Whether something answers at it is seen from the hosts alone.
+func (f *registryFlags) check(launcher string) error {
+	from := ""
+	if f.address == "" && os.Getenv("CONSUL_HTTP_ADDR") != "" {
+		from = "CONSUL_HTTP_ADDR: "
+	}
+	address := f.resolve()
+	if err := consul.CheckAddress(address); err != nil {
+		return usage("%s%w", from, err)
+	}
+	if launcher != render.Systemd && strings.HasPrefix(address, "unix:") {
+		return usage("%sregistry %s: it is a socket of one host, and %s starts agents on many: want consul://HOST:PORT or consul+tls://HOST:PORT, "+
+			"or consul://127.0.0.1:8500 where each host has an agent of Consul", from, address, launcher)
+	}
+	return nil
+}
+
+// variableForm is that of muster.env.NAME.
+var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (a *renderAgentFlags) check() error {
+	if a.engine != "" {
+		if err := engineFlag(a.engine); err != nil {
+			return err
+		}
+	}
+	if a.ports != "" {
+		if err := portsFlag(a.ports); err != nil {
+			return err
+		}
+	}
+	for _, one := range a.env {
+		if name, _, _ := strings.Cut(one, "="); !variableForm.MatchString(name) || strings.HasPrefix(name, "MUSTER_") {
+			return usage("--env %q: want NAME or NAME=VALUE, with a NAME of letters, digits and _ that does not begin with a digit or MUSTER_", one)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+)
+
+// urlForm is how a URL begins.
+var urlForm = regexp.MustCompile(`(?i)^(file|hdfs|https?):`)
+
+// storeFlags refuses a store that is none, before anything is put there.
+func (f *submitFlags) storeFlags(url string) error {
+	if as := f.storeAs; as != "" && !urlForm.MatchString(as) && !strings.HasPrefix(as, "/") {
+		return usage("submit: --store-as %q: want a URL, or an absolute path on the hosts", as)
+	}
+	if urlForm.MatchString(url) && !strings.HasPrefix(strings.ToLower(url), "file:") {
+		return nil
+	}
+	if strings.HasPrefix(strings.ToLower(url), "file:") {
+		url = strings.TrimPrefix(url[len("file:"):], "//")
+	}
+	// A folder that is not there yet is made; a file that is cannot have folders below it.
+	for at := filepath.Clean(url); ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		switch {
+		case err == nil && !info.IsDir():
+			return usage("submit: store %s is a file, want a folder", at)
+		case err == nil, at == filepath.Dir(at):
+			return nil
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+			return nil // what is wrong with it is told by who opens it
+		}
+	}
+}
+
+// shellClient refuses the distributed shell where its client is not there.
+func shellClient() error {
+	if os.Getenv("HADOOP_HOME") != "" {
+		return nil
+	}
+	if os.Getenv("DISTRIBUTED_SHELL_JAR") == "" {
+		return usage("submit yarn: HADOOP_HOME is not set, and the client of the distributed shell is there: want Hadoop's folder, or DISTRIBUTED_SHELL_JAR with the jar's path and yarn in the PATH")
+	}
+	if _, err := exec.LookPath("yarn"); err != nil {
+		return usage("submit yarn: HADOOP_HOME is not set, and yarn is not in the PATH: want Hadoop's folder: %w", err)
+	}
+	return nil
+}
