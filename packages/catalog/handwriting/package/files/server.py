@@ -35,7 +35,9 @@ def serve(cluster, options, stopped):
                              args=(cluster, options.checkpoint_dir, shard, stopped))
     if cluster.index == 0:
         saver.start()
-    stopped.wait()
+    # Python acts on a signal when its main thread runs: it has to, for another thread may have taken the signal.
+    while not stopped.wait(1):
+        pass
     say("stopping at step {}".format(shard.step))
     shard.close()
     # The listener goes on answering meanwhile: server 0 may still want this shard's copy.
