@@ -172,12 +172,12 @@ func (c Contact) Standing(t Times, now time.Duration) Standing {
 // shown tells that there was evidence since the last answer of the registry.
 func (c Contact) shown(t Times) bool { return c.Evidence >= c.Heard+t.Silent() }
 
-// Wind is for how long from now on the process may live if nothing more is heard of this agent: the dead-man
-// timer of its guard. It is 0 or less when its time is over.
-func (c Contact) Wind(t Times, now time.Duration) time.Duration {
+// End is the moment until which the process may live if nothing more is heard of this agent: that of the dead-man timer of its
+// guard.
+func (c Contact) End(t Times) time.Duration {
 	end := c.Heard + t.fenced()
 	if c.shown(t) {
 		end = max(end, c.Evidence+evidenceValid+fenceStop)
 	}
-	return min(end, c.Heard+t.Outage()+evidenceValid+fenceStop) - now
+	return min(end, c.Heard+t.Outage()+evidenceValid+fenceStop)
 }

@@ -162,7 +162,7 @@ func TestStandingLaws(t *testing.T) {
 		c.Asked = max(c.Evidence, time.Duration(rnd.Int64N(int64(heard+silence)+1)))
 		now := heard + silence
 		valid := c.Evidence >= heard+x.Silent() && now-c.Evidence <= 5*time.Second
-		got, wind := c.Standing(x, now), c.Wind(x, now)
+		got, wind := c.Standing(x, now), c.End(x)-now
 		bad := func(law string) {
 			t.Fatalf("seed %d: %s: silent for %s, evidence %s ago, asked %s ago: standing %d, wind %s", seed, law, silence, now-c.Evidence, now-c.Asked, got, wind)
 		}

@@ -46,9 +46,9 @@ type fence struct {
 	armed   feeder     // the guard of the process; nil: none runs
 }
 
-// feeder is a guard's dead-man timer: it ends what the guard runs when so much time is over; 0 stops it.
+// feeder is a guard's dead-man timer: it ends what the guard runs at a moment of CLOCK_BOOTTIME; 0 stops it.
 type feeder interface {
-	Feed(left time.Duration) error
+	Feed(end time.Duration) error
 }
 
 // errCutOff refuses a start, or explains an end.
@@ -334,7 +334,7 @@ func (f *fence) arm(guard feeder) error {
 	return nil
 }
 
-// wind has the guard know how long the process may go on.
+// wind has the guard know until when the process may go on.
 func (f *fence) wind() {
 	f.feeding.Lock()
 	defer f.feeding.Unlock()
@@ -346,15 +346,15 @@ func (f *fence) wind() {
 func (f *fence) feed() bool {
 	f.mu.Lock()
 	standing, now := f.standing()
-	left := f.contact.Wind(f.times, now)
+	end := f.contact.End(f.times)
 	f.mu.Unlock()
-	if left <= 0 || standing == registry.CutOff {
+	if end <= now || standing == registry.CutOff {
 		return false
 	}
 	if f.armed == nil {
 		return true
 	}
-	if err := f.armed.Feed(left); err != nil && !errors.Is(err, sandbox.ErrGone) {
+	if err := f.armed.Feed(end); err != nil && !errors.Is(err, sandbox.ErrGone) {
 		f.log.Warn("wind the dead-man timer up", "err", err)
 	}
 	return true

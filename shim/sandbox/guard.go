@@ -278,13 +278,11 @@ func (g *Guard) Grow(memory int64) error {
 // Remains are what the next agent must clear if this one is killed.
 func (g *Guard) Remains() Remains { return g.around.left() }
 
-// Feed arms the dead-man timer or winds it up again: unless it is fed within d, the guard kills everything
-// and ends. 0 disarms it. Time that the machine was suspended counts.
-func (g *Guard) Feed(d time.Duration) error {
-	if d > 0 {
-		d = max(d, time.Millisecond)
-	}
-	return g.send(guard.Message{Kind: guard.Feed, A: d.Milliseconds()})
+// Feed arms the dead-man timer or winds it up again: unless it is fed with a later one before that moment of
+// CLOCK_BOOTTIME, the guard kills everything and ends. 0 disarms it. A moment that is over ends everything at once: however long
+// the caller stood still between its look at the clock and this, no time is won by that.
+func (g *Guard) Feed(end time.Duration) error {
+	return g.send(guard.Message{Kind: guard.Feed, A: end.Nanoseconds()})
 }
 
 // Close kills everything and returns when it is proved gone, the guard included. When something

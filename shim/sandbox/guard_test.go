@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
 
@@ -342,10 +344,15 @@ func TestLargeEnvironment(t *testing.T) {
 func TestDeadManTimer(t *testing.T) {
 	g := parked(t, Options{})
 	start(t, g, Spec{Attempt: 4, Argv: []string{"sleep", "1000"}})
-	if err := g.Feed(time.Hour); err != nil {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Feed(time.Millisecond); err != nil {
+	looked := time.Duration(now.Nano())
+	if err := g.Feed(looked + time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Feed(looked - time.Second); err != nil { // as of an agent that stood still after its look
 		t.Fatal(err)
 	}
 	if e := await[DeadMan](t, g); e.Attempt != 4 {

@@ -7,7 +7,7 @@ import (
 )
 
 // Version of the protocol, said by Hello.
-const Version = 4
+const Version = 5
 
 // Descriptors of the guard at its start, beside /dev/null as 0, 1, 2.
 const (
@@ -21,7 +21,7 @@ const (
 //	Start    descriptors: a sealed memfd (Payload), the folder of the logs, [stdin], [stdout], [procs]
 //	Signal   A signal, to the main process only; while a start is held, which has none, to all that it left
 //	Kill     kill every descendant until none is left; answered by Empty
-//	Feed     A ms until the dead-man timer ends everything; 0 disarms; not armed at first
+//	Feed     A CLOCK_BOOTTIME ns at which the dead-man timer ends everything; 0 disarms; not armed at first
 //	Exec     A exec, B rows, C columns of its terminal; descriptors: a sealed memfd, then stdin, stdout,
 //	         stderr unless the payload says Terminal, [procs]
 //	ExecSig  A exec, B signal, to the process group that its main process leads

@@ -14,7 +14,7 @@
  *   START    descriptors by SCM_RIGHTS: a sealed memfd (struct config), the folder of the logs, [stdin], [stdout], [procs]
  *   SIGNAL   a = signal, to the main process only; while a start is held, which has none, to all that it left
  *   KILL     kill every descendant until none is left; answered by EMPTY
- *   FEED     a = ms until the dead-man timer ends everything; 0 disarms; not armed at first
+ *   FEED     a = CLOCK_BOOTTIME ns at which the dead-man timer ends everything; 0 disarms; not armed at first
  *   EXEC     a = exec, b = rows, c = columns of its terminal
  *            descriptors: a sealed memfd, then stdin, stdout, stderr unless it says TERMINAL, [procs]
  *   EXECSIG  a = exec, b = signal, to the process group that its main process leads
@@ -67,7 +67,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define GUARD_VERSION 4
+#define GUARD_VERSION 5
 
 #define GUARD_IN_START 1
 #define GUARD_IN_SIGNAL 2

@@ -530,15 +530,16 @@ free_launch:
 	launch_free(&l);
 }
 
-static void arm(int64_t ms)
+/* A moment, not a time from now: who sent it may have stood still since it looked. */
+static void arm(int64_t ns)
 {
 	struct itimerspec t = {0};
 
-	if (ms > 0) {
-		t.it_value.tv_sec = ms / 1000;
-		t.it_value.tv_nsec = ms % 1000 * 1000000;
+	if (ns > 0) {
+		t.it_value.tv_sec = ns / 1000000000;
+		t.it_value.tv_nsec = ns % 1000000000;
 	}
-	timerfd_settime(deadman, 0, &t, NULL);
+	timerfd_settime(deadman, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
 /* Errno of an order that only a start which lingers can follow. */
