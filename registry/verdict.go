@@ -258,7 +258,7 @@ func advice(c Class, first Instance, exit *MemberExit) string {
 	case ClassNone, ClassStopped:
 	case ClassLauncher, ClassRegistry, ClassFlex, ClassMismatch: // they decide no verdict
 	}
-	return fmt.Sprintf("see the end of %s's stderr.log", first)
+	return fmt.Sprintf("see, on its host, muster logs %s --stderr --tail 20", first)
 }
 
 func plural(n int) string {

@@ -155,7 +155,7 @@ const listPatience = time.Minute
 
 func rowOf(f appFacts) appRow {
 	row := appRow{App: f.id, Name: f.name(), Phase: f.phase(), Outcome: f.outcome(), Registry: f.address}
-	if f.local != nil {
+	if f.here() {
 		row.WorkDir = f.local.WorkDir
 	}
 	if at := f.started(); !at.IsZero() {

@@ -115,7 +115,7 @@ func signals(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // startRegistry serves an embedded registry on a socket, with the keys of a JSON file {key: value}
-// in it: `registry PATH FILE`. `registry tcp FILE` serves one without keys at $REGISTRY, as launchers of many hosts want it.
+// in it: `registry PATH FILE`. `registry tcp FILE` serves one at $REGISTRY, as launchers of many hosts want it.
 func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: registry PATH FILE")
@@ -137,7 +137,7 @@ func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
 	var keys map[string]json.RawMessage
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &keys))
 	for key, value := range keys {
-		put(ts, path, "/v1/kv/"+key, value)
+		put(ts, l.Addr(), "/v1/kv/"+key, value)
 	}
 }
 
@@ -146,20 +146,20 @@ func holdIndex(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: member PATH APP INSTANCE")
 	}
-	path := ts.MkAbs(args[0])
+	at := &net.UnixAddr{Name: ts.MkAbs(args[0]), Net: "unix"}
 	in, err := registry.ParseInstance(args[2])
 	ts.Check(err)
 	var session struct{ ID string }
-	ts.Check(json.Unmarshal(put(ts, path, "/v1/session/create", []byte(`{"TTL":"600s","Behavior":"delete","LockDelay":"1ms","NodeChecks":[]}`)), &session))
+	ts.Check(json.Unmarshal(put(ts, at, "/v1/session/create", []byte(`{"TTL":"600s","Behavior":"delete","LockDelay":"1ms","NodeChecks":[]}`)), &session))
 	key := fmt.Sprintf("muster/%s/live/%s/%d", args[1], in.Component, in.Index)
-	if got := put(ts, path, "/v1/kv/"+key+"?acquire="+session.ID, []byte("inc")); strings.TrimSpace(string(got)) != "true" {
+	if got := put(ts, at, "/v1/kv/"+key+"?acquire="+session.ID, []byte("inc")); strings.TrimSpace(string(got)) != "true" {
 		ts.Fatalf("%s: not acquired: %s", key, got)
 	}
 }
 
-func put(ts *testscript.TestScript, socket, path string, body []byte) []byte {
+func put(ts *testscript.TestScript, at net.Addr, path string, body []byte) []byte {
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		return (&net.Dialer{}).DialContext(ctx, at.Network(), at.String())
 	}}}
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPut, "http://registry"+path, bytes.NewReader(body))

@@ -57,7 +57,7 @@ func (k lookup) unknownApp(id, address string) error {
 	if address != "" {
 		where = " or in registry " + address
 	}
-	return usage("no app %q on this host%s; muster ps lists what is there", id, where)
+	return usage("no app %q on this host%s; muster ps lists what is there, and a job that waits in a launcher's queue is known to that launcher alone", id, where)
 }
 
 // app finds out about one app. A registry that does not answer is an error only when nothing on this
@@ -79,6 +79,10 @@ func (k lookup) app(ctx context.Context, id string) (appFacts, error) {
 	case err == nil:
 		k.complete(ctx, f.address, &st)
 		f.registry = &st
+		if !f.here() {
+			clear(f.lasts)
+			clear(f.exits)
+		}
 	case errors.Is(err, registry.ErrNoApp) && f.local == nil:
 		return f, k.unknownApp(id, f.address)
 	case errors.Is(err, registry.ErrUnreachable) && f.local == nil && !k.named:
@@ -273,6 +277,9 @@ func (f *appFacts) run() string {
 	return ""
 }
 
+// here tells that this host's files are of the run that is spoken of. Else an earlier one has left them, and the run is elsewhere.
+func (f *appFacts) here() bool { return f.local != nil && f.local.Run == f.run() }
+
 // verdict is the run's one outcome, nil while there is none that anybody here knows of.
 func (f *appFacts) verdict() *registry.Verdict {
 	if f.registry != nil {
@@ -365,7 +372,7 @@ func (f *appFacts) outcome() *string {
 
 // started is when the run began.
 func (f *appFacts) started() time.Time {
-	if f.local != nil && f.local.Run == f.run() {
+	if f.here() {
 		return f.local.Started
 	}
 	if f.registry != nil {

@@ -60,8 +60,10 @@ func viewOf(f appFacts) appView {
 		v.Started = new(milliseconds(at))
 	}
 	if f.local != nil {
-		v.WorkDir, v.LogDir = f.local.WorkDir, f.local.LogDir
 		v.Registry = cmp.Or(f.address, f.local.Registry)
+	}
+	if f.here() {
+		v.WorkDir, v.LogDir = f.local.WorkDir, f.local.LogDir
 	}
 	if v.Verdict != nil {
 		verdict := *v.Verdict

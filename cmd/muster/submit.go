@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -137,6 +139,7 @@ type loader func(context.Context, *cargo) (appdef.App, error)
 // bring makes ready what load reads, and launches it. Until it is started, Ctrl-C leaves nothing behind; a second one ends this
 // command at once.
 func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, load loader) (err error) {
+	s.err = &turns{w: s.err}
 	starting, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	settled := context.AfterFunc(starting, func() {
@@ -172,6 +175,18 @@ func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, loa
 	return err
 }
 
+// turns has those who write at once write one after the other.
+type turns struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (t *turns) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.w.Write(b)
+}
+
 // launch brings the cargo and starts the job.
 func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c *cargo, load loader) (*sent, error) {
 	app, err := load(ctx, c)
@@ -181,7 +196,7 @@ func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c 
 	if err := ctx.Err(); err != nil { // nothing of that hears of it
 		return nil, err
 	}
-	if err := f.stow(ctx, launcher, app, c); err != nil {
+	if err := f.stow(ctx, s, launcher, app, c); err != nil {
 		return nil, err
 	}
 	if err := f.job.settle(&app); err != nil {
@@ -198,7 +213,7 @@ func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c 
 	if f.job.strict && len(job.Lost) > 0 {
 		return nil, withCode(shim.CodeDefinition, fmt.Errorf("submit: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
 	}
-	to, err := f.client(launcher, job)
+	to, err := f.client(s, launcher, job)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (f *submitFlags) loadApp(ctx context.Context, s streams, launcher string, c
 }
 
 // stow decides what goes into the store, and where the hosts will find it.
-func (f *submitFlags) stow(ctx context.Context, launcher string, app appdef.App, c *cargo) (err error) {
+func (f *submitFlags) stow(ctx context.Context, s streams, launcher string, app appdef.App, c *cargo) (err error) {
 	o := &f.job.options
 	bring := o.Binary == "" && launcher != render.Kubernetes
 	if o.Binary == "" {
@@ -85,7 +85,7 @@ func (f *submitFlags) stow(ctx context.Context, launcher string, app appdef.App,
 	if url == "" && launcher == render.Systemd { // this very host
 		bring = false
 	}
-	if err := f.openStore(ctx, c, launcher, url, bring); err != nil {
+	if err := f.openStore(ctx, s, c, launcher, url, bring); err != nil {
 		return err
 	}
 	return f.place(ctx, c, bring)
@@ -172,7 +172,7 @@ func (c *cargo) pack(dir, name string) error {
 }
 
 // openStore finds the store where something is to be put into it.
-func (f *submitFlags) openStore(ctx context.Context, c *cargo, launcher, url string, binary bool) error {
+func (f *submitFlags) openStore(ctx context.Context, s streams, c *cargo, launcher, url string, binary bool) error {
 	if len(c.objects) == 0 && !binary {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (f *submitFlags) openStore(ctx context.Context, c *cargo, launcher, url str
 	if err := errors.Join(f.job.filesystem.hadoop.check(), f.storeFlags(url)); err != nil {
 		return err
 	}
-	store, err := submit.Open(ctx, url, f.job.filesystem.hadoop.fetching(nil))
+	store, err := submit.Open(ctx, url, f.job.filesystem.hadoop.fetching(s.err))
 	if err != nil {
 		return usage("submit: %w", err)
 	}

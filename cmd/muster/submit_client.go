@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -20,12 +21,12 @@ type launching interface {
 }
 
 // client is the way to a launcher with a job that was rendered for it.
-func (f *submitFlags) client(launcher string, job render.Job) (launching, error) {
-	switch launcher {
+func (f *submitFlags) client(s streams, name string, job render.Job) (launching, error) {
+	switch name {
 	case render.Nomad:
-		return &submit.Nomad{Address: f.address, Job: job.Files[0].Text}, nil
+		return &submit.Nomad{Address: f.address, Job: job.Files[0].Text, Final: launcher.CodesOf(launcher.Never)}, nil
 	case render.YARN:
-		return f.yarn(job)
+		return f.yarn(s, job)
 	case render.Slurm:
 		return &submit.Slurm{Script: job.Files[0].Text}, nil
 	case render.Kubernetes:

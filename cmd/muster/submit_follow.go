@@ -30,6 +30,7 @@ type following struct {
 	gone   time.Time // since when the launcher says that the job is over; zero: it does not
 	over   time.Time // since when the run is over in the registry; zero: it is not
 	wishes int       // how often somebody asked to end it
+	futile bool      // it starts an agent again and again that says that this is of no use
 	ended  bool      // the launcher ends the job, as it was asked to
 	tried  time.Time // when it was asked last
 }
@@ -84,14 +85,9 @@ func (r *sent) follow(ctx context.Context, begun func() bool) error {
 		signal.Stop(heard)
 		return r.undo(ctx)
 	}
-	var mu sync.Mutex
 	x := &following{sent: r, watch: onlooker{
 		lookup: r.lookup(), app: r.app, address: r.registry, ours: r.ours, workers: hboxWorkers(&r.def), hbox: r.flags.hbox,
-		say: func(line string) {
-			mu.Lock()
-			defer mu.Unlock()
-			fmt.Fprintln(r.streams.err, line)
-		},
+		say: func(line string) { fmt.Fprintln(r.streams.err, line) },
 	}}
 	if r.flags.hbox {
 		_, end := r.job.Hints()
@@ -156,6 +152,7 @@ func (x *following) hear(state submit.State, err error) {
 		return
 	}
 	x.state, x.heard = state, true
+	x.futile = x.futile || state.Futile
 	x.watch.told("launcher", x.launcher+": "+state.Word+colon(state.Why))
 	switch {
 	case !state.Over:
@@ -167,6 +164,9 @@ func (x *following) hear(state submit.State, err error) {
 
 // settle sees whether the run is over, and has the launcher end the job where it does not see that by itself.
 func (x *following) settle(ctx context.Context) {
+	if x.futile && x.st == nil && !x.ended && time.Since(x.tried) > settling {
+		x.stop(ctx, "ends the job: its agents end, before they have joined, with a code that starting them again does not change")
+	}
 	if v := x.verdict(); v == nil || x.st.Live > 0 || startsAnew(x.launcher, *v) {
 		x.over = time.Time{}
 		return
@@ -236,7 +236,7 @@ func (x *following) end(ctx context.Context) error {
 	case x.watch.silent:
 		text = fmt.Sprintf("registry %s does not answer: %s says %s%s", x.registry, x.launcher, x.state.Word, colon(x.state.Why))
 	default:
-		text = fmt.Sprintf("no agent has joined: %s says %s%s", x.launcher, x.state.Word, colon(x.state.Why))
+		text = fmt.Sprintf("no agent has joined: %s says %s%s; muster help exit-codes tells what agents end with", x.launcher, x.state.Word, colon(x.state.Why))
 	}
 	if code != 0 {
 		follow, _ := x.job.Hints()
@@ -284,12 +284,7 @@ func (x *following) interrupt(ctx context.Context) error {
 	}
 	follow, end := x.job.Hints()
 	if !x.flags.kill {
-		where := x.app + " --registry " + x.registry
-		x.watch.say(strings.Join([]string{
-			"the job goes on without this command",
-			"  follow it: muster status " + where + " --wait, or " + follow,
-			"  stop it:   muster stop " + where + ", or without its verdict " + end,
-		}, "\n"))
+		x.watch.say("the job goes on without this command\n" + x.handles())
 		if x.flags.json {
 			if err := x.answer(nil, nil); err != nil {
 				return err

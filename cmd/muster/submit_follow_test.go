@@ -221,6 +221,25 @@ func TestAskedToEndAgain(t *testing.T) {
 	}
 }
 
+// A launcher that starts agents again and again that are of no use is not waited for, unless they have joined meanwhile.
+func TestFutileJobIsEnded(t *testing.T) {
+	for _, tt := range []struct {
+		st      *consul.Status
+		stopped int
+	}{{nil, 1}, {&consul.Status{Live: 1}, 0}} {
+		x, _, _ := waiting(t, render.Nomad, false)
+		x.st = tt.st
+		x.hear(submit.State{Word: "running", Futile: true}, nil)
+		for range 2 {
+			x.settle(t.Context())
+		}
+		x.beside.wg.Wait()
+		if got := x.job.(*puppetJob).stopped; got != tt.stopped {
+			t.Errorf("nobody joined: %v: asked %d times to end it, want %d", tt.st == nil, got, tt.stopped)
+		}
+	}
+}
+
 // A package that is being fetched when Ctrl-C comes is waited for no longer.
 func TestCalledOffWhileItIsFetched(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

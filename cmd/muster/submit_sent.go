@@ -70,7 +70,18 @@ func (r *sent) start(ctx context.Context) (err error) {
 		}
 		fmt.Fprintln(r.streams.err, message(err))
 	}
+	if !r.flags.wait {
+		fmt.Fprintln(r.streams.err, r.handles())
+	}
 	return nil
+}
+
+// handles are the commands by which the job is followed and ended without this one.
+func (r *sent) handles() string {
+	where := r.app + " --registry " + r.registry
+	follow, end := r.job.Hints()
+	return "  follow it: muster status " + where + " --wait, or " + follow + "\n" +
+		"  stop it:   muster stop " + where + "; while no agent is there yet, or without a verdict, " + end
 }
 
 // unsaid is an answer that cannot be written: the launcher has the job, and its id is told where it still can be.
@@ -104,6 +115,9 @@ func (r *sent) free(ctx context.Context) error {
 		return nil
 	case st.Verdict == nil && st.Live > 0 && !r.ours(st.App.Run):
 		return submitCode(fmt.Errorf("submit: app %s %w, as run %s: muster stop %s, or another --app-id", r.app, submit.ErrRuns, st.App.Run, r.app))
+	case st.Verdict != nil && (st.App.Run == r.run || st.App.Run == r.run+"-0"):
+		fmt.Fprintf(r.streams.err, "run %s of %s is over: %s; its agents do no more than put outputs in their place that are missing there; --run NAME begins a new one\n",
+			st.App.Run, r.app, verdictText(*st.Verdict))
 	}
 	return nil
 }

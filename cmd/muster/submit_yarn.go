@@ -21,7 +21,7 @@ import (
 )
 
 // yarn is the way to YARN: its service API, or the distributed shell.
-func (f *submitFlags) yarn(job render.Job) (launching, error) {
+func (f *submitFlags) yarn(s streams, job render.Job) (launching, error) {
 	manager, err := f.resourceManager()
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (f *submitFlags) yarn(job render.Job) (launching, error) {
 		return &submit.YARNShell{ResourceManager: manager, Script: text, Applications: job.Applications}, nil
 	}
 	return &submit.YARNService{ResourceManager: manager, Definition: text, Kept: func(ctx context.Context, name string) ([]byte, error) {
-		return f.keptService(ctx, manager.User, name)
+		return f.keptService(ctx, s, manager.User, name)
 	}}, nil
 }
 
@@ -42,9 +42,9 @@ func (f *submitFlags) yarn(job render.Job) (launching, error) {
 const mostService = 16 << 20
 
 // keptService is the definition that YARN keeps of a service, in its owner's home on HDFS.
-func (f *submitFlags) keptService(ctx context.Context, owner, name string) (text []byte, err error) {
+func (f *submitFlags) keptService(ctx context.Context, s streams, owner, name string) (text []byte, err error) {
 	at := "hdfs:///user/" + owner + "/.yarn/services/" + name + "/" + name + ".json"
-	store, path, err := fetch.Open(ctx, at, f.job.filesystem.hadoop.fetching(nil))
+	store, path, err := fetch.Open(ctx, at, f.job.filesystem.hadoop.fetching(s.err))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package submit
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -93,5 +95,26 @@ func TestClientsHaveAGroup(t *testing.T) {
 	}
 	if words := strings.Fields(said); len(words) != 2 || words[0] != words[1] {
 		t.Errorf("got process and group %q, want one number", said)
+	}
+}
+
+// Of what kubectl logs for its developers people hear where it says nothing else.
+func TestClientsThatLog(t *testing.T) {
+	const logged = "E1122 18:00:00.000001    7 memcache.go:265] \"Unhandled Error\" err=\"dial tcp 127.0.0.1:1: connect: connection refused\"\n"
+	const said = "The connection to the server 127.0.0.1:1 was refused\n"
+	for text, want := range map[string]string{logged + logged + said: said, said: said, logged: logged, "": ""} {
+		if got := spoken(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A web server that has no jobs is no Nomad.
+func TestNotNomad(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	n := &Nomad{Address: server.URL, Job: `{"Job":{"ID":"d1"}}`}
+	if _, err := n.Start(t.Context()); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "not Nomad's HTTP API") {
+		t.Errorf("got %v, want that it is not Nomad", err)
 	}
 }

@@ -72,6 +72,7 @@ func TestForeignJobsStay(t *testing.T) {
 		{"ours", `{"ID":"d1","Status":"dead","Meta":{"muster_app":"d1","muster_run":"4"}}`, nil},
 		{"ours, which runs", `{"ID":"d1","Status":"running","Meta":{"muster_app":"d1"}}`, ErrRuns},
 		{"a service of somebody's", `{"ID":"d1","Type":"service","Status":"dead"}`, ErrForeign},
+		{"one that runs", `{"ID":"d1","Type":"service","Status":"running"}`, ErrForeign},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			posted := false

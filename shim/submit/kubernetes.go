@@ -20,6 +20,7 @@ type Kubernetes struct {
 
 	client
 	names []string // jobset.jobset.x-k8s.io/d1, service/d1, job.batch/d1-worker
+	app   string   // as the label of all of them has it
 }
 
 func (k *Kubernetes) kubectl(words ...string) []string {
@@ -38,7 +39,14 @@ func (k *Kubernetes) Start(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := k.ours(there); err != nil {
+	wanted, err := k.wanted()
+	if err != nil {
+		return "", err
+	}
+	for _, o := range wanted {
+		k.names, k.app = append(k.names, strings.ToLower(o.Kind)+"/"+o.Metadata.Name), o.Metadata.Labels[appLabel]
+	}
+	if err := foreign(there, k.app); err != nil {
 		return "", err
 	}
 	if len(there) > 0 {
@@ -91,23 +99,25 @@ type kubernetesObject struct {
 // appLabel is on all that room render writes.
 const appLabel = "muster-agent/app"
 
-// ours refuses objects of our names that are not of our app: they would be deleted.
-func (k *Kubernetes) ours(there []kubernetesObject) error {
-	wanted := map[string]string{} // label by kind and name
+// wanted are the objects that room render wrote.
+func (k *Kubernetes) wanted() (all []kubernetesObject, err error) {
 	for texts := yaml.NewDecoder(strings.NewReader(k.Objects)); ; {
 		var o kubernetesObject
 		err := texts.Decode(&o)
 		if errors.Is(err, io.EOF) {
-			break
+			return all, nil
 		}
 		if err != nil {
-			return fmt.Errorf("k8s: objects: %w", err)
+			return nil, fmt.Errorf("k8s: objects: %w", err)
 		}
-		wanted[o.Kind+" "+o.Metadata.Name] = o.Metadata.Labels[appLabel]
-		k.names = append(k.names, strings.ToLower(o.Kind)+"/"+o.Metadata.Name)
+		all = append(all, o)
 	}
+}
+
+// foreign refuses objects of our names that are not of our app: they would be deleted.
+func foreign(there []kubernetesObject, app string) error {
 	for _, o := range there {
-		if label := o.Metadata.Labels[appLabel]; label == "" || label != wanted[o.Kind+" "+o.Metadata.Name] {
+		if label := o.Metadata.Labels[appLabel]; label == "" || label != app {
 			return fmt.Errorf("k8s: %s %s %w, by its label %s: give another --app-id", o.Kind, o.Metadata.Name, ErrForeign, appLabel)
 		}
 	}
@@ -192,5 +202,9 @@ func (k *Kubernetes) Stop(ctx context.Context) error {
 // Hints are the launcher's own commands that follow the job and end it.
 func (k *Kubernetes) Hints() (follow, end string) {
 	names := strings.Join(k.names, " ")
-	return strings.Join(k.kubectl("get", names), " "), strings.Join(k.kubectl("delete", names), " ")
+	follow = strings.Join(k.kubectl("get", names), " ")
+	if k.app != "" {
+		follow += " (logs: " + strings.Join(k.kubectl("logs", "--prefix", "--selector", appLabel+"="+k.app), " ") + ")"
+	}
+	return follow, strings.Join(k.kubectl("delete", names), " ")
 }

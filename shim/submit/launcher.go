@@ -18,6 +18,8 @@ type State struct {
 	Over bool   // the launcher runs nothing of it and will start nothing again; of Nomad also: no allocation of it is left
 	OK   bool   // of one that is over: the launcher counts it a success
 	Why  string // what it says beside that: why nothing is placed, how it failed; empty: nothing
+	// Futile: it starts an agent again and again that has ended with a code that says that this is of no use.
+	Futile bool
 }
 
 // ErrRuns is a job of that name that the launcher runs already.
@@ -95,15 +97,26 @@ func (c client) command(ctx context.Context, stdin string, words ...string) (str
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	said := oneLine(bad.String())
+	said := oneLine(spoken(bad.String()))
 	if said == "" {
 		said = oneLine(out.String())
 	}
 	kind := ErrRefused
-	if ended, ran := errors.AsType[*exec.ExitError](err); !ran || !ended.Exited() || noAnswer.MatchString(said) {
+	if ended, ran := errors.AsType[*exec.ExitError](err); !ran || !ended.Exited() || noAnswer.MatchString(bad.String()+said) {
 		kind = ErrUnreachable
 	}
 	return out.String(), fmt.Errorf("%s: %w: %w%s", words[0], kind, err, after(": ", said))
+}
+
+// klog is how kubectl begins the lines that it logs for its developers.
+var klog = regexp.MustCompile(`(?m)^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n?`)
+
+// spoken is what a client says to people, and what it logs where it says nothing else.
+func spoken(text string) string {
+	if said := klog.ReplaceAllString(text, ""); strings.TrimSpace(said) != "" {
+		return said
+	}
+	return text
 }
 
 // oneLine is what a client says, in a line of bounded length.

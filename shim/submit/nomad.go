@@ -22,6 +22,8 @@ type Nomad struct {
 	Address string
 	// Job is what room render wrote: JSON with the member Job.
 	Job string
+	// Final are exit codes of an agent that starting it again does not change; Nomad itself starts it again after any but 0.
+	Final []int
 
 	api api
 	id  string
@@ -50,17 +52,19 @@ func (n *Nomad) Start(ctx context.Context) (id string, err error) {
 	if err != nil && !missing(err) {
 		return "", fmt.Errorf("nomad at %s: %w", n.api.base, err)
 	}
-	if err == nil && last.Status != "dead" {
-		return "", fmt.Errorf("nomad: job %s %w, as run %s: end it with muster stop, or give another --app-id", n.id, ErrRuns, cmp.Or(last.Meta["muster_run"], "of its own"))
-	}
 	if err == nil && last.Meta["muster_app"] != job.Meta["muster_app"] {
-		return "", fmt.Errorf("nomad: job %s %w: give another --app-id, or, where nobody wants it any more, nomad job stop -purge %s", n.id, ErrForeign, n.id)
+		return "", fmt.Errorf("nomad: job %s, which is %s, %w: give another --app-id, or, where nobody wants it any more, nomad job stop -purge %s", n.id, last.Status, ErrForeign, n.id)
+	}
+	if err == nil && last.Status != "dead" {
+		return "", fmt.Errorf("nomad: job %s %w, as run %s: end it with muster stop, or give another --app-id", n.id, ErrRuns, last.Meta["muster_run"])
 	}
 	text, err := json.Marshal(map[string]any{"Job": outer.Job, "EnforceIndex": true, "JobModifyIndex": last.JobModifyIndex})
 	if err != nil {
 		return "", err
 	}
-	if err := n.api.send(ctx, http.MethodPost, "/v1/jobs", text); err != nil {
+	if err := n.api.send(ctx, http.MethodPost, "/v1/jobs", text); missing(err) { // Nomad always has that
+		return "", fmt.Errorf("nomad at %s: %w: this is not Nomad's HTTP API, which has the port 4646; --address or NOMAD_ADDR says where it is", n.api.base, err)
+	} else if err != nil {
 		return "", fmt.Errorf("nomad at %s: %w", n.api.base, err)
 	}
 	return n.id, nil
@@ -112,7 +116,11 @@ type nomadAllocation struct {
 	Name, ClientStatus, NextAllocation string
 	JobVersion                         uint64
 	TaskStates                         map[string]struct {
-		Events []struct{ Type, DisplayMessage string }
+		Restarts int
+		Events   []struct {
+			Type, DisplayMessage string
+			ExitCode             int
+		}
 	}
 }
 
@@ -133,6 +141,7 @@ func (n *Nomad) State(ctx context.Context) (State, error) {
 	var failed []string
 	alive := 0
 	for _, a := range all {
+		s.Futile = s.Futile || a.futile(n.Final)
 		if a.ClientStatus == "running" || a.ClientStatus == "pending" {
 			alive++
 		}
@@ -157,6 +166,21 @@ func (n *Nomad) State(ctx context.Context) (State, error) {
 	}
 	s.Why = strings.Join(append(failed, unplaced...), "; ")
 	return s, nil
+}
+
+// futile tells that a task was started again and has ended again with one of these codes.
+func (a nomadAllocation) futile(final []int) bool {
+	for _, task := range a.TaskStates {
+		if task.Restarts == 0 {
+			continue
+		}
+		for _, e := range slices.Backward(task.Events) {
+			if e.Type == "Terminated" {
+				return slices.Contains(final, e.ExitCode)
+			}
+		}
+	}
+	return false
 }
 
 // last is what Nomad says of the end of an allocation's task.
@@ -219,5 +243,5 @@ func (n *Nomad) Hints() (follow, end string) {
 		}
 		return strings.Join(append(all, n.id), " ")
 	}
-	return words("status"), words("stop")
+	return words("status") + " (logs: " + strings.Replace(words("status"), "job status", "alloc logs -stderr -job", 1) + ")", words("stop")
 }

@@ -81,6 +81,9 @@ func slurmState(line string) State {
 	if why := fields["Reason"]; why != "None" && why != "(null)" {
 		state.Why = why
 	}
+	if state.Word == "TIMEOUT" {
+		state.Why = "the time limit of the job is over"
+	}
 	if state.Over && !state.OK {
 		state.Why = strings.TrimPrefix(state.Why+after(", exit code ", fields["ExitCode"]), ", ")
 	}
@@ -100,5 +103,5 @@ func (s *Slurm) Hints() (follow, end string) {
 	if s.id == "" {
 		return "squeue --me --format='%i %j %T %V'", "scancel JOBID"
 	}
-	return strings.Join(s.of("scontrol", "show", "job", s.id), " "), strings.Join(s.of("scancel", s.id), " ")
+	return strings.Join(s.of("scontrol", "show", "job", s.id), " ") + " (logs: the file that it names as StdOut)", strings.Join(s.of("scancel", s.id), " ")
 }

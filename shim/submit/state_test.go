@@ -67,6 +67,9 @@ func TestNomadStates(t *testing.T) {
 		{"dead", `[{"ClientStatus":"complete"},{"ClientStatus":"lost","NextAllocation":"b"}]`, State{Word: "dead", Over: true, OK: true}},
 		{"dead", `[{"Name":"d1.worker[0]","ClientStatus":"failed"}]`, State{Word: "dead", Over: true, Why: "d1.worker[0] failed"}},
 		{"dead", `[]`, State{Word: "dead", Over: true, OK: true}},
+		{"running", `[{"ClientStatus":"pending","TaskStates":{"agent":{"Restarts":1,"Events":[{"Type":"Terminated","ExitCode":64},{"Type":"Restarting"}]}}}]`, State{Word: "running", Futile: true}},
+		{"running", `[{"ClientStatus":"running","TaskStates":{"agent":{"Restarts":1,"Events":[{"Type":"Terminated","ExitCode":64},{"Type":"Terminated","ExitCode":75}]}}}]`, State{Word: "running"}},
+		{"running", `[{"ClientStatus":"pending","TaskStates":{"agent":{"Restarts":0,"Events":[{"Type":"Terminated","ExitCode":64}]}}}]`, State{Word: "running"}},
 	} {
 		mux := http.NewServeMux()
 		mux.HandleFunc("GET /v1/job/d1", func(w http.ResponseWriter, _ *http.Request) {
@@ -75,7 +78,7 @@ func TestNomadStates(t *testing.T) {
 		mux.HandleFunc("GET /v1/job/d1/allocations", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, tt.allocations) })
 		mux.HandleFunc("GET /v1/job/d1/evaluations", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `[]`) })
 		server := httptest.NewServer(mux)
-		n := &Nomad{Address: server.URL, id: "d1"}
+		n := &Nomad{Address: server.URL, Final: []int{64, 65}, id: "d1"}
 		if err := n.open(nomadJob{}); err != nil {
 			t.Fatal(err)
 		}

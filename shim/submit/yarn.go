@@ -169,7 +169,7 @@ func (y *YARNService) Start(ctx context.Context) (id string, err error) {
 	last, err := y.look(ctx)
 	switch {
 	case err == nil && last.runs():
-		return "", fmt.Errorf("yarn: service %s %w, as run %s: end it with muster stop, or give another --app-id", y.name, ErrRuns, last.Version)
+		return "", fmt.Errorf("yarn: service %s %w, as version %s: end it with muster stop where it is the run of that name, or yarn app -stop %s, or give another --app-id", y.name, ErrRuns, last.Version, y.name)
 	case err == nil:
 		if err := y.ours(ctx, wanted); err != nil {
 			return "", err
