@@ -2,16 +2,16 @@ package registryserver
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/muster-agent/muster/tests/need"
 )
-
-// recipe is the one of scripts/lab/images.
-const recipe = "2"
 
 // PushPython pushes an image with glibc, bash, coreutils and Debian's python3 as NAME:TAG and returns its reference. A last
 // layer takes /usr/share/doc away. Its user is root, its working folder /.
@@ -47,11 +47,12 @@ func whiteout(name string) File {
 // test is skipped (package need).
 func Root(t testing.TB, kind string) []Layer {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	_, here, _, _ := runtime.Caller(0)
+	said, err := exec.Command(filepath.Join(filepath.Dir(here), "../../../scripts/lab/images"), "where", kind).Output() //nolint:noctx // prints a line
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(cache, "muster", "images", kind+"-"+recipe)
+	dir := strings.TrimSpace(string(said))
 	tars, err := filepath.Glob(filepath.Join(dir, "*.tar")) // sorted: their names begin with their place
 	if err != nil {
 		t.Fatal(err)
