@@ -24,6 +24,15 @@ func (g *gang) wantLost(n int) {
 	}
 }
 
+// wantLostAfter wants so many of worker-0 to worker-2 to be given up when that time is over, and nobody before.
+func (g *gang) wantLostAfter(d time.Duration, n int) {
+	g.t.Helper()
+	g.pass(d - time.Second)
+	g.wantLost(0)
+	g.pass(time.Second)
+	g.wantLost(n)
+}
+
 // back is a member whose session was attached again.
 func (g *gang) back(name string, gen int) {
 	g.live[in(name)], g.ready[in(name)] = true, gen
@@ -36,10 +45,7 @@ func TestMass(t *testing.T) {
 		g.die("worker-1")
 		g.die("worker-2")
 		g.settle()
-		g.pass(mass - time.Second)
-		g.wantLost(0)
-		g.pass(time.Second)
-		g.wantLost(2)
+		g.wantLostAfter(mass, 2)
 	})
 	t.Run("half of it is not", func(t *testing.T) {
 		g := running(t, factsOf(component("worker", "worker", 2, registry.ScopeGang)))
@@ -53,10 +59,7 @@ func TestMass(t *testing.T) {
 		g.die("worker-0")
 		g.newConductor("newcomer")
 		g.settle()
-		g.pass(mass - time.Second)
-		g.wantLost(0)
-		g.pass(time.Second)
-		g.wantLost(1)
+		g.wantLostAfter(mass, 1)
 	})
 	t.Run("its beginning starts the clocks anew", func(t *testing.T) {
 		g := running(t, synchronous())
@@ -65,10 +68,7 @@ func TestMass(t *testing.T) {
 		g.pass(grace - time.Second)
 		g.die("worker-2")
 		g.settle()
-		g.pass(mass - time.Second)
-		g.wantLost(0)
-		g.pass(time.Second)
-		g.wantLost(2)
+		g.wantLostAfter(mass, 2)
 	})
 	t.Run("so does its end", func(t *testing.T) {
 		g := running(t, synchronous())
@@ -78,10 +78,7 @@ func TestMass(t *testing.T) {
 		g.pass(mass - time.Minute)
 		g.back("worker-2", 1)
 		g.settle()
-		g.pass(grace - time.Second)
-		g.wantLost(0)
-		g.pass(time.Second)
-		g.wantLost(1)
+		g.wantLostAfter(grace, 1)
 	})
 	t.Run("who comes as the time is over is seen before it is", func(t *testing.T) {
 		g := running(t, synchronous())
@@ -112,10 +109,7 @@ func TestMass(t *testing.T) {
 		}
 		g.newConductor("c2")
 		g.settle()
-		g.pass(mass - time.Second)
-		g.wantLost(0)
-		g.pass(time.Second)
-		g.wantLost(1) // the others count no more, and nobody waits for them
+		g.wantLostAfter(mass, 1) // the others count no more, and nobody waits for them
 	})
 	t.Run("the members of the last run's roster count until a roster of the new one is sealed", func(t *testing.T) {
 		g := running(t, synchronous())
@@ -127,10 +121,7 @@ func TestMass(t *testing.T) {
 		g.join("worker-3", "next-3", "h")
 		g.newConductor("next-0")
 		g.settle()
-		g.pass(mass - time.Second)
-		g.wantLost(0)
-		g.pass(time.Second)
-		g.wantLost(2)
+		g.wantLostAfter(mass, 2)
 	})
 	t.Run("who alone is away of the last run is waited for as ever", func(t *testing.T) {
 		g := running(t, synchronous())
@@ -140,10 +131,7 @@ func TestMass(t *testing.T) {
 		g.newRun(component("worker", "worker", 4, registry.ScopeGang))
 		g.newConductor("next-0")
 		g.settle()
-		g.pass(grace - time.Second)
-		g.wantLost(0)
-		g.pass(time.Second)
-		g.wantLost(1)
+		g.wantLostAfter(grace, 1)
 	})
 	t.Run("who has left the last run does not count, though the new one has no place for it", func(t *testing.T) {
 		g := running(t, factsOf(component("worker", "worker", 8, registry.ScopeGang)))
@@ -158,10 +146,7 @@ func TestMass(t *testing.T) {
 		g.settle()
 		g.pass(grace / 2)
 		g.leave("worker-7") // it was on its way out
-		g.pass(grace/2 - time.Second)
-		g.wantLost(0)
-		g.pass(time.Second)
-		g.wantLost(1)
+		g.wantLostAfter(grace/2, 1)
 	})
 	t.Run("who was on its way out when it was missed first has left", func(t *testing.T) {
 		g := running(t, factsOf(component("worker", "worker", 8, registry.ScopeGang)))

@@ -3,14 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"net/netip"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,11 +18,9 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/launcher"
-	"github.com/muster-agent/muster/shim/launcher/route"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
-	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -204,36 +198,6 @@ func (f *agentFlags) logger(to io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, nil))
 }
 
-// detect asks the launcher's variables, unless --launcher overrules.
-func (f *agentFlags) detect(environ map[string]string) (launcher.Found, error) {
-	facts := hostFacts()
-	switch f.launcher {
-	case "":
-		return launcher.Detect(environ, facts), nil
-	case string(launcher.Shell):
-		return launcher.Detect(map[string]string{}, launcher.Facts{User: facts.User, Envelope: launcher.Detect(environ, facts).Allocation.Envelope}), nil
-	}
-	return launcher.Found{}, usage("--launcher %q: want shell, or nothing for the one that is recognised", f.launcher)
-}
-
-// hostFacts are what the variables do not say of where this process runs.
-func hostFacts() launcher.Facts {
-	facts := launcher.Facts{}
-	if text, err := os.ReadFile("/proc/self/cgroup"); err == nil {
-		facts.Cgroup = string(text)
-	}
-	if u, err := user.Current(); err == nil {
-		facts.User = u.Username
-	}
-	if self, err := sandbox.SelfFacts(); err == nil {
-		facts.Machine = self.Machine
-	}
-	if tree, err := cgroup.Discover(cgroup.Host{}); err == nil { // without one there is no limit to be seen
-		facts.Envelope.MemoryMB, facts.Envelope.VCores = tree.Envelope()
-	}
-	return facts
-}
-
 // chooseEngine takes the best engine that this host permits, or the one that is insisted on.
 func chooseEngine(ctx context.Context, name string, app *loaded) (sandbox.Choice, error) {
 	if err := engineFlag(name); err != nil {
@@ -295,161 +259,11 @@ func (f *agentFlags) folders(a *agent, found launcher.Found) error {
 	return nil
 }
 
-// allocate completes what the launcher granted: host, kill window, client variables.
-func (a *agent) allocate(ctx context.Context, f *agentFlags, found launcher.Found) error {
-	a.alloc, a.origins = found.Allocation, found.Origins
-	if a.origins == nil {
-		a.origins = map[string]string{}
-	}
-	for _, note := range found.Notes {
-		a.log.Warn("launcher", "name", a.alloc.Launcher, "note", note)
-	}
-	if err := a.chooseHost(ctx, f.host, found); err != nil {
-		return err
-	}
-	for flag, value := range map[string]string{"component": f.component, "app_id": f.appID} {
-		if value != "" {
-			a.origins[flag] = "--" + strings.ReplaceAll(flag, "_", "-")
-		}
-	}
-	switch {
-	case f.index >= 0:
-		a.origins["index"] = "--index"
-	case a.id.instance == nil:
-		a.origins["index"] = "claimed"
-	}
-	if f.kill > 0 {
-		a.alloc.KillWindow = f.kill.Seconds()
-		a.origins["kill_window"] = "--kill-window"
-	}
-	if a.alloc.Vars == nil {
-		a.alloc.Vars = map[string]string{}
-	}
-	maps.Copy(a.alloc.Vars, a.app.clientVars())
-	return nil
-}
-
-// chooseHost settles the address that this host's exports have.
-func (a *agent) chooseHost(ctx context.Context, flag string, found launcher.Found) error {
-	choices := hostChoices(ctx, found)
-	choices.Flag, choices.Loopback = flag, strings.HasPrefix(a.registryAddr, "unix:")
-	if _, address, ok := strings.Cut(a.registryAddr, "://"); ok {
-		choices.Source, _ = route.Source(address) // then another source is taken
-		choices.ConsulAgent = a.consulAgent()
-	}
-	host, err := launcher.ChooseHost(choices)
-	if err != nil && loopback(choices.Source) { // no network at all: the whole gang is on this machine
-		host.Address, host.Origin, err = "127.0.0.1", "registry on the loopback, and no other address", nil
-		a.log.Warn("no address but the loopback: agents on other hosts cannot be peers")
-	}
-	if err != nil {
-		return withCode(shim.CodeUsage, err)
-	}
-	if host.Passed != "" {
-		a.log.Warn("launcher's name of this host is not used", "why", host.Passed, "host", host.Address, "from", host.Origin)
-		host.Origin += ": " + host.Passed
-	}
-	a.alloc.Host, a.origins["host"] = host.Address, host.Origin
-	return nil
-}
-
-// hostChoices are what the launcher and this host's routes say of its address.
-func hostChoices(ctx context.Context, found launcher.Found) launcher.HostChoices {
-	c := launcher.HostChoices{Launcher: found.Allocation.Host, LauncherFrom: found.Origins["host"], DefaultRoute: route.Default()}
-	if c.Launcher != "" {
-		c.LauncherIs = route.Lookup(ctx, c.Launcher)
-	}
-	return c
-}
-
-// consulAgent is the advertised address of a node-local Consul agent; empty if it does not say.
-func (a *agent) consulAgent() string {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	addr, err := a.client.AgentAddress(ctx)
-	if err != nil {
-		return ""
-	}
-	return addr
-}
-
-// reachRegistry is patient with a registry that starts together with its gang.
-func (a *agent) reachRegistry() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
-	defer cancel()
-	var last error // the end of our own patience is no cause
-	for {
-		err := a.client.Ping(ctx)
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return withCode(shim.CodeRegistry, fmt.Errorf("registry %s: %w; %s", a.registryAddr, cmp.Or(last, err), registryRemedy))
-		case !errors.Is(err, registry.ErrUnreachable):
-			return withCode(shim.CodeRegistry, fmt.Errorf("registry %s: %w", a.registryAddr, err))
-		case last == nil:
-			a.log.Warn("registry does not answer yet, trying on", "registry", a.registryAddr, "patience", startPatience, "err", err)
-		}
-		last = err
-		select {
-		case <-ctx.Done():
-		case <-time.After(startPoll):
-		}
-	}
-}
-
 // How long an agent waits for the registry at its start.
 const (
 	startPatience = 15 * time.Second
 	startPoll     = 300 * time.Millisecond
 )
-
-// request is the plan's question for an instance.
-func (a *agent) request(in registry.Instance) plan.Request {
-	request := plan.Request{
-		AppID: a.id.appID, Run: a.id.run, Starts: true, Digest: a.digest, Component: in.Component, Index: in.Index,
-		Allocation: a.alloc, Inherited: a.env, Given: a.envGiven, Shell: shell(), Origins: a.origins,
-		Engine: engineChoice(a.engine), Instances: a.countsInForce(), Hadoop: a.hadoopFound,
-	}
-	request.Domain, request.NoDNS = a.domain, a.noDNS
-	a.filesystem.into(&request)
-	return request
-}
-
-// me is what the agent says of itself when it joins.
-func (a *agent) me() (registry.Me, error) {
-	request := a.request(registry.Instance{})
-	facts := plan.Gang(a.app.App, request)
-	facts.Times, facts.Barrier = a.times, a.times.Barrier
-	def, err := appdef.Encode(a.app.App)
-	if err != nil {
-		return registry.Me{}, err
-	}
-	hostname, _ := os.Hostname() // for display
-	now := stamp(time.Now())
-	me := registry.Me{
-		App: a.id.appID, Run: a.id.run, NewRun: a.newRun, Digest: a.digest, Facts: facts,
-		Launcher: launcher.Name(a.alloc.Launcher).Relaunches(), Instance: a.id.instance,
-		Record: registry.AppRecord{Version: 1, Run: a.id.run, Digest: a.digest, Def: def, Counts: a.app.Counts(), Created: now, By: a.inc, Token: newToken()},
-		Member: registry.Member{
-			Version: 1, Run: a.id.run, Inc: a.inc, Addr: a.alloc.Host, Host: hostname,
-			Machine: a.facts.Machine, Boot: a.facts.Boot, PidNS: a.facts.PidNS, Pid: a.facts.PID, Start: a.facts.Start,
-			Digest: a.digest, Launcher: a.alloc.Launcher, ContainerID: a.alloc.ContainerID, Slot: a.id.found.Slot, Since: now,
-		},
-	}
-	if me.Instance != nil {
-		return me, nil
-	}
-	for _, in := range plan.Instances(&a.app.App) {
-		if a.id.component == "" || in.Component == a.id.component {
-			me.Claimable = append(me.Claimable, in)
-		}
-	}
-	if a.id.rank >= 0 && a.id.rank < len(me.Claimable) && a.id.component == "" {
-		me.Instance = &me.Claimable[a.id.rank] // Slurm's PROCID is the rank
-	}
-	return me, nil
-}
 
 func (a *agent) close() {
 	for _, undo := range slices.Backward(a.closers) {
@@ -457,47 +271,8 @@ func (a *agent) close() {
 	}
 }
 
-// alive tells whether a holder on this host still lives.
-func (a *agent) alive(m registry.Member) (gone bool, why string) {
-	live, err := sandbox.Host{}.Alive(sandbox.Facts{Machine: m.Machine, Boot: m.Boot, PidNS: m.PidNS, PID: m.Pid, Start: m.Start})
-	if err != nil {
-		return false, err.Error()
-	}
-	return live == sandbox.Dead, live.String()
-}
-
-// clean kills what a dead agent of this index left on this host. Its work folder may have been another than this agent's: YARN and
-// others give each container its own.
-func (a *agent) clean(ctx context.Context, in registry.Instance, m registry.Member) error {
-	left := sandbox.Leftover{Boot: m.Boot, PidNS: m.PidNS}
-	left.Env = map[string]string{ // finds also what left the tree
-		"MUSTER_APP_ID": a.id.appID, "MUSTER_INSTANCE": in.String(), "MUSTER_WORK_DIR": cmp.Or(m.WorkDir, filepath.Join(a.workDir, in.String())),
-	}
-	if m.Guard != nil {
-		left.Guard = sandbox.ProcessID{PID: m.Guard.Pid, Start: m.Guard.Start}
-	}
-	err := sandbox.Host{}.KillOrphans(ctx, left)
-	if err != nil {
-		a.log.Warn("clear what the last agent left", "pid", m.Pid, "err", err)
-	}
-	a.clearDead(ctx) // it has died since this agent looked
-	return err
-}
-
 // answerPatience bounds the asking of a holder whether it is there.
 const answerPatience = 2 * time.Second
-
-// answers asks the holder's agent: by its socket on this host, else where it listens for its peers.
-func (a *agent) answers(ctx context.Context, m registry.Member, token string) bool {
-	ctx, cancel := context.WithTimeout(ctx, answerPatience)
-	defer cancel()
-	is := func(c *status.Client) bool {
-		defer c.Close()
-		st, err := c.State(ctx)
-		return err == nil && st.Inc == m.Inc
-	}
-	return m.Machine == a.facts.Machine && m.API != "" && is(status.Dial(m.API)) || m.Peer != "" && is(status.DialPeer(m.Peer, token))
-}
 
 func shell() string {
 	for _, path := range []string{"/bin/bash", "/usr/bin/bash"} {
@@ -526,8 +301,3 @@ func engineChoice(c sandbox.Choice) plan.EngineChoice {
 
 // memoryHigh is the file of cgroup v2 behind muster.memory.high.
 const memoryHigh = "memory.high"
-
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
-}
