@@ -6,24 +6,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 )
 
-// urlForm is how a URL begins.
-var urlForm = regexp.MustCompile(`(?i)^(file|hdfs|https?):`)
-
 // storeFlags refuses a store that is none, before anything is put there.
 func (f *submitFlags) storeFlags(url string) error {
-	if as := f.storeAs; as != "" && !urlForm.MatchString(as) && !strings.HasPrefix(as, "/") {
+	if as := f.storeAs; as != "" && !schemeForm.MatchString(as) && !strings.HasPrefix(as, "/") {
 		return usage("submit: --store-as %q: want a URL, or an absolute path on the hosts", as)
 	}
-	if urlForm.MatchString(url) && !strings.HasPrefix(strings.ToLower(url), "file:") {
-		return nil
-	}
-	if strings.HasPrefix(strings.ToLower(url), "file:") {
-		url = strings.TrimPrefix(url[len("file:"):], "//")
+	if schemeForm.MatchString(url) {
+		if url = localPath(url); url == "" {
+			return nil
+		}
 	}
 	// A folder that is not there yet is made; a file that is cannot have folders below it.
 	for at := filepath.Clean(url); ; at = filepath.Dir(at) {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
@@ -303,8 +302,17 @@ func (l *lab) guarded() {
 			t.Errorf("a process is in its container's group %d, which YARN kills", group)
 		}
 	}
-	// YARN's monitor looks each second: after five looks all are there still, with as much as they may have.
-	time.Sleep(5 * time.Second)
+	// After five looks of YARN's monitor all are there still, with as much as they may have.
+	before := j.looks()
+	j.await("YARN's monitor to look at both five times", func() bool {
+		n := 0
+		for container, looks := range j.looks() {
+			if looks >= before[container]+5 {
+				n++
+			}
+		}
+		return n >= len(agents)+1 // and at the master
+	})
 	if s := j.status(); s.Phase != "running" || s.Generation != 1 {
 		t.Errorf("got %+v, want it to run in generation 1: the memory is what was asked for", s)
 	}
@@ -317,6 +325,25 @@ func (l *lab) guarded() {
 	j.y.Kill(j.id)
 	j.ends("KILLED")
 	j.await("no process to be left", func() bool { return len(j.processes()) == 0 })
+}
+
+var look = regexp.MustCompile(`Resource usage of ProcessTree \d+ for container-id (container_\w+):`)
+
+// looks is how often YARN's monitors have looked at each container of the job.
+func (j *job) looks() map[string]int {
+	logs, err := filepath.Glob(filepath.Join(j.y.Dir, "logs", "*.log"))
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, path := range logs {
+		for _, m := range look.FindAllStringSubmatch(j.read(path), -1) {
+			if strings.Contains(m[1], strings.TrimPrefix(j.id, "application")) {
+				counts[m[1]]++
+			}
+		}
+	}
+	return counts
 }
 
 // Over its own limit a process is ended by its agent, for that reason, before YARN's monitor takes the container.

@@ -40,7 +40,7 @@ func (c *Cluster) configure() error {
 	return os.WriteFile(filepath.Join(c.ConfDir, "log4j.properties"), []byte(log4j), 0o644)
 }
 
-// Daemons say more: they set muster.log.
+// Daemons say more: they set muster.log. A NodeManager tells of each look at its containers' memory.
 const log4j = `muster.log=WARN
 log4j.rootLogger=${muster.log}, err
 log4j.appender.err=org.apache.log4j.ConsoleAppender
@@ -48,6 +48,7 @@ log4j.appender.err.target=System.err
 log4j.appender.err.layout=org.apache.log4j.PatternLayout
 log4j.appender.err.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
+log4j.logger.org.apache.hadoop.yarn.server.nodemanager.containermanager.monitor.ContainersMonitorImpl.audit=DEBUG
 `
 
 func (c *Cluster) core() map[string]string {
