@@ -22,7 +22,11 @@ import (
 type machine struct {
 	host
 	*systemdmachine.Machine
-	consul string
+	registry string
+	// short is less than the gang is waited for, in seconds, and enough for an agent to begin.
+	short int
+	// watch is how many seconds an agent may be silent.
+	watch int
 }
 
 // with is the machine for a subtest.
@@ -34,8 +38,17 @@ func (m machine) with(t *testing.T) machine {
 // TestSystemd has one machine; what takes the manager's own time goes on beside the rest.
 func TestSystemd(t *testing.T) {
 	t.Parallel()
-	h, booted := inMachine(t, withMuster())
-	m := machine{h, booted, consulserver.Start(t, consulserver.Options{}).URL()}
+	m := machine{short: 5, watch: 20}
+	if os.Getenv("MUSTER_MACHINE") == emulated {
+		m.host, m.Machine, m.registry = inThis(t), systemdmachine.This(t), serve(t)
+		m.short, m.watch = 20, 90
+		if err := os.Symlink(muster, rendered); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		m.host, m.Machine = inMachine(t, withMuster())
+		m.registry = consulserver.Start(t, consulserver.Options{}).URL()
+	}
 	hung := m.hang()
 	t.Run("Life", func(t *testing.T) { m.with(t).life(t) })
 	t.Run("Failure", func(t *testing.T) { m.with(t).failure(t) })
@@ -45,14 +58,14 @@ func TestSystemd(t *testing.T) {
 
 // life is that of a gang whose units are the rendered ones.
 func (m machine) life(t *testing.T) {
-	g := m.lay("life", 2, m.consul, map[string]string{"muster.env.SLOW": "8"})
+	g := m.lay("life", 2, m.registry, map[string]string{"muster.env.SLOW": strconv.Itoa(m.short + 3)})
 	ps, one, other := g.unit("ps-0"), g.unit("worker-0"), g.unit("worker-1")
 	m.run("systemd-analyze", "verify", "--man=no", filepath.Join(m.units, g.target), filepath.Join(m.units, ps), filepath.Join(m.units, other))
 	if score := m.exposure(ps); score > 4 {
 		t.Errorf("exposure of the unprivileged template: got %.1f, want at most 4.0", score)
 	}
-	g.dropIn("ps-0", "TimeoutStartSec=5")    // systemd's own would be over long before the gang is whole
-	g.dropIn("worker-1", "TimeoutStopSec=5") // and before its checkpoint is
+	g.dropIn("ps-0", fmt.Sprintf("TimeoutStartSec=%d", m.short))    // systemd's own would be over long before the gang is whole
+	g.dropIn("worker-1", fmt.Sprintf("TimeoutStopSec=%d", m.short)) // and before its checkpoint is
 
 	begun := time.Now()
 	m.run("systemctl", "start", "--no-block", ps, one)
@@ -60,7 +73,7 @@ func (m machine) life(t *testing.T) {
 		return strings.HasPrefix(p["StatusText"], "ps-0 waiting: ") && strings.Contains(p["StatusText"], "missing worker-1")
 	}
 	m.Await(ps, "who is missing", saysMissing)
-	<-time.After(time.Until(begun.Add(7 * time.Second))) // what is shown is that time passes and nothing happens
+	<-time.After(time.Until(begun.Add(time.Duration(m.short+2) * time.Second))) // what is shown is that time passes and nothing happens
 	for _, unit := range []string{ps, one} {
 		if p := m.Show(unit); p["ActiveState"] != "activating" || p["NRestarts"] != "0" {
 			t.Fatalf("%s without its peer: it is %s after %s restarts, %q, want activating", unit, p["ActiveState"], p["NRestarts"], p["StatusText"])
@@ -118,7 +131,7 @@ func (m machine) life(t *testing.T) {
 
 // failure is one that no restart mends: systemd leaves it alone.
 func (m machine) failure(t *testing.T) {
-	g := m.lay("failure", 1, m.consul, map[string]string{"muster.restart": "never"})
+	g := m.lay("failure", 1, m.registry, map[string]string{"muster.restart": "never"})
 	m.run("systemctl", "start", g.target, g.unit("worker-0"))
 	g.Go(t, 3)
 	for _, instance := range []string{"ps-0", "worker-0"} {
@@ -131,7 +144,7 @@ func (m machine) failure(t *testing.T) {
 
 // privileged is the other template, whose agents make containers.
 func (m machine) privileged(t *testing.T) {
-	g := m.lay("root", 1, m.consul, nil, "--privileged")
+	g := m.lay("root", 1, m.registry, nil, "--privileged")
 	worker := g.unit("worker-0")
 	t.Logf("exposure of the privileged template: %.1f", m.exposure(worker))
 	m.run("systemctl", "start", g.target, worker)
@@ -151,8 +164,8 @@ func (m machine) privileged(t *testing.T) {
 
 // hang starts a gang and stops its worker's agent in its tracks.
 func (m machine) hang() gang {
-	g := m.lay("dog", 1, m.consul, nil)
-	g.dropIn("worker-0", "WatchdogSec=20") // of the rendered 60, so that the test is shorter
+	g := m.lay("dog", 1, m.registry, nil)
+	g.dropIn("worker-0", fmt.Sprintf("WatchdogSec=%d", m.watch)) // the rendered one is of 60 s: shorter, or for a slow machine longer
 	m.run("systemctl", "start", g.target, g.unit("worker-0"))
 	awaitStarts(m.t, g, "ps-0 1 1 none", "worker-0 1 1 none")
 	m.Signal(g.unit("worker-0"), "main", "SIGSTOP")

@@ -1,6 +1,6 @@
 // Package systemd_test runs gangs by a real systemd, with the units that `muster render systemd` writes: what an operator
-// sees of them in systemctl, and that no rank ever runs twice. The life of units is tried in a machine of namespaces, what
-// limits do in the emulated one as well, where the kernel keeps them (scripts/test-v2).
+// sees of them in systemctl, and that no rank ever runs twice. The life of units and what limits do are tried in a machine of
+// namespaces, and in the emulated one, where the kernel keeps limits (scripts/test-v2); the page in the first alone.
 package systemd_test
 
 import (
@@ -56,7 +56,9 @@ func inMachine(t *testing.T, binds map[string]string) (host, *systemdmachine.Mac
 }
 
 // withMuster is muster where the units look for it.
-func withMuster() map[string]string { return map[string]string{muster: "/usr/local/bin/muster"} }
+func withMuster() map[string]string { return map[string]string{muster: rendered} }
+
+const rendered = "/usr/local/bin/muster"
 
 // inThis is the emulated machine that this test runs in.
 func inThis(t *testing.T) host {

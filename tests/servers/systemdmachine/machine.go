@@ -46,12 +46,13 @@ type Machine struct {
 	// Dir/lab is /lab in the machine.
 	Dir string
 
-	t       testing.TB
-	cmd     *exec.Cmd
-	gone    chan struct{} // closed when systemd and all that it ran are gone
-	cgroup  string
-	conn    *dbus.Conn
-	updates chan *dbus.PropertiesUpdate
+	t        testing.TB
+	patience time.Duration // for each wait
+	cmd      *exec.Cmd
+	gone     chan struct{} // closed when systemd and all that it ran are gone
+	cgroup   string
+	conn     *dbus.Conn
+	updates  chan *dbus.PropertiesUpdate
 }
 
 // Start starts a machine and returns when systemd has started all that it starts by itself.
@@ -75,7 +76,7 @@ func Start(t testing.TB, o Options) *Machine {
 		t.Fatal(err)
 	}
 	m := &Machine{
-		Dir: dir, t: t, gone: make(chan struct{}), updates: make(chan *dbus.PropertiesUpdate, 1000),
+		Dir: dir, t: t, patience: watchdog, gone: make(chan struct{}), updates: make(chan *dbus.PropertiesUpdate, 1000),
 		cgroup: filepath.Join(unified, fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), filepath.Base(dir))),
 	}
 	t.Cleanup(m.end)
@@ -83,6 +84,20 @@ func Start(t testing.TB, o Options) *Machine {
 	m.connect()
 	return m
 }
+
+// This is the machine that the test itself runs in, as its root: a slow one, which is thrown away. It has no Dir.
+func This(t testing.TB) *Machine {
+	t.Helper()
+	m := &Machine{
+		PID: 1, t: t, patience: slowly * watchdog, gone: make(chan struct{}), updates: make(chan *dbus.PropertiesUpdate, 1000), cgroup: "/sys/fs/cgroup",
+	}
+	m.connect()
+	t.Cleanup(m.conn.Close)
+	return m
+}
+
+// slowly is how much longer is waited in an emulated machine.
+const slowly = 8
 
 // Root is the folder of the machine's files. The error says what to do when it is not there.
 func Root() (string, error) {

@@ -91,7 +91,7 @@ func (m *Machine) Try(name string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := m.Command(name, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := leash.Run(cmd, 2*watchdog); err != nil {
+	if err := leash.Run(cmd, 2*m.patience); err != nil {
 		return stdout.String(), fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, stdout.Bytes(), stderr.Bytes())
 	}
 	return stdout.String(), nil
@@ -118,7 +118,7 @@ func (m *Machine) Show(unit string) Properties {
 // changed; on one goroutine at a time.
 func (m *Machine) Await(unit, what string, see func(Properties) bool) Properties {
 	m.t.Helper()
-	dog := time.NewTimer(watchdog)
+	dog := time.NewTimer(m.patience)
 	defer dog.Stop()
 	for {
 		p := m.Show(unit)
@@ -130,7 +130,7 @@ func (m *Machine) Await(unit, what string, see func(Properties) bool) Properties
 		case <-m.gone:
 			m.t.Fatalf("the machine is down; waited for: %s", what)
 		case <-dog.C:
-			m.t.Fatalf("not seen within %s: %s of %s: it is %s (%s), %s, exit %s, status %q", watchdog, what, unit,
+			m.t.Fatalf("not seen within %s: %s of %s: it is %s (%s), %s, exit %s, status %q", m.patience, what, unit,
 				p["ActiveState"], p["SubState"], p["Result"], p["ExecMainStatus"], p["StatusText"])
 		}
 	}
