@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,21 +43,12 @@ func runScript(t testscript.T, file string, limit time.Duration) {
 	defer func() { dog() }()
 	testscript.RunT(t, testscript.Params{
 		Files: []string{file}, RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update, Deadline: end,
-		Setup:     func(e *testscript.Env) error { dog = clearAt(end, e.WorkDir); return setupScript(e) },
-		Condition: condition,
+		Setup: func(e *testscript.Env) error { dog = clearAt(end, e.WorkDir); return setupScript(e) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "agent": startAgent, "registry": startRegistry, "member": holdIndex, "signals": signals,
 			"waitfile": waitFile, "fields": fields, "keys": keepKeys, "web": startWeb,
 		},
 	})
-}
-
-// condition knows `race`: what a script asks of cryptography takes ten times as long then, and has no races.
-func condition(name string) (bool, error) {
-	if name != "race" {
-		return false, fmt.Errorf("unknown condition %s, want race", name)
-	}
-	return underRace, nil
 }
 
 // setupScript gives a script a state folder, a home and no registry of its own.
