@@ -226,7 +226,7 @@ func (r *ruling) knotted() bool {
 	}
 	return r.only(r.end(Verdict{
 		Outcome: Failed, Class: ClassDefinition, Cause: "commandOrders: " + strings.Join(names, ", ") + " wait for each other to have started",
-		Advice: advice(ClassDefinition, Instance{}, nil),
+		Advice: advice(ClassDefinition, r.c.Facts.App, Instance{}, nil),
 	}))
 }
 

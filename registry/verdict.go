@@ -26,7 +26,7 @@ func (r *ruling) failed() bool {
 	class := f.class.verdict()
 	return r.conclude(Verdict{
 		Outcome: Failed, Class: class, Cause: f.sentence() + many, First: f.Instance.String(), Exit: f.exit,
-		Advice: advice(class, f.Instance, f.exit), Retry: class == ClassHost || class == ClassGPU || class == ClassPreempted,
+		Advice: advice(class, r.c.Facts.App, f.Instance, f.exit), Retry: class == ClassHost || class == ClassGPU || class == ClassPreempted,
 	})
 }
 
@@ -225,7 +225,7 @@ func (f failure) happened() string {
 }
 
 // advice is one line on what to do about a class of failure. exit is how the first process ended, if it did.
-func advice(c Class, first Instance, exit *MemberExit) string {
+func advice(c Class, app string, first Instance, exit *MemberExit) string {
 	switch c {
 	case ClassOOM:
 		return fmt.Sprintf("raise yarn.memory of %s, let it grow with muster.memory.autoscale, or make the program use less", first.Component)
@@ -258,7 +258,7 @@ func advice(c Class, first Instance, exit *MemberExit) string {
 	case ClassNone, ClassStopped:
 	case ClassLauncher, ClassRegistry, ClassFlex, ClassMismatch: // they decide no verdict
 	}
-	return fmt.Sprintf("see, on its host, muster logs %s --stderr --tail 20", first)
+	return fmt.Sprintf("see, on its host, muster logs %s/%s --stderr --tail 20", app, first)
 }
 
 func plural(n int) string {

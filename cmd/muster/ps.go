@@ -103,7 +103,7 @@ func (k lookup) rows(ctx context.Context) ([]appRow, error) {
 		}
 		f.address = app.Registry
 		if st := there[app.App]; st != nil && sameRegistry(app.Registry, k.address) {
-			f.registry = st
+			f.heard(st)
 			delete(there, app.App)
 		}
 		rows = append(rows, rowOf(f))

@@ -78,11 +78,7 @@ func (k lookup) app(ctx context.Context, id string) (appFacts, error) {
 	switch {
 	case err == nil:
 		k.complete(ctx, f.address, &st)
-		f.registry = &st
-		if !f.here() {
-			clear(f.lasts)
-			clear(f.exits)
-		}
+		f.heard(&st)
 	case errors.Is(err, registry.ErrNoApp) && f.local == nil:
 		return f, k.unknownApp(id, f.address)
 	case errors.Is(err, registry.ErrUnreachable) && f.local == nil && !k.named:
@@ -277,6 +273,15 @@ func (f *appFacts) run() string {
 	return ""
 }
 
+// heard takes the registry's word. What an earlier run has left on this host says nothing of the one that is there now.
+func (f *appFacts) heard(st *consul.Status) {
+	f.registry = st
+	if !f.here() {
+		f.result = nil
+		clear(f.lasts)
+	}
+}
+
 // here tells that this host's files are of the run that is spoken of. Else an earlier one has left them, and the run is elsewhere.
 func (f *appFacts) here() bool { return f.local != nil && f.local.Run == f.run() }
 
@@ -384,7 +389,7 @@ func (f *appFacts) started() time.Time {
 // name is the application's name.
 func (f *appFacts) name() string {
 	name := ""
-	if f.local != nil {
+	if f.here() {
 		name = f.local.Name
 	}
 	if f.registry != nil {

@@ -134,7 +134,7 @@ func (f *submitFlags) submit(ctx context.Context, s streams, args []string) erro
 }
 
 // loader reads an app and says in the cargo what of it is brought.
-type loader func(context.Context, *cargo) (appdef.App, error)
+type loader func(context.Context, streams, *cargo) (appdef.App, error)
 
 // bring makes ready what load reads, and launches it. Until it is started, Ctrl-C leaves nothing behind; a second one ends this
 // command at once.
@@ -189,7 +189,7 @@ func (t *turns) Write(b []byte) (int, error) {
 
 // launch brings the cargo and starts the job.
 func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c *cargo, load loader) (*sent, error) {
-	app, err := load(ctx, c)
+	app, err := load(ctx, s, c)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,9 @@ func newCargo() (*cargo, error) {
 
 // submitApp has an APP run.
 func (f *submitFlags) submitApp(ctx context.Context, s streams, launcher, ref string) error {
-	return f.bring(ctx, s, launcher, func(ctx context.Context, c *cargo) (appdef.App, error) { return f.loadApp(ctx, s, launcher, c, ref) })
+	return f.bring(ctx, s, launcher, func(ctx context.Context, s streams, c *cargo) (appdef.App, error) {
+		return f.loadApp(ctx, s, launcher, c, ref)
+	})
 }
 
 func (f *submitFlags) loadApp(ctx context.Context, s streams, launcher string, c *cargo, ref string) (appdef.App, error) {
@@ -141,7 +143,7 @@ func (f *submitFlags) submitWords(ctx context.Context, s streams, launcher strin
 
 // submitJob has a job of HBox's run, as a package that is made of it.
 func (f *submitFlags) submitJob(ctx context.Context, s streams, launcher string, job hbox.Submission) error {
-	return f.bring(ctx, s, launcher, func(_ context.Context, c *cargo) (appdef.App, error) { return f.loadJob(c, job) })
+	return f.bring(ctx, s, launcher, func(_ context.Context, _ streams, c *cargo) (appdef.App, error) { return f.loadJob(c, job) })
 }
 
 func (f *submitFlags) loadJob(c *cargo, job hbox.Submission) (appdef.App, error) {

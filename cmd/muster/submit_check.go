@@ -12,8 +12,9 @@ import (
 
 // storeFlags refuses a store that is none, before anything is put there.
 func (f *submitFlags) storeFlags(url string) error {
-	if as := f.storeAs; as != "" && !schemeForm.MatchString(as) && !strings.HasPrefix(as, "/") {
-		return usage("submit: --store-as %q: want a URL, or an absolute path on the hosts", as)
+	scheme, _, _ := strings.Cut(strings.ToLower(f.storeAs), ":")
+	if _, known := f.job.filesystem.hadoop.fetching(nil).Schemes[scheme]; f.storeAs != "" && !known && !strings.HasPrefix(f.storeAs, "/") {
+		return usage("submit: --store-as %q: want a URL, or an absolute path on the hosts", f.storeAs)
 	}
 	if schemeForm.MatchString(url) {
 		if url = localPath(url); url == "" {

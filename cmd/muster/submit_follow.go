@@ -25,12 +25,12 @@ type following struct {
 	watch  onlooker // what is asked beside the loop owns it
 	beside besides
 	st     *consul.Status // of our run, as the registry told it last; nil: nobody of it is known
+	nobody bool           // the registry has just said so
 	state  submit.State   // the launcher's word, as it was heard last
 	heard  bool
 	gone   time.Time // since when the launcher says that the job is over; zero: it does not
 	over   time.Time // since when the run is over in the registry; zero: it is not
 	wishes int       // how often somebody asked to end it
-	futile bool      // it starts an agent again and again that says that this is of no use
 	ended  bool      // the launcher ends the job, as it was asked to
 	tried  time.Time // when it was asked last
 }
@@ -134,8 +134,8 @@ func (x *following) wait(ctx context.Context, heard chan os.Signal) error {
 func (x *following) look(ctx context.Context) {
 	x.beside.start("registry", func() func() {
 		x.watch.look(ctx)
-		st := x.watch.st
-		return func() { x.st = st }
+		st, nobody := x.watch.st, x.watch.st == nil && !x.watch.silent
+		return func() { x.st, x.nobody = st, nobody }
 	})
 	x.beside.start("launcher", func() func() {
 		state, err := x.job.State(ctx)
@@ -152,7 +152,6 @@ func (x *following) hear(state submit.State, err error) {
 		return
 	}
 	x.state, x.heard = state, true
-	x.futile = x.futile || state.Futile
 	x.watch.told("launcher", x.launcher+": "+state.Word+colon(state.Why))
 	switch {
 	case !state.Over:
@@ -164,7 +163,7 @@ func (x *following) hear(state submit.State, err error) {
 
 // settle sees whether the run is over, and has the launcher end the job where it does not see that by itself.
 func (x *following) settle(ctx context.Context) {
-	if x.futile && x.st == nil && !x.ended && time.Since(x.tried) > settling {
+	if x.nobody && x.heard && x.state.Futile && !x.ended && time.Since(x.tried) > settling {
 		x.stop(ctx, "ends the job: its agents end, before they have joined, with a code that starting them again does not change")
 	}
 	if v := x.verdict(); v == nil || x.st.Live > 0 || startsAnew(x.launcher, *v) {
@@ -262,9 +261,9 @@ func (x *following) end(ctx context.Context) error {
 	return silentError{code}
 }
 
-// goesOn says how an interrupted run is gone on with. A JobSet numbers its runs, from 0 with each submission.
+// goesOn says how an interrupted run is gone on with.
 func (x *following) goesOn() string {
-	if x.launcher == render.Kubernetes && x.flags.job.options.Format != "jobs" {
+	if x.jobSet() {
 		return "it begins as a new run, from what is kept in muster.checkpoint.sync"
 	}
 	return "with --run " + x.st.App.Run + " it goes on"

@@ -224,18 +224,24 @@ func TestAskedToEndAgain(t *testing.T) {
 // A launcher that starts agents again and again that are of no use is not waited for, unless they have joined meanwhile.
 func TestFutileJobIsEnded(t *testing.T) {
 	for _, tt := range []struct {
-		st      *consul.Status
+		name    string
+		answers bool
+		joined  *consul.Status
 		stopped int
-	}{{nil, 1}, {&consul.Status{Live: 1}, 0}} {
-		x, _, _ := waiting(t, render.Nomad, false)
-		x.st = tt.st
-		x.hear(submit.State{Word: "running", Futile: true}, nil)
+	}{{"nobody has joined", true, nil, 1}, {"somebody had", true, &consul.Status{Live: 1}, 0}, {"nobody can tell", false, nil, 0}} {
+		x, _, _ := waiting(t, render.Nomad, tt.answers)
+		x.watch.st, x.job.(*puppetJob).state = tt.joined, submit.State{Word: "running", Futile: true}
 		for range 2 {
-			x.settle(t.Context())
+			x.look(t.Context())
+			x.beside.wg.Wait()
+			for len(x.beside.then) > 0 {
+				(<-x.beside.then)()
+			}
 		}
+		x.settle(t.Context())
 		x.beside.wg.Wait()
 		if got := x.job.(*puppetJob).stopped; got != tt.stopped {
-			t.Errorf("nobody joined: %v: asked %d times to end it, want %d", tt.st == nil, got, tt.stopped)
+			t.Errorf("%s: asked %d times to end it, want %d", tt.name, got, tt.stopped)
 		}
 	}
 }

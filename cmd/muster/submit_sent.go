@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -57,21 +58,20 @@ func (r *sent) start(ctx context.Context) (err error) {
 			fmt.Fprintf(r.streams.err, "store: %v\n", err)
 		}
 	}
-	if r.flags.json && !r.flags.wait {
-		return nil
-	}
-	if r.flags.json {
-		fmt.Fprintf(r.streams.err, "%s: %s\n", r.launcher, r.id)
-		return nil
-	}
-	if _, err := fmt.Fprintln(r.streams.out, r.id); err != nil {
-		if err = r.unsaid(err); !r.flags.wait {
-			return err
-		}
-		fmt.Fprintln(r.streams.err, message(err))
-	}
 	if !r.flags.wait {
-		fmt.Fprintln(r.streams.err, r.handles())
+		defer func() { fmt.Fprintln(r.streams.err, r.handles()) }()
+	}
+	switch {
+	case r.flags.json && r.flags.wait: // the answer comes at the end
+		fmt.Fprintf(r.streams.err, "%s: %s\n", r.launcher, r.id)
+	case r.flags.json:
+	default:
+		if _, err := fmt.Fprintln(r.streams.out, r.id); err != nil {
+			if err = r.unsaid(err); !r.flags.wait {
+				return err
+			}
+			fmt.Fprintln(r.streams.err, message(err))
+		}
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (r *sent) free(ctx context.Context) error {
 		return nil
 	case st.Verdict == nil && st.Live > 0 && !r.ours(st.App.Run):
 		return submitCode(fmt.Errorf("submit: app %s %w, as run %s: muster stop %s, or another --app-id", r.app, submit.ErrRuns, st.App.Run, r.app))
-	case st.Verdict != nil && (st.App.Run == r.run || st.App.Run == r.run+"-0"):
+	case st.Verdict != nil && st.App.Run == r.first() && !startsAnew(r.launcher, *st.Verdict):
 		fmt.Fprintf(r.streams.err, "run %s of %s is over: %s; its agents do no more than put outputs in their place that are missing there; --run NAME begins a new one\n",
 			st.App.Run, r.app, verdictText(*st.Verdict))
 	}
@@ -124,6 +124,19 @@ func (r *sent) free(ctx context.Context) error {
 
 func (r *sent) lookup() lookup {
 	return lookup{state: r.flags.state.resolve(), address: r.registry, fallback: r.registry, named: true, warn: r.streams.err}
+}
+
+// jobSet tells a JobSet, which numbers its runs, from 0 with each submission.
+func (r *sent) jobSet() bool {
+	return r.launcher == render.Kubernetes && r.flags.job.options.Format != "jobs"
+}
+
+// first is the run that its first agents have.
+func (r *sent) first() string {
+	if r.jobSet() {
+		return r.run + "-0"
+	}
+	return r.run
 }
 
 // ours tells a run of this job.

@@ -72,6 +72,8 @@ func TestClientsThatHaveNoAnswer(t *testing.T) {
 		{`echo 'error: Post "https://c:6443/api": http2: client connection lost' >&2; exit 1`, true},
 		{`echo 'error: Post "https://c:6443/api": unexpected EOF' >&2; exit 1`, true},
 		{"kill -9 $$", true},
+		{`echo 'E1122 18:00:00.000001    7 memcache.go:265] "Unhandled Error" err="net/http: TLS handshake timeout"' >&2; echo 'Error from server (Forbidden): no' >&2; exit 1`, false},
+		{`echo 'E1122 18:00:00.000001    7 memcache.go:265] "Unhandled Error" err="net/http: TLS handshake timeout"' >&2; exit 1`, true},
 		{"echo 'sbatch: error: Batch job submission failed: Invalid partition name specified' >&2; exit 1", false},
 		{`echo 'Error from server (InternalError): failed calling webhook "j": dial tcp 10.96.0.1:443: connect: connection refused' >&2; exit 1`, false},
 		{"exit 1", false},

@@ -44,8 +44,9 @@ func (k *Kubernetes) Start(ctx context.Context) (id string, err error) {
 		return "", err
 	}
 	for _, o := range wanted {
-		k.names, k.app = append(k.names, strings.ToLower(o.Kind)+"/"+o.Metadata.Name), o.Metadata.Labels[appLabel]
+		k.names = append(k.names, strings.ToLower(o.Kind)+"/"+o.Metadata.Name)
 	}
+	k.app = wanted[0].Metadata.Labels[appLabel]
 	if err := foreign(there, k.app); err != nil {
 		return "", err
 	}
@@ -104,7 +105,7 @@ func (k *Kubernetes) wanted() (all []kubernetesObject, err error) {
 	for texts := yaml.NewDecoder(strings.NewReader(k.Objects)); ; {
 		var o kubernetesObject
 		err := texts.Decode(&o)
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && len(all) > 0 {
 			return all, nil
 		}
 		if err != nil {

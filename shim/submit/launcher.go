@@ -97,15 +97,15 @@ func (c client) command(ctx context.Context, stdin string, words ...string) (str
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	said := oneLine(spoken(bad.String()))
-	if said == "" {
-		said = oneLine(out.String())
+	whole := spoken(bad.String())
+	if strings.TrimSpace(whole) == "" {
+		whole = out.String()
 	}
 	kind := ErrRefused
-	if ended, ran := errors.AsType[*exec.ExitError](err); !ran || !ended.Exited() || noAnswer.MatchString(bad.String()+said) {
+	if ended, ran := errors.AsType[*exec.ExitError](err); !ran || !ended.Exited() || noAnswer.MatchString(whole) {
 		kind = ErrUnreachable
 	}
-	return out.String(), fmt.Errorf("%s: %w: %w%s", words[0], kind, err, after(": ", said))
+	return out.String(), fmt.Errorf("%s: %w: %w%s", words[0], kind, err, after(": ", oneLine(whole)))
 }
 
 // klog is how kubectl begins the lines that it logs for its developers.

@@ -36,8 +36,8 @@ type nomadJob struct {
 	JobModifyIndex, Version       uint64
 }
 
-// Start registers the job and returns its id. A job of that name that is not dead is ErrRuns: Nomad would take the new one
-// for its next version, and end the run that is there. A dead one that is somebody else's is ErrForeign.
+// Start registers the job and returns its id. A job of that name that is somebody else's is ErrForeign, whether it runs or not.
+// One of ours that is not dead is ErrRuns: Nomad would take the new one for its next version, and end the run that is there.
 func (n *Nomad) Start(ctx context.Context) (id string, err error) {
 	var outer struct{ Job json.RawMessage }
 	var job nomadJob
@@ -116,8 +116,7 @@ type nomadAllocation struct {
 	Name, ClientStatus, NextAllocation string
 	JobVersion                         uint64
 	TaskStates                         map[string]struct {
-		Restarts int
-		Events   []struct {
+		Events []struct {
 			Type, DisplayMessage string
 			ExitCode             int
 		}
@@ -141,7 +140,7 @@ func (n *Nomad) State(ctx context.Context) (State, error) {
 	var failed []string
 	alive := 0
 	for _, a := range all {
-		s.Futile = s.Futile || a.futile(n.Final)
+		s.Futile = s.Futile || a.JobVersion == job.Version && a.futile(n.Final)
 		if a.ClientStatus == "running" || a.ClientStatus == "pending" {
 			alive++
 		}
@@ -168,16 +167,23 @@ func (n *Nomad) State(ctx context.Context) (State, error) {
 	return s, nil
 }
 
-// futile tells that a task was started again and has ended again with one of these codes.
+// futile tells that a task has ended twice in a row with one of these codes, and does not run now. Nomad counts a restart as soon
+// as it has decided on it, and keeps the last ten events of a task.
 func (a nomadAllocation) futile(final []int) bool {
 	for _, task := range a.TaskStates {
-		if task.Restarts == 0 {
-			continue
-		}
-		for _, e := range slices.Backward(task.Events) {
-			if e.Type == "Terminated" {
-				return slices.Contains(final, e.ExitCode)
+		ends, up := 0, false
+		for _, e := range task.Events {
+			switch {
+			case e.Type == "Started":
+				up = true
+			case e.Type == "Terminated" && slices.Contains(final, e.ExitCode):
+				ends, up = ends+1, false
+			case e.Type == "Terminated":
+				ends, up = 0, false
 			}
+		}
+		if ends > 1 && !up {
+			return true
 		}
 	}
 	return false
@@ -234,8 +240,8 @@ func (n *Nomad) Stop(ctx context.Context) error {
 
 // Hints are the launcher's own commands that follow the job and end it.
 func (n *Nomad) Hints() (follow, end string) {
-	words := func(verb string) string {
-		all := []string{"nomad", "job", verb}
+	words := func(verb ...string) string {
+		all := append([]string{"nomad"}, verb...)
 		for _, name := range []string{"namespace", "region"} {
 			if v := n.api.query.Get(name); v != "" {
 				all = append(all, "-"+name+"="+v)
@@ -243,5 +249,5 @@ func (n *Nomad) Hints() (follow, end string) {
 		}
 		return strings.Join(append(all, n.id), " ")
 	}
-	return words("status") + " (logs: " + strings.Replace(words("status"), "job status", "alloc logs -stderr -job", 1) + ")", words("stop")
+	return words("job", "status") + " (logs: " + words("alloc", "logs", "-stderr", "-job") + ")", words("job", "stop")
 }

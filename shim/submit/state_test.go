@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -17,6 +18,7 @@ func TestSlurmStates(t *testing.T) {
 		{"JobId=7 JobState=RUNNING Reason=None ExitCode=0:0 Comment=JobState=COMPLETED", State{Word: "RUNNING"}},
 		{"JobId=7 JobState=COMPLETED Reason=None ExitCode=0:0", State{Word: "COMPLETED", Over: true, OK: true}},
 		{"JobId=7 JobState=FAILED Reason=NonZeroExitCode ExitCode=93:0", State{Word: "FAILED", Over: true, Why: "NonZeroExitCode, exit code 93:0"}},
+		{"JobId=7 JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15", State{Word: "TIMEOUT", Over: true, Why: "the time limit of the job is over, exit code 0:15"}},
 		{"JobId=7 JobState=CANCELLED Reason=None ExitCode=0:15", State{Word: "CANCELLED", Over: true, Why: "exit code 0:15"}},
 		{"", State{}},
 	} {
@@ -67,9 +69,11 @@ func TestNomadStates(t *testing.T) {
 		{"dead", `[{"ClientStatus":"complete"},{"ClientStatus":"lost","NextAllocation":"b"}]`, State{Word: "dead", Over: true, OK: true}},
 		{"dead", `[{"Name":"d1.worker[0]","ClientStatus":"failed"}]`, State{Word: "dead", Over: true, Why: "d1.worker[0] failed"}},
 		{"dead", `[]`, State{Word: "dead", Over: true, OK: true}},
-		{"running", `[{"ClientStatus":"pending","TaskStates":{"agent":{"Restarts":1,"Events":[{"Type":"Terminated","ExitCode":64},{"Type":"Restarting"}]}}}]`, State{Word: "running", Futile: true}},
-		{"running", `[{"ClientStatus":"running","TaskStates":{"agent":{"Restarts":1,"Events":[{"Type":"Terminated","ExitCode":64},{"Type":"Terminated","ExitCode":75}]}}}]`, State{Word: "running"}},
-		{"running", `[{"ClientStatus":"pending","TaskStates":{"agent":{"Restarts":0,"Events":[{"Type":"Terminated","ExitCode":64}]}}}]`, State{Word: "running"}},
+		{"running", tasks("pending", "Started", "64", "Restarting", "Started", "64", "Restarting"), State{Word: "running", Futile: true}},
+		{"running", tasks("pending", "Started", "64", "Restarting"), State{Word: "running"}},
+		{"running", tasks("running", "Started", "64", "Restarting", "Started", "64", "Restarting", "Started"), State{Word: "running"}},
+		{"running", tasks("pending", "Started", "64", "Restarting", "Started", "75", "Restarting"), State{Word: "running"}},
+		{"running", strings.Replace(tasks("failed", "Started", "64", "Started", "64"), `"JobVersion":0`, `"JobVersion":7`, 1), State{Word: "running"}}, // of an earlier run
 	} {
 		mux := http.NewServeMux()
 		mux.HandleFunc("GET /v1/job/d1", func(w http.ResponseWriter, _ *http.Request) {
@@ -87,6 +91,18 @@ func TestNomadStates(t *testing.T) {
 		}
 		server.Close()
 	}
+}
+
+// tasks is an allocation of a task with these events; a number is an end with that code.
+func tasks(status string, events ...string) string {
+	var all []string
+	for _, e := range events {
+		if strings.Trim(e, "0123456789") == "" {
+			e = `Terminated","ExitCode":` + e + `,"DisplayMessage":"`
+		}
+		all = append(all, `{"Type":"`+e+`"}`)
+	}
+	return `[{"ClientStatus":"` + status + `","JobVersion":0,"TaskStates":{"agent":{"Events":[` + strings.Join(all, ",") + `]}}}]`
 }
 
 func TestApplicationStates(t *testing.T) {

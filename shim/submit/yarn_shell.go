@@ -239,9 +239,10 @@ func (y *YARNShell) Hints() (follow, end string) {
 	if len(y.ids) == 0 {
 		return "yarn application -list -appTypes YARN", "yarn application -kill ID"
 	}
-	var status, kill []string
+	var status, logs, kill []string
 	for _, id := range y.ids {
-		status, kill = append(status, "yarn application -status "+id), append(kill, "yarn application -kill "+id)
+		status, logs = append(status, "yarn application -status "+id), append(logs, "yarn logs -applicationId "+id)
+		kill = append(kill, "yarn application -kill "+id)
 	}
-	return strings.Join(status, "; "), strings.Join(kill, "; ")
+	return strings.Join(status, "; ") + " (logs: " + strings.Join(logs, "; ") + ")", strings.Join(kill, "; ")
 }

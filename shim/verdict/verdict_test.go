@@ -142,7 +142,7 @@ func TestUserCodeStandsBeside(t *testing.T) {
 
 func TestExitReport(t *testing.T) {
 	f := Facts{
-		Code: new(1), Reason: `worker-1 exited with 1: "no such file"`, Solution: "see the end of worker-1's stderr.log",
+		Code: new(1), Reason: `worker-1 exited with 1: "no such file"`, Solution: "see, on its host, muster logs d1/worker-1 --stderr --tail 20",
 		User: "step 1\nTraceback:\n\tFileNotFoundError: 'däta'\n", Runtime: "level=INFO msg=started\nlevel=INFO msg=gone\n",
 	}
 	for _, version := range []string{"0.14", "1"} {

@@ -23,9 +23,9 @@ type machine struct {
 	host
 	*systemdmachine.Machine
 	registry string
-	// short is less than the gang is waited for, in seconds, and enough for an agent to begin.
+	// short is the time-out of a start and of a stop, in seconds, which the wait for the gang and a checkpoint outlast.
 	short int
-	// watch is how many seconds an agent may be silent.
+	// watch is WatchdogSec.
 	watch int
 }
 

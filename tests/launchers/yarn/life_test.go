@@ -304,7 +304,7 @@ func (l *lab) guarded() {
 	}
 	// After five looks of YARN's monitor all are there still, with as much as they may have.
 	before := j.looks()
-	j.await("YARN's monitor to look at both five times", func() bool {
+	j.await("YARN's monitor to look at all of them five times", func() bool {
 		n := 0
 		for container, looks := range j.looks() {
 			if looks >= before[container]+5 {

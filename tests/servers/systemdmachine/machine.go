@@ -27,7 +27,7 @@ import (
 	"github.com/muster-agent/muster/tests/need"
 )
 
-// watchdog bounds every wait of this package. It only ever ends a test that has gone wrong.
+// watchdog bounds every wait for a machine in namespaces. It only ever ends a test that has gone wrong.
 const watchdog = 60 * time.Second
 
 //go:embed init
@@ -85,14 +85,20 @@ func Start(t testing.TB, o Options) *Machine {
 	return m
 }
 
-// This is the machine that the test itself runs in, as its root: a slow one, which is thrown away. It has no Dir.
+// This is the machine that the test itself runs in, as its root: a slow one, which is thrown away. It has no Dir, and no PowerOff
+// or Kill.
 func This(t testing.TB) *Machine {
 	t.Helper()
 	m := &Machine{
 		PID: 1, t: t, patience: slowly * watchdog, gone: make(chan struct{}), updates: make(chan *dbus.PropertiesUpdate, 1000), cgroup: "/sys/fs/cgroup",
 	}
 	m.connect()
-	t.Cleanup(m.conn.Close)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the journal:\n%s", m.journalTail())
+		}
+		m.conn.Close()
+	})
 	return m
 }
 
@@ -249,7 +255,7 @@ func (m *Machine) end() {
 }
 
 func (m *Machine) journalTail() string {
-	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
+	ctx, cancel := context.WithTimeout(context.Background(), m.patience)
 	defer cancel()
 	out, _ := m.command(ctx, "journalctl", "--no-pager", "-n", "60").CombinedOutput() // what it can say is said
 	return string(out)
