@@ -150,20 +150,33 @@ func registryRows(st consul.Status) []status.Instance {
 	}
 	ranks := map[registry.Instance]int{}
 	var rows []status.Instance
+	members := membersNow(st)
 	for rank, in := range plan.Instances(&app) {
 		ranks[in] = rank
-		if !slices.ContainsFunc(st.Members, func(m consul.MemberStatus) bool { return m.Instance == in }) {
+		if !slices.ContainsFunc(members, func(m consul.MemberStatus) bool { return m.Instance == in }) {
 			row := absent(in.String())
 			row.Rank, row.Role = rank, roleOf(&app, in.Component)
 			rows = append(rows, row)
 		}
 	}
-	for _, m := range st.Members {
+	for _, m := range members {
 		row := memberRow(m, st.Directive)
 		row.Rank, row.Role = ranks[m.Instance], roleOf(&app, m.Component)
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// membersNow are those of the run that there is, and of an earlier one whose end is not proved: not those that have ended with it.
+func membersNow(st consul.Status) []consul.MemberStatus {
+	return slices.DeleteFunc(slices.Clone(st.Members), func(m consul.MemberStatus) bool {
+		return m.Run != st.App.Run && !m.Live && isOver(m.Phase)
+	})
+}
+
+// isOver tells that a member has ended, one way or the other.
+func isOver(p registry.Phase) bool {
+	return p == registry.PhaseEnded || p == registry.PhaseFailed || p == registry.PhaseLeft || p == registry.PhaseLost
 }
 
 func roleOf(app *appdef.App, component string) string {
@@ -188,8 +201,7 @@ func memberRow(m consul.MemberStatus, d registry.Directive) status.Instance {
 		Generation: m.Gen, Attempt: m.Attempt, Restarts: max(0, m.Attempt-1), Unenforced: m.Unenforced,
 		Conducts: d.By == m.Inc && m.Live,
 	}
-	over := m.Phase == registry.PhaseEnded || m.Phase == registry.PhaseFailed || m.Phase == registry.PhaseLeft || m.Phase == registry.PhaseLost
-	if x := m.Exit; x != nil && over {
+	if x := m.Exit; x != nil && isOver(m.Phase) {
 		row.Cause = x.Why
 		row.ExitInfo = &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.Class == registry.ClassOOM, At: milliseconds(x.At), Message: x.Why}
 		row.Exit = shellExit(row.ExitInfo)

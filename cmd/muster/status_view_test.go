@@ -1,8 +1,10 @@
 package main
 
 import (
+	"maps"
 	"testing"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/status"
@@ -53,6 +55,32 @@ func TestCompleted(t *testing.T) {
 	}
 	if got := completed(status.Instance{Phase: "running"}, status.Instance{}); got.Phase != "running" || got.Exit != nil {
 		t.Errorf("nothing left: got %+v", got)
+	}
+}
+
+// What is left of an earlier run is not of this one: who has not come is missing, and who has no place is not there.
+func TestMembersOfAnEarlierRun(t *testing.T) {
+	app := appdef.App{Name: "a", Components: []appdef.Component{{Name: "worker", Instances: 3}}}
+	text, err := appdef.Encode(app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := func(index int, run string, phase registry.Phase, live bool) consul.MemberStatus {
+		return consul.MemberStatus{Instance: registry.Instance{Component: "worker", Index: index}, Live: live, Member: registry.Member{Run: run, Phase: phase, Exit: &registry.MemberExit{Code: new(3)}}}
+	}
+	st := consul.Status{Members: []consul.MemberStatus{
+		member(0, "2", registry.PhaseReady, true), member(1, "1", registry.PhaseFailed, false), member(2, "1", registry.PhaseReady, false),
+		member(3, "1", registry.PhaseEnded, false), member(4, "1", registry.PhaseReady, true),
+	}}
+	st.App = registry.AppRecord{Run: "2", Def: text, Counts: map[string]int{"worker": 3}}
+	st.Directive = registry.Directive{Run: "2", Act: registry.ActWait}
+	got := map[string]string{}
+	for _, row := range registryRows(st) {
+		got[row.Instance] = row.Phase
+	}
+	want := map[string]string{"worker-0": "waiting", "worker-1": missing, "worker-2": missing, "worker-4": "waiting"}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -73,4 +73,28 @@ func TestNomad(t *testing.T) {
 		nomad.StopJob(beside)
 		nomad.AwaitJob(beside, "dead")
 	})
+
+	t.Run("what the last run has left says nothing of the next", func(t *testing.T) {
+		gang := tinygang.Write(t, t.TempDir(), 1, nil)
+		next := submit(t, env, args(gang, tiny, "--run", "r2", "--wait")...)
+		next.says("running: 2 instances, generation 2")
+		gang.Go(t, 0)
+		if code := next.ends(); code != 0 {
+			t.Errorf("got %d\n%s%s", code, next.out.String(), next.err.String())
+		}
+	})
+
+	t.Run("agents that do not join, whatever is done again", func(t *testing.T) {
+		gang := tinygang.Write(t, t.TempDir(), 1, nil)
+		never := filepath.Join(t.TempDir(), "never")
+		if err := os.WriteFile(never, []byte("#!/bin/sh\nexit 64\n"), 0o755); err != nil { //nolint:gosec // it is run
+			t.Fatal(err)
+		}
+		futile := submit(t, env, args(gang, tiny, "--run", "r3", "--binary", never, "--wait")...)
+		futile.says("nomad: ends the job: its agents end, before they have joined, ")
+		if code := futile.ends(); code != 1 || !strings.Contains(futile.out.String(), tiny+": no agent has joined: nomad says dead") {
+			t.Errorf("got %d\n%s%s", code, futile.out.String(), futile.err.String())
+		}
+		nomad.AwaitJob(tiny, "dead")
+	})
 }
