@@ -258,8 +258,15 @@ func advice(c Class, app string, first Instance, exit *MemberExit) string {
 	case ClassNone, ClassStopped:
 	case ClassLauncher, ClassRegistry, ClassFlex, ClassMismatch: // they decide no verdict
 	}
-	return fmt.Sprintf("see, on its host, muster logs %s/%s --stderr --tail 20", app, first)
+	found := ""
+	if exit != nil && exit.Code != nil && *exit.Code == notFound {
+		found = "its shell did not find a command: "
+	}
+	return fmt.Sprintf("%ssee, on its host, muster logs %s/%s --stderr --tail 20", found, app, first)
 }
+
+// notFound is what a shell ends with that does not find a command (POSIX.1-2017, XCU 2.8.2).
+const notFound = 127
 
 func plural(n int) string {
 	if n == 1 {

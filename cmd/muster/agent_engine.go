@@ -407,7 +407,9 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 				a.log.Warn("the last lines of the log may be missing: its disk does not answer")
 			}
 			a.seeLast(a.currentPlan()) // what it saved last counts for its budget and in the result
-			a.lastSave(shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: a.judge(x, x.At.Sub(started[e.Attempt]))})
+			end := a.judge(x, x.At.Sub(started[e.Attempt]))
+			a.keepEnd(end)
+			a.lastSave(shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: end})
 		case sandbox.Stuck:
 			a.log.Error("a process does not die", "process", e.StuckProcess.String())
 		case sandbox.LogLost:

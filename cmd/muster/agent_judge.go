@@ -91,6 +91,13 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 	return out
 }
 
+// keepEnd keeps how the last attempt ended, for who asks in the next one.
+func (a *agent) keepEnd(x *shim.Exit) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lastEnd = x.Why()
+}
+
 // leftBehind looks at what a script's START that ended with 0 has left: a process that was gone as soon as START was,
 // or something that served.
 func (a *agent) leftBehind(x *shim.Exit) (gone script.PID, served bool) {

@@ -87,6 +87,7 @@ type agent struct {
 	gpuSuspect bool
 	memory     int           // MB, the limit in force
 	starved    int           // ends for want of memory
+	lastEnd    string        // how the last attempt ended; "": none has
 	over       chan struct{} // closed when the attempt under way is over
 	sides      *sideGroup    // of the last start; nil: none
 	watch      *watch        // of the start under way; nil: no script runs it

@@ -270,6 +270,9 @@ func (a *agent) snapshot() status.State {
 	if s.Phase == shim.Staging && a.task > 0 {
 		out.Cause = plan.CommandInstall // it may take its time
 	}
+	if s.Attempt > 1 && s.Phase == shim.Running {
+		out.LastEnd = a.lastEnd
+	}
 	out.Sides, out.Warnings = a.sides.seen(), a.warnings.all()
 	for _, u := range a.plan.Engine.Unenforced {
 		out.Unenforced = append(out.Unenforced, u.Limit)

@@ -308,10 +308,18 @@ func (r stageRoom) policy(p plan.Plan) *shim.Policy {
 func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	var known status.AppFile
 	err := status.ReadJSON(filepath.Join(a.state.App(a.id.appID), "app.json"), &known)
-	if err != nil || known.Run != a.id.run { // else `muster run`, or an agent of this run, has written it
-		if err := a.writeAppFile(); err != nil {
+	if err != nil || known.Run != a.id.run || !processLives(known.Pid) { // else `muster run`, or another agent of this run, has written it
+		begun := a.started
+		if err == nil && known.Run == a.id.run { // what has ended in it counts
+			begun = known.Started
+		}
+		if err := a.writeAppFile(begun); err != nil {
 			return err
 		}
+	}
+	place := status.PlaceFile{Version: 1, Run: a.id.run, WorkDir: filepath.Join(a.workDir, in.String()), LogDir: filepath.Join(a.logDir, in.String())}
+	if err := status.WriteJSON(a.state.Place(a.id.appID, in.String()), place); err != nil {
+		return err
 	}
 	return status.WriteJSON(a.record(in), status.InstanceFile{
 		Version: 1, Pid: a.facts.PID, StartTicks: a.facts.Start, BootID: a.facts.Boot, PidNS: a.facts.PidNS, Inc: a.inc,
@@ -339,10 +347,10 @@ func (a *agent) mine(in registry.Instance) bool {
 }
 
 // writeAppFile tells later commands on this host where the run is.
-func (a *agent) writeAppFile() error {
+func (a *agent) writeAppFile(begun time.Time) error {
 	file := status.AppFile{
 		Version: 1, App: a.id.appID, Name: a.app.Name, Run: a.id.run, Registry: a.registryAddr,
-		WorkDir: a.workDir, LogDir: a.logDir, Pid: os.Getpid(), Started: stamp(a.started),
+		WorkDir: a.workDir, LogDir: a.logDir, Pid: os.Getpid(), Started: stamp(begun),
 	}
 	for _, path := range []string{filepath.Join(a.state.App(a.id.appID), "app.json"), filepath.Join(a.workDir, "app.json")} {
 		if err := status.WriteJSON(path, file); err != nil {

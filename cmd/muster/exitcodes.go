@@ -34,6 +34,9 @@ Codes that precede any verdict:
 trying again. --exit-code-map CODE|CLASS=CODE,… of muster agent translates, last of all, for a
 launcher that speaks otherwise; exit.json in the instance's log folder has both codes.
 
+muster submit --wait and muster status --wait end as muster run does, with 143 for a run that was
+interrupted, and submit with 1 where no agent has joined.
+
 The verbs that ask (ps, status, logs, stop, signal, forget, doctor) end with 0 when they did what
 was asked, with 1 when they could not, and with the codes above for the reasons named there.
 muster slider exists and list NAME end with 255 when the answer is no, as Slider's client does.

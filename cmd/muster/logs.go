@@ -122,12 +122,9 @@ func (l logReader) one(ctx context.Context, instance string) error {
 	return err
 }
 
-// dir is the log folder of an instance: the run's, or another that its agent names.
+// dir is the log folder of an instance.
 func (l logReader) dir(instance string) (string, error) {
-	if st, ok := l.facts.states[instance]; ok && st.LogDir != "" {
-		return st.LogDir, nil
-	}
-	dir := filepath.Join(l.facts.local.LogDir, instance)
+	dir := cmp.Or(l.facts.logDirs()[instance], filepath.Join(l.facts.local.LogDir, instance))
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return "", usage("no log of %s/%s on this host (%s); here are: %s", l.facts.id, instance, dir, orNone(l.names()))
 	}
@@ -145,12 +142,9 @@ func (l logReader) names() []string {
 			found = append(found, in)
 		}
 	}
-	entries, err := os.ReadDir(l.facts.local.LogDir)
-	if err == nil {
-		for _, e := range entries {
-			if e.IsDir() {
-				add(e.Name())
-			}
+	for name, dir := range l.facts.logDirs() {
+		if _, err := os.Stat(dir); err == nil {
+			add(name)
 		}
 	}
 	for name := range l.facts.states {

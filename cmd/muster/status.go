@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 )
 
@@ -44,7 +46,7 @@ func newStatus(s streams) *cobra.Command {
 after the end of muster run, the files that the run left answer.
 
 With --wait it follows the run first, on stderr, until there is a verdict, and ends with the verdict's exit code (muster help
-exit-codes).`,
+exit-codes). One that the registry does not know yet is waited for: its job may be in a launcher's queue.`,
 		Example:           "  muster status d1\n  muster status d1 --registry consul://127.0.0.1:8500 --json",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.status(cmd.Context(), s, args[0]) },
@@ -56,7 +58,14 @@ exit-codes).`,
 }
 
 func (f *statusFlags) status(ctx context.Context, s streams, app string) error {
-	facts, err := f.ask.lookup(s.err).app(ctx, app)
+	k := f.ask.lookup(s.err)
+	facts, err := k.app(ctx, app)
+	if f.wait && errors.Is(err, registry.ErrNoApp) { // a launcher may have it
+		fmt.Fprintf(s.err, "waiting: no agent of %s is there yet\n", app)
+		if !poll(ctx, func() bool { facts, err = k.app(ctx, app); return !errors.Is(err, registry.ErrNoApp) }) {
+			return ctx.Err()
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -65,6 +74,7 @@ func (f *statusFlags) status(ctx context.Context, s streams, app string) error {
 			return err
 		}
 	}
+	facts.askPeers(ctx)
 	v := viewOf(facts)
 	show := func() error { return v.print(s.out) }
 	if f.json {

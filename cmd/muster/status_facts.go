@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,11 +40,13 @@ type lookup struct {
 // appFacts are all that could be found out about one app.
 type appFacts struct {
 	id      string
-	local   *status.AppFile    // nil: not started on this host
-	result  *status.ResultFile // nil: not over, or not a run of this host
-	states  map[string]status.State
+	local   *status.AppFile                // nil: not started on this host
+	result  *status.ResultFile             // nil: not over, or not a run of this host
+	states  map[string]status.State        // of agents on this host
+	peers   map[string]status.State        // of others, where somebody has asked them
 	records map[string]status.InstanceFile // agents of this host that have not said goodbye
-	lasts   map[string]status.Instance     // what ended agents left in the log folder
+	places  map[string]status.PlaceFile
+	lasts   map[string]status.Instance // what ended agents left in the log folder
 	exits   map[string]status.ExitFile
 
 	address  string // of the registry that was asked
@@ -53,12 +56,20 @@ type appFacts struct {
 
 // unknownApp is an app that neither this host nor the registry knows.
 func (k lookup) unknownApp(id, address string) error {
-	where := ""
-	if address != "" {
-		where = " or in registry " + address
+	if address == "" {
+		return usage("no app %q on this host; muster ps lists what is there, muster status %s --registry URL says where its agents are", id, id)
 	}
-	return usage("no app %q on this host%s; muster ps lists what is there, and a job that waits in a launcher's queue is known to that launcher alone", id, where)
+	return withCode(shim.CodeUsage, unknownApp{id, address})
 }
+
+// unknownApp is an app that was asked for where it might be.
+type unknownApp struct{ id, address string }
+
+func (e unknownApp) Error() string {
+	return fmt.Sprintf("no app %q on this host or in registry %s; muster ps lists what is there, and a job that waits in a launcher's queue is known to that launcher alone", e.id, e.address)
+}
+
+func (unknownApp) Unwrap() error { return registry.ErrNoApp }
 
 // app finds out about one app. A registry that does not answer is an error only when nothing on this
 // host answers for it.
@@ -195,13 +206,63 @@ func (k lookup) onHost(ctx context.Context, id string) (appFacts, error) {
 			f.records[name] = record
 		}
 	}
-	f.states = states(ctx, sockets)
+	f.states, f.places = states(ctx, sockets), k.state.Places(id, local.Run)
 	f.readLeft()
 	var result status.ResultFile
 	if status.ReadJSON(filepath.Join(k.state.App(id), "result.json"), &result) == nil && result.Run == f.run() {
 		f.result = &result
 	}
 	return f, nil
+}
+
+// askPeers asks the agents on other hosts that listen there, and can be reached from here, with the run's token.
+func (f *appFacts) askPeers(ctx context.Context) {
+	if f.registry == nil {
+		return
+	}
+	f.peers = askAgents(ctx, nil, slices.DeleteFunc(slices.Clone(f.registry.Members), func(m consul.MemberStatus) bool {
+		_, here := f.states[m.Instance.String()]
+		return here
+	}), f.registry.App.Token)
+}
+
+// mostAsked bounds how many agents are asked at once.
+const mostAsked = 256
+
+// askAgents asks members that are alive for their state: those of this host by their sockets, others where they listen. Who does not
+// answer is left out.
+func askAgents(ctx context.Context, sockets map[string]string, members []consul.MemberStatus, token string) map[string]status.State {
+	ctx, cancel := context.WithTimeout(ctx, socketPatience)
+	defer cancel()
+	said := map[string]status.State{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	asked := 0
+	for _, m := range members {
+		var agent *status.Client
+		path, here := sockets[m.Instance.String()]
+		switch {
+		case !m.Live || asked == mostAsked:
+			continue
+		case here:
+			agent = status.Dial(path)
+		case m.Peer != "" && token != "":
+			agent = status.DialPeer(m.Peer, token)
+		default:
+			continue
+		}
+		asked++
+		wg.Go(func() {
+			defer agent.Close()
+			if st, err := agent.State(ctx); err == nil && st.Inc == m.Inc {
+				mu.Lock()
+				defer mu.Unlock()
+				said[m.Instance.String()] = st
+			}
+		})
+	}
+	wg.Wait()
+	return said
 }
 
 // states asks all agents at once; those that do not answer are left out.
@@ -228,24 +289,36 @@ func states(ctx context.Context, sockets map[string]string) map[string]status.St
 	return found
 }
 
+// logDirs are the log folders of the run's instances on this host: those that their agents have told of, and those in the run's.
+func (f *appFacts) logDirs() map[string]string {
+	dirs := map[string]string{}
+	entries, _ := os.ReadDir(f.local.LogDir) // it may be gone
+	for _, e := range entries {
+		if _, err := registry.ParseInstance(e.Name()); err == nil && e.IsDir() {
+			dirs[e.Name()] = filepath.Join(f.local.LogDir, e.Name())
+		}
+	}
+	for name, place := range f.places {
+		dirs[name] = place.LogDir
+	}
+	for name, st := range f.states {
+		if st.LogDir != "" {
+			dirs[name] = st.LogDir
+		}
+	}
+	return dirs
+}
+
 // readLeft reads what agents that ended in this run left in their log folders.
 func (f *appFacts) readLeft() {
-	entries, err := os.ReadDir(f.local.LogDir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if _, err := registry.ParseInstance(e.Name()); err != nil || !e.IsDir() {
-			continue
-		}
-		dir := filepath.Join(f.local.LogDir, e.Name())
+	for name, dir := range f.logDirs() {
 		var exit status.ExitFile
 		if readOfRun(filepath.Join(dir, "exit.json"), f.local.Started, &exit) && exit.App == f.id {
-			f.exits[e.Name()] = exit
+			f.exits[name] = exit
 		}
 		var last status.Instance
 		if readOfRun(filepath.Join(dir, "last.json"), f.local.Started, &last) {
-			f.lasts[e.Name()] = last
+			f.lasts[name] = last
 		}
 	}
 }

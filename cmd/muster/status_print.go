@@ -151,7 +151,10 @@ func withCause(outcome, cause string) string {
 func instanceCells(rows []status.Instance) [][]string {
 	var cells [][]string
 	for _, row := range rows {
-		progress, step, exit := "", "", ""
+		progress, step, exit, cause := "", "", "", row.Cause
+		if cause == "" && row.LastEnd != "" {
+			cause = fmt.Sprintf("attempt %d %s", row.Attempt-1, row.LastEnd)
+		}
 		if row.Progress != nil {
 			progress = fmt.Sprintf("%.0f%%", *row.Progress*100)
 		}
@@ -163,7 +166,7 @@ func instanceCells(rows []status.Instance) [][]string {
 		}
 		cells = append(cells, []string{
 			row.Instance, row.Role, row.Phase, row.Host, number(row.Generation), number(row.Attempt), progress, step, exit,
-			clock(row.Since), row.Cause,
+			clock(row.Since), cause,
 		})
 	}
 	return cells

@@ -109,8 +109,18 @@ func (v *appView) addInstances(f appFacts) {
 		}
 		maps.Copy(rows, f.lasts)
 	}
+	for name, st := range f.peers {
+		rows[name] = st.Instance
+	}
 	for name, st := range f.states {
 		rows[name] = st.Instance
+	}
+	for name, record := range f.records {
+		row, there := rows[name]
+		if _, answers := f.states[name]; there && !answers && f.registry != nil && row.Cause == "" && f.holds(name, record.Inc) {
+			row.Cause = "its agent does not answer on this host"
+			rows[name] = row
+		}
 	}
 	found := foundWarnings(f.registry)
 	for name, row := range rows {
@@ -131,6 +141,13 @@ func (v *appView) addInstances(f appFacts) {
 			v.Missing = append(v.Missing, row.Instance)
 		}
 	}
+}
+
+// holds tells that the registry still has an index held by this life of an agent.
+func (f *appFacts) holds(instance, inc string) bool {
+	return slices.ContainsFunc(f.registry.Members, func(m consul.MemberStatus) bool {
+		return m.Instance.String() == instance && m.Live && m.Inc == inc
+	})
 }
 
 // definition is the App that the registry keeps; one that cannot be read says nothing.
@@ -202,7 +219,7 @@ func memberRow(m consul.MemberStatus, d registry.Directive) status.Instance {
 		Conducts: d.By == m.Inc && m.Live,
 	}
 	if x := m.Exit; x != nil && isOver(m.Phase) {
-		row.Cause = x.Why
+		row.Cause, row.Since = x.Why, x.At
 		row.ExitInfo = &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.Class == registry.ClassOOM, At: milliseconds(x.At), Message: x.Why}
 		row.Exit = shellExit(row.ExitInfo)
 	}

@@ -84,6 +84,20 @@ func TestMembersOfAnEarlierRun(t *testing.T) {
 	}
 }
 
+// An agent of this host that is silent while its index is still held has been killed, or hangs; one that another has replaced has not.
+func TestSilentAgent(t *testing.T) {
+	for inc, want := range map[string]string{"a": "its agent does not answer on this host", "b": ""} {
+		st := consul.Status{Members: []consul.MemberStatus{{
+			Instance: registry.Instance{Component: "worker"}, Live: true, Member: registry.Member{Run: "1", Inc: "a", Phase: registry.PhaseReady},
+		}}}
+		st.App.Run = "1"
+		v := viewOf(appFacts{registry: &st, records: map[string]status.InstanceFile{"worker-0": {Inc: inc}}})
+		if len(v.Instances) != 1 || v.Instances[0].Cause != want {
+			t.Errorf("record of %s: got %+v, want %q", inc, v.Instances, want)
+		}
+	}
+}
+
 func TestShellExit(t *testing.T) {
 	for _, c := range []struct {
 		exit status.Exit

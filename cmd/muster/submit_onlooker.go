@@ -43,8 +43,6 @@ const (
 	watchPoll = time.Second
 	// progressEvery is how often the agents are.
 	progressEvery = 3 * time.Second
-	// mostAsked bounds how many agents are asked for their progress.
-	mostAsked = 256
 	// mostMissing bounds a list of names in a line.
 	mostMissing = 8
 )
@@ -98,7 +96,7 @@ func (w *onlooker) look(ctx context.Context) (over bool) {
 	w.st = &st
 	w.seen.Store(&st)
 	w.told("phase", w.phase())
-	w.restarts()
+	w.restarts(ctx)
 	if st.Directive.Act == registry.ActRun && st.Verdict == nil && time.Since(w.asked) >= progressEvery {
 		w.asked = time.Now()
 		w.progress(ctx)
@@ -164,21 +162,24 @@ func named(names []string) string {
 	return strings.Join(names[:mostMissing-1], ", ") + fmt.Sprintf(" and %d more", len(names)-mostMissing+1)
 }
 
-// restarts tells of processes that were started again.
-func (w *onlooker) restarts() {
+// restarts tells of processes that were started again, and how those before them ended, where their agents say it.
+func (w *onlooker) restarts(ctx context.Context) {
 	now := map[registry.Instance]int{}
+	var again []consul.MemberStatus
 	for _, m := range w.st.Members {
 		now[m.Instance] = m.Attempt
-		before, known := w.attempts[m.Instance]
-		if known && m.Attempt > before && m.Attempt > 1 {
-			line := fmt.Sprintf("%s: attempt %d", m.Instance, m.Attempt)
-			if m.Exit != nil {
-				line += colon(m.Exit.Why)
-			}
-			w.say(line)
+		if before, known := w.attempts[m.Instance]; known && m.Attempt > before && m.Attempt > 1 {
+			again = append(again, m)
 		}
 	}
 	w.attempts = now
+	if len(again) == 0 {
+		return
+	}
+	said := askAgents(ctx, w.lookup.state.Sockets(w.app), again, w.st.App.Token)
+	for _, m := range again {
+		w.say(fmt.Sprintf("%s: attempt %d%s", m.Instance, m.Attempt, colon(said[m.Instance.String()].LastEnd)))
+	}
 }
 
 // progress is the mean of what the workers report, those of them that can be asked from here.
@@ -197,35 +198,14 @@ func (w *onlooker) progress(ctx context.Context) {
 	}
 }
 
-// ask asks agents for their progress: those of this host by their sockets, others where they listen, with the run's token.
+// ask asks the agents of the workers for their progress.
 func (w *onlooker) ask(ctx context.Context) map[string]float64 {
-	ctx, cancel := context.WithTimeout(ctx, socketPatience)
-	defer cancel()
 	said := map[string]float64{}
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	sockets := w.lookup.state.Sockets(w.app)
-	for i, m := range w.st.Members {
-		if !m.Live || i >= mostAsked || !slices.Contains(w.workers, m.Instance) {
-			continue
+	workers := slices.DeleteFunc(slices.Clone(w.st.Members), func(m consul.MemberStatus) bool { return !slices.Contains(w.workers, m.Instance) })
+	for name, st := range askAgents(ctx, w.lookup.state.Sockets(w.app), workers, w.st.App.Token) {
+		if st.Progress != nil {
+			said[name] = *st.Progress
 		}
-		var agent *status.Client
-		if path, here := sockets[m.Instance.String()]; here {
-			agent = status.Dial(path)
-		} else if m.Peer != "" && w.st.App.Token != "" {
-			agent = status.DialPeer(m.Peer, w.st.App.Token)
-		} else {
-			continue
-		}
-		wg.Go(func() {
-			defer agent.Close()
-			if st, err := agent.State(ctx); err == nil && st.Progress != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				said[m.Instance.String()] = *st.Progress
-			}
-		})
 	}
-	wg.Wait()
 	return said
 }

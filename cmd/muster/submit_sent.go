@@ -80,7 +80,7 @@ func (r *sent) start(ctx context.Context) (err error) {
 func (r *sent) handles() string {
 	where := r.app + " --registry " + r.registry
 	follow, end := r.job.Hints()
-	return "  follow it: muster status " + where + " --wait, or " + follow + "\n" +
+	return "run " + r.run + " of " + r.app + "\n  follow it: muster status " + where + " --wait, or " + follow + "\n" +
 		"  stop it:   muster stop " + where + "; while no agent is there yet, or without a verdict, " + end
 }
 
@@ -116,7 +116,7 @@ func (r *sent) free(ctx context.Context) error {
 	case st.Verdict == nil && st.Live > 0 && !r.ours(st.App.Run):
 		return submitCode(fmt.Errorf("submit: app %s %w, as run %s: muster stop %s, or another --app-id", r.app, submit.ErrRuns, st.App.Run, r.app))
 	case st.Verdict != nil && st.App.Run == r.first() && !startsAnew(r.launcher, *st.Verdict):
-		fmt.Fprintf(r.streams.err, "run %s of %s is over: %s; its agents do no more than put outputs in their place that are missing there; --run NAME begins a new one\n",
+		fmt.Fprintf(r.streams.err, "run %s of %s is over: %s; nothing of it runs again, and --run NAME begins a new one\n",
 			st.App.Run, r.app, verdictText(*st.Verdict))
 	}
 	return nil

@@ -62,6 +62,9 @@ func (l *lane) named(ctx context.Context, act string, before int64, err error) e
 	}
 	if status, ok := errors.AsType[api.StatusError](err); ok {
 		body := strings.TrimSpace(status.Body)
+		if strings.HasPrefix(body, "<") { // a page for a browser: no Consul says that
+			body = "from something else than Consul"
+		}
 		switch {
 		case status.Code == http.StatusForbidden:
 			return fmt.Errorf("%s: %w: %s", act, registry.ErrForbidden, body)

@@ -99,6 +99,39 @@ type AppFile struct {
 	Started  time.Time `json:"started"`
 }
 
+// PlaceFile is INSTANCE.place: where an instance of a run worked and logged on this host. It stays when its agent has ended, and
+// the next agent of the instance writes it anew: a launcher gives each container folders of its own.
+type PlaceFile struct {
+	Version int    `json:"version"`
+	Run     string `json:"run"`
+	WorkDir string `json:"work_dir"`
+	LogDir  string `json:"log_dir"` // the instance's own
+}
+
+// placeEnding is not that of records, which Sockets goes by.
+const placeEnding = ".place"
+
+// Place is the path of an instance's PlaceFile.
+func (d Dir) Place(app, instance string) string {
+	return filepath.Join(d.App(app), instance+placeEnding)
+}
+
+// Places are those of a run, by instance. What cannot be read is left out.
+func (d Dir) Places(app, run string) map[string]PlaceFile {
+	found := map[string]PlaceFile{}
+	paths, err := filepath.Glob(filepath.Join(d.App(app), "*"+placeEnding))
+	if err != nil {
+		return found
+	}
+	for _, path := range paths {
+		var f PlaceFile
+		if ReadJSON(path, &f) == nil && f.Run == run {
+			found[strings.TrimSuffix(filepath.Base(path), placeEnding)] = f
+		}
+	}
+	return found
+}
+
 // ResultFile is result.json, and the answer of `muster run --json`.
 type ResultFile struct {
 	Version     int               `json:"version"`

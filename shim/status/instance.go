@@ -37,6 +37,7 @@ type Instance struct {
 	Outage         *Outage    `json:"outage,omitempty"` // nothing is heard of the registry for long
 	Waits          []Wait     `json:"waits,omitempty"`  // of who conducts
 	Sides          []Side     `json:"sides,omitempty"`
+	LastEnd        string     `json:"last_end,omitempty"` // how the attempt before this one ended
 	Conducts       bool       `json:"conducts,omitempty"`
 	AwaySince      *time.Time `json:"registry_unreachable_since,omitempty"`
 	Warnings       []Warning  `json:"warnings,omitempty"`

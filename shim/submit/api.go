@@ -108,6 +108,9 @@ func said(text []byte) string {
 			return answer.RemoteException.Message
 		}
 	}
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) { // a page for a browser
+		return ""
+	}
 	return string(text)
 }
 

@@ -116,7 +116,7 @@ func TestNotNomad(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	n := &Nomad{Address: server.URL, Job: `{"Job":{"ID":"d1"}}`}
-	if _, err := n.Start(t.Context()); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "not Nomad's HTTP API") {
+	if _, err := n.Start(t.Context()); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "not Nomad's HTTP API (GET /v1/job/d1: 404 Not Found") {
 		t.Errorf("got %v, want that it is not Nomad", err)
 	}
 }

@@ -49,6 +49,9 @@ func (n *Nomad) Start(ctx context.Context) (id string, err error) {
 	}
 	n.id = job.ID
 	last, err := n.look(ctx)
+	if missing(err) && !strings.Contains(err.Error(), "job not found") {
+		return "", fmt.Errorf("nomad: %w at %s: what answers there is not Nomad's HTTP API (%s), whose port is 4646; --address or NOMAD_ADDR says where it is", ErrUnreachable, n.api.base, oneLine(err.Error()))
+	}
 	if err != nil && !missing(err) {
 		return "", fmt.Errorf("nomad at %s: %w", n.api.base, err)
 	}
@@ -62,9 +65,7 @@ func (n *Nomad) Start(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := n.api.send(ctx, http.MethodPost, "/v1/jobs", text); missing(err) { // Nomad always has that
-		return "", fmt.Errorf("nomad at %s: %w: this is not Nomad's HTTP API, which has the port 4646; --address or NOMAD_ADDR says where it is", n.api.base, err)
-	} else if err != nil {
+	if err := n.api.send(ctx, http.MethodPost, "/v1/jobs", text); err != nil {
 		return "", fmt.Errorf("nomad at %s: %w", n.api.base, err)
 	}
 	return n.id, nil
@@ -249,5 +250,5 @@ func (n *Nomad) Hints() (follow, end string) {
 		}
 		return strings.Join(append(all, n.id), " ")
 	}
-	return words("job", "status") + " (logs: " + words("alloc", "logs", "-stderr", "-job") + ")", words("job", "stop")
+	return words("job", "status") + " (its agents' logs: " + words("alloc", "logs", "-stderr", "-job") + "; a program's: nomad alloc fs ALLOCATION alloc/logs/muster/INSTANCE/stdout.log)", words("job", "stop")
 }

@@ -24,6 +24,7 @@ func TestAnswersToAJob(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			mux := http.NewServeMux()
 			mux.HandleFunc("POST /v1/jobs", tt.post)
+			mux.HandleFunc("GET /v1/job/d1", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "job not found", http.StatusNotFound) })
 			server := httptest.NewServer(mux)
 			defer server.Close()
 			n := &Nomad{Address: server.URL, Job: `{"Job":{"ID":"d1"}}`}

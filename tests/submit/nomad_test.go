@@ -42,6 +42,8 @@ func TestNomad(t *testing.T) {
 		if code := other.ends(); code != 130 || other.out.String() != beside+"\n" {
 			t.Fatalf("submit ends with %d: %s%s", code, other.out.String(), other.err.String())
 		}
+		watcher := submit(t, env, "status", tiny, "--wait") // before anybody knows of it
+		watcher.says("waiting: no agent of " + tiny + " is there yet")
 		one := submit(t, env, args(gang, tiny, "--run", "r1", "--wait")...)
 		one.says("running: 3 instances, generation 1")
 		again := submit(t, env, args(gang, tiny, "--wait")...)
@@ -63,6 +65,9 @@ func TestNomad(t *testing.T) {
 		if out := one.out.String(); !strings.HasPrefix(out, tiny+"\n"+tiny+": failed (app-error)") {
 			t.Errorf("got %q, want the id, and the verdict", out)
 		}
+		if code := watcher.ends(); code != 3 || !strings.Contains(watcher.out.String(), "failed (app-error)") {
+			t.Errorf("who followed it: got %d\n%s%s", code, watcher.out.String(), watcher.err.String())
+		}
 		nomad.AwaitJob(tiny, "dead")
 		all := left(t, store)
 		if !slices.ContainsFunc(all, func(name string) bool { return strings.HasSuffix(name, "-muster") }) ||
@@ -78,9 +83,24 @@ func TestNomad(t *testing.T) {
 		gang := tinygang.Write(t, t.TempDir(), 1, nil)
 		next := submit(t, env, args(gang, tiny, "--run", "r2", "--wait")...)
 		next.says("running: 2 instances, generation 2")
+		here := []string{"MUSTER_AGENT_STATE_DIR=/run/muster"} // as on the host itself
+		if c := submit(t, here, "signal", tiny+"/worker-0", "KILL"); c.ends() != 0 {
+			t.Fatal(c.err.String())
+		}
+		next.says("worker-0: attempt 2: killed by SIGKILL")
+		// From elsewhere agents are asked where they listen.
+		if c := submit(t, env, "status", tiny); c.ends() != 0 || !strings.Contains(c.out.String(), "attempt 1 killed by SIGKILL") {
+			t.Errorf("status from elsewhere: %s%s", c.out.String(), c.err.String())
+		}
 		gang.Go(t, 0)
 		if code := next.ends(); code != 0 {
 			t.Errorf("got %d\n%s%s", code, next.out.String(), next.err.String())
+		}
+		// Each allocation has a log folder of its own.
+		for _, instance := range []string{"ps-0", "worker-0"} {
+			if c := submit(t, here, "logs", tiny+"/"+instance, "--agent"); c.ends() != 0 || !strings.Contains(c.out.String(), "instance="+instance) {
+				t.Errorf("logs of %s after the end: %s%s", instance, c.out.String(), c.err.String())
+			}
 		}
 	})
 
