@@ -14,12 +14,16 @@ import (
 // host while the containers are elsewhere.
 func TestYARNLong(t *testing.T) {
 	l := newLab(t)
-	t.Run("host lost, shell", func(t *testing.T) { l.of(t).apart("shell", "lost").hostLost() })
-	l.y.StartNode(1)
+	t.Run("host lost, shell", func(t *testing.T) {
+		l.of(t).apart("shell", "lost").hostLost()
+		l.y.StartNode(1)
+	})
 	t.Run("killed, service", func(t *testing.T) { l.of(t).killed("service") })
 	for _, form := range []string{"service", "shell"} {
-		t.Run("master lost, "+form, func(t *testing.T) { l.of(t).masterLost(form) })
-		l.y.StartNode(1)
+		t.Run("master lost, "+form, func(t *testing.T) {
+			l.of(t).masterLost(form)
+			l.y.StartNode(1)
+		})
 	}
 }
 
@@ -27,11 +31,9 @@ func TestYARNLong(t *testing.T) {
 func (l *lab) masterLost(form string) {
 	app := "master-" + form
 	l.y.Resize(0, 0)
-	before := len(l.y.Applications())
 	submitted := l.submitting(form, app, l.keeping(lasting("300")...)...)
 	l.await("its master", func() bool {
-		all := l.y.Applications()
-		return len(all) > before && slices.ContainsFunc(all, func(a hadoop.Application) bool { return a.RunningContainers == 1 })
+		return slices.ContainsFunc(l.y.Applications(), func(a hadoop.Application) bool { return a.Name == app && a.RunningContainers == 1 })
 	})
 	l.y.Resize(1, masterRoom)
 	l.y.Resize(0, wholeHost)

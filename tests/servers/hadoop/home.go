@@ -48,7 +48,7 @@ func find() (home, error) {
 func (h home) javaArgs(heap, confDir, class string, properties ...string) []string {
 	args := []string{
 		"-Xmx" + heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:SharedArchiveFile=" + filepath.Join(h.dir, "classes.jsa"),
-		"--add-opens=java.base/java.lang=ALL-UNNAMED", "-Djava.net.preferIPv4Stack=true",
+		"--add-opens=java.base/java.lang=ALL-UNNAMED", "-Djava.net.preferIPv4Stack=true", "-XX:-UsePerfData", // whose files are in /tmp
 	}
 	args = append(args, properties...)
 	// the archive of classes holds for the jars in this order; the rest must follow them

@@ -115,7 +115,7 @@ func (y *YARN) lay(p []int) {
 	y.t.Helper()
 	site := y.site(p)
 	confs := map[string]map[string]string{y.ConfDir: nil}
-	folders := []string{y.Dir, filepath.Join(y.Dir, "logs"), filepath.Join(y.Dir, "zookeeper")}
+	folders := []string{y.Dir, filepath.Join(y.Dir, "logs"), filepath.Join(y.Dir, "zookeeper"), filepath.Join(y.Dir, "tmp")}
 	for _, n := range y.nodes {
 		confs[filepath.Join(n.dir, "conf")] = map[string]string{
 			"yarn.nodemanager.address":           local(n.ports[0]),
@@ -236,7 +236,7 @@ func (y *YARN) start(j *jail.Jail, name, heap, conf, class string, args ...strin
 	if j == y.head && y.zk != nil {
 		words = append([]string{"-c", asNobody, "as-nobody", "--"}, y.c.home.java) // the jail has been laid out
 	}
-	words = append(append(words, y.c.home.yarnArgs(heap, conf, class, "-Dmuster.log=INFO",
+	words = append(append(words, y.c.home.yarnArgs(heap, conf, class, "-Dmuster.log=INFO", "-Djava.io.tmpdir="+filepath.Join(y.Dir, "tmp"),
 		"-Dzookeeper.admin.enableServer=false")...), args...) // its port would be 8080, and that of one cluster at a time
 	cmd := exec.Command("/bin/sh", words...)
 	cmd.Env = append(y.c.Environ(), "HADOOP_CONF_DIR="+conf, "JAVA_HOME="+filepath.Dir(filepath.Dir(y.c.home.java)))
