@@ -39,10 +39,10 @@ func (l *lab) masterLost(form string) {
 	l.y.Resize(0, wholeHost)
 	j := submitted()
 	j.await("a checkpoint on HDFS", func() bool { return j.stored() > 0 })
-	j.signal(0, syscall.SIGSTOP) // or the training would be over before YARN misses the host
+	j.signal(syscall.SIGSTOP) // or the training would be over before YARN misses the host
 	l.y.KillNode(1)
 	j.await("a second master", func() bool { return j.y.Attempts(j.id) == 2 })
-	j.signal(0, syscall.SIGCONT)
+	j.signal(syscall.SIGCONT)
 	j.endsAfter("SUCCEEDED", 2)
 	if s := j.status(); s.Outcome != "succeeded" || s.Generation != 1 {
 		l.t.Errorf("got %+v, want success in generation 1", s)

@@ -117,15 +117,15 @@ func (l *lab) apart(form, app string) *job {
 	}
 	l.y.Resize(0, wholeHost)
 	j.await("a checkpoint on HDFS", func() bool { return j.stored() > 0 })
-	j.signal(0, syscall.SIGSTOP)
+	j.signal(syscall.SIGSTOP)
 	return j
 }
 
-// signal tells the processes of the training on a host.
-func (j *job) signal(node int, number syscall.Signal) {
+// signal tells the processes of the training on the first host.
+func (j *job) signal(number syscall.Signal) {
 	j.t.Helper()
 	told := 0
-	for _, pid := range j.y.NodeProcesses(node) {
+	for _, pid := range j.y.NodeProcesses(0) {
 		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); !j.has(pid) || !bytes.HasPrefix(name, []byte("python3\x00")) {
 			continue
 		}
@@ -135,7 +135,7 @@ func (j *job) signal(node int, number syscall.Signal) {
 		told++
 	}
 	if told == 0 {
-		j.t.Fatalf("no process of %s's training on host %d", j.app, node)
+		j.t.Fatalf("no process of %s's training on the first host", j.app)
 	}
 }
 
@@ -173,7 +173,7 @@ func (j *job) hostLost() {
 		t.Errorf("processes %v are left on a host that is gone", left)
 	}
 	j.await("a second ps-0", func() bool { return len(j.logs("ps-0", "stdout.log")) == 2 })
-	j.signal(0, syscall.SIGCONT)
+	j.signal(syscall.SIGCONT)
 	j.ends("SUCCEEDED")
 	after := j.status()
 	if after.Phase != "done" || after.Outcome != "succeeded" || after.Instances[0].Attempt < 2 {
