@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -313,6 +314,14 @@ func TestInstanceFailures(t *testing.T) {
 		}, func(g *gang) {
 			g.wantVerdict(registry.Failed, registry.ClassOOM, "worker-0", "worker-0 ran out of memory")
 			if g.dir.Verdict.Advice != "raise yarn.memory of worker, let it grow with muster.memory.autoscale, or make the program use less" {
+				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
+			}
+		}},
+		{"a command that is not there", asynchronous(), func(g *gang) {
+			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Code: new(127), Class: registry.ClassApp, Final: true})
+		}, func(g *gang) {
+			g.wantVerdict(registry.Failed, registry.ClassApp, "worker-0", "worker-0 exited with 127")
+			if !strings.HasPrefix(g.dir.Verdict.Advice, "a command or a shared library was not found: see, on its host, muster logs ") {
 				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
 			}
 		}},

@@ -260,12 +260,12 @@ func advice(c Class, app string, first Instance, exit *MemberExit) string {
 	}
 	found := ""
 	if exit != nil && exit.Code != nil && *exit.Code == notFound {
-		found = "its shell did not find a command: "
+		found = "a command or a shared library was not found: "
 	}
 	return fmt.Sprintf("%ssee, on its host, muster logs %s/%s --stderr --tail 20", found, app, first)
 }
 
-// notFound is what a shell ends with that does not find a command (POSIX.1-2017, XCU 2.8.2).
+// notFound is what a shell ends with that does not find a command (POSIX.1-2017, XCU 2.8.2), and glibc's loader without a library.
 const notFound = 127
 
 func plural(n int) string {

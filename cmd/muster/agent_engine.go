@@ -31,7 +31,7 @@ func (r engineRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.E
 	case shim.DoStart:
 		pid, err := r.start(e, s)
 		if err != nil {
-			return shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: notStarted(err)}, true
+			return shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: r.keepEnd(notStarted(err))}, true
 		}
 		r.log.Info("process started", "pid", pid, "attempt", e.Attempt)
 		r.notify.started()
@@ -407,9 +407,7 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 				a.log.Warn("the last lines of the log may be missing: its disk does not answer")
 			}
 			a.seeLast(a.currentPlan()) // what it saved last counts for its budget and in the result
-			end := a.judge(x, x.At.Sub(started[e.Attempt]))
-			a.keepEnd(end)
-			a.lastSave(shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: end})
+			a.lastSave(shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: a.keepEnd(a.judge(x, x.At.Sub(started[e.Attempt])))})
 		case sandbox.Stuck:
 			a.log.Error("a process does not die", "process", e.StuckProcess.String())
 		case sandbox.LogLost:

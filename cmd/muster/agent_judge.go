@@ -91,11 +91,16 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 	return out
 }
 
-// keepEnd keeps how the last attempt ended, for who asks in the next one.
-func (a *agent) keepEnd(x *shim.Exit) {
+// keepEnd keeps how the last attempt ended, for who asks in the next one. What this agent has ended itself did not fail.
+func (a *agent) keepEnd(x *shim.Exit) *shim.Exit {
+	why := x.Why()
+	if s := a.loop.State(); s.Phase == shim.Stopping {
+		why = ""
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lastEnd = x.Why()
+	a.lastEnd = why
+	return x
 }
 
 // leftBehind looks at what a script's START that ended with 0 has left: a process that was gone as soon as START was,

@@ -317,7 +317,7 @@ func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 			return err
 		}
 	}
-	place := status.PlaceFile{Version: 1, Run: a.id.run, WorkDir: filepath.Join(a.workDir, in.String()), LogDir: filepath.Join(a.logDir, in.String())}
+	place := status.PlaceFile{Version: 1, Run: a.id.run, LogDir: filepath.Join(a.logDir, in.String())}
 	if err := status.WriteJSON(a.state.Place(a.id.appID, in.String()), place); err != nil {
 		return err
 	}

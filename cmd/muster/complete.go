@@ -108,6 +108,9 @@ func completeLogs(ask *askFlags) cobra.CompletionFunc {
 			for instance := range state.Sockets(app.App) {
 				names = append(names, app.App+"/"+instance)
 			}
+			for instance := range state.Places(app.App, app.Run) {
+				names = append(names, app.App+"/"+instance)
+			}
 			for _, instance := range instancesIn(app.LogDir) {
 				names = append(names, app.App+"/"+instance)
 			}

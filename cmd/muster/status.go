@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,17 +37,19 @@ type statusFlags struct {
 	ask  askFlags
 	json bool
 	wait bool
+	run  string // to wait for; "": the one that there is
 }
 
 func newStatus(s streams) *cobra.Command {
 	f := statusFlags{}
 	cmd := &cobra.Command{
 		Use: "status APP", Short: "Say how a run stands: instances, conductor, who is missing, the verdict", Args: exactly("APP"),
-		Long: `Asks the registry and the agents on this host. When the registry is gone, as the embedded one is
-after the end of muster run, the files that the run left answer.
+		Long: `Asks the registry, the agents on this host, and up to 256 on others that can be reached from here. When the registry is
+gone, as the embedded one is after the end of muster run, the files that the run left answer.
 
 With --wait it follows the run first, on stderr, until there is a verdict, and ends with the verdict's exit code (muster help
-exit-codes). One that the registry does not know yet is waited for: its job may be in a launcher's queue.`,
+exit-codes). One that the registry does not know yet is waited for: its job may be in a launcher's queue. Where the app
+may have had a run before, --run says which is meant.`,
 		Example:           "  muster status d1\n  muster status d1 --registry consul://127.0.0.1:8500 --json",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.status(cmd.Context(), s, args[0]) },
@@ -54,25 +57,21 @@ exit-codes). One that the registry does not know yet is waited for: its job may 
 	f.ask.register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "follow the run until it is over, and end with its verdict")
+	cmd.Flags().StringVar(&f.run, "run", "", "with --wait: wait for this run, also while another is there (default: the one that is there)")
 	return cmd
 }
 
 func (f *statusFlags) status(ctx context.Context, s streams, app string) error {
+	if f.run != "" && !f.wait {
+		return usage("status: --run %s without --wait", f.run)
+	}
 	k := f.ask.lookup(s.err)
 	facts, err := k.app(ctx, app)
-	if f.wait && errors.Is(err, registry.ErrNoApp) { // a launcher may have it
-		fmt.Fprintf(s.err, "waiting: no agent of %s is there yet\n", app)
-		if !poll(ctx, func() bool { facts, err = k.app(ctx, app); return !errors.Is(err, registry.ErrNoApp) }) {
-			return ctx.Err()
-		}
+	if f.wait && (err == nil || errors.Is(err, registry.ErrNoApp)) && f.mayGoOn(facts) {
+		facts, err = f.follow(ctx, s, k, facts)
 	}
 	if err != nil {
 		return err
-	}
-	if f.wait && facts.registry != nil {
-		if facts, err = f.follow(ctx, s, facts); err != nil {
-			return err
-		}
 	}
 	facts.askPeers(ctx)
 	v := viewOf(facts)
@@ -86,18 +85,35 @@ func (f *statusFlags) status(ctx context.Context, s streams, app string) error {
 	return v.code()
 }
 
-// follow waits until the run that is spoken of is over, and finds out about it anew.
-func (f *statusFlags) follow(ctx context.Context, s streams, facts appFacts) (appFacts, error) {
-	run := facts.registry.App.Run
-	def := definition(facts.registry.App)
+// mayGoOn tells that there is something to wait for: a registry that may hear of the run, which is not known to be over.
+func (f *statusFlags) mayGoOn(facts appFacts) bool {
+	meant := f.run == "" || runOf(facts.run(), f.run)
+	over := facts.registry == nil && facts.local != nil && (facts.result != nil || facts.verdict() != nil)
+	return facts.address != "" && !(meant && over)
+}
+
+// follow waits until the run is over, and finds out about it anew.
+func (f *statusFlags) follow(ctx context.Context, s streams, k lookup, facts appFacts) (appFacts, error) {
+	run := f.run
 	w := onlooker{
-		lookup: f.ask.lookup(s.err), app: facts.id, address: facts.address, ours: func(other string) bool { return other == run },
-		workers: hboxWorkers(&def), say: func(line string) { fmt.Fprintln(s.err, line) },
+		lookup: k, app: facts.id, address: facts.address, say: func(line string) { fmt.Fprintln(s.err, line) },
+		ours: func(other string) bool {
+			if run == "" { // the first that is seen
+				run = other
+			}
+			return other == run || f.run != "" && runOf(other, f.run)
+		},
 	}
-	if !poll(ctx, func() bool { return w.look(ctx) }) {
-		return facts, ctx.Err()
+	tick := time.NewTicker(watchPoll)
+	defer tick.Stop()
+	for !w.look(ctx) {
+		select {
+		case <-ctx.Done():
+			return facts, ctx.Err()
+		case <-tick.C:
+		}
 	}
-	return w.lookup.app(ctx, facts.id)
+	return k.app(ctx, facts.id)
 }
 
 // code is the exit code of what is seen: the verdict's, or that of an interrupted run.

@@ -57,19 +57,19 @@ type appFacts struct {
 // unknownApp is an app that neither this host nor the registry knows.
 func (k lookup) unknownApp(id, address string) error {
 	if address == "" {
-		return usage("no app %q on this host; muster ps lists what is there, muster status %s --registry URL says where its agents are", id, id)
+		return usage("no app %q on this host; muster ps lists what is there; if it runs elsewhere, muster status %s --registry URL says where", id, id)
 	}
-	return withCode(shim.CodeUsage, unknownApp{id, address})
+	return withCode(shim.CodeUsage, noApp{id, address})
 }
 
-// unknownApp is an app that was asked for where it might be.
-type unknownApp struct{ id, address string }
+// noApp is an app that a registry was asked for.
+type noApp struct{ id, address string }
 
-func (e unknownApp) Error() string {
+func (e noApp) Error() string {
 	return fmt.Sprintf("no app %q on this host or in registry %s; muster ps lists what is there, and a job that waits in a launcher's queue is known to that launcher alone", e.id, e.address)
 }
 
-func (unknownApp) Unwrap() error { return registry.ErrNoApp }
+func (noApp) Unwrap() error { return registry.ErrNoApp }
 
 // app finds out about one app. A registry that does not answer is an error only when nothing on this
 // host answers for it.
@@ -226,7 +226,7 @@ func (f *appFacts) askPeers(ctx context.Context) {
 	}), f.registry.App.Token)
 }
 
-// mostAsked bounds how many agents are asked at once.
+// mostAsked bounds how many agents are asked.
 const mostAsked = 256
 
 // askAgents asks members that are alive for their state: those of this host by their sockets, others where they listen. Who does not
@@ -239,25 +239,26 @@ func askAgents(ctx context.Context, sockets map[string]string, members []consul.
 	var wg sync.WaitGroup
 	asked := 0
 	for _, m := range members {
-		var agent *status.Client
 		path, here := sockets[m.Instance.String()]
-		switch {
-		case !m.Live || asked == mostAsked:
-			continue
-		case here:
-			agent = status.Dial(path)
-		case m.Peer != "" && token != "":
-			agent = status.DialPeer(m.Peer, token)
-		default:
+		there := m.Peer != "" && token != ""
+		if !m.Live || !here && !there || asked == mostAsked {
 			continue
 		}
 		asked++
-		wg.Go(func() {
+		ask := func(agent *status.Client) bool {
 			defer agent.Close()
-			if st, err := agent.State(ctx); err == nil && st.Inc == m.Inc {
-				mu.Lock()
-				defer mu.Unlock()
-				said[m.Instance.String()] = st
+			st, err := agent.State(ctx)
+			if err != nil || st.Inc != m.Inc {
+				return false
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			said[m.Instance.String()] = st
+			return true
+		}
+		wg.Go(func() {
+			if !(here && ask(status.Dial(path))) && there { // an earlier agent may have left a socket here
+				ask(status.DialPeer(m.Peer, token))
 			}
 		})
 	}
@@ -299,7 +300,9 @@ func (f *appFacts) logDirs() map[string]string {
 		}
 	}
 	for name, place := range f.places {
-		dirs[name] = place.LogDir
+		if place.LogDir != "" {
+			dirs[name] = place.LogDir
+		}
 	}
 	for name, st := range f.states {
 		if st.LogDir != "" {

@@ -117,7 +117,9 @@ func (v *appView) addInstances(f appFacts) {
 	}
 	for name, record := range f.records {
 		row, there := rows[name]
-		if _, answers := f.states[name]; there && !answers && f.registry != nil && row.Cause == "" && f.holds(name, record.Inc) {
+		_, answers := f.states[name]
+		_, elsewhere := f.peers[name]
+		if there && !answers && !elsewhere && f.registry != nil && row.Cause == "" && f.holds(name, record.Inc) {
 			row.Cause = "its agent does not answer on this host"
 			rows[name] = row
 		}
@@ -219,7 +221,10 @@ func memberRow(m consul.MemberStatus, d registry.Directive) status.Instance {
 		Conducts: d.By == m.Inc && m.Live,
 	}
 	if x := m.Exit; x != nil && isOver(m.Phase) {
-		row.Cause, row.Since = x.Why, x.At
+		row.Cause = x.Why
+		if !x.At.IsZero() && m.Phase != registry.PhaseLost { // what is lost has ended later than the last process of it
+			row.Since = x.At
+		}
 		row.ExitInfo = &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.Class == registry.ClassOOM, At: milliseconds(x.At), Message: x.Why}
 		row.Exit = shellExit(row.ExitInfo)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
@@ -81,6 +82,21 @@ func TestMembersOfAnEarlierRun(t *testing.T) {
 	want := map[string]string{"worker-0": "waiting", "worker-1": missing, "worker-2": missing, "worker-4": "waiting"}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// What has ended stands with the time of its end, where that is known: who left before it ran anything has none of its own.
+func TestSinceOfTheEnd(t *testing.T) {
+	joined, ended := time.Now().Add(-time.Hour), time.Now()
+	for _, tt := range []struct {
+		phase registry.Phase
+		at    time.Time
+		want  time.Time
+	}{{registry.PhaseEnded, ended, ended}, {registry.PhaseLeft, time.Time{}, joined}, {registry.PhaseLost, ended, joined}, {registry.PhaseReady, ended, joined}} {
+		m := consul.MemberStatus{Member: registry.Member{Phase: tt.phase, Since: joined, Exit: &registry.MemberExit{At: tt.at}}}
+		if got := memberRow(m, registry.Directive{}).Since; !got.Equal(tt.want) {
+			t.Errorf("%s, ended at %s: got %s, want %s", tt.phase, tt.at, got, tt.want)
+		}
 	}
 }
 

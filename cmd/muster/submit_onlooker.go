@@ -89,6 +89,10 @@ func (w *onlooker) look(ctx context.Context) (over bool) {
 		}
 		st.App.Def = w.def
 	}
+	if w.workers == nil {
+		def := definition(st.App)
+		w.workers = hboxWorkers(&def)
+	}
 	if w.st != nil && w.st.App.Run != st.App.Run {
 		w.say("the launcher begins run " + st.App.Run)
 		w.attempts = nil
@@ -162,7 +166,8 @@ func named(names []string) string {
 	return strings.Join(names[:mostMissing-1], ", ") + fmt.Sprintf(" and %d more", len(names)-mostMissing+1)
 }
 
-// restarts tells of processes that were started again, and how those before them ended, where their agents say it.
+// restarts tells of processes that were started again, and how those before them ended: by their agents' word, else the
+// registry's. Of a gang that is formed anew the attempt is known before it begins: then it is told when it does.
 func (w *onlooker) restarts(ctx context.Context) {
 	now := map[registry.Instance]int{}
 	var again []consul.MemberStatus
@@ -172,13 +177,23 @@ func (w *onlooker) restarts(ctx context.Context) {
 			again = append(again, m)
 		}
 	}
+	before := w.attempts
 	w.attempts = now
 	if len(again) == 0 {
 		return
 	}
 	said := askAgents(ctx, w.lookup.state.Sockets(w.app), again, w.st.App.Token)
 	for _, m := range again {
-		w.say(fmt.Sprintf("%s: attempt %d%s", m.Instance, m.Attempt, colon(said[m.Instance.String()].LastEnd)))
+		st, answers := said[m.Instance.String()]
+		if answers && st.Attempt < m.Attempt {
+			now[m.Instance] = before[m.Instance]
+			continue
+		}
+		why := st.LastEnd
+		if why == "" && m.Exit != nil {
+			why = m.Exit.Why
+		}
+		w.say(fmt.Sprintf("%s: attempt %d%s", m.Instance, m.Attempt, colon(why)))
 	}
 }
 

@@ -80,7 +80,7 @@ func (r *sent) start(ctx context.Context) (err error) {
 func (r *sent) handles() string {
 	where := r.app + " --registry " + r.registry
 	follow, end := r.job.Hints()
-	return "run " + r.run + " of " + r.app + "\n  follow it: muster status " + where + " --wait, or " + follow + "\n" +
+	return "  follow it: muster status " + where + " --run " + r.run + " --wait, or " + follow + "\n" +
 		"  stop it:   muster stop " + where + "; while no agent is there yet, or without a verdict, " + end
 }
 

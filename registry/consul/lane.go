@@ -63,8 +63,9 @@ func (l *lane) named(ctx context.Context, act string, before int64, err error) e
 	if status, ok := errors.AsType[api.StatusError](err); ok {
 		body := strings.TrimSpace(status.Body)
 		if strings.HasPrefix(body, "<") { // a page for a browser: no Consul says that
-			body = "from something else than Consul"
+			body = "a page for a browser"
 		}
+		status.Body = body
 		switch {
 		case status.Code == http.StatusForbidden:
 			return fmt.Errorf("%s: %w: %s", act, registry.ErrForbidden, body)
@@ -75,7 +76,7 @@ func (l *lane) named(ctx context.Context, act string, before int64, err error) e
 		case status.Code >= http.StatusInternalServerError:
 			return fmt.Errorf("%s: %w: %d %s", act, registry.ErrUnreachable, status.Code, body)
 		}
-		return fmt.Errorf("%s: %w", act, err)
+		return fmt.Errorf("%s: %w", act, status)
 	}
 	if l.limited.Load() != before {
 		return fmt.Errorf("%s: %w", act, registry.ErrTooManyConnections)

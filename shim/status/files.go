@@ -99,12 +99,11 @@ type AppFile struct {
 	Started  time.Time `json:"started"`
 }
 
-// PlaceFile is INSTANCE.place: where an instance of a run worked and logged on this host. It stays when its agent has ended, and
-// the next agent of the instance writes it anew: a launcher gives each container folders of its own.
+// PlaceFile is INSTANCE.place: where an instance of a run logs on this host. It stays when its agent has ended, and the next agent
+// of the instance writes it anew: a launcher gives each container folders of its own.
 type PlaceFile struct {
 	Version int    `json:"version"`
 	Run     string `json:"run"`
-	WorkDir string `json:"work_dir"`
 	LogDir  string `json:"log_dir"` // the instance's own
 }
 

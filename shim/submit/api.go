@@ -74,6 +74,9 @@ func (a api) call(ctx context.Context, method, path string, body []byte, into an
 	if into == nil {
 		return nil
 	}
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) {
+		return statusError{http.StatusNotFound, fmt.Sprintf("%s %s: %s, with a page for a browser", method, path, resp.Status)}
+	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}

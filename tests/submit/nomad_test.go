@@ -42,8 +42,8 @@ func TestNomad(t *testing.T) {
 		if code := other.ends(); code != 130 || other.out.String() != beside+"\n" {
 			t.Fatalf("submit ends with %d: %s%s", code, other.out.String(), other.err.String())
 		}
-		watcher := submit(t, env, "status", tiny, "--wait") // before anybody knows of it
-		watcher.says("waiting: no agent of " + tiny + " is there yet")
+		watcher := submit(t, env, "status", tiny, "--run", "r1", "--wait") // before anybody knows of it
+		watcher.says("waiting: no agent of the run is there yet")
 		one := submit(t, env, args(gang, tiny, "--run", "r1", "--wait")...)
 		one.says("running: 3 instances, generation 1")
 		again := submit(t, env, args(gang, tiny, "--wait")...)
@@ -81,6 +81,7 @@ func TestNomad(t *testing.T) {
 
 	t.Run("what the last run has left says nothing of the next", func(t *testing.T) {
 		gang := tinygang.Write(t, t.TempDir(), 1, nil)
+		watcher := submit(t, env, "status", tiny, "--run", "r2", "--wait") // while the last one is there
 		next := submit(t, env, args(gang, tiny, "--run", "r2", "--wait")...)
 		next.says("running: 2 instances, generation 2")
 		here := []string{"MUSTER_AGENT_STATE_DIR=/run/muster"} // as on the host itself
@@ -95,6 +96,9 @@ func TestNomad(t *testing.T) {
 		gang.Go(t, 0)
 		if code := next.ends(); code != 0 {
 			t.Errorf("got %d\n%s%s", code, next.out.String(), next.err.String())
+		}
+		if code := watcher.ends(); code != 0 || !strings.Contains(watcher.out.String(), "succeeded") {
+			t.Errorf("who followed it: got %d\n%s%s", code, watcher.out.String(), watcher.err.String())
 		}
 		// Each allocation has a log folder of its own.
 		for _, instance := range []string{"ps-0", "worker-0"} {

@@ -15,14 +15,14 @@ import (
 func TestYARNLong(t *testing.T) {
 	l := newLab(t)
 	t.Run("host lost, shell", func(t *testing.T) {
+		defer l.y.StartNode(1)
 		l.of(t).apart("shell", "lost").hostLost()
-		l.y.StartNode(1)
 	})
 	t.Run("killed, service", func(t *testing.T) { l.of(t).killed("service") })
 	for _, form := range []string{"service", "shell"} {
 		t.Run("master lost, "+form, func(t *testing.T) {
+			defer l.y.StartNode(1)
 			l.of(t).masterLost(form)
-			l.y.StartNode(1)
 		})
 	}
 }
