@@ -74,7 +74,7 @@ func (a api) call(ctx context.Context, method, path string, body []byte, into an
 	if into == nil {
 		return nil
 	}
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) {
+	if isPage(text) {
 		return statusError{http.StatusNotFound, fmt.Sprintf("%s %s: %s, with a page for a browser", method, path, resp.Status)}
 	}
 	if err := json.Unmarshal(text, into); err != nil {
@@ -111,11 +111,14 @@ func said(text []byte) string {
 			return answer.RemoteException.Message
 		}
 	}
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) { // a page for a browser
+	if isPage(text) {
 		return ""
 	}
 	return string(text)
 }
+
+// isPage tells an answer that is for a browser: no launcher's API gives one.
+func isPage(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) }
 
 // tlsFiles say how an https: API is trusted, and who we are to it.
 type tlsFiles struct {

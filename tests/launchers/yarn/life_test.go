@@ -99,7 +99,7 @@ func (l *lab) apart(form, app string) *job {
 	l.y.Resize(1, 0)
 	submitted := l.submitting(form, app, l.keeping(append(lasting("300"), "--lost-mass", "1m")...)...)
 	l.await("its master", func() bool {
-		return slices.ContainsFunc(l.y.Applications(), func(a hadoop.Application) bool { return a.RunningContainers == 1 })
+		return slices.ContainsFunc(l.y.Applications(), func(a hadoop.Application) bool { return a.Name == app && a.RunningContainers == 1 })
 	})
 	l.y.Resize(0, masterRoom) // long before the master, a Java that begins, asks for containers
 	l.y.Resize(1, agentRoom)
