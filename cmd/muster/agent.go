@@ -16,8 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/machine"
 )
 
 // agentFlags are the settings of one agent.
@@ -111,7 +112,7 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 		return err
 	}
 	if f.ref == "" {
-		return usage("agent: --app is missing: name a folder, an archive or catalog:NAME")
+		return exit.Usagef("agent: --app is missing: name a folder, an archive or catalog:NAME")
 	}
 	rules, err := readPolicy(f.policy, policyNamed)
 	if err != nil {
@@ -134,7 +135,7 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 	code := final.ExitCode()
 	undone := a.undoneOutputs()
 	if undone != nil && code == 0 {
-		code = shim.CodeRegistry
+		code = exit.Registry
 	}
 	mapped := codes.apply(code, final)
 	last = lastStatus(final)
@@ -144,15 +145,15 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 		a.reportPAI(s.err, final)
 	}
 	if undone != nil && mapped != 0 {
-		return codeError{mapped, undone}
+		return exit.Error{Code: mapped, Err: undone}
 	}
 	if code != 0 && final.Cause != "" && final.Directive.Verdict == nil {
-		return codeError{mapped, errors.New(final.Cause)}
+		return exit.Error{Code: mapped, Err: errors.New(final.Cause)}
 	}
 	if mapped == 0 {
 		return nil
 	}
-	return silentError{mapped}
+	return exit.Silent{Code: mapped}
 }
 
 // thrift is the garbage collector's GOGC of an agent, percent: it waits for most of its life, and a host has many. Its
@@ -178,7 +179,7 @@ func (a *agent) hearSignals(lifeline int) (stop func()) {
 					continue
 				}
 				number, _ := sig.(syscall.Signal)
-				a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(number)})
+				a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(number)})
 			case <-done:
 				return
 			}
@@ -190,7 +191,7 @@ func (a *agent) hearSignals(lifeline int) (stop func()) {
 		go func() {
 			_, _ = line.Read(make([]byte, 1)) // only its end matters
 			a.log.Warn("whoever started this agent is gone")
-			a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(syscall.SIGTERM)})
+			a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(syscall.SIGTERM)})
 		}()
 	}
 	return func() {
@@ -214,7 +215,7 @@ func (f *agentFlags) identity(found launcher.Found, app *loaded) (identity, erro
 		id.appID = found.AppID
 	}
 	if id.appID == "" {
-		return id, usage("agent: --app-id is missing: the name of the gang, the same for all its agents")
+		return id, exit.Usagef("agent: --app-id is missing: the name of the gang, the same for all its agents")
 	}
 	if id.run == "" {
 		id.run = found.RunID
@@ -224,7 +225,7 @@ func (f *agentFlags) identity(found launcher.Found, app *loaded) (identity, erro
 	}
 	for flag, name := range map[string]string{"--app-id": id.appID, "--run": id.run} {
 		if !validName(name) {
-			return id, usage("agent: %s %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", flag, name)
+			return id, exit.Usagef("agent: %s %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", flag, name)
 		}
 	}
 	index := f.index
@@ -235,13 +236,13 @@ func (f *agentFlags) identity(found launcher.Found, app *loaded) (identity, erro
 		index = found.Index
 	}
 	if id.component != "" && app.Component(id.component) == nil {
-		return id, usage("agent: no component %q, want one of %s", id.component, strings.Join(app.ComponentNames(), ", "))
+		return id, exit.Usagef("agent: no component %q, want one of %s", id.component, strings.Join(app.ComponentNames(), ", "))
 	}
 	if id.component != "" && index >= 0 {
 		id.instance = &registry.Instance{Component: id.component, Index: index}
 	}
 	if id.component == "" && index >= 0 {
-		return id, usage("agent: --index %d without --component", index)
+		return id, exit.Usagef("agent: --index %d without --component", index)
 	}
 	return id, nil
 }
@@ -258,11 +259,11 @@ func parseExitMap(text string) (exitMap, error) {
 		from, to, ok := strings.Cut(pair, "=")
 		n, err := strconv.Atoi(to)
 		if !ok || err != nil || n < 0 || n > 255 {
-			return nil, usage("--exit-code-map %q: want CODE=CODE or CLASS=CODE with codes 0…255", pair)
+			return nil, exit.Usagef("--exit-code-map %q: want CODE=CODE or CLASS=CODE with codes 0…255", pair)
 		}
 		from = strings.TrimSpace(from)
 		if code, err := strconv.Atoi(from); (err != nil || code < 0 || code > 255) && !slices.Contains(classes(), registry.Class(from)) {
-			return nil, usage("--exit-code-map %q: got %q, want a code 0…255 or a class: %s", pair, from, joined(classes()))
+			return nil, exit.Usagef("--exit-code-map %q: got %q, want a code 0…255 or a class: %s", pair, from, joined(classes()))
 		}
 		m[from] = n
 	}
@@ -286,7 +287,7 @@ func joined[T ~string](words []T) string {
 	return strings.Join(all, ", ")
 }
 
-func (m exitMap) apply(code int, final shim.State) int {
+func (m exitMap) apply(code int, final machine.State) int {
 	class := string(final.Class)
 	if v := final.Directive.Verdict; v != nil {
 		class = string(v.Class)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/status"
@@ -23,7 +23,7 @@ const (
 )
 
 // stop asks the process to end; to save itself first, where the definition says how to ask for that.
-func (r engineRoom) stop(s shim.State) {
+func (r engineRoom) stop(s machine.State) {
 	r.mu.Lock()
 	p, over := r.plan, r.over
 	r.mu.Unlock()

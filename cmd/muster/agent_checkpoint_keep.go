@@ -15,9 +15,9 @@ import (
 
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -104,7 +104,7 @@ func (a *agent) writes(l placement) bool {
 }
 
 // offer has a checkpoint copied unless that one is in the store.
-func (k *keeper) offer(c checkpoint.Checkpoint, l placement, s shim.State) {
+func (k *keeper) offer(c checkpoint.Checkpoint, l placement, s machine.State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stamp := c.Stamp()
@@ -320,7 +320,7 @@ func (k *keeper) send(ctx context.Context, parcels []checkpoint.Parcel) error {
 
 // lastSave hands on that a process has ended, once what it saved last is in the store: after that nobody may commit it any more.
 // What ends the wait for outputs ends this one: the kill at the end of a grace.
-func (a *agent) lastSave(e shim.Event) {
+func (a *agent) lastSave(e machine.Event) {
 	k, s := a.keeperNow(), a.loop.State()
 	if k == nil {
 		a.ended(e)
@@ -330,10 +330,10 @@ func (a *agent) lastSave(e shim.Event) {
 	switch {
 	case limit <= 0:
 		limit = time.Hour
-	case s.Phase == shim.Running && !e.Exit.OK() && s.Policy.Scope == "instance":
+	case s.Phase == machine.Running && !e.Exit.OK() && s.Policy.Scope == "instance":
 		a.ended(e) // it comes back where its files are
 		return
-	case s.Phase == shim.Running && !e.Exit.OK():
+	case s.Phase == machine.Running && !e.Exit.OK():
 		limit = s.StopGrace() // the others wait
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, stageTimeout{limit})

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -50,7 +50,7 @@ func (a *agent) resumedIn(root *os.Root) int {
 }
 
 // markLate has a folder that was made after its generation began say which that is.
-func (a *agent) markLate(p plan.Plan, l placement, s shim.State) {
+func (a *agent) markLate(p plan.Plan, l placement, s machine.State) {
 	a.saves.mu.Lock()
 	late := a.saves.ran == s.Gen && a.saves.marked != s.Gen
 	a.saves.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -51,7 +51,7 @@ const herePatience = 30 * time.Second
 
 // here is what the folder of the checkpoints has while nothing runs there, for whom the gang's step is chosen; nil: this instance
 // goes on by itself.
-func (r gangRoom) here(ctx context.Context, s shim.State) *registry.Here {
+func (r gangRoom) here(ctx context.Context, s machine.State) *registry.Here {
 	p := r.currentPlan()
 	if p.Who.Role == string(appdef.RoleService) || s.Policy.Scope == registry.ScopeInstance || p.Checkpoint.Ranks == registry.RanksEach {
 		return nil
@@ -72,7 +72,7 @@ func (r gangRoom) here(ctx context.Context, s shim.State) *registry.Here {
 
 // goOn has the folder of the checkpoints hold what this generation goes on from: brought from the store where it is not here, and
 // what is newer than a gang's own step set aside. The start that follows fails with what keeps it from that.
-func (r gangRoom) goOn(ctx context.Context, s shim.State) {
+func (r gangRoom) goOn(ctx context.Context, s machine.State) {
 	p := r.currentPlan()
 	if p.Who.Role == string(appdef.RoleService) {
 		return
@@ -99,7 +99,7 @@ func (r gangRoom) goOn(ctx context.Context, s shim.State) {
 
 // tellWithout warns of an instance that starts from nothing while its gang goes on from a step: right where one saves for all and
 // its peers get the state from it, and a mixture where each saves its own and the first alone has done so yet.
-func (r gangRoom) tellWithout(ctx context.Context, p plan.Plan, s shim.State) {
+func (r gangRoom) tellWithout(ctx context.Context, p plan.Plan, s machine.State) {
 	step := s.Directive.Resume
 	if !r.follows(p, s) || step == nil || *step == registry.NoStep || p.Who.Role == string(appdef.RolePS) {
 		r.mended(warnWithout, "it goes on with its gang")
@@ -119,7 +119,7 @@ func (r gangRoom) tellWithout(ctx context.Context, p plan.Plan, s shim.State) {
 }
 
 // tellAnew warns of a gang that begins anew; one of it does, for all.
-func (r gangRoom) tellAnew(p plan.Plan, s shim.State) {
+func (r gangRoom) tellAnew(p plan.Plan, s machine.State) {
 	if why := s.Directive.Anew; why != "" && r.follows(p, s) {
 		r.log.Warn("the gang begins anew, for ranks have checkpoints and none is everybody's", "steps", why)
 		if p.Who.Rank == 0 {
@@ -133,12 +133,12 @@ func (r gangRoom) tellAnew(p plan.Plan, s shim.State) {
 }
 
 // follows tells that an instance goes on from its gang's step.
-func (a *agent) follows(p plan.Plan, s shim.State) bool {
+func (a *agent) follows(p plan.Plan, s machine.State) bool {
 	return s.Policy.Scope != registry.ScopeInstance && p.Checkpoint.Ranks != registry.RanksEach
 }
 
 // ready does goOn's work, one agent of a host at a time where they share the folder.
-func (r gangRoom) ready(ctx context.Context, p plan.Plan, s shim.State) error {
+func (r gangRoom) ready(ctx context.Context, p plan.Plan, s machine.State) error {
 	k, follows := r.keeperNow(), r.follows(p, s)
 	if k == nil && !follows {
 		return nil
@@ -211,7 +211,7 @@ func (r gangRoom) wasDark(ctx context.Context, p plan.Plan, resume *int64) error
 }
 
 // setAside keeps what this instance has stored, and has nobody go on from it.
-func (k *keeper) setAside(ctx context.Context, s shim.State) error {
+func (k *keeper) setAside(ctx context.Context, s machine.State) error {
 	moved, err := k.vault.SetAside(ctx, s.Instance.String(), "g"+strconv.Itoa(s.Gen))
 	if len(moved) > 0 {
 		k.a.log.Warn("stored checkpoints are set aside", "number", len(moved), "newest", moved[len(moved)-1].Step)
@@ -240,7 +240,7 @@ func (a *agent) lockFolder(ctx context.Context, dir string) (*hostlock.Lock, err
 
 // resumeFolder renames what the gang does not go on from, once for each generation and folder: what is newer than its step, or
 // everything where that step is not there. nil: nobody has stored anything, and what is here is taken.
-func (r gangRoom) resumeFolder(ctx context.Context, p plan.Plan, step *int64, s shim.State) error {
+func (r gangRoom) resumeFolder(ctx context.Context, p plan.Plan, step *int64, s machine.State) error {
 	found, l, err := r.look(ctx, p, false)
 	if err != nil {
 		return dataError{err}

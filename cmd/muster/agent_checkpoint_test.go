@@ -11,8 +11,8 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -63,7 +63,7 @@ func TestEndWithASilentStore(t *testing.T) {
 // Who waits for the last copy is told at once that it failed for good, and waits no more for the tries that follow.
 func TestNobodyWaitsForWhatAPersonMustMend(t *testing.T) {
 	k := &keeper{wake: make(chan struct{}, 1)}
-	k.offer(checkpoint.Checkpoint{Step: 1, Files: []checkpoint.File{{Name: "a"}}}, placement{}, shim.State{})
+	k.offer(checkpoint.Checkpoint{Step: 1, Files: []checkpoint.File{{Name: "a"}}}, placement{}, machine.State{})
 	one, _ := k.take()
 	told := make(chan error, 1)
 	<-k.wake // of the offer
@@ -106,14 +106,14 @@ func TestTooLateIsCopiedAgain(t *testing.T) {
 		again bool
 	}{{nil, false}, {registry.ErrOvertaken, true}, {registry.ErrSuperseded, false}} {
 		k := &keeper{wake: make(chan struct{}, 1)}
-		k.offer(c, placement{}, shim.State{Gen: 1})
-		k.offer(c, placement{}, shim.State{Gen: 2}) // it waited: it is saved under the generation that goes on from it
+		k.offer(c, placement{}, machine.State{Gen: 1})
+		k.offer(c, placement{}, machine.State{Gen: 2}) // it waited: it is saved under the generation that goes on from it
 		one, _ := k.take()
 		if one == nil || one.gen != 2 {
 			t.Fatalf("got %+v, want it of generation 2", one)
 		}
 		k.over(keptSave{gen: 2, stamp: c.Stamp(), step: registry.CheckpointStep{Step: c.Step}}, tc.err)
-		k.offer(c, placement{}, shim.State{Gen: 3})
+		k.offer(c, placement{}, machine.State{Gen: 3})
 		if again, _ := k.take(); (again != nil) != tc.again {
 			t.Errorf("%v: got %+v", tc.err, again)
 		}

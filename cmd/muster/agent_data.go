@@ -11,7 +11,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -74,7 +74,7 @@ func (a *agent) transfer() stage.Transfer {
 
 // moves has status say how far the files are that the instance waits for; those of a save are nobody's concern.
 func (a *agent) moves(p stage.Progress) {
-	staging := a.loop.State().Phase == shim.Staging
+	staging := a.loop.State().Phase == machine.Staging
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {

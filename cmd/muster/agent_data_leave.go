@@ -14,7 +14,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -130,7 +130,7 @@ func (a *agent) outputsOwner() string {
 }
 
 // ended tells the machine that a process has ended, once what it leaves is where it belongs.
-func (a *agent) ended(e shim.Event) {
+func (a *agent) ended(e machine.Event) {
 	p := a.currentPlan()
 	if !leavesOutputs(p, e.Exit, a.loop.State()) {
 		a.loop.Tell(e)
@@ -148,7 +148,7 @@ func (a *agent) ended(e shim.Event) {
 		a.awaitSaves()
 		if err := a.leaveOutputs(ctx, p); err != nil {
 			a.log.Error("outputs are not left", "err", err)
-			if s := a.loop.State(); s.Reason == shim.ForVerdict && succeeded(s) {
+			if s := a.loop.State(); s.Reason == machine.ForVerdict && succeeded(s) {
 				a.oweOutputs(err)
 			}
 			e.Exit = notLeft(e.Exit, err)
@@ -160,13 +160,13 @@ func (a *agent) ended(e shim.Event) {
 // leavesOutputs tells whether the end of a process is one after which its outputs are left: its own success; the job's,
 // where that is its usual end (a parameter server's, an evaluator's); and a failure, where that is asked for. A worker that
 // a partial success ends is in the middle of something.
-func leavesOutputs(p plan.Plan, x *shim.Exit, s shim.State) bool {
+func leavesOutputs(p plan.Plan, x *machine.Exit, s machine.State) bool {
 	o := p.Outputs
 	if o == nil || !slices.ContainsFunc(o.To, func(one plan.Output) bool { return one.To != "" }) {
 		return false
 	}
-	if s.Phase == shim.Stopping {
-		return s.Reason == shim.ForVerdict && succeeded(s) && (endsWithJob(p.Who.Role) || x.OK())
+	if s.Phase == machine.Stopping {
+		return s.Reason == machine.ForVerdict && succeeded(s) && (endsWithJob(p.Who.Role) || x.OK())
 	}
 	return x.OK() || o.Failed
 }
@@ -176,14 +176,14 @@ func endsWithJob(role string) bool {
 	return role != string(appdef.RoleChief) && role != string(appdef.RoleWorker)
 }
 
-func succeeded(s shim.State) bool {
+func succeeded(s machine.State) bool {
 	v := s.Directive.Verdict
 	return v != nil && v.Outcome == registry.Succeeded
 }
 
 // callOffOutputs gives the leaving of outputs up when the process would be killed; a job that has succeeded keeps its.
-func (a *agent) callOffOutputs(s shim.State) {
-	if s.Reason == shim.ForVerdict && succeeded(s) && s.Terms < 2 {
+func (a *agent) callOffOutputs(s machine.State) {
+	if s.Reason == machine.ForVerdict && succeeded(s) && s.Terms < 2 {
 		return
 	}
 	a.mu.Lock()
@@ -234,7 +234,7 @@ func (a *agent) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, w
 }
 
 // notLeft is the end of a process whose success is not worth anything without what it made. A failure stays what it was.
-func notLeft(x *shim.Exit, err error) *shim.Exit {
+func notLeft(x *machine.Exit, err error) *machine.Exit {
 	if !x.OK() {
 		return x
 	}

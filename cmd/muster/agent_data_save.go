@@ -11,7 +11,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -67,7 +67,7 @@ func (a *agent) save(s registry.Save, answer *registry.Saved) (err error) {
 	a.mu.Lock()
 	p, over := a.plan, a.over
 	a.mu.Unlock()
-	if over == nil || p.Outputs == nil || a.loop.State().Phase != shim.Running {
+	if over == nil || p.Outputs == nil || a.loop.State().Phase != machine.Running {
 		return errNothingRuns
 	}
 	if p.Outputs.Strategy == appdef.StrategyStream {

@@ -11,7 +11,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -34,7 +34,7 @@ func (a *agent) owes(name string, leave stage.Leave) {
 	if len(a.owed) == 0 {
 		a.closers = append(a.closers, func() {
 			s := a.loop.State()
-			if len(a.owedOutputs()) > 0 && s.Phase != shim.Superseded { // else it is the other's
+			if len(a.owedOutputs()) > 0 && s.Phase != machine.Superseded { // else it is the other's
 				a.settleOutputs(context.Background(), s)
 				a.concludeOutputs(context.Background(), s)
 			}
@@ -78,7 +78,7 @@ func (a *agent) persist(ctx context.Context, do func(context.Context) error) err
 
 // settleOutputs gives the outputs of this instance their names, or takes them away, as the verdict says. Without one
 // what is whole stays, and is there when the run goes on.
-func (a *agent) settleOutputs(ctx context.Context, s shim.State) {
+func (a *agent) settleOutputs(ctx context.Context, s machine.State) {
 	a.awaitSaves()
 	a.mu.Lock()
 	owed, failed := a.owed, a.plan.Outputs != nil && a.plan.Outputs.Failed
@@ -94,7 +94,7 @@ func (a *agent) settleOutputs(ctx context.Context, s shim.State) {
 	}
 }
 
-func (a *agent) settleOutput(ctx context.Context, o owedOutput, s shim.State, failed bool) error {
+func (a *agent) settleOutput(ctx context.Context, o owedOutput, s machine.State, failed bool) error {
 	v := s.Directive.Verdict
 	switch {
 	case v == nil && s.Directive.Drops(s.Instance):
@@ -149,7 +149,7 @@ func (a *agent) undoneOutputs() error {
 
 // concludeOutputs makes _SUCCESS, or clears up after a failure, when nobody's outputs are open. The last agent settles
 // what those have left that are gone.
-func (a *agent) concludeOutputs(ctx context.Context, s shim.State) {
+func (a *agent) concludeOutputs(ctx context.Context, s machine.State) {
 	v, p := s.Directive.Verdict, a.currentPlan()
 	if v == nil || v.Run != a.id.run || p.Outputs == nil {
 		return

@@ -17,7 +17,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 )
@@ -157,7 +158,7 @@ func (d *discovery) run(ctx context.Context) {
 // settled tells whether nothing is expected to change by itself: no process that runs, or one that serves and listens.
 func (d *discovery) settled() bool {
 	s := d.loop.State()
-	if s.Phase != shim.Running {
+	if s.Phase != machine.Running {
 		return true
 	}
 	d.turn.Lock()
@@ -210,7 +211,7 @@ var errNotHeld = fmt.Errorf("%w: whose the index is was not heard for a while", 
 // tell has Consul know what there is now, and nothing else of this agent's.
 func (d *discovery) tell(ctx context.Context) error { return d.bring(ctx, d.loop.State()) }
 
-func (d *discovery) bring(ctx context.Context, state shim.State) error {
+func (d *discovery) bring(ctx context.Context, state machine.State) error {
 	d.turn.Lock()
 	defer d.turn.Unlock()
 	want := d.wanted(state)
@@ -274,20 +275,20 @@ func (d *discovery) keep(ctx context.Context, s consul.Service, h consul.Health)
 }
 
 // wanted are the services that there should be in this state.
-func (d *discovery) wanted(s shim.State) []consul.Service {
+func (d *discovery) wanted(s machine.State) []consul.Service {
 	if d.over || s.CutOff {
 		return nil
 	}
 	switch s.Phase {
-	case shim.Running:
+	case machine.Running:
 		if !s.Up && !d.named {
 			return nil
 		}
-	case shim.Installed, shim.Waiting, shim.Stopping, shim.Backoff:
+	case machine.Installed, machine.Waiting, machine.Stopping, machine.Backoff:
 		if !d.named { // nobody goes by its name while it does not run
 			return nil
 		}
-	case shim.Starting, shim.Claiming, shim.Standby, shim.Staging, shim.Fenced, shim.Finishing, shim.Leaving, shim.Superseded, shim.Done:
+	case machine.Starting, machine.Claiming, machine.Standby, machine.Staging, machine.Fenced, machine.Finishing, machine.Leaving, machine.Superseded, machine.Done:
 		return nil
 	}
 	d.mu.Lock()
@@ -306,7 +307,7 @@ func indexTag(index int) string { return "index-" + strconv.Itoa(index) }
 // mostMeta is how long a value of a service's meta may be, in bytes.
 const mostMeta = 512
 
-func (d *discovery) service(i int, e plan.Endpoint, s shim.State) consul.Service {
+func (d *discovery) service(i int, e plan.Endpoint, s machine.State) consul.Service {
 	who := d.plan.Who
 	id := fmt.Sprintf("%s-%d-%s", d.plan.Discovery.Service, who.Index, d.inc)
 	if i > 0 {
@@ -338,8 +339,8 @@ func (d *discovery) service(i int, e plan.Endpoint, s shim.State) consul.Service
 }
 
 // health looks whether somebody listens at the port, without connecting to it.
-func (d *discovery) health(s shim.State, port int) consul.Health {
-	if s.Phase != shim.Running {
+func (d *discovery) health(s machine.State, port int) consul.Health {
+	if s.Phase != machine.Running {
 		return consul.Health{Why: "the process does not run: " + string(s.Phase)}
 	}
 	listening, err := ports.Listening("/proc", port)
@@ -475,7 +476,7 @@ func (a *agent) naming(ctx context.Context) error {
 		a.log.Warn("members are written by their hosts' addresses", "cause", "muster.address=dns: "+err.Error())
 		return nil
 	case err != nil:
-		return withCode(shim.CodeRegistry, err)
+		return exit.With(exit.Registry, err)
 	}
 	a.domain = domain
 	return nil

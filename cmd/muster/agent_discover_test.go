@@ -14,7 +14,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -60,20 +60,20 @@ func TestServicesOfWhoMayBeReplaced(t *testing.T) {
 	}
 	defer client.Close()
 	holds := false
-	a := &agent{inc: "old", client: client, seat: &consul.Seat{}, log: slog.New(slog.DiscardHandler), times: registry.DefaultTimes(), loop: shim.NewAgent()}
+	a := &agent{inc: "old", client: client, seat: &consul.Seat{}, log: slog.New(slog.DiscardHandler), times: registry.DefaultTimes(), loop: machine.NewAgent()}
 	a.id.appID, a.alloc.Host = "d1", "127.0.0.2"
 	p := plan.Plan{Who: plan.Who{Component: "worker"}, Discovery: &plan.Discovery{Service: "d1-worker", Tag: "worker-0"}}
 	p.Exports = []plan.Export{{Group: "worker", Name: "address", Value: "http://{{host}}:4000", Address: true}}
 	d := &discovery{agent: a, plan: p, named: true, holds: func() bool { return holds }, told: map[string]toldService{}}
-	waiting := shim.State{Phase: shim.Waiting, Instance: registry.Instance{Component: "worker"}}
+	waiting := machine.State{Phase: machine.Waiting, Instance: registry.Instance{Component: "worker"}}
 	staging := waiting
-	staging.Phase = shim.Staging
+	staging.Phase = machine.Staging
 	cutOff := waiting
 	cutOff.CutOff = true
 	for _, step := range []struct {
 		name  string
 		holds bool
-		state shim.State
+		state machine.State
 		want  []string
 		err   error
 	}{

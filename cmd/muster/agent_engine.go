@@ -14,8 +14,8 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/frameworks"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -26,36 +26,36 @@ import (
 type engineRoom struct{ *agent }
 
 // Do acts; that the process is gone comes from the guard.
-func (r engineRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Event, bool) {
+func (r engineRoom) Do(ctx context.Context, e machine.Effect, s machine.State) (machine.Event, bool) {
 	switch e.Kind {
-	case shim.DoStart:
+	case machine.DoStart:
 		pid, err := r.start(e, s)
 		if err != nil {
-			return shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: r.keepEnd(notStarted(err))}, true
+			return machine.Event{Kind: machine.Gone, Attempt: e.Attempt, Exit: r.keepEnd(notStarted(err))}, true
 		}
 		r.log.Info("process started", "pid", pid, "attempt", e.Attempt)
 		r.notify.started()
-		r.loop.Tell(shim.Event{Kind: shim.Started, Attempt: e.Attempt})
+		r.loop.Tell(machine.Event{Kind: machine.Started, Attempt: e.Attempt})
 		r.attend(e.Attempt, pid)
-		return shim.Event{}, false
-	case shim.DoTerminate:
+		return machine.Event{}, false
+	case machine.DoTerminate:
 		r.stop(s)
-	case shim.DoKill:
+	case machine.DoKill:
 		r.callOffOutputs(s)
 		if err := r.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
 			r.log.Warn("kill", "err", err)
 		}
-	case shim.DoRebind:
+	case machine.DoRebind:
 		return r.rebind(ctx, e)
-	case shim.DoJoin, shim.DoAcknowledge, shim.DoPublish, shim.DoReadRoster, shim.DoReport, shim.DoRestarted, shim.DoReportUp, shim.DoCommit,
-		shim.DoLeave, shim.DoStage, shim.DoArm:
+	case machine.DoJoin, machine.DoAcknowledge, machine.DoPublish, machine.DoReadRoster, machine.DoReport, machine.DoRestarted, machine.DoReportUp, machine.DoCommit,
+		machine.DoLeave, machine.DoStage, machine.DoArm:
 	}
-	return shim.Event{}, false
+	return machine.Event{}, false
 }
 
 // notStarted is the exit of a process that never ran: a missing program or folder stays missing.
-func notStarted(err error) *shim.Exit {
-	x := &shim.Exit{At: time.Now(), Message: err.Error(), Class: registry.ClassMuster}
+func notStarted(err error) *machine.Exit {
+	x := &machine.Exit{At: time.Now(), Message: err.Error(), Class: registry.ClassMuster}
 	if _, ok := errors.AsType[*sandbox.StartError](err); ok {
 		x.Class = registry.ClassDefinition
 		x.Final = errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.E2BIG)
@@ -78,7 +78,7 @@ func notStarted(err error) *shim.Exit {
 // appProblems are what makes a start impossible by the definition.
 type appProblems struct{ error }
 
-func (r engineRoom) start(e shim.Effect, s shim.State) (pid int, err error) {
+func (r engineRoom) start(e machine.Effect, s machine.State) (pid int, err error) {
 	r.mu.Lock()
 	p, roster, raw, held, guard, numbers := r.plan, r.roster, r.rosterAt, r.held, r.guard, maps.Clone(r.portOf)
 	over := make(chan struct{})
@@ -233,18 +233,18 @@ const rebindPause = time.Second
 
 // rebind holds the ports again; where a stranger took one meanwhile, others are taken. It goes on until
 // there are some: nothing may be acknowledged without them.
-func (r engineRoom) rebind(ctx context.Context, e shim.Effect) (shim.Event, bool) {
+func (r engineRoom) rebind(ctx context.Context, e machine.Effect) (machine.Event, bool) {
 	r.endSides()
 	r.replaceGuard()
 	for {
 		same, err := r.holdAgain()
 		if err == nil {
-			return shim.Event{Kind: shim.Rebound, Attempt: e.Attempt, On: same}, true
+			return machine.Event{Kind: machine.Rebound, Attempt: e.Attempt, On: same}, true
 		}
 		r.log.Error("take other ports", "err", err)
 		select {
 		case <-ctx.Done():
-			return shim.Event{}, false
+			return machine.Event{}, false
 		case <-time.After(rebindPause):
 		}
 	}
@@ -407,7 +407,7 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 				a.log.Warn("the last lines of the log may be missing: its disk does not answer")
 			}
 			a.seeLast(a.currentPlan()) // what it saved last counts for its budget and in the result
-			a.lastSave(shim.Event{Kind: shim.Gone, Attempt: e.Attempt, Exit: a.keepEnd(a.judge(x, x.At.Sub(started[e.Attempt])))})
+			a.lastSave(machine.Event{Kind: machine.Gone, Attempt: e.Attempt, Exit: a.keepEnd(a.judge(x, x.At.Sub(started[e.Attempt])))})
 		case sandbox.Stuck:
 			a.log.Error("a process does not die", "process", e.StuckProcess.String())
 		case sandbox.LogLost:

@@ -11,7 +11,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/status"
@@ -105,13 +105,13 @@ func (f *fence) next() time.Duration {
 	switch {
 	case !s.CutOff && f.silence() >= f.times.Silent():
 		return fenceClose
-	case !f.heard(), s.CutOff, s.Phase == shim.Fenced:
+	case !f.heard(), s.CutOff, s.Phase == machine.Fenced:
 		return fenceLook
 	}
 	return f.times.Renew
 }
 
-func (f *fence) state() shim.State { return f.loop.State() }
+func (f *fence) state() machine.State { return f.loop.State() }
 
 func (f *fence) silence() time.Duration {
 	heard, now := f.seat.Heard()
@@ -187,7 +187,7 @@ func (f *fence) followMovers(ctx context.Context) {
 }
 
 // look rules on the contact there is now, and returns whom to ask and what the machine must know.
-func (f *fence) look() ([]registry.Row, *shim.Event) {
+func (f *fence) look() ([]registry.Row, *machine.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	standing, now := f.standing()
@@ -199,8 +199,8 @@ func (f *fence) look() ([]registry.Row, *shim.Event) {
 			f.log.Info("the registry was away for the peers too, and is back")
 		}
 		f.silent, f.asked = 0, 0
-		if now-f.contact.Heard < 2*f.times.Renew && (s.CutOff || s.Phase == shim.Fenced) {
-			return nil, &shim.Event{Kind: shim.Contact}
+		if now-f.contact.Heard < 2*f.times.Renew && (s.CutOff || s.Phase == machine.Fenced) {
+			return nil, &machine.Event{Kind: machine.Contact}
 		}
 	case registry.Holding:
 		if !f.held {
@@ -212,7 +212,7 @@ func (f *fence) look() ([]registry.Row, *shim.Event) {
 		return f.round(standing, now), nil
 	case registry.CutOff:
 		if !s.CutOff {
-			return nil, &shim.Event{Kind: shim.CutOff, Cause: f.why(now)}
+			return nil, &machine.Event{Kind: machine.CutOff, Cause: f.why(now)}
 		}
 	}
 	return nil, nil
@@ -401,8 +401,8 @@ func (f *fence) answer() status.Silence {
 
 // givesIn tells that a member stops for the fence, or has; once it is in touch again its silence is evidence as anybody's is,
 // though nothing may run yet.
-func givesIn(s shim.State) bool {
-	return s.CutOff || s.Phase == shim.Fenced || s.Phase == shim.Stopping && s.Reason == shim.ForFence
+func givesIn(s machine.State) bool {
+	return s.CutOff || s.Phase == machine.Fenced || s.Phase == machine.Stopping && s.Reason == machine.ForFence
 }
 
 // outage is what people are told; nil while the registry is heard.
@@ -411,7 +411,7 @@ func (f *fence) outage() *status.Outage {
 	defer f.mu.Unlock()
 	s := f.state()
 	standing, now := f.standing()
-	if standing == registry.InTouch && !s.CutOff && s.Phase != shim.Fenced {
+	if standing == registry.InTouch && !s.CutOff && s.Phase != machine.Fenced {
 		return nil
 	}
 	return &status.Outage{

@@ -13,25 +13,25 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
 
 // A member's word on its silence counts as soon as it is in touch again, and not while it stops or has stopped for the fence.
 func TestGivesIn(t *testing.T) {
 	for name, tt := range map[string]struct {
-		state shim.State
+		state machine.State
 		want  bool
 	}{
-		"it runs":                          {shim.State{Phase: shim.Running}, false},
-		"the fence has fallen":             {shim.State{Phase: shim.Running, CutOff: true}, true},
-		"it stops for it":                  {shim.State{Phase: shim.Stopping, Reason: shim.ForFence, CutOff: true}, true},
-		"in touch before the process ends": {shim.State{Phase: shim.Stopping, Reason: shim.ForFence}, true},
-		"fenced":                           {shim.State{Phase: shim.Fenced, Reason: shim.ForFence, CutOff: true}, true},
-		"in touch, and it reports":         {shim.State{Phase: shim.Finishing, Reason: shim.ForFence}, false},
-		"in touch, and it waits its turn":  {shim.State{Phase: shim.Waiting, Reason: shim.ForFence}, false},
-		"in touch, before its next start":  {shim.State{Phase: shim.Backoff, Reason: shim.ForFence}, false},
-		"it stops for another generation":  {shim.State{Phase: shim.Stopping, Reason: shim.ForRebuild}, false},
+		"it runs":                          {machine.State{Phase: machine.Running}, false},
+		"the fence has fallen":             {machine.State{Phase: machine.Running, CutOff: true}, true},
+		"it stops for it":                  {machine.State{Phase: machine.Stopping, Reason: machine.ForFence, CutOff: true}, true},
+		"in touch before the process ends": {machine.State{Phase: machine.Stopping, Reason: machine.ForFence}, true},
+		"fenced":                           {machine.State{Phase: machine.Fenced, Reason: machine.ForFence, CutOff: true}, true},
+		"in touch, and it reports":         {machine.State{Phase: machine.Finishing, Reason: machine.ForFence}, false},
+		"in touch, and it waits its turn":  {machine.State{Phase: machine.Waiting, Reason: machine.ForFence}, false},
+		"in touch, before its next start":  {machine.State{Phase: machine.Backoff, Reason: machine.ForFence}, false},
+		"it stops for another generation":  {machine.State{Phase: machine.Stopping, Reason: machine.ForRebuild}, false},
 	} {
 		if got := givesIn(tt.state); got != tt.want {
 			t.Errorf("%s: got %v, want %v", name, got, tt.want)
@@ -83,7 +83,7 @@ func peerOf(t *testing.T, index int, before func(context.Context)) registry.Row 
 // What two of three show holds while the third does not answer, and who asks is told as soon as nobody is asked any more.
 func TestPeerThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	facts := registry.Facts{Components: []registry.ComponentFacts{{Name: "worker", Count: 4, Waited: true}}}
-	a := &agent{loop: shim.NewAgent(), times: registry.DefaultTimes(), log: slog.New(slog.DiscardHandler)}
+	a := &agent{loop: machine.NewAgent(), times: registry.DefaultTimes(), log: slog.New(slog.DiscardHandler)}
 	f := &fence{agent: a, seat: &consul.Seat{}, facts: facts, over: make(chan struct{}, 1)}
 	at := func(context.Context) {}
 	deaf := func(ctx context.Context) { <-ctx.Done() }
@@ -126,7 +126,7 @@ func (s stuck) Feed(time.Duration) error {
 // While a guard does not read, peers are answered and ends are explained all the same.
 func TestStuckGuardHoldsUpNobody(t *testing.T) {
 	guard := stuck{make(chan struct{}), make(chan struct{})}
-	a := &agent{loop: shim.NewAgent(), times: registry.DefaultTimes()}
+	a := &agent{loop: machine.NewAgent(), times: registry.DefaultTimes()}
 	a.times.LostMass = 1 << 62 // the seat has never heard anything
 	f := &fence{agent: a, seat: &consul.Seat{}, armed: guard}
 	var work sync.WaitGroup

@@ -9,7 +9,8 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -24,54 +25,54 @@ const leavePatience = 5 * time.Second
 type gangRoom struct{ *agent }
 
 // Do tries until the registry has taken it or ctx ends.
-func (r gangRoom) Do(ctx context.Context, e shim.Effect, s shim.State) (shim.Event, bool) {
+func (r gangRoom) Do(ctx context.Context, e machine.Effect, s machine.State) (machine.Event, bool) {
 	switch e.Kind {
-	case shim.DoJoin:
+	case machine.DoJoin:
 		return r.join(ctx), true
-	case shim.DoAcknowledge:
+	case machine.DoAcknowledge:
 		return r.acknowledge(ctx, e.Gen, s)
-	case shim.DoPublish:
+	case machine.DoPublish:
 		if err := r.announce(ctx); err != nil {
-			return r.told("announce", shim.Event{}, err)
+			return r.told("announce", machine.Event{}, err)
 		}
-		return r.told("publish exports", shim.Event{Kind: shim.Published}, r.seat.Publish(ctx, r.update(s)))
-	case shim.DoReadRoster:
+		return r.told("publish exports", machine.Event{Kind: machine.Published}, r.seat.Publish(ctx, r.update(s)))
+	case machine.DoReadRoster:
 		return r.readRoster(ctx, e, s)
-	case shim.DoReport:
-		return r.told("report", shim.Event{Kind: shim.Reported}, r.seat.Report(ctx, *e.Report))
-	case shim.DoRestarted:
+	case machine.DoReport:
+		return r.told("report", machine.Event{Kind: machine.Reported}, r.seat.Report(ctx, *e.Report))
+	case machine.DoRestarted:
 		r.ok("report the restart", r.seat.Restarted(ctx, e.Attempt, e.Budget, r.guardRef()))
-	case shim.DoReportUp:
+	case machine.DoReportUp:
 		r.ok("report that it is up", r.seat.Up(ctx, e.Gen, func(m *registry.Member) {
 			m.Attempt, m.Budget, m.Guard = e.Attempt, e.Budget, r.guardRef()
 		}))
-	case shim.DoCommit:
+	case machine.DoCommit:
 		if r.keeperNow() != nil {
-			return shim.Event{}, false // it counts once it is in the store
+			return machine.Event{}, false // it counts once it is in the store
 		}
 		ctx, cancel := context.WithTimeout(ctx, leavePatience)
 		defer cancel()
 		p := r.currentPlan()
 		shared := r.placeOf(ctx, p).shared
 		r.ok("commit the checkpoint", r.seat.Checkpoint(ctx, registry.CheckpointStep{Step: e.Step, URI: p.Checkpoint.Dir, Shared: shared}))
-	case shim.DoLeave:
+	case machine.DoLeave:
 		r.settleOutputs(ctx, s)
 		r.leave(ctx, e)
 		r.concludeOutputs(ctx, s)
-		return shim.Event{Kind: shim.Left}, true
-	case shim.DoStage, shim.DoStart, shim.DoTerminate, shim.DoKill, shim.DoRebind, shim.DoArm:
+		return machine.Event{Kind: machine.Left}, true
+	case machine.DoStage, machine.DoStart, machine.DoTerminate, machine.DoKill, machine.DoRebind, machine.DoArm:
 	}
-	return shim.Event{}, false
+	return machine.Event{}, false
 }
 
 // told is the answer to a write: its event, or that the registry will not have it. Other errors come
 // with the order's end, or the seat has said already why it can write no more.
-func (r gangRoom) told(act string, e shim.Event, err error) (shim.Event, bool) {
+func (r gangRoom) told(act string, e machine.Event, err error) (machine.Event, bool) {
 	switch {
 	case errors.Is(err, registry.ErrForbidden):
-		return shim.Event{Kind: shim.Denied, Code: shim.CodeForbidden, Cause: act + ": " + err.Error()}, true
+		return machine.Event{Kind: machine.Denied, Code: exit.Forbidden, Cause: act + ": " + err.Error()}, true
 	case errors.Is(err, registry.ErrMalformed):
-		return shim.Event{Kind: shim.Denied, Code: shim.CodeInternal, Class: registry.ClassMuster, Cause: act + ": " + err.Error()}, true
+		return machine.Event{Kind: machine.Denied, Code: exit.Internal, Class: registry.ClassMuster, Cause: act + ": " + err.Error()}, true
 	}
 	return e, r.ok(act, err)
 }
@@ -87,10 +88,10 @@ func (r gangRoom) ok(act string, err error) bool {
 	return false
 }
 
-func (r gangRoom) join(ctx context.Context) shim.Event {
+func (r gangRoom) join(ctx context.Context) machine.Event {
 	me, err := r.me()
 	if err != nil {
-		return shim.Event{Kind: shim.Refused, Code: shim.CodeInternal, Cause: err.Error()}
+		return machine.Event{Kind: machine.Refused, Code: exit.Internal, Cause: err.Error()}
 	}
 	hooks := consul.Hooks{Alive: r.alive, Clean: r.clean, Answers: r.answers}
 	seat, err := r.client.Join(ctx, me, hooks, r.hear)
@@ -105,17 +106,17 @@ func (r gangRoom) join(ctx context.Context) shim.Event {
 	record, in := seat.Record(), seat.Instance()
 	directive := seat.Directive()
 	r.saveAsked(directive)
-	join := shim.Join{Instance: in, Attempt: max(0, record.Attempt-1), Budget: record.Budget}
+	join := machine.Join{Instance: in, Attempt: max(0, record.Attempt-1), Budget: record.Budget}
 	join.Spent = record.Phase == registry.PhaseFailed
 	if c := r.app.Component(in.Component); c != nil {
 		join.Service = c.Settings.Role == "service"
 	}
-	return shim.Event{Kind: shim.Joined, Joined: &join, Directive: &directive}
+	return machine.Event{Kind: machine.Joined, Joined: &join, Directive: &directive}
 }
 
 // refused turns a refusal into the code that the launcher acts on.
-func (r gangRoom) refused(err error) shim.Event {
-	e := shim.Event{Kind: shim.Refused, Code: shim.CodeRegistry, Cause: err.Error()}
+func (r gangRoom) refused(err error) machine.Event {
+	e := machine.Event{Kind: machine.Refused, Code: exit.Registry, Cause: err.Error()}
 	var held *registry.HeldError
 	var digest *registry.DigestError
 	var times *registry.TimesError
@@ -124,22 +125,22 @@ func (r gangRoom) refused(err error) shim.Event {
 	var index *registry.IndexError
 	switch {
 	case errors.As(err, &held), errors.As(err, &run):
-		e.Code = shim.CodeHeld
+		e.Code = exit.Held
 	case errors.As(err, &digest):
-		e.Code = shim.CodeDefinition
+		e.Code = exit.Definition
 	case errors.As(err, &index), errors.As(err, &times):
-		e.Code = shim.CodeUsage
+		e.Code = exit.Usage
 	case errors.As(err, &over):
 		me := ""
 		if r.id.instance != nil {
 			me = r.id.instance.String()
 		}
-		e.Code, e.Cause = shim.Code(over.Verdict, me), fmt.Sprintf("run %s is over: %s; --run NAME begins a new one", over.Verdict.Run, withCause(string(over.Verdict.Outcome), over.Verdict.Cause))
+		e.Code, e.Cause = exit.Of(over.Verdict, me), fmt.Sprintf("run %s is over: %s; --run NAME begins a new one", over.Verdict.Run, withCause(string(over.Verdict.Outcome), over.Verdict.Cause))
 		e.Class = over.Verdict.Class
 	case errors.Is(err, registry.ErrForbidden):
-		e.Code = shim.CodeForbidden
+		e.Code = exit.Forbidden
 	case errors.Is(err, registry.ErrMalformed):
-		e.Code, e.Class = shim.CodeInternal, registry.ClassMuster
+		e.Code, e.Class = exit.Internal, registry.ClassMuster
 	}
 	return e
 }
@@ -148,21 +149,21 @@ func (r gangRoom) refused(err error) shim.Event {
 func (r gangRoom) hear(e registry.Event) {
 	switch e := e.(type) {
 	case registry.DirectiveSeen:
-		r.loop.Tell(shim.Event{Kind: shim.Directed, Directive: &e.Directive})
+		r.loop.Tell(machine.Event{Kind: machine.Directed, Directive: &e.Directive})
 		r.saveAsked(e.Directive)
 	case registry.StandingBy:
 		cause := fmt.Sprintf("%s is held by pid %d on %s since %s", e.Instance, e.Holder.Pid, e.Holder.Host, e.Holder.Since.Format(time.RFC3339))
-		r.loop.Tell(shim.Event{Kind: shim.Held, Cause: cause})
+		r.loop.Tell(machine.Event{Kind: machine.Held, Cause: cause})
 	case registry.Unreachable:
-		r.loop.Tell(shim.Event{Kind: shim.Away, At: e.Since, Cause: fmt.Sprint(e.Err)})
+		r.loop.Tell(machine.Event{Kind: machine.Away, At: e.Since, Cause: fmt.Sprint(e.Err)})
 	case registry.Reachable:
-		r.loop.Tell(shim.Event{Kind: shim.Back})
+		r.loop.Tell(machine.Event{Kind: machine.Back})
 	case registry.SupersededBy:
-		r.loop.Tell(shim.Event{Kind: shim.Taken, Cause: "another agent holds the index: " + e.Inc})
+		r.loop.Tell(machine.Event{Kind: machine.Taken, Cause: "another agent holds the index: " + e.Inc})
 	case registry.DataLost:
-		r.loop.Tell(shim.Event{Kind: shim.DataLost, Cause: e.Why})
+		r.loop.Tell(machine.Event{Kind: machine.DataLost, Cause: e.Why})
 	case registry.Conducting:
-		r.loop.Tell(shim.Event{Kind: shim.Conducting, On: e.On})
+		r.loop.Tell(machine.Event{Kind: machine.Conducting, On: e.On})
 	case registry.Missing:
 		r.missing(e.Losses)
 	}
@@ -180,9 +181,9 @@ func (r gangRoom) missing(losses []registry.Loss) {
 	r.waits = waits
 }
 
-func (r gangRoom) acknowledge(ctx context.Context, gen int, s shim.State) (shim.Event, bool) {
+func (r gangRoom) acknowledge(ctx context.Context, gen int, s machine.State) (machine.Event, bool) {
 	if err := r.announce(ctx); err != nil {
-		return r.told("announce", shim.Event{}, err)
+		return r.told("announce", machine.Event{}, err)
 	}
 	update := r.update(s)
 	here := r.here(ctx, s)
@@ -191,13 +192,13 @@ func (r gangRoom) acknowledge(ctx context.Context, gen int, s shim.State) (shim.
 		m.Here = here
 	})
 	if errors.Is(err, registry.ErrOvertaken) {
-		return shim.Event{Kind: shim.Overtaken, Gen: gen}, true
+		return machine.Event{Kind: machine.Overtaken, Gen: gen}, true
 	}
-	return r.told("acknowledge", shim.Event{Kind: shim.Acked, Gen: gen}, err)
+	return r.told("acknowledge", machine.Event{Kind: machine.Acked, Gen: gen}, err)
 }
 
 // update writes what this agent publishes into its record.
-func (r gangRoom) update(s shim.State) func(*registry.Member) {
+func (r gangRoom) update(s machine.State) func(*registry.Member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	numbers := maps.Clone(r.portOf)
@@ -226,28 +227,28 @@ func (a *agent) guardRef() *registry.ProcessRef {
 }
 
 // readRoster tells whether the sealed row of this index is ours.
-func (r gangRoom) readRoster(ctx context.Context, e shim.Effect, s shim.State) (shim.Event, bool) {
+func (r gangRoom) readRoster(ctx context.Context, e machine.Effect, s machine.State) (machine.Event, bool) {
 	roster, raw, err := r.seat.Roster(ctx, e.Roster)
 	for err != nil { // the directive that named it comes only once
-		if answer, ok := r.told("read the roster", shim.Event{}, err); ok {
+		if answer, ok := r.told("read the roster", machine.Event{}, err); ok {
 			return answer, true
 		}
 		select {
 		case <-ctx.Done():
-			return shim.Event{}, false
+			return machine.Event{}, false
 		case <-time.After(rosterPause):
 		}
 		roster, raw, err = r.seat.Roster(ctx, e.Roster)
 	}
 	row, ok := r.ownRow(roster, raw)
 	if !ok {
-		return shim.Event{Kind: shim.Mismatch, Gen: roster.Gen}, true
+		return machine.Event{Kind: machine.Mismatch, Gen: roster.Gen}, true
 	}
 	r.near.meet(ctx, roster, row.Instance)
 	if roster.Gen == s.Gen { // acknowledged: nothing older runs, and this is what will
 		r.goOn(ctx, s)
 	}
-	return shim.Event{Kind: shim.Sealed, Gen: roster.Gen}, true
+	return machine.Event{Kind: machine.Sealed, Gen: roster.Gen}, true
 }
 
 // ownRow keeps the roster, and finds the row that this member may run with as it is now.
@@ -262,7 +263,7 @@ func (r gangRoom) ownRow(roster registry.Roster, raw []byte) (registry.Row, bool
 	return row, ok && record.SameRow(row, r.plan.Restart.Scope)
 }
 
-func (r gangRoom) leave(ctx context.Context, e shim.Effect) {
+func (r gangRoom) leave(ctx context.Context, e machine.Effect) {
 	r.mu.Lock()
 	seat := r.seat
 	r.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"os/user"
 	"strings"
 
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/launcher/route"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -24,7 +24,7 @@ func (f *agentFlags) detect(environ map[string]string) (launcher.Found, error) {
 	case string(launcher.Shell):
 		return launcher.Detect(map[string]string{}, launcher.Facts{User: facts.User, Envelope: launcher.Detect(environ, facts).Allocation.Envelope}), nil
 	}
-	return launcher.Found{}, usage("--launcher %q: want shell, or nothing for the one that is recognised", f.launcher)
+	return launcher.Found{}, exit.Usagef("--launcher %q: want shell, or nothing for the one that is recognised", f.launcher)
 }
 
 // hostFacts are what the variables do not say of where this process runs.
@@ -93,7 +93,7 @@ func (a *agent) chooseHost(ctx context.Context, flag string, found launcher.Foun
 		a.log.Warn("no address but the loopback: agents on other hosts cannot be peers")
 	}
 	if err != nil {
-		return withCode(shim.CodeUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	if host.Passed != "" {
 		a.log.Warn("launcher's name of this host is not used", "why", host.Passed, "host", host.Address, "from", host.Origin)

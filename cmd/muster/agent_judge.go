@@ -11,7 +11,7 @@ import (
 
 	"github.com/muster-agent/muster/packages/slidershell"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/script"
 	"github.com/muster-agent/muster/shim/status"
@@ -49,8 +49,8 @@ func (a *agent) blame(class registry.Class, why string, ending bool) {
 const soon = 5 * time.Second
 
 // judge reads what the exit, the counters of the kernel, the devices and the end of the log say of the cause.
-func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
-	out := &shim.Exit{Code: x.Code, Signal: x.Signal, At: x.At.UTC().Truncate(time.Millisecond), Peak: cmp.Or(x.Usage.Peak, x.MaxRSS), Limit: x.Usage.Limit}
+func (a *agent) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
+	out := &machine.Exit{Code: x.Code, Signal: x.Signal, At: x.At.UTC().Truncate(time.Millisecond), Peak: cmp.Or(x.Usage.Peak, x.MaxRSS), Limit: x.Usage.Limit}
 	gone, served := a.leftBehind(out)
 	if gone.PID != 0 {
 		if x, err := a.currentGuard().Ended(context.Background(), gone.PID); err == nil { // it was short, and its end is known
@@ -92,9 +92,9 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *shim.Exit {
 }
 
 // keepEnd keeps how the last attempt ended, for who asks in the next one. What this agent has ended itself did not fail.
-func (a *agent) keepEnd(x *shim.Exit) *shim.Exit {
+func (a *agent) keepEnd(x *machine.Exit) *machine.Exit {
 	why := x.Why()
-	if s := a.loop.State(); s.Phase == shim.Stopping {
+	if s := a.loop.State(); s.Phase == machine.Stopping {
 		why = ""
 	}
 	a.mu.Lock()
@@ -105,7 +105,7 @@ func (a *agent) keepEnd(x *shim.Exit) *shim.Exit {
 
 // leftBehind looks at what a script's START that ended with 0 has left: a process that was gone as soon as START was,
 // or something that served.
-func (a *agent) leftBehind(x *shim.Exit) (gone script.PID, served bool) {
+func (a *agent) leftBehind(x *machine.Exit) (gone script.PID, served bool) {
 	a.mu.Lock()
 	w := a.watch
 	a.mu.Unlock()

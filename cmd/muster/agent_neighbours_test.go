@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 )
 
 // What was found is told again until the registry has taken it, and then no more: in an outage it takes nothing.
@@ -60,7 +60,7 @@ func TestWhoDidNotAnswerIsTriedOnce(t *testing.T) {
 // TestNeighboursAreLoggedOnce holds that who is not reached for hours is in the log once, and again when it has changed.
 func TestNeighboursAreLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
-	n := &neighbours{agent: &agent{loop: shim.NewAgent(), log: slog.New(slog.NewTextHandler(&log, nil))}}
+	n := &neighbours{agent: &agent{loop: machine.NewAgent(), log: slog.New(slog.NewTextHandler(&log, nil))}}
 	worker := []string{"worker-1 at 10.0.0.2 (connection refused)"}
 	for _, tt := range []struct {
 		missing, beside []string

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -89,14 +89,14 @@ func (a *agent) event(kind, cause string, at time.Time) {
 		return
 	}
 	line, err := json.Marshal(struct {
-		At         time.Time  `json:"at"`
-		Instance   string     `json:"instance"`
-		Generation int        `json:"generation"`
-		Attempt    int        `json:"attempt"`
-		Event      string     `json:"event"`
-		From       shim.Phase `json:"from"`
-		To         shim.Phase `json:"to"`
-		Cause      string     `json:"cause"`
+		At         time.Time     `json:"at"`
+		Instance   string        `json:"instance"`
+		Generation int           `json:"generation"`
+		Attempt    int           `json:"attempt"`
+		Event      string        `json:"event"`
+		From       machine.Phase `json:"from"`
+		To         machine.Phase `json:"to"`
+		Cause      string        `json:"cause"`
 	}{stamp(at), s.Instance.String(), s.Gen, s.Attempt, kind, s.Phase, s.Phase, cause})
 	if err == nil {
 		err = appendLine(filepath.Join(a.logDir, s.Instance.String(), "events.jsonl"), line)

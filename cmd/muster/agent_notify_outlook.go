@@ -12,7 +12,8 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -35,8 +36,8 @@ func (a *agent) outlook() outlook {
 }
 
 // awaits tells that the barrier is closed and this agent stands at it.
-func awaits(s shim.State) bool {
-	return (s.Phase == shim.Installed || s.Phase == shim.Waiting) && s.Directive.Act == registry.ActWait
+func awaits(s machine.State) bool {
+	return (s.Phase == machine.Installed || s.Phase == machine.Waiting) && s.Directive.Act == registry.ActWait
 }
 
 // statusLine is an instance in a line, as `systemctl status` shows it.
@@ -78,7 +79,7 @@ func statusLine(in status.Instance, absent []string) string {
 func oneStatus(text string) string { return short(strings.Join(strings.Fields(text), " ")) }
 
 // lastStatus is what stays of an agent in `systemctl status`: the verdict where there is one, else why it ends.
-func lastStatus(final shim.State) string {
+func lastStatus(final machine.State) string {
 	if v := final.Directive.Verdict; v != nil {
 		text := string(v.Outcome)
 		if v.Class != "" {
@@ -94,7 +95,7 @@ func lastStatus(final shim.State) string {
 
 // errorStatus is why an agent ends that never was one.
 func errorStatus(err error) string {
-	if _, silent := errors.AsType[silentError](err); err == nil || silent {
+	if _, silent := errors.AsType[exit.Silent](err); err == nil || silent {
 		return ""
 	}
 	return oneStatus(err.Error())
@@ -102,7 +103,7 @@ func errorStatus(err error) string {
 
 // patience is for how long the manager is asked to wait beyond its own limits: until what is under way reaches muster's own.
 // Once it is told that the service is ready, there are such limits again only when it is to stop.
-func (a *agent) patience(s shim.State, since, now time.Time) time.Duration {
+func (a *agent) patience(s machine.State, since, now time.Time) time.Duration {
 	a.mu.Lock()
 	leaves := a.leaving || len(a.owed) > 0
 	a.mu.Unlock()
@@ -112,19 +113,19 @@ func (a *agent) patience(s shim.State, since, now time.Time) time.Duration {
 	switch {
 	case ends && leaves:
 		limit = stage
-	case ends && s.Phase == shim.Stopping:
+	case ends && s.Phase == machine.Stopping:
 		limit = s.StopGrace() + proofPatience
-	case ends && (s.Phase == shim.Leaving || s.Phase.Final()):
+	case ends && (s.Phase == machine.Leaving || s.Phase.Final()):
 		limit = leavePatience + proofPatience
 	case ends, a.notify.ready.Load():
-	case s.Phase == shim.Starting:
+	case s.Phase == machine.Starting:
 		limit = startPatience
-	case s.Phase == shim.Staging:
+	case s.Phase == machine.Staging:
 		limit = stage
-	case s.Phase == shim.Installed, s.Phase == shim.Waiting:
+	case s.Phase == machine.Installed, s.Phase == machine.Waiting:
 		limit = s.Policy.Barrier + barrierSlack
 	}
-	if limit <= 0 || since.IsZero() && s.Phase != shim.Starting {
+	if limit <= 0 || since.IsZero() && s.Phase != machine.Starting {
 		return 0
 	}
 	if since.IsZero() {
@@ -165,7 +166,7 @@ const (
 )
 
 // names gives the newest answer, and asks again where it is old.
-func (q *absentees) names(now time.Time, state func() shim.State, ask func(context.Context) ([]string, int, error)) []string {
+func (q *absentees) names(now time.Time, state func() machine.State, ask func(context.Context) ([]string, int, error)) []string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if gen := state().Directive.Gen; gen != q.gen {

@@ -12,7 +12,8 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -150,34 +151,34 @@ func TestTelling(t *testing.T) {
 }
 
 func TestPatience(t *testing.T) {
-	policy := shim.Policy{Grace: 25 * time.Second, Barrier: 10 * time.Minute}
+	policy := machine.Policy{Grace: 25 * time.Second, Barrier: 10 * time.Minute}
 	for _, tt := range []struct {
 		name            string
-		phase           shim.Phase
+		phase           machine.Phase
 		ready, stopping bool
 		terms           int
 		leaving         bool
 		stage           appdef.Seconds
 		want            time.Duration // from the phase's beginning
 	}{
-		{name: "what is staged has its own limit", phase: shim.Staging, stage: 600, want: 10 * time.Minute},
-		{name: "or none", phase: shim.Staging, want: time.Hour},
-		{name: "the barrier", phase: shim.Waiting, want: 15 * time.Minute},
-		{name: "the barrier of a later generation", phase: shim.Waiting, ready: true},
-		{name: "a standby has none", phase: shim.Standby},
-		{name: "running", phase: shim.Running, ready: true},
-		{name: "stopped for a generation", phase: shim.Stopping, ready: true},
-		{name: "stopped by the manager", phase: shim.Stopping, ready: true, terms: 1, want: 35 * time.Second},
-		{name: "stopped by the manager while outputs are left", phase: shim.Stopping, ready: true, terms: 1, leaving: true, stage: 600, want: 10 * time.Minute},
-		{name: "stopped at the barrier", phase: shim.Leaving, terms: 1, want: 15 * time.Second},
-		{name: "done, outputs are left", phase: shim.Done, ready: true, stopping: true, leaving: true, stage: 60, want: time.Minute},
-		{name: "outputs are left, nobody asks for a stop", phase: shim.Running, ready: true, leaving: true, stage: 60},
+		{name: "what is staged has its own limit", phase: machine.Staging, stage: 600, want: 10 * time.Minute},
+		{name: "or none", phase: machine.Staging, want: time.Hour},
+		{name: "the barrier", phase: machine.Waiting, want: 15 * time.Minute},
+		{name: "the barrier of a later generation", phase: machine.Waiting, ready: true},
+		{name: "a standby has none", phase: machine.Standby},
+		{name: "running", phase: machine.Running, ready: true},
+		{name: "stopped for a generation", phase: machine.Stopping, ready: true},
+		{name: "stopped by the manager", phase: machine.Stopping, ready: true, terms: 1, want: 35 * time.Second},
+		{name: "stopped by the manager while outputs are left", phase: machine.Stopping, ready: true, terms: 1, leaving: true, stage: 600, want: 10 * time.Minute},
+		{name: "stopped at the barrier", phase: machine.Leaving, terms: 1, want: 15 * time.Second},
+		{name: "done, outputs are left", phase: machine.Done, ready: true, stopping: true, leaving: true, stage: 60, want: time.Minute},
+		{name: "outputs are left, nobody asks for a stop", phase: machine.Running, ready: true, leaving: true, stage: 60},
 	} {
 		a := &agent{app: &loaded{}, notify: &notifier{}, leaving: tt.leaving}
 		a.app.Settings.StageTimeout = tt.stage
 		a.notify.ready.Store(tt.ready)
 		a.notify.stopping.Store(tt.stopping)
-		s := shim.State{Phase: tt.phase, Policy: policy, Terms: tt.terms}
+		s := machine.State{Phase: tt.phase, Policy: policy, Terms: tt.terms}
 		since := time.Unix(1e9, 0)
 		if got := a.patience(s, since, since); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
@@ -221,26 +222,26 @@ func TestStatusLine(t *testing.T) {
 }
 
 func TestLastStatus(t *testing.T) {
-	verdict := func(v registry.Verdict) shim.State {
-		return shim.State{Terms: 1, Directive: registry.Directive{Verdict: &v}}
+	verdict := func(v registry.Verdict) machine.State {
+		return machine.State{Terms: 1, Directive: registry.Directive{Verdict: &v}}
 	}
 	for _, tt := range []struct {
-		final shim.State
+		final machine.State
 		want  string
 	}{
 		{verdict(registry.Verdict{Outcome: registry.Succeeded, Cause: "all 2 instances of worker are done"}), "succeeded: all 2 instances of worker are done"},
 		{verdict(registry.Verdict{Outcome: registry.Failed, Class: registry.ClassApp, Cause: "worker-0 exited with 3"}), "failed (app-error): worker-0 exited with 3"},
-		{shim.State{Terms: 1}, "interrupted: it goes on when it is started again"},
-		{shim.State{Cause: "index worker-0 is held"}, "index worker-0 is held"},
+		{machine.State{Terms: 1}, "interrupted: it goes on when it is started again"},
+		{machine.State{Cause: "index worker-0 is held"}, "index worker-0 is held"},
 	} {
 		if got := lastStatus(tt.final); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
-	if got := errorStatus(silentError{3}) + errorStatus(nil); got != "" {
+	if got := errorStatus(exit.Silent{Code: 3}) + errorStatus(nil); got != "" {
 		t.Errorf("of what has been said: got %q", got)
 	}
-	if got, want := errorStatus(usage("agent: no\ncomponent")), "agent: no component"; got != want {
+	if got, want := errorStatus(exit.Usagef("agent: no\ncomponent")), "agent: no component"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -248,7 +249,7 @@ func TestLastStatus(t *testing.T) {
 // TestAbsenteesEnd holds that a question to the registry does not outlive the agent, and that none is asked after it.
 func TestAbsenteesEnd(t *testing.T) {
 	var q absentees
-	state := func() shim.State { return shim.State{} }
+	state := func() machine.State { return machine.State{} }
 	begun, over := make(chan struct{}), make(chan struct{})
 	q.names(time.Now(), state, func(ctx context.Context) ([]string, int, error) {
 		close(begun)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/status"
@@ -62,7 +62,7 @@ func (a *agent) ready(ctx context.Context, generation int) error {
 		switch {
 		case s.Gen > generation:
 			return fmt.Errorf("generation %d is over: %s is of %d", generation, s.Instance, s.Gen)
-		case s.Gen == generation && s.Phase == shim.Running && s.Up:
+		case s.Gen == generation && s.Phase == machine.Running && s.Up:
 			return nil
 		}
 		select {

@@ -16,8 +16,9 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -60,7 +61,7 @@ type agent struct {
 	notify       *notifier // tells the service manager
 	absent       absentees // whom the barrier waits for
 	logFile      *lateFile
-	loop         *shim.Agent
+	loop         *machine.Agent
 	started      time.Time
 	standing     standing
 
@@ -124,7 +125,7 @@ type agent struct {
 
 func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify *notifier, newRun, policyNamed bool) (*agent, error) {
 	late := &lateFile{also: s.err}
-	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: shim.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
+	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: machine.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
 	a.near = &neighbours{agent: a, reached: map[string]bool{}, news: make(chan struct{}, 1)}
 	a.near.write = a.near.record
 	environ := launcher.Environ(os.Environ())
@@ -143,7 +144,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 		return nil, err
 	}
 	if a.facts, err = sandbox.SelfFacts(); err != nil {
-		return nil, withCode(shim.CodeInternal, err)
+		return nil, exit.With(exit.Internal, err)
 	}
 	var warning error
 	if a.filesystem, warning, err = f.filesystem.resolve(); err != nil {
@@ -171,7 +172,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 	a.closers = append(a.closers, a.client.Close)
 	a.state = f.state.resolve()
 	if err := a.state.Open(); err != nil {
-		return nil, withCode(shim.CodeForbidden, err)
+		return nil, exit.With(exit.Forbidden, err)
 	}
 	a.clearDead(ctx)
 	if err := f.folders(a, found); err != nil {
@@ -207,7 +208,7 @@ func chooseEngine(ctx context.Context, name string, app *loaded) (sandbox.Choice
 	ownRoot := slices.ContainsFunc(app.Components, func(c appdef.Component) bool { return c.Limits.Image != "" })
 	choice, err := sandbox.Choose(ctx, name, ownRoot)
 	if err != nil {
-		return choice, withCode(shim.CodeForbidden, fmt.Errorf("--engine %s: %w", name, err))
+		return choice, exit.With(exit.Forbidden, fmt.Errorf("--engine %s: %w", name, err))
 	}
 	return choice, nil
 }
@@ -215,7 +216,7 @@ func chooseEngine(ctx context.Context, name string, app *loaded) (sandbox.Choice
 // engineFlag tells a mistyped --engine before anything is made.
 func engineFlag(name string) error {
 	if name != "auto" && !slices.Contains(sandbox.EngineNames(), name) {
-		return usage("--engine %q: want auto, %s", name, strings.Join(sandbox.EngineNames(), ", "))
+		return exit.Usagef("--engine %q: want auto, %s", name, strings.Join(sandbox.EngineNames(), ", "))
 	}
 	return nil
 }
@@ -223,7 +224,7 @@ func engineFlag(name string) error {
 // portsFlag tells a mistyped --ports before anything is made.
 func portsFlag(text string) error {
 	if _, err := ports.ParseRanges(text); err != nil {
-		return usage("--ports: %w", err)
+		return exit.Usagef("--ports: %w", err)
 	}
 	return nil
 }
@@ -237,12 +238,12 @@ func (f *agentFlags) folders(a *agent, found launcher.Found) error {
 	if work == "" {
 		var err error
 		if work, err = defaultWorkDir(a.id.appID); err != nil {
-			return withCode(shim.CodeForbidden, err)
+			return exit.With(exit.Forbidden, err)
 		}
 	}
 	a.workDir = absolute(work)
 	if same(a.workDir, a.app.pkg.Path) {
-		return usage("work folder %s is the package itself: give --work-dir another", a.workDir)
+		return exit.Usagef("work folder %s is the package itself: give --work-dir another", a.workDir)
 	}
 	switch {
 	case f.logDir != "":
@@ -254,7 +255,7 @@ func (f *agentFlags) folders(a *agent, found launcher.Found) error {
 	}
 	for _, dir := range []string{a.workDir, filepath.Join(a.workDir, "checkpoint"), a.logDir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return withCode(shim.CodeForbidden, fmt.Errorf("make folder: %w", err))
+			return exit.With(exit.Forbidden, fmt.Errorf("make folder: %w", err))
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -40,9 +40,9 @@ func (a *agent) reachRegistry() error {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return withCode(shim.CodeRegistry, fmt.Errorf("registry %s: %w; %s", a.registryAddr, cmp.Or(last, err), registryRemedy))
+			return exit.With(exit.Registry, fmt.Errorf("registry %s: %w; %s", a.registryAddr, cmp.Or(last, err), registryRemedy))
 		case !errors.Is(err, registry.ErrUnreachable):
-			return withCode(shim.CodeRegistry, fmt.Errorf("registry %s: %w", a.registryAddr, err))
+			return exit.With(exit.Registry, fmt.Errorf("registry %s: %w", a.registryAddr, err))
 		case last == nil:
 			a.log.Warn("registry does not answer yet, trying on", "registry", a.registryAddr, "patience", startPatience, "err", err)
 		}

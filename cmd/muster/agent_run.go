@@ -21,14 +21,14 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 )
 
 // run lives through the machine.
-func (a *agent) run(ctx context.Context) shim.State {
-	a.loop.Use(shim.Rooms{
+func (a *agent) run(ctx context.Context) machine.State {
+	a.loop.Use(machine.Rooms{
 		Gang: gangRoom{a}, Stager: stageRoom{a}, Engine: engineRoom{a}, Logger: a.log, Trace: a.trace,
 	})
 	final := a.loop.Run(ctx)
@@ -42,7 +42,7 @@ func (a *agent) run(ctx context.Context) shim.State {
 }
 
 // trace writes one line of events.jsonl per transition.
-func (a *agent) trace(t shim.Transition) {
+func (a *agent) trace(t machine.Transition) {
 	a.mu.Lock()
 	a.since = stamp(t.Event.At)
 	a.mu.Unlock()
@@ -52,14 +52,14 @@ func (a *agent) trace(t shim.Transition) {
 		return
 	}
 	line, err := json.Marshal(struct {
-		At         time.Time      `json:"at"`
-		Instance   string         `json:"instance"`
-		Generation int            `json:"generation"`
-		Attempt    int            `json:"attempt"`
-		Event      shim.EventKind `json:"event"`
-		From       shim.Phase     `json:"from"`
-		To         shim.Phase     `json:"to"`
-		Cause      string         `json:"cause,omitempty"`
+		At         time.Time         `json:"at"`
+		Instance   string            `json:"instance"`
+		Generation int               `json:"generation"`
+		Attempt    int               `json:"attempt"`
+		Event      machine.EventKind `json:"event"`
+		From       machine.Phase     `json:"from"`
+		To         machine.Phase     `json:"to"`
+		Cause      string            `json:"cause,omitempty"`
 	}{stamp(t.Event.At), t.State.Instance.String(), t.State.Gen, t.State.Attempt, t.Event.Kind, t.From, t.To, causeOf(t)})
 	if err == nil {
 		err = appendLine(filepath.Join(a.logDir, t.State.Instance.String(), "events.jsonl"), line)
@@ -69,13 +69,13 @@ func (a *agent) trace(t shim.Transition) {
 	}
 }
 
-func causeOf(t shim.Transition) string {
+func causeOf(t machine.Transition) string {
 	switch {
-	case t.To == shim.Backoff:
+	case t.To == machine.Backoff:
 		return cause(t.State)
-	case t.Event.Kind == shim.Gone:
+	case t.Event.Kind == machine.Gone:
 		return t.Event.Exit.Why()
-	case t.Event.Kind == shim.Directed && t.Event.Directive.Act == registry.ActWait && t.Event.Directive.Why != "":
+	case t.Event.Kind == machine.Directed && t.Event.Directive.Act == registry.ActWait && t.Event.Directive.Why != "":
 		return fmt.Sprintf("generation %d forms: %s", t.Event.Directive.Gen, t.Event.Directive.Why)
 	case t.Event.Directive != nil && t.Event.Directive.Why != "":
 		return t.Event.Directive.Why
@@ -180,7 +180,7 @@ func (a *agent) seeCheckpoint(ctx context.Context, p plan.Plan) {
 		k.offer(c, l, s)
 	}
 	if c.Step > s.Step {
-		a.loop.Tell(shim.Event{Kind: shim.Progressed, Step: c.Step})
+		a.loop.Tell(machine.Event{Kind: machine.Progressed, Step: c.Step})
 	}
 }
 
@@ -232,7 +232,7 @@ func (a *agent) source(logDir string) status.Source {
 			return err
 		},
 		Stop: func(grace *time.Duration) error {
-			a.loop.Tell(shim.Event{Kind: shim.Term, Signal: int(syscall.SIGTERM), Grace: grace})
+			a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(syscall.SIGTERM), Grace: grace})
 			return nil
 		},
 	}
@@ -267,10 +267,10 @@ func (a *agent) snapshot() status.State {
 	}
 	out.DNSName = a.discovery.name()
 	out.Cause = cmp.Or(out.Cause, a.way())
-	if s.Phase == shim.Staging && a.task > 0 {
+	if s.Phase == machine.Staging && a.task > 0 {
 		out.Cause = plan.CommandInstall // it may take its time
 	}
-	if s.Attempt > 1 && s.Phase == shim.Running {
+	if s.Attempt > 1 && s.Phase == machine.Running {
 		out.LastEnd = a.lastEnd
 	}
 	out.Sides, out.Warnings = a.sides.seen(), a.warnings.all()
@@ -314,23 +314,23 @@ func outageCause(o *status.Outage) string {
 }
 
 // cause is what a person asks next: why is it there?
-func cause(s shim.State) string {
+func cause(s machine.State) string {
 	switch {
 	case s.LostData != "":
 		return "registry lost its data: " + s.LostData
-	case s.Phase == shim.Backoff && s.Exit != nil:
+	case s.Phase == machine.Backoff && s.Exit != nil:
 		why := s.Exit.Why() + "; restarting"
 		if s.Policy.Rule.Max < 0 { // no limit, so nothing is counted
 			return why
 		}
 		return fmt.Sprintf("%s %d/%d", why, s.Budget.Used, s.Policy.Rule.Max)
-	case s.Phase == shim.Stopping && s.Reason == shim.ForLauncher: // no directive wants it
+	case s.Phase == machine.Stopping && s.Reason == machine.ForLauncher: // no directive wants it
 		return cmp.Or(s.Cause, "told to end from outside")
-	case (s.Phase == shim.Waiting || s.Phase == shim.Installed || s.Phase == shim.Stopping) && s.Directive.Why != "":
+	case (s.Phase == machine.Waiting || s.Phase == machine.Installed || s.Phase == machine.Stopping) && s.Directive.Why != "":
 		return s.Directive.Why
-	case s.Phase == shim.Finishing && s.Exit != nil:
+	case s.Phase == machine.Finishing && s.Exit != nil:
 		return s.Exit.Why()
-	case s.Phase == shim.Running && !s.Up:
+	case s.Phase == machine.Running && !s.Up:
 		return "starting"
 	}
 	return s.Cause
@@ -348,12 +348,12 @@ func limits(l plan.Limits) map[string]any {
 	return out
 }
 
-func exitInfo(x *shim.Exit) *status.Exit {
+func exitInfo(x *machine.Exit) *status.Exit {
 	return &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.OOM, Peak: x.Peak, Limit: x.Limit, At: stamp(x.At), Message: x.Message}
 }
 
 // shellCode is a process's end as a shell shows it.
-func shellCode(x *shim.Exit) int {
+func shellCode(x *machine.Exit) int {
 	switch {
 	case x.Signal != 0:
 		return 128 + x.Signal
@@ -364,7 +364,7 @@ func shellCode(x *shim.Exit) int {
 }
 
 // epilogue leaves exit.json and says the last word.
-func (a *agent) epilogue(final shim.State, code, mapped int) {
+func (a *agent) epilogue(final machine.State, code, mapped int) {
 	if final.Instance.Component == "" {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 )
@@ -27,12 +27,12 @@ type scriptError struct {
 
 // exitOf is what is known of a staging that failed beside its class: the end of a command, and that an image may come another
 // time; nil: nothing.
-func exitOf(err error) *shim.Exit {
+func exitOf(err error) *machine.Exit {
 	if failed, ok := errors.AsType[scriptError](err); ok {
-		return &shim.Exit{Code: failed.code}
+		return &machine.Exit{Code: failed.code}
 	}
 	if picture, ok := errors.AsType[imageError](err); ok && picture.passes() {
-		return &shim.Exit{Passing: true}
+		return &machine.Exit{Passing: true}
 	}
 	return nil
 }

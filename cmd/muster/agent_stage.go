@@ -21,7 +21,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -32,19 +32,19 @@ import (
 type stageRoom struct{ *agent }
 
 // Do plans, takes ports, lays files out, parks the guard and opens the local API.
-func (r stageRoom) Do(ctx context.Context, _ shim.Effect, s shim.State) (shim.Event, bool) {
+func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (machine.Event, bool) {
 	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.log)
 	r.showLogs(s.Instance)
 	p, err := r.stage(ctx, s.Instance)
 	if err != nil {
-		return shim.Event{Kind: shim.StageFailed, Class: stageClass(err), Cause: short(err.Error()), Exit: exitOf(err)}, true
+		return machine.Event{Kind: machine.StageFailed, Class: stageClass(err), Cause: short(err.Error()), Exit: exitOf(err)}, true
 	}
 	r.log.Info("confined", "engine", p.Engine.Name, "why", p.Engine.Why)
 	for _, u := range p.Engine.Unenforced {
 		r.log.Warn("limit is not enforced", "limit", u.Limit, "cause", u.Why)
 	}
 	debug.FreeOSMemory() // what staging took; from here on the agent waits
-	return shim.Event{Kind: shim.Staged, Policy: r.policy(p)}, true
+	return machine.Event{Kind: machine.Staged, Policy: r.policy(p)}, true
 }
 
 // short bounds what a cause carries into logs and the registry. What is long goes in its middle: an error begins with what
@@ -289,13 +289,13 @@ func (r stageRoom) giveLog(dir string) error {
 }
 
 // policy is the plan's word on failure and stop as the machine needs it.
-func (r stageRoom) policy(p plan.Plan) *shim.Policy {
+func (r stageRoom) policy(p plan.Plan) *machine.Policy {
 	seconds := func(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
 	barrier := seconds(p.Barrier.Timeout)
 	if r.times.Barrier > 0 {
 		barrier = r.times.Barrier
 	}
-	return &shim.Policy{
+	return &machine.Policy{
 		Scope: p.Restart.Scope, Service: p.Who.Role == "service", Follows: len(p.Barrier.After) > 0,
 		Ordered:    plan.Gang(r.app.App, plan.Request{}).Awaited(p.Who.Component),
 		Rule:       registry.BudgetRule{Max: p.Restart.Budget, Window: seconds(p.Restart.Window), RefillCheckpoint: p.Restart.Refill == "checkpoint"},

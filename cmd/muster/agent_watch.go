@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/script"
@@ -31,7 +31,7 @@ func (r engineRoom) attend(attempt, pid int) {
 
 // up says that the instance serves.
 func (a *agent) up(attempt int) {
-	a.loop.Tell(shim.Event{Kind: shim.Up, Attempt: attempt})
+	a.loop.Tell(machine.Event{Kind: machine.Up, Attempt: attempt})
 }
 
 // watch is one start of an instance that scripts run.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // appFlags choose and change the definition; every verb that takes APP has them.
@@ -93,7 +93,7 @@ func (f *appFlags) load(ref string, warn io.Writer) (*loaded, error) {
 // read is load that hands all problems back as values; the App is whole when none of them is an error.
 func (f *appFlags) read(ref string) (*loaded, appdef.Problems, error) {
 	if v := f.job.paiVersion; v != "" && !slices.Contains([]string{appdef.PAI05, appdef.PAI014, appdef.PAI1}, v) {
-		return nil, nil, usage("--pai-version %q: want 0.5, 0.14 or 1", v)
+		return nil, nil, exit.Usagef("--pai-version %q: want 0.5, 0.14 or 1", v)
 	}
 	template, err := readOptional(f.template)
 	if err != nil {
@@ -141,7 +141,7 @@ func asError(found appdef.Problems) error {
 	case len(bad) == 0:
 		return nil
 	case bad.Usage():
-		return withCode(shim.CodeUsage, bad)
+		return exit.With(exit.Usage, bad)
 	}
 	return bad
 }
@@ -159,7 +159,7 @@ func readOptional(path string) (*slider.File, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, withCode(shim.CodeUsage, fmt.Errorf("read %s: %w", path, err))
+		return nil, exit.With(exit.Usage, fmt.Errorf("read %s: %w", path, err))
 	}
 	return &slider.File{Name: filepath.Base(path), Data: text}, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/muster-agent/muster/appdef/pai"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // jobFile is what a job file of PAI or QIZHI is called inside a package.
@@ -56,7 +56,7 @@ func openJob(ref string) (from source, ok bool, err error) {
 	}
 	pkg, err := packages.Single(jobFile, data)
 	if err != nil {
-		return source{}, false, withCode(shim.CodeInternal, err)
+		return source{}, false, exit.With(exit.Internal, err)
 	}
 	sum := sha256.Sum256(data)
 	pkg.Name, pkg.Path, pkg.Digest = filepath.Base(path), path, hex.EncodeToString(sum[:])
@@ -69,9 +69,9 @@ func readJob(ref string) (data []byte, path string, err error) {
 		data, err = io.ReadAll(io.LimitReader(os.Stdin, mostJob+1))
 		switch {
 		case err != nil:
-			return nil, "", withCode(shim.CodeUsage, fmt.Errorf("app -: %w", err))
+			return nil, "", exit.With(exit.Usage, fmt.Errorf("app -: %w", err))
 		case len(data) > mostJob:
-			return nil, "", withCode(shim.CodeDefinition, fmt.Errorf("app -: got more than %d MiB on stdin, want a job file", mostJob>>20))
+			return nil, "", exit.With(exit.Definition, fmt.Errorf("app -: got more than %d MiB on stdin, want a job file", mostJob>>20))
 		}
 		return append([]byte{}, data...), ref, nil // whatever it is, it can be nothing else
 	}
@@ -92,7 +92,7 @@ func readJob(ref string) (data []byte, path string, err error) {
 		return nil, "", nil //nolint:nilerr // likewise
 	}
 	if large {
-		return nil, "", withCode(shim.CodeDefinition, fmt.Errorf("app %s: got more than %d MiB, want a job file", ref, mostJob>>20))
+		return nil, "", exit.With(exit.Definition, fmt.Errorf("app %s: got more than %d MiB, want a job file", ref, mostJob>>20))
 	}
 	return data, absolute(name), nil
 }
@@ -132,7 +132,7 @@ func jobIn(from source) []byte {
 func (f *appFlags) loadJob(from source, data []byte) (appdef.App, appdef.Problems, error) {
 	for flag, path := range map[string]string{"--template": f.template, "--resources": f.resources} {
 		if path != "" {
-			return appdef.App{}, nil, usage("%s: %s is a job file, which has none of the documents of a package; --set changes its settings", flag, from.ref)
+			return appdef.App{}, nil, exit.Usagef("%s: %s is a job file, which has none of the documents of a package; --set changes its settings", flag, from.ref)
 		}
 	}
 	name := jobFile
@@ -150,7 +150,7 @@ func (r *runner) keepJob() error {
 	}
 	path := filepath.Join(r.workDir, "."+jobFile) // a person's own job file may lie there
 	if err := os.WriteFile(path, r.app.source.job, 0o644); err != nil {
-		return withCode(shim.CodeForbidden, fmt.Errorf("keep the job file: %w", err))
+		return exit.With(exit.Forbidden, fmt.Errorf("keep the job file: %w", err))
 	}
 	r.app.ref = path
 	return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/packages/sign"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // source is an opened APP and where it came from.
@@ -59,7 +59,7 @@ func (f *appFlags) find(ref string) (source, error) {
 	if name, ok := strings.CutPrefix(ref, "catalog:"); ok {
 		files, err := catalog.Open(name)
 		if err != nil {
-			return source{}, withCode(shim.CodeUsage, err)
+			return source{}, exit.With(exit.Usage, err)
 		}
 		return source{pkg: &packages.Package{FS: files, Name: name}, ref: ref}, nil
 	}
@@ -83,14 +83,14 @@ func (f *appFlags) find(ref string) (source, error) {
 	}
 	pkg, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) && !exists(path) {
-		return source{}, withCode(shim.CodeDefinition, errors.New(notThere(ref)))
+		return source{}, exit.With(exit.Definition, errors.New(notThere(ref)))
 	}
 	if err != nil {
-		return source{}, withCode(shim.CodeDefinition, err)
+		return source{}, exit.With(exit.Definition, err)
 	}
 	if at.digest != "" && at.digest != pkg.Digest {
 		err := fmt.Errorf("open package %s: %w", at.url, &fetch.DigestError{Want: at.digest, Got: pkg.Digest})
-		return source{}, withCode(shim.CodeDefinition, errors.Join(err, pkg.Close()))
+		return source{}, exit.With(exit.Definition, errors.Join(err, pkg.Close()))
 	}
 	return source{pkg: pkg, ref: pkg.Path, signature: pkg.Path + sign.Ending}, nil
 }
@@ -128,12 +128,12 @@ func (f *appFlags) fetch(at location) (source, error) {
 	}
 	file, err := fetch.Fetch(ctx, request)
 	if err != nil {
-		return source{}, withCode(fetchCode(err), err)
+		return source{}, exit.With(fetchCode(err), err)
 	}
 	f.makeRoom()
 	pkg, err := packages.Open(file.Path)
 	if err != nil {
-		return source{}, withCode(shim.CodeDefinition, errors.Join(fmt.Errorf("%s: %w", fetch.Printable(at.url), err), file.Close()))
+		return source{}, exit.With(exit.Definition, errors.Join(fmt.Errorf("%s: %w", fetch.Printable(at.url), err), file.Close()))
 	}
 	pkg.Name = at.name()
 	from := source{pkg: pkg, ref: at.url + pin + file.SHA256, url: fetch.Printable(at.url), file: file}
@@ -181,12 +181,12 @@ func parseLocation(ref string) (location, error) {
 		if scheme == "catalog:" { // where only a file can be meant
 			want = "a folder, an archive, file:, hdfs:, http: or https:"
 		}
-		return location{}, usage("app %s: got %s, want %s", ref, scheme, want)
+		return location{}, exit.Usagef("app %s: got %s, want %s", ref, scheme, want)
 	}
 	url, digest, pinned := strings.Cut(ref, pin)
 	digest = strings.ToLower(digest)
 	if pinned && !digestForm.MatchString(digest) {
-		return location{}, usage("app %s: want 64 hex digits after %s", ref, pin)
+		return location{}, exit.Usagef("app %s: want 64 hex digits after %s", ref, pin)
 	}
 	return location{url, digest}, nil
 }
@@ -197,7 +197,7 @@ func (l location) local() (string, error) {
 		return l.url, nil
 	}
 	_, path, err := fetch.Open(context.Background(), l.url, fetch.Options{})
-	return path, withCode(shim.CodeUsage, err)
+	return path, exit.With(exit.Usage, err)
 }
 
 // remote tells that it is no file of this machine.
@@ -222,18 +222,18 @@ func (l location) name() string {
 func fetchCode(err error) int {
 	switch {
 	case errors.Is(err, fetch.ErrScheme), errors.Is(err, errors.ErrUnsupported):
-		return shim.CodeUsage
+		return exit.Usage
 	case errors.Is(err, fetch.ErrUnreachable): // a KDC that is away, too
-		return shim.CodeRegistry
+		return exit.Registry
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fetch.ErrRedirect), errors.Is(err, hdfs.ErrKerberos), errors.Is(err, fetch.ErrQuota):
-		return shim.CodeForbidden
+		return exit.Forbidden
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fetch.ErrDigest), errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrNotFile):
-		return shim.CodeDefinition
+		return exit.Definition
 	case errors.Is(err, fetch.ErrTLS), errors.Is(err, fetch.ErrProtocol), errors.Is(err, fetch.ErrCorrupt):
-		return shim.CodeRegistry
+		return exit.Registry
 	}
 	if _, odd := errors.AsType[*fetch.StatusError](err); odd { // an answer, and no file
-		return shim.CodeRegistry
+		return exit.Registry
 	}
 	return 1
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 func TestLocation(t *testing.T) {
@@ -32,15 +32,15 @@ func TestFetchCode(t *testing.T) {
 		err  error
 		want int
 	}{
-		{fetch.ErrScheme, shim.CodeUsage},
-		{fetch.ErrRedirect, shim.CodeForbidden},
-		{fetch.ErrTLS, shim.CodeRegistry},
-		{fetch.ErrNotFile, shim.CodeDefinition},
-		{fs.ErrNotExist, shim.CodeDefinition},
-		{&fetch.StatusError{Code: 404}, shim.CodeDefinition},
-		{&fetch.StatusError{Code: 403}, shim.CodeForbidden},
-		{&fetch.StatusError{Code: 503}, shim.CodeRegistry},
-		{&fetch.StatusError{Code: 204}, shim.CodeRegistry},
+		{fetch.ErrScheme, exit.Usage},
+		{fetch.ErrRedirect, exit.Forbidden},
+		{fetch.ErrTLS, exit.Registry},
+		{fetch.ErrNotFile, exit.Definition},
+		{fs.ErrNotExist, exit.Definition},
+		{&fetch.StatusError{Code: 404}, exit.Definition},
+		{&fetch.StatusError{Code: 403}, exit.Forbidden},
+		{&fetch.StatusError{Code: 503}, exit.Registry},
+		{&fetch.StatusError{Code: 204}, exit.Registry},
 		{errors.New("the disk"), 1},
 	} {
 		if got := fetchCode(fmt.Errorf("fetch: %w", tt.err)); got != tt.want {

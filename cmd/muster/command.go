@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 type commandFlags struct {
@@ -58,7 +60,7 @@ func (f *commandFlags) command(ctx context.Context, s streams, word, name string
 	case result.Code == nil:
 		return fmt.Errorf("command %s of %s/%s: %s", name, t.app, t.instance, result.Cause)
 	case *result.Code != 0:
-		return silentError{*result.Code}
+		return exit.Silent{Code: *result.Code}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/appdef/pai"
 	"github.com/muster-agent/muster/appdef/slider"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 type convertFlags struct {
@@ -60,10 +60,10 @@ func targets() []string { return []string{"slider", "pai", "hbox"} }
 
 func (f *convertFlags) convert(s streams, ref string) error {
 	if !slices.Contains(targets(), f.to) {
-		return usage("convert: --to %q: want one of %s", f.to, strings.Join(targets(), ", "))
+		return exit.Usagef("convert: --to %q: want one of %s", f.to, strings.Join(targets(), ", "))
 	}
 	if f.to == "slider" && f.output == "" && !f.json {
-		return usage("convert: --to slider writes three files: give -o FOLDER for them, or --json")
+		return exit.Usagef("convert: --to slider writes three files: give -o FOLDER for them, or --json")
 	}
 	l, found, err := f.app.read(ref)
 	if err != nil {
@@ -84,7 +84,7 @@ func (f *convertFlags) convert(s streams, ref string) error {
 	case err != nil:
 		return err
 	case f.strict && len(out.Lost) > 0:
-		return withCode(shim.CodeDefinition, fmt.Errorf("convert %s: %s cannot say %s", ref, f.to, counted(len(out.Lost), "thing")))
+		return exit.With(exit.Definition, fmt.Errorf("convert %s: %s cannot say %s", ref, f.to, counted(len(out.Lost), "thing")))
 	case f.output != "":
 		return f.save(out.Files)
 	case !f.json:
@@ -144,15 +144,15 @@ func writeNew(verb string, texts map[string]string) error {
 	paths := slices.Sorted(maps.Keys(texts))
 	for _, path := range paths {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return usage("%s: %s is there already: nothing is written over", verb, path)
+			return exit.Usagef("%s: %s is there already: nothing is written over", verb, path)
 		}
 	}
 	for _, path := range paths {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return withCode(shim.CodeForbidden, fmt.Errorf("write: %w", err))
+			return exit.With(exit.Forbidden, fmt.Errorf("write: %w", err))
 		}
 		if err := os.WriteFile(path, []byte(texts[path]), 0o644); err != nil {
-			return withCode(shim.CodeForbidden, fmt.Errorf("write: %w", err))
+			return exit.With(exit.Forbidden, fmt.Errorf("write: %w", err))
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -64,7 +65,7 @@ func (f *filesystemFlag) resolve() (found filesystem, warning, err error) {
 	if f.uri != "" {
 		uri, err := filesystemURI(f.uri)
 		if err != nil {
-			return found, nil, usage("--default-fs %q: %w", f.uri, err)
+			return found, nil, exit.Usagef("--default-fs %q: %w", f.uri, err)
 		}
 		return filesystem{uri, "--default-fs"}, nil, nil
 	}

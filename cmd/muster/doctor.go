@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 )
@@ -65,7 +66,7 @@ func (f *doctorFlags) doctor(ctx context.Context, s streams) error {
 	}
 	for _, c := range answer.Checks {
 		if c.Needed && !c.OK {
-			return silentError{1}
+			return exit.Silent{Code: 1}
 		}
 	}
 	return nil

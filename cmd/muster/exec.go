@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -51,7 +52,7 @@ hung up on when this command is killed. INT, TERM and HUP are handed on to it; t
 
 func execArgs(_ *cobra.Command, args []string) error {
 	if len(args) < 2 {
-		return usage("exec: got %d arguments, want [APP/]INSTANCE -- COMMAND [ARG]...", len(args))
+		return exit.Usagef("exec: got %d arguments, want [APP/]INSTANCE -- COMMAND [ARG]...", len(args))
 	}
 	return nil
 }
@@ -82,9 +83,9 @@ func (f *execFlags) exec(ctx context.Context, s streams, given func(string) bool
 	case err != nil:
 		return fmt.Errorf("exec %s/%s: %w", t.app, t.instance, err)
 	case x.Signal != 0:
-		return silentError{128 + x.Signal}
+		return exit.Silent{Code: 128 + x.Signal}
 	case x.Code != 0:
-		return silentError{x.Code}
+		return exit.Silent{Code: x.Code}
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ func handOn(ctx context.Context, leave context.CancelCauseFunc, in, out *os.File
 					continue
 				}
 				if ends++; ends == thirdTime {
-					leave(silentError{128 + int(n)})
+					leave(exit.Silent{Code: 128 + int(n)})
 					return
 				}
 				signals <- int(n)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -64,7 +64,7 @@ func (f *planFlags) explain(ctx context.Context, s streams, ref string) error {
 		}
 	}
 	if _, err := fmt.Fprint(s.out, sheet.String()); err != nil {
-		return withCode(shim.CodeInternal, fmt.Errorf("print: %w", err))
+		return exit.With(exit.Internal, fmt.Errorf("print: %w", err))
 	}
 	return nil
 }

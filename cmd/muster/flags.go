@@ -11,7 +11,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -77,13 +77,13 @@ func (f *registryFlags) times() (registry.Times, error) {
 	t := registry.DefaultTimes()
 	t.TTL, t.Lost, t.LostMass = f.ttl, f.lost, f.lostMass
 	if f.barrier < 0 {
-		return t, usage("--barrier-timeout %s: want a duration above 0, such as 30m", f.barrier)
+		return t, exit.Usagef("--barrier-timeout %s: want a duration above 0, such as 30m", f.barrier)
 	}
 	if f.barrier > 0 {
 		t.Barrier = f.barrier
 	}
 	if err := errors.Join(t.Check()...); err != nil {
-		return t, withCode(shim.CodeUsage, err)
+		return t, exit.With(exit.Usage, err)
 	}
 	return t, nil
 }
@@ -95,7 +95,7 @@ func (f *registryFlags) open(log *slog.Logger) (*consul.Client, registry.Times, 
 	}
 	c, err := consul.Open(consul.Config{Address: f.resolve(), Times: t, Logger: log})
 	if err != nil {
-		return nil, t, withCode(shim.CodeUsage, err)
+		return nil, t, exit.With(exit.Usage, err)
 	}
 	return c, t, nil
 }

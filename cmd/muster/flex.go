@@ -15,7 +15,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 type flexFlags struct {
@@ -47,7 +47,7 @@ definition changes, and agents that are launched again later are held to the cou
 
 func flexArgs(_ *cobra.Command, args []string) error {
 	if len(args) < 2 {
-		return usage("flex: got %d arguments, want APP and one COMPONENT=COUNT or more", len(args))
+		return exit.Usagef("flex: got %d arguments, want APP and one COMPONENT=COUNT or more", len(args))
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (f *flexFlags) flex(ctx context.Context, s streams, app string, args []stri
 		return err
 	}
 	if f.wait < 0 {
-		return usage("flex: --wait %s: want 0s or more", f.wait)
+		return exit.Usagef("flex: --wait %s: want 0s or more", f.wait)
 	}
 	k := f.ask.lookup(s.err)
 	facts, err := k.app(ctx, app)
@@ -92,10 +92,10 @@ func parseCounts(args []string) (map[string]int, error) {
 		name, text, ok := strings.Cut(arg, "=")
 		n, err := strconv.Atoi(text)
 		if !ok || name == "" || err != nil || n < 0 {
-			return nil, usage("flex: %q: want COMPONENT=COUNT, such as worker=6", arg)
+			return nil, exit.Usagef("flex: %q: want COMPONENT=COUNT, such as worker=6", arg)
 		}
 		if before, twice := want[name]; twice && before != n {
-			return nil, usage("flex: %s: got both %d and %d", name, before, n)
+			return nil, exit.Usagef("flex: %s: got both %d and %d", name, before, n)
 		}
 		want[name] = n
 	}
@@ -108,7 +108,7 @@ func flexible(f appFacts) error {
 	case v != nil:
 		return fmt.Errorf("%s is over: %s; how many a new run has is said with --instances", f.id, verdictText(*v))
 	case f.registry == nil:
-		return withCode(shim.CodeRegistry, fmt.Errorf("%s: its registry does not answer, and nobody else knows its counts", f.id))
+		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else knows its counts", f.id))
 	case f.registry.Interrupted():
 		return fmt.Errorf("%s has no live agent that could change anything: its run was interrupted and goes on when it is launched again", f.id)
 	}
@@ -118,13 +118,13 @@ func flexible(f appFacts) error {
 // inBounds holds the counts against the definition's minInstanceCount and maxInstanceCount.
 func inBounds(app appdef.App, want map[string]int) error {
 	if len(app.Components) == 0 {
-		return withCode(shim.CodeRegistry, errors.New("flex: the registry's definition of the app cannot be read"))
+		return exit.With(exit.Registry, errors.New("flex: the registry's definition of the app cannot be read"))
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		c := app.Component(name)
 		if c == nil {
-			return usage("flex: no component %s; there are %s", name, strings.Join(app.ComponentNames(), ", "))
+			return exit.Usagef("flex: no component %s; there are %s", name, strings.Join(app.ComponentNames(), ", "))
 		}
 		switch n := want[name]; {
 		case n < c.MinInstances:
@@ -134,7 +134,7 @@ func inBounds(app appdef.App, want map[string]int) error {
 		}
 	}
 	if len(errs) > 0 {
-		return withCode(shim.CodeDefinition, errors.Join(errs...))
+		return exit.With(exit.Definition, errors.Join(errs...))
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 	if why == "" {
 		why = "its conductor has not taken it up"
 	}
-	return last, withCode(shim.CodeTimeout, fmt.Errorf("%s: the counts are not in force after %s: %s; the request stands", x.app, limit, why))
+	return last, exit.With(exit.Timeout, fmt.Errorf("%s: the counts are not in force after %s: %s; the request stands", x.app, limit, why))
 }
 
 // tell names who has to join before the gang can grow, when that has changed.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 type forgetFlags struct {
@@ -46,7 +46,7 @@ func (f *forgetFlags) forget(ctx context.Context, s streams, args []string) erro
 	k := f.ask.lookup(s.err)
 	switch {
 	case len(args) == 1 && f.older != "":
-		return usage("forget: got APP and --older-than, want one of them")
+		return exit.Usagef("forget: got APP and --older-than, want one of them")
 	case len(args) == 1:
 		if err := k.forget(ctx, args[0]); err != nil {
 			return err
@@ -54,7 +54,7 @@ func (f *forgetFlags) forget(ctx context.Context, s streams, args []string) erro
 		fmt.Fprintf(s.out, "%s: forgotten\n", args[0])
 		return nil
 	case f.older == "":
-		return usage("forget: want APP, or --older-than AGE")
+		return exit.Usagef("forget: want APP, or --older-than AGE")
 	}
 	age, err := parseAge(f.older)
 	if err != nil {
@@ -76,7 +76,7 @@ func parseAge(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(number)
 	if err != nil || d < 0 {
-		return 0, usage("--older-than %q: want an age such as 90m, 36h or 7d", text)
+		return 0, exit.Usagef("--older-than %q: want an age such as 90m, 36h or 7d", text)
 	}
 	return d * unit, nil
 }
@@ -91,17 +91,17 @@ func (e errLives) Error() string {
 // forget removes one app from its registry, then from this host.
 func (k lookup) forget(ctx context.Context, id string) error {
 	if !validName(id) {
-		return usage("app %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", id)
+		return exit.Usagef("app %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", id)
 	}
 	f, err := k.onHost(ctx, id)
 	if err != nil {
 		return err
 	}
 	if f.living() {
-		return withCode(shim.CodeHeld, errLives{id, strings.Join(slices.Sorted(maps.Keys(f.states)), ", ")})
+		return exit.With(exit.Held, errLives{id, strings.Join(slices.Sorted(maps.Keys(f.states)), ", ")})
 	}
 	if f.local != nil && f.phase() == "starting" {
-		return withCode(shim.CodeHeld, errLives{id, fmt.Sprintf("pid %d", f.local.Pid)})
+		return exit.With(exit.Held, errLives{id, fmt.Sprintf("pid %d", f.local.Pid)})
 	}
 	if err := k.forgetThere(ctx, f); err != nil {
 		return err
@@ -124,13 +124,13 @@ func (k lookup) forgetThere(ctx context.Context, f appFacts) error {
 	err = c.Forget(ctx, f.id)
 	switch {
 	case errors.Is(err, consul.ErrLive):
-		return withCode(shim.CodeHeld, errLives{f.id, err.Error()})
+		return exit.With(exit.Held, errLives{f.id, err.Error()})
 	case errors.Is(err, registry.ErrNoApp) && f.local == nil:
 		return k.unknownApp(f.id, address)
 	case err == nil || errors.Is(err, registry.ErrNoApp):
 		return nil
 	case errors.Is(err, registry.ErrUnreachable) && f.local == nil && !k.named:
-		return usage("no app %q on this host, and no registry at %s; give --registry or --state-dir", f.id, address)
+		return exit.Usagef("no app %q on this host, and no registry at %s; give --registry or --state-dir", f.id, address)
 	case f.local != nil && address == f.local.Registry && nobodyListens(address):
 		return nil // the embedded registry died with its run and left its socket
 	}

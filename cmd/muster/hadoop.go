@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -38,10 +39,10 @@ func (f hadoopFlags) args() []string {
 // check refuses what cannot be meant.
 func (f hadoopFlags) check() error {
 	if (f.keytab == "") != (f.principal == "") {
-		return usage("--kerberos-keytab and --kerberos-principal belong together: got %q and %q", f.keytab, f.principal)
+		return exit.Usagef("--kerberos-keytab and --kerberos-principal belong together: got %q and %q", f.keytab, f.principal)
 	}
 	if f.conf != "" && !isFolder(f.conf) {
-		return usage("--hadoop-conf %s: want the folder that core-site.xml and hdfs-site.xml are in", f.conf)
+		return exit.Usagef("--hadoop-conf %s: want the folder that core-site.xml and hdfs-site.xml are in", f.conf)
 	}
 	return nil
 }

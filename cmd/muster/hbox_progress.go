@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -58,7 +59,7 @@ func (p *hboxProgress) follow(ctx context.Context) (stop func(error)) {
 	return func(end error) {
 		cancel()
 		wg.Wait()
-		if _, over := errors.AsType[silentError](end); end == nil || over {
+		if _, over := errors.AsType[exit.Silent](end); end == nil || over {
 			p.tell(p.read())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -48,7 +49,7 @@ func (f *hboxFlags) there(ctx context.Context, s streams, launcher string, job h
 	}
 	x.job.agent = agent
 	if f.run.host != "" {
-		return usage("hbox-submit: --host is of this machine; agents of %s find their own", launcher)
+		return exit.Usagef("hbox-submit: --host is of this machine; agents of %s find their own", launcher)
 	}
 	if launcher == render.Nomad {
 		x.job.options.Format = cmp.Or(x.job.options.Format, "json")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 const hboxLong = `Takes a command line of hbox-submit as it is, with all spellings of its options, and runs the job: here, as muster run
@@ -57,7 +58,7 @@ func newHBoxSubmit(s streams) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		own, words := ownOptions(cmd, args)
 		if err := cmd.Flags().Parse(own); err != nil {
-			return withCode(hboxRefused, fmt.Errorf("hbox-submit: %w", flagMistake(cmd, err)))
+			return exit.With(hboxRefused, fmt.Errorf("hbox-submit: %w", flagMistake(cmd, err)))
 		}
 		return f.submit(cmd, s, words)
 	}
@@ -126,15 +127,15 @@ const (
 // this command as it ends HBox's client, and not the job.
 func hboxCode(err error) error {
 	switch {
-	case errors.Is(err, errLeft), exitCode(err) == ctrlCCode && !errors.As(err, new(silentError)):
+	case errors.Is(err, errLeft), exit.CodeOf(err) == ctrlCCode && !errors.As(err, new(exit.Silent)):
 		return err
 	case errors.Is(err, errNobody):
-		return silentError{hboxRefused}
+		return exit.Silent{Code: hboxRefused}
 	}
-	if silent, ok := errors.AsType[silentError](err); ok && silent.code != 0 {
-		return silentError{hboxFailed}
+	if silent, ok := errors.AsType[exit.Silent](err); ok && silent.Code != 0 {
+		return exit.Silent{Code: hboxFailed}
 	}
-	return withCode(hboxRefused, err)
+	return exit.With(hboxRefused, err)
 }
 
 func (f *hboxFlags) submit(cmd *cobra.Command, s streams, words []string) error {
@@ -148,7 +149,7 @@ func (f *hboxFlags) submit(cmd *cobra.Command, s streams, words []string) error 
 	}
 	printWarnings(s.err, found)
 	if bad := found.Errors(); len(bad) > 0 {
-		return withCode(hboxRefused, bad)
+		return exit.With(hboxRefused, bad)
 	}
 	if where := cmp.Or(job.Launcher, f.launcher, "none"); where != "none" && !f.explain && f.keep == "" {
 		return hboxCode(f.there(cmd.Context(), s, where, job))
@@ -157,7 +158,7 @@ func (f *hboxFlags) submit(cmd *cobra.Command, s streams, words []string) error 
 		fmt.Fprintf(s.err, "note: without effect here: %s\n", strings.Join(names, ", "))
 	}
 	if f.explain || f.keep != "" {
-		return withCode(hboxRefused, f.look(cmd.Context(), s, job))
+		return exit.With(hboxRefused, f.look(cmd.Context(), s, job))
 	}
 	return hboxCode(f.here(cmd.Context(), s, job))
 }

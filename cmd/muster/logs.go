@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -54,11 +55,11 @@ rotations until the run is over.`,
 func (f *logsFlags) logs(ctx context.Context, s streams, what string) error {
 	switch {
 	case f.stderr && f.agent:
-		return usage("logs: --stderr and --agent: want one of them")
+		return exit.Usagef("logs: --stderr and --agent: want one of them")
 	case f.side != "" && f.agent:
-		return usage("logs: --side and --agent: want one of them")
+		return exit.Usagef("logs: --side and --agent: want one of them")
 	case strings.ContainsAny(f.side, "/\x00"):
-		return usage("logs: --side %q: want the name of a side process", f.side)
+		return exit.Usagef("logs: --side %q: want the name of a side process", f.side)
 	}
 	k := f.ask.lookup(s.err)
 	t, err := k.target(what, true)
@@ -127,7 +128,7 @@ func (l logReader) one(ctx context.Context, instance string) error {
 func (l logReader) dir(instance string) (string, error) {
 	dir := cmp.Or(l.facts.logDirs()[instance], filepath.Join(l.facts.local.LogDir, instance))
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "", usage("no log of %s/%s on this host (%s); here are: %s", l.facts.id, instance, dir, orNone(l.names()))
+		return "", exit.Usagef("no log of %s/%s on this host (%s); here are: %s", l.facts.id, instance, dir, orNone(l.names()))
 	}
 	return dir, nil
 }

@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/sandbox"
 )
 
@@ -35,53 +35,12 @@ func execute(ctx context.Context, args []string, s streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	code := exitCode(err)
-	var silent silentError
+	code := exit.CodeOf(err)
+	var silent exit.Silent
 	if err != nil && !errors.As(err, &silent) {
 		fmt.Fprintln(s.err, message(err))
 	}
 	return code
-}
-
-// codeError carries the exit code that a failure has beside its text.
-type codeError struct {
-	code int
-	error
-}
-
-func (e codeError) Unwrap() error { return e.error }
-
-func withCode(code int, err error) error {
-	if err == nil {
-		return nil
-	}
-	return codeError{code, err}
-}
-
-func usage(format string, args ...any) error {
-	return codeError{shim.CodeUsage, fmt.Errorf(format, args...)}
-}
-
-// silentError ends with a code and no text: everything has been said.
-type silentError struct{ code int }
-
-func (e silentError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
-
-func exitCode(err error) int {
-	var coded codeError
-	var silent silentError
-	var problems appdef.Problems
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &silent):
-		return silent.code
-	case errors.As(err, &coded):
-		return coded.code
-	case errors.As(err, &problems):
-		return shim.CodeDefinition
-	}
-	return 1
 }
 
 // message is what a person reads: problems stand alone, anything else says who speaks.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 const packageLong = `What the author of an app package needs, from the first file to a package that others fetch and trust:
@@ -22,7 +24,7 @@ func newPackage(s streams) *cobra.Command {
 		Use: "package", Short: "Make, check, sign, ship and fetch app packages", Long: packageLong,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("package: no verb %q; muster package --help lists them", args[0])
+				return exit.Usagef("package: no verb %q; muster package --help lists them", args[0])
 			}
 			return cmd.Help()
 		},

@@ -14,7 +14,7 @@ import (
 
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 type packageBuildFlags struct {
@@ -61,16 +61,16 @@ The sha256 is printed as sha256sum(1) prints it.`,
 
 func (f *packageBuildFlags) build(s streams, dir string) error {
 	if f.out == "" {
-		return usage("package build: -o FILE is missing")
+		return exit.Usagef("package build: -o FILE is missing")
 	}
 	at, err := sourceDate(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
 		return err
 	}
 	if info, err := os.Stat(dir); err != nil {
-		return withCode(shim.CodeDefinition, fmt.Errorf("package build: %w", err))
+		return exit.With(exit.Definition, fmt.Errorf("package build: %w", err))
 	} else if !info.IsDir() {
-		return withCode(shim.CodeDefinition, fmt.Errorf("package build %s: got a file, want the folder of a package", dir))
+		return exit.With(exit.Definition, fmt.Errorf("package build %s: got a file, want the folder of a package", dir))
 	}
 	if !f.noCheck {
 		if err := checkDefinition(s, dir); err != nil {
@@ -80,7 +80,7 @@ func (f *packageBuildFlags) build(s streams, dir string) error {
 	before := signedDigest(f.out)
 	packed, err := packages.Pack(dir, f.out, packages.PackOptions{Time: at})
 	if err != nil {
-		return withCode(shim.CodeDefinition, err)
+		return exit.With(exit.Definition, err)
 	}
 	if before != "" && before != packed.Digest {
 		if err := dropSignature(s, f.out); err != nil {
@@ -172,7 +172,7 @@ func sourceDate(text string) (time.Time, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n > latestZip {
-		return time.Time{}, usage("SOURCE_DATE_EPOCH %q: want seconds since 1970, up to %d", text, latestZip)
+		return time.Time{}, exit.Usagef("SOURCE_DATE_EPOCH %q: want seconds since 1970, up to %d", text, latestZip)
 	}
 	return time.Unix(n, 0), nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 type packageFetchFlags struct {
@@ -70,14 +70,14 @@ when the server refuses.`,
 
 func (f *packageFetchFlags) fetch(ctx context.Context, s streams, refs []string) (err error) {
 	if len(refs) > 1 && (f.out != "" || f.extract != "" || f.sha256 != "") {
-		return usage("package fetch: --output, --extract and --sha256 are of one URL, got %d", len(refs))
+		return exit.Usagef("package fetch: --output, --extract and --sha256 are of one URL, got %d", len(refs))
 	}
 	if err := f.hadoop.check(); err != nil {
 		return err
 	}
 	keys, err := openKeys(f.keys)
 	if err != nil {
-		return withCode(shim.CodeUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	requests := make([]fetch.Request, len(refs))
 	for i, ref := range refs {
@@ -87,7 +87,7 @@ func (f *packageFetchFlags) fetch(ctx context.Context, s streams, refs []string)
 	}
 	files, err := fetch.FetchAll(ctx, requests, f.parallel)
 	if err != nil {
-		return withCode(fetchCode(err), err)
+		return exit.With(fetchCode(err), err)
 	}
 	answer := fetchedFiles{Version: 1}
 	for i, file := range files {
@@ -107,7 +107,7 @@ func (f *packageFetchFlags) take(ctx context.Context, file fetch.File, url strin
 	if len(keys) > 0 {
 		found, err := verifyFetched(file, url, keys)
 		if err != nil {
-			return one, withCode(shim.CodeDefinition, err)
+			return one, exit.With(exit.Definition, err)
 		}
 		one.Signature = &found
 	}
@@ -120,7 +120,7 @@ func (f *packageFetchFlags) take(ctx context.Context, file fetch.File, url strin
 	if f.extract != "" {
 		o := packages.ExtractOptions{Name: path.Base(url), Digest: file.SHA256}
 		if _, err := packages.Extract(ctx, file.Path, f.extract, o); err != nil {
-			return one, withCode(shim.CodeDefinition, err)
+			return one, exit.With(exit.Definition, err)
 		}
 		one.Extracted = f.extract
 	}
@@ -148,9 +148,9 @@ func (f *packageFetchFlags) request(s streams, ref string) (fetch.Request, error
 	switch {
 	case f.sha256 == "":
 	case !digestForm.MatchString(f.sha256):
-		return fetch.Request{}, usage("package fetch: --sha256 %q: want 64 hex digits in lower case", f.sha256)
+		return fetch.Request{}, exit.Usagef("package fetch: --sha256 %q: want 64 hex digits in lower case", f.sha256)
 	case at.digest != "" && at.digest != f.sha256:
-		return fetch.Request{}, usage("package fetch: --sha256 and %s… of the URL differ", pin)
+		return fetch.Request{}, exit.Usagef("package fetch: --sha256 and %s… of the URL differ", pin)
 	default:
 		at.digest = f.sha256
 	}
@@ -177,7 +177,7 @@ func verifyFetched(file fetch.File, url string, keys []sign.PublicKey) (sign.Sig
 func (f *packageFetchFlags) copyOut(ctx context.Context, file fetch.File) error {
 	to := absolute(f.out)
 	if info, err := os.Stat(to); err == nil && info.IsDir() {
-		return usage("package fetch: -o %s is a folder, want a file", f.out)
+		return exit.Usagef("package fetch: -o %s is a folder, want a file", f.out)
 	}
 	if _, err := fetch.Put(ctx, to, file.Path, file.SHA256, fetch.Options{}); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/packages/skeleton"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 type packageInitFlags struct {
@@ -45,7 +45,7 @@ func (f *packageInitFlags) init(s streams, name string) error {
 	files, err := skeleton.Write(f.framework, name, dir)
 	switch {
 	case errors.Is(err, skeleton.ErrKind), errors.Is(err, skeleton.ErrName), errors.Is(err, skeleton.ErrNotEmpty):
-		return withCode(shim.CodeUsage, fmt.Errorf("package init: %w", err))
+		return exit.With(exit.Usage, fmt.Errorf("package init: %w", err))
 	case err != nil:
 		return fmt.Errorf("package init: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages/sign"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // inspection is the answer of muster package inspect --json.
@@ -88,10 +88,10 @@ func inspectPackage(s streams, ref string, asJSON bool) error {
 		Components: packageComponents(l.App), Exports: packageExports(l.App), SHA256: l.pkg.Digest,
 	}
 	if i.Files, err = packageFiles(l.pkg); err != nil {
-		return withCode(shim.CodeDefinition, fmt.Errorf("inspect %s: %w", ref, err))
+		return exit.With(exit.Definition, fmt.Errorf("inspect %s: %w", ref, err))
 	}
 	if i.Signature, err = signatureBeside(l.source); err != nil {
-		return withCode(shim.CodeDefinition, fmt.Errorf("inspect %s: signature: %w", ref, err))
+		return exit.With(exit.Definition, fmt.Errorf("inspect %s: signature: %w", ref, err))
 	}
 	if asJSON {
 		return printJSON(s.out, i)

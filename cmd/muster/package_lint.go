@@ -16,7 +16,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/packages"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 type packageLintFlags struct {
@@ -70,13 +70,13 @@ func (f *packageLintFlags) lint(ctx context.Context, s streams, ref string) erro
 	}
 	defer pkg.Close()
 	if f.fix && !pkg.Folder {
-		return usage("package lint %s: --fix wants a folder; unpack it first", ref)
+		return exit.Usagef("package lint %s: --fix wants a folder; unpack it first", ref)
 	}
 	fixes := slider.Fixes(pkg.FS)
 	out := packageLint{Version: 1, Fixes: []packageFix{}}
 	if f.fix {
 		if err := writeFixes(pkg.Path, fixes); err != nil {
-			return withCode(shim.CodeDefinition, fmt.Errorf("package lint %s: %w", ref, err))
+			return exit.With(exit.Definition, fmt.Errorf("package lint %s: %w", ref, err))
 		}
 	}
 	for _, fixed := range fixes {
@@ -89,7 +89,7 @@ func (f *packageLintFlags) lint(ctx context.Context, s streams, ref string) erro
 		return err
 	}
 	if !out.OK {
-		return silentError{shim.CodeDefinition}
+		return exit.Silent{Code: exit.Definition}
 	}
 	return nil
 }

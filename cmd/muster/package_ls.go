@@ -12,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/packages/catalog"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // packageListing is the answer of muster package ls --json.
@@ -38,7 +39,7 @@ func newPackageLs(s streams) *cobra.Command {
 		ValidArgs: []string{"catalog"},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] != "catalog" {
-				return usage("package ls %s: want catalog, which is all there is to list", args[0])
+				return exit.Usagef("package ls %s: want catalog, which is all there is to list", args[0])
 			}
 			return listCatalog(s.out, asJSON)
 		},

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/packages/modernize"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // newPackageModernize is the verb that brings a package's scripts to Python 3.
@@ -39,11 +39,11 @@ func modernizePackage(ctx context.Context, s streams, dir, python string, write 
 	case errors.Is(err, modernize.ErrNoFixers), errors.Is(err, modernize.ErrNoPython):
 		return fmt.Errorf("%w; %s", err, otherPython(ctx, python))
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return withCode(shim.CodeDefinition, err)
+		return exit.With(exit.Definition, err)
 	case errors.Is(err, modernize.ErrOnlyLinks):
-		return withCode(shim.CodeDefinition, err)
+		return exit.With(exit.Definition, err)
 	case errors.Is(err, modernize.ErrNoScripts):
-		return withCode(shim.CodeDefinition, fmt.Errorf("%w; want the folder of an app package", err))
+		return exit.With(exit.Definition, fmt.Errorf("%w; want the folder of an app package", err))
 	case err != nil:
 		return err
 	}
@@ -56,7 +56,7 @@ func modernizePackage(ctx context.Context, s streams, dir, python string, write 
 	case differ:
 		fmt.Fprintln(s.err, "nothing was written; --write does it")
 	}
-	return withCode(shim.CodeDefinition, problems)
+	return exit.With(exit.Definition, problems)
 }
 
 // printChanges prints the diffs, tells whether there are any, and joins what could not be read.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/packages/sign"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // policyPackages is what the operator says of app packages.
@@ -98,5 +98,5 @@ func (p policy) keyIDs() string {
 }
 
 func (p policy) refusePackage(why error) error {
-	return withCode(shim.CodeForbidden, fmt.Errorf("the policy of this host (%s) takes signed packages only: %w", p.path, why))
+	return exit.With(exit.Forbidden, fmt.Errorf("the policy of this host (%s) takes signed packages only: %w", p.path, why))
 }

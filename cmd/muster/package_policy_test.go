@@ -8,7 +8,7 @@ import (
 
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // TestAdmit: the bytes that were opened must be the bytes that were signed, whatever lies there by now.
@@ -56,7 +56,7 @@ func TestAdmit(t *testing.T) {
 	refused := func(name, want string, pkg *packages.Package, signature string) {
 		t.Helper()
 		err := rules.admit(source{pkg: pkg, signature: signature})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || exitCode(err) != shim.CodeForbidden {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || exit.CodeOf(err) != exit.Forbidden {
 			t.Errorf("%s: got %v, want 77 with %s", name, err, want)
 		}
 	}

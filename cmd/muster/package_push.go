@@ -17,7 +17,7 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 func newPackagePush(s streams) *cobra.Command {
@@ -54,10 +54,10 @@ func (f *packagePushFlags) push(ctx context.Context, s streams, file, ref string
 		return err
 	}
 	if at.readOnly() {
-		return usage("package push: %s is for reading alone; put it into the folder that the server shows, by file:, or by the server's own tool", fetch.Printable(at.url))
+		return exit.Usagef("package push: %s is for reading alone; put it into the folder that the server shows, by file:, or by the server's own tool", fetch.Printable(at.url))
 	}
 	if at.digest != "" {
-		return usage("package push: %s… says what is fetched, not what is pushed", pin)
+		return exit.Usagef("package push: %s… says what is fetched, not what is pushed", pin)
 	}
 	if strings.HasSuffix(at.url, "/") {
 		at.url += filepath.Base(file)
@@ -68,10 +68,10 @@ func (f *packagePushFlags) push(ctx context.Context, s streams, file, ref string
 	}
 	there, err := digestThere(ctx, at.url, stores)
 	if err != nil {
-		return withCode(fetchCode(err), err)
+		return exit.With(fetchCode(err), err)
 	}
 	if there != "" && there != digest && !f.force {
-		return withCode(shim.CodeDefinition, fmt.Errorf("package push: %s: another file is there: sha256 %s, this is %s; --force replaces it",
+		return exit.With(exit.Definition, fmt.Errorf("package push: %s: another file is there: sha256 %s, this is %s; --force replaces it",
 			fetch.Printable(at.url), there, digest))
 	}
 	if err := putPackage(ctx, file, at.url, digest, there, stores); err != nil {
@@ -85,12 +85,12 @@ func (f *packagePushFlags) push(ctx context.Context, s streams, file, ref string
 func digestOfPackage(file string) (string, error) {
 	pkg, err := packages.Open(file)
 	if err != nil {
-		return "", withCode(shim.CodeDefinition, err)
+		return "", exit.With(exit.Definition, err)
 	}
 	if pkg.Folder {
 		err = fmt.Errorf("package push %s: got a folder, want an archive: muster package build makes one", file)
 	}
-	return pkg.Digest, withCode(shim.CodeDefinition, errors.Join(err, pkg.Close()))
+	return pkg.Digest, exit.With(exit.Definition, errors.Join(err, pkg.Close()))
 }
 
 // digestThere is the sha256 of what a URL has; empty: nothing.
@@ -147,7 +147,7 @@ func removeThere(ctx context.Context, url string, o fetch.Options) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err == nil && is.Dir:
-		return withCode(shim.CodeDefinition, fmt.Errorf("package push: %s is a folder, want a signature or nothing; remove it", fetch.Printable(url)))
+		return exit.With(exit.Definition, fmt.Errorf("package push: %s is a folder, want a signature or nothing; remove it", fetch.Printable(url)))
 	case err != nil:
 		return err
 	}

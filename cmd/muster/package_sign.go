@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/muster-agent/muster/packages/sign"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // passwordVariable names a file with the password of a key: for machines that sign.
@@ -51,21 +51,21 @@ keygen or of minisign -G. The comment is signed with the file; without one it sa
 
 func (f *packageSignFlags) sign(s streams, file string) error {
 	if f.key == "" {
-		return usage("package sign: --key is missing; muster package keygen makes one")
+		return exit.Usagef("package sign: --key is missing; muster package keygen makes one")
 	}
 	if strings.ContainsAny(f.comment, "\r\n") {
-		return usage("package sign: --comment: got more than one line")
+		return exit.Usagef("package sign: --comment: got more than one line")
 	}
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return withCode(shim.CodeDefinition, errors.Join(fmt.Errorf("package sign %s: want a file: muster package build makes one", file), err))
+		return exit.With(exit.Definition, errors.Join(fmt.Errorf("package sign %s: want a file: muster package build makes one", file), err))
 	}
 	key, err := sign.OpenSecretKey(f.key, func() (string, error) { return f.password.read(s, "Password of "+f.key+": ") })
 	if err != nil {
-		return coded(shim.CodeDefinition, err)
+		return coded(exit.Definition, err)
 	}
 	path, err := sign.Sign(file, key, f.comment)
 	if err != nil {
-		return withCode(shim.CodeDefinition, err)
+		return exit.With(exit.Definition, err)
 	}
 	fmt.Fprintln(s.out, path)
 	return nil
@@ -100,7 +100,7 @@ func (f *packageKeygenFlags) generate(s streams, prefix string) error {
 	}
 	key, err := sign.Generate(prefix, password)
 	if errors.Is(err, fs.ErrExist) {
-		return withCode(shim.CodeUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (f *passwordFlags) choose(s streams, prompt string) (string, error) {
 		return "", err
 	}
 	if password == "" {
-		return "", usage("package keygen: got an empty password; --no-password leaves the key unencrypted")
+		return "", exit.Usagef("package keygen: got an empty password; --no-password leaves the key unencrypted")
 	}
 	if f.path() == "" {
 		again, err := f.read(s, "The same again: ")
@@ -124,7 +124,7 @@ func (f *passwordFlags) choose(s streams, prompt string) (string, error) {
 			return "", err
 		}
 		if again != password {
-			return "", usage("package keygen: got two different passwords")
+			return "", exit.Usagef("package keygen: got two different passwords")
 		}
 	}
 	return password, nil
@@ -145,7 +145,7 @@ func (f *passwordFlags) read(s streams, prompt string) (string, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", withCode(shim.CodeUsage, fmt.Errorf("password: %w", err))
+		return "", exit.With(exit.Usage, fmt.Errorf("password: %w", err))
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	return strings.TrimSuffix(line, "\r"), nil
@@ -155,7 +155,7 @@ func (f *passwordFlags) read(s streams, prompt string) (string, error) {
 func askPassword(s streams, prompt string) (string, error) {
 	terminal, ok := s.in.(*os.File)
 	if !ok || !term.IsTerminal(int(terminal.Fd())) {
-		return "", usage("password: stdin is no terminal; give --password-file or %s", passwordVariable)
+		return "", exit.Usagef("password: stdin is no terminal; give --password-file or %s", passwordVariable)
 	}
 	fd := int(terminal.Fd())
 	before, err := term.GetState(fd)
@@ -184,16 +184,16 @@ func askPassword(s streams, prompt string) (string, error) {
 		return string(got.text), nil
 	case caught := <-heard:
 		number, _ := caught.(syscall.Signal)
-		return "", errors.Join(silentError{128 + int(number)}, term.Restore(fd, before))
+		return "", errors.Join(exit.Silent{Code: 128 + int(number)}, term.Restore(fd, before))
 	}
 }
 
 // coded gives an error a code unless it has one.
 func coded(code int, err error) error {
-	var has codeError
-	var silent silentError
+	var has exit.Error
+	var silent exit.Silent
 	if errors.As(err, &has) || errors.As(err, &silent) {
 		return err
 	}
-	return withCode(code, err)
+	return exit.With(code, err)
 }

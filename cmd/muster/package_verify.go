@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/packages/sign"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 type packageVerifyFlags struct {
@@ -60,7 +60,7 @@ func (f *packageVerifyFlags) verify(s streams, file string, policyNamed bool) er
 	found, err := sign.Verify(file, path, keys...)
 	if !f.json {
 		if err != nil {
-			return withCode(code, err)
+			return exit.With(code, err)
 		}
 		fmt.Fprintf(s.out, "ok: %s: signed by key %s: %s\n", file, found.KeyID, printable(found.Comment))
 		return nil
@@ -72,16 +72,16 @@ func (f *packageVerifyFlags) verify(s streams, file string, policyNamed bool) er
 func (f *packageVerifyFlags) trusted(policyNamed bool) ([]sign.PublicKey, int, error) {
 	if len(f.keys) > 0 {
 		if policyNamed {
-			return nil, 0, usage("package verify: got --key and --policy, want one of them")
+			return nil, 0, exit.Usagef("package verify: got --key and --policy, want one of them")
 		}
 		keys, err := openKeys(f.keys)
-		return keys, shim.CodeDefinition, withCode(shim.CodeUsage, err)
+		return keys, exit.Definition, exit.With(exit.Usage, err)
 	}
 	p, err := readPolicy(f.policy, policyNamed)
 	if err == nil && len(p.Packages.keys) == 0 {
-		err = usage("package verify: no keys: give --key, or packages.keys in the policy %s", f.policy)
+		err = exit.Usagef("package verify: no keys: give --key, or packages.keys in the policy %s", f.policy)
 	}
-	return p.Packages.keys, shim.CodeForbidden, err
+	return p.Packages.keys, exit.Forbidden, err
 }
 
 func (f *packageVerifyFlags) print(out io.Writer, file string, found sign.Signature, err error, code int) error {
@@ -95,7 +95,7 @@ func (f *packageVerifyFlags) print(out io.Writer, file string, found sign.Signat
 		return bad
 	}
 	if err != nil {
-		return silentError{code}
+		return exit.Silent{Code: code}
 	}
 	return nil
 }

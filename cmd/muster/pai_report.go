@@ -7,7 +7,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/verdict"
@@ -25,7 +25,7 @@ const (
 )
 
 // paiRow is the row of PAI's table for the end of this instance; nil where no task of PAI is told of, or nothing has ended.
-func paiRow(p *plan.PAI, s shim.State) *status.PAI {
+func paiRow(p *plan.PAI, s machine.State) *status.PAI {
 	f, ok := paiFacts(s)
 	if p == nil || !ok {
 		return nil
@@ -35,7 +35,7 @@ func paiRow(p *plan.PAI, s shim.State) *status.PAI {
 }
 
 // paiFacts are how an instance ended; false: it has not.
-func paiFacts(s shim.State) (verdict.Facts, bool) {
+func paiFacts(s machine.State) (verdict.Facts, bool) {
 	v, x := s.Directive.Verdict, s.Exit
 	f := verdict.Facts{}
 	if x != nil {
@@ -44,17 +44,17 @@ func paiFacts(s shim.State) (verdict.Facts, bool) {
 	switch {
 	case s.Proc != 0:
 		return f, false
-	case s.Reason == shim.ForFlex:
+	case s.Reason == machine.ForFlex:
 		return verdict.Facts{Class: registry.ClassFlex}, true
-	case s.Reason == shim.ForAnother:
+	case s.Reason == machine.ForAnother:
 		return verdict.Facts{Class: registry.ClassHost}, true
-	case s.Reason == shim.ForTimeout:
+	case s.Reason == machine.ForTimeout:
 		f.Class = registry.ClassTimeout
-	case v != nil && (x == nil || s.Reason == shim.ForVerdict || s.Reason == shim.ForRebuild):
+	case v != nil && (x == nil || s.Reason == machine.ForVerdict || s.Reason == machine.ForRebuild):
 		if f.End = verdict.WithApp; v.Outcome == registry.Stopped {
 			f.End = verdict.ByUser
 		}
-	case x == nil, s.Reason == shim.ForRebuild: // it has not run, or will run again
+	case x == nil, s.Reason == machine.ForRebuild: // it has not run, or will run again
 		return f, false
 	}
 	if v != nil && v.First == s.Instance.String() {
@@ -65,7 +65,7 @@ func paiFacts(s shim.State) (verdict.Facts, bool) {
 
 // reportPAI is the last that an agent says of a process that failed. An app that no task of PAI is told of is judged by the
 // newest tables.
-func (a *agent) reportPAI(to io.Writer, final shim.State) {
+func (a *agent) reportPAI(to io.Writer, final machine.State) {
 	version := appdef.PAI1
 	if p := a.currentPlan().PAI; p != nil {
 		version = p.Version

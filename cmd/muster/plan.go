@@ -13,7 +13,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/frameworks"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/plan"
@@ -59,7 +59,7 @@ from, how it is told what an agent's end means, and what outlives a restart that
 				ref = f.ref
 			}
 			if ref == "" {
-				return usage("plan: got 0 arguments, want APP, or --app")
+				return exit.Usagef("plan: got 0 arguments, want APP, or --app")
 			}
 			return f.plan(cmd.Context(), s, ref)
 		},
@@ -85,11 +85,11 @@ from, how it is told what an agent's end means, and what outlives a restart that
 func (f *planFlags) plan(ctx context.Context, s streams, ref string) error {
 	switch {
 	case f.index != 0 && f.component == "":
-		return usage("plan: --index %d without --component", f.index)
+		return exit.Usagef("plan: --index %d without --component", f.index)
 	case f.all && f.index != 0:
-		return usage("plan: --index and --all: want one of them")
+		return exit.Usagef("plan: --index and --all: want one of them")
 	case f.appID != "" && !validName(f.appID):
-		return usage("plan: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", f.appID)
+		return exit.Usagef("plan: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", f.appID)
 	}
 	f.app.hadoop = f.filesystem.hadoop
 	l, found, err := f.app.read(ref)
@@ -121,7 +121,7 @@ func (f *planFlags) plan(ctx context.Context, s streams, ref string) error {
 
 func (f *planFlags) print(s streams, text []byte) error {
 	if _, err := s.out.Write(text); err != nil {
-		return withCode(shim.CodeInternal, fmt.Errorf("print: %w", err))
+		return exit.With(exit.Internal, fmt.Errorf("print: %w", err))
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (f *planFlags) readRoster(app appdef.App, request plan.Request) (registry.R
 	}
 	var r registry.Roster
 	if err := status.ReadJSON(f.roster, &r); err != nil {
-		return r, withCode(shim.CodeUsage, fmt.Errorf("roster: %w; want a file, or the word example", err))
+		return r, exit.With(exit.Usage, fmt.Errorf("roster: %w; want a file, or the word example", err))
 	}
 	return r, nil
 }
@@ -269,12 +269,12 @@ func rowHost(row registry.Row) string {
 func readStrict(path string, into any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return withCode(shim.CodeUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return withCode(shim.CodeUsage, fmt.Errorf("read %s: %w", path, err))
+		return exit.With(exit.Usage, fmt.Errorf("read %s: %w", path, err))
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // policyFile is where the operator of a host says what jobs may have beyond the defaults.
@@ -58,7 +58,7 @@ func readPolicy(path string, named bool) (policy, error) {
 		err = p.check()
 	}
 	if err != nil {
-		return p, withCode(shim.CodeForbidden, fmt.Errorf("policy %s: %w", path, err))
+		return p, exit.With(exit.Forbidden, fmt.Errorf("policy %s: %w", path, err))
 	}
 	return p, nil
 }

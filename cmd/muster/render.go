@@ -14,7 +14,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/hbox"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -82,7 +82,7 @@ func launcherArgs(verb string) cobra.PositionalArgs {
 		if len(args) == 2 || len(args) > 2 && args[1] == hboxVerb {
 			return nil
 		}
-		return usage("%s: got %d arguments, want LAUNCHER APP; launchers are %s", verb, len(args), strings.Join(render.Launchers(), ", "))
+		return exit.Usagef("%s: got %d arguments, want LAUNCHER APP; launchers are %s", verb, len(args), strings.Join(render.Launchers(), ", "))
 	}
 }
 
@@ -117,7 +117,7 @@ func (f *renderFlags) registerJob(cmd *cobra.Command) {
 			return err
 		}
 		if cmd.Flags().Changed("barrier-timeout") && f.registry.barrier == 0 {
-			return usage("--barrier-timeout 0: want a duration above 0, such as 30m; without the flag it is the definition's")
+			return exit.Usagef("--barrier-timeout 0: want a duration above 0, such as 30m; without the flag it is the definition's")
 		}
 		return f.check(args[0])
 	}
@@ -196,7 +196,7 @@ func (f *renderFlags) render(s streams, args []string) error {
 	}
 	job, err := render.Render(launcher, app, f.options)
 	if err != nil {
-		return usage("render %w", err)
+		return exit.Usagef("render %w", err)
 	}
 	job.Lost = append(job.Lost, lost...)
 	return f.deliver(s, launcher, job)
@@ -233,7 +233,7 @@ func (f *renderFlags) submission(s streams, words []string) (appdef.App, []strin
 		return appdef.App{}, nil, err
 	}
 	if f.options.App == "" {
-		return appdef.App{}, nil, usage("render: --app is missing: where the agents find the package; muster hbox-submit --package FOLDER writes it")
+		return appdef.App{}, nil, exit.Usagef("render: --app is missing: where the agents find the package; muster hbox-submit --package FOLDER writes it")
 	}
 	lost, err := f.carried(job)
 	return job.App, lost, err
@@ -243,14 +243,14 @@ func (f *renderFlags) submission(s streams, words []string) (appdef.App, []strin
 func (f *renderFlags) words(s streams, verb string, words []string) (hbox.Submission, error) {
 	job, found := hbox.Parse(words)
 	if job.Verb != hbox.VerbRun {
-		return job, usage("%s: hbox-submit: want a job", verb)
+		return job, exit.Usagef("%s: hbox-submit: want a job", verb)
 	}
 	printWarnings(s.err, found)
 	if bad := found.Errors(); len(bad) > 0 {
-		return job, withCode(shim.CodeUsage, bad)
+		return job, exit.With(exit.Usage, bad)
 	}
 	if len(f.app.set) > 0 || len(f.app.instances) > 0 {
-		return job, usage("%s: --set and --instances are of packages; say it in the words of hbox-submit, as --conf", verb)
+		return job, exit.Usagef("%s: --set and --instances are of packages; say it in the words of hbox-submit, as --conf", verb)
 	}
 	return job, nil
 }
@@ -274,7 +274,7 @@ func (f *renderFlags) carried(job hbox.Submission) (lost []string, err error) {
 			lost = append(lost, "hbox-submit: "+name+": it is of HBox's own services")
 		}
 		if !ok {
-			return nil, usage("hbox-submit: %s %q: want a whole number above 0; memory in megabytes, or with G or M behind it", name, job.Carried[name])
+			return nil, exit.Usagef("hbox-submit: %s %q: want a whole number above 0; memory in megabytes, or with G or M behind it", name, job.Carried[name])
 		}
 	}
 	return lost, nil
@@ -287,7 +287,7 @@ func (f *renderFlags) settle(app *appdef.App) error {
 	o.Run = cmp.Or(o.Run, strconv.FormatInt(time.Now().Unix(), 10))
 	for _, given := range [][2]string{{"--app-id", o.AppID}, {"--run", o.Run}} {
 		if !validName(given[1]) {
-			return usage("%s %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", given[0], given[1])
+			return exit.Usagef("%s %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", given[0], given[1])
 		}
 	}
 	if q := app.Settings.PAI.VirtualCluster; o.Queue == "" && q != "default" {
@@ -296,7 +296,7 @@ func (f *renderFlags) settle(app *appdef.App) error {
 	o.Registry = f.registry.resolve()
 	changes, err := f.app.args()
 	if err != nil {
-		return withCode(shim.CodeUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	o.AppFlags = changes
 	o.AgentFlags = slices.Concat(f.registry.changed(), f.filesystem.args(), f.agent.args())
@@ -340,7 +340,7 @@ func (f *renderFlags) deliver(s streams, launcher string, job render.Job) error 
 	}
 	switch {
 	case f.strict && len(job.Lost) > 0:
-		return withCode(shim.CodeDefinition, fmt.Errorf("render: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
+		return exit.With(exit.Definition, fmt.Errorf("render: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
 	case f.output != "":
 		if err := f.save(job.Files); err != nil {
 			return err
@@ -366,7 +366,7 @@ func printFiles(s streams, files []render.File) error {
 			text = "\n" + text
 		}
 		if _, err := fmt.Fprint(s.out, text); err != nil {
-			return withCode(shim.CodeInternal, fmt.Errorf("print: %w", err))
+			return exit.With(exit.Internal, fmt.Errorf("print: %w", err))
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -28,10 +29,10 @@ func (f *registryFlags) check(launcher string) error {
 	}
 	address := f.resolve()
 	if err := consul.CheckAddress(address); err != nil {
-		return usage("%s%w", from, err)
+		return exit.Usagef("%s%w", from, err)
 	}
 	if launcher != render.Systemd && strings.HasPrefix(address, "unix:") {
-		return usage("%sregistry %s: it is a socket of one host, and %s starts agents on many: want consul://HOST:PORT or consul+tls://HOST:PORT, "+
+		return exit.Usagef("%sregistry %s: it is a socket of one host, and %s starts agents on many: want consul://HOST:PORT or consul+tls://HOST:PORT, "+
 			"or consul://127.0.0.1:8500 where each host has an agent of Consul", from, address, launcher)
 	}
 	return nil
@@ -53,7 +54,7 @@ func (a *renderAgentFlags) check() error {
 	}
 	for _, one := range a.env {
 		if name, _, _ := strings.Cut(one, "="); !variableForm.MatchString(name) || strings.HasPrefix(name, "MUSTER_") {
-			return usage("--env %q: want NAME or NAME=VALUE, with a NAME of letters, digits and _ that does not begin with a digit or MUSTER_", one)
+			return exit.Usagef("--env %q: want NAME or NAME=VALUE, with a NAME of letters, digits and _ that does not begin with a digit or MUSTER_", one)
 		}
 	}
 	return nil

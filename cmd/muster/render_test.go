@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/machine"
 )
 
 // TestExitCodesOfJobFiles is the contract between agents and launchers: what a job file has a launcher do comes from the
@@ -23,7 +23,7 @@ func TestExitCodesOfJobFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := func(v registry.Verdict, me registry.Instance) (int, launcher.Answer) {
-		final := shim.State{Instance: me, Code: -1}
+		final := machine.State{Instance: me, Code: -1}
 		final.Directive.Act, final.Directive.Verdict = registry.ActStop, &v
 		code := codes.apply(final.ExitCode(), final)
 		all := launcher.Codes()

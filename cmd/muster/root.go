@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 const long = `muster runs a distributed job as one gang: it publishes each container's host:port,
@@ -31,7 +31,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return withCode(shim.CodeUsage, flagMistake(cmd, err))
+		return exit.With(exit.Usage, flagMistake(cmd, err))
 	})
 	root.AddCommand(
 		newRun(s), newAgent(s), newPlan(s), newExplain(s), newConvert(s), newRender(s), newSubmit(s), newValidate(s), newPs(s), newStatus(s), newLogs(s), newStop(s), newFlex(s), newSave(s),
@@ -45,9 +45,9 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		like := cmd.SuggestionsFor(args[0])
 		if len(like) > 0 {
-			return usage("no verb %q; did you mean %s? muster help lists them", args[0], strings.Join(like, " or "))
+			return exit.Usagef("no verb %q; did you mean %s? muster help lists them", args[0], strings.Join(like, " or "))
 		}
-		return usage("no verb %q; muster help lists them", args[0])
+		return exit.Usagef("no verb %q; muster help lists them", args[0])
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != len(names) {
-			return usage("%s: got %d arguments, want %s", cmd.Name(), len(args), strings.Join(names, " "))
+			return exit.Usagef("%s: got %d arguments, want %s", cmd.Name(), len(args), strings.Join(names, " "))
 		}
 		return nil
 	}
@@ -66,7 +66,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 func atLeastOne(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usage("%s: got no argument, want %s", cmd.Name(), name)
+			return exit.Usagef("%s: got no argument, want %s", cmd.Name(), name)
 		}
 		return nil
 	}
@@ -76,7 +76,7 @@ func atLeastOne(name string) cobra.PositionalArgs {
 func atMost(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > len(names) {
-			return usage("%s: got %d arguments, want at most %s", cmd.Name(), len(args), strings.Join(names, " "))
+			return exit.Usagef("%s: got %d arguments, want at most %s", cmd.Name(), len(args), strings.Join(names, " "))
 		}
 		return nil
 	}
@@ -97,7 +97,7 @@ func fromEnvironment(cmd *cobra.Command) error {
 			continue
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			return usage("%s: %w", name, flagMistake(cmd, err))
+			return exit.Usagef("%s: %w", name, flagMistake(cmd, err))
 		}
 	}
 	return nil

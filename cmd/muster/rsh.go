@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -66,7 +67,7 @@ func parseRsh(args []string) (o rshOrder, err error) {
 		}
 	}
 	if len(args) < 2 {
-		return o, usage("rsh: got %d arguments, want INSTANCE COMMAND [ARG]...", len(args))
+		return o, exit.Usagef("rsh: got %d arguments, want INSTANCE COMMAND [ARG]...", len(args))
 	}
 	_, after, user := strings.Cut(args[0], "@")
 	if o.instance = args[0]; user {
@@ -83,7 +84,7 @@ func rsh(ctx context.Context, s streams, args []string) error {
 	}
 	socket := os.Getenv(socketVariable)
 	if socket == "" {
-		return usage("rsh: %s is not set: only a process of an instance can reach the others", socketVariable)
+		return exit.Usagef("rsh: %s is not set: only a process of an instance can reach the others", socketVariable)
 	}
 	c := status.Dial(socket)
 	defer c.Close()
@@ -99,9 +100,9 @@ func rsh(ctx context.Context, s streams, args []string) error {
 	case err != nil:
 		return fmt.Errorf("rsh: %w", err)
 	case x.Signal != 0:
-		return silentError{128 + x.Signal}
+		return exit.Silent{Code: 128 + x.Signal}
 	case x.Code != 0:
-		return silentError{x.Code}
+		return exit.Silent{Code: x.Code}
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/registry/embedded"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -153,11 +153,11 @@ func (r *runner) check() error {
 		r.appID = name[:min(len(name), 56)] + "-" + letters(6)
 	}
 	if !validName(r.appID) {
-		return usage("run: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", r.appID)
+		return exit.Usagef("run: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", r.appID)
 	}
 	r.runID = strconv.FormatInt(r.started.Unix(), 10) + "-" + letters(4)
 	if how := r.flags.output; !slices.Contains(outputs(), how) {
-		return usage("run: --output %q: want one of %s", how, strings.Join(outputs(), ", "))
+		return exit.Usagef("run: --output %q: want one of %s", how, strings.Join(outputs(), ", "))
 	}
 	if err := portsFlag(r.flags.ports); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (r *runner) settle() error {
 	if work == "" {
 		var err error
 		if work, err = defaultWorkDir(r.appID); err != nil {
-			return withCode(shim.CodeForbidden, err)
+			return exit.With(exit.Forbidden, err)
 		}
 	}
 	r.workDir = absolute(work)
@@ -198,20 +198,20 @@ func (r *runner) settle() error {
 	}
 	for _, dir := range []string{r.workDir, r.logDir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return withCode(shim.CodeForbidden, fmt.Errorf("make folder: %w", err))
+			return exit.With(exit.Forbidden, fmt.Errorf("make folder: %w", err))
 		}
 	}
-	return withCode(shim.CodeForbidden, r.state.Open())
+	return exit.With(exit.Forbidden, r.state.Open())
 }
 
 // ownWork takes the work folder, or says who has it.
 func (r *runner) ownWork() error {
 	lock, err := lockFolder("work", r.workDir)
 	if _, held := errors.AsType[heldFolder](err); held {
-		return withCode(shim.CodeHeld, err)
+		return exit.With(exit.Held, err)
 	}
 	if err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
 	r.closers = append(r.closers, func() { _ = lock.Release() }) // this process ends
 	return nil
@@ -234,7 +234,7 @@ func (r *runner) openRegistry(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := client.Ping(ctx); err != nil {
-		return withCode(shim.CodeRegistry, fmt.Errorf("registry %s: %w", r.address, err))
+		return exit.With(exit.Registry, fmt.Errorf("registry %s: %w", r.address, err))
 	}
 	return r.chooseRun(ctx)
 }
@@ -245,9 +245,9 @@ func (r *runner) chooseRun(ctx context.Context) error {
 	switch {
 	case errors.Is(err, registry.ErrNoApp):
 	case err != nil:
-		return withCode(shim.CodeRegistry, err)
+		return exit.With(exit.Registry, err)
 	case st.Verdict == nil && st.Live > 0:
-		return withCode(shim.CodeHeld, fmt.Errorf("%s is running already: run %s with %d live agents; muster status %s says more", r.appID, st.App.Run, st.Live, r.appID))
+		return exit.With(exit.Held, fmt.Errorf("%s is running already: run %s with %d live agents; muster status %s says more", r.appID, st.App.Run, st.Live, r.appID))
 	case st.Verdict == nil:
 		r.runID = st.App.Run
 		fmt.Fprintf(r.streams.err, "%s: run %s was interrupted and goes on\n", r.appID, r.runID)
@@ -263,23 +263,23 @@ func (r *runner) refuseSurvivors(ctx context.Context) error {
 		return nil
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(left)), ", ")
-	return withCode(shim.CodeHeld, fmt.Errorf("%s is running already: its agents of %s still live; muster stop %s ends them", r.appID, names, r.appID))
+	return exit.With(exit.Held, fmt.Errorf("%s is running already: its agents of %s still live; muster stop %s ends them", r.appID, names, r.appID))
 }
 
 func (r *runner) embed(ctx context.Context) error {
 	path := r.state.Socket(r.appID, "registry")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
 	if len(path) > status.MaxSocket {
-		return usage("run: state folder %s: a socket in it would have a path of %d bytes, want at most %d; give --state-dir a shorter one", r.state, len(path), status.MaxSocket)
+		return exit.Usagef("run: state folder %s: a socket in it would have a path of %d bytes, want at most %d; give --state-dir a shorter one", r.state, len(path), status.MaxSocket)
 	}
 	if err := r.refuseSurvivors(ctx); err != nil {
 		return err
 	}
 	l, err := embedded.ListenUnix(path)
 	if err != nil {
-		return withCode(shim.CodeHeld, fmt.Errorf("%s: %w; is it running already?", r.appID, err))
+		return exit.With(exit.Held, fmt.Errorf("%s: %w; is it running already?", r.appID, err))
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -107,18 +107,18 @@ func transitionLine(line string) string {
 		return "muster: " + m.Cause
 	}
 	switch m.To {
-	case shim.Running:
+	case machine.Running:
 		return fmt.Sprintf("muster: running (attempt %d, generation %d)", m.Attempt, m.Generation)
-	case shim.Backoff, shim.Stopping, shim.Fenced, shim.Finishing, shim.Standby, shim.Superseded:
+	case machine.Backoff, machine.Stopping, machine.Fenced, machine.Finishing, machine.Standby, machine.Superseded:
 		if m.Cause != "" {
 			return fmt.Sprintf("muster: %s: %s", m.To, m.Cause)
 		}
 		return "muster: " + string(m.To)
-	case shim.Installed: // of one whose process has ended by itself, before or by the same failure
-		if m.Event == string(shim.Directed) && (m.From == shim.Finishing || m.From == shim.Backoff) && m.Cause != "" {
+	case machine.Installed: // of one whose process has ended by itself, before or by the same failure
+		if m.Event == string(machine.Directed) && (m.From == machine.Finishing || m.From == machine.Backoff) && m.Cause != "" {
 			return "muster: " + m.Cause
 		}
-	case shim.Starting, shim.Claiming, shim.Staging, shim.Waiting, shim.Leaving, shim.Done:
+	case machine.Starting, machine.Claiming, machine.Staging, machine.Waiting, machine.Leaving, machine.Done:
 	}
 	return ""
 }
@@ -212,7 +212,7 @@ func (r *runner) rows(ctx context.Context) []status.Instance {
 				rows[i] = st.Instance
 				return
 			}
-			rows[i] = status.Instance{Instance: c.instance.String(), Phase: string(shim.Starting)}
+			rows[i] = status.Instance{Instance: c.instance.String(), Phase: string(machine.Starting)}
 			_ = status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &rows[i]) // then it is starting
 		})
 	}

@@ -11,7 +11,8 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -44,12 +45,12 @@ func (r *runner) finish(e end) error {
 	if result.Code == 0 {
 		return nil
 	}
-	return silentError{result.Code}
+	return exit.Silent{Code: result.Code}
 }
 
 // refuse is the result of a run that a bad definition kept from beginning. Nothing of it is written to a file.
 func (f *runFlags) refuse(s streams, ref string, err error) error {
-	if !f.json || exitCode(err) != shim.CodeDefinition {
+	if !f.json || exit.CodeOf(err) != exit.Definition {
 		return nil
 	}
 	problems, ok := errors.AsType[appdef.Problems](err)
@@ -62,7 +63,7 @@ func (f *runFlags) refuse(s streams, ref string, err error) error {
 	}
 	result := status.ResultFile{
 		Version: 1, App: f.appID, Name: name, Outcome: string(registry.Failed), Class: new(string(registry.ClassDefinition)),
-		Cause: problems[0].String(), Instances: []status.Instance{}, Code: shim.CodeDefinition,
+		Cause: problems[0].String(), Instances: []status.Instance{}, Code: exit.Definition,
 	}
 	for _, p := range problems {
 		result.Problems = append(result.Problems, p)
@@ -91,7 +92,7 @@ func (r *runner) result(e end) status.ResultFile {
 	switch {
 	case e.verdict != nil:
 		f.Outcome, f.Cause, f.Advice = string(e.verdict.Outcome), e.verdict.Cause, e.verdict.Advice
-		f.Code = shim.Code(*e.verdict, "")
+		f.Code = exit.Of(*e.verdict, "")
 		if e.verdict.Class != "" {
 			class := string(e.verdict.Class)
 			f.Class = &class
@@ -126,7 +127,7 @@ func (r *runner) unsettled(f *status.ResultFile) {
 	var names []string
 	for _, c := range r.agents {
 		c.mu.Lock()
-		if f.Code == 0 && c.signal == 0 && c.code == shim.CodeRegistry {
+		if f.Code == 0 && c.signal == 0 && c.code == exit.Registry {
 			names = append(names, c.instance.String())
 		}
 		c.mu.Unlock()
@@ -134,14 +135,14 @@ func (r *runner) unsettled(f *status.ResultFile) {
 	if len(names) == 0 {
 		return
 	}
-	f.Code = shim.CodeRegistry
+	f.Code = exit.Registry
 	f.Advice = "outputs of " + strings.Join(names, ", ") + " are not at their place, and there is no _SUCCESS: agent.log says why; muster agent with this app id, these instances and --run " + r.runID + " goes on with it"
 }
 
 // brokenOff is a run whose agents ended without a verdict. One of them that met a fault of muster's own would meet
 // it again: the run has failed. Else it is interrupted.
 func (r *runner) brokenOff(e end, f *status.ResultFile) {
-	f.Outcome, f.Code = "interrupted", shim.CodeInternal
+	f.Outcome, f.Code = "interrupted", exit.Internal
 	f.Advice = "the agents' own words are above and in agent.log; the same command goes on with this run"
 	var agent agentError
 	switch {
@@ -152,7 +153,7 @@ func (r *runner) brokenOff(e end, f *status.ResultFile) {
 		}
 		first := agent.child.instance.String()
 		f.First = &first
-		if f.Code == shim.CodeInternal {
+		if f.Code == exit.Internal {
 			f.Outcome, f.Class = string(registry.Failed), new(string(registry.ClassMuster))
 			f.Advice = "this is a fault in muster; the agents' own words are above and in agent.log"
 		}
@@ -165,14 +166,14 @@ func (r *runner) brokenOff(e end, f *status.ResultFile) {
 
 // moment is one line of events.jsonl.
 type moment struct {
-	At         time.Time  `json:"at"`
-	Instance   string     `json:"instance"`
-	Generation int        `json:"generation"`
-	Attempt    int        `json:"attempt"`
-	Event      string     `json:"event"`
-	From       shim.Phase `json:"from"`
-	To         shim.Phase `json:"to"`
-	Cause      string     `json:"cause"`
+	At         time.Time     `json:"at"`
+	Instance   string        `json:"instance"`
+	Generation int           `json:"generation"`
+	Attempt    int           `json:"attempt"`
+	Event      string        `json:"event"`
+	From       machine.Phase `json:"from"`
+	To         machine.Phase `json:"to"`
+	Cause      string        `json:"cause"`
 }
 
 // history is what the agents of this run went through, by instance.
@@ -202,7 +203,7 @@ func (h history) generations() int {
 	seen := map[int]bool{}
 	for _, moments := range h {
 		for _, m := range moments {
-			if m.To == shim.Running && m.Generation > 0 {
+			if m.To == machine.Running && m.Generation > 0 {
 				seen[m.Generation] = true
 			}
 		}
@@ -222,20 +223,20 @@ func (h history) times() status.Times {
 			}
 			took := moments[i+1].At.Sub(m.At).Seconds()
 			switch m.To {
-			case shim.Staging:
+			case machine.Staging:
 				own.Staging += took
-			case shim.Running:
+			case machine.Running:
 				own.Running += took
 				ran = true
-			case shim.Installed, shim.Waiting, shim.Standby:
+			case machine.Installed, machine.Waiting, machine.Standby:
 				if ran {
 					own.Restarting += took
 				} else {
 					own.Barrier += took
 				}
-			case shim.Stopping, shim.Backoff, shim.Fenced:
+			case machine.Stopping, machine.Backoff, machine.Fenced:
 				own.Restarting += took
-			case shim.Starting, shim.Claiming, shim.Finishing, shim.Leaving, shim.Superseded, shim.Done:
+			case machine.Starting, machine.Claiming, machine.Finishing, machine.Leaving, machine.Superseded, machine.Done:
 			}
 		}
 		t.Staging, t.Barrier = max(t.Staging, own.Staging), max(t.Barrier, own.Barrier)

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -28,7 +28,7 @@ type end struct {
 // supervise launches the agents, relaunches those that die, and ends with the verdict.
 func (r *runner) supervise(ctx context.Context) error {
 	if err := r.writeAppFiles(); err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -41,7 +41,7 @@ func (r *runner) supervise(ctx context.Context) error {
 	crew := r.crew(ctx)
 	if err := crew.engage(); err != nil {
 		r.each(func(c *child) { c.send(syscall.SIGKILL) })
-		return withCode(shim.CodeInternal, err)
+		return exit.With(exit.Internal, err)
 	}
 	watch, stopWatch := context.WithCancel(ctx)
 	verdicts, directives := make(chan registry.Verdict, 1), make(chan registry.Directive)
@@ -159,7 +159,7 @@ func (r *runner) relaunch(ctx context.Context, d ended, crew *crew, verdicts <-c
 	again := d.signal != 0 || d.code == 128+int(syscall.SIGTERM) || d.code == 128+int(syscall.SIGINT) ||
 		d.signal == 0 && d.code == 0 // it left for a flex, and another has brought its index back
 	// It could not be staged, and muster.retry, which has pauses of its own, tries again.
-	retried := d.signal == 0 && d.code == shim.CodeHeld && crew.formsAnew(ctx)
+	retried := d.signal == 0 && d.code == exit.Held && crew.formsAnew(ctx)
 	if retried || again && d.child.mayRelaunch(time.Now()) {
 		r.say("%s: agent ended by %s: launching it again", d.child.instance, how(d))
 		err := crew.launch(d.child)

@@ -15,7 +15,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 type saveFlags struct {
@@ -50,7 +50,7 @@ the save goes on.`,
 
 func (f *saveFlags) save(ctx context.Context, s streams, app string) error {
 	if f.wait < 0 {
-		return usage("save: --wait %s: want 0s or more", f.wait)
+		return exit.Usagef("save: --wait %s: want 0s or more", f.wait)
 	}
 	k := f.ask.lookup(s.err)
 	facts, err := k.app(ctx, app)
@@ -83,13 +83,13 @@ func savable(f appFacts) error {
 	case v != nil:
 		return fmt.Errorf("%s is over: %s; what it has left is where its outputs are", f.id, verdictText(*v))
 	case f.registry == nil:
-		return withCode(shim.CodeRegistry, fmt.Errorf("%s: its registry does not answer, and nobody else can ask all its instances", f.id))
+		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else can ask all its instances", f.id))
 	case f.registry.Interrupted():
 		return fmt.Errorf("%s has no live agent that could save: its run was interrupted and goes on when it is launched again", f.id)
 	}
 	app := definition(f.registry.App)
 	if len(app.Components) == 0 {
-		return withCode(shim.CodeRegistry, errors.New("save: the registry's definition of the app cannot be read"))
+		return exit.With(exit.Registry, errors.New("save: the registry's definition of the app cannot be read"))
 	}
 	if !slices.ContainsFunc(app.Components, savesSomething) {
 		return fmt.Errorf("%s has nothing to save: none of its components has a folder that is left (muster.output.NAME)", f.id)
@@ -148,10 +148,10 @@ func (x *saving) await(ctx context.Context, limit time.Duration) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case x.save == nil:
-		return withCode(shim.CodeTimeout, fmt.Errorf("%s: no save has begun after %s: its processes do not run yet, or another save is under way; the request stands", x.app, limit))
+		return exit.With(exit.Timeout, fmt.Errorf("%s: no save has begun after %s: its processes do not run yet, or another save is under way; the request stands", x.app, limit))
 	}
 	saved, failed, open := x.count()
-	return withCode(shim.CodeTimeout, fmt.Errorf("%s: after %s %d of %d have saved, %s not yet; the save goes on", x.app, limit, saved, saved+len(failed)+len(open), strings.Join(open, ", ")))
+	return exit.With(exit.Timeout, fmt.Errorf("%s: after %s %d of %d have saved, %s not yet; the save goes on", x.app, limit, saved, saved+len(failed)+len(open), strings.Join(open, ", ")))
 }
 
 // look takes in what the registry says; true: all have answered. A run that has ended meanwhile has answered.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -44,7 +45,7 @@ func (k lookup) mustGoOn(ctx context.Context, app string) error {
 
 func (f *signalFlags) signal(ctx context.Context, s streams, word, signal string) error {
 	if _, err := status.ParseSignal(signal); err != nil {
-		return usage("%w; want a name such as TERM, KILL, USR1, or a number", err)
+		return exit.Usagef("%w; want a name such as TERM, KILL, USR1, or a number", err)
 	}
 	k := f.ask.lookup(s.err)
 	t, c, err := k.agent(ctx, word)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // sliderVerb is one command of Slider's client.
@@ -90,7 +90,7 @@ func newSlider(s streams) *cobra.Command {
 		Use: "slider", Short: "Slider's own commands: create, start, stop, status, exports, destroy", Long: sliderLong + sliderHelp(sliderOptions()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("slider: no command %q%s; muster slider --help lists them", args[0], like(args[0], verbsOf(cmd)))
+				return exit.Usagef("slider: no command %q%s; muster slider --help lists them", args[0], like(args[0], verbsOf(cmd)))
 			}
 			return cmd.Help()
 		},
@@ -102,7 +102,7 @@ func newSlider(s streams) *cobra.Command {
 		cmd.AddCommand(&cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {
-				return usage("slider %s: is none of muster's commands: %s", name, instead)
+				return exit.Usagef("slider %s: is none of muster's commands: %s", name, instead)
 			},
 		})
 	}
@@ -111,7 +111,7 @@ func newSlider(s streams) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			of, _, err := cmd.Find(args)
 			if err != nil || len(args) > 0 && of == cmd {
-				return usage("slider: no command %q%s", args[0], like(args[0], verbsOf(cmd)))
+				return exit.Usagef("slider: no command %q%s", args[0], like(args[0], verbsOf(cmd)))
 			}
 			return of.Help()
 		},
@@ -177,8 +177,8 @@ func completeSlider(options []sliderOption) cobra.CompletionFunc {
 
 func sliderVersion(_ context.Context, s streams, p *sliderWords) error {
 	if len(p.args) > 0 {
-		return usage("slider version: got %s, want nothing", strings.Join(p.args, " "))
+		return exit.Usagef("slider version: got %s, want nothing", strings.Join(p.args, " "))
 	}
 	_, err := fmt.Fprintf(s.out, "muster %s, with Slider 0.92's commands\n", readVersion().Version)
-	return withCode(shim.CodeInternal, err)
+	return exit.With(exit.Internal, err)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // sliderCreate makes an app and starts it; build makes it only.
@@ -57,19 +57,19 @@ func sliderCreate(ctx context.Context, s streams, p *sliderWords) error {
 func (a *sliderApp) mayBeMade(ctx context.Context, s streams, p *sliderWords) error {
 	switch err := a.read(); {
 	case err == nil:
-		return withCode(shim.CodeHeld, fmt.Errorf("%s exists already: muster slider start %s runs it, update changes it, destroy --force removes it", a.name, a.name))
+		return exit.With(exit.Held, fmt.Errorf("%s exists already: muster slider start %s runs it, update changes it, destroy --force removes it", a.name, a.name))
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	if _, err := os.Lstat(a.dir); err == nil {
-		return withCode(shim.CodeHeld, fmt.Errorf("folder %s is there and is no app of muster slider: move it away, or choose another name", a.dir))
+		return exit.With(exit.Held, fmt.Errorf("folder %s is there and is no app of muster slider: move it away, or choose another name", a.dir))
 	}
 	facts, err := a.lookup(s, p).onHost(ctx, a.name)
 	if err != nil {
 		return err
 	}
 	if sliderRuns(&facts) {
-		return withCode(shim.CodeHeld, fmt.Errorf("%s runs already, started by other means: muster status %s says more", a.name, a.name))
+		return exit.With(exit.Held, fmt.Errorf("%s runs already, started by other means: muster status %s says more", a.name, a.name))
 	}
 	return nil
 }
@@ -91,9 +91,9 @@ func (h sliderHome) make(s streams, a *sliderApp, p *sliderWords) error {
 		return err
 	}
 	if err := errors.Join(a.record.write(dir), os.Chmod(dir, 0o755)); err != nil { // components may be of other users
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
-	return withCode(shim.CodeForbidden, os.Rename(dir, a.dir))
+	return exit.With(exit.Forbidden, os.Rename(dir, a.dir))
 }
 
 // sliderUpdate changes the definition, or how it is run, from the next start on.
@@ -116,7 +116,7 @@ func sliderUpdate(ctx context.Context, s streams, p *sliderWords) error {
 		return errors.Join(err, next.drop(a.dir))
 	}
 	if err := next.write(a.dir); err != nil {
-		return withCode(shim.CodeForbidden, errors.Join(err, next.drop(a.dir)))
+		return exit.With(exit.Forbidden, errors.Join(err, next.drop(a.dir)))
 	}
 	a.record = next
 	when := "holds from its next start on"
@@ -156,7 +156,7 @@ func (r *sliderRecord) fill(dir string, p *sliderWords, now time.Time) error {
 	r.Updated = now
 	revision := filepath.Join(sliderDefinitions, strconv.Itoa(r.Revision))
 	if err := os.MkdirAll(filepath.Join(dir, revision), 0o755); err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
 	if err := r.fillPackage(dir, revision, p); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (r *sliderRecord) fillPackage(dir, revision string, p *sliderWords) error {
 	case ref == "" && metainfo == nil && r.Definition != "":
 		return nil
 	case ref == "" && metainfo == nil:
-		return usage("slider %s: without --appdef: want a folder, an archive or catalog:NAME behind it, or --metainfo alone", p.verb)
+		return exit.Usagef("slider %s: without --appdef: want a folder, an archive or catalog:NAME behind it, or --metainfo alone", p.verb)
 	}
 	name, files := "app", fs.FS(nil)
 	switch {
@@ -216,7 +216,7 @@ func (r *sliderRecord) fillPackage(dir, revision string, p *sliderWords) error {
 	case r.Definition != "": // --metainfo of update: the rest stays
 		pkg, err := packages.Open(filepath.Join(dir, r.Definition))
 		if err != nil {
-			return withCode(shim.CodeDefinition, err)
+			return exit.With(exit.Definition, err)
 		}
 		defer pkg.Close()
 		name, files = pkg.Name, pkg.FS
@@ -226,11 +226,11 @@ func (r *sliderRecord) fillPackage(dir, revision string, p *sliderWords) error {
 	r.Definition = filepath.Join(revision, "package", name)
 	to := filepath.Join(dir, r.Definition)
 	if err := os.MkdirAll(to, 0o755); err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
 	if files != nil {
 		if err := packages.Copy(files, to); err != nil {
-			return withCode(shim.CodeDefinition, fmt.Errorf("copy %s: %w", ref, err))
+			return exit.With(exit.Definition, fmt.Errorf("copy %s: %w", ref, err))
 		}
 	}
 	return putMetainfo(to, metainfo)
@@ -256,7 +256,7 @@ func (r *sliderRun) policy() (policy, error) {
 func keepArchive(from source, to string) error {
 	ctx := context.Background()
 	if _, err := fetch.Put(ctx, to, from.pkg.Path, from.pkg.Digest, fetch.Options{}); err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
 	if from.signature == "" {
 		return nil
@@ -265,7 +265,7 @@ func keepArchive(from source, to string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return withCode(shim.CodeForbidden, err)
+	return exit.With(exit.Forbidden, err)
 }
 
 // putMetainfo puts one in place of the package's, by the name that its form has.
@@ -275,26 +275,26 @@ func putMetainfo(dir string, text []byte) error {
 	}
 	for _, name := range []string{"metainfo.json", "metainfo.xml"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return withCode(shim.CodeForbidden, err)
+			return exit.With(exit.Forbidden, err)
 		}
 	}
 	name := "metainfo.json"
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) {
 		name = "metainfo.xml"
 	}
-	return withCode(shim.CodeForbidden, os.WriteFile(filepath.Join(dir, name), text, 0o644))
+	return exit.With(exit.Forbidden, os.WriteFile(filepath.Join(dir, name), text, 0o644))
 }
 
 // metainfo is the text of --metainfo or --metainfojson, nil without.
 func (p *sliderWords) metainfo() ([]byte, error) {
 	switch {
 	case p.has("--metainfo") && p.has("--metainfojson"):
-		return nil, usage("slider %s: got --metainfo and --metainfojson, want one of them", p.verb)
+		return nil, exit.Usagef("slider %s: got --metainfo and --metainfojson, want one of them", p.verb)
 	case p.has("--metainfojson"):
 		if text := []byte(p.one("--metainfojson")); json.Valid(text) {
 			return text, nil
 		}
-		return nil, usage("slider %s: --metainfojson: want JSON", p.verb)
+		return nil, exit.Usagef("slider %s: --metainfojson: want JSON", p.verb)
 	case p.has("--metainfo"):
 		file, err := readOptional(p.one("--metainfo"))
 		if err != nil {
@@ -312,9 +312,9 @@ func copySmall(from, to string) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
-	return withCode(shim.CodeForbidden, os.WriteFile(to, file.Data, 0o600))
+	return exit.With(exit.Forbidden, os.WriteFile(to, file.Data, 0o600))
 }
 
 // settings are --option and its like as `muster run --set` takes them.
@@ -322,7 +322,7 @@ func (p *sliderWords) settings() ([]string, error) {
 	var set []string
 	add := func(option, level, key, value string) error {
 		if key == "" || strings.Contains(key, "=") {
-			return usage("slider %s: %s: key %q: want one without =", p.verb, option, key)
+			return exit.Usagef("slider %s: %s: key %q: want one without =", p.verb, option, key)
 		}
 		set = append(set, level+":"+key+"="+value)
 		return nil
@@ -336,7 +336,7 @@ func (p *sliderWords) settings() ([]string, error) {
 	for _, option := range []string{"--compopt", "--rescompopt"} {
 		for _, w := range p.given[option] {
 			if strings.Contains(w[0], ":") {
-				errs = append(errs, usage("slider %s: %s: component %q: want one without a colon", p.verb, option, w[0]))
+				errs = append(errs, exit.Usagef("slider %s: %s: component %q: want one without a colon", p.verb, option, w[0]))
 				continue
 			}
 			errs = append(errs, add(option, w[0], w[1], w[2]))

@@ -15,7 +15,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/publisher"
 )
@@ -60,7 +60,7 @@ func answerOf(ctx context.Context, v publisher.View, path string) (json.RawMessa
 	const prefix = "/view"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+prefix+"/ws/v1/slider/"+path, http.NoBody)
 	if err != nil {
-		return nil, withCode(shim.CodeInternal, err)
+		return nil, exit.With(exit.Internal, err)
 	}
 	kept := &keptAnswer{header: http.Header{}, code: http.StatusOK}
 	publisher.Handler(prefix, fixedView{v}).ServeHTTP(kept, request)
@@ -70,7 +70,7 @@ func answerOf(ctx context.Context, v publisher.View, path string) (json.RawMessa
 	case http.StatusNoContent:
 		return nil, nil
 	}
-	return nil, withCode(shim.CodeInternal, fmt.Errorf("%s: %d %s", path, kept.code, kept.body.String()))
+	return nil, exit.With(exit.Internal, fmt.Errorf("%s: %d %s", path, kept.code, kept.body.String()))
 }
 
 // keptAnswer is an http.ResponseWriter that keeps what is written.
@@ -112,7 +112,7 @@ func (a *sliderApp) exports(ctx context.Context, s streams, p *sliderWords, grou
 			return err
 		}
 		fmt.Fprintf(s.err, "%s publishes no group %s; there is: %s\n", a.name, group, orNone(groups))
-		return silentError{sliderNo}
+		return exit.Silent{Code: sliderNo}
 	}
 	return p.print(s, answer)
 }
@@ -125,7 +125,7 @@ func groupNames(ctx context.Context, v publisher.View) ([]string, error) {
 	}
 	var all struct{ Exports map[string]json.RawMessage }
 	if err := json.Unmarshal(answer, &all); err != nil {
-		return nil, withCode(shim.CodeInternal, err)
+		return nil, exit.With(exit.Internal, err)
 	}
 	return slices.Sorted(maps.Keys(all.Exports)), nil
 }
@@ -140,13 +140,13 @@ func sliderRegistry(ctx context.Context, s streams, p *sliderWords) error {
 	asked := slices.DeleteFunc(sliderAsks(), func(o string) bool { return !p.has(o) })
 	switch {
 	case len(p.args) > 0:
-		return usage("slider registry: got %s, want --name NAME", strings.Join(p.args, " "))
+		return exit.Usagef("slider registry: got %s, want --name NAME", strings.Join(p.args, " "))
 	case len(asked) != 1:
-		return usage("slider registry: want one of %s", strings.Join(sliderAsks(), ", "))
+		return exit.Usagef("slider registry: want one of %s", strings.Join(sliderAsks(), ", "))
 	case asked[0] == "--list":
 		return sliderServices(ctx, s, p)
 	case !p.has("--name"):
-		return usage("slider registry: want --name NAME, the app")
+		return exit.Usagef("slider registry: want --name NAME, the app")
 	}
 	format, err := p.format(asked[0])
 	if err != nil {
@@ -186,10 +186,10 @@ func sliderRegistry(ctx context.Context, s streams, p *sliderWords) error {
 func (p *sliderWords) format(asked string) (string, error) {
 	format, known := cmp.Or(strings.ToLower(p.one("--format")), "xml"), []string{"xml", "json", "properties"}
 	if asked == "--getexp" && p.has("--format") && format != "json" {
-		return "", usage("slider registry: --format %s: exports are json", format)
+		return "", exit.Usagef("slider registry: --format %s: exports are json", format)
 	}
 	if !slices.Contains(known, format) {
-		return "", usage("slider registry: --format %s: want one of %s", format, strings.Join(known, ", "))
+		return "", exit.Usagef("slider registry: --format %s: want one of %s", format, strings.Join(known, ", "))
 	}
 	return format, nil
 }
@@ -203,7 +203,7 @@ func (a *sliderApp) config(ctx context.Context, s streams, p *sliderWords, forma
 	name := p.one("--getconf")
 	if _, ok := v.Configs[name]; !ok {
 		fmt.Fprintf(s.err, "%s publishes no configuration %s; there is: %s\n", a.name, name, orNone(slices.Sorted(maps.Keys(v.Configs))))
-		return silentError{sliderNo}
+		return exit.Silent{Code: sliderNo}
 	}
 	answer, err := answerOf(ctx, v, "publisher/slider/"+url.PathEscape(name)+"."+format)
 	if err != nil {
@@ -220,7 +220,7 @@ func sliderServices(ctx context.Context, s streams, p *sliderWords) error {
 	}
 	names, err := home.names()
 	if err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
 	for _, name := range names {
 		a, err := home.open(name)

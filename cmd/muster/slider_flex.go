@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // flexPatience is how long flex waits until the counts are in force, without --wait.
@@ -26,7 +27,7 @@ func sliderFlex(ctx context.Context, s streams, p *sliderWords) error {
 		limit = flexPatience
 	}
 	if !p.has("--component") {
-		return usage("slider flex: want --component COMPONENT COUNT")
+		return exit.Usagef("slider flex: want --component COMPONENT COUNT")
 	}
 	a, lock, err := p.openLocked()
 	if err != nil {
@@ -85,17 +86,17 @@ func (a *sliderApp) counts(f *appFacts, p *sliderWords) (map[string]int, error) 
 	want := map[string]int{}
 	for _, w := range p.given["--component"] {
 		if app.Component(w[0]) == nil {
-			return nil, usage("slider flex: --component %s: no such component, want one of %s%s", w[0], strings.Join(app.ComponentNames(), ", "), nearComponent(app, w[0]))
+			return nil, exit.Usagef("slider flex: --component %s: no such component, want one of %s%s", w[0], strings.Join(app.ComponentNames(), ", "), nearComponent(app, w[0]))
 		}
 		n, err := strconv.Atoi(w[1])
 		if err != nil {
-			return nil, usage("slider flex: --component %s %s: want a count, or +N or -N", w[0], w[1])
+			return nil, exit.Usagef("slider flex: --component %s %s: want a count, or +N or -N", w[0], w[1])
 		}
 		if strings.HasPrefix(w[1], "+") || strings.HasPrefix(w[1], "-") {
 			n += now[w[0]]
 		}
 		if n < 0 {
-			return nil, usage("slider flex: --component %s %s: want no fewer than none, and there are %d", w[0], w[1], now[w[0]])
+			return nil, exit.Usagef("slider flex: --component %s %s: want no fewer than none, and there are %d", w[0], w[1], now[w[0]])
 		}
 		want[w[0]] = n
 		now[w[0]] = n // +1 twice is two

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // sliderOption is an option of Slider's client, or one of muster's that stands beside them. Slider's take any number
@@ -185,7 +186,7 @@ func findOption(verb string, options []sliderOption, word string) (o sliderOptio
 			known = append(known, n)
 		}
 	}
-	return o, nil, usage("slider %s: unknown option %s%s; muster slider %s --help lists them", verb, name, like(name, known), verb)
+	return o, nil, exit.Usagef("slider %s: unknown option %s%s; muster slider %s --help lists them", verb, name, like(name, known), verb)
 }
 
 // like is the hint about the nearest known name, if one is near.
@@ -209,11 +210,11 @@ func (o sliderOption) take(verb string, inside, words []string, options []slider
 			n++
 		}
 	case n > len(words):
-		return nil, nil, usage("slider %s: %s: got %s behind it, want %s", verb, o.name, counted(len(words), "word"), o.values)
+		return nil, nil, exit.Usagef("slider %s: %s: got %s behind it, want %s", verb, o.name, counted(len(words), "word"), o.values)
 	}
 	for _, w := range words[:n] {
 		if slices.ContainsFunc(options, func(other sliderOption) bool { return other.name == w }) {
-			return nil, nil, usage("slider %s: %s: got %s behind it, want %s", verb, o.name, w, o.values)
+			return nil, nil, exit.Usagef("slider %s: %s: got %s behind it, want %s", verb, o.name, w, o.values)
 		}
 	}
 	return words[:n], words[n:], nil
@@ -233,7 +234,7 @@ func (p *sliderWords) fromVariables(options []sliderOption) error {
 		case 0:
 			on, err := strconv.ParseBool(value)
 			if err != nil {
-				return usage("%s: %w", name, err)
+				return exit.Usagef("%s: %w", name, err)
 			}
 			if on {
 				p.given[o.name] = [][]string{nil}
@@ -272,7 +273,7 @@ func (p *sliderWords) wait() (limit time.Duration, given bool, err error) {
 	}
 	n, err := strconv.Atoi(p.one("--wait"))
 	if err != nil || n < 0 {
-		return 0, false, usage("slider %s: --wait %s: want seconds, 0 or more", p.verb, p.one("--wait"))
+		return 0, false, exit.Usagef("slider %s: --wait %s: want seconds, 0 or more", p.verb, p.one("--wait"))
 	}
 	return time.Duration(n) * time.Second, true, nil
 }
@@ -280,14 +281,14 @@ func (p *sliderWords) wait() (limit time.Duration, given bool, err error) {
 // name is the one argument: the app.
 func (p *sliderWords) name() (string, error) {
 	if len(p.args) != 1 {
-		return "", usage("slider %s: got %s, want the name of one app", p.verb, cmp.Or(strings.Join(p.args, " "), "nothing"))
+		return "", exit.Usagef("slider %s: got %s, want the name of one app", p.verb, cmp.Or(strings.Join(p.args, " "), "nothing"))
 	}
 	return p.args[0], checkSliderName(p.args[0])
 }
 
 func checkSliderName(name string) error {
 	if !validName(name) {
-		return usage("app %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", name)
+		return exit.Usagef("app %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", name)
 	}
 	return nil
 }

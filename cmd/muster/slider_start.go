@@ -17,8 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -78,14 +79,14 @@ func sliderStart(ctx context.Context, s streams, p *sliderWords) error {
 		return err
 	}
 	if sliderRuns(&facts) {
-		return withCode(shim.CodeHeld, fmt.Errorf("%s runs already: muster slider status %s says more", a.name, a.name))
+		return exit.With(exit.Held, fmt.Errorf("%s runs already: muster slider status %s says more", a.name, a.name))
 	}
 	a.record.Run.take(p)
 	if err := a.record.check(s, a.dir); err != nil {
 		return err
 	}
 	if err := errors.Join(a.record.tidy(a.dir), a.record.write(a.dir)); err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
 	return a.start(ctx, s, p, lock)
 }
@@ -112,14 +113,14 @@ func (a *sliderApp) launch() (*background, error) {
 	for _, name := range []string{sliderOut, sliderErr} {
 		f, err := os.OpenFile(a.path(name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|syscall.O_NOFOLLOW, 0o644)
 		if err != nil {
-			return nil, withCode(shim.CodeForbidden, err)
+			return nil, exit.With(exit.Forbidden, err)
 		}
 		defer f.Close() // the child has its own
 		files = append(files, f)
 	}
 	cmd.Stdout, cmd.Stderr = files[0], files[1]
 	if err := cmd.Start(); err != nil {
-		return nil, withCode(shim.CodeInternal, fmt.Errorf("start %s: %w", a.name, err))
+		return nil, exit.With(exit.Internal, fmt.Errorf("start %s: %w", a.name, err))
 	}
 	b := &background{pid: cmd.Process.Pid, ended: make(chan struct{})}
 	go func() {
@@ -154,7 +155,7 @@ func sliderBackground(ctx context.Context, s streams, p *sliderWords) error {
 	}
 	cmd := newRun(streams{in: s.in, out: s.out, err: withoutOutput{s.err}})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(shim.CodeUsage, err) })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.With(exit.Usage, err) })
 	cmd.SetArgs(args)
 	return cmd.ExecuteContext(ctx)
 }
@@ -236,7 +237,7 @@ func (a *sliderApp) start(ctx context.Context, s streams, p *sliderWords, lock *
 		return err
 	}
 	if err != nil && limit > 0 {
-		return silentError{shim.CodeTimeout}
+		return exit.Silent{Code: exit.Timeout}
 	}
 	return nil
 }
@@ -264,7 +265,7 @@ func (a *sliderApp) ended(s streams, b *background) error {
 		fmt.Fprintln(s.err, line)
 	}
 	fmt.Fprintf(s.err, "%s: its run ended with %d: all that it said is in %s; muster slider update and start try again, destroy --force removes it\n", a.name, b.code, a.path(sliderErr))
-	return silentError{b.code}
+	return exit.Silent{Code: b.code}
 }
 
 // sliderPoll is how often a run is looked at that comes up.
@@ -299,5 +300,5 @@ func (f *appFacts) notInstalled(in registry.Instance) bool {
 		last, left := f.lasts[in.String()]
 		return !left || last.Since.Before(f.local.Started)
 	}
-	return slices.Contains([]shim.Phase{shim.Starting, shim.Claiming, shim.Staging}, shim.Phase(st.Phase))
+	return slices.Contains([]machine.Phase{machine.Starting, machine.Claiming, machine.Staging}, machine.Phase(st.Phase))
 }

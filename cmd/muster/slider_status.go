@@ -16,7 +16,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/publisher"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -158,7 +158,7 @@ func (a *sliderApp) describe(ctx context.Context, s streams, p *sliderWords) (sl
 	}
 	live := map[string]liveComponent{}
 	if err := json.Unmarshal(d.Components, &live); err != nil {
-		return d, withCode(shim.CodeInternal, err)
+		return d, exit.With(exit.Internal, err)
 	}
 	for name, c := range live {
 		d.Statistics[name], d.Instances[name] = c.statistics(), []string{}
@@ -263,7 +263,7 @@ func (p *sliderWords) print(s streams, value any) error {
 // write writes to --out, else to stdout.
 func (p *sliderWords) write(s streams, text []byte) error {
 	if p.has("--out") {
-		return withCode(shim.CodeForbidden, os.WriteFile(p.one("--out"), text, 0o644))
+		return exit.With(exit.Forbidden, os.WriteFile(p.one("--out"), text, 0o644))
 	}
 	_, err := s.out.Write(text)
 	return err
@@ -288,11 +288,11 @@ func sliderExists(ctx context.Context, s streams, p *sliderWords) error {
 	}
 	names, err := home.names()
 	if err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
 	if !slices.Contains(names, name) {
 		fmt.Fprintf(s.out, "%s does not exist\n", name)
-		return silentError{sliderNo}
+		return exit.Silent{Code: sliderNo}
 	}
 	a, err := home.open(name)
 	if err != nil {
@@ -305,7 +305,7 @@ func sliderExists(ctx context.Context, s streams, p *sliderWords) error {
 	is := f.yarnState()
 	fmt.Fprintf(s.out, "%s exists: %s\n", name, is)
 	if p.has("--live") && !liveState(is) || state != "" && state != is {
-		return silentError{sliderNo}
+		return exit.Silent{Code: sliderNo}
 	}
 	return a.writeReport(s, p)
 }
@@ -323,7 +323,7 @@ func (a *sliderApp) hostFacts(ctx context.Context, s streams, p *sliderWords) (a
 func (p *sliderWords) state() (string, error) {
 	state := strings.ToUpper(p.one("--state"))
 	if state != "" && !slices.Contains(sliderStates(), state) {
-		return "", usage("slider %s: --state %s: want one of %s", p.verb, state, strings.Join(sliderStates(), ", "))
+		return "", exit.Usagef("slider %s: --state %s: want one of %s", p.verb, state, strings.Join(sliderStates(), ", "))
 	}
 	return state, nil
 }
@@ -331,7 +331,7 @@ func (p *sliderWords) state() (string, error) {
 // sliderList lists the apps that were created here.
 func sliderList(ctx context.Context, s streams, p *sliderWords) error {
 	if len(p.args) > 1 {
-		return usage("slider list: got %s, want at most one name", strings.Join(p.args, " "))
+		return exit.Usagef("slider list: got %s, want at most one name", strings.Join(p.args, " "))
 	}
 	state, err := p.state()
 	if err != nil {
@@ -343,7 +343,7 @@ func sliderList(ctx context.Context, s streams, p *sliderWords) error {
 	}
 	names, err := home.names()
 	if err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
 	var rows [][]string
 	for _, name := range names {
@@ -374,7 +374,7 @@ func sliderList(ctx context.Context, s streams, p *sliderWords) error {
 	if len(rows) == 0 {
 		fmt.Fprintln(s.err, "no such app was created here; muster ps lists what else runs")
 		if len(p.args) == 1 {
-			return silentError{sliderNo}
+			return exit.Silent{Code: sliderNo}
 		}
 		return nil
 	}

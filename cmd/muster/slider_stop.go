@@ -14,7 +14,7 @@ import (
 	"unicode"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hostlock"
 )
 
@@ -39,7 +39,7 @@ func sliderStop(ctx context.Context, s streams, p *sliderWords) error {
 	err = a.end(ctx, s, p, true)
 	if errors.Is(err, context.DeadlineExceeded) && limited {
 		fmt.Fprintf(s.err, "%s: still stopping after %s; muster slider status %s says more\n", a.name, limit, a.name)
-		return silentError{shim.CodeTimeout}
+		return exit.Silent{Code: exit.Timeout}
 	}
 	return err
 }
@@ -165,9 +165,9 @@ func sliderDestroy(ctx context.Context, s streams, p *sliderWords) error {
 	}
 	switch {
 	case sliderRuns(&facts) && !p.has("--force"):
-		return withCode(shim.CodeHeld, fmt.Errorf("%s runs: muster slider stop %s first, or destroy --force, which kills it", a.name, a.name))
+		return exit.With(exit.Held, fmt.Errorf("%s runs: muster slider stop %s first, or destroy --force, which kills it", a.name, a.name))
 	case !p.has("--force"):
-		return usage("slider destroy: would remove %s for good, with its logs and checkpoints; --force does it", a.dir)
+		return exit.Usagef("slider destroy: would remove %s for good, with its logs and checkpoints; --force does it", a.dir)
 	case sliderRuns(&facts):
 		if err := a.end(ctx, s, p, true); err != nil {
 			return err
@@ -185,7 +185,7 @@ func sliderDestroy(ctx context.Context, s streams, p *sliderWords) error {
 	}
 	others, err := a.remove()
 	if err != nil {
-		return withCode(shim.CodeForbidden, err)
+		return exit.With(exit.Forbidden, err)
 	}
 	if len(others) > 0 {
 		fmt.Fprintf(s.out, "%s: destroyed; left, for they are not muster's: %s\n", a.name, strings.Join(others, ", "))
@@ -208,7 +208,7 @@ func (a *sliderApp) ownWork(ctx context.Context) (lock *hostlock.Lock, err error
 		return !held
 	})
 	if _, held := errors.AsType[heldFolder](err); held {
-		err = withCode(shim.CodeHeld, err)
+		err = exit.With(exit.Held, err)
 	}
 	return lock, err
 }
@@ -228,7 +228,7 @@ func (a *sliderApp) forget(ctx context.Context, s streams, p *sliderWords) error
 		return nil
 	}
 	err = k.forget(ctx, a.name)
-	if facts.local == nil && exitCode(err) == shim.CodeUsage { // the registry does not know it either
+	if facts.local == nil && exit.CodeOf(err) == exit.Usage { // the registry does not know it either
 		return nil
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -74,7 +74,7 @@ type sliderHome string
 
 func openSliderHome() (sliderHome, error) {
 	dir, err := defaultWorkDir("slider")
-	return sliderHome(absolute(dir)), withCode(shim.CodeForbidden, err)
+	return sliderHome(absolute(dir)), exit.With(exit.Forbidden, err)
 }
 
 // sliderApp is one app that was created here.
@@ -96,7 +96,7 @@ func (h sliderHome) open(name string) (*sliderApp, error) {
 	a := h.app(name)
 	err := a.read()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usage("no app %q that was created here; muster slider list lists them, muster ps what else runs", name)
+		return nil, exit.Usagef("no app %q that was created here; muster slider list lists them, muster ps what else runs", name)
 	}
 	return a, err
 }
@@ -110,7 +110,7 @@ func (a *sliderApp) read() error {
 		}
 		kind := is.Mode & unix.S_IFMT
 		if int(is.Uid) != os.Geteuid() || kind != unix.S_IFDIR && kind != unix.S_IFREG {
-			return withCode(shim.CodeForbidden, fmt.Errorf("%s: got another user's, or a link; want what muster slider has made", path))
+			return exit.With(exit.Forbidden, fmt.Errorf("%s: got another user's, or a link; want what muster slider has made", path))
 		}
 	}
 	if err := status.ReadJSON(a.path(sliderMark), &a.record); err != nil {
@@ -162,7 +162,7 @@ func (r *sliderRecord) appFlags(dir string) appFlags {
 func (h sliderHome) lock(name string) (*hostlock.Lock, error) {
 	lock, err := hostlock.Take("slider" + filepath.Join(string(h), name))
 	if errors.Is(err, hostlock.ErrHeld) {
-		return nil, withCode(shim.CodeHeld, fmt.Errorf("another muster slider is busy with %s", name))
+		return nil, exit.With(exit.Held, fmt.Errorf("another muster slider is busy with %s", name))
 	}
 	return lock, err
 }
@@ -186,22 +186,22 @@ func (h sliderHome) names() ([]string, error) {
 // locked.
 func (h sliderHome) scratch(name string) (string, error) {
 	if err := os.MkdirAll(string(h), 0o755); err != nil {
-		return "", withCode(shim.CodeForbidden, err)
+		return "", exit.With(exit.Forbidden, err)
 	}
 	entries, err := os.ReadDir(string(h))
 	if err != nil {
-		return "", withCode(shim.CodeForbidden, err)
+		return "", exit.With(exit.Forbidden, err)
 	}
 	prefix := "." + name + "+" // + is in no name
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), prefix) {
 			if err := os.RemoveAll(filepath.Join(string(h), e.Name())); err != nil {
-				return "", withCode(shim.CodeForbidden, err)
+				return "", exit.With(exit.Forbidden, err)
 			}
 		}
 	}
 	dir, err := os.MkdirTemp(string(h), prefix)
-	return dir, withCode(shim.CodeForbidden, err)
+	return dir, exit.With(exit.Forbidden, err)
 }
 
 // remove takes the app's folder away: what was made there and nothing else. Others' files stay, and are named.

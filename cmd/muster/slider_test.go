@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -55,7 +56,7 @@ func TestParseSlider(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p, err := parseSlider("create", sliderOptions(), strings.Fields(test.line))
 			if test.problem != "" {
-				if err == nil || !strings.Contains(err.Error(), test.problem) || exitCode(err) != 64 {
+				if err == nil || !strings.Contains(err.Error(), test.problem) || exit.CodeOf(err) != 64 {
 					t.Fatalf("got %v, want 64 and %s", err, test.problem)
 				}
 				return
@@ -89,7 +90,7 @@ func TestSliderVariables(t *testing.T) {
 		t.Errorf("a variable beats an option: %+v, %v", p.given, err)
 	}
 	t.Setenv("MUSTER_AGENT_REQUIRE_LIMITS", "maybe")
-	if _, err := parseSlider("create", sliderOptions(), []string{"x"}); exitCode(err) != 64 {
+	if _, err := parseSlider("create", sliderOptions(), []string{"x"}); exit.CodeOf(err) != 64 {
 		t.Errorf("got %v, want 64", err)
 	}
 }

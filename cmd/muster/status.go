@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // askFlags are those of every verb that asks about an app: which registry, which state folder.
@@ -63,7 +63,7 @@ may have had a run before, --run says which is meant.`,
 
 func (f *statusFlags) status(ctx context.Context, s streams, app string) error {
 	if f.run != "" && !f.wait {
-		return usage("status: --run %s without --wait", f.run)
+		return exit.Usagef("status: --run %s without --wait", f.run)
 	}
 	k := f.ask.lookup(s.err)
 	facts, err := k.app(ctx, app)
@@ -120,10 +120,10 @@ func (f *statusFlags) follow(ctx context.Context, s streams, k lookup, facts app
 func (v *appView) code() error {
 	code := interruptedCode
 	if v.Verdict != nil {
-		code = shim.Code(*v.Verdict, "")
+		code = exit.Of(*v.Verdict, "")
 	}
 	if code == 0 {
 		return nil
 	}
-	return silentError{code}
+	return exit.Silent{Code: code}
 }

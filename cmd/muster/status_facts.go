@@ -18,7 +18,8 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -57,9 +58,9 @@ type appFacts struct {
 // unknownApp is an app that neither this host nor the registry knows.
 func (k lookup) unknownApp(id, address string) error {
 	if address == "" {
-		return usage("no app %q on this host; muster ps lists what is there; if it runs elsewhere, muster status %s --registry URL says where", id, id)
+		return exit.Usagef("no app %q on this host; muster ps lists what is there; if it runs elsewhere, muster status %s --registry URL says where", id, id)
 	}
-	return withCode(shim.CodeUsage, noApp{id, address})
+	return exit.With(exit.Usage, noApp{id, address})
 }
 
 // noApp is an app that a registry was asked for.
@@ -75,7 +76,7 @@ func (noApp) Unwrap() error { return registry.ErrNoApp }
 // host answers for it.
 func (k lookup) app(ctx context.Context, id string) (appFacts, error) {
 	if !validName(id) {
-		return appFacts{}, usage("app %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", id)
+		return appFacts{}, exit.Usagef("app %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", id)
 	}
 	f, err := k.onHost(ctx, id)
 	if err != nil {
@@ -93,10 +94,10 @@ func (k lookup) app(ctx context.Context, id string) (appFacts, error) {
 	case errors.Is(err, registry.ErrNoApp) && f.local == nil:
 		return f, k.unknownApp(id, f.address)
 	case errors.Is(err, registry.ErrUnreachable) && f.local == nil && !k.named:
-		return f, usage("no app %q on this host, and no registry at %s; give --registry, or the --state-dir that its agents were given", id, f.address)
+		return f, exit.Usagef("no app %q on this host, and no registry at %s; give --registry, or the --state-dir that its agents were given", id, f.address)
 	case errors.Is(err, registry.ErrNoApp):
 		f.silent = err
-	case f.local == nil || errors.Is(err, registry.ErrForbidden) || exitCode(err) == shim.CodeUsage:
+	case f.local == nil || errors.Is(err, registry.ErrForbidden) || exit.CodeOf(err) == exit.Usage:
 		return f, registryError(f.address, err)
 	default:
 		f.silent = err
@@ -124,20 +125,20 @@ func (k lookup) registryOf(f appFacts) string {
 
 // registryError is a registry's refusal or silence with the exit code that belongs to it.
 func registryError(address string, err error) error {
-	if _, ok := errors.AsType[codeError](err); ok { // it was never asked
+	if _, ok := errors.AsType[exit.Error](err); ok { // it was never asked
 		return err
 	}
-	code := shim.CodeRegistry
+	code := exit.Registry
 	if errors.Is(err, registry.ErrForbidden) {
-		code = shim.CodeForbidden
+		code = exit.Forbidden
 	}
-	return withCode(code, fmt.Errorf("registry %s: %w; give --registry another, or look at it with muster doctor", address, err))
+	return exit.With(code, fmt.Errorf("registry %s: %w; give --registry another, or look at it with muster doctor", address, err))
 }
 
 // openForQuestions opens a registry for the command line.
 func openForQuestions(address string) (*consul.Client, error) {
 	c, err := consul.Open(consul.Config{Address: address})
-	return c, withCode(shim.CodeUsage, err)
+	return c, exit.With(exit.Usage, err)
 }
 
 // askGang asks an app's conductor for something. What becomes of it its directive shows.
@@ -408,14 +409,14 @@ func (f *appFacts) phase() string {
 
 // phaseOfAgents is the phase of the agent that is furthest.
 func (f *appFacts) phaseOfAgents() string {
-	found := map[shim.Phase]bool{}
+	found := map[machine.Phase]bool{}
 	for _, st := range f.states {
-		found[shim.Phase(st.Phase)] = true
+		found[machine.Phase(st.Phase)] = true
 	}
 	switch {
-	case found[shim.Running] || found[shim.Backoff]:
+	case found[machine.Running] || found[machine.Backoff]:
 		return "running"
-	case found[shim.Stopping] || found[shim.Finishing] || found[shim.Leaving] || found[shim.Done]:
+	case found[machine.Stopping] || found[machine.Finishing] || found[machine.Leaving] || found[machine.Done]:
 		return "stopping"
 	}
 	return "waiting"

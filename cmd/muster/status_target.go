@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -24,7 +25,7 @@ func (k lookup) target(word string, appWillDo bool) (target, error) {
 	if app, name, ok := strings.Cut(word, "/"); ok {
 		in, err := registry.ParseInstance(name)
 		if err != nil || !validName(app) {
-			return target{}, usage("%q: want APP/COMPONENT-INDEX, such as d1/worker-0", word)
+			return target{}, exit.Usagef("%q: want APP/COMPONENT-INDEX, such as d1/worker-0", word)
 		}
 		return target{app, &in}, nil
 	}
@@ -44,9 +45,9 @@ func (k lookup) target(word string, appWillDo bool) (target, error) {
 	case err != nil && appWillDo:
 		return target{}, k.unknownApp(word, "")
 	case err != nil:
-		return target{}, usage("%q: want [APP/]COMPONENT-INDEX, such as d1/worker-0", word)
+		return target{}, exit.Usagef("%q: want [APP/]COMPONENT-INDEX, such as d1/worker-0", word)
 	case len(apps) == 0:
-		return target{}, usage("%s: no app on this host; give APP/%s and the --state-dir that its agents were given", word, word)
+		return target{}, exit.Usagef("%s: no app on this host; give APP/%s and the --state-dir that its agents were given", word, word)
 	}
 	fmt.Fprintf(k.warn, "app %s, the newest on this host\n", apps[0].App)
 	return target{apps[0].App, &in}, nil
@@ -65,6 +66,6 @@ func (k lookup) agent(ctx context.Context, word string) (target, *status.Client,
 	if err := k.mustGoOn(ctx, t.app); err != nil {
 		return t, nil, err
 	}
-	return t, nil, usage("no agent of %s/%s on this host; here are: %s; muster status %s says where it runs",
+	return t, nil, exit.Usagef("no agent of %s/%s on this host; here are: %s; muster status %s says where it runs",
 		t.app, t.instance, orNone(slices.Sorted(maps.Keys(known))), t.app)
 }

@@ -22,7 +22,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -54,7 +54,7 @@ Ctrl-C of muster run, wait for no save.`,
 				grace = &f.grace
 			}
 			if cmd.Flags().Changed("timeout") && !f.save {
-				return usage("stop: --timeout %s without --save", f.timeout)
+				return exit.Usagef("stop: --timeout %s without --save", f.timeout)
 			}
 			return f.stop(cmd.Context(), s, args[0], grace)
 		},
@@ -68,10 +68,10 @@ Ctrl-C of muster run, wait for no save.`,
 
 func (f *stopFlags) stop(ctx context.Context, s streams, app string, grace *time.Duration) error {
 	if grace != nil && *grace < 0 {
-		return usage("stop: --grace %s: want 0s or more", *grace)
+		return exit.Usagef("stop: --grace %s: want 0s or more", *grace)
 	}
 	if f.save && (f.timeout <= 0 || f.timeout > mostStopTimeout) {
-		return usage("stop: --timeout %s: want more than 0s and at most %s", f.timeout, mostStopTimeout)
+		return exit.Usagef("stop: --timeout %s: want more than 0s and at most %s", f.timeout, mostStopTimeout)
 	}
 	k := f.ask.lookup(s.err)
 	facts, err := k.app(ctx, app)
@@ -273,7 +273,7 @@ const agentPoll = 300 * time.Millisecond
 // stopAgents asks the agents of this host one by one; their registry cannot be asked.
 func stopAgents(ctx context.Context, s streams, k lookup, facts appFacts, grace *time.Duration) error {
 	if !facts.living() {
-		return withCode(shim.CodeRegistry, fmt.Errorf("%s: no agent on this host answers, and its registry %s neither; nothing was stopped",
+		return exit.With(exit.Registry, fmt.Errorf("%s: no agent on this host answers, and its registry %s neither; nothing was stopped",
 			facts.id, cmp.Or(facts.address, facts.local.Registry)))
 	}
 	names := slices.Sorted(maps.Keys(facts.states))

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -113,17 +113,17 @@ func knownLauncher(verb, launcher string) error {
 	if ok {
 		hint = "; did you mean " + near + "?"
 	}
-	return usage("%s: launcher %q: want one of %s%s", verb, launcher, strings.Join(render.Launchers(), ", "), hint)
+	return exit.Usagef("%s: launcher %q: want one of %s%s", verb, launcher, strings.Join(render.Launchers(), ", "), hint)
 }
 
 func (f *submitFlags) submit(ctx context.Context, s streams, args []string) error {
 	launcher := args[0]
 	if f.kill && !f.wait {
-		return usage("submit: --kill-on-interrupt without --wait")
+		return exit.Usagef("submit: --kill-on-interrupt without --wait")
 	}
 	if launcher == render.Nomad { // its API takes no HCL
 		if f.job.options.Format != "" && f.job.options.Format != "json" {
-			return usage("submit nomad: --format %s: Nomad's API takes json", f.job.options.Format)
+			return exit.Usagef("submit nomad: --format %s: Nomad's API takes json", f.job.options.Format)
 		}
 		f.job.options.Format = "json"
 	}
@@ -155,7 +155,7 @@ func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, loa
 	r, err := f.launch(starting, s, launcher, c, load)
 	switch {
 	case starting.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(starting))):
-		return withCode(ctrlCCode, errors.Join(errors.New("submit: interrupted before it was started"), c.stays))
+		return exit.With(ctrlCCode, errors.Join(errors.New("submit: interrupted before it was started"), c.stays))
 	case err != nil:
 		return err
 	}
@@ -204,14 +204,14 @@ func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c 
 	}
 	job, err := render.Render(launcher, app, f.job.options)
 	if err != nil {
-		return nil, usage("submit %w", err)
+		return nil, exit.Usagef("submit %w", err)
 	}
 	job.Lost = append(job.Lost, c.lost...)
 	for _, line := range job.Lost {
 		fmt.Fprintln(s.err, "lost: "+line)
 	}
 	if f.job.strict && len(job.Lost) > 0 {
-		return nil, withCode(shim.CodeDefinition, fmt.Errorf("submit: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
+		return nil, exit.With(exit.Definition, fmt.Errorf("submit: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
 	}
 	to, err := f.client(s, launcher, job)
 	if err != nil {
@@ -231,9 +231,9 @@ func submitCode(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, submit.ErrRuns), errors.Is(err, submit.ErrForeign):
-		code = shim.CodeHeld
+		code = exit.Held
 	case errors.Is(err, submit.ErrUnreachable):
-		code = shim.CodeRegistry
+		code = exit.Registry
 	}
 	return coded(code, err)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/packages"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -44,7 +44,7 @@ func (c *cargo) remove() {
 func newCargo() (*cargo, error) {
 	folder, err := os.MkdirTemp("", "muster-submit-")
 	if err != nil {
-		return nil, withCode(shim.CodeInternal, fmt.Errorf("submit: %w", err))
+		return nil, exit.With(exit.Internal, fmt.Errorf("submit: %w", err))
 	}
 	return &cargo{folder: folder}, nil
 }
@@ -167,7 +167,7 @@ func (c *cargo) pack(dir, name string) error {
 	name = appIDOf(name) + ".zip"
 	file := filepath.Join(c.folder, name)
 	if _, err := packages.Pack(dir, file, packages.PackOptions{}); err != nil {
-		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %w", err))
+		return exit.With(exit.Definition, fmt.Errorf("submit: %w", err))
 	}
 	c.objects = append(c.objects, submit.Object{Name: name, File: file})
 	return nil
@@ -186,7 +186,7 @@ func (f *submitFlags) openStore(ctx context.Context, s streams, c *cargo, launch
 		for _, o := range c.objects {
 			what = append(what, o.Name+" (or --app says where the agents find it)")
 		}
-		return withCode(shim.CodeDefinition, fmt.Errorf("submit: no store: --store, or muster.store in the definition, says where %s put for the hosts: %s",
+		return exit.With(exit.Definition, fmt.Errorf("submit: no store: --store, or muster.store in the definition, says where %s put for the hosts: %s",
 			map[bool]string{true: "this is", false: "these are"}[len(what) == 1], strings.Join(what, ", ")))
 	}
 	if err := errors.Join(f.job.filesystem.hadoop.check(), f.storeFlags(url)); err != nil {
@@ -194,16 +194,16 @@ func (f *submitFlags) openStore(ctx context.Context, s streams, c *cargo, launch
 	}
 	store, err := submit.Open(ctx, url, f.job.filesystem.hadoop.fetching(s.err))
 	if err != nil {
-		return usage("submit: %w", err)
+		return exit.Usagef("submit: %w", err)
 	}
 	if f.storeAs != "" {
 		store.SeenAs(f.storeAs)
 	}
 	if binary && !store.Local() && launcher != render.YARN && !store.Web() {
-		return withCode(shim.CodeDefinition, fmt.Errorf("submit: %s starts no program from %s: --binary says where muster is on each host, or --store names a folder that all of them see", launcher, url))
+		return exit.With(exit.Definition, fmt.Errorf("submit: %s starts no program from %s: --binary says where muster is on each host, or --store names a folder that all of them see", launcher, url))
 	}
 	if launcher == render.Kubernetes && store.Local() {
-		return withCode(shim.CodeDefinition, fmt.Errorf("submit: pods do not see the folder %s: --store-as says the URL of a web server that shows it, or --store names one on HDFS", url))
+		return exit.With(exit.Definition, fmt.Errorf("submit: pods do not see the folder %s: --store-as says the URL of a web server that shows it, or --store names one on HDFS", url))
 	}
 	c.store = store
 	return nil

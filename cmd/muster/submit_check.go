@@ -8,13 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // storeFlags refuses a store that is none, before anything is put there.
 func (f *submitFlags) storeFlags(url string) error {
 	scheme, _, _ := strings.Cut(strings.ToLower(f.storeAs), ":")
 	if _, known := f.job.filesystem.hadoop.fetching(nil).Schemes[scheme]; f.storeAs != "" && !known && !strings.HasPrefix(f.storeAs, "/") {
-		return usage("submit: --store-as %q: want a URL, or an absolute path on the hosts", f.storeAs)
+		return exit.Usagef("submit: --store-as %q: want a URL, or an absolute path on the hosts", f.storeAs)
 	}
 	if schemeForm.MatchString(url) {
 		if url = localPath(url); url == "" {
@@ -26,7 +28,7 @@ func (f *submitFlags) storeFlags(url string) error {
 		info, err := os.Stat(at)
 		switch {
 		case err == nil && !info.IsDir():
-			return usage("submit: store %s is a file, want a folder", at)
+			return exit.Usagef("submit: store %s is a file, want a folder", at)
 		case err == nil, at == filepath.Dir(at):
 			return nil
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
@@ -41,10 +43,10 @@ func shellClient() error {
 		return nil
 	}
 	if os.Getenv("DISTRIBUTED_SHELL_JAR") == "" {
-		return usage("submit yarn: HADOOP_HOME is not set, and the client of the distributed shell is there: want Hadoop's folder, or DISTRIBUTED_SHELL_JAR with the jar's path and yarn in the PATH")
+		return exit.Usagef("submit yarn: HADOOP_HOME is not set, and the client of the distributed shell is there: want Hadoop's folder, or DISTRIBUTED_SHELL_JAR with the jar's path and yarn in the PATH")
 	}
 	if _, err := exec.LookPath("yarn"); err != nil {
-		return usage("submit yarn: HADOOP_HOME is not set, and yarn is not in the PATH: want Hadoop's folder: %w", err)
+		return exit.Usagef("submit yarn: HADOOP_HOME is not set, and yarn is not in the PATH: want Hadoop's folder: %w", err)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -203,7 +203,7 @@ func (x *following) verdict() *registry.Verdict {
 
 // startsAnew tells of a verdict that the launcher answers with a new run.
 func startsAnew(launcher string, v registry.Verdict) bool {
-	return (launcher == render.Slurm || launcher == render.Kubernetes) && shim.Code(v, "") == shim.CodeHeld
+	return (launcher == render.Slurm || launcher == render.Kubernetes) && exit.Of(v, "") == exit.Held
 }
 
 // done tells that nothing more is to be waited for.
@@ -226,7 +226,7 @@ func (x *following) end(ctx context.Context) error {
 	text := ""
 	switch {
 	case v != nil:
-		code, text = shim.Code(*v, ""), verdictText(*v)
+		code, text = exit.Of(*v, ""), verdictText(*v)
 		if v.Advice != "" {
 			x.watch.say("advice: " + v.Advice)
 		}
@@ -256,9 +256,9 @@ func (x *following) end(ctx context.Context) error {
 	case code == 0:
 		return nil
 	case x.st == nil:
-		return errors.Join(silentError{code}, errNobody)
+		return errors.Join(exit.Silent{Code: code}, errNobody)
 	}
-	return silentError{code}
+	return exit.Silent{Code: code}
 }
 
 // goesOn says how an interrupted run is gone on with.
@@ -289,12 +289,12 @@ func (x *following) interrupt(ctx context.Context) error {
 				return err
 			}
 		}
-		return errors.Join(silentError{ctrlCCode}, errLeft)
+		return errors.Join(exit.Silent{Code: ctrlCCode}, errLeft)
 	}
 	switch {
 	case x.wishes > 2:
 		x.watch.say("left; " + follow + " says what is still there")
-		return errors.Join(silentError{ctrlCCode}, errLeft)
+		return errors.Join(exit.Silent{Code: ctrlCCode}, errLeft)
 	case x.wishes == 1 && x.st != nil && x.verdict() == nil && x.st.Live > 0:
 		ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": whoAsks()}}
 		x.beside.start("ask", func() func() {

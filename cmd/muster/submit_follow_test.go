@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/registry/embedded"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -114,10 +115,10 @@ func TestWhatAnEndTakesAway(t *testing.T) {
 				tt.st.App.Run = "r1"
 			}
 			err := x.end(t.Context())
-			if got := exitCode(err); got != tt.code || !strings.Contains(out.String(), tt.says) {
+			if got := exit.CodeOf(err); got != tt.code || !strings.Contains(out.String(), tt.says) {
 				t.Errorf("got %d and %q, want %d and %q", got, out, tt.code, tt.says)
 			}
-			if got := exitCode(hboxCode(err)); got != tt.hbox {
+			if got := exit.CodeOf(hboxCode(err)); got != tt.hbox {
 				t.Errorf("got HBox's %d, want %d", got, tt.hbox)
 			}
 			if _, err := os.Stat(object); errors.Is(err, os.ErrNotExist) == tt.stays {
@@ -133,7 +134,7 @@ func TestStoppedByCtrlC(t *testing.T) {
 		x, out, object := waiting(t, render.YARN, false)
 		x.wishes, x.watch.st = tt.wishes, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Stopped, Class: registry.ClassStopped}}
 		err := x.end(t.Context())
-		if got, inHBox := exitCode(err), exitCode(hboxCode(err)); got != tt.code || inHBox != tt.hbox || !strings.HasPrefix(out.String(), "d1: stopped") {
+		if got, inHBox := exit.CodeOf(err), exit.CodeOf(hboxCode(err)); got != tt.code || inHBox != tt.hbox || !strings.HasPrefix(out.String(), "d1: stopped") {
 			t.Errorf("after %d times Ctrl-C: got %d, %d in HBox's numbers, and %q, want %d and %d", tt.wishes, got, inHBox, out, tt.code, tt.hbox)
 		}
 		if _, err := os.Stat(object); !errors.Is(err, os.ErrNotExist) {
@@ -175,10 +176,10 @@ func TestWhoFollowsEnds(t *testing.T) {
 func TestWhoLeaves(t *testing.T) {
 	x, _, object := waiting(t, render.YARN, false)
 	err := x.interrupt(t.Context())
-	if got, inHBox := exitCode(err), exitCode(hboxCode(err)); got != 130 || inHBox != 130 {
+	if got, inHBox := exit.CodeOf(err), exit.CodeOf(hboxCode(err)); got != 130 || inHBox != 130 {
 		t.Errorf("got %d, and %d in HBox's numbers, want 130", got, inHBox)
 	}
-	if got := exitCode(hboxCode(withCode(ctrlCCode, errors.New("interrupted")))); got != 130 {
+	if got := exit.CodeOf(hboxCode(exit.With(ctrlCCode, errors.New("interrupted")))); got != 130 {
 		t.Errorf("before the start: got %d, want 130", got)
 	}
 	if _, err := os.Stat(object); err != nil {
@@ -191,7 +192,7 @@ func TestWhoLeaves(t *testing.T) {
 func TestCalledOffAsItBegins(t *testing.T) {
 	x, _, object := waiting(t, render.YARN, false)
 	err := x.follow(t.Context(), func() bool { return false })
-	if got, stopped := exitCode(err), x.job.(*puppetJob).stopped; got != 130 || stopped != 1 {
+	if got, stopped := exit.CodeOf(err), x.job.(*puppetJob).stopped; got != 130 || stopped != 1 {
 		t.Errorf("got %v, %d, stopped %d times, want 130 and the job ended", err, got, stopped)
 	}
 	if _, err := os.Stat(object); !errors.Is(err, os.ErrNotExist) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -43,7 +43,7 @@ func (r *sent) start(ctx context.Context) (err error) {
 			look, end := r.job.Hints()
 			err = fmt.Errorf("submit: %w; look: %s; end it: %s; what it was brought stays", err, look, end)
 			if ctx.Err() != nil {
-				return withCode(ctrlCCode, err)
+				return exit.With(ctrlCCode, err)
 			}
 			return submitCode(err)
 		}
@@ -86,7 +86,7 @@ func (r *sent) handles() string {
 
 // unsaid is an answer that cannot be written: the launcher has the job, and its id is told where it still can be.
 func (r *sent) unsaid(err error) error {
-	return withCode(shim.CodeInternal, fmt.Errorf("submit: print: %w; the job is there: %s %s", err, r.launcher, r.id))
+	return exit.With(exit.Internal, fmt.Errorf("submit: print: %w; the job is there: %s %s", err, r.launcher, r.id))
 }
 
 // undo ends a job that was called off while it was started. What it was brought stays where the launcher does not answer to that.
@@ -94,9 +94,9 @@ func (r *sent) undo(ctx context.Context) error {
 	after := context.WithoutCancel(ctx)
 	if err := r.job.Stop(after); err != nil {
 		look, end := r.job.Hints()
-		return withCode(ctrlCCode, fmt.Errorf("submit: interrupted, and %s %s was started: %w; look: %s; end it: %s; what it was brought stays", r.launcher, r.id, err, look, end))
+		return exit.With(ctrlCCode, fmt.Errorf("submit: interrupted, and %s %s was started: %w; look: %s; end it: %s; what it was brought stays", r.launcher, r.id, err, look, end))
 	}
-	return withCode(ctrlCCode, errors.Join(fmt.Errorf("submit: interrupted: %s ends %s, which had been started", r.launcher, r.id), r.cargo.takeBack(after, r.app, r.run)))
+	return exit.With(ctrlCCode, errors.Join(fmt.Errorf("submit: interrupted: %s ends %s, which had been started", r.launcher, r.id), r.cargo.takeBack(after, r.app, r.run)))
 }
 
 // free refuses an app that another run holds: its agents would be turned away one by one. A registry that does not answer

@@ -17,7 +17,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -160,8 +160,8 @@ func TestRunsThatOthersFollowed(t *testing.T) {
 	old := time.Now().Add(-2 * restedFor)
 	done := registry.Verdict{Outcome: registry.Succeeded, At: old}
 	held := registry.Verdict{Outcome: registry.Failed, Class: registry.ClassHost, At: old}
-	if shim.Code(held, "") != shim.CodeHeld {
-		t.Fatalf("got %d for what asks for another try", shim.Code(held, ""))
+	if exit.Of(held, "") != exit.Held {
+		t.Fatalf("got %d for what asks for another try", exit.Of(held, ""))
 	}
 	set("app", done) // there is one; nobody reads it here
 	set("verdict/r1", done)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -76,11 +76,11 @@ func (f *submitFlags) resourceManager() (*submit.ResourceManager, error) {
 		return m, nil
 	}
 	if err != nil {
-		return m, withCode(shim.CodeUsage, fmt.Errorf("submit: %w; --address says where the ResourceManager is", err))
+		return m, exit.With(exit.Usage, fmt.Errorf("submit: %w; --address says where the ResourceManager is", err))
 	}
 	conf, err := hdfs.ParseConf(text)
 	if err != nil {
-		return m, withCode(shim.CodeUsage, fmt.Errorf("submit: %s: %w; --address says where the ResourceManager is", path, err))
+		return m, exit.With(exit.Usage, fmt.Errorf("submit: %s: %w; --address says where the ResourceManager is", path, err))
 	}
 	m.Addresses = resourceManagers(conf)
 	return m, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -48,7 +48,7 @@ func (f *validateFlags) validate(s streams, ref string) error {
 			return err
 		}
 		unreadable := appdef.Place{File: ref}.Problem(err.Error(), "an app package", "")
-		return f.print(s.out, nil, appdef.Problems{unreadable}, exitCode(err))
+		return f.print(s.out, nil, appdef.Problems{unreadable}, exit.CodeOf(err))
 	}
 	defer l.close()
 	if len(found.Errors()) == 0 {
@@ -56,7 +56,7 @@ func (f *validateFlags) validate(s streams, ref string) error {
 	}
 	code := 0
 	if bad := asError(found); bad != nil {
-		code = exitCode(bad)
+		code = exit.CodeOf(bad)
 	}
 	return f.print(s.out, l, found, code)
 }
@@ -99,7 +99,7 @@ func (f *validateFlags) print(out io.Writer, l *loaded, found appdef.Problems, c
 		}
 	}
 	if code != 0 {
-		return silentError{code}
+		return exit.Silent{Code: code}
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func printJSON(out io.Writer, value any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(value); err != nil {
-		return withCode(shim.CodeInternal, fmt.Errorf("print: %w", err))
+		return exit.With(exit.Internal, fmt.Errorf("print: %w", err))
 	}
 	return nil
 }

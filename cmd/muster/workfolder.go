@@ -13,6 +13,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -27,7 +28,7 @@ type heldFolder struct{ error }
 // that a run's would replace. What muster has made its own it takes again.
 func ownedBy(dir string, app *loaded, instances []registry.Instance) error {
 	if same(dir, app.pkg.Path) {
-		return usage("work folder %s is the package itself: give --work-dir another", dir)
+		return exit.Usagef("work folder %s is the package itself: give --work-dir another", dir)
 	}
 	var names []string
 	if !usedBefore(dir) {
@@ -42,7 +43,7 @@ func ownedBy(dir string, app *loaded, instances []registry.Instance) error {
 		if _, there := os.Lstat(path); there != nil || err == nil && len(entries) == 0 || laidOut(path, entries) {
 			continue
 		}
-		return usage("work folder %s has a %s that is not muster's and would be replaced: give --work-dir a folder of its own", dir, name)
+		return exit.Usagef("work folder %s has a %s that is not muster's and would be replaced: give --work-dir a folder of its own", dir, name)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
 )
 
@@ -31,11 +31,11 @@ var ends = []struct {
 	{name: "network", class: registry.ClassNetwork, pod: "again", set: "anew"},
 	{name: "data", class: registry.ClassData, pod: "again", set: "anew"},
 	{name: "image", class: registry.ClassImage, pod: "again", set: "anew"},
-	{name: "usage", code: shim.CodeUsage, pod: "fails", set: "fails"},
-	{name: "another digest", code: shim.CodeDefinition, pod: "fails", set: "fails"},
-	{name: "no registry", code: shim.CodeRegistry, pod: "again", set: "anew"},
-	{name: "held", code: shim.CodeHeld, pod: "again", set: "anew"},
-	{name: "barrier", code: shim.CodeTimeout, pod: "fails", set: "fails"},
+	{name: "usage", code: exit.Usage, pod: "fails", set: "fails"},
+	{name: "another digest", code: exit.Definition, pod: "fails", set: "fails"},
+	{name: "no registry", code: exit.Registry, pod: "again", set: "anew"},
+	{name: "held", code: exit.Held, pod: "again", set: "anew"},
+	{name: "barrier", code: exit.Timeout, pod: "fails", set: "fails"},
 	{name: "interrupted", code: 128 + 2, pod: "again", set: "anew"},
 	{name: "killed", code: 128 + 9, pod: "again", set: "anew"},
 	{name: "terminated", code: 128 + 15, pod: "again", set: "anew"},
@@ -87,7 +87,7 @@ func codesOf(class registry.Class, code int, exits map[string]int) []int {
 	for _, program := range programs {
 		v := registry.Verdict{Outcome: registry.Failed, Class: class, First: "worker-0", Exit: &registry.MemberExit{Code: &program}}
 		for _, me := range []string{"worker-0", "worker-1"} {
-			got := shim.Code(v, me)
+			got := exit.Of(v, me)
 			if mapped, ok := exits[string(class)]; ok {
 				got = mapped
 			}

@@ -1,4 +1,4 @@
-package shim
+package machine
 
 // rule: in phase From, on event On, if the guard holds: go to To and do these things. The first
 // rule that matches wins; no rule means that the event changes nothing.

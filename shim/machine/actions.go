@@ -1,10 +1,11 @@
-package shim
+package machine
 
 import (
 	"fmt"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // backstop is how much longer than the conductor an agent waits at the barrier by itself.
@@ -184,7 +185,7 @@ var (
 		return nil
 	}}
 	madeRoom = action{"", func(s *State, _ Event) []Effect {
-		s.Code, s.Class, s.Cause = CodeHeld, registry.ClassHost, "the gang is formed anew: another agent stages again"
+		s.Code, s.Class, s.Cause = exit.Held, registry.ClassHost, "the gang is formed anew: another agent stages again"
 		return nil
 	}}
 	superseded = action{"", func(s *State, _ Event) []Effect {

@@ -1,4 +1,4 @@
-package shim
+package machine
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 // Markdown prints the rule table and its picture: doc/machine.md is this text.
 func Markdown() string {
 	var b strings.Builder
-	b.WriteString("# The agent's machine\n\nPrinted from the rule table in `shim/rules.go` (`make golden`). An agent is in one phase; an event that has no rule there\nchanges nothing. The first rule whose condition holds wins.\n\n```mermaid\nstateDiagram-v2\n    [*] --> starting\n")
+	b.WriteString("# The agent's machine\n\nPrinted from the rule table in `shim/machine/rules.go` (`make golden`). An agent is in one phase; an event that has no rule there\nchanges nothing. The first rule whose condition holds wins.\n\n```mermaid\nstateDiagram-v2\n    [*] --> starting\n")
 	seen := map[string]bool{}
 	for _, r := range rules {
 		edge := fmt.Sprintf("    %s --> %s: %s\n", r.From, r.To, r.On)

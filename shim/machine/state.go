@@ -1,4 +1,4 @@
-package shim
+package machine
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // State is everything that the machine knows. It is a value: Step returns the next one.
@@ -237,7 +238,7 @@ func (s State) direct(d *registry.Directive) State {
 		s.Directive = *d
 	}
 	if s.anotherRun() {
-		s.Code, s.Class, s.Cause = CodeHeld, registry.ClassHost, "the app is in run "+s.Directive.Run+" now"
+		s.Code, s.Class, s.Cause = exit.Held, registry.ClassHost, "the app is in run "+s.Directive.Run+" now"
 	}
 	return s
 }

@@ -1,22 +1,22 @@
-package shim
+package exit
 
 import "github.com/muster-agent/muster/registry"
 
-// Exit codes of an agent; the classes' own are in classCodes.
+// Exit codes of muster, after sysexits(3) where that has one. `muster help exit-codes` says when each is used.
 const (
-	CodeUsage      = 64
-	CodeDefinition = 65
-	CodeRegistry   = 69
-	CodeInternal   = 70
-	CodeHeld       = 75
-	CodeTimeout    = 76
-	CodeForbidden  = 77
-	CodeOther      = 93 // the job failed because of another instance
+	Usage      = 64
+	Definition = 65
+	Registry   = 69
+	Internal   = 70
+	Held       = 75
+	Timeout    = 76
+	Forbidden  = 77
+	Other      = 93 // the job failed because of another instance
 )
 
-// Code maps a verdict to the exit code of the agent of instance me, or of `muster run` when me is
+// Of maps a verdict to the exit code of the agent of instance me, or of `muster run` when me is
 // empty: that speaks for the instance that failed first.
-func Code(v registry.Verdict, me string) int {
+func Of(v registry.Verdict, me string) int {
 	switch {
 	case v.Outcome == registry.Succeeded:
 		return 0
@@ -28,23 +28,23 @@ func Code(v registry.Verdict, me string) int {
 	switch v.Class {
 	case registry.ClassApp, registry.ClassOOM:
 		if me != "" && me != v.First {
-			return CodeOther
+			return Other
 		}
 		return ShellCode(v.Exit)
 	case registry.ClassHost, registry.ClassGPU, registry.ClassPreempted:
-		return CodeHeld
+		return Held
 	case registry.ClassNetwork, registry.ClassData, registry.ClassImage:
-		return CodeRegistry
+		return Registry
 	case registry.ClassTimeout:
-		return CodeTimeout
+		return Timeout
 	case registry.ClassDefinition:
-		return CodeDefinition
+		return Definition
 	case registry.ClassNotPermitted:
-		return CodeForbidden
+		return Forbidden
 	case registry.ClassNone, registry.ClassStopped, registry.ClassMuster:
 	case registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch: // they decide no verdict
 	}
-	return CodeInternal
+	return Internal
 }
 
 // ShellCode is a process's end as a shell shows it; 1 where there is nothing to show or only a 0.
@@ -58,17 +58,4 @@ func ShellCode(x *registry.MemberExit) int {
 		return *x.Code
 	}
 	return 1
-}
-
-// ExitCode is what the agent in this final state ends with.
-func (s State) ExitCode() int {
-	switch {
-	case s.Code >= 0 && (s.Directive.Act != registry.ActStop || s.Phase == Superseded):
-		return s.Code
-	case s.Directive.Verdict != nil:
-		return Code(*s.Directive.Verdict, s.Instance.String())
-	case s.Code >= 0:
-		return s.Code
-	}
-	return CodeInternal
 }

@@ -1,4 +1,4 @@
-package shim
+package machine
 
 import (
 	"time"

@@ -1,4 +1,4 @@
-package shim
+package machine
 
 // Phase is where an agent stands: the word in the log, the status and on disk.
 type Phase string
