@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/policy"
 )
 
 // agentFlags are the settings of one agent.
@@ -81,7 +82,7 @@ func (f *agentFlags) register(flags flagSet) {
 	flags.StringVar(&f.engine, "engine", "auto", "how the process is confined: auto, container, cgroup or process")
 	flags.BoolVar(&f.strict, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
 	flags.StringVar(&f.api, "api-listen", "", "`HOST:PORT` to answer other hosts at, to whom has the run's token (default: a port of --ports, unless this host's address is a loopback one)")
-	flags.StringVar(&f.policy, "policy", policyFile, "what this host's operator permits and forbids")
+	flags.StringVar(&f.policy, "policy", policy.DefaultFile, "what this host's operator permits and forbids")
 	flags.StringVar(&f.launcher, "launcher", "", "what started this agent, when it is not recognised")
 	flags.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")
 	flags.StringVar(&f.logDir, "log-dir", "", "folder for logs")
@@ -114,7 +115,7 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 	if f.ref == "" {
 		return exit.Usagef("agent: --app is missing: name a folder, an archive or catalog:NAME")
 	}
-	rules, err := readPolicy(f.policy, policyNamed)
+	rules, err := policy.Read(f.policy, policyNamed)
 	if err != nil {
 		return err
 	}

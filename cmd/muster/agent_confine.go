@@ -74,7 +74,7 @@ func (a *agent) reachable(p plan.Plan) error {
 		}
 	}
 	return notPermitted{fmt.Errorf("checkpoint folder %s is not in the container: let the operator add it to mounts in %s, or leave muster.checkpoint.dir out",
-		dir, a.policy.path)}
+		dir, a.policy.File)}
 }
 
 // kept are the names in the work folder that no process may own: what lies there is the agents'.
@@ -102,7 +102,7 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 			Memory: int64(l.MemoryMB) * megabyte, High: int64(l.HighMB) * megabyte, Swap: int64(l.SwapMB) * megabyte, Group: true,
 			CPU: l.VCores, Hard: l.CPUHard, Pids: int64(l.Pids), Devices: []cgroup.Device{},
 		},
-		Shm: int64(l.ShmMB) * megabyte, User: a.credential(), Seccomp: a.policy.seccomp,
+		Shm: int64(l.ShmMB) * megabyte, User: a.credential(), Seccomp: a.policy.Filter,
 	}
 	if c.User != nil {
 		c.User.Groups = append(c.User.Groups, a.gpus.injection.GIDs...)

@@ -160,7 +160,7 @@ func (a *agent) admitted(p plan.Plan, path string, write bool) (reach, error) {
 		return reachOf("/" + first), nil
 	}
 	return reach{}, notPermitted{fmt.Errorf("%s: the job's container does not have it, and its process is root: set muster.user, name a filesystem that holds it by --default-fs, or let the operator add it to mounts in %s",
-		truth, a.policy.path)}
+		truth, a.policy.File)}
 }
 
 // trueName is a path without links, as far as it is there.
@@ -191,7 +191,7 @@ func (a *agent) visible(p plan.Plan, path string, write bool) error {
 			return nil
 		}
 	}
-	return notPermitted{fmt.Errorf("%s is not in the container: name a filesystem that holds it by --default-fs, or let the operator add it to mounts in %s", path, a.policy.path)}
+	return notPermitted{fmt.Errorf("%s is not in the container: name a filesystem that holds it by --default-fs, or let the operator add it to mounts in %s", path, a.policy.File)}
 }
 
 // dataFolders are the folders of the host that a container needs for what its process is told of.

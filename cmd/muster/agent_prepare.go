@@ -20,6 +20,7 @@ import (
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/stage"
@@ -40,7 +41,7 @@ type agent struct {
 	origins map[string]string
 	env     map[string]string // what the process inherits
 	engine  sandbox.Choice
-	policy  policy
+	policy  policy.Policy
 	// requireLimits refuses to run where a limit is not enforced.
 	requireLimits bool
 	envImage      map[string]string // what a process in an image inherits
@@ -137,7 +138,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 		return nil, err
 	}
 	a.newRun = newRun || found.RunID != "" // the launcher's unique id names a new life as well
-	if a.policy, err = readPolicy(f.policy, policyNamed); err != nil {
+	if a.policy, err = policy.Read(f.policy, policyNamed); err != nil {
 		return nil, err
 	}
 	if a.engine, err = chooseEngine(ctx, f.engine, app); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -19,7 +20,7 @@ func TestCheckpointFolderStaysInTheWorkFolder(t *testing.T) {
 		notPermittedHere
 		wrong
 	)
-	a := &agent{workDir: "/work", logDir: "/work/log", state: status.Dir(t.TempDir()), policy: policy{Mounts: []policyMount{
+	a := &agent{workDir: "/work", logDir: "/work/log", state: status.Dir(t.TempDir()), policy: policy.Policy{Mounts: []policy.Mount{
 		{Path: "/data", To: "/data"}, {Path: "/archive", To: "/archive", ReadOnly: true},
 	}}}
 	a.id.appID = "d1"

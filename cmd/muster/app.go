@@ -12,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/policy"
 )
 
 // appFlags choose and change the definition; every verb that takes APP has them.
@@ -23,7 +24,7 @@ type appFlags struct {
 	job       jobFlags
 
 	// policy says whether the package may run here; nil: nothing will run.
-	policy *policy
+	policy *policy.Policy
 	// progress hears of a download; nil: nobody does.
 	progress io.Writer
 	// ends breaks a download off; nil: nothing does.

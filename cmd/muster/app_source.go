@@ -48,7 +48,7 @@ func openPackage(ref string) (*packages.Package, string, error) {
 func (f *appFlags) open(ref string) (source, error) {
 	from, err := f.find(ref)
 	if err == nil && f.policy != nil {
-		if err = f.policy.admit(from); err != nil {
+		if err = admit(*f.policy, from); err != nil {
 			from.close()
 		}
 	}

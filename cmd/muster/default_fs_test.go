@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -43,7 +44,7 @@ func TestDefaultFilesystem(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("HADOOP_CONF_DIR", dir)
 			if tt.site != "" {
-				writeMode(t, filepath.Join(dir, "core-site.xml"), tt.site, 0o600)
+				writeFile(t, filepath.Join(dir, "core-site.xml"), tt.site)
 			}
 			got, warning, err := (&filesystemFlag{uri: tt.flag}).resolve()
 			if tt.refused != "" {
@@ -95,8 +96,8 @@ func TestAdmitted(t *testing.T) {
 		{"as a user", image, outside, true, &agent{user: &plan.UserFacts{UID: 65534}}, true},
 		{"in the named filesystem", image, filepath.Join(outside, "x"), true, &agent{filesystem: filesystem{"file:" + outside, "--default-fs"}}, true},
 		{"beside the named filesystem", image, outside + "x", true, &agent{filesystem: filesystem{"file:" + outside, "--default-fs"}}, false},
-		{"what the operator mounts", image, filepath.Join(outside, "x"), true, &agent{policy: policy{Mounts: []policyMount{{Path: outside}}}}, true},
-		{"what the operator mounts to be read", image, filepath.Join(outside, "x"), true, &agent{policy: policy{Mounts: []policyMount{{Path: outside, ReadOnly: true}}}}, false},
+		{"what the operator mounts", image, filepath.Join(outside, "x"), true, &agent{policy: policy.Policy{Mounts: []policy.Mount{{Path: outside}}}}, true},
+		{"what the operator mounts to be read", image, filepath.Join(outside, "x"), true, &agent{policy: policy.Policy{Mounts: []policy.Mount{{Path: outside, ReadOnly: true}}}}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &agent{workDir: work, user: tt.agent.user, filesystem: tt.agent.filesystem, policy: tt.agent.policy}
@@ -104,5 +105,12 @@ func TestAdmitted(t *testing.T) {
 				t.Errorf("got %v, want it admitted: %t", err, tt.ok)
 			}
 		})
+	}
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

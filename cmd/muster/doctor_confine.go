@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/gpu"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
@@ -185,7 +186,7 @@ func checkGPU(ctx context.Context, root string) check {
 // checkPolicy reads the operator's file.
 func checkPolicy(path string) check {
 	const name = "policy"
-	p, err := readPolicy(path, false)
+	p, err := policy.Read(path, false)
 	switch {
 	case err != nil:
 		return bad(name, "no agent starts until it is mended", "%v", err).needed()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/policy"
 )
 
 const hboxLong = `Takes a command line of hbox-submit as it is, with all spellings of its options, and runs the job: here, as muster run
@@ -78,7 +79,7 @@ func (f *hboxFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.run.ports, "ports", f.run.ports, "range to take ports from")
 	flags.StringVar(&f.run.engine, "engine", f.run.engine, "how the processes are confined: auto, container, cgroup or process")
 	flags.BoolVar(&f.run.strict, "require-limits", false, "run only where every limit that is asked for is enforced")
-	flags.StringVar(&f.run.policy, "policy", "", "what this host's operator permits and forbids (default: "+policyFile+")")
+	flags.StringVar(&f.run.policy, "policy", "", "what this host's operator permits and forbids (default: "+policy.DefaultFile+")")
 	flags.StringArrayVar(&f.run.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	flags.BoolVar(&f.run.json, "json", false, "print the result as JSON")
 	flags.BoolVar(&f.explain, "explain", false, "say what would run, as muster explain does, and run nothing")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/policy"
 )
 
 type packageVerifyFlags struct {
@@ -42,7 +43,7 @@ by another key than --key; with 77 when the keys are those of the policy.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.keys, "key", nil, "public `KEY` RW…, or its file; repeatable")
-	flags.StringVar(&f.policy, "policy", policyFile, "the policy whose keys are trusted where there is no --key")
+	flags.StringVar(&f.policy, "policy", policy.DefaultFile, "the policy whose keys are trusted where there is no --key")
 	flags.StringVar(&f.signature, "signature", "", "`FILE` of the signature (default: FILE.minisig)")
 	flags.BoolVar(&f.json, "json", false, "print {ok, file, signature, cause} as JSON")
 	return cmd
@@ -77,11 +78,11 @@ func (f *packageVerifyFlags) trusted(policyNamed bool) ([]sign.PublicKey, int, e
 		keys, err := openKeys(f.keys)
 		return keys, exit.Definition, exit.With(exit.Usage, err)
 	}
-	p, err := readPolicy(f.policy, policyNamed)
-	if err == nil && len(p.Packages.keys) == 0 {
+	p, err := policy.Read(f.policy, policyNamed)
+	if err == nil && len(p.Packages.Trusted) == 0 {
 		err = exit.Usagef("package verify: no keys: give --key, or packages.keys in the policy %s", f.policy)
 	}
-	return p.Packages.keys, exit.Forbidden, err
+	return p.Packages.Trusted, exit.Forbidden, err
 }
 
 func (f *packageVerifyFlags) print(out io.Writer, file string, found sign.Signature, err error, code int) error {

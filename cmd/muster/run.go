@@ -23,6 +23,7 @@ import (
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -69,7 +70,7 @@ func newRun(s streams) *cobra.Command {
 	flags.StringVar(&f.ports, "ports", "20000-29999", "range to take ports from")
 	flags.StringVar(&f.engine, "engine", "auto", "how the processes are confined: auto, container, cgroup or process")
 	flags.BoolVar(&f.strict, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
-	flags.StringVar(&f.policy, "policy", "", "what this host's operator permits and forbids (default: "+policyFile+")")
+	flags.StringVar(&f.policy, "policy", "", "what this host's operator permits and forbids (default: "+policy.DefaultFile+")")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	flags.BoolVar(&f.paiReport, paiReportFlag, false, paiReportUsage)
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
@@ -100,7 +101,7 @@ type runner struct {
 }
 
 func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
-	rules, err := readPolicy(cmp.Or(f.policy, policyFile), f.policy != "")
+	rules, err := policy.Read(cmp.Or(f.policy, policy.DefaultFile), f.policy != "")
 	if err != nil {
 		return err
 	}

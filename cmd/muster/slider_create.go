@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/policy"
 )
 
 // sliderCreate makes an app and starts it; build makes it only.
@@ -248,8 +249,8 @@ func (r *sliderRecord) openPackage(ref string, p *sliderWords) (source, error) {
 }
 
 // policy is that of the app, else of the host.
-func (r *sliderRun) policy() (policy, error) {
-	return readPolicy(cmp.Or(r.Policy, policyFile), r.Policy != "")
+func (r *sliderRun) policy() (policy.Policy, error) {
+	return policy.Read(cmp.Or(r.Policy, policy.DefaultFile), r.Policy != "")
 }
 
 // keepArchive copies an archive, and its signature where it has one.

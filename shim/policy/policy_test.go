@@ -1,4 +1,4 @@
-package main
+package policy
 
 import (
 	"os"
@@ -39,7 +39,7 @@ func TestPolicy(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "policy.json")
 			writeMode(t, path, tt.text, tt.mode)
-			p, err := readPolicy(path, true)
+			p, err := Read(path, true)
 			switch {
 			case tt.want == "" && err != nil:
 				t.Fatal(err)
@@ -48,8 +48,8 @@ func TestPolicy(t *testing.T) {
 			case tt.want != "":
 				return
 			}
-			mounts := []policyMount{{Path: "/data", To: "/data"}, {Path: "/a", To: "/b", ReadOnly: true}}
-			if diff := cmp.Diff(p.Mounts, mounts); diff != "" || !p.RefuseRoot || len(p.seccomp) != 16 {
+			mounts := []Mount{{Path: "/data", To: "/data"}, {Path: "/a", To: "/b", ReadOnly: true}}
+			if diff := cmp.Diff(p.Mounts, mounts); diff != "" || !p.RefuseRoot || len(p.Filter) != 16 {
 				t.Errorf("policy %+v (-got +want):\n%s", p, diff)
 			}
 		})
@@ -58,10 +58,10 @@ func TestPolicy(t *testing.T) {
 
 func TestNoPolicy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.json")
-	if _, err := readPolicy(path, false); err != nil {
+	if _, err := Read(path, false); err != nil {
 		t.Errorf("the default file need not be there: %v", err)
 	}
-	if _, err := readPolicy(path, true); err == nil {
+	if _, err := Read(path, true); err == nil {
 		t.Error("a file that was named must be there")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/policy"
 )
 
 // TestAdmit: the bytes that were opened must be the bytes that were signed, whatever lies there by now.
@@ -26,7 +27,7 @@ func TestAdmit(t *testing.T) {
 	if err := os.Mkdir(app, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeMode(t, filepath.Join(app, "metainfo.json"), "{}", 0o644)
+	writeFile(t, filepath.Join(app, "metainfo.json"), "{}")
 	file := filepath.Join(dir, "app.zip")
 	if _, err := packages.Pack(app, file, packages.PackOptions{}); err != nil {
 		t.Fatal(err)
@@ -35,27 +36,27 @@ func TestAdmit(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "policy.json")
-	writeMode(t, path, `{"version":1,"packages":{"require_signature":true,"keys":["`+filepath.Join(dir, "release.pub")+`"]}}`, 0o644)
-	rules, err := readPolicy(path, true)
+	writeFile(t, path, `{"version":1,"packages":{"require_signature":true,"keys":["`+filepath.Join(dir, "release.pub")+`"]}}`)
+	rules, err := policy.Read(path, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ids := rules.keyIDs(); ids != public.ID() {
+	if ids := keyIDs(rules); ids != public.ID() {
 		t.Errorf("keys of the policy: got %s, want %s", ids, public.ID())
 	}
 	opened := openFor(t, file)
-	if err := rules.admit(source{pkg: opened, signature: file + sign.Ending}); err != nil {
+	if err := admit(rules, source{pkg: opened, signature: file + sign.Ending}); err != nil {
 		t.Errorf("a signed package: got %v", err)
 	}
-	if err := rules.admit(source{pkg: &packages.Package{FS: os.DirFS(app), Name: "app"}}); err != nil {
+	if err := admit(rules, source{pkg: &packages.Package{FS: os.DirFS(app), Name: "app"}}); err != nil {
 		t.Errorf("one of the catalog: got %v", err)
 	}
-	if err := (policy{}).admit(source{pkg: openFor(t, app)}); err != nil {
+	if err := admit(policy.Policy{}, source{pkg: openFor(t, app)}); err != nil {
 		t.Errorf("without a policy: got %v", err)
 	}
 	refused := func(name, want string, pkg *packages.Package, signature string) {
 		t.Helper()
-		err := rules.admit(source{pkg: pkg, signature: signature})
+		err := admit(rules, source{pkg: pkg, signature: signature})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || exit.CodeOf(err) != exit.Forbidden {
 			t.Errorf("%s: got %v, want 77 with %s", name, err, want)
 		}

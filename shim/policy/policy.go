@@ -1,6 +1,8 @@
-package main
+package policy
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,38 +14,40 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-// policyFile is where the operator of a host says what jobs may have beyond the defaults.
-const policyFile = "/etc/muster/policy.json"
+// DefaultFile is where the operator of a host says what jobs may have beyond the defaults.
+const DefaultFile = "/etc/muster/policy.json"
 
-// policy is what the operator of a host permits and forbids. What a definition says can widen none of it.
-type policy struct {
+// Policy is what the operator of a host permits and forbids. What a definition says can widen none of it.
+type Policy struct {
 	Version int `json:"version"`
 	// RefuseRoot refuses a process that would be root on the host's own root.
 	RefuseRoot bool `json:"refuse_root"`
 	// Mounts are folders of the host that every container sees.
-	Mounts []policyMount `json:"mounts"`
+	Mounts []Mount `json:"mounts"`
 	// Seccomp is a file with a filter as the kernel takes it: an array of struct sock_filter (seccomp(2)).
 	Seccomp string `json:"seccomp"`
 	// InsecureRegistries are image registries that are asked by plain http.
 	InsecureRegistries []string `json:"insecure_registries"`
 	// Packages says which app packages may run.
-	Packages policyPackages `json:"packages"`
+	Packages Packages `json:"packages"`
 
-	path    string
-	seccomp []byte
+	// File is where the policy was read.
+	File string `json:"-"`
+	// Filter is what the file Seccomp holds.
+	Filter []byte `json:"-"`
 }
 
-// policyMount is one folder of the host; To is where a container sees it, by default at the same place.
-type policyMount struct {
+// Mount is one folder of the host; To is where a container sees it, by default at the same place.
+type Mount struct {
 	Path     string `json:"path"`
 	To       string `json:"to"`
 	ReadOnly bool   `json:"read_only"`
 }
 
-// readPolicy reads the operator's file; none is a policy without exceptions. A file that others than
-// root and the agent's own user may write is nobody's word.
-func readPolicy(path string, named bool) (policy, error) {
-	p := policy{path: path}
+// Read reads the operator's file; none is a policy without exceptions. A file that others than
+// root and the agent's own user may write is refused.
+func Read(path string, named bool) (Policy, error) {
+	p := Policy{File: path}
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) && !named {
 		return p, nil
@@ -52,7 +56,7 @@ func readPolicy(path string, named bool) (policy, error) {
 		err = trusted(path)
 	}
 	if err == nil {
-		err = readStrict(path, &p)
+		err = p.read(path)
 	}
 	if err == nil {
 		err = p.check()
@@ -63,7 +67,21 @@ func readPolicy(path string, named bool) (policy, error) {
 	return p, nil
 }
 
-func (p *policy) check() error {
+// read decodes the file; an unknown field is a slip.
+func (p *Policy) read(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(p); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+func (p *Policy) check() error {
 	if p.Version != 1 {
 		return fmt.Errorf("version: got %d, want 1", p.Version)
 	}
@@ -87,11 +105,11 @@ func (p *policy) check() error {
 		return fmt.Errorf("seccomp: %w", err)
 	}
 	var err error
-	if p.seccomp, err = os.ReadFile(p.Seccomp); err != nil {
+	if p.Filter, err = os.ReadFile(p.Seccomp); err != nil {
 		return fmt.Errorf("seccomp: %w", err)
 	}
 	const instruction, most = 8, 4096 // struct sock_filter, BPF_MAXINSNS
-	if n := len(p.seccomp); n == 0 || n%instruction != 0 || n/instruction > most {
+	if n := len(p.Filter); n == 0 || n%instruction != 0 || n/instruction > most {
 		return fmt.Errorf("seccomp %s: got %d bytes, want 1 to %d instructions of %d bytes, as seccomp_export_bpf(3) writes them",
 			p.Seccomp, n, most, instruction)
 	}
