@@ -29,7 +29,7 @@ import (
 // run lives through the machine.
 func (a *agent) run(ctx context.Context) machine.State {
 	a.loop.Use(machine.Rooms{
-		Gang: gangRoom{a}, Stager: stageRoom{a}, Engine: engineRoom{a}, Logger: a.log, Trace: a.trace,
+		Gang: gangRoom{a}, Stager: stageRoom{a}, Engine: engineRoom{a}, Checkpoints: gangRoom{a}, Logger: a.log, Trace: a.trace,
 	})
 	final := a.loop.Run(ctx)
 	a.mu.Lock()

@@ -10,7 +10,7 @@ import (
 type EffectKind string
 
 // The effects. Those of the gang write to the registry, those of the stager prepare the
-// container, those of the engine act on the process; the loop arms the timers.
+// container, those of the engine act on the process, the checkpoints' commit steps; the loop arms the timers.
 const (
 	DoJoin        EffectKind = "join"
 	DoAcknowledge EffectKind = "acknowledge"
@@ -46,15 +46,17 @@ type Effect struct {
 	Resume  *int64 // DoStart: newest step that every rank has, registry.NoStep for none; nil: the newest of all
 }
 
-// Room tells which of the loop's three helpers does an effect.
+// Room is the queue of the loop that an effect goes to.
 func (k EffectKind) Room() string {
 	switch k {
-	case DoJoin, DoAcknowledge, DoPublish, DoReadRoster, DoReport, DoRestarted, DoReportUp, DoCommit, DoLeave:
+	case DoJoin, DoAcknowledge, DoPublish, DoReadRoster, DoReport, DoRestarted, DoReportUp, DoLeave:
 		return "gang"
 	case DoStage:
 		return "stager"
 	case DoStart, DoTerminate, DoKill, DoRebind:
 		return "engine"
+	case DoCommit:
+		return "checkpoints"
 	case DoArm:
 		return "loop"
 	}

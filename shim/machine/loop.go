@@ -9,19 +9,8 @@ import (
 	"time"
 )
 
-// Gang does the effects that write to the registry, one at a time: a newer effect cancels the one
-// that still tries.
-type Gang interface {
-	Do(ctx context.Context, e Effect, s State) (Event, bool)
-}
-
-// Stager prepares the container: the plan, its files, its ports, the parked guard.
-type Stager interface {
-	Do(ctx context.Context, e Effect, s State) (Event, bool)
-}
-
-// Engine acts on the process, in the order of asking. That it is gone comes later, by Tell.
-type Engine interface {
+// Room does the effects of one kind. What an effect led to is the event that Do returns, or comes later by Tell.
+type Room interface {
 	Do(ctx context.Context, e Effect, s State) (Event, bool)
 }
 
@@ -35,11 +24,9 @@ type Transition struct {
 
 // Agent is the loop around Step. Its rooms report back by Tell; readers take State.
 type Agent struct {
-	gang   Gang
-	stager Stager
-	engine Engine
-	log    *slog.Logger
-	trace  func(Transition)
+	rooms Rooms
+	log   *slog.Logger
+	trace func(Transition)
 
 	events chan Event
 	done   chan struct{}
@@ -47,13 +34,19 @@ type Agent struct {
 	work   sync.WaitGroup
 }
 
-// Rooms are what an Agent works with. Trace may be nil.
+// Rooms are what an Agent works with.
 type Rooms struct {
-	Gang   Gang
-	Stager Stager
-	Engine Engine
+	// Gang writes to the registry: a newer effect cancels the one that is still being tried.
+	Gang Room
+	// Stager prepares the container: the plan, its files, its ports, the parked guard.
+	Stager Room
+	// Engine acts on the process. That the process is gone comes later, by Tell.
+	Engine Room
+	// Checkpoints commits steps to the registry, one after the other, beside what Gang writes.
+	Checkpoints Room
+
 	Logger *slog.Logger
-	Trace  func(Transition)
+	Trace  func(Transition) // may be nil
 }
 
 // NewAgent makes an agent; Use gives it its rooms, which usually need its Tell.
@@ -66,7 +59,7 @@ func NewAgent() *Agent {
 
 // Use sets the rooms; call it once, before Run.
 func (a *Agent) Use(r Rooms) {
-	a.gang, a.stager, a.engine, a.log = r.Gang, r.Stager, r.Engine, r.Logger
+	a.rooms, a.log = r, r.Logger
 	if r.Trace != nil {
 		a.trace = r.Trace
 	}
@@ -87,9 +80,13 @@ func (a *Agent) State() State { return *a.state.Load() }
 // everything that was asked for still ends in order.
 func (a *Agent) Run(ctx context.Context) State {
 	effects, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	gang := a.queue(effects, true, a.gang.Do)
-	stager := a.queue(effects, false, a.stager.Do)
-	engine := a.queue(effects, false, a.engine.Do)
+	queues := map[string]func(Effect, State){
+		"gang":        a.queue(effects, true, a.rooms.Gang),
+		"stager":      a.queue(effects, false, a.rooms.Stager),
+		"engine":      a.queue(effects, false, a.rooms.Engine),
+		"checkpoints": a.queue(effects, false, a.rooms.Checkpoints),
+		"loop":        func(w Effect, _ State) { a.arm(effects, w) },
+	}
 	a.work.Go(func() {
 		select {
 		case <-ctx.Done():
@@ -113,20 +110,7 @@ func (a *Agent) Run(ctx context.Context) State {
 		a.state.Store(&shown)
 		a.note(before, s, e)
 		for _, w := range wanted {
-			switch w.Kind.Room() {
-			case "gang":
-				gang(w, s)
-			case "stager":
-				stager(w, s)
-			case "engine":
-				engine(w, s)
-			default:
-				a.arm(effects, w)
-			}
-		}
-		if e.Kind == Progressed && before.Step < s.Step && s.Gen > 0 {
-			commit := Effect{Kind: DoCommit, Gen: s.Gen, Attempt: s.Attempt, Step: s.Step}
-			a.work.Go(func() { a.gang.Do(effects, commit, shown) })
+			queues[w.Kind.Room()](w, s)
 		}
 		if s.Phase.Final() {
 			break
@@ -138,24 +122,40 @@ func (a *Agent) Run(ctx context.Context) State {
 	return s
 }
 
-// queue starts a room's worker: orders run one after the other; where newer ones take precedence
-// the order under way is cancelled first.
-func (a *Agent) queue(ctx context.Context, preempt bool, do func(context.Context, Effect, State) (Event, bool)) func(Effect, State) {
+// queue starts the worker of a room: orders run one after the other; where newer ones take precedence the order under way
+// is cancelled first. The loop never waits for a room, however many orders the room is behind.
+func (a *Agent) queue(ctx context.Context, preempt bool, room Room) func(Effect, State) {
 	type order struct {
 		effect Effect
 		state  State
 		ctx    context.Context
 		stop   context.CancelFunc
 	}
-	orders := make(chan order, 64)
-	stop := context.CancelFunc(func() {})
+	var (
+		mu      sync.Mutex
+		waiting []order
+		more    = make(chan struct{}, 1)
+		stop    = context.CancelFunc(func() {})
+	)
+	next := func() []order {
+		mu.Lock()
+		defer mu.Unlock()
+		orders := waiting
+		waiting = nil
+		return orders
+	}
 	a.work.Go(func() {
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case o := <-orders:
-				if e, ok := do(o.ctx, o.effect, o.state); ok && (o.ctx.Err() == nil || !preempt) {
+			case <-more:
+			}
+			for _, o := range next() {
+				if ctx.Err() != nil {
+					return
+				}
+				if e, ok := room.Do(o.ctx, o.effect, o.state); ok && (o.ctx.Err() == nil || !preempt) {
 					a.Tell(e)
 				}
 				o.stop() // else it would be a child of ctx until the end
@@ -168,7 +168,13 @@ func (a *Agent) queue(ctx context.Context, preempt bool, do func(context.Context
 		}
 		var each context.Context
 		each, stop = context.WithCancel(ctx)
-		orders <- order{e, s, each, stop}
+		mu.Lock()
+		waiting = append(waiting, order{e, s, each, stop})
+		mu.Unlock()
+		select {
+		case more <- struct{}{}:
+		default:
+		}
 	}
 }
 

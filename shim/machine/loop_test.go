@@ -13,7 +13,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// scripted stands for all three rooms: it answers an effect with the event written down for it, and
+// scripted stands for all rooms: it answers an effect with the event written down for it, and
 // remembers what it was asked.
 type scripted struct {
 	mu      sync.Mutex
@@ -57,7 +57,7 @@ func newScripted(policy Policy) *scripted {
 func live(t *testing.T, room *scripted) (*Agent, chan State) {
 	t.Helper()
 	a := NewAgent()
-	a.Use(Rooms{Gang: room, Stager: room, Engine: room, Logger: slog.New(slog.DiscardHandler)})
+	a.Use(Rooms{Gang: room, Stager: room, Engine: room, Checkpoints: room, Logger: slog.New(slog.DiscardHandler)})
 	final := make(chan State, 1)
 	go func() { final <- a.Run(t.Context()) }()
 	synctest.Wait()
@@ -149,13 +149,45 @@ func TestLoopNewerGangEffectCancelsTheOlder(t *testing.T) {
 	})
 }
 
+// TestLoopCommitsBesideTheGang: commits that hang while the registry is away hold up neither the loop nor other writes, and
+// none is lost.
+func TestLoopCommitsBesideTheGang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room := newScripted(quick)
+		back := make(chan struct{})
+		var committed []int64
+		room.answers[DoCommit] = func(_ context.Context, e Effect) (Event, bool) {
+			<-back
+			committed = append(committed, e.Step)
+			return Event{}, false
+		}
+		a, final := live(t, room)
+		a.Tell(Event{Kind: Acked, Gen: 1})
+		const steps = 1000
+		for step := range int64(steps) {
+			a.Tell(Event{Kind: Progressed, Step: step + 1})
+		}
+		synctest.Wait()
+		if got := a.State().Step; got != steps {
+			t.Fatalf("got step %d, want %d", got, steps)
+		}
+		close(back)
+		synctest.Wait()
+		if len(committed) != steps || committed[steps-1] != steps {
+			t.Errorf("got %d commits, want all %d in order", len(committed), steps)
+		}
+		a.Tell(Event{Kind: Term, Signal: 15})
+		<-final
+	})
+}
+
 func TestLoopTracesEachTransitionOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		room := newScripted(quick)
 		a := NewAgent()
 		var trace []Phase
 		a.Use(Rooms{
-			Gang: room, Stager: room, Engine: room, Logger: slog.New(slog.DiscardHandler),
+			Gang: room, Stager: room, Engine: room, Checkpoints: room, Logger: slog.New(slog.DiscardHandler),
 			Trace: func(tr Transition) { trace = append(trace, tr.To) },
 		})
 		final := make(chan State, 1)
@@ -174,7 +206,7 @@ func TestLoopCancelledContextIsATerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		room := newScripted(quick)
 		a := NewAgent()
-		a.Use(Rooms{Gang: room, Stager: room, Engine: room, Logger: slog.New(slog.DiscardHandler)})
+		a.Use(Rooms{Gang: room, Stager: room, Engine: room, Checkpoints: room, Logger: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		final := make(chan State, 1)
 		go func() { final <- a.Run(ctx) }()

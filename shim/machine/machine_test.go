@@ -91,6 +91,8 @@ func show(f Effect) string {
 		if f.Resume != nil {
 			text += fmt.Sprintf(", resume %d", *f.Resume)
 		}
+	case DoCommit:
+		text += fmt.Sprintf(" step %d", f.Step)
 	case DoArm:
 		text += fmt.Sprintf(" %s %s", f.Timer.Kind, f.After)
 	case DoRestarted:
