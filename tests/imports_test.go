@@ -59,6 +59,7 @@ var rooms = []room{
 	{path: "shim/submit", may: []string{"packages/fetch"}}, // knows no definition
 	{path: "shim/policy", may: []string{"packages/sign", "shim/exit"}},
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},
+	{path: "shim/fault", may: []string{"registry"}, pure: true},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "shim/exit"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/launcher/route"},

@@ -336,7 +336,7 @@ func (a *agent) lastSave(e machine.Event) {
 	case s.Phase == machine.Running && !e.Exit.OK():
 		limit = s.StopGrace() // the others wait
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, stageTimeout{limit})
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, stageTimeout(limit))
 	calledOff, callOff := context.WithCancelCause(ctx)
 	a.mu.Lock()
 	a.callOff = callOff

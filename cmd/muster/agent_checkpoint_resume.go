@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -149,7 +150,7 @@ func (r gangRoom) ready(ctx context.Context, p plan.Plan, s machine.State) error
 	}
 	found, l, err := r.look(ctx, p, true)
 	if err != nil {
-		return dataError{fmt.Errorf("look for a checkpoint: %w", err)}
+		return fault.Data(fmt.Errorf("look for a checkpoint: %w", err))
 	}
 	if l.shared {
 		lock, err := r.lockFolder(ctx, l.dir)
@@ -158,7 +159,7 @@ func (r gangRoom) ready(ctx context.Context, p plan.Plan, s machine.State) error
 		}
 		defer func() { _ = lock.Release() }()
 		if found, l, err = r.look(ctx, p, false); err != nil { // another has brought it meanwhile
-			return dataError{fmt.Errorf("look for a checkpoint: %w", err)}
+			return fault.Data(fmt.Errorf("look for a checkpoint: %w", err))
 		}
 	}
 	anew := resume != nil && *resume == registry.NoStep
@@ -166,11 +167,11 @@ func (r gangRoom) ready(ctx context.Context, p plan.Plan, s machine.State) error
 	case k == nil:
 	case anew:
 		if err := k.setAside(ctx, s); err != nil {
-			return dataError{fmt.Errorf("set aside what is stored: %w", err)}
+			return fault.Data(fmt.Errorf("set aside what is stored: %w", err))
 		}
 	default:
 		if err := k.bring(ctx, s.Instance, found, resume); err != nil {
-			return dataError{fmt.Errorf("bring the checkpoint back: %w", err)}
+			return fault.Data(fmt.Errorf("bring the checkpoint back: %w", err))
 		}
 	}
 	if !follows {
@@ -181,7 +182,7 @@ func (r gangRoom) ready(ctx context.Context, p plan.Plan, s machine.State) error
 	}
 	if resume != nil {
 		if err := r.seat.GiveUp(ctx, *resume); err != nil && !errors.Is(err, registry.ErrOvertaken) {
-			return dataError{fmt.Errorf("give newer checkpoints up: %w", err)} // what is saved from now on would meet them
+			return fault.Data(fmt.Errorf("give newer checkpoints up: %w", err)) // what is saved from now on would meet them
 		}
 	}
 	return r.resumeFolder(ctx, p, resume, s)
@@ -198,7 +199,7 @@ func (r gangRoom) wasDark(ctx context.Context, p plan.Plan, resume *int64) error
 	defer cancel()
 	found, _, err := r.look(ctx, p, false)
 	if err != nil {
-		return dataError{fmt.Errorf("look for a checkpoint: %w", err)}
+		return fault.Data(fmt.Errorf("look for a checkpoint: %w", err))
 	}
 	suits := len(found.Whole) == 0
 	if resume != nil {
@@ -207,7 +208,7 @@ func (r gangRoom) wasDark(ctx context.Context, p plan.Plan, resume *int64) error
 	if suits {
 		return nil
 	}
-	return dataError{fmt.Errorf("what %s has could not be looked at when the gang chose a step, and it is another", p.Checkpoint.Dir)}
+	return fault.Data(fmt.Errorf("what %s has could not be looked at when the gang chose a step, and it is another", p.Checkpoint.Dir))
 }
 
 // setAside keeps what this instance has stored, and has nobody go on from it.
@@ -243,14 +244,14 @@ func (a *agent) lockFolder(ctx context.Context, dir string) (*hostlock.Lock, err
 func (r gangRoom) resumeFolder(ctx context.Context, p plan.Plan, step *int64, s machine.State) error {
 	found, l, err := r.look(ctx, p, false)
 	if err != nil {
-		return dataError{err}
+		return fault.Data(err)
 	}
 	root, err := openPlace(l.dir, l.place)
 	if errors.Is(err, fs.ErrNotExist) && len(found.Whole)+len(found.Torn) == 0 {
 		return r.had(step, nil)
 	}
 	if err != nil {
-		return dataError{err}
+		return fault.Data(err)
 	}
 	defer root.Close()
 	if r.resumedIn(root) >= s.Gen {
@@ -258,14 +259,14 @@ func (r gangRoom) resumeFolder(ctx context.Context, p plan.Plan, step *int64, s 
 	}
 	if step != nil {
 		if err := r.setAside(ctx, p, root, found, *step, s.Gen); err != nil {
-			return dataError{err}
+			return fault.Data(err)
 		}
 	}
 	if step == nil && len(found.Whole) == 0 {
 		return nil // the folder says it when something is in it
 	}
 	if err := r.mark(root, s.Gen); err != nil {
-		return dataError{err}
+		return fault.Data(err)
 	}
 	return nil
 }
@@ -276,7 +277,7 @@ func (r gangRoom) had(step *int64, found []checkpoint.Checkpoint) error {
 	if step == nil || h == nil || !slices.Contains(h.Steps, *step) || slices.ContainsFunc(found, func(c checkpoint.Checkpoint) bool { return c.Step == *step }) {
 		return nil
 	}
-	return dataError{fmt.Errorf("step %d, which the gang goes on from, is not in %s any more", *step, r.currentPlan().Checkpoint.Dir)}
+	return fault.Data(fmt.Errorf("step %d, which the gang goes on from, is not in %s any more", *step, r.currentPlan().Checkpoint.Dir))
 }
 
 func (r gangRoom) setAside(ctx context.Context, p plan.Plan, root *os.Root, found checkpoint.Found, step int64, gen int) error {

@@ -15,17 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
-
-// notPermitted is what this host does not permit: exit 77.
-type notPermitted struct{ error }
-
-func (e notPermitted) Unwrap() error { return e.error }
 
 // megabyte is MiB, as in YARN.
 const megabyte = 1 << 20
@@ -37,17 +33,17 @@ func (a *agent) permitted(p plan.Plan) error {
 		for _, u := range p.Engine.Unenforced {
 			missing = append(missing, u.Limit+" ("+u.Why+")")
 		}
-		return notPermitted{fmt.Errorf("--require-limits: engine %s does not enforce %s", p.Engine.Name, strings.Join(missing, ", "))}
+		return fault.NotPermitted(fmt.Errorf("--require-limits: engine %s does not enforce %s", p.Engine.Name, strings.Join(missing, ", ")))
 	}
 	uid := os.Geteuid()
 	if a.user != nil {
 		uid = a.user.UID // whatever name or spelling it was found by
 	}
 	if a.policy.RefuseRoot && uid == 0 && p.Root.Kind != plan.RootImage {
-		return notPermitted{errors.New("the policy of this host refuses root on the host's root: set muster.user")}
+		return fault.NotPermitted(errors.New("the policy of this host refuses root on the host's root: set muster.user"))
 	}
 	if err := a.mayBe(p); err != nil {
-		return notPermitted{err}
+		return fault.NotPermitted(err)
 	}
 	return a.reachable(p)
 }
@@ -61,7 +57,7 @@ func (a *agent) reachable(p plan.Plan) error {
 	}
 	if within(dir, a.workDir) {
 		if name := a.underWork(dir); slices.Contains(kept, name) || name[0] == '.' {
-			return definitionError{fmt.Errorf("checkpoint folder %s is muster's own, want another: checkpoint in the work folder is the usual one", dir)}
+			return fault.Definition(fmt.Errorf("checkpoint folder %s is muster's own, want another: checkpoint in the work folder is the usual one", dir))
 		}
 		return nil
 	}
@@ -73,8 +69,8 @@ func (a *agent) reachable(p plan.Plan) error {
 			return nil
 		}
 	}
-	return notPermitted{fmt.Errorf("checkpoint folder %s is not in the container: let the operator add it to mounts in %s, or leave muster.checkpoint.dir out",
-		dir, a.policy.File)}
+	return fault.NotPermitted(fmt.Errorf("checkpoint folder %s is not in the container: let the operator add it to mounts in %s, or leave muster.checkpoint.dir out",
+		dir, a.policy.File))
 }
 
 // kept are the names in the work folder that no process may own: what lies there is the agents'.
@@ -111,7 +107,7 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 	if l.RDMA {
 		found, err := infiniband("/dev/infiniband")
 		if err != nil {
-			return c, notPermitted{err}
+			return c, fault.NotPermitted(err)
 		}
 		nodes = append(nodes, found...)
 	}
@@ -125,7 +121,7 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 	c.Root = a.image.root()
 	if p.Root.Kind == plan.RootOverlay {
 		if os.Geteuid() != 0 {
-			return c, notPermitted{errors.New("muster.root=overlay: only an agent that is root can lay one over the host's folders; leave it out, or use an image")}
+			return c, fault.NotPermitted(errors.New("muster.root=overlay: only an agent that is root can lay one over the host's folders; leave it out, or use an image"))
 		}
 		var err error
 		if c.Root, err = overlayOfHost(); err != nil {

@@ -11,21 +11,15 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
 
-// dataError is data that could not be brought or left, and not for what the definition says of it: class data.
-type dataError struct{ error }
-
-func (e dataError) Unwrap() error { return e.error }
-
 // stageTimeout is that staging took longer than it may.
-type stageTimeout struct{ limit time.Duration }
-
-func (e stageTimeout) Error() string {
-	return fmt.Sprintf("not done after %s (muster.stage.timeout)", e.limit)
+func stageTimeout(limit time.Duration) error {
+	return fault.Of(registry.ClassTimeout, fmt.Errorf("not done after %s (muster.stage.timeout)", limit))
 }
 
 // dataFault sorts what went wrong: what the definition can mend is its own fault.
@@ -33,24 +27,18 @@ func dataFault(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := errors.AsType[stageTimeout](err); ok {
-		return err
-	}
-	if _, ok := errors.AsType[definitionError](err); ok {
-		return err
-	}
-	if _, ok := errors.AsType[notPermitted](err); ok {
+	if slices.Contains([]registry.Class{registry.ClassTimeout, registry.ClassDefinition, registry.ClassNotPermitted}, fault.ClassOf(err)) {
 		return err
 	}
 	if errors.Is(err, hdfs.ErrKerberos) && !errors.Is(err, fetch.ErrUnreachable) { // a KDC that is away is no refusal
-		return notPermitted{err}
+		return fault.NotPermitted(err)
 	}
 	_, taken := errors.AsType[*stage.TakenError](err)
 	_, twice := errors.AsType[*stage.NameError](err)
 	if taken || twice || errors.Is(err, stage.ErrNoStore) {
-		return definitionError{err}
+		return fault.Definition(err)
 	}
-	return dataError{err}
+	return fault.Data(err)
 }
 
 // fromStore tells a stage item that comes from a store, or lies there.
@@ -125,7 +113,7 @@ const tellTransfer = 5 * time.Second
 func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Instance, work workRoot) error {
 	if limit := seconds(p.StageTimeout); limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, stageTimeout{limit})
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, stageTimeout(limit))
 		defer cancel()
 	}
 	if err := r.ownStore(p, work); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 	"github.com/muster-agent/muster/shim/stage"
@@ -66,7 +67,7 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	}
 	top, err := store.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return definitionError{errors.New("it is not there, want a folder; check codeDir")}
+		return fault.Definition(errors.New("it is not there, want a folder; check codeDir"))
 	}
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 		bytes += f.Size
 	}
 	if bytes > mostCode {
-		return definitionError{fmt.Errorf("got %d bytes, want at most %d; what is larger goes where dataDir is", bytes, mostCode)}
+		return fault.Definition(fmt.Errorf("got %d bytes, want at most %d; what is larger goes where dataDir is", bytes, mostCode))
 	}
 	copies := stage.Below(path, files)
 	if !top.Dir && item.Kind == plan.StageCode { // a file alone: it has the name itself
@@ -93,7 +94,7 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	if item.Kind == plan.StageCodeBeside {
 		for _, c := range copies {
 			if first, _, _ := strings.Cut(c.To, "/"); slices.Contains(append(appdef.OwnNames(), appdef.CodeName), first) {
-				return definitionError{fmt.Errorf("it has %s, which is muster's own name where it is copied to; want another name", first)}
+				return fault.Definition(fmt.Errorf("it has %s, which is muster's own name where it is copied to; want another name", first))
 			}
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -81,7 +82,7 @@ func (r stageRoom) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem
 		return remote{}, err
 	}
 	if info.Dir && item.Kind == plan.StageUnpacked {
-		return remote{}, definitionError{fmt.Errorf("%s is a folder, want an archive; muster.file.%s brings a folder as it is", fetch.Printable(item.From), item.Name)}
+		return remote{}, fault.Definition(fmt.Errorf("%s is a folder, want an archive; muster.file.%s brings a folder as it is", fetch.Printable(item.From), item.Name))
 	}
 	return remote{stage.File{Store: store, Path: path, Size: info.Size}, store, info.Dir, localPath(item.From) != ""}, nil
 }
@@ -207,7 +208,7 @@ func unpack(ctx context.Context, item plan.StageItem, path, to string) error {
 	name, _, _ := strings.Cut(fetch.Printable(item.From), "?")
 	_, err := packages.Extract(ctx, path, to, packages.ExtractOptions{Name: name})
 	if errors.Is(err, packages.ErrRefused) {
-		return definitionError{err}
+		return fault.Definition(err)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
@@ -81,7 +82,7 @@ func (a *agent) withinStaging(ctx context.Context) (context.Context, context.Can
 	if limit <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, limit, stageTimeout{limit})
+	return context.WithTimeoutCause(ctx, limit, stageTimeout(limit))
 }
 
 // dropOlder empties the local folders that another run has left in this work folder: its results are not this one's.
@@ -241,7 +242,7 @@ func notLeft(x *machine.Exit, err error) *machine.Exit {
 	out := *x
 	out.Code, out.Unseen, out.Final = nil, true, true
 	out.Class, out.Message = registry.ClassData, short("it ended with 0, but "+err.Error())
-	if _, late := errors.AsType[stageTimeout](err); late {
+	if fault.Is(err, registry.ClassTimeout) {
 		out.Class = registry.ClassTimeout
 	}
 	return &out

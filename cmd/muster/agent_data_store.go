@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -137,7 +138,7 @@ func (a *agent) admitted(p plan.Plan, path string, write bool) (reach, error) {
 	if within(truth, work) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(truth, work+"/"), "/")
 		if truth == work || slices.Contains(kept, name) || name[0] == '.' {
-			return reach{}, definitionError{fmt.Errorf("%s is muster's own, want another place", truth)}
+			return reach{}, fault.Definition(fmt.Errorf("%s is muster's own, want another place", truth))
 		}
 		if own {
 			return reach{}, nil
@@ -159,8 +160,8 @@ func (a *agent) admitted(p plan.Plan, path string, write bool) (reach, error) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(truth, "/"), "/")
 		return reachOf("/" + first), nil
 	}
-	return reach{}, notPermitted{fmt.Errorf("%s: the job's container does not have it, and its process is root: set muster.user, name a filesystem that holds it by --default-fs, or let the operator add it to mounts in %s",
-		truth, a.policy.File)}
+	return reach{}, fault.NotPermitted(fmt.Errorf("%s: the job's container does not have it, and its process is root: set muster.user, name a filesystem that holds it by --default-fs, or let the operator add it to mounts in %s",
+		truth, a.policy.File))
 }
 
 // trueName is a path without links, as far as it is there.
@@ -191,7 +192,7 @@ func (a *agent) visible(p plan.Plan, path string, write bool) error {
 			return nil
 		}
 	}
-	return notPermitted{fmt.Errorf("%s is not in the container: name a filesystem that holds it by --default-fs, or let the operator add it to mounts in %s", path, a.policy.File)}
+	return fault.NotPermitted(fmt.Errorf("%s is not in the container: name a filesystem that holds it by --default-fs, or let the operator add it to mounts in %s", path, a.policy.File))
 }
 
 // dataFolders are the folders of the host that a container needs for what its process is told of.

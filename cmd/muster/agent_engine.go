@@ -14,6 +14,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/frameworks"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -60,23 +61,17 @@ func notStarted(err error) *machine.Exit {
 		x.Class = registry.ClassDefinition
 		x.Final = errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.E2BIG)
 	}
-	if _, ok := errors.AsType[gpuError](err); ok {
-		x.Class, x.Final = registry.ClassGPU, true
-	}
-	if _, ok := errors.AsType[appProblems](err); ok {
-		x.Class, x.Final = registry.ClassDefinition, true
+	switch class := fault.ClassOf(err); class {
+	case registry.ClassDefinition, registry.ClassGPU:
+		x.Class, x.Final = class, true
+	case registry.ClassData:
+		x.Class = class
 	}
 	if errors.Is(err, errCutOff) {
 		x.Class, x.CutOff = registry.ClassRegistry, true
 	}
-	if _, ok := errors.AsType[dataError](err); ok {
-		x.Class = registry.ClassData
-	}
 	return x
 }
-
-// appProblems are what makes a start impossible by the definition.
-type appProblems struct{ error }
 
 func (r engineRoom) start(e machine.Effect, s machine.State) (pid int, err error) {
 	r.mu.Lock()
@@ -106,11 +101,11 @@ func (r engineRoom) start(e machine.Effect, s machine.State) (pid int, err error
 		facts.Checkpoint, facts.CheckpointStep = at, newest.Step
 	}
 	if facts.Secrets, err = secrets(p.Process.SecretRefs); err != nil {
-		return 0, appProblems{err}
+		return 0, fault.Definition(err)
 	}
 	start, problems := plan.Finish(p, roster, facts, frameworks.Env)
 	if bad := problems.Errors(); len(bad) > 0 {
-		return 0, appProblems{bad}
+		return 0, fault.Definition(bad)
 	}
 	r.tellInputs(&start)
 	if err := r.writeFiles(p, start.Files); err != nil {
@@ -118,7 +113,7 @@ func (r engineRoom) start(e machine.Effect, s machine.State) (pid int, err error
 	}
 	limits, err := rlimits(p.Limits)
 	if err != nil {
-		return 0, appProblems{err}
+		return 0, fault.Definition(err)
 	}
 	if err := r.gateAgain(); err != nil {
 		return 0, err
@@ -310,7 +305,7 @@ func (a *agent) park(ctx context.Context, in registry.Instance) error {
 		OOMScoreAdj: a.standing.oomScore, Nice: a.standing.nice,
 	})
 	if err != nil {
-		return notPermitted{fmt.Errorf("engine %s: %w", a.engine.Engine.Name(), err)}
+		return fault.NotPermitted(fmt.Errorf("engine %s: %w", a.engine.Engine.Name(), err))
 	}
 	a.mu.Lock()
 	a.guard, a.guardGone, a.memory = guard, false, p.Limits.MemoryMB
@@ -341,7 +336,7 @@ func (a *agent) currentGuard() *sandbox.Guard {
 func (a *agent) claimPorts(p plan.Plan, prefer map[string]int) (*ports.Held, error) {
 	asked, err := ports.ParseRanges(a.ports)
 	if err != nil {
-		return nil, definitionError{fmt.Errorf("--ports: %w", err)}
+		return nil, fault.Definition(fmt.Errorf("--ports: %w", err))
 	}
 	usable, warning, err := ports.Usable(asked, "")
 	if err != nil {
@@ -359,7 +354,7 @@ func (a *agent) claimPorts(p plan.Plan, prefer map[string]int) (*ports.Held, err
 		if port.Allowed != "" {
 			allowed, err := appdef.ParsePortRanges(port.Allowed)
 			if err != nil {
-				return nil, definitionError{fmt.Errorf("slider.allowed.ports: %w", err)}
+				return nil, fault.Definition(fmt.Errorf("slider.allowed.ports: %w", err))
 			}
 			for _, r := range allowed {
 				w.Allowed = append(w.Allowed, ports.Range(r))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/slidershell"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -157,12 +158,12 @@ func (w workRoot) fill(item plan.StageItem, whole string) error {
 	to := filepath.Join(w.Name(), whole)
 	if item.Kind == plan.StageTarball || item.Kind == plan.StageZip {
 		if _, err := packages.Extract(context.Background(), item.From, to, packages.ExtractOptions{Name: item.Name}); err != nil {
-			return definitionError{err}
+			return fault.Definition(err)
 		}
 		return nil
 	}
 	if _, err := os.Stat(item.From); err != nil {
-		return definitionError{err}
+		return fault.Definition(err)
 	}
 	if err := w.Mkdir(whole, 0o755); err != nil {
 		return err
@@ -174,15 +175,15 @@ func (w workRoot) fill(item plan.StageItem, whole string) error {
 func (w workRoot) copyFile(item plan.StageItem, name string) (err error) {
 	from, err := os.Open(item.From)
 	if err != nil {
-		return definitionError{err}
+		return fault.Definition(err)
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
 	info, err := from.Stat()
 	if err != nil {
-		return definitionError{err}
+		return fault.Definition(err)
 	}
 	if !info.Mode().IsRegular() {
-		return definitionError{fmt.Errorf("%s: got a %s, want a file", item.From, kindOf(info.Mode()))}
+		return fault.Definition(fmt.Errorf("%s: got a %s, want a file", item.From, kindOf(info.Mode())))
 	}
 	if err := w.RemoveAll(name); err != nil {
 		return err

@@ -13,16 +13,12 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
-
-// gpuError is a device that is not there or not fit: class gpu-fault, so that the launcher tries another host.
-type gpuError struct{ error }
-
-func (e gpuError) Unwrap() error { return e.error }
 
 // gpuPatience bounds the questions to the driver before a start.
 const gpuPatience = 60 * time.Second
@@ -47,11 +43,11 @@ func (a *agent) takeGPUs(ctx context.Context, p plan.Plan) error {
 	devices, err := a.listGPUs(ctx, &g)
 	a.setGPUs(g)
 	if err != nil {
-		return gpuError{fmt.Errorf("%s asked for: %w", counted(p.Limits.GPUs, "GPU"), err)}
+		return fault.GPU(fmt.Errorf("%s asked for: %w", counted(p.Limits.GPUs, "GPU"), err))
 	}
 	want := gpu.Want{Count: p.Limits.GPUs, Type: p.Limits.GPUType, Granted: a.alloc.Devices}
 	if g.held, err = gpu.Claim(ctx, devices, want); err != nil {
-		return gpuError{err}
+		return fault.GPU(err)
 	}
 	a.setGPUs(g)
 	if len(g.held.Shared) > 0 {
@@ -59,7 +55,7 @@ func (a *agent) takeGPUs(ctx context.Context, p plan.Plan) error {
 	}
 	if g.fenced {
 		if g.injection, err = gpu.Inject(g.held.Devices, gpu.InjectOptions{Image: p.Root.Kind == plan.RootImage}); err != nil {
-			return gpuError{err}
+			return fault.GPU(err)
 		}
 		a.setGPUs(g)
 	}
@@ -121,7 +117,7 @@ func (a *agent) gate(devices []gpu.Device, ours func(pid int) bool) error {
 		a.log.Warn("GPU", "finding", f.String())
 	}
 	if refused != nil {
-		return gpuError{fmt.Errorf("GPU not fit: %s", strings.Join(refused, "; "))}
+		return fault.GPU(fmt.Errorf("GPU not fit: %s", strings.Join(refused, "; ")))
 	}
 	return nil
 }
@@ -138,11 +134,11 @@ func (a *agent) gateAgain() error {
 	defer cancel()
 	all, err := a.inventory(ctx, g.helper)
 	if err != nil {
-		return gpuError{fmt.Errorf("look at the GPU after its fault: %w", err)}
+		return fault.GPU(fmt.Errorf("look at the GPU after its fault: %w", err))
 	}
 	devices, missing := g.held.Now(all)
 	if len(missing) > 0 {
-		return gpuError{fmt.Errorf("GPU not fit: %s: not there any more after a fault: restart the host", strings.Join(missing, ", "))}
+		return fault.GPU(fmt.Errorf("GPU not fit: %s: not there any more after a fault: restart the host", strings.Join(missing, ", ")))
 	}
 	if err := a.gate(devices, guard.Holds); err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/cmd/muster-gpu/nvmltest"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -63,7 +65,7 @@ func TestTakeGPUs(t *testing.T) {
 		a := newAgent()
 		defer a.close()
 		err := a.takeGPUs(t.Context(), asking(1))
-		if _, ok := errors.AsType[gpuError](err); !ok || !errors.Is(err, gpu.ErrEnded) {
+		if !fault.Is(err, registry.ClassGPU) || !errors.Is(err, gpu.ErrEnded) {
 			t.Errorf("got %v, want class gpu-fault and %v", err, gpu.ErrEnded)
 		}
 		if a.gpus.helper == nil {

@@ -15,21 +15,19 @@ import (
 
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/image"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
 
-// imageError is an image that cannot be had or used: class image.
-type imageError struct{ error }
-
-func (e imageError) Unwrap() error { return e.error }
-
-// passes tells that the image may be had another time: its registry did not answer, something came broken, or this host had no
-// room. One that is not there, that nobody may have, or that does not fit never comes.
-func (e imageError) passes() bool {
-	return slices.ContainsFunc([]error{image.ErrUnreachable, image.ErrDigest, syscall.ENOSPC, syscall.EDQUOT}, func(cause error) bool {
-		return errors.Is(e.error, cause)
+// imageFault is an image that cannot be had or used. It may be had another time where its registry did not answer, something
+// came broken, or this host had no room. One that is not there, that nobody may have, or that does not fit never comes.
+func imageFault(err error) error {
+	passing := slices.ContainsFunc([]error{image.ErrUnreachable, image.ErrDigest, syscall.ENOSPC, syscall.EDQUOT}, func(cause error) bool {
+		return errors.Is(err, cause)
 	})
+	return &fault.Error{Class: registry.ClassImage, Err: err, Passing: passing}
 }
 
 // pullImage makes the layers of the plan's image ready and tells what only the image knows.
@@ -40,17 +38,17 @@ func (a *agent) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, e
 	if p.Root.Auth != "" {
 		auth, err := a.imageAuth(ctx, p)
 		if err != nil {
-			return nil, imageError{err}
+			return nil, imageFault(err)
 		}
 		options.Auth = auth
 	}
 	pulled, err := a.pullMakingRoom(ctx, p.Root.Image, options)
 	if err != nil {
-		return nil, imageError{err}
+		return nil, imageFault(err)
 	}
 	root, err := imageRoot(pulled)
 	if err != nil {
-		return nil, imageError{errors.Join(err, pulled.Close())}
+		return nil, imageFault(errors.Join(err, pulled.Close()))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -198,9 +196,9 @@ func (a *agent) lookUpUser(p plan.Plan) (*plan.UserFacts, error) {
 	facts, err := who.find(cmp.Or(p.Process.User, "0"), lone)
 	switch {
 	case err != nil && p.Root.Kind == plan.RootImage && p.Process.User == a.image.Config.User:
-		return nil, imageError{fmt.Errorf("image %s: its own %w", a.image.Ref, err)}
+		return nil, imageFault(fmt.Errorf("image %s: its own %w", a.image.Ref, err))
 	case err != nil:
-		return nil, definitionError{err}
+		return nil, fault.Definition(err)
 	}
 	return &facts, nil
 }

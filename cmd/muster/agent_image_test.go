@@ -62,7 +62,7 @@ func TestImagesThatPass(t *testing.T) {
 		{image.ErrRefused, false},
 		{errors.New("muster.image.auth: no such file"), false},
 	} {
-		err := fmt.Errorf("stage: %w", imageError{&image.Error{Ref: "lab/app:1", Err: fmt.Errorf("pull: %w", c.err)}})
+		err := fmt.Errorf("stage: %w", imageFault(&image.Error{Ref: "lab/app:1", Err: fmt.Errorf("pull: %w", c.err)}))
 		if x := exitOf(err); (x != nil && x.Passing) != c.want || stageClass(err) != registry.ClassImage {
 			t.Errorf("%v: got %+v and class %s, want passing %t", c.err, x, stageClass(err), c.want)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-agent/muster/packages/slidershell"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/script"
@@ -135,11 +136,11 @@ func (a *agent) orderEnv(task int) (map[string]string, error) {
 	}
 	values, err := secrets(p.Process.SecretRefs)
 	if err != nil {
-		return nil, appProblems{err}
+		return nil, fault.Definition(err)
 	}
 	start, problems := plan.Finish(p, registry.Roster{}, a.startFacts(plan.StartFacts{Ports: numbers, Secrets: values, Task: task}), noFramework)
 	if bad := problems.Errors(); len(bad) > 0 {
-		return nil, appProblems{bad}
+		return nil, fault.Definition(bad)
 	}
 	return start.Env, nil
 }

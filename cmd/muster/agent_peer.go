@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
@@ -142,7 +143,7 @@ const apiPort = "muster.api"
 func (r stageRoom) claimListener() (l net.Listener, address string, err error) {
 	asked, err := ports.ParseRanges(r.ports)
 	if err != nil {
-		return nil, "", definitionError{fmt.Errorf("--ports: %w", err)}
+		return nil, "", fault.Definition(fmt.Errorf("--ports: %w", err))
 	}
 	usable, _, err := ports.Usable(asked, "") // its warning has been told
 	if err != nil {
@@ -188,7 +189,7 @@ func (w workRoot) layProgram(p plan.Plan) error {
 		return nil
 	}
 	if strings.ContainsAny(p.Process.Folder, " \t\n:") {
-		return definitionError{fmt.Errorf("the work folder is %q, want a path without blanks and colons, at which mpirun would split it: --work-dir", w.Name())}
+		return fault.Definition(fmt.Errorf("the work folder is %q, want a path without blanks and colons, at which mpirun would split it: --work-dir", w.Name()))
 	}
 	if !p.MPI.Launches {
 		return nil

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/sandbox/container"
@@ -52,9 +52,9 @@ func TestCheckpointFolderStaysInTheWorkFolder(t *testing.T) {
 			p.Root.Kind, p.Checkpoint.Dir, p.Process.Folder = kind, dir, "/work/w-0"
 			err := a.reachable(p)
 			got := fine
-			if _, ok := errors.AsType[notPermitted](err); ok {
+			if fault.Is(err, registry.ClassNotPermitted) {
 				got = notPermittedHere
-			} else if _, ok := errors.AsType[definitionError](err); ok {
+			} else if fault.Is(err, registry.ClassDefinition) {
 				got = wrong
 			}
 			if got != want {

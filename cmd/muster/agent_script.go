@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -18,23 +19,14 @@ import (
 // noFramework gives nothing: what a framework says needs a roster.
 func noFramework(plan.Plan, registry.Roster) (env, files map[string]string) { return nil, nil }
 
-// scriptError is a command of the package that failed before there was anything to start again.
-type scriptError struct {
-	error
-	code     *int // its own; nil: by a signal or for its time
-	timedOut bool
-}
-
 // exitOf is what is known of a staging that failed beside its class: the end of a command, and that an image may come another
 // time; nil: nothing.
 func exitOf(err error) *machine.Exit {
-	if failed, ok := errors.AsType[scriptError](err); ok {
-		return &machine.Exit{Code: failed.code}
+	failed, ok := errors.AsType[*fault.Error](err)
+	if !ok || !failed.Command && !failed.Passing {
+		return nil
 	}
-	if picture, ok := errors.AsType[imageError](err); ok && picture.passes() {
-		return &machine.Exit{Passing: true}
-	}
-	return nil
+	return &machine.Exit{Code: failed.Code, Passing: failed.Passing}
 }
 
 // install runs INSTALL in the parked container and takes away what it left running.
@@ -54,7 +46,14 @@ func (a *agent) install(ctx context.Context, p plan.Plan) error {
 		a.log.Info("INSTALL done", "output", end.files.Stdout)
 		return nil
 	}
-	return scriptError{fmt.Errorf("INSTALL of %s: %s (%s)", nameOf(s), end.Why, a.inLogs(end.files.Stderr)), end.Code, end.TimedOut}
+	failed := &fault.Error{
+		Class: registry.ClassApp, Command: true, Code: end.Code,
+		Err: fmt.Errorf("INSTALL of %s: %s (%s)", nameOf(s), end.Why, a.inLogs(end.files.Stderr)),
+	}
+	if end.TimedOut {
+		failed.Class = registry.ClassTimeout
+	}
+	return failed
 }
 
 // notRun says why INSTALL could not be run. A missing interpreter stays missing.
@@ -62,9 +61,9 @@ func notRun(s *plan.Script, err error) error {
 	_, start := errors.AsType[*sandbox.StartError](err)
 	switch {
 	case start && errors.Is(err, fs.ErrNotExist) && s.File != "":
-		return definitionError{fmt.Errorf("INSTALL: %w; the scripts need Python 3.8 or newer, there as %s: put it into the image or onto the host, or name another by muster.python", err, s.Python)}
+		return fault.Definition(fmt.Errorf("INSTALL: %w; the scripts need Python 3.8 or newer, there as %s: put it into the image or onto the host, or name another by muster.python", err, s.Python))
 	case start && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC)):
-		return definitionError{fmt.Errorf("INSTALL: %w", err)}
+		return fault.Definition(fmt.Errorf("INSTALL: %w", err))
 	}
 	return fmt.Errorf("INSTALL: %w", err)
 }

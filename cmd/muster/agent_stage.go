@@ -21,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
@@ -57,39 +58,12 @@ func short(text string) string {
 	return text
 }
 
-// definitionError is a failure that the definition causes.
-type definitionError struct{ error }
-
+// stageClass is the class of a staging that failed.
 func stageClass(err error) registry.Class {
-	var (
-		definition definitionError
-		forbidden  notPermitted
-		picture    imageError
-		device     gpuError
-		held       heldFolder
-		command    scriptError
-		late       stageTimeout
-		data       dataError
-	)
+	class := fault.ClassOf(err)
 	switch {
-	case errors.As(err, &definition):
-		return registry.ClassDefinition
-	case errors.As(err, &forbidden):
-		return registry.ClassNotPermitted
-	case errors.As(err, &picture):
-		return registry.ClassImage
-	case errors.As(err, &device):
-		return registry.ClassGPU
-	case errors.As(err, &command) && command.timedOut:
-		return registry.ClassTimeout
-	case errors.As(err, &command):
-		return registry.ClassApp
-	case errors.As(err, &held):
-		return registry.ClassHost
-	case errors.As(err, &late):
-		return registry.ClassTimeout
-	case errors.As(err, &data):
-		return registry.ClassData
+	case class != "":
+		return class
 	case errors.Is(err, fs.ErrPermission):
 		return registry.ClassNotPermitted
 	case errors.Is(err, ports.ErrNone):
@@ -177,9 +151,9 @@ func (r stageRoom) build(request plan.Request) (plan.Plan, error) {
 	case len(bad) == 0:
 		return p, nil
 	case slices.ContainsFunc(bad, func(p appdef.Problem) bool { return p.Forbidden }):
-		return p, notPermitted{bad}
+		return p, fault.NotPermitted(bad)
 	}
-	return p, definitionError{bad}
+	return p, fault.Definition(bad)
 }
 
 // takePorts asks first for those that the launcher has granted: any other it may grant to somebody else. Then for those that
@@ -222,10 +196,10 @@ func (a *agent) givePorts() {
 func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance) (err error) {
 	err = packages.Unpack(r.app.pkg, filepath.Join(r.workDir, "package"), r.id.run)
 	if errors.Is(err, packages.ErrForeign) {
-		return heldFolder{fmt.Errorf("%w; give --work-dir a folder of its own", err)}
+		return fault.Held(fmt.Errorf("%w; give --work-dir a folder of its own", err))
 	}
 	if errors.Is(err, packages.ErrRefused) { // a link that leads outside
-		return definitionError{err}
+		return fault.Definition(err)
 	}
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/stage"
@@ -50,7 +51,7 @@ func (r stageRoom) bringStream(ctx context.Context, p plan.Plan) error {
 	}
 	share, err := reading.Share(all)
 	if errors.Is(err, stage.ErrCodec) {
-		return definitionError{err}
+		return fault.Definition(err)
 	}
 	if err != nil {
 		return err

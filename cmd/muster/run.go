@@ -22,6 +22,7 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/status"
@@ -208,7 +209,7 @@ func (r *runner) settle() error {
 // ownWork takes the work folder, or says who has it.
 func (r *runner) ownWork() error {
 	lock, err := lockFolder("work", r.workDir)
-	if _, held := errors.AsType[heldFolder](err); held {
+	if fault.Is(err, registry.ClassHost) {
 		return exit.With(exit.Held, err)
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/hostlock"
 )
 
@@ -204,10 +205,10 @@ func (a *sliderApp) ownWork(ctx context.Context) (lock *hostlock.Lock, err error
 	defer cancel()
 	poll(ctx, func() bool {
 		lock, err = lockFolder("work", a.work())
-		_, held := errors.AsType[heldFolder](err)
+		held := fault.Is(err, registry.ClassHost)
 		return !held
 	})
-	if _, held := errors.AsType[heldFolder](err); held {
+	if fault.Is(err, registry.ClassHost) {
 		err = exit.With(exit.Held, err)
 	}
 	return lock, err

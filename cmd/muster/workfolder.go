@@ -14,15 +14,13 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/status"
 )
 
 // A work folder has one run at a time on a host, and an instance's folder one agent: two would write over each other's
 // files and take each other's containers for leftovers.
-
-// heldFolder is a folder that somebody else works in: exit 75.
-type heldFolder struct{ error }
 
 // ownedBy refuses a folder for a run's work that is somebody's already: the package itself, or one with files of a person's
 // that a run's would replace. What muster has made its own it takes again.
@@ -111,7 +109,7 @@ func lockFolder(kind, dir string) (*hostlock.Lock, error) {
 	}
 	lock, err := hostlock.Take(kind + folderID(dir))
 	if errors.Is(err, hostlock.ErrHeld) {
-		return nil, heldFolder{fmt.Errorf("folder %s is in use%s; give --work-dir a folder of this app's own", dir, usedBy(dir))}
+		return nil, fault.Held(fmt.Errorf("folder %s is in use%s; give --work-dir a folder of this app's own", dir, usedBy(dir)))
 	}
 	return lock, err
 }
@@ -154,7 +152,7 @@ func (a *agent) ownFolder(ctx context.Context, in registry.Instance) error {
 			})
 			return nil
 		}
-		if _, held := errors.AsType[heldFolder](err); !held || time.Now().After(end) {
+		if !fault.Is(err, registry.ClassHost) || time.Now().After(end) {
 			return err
 		}
 		select {
