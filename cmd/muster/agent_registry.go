@@ -58,8 +58,8 @@ func (a *agent) reachRegistry() error {
 func (a *agent) request(in registry.Instance) plan.Request {
 	request := plan.Request{
 		AppID: a.id.appID, Run: a.id.run, Starts: true, Digest: a.digest, Component: in.Component, Index: in.Index,
-		Allocation: a.alloc, Inherited: a.env, Given: a.envGiven, Shell: shell(), Origins: a.origins,
-		Engine: engineChoice(a.engine), Instances: a.countsInForce(), Hadoop: a.hadoopFound,
+		Allocation: a.alloc, Origins: a.origins, Engine: engineChoice(a.engine), Instances: a.countsInForce(),
+		HostFacts: plan.HostFacts{Inherited: a.env, Given: a.envGiven, Shell: shell(), Hadoop: a.hadoopFound},
 	}
 	request.Domain, request.NoDNS = a.domain, a.noDNS
 	a.filesystem.into(&request)

@@ -134,7 +134,7 @@ func (f *planFlags) request(ctx context.Context, l *loaded) (plan.Request, error
 	}
 	r := plan.Request{
 		AppID: f.appID, Run: "1", Digest: appdef.Digest(l.App), Component: f.component, Index: f.index,
-		Shell: shell(), Engine: engineChoice(engine),
+		HostFacts: plan.HostFacts{Shell: shell()}, Engine: engineChoice(engine),
 	}
 	if err := f.surround(ctx, &r); err != nil {
 		return r, err

@@ -62,8 +62,10 @@ func (f *runFlags) refuse(s streams, ref string, err error) error {
 		name = filepath.Base(absolute(ref))
 	}
 	result := status.ResultFile{
-		Version: 1, App: f.appID, Name: name, Outcome: string(registry.Failed), Class: new(string(registry.ClassDefinition)),
-		Cause: problems[0].String(), Instances: []status.Instance{}, Code: exit.Definition,
+		Version: 1, App: f.appID, Name: name, Instances: []status.Instance{}, Code: exit.Definition,
+		Ending: status.Ending{
+			Outcome: string(registry.Failed), Class: new(string(registry.ClassDefinition)), Cause: problems[0].String(),
+		},
 	}
 	for _, p := range problems {
 		result.Problems = append(result.Problems, p)

@@ -109,20 +109,21 @@ func (b *builder) plan() Plan {
 		Engine:     b.engine(limits),
 		Root:       b.root(),
 		Script:     b.script(),
-		Framework:  b.app.Settings.Framework, Mode: b.app.Settings.TensorFlowMode, Processes: b.processes(), MPI: b.mpi(),
-		PAI: b.pai(), HBox: b.hbox(), Hadoop: b.hadoop(), Inputs: b.inputs(), Outputs: b.outputs(),
-		Limits:       limits,
-		Ports:        b.ports,
-		Exports:      b.exports(),
-		Barrier:      b.barrier(),
-		Restart:      b.restart(),
-		Complete:     Complete(s.Complete),
-		Stop:         b.stop(),
-		Checkpoint:   b.checkpoint(),
-		StageTimeout: float64(b.app.Settings.StageTimeout),
-		Timeout:      float64(b.app.Settings.Timeout),
-		Duration:     float64(b.app.Settings.Duration),
-		Hold:         float64(s.Hold),
+		Training: Training{
+			Framework: b.app.Settings.Framework, Mode: b.app.Settings.TensorFlowMode, Processes: b.processes(),
+			MPI: b.mpi(), PAI: b.pai(), HBox: b.hbox(),
+		},
+		Data:    Data{Hadoop: b.hadoop(), Inputs: b.inputs(), Outputs: b.outputs()},
+		Limits:  limits,
+		Network: Network{Ports: b.ports, Exports: b.exports()},
+		Lifecycle: Lifecycle{
+			Barrier: b.barrier(), Restart: b.restart(), Complete: Complete(s.Complete), Stop: b.stop(),
+		},
+		Checkpoint: b.checkpoint(),
+		Times: Times{
+			StageTimeout: float64(b.app.Settings.StageTimeout), Timeout: float64(b.app.Settings.Timeout),
+			Duration: float64(b.app.Settings.Duration), Hold: float64(s.Hold),
+		},
 	}
 	p.Stage = slices.Concat(b.stage(p.Script), b.code(), b.files())
 	b.apart(p.Stage)

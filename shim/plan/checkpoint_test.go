@@ -44,7 +44,7 @@ func TestCheckpointPlaces(t *testing.T) {
 			if c.site != "" {
 				app.Components[0].Config["site.global.user.checkpoint.dir"] = c.site
 			}
-			p, problems := Build(app, Request{Component: "worker", Digest: "-", Hadoop: &HadoopFacts{Conf: "/etc/hadoop", Libhdfs: c.libhdfs}})
+			p, problems := Build(app, Request{Component: "worker", Digest: "-", HostFacts: HostFacts{Hadoop: &HadoopFacts{Conf: "/etc/hadoop", Libhdfs: c.libhdfs}}})
 			if diff := cmp.Diff(c.want, p.Checkpoint); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -58,16 +58,20 @@ type Inputs struct {
 	Shuffle  bool    `json:"shuffle,omitempty"`
 	Epochs   int     `json:"epochs,omitempty"`
 	Format   string  `json:"format,omitempty"`
-	// Of a stream, as appdef.Inputs has them.
+	Stream
+	// ListLength is how many characters all variables may have; 0: HBox's number.
+	ListLength int  `json:"list_length,omitempty"`
+	Parallel   int  `json:"parallel,omitempty"`
+	Retries    *int `json:"retries,omitempty"`
+}
+
+// Stream is how the records of a stream of inputs are read, as appdef.Inputs has it.
+type Stream struct {
 	Splits     int    `json:"splits,omitempty"`
 	Lines      int    `json:"lines,omitempty"`
 	Separator  string `json:"separator,omitempty"`
 	Cache      bool   `json:"cache,omitempty"`
 	CacheLimit int    `json:"cache_limit_mb,omitempty"`
-	// ListLength is how many characters all variables may have; 0: HBox's number.
-	ListLength int  `json:"list_length,omitempty"`
-	Parallel   int  `json:"parallel,omitempty"`
-	Retries    *int `json:"retries,omitempty"`
 }
 
 // Input is one local name and the remote paths and patterns that feed it.

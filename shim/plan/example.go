@@ -25,7 +25,7 @@ func ExampleRoster(app appdef.App, req Request) registry.Roster {
 		one.Component, one.Index, one.Instances = instance.Component, instance.Index, nil
 		b := builder{app: &app, req: one, component: c}
 		b.scope = one.scope(&app, portTexts(&app, c.Name, instance.Index))
-		p := Plan{Ports: portsOf(&app, c.Name, instance.Index), Exports: b.exports()}
+		p := Plan{Network: Network{Ports: portsOf(&app, c.Name, instance.Index), Exports: b.exports()}}
 		p.Discovery = b.discovery(p)
 		ports := map[string]int{}
 		for i, port := range p.Ports {

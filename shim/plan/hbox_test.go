@@ -54,8 +54,11 @@ func TestHBoxFacts(t *testing.T) {
 func TestInheritHBox(t *testing.T) {
 	app := hboxApp()
 	req := plan.Request{
-		Component: "worker", Digest: "-", Given: map[string]string{"TOKEN": "x"},
-		Inherited: map[string]string{"PATH": "/bin", "LANG": "C", "PYTHONPATH": "/p", "JAVA_HOME": "/j", "CLASSPATH": "/c"},
+		Component: "worker", Digest: "-",
+		HostFacts: plan.HostFacts{
+			Given:     map[string]string{"TOKEN": "x"},
+			Inherited: map[string]string{"PATH": "/bin", "LANG": "C", "PYTHONPATH": "/p", "JAVA_HOME": "/j", "CLASSPATH": "/c"},
+		},
 	}
 	for inherit, want := range map[string][]string{"": {"CLASSPATH", "JAVA_HOME", "LANG", "PATH", "PYTHONPATH", "TOKEN"}, appdef.InheritHBox: {"CLASSPATH", "JAVA_HOME", "PATH", "TOKEN"}} {
 		app.Settings.InheritEnv = inherit

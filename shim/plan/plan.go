@@ -5,7 +5,7 @@ package plan
 
 import "github.com/muster-agent/muster/appdef"
 
-// Plan is what one agent does. The layout is that of the JSON which `muster plan` prints.
+// Plan is what one agent does. The layout is that of the JSON which `muster plan` prints: the embedded groups are flat there.
 type Plan struct {
 	Version    int         `json:"version"`
 	App        AppPart     `json:"app"`
@@ -15,38 +15,62 @@ type Plan struct {
 	Root       Root        `json:"root"`
 	Stage      []StageItem `json:"stage"`
 	Process    Process     `json:"process"`
-	Script     *Script     `json:"script,omitempty"` // the package's own scripts run it; nil: one command does
-	Framework  string      `json:"framework"`
+	Script     *Script     `json:"script,omitempty"` // nil: one command runs the instance, not the package's scripts
+	Training
+	Sides []Side `json:"sides,omitempty"`
+	Data
+	Limits Limits `json:"limits"`
+	Network
+	Lifecycle
+	Checkpoint Checkpoint `json:"checkpoint"`
+	Times
+	Origins  map[string]string `json:"origins"`
+	Warnings []appdef.Problem  `json:"warnings"`
+	Start    *Start            `json:"start,omitempty"`    // with a roster only
+	Launcher *Launcher         `json:"launcher,omitempty"` // only `muster plan` fills it in
+}
+
+// Training is the framework, and what its programs are told beside the roster.
+type Training struct {
+	Framework string `json:"framework"`
 	// Mode is the framework's, where it has more than one: in-graph.
 	Mode string `json:"mode,omitempty"`
-	// Processes are those of each container that trains, where there are more than one.
-	Processes  int        `json:"processes,omitempty"`
-	MPI        *MPI       `json:"mpi,omitempty"`  // nil: mpirun starts nothing here
-	PAI        *PAI       `json:"pai,omitempty"`  // nil: no variables of PAI
-	HBox       *HBox      `json:"hbox,omitempty"` // nil: no variables of HBox
-	Sides      []Side     `json:"sides,omitempty"`
-	Hadoop     *Hadoop    `json:"hadoop,omitempty"`     // nil: no configuration of it on this host
-	DefaultFS  string     `json:"default_fs,omitempty"` // of a job with data; else nobody asks
-	Inputs     *Inputs    `json:"inputs,omitempty"`
-	Outputs    *Outputs   `json:"outputs,omitempty"`
-	Limits     Limits     `json:"limits"`
-	Ports      []Port     `json:"ports"`
-	Exports    []Export   `json:"exports"`
-	Discovery  *Discovery `json:"discovery,omitempty"` // nil: nothing of it is in Consul, or the app has no name yet
-	Barrier    Barrier    `json:"barrier"`
-	Restart    Restart    `json:"restart"`
-	Complete   Complete   `json:"complete"`
-	Stop       Stop       `json:"stop"`
-	Checkpoint Checkpoint `json:"checkpoint"`
-	// StageTimeout, Timeout and Duration are in seconds; 0: none.
-	StageTimeout float64           `json:"stage_timeout"`
-	Timeout      float64           `json:"timeout"`
-	Duration     float64           `json:"duration"`
-	Hold         float64           `json:"hold"`
-	Origins      map[string]string `json:"origins"`
-	Warnings     []appdef.Problem  `json:"warnings"`
-	Start        *Start            `json:"start,omitempty"`    // with a roster only
-	Launcher     *Launcher         `json:"launcher,omitempty"` // for people: `muster plan` alone has it
+	// Processes is the number in each container that trains, where it is more than one.
+	Processes int   `json:"processes,omitempty"`
+	MPI       *MPI  `json:"mpi,omitempty"`  // nil: mpirun starts nothing here
+	PAI       *PAI  `json:"pai,omitempty"`  // nil: no variables of PAI
+	HBox      *HBox `json:"hbox,omitempty"` // nil: no variables of HBox
+}
+
+// Data is what the instance reads from stores and leaves there.
+type Data struct {
+	Hadoop    *Hadoop  `json:"hadoop,omitempty"`     // nil: this host has no configuration of Hadoop
+	DefaultFS string   `json:"default_fs,omitempty"` // of a job with data only
+	Inputs    *Inputs  `json:"inputs,omitempty"`
+	Outputs   *Outputs `json:"outputs,omitempty"`
+}
+
+// Network is how others reach the instance.
+type Network struct {
+	Ports     []Port     `json:"ports"`
+	Exports   []Export   `json:"exports"`
+	Discovery *Discovery `json:"discovery,omitempty"` // nil: nothing of it is in Consul, or the app has no name yet
+}
+
+// Lifecycle is when the process starts, starts again and ends.
+type Lifecycle struct {
+	Barrier  Barrier  `json:"barrier"`
+	Restart  Restart  `json:"restart"`
+	Complete Complete `json:"complete"`
+	Stop     Stop     `json:"stop"`
+}
+
+// Times are in seconds; 0: none.
+type Times struct {
+	StageTimeout float64 `json:"stage_timeout"`
+	Timeout      float64 `json:"timeout"`
+	Duration     float64 `json:"duration"`
+	Hold         float64 `json:"hold"`
 }
 
 // AppPart names the definition.

@@ -40,6 +40,21 @@ type Request struct {
 	Instances  map[string]int
 	Allocation Allocation
 	Engine     EngineChoice
+	HostFacts
+	// DefaultFS is the URI of the default filesystem, the value of ${NN_URI} where nobody gives another; empty: none.
+	DefaultFS string
+	// Domain is where Consul answers DNS; empty: registry.DefaultDomain. NoDNS: nothing does, so that members are written by their
+	// hosts' addresses whatever muster.address says.
+	Domain string
+	NoDNS  bool
+	// Starts: the plan is to be run here, so that what cannot be run is a problem. Else it is a warning.
+	Starts bool
+	// Origins say where a part of Allocation came from: `host` → NM_HOST.
+	Origins map[string]string
+}
+
+// HostFacts are what was found for the process on this host, and in its image.
+type HostFacts struct {
 	// Inherited is what the process gets of the agent's environment, already filtered. It is not
 	// printed with the plan: it belongs to the host.
 	Inherited map[string]string
@@ -53,16 +68,6 @@ type Request struct {
 	// LibraryDirs hold the devices' libraries, where the root's own loader may not look.
 	LibraryDirs []string
 	Hadoop      *HadoopFacts // nil: there is none
-	// DefaultFS is the URI of the default filesystem, the value of ${NN_URI} where nobody gives another; empty: none.
-	DefaultFS string
-	// Domain is where Consul answers DNS; empty: registry.DefaultDomain. NoDNS: nothing does, so that members are written by their
-	// hosts' addresses whatever muster.address says.
-	Domain string
-	NoDNS  bool
-	// Starts: the plan is to be run here, so that what cannot be run is a problem. Else it is a warning.
-	Starts bool
-	// Origins say where a part of Allocation came from: `host` → NM_HOST.
-	Origins map[string]string
 }
 
 // EngineChoice is the engine that the host permits, chosen by the caller.

@@ -21,7 +21,7 @@ func scriptedApp() appdef.App {
 }
 
 func TestScriptIsPlanned(t *testing.T) {
-	p := mustBuild(t, scriptedApp(), Request{AppID: "a", Component: "worker", Index: 1, Allocation: Allocation{User: "u"}, Given: map[string]string{"PYTHONPATH": "/own"}})
+	p := mustBuild(t, scriptedApp(), Request{AppID: "a", Component: "worker", Index: 1, Allocation: Allocation{User: "u"}, HostFacts: HostFacts{Given: map[string]string{"PYTHONPATH": "/own"}}})
 	s := p.Script
 	if s == nil || s.File != "scripts/tensorflow.py" || s.Timeout != 30 || s.StatusInterval != 7 {
 		t.Fatalf("got %+v", s)

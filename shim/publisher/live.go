@@ -22,24 +22,33 @@ type containerInfo struct {
 }
 
 type componentInfo struct {
-	Name            string   `json:"name"`
-	Priority        int      `json:"priority"`
-	Desired         int      `json:"desired"`
-	Actual          int      `json:"actual"`
-	Releasing       int      `json:"releasing"`
-	PlacementPolicy int      `json:"placementPolicy"`
-	Requested       int      `json:"requested"`
-	Failed          int      `json:"failed"`
-	Started         int      `json:"started"`
-	StartFailed     int      `json:"startFailed"`
-	Completed       int      `json:"completed"`
-	TotalRequested  int      `json:"totalRequested"`
-	NodeFailed      int      `json:"nodeFailed"`
-	FailedRecently  int      `json:"failedRecently"`
-	Preempted       int      `json:"preempted"`
+	Name      string `json:"name"`
+	Priority  int    `json:"priority"`
+	Desired   int    `json:"desired"`
+	Actual    int    `json:"actual"`
+	Releasing int    `json:"releasing"`
+	placement
+	containerCounts
 	PendingAA       int      `json:"pendingAntiAffineRequestCount"`
 	IsAAOutstanding bool     `json:"isAARequestOutstanding"`
 	Containers      []string `json:"containers,omitempty"` // of one component; the list of all leaves it out
+}
+
+type placement struct {
+	PlacementPolicy int `json:"placementPolicy"`
+	Requested       int `json:"requested"`
+}
+
+// containerCounts are those of all containers that a component has had.
+type containerCounts struct {
+	Failed         int `json:"failed"`
+	Started        int `json:"started"`
+	StartFailed    int `json:"startFailed"`
+	Completed      int `json:"completed"`
+	TotalRequested int `json:"totalRequested"`
+	NodeFailed     int `json:"nodeFailed"`
+	FailedRecently int `json:"failedRecently"`
+	Preempted      int `json:"preempted"`
 }
 
 type nodeInfo struct {
@@ -79,8 +88,11 @@ func (v View) container(m Member) containerInfo {
 
 func (v View) component(c Component) componentInfo {
 	info := componentInfo{
-		Name: c.Name, Priority: c.Priority, Desired: c.Instances, Failed: c.Failed, Started: c.Started, StartFailed: c.StartFailed,
-		Completed: c.Completed, FailedRecently: c.FailedRecently,
+		Name: c.Name, Priority: c.Priority, Desired: c.Instances,
+		containerCounts: containerCounts{
+			Failed: c.Failed, Started: c.Started, StartFailed: c.StartFailed, Completed: c.Completed,
+			FailedRecently: c.FailedRecently,
+		},
 	}
 	if n, err := strconv.Atoi(c.Resources["yarn.component.placement.policy"]); err == nil {
 		info.PlacementPolicy = n

@@ -57,25 +57,35 @@ func (o Order) Argv(s *plan.Script, log, root string) []string {
 
 // document is the command JSON, with the names of Slider's agent.
 type document struct {
-	CommandType    string                       `json:"commandType"`
-	RoleCommand    string                       `json:"roleCommand"`
-	ClusterName    string                       `json:"clusterName"`
-	ServiceName    string                       `json:"serviceName"`
-	ComponentName  string                       `json:"componentName"`
-	Role           string                       `json:"role"`
-	TaskID         any                          `json:"taskId"` // a number; the word status for STATUS
-	CommandID      string                       `json:"commandId"`
-	Hostname       string                       `json:"hostname"`
-	PublicHostname string                       `json:"public_hostname"`
-	MasterHostname string                       `json:"appmaster_hostname"`
-	HostParams     map[string]string            `json:"hostLevelParams"`
-	RoleParams     map[string]string            `json:"roleParams"`
-	CommandParams  map[string]string            `json:"commandParams"`
+	CommandType   string `json:"commandType"`
+	RoleCommand   string `json:"roleCommand"`
+	ClusterName   string `json:"clusterName"`
+	ServiceName   string `json:"serviceName"`
+	ComponentName string `json:"componentName"`
+	Role          string `json:"role"`
+	TaskID        any    `json:"taskId"` // a number; the word status for STATUS
+	CommandID     string `json:"commandId"`
+	hostNames
+	params
 	Configurations map[string]map[string]string `json:"configurations"`
 	Component      map[string]string            `json:"componentConfig"`
 	Package        string                       `json:"package"`
 	Containers     []string                     `json:"containers"`
 	DockerMode     bool                         `json:"yarnDockerMode"`
+}
+
+// hostNames are all this host's: there is no master elsewhere.
+type hostNames struct {
+	Hostname       string `json:"hostname"`
+	PublicHostname string `json:"public_hostname"`
+	MasterHostname string `json:"appmaster_hostname"`
+}
+
+// params are what Slider's agent says of the host, the role and the command.
+type params struct {
+	Host    map[string]string `json:"hostLevelParams"`
+	Role    map[string]string `json:"roleParams"`
+	Command map[string]string `json:"commandParams"`
 }
 
 // Document is what a script reads: the command JSON. The plan is resolved, s its script filled in for
@@ -89,12 +99,14 @@ func (o Order) Document(p plan.Plan, s *plan.Script, host string) []byte {
 	d := document{
 		CommandType: kind, RoleCommand: o.Command, ClusterName: p.App.ID, ServiceName: p.App.ID,
 		ComponentName: p.Who.Component, Role: p.Who.Component, TaskID: task, CommandID: strconv.Itoa(o.Task) + "-1",
-		Hostname: host, PublicHostname: host, MasterHostname: host,
-		HostParams: map[string]string{
-			"java_home": s.JavaHome, "package_list": s.PackageList, "container_id": s.Configurations["global"]["app_container_id"],
+		hostNames: hostNames{host, host, host},
+		params: params{
+			Host: map[string]string{
+				"java_home": s.JavaHome, "package_list": s.PackageList,
+				"container_id": s.Configurations["global"]["app_container_id"],
+			},
+			Role: map[string]string{"auto_restart": auto}, Command: o.params(s),
 		},
-		RoleParams:     map[string]string{"auto_restart": auto},
-		CommandParams:  o.params(s),
 		Configurations: s.Configurations, Component: map[string]string{"autoStartOnFailure": auto},
 		Package: "MASTER", Containers: []string{},
 	}

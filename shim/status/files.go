@@ -133,15 +133,11 @@ func (d Dir) Places(app, run string) map[string]PlaceFile {
 
 // ResultFile is result.json, and the answer of `muster run --json`.
 type ResultFile struct {
-	Version     int               `json:"version"`
-	App         string            `json:"app"`
-	Run         string            `json:"run"`
-	Name        string            `json:"name"`
-	Outcome     string            `json:"outcome"` // succeeded, failed, stopped, interrupted
-	Class       *string           `json:"class"`
-	Cause       string            `json:"cause"`
-	First       *string           `json:"first"`
-	Advice      string            `json:"advice"`
+	Version int    `json:"version"`
+	App     string `json:"app"`
+	Run     string `json:"run"`
+	Name    string `json:"name"`
+	Ending
 	Restarts    int               `json:"restarts"`
 	Generations int               `json:"generations"`
 	Instances   []Instance        `json:"instances"`
@@ -151,6 +147,15 @@ type ResultFile struct {
 	LogDir      string            `json:"log_dir"`
 	Code        int               `json:"code"`
 	Verdict     *registry.Verdict `json:"verdict,omitempty"`
+}
+
+// Ending is how a run ended and why.
+type Ending struct {
+	Outcome string  `json:"outcome"` // succeeded, failed, stopped, interrupted
+	Class   *string `json:"class"`
+	Cause   string  `json:"cause"`
+	First   *string `json:"first"` // the instance that failed first
+	Advice  string  `json:"advice"`
 }
 
 // Times are the seconds of a run's parts, of the slowest instance each.
