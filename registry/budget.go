@@ -1,44 +1,16 @@
 package registry
 
 import (
-	"slices"
 	"time"
 )
-
-// Charge counts one restart. ok is false, and the budget unchanged, when the rule allows no more:
-// then the failure is final. now is wall time: the window outlives agents and hosts. step is the
-// newest checkpoint step known, 0 for none; a newer one than at the last charge empties the account
-// first, if the rule says so. After the gang began anew none does before it has gone on from one: what it saves may never be
-// everybody's, and is no progress then.
-func Charge(b Budget, rule BudgetRule, now time.Time, step int64) (Budget, bool) {
-	if rule.RefillCheckpoint && !b.Anew && step > b.Step {
-		b = Budget{Step: step}
-	}
-	b = b.within(rule.Window, now)
-	if rule.Max >= 0 && b.Used >= rule.Max {
-		return b, false
-	}
-	b.Used++
-	if rule.Window > 0 && rule.Max >= 0 {
-		b.At = append(slices.Clip(b.At), now)
-	}
-	return b, true
-}
 
 // Fresh is the account of an instance or a gang that begins again: a checkpoint that was charged for stays so.
 func (b Budget) Fresh() Budget { return Budget{Step: b.Step, Anew: b.Anew} }
 
-// within forgets the restarts that the window no longer holds.
-func (b Budget) within(window time.Duration, now time.Time) Budget {
-	if window <= 0 || len(b.At) == 0 {
-		return b
-	}
-	var at []time.Time
-	for _, t := range b.At {
-		if now.Sub(t) < window {
-			at = append(at, t)
-		}
-	}
-	b.At, b.Used = at, len(at)
-	return b
+// Budget counts restarts: Used since the last refill or within the window that At remembers.
+type Budget struct {
+	Used int         `json:"used"`
+	At   []time.Time `json:"at,omitempty"`
+	Step int64       `json:"step,omitempty"` // newest checkpoint step when it was last charged
+	Anew bool        `json:"anew,omitempty"` // the gang began anew, and has gone on from no step since: none refills the account
 }

@@ -2,8 +2,6 @@ package registry
 
 import (
 	"errors"
-	"fmt"
-	"time"
 )
 
 // Conditions that callers branch on.
@@ -23,54 +21,3 @@ var (
 	// ErrNoApp: no such app in the registry.
 	ErrNoApp = errors.New("no such app")
 )
-
-// HeldError refuses a second agent of one index.
-type HeldError struct {
-	Instance Instance
-	Holder   Member
-}
-
-func (e *HeldError) Error() string {
-	return fmt.Sprintf("%s is held by pid %d on %s since %s", e.Instance, e.Holder.Pid, e.Holder.Host, e.Holder.Since.Format(time.RFC3339))
-}
-
-// DigestError refuses an agent with another definition.
-type DigestError struct{ Have, Want string }
-
-func (e *DigestError) Error() string {
-	return fmt.Sprintf("definition differs: this agent has digest %s, the app runs %s: another package, --set or --template; muster plan shows this agent's", e.Have, e.Want)
-}
-
-// TimesError refuses an agent with other times than its run's.
-type TimesError struct{ Have, Want AgreedTimes }
-
-func (e *TimesError) Error() string {
-	return fmt.Sprintf("times differ: this agent has %s, the run goes by %s: all agents of a run must be given the same", e.Have, e.Want)
-}
-
-// RunError refuses another run while one is unfinished.
-type RunError struct{ Have, Want string }
-
-func (e *RunError) Error() string {
-	return fmt.Sprintf("run %s is not finished, run %s cannot begin", e.Have, e.Want)
-}
-
-// FinishedError carries the verdict of a run that is over.
-type FinishedError struct{ Verdict Verdict }
-
-func (e *FinishedError) Error() string {
-	return fmt.Sprintf("run %s is over: %s", e.Verdict.Run, e.Verdict.Outcome)
-}
-
-// IndexError refuses an index that the app does not have.
-type IndexError struct {
-	Instance Instance
-	Count    int // how many of the component there are; -1: no such component
-}
-
-func (e *IndexError) Error() string {
-	if e.Count < 0 {
-		return fmt.Sprintf("%s: the app has no component %s", e.Instance, e.Instance.Component)
-	}
-	return fmt.Sprintf("%s: the app has %d of %s", e.Instance, e.Count, e.Instance.Component)
-}

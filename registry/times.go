@@ -10,10 +10,10 @@ import (
 const (
 	silenceMargin = 3 * time.Second         // silence that is evidence: 2 TTL + time-out + this
 	fenceAfter    = 5 * time.Second         // from there to the fence: two polls of the peers and more
-	evidenceValid = 5 * time.Second         // how long an answer of the peers holds
-	askRound      = 1500 * time.Millisecond // for the answers to one asking of the peers
-	askAgain      = time.Second             // from the end of one to the next: three that take all their time end before the first's evidence does
-	fenceStop     = 20 * time.Second        // stop, kill and proof
+	EvidenceValid = 5 * time.Second         // how long an answer of the peers holds
+	AskRound      = 1500 * time.Millisecond // for the answers to one asking of the peers
+	FenceStop     = 20 * time.Second        // stop, kill and proof
+	FenceGrace    = FenceStop / 2           // what a process has to end when the fence has fallen, before it is killed
 	clockMargin   = 5 * time.Second         // clock rates, scheduling
 	relaunch      = time.Minute             // what a launcher may take for a replacement
 	minTTL        = 10 * time.Second        // the registry's floor for a session
@@ -37,10 +37,10 @@ func (t Times) Fence() time.Duration { return t.Silent() + fenceAfter }
 
 // Outage is the silence after which a process is stopped although all hear nothing: the conductor holds
 // those whom it misses for LostMass at most.
-func (t Times) Outage() time.Duration { return t.LostMass - fenceStop - evidenceValid - clockMargin }
+func (t Times) Outage() time.Duration { return t.LostMass - FenceStop - EvidenceValid - clockMargin }
 
-// fenced is the silence after which the process of a member without evidence is gone.
-func (t Times) fenced() time.Duration { return t.Fence() + evidenceValid + fenceStop }
+// Gone is the silence after which the process of a member without evidence is gone.
+func (t Times) Gone() time.Duration { return t.Fence() + EvidenceValid + FenceStop }
 
 // Agreed are the times that all agents of a run must share.
 func (t Times) Agreed() AgreedTimes {
@@ -53,9 +53,9 @@ func (t Times) Expiry() time.Duration { return 3 * t.TTL }
 
 // Check returns every inequality that the times break, each naming both sides.
 func (t Times) Check() []error {
-	gone := t.fenced() + clockMargin
+	gone := t.Gone() + clockMargin
 	why := fmt.Sprintf("a member that is cut off needs so long to be gone: fence %s + evidence %s + stop %s + margin %s",
-		t.Fence(), evidenceValid, fenceStop, clockMargin)
+		t.Fence(), EvidenceValid, FenceStop, clockMargin)
 	rules := []struct {
 		name string
 		got  time.Duration
@@ -87,4 +87,15 @@ func (t Times) Advice() string {
 			t.Barrier, need, t.LostMass, relaunch)
 	}
 	return ""
+}
+
+// Times are the protocol's times (protocol 7).
+type Times struct {
+	TTL      time.Duration // of both sessions, 10 s
+	Renew    time.Duration // 3 s
+	Request  time.Duration // time-out of a renewal, 2 s
+	LostMass time.Duration // 10 min: a member without proof of death is lost after this
+	Lost     time.Duration // 60 s
+	Barrier  time.Duration // 30 min
+	Wait     time.Duration // of a blocking read, 60 s
 }

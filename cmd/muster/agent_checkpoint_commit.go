@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/plan"
 )
@@ -143,7 +144,7 @@ func (k *keeper) tellApart(stored map[registry.Instance]registry.Checkpoint) {
 	k.a.warn(warnApart, "no stored checkpoint is everybody's, so a restart would begin anew: "+why+"; muster.checkpoint.ranks=some where not every rank saves")
 }
 
-func (k *keeper) facts() registry.Facts {
+func (k *keeper) facts() conductor.Facts {
 	return plan.Gang(k.a.app.App, k.a.request(registry.Instance{}))
 }
 

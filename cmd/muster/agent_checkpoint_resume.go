@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/fault"
@@ -54,7 +55,7 @@ const herePatience = 30 * time.Second
 // goes on by itself.
 func (r gangRoom) here(ctx context.Context, s machine.State) *registry.Here {
 	p := r.currentPlan()
-	if p.Who.Role == string(appdef.RoleService) || s.Policy.Scope == registry.ScopeInstance || p.Checkpoint.Ranks == registry.RanksEach {
+	if p.Who.Role == string(appdef.RoleService) || s.Policy.Scope == registry.ScopeInstance || p.Checkpoint.Ranks == conductor.RanksEach {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, herePatience)
@@ -135,7 +136,7 @@ func (r gangRoom) tellAnew(p plan.Plan, s machine.State) {
 
 // follows tells that an instance goes on from its gang's step.
 func (a *agent) follows(p plan.Plan, s machine.State) bool {
-	return s.Policy.Scope != registry.ScopeInstance && p.Checkpoint.Ranks != registry.RanksEach
+	return s.Policy.Scope != registry.ScopeInstance && p.Checkpoint.Ranks != conductor.RanksEach
 }
 
 // ready does goOn's work, one agent of a host at a time where they share the folder.

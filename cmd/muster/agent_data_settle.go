@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -236,7 +237,7 @@ const goneAgent = 40 * time.Second
 // afterVerdict completes what agents that were killed after the verdict of the run have left undone: the agent that is
 // launched again in the place of one finds the verdict. Without an index it does so for whoever is gone.
 func (r gangRoom) afterVerdict(ctx context.Context, refusal error) {
-	over, ok := errors.AsType[*registry.FinishedError](refusal)
+	over, ok := errors.AsType[*conductor.FinishedError](refusal)
 	if !ok || over.Verdict.Run != r.id.run || !slices.ContainsFunc(r.app.Components, leavesSomething) {
 		return
 	}

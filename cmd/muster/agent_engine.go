@@ -14,6 +14,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/frameworks"
 	"github.com/muster-agent/muster/shim/machine"
@@ -94,7 +95,7 @@ func (r engineRoom) start(e machine.Effect, s machine.State) (pid int, err error
 	if err := r.notReady(); err != nil {
 		return 0, err
 	}
-	if p.Checkpoint.Ranks == registry.RanksEach {
+	if p.Checkpoint.Ranks == conductor.RanksEach {
 		e.Resume = nil
 	}
 	if newest, at, ok := r.newest(context.Background(), p, e.Resume, true); ok {

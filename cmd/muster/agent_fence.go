@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -28,12 +29,12 @@ const (
 type fence struct {
 	*agent
 	seat  *consul.Seat
-	facts registry.Facts
+	facts conductor.Facts
 	over  chan struct{} // an asking is over: the next may have to begin at once
 
 	mu      sync.Mutex
-	contact registry.Contact
-	panel   registry.Panel
+	contact conductor.Contact
+	panel   conductor.Panel
 	roster  string    // that the panel is of
 	follow  time.Time // when to read next where those of it answer who go by names
 	silent  int       // at the last asking, of asked
@@ -55,7 +56,7 @@ type feeder interface {
 var errCutOff = errors.New("nothing was heard of the registry for too long, and the peers are not cut off as well")
 
 // watchContact begins with the claim and ends with the agent.
-func (a *agent) watchContact(seat *consul.Seat, facts registry.Facts) {
+func (a *agent) watchContact(seat *consul.Seat, facts conductor.Facts) {
 	f := &fence{agent: a, seat: seat, facts: facts, over: make(chan struct{}, 1)}
 	a.mu.Lock()
 	a.fence = f
@@ -159,7 +160,7 @@ func (f *fence) knows(d registry.Directive) bool {
 
 // sit is called with the mutex held.
 func (f *fence) sit(d registry.Directive, roster registry.Roster) {
-	f.panel, f.roster = registry.NewPanel(f.facts, roster, f.seat.Instance()), d.Roster.ID
+	f.panel, f.roster = conductor.NewPanel(f.facts, roster, f.seat.Instance()), d.Roster.ID
 	f.follow = time.Now().Add(rand.N(moversEvery)) // not all at once
 }
 
@@ -193,7 +194,7 @@ func (f *fence) look() ([]registry.Row, *machine.Event) {
 	standing, now := f.standing()
 	s := f.state()
 	switch standing {
-	case registry.InTouch:
+	case conductor.InTouch:
 		if f.held {
 			f.held = false
 			f.log.Info("the registry was away for the peers too, and is back")
@@ -202,15 +203,15 @@ func (f *fence) look() ([]registry.Row, *machine.Event) {
 		if now-f.contact.Heard < 2*f.times.Renew && (s.CutOff || s.Phase == machine.Fenced) {
 			return nil, &machine.Event{Kind: machine.Contact}
 		}
-	case registry.Holding:
+	case conductor.Holding:
 		if !f.held {
 			f.held = true
 			f.log.Warn("the registry is away for the peers too, the process goes on", "silent", f.silent, "of", f.asked, "at_most_until", f.until(now))
 		}
 		return f.round(standing, now), nil
-	case registry.Asking:
+	case conductor.Asking:
 		return f.round(standing, now), nil
-	case registry.CutOff:
+	case conductor.CutOff:
 		if !s.CutOff {
 			return nil, &machine.Event{Kind: machine.CutOff, Cause: f.why(now)}
 		}
@@ -219,7 +220,7 @@ func (f *fence) look() ([]registry.Row, *machine.Event) {
 }
 
 // standing is asked with the mutex held.
-func (f *fence) standing() (registry.Standing, time.Duration) {
+func (f *fence) standing() (conductor.Standing, time.Duration) {
 	heard, now := f.seat.Heard()
 	f.contact.Heard = heard
 	return f.contact.Standing(f.times, now), now
@@ -241,7 +242,7 @@ func (f *fence) until(now time.Duration) time.Time {
 	return stamp(time.Now().Add(f.contact.Heard + f.times.Outage() - now))
 }
 
-func (f *fence) round(s registry.Standing, now time.Duration) []registry.Row {
+func (f *fence) round(s conductor.Standing, now time.Duration) []registry.Row {
 	if f.asking || !f.contact.Due(s, now) {
 		return nil
 	}
@@ -255,7 +256,7 @@ func (f *fence) ask(ctx context.Context, rows []registry.Row) {
 	_, began := f.seat.Heard()
 	bounded, cancel := context.WithTimeout(ctx, registry.AskRound)
 	defer cancel()
-	var answers []registry.Silence // with the mutex held
+	var answers []conductor.Silence // with the mutex held
 	var work sync.WaitGroup
 	for _, row := range rows {
 		work.Go(func() {
@@ -282,7 +283,7 @@ func (f *fence) ask(ctx context.Context, rows []registry.Row) {
 }
 
 // weigh takes what the answers to an asking show so far; all of them are in at its end. It is called with the mutex held.
-func (f *fence) weigh(began time.Duration, answers []registry.Silence, all bool) {
+func (f *fence) weigh(began time.Duration, answers []conductor.Silence, all bool) {
 	silent, of, shown := f.panel.Evidence(f.times, answers)
 	if shown {
 		f.contact.Evidence = began
@@ -292,18 +293,18 @@ func (f *fence) weigh(began time.Duration, answers []registry.Silence, all bool)
 	}
 }
 
-func (f *fence) silenceOf(ctx context.Context, row registry.Row) (registry.Silence, error) {
+func (f *fence) silenceOf(ctx context.Context, row registry.Row) (conductor.Silence, error) {
 	c, err := f.wayTo(row)
 	if err != nil {
-		return registry.Silence{}, err
+		return conductor.Silence{}, err
 	}
 	defer c.Close()
 	s, err := c.Silence(ctx)
 	if err != nil {
-		return registry.Silence{}, err
+		return conductor.Silence{}, err
 	}
 	in, err := registry.ParseInstance(s.Instance)
-	return registry.Silence{Instance: in, Inc: s.Inc, Gen: s.Gen, For: seconds(s.Silence), Fenced: s.Fenced}, err
+	return conductor.Silence{Instance: in, Inc: s.Inc, Gen: s.Gen, For: seconds(s.Silence), Fenced: s.Fenced}, err
 }
 
 // wayTo is a client of a peer's agent: by its socket on this host, else by its address with the run's token. Who listens for
@@ -348,7 +349,7 @@ func (f *fence) feed() bool {
 	standing, now := f.standing()
 	end := f.contact.End(f.times)
 	f.mu.Unlock()
-	if end <= now || standing == registry.CutOff {
+	if end <= now || standing == conductor.CutOff {
 		return false
 	}
 	if f.armed == nil {
@@ -395,7 +396,7 @@ func (f *fence) answer() status.Silence {
 	standing, now := f.standing()
 	return status.Silence{
 		Instance: s.Instance.String(), Inc: f.inc, Gen: s.Gen, Silence: (now - f.contact.Heard).Seconds(),
-		Fenced: standing == registry.CutOff || givesIn(s),
+		Fenced: standing == conductor.CutOff || givesIn(s),
 	}
 }
 
@@ -411,7 +412,7 @@ func (f *fence) outage() *status.Outage {
 	defer f.mu.Unlock()
 	s := f.state()
 	standing, now := f.standing()
-	if standing == registry.InTouch && !s.CutOff && s.Phase != machine.Fenced {
+	if standing == conductor.InTouch && !s.CutOff && s.Phase != machine.Fenced {
 		return nil
 	}
 	return &status.Outage{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
@@ -41,7 +42,7 @@ func TestGivesIn(t *testing.T) {
 
 // A roster that the agent has read is whom it asks, though nothing has been heard since: it may have come by in an outage.
 func TestPanelOfARosterThatIsThere(t *testing.T) {
-	facts := registry.Facts{Components: []registry.ComponentFacts{{Name: "worker", Count: 3, Waited: true}}}
+	facts := conductor.Facts{Components: []conductor.ComponentFacts{{Name: "worker", Count: 3, Waited: true}}}
 	d := registry.Directive{Run: "1", Gen: 2, Act: registry.ActRun, Roster: registry.RosterRef{ID: "2-abc"}}
 	r := registry.Roster{Run: "1", Gen: 2}
 	for i := range 3 {
@@ -82,13 +83,13 @@ func peerOf(t *testing.T, index int, before func(context.Context)) registry.Row 
 
 // What two of three show holds while the third does not answer, and who asks is told as soon as nobody is asked any more.
 func TestPeerThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
-	facts := registry.Facts{Components: []registry.ComponentFacts{{Name: "worker", Count: 4, Waited: true}}}
+	facts := conductor.Facts{Components: []conductor.ComponentFacts{{Name: "worker", Count: 4, Waited: true}}}
 	a := &agent{loop: machine.NewAgent(), times: registry.DefaultTimes(), log: slog.New(slog.DiscardHandler)}
 	f := &fence{agent: a, seat: &consul.Seat{}, facts: facts, over: make(chan struct{}, 1)}
 	at := func(context.Context) {}
 	deaf := func(ctx context.Context) { <-ctx.Done() }
 	rows := []registry.Row{peerOf(t, 1, at), peerOf(t, 2, at), peerOf(t, 3, deaf)}
-	f.panel = registry.NewPanel(facts, registry.Roster{Gen: 1, Rows: rows}, registry.Instance{Component: "worker"})
+	f.panel = conductor.NewPanel(facts, registry.Roster{Gen: 1, Rows: rows}, registry.Instance{Component: "worker"})
 	for range 10 { // on a busy machine the answers may be too late
 		ctx, cancel := context.WithCancel(t.Context())
 		f.asking = true

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/machine"
@@ -117,12 +118,12 @@ func (r gangRoom) join(ctx context.Context) machine.Event {
 // refused turns a refusal into the code that the launcher acts on.
 func (r gangRoom) refused(err error) machine.Event {
 	e := machine.Event{Kind: machine.Refused, Code: exit.Registry, Cause: err.Error()}
-	var held *registry.HeldError
-	var digest *registry.DigestError
-	var times *registry.TimesError
-	var run *registry.RunError
-	var over *registry.FinishedError
-	var index *registry.IndexError
+	var held *conductor.HeldError
+	var digest *conductor.DigestError
+	var times *conductor.TimesError
+	var run *conductor.RunError
+	var over *conductor.FinishedError
+	var index *conductor.IndexError
 	switch {
 	case errors.As(err, &held), errors.As(err, &run):
 		e.Code = exit.Held

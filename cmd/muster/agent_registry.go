@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/plan"
@@ -67,17 +68,17 @@ func (a *agent) request(in registry.Instance) plan.Request {
 }
 
 // me is what the agent says of itself when it joins.
-func (a *agent) me() (registry.Me, error) {
+func (a *agent) me() (conductor.Newcomer, error) {
 	request := a.request(registry.Instance{})
 	facts := plan.Gang(a.app.App, request)
 	facts.Times, facts.Barrier = a.times, a.times.Barrier
 	def, err := appdef.Encode(a.app.App)
 	if err != nil {
-		return registry.Me{}, err
+		return conductor.Newcomer{}, err
 	}
 	hostname, _ := os.Hostname() // for display
 	now := stamp(time.Now())
-	me := registry.Me{
+	me := conductor.Newcomer{
 		App: a.id.appID, Run: a.id.run, NewRun: a.newRun, Digest: a.digest, Facts: facts,
 		Launcher: launcher.Name(a.alloc.Launcher).Relaunches(), Instance: a.id.instance,
 		Record: registry.AppRecord{Version: 1, Run: a.id.run, Digest: a.digest, Def: def, Counts: a.app.Counts(), Created: now, By: a.inc, Token: newToken()},

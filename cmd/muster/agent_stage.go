@@ -21,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -272,7 +273,7 @@ func (r stageRoom) policy(p plan.Plan) *machine.Policy {
 	return &machine.Policy{
 		Scope: p.Restart.Scope, Service: p.Who.Role == "service", Follows: len(p.Barrier.After) > 0,
 		Ordered:    plan.Gang(r.app.App, plan.Request{}).Awaited(p.Who.Component),
-		Rule:       registry.BudgetRule{Max: p.Restart.Budget, Window: seconds(p.Restart.Window), RefillCheckpoint: p.Restart.Refill == "checkpoint"},
+		Rule:       conductor.BudgetRule{Max: p.Restart.Budget, Window: seconds(p.Restart.Window), RefillCheckpoint: p.Restart.Refill == "checkpoint"},
 		BackoffMin: seconds(p.Restart.BackoffMin), BackoffMax: seconds(p.Restart.BackoffMax),
 		Grace: seconds(p.Stop.Grace), Timeout: seconds(p.Timeout), Duration: seconds(p.Duration), Barrier: barrier,
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // checkpointKey is the own key checkpoint/<c>/<i> as last written.
@@ -24,7 +25,7 @@ type checkpointKey struct {
 // answered with registry.ErrOvertaken. The newest five are remembered.
 func (s *Seat) Checkpoint(ctx context.Context, one registry.CheckpointStep) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
-		return registry.Named(withStep(steps, one), math.MaxInt64)
+		return conductor.Named(withStep(steps, one), math.MaxInt64)
 	})
 }
 
@@ -42,7 +43,7 @@ func (s *Seat) Store(ctx context.Context, gen int, stored ...registry.Checkpoint
 // a later one.
 func (s *Seat) Trim(ctx context.Context, least int64) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
-		return registry.Named(steps, least)
+		return conductor.Named(steps, least)
 	})
 }
 

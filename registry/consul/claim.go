@@ -7,12 +7,12 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
-	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // claim clears what is left of the old holder, ends its session (T8) and takes the index (T3); a
 // conductor's lock goes with it.
-func (j *joining) claim(ctx context.Context, d registry.Claim, look registry.Look) (*Seat, error) {
+func (j *joining) claim(ctx context.Context, d conductor.Claim, look conductor.Snapshot) (*Seat, error) {
 	if d.Clear != nil && look.Member != nil && j.hooks.Clean != nil {
 		if err := j.hooks.Clean(ctx, d.Instance, *look.Member); err != nil {
 			return nil, fmt.Errorf("clear what is left of %s: %w", d.Instance, err)
@@ -39,7 +39,7 @@ func (j *joining) claim(ctx context.Context, d registry.Claim, look registry.Loo
 }
 
 // take3 is T3.
-func (j *joining) take3(ctx context.Context, d registry.Claim, look registry.Look) (*Seat, error) {
+func (j *joining) take3(ctx context.Context, d conductor.Claim, look conductor.Snapshot) (*Seat, error) {
 	k, in := j.keys, d.Instance
 	unheld := opIndex(k.member(in), d.MembersIndex)
 	if d.MembersIndex == 0 {
@@ -69,7 +69,7 @@ func (j *joining) take3(ctx context.Context, d registry.Claim, look registry.Loo
 
 // claimed finds out whether a claim whose answer was lost was done: only we know our session and
 // incarnation.
-func (j *joining) claimed(ctx context.Context, d registry.Claim, look registry.Look, lost error) (*Seat, error) {
+func (j *joining) claimed(ctx context.Context, d conductor.Claim, look conductor.Snapshot, lost error) (*Seat, error) {
 	k, in := j.keys, d.Instance
 	var b backoff
 	for {
@@ -91,7 +91,7 @@ func (j *joining) claimed(ctx context.Context, d registry.Claim, look registry.L
 }
 
 // sit makes the seat of a claim that was done.
-func (j *joining) sit(d registry.Claim, look registry.Look, directive *api.KVPair, index uint64) (*Seat, error) {
+func (j *joining) sit(d conductor.Claim, look conductor.Snapshot, directive *api.KVPair, index uint64) (*Seat, error) {
 	s := &Seat{
 		g: j.gang, instance: d.Instance, previous: look.Member, turn: make(chan struct{}, 1),
 		session: j.session, began: j.born, record: d.Record, index: index,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 var (
@@ -17,13 +18,13 @@ var (
 	errBaton = errors.New("the directive's lock is lost")
 )
 
-// conducting drives registry.Conductor: it keeps the view, does the effects, and asks again after each. A
+// conducting drives conductor.State: it keeps the view, does the effects, and asks again after each. A
 // new one starts with an empty view and new timers.
 type conducting struct {
 	*gang
 	session string
-	state   registry.Conductor
-	view    registry.View
+	state   conductor.State
+	view    conductor.View
 	wake    time.Time // when Step wants to be asked again; zero: not
 	missing []registry.Loss
 	watches watches
@@ -31,7 +32,7 @@ type conducting struct {
 }
 
 func newConducting(g *gang, session string) *conducting {
-	c := &conducting{gang: g, session: session, state: registry.NewConductor(g.me.Facts, g.me.Member.Inc)}
+	c := &conducting{gang: g, session: session, state: conductor.New(g.me.Facts, g.me.Member.Inc)}
 	c.state.Came = g.since()
 	c.watches.init()
 	return c
@@ -80,13 +81,13 @@ func (c *conducting) run(ctx context.Context) error {
 // step asks the conductor once and does what it says. more tells that something was read or written that
 // it has not seen.
 func (c *conducting) step(ctx context.Context) (more bool, err error) {
-	var effects []registry.Effect
+	var effects []conductor.Effect
 	c.state, effects = c.state.Step(time.Now(), c.view)
 	c.view.Trouble = false
 	c.wake = time.Time{}
 	c.tellMissing(c.state.Losses())
 	for _, e := range effects {
-		if w, ok := e.(registry.Wake); ok {
+		if w, ok := e.(conductor.Wake); ok {
 			if c.wake.IsZero() || w.At.Before(c.wake) {
 				c.wake = w.At
 			}
@@ -112,35 +113,35 @@ func (c *conducting) tellMissing(losses []registry.Loss) {
 	}
 }
 
-func (c *conducting) do(ctx context.Context, e registry.Effect) error {
+func (c *conducting) do(ctx context.Context, e conductor.Effect) error {
 	switch e := e.(type) {
-	case registry.ReadReady:
+	case conductor.ReadReady:
 		return c.readReady(ctx)
-	case registry.ReadRecords:
+	case conductor.ReadRecords:
 		return c.readRecords(ctx, e)
-	case registry.ReadLive:
+	case conductor.ReadLive:
 		return c.readLive(ctx)
-	case registry.ReadRoster:
+	case conductor.ReadRoster:
 		return c.readRoster(ctx, e.Ref)
-	case registry.Seal:
+	case conductor.Seal:
 		return c.seal(ctx, e)
-	case registry.Rebuild:
+	case conductor.Rebuild:
 		return c.direct(ctx, e.Index, e.Directive)
-	case registry.Release:
+	case conductor.Release:
 		return c.direct(ctx, e.Index, e.Directive)
-	case registry.Retarget:
+	case conductor.Retarget:
 		return c.direct(ctx, e.Index, e.Directive)
-	case registry.Begin:
+	case conductor.Begin:
 		return c.direct(ctx, e.Index, e.Directive)
-	case registry.End:
+	case conductor.End:
 		return c.rule(ctx, e)
-	case registry.Lost:
+	case conductor.Lost:
 		return c.lose(ctx, e)
-	case registry.DropAsk:
+	case conductor.DropAsk:
 		return c.dropAsk(ctx, e.Ask)
-	case registry.CleanUp:
+	case conductor.CleanUp:
 		return c.cleanUp(ctx, e.KeepRoster)
-	case registry.StepDown:
+	case conductor.StepDown:
 		return errDone
 	}
 	return fmt.Errorf("conduct: unknown effect %T", e)
@@ -183,7 +184,7 @@ func (c *conducting) reset() error {
 	if lost || last == nil || last.session != c.session {
 		return errBaton
 	}
-	c.view = registry.View{Directive: last.directive, DirectiveIndex: last.index, Asks: c.view.Asks}
+	c.view = conductor.View{Directive: last.directive, DirectiveIndex: last.index, Asks: c.view.Asks}
 	return nil
 }
 

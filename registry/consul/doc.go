@@ -2,8 +2,8 @@
 // for registry/embedded.
 //
 // What enters are values and decisions of package registry; what leaves are transactions, each all or
-// nothing, and events. It decides nothing of its own: who may claim an index is registry.Decide's word,
-// what the conductor does next is registry.Conductor's.
+// nothing, and events. It decides nothing of its own: who may claim an index is conductor.Admit's word,
+// what the conductor does next is conductor.State's.
 //
 // Keys under muster/<app>/ (key, kind, written by):
 //

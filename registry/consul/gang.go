@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // gang is one agent's part in one app, with or without an index: it watches the directive, and conducts
@@ -16,7 +17,7 @@ import (
 type gang struct {
 	*Client
 	keys keys
-	me   registry.Me
+	me   conductor.Newcomer
 	mail *mailbox
 	seen *seen
 	link *contact
@@ -36,7 +37,7 @@ type gang struct {
 	conducted chan struct{} // closed when this part will conduct no more
 }
 
-func newGang(c *Client, me registry.Me, notify func(registry.Event)) *gang {
+func newGang(c *Client, me conductor.Newcomer, notify func(registry.Event)) *gang {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &gang{
 		Client: c, keys: keysOf(me.App), me: me, seen: newSeen(), mail: newMailbox(notify),

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // Hooks are what joining needs to know of this host and of other agents. Those that are nil know nothing.
@@ -38,7 +39,7 @@ const (
 //
 // It refuses with *registry.HeldError, *DigestError, *TimesError, *RunError, *FinishedError or *IndexError. notify is
 // called from one goroutine, in order, until the seat is closed; it may call the seat's methods.
-func (c *Client) Join(ctx context.Context, me registry.Me, h Hooks, notify func(registry.Event)) (*Seat, error) {
+func (c *Client) Join(ctx context.Context, me conductor.Newcomer, h Hooks, notify func(registry.Event)) (*Seat, error) {
 	if me.Instance == nil && len(me.Claimable) == 0 {
 		return nil, errors.New("join: neither an instance nor any that may be claimed")
 	}
@@ -134,7 +135,7 @@ func (j *joining) candidates(ctx context.Context) ([]registry.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	free := registry.PickFree(live, j.records, all, hint(j.me.Member), since)
+	free := conductor.PickFree(live, j.records, all, hint(j.me.Member), since)
 	if len(free) > 0 {
 		return free, nil
 	}
@@ -178,31 +179,31 @@ func (j *joining) try(ctx context.Context, in registry.Instance) (s *Seat, next 
 	}
 	decision := j.decide(ctx, &look)
 	// Whoever stays long enough to conduct watches: not before its right to be here is clear.
-	if _, refused := decision.(registry.Refuse); !refused && directive != nil && look.Directive.Run == j.me.Run {
+	if _, refused := decision.(conductor.Refuse); !refused && directive != nil && look.Directive.Run == j.me.Run {
 		j.start(directive)
 	}
 	switch d := decision.(type) {
-	case registry.Found:
+	case conductor.Found:
 		return nil, false, j.found(ctx, d)
-	case registry.NewRun:
+	case conductor.NewRun:
 		return nil, false, j.newRun(ctx, d, look)
-	case registry.Claim:
+	case conductor.Claim:
 		s, err = j.claim(ctx, d, look)
 		return s, j.me.Instance == nil && isRefusal(err), err
-	case registry.Refuse:
+	case conductor.Refuse:
 		return nil, false, d.Err
-	case registry.Standby:
+	case conductor.Standby:
 		if j.me.Instance == nil {
 			return nil, true, nil
 		}
 		return nil, false, j.standBy(ctx, d.Holder)
-	case registry.Wait:
+	case conductor.Wait:
 		if j.me.Instance == nil {
 			return nil, true, nil
 		}
 		j.log.Info("waiting for the index", "instance", in.String(), "why", d.Why)
 		return nil, false, j.wait(ctx, jitter(standbyLow, standbyHigh), nil)
-	case registry.Retry:
+	case conductor.Retry:
 		if j.me.Instance == nil {
 			return nil, true, nil
 		}
@@ -212,43 +213,43 @@ func (j *joining) try(ctx context.Context, in registry.Instance) (s *Seat, next 
 }
 
 // decide asks the holder's agent only where its answer can matter.
-func (j *joining) decide(ctx context.Context, look *registry.Look) registry.Decision {
-	alive := func(registry.ProcessFacts) registry.Life {
+func (j *joining) decide(ctx context.Context, look *conductor.Snapshot) conductor.Admission {
+	alive := func(conductor.ProcessFacts) conductor.Life {
 		if j.hooks.Alive == nil || look.Member == nil {
-			return registry.LifeUnknown
+			return conductor.LifeUnknown
 		}
 		gone, why := j.hooks.Alive(*look.Member)
 		j.log.Debug("holder's process", "instance", look.Instance.String(), "gone", gone, "why", why)
 		if gone {
-			return registry.LifeGone
+			return conductor.LifeGone
 		}
-		return registry.LifeAlive
+		return conductor.LifeAlive
 	}
-	d := registry.Decide(*look, j.me, alive)
+	d := conductor.Admit(*look, j.me, alive)
 	if j.hooks.Answers == nil || look.App == nil || !doubts(d, *look, j.me.Launcher) {
 		return d
 	}
 	look.Answers = j.hooks.Answers(ctx, *look.Member, look.App.Token)
-	return registry.Decide(*look, j.me, alive)
+	return conductor.Admit(*look, j.me, alive)
 }
 
 // doubts tells that an answer of the holder's agent would matter: a launcher's word, or the operator's, that it is gone may be
 // wrong whether its session has ended or not; and who was started from a shell is not to wait behind one that is there.
-func doubts(d registry.Decision, look registry.Look, launcher bool) bool {
+func doubts(d conductor.Admission, look conductor.Snapshot, launcher bool) bool {
 	if look.Member == nil {
 		return false
 	}
 	switch d := d.(type) {
-	case registry.Standby, registry.Wait:
+	case conductor.Standby, conductor.Wait:
 		return look.LiveSession != "" && !launcher
-	case registry.Claim:
-		return d.Proof == registry.ProofSlot || d.Proof == registry.ProofSaid || d.Proof == registry.ProofBoot
+	case conductor.Claim:
+		return d.Proof == conductor.ProofSlot || d.Proof == conductor.ProofSaid || d.Proof == conductor.ProofBoot
 	}
 	return false
 }
 
 // found is T2: the directive exists before anybody waits for it, and is conducted from its first moment.
-func (j *joining) found(ctx context.Context, d registry.Found) error {
+func (j *joining) found(ctx context.Context, d conductor.Found) error {
 	app, there, err := j.keep(ctx, d.App, d.Directive)
 	if err != nil {
 		return err
@@ -269,7 +270,7 @@ func (j *joining) found(ctx context.Context, d registry.Found) error {
 // that must be free are checked in it as far as a transaction can. Whoever slips past that, a member of the old
 // run, keeps the new one waiting for its index and starts nothing: its record is of another run, and no barrier
 // counts it.
-func (j *joining) newRun(ctx context.Context, d registry.NewRun, look registry.Look) error {
+func (j *joining) newRun(ctx context.Context, d conductor.NewRun, look conductor.Snapshot) error {
 	if look.DirectiveSession != "" { // the last run's conductor is clearing up
 		return j.wait(ctx, jitter(holderPoll, 2*holderPoll), nil)
 	}

@@ -9,10 +9,11 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // lookAt is T1: one request reads all that a newcomer decides from. The directive's pair comes with it.
-func (g *gang) lookAt(ctx context.Context, in registry.Instance) (registry.Look, *api.KVPair, error) {
+func (g *gang) lookAt(ctx context.Context, in registry.Instance) (conductor.Snapshot, *api.KVPair, error) {
 	k := g.keys
 	var gone []*api.KVPair
 	ops := api.TxnOps{
@@ -22,14 +23,14 @@ func (g *gang) lookAt(ctx context.Context, in registry.Instance) (registry.Look,
 	}
 	res, err := g.calls.commit(ctx, ops...)
 	if err != nil {
-		return registry.Look{}, nil, err
+		return conductor.Snapshot{}, nil, err
 	}
 	for key, pair := range res {
 		if strings.HasPrefix(key, k.asks()) {
 			gone = append(gone, pair)
 		}
 	}
-	l := registry.Look{Instance: in, Now: time.Now().UTC()}
+	l := conductor.Snapshot{Instance: in, Now: time.Now().UTC()}
 	directive := res.at(k.directive())
 	if err := read(res.at(k.app()), &l.App, &l.AppIndex); err != nil {
 		return l, nil, err
@@ -60,7 +61,7 @@ func (g *gang) lookAt(ctx context.Context, in registry.Instance) (registry.Look,
 }
 
 // lookFurther asks whether anybody lives, which matters only when another run stands there.
-func (g *gang) lookFurther(ctx context.Context, l *registry.Look) error {
+func (g *gang) lookFurther(ctx context.Context, l *conductor.Snapshot) error {
 	if l.Directive == nil || l.Directive.Run == g.me.Run {
 		return nil
 	}
@@ -137,7 +138,7 @@ func hint(m registry.Member) uint64 {
 }
 
 // ranks gives every instance its place in the gang, in the order of the facts.
-func rankOf(f registry.Facts, d registry.Directive, in registry.Instance) int {
+func rankOf(f conductor.Facts, d registry.Directive, in registry.Instance) int {
 	before := 0
 	for _, c := range f.Components {
 		if c.Name == in.Component {
@@ -176,7 +177,7 @@ func flexed(all []registry.Instance, d registry.Directive) []registry.Instance {
 }
 
 // claimable are the instances that a newcomer may have.
-func claimable(me registry.Me) []registry.Instance {
+func claimable(me conductor.Newcomer) []registry.Instance {
 	if me.Instance != nil {
 		return []registry.Instance{*me.Instance}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // droppedAsks is how many asks a verdict takes away in its own transaction; CleanUp takes the rest.
@@ -66,7 +67,7 @@ func (c *conducting) counted(ctx context.Context, d registry.Directive) ([]*api.
 }
 
 // seal is T5. All chunks but the first go ahead: without a directive that names them nobody reads them.
-func (c *conducting) seal(ctx context.Context, e registry.Seal) error {
+func (c *conducting) seal(ctx context.Context, e conductor.Seal) error {
 	id := e.Packed.Ref.ID
 	for n := 1; n < len(e.Packed.Chunks); n++ {
 		_, err := c.calls.commit(ctx, opCAS(c.keys.roster(id, n), 0, e.Packed.Chunks[n]))
@@ -82,7 +83,7 @@ func (c *conducting) seal(ctx context.Context, e registry.Seal) error {
 }
 
 // rule is T12.
-func (c *conducting) rule(ctx context.Context, e registry.End) error {
+func (c *conducting) rule(ctx context.Context, e conductor.End) error {
 	ops := []*api.TxnOp{opCAS(c.keys.verdict(e.Verdict.Run), 0, encode(e.Verdict))}
 	for _, a := range e.Asks[:min(len(e.Asks), droppedAsks)] {
 		ops = append(ops, opDelete(c.keys.ask(a.Kind, a.ID)))
@@ -95,7 +96,7 @@ func (c *conducting) rule(ctx context.Context, e registry.End) error {
 }
 
 // lose is T7.
-func (c *conducting) lose(ctx context.Context, e registry.Lost) error {
+func (c *conducting) lose(ctx context.Context, e conductor.Lost) error {
 	key := c.keys.member(e.Instance)
 	res, err := c.calls.commit(ctx,
 		opSession(c.keys.directive(), c.session),
@@ -105,7 +106,7 @@ func (c *conducting) lose(ctx context.Context, e registry.Lost) error {
 		return err
 	}
 	records := maps.Clone(c.view.Records)
-	records[e.Instance] = registry.Record{Member: e.Member, Index: res.index(key), At: time.Now()}
+	records[e.Instance] = conductor.Record{Member: e.Member, Index: res.index(key), At: time.Now()}
 	c.view.Records = records
 	c.log.Info("lost", "instance", e.Instance.String(), "inc", e.Member.Inc)
 	return nil

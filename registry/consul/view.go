@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // lookKeys is how many keys one transaction reads; Consul takes 128 operations.
@@ -43,7 +44,7 @@ func (c *conducting) readRoster(ctx context.Context, ref registry.RosterRef) err
 	return nil
 }
 
-func (c *conducting) readRecords(ctx context.Context, e registry.ReadRecords) error {
+func (c *conducting) readRecords(ctx context.Context, e conductor.ReadRecords) error {
 	var err error
 	switch {
 	case e.All:
@@ -71,7 +72,7 @@ func (c *conducting) readAll(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
-	records := make(map[registry.Instance]registry.Record, len(pairs))
+	records := make(map[registry.Instance]conductor.Record, len(pairs))
 	for _, p := range pairs {
 		if in, ok := instanceAt(c.keys.members(), p.Key); ok {
 			records[in] = c.record(p, now)
@@ -82,19 +83,19 @@ func (c *conducting) readAll(ctx context.Context) error {
 }
 
 // record decodes a member record; one that cannot be read counts as none.
-func (c *conducting) record(p *api.KVPair, at time.Time) registry.Record {
+func (c *conducting) record(p *api.KVPair, at time.Time) conductor.Record {
 	m, err := decode[registry.Member](p.Key, p.Value)
 	if err != nil {
 		c.log.Warn("member record is unreadable", "err", err)
-		return registry.Record{At: at}
+		return conductor.Record{At: at}
 	}
-	return registry.Record{Member: m, Index: p.ModifyIndex, At: at}
+	return conductor.Record{Member: m, Index: p.ModifyIndex, At: at}
 }
 
 func (c *conducting) readSome(ctx context.Context, of []registry.Instance) error {
 	records := maps.Clone(c.view.Records)
 	if records == nil {
-		records = make(map[registry.Instance]registry.Record, len(of))
+		records = make(map[registry.Instance]conductor.Record, len(of))
 	}
 	for part := range slices.Chunk(of, lookKeys) {
 		names := make([]string, 0, len(part))
@@ -107,7 +108,7 @@ func (c *conducting) readSome(ctx context.Context, of []registry.Instance) error
 		}
 		now := time.Now()
 		for i, in := range part {
-			records[in] = registry.Record{At: now}
+			records[in] = conductor.Record{At: now}
 			if p := res.at(names[i]); p != nil {
 				records[in] = c.record(p, now)
 			}

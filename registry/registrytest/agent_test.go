@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/registry/consul"
 )
 
@@ -20,28 +21,28 @@ import (
 type app struct {
 	t     testing.TB
 	url   string
-	facts registry.Facts
+	facts conductor.Facts
 }
 
 // newApp is an app of one ps and two workers in the gang scope, unless components are given.
-func newApp(t testing.TB, s server, components ...registry.ComponentFacts) *app {
+func newApp(t testing.TB, s server, components ...conductor.ComponentFacts) *app {
 	t.Helper()
 	if len(components) == 0 {
-		components = []registry.ComponentFacts{
+		components = []conductor.ComponentFacts{
 			component("worker", 2, registry.ScopeGang),
 			component("ps", 1, registry.ScopeGang),
 		}
 	}
-	return &app{t: t, url: s.URL(), facts: registry.Facts{
+	return &app{t: t, url: s.URL(), facts: conductor.Facts{
 		App: "app-" + strings.ToLower(rand.Text()[:10]), Run: "1", Digest: "digest-1", Components: components,
-		Times: registry.DefaultTimes(), GangBudget: registry.BudgetRule{Max: 5}, StopGrace: time.Second,
+		Times: registry.DefaultTimes(), GangBudget: conductor.BudgetRule{Max: 5}, StopGrace: time.Second,
 	}}
 }
 
-func component(role string, n int, scope string) registry.ComponentFacts {
-	return registry.ComponentFacts{
+func component(role string, n int, scope string) conductor.ComponentFacts {
+	return conductor.ComponentFacts{
 		Name: role, Role: role, Count: n, Scope: scope, Waited: true, Ends: role == "worker", Fails: true,
-		MinFailed: new(1), Budget: registry.BudgetRule{Max: 5},
+		MinFailed: new(1), Budget: conductor.BudgetRule{Max: 5},
 	}
 }
 
@@ -57,7 +58,7 @@ func soon(t testing.TB) context.Context {
 type agent struct {
 	t      testing.TB
 	app    *app
-	me     registry.Me
+	me     conductor.Newcomer
 	hooks  consul.Hooks
 	client *consul.Client
 	seat   *consul.Seat
@@ -74,7 +75,7 @@ type option func(*agent)
 func (a *app) agent(t testing.TB, name string, options ...option) *agent {
 	t.Helper()
 	g := &agent{t: t, app: a, bell: make(chan struct{}), read: map[reflect.Type]int{}}
-	g.me = registry.Me{
+	g.me = conductor.Newcomer{
 		App: a.facts.App, Run: a.facts.Run, Digest: a.facts.Digest, Facts: a.facts,
 		Member: registry.Member{
 			Inc: strings.ToLower(rand.Text()), Addr: "127.0.0.1", Host: "here",

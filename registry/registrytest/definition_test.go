@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // noise is a packed definition that no registry could make smaller.
@@ -94,7 +95,7 @@ func claimedMeanwhile(t *testing.T, s server) {
 	b := *a
 	b.url, b.facts.Run = between, "2"
 	err := b.agent(t, "worker-0", func(g *agent) { g.me.NewRun = true }).tryJoin()
-	if r, ok := errors.AsType[*registry.RunError](err); !ok || r.Have != "1" {
+	if r, ok := errors.AsType[*conductor.RunError](err); !ok || r.Have != "1" {
 		t.Errorf("join: %v, want run 1 to go on", err)
 	}
 	if back.seat == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // rebuilt: a member fails, all go through the next generation, the budget is charged once.
@@ -30,7 +31,7 @@ func rebuilt(t *testing.T, s server) {
 // budgetSpent: the failure after the last restart is final, and names the first cause.
 func budgetSpent(t *testing.T, s server) {
 	a := newApp(t, s)
-	a.facts.GangBudget = registry.BudgetRule{Max: 1}
+	a.facts.GangBudget = conductor.BudgetRule{Max: 1}
 	all := a.assemble(t, 1)
 	all[1].fail(1, registry.ClassApp)
 	all.release(2)
@@ -93,7 +94,7 @@ func secondAgent(t *testing.T, s server) {
 	a := newApp(t, s)
 	all := a.assemble(t, 1)
 	err := a.agent(t, "worker-1", answering).tryJoin()
-	h, ok := errors.AsType[*registry.HeldError](err)
+	h, ok := errors.AsType[*conductor.HeldError](err)
 	if !ok || h.Holder.Inc != all[1].me.Member.Inc || h.Instance.String() != "worker-1" {
 		t.Fatalf("second agent: %v", err)
 	}
@@ -126,7 +127,7 @@ func digestDiffers(t *testing.T, s server) {
 	a := newApp(t, s)
 	a.assemble(t, 1)
 	err := a.agent(t, "worker-1", func(g *agent) { g.me.Digest = "digest-9" }).tryJoin()
-	if d, ok := errors.AsType[*registry.DigestError](err); !ok || d.Have != "digest-9" || d.Want != "digest-1" {
+	if d, ok := errors.AsType[*conductor.DigestError](err); !ok || d.Have != "digest-9" || d.Want != "digest-1" {
 		t.Errorf("join: %v", err)
 	}
 }
@@ -136,7 +137,7 @@ func anotherRun(t *testing.T, s server) {
 	a := newApp(t, s)
 	a.assemble(t, 1)
 	err := a.agent(t, "worker-1", func(g *agent) { g.me.Run, g.me.NewRun = "2", true }).tryJoin()
-	if r, ok := errors.AsType[*registry.RunError](err); !ok || r.Have != "1" || r.Want != "2" {
+	if r, ok := errors.AsType[*conductor.RunError](err); !ok || r.Have != "1" || r.Want != "2" {
 		t.Errorf("join: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // form: the first founds and conducts, all claim and acknowledge, one roster is sealed.
@@ -135,7 +136,7 @@ func finished(t *testing.T, s server) {
 	all.each((*agent).leave)
 
 	err := a.agent(t, "worker-0").tryJoin()
-	if f, ok := errors.AsType[*registry.FinishedError](err); !ok || f.Verdict.Outcome != registry.Succeeded {
+	if f, ok := errors.AsType[*conductor.FinishedError](err); !ok || f.Verdict.Outcome != registry.Succeeded {
 		t.Fatalf("join of the finished run: %v", err)
 	}
 	a.facts.Run, a.facts.Digest = "2", "digest-2"

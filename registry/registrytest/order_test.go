@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // orders: the workers are released when every ps has reported that it is up; a restart takes nothing back, a
 // new generation begins anew.
 func orders(t *testing.T, s server) {
 	ps, worker := component("ps", 2, registry.ScopeGang), component("worker", 1, registry.ScopeGang)
-	worker.After = []registry.Requirement{{Component: "ps", State: registry.OrderStarted}}
+	worker.After = []conductor.Requirement{{Component: "ps", State: conductor.OrderStarted}}
 	a := newApp(t, s, ps, worker)
 	all := a.assemble(t, 1)
 	first := func(d registry.Directive) {

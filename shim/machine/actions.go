@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
@@ -119,7 +120,7 @@ var (
 	}}
 
 	charge = action{"charge the budget", func(s *State, e Event) []Effect {
-		s.Budget, _ = registry.Charge(s.Budget, s.Policy.Rule, e.At, s.Step)
+		s.Budget, _ = conductor.Charge(s.Budget, s.Policy.Rule, e.At, s.Step)
 		return nil
 	}}
 	backOff = action{"wait a little", func(s *State, e Event) []Effect {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // EventKind names a fact that the agent heard.
@@ -83,7 +84,7 @@ type Policy struct {
 	// Follows: this component starts when others have. Only a service needs to know; the others hear it
 	// from the directive.
 	Follows    bool
-	Rule       registry.BudgetRule
+	Rule       conductor.BudgetRule
 	BackoffMin time.Duration
 	BackoffMax time.Duration
 	Grace      time.Duration

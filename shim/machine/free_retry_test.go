@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // A program that takes longer to find its port taken than the longest backoff has not led a healthy life.
@@ -13,7 +13,7 @@ func TestFreeRetriesEndAlsoWithAShortBackoff(t *testing.T) {
 	code := 1
 	s := New()
 	s.Phase, s.Attempt, s.Gen, s.Proc = Running, 1, 1, 1
-	s.Policy = Policy{Scope: "instance", BackoffMin: 50 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Rule: registry.BudgetRule{Max: 0}}
+	s.Policy = Policy{Scope: "instance", BackoffMin: 50 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Rule: conductor.BudgetRule{Max: 0}}
 	for i := range 3 {
 		s.Begun = now
 		now = now.Add(2 * time.Second)

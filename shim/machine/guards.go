@@ -1,6 +1,9 @@
 package machine
 
-import "github.com/muster-agent/muster/registry"
+import (
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
+)
 
 // guard is a named condition, so that the table can print itself.
 type guard struct {
@@ -74,7 +77,7 @@ var (
 		if s.Policy.Scope != "instance" || e.Exit.Final {
 			return false
 		}
-		_, ok := registry.Charge(s.Budget, s.Policy.Rule, e.At, s.Step)
+		_, ok := conductor.Charge(s.Budget, s.Policy.Rule, e.At, s.Step)
 		return ok
 	}}
 	startsOverTooLate = guard{"a newer generation forms and the run's time is over", func(s State, e Event) bool {

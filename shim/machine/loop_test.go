@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // scripted stands for all rooms: it answers an effect with the event written down for it, and
@@ -75,7 +76,7 @@ func (r *scripted) count(kind EffectKind) (n int) {
 	return n
 }
 
-var quick = Policy{Scope: "instance", Grace: 10 * time.Second, Barrier: time.Hour, BackoffMin: time.Second, BackoffMax: time.Minute, Rule: registry.BudgetRule{Max: 5}}
+var quick = Policy{Scope: "instance", Grace: 10 * time.Second, Barrier: time.Hour, BackoffMin: time.Second, BackoffMax: time.Minute, Rule: conductor.BudgetRule{Max: 5}}
 
 func TestLoopRestartsAfterItsBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -181,7 +182,7 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		}
 		e.Policy = &Policy{
 			Scope: args[0], Service: slices.Contains(args, "service"), Ordered: slices.Contains(args, "ordered"), Follows: slices.Contains(args, "follows"), Grace: grace, Barrier: 30 * time.Minute,
-			BackoffMin: time.Second, BackoffMax: time.Minute, Rule: registry.BudgetRule{Max: 2, Window: time.Hour, RefillCheckpoint: true},
+			BackoffMin: time.Second, BackoffMax: time.Minute, Rule: conductor.BudgetRule{Max: 2, Window: time.Hour, RefillCheckpoint: true},
 		}
 		if slices.Contains(args, "timeout") {
 			e.Policy.Timeout, e.Policy.Duration = 2*time.Hour, time.Hour

@@ -7,6 +7,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // Order is the app's components in rank order: by priority, then as the definition lists them;
@@ -58,18 +59,18 @@ func rankOf(app *appdef.App, component string, index int) (rank, world int) {
 }
 
 // Gang is what the conductor must know of the app. Times are the caller's: flags set them.
-func Gang(app appdef.App, req Request) registry.Facts {
+func Gang(app appdef.App, req Request) conductor.Facts {
 	app = app.WithCounts(req.Instances)
-	facts := registry.Facts{
+	facts := conductor.Facts{
 		App: req.AppID, Run: req.Run, Digest: req.Digest,
 		Barrier: app.Settings.Barrier.Duration(), Retry: app.Settings.Retry,
 		GangBudget: budgetRule(app.Settings.GangBudget), RetryTransient: app.Dialect == "pai",
-		Total: registry.TotalFacts(app.Settings.Total), SaveEvery: saveEvery(app.Settings.SaveEvery),
+		Total: conductor.TotalFacts(app.Settings.Total), SaveEvery: saveEvery(app.Settings.SaveEvery),
 	}
 	for _, c := range Order(&app) {
 		one := componentFacts(c)
 		for _, r := range app.StartsAfter(c.Name) {
-			one.After = append(one.After, registry.Requirement{Component: r.Component, State: r.State})
+			one.After = append(one.After, conductor.Requirement{Component: r.Component, State: r.State})
 		}
 		facts.Components = append(facts.Components, one)
 		grace := seconds(graceOf(c, req.Allocation.KillWindow))
@@ -86,10 +87,10 @@ func saveEvery(s appdef.Seconds) time.Duration {
 	return max(s.Duration(), time.Second)
 }
 
-func componentFacts(c *appdef.Component) registry.ComponentFacts {
+func componentFacts(c *appdef.Component) conductor.ComponentFacts {
 	role := c.Settings.Role
 	ends := role == appdef.RoleChief || role == appdef.RoleWorker
-	return registry.ComponentFacts{
+	return conductor.ComponentFacts{
 		Name: c.Name, Role: string(role), Count: c.Instances, Scope: string(c.Settings.Restart.Scope),
 		Waited:    role != appdef.RoleService,
 		Ends:      ends,
@@ -104,13 +105,13 @@ func componentFacts(c *appdef.Component) registry.ComponentFacts {
 // ranksOf: an evaluator trains nothing, so nobody waits for its checkpoints.
 func ranksOf(c *appdef.Component) string {
 	if c.Settings.Role == appdef.RoleEvaluator && c.Settings.Checkpoint.Ranks == "" {
-		return registry.RanksSome
+		return conductor.RanksSome
 	}
 	return c.Settings.Checkpoint.Ranks
 }
 
-func budgetRule(r appdef.Restart) registry.BudgetRule {
-	rule := registry.BudgetRule{
+func budgetRule(r appdef.Restart) conductor.BudgetRule {
+	rule := conductor.BudgetRule{
 		Max: r.Budget, Window: r.Window.Duration(), RefillCheckpoint: r.Refill == "checkpoint",
 	}
 	if r.Scope == appdef.ScopeNever {

@@ -1,0 +1,20 @@
+package registry
+
+// The kinds of an ask, with their args. stop: By is `stop` or `interrupt`; grace (seconds, optional),
+// who (a person, optional), save (seconds, optional: for so long at most, all save before they stop).
+// flex: component → count. gone: instance, inc. save: none.
+const (
+	AskStop = "stop"
+	AskFlex = "flex"
+	AskGone = "gone"
+	AskSave = "save"
+)
+
+// Ask is what a client asks of the gang: stop, flex, save, newrun, gone.
+type Ask struct {
+	Version int               `json:"version"`
+	Kind    string            `json:"kind"`
+	ID      string            `json:"id"`
+	By      string            `json:"by"`
+	Args    map[string]string `json:"args,omitempty"`
+}

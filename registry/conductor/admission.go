@@ -1,0 +1,286 @@
+package conductor
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// Decide says what a newcomer does after a look: found the app, claim the index, stand by, or go.
+// alive is asked only about processes of this very machine, boot and pid namespace.
+func Admit(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Admission {
+	if look.App == nil && look.Directive == nil {
+		if d := misplaced(look, me); d != nil {
+			return d
+		}
+		return Found{App: foundRecord(me, look.Now), Directive: firstDirective(me, look.Now)}
+	}
+	if look.App == nil || look.Directive == nil {
+		return Retry{Why: "the app's record and its directive do not stand together"}
+	}
+	if d := refusal(look, me); d != nil {
+		return d
+	}
+	if d := outside(look, me); d != nil {
+		return d
+	}
+	return decideIndex(look, me, alive)
+}
+
+// refusal answers what does not depend on the index: digest, run and verdict.
+func refusal(look Snapshot, me Newcomer) Admission {
+	d := look.Directive
+	follows := me.NewRun && d.Run != me.Run
+	if follows && (d.Verdict != nil || !look.AnyLive && look.DirectiveSession == "") {
+		if d := misplaced(look, me); d != nil {
+			return d
+		}
+		return NewRun{App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now), Free: d.Claimable()}
+	}
+	switch {
+	case d.Verdict == nil && d.Run != me.Run:
+		return Refuse{Err: &RunError{Have: d.Run, Want: me.Run}}
+	case look.App.Digest != me.Digest:
+		return Refuse{Err: &DigestError{Have: me.Digest, Want: look.App.Digest}}
+	case d.Verdict != nil:
+		return Refuse{Err: &FinishedError{Verdict: *d.Verdict}}
+	}
+	if have, want := me.Facts.Times.Agreed(), look.App.Times; want != (registry.AgreedTimes{}) && have != want {
+		return Refuse{Err: &TimesError{Have: have, Want: want}}
+	}
+	return nil
+}
+
+// misplaced refuses a newcomer whose index would not be in the run that it is about to begin, before
+// there is anything of it.
+func misplaced(look Snapshot, me Newcomer) Admission {
+	first := firstDirective(me, look.Now)
+	look.Directive = &first
+	if d, ok := outside(look, me).(Refuse); ok {
+		return d
+	}
+	return nil
+}
+
+// outside answers for an index that the app does not have. Under a launcher it may come with a flex.
+func outside(look Snapshot, me Newcomer) Admission {
+	in := look.Instance
+	at := slices.IndexFunc(me.Facts.Components, func(c ComponentFacts) bool { return c.Name == in.Component })
+	if at < 0 {
+		return Refuse{Err: &IndexError{Instance: in, Count: -1}}
+	}
+	n := max(me.Facts.count(*look.Directive, at), look.Directive.Target[in.Component])
+	switch {
+	case in.Index < n:
+		return nil
+	case me.Instance == nil:
+		return Retry{Why: fmt.Sprintf("%s: there are %d now", in, n)}
+	case me.Launcher:
+		return Wait{Why: fmt.Sprintf("%s: there are only %d now", in, n)}
+	}
+	return Refuse{Err: &IndexError{Instance: in, Count: n}}
+}
+
+func decideIndex(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Admission {
+	m := look.Member
+	if m == nil && look.LiveSession != "" {
+		return Retry{Why: look.Instance.String() + " is locked, but has no record"}
+	}
+	if m != nil && m.Inc == me.Member.Inc {
+		return Retry{Why: look.Instance.String() + " is mine already"}
+	}
+	proof := prove(look, me, alive)
+	if m != nil && resultCounts(look, me) && !(answering(look, me, alive) && !me.Launcher) {
+		if me.Instance == nil {
+			return Retry{Why: look.Instance.String() + " has a result"}
+		}
+		return Wait{Why: fmt.Sprintf("%s has %s; its result counts", look.Instance, m.Phase)}
+	}
+	if proof != ProofNone {
+		return claim(look, me, proof, alive)
+	}
+	switch {
+	case me.Instance == nil:
+		return Retry{Why: look.Instance.String() + " is held"}
+	case !me.Launcher && answering(look, me, alive):
+		return Refuse{Err: &HeldError{Instance: look.Instance, Holder: *m}}
+	}
+	return Standby{Holder: *m}
+}
+
+// answering tells that the holder is known to be alive: its API answers, or its process is in /proc.
+func answering(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) bool {
+	if look.Answers {
+		return true
+	}
+	return look.LiveSession != "" && samePIDs(*look.Member, me.Member) && alive(processOf(*look.Member)) == LifeAlive
+}
+
+// resultCounts tells whether the record holds a result that no newcomer may overwrite: an `ended`, or
+// a failure for good that the conductor still has to rule on. A service's results count for nothing.
+func resultCounts(look Snapshot, me Newcomer) bool {
+	c, ok := me.Facts.component(look.Instance.Component)
+	return ok && c.Waited && settled(*look.Member, *look.Directive, c.Scope) != unsettled
+}
+
+// prove finds the first proof that the old holder's process is gone.
+func prove(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Proof {
+	m := look.Member
+	free := look.LiveSession == ""
+	switch {
+	case m == nil:
+		return ProofFree
+	case free && (m.Phase == registry.PhaseLeft || m.Phase == registry.PhaseLost):
+		return ProofFree
+	case free && (m.Phase == registry.PhaseFailed || m.Phase == registry.PhaseEnded):
+		return ProofRecord
+	case look.Answers:
+		return ProofNone
+	}
+	if samePIDs(*m, me.Member) {
+		switch alive(processOf(*m)) {
+		case LifeGone:
+			return ProofProcess
+		case LifeAlive:
+			return ProofNone
+		case LifeUnknown: // another proof may do
+		}
+	}
+	switch {
+	case sameMachine(*m, me.Member) && m.Addr == me.Member.Addr && m.Boot != "" && me.Member.Boot != "" && m.Boot != me.Member.Boot:
+		return ProofBoot
+	case m.Slot != "" && m.Slot == me.Member.Slot:
+		return ProofSlot
+	case SaidGone(look.Asks, look.Instance, m.Inc):
+		return ProofSaid
+	}
+	return ProofNone
+}
+
+func sameMachine(a, b registry.Member) bool { return a.Machine != "" && a.Machine == b.Machine }
+
+// samePIDs tells that both see one table of processes. Without the namespace, every container's
+// pid 1 would be "dead" to the next.
+func samePIDs(a, b registry.Member) bool {
+	return sameMachine(a, b) && a.Boot != "" && a.Boot == b.Boot && a.PidNS != "" && a.PidNS == b.PidNS
+}
+
+func processOf(m registry.Member) ProcessFacts {
+	return ProcessFacts{Pid: m.Pid, Start: m.Start, Cgroup: m.Cgroup, Guard: m.Guard}
+}
+
+// SaidGone tells that the operator declared this incarnation gone: an ask of kind gone whose args
+// name `instance` and `inc`. Without the incarnation it would hold for every successor too.
+func SaidGone(asks []registry.Ask, in registry.Instance, inc string) bool {
+	return slices.ContainsFunc(asks, func(a registry.Ask) bool {
+		return a.Kind == registry.AskGone && inc != "" && a.Args["instance"] == in.String() && a.Args["inc"] == inc
+	})
+}
+
+func claim(look Snapshot, me Newcomer, proof Proof, alive func(ProcessFacts) Life) Claim {
+	c := Claim{
+		Instance: look.Instance, Proof: proof, Evict: look.LiveSession,
+		MembersIndex: look.MemberIndex, DirectiveIndex: look.DirectiveIndex,
+		Record: claimRecord(look, me),
+	}
+	m := look.Member
+	switch {
+	case m == nil || proof == ProofRecord:
+		return c // its agent may be alive, and has proved the end
+	case proof == ProofFree:
+		// What was lost was given up for its time alone; an agent that is dead here may have left what trains on.
+		if f := processOf(*m); m.Phase == registry.PhaseLost && samePIDs(*m, me.Member) && alive(f) == LifeGone {
+			c.Clear = &f
+		}
+		return c
+	}
+	if samePIDs(*m, me.Member) {
+		f := processOf(*m)
+		c.Clear = &f
+	}
+	if look.Directive.By == m.Inc {
+		c.Unseat = look.DirectiveSession
+	}
+	return c
+}
+
+// claimRecord is the record of the newcomer: its own facts, and of the old holder what outlives an
+// agent: budget, attempts, how the last process ended, the ports to ask for first.
+func claimRecord(look Snapshot, me Newcomer) registry.Member {
+	d := *look.Directive
+	r := me.Member
+	r.Version, r.Run, r.Digest, r.Gen, r.Phase = 1, d.Run, me.Digest, 0, registry.PhaseJoined
+	r.Attempt, r.Budget, r.Exit, r.Was = 1, registry.Budget{}, nil, ""
+	if r.Since.IsZero() {
+		r.Since = wall(look.Now)
+	}
+	m := look.Member
+	if m == nil || m.Run != d.Run {
+		return r
+	}
+	r.Was, r.Budget, r.Exit, r.Attempt = m.Inc, m.Budget, m.Exit, max(m.Attempt, 1)
+	if m.Exit != nil && m.Exit.Gen != d.Gen {
+		r.Exit = nil
+	}
+	if started(*m, d) {
+		r.Attempt++
+	}
+	if resultGen(*m) < d.Retries.Gen {
+		r.Budget = r.Budget.Fresh() // each time the gang is formed anew the accounts begin again
+	}
+	if len(r.Ports) == 0 && sameMachine(*m, me.Member) {
+		r.Ports = m.Ports
+	}
+	return charged(r, *m, look, me)
+}
+
+// started tells that a process ran, or may have run, since the attempt was last counted.
+func started(m registry.Member, d registry.Directive) bool {
+	return m.Phase != registry.PhaseJoined && !(m.Phase == registry.PhaseReady && d.Act == registry.ActWait && m.Gen == d.Gen)
+}
+
+// charged counts the old holder's death, once: in the record of an instance scope, by the claimer of
+// a record in ready under a run directive. A spent budget makes the claim itself the final report.
+func charged(r, m registry.Member, look Snapshot, me Newcomer) registry.Member {
+	d := *look.Directive
+	c, ok := me.Facts.component(look.Instance.Component)
+	if !ok || !c.Waited || c.Scope != registry.ScopeInstance || d.Act != registry.ActRun || m.Phase != registry.PhaseReady {
+		return r
+	}
+	b, ok := Charge(m.Budget, c.Budget, wall(look.Now), look.Step)
+	r.Budget = b
+	if !ok {
+		r.Phase, r.Gen = registry.PhaseFailed, d.Gen
+		r.Exit = &registry.MemberExit{Gen: d.Gen, Class: registry.ClassHost, Why: "its agent died", Final: true, At: wall(look.Now)}
+	}
+	return r
+}
+
+func foundRecord(me Newcomer, now time.Time) registry.AppRecord {
+	a := me.Record
+	a.Version, a.Run, a.Digest, a.By, a.Times = 1, me.Run, me.Digest, me.Member.Inc, me.Facts.Times.Agreed()
+	if a.Counts == nil {
+		a.Counts = me.Facts.counts()
+	}
+	if a.Created.IsZero() {
+		a.Created = wall(now)
+	}
+	return a
+}
+
+func firstDirective(me Newcomer, now time.Time) registry.Directive {
+	return registry.Directive{
+		Version: 1, Run: me.Run, Gen: 1, Act: registry.ActWait, Seq: 1, By: me.Member.Inc,
+		Counts: foundRecord(me, now).Counts, Why: "founded", At: wall(now),
+	}
+}
+
+// nextRun is T15's directive: the generation goes on, so that no older process is mistaken, and so does the sealed
+// roster until the next: members of it that hear nothing of the registry may be holding on together (losses).
+func nextRun(d registry.Directive, me Newcomer, now time.Time) registry.Directive {
+	n := firstDirective(me, now)
+	n.Gen, n.Seq, n.Roster, n.Why = d.Gen+1, d.Seq+1, d.Roster, "new run after "+d.Run
+	return n
+}

@@ -1,0 +1,177 @@
+package conductor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// barrier rules on a waiting generation: it seals when all are there, and ends when that takes too
+// long. True means that the step's effect is decided.
+func (r *ruling) barrier() bool {
+	if r.knotted() {
+		return true
+	}
+	open := slices.ContainsFunc(r.missing, func(a *absence) bool { return a.res == unsettled })
+	begin := r.c.since.Add(r.d.Pause())
+	if !open && !r.now.Before(begin) {
+		return r.seal()
+	}
+	r.c.complete = time.Time{}
+	if !open {
+		r.wakeAt(begin)
+		return false
+	}
+	end := begin.Add(r.limit())
+	if r.now.Before(end) {
+		r.wakeAt(end)
+		return false
+	}
+	return r.conclude(r.timedOut())
+}
+
+// limit is the longest wait for a generation, or for one replacement in a running one.
+func (r *ruling) limit() time.Duration {
+	if r.c.Facts.Barrier > 0 {
+		return r.c.Facts.Barrier
+	}
+	return r.c.Facts.Times.Barrier
+}
+
+// allReady is why a generation runs.
+const allReady = "all are ready"
+
+// seal is T5. All keys are there: now everything is read once, and only what that shows is sealed.
+func (r *ruling) seal() bool {
+	if r.c.complete.IsZero() {
+		r.c.complete = r.now
+	}
+	if r.v.AllAt.Before(r.c.complete) || r.v.CheckpointsAt.Before(r.c.complete) {
+		return r.only(ReadRecords{All: true, Checkpoints: true})
+	}
+	if !r.allReady() {
+		return r.rereadPaced()
+	}
+	n := r.next()
+	n.Act, n.First = registry.ActRun, ""
+	n.Resume, n.Anew = r.resume()
+	switch {
+	case n.Anew != "":
+		n.Budget.Anew = true
+	case n.Budget.Anew && n.Resume != nil:
+		n.Budget.Step, n.Budget.Anew = *n.Resume, false // what is saved from now on is newer than that
+	}
+	names, waits := r.released(n, nil)
+	n.Released, n.Why = names, waitsFor(waits)
+	roster := buildRoster(r.c.Facts, n, n.Resume, func(in registry.Instance) registry.Member { return r.v.Records[in].Member })
+	packed, err := registry.Pack(roster)
+	if err != nil {
+		// A roster is strings and numbers, which JSON can always say.
+		panic(err)
+	}
+	n.Roster = packed.Ref
+	return r.only(Seal{Index: r.v.DirectiveIndex, Directive: n, Roster: roster, Packed: packed})
+}
+
+// rereadPaced reads keys and records anew by turns: they were read at two moments, and something
+// changed in between. If they go on to disagree, that must not become a busy loop.
+func (r *ruling) rereadPaced() bool {
+	if r.v.ReadyAt.Before(r.v.AllAt) {
+		return r.only(ReadReady{})
+	}
+	if at := r.v.AllAt.Add(disagreePause); r.now.Before(at) {
+		return r.only(Wake{At: at})
+	}
+	return r.only(ReadRecords{All: true, Checkpoints: true})
+}
+
+func (r *ruling) allReady() bool {
+	for i, f := range r.c.Facts.Components {
+		if !f.Waited {
+			continue
+		}
+		for k := range r.c.Facts.count(r.d, i) {
+			m := r.v.Records[registry.Instance{Component: f.Name, Index: k}].Member
+			ready := m.Run == r.d.Run && m.Phase == registry.PhaseReady && m.Gen == r.d.Gen
+			if !ready && settled(m, r.d, f.Scope) == unsettled {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// newestStep is the newest step that anybody has stored, 0 for none.
+func (r *ruling) newestStep() int64 {
+	step := int64(0)
+	for _, c := range r.v.Checkpoints {
+		for _, s := range c.Steps {
+			step = max(step, s.Step)
+		}
+	}
+	return step
+}
+
+const namedMissing = 10 // how many instances a sentence names
+
+// timedOut names who is missing from the barrier and how far they came.
+func (r *ruling) timedOut() registry.Verdict {
+	var names []string
+	first, n := "", 0
+	for _, a := range r.missing {
+		if a.res != unsettled {
+			continue
+		}
+		if n++; n <= namedMissing {
+			names = append(names, fmt.Sprintf("%s (%s)", a.Instance, standing(a)))
+		}
+		if first == "" {
+			first = a.String()
+		}
+	}
+	if n > namedMissing {
+		names = append(names, fmt.Sprintf("and %d more", n-namedMissing))
+	}
+	return registry.Verdict{
+		Outcome: registry.Failed, Class: registry.ClassTimeout, First: first,
+		Cause: fmt.Sprintf("%d of %d instances were not ready within %s: %s",
+			n, r.c.Facts.World(r.d), seconds(r.limit()), strings.Join(names, ", ")),
+		Advice: "see why they were not launched or did not get ready, or raise muster.barrier.timeout",
+	}
+}
+
+// standing says where an instance stands that is waited for.
+func standing(a *absence) string {
+	m := &a.rec
+	if m.Inc == "" {
+		return "never joined"
+	}
+	switch m.Phase {
+	case registry.PhaseJoined:
+		return "joined on " + place(m.Member) + ", still staging"
+	case registry.PhaseReady:
+		return fmt.Sprintf("on %s, still in generation %d", place(m.Member), m.Gen)
+	case registry.PhaseEnded:
+		return "ended, its agent is gone"
+	case registry.PhaseFailed:
+		return "failed on " + place(m.Member)
+	case registry.PhaseLost:
+		return "lost with " + place(m.Member)
+	case registry.PhaseLeft:
+		return "left, not replaced"
+	}
+	return string(m.Phase)
+}
+
+func place(m registry.Member) string {
+	if m.Host != "" {
+		return m.Host
+	}
+	if m.Addr != "" {
+		return m.Addr
+	}
+	return "an unknown host"
+}

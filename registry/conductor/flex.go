@@ -1,0 +1,120 @@
+package conductor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// flex changes the counts of a running app. Fewer members make a new generation at once; for more,
+// the directive names the target, newcomers join beside the running generation, and the new one
+// begins when all are staged. True means that the step's effect is decided.
+func (r *ruling) flex() bool {
+	if r.joined() {
+		n := r.d.Target
+		why := "flex: " + countsText(r.d.Counts, n)
+		r.d.Counts, r.d.Target = n, nil
+		return r.rebuild("", why, r.d.Budget)
+	}
+	for _, a := range r.v.Asks {
+		if a.Kind != registry.AskFlex {
+			continue
+		}
+		want, err := r.wanted(a) // one ask at a time: two may contradict each other
+		if err != nil || maps.Equal(want, r.d.Target) || r.d.Target == nil && maps.Equal(want, r.all(r.d.Counts)) {
+			return r.only(DropAsk{Ask: a}) // served, or it never can be
+		}
+		return r.retarget(want)
+	}
+	return false
+}
+
+// retarget is the directive's answer to a flex.
+func (r *ruling) retarget(want map[string]int) bool {
+	up, members := false, false
+	for _, f := range r.c.Facts.Components {
+		have := r.all(r.d.Counts)[f.Name]
+		up = up || f.Waited && want[f.Name] > have
+		members = members || f.Waited && want[f.Name] != have
+	}
+	if members && !up {
+		why := "flex: " + countsText(r.d.Counts, want)
+		r.d.Counts, r.d.Target = want, nil
+		return r.rebuild("", why, r.d.Budget)
+	}
+	n := r.next()
+	n.Why = "flex: " + countsText(r.d.Counts, want)
+	if up {
+		n.Target = want
+	} else { // services only: nothing has to stop
+		n.Counts, n.Target = want, nil
+	}
+	return r.only(Retarget{Index: r.v.DirectiveIndex, Directive: n})
+}
+
+// joined tells that every newcomer of the target is staged: nobody stops for one that is still fetching.
+func (r *ruling) joined() bool {
+	if r.d.Target == nil {
+		return false
+	}
+	return !slices.ContainsFunc(r.joining, func(a *absence) bool {
+		m := &a.rec.Member
+		return m.Inc == "" || m.Run != r.d.Run || m.Phase != registry.PhaseJoined && m.Phase != registry.PhaseReady || !staged(*m)
+	})
+}
+
+// wanted reads the counts that an ask wants; components that it does not name keep theirs.
+func (r *ruling) wanted(a registry.Ask) (map[string]int, error) {
+	want := r.all(r.d.Counts)
+	for name, text := range a.Args {
+		if _, ok := want[name]; !ok {
+			return nil, fmt.Errorf("flex %s: no component %s", a.ID, name)
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("flex %s: %s: got %q, want a number from 0", a.ID, name, text)
+		}
+		want[name] = n
+	}
+	return want, nil
+}
+
+// all completes counts with those of the definition.
+func (r *ruling) all(counts map[string]int) map[string]int {
+	all := r.c.Facts.counts()
+	maps.Copy(all, counts)
+	return all
+}
+
+// drops deletes the operator's words that have been heard.
+func (r *ruling) drops() {
+	for _, a := range r.v.Asks {
+		if a.Kind == registry.AskGone && r.goneServed(a) {
+			r.effects = append(r.effects, DropAsk{Ask: a})
+		}
+	}
+}
+
+// goneServed tells that the incarnation which the operator gave up is lost, or has a successor.
+func (r *ruling) goneServed(a registry.Ask) bool {
+	in, err := registry.ParseInstance(a.Args["instance"])
+	if err != nil || a.Args["inc"] == "" {
+		return true
+	}
+	rec, ok := r.v.Records[in]
+	return ok && rec.Inc != "" && (rec.Inc != a.Args["inc"] || rec.Phase == registry.PhaseLost || rec.Phase == registry.PhaseLeft)
+}
+
+func countsText(have, want map[string]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if have[name] != want[name] {
+			parts = append(parts, fmt.Sprintf("%s %d to %d", name, have[name], want[name]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,162 @@
+package conductor
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// losses runs the loss timer of every member that has a record and no live key, and declares lost (T7) those
+// whose time is over or whose death the operator vouches for. While more than half of the gang is away it is
+// the longer time: those members show each other that they hear nothing, take it for the registry's end, and
+// go on (protocol 6). When that begins or ends all timers begin anew, as some of them may hold on until then.
+func (r *ruling) losses() {
+	away := r.vanished()
+	if len(away) == 0 {
+		r.c.loss, r.c.mass = nil, false
+		return
+	}
+	if !r.knowsRoster() {
+		r.effects = append(r.effects, ReadRoster{Ref: r.d.Roster})
+		return
+	}
+	if r.outran(away) {
+		r.live = true
+		return
+	}
+	if r.unread() {
+		return
+	}
+	if mass := r.mass(); mass != r.c.mass {
+		r.c.loss, r.c.mass = nil, mass
+	}
+	grace := r.c.Facts.Times.Lost
+	if r.c.mass {
+		grace = r.c.Facts.Times.LostMass
+	}
+	loss := map[registry.Instance]lossTimer{}
+	for _, a := range away {
+		m := a.rec.Member
+		t, ok := r.c.loss[a.Instance]
+		if !ok || t.inc != m.Inc {
+			t = lossTimer{inc: m.Inc, since: r.now}
+		}
+		t.end = t.since.Add(grace)
+		loss[a.Instance] = t
+		if said := SaidGone(r.v.Asks, a.Instance, m.Inc); !said && r.now.Before(t.end) {
+			r.wakeAt(t.end)
+			continue
+		} else if !said && r.v.LiveAt.Before(t.end) {
+			r.live = true // who is there now decides how long it is
+			continue
+		}
+		m.Phase = registry.PhaseLost
+		r.effects = append(r.effects, Lost{Instance: a.Instance, Index: a.rec.Index, Member: m})
+	}
+	r.c.loss = loss
+}
+
+// outran tells that the record of somebody who was not missed before is newer than what is known of live/: who has just claimed is
+// in the one and not in the other, and its time must not begin before its loss.
+func (r *ruling) outran(away []*absence) bool {
+	return slices.ContainsFunc(away, func(a *absence) bool {
+		t, missed := r.c.loss[a.Instance]
+		return (!missed || t.inc != a.rec.Inc) && r.v.LiveAt.Before(a.rec.At)
+	})
+}
+
+// vanished are the members that have a record and no live key, and whose place matters.
+func (r *ruling) vanished() []*absence {
+	return slices.DeleteFunc(slices.Concat(r.missing, r.services), func(a *absence) bool {
+		return a.live || a.res != unsettled || !holds(a.rec.Member) || a.rec.Phase == registry.PhaseEnded
+	})
+}
+
+// knowsRoster tells that the sealed roster was read, or that there is none yet. In a waiting generation it is
+// that of the last one, of the last run as well: its members may run still.
+func (r *ruling) knowsRoster() bool {
+	if r.d.Roster.ID == "" {
+		return true
+	}
+	x := r.v.Roster
+	return x != nil && strings.HasPrefix(r.d.Roster.ID, strconv.Itoa(x.Gen)+"-")
+}
+
+// unread finds the members of the last roster that count no more and are not there. Nobody else reads their records, which alone say
+// who of them has left; true means that mass cannot be told before. A record must be no older than the reading that its member is not
+// in: who was on its way out then has left by now.
+func (r *ruling) unread() bool {
+	if r.d.Roster.ID == "" {
+		return false
+	}
+	var unread []registry.Instance
+	for _, row := range r.v.Roster.Rows {
+		i := slices.IndexFunc(r.c.Facts.Components, func(c ComponentFacts) bool { return c.Name == row.Component })
+		if i < 0 || !r.c.Facts.Components[i].Waited || row.Index < r.c.Facts.count(r.d, i) || !r.away(row.Instance) {
+			continue
+		}
+		if latest(r.v.Records[row.Instance].At, r.v.AllAt).Before(r.v.LiveAt) {
+			unread = append(unread, row.Instance)
+		}
+	}
+	r.due = append(r.due, unread...)
+	return len(unread) > 0
+}
+
+// mass tells that more than half of those who are waited for are away: of the sealed roster, whose members ask
+// each other, or of what the directive counts.
+func (r *ruling) mass() bool {
+	counted := func(in registry.Instance) bool {
+		f, ok := r.c.Facts.component(in.Component)
+		return ok && f.Waited
+	}
+	all := r.c.Facts.Instances(r.d)
+	if r.most(slices.DeleteFunc(all, func(in registry.Instance) bool { return !counted(in) })) {
+		return true
+	}
+	if r.d.Roster.ID == "" {
+		return false
+	}
+	var rows []registry.Instance
+	for _, row := range r.v.Roster.Rows {
+		if counted(row.Instance) {
+			rows = append(rows, row.Instance)
+		}
+	}
+	return r.most(rows)
+}
+
+// most tells that more than half are away.
+func (r *ruling) most(all []registry.Instance) bool {
+	away := 0
+	for _, in := range all {
+		if r.away(in) {
+			away++
+		}
+	}
+	return 2*away > len(all)
+}
+
+// away tells that a member has a record and is not there. One whose record was not read has one: it is ready, or was sealed.
+func (r *ruling) away(in registry.Instance) bool {
+	if r.v.Live[in] || r.v.Ready[in] && !r.v.ReadyAt.Before(r.v.LiveAt) {
+		return false
+	}
+	rec, read := r.v.Records[in]
+	return !read && r.v.AllAt.IsZero() || holds(rec.Member)
+}
+
+// Losses are the members that are away, in the order of their names.
+func (c State) Losses() []registry.Loss {
+	var all []registry.Loss
+	for in, t := range c.loss {
+		all = append(all, registry.Loss{Instance: in, Inc: t.inc, Since: t.since, End: t.end, Mass: c.mass})
+	}
+	slices.SortFunc(all, func(a, b registry.Loss) int {
+		return cmp.Or(cmp.Compare(a.Instance.Component, b.Instance.Component), cmp.Compare(a.Instance.Index, b.Instance.Index))
+	})
+	return all
+}

@@ -1,0 +1,205 @@
+package conductor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// failure is an instance that did not come to a good end, and what it counts for.
+type failure struct {
+	*absence
+	class  registry.Class
+	exit   *registry.MemberExit
+	budget registry.Budget // what it had used
+	rule   BudgetRule
+	free   bool // no budget is charged
+	what   string
+}
+
+// repair rules on the members that a running generation lacks: the generation is rebuilt (T11) if
+// the budget allows, else the failure is final. True means that the step's effect is decided.
+func (r *ruling) repair() bool {
+	var free, charged []failure
+	for _, a := range r.missing {
+		if a.res != unsettled {
+			continue
+		}
+		f, ok := r.breaks(a)
+		switch {
+		case !ok:
+		case f.free:
+			free = append(free, f)
+		default:
+			charged = append(charged, f)
+		}
+	}
+	if len(charged) > 0 && r.refills() && r.v.CheckpointsAt.Before(newestSince(charged)) {
+		return r.only(ReadRecords{Of: instancesOf(charged), Checkpoints: true})
+	}
+	sortFirst(charged)
+	for i, f := range charged {
+		b, ok := Charge(r.d.Budget, f.rule, wall(r.now), r.newestStep())
+		if ok {
+			return r.rebuild(f.Instance.String(), f.sentence(), b)
+		}
+		charged[i].budget = b
+	}
+	if len(charged) > 0 && r.final(charged) {
+		return true
+	}
+	if len(free) == 0 {
+		return r.anew()
+	}
+	return r.rebuild(free[0].Instance.String(), free[0].sentence(), r.d.Budget)
+}
+
+// final counts failures whose budget is spent as failures for good.
+func (r *ruling) final(list []failure) bool {
+	r.failures = append(r.failures, list...)
+	for _, f := range list {
+		f.res = failedForGood
+		r.done[f.Component]++
+	}
+	return r.failed() || r.succeeded()
+}
+
+// breaks tells whether this member's state breaks the running generation, and how.
+func (r *ruling) breaks(a *absence) (failure, bool) {
+	m := a.rec.Member
+	if m.Inc == "" {
+		return failure{}, false
+	}
+	row, _ := r.row(a)
+	if a.facts.Scope == registry.ScopeInstance {
+		return r.breaksInstance(a, row)
+	}
+	f := r.failureOf(a, r.d.Budget, r.c.Facts.GangBudget)
+	if a.facts.Scope == registry.ScopeNever {
+		f.rule = BudgetRule{}
+	}
+	switch {
+	case m.Inc != row.Inc:
+		f.what = fmt.Sprintf("%s was replaced", a.Instance)
+		return f, true
+	case m.Phase == registry.PhaseFailed, m.Phase == registry.PhaseLost, m.Phase == registry.PhaseLeft:
+		return f, true
+	}
+	return failure{}, false
+}
+
+// breaksInstance is the instance scope's part: a dead member is waited for, one that came back at
+// another address makes a new generation. Its claim or its report has charged its own budget.
+func (r *ruling) breaksInstance(a *absence, row registry.Row) (failure, bool) {
+	m := a.rec.Member
+	f := r.failureOf(a, r.d.Budget, r.c.Facts.GangBudget)
+	switch {
+	case !a.live && r.v.LiveAt.Before(a.rec.At) && moved(r.c.Facts.App, m, row):
+		r.live = true // somebody came back since: is it there?
+	case a.live && moved(r.c.Facts.App, m, row):
+		f.free, f.what = true, fmt.Sprintf("%s moved to %s", a.Instance, m.ClusterAddr())
+		return f, true
+	case m.Phase == registry.PhaseFailed && f.class != registry.ClassLauncher: // that one leaves: its replacement is waited for
+		return f, true
+	}
+	return failure{}, false
+}
+
+// moved tells that a member is not where its row says. While it stages, its ports are not known
+// before it publishes them, so the host decides; not of one that goes by its name, which may come up on any.
+func moved(app string, m registry.Member, row registry.Row) bool {
+	if m.Phase == registry.PhaseJoined && m.Address == "" && len(m.Exports) == 0 {
+		return registry.HostOf(m.Addr) != registry.HostOf(row.Addr) && !byName(row, app)
+	}
+	return !m.SameRow(row, registry.ScopeInstance)
+}
+
+func (r *ruling) row(a *absence) (registry.Row, bool) {
+	if r.v.Roster == nil {
+		return registry.Row{}, false
+	}
+	rows := r.v.Roster.Rows
+	if a.rank < len(rows) && rows[a.rank].Instance == a.Instance {
+		return rows[a.rank], true
+	}
+	return r.v.Roster.Row(a.Instance)
+}
+
+// failureOf reads from the record how the member's process ended.
+func (r *ruling) failureOf(a *absence, b registry.Budget, rule BudgetRule) failure {
+	f := failure{absence: a, budget: b, rule: rule, class: registry.ClassHost}
+	m := a.rec.Member
+	switch {
+	case m.Exit != nil && m.Exit.Gen == r.d.Gen || a.res == failedForGood:
+		f.exit, f.class = m.Exit, cmp.Or(m.Exit.Class, registry.ClassApp)
+	case m.Phase == registry.PhaseLeft:
+		f.class = registry.ClassLauncher
+	case m.Phase == registry.PhaseFailed:
+		f.class = registry.ClassApp
+	}
+	f.free = free(f.class)
+	return f
+}
+
+func (r *ruling) rebuild(first, why string, b registry.Budget) bool {
+	n := r.next()
+	n.Gen, n.Act, n.Budget, n.First, n.Why = n.Gen+1, registry.ActWait, b, first, why
+	n.Resume, n.Anew, n.Released, n.Seeds, n.Keep = nil, "", nil, nil, 0
+	n.StopGrace = r.c.Facts.StopGrace.Seconds()
+	return r.only(Rebuild{Index: r.v.DirectiveIndex, Directive: n})
+}
+
+// overdue ends a run in which an instance was not replaced for as long as a barrier may take.
+func (r *ruling) overdue() bool {
+	for _, a := range r.missing {
+		if a.res != unsettled {
+			continue
+		}
+		if end := a.since.Add(r.limit()); r.now.Before(end) {
+			r.wakeAt(end)
+			continue
+		}
+		return r.conclude(registry.Verdict{
+			Outcome: registry.Failed, Class: registry.ClassTimeout, First: a.String(),
+			Cause:  fmt.Sprintf("%s was not replaced within %s: %s", a.Instance, seconds(r.limit()), standing(a)),
+			Advice: "see why no replacement was launched, or raise muster.barrier.timeout",
+		})
+	}
+	return false
+}
+
+// sortFirst brings the first cause to the front: the earliest end, else the lowest rank.
+func sortFirst(list []failure) {
+	slices.SortStableFunc(list, func(a, b failure) int {
+		if x, y := a.at(), b.at(); !x.IsZero() && !y.IsZero() && !x.Equal(y) {
+			return x.Compare(y)
+		}
+		return cmp.Compare(a.rank, b.rank)
+	})
+}
+
+func (f failure) at() time.Time {
+	if f.exit == nil {
+		return time.Time{}
+	}
+	return f.exit.At
+}
+
+func newestSince(list []failure) time.Time {
+	t := time.Time{}
+	for _, f := range list {
+		t = latest(t, f.since)
+	}
+	return t
+}
+
+func instancesOf(list []failure) []registry.Instance {
+	var out []registry.Instance
+	for _, f := range list {
+		out = append(out, f.Instance)
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+package conductor
+
+import "github.com/muster-agent/muster/registry"
+
+// result is what an instance came to, as far as it counts.
+type result int
+
+const (
+	unsettled result = iota
+	endedWell
+	failedForGood
+)
+
+// settled tells whether an instance has come to a result that counts under this directive. In the
+// instance scope a result holds until the gang is formed anew by muster.retry; a gang's results belong
+// to their generation.
+func settled(m registry.Member, d registry.Directive, scope string) result {
+	if m.Inc == "" || m.Run != d.Run {
+		return unsettled
+	}
+	gen := resultGen(m)
+	if gen < d.Retries.Gen {
+		return unsettled
+	}
+	if scope != registry.ScopeInstance && gen != d.Gen {
+		return unsettled
+	}
+	switch {
+	case m.Phase == registry.PhaseEnded:
+		return endedWell
+	case m.Phase == registry.PhaseFailed && m.Exit != nil && m.Exit.Final:
+		return failedForGood
+	}
+	return unsettled
+}
+
+// resultGen is the generation that a member's result belongs to.
+func resultGen(m registry.Member) int {
+	if m.Exit == nil {
+		return m.Gen
+	}
+	return max(m.Gen, m.Exit.Gen)
+}
+
+// free tells the classes that no budget is charged for: nothing that the app did.
+func free(c registry.Class) bool {
+	return c == registry.ClassLauncher || c == registry.ClassRegistry || c == registry.ClassFlex || c == registry.ClassMismatch
+}
+
+// verdictClass is the class that a verdict may have: some classes are only for reports.
+func verdictClass(c registry.Class) registry.Class {
+	switch c {
+	case registry.ClassNone:
+		return registry.ClassApp
+	case registry.ClassLauncher:
+		return registry.ClassPreempted
+	case registry.ClassRegistry:
+		return registry.ClassHost
+	case registry.ClassFlex, registry.ClassMismatch:
+		return registry.ClassMuster
+	case registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassHost, registry.ClassNetwork, registry.ClassData, registry.ClassImage, registry.ClassPreempted, registry.ClassStopped,
+		registry.ClassTimeout, registry.ClassDefinition, registry.ClassNotPermitted, registry.ClassMuster:
+	}
+	return c
+}

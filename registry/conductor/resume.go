@@ -1,0 +1,188 @@
+package conductor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// holding is what one rank could go on from.
+type holding struct {
+	registry.Instance
+	steps []int64
+	saver bool // it has stored something of its own at some time
+	dark  bool // what else it has, nobody knows
+}
+
+// holdings are those of all ranks that must agree. here is nil where nobody asks what lies in folders; over tells who is at work
+// no more.
+func (f Facts) holdings(d registry.Directive, stored map[registry.Instance]registry.Checkpoint, here func(registry.Instance) *registry.Here, over func(registry.Instance) bool) []holding {
+	stored = registry.Sound(stored)
+	shared := sharedSteps(stored)
+	var all []holding
+	for i, c := range f.Components {
+		if !c.Resumes() {
+			continue
+		}
+		var ranks []holding
+		savers := 0
+		for k := range f.count(d, i) {
+			in := registry.Instance{Component: c.Name, Index: k}
+			if over != nil && over(in) {
+				continue
+			}
+			h := holdingOf(in, stored[in], shared, here, d.Gen)
+			if h.saver {
+				savers++
+			}
+			ranks = append(ranks, h)
+		}
+		strict := c.Ranks == RanksAll || c.Ranks != RanksSome && savers > 1
+		all = append(all, slices.DeleteFunc(ranks, func(h holding) bool { return len(h.steps) == 0 && (h.dark || !h.saver && !strict) })...)
+	}
+	return all
+}
+
+func holdingOf(in registry.Instance, c registry.Checkpoint, shared []int64, here func(registry.Instance) *registry.Here, gen int) holding {
+	h := holding{Instance: in, saver: c.Own}
+	for _, s := range c.Steps {
+		if h.saver = h.saver || !s.Shared; s.Kept() && !s.Shared {
+			h.steps = append(h.steps, s.Step)
+		}
+	}
+	var found *registry.Here
+	if here != nil {
+		found = here(in)
+	}
+	if found != nil && found.Unknown {
+		h.dark, found = true, nil
+	}
+	if found != nil && !found.Shared {
+		h.steps = append(h.steps, believed(*found, c, gen)...)
+		h.saver = h.saver || len(h.steps) > 0
+	}
+	if h.saver {
+		return h
+	}
+	h.steps = slices.Clone(shared)
+	if found != nil && found.Shared {
+		h.steps = append(h.steps, believed(*found, c, gen)...)
+	}
+	return h
+}
+
+// believed are the steps of a folder that are of the gang's branch: a folder that a container comes back to has what was saved
+// before it went away, and the gang may have given that up. What the registry has of those counts all the same.
+func believed(h registry.Here, c registry.Checkpoint, gen int) []int64 {
+	if h.Gen == 0 || h.Gen >= gen-1 {
+		return h.Steps
+	}
+	return slices.DeleteFunc(slices.Clone(h.Steps), func(step int64) bool {
+		return !slices.ContainsFunc(c.Steps, func(s registry.CheckpointStep) bool { return s.Step == step })
+	})
+}
+
+// common is the newest step that all have; false: there is none.
+func common(all []holding) (int64, bool) {
+	if len(all) == 0 {
+		return 0, false
+	}
+	best, ok := registry.NoStep, false
+	for _, step := range all[0].steps {
+		if step > best && !slices.ContainsFunc(all[1:], func(h holding) bool { return !slices.Contains(h.steps, step) }) {
+			best, ok = step, true
+		}
+	}
+	return best, ok
+}
+
+// resume is what a generation goes on from: the newest step that every rank has, nil where nobody has any, NoStep where ranks
+// have some and none in common. Then why says who has which.
+func (r *ruling) resume() (step *int64, why string) {
+	here := func(in registry.Instance) *registry.Here { return r.v.Records[in].Here }
+	over := func(in registry.Instance) bool {
+		f, _ := r.c.Facts.component(in.Component)
+		return settled(r.v.Records[in].Member, r.d, f.Scope) != unsettled
+	}
+	all := r.c.Facts.holdings(r.d, r.v.Checkpoints, here, over)
+	n, ok := common(all)
+	if !ok { // one that nobody knows of must have what the others have, or fails: nothing is thrown away for it
+		n, ok = common(slices.DeleteFunc(slices.Clone(all), func(h holding) bool { return h.dark }))
+	}
+	if ok {
+		return &n, ""
+	}
+	if !slices.ContainsFunc(all, func(h holding) bool { return len(h.steps) > 0 }) {
+		return nil, ""
+	}
+	none := registry.NoStep
+	return &none, apart(all)
+}
+
+// Apart tells who has which where ranks have stored steps by now, first several of them, and none is everybody's: a restart would
+// begin anew. Empty: nothing of the kind.
+func (f Facts) Apart(d registry.Directive, stored map[registry.Instance]registry.Checkpoint) (why string, first registry.Instance) {
+	all := f.holdings(d, stored, nil, nil)
+	if _, ok := common(all); ok {
+		return "", registry.Instance{}
+	}
+	for _, h := range all {
+		if len(h.steps) >= apartSteps { // one that is a step ahead is no cause for alarm
+			return apart(all), h.Instance
+		}
+	}
+	return "", registry.Instance{}
+}
+
+// Bounds of apart: it stands in the directive.
+const (
+	apartRanks = 8
+	apartSteps = 3
+)
+
+// apart names each rank's newest steps.
+func apart(all []holding) string {
+	var parts []string
+	for i, h := range all {
+		if i == apartRanks {
+			parts = append(parts, fmt.Sprintf("and %d more", len(all)-i))
+			break
+		}
+		parts = append(parts, h.String()+" has "+newestOf(h.steps))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func newestOf(steps []int64) string {
+	if len(steps) == 0 {
+		return "none"
+	}
+	steps = slices.Compact(slices.Sorted(slices.Values(steps)))
+	text := ""
+	if len(steps) > apartSteps {
+		text, steps = "… ", steps[len(steps)-apartSteps:]
+	}
+	for i, s := range steps {
+		if i > 0 {
+			text += " "
+		}
+		text += strconv.FormatInt(s, 10)
+	}
+	return text
+}
+
+// sharedSteps are those that anybody has put into a store for all.
+func sharedSteps(stored map[registry.Instance]registry.Checkpoint) []int64 {
+	var all []int64
+	for _, c := range stored {
+		for _, s := range c.Steps {
+			if s.Shared && s.Kept() {
+				all = append(all, s.Step)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,153 @@
+package conductor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// The pauses before a gang that was formed anew starts: none before the first, then doubling. Where something
+// was in somebody else's hands, that one is given time.
+const (
+	retryPause        = time.Second
+	retryPauseMost    = time.Minute
+	conflictPause     = 30 * time.Second
+	conflictPauseMost = 10 * time.Minute
+)
+
+// recovery is what trying again is worth after a failure.
+type recovery int
+
+const (
+	unknown   recovery = iota // it may help
+	transient                 // it was nothing that the app did
+	conflict                  // likewise, and at once it would happen again
+	permanent                 // the app would do the same again
+)
+
+// retryable judges a failure by its class and by how the first process ended (nil: none did), as PAI does. A
+// shell's 128+n is the signal n.
+func retryable(exit *registry.MemberExit, class registry.Class) recovery {
+	switch class {
+	case registry.ClassHost, registry.ClassPreempted, registry.ClassGPU, registry.ClassNetwork, registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch:
+		return transient
+	case registry.ClassImage:
+		if exit != nil && exit.Passing {
+			return transient
+		}
+		return permanent // there is no such image, or nobody may have it, or it is none
+	case registry.ClassTimeout:
+		if exit == nil {
+			return conflict // somebody did not come in time
+		}
+		return permanent // its own time is over, as the definition wants it
+	case registry.ClassOOM, registry.ClassDefinition, registry.ClassNotPermitted, registry.ClassStopped:
+		return permanent
+	case registry.ClassNone, registry.ClassApp:
+		return recoveryOf(exit)
+	case registry.ClassData, registry.ClassMuster: // they may have several reasons
+	}
+	return unknown
+}
+
+func recoveryOf(e *registry.MemberExit) recovery {
+	if e == nil {
+		return unknown
+	}
+	sig := e.Signal
+	if sig == 0 && e.Code != nil {
+		sig = *e.Code - 128
+	}
+	switch sig {
+	case 2, 3, 9, 15: // INT, QUIT, KILL, TERM: from outside
+		return transient
+	case 4, 7, 8, 13: // ILL, BUS, FPE, PIPE
+		return permanent
+	}
+	return unknown
+}
+
+// conclude ends the run with this verdict, or forms the whole gang anew where muster.retry says so: every instance
+// starts again, also those that had ended, and all budgets begin again. True means that the step's effect is decided.
+func (r *ruling) conclude(v registry.Verdict) bool {
+	next, ok := r.c.Facts.again(r.d.Retries, v)
+	if !ok {
+		return r.only(r.end(v))
+	}
+	next.Gen = r.d.Gen + 1
+	why := fmt.Sprintf("formed anew after %s (%s)", v.Cause, r.c.Facts.ordinal(r.d.Retries, next))
+	r.d.Retries = next
+	return r.rebuild(v.First, why, r.d.Budget.Fresh())
+}
+
+// again tells whether the gang is formed anew instead of this verdict, and how that counts.
+func (f Facts) again(have registry.Retries, v registry.Verdict) (registry.Retries, bool) {
+	kind := unknown
+	if v.Outcome == registry.Failed {
+		kind = retryable(v.Exit, v.Class)
+	}
+	if v.Class == registry.ClassOOM && f.grows(v.First) {
+		kind = unknown // the same would happen again with the same memory only
+	}
+	free := false
+	switch {
+	case v.Outcome == registry.Stopped, v.Class == registry.ClassTimeout && kind == permanent:
+		return have, false // the operator, or a time that was set, has the last word
+	case f.Retry == RetryAlways:
+	case v.Outcome == registry.Succeeded, kind == permanent:
+		return have, false
+	case f.RetryTransient && kind != unknown:
+		free = true
+	case f.Retry != RetryForever && have.Used >= f.Retry:
+		return have, false
+	}
+	next := have
+	next.Pause = pauseBefore(have, kind).Seconds()
+	if free {
+		next.Free++
+	} else {
+		next.Used++
+	}
+	return next, true
+}
+
+// grows tells that an instance has more memory when it starts again.
+func (f Facts) grows(instance string) bool {
+	in, err := registry.ParseInstance(instance)
+	c, ok := f.component(in.Component)
+	return err == nil && ok && c.Grows
+}
+
+// pauseBefore is the pause before the next retry, by how many there were.
+func pauseBefore(t registry.Retries, kind recovery) time.Duration {
+	n, wait, most := t.Used+t.Free, retryPause, retryPauseMost
+	if kind == conflict {
+		n, wait, most = n+1, conflictPause, conflictPauseMost
+	}
+	if n == 0 {
+		return 0
+	}
+	for range n - 1 {
+		if wait = min(2*wait, most); wait == most {
+			break
+		}
+	}
+	return wait
+}
+
+// ordinal says in words which retry that is.
+func (f Facts) ordinal(have, next registry.Retries) string {
+	s := "not counted"
+	switch {
+	case next.Used == have.Used:
+	case f.Retry > 0:
+		s = fmt.Sprintf("retry %d of %d", next.Used, f.Retry)
+	default:
+		s = fmt.Sprintf("retry %d", next.Used)
+	}
+	if next.Pause > 0 {
+		s += ", after a pause of " + seconds(next.Wait())
+	}
+	return s
+}

@@ -1,0 +1,149 @@
+package conductor
+
+import (
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// View is what the conductor has read. Its caller keeps it up to date between Steps; a Step keeps
+// nothing of it but what effects carry on (the directive's maps). Times come from the same clock as
+// Step's now, taken when a read has ended.
+type View struct {
+	Directive      registry.Directive
+	DirectiveIndex uint64
+
+	// Ready holds the keys of ready/<ReadyGen>/, read at ReadyAt; of another generation than the
+	// directive's they count as not read.
+	Ready    map[registry.Instance]bool
+	ReadyGen int
+	ReadyAt  time.Time
+
+	// Live holds the keys of live/, read at LiveAt (zero: never).
+	Live   map[registry.Instance]bool
+	LiveAt time.Time
+
+	// Records are the members' records read so far, each with when. AllAt is the last reading of all
+	// of them (zero: never): what it did not find does not exist. A record looked for alone and not
+	// found stands here with an empty Inc.
+	Records map[registry.Instance]Record
+	AllAt   time.Time
+
+	// Checkpoints are the keys of checkpoint/, read at CheckpointsAt (zero: never).
+	Checkpoints   map[registry.Instance]registry.Checkpoint
+	CheckpointsAt time.Time
+
+	// Roster is the sealed roster that the directive names; nil: not read.
+	Roster *registry.Roster
+
+	Asks []registry.Ask
+
+	// Trouble: since the last Step a read failed, or the registry's leader changed. All loss timers
+	// start anew.
+	Trouble bool
+}
+
+// Record is a member record with its ModifyIndex and when it was read.
+type Record struct {
+	registry.Member
+	Index uint64
+	At    time.Time
+}
+
+// Effect is one thing for the conductor's caller to do. Each write is one transaction; one that is
+// refused means: read the directive and everything else again, then Step.
+type Effect interface{ effect() }
+
+// The effects. Index is the directive's ModifyIndex that the decision was taken from, for check-index.
+type (
+	// ReadReady asks for the keys of ready/<gen>/ of the directive's generation now.
+	ReadReady struct{}
+	// ReadRecords asks for member records: All (one recursive, consistent read), or those of Of.
+	// With Checkpoints those of checkpoint/ as well.
+	ReadRecords struct {
+		All         bool
+		Of          []registry.Instance
+		Checkpoints bool
+	}
+	// ReadLive asks for the keys of live/.
+	ReadLive struct{}
+	// ReadRoster asks for the sealed roster.
+	ReadRoster struct{ Ref registry.RosterRef }
+	// Seal is T5. When it is accepted Roster is the view's roster.
+	Seal struct {
+		Index     uint64
+		Directive registry.Directive
+		Roster    registry.Roster
+		Packed    registry.Packed
+	}
+	// Rebuild is T11.
+	Rebuild struct {
+		Index     uint64
+		Directive registry.Directive
+	}
+	// Retarget rewrites the run directive in its generation: flex up.
+	Retarget struct {
+		Index     uint64
+		Directive registry.Directive
+	}
+	// Release rewrites the run directive in its generation: further components may start.
+	Release struct {
+		Index     uint64
+		Directive registry.Directive
+	}
+	// Begin rewrites the run directive in its generation: a save begins.
+	Begin struct {
+		Index     uint64
+		Directive registry.Directive
+	}
+	// End is T12: the directive with its verdict, `cas verdict/<run> 0`, and the asks to delete.
+	End struct {
+		Index     uint64
+		Directive registry.Directive
+		Verdict   registry.Verdict
+		Asks      []registry.Ask
+	}
+	// Lost is T7: the record to write under check-index Index and check-not-exists live.
+	Lost struct {
+		Instance registry.Instance
+		Index    uint64
+		Member   registry.Member
+	}
+	// DropAsk deletes an ask that is served or can never be.
+	DropAsk struct{ Ask registry.Ask }
+	// Wake asks for a Step at that time, if nothing else causes one earlier.
+	Wake struct{ At time.Time }
+	// CleanUp removes ready/, ask/ and all rosters but KeepRoster.
+	CleanUp struct{ KeepRoster string }
+	// StepDown is T16: nobody needs a conductor any more.
+	StepDown struct{}
+)
+
+func (ReadReady) effect()   {}
+func (ReadRecords) effect() {}
+func (ReadLive) effect()    {}
+func (ReadRoster) effect()  {}
+func (Seal) effect()        {}
+func (Rebuild) effect()     {}
+func (Retarget) effect()    {}
+func (Release) effect()     {}
+func (Begin) effect()       {}
+func (End) effect()         {}
+func (Lost) effect()        {}
+func (DropAsk) effect()     {}
+func (Wake) effect()        {}
+func (CleanUp) effect()     {}
+func (StepDown) effect()    {}
+
+// Conductor is the state that decisions need beyond the view: its timers. It is a value; a new
+// conductor starts with new timers.
+type State struct {
+	Facts Facts
+	Inc   string    // of the agent that conducts
+	Came  time.Time // when it first saw the gang's directive; zero: unknown
+	timers
+	tenure
+}
+
+// NewConductor makes the conductor of the agent inc.
+func New(f Facts, inc string) State { return State{Facts: f, Inc: inc} }
