@@ -29,48 +29,6 @@ func Build(app appdef.App, req Request) (Plan, appdef.Problems) {
 	return p, b.problems.Sort()
 }
 
-// builder is one Build.
-type builder struct {
-	app       *appdef.App
-	req       Request
-	position  int // of the component in the App
-	component *appdef.Component
-	scope     appdef.Resolver
-	ports     []Port
-	verbatim  int  // of Process
-	byName    bool // it is written by its name in Consul
-	problems  appdef.Problems
-	warnings  appdef.Problems
-}
-
-// spot finds where something was written. It is asked only when there is something to say.
-type spot func() appdef.Place
-
-func (b *builder) problem(where spot, got, want, hint string) {
-	b.problems = append(b.problems, where().Problem(got, want, hint))
-}
-
-func (b *builder) warn(where spot, got, want, hint string) {
-	b.warnings = append(b.warnings, where().Warning(got, want, hint))
-}
-
-// at is a part of the component.
-func (b *builder) at(parts ...string) spot {
-	return func() appdef.Place {
-		return placeOf(b.app, append([]string{"components", strconv.Itoa(b.position)}, parts...)...)
-	}
-}
-
-// key is one value of appConfig or resources, in the component's section or the global one.
-func (b *builder) key(name string) spot {
-	return func() appdef.Place {
-		if p, ok := keyPlace(b.app, b.position, name); ok {
-			return p
-		}
-		return b.at()()
-	}
-}
-
 // find looks the instance up. The command line names it, so the command line is at fault.
 func (b *builder) find() bool {
 	asked := appdef.Place{File: "command line", Pointer: ""}
@@ -143,18 +101,6 @@ func (b *builder) plan() Plan {
 	return p
 }
 
-// allocation is the request's without what no plan prints.
-func (b *builder) allocation() Allocation {
-	a := b.req.Allocation
-	a.Ports, a.Devices = map[string]int{}, append([]string{}, a.Devices...)
-	for _, p := range b.ports {
-		if p.Port != 0 {
-			a.Ports[p.Name] = p.Port
-		}
-	}
-	return a
-}
-
 // barrier says who must be there before this instance starts. Services wait for nobody.
 func (b *builder) barrier() Barrier {
 	out := Barrier{WaitsFor: []string{}, Timeout: float64(b.app.Settings.Barrier)}
@@ -188,13 +134,6 @@ func (b *builder) restart() Restart {
 	}
 }
 
-// The grace of a stop where the definition gives none, in seconds: at most mostGrace, and enough
-// before the launcher's SIGKILL to kill, prove and leave.
-const (
-	mostGrace   = 30
-	leavingTime = 2
-)
-
 func (b *builder) stop() Stop {
 	grace := graceOf(b.component, b.req.Allocation.KillWindow)
 	if grace == 0 && b.component.Settings.Stop.Grace == 0 {
@@ -207,25 +146,3 @@ func (b *builder) stop() Stop {
 	}
 	return Stop{Signal: b.component.Settings.Stop.Signal, Grace: grace}
 }
-
-func graceOf(c *appdef.Component, killWindow float64) float64 {
-	switch grace := float64(c.Settings.Stop.Grace); {
-	case grace > 0:
-		return grace
-	case killWindow <= 0:
-		return mostGrace
-	default:
-		return min(max(killWindow-leavingTime, 0), mostGrace)
-	}
-}
-
-// grantedPorts are the needs with the numbers that were granted or claimed.
-func (b *builder) grantedPorts() []Port {
-	ports := portsOf(b.app, b.req.Component, b.req.Index)
-	for i := range ports {
-		ports[i].Port = b.req.Allocation.granted(ports[i].Name)
-	}
-	return ports
-}
-
-func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

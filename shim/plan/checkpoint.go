@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 )
@@ -68,4 +69,19 @@ func (b *builder) reaches() bool {
 	framework := b.app.Settings.Framework
 	reachable := b.req.Hadoop == nil || b.req.Hadoop.Libhdfs // without a configuration only the process may know how
 	return reachable && (framework == "tensorflow" || framework == "tensor2tensor")
+}
+
+// builtinCheckpointDir is where the TensorFlow package keeps checkpoints: a folder, or a prefix
+// with the app's own folder below it.
+func (b *builder) builtinCheckpointDir() string {
+	if b.app.Settings.Framework != "tensorflow" {
+		return ""
+	}
+	if dir := b.site("user.checkpoint.dir"); dir != "" {
+		return dir
+	}
+	if prefix := b.site("user.checkpoint.prefix"); prefix != "" {
+		return strings.TrimSuffix(prefix, "/") + "/" + b.req.appID() + "/checkpoints"
+	}
+	return ""
 }

@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -46,66 +46,56 @@ func (b *builder) ownCommand(script *Script) []string {
 	return []string{}
 }
 
-func (b *builder) shell() string {
+// underMPI makes one command the job's: mpirun starts it in every instance, from the first. One that calls mpirun itself
+// is run there as it is, and finds the same hosts.
+func (b *builder) underMPI(command []string, text string) []string {
+	m := b.mpi()
 	switch {
-	case b.req.Image != nil && !b.req.Image.Bash:
-		return "sh"
-	case b.req.Image == nil && b.req.Shell != "" && b.component.Limits.Image == "":
-		return b.req.Shell
+	case m == nil:
+		return command
+	case !m.Launches:
+		return []string{b.shell(), "-c", parking}
 	}
-	return "bash"
-}
-
-// shellText resolves a text that a shell will read. What is left unresolved may be the shell's own
-// variable; a reference into the configuration and a Hadoop client's name without a value cannot be.
-func (b *builder) shellText(key, text string) string {
-	if key == "muster.command" && b.literal() {
-		return text
-	}
-	scope := b.scope
-	scope.Vars = withShell(scope.Vars)
-	b.eachAtHome(&scope)
-	out, unresolved := scope.Expand(text)
-	for _, name := range unresolved {
-		switch {
-		case strings.HasPrefix(name, "@//site/") || strings.HasPrefix(name, "site."):
-			b.problem(b.key(key), "${"+name+"}", "a key that the configuration has", "")
-		case slices.Contains(appdef.ClientNames(), name) && b.req.Inherited[name] == "":
-			b.problem(b.key(key), "${"+name+"}, which has no value here", "a value for "+name,
-				"give --set "+name+"=VALUE")
+	if !launchesItself(text) {
+		home := atHome
+		if dir := b.cwd(nil); dir != b.req.root() { // an image's, the same in each
+			home = "cd " + quoteShell(dir) + ` && exec "$@"`
 		}
+		command = append([]string{"mpirun", "-wdir", "/", b.shell(), "-c", home, "-"}, command...)
 	}
-	return out
+	if b.app.Settings.HBox.Type != "" {
+		command = append([]string{b.shell(), "-c", heedingExitFile, "-"}, command...)
+	}
+	return command
 }
 
-// withShell keeps a shell's own ${WORK} and ${LOG} apart from ours: `${WORK-}` means the same.
-func withShell(vars map[string]string) map[string]string {
-	out := map[string]string{"WORK": "${WORK-}", "LOG": "${LOG-}"}
-	maps.Copy(out, vars)
-	return out
+// parking waits for the end by nothing but the shell: it reads a pipe that it also holds open for writing. A shell that
+// is asked to end while it waits does so at once.
+const parking = `: | { exec 3<>/proc/self/fd/0; read -r _ <&3; }`
+
+// atHome begins each process in its own instance's folder: mpirun would have all of them in the folder that it was
+// started in, which other hosts do not have.
+const atHome = `cd "$MUSTER_WORK_DIR" && exec "$@"`
+
+// heedingExitFile runs a command and ends with the first line of exit.code, or of the file that hbox.custom.exit names, by
+// which a process of HBox's MPI family says how the job ended, if there is one that is a number.
+const heedingExitFile = `file=${HBOX_CUSTOM_EXIT:-exit.code}
+[ ! -e "$file" ] || : >"$file"
+"$@" & job=$!
+trap 'kill -TERM $job' TERM
+trap 'kill -INT $job' INT
+while wait $job; code=$?; [ $code -gt 128 ] && kill -0 $job 2>/dev/null; do :; done
+said=; [ -s "$file" ] && read -r said <"$file"
+case $said in '' | *[!0-9]*) exit $code ;; *) exit "$said" ;; esac`
+
+// launchesItself tells whether a command begins with a program that launches MPI jobs.
+func launchesItself(text string) bool {
+	fields := strings.Fields(text)
+	if len(fields) > 1 && fields[0] == "exec" {
+		fields = fields[1:]
+	}
+	return len(fields) > 0 && slices.Contains([]string{"mpirun", "mpiexec", "orterun", "horovodrun"}, path.Base(fields[0]))
 }
 
-// text resolves a value that no shell will read, so that nothing may be left over but what the
-// start fills in. A client's name without a value is empty.
-func (b *builder) text(key, text string) string {
-	out, unresolved, empty := b.scope.ExpandLax(text)
-	for _, name := range unresolved {
-		if b.isHost(name) {
-			continue
-		}
-		b.problem(b.key(key), "${"+name+"}", "a placeholder that is known", "")
-	}
-	for _, name := range empty {
-		b.warn(b.key(key), "${"+name+"}, which has no value here", "a value for "+name,
-			"it is empty; give --set "+name+"=VALUE")
-	}
-	return out
-}
-
-// isHost tells whether the name is `C_HOST` of a component, which the start knows.
-func (b *builder) isHost(name string) bool {
-	base, ok := strings.CutSuffix(name, "_HOST")
-	return ok && slices.ContainsFunc(b.app.Components, func(c appdef.Component) bool {
-		return c.Name == base || strings.ToUpper(c.Name) == base
-	})
-}
+// quoteShell makes one word of a text for a shell.
+func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,38 +1,14 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
-	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-)
-
-// Stores are the schemes of URLs that data can be brought from. Others are planned for: they are refused
-// where a plan is to be run.
-func Stores() []string { return append(writable(), "http", "https") }
-
-// writable are those that something can be left at.
-func writable() []string { return []string{"file", "hdfs"} }
-
-// storeName is the folder in the work folder that is the default filesystem where nothing names one.
-const storeName = "store"
-
-// DefaultStore is the default filesystem of a run without one: a folder that its instances on this host share.
-const DefaultStore = "file:" + Work + "/" + storeName
-
-// The kinds of StageItem that come from a store: the files of a PAI job. From is a path or URL.
-const (
-	// StageCode is a folder that is copied to To.
-	StageCode = "code"
-	// StageCodeBeside is a folder that is copied to To, which stays read-only, and from there into the instance's folder.
-	StageCodeBeside = "code-beside"
-	// StageOutput is a folder that is made where From says.
-	StageOutput = "output"
 )
 
 // inputs are what is dealt out to the instance; nil: nothing.
@@ -200,54 +176,6 @@ func turnOf(c *appdef.Component) int {
 	return 2
 }
 
-// code are the folders of a PAI job: codeDir, which comes to each task, and outputDir, which is made only for who uses it.
-func (b *builder) code() []StageItem {
-	pai := b.app.Settings.PAI
-	var items []StageItem
-	if pai.CodeDir != "" {
-		const key = "muster.pai.code.dir"
-		if from, ok := b.location(key, b.paiDir(key, pai.CodeDir)); ok {
-			items = append(items, b.codeItem(key, from))
-		}
-	}
-	if pai.OutputDir != "" && b.usesOutput() {
-		const key = "muster.pai.output.dir"
-		at, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, b.paiDir(key, pai.OutputDir))
-		if scheme := schemeOf(at); ok && scheme != "" && !slices.Contains(writable(), scheme) {
-			b.warn(b.key(key), scheme+": in "+appdef.Quote(at), strings.Join(writable(), ": or ")+": or a path", "it is not made here: the job's own commands have to")
-		} else if ok {
-			at, ok = b.location(key, at)
-		}
-		if ok {
-			items = append(items, StageItem{Name: "outputDir", Kind: StageOutput, From: at})
-		}
-	}
-	return items
-}
-
-func (b *builder) codeItem(key, from string) StageItem {
-	if b.app.Settings.PAI.Version != appdef.PAI05 {
-		return StageItem{Name: "codeDir", Kind: StageCodeBeside, From: from, To: path.Join(b.req.root(), appdef.CodeName)}
-	}
-	base := path.Base(strings.TrimRight(pathOf(from), "/"))
-	if base == "/" || base == "." || base == ".." || base != "package" && slices.Contains(appdef.OwnNames(), base) {
-		b.problem(b.key(key), appdef.Quote(from), "a folder with a name of its own", "it is brought to ./"+base+"/, which is muster's")
-	}
-	return StageItem{Name: "codeDir", Kind: StageCode, From: from, To: path.Join(b.req.root(), base)}
-}
-
-// usesOutput tells whether the process can know of the output folder by what it is told to do.
-func (b *builder) usesOutput() bool {
-	s, dir := b.component.Settings, b.app.Settings.PAI.OutputDir
-	texts := append(slices.Collect(maps.Values(s.Env)), s.Command)
-	for _, side := range s.Sides {
-		texts = append(texts, side.Command)
-	}
-	return slices.ContainsFunc(texts, func(text string) bool {
-		return strings.Contains(text, "OUTPUT_DIR") || strings.Contains(text, dir)
-	})
-}
-
 // usesData tells whether the instance reads or leaves something in a store, or is told of one.
 func (b *builder) usesData() bool {
 	s := b.component.Settings
@@ -265,157 +193,26 @@ func hasOwn(s appdef.ComponentSettings) bool {
 	return len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) > 0
 }
 
-// cannot reports what is planned and cannot be run.
-func (b *builder) cannot(where spot, got, want, hint string) {
-	if b.req.Starts {
-		b.problem(where, got, want, hint)
-		return
+// streamIn adds what a stream of inputs has, and refuses a format that is not read here.
+func (b *builder) streamIn(in *Inputs) {
+	s := b.component.Settings.Inputs
+	in.Splits, in.Lines, in.Separator = s.Splits, s.Lines, s.Separator
+	if in.Cache = s.Cache && s.Epochs > 1; in.Cache {
+		in.CacheLimit = cmp.Or(s.CacheLimit, appdef.StreamCacheLimit)
 	}
-	b.warn(where, got, want, hint+": it is planned, and a run of it is refused")
-}
-
-var schemeForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
-
-func schemeOf(url string) string {
-	return strings.ToLower(strings.TrimSuffix(schemeForm.FindString(url), ":"))
-}
-
-// pathOf is the path of a URL: without scheme and host.
-func pathOf(url string) string {
-	rest := url[len(schemeForm.FindString(url)):]
-	if after, ok := strings.CutPrefix(rest, "//"); ok {
-		_, p, _ := strings.Cut(after, "/")
-		return "/" + p
-	}
-	return rest
-}
-
-// location is a path or URL of data. Without a scheme it is in the default filesystem: of a local one a path from / on is
-// one of this machine's.
-func (b *builder) location(key, written string) (string, bool) {
-	written = strings.TrimSpace(written)
-	text, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, written)
-	if !ok {
-		b.problem(b.key(key), appdef.Quote(written), "a path from / on, or a URL", "")
-		return "", false
-	}
-	switch scheme := schemeOf(text); {
-	case scheme != "" && !slices.Contains(Stores(), scheme):
-		b.cannot(b.key(key), scheme+": in "+appdef.Quote(text), strings.Join(Stores(), ": or ")+": or a path", "there is no store for "+scheme+": here")
-	case !strings.HasPrefix(pathOf(text), "/") && !strings.HasPrefix(pathOf(text), Work):
-		b.problem(b.key(key), appdef.Quote(text), "a path from / on", "")
-		return "", false
-	}
-	return text, true
-}
-
-// inFilesystem is a path without a scheme as a URL of the filesystem with this URI; false: it has no place there. A URL is
-// what it is.
-func inFilesystem(uri, user, name string) (string, bool) {
-	absolute := strings.HasPrefix(name, "/")
-	switch scheme := schemeOf(uri); {
-	case name == "":
-		return "", false
-	case schemeOf(name) != "":
-		return name, true
-	case scheme == "" || scheme == "file":
-		if absolute || strings.HasPrefix(name, Work) {
-			return name, true
-		}
-		top, inside := strings.TrimRight(pathOf(uri), "/"), path.Clean(name)
-		if top == "" || inside == ".." || strings.HasPrefix(inside, "../") { // it leaves the filesystem
-			return "", false
-		}
-		return "file:" + path.Join(top, inside), true
-	case absolute:
-		return strings.TrimSuffix(uri, pathOf(uri)) + name, true
-	default: // Hadoop's home folder
-		return strings.TrimSuffix(uri, pathOf(uri)) + path.Join("/user", user, name), true
+	if _, ok := InputForm(in.Format); !ok {
+		b.problem(b.key("muster.inputs.format"), appdef.Quote(in.Format), "one of "+named(inputFormats[:])+" of Hadoop",
+			"what other classes do is Java, and there is none between the store and the process")
 	}
 }
 
-// defaultFS is the value of ${NN_URI}: the definition's own, else the caller's.
-func (b *builder) defaultFS() string {
-	uri, _ := b.scope.Lookup("NN_URI")
-	return uri
-}
-
-// withDefaultFS gives a Hadoop client's two names of the default filesystem their values where nobody else does.
-func (r Request) withDefaultFS(scope appdef.Resolver) appdef.Resolver {
-	uri, known := scope.Lookup("NN_URI")
-	if !known && r.DefaultFS != "" {
-		uri, scope.Vars["NN_URI"] = r.DefaultFS, r.DefaultFS
+// streamOut refuses what a stream of outputs cannot have.
+func (b *builder) streamOut(out *Outputs) {
+	if _, ok := OutputParts(out.Format); !ok {
+		b.problem(b.key("muster.outputs.format"), appdef.Quote(out.Format), "one of "+named(outputFormats[:]),
+			"what other classes do is Java, and there is none between the process and the store")
 	}
-	if _, known := scope.Lookup("NN_HOST"); known {
-		return scope
+	if n := len(b.component.Settings.Outputs.To); n > 1 {
+		b.problem(b.key("muster.outputs.strategy"), strconv.Itoa(n)+" outputs with the strategy "+out.Strategy, "one", "a process has one stdout")
 	}
-	if rest, ok := strings.CutPrefix(uri[len(schemeForm.FindString(uri)):], "//"); ok {
-		host, _, _ := strings.Cut(rest, "/")
-		if host, _, _ = strings.Cut(host, ":"); host != "" {
-			scope.Vars["NN_HOST"] = host
-		}
-	}
-	return scope
-}
-
-// commas splits a list; what stands between the braces of a pattern stays together.
-func commas(text string) []string {
-	var parts []string
-	depth, from := 0, 0
-	cut := func(to int) {
-		if part := strings.TrimSpace(text[from:to]); part != "" {
-			parts = append(parts, part)
-		}
-		from = to + 1
-	}
-	for i, c := range text {
-		switch {
-		case c == '{':
-			depth++
-		case c == '}':
-			depth--
-		case c == ',' && depth <= 0:
-			cut(i)
-		}
-	}
-	cut(len(text))
-	return parts
-}
-
-// resolved puts the true folders into what is read.
-func (in *Inputs) resolved(fill func(string) string) *Inputs {
-	if in == nil {
-		return nil
-	}
-	out := *in
-	out.From = slices.Clone(in.From)
-	for i, one := range out.From {
-		out.From[i].From = each(one.From, fill)
-	}
-	return &out
-}
-
-// resolved puts the true folders into what is left.
-func (o *Outputs) resolved(fill func(string) string) *Outputs {
-	if o == nil {
-		return nil
-	}
-	out := *o
-	out.To = slices.Clone(o.To)
-	for i, one := range out.To {
-		out.To[i].To = fill(one.To)
-	}
-	return &out
-}
-
-// resolved puts the true folders into what a job is told of its own.
-func (p *PAI) resolved(fill func(string) string) *PAI {
-	if p == nil {
-		return nil
-	}
-	out := *p
-	for _, text := range []*string{&out.DefaultFS, &out.DataDir, &out.OutputDir, &out.CodeDir} {
-		*text = fill(*text)
-	}
-	return &out
 }

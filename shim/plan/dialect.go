@@ -100,3 +100,26 @@ type Output struct {
 	Name string `json:"name"`
 	To   string `json:"to"` // empty: nowhere, another instance leaves its own
 }
+
+// MPI is an instance's part in a job whose processes mpirun starts, by one instance in all of them.
+type MPI struct {
+	Launches bool `json:"launches"` // it is the one that runs mpirun; the others wait
+	// Slots are the processes in each container, by component.
+	Slots map[string]int `json:"slots"`
+}
+
+// Hadoop is what every process is told of the host's Hadoop, so that libhdfs and Hadoop's own commands work in it.
+type Hadoop struct {
+	Conf     string   `json:"conf"`
+	Home     string   `json:"home,omitempty"`
+	HDFSHome string   `json:"hdfs_home,omitempty"`
+	Java     string   `json:"java,omitempty"`
+	JVM      string   `json:"jvm,omitempty"`
+	Native   string   `json:"native,omitempty"`
+	User     string   `json:"user,omitempty"`
+	Tickets  string   `json:"tickets,omitempty"` // path of the process's own ticket cache
+	Krb5     string   `json:"krb5,omitempty"`    // KRB5_CONFIG
+	Classes  []string `json:"classes"`           // folders whose jars are in CLASSPATH
+	// Jars are CLASSPATH's own. They belong to the host and are not printed.
+	Jars []string `json:"-"`
+}

@@ -10,13 +10,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Paths under the instance's folder.
-const (
-	rosterFile = "roster.json"
-	// valuesDir holds the values of variables that are too long for one.
-	valuesDir = "app/conf/env"
-)
-
 // process is the command and what it finds around it, as far as the plan knows.
 func (b *builder) process(p Plan) Process {
 	s := b.component.Settings
@@ -100,16 +93,6 @@ func (b *builder) musterEnv(p Plan) map[string]string {
 		env["MUSTER_PORT"] = portToken + first + "}}"
 	}
 	return env
-}
-
-// firstPort names the first port that is the process's own and none of a side process's; empty: there is none.
-func firstPort(ports []Port) string {
-	for _, port := range ports {
-		if _, side := appdef.CutSidePort(port.Name); !side {
-			return port.Name
-		}
-	}
-	return ""
 }
 
 // gpuEnv restricts the process to the devices that it was granted.

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"strings"
-
 	"github.com/muster-agent/muster/appdef"
 )
 
@@ -38,37 +36,4 @@ func (b *builder) exports() []Export {
 		add(b.at("component_exports"), componentData, export.Name, export.Value, false)
 	}
 	return out
-}
-
-// Publish gives the values of the plan's exports, by `<group>.<name>`, on this host with these
-// ports (by Port.Name), and the instance's address in the ClusterSpec: host:port, or empty when no
-// export is one. An IPv6 host is put into brackets before a port. With muster.address=dns the address has the member's name in
-// place of the host, the exports, which people read, have not.
-func Publish(p Plan, host string, ports map[string]int) (exports map[string]string, address string) {
-	exports = map[string]string{}
-	tokens := append(portTokens(p.Ports, ports), hostToken+":", bracket(host)+":", hostToken, host)
-	fill := strings.NewReplacer(tokens...)
-	for _, e := range p.Exports {
-		value := fill.Replace(e.Value)
-		exports[e.Group+"."+e.Name] = value
-		if e.Address {
-			address = p.named(e, ports, value)
-		}
-	}
-	return exports, address
-}
-
-// named is the address with the member's name, if it goes by one.
-func (p Plan) named(e Export, ports map[string]int, value string) string {
-	if p.Discovery == nil || p.Discovery.Address == "" {
-		return value
-	}
-	return strings.NewReplacer(append(portTokens(p.Ports, ports), hostToken, p.Discovery.Address)...).Replace(e.Value)
-}
-
-func bracket(host string) string {
-	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
-		return "[" + host + "]"
-	}
-	return host
 }

@@ -1,12 +1,8 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/muster-agent/muster/appdef"
 )
 
 // RecordForm is how files of a stream are cut into records.
@@ -83,28 +79,4 @@ func named[T any](all []format[T]) string {
 		names[i] = f.class
 	}
 	return strings.Join(names, ", ")
-}
-
-// streamIn adds what a stream of inputs has, and refuses a format that is not read here.
-func (b *builder) streamIn(in *Inputs) {
-	s := b.component.Settings.Inputs
-	in.Splits, in.Lines, in.Separator = s.Splits, s.Lines, s.Separator
-	if in.Cache = s.Cache && s.Epochs > 1; in.Cache {
-		in.CacheLimit = cmp.Or(s.CacheLimit, appdef.StreamCacheLimit)
-	}
-	if _, ok := InputForm(in.Format); !ok {
-		b.problem(b.key("muster.inputs.format"), appdef.Quote(in.Format), "one of "+named(inputFormats[:])+" of Hadoop",
-			"what other classes do is Java, and there is none between the store and the process")
-	}
-}
-
-// streamOut refuses what a stream of outputs cannot have.
-func (b *builder) streamOut(out *Outputs) {
-	if _, ok := OutputParts(out.Format); !ok {
-		b.problem(b.key("muster.outputs.format"), appdef.Quote(out.Format), "one of "+named(outputFormats[:]),
-			"what other classes do is Java, and there is none between the process and the store")
-	}
-	if n := len(b.component.Settings.Outputs.To); n > 1 {
-		b.problem(b.key("muster.outputs.strategy"), strconv.Itoa(n)+" outputs with the strategy "+out.Strategy, "one", "a process has one stdout")
-	}
 }

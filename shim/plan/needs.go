@@ -73,3 +73,13 @@ func cutOptions(text string) string {
 	}
 	return strings.TrimPrefix(text, "{PER_CONTAINER}")
 }
+
+// firstPort names the first port that is the process's own and none of a side process's; empty: there is none.
+func firstPort(ports []Port) string {
+	for _, port := range ports {
+		if _, side := appdef.CutSidePort(port.Name); !side {
+			return port.Name
+		}
+	}
+	return ""
+}

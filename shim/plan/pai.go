@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -35,10 +36,6 @@ func (b *builder) pai() *PAI {
 	}
 	return p
 }
-
-// literal tells that commands and variables are told as they are written: PAI fills nothing in, and `${USER}` or `${ps_HOST}`
-// in a job file is its shell's.
-func (b *builder) literal() bool { return b.app.Dialect == "pai" }
 
 // paiDir fills a folder in. The default output folder, which nobody wrote, is nothing to warn of where there is no file system.
 func (b *builder) paiDir(key, text string) string {
@@ -87,4 +84,52 @@ func paiPorts(app *appdef.App, component string) []PAIPort {
 		return cmp.Compare(a.Label, b.Label)
 	})
 	return out
+}
+
+// code are the folders of a PAI job: codeDir, which comes to each task, and outputDir, which is made only for who uses it.
+func (b *builder) code() []StageItem {
+	pai := b.app.Settings.PAI
+	var items []StageItem
+	if pai.CodeDir != "" {
+		const key = "muster.pai.code.dir"
+		if from, ok := b.location(key, b.paiDir(key, pai.CodeDir)); ok {
+			items = append(items, b.codeItem(key, from))
+		}
+	}
+	if pai.OutputDir != "" && b.usesOutput() {
+		const key = "muster.pai.output.dir"
+		at, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, b.paiDir(key, pai.OutputDir))
+		if scheme := schemeOf(at); ok && scheme != "" && !slices.Contains(writable(), scheme) {
+			b.warn(b.key(key), scheme+": in "+appdef.Quote(at), strings.Join(writable(), ": or ")+": or a path", "it is not made here: the job's own commands have to")
+		} else if ok {
+			at, ok = b.location(key, at)
+		}
+		if ok {
+			items = append(items, StageItem{Name: "outputDir", Kind: StageOutput, From: at})
+		}
+	}
+	return items
+}
+
+func (b *builder) codeItem(key, from string) StageItem {
+	if b.app.Settings.PAI.Version != appdef.PAI05 {
+		return StageItem{Name: "codeDir", Kind: StageCodeBeside, From: from, To: path.Join(b.req.root(), appdef.CodeName)}
+	}
+	base := path.Base(strings.TrimRight(pathOf(from), "/"))
+	if base == "/" || base == "." || base == ".." || base != "package" && slices.Contains(appdef.OwnNames(), base) {
+		b.problem(b.key(key), appdef.Quote(from), "a folder with a name of its own", "it is brought to ./"+base+"/, which is muster's")
+	}
+	return StageItem{Name: "codeDir", Kind: StageCode, From: from, To: path.Join(b.req.root(), base)}
+}
+
+// usesOutput tells whether the process can know of the output folder by what it is told to do.
+func (b *builder) usesOutput() bool {
+	s, dir := b.component.Settings, b.app.Settings.PAI.OutputDir
+	texts := append(slices.Collect(maps.Values(s.Env)), s.Command)
+	for _, side := range s.Sides {
+		texts = append(texts, side.Command)
+	}
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return strings.Contains(text, "OUTPUT_DIR") || strings.Contains(text, dir)
+	})
 }

@@ -1,6 +1,3 @@
-// Package plan turns an App and what the launcher granted into a Plan: everything that one agent
-// will do, decided beforehand. It is pure: no clock, no network, no os; `muster plan` prints the
-// same bytes that the golden files hold.
 package plan
 
 import "github.com/muster-agent/muster/appdef"
@@ -255,4 +252,27 @@ type Start struct {
 	Argv  []string          `json:"argv"`
 	Env   map[string]string `json:"env"`
 	Files map[string]string `json:"files"`
+}
+
+// Discovery is how others find the instance in Consul, where that is the registry.
+type Discovery struct {
+	Service string `json:"service"` // that the component's instances are in
+	Tag     string `json:"tag"`     // that this one alone has
+	// Address is the name that the gang is told in place of the host; empty: the host's address.
+	Address string `json:"address,omitempty"`
+}
+
+// Side is a process beside the instance's own.
+type Side struct {
+	Name     string            `json:"name"`
+	Argv     []string          `json:"argv"`
+	Env      map[string]string `json:"env,omitempty"`  // over that of the process
+	Port     string            `json:"port,omitempty"` // name of its port among Ports; empty: none
+	Restart  bool              `json:"restart"`
+	Finishes bool              `json:"finishes,omitempty"` // an end with 0 is its last, and is waited for when the process has ended with 0
+	Why      string            `json:"why"`                // muster.side, or the framework that wants it
+	// Verbatim is how many of the first of Argv are an image's own words.
+	Verbatim int `json:"-"`
+	// Literal is the one word of Argv into which nothing is filled, as in Process.
+	Literal string `json:"-"`
 }

@@ -93,20 +93,6 @@ const nprocKey = "muster.nproc"
 // severalRun are the frameworks whose processes need no address of their own.
 func severalRun() []string { return []string{"jax", "mxnet", "none", "pytorch", "xflow", "xgboost"} }
 
-func trains(c *appdef.Component) bool {
-	return c.Settings.Role == appdef.RoleChief || c.Settings.Role == appdef.RoleWorker
-}
-
-// keyOf is one value of another component.
-func (b *builder) keyOf(position int, name string) spot {
-	return func() appdef.Place {
-		if p, ok := keyPlace(b.app, position, name); ok {
-			return p
-		}
-		return placeOf(b.app, "components", strconv.Itoa(position))
-	}
-}
-
 // times makes a command run as many times at once as the component asks for.
 func (b *builder) times(argv []string) []string {
 	n := b.component.Settings.Processes

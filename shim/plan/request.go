@@ -3,22 +3,10 @@ package plan
 import (
 	"maps"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-)
-
-// Texts in a plan that stand for something known later. The folders are filled in by Resolve, the
-// rest by Finish and Publish; `${ps_HOST}` and `{{checkpoint}}` are the definition's own words for
-// what only the start knows.
-const (
-	Work = "${WORK}" // the agent's work folder
-	Log  = "${LOG}"  // its log folder
-
-	portToken = "{{port." // + name + "}}"
-	hostToken = "{{host}}"
 )
 
 const (
@@ -116,27 +104,55 @@ func (r Request) scope(app *appdef.App, ports map[string]string) appdef.Resolver
 	})
 }
 
-// placeOf is where a part of the App was written: the part, else the nearest one around it.
-func placeOf(app *appdef.App, parts ...string) appdef.Place {
-	for n := len(parts); n > 0; n-- {
-		if p, ok := app.Places[appdef.Pointer(parts[:n]...)]; ok {
-			return p
-		}
-	}
-	return appdef.Place{File: "app", Pointer: appdef.Pointer(parts...)}
+// HadoopFacts are what there is of Hadoop on a host, found by the caller; empty where there is none of it.
+type HadoopFacts struct {
+	Conf     string // folder of its configuration
+	Home     string // HADOOP_HOME
+	HDFSHome string // HADOOP_HDFS_HOME, where it is another
+	Java     string // JAVA_HOME
+	JVM      string // folder of libjvm.so
+	Native   string // folder of libhadoop.so and libhdfs.so
+	// Classes are the folders of jars, Jars the jars in them, both in their order.
+	Classes, Jars []string
+	// Libhdfs: there is a libhdfs.so, and the JVM and the jars that it needs.
+	Libhdfs bool
+	// Krb5 is Kerberos' own configuration, where it is not in its usual place.
+	Krb5 string
+	// Tickets: the agent has a ticket of Kerberos', of which each process gets a copy.
+	Tickets bool
 }
 
-// keyPlace is where a key of appConfig or resources was written for a component: in its own section,
-// else in the global one.
-func keyPlace(app *appdef.App, component int, key string) (appdef.Place, bool) {
-	if strings.ContainsAny(key, "~/") {
-		key = strings.TrimPrefix(appdef.Pointer(key), "/")
+// ImageFacts are what only the pulled image knows (OCI image-spec, config.md).
+type ImageFacts struct {
+	Digest          string
+	Entrypoint, Cmd []string
+	Env             []string // NAME=value
+	WorkDir         string
+	User            string // name or uid, with :group or without
+	Bash            bool   // it has one
+}
+
+// UserFacts are the ids and the home of whom the process runs as, read where its root keeps them.
+type UserFacts struct {
+	Name, Home string
+	UID, GID   int
+	Groups     []int
+}
+
+// withDefaultFS gives a Hadoop client's two names of the default filesystem their values where nobody else does.
+func (r Request) withDefaultFS(scope appdef.Resolver) appdef.Resolver {
+	uri, known := scope.Lookup("NN_URI")
+	if !known && r.DefaultFS != "" {
+		uri, scope.Vars["NN_URI"] = r.DefaultFS, r.DefaultFS
 	}
-	own := "/components/" + strconv.Itoa(component)
-	for _, section := range [...]string{own + "/config/", own + "/resources/", "/config/", "/resources/"} {
-		if p, ok := app.Places[section+key]; ok {
-			return p, true
+	if _, known := scope.Lookup("NN_HOST"); known {
+		return scope
+	}
+	if rest, ok := strings.CutPrefix(uri[len(schemeForm.FindString(uri)):], "//"); ok {
+		host, _, _ := strings.Cut(rest, "/")
+		if host, _, _ = strings.Cut(host, ":"); host != "" {
+			scope.Vars["NN_HOST"] = host
 		}
 	}
-	return appdef.Place{}, false
+	return scope
 }

@@ -57,18 +57,55 @@ func (p Process) filled(fill func(string) string) []string {
 	}))
 }
 
-func each(texts []string, f func(string) string) []string {
-	out := make([]string, len(texts))
-	for i, t := range texts {
-		out[i] = f(t)
+// resolved puts the true folders into what is read.
+func (in *Inputs) resolved(fill func(string) string) *Inputs {
+	if in == nil {
+		return nil
 	}
-	return out
+	out := *in
+	out.From = slices.Clone(in.From)
+	for i, one := range out.From {
+		out.From[i].From = each(one.From, fill)
+	}
+	return &out
 }
 
-func eachValue(texts map[string]string, f func(string) string) map[string]string {
-	out := make(map[string]string, len(texts))
-	for name, t := range texts {
-		out[name] = f(t)
+// resolved puts the true folders into what is left.
+func (o *Outputs) resolved(fill func(string) string) *Outputs {
+	if o == nil {
+		return nil
 	}
-	return out
+	out := *o
+	out.To = slices.Clone(o.To)
+	for i, one := range out.To {
+		out.To[i].To = fill(one.To)
+	}
+	return &out
+}
+
+// resolved puts the true folders into what a job is told of its own.
+func (p *PAI) resolved(fill func(string) string) *PAI {
+	if p == nil {
+		return nil
+	}
+	out := *p
+	for _, text := range []*string{&out.DefaultFS, &out.DataDir, &out.OutputDir, &out.CodeDir} {
+		*text = fill(*text)
+	}
+	return &out
+}
+
+// resolved puts the true folders in.
+func (h *Hadoop) resolved(fill func(string) string) *Hadoop {
+	if h == nil {
+		return nil
+	}
+	out := *h
+	out.Tickets = fill(h.Tickets)
+	return &out
+}
+
+// filled is the command with its own words filled in, and an image's as they are.
+func (s Side) filled(fill func(string) string) []string {
+	return Process{Argv: s.Argv, Verbatim: s.Verbatim, Literal: s.Literal}.filled(fill)
 }

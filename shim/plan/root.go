@@ -22,23 +22,6 @@ const engineContainer = "container"
 // imagePath is what Docker sets where an image has no PATH.
 const imagePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// ImageFacts are what only the pulled image knows (OCI image-spec, config.md).
-type ImageFacts struct {
-	Digest          string
-	Entrypoint, Cmd []string
-	Env             []string // NAME=value
-	WorkDir         string
-	User            string // name or uid, with :group or without
-	Bash            bool   // it has one
-}
-
-// UserFacts are the ids and the home of whom the process runs as, read where its root keeps them.
-type UserFacts struct {
-	Name, Home string
-	UID, GID   int
-	Groups     []int
-}
-
 // root says what the process finds at /. An image needs the engine that can give it one.
 func (b *builder) root() Root {
 	limits := b.component.Limits

@@ -89,3 +89,13 @@ func (b *builder) addons() []StageItem {
 	}
 	return items
 }
+
+// The kinds of StageItem that come from a store: the files of a PAI job. From is a path or URL.
+const (
+	// StageCode is a folder that is copied to To.
+	StageCode = "code"
+	// StageCodeBeside is a folder that is copied to To, which stays read-only, and from there into the instance's folder.
+	StageCodeBeside = "code-beside"
+	// StageOutput is a folder that is made where From says.
+	StageOutput = "output"
+)

@@ -213,16 +213,50 @@ func (f finisher) tooLong(argv []string) appdef.Problems {
 	return out
 }
 
-// portTokens pairs the token of each port with its number: the one given, else the plan's, 0 when
-// it is not claimed.
-func portTokens(ports []Port, given map[string]int) []string {
-	var pairs []string
-	for _, p := range ports {
-		n, ok := given[p.Name]
-		if !ok {
-			n = p.Port
-		}
-		pairs = append(pairs, portToken+p.Name+"}}", strconv.Itoa(n))
-	}
-	return pairs
+// SideFramework gives the variables that a side process has beside those of its instance's process; frameworks.SideEnv is the
+// real one.
+type SideFramework func(p Plan, r registry.Roster, side string) map[string]string
+
+// FinishSide adds to a side process of a plan what start, that of the instance's process in this roster, decides.
+func FinishSide(p Plan, s Side, r registry.Roster, facts StartFacts, start Start, framework SideFramework) (argv []string, env map[string]string) {
+	f := finisher{plan: p, roster: r, facts: withRow(facts, p, r)}
+	fill := f.filler()
+	env = maps.Clone(start.Env)
+	maps.Copy(env, eachValue(s.Env, fill))
+	maps.Copy(env, framework(p, r, s.Name))
+	env["MUSTER_SIDE"] = s.Name
+	return s.filled(fill), env
 }
+
+// Filled is what the start knows put into the script's configurations and commands. r may be empty:
+// before the barrier nobody knows the others.
+func (s *Script) Filled(p Plan, r registry.Roster, facts StartFacts) *Script {
+	fill := finisher{plan: p, roster: r, facts: withRow(facts, p, r)}.filler()
+	return s.each(fill)
+}
+
+// tensorflowTokens are what the built-in command is told of the roster. Programs that know no chief
+// see it as the first worker.
+func tensorflowTokens(who Who, r registry.Roster) map[string]string {
+	c := ClusterOf(r)
+	leading := c.Leading()
+	tokens := map[string]string{
+		tfPSHosts:     strings.Join(Addresses(c.PS), ","),
+		tfWorkerHosts: strings.Join(Addresses(leading), ","),
+		tfJobName:     who.Role,
+		tfTaskIndex:   "0",
+	}
+	for job, rows := range map[string][]registry.Row{roleWorker: leading, rolePS: c.PS, roleEvaluator: c.Evaluators} {
+		if i := Place(rows, who.Component, who.Index); i >= 0 {
+			tokens[tfJobName], tokens[tfTaskIndex] = job, strconv.Itoa(i)
+		}
+	}
+	return tokens
+}
+
+// Paths under the instance's folder.
+const (
+	rosterFile = "roster.json"
+	// valuesDir holds the values of variables that are too long for one.
+	valuesDir = "app/conf/env"
+)

@@ -2,11 +2,9 @@ package plan
 
 import (
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/registry"
 )
 
 // Tokens of the built-in TensorFlow command, filled in by Finish. muster.tensorflow.args may use them.
@@ -99,61 +97,4 @@ func (b *builder) tensorboard() []string {
 		b.python(), "-m", "tensorboard.main", "--logdir=" + b.checkpointDir(), "--bind_all",
 		"--port=" + portToken + port + "}}",
 	}
-}
-
-func (b *builder) python() string {
-	if p := b.component.Settings.Python; p != "" {
-		return b.text("muster.python", p)
-	}
-	return "python3"
-}
-
-// site is a value of the dictionary global, resolved; empty when it is not set.
-func (b *builder) site(key string) string {
-	name := "site.global." + key
-	if b.component.Config[name] == "" {
-		return ""
-	}
-	out, unresolved := b.scope.Expand(b.component.Config[name])
-	for _, missing := range unresolved {
-		if !b.isHost(missing) {
-			b.problem(b.key(name), "${"+missing+"}, which has no value here", "a value for "+missing,
-				"give --set "+missing+"=VALUE, or --set "+name+"=…")
-		}
-	}
-	return out
-}
-
-// builtinCheckpointDir is where the TensorFlow package keeps checkpoints: a folder, or a prefix
-// with the app's own folder below it.
-func (b *builder) builtinCheckpointDir() string {
-	if b.app.Settings.Framework != "tensorflow" {
-		return ""
-	}
-	if dir := b.site("user.checkpoint.dir"); dir != "" {
-		return dir
-	}
-	if prefix := b.site("user.checkpoint.prefix"); prefix != "" {
-		return strings.TrimSuffix(prefix, "/") + "/" + b.req.appID() + "/checkpoints"
-	}
-	return ""
-}
-
-// tensorflowTokens are what the built-in command is told of the roster. Programs that know no chief
-// see it as the first worker.
-func tensorflowTokens(who Who, r registry.Roster) map[string]string {
-	c := ClusterOf(r)
-	leading := c.Leading()
-	tokens := map[string]string{
-		tfPSHosts:     strings.Join(Addresses(c.PS), ","),
-		tfWorkerHosts: strings.Join(Addresses(leading), ","),
-		tfJobName:     who.Role,
-		tfTaskIndex:   "0",
-	}
-	for job, rows := range map[string][]registry.Row{roleWorker: leading, rolePS: c.PS, roleEvaluator: c.Evaluators} {
-		if i := Place(rows, who.Component, who.Index); i >= 0 {
-			tokens[tfJobName], tokens[tfTaskIndex] = job, strconv.Itoa(i)
-		}
-	}
-	return tokens
 }

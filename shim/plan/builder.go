@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"strconv"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// builder is one Build.
+type builder struct {
+	app       *appdef.App
+	req       Request
+	position  int // of the component in the App
+	component *appdef.Component
+	scope     appdef.Resolver
+	ports     []Port
+	verbatim  int  // of Process
+	byName    bool // it is written by its name in Consul
+	problems  appdef.Problems
+	warnings  appdef.Problems
+}
+
+// spot finds where something was written. It is asked only when there is something to say.
+type spot func() appdef.Place
+
+func (b *builder) problem(where spot, got, want, hint string) {
+	b.problems = append(b.problems, where().Problem(got, want, hint))
+}
+
+func (b *builder) warn(where spot, got, want, hint string) {
+	b.warnings = append(b.warnings, where().Warning(got, want, hint))
+}
+
+// cannot reports what is planned and cannot be run.
+func (b *builder) cannot(where spot, got, want, hint string) {
+	if b.req.Starts {
+		b.problem(where, got, want, hint)
+		return
+	}
+	b.warn(where, got, want, hint+": it is planned, and a run of it is refused")
+}
+
+// at is a part of the component.
+func (b *builder) at(parts ...string) spot {
+	return func() appdef.Place {
+		return placeOf(b.app, append([]string{"components", strconv.Itoa(b.position)}, parts...)...)
+	}
+}
+
+// key is one value of appConfig or resources, in the component's section or the global one.
+func (b *builder) key(name string) spot {
+	return func() appdef.Place {
+		if p, ok := keyPlace(b.app, b.position, name); ok {
+			return p
+		}
+		return b.at()()
+	}
+}
+
+// keyOf is one value of another component.
+func (b *builder) keyOf(position int, name string) spot {
+	return func() appdef.Place {
+		if p, ok := keyPlace(b.app, position, name); ok {
+			return p
+		}
+		return placeOf(b.app, "components", strconv.Itoa(position))
+	}
+}
+
+// grantedPorts are the needs with the numbers that were granted or claimed.
+func (b *builder) grantedPorts() []Port {
+	ports := portsOf(b.app, b.req.Component, b.req.Index)
+	for i := range ports {
+		ports[i].Port = b.req.Allocation.granted(ports[i].Name)
+	}
+	return ports
+}
+
+// allocation is the request's without what no plan prints.
+func (b *builder) allocation() Allocation {
+	a := b.req.Allocation
+	a.Ports, a.Devices = map[string]int{}, append([]string{}, a.Devices...)
+	for _, p := range b.ports {
+		if p.Port != 0 {
+			a.Ports[p.Name] = p.Port
+		}
+	}
+	return a
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

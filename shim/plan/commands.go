@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"cmp"
+	"path"
+)
+
+// Script says that the package's own scripts or commands run the instance, as Slider's agent ran
+// them; a plan without one has a process that is a single command.
+type Script struct {
+	// File is the commandScript, under package/: whatever has no entry in Commands is given to it. Empty: none.
+	File string `json:"file,omitempty"`
+	// Commands are metainfo's commands by name.
+	Commands map[string]ScriptCommand `json:"commands,omitempty"`
+	Python   string                   `json:"python"`
+	Folder   string                   `json:"folder"`  // basedir: the definition's package/
+	Library  string                   `json:"library"` // what the scripts import lies here
+	// Timeout and StatusInterval are in seconds: of one command, and between two STATUS; 0: STATUS is never asked.
+	Timeout        float64 `json:"timeout"`
+	StatusInterval float64 `json:"status_interval"`
+	// Configurations are dictionary → key → value. Values may still hold what only the start knows.
+	Configurations map[string]map[string]string `json:"configurations"`
+	JavaHome       string                       `json:"java_home,omitempty"`
+	PackageList    string                       `json:"package_list"` // JSON, as install_packages reads it
+	AutoStart      bool                         `json:"auto_start,omitempty"`
+	shell          string
+}
+
+// ScriptCommand is one command of metainfo 2.1: a shell's text, or a Python script under package/.
+type ScriptCommand struct {
+	Shell string `json:"shell,omitempty"`
+	File  string `json:"file,omitempty"`
+}
+
+// The commands that the agent itself gives.
+const (
+	CommandInstall   = "INSTALL"
+	CommandStart     = "START"
+	CommandStatus    = "STATUS"
+	CommandStop      = "STOP"
+	CommandGetConfig = "GET_CONFIG"
+)
+
+// taskToken stands for the number of a command in the names of its files.
+const taskToken = "{{task}}"
+
+// Names of a command's files in the instance's log folder; the number of the command stands for `{{task}}`.
+const (
+	CommandFile    = "command-" + taskToken + ".json"
+	StructuredFile = "structured-out-" + taskToken + ".json"
+)
+
+// Has tells whether there is something to run for a command. A script says itself what it has.
+func (s *Script) Has(command string) bool {
+	_, own := s.Commands[command]
+	return own || s.File != ""
+}
+
+// isFile tells that a command is a Python script and not a shell's text.
+func (s *Script) isFile(command string) bool {
+	if s == nil {
+		return false
+	}
+	own, ok := s.Commands[command]
+	return ok && own.File != "" || !ok && s.File != ""
+}
+
+// Argv is the argument vector of one command: a script's as Slider's agent gives it, or a shell's. log
+// and root are the instance's log folder and working folder.
+func (s *Script) Argv(command, log, root string) []string {
+	own := s.Commands[command]
+	if !s.isFile(command) {
+		return []string{cmp.Or(s.shell, "bash"), "-c", own.Shell}
+	}
+	return []string{
+		s.Python, path.Join(s.Folder, cmp.Or(own.File, s.File)), command, path.Join(log, CommandFile), s.Folder,
+		path.Join(log, StructuredFile), "INFO", root,
+	}
+}
+
+// each is the script with every text put through fill.
+func (s *Script) each(fill func(string) string) *Script {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.Folder, out.Library, out.Python, out.JavaHome = fill(s.Folder), fill(s.Library), fill(s.Python), fill(s.JavaHome)
+	out.Configurations = make(map[string]map[string]string, len(s.Configurations))
+	for dict, values := range s.Configurations {
+		out.Configurations[dict] = eachValue(values, fill)
+	}
+	out.Commands = make(map[string]ScriptCommand, len(s.Commands))
+	for name, c := range s.Commands {
+		out.Commands[name] = ScriptCommand{Shell: fill(c.Shell), File: c.File}
+	}
+	return &out
+}

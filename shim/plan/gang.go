@@ -1,0 +1,90 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry/conductor"
+)
+
+// Gang is what the conductor must know of the app. Times are the caller's: flags set them.
+func Gang(app appdef.App, req Request) conductor.Facts {
+	app = app.WithCounts(req.Instances)
+	facts := conductor.Facts{
+		App: req.AppID, Run: req.Run, Digest: req.Digest,
+		Barrier: app.Settings.Barrier.Duration(), Retry: app.Settings.Retry,
+		GangBudget: budgetRule(app.Settings.GangBudget), RetryTransient: app.Dialect == "pai",
+		Total: conductor.TotalFacts(app.Settings.Total), SaveEvery: saveEvery(app.Settings.SaveEvery),
+	}
+	for _, c := range Order(&app) {
+		one := componentFacts(c)
+		for _, r := range app.StartsAfter(c.Name) {
+			one.After = append(one.After, conductor.Requirement{Component: r.Component, State: r.State})
+		}
+		facts.Components = append(facts.Components, one)
+		grace := seconds(graceOf(c, req.Allocation.KillWindow))
+		facts.StopGrace = max(facts.StopGrace, grace)
+	}
+	return facts
+}
+
+// saveEvery is never so short that saving is all that is done.
+func saveEvery(s appdef.Seconds) time.Duration {
+	if s <= 0 {
+		return 0
+	}
+	return max(s.Duration(), time.Second)
+}
+
+func componentFacts(c *appdef.Component) conductor.ComponentFacts {
+	role := c.Settings.Role
+	ends := role == appdef.RoleChief || role == appdef.RoleWorker
+	return conductor.ComponentFacts{
+		Name: c.Name, Role: string(role), Count: c.Instances, Scope: string(c.Settings.Restart.Scope),
+		Waited:    role != appdef.RoleService,
+		Ends:      ends,
+		Fails:     role != appdef.RoleService && role != appdef.RoleEvaluator,
+		MinFailed: c.Settings.Complete.MinFailed, MinSucceeded: c.Settings.Complete.MinSucceeded,
+		Budget: budgetRule(c.Settings.Restart), Grows: c.Limits.Autoscale > 0,
+		Saves: len(c.Settings.Outputs.To) > 0 && c.Settings.Outputs.Strategy != appdef.StrategyStream,
+		Ranks: ranksOf(c),
+	}
+}
+
+// ranksOf: an evaluator trains nothing, so nobody waits for its checkpoints.
+func ranksOf(c *appdef.Component) string {
+	if c.Settings.Role == appdef.RoleEvaluator && c.Settings.Checkpoint.Ranks == "" {
+		return conductor.RanksSome
+	}
+	return c.Settings.Checkpoint.Ranks
+}
+
+func budgetRule(r appdef.Restart) conductor.BudgetRule {
+	rule := conductor.BudgetRule{
+		Max: r.Budget, Window: r.Window.Duration(), RefillCheckpoint: r.Refill == "checkpoint",
+	}
+	if r.Scope == appdef.ScopeNever {
+		rule.Max = 0
+	}
+	return rule
+}
+
+func seconds(s float64) time.Duration { return appdef.Seconds(s).Duration() }
+
+func graceOf(c *appdef.Component, killWindow float64) float64 {
+	switch grace := float64(c.Settings.Stop.Grace); {
+	case grace > 0:
+		return grace
+	case killWindow <= 0:
+		return mostGrace
+	default:
+		return min(max(killWindow-leavingTime, 0), mostGrace)
+	}
+}
+
+// The grace of a stop where the definition gives none, in seconds: at most mostGrace, and enough
+// before the launcher's SIGKILL to kill, prove and leave.
+const (
+	mostGrace   = 30
+	leavingTime = 2
+)

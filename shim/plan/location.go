@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Stores are the schemes of URLs that data can be brought from. Others are planned for: they are refused
+// where a plan is to be run.
+func Stores() []string { return append(writable(), "http", "https") }
+
+// writable are those that something can be left at.
+func writable() []string { return []string{"file", "hdfs"} }
+
+// storeName is the folder in the work folder that is the default filesystem where nothing names one.
+const storeName = "store"
+
+// DefaultStore is the default filesystem of a run without one: a folder that its instances on this host share.
+const DefaultStore = "file:" + Work + "/" + storeName
+
+var schemeForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+
+func schemeOf(url string) string {
+	return strings.ToLower(strings.TrimSuffix(schemeForm.FindString(url), ":"))
+}
+
+// pathOf is the path of a URL: without scheme and host.
+func pathOf(url string) string {
+	rest := url[len(schemeForm.FindString(url)):]
+	if after, ok := strings.CutPrefix(rest, "//"); ok {
+		_, p, _ := strings.Cut(after, "/")
+		return "/" + p
+	}
+	return rest
+}
+
+// inFilesystem is a path without a scheme as a URL of the filesystem with this URI; false: it has no place there. A URL is
+// what it is.
+func inFilesystem(uri, user, name string) (string, bool) {
+	absolute := strings.HasPrefix(name, "/")
+	switch scheme := schemeOf(uri); {
+	case name == "":
+		return "", false
+	case schemeOf(name) != "":
+		return name, true
+	case scheme == "" || scheme == "file":
+		if absolute || strings.HasPrefix(name, Work) {
+			return name, true
+		}
+		top, inside := strings.TrimRight(pathOf(uri), "/"), path.Clean(name)
+		if top == "" || inside == ".." || strings.HasPrefix(inside, "../") { // it leaves the filesystem
+			return "", false
+		}
+		return "file:" + path.Join(top, inside), true
+	case absolute:
+		return strings.TrimSuffix(uri, pathOf(uri)) + name, true
+	default: // Hadoop's home folder
+		return strings.TrimSuffix(uri, pathOf(uri)) + path.Join("/user", user, name), true
+	}
+}
+
+// commas splits a list; what stands between the braces of a pattern stays together.
+func commas(text string) []string {
+	var parts []string
+	depth, from := 0, 0
+	cut := func(to int) {
+		if part := strings.TrimSpace(text[from:to]); part != "" {
+			parts = append(parts, part)
+		}
+		from = to + 1
+	}
+	for i, c := range text {
+		switch {
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		case c == ',' && depth <= 0:
+			cut(i)
+		}
+	}
+	cut(len(text))
+	return parts
+}
