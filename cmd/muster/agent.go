@@ -119,8 +119,8 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 	if err != nil {
 		return err
 	}
-	f.app.policy, f.app.hadoop = &rules, f.filesystem.hadoop
-	app, err := f.app.load(f.ref, s.err)
+	f.app.policy, f.app.hadoop = &rules, f.filesystem.hadoop.hadoopLogin
+	app, err := f.app.load(ctx, f.ref, s.err)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ type agent struct {
 	envGiven      map[string]string // of both, what --env says
 	ports         string
 	filesystem    filesystem // where paths of data without a scheme are
-	hadoop        hadoopFlags
+	hadoop        hadoopLogin
 	hadoopFound   *plan.HadoopFacts // nil: there is none on this host
 	times         registry.Times
 	newRun        bool
@@ -151,7 +151,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 	if a.filesystem, warning, err = f.filesystem.resolve(); err != nil {
 		return nil, err
 	}
-	a.hadoop = f.filesystem.hadoop
+	a.hadoop = f.filesystem.hadoop.hadoopLogin
 	if warning != nil {
 		a.log.Warn("configuration of hadoop", "err", warning)
 	}

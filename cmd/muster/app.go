@@ -15,54 +15,23 @@ import (
 	"github.com/muster-agent/muster/shim/policy"
 )
 
-// appFlags choose and change the definition; every verb that takes APP has them.
-type appFlags struct {
-	template  string
-	resources string
-	set       []string
-	instances []string
-	job       jobFlags
+// appChoices choose and change the definition of an APP.
+type appChoices struct {
+	template   string // appConfig file in place of the package's
+	resources  string // resources file in place of the package's
+	set        []string
+	instances  []string
+	paiVersion string // generation of PAI that a job file is read as; empty: detected
+	outputUser bool   // a job file without outputDir writes to /Output/USER/JOB
 
-	// policy says whether the package may run here; nil: nothing will run.
+	// policy says which packages may run here; nil: nothing will run.
 	policy *policy.Policy
-	// progress hears of a download; nil: nobody does.
+	// progress is told of a download; nil: nobody is.
 	progress io.Writer
-	// ends breaks a download off; nil: nothing does.
-	ends context.Context
-	// hadoop is how an APP on HDFS is reached; the verb's own flags, where it has them.
-	hadoop hadoopFlags
-	// signed has a package's signature fetched with it where there is one.
+	// hadoop is how an APP on HDFS is reached.
+	hadoop hadoopLogin
+	// signed fetches a package's signature too, if it has one.
 	signed bool
-}
-
-func (f *appFlags) register(flags flagSet) {
-	flags.StringVar(&f.template, "template", "", "appConfig `FILE` in place of the package's")
-	flags.StringVar(&f.resources, "resources", "", "resources `FILE` in place of the package's")
-	flags.StringArrayVar(&f.set, "set", nil, "[COMPONENT|global:]KEY=VALUE: change one setting; repeatable, the last wins")
-	flags.StringArrayVar(&f.instances, "instances", nil, "`COMPONENT=N,…`: how many of each; components not named keep theirs")
-	f.job.register(flags)
-}
-
-// args are the same choices as arguments for an agent; paths become absolute.
-func (f *appFlags) args() ([]string, error) {
-	var out []string
-	for flag, path := range map[string]string{"--template": f.template, "--resources": f.resources} {
-		if path == "" {
-			continue
-		}
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, flag, abs)
-	}
-	for _, s := range f.set {
-		out = append(out, "--set", s)
-	}
-	for _, s := range f.instances {
-		out = append(out, "--instances", s)
-	}
-	return append(out, f.job.args()...), nil
 }
 
 // loaded is an APP as given on the command line.
@@ -75,11 +44,11 @@ type loaded struct {
 // load opens APP, reads and validates it. Problems come as one error: exit code 65, or 64 where the
 // command line is at fault; an archive or folder that cannot be opened likewise. Warnings go to warn.
 // The caller closes what it got.
-func (f *appFlags) load(ref string, warn io.Writer) (*loaded, error) {
+func (f *appChoices) load(ctx context.Context, ref string, warn io.Writer) (*loaded, error) {
 	if f.progress == nil {
 		f.progress = warn
 	}
-	l, found, err := f.read(ref)
+	l, found, err := f.read(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +61,8 @@ func (f *appFlags) load(ref string, warn io.Writer) (*loaded, error) {
 }
 
 // read is load that hands all problems back as values; the App is whole when none of them is an error.
-func (f *appFlags) read(ref string) (*loaded, appdef.Problems, error) {
-	if v := f.job.paiVersion; v != "" && !slices.Contains([]string{appdef.PAI05, appdef.PAI014, appdef.PAI1}, v) {
+func (f *appChoices) read(ctx context.Context, ref string) (*loaded, appdef.Problems, error) {
+	if v := f.paiVersion; v != "" && !slices.Contains([]string{appdef.PAI05, appdef.PAI014, appdef.PAI1}, v) {
 		return nil, nil, exit.Usagef("--pai-version %q: want 0.5, 0.14 or 1", v)
 	}
 	template, err := readOptional(f.template)
@@ -104,7 +73,7 @@ func (f *appFlags) read(ref string) (*loaded, appdef.Problems, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	from, err := f.open(ref)
+	from, err := f.open(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -26,31 +27,9 @@ const stdinRef = "-"
 // mostJob bounds a job file, in bytes.
 const mostJob = 8 << 20
 
-// jobFlags say how a job file is read.
-type jobFlags struct {
-	paiVersion string
-	outputUser bool
-}
-
-func (f *jobFlags) register(flags flagSet) {
-	flags.StringVar(&f.paiVersion, "pai-version", "", "generation of PAI that a job file is read as: 0.5 (QIZHI), 0.14 (SCM) or 1 (default: told from its fields)")
-	flags.BoolVar(&f.outputUser, "pai-output-user", false, "a job file without outputDir leaves its output in /Output/USER/JOB, not in /Output/JOB")
-}
-
-func (f *jobFlags) args() []string {
-	var out []string
-	if f.paiVersion != "" {
-		out = append(out, "--pai-version", f.paiVersion)
-	}
-	if f.outputUser {
-		out = append(out, "--pai-output-user")
-	}
-	return out
-}
-
 // openJob opens a job file, told by its content; ok is false for anything else.
-func openJob(ref string) (from source, ok bool, err error) {
-	data, path, err := readJob(ref)
+func openJob(ctx context.Context, ref string) (from source, ok bool, err error) {
+	data, path, err := readJob(ctx, ref)
 	if err != nil || data == nil {
 		return source{}, false, err
 	}
@@ -64,7 +43,7 @@ func openJob(ref string) (from source, ok bool, err error) {
 }
 
 // readJob is the text of a job file and its absolute path; nil where ref is no such file.
-func readJob(ref string) (data []byte, path string, err error) {
+func readJob(ctx context.Context, ref string) (data []byte, path string, err error) {
 	if ref == stdinRef {
 		data, err = io.ReadAll(io.LimitReader(os.Stdin, mostJob+1))
 		switch {
@@ -79,7 +58,7 @@ func readJob(ref string) (data []byte, path string, err error) {
 	if err != nil || at.remote() || at.digest != "" {
 		return nil, "", nil //nolint:nilerr // whoever opens it says what is wrong
 	}
-	name, err := at.local()
+	name, err := at.local(ctx)
 	if err != nil {
 		return nil, "", nil //nolint:nilerr // likewise
 	}
@@ -129,7 +108,7 @@ func jobIn(from source) []byte {
 }
 
 // loadJob reads a job file. What replaces the documents of a package has no place there.
-func (f *appFlags) loadJob(from source, data []byte) (appdef.App, appdef.Problems, error) {
+func (f *appChoices) loadJob(from source, data []byte) (appdef.App, appdef.Problems, error) {
 	for flag, path := range map[string]string{"--template": f.template, "--resources": f.resources} {
 		if path != "" {
 			return appdef.App{}, nil, exit.Usagef("%s: %s is a job file, which has none of the documents of a package; --set changes its settings", flag, from.ref)
@@ -139,19 +118,6 @@ func (f *appFlags) loadJob(from source, data []byte) (appdef.App, appdef.Problem
 	if from.job != nil && from.ref != stdinRef {
 		name = filepath.Base(from.ref)
 	}
-	app, found := pai.Load(data, pai.Options{Name: name, Version: f.job.paiVersion, OutputUser: f.job.outputUser, Set: f.set, Instances: f.instances})
+	app, found := pai.Load(data, pai.Options{Name: name, Version: f.paiVersion, OutputUser: f.outputUser, Set: f.set, Instances: f.instances})
 	return app, found, nil
-}
-
-// keepJob writes a job file that came on stdin where the agents find it.
-func (r *runner) keepJob() error {
-	if r.app.ref != stdinRef {
-		return nil
-	}
-	path := filepath.Join(r.workDir, "."+jobFile) // a person's own job file may lie there
-	if err := os.WriteFile(path, r.app.source.job, 0o644); err != nil {
-		return exit.With(exit.Forbidden, fmt.Errorf("keep the job file: %w", err))
-	}
-	r.app.ref = path
-	return nil
 }

@@ -36,8 +36,8 @@ func (f source) close() {
 }
 
 // openPackage opens what APP names and says what an agent would be told to load.
-func openPackage(ref string) (*packages.Package, string, error) {
-	from, err := (&appFlags{}).open(ref)
+func openPackage(ctx context.Context, ref string) (*packages.Package, string, error) {
+	from, err := (&appChoices{}).open(ctx, ref)
 	if err != nil {
 		return nil, "", err
 	}
@@ -45,8 +45,8 @@ func openPackage(ref string) (*packages.Package, string, error) {
 }
 
 // open opens what APP names, if the policy admits it.
-func (f *appFlags) open(ref string) (source, error) {
-	from, err := f.find(ref)
+func (f *appChoices) open(ctx context.Context, ref string) (source, error) {
+	from, err := f.find(ctx, ref)
 	if err == nil && f.policy != nil {
 		if err = admit(*f.policy, from); err != nil {
 			from.close()
@@ -55,7 +55,7 @@ func (f *appFlags) open(ref string) (source, error) {
 	return from, err
 }
 
-func (f *appFlags) find(ref string) (source, error) {
+func (f *appChoices) find(ctx context.Context, ref string) (source, error) {
 	if name, ok := strings.CutPrefix(ref, "catalog:"); ok {
 		files, err := catalog.Open(name)
 		if err != nil {
@@ -63,7 +63,7 @@ func (f *appFlags) find(ref string) (source, error) {
 		}
 		return source{pkg: &packages.Package{FS: files, Name: name}, ref: ref}, nil
 	}
-	if from, ok, err := openJob(ref); ok || err != nil {
+	if from, ok, err := openJob(ctx, ref); ok || err != nil {
 		return from, err
 	}
 	at, err := parseLocation(ref)
@@ -71,9 +71,9 @@ func (f *appFlags) find(ref string) (source, error) {
 		return source{}, err
 	}
 	if at.remote() {
-		return f.fetch(at)
+		return f.fetch(ctx, at)
 	}
-	path, err := at.local()
+	path, err := at.local(ctx)
 	if err != nil {
 		return source{}, err
 	}
@@ -117,20 +117,16 @@ func notThere(ref string) string {
 
 // fetch loads a package into the cache. The agents are told its digest as well: all of a run have the same bytes, and
 // those of one host load them once.
-func (f *appFlags) fetch(at location) (source, error) {
+func (f *appChoices) fetch(ctx context.Context, at location) (source, error) {
 	request := fetch.Request{URL: at.url, SHA256: at.digest, CacheDir: cacheDir(), Progress: f.progress, Options: f.hadoop.fetching(f.progress)}
 	if f.signed || f.policy != nil && f.policy.Packages.RequireSignature {
 		request.Sidecars = []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}}
-	}
-	ctx := f.ends
-	if ctx == nil {
-		ctx = context.Background()
 	}
 	file, err := fetch.Fetch(ctx, request)
 	if err != nil {
 		return source{}, exit.With(fetchCode(err), err)
 	}
-	f.makeRoom()
+	f.makeRoom(ctx)
 	pkg, err := packages.Open(file.Path)
 	if err != nil {
 		return source{}, exit.With(exit.Definition, errors.Join(fmt.Errorf("%s: %w", fetch.Printable(at.url), err), file.Close()))
@@ -148,8 +144,8 @@ const keepFetched = 30 * 24 * time.Hour
 
 // makeRoom takes out of the cache what nobody has asked for in a long time. It is a kindness to the disk: that it cannot
 // be done keeps nobody from running.
-func (f *appFlags) makeRoom() {
-	_, err := fetch.Clean(context.Background(), cacheDir(), fetch.Keep{Since: time.Now().Add(-keepFetched)})
+func (f *appChoices) makeRoom(ctx context.Context) {
+	_, err := fetch.Clean(ctx, cacheDir(), fetch.Keep{Since: time.Now().Add(-keepFetched)})
 	if err != nil && f.progress != nil {
 		fmt.Fprintln(f.progress, "clean the cache of packages:", err)
 	}
@@ -192,11 +188,11 @@ func parseLocation(ref string) (location, error) {
 }
 
 // local is the path of a file of this machine.
-func (l location) local() (string, error) {
+func (l location) local(ctx context.Context) (string, error) {
 	if !strings.EqualFold(schemeForm.FindString(l.url), "file:") {
 		return l.url, nil
 	}
-	_, path, err := fetch.Open(context.Background(), l.url, fetch.Options{})
+	_, path, err := fetch.Open(ctx, l.url, fetch.Options{})
 	return path, exit.With(exit.Usage, err)
 }
 

@@ -21,7 +21,7 @@ func TestLocation(t *testing.T) {
 		if err != nil || at.url != tt.url || at.name() != tt.name {
 			t.Errorf("%s: got %+v, name %s, %v", tt.ref, at, at.name(), err)
 		}
-		if path, err := at.local(); err != nil || path != tt.local {
+		if path, err := at.local(t.Context()); err != nil || path != tt.local {
 			t.Errorf("%s: got %s, %v, want %s", tt.ref, path, err, tt.local)
 		}
 	}

@@ -54,12 +54,12 @@ func completeAppFlag(cmd *cobra.Command, _ []string, typed string) ([]string, co
 
 // completeComponents offers the components of the app that ref names once the command line is read.
 func completeComponents(app *appFlags, ref func(args []string) string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		name := ref(args)
 		if at, err := parseLocation(name); name == "" || err == nil && at.remote() { // nothing is loaded for a tab
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		l, err := app.load(name, io.Discard)
+		l, err := app.load(cmd.Context(), name, io.Discard)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,7 +46,7 @@ with --strict there being any is an error (65), and nothing is written.`,
   muster convert catalog:handwriting --to hbox
   muster convert mine --to pai -o job.json`,
 		ValidArgsFunction: completeApp,
-		RunE:              func(_ *cobra.Command, args []string) error { return f.convert(s, args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.convert(cmd.Context(), s, args[0]) },
 	}
 	flags := cmd.Flags()
 	f.app.register(flags)
@@ -58,14 +59,14 @@ with --strict there being any is an error (65), and nothing is written.`,
 
 func targets() []string { return []string{"slider", "pai", "hbox"} }
 
-func (f *convertFlags) convert(s streams, ref string) error {
+func (f *convertFlags) convert(ctx context.Context, s streams, ref string) error {
 	if !slices.Contains(targets(), f.to) {
 		return exit.Usagef("convert: --to %q: want one of %s", f.to, strings.Join(targets(), ", "))
 	}
 	if f.to == "slider" && f.output == "" && !f.json {
 		return exit.Usagef("convert: --to slider writes three files: give -o FOLDER for them, or --json")
 	}
-	l, found, err := f.app.read(ref)
+	l, found, err := f.app.read(ctx, ref)
 	if err != nil {
 		return err
 	}

@@ -14,25 +14,6 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// filesystemFlag names the default filesystem: that of paths without a scheme, and the value of ${NN_URI}.
-type filesystemFlag struct {
-	uri    string
-	hadoop hadoopFlags
-}
-
-func (f *filesystemFlag) register(flags flagSet) {
-	f.hadoop.register(flags)
-	flags.StringVar(&f.uri, "default-fs", "", "`URI` of the filesystem that paths of data without a scheme are in (default: fs.defaultFS of Hadoop's core-site.xml, else the folder store in the work folder)")
-}
-
-// args are the same choice as arguments for an agent.
-func (f *filesystemFlag) args() []string {
-	if f.uri == "" {
-		return f.hadoop.args()
-	}
-	return append(f.hadoop.args(), "--default-fs", f.uri)
-}
-
 // filesystem is the default one and where that was said; nowhere: it is the folder in the work folder.
 type filesystem struct{ uri, origin string }
 
@@ -56,20 +37,21 @@ func (f filesystem) into(r *plan.Request) {
 	r.Origins["default_fs"] = f.origin
 }
 
-// resolve finds the default filesystem. warning is what is wrong with a file of Hadoop's that would have named it.
-func (f *filesystemFlag) resolve() (found filesystem, warning, err error) {
+// findFilesystem finds the default filesystem: the URI of --default-fs, else Hadoop's own. warning is what is wrong with a
+// file of Hadoop's that would have named it.
+func findFilesystem(named string, login hadoopLogin) (found filesystem, warning, err error) {
 	found = filesystem{uri: plan.DefaultStore}
-	if err := f.hadoop.check(); err != nil {
+	if err := login.check(); err != nil {
 		return found, nil, err
 	}
-	if f.uri != "" {
-		uri, err := filesystemURI(f.uri)
+	if named != "" {
+		uri, err := filesystemURI(named)
 		if err != nil {
-			return found, nil, exit.Usagef("--default-fs %q: %w", f.uri, err)
+			return found, nil, exit.Usagef("--default-fs %q: %w", named, err)
 		}
 		return filesystem{uri, "--default-fs"}, nil, nil
 	}
-	path := filepath.Join(cmp.Or(f.hadoop.conf, hdfs.ConfDir()), "core-site.xml")
+	path := filepath.Join(cmp.Or(login.conf, hdfs.ConfDir()), "core-site.xml")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return found, nil, nil

@@ -41,7 +41,7 @@ programs, as JSON.`,
 }
 
 func (f *planFlags) explain(ctx context.Context, s streams, ref string) error {
-	l, found, err := f.app.read(ref)
+	l, found, err := f.app.read(ctx, ref)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -49,7 +50,7 @@ A FILE.minisig of a former FILE that differs is removed.
 
 The sha256 is printed as sha256sum(1) prints it.`,
 		Example: "  muster package build myapp -o myapp-1.0.0.zip\n  muster package build myapp -o myapp.tar.zst --verbose | sha256sum -c",
-		RunE:    func(_ *cobra.Command, args []string) error { return f.build(s, args[0]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.build(cmd.Context(), s, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "output", "o", "", "`FILE` to write")
@@ -59,7 +60,7 @@ The sha256 is printed as sha256sum(1) prints it.`,
 	return cmd
 }
 
-func (f *packageBuildFlags) build(s streams, dir string) error {
+func (f *packageBuildFlags) build(ctx context.Context, s streams, dir string) error {
 	if f.out == "" {
 		return exit.Usagef("package build: -o FILE is missing")
 	}
@@ -73,7 +74,7 @@ func (f *packageBuildFlags) build(s streams, dir string) error {
 		return exit.With(exit.Definition, fmt.Errorf("package build %s: got a file, want the folder of a package", dir))
 	}
 	if !f.noCheck {
-		if err := checkDefinition(s, dir); err != nil {
+		if err := checkDefinition(ctx, s, dir); err != nil {
 			return err
 		}
 	}
@@ -125,9 +126,9 @@ func dropSignature(s streams, file string) error {
 }
 
 // checkDefinition is what muster validate says of the folder.
-func checkDefinition(s streams, dir string) error {
-	var as appFlags
-	l, found, err := as.read(dir)
+func checkDefinition(ctx context.Context, s streams, dir string) error {
+	var as appChoices
+	l, found, err := as.read(ctx, dir)
 	if err != nil {
 		return err
 	}

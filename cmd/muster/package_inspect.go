@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -70,15 +71,17 @@ exports, its files with size and sha256, and for an archive its own sha256 and w
 muster package verify checks that. Ends with 65 when it is no package or its definition has errors.`,
 		Example:           "  muster package inspect catalog:tensorflow\n  muster package inspect app.zip --json",
 		ValidArgsFunction: completeApp,
-		RunE:              func(_ *cobra.Command, args []string) error { return inspectPackage(s, args[0], asJSON) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return inspectPackage(cmd.Context(), s, args[0], asJSON)
+		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
 	return cmd
 }
 
-func inspectPackage(s streams, ref string, asJSON bool) error {
-	as := appFlags{signed: true}
-	l, err := as.load(ref, s.err)
+func inspectPackage(ctx context.Context, s streams, ref string, asJSON bool) error {
+	as := appChoices{signed: true}
+	l, err := as.load(ctx, ref, s.err)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ Ends with 65 when errors are left.`,
 }
 
 func (f *packageLintFlags) lint(ctx context.Context, s streams, ref string) error {
-	pkg, ref, err := openPackage(ref)
+	pkg, ref, err := openPackage(ctx, ref)
 	if err != nil {
 		return err
 	}

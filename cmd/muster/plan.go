@@ -91,8 +91,8 @@ func (f *planFlags) plan(ctx context.Context, s streams, ref string) error {
 	case f.appID != "" && !validName(f.appID):
 		return exit.Usagef("plan: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", f.appID)
 	}
-	f.app.hadoop = f.filesystem.hadoop
-	l, found, err := f.app.read(ref)
+	f.app.hadoop = f.filesystem.hadoop.hadoopLogin
+	l, found, err := f.app.read(ctx, ref)
 	if err != nil {
 		return err
 	}

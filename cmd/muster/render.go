@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -70,7 +71,7 @@ func newRender(s streams) *cobra.Command {
   muster render k8s job.json --app hdfs://nn/apps/job.json --image registry.example/muster:1
   muster render yarn --format shell --app hdfs://nn/apps/j1.zip -- hbox-submit --app-type tensorflow --worker-num 2 python train.py`,
 		ValidArgsFunction: completeRender,
-		RunE:              func(_ *cobra.Command, args []string) error { return f.render(s, args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.render(cmd.Context(), s, args) },
 	}
 	f.register(cmd)
 	return cmd
@@ -185,9 +186,9 @@ func completeRender(cmd *cobra.Command, args []string, typed string) ([]string, 
 	return completeApp(cmd, args[1:], typed)
 }
 
-func (f *renderFlags) render(s streams, args []string) error {
+func (f *renderFlags) render(ctx context.Context, s streams, args []string) error {
 	launcher := args[0]
-	app, lost, err := f.read(s, args[1:])
+	app, lost, err := f.read(ctx, s, args[1:])
 	if err != nil {
 		return err
 	}
@@ -203,12 +204,12 @@ func (f *renderFlags) render(s streams, args []string) error {
 }
 
 // read is the App, and what a submission of HBox's carries beside it that has no place here.
-func (f *renderFlags) read(s streams, args []string) (appdef.App, []string, error) {
+func (f *renderFlags) read(ctx context.Context, s streams, args []string) (appdef.App, []string, error) {
 	if args[0] == hboxVerb {
 		return f.submission(s, args[1:])
 	}
-	f.app.hadoop, f.app.progress = f.filesystem.hadoop, s.err
-	l, found, err := f.app.read(args[0])
+	f.app.hadoop, f.app.progress = f.filesystem.hadoop.hadoopLogin, s.err
+	l, found, err := f.app.read(ctx, args[0])
 	if err != nil {
 		return appdef.App{}, nil, err
 	}

@@ -107,8 +107,8 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 		return err
 	}
 	f.app.policy = &rules
-	f.app.hadoop = f.filesystem.hadoop
-	app, err := f.app.load(ref, s.err)
+	f.app.hadoop = f.filesystem.hadoop.hadoopLogin
+	app, err := f.app.load(ctx, ref, s.err)
 	if err != nil {
 		return errors.Join(err, f.refuse(s, ref, err))
 	}
@@ -305,4 +305,17 @@ func letters(n int) string {
 		b[i] = set[int(b[i])%len(set)]
 	}
 	return string(b)
+}
+
+// keepJob writes a job file that came on stdin where the agents find it.
+func (r *runner) keepJob() error {
+	if r.app.ref != stdinRef {
+		return nil
+	}
+	path := filepath.Join(r.workDir, "."+jobFile) // a person's own job file may lie there
+	if err := os.WriteFile(path, r.app.source.job, 0o644); err != nil {
+		return exit.With(exit.Forbidden, fmt.Errorf("keep the job file: %w", err))
+	}
+	r.app.ref = path
+	return nil
 }

@@ -245,7 +245,7 @@ func (r *sliderRecord) openPackage(ref string, p *sliderWords) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	return (&appFlags{signed: true, policy: &rules}).open(ref)
+	return (&appChoices{signed: true, policy: &rules}).open(context.Background(), ref)
 }
 
 // policy is that of the app, else of the host.
@@ -391,7 +391,7 @@ func (r *sliderRecord) check(s streams, dir string) error {
 	}
 	f := r.appFlags(dir)
 	f.policy = &rules
-	l, found, err := f.read(filepath.Join(dir, r.Definition))
+	l, found, err := f.read(context.Background(), filepath.Join(dir, r.Definition))
 	if err != nil {
 		return err
 	}

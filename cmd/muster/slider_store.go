@@ -148,7 +148,7 @@ func (a *sliderApp) work() string { return a.path(sliderWork) }
 
 // appFlags choose the stored definition.
 func (r *sliderRecord) appFlags(dir string) appFlags {
-	f := appFlags{set: r.Set, instances: r.Instances}
+	f := appFlags{appChoices{set: r.Set, instances: r.Instances}}
 	if r.Template != "" {
 		f.template = filepath.Join(dir, r.Template)
 	}

@@ -58,8 +58,8 @@ func (f *submitFlags) submitApp(ctx context.Context, s streams, launcher, ref st
 
 func (f *submitFlags) loadApp(ctx context.Context, s streams, launcher string, c *cargo, ref string) (appdef.App, error) {
 	a := &f.job.app
-	a.hadoop, a.progress, a.ends = f.job.filesystem.hadoop, s.err, ctx
-	l, found, err := a.read(ref)
+	a.hadoop, a.progress = f.job.filesystem.hadoop.hadoopLogin, s.err
+	l, found, err := a.read(ctx, ref)
 	if err != nil {
 		return appdef.App{}, err
 	}

@@ -261,8 +261,8 @@ func TestCalledOffWhileItIsFetched(t *testing.T) {
 		<-begun
 		cancel()
 	}()
-	a := appFlags{ends: ctx}
-	if _, _, err := a.read(silent.URL + "/a.zip"); !errors.Is(err, context.Canceled) {
+	a := appChoices{}
+	if _, _, err := a.read(ctx, silent.URL+"/a.zip"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want it broken off", err)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,15 +35,15 @@ func newValidate(s streams) *cobra.Command {
 instance of each component. Problems are printed one per line as FILE#POINTER: got WHAT, want
 WHAT; warnings begin with "warning:". Ends with 65 when there are errors.`,
 		ValidArgsFunction: completeApp,
-		RunE:              func(_ *cobra.Command, args []string) error { return f.validate(s, args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.validate(cmd.Context(), s, args[0]) },
 	}
 	f.app.register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print {ok, problems} as JSON")
 	return cmd
 }
 
-func (f *validateFlags) validate(s streams, ref string) error {
-	l, found, err := f.app.read(ref)
+func (f *validateFlags) validate(ctx context.Context, s streams, ref string) error {
+	l, found, err := f.app.read(ctx, ref)
 	if err != nil {
 		if !f.json {
 			return err
