@@ -59,6 +59,14 @@ var rooms = []room{
 	{path: "shim/render", may: []string{"appdef", "shim/plan", "shim/launcher"}, pure: true},
 	{path: "shim/submit", may: []string{"packages/fetch"}}, // knows no definition
 	{path: "shim/policy", may: []string{"packages/sign", "shim/exit"}},
+	{path: "shim/hadoop", may: []string{"packages/fetch", "packages/hdfs", "shim/exit", "shim/plan"}},
+	{
+		path: "shim/openapp",
+		may: []string{
+			"appdef", "appdef/pai", "appdef/slider", "packages", "packages/cachedir", "packages/catalog", "packages/fetch", "packages/hdfs", "packages/sign",
+			"shim/exit", "shim/hadoop", "shim/policy",
+		},
+	},
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},
 	{path: "shim/fault", may: []string{"registry"}, pure: true},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "registry/conductor", "shim/exit"}}, // the rest through the interfaces it declares

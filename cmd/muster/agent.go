@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
 )
 
@@ -119,12 +120,12 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 	if err != nil {
 		return err
 	}
-	f.app.policy, f.app.hadoop = &rules, f.filesystem.hadoop.hadoopLogin
-	app, err := f.app.load(ctx, f.ref, s.err)
+	f.app.Policy, f.app.Hadoop = &rules, f.filesystem.hadoop.Login
+	app, err := f.app.Load(ctx, f.ref, s.err)
 	if err != nil {
 		return err
 	}
-	defer app.close()
+	defer app.Close()
 	a, err := f.prepare(ctx, s, app, notify, newRun, policyNamed)
 	if err != nil {
 		return err
@@ -210,7 +211,7 @@ type identity struct {
 	found      launcher.Found
 }
 
-func (f *agentFlags) identity(found launcher.Found, app *loaded) (identity, error) {
+func (f *agentFlags) identity(found launcher.Found, app *openapp.App) (identity, error) {
 	id := identity{appID: f.appID, run: f.run, found: found, component: f.component, rank: found.Rank}
 	if id.appID == "" {
 		id.appID = found.AppID

@@ -11,7 +11,9 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
@@ -152,7 +154,7 @@ func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Insta
 }
 
 // refuseData tells before anything is made what data this muster cannot bring.
-func refuseData(app appdef.App, vars map[string]string, found filesystem) error {
+func refuseData(app appdef.App, vars map[string]string, found hadoop.DefaultFS) error {
 	var bad appdef.Problems
 	for _, c := range app.Components {
 		s := c.Settings
@@ -160,7 +162,7 @@ func refuseData(app appdef.App, vars map[string]string, found filesystem) error 
 			continue
 		}
 		request := plan.Request{Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: someUser, Vars: vars}, Starts: true}
-		found.into(&request)
+		found.Into(&request)
 		_, problems := plan.Build(app, request)
 		for _, p := range problems.Errors() {
 			if !slices.Contains(bad, p) {
@@ -168,5 +170,5 @@ func refuseData(app appdef.App, vars map[string]string, found filesystem) error 
 			}
 		}
 	}
-	return asError(bad)
+	return exit.OfProblems(bad)
 }

@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/cachedir"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -46,7 +48,7 @@ func (r stageRoom) bringFiles(ctx context.Context, p plan.Plan, work workRoot) e
 			return fileFault(item, err)
 		}
 	}
-	if _, err := fetch.Clean(ctx, r.filesCache(p), fetch.Keep{Since: begun.Add(-keepFetched)}); err != nil {
+	if _, err := fetch.Clean(ctx, r.filesCache(p), fetch.Keep{Since: begun.Add(-openapp.KeepFetched)}); err != nil {
 		r.log.Warn("clear the cache of files", "err", err)
 	}
 	r.log.Info("files are here", "files", len(items), "took", time.Since(begun).Round(time.Millisecond))
@@ -143,7 +145,7 @@ func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageI
 	store := func(context.Context, string, fetch.Options) (fetch.Store, string, error) {
 		return from.store, from.Path, nil
 	}
-	scheme := strings.ToLower(strings.TrimSuffix(schemeForm.FindString(item.From), ":"))
+	scheme := strings.TrimSuffix(fetch.SchemeOf(item.From), ":")
 	if scheme == hdfs.Scheme { // who may look at a file there may not read it yet, and the cache asks no more than that it is the same
 		if err := mayRead(ctx, from.File); err != nil {
 			return "", nil, err
@@ -179,7 +181,7 @@ func (a *agent) filesCache(p plan.Plan) string {
 	if u := a.user; u != nil {
 		uid = u.UID
 	}
-	return filepath.Join(cacheDir(), "files", strconv.Itoa(uid)+"-"+url.PathEscape(a.hadoopUser(p)))
+	return filepath.Join(cachedir.Default(), "files", strconv.Itoa(uid)+"-"+url.PathEscape(a.hadoopUser(p)))
 }
 
 // ownCopy makes the instance's copy, which it may change. A store knows no programs: what comes from one may be run, as where

@@ -149,10 +149,10 @@ func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) (
 // told is what a process is told of a file that was found by a URL: of a store the whole URL, as Hadoop writes it; of this
 // machine the path alone.
 func told(url string, f stage.File) string {
-	scheme := schemeForm.FindString(url)
+	scheme := fetch.SchemeOf(url)
 	rest, authority := strings.CutPrefix(url[len(scheme):], "//")
 	switch {
-	case f.URL != "" || schemeForm.MatchString(f.Path) || localPath(url) != "":
+	case f.URL != "" || fetch.SchemeOf(f.Path) != "" || localPath(url) != "":
 		return f.URL
 	case !authority:
 		return scheme + f.Path

@@ -68,7 +68,7 @@ func dataURLs(p plan.Plan) []string {
 
 // localPath is the path of a file: URL, or of a path alone; empty: it is no file of this machine.
 func localPath(url string) string {
-	scheme := schemeForm.FindString(url)
+	scheme := fetch.SchemeOf(url)
 	if scheme != "" && !strings.EqualFold(scheme, "file:") {
 		return ""
 	}
@@ -148,7 +148,7 @@ func (a *agent) admitted(p plan.Plan, path string, write bool) (reach, error) {
 	if own {
 		return reach{}, nil
 	}
-	if top := a.filesystem.local(); top != "" && top != "/" && within(truth, trueName(top)) {
+	if top := a.filesystem.Local(); top != "" && top != "/" && within(truth, trueName(top)) {
 		return reachOf(top), nil
 	}
 	for _, m := range a.policy.Mounts {
@@ -184,7 +184,7 @@ func (a *agent) visible(p plan.Plan, path string, write bool) error {
 	if p.Root.Kind == plan.RootHost || readable || within(path, a.workDir) {
 		return nil
 	}
-	if top := a.filesystem.local(); top != "" && top != "/" && within(path, top) {
+	if top := a.filesystem.Local(); top != "" && top != "/" && within(path, top) {
 		return nil
 	}
 	for _, m := range a.policy.Mounts {
@@ -201,7 +201,7 @@ func (a *agent) dataFolders(p plan.Plan) []string {
 	if a.usesStore(p) {
 		dirs = append(dirs, a.storeDir())
 	}
-	top := a.filesystem.local()
+	top := a.filesystem.Local()
 	switch {
 	case top == "" || top == "/" || within(top, a.workDir):
 		return dirs

@@ -10,7 +10,7 @@ import (
 
 // stores are those of the definition's data, for its process's user.
 func (a *agent) stores(p plan.Plan) stage.Stores {
-	c := a.hadoop.config(a.hadoopUser(p))
+	c := a.hadoop.Config(a.hadoopUser(p))
 	c.Notice = func(text string) {
 		a.log.Warn("waiting for a store", "cause", text)
 		fmt.Fprintln(a.logFile.also, "muster: "+text) // whoever started us sees nothing else meanwhile

@@ -75,7 +75,7 @@ func (a *agent) allocate(ctx context.Context, f *agentFlags, found launcher.Foun
 	if a.alloc.Vars == nil {
 		a.alloc.Vars = map[string]string{}
 	}
-	maps.Copy(a.alloc.Vars, a.app.clientVars())
+	maps.Copy(a.alloc.Vars, a.app.ClientVars())
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/muster-agent/muster/packages/cachedir"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/image"
 	"github.com/muster-agent/muster/registry"
@@ -33,7 +34,7 @@ func imageFault(err error) error {
 // pullImage makes the layers of the plan's image ready and tells what only the image knows.
 func (a *agent) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, error) {
 	options := image.Options{
-		Cache: cacheDir(), Insecure: a.policy.InsecureRegistries, Logger: a.log, Progress: a.tellPull(),
+		Cache: cachedir.Default(), Insecure: a.policy.InsecureRegistries, Logger: a.log, Progress: a.tellPull(),
 	}
 	if p.Root.Auth != "" {
 		auth, err := a.imageAuth(ctx, p)
@@ -114,7 +115,7 @@ func (a *agent) imageAuthText(ctx context.Context, p plan.Plan) (string, error) 
 	const name = "muster.image.auth"
 	ref := p.Root.Auth
 	url, ok := strings.CutPrefix(ref, "file:")
-	if far := ok && schemeForm.MatchString(url); !far || localPath(url) != "" {
+	if far := ok && fetch.SchemeOf(url) != ""; !far || localPath(url) != "" {
 		if far {
 			ref = "file:" + localPath(url)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -174,7 +175,7 @@ func TestPatience(t *testing.T) {
 		{name: "done, outputs are left", phase: machine.Done, ready: true, stopping: true, leaving: true, stage: 60, want: time.Minute},
 		{name: "outputs are left, nobody asks for a stop", phase: machine.Running, ready: true, leaving: true, stage: 60},
 	} {
-		a := &agent{app: &loaded{}, notify: &notifier{}, leaving: tt.leaving}
+		a := &agent{app: &openapp.App{}, notify: &notifier{}, leaving: tt.leaving}
 		a.app.Settings.StageTimeout = tt.stage
 		a.notify.ready.Store(tt.ready)
 		a.notify.stopping.Store(tt.stopping)

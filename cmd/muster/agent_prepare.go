@@ -17,8 +17,10 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
@@ -31,7 +33,7 @@ import (
 // mutex are set while it lives.
 type agent struct {
 	id      identity
-	app     *loaded
+	app     *openapp.App
 	digest  string
 	inc     string
 	domain  string // where Consul answers DNS; "": nobody has asked
@@ -47,8 +49,8 @@ type agent struct {
 	envImage      map[string]string // what a process in an image inherits
 	envGiven      map[string]string // of both, what --env says
 	ports         string
-	filesystem    filesystem // where paths of data without a scheme are
-	hadoop        hadoopLogin
+	filesystem    hadoop.DefaultFS // where paths of data without a scheme are
+	hadoop        hadoop.Login
 	hadoopFound   *plan.HadoopFacts // nil: there is none on this host
 	times         registry.Times
 	newRun        bool
@@ -124,7 +126,7 @@ type agent struct {
 	closers    []func()
 }
 
-func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify *notifier, newRun, policyNamed bool) (*agent, error) {
+func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, notify *notifier, newRun, policyNamed bool) (*agent, error) {
 	late := &lateFile{also: s.err}
 	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: machine.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
 	a.near = &neighbours{agent: a, reached: map[string]bool{}, news: make(chan struct{}, 1)}
@@ -151,7 +153,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 	if a.filesystem, warning, err = f.filesystem.resolve(); err != nil {
 		return nil, err
 	}
-	a.hadoop = f.filesystem.hadoop.hadoopLogin
+	a.hadoop = f.filesystem.hadoop.Login
 	if warning != nil {
 		a.log.Warn("configuration of hadoop", "err", warning)
 	}
@@ -159,7 +161,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *loaded, notify
 	a.inc = newID()
 	a.env, a.envImage = launcher.Inherit(os.Environ(), f.env), launcher.InheritIntoImage(os.Environ(), f.env)
 	a.envGiven = launcher.Given(os.Environ(), f.env)
-	a.hadoopFound = hadoopFacts(cmp.Or(a.envGiven["HADOOP_CONF_DIR"], a.hadoop.dir()), a.env)
+	a.hadoopFound = hadoop.FindFacts(cmp.Or(a.envGiven["HADOOP_CONF_DIR"], a.hadoop.Dir()), a.env)
 	if err := portsFlag(f.ports); err != nil {
 		return nil, err
 	}
@@ -202,7 +204,7 @@ func (f *agentFlags) logger(to io.Writer) *slog.Logger {
 }
 
 // chooseEngine takes the best engine that this host permits, or the one that is insisted on.
-func chooseEngine(ctx context.Context, name string, app *loaded) (sandbox.Choice, error) {
+func chooseEngine(ctx context.Context, name string, app *openapp.App) (sandbox.Choice, error) {
 	if err := engineFlag(name); err != nil {
 		return sandbox.Choice{}, err
 	}
@@ -243,7 +245,7 @@ func (f *agentFlags) folders(a *agent, found launcher.Found) error {
 		}
 	}
 	a.workDir = absolute(work)
-	if same(a.workDir, a.app.pkg.Path) {
+	if same(a.workDir, a.app.Package.Path) {
 		return exit.Usagef("work folder %s is the package itself: give --work-dir another", a.workDir)
 	}
 	switch {

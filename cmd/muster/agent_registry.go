@@ -63,7 +63,7 @@ func (a *agent) request(in registry.Instance) plan.Request {
 		HostFacts: plan.HostFacts{Inherited: a.env, Given: a.envGiven, Shell: shell(), Hadoop: a.hadoopFound},
 	}
 	request.Domain, request.NoDNS = a.domain, a.noDNS
-	a.filesystem.into(&request)
+	a.filesystem.Into(&request)
 	return request
 }
 

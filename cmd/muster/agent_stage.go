@@ -195,7 +195,7 @@ func (a *agent) givePorts() {
 
 // layOut brings the stage items into the instance's folder. What an earlier agent staged is replaced.
 func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance) (err error) {
-	err = packages.Unpack(r.app.pkg, filepath.Join(r.workDir, "package"), r.id.run)
+	err = packages.Unpack(r.app.Package, filepath.Join(r.workDir, "package"), r.id.run)
 	if errors.Is(err, packages.ErrForeign) {
 		return fault.Held(fmt.Errorf("%w; give --work-dir a folder of its own", err))
 	}
@@ -230,7 +230,7 @@ func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance
 	if err := work.layProgram(p); err != nil {
 		return err
 	}
-	r.app.close() // everything of it is laid out
+	r.app.Close() // everything of it is laid out
 	if err := r.bringData(ctx, p, in, work); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (t *tickets) renew() {
 }
 
 func (t *tickets) write() error {
-	c := t.hadoop.config("")
+	c := t.hadoop.Config("")
 	if c.Keytab == "" {
 		c.CCache = t.envGiven["KRB5CCNAME"]
 	}

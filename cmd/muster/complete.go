@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/packages/catalog"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/openapp"
 )
 
 // heedEnvironment makes every completion see the flags that come from variables, as the command would.
@@ -56,14 +57,14 @@ func completeAppFlag(cmd *cobra.Command, _ []string, typed string) ([]string, co
 func completeComponents(app *appFlags, ref func(args []string) string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		name := ref(args)
-		if at, err := parseLocation(name); name == "" || err == nil && at.remote() { // nothing is loaded for a tab
+		if at, err := openapp.ParseLocation(name); name == "" || err == nil && at.Remote() { // nothing is loaded for a tab
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		l, err := app.load(cmd.Context(), name, io.Discard)
+		l, err := app.Load(cmd.Context(), name, io.Discard)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		defer l.close()
+		defer l.Close()
 		return l.ComponentNames(), cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/appdef/pai"
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 )
 
 type convertFlags struct {
@@ -66,12 +67,12 @@ func (f *convertFlags) convert(ctx context.Context, s streams, ref string) error
 	if f.to == "slider" && f.output == "" && !f.json {
 		return exit.Usagef("convert: --to slider writes three files: give -o FOLDER for them, or --json")
 	}
-	l, found, err := f.app.read(ctx, ref)
+	l, found, err := f.app.Read(ctx, ref)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	if bad := asError(found); bad != nil {
+	defer l.Close()
+	if bad := exit.OfProblems(found); bad != nil {
 		return bad
 	}
 	out := f.written(l)
@@ -97,12 +98,12 @@ func (f *convertFlags) convert(ctx context.Context, s streams, ref string) error
 }
 
 // written is the App in the other system's words.
-func (f *convertFlags) written(l *loaded) conversion {
+func (f *convertFlags) written(l *openapp.App) conversion {
 	out := conversion{Version: 1, Dialect: f.to, Files: map[string]string{}, Lost: []string{}}
 	switch f.to {
 	case "pai":
 		text, lost := pai.Write(l.App)
-		out.Files[jobFile], out.Lost = string(text), append(out.Lost, lost...)
+		out.Files[openapp.JobFile], out.Lost = string(text), append(out.Lost, lost...)
 	case "hbox":
 		args, lost := hbox.Write(l.App)
 		out.Files["command"], out.Lost = commandLine(append([]string{"hbox-submit"}, args...)), append(out.Lost, lost...)
@@ -120,8 +121,8 @@ func (f *convertFlags) written(l *loaded) conversion {
 }
 
 // filesBeside says that a package has files which no definition holds.
-func filesBeside(l *loaded) string {
-	if entries, err := fs.ReadDir(l.pkg.FS, "package"); err != nil || len(entries) == 0 {
+func filesBeside(l *openapp.App) string {
+	if entries, err := fs.ReadDir(l.Package.FS, "package"); err != nil || len(entries) == 0 {
 		return ""
 	}
 	return "the files of package/: no definition holds them, take them along"

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/packages/cachedir"
 	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -27,7 +28,7 @@ func checkConfinement(ctx context.Context) []check {
 	tree := choice.Standing.Tree
 	return []check{
 		checkEngine(choice), checkContainer(choice.Standing), checkCgroup(tree), checkDelegation(tree), checkFeatures(tree), checkEnvelope(tree),
-		checkImages(choice.Standing, filepath.Join(cacheDir(), "image")),
+		checkImages(choice.Standing, filepath.Join(cachedir.Default(), "image")),
 	}
 }
 

@@ -5,17 +5,18 @@ import (
 	"os"
 
 	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
 )
 
 // checkHadoop looks at what processes would be told of Hadoop here. muster itself needs no more than its configuration.
 func checkHadoop() check {
 	const name = "hadoop"
-	dir := hadoopFlags{}.dir()
+	dir := hadoopFlags{}.Dir()
 	if dir == "" {
 		return good(name, "no configuration in %s: --hadoop-conf or HADOOP_CONF_DIR names one", hdfs.ConfDir())
 	}
-	f := hadoopFacts(dir, launcher.Inherit(os.Environ(), nil))
+	f := hadoop.FindFacts(dir, launcher.Inherit(os.Environ(), nil))
 	found := fmt.Sprintf("configuration %s", dir)
 	if _, err := hdfs.LoadConf(dir); err != nil {
 		return bad(name, "mend it, or name another folder by HADOOP_CONF_DIR", "%s: %v", found, err)

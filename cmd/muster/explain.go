@@ -41,12 +41,12 @@ programs, as JSON.`,
 }
 
 func (f *planFlags) explain(ctx context.Context, s streams, ref string) error {
-	l, found, err := f.app.read(ctx, ref)
+	l, found, err := f.app.Read(ctx, ref)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	if bad := asError(found); bad != nil {
+	defer l.Close()
+	if bad := exit.OfProblems(found); bad != nil {
 		return bad
 	}
 	request, err := f.request(ctx, l)

@@ -1,23 +1,27 @@
 package main
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"github.com/muster-agent/muster/shim/openapp"
+)
 
 // appFlags are the flags that choose and change the definition; every verb that takes APP has them.
-type appFlags struct{ appChoices }
+type appFlags struct{ openapp.Choices }
 
 func (f *appFlags) register(flags flagSet) {
-	flags.StringVar(&f.template, "template", "", "appConfig `FILE` in place of the package's")
-	flags.StringVar(&f.resources, "resources", "", "resources `FILE` in place of the package's")
-	flags.StringArrayVar(&f.set, "set", nil, "[COMPONENT|global:]KEY=VALUE: change one setting; repeatable, the last wins")
-	flags.StringArrayVar(&f.instances, "instances", nil, "`COMPONENT=N,…`: how many of each; components not named keep theirs")
-	flags.StringVar(&f.paiVersion, "pai-version", "", "generation of PAI that a job file is read as: 0.5 (QIZHI), 0.14 (SCM) or 1 (default: told from its fields)")
-	flags.BoolVar(&f.outputUser, "pai-output-user", false, "a job file without outputDir leaves its output in /Output/USER/JOB, not in /Output/JOB")
+	flags.StringVar(&f.Template, "template", "", "appConfig `FILE` in place of the package's")
+	flags.StringVar(&f.Resources, "resources", "", "resources `FILE` in place of the package's")
+	flags.StringArrayVar(&f.Set, "set", nil, "[COMPONENT|global:]KEY=VALUE: change one setting; repeatable, the last wins")
+	flags.StringArrayVar(&f.Instances, "instances", nil, "`COMPONENT=N,…`: how many of each; components not named keep theirs")
+	flags.StringVar(&f.PAIVersion, "pai-version", "", "generation of PAI that a job file is read as: 0.5 (QIZHI), 0.14 (SCM) or 1 (default: told from its fields)")
+	flags.BoolVar(&f.OutputUser, "pai-output-user", false, "a job file without outputDir leaves its output in /Output/USER/JOB, not in /Output/JOB")
 }
 
 // args are the same choices as arguments for an agent; paths become absolute.
 func (f *appFlags) args() ([]string, error) {
 	var out []string
-	for flag, path := range map[string]string{"--template": f.template, "--resources": f.resources} {
+	for flag, path := range map[string]string{"--template": f.Template, "--resources": f.Resources} {
 		if path == "" {
 			continue
 		}
@@ -27,16 +31,16 @@ func (f *appFlags) args() ([]string, error) {
 		}
 		out = append(out, flag, abs)
 	}
-	for _, s := range f.set {
+	for _, s := range f.Set {
 		out = append(out, "--set", s)
 	}
-	for _, s := range f.instances {
+	for _, s := range f.Instances {
 		out = append(out, "--instances", s)
 	}
-	if f.paiVersion != "" {
-		out = append(out, "--pai-version", f.paiVersion)
+	if f.PAIVersion != "" {
+		out = append(out, "--pai-version", f.PAIVersion)
 	}
-	if f.outputUser {
+	if f.OutputUser {
 		out = append(out, "--pai-output-user")
 	}
 	return out, nil

@@ -1,19 +1,21 @@
 package main
 
+import "github.com/muster-agent/muster/shim/hadoop"
+
 // hadoopFlags say where a cluster is and who we are to it.
-type hadoopFlags struct{ hadoopLogin }
+type hadoopFlags struct{ hadoop.Login }
 
 func (f *hadoopFlags) register(flags flagSet) {
-	flags.StringVar(&f.conf, "hadoop-conf", "", "`DIR` of Hadoop's configuration (default: HADOOP_CONF_DIR, else HADOOP_HOME/etc/hadoop, else /etc/hadoop/conf)")
-	flags.StringVar(&f.keytab, "kerberos-keytab", "", "`FILE` with the key to log in to Kerberos with, and again before the ticket ends (default: the ticket cache, KRB5CCNAME)")
-	flags.StringVar(&f.principal, "kerberos-principal", "", "`NAME[@REALM]` that the keytab is of")
+	flags.StringVar(&f.Conf, "hadoop-conf", "", "`DIR` of Hadoop's configuration (default: HADOOP_CONF_DIR, else HADOOP_HOME/etc/hadoop, else /etc/hadoop/conf)")
+	flags.StringVar(&f.Keytab, "kerberos-keytab", "", "`FILE` with the key to log in to Kerberos with, and again before the ticket ends (default: the ticket cache, KRB5CCNAME)")
+	flags.StringVar(&f.Principal, "kerberos-principal", "", "`NAME[@REALM]` that the keytab is of")
 }
 
 // args are the same choices as arguments for an agent.
 func (f hadoopFlags) args() []string {
 	var out []string
 	for _, one := range []struct{ flag, value string }{
-		{"--hadoop-conf", f.conf}, {"--kerberos-keytab", f.keytab}, {"--kerberos-principal", f.principal},
+		{"--hadoop-conf", f.Conf}, {"--kerberos-keytab", f.Keytab}, {"--kerberos-principal", f.Principal},
 	} {
 		if one.value != "" {
 			out = append(out, one.flag, one.value)
@@ -42,6 +44,6 @@ func (f *filesystemFlag) args() []string {
 }
 
 // resolve finds the default filesystem.
-func (f *filesystemFlag) resolve() (filesystem, error, error) {
-	return findFilesystem(f.uri, f.hadoop.hadoopLogin)
+func (f *filesystemFlag) resolve() (hadoop.DefaultFS, error, error) {
+	return hadoop.FindDefaultFS(f.uri, f.hadoop.Login)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
 )
 
@@ -148,7 +149,7 @@ func (f *hboxFlags) submit(cmd *cobra.Command, s streams, words []string) error 
 		fmt.Fprintf(s.out, "muster %s\n", readVersion().Version)
 		return nil
 	}
-	printWarnings(s.err, found)
+	openapp.PrintWarnings(s.err, found)
 	if bad := found.Errors(); len(bad) > 0 {
 		return exit.With(hboxRefused, bad)
 	}
@@ -215,7 +216,7 @@ func (f *hboxFlags) here(ctx context.Context, s streams, job hbox.Submission) (e
 
 // settle names the run and its folder, which the progress is read by.
 func (f *hboxFlags) settle(job hbox.Submission) error {
-	r := &runner{flags: &f.run, app: &loaded{App: job.App}, started: time.Now()}
+	r := &runner{flags: &f.run, app: &openapp.App{App: job.App}, started: time.Now()}
 	if err := r.check(); err != nil {
 		return err
 	}

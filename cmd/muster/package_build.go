@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 )
 
 type packageBuildFlags struct {
@@ -100,7 +103,7 @@ func (f *packageBuildFlags) build(ctx context.Context, s streams, dir string) er
 
 // signedDigest is the sha256 of a file that has a signature beside it; empty: there is none.
 func signedDigest(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !exists(path+sign.Ending) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || noFile(path+sign.Ending) {
 		return ""
 	}
 	file, err := os.Open(path)
@@ -127,17 +130,17 @@ func dropSignature(s streams, file string) error {
 
 // checkDefinition is what muster validate says of the folder.
 func checkDefinition(ctx context.Context, s streams, dir string) error {
-	var as appChoices
-	l, found, err := as.read(ctx, dir)
+	var as openapp.Choices
+	l, found, err := as.Read(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer l.close()
+	defer l.Close()
 	if len(found.Errors()) == 0 {
 		found = append(found, firstPlans(l)...).Sort()
 	}
-	printWarnings(s.err, found)
-	return asError(found)
+	openapp.PrintWarnings(s.err, found)
+	return exit.OfProblems(found)
 }
 
 func (f *packageBuildFlags) tell(s streams, packed packages.Packed) {
@@ -184,4 +187,9 @@ func asList(list []string) []string {
 		return []string{}
 	}
 	return list
+}
+
+func noFile(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }

@@ -10,9 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/cachedir"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 )
 
 type packageFetchFlags struct {
@@ -72,7 +74,7 @@ func (f *packageFetchFlags) fetch(ctx context.Context, s streams, refs []string)
 	if len(refs) > 1 && (f.out != "" || f.extract != "" || f.sha256 != "") {
 		return exit.Usagef("package fetch: --output, --extract and --sha256 are of one URL, got %d", len(refs))
 	}
-	if err := f.hadoop.check(); err != nil {
+	if err := f.hadoop.Check(); err != nil {
 		return err
 	}
 	keys, err := openKeys(f.keys)
@@ -87,7 +89,7 @@ func (f *packageFetchFlags) fetch(ctx context.Context, s streams, refs []string)
 	}
 	files, err := fetch.FetchAll(ctx, requests, f.parallel)
 	if err != nil {
-		return exit.With(fetchCode(err), err)
+		return exit.With(openapp.FetchCode(err), err)
 	}
 	answer := fetchedFiles{Version: 1}
 	for i, file := range files {
@@ -141,22 +143,22 @@ func (f *packageFetchFlags) print(s streams, answer fetchedFiles) error {
 }
 
 func (f *packageFetchFlags) request(s streams, ref string) (fetch.Request, error) {
-	at, err := parseLocation(ref)
+	at, err := openapp.ParseLocation(ref)
 	if err != nil {
 		return fetch.Request{}, err
 	}
 	switch {
 	case f.sha256 == "":
-	case !digestForm.MatchString(f.sha256):
+	case !openapp.DigestForm.MatchString(f.sha256):
 		return fetch.Request{}, exit.Usagef("package fetch: --sha256 %q: want 64 hex digits in lower case", f.sha256)
-	case at.digest != "" && at.digest != f.sha256:
-		return fetch.Request{}, exit.Usagef("package fetch: --sha256 and %s… of the URL differ", pin)
+	case at.Digest != "" && at.Digest != f.sha256:
+		return fetch.Request{}, exit.Usagef("package fetch: --sha256 and %s… of the URL differ", openapp.Pin)
 	default:
-		at.digest = f.sha256
+		at.Digest = f.sha256
 	}
 	return fetch.Request{
-		URL: at.url, SHA256: at.digest, CacheDir: cacheDir(), Progress: s.err,
-		Sidecars: []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}}, Options: f.hadoop.fetching(s.err),
+		URL: at.URL, SHA256: at.Digest, CacheDir: cachedir.Default(), Progress: s.err,
+		Sidecars: []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}}, Options: f.hadoop.Fetching(s.err),
 	}, nil
 }
 

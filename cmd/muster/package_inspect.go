@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 )
 
 // inspection is the answer of muster package inspect --json.
@@ -80,20 +81,20 @@ muster package verify checks that. Ends with 65 when it is no package or its def
 }
 
 func inspectPackage(ctx context.Context, s streams, ref string, asJSON bool) error {
-	as := appChoices{signed: true}
-	l, err := as.load(ctx, ref, s.err)
+	as := openapp.Choices{Signed: true}
+	l, err := as.Load(ctx, ref, s.err)
 	if err != nil {
 		return err
 	}
-	defer l.close()
+	defer l.Close()
 	i := inspection{
 		Version: 1, App: ref, Name: l.Name, Release: l.Release, Schema: l.Schema, About: l.Comment, Framework: l.Settings.Framework,
-		Components: packageComponents(l.App), Exports: packageExports(l.App), SHA256: l.pkg.Digest,
+		Components: packageComponents(l.App), Exports: packageExports(l.App), SHA256: l.Package.Digest,
 	}
-	if i.Files, err = packageFiles(l.pkg); err != nil {
+	if i.Files, err = packageFiles(l.Package); err != nil {
 		return exit.With(exit.Definition, fmt.Errorf("inspect %s: %w", ref, err))
 	}
-	if i.Signature, err = signatureBeside(l.source); err != nil {
+	if i.Signature, err = signatureBeside(l.Source); err != nil {
 		return exit.With(exit.Definition, fmt.Errorf("inspect %s: signature: %w", ref, err))
 	}
 	if asJSON {
@@ -159,11 +160,11 @@ func sum(tree fs.FS, path string) (size int64, digest string, err error) {
 }
 
 // signatureBeside is what lies beside an archive, unchecked; nil where nothing does.
-func signatureBeside(from source) (*sign.Signature, error) {
-	if from.signature == "" || from.pkg.Folder {
+func signatureBeside(from openapp.Source) (*sign.Signature, error) {
+	if from.Signature == "" || from.Package.Folder {
 		return nil, nil // nobody can sign it
 	}
-	s, err := sign.Read(from.signature)
+	s, err := sign.Read(from.Signature)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // none is an answer
 	}

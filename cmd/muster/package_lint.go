@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 )
 
 type packageLintFlags struct {
@@ -64,7 +65,7 @@ Ends with 65 when errors are left.`,
 }
 
 func (f *packageLintFlags) lint(ctx context.Context, s streams, ref string) error {
-	pkg, ref, err := openPackage(ctx, ref)
+	pkg, ref, err := openapp.OpenPackage(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -98,9 +99,9 @@ func (f *packageLintFlags) lint(ctx context.Context, s streams, ref string) erro
 func lintProblems(ctx context.Context, pkg *packages.Package) appdef.Problems {
 	app, found := slider.Load(pkg.FS, slider.Options{Name: pkg.Name, Strict: true})
 	if len(found.Errors()) == 0 {
-		l := &loaded{App: app, vars: map[string]string{}}
+		l := &openapp.App{App: app, Vars: map[string]string{}}
 		for _, name := range appdef.ClientNames() { // whoever runs it has them
-			l.vars[name] = name
+			l.Vars[name] = name
 		}
 		found = append(found, firstPlans(l)...)
 	}

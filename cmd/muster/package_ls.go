@@ -56,7 +56,7 @@ func listCatalog(out io.Writer, asJSON bool) error {
 			return err
 		}
 		app, found := slider.Load(files, slider.Options{Name: name})
-		if bad := asError(found); bad != nil {
+		if bad := exit.OfProblems(found); bad != nil {
 			return fmt.Errorf("catalog package %s: %w", name, bad)
 		}
 		list.Packages = append(list.Packages, packageInList{

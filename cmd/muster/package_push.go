@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 )
 
 func newPackagePush(s streams) *cobra.Command {
@@ -45,39 +46,39 @@ type packagePushFlags struct {
 }
 
 func (f *packagePushFlags) push(ctx context.Context, s streams, file, ref string) error {
-	if err := f.hadoop.check(); err != nil {
+	if err := f.hadoop.Check(); err != nil {
 		return err
 	}
-	stores := f.hadoop.fetching(s.err)
-	at, err := parseLocation(ref)
+	stores := f.hadoop.Fetching(s.err)
+	at, err := openapp.ParseLocation(ref)
 	if err != nil {
 		return err
 	}
-	if at.readOnly() {
-		return exit.Usagef("package push: %s is for reading alone; put it into the folder that the server shows, by file:, or by the server's own tool", fetch.Printable(at.url))
+	if at.ReadOnly() {
+		return exit.Usagef("package push: %s is for reading alone; put it into the folder that the server shows, by file:, or by the server's own tool", fetch.Printable(at.URL))
 	}
-	if at.digest != "" {
-		return exit.Usagef("package push: %s… says what is fetched, not what is pushed", pin)
+	if at.Digest != "" {
+		return exit.Usagef("package push: %s… says what is fetched, not what is pushed", openapp.Pin)
 	}
-	if strings.HasSuffix(at.url, "/") {
-		at.url += filepath.Base(file)
+	if strings.HasSuffix(at.URL, "/") {
+		at.URL += filepath.Base(file)
 	}
 	digest, err := digestOfPackage(file)
 	if err != nil {
 		return err
 	}
-	there, err := digestThere(ctx, at.url, stores)
+	there, err := digestThere(ctx, at.URL, stores)
 	if err != nil {
-		return exit.With(fetchCode(err), err)
+		return exit.With(openapp.FetchCode(err), err)
 	}
 	if there != "" && there != digest && !f.force {
 		return exit.With(exit.Definition, fmt.Errorf("package push: %s: another file is there: sha256 %s, this is %s; --force replaces it",
-			fetch.Printable(at.url), there, digest))
+			fetch.Printable(at.URL), there, digest))
 	}
-	if err := putPackage(ctx, file, at.url, digest, there, stores); err != nil {
-		return coded(fetchCode(err), err)
+	if err := putPackage(ctx, file, at.URL, digest, there, stores); err != nil {
+		return coded(openapp.FetchCode(err), err)
 	}
-	fmt.Fprintf(s.out, "%s  %s\n", digest, fetch.Printable(at.url))
+	fmt.Fprintf(s.out, "%s  %s\n", digest, fetch.Printable(at.URL))
 	return nil
 }
 

@@ -15,7 +15,9 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/frameworks"
+	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -91,13 +93,13 @@ func (f *planFlags) plan(ctx context.Context, s streams, ref string) error {
 	case f.appID != "" && !validName(f.appID):
 		return exit.Usagef("plan: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", f.appID)
 	}
-	f.app.hadoop = f.filesystem.hadoop.hadoopLogin
-	l, found, err := f.app.read(ctx, ref)
+	f.app.Hadoop = f.filesystem.hadoop.Login
+	l, found, err := f.app.Read(ctx, ref)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	if bad := asError(found); bad != nil { // warnings are in the plan
+	defer l.Close()
+	if bad := exit.OfProblems(found); bad != nil { // warnings are in the plan
 		return bad
 	}
 	request, err := f.request(ctx, l)
@@ -127,7 +129,7 @@ func (f *planFlags) print(s streams, text []byte) error {
 }
 
 // request is what all plans of this call share.
-func (f *planFlags) request(ctx context.Context, l *loaded) (plan.Request, error) {
+func (f *planFlags) request(ctx context.Context, l *openapp.App) (plan.Request, error) {
 	engine, err := chooseEngine(ctx, f.engine, l)
 	if err != nil {
 		return plan.Request{}, err
@@ -139,7 +141,7 @@ func (f *planFlags) request(ctx context.Context, l *loaded) (plan.Request, error
 	if err := f.surround(ctx, &r); err != nil {
 		return r, err
 	}
-	r.Allocation.Vars = l.clientVars()
+	r.Allocation.Vars = l.ClientVars()
 	// Whose plan it is, the command line says, not the container that this happens to run in.
 	for _, what := range []string{"component", "index"} {
 		delete(r.Origins, what)
@@ -148,8 +150,8 @@ func (f *planFlags) request(ctx context.Context, l *loaded) (plan.Request, error
 	if err != nil {
 		return r, err
 	}
-	filesystem.into(&r)
-	r.Hadoop = hadoopFacts(f.filesystem.hadoop.dir(), launcher.Inherit(os.Environ(), nil))
+	filesystem.Into(&r)
+	r.Hadoop = hadoop.FindFacts(f.filesystem.hadoop.Dir(), launcher.Inherit(os.Environ(), nil))
 	if f.component != "" {
 		r.Origins["component"], r.Origins["index"] = "--component", "--index"
 	}
@@ -206,14 +208,14 @@ func (f *planFlags) list(app appdef.App, request plan.Request) (plan.List, error
 	}
 	if f.component != "" && app.Component(f.component) == nil {
 		_, problems := plan.Build(app, request)
-		return list, asError(problems)
+		return list, exit.OfProblems(problems)
 	}
 	return list, nil
 }
 
 func (f *planFlags) one(app appdef.App, request plan.Request) (plan.Plan, error) {
 	p, problems := plan.Build(app, request)
-	if bad := asError(problems); bad != nil {
+	if bad := exit.OfProblems(problems); bad != nil {
 		return p, bad
 	}
 	if f.roster == "" {
@@ -225,7 +227,7 @@ func (f *planFlags) one(app appdef.App, request plan.Request) (plan.Plan, error)
 	}
 	start, problems := plan.Finish(p, roster, startFacts(p, roster), frameworks.Env)
 	p.Start = &start
-	return p, asError(problems)
+	return p, exit.OfProblems(problems)
 }
 
 func (f *planFlags) readRoster(app appdef.App, request plan.Request) (registry.Roster, error) {

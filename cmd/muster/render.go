@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -208,20 +209,20 @@ func (f *renderFlags) read(ctx context.Context, s streams, args []string) (appde
 	if args[0] == hboxVerb {
 		return f.submission(s, args[1:])
 	}
-	f.app.hadoop, f.app.progress = f.filesystem.hadoop.hadoopLogin, s.err
-	l, found, err := f.app.read(ctx, args[0])
+	f.app.Hadoop, f.app.Progress = f.filesystem.hadoop.Login, s.err
+	l, found, err := f.app.Read(ctx, args[0])
 	if err != nil {
 		return appdef.App{}, nil, err
 	}
-	defer l.close()
-	printWarnings(s.err, found)
-	if bad := asError(found); bad != nil {
+	defer l.Close()
+	openapp.PrintWarnings(s.err, found)
+	if bad := exit.OfProblems(found); bad != nil {
 		return appdef.App{}, nil, bad
 	}
 	if f.options.App == "" {
-		f.options.App = l.ref
-		if filepath.IsAbs(l.ref) {
-			fmt.Fprintf(s.err, "note: the agents load %s: it must be there on every host; --app names another place\n", l.ref)
+		f.options.App = l.Ref
+		if filepath.IsAbs(l.Ref) {
+			fmt.Fprintf(s.err, "note: the agents load %s: it must be there on every host; --app names another place\n", l.Ref)
 		}
 	}
 	return l.App, nil, nil
@@ -246,11 +247,11 @@ func (f *renderFlags) words(s streams, verb string, words []string) (hbox.Submis
 	if job.Verb != hbox.VerbRun {
 		return job, exit.Usagef("%s: hbox-submit: want a job", verb)
 	}
-	printWarnings(s.err, found)
+	openapp.PrintWarnings(s.err, found)
 	if bad := found.Errors(); len(bad) > 0 {
 		return job, exit.With(exit.Usage, bad)
 	}
-	if len(f.app.set) > 0 || len(f.app.instances) > 0 {
+	if len(f.app.Set) > 0 || len(f.app.Instances) > 0 {
 		return job, exit.Usagef("%s: --set and --instances are of packages; say it in the words of hbox-submit, as --conf", verb)
 	}
 	return job, nil

@@ -23,6 +23,7 @@ import (
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/status"
@@ -84,7 +85,7 @@ func newRun(s streams) *cobra.Command {
 type runner struct {
 	flags   *runFlags
 	streams streams
-	app     *loaded
+	app     *openapp.App
 	appID   string
 	runID   string
 	workDir string
@@ -106,13 +107,13 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 	if err != nil {
 		return err
 	}
-	f.app.policy = &rules
-	f.app.hadoop = f.filesystem.hadoop.hadoopLogin
-	app, err := f.app.load(ctx, ref, s.err)
+	f.app.Policy = &rules
+	f.app.Hadoop = f.filesystem.hadoop.Login
+	app, err := f.app.Load(ctx, ref, s.err)
 	if err != nil {
 		return errors.Join(err, f.refuse(s, ref, err))
 	}
-	defer app.close()
+	defer app.Close()
 	r := &runner{flags: f, streams: s, app: app, state: f.state.resolve(), started: time.Now(), log: slog.New(slog.DiscardHandler)}
 	defer func() {
 		for _, undo := range slices.Backward(r.closers) {
@@ -168,7 +169,7 @@ func (r *runner) check() error {
 	if err != nil {
 		return err
 	}
-	if err := refuseData(r.app.App, r.app.clientVars(), filesystem); err != nil {
+	if err := refuseData(r.app.App, r.app.ClientVars(), filesystem); err != nil {
 		return err
 	}
 	if err := refusePorts(r.app.App); err != nil {
@@ -309,13 +310,13 @@ func letters(n int) string {
 
 // keepJob writes a job file that came on stdin where the agents find it.
 func (r *runner) keepJob() error {
-	if r.app.ref != stdinRef {
+	if r.app.Ref != openapp.Stdin {
 		return nil
 	}
-	path := filepath.Join(r.workDir, "."+jobFile) // a person's own job file may lie there
-	if err := os.WriteFile(path, r.app.source.job, 0o644); err != nil {
+	path := filepath.Join(r.workDir, "."+openapp.JobFile) // a person's own job file may lie there
+	if err := os.WriteFile(path, r.app.Source.Job, 0o644); err != nil {
 		return exit.With(exit.Forbidden, fmt.Errorf("keep the job file: %w", err))
 	}
-	r.app.ref = path
+	r.app.Ref = path
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // refusePorts tells before anything is made of a port that two instances would have to have: a run has one host, and would try
@@ -19,7 +20,7 @@ func refusePorts(app appdef.App) error {
 			for _, want := range wants {
 				if other, twice := taken[want.number]; twice {
 					at := app.Places[appdef.Pointer("components", strconv.Itoa(i), "config", want.key)]
-					return asError(appdef.Problems{at.Problem(fmt.Sprintf("port %d for %s and for %s", want.number, other, in),
+					return exit.OfProblems(appdef.Problems{at.Problem(fmt.Sprintf("port %d for %s and for %s", want.number, other, in),
 						"a port of its own for each instance on this host", "in a job file that is beginAt 0")})
 				}
 				taken[want.number] = in

@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
 )
 
@@ -204,13 +205,13 @@ func (r *sliderRecord) fillPackage(dir, revision string, p *sliderWords) error {
 		if err != nil {
 			return err
 		}
-		defer from.close()
-		files = from.pkg.FS
-		if filepath.IsLocal(from.pkg.Name) && from.pkg.Name != "." {
-			name = filepath.Base(from.pkg.Name)
+		defer from.Close()
+		files = from.Package.FS
+		if filepath.IsLocal(from.Package.Name) && from.Package.Name != "." {
+			name = filepath.Base(from.Package.Name)
 		}
-		r.AppDef = fetch.Printable(from.ref)
-		if from.pkg.Digest != "" && metainfo == nil {
+		r.AppDef = fetch.Printable(from.Ref)
+		if from.Package.Digest != "" && metainfo == nil {
 			r.Definition = filepath.Join(revision, "package", name)
 			return keepArchive(from, filepath.Join(dir, r.Definition))
 		}
@@ -238,14 +239,14 @@ func (r *sliderRecord) fillPackage(dir, revision string, p *sliderWords) error {
 }
 
 // openPackage opens what --appdef names, if the policy that the app will be run under admits it.
-func (r *sliderRecord) openPackage(ref string, p *sliderWords) (source, error) {
+func (r *sliderRecord) openPackage(ref string, p *sliderWords) (openapp.Source, error) {
 	run := r.Run
 	run.take(p)
 	rules, err := run.policy()
 	if err != nil {
-		return source{}, err
+		return openapp.Source{}, err
 	}
-	return (&appChoices{signed: true, policy: &rules}).open(context.Background(), ref)
+	return (&openapp.Choices{Signed: true, Policy: &rules}).Open(context.Background(), ref)
 }
 
 // policy is that of the app, else of the host.
@@ -254,15 +255,15 @@ func (r *sliderRun) policy() (policy.Policy, error) {
 }
 
 // keepArchive copies an archive, and its signature where it has one.
-func keepArchive(from source, to string) error {
+func keepArchive(from openapp.Source, to string) error {
 	ctx := context.Background()
-	if _, err := fetch.Put(ctx, to, from.pkg.Path, from.pkg.Digest, fetch.Options{}); err != nil {
+	if _, err := fetch.Put(ctx, to, from.Package.Path, from.Package.Digest, fetch.Options{}); err != nil {
 		return exit.With(exit.Forbidden, err)
 	}
-	if from.signature == "" {
+	if from.Signature == "" {
 		return nil
 	}
-	_, err := fetch.Put(ctx, to+sign.Ending, from.signature, "", fetch.Options{})
+	_, err := fetch.Put(ctx, to+sign.Ending, from.Signature, "", fetch.Options{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -297,7 +298,7 @@ func (p *sliderWords) metainfo() ([]byte, error) {
 		}
 		return nil, exit.Usagef("slider %s: --metainfojson: want JSON", p.verb)
 	case p.has("--metainfo"):
-		file, err := readOptional(p.one("--metainfo"))
+		file, err := openapp.ReadDocument(p.one("--metainfo"))
 		if err != nil {
 			return nil, err
 		}
@@ -308,7 +309,7 @@ func (p *sliderWords) metainfo() ([]byte, error) {
 
 // copySmall copies a definition's file. It is read once: it may be a pipe.
 func copySmall(from, to string) error {
-	file, err := readOptional(from)
+	file, err := openapp.ReadDocument(from)
 	if err != nil {
 		return err
 	}
@@ -390,15 +391,15 @@ func (r *sliderRecord) check(s streams, dir string) error {
 		return err
 	}
 	f := r.appFlags(dir)
-	f.policy = &rules
-	l, found, err := f.read(context.Background(), filepath.Join(dir, r.Definition))
+	f.Policy = &rules
+	l, found, err := f.Read(context.Background(), filepath.Join(dir, r.Definition))
 	if err != nil {
 		return err
 	}
-	defer l.close()
+	defer l.Close()
 	if len(found.Errors()) == 0 {
 		found = append(found, firstPlans(l)...).Sort()
 	}
-	printWarnings(s.err, found)
-	return asError(found)
+	openapp.PrintWarnings(s.err, found)
+	return exit.OfProblems(found)
 }

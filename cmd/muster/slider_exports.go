@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/publisher"
 )
@@ -38,7 +39,7 @@ func (a *sliderApp) view(ctx context.Context, s streams, p *sliderWords) (appFac
 		}
 	}
 	user, _, _ := strings.Cut(whoAsks(), "@")
-	vars := (&loaded{App: app, vars: app.Vars}).clientVars()
+	vars := (&openapp.App{App: app, Vars: app.Vars}).ClientVars()
 	return f, publishedView(&app, known, user, func(in registry.Instance) plan.Request {
 		return plan.Request{
 			AppID: a.name, Run: known.App.Run, Component: in.Component, Index: in.Index, Allocation: plan.Allocation{User: user, Vars: vars},

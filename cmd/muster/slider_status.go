@@ -403,10 +403,10 @@ func (p *sliderWords) containers(f *appFacts) [][]string {
 // definition is the stored App.
 func (a *sliderApp) definition() (appdef.App, error) {
 	flags := a.record.appFlags(a.dir)
-	l, err := flags.load(context.Background(), a.path(a.record.Definition), io.Discard) // its warnings have been said
+	l, err := flags.Load(context.Background(), a.path(a.record.Definition), io.Discard) // its warnings have been said
 	if err != nil {
 		return appdef.App{}, err
 	}
-	defer l.close()
+	defer l.Close()
 	return l.App, nil
 }

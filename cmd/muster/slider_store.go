@@ -16,6 +16,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -148,12 +149,12 @@ func (a *sliderApp) work() string { return a.path(sliderWork) }
 
 // appFlags choose the stored definition.
 func (r *sliderRecord) appFlags(dir string) appFlags {
-	f := appFlags{appChoices{set: r.Set, instances: r.Instances}}
+	f := appFlags{openapp.Choices{Set: r.Set, Instances: r.Instances}}
 	if r.Template != "" {
-		f.template = filepath.Join(dir, r.Template)
+		f.Template = filepath.Join(dir, r.Template)
 	}
 	if r.Resources != "" {
-		f.resources = filepath.Join(dir, r.Resources)
+		f.Resources = filepath.Join(dir, r.Resources)
 	}
 	return f
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -24,11 +25,11 @@ import (
 type cargo struct {
 	store   *submit.Store // nil: nothing is brought
 	objects []submit.Object
-	names   []string // of the objects, in the store
-	marked  []string // what the run's mark names: those, and what the same run has brought before
-	again   bool     // it has a mark already: it may be running
-	folder  string   // where those lie that were made here
-	app     *loaded  // what they were made of; nil: a job of words
+	names   []string     // of the objects, in the store
+	marked  []string     // what the run's mark names: those, and what the same run has brought before
+	again   bool         // it has a mark already: it may be running
+	folder  string       // where those lie that were made here
+	app     *openapp.App // what they were made of; nil: a job of words
 	lost    []string
 	stays   error // what could not be taken back
 }
@@ -36,7 +37,7 @@ type cargo struct {
 // remove takes away what was made on this machine alone.
 func (c *cargo) remove() {
 	if c.app != nil {
-		c.app.close()
+		c.app.Close()
 	}
 	_ = os.RemoveAll(c.folder) // a temporary folder stays at worst
 }
@@ -58,14 +59,14 @@ func (f *submitFlags) submitApp(ctx context.Context, s streams, launcher, ref st
 
 func (f *submitFlags) loadApp(ctx context.Context, s streams, launcher string, c *cargo, ref string) (appdef.App, error) {
 	a := &f.job.app
-	a.hadoop, a.progress = f.job.filesystem.hadoop.hadoopLogin, s.err
-	l, found, err := a.read(ctx, ref)
+	a.Hadoop, a.Progress = f.job.filesystem.hadoop.Login, s.err
+	l, found, err := a.Read(ctx, ref)
 	if err != nil {
 		return appdef.App{}, err
 	}
 	c.app = l
-	printWarnings(s.err, found)
-	if bad := asError(found); bad != nil {
+	openapp.PrintWarnings(s.err, found)
+	if bad := exit.OfProblems(found); bad != nil {
 		return appdef.App{}, bad
 	}
 	return l.App, f.choose(launcher, c, l)
@@ -94,29 +95,29 @@ func (f *submitFlags) stow(ctx context.Context, s streams, launcher string, app 
 }
 
 // choose says what of an APP is brought: what lies on this machine, with the documents in it that flags replace.
-func (f *submitFlags) choose(launcher string, c *cargo, l *loaded) error {
+func (f *submitFlags) choose(launcher string, c *cargo, l *openapp.App) error {
 	a := &f.job.app
 	if f.job.options.App != "" { // somebody has brought it
 		return nil
 	}
-	other := a.template != "" || a.resources != ""
+	other := a.Template != "" || a.Resources != ""
 	stored := cmp.Or(f.store, l.App.Settings.Store) != ""
 	switch {
-	case !other && (l.url != "" || strings.HasPrefix(l.ref, "catalog:")):
-		f.job.options.App = l.ref
+	case !other && (l.URL != "" || strings.HasPrefix(l.Ref, "catalog:")):
+		f.job.options.App = l.Ref
 		return nil
-	case launcher == render.Systemd && !stored && l.ref != stdinRef:
-		f.job.options.App = l.ref
+	case launcher == render.Systemd && !stored && l.Ref != openapp.Stdin:
+		f.job.options.App = l.Ref
 		return nil
-	case !other && l.url == "" && l.job == nil && !l.pkg.Folder:
-		c.objects = append(c.objects, submit.Object{Name: filepath.Base(l.pkg.Path), File: l.pkg.Path})
+	case !other && l.URL == "" && l.Job == nil && !l.Package.Folder:
+		c.objects = append(c.objects, submit.Object{Name: filepath.Base(l.Package.Path), File: l.Package.Path})
 		return nil
 	}
 	dir := filepath.Join(c.folder, "package")
-	if err := errors.Join(os.Mkdir(dir, 0o755), packages.Copy(l.pkg.FS, dir)); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o755), packages.Copy(l.Package.FS, dir)); err != nil {
 		return fmt.Errorf("submit: %w", err)
 	}
-	for name, from := range map[string]string{"appConfig.json": a.template, "resources.json": a.resources} {
+	for name, from := range map[string]string{"appConfig.json": a.Template, "resources.json": a.Resources} {
 		if from == "" {
 			continue
 		}
@@ -128,7 +129,7 @@ func (f *submitFlags) choose(launcher string, c *cargo, l *loaded) error {
 			return fmt.Errorf("submit: %w", err)
 		}
 	}
-	a.template, a.resources = "", "" // they are in the package now
+	a.Template, a.Resources = "", "" // they are in the package now
 	return c.pack(dir, l.App.Name)
 }
 
@@ -189,10 +190,10 @@ func (f *submitFlags) openStore(ctx context.Context, s streams, c *cargo, launch
 		return exit.With(exit.Definition, fmt.Errorf("submit: no store: --store, or muster.store in the definition, says where %s put for the hosts: %s",
 			map[bool]string{true: "this is", false: "these are"}[len(what) == 1], strings.Join(what, ", ")))
 	}
-	if err := errors.Join(f.job.filesystem.hadoop.check(), f.storeFlags(url)); err != nil {
+	if err := errors.Join(f.job.filesystem.hadoop.Check(), f.storeFlags(url)); err != nil {
 		return err
 	}
-	store, err := submit.Open(ctx, url, f.job.filesystem.hadoop.fetching(s.err))
+	store, err := submit.Open(ctx, url, f.job.filesystem.hadoop.Fetching(s.err))
 	if err != nil {
 		return exit.Usagef("submit: %w", err)
 	}
@@ -230,7 +231,7 @@ func (f *submitFlags) place(ctx context.Context, c *cargo, binary bool) error {
 		case binary && i == len(c.objects)-1:
 			o.Binary = c.store.URL(name)
 		default:
-			o.App = c.store.URL(name) + pin + name[:64]
+			o.App = c.store.URL(name) + openapp.Pin + name[:64]
 		}
 	}
 	return nil
@@ -243,7 +244,7 @@ func (c *cargo) hold(ctx context.Context, m submit.Mark) error {
 	}
 	marks, err := c.store.Marks(ctx)
 	if err != nil {
-		return coded(fetchCode(err), fmt.Errorf("submit: %w", err))
+		return coded(openapp.FetchCode(err), fmt.Errorf("submit: %w", err))
 	}
 	if i := slices.IndexFunc(marks, func(one submit.Mark) bool { return one.App == m.App && one.Run == m.Run }); i >= 0 {
 		c.again, c.marked = true, marks[i].Objects
@@ -253,12 +254,12 @@ func (c *cargo) hold(ctx context.Context, m submit.Mark) error {
 	c.marked = slices.Compact(c.marked)
 	m.Objects = c.marked
 	if err := c.store.Hold(ctx, m); err != nil {
-		return coded(fetchCode(err), fmt.Errorf("submit: %w", err))
+		return coded(openapp.FetchCode(err), fmt.Errorf("submit: %w", err))
 	}
 	for i, object := range c.objects {
 		if _, err := c.store.Put(ctx, c.names[i], object); err != nil {
 			err = fmt.Errorf("submit: store: %w", err)
-			return errors.Join(coded(fetchCode(err), err), c.takeBack(ctx, m.App, m.Run))
+			return errors.Join(coded(openapp.FetchCode(err), err), c.takeBack(ctx, m.App, m.Run))
 		}
 	}
 	return nil

@@ -9,16 +9,17 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
 // storeFlags refuses a store that is none, before anything is put there.
 func (f *submitFlags) storeFlags(url string) error {
 	scheme, _, _ := strings.Cut(strings.ToLower(f.storeAs), ":")
-	if _, known := f.job.filesystem.hadoop.fetching(nil).Schemes[scheme]; f.storeAs != "" && !known && !strings.HasPrefix(f.storeAs, "/") {
+	if _, known := f.job.filesystem.hadoop.Fetching(nil).Schemes[scheme]; f.storeAs != "" && !known && !strings.HasPrefix(f.storeAs, "/") {
 		return exit.Usagef("submit: --store-as %q: want a URL, or an absolute path on the hosts", f.storeAs)
 	}
-	if schemeForm.MatchString(url) {
+	if fetch.SchemeOf(url) != "" {
 		if url = localPath(url); url == "" {
 			return nil
 		}

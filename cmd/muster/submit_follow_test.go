@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -261,8 +262,8 @@ func TestCalledOffWhileItIsFetched(t *testing.T) {
 		<-begun
 		cancel()
 	}()
-	a := appChoices{}
-	if _, _, err := a.read(ctx, silent.URL+"/a.zip"); !errors.Is(err, context.Canceled) {
+	a := openapp.Choices{}
+	if _, _, err := a.Read(ctx, silent.URL+"/a.zip"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want it broken off", err)
 	}
 }

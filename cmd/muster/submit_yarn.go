@@ -44,7 +44,7 @@ const mostService = 16 << 20
 // keptService is the definition that YARN keeps of a service, in its owner's home on HDFS.
 func (f *submitFlags) keptService(ctx context.Context, s streams, owner, name string) (text []byte, err error) {
 	at := "hdfs:///user/" + owner + "/.yarn/services/" + name + "/" + name + ".json"
-	store, path, err := fetch.Open(ctx, at, f.job.filesystem.hadoop.fetching(s.err))
+	store, path, err := fetch.Open(ctx, at, f.job.filesystem.hadoop.Fetching(s.err))
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (f *submitFlags) resourceManager() (*submit.ResourceManager, error) {
 		m.Addresses = strings.Split(f.address, ",")
 		return m, nil
 	}
-	path := filepath.Join(cmp.Or(f.job.filesystem.hadoop.conf, hdfs.ConfDir()), "yarn-site.xml")
+	path := filepath.Join(cmp.Or(f.job.filesystem.hadoop.Conf, hdfs.ConfDir()), "yarn-site.xml")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil

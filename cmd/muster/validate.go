@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -43,7 +44,7 @@ WHAT; warnings begin with "warning:". Ends with 65 when there are errors.`,
 }
 
 func (f *validateFlags) validate(ctx context.Context, s streams, ref string) error {
-	l, found, err := f.app.read(ctx, ref)
+	l, found, err := f.app.Read(ctx, ref)
 	if err != nil {
 		if !f.json {
 			return err
@@ -51,12 +52,12 @@ func (f *validateFlags) validate(ctx context.Context, s streams, ref string) err
 		unreadable := appdef.Place{File: ref}.Problem(err.Error(), "an app package", "")
 		return f.print(s.out, nil, appdef.Problems{unreadable}, exit.CodeOf(err))
 	}
-	defer l.close()
+	defer l.Close()
 	if len(found.Errors()) == 0 {
 		found = append(found, firstPlans(l)...).Sort()
 	}
 	code := 0
-	if bad := asError(found); bad != nil {
+	if bad := exit.OfProblems(found); bad != nil {
 		code = exit.CodeOf(bad)
 	}
 	return f.print(s.out, l, found, code)
@@ -66,21 +67,21 @@ func (f *validateFlags) validate(ctx context.Context, s streams, ref string) err
 const someUser = "USER"
 
 // firstPlans are the problems that only planning finds, of the first instance of each component.
-func firstPlans(l *loaded) appdef.Problems {
+func firstPlans(l *openapp.App) appdef.Problems {
 	var found appdef.Problems
 	for _, c := range l.Components {
 		if c.Instances == 0 {
 			continue
 		}
 		p, problems := plan.Build(l.App, plan.Request{
-			Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: someUser, Vars: l.clientVars()}, DefaultFS: plan.DefaultStore,
+			Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: someUser, Vars: l.ClientVars()}, DefaultFS: plan.DefaultStore,
 		})
 		found = append(append(found, problems...), p.Warnings...)
 	}
 	return found
 }
 
-func (f *validateFlags) print(out io.Writer, l *loaded, found appdef.Problems, code int) error {
+func (f *validateFlags) print(out io.Writer, l *openapp.App, found appdef.Problems, code int) error {
 	ok := len(found.Errors()) == 0
 	if f.json {
 		if found == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -24,8 +25,8 @@ import (
 
 // ownedBy refuses a folder for a run's work that is somebody's already: the package itself, or one with files of a person's
 // that a run's would replace. What muster has made its own it takes again.
-func ownedBy(dir string, app *loaded, instances []registry.Instance) error {
-	if same(dir, app.pkg.Path) {
+func ownedBy(dir string, app *openapp.App, instances []registry.Instance) error {
+	if same(dir, app.Package.Path) {
 		return exit.Usagef("work folder %s is the package itself: give --work-dir another", dir)
 	}
 	var names []string

@@ -74,6 +74,9 @@ func Schemes() map[string]Opener {
 
 var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 
+// SchemeOf is the scheme of a URL in lower case with its colon, such as `hdfs:`; empty for a path.
+func SchemeOf(url string) string { return strings.ToLower(scheme.FindString(url)) }
+
 // Open finds the store of a URL and the URL's path in it. A path without a scheme is a file. A scheme that there is no
 // store for is an ErrScheme.
 func Open(ctx context.Context, url string, o Options) (Store, string, error) {

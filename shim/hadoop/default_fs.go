@@ -1,4 +1,4 @@
-package main
+package hadoop
 
 import (
 	"cmp"
@@ -9,39 +9,40 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// filesystem is the default one and where that was said; nowhere: it is the folder in the work folder.
-type filesystem struct{ uri, origin string }
+// DefaultFS is the default one and where that was said; nowhere: it is the folder in the work folder.
+type DefaultFS struct{ URI, Origin string }
 
-// local is its folder on this machine, where somebody has named one.
-func (f filesystem) local() string {
-	if rest, ok := strings.CutPrefix(f.uri, "file:"); ok && f.origin != "" {
+// Local is its folder on this machine, where somebody has named one.
+func (f DefaultFS) Local() string {
+	if rest, ok := strings.CutPrefix(f.URI, "file:"); ok && f.Origin != "" {
 		return filepath.Clean("/" + strings.TrimLeft(rest, "/"))
 	}
 	return ""
 }
 
-// into tells a plan's request.
-func (f filesystem) into(r *plan.Request) {
-	r.DefaultFS = f.uri
-	if f.origin == "" {
+// Into tells a plan's request.
+func (f DefaultFS) Into(r *plan.Request) {
+	r.DefaultFS = f.URI
+	if f.Origin == "" {
 		return
 	}
 	if r.Origins == nil {
 		r.Origins = map[string]string{}
 	}
-	r.Origins["default_fs"] = f.origin
+	r.Origins["default_fs"] = f.Origin
 }
 
-// findFilesystem finds the default filesystem: the URI of --default-fs, else Hadoop's own. warning is what is wrong with a
+// FindDefaultFS finds the default filesystem: the URI of --default-fs, else Hadoop's own. warning is what is wrong with a
 // file of Hadoop's that would have named it.
-func findFilesystem(named string, login hadoopLogin) (found filesystem, warning, err error) {
-	found = filesystem{uri: plan.DefaultStore}
-	if err := login.check(); err != nil {
+func FindDefaultFS(named string, login Login) (found DefaultFS, warning, err error) {
+	found = DefaultFS{URI: plan.DefaultStore}
+	if err := login.Check(); err != nil {
 		return found, nil, err
 	}
 	if named != "" {
@@ -49,9 +50,9 @@ func findFilesystem(named string, login hadoopLogin) (found filesystem, warning,
 		if err != nil {
 			return found, nil, exit.Usagef("--default-fs %q: %w", named, err)
 		}
-		return filesystem{uri, "--default-fs"}, nil, nil
+		return DefaultFS{uri, "--default-fs"}, nil, nil
 	}
-	path := filepath.Join(cmp.Or(login.conf, hdfs.ConfDir()), "core-site.xml")
+	path := filepath.Join(cmp.Or(login.Conf, hdfs.ConfDir()), "core-site.xml")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return found, nil, nil
@@ -69,7 +70,7 @@ func findFilesystem(named string, login hadoopLogin) (found filesystem, warning,
 	if uri == "" {
 		return found, nil, nil
 	}
-	return filesystem{uri, "fs.defaultFS of core-site.xml"}, nil, nil
+	return DefaultFS{uri, "fs.defaultFS of core-site.xml"}, nil, nil
 }
 
 // defaultFSOf reads fs.defaultFS, or its older name, out of a core-site.xml; empty: it has none.
@@ -88,7 +89,7 @@ func defaultFSOf(text []byte) (string, error) {
 // filesystemURI takes a URI with a scheme, or a folder of this machine.
 func filesystemURI(text string) (string, error) {
 	uri := strings.TrimRight(text, "/")
-	switch scheme := strings.ToLower(schemeForm.FindString(text)); {
+	switch scheme := fetch.SchemeOf(text); {
 	case strings.HasPrefix(text, "/"):
 		return "file:" + filepath.Clean(text), nil
 	case scheme == "file:":

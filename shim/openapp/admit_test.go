@@ -1,4 +1,4 @@
-package main
+package openapp
 
 import (
 	"os"
@@ -27,7 +27,13 @@ func TestAdmit(t *testing.T) {
 	if err := os.Mkdir(app, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(app, "metainfo.json"), "{}")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(app, "metainfo.json"), "{}")
 	file := filepath.Join(dir, "app.zip")
 	if _, err := packages.Pack(app, file, packages.PackOptions{}); err != nil {
 		t.Fatal(err)
@@ -36,7 +42,7 @@ func TestAdmit(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "policy.json")
-	writeFile(t, path, `{"version":1,"packages":{"require_signature":true,"keys":["`+filepath.Join(dir, "release.pub")+`"]}}`)
+	write(path, `{"version":1,"packages":{"require_signature":true,"keys":["`+filepath.Join(dir, "release.pub")+`"]}}`)
 	rules, err := policy.Read(path, true)
 	if err != nil {
 		t.Fatal(err)
@@ -45,18 +51,18 @@ func TestAdmit(t *testing.T) {
 		t.Errorf("keys of the policy: got %s, want %s", ids, public.ID())
 	}
 	opened := openFor(t, file)
-	if err := admit(rules, source{pkg: opened, signature: file + sign.Ending}); err != nil {
+	if err := admit(rules, Source{Package: opened, Signature: file + sign.Ending}); err != nil {
 		t.Errorf("a signed package: got %v", err)
 	}
-	if err := admit(rules, source{pkg: &packages.Package{FS: os.DirFS(app), Name: "app"}}); err != nil {
+	if err := admit(rules, Source{Package: &packages.Package{FS: os.DirFS(app), Name: "app"}}); err != nil {
 		t.Errorf("one of the catalog: got %v", err)
 	}
-	if err := admit(policy.Policy{}, source{pkg: openFor(t, app)}); err != nil {
+	if err := admit(policy.Policy{}, Source{Package: openFor(t, app)}); err != nil {
 		t.Errorf("without a policy: got %v", err)
 	}
 	refused := func(name, want string, pkg *packages.Package, signature string) {
 		t.Helper()
-		err := admit(rules, source{pkg: pkg, signature: signature})
+		err := admit(rules, Source{Package: pkg, Signature: signature})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || exit.CodeOf(err) != exit.Forbidden {
 			t.Errorf("%s: got %v, want 77 with %s", name, err, want)
 		}

@@ -1,4 +1,4 @@
-package main
+package cachedir
 
 import (
 	"os"
@@ -31,7 +31,7 @@ func TestCacheDir(t *testing.T) {
 			t.Setenv("HOME", c.home)
 			t.Setenv("LOCAL_DIRS", c.local)
 			t.Setenv("TMPDIR", "/scratch")
-			if got := cacheDir(); got != c.want {
+			if got := Default(); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package main
+package openapp
 
 import (
 	"context"
@@ -18,33 +18,33 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-// jobFile is what a job file of PAI or QIZHI is called inside a package.
-const jobFile = "job.json"
+// JobFile is what a job file of PAI or QIZHI is called inside a package.
+const JobFile = "job.json"
 
-// stdinRef is the APP that is read from stdin.
-const stdinRef = "-"
+// Stdin is the APP that is read from stdin.
+const Stdin = "-"
 
 // mostJob bounds a job file, in bytes.
 const mostJob = 8 << 20
 
 // openJob opens a job file, told by its content; ok is false for anything else.
-func openJob(ctx context.Context, ref string) (from source, ok bool, err error) {
+func openJob(ctx context.Context, ref string) (from Source, ok bool, err error) {
 	data, path, err := readJob(ctx, ref)
 	if err != nil || data == nil {
-		return source{}, false, err
+		return Source{}, false, err
 	}
-	pkg, err := packages.Single(jobFile, data)
+	pkg, err := packages.Single(JobFile, data)
 	if err != nil {
-		return source{}, false, exit.With(exit.Internal, err)
+		return Source{}, false, exit.With(exit.Internal, err)
 	}
 	sum := sha256.Sum256(data)
 	pkg.Name, pkg.Path, pkg.Digest = filepath.Base(path), path, hex.EncodeToString(sum[:])
-	return source{pkg: pkg, ref: path, signature: path + sign.Ending, job: data}, true, nil
+	return Source{Package: pkg, Ref: path, Signature: path + sign.Ending, Job: data}, true, nil
 }
 
 // readJob is the text of a job file and its absolute path; nil where ref is no such file.
 func readJob(ctx context.Context, ref string) (data []byte, path string, err error) {
-	if ref == stdinRef {
+	if ref == Stdin {
 		data, err = io.ReadAll(io.LimitReader(os.Stdin, mostJob+1))
 		switch {
 		case err != nil:
@@ -54,8 +54,8 @@ func readJob(ctx context.Context, ref string) (data []byte, path string, err err
 		}
 		return append([]byte{}, data...), ref, nil // whatever it is, it can be nothing else
 	}
-	at, err := parseLocation(ref)
-	if err != nil || at.remote() || at.digest != "" {
+	at, err := ParseLocation(ref)
+	if err != nil || at.Remote() || at.Digest != "" {
 		return nil, "", nil //nolint:nilerr // whoever opens it says what is wrong
 	}
 	name, err := at.local(ctx)
@@ -73,7 +73,10 @@ func readJob(ctx context.Context, ref string) (data []byte, path string, err err
 	if large {
 		return nil, "", exit.With(exit.Definition, fmt.Errorf("app %s: got more than %d MiB, want a job file", ref, mostJob>>20))
 	}
-	return data, absolute(name), nil
+	if name, err = filepath.Abs(name); err != nil {
+		return nil, "", exit.With(exit.Definition, err)
+	}
+	return data, name, nil
 }
 
 // beginning is a file, of a large one as much as tells what it is.
@@ -91,16 +94,16 @@ func beginning(name string, large bool) ([]byte, error) {
 }
 
 // jobIn is the job file of a package that is one: its top has job.json and no metainfo.
-func jobIn(from source) []byte {
-	if from.job != nil {
-		return from.job
+func jobIn(from Source) []byte {
+	if from.Job != nil {
+		return from.Job
 	}
 	for _, name := range []string{"metainfo.json", "metainfo.xml"} {
-		if _, err := fs.Stat(from.pkg.FS, name); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := fs.Stat(from.Package.FS, name); !errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 	}
-	data, err := fs.ReadFile(from.pkg.FS, jobFile)
+	data, err := fs.ReadFile(from.Package.FS, JobFile)
 	if err != nil {
 		return nil
 	}
@@ -108,16 +111,16 @@ func jobIn(from source) []byte {
 }
 
 // loadJob reads a job file. What replaces the documents of a package has no place there.
-func (f *appChoices) loadJob(from source, data []byte) (appdef.App, appdef.Problems, error) {
-	for flag, path := range map[string]string{"--template": f.template, "--resources": f.resources} {
+func (f *Choices) loadJob(from Source, data []byte) (appdef.App, appdef.Problems, error) {
+	for flag, path := range map[string]string{"--template": f.Template, "--resources": f.Resources} {
 		if path != "" {
-			return appdef.App{}, nil, exit.Usagef("%s: %s is a job file, which has none of the documents of a package; --set changes its settings", flag, from.ref)
+			return appdef.App{}, nil, exit.Usagef("%s: %s is a job file, which has none of the documents of a package; --set changes its settings", flag, from.Ref)
 		}
 	}
-	name := jobFile
-	if from.job != nil && from.ref != stdinRef {
-		name = filepath.Base(from.ref)
+	name := JobFile
+	if from.Job != nil && from.Ref != Stdin {
+		name = filepath.Base(from.Ref)
 	}
-	app, found := pai.Load(data, pai.Options{Name: name, Version: f.paiVersion, OutputUser: f.outputUser, Set: f.set, Instances: f.instances})
+	app, found := pai.Load(data, pai.Options{Name: name, Version: f.PAIVersion, OutputUser: f.OutputUser, Set: f.Set, Instances: f.Instances})
 	return app, found, nil
 }

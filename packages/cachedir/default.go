@@ -1,4 +1,4 @@
-package main
+package cachedir
 
 import (
 	"os"
@@ -7,14 +7,12 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/muster-agent/muster/packages/cachedir"
 )
 
-// cacheDir is where what is fetched is kept for the next run of this user: XDG_CACHE_HOME or the home's. A service may have
+// Default is where what is fetched is kept for the next run of this user: XDG_CACHE_HOME or the home's. A service may have
 // no home, and a container of YARN's has one that it may not write to (yarn.nodemanager.user-home-dir, /home/). In such a
 // container it is the application's own folder on this host, which its containers share and YARN takes away.
-func cacheDir() string {
+func Default() string {
 	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
 		return filepath.Join(dir, "muster")
 	}
@@ -23,7 +21,7 @@ func cacheDir() string {
 			return dir
 		}
 	}
-	if local, _, _ := strings.Cut(os.Getenv("LOCAL_DIRS"), ","); filepath.IsAbs(local) && canMake(local) && cachedir.Trusted(local) == nil {
+	if local, _, _ := strings.Cut(os.Getenv("LOCAL_DIRS"), ","); filepath.IsAbs(local) && canMake(local) && Trusted(local) == nil {
 		return filepath.Join(local, "muster-cache")
 	}
 	return filepath.Join(os.TempDir(), "muster-cache-"+strconv.Itoa(os.Geteuid()))

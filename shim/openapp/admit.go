@@ -1,4 +1,4 @@
-package main
+package openapp
 
 import (
 	"cmp"
@@ -12,48 +12,48 @@ import (
 )
 
 // admit refuses a package that the policy does not let run. The opened package must be the very bytes that were signed.
-func admit(p policy.Policy, from source) error {
-	pkg := from.pkg
+func admit(p policy.Policy, from Source) error {
+	pkg := from.Package
 	if !p.Packages.RequireSignature || pkg.Path == "" {
 		return nil
 	}
 	if pkg.Folder {
 		return refusePackage(p, fmt.Errorf("%s is a folder, which nobody can sign; muster package build %s -o FILE, then sign it", pkg.Path, pkg.Path))
 	}
-	if from.ref == stdinRef {
+	if from.Ref == Stdin {
 		return refusePackage(p, errors.New("what comes on stdin has no signature; give it as a file with its signature beside it"))
 	}
 	s, err := from.verify(p.Packages.Trusted)
 	switch {
-	case errors.Is(err, sign.ErrUnsigned) && from.url != "":
+	case errors.Is(err, sign.ErrUnsigned) && from.URL != "":
 		return refusePackage(p, fmt.Errorf("%w; sign it where it was built, with one of the keys %s, and publish FILE%s beside it", err, keyIDs(p), sign.Ending))
 	case errors.Is(err, sign.ErrUnsigned):
 		return refusePackage(p, fmt.Errorf("%w; muster package sign %s --key with one of the keys %s", err, pkg.Path, keyIDs(p)))
 	case err != nil:
 		return refusePackage(p, fmt.Errorf("%w; get it again from who signed it, with its signature", err))
 	case s.Digest != pkg.Digest:
-		return refusePackage(p, fmt.Errorf("%s changed while it was opened: got sha256 %s, want %s", cmp.Or(from.url, pkg.Path), pkg.Digest, s.Digest))
+		return refusePackage(p, fmt.Errorf("%s changed while it was opened: got sha256 %s, want %s", cmp.Or(from.URL, pkg.Path), pkg.Digest, s.Digest))
 	}
 	return nil
 }
 
 // verify checks who signed the package. Of what was fetched its errors name the URL: nobody knows the paths of the cache,
 // and nothing that is done to a file there would last.
-func (f source) verify(keys []sign.PublicKey) (sign.Signature, error) {
-	if f.url == "" {
-		return sign.Verify(f.pkg.Path, f.signature, keys...)
+func (f Source) verify(keys []sign.PublicKey) (sign.Signature, error) {
+	if f.URL == "" {
+		return sign.Verify(f.Package.Path, f.Signature, keys...)
 	}
-	bare, query, asks := strings.Cut(f.url, "?")
+	bare, query, asks := strings.Cut(f.URL, "?")
 	beside := bare + sign.Ending
 	if asks {
 		beside += "?" + query
 	}
-	if f.signature == "" {
-		return sign.Signature{}, fmt.Errorf("verify %s: %w: no %s", f.url, sign.ErrUnsigned, beside)
+	if f.Signature == "" {
+		return sign.Signature{}, fmt.Errorf("verify %s: %w: no %s", f.URL, sign.ErrUnsigned, beside)
 	}
-	s, err := sign.Verify(f.pkg.Path, f.signature, keys...)
+	s, err := sign.Verify(f.Package.Path, f.Signature, keys...)
 	if err != nil {
-		err = errors.New(strings.NewReplacer(f.signature, beside, f.pkg.Path, f.url).Replace(err.Error()))
+		err = errors.New(strings.NewReplacer(f.Signature, beside, f.Package.Path, f.URL).Replace(err.Error()))
 	}
 	return s, err
 }

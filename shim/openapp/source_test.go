@@ -1,4 +1,4 @@
-package main
+package openapp
 
 import (
 	"errors"
@@ -17,8 +17,8 @@ func TestLocation(t *testing.T) {
 		{"FILE://localhost/srv/app", "FILE://localhost/srv/app", "/srv/app", "app"},
 		{"https://h/a/app-1.0.0.tzst?v=a.b", "https://h/a/app-1.0.0.tzst?v=a.b", "https://h/a/app-1.0.0.tzst?v=a.b", "app-1.0.0"},
 	} {
-		at, err := parseLocation(tt.ref)
-		if err != nil || at.url != tt.url || at.name() != tt.name {
+		at, err := ParseLocation(tt.ref)
+		if err != nil || at.URL != tt.url || at.name() != tt.name {
 			t.Errorf("%s: got %+v, name %s, %v", tt.ref, at, at.name(), err)
 		}
 		if path, err := at.local(t.Context()); err != nil || path != tt.local {
@@ -43,7 +43,7 @@ func TestFetchCode(t *testing.T) {
 		{&fetch.StatusError{Code: 204}, exit.Registry},
 		{errors.New("the disk"), 1},
 	} {
-		if got := fetchCode(fmt.Errorf("fetch: %w", tt.err)); got != tt.want {
+		if got := FetchCode(fmt.Errorf("fetch: %w", tt.err)); got != tt.want {
 			t.Errorf("%v: got %d, want %d", tt.err, got, tt.want)
 		}
 	}

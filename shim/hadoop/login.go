@@ -1,0 +1,67 @@
+package hadoop
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/shim/exit"
+)
+
+// Login says where the configuration of a cluster is and who this process is to it.
+type Login struct{ Conf, Keytab, Principal string }
+
+// Check refuses what cannot be meant.
+func (l Login) Check() error {
+	if (l.Keytab == "") != (l.Principal == "") {
+		return exit.Usagef("--kerberos-keytab and --kerberos-principal belong together: got %q and %q", l.Keytab, l.Principal)
+	}
+	if l.Conf != "" && !hasFolder(l.Conf) {
+		return exit.Usagef("--hadoop-conf %s: want the folder that core-site.xml and hdfs-site.xml are in", l.Conf)
+	}
+	return nil
+}
+
+// Dir is the folder of Hadoop's configuration, from / on; empty: there is none.
+func (l Login) Dir() string {
+	dir := absolutePath(cmp.Or(l.Conf, hdfs.ConfDir()))
+	if _, err := os.Stat(filepath.Join(dir, "core-site.xml")); err == nil {
+		return dir
+	}
+	if _, err := os.Stat(filepath.Join(dir, "hdfs-site.xml")); err == nil {
+		return dir
+	}
+	return ""
+}
+
+// Config is how clusters are reached as somebody; empty: as this process.
+func (l Login) Config(user string) hdfs.Config {
+	c := hdfs.Config{User: user, Keytab: l.Keytab, Principal: l.Principal}
+	if l.Conf != "" {
+		c.Conf = absolutePath(l.Conf)
+	}
+	return c
+}
+
+// Fetching is how files are fetched: HDFS is among the stores. Who waits for one is told so; nil: nobody.
+func (l Login) Fetching(tell io.Writer) fetch.Options {
+	schemes, c := fetch.Schemes(), l.Config("")
+	if tell != nil {
+		c.Notice = func(text string) { fmt.Fprintln(tell, text) }
+	}
+	schemes[hdfs.Scheme] = c.Opener()
+	return fetch.Options{Schemes: schemes}
+}
+
+// absolutePath is a path from / on.
+func absolutePath(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	return abs
+}

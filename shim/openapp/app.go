@@ -1,0 +1,123 @@
+package openapp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/hadoop"
+	"github.com/muster-agent/muster/shim/policy"
+)
+
+// Choices choose and change the definition of an APP.
+type Choices struct {
+	Template   string // appConfig file in place of the package's
+	Resources  string // resources file in place of the package's
+	Set        []string
+	Instances  []string
+	PAIVersion string // generation of PAI that a job file is read as; empty: detected
+	OutputUser bool   // a job file without outputDir writes to /Output/USER/JOB
+
+	// Policy says which packages may run here; nil: nothing will run.
+	Policy *policy.Policy
+	// Progress is told of a download; nil: nobody is.
+	Progress io.Writer
+	// Hadoop is how an APP on HDFS is reached.
+	Hadoop hadoop.Login
+	// Signed fetches a package's signature too, if it has one.
+	Signed bool
+}
+
+// App is an APP as given on the command line.
+type App struct {
+	appdef.App
+	Source
+	Vars map[string]string // client variables of --set: ZK_HOST=…
+}
+
+// Load opens APP, reads and validates it. Problems come as one error: exit code 65, or 64 where the
+// command line is at fault; an archive or folder that cannot be opened likewise. Warnings go to warn.
+// The caller closes what it got.
+func (f *Choices) Load(ctx context.Context, ref string, warn io.Writer) (*App, error) {
+	if f.Progress == nil {
+		f.Progress = warn
+	}
+	l, found, err := f.Read(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	PrintWarnings(warn, found)
+	if bad := exit.OfProblems(found); bad != nil {
+		l.Close()
+		return nil, bad
+	}
+	return l, nil
+}
+
+// Read is load that hands all problems back as values; the App is whole when none of them is an error.
+func (f *Choices) Read(ctx context.Context, ref string) (*App, appdef.Problems, error) {
+	if v := f.PAIVersion; v != "" && !slices.Contains([]string{appdef.PAI05, appdef.PAI014, appdef.PAI1}, v) {
+		return nil, nil, exit.Usagef("--pai-version %q: want 0.5, 0.14 or 1", v)
+	}
+	template, err := ReadDocument(f.Template)
+	if err != nil {
+		return nil, nil, err
+	}
+	resources, err := ReadDocument(f.Resources)
+	if err != nil {
+		return nil, nil, err
+	}
+	from, err := f.Open(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if data := jobIn(from); data != nil {
+		app, found, err := f.loadJob(from, data)
+		if err != nil {
+			from.Close()
+			return nil, nil, err
+		}
+		return &App{App: app, Source: from, Vars: app.Vars}, found, nil
+	}
+	app, found := slider.Load(from.Package.FS, slider.Options{
+		Template: template, Resources: resources, Set: f.Set, Instances: f.Instances, Name: from.Package.Name,
+	})
+	return &App{App: app, Source: from, Vars: app.Vars}, found, nil
+}
+
+// ClientVars are the names that only a client knows: from the environment, over them the command line's.
+func (l *App) ClientVars() map[string]string {
+	vars := map[string]string{}
+	for _, name := range appdef.ClientNames() {
+		if v, ok := os.LookupEnv(name); ok {
+			vars[name] = v
+		}
+	}
+	maps.Copy(vars, l.Vars)
+	return vars
+}
+
+func PrintWarnings(to io.Writer, found appdef.Problems) {
+	for _, p := range found.Warnings() {
+		fmt.Fprintln(to, "warning: "+p.String())
+	}
+}
+
+// ReadDocument reads a file that a flag names. Without a name there is none.
+func ReadDocument(path string) (*slider.File, error) {
+	if path == "" {
+		return nil, nil // not given is an answer
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, exit.With(exit.Usage, fmt.Errorf("read %s: %w", path, err))
+	}
+	return &slider.File{Name: filepath.Base(path), Data: text}, nil
+}

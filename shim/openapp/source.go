@@ -1,0 +1,233 @@
+package openapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/cachedir"
+	"github.com/muster-agent/muster/packages/catalog"
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/packages/sign"
+	"github.com/muster-agent/muster/shim/exit"
+)
+
+// Source is an opened APP and where it came from.
+type Source struct {
+	Package   *packages.Package
+	Ref       string // what an agent is told to load: the same bytes, wherever it runs
+	Signature string // path of the archive's signature; there may be none
+	URL       string // where it was fetched, for people to read; empty: it is a file here
+	file      fetch.File
+	Job       []byte // of a job file: its text
+}
+
+// Close frees the package; what was read from it stays.
+func (f Source) Close() {
+	_ = errors.Join(f.Package.Close(), f.file.Close()) // a temporary folder stays at worst
+}
+
+// OpenPackage opens what APP names and says what an agent would be told to load.
+func OpenPackage(ctx context.Context, ref string) (*packages.Package, string, error) {
+	from, err := (&Choices{}).Open(ctx, ref)
+	if err != nil {
+		return nil, "", err
+	}
+	return from.Package, from.Ref, from.file.Close() // an open archive can be read when the cache has let it go
+}
+
+// Open opens what APP names, if the policy admits it.
+func (f *Choices) Open(ctx context.Context, ref string) (Source, error) {
+	from, err := f.find(ctx, ref)
+	if err == nil && f.Policy != nil {
+		if err = admit(*f.Policy, from); err != nil {
+			from.Close()
+		}
+	}
+	return from, err
+}
+
+func (f *Choices) find(ctx context.Context, ref string) (Source, error) {
+	if name, ok := strings.CutPrefix(ref, "catalog:"); ok {
+		files, err := catalog.Open(name)
+		if err != nil {
+			return Source{}, exit.With(exit.Usage, err)
+		}
+		return Source{Package: &packages.Package{FS: files, Name: name}, Ref: ref}, nil
+	}
+	if from, ok, err := openJob(ctx, ref); ok || err != nil {
+		return from, err
+	}
+	at, err := ParseLocation(ref)
+	if err != nil {
+		return Source{}, err
+	}
+	if at.Remote() {
+		return f.fetch(ctx, at)
+	}
+	path, err := at.local(ctx)
+	if err != nil {
+		return Source{}, err
+	}
+	open := packages.Open
+	if f.Policy != nil && f.Policy.Packages.RequireSignature { // else it could change once it was verified
+		open = packages.OpenOwn
+	}
+	pkg, err := open(path)
+	if errors.Is(err, fs.ErrNotExist) && isAbsent(path) {
+		return Source{}, exit.With(exit.Definition, errors.New(notThere(ref)))
+	}
+	if err != nil {
+		return Source{}, exit.With(exit.Definition, err)
+	}
+	if at.Digest != "" && at.Digest != pkg.Digest {
+		err := fmt.Errorf("open package %s: %w", at.URL, &fetch.DigestError{Want: at.Digest, Got: pkg.Digest})
+		return Source{}, exit.With(exit.Definition, errors.Join(err, pkg.Close()))
+	}
+	return Source{Package: pkg, Ref: pkg.Path, Signature: pkg.Path + sign.Ending}, nil
+}
+
+func isAbsent(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// notThere says what would do in place of a path that is not there. The name of a package of the catalog is often given
+// without its scheme.
+func notThere(ref string) string {
+	names := catalog.Names()
+	text := fmt.Sprintf("app %s: no such file or folder, want a folder, an archive, a job file, file:, hdfs:, http:, https: or catalog:NAME (%s)", ref, strings.Join(names, ", "))
+	near, ok := appdef.Nearest(ref, names)
+	if slices.Contains(names, ref) {
+		near, ok = ref, true
+	}
+	if ok {
+		text += "; did you mean catalog:" + near + "?"
+	}
+	return text
+}
+
+// fetch loads a package into the cache. The agents are told its digest as well: all of a run have the same bytes, and
+// those of one host load them once.
+func (f *Choices) fetch(ctx context.Context, at location) (Source, error) {
+	request := fetch.Request{URL: at.URL, SHA256: at.Digest, CacheDir: cachedir.Default(), Progress: f.Progress, Options: f.Hadoop.Fetching(f.Progress)}
+	if f.Signed || f.Policy != nil && f.Policy.Packages.RequireSignature {
+		request.Sidecars = []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}}
+	}
+	file, err := fetch.Fetch(ctx, request)
+	if err != nil {
+		return Source{}, exit.With(FetchCode(err), err)
+	}
+	f.makeRoom(ctx)
+	pkg, err := packages.Open(file.Path)
+	if err != nil {
+		return Source{}, exit.With(exit.Definition, errors.Join(fmt.Errorf("%s: %w", fetch.Printable(at.URL), err), file.Close()))
+	}
+	pkg.Name = at.name()
+	from := Source{Package: pkg, Ref: at.URL + Pin + file.SHA256, URL: fetch.Printable(at.URL), file: file}
+	if beside, ok := file.Sidecars[sign.Ending]; ok {
+		from.Signature = beside.Path
+	}
+	return from, nil
+}
+
+// KeepFetched is how long a package stays in the cache that nobody asks for.
+const KeepFetched = 30 * 24 * time.Hour
+
+// makeRoom takes out of the cache what nobody has asked for in a long time. It is a kindness to the disk: that it cannot
+// be done keeps nobody from running.
+func (f *Choices) makeRoom(ctx context.Context) {
+	_, err := fetch.Clean(ctx, cachedir.Default(), fetch.Keep{Since: time.Now().Add(-KeepFetched)})
+	if err != nil && f.Progress != nil {
+		fmt.Fprintln(f.Progress, "clean the cache of packages:", err)
+	}
+}
+
+// location is where a package is, and the digest that it must have.
+type location struct{ URL, Digest string }
+
+// Pin is what stands between a URL and the digest of what it must give.
+const Pin = "#sha256="
+
+var DigestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// ParseLocation reads a path, or a URL that may end in #sha256=HEX.
+func ParseLocation(ref string) (location, error) {
+	scheme := fetch.SchemeOf(ref)
+	switch scheme {
+	case "":
+		return location{URL: ref}, nil
+	case "file:", "http:", "https:", "hdfs:":
+	default:
+		if _, err := os.Stat(ref); err == nil {
+			return location{URL: ref}, nil // a file whose name has a colon
+		}
+		want := "a folder, an archive, a job file, file:, hdfs:, http:, https: or catalog:NAME"
+		if scheme == "catalog:" { // where only a file can be meant
+			want = "a folder, an archive, file:, hdfs:, http: or https:"
+		}
+		return location{}, exit.Usagef("app %s: got %s, want %s", ref, scheme, want)
+	}
+	url, digest, pinned := strings.Cut(ref, Pin)
+	digest = strings.ToLower(digest)
+	if pinned && !DigestForm.MatchString(digest) {
+		return location{}, exit.Usagef("app %s: want 64 hex digits after %s", ref, Pin)
+	}
+	return location{url, digest}, nil
+}
+
+// local is the path of a file of this machine.
+func (l location) local(ctx context.Context) (string, error) {
+	if fetch.SchemeOf(l.URL) != "file:" {
+		return l.URL, nil
+	}
+	_, path, err := fetch.Open(ctx, l.URL, fetch.Options{})
+	return path, exit.With(exit.Usage, err)
+}
+
+// Remote tells that it is no file of this machine.
+func (l location) Remote() bool {
+	scheme := fetch.SchemeOf(l.URL)
+	return scheme == "http:" || scheme == "https:" || scheme == "hdfs:"
+}
+
+// ReadOnly tells that nothing can be put there.
+func (l location) ReadOnly() bool {
+	scheme := fetch.SchemeOf(l.URL)
+	return scheme == "http:" || scheme == "https:"
+}
+
+// name is the file's own, without its ending.
+func (l location) name() string {
+	bare, _, _ := strings.Cut(l.URL, "?")
+	return packages.BaseName(bare)
+}
+
+// FetchCode is the exit code for what kept a file from being fetched.
+func FetchCode(err error) int {
+	switch {
+	case errors.Is(err, fetch.ErrScheme), errors.Is(err, errors.ErrUnsupported):
+		return exit.Usage
+	case errors.Is(err, fetch.ErrUnreachable): // a KDC that is away, too
+		return exit.Registry
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fetch.ErrRedirect), errors.Is(err, hdfs.ErrKerberos), errors.Is(err, fetch.ErrQuota):
+		return exit.Forbidden
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fetch.ErrDigest), errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrNotFile):
+		return exit.Definition
+	case errors.Is(err, fetch.ErrTLS), errors.Is(err, fetch.ErrProtocol), errors.Is(err, fetch.ErrCorrupt):
+		return exit.Registry
+	}
+	if _, odd := errors.AsType[*fetch.StatusError](err); odd { // an answer, and no file
+		return exit.Registry
+	}
+	return 1
+}
