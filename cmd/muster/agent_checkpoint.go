@@ -4,31 +4,133 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
 )
 
-// saves is what an agent knows of its checkpoints.
-type saves struct {
-	looking sync.Mutex // who looks; a store may keep him waiting
-	looker  *checkpoint.Looker
-	warned  map[string]bool // torn ones that were told of
+// checkpointManager keeps the checkpoints of this agent's instance: it watches the folder that its process saves to, uploads
+// what is there, and has the folder hold what a generation resumes from.
+type checkpointManager struct {
+	cfg   checkpointConfig
+	ctx   context.Context //nolint:containedctx // ends with close
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+	plan  plan.Plan // from prepare on
 
-	mu     sync.Mutex
-	writer *hostlock.Lock // held by the one agent of this host that stores what is in the shared folder
-	failed error          // what keeps the next start from going on from where it should
-	ran    int            // the generation that the folder last went on with here; 0: none
-	marked int            // the generation that the folder says that of itself
-	keeper *keeper        // copies to the store; nil: nothing is copied
+	looking sync.Mutex // one look at a time; a store may take its time
+	looker  *checkpoint.Looker
+	warned  map[string]bool // torn checkpoints that were logged
+
+	uploader *uploader // from prepare on; nil: nothing is uploaded
+
+	mu      sync.Mutex
+	writer  *hostlock.Lock // held by the one agent of this host that uploads from the shared folder
+	failed  error          // why the next start cannot resume
+	resumed int            // the generation that last resumed here; 0: none
+	marked  int            // the generation that the folder is marked with
+}
+
+// checkpointConfig is what a checkpointManager is made of.
+type checkpointConfig struct {
+	Log             *slog.Logger
+	AppID, Run, Inc string
+	Loop            *machine.Agent
+	Notices         checkpointNotices
+	// Registry is where this member commits; not before it has joined.
+	Registry func() checkpointRegistry
+	// Facts is what the gang's rules need to know of the definition.
+	Facts func() conductor.Facts
+	// Open finds the store of a URL that a plan names.
+	Open func(ctx context.Context, p plan.Plan, url string, write bool) (stage.Store, string, error)
+	// Owner is the process's user; nil: the agent's own.
+	Owner func() *plan.UserFacts
+	// Transfer copies files.
+	Transfer func() stage.Transfer
+	// Signal signals the process by the name of a signal; os.ErrProcessDone: there is none.
+	Signal func(name string) error
+}
+
+// owner is the user that checkpoint files are given to; nil: they stay the agent's own.
+func (m *checkpointManager) owner() *checkpoint.Owner {
+	u := m.cfg.Owner()
+	if u == nil || os.Geteuid() != 0 {
+		return nil
+	}
+	return &checkpoint.Owner{UID: u.UID, GID: u.GID}
+}
+
+// checkpointNotices warns users of what lasts.
+type checkpointNotices interface {
+	warn(kind, text string)
+	mended(kind, text string)
+}
+
+// checkpointRegistry is what a member reads and writes of the gang's checkpoints.
+type checkpointRegistry interface {
+	Founded() time.Time
+	Record() registry.Member
+	Directive() registry.Directive
+	// Checkpoint commits a step that lies where its process saved it.
+	Checkpoint(ctx context.Context, one registry.CheckpointStep) error
+	// Store commits steps that were uploaded in a generation.
+	Store(ctx context.Context, gen int, stored ...registry.CheckpointStep) error
+	// Stored is what all members have committed.
+	Stored(ctx context.Context) (map[registry.Instance]registry.Checkpoint, error)
+	Trim(ctx context.Context, least int64) error
+	Forget(ctx context.Context, uri string) error
+	Condemn(ctx context.Context, bad registry.BadCopy) error
+	GiveUp(ctx context.Context, after int64) error
+}
+
+// newCheckpointManager makes a manager that lives until close: what a cancelled ctx asks to end may save itself once more.
+func newCheckpointManager(ctx context.Context, cfg checkpointConfig) *checkpointManager {
+	m := &checkpointManager{cfg: cfg}
+	m.ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
+	return m
+}
+
+// close ends what the manager does beside others, and lets the next agent of this host upload.
+func (m *checkpointManager) close() {
+	m.stop()
+	m.tasks.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_ = m.writer.Release() // held by this process alone
+}
+
+// Do commits a step. What is uploaded counts when it is in the store: the uploader commits it then.
+func (m *checkpointManager) Do(ctx context.Context, e machine.Effect, _ machine.State) (machine.Event, bool) {
+	if e.Kind != machine.DoCommit || m.uploader != nil {
+		return machine.Event{}, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, commitPatience)
+	defer cancel()
+	shared := m.placeOf(ctx).shared
+	step := registry.CheckpointStep{Step: e.Step, URI: m.plan.Checkpoint.Dir, Shared: shared}
+	m.logWrite("commit the checkpoint", m.cfg.Registry().Checkpoint(ctx, step))
+	return machine.Event{}, false
+}
+
+// logWrite logs that the registry did not take something, unless it was no longer wanted.
+func (m *checkpointManager) logWrite(act string, err error) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, registry.ErrOvertaken) {
+		m.cfg.Log.Warn("registry write", "act", act, "err", err)
+	}
 }
 
 // ruleOf is how a plan's checkpoints are recognised.
@@ -57,20 +159,20 @@ func onStore(dir string) bool { return strings.Contains(dir, "://") }
 
 // placeOf finds where this instance's checkpoints are: in the checkpoint folder, which all share, unless it is in the
 // instance's own; or where the instance has a folder in it by its name, or a worker by its number, there.
-func (a *agent) placeOf(ctx context.Context, p plan.Plan) placement {
-	l := placement{dir: p.Checkpoint.Dir, place: ".", shared: true}
-	if within(p.Checkpoint.Dir, p.Process.Folder) {
+func (m *checkpointManager) placeOf(ctx context.Context) placement {
+	l := placement{dir: m.plan.Checkpoint.Dir, place: ".", shared: true}
+	if within(m.plan.Checkpoint.Dir, m.plan.Process.Folder) {
 		l.shared = false
 		return l
 	}
-	top, done, err := a.checkpointFS(ctx, p, ".")
+	top, done, err := m.checkpointFS(ctx, ".")
 	if err != nil {
 		return l
 	}
 	defer done()
-	names := []string{p.Who.Component + "-" + strconv.Itoa(p.Who.Index)}
-	if p.Who.Role == string(appdef.RoleWorker) {
-		names = append(names, strconv.Itoa(p.Who.Index))
+	names := []string{m.plan.Who.Component + "-" + strconv.Itoa(m.plan.Who.Index)}
+	if m.plan.Who.Role == string(appdef.RoleWorker) {
+		names = append(names, strconv.Itoa(m.plan.Who.Index))
 	}
 	for _, name := range names {
 		if info, err := fs.Stat(top, name); err == nil && info.IsDir() {
@@ -82,13 +184,13 @@ func (a *agent) placeOf(ctx context.Context, p plan.Plan) placement {
 }
 
 // checkpointFS is a folder of the checkpoint folder, as far as the process itself could follow links there.
-func (a *agent) checkpointFS(ctx context.Context, p plan.Plan, place string) (_ fs.FS, done func(), err error) {
+func (m *checkpointManager) checkpointFS(ctx context.Context, place string) (_ fs.FS, done func(), err error) {
 	none := func() {}
-	switch dir := p.Checkpoint.Dir; {
+	switch dir := m.plan.Checkpoint.Dir; {
 	case onStore(dir):
-		store, top, err := a.openStore(ctx, p, dir, false)
+		store, top, err := m.cfg.Open(ctx, m.plan, dir, false)
 		return checkpoint.OnStore(ctx, store, path.Join(top, place)), none, err
-	case p.Root.Kind == plan.RootHost:
+	case m.plan.Root.Kind == plan.RootHost:
 		return checkpoint.HostFolder(filepath.Join(dir, place)), none, nil
 	default:
 		root, err := openPlace(dir, place) // of the host a container has no more than that
@@ -110,15 +212,14 @@ func openPlace(dir, place string) (*os.Root, error) {
 }
 
 // look gives the checkpoints that there are. Those that are torn are told of once, when tell says so.
-func (a *agent) look(ctx context.Context, p plan.Plan, tell bool) (checkpoint.Found, placement, error) {
-	s := &a.saves
-	s.looking.Lock()
-	defer s.looking.Unlock()
-	l := a.placeOf(ctx, p)
-	if rule := ruleOf(p); s.looker == nil || !s.looker.Rule.Equal(rule) {
-		s.looker = &checkpoint.Looker{Rule: rule}
+func (m *checkpointManager) look(ctx context.Context, tell bool) (checkpoint.Found, placement, error) {
+	m.looking.Lock()
+	defer m.looking.Unlock()
+	l := m.placeOf(ctx)
+	if rule := ruleOf(m.plan); m.looker == nil || !m.looker.Rule.Equal(rule) {
+		m.looker = &checkpoint.Looker{Rule: rule}
 	}
-	dir, done, err := a.checkpointFS(ctx, p, l.place)
+	dir, done, err := m.checkpointFS(ctx, l.place)
 	if errors.Is(err, fs.ErrNotExist) {
 		return checkpoint.Found{}, l, nil
 	}
@@ -126,34 +227,34 @@ func (a *agent) look(ctx context.Context, p plan.Plan, tell bool) (checkpoint.Fo
 		return checkpoint.Found{}, l, err
 	}
 	defer done()
-	found, err := s.looker.Look(dir)
+	found, err := m.looker.Look(dir)
 	if tell {
-		a.tellTorn(l, found)
+		m.tellTorn(l, found)
 	}
 	return found, l, err
 }
 
 // tellTorn says once of each save why it does not count: of those that would be newer than what is gone on from.
-func (a *agent) tellTorn(l placement, found checkpoint.Found) {
+func (m *checkpointManager) tellTorn(l placement, found checkpoint.Found) {
 	newest, ok := found.Newest()
 	for _, t := range found.Torn {
-		if ok && t.Step <= newest.Step || a.saves.warned[t.Path] {
+		if ok && t.Step <= newest.Step || m.warned[t.Path] {
 			continue
 		}
-		if a.saves.warned == nil {
-			a.saves.warned = map[string]bool{}
+		if m.warned == nil {
+			m.warned = map[string]bool{}
 		}
-		a.saves.warned[t.Path] = true
-		a.log.Warn("checkpoint is not whole, passed over", "path", l.at(t.Path), "step", t.Step, "why", t.Why)
+		m.warned[t.Path] = true
+		m.cfg.Log.Warn("checkpoint is not whole, passed over", "path", l.at(t.Path), "step", t.Step, "why", t.Why)
 	}
 }
 
 // newest looks for the checkpoint to go on from, and gives its path or URL. step is the one that every rank has; nil: the newest
 // of all.
-func (a *agent) newest(ctx context.Context, p plan.Plan, step *int64, tell bool) (c checkpoint.Checkpoint, at string, ok bool) {
-	found, l, err := a.look(ctx, p, tell)
+func (m *checkpointManager) newest(ctx context.Context, step *int64, tell bool) (c checkpoint.Checkpoint, at string, ok bool) {
+	found, l, err := m.look(ctx, tell)
 	if err != nil {
-		a.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
+		m.cfg.Log.Warn("look for a checkpoint", "dir", m.plan.Checkpoint.Dir, "err", err)
 	}
 	if step != nil {
 		c, ok = found.At(*step)

@@ -12,8 +12,8 @@ import (
 
 // adopt commits what this instance has in the store when the registry has never heard of any: it began anew, and the manifests
 // decide.
-func (k *keeper) adopt(ctx context.Context, in registry.Instance) error {
-	stored, err := k.a.seatNow().Stored(ctx)
+func (k *uploader) adopt(ctx context.Context, in registry.Instance) error {
+	stored, err := k.m.cfg.Registry().Stored(ctx)
 	if _, known := stored[in]; err != nil || known {
 		return err
 	}
@@ -36,12 +36,12 @@ func (k *keeper) adopt(ctx context.Context, in registry.Instance) error {
 	if len(steps) == 0 {
 		return nil
 	}
-	k.a.log.Info("the registry knows of no checkpoints, the store does", "newest", steps[len(steps)-1].Step, "number", len(steps))
-	return k.a.seatNow().Store(ctx, k.a.seatNow().Record().Gen, steps...)
+	k.m.cfg.Log.Info("the registry knows of no checkpoints, the store does", "newest", steps[len(steps)-1].Step, "number", len(steps))
+	return k.m.cfg.Registry().Store(ctx, k.m.cfg.Registry().Record().Gen, steps...)
 }
 
 // manifests are those of an instance's checkpoints that are as they were stored, oldest first.
-func (k *keeper) manifests(ctx context.Context, instance string) ([]checkpoint.Manifest, error) {
+func (k *uploader) manifests(ctx context.Context, instance string) ([]checkpoint.Manifest, error) {
 	kept, err := k.vault.List(ctx, instance)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (k *keeper) manifests(ctx context.Context, instance string) ([]checkpoint.M
 	for _, one := range kept {
 		m, sum, err := k.vault.Read(ctx, one)
 		if errors.Is(err, checkpoint.ErrTorn) || errors.Is(err, checkpoint.ErrAbsent) {
-			k.a.log.Warn("checkpoint in the store is passed over", "at", k.url(one), "why", err)
+			k.m.cfg.Log.Warn("checkpoint in the store is passed over", "at", k.url(one), "why", err)
 			continue
 		}
 		if err != nil {
@@ -64,9 +64,9 @@ func (k *keeper) manifests(ctx context.Context, instance string) ([]checkpoint.M
 
 // together are the manifests of all who go on from the same step as this instance: what one of them has stored of a later
 // generation shows which branch was given up by all.
-func (k *keeper) together(ctx context.Context, in registry.Instance, mine []checkpoint.Manifest) ([]checkpoint.Manifest, error) {
+func (k *uploader) together(ctx context.Context, in registry.Instance, mine []checkpoint.Manifest) ([]checkpoint.Manifest, error) {
 	resumes := map[string]bool{}
-	for _, c := range k.facts().Components {
+	for _, c := range k.m.cfg.Facts().Components {
 		resumes[c.Name] = c.Resumes()
 	}
 	instances, err := k.vault.Instances(ctx)

@@ -4,13 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
-	"syscall"
 	"time"
-
-	"github.com/muster-agent/muster/shim/machine"
-	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/sandbox"
-	"github.com/muster-agent/muster/shim/status"
 )
 
 // askPoll is how often a checkpoint is looked for that a process was asked for.
@@ -22,51 +16,37 @@ const (
 	endMost = 5 * time.Second
 )
 
-// stop asks the process to end; to save itself first, where the definition says how to ask for that.
-func (r engineRoom) stop(s machine.State) {
-	r.mu.Lock()
-	p, over := r.plan, r.over
-	r.mu.Unlock()
-	wait := s.StopGrace()
-	wait -= min(wait/endPart, endMost)
-	if p.Checkpoint.Signal == "" || over == nil || wait <= 0 {
-		r.signalStop()
-		return
-	}
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), wait)
-		defer cancel()
-		if r.askedToSave(ctx, p, over) {
-			r.signalStop()
-		}
-	}()
-}
+// asksToSave tells whether the definition says how to ask the process for a checkpoint.
+func (m *checkpointManager) asksToSave() bool { return m.plan.Checkpoint.Signal != "" }
 
-// askedToSave sends the signal and waits for a newer whole checkpoint, and for its copy in the store where there is one. False:
-// the process has ended.
-func (r engineRoom) askedToSave(ctx context.Context, p plan.Plan, over <-chan struct{}) bool {
-	before, _, had := r.newest(ctx, p, nil, false)
-	number, err := status.ParseSignal(p.Checkpoint.Signal)
-	if err == nil {
-		err = r.currentGuard().Signal(syscall.Signal(number))
+// askToSave asks the process for a checkpoint before it is stopped within a grace, and waits for a newer complete one, and for
+// its upload where checkpoints are uploaded. False: the process has ended.
+func (m *checkpointManager) askToSave(grace time.Duration, over <-chan struct{}) bool {
+	wait := grace - min(grace/endPart, endMost)
+	if wait <= 0 {
+		return true
 	}
-	if errors.Is(err, sandbox.ErrGone) || errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH) {
+	ctx, cancel := context.WithTimeout(m.ctx, wait)
+	defer cancel()
+	before, _, had := m.newest(ctx, nil, false)
+	err := m.cfg.Signal(m.plan.Checkpoint.Signal)
+	if errors.Is(err, os.ErrProcessDone) {
 		return true // whoever stops it finds that out
 	}
 	if err != nil {
-		r.log.Warn("ask for a checkpoint", "signal", p.Checkpoint.Signal, "err", err)
+		m.cfg.Log.Warn("ask for a checkpoint", "signal", m.plan.Checkpoint.Signal, "err", err)
 		return true
 	}
 	begun := time.Now()
-	r.log.Info("asked for a checkpoint before the stop", "signal", p.Checkpoint.Signal)
+	m.cfg.Log.Info("asked for a checkpoint before the stop", "signal", m.plan.Checkpoint.Signal)
 	tick := time.NewTicker(askPoll)
 	defer tick.Stop()
 	for {
-		c, _, ok := r.newest(ctx, p, nil, false)
+		c, _, ok := m.newest(ctx, nil, false)
 		if ok && (!had || c.Step >= before.Step && c.Stamp() != before.Stamp()) {
-			r.seeCheckpoint(ctx, p)
-			if k := r.keeperNow(); k == nil || k.has(c) {
-				r.log.Info("checkpoint is there, stopping", "step", c.Step, "took", time.Since(begun).Round(time.Millisecond))
+			m.see(ctx)
+			if k := m.uploader; k == nil || k.has(c) {
+				m.cfg.Log.Info("checkpoint is there, stopping", "step", c.Step, "took", time.Since(begun).Round(time.Millisecond))
 				return true
 			}
 		}
@@ -74,7 +54,7 @@ func (r engineRoom) askedToSave(ctx context.Context, p plan.Plan, over <-chan st
 		case <-over:
 			return false
 		case <-ctx.Done():
-			r.log.Warn("no newer checkpoint within the grace, stopping", "waited", time.Since(begun).Round(time.Millisecond))
+			m.cfg.Log.Warn("no newer checkpoint within the grace, stopping", "waited", time.Since(begun).Round(time.Millisecond))
 			return true
 		case <-tick.C:
 		}

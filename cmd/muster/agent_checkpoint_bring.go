@@ -15,7 +15,7 @@ import (
 
 // bring lays out the checkpoint of a step that all have, or the newest where nothing is said. What is here already is not
 // brought; one that is torn in the store is passed over with a warning, and the one before is taken.
-func (k *keeper) bring(ctx context.Context, in registry.Instance, found checkpoint.Found, resume *int64) error {
+func (k *uploader) bring(ctx context.Context, in registry.Instance, found checkpoint.Found, resume *int64) error {
 	candidates, err := k.candidates(ctx, in, resume)
 	if err != nil {
 		return err
@@ -32,26 +32,26 @@ func (k *keeper) bring(ctx context.Context, in registry.Instance, found checkpoi
 				}
 				return nil
 			}
-			k.a.log.Warn("what is here of this step is another branch's", "step", here.Step, "want", one.URI)
+			k.m.cfg.Log.Warn("what is here of this step is another branch's", "step", here.Step, "want", one.URI)
 		}
 		err := k.bringOne(ctx, one)
 		if !errors.Is(err, checkpoint.ErrTorn) && !k.removed(ctx, one, err) {
 			return err
 		}
-		k.a.log.Warn("checkpoint in the store is passed over", "at", one.URI, "why", err)
-		if err := k.a.seatNow().Condemn(ctx, registry.BadCopy{URI: one.URI, SHA256: one.SHA256}); err != nil {
-			gangRoom{k.a}.ok("say that a checkpoint is torn", err)
+		k.m.cfg.Log.Warn("checkpoint in the store is passed over", "at", one.URI, "why", err)
+		if err := k.m.cfg.Registry().Condemn(ctx, registry.BadCopy{URI: one.URI, SHA256: one.SHA256}); err != nil {
+			k.m.logWrite("say that a checkpoint is torn", err)
 		}
 	}
 	if resume == nil || have || len(candidates) == 0 {
 		return nil
 	}
-	return fmt.Errorf("step %d, which every rank has stored, is not whole in %s", *resume, k.plan.Checkpoint.Sync)
+	return fmt.Errorf("step %d, which every rank has stored, is not whole in %s", *resume, k.m.plan.Checkpoint.Sync)
 }
 
 // removed tells of a copy that is absent whether it alone is gone: where this host sees nothing else of who stored it, it may be
 // another store that this host sees, and then the copy is good for all others.
-func (k *keeper) removed(ctx context.Context, one registry.CheckpointStep, err error) bool {
+func (k *uploader) removed(ctx context.Context, one registry.CheckpointStep, err error) bool {
 	if !errors.Is(err, checkpoint.ErrAbsent) {
 		return false
 	}
@@ -62,8 +62,8 @@ func (k *keeper) removed(ctx context.Context, one registry.CheckpointStep, err e
 
 // candidates are what the registry knows of, the newest first: of the instance's own folder, else of that of all. Of a step, only
 // those; where an earlier one has to do, the older ones follow.
-func (k *keeper) candidates(ctx context.Context, in registry.Instance, resume *int64) ([]registry.CheckpointStep, error) {
-	stored, err := k.a.seatNow().Stored(ctx)
+func (k *uploader) candidates(ctx context.Context, in registry.Instance, resume *int64) ([]registry.CheckpointStep, error) {
+	stored, err := k.m.cfg.Registry().Stored(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (k *keeper) candidates(ctx context.Context, in registry.Instance, resume *i
 	return own, nil
 }
 
-func (k *keeper) bringOne(ctx context.Context, one registry.CheckpointStep) error {
+func (k *uploader) bringOne(ctx context.Context, one registry.CheckpointStep) error {
 	begun := time.Now()
 	kept, _ := checkpoint.Named(one.URI)
 	m, sum, err := k.vault.Read(ctx, kept)
@@ -102,11 +102,11 @@ func (k *keeper) bringOne(ctx context.Context, one registry.CheckpointStep) erro
 		return err
 	}
 	defer root.Close()
-	if err := k.vault.Bring(ctx, m, root, k.a.inc, k.a.checkpointOwner(), k.receive); err != nil {
+	if err := k.vault.Bring(ctx, m, root, k.m.cfg.Inc, k.m.owner(), k.receive); err != nil {
 		return err
 	}
-	k.a.log.Info("checkpoint is back from the store", "step", m.Step, "from", one.URI, "generation", m.Generation, "files", len(m.Files), "bytes", m.Bytes(), "took", time.Since(begun).Round(time.Millisecond))
-	found, _, err := k.a.look(ctx, k.plan, false)
+	k.m.cfg.Log.Info("checkpoint is back from the store", "step", m.Step, "from", one.URI, "generation", m.Generation, "files", len(m.Files), "bytes", m.Bytes(), "took", time.Since(begun).Round(time.Millisecond))
+	found, _, err := k.m.look(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -115,12 +115,12 @@ func (k *keeper) bringOne(ctx context.Context, one registry.CheckpointStep) erro
 		return fmt.Errorf("step %d came from %s, and is not whole by the rules here", m.Step, one.URI)
 	}
 	k.known(c)
-	return checkpoint.WriteState(root, k.plan.Framework, found, c, k.a.checkpointOwner())
+	return checkpoint.WriteState(root, k.m.plan.Framework, found, c, k.m.owner())
 }
 
 // same tells whether what is here of a step is what was committed of it: a container that comes back to a host may find a step
 // there that its gang has given up. A store that cannot be asked leaves it as it is.
-func (k *keeper) same(ctx context.Context, one registry.CheckpointStep) bool {
+func (k *uploader) same(ctx context.Context, one registry.CheckpointStep) bool {
 	kept, _ := checkpoint.Named(one.URI)
 	m, _, err := k.vault.Read(ctx, kept)
 	if err != nil {
@@ -135,16 +135,16 @@ func (k *keeper) same(ctx context.Context, one registry.CheckpointStep) bool {
 }
 
 // known has a checkpoint not copied: the store has it.
-func (k *keeper) known(c checkpoint.Checkpoint) {
+func (k *uploader) known(c checkpoint.Checkpoint) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.done, k.doneAt = c.Stamp(), c.Step
 }
 
-func (k *keeper) receive(ctx context.Context, to *os.Root, files []checkpoint.Wanted) error {
+func (k *uploader) receive(ctx context.Context, to *os.Root, files []checkpoint.Wanted) error {
 	copies := make([]stage.Copy, len(files))
 	for i, f := range files {
 		copies[i] = stage.Copy{From: stage.File{Store: k.store, Path: f.From, Size: f.Size}, To: f.To}
 	}
-	return k.a.transfer().Bring(ctx, to, copies)
+	return k.m.cfg.Transfer().Bring(ctx, to, copies)
 }

@@ -8,14 +8,12 @@ import (
 	"slices"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/checkpoint"
-	"github.com/muster-agent/muster/shim/plan"
 )
 
 // commit has the registry take what is in the store. What it refuses for good is of a generation that is over, or of an index
 // that is another's: that is taken away again.
-func (k *keeper) commit(ctx context.Context) {
+func (k *uploader) commit(ctx context.Context) {
 	k.mu.Lock()
 	pending := slices.Clone(k.pending)
 	k.mu.Unlock()
@@ -23,7 +21,7 @@ func (k *keeper) commit(ctx context.Context) {
 		return
 	}
 	// Not called off with the process: of one whose time is over the registry's word is what takes its copy away.
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatient)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
 	defer cancel()
 	newest := pending[len(pending)-1]
 	var steps []registry.CheckpointStep
@@ -32,9 +30,9 @@ func (k *keeper) commit(ctx context.Context) {
 			steps = append(steps, one.step)
 		}
 	}
-	err := k.a.seatNow().Store(bounded, newest.gen, steps...)
+	err := k.m.cfg.Registry().Store(bounded, newest.gen, steps...)
 	if err != nil && !refusedForGood(err) {
-		k.a.log.Warn("checkpoint is not committed yet", "step", newest.step.Step, "err", err)
+		k.m.cfg.Log.Warn("checkpoint is not committed yet", "step", newest.step.Step, "err", err)
 		return
 	}
 	for _, one := range pending {
@@ -44,14 +42,14 @@ func (k *keeper) commit(ctx context.Context) {
 	}
 	k.over(newest, err)
 	if err == nil {
-		k.a.mended(warnCheckpoints, fmt.Sprintf("checkpoints are stored again, step %d in %s", newest.step.Step, k.plan.Checkpoint.Sync))
+		k.m.cfg.Notices.mended(warnCheckpoints, fmt.Sprintf("checkpoints are stored again, step %d in %s", newest.step.Step, k.m.plan.Checkpoint.Sync))
 		k.prune(ctx, newest.kept.Instance)
 	}
 }
 
 // over notes what became of what was pending. What came too late for its generation may be what the next goes on from: it is
 // copied under that one when it is seen there again.
-func (k *keeper) over(newest keptSave, err error) {
+func (k *uploader) over(newest uploaded, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.pending = nil
@@ -68,23 +66,23 @@ func refusedForGood(err error) bool {
 	return errors.Is(err, registry.ErrOvertaken) || errors.Is(err, registry.ErrSuperseded) || errors.Is(err, registry.ErrForbidden)
 }
 
-func (k *keeper) refuse(ctx context.Context, one keptSave, why error) {
+func (k *uploader) refuse(ctx context.Context, one uploaded, why error) {
 	if k.committed(ctx, one) {
 		return // by a try whose answer was lost
 	}
-	k.a.log.Warn("checkpoint of an older generation is refused, and taken away", "step", one.step.Step, "generation", one.gen, "at", one.step.URI, "err", why)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
+	k.m.cfg.Log.Warn("checkpoint of an older generation is refused, and taken away", "step", one.step.Step, "generation", one.gen, "at", one.step.URI, "err", why)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
 	defer cancel()
 	if err := k.vault.Remove(ctx, one.kept); err != nil {
-		k.a.log.Warn("take a refused checkpoint away", "at", one.step.URI, "err", err)
+		k.m.cfg.Log.Warn("take a refused checkpoint away", "at", one.step.URI, "err", err)
 	}
 }
 
 // committed tells that the registry names it, or cannot be asked.
-func (k *keeper) committed(ctx context.Context, one keptSave) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatient)
+func (k *uploader) committed(ctx context.Context, one uploaded) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
 	defer cancel()
-	stored, err := k.a.seatNow().Stored(ctx)
+	stored, err := k.m.cfg.Registry().Stored(ctx)
 	if err != nil {
 		return true
 	}
@@ -98,26 +96,26 @@ func (k *keeper) committed(ctx context.Context, one keptSave) bool {
 
 // prune has the registry name what the gang could still go on from and the newest, and removes what is beyond the newest
 // muster.checkpoint.keep and not that.
-func (k *keeper) prune(ctx context.Context, instance string) {
+func (k *uploader) prune(ctx context.Context, instance string) {
 	if err := k.trim(ctx, instance); err != nil && ctx.Err() == nil {
-		k.a.log.Warn("remove old checkpoints of the store", "err", err)
+		k.m.cfg.Log.Warn("remove old checkpoints of the store", "err", err)
 	}
 }
 
-func (k *keeper) trim(ctx context.Context, instance string) error {
-	stored, err := k.a.seatNow().Stored(ctx)
+func (k *uploader) trim(ctx context.Context, instance string) error {
+	stored, err := k.m.cfg.Registry().Stored(ctx)
 	if err == nil {
 		k.tellApart(stored)
-		err = k.a.seatNow().Trim(ctx, k.least(stored))
+		err = k.m.cfg.Registry().Trim(ctx, k.least(stored))
 	}
-	if k.plan.Checkpoint.Keep <= 0 || err != nil {
+	if k.m.plan.Checkpoint.Keep <= 0 || err != nil {
 		return err
 	}
-	if stored, err = k.a.seatNow().Stored(ctx); err != nil {
+	if stored, err = k.m.cfg.Registry().Stored(ctx); err != nil {
 		return err
 	}
-	return k.vault.Keep(ctx, instance, k.plan.Checkpoint.Keep, k.least(stored), namedBy(stored), func(c checkpoint.Kept) error {
-		return k.a.seatNow().Forget(ctx, k.url(c)) // the registry names nothing that is gone
+	return k.vault.Keep(ctx, instance, k.m.plan.Checkpoint.Keep, k.least(stored), namedBy(stored), func(c checkpoint.Kept) error {
+		return k.m.cfg.Registry().Forget(ctx, k.url(c)) // the registry names nothing that is gone
 	})
 }
 
@@ -135,20 +133,16 @@ func namedBy(stored map[registry.Instance]registry.Checkpoint) func(checkpoint.K
 }
 
 // tellApart warns while there is time of what would throw everything away at the next failure; one of the ranks does.
-func (k *keeper) tellApart(stored map[registry.Instance]registry.Checkpoint) {
-	why, first := k.facts().Apart(k.a.seatNow().Directive(), stored)
-	if why == "" || first != k.a.loop.State().Instance {
-		k.a.mended(warnApart, "a stored checkpoint is everybody's, or another rank tells of it")
+func (k *uploader) tellApart(stored map[registry.Instance]registry.Checkpoint) {
+	why, first := k.m.cfg.Facts().Apart(k.m.cfg.Registry().Directive(), stored)
+	if why == "" || first != k.m.cfg.Loop.State().Instance {
+		k.m.cfg.Notices.mended(warnApart, "a stored checkpoint is everybody's, or another rank tells of it")
 		return
 	}
-	k.a.warn(warnApart, "no stored checkpoint is everybody's, so a restart would begin anew: "+why+"; muster.checkpoint.ranks=some where not every rank saves")
-}
-
-func (k *keeper) facts() conductor.Facts {
-	return plan.Gang(k.a.app.App, k.a.request(registry.Instance{}))
+	k.m.cfg.Notices.warn(warnApart, "no stored checkpoint is everybody's, so a restart would begin anew: "+why+"; muster.checkpoint.ranks=some where not every rank saves")
 }
 
 // least is the oldest step that must stay.
-func (k *keeper) least(stored map[registry.Instance]registry.Checkpoint) int64 {
-	return k.facts().LeastStep(k.a.seatNow().Directive(), stored, k.a.loop.State().Instance)
+func (k *uploader) least(stored map[registry.Instance]registry.Checkpoint) int64 {
+	return k.m.cfg.Facts().LeastStep(k.m.cfg.Registry().Directive(), stored, k.m.cfg.Loop.State().Instance)
 }

@@ -18,15 +18,13 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
-	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
 
-// keeper copies checkpoints to the store that muster.checkpoint.sync names, one at a time; of those that wait the newest wins.
+// uploader copies checkpoints to the store that muster.checkpoint.sync names, one at a time; of those that wait the newest wins.
 // A copy counts when the registry has it (T13): only a member of the generation that saved it can commit it.
-type keeper struct {
-	a     *agent
-	plan  plan.Plan
+type uploader struct {
+	m     *checkpointManager
 	store stage.Store
 	vault checkpoint.Vault
 	wake  chan struct{}
@@ -40,7 +38,7 @@ type keeper struct {
 	doneAt  int64           // its step
 	waiting []chan struct{} // closed when nothing waits and nothing is under way, or what waits cannot be stored
 	failed  error           // why the last copy was none, where another try changes nothing by itself
-	pending []keptSave      // in the store, and the registry does not have them yet
+	pending []uploaded      // in the store, and the registry does not have them yet
 }
 
 // save is a checkpoint that was found in a generation.
@@ -50,8 +48,8 @@ type save struct {
 	gen, attempt int
 }
 
-// keptSave is one in the store.
-type keptSave struct {
+// uploaded is one in the store.
+type uploaded struct {
 	kept  checkpoint.Kept
 	gen   int
 	step  registry.CheckpointStep
@@ -60,62 +58,62 @@ type keptSave struct {
 
 // Pauses between tries of a copy, and how long a commit is tried before the next copy has its turn.
 const (
-	keepFirst     = time.Second
-	keepLongest   = time.Minute
-	commitPatient = 5 * time.Second
-	passing       = 3 // so many failures in a row are not told of that may pass
+	keepFirst      = time.Second
+	keepLongest    = time.Minute
+	commitPatience = 5 * time.Second
+	passing        = 3 // so many failures in a row are not told of that may pass
 )
 
-// openKeeper opens the store of a plan's checkpoints; nil: it names none.
-func (a *agent) openKeeper(ctx context.Context, p plan.Plan) (*keeper, error) {
-	if p.Checkpoint.Sync == "" || p.Who.Role == "service" {
+// openUploader opens the store of a plan's checkpoints; nil: it names none.
+func (m *checkpointManager) openUploader(ctx context.Context) (*uploader, error) {
+	if m.plan.Checkpoint.Sync == "" || m.plan.Who.Role == "service" {
 		return nil, nil
 	}
-	store, top, err := a.openStore(ctx, p, p.Checkpoint.Sync, true)
+	store, top, err := m.cfg.Open(ctx, m.plan, m.plan.Checkpoint.Sync, true)
 	if err != nil {
 		return nil, fmt.Errorf("muster.checkpoint.sync: %w", err)
 	}
-	return &keeper{
-		a: a, plan: p, store: store, vault: checkpoint.Vault{Store: store, Top: strings.TrimSuffix(top, "/") + "/" + a.id.appID}, wake: make(chan struct{}, 1), sums: map[checkpoint.Kept]string{},
+	return &uploader{
+		m: m, store: store, vault: checkpoint.Vault{Store: store, Top: strings.TrimSuffix(top, "/") + "/" + m.cfg.AppID},
+		wake: make(chan struct{}, 1), sums: map[checkpoint.Kept]string{},
 	}, nil
 }
 
 // url is what the registry has of a checkpoint.
-func (k *keeper) url(c checkpoint.Kept) string {
-	return strings.TrimSuffix(k.plan.Checkpoint.Sync, "/") + "/" + k.a.id.appID + "/" + c.Instance + "/" + c.Name
+func (k *uploader) url(c checkpoint.Kept) string {
+	return strings.TrimSuffix(k.m.plan.Checkpoint.Sync, "/") + "/" + k.m.cfg.AppID + "/" + c.Instance + "/" + c.Name
 }
 
 // writes tells that this agent is the one that stores what lies there: of a folder that several share it is one on each host.
-func (a *agent) writes(l placement) bool {
+func (m *checkpointManager) writes(l placement) bool {
 	if !l.shared {
 		return true
 	}
-	s := &a.saves
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.writer == nil {
-		lock, err := hostlock.Take("checkpoint/" + a.id.appID + "/" + folderID(l.dir))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.writer == nil {
+		lock, err := hostlock.Take("checkpoint/" + m.cfg.AppID + "/" + folderID(l.dir))
 		if err != nil {
 			return false
 		}
-		s.writer = lock
+		m.writer = lock
 	}
 	return true
 }
 
 // offer has a checkpoint copied unless that one is in the store.
-func (k *keeper) offer(c checkpoint.Checkpoint, l placement, s machine.State) {
+func (k *uploader) offer(c checkpoint.Checkpoint, l placement, s machine.State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stamp := c.Stamp()
-	if stamp == k.done || k.next != nil && k.next.Stamp() == stamp && k.next.gen == s.Gen || slices.ContainsFunc(k.pending, func(one keptSave) bool { return one.stamp == stamp }) {
+	if stamp == k.done || k.next != nil && k.next.Stamp() == stamp && k.next.gen == s.Gen || slices.ContainsFunc(k.pending, func(one uploaded) bool { return one.stamp == stamp }) {
 		return
 	}
 	k.next = &save{c, l, s.Gen, s.Attempt}
 	k.ring()
 }
 
-func (k *keeper) ring() {
+func (k *uploader) ring() {
 	select {
 	case k.wake <- struct{}{}:
 	default:
@@ -123,17 +121,17 @@ func (k *keeper) ring() {
 }
 
 // run copies until ctx ends.
-func (k *keeper) run(ctx context.Context) {
+func (k *uploader) run(ctx context.Context) {
 	pause, failures := keepFirst, 0
 	for {
 		one, work := k.take()
 		switch {
 		case one != nil:
 			if err := k.copy(ctx, *one); err != nil && ctx.Err() == nil {
-				k.a.log.Warn("checkpoint is not stored", "step", one.Step, "again_in", pause, "err", err)
+				k.m.cfg.Log.Warn("checkpoint is not stored", "step", one.Step, "again_in", pause, "err", err)
 				k.putBack(*one, err)
 				if failures++; !fetch.Transient(err) || failures >= passing {
-					k.a.warn(warnCheckpoints, k.refused(one.Step, err))
+					k.m.cfg.Notices.warn(warnCheckpoints, k.refused(one.Step, err))
 				}
 				k.sleep(ctx, pause)
 				pause = min(2*pause, keepLongest)
@@ -160,8 +158,8 @@ func (k *keeper) run(ctx context.Context) {
 }
 
 // refused says that the store does not take a checkpoint, and what to do.
-func (k *keeper) refused(step int64, err error) string {
-	text := fmt.Sprintf("checkpoint of step %d is not stored in %s: %v", step, k.plan.Checkpoint.Sync, err)
+func (k *uploader) refused(step int64, err error) string {
+	text := fmt.Sprintf("checkpoint of step %d is not stored in %s: %v", step, k.m.plan.Checkpoint.Sync, err)
 	if told, ok := errors.AsType[*fetch.Error](err); ok && told.Hint != "" {
 		return text
 	}
@@ -174,7 +172,7 @@ func (k *keeper) refused(step int64, err error) string {
 	return text + "; it is tried again, and agent.log says how"
 }
 
-func (k *keeper) sleep(ctx context.Context, pause time.Duration) {
+func (k *uploader) sleep(ctx context.Context, pause time.Duration) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
@@ -185,7 +183,7 @@ func (k *keeper) sleep(ctx context.Context, pause time.Duration) {
 }
 
 // take gives the checkpoint to copy, or tells that there is something to commit.
-func (k *keeper) take() (one *save, commit bool) {
+func (k *uploader) take() (one *save, commit bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	one, k.next = k.next, nil
@@ -197,7 +195,7 @@ func (k *keeper) take() (one *save, commit bool) {
 }
 
 // putBack has a checkpoint tried again, unless a newer one waits. Nobody waits for what only a person can mend: a quota, a right.
-func (k *keeper) putBack(one save, err error) {
+func (k *uploader) putBack(one save, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !fetch.Transient(err) {
@@ -210,14 +208,14 @@ func (k *keeper) putBack(one save, err error) {
 }
 
 // rest lets those go that wait for the end of all copies; the caller has the lock.
-func (k *keeper) rest() {
+func (k *uploader) rest() {
 	for _, c := range k.waiting {
 		close(c)
 	}
 	k.waiting = nil
 }
 
-func (k *keeper) idle() {
+func (k *uploader) idle() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.busy = false
@@ -225,7 +223,7 @@ func (k *keeper) idle() {
 }
 
 // settled waits until what was offered is stored, and the registry was told once.
-func (k *keeper) settled(ctx context.Context) error {
+func (k *uploader) settled(ctx context.Context) error {
 	k.mu.Lock()
 	if k.next == nil && !k.busy {
 		k.mu.Unlock()
@@ -246,14 +244,14 @@ func (k *keeper) settled(ctx context.Context) error {
 }
 
 // has tells that the registry has this save, or will never take it; or one of a later step.
-func (k *keeper) has(c checkpoint.Checkpoint) bool {
+func (k *uploader) has(c checkpoint.Checkpoint) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.done == c.Stamp() || k.doneAt > c.Step
 }
 
 // copy stores one checkpoint and commits it. What its program changes or removes meanwhile is no fault: another comes.
-func (k *keeper) copy(ctx context.Context, s save) error {
+func (k *uploader) copy(ctx context.Context, s save) error {
 	begun := time.Now()
 	if k.another(ctx, s) {
 		k.known(s.Checkpoint)
@@ -269,28 +267,28 @@ func (k *keeper) copy(ctx context.Context, s save) error {
 	defer root.Close()
 	kept, sum, err := k.vault.Put(ctx, k.manifest(s), s.Checkpoint, root, k.send)
 	if errors.Is(err, os.ErrNotExist) || checkpoint.Changed(err) {
-		k.a.log.Info("checkpoint is another one by now", "step", s.Step, "err", err)
+		k.m.cfg.Log.Info("checkpoint is another one by now", "step", s.Step, "err", err)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	k.a.log.Info("checkpoint is stored", "step", s.Step, "at", k.url(kept), "files", len(s.Files), "bytes", s.Bytes(), "took", time.Since(begun).Round(time.Millisecond))
+	k.m.cfg.Log.Info("checkpoint is stored", "step", s.Step, "at", k.url(kept), "files", len(s.Files), "bytes", s.Bytes(), "took", time.Since(begun).Round(time.Millisecond))
 	k.mu.Lock()
-	k.pending = append(k.pending, keptSave{kept, s.gen, registry.CheckpointStep{Step: s.Step, URI: k.url(kept), SHA256: sum, Shared: s.shared}, s.Stamp()})
+	k.pending = append(k.pending, uploaded{kept, s.gen, registry.CheckpointStep{Step: s.Step, URI: k.url(kept), SHA256: sum, Shared: s.shared}, s.Stamp()})
 	k.mu.Unlock()
 	k.commit(ctx)
 	return nil
 }
 
 // another tells that the agent that stored what is in the shared folder before this one has stored this, too.
-func (k *keeper) another(ctx context.Context, s save) bool {
+func (k *uploader) another(ctx context.Context, s save) bool {
 	if !s.shared {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, commitPatient)
+	ctx, cancel := context.WithTimeout(ctx, commitPatience)
 	defer cancel()
-	stored, err := k.a.seatNow().Stored(ctx)
+	stored, err := k.m.cfg.Registry().Stored(ctx)
 	if err != nil {
 		return false // a copy too many is better than none
 	}
@@ -302,64 +300,50 @@ func (k *keeper) another(ctx context.Context, s save) bool {
 	return false
 }
 
-func (k *keeper) manifest(s save) checkpoint.Manifest {
-	a := k.a
+func (k *uploader) manifest(s save) checkpoint.Manifest {
+	m := k.m
 	return checkpoint.Manifest{
-		App: a.id.appID, Run: a.id.run, Founded: stamp(a.seatNow().Founded()), Instance: a.loop.State().Instance.String(), Inc: a.inc,
-		Generation: s.gen, Attempt: s.attempt, Saved: stamp(time.Now()), Framework: k.plan.Framework, Place: s.place, Shared: s.shared,
+		App: m.cfg.AppID, Run: m.cfg.Run, Founded: stamp(m.cfg.Registry().Founded()), Instance: m.cfg.Loop.State().Instance.String(), Inc: m.cfg.Inc,
+		Generation: s.gen, Attempt: s.attempt, Saved: stamp(time.Now()), Framework: m.plan.Framework, Place: s.place, Shared: s.shared,
 	}
 }
 
-func (k *keeper) send(ctx context.Context, parcels []checkpoint.Parcel) error {
+func (k *uploader) send(ctx context.Context, parcels []checkpoint.Parcel) error {
 	all := make([]stage.Parcel, len(parcels))
 	for i, p := range parcels {
 		all[i] = stage.Parcel{From: p.From, Name: p.Name, To: p.To}
 	}
-	return k.a.transfer().Send(ctx, k.store, all)
+	return k.m.cfg.Transfer().Send(ctx, k.store, all)
 }
 
-// lastSave hands on that a process has ended, once what it saved last is in the store: after that nobody may commit it any more.
-// What ends the wait for outputs ends this one: the kill at the end of a grace.
-func (a *agent) lastSave(e machine.Event) {
-	k, s := a.keeperNow(), a.loop.State()
+// lastUpload waits until what the process saved last is in the store: after its end is reported nobody may commit it any more.
+// nil: there is nothing to wait for.
+func (m *checkpointManager) lastUpload(x *machine.Exit) func(context.Context) {
+	k, s := m.uploader, m.cfg.Loop.State()
 	if k == nil {
-		a.ended(e)
-		return
+		return nil
 	}
-	limit := seconds(k.plan.StageTimeout)
+	limit := seconds(m.plan.StageTimeout)
 	switch {
 	case limit <= 0:
 		limit = time.Hour
-	case s.Phase == machine.Running && !e.Exit.OK() && s.Policy.Scope == "instance":
-		a.ended(e) // it comes back where its files are
-		return
-	case s.Phase == machine.Running && !e.Exit.OK():
+	case s.Phase == machine.Running && !x.OK() && s.Policy.Scope == registry.ScopeInstance:
+		return nil // it comes back where its files are
+	case s.Phase == machine.Running && !x.OK():
 		limit = s.StopGrace() // the others wait
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, stageTimeout(limit))
-	calledOff, callOff := context.WithCancelCause(ctx)
-	a.mu.Lock()
-	a.callOff = callOff
-	a.mu.Unlock()
-	go func() {
+	return func(ctx context.Context) {
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, stageTimeout(limit))
 		defer cancel()
-		defer callOff(nil)
-		if err := k.settled(calledOff); err != nil {
-			a.log.Error("the last checkpoint is not in the store", "err", err)
+		if err := k.settled(ctx); err != nil {
+			m.cfg.Log.Error("the last checkpoint is not in the store", "err", err)
 		}
-		a.ended(e)
-	}()
-}
-
-func (a *agent) keeperNow() *keeper {
-	a.saves.mu.Lock()
-	defer a.saves.mu.Unlock()
-	return a.saves.keeper
+	}
 }
 
 // local is the folder that a store's checkpoints come back to.
-func (k *keeper) local(place string) (*os.Root, error) {
-	top, err := os.OpenRoot(k.plan.Checkpoint.Dir)
+func (k *uploader) local(place string) (*os.Root, error) {
+	top, err := os.OpenRoot(k.m.plan.Checkpoint.Dir)
 	if err != nil || place == "." {
 		return top, err
 	}
@@ -367,18 +351,10 @@ func (k *keeper) local(place string) (*os.Root, error) {
 	if err := top.MkdirAll(filepath.FromSlash(place), 0o755); err != nil {
 		return nil, err
 	}
-	if o := k.a.checkpointOwner(); o != nil {
+	if o := k.m.owner(); o != nil {
 		if err := top.Lchown(place, o.UID, o.GID); err != nil {
 			return nil, err
 		}
 	}
 	return top.OpenRoot(place)
-}
-
-// checkpointOwner is whom the files of a checkpoint are given to; nil: the agent's own user.
-func (a *agent) checkpointOwner() *checkpoint.Owner {
-	if a.user == nil || os.Geteuid() != 0 {
-		return nil
-	}
-	return &checkpoint.Owner{UID: a.user.UID, GID: a.user.GID}
 }

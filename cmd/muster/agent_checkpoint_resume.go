@@ -13,7 +13,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
-	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/hostlock"
@@ -21,18 +20,14 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// keepCheckpoints opens the store, clears what an earlier agent of this index left half there, tells the registry what the
-// store has where it knows nothing, and copies from now on.
-func (r stageRoom) keepCheckpoints(ctx context.Context, p plan.Plan, in registry.Instance) error {
-	k, err := r.openKeeper(ctx, p)
+// prepare opens the store, clears what an earlier agent of this index left half there, and tells the registry what the store
+// has where it knows nothing.
+func (m *checkpointManager) prepare(ctx context.Context, p plan.Plan, in registry.Instance) error {
+	m.plan = p
+	k, err := m.openUploader(ctx)
 	if k == nil || err != nil {
 		return err
 	}
-	r.atEnd(func() {
-		r.saves.mu.Lock()
-		defer r.saves.mu.Unlock()
-		_ = r.saves.writer.Release() // the next of this host takes it
-	})
 	if err := k.vault.Sweep(ctx, in.String()); err != nil {
 		return fmt.Errorf("muster.checkpoint.sync: %w", err)
 	}
@@ -42,9 +37,7 @@ func (r stageRoom) keepCheckpoints(ctx context.Context, p plan.Plan, in registry
 	if err := k.adopt(ctx, in); err != nil {
 		return fmt.Errorf("muster.checkpoint.sync: %w", err)
 	}
-	r.saves.mu.Lock()
-	r.saves.keeper = k
-	r.saves.mu.Unlock()
+	m.uploader = k
 	return nil
 }
 
@@ -53,95 +46,93 @@ const herePatience = 30 * time.Second
 
 // here is what the folder of the checkpoints has while nothing runs there, for whom the gang's step is chosen; nil: this instance
 // goes on by itself.
-func (r gangRoom) here(ctx context.Context, s machine.State) *registry.Here {
-	p := r.currentPlan()
-	if p.Who.Role == string(appdef.RoleService) || s.Policy.Scope == registry.ScopeInstance || p.Checkpoint.Ranks == conductor.RanksEach {
+func (m *checkpointManager) here(ctx context.Context, s machine.State) *registry.Here {
+	if m.plan.Who.Role == string(appdef.RoleService) || s.Policy.Scope == registry.ScopeInstance || m.plan.Checkpoint.Ranks == conductor.RanksEach {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, herePatience)
 	defer cancel()
-	found, l, err := r.look(ctx, p, false)
+	found, l, err := m.look(ctx, false)
 	if err != nil {
-		r.log.Warn("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
+		m.cfg.Log.Warn("look for a checkpoint", "dir", m.plan.Checkpoint.Dir, "err", err)
 		return &registry.Here{Shared: l.shared, Steps: []int64{}, Unknown: true}
 	}
-	out := &registry.Here{Gen: r.lastResumed(l), Shared: l.shared, Steps: []int64{}}
+	out := &registry.Here{Gen: m.lastResumed(l), Shared: l.shared, Steps: []int64{}}
 	for _, c := range found.Whole[max(0, len(found.Whole)-registry.MostSteps):] {
 		out.Steps = append(out.Steps, c.Step)
 	}
 	return out
 }
 
-// goOn has the folder of the checkpoints hold what this generation goes on from: brought from the store where it is not here, and
+// resume has the folder of the checkpoints hold what this generation goes on from: brought from the store where it is not here, and
 // what is newer than a gang's own step set aside. The start that follows fails with what keeps it from that.
-func (r gangRoom) goOn(ctx context.Context, s machine.State) {
-	p := r.currentPlan()
-	if p.Who.Role == string(appdef.RoleService) {
+func (m *checkpointManager) resume(ctx context.Context, s machine.State) {
+	if m.plan.Who.Role == string(appdef.RoleService) {
 		return
 	}
-	r.tellAnew(p, s)
+	m.tellAnew(s)
 	var err error
-	if !onStore(p.Checkpoint.Dir) {
-		err = r.ready(ctx, p, s)
-	} else if r.follows(p, s) {
-		err = r.wasDark(ctx, p, s.Directive.Resume)
+	if !onStore(m.plan.Checkpoint.Dir) {
+		err = m.ready(ctx, s)
+	} else if m.follows(s) {
+		err = m.wasDark(ctx, s.Directive.Resume)
 	}
 	if err != nil && ctx.Err() == nil {
-		r.log.Error("the checkpoint to go on from is not here", "err", err)
+		m.cfg.Log.Error("the checkpoint to go on from is not here", "err", err)
 	}
-	if err == nil && !onStore(p.Checkpoint.Dir) {
-		r.tellWithout(ctx, p, s)
+	if err == nil && !onStore(m.plan.Checkpoint.Dir) {
+		m.tellWithout(ctx, s)
 	}
-	r.saves.mu.Lock()
-	defer r.saves.mu.Unlock()
-	if r.saves.failed = err; err == nil {
-		r.saves.ran = s.Gen
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failed = err; err == nil {
+		m.resumed = s.Gen
 	}
 }
 
 // tellWithout warns of an instance that starts from nothing while its gang goes on from a step: right where one saves for all and
 // its peers get the state from it, and a mixture where each saves its own and the first alone has done so yet.
-func (r gangRoom) tellWithout(ctx context.Context, p plan.Plan, s machine.State) {
+func (m *checkpointManager) tellWithout(ctx context.Context, s machine.State) {
 	step := s.Directive.Resume
-	if !r.follows(p, s) || step == nil || *step == registry.NoStep || p.Who.Role == string(appdef.RolePS) {
-		r.mended(warnWithout, "it goes on with its gang")
+	if !m.follows(s) || step == nil || *step == registry.NoStep || m.plan.Who.Role == string(appdef.RolePS) {
+		m.cfg.Notices.mended(warnWithout, "it goes on with its gang")
 		return
 	}
-	found, _, err := r.look(ctx, p, false)
+	found, _, err := m.look(ctx, false)
 	if err != nil {
 		return
 	}
 	if _, ok := found.At(*step); ok {
-		r.mended(warnWithout, "it goes on with its gang")
+		m.cfg.Notices.mended(warnWithout, "it goes on with its gang")
 		return
 	}
-	r.log.Warn("the gang goes on from a step that this instance does not have; it starts without", "step", *step)
-	r.warn(warnWithout, fmt.Sprintf("%s starts without a checkpoint while its gang goes on from step %d; "+
+	m.cfg.Log.Warn("the gang goes on from a step that this instance does not have; it starts without", "step", *step)
+	m.cfg.Notices.warn(warnWithout, fmt.Sprintf("%s starts without a checkpoint while its gang goes on from step %d; "+
 		"muster.checkpoint.ranks=all where each rank saves its own part, muster.checkpoint.sync where others shall have what one saves", s.Instance, *step))
 }
 
 // tellAnew warns of a gang that begins anew; one of it does, for all.
-func (r gangRoom) tellAnew(p plan.Plan, s machine.State) {
-	if why := s.Directive.Anew; why != "" && r.follows(p, s) {
-		r.log.Warn("the gang begins anew, for ranks have checkpoints and none is everybody's", "steps", why)
-		if p.Who.Rank == 0 {
-			r.warn(warnAnew, "generation "+strconv.Itoa(s.Gen)+" begins anew, for no checkpoint is everybody's: "+why+
+func (m *checkpointManager) tellAnew(s machine.State) {
+	if why := s.Directive.Anew; why != "" && m.follows(s) {
+		m.cfg.Log.Warn("the gang begins anew, for ranks have checkpoints and none is everybody's", "steps", why)
+		if m.plan.Who.Rank == 0 {
+			m.cfg.Notices.warn(warnAnew, "generation "+strconv.Itoa(s.Gen)+" begins anew, for no checkpoint is everybody's: "+why+
 				"; what there is, is kept in .muster-set-aside-g"+strconv.Itoa(s.Gen)+" and in the store's set-aside-g"+strconv.Itoa(s.Gen)+
 				"; muster.checkpoint.ranks=some where not every rank saves")
 		}
 		return
 	}
-	r.mended(warnAnew, "the gang goes on from a checkpoint again")
+	m.cfg.Notices.mended(warnAnew, "the gang goes on from a checkpoint again")
 }
 
 // follows tells that an instance goes on from its gang's step.
-func (a *agent) follows(p plan.Plan, s machine.State) bool {
-	return s.Policy.Scope != registry.ScopeInstance && p.Checkpoint.Ranks != conductor.RanksEach
+func (m *checkpointManager) follows(s machine.State) bool {
+	return s.Policy.Scope != registry.ScopeInstance && m.plan.Checkpoint.Ranks != conductor.RanksEach
 }
 
-// ready does goOn's work, one agent of a host at a time where they share the folder.
-func (r gangRoom) ready(ctx context.Context, p plan.Plan, s machine.State) error {
-	k, follows := r.keeperNow(), r.follows(p, s)
+// ready does resume's work, one agent of a host at a time where they share the folder.
+func (m *checkpointManager) ready(ctx context.Context, s machine.State) error {
+	k, follows := m.uploader, m.follows(s)
 	if k == nil && !follows {
 		return nil
 	}
@@ -149,17 +140,17 @@ func (r gangRoom) ready(ctx context.Context, p plan.Plan, s machine.State) error
 	if follows {
 		resume = s.Directive.Resume
 	}
-	found, l, err := r.look(ctx, p, true)
+	found, l, err := m.look(ctx, true)
 	if err != nil {
 		return fault.Data(fmt.Errorf("look for a checkpoint: %w", err))
 	}
 	if l.shared {
-		lock, err := r.lockFolder(ctx, l.dir)
+		lock, err := m.lockFolder(ctx, l.dir)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = lock.Release() }()
-		if found, l, err = r.look(ctx, p, false); err != nil { // another has brought it meanwhile
+		if found, l, err = m.look(ctx, false); err != nil { // another has brought it meanwhile
 			return fault.Data(fmt.Errorf("look for a checkpoint: %w", err))
 		}
 	}
@@ -178,27 +169,27 @@ func (r gangRoom) ready(ctx context.Context, p plan.Plan, s machine.State) error
 	if !follows {
 		return nil
 	}
-	if err := r.wasDark(ctx, p, resume); err != nil {
+	if err := m.wasDark(ctx, resume); err != nil {
 		return err
 	}
 	if resume != nil {
-		if err := r.seat.GiveUp(ctx, *resume); err != nil && !errors.Is(err, registry.ErrOvertaken) {
+		if err := m.cfg.Registry().GiveUp(ctx, *resume); err != nil && !errors.Is(err, registry.ErrOvertaken) {
 			return fault.Data(fmt.Errorf("give newer checkpoints up: %w", err)) // what is saved from now on would meet them
 		}
 	}
-	return r.resumeFolder(ctx, p, resume, s)
+	return m.resumeFolder(ctx, resume, s)
 }
 
 // wasDark fails where this instance could not tell what it has when its gang chose a step, and the choice does not suit it: the
 // gang forms once more, and then it is known.
-func (r gangRoom) wasDark(ctx context.Context, p plan.Plan, resume *int64) error {
-	h := r.seat.Record().Here
+func (m *checkpointManager) wasDark(ctx context.Context, resume *int64) error {
+	h := m.cfg.Registry().Record().Here
 	if h == nil || !h.Unknown || resume != nil && *resume == registry.NoStep {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, herePatience)
 	defer cancel()
-	found, _, err := r.look(ctx, p, false)
+	found, _, err := m.look(ctx, false)
 	if err != nil {
 		return fault.Data(fmt.Errorf("look for a checkpoint: %w", err))
 	}
@@ -209,14 +200,14 @@ func (r gangRoom) wasDark(ctx context.Context, p plan.Plan, resume *int64) error
 	if suits {
 		return nil
 	}
-	return fault.Data(fmt.Errorf("what %s has could not be looked at when the gang chose a step, and it is another", p.Checkpoint.Dir))
+	return fault.Data(fmt.Errorf("what %s has could not be looked at when the gang chose a step, and it is another", m.plan.Checkpoint.Dir))
 }
 
 // setAside keeps what this instance has stored, and has nobody go on from it.
-func (k *keeper) setAside(ctx context.Context, s machine.State) error {
+func (k *uploader) setAside(ctx context.Context, s machine.State) error {
 	moved, err := k.vault.SetAside(ctx, s.Instance.String(), "g"+strconv.Itoa(s.Gen))
 	if len(moved) > 0 {
-		k.a.log.Warn("stored checkpoints are set aside", "number", len(moved), "newest", moved[len(moved)-1].Step)
+		k.m.cfg.Log.Warn("stored checkpoints are set aside", "number", len(moved), "newest", moved[len(moved)-1].Step)
 	}
 	return err
 }
@@ -224,11 +215,11 @@ func (k *keeper) setAside(ctx context.Context, s machine.State) error {
 // lockPoll is how often a folder is asked for that another agent of this host lays a checkpoint out in.
 const lockPoll = 50 * time.Millisecond
 
-func (a *agent) lockFolder(ctx context.Context, dir string) (*hostlock.Lock, error) {
+func (m *checkpointManager) lockFolder(ctx context.Context, dir string) (*hostlock.Lock, error) {
 	tick := time.NewTicker(lockPoll)
 	defer tick.Stop()
 	for {
-		lock, err := hostlock.Take("resume/" + a.id.appID + "/" + trueName(dir))
+		lock, err := hostlock.Take("resume/" + m.cfg.AppID + "/" + trueName(dir))
 		if !errors.Is(err, hostlock.ErrHeld) {
 			return lock, err
 		}
@@ -242,47 +233,47 @@ func (a *agent) lockFolder(ctx context.Context, dir string) (*hostlock.Lock, err
 
 // resumeFolder renames what the gang does not go on from, once for each generation and folder: what is newer than its step, or
 // everything where that step is not there. nil: nobody has stored anything, and what is here is taken.
-func (r gangRoom) resumeFolder(ctx context.Context, p plan.Plan, step *int64, s machine.State) error {
-	found, l, err := r.look(ctx, p, false)
+func (m *checkpointManager) resumeFolder(ctx context.Context, step *int64, s machine.State) error {
+	found, l, err := m.look(ctx, false)
 	if err != nil {
 		return fault.Data(err)
 	}
 	root, err := openPlace(l.dir, l.place)
 	if errors.Is(err, fs.ErrNotExist) && len(found.Whole)+len(found.Torn) == 0 {
-		return r.had(step, nil)
+		return m.had(step, nil)
 	}
 	if err != nil {
 		return fault.Data(err)
 	}
 	defer root.Close()
-	if r.resumedIn(root) >= s.Gen {
+	if m.resumedIn(root) >= s.Gen {
 		return nil
 	}
 	if step != nil {
-		if err := r.setAside(ctx, p, root, found, *step, s.Gen); err != nil {
+		if err := m.setAside(ctx, root, found, *step, s.Gen); err != nil {
 			return fault.Data(err)
 		}
 	}
 	if step == nil && len(found.Whole) == 0 {
 		return nil // the folder says it when something is in it
 	}
-	if err := r.mark(root, s.Gen); err != nil {
+	if err := m.mark(root, s.Gen); err != nil {
 		return fault.Data(err)
 	}
 	return nil
 }
 
 // had fails where this instance counted on a step of its folder that is not there any more.
-func (r gangRoom) had(step *int64, found []checkpoint.Checkpoint) error {
-	h := r.seat.Record().Here
+func (m *checkpointManager) had(step *int64, found []checkpoint.Checkpoint) error {
+	h := m.cfg.Registry().Record().Here
 	if step == nil || h == nil || !slices.Contains(h.Steps, *step) || slices.ContainsFunc(found, func(c checkpoint.Checkpoint) bool { return c.Step == *step }) {
 		return nil
 	}
-	return fault.Data(fmt.Errorf("step %d, which the gang goes on from, is not in %s any more", *step, r.currentPlan().Checkpoint.Dir))
+	return fault.Data(fmt.Errorf("step %d, which the gang goes on from, is not in %s any more", *step, m.plan.Checkpoint.Dir))
 }
 
-func (r gangRoom) setAside(ctx context.Context, p plan.Plan, root *os.Root, found checkpoint.Found, step int64, gen int) error {
-	if err := r.had(&step, found.Whole); err != nil {
+func (m *checkpointManager) setAside(ctx context.Context, root *os.Root, found checkpoint.Found, step int64, gen int) error {
+	if err := m.had(&step, found.Whole); err != nil {
 		return err
 	}
 	from := step
@@ -293,35 +284,29 @@ func (r gangRoom) setAside(ctx context.Context, p plan.Plan, root *os.Root, foun
 	if len(moved) == 0 {
 		return err
 	}
-	r.log.Warn("checkpoints that the gang does not go on from are set aside", "resume", step, "dir", root.Name(), "names", moved)
+	m.cfg.Log.Warn("checkpoints that the gang does not go on from are set aside", "resume", step, "dir", root.Name(), "names", moved)
 	if err == nil {
-		err = r.tellFramework(ctx, p, root, step)
+		err = m.tellFramework(ctx, root, step)
 	}
 	return err
 }
 
 // tellFramework has TensorFlow's own file name the newest checkpoint that is left, that of the step.
-func (a *agent) tellFramework(ctx context.Context, p plan.Plan, root *os.Root, step int64) error {
-	found, _, err := a.look(ctx, p, false)
+func (m *checkpointManager) tellFramework(ctx context.Context, root *os.Root, step int64) error {
+	found, _, err := m.look(ctx, false)
 	if err != nil {
 		return err
 	}
 	c, ok := found.At(step)
 	if !ok {
-		return checkpoint.DropState(root, p.Framework)
+		return checkpoint.DropState(root, m.plan.Framework)
 	}
-	return checkpoint.WriteState(root, p.Framework, found, c, a.checkpointOwner())
+	return checkpoint.WriteState(root, m.plan.Framework, found, c, m.owner())
 }
 
 // notReady is what keeps a start from going on from where it should.
-func (a *agent) notReady() error {
-	a.saves.mu.Lock()
-	defer a.saves.mu.Unlock()
-	return a.saves.failed
-}
-
-func (a *agent) seatNow() *consul.Seat {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.seat
+func (m *checkpointManager) notReady() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.failed
 }

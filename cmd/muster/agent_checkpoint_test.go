@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
 )
 
 // A store that takes connections and never says a word holds up the end of a process for a moment, not for as long as it is away.
@@ -43,12 +45,15 @@ func TestEndWithASilentStore(t *testing.T) {
 			_ = c.Close()
 		}
 	})
-	a := &agent{workDir: t.TempDir(), log: slog.New(slog.DiscardHandler)}
-	p := plan.Plan{Checkpoint: plan.Checkpoint{Dir: "hdfs://" + l.Addr().String() + "/saves", Pattern: "step-*"}}
+	open := func(ctx context.Context, _ plan.Plan, url string, _ bool) (stage.Store, string, error) {
+		return stage.Open(ctx, url)
+	}
+	m := newCheckpointManager(t.Context(), checkpointConfig{Log: slog.New(slog.DiscardHandler), Open: open})
+	m.plan = plan.Plan{Checkpoint: plan.Checkpoint{Dir: "hdfs://" + l.Addr().String() + "/saves", Pattern: "step-*"}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		a.seeLast(p)
+		m.seeLast()
 	}()
 	select {
 	case <-done:
@@ -62,7 +67,7 @@ func TestEndWithASilentStore(t *testing.T) {
 
 // Who waits for the last copy is told at once that it failed for good, and waits no more for the tries that follow.
 func TestNobodyWaitsForWhatAPersonMustMend(t *testing.T) {
-	k := &keeper{wake: make(chan struct{}, 1)}
+	k := &uploader{wake: make(chan struct{}, 1)}
 	k.offer(checkpoint.Checkpoint{Step: 1, Files: []checkpoint.File{{Name: "a"}}}, placement{}, machine.State{})
 	one, _ := k.take()
 	told := make(chan error, 1)
@@ -86,12 +91,12 @@ func TestMarksThatProcessesWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = root.Close() })
-	a := &agent{seat: &consul.Seat{}}
-	for text, want := range map[string]int{"": 0, " \n": 0, "7": 0, "word": 0, "a b -1\n": 0, a.resumed(7): 7, a.resumed(7) + "\n": 0} {
+	m := &checkpointManager{cfg: checkpointConfig{AppID: "app", Registry: func() checkpointRegistry { return &consul.Seat{} }}}
+	for text, want := range map[string]int{"": 0, " \n": 0, "7": 0, "word": 0, "a b -1\n": 0, m.markOf(7): 7, m.markOf(7) + "\n": 0} {
 		if err := root.WriteFile(resumedName, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := a.resumedIn(root); got != want {
+		if got := m.resumedIn(root); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
 		}
 	}
@@ -105,14 +110,14 @@ func TestTooLateIsCopiedAgain(t *testing.T) {
 		err   error
 		again bool
 	}{{nil, false}, {registry.ErrOvertaken, true}, {registry.ErrSuperseded, false}} {
-		k := &keeper{wake: make(chan struct{}, 1)}
+		k := &uploader{wake: make(chan struct{}, 1)}
 		k.offer(c, placement{}, machine.State{Gen: 1})
 		k.offer(c, placement{}, machine.State{Gen: 2}) // it waited: it is saved under the generation that goes on from it
 		one, _ := k.take()
 		if one == nil || one.gen != 2 {
 			t.Fatalf("got %+v, want it of generation 2", one)
 		}
-		k.over(keptSave{gen: 2, stamp: c.Stamp(), step: registry.CheckpointStep{Step: c.Step}}, tc.err)
+		k.over(uploaded{gen: 2, stamp: c.Stamp(), step: registry.CheckpointStep{Step: c.Step}}, tc.err)
 		k.offer(c, placement{}, machine.State{Gen: 3})
 		if again, _ := k.take(); (again != nil) != tc.again {
 			t.Errorf("%v: got %+v", tc.err, again)

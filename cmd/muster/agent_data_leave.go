@@ -131,16 +131,22 @@ func (a *agent) outputsOwner() string {
 }
 
 // ended tells the machine that a process has ended, once what it leaves is where it belongs.
-func (a *agent) ended(e machine.Event) {
+func (a *agent) ended(e machine.Event, first func(context.Context)) {
+	if first != nil {
+		ctx, cancel := a.mayCallOff()
+		go func() {
+			first(ctx)
+			cancel(nil)
+			a.ended(e, nil)
+		}()
+		return
+	}
 	p := a.currentPlan()
 	if !leavesOutputs(p, e.Exit, a.loop.State()) {
 		a.loop.Tell(e)
 		return
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	a.mu.Lock()
-	a.callOff = cancel
-	a.mu.Unlock()
+	ctx, cancel := a.mayCallOff()
 	go func() {
 		defer cancel(nil)
 		ctx, stop := a.withinStaging(ctx)
@@ -156,6 +162,15 @@ func (a *agent) ended(e machine.Event) {
 		}
 		a.loop.Tell(e)
 	}()
+}
+
+// mayCallOff is for what a kill gives up.
+func (a *agent) mayCallOff() (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.callOff = cancel
+	return ctx, cancel
 }
 
 // leavesOutputs tells whether the end of a process is one after which its outputs are left: its own success; the job's,

@@ -31,7 +31,7 @@ type engineRoom struct{ *agent }
 func (r engineRoom) Do(ctx context.Context, e machine.Effect, s machine.State) (machine.Event, bool) {
 	switch e.Kind {
 	case machine.DoStart:
-		pid, err := r.start(e, s)
+		pid, err := r.start(ctx, e, s)
 		if err != nil {
 			return machine.Event{Kind: machine.Gone, Attempt: e.Attempt, Exit: r.keepEnd(notStarted(err))}, true
 		}
@@ -74,7 +74,7 @@ func notStarted(err error) *machine.Exit {
 	return x
 }
 
-func (r engineRoom) start(e machine.Effect, s machine.State) (pid int, err error) {
+func (r engineRoom) start(ctx context.Context, e machine.Effect, s machine.State) (pid int, err error) {
 	r.mu.Lock()
 	p, roster, raw, held, guard, numbers := r.plan, r.roster, r.rosterAt, r.held, r.guard, maps.Clone(r.portOf)
 	over := make(chan struct{})
@@ -92,13 +92,13 @@ func (r engineRoom) start(e machine.Effect, s machine.State) (pid int, err error
 			return 0, err
 		}
 	}
-	if err := r.notReady(); err != nil {
+	if err := r.checkpoints.notReady(); err != nil {
 		return 0, err
 	}
 	if p.Checkpoint.Ranks == conductor.RanksEach {
 		e.Resume = nil
 	}
-	if newest, at, ok := r.newest(context.Background(), p, e.Resume, true); ok {
+	if newest, at, ok := r.checkpoints.newest(ctx, e.Resume, true); ok {
 		facts.Checkpoint, facts.CheckpointStep = at, newest.Step
 	}
 	if facts.Secrets, err = secrets(p.Process.SecretRefs); err != nil {
@@ -196,6 +196,35 @@ func (a *agent) grow(p plan.Plan, guard *sandbox.Guard) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.memory = now
+}
+
+// stop asks the process to end; to save itself first, where the definition says how to ask for that.
+func (r engineRoom) stop(s machine.State) {
+	r.mu.Lock()
+	over := r.over
+	r.mu.Unlock()
+	if !r.checkpoints.asksToSave() || over == nil {
+		r.signalStop()
+		return
+	}
+	go func() {
+		if r.checkpoints.askToSave(s.StopGrace(), over) {
+			r.signalStop()
+		}
+	}()
+}
+
+// signalNamed signals the process; os.ErrProcessDone: there is none.
+func (a *agent) signalNamed(name string) error {
+	number, err := status.ParseSignal(name)
+	if err != nil {
+		return err
+	}
+	err = a.currentGuard().Signal(syscall.Signal(number))
+	if errors.Is(err, sandbox.ErrGone) || errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
 }
 
 // signalStop asks the process to end: by the package's STOP where it has one.
@@ -402,8 +431,9 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 			if !e.LogsComplete {
 				a.log.Warn("the last lines of the log may be missing: its disk does not answer")
 			}
-			a.seeLast(a.currentPlan()) // what it saved last counts for its budget and in the result
-			a.lastSave(machine.Event{Kind: machine.Gone, Attempt: e.Attempt, Exit: a.keepEnd(a.judge(x, x.At.Sub(started[e.Attempt])))})
+			a.checkpoints.seeLast() // what it saved last counts for its budget and in the result
+			end := a.keepEnd(a.judge(x, x.At.Sub(started[e.Attempt])))
+			a.ended(machine.Event{Kind: machine.Gone, Attempt: e.Attempt, Exit: end}, a.checkpoints.lastUpload(end))
 		case sandbox.Stuck:
 			a.log.Error("a process does not die", "process", e.StuckProcess.String())
 		case sandbox.LogLost:

@@ -47,21 +47,12 @@ func (r gangRoom) Do(ctx context.Context, e machine.Effect, s machine.State) (ma
 		r.ok("report that it is up", r.seat.Up(ctx, e.Gen, func(m *registry.Member) {
 			m.Attempt, m.Budget, m.Guard = e.Attempt, e.Budget, r.guardRef()
 		}))
-	case machine.DoCommit:
-		if r.keeperNow() != nil {
-			return machine.Event{}, false // it counts once it is in the store
-		}
-		ctx, cancel := context.WithTimeout(ctx, leavePatience)
-		defer cancel()
-		p := r.currentPlan()
-		shared := r.placeOf(ctx, p).shared
-		r.ok("commit the checkpoint", r.seat.Checkpoint(ctx, registry.CheckpointStep{Step: e.Step, URI: p.Checkpoint.Dir, Shared: shared}))
 	case machine.DoLeave:
 		r.settleOutputs(ctx, s)
 		r.leave(ctx, e)
 		r.concludeOutputs(ctx, s)
 		return machine.Event{Kind: machine.Left}, true
-	case machine.DoStage, machine.DoStart, machine.DoTerminate, machine.DoKill, machine.DoRebind, machine.DoArm:
+	case machine.DoStage, machine.DoStart, machine.DoTerminate, machine.DoKill, machine.DoRebind, machine.DoCommit, machine.DoArm:
 	}
 	return machine.Event{}, false
 }
@@ -187,7 +178,7 @@ func (r gangRoom) acknowledge(ctx context.Context, gen int, s machine.State) (ma
 		return r.told("announce", machine.Event{}, err)
 	}
 	update := r.update(s)
-	here := r.here(ctx, s)
+	here := r.checkpoints.here(ctx, s)
 	err := r.seat.Acknowledge(ctx, gen, func(m *registry.Member) {
 		update(m)
 		m.Here = here
@@ -247,7 +238,7 @@ func (r gangRoom) readRoster(ctx context.Context, e machine.Effect, s machine.St
 	}
 	r.near.meet(ctx, roster, row.Instance)
 	if roster.Gen == s.Gen { // acknowledged: nothing older runs, and this is what will
-		r.goOn(ctx, s)
+		r.checkpoints.resume(ctx, s)
 	}
 	return machine.Event{Kind: machine.Sealed, Gen: roster.Gen}, true
 }
@@ -281,6 +272,13 @@ func (r gangRoom) leave(ctx context.Context, e machine.Effect) {
 		r.ok("report the end", seat.Publish(ctx, func(m *registry.Member) { m.Exit, m.Attempt = &e.Report.Exit, e.Report.Attempt }))
 	}
 	r.ok("leave", seat.Leave(ctx))
+}
+
+// seatNow is the index that this agent holds; nil: none yet.
+func (a *agent) seatNow() *consul.Seat {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.seat
 }
 
 func (a *agent) currentPlan() plan.Plan {

@@ -88,42 +88,42 @@ type agent struct {
 	user      *plan.UserFacts // nil: the agent's own
 	gpus      grantedGPUs
 	// gpuSuspect: a device asked for a reset since it was last looked at.
-	gpuSuspect bool
-	memory     int           // MB, the limit in force
-	starved    int           // ends for want of memory
-	lastEnd    string        // how the last attempt ended; "": none has
-	over       chan struct{} // closed when the attempt under way is over
-	sides      *sideGroup    // of the last start; nil: none
-	watch      *watch        // of the start under way; nil: no script runs it
-	task       int           // commands given so far
-	statusTurn sync.Mutex    // one STATUS at a time
-	publisher  string        // URL of the exports, for scripts
-	discovery  *discovery    // in Consul; nil: there is nothing to be found, or not yet
-	apiListen  string        // where other hosts are answered; "": where it is needed, at a port of the range
-	peerAddr   string        // host:port of it; "": nowhere
-	blamed     blame         // what was seen to go wrong with it from outside
-	roster     registry.Roster
-	rosterAt   []byte // the sealed bytes, as the process finds them
-	progress   *float64
-	since      time.Time
-	feeding    *feeding                // what the process is fed; nil: nothing
-	gathered   *gathered               // what the process says, where that is an output; nil: it has not begun
-	tickets    *tickets                // the process's own; nil: it needs none
-	inputList  string                  // what the process is told of its inputs; empty: nothing
-	callOff    context.CancelCauseFunc // gives up the leaving of outputs
-	leaving    bool                    // the process is over, its outputs are not where they belong yet
-	moving     string                  // how far the files are that are brought or left now; "": there are none
-	owed       []owedOutput            // what room was made for and is not settled yet
-	founded    time.Time               // of the app, for an agent that finds its run's verdict
-	undone     error                   // what the job's success wants of this agent and it could not do
-	saveHeard  int                     // the last interim save that was heard of
-	saveTurn   sync.Mutex              // one interim save at a time
-	saved      map[string]stage.Seen   // by output, as the last save has left it; whose turn it is has it
-	saves      saves
-	warnings   warnings
-	near       *neighbours // the hosts of the others
-	settle     func()      // ends the looks at checkpoints and progress, after a last one
-	closers    []func()
+	gpuSuspect  bool
+	memory      int           // MB, the limit in force
+	starved     int           // ends for want of memory
+	lastEnd     string        // how the last attempt ended; "": none has
+	over        chan struct{} // closed when the attempt under way is over
+	sides       *sideGroup    // of the last start; nil: none
+	watch       *watch        // of the start under way; nil: no script runs it
+	task        int           // commands given so far
+	statusTurn  sync.Mutex    // one STATUS at a time
+	publisher   string        // URL of the exports, for scripts
+	discovery   *discovery    // in Consul; nil: there is nothing to be found, or not yet
+	apiListen   string        // where other hosts are answered; "": where it is needed, at a port of the range
+	peerAddr    string        // host:port of it; "": nowhere
+	blamed      blame         // what was seen to go wrong with it from outside
+	roster      registry.Roster
+	rosterAt    []byte // the sealed bytes, as the process finds them
+	progress    *float64
+	since       time.Time
+	feeding     *feeding                // what the process is fed; nil: nothing
+	gathered    *gathered               // what the process says, where that is an output; nil: it has not begun
+	tickets     *tickets                // the process's own; nil: it needs none
+	inputList   string                  // what the process is told of its inputs; empty: nothing
+	callOff     context.CancelCauseFunc // gives up the leaving of outputs
+	leaving     bool                    // the process is over, its outputs are not where they belong yet
+	moving      string                  // how far the files are that are brought or left now; "": there are none
+	owed        []owedOutput            // what room was made for and is not settled yet
+	founded     time.Time               // of the app, for an agent that finds its run's verdict
+	undone      error                   // what the job's success wants of this agent and it could not do
+	saveHeard   int                     // the last interim save that was heard of
+	saveTurn    sync.Mutex              // one interim save at a time
+	saved       map[string]stage.Seen   // by output, as the last save has left it; whose turn it is has it
+	checkpoints *checkpointManager
+	warnings    warnings
+	near        *neighbours // the hosts of the others
+	settle      func()      // ends the looks at checkpoints and progress, after a last one
+	closers     []func()
 }
 
 func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, notify *notifier, newRun, policyNamed bool) (*agent, error) {
@@ -187,6 +187,8 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, n
 	if err := a.allocate(ctx, f, found); err != nil {
 		return nil, err
 	}
+	a.checkpoints = newCheckpointManager(ctx, a.checkpointConfig())
+	a.atEnd(a.checkpoints.close)
 	a.atEnd(a.absent.end) // before the client that it asks by
 	a.notify.look(a.outlook)
 	if err := a.reachRegistry(); err != nil {

@@ -29,7 +29,7 @@ import (
 // run lives through the machine.
 func (a *agent) run(ctx context.Context) machine.State {
 	a.loop.Use(machine.Rooms{
-		Gang: gangRoom{a}, Stager: stageRoom{a}, Engine: engineRoom{a}, Checkpoints: gangRoom{a}, Logger: a.log, Trace: a.trace,
+		Gang: gangRoom{a}, Stager: stageRoom{a}, Engine: engineRoom{a}, Checkpoints: a.checkpoints, Logger: a.log, Trace: a.trace,
 	})
 	final := a.loop.Run(ctx)
 	a.mu.Lock()
@@ -102,12 +102,7 @@ func appendLine(path string, line []byte) error {
 func (a *agent) work(p plan.Plan, logDir string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	if p.Who.Role != "service" {
-		wg.Go(func() { a.watchCheckpoints(ctx, p) })
-	}
-	if k := a.keeperNow(); k != nil {
-		wg.Go(func() { k.run(ctx) })
-	}
+	endWatch := a.checkpoints.watch()
 	wg.Go(func() {
 		path := filepath.Join(logDir, "stderr.log")
 		err := status.Watch(ctx, path, status.PlainSize(path), &progressReader{set: a.setProgress})
@@ -119,69 +114,8 @@ func (a *agent) work(p plan.Plan, logDir string) {
 	a.watchGPUs(ctx, p)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.settle = sync.OnceFunc(func() { cancel(); wg.Wait() })
+	a.settle = sync.OnceFunc(func() { endWatch(); cancel(); wg.Wait() })
 	a.closers = append(a.closers, a.settle)
-}
-
-// How often the checkpoint folder is looked at, and one in a store.
-const (
-	checkpointPoll = time.Second
-	storePoll      = 5 * time.Second
-)
-
-func (a *agent) watchCheckpoints(ctx context.Context, p plan.Plan) {
-	poll := checkpointPoll
-	if onStore(p.Checkpoint.Dir) {
-		poll = storePoll
-	}
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
-		a.seeCheckpoint(ctx, p)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// lookPatience is how long the end of a process waits for a word on its last checkpoint: a store may be away.
-const lookPatience = 3 * time.Second
-
-// seeLast is seeCheckpoint when a process has ended.
-func (a *agent) seeLast(p plan.Plan) {
-	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
-	seen := make(chan struct{})
-	go func() {
-		defer cancel()
-		defer close(seen)
-		a.seeCheckpoint(ctx, p)
-	}()
-	select {
-	case <-seen:
-	case <-ctx.Done():
-	}
-}
-
-// seeCheckpoint tells the machine of a newer whole checkpoint, and has the newest copied to the store.
-func (a *agent) seeCheckpoint(ctx context.Context, p plan.Plan) {
-	found, l, err := a.look(ctx, p, false)
-	if err != nil && ctx.Err() == nil {
-		a.log.Debug("look for a checkpoint", "dir", p.Checkpoint.Dir, "err", err)
-	}
-	c, ok := found.Newest()
-	if !ok {
-		return
-	}
-	s := a.loop.State()
-	a.markLate(p, l, s)
-	if k := a.keeperNow(); k != nil && s.Gen > 0 && s.Attempt > 0 && a.writes(l) {
-		k.offer(c, l, s)
-	}
-	if c.Step > s.Step {
-		a.loop.Tell(machine.Event{Kind: machine.Progressed, Step: c.Step})
-	}
 }
 
 // progressReader finds `reporter progress:0.20` in a stream (HBox's form).

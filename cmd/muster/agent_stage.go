@@ -92,7 +92,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	if err := r.layOut(ctx, p, in); err != nil {
 		return plan.Plan{}, err
 	}
-	if err := r.keepCheckpoints(ctx, p, in); err != nil {
+	if err := r.checkpoints.prepare(ctx, p, in); err != nil {
 		return plan.Plan{}, dataFault(err)
 	}
 	r.mu.Lock()
@@ -190,6 +190,16 @@ func (a *agent) givePorts() {
 	}
 	if err := a.held.Close(); err != nil {
 		a.log.Warn("give the ports away", "err", err)
+	}
+}
+
+// checkpointConfig is what this agent's checkpoints are kept with.
+func (a *agent) checkpointConfig() checkpointConfig {
+	return checkpointConfig{
+		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: a,
+		Registry: func() checkpointRegistry { return a.seatNow() },
+		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
+		Open:     a.openStore, Owner: func() *plan.UserFacts { return a.user }, Transfer: a.transfer, Signal: a.signalNamed,
 	}
 }
 
