@@ -163,3 +163,13 @@ func hadoop(name string) bool {
 	}
 	return false
 }
+
+// horovodVariables are the settings of Horovod that HBox hands on by name.
+var horovodVariables = map[string]string{
+	confHorovod + "mpi.threads.disable":    "HOROVOD_MPI_THREADS_DISABLE",
+	confHorovod + "timeline":               "HOROVOD_TIMELINE",
+	confHorovod + "fusion.threshold":       "HOROVOD_FUSION_THRESHOLD",
+	confHorovod + "cycle.time":             "HOROVOD_CYCLE_TIME",
+	confHorovod + "stall.check.disable":    "HOROVOD_STALL_CHECK_DISABLE",
+	confHorovod + "hierarchical.allreduce": "HOROVOD_HIERARCHICAL_ALLREDUCE",
+}

@@ -89,3 +89,10 @@ func (j *job) named(option string) []Local {
 	}
 	return all
 }
+
+// Local is a file or folder of the client's, and what it is called in the working directory of every process.
+type Local struct {
+	Option string // that named it: --files
+	Path   string
+	Alias  string
+}

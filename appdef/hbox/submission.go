@@ -1,10 +1,3 @@
-// Package hbox reads a command line of hbox-submit into an appdef.App, and writes one.
-//
-// What enters are the words behind `hbox-submit`; what leaves is the App, what the submission asks beside it, and all
-// problems at once. The package reads no file and no site configuration: a default is HBox's own.
-//
-// Facts about the options are those of Qihoo360/hbox (ClientArguments, Client, HboxConfiguration), old names those of
-// XLearning 1.4.
 package hbox
 
 import (
@@ -13,13 +6,6 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
-)
-
-// What a command line asks for, as Submission.Verb.
-const (
-	VerbRun     = "run"
-	VerbHelp    = "help"
-	VerbVersion = "version"
 )
 
 // Submission is what a command line of hbox-submit asks for.
@@ -32,13 +18,6 @@ type Submission struct {
 	Files, Archives, Jars []Local
 	// Carried is what means something to YARN or to HBox's own services alone, by the option's long name or the conf's.
 	Carried map[string]string
-}
-
-// Local is a file or folder of the client's, and what it is called in the working directory of every process.
-type Local struct {
-	Option string // that named it: --files
-	Path   string
-	Alias  string
 }
 
 // Parse reads the words behind `hbox-submit`. It always answers with all problems, sorted; with none of severity error
@@ -82,8 +61,4 @@ func (s Submission) CarriedNames() []string {
 		}
 	}
 	return names
-}
-
-func place(word string, parts ...string) appdef.Place {
-	return appdef.Place{File: word, Pointer: appdef.Pointer(parts...)}
 }

@@ -6,25 +6,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// line is a command line taken apart.
-type line struct {
-	verb     string
-	launcher string
-	options  map[string]appdef.Value   // those that are given once; the last one counts
-	lists    map[string][]appdef.Value // the others
-	confs    map[string]appdef.Value   // by the name that is spelt right
-	ours     []setting                 // --conf muster.X=v
-	command  []string                  // the words behind the options
-	carried  map[string]string
-	found    appdef.Problems
-}
-
-// setting is one `--conf [COMPONENT:]muster.X=v`.
-type setting struct {
-	component, key string
-	appdef.Value
-}
-
 // readWords takes the words apart. Options end, as in HBox, at the first word that is none: there the command begins.
 func readWords(args []string) *line {
 	l := &line{
@@ -140,12 +121,4 @@ func confWord(word string) bool {
 	name, _, ok := strings.Cut(word, "=")
 	name = spelt(name)
 	return ok && (strings.HasPrefix(name, "hbox.") || strings.HasPrefix(name, "muster.") || hadoop(name))
-}
-
-func (l *line) bad(at appdef.Place, got, want, hint string) {
-	l.found = append(l.found, at.Problem(got, want, hint))
-}
-
-func (l *line) warn(at appdef.Place, got, want, hint string) {
-	l.found = append(l.found, at.Warning(got, want, hint))
 }

@@ -1,0 +1,139 @@
+package hbox
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// read says all that the options and confs mean. What --conf muster.X says itself is left to it.
+func (j *job) read() {
+	j.kind = j.line.kind()
+	j.readRoles()
+	j.global("muster.hbox.type", j.kind.name, place("--app-type"))
+	framework := "none"
+	if !j.single {
+		framework = j.kind.framework
+	}
+	j.global("muster.framework", framework, place("--app-type"))
+	for _, r := range j.roles {
+		j.component(r)
+	}
+	j.environment()
+	j.processes()
+	j.command()
+	j.images()
+	j.files()
+	j.inputs()
+	j.outputs()
+	j.board()
+	j.ends()
+	j.times()
+}
+
+// app applies what --conf muster.X says and finishes.
+func (j *job) app() (appdef.App, appdef.Problems) {
+	names := j.draft.App.ComponentNames()
+	for _, s := range j.ours {
+		if s.component != "" && !slices.Contains(names, s.component) {
+			j.bad(s.Place, "the unknown component "+appdef.Quote(s.component), "one of "+strings.Join(names, ", "), appdef.DidYouMean(s.component, names))
+			continue
+		}
+		j.draft.Set(s.component, s.key, s.Text, s.Place)
+	}
+	j.idle()
+	j.draft.Found(j.found...)
+	return j.draft.Finish()
+}
+
+// idle carries the options that mean nothing here.
+func (j *job) idle() {
+	for _, o := range optionTable {
+		if v, ok := j.options[o.name]; ok && o.idle {
+			j.carried[o.name] = v.Text
+		}
+	}
+	if v, ok := j.options["priority"]; ok && !slices.Contains(priorities[:], strings.TrimSpace(v.Text)) {
+		j.warn(v.Place, appdef.Quote(v.Text), "one of "+strings.Join(priorities[:], ", "), "HBox takes DEFAULT for it")
+	}
+}
+
+var priorities = [...]string{"DEFAULT", "VERY_LOW", "LOW", "NORMAL", "HIGH", "VERY_HIGH"}
+
+// component adds a role with what it may use and, in a gang, its address.
+func (j *job) component(r role) {
+	c := j.draft.Add(r.name, r.count, r.at)
+	c.Limits.MemoryMB, c.Limits.VCores = r.memory, r.cores
+	if r.gpus > 0 {
+		j.limit(r.name, "yarn.io/gpu", strconv.Itoa(r.gpus), place("--"+j.prefix(r)+"-gpus"))
+	}
+	if r.name == roleScheduler {
+		j.own(r.name, "muster.role", "ps", place("--app-type"))
+	}
+	if !j.single || j.kind.name == "DIGITS" {
+		port := "site.global." + r.name + ".port"
+		j.draft.Set("", port, "${"+r.name+".ALLOCATED_PORT}{PER_CONTAINER}", place("--app-type"))
+		address := "${" + r.name + "_HOST}:${" + port + "}"
+		j.draft.Export(r.name, "host_port", address)
+		if j.kind.name == "DIGITS" {
+			j.draft.Export(r.name, "url", "http://"+address)
+		}
+	}
+	conf, at := confWorkerAutoscale, place("--conf", confWorkerAutoscale)
+	if j.prefix(r) == rolePS {
+		conf, at = confPSAutoscale, place("--conf", confPSAutoscale)
+	}
+	if v, ok := j.confs[conf]; ok {
+		if f, ok := j.share(v); ok && f > 0 {
+			j.limit(r.name, "muster.memory.autoscale", strconv.FormatFloat(f, 'f', -1, 64), at)
+		}
+	}
+}
+
+// environment gives the user's variables. HBox loses those with a second `=`, a bar or nothing behind it; here they are
+// whole.
+func (j *job) environment() {
+	for _, conf := range slices.Sorted(maps.Keys(j.confs)) {
+		if name, ok := strings.CutPrefix(conf, confEnv); ok {
+			j.global("muster.env."+name, j.confs[conf].Text, j.confs[conf].Place)
+		}
+		if variable, ok := horovodVariables[conf]; ok {
+			j.horovod(variable, j.confs[conf])
+		}
+	}
+	if v, ok := j.confs[confExit]; ok {
+		j.global("muster.env.HBOX_CUSTOM_EXIT", v.Text, v.Place)
+	}
+	if v, ok := j.confs[confMPIHome]; ok && j.kind.mpi() {
+		j.global("muster.env.OPAL_PREFIX", strings.TrimRight(v.Text, "/"), v.Place)
+	}
+}
+
+// horovod gives one of them: HBox's true is Horovod's 1, and what is off or below zero is not set.
+func (j *job) horovod(variable string, v appdef.Value) {
+	text := strings.TrimSpace(v.Text)
+	switch {
+	case j.kind.framework != "horovod":
+		j.warn(v.Place, appdef.Quote(v.Text)+" with the app type "+j.kind.name, "the app type HOROVOD", "it has no effect")
+		return
+	case strings.EqualFold(text, "true"):
+		text = "1"
+	case strings.EqualFold(text, "false"), strings.HasPrefix(text, "-"), text == "":
+		return
+	}
+	j.global("muster.env."+variable, text, v.Place)
+}
+
+// processes says how many run in each container of Horovod's.
+func (j *job) processes() {
+	v, ok := j.confs[confHorovodProcs]
+	if !ok || j.kind.framework != "horovod" {
+		return
+	}
+	if n := j.number(v, 1, 1); n > 1 {
+		j.global("muster.nproc", strconv.Itoa(n), v.Place)
+	}
+}
