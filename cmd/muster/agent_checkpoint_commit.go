@@ -134,7 +134,7 @@ func namedBy(stored map[registry.Instance]registry.Checkpoint) func(checkpoint.K
 
 // tellApart warns while there is time of what would throw everything away at the next failure; one of the ranks does.
 func (k *uploader) tellApart(stored map[registry.Instance]registry.Checkpoint) {
-	why, first := k.m.cfg.Facts().Apart(k.m.cfg.Registry().Directive(), stored)
+	why, first := k.m.cfg.Facts().Differing(k.m.cfg.Registry().Directive(), stored)
 	if why == "" || first != k.m.cfg.Loop.State().Instance {
 		k.m.cfg.Notices.mended(warnApart, "a stored checkpoint is everybody's, or another rank tells of it")
 		return

@@ -122,7 +122,7 @@ func answering(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) bool {
 // a failure for good that the conductor still has to rule on. A service's results count for nothing.
 func resultCounts(look Snapshot, me Newcomer) bool {
 	c, ok := me.Facts.component(look.Instance.Component)
-	return ok && c.Waited && settled(*look.Member, *look.Directive, c.Scope) != unsettled
+	return ok && c.Waited && resultOf(*look.Member, *look.Directive, c.Scope) != noResult
 }
 
 // prove finds the first proof that the old holder's process is gone.
@@ -141,7 +141,7 @@ func prove(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Proof {
 	}
 	if samePIDs(*m, me.Member) {
 		switch alive(processOf(*m)) {
-		case LifeGone:
+		case LifeDead:
 			return ProofProcess
 		case LifeAlive:
 			return ProofNone
@@ -153,8 +153,8 @@ func prove(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Proof {
 		return ProofBoot
 	case m.Slot != "" && m.Slot == me.Member.Slot:
 		return ProofSlot
-	case SaidGone(look.Asks, look.Instance, m.Inc):
-		return ProofSaid
+	case DeclaredGone(look.Asks, look.Instance, m.Inc):
+		return ProofOperator
 	}
 	return ProofNone
 }
@@ -173,7 +173,7 @@ func processOf(m registry.Member) ProcessFacts {
 
 // SaidGone tells that the operator declared this incarnation gone: an ask of kind gone whose args
 // name `instance` and `inc`. Without the incarnation it would hold for every successor too.
-func SaidGone(asks []registry.Ask, in registry.Instance, inc string) bool {
+func DeclaredGone(asks []registry.Ask, in registry.Instance, inc string) bool {
 	return slices.ContainsFunc(asks, func(a registry.Ask) bool {
 		return a.Kind == registry.AskGone && inc != "" && a.Args["instance"] == in.String() && a.Args["inc"] == inc
 	})
@@ -191,7 +191,7 @@ func claim(look Snapshot, me Newcomer, proof Proof, alive func(ProcessFacts) Lif
 		return c // its agent may be alive, and has proved the end
 	case proof == ProofFree:
 		// What was lost was given up for its time alone; an agent that is dead here may have left what trains on.
-		if f := processOf(*m); m.Phase == registry.PhaseLost && samePIDs(*m, me.Member) && alive(f) == LifeGone {
+		if f := processOf(*m); m.Phase == registry.PhaseLost && samePIDs(*m, me.Member) && alive(f) == LifeDead {
 			c.Clear = &f
 		}
 		return c

@@ -68,7 +68,7 @@ func TestDecideProofs(t *testing.T) {
 			c.here()
 			c.gone()
 			c.phase(registry.PhaseLost)
-			c.life = conductor.LifeGone
+			c.life = conductor.LifeDead
 		}, conductor.ProofFree, "", true},
 		{"lost, its process alive here", func(c *claimCase) {
 			c.here()
@@ -88,14 +88,14 @@ func TestDecideProofs(t *testing.T) {
 		{"ended in an earlier run", func(c *claimCase) { c.gone(); c.phase(registry.PhaseEnded); c.look.Member.Run = "q" }, conductor.ProofRecord, "", false},
 		{"ready in an earlier run, its session over", func(c *claimCase) { c.gone(); c.look.Member.Run = "q" }, conductor.ProofNone, "", false},
 		{"its session over is no proof", func(c *claimCase) { c.gone() }, conductor.ProofNone, "", false},
-		{"its process is gone here", func(c *claimCase) { c.here(); c.life = conductor.LifeGone }, conductor.ProofProcess, "s1", true},
-		{"its process is gone here, its session over", func(c *claimCase) { c.here(); c.gone(); c.life = conductor.LifeGone }, conductor.ProofProcess, "", true},
+		{"its process is gone here", func(c *claimCase) { c.here(); c.life = conductor.LifeDead }, conductor.ProofProcess, "s1", true},
+		{"its process is gone here, its session over", func(c *claimCase) { c.here(); c.gone(); c.life = conductor.LifeDead }, conductor.ProofProcess, "", true},
 		{"nothing is known of the process", func(c *claimCase) { c.here() }, conductor.ProofNone, "", false},
-		{"another pid namespace", func(c *claimCase) { c.here(); c.me.Member.PidNS = "n9"; c.life = conductor.LifeGone }, conductor.ProofNone, "", false},
+		{"another pid namespace", func(c *claimCase) { c.here(); c.me.Member.PidNS = "n9"; c.life = conductor.LifeDead }, conductor.ProofNone, "", false},
 		{"no pid namespace known", func(c *claimCase) {
 			c.here()
 			c.me.Member.PidNS, c.look.Member.PidNS = "", ""
-			c.life = conductor.LifeGone
+			c.life = conductor.LifeDead
 		}, conductor.ProofNone, "", false},
 		{"another boot", func(c *claimCase) { c.here(); c.me.Member.Boot = "b9" }, conductor.ProofBoot, "s1", false},
 		{"another boot of a clone at another address", func(c *claimCase) { c.here(); c.me.Member.Boot, c.me.Member.Addr = "b9", "10.0.0.9" }, conductor.ProofNone, "", false},
@@ -106,7 +106,7 @@ func TestDecideProofs(t *testing.T) {
 		}, conductor.ProofNone, "", false},
 		{"the operator's word", func(c *claimCase) {
 			c.look.Asks = []registry.Ask{{Kind: registry.AskGone, Args: map[string]string{"instance": "worker-1", "inc": "old"}}}
-		}, conductor.ProofSaid, "s1", false},
+		}, conductor.ProofOperator, "s1", false},
 		{"the operator's word, but it answers", func(c *claimCase) {
 			c.look.Answers = true
 			c.look.Asks = []registry.Ask{{Kind: registry.AskGone, Args: map[string]string{"instance": "worker-1", "inc": "old"}}}
@@ -197,7 +197,7 @@ func TestDecideOtherwise(t *testing.T) {
 		{"any index: this one is held", func(c *claimCase) { c.me.Instance = nil }, conductor.Retry{}},
 		{"any index: this one has a result", func(c *claimCase) { c.me.Instance = nil; c.gone(); c.phase(registry.PhaseEnded) }, conductor.Retry{}},
 		{"a result that counts", func(c *claimCase) { c.gone(); c.phase(registry.PhaseEnded) }, conductor.Wait{}},
-		{"a result that counts, though the process is gone here", func(c *claimCase) { c.here(); c.life = conductor.LifeGone; c.phase(registry.PhaseEnded) }, conductor.Wait{}},
+		{"a result that counts, though the process is gone here", func(c *claimCase) { c.here(); c.life = conductor.LifeDead; c.phase(registry.PhaseEnded) }, conductor.Wait{}},
 		{"a failure for good", func(c *claimCase) {
 			c.gone()
 			c.phase(registry.PhaseFailed)
@@ -259,7 +259,7 @@ func TestClaimChargesADeathOnce(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newClaimCase()
 			c.here()
-			c.life = conductor.LifeGone
+			c.life = conductor.LifeDead
 			tc.set(c)
 			got := c.decide().(conductor.Claim).Record
 			if got.Budget.Used != tc.used || got.Attempt != tc.attempt || got.Phase != tc.phase {
@@ -283,7 +283,7 @@ func TestSpentClaimEndsTheRun(t *testing.T) {
 	old.Budget = registry.Budget{Used: 5, At: []time.Time{g.now, g.now, g.now, g.now, g.now}}
 	c := newClaimCase()
 	c.here()
-	c.life = conductor.LifeGone
+	c.life = conductor.LifeDead
 	c.look.Member, c.look.Now = &old.Member, g.now
 	c.look.Directive = &g.dir
 	claim := c.decide().(conductor.Claim)
@@ -359,9 +359,9 @@ func TestDecideUnseats(t *testing.T) {
 		set  func(*claimCase)
 		want string
 	}{
-		{"proved dead while it conducted", func(c *claimCase) { c.here(); c.life = conductor.LifeGone }, "c1"},
-		{"its session over, the lock not yet", func(c *claimCase) { c.here(); c.gone(); c.life = conductor.LifeGone }, "c1"},
-		{"another conducts", func(c *claimCase) { c.here(); c.life = conductor.LifeGone; c.look.Directive.By = "other" }, ""},
+		{"proved dead while it conducted", func(c *claimCase) { c.here(); c.life = conductor.LifeDead }, "c1"},
+		{"its session over, the lock not yet", func(c *claimCase) { c.here(); c.gone(); c.life = conductor.LifeDead }, "c1"},
+		{"another conducts", func(c *claimCase) { c.here(); c.life = conductor.LifeDead; c.look.Directive.By = "other" }, ""},
 		{"only its process is gone", func(c *claimCase) { c.gone(); c.phase(registry.PhaseFailed) }, ""},
 		{"it has left", func(c *claimCase) { c.gone(); c.phase(registry.PhaseLeft) }, ""},
 	} {

@@ -11,11 +11,11 @@ import (
 
 // barrier rules on a waiting generation: it seals when all are there, and ends when that takes too
 // long. True means that the step's effect is decided.
-func (r *ruling) barrier() bool {
-	if r.knotted() {
+func (r *decision) barrier() bool {
+	if r.deadlocked() {
 		return true
 	}
-	open := slices.ContainsFunc(r.missing, func(a *absence) bool { return a.res == unsettled })
+	open := slices.ContainsFunc(r.missing, func(a *absence) bool { return a.res == noResult })
 	begin := r.c.since.Add(r.d.Pause())
 	if !open && !r.now.Before(begin) {
 		return r.seal()
@@ -33,19 +33,8 @@ func (r *ruling) barrier() bool {
 	return r.conclude(r.timedOut())
 }
 
-// limit is the longest wait for a generation, or for one replacement in a running one.
-func (r *ruling) limit() time.Duration {
-	if r.c.Facts.Barrier > 0 {
-		return r.c.Facts.Barrier
-	}
-	return r.c.Facts.Times.Barrier
-}
-
-// allReady is why a generation runs.
-const allReady = "all are ready"
-
 // seal is T5. All keys are there: now everything is read once, and only what that shows is sealed.
-func (r *ruling) seal() bool {
+func (r *decision) seal() bool {
 	if r.c.complete.IsZero() {
 		r.c.complete = r.now
 	}
@@ -78,7 +67,7 @@ func (r *ruling) seal() bool {
 
 // rereadPaced reads keys and records anew by turns: they were read at two moments, and something
 // changed in between. If they go on to disagree, that must not become a busy loop.
-func (r *ruling) rereadPaced() bool {
+func (r *decision) rereadPaced() bool {
 	if r.v.ReadyAt.Before(r.v.AllAt) {
 		return r.only(ReadReady{})
 	}
@@ -88,7 +77,7 @@ func (r *ruling) rereadPaced() bool {
 	return r.only(ReadRecords{All: true, Checkpoints: true})
 }
 
-func (r *ruling) allReady() bool {
+func (r *decision) allReady() bool {
 	for i, f := range r.c.Facts.Components {
 		if !f.Waited {
 			continue
@@ -96,7 +85,7 @@ func (r *ruling) allReady() bool {
 		for k := range r.c.Facts.count(r.d, i) {
 			m := r.v.Records[registry.Instance{Component: f.Name, Index: k}].Member
 			ready := m.Run == r.d.Run && m.Phase == registry.PhaseReady && m.Gen == r.d.Gen
-			if !ready && settled(m, r.d, f.Scope) == unsettled {
+			if !ready && resultOf(m, r.d, f.Scope) == noResult {
 				return false
 			}
 		}
@@ -105,7 +94,7 @@ func (r *ruling) allReady() bool {
 }
 
 // newestStep is the newest step that anybody has stored, 0 for none.
-func (r *ruling) newestStep() int64 {
+func (r *decision) newestStep() int64 {
 	step := int64(0)
 	for _, c := range r.v.Checkpoints {
 		for _, s := range c.Steps {
@@ -115,14 +104,12 @@ func (r *ruling) newestStep() int64 {
 	return step
 }
 
-const namedMissing = 10 // how many instances a sentence names
-
 // timedOut names who is missing from the barrier and how far they came.
-func (r *ruling) timedOut() registry.Verdict {
+func (r *decision) timedOut() registry.Verdict {
 	var names []string
 	first, n := "", 0
 	for _, a := range r.missing {
-		if a.res != unsettled {
+		if a.res != noResult {
 			continue
 		}
 		if n++; n <= namedMissing {
@@ -141,37 +128,4 @@ func (r *ruling) timedOut() registry.Verdict {
 			n, r.c.Facts.World(r.d), seconds(r.limit()), strings.Join(names, ", ")),
 		Advice: "see why they were not launched or did not get ready, or raise muster.barrier.timeout",
 	}
-}
-
-// standing says where an instance stands that is waited for.
-func standing(a *absence) string {
-	m := &a.rec
-	if m.Inc == "" {
-		return "never joined"
-	}
-	switch m.Phase {
-	case registry.PhaseJoined:
-		return "joined on " + place(m.Member) + ", still staging"
-	case registry.PhaseReady:
-		return fmt.Sprintf("on %s, still in generation %d", place(m.Member), m.Gen)
-	case registry.PhaseEnded:
-		return "ended, its agent is gone"
-	case registry.PhaseFailed:
-		return "failed on " + place(m.Member)
-	case registry.PhaseLost:
-		return "lost with " + place(m.Member)
-	case registry.PhaseLeft:
-		return "left, not replaced"
-	}
-	return string(m.Phase)
-}
-
-func place(m registry.Member) string {
-	if m.Host != "" {
-		return m.Host
-	}
-	if m.Addr != "" {
-		return m.Addr
-	}
-	return "an unknown host"
 }

@@ -61,7 +61,7 @@ func (x *explorer) decide(k claimKey, rank uint8) claimAnswer {
 		if k.oldAlive {
 			return conductor.LifeAlive
 		}
-		return conductor.LifeGone
+		return conductor.LifeDead
 	}
 	switch d := conductor.Admit(look, me, life).(type) {
 	case conductor.Claim:

@@ -13,7 +13,7 @@ import (
 // flex changes the counts of a running app. Fewer members make a new generation at once; for more,
 // the directive names the target, newcomers join beside the running generation, and the new one
 // begins when all are staged. True means that the step's effect is decided.
-func (r *ruling) flex() bool {
+func (r *decision) flex() bool {
 	if r.joined() {
 		n := r.d.Target
 		why := "flex: " + countsText(r.d.Counts, n)
@@ -25,7 +25,7 @@ func (r *ruling) flex() bool {
 			continue
 		}
 		want, err := r.wanted(a) // one ask at a time: two may contradict each other
-		if err != nil || maps.Equal(want, r.d.Target) || r.d.Target == nil && maps.Equal(want, r.all(r.d.Counts)) {
+		if err != nil || maps.Equal(want, r.d.Target) || r.d.Target == nil && maps.Equal(want, r.completed(r.d.Counts)) {
 			return r.only(DropAsk{Ask: a}) // served, or it never can be
 		}
 		return r.retarget(want)
@@ -34,10 +34,10 @@ func (r *ruling) flex() bool {
 }
 
 // retarget is the directive's answer to a flex.
-func (r *ruling) retarget(want map[string]int) bool {
+func (r *decision) retarget(want map[string]int) bool {
 	up, members := false, false
 	for _, f := range r.c.Facts.Components {
-		have := r.all(r.d.Counts)[f.Name]
+		have := r.completed(r.d.Counts)[f.Name]
 		up = up || f.Waited && want[f.Name] > have
 		members = members || f.Waited && want[f.Name] != have
 	}
@@ -57,7 +57,7 @@ func (r *ruling) retarget(want map[string]int) bool {
 }
 
 // joined tells that every newcomer of the target is staged: nobody stops for one that is still fetching.
-func (r *ruling) joined() bool {
+func (r *decision) joined() bool {
 	if r.d.Target == nil {
 		return false
 	}
@@ -68,8 +68,8 @@ func (r *ruling) joined() bool {
 }
 
 // wanted reads the counts that an ask wants; components that it does not name keep theirs.
-func (r *ruling) wanted(a registry.Ask) (map[string]int, error) {
-	want := r.all(r.d.Counts)
+func (r *decision) wanted(a registry.Ask) (map[string]int, error) {
+	want := r.completed(r.d.Counts)
 	for name, text := range a.Args {
 		if _, ok := want[name]; !ok {
 			return nil, fmt.Errorf("flex %s: no component %s", a.ID, name)
@@ -83,15 +83,15 @@ func (r *ruling) wanted(a registry.Ask) (map[string]int, error) {
 	return want, nil
 }
 
-// all completes counts with those of the definition.
-func (r *ruling) all(counts map[string]int) map[string]int {
+// completed are the counts, completed with those of the definition.
+func (r *decision) completed(counts map[string]int) map[string]int {
 	all := r.c.Facts.counts()
 	maps.Copy(all, counts)
 	return all
 }
 
 // drops deletes the operator's words that have been heard.
-func (r *ruling) drops() {
+func (r *decision) drops() {
 	for _, a := range r.v.Asks {
 		if a.Kind == registry.AskGone && r.goneServed(a) {
 			r.effects = append(r.effects, DropAsk{Ask: a})
@@ -100,7 +100,7 @@ func (r *ruling) drops() {
 }
 
 // goneServed tells that the incarnation which the operator gave up is lost, or has a successor.
-func (r *ruling) goneServed(a registry.Ask) bool {
+func (r *decision) goneServed(a registry.Ask) bool {
 	in, err := registry.ParseInstance(a.Args["instance"])
 	if err != nil || a.Args["inc"] == "" {
 		return true

@@ -79,7 +79,7 @@ func TestApart(t *testing.T) {
 		for i, c := range tc.of {
 			of[registry.Instance{Component: "worker", Index: i}] = c
 		}
-		why, first := ranksOf(3, tc.rule).Apart(registry.Directive{}, of)
+		why, first := ranksOf(3, tc.rule).Differing(registry.Directive{}, of)
 		if why != tc.want || why != "" && first != in(tc.first) {
 			t.Errorf("%s: got %q of %v, want %q of %s", tc.name, why, first, tc.want, tc.first)
 		}

@@ -13,8 +13,8 @@ import (
 // whose time is over or whose death the operator vouches for. While more than half of the gang is away it is
 // the longer time: those members show each other that they hear nothing, take it for the registry's end, and
 // go on (protocol 6). When that begins or ends all timers begin anew, as some of them may hold on until then.
-func (r *ruling) losses() {
-	away := r.vanished()
+func (r *decision) losses() {
+	away := r.expired()
 	if len(away) == 0 {
 		r.c.loss, r.c.mass = nil, false
 		return
@@ -23,7 +23,7 @@ func (r *ruling) losses() {
 		r.effects = append(r.effects, ReadRoster{Ref: r.d.Roster})
 		return
 	}
-	if r.outran(away) {
+	if r.stale(away) {
 		r.live = true
 		return
 	}
@@ -46,7 +46,7 @@ func (r *ruling) losses() {
 		}
 		t.end = t.since.Add(grace)
 		loss[a.Instance] = t
-		if said := SaidGone(r.v.Asks, a.Instance, m.Inc); !said && r.now.Before(t.end) {
+		if said := DeclaredGone(r.v.Asks, a.Instance, m.Inc); !said && r.now.Before(t.end) {
 			r.wakeAt(t.end)
 			continue
 		} else if !said && r.v.LiveAt.Before(t.end) {
@@ -59,9 +59,9 @@ func (r *ruling) losses() {
 	r.c.loss = loss
 }
 
-// outran tells that the record of somebody who was not missed before is newer than what is known of live/: who has just claimed is
+// stale tells that the record of somebody who was not missed before is newer than what is known of live/: who has just claimed is
 // in the one and not in the other, and its time must not begin before its loss.
-func (r *ruling) outran(away []*absence) bool {
+func (r *decision) stale(away []*absence) bool {
 	return slices.ContainsFunc(away, func(a *absence) bool {
 		t, missed := r.c.loss[a.Instance]
 		return (!missed || t.inc != a.rec.Inc) && r.v.LiveAt.Before(a.rec.At)
@@ -69,15 +69,15 @@ func (r *ruling) outran(away []*absence) bool {
 }
 
 // vanished are the members that have a record and no live key, and whose place matters.
-func (r *ruling) vanished() []*absence {
+func (r *decision) expired() []*absence {
 	return slices.DeleteFunc(slices.Concat(r.missing, r.services), func(a *absence) bool {
-		return a.live || a.res != unsettled || !holds(a.rec.Member) || a.rec.Phase == registry.PhaseEnded
+		return a.live || a.res != noResult || !holds(a.rec.Member) || a.rec.Phase == registry.PhaseEnded
 	})
 }
 
 // knowsRoster tells that the sealed roster was read, or that there is none yet. In a waiting generation it is
 // that of the last one, of the last run as well: its members may run still.
-func (r *ruling) knowsRoster() bool {
+func (r *decision) knowsRoster() bool {
 	if r.d.Roster.ID == "" {
 		return true
 	}
@@ -88,14 +88,14 @@ func (r *ruling) knowsRoster() bool {
 // unread finds the members of the last roster that count no more and are not there. Nobody else reads their records, which alone say
 // who of them has left; true means that mass cannot be told before. A record must be no older than the reading that its member is not
 // in: who was on its way out then has left by now.
-func (r *ruling) unread() bool {
+func (r *decision) unread() bool {
 	if r.d.Roster.ID == "" {
 		return false
 	}
 	var unread []registry.Instance
 	for _, row := range r.v.Roster.Rows {
 		i := slices.IndexFunc(r.c.Facts.Components, func(c ComponentFacts) bool { return c.Name == row.Component })
-		if i < 0 || !r.c.Facts.Components[i].Waited || row.Index < r.c.Facts.count(r.d, i) || !r.away(row.Instance) {
+		if i < 0 || !r.c.Facts.Components[i].Waited || row.Index < r.c.Facts.count(r.d, i) || !r.isExpired(row.Instance) {
 			continue
 		}
 		if latest(r.v.Records[row.Instance].At, r.v.AllAt).Before(r.v.LiveAt) {
@@ -108,7 +108,7 @@ func (r *ruling) unread() bool {
 
 // mass tells that more than half of those who are waited for are away: of the sealed roster, whose members ask
 // each other, or of what the directive counts.
-func (r *ruling) mass() bool {
+func (r *decision) mass() bool {
 	counted := func(in registry.Instance) bool {
 		f, ok := r.c.Facts.component(in.Component)
 		return ok && f.Waited
@@ -130,10 +130,10 @@ func (r *ruling) mass() bool {
 }
 
 // most tells that more than half are away.
-func (r *ruling) most(all []registry.Instance) bool {
+func (r *decision) most(all []registry.Instance) bool {
 	away := 0
 	for _, in := range all {
-		if r.away(in) {
+		if r.isExpired(in) {
 			away++
 		}
 	}
@@ -141,7 +141,7 @@ func (r *ruling) most(all []registry.Instance) bool {
 }
 
 // away tells that a member has a record and is not there. One whose record was not read has one: it is ready, or was sealed.
-func (r *ruling) away(in registry.Instance) bool {
+func (r *decision) isExpired(in registry.Instance) bool {
 	if r.v.Live[in] || r.v.Ready[in] && !r.v.ReadyAt.Before(r.v.LiveAt) {
 		return false
 	}

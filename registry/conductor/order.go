@@ -29,8 +29,8 @@ func (f Facts) orders() bool {
 	return slices.ContainsFunc(f.Components, func(c ComponentFacts) bool { return len(c.After) > 0 })
 }
 
-// knotted lists the components that can never start, as they wait for each other.
-func (f Facts) knotted(d registry.Directive) []string {
+// deadlock lists the components that can never start, as they wait for each other.
+func (f Facts) deadlock(d registry.Directive) []string {
 	var names []string
 	for i, c := range f.Components {
 		if f.count(d, i) > 0 {
@@ -54,7 +54,7 @@ func (f Facts) knotted(d registry.Directive) []string {
 
 // released is how far a generation has come: Released as the next directive has it, and who is waited
 // for by the others. Without an order there is nothing to say.
-func (r *ruling) released(d registry.Directive, before []string) (names []string, waits []wait) {
+func (r *decision) released(d registry.Directive, before []string) (names []string, waits []wait) {
 	if !r.c.Facts.orders() {
 		return nil, nil
 	}
@@ -84,7 +84,7 @@ type wait struct {
 	lacks []registry.Instance
 }
 
-func (r *ruling) requires(d registry.Directive, c ComponentFacts) []wait {
+func (r *decision) requires(d registry.Directive, c ComponentFacts) []wait {
 	var open []wait
 	for _, q := range c.After {
 		w := wait{Requirement: q}
@@ -121,24 +121,24 @@ func reached(m registry.Member, d registry.Directive, f ComponentFacts, state st
 		}
 		return here && m.Up > 0
 	}
-	switch settled(m, d, f.Scope) {
+	switch resultOf(m, d, f.Scope) {
 	case endedWell:
 		return true
 	case failedForGood:
 		return m.Up == d.Gen
-	case unsettled:
+	case noResult:
 	}
 	return m.Phase == registry.PhaseReady && m.Up == d.Gen
 }
 
 // release lets the next components start. True means that the step's effect is decided.
-func (r *ruling) release() bool {
+func (r *decision) release() bool {
 	if len(r.d.Released) == 0 {
 		return false
 	}
 	names, waits := r.released(r.d, r.d.Released)
 	if len(names) == len(r.d.Released) {
-		return r.held(waits)
+		return r.releaseOverdue(waits)
 	}
 	n := r.next()
 	n.Released, n.Why = names, waitsFor(waits)
@@ -147,7 +147,7 @@ func (r *ruling) release() bool {
 
 // held ends a run in which no component could be released for as long as a barrier may take: the agents
 // of the others would leave one by one.
-func (r *ruling) held(waits []wait) bool {
+func (r *decision) releaseOverdue(waits []wait) bool {
 	end := r.c.step.Add(r.limit())
 	if r.now.Before(end) {
 		r.wakeAt(end)
@@ -160,7 +160,7 @@ func (r *ruling) held(waits []wait) bool {
 	})
 }
 
-func (r *ruling) unreleased() []string {
+func (r *decision) unreleased() []string {
 	var names []string
 	for i, c := range r.c.Facts.Components {
 		if !r.d.Releases(c.Name) && r.c.Facts.count(r.d, i) > 0 {
@@ -171,7 +171,7 @@ func (r *ruling) unreleased() []string {
 }
 
 // awaits reads again, while something is not released, the records of those whom it waits for.
-func (r *ruling) awaits() {
+func (r *decision) readAwaited() {
 	if r.d.Act != registry.ActRun || len(r.d.Released) == 0 {
 		return
 	}
@@ -201,9 +201,9 @@ func compareInstances(a, b registry.Instance) int {
 	return a.Index - b.Index
 }
 
-// knotted ends a run whose components wait for each other: a definition that nobody validated.
-func (r *ruling) knotted() bool {
-	names := r.c.Facts.knotted(r.d)
+// deadlocked ends a run whose components wait for each other: a definition that nobody validated.
+func (r *decision) deadlocked() bool {
+	names := r.c.Facts.deadlock(r.d)
 	if len(names) == 0 {
 		return false
 	}
@@ -235,3 +235,6 @@ func waitsFor(waits []wait) string {
 	}
 	return "waiting for " + strings.Join(parts, "; ")
 }
+
+// allReady is why a generation runs.
+const allReady = "all are ready"

@@ -1,31 +1,17 @@
 package conductor
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/muster-agent/muster/registry"
 )
 
-// failure is an instance that did not come to a good end, and what it counts for.
-type failure struct {
-	*absence
-	class  registry.Class
-	exit   *registry.MemberExit
-	budget registry.Budget // what it had used
-	rule   BudgetRule
-	free   bool // no budget is charged
-	what   string
-}
-
 // repair rules on the members that a running generation lacks: the generation is rebuilt (T11) if
 // the budget allows, else the failure is final. True means that the step's effect is decided.
-func (r *ruling) repair() bool {
+func (r *decision) repair() bool {
 	var free, charged []failure
 	for _, a := range r.missing {
-		if a.res != unsettled {
+		if a.res != noResult {
 			continue
 		}
 		f, ok := r.breaks(a)
@@ -52,13 +38,13 @@ func (r *ruling) repair() bool {
 		return true
 	}
 	if len(free) == 0 {
-		return r.anew()
+		return r.fullRestart()
 	}
 	return r.rebuild(free[0].Instance.String(), free[0].sentence(), r.d.Budget)
 }
 
 // final counts failures whose budget is spent as failures for good.
-func (r *ruling) final(list []failure) bool {
+func (r *decision) final(list []failure) bool {
 	r.failures = append(r.failures, list...)
 	for _, f := range list {
 		f.res = failedForGood
@@ -68,7 +54,7 @@ func (r *ruling) final(list []failure) bool {
 }
 
 // breaks tells whether this member's state breaks the running generation, and how.
-func (r *ruling) breaks(a *absence) (failure, bool) {
+func (r *decision) breaks(a *absence) (failure, bool) {
 	m := a.rec.Member
 	if m.Inc == "" {
 		return failure{}, false
@@ -93,7 +79,7 @@ func (r *ruling) breaks(a *absence) (failure, bool) {
 
 // breaksInstance is the instance scope's part: a dead member is waited for, one that came back at
 // another address makes a new generation. Its claim or its report has charged its own budget.
-func (r *ruling) breaksInstance(a *absence, row registry.Row) (failure, bool) {
+func (r *decision) breaksInstance(a *absence, row registry.Row) (failure, bool) {
 	m := a.rec.Member
 	f := r.failureOf(a, r.d.Budget, r.c.Facts.GangBudget)
 	switch {
@@ -117,45 +103,10 @@ func moved(app string, m registry.Member, row registry.Row) bool {
 	return !m.SameRow(row, registry.ScopeInstance)
 }
 
-func (r *ruling) row(a *absence) (registry.Row, bool) {
-	if r.v.Roster == nil {
-		return registry.Row{}, false
-	}
-	rows := r.v.Roster.Rows
-	if a.rank < len(rows) && rows[a.rank].Instance == a.Instance {
-		return rows[a.rank], true
-	}
-	return r.v.Roster.Row(a.Instance)
-}
-
-// failureOf reads from the record how the member's process ended.
-func (r *ruling) failureOf(a *absence, b registry.Budget, rule BudgetRule) failure {
-	f := failure{absence: a, budget: b, rule: rule, class: registry.ClassHost}
-	m := a.rec.Member
-	switch {
-	case m.Exit != nil && m.Exit.Gen == r.d.Gen || a.res == failedForGood:
-		f.exit, f.class = m.Exit, cmp.Or(m.Exit.Class, registry.ClassApp)
-	case m.Phase == registry.PhaseLeft:
-		f.class = registry.ClassLauncher
-	case m.Phase == registry.PhaseFailed:
-		f.class = registry.ClassApp
-	}
-	f.free = free(f.class)
-	return f
-}
-
-func (r *ruling) rebuild(first, why string, b registry.Budget) bool {
-	n := r.next()
-	n.Gen, n.Act, n.Budget, n.First, n.Why = n.Gen+1, registry.ActWait, b, first, why
-	n.Resume, n.Anew, n.Released, n.Seeds, n.Keep = nil, "", nil, nil, 0
-	n.StopGrace = r.c.Facts.StopGrace.Seconds()
-	return r.only(Rebuild{Index: r.v.DirectiveIndex, Directive: n})
-}
-
 // overdue ends a run in which an instance was not replaced for as long as a barrier may take.
-func (r *ruling) overdue() bool {
+func (r *decision) overdue() bool {
 	for _, a := range r.missing {
-		if a.res != unsettled {
+		if a.res != noResult {
 			continue
 		}
 		if end := a.since.Add(r.limit()); r.now.Before(end) {
@@ -169,37 +120,4 @@ func (r *ruling) overdue() bool {
 		})
 	}
 	return false
-}
-
-// sortFirst brings the first cause to the front: the earliest end, else the lowest rank.
-func sortFirst(list []failure) {
-	slices.SortStableFunc(list, func(a, b failure) int {
-		if x, y := a.at(), b.at(); !x.IsZero() && !y.IsZero() && !x.Equal(y) {
-			return x.Compare(y)
-		}
-		return cmp.Compare(a.rank, b.rank)
-	})
-}
-
-func (f failure) at() time.Time {
-	if f.exit == nil {
-		return time.Time{}
-	}
-	return f.exit.At
-}
-
-func newestSince(list []failure) time.Time {
-	t := time.Time{}
-	for _, f := range list {
-		t = latest(t, f.since)
-	}
-	return t
-}
-
-func instancesOf(list []failure) []registry.Instance {
-	var out []registry.Instance
-	for _, f := range list {
-		out = append(out, f.Instance)
-	}
-	return out
 }

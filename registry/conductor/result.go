@@ -6,24 +6,24 @@ import "github.com/muster-agent/muster/registry"
 type result int
 
 const (
-	unsettled result = iota
+	noResult result = iota
 	endedWell
 	failedForGood
 )
 
-// settled tells whether an instance has come to a result that counts under this directive. In the
+// resultOf tells whether an instance has come to a result that counts under this directive. In the
 // instance scope a result holds until the gang is formed anew by muster.retry; a gang's results belong
 // to their generation.
-func settled(m registry.Member, d registry.Directive, scope string) result {
+func resultOf(m registry.Member, d registry.Directive, scope string) result {
 	if m.Inc == "" || m.Run != d.Run {
-		return unsettled
+		return noResult
 	}
 	gen := resultGen(m)
 	if gen < d.Retries.Gen {
-		return unsettled
+		return noResult
 	}
 	if scope != registry.ScopeInstance && gen != d.Gen {
-		return unsettled
+		return noResult
 	}
 	switch {
 	case m.Phase == registry.PhaseEnded:
@@ -31,7 +31,7 @@ func settled(m registry.Member, d registry.Directive, scope string) result {
 	case m.Phase == registry.PhaseFailed && m.Exit != nil && m.Exit.Final:
 		return failedForGood
 	}
-	return unsettled
+	return noResult
 }
 
 // resultGen is the generation that a member's result belongs to.

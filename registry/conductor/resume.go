@@ -12,9 +12,9 @@ import (
 // holding is what one rank could go on from.
 type holding struct {
 	registry.Instance
-	steps []int64
-	saver bool // it has stored something of its own at some time
-	dark  bool // what else it has, nobody knows
+	steps   []int64
+	saver   bool // it has stored something of its own at some time
+	unknown bool // what else it has, nobody knows
 }
 
 // holdings are those of all ranks that must agree. here is nil where nobody asks what lies in folders; over tells who is at work
@@ -41,7 +41,7 @@ func (f Facts) holdings(d registry.Directive, stored map[registry.Instance]regis
 			ranks = append(ranks, h)
 		}
 		strict := c.Ranks == RanksAll || c.Ranks != RanksSome && savers > 1
-		all = append(all, slices.DeleteFunc(ranks, func(h holding) bool { return len(h.steps) == 0 && (h.dark || !h.saver && !strict) })...)
+		all = append(all, slices.DeleteFunc(ranks, func(h holding) bool { return len(h.steps) == 0 && (h.unknown || !h.saver && !strict) })...)
 	}
 	return all
 }
@@ -58,10 +58,10 @@ func holdingOf(in registry.Instance, c registry.Checkpoint, shared []int64, here
 		found = here(in)
 	}
 	if found != nil && found.Unknown {
-		h.dark, found = true, nil
+		h.unknown, found = true, nil
 	}
 	if found != nil && !found.Shared {
-		h.steps = append(h.steps, believed(*found, c, gen)...)
+		h.steps = append(h.steps, trusted(*found, c, gen)...)
 		h.saver = h.saver || len(h.steps) > 0
 	}
 	if h.saver {
@@ -69,14 +69,14 @@ func holdingOf(in registry.Instance, c registry.Checkpoint, shared []int64, here
 	}
 	h.steps = slices.Clone(shared)
 	if found != nil && found.Shared {
-		h.steps = append(h.steps, believed(*found, c, gen)...)
+		h.steps = append(h.steps, trusted(*found, c, gen)...)
 	}
 	return h
 }
 
 // believed are the steps of a folder that are of the gang's branch: a folder that a container comes back to has what was saved
 // before it went away, and the gang may have given that up. What the registry has of those counts all the same.
-func believed(h registry.Here, c registry.Checkpoint, gen int) []int64 {
+func trusted(h registry.Here, c registry.Checkpoint, gen int) []int64 {
 	if h.Gen == 0 || h.Gen >= gen-1 {
 		return h.Steps
 	}
@@ -101,16 +101,16 @@ func common(all []holding) (int64, bool) {
 
 // resume is what a generation goes on from: the newest step that every rank has, nil where nobody has any, NoStep where ranks
 // have some and none in common. Then why says who has which.
-func (r *ruling) resume() (step *int64, why string) {
+func (r *decision) resume() (step *int64, why string) {
 	here := func(in registry.Instance) *registry.Here { return r.v.Records[in].Here }
 	over := func(in registry.Instance) bool {
 		f, _ := r.c.Facts.component(in.Component)
-		return settled(r.v.Records[in].Member, r.d, f.Scope) != unsettled
+		return resultOf(r.v.Records[in].Member, r.d, f.Scope) != noResult
 	}
 	all := r.c.Facts.holdings(r.d, r.v.Checkpoints, here, over)
 	n, ok := common(all)
 	if !ok { // one that nobody knows of must have what the others have, or fails: nothing is thrown away for it
-		n, ok = common(slices.DeleteFunc(slices.Clone(all), func(h holding) bool { return h.dark }))
+		n, ok = common(slices.DeleteFunc(slices.Clone(all), func(h holding) bool { return h.unknown }))
 	}
 	if ok {
 		return &n, ""
@@ -119,19 +119,19 @@ func (r *ruling) resume() (step *int64, why string) {
 		return nil, ""
 	}
 	none := registry.NoStep
-	return &none, apart(all)
+	return &none, differing(all)
 }
 
 // Apart tells who has which where ranks have stored steps by now, first several of them, and none is everybody's: a restart would
 // begin anew. Empty: nothing of the kind.
-func (f Facts) Apart(d registry.Directive, stored map[registry.Instance]registry.Checkpoint) (why string, first registry.Instance) {
+func (f Facts) Differing(d registry.Directive, stored map[registry.Instance]registry.Checkpoint) (why string, first registry.Instance) {
 	all := f.holdings(d, stored, nil, nil)
 	if _, ok := common(all); ok {
 		return "", registry.Instance{}
 	}
 	for _, h := range all {
-		if len(h.steps) >= apartSteps { // one that is a step ahead is no cause for alarm
-			return apart(all), h.Instance
+		if len(h.steps) >= differingSteps { // one that is a step ahead is no cause for alarm
+			return differing(all), h.Instance
 		}
 	}
 	return "", registry.Instance{}
@@ -139,15 +139,15 @@ func (f Facts) Apart(d registry.Directive, stored map[registry.Instance]registry
 
 // Bounds of apart: it stands in the directive.
 const (
-	apartRanks = 8
-	apartSteps = 3
+	differingRanks = 8
+	differingSteps = 3
 )
 
 // apart names each rank's newest steps.
-func apart(all []holding) string {
+func differing(all []holding) string {
 	var parts []string
 	for i, h := range all {
-		if i == apartRanks {
+		if i == differingRanks {
 			parts = append(parts, fmt.Sprintf("and %d more", len(all)-i))
 			break
 		}
@@ -162,8 +162,8 @@ func newestOf(steps []int64) string {
 	}
 	steps = slices.Compact(slices.Sorted(slices.Values(steps)))
 	text := ""
-	if len(steps) > apartSteps {
-		text, steps = "… ", steps[len(steps)-apartSteps:]
+	if len(steps) > differingSteps {
+		text, steps = "… ", steps[len(steps)-differingSteps:]
 	}
 	for i, s := range steps {
 		if i > 0 {

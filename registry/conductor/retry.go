@@ -68,19 +68,6 @@ func recoveryOf(e *registry.MemberExit) recovery {
 	return unknown
 }
 
-// conclude ends the run with this verdict, or forms the whole gang anew where muster.retry says so: every instance
-// starts again, also those that had ended, and all budgets begin again. True means that the step's effect is decided.
-func (r *ruling) conclude(v registry.Verdict) bool {
-	next, ok := r.c.Facts.again(r.d.Retries, v)
-	if !ok {
-		return r.only(r.end(v))
-	}
-	next.Gen = r.d.Gen + 1
-	why := fmt.Sprintf("formed anew after %s (%s)", v.Cause, r.c.Facts.ordinal(r.d.Retries, next))
-	r.d.Retries = next
-	return r.rebuild(v.First, why, r.d.Budget.Fresh())
-}
-
 // again tells whether the gang is formed anew instead of this verdict, and how that counts.
 func (f Facts) again(have registry.Retries, v registry.Verdict) (registry.Retries, bool) {
 	kind := unknown

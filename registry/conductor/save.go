@@ -14,14 +14,6 @@ const stampForm = "2006_01_02_15_04_05"
 // mostSaveAsks bounds how many asks one save answers: their names stand in the directive.
 const mostSaveAsks = 16
 
-// saves is how many saves were begun.
-func saves(d registry.Directive) int {
-	if d.Save == nil {
-		return 0
-	}
-	return d.Save.Seq
-}
-
 // Saves tells whether any component has outputs that can be saved in between.
 func (f Facts) Saves() bool {
 	return slices.ContainsFunc(f.Components, func(c ComponentFacts) bool { return c.Saves })
@@ -29,7 +21,7 @@ func (f Facts) Saves() bool {
 
 // save begins a save when its time has come or somebody asks for one: one at a time, and one for all who ask meanwhile.
 // True means that the step's effect is decided.
-func (r *ruling) save() bool {
+func (r *decision) save() bool {
 	if !r.c.Facts.Saves() {
 		return r.dropSaves(func(registry.Ask) bool { return true })
 	}
@@ -65,13 +57,13 @@ func (r *ruling) save() bool {
 }
 
 // dropSaves deletes an ask for a save that is served, or never can be.
-func (r *ruling) dropSaves(served func(registry.Ask) bool) bool {
+func (r *decision) dropSaves(served func(registry.Ask) bool) bool {
 	i := slices.IndexFunc(r.v.Asks, func(a registry.Ask) bool { return a.Kind == registry.AskSave && served(a) })
 	return i >= 0 && r.only(DropAsk{Ask: r.v.Asks[i]})
 }
 
 // saveDue tells that the time of the next save has come.
-func (r *ruling) saveDue() bool {
+func (r *decision) saveDue() bool {
 	if r.c.Facts.SaveEvery <= 0 {
 		return false
 	}
@@ -85,7 +77,7 @@ func (r *ruling) saveDue() bool {
 
 // saving tells that somebody is still at the last save. It is asked when another waits for its end: then the records of
 // those who have not answered are read.
-func (r *ruling) saving() bool {
+func (r *decision) saving() bool {
 	if r.d.Save == nil {
 		return false
 	}
@@ -106,7 +98,7 @@ func (r *ruling) saving() bool {
 }
 
 // unsaved are those at work who have not answered the last save.
-func (r *ruling) unsaved() []registry.Instance {
+func (r *decision) unsaved() []registry.Instance {
 	var open []registry.Instance
 	for i, f := range r.c.Facts.Components {
 		if !f.Saves || !f.Waited {
@@ -127,7 +119,7 @@ func answered(m registry.Member, d registry.Directive) bool {
 }
 
 // stamp is the time of a save that begins now. Two saves never have the same.
-func (r *ruling) stamp() string {
+func (r *decision) stamp() string {
 	stamp := wall(r.now).Format(stampForm)
 	if r.d.Save == nil || stamp > r.d.Save.Stamp {
 		return stamp

@@ -31,7 +31,7 @@ func buildRoster(f Facts, d registry.Directive, resume *int64, record func(regis
 			continue
 		}
 		row := m.Row(in, rank, c.Role)
-		row.Done = c.Waited && settled(m, d, c.Scope) != unsettled
+		row.Done = c.Waited && resultOf(m, d, c.Scope) != noResult
 		r.Rows = append(r.Rows, row)
 	}
 	return r

@@ -134,16 +134,3 @@ func (DropAsk) effect()     {}
 func (Wake) effect()        {}
 func (CleanUp) effect()     {}
 func (StepDown) effect()    {}
-
-// Conductor is the state that decisions need beyond the view: its timers. It is a value; a new
-// conductor starts with new timers.
-type State struct {
-	Facts Facts
-	Inc   string    // of the agent that conducts
-	Came  time.Time // when it first saw the gang's directive; zero: unknown
-	timers
-	tenure
-}
-
-// NewConductor makes the conductor of the agent inc.
-func New(f Facts, inc string) State { return State{Facts: f, Inc: inc} }

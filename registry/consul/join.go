@@ -221,7 +221,7 @@ func (j *joining) decide(ctx context.Context, look *conductor.Snapshot) conducto
 		gone, why := j.hooks.Alive(*look.Member)
 		j.log.Debug("holder's process", "instance", look.Instance.String(), "gone", gone, "why", why)
 		if gone {
-			return conductor.LifeGone
+			return conductor.LifeDead
 		}
 		return conductor.LifeAlive
 	}
@@ -243,7 +243,7 @@ func doubts(d conductor.Admission, look conductor.Snapshot, launcher bool) bool 
 	case conductor.Standby, conductor.Wait:
 		return look.LiveSession != "" && !launcher
 	case conductor.Claim:
-		return d.Proof == conductor.ProofSlot || d.Proof == conductor.ProofSaid || d.Proof == conductor.ProofBoot
+		return d.Proof == conductor.ProofSlot || d.Proof == conductor.ProofOperator || d.Proof == conductor.ProofBoot
 	}
 	return false
 }

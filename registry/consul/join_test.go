@@ -25,7 +25,7 @@ func TestDoubts(t *testing.T) {
 		{"behind one whose session is over", conductor.Standby{}, over, false, false},
 		{"the launcher's word", claim(conductor.ProofSlot), live, true, true},
 		{"the launcher's word on one whose session is over", claim(conductor.ProofSlot), over, true, true},
-		{"the operator's word on one whose session is over", claim(conductor.ProofSaid), over, false, true},
+		{"the operator's word on one whose session is over", claim(conductor.ProofOperator), over, false, true},
 		{"another boot", claim(conductor.ProofBoot), over, true, true},
 		{"its process is gone", claim(conductor.ProofProcess), live, true, false},
 		{"given back", claim(conductor.ProofFree), over, true, false},

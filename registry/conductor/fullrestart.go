@@ -7,15 +7,6 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// tenure is what a conductor knows of the gang before its time. When all agents were killed, or have
-// left, and are launched again in the instance scope, each of them could go on with its own row: nobody
-// would see that the whole gang is another one. A new conductor therefore asks once whether anybody
-// whom the roster names is still there.
-type tenure struct {
-	began     time.Time // first step, or the last trouble
-	continued bool      // somebody was here before all others can have come anew
-}
-
 // begun keeps the clock of the tenure. Whoever came long ago has seen the conductor before it at work:
 // a dead one's lock would have ended by then. And a generation that this conductor has formed itself
 // is known to it.
@@ -33,7 +24,7 @@ func (t tenure) begun(c State, v View, now time.Time) tenure {
 
 // doubts tells that nothing shows yet that anybody of the roster is alive. An instance alone is its own
 // gang: the same address is the same generation.
-func (r *ruling) doubts() bool {
+func (r *decision) doubts() bool {
 	if r.c.continued || r.d.Act != registry.ActRun || r.v.Roster == nil || r.c.Facts.World(r.d) < 2 {
 		return false
 	}
@@ -44,18 +35,18 @@ func (r *ruling) doubts() bool {
 }
 
 // looks asks for the one reading of everybody that doubts need. True: nothing can be decided before.
-func (r *ruling) looks() bool {
+func (r *decision) readsAll() bool {
 	if !r.doubts() || !r.v.AllAt.Before(r.c.began) && !r.v.LiveAt.Before(r.c.began) {
 		return false
 	}
-	r.everybody, r.live = true, true
+	r.all, r.live = true, true
 	return true
 }
 
-// anew rebuilds a generation of which nobody is left: every row that still counts has another holder, or
+// fullRestart rebuilds a generation of which nobody is left: every row that still counts has another holder, or
 // none for good. A live key may be a dead agent's until its session has ended; one that is there later
 // shows that not all are new, whatever becomes of them. True means that the step's effect is decided.
-func (r *ruling) anew() bool {
+func (r *decision) fullRestart() bool {
 	if !r.doubts() {
 		return false
 	}
@@ -69,7 +60,7 @@ func (r *ruling) anew() bool {
 		if !ok {
 			rec = Record{At: r.v.AllAt}
 		}
-		live, ended := r.v.Live[row.Instance], settled(rec.Member, r.d, f.Scope) != unsettled
+		live, ended := r.v.Live[row.Instance], resultOf(rec.Member, r.d, f.Scope) != noResult
 		switch {
 		case rec.Inc == row.Inc && live && r.shown(rec):
 			r.c.continued = true
@@ -91,13 +82,13 @@ func (r *ruling) anew() bool {
 
 // shown tells that a live key belongs to a living agent. Its record must have been read after it, or the
 // key could be a successor's.
-func (r *ruling) shown(rec Record) bool {
+func (r *decision) shown(rec Record) bool {
 	return !r.v.LiveAt.Before(r.c.began.Add(r.c.Facts.Times.Expiry())) && !rec.At.Before(r.v.LiveAt)
 }
 
 // watch reads a member again while there is doubt: a successor may be ready before its predecessor's
 // ready key is missed.
-func (r *ruling) watch(in registry.Instance, rec Record) {
+func (r *decision) watch(in registry.Instance, rec Record) {
 	period := recordsEvery
 	if len(r.v.Roster.Rows) > manyRecords {
 		period = manyEvery
@@ -112,7 +103,7 @@ func (r *ruling) watch(in registry.Instance, rec Record) {
 	case at.After(r.now):
 		r.wakeAt(at)
 	case len(r.due) >= manyRecords:
-		r.everybody = true
+		r.all = true
 	case !slices.Contains(r.due, in):
 		r.due = append(r.due, in)
 	}

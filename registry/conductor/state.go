@@ -7,8 +7,20 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// timers is what a conductor remembers between steps. Maps are replaced, never changed: a Conductor
-// is a value.
+// State is what a conductor remembers beyond the view: its timers. It is a value: maps are replaced, never changed.
+// A new conductor starts with new timers.
+type State struct {
+	Facts Facts
+	Inc   string    // of the agent that conducts
+	Came  time.Time // when it first saw the gang's directive; zero: unknown
+	timers
+	tenure
+}
+
+// New makes the state of a conductor that begins, of the agent inc.
+func New(f Facts, inc string) State { return State{Facts: f, Inc: inc} }
+
+// timers are the clocks of a conductor: since when it has seen what.
 type timers struct {
 	run      string
 	gen      int
@@ -32,6 +44,15 @@ type lossTimer struct {
 	end   time.Time
 }
 
+// tenure is what a conductor knows of the gang before its time. When all agents were killed, or have
+// left, and are launched again in the instance scope, each of them could go on with its own row: nobody
+// would see that the whole gang is another one. A new conductor therefore asks once whether anybody
+// whom the roster names is still there.
+type tenure struct {
+	began     time.Time // first step, or the last trouble
+	continued bool      // somebody was here before all others can have come anew
+}
+
 // entered starts the clocks of a directive that was not seen before.
 func (t timers) entered(d registry.Directive, now time.Time) timers {
 	if n := saves(d); n != t.save || t.saveAt.IsZero() {
@@ -49,27 +70,6 @@ func (t timers) entered(d registry.Directive, now time.Time) timers {
 	return t
 }
 
-// missing keeps the clock of every instance that has no ready key and starts those of the new ones.
-func (t timers) missing(list []*absence, now time.Time) timers {
-	same := len(list) == len(t.absent)
-	for i := 0; same && i < len(list); i++ {
-		_, same = t.absent[list[i].Instance]
-	}
-	if same {
-		return t
-	}
-	absent := make(map[registry.Instance]time.Time, len(list))
-	for _, a := range list {
-		at, ok := t.absent[a.Instance]
-		if !ok {
-			at = now
-		}
-		absent[a.Instance] = at
-	}
-	t.absent = absent
-	return t
-}
-
 // revived drops the loss timers of those who were seen alive: the next loss begins a new one.
 func (t timers) revived(v View) timers {
 	back := func(in registry.Instance, l lossTimer) bool {
@@ -84,4 +84,12 @@ func (t timers) revived(v View) timers {
 		break
 	}
 	return t
+}
+
+// saves is how many saves were begun.
+func saves(d registry.Directive) int {
+	if d.Save == nil {
+		return 0
+	}
+	return d.Save.Seq
 }

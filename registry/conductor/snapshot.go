@@ -49,7 +49,7 @@ type Life int
 // The answers. LifeUnknown proves nothing.
 const (
 	LifeUnknown Life = iota
-	LifeGone
+	LifeDead
 	LifeAlive
 )
 
@@ -58,13 +58,13 @@ type Proof string
 
 // The proofs.
 const (
-	ProofNone    Proof = ""
-	ProofFree    Proof = "P0" // no record, or it says left or lost
-	ProofRecord  Proof = "P1" // the record itself says that the process is gone
-	ProofProcess Proof = "P2" // same machine, boot and pid namespace; not in /proc
-	ProofBoot    Proof = "P3" // same machine, another boot
-	ProofSlot    Proof = "P4" // the launcher's word: a later occupant of the same slot
-	ProofSaid    Proof = "P5" // the operator's word
+	ProofNone     Proof = ""
+	ProofFree     Proof = "P0" // no record, or it says left or lost
+	ProofRecord   Proof = "P1" // the record itself says that the process is gone
+	ProofProcess  Proof = "P2" // same machine, boot and pid namespace; not in /proc
+	ProofBoot     Proof = "P3" // same machine, another boot
+	ProofSlot     Proof = "P4" // the launcher's word: a later occupant of the same slot
+	ProofOperator Proof = "P5" // the operator's word
 )
 
 // Decision is what a newcomer does next: one of Found, NewRun, Claim, Standby, Refuse, Wait, Retry.

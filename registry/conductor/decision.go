@@ -1,0 +1,244 @@
+package conductor
+
+import (
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// limit is the longest wait for a generation, or for one replacement in a running one.
+func (r *decision) limit() time.Duration {
+	if r.c.Facts.Barrier > 0 {
+		return r.c.Facts.Barrier
+	}
+	return r.c.Facts.Times.Barrier
+}
+
+func (r *decision) row(a *absence) (registry.Row, bool) {
+	if r.v.Roster == nil {
+		return registry.Row{}, false
+	}
+	rows := r.v.Roster.Rows
+	if a.rank < len(rows) && rows[a.rank].Instance == a.Instance {
+		return rows[a.rank], true
+	}
+	return r.v.Roster.Row(a.Instance)
+}
+
+func (r *decision) rebuild(first, why string, b registry.Budget) bool {
+	n := r.next()
+	n.Gen, n.Act, n.Budget, n.First, n.Why = n.Gen+1, registry.ActWait, b, first, why
+	n.Resume, n.Anew, n.Released, n.Seeds, n.Keep = nil, "", nil, nil, 0
+	n.StopGrace = r.c.Facts.StopGrace.Seconds()
+	return r.only(Rebuild{Index: r.v.DirectiveIndex, Directive: n})
+}
+
+// findServices lists the services that have no live key. They hold up nothing; the conductor only
+// sees to it that a lost one's index becomes free for a replacement.
+func (r *decision) findServices() {
+	if r.v.LiveAt.IsZero() {
+		return
+	}
+	for i := range r.c.Facts.Components {
+		f := &r.c.Facts.Components[i]
+		if f.Waited {
+			continue
+		}
+		for k := range r.c.Facts.count(r.d, i) {
+			if in := (registry.Instance{Component: f.Name, Index: k}); !r.v.Live[in] {
+				r.services = append(r.services, r.absence(in, f, -1))
+			}
+		}
+	}
+}
+
+func (r *decision) hasServices() bool {
+	for i, f := range r.c.Facts.Components {
+		if !f.Waited && r.c.Facts.count(r.d, i) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// How old what was read may be.
+const (
+	recordsEvery  = 2 * time.Second  // records of missing members: a claim does not wake the watch
+	manyEvery     = 10 * time.Second // the same, when so many are missing that all are read
+	liveEvery     = 5 * time.Second  // live/, while somebody is missing
+	servicesEvery = 30 * time.Second // live/, when only services are looked after
+	manyRecords   = 64               // more are read with one recursive read
+	disagreePause = 100 * time.Millisecond
+)
+
+// decision is one Step at work.
+type decision struct {
+	c   State
+	now time.Time
+	v   View
+	d   registry.Directive
+
+	missing  []*absence // waited instances without a ready key, in rank order
+	joining  []*absence // flex up: instances of the target that do not count yet
+	services []*absence // services without a live key
+
+	results
+	output
+}
+
+// results are what has ended, as far as it counts.
+type results struct {
+	ended    map[string]int // instances per component that ended with 0
+	done     map[string]int // instances per component that ended or failed for good
+	failures []failure      // for good, in rank order
+}
+
+// output is what a decision asks for so far.
+type output struct {
+	due     []registry.Instance // records to read again
+	all     bool                // read all records again
+	live    bool                // read live/ again
+	effects []Effect
+	wake    time.Time
+}
+
+// absence is an instance that is not where it should be, with what is known of it.
+type absence struct {
+	registry.Instance
+	facts *ComponentFacts
+	rank  int
+	since time.Time // when it was first seen missing
+	rec   Record    // Inc is empty when there is no record
+	live  bool
+	res   result
+}
+
+func newDecision(c State, now time.Time, v View) *decision {
+	r := &decision{c: c, now: now, v: v, d: v.Directive, results: results{ended: map[string]int{}, done: map[string]int{}}}
+	rank := 0
+	for i := range c.Facts.Components {
+		f := &c.Facts.Components[i]
+		if !f.Waited {
+			continue
+		}
+		n := c.Facts.count(r.d, i)
+		for k := range n {
+			if in := (registry.Instance{Component: f.Name, Index: k}); !v.Ready[in] {
+				r.missing = append(r.missing, r.absence(in, f, rank+k))
+			}
+		}
+		for k := n; k < r.d.Target[f.Name]; k++ {
+			r.joining = append(r.joining, r.absence(registry.Instance{Component: f.Name, Index: k}, f, -1))
+		}
+		rank += n
+	}
+	r.findServices()
+	r.c.timers = r.c.missing(r.missing, now).revived(v)
+	for _, a := range r.missing {
+		a.since = r.c.absent[a.Instance]
+	}
+	return r
+}
+
+func (r *decision) absence(in registry.Instance, f *ComponentFacts, rank int) *absence {
+	rec, ok := r.v.Records[in]
+	if !ok {
+		rec = Record{At: r.v.AllAt}
+	}
+	return &absence{
+		Instance: in, facts: f, rank: rank, rec: rec, live: r.v.Live[in],
+		res: resultOf(rec.Member, r.d, f.Scope),
+	}
+}
+
+func (r *decision) again(a *absence, period time.Duration) {
+	if at := a.rec.At.Add(period); a.rec.At.IsZero() || !at.After(r.now) {
+		r.due = append(r.due, a.Instance)
+	} else {
+		r.wakeAt(at)
+	}
+}
+
+func (r *decision) liveAgain(period time.Duration) {
+	if at := r.v.LiveAt.Add(period); r.v.LiveAt.IsZero() || !at.After(r.now) {
+		r.live = true
+	} else {
+		r.wakeAt(at)
+	}
+}
+
+// only makes e the one effect of this step.
+func (r *decision) only(e Effect) bool {
+	r.output = output{effects: []Effect{e}}
+	return true
+}
+
+func (r *decision) out() []Effect {
+	out := r.effects
+	if len(r.due) > 0 || r.all {
+		out = append(out, r.readRecords())
+	}
+	if r.live {
+		out = append(out, ReadLive{})
+	}
+	if !r.wake.IsZero() {
+		out = append(out, Wake{At: r.wake})
+	}
+	return out
+}
+
+func (r *decision) readRecords() ReadRecords {
+	e := ReadRecords{Checkpoints: r.d.Act == registry.ActRun && len(r.missing) > 0 && r.refills()}
+	if e.All = r.all || len(r.due) > manyRecords; !e.All {
+		e.Of = r.due
+	}
+	return e
+}
+
+// refills tells that a restart of the gang has to know the checkpoints.
+func (r *decision) refills() bool { return r.c.Facts.GangBudget.RefillCheckpoint }
+
+func (r *decision) wakeAt(t time.Time) {
+	if r.wake.IsZero() || t.Before(r.wake) {
+		r.wake = t
+	}
+}
+
+// next is the directive as it goes on: same run, one step further.
+func (r *decision) next() registry.Directive { return nextDirective(r.c, r.d, r.now) }
+
+func nextDirective(c State, d registry.Directive, now time.Time) registry.Directive {
+	d.Version, d.Seq, d.By, d.At = 1, d.Seq+1, c.Inc, wall(now)
+	return d
+}
+
+// wall is a time as it is written: without the monotonic clock, in UTC, to the millisecond.
+func wall(t time.Time) time.Time { return t.Round(0).UTC().Truncate(time.Millisecond) }
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// missing keeps the clock of every instance that has no ready key and starts those of the new ones.
+func (t timers) missing(list []*absence, now time.Time) timers {
+	same := len(list) == len(t.absent)
+	for i := 0; same && i < len(list); i++ {
+		_, same = t.absent[list[i].Instance]
+	}
+	if same {
+		return t
+	}
+	absent := make(map[registry.Instance]time.Time, len(list))
+	for _, a := range list {
+		at, ok := t.absent[a.Instance]
+		if !ok {
+			at = now
+		}
+		absent[a.Instance] = at
+	}
+	t.absent = absent
+	return t
+}

@@ -1,0 +1,101 @@
+package conductor
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// conclude ends the run with this verdict, or forms the whole gang anew where muster.retry says so: every instance
+// starts again, also those that had ended, and all budgets begin again. True means that the step's effect is decided.
+func (r *decision) conclude(v registry.Verdict) bool {
+	next, ok := r.c.Facts.again(r.d.Retries, v)
+	if !ok {
+		return r.only(r.end(v))
+	}
+	next.Gen = r.d.Gen + 1
+	why := fmt.Sprintf("formed anew after %s (%s)", v.Cause, r.c.Facts.ordinal(r.d.Retries, next))
+	r.d.Retries = next
+	return r.rebuild(v.First, why, r.d.Budget.Fresh())
+}
+
+func (r *decision) end(v registry.Verdict) End { return ending(r.c, r.now, r.v, v) }
+
+// ending is T12.
+func ending(c State, now time.Time, view View, v registry.Verdict) End {
+	n := nextDirective(c, view.Directive, now)
+	v.Version, v.Run, v.Gen, v.At = 1, n.Run, n.Gen, wall(now)
+	n.Act, n.Verdict, n.Why, n.First, n.Target, n.Keep = registry.ActStop, &v, v.Cause, v.First, nil, 0
+	if n.StopGrace = c.Facts.StopGrace.Seconds(); v.Outcome == registry.Stopped {
+		n.StopGrace = cmp.Or(askedGrace(view.Asks), n.StopGrace)
+	}
+	return End{Index: view.DirectiveIndex, Directive: n, Verdict: v, Asks: view.Asks}
+}
+
+func stopped(c State, now time.Time, view View, a registry.Ask) End {
+	cause := "stopped"
+	if who := a.Args["who"]; who != "" {
+		cause += " by " + who
+	}
+	return ending(c, now, view, registry.Verdict{Outcome: registry.Stopped, Class: registry.ClassStopped, Cause: cause, By: a.By})
+}
+
+// noGrace is how a directive says zero: there 0 means each instance's own grace.
+const noGrace = 0.001
+
+// askedGrace is the grace in seconds that a stop asks for; 0: none was named.
+func askedGrace(asks []registry.Ask) float64 {
+	for _, a := range asks {
+		if g, err := strconv.ParseFloat(a.Args["grace"], 64); a.Kind == registry.AskStop && err == nil && g >= 0 {
+			return max(g, noGrace)
+		}
+	}
+	return 0
+}
+
+// advice is one line on what to do about a class of failure. exit is how the first process ended, if it did.
+func advice(c registry.Class, app string, first registry.Instance, exit *registry.MemberExit) string {
+	switch c {
+	case registry.ClassOOM:
+		return fmt.Sprintf("raise yarn.memory of %s, let it grow with muster.memory.autoscale, or make the program use less", first.Component)
+	case registry.ClassHost, registry.ClassPreempted:
+		return "launch the app again: it goes on from its checkpoint"
+	case registry.ClassGPU:
+		return "launch the app again, on another host if the device stays faulty"
+	case registry.ClassNetwork:
+		if exit != nil && exit.Code == nil && exit.Signal == 0 { // it could not even have its ports
+			return "widen --ports (or slider.allowed.ports, where it is set) or free some of them"
+		}
+		return "check that the addresses named in the log are reachable from that host"
+	case registry.ClassData:
+		return "check that the input or output named in the log is there and may be read or written"
+	case registry.ClassImage:
+		return "check the image's name and credentials"
+	case registry.ClassDefinition:
+		if exit != nil && exit.Why != "" {
+			return "" // it names what is wrong, which validate may be unable to see: folders, files
+		}
+		return "muster validate names what is wrong with the definition"
+	case registry.ClassNotPermitted:
+		return "muster doctor says what this host permits, and what would change it"
+	case registry.ClassMuster:
+		return fmt.Sprintf("please report it with agent.log of %s", first)
+	case registry.ClassApp, registry.ClassTimeout:
+		if exit != nil && exit.Why != "" {
+			return "" // the cause says it, and where the rest stands
+		}
+	case registry.ClassNone, registry.ClassStopped:
+	case registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch: // they decide no verdict
+	}
+	found := ""
+	if exit != nil && exit.Code != nil && *exit.Code == notFound {
+		found = "a command or a shared library was not found: "
+	}
+	return fmt.Sprintf("%ssee, on its host, muster logs %s/%s --stderr --tail 20", found, app, first)
+}
+
+// notFound is what a shell ends with that does not find a command (POSIX.1-2017, XCU 2.8.2), and glibc's loader without a library.
+const notFound = 127

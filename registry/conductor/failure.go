@@ -1,0 +1,107 @@
+package conductor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// failure is an instance that did not come to a good end, and what it counts for.
+type failure struct {
+	*absence
+	class  registry.Class
+	exit   *registry.MemberExit
+	budget registry.Budget // what it had used
+	rule   BudgetRule
+	free   bool // no budget is charged
+	what   string
+}
+
+// failureOf reads from the record how the member's process ended.
+func (r *decision) failureOf(a *absence, b registry.Budget, rule BudgetRule) failure {
+	f := failure{absence: a, budget: b, rule: rule, class: registry.ClassHost}
+	m := a.rec.Member
+	switch {
+	case m.Exit != nil && m.Exit.Gen == r.d.Gen || a.res == failedForGood:
+		f.exit, f.class = m.Exit, cmp.Or(m.Exit.Class, registry.ClassApp)
+	case m.Phase == registry.PhaseLeft:
+		f.class = registry.ClassLauncher
+	case m.Phase == registry.PhaseFailed:
+		f.class = registry.ClassApp
+	}
+	f.free = free(f.class)
+	return f
+}
+
+// sortFirst brings the first cause to the front: the earliest end, else the lowest rank.
+func sortFirst(list []failure) {
+	slices.SortStableFunc(list, func(a, b failure) int {
+		if x, y := a.at(), b.at(); !x.IsZero() && !y.IsZero() && !x.Equal(y) {
+			return x.Compare(y)
+		}
+		return cmp.Compare(a.rank, b.rank)
+	})
+}
+
+func (f failure) at() time.Time {
+	if f.exit == nil {
+		return time.Time{}
+	}
+	return f.exit.At
+}
+
+func newestSince(list []failure) time.Time {
+	t := time.Time{}
+	for _, f := range list {
+		t = latest(t, f.since)
+	}
+	return t
+}
+
+func instancesOf(list []failure) []registry.Instance {
+	var out []registry.Instance
+	for _, f := range list {
+		out = append(out, f.Instance)
+	}
+	return out
+}
+
+// sentence says what happened: instance, exit, attempts.
+func (f failure) sentence() string {
+	s := f.what
+	if s == "" {
+		s = f.happened()
+	}
+	if f.budget.Used > 0 && !f.free {
+		s += fmt.Sprintf(" after %d restart%s", f.budget.Used, plural(f.budget.Used))
+		if f.rule.Window > 0 {
+			s += " in " + seconds(f.rule.Window)
+		}
+	}
+	if f.exit != nil && f.exit.Why != "" && (f.exit.Code != nil || f.exit.Signal != 0) {
+		s += ": " + f.exit.Why
+	}
+	return s
+}
+
+func (f failure) happened() string {
+	e := f.exit
+	switch {
+	case e == nil && f.rec.Phase == registry.PhaseLeft:
+		return f.Instance.String() + " left"
+	case e == nil:
+		return fmt.Sprintf("%s was lost with its agent on %s", f.Instance, place(f.rec.Member))
+	case e.Class == registry.ClassOOM:
+		return f.Instance.String() + " ran out of memory"
+	case e.Signal != 0:
+		return fmt.Sprintf("%s was killed by %s", f.Instance, signalName(e.Signal))
+	case e.Code != nil:
+		return fmt.Sprintf("%s exited with %d", f.Instance, *e.Code)
+	case e.Why != "":
+		return fmt.Sprintf("%s failed: %s", f.Instance, e.Why)
+	}
+	return fmt.Sprintf("%s failed (%s)", f.Instance, f.class)
+}
