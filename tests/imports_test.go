@@ -71,6 +71,15 @@ var rooms = []room{
 	{path: "shim/fault", may: []string{"registry"}, pure: true},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "registry/conductor", "shim/exit"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}, pure: true},
+	{path: "shim/launcher/known", may: []string{
+		"appdef", "shim/plan", "shim/launcher", "shim/render",
+		"shim/launcher/k8s", "shim/launcher/nomad", "shim/launcher/slurm", "shim/launcher/systemd", "shim/launcher/yarn",
+	}},
+	{path: "shim/launcher/k8s", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
+	{path: "shim/launcher/nomad", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
+	{path: "shim/launcher/slurm", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
+	{path: "shim/launcher/systemd", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
+	{path: "shim/launcher/yarn", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
 	{path: "shim/launcher/route"},
 	{path: "shim/sandbox", may: []string{"shim/plan", "registry"}},
 	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock"}},

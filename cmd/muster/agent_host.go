@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/launcher/route"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
@@ -20,9 +21,9 @@ func (f *agentFlags) detect(environ map[string]string) (launcher.Found, error) {
 	facts := hostFacts()
 	switch f.launcher {
 	case "":
-		return launcher.Detect(environ, facts), nil
+		return known.Detect(environ, facts), nil
 	case string(launcher.Shell):
-		return launcher.Detect(map[string]string{}, launcher.Facts{User: facts.User, Envelope: launcher.Detect(environ, facts).Allocation.Envelope}), nil
+		return known.Detect(map[string]string{}, launcher.Facts{User: facts.User, Envelope: known.Detect(environ, facts).Allocation.Envelope}), nil
 	}
 	return launcher.Found{}, exit.Usagef("--launcher %q: want shell, or nothing for the one that is recognised", f.launcher)
 }

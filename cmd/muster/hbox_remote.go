@@ -8,7 +8,6 @@ import (
 
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/render"
 )
 
 // registerRemote adds what a job needs that runs elsewhere: the flags of muster submit whose names HBox does not have. Those of
@@ -51,7 +50,7 @@ func (f *hboxFlags) there(ctx context.Context, s streams, launcher string, job h
 	if f.run.host != "" {
 		return exit.Usagef("hbox-submit: --host is of this machine; agents of %s find their own", launcher)
 	}
-	if launcher == render.Nomad {
+	if launcher == "nomad" {
 		x.job.options.Format = cmp.Or(x.job.options.Format, "json")
 	}
 	if err := x.job.check(launcher); err != nil {

@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
 // surroundings are what this environment's launcher says, and the address that an agent would tell its peers. Which
 // registry it would ask for the way to it is known to agents only.
 func surroundings(ctx context.Context) (launcher.Found, launcher.Host) {
-	found := launcher.Detect(launcher.Environ(os.Environ()), hostFacts())
+	found := known.Detect(launcher.Environ(os.Environ()), hostFacts())
 	host, err := launcher.ChooseHost(hostChoices(ctx, found))
 	if err != nil {
 		host.Origin = "nobody: --host"

@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/shim/frameworks"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
@@ -182,7 +183,7 @@ func (f *planFlags) surround(ctx context.Context, r *plan.Request) error {
 	if f.kill > 0 {
 		found.Allocation.KillWindow, found.Origins["kill_window"] = f.kill.Seconds(), "--kill-window"
 	}
-	f.known = new(found.Describe(host))
+	f.known = new(known.Describe(found, host))
 	r.Allocation, r.Origins = found.Allocation, found.Origins
 	if f.allocation != "" && f.host == "" && f.kill == 0 { // the file's values are told by the plan itself
 		r.Origins = map[string]string{}

@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/render"
 )
@@ -84,7 +85,7 @@ func launcherArgs(verb string) cobra.PositionalArgs {
 		if len(args) == 2 || len(args) > 2 && args[1] == hboxVerb {
 			return nil
 		}
-		return exit.Usagef("%s: got %d arguments, want LAUNCHER APP; launchers are %s", verb, len(args), strings.Join(render.Launchers(), ", "))
+		return exit.Usagef("%s: got %d arguments, want LAUNCHER APP; launchers are %s", verb, len(args), strings.Join(known.Names(), ", "))
 	}
 }
 
@@ -131,7 +132,7 @@ func (f *renderFlags) registerJob(cmd *cobra.Command) {
 	offer("driver", "raw_exec", "exec")
 	offer("engine", "auto", "container", "cgroup", "process")
 	completeFlag(cmd, "format", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return render.Formats(firstOf(args)), cobra.ShellCompDirectiveNoFileComp
+		return known.Formats(firstOf(args)), cobra.ShellCompDirectiveNoFileComp
 	})
 	completeFlag(cmd, "app", completeAppFlag)
 }
@@ -182,7 +183,7 @@ func (a *renderAgentFlags) args() []string {
 // completeRender offers launchers, then what completeApp does.
 func completeRender(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		return render.Launchers(), cobra.ShellCompDirectiveNoFileComp
+		return known.Names(), cobra.ShellCompDirectiveNoFileComp
 	}
 	return completeApp(cmd, args[1:], typed)
 }
@@ -196,7 +197,7 @@ func (f *renderFlags) render(ctx context.Context, s streams, args []string) erro
 	if err := f.settle(&app); err != nil {
 		return err
 	}
-	job, err := render.Render(launcher, app, f.options)
+	job, err := known.Render(launcher, app, f.options)
 	if err != nil {
 		return exit.Usagef("render %w", err)
 	}
@@ -334,7 +335,7 @@ func (f *renderFlags) deliver(s streams, launcher string, job render.Job) error 
 		fmt.Fprintln(s.err, "lost: "+line)
 	}
 	out := rendering{
-		Version: 1, Launcher: launcher, Format: cmp.Or(f.options.Format, render.Formats(launcher)[0]), App: f.options.AppID, Run: f.options.Run,
+		Version: 1, Launcher: launcher, Format: cmp.Or(f.options.Format, known.Formats(launcher)[0]), App: f.options.AppID, Run: f.options.Run,
 		Files: map[string]string{}, Lost: append([]string{}, job.Lost...),
 	}
 	for _, file := range job.Files {

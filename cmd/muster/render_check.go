@@ -7,7 +7,6 @@ import (
 
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/render"
 )
 
 // check refuses what the agents would: they would be started again and again, and say so on other hosts.
@@ -31,7 +30,7 @@ func (f *registryFlags) check(launcher string) error {
 	if err := consul.CheckAddress(address); err != nil {
 		return exit.Usagef("%s%w", from, err)
 	}
-	if launcher != render.Systemd && strings.HasPrefix(address, "unix:") {
+	if launcher != "systemd" && strings.HasPrefix(address, "unix:") {
 		return exit.Usagef("%sregistry %s: it is a socket of one host, and %s starts agents on many: want consul://HOST:PORT or consul+tls://HOST:PORT, "+
 			"or consul://127.0.0.1:8500 where each host has an agent of Consul", from, address, launcher)
 	}

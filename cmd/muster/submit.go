@@ -15,7 +15,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/render"
+	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -102,18 +102,18 @@ func (f *submitFlags) register(flags flagSet) {
 }
 
 func knownLauncher(verb, launcher string) error {
-	if slices.Contains(render.Launchers(), launcher) {
+	if slices.Contains(known.Names(), launcher) {
 		return nil
 	}
 	hint := ""
-	near, ok := appdef.Nearest(launcher, render.Launchers())
+	near, ok := appdef.Nearest(launcher, known.Names())
 	if launcher == "kubernetes" {
-		near, ok = render.Kubernetes, true
+		near, ok = "k8s", true
 	}
 	if ok {
 		hint = "; did you mean " + near + "?"
 	}
-	return exit.Usagef("%s: launcher %q: want one of %s%s", verb, launcher, strings.Join(render.Launchers(), ", "), hint)
+	return exit.Usagef("%s: launcher %q: want one of %s%s", verb, launcher, strings.Join(known.Names(), ", "), hint)
 }
 
 func (f *submitFlags) submit(ctx context.Context, s streams, args []string) error {
@@ -121,7 +121,7 @@ func (f *submitFlags) submit(ctx context.Context, s streams, args []string) erro
 	if f.kill && !f.wait {
 		return exit.Usagef("submit: --kill-on-interrupt without --wait")
 	}
-	if launcher == render.Nomad { // its API takes no HCL
+	if launcher == "nomad" { // its API takes no HCL
 		if f.job.options.Format != "" && f.job.options.Format != "json" {
 			return exit.Usagef("submit nomad: --format %s: Nomad's API takes json", f.job.options.Format)
 		}
@@ -202,7 +202,7 @@ func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c 
 	if err := f.job.settle(&app); err != nil {
 		return nil, err
 	}
-	job, err := render.Render(launcher, app, f.job.options)
+	job, err := known.Render(launcher, app, f.job.options)
 	if err != nil {
 		return nil, exit.Usagef("submit %w", err)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
-	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -75,7 +74,7 @@ func (f *submitFlags) loadApp(ctx context.Context, s streams, launcher string, c
 // stow decides what goes into the store, and where the hosts will find it.
 func (f *submitFlags) stow(ctx context.Context, s streams, launcher string, app appdef.App, c *cargo) (err error) {
 	o := &f.job.options
-	bring := o.Binary == "" && launcher != render.Kubernetes
+	bring := o.Binary == "" && launcher != "k8s"
 	if o.Binary == "" {
 		o.Binary = podBinary
 	}
@@ -85,7 +84,7 @@ func (f *submitFlags) stow(ctx context.Context, s streams, launcher string, app 
 		}
 	}
 	url := cmp.Or(f.store, app.Settings.Store)
-	if url == "" && launcher == render.Systemd { // this very host
+	if url == "" && launcher == "systemd" { // this very host
 		bring = false
 	}
 	if err := f.openStore(ctx, s, c, launcher, url, bring); err != nil {
@@ -106,7 +105,7 @@ func (f *submitFlags) choose(launcher string, c *cargo, l *openapp.App) error {
 	case !other && (l.URL != "" || strings.HasPrefix(l.Ref, "catalog:")):
 		f.job.options.App = l.Ref
 		return nil
-	case launcher == render.Systemd && !stored && l.Ref != openapp.Stdin:
+	case launcher == "systemd" && !stored && l.Ref != openapp.Stdin:
 		f.job.options.App = l.Ref
 		return nil
 	case !other && l.URL == "" && l.Job == nil && !l.Package.Folder:
@@ -200,10 +199,10 @@ func (f *submitFlags) openStore(ctx context.Context, s streams, c *cargo, launch
 	if f.storeAs != "" {
 		store.SeenAs(f.storeAs)
 	}
-	if binary && !store.Local() && launcher != render.YARN && !store.Web() {
+	if binary && !store.Local() && launcher != "yarn" && !store.Web() {
 		return exit.With(exit.Definition, fmt.Errorf("submit: %s starts no program from %s: --binary says where muster is on each host, or --store names a folder that all of them see", launcher, url))
 	}
-	if launcher == render.Kubernetes && store.Local() {
+	if launcher == "k8s" && store.Local() {
 		return exit.With(exit.Definition, fmt.Errorf("submit: pods do not see the folder %s: --store-as says the URL of a web server that shows it, or --store names one on HDFS", url))
 	}
 	c.store = store

@@ -23,13 +23,13 @@ type launching interface {
 // client is the way to a launcher with a job that was rendered for it.
 func (f *submitFlags) client(s streams, name string, job render.Job) (launching, error) {
 	switch name {
-	case render.Nomad:
+	case "nomad":
 		return &submit.Nomad{Address: f.address, Job: job.Files[0].Text, Final: launcher.CodesOf(launcher.Never)}, nil
-	case render.YARN:
+	case "yarn":
 		return f.yarn(s, job)
-	case render.Slurm:
+	case "slurm":
 		return &submit.Slurm{Script: job.Files[0].Text}, nil
-	case render.Kubernetes:
+	case "k8s":
 		return &submit.Kubernetes{Objects: job.Files[0].Text, Namespace: f.job.options.Namespace}, nil
 	}
 	units := map[string]string{}

@@ -15,7 +15,6 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -203,7 +202,7 @@ func (x *following) verdict() *registry.Verdict {
 
 // startsAnew tells of a verdict that the launcher answers with a new run.
 func startsAnew(launcher string, v registry.Verdict) bool {
-	return (launcher == render.Slurm || launcher == render.Kubernetes) && exit.Of(v, "") == exit.Held
+	return (launcher == "slurm" || launcher == "k8s") && exit.Of(v, "") == exit.Held
 }
 
 // done tells that nothing more is to be waited for.

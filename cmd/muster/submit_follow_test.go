@@ -18,7 +18,6 @@ import (
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
-	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -102,13 +101,13 @@ func TestWhatAnEndTakesAway(t *testing.T) {
 		says     string
 		stays    bool
 	}{
-		{"a verdict", render.YARN, false, &consul.Status{Verdict: verdict}, 0, 0, "d1: succeeded", false},
-		{"a failure", render.YARN, false, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Failed, Class: registry.ClassApp, Exit: &registry.MemberExit{Code: new(3)}}}, 3, 2, "d1: failed", false},
-		{"interrupted", render.YARN, false, &consul.Status{}, 143, 2, "d1: interrupted: yarn says KILLED; submitted again with --run r1 it goes on", true},
-		{"interrupted, as a JobSet", render.Kubernetes, false, &consul.Status{}, 143, 2, "submitted again it begins as a new run", true},
-		{"interrupted, as the launcher's second", render.Slurm, false, second, 143, 2, "submitted again with --run r1-1 it goes on", true},
-		{"nobody came", render.YARN, true, nil, 1, 1, "d1: no agent has joined: yarn says KILLED", false},
-		{"nobody can tell", render.YARN, false, nil, 1, 1, "does not answer: yarn says KILLED", true},
+		{"a verdict", "yarn", false, &consul.Status{Verdict: verdict}, 0, 0, "d1: succeeded", false},
+		{"a failure", "yarn", false, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Failed, Class: registry.ClassApp, Exit: &registry.MemberExit{Code: new(3)}}}, 3, 2, "d1: failed", false},
+		{"interrupted", "yarn", false, &consul.Status{}, 143, 2, "d1: interrupted: yarn says KILLED; submitted again with --run r1 it goes on", true},
+		{"interrupted, as a JobSet", "k8s", false, &consul.Status{}, 143, 2, "submitted again it begins as a new run", true},
+		{"interrupted, as the launcher's second", "slurm", false, second, 143, 2, "submitted again with --run r1-1 it goes on", true},
+		{"nobody came", "yarn", true, nil, 1, 1, "d1: no agent has joined: yarn says KILLED", false},
+		{"nobody can tell", "yarn", false, nil, 1, 1, "does not answer: yarn says KILLED", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			x, out, object := waiting(t, tt.launcher, tt.answers)
@@ -132,7 +131,7 @@ func TestWhatAnEndTakesAway(t *testing.T) {
 // A run that Ctrl-C has stopped is no success to whoever waited for it, as with muster run; one that somebody else has stopped is.
 func TestStoppedByCtrlC(t *testing.T) {
 	for _, tt := range []struct{ wishes, code, hbox int }{{0, 0, 0}, {1, 130, 2}, {2, 130, 2}} {
-		x, out, object := waiting(t, render.YARN, false)
+		x, out, object := waiting(t, "yarn", false)
 		x.wishes, x.watch.st = tt.wishes, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Stopped, Class: registry.ClassStopped}}
 		err := x.end(t.Context())
 		if got, inHBox := exit.CodeOf(err), exit.CodeOf(hboxCode(err)); got != tt.code || inHBox != tt.hbox || !strings.HasPrefix(out.String(), "d1: stopped") {
@@ -175,7 +174,7 @@ func TestWhoFollowsEnds(t *testing.T) {
 
 // Whoever leaves a job does not end it: in HBox's words, too, that is no failure of the job.
 func TestWhoLeaves(t *testing.T) {
-	x, _, object := waiting(t, render.YARN, false)
+	x, _, object := waiting(t, "yarn", false)
 	err := x.interrupt(t.Context())
 	if got, inHBox := exit.CodeOf(err), exit.CodeOf(hboxCode(err)); got != 130 || inHBox != 130 {
 		t.Errorf("got %d, and %d in HBox's numbers, want 130", got, inHBox)
@@ -191,7 +190,7 @@ func TestWhoLeaves(t *testing.T) {
 // Ctrl-C that came while the job was started, and was heard of by nobody who starts it, is not lost: the job is ended, and what it
 // was brought goes.
 func TestCalledOffAsItBegins(t *testing.T) {
-	x, _, object := waiting(t, render.YARN, false)
+	x, _, object := waiting(t, "yarn", false)
 	err := x.follow(t.Context(), func() bool { return false })
 	if got, stopped := exit.CodeOf(err), x.job.(*puppetJob).stopped; got != 130 || stopped != 1 {
 		t.Errorf("got %v, %d, stopped %d times, want 130 and the job ended", err, got, stopped)
@@ -203,7 +202,7 @@ func TestCalledOffAsItBegins(t *testing.T) {
 
 // Where the launcher does not end a job it is asked again, and not with every look.
 func TestAskedToEndAgain(t *testing.T) {
-	x, _, _ := waiting(t, render.Nomad, false)
+	x, _, _ := waiting(t, "nomad", false)
 	job := x.job.(*puppetJob)
 	job.deaf = true
 	x.st, x.heard, x.state = &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Succeeded}}, true, submit.State{Word: "running"}
@@ -231,7 +230,7 @@ func TestFutileJobIsEnded(t *testing.T) {
 		joined  *consul.Status
 		stopped int
 	}{{"nobody has joined", true, nil, 1}, {"somebody had", true, &consul.Status{Live: 1}, 0}, {"nobody can tell", false, nil, 0}} {
-		x, _, _ := waiting(t, render.Nomad, tt.answers)
+		x, _, _ := waiting(t, "nomad", tt.answers)
 		x.watch.st, x.job.(*puppetJob).state = tt.joined, submit.State{Word: "running", Futile: true}
 		for range 2 {
 			x.look(t.Context())

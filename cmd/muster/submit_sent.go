@@ -10,7 +10,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -128,7 +127,7 @@ func (r *sent) lookup() lookup {
 
 // jobSet tells a JobSet, which numbers its runs, from 0 with each submission.
 func (r *sent) jobSet() bool {
-	return r.launcher == render.Kubernetes && r.flags.job.options.Format != "jobs"
+	return r.launcher == "k8s" && r.flags.job.options.Format != "jobs"
 }
 
 // first is the run that its first agents have.

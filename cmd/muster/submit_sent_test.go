@@ -18,7 +18,6 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -133,7 +132,7 @@ func TestRunsThatAreOver(t *testing.T) {
 
 // A run's verdict is asked for also when the app has gone on to another run, and of a job that was started anew it is the newest one's.
 func TestRunsThatOthersFollowed(t *testing.T) {
-	x, _, _ := waiting(t, render.YARN, true)
+	x, _, _ := waiting(t, "yarn", true)
 	var dialer net.Dialer
 	c := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", strings.TrimPrefix(x.registry, "unix:"))
@@ -173,13 +172,13 @@ func TestRunsThatOthersFollowed(t *testing.T) {
 		run, launcher, now string
 		want               bool
 	}{
-		{"r1", render.YARN, "r9", true},
-		{"r1", render.YARN, "r1", false}, // it is the app's own standing that tells
-		{"r2", render.YARN, "r9", false},
-		{"r3", render.YARN, "r9", true},
-		{"r3", render.Slurm, "r9", false},
-		{"r4", render.Kubernetes, "r9", true},
-		{"r5", render.YARN, "r9", false},
+		{"r1", "yarn", "r9", true},
+		{"r1", "yarn", "r1", false}, // it is the app's own standing that tells
+		{"r2", "yarn", "r9", false},
+		{"r3", "yarn", "r9", true},
+		{"r3", "slurm", "r9", false},
+		{"r4", "k8s", "r9", true},
+		{"r5", "yarn", "r9", false},
 	} {
 		var at appStanding
 		at.st.App.Run = tt.now

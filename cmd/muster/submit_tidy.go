@@ -10,7 +10,6 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -134,7 +133,7 @@ func lastVerdict(ctx context.Context, address string, m submit.Mark) (*registry.
 	ctx, cancel := context.WithTimeout(ctx, registryPatience)
 	defer cancel()
 	last, err := c.Verdict(ctx, m.App, m.Run)
-	if err != nil || m.Launcher != render.Slurm && m.Launcher != render.Kubernetes {
+	if err != nil || m.Launcher != "slurm" && m.Launcher != "k8s" {
 		return last, err
 	}
 	for n := range mostNumbers {

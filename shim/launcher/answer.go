@@ -81,16 +81,16 @@ func AnswerTo(class registry.Class) Answer {
 	return ""
 }
 
-// deed is a plan.Told without classes and codes, which are the same for all launchers.
-type deed struct{ by, does string }
+// Action is a plan.Told without classes and codes, which are the same for all launchers.
+type Action struct{ By, Does string }
 
-// Tells are the answers in this launcher's language, one for each of Answers. They hold for the job files that render writes;
-// whoever writes one by hand finds here what to write.
-func (n Name) Tells() []plan.Told {
+// tells are the answers in this launcher's language, one for each of Answers. They hold for the job files that render writes;
+// who writes one by hand finds here what to write.
+func (l Launcher) tells() []plan.Told {
 	var told []plan.Told
 	for _, a := range Answers() {
-		d := n.deeds()[a]
-		told = append(told, plan.Told{Answer: string(a), Classes: classesOf(a), Codes: CodesOf(a), By: d.by, Does: d.does})
+		d := l.Actions[a]
+		told = append(told, plan.Told{Answer: string(a), Classes: classesOf(a), Codes: CodesOf(a), By: d.By, Does: d.Does})
 	}
 	return told
 }
@@ -109,30 +109,6 @@ func classesOf(a Answer) []string {
 	return out
 }
 
-func (n Name) deeds() map[Answer]deed {
-	switch n {
-	case YARN:
-		return yarnDeeds
-	case Nomad:
-		return nomadDeeds
-	case Slurm:
-		return slurmDeeds
-	case Kubernetes:
-		return kubernetesDeeds
-	case Systemd:
-		return systemdDeeds
-	case Shell:
-	}
-	return shellDeeds
-}
-
-var shellDeeds = map[Answer]deed{
-	Done:      {"", "nothing is left to do"},
-	Again:     {"", "start the same command again: the run goes on"},
-	Elsewhere: {"", "start it on another host"},
-	Never:     {"", "mend what the verdict says first"},
-}
-
 // What may outlive a restart on the same host.
 const (
 	KeptIndex     = "index"
@@ -142,21 +118,3 @@ const (
 	KeptWork      = "work folder"
 	KeptLogs      = "log folder"
 )
-
-// Survives says what an agent finds as it was when this launcher starts it again on the same host.
-func (n Name) Survives() plan.Survival {
-	switch n {
-	case YARN:
-		return yarnSurvival
-	case Nomad:
-		return nomadSurvival
-	case Slurm:
-		return slurmSurvival
-	case Kubernetes:
-		return kubernetesSurvival
-	case Systemd:
-		return systemdSurvival
-	case Shell:
-	}
-	return plan.Survival{Keeps: []string{}}
-}

@@ -18,38 +18,39 @@ import (
 // Name is a launcher as plans, listings and member records print it.
 type Name string
 
-// The launchers. Shell is the absence of any other.
-const (
-	YARN       Name = "yarn"
-	Nomad      Name = "nomad"
-	Slurm      Name = "slurm"
-	Kubernetes Name = "kubernetes"
-	Systemd    Name = "systemd"
-	Shell      Name = "shell"
-)
+// Shell is the name for the absence of any launcher: a person starts agents.
+const Shell Name = "shell"
 
 // Relaunches tells whether this launcher starts a replacement when a container ends: an agent whose
 // index is held by a live member then waits as standby. From a shell it is refused.
 func (n Name) Relaunches() bool { return n != Shell && n != "" }
 
-// KillWindow is the time in seconds between this launcher's stop signal and its SIGKILL, as assumed
-// without `--kill-window`; no variable holds it. 0: there is none.
-func (n Name) KillWindow() float64 {
-	switch n {
-	case YARN:
-		return 0.25 // yarn.nodemanager.sleep-delay-before-sigkill.ms, to the process group
-	case Nomad:
-		return 5 // kill_timeout
-	case Slurm:
-		return 30 // KillWait
-	case Kubernetes:
-		return 30 // terminationGracePeriodSeconds
-	case Systemd:
-		return 90 // DefaultTimeoutStopSec
-	case Shell:
-		return 0
-	}
-	return 0
+// Launcher is one launcher as its agents meet it.
+type Launcher struct {
+	Name Name
+	// KillWindow is the time in seconds between this launcher's stop signal and its SIGKILL, as assumed without
+	// `--kill-window`; no variable holds it. 0: there is none.
+	KillWindow float64
+	// Recognise names the variable that shows that this launcher has started us; empty: it has not.
+	Recognise func(f *Finder) string
+	// Read reads what it granted.
+	Read func(f *Finder)
+	// Actions are what it does for each of Answers.
+	Actions map[Answer]Action
+	// Survival is what an agent finds as it was when this launcher starts it again on the same host.
+	Survival plan.Survival
+}
+
+// None is what starts agents where no launcher does.
+var None = Launcher{
+	Name: Shell,
+	Actions: map[Answer]Action{
+		Done:      {"", "nothing is left to do"},
+		Again:     {"", "start the same command again: the run goes on"},
+		Elsewhere: {"", "start it on another host"},
+		Never:     {"", "mend what the verdict says first"},
+	},
+	Survival: plan.Survival{Keeps: []string{}},
 }
 
 // Facts are what the variables do not say; all of them may be left empty.
@@ -96,92 +97,80 @@ func ValidName(s string) bool {
 	return true
 }
 
-// Detect recognises the launcher and reads what it granted. Launchers that start others come last:
-// a NodeManager, a Nomad client and a slurmd are themselves services of systemd or run in pods.
-func Detect(env map[string]string, facts Facts) Found {
-	f := finder{env: env, facts: facts, found: Found{
+// Detect recognises the launcher, the first of all that does, and reads what it granted. Launchers that start others come
+// last: a NodeManager, a Nomad client and a slurmd are themselves services of systemd or run in pods.
+func Detect(all []Launcher, env map[string]string, facts Facts) Found {
+	f := Finder{Env: env, Facts: facts, Found: Found{
 		Index: -1, Rank: -1, Origins: map[string]string{},
 		Allocation: plan.Allocation{
 			Ports: map[string]int{}, Devices: []string{}, User: facts.User, Vars: map[string]string{},
 		},
 	}}
-	f.found.Name = f.recognise()
-	f.found.Allocation.Launcher = string(f.found.Name)
-	f.found.Allocation.KillWindow = f.found.Name.KillWindow()
-	if f.found.Name != Shell {
-		f.found.Origins["kill_window"] = "assumed for " + string(f.found.Name)
+	l := None
+	for _, one := range all {
+		if variable := one.Recognise(&f); variable != "" {
+			l = one
+			f.Found.Origins["launcher"] = variable
+			f.Found.Origins["kill_window"] = "assumed for " + string(l.Name)
+			break
+		}
 	}
-	switch f.found.Name {
-	case YARN:
-		f.yarn()
-	case Nomad:
-		f.nomad()
-	case Slurm:
-		f.slurm()
-	case Kubernetes:
-		f.kubernetes()
-	case Systemd:
-		f.systemd()
-	case Shell:
-	}
-	if f.found.Name != Shell {
+	f.Found.Name, f.Found.Allocation.Launcher, f.Found.Allocation.KillWindow = l.Name, string(l.Name), l.KillWindow
+	if l.Read != nil {
+		l.Read(&f)
 		f.devices()
 	}
 	f.envelope()
-	return f.found
+	return f.Found
 }
 
-// finder gathers one launcher's answers and where they came from.
-type finder struct {
-	env   map[string]string
-	facts Facts
-	found Found
+// Finder gathers one launcher's answers and where they came from.
+type Finder struct {
+	Env   map[string]string
+	Facts Facts
+	Found Found
 }
 
-func (f *finder) recognise() Name {
-	switch {
-	case f.has("CONTAINER_ID") && f.has("NM_HOST"):
-		f.found.Origins["launcher"] = "CONTAINER_ID"
-		return YARN
-	case f.has("NOMAD_ALLOC_ID"):
-		f.found.Origins["launcher"] = "NOMAD_ALLOC_ID"
-		return Nomad
-	case f.has("SLURM_JOB_ID"):
-		f.found.Origins["launcher"] = "SLURM_JOB_ID"
-		return Slurm
-	case f.has("KUBERNETES_SERVICE_HOST"):
-		f.found.Origins["launcher"] = "KUBERNETES_SERVICE_HOST"
-		return Kubernetes
-	case f.has("INVOCATION_ID") && !f.inScope():
-		f.found.Origins["launcher"] = "INVOCATION_ID"
-		return Systemd
+// By recognises a launcher by a variable that is set.
+func By(variable string) func(f *Finder) string {
+	return func(f *Finder) string {
+		if f.Has(variable) {
+			return variable
+		}
+		return ""
 	}
-	return Shell
 }
 
-// note keeps a sentence for whoever reads the agent's log.
-func (f *finder) note(text string) { f.found.Notes = append(f.found.Notes, text) }
+// Note keeps a sentence for whoever reads the agent's log.
+func (f *Finder) Note(text string) { f.Found.Notes = append(f.Found.Notes, text) }
 
-func (f *finder) has(name string) bool { return f.env[name] != "" }
+// Has tells that a variable is set.
+func (f *Finder) Has(name string) bool { return f.Env[name] != "" }
 
-// take copies the first variable of names that is set and notes it as the origin of what.
-func (f *finder) take(to *string, what string, names ...string) {
+// Take copies the first variable of names that is set and notes it as the origin of what.
+func (f *Finder) Take(to *string, what string, names ...string) {
 	for _, name := range names {
-		if v := f.env[name]; v != "" {
+		if v := f.Env[name]; v != "" {
 			*to = v
-			f.found.Origins[what] = name
+			f.Found.Origins[what] = name
 			return
 		}
 	}
 }
 
-// number is take for a whole number from 0; anything else counts as not given.
-func (f *finder) number(to *int, what string, names ...string) {
+// Number is take for a whole number from 0; anything else counts as not given.
+func (f *Finder) Number(to *int, what string, names ...string) {
 	for _, name := range names {
-		if n, err := strconv.Atoi(f.env[name]); err == nil && n >= 0 {
+		if n, err := strconv.Atoi(f.Env[name]); err == nil && n >= 0 {
 			*to = n
-			f.found.Origins[what] = name
+			f.Found.Origins[what] = name
 			return
 		}
 	}
+}
+
+// First is the first entry of a list.
+func First(list, separator string) string {
+	head, _, _ := strings.Cut(list, separator)
+	return strings.TrimSpace(head)
 }

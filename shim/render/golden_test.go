@@ -16,7 +16,7 @@ import (
 	"github.com/muster-agent/muster/appdef/pai"
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/packages/catalog"
-	"github.com/muster-agent/muster/shim/render"
+	"github.com/muster-agent/muster/shim/launcher/known"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -53,12 +53,12 @@ func apps(t *testing.T) map[string]appdef.App {
 
 func TestGolden(t *testing.T) {
 	for name, app := range apps(t) {
-		for _, launcher := range render.Launchers() {
-			for _, format := range render.Formats(launcher) {
+		for _, launcher := range known.Names() {
+			for _, format := range known.Formats(launcher) {
 				t.Run(name+"/"+launcher+"/"+format, func(t *testing.T) {
 					o := options()
 					o.Format, o.AppID = format, name
-					if launcher != render.Kubernetes {
+					if launcher != "k8s" {
 						o.Image = ""
 					}
 					if name == "everything" {
@@ -66,7 +66,7 @@ func TestGolden(t *testing.T) {
 						o.TokenFile, o.TokenSecret, o.Queue, o.Priority, o.TimeLimit = "/etc/muster/token", "consul", "train", "HIGH", 90*time.Minute
 						o.Privileged, o.Image = true, ""
 					}
-					job, err := render.Render(launcher, app, o)
+					job, err := known.Render(launcher, app, o)
 					if err != nil {
 						t.Fatal(err)
 					}

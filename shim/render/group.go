@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,86 +13,76 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// agentMemoryMB is what the agent and its guard take beside the process: plan.Build leaves it to them within the launcher's
+// AgentMemoryMB is what the agent and its guard take beside the process: plan.Build leaves it to them within the launcher's
 // limit, so the launcher is asked for it.
-const agentMemoryMB = 32
+const AgentMemoryMB = 32
 
-// yarnAgentMemoryMB is the same as YARN's memory monitor sees it: it counts the resident pages of all processes of a
-// container, those of the agent's binary too, and kills the container that has one more than was asked for.
-const yarnAgentMemoryMB = 64
-
-// group is one component as launchers see it: so many containers of one size.
-type group struct {
-	name  string
-	count int
-	size
-	shm     int // MB
-	pids    int
-	ports   []port
-	window  time.Duration
-	grace   float64 // seconds
-	image   string
-	command []string // of each agent; the launcher adds the index where it knows it
+// Group is one component as launchers see it: so many containers of one size.
+type Group struct {
+	Name  string
+	Count int
+	Size
+	ShmMB   int // MB
+	Pids    int
+	Ports   []Port
+	Window  time.Duration
+	Grace   float64 // seconds
+	Image   string
+	Command []string // of each agent; the launcher adds the index where it knows it
 }
 
-// size is what one container is asked for. Groups of one size can be one job where a launcher knows no others.
-type size struct {
-	memory  int // MB with the agent's own; 0: as much as there is
-	vcores  int // appdef.Max: as many as there are
-	hard    bool
-	gpus    int
-	gpuType string
-	spread  bool // each on a host of its own
-	label   string
+// Size is what one container is asked for. Groups of one size can be one job where a launcher knows no others.
+type Size struct {
+	MemoryMB int // MB with the agent's own; 0: as much as there is
+	VCores   int // appdef.Max: as many as there are
+	Hard     bool
+	GPUs     int
+	GPUType  string
+	Spread   bool // each on a host of its own
+	Label    string
 }
 
-// port is one that the launcher is to grant; label is what shim/launcher finds it by.
-type port struct {
-	label string
-	fixed int // 0: any
+// Port is one that the launcher is to grant; label is what shim/launcher finds it by.
+type Port struct {
+	Label string
+	Fixed int // 0: any
 }
 
 // gather reads the App: components with instances, in rank order, as agents claim them.
-func (w *writer) gather() {
-	for _, c := range plan.Order(w.app) {
+func (w *Writer) gather() {
+	for _, c := range plan.Order(w.App) {
 		if c.Instances < 1 {
 			continue
 		}
-		g := group{
-			name: c.Name, count: c.Instances, pids: c.Limits.Pids, image: c.Limits.Image, shm: c.Limits.ShmMB,
-			size: size{
-				memory: c.Limits.MemoryMB + w.agentMemory(), vcores: c.Limits.VCores, hard: c.Limits.CPUHard,
-				gpus: c.Limits.GPUs, gpuType: c.Limits.GPUType, spread: c.Limits.Placement&appdef.PlacedApart != 0,
-				label: c.Limits.NodeLabel,
+		g := Group{
+			Name: c.Name, Count: c.Instances, Pids: c.Limits.Pids, Image: c.Limits.Image, ShmMB: c.Limits.ShmMB,
+			Size: Size{
+				MemoryMB: c.Limits.MemoryMB + w.agentMemory(), VCores: c.Limits.VCores, Hard: c.Limits.CPUHard,
+				GPUs: c.Limits.GPUs, GPUType: c.Limits.GPUType, Spread: c.Limits.Placement&appdef.PlacedApart != 0,
+				Label: c.Limits.NodeLabel,
 			},
-			ports: w.portsOf(c), grace: float64(c.Settings.Stop.Grace),
+			Ports: w.portsOf(c), Grace: float64(c.Settings.Stop.Grace),
 		}
 		if c.Limits.MemoryMB <= 0 {
-			g.memory = 0
+			g.MemoryMB = 0
 		}
 		if c.Limits.MemoryMB == appdef.Max {
-			w.lose("%s: memory max: the launcher grants what it is asked for, so write a number into the job, or yarn.memory", g.name)
+			w.Lose("%s: memory max: the launcher grants what it is asked for, so write a number into the job, or yarn.memory", g.Name)
 		}
-		g.window = w.window(g)
-		w.groups = append(w.groups, g)
+		g.Window = w.window(g)
+		w.Groups = append(w.Groups, g)
 	}
-	for i := range w.groups {
-		w.groups[i].command = w.command(w.groups[i].name, w.groups[i].window)
+	for i := range w.Groups {
+		w.Groups[i].Command = w.Command(w.Groups[i].Name, w.Groups[i].Window)
 	}
 	w.unsayable()
-	w.loseFlags()
 }
 
 // agentMemory is what the launcher is asked for beside the process's memory, in MB.
-func (w *writer) agentMemory() int {
-	if w.launcher == YARN {
-		return yarnAgentMemoryMB
-	}
-	return agentMemoryMB
-}
+func (w *Writer) agentMemory() int { return cmp.Or(w.launcher.AgentMemoryMB, AgentMemoryMB) }
 
 // portsOf are the ports of all instances of a component: side processes may run beside some of them only.
-func (w *writer) portsOf(c *appdef.Component) []port {
+func (w *Writer) portsOf(c *appdef.Component) []Port {
 	indexes := []int{0}
 	for _, side := range c.Settings.Sides {
 		if side.Index > 0 && side.Index < c.Instances {
@@ -100,10 +91,10 @@ func (w *writer) portsOf(c *appdef.Component) []port {
 	}
 	fixed, names := map[string]int{}, map[string]string{}
 	for _, index := range indexes {
-		for _, p := range plan.NeedsOf(*w.app, c.Name, index).Ports {
+		for _, p := range plan.NeedsOf(*w.App, c.Name, index).Ports {
 			label := plan.Label(p.Name)
 			if other, taken := names[label]; taken && other != p.Name {
-				w.lose("%s: the ports %s and %s have one label, %s: one of them is taken from the agent's own range", c.Name, other, p.Name, label)
+				w.Lose("%s: the ports %s and %s have one label, %s: one of them is taken from the agent's own range", c.Name, other, p.Name, label)
 				continue
 			}
 			names[label], fixed[label] = p.Name, 0
@@ -111,53 +102,61 @@ func (w *writer) portsOf(c *appdef.Component) []port {
 				fixed[label] = p.Want
 			}
 			if p.Allowed != "" && !p.Exact {
-				w.lose("%s: port %s of %s: the launcher chooses, or the agent does", c.Name, p.Name, p.Allowed)
+				w.Lose("%s: port %s of %s: the launcher chooses, or the agent does", c.Name, p.Name, p.Allowed)
 			}
 		}
 	}
-	var out []port
+	var out []Port
 	for _, label := range slices.Sorted(maps.Keys(names)) {
-		out = append(out, port{label: label, fixed: fixed[label]})
+		out = append(out, Port{Label: label, Fixed: fixed[label]})
 	}
 	return out
 }
 
-// How long a launcher waits after its stop signal: what it can be told, the usual where nobody says more, and the most. Of
-// YARN and Slurm it is the cluster's own setting.
 const (
-	usualWindow = 35 * time.Second // muster's usual grace of 30 s, and leaving
-	nomadWindow = 30 * time.Second // a client's max_kill_timeout
-	slurmWindow = 30 * time.Second // KillWait
-	yarnWindow  = 250 * time.Millisecond
-	leaving     = 5 * time.Second // after the grace: kill, prove, leave
+	// UsualWindow is how long a launcher waits after its stop signal where the job says how long and nobody wants more.
+	UsualWindow = 35 * time.Second // muster's usual grace of 30 s, and leaving
+	leaving     = 5 * time.Second  // after the grace: kill, prove, leave
 )
 
 // window is the kill window of a group's agents.
-func (w *writer) window(g group) time.Duration {
-	wanted := time.Duration(g.grace*float64(time.Second)) + leaving
-	if g.grace == 0 {
+func (w *Writer) window(g Group) time.Duration {
+	wanted := time.Duration(g.Grace*float64(time.Second)) + leaving
+	if g.Grace == 0 {
 		wanted = 0
 	}
-	given := w.o.KillWindow
-	switch w.launcher {
-	case Slurm, YARN: // nobody asks the job
-		given = cmp.Or(given, map[string]time.Duration{Slurm: slurmWindow, YARN: yarnWindow}[w.launcher])
-		if wanted > given {
-			w.lose("%s: muster.stop.grace %s: the cluster kills after %s; have it wait for %s", g.name, seconds(g.grace), spanText(given), spanText(wanted))
-		}
-		return given
-	case Nomad:
-		usual := nomadWindow
-		if wanted > usual || given > usual {
-			w.lose("%s: kill_timeout %s: Nomad's clients allow %s unless max_kill_timeout in their configuration says more", g.name, spanText(max(wanted, given)), spanText(usual))
-		}
-		return cmp.Or(given, max(wanted, usual))
+	if w.launcher.Window != nil {
+		return w.launcher.Window(w, g, wanted)
 	}
-	return cmp.Or(given, max(wanted, usualWindow))
+	return cmp.Or(w.Options.KillWindow, max(wanted, UsualWindow))
 }
 
-// spanText is a duration without parts that are zero: 10m.
-func spanText(d time.Duration) string {
+// ClusterWindow is the kill window that is the cluster's own setting, usually that one: nobody asks the job.
+func ClusterWindow(usual time.Duration) func(w *Writer, g Group, wanted time.Duration) time.Duration {
+	return func(w *Writer, g Group, wanted time.Duration) time.Duration {
+		window := cmp.Or(w.Options.KillWindow, usual)
+		if wanted > window {
+			w.Lose("%s: muster.stop.grace %s: the cluster kills after %s; have it wait for %s",
+				g.Name, seconds(g.Grace), SpanText(window), SpanText(wanted))
+		}
+		return window
+	}
+}
+
+// LongestWindow is the kill window of a job that has one for all instances.
+func (w *Writer) LongestWindow() time.Duration {
+	longest := w.Options.KillWindow
+	for _, g := range w.Groups {
+		longest = max(longest, g.Window)
+	}
+	if longest == 0 {
+		longest = UsualWindow
+	}
+	return longest
+}
+
+// SpanText is a duration without parts that are zero: 10m.
+func SpanText(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if short, ok := strings.CutSuffix(text, zero); ok {
@@ -167,50 +166,53 @@ func spanText(d time.Duration) string {
 	return text
 }
 
+// WholeSeconds is a duration in seconds, rounded up.
+func WholeSeconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
+
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) + "s" }
 
 // unsayable lists what none of the launchers has a word for. The agent holds it by itself where its engine can.
-func (w *writer) unsayable() {
-	for i := range w.app.Components {
-		c := &w.app.Components[i]
+func (w *Writer) unsayable() {
+	for i := range w.App.Components {
+		c := &w.App.Components[i]
 		if c.Instances < 1 {
 			continue
 		}
 		if c.Limits.GPUMemory > 0 {
-			w.lose("%s: muster.gpu.memory: the launcher grants whole GPUs; the agent holds it", c.Name)
+			w.Lose("%s: muster.gpu.memory: the launcher grants whole GPUs; the agent holds it", c.Name)
 		}
-		if c.Limits.Pids > 0 && w.launcher != Systemd {
-			w.lose("%s: muster.pids: the launcher counts no processes; the agent does, where its engine can", c.Name)
+		if c.Limits.Pids > 0 && !w.launcher.CountsProcesses {
+			w.Lose("%s: muster.pids: the launcher counts no processes; the agent does, where its engine can", c.Name)
 		}
-		if w.launcher != Nomad {
+		if !w.launcher.GrantsPorts {
 			for _, p := range w.groupPorts(c.Name) {
-				if p.fixed > 0 {
-					w.lose("%s: port %d: the launcher keeps no ports free; two of them on one host are refused there", c.Name, p.fixed)
+				if p.Fixed > 0 {
+					w.Lose("%s: port %d: the launcher keeps no ports free; two of them on one host are refused there", c.Name, p.Fixed)
 				}
 			}
 		}
 	}
 }
 
-func (w *writer) groupPorts(name string) []port {
-	for _, g := range w.groups {
-		if g.name == name {
-			return g.ports
+func (w *Writer) groupPorts(name string) []Port {
+	for _, g := range w.Groups {
+		if g.Name == name {
+			return g.Ports
 		}
 	}
 	return nil
 }
 
-// oneSize tells that all containers are alike.
-func (w *writer) oneSize() bool {
-	return !slices.ContainsFunc(w.groups, func(g group) bool { return g.size != w.groups[0].size })
+// OneSize tells that all containers are alike.
+func (w *Writer) OneSize() bool {
+	return !slices.ContainsFunc(w.Groups, func(g Group) bool { return g.Size != w.Groups[0].Size })
 }
 
-// instances counts all containers.
-func (w *writer) instances() int {
+// Instances counts all containers.
+func (w *Writer) Instances() int {
 	n := 0
-	for _, g := range w.groups {
-		n += g.count
+	for _, g := range w.Groups {
+		n += g.Count
 	}
 	return n
 }

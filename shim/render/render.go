@@ -14,33 +14,19 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// The launchers that job files are written for, as `muster render` names them.
-const (
-	Nomad      = "nomad"
-	Systemd    = "systemd"
-	Slurm      = "slurm"
-	Kubernetes = "k8s"
-	YARN       = "yarn"
-)
-
-// Launchers are all of them, sorted.
-func Launchers() []string { return []string{Kubernetes, Nomad, Slurm, Systemd, YARN} }
-
-// Formats are the forms in which a launcher's job can be written, its usual one first.
-func Formats(launcher string) []string {
-	switch launcher {
-	case Nomad:
-		return []string{"hcl", "json"} // json: as Nomad's API takes it
-	case Kubernetes:
-		return []string{"jobset", "jobs"}
-	case YARN:
-		return []string{"service", "shell"} // shell: the command line of the distributed shell
-	case Slurm:
-		return []string{"sbatch"}
-	case Systemd:
-		return []string{"units"}
-	}
-	return nil
+// Launcher is one launcher as job files are written for it.
+type Launcher struct {
+	Name    string   // as `muster render` and `muster submit` have it
+	Formats []string // in which its jobs can be written, the usual one first
+	Flags   []string // of those that only some launchers have a word for: flagsOf
+	// AgentMemoryMB is what the launcher is asked for beside the process's memory; 0: AgentMemoryMB.
+	AgentMemoryMB   int
+	GrantsPorts     bool
+	CountsProcesses bool
+	// Window is the kill window of a group's agents, where they want one; nil: the job says how long it is.
+	Window func(w *Writer, g Group, wanted time.Duration) time.Duration
+	// Write writes the job's files.
+	Write func(w *Writer) ([]File, error)
 }
 
 // Options are what a job file says beside the App.
@@ -92,56 +78,57 @@ type Job struct {
 	Applications []string
 }
 
-// Render writes the job. The same arguments give the same bytes. An error says which value the format cannot hold.
-func Render(launcher string, app appdef.App, o Options) (Job, error) {
-	formats := Formats(launcher)
-	if formats == nil {
-		return Job{}, fmt.Errorf("launcher %s: want one of %s", appdef.Quote(launcher), strings.Join(Launchers(), ", "))
+// Render writes the job for the launcher of that name, one of all. The same arguments give the same bytes. An error says which
+// value the format cannot hold.
+func Render(all []Launcher, name string, app appdef.App, o Options) (Job, error) {
+	at := slices.IndexFunc(all, func(l Launcher) bool { return l.Name == name })
+	if at < 0 {
+		return Job{}, fmt.Errorf("launcher %s: want one of %s", appdef.Quote(name), strings.Join(names(all), ", "))
 	}
+	to := all[at]
 	if o.Format == "" {
-		o.Format = formats[0]
+		o.Format = to.Formats[0]
 	}
-	if !slices.Contains(formats, o.Format) {
-		return Job{}, fmt.Errorf("%s: format %s: want %s", launcher, appdef.Quote(o.Format), strings.Join(formats, " or "))
+	if !slices.Contains(to.Formats, o.Format) {
+		return Job{}, fmt.Errorf("%s: format %s: want %s", name, appdef.Quote(o.Format), strings.Join(to.Formats, " or "))
 	}
-	w := writer{launcher: launcher, app: &app, o: o}
+	w := Writer{App: &app, Options: o, launcher: to}
 	if err := w.check(); err != nil {
-		return Job{}, fmt.Errorf("%s: %w", launcher, err)
+		return Job{}, fmt.Errorf("%s: %w", name, err)
 	}
 	w.gather()
-	var files []File
-	var err error
-	switch launcher {
-	case Nomad:
-		files, err = w.nomad()
-	case Systemd:
-		files, err = w.systemd()
-	case Slurm:
-		files, err = w.slurm()
-	case Kubernetes:
-		files, err = w.kubernetes()
-	default:
-		files, err = w.yarn()
-	}
+	w.loseFlags(all)
+	files, err := to.Write(&w)
 	if err != nil {
-		return Job{}, fmt.Errorf("%s: %w", launcher, err)
+		return Job{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return Job{Files: files, Lost: w.lost, Applications: w.applications}, nil
+	return Job{Files: files, Lost: w.lost, Applications: w.Applications}, nil
 }
 
-// writer is one Render.
-type writer struct {
-	launcher string
-	app      *appdef.App
-	o        Options
-	groups   []group
+// names are those of launchers, sorted.
+func names(all []Launcher) []string {
+	out := make([]string, len(all))
+	for i := range all {
+		out[i] = all[i].Name
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Writer is one Render.
+type Writer struct {
+	App     *appdef.App
+	Options Options
+	Groups  []Group
+	// Applications are the names of those that the job submits, where it submits several.
+	Applications []string
+
+	launcher Launcher
 	lost     []string
-
-	applications []string
 }
 
-// lose notes what the launcher cannot be told, once.
-func (w *writer) lose(format string, args ...any) {
+// Lose notes what the launcher cannot be told, once.
+func (w *Writer) Lose(format string, args ...any) {
 	if line := fmt.Sprintf(format, args...); !slices.Contains(w.lost, line) {
 		w.lost = append(w.lost, line)
 	}

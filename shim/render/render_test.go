@@ -13,6 +13,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/packages/catalog"
+	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -56,7 +57,7 @@ func TestRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := options()
 			tt.change(&o)
-			if _, err := render.Render(tt.launcher, small(t), o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := known.Render(tt.launcher, small(t), o); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 		})
@@ -67,8 +68,8 @@ func TestRefused(t *testing.T) {
 func TestNamesThatMeet(t *testing.T) {
 	app := small(t)
 	app.Components[0].Name, app.Components[1].Name = "a.b", "A-b"
-	for _, launcher := range []string{render.Kubernetes, render.YARN} {
-		if _, err := render.Render(launcher, app, options()); err == nil || !strings.Contains(err.Error(), "differ in more than case and signs") {
+	for _, launcher := range []string{"k8s", "yarn"} {
+		if _, err := known.Render(launcher, app, options()); err == nil || !strings.Contains(err.Error(), "differ in more than case and signs") {
 			t.Errorf("%s: got %v", launcher, err)
 		}
 	}
@@ -82,7 +83,7 @@ func TestNamesOfKubernetes(t *testing.T) {
 	o.AppID, o.Run, o.Priority, o.User = "7.Up~", "a~b.", "VERY_HIGH", "ada"
 	for _, format := range []string{"jobset", "jobs"} {
 		o.Format = format
-		job, err := render.Render(render.Kubernetes, app, o)
+		job, err := known.Render("k8s", app, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,11 +106,11 @@ func TestHostileLimits(t *testing.T) {
 	const more = "a\n#SBATCH --uid=0\nrm -rf /"
 	app := small(t)
 	app.Components[0].Limits.GPUs, app.Components[0].Limits.GPUType = 1, more
-	if text := rendered(t, render.Slurm, "", app, options()); strings.Contains(text, "\nrm") || strings.Contains(text, "\n#SBATCH --uid") {
+	if text := rendered(t, "slurm", "", app, options()); strings.Contains(text, "\nrm") || strings.Contains(text, "\n#SBATCH --uid") {
 		t.Errorf("a model of GPUs is an option of its own:\n%s", text)
 	}
 	app.Components[0].Limits.NodeLabel = more
-	if job, err := render.Render(render.Slurm, app, options()); err == nil {
+	if job, err := known.Render("slurm", app, options()); err == nil {
 		t.Errorf("a node label is an option of its own:\n%s", job.Files[0].Text)
 	}
 }
@@ -120,10 +121,10 @@ func TestNoInstances(t *testing.T) {
 	for i := range app.Components {
 		app.Components[i].Instances = 0
 	}
-	for _, launcher := range render.Launchers() {
-		job, err := render.Render(launcher, app, options())
+	for _, launcher := range known.Names() {
+		job, err := known.Render(launcher, app, options())
 		switch launcher {
-		case render.Nomad, render.Systemd:
+		case "nomad", "systemd":
 			if err != nil || !strings.Contains(job.Files[0].Text, "no instances") {
 				t.Errorf("%s: %v", launcher, err)
 			}
@@ -143,10 +144,10 @@ func TestWindows(t *testing.T) {
 		flag  time.Duration
 		texts map[string]string // by launcher: what the job says
 	}{
-		{"usual", 0, 0, map[string]string{render.Nomad: `kill_timeout = "30s"`, render.Systemd: "TimeoutStopSec=35\n", render.Kubernetes: "terminationGracePeriodSeconds: 35\n", render.Slurm: "--kill-window 30s", render.YARN: "--kill-window 250ms"}},
-		{"long grace", 120, 0, map[string]string{render.Nomad: `kill_timeout = "2m5s"`, render.Systemd: "TimeoutStopSec=125\n", render.Kubernetes: "terminationGracePeriodSeconds: 125\n", render.Slurm: "--kill-window 30s", render.YARN: "--kill-window 250ms"}},
-		{"short grace", 3, 0, map[string]string{render.Nomad: `kill_timeout = "30s"`, render.Systemd: "TimeoutStopSec=35\n", render.Kubernetes: "terminationGracePeriodSeconds: 35\n"}},
-		{"as asked", 0, 1500 * time.Millisecond, map[string]string{render.Nomad: `kill_timeout = "1.5s"`, render.Systemd: "TimeoutStopSec=1500ms\n", render.Kubernetes: "terminationGracePeriodSeconds: 2\n", render.Slurm: "--kill-window 1.5s", render.YARN: "--kill-window 1.5s"}},
+		{"usual", 0, 0, map[string]string{"nomad": `kill_timeout = "30s"`, "systemd": "TimeoutStopSec=35\n", "k8s": "terminationGracePeriodSeconds: 35\n", "slurm": "--kill-window 30s", "yarn": "--kill-window 250ms"}},
+		{"long grace", 120, 0, map[string]string{"nomad": `kill_timeout = "2m5s"`, "systemd": "TimeoutStopSec=125\n", "k8s": "terminationGracePeriodSeconds: 125\n", "slurm": "--kill-window 30s", "yarn": "--kill-window 250ms"}},
+		{"short grace", 3, 0, map[string]string{"nomad": `kill_timeout = "30s"`, "systemd": "TimeoutStopSec=35\n", "k8s": "terminationGracePeriodSeconds: 35\n"}},
+		{"as asked", 0, 1500 * time.Millisecond, map[string]string{"nomad": `kill_timeout = "1.5s"`, "systemd": "TimeoutStopSec=1500ms\n", "k8s": "terminationGracePeriodSeconds: 2\n", "slurm": "--kill-window 1.5s", "yarn": "--kill-window 1.5s"}},
 	} {
 		app := small(t)
 		for i := range app.Components {
@@ -155,7 +156,7 @@ func TestWindows(t *testing.T) {
 		for launcher, want := range tt.texts {
 			o := options()
 			o.KillWindow = tt.flag
-			job, err := render.Render(launcher, app, o)
+			job, err := known.Render(launcher, app, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +166,7 @@ func TestWindows(t *testing.T) {
 			named := slices.ContainsFunc(job.Lost, func(line string) bool {
 				return strings.Contains(line, "120s") || strings.Contains(line, "kill_timeout 2m5s")
 			})
-			if far := tt.grace == 120 && (launcher == render.Nomad || launcher == render.Slurm || launcher == render.YARN); named != far {
+			if far := tt.grace == 120 && (launcher == "nomad" || launcher == "slurm" || launcher == "yarn"); named != far {
 				t.Errorf("%s, %s: told of it: %v, want %v: %q", tt.name, launcher, named, far, job.Lost)
 			}
 		}
@@ -178,18 +179,18 @@ func TestTimeLimit(t *testing.T) {
 		launcher, format string
 		says, lost       string
 	}{
-		{render.Slurm, "", "#SBATCH --time=90\n", "time limit 1h30m: of each start"},
-		{render.Kubernetes, "jobset", "          activeDeadlineSeconds: 5400\n", "time limit 1h30m: of each start"},
-		{render.Kubernetes, "jobs", "  activeDeadlineSeconds: 5400\n", ""},
-		{render.YARN, "service", `"lifetime": "5400"`, ""},
-		{render.YARN, "shell", "-timeout 5400000 \\\n", ""},
-		{render.YARN, "shell", "-updateLifetime 5400 ", ""},
-		{render.Nomad, "", "", "time limit 1h30m"},
-		{render.Systemd, "", "", "time limit 1h30m"},
+		{"slurm", "", "#SBATCH --time=90\n", "time limit 1h30m: of each start"},
+		{"k8s", "jobset", "          activeDeadlineSeconds: 5400\n", "time limit 1h30m: of each start"},
+		{"k8s", "jobs", "  activeDeadlineSeconds: 5400\n", ""},
+		{"yarn", "service", `"lifetime": "5400"`, ""},
+		{"yarn", "shell", "-timeout 5400000 \\\n", ""},
+		{"yarn", "shell", "-updateLifetime 5400 ", ""},
+		{"nomad", "", "", "time limit 1h30m"},
+		{"systemd", "", "", "time limit 1h30m"},
 	} {
 		o := options()
 		o.Format, o.TimeLimit = tt.format, 90*time.Minute
-		job, err := render.Render(tt.launcher, small(t), o)
+		job, err := known.Render(tt.launcher, small(t), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +210,7 @@ func TestTimeOfShell(t *testing.T) {
 	app.Components[0].Limits.VCores = 3 // two sizes, two applications
 	o := options()
 	o.TimeLimit = 90 * time.Minute
-	words, err := typed(t, rendered(t, render.YARN, "shell", app, o), []string{"yarn"}, "DISTRIBUTED_SHELL_JAR=/d.jar",
+	words, err := typed(t, rendered(t, "yarn", "shell", app, o), []string{"yarn"}, "DISTRIBUTED_SHELL_JAR=/d.jar",
 		"SPY_SAYS=2026-11-22 10:00:00,000 INFO impl.YarnClientImpl: Submitted application application_17_0003")
 	if err != nil {
 		t.Error(err)
@@ -217,7 +218,7 @@ func TestTimeOfShell(t *testing.T) {
 	if n := strings.Count(strings.Join(words, " "), "yarn application -appId application_17_0003 -updateLifetime 5400"); n != 2 {
 		t.Errorf("told of the time %d times: %q", n, words)
 	}
-	words, err = typed(t, rendered(t, render.YARN, "shell", app, o), []string{"yarn"}, "DISTRIBUTED_SHELL_JAR=/d.jar", "SPY_CODE=3")
+	words, err = typed(t, rendered(t, "yarn", "shell", app, o), []string{"yarn"}, "DISTRIBUTED_SHELL_JAR=/d.jar", "SPY_CODE=3")
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 || slices.Contains(words, "application") {
 		t.Errorf("a client that fails: got %v and %q", err, words)
@@ -232,13 +233,13 @@ func TestAllCores(t *testing.T) {
 		all              bool // of all components, else of the first
 		says, not, lost  string
 	}{
-		{render.Slurm, "", nil, false, "#SBATCH --exclusive\n#SBATCH --ntasks=3\n#SBATCH --mem-per-cpu=0\n", "cpus", "vcores max: the job has its nodes to itself"},
-		{render.Slurm, "", func(l *appdef.Limits) { l.Placement |= appdef.PlacedApart }, true, "#SBATCH --exclusive\n#SBATCH --ntasks=3\n#SBATCH --mem-per-cpu=0\n#SBATCH --ntasks-per-node=1\n", "cpus", ""},
-		{render.Slurm, "", func(l *appdef.Limits) { l.VCores = 2 }, false, "  --het-group=1 \\\n  --ntasks=2 \\\n  --mem-per-cpu=0 bash \\\n", "", "worker: vcores max"},
-		{render.Nomad, "", nil, false, "cpu = 1000\n", "", "vcores max: Nomad grants what it is asked for"},
-		{render.YARN, "service", nil, false, `"cpus": 1,`, "", "vcores max: YARN grants what it is asked for, 1 here"},
-		{render.YARN, "shell", nil, false, "vcores=1 ", "", "vcores max: YARN grants what it is asked for, 1 here"},
-		{render.Kubernetes, "jobset", nil, false, "memory: 288Mi", "cpu:", ""},
+		{"slurm", "", nil, false, "#SBATCH --exclusive\n#SBATCH --ntasks=3\n#SBATCH --mem-per-cpu=0\n", "cpus", "vcores max: the job has its nodes to itself"},
+		{"slurm", "", func(l *appdef.Limits) { l.Placement |= appdef.PlacedApart }, true, "#SBATCH --exclusive\n#SBATCH --ntasks=3\n#SBATCH --mem-per-cpu=0\n#SBATCH --ntasks-per-node=1\n", "cpus", ""},
+		{"slurm", "", func(l *appdef.Limits) { l.VCores = 2 }, false, "  --het-group=1 \\\n  --ntasks=2 \\\n  --mem-per-cpu=0 bash \\\n", "", "worker: vcores max"},
+		{"nomad", "", nil, false, "cpu = 1000\n", "", "vcores max: Nomad grants what it is asked for"},
+		{"yarn", "service", nil, false, `"cpus": 1,`, "", "vcores max: YARN grants what it is asked for, 1 here"},
+		{"yarn", "shell", nil, false, "vcores=1 ", "", "vcores max: YARN grants what it is asked for, 1 here"},
+		{"k8s", "jobset", nil, false, "memory: 288Mi", "cpu:", ""},
 	} {
 		app := small(t)
 		for i := range app.Components {
@@ -249,7 +250,7 @@ func TestAllCores(t *testing.T) {
 		}
 		o := options()
 		o.Format = tt.format
-		job, err := render.Render(tt.launcher, app, o)
+		job, err := known.Render(tt.launcher, app, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,28 +267,28 @@ func TestAllCores(t *testing.T) {
 // TestFlags gives each launcher all flags that only some have a word for: each is in the job, or told as lost.
 func TestFlags(t *testing.T) {
 	said := map[string][]string{ // by what the job says of them
-		render.Nomad:      {`namespace   = "ml"`, `region      = "eu"`, `datacenters = ["dc7"]`, `driver = "exec"`, `user   = "1001"`},
-		render.Kubernetes: {"namespace: ml", "name: acl\n", "image: r/m:9", "runAsUser: 1001"},
-		render.Systemd:    {"User=1001\n"},
-		render.Slurm:      {},
-		render.YARN:       {"am-resource.memory\": \"3000\""},
+		"nomad":   {`namespace   = "ml"`, `region      = "eu"`, `datacenters = ["dc7"]`, `driver = "exec"`, `user   = "1001"`},
+		"k8s":     {"namespace: ml", "name: acl\n", "image: r/m:9", "runAsUser: 1001"},
+		"systemd": {"User=1001\n"},
+		"slurm":   {},
+		"yarn":    {"am-resource.memory\": \"3000\""},
 	}
 	lost := map[string]string{
-		render.Nomad:      "--token-secret --image --privileged --driver-memory --driver-cores",
-		render.Kubernetes: "--region --datacenter --driver --privileged --driver-memory --driver-cores",
-		render.Systemd:    "--token-secret --namespace --region --datacenter --driver --image --driver-memory --driver-cores",
-		render.Slurm:      "--token-secret --namespace --region --datacenter --driver --image --user --privileged --driver-memory --driver-cores",
-		render.YARN:       "--token-secret --namespace --region --datacenter --driver --image --user --privileged",
+		"nomad":   "--token-secret --image --privileged --driver-memory --driver-cores",
+		"k8s":     "--region --datacenter --driver --privileged --driver-memory --driver-cores",
+		"systemd": "--token-secret --namespace --region --datacenter --driver --image --driver-memory --driver-cores",
+		"slurm":   "--token-secret --namespace --region --datacenter --driver --image --user --privileged --driver-memory --driver-cores",
+		"yarn":    "--token-secret --namespace --region --datacenter --driver --image --user --privileged",
 	}
-	for _, launcher := range render.Launchers() {
-		plain, err := render.Render(launcher, small(t), options())
+	for _, launcher := range known.Names() {
+		plain, err := known.Render(launcher, small(t), options())
 		if err != nil {
 			t.Fatal(err)
 		}
 		o := options()
 		o.TokenSecret, o.Namespace, o.Region, o.Datacenters, o.Driver, o.Image, o.User = "acl", "ml", "eu", []string{"dc7"}, "exec", "r/m:9", "1001"
-		o.Privileged, o.MasterMemoryMB, o.MasterVCores = launcher != render.Systemd, 3000, 2
-		job, err := render.Render(launcher, small(t), o)
+		o.Privileged, o.MasterMemoryMB, o.MasterVCores = launcher != "systemd", 3000, 2
+		job, err := known.Render(launcher, small(t), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +314,7 @@ func TestFlags(t *testing.T) {
 	}
 	o := options()
 	o.Privileged, o.User = true, "1001"
-	if job, err := render.Render(render.Systemd, small(t), o); err != nil || !slices.Contains(job.Lost, "--user 1001: --privileged has the agents be root") {
+	if job, err := known.Render("systemd", small(t), o); err != nil || !slices.Contains(job.Lost, "--user 1001: --privileged has the agents be root") {
 		t.Errorf("root of systemd: got %v, %q", err, job.Lost)
 	}
 }
@@ -321,11 +322,11 @@ func TestFlags(t *testing.T) {
 // TestLostIsTold holds that all that is lost stands in the job itself.
 func TestLostIsTold(t *testing.T) {
 	for name, app := range apps(t) {
-		for _, launcher := range render.Launchers() {
-			for _, format := range render.Formats(launcher) {
+		for _, launcher := range known.Names() {
+			for _, format := range known.Formats(launcher) {
 				o := options()
 				o.Format, o.Queue, o.Priority, o.User, o.TimeLimit = format, "q", "HIGH", "ada", time.Hour
-				job, err := render.Render(launcher, app, o)
+				job, err := known.Render(launcher, app, o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -344,7 +345,7 @@ func TestDigestIsOne(t *testing.T) {
 	o := options()
 	o.Image = ""
 	app := apps(t)["everything"]
-	all, err := podWords(rendered(t, render.Kubernetes, "jobset", app, o))
+	all, err := podWords(rendered(t, "k8s", "jobset", app, o))
 	if err != nil || len(all) != 3 {
 		t.Fatalf("got %q, %v", all, err)
 	}
@@ -369,7 +370,7 @@ func TestDigestIsOne(t *testing.T) {
 // TestSpread has each instance on a host of its own, by either of the two keys that ask for it, where a launcher knows hosts.
 func TestSpread(t *testing.T) {
 	words := map[string]string{
-		render.Nomad: `operator = "distinct_hosts"`, render.Slurm: "--ntasks-per-node=1", render.Kubernetes: "topologyKey: kubernetes.io/hostname", render.YARN: `"type": "ANTI_AFFINITY"`,
+		"nomad": `operator = "distinct_hosts"`, "slurm": "--ntasks-per-node=1", "k8s": "topologyKey: kubernetes.io/hostname", "yarn": `"type": "ANTI_AFFINITY"`,
 	}
 	for _, key := range []string{"", "global:muster.spread=any", "worker:yarn.component.placement.policy=2", "worker:muster.spread=host", "worker:yarn.component.placement.policy=4", "worker:yarn.component.placement.policy=5"} {
 		files, err := catalog.Open("handwriting")

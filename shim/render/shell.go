@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// plainWord is what no shell, and neither Hadoop nor systemd, reads otherwise.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@+-]+$`)
+// PlainWord is what no shell, and neither Hadoop nor systemd, reads otherwise.
+var PlainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@+-]+$`)
 
-// shellWord quotes a word for sh and bash.
-func shellWord(word string) string {
-	if plainWord.MatchString(word) {
+// ShellWord quotes a word for sh and bash.
+func ShellWord(word string) string {
+	if PlainWord.MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// shellLines is a command with each option and its value on a line, indented. The words at the places in filled stand as they
+// ShellLines is a command with each option and its value on a line, indented. The words at the places in filled stand as they
 // are: the shell is to fill them in.
-func shellLines(indent string, words []string, filled map[int]string) string {
+func ShellLines(indent string, words []string, filled map[int]string) string {
 	var b strings.Builder
 	for i, word := range words {
 		switch {
@@ -32,7 +32,7 @@ func shellLines(indent string, words []string, filled map[int]string) string {
 			b.WriteString(text)
 			continue
 		}
-		b.WriteString(shellWord(word))
+		b.WriteString(ShellWord(word))
 	}
 	return b.String()
 }

@@ -12,12 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/shim/launcher"
-	"github.com/muster-agent/muster/shim/render"
 )
 
 // TestSlurmRequeues runs the script with an srun that ends with each code, and looks at what it asks of scontrol.
 func TestSlurmRequeues(t *testing.T) {
-	script := rendered(t, render.Slurm, "", small(t), options())
+	script := rendered(t, "slurm", "", small(t), options())
 	words, err := typed(t, script, []string{"srun"}, "SLURM_JOB_ID=7")
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +94,7 @@ func TestSlurmTimeIsOver(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := options()
 			o.TimeLimit = tt.limit
-			script := rendered(t, render.Slurm, "", small(t), o)
+			script := rendered(t, "slurm", "", small(t), o)
 			code := tt.code
 			if code == 75 {
 				code += 128
@@ -121,7 +120,7 @@ func inTime(d time.Duration) string { return time.Now().UTC().Add(d).Format("200
 
 // TestSlurmHearsWhatDecides holds that a task which is ended for another's sake does not drown why the other has ended.
 func TestSlurmHearsWhatDecides(t *testing.T) {
-	words, err := typed(t, rendered(t, render.Slurm, "", small(t), options()), []string{"srun"}, "SLURM_JOB_ID=7")
+	words, err := typed(t, rendered(t, "slurm", "", small(t), options()), []string{"srun"}, "SLURM_JOB_ID=7")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +158,7 @@ func told(t *testing.T, task string, code int) int {
 // what one is asked for is no other's. When one ends badly the others are told, once.
 func TestSlurmComponents(t *testing.T) {
 	o := options()
-	words, err := typed(t, rendered(t, render.Slurm, "", apps(t)["everything"], o), []string{"srun"}, "SLURM_JOB_ID=7")
+	words, err := typed(t, rendered(t, "slurm", "", apps(t)["everything"], o), []string{"srun"}, "SLURM_JOB_ID=7")
 	if err != nil {
 		t.Error(err)
 	}
@@ -173,12 +172,12 @@ func TestSlurmComponents(t *testing.T) {
 		}
 	}
 	for _, mine := range []string{"SLURM_MEM_PER_CPU=1", "SLURM_GPUS_PER_TASK=1", "SLURM_NTASKS_PER_NODE=1"} {
-		_, err := typed(t, strings.ReplaceAll(rendered(t, render.Slurm, "", apps(t)["everything"], o), "srun ", `test -z "$`+strings.TrimSuffix(mine, "=1")+`" && srun `), []string{"srun"}, "SLURM_JOB_ID=7", mine)
+		_, err := typed(t, strings.ReplaceAll(rendered(t, "slurm", "", apps(t)["everything"], o), "srun ", `test -z "$`+strings.TrimSuffix(mine, "=1")+`" && srun `), []string{"srun"}, "SLURM_JOB_ID=7", mine)
 		if err != nil {
 			t.Errorf("%s goes to all steps: %v", mine, err)
 		}
 	}
-	words, _ = typed(t, rendered(t, render.Slurm, "", apps(t)["everything"], o), []string{"srun", "scancel"}, "SLURM_JOB_ID=7", "SPY_CODE=221")
+	words, _ = typed(t, rendered(t, "slurm", "", apps(t)["everything"], o), []string{"srun", "scancel"}, "SLURM_JOB_ID=7", "SPY_CODE=221")
 	if n := strings.Count(strings.Join(words, " "), "scancel --signal=TERM 7"); n != 1 {
 		t.Errorf("the others were told %d times: %q", n, words)
 	}

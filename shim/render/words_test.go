@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/packages/catalog"
+	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -52,7 +53,7 @@ func options() render.Options {
 func rendered(t testing.TB, launcher, format string, app appdef.App, o render.Options) string {
 	t.Helper()
 	o.Format = format
-	job, err := render.Render(launcher, app, o)
+	job, err := known.Render(launcher, app, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +65,12 @@ var readers = []struct {
 	launcher, format string
 	read             func(string) ([][]string, error)
 }{
-	{render.Nomad, "hcl", hclWords},
-	{render.Nomad, "json", apiWords},
-	{render.Systemd, "", unitWords},
-	{render.Kubernetes, "jobset", podWords},
-	{render.Kubernetes, "jobs", podWords},
-	{render.YARN, "service", func(text string) ([][]string, error) {
+	{"nomad", "hcl", hclWords},
+	{"nomad", "json", apiWords},
+	{"systemd", "", unitWords},
+	{"k8s", "jobset", podWords},
+	{"k8s", "jobs", podWords},
+	{"yarn", "service", func(text string) ([][]string, error) {
 		var all [][]string
 		commands, err := launchCommands(text)
 		for _, command := range commands {
@@ -88,8 +89,8 @@ func checkWords(t *testing.T, app appdef.App, words []string) {
 	o := options()
 	o.AppFlags = words
 	for _, r := range readers {
-		if r.launcher == render.Nomad && slices.ContainsFunc(words, changedByNomad) {
-			if _, err := render.Render(r.launcher, app, o); err == nil {
+		if r.launcher == "nomad" && slices.ContainsFunc(words, changedByNomad) {
+			if _, err := known.Render(r.launcher, app, o); err == nil {
 				t.Errorf("Nomad takes %q, which it would change", words)
 			}
 			continue
@@ -142,7 +143,7 @@ func FuzzWords(f *testing.F) {
 		o := options()
 		o.AppFlags = []string{one, two}
 		if !utf8.ValidString(one) || !utf8.ValidString(two) || strings.ContainsRune(one+two, 0) { // two halves of a letter are none
-			if job, err := render.Render(render.Nomad, app, o); err == nil && !utf8.ValidString(job.Files[0].Text) {
+			if job, err := known.Render("nomad", app, o); err == nil && !utf8.ValidString(job.Files[0].Text) {
 				t.Error("a job file that is no UTF-8")
 			}
 			return
@@ -187,7 +188,7 @@ func TestClientsOfHadoopHome(t *testing.T) {
 	if err := errors.Join(os.Mkdir(bin, 0o755), os.MkdirAll(jars, 0o755), os.WriteFile(jar, nil, 0o600), os.WriteFile(filepath.Join(bin, "yarn"), []byte(spy), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	words, err := typed(t, rendered(t, render.YARN, "shell", small(t), options()), nil, "HADOOP_HOME="+home)
+	words, err := typed(t, rendered(t, "yarn", "shell", small(t), options()), nil, "HADOOP_HOME="+home)
 	if err != nil || !slices.Contains(words, jar) {
 		t.Errorf("got %q, %v", words, err)
 	}
@@ -207,7 +208,7 @@ func TestHostileWordsInShells(t *testing.T) {
 			t.Errorf("-given +read\n%s", d)
 		}
 	}
-	got, err := typed(t, rendered(t, render.Slurm, "", small(t), o), []string{"srun", "scontrol", "squeue"})
+	got, err := typed(t, rendered(t, "slurm", "", small(t), o), []string{"srun", "scontrol", "squeue"})
 	if err != nil {
 		t.Error(err)
 	}
@@ -215,7 +216,7 @@ func TestHostileWordsInShells(t *testing.T) {
 
 	// As a NodeManager has it: between double quotes of one shell, by another.
 	o.Binary = "/spy/muster"
-	commands, err := launchCommands(rendered(t, render.YARN, "service", small(t), o))
+	commands, err := launchCommands(rendered(t, "yarn", "service", small(t), o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestHostileWordsInShells(t *testing.T) {
 	want(launch(commands[0]))
 
 	// The distributed shell: a script that is typed, whose client hands the command on.
-	client, err := typed(t, rendered(t, render.YARN, "shell", small(t), o), []string{"yarn"}, "DISTRIBUTED_SHELL_JAR=/d.jar")
+	client, err := typed(t, rendered(t, "yarn", "shell", small(t), o), []string{"yarn"}, "DISTRIBUTED_SHELL_JAR=/d.jar")
 	if err != nil {
 		t.Error(err)
 	}

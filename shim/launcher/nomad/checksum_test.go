@@ -1,4 +1,4 @@
-package render_test
+package nomad
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ func TestNomadChecksWhatItFetches(t *testing.T) {
 		{"json", "https://web/m/muster", ""},
 		{"json", "https://web/" + sum, ""},
 	} {
-		job, err := render.Render(render.Nomad, app, render.Options{Format: tt.format, AppID: "a", Run: "1", App: "catalog:a", Binary: tt.binary, Registry: "consul://c:1"})
+		job, err := render.Render([]render.Launcher{Jobs}, "nomad", app, render.Options{Format: tt.format, AppID: "a", Run: "1", App: "catalog:a", Binary: tt.binary, Registry: "consul://c:1"})
 		if err != nil {
 			t.Fatal(err)
 		}

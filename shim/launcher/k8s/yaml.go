@@ -1,10 +1,12 @@
-package render
+package k8s
 
 import (
 	"bytes"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/muster-agent/muster/shim/render"
 )
 
 // yamlMap is a mapping of keys and values in turn; keys are strings, values nodes.
@@ -26,7 +28,7 @@ func put(m *yaml.Node, key string, value *yaml.Node) {
 func note(m *yaml.Node, key, text string) {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
-			m.Content[i].HeadComment = "# " + oneLine(text)
+			m.Content[i].HeadComment = "# " + render.OneLine(text)
 		}
 	}
 }

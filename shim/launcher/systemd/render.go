@@ -1,4 +1,4 @@
-package render
+package systemd
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/render"
 )
 
 // unitLine is one line of a unit: an assignment, or a comment where name is empty.
@@ -27,7 +28,7 @@ func (u *unit) section(name string, lines ...unitLine) {
 		case l.name != "":
 			u.b.WriteString(l.name + "=" + l.value + "\n")
 		case l.value != "":
-			u.b.WriteString(comment([]string{l.value}))
+			u.b.WriteString(render.Comment([]string{l.value}))
 		}
 	}
 }
@@ -37,7 +38,7 @@ var unitUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$`)
 
 // The unit's names. The app's is in them, so that several apps share a host; shim/launcher reads component and index behind
 // the @.
-func (w *writer) unitName() string { return "muster-" + unitEscape(w.o.AppID) }
+func (w writer) unitName() string { return "muster-" + unitEscape(w.Options.AppID) }
 
 func instanceUnit(template, component string, index int) string {
 	return template + "@" + unitEscape(component) + "-" + strconv.Itoa(index) + ".service"
@@ -57,9 +58,17 @@ func unitEscape(name string) string {
 	return b.String()
 }
 
-func (w *writer) systemd() ([]File, error) {
-	binary := w.local("")
-	if remote(w.o.Binary) || !path.IsAbs(binary) {
+// Jobs writes units of systemd.
+var Jobs = render.Launcher{
+	Name: "systemd", Formats: []string{"units"}, Flags: []string{"--user", "--privileged"}, CountsProcesses: true,
+	Write: func(w *render.Writer) ([]render.File, error) { return writer{w}.write() },
+}
+
+type writer struct{ *render.Writer }
+
+func (w writer) write() ([]render.File, error) {
+	binary := w.Local("")
+	if render.Remote(w.Options.Binary) || !path.IsAbs(binary) {
 		return nil, errors.New("binary: want its absolute path on the hosts, which systemd starts it by")
 	}
 	if binary != path.Clean(binary) || strings.ContainsAny(binary, "'\"\\$% \t") {
@@ -67,76 +76,66 @@ func (w *writer) systemd() ([]File, error) {
 	}
 	name := w.unitName()
 	longest := 0
-	for _, g := range w.groups {
-		longest = max(longest, len(instanceUnit(name, g.name, g.count)))
+	for _, g := range w.Groups {
+		longest = max(longest, len(instanceUnit(name, g.Name, g.Count)))
 	}
 	if longest > 255 {
-		return nil, fmt.Errorf("app id %s: a unit's name has at most 255 characters", w.o.AppID)
+		return nil, fmt.Errorf("app id %s: a unit's name has at most 255 characters", w.Options.AppID)
 	}
-	if !w.o.Privileged && w.o.TokenFile != "" && !plainWord.MatchString(w.o.TokenFile) {
-		return nil, fmt.Errorf("token file %s: want a path without blanks and quotes", appdef.Quote(w.o.TokenFile))
+	if !w.Options.Privileged && w.Options.TokenFile != "" && !render.PlainWord.MatchString(w.Options.TokenFile) {
+		return nil, fmt.Errorf("token file %s: want a path without blanks and quotes", appdef.Quote(w.Options.TokenFile))
 	}
-	if w.o.User != "" && !unitUser.MatchString(w.o.User) {
-		return nil, fmt.Errorf("--user %s: want a user's name or number", appdef.Quote(w.o.User))
+	if w.Options.User != "" && !unitUser.MatchString(w.Options.User) {
+		return nil, fmt.Errorf("--user %s: want a user's name or number", appdef.Quote(w.Options.User))
 	}
-	w.loseOfSystemd()
-	files := []File{{name + "@.service", w.template(name, binary)}, {name + ".target", w.target(name)}}
-	for _, g := range w.groups {
+	w.loseAll()
+	files := []render.File{
+		{Name: name + "@.service", Text: w.template(name, binary)}, {Name: name + ".target", Text: w.target(name)},
+	}
+	for _, g := range w.Groups {
 		text := w.dropIn(g)
 		if text == "" {
 			continue
 		}
-		for i := range g.count {
-			files = append(files, File{path.Join(instanceUnit(name, g.name, i)+".d", "limits.conf"), text})
+		for i := range g.Count {
+			files = append(files, render.File{Name: path.Join(instanceUnit(name, g.Name, i)+".d", "limits.conf"), Text: text})
 		}
 	}
 	return files, nil
 }
 
-func (w *writer) loseOfSystemd() {
-	for _, g := range w.groups {
-		if g.gpus > 0 {
-			w.lose("%s: %d GPUs: systemd grants none; the agent chooses and locks them on the host", g.name, g.gpus)
+func (w writer) loseAll() {
+	for _, g := range w.Groups {
+		if g.GPUs > 0 {
+			w.Lose("%s: %d GPUs: systemd grants none; the agent chooses and locks them on the host", g.Name, g.GPUs)
 		}
-		if g.spread {
-			w.lose("%s: each on a host of its own: systemd knows one host; enable one instance on each", g.name)
+		if g.Spread {
+			w.Lose("%s: each on a host of its own: systemd knows one host; enable one instance on each", g.Name)
 		}
-		if g.image != "" && g.image != appdef.HostRoot && !w.o.Privileged {
-			w.lose("%s: muster.image %s: an unprivileged agent has no namespaces here; --privileged runs images", g.name, g.image)
+		if g.Image != "" && g.Image != appdef.HostRoot && !w.Options.Privileged {
+			w.Lose("%s: muster.image %s: an unprivileged agent has no namespaces here; --privileged runs images", g.Name, g.Image)
 		}
-		if g.label != "" {
-			w.lose("%s: node label %s: systemd knows one host; enable the instances where they belong", g.name, g.label)
+		if g.Label != "" {
+			w.Lose("%s: node label %s: systemd knows one host; enable the instances where they belong", g.Name, g.Label)
 		}
 	}
-	w.lose("another host: systemd starts an agent again on this one only")
-	if w.o.Queue != "" || w.o.Priority != "" {
-		w.lose("queue and priority: systemd has none")
+	w.Lose("another host: systemd starts an agent again on this one only")
+	if w.Options.Queue != "" || w.Options.Priority != "" {
+		w.Lose("queue and priority: systemd has none")
 	}
-	if w.o.Privileged && w.o.User != "" {
-		w.lose("--user %s: --privileged has the agents be root", w.o.User)
+	if w.Options.Privileged && w.Options.User != "" {
+		w.Lose("--user %s: --privileged has the agents be root", w.Options.User)
 	}
-	if w.o.TimeLimit > 0 {
-		w.lose("time limit %s: RuntimeMaxSec would end one agent, not the run; muster.timeout is the app's own", w.o.TimeLimit)
+	if w.Options.TimeLimit > 0 {
+		w.Lose("time limit %s: RuntimeMaxSec would end one agent, not the run; muster.timeout is the app's own", w.Options.TimeLimit)
 	}
 }
 
-// window is one for all instances: the template has one TimeoutStopSec.
-func (w *writer) longestWindow() time.Duration {
-	longest := w.o.KillWindow
-	for _, g := range w.groups {
-		longest = max(longest, g.window)
-	}
-	if longest == 0 {
-		longest = usualWindow
-	}
-	return longest
-}
-
-func (w *writer) template(name, binary string) string {
+func (w writer) template(name, binary string) string {
 	var u unit
-	window := w.longestWindow()
+	window := w.LongestWindow()
 	kind := "unprivileged: limits are kept in the delegated control group, without containers"
-	if w.o.Privileged {
+	if w.Options.Privileged {
 		kind = "privileged: root, which makes containers"
 	}
 	how := []string{
@@ -144,10 +143,10 @@ func (w *writer) template(name, binary string) string {
 		"  systemctl start " + name + ".target",
 		"  systemctl stop " + name + ".target", "",
 	}
-	header := w.header("One agent of systemd, written by muster render systemd; "+kind+".", append(how, codeLines()...)...)
-	u.b.WriteString(comment(header))
+	header := w.Header("One agent of systemd, written by muster render systemd; "+kind+".", append(how, render.CodeLines()...)...)
+	u.b.WriteString(render.Comment(header))
 	u.section("Unit", []unitLine{
-		{"Description", unitText("muster " + w.o.AppID + " %i")},
+		{"Description", unitText("muster " + w.Options.AppID + " %i")},
 		{"Documentation", "https://github.com/muster-agent/muster/blob/main/doc/launchers.md"},
 		{"Wants", "network-online.target"},
 		{"After", "network-online.target"},
@@ -164,8 +163,8 @@ func (w *writer) template(name, binary string) string {
 	return u.b.String()
 }
 
-func (w *writer) service(binary string, window time.Duration) []unitLine {
-	words := append([]string{binary}, w.command("", window)...)
+func (w writer) service(binary string, window time.Duration) []unitLine {
+	words := append([]string{binary}, w.Command("", window)...)
 	lines := []unitLine{
 		{"", "Ready is who has passed the barrier: that may take as long as the gang needs to come together."},
 		{"Type", "notify"},
@@ -184,26 +183,26 @@ func (w *writer) service(binary string, window time.Duration) []unitLine {
 		{"OOMScoreAdjust", "-500"},
 		{"OOMPolicy", "continue"},
 		{"", "Done, or interrupted by a stop; again after a kill, a failed watchdog and the codes that say so; never after the others."},
-		{"SuccessExitStatus", joined(stopCodes(launcher.Again), " ")},
+		{"SuccessExitStatus", render.Joined(stopCodes(launcher.Again), " ")},
 		{"Restart", "on-failure"},
 		{"RestartSec", "5"},
-		{"RestartForceExitStatus", joined(answeredBySystemd(launcher.Again, launcher.Elsewhere), " ")},
-		{"RestartPreventExitStatus", joined(launcher.CodesOf(launcher.Never), " ")},
+		{"RestartForceExitStatus", render.Joined(answeredBySystemd(launcher.Again, launcher.Elsewhere), " ")},
+		{"RestartPreventExitStatus", render.Joined(launcher.CodesOf(launcher.Never), " ")},
 		{"", "Folders: work and checkpoints, logs, what is fetched, this host's state."},
-		{"StateDirectory", "muster/" + w.o.AppID},
-		{"LogsDirectory", "muster/" + w.o.AppID},
+		{"StateDirectory", "muster/" + w.Options.AppID},
+		{"LogsDirectory", "muster/" + w.Options.AppID},
 		{"CacheDirectory", "muster"},
 		{"Environment", "XDG_CACHE_HOME=%C"},
 	}
-	if w.o.Privileged {
-		if w.o.TokenFile != "" {
-			lines = append(lines, unitLine{"Environment", unitWord("CONSUL_HTTP_TOKEN_FILE=" + w.o.TokenFile)})
+	if w.Options.Privileged {
+		if w.Options.TokenFile != "" {
+			lines = append(lines, unitLine{"Environment", unitWord("CONSUL_HTTP_TOKEN_FILE=" + w.Options.TokenFile)})
 		}
 		return lines
 	}
-	if w.o.TokenFile != "" {
+	if w.Options.TokenFile != "" {
 		lines = append(lines, unitLine{"", "Root reads it, the agents get a copy."},
-			unitLine{"LoadCredential", "consul-token:" + strings.ReplaceAll(w.o.TokenFile, "%", "%%")},
+			unitLine{"LoadCredential", "consul-token:" + strings.ReplaceAll(w.Options.TokenFile, "%", "%%")},
 			unitLine{"Environment", "CONSUL_HTTP_TOKEN_FILE=%d/consul-token"})
 	}
 	return append(lines, w.unprivileged()...)
@@ -232,8 +231,8 @@ func answeredBySystemd(answers ...launcher.Answer) []int {
 }
 
 // unprivileged is what an agent and a training process have no need of (systemd-analyze security).
-func (w *writer) unprivileged() []unitLine {
-	user := w.o.User
+func (w writer) unprivileged() []unitLine {
+	user := w.Options.User
 	if user == "" {
 		user = "muster"
 	}
@@ -275,22 +274,22 @@ func (w *writer) unprivileged() []unitLine {
 		unitLine{"DeviceAllow", "char-nvidia-uvm rw"}, unitLine{"DeviceAllow", "char-nvidia-caps rw"})
 }
 
-func (w *writer) usesGPUs() bool {
-	for _, g := range w.groups {
-		if g.gpus > 0 {
+func (w writer) usesGPUs() bool {
+	for _, g := range w.Groups {
+		if g.GPUs > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-func (w *writer) target(name string) string {
+func (w writer) target(name string) string {
 	var u unit
-	u.b.WriteString(comment([]string{"The instances of " + w.o.AppID + " on this host: leave those that it is to run."}))
-	lines := []unitLine{{"Description", unitText("muster " + w.o.AppID)}}
-	for _, g := range w.groups {
-		for i := range g.count {
-			lines = append(lines, unitLine{"Wants", instanceUnit(name, g.name, i)})
+	u.b.WriteString(render.Comment([]string{"The instances of " + w.Options.AppID + " on this host: leave those that it is to run."}))
+	lines := []unitLine{{"Description", unitText("muster " + w.Options.AppID)}}
+	for _, g := range w.Groups {
+		for i := range g.Count {
+			lines = append(lines, unitLine{"Wants", instanceUnit(name, g.Name, i)})
 		}
 	}
 	u.section("Unit", lines...)
@@ -299,26 +298,26 @@ func (w *writer) target(name string) string {
 }
 
 // dropIn are the limits of one instance, with the agent in them; empty: it has none.
-func (w *writer) dropIn(g group) string {
+func (w writer) dropIn(g render.Group) string {
 	var lines []unitLine
-	if g.memory > 0 {
-		lines = append(lines, unitLine{"", fmt.Sprintf("The process's limit, and %d MB for the agent.", agentMemoryMB)},
-			unitLine{"MemoryMax", strconv.Itoa(g.memory) + "M"})
+	if g.MemoryMB > 0 {
+		lines = append(lines, unitLine{"", fmt.Sprintf("The process's limit, and %d MB for the agent.", render.AgentMemoryMB)},
+			unitLine{"MemoryMax", strconv.Itoa(g.MemoryMB) + "M"})
 	}
 	switch {
-	case g.vcores > 0 && g.hard:
-		lines = append(lines, unitLine{"CPUQuota", strconv.Itoa(g.vcores*100) + "%"})
-	case g.vcores > 0:
-		lines = append(lines, unitLine{"", "A share where cores are short: 100 for each."}, unitLine{"CPUWeight", strconv.Itoa(min(g.vcores*100, 10000))})
+	case g.VCores > 0 && g.Hard:
+		lines = append(lines, unitLine{"CPUQuota", strconv.Itoa(g.VCores*100) + "%"})
+	case g.VCores > 0:
+		lines = append(lines, unitLine{"", "A share where cores are short: 100 for each."}, unitLine{"CPUWeight", strconv.Itoa(min(g.VCores*100, 10000))})
 	}
-	if g.pids > 0 {
-		lines = append(lines, unitLine{"", "Threads of the process, and those of the agent."}, unitLine{"TasksMax", strconv.Itoa(g.pids + agentTasks)})
+	if g.Pids > 0 {
+		lines = append(lines, unitLine{"", "Threads of the process, and those of the agent."}, unitLine{"TasksMax", strconv.Itoa(g.Pids + agentTasks)})
 	}
 	if len(lines) == 0 {
 		return ""
 	}
 	var u unit
-	u.b.WriteString(comment([]string{"Limits of " + g.name + " of " + w.o.AppID + "."}))
+	u.b.WriteString(render.Comment([]string{"Limits of " + g.Name + " of " + w.Options.AppID + "."}))
 	u.section("Service", lines...)
 	return u.b.String()
 }
@@ -337,7 +336,7 @@ func unitSpan(d time.Duration) string {
 
 // unitText is a text in which only `%i` is filled in.
 func unitText(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(oneLine(text), "%", "%%"), "%%i", "%i")
+	return strings.ReplaceAll(strings.ReplaceAll(render.OneLine(text), "%", "%%"), "%%i", "%i")
 }
 
 // unitWords is a command line (systemd.service(5)): an option and its value on a line.
@@ -361,7 +360,7 @@ func unitDollar(word string) string { return strings.ReplaceAll(word, "$", "$$")
 
 // unitWord quotes a word as systemd.syntax(7) has it; `%` begins a specifier.
 func unitWord(word string) string {
-	if plainWord.MatchString(word) {
+	if render.PlainWord.MatchString(word) {
 		return word
 	}
 	var b strings.Builder

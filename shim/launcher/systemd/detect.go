@@ -1,57 +1,58 @@
-package launcher
+package systemd
 
 import (
 	"strconv"
 	"strings"
 
-	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/launcher"
 )
 
-var systemdDeeds = map[Answer]deed{
-	Done:      {"SuccessExitStatus", "the unit is inactive; 130 and 143 are as good, they end a stop"},
-	Again:     {"RestartForceExitStatus", "the unit starts again, on this host"},
-	Elsewhere: {"RestartForceExitStatus", "the same: systemd knows no other host"},
-	Never:     {"RestartPreventExitStatus", "the unit is failed"},
+// Agents is Systemd as its agents meet it.
+var Agents = launcher.Launcher{
+	Name:       "systemd",
+	KillWindow: 90, // DefaultTimeoutStopSec
+	Recognise: func(f *launcher.Finder) string {
+		if f.Has("INVOCATION_ID") && !inScope(f) {
+			return "INVOCATION_ID"
+		}
+		return ""
+	},
+	Read: find, Actions: actions, Survival: survival,
 }
 
-var systemdSurvival = plan.Survival{
-	By:    "systemd, by Restart=",
-	Keeps: []string{KeptIndex, KeptHost, KeptWork, KeptLogs},
-}
-
-// systemd reads a service's variables (systemd.exec(5)) and, for a unit `muster@worker-3.service`,
+// find reads a service's variables (systemd.exec(5)) and, for a unit `muster@worker-3.service`,
 // component and index from the unit's name.
-func (f *finder) systemd() {
-	a := &f.found.Allocation
-	f.take(&a.ContainerID, "container_id", "INVOCATION_ID")
-	f.found.WorkDir = first(f.env["STATE_DIRECTORY"], ":")
-	if f.found.WorkDir != "" {
-		f.found.Origins["work_dir"] = "STATE_DIRECTORY"
+func find(f *launcher.Finder) {
+	a := &f.Found.Allocation
+	f.Take(&a.ContainerID, "container_id", "INVOCATION_ID")
+	f.Found.WorkDir = launcher.First(f.Env["STATE_DIRECTORY"], ":")
+	if f.Found.WorkDir != "" {
+		f.Found.Origins["work_dir"] = "STATE_DIRECTORY"
 	}
-	f.found.LogDir = first(f.env["LOGS_DIRECTORY"], ":")
-	if f.found.LogDir != "" {
-		f.found.Origins["log_dir"] = "LOGS_DIRECTORY"
+	f.Found.LogDir = launcher.First(f.Env["LOGS_DIRECTORY"], ":")
+	if f.Found.LogDir != "" {
+		f.Found.Origins["log_dir"] = "LOGS_DIRECTORY"
 	}
-	unit := unitOf(f.facts.Cgroup)
+	unit := unitOf(f.Facts.Cgroup)
 	if unit != "" {
-		f.found.JobID = unit
-		f.found.Origins["job_id"] = "/proc/self/cgroup"
+		f.Found.JobID = unit
+		f.Found.Origins["job_id"] = "/proc/self/cgroup"
 	}
-	if unit != "" && f.facts.Machine != "" { // a unit's next process starts when the last one's control group is empty
-		f.found.Slot = "systemd/" + f.facts.Machine + "/" + unit
-		f.found.Origins["slot"] = "/proc/self/cgroup"
+	if unit != "" && f.Facts.Machine != "" { // a unit's next process starts when the last one's control group is empty
+		f.Found.Slot = "systemd/" + f.Facts.Machine + "/" + unit
+		f.Found.Origins["slot"] = "/proc/self/cgroup"
 	}
 	if component, index, ok := unitInstance(unit); ok {
-		f.found.Component, f.found.Index = component, index
-		f.found.Origins["component"] = "/proc/self/cgroup"
-		f.found.Origins["index"] = "/proc/self/cgroup"
+		f.Found.Component, f.Found.Index = component, index
+		f.Found.Origins["component"] = "/proc/self/cgroup"
+		f.Found.Origins["index"] = "/proc/self/cgroup"
 	}
 }
 
 // inScope tells whether the innermost unit around us is a scope: a login session or a terminal
 // that a desktop opened. INVOCATION_ID is then only inherited from the user's service manager.
-func (f *finder) inScope() bool {
-	return strings.HasSuffix(unitOf(f.facts.Cgroup), ".scope")
+func inScope(f *launcher.Finder) bool {
+	return strings.HasSuffix(unitOf(f.Facts.Cgroup), ".scope")
 }
 
 // unitOf is the innermost service or scope in the text of /proc/self/cgroup; empty if there is

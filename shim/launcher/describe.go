@@ -12,12 +12,12 @@ import (
 
 // Describe tells people what is known of the launcher: each value with where it came from, in the order in which an agent
 // needs them, and the two tables. host is the address that was chosen.
-func (f Found) Describe(host Host) plan.Launcher {
+func (l Launcher) Describe(f Found, host Host) plan.Launcher {
 	notes := append([]string{}, f.Notes...)
 	if host.Passed != "" {
 		notes = append(notes, host.Passed)
 	}
-	return plan.Launcher{Name: string(f.Name), Known: f.known(host), Answers: f.Name.Tells(), Survives: f.Name.Survives(), Notes: notes}
+	return plan.Launcher{Name: string(f.Name), Known: f.known(host), Answers: l.tells(), Survives: l.Survival, Notes: notes}
 }
 
 func (f Found) known(host Host) []plan.Known {

@@ -1,4 +1,4 @@
-package render
+package nomad
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/muster-agent/muster/shim/render"
 )
 
 // hclBody writes blocks and attributes; hclwrite quotes the values, `${` and `%{` in them, too.
@@ -25,7 +27,7 @@ func (b hclBody) text(name, value string) {
 
 func (b hclBody) number(name string, n int) { b.set(name, cty.NumberIntVal(int64(n))) }
 
-func (b hclBody) span(name string, d time.Duration) { b.set(name, cty.StringVal(spanText(d))) }
+func (b hclBody) span(name string, d time.Duration) { b.set(name, cty.StringVal(render.SpanText(d))) }
 
 func (b hclBody) list(name string, texts []string) {
 	values := make([]cty.Value, len(texts))
@@ -45,14 +47,14 @@ func (b hclBody) block(kind string, labels ...string) hclBody {
 
 func (b hclBody) note(lines ...string) {
 	for _, line := range lines {
-		b.AppendUnstructuredTokens(hclwrite.Tokens{{Type: hclsyntax.TokenComment, Bytes: []byte("# " + oneLine(line) + "\n")}})
+		b.AppendUnstructuredTokens(hclwrite.Tokens{{Type: hclsyntax.TokenComment, Bytes: []byte("# " + render.OneLine(line) + "\n")}})
 	}
 }
 
 func (b hclBody) blank() { b.AppendNewline() }
 
-// nomadHCL is the job as `nomad job run` takes it.
-func (w *writer) nomadHCL(job nomadJob) string {
+// hcl is the job as `nomad job run` takes it.
+func (w writer) hcl(job jobSpec) string {
 	file := hclwrite.NewEmptyFile()
 	root := hclBody{file.Body()}
 	b := root.block("job", job.ID)
@@ -72,11 +74,11 @@ func (w *writer) nomadHCL(job nomadJob) string {
 		b.note("The group's name is the component; the allocation's index is the instance's.")
 		b.block("group", g.Name).group(g)
 	}
-	header := w.header("A batch job of Nomad, written by muster render nomad.", append([]string{"  nomad job run " + w.o.AppID + ".nomad.hcl", ""}, codeLines()...)...)
-	return comment(header) + "\n" + string(hclwrite.Format(file.Bytes()))
+	header := w.Header("A batch job of Nomad, written by muster render nomad.", append([]string{"  nomad job run " + w.Options.AppID + ".nomad.hcl", ""}, render.CodeLines()...)...)
+	return render.Comment(header) + "\n" + string(hclwrite.Format(file.Bytes()))
 }
 
-func (b hclBody) constraints(list []nomadConstraint) {
+func (b hclBody) constraints(list []constraint) {
 	for _, c := range list {
 		b.blank()
 		in := b.block("constraint")
@@ -88,7 +90,7 @@ func (b hclBody) constraints(list []nomadConstraint) {
 	}
 }
 
-func (b hclBody) group(g nomadGroup) {
+func (b hclBody) group(g group) {
 	b.number("count", g.Count)
 	b.constraints(g.Constraints)
 	for _, n := range g.Networks {
@@ -125,7 +127,7 @@ func (b hclBody) group(g nomadGroup) {
 	}
 }
 
-func (b hclBody) task(t nomadTask) {
+func (b hclBody) task(t taskSpec) {
 	b.text("driver", t.Driver)
 	b.text("user", t.User)
 	b.blank()
@@ -177,15 +179,15 @@ func (b hclBody) words(name string, texts []string) {
 	b.SetAttributeRaw(name, append(tokens, &hclwrite.Token{Type: hclsyntax.TokenCBrack, Bytes: []byte("]")}))
 }
 
-func (b hclBody) resources(r nomadResources) {
+func (b hclBody) resources(r resources) {
 	in := b.block("resources")
 	if r.Cores > 0 {
 		in.number("cores", r.Cores)
 	} else {
-		in.note(fmt.Sprintf("MHz: a vcore is taken for %d.", nomadMHz))
+		in.note(fmt.Sprintf("MHz: a vcore is taken for %d.", coreMHz))
 		in.number("cpu", r.CPU)
 	}
-	in.note(fmt.Sprintf("MB: the process's limit, and %d for the agent.", agentMemoryMB))
+	in.note(fmt.Sprintf("MB: the process's limit, and %d for the agent.", render.AgentMemoryMB))
 	in.number("memory", r.MemoryMB)
 	for _, d := range r.Devices {
 		in.blank()

@@ -1,4 +1,4 @@
-package render
+package slurm
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/render"
 )
 
 // loudly is what a task adds to the codes that are to be heard above those of signals.
@@ -21,149 +22,160 @@ func loud() []int { return launcher.CodesOf(launcher.Elsewhere, launcher.Never) 
 // requeues is how often a job puts itself into the queue again.
 const requeues = 5
 
-func (w *writer) slurm() ([]File, error) {
-	if remote(w.o.Binary) {
-		return nil, fmt.Errorf("binary %s: want a path that all nodes see", w.o.Binary)
+// slurmWindow is KillWait.
+const killWait = 30 * time.Second
+
+// Jobs writes scripts for sbatch.
+var Jobs = render.Launcher{
+	Name: "slurm", Formats: []string{"sbatch"}, Window: render.ClusterWindow(killWait),
+	Write: func(w *render.Writer) ([]render.File, error) { return writer{w}.write() },
+}
+
+type writer struct{ *render.Writer }
+
+func (w writer) write() ([]render.File, error) {
+	if render.Remote(w.Options.Binary) {
+		return nil, fmt.Errorf("binary %s: want a path that all nodes see", w.Options.Binary)
 	}
-	if len(w.groups) == 0 {
+	if len(w.Groups) == 0 {
 		return nil, fmt.Errorf("no instances: there is nothing for Slurm to start")
 	}
-	if binary := w.local(""); !path.IsAbs(binary) && strings.Contains(binary, "/") {
+	if binary := w.Local(""); !path.IsAbs(binary) && strings.Contains(binary, "/") {
 		return nil, fmt.Errorf("binary %s: want an absolute path, or a name of the PATH", binary)
 	}
-	for _, text := range append([]string{w.o.Queue}, w.labels()...) {
+	for _, text := range append([]string{w.Options.Queue}, w.labels()...) {
 		if strings.ContainsAny(text, "\"'\\#") || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || unicode.IsSpace(r) }) {
 			return nil, fmt.Errorf("%s: an option of sbatch in a script has no blanks, quotes and #", appdef.Quote(text))
 		}
 	}
-	if len(w.o.Run) > longestRun {
-		return nil, fmt.Errorf("run id %s: want %d characters at most: the number of a restart comes behind it", w.o.Run, longestRun)
+	if len(w.Options.Run) > render.LongestRun {
+		return nil, fmt.Errorf("run id %s: want %d characters at most: the number of a restart comes behind it", w.Options.Run, render.LongestRun)
 	}
-	parts := w.slurmParts()
-	w.loseOfSlurm()
+	parts := w.parts()
+	w.loseAll()
 	var b strings.Builder
 	b.WriteString("#!/bin/bash\n")
 	for i, part := range parts {
 		if i > 0 {
 			b.WriteString("#SBATCH hetjob\n")
 		}
-		b.WriteString(w.slurmOptions(part, i == 0))
+		b.WriteString(w.options(part, i == 0))
 	}
-	how := []string{"  sbatch " + w.o.AppID + ".sbatch", ""}
-	b.WriteString(comment(append([]string{""}, w.header("A batch job of Slurm, written by muster render slurm.", append(how, codeLines()...)...)...)))
-	b.WriteString(w.slurmScript(parts))
-	return []File{{w.o.AppID + ".sbatch", b.String()}}, nil
+	how := []string{"  sbatch " + w.Options.AppID + ".sbatch", ""}
+	b.WriteString(render.Comment(append([]string{""}, w.Header("A batch job of Slurm, written by muster render slurm.", append(how, render.CodeLines()...)...)...)))
+	b.WriteString(w.script(parts))
+	return []render.File{{Name: w.Options.AppID + ".sbatch", Text: b.String()}}, nil
 }
 
-func (w *writer) labels() []string {
+func (w writer) labels() []string {
 	var out []string
-	for _, g := range w.groups {
-		out = append(out, g.label)
+	for _, g := range w.Groups {
+		out = append(out, g.Label)
 	}
 	return out
 }
 
 // slurmPart is one component of a heterogeneous job, or all of a job whose tasks are alike.
-type slurmPart struct {
-	group
+type part struct {
+	render.Group
 	all bool // of all components: the task's rank says which it is
 }
 
-func (w *writer) slurmParts() []slurmPart {
-	if w.oneSize() {
-		one := w.groups[0]
-		one.count = w.instances()
-		one.window = w.longestWindow()
-		one.command = w.command("", one.window)
-		return []slurmPart{{one, true}}
+func (w writer) parts() []part {
+	if w.OneSize() {
+		one := w.Groups[0]
+		one.Count = w.Instances()
+		one.Window = w.LongestWindow()
+		one.Command = w.Command("", one.Window)
+		return []part{{one, true}}
 	}
-	parts := make([]slurmPart, len(w.groups))
-	for i, g := range w.groups {
-		parts[i].group = g
+	parts := make([]part, len(w.Groups))
+	for i, g := range w.Groups {
+		parts[i].Group = g
 	}
 	return parts
 }
 
-func (w *writer) loseOfSlurm() {
-	for _, g := range w.groups {
-		if g.vcores == appdef.Max && !g.spread {
-			w.lose("%s: vcores max: the job has its nodes to itself; instances on one node share its cores and memory, and muster.spread=host parts them", g.name)
+func (w writer) loseAll() {
+	for _, g := range w.Groups {
+		if g.VCores == appdef.Max && !g.Spread {
+			w.Lose("%s: vcores max: the job has its nodes to itself; instances on one node share its cores and memory, and muster.spread=host parts them", g.Name)
 		}
 	}
-	w.lose("kill time-out: KillWait of the cluster's configuration; the agents are told %s", w.longestWindow())
-	if w.o.Priority != "" {
-		w.lose("priority %s: only an operator of Slurm may raise one; see sbatch --nice and --qos", w.o.Priority)
+	w.Lose("kill time-out: KillWait of the cluster's configuration; the agents are told %s", w.LongestWindow())
+	if w.Options.Priority != "" {
+		w.Lose("priority %s: only an operator of Slurm may raise one; see sbatch --nice and --qos", w.Options.Priority)
 	}
-	if w.o.TimeLimit > 0 {
-		w.lose("time limit %s: of each start; a job that has been put into the queue again for another reason has it again", spanText(w.o.TimeLimit))
+	if w.Options.TimeLimit > 0 {
+		w.Lose("time limit %s: of each start; a job that has been put into the queue again for another reason has it again", render.SpanText(w.Options.TimeLimit))
 	}
-	w.lose("an agent that ends alone: Slurm starts no task anew, so all are ended and the job is put into the queue again")
+	w.Lose("an agent that ends alone: Slurm starts no task anew, so all are ended and the job is put into the queue again")
 }
 
 // slurmOptions are the lines of sbatch. Those of the whole job stand with the first part.
-func (w *writer) slurmOptions(p slurmPart, first bool) string {
+func (w writer) options(p part, first bool) string {
 	var b strings.Builder
 	say := func(option string) { b.WriteString("#SBATCH --" + option + "\n") }
 	if first {
-		say("job-name=" + w.o.AppID)
-		say("output=" + w.o.AppID + "-%j.out")
+		say("job-name=" + w.Options.AppID)
+		say("output=" + w.Options.AppID + "-%j.out")
 		say("open-mode=append")
 		say("requeue")
 		// To the agents, not to this script: so much before the time is over they stop in grace.
-		say("signal=TERM@" + strconv.Itoa(slurmNotice(p.window)))
+		say("signal=TERM@" + strconv.Itoa(notice(p.Window)))
 	}
-	if w.o.TimeLimit > 0 {
-		say("time=" + strconv.Itoa(max(1, int((w.o.TimeLimit+time.Minute-1)/time.Minute))))
+	if w.Options.TimeLimit > 0 {
+		say("time=" + strconv.Itoa(max(1, int((w.Options.TimeLimit+time.Minute-1)/time.Minute))))
 	}
-	if w.o.Queue != "" {
-		say("partition=" + w.o.Queue)
+	if w.Options.Queue != "" {
+		say("partition=" + w.Options.Queue)
 	}
-	if p.vcores == appdef.Max {
+	if p.VCores == appdef.Max {
 		say("exclusive")
 	}
 	for _, option := range p.options() {
 		say(option)
 	}
-	if p.label != "" {
-		say("constraint=" + p.label)
+	if p.Label != "" {
+		say("constraint=" + p.Label)
 	}
 	return b.String()
 }
 
 // slurmNotice is how many seconds before its time is over a job is told.
-func slurmNotice(window time.Duration) int { return int(max(window, slurmWindow) / time.Second) }
+func notice(window time.Duration) int { return int(max(window, killWait) / time.Second) }
 
 // slurmEarly is by how many seconds Slurm may tell it before that (sbatch(1), --signal).
-const slurmEarly = 60
+const earlySeconds = 60
 
 // options are what all tasks of a part are asked for, for sbatch and for srun.
-func (p slurmPart) options() []string {
-	out := append([]string{"ntasks=" + strconv.Itoa(p.count)}, p.cores()...)
-	cores := max(p.vcores, 1)
-	if p.memory > 0 && p.vcores != appdef.Max {
-		out = append(out, "mem-per-cpu="+strconv.Itoa((p.memory+cores-1)/cores)+"M")
+func (p part) options() []string {
+	out := append([]string{"ntasks=" + strconv.Itoa(p.Count)}, p.cores()...)
+	cores := max(p.VCores, 1)
+	if p.MemoryMB > 0 && p.VCores != appdef.Max {
+		out = append(out, "mem-per-cpu="+strconv.Itoa((p.MemoryMB+cores-1)/cores)+"M")
 	} else { // all of the node. sbatch refuses --mem=0 beside another part's; a number would count for all cores of the node
 		out = append(out, "mem-per-cpu=0")
 	}
-	if p.gpus > 0 {
+	if p.GPUs > 0 {
 		kind := ""
-		if p.gpuType != "" {
-			kind = strings.ToLower(strings.Map(typeRune, p.gpuType)) + ":"
+		if p.GPUType != "" {
+			kind = strings.ToLower(strings.Map(typeRune, p.GPUType)) + ":"
 		}
-		out = append(out, "gpus-per-task="+kind+strconv.Itoa(p.gpus))
+		out = append(out, "gpus-per-task="+kind+strconv.Itoa(p.GPUs))
 	}
-	if p.spread {
+	if p.Spread {
 		out = append(out, "ntasks-per-node=1")
 	}
 	return out
 }
 
 // cores is the option that says how many a task has. A step for which nobody says it has all that the job has.
-func (p slurmPart) cores() []string {
-	if p.vcores == appdef.Max {
+func (p part) cores() []string {
+	if p.VCores == appdef.Max {
 		return nil
 	}
-	return []string{"cpus-per-task=" + strconv.Itoa(max(p.vcores, 1))}
+	return []string{"cpus-per-task=" + strconv.Itoa(max(p.VCores, 1))}
 }
 
 // typeRune makes a GPU's model a name of gres.conf.
@@ -176,7 +188,7 @@ func typeRune(r rune) rune {
 
 // slurmScript starts the steps and reads their exit codes. Nothing in it handles SIGTERM: who cancels the job ends the script,
 // and nothing is put into the queue again.
-func (w *writer) slurmScript(parts []slurmPart) string {
+func (w writer) script(parts []part) string {
 	index := ""
 	if !parts[0].all { // the task's number is not the rank, but the index
 		index = ` --index "$SLURM_PROCID"`
@@ -188,12 +200,12 @@ func (w *writer) slurmScript(parts []slurmPart) string {
 `
 	}
 	requeue := ""
-	if w.o.TimeLimit > 0 {
+	if w.Options.TimeLimit > 0 {
 		requeue = " && ! late"
 	}
 	var b strings.Builder
-	if w.o.TokenFile != "" {
-		b.WriteString("export CONSUL_HTTP_TOKEN_FILE=" + shellWord(w.o.TokenFile) + "\n")
+	if w.Options.TokenFile != "" {
+		b.WriteString("export CONSUL_HTTP_TOKEN_FILE=" + render.ShellWord(w.Options.TokenFile) + "\n")
 	}
 	fmt.Fprintf(&b, `
 # A run that ended with %s is over: what is tried elsewhere is a new one, named in the job's comment.
@@ -211,9 +223,9 @@ code=$?
 case $code in %s) code=$((code + %d)) ;; esac
 exit "$code"'
 
-`, joined(launcher.CodesOf(launcher.Elsewhere), ", "), shellWord(w.o.Run), index, joined(loud(), " | "), loudly)
-	if w.o.TimeLimit > 0 {
-		fmt.Fprintf(&b, slurmLate, slurmNotice(parts[0].window)+slurmEarly)
+`, render.Joined(launcher.CodesOf(launcher.Elsewhere), ", "), render.ShellWord(w.Options.Run), index, render.Joined(loud(), " | "), loudly)
+	if w.Options.TimeLimit > 0 {
+		fmt.Fprintf(&b, lateFunction, notice(parts[0].Window)+earlySeconds)
 	}
 	if len(parts) > 1 {
 		b.WriteString(`# What the first part was asked for srun would read in the environment for all of them.
@@ -222,7 +234,7 @@ unset SLURM_CPUS_PER_TASK SLURM_GPUS_PER_TASK SLURM_MEM_PER_CPU SLURM_MEM_PER_NO
 `)
 	}
 	for i, p := range parts {
-		b.WriteString(w.slurmStep(p, i, len(parts)) + " &\n")
+		b.WriteString(w.step(p, i, len(parts)) + " &\n")
 	}
 	fmt.Fprintf(&b, `
 status=0
@@ -243,13 +255,13 @@ if [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]%s; then
 	esac
 fi
 exit "$status"
-`, len(parts), others, loud()[0]+loudly, loudly, requeues, requeue, joined(launcher.CodesOf(launcher.Elsewhere), " | "), w.o.Run, joined(launcher.CodesOf(launcher.Again), " | "))
+`, len(parts), others, loud()[0]+loudly, loudly, requeues, requeue, render.Joined(launcher.CodesOf(launcher.Elsewhere), " | "), w.Options.Run, render.Joined(launcher.CodesOf(launcher.Again), " | "))
 	return b.String()
 }
 
 // slurmLate keeps a job from living on in the queue when the time is over that somebody has given it. Where nobody has, it is
 // the partition that interrupts it.
-const slurmLate = `# The tasks are told of the end of their time, and not this script.
+const lateFunction = `# The tasks are told of the end of their time, and not this script.
 late() {
 	local end
 	end=$(squeue --noheader --jobs "$SLURM_JOB_ID" --format %%e | head -n 1)
@@ -259,7 +271,7 @@ late() {
 `
 
 // slurmStep is one srun. In a step of one component the task's number is the index; in one of all it is the rank.
-func (w *writer) slurmStep(p slurmPart, number, of int) string {
+func (w writer) step(p part, number, of int) string {
 	words := []string{"srun", "--kill-on-bad-exit=1", "--wait=0"}
 	options := p.cores() // the rest srun reads in the environment
 	if of > 1 {
@@ -270,7 +282,7 @@ func (w *writer) slurmStep(p slurmPart, number, of int) string {
 		words = append(words, "--"+option)
 	}
 	words = append(words, "bash", "-c", "", "muster")
-	task, run := len(words)-2, len(words)+1+runAt
-	agent := append([]string{w.local("")}, p.command...)
-	return shellLines("  ", append(words, agent...), map[int]string{task: `"$task"`, run: `"$run"`})
+	task, run := len(words)-2, len(words)+1+render.RunAt
+	agent := append([]string{w.Local("")}, p.Command...)
+	return render.ShellLines("  ", append(words, agent...), map[int]string{task: `"$task"`, run: `"$run"`})
 }
