@@ -128,7 +128,7 @@ var (
 	labelsValue = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 )
 
-// kubernetesNames refuses names that are somebody else's and that Kubernetes cannot have; those of our own are made fit.
+// checkNames refuses names that are somebody else's and that Kubernetes cannot have; those of our own are made fit.
 func (w writer) checkNames() error {
 	secret, key, hasKey := strings.Cut(w.Options.TokenSecret, "/")
 	for _, name := range []struct {

@@ -110,7 +110,7 @@ const (
 	coreMHz       = 1000 // what a vcore of YARN is taken for
 )
 
-// nomadWindow is a client's max_kill_timeout.
+// usualWindow is a client's max_kill_timeout.
 const usualWindow = 30 * time.Second
 
 // Jobs writes batch jobs of Nomad.

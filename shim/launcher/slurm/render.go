@@ -22,7 +22,7 @@ func loud() []int { return launcher.CodesOf(launcher.Elsewhere, launcher.Never) 
 // requeues is how often a job puts itself into the queue again.
 const requeues = 5
 
-// slurmWindow is KillWait.
+// killWait is KillWait.
 const killWait = 30 * time.Second
 
 // Jobs writes scripts for sbatch.
@@ -75,7 +75,7 @@ func (w writer) labels() []string {
 	return out
 }
 
-// slurmPart is one component of a heterogeneous job, or all of a job whose tasks are alike.
+// part is one component of a heterogeneous job, or all of a job whose tasks are alike.
 type part struct {
 	render.Group
 	all bool // of all components: the task's rank says which it is
@@ -112,7 +112,7 @@ func (w writer) loseAll() {
 	w.Lose("an agent that ends alone: Slurm starts no task anew, so all are ended and the job is put into the queue again")
 }
 
-// slurmOptions are the lines of sbatch. Those of the whole job stand with the first part.
+// options are the lines of sbatch. Those of the whole job stand with the first part.
 func (w writer) options(p part, first bool) string {
 	var b strings.Builder
 	say := func(option string) { b.WriteString("#SBATCH --" + option + "\n") }
@@ -142,10 +142,10 @@ func (w writer) options(p part, first bool) string {
 	return b.String()
 }
 
-// slurmNotice is how many seconds before its time is over a job is told.
+// notice is how many seconds before its time is over a job is told.
 func notice(window time.Duration) int { return int(max(window, killWait) / time.Second) }
 
-// slurmEarly is by how many seconds Slurm may tell it before that (sbatch(1), --signal).
+// earlySeconds is by how many seconds Slurm may tell it before that (sbatch(1), --signal).
 const earlySeconds = 60
 
 // options are what all tasks of a part are asked for, for sbatch and for srun.
@@ -186,7 +186,7 @@ func typeRune(r rune) rune {
 	return '_'
 }
 
-// slurmScript starts the steps and reads their exit codes. Nothing in it handles SIGTERM: who cancels the job ends the script,
+// script starts the steps and reads their exit codes. Nothing in it handles SIGTERM: who cancels the job ends the script,
 // and nothing is put into the queue again.
 func (w writer) script(parts []part) string {
 	index := ""
@@ -259,7 +259,7 @@ exit "$status"
 	return b.String()
 }
 
-// slurmLate keeps a job from living on in the queue when the time is over that somebody has given it. Where nobody has, it is
+// lateFunction keeps a job from living on in the queue when the time is over that somebody has given it. Where nobody has, it is
 // the partition that interrupts it.
 const lateFunction = `# The tasks are told of the end of their time, and not this script.
 late() {
@@ -270,7 +270,7 @@ late() {
 
 `
 
-// slurmStep is one srun. In a step of one component the task's number is the index; in one of all it is the rank.
+// step is one srun. In a step of one component the task's number is the index; in one of all it is the rank.
 func (w writer) step(p part, number, of int) string {
 	words := []string{"srun", "--kill-on-bad-exit=1", "--wait=0"}
 	options := p.cores() // the rest srun reads in the environment

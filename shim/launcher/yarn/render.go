@@ -20,10 +20,10 @@ import (
 // What YARN is asked for where the definition does not say.
 const (
 	usualMemoryMB = 1024 // MB, for a component without a number
-	// yarnFailures of one component, beside one of each of its instances, end a service. An agent that is started after the
+	// maxFailures of one component, beside one of each of its instances, end a service. An agent that is started after the
 	// verdict is one; a host that is lost is none.
 	maxFailures = 5
-	// yarnRetries are the distributed shell's in one container, so far apart in milliseconds.
+	// retries are the distributed shell's in one container, so far apart in milliseconds.
 	retries, retryPause = 3, 5000
 )
 
@@ -78,9 +78,9 @@ type (
 )
 
 const (
-	// yarnWindow is the usual yarn.nodemanager.sleep-delay-before-sigkill.ms.
+	// usualWindow is the usual yarn.nodemanager.sleep-delay-before-sigkill.ms.
 	usualWindow = 250 * time.Millisecond
-	// yarnAgentMemoryMB is what the agent and its guard take as YARN's memory monitor sees it: it counts the resident pages of all
+	// agentMemoryMB is what the agent and its guard take as YARN's memory monitor sees it: it counts the resident pages of all
 	// processes of a container, those of the agent's binary too, and kills the container that has one more than was asked for.
 	agentMemoryMB = 64
 )
@@ -344,7 +344,7 @@ fi
 clients=()
 `
 
-// yarnScriptLimited tells YARN of the time limit before anybody hears that the application is there: whoever follows by the
+// scriptLimited tells YARN of the time limit before anybody hears that the application is there: whoever follows by the
 // client's words may end the client then.
 const scriptLimited = `
 # A client holds the time for as long as it lives; the ResourceManager holds it to the end.
