@@ -81,7 +81,7 @@ var rooms = []room{
 	{path: "shim/launcher/systemd", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
 	{path: "shim/launcher/yarn", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
 	{path: "shim/launcher/route"},
-	{path: "shim/sandbox", may: []string{"shim/plan", "registry"}},
+	{path: "shim/sandbox"},
 	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock"}},
 	{path: "shim/ports", may: []string{"shim/plan", "registry", "shim/hostlock"}},
 	{path: "shim/script", may: []string{"shim/plan", "registry"}},

@@ -290,21 +290,11 @@ func shell() string {
 	return "sh"
 }
 
-// engineChoice tells the plan what this engine cannot hold, by asking it about every limit at once.
+// engineChoice tells the plan what this engine cannot hold.
 func engineChoice(c sandbox.Choice) plan.EngineChoice {
-	all := plan.Limits{MemoryMB: 1, HighMB: 1, SwapMB: 1, VCores: 1, CPUHard: true, Pids: 1, ShmMB: 1, GPUs: 1, GPUType: "any"}
-	choice := plan.EngineChoice{Name: c.Engine.Name(), Why: c.Why, Cannot: map[string]string{}}
-	if slices.Contains(c.Standing.Tree.Missing(), memoryHigh) || c.Engine.Name() == sandbox.NameProcess {
-		choice.Cannot["high_mb"] = "no " + memoryHigh + " here: it came with cgroup v2"
-	}
+	choice := plan.EngineChoice{Name: c.Engine.Name(), Why: c.Why, Cannot: c.Engine.Cannot()}
 	if gpuHelper() == nil {
 		choice.Cannot["gpu_memory_mb"] = "muster-gpu, which watches it, is not beside muster"
 	}
-	for _, u := range c.Engine.Unenforced(all) {
-		choice.Cannot[u.Limit] = u.Why
-	}
 	return choice
 }
-
-// memoryHigh is the file of cgroup v2 behind muster.memory.high.
-const memoryHigh = "memory.high"

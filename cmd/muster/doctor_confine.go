@@ -87,10 +87,12 @@ func cgroupRemedy(t cgroup.Tree) string {
 // checkDelegation says what of cgroup v2 this process may arrange by itself.
 func checkDelegation(t cgroup.Tree) check {
 	const name = "delegation"
+	cannot := t.Cannot()
+	holdsAll := cannot["memory_mb"]+cannot["swap_mb"]+cannot["vcores"]+cannot["pids"] == ""
 	switch {
 	case t.Mode != cgroup.V2:
 		return good(name, "does not exist with cgroup %s: root alone makes cgroups", t.Mode)
-	case os.Geteuid() == 0 && len(t.Cannot(cgroup.Limits{Memory: 1, CPU: 1, Pids: 1})) == 0 && !t.Delegated:
+	case os.Geteuid() == 0 && holdsAll && !t.Delegated:
 		return good(name, "not needed: this process is root")
 	case t.Root:
 		return good(name, "not needed: this process is in the host's root cgroup")

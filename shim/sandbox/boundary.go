@@ -11,7 +11,7 @@ import (
 )
 
 // Confinement is what an engine holds a process tree to. The zero value asks for nothing. What an
-// engine cannot hold it has named by Unenforced.
+// engine cannot hold it has named by Cannot.
 type Confinement struct {
 	// App and Instance name the cgroup and the container.
 	App, Instance string
@@ -27,6 +27,15 @@ type Confinement struct {
 	Hooks   []container.Hook
 	User    *guard.User // whom the processes run as; nil: the agent's own user
 	Seccomp []byte      // a filter of struct sock_filter (seccomp(2)), installed right before exec
+}
+
+// limits are those of the cgroup: what it lets be opened includes the nodes.
+func (c Confinement) limits() cgroup.Limits {
+	l := c.Limits
+	for _, n := range c.Nodes {
+		l.Devices = append(l.Devices, cgroup.Device{Path: n.Path, Type: n.Type, Major: n.Major, Minor: n.Minor, Access: "rw"})
+	}
+	return l
 }
 
 // Usage is what was counted since a start.

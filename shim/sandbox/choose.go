@@ -45,9 +45,7 @@ func Look(ctx context.Context) (Standing, error) {
 		return Standing{}, err
 	}
 	s := Standing{Tree: tree}
-	if why, missing := tree.Cannot(cgroup.Limits{Memory: 1, Pids: 1})["memory_mb"]; missing {
-		s.Cgroup = why
-	}
+	s.Cgroup = tree.Cannot()["memory_mb"]
 	if ok, why := container.Probe(ctx); !ok {
 		s.Container = why
 	}

@@ -2,17 +2,18 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
 
 func TestContainerNamesWhatItCannotHold(t *testing.T) {
-	all := plan.Limits{MemoryMB: 1, SwapMB: 1, VCores: 1, CPUHard: true, Pids: 1, ShmMB: 1, GPUs: 1}
 	at := cgroup.Controller{Dir: "/sys/fs/cgroup/unit", Mount: "/sys/fs/cgroup"}
 	refused := cgroup.Controller{Why: "not ours to write"}
 	gpus := ""
@@ -22,40 +23,32 @@ func TestContainerNamesWhatItCannotHold(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		tree cgroup.Tree
-		ask  plan.Limits
 		want string
 		path string
 	}{
-		{"nothing asked", cgroup.Tree{}, plan.Limits{}, "", ""},
-		{"no cgroups", cgroup.Tree{Mode: cgroup.None, NoDevices: "none"}, all, "swap_mb vcores cpu_hard pids" + gpus, ""},
+		{"no cgroups", cgroup.Tree{Mode: cgroup.None, NoDevices: "none"}, "cpu_hard" + gpus + " high_mb pids swap_mb vcores", ""},
 		{"all of v2", cgroup.Tree{
 			Mode: cgroup.V2, Dir: at.Dir, Swap: true, Controllers: map[string]cgroup.Controller{"memory": at, "cpu": at, "pids": at},
-		}, all, "", "/unit/muster/a/w-0"},
+			Features: []string{"memory.high"},
+		}, "", "/unit/muster/a/w-0"},
 		{"v2 without cpu and swap", cgroup.Tree{
 			Mode: cgroup.V2, Dir: at.Dir, Controllers: map[string]cgroup.Controller{"memory": at, "cpu": refused, "pids": at},
-		}, all, "swap_mb vcores cpu_hard", "/unit/muster/a/w-0"},
+		}, "cpu_hard high_mb swap_mb vcores", "/unit/muster/a/w-0"},
 		{"v2 elsewhere", cgroup.Tree{
 			Mode: cgroup.V2, Dir: "/cg/unit", Swap: true, Controllers: map[string]cgroup.Controller{
 				"memory": {Dir: "/cg/unit", Mount: "/cg"}, "cpu": {Mount: "/cg"}, "pids": {Mount: "/cg"},
 			},
-		}, all, "swap_mb vcores cpu_hard pids", ""},
+		}, "high_mb", ""},
 		{"v1", cgroup.Tree{Mode: cgroup.Hybrid, Swap: true, Controllers: map[string]cgroup.Controller{
 			"memory": {}, "cpu": {}, "pids": {}, "devices": {}, "freezer": {}, "cpuacct": {},
-		}}, all, "", "muster/a/w-0"},
+		}}, "high_mb", "muster/a/w-0"},
 		// libcontainer joins all controllers of v1 or none.
-		{"v1 in part", cgroup.Tree{Mode: cgroup.V1, Swap: true, Controllers: map[string]cgroup.Controller{
-			"memory": {}, "cpu": {}, "pids": {}, "devices": refused,
-		}}, all, "swap_mb vcores cpu_hard pids", ""},
+		{"v1 in part", cgroup.Tree{Mode: cgroup.V1, Swap: true, NoDevices: refused.Why, Controllers: map[string]cgroup.Controller{
+			"memory": {}, "cpu": refused, "pids": {}, "devices": refused,
+		}}, "cpu_hard" + gpus + " high_mb vcores", ""},
 	} {
 		e := Container{Tree: c.tree}
-		var got []string
-		for _, u := range e.Unenforced(c.ask) {
-			if u.Why == "" {
-				t.Errorf("%s: %s without a reason", c.name, u.Limit)
-			}
-			got = append(got, u.Limit)
-		}
-		if strings.Join(got, " ") != c.want {
+		if got := strings.Join(slices.Sorted(maps.Keys(e.Cannot())), " "); got != c.want {
 			t.Errorf("%s: %v, want %s", c.name, got, c.want)
 		}
 		if got := e.path(Confinement{App: "a", Instance: "w-0"}); got != c.path {
@@ -64,13 +57,30 @@ func TestContainerNamesWhatItCannotHold(t *testing.T) {
 	}
 }
 
-func TestContainerHoldsNoMoreThanTheKernelTakes(t *testing.T) {
-	asked := cgroup.Limits{Memory: 1 << 30, High: 1 << 29, Swap: 1, Group: true, CPU: 2, Hard: true, Pids: 9}
-	refused := cgroup.Controller{Why: "not delegated"}
-	e := Container{Tree: cgroup.Tree{Mode: cgroup.V2, Controllers: map[string]cgroup.Controller{"memory": refused, "cpu": {}, "pids": refused}}}
-	if got := e.held(asked); got.Memory+got.High+got.Swap+got.Pids != 0 || got.Group || got.CPU != 2 || !got.Hard {
-		t.Errorf("got %+v", got)
+// A limit that no cgroup holds here is no error: what a container can have is made.
+func TestContainerInPartOfTheHierarchies(t *testing.T) {
+	host := tree(t)
+	if host.Mode == cgroup.V2 || os.Geteuid() != 0 {
+		return // v2 has one hierarchy
 	}
+	host.Controllers["pids"] = cgroup.Controller{Why: "not for this test"}
+	o := wallOptions(t, func(c *Confinement) { c.Limits = cgroup.Limits{Memory: 64 << 20, Pids: 9} })
+	g, err := Container{Tree: host}.Park(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := g.Remains()
+	own := readFile(t, fmt.Sprintf("/proc/%d/cgroup", g.PID()))
+	for _, name := range []string{":memory:", ":devices:"} {
+		_, path, _ := strings.Cut(own, name)
+		if path, _, _ = strings.Cut(path, "\n"); !strings.HasSuffix(path, "/muster/"+o.Confine.App+"/worker-0") {
+			t.Errorf("the guard is in %q of %s", path, name)
+		}
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	wantNothingOf(t, o.Confine.Dir, left)
 }
 
 func TestContainerUsers(t *testing.T) {

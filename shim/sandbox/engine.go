@@ -3,8 +3,6 @@ package sandbox
 import (
 	"context"
 	"os"
-
-	"github.com/muster-agent/muster/shim/plan"
 )
 
 // Engine is one way to confine a process.
@@ -13,8 +11,8 @@ type Engine interface {
 	Name() string
 	// Park starts a guard that waits for its first Start.
 	Park(ctx context.Context, o Options) (*Guard, error)
-	// Unenforced names the limits that this engine does not hold, and why.
-	Unenforced(l plan.Limits) []plan.Unenforced
+	// Cannot says which limits this engine does not hold here, by their names in the JSON of plan.Limits, and why.
+	Cannot() map[string]string
 }
 
 // Process is the engine that needs nothing: a session, a subreaper, resource limits, and a watchdog of memory.

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
@@ -25,7 +24,7 @@ func (Cgroup) Name() string { return "cgroup" }
 // guard stays outside and each process enters by itself.
 func (e Cgroup) Park(ctx context.Context, o Options) (*Guard, error) {
 	return park(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
-		group, err := cgroup.New(e.Tree, o.Confine.App, o.Confine.Instance, o.Confine.Limits)
+		group, err := cgroup.New(e.Tree, o.Confine.App, o.Confine.Instance, o.Confine.limits())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -36,37 +35,6 @@ func (e Cgroup) Park(ctx context.Context, o Options) (*Guard, error) {
 		}
 		return direct{guard}, f, nil
 	})
-}
-
-// Unenforced names the limits of l that a cgroup does not hold here, and why.
-func (e Cgroup) Unenforced(l plan.Limits) []plan.Unenforced {
-	cannot := e.Tree.Cannot(groupLimits(l))
-	if l.ShmMB > 0 {
-		cannot["shm_mb"] = "the cgroup engine has no mount namespace; /dev/shm is the host's"
-	}
-	return unenforced(cannot)
-}
-
-// groupLimits are l as a cgroup takes them, to ask which of them it can hold.
-func groupLimits(l plan.Limits) cgroup.Limits {
-	g := cgroup.Limits{
-		Memory: int64(l.MemoryMB) << 20, Swap: int64(l.SwapMB) << 20, CPU: l.VCores, Hard: l.CPUHard, Pids: int64(l.Pids),
-	}
-	if l.GPUs > 0 {
-		g.Devices = []cgroup.Device{}
-	}
-	return g
-}
-
-// unenforced lists limits in the order of plan.Limits.
-func unenforced(cannot map[string]string) []plan.Unenforced {
-	var u []plan.Unenforced
-	for _, limit := range []string{"memory_mb", "swap_mb", "vcores", "cpu_hard", "pids", "shm_mb", "gpus"} {
-		if why, ok := cannot[limit]; ok {
-			u = append(u, plan.Unenforced{Limit: limit, Why: why})
-		}
-	}
-	return u
 }
 
 // fence is the boundary that is a cgroup.
@@ -93,11 +61,7 @@ func (f *fence) start(tree cgroup.Tree, lifeline, socket, exe *os.File) (*os.Pro
 		return guard, err
 	}
 	f.guard = guard.Pid
-	if err := spare(guard.Pid); err != nil {
-		// Then it must not go down with the rest. Among the sizes of the job its own is not worth choosing.
-		return guard, f.group.KillOne()
-	}
-	return guard, nil
+	return guard, spare(guard.Pid, f.group)
 }
 
 // startInside has the guard born in the group; where the kernel or a filter does not know how, and on v1, it is moved
@@ -116,10 +80,14 @@ func (f *fence) startInside(lifeline, socket, exe *os.File) (*os.Process, error)
 	return guard, f.group.Add(guard.Pid)
 }
 
-// spare keeps a process from being killed for memory: alone, or with its cgroup (memory.oom.group). Its children inherit
-// that, so the guard sets theirs.
-func spare(pid int) error {
-	return os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("-1000"), 0)
+// spare keeps the guard of a group from being killed for memory: alone, or with its cgroup (memory.oom.group). Its children
+// inherit that, so the guard sets theirs. Where the agent may not do that, the kernel kills one process alone: beside
+// those of the job the guard is not large enough to be chosen.
+func spare(guard int, group *cgroup.Group) error {
+	if os.WriteFile("/proc/"+strconv.Itoa(guard)+"/oom_score_adj", []byte("-1000"), 0) != nil {
+		return group.KillOne()
+	}
+	return nil
 }
 
 // giveUp takes away what was begun.

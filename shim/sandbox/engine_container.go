@@ -8,13 +8,12 @@ import (
 	"os"
 	"strings"
 
-	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
 
 // Container is the engine that gives an instance namespaces, a root and a cgroup of its own. The guard is its first
-// process. Where no cgroup can be made memory is watched as in the process engine, and Unenforced names the rest.
+// process. Where no cgroup holds its memory that is watched as in the process engine.
 type Container struct{ Tree cgroup.Tree }
 
 // Name is the word of the plan.
@@ -57,119 +56,89 @@ func (e Container) settle(o *Options) error {
 	return nil
 }
 
-func (e Container) build(c Confinement, files ...*os.File) (*walls, error) {
-	s := container.Spec{
-		App: c.App, Instance: c.Instance, Hostname: c.Hostname, Address: c.Address, Dir: c.Dir,
-		Root: c.Root, Mounts: c.Mounts, Shm: c.Shm, Nodes: c.Nodes, Hooks: c.Hooks,
-		Cgroup: e.path(c), CountsSwap: e.Tree.Swap, Limits: e.held(c.Limits),
-	}
-	if s.Cgroup != "" {
-		if err := e.Tree.MoveToLeaf(); err != nil {
-			return nil, err
-		}
-	}
-	made, err := container.Run(s, files...)
-	// Another instance that takes its cgroup away also takes the empty folders above it, perhaps under our hands.
-	for pass := 0; errors.Is(err, fs.ErrNotExist) && pass < remakes; pass++ {
-		made, err = container.Run(s, files...)
-	}
-	if err != nil {
+// build makes the container and its cgroup.
+func (e Container) build(c Confinement, files ...*os.File) (w *walls, err error) {
+	if err := container.Clear(c.Dir); err != nil { // what an agent that was killed has left is in the cgroup
 		return nil, err
 	}
-	w := &walls{container: made}
-	if s.Cgroup == "" {
-		w.watch = watchMemory(made.PID(), c.Limits.Memory)
+	w, err = e.buildOnce(c, files)
+	// Another instance that takes its cgroup away also takes the empty folders above it, perhaps under our hands.
+	for pass := 0; errors.Is(err, fs.ErrNotExist) && pass < remakes; pass++ {
+		w, err = e.buildOnce(c, files)
 	}
-	if s.Cgroup != "" {
-		if w.group, err = cgroup.Load(e.Tree, c.App, c.Instance); err != nil {
-			return nil, errors.Join(err, w.giveUp())
-		}
-	}
-	return w, nil
+	return w, err
 }
 
 // remakes is how often a container is tried again.
 const remakes = 3
 
-// path is where libcontainer makes the cgroup: from the own one of each controller on v1, from the mount point on
-// v2. It is "" when not all of it can be made.
+func (e Container) buildOnce(c Confinement, files []*os.File) (*walls, error) {
+	w, s := &walls{}, container.Spec{
+		App: c.App, Instance: c.Instance, Hostname: c.Hostname, Address: c.Address, Dir: c.Dir,
+		Root: c.Root, Mounts: c.Mounts, Shm: c.Shm, Nodes: c.Nodes, Hooks: c.Hooks,
+	}
+	if e.Tree.Usable() {
+		limits := c.limits()
+		if limits.Devices == nil {
+			limits.Devices = []cgroup.Device{} // every container is held to the standard ones
+		}
+		group, err := cgroup.New(e.Tree, c.App, c.Instance, limits)
+		if err != nil {
+			return nil, err
+		}
+		w.group, s.Cgroup = group, e.path(c)
+	}
+	made, err := container.Run(s, files...)
+	if err != nil {
+		return nil, errors.Join(err, w.removeGroup())
+	}
+	w.container = made
+	if e.Tree.Cannot()["memory_mb"] != "" {
+		w.watch = watchMemory(made.PID(), c.Limits.Memory)
+	}
+	if w.group == nil {
+		return w, nil
+	}
+	if s.Cgroup == "" {
+		err = w.group.Add(made.PID())
+	}
+	if err = errors.Join(err, spare(made.PID(), w.group)); err != nil {
+		return nil, errors.Join(err, w.giveUp())
+	}
+	return w, nil
+}
+
+// path is where libcontainer finds the cgroup of a container: from the own one of each controller on v1, from the mount
+// point on v2. It is "" where libcontainer could not join the cgroup: with v1 it joins all controllers or none, with v2
+// it knows one mount point. Then the guard enters before it starts anything.
 func (e Container) path(c Confinement) string {
-	if e.Tree.Mode == cgroup.None || e.noCgroup() != "" {
+	const root = "/sys/fs/cgroup"
+	if !e.Tree.Usable() {
 		return ""
 	}
-	if e.Tree.Mode != cgroup.V2 {
-		return "muster/" + c.App + "/" + c.Instance
+	if e.Tree.Mode == cgroup.V2 {
+		if e.Tree.Controllers["memory"].Mount != root {
+			return ""
+		}
+		return strings.TrimPrefix(e.Tree.Path(c.App, c.Instance)[""], root)
 	}
-	return strings.TrimPrefix(e.Tree.Path(c.App, c.Instance)[""], "/sys/fs/cgroup")
-}
-
-// noCgroup is why libcontainer cannot make a cgroup here; "" when it can. With v1 it joins all controllers or none.
-func (e Container) noCgroup() string {
-	memory, known := e.Tree.Controllers["memory"]
-	switch {
-	case !known:
-		return "no cgroup file system is mounted"
-	case e.Tree.Mode == cgroup.V2 && memory.Mount != "/sys/fs/cgroup" && memory.Why == "":
-		return "cgroups are mounted at " + memory.Mount + " and not at /sys/fs/cgroup"
-	case e.Tree.Mode == cgroup.V2:
-		return memory.Why
-	}
-	for name, c := range e.Tree.Controllers {
-		if c.Why != "" {
-			return name + ": " + c.Why
+	for _, controller := range e.Tree.Controllers {
+		if controller.Why != "" {
+			return ""
 		}
 	}
-	return ""
-}
-
-// held is l without what the kernel would refuse: it is named by Unenforced.
-func (e Container) held(l cgroup.Limits) cgroup.Limits {
-	cannot := e.Tree.Cannot(l)
-	if cannot["memory_mb"] != "" {
-		l.Memory, l.High, l.Swap, l.Group = 0, 0, 0, false
-	}
-	if cannot["vcores"] != "" {
-		l.CPU = 0
-	}
-	if cannot["pids"] != "" {
-		l.Pids = 0
-	}
-	return l
-}
-
-// Unenforced names the limits of l that the container engine does not hold here, and why.
-func (e Container) Unenforced(l plan.Limits) []plan.Unenforced {
-	asked := groupLimits(l)
-	cannot := e.Tree.Cannot(asked)
-	if os.Geteuid() != 0 {
-		// Its /dev has no other devices, and in a user namespace nobody can make a node.
-		delete(cannot, "gpus")
-	}
-	if why := e.noCgroup(); why != "" {
-		for limit, is := range map[string]bool{
-			"swap_mb": l.SwapMB > 0, "vcores": l.VCores > 0, "cpu_hard": l.CPUHard, "pids": l.Pids > 0,
-		} {
-			if is {
-				cannot[limit] = why
-			}
-		}
-		delete(cannot, "memory_mb") // it is watched, as in the process engine
-		if l.SwapMB == 0 {
-			delete(cannot, "swap_mb")
-		}
-	}
-	return unenforced(cannot)
+	return "muster/" + c.App + "/" + c.Instance
 }
 
 // walls are the boundary of a container.
 type walls struct {
 	container *container.Container
-	group     *cgroup.Group // nil: it has none
-	watch     *memoryWatch  // then
+	group     *cgroup.Group // nil: no cgroup can be made here
+	watch     *memoryWatch  // nil: the cgroup holds the limit of memory
 }
 
 func (w *walls) begin() {
-	if w.group == nil {
+	if w.watch != nil {
 		w.watch.begin()
 		return
 	}
@@ -177,7 +146,7 @@ func (w *walls) begin() {
 }
 
 func (w *walls) usage() (Usage, error) {
-	if w.group == nil {
+	if w.watch != nil {
 		return w.watch.usage()
 	}
 	u, err := w.group.Usage()
@@ -185,7 +154,7 @@ func (w *walls) usage() (Usage, error) {
 }
 
 func (w *walls) grow(memory int64) error {
-	if w.group == nil {
+	if w.watch != nil {
 		return w.watch.grow(memory)
 	}
 	return w.group.SetMemory(memory)
@@ -201,6 +170,16 @@ func (w *walls) remove(ctx context.Context) error {
 		}
 	}
 	return w.container.Remove()
+}
+
+// removeGroup takes the cgroup of a container away that could not be made.
+func (w *walls) removeGroup() error {
+	if w.group == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
+	defer cancel()
+	return w.group.Remove(ctx)
 }
 
 func (w *walls) left() Remains {

@@ -2,14 +2,14 @@ package sandbox
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/muster-agent/muster/shim/plan"
 )
 
 func TestParseStat(t *testing.T) {
@@ -140,18 +140,9 @@ func TestDescendants(t *testing.T) {
 	}
 }
 
-func TestUnenforcedOfTheProcessEngine(t *testing.T) {
-	if got := (Process{}).Unenforced(plan.Limits{MemoryMB: 4}); len(got) != 0 {
-		t.Errorf("no limit asked: %+v", got)
-	}
-	var got []string
-	for _, u := range (Process{}).Unenforced(plan.Limits{MemoryMB: 1, VCores: 1, CPUHard: true, Pids: 1, ShmMB: 1, GPUs: 1, GPUMemoryMB: 1}) {
-		if u.Why == "" {
-			t.Errorf("%s: no reason", u.Limit)
-		}
-		got = append(got, u.Limit)
-	}
-	if diff := cmp.Diff([]string{"vcores", "cpu_hard", "pids", "shm_mb", "gpus"}, got); diff != "" {
+func TestWhatTheProcessEngineCannotHold(t *testing.T) {
+	want := []string{"cpu_hard", "gpus", "high_mb", "pids", "shm_mb", "swap_mb", "vcores"}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(Process{}.Cannot()))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,26 +67,23 @@ func (t Tree) Missing() []string {
 	return missing
 }
 
-// Cannot says which of the limits that l asks for no cgroup can enforce here, and why, by their names in the plan:
-// memory_mb, swap_mb, vcores, cpu_hard, pids, gpus.
-func (t Tree) Cannot(l Limits) map[string]string {
-	cannot := map[string]string{}
-	note := func(asked bool, limit, why string) {
-		if asked && why != "" {
-			cannot[limit] = why
-		}
-	}
+// NoMemoryHigh is why a soft limit of memory is not held.
+const NoMemoryHigh = "no memory.high here: it came with cgroup v2"
+
+// Cannot says which limits no cgroup can hold here, and why, by their names in the plan: memory_mb, high_mb, swap_mb,
+// vcores, cpu_hard, pids, gpus.
+func (t Tree) Cannot() map[string]string {
 	memory, cpu := t.why("memory"), t.why("cpu")
-	swap := memory
-	if swap == "" && !t.Swap {
-		swap = "the kernel does not count swap by cgroup"
+	cannot := map[string]string{
+		"memory_mb": memory, "swap_mb": memory, "vcores": cpu, "cpu_hard": cpu, "pids": t.why("pids"), "gpus": t.NoDevices,
 	}
-	note(l.Memory > 0, "memory_mb", memory)
-	note(l.Memory > 0 || l.Swap > 0, "swap_mb", swap)
-	note(l.CPU > 0, "vcores", cpu)
-	note(l.CPU > 0 && l.Hard, "cpu_hard", cpu)
-	note(l.Pids > 0, "pids", t.why("pids"))
-	note(l.Devices != nil, "gpus", t.NoDevices)
+	if memory == "" && !t.Swap {
+		cannot["swap_mb"] = "the kernel does not count swap by cgroup"
+	}
+	if !t.has("memory.high") {
+		cannot["high_mb"] = NoMemoryHigh
+	}
+	maps.DeleteFunc(cannot, func(_, why string) bool { return why == "" })
 	return cannot
 }
 

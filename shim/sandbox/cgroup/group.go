@@ -51,9 +51,7 @@ func create(t Tree, app, instance string, l Limits) (*Group, error) {
 	if t.NoDevices != "" {
 		l.Devices = nil
 	}
-	g, err := newGroup(t, app, instance, func(name string) bool {
-		return name == "" || slices.Contains(v1Controllers, name) && (name != "devices" || l.Devices != nil)
-	})
+	g, err := newGroup(t, app, instance, func(name string) bool { return name != "devices" || l.Devices != nil })
 	if err != nil {
 		return nil, err
 	}
@@ -71,20 +69,6 @@ func create(t Tree, app, instance string, l Limits) (*Group, error) {
 	}
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
-	}
-	return g, nil
-}
-
-// Load opens the cgroup that somebody else has made at Tree.Path of the instance, a container for one.
-func Load(t Tree, app, instance string) (*Group, error) {
-	g, err := newGroup(t, app, instance, func(string) bool { return true })
-	if err == nil {
-		if err = g.openDirs(); err != nil {
-			err = errors.Join(err, g.Close())
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open cgroup muster/%s/%s: %w", app, instance, err)
 	}
 	return g, nil
 }
@@ -113,11 +97,14 @@ func newGroup(t Tree, app, instance string, wanted func(controller string) bool)
 	return g, nil
 }
 
-// owns are the folders below which cgroups can be made.
+// Usable tells whether New can make a cgroup, if not with every limit: what Cannot names is left out.
+func (t Tree) Usable() bool { return len(t.owns()) > 0 }
+
+// owns are the folders below which cgroups can be made, by controller.
 func (t Tree) owns() map[string]string {
 	dirs := map[string]string{}
 	for name, c := range t.Controllers {
-		if c.Why == "" {
+		if c.Why == "" && (t.Mode == V2 || slices.Contains(v1Controllers, name)) {
 			dirs[name] = c.Dir
 		}
 	}
@@ -195,9 +182,6 @@ func (g *Group) legacyPath(name cgroup1.Name) (string, error) {
 func (g *Group) openDirs() error {
 	for name, own := range g.own {
 		dir, err := own.open(g.below)
-		if isGone(err) && g.tree.Mode != V2 && name != "memory" { // a container may do without this controller
-			continue
-		}
 		if err != nil {
 			return err
 		}

@@ -30,14 +30,17 @@ func TestUnifiedWithoutControllers(t *testing.T) {
 	if !ok {
 		return // TestConfine… does it with controllers
 	}
-	// No controller can be enabled here, so the folder is made as for a container and loaded.
+	// No controller can be enabled here, so the folder is made here.
 	app := "cgroup-test-bare"
 	path := filepath.Join(tree.Dir, "muster", app, "one")
 	if err := os.MkdirAll(filepath.Join(path, "below", "deeper"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	g, err := Load(tree, app, "one")
+	g, err := newGroup(tree, app, "one", func(string) bool { return true })
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.openDirs(); err != nil {
 		t.Fatal(err)
 	}
 	crowd := run(t, g, "as-crowd", "20")
@@ -108,7 +111,7 @@ func TestNamesThatAreNoFolder(t *testing.T) {
 		if _, err := New(tree, "app", name, Limits{}); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("instance %q: %v", name, err)
 		}
-		if _, err := Load(tree, name, "one"); !errors.Is(err, fs.ErrInvalid) {
+		if _, err := New(tree, name, "one", Limits{}); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("app %q: %v", name, err)
 		}
 	}
@@ -149,7 +152,7 @@ func TestRules(t *testing.T) {
 	if all[0].Allow || all[0].Type != "a" {
 		t.Errorf("the first rule is %+v, want to deny all", all[0])
 	}
-	tail = all[len(standard)+1:]
+	tail = all[len(general)+len(StandardDevices())+1:]
 	n := func(i int64) *int64 { return &i }
 	want := []specs.LinuxDeviceCgroup{
 		{Allow: true, Type: "c", Major: n(195), Minor: n(0), Access: "r"},

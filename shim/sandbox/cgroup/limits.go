@@ -12,9 +12,8 @@ type Limits struct {
 	CPU  int
 	Hard bool
 	Pids int64 // processes and threads
-	// Devices are all that may be used beside the standard ones (null, zero, full, random, urandom,
-	// tty, ptmx, pts/*, fuse is not among them). Nil asks for no device list at all; an empty list
-	// allows the standard ones only.
+	// Devices are all that may be used beside the standard ones and pseudo terminals. Nil asks for no device list at
+	// all; an empty list allows the standard ones only.
 	Devices []Device
 }
 

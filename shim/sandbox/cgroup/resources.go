@@ -1,6 +1,8 @@
 package cgroup
 
 import (
+	"slices"
+
 	"github.com/containerd/cgroups/v3/cgroup2"
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -75,19 +77,25 @@ func unifiedResources(l Limits, swap bool, usable func(controller string) bool) 
 	return r
 }
 
-// standard are the devices that every process may use: null, zero, full, random, urandom, tty, ptmx, pts/*. Any node
-// may be made, as in other containers; to open one is what the list forbids.
-var standard = []Device{
+// StandardDevices are the nodes that every process may use, and that a container has in its /dev.
+func StandardDevices() []Device {
+	return []Device{
+		{Path: "/dev/null", Type: 'c', Major: 1, Minor: 3, Access: "rwm"},
+		{Path: "/dev/zero", Type: 'c', Major: 1, Minor: 5, Access: "rwm"},
+		{Path: "/dev/full", Type: 'c', Major: 1, Minor: 7, Access: "rwm"},
+		{Path: "/dev/random", Type: 'c', Major: 1, Minor: 8, Access: "rwm"},
+		{Path: "/dev/urandom", Type: 'c', Major: 1, Minor: 9, Access: "rwm"},
+		{Path: "/dev/tty", Type: 'c', Major: 5, Minor: 0, Access: "rwm"},
+	}
+}
+
+// general are allowed beside the standard devices: pseudo terminals, and to make any node, as in other containers, so
+// that an image can be unpacked inside; to open such a node is what the list forbids.
+var general = []Device{
 	{Type: 'c', Major: -1, Minor: -1, Access: "m"},
 	{Type: 'b', Major: -1, Minor: -1, Access: "m"},
-	{Type: 'c', Major: 1, Minor: 3, Access: "rwm"},
-	{Type: 'c', Major: 1, Minor: 5, Access: "rwm"},
-	{Type: 'c', Major: 1, Minor: 7, Access: "rwm"},
-	{Type: 'c', Major: 1, Minor: 8, Access: "rwm"},
-	{Type: 'c', Major: 1, Minor: 9, Access: "rwm"},
-	{Type: 'c', Major: 5, Minor: 0, Access: "rwm"},
-	{Type: 'c', Major: 5, Minor: 2, Access: "rwm"},
-	{Type: 'c', Major: 136, Minor: -1, Access: "rwm"},
+	{Type: 'c', Major: 5, Minor: 2, Access: "rwm"},    // ptmx
+	{Type: 'c', Major: 136, Minor: -1, Access: "rwm"}, // pts/*
 }
 
 // rules deny everything, then allow the standard devices and those of the list; nil for a nil list.
@@ -96,7 +104,7 @@ func rules(list []Device) []specs.LinuxDeviceCgroup {
 		return nil
 	}
 	out := []specs.LinuxDeviceCgroup{rule(Device{Type: 'a', Major: -1, Minor: -1}, false, "rwm")}
-	for _, d := range append(append([]Device{}, standard...), list...) {
+	for _, d := range slices.Concat(general, StandardDevices(), list) {
 		out = append(out, rule(d, true, d.Access))
 		if refused := refused(d.Access); refused != "" {
 			out = append(out, rule(d, false, refused))

@@ -228,30 +228,26 @@ func within(path, dir string) bool {
 }
 
 func TestCannot(t *testing.T) {
-	all := Limits{Memory: 1, Swap: 1, CPU: 1, Hard: true, Pids: 1, Devices: []Device{}}
 	free := map[string]Controller{"memory": {}, "cpu": {}, "pids": {}}
+	high := []string{"memory.high"}
 	for _, c := range []struct {
 		name string
 		tree Tree
-		ask  Limits
 		want []string
 	}{
-		{"everything", Tree{Controllers: free, Swap: true}, all, nil},
-		{"nothing asked", Tree{}, Limits{}, nil},
-		{"no cgroups", Tree{NoDevices: noMount}, all, []string{"cpu_hard", "gpus", "memory_mb", "pids", "swap_mb", "vcores"}},
-		{"swap is not counted", Tree{Controllers: free}, all, []string{"swap_mb"}},
-		{"nor is that which is off by default", Tree{Controllers: free}, Limits{Memory: 1}, []string{"swap_mb"}},
-		{"ordinary user", Tree{Controllers: free, Swap: true, NoDevices: "not permitted"}, all, []string{"gpus"}},
-		{"cpu is not delegated", Tree{Controllers: map[string]Controller{"memory": {}, "pids": {}, "cpu": {Why: "x"}}, Swap: true}, all, []string{"cpu_hard", "vcores"}},
+		{"everything", Tree{Controllers: free, Swap: true, Features: high}, nil},
+		{"no cgroups", Tree{NoDevices: noMount}, []string{"cpu_hard", "gpus", "high_mb", "memory_mb", "pids", "swap_mb", "vcores"}},
+		{"v1", Tree{Controllers: free, Swap: true}, []string{"high_mb"}},
+		{"swap is not counted", Tree{Controllers: free, Features: high}, []string{"swap_mb"}},
+		{"ordinary user", Tree{Controllers: free, Swap: true, Features: high, NoDevices: "not permitted"}, []string{"gpus"}},
+		{
+			"cpu is not delegated",
+			Tree{Controllers: map[string]Controller{"memory": {}, "pids": {}, "cpu": {Why: "x"}}, Swap: true, Features: high},
+			[]string{"cpu_hard", "vcores"},
+		},
 	} {
-		cannot := c.tree.Cannot(c.ask)
-		if diff := cmp.Diff(c.want, slices.Sorted(maps.Keys(cannot))); diff != "" {
+		if diff := cmp.Diff(c.want, slices.Sorted(maps.Keys(c.tree.Cannot()))); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", c.name, diff)
-		}
-		for limit, why := range cannot {
-			if why == "" {
-				t.Errorf("%s: %s without a reason", c.name, limit)
-			}
 		}
 	}
 }

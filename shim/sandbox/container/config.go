@@ -19,7 +19,6 @@ type identity struct {
 	uid, gid int
 	rootless bool
 	caps     uint64 // that the first process can be given, as 1 << CAP_*
-	spared   bool   // the first process can be kept from the OOM killer
 }
 
 func whoami() (identity, error) {
@@ -33,7 +32,6 @@ func whoami() (identity, error) {
 		return who, fmt.Errorf("read capabilities: %w", err)
 	}
 	who.caps = uint64(data[0].Permitted) | uint64(data[1].Permitted)<<32
-	who.spared = who.caps&(1<<unix.CAP_SYS_RESOURCE) != 0
 	return who, nil
 }
 
@@ -67,7 +65,7 @@ func (s Spec) config() (*configs.Config, error) {
 		NoNewPrivileges: true,
 		MaskPaths:       append([]string{s.Dir}, maskedPaths...),
 		ReadonlyPaths:   readonlyPaths,
-		Cgroups:         cgroupOf(s, who),
+		Cgroups:         s.cgroupOf(who),
 		RootlessEUID:    who.rootless,
 		RootlessCgroups: s.Cgroup == "",
 	}
@@ -76,11 +74,17 @@ func (s Spec) config() (*configs.Config, error) {
 		c.UIDMappings = []configs.IDMap{{ContainerID: 0, HostID: int64(who.uid), Size: 1}}
 		c.GIDMappings = []configs.IDMap{{ContainerID: 0, HostID: int64(who.gid), Size: 1}}
 	}
-	if who.spared {
-		spared := -1000 // whatever dies for memory, the guard lives to tell
-		c.OomScoreAdj = &spared
-	}
 	return c, s.hooks(c)
+}
+
+// cgroupOf is the cgroup that libcontainer moves the first process to. Its limits are written already: libcontainer gets
+// none to write, and refuses to have no Resources at all.
+func (s Spec) cgroupOf(who identity) *cgroups.Cgroup {
+	if s.Cgroup == "" {
+		// Rootless with no path means: stay in the agent's own cgroup where none can be made.
+		return &cgroups.Cgroup{Name: s.id(), Rootless: true, Resources: &cgroups.Resources{}}
+	}
+	return &cgroups.Cgroup{Path: s.Cgroup, Rootless: who.rootless, Resources: &cgroups.Resources{}}
 }
 
 // The network is the host's: the gang's ports are the host's ports. The container sees its own cgroup as the root, so that
@@ -117,14 +121,6 @@ func mountedByName(own map[string]string, mounts []cgroups.Mount, err error) boo
 		names := slices.Sorted(strings.SplitSeq(filepath.Base(m.Mountpoint), ","))
 		return !slices.Equal(names, slices.Sorted(slices.Values(m.Subsystems)))
 	})
-}
-
-func rlimits(all []Rlimit) []configs.Rlimit {
-	var c []configs.Rlimit
-	for _, r := range all {
-		c = append(c, configs.Rlimit{Type: r.Resource, Soft: r.Soft, Hard: r.Hard})
-	}
-	return c
 }
 
 var stages = map[string]configs.HookName{

@@ -8,12 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"golang.org/x/sys/unix"
-
-	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
 func TestIDsAreNeverShared(t *testing.T) {
@@ -44,42 +41,6 @@ func TestCapabilitiesAreNoMoreThanOurs(t *testing.T) {
 	}
 	if got := capabilities(1<<unix.CAP_CHOWN | 1<<unix.CAP_SYS_ADMIN); !slices.Equal(got.Effective, []string{"CAP_CHOWN"}) {
 		t.Errorf("of two: %v", got.Effective)
-	}
-}
-
-func TestLimitsAsTheCgroupTakesThem(t *testing.T) {
-	const mb = 1 << 20
-	for _, c := range []struct {
-		name   string
-		limits cgroup.Limits
-		swap   bool
-		want   cgroups.Resources
-	}{
-		{"none", cgroup.Limits{}, true, cgroups.Resources{}},
-		{"memory, no swap", cgroup.Limits{Memory: 100 * mb}, true, cgroups.Resources{Memory: 100 * mb, MemorySwap: 100 * mb}},
-		{"memory and swap", cgroup.Limits{Memory: 100 * mb, Swap: 5 * mb}, true, cgroups.Resources{Memory: 100 * mb, MemorySwap: 105 * mb}},
-		{"a kernel that does not count swap", cgroup.Limits{Memory: 100 * mb}, false, cgroups.Resources{Memory: 100 * mb}},
-		{"share", cgroup.Limits{CPU: 3}, true, cgroups.Resources{CpuShares: 3072}},
-		{"quota", cgroup.Limits{CPU: 2, Hard: true}, true, cgroups.Resources{CpuShares: 2048, CpuQuota: 200_000, CpuPeriod: 100_000}},
-		{"greatest share", cgroup.Limits{CPU: 1000}, true, cgroups.Resources{CpuShares: 262144}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var got cgroups.Resources
-			limit(&got, Spec{Limits: c.limits, CountsSwap: c.swap})
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
-	}
-	got := cgroups.Resources{CpuShares: 1024}
-	limitV2(&got, cgroup.Limits{High: 7, Group: true}, identity{spared: true})
-	if diff := cmp.Diff(map[string]string{"memory.high": "7", "memory.oom.group": "1"}, got.Unified); diff != "" || got.CpuShares != 0 || got.CpuWeight == 0 {
-		t.Errorf("v2: %+v\n%s", got, diff)
-	}
-	// A guard that can be killed for memory must not be killed with the rest.
-	limitV2(&got, cgroup.Limits{Group: true}, identity{})
-	if got.Unified["memory.oom.group"] != "" {
-		t.Error("the guard would be killed with the rest")
 	}
 }
 

@@ -28,8 +28,8 @@ type Container struct {
 var ErrNoDoor = errors.New("main must begin with container.Init")
 
 // Run makes the container and starts its first process, PID 1: the program in the last of files, with files
-// as its descriptors from 3 on. When it returns without an error, the program has been executed. What a
-// previous life has left in s.Dir is cleared first. When it fails, nothing is left.
+// as its descriptors from 3 on. When it returns without an error, the program has been executed. What an earlier container
+// has left in s.Dir must have been cleared. When Run fails, nothing is left, s.Cgroup included.
 func Run(s Spec, files ...*os.File) (*Container, error) {
 	c, err := run(s, files)
 	if err != nil {
@@ -41,9 +41,6 @@ func Run(s Spec, files ...*os.File) (*Container, error) {
 func run(s Spec, files []*os.File) (c *Container, err error) {
 	if !opened {
 		return nil, ErrNoDoor
-	}
-	if err := Clear(s.Dir); err != nil {
-		return nil, err
 	}
 	dir, err := makeDir(s.Dir)
 	if err != nil {
@@ -82,7 +79,6 @@ func run(s Spec, files []*os.File) (c *Container, err error) {
 		Cwd:   "/",
 		Stdin: null, Stdout: null, Stderr: null,
 		ExtraFiles: files,
-		Rlimits:    rlimits(s.Rlimits),
 	}
 	if err := inner.Run(process); err != nil {
 		return nil, errors.Join(err, destroy(inner, cgroups))

@@ -1,10 +1,6 @@
 package container
 
-import (
-	"time"
-
-	"github.com/muster-agent/muster/shim/sandbox/cgroup"
-)
+import "time"
 
 // Spec is one container: a root, namespaces and a cgroup around a first process.
 type Spec struct {
@@ -18,16 +14,13 @@ type Spec struct {
 	Mounts []Mount
 	// Address is what Hostname resolves to by /etc/hosts; "": 127.0.1.1.
 	Address string
-	// Cgroup is where the container's cgroup lies: with cgroup v1 relative to the own cgroup of each controller,
-	// with v2 absolute below the tree's root. "": it has none, and Limits hold nothing.
+	// Cgroup is the cgroup that the first process joins before it runs anything of the container: with cgroup v1 relative
+	// to the agent's own cgroup of each controller, with v2 absolute below the tree's root. The caller has made it, with
+	// its limits; hierarchies of v1 that hold none are joined at the same path, which is made there. "": none is joined.
 	Cgroup string
-	// CountsSwap says that the kernel counts swap by cgroup; else none is limited.
-	CountsSwap bool
-	Limits     cgroup.Limits
-	Shm        int64    // bytes of /dev/shm; 0: the kernel's default
-	Nodes      []Node   // device nodes beside the standard ones
-	Hooks      []Hook   // of the operator's CDI specs only
-	Rlimits    []Rlimit // of the first process
+	Shm    int64  // bytes of /dev/shm; 0: the kernel's default
+	Nodes  []Node // device nodes beside the standard ones
+	Hooks  []Hook // of the operator's CDI specs only
 
 	place string // where the skeleton and libcontainer\'s state are made
 }
@@ -75,10 +68,4 @@ type Hook struct {
 	Env   []string
 	// Timeout is how long it may take; 0: as long as it likes.
 	Timeout time.Duration
-}
-
-// Rlimit is one resource limit.
-type Rlimit struct {
-	Resource   int // RLIMIT_*
-	Soft, Hard uint64
 }

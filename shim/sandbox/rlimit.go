@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/muster-agent/muster/shim/plan"
 )
 
 // rlimitNames in the order of RLIMIT_* (asm-generic/resource.h).
@@ -59,27 +57,4 @@ func parseRlimitValue(text string) (uint64, error) {
 		return Unlimited, nil
 	}
 	return strconv.ParseUint(text, 10, 64)
-}
-
-// Unenforced names the limits of l that the process engine does not hold, as in the JSON of plan.Limits, and why. That
-// of memory is not among them: the watchdog holds it, though it looks only once a second.
-func (Process) Unenforced(l plan.Limits) []plan.Unenforced {
-	const noCgroup = "the process engine has no cgroup"
-	var u []plan.Unenforced
-	for _, c := range []struct {
-		asked      bool
-		limit, why string
-	}{
-		{l.SwapMB > 0, "swap_mb", noCgroup},
-		{l.VCores > 0, "vcores", noCgroup},
-		{l.CPUHard, "cpu_hard", noCgroup + "; vcores are not a ceiling"},
-		{l.Pids > 0, "pids", noCgroup + "; RLIMIT_NPROC counts a user's processes, not this instance's"},
-		{l.ShmMB > 0, "shm_mb", "the process engine has no mount namespace; /dev/shm is the host's"},
-		{l.GPUs > 0, "gpus", "the process engine has no device list; only the environment names the devices"},
-	} {
-		if c.asked {
-			u = append(u, plan.Unenforced{Limit: c.limit, Why: c.why})
-		}
-	}
-	return u
 }
