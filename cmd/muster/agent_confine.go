@@ -111,10 +111,7 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 		}
 		nodes = append(nodes, found...)
 	}
-	for _, n := range nodes {
-		c.Nodes = append(c.Nodes, n)
-		c.Limits.Devices = append(c.Limits.Devices, cgroup.Device{Path: n.Path, Type: n.Type, Major: n.Major, Minor: n.Minor, Access: "rw"})
-	}
+	c.Nodes = nodes
 	if p.Root.Kind == plan.RootHost {
 		return c, nil
 	}
