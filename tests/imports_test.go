@@ -58,8 +58,9 @@ var rooms = []room{
 	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/render", may: []string{"appdef", "shim/plan", "shim/launcher"}, pure: true},
 	{path: "shim/submit", may: []string{"packages/fetch"}}, // knows no definition
+	{path: "shim/files", may: []string{"shim/plan", "registry", "shim/fault", "shim/policy", "shim/stage", "packages/fetch"}},
 	{path: "shim/policy", may: []string{"packages/sign", "shim/exit"}},
-	{path: "shim/hadoop", may: []string{"packages/fetch", "packages/hdfs", "shim/exit", "shim/plan"}},
+	{path: "shim/hadoop", may: []string{"packages/fetch", "packages/hdfs", "shim/exit", "shim/files", "shim/plan"}},
 	{
 		path: "shim/openapp",
 		may: []string{
@@ -88,7 +89,7 @@ var rooms = []room{
 	{path: "shim/side", pure: true},
 	{path: "shim/publisher", may: []string{"shim/plan", "registry"}},
 	{path: "shim/verdict", may: []string{"shim/plan", "registry"}},
-	{path: "shim/status", may: []string{"shim/plan", "registry"}},
+	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files"}},
 	{path: "shim/ssh", may: []string{"shim/plan", "registry"}},
 	{path: "shim/stage", may: []string{"shim/plan", "registry", "packages/fetch", "packages/hdfs"}},
 	{path: "shim/checkpoint", may: []string{"shim/plan", "registry", "packages/fetch"}},

@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -161,7 +162,7 @@ func onStore(dir string) bool { return strings.Contains(dir, "://") }
 // instance's own; or where the instance has a folder in it by its name, or a worker by its number, there.
 func (m *checkpointManager) placeOf(ctx context.Context) placement {
 	l := placement{dir: m.plan.Checkpoint.Dir, place: ".", shared: true}
-	if within(m.plan.Checkpoint.Dir, m.plan.Process.Folder) {
+	if files.Within(m.plan.Checkpoint.Dir, m.plan.Process.Folder) {
 		l.shared = false
 		return l
 	}
@@ -191,21 +192,21 @@ func (m *checkpointManager) checkpointFS(ctx context.Context, place string) (_ f
 		store, top, err := m.cfg.Open(ctx, m.plan, dir, false)
 		return checkpoint.OnStore(ctx, store, path.Join(top, place)), none, err
 	case m.plan.Root.Kind == plan.RootHost:
-		return checkpoint.HostFolder(filepath.Join(dir, place)), none, nil
+		return files.HostTree(filepath.Join(dir, place)), none, nil
 	default:
 		root, err := openPlace(dir, place) // of the host a container has no more than that
 		if err != nil {
 			return nil, none, err
 		}
-		return checkpoint.Folder(root), func() { _ = root.Close() }, nil
+		return files.Tree(root), func() { _ = root.Close() }, nil
 	}
 }
 
 // openPlace opens a folder of the checkpoint folder; no link leads out of it.
 func openPlace(dir, place string) (*os.Root, error) {
-	top, err := os.OpenRoot(dir)
+	top, err := files.As(nil).Below(dir)
 	if err != nil || place == "." {
-		return top, err
+		return top.Root, err
 	}
 	root, err := top.OpenRoot(place)
 	return root, errors.Join(err, top.Close())

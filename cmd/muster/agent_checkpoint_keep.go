@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/stage"
@@ -92,7 +93,7 @@ func (m *checkpointManager) writes(l placement) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.writer == nil {
-		lock, err := hostlock.Take("checkpoint/" + m.cfg.AppID + "/" + folderID(l.dir))
+		lock, err := hostlock.Take("checkpoint/" + m.cfg.AppID + "/" + files.ID(l.dir))
 		if err != nil {
 			return false
 		}
@@ -343,18 +344,16 @@ func (m *checkpointManager) lastUpload(x *machine.Exit) func(context.Context) {
 
 // local is the folder that a store's checkpoints come back to.
 func (k *uploader) local(place string) (*os.Root, error) {
-	top, err := os.OpenRoot(k.m.plan.Checkpoint.Dir)
+	top, err := files.As(k.m.cfg.Owner()).Below(k.m.plan.Checkpoint.Dir)
 	if err != nil || place == "." {
-		return top, err
+		return top.Root, err
 	}
 	defer top.Close()
 	if err := top.MkdirAll(filepath.FromSlash(place), 0o755); err != nil {
 		return nil, err
 	}
-	if o := k.m.owner(); o != nil {
-		if err := top.Lchown(place, o.UID, o.GID); err != nil {
-			return nil, err
-		}
+	if err := files.As(k.m.cfg.Owner()).Own(top.Root, place); err != nil {
+		return nil, err
 	}
 	return top.OpenRoot(place)
 }

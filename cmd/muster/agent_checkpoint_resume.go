@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -219,7 +220,7 @@ func (m *checkpointManager) lockFolder(ctx context.Context, dir string) (*hostlo
 	tick := time.NewTicker(lockPoll)
 	defer tick.Stop()
 	for {
-		lock, err := hostlock.Take("resume/" + m.cfg.AppID + "/" + trueName(dir))
+		lock, err := hostlock.Take("resume/" + m.cfg.AppID + "/" + files.Resolve(dir))
 		if !errors.Is(err, hostlock.ErrHeld) {
 			return lock, err
 		}

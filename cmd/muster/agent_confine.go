@@ -16,6 +16,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -45,48 +46,7 @@ func (a *agent) permitted(p plan.Plan) error {
 	if err := a.mayBe(p); err != nil {
 		return fault.NotPermitted(err)
 	}
-	return a.reachable(p)
-}
-
-// reachable refuses a checkpoint folder that the container does not have: what is saved there would be lost. A
-// definition cannot choose what of the host a container sees; the operator can.
-func (a *agent) reachable(p plan.Plan) error {
-	dir := p.Checkpoint.Dir
-	if strings.Contains(dir, "://") {
-		return nil
-	}
-	if within(dir, a.workDir) {
-		if name := a.underWork(dir); slices.Contains(kept, name) || name[0] == '.' {
-			return fault.Definition(fmt.Errorf("checkpoint folder %s is muster's own, want another: checkpoint in the work folder is the usual one", dir))
-		}
-		return nil
-	}
-	if p.Root.Kind == plan.RootHost {
-		return nil
-	}
-	for _, m := range a.policy.Mounts {
-		if !m.ReadOnly && within(dir, m.To) {
-			return nil
-		}
-	}
-	return fault.NotPermitted(fmt.Errorf("checkpoint folder %s is not in the container: let the operator add it to mounts in %s, or leave muster.checkpoint.dir out",
-		dir, a.policy.File))
-}
-
-// kept are the names in the work folder that no process may own: what lies there is the agents'.
-var kept = []string{"package", "root", "log"}
-
-// underWork is the name in the work folder that a path in it goes through; "." is the work folder's own.
-func (a *agent) underWork(path string) string {
-	name, _ := filepath.Rel(a.workDir, path) // it is in it
-	first, _, _ := strings.Cut(name, "/")
-	return first
-}
-
-// within tells whether a path is dir or leads into it, by its text once each .. is taken back.
-func within(path, dir string) bool {
-	path = filepath.Clean(path)
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	return a.admission(p).Checkpoint(p.Checkpoint.Dir)
 }
 
 // confinement is the plan's limits and root as an engine takes them.
@@ -200,9 +160,9 @@ func (a *agent) mounts(p plan.Plan, in registry.Instance) []container.Mount {
 	}
 	shared := filepath.Join(a.workDir, "package")
 	all = append(all, container.Mount{From: shared, To: shared, ReadOnly: true, Options: inert})
-	if dir := p.Checkpoint.Dir; within(dir, a.workDir) && !within(dir, p.Process.Folder) {
+	if dir := p.Checkpoint.Dir; files.Within(dir, a.workDir) && !files.Within(dir, p.Process.Folder) {
 		// All of what the processes own there: further down they could have put a link in the way since.
-		all = append(all, own(filepath.Join(a.workDir, a.underWork(dir))))
+		all = append(all, own(filepath.Join(a.workDir, a.admission(p).UnderWork(dir))))
 	}
 	for _, dir := range a.dataFolders(p) {
 		all = append(all, own(dir))

@@ -13,6 +13,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -112,7 +113,7 @@ const tellLeaving = 2 * time.Second
 const tellTransfer = 5 * time.Second
 
 // bringData brings what the plan reads, and makes room for what it leaves.
-func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Instance, work workRoot) error {
+func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Instance, work files.Folder) error {
 	if limit := seconds(p.StageTimeout); limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, stageTimeout(limit))
@@ -142,7 +143,7 @@ func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Insta
 	if p.Inputs == nil && p.Outputs == nil {
 		return nil
 	}
-	folder, err := work.folder(p.Process.Folder)
+	folder, err := work.Make(p.Process.Folder)
 	if err != nil {
 		return err
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 	"github.com/muster-agent/muster/shim/stage"
@@ -34,7 +34,7 @@ func (r stageRoom) checkDataDir(url string) {
 	if url == "" || path == "" {
 		return
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if !files.IsThere(path) {
 		r.log.Warn("dataDir is not there", "path", path)
 	}
 }
@@ -49,7 +49,7 @@ func (r stageRoom) makeOutput(ctx context.Context, p plan.Plan, item plan.StageI
 		return err
 	}
 	if localPath(item.From) != "" {
-		if err := r.visible(p, path, true); err != nil {
+		if err := r.admission(p).Visible(path, true); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (r stageRoom) makeOutput(ctx context.Context, p plan.Plan, item plan.StageI
 const mostCode = 200_000_000
 
 // bringCode brings codeDir to where the plan says, and beside it where the generation of PAI has it so.
-func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work workRoot) error {
+func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
 	store, path, err := r.openStore(ctx, p, item.From, false)
 	if err != nil {
 		return err
@@ -76,20 +76,20 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	if localPath(item.From) != "" {
 		listing.Without = r.ofTheRun(path)
 	}
-	files, err := listing.Tree(ctx, top)
+	found, err := listing.Tree(ctx, top)
 	if err != nil {
 		return err
 	}
 	var bytes int64
-	for _, f := range files {
+	for _, f := range found {
 		bytes += f.Size
 	}
 	if bytes > mostCode {
 		return fault.Definition(fmt.Errorf("got %d bytes, want at most %d; what is larger goes where dataDir is", bytes, mostCode))
 	}
-	copies := stage.Below(path, files)
+	copies := stage.Below(path, found)
 	if !top.Dir && item.Kind == plan.StageCode { // a file alone: it has the name itself
-		copies = []stage.Copy{{From: files[0], To: filepath.Base(path)}}
+		copies = []stage.Copy{{From: found[0], To: filepath.Base(path)}}
 	}
 	if item.Kind == plan.StageCodeBeside {
 		for _, c := range copies {
@@ -98,7 +98,7 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 			}
 		}
 	}
-	name, err := work.name(item.To)
+	name, err := work.Rel(item.To)
 	if err != nil {
 		return err
 	}
@@ -108,20 +108,20 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 // ofTheRun tells what lies in the work folder, where a folder around that is read: what the agents lay out there is no
 // part of it, and changes under the reader's hand.
 func (a *agent) ofTheRun(read string) func(path string) bool {
-	truth, work := trueName(read), trueName(a.workDir)
-	if within(truth, work) {
+	truth, work := files.Resolve(read), files.Resolve(a.workDir)
+	if files.Within(truth, work) {
 		return nil
 	}
 	return func(path string) bool {
 		if rest, ok := strings.CutPrefix(path, read); ok {
 			path = truth + rest
 		}
-		return within(path, work)
+		return files.Within(path, work)
 	}
 }
 
 // placeCode puts the files at the item's name, all of them or none, and then beside it.
-func (r stageRoom) placeCode(ctx context.Context, p plan.Plan, item plan.StageItem, work workRoot, name string, copies []stage.Copy) (err error) {
+func (r stageRoom) placeCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []stage.Copy) (err error) {
 	first, _, _ := strings.Cut(name, "/")
 	tmp := ".stage-" + first // one agent has this index: what is there is of one that was killed
 	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/whole", 0o755)); err != nil {
@@ -150,8 +150,8 @@ func (r stageRoom) placeCode(ctx context.Context, p plan.Plan, item plan.StageIt
 }
 
 // codeBeside copies what has come into the folder where the process starts, where it may be changed.
-func (r stageRoom) codeBeside(ctx context.Context, p plan.Plan, item plan.StageItem, work workRoot, copies []stage.Copy) (err error) {
-	code, err := work.folder(item.To)
+func (r stageRoom) codeBeside(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []stage.Copy) (err error) {
+	code, err := work.Make(item.To)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (r stageRoom) codeBeside(ctx context.Context, p plan.Plan, item plan.StageI
 	for i, c := range copies {
 		again[i].From = stage.File{Store: store, Path: filepath.Join(item.To, c.To), Size: c.From.Size}
 	}
-	folder, err := work.folder(p.Process.Folder)
+	folder, err := work.Make(p.Process.Folder)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
@@ -27,7 +28,7 @@ import (
 
 // bringFiles brings the instance its own copies of files, folders and archives. That all of them are there is seen before
 // the first is brought.
-func (r stageRoom) bringFiles(ctx context.Context, p plan.Plan, work workRoot) error {
+func (r stageRoom) bringFiles(ctx context.Context, p plan.Plan, work files.Folder) error {
 	items := slices.DeleteFunc(slices.Clone(p.Stage), func(item plan.StageItem) bool {
 		return item.Kind != plan.StageCopy && item.Kind != plan.StageUnpacked
 	})
@@ -90,16 +91,16 @@ func (r stageRoom) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem
 }
 
 // bringFile puts an item in the place of what its name holds, whole.
-func (r stageRoom) bringFile(ctx context.Context, p plan.Plan, item plan.StageItem, work workRoot) error {
+func (r stageRoom) bringFile(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
 	from, err := r.lookFor(ctx, p, item)
 	if err != nil {
 		return err
 	}
-	name, err := work.name(item.To)
+	name, err := work.Rel(item.To)
 	if err != nil {
 		return err
 	}
-	return work.replace(name, func(tmp *os.Root, dir string) error {
+	return work.Replace(name, func(tmp *os.Root, dir string) error {
 		if from.dir {
 			return r.copyTree(ctx, from, tmp)
 		}
@@ -108,7 +109,7 @@ func (r stageRoom) bringFile(ctx context.Context, p plan.Plan, item plan.StageIt
 			return err
 		}
 		if item.Kind == plan.StageUnpacked {
-			err = unpack(ctx, item, copied, filepath.Join(dir, wholeName))
+			err = unpack(ctx, item, copied, filepath.Join(dir, files.Filled))
 		} else {
 			err = r.ownCopy(ctx, item, copied, from, tmp)
 		}
@@ -122,15 +123,15 @@ func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) erro
 	if from.local {
 		listing.Without = r.ofTheRun(from.Path)
 	}
-	files, err := listing.Tree(ctx, fetch.Info{Path: from.Path, Dir: true})
+	found, err := listing.Tree(ctx, fetch.Info{Path: from.Path, Dir: true})
 	if err != nil {
 		return err
 	}
-	whole, err := wholeIn(tmp)
+	whole, err := files.MakeFilled(tmp)
 	if err != nil {
 		return err
 	}
-	err = r.transfer().Bring(ctx, whole, stage.Below(from.Path, files))
+	err = r.transfer().Bring(ctx, whole, stage.Below(from.Path, found))
 	return errors.Join(err, whole.Close())
 }
 
@@ -188,7 +189,7 @@ func (a *agent) filesCache(p plan.Plan) string {
 // YARN brings it.
 func (r stageRoom) ownCopy(ctx context.Context, item plan.StageItem, path string, from remote, tmp *os.Root) error {
 	if from.local {
-		return tmp.Rename(filepath.Base(path), wholeName)
+		return tmp.Rename(filepath.Base(path), files.Filled)
 	}
 	store, path, err := stage.Open(ctx, path)
 	if err != nil {
@@ -198,11 +199,11 @@ func (r stageRoom) ownCopy(ctx context.Context, item plan.StageItem, path string
 	if err != nil {
 		return err
 	}
-	copies := []stage.Copy{{From: stage.File{Store: store, Path: path, Size: info.Size}, To: wholeName}}
+	copies := []stage.Copy{{From: stage.File{Store: store, Path: path, Size: info.Size}, To: files.Filled}}
 	if err := r.transfer().Bring(ctx, tmp, copies); err != nil {
 		return fmt.Errorf("%s: its own %w", fetch.Printable(item.From), err)
 	}
-	return tmp.Chmod(wholeName, 0o755)
+	return tmp.Chmod(files.Filled, 0o755)
 }
 
 // unpack unpacks an archive as a folder. What is wrong with one is the definition's: it names it.

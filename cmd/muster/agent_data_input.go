@@ -14,12 +14,13 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
 
 // bringInputs brings the instance's share of each input, or keeps the list of it for the start.
-func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, work workRoot, folder *os.Root) error {
+func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root) error {
 	in := p.Inputs
 	if in == nil {
 		return nil
@@ -70,7 +71,7 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, work workRoot, 
 }
 
 // bringMissing brings what an earlier agent, or an earlier attempt, has not brought. Came is how many bytes that were.
-func (r stageRoom) bringMissing(ctx context.Context, p plan.Plan, work workRoot, folder *os.Root, copies []stage.Copy) (came int64, err error) {
+func (r stageRoom) bringMissing(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []stage.Copy) (came int64, err error) {
 	ledger, err := stage.OpenLedger(work.Root, inputsLedger(p))
 	if err != nil {
 		return 0, err
@@ -190,7 +191,7 @@ func (r stageRoom) keepList(p plan.Plan, shares map[string][]stage.File) error {
 			if f.URL != "" { // it is on a store
 				continue
 			}
-			if err := r.visible(p, f.Path, false); err != nil {
+			if err := r.admission(p).Visible(f.Path, false); err != nil {
 				return err
 			}
 		}

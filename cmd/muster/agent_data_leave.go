@@ -15,13 +15,14 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
 
 // roomForOutputs makes the local folders, and makes sure that what will be in them can be left where it belongs.
-func (r stageRoom) roomForOutputs(ctx context.Context, p plan.Plan, in registry.Instance, work workRoot, folder *os.Root) error {
+func (r stageRoom) roomForOutputs(ctx context.Context, p plan.Plan, in registry.Instance, work files.Folder, folder *os.Root) error {
 	if p.Outputs == nil {
 		return nil
 	}
@@ -86,7 +87,7 @@ func (a *agent) withinStaging(ctx context.Context) (context.Context, context.Can
 }
 
 // dropOlder empties the local folders that another run has left in this work folder: its results are not this one's.
-func (r stageRoom) dropOlder(p plan.Plan, in registry.Instance, work workRoot, folder *os.Root) error {
+func (r stageRoom) dropOlder(p plan.Plan, in registry.Instance, work files.Folder, folder *os.Root) error {
 	owner, mark := r.outputsOwner(), outputsMark(in)
 	if text, err := work.ReadFile(mark); err == nil && string(text) == owner {
 		return nil
@@ -96,7 +97,7 @@ func (r stageRoom) dropOlder(p plan.Plan, in registry.Instance, work workRoot, f
 			return fmt.Errorf("output %s: of another run: %w", one.Name, err)
 		}
 	}
-	return replaceFile(work.Root, mark, owner, false, nil)
+	return work.WriteHere(mark, owner, false)
 }
 
 // outputsMark is the file in the work folder that says whose the local folders of an instance are.
@@ -211,7 +212,7 @@ func (a *agent) callOffOutputs(s machine.State) {
 
 // leaveOutputs copies the process's folders to where they belong.
 func (a *agent) leaveOutputs(ctx context.Context, p plan.Plan) (err error) {
-	work, err := openWork(a.workDir)
+	work, err := files.As(nil).Below(a.workDir)
 	if err != nil {
 		return err
 	}
@@ -233,7 +234,7 @@ func (a *agent) leaveOutputs(ctx context.Context, p plan.Plan) (err error) {
 	return nil
 }
 
-func (a *agent) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, work workRoot) (_ stage.Left, err error) {
+func (a *agent) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, work files.Folder) (_ stage.Left, err error) {
 	leave, err := a.leaveOf(ctx, p, one)
 	if err != nil {
 		return stage.Left{}, err
@@ -241,7 +242,7 @@ func (a *agent) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, w
 	if p.Outputs.Strategy == appdef.StrategyStream {
 		return a.leaveSaid(ctx, leave)
 	}
-	folder, err := work.folder(filepath.Join(p.Process.Folder, one.Name))
+	folder, err := work.Make(filepath.Join(p.Process.Folder, one.Name))
 	if err != nil {
 		return stage.Left{}, err
 	}

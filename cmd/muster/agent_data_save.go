@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
@@ -84,7 +85,7 @@ func (a *agent) save(s registry.Save, answer *registry.Saved) (err error) {
 	}()
 	bounded, stop := a.withinStaging(ctx)
 	defer stop()
-	work, err := openWork(a.workDir)
+	work, err := files.As(nil).Below(a.workDir)
 	if err != nil {
 		return err
 	}
@@ -100,12 +101,12 @@ func (a *agent) save(s registry.Save, answer *registry.Saved) (err error) {
 	return nil
 }
 
-func (a *agent) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, stamp string, work workRoot, answer *registry.Saved) (err error) {
+func (a *agent) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, stamp string, work files.Folder, answer *registry.Saved) (err error) {
 	leave, err := a.leaveOf(ctx, p, one)
 	if err != nil {
 		return err
 	}
-	folder, err := work.folder(filepath.Join(p.Process.Folder, one.Name))
+	folder, err := work.Make(filepath.Join(p.Process.Folder, one.Name))
 	if err != nil {
 		return err
 	}

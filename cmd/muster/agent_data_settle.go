@@ -12,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
@@ -371,7 +372,7 @@ func (r gangRoom) gone(ctx context.Context) (st consul.Status, err error) {
 
 // leaveLate copies what an instance of this host had made when its agent was killed after the verdict.
 func (r gangRoom) leaveLate(ctx context.Context, o owedOutput, p plan.Plan, in registry.Instance) (err error) {
-	work, err := openWork(r.workDir)
+	work, err := files.As(nil).Below(r.workDir)
 	if err != nil {
 		return err
 	}

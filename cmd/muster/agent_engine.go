@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/frameworks"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -156,15 +157,15 @@ func (a *agent) startFacts(f plan.StartFacts) plan.StartFacts {
 
 // writeFiles lays out what a start reads: the roster, and values that are too long for a variable. A secret among them
 // is its process's alone.
-func (r engineRoom) writeFiles(p plan.Plan, files map[string]string) (err error) {
-	work, err := openWork(r.workDir)
+func (r engineRoom) writeFiles(p plan.Plan, texts map[string]string) (err error) {
+	work, err := files.As(r.user).Below(r.workDir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
-	for name, text := range files {
+	for name, text := range texts {
 		secret := slices.Contains(p.Process.Secrets, filepath.Base(name))
-		if err := work.writeWhole(filepath.Join(p.Process.Folder, name), text, secret, r.user); err != nil {
+		if err := work.Write(filepath.Join(p.Process.Folder, name), text, secret); err != nil {
 			return err
 		}
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -310,7 +310,7 @@ func (f *fence) silenceOf(ctx context.Context, row registry.Row) (conductor.Sile
 // wayTo is a client of a peer's agent: by its socket on this host, else by its address with the run's token. Who listens for
 // nobody is on this machine, whatever its row says: it may go by a name.
 func (a *agent) wayTo(row registry.Row) (*status.Client, error) {
-	if _, err := os.Stat(row.API); err == nil && (row.Peer == "" || plan.Hosts([]registry.Row{row})[0] == a.alloc.Host) {
+	if files.IsSocket(row.API) && (row.Peer == "" || plan.Hosts([]registry.Row{row})[0] == a.alloc.Host) {
 		return status.Dial(row.API), nil
 	}
 	if row.Peer == "" {

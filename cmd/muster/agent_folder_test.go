@@ -2,28 +2,24 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/tests/need"
 )
 
 // hostile is a work folder in which an earlier process has put links to a folder of the host's.
-func hostile(t *testing.T) (w workRoot, outside string) {
+func hostile(t *testing.T) (w files.Folder, outside string) {
 	t.Helper()
 	dir := t.TempDir()
 	outside = t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "victim"), []byte("whole"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w, err := openWork(dir)
+	w, err := files.As(nil).Below(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +27,7 @@ func hostile(t *testing.T) (w workRoot, outside string) {
 	return w, outside
 }
 
-func (w workRoot) plant(t *testing.T, name, target string) {
+func plant(t *testing.T, w files.Folder, name, target string) {
 	t.Helper()
 	path := filepath.Join(w.Name(), name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(target, path)); err != nil {
@@ -51,88 +47,6 @@ func untouched(t *testing.T, outside string) {
 	}
 }
 
-func TestFilesLeaveNoLinkBehind(t *testing.T) {
-	for name, links := range map[string]map[string]string{
-		"the file":           {"w-0/roster.json": "victim"},
-		"its temporary name": {"w-0/roster.json.new": "victim"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, outside := hostile(t)
-			for link, target := range links {
-				w.plant(t, link, filepath.Join(outside, target))
-			}
-			path := filepath.Join(w.Name(), "w-0", "roster.json")
-			if err := w.writeWhole(path, "new", false, nil); err != nil {
-				t.Fatal(err)
-			}
-			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-				t.Errorf("got %v, %v; want a file", info, err)
-			}
-			untouched(t, outside)
-		})
-	}
-}
-
-func TestFoldersFollowNoLink(t *testing.T) {
-	for _, link := range []string{"w-0/app", "w-0/app/conf", "w-0/app/conf/env"} {
-		w, outside := hostile(t)
-		w.plant(t, link, outside)
-		path := filepath.Join(w.Name(), "w-0", "app", "conf", "env", "X")
-		if err := w.writeWhole(path, "new", false, nil); err == nil || !strings.Contains(err.Error(), "is a link, want a folder") {
-			t.Errorf("%s: got %v, want it refused", link, err)
-		}
-		untouched(t, outside)
-	}
-	w, _ := hostile(t)
-	for _, path := range []string{w.Name() + "/../x", "/etc"} {
-		if f, err := w.folder(path); err == nil {
-			t.Errorf("%s: got %v, want it refused", path, f.Name())
-		}
-	}
-}
-
-// A pipe in a file's place would hold the agent up for ever.
-func TestFilesWaitForNobody(t *testing.T) {
-	w, _ := hostile(t)
-	path := filepath.Join(w.Name(), "w-0", "roster.json")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{path, path + ".new"} {
-		if err := unix.Mkfifo(name, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.writeWhole(path, "new", false, nil); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := os.ReadFile(path); err != nil || string(text) != "new" {
-		t.Errorf("got %q, %v", text, err)
-	}
-}
-
-func TestSecretFilesArePrivate(t *testing.T) {
-	need.Root(t)
-	w, _ := hostile(t)
-	for name, private := range map[string]bool{"token": true, "roster.json": false} {
-		path := filepath.Join(w.Name(), "w-0", name)
-		if err := w.writeWhole(path, "x", private, &plan.UserFacts{UID: 4242, GID: 4243}); err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := fs.FileMode(0o644)
-		if private {
-			want = 0o600
-		}
-		if got := info.Sys().(*syscall.Stat_t).Uid; got != 4242 || info.Mode() != want {
-			t.Errorf("%s: uid %d, mode %v; want 4242, %v", name, got, info.Mode(), want)
-		}
-	}
-}
-
 func TestStageFollowsNoLink(t *testing.T) {
 	from := t.TempDir()
 	if err := os.WriteFile(filepath.Join(from, "run.sh"), []byte("#!"), 0o755); err != nil {
@@ -149,9 +63,9 @@ func TestStageFollowsNoLink(t *testing.T) {
 		for _, kind := range []string{plan.StageFolder, plan.StagePackage} {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				w, outside := hostile(t)
-				w.plant(t, tt.link, outside)
+				plant(t, w, tt.link, outside)
 				to := filepath.Join(w.Name(), "w-0", "app", "install")
-				err := w.stage(plan.StageItem{Kind: kind, From: from, To: to})
+				err := stageItem(w, plan.StageItem{Kind: kind, From: from, To: to})
 				if (err != nil) != tt.refused {
 					t.Fatalf("got %v, want refused: %v", err, tt.refused)
 				}
@@ -173,7 +87,7 @@ func TestStageReplaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.stage(plan.StageItem{Kind: plan.StageFolder, From: from, To: to}); err != nil {
+	if err := stageItem(w, plan.StageItem{Kind: plan.StageFolder, From: from, To: to}); err != nil {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]string{to: "new", w.Name(): "w-0"} {
@@ -182,7 +96,7 @@ func TestStageReplaces(t *testing.T) {
 			t.Errorf("in %s are %v, %v; want %s", dir, entries, err, want)
 		}
 	}
-	if err := w.stage(plan.StageItem{Kind: plan.StageFolder, From: filepath.Join(from, "none"), To: to}); err == nil {
+	if err := stageItem(w, plan.StageItem{Kind: plan.StageFolder, From: filepath.Join(from, "none"), To: to}); err == nil {
 		t.Error("a folder that is not there: got no error")
 	}
 	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o755 {

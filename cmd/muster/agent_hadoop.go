@@ -7,14 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
 
 // hadoopMounts show a container what its process is told of the host's Hadoop, read-only. A root of the host has all but what
 // lies in folders that each container has of its own.
@@ -25,12 +21,12 @@ func (a *agent) hadoopMounts(p plan.Plan) []container.Mount {
 	}
 	var all []container.Mount
 	for _, path := range slices.Concat([]string{h.Conf, h.Home, h.HDFSHome, h.Java, krb5Conf()}, h.Classes) {
-		shown := slices.ContainsFunc(all, func(m container.Mount) bool { return within(path, m.To) })
-		there := p.Root.Kind != plan.RootImage && !ownInContainer(path)
-		if path == "" || shown || there || shared(path) || !isFolder(path) && !isFile(path) {
+		shown := slices.ContainsFunc(all, func(m container.Mount) bool { return files.Within(path, m.To) })
+		there := p.Root.Kind != plan.RootImage && !files.InContainer(path)
+		if path == "" || shown || there || shared(path) || !files.IsFolder(path) && !files.IsFile(path) {
 			continue
 		}
-		all = append(all, container.Mount{From: trueName(path), To: path, ReadOnly: true, Options: inert})
+		all = append(all, container.Mount{From: files.Resolve(path), To: path, ReadOnly: true, Options: inert})
 	}
 	return all
 }
@@ -39,12 +35,6 @@ func (a *agent) hadoopMounts(p plan.Plan) []container.Mount {
 func krb5Conf() string {
 	path, _, _ := strings.Cut(cmp.Or(os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf"), ":")
 	return filepath.Clean(path)
-}
-
-// ownInContainer tells a path in a folder that each container has of its own.
-func ownInContainer(path string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
-	return slices.Contains([]string{"proc", "sys", "dev", "run", "tmp"}, first) || within(path, "/var/tmp")
 }
 
 // shared tells a folder that every system has: in an image the host's would lie over it.

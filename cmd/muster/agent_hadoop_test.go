@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -26,7 +27,7 @@ func layFile(t *testing.T, top string, files ...string) {
 // A container is shown the folders that its process is told of, as far as it has not the host's own, and never a folder that
 // every system has.
 func TestHadoopMounts(t *testing.T) {
-	top := trueName(t.TempDir())
+	top := files.Resolve(t.TempDir())
 	layFile(t, top, "conf/core-site.xml", "h/a.jar", "h/lib/b.jar", "j/bin/java", "krb5.conf")
 	t.Setenv("KRB5_CONFIG", filepath.Join(top, "krb5.conf"))
 	h := &plan.Hadoop{Conf: top + "/conf", Home: top + "/h", Java: "/usr", Classes: []string{top + "/h/lib", top + "/gone"}}
@@ -46,7 +47,7 @@ func TestHadoopMounts(t *testing.T) {
 		}
 	}
 	shown := ""
-	if ownInContainer(top) {
+	if files.InContainer(top) {
 		shown = "/conf /h /krb5.conf"
 	}
 	if got := mounts(plan.RootReadOnly); got != shown {

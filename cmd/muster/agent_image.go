@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/packages/image"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
@@ -186,7 +187,7 @@ func (a *agent) lookUpUser(p plan.Plan) (*plan.UserFacts, error) {
 	if p.Process.User == "" && p.Root.Kind != plan.RootImage {
 		return nil, nil
 	}
-	open, lone := openHostFile, (*int)(nil)
+	open, lone := files.OpenHost, (*int)(nil)
 	if p.Root.Kind == plan.RootImage {
 		open, lone = a.openInImage, new(int)
 	}

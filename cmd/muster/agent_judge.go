@@ -11,10 +11,10 @@ import (
 
 	"github.com/muster-agent/muster/packages/slidershell"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/script"
-	"github.com/muster-agent/muster/shim/status"
 )
 
 // blame is what was seen to go wrong with a process from outside of it. The zero value is nothing.
@@ -134,12 +134,12 @@ func (a *agent) addressInUse(marks map[string]int64) bool {
 // logSizes are how far the instance's logs go: what an attempt says begins there.
 func (a *agent) logSizes(in registry.Instance) map[string]int64 {
 	dir := filepath.Join(a.logDir, in.String())
-	return map[string]int64{"stdout.log": status.PlainSize(filepath.Join(dir, "stdout.log")), "stderr.log": status.PlainSize(filepath.Join(dir, "stderr.log"))}
+	return map[string]int64{"stdout.log": files.PlainSize(filepath.Join(dir, "stdout.log")), "stderr.log": files.PlainSize(filepath.Join(dir, "stderr.log"))}
 }
 
 // tail is the end of one of the instance's logs, at most so many bytes and none before from.
 func (a *agent) tail(name string, from, most int64) string {
-	f, err := status.OpenPlain(filepath.Join(a.logDir, a.loop.State().Instance.String(), name))
+	f, err := files.OpenPlain(filepath.Join(a.logDir, a.loop.State().Instance.String(), name))
 	if err != nil {
 		return ""
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/muster-agent/muster/packages/slidershell"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/script"
-	"github.com/muster-agent/muster/shim/status"
 )
 
 // The commands of a package's scripts run beside the app, in its container. What one is told and what it says lies in
@@ -100,15 +100,15 @@ func (a *agent) tell(o script.Order, s *plan.Script) ([]string, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	files := o.Files()
-	for _, name := range []string{files.Structured, files.Command} { // of the last STATUS, or a folder in a file's place
+	names := o.Files()
+	for _, name := range []string{names.Structured, names.Command} { // of the last STATUS, or a folder in a file's place
 		if err := folder.RemoveAll(name); err != nil {
 			return nil, err
 		}
 	}
 	text := string(o.Document(p, s, a.alloc.Host))
-	if err := replaceFile(folder, files.Command, text, false, a.user); err != nil {
-		return nil, fmt.Errorf("write %s: %w", files.Command, err)
+	if err := folder.WriteHere(names.Command, text, false); err != nil {
+		return nil, fmt.Errorf("write %s: %w", names.Command, err)
 	}
 	return o.Argv(s, a.instanceLogs(), p.Process.Folder), nil
 }
@@ -118,13 +118,7 @@ func (a *agent) instanceLogs() string {
 	return filepath.Join(a.logDir, a.loop.State().Instance.String())
 }
 
-func (a *agent) openLogs() (*os.Root, error) {
-	folder, err := os.OpenRoot(a.instanceLogs())
-	if err != nil {
-		return nil, fmt.Errorf("log folder: %w", err)
-	}
-	return folder, nil
-}
+func (a *agent) openLogs() (files.Folder, error) { return files.As(a.user).Below(a.instanceLogs()) }
 
 // orderEnv is the environment of the last start; before it, what is known without the others.
 func (a *agent) orderEnv(task int) (map[string]string, error) {
@@ -222,15 +216,12 @@ func (a *agent) newLog(name string) (*os.File, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	if err := folder.RemoveAll(name); err != nil {
-		return nil, err
-	}
-	return folder.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	return folder.New(name)
 }
 
 // structured reads what a script has answered as JSON; nil when it has not.
 func (a *agent) structured(name string) []byte {
-	f, err := status.OpenPlain(filepath.Join(a.instanceLogs(), name))
+	f, err := files.OpenPlain(filepath.Join(a.instanceLogs(), name))
 	if err != nil {
 		return nil
 	}

@@ -3,17 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/script"
-	"github.com/muster-agent/muster/shim/status"
 )
 
 // innerPID is a process's number in the innermost pid namespace that it is in; 0 when it is gone already (proc(5), NSpid).
@@ -69,18 +67,13 @@ func (a *agent) pidPaths(s *plan.Script) []string {
 		return paths
 	}
 	defer folder.Close()
-	list, err := folder.Open(".")
+	names, err := files.Folder{Root: folder}.Names(mostPIDFiles)
 	if err != nil {
 		return paths
 	}
-	defer list.Close()
-	entries, err := list.ReadDir(mostPIDFiles)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return paths
-	}
 	var more []string
-	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); strings.HasSuffix(path, ".pid") && !slices.Contains(paths, path) {
+	for _, name := range names {
+		if path := filepath.Join(dir, name); strings.HasSuffix(path, ".pid") && !slices.Contains(paths, path) {
 			more = append(more, path)
 		}
 	}
@@ -93,22 +86,22 @@ const mostPIDFiles = 256
 
 // ownFolderOf opens whichever of the instance's folders holds a path, and names it from there on. A link in it that leads to
 // another instance's, or to the package that all share, leads nowhere.
-func (a *agent) ownFolderOf(path string) (workRoot, string, error) {
+func (a *agent) ownFolderOf(path string) (files.Folder, string, error) {
 	for _, dir := range []string{a.currentPlan().Process.Folder, a.instanceLogs()} {
-		if !within(path, dir) {
+		if !files.Within(path, dir) {
 			continue
 		}
-		work, err := openWork(dir)
+		work, err := files.As(nil).Below(dir)
 		if err != nil {
-			return workRoot{}, "", err
+			return files.Folder{}, "", err
 		}
-		name, err := work.name(path)
+		name, err := work.Rel(path)
 		if err != nil {
-			return workRoot{}, "", errors.Join(err, work.Close())
+			return files.Folder{}, "", errors.Join(err, work.Close())
 		}
 		return work, name, nil
 	}
-	return workRoot{}, "", fmt.Errorf("%s is in no folder of the instance", path)
+	return files.Folder{}, "", fmt.Errorf("%s is in no folder of the instance", path)
 }
 
 // mostPID is more than a pid file has, in bytes.
@@ -122,23 +115,7 @@ func (a *agent) readOwn(path string) (string, error) {
 		return "", err
 	}
 	defer work.Close()
-	if info, err := work.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(err, fmt.Errorf("%s: %w", path, status.ErrNotPlain))
-	}
-	f, err := work.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(err, fmt.Errorf("%s: %w", path, status.ErrNotPlain))
-	}
-	text, err := io.ReadAll(io.LimitReader(f, mostPID+1))
-	if err == nil && len(text) > mostPID {
-		err = fmt.Errorf("%s: longer than %d bytes", path, mostPID)
-	}
-	return string(text), err
+	return work.Read(name, mostPID)
 }
 
 // forgetPIDs takes the pid files of the last start away: all that they name is proved gone, and their numbers may be

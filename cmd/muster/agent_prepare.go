@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
@@ -247,7 +248,7 @@ func (f *agentFlags) folders(a *agent, found launcher.Found) error {
 		}
 	}
 	a.workDir = absolute(work)
-	if same(a.workDir, a.app.Package.Path) {
+	if files.Same(a.workDir, a.app.Package.Path) {
 		return exit.Usagef("work folder %s is the package itself: give --work-dir another", a.workDir)
 	}
 	switch {

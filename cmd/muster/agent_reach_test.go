@@ -50,7 +50,7 @@ func TestCheckpointFolderStaysInTheWorkFolder(t *testing.T) {
 		for kind, want := range map[string]int{plan.RootReadOnly: tt.container, plan.RootImage: tt.container, plan.RootHost: tt.host} {
 			var p plan.Plan
 			p.Root.Kind, p.Checkpoint.Dir, p.Process.Folder = kind, dir, "/work/w-0"
-			err := a.reachable(p)
+			err := a.admission(p).Checkpoint(dir)
 			got := fine
 			if fault.Is(err, registry.ClassNotPermitted) {
 				got = notPermittedHere

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
@@ -87,7 +88,7 @@ func appendLine(path string, line []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := status.AppendPlain(path)
+	f, err := files.AppendPlain(path)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (a *agent) work(p plan.Plan, logDir string) {
 	endWatch := a.checkpoints.watch()
 	wg.Go(func() {
 		path := filepath.Join(logDir, "stderr.log")
-		err := status.Watch(ctx, path, status.PlainSize(path), &progressReader{set: a.setProgress})
+		err := status.Watch(ctx, path, files.PlainSize(path), &progressReader{set: a.setProgress})
 		if err != nil {
 			a.log.Warn("follow stderr for progress", "err", err)
 		}
@@ -357,7 +358,7 @@ func (l *lateFile) open(path string, log *slog.Logger) {
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	var f *os.File
 	if err == nil {
-		f, err = status.AppendPlain(path)
+		f, err = files.AppendPlain(path)
 	}
 	if err != nil {
 		log.Warn("open the agent's log", "err", err)

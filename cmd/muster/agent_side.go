@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/frameworks"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
@@ -331,16 +332,21 @@ func (l *sideLog) Write(b []byte) (int, error) {
 func (l *sideLog) write(b []byte) error {
 	if l.file != nil && l.size > 0 && l.size+int64(len(b)) > mostSideLog {
 		l.close()
-		if err := os.Rename(l.path, l.path+".1"); err != nil {
+		folder, err := files.As(nil).Below(filepath.Dir(l.path))
+		if err != nil {
+			return err
+		}
+		name := filepath.Base(l.path)
+		if err := errors.Join(folder.Rename(name, name+".1"), folder.Close()); err != nil {
 			return err
 		}
 	}
 	if l.file == nil {
-		f, err := status.AppendPlain(l.path)
+		f, err := files.AppendPlain(l.path)
 		if err != nil {
 			return err
 		}
-		l.file, l.size = f, status.PlainSize(l.path)
+		l.file, l.size = f, files.PlainSize(l.path)
 	}
 	n, err := l.file.Write(b)
 	l.size += int64(n)

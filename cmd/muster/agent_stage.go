@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net"
@@ -15,7 +14,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -23,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
@@ -215,13 +214,13 @@ func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance
 	if err != nil {
 		return err
 	}
-	work, err := openWork(r.workDir)
+	work, err := files.As(nil).Below(r.workDir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf", "code"} {
-		folder, err := work.folder(filepath.Join(p.Process.Folder, dir))
+		folder, err := work.Make(filepath.Join(p.Process.Folder, dir))
 		if err != nil {
 			return err
 		}
@@ -233,11 +232,11 @@ func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance
 		if fromStore(item) {
 			continue
 		}
-		if err := work.stage(item); err != nil {
+		if err := stageItem(work, item); err != nil {
 			return fmt.Errorf("stage %s: %w", item.Name, err)
 		}
 	}
-	if err := work.layProgram(p); err != nil {
+	if err := layProgram(work, p); err != nil {
 		return err
 	}
 	r.app.Close() // everything of it is laid out
@@ -246,15 +245,15 @@ func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance
 	}
 	r.giveTickets(p)
 	own := []string{p.Process.Folder}
-	if within(p.Checkpoint.Dir, r.workDir) {
+	if files.Within(p.Checkpoint.Dir, r.workDir) {
 		own = append(own, p.Checkpoint.Dir)
 	}
 	for _, dir := range own {
-		folder, err := work.folder(dir)
+		folder, err := work.Make(dir)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(giveTo(r.user, folder), folder.Close()); err != nil {
+		if err := errors.Join(files.As(r.user).OwnAll(folder), folder.Close()); err != nil {
 			return err
 		}
 	}
@@ -263,14 +262,11 @@ func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance
 
 // giveLog makes the instance's log folder.
 func (r stageRoom) giveLog(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make folder: %w", err)
-	}
-	folder, err := os.OpenRoot(dir)
+	folder, err := files.As(r.user).Make(dir)
 	if err != nil {
-		return fmt.Errorf("log folder: %w", err)
+		return err
 	}
-	return errors.Join(giveTo(r.user, folder), folder.Close())
+	return errors.Join(files.As(r.user).OwnAll(folder.Root), folder.Close())
 }
 
 // policy is the plan's word on failure and stop as the machine needs it.
@@ -425,24 +421,6 @@ func ownVariable(name string) bool {
 // mostSecret is more than any password or key has, in bytes.
 const mostSecret = 1 << 20
 
-// readSecret reads a file that a definition names: one without an end, or a pipe that nobody fills, must not be the
-// agent's.
-func readSecret(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(err, fmt.Errorf("%s: %w", path, status.ErrNotPlain))
-	}
-	text, err := io.ReadAll(io.LimitReader(f, mostSecret+1))
-	if err == nil && len(text) > mostSecret {
-		err = fmt.Errorf("%s: longer than %d bytes", path, mostSecret)
-	}
-	return string(text), err
-}
-
 // secrets reads the values that the plan names by reference.
 func secrets(refs map[string]string) (map[string]string, error) {
 	values := map[string]string{}
@@ -459,7 +437,7 @@ func secrets(refs map[string]string) (map[string]string, error) {
 			}
 			values[name] = v
 		case "file":
-			text, err := readSecret(strings.TrimPrefix(where, "file://"))
+			text, err := files.ReadHost(strings.TrimPrefix(where, "file://"), mostSecret)
 			if err != nil {
 				return nil, fmt.Errorf("secret %s: %w", name, err)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -105,11 +106,11 @@ func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (stage.Left, error) 
 
 // instanceFolder is the instance's own.
 func (a *agent) instanceFolder(p plan.Plan) (*os.Root, error) {
-	work, err := openWork(a.workDir)
+	work, err := files.As(nil).Below(a.workDir)
 	if err != nil {
 		return nil, err
 	}
-	folder, err := work.folder(p.Process.Folder)
+	folder, err := work.Make(p.Process.Folder)
 	return folder, errors.Join(err, work.Close())
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -77,11 +78,11 @@ func (t *tickets) write() error {
 	if string(text) == t.text {
 		return nil
 	}
-	work, err := openWork(t.workDir)
+	work, err := files.As(t.user).Below(t.workDir)
 	if err != nil {
 		return err
 	}
-	err = work.writeWhole(t.plan.Hadoop.Tickets, string(text), true, t.user)
+	err = work.Write(t.plan.Hadoop.Tickets, string(text), true)
 	if err := errors.Join(err, work.Close()); err != nil {
 		return err
 	}

@@ -43,8 +43,6 @@ func readAccounts(open func(path string) (io.ReadCloser, error)) (accounts, erro
 // mostAccounts bounds what an image may make us read, in bytes.
 const mostAccounts = 8 << 20
 
-func openHostFile(path string) (io.ReadCloser, error) { return os.Open(path) }
-
 // find looks up `user`, `uid`, `user:group` or `uid:gid`. The user's further groups come along in either form.
 // A uid without an entry needs its group said, unless lone says which it gets.
 func (a accounts) find(text string, lone *int) (plan.UserFacts, error) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/files"
 )
 
 // part is what to print of one file: everything from an offset on.
@@ -44,7 +44,7 @@ func parts(path string, n int) []part {
 // lastFrom is where the last n lines of a file begin, and how many of them there are. An unfinished
 // line counts; n < 0 means all of the file.
 func lastFrom(path string, n int) (from int64, lines int, err error) {
-	f, err := status.OpenPlain(path)
+	f, err := files.OpenPlain(path)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/openapp"
 )
 
@@ -138,7 +139,7 @@ func packageFiles(tree fs.FS) ([]packageFile, error) {
 		case d.Type().IsRegular():
 			f.Bytes, f.SHA256, err = sum(tree, path)
 		default:
-			err = fmt.Errorf("%s: got a %s, want files, folders and links", path, kindOf(d.Type()))
+			err = fmt.Errorf("%s: got a %s, want files, folders and links", path, files.KindOf(d.Type()))
 		}
 		out = append(out, f)
 		return err

@@ -20,6 +20,7 @@ import (
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/slidershell"
+	"github.com/muster-agent/muster/shim/files"
 )
 
 //go:embed package_lint_python.py
@@ -132,7 +133,7 @@ func lintingPython(pkg *packages.Package, app appdef.App) (python string, plain 
 			continue
 		}
 		folder, err := filepath.EvalSymlinks(filepath.Dir(own))
-		if err != nil || pkg.Path != "" && within(folder, pkg.Path) {
+		if err != nil || pkg.Path != "" && files.Within(folder, pkg.Path) {
 			continue
 		}
 		if at, err := exec.LookPath(own); err == nil {

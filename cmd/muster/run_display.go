@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -83,7 +84,7 @@ func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, 
 		},
 	} {
 		path := filepath.Join(dir, name)
-		from := status.PlainSize(path) // what an earlier run wrote has been shown then
+		from := files.PlainSize(path) // what an earlier run wrote has been shown then
 		wg.Go(func() {
 			w := &lineWriter{show: show}
 			if err := status.Follow(ctx, path, from, true, w); err != nil && ctx.Err() == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -129,7 +130,7 @@ func without(text string, out func(string) bool, n int) []string {
 // tailOf is the last n lines of a file from a place on, of its last 64 KiB. A file that is shorter than
 // that place was rotated since.
 func tailOf(path string, from int64, n int) []string {
-	f, err := status.OpenPlain(path) // it is in a folder of the process's
+	f, err := files.OpenPlain(path) // it is in a folder of the process's
 	if err != nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -184,7 +185,7 @@ type history map[string][]moment
 func (r *runner) history() history {
 	h := history{}
 	for _, c := range r.agents {
-		file, err := status.OpenPlain(filepath.Join(r.logDir, c.instance.String(), "events.jsonl"))
+		file, err := files.OpenPlain(filepath.Join(r.logDir, c.instance.String(), "events.jsonl"))
 		if err != nil {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/status"
@@ -26,7 +27,7 @@ import (
 // ownedBy refuses a folder for a run's work that is somebody's already: the package itself, or one with files of a person's
 // that a run's would replace. What muster has made its own it takes again.
 func ownedBy(dir string, app *openapp.App, instances []registry.Instance) error {
-	if same(dir, app.Package.Path) {
+	if files.Same(dir, app.Package.Path) {
 		return exit.Usagef("work folder %s is the package itself: give --work-dir another", dir)
 	}
 	var names []string
@@ -61,8 +62,8 @@ func usedBefore(dir string) bool {
 func claimOf(instance string) string { return ".instance-" + instance }
 
 // claim notes that the instance's folder is muster's.
-func (w workRoot) claim(in registry.Instance) error {
-	f, err := w.OpenFile(claimOf(in.String()), os.O_CREATE|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644)
+func claimFolder(work files.Folder, in registry.Instance) error {
+	f, err := work.OpenFile(claimOf(in.String()), os.O_CREATE|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644)
 	if err != nil {
 		return fmt.Errorf("work folder: %w", err)
 	}
@@ -82,33 +83,12 @@ func laidOut(path string, entries []os.DirEntry) bool {
 	})
 }
 
-// same tells that two paths are one folder.
-func same(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil || b == "" {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
-}
-
-// folderID is a folder as the host's kernel knows it: containers that share a network, and so their locks, may each have one by
-// the same path. One that is not there yet has its path.
-func folderID(dir string) string {
-	if info, err := os.Stat(dir); err == nil {
-		if st, ok := info.Sys().(*syscall.Stat_t); ok {
-			return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
-		}
-	}
-	return trueName(dir)
-}
-
 // lockFolder takes a folder for as long as this process lives, or until the lock is released.
 func lockFolder(kind, dir string) (*hostlock.Lock, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("work folder: %w", err)
 	}
-	lock, err := hostlock.Take(kind + folderID(dir))
+	lock, err := hostlock.Take(kind + files.ID(dir))
 	if errors.Is(err, hostlock.ErrHeld) {
 		return nil, fault.Held(fmt.Errorf("folder %s is in use%s; give --work-dir a folder of this app's own", dir, usedBy(dir)))
 	}
@@ -129,13 +109,13 @@ func usedBy(dir string) string {
 // ownFolder waits for the instance's folder, which an agent that this one takes over from may have a moment longer.
 func (a *agent) ownFolder(ctx context.Context, in registry.Instance) error {
 	dir := filepath.Join(a.workDir, in.String())
-	work, err := openWork(a.workDir)
+	work, err := files.As(nil).Below(a.workDir)
 	if err != nil {
 		return err
 	}
-	folder, err := work.folder(dir)
+	folder, err := work.Make(dir)
 	if err == nil {
-		err = work.claim(in)
+		err = claimFolder(work, in)
 	}
 	if err := errors.Join(err, work.Close()); err != nil {
 		return err

@@ -20,13 +20,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/files"
 )
 
 // files is a store in a folder, with the folders that a Vault needs.
-type files struct{ fetch.Store }
+type localFiles struct{ fetch.Store }
 
-func (files) MkdirAll(_ context.Context, path string) error { return os.MkdirAll(path, 0o755) }
-func (files) Prune(_ context.Context, path string) error {
+func (localFiles) MkdirAll(_ context.Context, path string) error { return os.MkdirAll(path, 0o755) }
+func (localFiles) Prune(_ context.Context, path string) error {
 	_ = os.Remove(path) // what has something in it stays
 	return nil
 }
@@ -35,7 +36,7 @@ func newVault(t *testing.T) Vault {
 	t.Helper()
 	store, top, err := fetch.Open(t.Context(), t.TempDir(), fetch.Options{})
 	must(t, err)
-	return Vault{files{store}, top + "/app"}
+	return Vault{localFiles{store}, top + "/app"}
 }
 
 func must(t *testing.T, err error) {
@@ -101,7 +102,7 @@ func manifestOf(gen int, inc string) Manifest {
 // stored puts the newest checkpoint of a folder into a vault.
 func stored(t *testing.T, v Vault, m Manifest, from *os.Root) Kept {
 	t.Helper()
-	found, err := Rule{Framework: m.Framework}.Look(Folder(from))
+	found, err := Rule{Framework: m.Framework}.Look(files.Tree(from))
 	must(t, err)
 	c, ok := found.Newest()
 	if !ok {
@@ -150,7 +151,7 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 				t.Errorf("(-stored +brought):\n%s", diff)
 			}
 			must(t, v.Bring(t.Context(), m, to, "me", nil, receive(v))) // over what is there
-			if found, err := (Rule{Framework: c.framework}).Look(Folder(to)); err != nil || len(found.Whole) != 1 || found.Whole[0].Path != m.Path {
+			if found, err := (Rule{Framework: c.framework}).Look(files.Tree(to)); err != nil || len(found.Whole) != 1 || found.Whole[0].Path != m.Path {
 				t.Errorf("got %+v, %v", found, err)
 			}
 			again := stored(t, v, m, from)
@@ -223,7 +224,7 @@ func TestTornHereAlone(t *testing.T) {
 
 func TestStoringIsCalledOffOrFails(t *testing.T) {
 	v, from := newVault(t), work(t, "tensorflow/v2")
-	found, err := Rule{Framework: "tensorflow"}.Look(Folder(from))
+	found, err := Rule{Framework: "tensorflow"}.Look(files.Tree(from))
 	must(t, err)
 	c, _ := found.Newest()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -290,7 +291,7 @@ func TestTheSameStepAgain(t *testing.T) {
 	v, from := newVault(t), work(t, "")
 	for _, text := range []string{"epoch one", "epoch two"} {
 		must(t, from.WriteFile("last-2.bin", []byte(text), 0o600))
-		found, err := Rule{Pattern: "last-*"}.Look(Folder(from))
+		found, err := Rule{Pattern: "last-*"}.Look(files.Tree(from))
 		must(t, err)
 		k, _, err := v.Put(t.Context(), manifestOf(1, "a"), found.Whole[0], from, send(v))
 		must(t, err)
@@ -312,7 +313,7 @@ func TestStateThatIsNoFile(t *testing.T) {
 	for _, name := range []string{"checkpoint", ".muster-checkpoint"} {
 		must(t, syscall.Mkfifo(filepath.Join(root.Name(), name), 0o600))
 	}
-	found, err := Rule{Framework: "tensorflow"}.Look(Folder(root))
+	found, err := Rule{Framework: "tensorflow"}.Look(files.Tree(root))
 	must(t, err)
 	must(t, WriteState(root, "tensorflow", found, found.Whole[0], nil))
 	if text, err := ReadSmall(root, "checkpoint"); err != nil || !strings.Contains(string(text), "model.ckpt-7") {
@@ -357,7 +358,7 @@ func TestKeep(t *testing.T) {
 				must(t, from.WriteFile(fmt.Sprintf("c-%d", step), []byte("x"), 0o600))
 				m := manifestOf(s.gen, "0")
 				m.Founded = time.Unix(s.life, 0).UTC()
-				found, err := Rule{Pattern: "c-*"}.Look(Folder(from))
+				found, err := Rule{Pattern: "c-*"}.Look(files.Tree(from))
 				must(t, err)
 				_, _, err = v.Put(t.Context(), m, found.Whole[0], from, send(v))
 				must(t, err)
@@ -400,14 +401,14 @@ func TestSetAside(t *testing.T) {
 	}
 	must(t, root.WriteFile("checkpoint", []byte("model_checkpoint_path: \"model.ckpt-30\"\nall_model_checkpoint_timestamps: 1\n"), 0o600))
 	rule := Rule{Framework: "tensorflow"}
-	found, err := rule.Look(Folder(root))
+	found, err := rule.Look(files.Tree(root))
 	must(t, err)
 	moved, err := SetAside(root, found, 7, "g4")
 	must(t, err)
 	if diff := cmp.Diff([]string{"model.ckpt-30", "model.ckpt-9", "model.ckpt-12"}, moved); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	found, err = rule.Look(Folder(root))
+	found, err = rule.Look(files.Tree(root))
 	must(t, err)
 	newest, ok := found.Newest()
 	if !ok || len(found.Whole) != 1 || len(found.Torn) != 0 || newest.Step != 7 {
@@ -423,7 +424,7 @@ func TestSetAside(t *testing.T) {
 		t.Errorf("set aside: %v", got)
 	}
 	folders := work(t, "torch/sharded")
-	found, err = Rule{Framework: "pytorch"}.Look(Folder(folders))
+	found, err = Rule{Framework: "pytorch"}.Look(files.Tree(folders))
 	must(t, err)
 	if _, err := SetAside(folders, found, 3, "g1"); err != nil {
 		t.Fatal(err)
@@ -439,7 +440,7 @@ func TestSetAsideReplacesNothing(t *testing.T) {
 	for life := range 3 {
 		must(t, root.MkdirAll("step-4", 0o755))
 		must(t, root.WriteFile("step-4/part", fmt.Append(nil, "of ", life), 0o600))
-		found, err := Rule{Pattern: "step-*"}.Look(Folder(root))
+		found, err := Rule{Pattern: "step-*"}.Look(files.Tree(root))
 		must(t, err)
 		for range 2 { // nothing is left for the second
 			if _, err := SetAside(root, found, 3, "g2"); err != nil {
@@ -623,7 +624,7 @@ func TestLookOnAStore(t *testing.T) {
 		must(t, err)
 		framework, _, _ := strings.Cut(dir, "/")
 		rule := Rule{Framework: strings.Replace(framework, "torch", "pytorch", 1)}
-		want, err := rule.Look(HostFolder(at))
+		want, err := rule.Look(files.HostTree(at))
 		must(t, err)
 		got, err := rule.Look(OnStore(t.Context(), store, top))
 		must(t, err)

@@ -2,16 +2,14 @@ package hadoop
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
-	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -51,7 +49,7 @@ func hadoopHome(conf string, environ map[string]string) string {
 		return absolutePath(home)
 	}
 	candidates := []string{}
-	if top, ok := strings.CutSuffix(filepath.Clean(linkedTo(conf)), "/etc/hadoop"); ok {
+	if top, ok := strings.CutSuffix(filepath.Clean(files.Resolve(conf)), "/etc/hadoop"); ok {
 		candidates = append(candidates, top)
 	}
 	if program := programIn("hadoop", environ["PATH"]); program != "" {
@@ -59,7 +57,7 @@ func hadoopHome(conf string, environ map[string]string) string {
 	}
 	candidates = append(candidates, "/opt/hadoop", "/usr/local/hadoop", "/usr/lib/hadoop")
 	i := slices.IndexFunc(candidates, func(dir string) bool {
-		return hasFolder(filepath.Join(dir, "share/hadoop/common")) || hasFolder(filepath.Join(dir, "client"))
+		return files.IsFolder(filepath.Join(dir, "share/hadoop/common")) || files.IsFolder(filepath.Join(dir, "client"))
 	})
 	if i < 0 {
 		return ""
@@ -83,58 +81,30 @@ func javaHome(conf string, environ map[string]string) string {
 func programIn(name, path string) string {
 	for _, dir := range filepath.SplitList(path) {
 		at := filepath.Join(dir, name)
-		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 && filepath.IsAbs(at) {
-			return linkedTo(at)
+		if filepath.IsAbs(at) && files.IsProgram(at) {
+			return files.Resolve(at)
 		}
 	}
 	return ""
 }
 
+// mostSettings is more than a file of Hadoop's settings has, in bytes.
+const mostSettings = 1 << 20
+
 // settingOf is a plain `export NAME=value` in a shell's file; empty: there is none, or it needs a shell.
 func settingOf(path, name string) string {
-	text, err := readSettings(path)
+	text, err := files.ReadHost(path, mostSettings)
 	if err != nil {
 		return ""
 	}
 	value := ""
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
 		line := strings.TrimPrefix(strings.TrimSpace(lines.Text()), "export ")
 		if v, ok := strings.CutPrefix(line, name+"="); ok && !strings.ContainsAny(v, "$`") {
 			value = strings.Trim(v, `"'`)
 		}
 	}
 	return value
-}
-
-// readSettings reads the first MiB of a regular file.
-func readSettings(path string) ([]byte, error) {
-	if !hasFile(path) {
-		return nil, os.ErrNotExist
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, 1<<20))
-}
-
-func hasFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-func hasFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// linkedTo is a path without links; the path itself where it leads nowhere.
-func linkedTo(path string) string {
-	if found, err := filepath.EvalSymlinks(path); err == nil {
-		return found
-	}
-	return path
 }
 
 // jvmFolders are where a Java has its libjvm: since 9, and before.
@@ -167,7 +137,7 @@ func nativeFolders(f *plan.HadoopFacts) []string {
 }
 
 func firstWith(file string, dirs ...string) string {
-	i := slices.IndexFunc(dirs, func(dir string) bool { return hasFile(filepath.Join(dir, file)) })
+	i := slices.IndexFunc(dirs, func(dir string) bool { return files.IsFile(filepath.Join(dir, file)) })
 	if i < 0 {
 		return ""
 	}
@@ -225,13 +195,8 @@ func jarsIn(classes []string) []string {
 
 // jarsOf are the jars of a folder, but those of tests and sources.
 func jarsOf(dir string) []string {
-	entries, err := os.ReadDir(dir)
-	if err != nil { // not there, or a file
-		return nil
-	}
 	var all []string
-	for _, e := range entries {
-		name := e.Name()
+	for _, name := range files.HostNames(dir) {
 		if strings.HasSuffix(name, ".jar") && !strings.HasSuffix(name, "-tests.jar") && !strings.HasSuffix(name, "-sources.jar") {
 			all = append(all, filepath.Join(dir, name))
 		}

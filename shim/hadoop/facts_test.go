@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -77,7 +78,7 @@ func TestHadoopFacts(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			top := linkedTo(t.TempDir())
+			top := files.Resolve(t.TempDir())
 			layFiles(t, top, tt.files...)
 			here := func(text string) string { return strings.ReplaceAll(text, "TOP", top) }
 			env := map[string]string{}

@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/files"
 )
 
 // Login says where the configuration of a cluster is and who this process is to it.
@@ -20,7 +21,7 @@ func (l Login) Check() error {
 	if (l.Keytab == "") != (l.Principal == "") {
 		return exit.Usagef("--kerberos-keytab and --kerberos-principal belong together: got %q and %q", l.Keytab, l.Principal)
 	}
-	if l.Conf != "" && !hasFolder(l.Conf) {
+	if l.Conf != "" && !files.IsFolder(l.Conf) {
 		return exit.Usagef("--hadoop-conf %s: want the folder that core-site.xml and hdfs-site.xml are in", l.Conf)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/files"
 )
 
 // StateDir is where state lies when --state-dir does not say otherwise.
@@ -214,7 +215,7 @@ func WriteJSON(path string, value any) error {
 
 // ReadJSON reads what WriteJSON wrote; a corrupt file is named. Nothing but a file is read, and none that is endless.
 func ReadJSON(path string, value any) error {
-	text, err := readPlain(path)
+	text, err := files.ReadPlain(path)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/muster-agent/muster/shim/files"
 )
 
 // poll is how often a followed file is looked at again.
@@ -67,7 +69,7 @@ type follower struct {
 }
 
 func (l *follower) open(offset int64) error {
-	f, err := OpenPlain(l.path)
+	f, err := files.OpenPlain(l.path)
 	if err != nil {
 		return err
 	}

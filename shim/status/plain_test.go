@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/tests/need"
+	"github.com/muster-agent/muster/shim/files"
 )
 
 // traps are what a hostile process may put in the place of its log; victim is a file that is not its own.
@@ -32,66 +31,12 @@ func traps(t *testing.T) (dir, victim string) {
 	return dir, victim
 }
 
-func TestOnlyPlainFilesAreOpened(t *testing.T) {
-	dir, victim := traps(t)
-	if err := os.Link(victim, filepath.Join(dir, "hard")); err != nil {
-		t.Fatal(err)
-	}
+func TestReadJSONFollowsNoLink(t *testing.T) {
+	dir, _ := traps(t)
 	for _, name := range []string{"link", "pipe", "folder"} {
-		path := filepath.Join(dir, name)
-		for act, open := range map[string]func(string) (*os.File, error){"read": OpenPlain, "append": AppendPlain} {
-			if f, err := open(path); !errors.Is(err, ErrNotPlain) {
-				t.Errorf("%s %s: got %v, %v; want it refused", act, name, f, err)
-			}
-		}
-		if err := ReadJSON(path, &AppFile{}); !errors.Is(err, ErrNotPlain) {
+		if err := ReadJSON(filepath.Join(dir, name), &AppFile{}); !errors.Is(err, files.ErrNotPlain) {
 			t.Errorf("ReadJSON %s: got %v, want it refused", name, err)
 		}
-		if got := PlainSize(path); got != 0 {
-			t.Errorf("%s has %d bytes, want 0", name, got)
-		}
-	}
-	if f, err := AppendPlain(filepath.Join(dir, "hard")); !errors.Is(err, ErrNotPlain) {
-		t.Errorf("append to a file with another name: got %v, %v; want it refused", f, err)
-	}
-	if got, err := os.ReadFile(victim); err != nil || string(got) != `{"app":"secret"}` {
-		t.Errorf("the file outside holds %q, %v", got, err)
-	}
-}
-
-// A device is not opened at all: that alone may start it.
-func TestNodesAreNotTouched(t *testing.T) {
-	need.Root(t)
-	path := filepath.Join(t.TempDir(), "node")
-	if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))); errors.Is(err, unix.EPERM) {
-		need.Skip(t, "this user may make no node")
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	if f, err := OpenPlain(path); !errors.Is(err, ErrNotPlain) {
-		t.Errorf("got %v, %v; want it refused", f, err)
-	}
-}
-
-func TestAppendPlainMakesAndContinues(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	for range 2 {
-		f, err := AppendPlain(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.WriteString("x"); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := os.ReadFile(path); err != nil || string(got) != "xx" {
-		t.Errorf("got %q, %v; want xx", got, err)
-	}
-	if _, err := AppendPlain(filepath.Join(path, "log")); err == nil || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("below a file: got %v", err)
 	}
 }
 
@@ -128,7 +73,7 @@ func TestLogsFollowNoLink(t *testing.T) {
 // Who wants only the newest is not kept busy by a file of any length, nor at the end.
 func TestWatchSkipsWhatIsOld(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stderr.log")
-	f, err := AppendPlain(path)
+	f, err := files.AppendPlain(path)
 	if err != nil {
 		t.Fatal(err)
 	}

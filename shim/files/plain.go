@@ -1,4 +1,4 @@
-package status
+package files
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ const mostPlain = 64 << 20
 // OpenPlain opens a regular file for reading: no link, pipe or device, which it does not so much as touch.
 func OpenPlain(path string) (*os.File, error) { return openPlain(path, os.O_RDONLY) }
 
-// AppendPlain opens a regular file, that it makes if need be, for writing at its end. One that has other names as
+// AppendPlain opens a regular file, which it makes if need be, for writing at its end. One that has other names as
 // well is refused: it may be somebody else's file.
 func AppendPlain(path string) (*os.File, error) {
 	for {
@@ -74,7 +74,7 @@ func openPlain(path string, flags int) (*os.File, error) {
 }
 
 // readPlain reads a regular file whole; one that is too long for that is an error.
-func readPlain(path string) ([]byte, error) {
+func ReadPlain(path string) ([]byte, error) {
 	f, err := OpenPlain(path)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package files
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/tests/need"
 )
@@ -38,9 +39,8 @@ func TestLinksOfAContainer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := &agent{workDir: work}
-	p := plan.Plan{Root: plan.Root{Kind: plan.RootReadOnly}}
-	store, dir, err := a.openStore(t.Context(), p, "file:"+filepath.Join(work, "store/in"), false)
+	a := Admission{Work: work, Root: plan.RootReadOnly}
+	store, dir, err := a.Open(filepath.Join(work, "store/in"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestLinksOfAContainer(t *testing.T) {
 	if _, err := (stage.Listing{Store: store}).List(t.Context(), filepath.Join(dir, "{x,../../../../../../../../../"+outside+"}/*")); err == nil {
 		t.Error("a pattern leads out")
 	}
-	out, place, err := a.openStore(t.Context(), p, filepath.Join(work, "store/out"), true)
+	out, place, err := a.Open(filepath.Join(work, "store/out"), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +88,13 @@ func TestLinksOfAContainer(t *testing.T) {
 // Of the host's own folders that a container covers with its own nothing is read for it, nor through a link.
 func TestReachOfReading(t *testing.T) {
 	need.Root(t)
-	a := &agent{workDir: t.TempDir()}
-	p := plan.Plan{Root: plan.Root{Kind: plan.RootReadOnly}}
-	for _, url := range []string{"/proc/1/environ", "/run", "file:/dev/null", "/tmp/of-somebody"} {
-		if _, _, err := a.openStore(t.Context(), p, url, false); err == nil {
-			t.Errorf("%s is opened", url)
+	a := Admission{Work: t.TempDir(), Root: plan.RootReadOnly}
+	for _, path := range []string{"/proc/1/environ", "/run", "/dev/null", "/tmp/of-somebody"} {
+		if _, _, err := a.Open(path, false); err == nil {
+			t.Errorf("%s is opened", path)
 		}
 	}
-	store, path, err := a.openStore(t.Context(), p, "/etc/hostname", false)
+	store, path, err := a.Open("/etc/hostname", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,5 +103,51 @@ func TestReachOfReading(t *testing.T) {
 	}
 	if _, err := store.Stat(t.Context(), "/etc/../run"); err == nil {
 		t.Error("beside the folder")
+	}
+}
+
+// What a definition may name of the host does not depend on links that somebody has laid.
+func TestAdmitted(t *testing.T) {
+	if os.Geteuid() != 0 {
+		need.Skip(t, "only an agent that is root could do more than its process")
+	}
+	work, outside := t.TempDir(), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(work, "store"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(work, "store", "link")); err != nil {
+		t.Fatal(err)
+	}
+	const image, readOnly, host = plan.RootImage, plan.RootReadOnly, plan.RootHost
+	for _, tt := range []struct {
+		name  string
+		root  string
+		path  string
+		write bool
+		given Admission
+		ok    bool
+	}{
+		{"its own store", image, filepath.Join(work, "store", "x"), true, Admission{}, true},
+		{"a link out of it", image, filepath.Join(work, "store", "link", "x"), true, Admission{}, false},
+		{"muster's own", host, filepath.Join(work, "package", "x"), true, Admission{}, false},
+		{"muster's own mark", host, filepath.Join(work, ".outputs-worker-0"), false, Admission{}, false},
+		{"the work folder", host, work, false, Admission{}, false},
+		{"the host, from an image", image, "/etc/shadow", false, Admission{}, false},
+		{"the host, which it could read", readOnly, "/etc/shadow", false, Admission{}, true},
+		{"the host, which it could not write", readOnly, "/etc/cron.d", true, Admission{}, false},
+		{"the host's root", host, "/etc/cron.d", true, Admission{}, true},
+		{"as a user", image, outside, true, Admission{User: As(&plan.UserFacts{UID: 65534})}, true},
+		{"in the named filesystem", image, filepath.Join(outside, "x"), true, Admission{Default: outside}, true},
+		{"beside the named filesystem", image, outside + "x", true, Admission{Default: outside}, false},
+		{"what the operator mounts", image, filepath.Join(outside, "x"), true, Admission{Policy: policy.Policy{Mounts: []policy.Mount{{Path: outside}}}}, true},
+		{"what the operator mounts to be read", image, filepath.Join(outside, "x"), true, Admission{Policy: policy.Policy{Mounts: []policy.Mount{{Path: outside, ReadOnly: true}}}}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := tt.given
+			a.Work, a.Root = work, tt.root
+			if _, err := a.admit(tt.path, tt.write); (err == nil) != tt.ok {
+				t.Errorf("got %v, want it admitted: %t", err, tt.ok)
+			}
+		})
 	}
 }

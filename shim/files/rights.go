@@ -1,10 +1,9 @@
-package main
+package files
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -104,10 +103,10 @@ func become(u *plan.UserFacts) error {
 	return nil
 }
 
-// asUser is the store with the rights of the process's user, where those are others than the agent's.
-func asUser(store stage.Store, u *plan.UserFacts) stage.Store {
-	if u == nil || u.UID == 0 || os.Geteuid() != 0 {
+// store is a store with the user's rights, where those are others than the agent's.
+func (u User) store(store stage.Store) stage.Store {
+	if !u.another() || u.facts.UID == 0 {
 		return store
 	}
-	return userStore{store, u}
+	return userStore{store, u.facts}
 }

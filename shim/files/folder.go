@@ -1,0 +1,209 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/muster-agent/muster/shim/fault"
+)
+
+// Folder is a folder of the host, opened for a user. What lies in it belongs to processes that may be anybody's: of an earlier
+// life of an instance, or alive, of another instance with the same user. So no file in it is reached by its whole path: a link
+// there would lead an agent that is root elsewhere.
+type Folder struct {
+	*os.Root
+	user User
+}
+
+// Rel is an absolute path as a name in the folder.
+func (f Folder) Rel(path string) (string, error) {
+	name, err := filepath.Rel(f.Name(), path)
+	if err == nil && !filepath.IsLocal(name) {
+		err = fmt.Errorf("%s is not in the folder %s", path, f.Name())
+	}
+	return name, err
+}
+
+// Make makes the folder at an absolute path, and those above it, and opens it. A link on the way is refused: each element is
+// opened in the one before it, so that even one which appears meanwhile leads to nothing but what its owner has.
+func (f Folder) Make(path string) (*os.Root, error) {
+	name, err := f.Rel(path)
+	if err != nil {
+		return nil, err
+	}
+	at, err := f.OpenRoot(".")
+	if err != nil {
+		return nil, err
+	}
+	for element := range strings.SplitSeq(name, "/") {
+		next, err := enter(at, element)
+		if err = errors.Join(err, at.Close()); err != nil {
+			return nil, fmt.Errorf("make folder %s: %w", path, err)
+		}
+		at = next
+	}
+	return at, nil
+}
+
+func enter(at *os.Root, element string) (*os.Root, error) {
+	err := at.Mkdir(element, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		var info fs.FileInfo
+		if info, err = at.Lstat(element); err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is a %s, want a folder: remove it", element, KindOf(info.Mode()))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return at.OpenRoot(element)
+}
+
+// KindOf names what is no folder.
+func KindOf(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "link"
+	case mode.IsRegular():
+		return "file"
+	}
+	return "device, pipe or socket"
+}
+
+// Filled is the name of what Replace has written, in the folder that it is written in.
+const Filled = "whole"
+
+// MakeFilled makes Filled as a folder and opens it.
+func MakeFilled(tmp *os.Root) (*os.Root, error) {
+	if err := tmp.Mkdir(Filled, 0o755); err != nil {
+		return nil, err
+	}
+	return tmp.OpenRoot(Filled)
+}
+
+// Replace has Filled written in a folder that nobody else may enter, dir by its path, and renames it to name when it is
+// complete, in the place of what has that name.
+func (f Folder) Replace(name string, fill func(tmp *os.Root, dir string) error) (err error) {
+	first, _, _ := strings.Cut(name, "/")
+	tmp := ".stage-" + first // one agent has this index: what is there is of one that was killed
+	if err := errors.Join(f.RemoveAll(tmp), f.Mkdir(tmp, 0o700)); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.RemoveAll(tmp)) }()
+	folder, err := f.OpenRoot(tmp)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(fill(folder, filepath.Join(f.Name(), tmp)), folder.Close()); err != nil {
+		return err
+	}
+	if err := f.RemoveAll(name); err != nil {
+		return err
+	}
+	return f.Rename(filepath.Join(tmp, Filled), name)
+}
+
+// Write writes a file at an absolute path in the folder, in the place of what has its name, and makes it the user's. Nobody
+// else may read one that is private.
+func (f Folder) Write(path, text string, private bool) error {
+	folder, err := f.Make(filepath.Dir(path))
+	if err == nil {
+		in := Folder{folder, f.user}
+		err = errors.Join(in.WriteHere(filepath.Base(path), text, private), folder.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// WriteHere is Write of a file that lies directly in the folder.
+func (f Folder) WriteHere(name, text string, private bool) error {
+	tmp, mode := name+".new", fs.FileMode(0o644)
+	if private {
+		mode = 0o600
+	}
+	if err := f.RemoveAll(tmp); err != nil {
+		return err
+	}
+	file, err := f.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(file, text)
+	if f.user.another() {
+		err = errors.Join(err, file.Chown(f.user.facts.UID, f.user.facts.GID))
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return f.Rename(tmp, name)
+}
+
+// CopyIn copies a regular file of the host into the place of what has the name. The definition named the source.
+func (f Folder) CopyIn(from, name string) (err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return fault.Definition(err)
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	info, err := source.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: got a %s, want a file", from, KindOf(info.Mode()))
+	}
+	if err != nil {
+		return fault.Definition(err)
+	}
+	if err := f.RemoveAll(name); err != nil {
+		return err
+	}
+	to, err := f.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, source)
+	return errors.Join(err, to.Close())
+}
+
+// Read reads a small regular file of the folder. Its process may put something else in its place at any moment: a pipe that
+// nobody fills must not hold the agent up.
+func (f Folder) Read(name string, most int64) (string, error) {
+	path := filepath.Join(f.Name(), name)
+	if info, err := f.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(err, fmt.Errorf("%s: %w", path, ErrNotPlain))
+	}
+	file, err := f.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	return readSmall(file, path, most)
+}
+
+// New makes a file in the place of what has the name.
+func (f Folder) New(name string) (*os.File, error) {
+	if err := f.RemoveAll(name); err != nil {
+		return nil, err
+	}
+	return f.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+}
+
+// Names are those of at most so many of the folder's files and folders, in no order.
+func (f Folder) Names(most int) ([]string, error) {
+	dir, err := f.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(most)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, err
+}

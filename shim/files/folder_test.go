@@ -1,0 +1,134 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/tests/need"
+)
+
+// hostile is a work folder in which an earlier process has put links to a folder of the host's.
+func hostile(t *testing.T) (w Folder, outside string) {
+	t.Helper()
+	dir := t.TempDir()
+	outside = t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "victim"), []byte("whole"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := As(nil).Below(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w, outside
+}
+
+func plant(t *testing.T, w Folder, name, target string) {
+	t.Helper()
+	path := filepath.Join(w.Name(), name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(target, path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func untouched(t *testing.T, outside string) {
+	t.Helper()
+	entries, err := os.ReadDir(outside)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("outside are %v, %v; want the victim alone", entries, err)
+	}
+	text, err := os.ReadFile(filepath.Join(outside, "victim"))
+	if err != nil || string(text) != "whole" {
+		t.Errorf("the victim holds %q, %v", text, err)
+	}
+}
+
+func TestFilesLeaveNoLinkBehind(t *testing.T) {
+	for name, links := range map[string]map[string]string{
+		"the file":           {"w-0/roster.json": "victim"},
+		"its temporary name": {"w-0/roster.json.new": "victim"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, outside := hostile(t)
+			for link, target := range links {
+				plant(t, w, link, filepath.Join(outside, target))
+			}
+			path := filepath.Join(w.Name(), "w-0", "roster.json")
+			if err := w.Write(path, "new", false); err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+				t.Errorf("got %v, %v; want a file", info, err)
+			}
+			untouched(t, outside)
+		})
+	}
+}
+
+func TestFoldersFollowNoLink(t *testing.T) {
+	for _, link := range []string{"w-0/app", "w-0/app/conf", "w-0/app/conf/env"} {
+		w, outside := hostile(t)
+		plant(t, w, link, outside)
+		path := filepath.Join(w.Name(), "w-0", "app", "conf", "env", "X")
+		if err := w.Write(path, "new", false); err == nil || !strings.Contains(err.Error(), "is a link, want a folder") {
+			t.Errorf("%s: got %v, want it refused", link, err)
+		}
+		untouched(t, outside)
+	}
+	w, _ := hostile(t)
+	for _, path := range []string{w.Name() + "/../x", "/etc"} {
+		if f, err := w.Make(path); err == nil {
+			t.Errorf("%s: got %v, want it refused", path, f.Name())
+		}
+	}
+}
+
+// A pipe in a file's place would hold the agent up for ever.
+func TestFilesWaitForNobody(t *testing.T) {
+	w, _ := hostile(t)
+	path := filepath.Join(w.Name(), "w-0", "roster.json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + ".new"} {
+		if err := unix.Mkfifo(name, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Write(path, "new", false); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "new" {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+func TestSecretFilesArePrivate(t *testing.T) {
+	need.Root(t)
+	w, _ := hostile(t)
+	for name, private := range map[string]bool{"token": true, "roster.json": false} {
+		path := filepath.Join(w.Name(), "w-0", name)
+		if err := (Folder{w.Root, As(&plan.UserFacts{UID: 4242, GID: 4243})}).Write(path, "x", private); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fs.FileMode(0o644)
+		if private {
+			want = 0o600
+		}
+		if got := info.Sys().(*syscall.Stat_t).Uid; got != 4242 || info.Mode() != want {
+			t.Errorf("%s: uid %d, mode %v; want 4242, %v", name, got, info.Mode(), want)
+		}
+	}
+}

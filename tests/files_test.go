@@ -1,0 +1,162 @@
+package tests
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// actors are the rooms that act on behalf of an app. What a definition, an image, a package or a record names they reach
+// through shim/files alone.
+var actors = []string{
+	"shim", "shim/prepare", "shim/process", "shim/data", "shim/checkpoint", "shim/stage", "shim/script", "shim/member", "shim/publisher",
+	"shim/side",
+}
+
+// actorFiles are those of cmd/muster that are still to move into such rooms.
+const actorFiles = "agent_"
+
+// fileCalls are the functions that reach a file by a path, by package.
+var fileCalls = map[string][]string{
+	"os": {
+		"Chmod", "Chown", "Chtimes", "CopyFS", "Create", "CreateTemp", "DirFS", "Lchown", "Link", "Lstat", "Mkdir", "MkdirAll", "MkdirTemp", "Open",
+		"OpenFile", "OpenInRoot", "OpenRoot", "ReadDir", "ReadFile", "Readlink", "Remove", "RemoveAll", "Rename", "Stat", "Symlink", "Truncate",
+		"WriteFile",
+	},
+	"filepath": {"EvalSymlinks", "Glob", "Walk", "WalkDir"},
+	"unix": {
+		"Access", "Chmod", "Chown", "Lchown", "Link", "Lstat", "Mkdir", "Mkfifo", "Mknod", "Open", "Openat", "Openat2", "Readlink", "Rename", "Rmdir",
+		"Stat", "Symlink", "Truncate", "Unlink",
+	},
+}
+
+// ownFiles are the functions that reach files of the agent's own or of the host's, which no app names, and which files those are.
+var ownFiles = map[string]string{
+	"clearDead":      "the agents' records in the state folder",
+	"ownFile":        "the agents' records in the state folder",
+	"instanceFiles":  "the agents' records in the state folder",
+	"forget":         "the agent's record in the state folder",
+	"giveSocket":     "the agent's socket in the state folder",
+	"oomScore":       "/proc",
+	"outlast":        "/proc",
+	"holders":        "/proc",
+	"innerPID":       "/proc",
+	"hostFacts":      "/proc",
+	"overlayOfHost":  "the names in /",
+	"infiniband":     "/dev",
+	"deviceNode":     "/dev",
+	"shell":          "/bin",
+	"folders":        "the folders that the command line names",
+	"appendLine":     "the agent's log folder",
+	"lateFile.open":  "the agent's log folder",
+	"agent.showLogs": "YARN's log folder",
+}
+
+func TestOneDoorToFiles(t *testing.T) {
+	var used []string
+	for _, p := range listPackages(t) {
+		room := rel(p.ImportPath)
+		for _, name := range p.GoFiles {
+			if !slices.Contains(actors, room) && !(room == "cmd/muster" && strings.HasPrefix(name, actorFiles)) {
+				continue
+			}
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			for _, call := range callsToFiles(file) {
+				if reason := ownFilesKey(call.function); reason != "" {
+					used = append(used, reason)
+					continue
+				}
+				t.Errorf("%s/%s:%d: %s calls %s: reach what an app names through shim/files, or name the function in ownFiles of tests/files_test.go",
+					room, name, fset.Position(call.at).Line, call.function, call.name)
+			}
+		}
+	}
+	for name := range ownFiles {
+		if !slices.Contains(used, name) {
+			t.Errorf("ownFiles names %s, which reaches no file: remove it", name)
+		}
+	}
+}
+
+// ownFilesKey is the key of ownFiles that a function goes by; empty: none.
+func ownFilesKey(function string) string {
+	_, method, _ := strings.Cut(function, ".")
+	for _, name := range []string{function, method} {
+		if _, ok := ownFiles[name]; ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// fileCall is a use of a function that reaches a file.
+type fileCall struct {
+	function string // in which it stands: a function's name, or TYPE.METHOD
+	name     string // os.Open
+	at       token.Pos
+}
+
+func callsToFiles(file *ast.File) []fileCall {
+	var all []fileCall
+	for _, d := range file.Decls {
+		function := "a variable"
+		if f, ok := d.(*ast.FuncDecl); ok {
+			function = nameOfFunction(f)
+		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, ok := s.X.(*ast.Ident)
+			if ok && slices.Contains(fileCalls[pkg.Name], s.Sel.Name) {
+				all = append(all, fileCall{function, pkg.Name + "." + s.Sel.Name, s.Pos()})
+			}
+			return true
+		})
+	}
+	return all
+}
+
+func nameOfFunction(f *ast.FuncDecl) string {
+	if f.Recv == nil || len(f.Recv.List) == 0 {
+		return f.Name.Name
+	}
+	on := f.Recv.List[0].Type
+	if star, ok := on.(*ast.StarExpr); ok {
+		on = star.X
+	}
+	if name, ok := on.(*ast.Ident); ok {
+		return name.Name + "." + f.Name.Name
+	}
+	return f.Name.Name
+}
+
+func TestCallsToFiles(t *testing.T) {
+	const text = `package p
+import "os"
+var a = os.DirFS("/")
+func (t *T) m() { defer func() { os.Remove("x") }() }
+func f(r *os.Root) { r.Open("x"); os.Getenv("x") }`
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range callsToFiles(file) {
+		got = append(got, fmt.Sprintf("%s in %s", c.name, c.function))
+	}
+	if want := []string{"os.DirFS in a variable", "os.Remove in T.m"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
