@@ -91,6 +91,10 @@ var rooms = []room{
 	{path: "shim/verdict", may: []string{"shim/plan", "registry"}},
 	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files"}},
 	{path: "shim/ssh", may: []string{"shim/plan", "registry"}},
+	{path: "shim/member", may: []string{
+		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
+		"shim/plan", "shim/ports", "shim/sandbox", "shim/status",
+	}},
 	{path: "shim/stage", may: []string{"shim/plan", "registry", "packages/fetch", "packages/hdfs"}},
 	{path: "shim/checkpoint", may: []string{"shim/plan", "registry", "packages/fetch"}},
 

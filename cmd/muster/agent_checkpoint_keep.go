@@ -20,6 +20,7 @@ import (
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // uploader copies checkpoints to the store that muster.checkpoint.sync names, one at a time; of those that wait the newest wins.
@@ -304,8 +305,8 @@ func (k *uploader) another(ctx context.Context, s save) bool {
 func (k *uploader) manifest(s save) checkpoint.Manifest {
 	m := k.m
 	return checkpoint.Manifest{
-		App: m.cfg.AppID, Run: m.cfg.Run, Founded: stamp(m.cfg.Registry().Founded()), Instance: m.cfg.Loop.State().Instance.String(), Inc: m.cfg.Inc,
-		Generation: s.gen, Attempt: s.attempt, Saved: stamp(time.Now()), Framework: m.plan.Framework, Place: s.place, Shared: s.shared,
+		App: m.cfg.AppID, Run: m.cfg.Run, Founded: status.Stamp(m.cfg.Registry().Founded()), Instance: m.cfg.Loop.State().Instance.String(), Inc: m.cfg.Inc,
+		Generation: s.gen, Attempt: s.attempt, Saved: status.Stamp(time.Now()), Framework: m.plan.Framework, Place: s.place, Shared: s.shared,
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -52,56 +51,6 @@ func TestClearDead(t *testing.T) {
 				if _, err := os.Lstat(left); errors.Is(err, fs.ErrNotExist) != tt.cleared {
 					t.Errorf("%s: %v; want it cleared: %v", left, err, tt.cleared)
 				}
-			}
-		})
-	}
-}
-
-// What trains on without its agent and its guard is found by the folder that the record names, and by an agent that claims any index.
-func TestCleanFindsWhatLeftTheTree(t *testing.T) {
-	own, err := sandbox.SelfFacts()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := registry.Instance{Component: "worker", Index: 1}
-	for name, tt := range map[string]struct {
-		app, instance, folder string
-		recorded              string // work folder; "": by an agent that did not write it
-		ends                  bool
-	}{
-		"another container's folder": {"clean-1", "worker-1", "/scratch/7/worker-1", "/scratch/7/worker-1", true},
-		"this agent's folder":        {"clean-1", "worker-1", "/work/worker-1", "", true},
-		"another index":              {"clean-1", "worker-2", "/scratch/7/worker-1", "/scratch/7/worker-1", false},
-		"another app":                {"clean-2", "worker-1", "/scratch/7/worker-1", "/scratch/7/worker-1", false},
-		"a gang of the same name":    {"clean-1", "worker-1", "/home/else/worker-1", "/scratch/7/worker-1", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			left := exec.CommandContext(t.Context(), "sleep", "600")
-			left.Env = []string{"MUSTER_APP_ID=" + tt.app, "MUSTER_INSTANCE=" + tt.instance, "MUSTER_WORK_DIR=" + tt.folder, "PATH=" + os.Getenv("PATH")}
-			if err := left.Start(); err != nil {
-				t.Fatal(err)
-			}
-			started, err := sandbox.Host{}.Stat(left.Process.Pid)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan struct{})
-			go func() {
-				_ = left.Wait() // killed, in any case
-				close(ended)
-			}()
-			defer func() {
-				_ = left.Process.Kill()
-				<-ended
-			}()
-			a := &agent{workDir: "/work", state: status.Dir(t.TempDir()), facts: own, log: slog.New(slog.DiscardHandler)}
-			a.id.appID = "clean-1"
-			if err := a.clean(t.Context(), in, registry.Member{Boot: own.Boot, PidNS: own.PidNS, WorkDir: tt.recorded}); err != nil {
-				t.Fatal(err)
-			}
-			live, err := sandbox.Host{}.Alive(sandbox.Facts{Machine: own.Machine, Boot: own.Boot, PidNS: own.PidNS, PID: left.Process.Pid, Start: started.Start})
-			if err != nil || (live == sandbox.Dead) != tt.ends {
-				t.Errorf("it is %s, %v; want its end: %v", live, err, tt.ends)
 			}
 		})
 	}

@@ -170,7 +170,7 @@ func (r stageRoom) tellIdle(in *plan.Inputs, name string, files int, idle []int)
 	if len(idle) == 0 || in.Worker != 0 && !slices.Contains(idle, in.Worker) {
 		return
 	}
-	app := r.app.App.WithCounts(r.countsInForce())
+	app := r.app.App.WithCounts(r.member.Counts())
 	readers := plan.Readers(&app, r.loop.State().Instance.Component)
 	var names []string
 	for _, i := range idle {

@@ -125,8 +125,8 @@ func (a *agent) outputsOwner() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	founded := a.founded
-	if a.seat != nil {
-		founded = a.seat.Founded()
+	if of := a.member.Founded(); !of.IsZero() {
+		founded = of
 	}
 	return a.id.appID + "@" + a.id.run + "@" + strconv.FormatInt(founded.UnixMilli(), 36)
 }

@@ -28,11 +28,11 @@ var (
 func (a *agent) saveAsked(d registry.Directive) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if d.Save == nil || d.Run != a.id.run || d.Act == registry.ActStop || d.Save.Seq <= a.saveHeard || a.seat == nil {
+	if d.Save == nil || d.Run != a.id.run || d.Act == registry.ActStop || d.Save.Seq <= a.saveHeard || a.member.Membership() == nil {
 		return
 	}
 	a.saveHeard = d.Save.Seq
-	if c := a.app.Component(a.seat.Instance().Component); c == nil || !leavesSomething(*c) {
+	if c := a.app.Component(a.member.Membership().Instance().Component); c == nil || !leavesSomething(*c) {
 		return
 	}
 	go a.answerSave(*d.Save)
@@ -40,7 +40,7 @@ func (a *agent) saveAsked(d registry.Directive) {
 
 func (a *agent) answerSave(s registry.Save) {
 	answer := a.saveInTurn(s)
-	if err := a.seat.Saved(context.Background(), answer); err != nil { // it tries until the seat is left
+	if err := a.member.Membership().Saved(context.Background(), answer); err != nil { // it tries until the seat is left
 		a.log.Debug("report a save", "err", err)
 	}
 }

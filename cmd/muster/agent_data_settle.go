@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
@@ -361,7 +362,7 @@ func (r gangRoom) gone(ctx context.Context) (st consul.Status, err error) {
 		if i < 0 {
 			return true
 		}
-		dead, _ := r.alive(st.Members[i].Member)
+		dead, _ := member.Dead(st.Members[i].Member)
 		if dead = dead && r.id.instance != nil; !dead {
 			err = fmt.Errorf("the agent of %s still holds its index", st.Members[i].Instance)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/frameworks"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -69,7 +70,7 @@ func notStarted(err error) *machine.Exit {
 	case registry.ClassData:
 		x.Class = class
 	}
-	if errors.Is(err, errCutOff) {
+	if errors.Is(err, member.ErrCutOff) {
 		x.Class, x.CutOff = registry.ClassRegistry, true
 	}
 	return x
@@ -77,13 +78,14 @@ func notStarted(err error) *machine.Exit {
 
 func (r engineRoom) start(ctx context.Context, e machine.Effect, s machine.State) (pid int, err error) {
 	r.mu.Lock()
-	p, roster, raw, held, guard, numbers := r.plan, r.roster, r.rosterAt, r.held, r.guard, maps.Clone(r.portOf)
+	p, held, guard, numbers := r.plan, r.held, r.guard, maps.Clone(r.portOf)
 	over := make(chan struct{})
 	r.marks, r.blamed, r.over, r.watch = r.logSizes(s.Instance), blame{}, over, nil
 	if p.Script != nil {
 		r.watch = &watch{agent: r.agent, attempt: e.Attempt, script: p.Script, over: r.over, begun: make(chan struct{}), told: make(chan struct{})}
 	}
 	r.mu.Unlock()
+	roster, raw := r.member.Roster()
 	facts := r.startFacts(plan.StartFacts{Generation: s.Gen, Attempt: e.Attempt, Ports: numbers, RosterText: raw})
 	if p.Script != nil {
 		order := r.nextOrder(plan.CommandStart)
@@ -129,8 +131,8 @@ func (r engineRoom) start(ctx context.Context, e machine.Effect, s machine.State
 	if err != nil {
 		return 0, err
 	}
-	fence := r.currentFence()
-	if err := fence.arm(guard); err != nil {
+	fence := r.member.Fence()
+	if err := fence.Arm(guard); err != nil {
 		pipes.abandon()
 		return 0, err
 	}
@@ -140,7 +142,7 @@ func (r engineRoom) start(ctx context.Context, e machine.Effect, s machine.State
 	})
 	if err != nil {
 		pipes.abandon()
-		fence.disarm()
+		fence.Disarm()
 	} else {
 		pipes.begin(p, over)
 		r.beginSides(p, roster, facts, start, limits)
@@ -357,6 +359,12 @@ func (a *agent) endGuard(in registry.Instance, guard *sandbox.Guard) {
 	}
 }
 
+func (a *agent) currentPlan() plan.Plan {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.plan
+}
+
 func (a *agent) currentGuard() *sandbox.Guard {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -427,7 +435,7 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 				continue
 			}
 			delete(exits, e.Attempt)
-			a.currentFence().disarm()
+			a.member.Fence().Disarm()
 			a.attemptOver()
 			if !e.LogsComplete {
 				a.log.Warn("the last lines of the log may be missing: its disk does not answer")
@@ -441,7 +449,7 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 			a.log.Warn("log bytes lost", "stream", e.Stream, "bytes", e.Bytes, "err", e.Err)
 		case sandbox.DeadMan:
 			a.log.Error("this agent could not say in time that it is in touch with the registry: its guard has ended the process")
-			a.currentFence().deadMan()
+			a.member.Fence().TimerFired()
 			a.mu.Lock()
 			a.guardEnds = make(chan struct{})
 			a.mu.Unlock()

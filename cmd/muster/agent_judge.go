@@ -73,7 +73,7 @@ func (a *agent) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 	if out.OK() { // the guard kills: what has ended well did so before its timer ran out
 		return out
 	}
-	if a.fence != nil && a.fence.explains() {
+	if a.member.Fence().EndedProcess() {
 		out.Class, out.CutOff, out.Message = registry.ClassRegistry, true, "ended by the guard's dead-man timer"
 		return out
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/sandbox"
 )
 
@@ -20,7 +21,10 @@ func TestDeadManTimerExplains(t *testing.T) {
 		"killed by somebody else":            {sandbox.Exit{Signal: 9}, false, false, registry.ClassNone},
 		"its end was not seen, and it fired": {sandbox.Exit{}, true, true, registry.ClassRegistry},
 	} {
-		a := &agent{fence: &fence{fired: tt.fired}}
+		a := &agent{member: &member.Member{}}
+		if tt.fired {
+			a.member.Fence().TimerFired()
+		}
 		if out := a.judge(tt.exit, 0); out.CutOff != tt.cutOff || out.Class != tt.class {
 			t.Errorf("%s: cut off %v, class %q; want %v, %q", name, out.CutOff, out.Class, tt.cutOff, tt.class)
 		}

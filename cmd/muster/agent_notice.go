@@ -52,7 +52,7 @@ func (a *agent) warn(kind, text string) {
 	}
 	one, known := w.of[kind]
 	if !known {
-		one = status.Warning{Kind: kind, Since: stamp(now)}
+		one = status.Warning{Kind: kind, Since: status.Stamp(now)}
 	}
 	one.Text = text
 	w.of[kind] = one
@@ -97,7 +97,7 @@ func (a *agent) event(kind, cause string, at time.Time) {
 		From       machine.Phase `json:"from"`
 		To         machine.Phase `json:"to"`
 		Cause      string        `json:"cause"`
-	}{stamp(at), s.Instance.String(), s.Gen, s.Attempt, kind, s.Phase, s.Phase, cause})
+	}{status.Stamp(at), s.Instance.String(), s.Gen, s.Attempt, kind, s.Phase, s.Phase, cause})
 	if err == nil {
 		err = appendLine(filepath.Join(a.logDir, s.Instance.String(), "events.jsonl"), line)
 	}

@@ -2,19 +2,16 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/machine"
-	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -30,7 +27,7 @@ func (a *agent) outlook() outlook {
 	now, s, snapshot := time.Now(), a.loop.State(), a.snapshot()
 	var absent []string
 	if awaits(s) {
-		absent = a.absent.names(now, a.loop.State, a.whoIsAbsent)
+		absent = a.member.Absent(now)
 	}
 	return outlook{statusLine(snapshot.Instance, absent), a.patience(s, snapshot.Instance.Since, now)}
 }
@@ -85,7 +82,7 @@ func lastStatus(final machine.State) string {
 		if v.Class != "" {
 			text += " (" + string(v.Class) + ")"
 		}
-		return oneStatus(withCause(text, v.Cause))
+		return oneStatus(exit.WithCause(text, v.Cause))
 	}
 	if final.Terms > 0 {
 		return "interrupted: it goes on when it is started again"
@@ -116,10 +113,10 @@ func (a *agent) patience(s machine.State, since, now time.Time) time.Duration {
 	case ends && s.Phase == machine.Stopping:
 		limit = s.StopGrace() + proofPatience
 	case ends && (s.Phase == machine.Leaving || s.Phase.Final()):
-		limit = leavePatience + proofPatience
+		limit = member.LeavePatience + proofPatience
 	case ends, a.notify.ready.Load():
 	case s.Phase == machine.Starting:
-		limit = startPatience
+		limit = member.StartPatience
 	case s.Phase == machine.Staging:
 		limit = stage
 	case s.Phase == machine.Installed, s.Phase == machine.Waiting:
@@ -144,82 +141,6 @@ const (
 	// proofPatience is what it takes, beyond a grace, to kill and to prove that nothing is left.
 	proofPatience = 10 * time.Second
 )
-
-// absentees are those that a barrier waits for and that no agent holds, as the registry said last. They are asked for only
-// where a manager listens: while a gang waits, reads that grow with it are to be few.
-type absentees struct {
-	mu    sync.Mutex
-	gen   int
-	asked time.Time
-	busy  bool
-	last  []string
-
-	ended  bool
-	cancel context.CancelFunc // of the question that is under way
-	asking sync.WaitGroup
-}
-
-// A question follows the last after absentPace, and absentEach more for each instance of the gang.
-const (
-	absentPace = 5 * time.Second
-	absentEach = 100 * time.Millisecond
-)
-
-// names gives the newest answer, and asks again where it is old.
-func (q *absentees) names(now time.Time, state func() machine.State, ask func(context.Context) ([]string, int, error)) []string {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if gen := state().Directive.Gen; gen != q.gen {
-		q.gen, q.last, q.asked = gen, nil, time.Time{}
-	}
-	if q.busy || q.ended || now.Before(q.asked) {
-		return q.last
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), registryPatience)
-	q.busy, q.cancel = true, cancel
-	q.asking.Go(func() {
-		defer cancel()
-		found, all, err := ask(ctx)
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.busy = false
-		q.asked = time.Now().Add(absentPace + time.Duration(all)*absentEach)
-		if err == nil {
-			q.last = found
-		}
-	})
-	return q.last
-}
-
-// end waits until nobody is asked any more; from then on nobody is.
-func (q *absentees) end() {
-	q.mu.Lock()
-	q.ended = true
-	cancel := q.cancel
-	q.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
-	q.asking.Wait()
-}
-
-// whoIsAbsent asks the registry who of the gang has no agent, in rank order, and counts the gang.
-func (a *agent) whoIsAbsent(ctx context.Context) (absent []string, all int, err error) {
-	request := a.request(registry.Instance{})
-	app := a.app.WithCounts(request.Instances)
-	live, err := a.client.Live(ctx, a.id.appID)
-	for _, in := range plan.Instances(&app) {
-		if c := app.Component(in.Component); c.Settings.Role == appdef.RoleService {
-			continue
-		}
-		all++
-		if !live[in] {
-			absent = append(absent, in.String())
-		}
-	}
-	a.notify.changed()
-	return absent, all, err
-}
 
 // mostAbsent is how many names a status has.
 const mostAbsent = 8

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -245,29 +244,4 @@ func TestLastStatus(t *testing.T) {
 	if got, want := errorStatus(exit.Usagef("agent: no\ncomponent")), "agent: no component"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-}
-
-// TestAbsenteesEnd holds that a question to the registry does not outlive the agent, and that none is asked after it.
-func TestAbsenteesEnd(t *testing.T) {
-	var q absentees
-	state := func() machine.State { return machine.State{} }
-	begun, over := make(chan struct{}), make(chan struct{})
-	q.names(time.Now(), state, func(ctx context.Context) ([]string, int, error) {
-		close(begun)
-		<-ctx.Done()
-		close(over)
-		return nil, 0, ctx.Err()
-	})
-	<-begun
-	q.end()
-	select {
-	case <-over:
-	default:
-		t.Error("the question goes on")
-	}
-	q.names(time.Now().Add(time.Hour), state, func(context.Context) ([]string, int, error) {
-		t.Error("asked after the end")
-		return nil, 0, nil
-	})
-	q.end()
 }

@@ -87,9 +87,10 @@ func (a *agent) nextOrder(command string) script.Order {
 
 // filledScript is the plan's script with what is known by now.
 func (a *agent) filledScript() *plan.Script {
+	roster, _ := a.member.Roster()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.plan.Script.Filled(a.plan, a.roster, plan.StartFacts{Host: a.alloc.Host, Ports: a.portOf})
+	return a.plan.Script.Filled(a.plan, roster, plan.StartFacts{Host: a.alloc.Host, Ports: a.portOf})
 }
 
 // tell writes what the command reads, and says how it is called.

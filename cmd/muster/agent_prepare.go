@@ -21,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
@@ -37,8 +38,7 @@ type agent struct {
 	app     *openapp.App
 	digest  string
 	inc     string
-	domain  string // where Consul answers DNS; "": nobody has asked
-	noDNS   bool   // nothing does: the registry is not Consul
+	dns     member.DNS
 	facts   sandbox.Facts
 	alloc   plan.Allocation
 	origins map[string]string
@@ -54,7 +54,6 @@ type agent struct {
 	hadoop        hadoop.Login
 	hadoopFound   *plan.HadoopFacts // nil: there is none on this host
 	times         registry.Times
-	newRun        bool
 
 	registryAddr string
 	client       *consul.Client
@@ -63,18 +62,15 @@ type agent struct {
 	logDir       string
 	log          *slog.Logger
 	notify       *notifier // tells the service manager
-	absent       absentees // whom the barrier waits for
+	member       *member.Member
 	logFile      *lateFile
 	loop         *machine.Agent
 	started      time.Time
 	standing     standing
 
 	mu         sync.Mutex
-	seat       *consul.Seat
-	fence      *fence        // from the claim on
-	waits      []status.Wait // whom it waits for as the conductor
-	plan       plan.Plan     // resolved
-	planDigest string        // sha256 of the plan as printed
+	plan       plan.Plan // resolved
+	planDigest string    // sha256 of the plan as printed
 	held       *ports.Held
 	portOf     map[string]int
 	marks      map[string]int64  // sizes of the logs when the process was started
@@ -99,12 +95,7 @@ type agent struct {
 	task        int           // commands given so far
 	statusTurn  sync.Mutex    // one STATUS at a time
 	publisher   string        // URL of the exports, for scripts
-	discovery   *discovery    // in Consul; nil: there is nothing to be found, or not yet
-	apiListen   string        // where other hosts are answered; "": where it is needed, at a port of the range
-	peerAddr    string        // host:port of it; "": nowhere
 	blamed      blame         // what was seen to go wrong with it from outside
-	roster      registry.Roster
-	rosterAt    []byte // the sealed bytes, as the process finds them
 	progress    *float64
 	since       time.Time
 	feeding     *feeding                // what the process is fed; nil: nothing
@@ -122,25 +113,21 @@ type agent struct {
 	saved       map[string]stage.Seen   // by output, as the last save has left it; whose turn it is has it
 	checkpoints *checkpointManager
 	warnings    warnings
-	near        *neighbours // the hosts of the others
-	settle      func()      // ends the looks at checkpoints and progress, after a last one
+	settle      func() // ends the looks at checkpoints and progress, after a last one
 	closers     []func()
 }
 
 func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, notify *notifier, newRun, policyNamed bool) (*agent, error) {
 	late := &lateFile{also: s.err}
-	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: machine.NewAgent(), newRun: newRun, started: time.Now(), standing: standingOf(), ports: f.ports, apiListen: f.api, requireLimits: f.strict}
-	a.near = &neighbours{agent: a, reached: map[string]bool{}, news: make(chan struct{}, 1)}
-	a.near.write = a.near.record
+	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: machine.NewAgent(), started: time.Now(), standing: standingOf(), ports: f.ports, requireLimits: f.strict}
 	environ := launcher.Environ(os.Environ())
-	found, err := f.detect(environ)
+	found, err := member.DetectLauncher(f.launcher, environ)
 	if err != nil {
 		return nil, err
 	}
 	if a.id, err = f.identity(found, app); err != nil {
 		return nil, err
 	}
-	a.newRun = newRun || found.RunID != "" // the launcher's unique id names a new life as well
 	if a.policy, err = policy.Read(f.policy, policyNamed); err != nil {
 		return nil, err
 	}
@@ -163,7 +150,8 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, n
 	a.env, a.envImage = launcher.Inherit(os.Environ(), f.env), launcher.InheritIntoImage(os.Environ(), f.env)
 	a.envGiven = launcher.Given(os.Environ(), f.env)
 	a.hadoopFound = hadoop.FindFacts(cmp.Or(a.envGiven["HADOOP_CONF_DIR"], a.hadoop.Dir()), a.env)
-	if err := portsFlag(f.ports); err != nil {
+	portRanges, err := portsFlag(f.ports)
+	if err != nil {
 		return nil, err
 	}
 	if app.Settings.Barrier > 0 && f.registry.barrier == 0 {
@@ -190,12 +178,15 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, n
 	}
 	a.checkpoints = newCheckpointManager(ctx, a.checkpointConfig())
 	a.atEnd(a.checkpoints.close)
-	a.atEnd(a.absent.end) // before the client that it asks by
+	newRun = newRun || found.RunID != "" // the launcher's unique id names a new life as well
+	a.member = member.New(a.memberConfig(newRun, member.Listen{Address: f.api, Ports: portRanges}))
+	a.atEnd(a.member.Close) // before the client that it asks by
 	a.notify.look(a.outlook)
-	if err := a.reachRegistry(); err != nil {
+	if err := member.AwaitRegistry(ctx, a.client, a.registryAddr, a.log); err != nil {
 		return a, err
 	}
-	return a, a.naming(ctx)
+	a.dns, err = member.FindDNS(ctx, a.client, &app.App, a.log)
+	return a, err
 }
 
 // logger writes the agent's own log.
@@ -228,11 +219,12 @@ func engineFlag(name string) error {
 }
 
 // portsFlag tells a mistyped --ports before anything is made.
-func portsFlag(text string) error {
-	if _, err := ports.ParseRanges(text); err != nil {
-		return exit.Usagef("--ports: %w", err)
+func portsFlag(text string) (ports.Ranges, error) {
+	asked, err := ports.ParseRanges(text)
+	if err != nil {
+		return nil, exit.Usagef("--ports: %w", err)
 	}
-	return nil
+	return asked, nil
 }
 
 // folders settles where this agent works and logs.
@@ -267,20 +259,11 @@ func (f *agentFlags) folders(a *agent, found launcher.Found) error {
 	return nil
 }
 
-// How long an agent waits for the registry at its start.
-const (
-	startPatience = 15 * time.Second
-	startPoll     = 300 * time.Millisecond
-)
-
 func (a *agent) close() {
 	for _, undo := range slices.Backward(a.closers) {
 		undo()
 	}
 }
-
-// answerPatience bounds the asking of a holder whether it is there.
-const answerPatience = 2 * time.Second
 
 func shell() string {
 	for _, path := range []string{"/bin/bash", "/usr/bin/bash"} {

@@ -30,24 +30,19 @@ import (
 // run lives through the machine.
 func (a *agent) run(ctx context.Context) machine.State {
 	a.loop.Use(machine.Rooms{
-		Gang: gangRoom{a}, Stager: stageRoom{a}, Engine: engineRoom{a}, Checkpoints: a.checkpoints, Logger: a.log, Trace: a.trace,
+		Gang: a.member, Stager: stageRoom{a}, Engine: engineRoom{a}, Checkpoints: a.checkpoints, Logger: a.log, Trace: a.trace,
 	})
 	final := a.loop.Run(ctx)
-	a.mu.Lock()
-	seat := a.seat
-	a.mu.Unlock()
-	if seat != nil {
-		seat.Close()
-	}
+	a.member.Resign()
 	return final
 }
 
 // trace writes one line of events.jsonl per transition.
 func (a *agent) trace(t machine.Transition) {
 	a.mu.Lock()
-	a.since = stamp(t.Event.At)
+	a.since = status.Stamp(t.Event.At)
 	a.mu.Unlock()
-	a.discovering().ring()
+	a.member.StateChanged()
 	a.notify.changed()
 	if t.State.Instance.Component == "" {
 		return
@@ -61,7 +56,7 @@ func (a *agent) trace(t machine.Transition) {
 		From       machine.Phase     `json:"from"`
 		To         machine.Phase     `json:"to"`
 		Cause      string            `json:"cause,omitempty"`
-	}{stamp(t.Event.At), t.State.Instance.String(), t.State.Gen, t.State.Attempt, t.Event.Kind, t.From, t.To, causeOf(t)})
+	}{status.Stamp(t.Event.At), t.State.Instance.String(), t.State.Gen, t.State.Attempt, t.Event.Kind, t.From, t.To, causeOf(t)})
 	if err == nil {
 		err = appendLine(filepath.Join(a.logDir, t.State.Instance.String(), "events.jsonl"), line)
 	}
@@ -152,12 +147,16 @@ func (a *agent) setProgress(f float64) {
 
 // source is what the local API answers from.
 func (a *agent) source(logDir string) status.Source {
+	var peers *status.Peers
+	if a.currentPlan().MPI != nil { // else no process starts programs in other instances
+		peers = a.member.Peers()
+	}
 	return status.Source{
 		State:   a.snapshot,
 		LogDir:  logDir,
-		Silence: func() status.Silence { return a.silence() },
+		Silence: func() status.Silence { return a.member.Fence().Answer() },
 		Exec:    a.exec,
-		Peers:   a.peers(),
+		Peers:   peers,
 		Command: a.command,
 		Signal: func(n int) error {
 			err := a.currentGuard().Signal(syscall.Signal(n))
@@ -173,20 +172,10 @@ func (a *agent) source(logDir string) status.Source {
 	}
 }
 
-func (a *agent) silence() status.Silence {
-	if f := a.currentFence(); f != nil {
-		return f.answer()
-	}
-	return status.Silence{Inc: a.inc}
-}
-
 // snapshot is the agent as the outside sees it now.
 func (a *agent) snapshot() status.State {
 	s := a.loop.State()
-	var outage *status.Outage
-	if f := a.currentFence(); f != nil {
-		outage = f.outage()
-	}
+	outage := a.member.Fence().Outage()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	exports, _ := plan.Publish(a.plan, a.alloc.Host, a.portOf)
@@ -200,7 +189,7 @@ func (a *agent) snapshot() status.State {
 		Ports: maps.Clone(a.portOf), Exports: exports, Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1),
 		Progress: a.progress, Conducts: s.Conducts, Cause: cause(s), Unenforced: []string{},
 	}
-	out.DNSName = a.discovery.name()
+	out.DNSName = a.member.DNSName()
 	out.Cause = cmp.Or(out.Cause, a.way())
 	if s.Phase == machine.Staging && a.task > 0 {
 		out.Cause = plan.CommandInstall // it may take its time
@@ -217,7 +206,7 @@ func (a *agent) snapshot() status.State {
 		out.CheckpointStep = &step
 	}
 	if !s.AwaySince.IsZero() {
-		since := stamp(s.AwaySince)
+		since := status.Stamp(s.AwaySince)
 		out.AwaySince = &since
 	}
 	if s.Exit != nil && s.Proc == 0 {
@@ -226,7 +215,7 @@ func (a *agent) snapshot() status.State {
 		out.Exit = &code
 	}
 	out.PAI = paiRow(a.plan.PAI, s)
-	out.Outage, out.Waits = outage, a.waits
+	out.Outage, out.Waits = outage, a.member.Waits()
 	if said := outageCause(outage); said != "" && s.LostData == "" {
 		out.Cause = said
 	}
@@ -284,7 +273,7 @@ func limits(l plan.Limits) map[string]any {
 }
 
 func exitInfo(x *machine.Exit) *status.Exit {
-	return &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.OOM, Peak: x.Peak, Limit: x.Limit, At: stamp(x.At), Message: x.Message}
+	return &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.OOM, Peak: x.Peak, Limit: x.Limit, At: status.Stamp(x.At), Message: x.Message}
 }
 
 // shellCode is a process's end as a shell shows it.
@@ -369,9 +358,6 @@ func (l *lateFile) open(path string, log *slog.Logger) {
 	_, _ = l.held.WriteTo(f) // as above
 	l.file = f
 }
-
-// stamp is a time as our files and answers have it: UTC, in milliseconds.
-func stamp(t time.Time) time.Time { return t.Round(0).UTC().Truncate(time.Millisecond) }
 
 // newID is a random UUID, version 4.
 func newID() string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 )
@@ -60,7 +61,7 @@ func TestPIDFilesAreTheInstancesOwn(t *testing.T) {
 	if err := errors.Join(os.Symlink("../../../a-1/app/run/theirs.pid", filepath.Join(run, "link.pid")), syscall.Mkfifo(filepath.Join(run, "fifo.pid"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{workDir: work, logDir: filepath.Join(work, "log"), loop: machine.NewAgent(), log: slog.New(slog.DiscardHandler), plan: plan.Plan{Process: plan.Process{Folder: own}}}
+	a := &agent{member: &member.Member{}, workDir: work, logDir: filepath.Join(work, "log"), loop: machine.NewAgent(), log: slog.New(slog.DiscardHandler), plan: plan.Plan{Process: plan.Process{Folder: own}}}
 	script := func(pidFile, dir string) *plan.Script {
 		return &plan.Script{Configurations: map[string]map[string]string{"global": {"pid_file": pidFile, "app_pid_dir": dir}}}
 	}

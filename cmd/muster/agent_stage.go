@@ -107,10 +107,11 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	logDir := filepath.Join(r.logDir, in.String())
 	r.work(p, logDir)
 	serve(logDir)
-	if err := r.listenForPeers(p, logDir); err != nil {
+	r.atEnd(r.member.Withdraw)
+	if err := r.member.ServePeers(ctx, p, r.source(logDir)); err != nil {
 		return plan.Plan{}, err
 	}
-	r.discover(p)
+	r.member.Discover(ctx, p)
 	return p, r.install(ctx, p)
 }
 
@@ -161,7 +162,7 @@ func (r stageRoom) build(request plan.Request) (plan.Plan, error) {
 func (r stageRoom) takePorts(p plan.Plan) error {
 	prefer := map[string]int{}
 	// A member that goes by its name keeps its row wherever it comes up, if its ports are the same.
-	if before := r.seat.Previous(); before != nil && (before.Machine == r.facts.Machine || r.domain != "") {
+	if before := r.member.Previous(); before != nil && (before.Machine == r.facts.Machine || r.dns.Domain != "") {
 		maps.Copy(prefer, before.Ports)
 	}
 	for _, port := range p.Ports {
@@ -196,7 +197,7 @@ func (a *agent) givePorts() {
 func (a *agent) checkpointConfig() checkpointConfig {
 	return checkpointConfig{
 		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: a,
-		Registry: func() checkpointRegistry { return a.seatNow() },
+		Registry: func() checkpointRegistry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
 		Open:     a.openStore, Owner: func() *plan.UserFacts { return a.user }, Transfer: a.transfer, Signal: a.signalNamed,
 	}
@@ -331,7 +332,7 @@ func (a *agent) mine(in registry.Instance) bool {
 func (a *agent) writeAppFile(begun time.Time) error {
 	file := status.AppFile{
 		Version: 1, App: a.id.appID, Name: a.app.Name, Run: a.id.run, Registry: a.registryAddr,
-		WorkDir: a.workDir, LogDir: a.logDir, Pid: os.Getpid(), Started: stamp(begun),
+		WorkDir: a.workDir, LogDir: a.logDir, Pid: os.Getpid(), Started: status.Stamp(begun),
 	}
 	for _, path := range []string{filepath.Join(a.state.App(a.id.appID), "app.json"), filepath.Join(a.workDir, "app.json")} {
 		if err := status.WriteJSON(path, file); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // ticketsPoll is how often it is looked whether the operator has renewed the agent's ticket.
@@ -87,7 +88,7 @@ func (t *tickets) write() error {
 		return err
 	}
 	if t.text != "" {
-		t.log.Info("ticket for the process is renewed", "until", stamp(end))
+		t.log.Info("ticket for the process is renewed", "until", status.Stamp(end))
 	}
 	t.text, t.told = string(text), ""
 	return nil

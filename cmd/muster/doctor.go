@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/known"
+	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
@@ -57,7 +58,7 @@ what is known of the launcher: each value with where it came from, and what it d
 }
 
 func (f *doctorFlags) doctor(ctx context.Context, s streams) error {
-	found, host := surroundings(ctx)
+	found, host := member.Surroundings(ctx)
 	answer := checkup{Version: 1, Launcher: known.Describe(found, host), Checks: slices.Concat(
 		[]check{checkLauncher(found, host), checkGuard(ctx), checkState(f.ask.state.resolve()), checkPorts(f.ports), f.checkRegistry(ctx), checkPolicy(f.policy)},
 		checkConfinement(ctx),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
@@ -113,9 +114,6 @@ func checkPorts(text string) check {
 	return good(name, "%s, of which %s lie outside the ephemeral range", asked, usable).needed()
 }
 
-// registryRemedy mends a registry that does not answer.
-const registryRemedy = "start Consul there, or give --registry the right address"
-
 // checkRegistry asks the registry that was named; without one only looks whether there is one here.
 func (f *doctorFlags) checkRegistry(ctx context.Context) check {
 	const name = "registry"
@@ -138,5 +136,5 @@ func (f *doctorFlags) checkRegistry(ctx context.Context) check {
 	case errors.Is(err, registry.ErrTooManyConnections):
 		return bad(name, "raise limits.http_max_conns_per_client of that Consul", "%s: %v", k.fallback, err).needed()
 	}
-	return bad(name, registryRemedy, "%s: %s", k.fallback, strings.TrimSpace(err.Error())).needed()
+	return bad(name, member.RegistryRemedy, "%s: %s", k.fallback, strings.TrimSpace(err.Error())).needed()
 }

@@ -139,25 +139,6 @@ func inBounds(app appdef.App, want map[string]int) error {
 	return nil
 }
 
-// countsInForce are the counts that the gang goes by when they are known: those of the directive, and of a flex up that
-// it prepares. A component that has none left keeps the definition's: what is taken from the counts by default, the scope
-// of restarts, must be the same for all agents of the gang.
-func (a *agent) countsInForce() map[string]int {
-	a.mu.Lock()
-	seat := a.seat
-	a.mu.Unlock()
-	if seat == nil {
-		return nil
-	}
-	d := seat.Directive()
-	counts := maps.Clone(d.Counts)
-	for name, n := range d.Target {
-		counts[name] = max(counts[name], n)
-	}
-	maps.DeleteFunc(counts, func(_ string, n int) bool { return n == 0 })
-	return counts
-}
-
 // flexing is one change of counts on its way.
 type flexing struct {
 	streams streams

@@ -2,28 +2,14 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/muster-agent/muster/shim/launcher"
-	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/plan"
 )
-
-// surroundings are what this environment's launcher says, and the address that an agent would tell its peers. Which
-// registry it would ask for the way to it is known to agents only.
-func surroundings(ctx context.Context) (launcher.Found, launcher.Host) {
-	found := known.Detect(launcher.Environ(os.Environ()), hostFacts())
-	host, err := launcher.ChooseHost(hostChoices(ctx, found))
-	if err != nil {
-		host.Origin = "nobody: --host"
-	}
-	return found, host
-}
 
 // printLauncher is for people: what is known, and what the launcher does with an agent's end.
 func printLauncher(out io.Writer, l plan.Launcher) error {

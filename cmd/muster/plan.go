@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/launcher/known"
+	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
@@ -164,7 +165,7 @@ func (f *planFlags) request(ctx context.Context, l *openapp.App) (plan.Request, 
 
 // surround adds what the launcher says: this environment's, or a file's.
 func (f *planFlags) surround(ctx context.Context, r *plan.Request) error {
-	found, host := surroundings(ctx)
+	found, host := member.Surroundings(ctx)
 	if f.allocation != "" {
 		found = launcher.Found{Index: -1, Rank: -1, Origins: map[string]string{}}
 		if err := readStrict(f.allocation, &found.Allocation); err != nil {

@@ -47,7 +47,7 @@ func (a *renderAgentFlags) check() error {
 		}
 	}
 	if a.ports != "" {
-		if err := portsFlag(a.ports); err != nil {
+		if _, err := portsFlag(a.ports); err != nil {
 			return err
 		}
 	}

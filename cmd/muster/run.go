@@ -162,7 +162,7 @@ func (r *runner) check() error {
 	if how := r.flags.output; !slices.Contains(outputs(), how) {
 		return exit.Usagef("run: --output %q: want one of %s", how, strings.Join(outputs(), ", "))
 	}
-	if err := portsFlag(r.flags.ports); err != nil {
+	if _, err := portsFlag(r.flags.ports); err != nil {
 		return err
 	}
 	filesystem, _, err := r.flags.filesystem.resolve() // the agents tell of a warning

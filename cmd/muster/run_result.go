@@ -116,7 +116,7 @@ func (r *runner) result(e end) status.ResultFile {
 	f.Times = f.Times.Rounded()
 	for _, c := range r.agents {
 		var in status.Instance
-		if err := status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &in); err != nil || in.Since.Before(stamp(r.started)) {
+		if err := status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &in); err != nil || in.Since.Before(status.Stamp(r.started)) {
 			in = status.Instance{Version: 1, Instance: c.instance.String(), Component: c.instance.Component, Index: c.instance.Index, Phase: "unknown"}
 		}
 		f.Restarts += in.Restarts
@@ -192,7 +192,7 @@ func (r *runner) history() history {
 		lines := bufio.NewScanner(file)
 		for lines.Scan() {
 			var m moment
-			if json.Unmarshal(lines.Bytes(), &m) == nil && !m.At.Before(stamp(r.started)) {
+			if json.Unmarshal(lines.Bytes(), &m) == nil && !m.At.Before(status.Stamp(r.started)) {
 				h[m.Instance] = append(h[m.Instance], m)
 			}
 		}

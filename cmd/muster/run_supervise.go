@@ -228,7 +228,7 @@ func (r *runner) say(format string, args ...any) {
 func (r *runner) writeAppFiles() error {
 	file := status.AppFile{
 		Version: 1, App: r.appID, Name: r.app.Name, Run: r.runID, Registry: r.address,
-		WorkDir: r.workDir, LogDir: r.logDir, Pid: os.Getpid(), Started: stamp(r.started),
+		WorkDir: r.workDir, LogDir: r.logDir, Pid: os.Getpid(), Started: status.Stamp(r.started),
 	}
 	var errs []error
 	for _, dir := range r.resultDirs() {

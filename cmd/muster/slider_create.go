@@ -21,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // sliderCreate makes an app and starts it; build makes it only.
@@ -83,7 +84,7 @@ func (h sliderHome) make(s streams, a *sliderApp, p *sliderWords) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // the next create removes it too
-	now := stamp(time.Now())
+	now := status.Stamp(time.Now())
 	a.record = sliderRecord{Version: 1, App: a.name, Created: now}
 	a.record.Run.StateDir = string(p.stateDir(""))
 	if err := a.record.fill(dir, p, now); err != nil {
@@ -111,7 +112,7 @@ func sliderUpdate(ctx context.Context, s streams, p *sliderWords) error {
 	}
 	next := a.record
 	next.Set, next.Instances = slices.Clone(next.Set), slices.Clone(next.Instances)
-	if err := next.fill(a.dir, p, stamp(time.Now())); err != nil {
+	if err := next.fill(a.dir, p, status.Stamp(time.Now())); err != nil {
 		return errors.Join(err, next.drop(a.dir))
 	}
 	if err := next.check(s, a.dir); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -37,7 +38,7 @@ func foundWarnings(st *consul.Status) map[string][]status.Warning {
 			switch {
 			case !m.Live || !about.Live || about.Inc != f.Inc:
 			case f.Kind == registry.NotApart:
-				out[f.About.String()] = append(out[f.About.String()], status.Warning{Kind: warnTogether, Text: besideText(f.Addr, f.Why), Since: f.Since})
+				out[f.About.String()] = append(out[f.About.String()], status.Warning{Kind: member.WarnTogether, Text: member.TogetherText(f.Addr, f.Why), Since: f.Since})
 			case f.Kind == registry.NotReached:
 				l := lacks[f.About]
 				if l == nil {
@@ -56,8 +57,8 @@ func foundWarnings(st *consul.Status) map[string][]status.Warning {
 		if more := len(by) - mostFinders; more > 0 {
 			by = append(slices.Clone(by[:mostFinders]), fmt.Sprintf("%d others", more))
 		}
-		text := fmt.Sprintf("its agent cannot be reached at %s by %s; %s", l.addr, strings.Join(by, ", "), reachRemedy)
-		out[in.String()] = append(out[in.String()], status.Warning{Kind: warnUnreachable, Text: text, Since: l.since})
+		text := fmt.Sprintf("its agent cannot be reached at %s by %s; %s", l.addr, strings.Join(by, ", "), member.ReachRemedy)
+		out[in.String()] = append(out[in.String()], status.Warning{Kind: member.WarnUnreachable, Text: text, Since: l.since})
 	}
 	return out
 }
@@ -65,7 +66,7 @@ func foundWarnings(st *consul.Status) map[string][]status.Warning {
 // warned is a row with what others have found of it, beside what its own agent says.
 func warned(row status.Instance, found []status.Warning) status.Instance {
 	for _, w := range found {
-		if w.Kind == warnTogether && slices.ContainsFunc(row.Warnings, func(own status.Warning) bool { return own.Kind == w.Kind }) {
+		if w.Kind == member.WarnTogether && slices.ContainsFunc(row.Warnings, func(own status.Warning) bool { return own.Kind == w.Kind }) {
 			continue
 		}
 		row.Warnings = append(slices.Clip(row.Warnings), w)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -134,18 +135,7 @@ func verdictText(v registry.Verdict) string {
 	if v.Class != "" && string(v.Class) != string(v.Outcome) {
 		text += " (" + string(v.Class) + ")"
 	}
-	return withCause(text, v.Cause)
-}
-
-// withCause adds the cause to an outcome; one that begins with that very word stands alone.
-func withCause(outcome, cause string) string {
-	if cause == "" {
-		return outcome
-	}
-	if rest, ok := strings.CutPrefix(cause, outcome); ok && (rest == "" || rest[0] == ' ') {
-		return cause
-	}
-	return outcome + ": " + cause
+	return exit.WithCause(text, v.Cause)
 }
 
 func instanceCells(rows []status.Instance) [][]string {

@@ -261,3 +261,6 @@ func (d Dir) Sockets(app string) map[string]string {
 	}
 	return found
 }
+
+// Stamp is a time as our files and answers have it: UTC, in milliseconds.
+func Stamp(t time.Time) time.Time { return t.Round(0).UTC().Truncate(time.Millisecond) }

@@ -354,7 +354,7 @@ func serviceForgotten(t *testing.T, at place) {
 	g := newGang(t, at, workers(1, nil))
 	worker := g.begin()["worker-0"]
 	id := g.found("worker", 1)[0].ServiceID
-	g.agentSays("worker-0", "service is in Consul") // with all that it says of it
+	g.agentSays("worker-0", "service registered") // with all that it says of it
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+at.consul.HTTPAddr+"/v1/agent/service/deregister/"+id, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -364,7 +364,7 @@ func serviceForgotten(t *testing.T, at place) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	g.agentSays("worker-0", "service is unknown to its Consul agent and registered again")
+	g.agentSays("worker-0", "service unknown to its Consul agent, registering again")
 	g.found("worker", 1)
 	worker.exit(0)
 	g.succeeds()

@@ -43,7 +43,7 @@ func TestTwoHosts(t *testing.T) {
 	}
 	var address string
 	j.await("the port of the second host's agent", func() bool {
-		_, after, ok := strings.Cut(j.log("worker-1"), `msg="other hosts are answered" address=`)
+		_, after, ok := strings.Cut(j.log("worker-1"), `msg="API for peer agents" address=`)
 		address, _, _ = strings.Cut(after, "\n")
 		return ok && address != ""
 	})

@@ -31,7 +31,7 @@ func TestConsulIsAwayForAll(t *testing.T) {
 	j.net.Cut(consulHost)
 	cut := time.Now()
 	for _, a := range agents {
-		a.says("the registry is away for the peers too, the process goes on")
+		a.says("registry unreachable for the peers too, process goes on")
 	}
 	v := j.view(1)
 	if v.Phase != "running" || len(v.Instances) != 1 || v.Instances[0].Outage == nil || v.Instances[0].Outage.Fenced || v.Instances[0].Outage.Members != 3 ||
@@ -143,7 +143,7 @@ func TestMostAreCutOffFromALivingConsul(t *testing.T) {
 	j.net.Block(2, consulHost)
 	cut := time.Now()
 	for _, a := range agents[1:] {
-		a.says("the registry is away for the peers too, the process goes on")
+		a.says("registry unreachable for the peers too, process goes on")
 	}
 	var waits []string
 	j.await("whom the conductor waits for", func() bool {

@@ -67,7 +67,7 @@ func TestUnreachable(t *testing.T) {
 		if warned < 0 || ran < 0 || warned > ran {
 			t.Errorf("worker-%d: a warning before its start: %q", i, kinds)
 		}
-		if text := j.read(agents[i].log); !strings.Contains(text, "peers cannot be reached") || !strings.Contains(text, nobodys) {
+		if text := j.read(agents[i].log); !strings.Contains(text, "peers unreachable") || !strings.Contains(text, nobodys) {
 			t.Errorf("worker-%d's own log says nothing:\n%s", i, text)
 		}
 	}

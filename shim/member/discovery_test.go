@@ -1,4 +1,4 @@
-package main
+package member
 
 import (
 	"errors"
@@ -60,11 +60,13 @@ func TestServicesOfWhoMayBeReplaced(t *testing.T) {
 	}
 	defer client.Close()
 	holds := false
-	a := &agent{inc: "old", client: client, seat: &consul.Seat{}, log: slog.New(slog.DiscardHandler), times: registry.DefaultTimes(), loop: machine.NewAgent()}
-	a.id.appID, a.alloc.Host = "d1", "127.0.0.2"
 	p := plan.Plan{Who: plan.Who{Component: "worker"}, Network: plan.Network{Discovery: &plan.Discovery{Service: "d1-worker", Tag: "worker-0"}}}
 	p.Exports = []plan.Export{{Group: "worker", Name: "address", Value: "http://{{host}}:4000", Address: true}}
-	d := &discovery{agent: a, plan: p, named: true, holds: func() bool { return holds }, told: map[string]toldService{}}
+	d := &discovery{cfg: discoveryConfig{
+		appID: "d1", inc: "old", host: "127.0.0.2", times: registry.DefaultTimes(), client: client, membership: &consul.Seat{},
+		loop: machine.NewAgent(), log: slog.New(slog.DiscardHandler),
+		holds: func() bool { return holds }, ports: func() map[string]int { return nil },
+	}, plan: p, named: true, told: map[string]toldService{}}
 	waiting := machine.State{Phase: machine.Waiting, Instance: registry.Instance{Component: "worker"}}
 	staging := waiting
 	staging.Phase = machine.Staging

@@ -1,4 +1,4 @@
-package main
+package member
 
 import (
 	"bytes"
@@ -9,20 +9,19 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/machine"
 )
 
 // What was found is told again until the registry has taken it, and then no more: in an outage it takes nothing.
 func TestFindingsAreToldUntilTheyAreTaken(t *testing.T) {
-	n := &neighbours{agent: &agent{log: slog.New(slog.DiscardHandler)}, owed: true}
+	p := &probe{cfg: probeConfig{log: slog.New(slog.DiscardHandler)}, owed: true}
 	var told [][]registry.Finding
 	answer := error(nil)
-	n.write = func(_ context.Context, found []registry.Finding) error {
+	p.cfg.record = func(_ context.Context, found []registry.Finding) error {
 		told = append(told, found)
 		return answer
 	}
 	one := registry.Finding{Kind: registry.NotReached, Inc: "a"}
-	n.found = []registry.Finding{one}
+	p.found = []registry.Finding{one}
 	for _, step := range []struct {
 		name   string
 		change func()
@@ -32,12 +31,12 @@ func TestFindingsAreToldUntilTheyAreTaken(t *testing.T) {
 		{"it still is", func() {}, 2},
 		{"it is back", func() { answer = nil }, 3},
 		{"nothing is new", func() {}, 3},
-		{"it is over, and the registry is away", func() { n.found, n.owed, answer = nil, true, errors.New("away") }, 4},
+		{"it is over, and the registry is away", func() { p.found, p.owed, answer = nil, true, errors.New("away") }, 4},
 		{"back", func() { answer = nil }, 5},
 		{"nothing is new again", func() {}, 5},
 	} {
 		step.change()
-		n.publish(t.Context())
+		p.publish(t.Context())
 		if len(told) != step.writes {
 			t.Fatalf("%s: told %d times, want %d", step.name, len(told), step.writes)
 		}
@@ -50,17 +49,18 @@ func TestFindingsAreToldUntilTheyAreTaken(t *testing.T) {
 // Who did not answer holds up one start, not each: it is tried again beside the run.
 func TestWhoDidNotAnswerIsTriedOnce(t *testing.T) {
 	row := func(inc, peer string) registry.Row { return registry.Row{Inc: inc, Peer: peer} }
-	n := &neighbours{reached: map[string]bool{"there": true}, missing: []registry.Row{row("away", "h1:1"), row("moved", "h2:1")}}
-	rows, known := n.untried([]registry.Row{row("there", "h0:1"), row("away", "h1:1"), row("moved", "h3:1"), row("new", "h4:1")})
+	p := &probe{reached: map[string]bool{"there": true}, missing: []registry.Row{row("away", "h1:1"), row("moved", "h2:1")}}
+	rows, known := p.untried([]registry.Row{row("there", "h0:1"), row("away", "h1:1"), row("moved", "h3:1"), row("new", "h4:1")})
 	if len(rows) != 2 || rows[0].Inc != "moved" || rows[1].Inc != "new" || len(known) != 1 || known[0].Inc != "away" {
 		t.Errorf("tried before the start: %v, beside the run: %v", rows, known)
 	}
 }
 
-// TestNeighboursAreLoggedOnce holds that who is not reached for hours is in the log once, and again when it has changed.
-func TestNeighboursAreLoggedOnce(t *testing.T) {
+// TestUnreachablePeersAreLoggedOnce holds that who is not reached for hours is in the log once, and again when it has changed.
+func TestUnreachablePeersAreLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
-	n := &neighbours{agent: &agent{loop: machine.NewAgent(), log: slog.New(slog.NewTextHandler(&log, nil))}}
+	nothing := func(_, _ string) {}
+	p := &probe{cfg: probeConfig{warn: nothing, mended: nothing, log: slog.New(slog.NewTextHandler(&log, nil))}}
 	worker := []string{"worker-1 at 10.0.0.2 (connection refused)"}
 	for _, tt := range []struct {
 		missing, beside []string
@@ -76,7 +76,7 @@ func TestNeighboursAreLoggedOnce(t *testing.T) {
 		{nil, nil, 0},
 	} {
 		log.Reset()
-		n.tell(tt.missing, tt.beside)
+		p.tell(tt.missing, tt.beside)
 		if got := strings.Count(log.String(), "level=WARN"); got != tt.logs {
 			t.Errorf("%q beside %q: logged %d times, want %d\n%s", tt.missing, tt.beside, got, tt.logs, log.String())
 		}

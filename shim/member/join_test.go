@@ -1,4 +1,4 @@
-package main
+package member
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func TestHolderOnAnotherHostIsAsked(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{facts: sandbox.Facts{Machine: "here"}}
+	a := New(Config{Host: Host{Self: sandbox.Facts{Machine: "here"}}})
 	for name, tt := range map[string]struct {
 		m     registry.Member
 		token string

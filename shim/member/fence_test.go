@@ -1,4 +1,4 @@
-package main
+package member
 
 import (
 	"context"
@@ -50,11 +50,13 @@ func TestPanelOfARosterThatIsThere(t *testing.T) {
 	}
 	old := r
 	old.Gen = 1
-	f := &fence{agent: &agent{roster: old}, seat: &consul.Seat{}, facts: facts}
+	known := old
+	f := &Fence{membership: &consul.Seat{}, facts: facts}
+	f.cfg.roster = func() registry.Roster { return known }
 	if f.knows(d) || len(f.panel.Rows()) != 0 {
 		t.Error("the last generation's roster is taken for this one's")
 	}
-	f.agent.roster = r
+	known = r
 	if !f.knows(d) || len(f.panel.Rows()) == 0 {
 		t.Error("the roster that is there is not taken")
 	}
@@ -84,25 +86,25 @@ func peerOf(t *testing.T, index int, before func(context.Context)) registry.Row 
 // What two of three show holds while the third does not answer, and who asks is told as soon as nobody is asked any more.
 func TestPeerThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	facts := conductor.Facts{Components: []conductor.ComponentFacts{{Name: "worker", Count: 4, Waited: true}}}
-	a := &agent{loop: machine.NewAgent(), times: registry.DefaultTimes(), log: slog.New(slog.DiscardHandler)}
-	f := &fence{agent: a, seat: &consul.Seat{}, facts: facts, over: make(chan struct{}, 1)}
+	f := &Fence{membership: &consul.Seat{}, facts: facts, askOver: make(chan struct{}, 1)}
+	f.cfg = fenceConfig{loop: machine.NewAgent(), times: registry.DefaultTimes(), log: slog.New(slog.DiscardHandler), dial: dialer{}.dial}
 	at := func(context.Context) {}
 	deaf := func(ctx context.Context) { <-ctx.Done() }
 	rows := []registry.Row{peerOf(t, 1, at), peerOf(t, 2, at), peerOf(t, 3, deaf)}
-	f.panel = conductor.NewPanel(facts, registry.Roster{Gen: 1, Rows: rows}, registry.Instance{Component: "worker"})
+	f.panel.Panel = conductor.NewPanel(facts, registry.Roster{Gen: 1, Rows: rows}, registry.Instance{Component: "worker"})
 	for range 10 { // on a busy machine the answers may be too late
 		ctx, cancel := context.WithCancel(t.Context())
-		f.asking = true
+		f.round.busy = true
 		var work sync.WaitGroup
 		work.Go(func() { f.ask(ctx, rows) })
 		for {
 			f.mu.Lock()
-			shown, asking := f.contact.Evidence != 0, f.asking
+			shown, asking := f.contact.Evidence != 0, f.round.busy
 			f.mu.Unlock()
 			if shown || !asking {
 				cancel()
 				work.Wait()
-				<-f.over
+				<-f.askOver
 				if shown && asking {
 					return
 				}
@@ -127,19 +129,19 @@ func (s stuck) Feed(time.Duration) error {
 // While a guard does not read, peers are answered and ends are explained all the same.
 func TestStuckGuardHoldsUpNobody(t *testing.T) {
 	guard := stuck{make(chan struct{}), make(chan struct{})}
-	a := &agent{loop: machine.NewAgent(), times: registry.DefaultTimes()}
-	a.times.LostMass = 1 << 62 // the seat has never heard anything
-	f := &fence{agent: a, seat: &consul.Seat{}, armed: guard}
+	f := &Fence{membership: &consul.Seat{}, cfg: fenceConfig{loop: machine.NewAgent(), times: registry.DefaultTimes()}}
+	f.cfg.times.LostMass = 1 << 62 // no renewal was ever answered
+	f.timer.guard = guard
 	var work sync.WaitGroup
-	work.Go(f.disarm)
+	work.Go(f.Disarm)
 	<-guard.asked
-	f.deadMan()
-	if f.answer(); !f.explains() {
+	f.TimerFired()
+	if f.Answer(); !f.EndedProcess() {
 		t.Error("the guard's word is not there")
 	}
 	close(guard.answer)
 	work.Wait()
-	if f.armed != nil {
+	if f.timer.guard != nil {
 		t.Error("the guard is still fed")
 	}
 }

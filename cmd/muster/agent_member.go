@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/member"
+)
+
+// memberConfig is what this agent's membership is made of.
+func (a *agent) memberConfig(newRun bool, listen member.Listen) member.Config {
+	return member.Config{
+		App: a.app.App, AppID: a.id.appID, Run: a.id.run, NewRun: newRun, Digest: a.digest, Inc: a.inc,
+		Claim: member.Claim{Instance: a.id.instance, Component: a.id.component, Rank: a.id.rank, Slot: a.id.found.Slot},
+		Host:  member.Host{Self: a.facts, Allocation: a.alloc}, Registry: a.registryAddr, Client: a.client, Times: a.times,
+		State: a.state, WorkDir: a.workDir, Listen: listen, Loop: a.loop, Log: a.log,
+		Hooks: member.Hooks{
+			Container: a.container, Request: a.request, ClearDead: a.clearDead,
+			Here: a.checkpoints.here, Resume: a.checkpoints.resume, Save: a.saveAsked,
+			Settle:       a.settleOutputs,
+			Conclude:     a.concludeOutputs,
+			AfterVerdict: gangRoom{a}.afterVerdict,
+			Warn:         a.warn, Mended: a.mended, Changed: a.notify.changed,
+		},
+	}
+}
+
+// gangRoom is what the outputs do at the steps of the membership.
+type gangRoom struct{ *agent }
+
+// container is this instance's container as the membership publishes it.
+func (a *agent) container() member.Container {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := member.Container{Plan: a.plan, Ports: maps.Clone(a.portOf)}
+	if a.guard != nil {
+		c.Guard = &registry.ProcessRef{Pid: a.guard.PID(), Start: a.guard.StartTicks()}
+	}
+	if a.publisher != "" {
+		c.Logs = a.instanceLogs()
+	}
+	return c
+}
+
+// allocate completes what the launcher granted: host, kill window, client variables.
+func (a *agent) allocate(ctx context.Context, f *agentFlags, found launcher.Found) error {
+	a.alloc, a.origins = found.Allocation, found.Origins
+	if a.origins == nil {
+		a.origins = map[string]string{}
+	}
+	for _, note := range found.Notes {
+		a.log.Warn("launcher", "name", a.alloc.Launcher, "note", note)
+	}
+	question := member.HostQuestion{Flag: f.host, Registry: a.registryAddr, Client: a.client, Found: found}
+	host, err := member.ChooseHost(ctx, question, a.log)
+	if err != nil {
+		return err
+	}
+	a.alloc.Host, a.origins["host"] = host.Address, host.Origin
+	for flag, value := range map[string]string{"component": f.component, "app_id": f.appID} {
+		if value != "" {
+			a.origins[flag] = "--" + strings.ReplaceAll(flag, "_", "-")
+		}
+	}
+	switch {
+	case f.index >= 0:
+		a.origins["index"] = "--index"
+	case a.id.instance == nil:
+		a.origins["index"] = "claimed"
+	}
+	if f.kill > 0 {
+		a.alloc.KillWindow = f.kill.Seconds()
+		a.origins["kill_window"] = "--kill-window"
+	}
+	if a.alloc.Vars == nil {
+		a.alloc.Vars = map[string]string{}
+	}
+	maps.Copy(a.alloc.Vars, a.app.ClientVars())
+	return nil
+}

@@ -1,0 +1,65 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// announce has the name registered before any peer is told to use it: the gang is released when all have acknowledged. It
+// waits while the registry is unreachable; the error is registry.ErrForbidden, registry.ErrMalformed, or ctx's.
+func (m *Member) announce(ctx context.Context) error {
+	d := m.services()
+	if d == nil || !d.byName() {
+		return nil
+	}
+	d.turn.Lock()
+	d.named = true
+	d.turn.Unlock()
+	for {
+		err := d.tell(ctx)
+		d.report(err)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, registry.ErrForbidden) || errors.Is(err, registry.ErrMalformed) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(discoveryAgain):
+		}
+	}
+	d.awaitCatalog(ctx)
+	d.first.Do(func() { close(d.announced) })
+	return nil
+}
+
+// awaitCatalog waits until Consul's servers have what its agent has been told; a token that cannot see that does not wait.
+func (d *discovery) awaitCatalog(ctx context.Context) {
+	d.turn.Lock()
+	defer d.turn.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, seenPatience)
+	defer cancel()
+	for _, id := range slices.Sorted(maps.Keys(d.told)) {
+		for poll := seenPoll; !d.blind && ctx.Err() == nil; poll = min(2*poll, seenSlow) {
+			seen, blind, err := d.cfg.client.Seen(ctx, d.told[id].Service, indexTag(d.plan.Who.Index))
+			if d.blind = blind; seen {
+				break
+			}
+			if err != nil {
+				d.cfg.log.Debug("catalog of Consul not read", "err", err)
+			}
+			select {
+			case <-ctx.Done():
+				d.cfg.log.Warn("service is not in the catalog yet", "service", id)
+			case <-time.After(poll):
+			}
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package member
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// join claims an index.
+func (m *Member) join(ctx context.Context) machine.Event {
+	me, err := m.me()
+	if err != nil {
+		return machine.Event{Kind: machine.Refused, Code: exit.Internal, Cause: err.Error()}
+	}
+	hooks := consul.Hooks{Alive: Dead, Clean: m.clean, Answers: m.answers}
+	held, err := m.cfg.Client.Join(ctx, me, hooks, m.hear)
+	if err != nil {
+		m.cfg.Hooks.AfterVerdict(ctx, err)
+		return m.refused(err)
+	}
+	m.mu.Lock()
+	m.membership = held
+	m.mu.Unlock()
+	m.fence.watch(ctx, held, me.Facts)
+	record, in, directive := held.Record(), held.Instance(), held.Directive()
+	m.cfg.Hooks.Save(directive)
+	join := machine.Join{Instance: in, Attempt: max(0, record.Attempt-1), Budget: record.Budget}
+	join.Spent = record.Phase == registry.PhaseFailed
+	if c := m.cfg.App.Component(in.Component); c != nil {
+		join.Service = c.Settings.Role == appdef.RoleService
+	}
+	return machine.Event{Kind: machine.Joined, Joined: &join, Directive: &directive}
+}
+
+// refused turns a refusal into the code that the launcher acts on.
+func (m *Member) refused(err error) machine.Event {
+	e := machine.Event{Kind: machine.Refused, Code: exit.Registry, Cause: err.Error()}
+	var held *conductor.HeldError
+	var digest *conductor.DigestError
+	var times *conductor.TimesError
+	var run *conductor.RunError
+	var over *conductor.FinishedError
+	var index *conductor.IndexError
+	switch {
+	case errors.As(err, &held), errors.As(err, &run):
+		e.Code = exit.Held
+	case errors.As(err, &digest):
+		e.Code = exit.Definition
+	case errors.As(err, &index), errors.As(err, &times):
+		e.Code = exit.Usage
+	case errors.As(err, &over):
+		me, v := "", over.Verdict
+		if in := m.cfg.Claim.Instance; in != nil {
+			me = in.String()
+		}
+		e.Code, e.Class = exit.Of(v, me), v.Class
+		e.Cause = fmt.Sprintf("run %s is over: %s; --run NAME begins a new one", v.Run, exit.WithCause(string(v.Outcome), v.Cause))
+	case errors.Is(err, registry.ErrForbidden):
+		e.Code = exit.Forbidden
+	case errors.Is(err, registry.ErrMalformed):
+		e.Code, e.Class = exit.Internal, registry.ClassMuster
+	}
+	return e
+}
+
+// me is what the agent says of itself when it joins.
+func (m *Member) me() (conductor.Newcomer, error) {
+	c, self, granted := m.cfg, m.cfg.Host.Self, m.cfg.Host.Allocation
+	facts := plan.Gang(c.App, c.Hooks.Request(registry.Instance{}))
+	facts.Times, facts.Barrier = c.Times, c.Times.Barrier
+	def, err := appdef.Encode(c.App)
+	if err != nil {
+		return conductor.Newcomer{}, err
+	}
+	hostname, _ := os.Hostname() // for display
+	now := status.Stamp(time.Now())
+	me := conductor.Newcomer{
+		App: c.AppID, Run: c.Run, NewRun: c.NewRun, Digest: c.Digest, Facts: facts,
+		Launcher: launcher.Name(granted.Launcher).Relaunches(), Instance: c.Claim.Instance,
+		Record: registry.AppRecord{
+			Version: 1, Run: c.Run, Digest: c.Digest, Def: def, Counts: c.App.Counts(), Created: now, By: c.Inc, Token: newToken(),
+		},
+		Member: registry.Member{
+			Version: 1, Run: c.Run, Inc: c.Inc, Addr: granted.Host, Host: hostname,
+			Machine: self.Machine, Boot: self.Boot, PidNS: self.PidNS, Pid: self.PID, Start: self.Start,
+			Digest: c.Digest, Launcher: granted.Launcher, ContainerID: granted.ContainerID, Slot: c.Claim.Slot, Since: now,
+		},
+	}
+	if me.Instance != nil {
+		return me, nil
+	}
+	for _, in := range plan.Instances(&c.App) {
+		if c.Claim.Component == "" || in.Component == c.Claim.Component {
+			me.Claimable = append(me.Claimable, in)
+		}
+	}
+	if rank := c.Claim.Rank; rank >= 0 && rank < len(me.Claimable) && c.Claim.Component == "" {
+		me.Instance = &me.Claimable[rank] // Slurm's PROCID is the rank
+	}
+	return me, nil
+}
+
+// newToken is what the founder of a run has its agents show each other.
+func newToken() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
+// Dead tells whether a holder on this host is proved dead, and what was seen.
+func Dead(m registry.Member) (bool, string) {
+	live, err := sandbox.Host{}.Alive(sandbox.Facts{Machine: m.Machine, Boot: m.Boot, PidNS: m.PidNS, PID: m.Pid, Start: m.Start})
+	if err != nil {
+		return false, err.Error()
+	}
+	return live == sandbox.Dead, live.String()
+}
+
+// clean kills what a dead agent of this index left on this host. Its work folder may have been another than this agent's: YARN and
+// others give each container its own.
+func (m *Member) clean(ctx context.Context, in registry.Instance, before registry.Member) error {
+	left := sandbox.Leftover{Boot: before.Boot, PidNS: before.PidNS}
+	left.Env = map[string]string{ // finds also the processes that left the tree
+		"MUSTER_APP_ID": m.cfg.AppID, "MUSTER_INSTANCE": in.String(),
+		"MUSTER_WORK_DIR": cmp.Or(before.WorkDir, filepath.Join(m.cfg.WorkDir, in.String())),
+	}
+	if before.Guard != nil {
+		left.Guard = sandbox.ProcessID{PID: before.Guard.Pid, Start: before.Guard.Start}
+	}
+	err := sandbox.Host{}.KillOrphans(ctx, left)
+	if err != nil {
+		m.cfg.Log.Warn("leftovers of the previous agent not cleared", "pid", before.Pid, "err", err)
+	}
+	m.cfg.Hooks.ClearDead(ctx) // it has died since this agent looked
+	return err
+}
+
+// answerPatience bounds the question to a holder's agent.
+const answerPatience = 2 * time.Second
+
+// answers asks the holder's agent: by its socket on this host, else at its address for peer agents.
+func (m *Member) answers(ctx context.Context, holder registry.Member, token string) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	is := func(c *status.Client) bool {
+		defer c.Close()
+		st, err := c.State(ctx)
+		return err == nil && st.Inc == holder.Inc
+	}
+	return holder.Machine == m.cfg.Host.Self.Machine && holder.API != "" && is(status.Dial(holder.API)) ||
+		holder.Peer != "" && is(status.DialPeer(holder.Peer, token))
+}

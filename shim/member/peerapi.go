@@ -1,0 +1,157 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// peerAPI answers peer agents of other hosts, with the run's token.
+type peerAPI struct {
+	listen Listen
+	host   string // this agent's address
+	log    *slog.Logger
+	stop   context.CancelFunc
+	work   sync.WaitGroup
+	port   *ports.Held // that it listens at; nil: none of Listen.Ports
+
+	mu      sync.Mutex
+	address string // host:port; "": other hosts are not answered
+}
+
+// ServePeers answers peer agents where members may be on other hosts: they ask each other whether the registry is unreachable,
+// and an MPI job starts programs. The address is published with the rest. An instance without peers listens too, for a flex
+// may give it some; it runs all the same if it finds no port.
+func (m *Member) ServePeers(ctx context.Context, p plan.Plan, source status.Source) error {
+	a := &m.peerAPI
+	if a.listen.Address == "" && isLoopback(a.host) { // then all peers are on this machine
+		return nil
+	}
+	held := m.Membership()
+	l, address, err := a.listener(m.previousPort())
+	if alone := p.MPI == nil && p.Who.WorldSize <= 1 && len(m.cfg.App.Components) == 1; err != nil && alone && a.listen.Address == "" {
+		a.log.Warn("no API for peer agents: members that join later cannot ask this one", "err", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.address = address
+	a.mu.Unlock()
+	a.log.Info("API for peer agents", "address", address)
+	ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx)) // it outlives the staging
+	a.work.Go(func() {
+		if err := status.Serve(ctx, l, status.PeerHandler(source, held.Token())); err != nil {
+			a.log.Warn("API for peer agents failed", "err", err)
+		}
+	})
+	return nil
+}
+
+// Address is where peer agents of other hosts are answered; "": nowhere.
+func (a *peerAPI) Address() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.address
+}
+
+func (a *peerAPI) close() {
+	if a.stop != nil {
+		a.stop()
+	}
+	a.work.Wait()
+	if a.port != nil {
+		_ = a.port.Close() // nobody listens there any more
+	}
+}
+
+// previousPort is where the last agent of the index listened on this machine; 0: unknown.
+func (m *Member) previousPort() int {
+	before := m.Previous()
+	if before == nil || before.Machine != m.cfg.Host.Self.Machine {
+		return 0
+	}
+	_, port, err := net.SplitHostPort(before.Peer)
+	if err != nil {
+		return 0
+	}
+	number, _ := strconv.Atoi(port) // 0 where it is none
+	return number
+}
+
+// listener listens where --api-listen says, else at a port of the range.
+func (a *peerAPI) listener(prefer int) (l net.Listener, address string, err error) {
+	if a.listen.Address == "" {
+		return a.claimListener(prefer)
+	}
+	if l, err = net.Listen("tcp", a.listen.Address); err != nil {
+		return nil, "", fmt.Errorf("--api-listen: %w", err)
+	}
+	host, _, err := net.SplitHostPort(a.listen.Address)
+	if err != nil || host == "" || net.ParseIP(host).IsUnspecified() {
+		host = a.host
+	}
+	return l, net.JoinHostPort(host, portOf(l)), nil
+}
+
+func portOf(l net.Listener) string {
+	_, port, _ := net.SplitHostPort(l.Addr().String()) // a listener's address has one
+	return port
+}
+
+// apiPort names the port in the lists of ports.
+const apiPort = "muster.api"
+
+// claimListener takes a port as the app's are taken, the preferred one if it can be had. What is claimed is free of other
+// agents; a stranger may still be faster than the listening.
+func (a *peerAPI) claimListener(preferred int) (l net.Listener, address string, err error) {
+	usable, _, err := ports.Usable(a.listen.Ports, "") // its warning was logged when the app's were taken
+	if err != nil {
+		return nil, "", err
+	}
+	prefer := map[string]int{}
+	if preferred > 0 {
+		prefer[apiPort] = preferred
+	}
+	const tries = 5
+	for range tries {
+		held, claimErr := ports.Claim(usable, []ports.Want{{Name: apiPort}}, prefer)
+		if claimErr != nil {
+			return nil, "", claimErr
+		}
+		if err = held.Release(); err == nil {
+			if l, err = listenOn(a.host, held.Ports()[apiPort]); err == nil {
+				a.port = held
+				return l, net.JoinHostPort(a.host, portOf(l)), nil
+			}
+		}
+		err, prefer = errors.Join(err, held.Close()), nil
+	}
+	return nil, "", fmt.Errorf("listen for other hosts: %w", err)
+}
+
+// listenOn listens at the address that peers know, or at all addresses where this host does not have it itself.
+func listenOn(host string, port int) (net.Listener, error) {
+	number := strconv.Itoa(port)
+	l, err := net.Listen("tcp", net.JoinHostPort(host, number))
+	if err != nil {
+		return net.Listen("tcp", ":"+number)
+	}
+	return l, nil
+}
+
+// isLoopback tells that a host has a loopback address, which is nobody's address to others.
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}
