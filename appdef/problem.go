@@ -2,6 +2,8 @@ package appdef
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,6 +67,16 @@ func (ps Problems) Error() string {
 		lines[i] = p.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Print writes one problem per line, in their order; warnings begin with "warning:".
+func (ps Problems) Print(to io.Writer) {
+	for _, p := range ps {
+		if p.Severity == SeverityWarning {
+			fmt.Fprint(to, "warning: ")
+		}
+		fmt.Fprintln(to, p.String())
+	}
 }
 
 // Sort orders by file, pointer, text, and drops exact repeats.

@@ -109,7 +109,7 @@ func (v *validation) counts() {
 		}
 		switch {
 		case c.Category == "CLIENT" && c.Instances > 0:
-			v.bad(at, plural(c.Instances, "instance")+" of a CLIENT", "0", "a client is installed, not run")
+			v.bad(at, Counted(c.Instances, "instance")+" of a CLIENT", "0", "a client is installed, not run")
 		case c.Category == "CLIENT":
 			continue
 		case c.Instances > mostInstances:
@@ -128,7 +128,8 @@ func (v *validation) counts() {
 	}
 }
 
-func plural(n int, noun string) string {
+// Counted is a number with its noun, for sentences: 1 instance, 2 instances.
+func Counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -153,7 +154,7 @@ func (v *validation) completion(i int, c Component) {
 	}{{"muster.complete.minFailed", c.Settings.Complete.MinFailed}, {"muster.complete.minSucceeded", c.Settings.Complete.MinSucceeded}} {
 		_, written := v.app.Origins[c.Name+"."+limit.key]
 		if written && limit.count != nil && c.Instances > 0 && *limit.count > c.Instances {
-			v.warn(v.keyPlace(i, limit.key), strconv.Itoa(*limit.count), "at most the "+plural(c.Instances, "instance")+" of "+c.Name, "it is never reached")
+			v.warn(v.keyPlace(i, limit.key), strconv.Itoa(*limit.count), "at most the "+Counted(c.Instances, "instance")+" of "+c.Name, "it is never reached")
 		}
 	}
 }
@@ -389,7 +390,7 @@ func (v *validation) framework() {
 		switch c.Settings.Role {
 		case RoleChief:
 			if chiefs += c.Instances; c.Instances > 0 && chiefs > 1 {
-				v.bad(v.app.componentPlace(i, "instances"), plural(chiefs, "chief"), "one chief at most", "TensorFlow knows one")
+				v.bad(v.app.componentPlace(i, "instances"), Counted(chiefs, "chief"), "one chief at most", "TensorFlow knows one")
 			}
 			members += c.Instances
 		case RolePS, RoleWorker:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
 	"github.com/muster-agent/muster/packages/fetch"
 )
 
@@ -164,7 +165,7 @@ func openArchive(path, name string) (_ *archive, err error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, refuse(NotAnArchive, "got a "+kindName(info.Mode()), "an archive file")
+		return nil, refuse(NotAnArchive, "got a "+KindName(info.Mode()), "an archive file")
 	}
 	head := make([]byte, block)
 	n, err := f.ReadAt(head, 0)

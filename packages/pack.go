@@ -191,7 +191,7 @@ func newEntry(root *os.Root, name string, info fs.FileInfo) (entry, error) {
 		}
 		return e, staysInside(root, name, e.link)
 	case !info.Mode().IsRegular():
-		return e, fmt.Errorf("got a %s, want files, folders and links", kindName(info.Mode()))
+		return e, fmt.Errorf("got a %s, want files, folders and links", KindName(info.Mode()))
 	default:
 		e.size = info.Size()
 		if info.Mode()&0o100 != 0 {

@@ -96,7 +96,8 @@ func in(archive string, err error) error {
 	return fmt.Errorf("%s: %w", archive, err)
 }
 
-func kindName(mode fs.FileMode) string {
+// KindName names a kind of file for a message.
+func KindName(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():
 		return "file"

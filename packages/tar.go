@@ -48,7 +48,7 @@ func (x *extractor) tarEntry(h *tar.Header, r io.Reader) error {
 	}
 	what := fmt.Sprintf("an entry of type %q", h.Typeflag)
 	if h.FileInfo().Mode().Type() != 0 {
-		what = "a " + kindName(h.FileInfo().Mode())
+		what = "a " + KindName(h.FileInfo().Mode())
 	}
 	return refuse(BadKind, "got "+what, "files, folders and links")
 }

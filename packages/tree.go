@@ -28,7 +28,7 @@ func (t *tree) add(name string, kind fs.FileMode) (clean string, again bool, err
 	have, again := t.made[clean]
 	switch {
 	case again && have != kind:
-		return "", false, refuse(KindChanged, fmt.Sprintf("got a %s where a %s was", kindName(kind), kindName(have)), "each name once")
+		return "", false, refuse(KindChanged, fmt.Sprintf("got a %s where a %s was", KindName(kind), KindName(have)), "each name once")
 	case again:
 		return clean, true, nil
 	}
@@ -56,7 +56,7 @@ func (t *tree) above(clean string) error {
 		case have == fs.ModeSymlink:
 			return refuse(BelowLink, fmt.Sprintf("got an entry below the link %.200q", dir), "links that nothing lies below: pack the folder that the link names")
 		case have != fs.ModeDir:
-			return refuse(KindChanged, fmt.Sprintf("got an entry below %.200q, which is a %s", dir, kindName(have)), "each name once")
+			return refuse(KindChanged, fmt.Sprintf("got an entry below %.200q, which is a %s", dir, KindName(have)), "each name once")
 		}
 	}
 	return nil

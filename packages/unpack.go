@@ -197,7 +197,7 @@ func copyTree(src fs.FS, dir string, skip fs.FileInfo) (err error) {
 			links = append(links, name)
 			return symlink(root, name, target)
 		case !info.Mode().IsRegular():
-			return fmt.Errorf("%s: got a %s, want files, folders and links", name, info.Mode().Type())
+			return fmt.Errorf("%s: got a %s, want files, folders and links", name, KindName(info.Mode()))
 		}
 		f, err := src.Open(name)
 		if err != nil {

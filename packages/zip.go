@@ -58,7 +58,7 @@ func zipKind(f *zip.File) (fs.FileMode, error) {
 	case kind == fs.ModeDir && f.UncompressedSize64 != 0:
 		return 0, refuse(BadKind, "got a folder with content", "files and folders: a name that ends with / is a folder")
 	case kind != 0 && kind != fs.ModeDir && kind != fs.ModeSymlink:
-		return 0, refuse(BadKind, "got a "+kindName(kind), "files, folders and links")
+		return 0, refuse(BadKind, "got a "+KindName(kind), "files, folders and links")
 	}
 	return kind, nil
 }

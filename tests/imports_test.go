@@ -35,6 +35,7 @@ var rooms = []room{
 	{path: "appdef/slider", may: []string{"appdef"}, pure: true},
 	{path: "appdef/pai", may: []string{"appdef"}, pure: true},
 	{path: "appdef/hbox", may: []string{"appdef"}, pure: true},
+	{path: "appdef/convert", may: []string{"appdef", "appdef/slider", "appdef/pai", "appdef/hbox"}, pure: true},
 
 	{path: "registry", pure: true}, // what is kept; decides nothing
 	{path: "registry/conductor", may: []string{"registry"}, pure: true},
@@ -52,9 +53,16 @@ var rooms = []room{
 	{path: "packages/sign"},
 	{path: "packages/modernize"},
 	{path: "packages/skeleton", may: []string{"packages/catalog"}},
+	{path: "packages/lint", may: []string{"appdef", "appdef/slider", "packages", "packages/slidershell", "shim/files", "shim/plan"}},
+	{path: "packages/inspect", may: []string{"appdef", "appdef/slider", "packages", "packages/catalog", "packages/sign"}},
+	{
+		path: "packages/ship",
+		may:  []string{"packages", "packages/cachedir", "packages/fetch", "packages/sign", "shim/exit", "shim/openapp"},
+	},
 
 	{path: "shim/hostlock"},
 	{path: "shim/plan", may: []string{"appdef", "registry", "registry/conductor"}, pure: true},
+	{path: "shim/plan/sheet", may: []string{"appdef", "registry", "shim/plan"}, pure: true},
 	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/render", may: []string{"appdef", "shim/plan", "shim/launcher"}, pure: true},
 	{path: "shim/submit", may: []string{"packages/fetch"}}, // knows no definition
@@ -65,7 +73,7 @@ var rooms = []room{
 		path: "shim/openapp",
 		may: []string{
 			"appdef", "appdef/pai", "appdef/slider", "packages", "packages/cachedir", "packages/catalog", "packages/fetch", "packages/hdfs", "packages/sign",
-			"shim/exit", "shim/hadoop", "shim/policy",
+			"shim/exit", "shim/hadoop", "shim/plan", "shim/policy",
 		},
 	},
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},

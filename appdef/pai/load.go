@@ -13,6 +13,9 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
+// JobFile is what a job file is called inside a package.
+const JobFile = "job.json"
+
 // Options are what the command line says beside the job file.
 type Options struct {
 	// Name of the file, for problems.

@@ -162,7 +162,7 @@ func refuseData(app appdef.App, vars map[string]string, found hadoop.DefaultFS) 
 		if c.Instances == 0 || len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) == 0 && app.Settings.PAI.Version == "" {
 			continue
 		}
-		request := plan.Request{Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: someUser, Vars: vars}, Starts: true}
+		request := plan.Request{Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: plan.AnyUser, Vars: vars}, Starts: true}
 		found.Into(&request)
 		_, problems := plan.Build(app, request)
 		for _, p := range problems.Errors() {

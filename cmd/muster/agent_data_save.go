@@ -128,7 +128,7 @@ func (a *agent) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, st
 	}
 	a.saved[one.Name] = saved.Seen
 	answer.Files, answer.Bytes = answer.Files+saved.Files, answer.Bytes+saved.Bytes
-	answer.To = append(answer.To, strings.TrimRight(one.To, "/")+"/"+cmp.Or(p.Outputs.Interim, stage.DefaultSaves)+stamp)
+	answer.To = append(answer.To, strings.TrimRight(one.To, "/")+"/"+cmp.Or(p.Outputs.Interim, plan.DefaultSaves)+stamp)
 	return nil
 }
 

@@ -13,11 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/muster-agent/muster/appdef/hbox"
-	"github.com/muster-agent/muster/appdef/pai"
-	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/convert"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/openapp"
 )
 
 type convertFlags struct {
@@ -26,14 +24,6 @@ type convertFlags struct {
 	output string
 	strict bool
 	json   bool
-}
-
-// conversion is the answer of muster convert --json.
-type conversion struct {
-	Version int               `json:"version"`
-	Dialect string            `json:"dialect"`
-	Files   map[string]string `json:"files"` // by name; of hbox one, called command
-	Lost    []string          `json:"lost"`
 }
 
 func newConvert(s streams) *cobra.Command {
@@ -51,20 +41,18 @@ with --strict there being any is an error (65), and nothing is written.`,
 	}
 	flags := cmd.Flags()
 	f.app.register(flags)
-	flags.StringVar(&f.to, "to", "", "the other system: "+strings.Join(targets(), ", "))
+	flags.StringVar(&f.to, "to", "", "the other system: "+strings.Join(convert.Targets(), ", "))
 	flags.StringVarP(&f.output, "output", "o", "", "write to this `FILE`, of slider into this folder, in place of stdout; nothing is written over")
 	flags.BoolVar(&f.strict, "strict", false, "end with 65 where something is lost")
 	flags.BoolVar(&f.json, "json", false, "print {dialect, files, lost} as JSON")
 	return cmd
 }
 
-func targets() []string { return []string{"slider", "pai", "hbox"} }
-
 func (f *convertFlags) convert(ctx context.Context, s streams, ref string) error {
-	if !slices.Contains(targets(), f.to) {
-		return exit.Usagef("convert: --to %q: want one of %s", f.to, strings.Join(targets(), ", "))
+	if !slices.Contains(convert.Targets(), f.to) {
+		return exit.Usagef("convert: --to %q: want one of %s", f.to, strings.Join(convert.Targets(), ", "))
 	}
-	if f.to == "slider" && f.output == "" && !f.json {
+	if f.to == convert.Slider && f.output == "" && !f.json {
 		return exit.Usagef("convert: --to slider writes three files: give -o FOLDER for them, or --json")
 	}
 	l, found, err := f.app.Read(ctx, ref)
@@ -75,7 +63,7 @@ func (f *convertFlags) convert(ctx context.Context, s streams, ref string) error
 	if bad := exit.OfProblems(found); bad != nil {
 		return bad
 	}
-	out := f.written(l)
+	out := convert.To(f.to, l.App, l.Package.FS)
 	if f.json {
 		err = printJSON(s.out, out)
 	}
@@ -86,7 +74,7 @@ func (f *convertFlags) convert(ctx context.Context, s streams, ref string) error
 	case err != nil:
 		return err
 	case f.strict && len(out.Lost) > 0:
-		return exit.With(exit.Definition, fmt.Errorf("convert %s: %s cannot say %s", ref, f.to, counted(len(out.Lost), "thing")))
+		return exit.With(exit.Definition, fmt.Errorf("convert %s: %s cannot say %s", ref, f.to, appdef.Counted(len(out.Lost), "thing")))
 	case f.output != "":
 		return f.save(out.Files)
 	case !f.json:
@@ -97,43 +85,12 @@ func (f *convertFlags) convert(ctx context.Context, s streams, ref string) error
 	return err
 }
 
-// written is the App in the other system's words.
-func (f *convertFlags) written(l *openapp.App) conversion {
-	out := conversion{Version: 1, Dialect: f.to, Files: map[string]string{}, Lost: []string{}}
-	switch f.to {
-	case "pai":
-		text, lost := pai.Write(l.App)
-		out.Files[openapp.JobFile], out.Lost = string(text), append(out.Lost, lost...)
-	case "hbox":
-		args, lost := hbox.Write(l.App)
-		out.Files["command"], out.Lost = commandLine(append([]string{"hbox-submit"}, args...)), append(out.Lost, lost...)
-	default:
-		files, lost := slider.Write(l.App)
-		for name, text := range files {
-			out.Files[name] = string(text)
-		}
-		out.Lost = append(out.Lost, lost...)
-	}
-	if beside := filesBeside(l); beside != "" {
-		out.Lost = append(out.Lost, beside)
-	}
-	return out
-}
-
-// filesBeside says that a package has files which no definition holds.
-func filesBeside(l *openapp.App) string {
-	if entries, err := fs.ReadDir(l.Package.FS, "package"); err != nil || len(entries) == 0 {
-		return ""
-	}
-	return "the files of package/: no definition holds them, take them along"
-}
-
 // save writes the files, none over another.
 func (f *convertFlags) save(files map[string]string) error {
 	paths := map[string]string{}
 	for name, text := range files {
 		paths[f.output] = text
-		if f.to == "slider" {
+		if f.to == convert.Slider {
 			delete(paths, f.output)
 			paths[filepath.Join(f.output, name)] = text
 		}
@@ -158,34 +115,4 @@ func writeNew(verb string, texts map[string]string) error {
 		}
 	}
 	return nil
-}
-
-// commandLine is a command of hbox-submit as a shell reads it: an option with its value on each line, and what it runs on
-// the last.
-func commandLine(args []string) string {
-	const next = " \\\n  "
-	lines, rest := []string{args[0]}, args[1:]
-	for len(rest) > 1 && strings.HasPrefix(rest[0], "-") && rest[0] != "--" {
-		lines, rest = append(lines, shellWords(rest[:2])), rest[2:]
-	}
-	if len(rest) > 0 {
-		lines = append(lines, shellWords(rest))
-	}
-	return strings.Join(lines, next) + "\n"
-}
-
-func shellWords(words []string) string {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = shellWord(word)
-	}
-	return strings.Join(quoted, " ")
-}
-
-// shellWord quotes a word where a shell would read it otherwise.
-func shellWord(word string) string {
-	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+#") == "" && word[0] != '#' {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -149,7 +149,7 @@ func (f *hboxFlags) submit(cmd *cobra.Command, s streams, words []string) error 
 		fmt.Fprintf(s.out, "muster %s\n", readVersion().Version)
 		return nil
 	}
-	openapp.PrintWarnings(s.err, found)
+	found.Warnings().Print(s.err)
 	if bad := found.Errors(); len(bad) > 0 {
 		return exit.With(hboxRefused, bad)
 	}

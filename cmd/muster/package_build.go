@@ -2,21 +2,14 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/packages"
-	"github.com/muster-agent/muster/packages/sign"
+	"github.com/muster-agent/muster/packages/ship"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 )
@@ -26,16 +19,6 @@ type packageBuildFlags struct {
 	noCheck bool
 	verbose bool
 	json    bool
-}
-
-// built is the answer of muster package build --json.
-type built struct {
-	Version int      `json:"version"`
-	File    string   `json:"file"`
-	SHA256  string   `json:"sha256"`
-	Bytes   int64    `json:"bytes"`
-	Files   []string `json:"files"`
-	LeftOut []string `json:"left_out"`
 }
 
 func newPackageBuild(s streams) *cobra.Command {
@@ -67,93 +50,49 @@ func (f *packageBuildFlags) build(ctx context.Context, s streams, dir string) er
 	if f.out == "" {
 		return exit.Usagef("package build: -o FILE is missing")
 	}
-	at, err := sourceDate(os.Getenv("SOURCE_DATE_EPOCH"))
-	if err != nil {
-		return err
-	}
 	if info, err := os.Stat(dir); err != nil {
 		return exit.With(exit.Definition, fmt.Errorf("package build: %w", err))
 	} else if !info.IsDir() {
 		return exit.With(exit.Definition, fmt.Errorf("package build %s: got a file, want the folder of a package", dir))
 	}
 	if !f.noCheck {
-		if err := checkDefinition(ctx, s, dir); err != nil {
+		l, found, err := (&openapp.Choices{}).Validate(ctx, dir)
+		if err != nil {
 			return err
 		}
-	}
-	before := signedDigest(f.out)
-	packed, err := packages.Pack(dir, f.out, packages.PackOptions{Time: at})
-	if err != nil {
-		return exit.With(exit.Definition, err)
-	}
-	if before != "" && before != packed.Digest {
-		if err := dropSignature(s, f.out); err != nil {
-			return err
+		l.Close()
+		found.Warnings().Print(s.err)
+		if bad := exit.OfProblems(found); bad != nil {
+			return bad
 		}
 	}
-	f.tell(s, packed)
-	if f.json {
-		return printJSON(s.out, built{
-			Version: 1, File: f.out, SHA256: packed.Digest, Bytes: packed.Bytes, Files: asList(packed.Files), LeftOut: asList(packed.LeftOut),
-		})
-	}
-	fmt.Fprintf(s.out, "%s  %s\n", packed.Digest, f.out)
-	return nil
-}
-
-// signedDigest is the sha256 of a file that has a signature beside it; empty: there is none.
-func signedDigest(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || noFile(path+sign.Ending) {
-		return ""
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return ""
-	}
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// dropSignature takes away the signature of a file that was replaced: it would belie the new one.
-func dropSignature(s streams, file string) error {
-	stale := file + sign.Ending
-	if err := removeStale(stale); err != nil {
-		return fmt.Errorf("package build: remove the signature of the former %s: %w", file, err)
-	}
-	fmt.Fprintf(s.err, "removed %s: it was of the former file; muster package sign signs the new one\n", stale)
-	return nil
-}
-
-// checkDefinition is what muster validate says of the folder.
-func checkDefinition(ctx context.Context, s streams, dir string) error {
-	var as openapp.Choices
-	l, found, err := as.Read(ctx, dir)
+	built, err := ship.Build(dir, f.out, os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
 		return err
 	}
-	defer l.Close()
-	if len(found.Errors()) == 0 {
-		found = append(found, firstPlans(l)...).Sort()
+	f.report(s, built)
+	if f.json {
+		return printJSON(s.out, built)
 	}
-	openapp.PrintWarnings(s.err, found)
-	return exit.OfProblems(found)
+	fmt.Fprintf(s.out, "%s  %s\n", built.SHA256, f.out)
+	return nil
 }
 
-func (f *packageBuildFlags) tell(s streams, packed packages.Packed) {
+// report names on stderr what was packed, left out and removed.
+func (f *packageBuildFlags) report(s streams, built ship.Built) {
+	if built.Removed != "" {
+		fmt.Fprintf(s.err, "removed %s: it was of the former file; muster package sign signs the new one\n", built.Removed)
+	}
 	switch {
 	case f.verbose:
-		for _, name := range packed.Files {
-			fmt.Fprintf(s.err, "packed %s\n", printable(name))
+		for _, name := range built.Files {
+			fmt.Fprintf(s.err, "packed %s\n", packages.Printable(name))
 		}
-		for _, name := range packed.LeftOut {
-			fmt.Fprintf(s.err, "left out %s\n", printable(name))
+		for _, name := range built.LeftOut {
+			fmt.Fprintf(s.err, "left out %s\n", packages.Printable(name))
 		}
-	case len(packed.LeftOut) > 0:
-		fmt.Fprintf(s.err, "left out: %s\n", printable(firstFew(packed.LeftOut)))
+	case len(built.LeftOut) > 0:
+		fmt.Fprintf(s.err, "left out: %s\n", packages.Printable(firstFew(built.LeftOut)))
 	}
 }
 
@@ -164,32 +103,4 @@ func firstFew(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more (--verbose names them)", strings.Join(names[:few], ", "), len(names)-few)
-}
-
-// latestZip is the last second that a zip can say: 2107-12-31.
-const latestZip = 4354819199
-
-// sourceDate reads SOURCE_DATE_EPOCH, by which builders of packages agree on a time (reproducible-builds.org).
-func sourceDate(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n > latestZip {
-		return time.Time{}, exit.Usagef("SOURCE_DATE_EPOCH %q: want seconds since 1970, up to %d", text, latestZip)
-	}
-	return time.Unix(n, 0), nil
-}
-
-// asList is a list that JSON prints as one where it is empty.
-func asList(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
-
-func noFile(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
 }

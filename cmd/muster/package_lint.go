@@ -2,20 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path"
-	"slices"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/appdef/slider"
-	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/lint"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 )
@@ -23,22 +14,6 @@ import (
 type packageLintFlags struct {
 	fix  bool
 	json bool
-}
-
-// packageLint is the answer of muster package lint --json.
-type packageLint struct {
-	Version  int             `json:"version"`
-	OK       bool            `json:"ok"`
-	Problems appdef.Problems `json:"problems"`
-	Fixes    []packageFix    `json:"fixes"`
-}
-
-// packageFix is one file that can be mended, or was.
-type packageFix struct {
-	File    string   `json:"file"`
-	Changes []string `json:"changes"`
-	Diff    string   `json:"diff"`
-	Written bool     `json:"written"`
 }
 
 func newPackageLint(s streams) *cobra.Command {
@@ -73,101 +48,17 @@ func (f *packageLintFlags) lint(ctx context.Context, s streams, ref string) erro
 	if f.fix && !pkg.Folder {
 		return exit.Usagef("package lint %s: --fix wants a folder; unpack it first", ref)
 	}
-	fixes := slider.Fixes(pkg.FS)
-	out := packageLint{Version: 1, Fixes: []packageFix{}}
-	if f.fix {
-		if err := writeFixes(pkg.Path, fixes); err != nil {
-			return exit.With(exit.Definition, fmt.Errorf("package lint %s: %w", ref, err))
-		}
+	result, err := lint.Run(ctx, pkg, f.fix)
+	if err != nil {
+		return exit.With(exit.Definition, fmt.Errorf("package lint %s: %w", ref, err))
 	}
-	for _, fixed := range fixes {
-		text := diff.Diff(fixed.Name, fixed.Before, fixed.Name+" (mended)", fixed.After)
-		out.Fixes = append(out.Fixes, packageFix{File: fixed.Name, Changes: fixed.Changes, Diff: string(text), Written: f.fix})
+	if f.json {
+		err = printJSON(s.out, result)
+	} else {
+		result.Print(s.out)
 	}
-	out.Problems = lintProblems(ctx, pkg) // what is left after the writing
-	out.OK = len(out.Problems.Errors()) == 0
-	if err := f.print(s.out, out); err != nil {
-		return err
-	}
-	if !out.OK {
+	if err == nil && !result.OK {
 		return exit.Silent{Code: exit.Definition}
 	}
-	return nil
-}
-
-// lintProblems are all that is known to be wrong with a package, and the advice on it.
-func lintProblems(ctx context.Context, pkg *packages.Package) appdef.Problems {
-	app, found := slider.Load(pkg.FS, slider.Options{Name: pkg.Name, Strict: true})
-	if len(found.Errors()) == 0 {
-		l := &openapp.App{App: app, Vars: map[string]string{}}
-		for _, name := range appdef.ClientNames() { // whoever runs it has them
-			l.Vars[name] = name
-		}
-		found = append(found, firstPlans(l)...)
-	}
-	scripts, unseen := lintScripts(ctx, pkg, app)
-	found = slices.Concat(found, unseen, slider.Lint(pkg.FS, app), slider.LintScripts(pkg.FS, app, scripts)).Sort()
-	if found == nil {
-		return appdef.Problems{}
-	}
-	return found
-}
-
-func (f *packageLintFlags) print(out io.Writer, result packageLint) error {
-	if f.json {
-		return printJSON(out, result)
-	}
-	printProblems(out, result.Problems)
-	for _, fix := range result.Fixes {
-		fmt.Fprint(out, fix.Diff)
-	}
-	switch n := counted(len(result.Fixes), "file"); {
-	case len(result.Fixes) > 0 && f.fix:
-		fmt.Fprintf(out, "mended: %s\n", n)
-	case len(result.Fixes) > 0:
-		fmt.Fprintf(out, "--fix mends %s so\n", n)
-	case len(result.Problems) == 0:
-		fmt.Fprintln(out, "ok: nothing to say")
-	}
-	return nil
-}
-
-// writeFixes puts the mended files of a folder in place.
-func writeFixes(dir string, fixes []slider.Fixed) (err error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	for _, fixed := range fixes {
-		if err := writeFixed(root, fixed.Name, fixed.After); err != nil {
-			return fmt.Errorf("mend %s: %w", fixed.Name, err)
-		}
-	}
-	return nil
-}
-
-// writeFixed puts a file in the place of another at once, with its mode. What is no plain file is left alone, and so is
-// what a link of the package leads to outside.
-func writeFixed(root *os.Root, name string, data []byte) error {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return errors.New("it is no plain file; write to the one that it leads to")
-	}
-	part := path.Join(path.Dir(name), ".muster-lint-"+rand.Text())
-	f, err := root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close()); err == nil {
-		err = root.Rename(part, name)
-	}
-	if err != nil {
-		return errors.Join(err, root.Remove(part))
-	}
-	return nil
+	return err
 }

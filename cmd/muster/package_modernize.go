@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/modernize"
 	"github.com/muster-agent/muster/shim/exit"
 )
@@ -66,7 +67,7 @@ func printChanges(s streams, changes []modernize.Change) (differ bool, problems 
 		case c.Err != nil:
 			problems = errors.Join(problems, c.Err)
 		case c.Link:
-			fmt.Fprintf(s.err, "%s is a link and is left as it is\n", printable(c.Name))
+			fmt.Fprintf(s.err, "%s is a link and is left as it is\n", packages.Printable(c.Name))
 		default:
 			fmt.Fprint(s.out, c.Diff)
 			differ = true

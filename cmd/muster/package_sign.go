@@ -61,7 +61,7 @@ func (f *packageSignFlags) sign(s streams, file string) error {
 	}
 	key, err := sign.OpenSecretKey(f.key, func() (string, error) { return f.password.read(s, "Password of "+f.key+": ") })
 	if err != nil {
-		return coded(exit.Definition, err)
+		return exit.Default(exit.Definition, err)
 	}
 	path, err := sign.Sign(file, key, f.comment)
 	if err != nil {
@@ -186,14 +186,4 @@ func askPassword(s streams, prompt string) (string, error) {
 		number, _ := caught.(syscall.Signal)
 		return "", errors.Join(exit.Silent{Code: 128 + int(number)}, term.Restore(fd, before))
 	}
-}
-
-// coded gives an error a code unless it has one.
-func coded(code int, err error) error {
-	var has exit.Error
-	var silent exit.Silent
-	if errors.As(err, &has) || errors.As(err, &silent) {
-		return err
-	}
-	return exit.With(code, err)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/policy"
@@ -63,7 +64,7 @@ func (f *packageVerifyFlags) verify(s streams, file string, policyNamed bool) er
 		if err != nil {
 			return exit.With(code, err)
 		}
-		fmt.Fprintf(s.out, "ok: %s: signed by key %s: %s\n", file, found.KeyID, printable(found.Comment))
+		fmt.Fprintf(s.out, "ok: %s: signed by key %s: %s\n", file, found.KeyID, packages.Printable(found.Comment))
 		return nil
 	}
 	return f.print(s.out, file, found, err, code)
@@ -75,7 +76,7 @@ func (f *packageVerifyFlags) trusted(policyNamed bool) ([]sign.PublicKey, int, e
 		if policyNamed {
 			return nil, 0, exit.Usagef("package verify: got --key and --policy, want one of them")
 		}
-		keys, err := openKeys(f.keys)
+		keys, err := sign.OpenPublicKeys(f.keys)
 		return keys, exit.Definition, exit.With(exit.Usage, err)
 	}
 	p, err := policy.Read(f.policy, policyNamed)
@@ -99,16 +100,4 @@ func (f *packageVerifyFlags) print(out io.Writer, file string, found sign.Signat
 		return exit.Silent{Code: code}
 	}
 	return nil
-}
-
-func openKeys(texts []string) ([]sign.PublicKey, error) {
-	var keys []sign.PublicKey
-	for _, text := range texts {
-		k, err := sign.OpenPublicKey(text)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, k)
-	}
-	return keys, nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/known"
-	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -216,7 +215,7 @@ func (f *renderFlags) read(ctx context.Context, s streams, args []string) (appde
 		return appdef.App{}, nil, err
 	}
 	defer l.Close()
-	openapp.PrintWarnings(s.err, found)
+	found.Warnings().Print(s.err)
 	if bad := exit.OfProblems(found); bad != nil {
 		return appdef.App{}, nil, bad
 	}
@@ -248,7 +247,7 @@ func (f *renderFlags) words(s streams, verb string, words []string) (hbox.Submis
 	if job.Verb != hbox.VerbRun {
 		return job, exit.Usagef("%s: hbox-submit: want a job", verb)
 	}
-	openapp.PrintWarnings(s.err, found)
+	found.Warnings().Print(s.err)
 	if bad := found.Errors(); len(bad) > 0 {
 		return job, exit.With(exit.Usage, bad)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/appdef/pai"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/registry/embedded"
@@ -313,7 +314,7 @@ func (r *runner) keepJob() error {
 	if r.app.Ref != openapp.Stdin {
 		return nil
 	}
-	path := filepath.Join(r.workDir, "."+openapp.JobFile) // a person's own job file may lie there
+	path := filepath.Join(r.workDir, "."+pai.JobFile) // a person's own job file may lie there
 	if err := os.WriteFile(path, r.app.Source.Job, 0o644); err != nil {
 		return exit.With(exit.Forbidden, fmt.Errorf("keep the job file: %w", err))
 	}

@@ -393,14 +393,11 @@ func (r *sliderRecord) check(s streams, dir string) error {
 	}
 	f := r.appFlags(dir)
 	f.Policy = &rules
-	l, found, err := f.Read(context.Background(), filepath.Join(dir, r.Definition))
+	l, found, err := f.Validate(context.Background(), filepath.Join(dir, r.Definition))
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if len(found.Errors()) == 0 {
-		found = append(found, firstPlans(l)...).Sort()
-	}
-	openapp.PrintWarnings(s.err, found)
+	found.Warnings().Print(s.err)
 	return exit.OfProblems(found)
 }

@@ -235,5 +235,5 @@ func submitCode(err error) error {
 	case errors.Is(err, submit.ErrUnreachable):
 		code = exit.Registry
 	}
-	return coded(code, err)
+	return exit.Default(code, err)
 }

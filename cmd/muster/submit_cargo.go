@@ -64,7 +64,7 @@ func (f *submitFlags) loadApp(ctx context.Context, s streams, launcher string, c
 		return appdef.App{}, err
 	}
 	c.app = l
-	openapp.PrintWarnings(s.err, found)
+	found.Warnings().Print(s.err)
 	if bad := exit.OfProblems(found); bad != nil {
 		return appdef.App{}, bad
 	}
@@ -243,7 +243,7 @@ func (c *cargo) hold(ctx context.Context, m submit.Mark) error {
 	}
 	marks, err := c.store.Marks(ctx)
 	if err != nil {
-		return coded(openapp.FetchCode(err), fmt.Errorf("submit: %w", err))
+		return exit.Default(openapp.FetchCode(err), fmt.Errorf("submit: %w", err))
 	}
 	if i := slices.IndexFunc(marks, func(one submit.Mark) bool { return one.App == m.App && one.Run == m.Run }); i >= 0 {
 		c.again, c.marked = true, marks[i].Objects
@@ -253,12 +253,12 @@ func (c *cargo) hold(ctx context.Context, m submit.Mark) error {
 	c.marked = slices.Compact(c.marked)
 	m.Objects = c.marked
 	if err := c.store.Hold(ctx, m); err != nil {
-		return coded(openapp.FetchCode(err), fmt.Errorf("submit: %w", err))
+		return exit.Default(openapp.FetchCode(err), fmt.Errorf("submit: %w", err))
 	}
 	for i, object := range c.objects {
 		if _, err := c.store.Put(ctx, c.names[i], object); err != nil {
 			err = fmt.Errorf("submit: store: %w", err)
-			return errors.Join(coded(openapp.FetchCode(err), err), c.takeBack(ctx, m.App, m.Run))
+			return errors.Join(exit.Default(openapp.FetchCode(err), err), c.takeBack(ctx, m.App, m.Run))
 		}
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
-	"github.com/muster-agent/muster/shim/plan"
 )
 
 type validateFlags struct {
@@ -44,7 +43,7 @@ WHAT; warnings begin with "warning:". Ends with 65 when there are errors.`,
 }
 
 func (f *validateFlags) validate(ctx context.Context, s streams, ref string) error {
-	l, found, err := f.app.Read(ctx, ref)
+	l, found, err := f.app.Validate(ctx, ref)
 	if err != nil {
 		if !f.json {
 			return err
@@ -53,32 +52,11 @@ func (f *validateFlags) validate(ctx context.Context, s streams, ref string) err
 		return f.print(s.out, nil, appdef.Problems{unreadable}, exit.CodeOf(err))
 	}
 	defer l.Close()
-	if len(found.Errors()) == 0 {
-		found = append(found, firstPlans(l)...).Sort()
-	}
 	code := 0
 	if bad := exit.OfProblems(found); bad != nil {
 		code = exit.CodeOf(bad)
 	}
 	return f.print(s.out, l, found, code)
-}
-
-// someUser is whoever will run the app; nobody knows yet.
-const someUser = "USER"
-
-// firstPlans are the problems that only planning finds, of the first instance of each component.
-func firstPlans(l *openapp.App) appdef.Problems {
-	var found appdef.Problems
-	for _, c := range l.Components {
-		if c.Instances == 0 {
-			continue
-		}
-		p, problems := plan.Build(l.App, plan.Request{
-			Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: someUser, Vars: l.ClientVars()}, DefaultFS: plan.DefaultStore,
-		})
-		found = append(append(found, problems...), p.Warnings...)
-	}
-	return found
 }
 
 func (f *validateFlags) print(out io.Writer, l *openapp.App, found appdef.Problems, code int) error {
@@ -91,7 +69,7 @@ func (f *validateFlags) print(out io.Writer, l *openapp.App, found appdef.Proble
 			return err
 		}
 	} else {
-		printProblems(out, found)
+		found.Print(out)
 		if ok {
 			instances := 0
 			for _, c := range l.Components {
@@ -104,16 +82,6 @@ func (f *validateFlags) print(out io.Writer, l *openapp.App, found appdef.Proble
 		return exit.Silent{Code: code}
 	}
 	return nil
-}
-
-// printProblems prints one per line, in the order given.
-func printProblems(out io.Writer, found appdef.Problems) {
-	for _, p := range found {
-		if p.Severity == appdef.SeverityWarning {
-			fmt.Fprint(out, "warning: ")
-		}
-		fmt.Fprintln(out, p.String())
-	}
 }
 
 func counted(n int, noun string) string {

@@ -50,6 +50,19 @@ func OpenPublicKey(textOrPath string) (PublicKey, error) {
 	return k, nil
 }
 
+// OpenPublicKeys is OpenPublicKey for each of several.
+func OpenPublicKeys(textsOrPaths []string) ([]PublicKey, error) {
+	var keys []PublicKey
+	for _, text := range textsOrPaths {
+		k, err := OpenPublicKey(text)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
 // mostKey bounds a key file, in bytes.
 const mostKey = 4 << 10
 

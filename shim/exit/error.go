@@ -25,6 +25,16 @@ func With(code int, err error) error {
 	return Error{code, err}
 }
 
+// Default gives an error a code unless it has one.
+func Default(code int, err error) error {
+	var has Error
+	var silent Silent
+	if errors.As(err, &has) || errors.As(err, &silent) {
+		return err
+	}
+	return With(code, err)
+}
+
 // Usagef is a command line that is wrong.
 func Usagef(format string, args ...any) error {
 	return Error{Usage, fmt.Errorf(format, args...)}

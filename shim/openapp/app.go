@@ -13,6 +13,7 @@ import (
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hadoop"
+	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
 )
 
@@ -53,7 +54,7 @@ func (f *Choices) Load(ctx context.Context, ref string, warn io.Writer) (*App, e
 	if err != nil {
 		return nil, err
 	}
-	PrintWarnings(warn, found)
+	found.Warnings().Print(warn)
 	if bad := exit.OfProblems(found); bad != nil {
 		l.Close()
 		return nil, bad
@@ -92,6 +93,15 @@ func (f *Choices) Read(ctx context.Context, ref string) (*App, appdef.Problems, 
 	return &App{App: app, Source: from, Vars: app.Vars}, found, nil
 }
 
+// Validate is Read that also plans the first instance of each component, for the problems that only planning finds.
+func (f *Choices) Validate(ctx context.Context, ref string) (*App, appdef.Problems, error) {
+	l, found, err := f.Read(ctx, ref)
+	if err == nil && len(found.Errors()) == 0 {
+		found = append(found, plan.Check(l.App, l.ClientVars())...).Sort()
+	}
+	return l, found, err
+}
+
 // ClientVars are the names that only a client knows: from the environment, over them the command line's.
 func (l *App) ClientVars() map[string]string {
 	vars := map[string]string{}
@@ -102,12 +112,6 @@ func (l *App) ClientVars() map[string]string {
 	}
 	maps.Copy(vars, l.Vars)
 	return vars
-}
-
-func PrintWarnings(to io.Writer, found appdef.Problems) {
-	for _, p := range found.Warnings() {
-		fmt.Fprintln(to, "warning: "+p.String())
-	}
 }
 
 // ReadDocument reads a file that a flag names. Without a name there is none.

@@ -18,9 +18,6 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-// JobFile is what a job file of PAI or QIZHI is called inside a package.
-const JobFile = "job.json"
-
 // Stdin is the APP that is read from stdin.
 const Stdin = "-"
 
@@ -33,7 +30,7 @@ func openJob(ctx context.Context, ref string) (from Source, ok bool, err error) 
 	if err != nil || data == nil {
 		return Source{}, false, err
 	}
-	pkg, err := packages.Single(JobFile, data)
+	pkg, err := packages.Single(pai.JobFile, data)
 	if err != nil {
 		return Source{}, false, exit.With(exit.Internal, err)
 	}
@@ -103,7 +100,7 @@ func jobIn(from Source) []byte {
 			return nil
 		}
 	}
-	data, err := fs.ReadFile(from.Package.FS, JobFile)
+	data, err := fs.ReadFile(from.Package.FS, pai.JobFile)
 	if err != nil {
 		return nil
 	}
@@ -117,7 +114,7 @@ func (f *Choices) loadJob(from Source, data []byte) (appdef.App, appdef.Problems
 			return appdef.App{}, nil, exit.Usagef("%s: %s is a job file, which has none of the documents of a package; --set changes its settings", flag, from.Ref)
 		}
 	}
-	name := JobFile
+	name := pai.JobFile
 	if from.Job != nil && from.Ref != Stdin {
 		name = filepath.Base(from.Ref)
 	}

@@ -95,6 +95,9 @@ type Outputs struct {
 	Parallel  int     `json:"parallel,omitempty"` // files at a time; 0: as many as there usually are
 }
 
+// DefaultSaves is where interim saves lie below an output that names no other path; a time stamp follows.
+const DefaultSaves = "interResult/interResult_"
+
 // Output is one local folder and where it goes.
 type Output struct {
 	Name string `json:"name"`

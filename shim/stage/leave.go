@@ -28,7 +28,7 @@ type Leave struct {
 	Folder string // the name that it gets there
 	Run    string // APP@RUN: one life of an app
 	Turn   string // who copies: no two write to one half
-	// Saves is where interim saves lie, below Out, as DefaultSaves; they are no outputs. Empty: there.
+	// Saves is where interim saves lie, below Out, as plan.DefaultSaves; they are no outputs. Empty: there.
 	Saves string
 }
 

@@ -12,12 +12,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/muster-agent/muster/shim/plan"
 )
 
-// DefaultSaves is where interim saves lie, below an output: a time stamp follows.
-const DefaultSaves = "interResult/interResult_"
-
-func (l Leave) saves() string { return strings.Trim(cmp.Or(l.Saves, DefaultSaves), "/") }
+func (l Leave) saves() string { return strings.Trim(cmp.Or(l.Saves, plan.DefaultSaves), "/") }
 
 // SaveDir is the folder of an interim save, of all instances.
 func (l Leave) SaveDir(stamp string) string { return path.Join(l.Out, l.saves()+stamp) }

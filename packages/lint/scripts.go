@@ -1,4 +1,4 @@
-package main
+package lint
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 )
 
-//go:embed package_lint_python.py
+//go:embed scripts.py
 var lintPython string
 
 // How much is read of a package's scripts, and how long a Python may look at it.
@@ -34,7 +34,7 @@ const (
 	scriptsPatience  = 10 * time.Second
 )
 
-// scriptQuestion is what package_lint_python.py reads.
+// scriptQuestion is what scripts.py reads.
 type scriptQuestion struct {
 	Oldest bool           `json:"oldest"`
 	Files  []scriptSource `json:"files"`
@@ -68,14 +68,14 @@ type scriptFault struct {
 	Failure string `json:"failure"`
 }
 
-// lintScripts has a Python of this host read the package's scripts; nothing of the package runs. What cannot be looked at
+// readScripts has a Python of this host read the package's scripts; nothing of the package runs. What cannot be looked at
 // is a warning.
-func lintScripts(ctx context.Context, pkg *packages.Package, app appdef.App) ([]slider.Script, appdef.Problems) {
+func readScripts(ctx context.Context, pkg *packages.Package, app appdef.App) ([]slider.Script, appdef.Problems) {
 	sources := scriptSources(pkg)
 	if len(sources) == 0 {
 		return nil, nil
 	}
-	python, plain := lintingPython(pkg, app)
+	python, plain := interpreter(pkg, app)
 	answer, err := askPython(ctx, python, scriptQuestion{Oldest: plain, Files: sources})
 	if err != nil {
 		at := appdef.Place{File: "package/scripts"}
@@ -89,10 +89,10 @@ func lintScripts(ctx context.Context, pkg *packages.Package, app appdef.App) ([]
 }
 
 // scriptSources are those of package/scripts, links aside, as many as an author oversees.
-func scriptSources(files fs.FS) []scriptSource {
+func scriptSources(tree fs.FS) []scriptSource {
 	var sources []scriptSource
 	room := int64(mostScriptBytes)
-	_ = fs.WalkDir(files, "package/scripts", func(name string, d fs.DirEntry, err error) error { // what cannot be read is not looked at
+	_ = fs.WalkDir(tree, "package/scripts", func(name string, d fs.DirEntry, err error) error { // what cannot be read is not looked at
 		switch {
 		case err != nil:
 			return fs.SkipDir
@@ -101,7 +101,7 @@ func scriptSources(files fs.FS) []scriptSource {
 		case !d.Type().IsRegular() || path.Ext(name) != ".py":
 			return nil
 		}
-		f, err := files.Open(name)
+		f, err := tree.Open(name)
 		if err != nil {
 			return nil //nolint:nilerr // as above
 		}
@@ -119,9 +119,9 @@ func scriptSources(files fs.FS) []scriptSource {
 
 var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 
-// lintingPython is the component's own interpreter where that is one of this host, else python3, and whether no component
+// interpreter is the component's own interpreter where that is one of this host, else python3, and whether no component
 // names another. One that lies in the package, or is called otherwise, is not run: a package is only read here.
-func lintingPython(pkg *packages.Package, app appdef.App) (python string, plain bool) {
+func interpreter(pkg *packages.Package, app appdef.App) (python string, plain bool) {
 	python, plain = "python3", true
 	for _, c := range app.Components {
 		own := c.Settings.Python

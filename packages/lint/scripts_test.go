@@ -1,4 +1,4 @@
-package main
+package lint
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // A package is a stranger's: what it calls a Python is run only where it is plainly none of its own.
-func TestLintingPython(t *testing.T) {
+func TestInterpreter(t *testing.T) {
 	dir, host := t.TempDir(), t.TempDir()
 	for _, name := range []string{filepath.Join(dir, "python3"), filepath.Join(host, "python3.9"), filepath.Join(host, "tool")} {
 		if err := os.WriteFile(name, []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
@@ -39,7 +39,7 @@ func TestLintingPython(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			app := appdef.App{Components: []appdef.Component{{Settings: appdef.ComponentSettings{Python: test.python}}}}
-			got, plain := lintingPython(&packages.Package{Path: dir}, app)
+			got, plain := interpreter(&packages.Package{Path: dir}, app)
 			if got != test.want || plain != test.plain {
 				t.Errorf("got %s, %v, want %s, %v", got, plain, test.want, test.plain)
 			}
@@ -57,7 +57,7 @@ func TestLintScriptsThatCannotBeRead(t *testing.T) {
 		"package/scripts/e.py": {Data: []byte("x = 1\n")},
 		"package/scripts/f.sh": {Data: []byte("((\n")},
 	}
-	scripts, unseen := lintScripts(context.Background(), &packages.Package{FS: files}, appdef.App{})
+	scripts, unseen := readScripts(context.Background(), &packages.Package{FS: files}, appdef.App{})
 	if len(unseen) > 0 {
 		t.Fatal(unseen)
 	}

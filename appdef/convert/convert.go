@@ -1,0 +1,90 @@
+// Package convert writes an App in the words of another system: as a Slider package's documents, a job file of PAI, or a
+// command of hbox-submit.
+//
+// An App and the files of its package go in; texts and the list of what the other system cannot express come out. It is
+// pure: the caller writes the files.
+//
+// Caller: `muster convert`.
+package convert
+
+import (
+	"io/fs"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/appdef/pai"
+	"github.com/muster-agent/muster/appdef/slider"
+)
+
+// The systems whose words an App can be written in.
+const (
+	Slider = "slider"
+	PAI    = "pai"
+	HBox   = "hbox"
+)
+
+// Targets lists them.
+func Targets() []string { return []string{Slider, PAI, HBox} }
+
+// Conversion is the answer of muster convert --json.
+type Conversion struct {
+	Version int               `json:"version"`
+	Dialect string            `json:"dialect"`
+	Files   map[string]string `json:"files"` // by name; of hbox one, called command
+	Lost    []string          `json:"lost"`
+}
+
+// To writes an App for one of Targets. files are those of its package.
+func To(target string, app appdef.App, files fs.FS) Conversion {
+	out := Conversion{Version: 1, Dialect: target, Files: map[string]string{}, Lost: []string{}}
+	switch target {
+	case PAI:
+		text, lost := pai.Write(app)
+		out.Files[pai.JobFile], out.Lost = string(text), append(out.Lost, lost...)
+	case HBox:
+		args, lost := hbox.Write(app)
+		out.Files["command"], out.Lost = commandLine(append([]string{"hbox-submit"}, args...)), append(out.Lost, lost...)
+	default:
+		documents, lost := slider.Write(app)
+		for name, text := range documents {
+			out.Files[name] = string(text)
+		}
+		out.Lost = append(out.Lost, lost...)
+	}
+	if entries, err := fs.ReadDir(files, "package"); err == nil && len(entries) > 0 {
+		out.Lost = append(out.Lost, "the files of package/: no definition holds them, take them along")
+	}
+	return out
+}
+
+// commandLine is a command of hbox-submit for a shell: each option with its value on a line, the command to run on the last.
+func commandLine(args []string) string {
+	const next = " \\\n  "
+	lines, rest := []string{args[0]}, args[1:]
+	for len(rest) > 1 && strings.HasPrefix(rest[0], "-") && rest[0] != "--" {
+		lines, rest = append(lines, shellWords(rest[:2])), rest[2:]
+	}
+	if len(rest) > 0 {
+		lines = append(lines, shellWords(rest))
+	}
+	return strings.Join(lines, next) + "\n"
+}
+
+func shellWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = shellWord(word)
+	}
+	return strings.Join(quoted, " ")
+}
+
+const plainBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+#"
+
+// shellWord quotes a word that a shell would not take as it is.
+func shellWord(word string) string {
+	if word != "" && strings.Trim(word, plainBytes) == "" && word[0] != '#' {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
