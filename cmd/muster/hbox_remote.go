@@ -50,9 +50,7 @@ func (f *hboxFlags) there(ctx context.Context, s streams, launcher string, job h
 	if f.run.host != "" {
 		return exit.Usagef("hbox-submit: --host is of this machine; agents of %s find their own", launcher)
 	}
-	if launcher == "nomad" {
-		x.job.options.Format = cmp.Or(x.job.options.Format, "json")
-	}
+	x.job.options.Format = cmp.Or(x.job.options.Format, clientOf(launcher).Format)
 	if err := x.job.check(launcher); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (f *registryFlags) check(launcher string) error {
 	if err := consul.CheckAddress(address); err != nil {
 		return exit.Usagef("%s%w", from, err)
 	}
-	if launcher != "systemd" && strings.HasPrefix(address, "unix:") {
+	if !clientOf(launcher).OneHost && strings.HasPrefix(address, "unix:") {
 		return exit.Usagef("%sregistry %s: it is a socket of one host, and %s starts agents on many: want consul://HOST:PORT or consul+tls://HOST:PORT, "+
 			"or consul://127.0.0.1:8500 where each host has an agent of Consul", from, address, launcher)
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/launcher/job"
 	"github.com/muster-agent/muster/shim/launcher/known"
-	"github.com/muster-agent/muster/shim/submit"
 )
 
 const submitLong = `Has a resource manager run APP: writes its job as muster render does, puts what the hosts need of it into the store, each
@@ -107,8 +107,8 @@ func knownLauncher(verb, launcher string) error {
 	}
 	hint := ""
 	near, ok := appdef.Nearest(launcher, known.Names())
-	if launcher == "kubernetes" {
-		near, ok = "k8s", true
+	if name, found := known.NameOf(launcher); found {
+		near, ok = name, true
 	}
 	if ok {
 		hint = "; did you mean " + near + "?"
@@ -121,11 +121,11 @@ func (f *submitFlags) submit(ctx context.Context, s streams, args []string) erro
 	if f.kill && !f.wait {
 		return exit.Usagef("submit: --kill-on-interrupt without --wait")
 	}
-	if launcher == "nomad" { // its API takes no HCL
-		if f.job.options.Format != "" && f.job.options.Format != "json" {
-			return exit.Usagef("submit nomad: --format %s: Nomad's API takes json", f.job.options.Format)
+	if want := clientOf(launcher).Format; want != "" {
+		if f.job.options.Format != "" && f.job.options.Format != want {
+			return exit.Usagef("submit %s: --format %s: its API takes %s", launcher, f.job.options.Format, want)
 		}
-		f.job.options.Format = "json"
+		f.job.options.Format = want
 	}
 	if args[1] == hboxVerb {
 		return f.submitWords(ctx, s, launcher, args[2:])
@@ -202,26 +202,35 @@ func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c 
 	if err := f.job.settle(&app); err != nil {
 		return nil, err
 	}
-	job, err := known.Render(launcher, app, f.job.options)
+	rendered, err := known.Render(launcher, app, f.job.options)
 	if err != nil {
 		return nil, exit.Usagef("submit %w", err)
 	}
-	job.Lost = append(job.Lost, c.lost...)
-	for _, line := range job.Lost {
+	rendered.Lost = append(rendered.Lost, c.lost...)
+	for _, line := range rendered.Lost {
 		fmt.Fprintln(s.err, "lost: "+line)
 	}
-	if f.job.strict && len(job.Lost) > 0 {
-		return nil, exit.With(exit.Definition, fmt.Errorf("submit: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
+	if f.job.strict && len(rendered.Lost) > 0 {
+		return nil, exit.With(exit.Definition, fmt.Errorf("submit: %s cannot say %s", launcher, counted(len(rendered.Lost), "thing")))
 	}
-	to, err := f.client(s, launcher, job)
+	to, err := clientOf(launcher).New(job.Request{
+		Job: rendered, Options: f.job.options, Address: f.address, UnitDir: f.unitDir,
+		Hadoop: f.job.filesystem.hadoop.Conf, Fetch: f.job.filesystem.hadoop.Fetching(s.err),
+	})
 	if err != nil {
 		return nil, err
 	}
 	r := &sent{
 		flags: f, streams: s, launcher: launcher, job: to, cargo: c, app: f.job.options.AppID, run: f.job.options.Run, registry: f.job.options.Registry,
-		def: app, lost: job.Lost,
+		def: app, lost: rendered.Lost,
 	}
 	return r, r.start(ctx)
+}
+
+// clientOf is how jobs come to the launcher of that name.
+func clientOf(name string) job.Launcher {
+	l, _ := known.Find(name)
+	return l.Client
 }
 
 // submitCode is the exit code of what kept a job from being started.
@@ -230,9 +239,9 @@ func submitCode(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, submit.ErrRuns), errors.Is(err, submit.ErrForeign):
+	case errors.Is(err, job.ErrRuns), errors.Is(err, job.ErrForeign):
 		code = exit.Held
-	case errors.Is(err, submit.ErrUnreachable):
+	case errors.Is(err, job.ErrUnreachable):
 		code = exit.Registry
 	}
 	return exit.Default(code, err)

@@ -74,7 +74,7 @@ func (f *submitFlags) loadApp(ctx context.Context, s streams, launcher string, c
 // stow decides what goes into the store, and where the hosts will find it.
 func (f *submitFlags) stow(ctx context.Context, s streams, launcher string, app appdef.App, c *cargo) (err error) {
 	o := &f.job.options
-	bring := o.Binary == "" && launcher != "k8s"
+	bring := o.Binary == "" && !clientOf(launcher).InImage
 	if o.Binary == "" {
 		o.Binary = podBinary
 	}
@@ -84,7 +84,7 @@ func (f *submitFlags) stow(ctx context.Context, s streams, launcher string, app 
 		}
 	}
 	url := cmp.Or(f.store, app.Settings.Store)
-	if url == "" && launcher == "systemd" { // this very host
+	if url == "" && clientOf(launcher).OneHost { // this very host
 		bring = false
 	}
 	if err := f.openStore(ctx, s, c, launcher, url, bring); err != nil {
@@ -105,7 +105,7 @@ func (f *submitFlags) choose(launcher string, c *cargo, l *openapp.App) error {
 	case !other && (l.URL != "" || strings.HasPrefix(l.Ref, "catalog:")):
 		f.job.options.App = l.Ref
 		return nil
-	case launcher == "systemd" && !stored && l.Ref != openapp.Stdin:
+	case clientOf(launcher).OneHost && !stored && l.Ref != openapp.Stdin:
 		f.job.options.App = l.Ref
 		return nil
 	case !other && l.URL == "" && l.Job == nil && !l.Package.Folder:
@@ -199,10 +199,10 @@ func (f *submitFlags) openStore(ctx context.Context, s streams, c *cargo, launch
 	if f.storeAs != "" {
 		store.SeenAs(f.storeAs)
 	}
-	if binary && !store.Local() && launcher != "yarn" && !store.Web() {
+	if binary && !store.Local() && !clientOf(launcher).FetchesPrograms && !store.Web() {
 		return exit.With(exit.Definition, fmt.Errorf("submit: %s starts no program from %s: --binary says where muster is on each host, or --store names a folder that all of them see", launcher, url))
 	}
-	if launcher == "k8s" && store.Local() {
+	if clientOf(launcher).InImage && store.Local() {
 		return exit.With(exit.Definition, fmt.Errorf("submit: pods do not see the folder %s: --store-as says the URL of a web server that shows it, or --store names one on HDFS", url))
 	}
 	c.store = store

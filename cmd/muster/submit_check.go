@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -36,18 +35,4 @@ func (f *submitFlags) storeFlags(url string) error {
 			return nil // what is wrong with it is told by who opens it
 		}
 	}
-}
-
-// shellClient refuses the distributed shell where its client is not there.
-func shellClient() error {
-	if os.Getenv("HADOOP_HOME") != "" {
-		return nil
-	}
-	if os.Getenv("DISTRIBUTED_SHELL_JAR") == "" {
-		return exit.Usagef("submit yarn: HADOOP_HOME is not set, and the client of the distributed shell is there: want Hadoop's folder, or DISTRIBUTED_SHELL_JAR with the jar's path and yarn in the PATH")
-	}
-	if _, err := exec.LookPath("yarn"); err != nil {
-		return exit.Usagef("submit yarn: HADOOP_HOME is not set, and yarn is not in the PATH: want Hadoop's folder: %w", err)
-	}
-	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/submit"
+	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
 // following is one wait for the end of a job. Whatever may take its time is done beside the loop, which hears of it and of Ctrl-C.
@@ -25,7 +25,7 @@ type following struct {
 	beside besides
 	st     *consul.Status // of our run, as the registry told it last; nil: nobody of it is known
 	nobody bool           // the registry has just said so
-	state  submit.State   // the launcher's word, as it was heard last
+	state  job.State      // the launcher's word, as it was heard last
 	heard  bool
 	gone   time.Time // since when the launcher says that the job is over; zero: it does not
 	over   time.Time // since when the run is over in the registry; zero: it is not
@@ -144,7 +144,7 @@ func (x *following) look(ctx context.Context) {
 }
 
 // hear takes the launcher's word.
-func (x *following) hear(state submit.State, err error) {
+func (x *following) hear(state job.State, err error) {
 	if err != nil {
 		x.watch.told("launcher", err.Error())
 		x.heard, x.gone = false, time.Time{}
@@ -202,7 +202,7 @@ func (x *following) verdict() *registry.Verdict {
 
 // startsAnew tells of a verdict that the launcher answers with a new run.
 func startsAnew(launcher string, v registry.Verdict) bool {
-	return (launcher == "slurm" || launcher == "k8s") && exit.Of(v, "") == exit.Held
+	return clientOf(launcher).NewRuns && exit.Of(v, "") == exit.Held
 }
 
 // done tells that nothing more is to be waited for.
@@ -262,7 +262,7 @@ func (x *following) end(ctx context.Context) error {
 
 // goesOn says how an interrupted run is gone on with.
 func (x *following) goesOn() string {
-	if x.jobSet() {
+	if x.numbered() {
 		return "it begins as a new run, from what is kept in muster.checkpoint.sync"
 	}
 	return "with --run " + x.st.App.Run + " it goes on"

@@ -17,23 +17,24 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/launcher/job"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
 // puppetJob is a job whose launcher says what a test has it say.
 type puppetJob struct {
-	state   submit.State
+	state   job.State
 	stopped int
 	deaf    bool // to Stop
 }
 
-func (p *puppetJob) Start(context.Context) (string, error)       { return "7", nil }
-func (p *puppetJob) State(context.Context) (submit.State, error) { return p.state, nil }
+func (p *puppetJob) Start(context.Context) (string, error)    { return "7", nil }
+func (p *puppetJob) State(context.Context) (job.State, error) { return p.state, nil }
 func (p *puppetJob) Stop(context.Context) error {
 	p.stopped++
 	if p.deaf {
-		return submit.ErrUnreachable
+		return job.ErrUnreachable
 	}
 	return nil
 }
@@ -82,7 +83,7 @@ func waiting(t *testing.T, launcher string, answers bool) (x *following, out *by
 		t.Fatal(err)
 	}
 	x = &following{sent: r, watch: onlooker{lookup: r.lookup(), app: "d1", address: address, ours: r.ours, say: func(line string) { t.Log(line) }}}
-	x.state = submit.State{Word: "KILLED", Over: true}
+	x.state = job.State{Word: "KILLED", Over: true}
 	return x, out, filepath.Join(root, "objects", name)
 }
 
@@ -159,7 +160,7 @@ func TestWhoFollowsEnds(t *testing.T) {
 		{"agents of which nothing is heard any more", alive, true, 0, 2 * settled, true},
 		{"the launcher does not see the end", alive, false, 2 * settled, 0, true},
 	} {
-		x := &following{sent: &sent{}, st: tt.st, heard: tt.heard, state: submit.State{Over: tt.heard}}
+		x := &following{sent: &sent{}, st: tt.st, heard: tt.heard, state: job.State{Over: tt.heard}}
 		if tt.over > 0 {
 			x.over = time.Now().Add(-tt.over)
 		}
@@ -203,22 +204,22 @@ func TestCalledOffAsItBegins(t *testing.T) {
 // Where the launcher does not end a job it is asked again, and not with every look.
 func TestAskedToEndAgain(t *testing.T) {
 	x, _, _ := waiting(t, "nomad", false)
-	job := x.job.(*puppetJob)
-	job.deaf = true
-	x.st, x.heard, x.state = &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Succeeded}}, true, submit.State{Word: "running"}
+	puppet := x.job.(*puppetJob)
+	puppet.deaf = true
+	x.st, x.heard, x.state = &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Succeeded}}, true, job.State{Word: "running"}
 	x.over = time.Now().Add(-2 * settling)
 	x.settle(t.Context())
-	if (<-x.beside.then)(); job.stopped != 1 || x.ended {
-		t.Errorf("asked %d times, ended: %v; want once, in vain", job.stopped, x.ended)
+	if (<-x.beside.then)(); puppet.stopped != 1 || x.ended {
+		t.Errorf("asked %d times, ended: %v; want once, in vain", puppet.stopped, x.ended)
 	}
 	x.settle(t.Context())
 	if x.beside.busy["stop"] {
 		t.Error("asked again at once")
 	}
-	x.tried, job.deaf = time.Now().Add(-2*settling), false
+	x.tried, puppet.deaf = time.Now().Add(-2*settling), false
 	x.settle(t.Context())
-	if (<-x.beside.then)(); job.stopped != 2 || !x.ended {
-		t.Errorf("asked %d times, ended: %v; want it ended by the second", job.stopped, x.ended)
+	if (<-x.beside.then)(); puppet.stopped != 2 || !x.ended {
+		t.Errorf("asked %d times, ended: %v; want it ended by the second", puppet.stopped, x.ended)
 	}
 }
 
@@ -231,7 +232,7 @@ func TestFutileJobIsEnded(t *testing.T) {
 		stopped int
 	}{{"nobody has joined", true, nil, 1}, {"somebody had", true, &consul.Status{Live: 1}, 0}, {"nobody can tell", false, nil, 0}} {
 		x, _, _ := waiting(t, "nomad", tt.answers)
-		x.watch.st, x.job.(*puppetJob).state = tt.joined, submit.State{Word: "running", Futile: true}
+		x.watch.st, x.job.(*puppetJob).state = tt.joined, job.State{Word: "running", Futile: true}
 		for range 2 {
 			x.look(t.Context())
 			x.beside.wg.Wait()

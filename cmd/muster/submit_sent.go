@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/launcher/job"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -18,7 +19,7 @@ type sent struct {
 	flags    *submitFlags
 	streams  streams
 	launcher string
-	job      launching
+	job      job.Client
 	cargo    *cargo
 	id       string // the launcher's
 	app, run string
@@ -38,7 +39,7 @@ func (r *sent) start(ctx context.Context) (err error) {
 		return err
 	}
 	if r.id, err = r.job.Start(ctx); err != nil {
-		if errors.Is(err, submit.ErrUnknown) {
+		if errors.Is(err, job.ErrUnknown) {
 			look, end := r.job.Hints()
 			err = fmt.Errorf("submit: %w; look: %s; end it: %s; what it was brought stays", err, look, end)
 			if ctx.Err() != nil {
@@ -113,7 +114,7 @@ func (r *sent) free(ctx context.Context) error {
 		fmt.Fprintf(r.streams.err, "registry %s does not answer from here: %v\n", r.registry, err)
 		return nil
 	case st.Verdict == nil && st.Live > 0 && !r.ours(st.App.Run):
-		return submitCode(fmt.Errorf("submit: app %s %w, as run %s: muster stop %s, or another --app-id", r.app, submit.ErrRuns, st.App.Run, r.app))
+		return submitCode(fmt.Errorf("submit: app %s %w, as run %s: muster stop %s, or another --app-id", r.app, job.ErrRuns, st.App.Run, r.app))
 	case st.Verdict != nil && st.App.Run == r.first() && !startsAnew(r.launcher, *st.Verdict):
 		fmt.Fprintf(r.streams.err, "run %s of %s is over: %s; nothing of it runs again, and --run NAME begins a new one\n",
 			st.App.Run, r.app, verdictText(*st.Verdict))
@@ -125,15 +126,13 @@ func (r *sent) lookup() lookup {
 	return lookup{state: r.flags.state.resolve(), address: r.registry, fallback: r.registry, named: true, warn: r.streams.err}
 }
 
-// jobSet tells a JobSet, which numbers its runs, from 0 with each submission.
-func (r *sent) jobSet() bool {
-	return r.launcher == "k8s" && r.flags.job.options.Format != "jobs"
-}
+// numbered tells that the launcher numbers the job's runs, from 0 with each submission, as a JobSet does.
+func (r *sent) numbered() bool { return r.first() != r.run }
 
 // first is the run that its first agents have.
 func (r *sent) first() string {
-	if r.jobSet() {
-		return r.run + "-0"
+	if first := clientOf(r.launcher).FirstRun; first != nil {
+		return first(r.run, r.flags.job.options.Format)
 	}
 	return r.run
 }

@@ -133,7 +133,7 @@ func lastVerdict(ctx context.Context, address string, m submit.Mark) (*registry.
 	ctx, cancel := context.WithTimeout(ctx, registryPatience)
 	defer cancel()
 	last, err := c.Verdict(ctx, m.App, m.Run)
-	if err != nil || m.Launcher != "slurm" && m.Launcher != "k8s" {
+	if err != nil || !clientOf(m.Launcher).NewRuns {
 		return last, err
 	}
 	for n := range mostNumbers {

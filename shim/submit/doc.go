@@ -1,6 +1,5 @@
-// Package submit brings a job to a resource manager: the files that its agents need into a store, by digest, and the job's
-// own text to the launcher by the launcher's own API or client.
+// Package submit is the store of files that a job brings to its hosts.
 //
-// What enters are local files, a store's URL and the texts that room render wrote; what leaves are URLs, the launcher's id of
-// the job and how it stands. The package refuses to know definitions, rosters and verdicts: those are the registry's.
+// What enters are local files and a store's URL; what leaves are URLs and paths that the hosts know. The package knows no
+// definition and no launcher.
 package submit

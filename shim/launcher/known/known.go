@@ -5,28 +5,35 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/launcher/job"
 	"github.com/muster-agent/muster/shim/launcher/k8s"
+	k8sclient "github.com/muster-agent/muster/shim/launcher/k8s/client"
 	"github.com/muster-agent/muster/shim/launcher/nomad"
+	nomadclient "github.com/muster-agent/muster/shim/launcher/nomad/client"
 	"github.com/muster-agent/muster/shim/launcher/slurm"
+	slurmclient "github.com/muster-agent/muster/shim/launcher/slurm/client"
 	"github.com/muster-agent/muster/shim/launcher/systemd"
+	systemdclient "github.com/muster-agent/muster/shim/launcher/systemd/client"
 	"github.com/muster-agent/muster/shim/launcher/yarn"
+	yarnclient "github.com/muster-agent/muster/shim/launcher/yarn/client"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/render"
 )
 
 // Launcher is all that is known of one launcher.
 type Launcher struct {
-	Agents launcher.Launcher
-	Jobs   render.Launcher
+	Agents launcher.Launcher // what it grants its agents, and what it does with their ends
+	Jobs   render.Launcher   // its job files
+	Client job.Launcher      // how jobs come to it
 }
 
 // all are the launchers, in the order in which they are looked for.
 var all = []Launcher{
-	{yarn.Agents, yarn.Jobs},
-	{nomad.Agents, nomad.Jobs},
-	{slurm.Agents, slurm.Jobs},
-	{k8s.Agents, k8s.Jobs},
-	{systemd.Agents, systemd.Jobs},
+	{yarn.Agents, yarn.Jobs, yarnclient.Launcher},
+	{nomad.Agents, nomad.Jobs, nomadclient.Launcher},
+	{slurm.Agents, slurm.Jobs, slurmclient.Launcher},
+	{k8s.Agents, k8s.Jobs, k8sclient.Launcher},
+	{systemd.Agents, systemd.Jobs, systemdclient.Launcher},
 }
 
 // Names are those of all launchers as `muster render` and `muster submit` have them, sorted.
@@ -47,6 +54,16 @@ func Find(name string) (l Launcher, ok bool) {
 		}
 	}
 	return Launcher{}, false
+}
+
+// NameOf is how the launcher that plans and records call so is called by `muster render`: k8s for kubernetes.
+func NameOf(agents string) (name string, ok bool) {
+	for _, l := range all {
+		if string(l.Agents.Name) == agents {
+			return l.Jobs.Name, true
+		}
+	}
+	return "", false
 }
 
 // Formats are the forms in which a launcher's job can be written, its usual one first; none: there is no such launcher.

@@ -1,4 +1,5 @@
-package submit
+// Package jobtest plays the client programs of launchers for the tests of rooms client.
+package jobtest
 
 import (
 	"os"
@@ -7,8 +8,8 @@ import (
 	"testing"
 )
 
-// fake has a shell script play a launcher's client. It finds its folder in $FAKE, and its words are kept in the file asked.
-func fake(t *testing.T, client, script string) (dir string) {
+// Fake has a shell script play a launcher's client. It finds its folder in $FAKE, and its words are kept in the file asked.
+func Fake(t *testing.T, client, script string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	text := "#!/bin/sh\necho \"$*\" >>\"$FAKE/asked\"\n" + script
@@ -20,16 +21,16 @@ func fake(t *testing.T, client, script string) (dir string) {
 	return dir
 }
 
-// write lays a file that a fake reads.
-func write(t *testing.T, dir, name, text string) {
+// Write lays a file that a fake reads.
+func Write(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// asked are the command lines that a fake has had.
-func asked(t *testing.T, dir string) string {
+// Asked are the command lines that a fake has had.
+func Asked(t *testing.T, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "asked"))
 	if err != nil && !os.IsNotExist(err) {

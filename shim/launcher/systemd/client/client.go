@@ -1,4 +1,4 @@
-package submit
+package client
 
 import (
 	"bytes"
@@ -9,23 +9,25 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// Systemd lays units into a folder of this host and starts their target by systemctl.
-type Systemd struct {
+// Client lays units into a folder of this host and starts their target by systemctl.
+type Client struct {
 	// Dir is a folder that systemd reads units from.
 	Dir string
 	// Units are the texts that room render wrote, by their paths below Dir.
 	Units map[string]string
 
-	client
+	job.Runner
 	target    string
 	instances []string
 }
 
 // Start lays the units and starts the target, without waiting for the gang. The id is the target's name. One that is active is
 // ErrRuns.
-func (s *Systemd) Start(ctx context.Context) (id string, err error) {
+func (s *Client) Start(ctx context.Context) (id string, err error) {
 	if err := s.read(); err != nil {
 		return "", err
 	}
@@ -35,7 +37,7 @@ func (s *Systemd) Start(ctx context.Context) (id string, err error) {
 	}
 	for _, u := range now {
 		if u.up() {
-			return "", fmt.Errorf("systemd: %s %w: end it with muster stop, or systemctl stop %s", u.name, ErrRuns, s.target)
+			return "", fmt.Errorf("systemd: %s %w: end it with muster stop, or systemctl stop %s", u.name, job.ErrRuns, s.target)
 		}
 	}
 	if err := s.ours(); err != nil {
@@ -50,14 +52,14 @@ func (s *Systemd) Start(ctx context.Context) (id string, err error) {
 	if err := s.control(ctx, append([]string{"reset-failed", s.target}, s.failed(now)...)...); err != nil && len(s.failed(now)) > 0 {
 		return "", err
 	}
-	if _, err := s.send(ctx, "", "systemctl", "start", "--no-block", s.target); err != nil {
+	if _, err := s.Send(ctx, "", "systemctl", "start", "--no-block", s.target); err != nil {
 		return "", fmt.Errorf("systemd: %w", err)
 	}
 	return s.target, nil
 }
 
 // read finds the target and its instances among the units.
-func (s *Systemd) read() error {
+func (s *Client) read() error {
 	for name, text := range s.Units {
 		if filepath.Ext(name) != ".target" {
 			continue
@@ -76,7 +78,7 @@ func (s *Systemd) read() error {
 }
 
 // ours refuses to write over units that muster has not written.
-func (s *Systemd) ours() error {
+func (s *Client) ours() error {
 	for name, text := range s.Units {
 		path := filepath.Join(s.Dir, name)
 		there, err := os.ReadFile(path)
@@ -87,7 +89,7 @@ func (s *Systemd) ours() error {
 			return fmt.Errorf("units: %w; --unit-dir names another folder", err)
 		}
 		if begins(string(there)) != begins(text) {
-			return fmt.Errorf("%s %w: give another --app-id or --unit-dir", path, ErrForeign)
+			return fmt.Errorf("%s %w: give another --app-id or --unit-dir", path, job.ErrForeign)
 		}
 	}
 	return nil
@@ -101,7 +103,7 @@ func begins(unit string) string {
 }
 
 // lay writes the units, each whole or not at all, and takes away the limits of an earlier run's instances.
-func (s *Systemd) lay() error {
+func (s *Client) lay() error {
 	stale, err := filepath.Glob(filepath.Join(s.Dir, quoteMeta(strings.TrimSuffix(s.target, ".target"))+"@*.service.d", "limits.conf"))
 	if err != nil {
 		return err
@@ -137,24 +139,24 @@ func quoteMeta(name string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
 }
 
-// systemdUnit is how one stands.
-type systemdUnit struct{ name, active, sub, result, code, job string }
+// unit is how one stands.
+type unit struct{ name, active, sub, result, code, job string }
 
 // up tells that it runs, or will.
-func (u systemdUnit) up() bool {
+func (u unit) up() bool {
 	return u.active != "inactive" && u.active != "failed" && u.active != "" || u.job != "" && u.job != "0"
 }
 
 // show asks for all instances.
-func (s *Systemd) show(ctx context.Context) ([]systemdUnit, error) {
+func (s *Client) show(ctx context.Context) ([]unit, error) {
 	words := append([]string{"systemctl", "show", "--property=Id,ActiveState,SubState,Result,ExecMainStatus,Job", "--"}, s.instances...)
-	said, err := s.command(ctx, "", words...)
+	said, err := s.Run(ctx, "", words...)
 	if err != nil {
 		return nil, fmt.Errorf("systemd: %w", err)
 	}
-	var all []systemdUnit
+	var all []unit
 	for block := range strings.SplitSeq(strings.TrimSpace(said), "\n\n") {
-		var u systemdUnit
+		var u unit
 		at := map[string]*string{"Id": &u.name, "ActiveState": &u.active, "SubState": &u.sub, "Result": &u.result, "ExecMainStatus": &u.code, "Job": &u.job}
 		for line := range strings.Lines(block) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -167,7 +169,7 @@ func (s *Systemd) show(ctx context.Context) ([]systemdUnit, error) {
 	return all, nil
 }
 
-func (s *Systemd) failed(units []systemdUnit) []string {
+func (s *Client) failed(units []unit) []string {
 	var names []string
 	for _, u := range units {
 		if u.active == "failed" {
@@ -178,20 +180,20 @@ func (s *Systemd) failed(units []systemdUnit) []string {
 }
 
 // State is over when no instance is up any more.
-func (s *Systemd) State(ctx context.Context) (State, error) {
+func (s *Client) State(ctx context.Context) (job.State, error) {
 	units, err := s.show(ctx)
 	if err != nil {
-		return State{}, err
+		return job.State{}, err
 	}
 	counts := map[string]int{}
-	state := State{Over: true, OK: true}
+	state := job.State{Over: true, OK: true}
 	var whys []string
 	for _, u := range units {
 		state.Over = state.Over && !u.up()
 		counts[u.active]++
 		if u.active == "failed" {
 			state.OK = false
-			whys = append(whys, u.name+" "+u.result+after(", exit code ", u.code))
+			whys = append(whys, u.name+" "+u.result+job.After(", exit code ", u.code))
 		}
 	}
 	var words []string
@@ -206,18 +208,18 @@ func (s *Systemd) State(ctx context.Context) (State, error) {
 }
 
 // Stop stops the target, and its instances with it, without waiting for their grace.
-func (s *Systemd) Stop(ctx context.Context) error {
+func (s *Client) Stop(ctx context.Context) error {
 	return s.control(ctx, append([]string{"stop", "--no-block", s.target}, s.instances...)...)
 }
 
-func (s *Systemd) control(ctx context.Context, words ...string) error {
-	if _, err := s.command(ctx, "", append([]string{"systemctl"}, words...)...); err != nil {
+func (s *Client) control(ctx context.Context, words ...string) error {
+	if _, err := s.Run(ctx, "", append([]string{"systemctl"}, words...)...); err != nil {
 		return fmt.Errorf("systemd: %w", err)
 	}
 	return nil
 }
 
 // Hints are the launcher's own commands that follow the job and end it.
-func (s *Systemd) Hints() (follow, end string) {
+func (s *Client) Hints() (follow, end string) {
 	return "systemctl list-dependencies " + s.target + " (logs: journalctl -u '" + strings.TrimSuffix(s.target, ".target") + "@*')", "systemctl stop " + s.target
 }

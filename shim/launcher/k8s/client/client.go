@@ -1,4 +1,4 @@
-package submit
+package client
 
 import (
 	"context"
@@ -9,21 +9,23 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// Kubernetes submits by kubectl, to the cluster and as the user of its configuration.
-type Kubernetes struct {
+// Client submits by kubectl, to the cluster and as the user of its configuration.
+type Client struct {
 	// Objects are what room render wrote, YAML.
 	Objects string
 	// Namespace is that of the objects; empty: kubectl's own.
 	Namespace string
 
-	client
+	job.Runner
 	names []string // jobset.jobset.x-k8s.io/d1, service/d1, job.batch/d1-worker
 	app   string   // as the label of all of them has it
 }
 
-func (k *Kubernetes) kubectl(words ...string) []string {
+func (k *Client) kubectl(words ...string) []string {
 	all := []string{"kubectl"}
 	if k.Namespace != "" {
 		all = append(all, "--namespace", k.Namespace)
@@ -34,7 +36,7 @@ func (k *Kubernetes) kubectl(words ...string) []string {
 // Start creates the objects. The id is their names, with commas between them. What is left of an earlier run is deleted before:
 // the template of a Job cannot be changed. One that has not ended is ErrRuns; anything of those names without our labels is
 // ErrForeign.
-func (k *Kubernetes) Start(ctx context.Context) (id string, err error) {
+func (k *Client) Start(ctx context.Context) (id string, err error) {
 	there, err := k.get(ctx)
 	if err != nil {
 		return "", err
@@ -51,16 +53,16 @@ func (k *Kubernetes) Start(ctx context.Context) (id string, err error) {
 		return "", err
 	}
 	if len(there) > 0 {
-		if now := kubernetesState(there); !now.Over {
-			return "", fmt.Errorf("k8s: %s %w: end it with muster stop and kubectl delete, or give another --app-id", there[0].Metadata.Name, ErrRuns)
+		if now := stateOf(there); !now.Over {
+			return "", fmt.Errorf("k8s: %s %w: end it with muster stop and kubectl delete, or give another --app-id", there[0].Metadata.Name, job.ErrRuns)
 		}
-		if _, err := k.command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--cascade=foreground", "--timeout="+deletePatience.String())...); err != nil {
+		if _, err := k.Run(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--cascade=foreground", "--timeout="+deletePatience.String())...); err != nil {
 			return "", fmt.Errorf("k8s: what is left of the last run: %w", err)
 		}
 	}
 	// To create writes over nothing that has come to those names meanwhile. The annotation is for who applies them by hand later.
-	said, err := k.send(ctx, k.Objects, k.kubectl("create", "--save-config", "--filename", "-", "--output", "name")...)
-	if errors.Is(err, ErrUnknown) {
+	said, err := k.Send(ctx, k.Objects, k.kubectl("create", "--save-config", "--filename", "-", "--output", "name")...)
+	if errors.Is(err, job.ErrUnknown) {
 		return "", fmt.Errorf("k8s: %w", err)
 	}
 	k.names = strings.Fields(said)
@@ -71,22 +73,22 @@ func (k *Kubernetes) Start(ctx context.Context) (id string, err error) {
 }
 
 // deletePatience is how long what is left of an earlier run may take to go: a pod on a host that is lost does not go by itself.
-const deletePatience = clientPatience / 2
+const deletePatience = job.Patience / 2
 
 // takeBack deletes what was created of a job of which something was refused.
-func (k *Kubernetes) takeBack(ctx context.Context) error {
+func (k *Client) takeBack(ctx context.Context) error {
 	if len(k.names) == 0 {
 		return nil
 	}
-	_, err := k.command(context.WithoutCancel(ctx), "", k.kubectl(append([]string{"delete", "--ignore-not-found", "--wait=false"}, k.names...)...)...)
+	_, err := k.Run(context.WithoutCancel(ctx), "", k.kubectl(append([]string{"delete", "--ignore-not-found", "--wait=false"}, k.names...)...)...)
 	if err != nil {
 		return fmt.Errorf("k8s: %s stay: %w", strings.Join(k.names, ", "), err)
 	}
 	return nil
 }
 
-// kubernetesObject is what we read of a JobSet, a Job or a Service; Services have no end.
-type kubernetesObject struct {
+// object is what we read of a JobSet, a Job or a Service; Services have no end.
+type object struct {
 	Kind     string
 	Metadata struct {
 		Name   string
@@ -101,9 +103,9 @@ type kubernetesObject struct {
 const appLabel = "muster-agent/app"
 
 // wanted are the objects that room render wrote.
-func (k *Kubernetes) wanted() (all []kubernetesObject, err error) {
+func (k *Client) wanted() (all []object, err error) {
 	for texts := yaml.NewDecoder(strings.NewReader(k.Objects)); ; {
-		var o kubernetesObject
+		var o object
 		err := texts.Decode(&o)
 		if errors.Is(err, io.EOF) && len(all) > 0 {
 			return all, nil
@@ -116,18 +118,18 @@ func (k *Kubernetes) wanted() (all []kubernetesObject, err error) {
 }
 
 // foreign refuses objects of our names that are not of our app: they would be deleted.
-func foreign(there []kubernetesObject, app string) error {
+func foreign(there []object, app string) error {
 	for _, o := range there {
 		if label := o.Metadata.Labels[appLabel]; label == "" || label != app {
-			return fmt.Errorf("k8s: %s %s %w, by its label %s: give another --app-id", o.Kind, o.Metadata.Name, ErrForeign, appLabel)
+			return fmt.Errorf("k8s: %s %s %w, by its label %s: give another --app-id", o.Kind, o.Metadata.Name, job.ErrForeign, appLabel)
 		}
 	}
 	return nil
 }
 
 // get asks for what is there of our names.
-func (k *Kubernetes) get(ctx context.Context) ([]kubernetesObject, error) {
-	said, err := k.command(ctx, k.Objects, k.kubectl("get", "--filename", "-", "--ignore-not-found", "--output", "json")...)
+func (k *Client) get(ctx context.Context) ([]object, error) {
+	said, err := k.Run(ctx, k.Objects, k.kubectl("get", "--filename", "-", "--ignore-not-found", "--output", "json")...)
 	if err != nil {
 		return nil, fmt.Errorf("k8s: %w", err)
 	}
@@ -135,17 +137,17 @@ func (k *Kubernetes) get(ctx context.Context) ([]kubernetesObject, error) {
 }
 
 // readObjects reads one object, or a list of them.
-func readObjects(text string) ([]kubernetesObject, error) {
+func readObjects(text string) ([]object, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	var one kubernetesObject
-	var list struct{ Items []kubernetesObject }
+	var one object
+	var list struct{ Items []object }
 	if err := json.Unmarshal([]byte(text), &one); err != nil {
 		return nil, fmt.Errorf("k8s: kubectl get: %w", err)
 	}
 	if one.Kind != "List" {
-		return []kubernetesObject{one}, nil
+		return []object{one}, nil
 	}
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		return nil, fmt.Errorf("k8s: kubectl get: %w", err)
@@ -154,32 +156,32 @@ func readObjects(text string) ([]kubernetesObject, error) {
 }
 
 // State is that of the JobSet, or of all Jobs.
-func (k *Kubernetes) State(ctx context.Context) (State, error) {
+func (k *Client) State(ctx context.Context) (job.State, error) {
 	there, err := k.get(ctx)
 	if err != nil {
-		return State{}, err
+		return job.State{}, err
 	}
-	return kubernetesState(there), nil
+	return stateOf(there), nil
 }
 
-// kubernetesState reads the conditions: Complete and Failed end a Job, Completed and Failed a JobSet. A Service alone is what a
+// stateOf reads the conditions: Complete and Failed end a Job, Completed and Failed a JobSet. A Service alone is what a
 // job has left.
-func kubernetesState(there []kubernetesObject) State {
-	var states []State
-	for _, job := range there {
-		if job.Kind != "JobSet" && job.Kind != "Job" {
+func stateOf(there []object) job.State {
+	var states []job.State
+	for _, one := range there {
+		if one.Kind != "JobSet" && one.Kind != "Job" {
 			continue
 		}
-		state := State{Word: "running"}
-		for _, c := range job.Status.Conditions {
+		state := job.State{Word: "running"}
+		for _, c := range one.Status.Conditions {
 			if c.Status != "True" {
 				continue
 			}
 			switch c.Type {
 			case "Complete", "Completed":
-				state = State{Word: "completed", Over: true, OK: true}
+				state = job.State{Word: "completed", Over: true, OK: true}
 			case "Failed":
-				state = State{Word: "failed", Over: true, Why: oneLine(job.Metadata.Name + ": " + c.Reason + after(": ", c.Message))}
+				state = job.State{Word: "failed", Over: true, Why: job.OneLine(one.Metadata.Name + ": " + c.Reason + job.After(": ", c.Message))}
 			case "Suspended":
 				state.Word = "suspended"
 			}
@@ -187,21 +189,21 @@ func kubernetesState(there []kubernetesObject) State {
 		states = append(states, state)
 	}
 	if len(states) == 0 {
-		return State{Word: "deleted", Over: true, Why: "the cluster does not know the job any more"}
+		return job.State{Word: "deleted", Over: true, Why: "the cluster does not know the job any more"}
 	}
-	return together(states)
+	return job.Together(states)
 }
 
 // Stop deletes the objects: pods get SIGTERM.
-func (k *Kubernetes) Stop(ctx context.Context) error {
-	if _, err := k.command(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--wait=false")...); err != nil {
+func (k *Client) Stop(ctx context.Context) error {
+	if _, err := k.Run(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--wait=false")...); err != nil {
 		return fmt.Errorf("k8s: %w", err)
 	}
 	return nil
 }
 
 // Hints are the launcher's own commands that follow the job and end it.
-func (k *Kubernetes) Hints() (follow, end string) {
+func (k *Client) Hints() (follow, end string) {
 	names := strings.Join(k.names, " ")
 	follow = strings.Join(k.kubectl("get", names), " ")
 	if k.app != "" {

@@ -1,4 +1,4 @@
-package submit
+package client
 
 import (
 	"context"
@@ -13,6 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/shim/launcher/job"
+	"github.com/muster-agent/muster/shim/launcher/job/jobtest"
 )
 
 // manager plays the ResourceManager: a script submits by writing ID NAME into the file apps.
@@ -74,32 +77,32 @@ func TestDistributedShell(t *testing.T) {
 		},
 		{
 			name: "refused, while the same user's other submission is taken", script: "printf 'application_1_1 d1-ps\napplication_1_2 d1-worker\n' >>$FAKE/apps; echo queue full; exit 1",
-			kind: ErrUnknown, text: "may be somebody else's: application_1_1, application_1_2",
+			kind: job.ErrUnknown, text: "may be somebody else's: application_1_1, application_1_2",
 		},
 		{
 			name: "two of a name, and nobody says whose", script: "printf 'application_1_1 d1-ps\napplication_1_2 d1-worker\napplication_1_3 d1-ps\napplication_1_4 d1-worker\n' >>$FAKE/apps",
-			kind: ErrUnknown, text: "application_1_1, application_1_2, application_1_3, application_1_4",
+			kind: job.ErrUnknown, text: "application_1_1, application_1_2, application_1_3, application_1_4",
 		},
 		{
 			name: "ours is refused in part, while the other is taken", script: "printf 'application_1_1 d1-ps\napplication_1_2 d1-ps\n' >>$FAKE/apps; " + logged + "application_1_1; exit 1",
-			kind: ErrRefused, killed: []string{"application_1_1"}, text: "exit status 1",
+			kind: job.ErrRefused, killed: []string{"application_1_1"}, text: "exit status 1",
 		},
-		{name: "one is refused", script: logged + "application_1_1; echo queue ads is unknown; exit 1", kind: ErrRefused, killed: []string{"application_1_1"}, text: "exit status 1: INFO"},
-		{name: "one does not come", script: logged + "application_1_1; sleep 600", patience: innocent, kind: ErrRefused, killed: []string{"application_1_1"}, text: "not all is submitted after 10s"},
-		{name: "refused, and nobody to ask", script: "echo no ticket; exit 1", noREST: true, kind: ErrRefused, text: "exit status 1: no ticket"},
-		{name: "silent, and nobody to ask", script: "sleep 600", patience: innocent, noREST: true, kind: ErrUnknown, text: "not all is submitted after 10s"},
-		{name: "nothing at all", script: ":", kind: ErrRefused, text: "it tells of no application"},
+		{name: "one is refused", script: logged + "application_1_1; echo queue ads is unknown; exit 1", kind: job.ErrRefused, killed: []string{"application_1_1"}, text: "exit status 1: INFO"},
+		{name: "one does not come", script: logged + "application_1_1; sleep 600", patience: innocent, kind: job.ErrRefused, killed: []string{"application_1_1"}, text: "not all is submitted after 10s"},
+		{name: "refused, and nobody to ask", script: "echo no ticket; exit 1", noREST: true, kind: job.ErrRefused, text: "exit status 1: no ticket"},
+		{name: "silent, and nobody to ask", script: "sleep 600", patience: innocent, noREST: true, kind: job.ErrUnknown, text: "not all is submitted after 10s"},
+		{name: "nothing at all", script: ":", kind: job.ErrRefused, text: "it tells of no application"},
 	} {
 		all.Go(func() {
 			t.Run(tt.name, func(t *testing.T) { // all at once: some only wait
 				dir := t.TempDir()
-				write(t, dir, "apps", "application_0_9 d1-ps\napplication_0_8 other\n")
+				jobtest.Write(t, dir, "apps", "application_0_9 d1-ps\napplication_0_8 other\n")
 				m := &manager{dir: dir}
 				server := httptest.NewServer(m)
 				defer server.Close()
-				y := &YARNShell{
+				y := &Shell{
 					ResourceManager: &ResourceManager{Addresses: []string{server.URL}, User: "ada"}, Applications: []string{"d1-ps", "d1-worker"},
-					Script: "FAKE=" + dir + "; brought=$(mktemp -d); echo $brought >$FAKE/brought; touch $brought/muster; " + tt.script + "\n", patience: tt.patience,
+					Script: "FAKE=" + dir + "; brought=$(mktemp -d); echo $brought >$FAKE/brought; touch $brought/muster; " + tt.script + "\n", Patience: tt.patience,
 				}
 				if tt.noREST {
 					y.Addresses = nil
@@ -132,12 +135,12 @@ func TestDistributedShellCalledOff(t *testing.T) {
 	mux.HandleFunc("/begun", func(http.ResponseWriter, *http.Request) { cancel() })
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	y := &YARNShell{
+	y := &Shell{
 		ResourceManager: &ResourceManager{Addresses: []string{server.URL}, User: "ada"}, Applications: []string{"d1-ps", "d1-worker"},
 		Script: "printf 'application_1_1 d1-ps\napplication_1_2 d1-worker\n' >>" + dir + "/apps; " + logged + "application_1_1; exec 3<>/dev/tcp/" + strings.Replace(strings.TrimPrefix(server.URL, "http://"), ":", "/", 1) +
 			"; printf 'GET /begun HTTP/1.0\\r\\n\\r\\n' >&3; sleep 600\n",
 	}
-	if id, err := y.Start(ctx); id != "" || !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), "somebody else's: application_1_2") || !slices.Equal(m.killed, []string{"application_1_1"}) {
+	if id, err := y.Start(ctx); id != "" || !errors.Is(err, job.ErrUnknown) || !strings.Contains(err.Error(), "somebody else's: application_1_2") || !slices.Equal(m.killed, []string{"application_1_1"}) {
 		t.Errorf("got %q, %v, killed %v, want the one that was told of killed", id, err, m.killed)
 	}
 }

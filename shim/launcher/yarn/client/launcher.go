@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strings"
@@ -16,35 +17,51 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/render"
-	"github.com/muster-agent/muster/shim/submit"
+	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// yarn is the way to YARN: its service API, or the distributed shell.
-func (f *submitFlags) yarn(s streams, job render.Job) (launching, error) {
-	manager, err := f.resourceManager()
+// Launcher is how jobs come to YARN: by its service API, or by the distributed shell.
+var Launcher = job.Launcher{New: open, FetchesPrograms: true}
+
+func open(r job.Request) (job.Client, error) {
+	manager, err := resourceManager(r)
 	if err != nil {
 		return nil, err
 	}
-	text := job.Files[0].Text
-	if f.job.options.Format == "shell" {
+	text := r.Job.Files[0].Text
+	if r.Options.Format == "shell" {
 		if err := shellClient(); err != nil {
 			return nil, err
 		}
-		return &submit.YARNShell{ResourceManager: manager, Script: text, Applications: job.Applications}, nil
+		return &Shell{ResourceManager: manager, Script: text, Applications: r.Job.Applications}, nil
 	}
-	return &submit.YARNService{ResourceManager: manager, Definition: text, Kept: func(ctx context.Context, name string) ([]byte, error) {
-		return f.keptService(ctx, s, manager.User, name)
+	return &Service{ResourceManager: manager, Definition: text, Kept: func(ctx context.Context, name string) ([]byte, error) {
+		return keptService(ctx, r.Fetch, manager.User, name)
 	}}, nil
+}
+
+// shellClient refuses the distributed shell where its client is not there.
+func shellClient() error {
+	if os.Getenv("HADOOP_HOME") != "" {
+		return nil
+	}
+	if os.Getenv("DISTRIBUTED_SHELL_JAR") == "" {
+		return exit.Usagef("submit yarn: HADOOP_HOME is not set, and the client of the distributed shell is there: " +
+			"want Hadoop's folder, or DISTRIBUTED_SHELL_JAR with the jar's path and yarn in the PATH")
+	}
+	if _, err := exec.LookPath("yarn"); err != nil {
+		return exit.Usagef("submit yarn: HADOOP_HOME is not set, and yarn is not in the PATH: want Hadoop's folder: %w", err)
+	}
+	return nil
 }
 
 // mostService bounds a service's definition, in bytes.
 const mostService = 16 << 20
 
 // keptService is the definition that YARN keeps of a service, in its owner's home on HDFS.
-func (f *submitFlags) keptService(ctx context.Context, s streams, owner, name string) (text []byte, err error) {
+func keptService(ctx context.Context, o fetch.Options, owner, name string) (text []byte, err error) {
 	at := "hdfs:///user/" + owner + "/.yarn/services/" + name + "/" + name + ".json"
-	store, path, err := fetch.Open(ctx, at, f.job.filesystem.hadoop.Fetching(s.err))
+	store, path, err := fetch.Open(ctx, at, o)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +74,8 @@ func (f *submitFlags) keptService(ctx context.Context, s streams, owner, name st
 }
 
 // resourceManager is where YARN's REST is and who asks it.
-func (f *submitFlags) resourceManager() (*submit.ResourceManager, error) {
-	m := &submit.ResourceManager{User: os.Getenv("HADOOP_USER_NAME")}
+func resourceManager(r job.Request) (*ResourceManager, error) {
+	m := &ResourceManager{User: os.Getenv("HADOOP_USER_NAME")}
 	if m.User == "" {
 		me, err := user.Current()
 		if err != nil {
@@ -66,11 +83,11 @@ func (f *submitFlags) resourceManager() (*submit.ResourceManager, error) {
 		}
 		m.User = me.Username
 	}
-	if f.address != "" {
-		m.Addresses = strings.Split(f.address, ",")
+	if r.Address != "" {
+		m.Addresses = strings.Split(r.Address, ",")
 		return m, nil
 	}
-	path := filepath.Join(cmp.Or(f.job.filesystem.hadoop.Conf, hdfs.ConfDir()), "yarn-site.xml")
+	path := filepath.Join(cmp.Or(r.Hadoop, hdfs.ConfDir()), "yarn-site.xml")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil

@@ -1,4 +1,4 @@
-package submit
+package job
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -17,49 +18,49 @@ import (
 	"time"
 )
 
-// api speaks to a launcher's HTTP API.
-type api struct {
-	base    string // http://HOST:PORT
-	client  *http.Client
-	query   url.Values  // of every request
-	headers http.Header // likewise
+// API speaks to a launcher's HTTP API.
+type API struct {
+	Base    string // http://HOST:PORT
+	Client  *http.Client
+	Query   url.Values  // of every request
+	Headers http.Header // likewise
 }
 
 // apiPatience bounds one request. A ResourceManager that has just begun takes half a minute to its first answer about services.
 const apiPatience = time.Minute
 
-// statusError is an answer other than the one that is wanted.
-type statusError struct {
-	code int
-	text string
+// StatusError is an answer other than the one that is wanted.
+type StatusError struct {
+	Code int
+	Text string
 }
 
-func (e statusError) Error() string { return e.text }
+func (e StatusError) Error() string { return e.Text }
 
-func (e statusError) Unwrap() error { return ErrRefused }
+func (e StatusError) Unwrap() error { return ErrRefused }
 
-// call sends a request and reads the answer into a value; nil: nobody wants it.
-func (a api) call(ctx context.Context, method, path string, body []byte, into any) error {
+// Call sends a request and reads the answer into a value; nil: nobody wants it.
+func (a API) Call(ctx context.Context, method, path string, body []byte, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
-	at := a.base + path
-	if len(a.query) > 0 {
+	at := a.Base + path
+	if len(a.Query) > 0 {
 		sign := "?"
 		if strings.Contains(path, "?") {
 			sign = "&"
 		}
-		at += sign + a.query.Encode()
+		at += sign + a.Query.Encode()
 	}
 	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	maps.Copy(req.Header, a.headers)
+	maps.Copy(req.Header, a.Headers)
 	req.Header.Set("Accept", "application/json")
 	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := a.client.Do(req)
+	resp, err := a.Client.Do(req)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
@@ -69,13 +70,13 @@ func (a api) call(ctx context.Context, method, path string, body []byte, into an
 		return fmt.Errorf("%w: %s %s: %w", ErrUnreachable, method, path, err)
 	}
 	if resp.StatusCode/100 != 2 {
-		return statusError{resp.StatusCode, fmt.Sprintf("%s %s: %s%s", method, path, resp.Status, after(": ", oneLine(said(text))))}
+		return StatusError{resp.StatusCode, fmt.Sprintf("%s %s: %s%s", method, path, resp.Status, After(": ", OneLine(refusal(text))))}
 	}
 	if into == nil {
 		return nil
 	}
 	if isPage(text) {
-		return statusError{http.StatusNotFound, fmt.Sprintf("%s %s: %s, with a page for a browser", method, path, resp.Status)}
+		return StatusError{http.StatusNotFound, fmt.Sprintf("%s %s: %s, with a page for a browser", method, path, resp.Status)}
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
@@ -83,20 +84,20 @@ func (a api) call(ctx context.Context, method, path string, body []byte, into an
 	return nil
 }
 
-// send is call for what starts a job. Once begun it is not broken off, for nobody would know what has been taken by then: who is
+// Send is call for what starts a job. Once begun it is not broken off, for nobody would know what has been taken by then: who is
 // called off meanwhile has a job to end.
-func (a api) send(ctx context.Context, method, path string, body []byte) error {
+func (a API) Send(ctx context.Context, method, path string, body []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return sent(a.call(context.WithoutCancel(ctx), method, path, body, nil))
+	return sent(a.Call(context.WithoutCancel(ctx), method, path, body, nil))
 }
 
 // mostAnswer bounds an answer, in bytes: a job's allocations with their events are long.
 const mostAnswer = 64 << 20
 
 // said is what a refusal tells a person: of JSON the text alone.
-func said(text []byte) string {
+func refusal(text []byte) string {
 	var answer struct {
 		Diagnostics     string `json:"diagnostics"`
 		RemoteException struct {
@@ -120,14 +121,14 @@ func said(text []byte) string {
 // isPage tells an answer that is for a browser: no launcher's API gives one.
 func isPage(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) }
 
-// tlsFiles say how an https: API is trusted, and who we are to it.
-type tlsFiles struct {
-	ca, cert, key, serverName string
-	unchecked                 bool
+// TLSFiles say how an https: API is trusted, and who we are to it.
+type TLSFiles struct {
+	CA, Cert, Key, ServerName string
+	Unchecked                 bool
 }
 
-// httpClient reaches an API by the environment's proxies; through a unix socket where the address is one.
-func httpClient(address string, files tlsFiles) (base string, client *http.Client, err error) {
+// HTTPClient reaches an API by the environment's proxies; through a unix socket where the address is one.
+func HTTPClient(address string, files TLSFiles) (base string, client *http.Client, err error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented to be one
 	if path, ok := strings.CutPrefix(address, "unix://"); ok {
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -142,19 +143,19 @@ func httpClient(address string, files tlsFiles) (base string, client *http.Clien
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", nil, fmt.Errorf("address %q: want http://HOST:PORT, https://HOST:PORT or unix://PATH", address)
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: files.serverName, InsecureSkipVerify: files.unchecked} //nolint:gosec // only where NOMAD_SKIP_VERIFY says so
-	if files.ca != "" {
-		text, err := os.ReadFile(files.ca)
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: files.ServerName, InsecureSkipVerify: files.Unchecked} //nolint:gosec // only where NOMAD_SKIP_VERIFY says so
+	if files.CA != "" {
+		text, err := os.ReadFile(files.CA)
 		if err != nil {
 			return "", nil, err
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return "", nil, fmt.Errorf("%s: no certificate in it", files.ca)
+			return "", nil, fmt.Errorf("%s: no certificate in it", files.CA)
 		}
 	}
-	if files.cert != "" || files.key != "" {
-		pair, err := tls.LoadX509KeyPair(files.cert, files.key)
+	if files.Cert != "" || files.Key != "" {
+		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
 		if err != nil {
 			return "", nil, err
 		}
@@ -162,4 +163,10 @@ func httpClient(address string, files tlsFiles) (base string, client *http.Clien
 	}
 	transport.TLSClientConfig = c
 	return strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), &http.Client{Transport: transport}, nil
+}
+
+// Missing tells an answer that says that there is no such thing.
+func Missing(err error) bool {
+	odd, ok := errors.AsType[StatusError](err)
+	return ok && odd.Code == http.StatusNotFound
 }

@@ -1,4 +1,4 @@
-package submit
+package client
 
 import (
 	"bufio"
@@ -18,17 +18,19 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// YARNShell runs a script of room render that submits to YARN's distributed shell, by Hadoop's own client: HADOOP_HOME is set,
+// Shell runs a script of room render that submits to YARN's distributed shell, by Hadoop's own client: HADOOP_HOME is set,
 // and `yarn` in the PATH or below it.
-type YARNShell struct {
+type Shell struct {
 	*ResourceManager
 	Script string
 	// Applications are the names of those that the script submits.
 	Applications []string
 
-	patience time.Duration // until all are submitted; 0: shellPatience
+	Patience time.Duration // until all are submitted; 0: shellPatience
 	ids      []string
 }
 
@@ -44,7 +46,7 @@ var submitted = regexp.MustCompile(`Submitted application (application_\d+_\d+)`
 // ResourceManager is asked for applications of those names that were not there before: they are taken for ours where the script
 // has not failed and each name has one alone, for somebody else may submit under them at the same time. Only what our own
 // clients have told of is killed.
-func (y *YARNShell) Start(ctx context.Context) (id string, err error) {
+func (y *Shell) Start(ctx context.Context) (id string, err error) {
 	before, unlisted := y.named(ctx)
 	said, err := y.run(ctx)
 	late := context.WithoutCancel(ctx)
@@ -71,12 +73,12 @@ func (y *YARNShell) Start(ctx context.Context) (id string, err error) {
 	case ctx.Err() != nil:
 		ended, err = nil, ctx.Err()
 	case slow:
-		ended, err = nil, fmt.Errorf("yarn: distributed shell: %w: not all is submitted after %s%s", ErrRefused, cmp.Or(y.patience, shellPatience), after(": ", said))
+		ended, err = nil, fmt.Errorf("yarn: distributed shell: %w: not all is submitted after %s%s", job.ErrRefused, cmp.Or(y.Patience, shellPatience), job.After(": ", said))
 	default:
-		err = fmt.Errorf("yarn: distributed shell: %w: %w%s", ErrRefused, cmp.Or(err, errSilent), after(": ", said))
+		err = fmt.Errorf("yarn: distributed shell: %w: %w%s", job.ErrRefused, cmp.Or(err, errSilent), job.After(": ", said))
 	}
 	if stays := errors.Join(left...); stays != nil || unlisted != nil && ended == nil {
-		return "", fmt.Errorf("%w: %s", ErrUnknown, oneLine(errors.Join(stays, unlisted, err).Error()))
+		return "", fmt.Errorf("%w: %s", job.ErrUnknown, job.OneLine(errors.Join(stays, unlisted, err).Error()))
 	}
 	return "", err
 }
@@ -86,8 +88,8 @@ var errSilent = errors.New("it tells of no application")
 
 // run runs the script until it has said all ids, has ended, or its time is over, and gives the end of what it said. What it keeps
 // in a temporary folder goes with it: it is not waited for until it does that by itself.
-func (y *YARNShell) run(ctx context.Context) (said string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(y.patience, shellPatience))
+func (y *Shell) run(ctx context.Context) (said string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(y.Patience, shellPatience))
 	defer cancel()
 	dir, err := os.MkdirTemp("", "muster-yarn-")
 	if err != nil {
@@ -115,20 +117,20 @@ func (y *YARNShell) run(ctx context.Context) (said string, err error) {
 		return "", fmt.Errorf("bash: %w", err)
 	}
 	// A child that has left the group may hold the output.
-	defer context.AfterFunc(ctx, func() { _ = read.SetReadDeadline(time.Now().Add(clientGrace)) })()
+	defer context.AfterFunc(ctx, func() { _ = read.SetReadDeadline(time.Now().Add(job.Grace)) })()
 	lines := y.listen(read)
 	_ = end() // it has ended, or is of no more use
 	err = cmd.Wait()
-	_ = read.SetReadDeadline(time.Now().Add(clientGrace))
+	_ = read.SetReadDeadline(time.Now().Add(job.Grace))
 	_, _ = io.Copy(io.Discard, read) // until the last of them has gone: its folder does
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return oneLine(strings.Join(lines, " ")), err
+	return job.OneLine(strings.Join(lines, " ")), err
 }
 
 // listen reads until all ids are said, and gives the last lines.
-func (y *YARNShell) listen(read io.Reader) (said []string) {
+func (y *Shell) listen(read io.Reader) (said []string) {
 	lines := bufio.NewScanner(read)
 	lines.Buffer(nil, 1<<20)
 	for len(y.ids) < len(y.Applications) && lines.Scan() {
@@ -142,7 +144,7 @@ func (y *YARNShell) listen(read io.Reader) (said []string) {
 }
 
 // named are the user's applications of our names, by their ids.
-func (y *YARNShell) named(ctx context.Context) (map[string]string, error) {
+func (y *Shell) named(ctx context.Context) (map[string]string, error) {
 	if err := y.open(ctx); err != nil {
 		return nil, err
 	}
@@ -151,8 +153,8 @@ func (y *YARNShell) named(ctx context.Context) (map[string]string, error) {
 			App []struct{ ID, Name string }
 		}
 	}
-	if err := y.api.call(ctx, http.MethodGet, "/ws/v1/cluster/apps?applicationTypes=YARN&user="+url.QueryEscape(y.User), nil, &answer); err != nil {
-		return nil, fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
+	if err := y.api.Call(ctx, http.MethodGet, "/ws/v1/cluster/apps?applicationTypes=YARN&user="+url.QueryEscape(y.User), nil, &answer); err != nil {
+		return nil, fmt.Errorf("yarn at %s: %w", y.api.Base, wanting(err))
 	}
 	all := map[string]string{}
 	for _, one := range answer.Apps.App {
@@ -164,7 +166,7 @@ func (y *YARNShell) named(ctx context.Context) (map[string]string, error) {
 }
 
 // find gives those that were not there before and that nobody has said, by their ids; names of which one was said have none.
-func (y *YARNShell) find(ctx context.Context, before map[string]string) (map[string]string, error) {
+func (y *Shell) find(ctx context.Context, before map[string]string) (map[string]string, error) {
 	now, err := y.named(ctx)
 	if err != nil {
 		return nil, err
@@ -181,7 +183,7 @@ func (y *YARNShell) find(ctx context.Context, before map[string]string) (map[str
 }
 
 // claim takes what was found for ours where that makes us whole, with one application of each name.
-func (y *YARNShell) claim(found map[string]string) bool {
+func (y *Shell) claim(found map[string]string) bool {
 	names := slices.Sorted(maps.Values(found))
 	if len(y.ids)+len(found) != len(y.Applications) || len(slices.Compact(names)) != len(found) {
 		return false
@@ -194,39 +196,22 @@ func (y *YARNShell) claim(found map[string]string) bool {
 const mostLines = 8
 
 // State puts those of all applications together.
-func (y *YARNShell) State(ctx context.Context) (State, error) {
-	states := make([]State, len(y.ids))
+func (y *Shell) State(ctx context.Context) (job.State, error) {
+	states := make([]job.State, len(y.ids))
 	errs := make([]error, len(y.ids))
 	if err := y.open(ctx); err != nil {
-		return State{}, err
+		return job.State{}, err
 	}
 	var wg sync.WaitGroup
 	for i, id := range y.ids {
 		wg.Go(func() { states[i], errs[i] = y.application(ctx, id) })
 	}
 	wg.Wait()
-	return together(states), errors.Join(errs...)
-}
-
-// together is over when all are, and good when all are.
-func together(states []State) State {
-	all := State{Over: true, OK: true}
-	var words, whys []string
-	for _, s := range states {
-		all.Over, all.OK = all.Over && s.Over, all.OK && s.OK
-		if !slices.Contains(words, s.Word) {
-			words = append(words, s.Word)
-		}
-		if s.Why != "" && !slices.Contains(whys, s.Why) {
-			whys = append(whys, s.Why)
-		}
-	}
-	all.Word, all.Why = strings.Join(words, ", "), strings.Join(whys, "; ")
-	return all
+	return job.Together(states), errors.Join(errs...)
 }
 
 // Stop has YARN kill the applications.
-func (y *YARNShell) Stop(ctx context.Context) error {
+func (y *Shell) Stop(ctx context.Context) error {
 	var errs []error
 	for _, id := range y.ids {
 		errs = append(errs, y.kill(ctx, id))
@@ -235,7 +220,7 @@ func (y *YARNShell) Stop(ctx context.Context) error {
 }
 
 // Hints are the launcher's own commands that follow the job and end it.
-func (y *YARNShell) Hints() (follow, end string) {
+func (y *Shell) Hints() (follow, end string) {
 	if len(y.ids) == 0 {
 		return "yarn application -list -appTypes YARN", "yarn application -kill ID"
 	}

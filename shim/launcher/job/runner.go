@@ -1,4 +1,4 @@
-package submit
+package job
 
 import (
 	"cmp"
@@ -12,57 +12,24 @@ import (
 	"time"
 )
 
-// State is how a job stands, as its launcher tells it.
-type State struct {
-	Word string // the launcher's own
-	Over bool   // the launcher runs nothing of it and will start nothing again; of Nomad also: no allocation of it is left
-	OK   bool   // of one that is over: the launcher counts it a success
-	Why  string // what it says beside that: why nothing is placed, how it failed; empty: nothing
-	// Futile: it starts an agent again and again that has ended with a code that says that this is of no use.
-	Futile bool
-}
-
-// ErrRuns is a job of that name that the launcher runs already.
-var ErrRuns = errors.New("runs there already")
-
-// ErrForeign is something of that name that muster did not write. It is neither replaced nor deleted.
-var ErrForeign = errors.New("is not what muster wrote for this app")
-
-// ErrUnreachable is an API that does not answer, or a client that is not there.
-var ErrUnreachable = errors.New("cannot be reached")
-
-// ErrRefused is a launcher that does not want the job, or not from us.
-var ErrRefused = errors.New("refused")
-
-// ErrUnknown is a job that was sent and perhaps taken: the answer did not come, or says too little.
-var ErrUnknown = errors.New("it is not known whether it was started")
-
-// sent is what the launcher's answer to a job means; nil: it has taken it.
-func sent(err error) error {
-	if err == nil || errors.Is(err, ErrRefused) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrUnknown, err)
-}
-
 // client is how a launcher's own client is run.
-type client struct {
-	patience time.Duration // for one call; 0: clientPatience
+type Runner struct {
+	Patience time.Duration // for one call; 0: clientPatience
 }
 
 const (
-	clientPatience = time.Minute
+	Patience = time.Minute
 	// clientGrace is how long the output of a client is waited for that was ended: its children may hold it.
-	clientGrace = 2 * time.Second
+	Grace = 2 * time.Second
 )
 
-// send is command for what starts a job. Once begun it is not broken off, for nobody would know what has been taken by then: who
+// Send is command for what starts a job. Once begun it is not broken off, for nobody would know what has been taken by then: who
 // is called off meanwhile has a job to end.
-func (c client) send(ctx context.Context, stdin string, words ...string) (string, error) {
+func (c Runner) Send(ctx context.Context, stdin string, words ...string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	said, err := c.command(context.WithoutCancel(ctx), stdin, words...)
+	said, err := c.Run(context.WithoutCancel(ctx), stdin, words...)
 	if _, ran := errors.AsType[*exec.ExitError](err); errors.Is(err, ErrUnreachable) && (ran || errors.Is(err, context.DeadlineExceeded)) {
 		err = fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
@@ -75,12 +42,12 @@ var noAnswer = regexp.MustCompile(`(?i)timed?[ -]?out|unable to contact|connecti
 
 // command runs a launcher's client and gives what it says on stdout. A terminal's Ctrl-C goes to a process group, of which each gets
 // one of its own: we say when it is to end.
-func (c client) command(ctx context.Context, stdin string, words ...string) (string, error) {
-	patience := cmp.Or(c.patience, clientPatience)
+func (c Runner) Run(ctx context.Context, stdin string, words ...string) (string, error) {
+	patience := cmp.Or(c.Patience, Patience)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.WaitDelay, cmd.SysProcAttr = clientGrace, &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay, cmd.SysProcAttr = Grace, &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if stdin != "" {
 		cmd.Stdin = strings.NewReader(stdin)
@@ -92,7 +59,7 @@ func (c client) command(ctx context.Context, stdin string, words ...string) (str
 		return out.String(), nil
 	}
 	if ctx.Err() == context.DeadlineExceeded {
-		return out.String(), fmt.Errorf("%s: %w: no answer in %s%s: %w", words[0], ErrUnreachable, patience, after(": ", oneLine(bad.String())), ctx.Err())
+		return out.String(), fmt.Errorf("%s: %w: no answer in %s%s: %w", words[0], ErrUnreachable, patience, After(": ", OneLine(bad.String())), ctx.Err())
 	}
 	if ctx.Err() != nil {
 		return "", ctx.Err()
@@ -105,7 +72,7 @@ func (c client) command(ctx context.Context, stdin string, words ...string) (str
 	if ended, ran := errors.AsType[*exec.ExitError](err); !ran || !ended.Exited() || noAnswer.MatchString(whole) {
 		kind = ErrUnreachable
 	}
-	return out.String(), fmt.Errorf("%s: %w: %w%s", words[0], kind, err, after(": ", oneLine(whole)))
+	return out.String(), fmt.Errorf("%s: %w: %w%s", words[0], kind, err, After(": ", OneLine(whole)))
 }
 
 // klog is how kubectl begins the lines that it logs for its developers.
@@ -119,8 +86,8 @@ func spoken(text string) string {
 	return text
 }
 
-// oneLine is what a client says, in a line of bounded length.
-func oneLine(text string) string {
+// OneLine is what a client says, in a line of bounded length.
+func OneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > mostSaid {
 		text = string(runes[:mostSaid]) + "…"
@@ -130,7 +97,7 @@ func oneLine(text string) string {
 
 const mostSaid = 600 // characters
 
-func after(before, text string) string {
+func After(before, text string) string {
 	if text == "" {
 		return ""
 	}

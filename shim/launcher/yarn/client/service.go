@@ -1,4 +1,4 @@
-package submit
+package client
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
 // ResourceManager is the REST of YARN's: services and applications, as a user of simple authentication (user.name). A cluster
@@ -19,26 +21,26 @@ type ResourceManager struct {
 	User      string
 
 	mu  sync.Mutex // over api, while it is found
-	api api
+	api job.API
 }
 
 // open finds the ResourceManager that is active: one in standby sends its callers away.
 func (r *ResourceManager) open(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.api.client != nil {
+	if r.api.Client != nil {
 		return nil
 	}
 	var errs []error
 	for _, address := range r.Addresses {
-		base, client, err := httpClient(address, tlsFiles{})
+		base, client, err := job.HTTPClient(address, job.TLSFiles{})
 		if err != nil {
 			return err
 		}
 		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		a := api{base: base, client: client, query: url.Values{"user.name": {r.User}}}
+		a := job.API{Base: base, Client: client, Query: url.Values{"user.name": {r.User}}}
 		var about struct{ ClusterInfo struct{ HAState string } }
-		err = a.call(ctx, http.MethodGet, "/ws/v1/cluster/info", nil, &about)
+		err = a.Call(ctx, http.MethodGet, "/ws/v1/cluster/info", nil, &about)
 		if err == nil && about.ClusterInfo.HAState != "STANDBY" {
 			r.api = a
 			return nil
@@ -49,14 +51,14 @@ func (r *ResourceManager) open(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("yarn at %s: %w", base, wanting(err)))
 	}
 	if len(errs) == 0 {
-		return fmt.Errorf("yarn: %w: no address of a ResourceManager: want --address, or yarn-site.xml in Hadoop's configuration (--hadoop-conf)", ErrUnreachable)
+		return fmt.Errorf("yarn: %w: no address of a ResourceManager: want --address, or yarn-site.xml in Hadoop's configuration (--hadoop-conf)", job.ErrUnreachable)
 	}
 	return errors.Join(errs...)
 }
 
 // wanting says of a refusal what it may mean.
 func wanting(err error) error {
-	if odd, ok := errors.AsType[statusError](err); ok && odd.code == http.StatusUnauthorized {
+	if odd, ok := errors.AsType[job.StatusError](err); ok && odd.Code == http.StatusUnauthorized {
 		return fmt.Errorf("%w: the cluster wants Kerberos, which this does not speak to it: --format shell submits by Hadoop's own client, after kinit", err)
 	}
 	return err
@@ -68,23 +70,23 @@ type application struct {
 	TrackingURL                     string `json:"trackingUrl"`
 }
 
-func (r *ResourceManager) application(ctx context.Context, id string) (State, error) {
+func (r *ResourceManager) application(ctx context.Context, id string) (job.State, error) {
 	if err := r.open(ctx); err != nil {
-		return State{}, err
+		return job.State{}, err
 	}
 	var answer struct{ App application }
-	err := r.api.call(ctx, http.MethodGet, "/ws/v1/cluster/apps/"+url.PathEscape(id), nil, &answer)
-	if missing(err) {
-		return State{Word: "forgotten", Over: true, Why: "the ResourceManager does not know the application any more"}, nil
+	err := r.api.Call(ctx, http.MethodGet, "/ws/v1/cluster/apps/"+url.PathEscape(id), nil, &answer)
+	if job.Missing(err) {
+		return job.State{Word: "forgotten", Over: true, Why: "the ResourceManager does not know the application any more"}, nil
 	}
 	if err != nil {
-		return State{}, fmt.Errorf("yarn at %s: %w", r.api.base, err)
+		return job.State{}, fmt.Errorf("yarn at %s: %w", r.api.Base, err)
 	}
 	return answer.App.standing(), nil
 }
 
-func (a application) standing() State {
-	s := State{Word: a.State, Why: oneLine(a.Diagnostics)}
+func (a application) standing() job.State {
+	s := job.State{Word: a.State, Why: job.OneLine(a.Diagnostics)}
 	switch a.State {
 	case "FINISHED", "FAILED", "KILLED":
 		s.Over, s.OK = true, a.FinalStatus == "SUCCEEDED"
@@ -99,15 +101,15 @@ func (r *ResourceManager) kill(ctx context.Context, id string) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	err := r.api.call(ctx, http.MethodPut, "/ws/v1/cluster/apps/"+url.PathEscape(id)+"/state", []byte(`{"state":"KILLED"}`), nil)
-	if err != nil && !missing(err) {
-		return fmt.Errorf("yarn at %s: %w", r.api.base, err)
+	err := r.api.Call(ctx, http.MethodPut, "/ws/v1/cluster/apps/"+url.PathEscape(id)+"/state", []byte(`{"state":"KILLED"}`), nil)
+	if err != nil && !job.Missing(err) {
+		return fmt.Errorf("yarn at %s: %w", r.api.Base, err)
 	}
 	return nil
 }
 
-// YARNService submits a definition to YARN's service API.
-type YARNService struct {
+// Service submits a definition to YARN's service API.
+type Service struct {
 	*ResourceManager
 	// Definition is what room render wrote.
 	Definition string
@@ -118,8 +120,8 @@ type YARNService struct {
 	name, id string
 }
 
-// service is what we read of one.
-type service struct {
+// definition is what we read of a service.
+type definition struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	// Description is what room render says of the job: what wrote it, the app and the run.
@@ -136,7 +138,7 @@ type service struct {
 }
 
 // runs tells whether YARN has or may have containers of it.
-func (s service) runs() bool {
+func (s definition) runs() bool {
 	switch s.State {
 	case "STOPPED", "FAILED", "SUCCEEDED":
 		return false
@@ -145,7 +147,7 @@ func (s service) runs() bool {
 }
 
 // app is the one that room render wrote the service for; empty: it is of somebody else.
-func (s service) app() string {
+func (s definition) app() string {
 	_, text, ours := strings.Cut(s.Description, "written by muster render yarn")
 	_, text, named := strings.Cut(text, "| App ")
 	app, _, ended := strings.Cut(text, ", run ")
@@ -157,11 +159,11 @@ func (s service) app() string {
 
 // Start submits the service and returns its application's id. What is left of an earlier run of that name is forgotten; one that
 // runs is ErrRuns, one that was not ours is ErrForeign: it may only rest for a while.
-func (y *YARNService) Start(ctx context.Context) (id string, err error) {
+func (y *Service) Start(ctx context.Context) (id string, err error) {
 	if err := y.open(ctx); err != nil {
 		return "", err
 	}
-	var wanted service
+	var wanted definition
 	if err := json.Unmarshal([]byte(y.Definition), &wanted); err != nil {
 		return "", fmt.Errorf("yarn: service: %w", err)
 	}
@@ -169,7 +171,7 @@ func (y *YARNService) Start(ctx context.Context) (id string, err error) {
 	last, err := y.look(ctx)
 	switch {
 	case err == nil && last.runs():
-		return "", fmt.Errorf("yarn: service %s %w, as version %s: end it with muster stop where it is the run of that name, or yarn app -stop %s, or give another --app-id", y.name, ErrRuns, last.Version, y.name)
+		return "", fmt.Errorf("yarn: service %s %w, as version %s: end it with muster stop where it is the run of that name, or yarn app -stop %s, or give another --app-id", y.name, job.ErrRuns, last.Version, y.name)
 	case err == nil:
 		if err := y.ours(ctx, wanted); err != nil {
 			return "", err
@@ -177,54 +179,54 @@ func (y *YARNService) Start(ctx context.Context) (id string, err error) {
 		if err := y.forget(ctx); err != nil {
 			return "", err
 		}
-	case !missing(err):
-		return "", fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
+	case !job.Missing(err):
+		return "", fmt.Errorf("yarn at %s: %w", y.api.Base, wanting(err))
 	}
-	if err := y.api.send(ctx, http.MethodPost, "/app/v1/services", []byte(y.Definition)); err != nil {
-		return "", fmt.Errorf("yarn at %s: %w", y.api.base, wanting(err))
+	if err := y.api.Send(ctx, http.MethodPost, "/app/v1/services", []byte(y.Definition)); err != nil {
+		return "", fmt.Errorf("yarn at %s: %w", y.api.Base, wanting(err))
 	}
 	now, err := y.look(context.WithoutCancel(ctx))
 	if err != nil || now.ID == "" {
-		return "", errors.Join(fmt.Errorf("yarn at %s: %w: service %s was taken, and has no application", y.api.base, ErrUnknown, y.name), err)
+		return "", errors.Join(fmt.Errorf("yarn at %s: %w: service %s was taken, and has no application", y.api.Base, job.ErrUnknown, y.name), err)
 	}
 	y.id = now.ID
 	return y.id, nil
 }
 
 // ours refuses a service of our name that was written for another app, or by somebody else.
-func (y *YARNService) ours(ctx context.Context, wanted service) error {
+func (y *Service) ours(ctx context.Context, wanted definition) error {
 	advice := "give another --app-id, or, where nobody wants it any more, yarn app -destroy " + y.name
 	if y.Kept == nil {
-		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %s", y.name, ErrForeign, advice)
+		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %s", y.name, job.ErrForeign, advice)
 	}
 	text, err := y.Kept(ctx, y.name)
 	if err != nil {
-		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %w; %s", y.name, ErrForeign, err, advice)
+		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %w; %s", y.name, job.ErrForeign, err, advice)
 	}
-	var last service
+	var last definition
 	if json.Unmarshal(text, &last) != nil || last.app() == "" || last.app() != wanted.app() {
-		return fmt.Errorf("yarn: service %s, which has ended, %w: %s", y.name, ErrForeign, advice)
+		return fmt.Errorf("yarn: service %s, which has ended, %w: %s", y.name, job.ErrForeign, advice)
 	}
 	return nil
 }
 
-func (y *YARNService) path() string { return "/app/v1/services/" + url.PathEscape(y.name) }
+func (y *Service) path() string { return "/app/v1/services/" + url.PathEscape(y.name) }
 
-func (y *YARNService) look(ctx context.Context) (s service, err error) {
-	err = y.api.call(ctx, http.MethodGet, y.path(), nil, &s)
+func (y *Service) look(ctx context.Context) (s definition, err error) {
+	err = y.api.Call(ctx, http.MethodGet, y.path(), nil, &s)
 	return s, err
 }
 
 // forget takes a service away that has ended: its definition lies in the user's home and keeps the name.
-func (y *YARNService) forget(ctx context.Context) error {
-	if err := y.api.call(ctx, http.MethodDelete, y.path(), nil, nil); err != nil && !missing(err) {
-		return fmt.Errorf("yarn at %s: service %s of an earlier run: %w", y.api.base, y.name, err)
+func (y *Service) forget(ctx context.Context) error {
+	if err := y.api.Call(ctx, http.MethodDelete, y.path(), nil, nil); err != nil && !job.Missing(err) {
+		return fmt.Errorf("yarn at %s: service %s of an earlier run: %w", y.api.Base, y.name, err)
 	}
 	return nil
 }
 
 // State is that of the application; while it runs, with how many of its containers do.
-func (y *YARNService) State(ctx context.Context) (State, error) {
+func (y *Service) State(ctx context.Context) (job.State, error) {
 	state, err := y.application(ctx, y.id)
 	if err != nil || state.Over || state.Word != "RUNNING" {
 		return state, err
@@ -250,15 +252,15 @@ func (y *YARNService) State(ctx context.Context) (State, error) {
 }
 
 // Stop has YARN end the service.
-func (y *YARNService) Stop(ctx context.Context) error {
-	err := y.api.call(ctx, http.MethodPut, y.path(), []byte(`{"state":"STOPPED"}`), nil)
-	if err != nil && !missing(err) {
-		return fmt.Errorf("yarn at %s: %w", y.api.base, err)
+func (y *Service) Stop(ctx context.Context) error {
+	err := y.api.Call(ctx, http.MethodPut, y.path(), []byte(`{"state":"STOPPED"}`), nil)
+	if err != nil && !job.Missing(err) {
+		return fmt.Errorf("yarn at %s: %w", y.api.Base, err)
 	}
 	return nil
 }
 
 // Hints are the launcher's own commands that follow the job and end it.
-func (y *YARNService) Hints() (follow, end string) {
+func (y *Service) Hints() (follow, end string) {
 	return "yarn app -status " + y.name + " (logs: yarn logs -applicationId " + y.id + ")", "yarn app -stop " + y.name
 }

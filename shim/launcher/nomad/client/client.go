@@ -1,4 +1,4 @@
-package submit
+package client
 
 import (
 	"cmp"
@@ -12,12 +12,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// Nomad submits over Nomad's HTTP API, by the variables that Nomad's own client reads: NOMAD_ADDR, NOMAD_TOKEN,
+// Client submits over Nomad's HTTP API, by the variables that Nomad's own client reads: NOMAD_ADDR, NOMAD_TOKEN,
 // NOMAD_NAMESPACE, NOMAD_REGION, NOMAD_HTTP_AUTH, NOMAD_CACERT, NOMAD_CLIENT_CERT, NOMAD_CLIENT_KEY, NOMAD_TLS_SERVER_NAME,
 // NOMAD_SKIP_VERIFY.
-type Nomad struct {
+type Client struct {
 	// Address is that of any server or client; empty: NOMAD_ADDR, else http://127.0.0.1:4646.
 	Address string
 	// Job is what room render wrote: JSON with the member Job.
@@ -25,12 +27,12 @@ type Nomad struct {
 	// Final are exit codes of an agent that starting it again does not change; Nomad itself starts it again after any but 0.
 	Final []int
 
-	api api
+	api job.API
 	id  string
 }
 
-// nomadJob is what we read of a job.
-type nomadJob struct {
+// jobStanding is what we read of a job.
+type jobStanding struct {
 	ID, Region, Namespace, Status string
 	Meta                          map[string]string
 	JobModifyIndex, Version       uint64
@@ -38,82 +40,77 @@ type nomadJob struct {
 
 // Start registers the job and returns its id. A job of that name that is somebody else's is ErrForeign, whether it runs or not.
 // One of ours that is not dead is ErrRuns: Nomad would take the new one for its next version, and end the run that is there.
-func (n *Nomad) Start(ctx context.Context) (id string, err error) {
+func (n *Client) Start(ctx context.Context) (id string, err error) {
 	var outer struct{ Job json.RawMessage }
-	var job nomadJob
-	if err := errors.Join(json.Unmarshal([]byte(n.Job), &outer), json.Unmarshal(outer.Job, &job)); err != nil {
+	var wanted jobStanding
+	if err := errors.Join(json.Unmarshal([]byte(n.Job), &outer), json.Unmarshal(outer.Job, &wanted)); err != nil {
 		return "", fmt.Errorf("nomad: job: %w", err)
 	}
-	if err := n.open(job); err != nil {
+	if err := n.open(wanted); err != nil {
 		return "", fmt.Errorf("nomad: %w", err)
 	}
-	n.id = job.ID
+	n.id = wanted.ID
 	last, err := n.look(ctx)
-	if missing(err) && !strings.Contains(err.Error(), "job not found") {
-		return "", fmt.Errorf("nomad: %w at %s: what answers there is not Nomad's HTTP API (%s), whose port is 4646; --address or NOMAD_ADDR says where it is", ErrUnreachable, n.api.base, oneLine(err.Error()))
+	if job.Missing(err) && !strings.Contains(err.Error(), "job not found") {
+		return "", fmt.Errorf("nomad: %w at %s: what answers there is not Nomad's HTTP API (%s), whose port is 4646; --address or NOMAD_ADDR says where it is", job.ErrUnreachable, n.api.Base, job.OneLine(err.Error()))
 	}
-	if err != nil && !missing(err) {
-		return "", fmt.Errorf("nomad at %s: %w", n.api.base, err)
+	if err != nil && !job.Missing(err) {
+		return "", fmt.Errorf("nomad at %s: %w", n.api.Base, err)
 	}
-	if err == nil && last.Meta["muster_app"] != job.Meta["muster_app"] {
-		return "", fmt.Errorf("nomad: job %s, which is %s, %w: give another --app-id, or, where nobody wants it any more, nomad job stop -purge %s", n.id, last.Status, ErrForeign, n.id)
+	if err == nil && last.Meta["muster_app"] != wanted.Meta["muster_app"] {
+		return "", fmt.Errorf("nomad: job %s, which is %s, %w: give another --app-id, or, where nobody wants it any more, nomad job stop -purge %s", n.id, last.Status, job.ErrForeign, n.id)
 	}
 	if err == nil && last.Status != "dead" {
-		return "", fmt.Errorf("nomad: job %s %w, as run %s: end it with muster stop, or give another --app-id", n.id, ErrRuns, last.Meta["muster_run"])
+		return "", fmt.Errorf("nomad: job %s %w, as run %s: end it with muster stop, or give another --app-id", n.id, job.ErrRuns, last.Meta["muster_run"])
 	}
 	text, err := json.Marshal(map[string]any{"Job": outer.Job, "EnforceIndex": true, "JobModifyIndex": last.JobModifyIndex})
 	if err != nil {
 		return "", err
 	}
-	if err := n.api.send(ctx, http.MethodPost, "/v1/jobs", text); err != nil {
-		return "", fmt.Errorf("nomad at %s: %w", n.api.base, err)
+	if err := n.api.Send(ctx, http.MethodPost, "/v1/jobs", text); err != nil {
+		return "", fmt.Errorf("nomad at %s: %w", n.api.Base, err)
 	}
 	return n.id, nil
 }
 
-func (n *Nomad) open(job nomadJob) error {
+func (n *Client) open(wanted jobStanding) error {
 	address := cmp.Or(n.Address, os.Getenv("NOMAD_ADDR"), "http://127.0.0.1:4646")
 	skip := os.Getenv("NOMAD_SKIP_VERIFY")
-	base, client, err := httpClient(address, tlsFiles{
-		ca: os.Getenv("NOMAD_CACERT"), cert: os.Getenv("NOMAD_CLIENT_CERT"), key: os.Getenv("NOMAD_CLIENT_KEY"),
-		serverName: os.Getenv("NOMAD_TLS_SERVER_NAME"), unchecked: skip == "1" || skip == "true",
+	base, client, err := job.HTTPClient(address, job.TLSFiles{
+		CA: os.Getenv("NOMAD_CACERT"), Cert: os.Getenv("NOMAD_CLIENT_CERT"), Key: os.Getenv("NOMAD_CLIENT_KEY"),
+		ServerName: os.Getenv("NOMAD_TLS_SERVER_NAME"), Unchecked: skip == "1" || skip == "true",
 	})
 	if err != nil {
 		return err
 	}
-	n.api = api{base: base, client: client, query: url.Values{}, headers: http.Header{}}
+	n.api = job.API{Base: base, Client: client, Query: url.Values{}, Headers: http.Header{}}
 	for name, value := range map[string]string{
-		"namespace": cmp.Or(job.Namespace, os.Getenv("NOMAD_NAMESPACE")), "region": cmp.Or(job.Region, os.Getenv("NOMAD_REGION")),
+		"namespace": cmp.Or(wanted.Namespace, os.Getenv("NOMAD_NAMESPACE")), "region": cmp.Or(wanted.Region, os.Getenv("NOMAD_REGION")),
 	} {
 		if value != "" {
-			n.api.query.Set(name, value)
+			n.api.Query.Set(name, value)
 		}
 	}
 	if token := os.Getenv("NOMAD_TOKEN"); token != "" {
-		n.api.headers.Set("X-Nomad-Token", token)
+		n.api.Headers.Set("X-Nomad-Token", token)
 	}
 	if user, password, ok := strings.Cut(os.Getenv("NOMAD_HTTP_AUTH"), ":"); ok {
 		var r http.Request
-		r.Header = n.api.headers
+		r.Header = n.api.Headers
 		r.SetBasicAuth(user, password)
 	}
 	return nil
 }
 
-func missing(err error) bool {
-	odd, ok := errors.AsType[statusError](err)
-	return ok && odd.code == http.StatusNotFound
+func (n *Client) path(rest string) string { return "/v1/job/" + url.PathEscape(n.id) + rest }
+
+func (n *Client) look(ctx context.Context) (now jobStanding, err error) {
+	err = n.api.Call(ctx, http.MethodGet, n.path(""), nil, &now)
+	return now, err
 }
 
-func (n *Nomad) path(rest string) string { return "/v1/job/" + url.PathEscape(n.id) + rest }
-
-func (n *Nomad) look(ctx context.Context) (job nomadJob, err error) {
-	err = n.api.call(ctx, http.MethodGet, n.path(""), nil, &job)
-	return job, err
-}
-
-// nomadAllocation is what we read of one.
-type nomadAllocation struct {
+// allocation is what we read of one.
+type allocation struct {
 	Name, ClientStatus, NextAllocation string
 	JobVersion                         uint64
 	TaskStates                         map[string]struct {
@@ -125,28 +122,28 @@ type nomadAllocation struct {
 }
 
 // State tells how the job stands; of one that is pending why nothing is placed.
-func (n *Nomad) State(ctx context.Context) (State, error) {
-	job, err := n.look(ctx)
-	if missing(err) {
-		return State{Word: "purged", Over: true, Why: "Nomad does not know the job any more"}, nil
+func (n *Client) State(ctx context.Context) (job.State, error) {
+	now, err := n.look(ctx)
+	if job.Missing(err) {
+		return job.State{Word: "purged", Over: true, Why: "Nomad does not know the job any more"}, nil
 	}
 	if err != nil {
-		return State{}, fmt.Errorf("nomad at %s: %w", n.api.base, err)
+		return job.State{}, fmt.Errorf("nomad at %s: %w", n.api.Base, err)
 	}
-	s := State{Word: job.Status, Over: job.Status == "dead"}
-	var all []nomadAllocation
-	if err := n.api.call(ctx, http.MethodGet, n.path("/allocations"), nil, &all); err != nil {
-		return s, fmt.Errorf("nomad at %s: %w", n.api.base, err)
+	s := job.State{Word: now.Status, Over: now.Status == "dead"}
+	var all []allocation
+	if err := n.api.Call(ctx, http.MethodGet, n.path("/allocations"), nil, &all); err != nil {
+		return s, fmt.Errorf("nomad at %s: %w", n.api.Base, err)
 	}
 	var failed []string
 	alive := 0
 	for _, a := range all {
-		s.Futile = s.Futile || a.JobVersion == job.Version && a.futile(n.Final)
+		s.Futile = s.Futile || a.JobVersion == now.Version && a.futile(n.Final)
 		if a.ClientStatus == "running" || a.ClientStatus == "pending" {
 			alive++
 		}
-		if a.JobVersion == job.Version && a.NextAllocation == "" && (a.ClientStatus == "failed" || a.ClientStatus == "lost") {
-			failed = append(failed, a.Name+" "+a.ClientStatus+after(": ", a.last()))
+		if a.JobVersion == now.Version && a.NextAllocation == "" && (a.ClientStatus == "failed" || a.ClientStatus == "lost") {
+			failed = append(failed, a.Name+" "+a.ClientStatus+job.After(": ", a.last()))
 		}
 	}
 	slices.Sort(failed)
@@ -162,7 +159,7 @@ func (n *Nomad) State(ctx context.Context) (State, error) {
 	}
 	unplaced, err := n.unplaced(ctx)
 	if err != nil {
-		return s, fmt.Errorf("nomad at %s: %w", n.api.base, err)
+		return s, fmt.Errorf("nomad at %s: %w", n.api.Base, err)
 	}
 	s.Why = strings.Join(append(failed, unplaced...), "; ")
 	return s, nil
@@ -170,7 +167,7 @@ func (n *Nomad) State(ctx context.Context) (State, error) {
 
 // futile tells that a task has ended twice in a row with one of these codes, and does not run now. Nomad counts a restart as soon
 // as it has decided on it, and keeps the last ten events of a task.
-func (a nomadAllocation) futile(final []int) bool {
+func (a allocation) futile(final []int) bool {
 	for _, task := range a.TaskStates {
 		ends, up := 0, false
 		for _, e := range task.Events {
@@ -191,11 +188,11 @@ func (a nomadAllocation) futile(final []int) bool {
 }
 
 // last is what Nomad says of the end of an allocation's task.
-func (a nomadAllocation) last() string {
+func (a allocation) last() string {
 	for _, task := range a.TaskStates {
 		for _, e := range slices.Backward(task.Events) {
 			if e.Type == "Terminated" || e.Type == "Driver Failure" || e.Type == "Failed Artifact Download" || e.Type == "Setup Failure" {
-				return oneLine(e.DisplayMessage)
+				return job.OneLine(e.DisplayMessage)
 			}
 		}
 	}
@@ -203,7 +200,7 @@ func (a nomadAllocation) last() string {
 }
 
 // unplaced says for each group without a place why that is, by the newest evaluation that knows.
-func (n *Nomad) unplaced(ctx context.Context) ([]string, error) {
+func (n *Client) unplaced(ctx context.Context) ([]string, error) {
 	var evaluations []struct {
 		Status         string
 		ModifyIndex    uint64
@@ -212,7 +209,7 @@ func (n *Nomad) unplaced(ctx context.Context) ([]string, error) {
 			ConstraintFiltered, DimensionExhausted map[string]int
 		}
 	}
-	if err := n.api.call(ctx, http.MethodGet, n.path("/evaluations"), nil, &evaluations); err != nil {
+	if err := n.api.Call(ctx, http.MethodGet, n.path("/evaluations"), nil, &evaluations); err != nil {
 		return nil, err
 	}
 	var out []string
@@ -225,26 +222,26 @@ func (n *Nomad) unplaced(ctx context.Context) ([]string, error) {
 		for _, group := range slices.Sorted(maps.Keys(e.FailedTGAllocs)) {
 			f := e.FailedTGAllocs[group]
 			why := slices.Concat(slices.Sorted(maps.Keys(f.DimensionExhausted)), slices.Sorted(maps.Keys(f.ConstraintFiltered)))
-			out = append(out, fmt.Sprintf("%s finds no room on %d nodes%s", group, f.NodesEvaluated, after(": ", strings.Join(why, ", "))))
+			out = append(out, fmt.Sprintf("%s finds no room on %d nodes%s", group, f.NodesEvaluated, job.After(": ", strings.Join(why, ", "))))
 		}
 	}
 	return out, nil
 }
 
 // Stop has Nomad end the job: agents get SIGINT.
-func (n *Nomad) Stop(ctx context.Context) error {
-	if err := n.api.call(ctx, http.MethodDelete, n.path(""), nil, nil); err != nil && !missing(err) {
-		return fmt.Errorf("nomad at %s: %w", n.api.base, err)
+func (n *Client) Stop(ctx context.Context) error {
+	if err := n.api.Call(ctx, http.MethodDelete, n.path(""), nil, nil); err != nil && !job.Missing(err) {
+		return fmt.Errorf("nomad at %s: %w", n.api.Base, err)
 	}
 	return nil
 }
 
 // Hints are the launcher's own commands that follow the job and end it.
-func (n *Nomad) Hints() (follow, end string) {
+func (n *Client) Hints() (follow, end string) {
 	words := func(verb ...string) string {
 		all := append([]string{"nomad"}, verb...)
 		for _, name := range []string{"namespace", "region"} {
-			if v := n.api.query.Get(name); v != "" {
+			if v := n.api.Query.Get(name); v != "" {
 				all = append(all, "-"+name+"="+v)
 			}
 		}
