@@ -13,6 +13,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -33,8 +34,8 @@ func (a *agent) clearDead(ctx context.Context) {
 		if err := status.ReadJSON(path, &f); err != nil || len(f.Cgroups)+len(f.Dirs) == 0 {
 			continue // of another version, or half of a name: nothing is known to be there
 		}
-		live, err := sandbox.Host{}.Alive(sandbox.Facts{Machine: a.facts.Machine, Boot: f.BootID, PidNS: f.PidNS, PID: f.Pid, Start: f.StartTicks})
-		if err != nil || live != sandbox.Dead {
+		live, err := proc.Host{}.Alive(proc.Facts{Machine: a.facts.Machine, Boot: f.BootID, PidNS: f.PidNS, PID: f.Pid, Start: f.StartTicks})
+		if err != nil || live != proc.Dead {
 			continue
 		}
 		remains := sandbox.Remains{Cgroups: f.Cgroups, Dirs: f.Dirs}

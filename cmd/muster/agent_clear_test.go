@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/status"
 )
 
 // Only what a dead agent of this boot's processes has left is cleared: never what one has that cannot be seen from here.
 func TestClearDead(t *testing.T) {
-	own, err := sandbox.SelfFacts()
+	own, err := proc.SelfFacts()
 	if err != nil {
 		t.Fatal(err)
 	}

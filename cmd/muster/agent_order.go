@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/script"
 )
 
@@ -156,7 +157,7 @@ func (a *agent) follow(ctx context.Context, o script.Order, s *sandbox.Session) 
 		if kill != nil && !errors.Is(kill, os.ErrProcessDone) && !errors.Is(kill, sandbox.ErrGone) {
 			a.log.Warn("end a command", "command", o.Command, "err", kill)
 		}
-		if _, stuck := errors.AsType[*sandbox.StuckError](kill); stuck { // who waits for it would wait as long
+		if _, stuck := errors.AsType[*proc.StuckError](kill); stuck { // who waits for it would wait as long
 			err = errors.Join(kill, s.Close())
 		} else {
 			exit, err = s.Wait(context.WithoutCancel(ctx)) // it ends with the guard at the latest

@@ -27,6 +27,7 @@ import (
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -39,7 +40,7 @@ type agent struct {
 	digest  string
 	inc     string
 	dns     member.DNS
-	facts   sandbox.Facts
+	facts   proc.Facts
 	alloc   plan.Allocation
 	origins map[string]string
 	env     map[string]string // what the process inherits
@@ -134,7 +135,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, n
 	if a.engine, err = chooseEngine(ctx, f.engine, app); err != nil {
 		return nil, err
 	}
-	if a.facts, err = sandbox.SelfFacts(); err != nil {
+	if a.facts, err = proc.SelfFacts(); err != nil {
 		return nil, exit.With(exit.Internal, err)
 	}
 	var warning error

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // What trains on without its agent and its guard is found by the folder that the record names, and by an agent that claims any index.
 func TestCleanFindsWhatLeftTheTree(t *testing.T) {
-	own, err := sandbox.SelfFacts()
+	own, err := proc.SelfFacts()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestCleanFindsWhatLeftTheTree(t *testing.T) {
 			if err := left.Start(); err != nil {
 				t.Fatal(err)
 			}
-			started, err := sandbox.Host{}.Stat(left.Process.Pid)
+			started, err := proc.Host{}.Stat(left.Process.Pid)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,8 +54,8 @@ func TestCleanFindsWhatLeftTheTree(t *testing.T) {
 			if err := m.clean(t.Context(), in, registry.Member{Boot: own.Boot, PidNS: own.PidNS, WorkDir: tt.recorded}); err != nil {
 				t.Fatal(err)
 			}
-			live, err := sandbox.Host{}.Alive(sandbox.Facts{Machine: own.Machine, Boot: own.Boot, PidNS: own.PidNS, PID: left.Process.Pid, Start: started.Start})
-			if err != nil || (live == sandbox.Dead) != tt.ends {
+			live, err := proc.Host{}.Alive(proc.Facts{Machine: own.Machine, Boot: own.Boot, PidNS: own.PidNS, PID: left.Process.Pid, Start: started.Start})
+			if err != nil || (live == proc.Dead) != tt.ends {
 				t.Errorf("it is %s, %v; want its end: %v", live, err, tt.ends)
 			}
 		})

@@ -13,8 +13,8 @@ import (
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/launcher/route"
-	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // DetectLauncher asks the variables of this process which launcher has started it, unless the name of one overrules them.
@@ -39,7 +39,7 @@ func hostFacts() launcher.Facts {
 	if u, err := user.Current(); err == nil {
 		facts.User = u.Username
 	}
-	if self, err := sandbox.SelfFacts(); err == nil {
+	if self, err := proc.SelfFacts(); err == nil {
 		facts.Machine = self.Machine
 	}
 	if tree, err := cgroup.Discover(cgroup.Host{}); err == nil { // without one no limit can be seen

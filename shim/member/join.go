@@ -19,7 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -126,25 +126,25 @@ func newToken() string {
 
 // Dead tells whether a holder on this host is proved dead, and what was seen.
 func Dead(m registry.Member) (bool, string) {
-	live, err := sandbox.Host{}.Alive(sandbox.Facts{Machine: m.Machine, Boot: m.Boot, PidNS: m.PidNS, PID: m.Pid, Start: m.Start})
+	live, err := proc.Host{}.Alive(proc.Facts{Machine: m.Machine, Boot: m.Boot, PidNS: m.PidNS, PID: m.Pid, Start: m.Start})
 	if err != nil {
 		return false, err.Error()
 	}
-	return live == sandbox.Dead, live.String()
+	return live == proc.Dead, live.String()
 }
 
 // clean kills what a dead agent of this index left on this host. Its work folder may have been another than this agent's: YARN and
 // others give each container its own.
 func (m *Member) clean(ctx context.Context, in registry.Instance, before registry.Member) error {
-	left := sandbox.Leftover{Boot: before.Boot, PidNS: before.PidNS}
+	left := proc.Leftover{Boot: before.Boot, PidNS: before.PidNS}
 	left.Env = map[string]string{ // finds also the processes that left the tree
 		"MUSTER_APP_ID": m.cfg.AppID, "MUSTER_INSTANCE": in.String(),
 		"MUSTER_WORK_DIR": cmp.Or(before.WorkDir, filepath.Join(m.cfg.WorkDir, in.String())),
 	}
 	if before.Guard != nil {
-		left.Guard = sandbox.ProcessID{PID: before.Guard.Pid, Start: before.Guard.Start}
+		left.Guard = proc.ID{PID: before.Guard.Pid, Start: before.Guard.Start}
 	}
-	err := sandbox.Host{}.KillOrphans(ctx, left)
+	err := proc.Host{}.KillOrphans(ctx, left)
 	if err != nil {
 		m.cfg.Log.Warn("leftovers of the previous agent not cleared", "pid", before.Pid, "err", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -35,7 +35,7 @@ func TestHolderOnAnotherHostIsAsked(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a := New(Config{Host: Host{Self: sandbox.Facts{Machine: "here"}}})
+	a := New(Config{Host: Host{Self: proc.Facts{Machine: "here"}}})
 	for name, tt := range map[string]struct {
 		m     registry.Member
 		token string

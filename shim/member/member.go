@@ -13,7 +13,7 @@ import (
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
-	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -48,7 +48,7 @@ type Claim struct {
 
 // Host is where the agent runs and what the launcher granted it.
 type Host struct {
-	Self       sandbox.Facts
+	Self       proc.Facts
 	Allocation plan.Allocation
 }
 

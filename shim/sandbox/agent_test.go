@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -111,11 +112,11 @@ func TestAgentAndGuardKilledTogether(t *testing.T) {
 	agent, guardPID, appPID := fakeAgent(t, dir, self(t), "as-rebel", fifo, "5")
 	t.Setenv("MUSTER_APP_ID", "") // ours, so that only theirs are found
 	held.wantReady(t)
-	facts, err := SelfFacts()
+	facts, err := proc.SelfFacts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := Host{}
+	h := proc.Host{}
 	app, err := h.Facts(appPID)
 	if err != nil {
 		t.Fatal(err)
@@ -131,57 +132,15 @@ func TestAgentAndGuardKilledTogether(t *testing.T) {
 		}
 	}
 	awaitEnd(t, guardPID)
-	err = h.KillOrphans(t.Context(), Leftover{
+	err = h.KillOrphans(t.Context(), proc.Leftover{
 		Boot: facts.Boot, PidNS: facts.PidNS,
-		Guard: ProcessID{g.PID, g.Start}, App: ProcessID{app.PID, app.Start},
+		Guard: proc.ID{PID: g.PID, Start: g.Start}, App: proc.ID{PID: app.PID, Start: app.Start},
 		Env: map[string]string{"MUSTER_APP_ID": filepath.Base(dir), "MUSTER_INSTANCE": "worker-3"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	held.wantEnd(t)
-}
-
-func TestKillOrphansTouchesNoStranger(t *testing.T) {
-	facts, err := SelfFacts()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stranger := exec.Command("sleep", "1000")
-	if err := stranger.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = stranger.Process.Kill(), stranger.Wait() })
-	h := Host{}
-	s, err := h.Stat(stranger.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same := ProcessID{s.PID, s.Start}
-	for _, c := range []struct {
-		name string
-		left Leftover
-		want error
-	}{
-		{"other start", Leftover{Boot: facts.Boot, PidNS: facts.PidNS, App: ProcessID{s.PID, s.Start - 1}, Guard: ProcessID{s.PID, s.Start + 1}}, nil},
-		{"other boot", Leftover{Boot: "another", PidNS: facts.PidNS, App: same}, nil},
-		{"other pid namespace", Leftover{Boot: facts.Boot, PidNS: "1", App: same}, ErrElsewhere},
-		{"other variables", Leftover{Boot: facts.Boot, PidNS: facts.PidNS, Env: map[string]string{"PATH": "nowhere"}}, nil},
-		{"nothing recorded", Leftover{Boot: facts.Boot, PidNS: facts.PidNS}, nil},
-	} {
-		if err := h.KillOrphans(t.Context(), c.left); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
-		}
-	}
-	if again, err := h.Stat(s.PID); err != nil || !again.Alive() {
-		t.Errorf("the stranger is gone: %+v, %v", again, err)
-	}
-	if err := h.KillOrphans(t.Context(), Leftover{Boot: facts.Boot, PidNS: facts.PidNS, App: same}); err != nil {
-		t.Errorf("the recorded one: %v", err)
-	}
-	if state, err := stranger.Process.Wait(); err != nil || state.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Errorf("the recorded one ended with %v, %v", state, err)
-	}
 }
 
 func TestGuardAgentDiesWhileParked(t *testing.T) {

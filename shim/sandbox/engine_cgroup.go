@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // Cgroup is the engine that holds an instance in a cgroup and leaves all else as the launcher made it.
@@ -119,7 +119,7 @@ func (f *fence) kill() error {
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
 	err := f.group.Kill(ctx, f.guard)
-	if _, ok := errors.AsType[*cgroup.StuckError](err); ok {
+	if _, ok := errors.AsType[*proc.StuckError](err); ok {
 		return nil
 	}
 	return err
@@ -129,22 +129,9 @@ func (f *fence) remove(ctx context.Context) error {
 	if f.entry != nil {
 		_ = f.entry.Close() // nothing was written through it
 	}
-	return stuckIn(f.group.Remove(ctx))
+	return f.group.Remove(ctx)
 }
 
 func (f *fence) left() Remains { return Remains{Cgroups: f.group.Paths()} }
 
 func (f *fence) procs() *os.File { return f.entry }
-
-// stuckIn turns the processes that a cgroup names into those of this package.
-func stuckIn(err error) error {
-	stuck, ok := errors.AsType[*cgroup.StuckError](err)
-	if !ok {
-		return err
-	}
-	var e StuckError
-	for _, p := range stuck.Processes {
-		e.Processes = append(e.Processes, StuckProcess{PID: p.PID, Name: p.Name, State: p.State, WaitChannel: p.WaitChannel})
-	}
-	return fmt.Errorf("remove cgroup: %w", &e)
-}

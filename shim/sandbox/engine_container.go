@@ -165,7 +165,7 @@ func (w *walls) kill() error { return nil }
 
 func (w *walls) remove(ctx context.Context) error {
 	if w.group != nil {
-		if err := stuckIn(w.group.Remove(ctx)); err != nil {
+		if err := w.group.Remove(ctx); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/sandbox/container"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -333,7 +334,7 @@ func TestContainerProcessIsFoundOutside(t *testing.T) {
 	if strings.TrimSpace(readFile(t, fmt.Sprintf("/proc/%d/comm", pid))) != "sleep" || !g.Holds(pid) {
 		t.Errorf("process %d is not the one that was started", pid)
 	}
-	if none := (Host{}).outside(g.PID(), 30000); none != 0 {
+	if none := (proc.Host{}).OuterPID(g.PID(), 30000); none != 0 {
 		t.Errorf("process 30000 is %d", none)
 	}
 }

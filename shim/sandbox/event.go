@@ -2,9 +2,8 @@ package sandbox
 
 import (
 	"errors"
-	"strings"
 
-	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // Event is what a guard tells of its process. Attempt is the number of the start it belongs to.
@@ -48,7 +47,7 @@ type (
 	// Stuck names a process that has not died 5 s after SIGKILL; told again every 10 s.
 	Stuck struct {
 		Attempt int
-		StuckProcess
+		proc.StuckProcess
 	}
 	// LogLost counts bytes that could not be written since the last such event.
 	LogLost struct {
@@ -63,7 +62,7 @@ type (
 	// Empty were sent if they were due; Left are those that would not die. It is the last event.
 	Gone struct {
 		Err  error
-		Left []StuckProcess
+		Left []proc.StuckProcess
 	}
 )
 
@@ -76,36 +75,6 @@ func (Stuck) event()   {}
 func (LogLost) event() {}
 func (DeadMan) event() {}
 func (Gone) event()    {}
-
-// StuckProcess is a process that SIGKILL did not end. State is that of proc(5): D waits for a device or
-// a file server. WaitChannel is the kernel's function that it waits in; "" when that is not known. Err is set when the
-// signal itself was refused.
-type StuckProcess struct {
-	PID         int
-	Name        string
-	State       byte
-	WaitChannel string
-	Err         error
-}
-
-func (p StuckProcess) String() string {
-	s := cgroup.Process{PID: p.PID, Name: p.Name, State: p.State, WaitChannel: p.WaitChannel}.String()
-	if p.Err != nil {
-		s += ": " + p.Err.Error()
-	}
-	return s
-}
-
-// StuckError says what could not be killed.
-type StuckError struct{ Processes []StuckProcess }
-
-func (e *StuckError) Error() string {
-	names := make([]string, len(e.Processes))
-	for i, p := range e.Processes {
-		names[i] = p.String()
-	}
-	return "still alive after SIGKILL: " + strings.Join(names, ", ")
-}
 
 // StartError says why a start did not happen.
 type StartError struct {

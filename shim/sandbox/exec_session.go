@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // Size is that of a terminal, in characters.
@@ -176,12 +176,9 @@ func (s *Session) Kill() error {
 	case int64(syscall.EAGAIN):
 		return fmt.Errorf("kill session: %w: %d are being killed", ErrBusy, guard.MostExecs)
 	case int64(syscall.ETIMEDOUT):
-		p := StuckProcess{PID: s.guard.number(int(m.C)), Name: m.Text, State: '?'}
-		if stat, err := (Host{}).Stat(p.PID); err == nil {
-			p.State = stat.State
-		}
-		p.WaitChannel = cgroup.WaitChannel(p.PID)
-		return fmt.Errorf("kill session: %w", &StuckError{Processes: []StuckProcess{p}})
+		p := proc.Describe(s.guard.number(int(m.C)))
+		p.Name = m.Text
+		return fmt.Errorf("kill session: %w", &proc.StuckError{Processes: []proc.StuckProcess{p}})
 	default:
 		return fmt.Errorf("kill session: %w", syscall.Errno(m.B))
 	}

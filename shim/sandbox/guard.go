@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // Guard is a parked or running guard. One agent has one at a time. Its methods may be called from any
@@ -50,8 +51,8 @@ type Guard struct {
 	attempt int
 	pid     int // of the main process, 0 if none
 	closing bool
-	fired   bool           // dead-man
-	left    []StuckProcess // since Close, or after the guard's death
+	fired   bool                // dead-man
+	left    []proc.StuckProcess // since Close, or after the guard's death
 
 	sessions map[int64]*Session // of which the guard has not told the end
 	lastExec int64
@@ -78,7 +79,7 @@ func newGuard(o Options, p child, around boundary, conn *net.UnixConn, lifeline 
 		hello: make(chan int64, 1), ended: make(chan struct{}), stuck: make(chan struct{}), closed: make(chan struct{}),
 		patience: closePatience, sessions: map[int64]*Session{}, requests: map[int64]request{},
 	}
-	if s, err := (Host{}).Stat(p.PID()); err == nil {
+	if s, err := (proc.Host{}).Stat(p.PID()); err == nil {
 		g.ticks = s.Start
 	}
 	living.add(g.id())
@@ -101,7 +102,10 @@ func (g *Guard) awaitHello(ctx context.Context) error {
 	}
 }
 
-func (g *Guard) id() ProcessID { return ProcessID{g.process.PID(), g.ticks} }
+// Holds tells whether a process, by its number in the agent's pid namespace, is one of the guard's descendants.
+func (g *Guard) Holds(pid int) bool { return proc.Host{}.Descends(pid, g.PID()) }
+
+func (g *Guard) id() proc.ID { return proc.ID{PID: g.process.PID(), Start: g.ticks} }
 
 // PID of the guard.
 func (g *Guard) PID() int { return g.process.PID() }
@@ -306,14 +310,14 @@ func (g *Guard) close() error {
 			return fmt.Errorf("close guard: %w", err)
 		}
 		if !g.awaitEnd(sweepTime + time.Second) {
-			return fmt.Errorf("close guard: %w", &StuckError{Processes: []StuckProcess{g.itself()}})
+			return fmt.Errorf("close guard: %w", proc.Stuck([]int{g.PID()}))
 		}
 	}
 	g.mu.Lock()
 	left := g.left
 	g.mu.Unlock()
 	if len(left) > 0 {
-		return fmt.Errorf("close guard: %w", &StuckError{Processes: left})
+		return fmt.Errorf("close guard: %w", &proc.StuckError{Processes: left})
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
 	defer cancel()
@@ -337,14 +341,6 @@ func (g *Guard) awaitEnd(d time.Duration) bool {
 		return false
 	}
 	return true
-}
-
-func (g *Guard) itself() StuckProcess {
-	p := StuckProcess{PID: g.process.PID(), Name: "muster-guard", State: '?'}
-	if s, err := (Host{}).Stat(p.PID); err == nil {
-		p.State = s.State
-	}
-	return p
 }
 
 // A guard that does not read for this long is stopped or lost; the lifeline still works.

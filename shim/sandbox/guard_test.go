@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 func TestExitIsWhole(t *testing.T) {
@@ -151,13 +152,13 @@ func TestOneProcessAtATime(t *testing.T) {
 	await[Empty](t, g)
 }
 
-func below(t *testing.T, pid int) []Stat {
+func below(t *testing.T, pid int) []proc.Stat {
 	t.Helper()
-	all, err := (Host{}).Processes()
+	all, err := (proc.Host{}).Processes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return withDescendants(all, func(s Stat) bool { return s.PPID == pid })
+	return proc.WithDescendants(all, func(s proc.Stat) bool { return s.PPID == pid })
 }
 
 func TestSignalReachesOnlyTheMainProcess(t *testing.T) {
@@ -431,7 +432,7 @@ func TestNameOfAGuardSavesNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, g, Spec{Argv: []string{"sh", "-c", "setsid " + mimic + " 1000 & wait"}}) // the first process dies with its guard
-	var found Stat
+	var found proc.Stat
 	for end := time.Now().Add(watchdog); found.Name != "muster-guard" || found.Session != found.PID; {
 		if time.Now().After(end) {
 			t.Fatalf("it is %+v", found)
@@ -448,7 +449,7 @@ func TestNameOfAGuardSavesNobody(t *testing.T) {
 	if e := await[Gone](t, g); len(e.Left) > 0 {
 		t.Errorf("gone %+v", e)
 	}
-	if s, err := (Host{}).Stat(found.PID); err == nil && s.Start == found.Start {
+	if s, err := (proc.Host{}).Stat(found.PID); err == nil && s.Start == found.Start {
 		t.Errorf("%+v lives on", s)
 	}
 }

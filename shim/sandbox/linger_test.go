@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 func init() { roles["as-linger-agent"] = asLingerAgent }
@@ -240,7 +241,7 @@ func TestStrangersAreNotAdopted(t *testing.T) {
 		}
 		adopt(t, g, env, "pid") // nothing has changed
 		a := await[Adopted](t, g)
-		if s, err := (Host{}).Stat(a.PID); err != nil || s.Start != a.Ticks || s.Name != "sleep" || a.Attempt != 2 {
+		if s, err := (proc.Host{}).Stat(a.PID); err != nil || s.Start != a.Ticks || s.Name != "sleep" || a.Attempt != 2 {
 			t.Errorf("%+v is %+v, %v", a, s, err)
 		}
 		asks(t, g, env, "kill $(cat $D/pid)")
@@ -293,7 +294,7 @@ func asLingerAgent(args []string) error {
 			continue
 		}
 		if args[1] == "adopt" {
-			children := Host{}.childrenOf(g.PID(), strconv.Itoa(g.PID()))
+			children := proc.Host{}.ChildrenOf(g.PID(), strconv.Itoa(g.PID()))
 			if err := g.Adopt(children[0]); err != nil {
 				return err
 			}
@@ -322,12 +323,12 @@ func TestAgentKilledWhileLingering(t *testing.T) {
 // family are the numbers of all descendants of a guard that live.
 func family(t *testing.T, g *Guard) map[int]bool {
 	t.Helper()
-	all, err := (Host{}).Processes()
+	all, err := (proc.Host{}).Processes()
 	if err != nil {
 		t.Fatal(err)
 	}
 	alive := map[int]bool{}
-	for _, s := range withDescendants(all, func(s Stat) bool { return s.PPID == g.PID() }) {
+	for _, s := range proc.WithDescendants(all, func(s proc.Stat) bool { return s.PPID == g.PID() }) {
 		if s.Alive() {
 			alive[s.PID] = true
 		}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -168,7 +169,7 @@ func asState([]string) error {
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &nofile); err != nil {
 		return err
 	}
-	s, err := Host{}.Stat(os.Getpid())
+	s, err := proc.Host{}.Stat(os.Getpid())
 	if err != nil {
 		return err
 	}

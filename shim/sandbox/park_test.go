@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // A parking that is called off while the guard begins sees the guard's end, and does not wait until it has to think it stuck.
@@ -18,7 +20,7 @@ func TestParkingThatIsCalledOff(t *testing.T) {
 			}
 			continue
 		}
-		if stuck, ok := errors.AsType[*StuckError](err); ok || !errors.Is(err, context.Canceled) {
+		if stuck, ok := errors.AsType[*proc.StuckError](err); ok || !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v (%v), want what called it off and nothing else", err, stuck)
 		}
 	}

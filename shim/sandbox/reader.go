@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // read turns the guard's messages into events until it is gone, then settles what it left.
@@ -69,9 +69,9 @@ func (g *Guard) hear(m guard.Message, file *os.File) {
 		g.empty()
 		g.inbox <- Empty{Attempt: attempt, LogsComplete: m.A == 1}
 	case guard.Stuck:
-		p := StuckProcess{PID: int(m.A), Name: m.Text, State: byte(m.C)}
+		p := proc.StuckProcess{PID: int(m.A), Name: m.Text, State: byte(m.C)}
 		p.PID = g.number(p.PID)
-		p.WaitChannel = cgroup.WaitChannel(p.PID)
+		p.WaitChannel = proc.WaitChannel(p.PID)
 		if m.B != 0 {
 			p.Err = syscall.Errno(m.B)
 		}
@@ -111,7 +111,7 @@ func (g *Guard) number(pid int) int {
 	if _, apart := g.around.(*walls); !apart {
 		return pid
 	}
-	if own := (Host{}).outside(g.PID(), pid); own != 0 {
+	if own := (proc.Host{}).OuterPID(g.PID(), pid); own != 0 {
 		return own
 	}
 	return pid
@@ -150,7 +150,7 @@ func (g *Guard) empty() {
 	}
 }
 
-func (g *Guard) noteStuck(p StuckProcess) {
+func (g *Guard) noteStuck(p proc.StuckProcess) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// One that runs is slow to die, on a machine that is slow: only what waits in the kernel, or may not be
@@ -181,7 +181,7 @@ func (g *Guard) settle() {
 		g.endSessions(ErrGone)
 		return
 	}
-	exits, left := sweep(Host{})
+	exits, left := sweep(proc.Host{})
 	g.setLeft(left)
 	why := goneError(status, err, fired)
 	g.endSessions(why)
@@ -199,7 +199,7 @@ func (g *Guard) settle() {
 	g.inbox <- Gone{Err: why, Left: left}
 }
 
-func (g *Guard) setLeft(left []StuckProcess) {
+func (g *Guard) setLeft(left []proc.StuckProcess) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.left = left

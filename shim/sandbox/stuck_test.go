@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -50,7 +51,7 @@ func TestWhatWillNotDieIsNamed(t *testing.T) {
 		t.Errorf("stuck %+v, want %d sleep in D", s, pid)
 	}
 	err := g.Close()
-	if e, ok := errors.AsType[*StuckError](err); !ok || len(e.Processes) != 1 || e.Processes[0].PID != pid {
+	if e, ok := errors.AsType[*proc.StuckError](err); !ok || len(e.Processes) != 1 || e.Processes[0].PID != pid {
 		t.Errorf("close: %v, want the stuck one named", err)
 	}
 	// The guard has gone on trying.

@@ -2,15 +2,11 @@ package sandbox
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // watchPeriod is how often the watchdog looks.
@@ -36,7 +32,7 @@ type memoryWatch struct {
 
 // watchMemory holds the descendants of a guard to a limit in bytes, 0 for none.
 func watchMemory(guard int, limit int64) *memoryWatch {
-	return &memoryWatch{limit: limit, period: watchPeriod, read: func() (int64, error) { return Host{}.proportional(guard) }}
+	return &memoryWatch{limit: limit, period: watchPeriod, read: func() (int64, error) { return proc.Host{}.Memory(guard) }}
 }
 
 // bind tells whom to kill by; it comes before the first begin.
@@ -120,72 +116,4 @@ func (w *memoryWatch) over(ctx context.Context, held int64) bool {
 	w.peak = max(w.peak, held)
 	w.fired = held > w.limit
 	return w.fired
-}
-
-// proportional is the memory in bytes that the descendants of a guard hold, each page that several processes share
-// counted in parts: the sum is what they hold together.
-func (h Host) proportional(guard int) (int64, error) {
-	all, err := h.Processes()
-	if err != nil {
-		return 0, err
-	}
-	var total int64
-	for _, s := range withDescendants(all, func(s Stat) bool { return s.PID == guard }) {
-		if s.PID == guard || !s.Alive() {
-			continue
-		}
-		n, err := h.held(s.PID)
-		if err != nil && !isNoProcess(err) {
-			return 0, err
-		}
-		total += n
-	}
-	return total, nil
-}
-
-// held is the proportional memory of one process in bytes, and where that may not be read all that it maps and has in
-// memory: too much rather than too little.
-func (h Host) held(pid int) (int64, error) {
-	dir := h.path("proc", strconv.Itoa(pid))
-	rollup, err := os.ReadFile(dir + "/smaps_rollup")
-	if err == nil {
-		return parsePss(string(rollup))
-	}
-	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) { // absent before Linux 4.14
-		return 0, err
-	}
-	statm, err := os.ReadFile(dir + "/statm")
-	if err != nil {
-		return 0, err
-	}
-	return parseResident(string(statm), os.Getpagesize())
-}
-
-// parsePss reads /proc/<pid>/smaps_rollup: bytes. A process that is ending has no line of it.
-func parsePss(text string) (int64, error) {
-	for line := range strings.Lines(text) {
-		value, ok := strings.CutPrefix(line, "Pss:")
-		if !ok {
-			continue
-		}
-		kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("smaps_rollup: %w", err)
-		}
-		return kb << 10, nil
-	}
-	return 0, nil
-}
-
-// parseResident reads /proc/<pid>/statm, whose second field counts pages.
-func parseResident(text string, pageSize int) (int64, error) {
-	fields := strings.Fields(text)
-	if len(fields) < 2 {
-		return 0, fmt.Errorf("statm %q: no second field", text)
-	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("statm: %w", err)
-	}
-	return pages * int64(pageSize), nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/tests/binary"
 )
 
@@ -71,13 +71,13 @@ func idleAgents(b *testing.B, muster string, n int) {
 		}
 	}()
 	top := run.Process.Pid
-	sleeps := func(s sandbox.Stat, _ []string) bool { return s.Name == "sleep" }
+	sleeps := func(s proc.Stat, _ []string) bool { return s.Name == "sleep" }
 	await(b, "all processes of the app", func() bool { return len(descendants(b, top, sleeps)) == n })
 	time.Sleep(settle)
-	agents := descendants(b, top, func(_ sandbox.Stat, argv []string) bool { return len(argv) > 1 && argv[1] == "agent" })
+	agents := descendants(b, top, func(_ proc.Stat, argv []string) bool { return len(argv) > 1 && argv[1] == "agent" })
 	var guards []int // the sleepers' parents, whatever the engine calls them
 	for _, pid := range descendants(b, top, sleeps) {
-		s, err := sandbox.Host{}.Stat(pid)
+		s, err := proc.Host{}.Stat(pid)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // memory is what the kernel counts for processes, in KiB; see smaps_rollup in proc_pid_smaps(5).
@@ -48,9 +48,9 @@ func (m memory) report(b *testing.B, name string) {
 }
 
 // processes are those that pick says yes to; it is told the words of their command lines.
-func processes(b *testing.B, pick func(s sandbox.Stat, argv []string) bool) []int {
+func processes(b *testing.B, pick func(s proc.Stat, argv []string) bool) []int {
 	b.Helper()
-	all, err := sandbox.Host{}.Processes()
+	all, err := proc.Host{}.Processes()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -71,16 +71,16 @@ func processes(b *testing.B, pick func(s sandbox.Stat, argv []string) bool) []in
 }
 
 // descendants are the processes below top that pick says yes to.
-func descendants(b *testing.B, top int, pick func(s sandbox.Stat, argv []string) bool) []int {
+func descendants(b *testing.B, top int, pick func(s proc.Stat, argv []string) bool) []int {
 	b.Helper()
 	below := map[int]bool{top: true}
 	for grown := true; grown; {
 		grown = false
-		for _, pid := range processes(b, func(s sandbox.Stat, _ []string) bool { return below[s.PPID] && !below[s.PID] }) {
+		for _, pid := range processes(b, func(s proc.Stat, _ []string) bool { return below[s.PPID] && !below[s.PID] }) {
 			below[pid], grown = true, true
 		}
 	}
-	return processes(b, func(s sandbox.Stat, argv []string) bool { return s.PID != top && below[s.PID] && pick(s, argv) })
+	return processes(b, func(s proc.Stat, argv []string) bool { return s.PID != top && below[s.PID] && pick(s, argv) })
 }
 
 // await looks again and again until see says yes.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // containerd itself, for its shims.
@@ -105,7 +105,7 @@ func (d *containerd) ctr(args ...string) {
 func (d *containerd) id(i int) string { return fmt.Sprintf("bench-%d-shim-%d", os.Getpid(), i) }
 
 func (d *containerd) shims() []int {
-	return processes(d.b, func(_ sandbox.Stat, argv []string) bool {
+	return processes(d.b, func(_ proc.Stat, argv []string) bool {
 		return strings.HasSuffix(argv[0], "/containerd-shim-runc-v2") && slices.Contains(argv, d.address)
 	})
 }

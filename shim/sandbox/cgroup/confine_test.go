@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -416,7 +417,7 @@ func TestConfineNamesWhoIsStuck(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	err = g.Remove(ctx)
-	stuck, ok := errors.AsType[*StuckError](err)
+	stuck, ok := errors.AsType[*proc.StuckError](err)
 	if !ok || len(stuck.Processes) != 1 {
 		t.Fatalf("removed: %v", err)
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // capable tells whether the process has a capability of the host, not of a user namespace.
@@ -117,7 +119,7 @@ func (t Tree) moveToLeaf() error {
 		}
 		// Fork and move race: one may have been born in the old place.
 		err := own.write("cgroup.subtree_control", strings.Join(usable, " "))
-		if !errors.Is(err, unix.EBUSY) || !pause(ctx, pass) {
+		if !errors.Is(err, unix.EBUSY) || !proc.Pause(ctx, pass) {
 			return err
 		}
 	}
@@ -152,16 +154,4 @@ func (t Tree) empty(own folder) error {
 		}
 	}
 	return nil
-}
-
-// pause waits between two passes of a loop, longer each time; false when ctx is over.
-func pause(ctx context.Context, pass int) bool {
-	timer := time.NewTimer(min(time.Millisecond<<min(pass, 6), 50*time.Millisecond))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

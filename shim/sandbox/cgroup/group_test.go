@@ -192,14 +192,4 @@ func TestCountersText(t *testing.T) {
 	if keyed(events, "oom_kill") != 12 || keyed(events, "oom") != 3 || keyed(events, "kill") != 0 {
 		t.Error("oom_kill, oom or kill of memory.events")
 	}
-	if got := topOfStack("[<0>] do_wait+0x160/0x2f0\n[<0>] kernel_wait4+0x1/0x2\n"); got != "do_wait" {
-		t.Errorf("top of stack %q", got)
-	}
-	e := &StuckError{[]Process{{7, "cat", 'D', "nfs_wait"}, {8, "x", 'R', ""}}}
-	if got, want := e.Error(), "still there after SIGKILL: 7 cat (state D in nfs_wait), 8 x (state R)"; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if p := describeOne(os.Getpid()); p.State == '?' || p.Name == "unknown" {
-		t.Errorf("this process is %v", p)
-	}
 }

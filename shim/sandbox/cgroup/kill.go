@@ -4,43 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
-
-// Process is one that SIGKILL did not end. State is that of proc(5): D waits in the kernel. WaitChannel is the
-// kernel's function that it waits in; "" when that is not known.
-type Process struct {
-	PID         int
-	Name        string
-	State       byte
-	WaitChannel string
-}
-
-func (p Process) String() string {
-	s := fmt.Sprintf("%d %s (state %c", p.PID, p.Name, p.State)
-	if p.WaitChannel != "" {
-		s += " in " + p.WaitChannel
-	}
-	return s + ")"
-}
-
-// StuckError names the processes that would not leave a cgroup.
-type StuckError struct{ Processes []Process }
-
-func (e *StuckError) Error() string {
-	names := make([]string, len(e.Processes))
-	for i, p := range e.Processes {
-		names[i] = p.String()
-	}
-	return "still there after SIGKILL: " + strings.Join(names, ", ")
-}
 
 // Pids are the processes in the cgroup and below it, in rising order, without zombies.
 func (g *Group) Pids() ([]int, error) {
@@ -57,7 +27,7 @@ func (g *Group) Pids() ([]int, error) {
 }
 
 // Kill ends all processes of the cgroup but except, if that is not 0, and returns when it is proved that
-// none of them is left. What will not die until ctx ends is a *StuckError.
+// none of them is left. What will not die until ctx ends is a *proc.StuckError.
 func (g *Group) Kill(ctx context.Context, except int) error {
 	if err := g.kill(ctx, except); err != nil {
 		return fmt.Errorf("kill cgroup %s: %w", g.below, err)
@@ -79,7 +49,7 @@ func (g *Group) kill(ctx context.Context, except int) error {
 			if err != nil || len(pids) == 0 {
 				return err
 			}
-			return &StuckError{describe(pids)}
+			return proc.Stuck(pids)
 		}
 	}
 }
@@ -172,7 +142,7 @@ func (g *Group) Freeze(ctx context.Context) error {
 func (g *Group) freeze(ctx context.Context) error {
 	for pass := 0; ; pass++ {
 		done, err := g.setFrozen(true)
-		if err != nil || done || !pause(ctx, pass) {
+		if err != nil || done || !proc.Pause(ctx, pass) {
 			return err
 		}
 	}
@@ -221,20 +191,20 @@ func ignoreGone(err error) error {
 func (g *Group) settle(ctx context.Context, pass, except int) bool {
 	dir, ok := g.dirs[""]
 	if !ok || except != 0 {
-		return pause(ctx, pass)
+		return proc.Pause(ctx, pass)
 	}
 	events, err := dir.file("cgroup.events", unix.O_RDONLY)
 	if err != nil {
-		return pause(ctx, pass)
+		return proc.Pause(ctx, pass)
 	}
 	defer events.Close()
 	// Read first: an event counts from there.
 	if n, err := events.Read(make([]byte, 128)); err != nil || n == 0 {
-		return pause(ctx, pass)
+		return proc.Pause(ctx, pass)
 	}
 	text, err := dir.read("cgroup.events")
 	if err != nil || keyed(text, "populated") == 0 {
-		return pause(ctx, pass)
+		return proc.Pause(ctx, pass)
 	}
 	fds := []unix.PollFd{{Fd: int32(events.Fd()), Events: unix.POLLPRI}}
 	_, _ = unix.Poll(fds, int(pollSlice.Milliseconds())) // whatever it says, the caller looks again
@@ -243,55 +213,3 @@ func (g *Group) settle(ctx context.Context, pass, except int) bool {
 
 // pollSlice bounds a wait that ctx cannot interrupt.
 const pollSlice = 50 * time.Millisecond
-
-// describe what is known of processes that are stuck.
-func describe(pids []int) []Process {
-	out := make([]Process, 0, len(pids))
-	for _, pid := range pids {
-		out = append(out, describeOne(pid))
-	}
-	return out
-}
-
-func describeOne(pid int) Process {
-	p := Process{PID: pid, Name: "unknown", State: '?'}
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	status, err := os.ReadFile(filepath.Join(dir, "status"))
-	if err != nil {
-		return p
-	}
-	for line := range strings.Lines(string(status)) {
-		key, value, _ := strings.Cut(line, ":")
-		switch value = strings.TrimSpace(value); {
-		case key == "Name":
-			p.Name = value
-		case key == "State" && value != "":
-			p.State = value[0]
-		}
-	}
-	p.WaitChannel = WaitChannel(pid)
-	return p
-}
-
-// WaitChannel is the kernel's function in which a process waits; "" when it runs, or when we may not know.
-func WaitChannel(pid int) string {
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	if b, err := os.ReadFile(filepath.Join(dir, "wchan")); err == nil {
-		if name := strings.TrimSpace(string(b)); name != "" && name != "0" {
-			return name
-		}
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "stack"))
-	if err != nil {
-		return ""
-	}
-	return topOfStack(string(b))
-}
-
-// topOfStack of /proc/<pid>/stack: `[<0>] do_wait+0x160/0x2f0` is do_wait.
-func topOfStack(text string) string {
-	top, _, _ := strings.Cut(text, "\n")
-	_, name, _ := strings.Cut(top, "] ")
-	name, _, _ = strings.Cut(name, "+")
-	return strings.TrimSpace(name)
-}

@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // Remove proves that the cgroup is empty and takes its folders away in all hierarchies, with `muster/<app>` and
 // `muster` when they are empty too. What is still inside is killed. What will not go until ctx ends is a
-// *StuckError, and the cgroup stays.
+// *proc.StuckError, and the cgroup stays.
 func (g *Group) Remove(ctx context.Context) error {
 	if err := g.remove(ctx); err != nil {
 		return fmt.Errorf("remove cgroup %s: %w", g.below, err)
@@ -30,7 +32,7 @@ func (g *Group) remove(ctx context.Context) error {
 		}
 		err = g.rmdir()
 		// A process that is ending may hold it for a moment after its last list.
-		if errors.Is(err, unix.EBUSY) && !pause(ctx, pass) {
+		if errors.Is(err, unix.EBUSY) && !proc.Pause(ctx, pass) {
 			return err
 		}
 	}
@@ -116,7 +118,7 @@ func RemoveAt(ctx context.Context, paths []string) error {
 		for _, r := range found {
 			err = errors.Join(err, r.own.removeTree(r.below))
 		}
-		if !errors.Is(err, unix.EBUSY) || !pause(ctx, pass) {
+		if !errors.Is(err, unix.EBUSY) || !proc.Pause(ctx, pass) {
 			if err != nil {
 				return fmt.Errorf("clear cgroup: %w", err)
 			}

@@ -1,4 +1,4 @@
-package sandbox
+package proc
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
 // kill sends SIGKILL to the process of s and to no other: its number may have been given away since.
@@ -29,7 +27,7 @@ func (h Host) kill(s Stat) error {
 }
 
 // withDescendants returns the processes of roots and all below them, in order of all.
-func withDescendants(all []Stat, roots func(Stat) bool) []Stat {
+func WithDescendants(all []Stat, roots func(Stat) bool) []Stat {
 	children := map[int][]int{}
 	in := make([]bool, len(all))
 	var todo []int
@@ -69,8 +67,8 @@ func ancestors(all []Stat, pid int) []int {
 	}
 }
 
-// pause waits between two passes of a killing loop, longer each time; false when ctx is over.
-func pause(ctx context.Context, pass int) bool {
+// Pause waits between two passes of a loop that looks again, longer each time; false when ctx is over.
+func Pause(ctx context.Context, pass int) bool {
 	t := time.NewTimer(min(time.Millisecond<<min(pass, 6), 50*time.Millisecond))
 	defer t.Stop()
 	select {
@@ -83,7 +81,7 @@ func pause(ctx context.Context, pass int) bool {
 
 // killAll kills what find returns until it returns nothing twice: between two looks a process may have
 // been born unseen, and it is seen by the next. What is left when ctx ends is returned.
-func (h Host) killAll(ctx context.Context, find func() ([]Stat, error)) ([]StuckProcess, error) {
+func (h Host) KillAll(ctx context.Context, find func() ([]Stat, error)) ([]StuckProcess, error) {
 	for pass, empty := 0, 0; ; pass++ {
 		found, err := find()
 		if err != nil {
@@ -104,9 +102,9 @@ func (h Host) killAll(ctx context.Context, find func() ([]Stat, error)) ([]Stuck
 		if empty == 2 {
 			return nil, nil
 		}
-		if empty == 0 && !pause(ctx, pass) {
+		if empty == 0 && !Pause(ctx, pass) {
 			for i := range left {
-				left[i].WaitChannel = cgroup.WaitChannel(left[i].PID)
+				left[i].WaitChannel = WaitChannel(left[i].PID)
 			}
 			return left, nil
 		}

@@ -1,4 +1,4 @@
-package sandbox
+package proc
 
 import (
 	"os"
@@ -6,11 +6,8 @@ import (
 	"strings"
 )
 
-// Holds tells whether a process, by its number in the agent's pid namespace, is one of the guard's descendants.
-func (g *Guard) Holds(pid int) bool { return Host{}.descends(pid, g.PID()) }
-
 // descends follows the parents of pid up to ancestor; a process that ends meanwhile descends from nobody.
-func (h Host) descends(pid, ancestor int) bool {
+func (h Host) Descends(pid, ancestor int) bool {
 	for pid > 1 {
 		if pid == ancestor {
 			return true
@@ -31,8 +28,8 @@ func (h Host) descends(pid, ancestor int) bool {
 // All children of a guard are those of its first thread, which alone forks and adopts. No folder of the guard's is
 // listed for them: the kernel remembers what was listed of a process until it is reaped, and forgetting that
 // kept our processor busy for up to 30 ms (proc_invalidate_siblings_dcache, Linux 6.18).
-func (h Host) outside(guard, pid int) int {
-	for todo := h.childrenOf(guard, strconv.Itoa(guard)); len(todo) > 0; todo = h.grandchildren(todo) {
+func (h Host) OuterPID(guard, pid int) int {
+	for todo := h.ChildrenOf(guard, strconv.Itoa(guard)); len(todo) > 0; todo = h.grandchildren(todo) {
 		for _, child := range todo {
 			text, err := h.text("proc/" + strconv.Itoa(child) + "/status")
 			if err == nil && innermost(text) == pid { // else it has ended
@@ -52,14 +49,14 @@ func (h Host) grandchildren(parents []int) []int {
 			continue // it has ended
 		}
 		for _, thread := range threads {
-			all = append(all, h.childrenOf(pid, thread.Name())...)
+			all = append(all, h.ChildrenOf(pid, thread.Name())...)
 		}
 	}
 	return all
 }
 
 // childrenOf one thread of a process.
-func (h Host) childrenOf(pid int, thread string) []int {
+func (h Host) ChildrenOf(pid int, thread string) []int {
 	text, err := h.text("proc/" + strconv.Itoa(pid) + "/task/" + thread + "/children")
 	if err != nil {
 		return nil

@@ -1,11 +1,9 @@
-package sandbox
+package proc
 
 import (
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -25,7 +23,7 @@ func TestParseStat(t *testing.T) {
 		{"first thread ended", "4712 (java) Z" + rest, Stat{4712, "java", 'Z', 4711, 4711, 4711, 3, 25501}, true},
 		{"zombie", "9 (x) Z 1 2 3 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77", Stat{9, "x", 'Z', 1, 2, 3, 1, 77}, false},
 	} {
-		got, err := ParseStat([]byte(c.line))
+		got, err := parseStat([]byte(c.line))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -37,7 +35,7 @@ func TestParseStat(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"", "1", "1 (x", "1 (x)", "1 (x) S 1 2", "y (x) S" + rest} {
-		if s, err := ParseStat([]byte(line)); !errors.Is(err, ErrStat) {
+		if s, err := parseStat([]byte(line)); !errors.Is(err, errStat) {
 			t.Errorf("%q = %+v, %v", line, s, err)
 		}
 	}
@@ -45,7 +43,7 @@ func TestParseStat(t *testing.T) {
 
 func FuzzParseStat(f *testing.F) {
 	f.Add([]byte("4712 (cat) S 1 1 1 0 -1 4194560 135 0 0 0 0 1 0 0 20 0 3 0 25501"))
-	f.Fuzz(func(_ *testing.T, line []byte) { _, _ = ParseStat(line) })
+	f.Fuzz(func(_ *testing.T, line []byte) { _, _ = parseStat(line) })
 }
 
 // fixture makes a root folder with one machine and the given lines of stat.
@@ -62,7 +60,7 @@ func fixture(t *testing.T, stats ...string) Host {
 	write("sys/class/dmi/id/product_uuid", "ABCD\n")
 	write("etc/machine-id", "m1\n")
 	for _, line := range stats {
-		s, err := ParseStat([]byte(line))
+		s, err := parseStat([]byte(line))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +127,7 @@ func TestDescendants(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []int
-	for _, s := range withDescendants(all, func(s Stat) bool { return s.PID == 2 }) {
+	for _, s := range WithDescendants(all, func(s Stat) bool { return s.PID == 2 }) {
 		got = append(got, s.PID)
 	}
 	if diff := cmp.Diff([]int{2, 3, 6, 7, 9}, got); diff != "" {
@@ -137,26 +135,5 @@ func TestDescendants(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int{7, 6, 3, 9, 2, 1}, ancestors(all, 7)); diff != "" {
 		t.Errorf("ancestors -want +got:\n%s", diff)
-	}
-}
-
-func TestWhatTheProcessEngineCannotHold(t *testing.T) {
-	want := []string{"cpu_hard", "gpus", "high_mb", "pids", "shm_mb", "swap_mb", "vcores"}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(Process{}.Cannot()))); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestParseRlimits(t *testing.T) {
-	got, err := ParseRlimits(map[string]string{"nofile": "65536", "memlock": "unlimited", "core": "0:unlimited", "stack": "8192:16384"})
-	want := map[string]Rlimit{"nofile": {65536, 65536}, "memlock": {Unlimited, Unlimited}, "core": {0, Unlimited}, "stack": {8192, 16384}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v -want +got:\n%s", err, diff)
-	}
-	_, err = ParseRlimits(map[string]string{"files": "1", "as": "2G", "core": "0", "cpu": "1:", "nofile": "2:1", "rss": "1:2:3"})
-	const wrong = `limit as "2G": want a number or unlimited, or soft:hard; limit cpu "1:": want a number or unlimited, or soft:hard; limit "files": want one of cpu fsize data stack core rss nproc nofile memlock as locks sigpending msgqueue nice rtprio rttime; ` +
-		`limit nofile "2:1": want a soft limit no greater than the hard one; limit rss "1:2:3": want a number or unlimited, or soft:hard`
-	if err == nil || err.Error() != wrong {
-		t.Errorf("got  %v\nwant %s", err, wrong)
 	}
 }

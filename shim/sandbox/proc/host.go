@@ -1,4 +1,4 @@
-package sandbox
+package proc
 
 import (
 	"errors"
@@ -116,7 +116,7 @@ func (h Host) Stat(pid int) (Stat, error) {
 	if err != nil {
 		return Stat{}, fmt.Errorf("process %d: %w", pid, err)
 	}
-	return ParseStat(line)
+	return parseStat(line)
 }
 
 // Processes are all that /proc shows, in rising order of pid. Those that end meanwhile are left out.

@@ -1,4 +1,4 @@
-package sandbox
+package proc
 
 import (
 	"fmt"
@@ -45,13 +45,13 @@ func TestNumbersOfDescendants(t *testing.T) {
 	if _, err := fmt.Fscan(out, &child); err != nil {
 		t.Fatal(err)
 	}
-	if !(Host{}).descends(child, self) || (Host{}).descends(self, child) {
+	if !(Host{}).Descends(child, self) || (Host{}).Descends(self, child) {
 		t.Errorf("%d is a descendant of %d, and not the other way round", child, self)
 	}
-	if got := (Host{}).outside(parent, child); got != child {
+	if got := (Host{}).OuterPID(parent, child); got != child {
 		t.Errorf("outside: got %d, want %d: both are in one namespace", got, child)
 	}
-	if got := (Host{}).outside(child, parent); got != 0 {
+	if got := (Host{}).OuterPID(child, parent); got != 0 {
 		t.Errorf("outside: got %d, want none", got)
 	}
 	if got := (Host{}).grandchildren([]int{self}); !slices.Contains(got, parent) {

@@ -1,4 +1,4 @@
-package sandbox
+package proc
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 )
 
 // ErrStat says that a line of /proc/<pid>/stat is not one.
-var ErrStat = errors.New("not a line of /proc/<pid>/stat")
+var errStat = errors.New("not a line of /proc/<pid>/stat")
 
 // Stat is what /proc/<pid>/stat says (proc(5)).
 type Stat struct {
@@ -22,18 +22,21 @@ type Stat struct {
 	Start   uint64 // clock ticks after boot
 }
 
+// ID of the process.
+func (s Stat) ID() ID { return ID{PID: s.PID, Start: s.Start} }
+
 // Alive is false for a zombie. One with threads is a process whose first thread has ended.
 func (s Stat) Alive() bool { return s.State != 'Z' && s.State != 'X' || s.Threads > 1 }
 
 // ParseStat reads a line of /proc/<pid>/stat. The name may hold blanks and parentheses: the last one ends it.
-func ParseStat(line []byte) (Stat, error) {
+func parseStat(line []byte) (Stat, error) {
 	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if open < 0 || end < open {
-		return Stat{}, fmt.Errorf("%w: no name", ErrStat)
+		return Stat{}, fmt.Errorf("%w: no name", errStat)
 	}
 	fields := bytes.Fields(line[end+1:])
 	if len(fields) < 20 {
-		return Stat{}, fmt.Errorf("%w: %d fields after the name, want 20 or more", ErrStat, len(fields))
+		return Stat{}, fmt.Errorf("%w: %d fields after the name, want 20 or more", errStat, len(fields))
 	}
 	s := Stat{Name: string(line[open+1 : end]), State: fields[0][0]}
 	for _, f := range []struct {
@@ -44,13 +47,13 @@ func ParseStat(line []byte) (Stat, error) {
 	} {
 		n, err := strconv.Atoi(string(f.text))
 		if err != nil {
-			return Stat{}, fmt.Errorf("%w: %w", ErrStat, err)
+			return Stat{}, fmt.Errorf("%w: %w", errStat, err)
 		}
 		*f.to = n
 	}
 	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
 	if err != nil {
-		return Stat{}, fmt.Errorf("%w: %w", ErrStat, err)
+		return Stat{}, fmt.Errorf("%w: %w", errStat, err)
 	}
 	s.Start = start
 	return s, nil

@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/proc"
+)
+
+const sweepTime = 5 * time.Second
+
+// sweep kills and reaps what a dead guard left to the calling process, its subreaper: all children in
+// foreign sessions and everything below them. It returns how each of those children ended and what is still
+// alive after 5 s.
+func sweep(h proc.Host) (map[int]syscall.WaitStatus, []proc.StuckProcess) {
+	exits := map[int]syscall.WaitStatus{}
+	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
+	defer cancel()
+	left, err := h.KillAll(ctx, func() ([]proc.Stat, error) { return foreign(h, exits) })
+	if err != nil {
+		left = append(left, proc.StuckProcess{Name: "unknown", State: '?', Err: err})
+	}
+	return exits, left
+}
+
+// living are the guards of this process, which are children in sessions of their own too. A name proves nothing: any
+// process may take theirs.
+var living = guards{known: map[proc.ID]bool{}}
+
+// guards are locked for reading while one is born, so that who looks at all children knows of each.
+type guards struct {
+	sync.RWMutex
+	mu    sync.Mutex
+	known map[proc.ID]bool
+}
+
+func (g *guards) add(id proc.ID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.known[id] = true
+}
+
+func (g *guards) remove(id proc.ID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.known, id)
+}
+
+func (g *guards) has(s proc.Stat) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.known[s.ID()]
+}
+
+func foreign(h proc.Host, exits map[int]syscall.WaitStatus) ([]proc.Stat, error) {
+	living.Lock() // no guard is born meanwhile that it does not know
+	defer living.Unlock()
+	all, err := h.Processes()
+	if err != nil {
+		return nil, err
+	}
+	self, session := os.Getpid(), 0
+	if s, err := h.Stat(self); err == nil {
+		session = s.Session
+	}
+	orphan := func(s proc.Stat) bool {
+		return s.PPID == self && s.Session != session && !living.has(s)
+	}
+	found := proc.WithDescendants(all, orphan)
+	return slices.DeleteFunc(found, func(s proc.Stat) bool {
+		if s.PPID == self {
+			return reap(s.PID, exits)
+		}
+		return !s.Alive()
+	}), nil
+}
+
+func reap(pid int, exits map[int]syscall.WaitStatus) bool {
+	var status syscall.WaitStatus
+	got, err := syscall.Wait4(pid, &status, syscall.WNOHANG|unix.WALL, nil)
+	if got == pid {
+		exits[pid] = status
+	}
+	return got == pid || errors.Is(err, syscall.ECHILD)
+}
