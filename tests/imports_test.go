@@ -68,6 +68,11 @@ var rooms = []room{
 	{path: "shim/submit", may: []string{"packages/fetch"}}, // knows no definition
 	{path: "shim/files", may: []string{"shim/plan", "registry", "shim/fault", "shim/policy", "shim/stage", "packages/fetch"}},
 	{path: "shim/policy", may: []string{"packages/sign", "shim/exit"}},
+	{path: "shim/keyring"},
+	{path: "shim/signals"},
+	{path: "shim/tail", may: []string{"shim/status"}},
+	{path: "shim/wait"},
+	{path: "shim/wording", pure: true},
 	{path: "shim/hadoop", may: []string{"packages/fetch", "packages/hdfs", "shim/exit", "shim/files", "shim/plan"}},
 	{
 		path: "shim/openapp",

@@ -21,6 +21,8 @@ import (
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/signals"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // agentFlags are the settings of one agent.
@@ -169,15 +171,15 @@ func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) 
 
 // hearSignals turns TERM, INT and the end of the lifeline into events of the machine.
 func (a *agent) hearSignals(lifeline int) (stop func()) {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	heard := make(chan os.Signal, 4)
+	signal.Notify(heard, syscall.SIGTERM, syscall.SIGINT)
 	done := make(chan struct{})
 	go func() {
-		var echo echo
+		var echo signals.Repeat
 		for {
 			select {
-			case sig := <-signals:
-				if echo.of(sig, time.Now()) {
+			case sig := <-heard:
+				if echo.Again(sig, time.Now()) {
 					continue
 				}
 				number, _ := sig.(syscall.Signal)
@@ -197,7 +199,7 @@ func (a *agent) hearSignals(lifeline int) (stop func()) {
 		}()
 	}
 	return func() {
-		signal.Stop(signals)
+		signal.Stop(heard)
 		close(done)
 	}
 }
@@ -265,7 +267,7 @@ func parseExitMap(text string) (exitMap, error) {
 		}
 		from = strings.TrimSpace(from)
 		if code, err := strconv.Atoi(from); (err != nil || code < 0 || code > 255) && !slices.Contains(classes(), registry.Class(from)) {
-			return nil, exit.Usagef("--exit-code-map %q: got %q, want a code 0…255 or a class: %s", pair, from, joined(classes()))
+			return nil, exit.Usagef("--exit-code-map %q: got %q, want a code 0…255 or a class: %s", pair, from, wording.Joined(classes()))
 		}
 		m[from] = n
 	}
@@ -279,14 +281,6 @@ func classes() []registry.Class {
 		registry.ClassImage, registry.ClassPreempted, registry.ClassStopped, registry.ClassTimeout, registry.ClassDefinition,
 		registry.ClassNotPermitted, registry.ClassMuster, registry.ClassLauncher,
 	}
-}
-
-func joined[T ~string](words []T) string {
-	all := make([]string, len(words))
-	for i, w := range words {
-		all[i] = string(w)
-	}
-	return strings.Join(all, ", ")
 }
 
 func (m exitMap) apply(code int, final machine.State) int {

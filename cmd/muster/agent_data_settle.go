@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // There is no master of the job to give outputs their names. Each agent does so for its own when it sees the verdict, and
@@ -62,7 +63,7 @@ func (a *agent) persist(ctx context.Context, do func(context.Context) error) err
 	ctx, off := context.WithCancelCause(ctx)
 	defer off(nil)
 	go func(terms int) {
-		poll(ctx, func() bool { return a.loop.State().Terms > terms })
+		wait.Until(ctx, func() bool { return a.loop.State().Terms > terms })
 		off(errors.New("called off by a signal"))
 	}(a.loop.State().Terms)
 	for {
@@ -352,7 +353,7 @@ func (r gangRoom) planAgain(ctx context.Context, in registry.Instance) (plan.Pla
 func (r gangRoom) gone(ctx context.Context) (st consul.Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, goneAgent)
 	defer cancel()
-	poll(ctx, func() bool {
+	wait.Until(ctx, func() bool {
 		if st, err = r.client.Status(ctx, r.id.appID); err != nil {
 			return false
 		}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/gpu"
@@ -43,7 +44,7 @@ func (a *agent) takeGPUs(ctx context.Context, p plan.Plan) error {
 	devices, err := a.listGPUs(ctx, &g)
 	a.setGPUs(g)
 	if err != nil {
-		return fault.GPU(fmt.Errorf("%s asked for: %w", counted(p.Limits.GPUs, "GPU"), err))
+		return fault.GPU(fmt.Errorf("%s asked for: %w", appdef.Counted(p.Limits.GPUs, "GPU"), err))
 	}
 	want := gpu.Want{Count: p.Limits.GPUs, Type: p.Limits.GPUType, Granted: a.alloc.Devices}
 	if g.held, err = gpu.Claim(ctx, devices, want); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/script"
+	"github.com/muster-agent/muster/shim/tail"
 )
 
 // The commands of a package's scripts run beside the app, in its container. What one is told and what it says lies in
@@ -147,7 +148,7 @@ func (a *agent) follow(ctx context.Context, o script.Order, s *sandbox.Session) 
 	_ = s.Stdin.Close() // it is asked nothing
 	end := commandEnd{files: o.Files()}
 	var said sync.WaitGroup
-	var stderr lastLines
+	var stderr tail.Buffer
 	said.Go(func() { a.keep(end.files.Stdout, s.Stdout, io.Discard) })
 	said.Go(func() { a.keep(end.files.Stderr, s.Stderr, &stderr) })
 	exit, err := s.Wait(ctx)
@@ -173,7 +174,7 @@ func (a *agent) follow(ctx context.Context, o script.Order, s *sandbox.Session) 
 	case exit.Signal != 0:
 		end.Why = "killed by signal " + fmt.Sprint(exit.Signal)
 	default:
-		end.Code, end.Why = exit.Code, a.complaint(o, stderr.all())
+		end.Code, end.Why = exit.Code, a.complaint(o, stderr.String())
 	}
 	return end
 }

@@ -236,7 +236,7 @@ func (f *agentFlags) folders(a *agent, found launcher.Found) error {
 	}
 	if work == "" {
 		var err error
-		if work, err = defaultWorkDir(a.id.appID); err != nil {
+		if work, err = status.DefaultWorkDir(a.id.appID); err != nil {
 			return exit.With(exit.Forbidden, err)
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // run lives through the machine.
@@ -228,13 +229,13 @@ func outageCause(o *status.Outage) string {
 	case o == nil:
 		return ""
 	case o.Fenced && o.Members == 0:
-		return fmt.Sprintf("cut off from the registry since %s: stopped until it answers", clock(o.Since))
+		return fmt.Sprintf("cut off from the registry since %s: stopped until it answers", wording.Clock(o.Since))
 	case o.Fenced:
-		return fmt.Sprintf("cut off from the registry since %s (%d of %d members are): stopped until it answers", clock(o.Since), o.Silent, o.Members)
+		return fmt.Sprintf("cut off from the registry since %s (%d of %d members are): stopped until it answers", wording.Clock(o.Since), o.Silent, o.Members)
 	case o.Members == 0:
 		return ""
 	}
-	return fmt.Sprintf("registry away since %s for %d of %d members: goes on until %s", clock(o.Since), o.Silent, o.Members, clock(o.Until))
+	return fmt.Sprintf("registry away since %s for %d of %d members: goes on until %s", wording.Clock(o.Since), o.Silent, o.Members, wording.Clock(o.Until))
 }
 
 // cause is what a person asks next: why is it there?

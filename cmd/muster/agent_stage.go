@@ -22,6 +22,7 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/keyring"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
@@ -290,7 +291,7 @@ func (r stageRoom) policy(p plan.Plan) *machine.Policy {
 func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	var known status.AppFile
 	err := status.ReadJSON(filepath.Join(a.state.App(a.id.appID), "app.json"), &known)
-	if err != nil || known.Run != a.id.run || !processLives(known.Pid) { // else `muster run`, or another agent of this run, has written it
+	if err != nil || known.Run != a.id.run || !status.ProcessLives(known.Pid) { // else `muster run`, or another agent of this run, has written it
 		begun := a.started
 		if err == nil && known.Run == a.id.run { // what has ended in it counts
 			begun = known.Started
@@ -444,7 +445,7 @@ func secrets(refs map[string]string) (map[string]string, error) {
 			}
 			values[name] = strings.TrimRight(text, "\n")
 		case "keyring":
-			text, err := fromKeyring(where)
+			text, err := keyring.Read(where)
 			if err != nil {
 				return nil, fmt.Errorf("secret %s: %w", name, err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages/cachedir"
 	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/policy"
@@ -121,7 +122,7 @@ func checkEnvelope(t cgroup.Tree) check {
 		limits = append(limits, fmt.Sprintf("%d MB of memory", memory))
 	}
 	if vcores > 0 {
-		limits = append(limits, counted(vcores, "core"))
+		limits = append(limits, appdef.Counted(vcores, "core"))
 	}
 	if limits == nil {
 		return good("envelope", "no limit around this process")
@@ -165,25 +166,25 @@ func checkGPU(ctx context.Context, root string) check {
 	case count == 0:
 		return good(name, "no device nodes")
 	case path == nil:
-		return bad(name, "put muster-gpu beside muster for health, memory and choice by links", "%s by device nodes, no muster-gpu", counted(count, "GPU"))
+		return bad(name, "put muster-gpu beside muster for health, memory and choice by links", "%s by device nodes, no muster-gpu", appdef.Counted(count, "GPU"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, guardPatience)
 	defer cancel()
 	helper, err := gpu.Open(ctx, *path, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return bad(name, "install the NVIDIA driver's libraries (libnvidia-ml.so.1) for this host", "%s by device nodes: %v", counted(count, "GPU"), err)
+		return bad(name, "install the NVIDIA driver's libraries (libnvidia-ml.so.1) for this host", "%s by device nodes: %v", appdef.Counted(count, "GPU"), err)
 	}
 	defer helper.Close()
 	inventory, err := helper.Inventory(ctx)
 	if err != nil {
-		return bad(name, "run nvidia-smi: it says what the driver lacks", "%s: %v", counted(count, "GPU"), err)
+		return bad(name, "run nvidia-smi: it says what the driver lacks", "%s: %v", appdef.Counted(count, "GPU"), err)
 	}
 	for _, f := range gpu.Gate(inventory.Devices, gpu.Policy{Shared: true}) {
 		if f.Refuses() {
-			return bad(name, f.Remedy, "driver %s, %s: %s", inventory.Driver, counted(len(inventory.Devices), "GPU"), f)
+			return bad(name, f.Remedy, "driver %s, %s: %s", inventory.Driver, appdef.Counted(len(inventory.Devices), "GPU"), f)
 		}
 	}
-	return good(name, "driver %s, %s, all fit", inventory.Driver, counted(len(inventory.Devices), "GPU"))
+	return good(name, "driver %s, %s, all fit", inventory.Driver, appdef.Counted(len(inventory.Devices), "GPU"))
 }
 
 // checkPolicy reads the operator's file.
@@ -201,5 +202,5 @@ func checkPolicy(path string) check {
 			return bad(name, "make it, or take it out of the policy: no container starts until then", "%s: mounts: %v", path, err).needed()
 		}
 	}
-	return good(name, "%s: %s, refuse_root %v, seccomp %v, signed packages only %v", path, counted(len(p.Mounts), "mount"), p.RefuseRoot, p.Seccomp != "", p.Packages.RequireSignature)
+	return good(name, "%s: %s, refuse_root %v, seccomp %v, signed packages only %v", path, appdef.Counted(len(p.Mounts), "mount"), p.RefuseRoot, p.Seccomp != "", p.Packages.RequireSignature)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // What muster can do without, and says so.
@@ -16,7 +18,7 @@ import (
 // checkWorkFolder asks whether the default work folder could be made.
 func checkWorkFolder() check {
 	const name = "work folder"
-	dir, err := defaultWorkDir("doctor")
+	dir, err := status.DefaultWorkDir("doctor")
 	if err != nil {
 		return bad(name, "give --work-dir", "%v", err)
 	}

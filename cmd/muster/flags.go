@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -120,17 +119,4 @@ func absolute(path string) string {
 		return path
 	}
 	return abs
-}
-
-// defaultWorkDir is ${XDG_STATE_HOME:-~/.local/state}/muster/<app>.
-func defaultWorkDir(app string) (string, error) {
-	base := os.Getenv("XDG_STATE_HOME")
-	if base == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("work folder: %w; give --work-dir", err)
-		}
-		base = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(base, "muster", app), nil
 }

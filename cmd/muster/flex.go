@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 type flexFlags struct {
@@ -184,7 +185,7 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 	defer cancel()
 	var last registry.Directive
 	var over error
-	done := poll(waiting, func() bool {
+	done := wait.Until(waiting, func() bool {
 		st, err := x.lookup.status(ctx, x.address, x.app)
 		switch {
 		case errors.Is(err, registry.ErrUnreachable): // it is waited for

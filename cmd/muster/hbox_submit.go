@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 const hboxLong = `Takes a command line of hbox-submit as it is, with all spellings of its options, and runs the job: here, as muster run
@@ -222,7 +223,7 @@ func (f *hboxFlags) settle(job hbox.Submission) error {
 	}
 	f.run.appID = r.appID
 	if f.run.workDir == "" {
-		dir, err := defaultWorkDir(r.appID)
+		dir, err := status.DefaultWorkDir(r.appID)
 		if err != nil {
 			return err
 		}

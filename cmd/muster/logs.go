@@ -19,6 +19,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/tail"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 type logsFlags struct {
@@ -128,12 +130,10 @@ func (l logReader) one(ctx context.Context, instance string) error {
 func (l logReader) dir(instance string) (string, error) {
 	dir := cmp.Or(l.facts.logDirs()[instance], filepath.Join(l.facts.local.LogDir, instance))
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "", exit.Usagef("no log of %s/%s on this host (%s); here are: %s", l.facts.id, instance, dir, orNone(l.names()))
+		return "", exit.Usagef("no log of %s/%s on this host (%s); here are: %s", l.facts.id, instance, dir, wording.OrNone(l.names()))
 	}
 	return dir, nil
 }
-
-func orNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 
 // names are the instances that have a log folder or an agent on this host, in the order of components and indexes.
 func (l logReader) names() []string {
@@ -241,11 +241,11 @@ func (l logReader) lines(ctx context.Context, instance string, show func(string)
 
 // copy prints the rotated files, the oldest first, and the live one.
 func (l logReader) copy(ctx context.Context, path string, out io.Writer) error {
-	for _, part := range parts(path, l.tail) {
-		if part.path == path {
-			return status.Follow(ctx, path, part.from, l.follow, out)
+	for _, part := range tail.Parts(path, l.tail) {
+		if part.Path == path {
+			return status.Follow(ctx, path, part.From, l.follow, out)
 		}
-		if err := status.Follow(ctx, part.path, part.from, false, out); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := status.Follow(ctx, part.Path, part.From, false, out); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 type psFlags struct {
@@ -73,7 +75,7 @@ func printRows(out io.Writer, rows []appRow) error {
 	for _, r := range rows {
 		started := ""
 		if r.Started != nil {
-			started = clock(*r.Started)
+			started = wording.Clock(*r.Started)
 		}
 		cells = append(cells, []string{r.App, r.Name, r.Phase, deref(r.Outcome), started, r.Registry})
 	}
@@ -159,7 +161,7 @@ func rowOf(f appFacts) appRow {
 		row.WorkDir = f.local.WorkDir
 	}
 	if at := f.started(); !at.IsZero() {
-		row.Started = new(milliseconds(at))
+		row.Started = new(status.Stamp(at))
 	}
 	return row
 }

@@ -342,7 +342,7 @@ func (f *renderFlags) deliver(s streams, launcher string, job render.Job) error 
 	}
 	switch {
 	case f.strict && len(job.Lost) > 0:
-		return exit.With(exit.Definition, fmt.Errorf("render: %s cannot say %s", launcher, counted(len(job.Lost), "thing")))
+		return exit.With(exit.Definition, fmt.Errorf("render: %s cannot say %s", launcher, appdef.Counted(len(job.Lost), "thing")))
 	case f.output != "":
 		if err := f.save(job.Files); err != nil {
 			return err

@@ -188,7 +188,7 @@ func (r *runner) settle() error {
 	work := r.flags.workDir
 	if work == "" {
 		var err error
-		if work, err = defaultWorkDir(r.appID); err != nil {
+		if work, err = status.DefaultWorkDir(r.appID); err != nil {
 			return exit.With(exit.Forbidden, err)
 		}
 	}

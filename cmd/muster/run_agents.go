@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/tail"
 )
 
 // child is one agent process of a run, over its relaunches.
@@ -19,7 +20,7 @@ type child struct {
 	mu       sync.Mutex
 	cmd      *exec.Cmd
 	lifeline *os.File
-	words    *lastLines // what the agent said on stderr
+	words    *tail.Buffer // what the agent said on stderr
 	launched []time.Time
 	code     int
 	signal   syscall.Signal
@@ -129,29 +130,4 @@ func (c *child) mayRelaunch(now time.Time) bool {
 		}
 	}
 	return recent <= 5
-}
-
-// lastLines keeps the end of what was written to it.
-type lastLines struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const lastBytes = 16 << 10
-
-func (l *lastLines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, b...)
-	if over := len(l.text) - lastBytes; over > 0 {
-		l.text = append([]byte(nil), l.text[over:]...)
-	}
-	return len(b), nil
-}
-
-// all is what was kept.
-func (l *lastLines) all() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.text)
 }

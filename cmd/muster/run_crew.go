@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/tail"
 )
 
 // crew are the agents of a run as a flex changes them: who is to be there, and how they are shown. It belongs to
@@ -64,7 +65,7 @@ func (c *crew) call(in registry.Instance) error {
 	at := slices.IndexFunc(c.agents, func(a *child) bool { return a.instance == in })
 	switch {
 	case at < 0:
-		a := &child{instance: in, words: &lastLines{}}
+		a := &child{instance: in, words: &tail.Buffer{}}
 		c.agents = append(c.agents, a)
 		return c.launch(a)
 	case c.away[c.agents[at]]:

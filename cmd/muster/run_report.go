@@ -92,7 +92,7 @@ func (r *runner) attemptBegins(dir string) (map[string]int64, bool) {
 func (r *runner) words(instance string) []string {
 	for _, c := range r.agents {
 		if c.instance.String() == instance {
-			return without(c.words.all(), everyday, reportLines)
+			return without(c.words.String(), everyday, reportLines)
 		}
 	}
 	return nil

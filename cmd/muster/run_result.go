@@ -77,7 +77,7 @@ func (f *runFlags) refuse(s streams, ref string, err error) error {
 // headline is the result in one line, with the cause of a run that did not succeed unless a person has just read it.
 func headline(f status.ResultFile, why bool) string {
 	took := time.Duration(f.Times.Total * float64(time.Second)).Round(100 * time.Millisecond)
-	s := fmt.Sprintf("%s: %s after %s, %s, %s", f.App, f.Outcome, took, counted(f.Restarts, "restart"), counted(f.Generations, "generation"))
+	s := fmt.Sprintf("%s: %s after %s, %s, %s", f.App, f.Outcome, took, appdef.Counted(f.Restarts, "restart"), appdef.Counted(f.Generations, "generation"))
 	if _, lost, ok := strings.Cut(f.Cause, registry.CasualtiesMark); ok && f.Outcome == string(registry.Succeeded) {
 		s += registry.CasualtiesMark + lost // a partial success is none that may go unseen
 	}

@@ -15,7 +15,9 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/signals"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // end is how a run is over.
@@ -63,7 +65,7 @@ func (r *runner) follow(ctx context.Context, directives chan<- registry.Directiv
 		case <-ctx.Done():
 		}
 	}
-	poll(ctx, func() bool {
+	wait.Until(ctx, func() bool {
 		v, err := r.client.Follow(ctx, r.appID, r.runID, see)
 		if err == nil {
 			verdicts <- v
@@ -73,16 +75,16 @@ func (r *runner) follow(ctx context.Context, directives chan<- registry.Directiv
 }
 
 // attend is the run's loop: signals, deaths of agents, the verdict. It returns when no agent is left.
-func (r *runner) attend(ctx context.Context, signals <-chan os.Signal, crew *crew, directives <-chan registry.Directive, verdicts <-chan registry.Verdict) end {
+func (r *runner) attend(ctx context.Context, heard <-chan os.Signal, crew *crew, directives <-chan registry.Directive, verdicts <-chan registry.Verdict) end {
 	var e end
-	var echo echo
+	var echo signals.Repeat
 	asked := 0
 	for r.living() > 0 {
 		select {
 		case v := <-verdicts:
 			e.verdict = &v
-		case sig := <-signals:
-			if echo.of(sig, time.Now()) {
+		case sig := <-heard:
+			if echo.Again(sig, time.Now()) {
 				continue
 			}
 			asked++

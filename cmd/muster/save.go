@@ -16,6 +16,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/wait"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 type saveFlags struct {
@@ -125,7 +127,7 @@ func (x *saving) await(ctx context.Context, limit time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var over error
-	done := poll(waiting, func() bool {
+	done := wait.Until(waiting, func() bool {
 		st, err := x.lookup.status(ctx, x.address, x.app)
 		switch {
 		case errors.Is(err, registry.ErrUnreachable): // it is waited for
@@ -248,7 +250,7 @@ func (x *saving) print(asJSON bool) error {
 	}
 	why := r.why()
 	if r.Saved == 0 {
-		return fmt.Errorf("%s: nothing was saved: %s", x.app, orNone(why))
+		return fmt.Errorf("%s: nothing was saved: %s", x.app, wording.OrNone(why))
 	}
 	for _, line := range why {
 		fmt.Fprintf(x.streams.err, "%s: %s\n", x.app, line)
@@ -268,7 +270,7 @@ func (x *saving) say(r saveReport) {
 		out = "; left out, for they are written to all the time: " + strings.TrimPrefix(out, ", ")
 	}
 	for _, to := range r.To {
-		fmt.Fprintf(x.streams.out, "%s: saved by %s in %s%s\n", x.app, counted(r.Saved, "instance"), to, out)
+		fmt.Fprintf(x.streams.out, "%s: saved by %s in %s%s\n", x.app, appdef.Counted(r.Saved, "instance"), to, out)
 	}
 }
 
@@ -284,7 +286,7 @@ func (r saveReport) why() []string {
 
 // beforeStop follows the save that a stop asks for, until the run has its verdict.
 func (x *saving) beforeStop(ctx context.Context) {
-	poll(ctx, func() bool {
+	wait.Until(ctx, func() bool {
 		st, err := x.lookup.status(ctx, x.address, x.app)
 		return err == nil && (st.Directive.Run != x.run || x.look(st) && st.Directive.Verdict != nil)
 	})
@@ -309,7 +311,7 @@ func (x *saving) tellStop() error {
 		fmt.Fprintf(x.streams.err, "%s: %s\n", x.app, line)
 	}
 	if n := len(open) + len(r.Failed); n > 0 {
-		return fmt.Errorf("%s: stopped, and %s had not saved", x.app, counted(n, "instance"))
+		return fmt.Errorf("%s: stopped, and %s had not saved", x.app, appdef.Counted(n, "instance"))
 	}
 	return nil
 }

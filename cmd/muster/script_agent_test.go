@@ -100,8 +100,8 @@ func (p *puppet) source(all *puppetShow, state status.State, leave func()) statu
 	}
 }
 
-// signals asserts what an agent was asked to send: `signals APP/INSTANCE NUMBER…`.
-func signals(ts *testscript.TestScript, _ bool, args []string) {
+// knownSignals asserts what an agent was asked to send: `signals APP/INSTANCE NUMBER…`.
+func knownSignals(ts *testscript.TestScript, _ bool, args []string) {
 	all := show(ts)
 	all.mu.Lock()
 	defer all.mu.Unlock()

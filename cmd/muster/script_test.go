@@ -45,7 +45,7 @@ func runScript(t testscript.T, file string, limit time.Duration) {
 		Files: []string{file}, RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update, Deadline: end,
 		Setup: func(e *testscript.Env) error { dog = clearAt(end, e.WorkDir); return setupScript(e) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "agent": startAgent, "registry": startRegistry, "member": holdIndex, "signals": signals,
+			"exits": exits, "agent": startAgent, "registry": startRegistry, "member": holdIndex, "signals": knownSignals,
 			"waitfile": waitFile, "fields": fields, "keys": keepKeys, "web": startWeb,
 		},
 	})

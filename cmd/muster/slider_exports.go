@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/publisher"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // view is the app as Slider's REST would have it. An app that does not run has components, and no members.
@@ -112,7 +113,7 @@ func (a *sliderApp) exports(ctx context.Context, s streams, p *sliderWords, grou
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.err, "%s publishes no group %s; there is: %s\n", a.name, group, orNone(groups))
+		fmt.Fprintf(s.err, "%s publishes no group %s; there is: %s\n", a.name, group, wording.OrNone(groups))
 		return exit.Silent{Code: sliderNo}
 	}
 	return p.print(s, answer)
@@ -203,7 +204,7 @@ func (a *sliderApp) config(ctx context.Context, s streams, p *sliderWords, forma
 	}
 	name := p.one("--getconf")
 	if _, ok := v.Configs[name]; !ok {
-		fmt.Fprintf(s.err, "%s publishes no configuration %s; there is: %s\n", a.name, name, orNone(slices.Sorted(maps.Keys(v.Configs))))
+		fmt.Fprintf(s.err, "%s publishes no configuration %s; there is: %s\n", a.name, name, wording.OrNone(slices.Sorted(maps.Keys(v.Configs))))
 		return exit.Silent{Code: sliderNo}
 	}
 	answer, err := answerOf(ctx, v, "publisher/slider/"+url.PathEscape(name)+"."+format)

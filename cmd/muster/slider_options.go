@@ -210,7 +210,7 @@ func (o sliderOption) take(verb string, inside, words []string, options []slider
 			n++
 		}
 	case n > len(words):
-		return nil, nil, exit.Usagef("slider %s: %s: got %s behind it, want %s", verb, o.name, counted(len(words), "word"), o.values)
+		return nil, nil, exit.Usagef("slider %s: %s: got %s behind it, want %s", verb, o.name, appdef.Counted(len(words), "word"), o.values)
 	}
 	for _, w := range words[:n] {
 		if slices.ContainsFunc(options, func(other sliderOption) bool { return other.name == w }) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hostlock"
@@ -61,7 +62,7 @@ func (p *sliderWords) openLocked() (*sliderApp, *hostlock.Lock, error) {
 
 // sliderRuns tells whether the app has a run on this host that is not over.
 func sliderRuns(f *appFacts) bool {
-	return f.local != nil && (f.living() || f.result == nil && processLives(f.local.Pid))
+	return f.local != nil && (f.living() || f.result == nil && status.ProcessLives(f.local.Pid))
 }
 
 // sliderStart runs an app again, from its checkpoints.
@@ -221,7 +222,7 @@ func (a *sliderApp) start(ctx context.Context, s streams, p *sliderWords, lock *
 	begun, err := a.await(ctx, k, b, want)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		fmt.Fprintf(s.out, "%s: started in the background (pid %d); %s being installed\n", a.name, b.pid, counted(len(want), "instance"))
+		fmt.Fprintf(s.out, "%s: started in the background (pid %d); %s being installed\n", a.name, b.pid, appdef.Counted(len(want), "instance"))
 	case err != nil:
 		return err
 	case !begun:
@@ -230,7 +231,7 @@ func (a *sliderApp) start(ctx context.Context, s streams, p *sliderWords, lock *
 		}
 		return a.ended(s, b)
 	default:
-		fmt.Fprintf(s.out, "%s: started in the background (pid %d); %s installed\n", a.name, b.pid, counted(len(want), "instance"))
+		fmt.Fprintf(s.out, "%s: started in the background (pid %d); %s installed\n", a.name, b.pid, appdef.Counted(len(want), "instance"))
 	}
 	a.say(s)
 	if err := a.writeReport(s, p); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/publisher"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // The states of an app as YARN names them; --state asks for one.
@@ -368,7 +369,7 @@ func sliderList(ctx context.Context, s streams, p *sliderWords) error {
 		if is != yarnNew { // what never ran has none
 			outcome = deref(f.outcome())
 		}
-		rows = append(rows, []string{name, is, clock(f.started()), outcome, a.record.AppDef})
+		rows = append(rows, []string{name, is, wording.Clock(f.started()), outcome, a.record.AppDef})
 		rows = append(rows, p.containers(&f)...)
 	}
 	if len(rows) == 0 {
@@ -395,7 +396,7 @@ func (p *sliderWords) containers(f *appFacts) [][]string {
 		if len(only) > 0 && !slices.Contains(only, row.Component) {
 			continue
 		}
-		rows = append(rows, []string{"  " + row.Instance, row.Phase, clock(row.Since), "", row.Host})
+		rows = append(rows, []string{"  " + row.Instance, row.Phase, wording.Clock(row.Since), "", row.Host})
 	}
 	return rows
 }

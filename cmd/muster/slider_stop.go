@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // sliderStop ends the run with the verdict stopped. To stop what does not run is no error, as in Slider.
@@ -59,14 +60,14 @@ func (p *sliderWords) open() (*sliderApp, error) {
 }
 
 // end stops the run. One that ends by itself meanwhile takes its registry with it: then nothing is left to be asked.
-func (a *sliderApp) end(ctx context.Context, s streams, p *sliderWords, wait bool) error {
-	err := a.stop(ctx, s, p, wait)
+func (a *sliderApp) end(ctx context.Context, s streams, p *sliderWords, waits bool) error {
+	err := a.stop(ctx, s, p, waits)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	waiting, cancel := context.WithTimeout(ctx, takeoverPatience)
 	defer cancel()
-	over := poll(waiting, func() bool {
+	over := wait.Until(waiting, func() bool {
 		facts, err := a.hostFacts(waiting, s, p)
 		return err == nil && !sliderRuns(&facts)
 	})
@@ -82,7 +83,7 @@ func (a *sliderApp) heard(ctx context.Context, s streams, p *sliderWords) (appFa
 	waiting, cancel := context.WithTimeout(ctx, takeoverPatience)
 	defer cancel()
 	quiet := streams{err: io.Discard}
-	poll(waiting, func() bool {
+	wait.Until(waiting, func() bool {
 		f, err := a.facts(waiting, quiet, p)
 		coming := f.registry == nil && (errors.Is(f.silent, registry.ErrNoApp) || !f.living()) || f.registry != nil && f.registry.Live == 0
 		return err != nil || !sliderRuns(&f) || f.verdict() != nil || !coming
@@ -91,7 +92,7 @@ func (a *sliderApp) heard(ctx context.Context, s streams, p *sliderWords) (appFa
 }
 
 // stop asks the run to stop and, where that is wanted, waits for its end.
-func (a *sliderApp) stop(ctx context.Context, s streams, p *sliderWords, wait bool) error {
+func (a *sliderApp) stop(ctx context.Context, s streams, p *sliderWords, waits bool) error {
 	k := a.lookup(s, p)
 	facts, err := a.heard(ctx, s, p)
 	if err != nil {
@@ -103,7 +104,7 @@ func (a *sliderApp) stop(ctx context.Context, s streams, p *sliderWords, wait bo
 	}
 	switch v := facts.verdict(); {
 	case v != nil && facts.registry != nil && facts.registry.Live > 0: // it stops already
-		if !wait {
+		if !waits {
 			return nil
 		}
 		return endOf(ctx, s, k, facts, *v)
@@ -113,7 +114,7 @@ func (a *sliderApp) stop(ctx context.Context, s streams, p *sliderWords, wait bo
 	case facts.registry == nil:
 		return stopAgents(ctx, s, k, facts, grace)
 	}
-	if err := a.ask(ctx, facts, grace, p.one("--message")); err != nil || !wait {
+	if err := a.ask(ctx, facts, grace, p.one("--message")); err != nil || !waits {
 		return err
 	}
 	c, err := openForQuestions(facts.address)
@@ -203,7 +204,7 @@ func (a *sliderApp) ownWork(ctx context.Context) (lock *hostlock.Lock, err error
 	}
 	ctx, cancel := context.WithTimeout(ctx, takeoverPatience)
 	defer cancel()
-	poll(ctx, func() bool {
+	wait.Until(ctx, func() bool {
 		lock, err = lockFolder("work", a.work())
 		held := fault.Is(err, registry.ClassHost)
 		return !held

@@ -74,7 +74,7 @@ type sliderRun struct {
 type sliderHome string
 
 func openSliderHome() (sliderHome, error) {
-	dir, err := defaultWorkDir("slider")
+	dir, err := status.DefaultWorkDir("slider")
 	return sliderHome(absolute(dir)), exit.With(exit.Forbidden, err)
 }
 

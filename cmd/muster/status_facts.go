@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -401,7 +399,7 @@ func (f *appFacts) phase() string {
 		return f.phaseOfAgents()
 	case f.verdict() != nil, f.result != nil && f.result.Outcome == string(registry.Failed):
 		return "done"
-	case f.result == nil && f.local != nil && processLives(f.local.Pid):
+	case f.result == nil && f.local != nil && status.ProcessLives(f.local.Pid):
 		return "starting"
 	}
 	return "interrupted"
@@ -420,20 +418,6 @@ func (f *appFacts) phaseOfAgents() string {
 		return "stopping"
 	}
 	return "waiting"
-}
-
-// processLives tells whether a process of this host runs. One that has ended and waits for its parent
-// to ask how does not.
-func processLives(pid int) bool {
-	if pid <= 0 {
-		return false
-	}
-	if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
-		return false
-	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, after, ok := strings.Cut(string(text[max(0, bytes.LastIndexByte(text, ')')):]), ") ") // proc_pid_stat(5)
-	return err != nil || !ok || !strings.HasPrefix(after, "Z")
 }
 
 // outcome is the verdict's, interrupted for a run that ended without one, nil while it goes on.

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // table prints rows in columns.
@@ -79,7 +79,7 @@ func (v *appView) lines() [][2]string {
 		}
 	}
 	if v.AwaySince != nil {
-		add("registry", v.Registry+" (registry unreachable since "+clock(*v.AwaySince)+"; "+v.fate()+")")
+		add("registry", v.Registry+" (registry unreachable since "+wording.Clock(*v.AwaySince)+"; "+v.fate()+")")
 	} else {
 		add("registry", v.Registry)
 	}
@@ -108,7 +108,7 @@ func (v *appView) lines() [][2]string {
 
 // waitText is for whom the conductor waits, and how long it will.
 func waitText(w status.Wait) string {
-	text := fmt.Sprintf("%s since %s, given up at %s", w.Instance, clock(w.Since), clock(w.Until))
+	text := fmt.Sprintf("%s since %s, given up at %s", w.Instance, wording.Clock(w.Since), wording.Clock(w.Until))
 	if w.Mass {
 		text += ": more than half of the gang is away"
 	}
@@ -156,7 +156,7 @@ func instanceCells(rows []status.Instance) [][]string {
 		}
 		cells = append(cells, []string{
 			row.Instance, row.Role, row.Phase, row.Host, number(row.Generation), number(row.Attempt), progress, step, exit,
-			clock(row.Since), cause,
+			wording.Clock(row.Since), cause,
 		})
 	}
 	return cells
@@ -168,13 +168,6 @@ func number(n int) string {
 		return ""
 	}
 	return strconv.Itoa(n)
-}
-
-func clock(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Local().Format("2006-01-02 15:04:05")
 }
 
 func deref(s *string) string {

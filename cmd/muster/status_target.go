@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // target is what a word on the command line names: an app, or one instance of it.
@@ -67,5 +68,5 @@ func (k lookup) agent(ctx context.Context, word string) (target, *status.Client,
 		return t, nil, err
 	}
 	return t, nil, exit.Usagef("no agent of %s/%s on this host; here are: %s; muster status %s says where it runs",
-		t.app, t.instance, orNone(slices.Sorted(maps.Keys(known))), t.app)
+		t.app, t.instance, wording.OrNone(slices.Sorted(maps.Keys(known))), t.app)
 }

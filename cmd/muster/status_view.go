@@ -57,7 +57,7 @@ func viewOf(f appFacts) appView {
 		Missing: []string{}, Instances: []status.Instance{}, Registry: f.address, Verdict: f.verdict(),
 	}
 	if at := f.started(); !at.IsZero() {
-		v.Started = new(milliseconds(at))
+		v.Started = new(status.Stamp(at))
 	}
 	if f.local != nil {
 		v.Registry = cmp.Or(f.address, f.local.Registry)
@@ -67,7 +67,7 @@ func viewOf(f appFacts) appView {
 	}
 	if v.Verdict != nil {
 		verdict := *v.Verdict
-		verdict.At = milliseconds(verdict.At)
+		verdict.At = status.Stamp(verdict.At)
 		v.Verdict = &verdict
 	}
 	v.fromRegistry(f.registry)
@@ -85,7 +85,7 @@ func (v *appView) fromRegistry(st *consul.Status) {
 	d := st.Directive
 	v.Generation = d.Gen
 	v.Directive = &directiveView{
-		Act: d.Act, Gen: d.Gen, Counts: d.Counts, Target: d.Target, Why: d.Why, First: d.First, Resume: d.Resume, Anew: d.Anew, At: milliseconds(d.At),
+		Act: d.Act, Gen: d.Gen, Counts: d.Counts, Target: d.Target, Why: d.Why, First: d.First, Resume: d.Resume, Anew: d.Anew, At: status.Stamp(d.At),
 	}
 }
 
@@ -130,7 +130,7 @@ func (v *appView) addInstances(f appFacts) {
 			v.Conductor = &name
 		}
 		if _, lives := f.states[name]; lives && row.AwaySince != nil && (v.AwaySince == nil || row.AwaySince.Before(*v.AwaySince)) {
-			v.AwaySince = new(milliseconds(*row.AwaySince))
+			v.AwaySince = new(status.Stamp(*row.AwaySince))
 		}
 		v.Generation = max(v.Generation, row.Generation)
 		v.Instances = append(v.Instances, whole(warned(row, found[name])))
@@ -225,7 +225,7 @@ func memberRow(m consul.MemberStatus, d registry.Directive) status.Instance {
 		if !x.At.IsZero() && m.Phase != registry.PhaseLost { // what is lost has ended later than the last process of it
 			row.Since = x.At
 		}
-		row.ExitInfo = &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.Class == registry.ClassOOM, At: milliseconds(x.At), Message: x.Why}
+		row.ExitInfo = &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.Class == registry.ClassOOM, At: status.Stamp(x.At), Message: x.Why}
 		row.Exit = shellExit(row.ExitInfo)
 	}
 	if row.Phase == missing {
@@ -288,13 +288,11 @@ func whole(row status.Instance) status.Instance {
 	if row.Unenforced == nil {
 		row.Unenforced = []string{}
 	}
-	row.Since = milliseconds(row.Since)
+	row.Since = status.Stamp(row.Since)
 	if row.ExitInfo != nil {
 		x := *row.ExitInfo
-		x.At = milliseconds(x.At)
+		x.At = status.Stamp(x.At)
 		row.ExitInfo = &x
 	}
 	return row
 }
-
-func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

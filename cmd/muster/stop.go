@@ -20,10 +20,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 type stopFlags struct {
@@ -194,7 +196,7 @@ func awaitNoSocket(ctx context.Context, address string) bool {
 	if !ok {
 		return false
 	}
-	return poll(ctx, func() bool {
+	return wait.Until(ctx, func() bool {
 		c, err := (&net.Dialer{Timeout: socketPatience}).DialContext(ctx, "unix", path)
 		if err == nil {
 			_ = c.Close() // nothing was written
@@ -224,34 +226,20 @@ func endOf(ctx context.Context, s streams, k lookup, facts appFacts, v registry.
 			live = st.Live
 			limit = max(limit, time.Duration(st.Directive.StopGrace*float64(time.Second))+endPatience)
 		}
-		return live == 0 && (facts.local == nil || facts.local.Run != run || !processLives(facts.local.Pid))
+		return live == 0 && (facts.local == nil || facts.local.Run != run || !status.ProcessLives(facts.local.Pid))
 	}
 	if !over() {
 		waiting, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		if !poll(waiting, over) {
+		if !wait.Until(waiting, over) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			fmt.Fprintf(s.err, "%s: %s left after %s: muster status %s says where\n", facts.id, counted(live, "agent"), limit, facts.id)
+			fmt.Fprintf(s.err, "%s: %s left after %s: muster status %s says where\n", facts.id, appdef.Counted(live, "agent"), limit, facts.id)
 		}
 	}
 	fmt.Fprintf(s.out, "%s: %s\n", facts.id, verdictText(v))
 	return nil
-}
-
-// poll asks until it is so; false: ctx ended before.
-func poll(ctx context.Context, so func() bool) bool {
-	tick := time.NewTicker(agentPoll)
-	defer tick.Stop()
-	for !so() {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-tick.C:
-		}
-	}
-	return true
 }
 
 // whoAsks names the person for the verdict's cause.
@@ -266,9 +254,6 @@ func whoAsks() string {
 	}
 	return name + "@" + host
 }
-
-// agentPoll is how often agents that were asked to stop are looked at.
-const agentPoll = 300 * time.Millisecond
 
 // stopAgents asks the agents of this host one by one; their registry cannot be asked.
 func stopAgents(ctx context.Context, s streams, k lookup, facts appFacts, grace *time.Duration) error {
@@ -308,6 +293,6 @@ func stopOne(ctx context.Context, path string, grace *float64) error {
 }
 
 func awaitGone(ctx context.Context, sockets map[string]string) error {
-	poll(ctx, func() bool { return len(states(ctx, sockets)) == 0 })
+	wait.Until(ctx, func() bool { return len(states(ctx, sockets)) == 0 })
 	return ctx.Err()
 }

@@ -211,7 +211,7 @@ func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c 
 		fmt.Fprintln(s.err, "lost: "+line)
 	}
 	if f.job.strict && len(rendered.Lost) > 0 {
-		return nil, exit.With(exit.Definition, fmt.Errorf("submit: %s cannot say %s", launcher, counted(len(rendered.Lost), "thing")))
+		return nil, exit.With(exit.Definition, fmt.Errorf("submit: %s cannot say %s", launcher, appdef.Counted(len(rendered.Lost), "thing")))
 	}
 	to, err := clientOf(launcher).New(job.Request{
 		Job: rendered, Options: f.job.options, Address: f.address, UnitDir: f.unitDir,

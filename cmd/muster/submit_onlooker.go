@@ -120,7 +120,7 @@ func (w *onlooker) phase() string {
 	}
 	switch {
 	case v.Verdict != nil && w.st.Live > 0:
-		return fmt.Sprintf("%s; %s to end", verdictText(*v.Verdict), counted(w.st.Live, "agent"))
+		return fmt.Sprintf("%s; %s to end", verdictText(*v.Verdict), appdef.Counted(w.st.Live, "agent"))
 	case v.Verdict != nil:
 		return verdictText(*v.Verdict)
 	case w.st.Interrupted():
@@ -130,7 +130,7 @@ func (w *onlooker) phase() string {
 	case len(v.Missing) > 0:
 		return fmt.Sprintf("%s for %s, %d of %d are there", map[bool]string{true: "running, waits", false: "waiting"}[d.Act == registry.ActRun], named(v.Missing), waited-len(v.Missing), waited)
 	case d.Act == registry.ActRun:
-		return fmt.Sprintf("running: %s, generation %d", counted(waited, "instance"), d.Gen)
+		return fmt.Sprintf("running: %s, generation %d", appdef.Counted(waited, "instance"), d.Gen)
 	}
 	return "waiting: all of " + fmt.Sprint(waited) + " are there" + colon(w.behind(v.Instances))
 }

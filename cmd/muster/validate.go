@@ -75,20 +75,13 @@ func (f *validateFlags) print(out io.Writer, l *openapp.App, found appdef.Proble
 			for _, c := range l.Components {
 				instances += c.Instances
 			}
-			fmt.Fprintf(out, "ok: %s, %s, %s\n", l.Name, counted(len(l.Components), "component"), counted(instances, "instance"))
+			fmt.Fprintf(out, "ok: %s, %s, %s\n", l.Name, appdef.Counted(len(l.Components), "component"), appdef.Counted(instances, "instance"))
 		}
 	}
 	if code != 0 {
 		return exit.Silent{Code: code}
 	}
 	return nil
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // printJSON prints one value for machines, indented for people who look at it.

@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // A work folder has one run at a time on a host, and an instance's folder one agent: two would write over each other's
@@ -100,7 +101,7 @@ func usedBy(dir string) string {
 	for _, path := range []string{filepath.Join(dir, "app.json"), filepath.Join(filepath.Dir(dir), "app.json")} {
 		var f status.AppFile
 		if status.ReadJSON(path, &f) == nil {
-			return fmt.Sprintf(" by app %s (pid %d, since %s)", f.App, f.Pid, clock(f.Started))
+			return fmt.Sprintf(" by app %s (pid %d, since %s)", f.App, f.Pid, wording.Clock(f.Started))
 		}
 	}
 	return ""

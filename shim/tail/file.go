@@ -1,4 +1,4 @@
-package main
+package tail
 
 import (
 	"bytes"
@@ -9,16 +9,16 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 )
 
-// part is what to print of one file: everything from an offset on.
-type part struct {
-	path string
-	from int64
+// Part is what to print of one file: everything from an offset on.
+type Part struct {
+	Path string
+	From int64
 }
 
-// parts are the rotated files of a log, the oldest first, and the log itself, cut to the last n lines
+// Parts are the rotated files of a log, the oldest first, and the log itself, cut to the last n lines
 // altogether; n < 0: all of them. The log itself is always among them.
-func parts(path string, n int) []part {
-	found := []part{}
+func Parts(path string, n int) []Part {
+	found := []Part{}
 	left := n
 	for i := 0; ; i++ {
 		name := path
@@ -29,7 +29,7 @@ func parts(path string, n int) []part {
 		if err != nil && i > 0 {
 			break
 		}
-		found = append(found, part{name, from})
+		found = append(found, Part{name, from})
 		if n < 0 {
 			continue
 		}

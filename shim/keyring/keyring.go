@@ -1,4 +1,4 @@
-package main
+package keyring
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 // mostKey bounds a key's payload, in bytes: that of the kernel for type user (keyrings(7)).
 const mostKey = 32767
 
-// fromKeyring reads the key of type `user` with this description from the keyrings of the agent's process, session or
+// Read reads the key of type `user` with this description from the keyrings of the agent's process, session or
 // user (request_key(2)). Nobody is asked to make one that is not there.
-func fromKeyring(name string) (string, error) {
+func Read(name string) (string, error) {
 	id, err := unix.RequestKey("user", name, "", 0)
 	if errors.Is(err, unix.ENOKEY) {
 		// A session of its own has no link to the user's keyring.

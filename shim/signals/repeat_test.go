@@ -1,4 +1,4 @@
-package main
+package signals
 
 import (
 	"os"
@@ -20,11 +20,11 @@ func TestEcho(t *testing.T) {
 		{"muster run has every process killed", syscall.SIGTERM, syscall.SIGINT, 40 * time.Microsecond, false},
 	} {
 		begin := time.Unix(1000, 0)
-		var e echo
-		if e.of(tt.first, begin) {
+		var e Repeat
+		if e.Again(tt.first, begin) {
 			t.Errorf("%s: the first is an echo", tt.name)
 		}
-		if got := e.of(tt.then, begin.Add(tt.after)); got != tt.want {
+		if got := e.Again(tt.then, begin.Add(tt.after)); got != tt.want {
 			t.Errorf("%s: got %t, want %t", tt.name, got, tt.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package signals
 
 import (
 	"os"
@@ -9,14 +9,14 @@ import (
 // process and then its group, send it twice at once. A person's second Ctrl-C comes later.
 const echoTime = 50 * time.Millisecond
 
-// echo tells a wish that came twice from two.
-type echo struct {
+// Repeat tells a wish that came twice from two.
+type Repeat struct {
 	last os.Signal
 	at   time.Time
 }
 
-// of tells that the signal is the one before, heard again.
-func (e *echo) of(sig os.Signal, at time.Time) bool {
+// Again tells that the signal is the one before, heard again.
+func (e *Repeat) Again(sig os.Signal, at time.Time) bool {
 	again := sig == e.last && at.Sub(e.at) < echoTime
 	e.last, e.at = sig, at
 	return again

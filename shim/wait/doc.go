@@ -1,0 +1,2 @@
+// Package wait asks again and again until something is so or the context ends. It starts no goroutine.
+package wait

@@ -1,0 +1,23 @@
+package wait
+
+import (
+	"context"
+	"time"
+)
+
+// every is the time between two looks.
+const every = 300 * time.Millisecond
+
+// Until asks again until so answers true; false: ctx ended before that.
+func Until(ctx context.Context, so func() bool) bool {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
+}
