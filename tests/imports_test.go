@@ -70,7 +70,7 @@ var rooms = []room{
 	{path: "shim/policy", may: []string{"packages/sign", "shim/exit"}},
 	{path: "shim/keyring"},
 	{path: "shim/signals"},
-	{path: "shim/tail", may: []string{"shim/status"}},
+	{path: "shim/tail", may: []string{"shim/files"}},
 	{path: "shim/wait"},
 	{path: "shim/wording", pure: true},
 	{path: "shim/hadoop", may: []string{"packages/fetch", "packages/hdfs", "shim/exit", "shim/files", "shim/plan"}},
