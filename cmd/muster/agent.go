@@ -137,7 +137,7 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 	defer stop()
 	final := a.run(ctx)
 	code := final.ExitCode()
-	undone := a.undoneOutputs()
+	undone := a.data.undoneOutputs()
 	if undone != nil && code == 0 {
 		code = exit.Registry
 	}

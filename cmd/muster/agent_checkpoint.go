@@ -76,10 +76,7 @@ func (m *checkpointManager) owner() *checkpoint.Owner {
 }
 
 // checkpointNotices warns users of what lasts.
-type checkpointNotices interface {
-	warn(kind, text string)
-	mended(kind, text string)
-}
+type checkpointNotices struct{ Warn, Mended func(kind, text string) }
 
 // checkpointRegistry is what a member reads and writes of the gang's checkpoints.
 type checkpointRegistry interface {

@@ -42,7 +42,7 @@ func (k *uploader) commit(ctx context.Context) {
 	}
 	k.over(newest, err)
 	if err == nil {
-		k.m.cfg.Notices.mended(warnCheckpoints, fmt.Sprintf("checkpoints are stored again, step %d in %s", newest.step.Step, k.m.plan.Checkpoint.Sync))
+		k.m.cfg.Notices.Mended(warnCheckpoints, fmt.Sprintf("checkpoints are stored again, step %d in %s", newest.step.Step, k.m.plan.Checkpoint.Sync))
 		k.prune(ctx, newest.kept.Instance)
 	}
 }
@@ -136,10 +136,10 @@ func namedBy(stored map[registry.Instance]registry.Checkpoint) func(checkpoint.K
 func (k *uploader) tellApart(stored map[registry.Instance]registry.Checkpoint) {
 	why, first := k.m.cfg.Facts().Differing(k.m.cfg.Registry().Directive(), stored)
 	if why == "" || first != k.m.cfg.Loop.State().Instance {
-		k.m.cfg.Notices.mended(warnApart, "a stored checkpoint is everybody's, or another rank tells of it")
+		k.m.cfg.Notices.Mended(warnApart, "a stored checkpoint is everybody's, or another rank tells of it")
 		return
 	}
-	k.m.cfg.Notices.warn(warnApart, "no stored checkpoint is everybody's, so a restart would begin anew: "+why+"; muster.checkpoint.ranks=some where not every rank saves")
+	k.m.cfg.Notices.Warn(warnApart, "no stored checkpoint is everybody's, so a restart would begin anew: "+why+"; muster.checkpoint.ranks=some where not every rank saves")
 }
 
 // least is the oldest step that must stay.

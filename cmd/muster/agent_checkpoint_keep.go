@@ -133,7 +133,7 @@ func (k *uploader) run(ctx context.Context) {
 				k.m.cfg.Log.Warn("checkpoint is not stored", "step", one.Step, "again_in", pause, "err", err)
 				k.putBack(*one, err)
 				if failures++; !fetch.Transient(err) || failures >= passing {
-					k.m.cfg.Notices.warn(warnCheckpoints, k.refused(one.Step, err))
+					k.m.cfg.Notices.Warn(warnCheckpoints, k.refused(one.Step, err))
 				}
 				k.sleep(ctx, pause)
 				pause = min(2*pause, keepLongest)

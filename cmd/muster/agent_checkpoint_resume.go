@@ -96,7 +96,7 @@ func (m *checkpointManager) resume(ctx context.Context, s machine.State) {
 func (m *checkpointManager) tellWithout(ctx context.Context, s machine.State) {
 	step := s.Directive.Resume
 	if !m.follows(s) || step == nil || *step == registry.NoStep || m.plan.Who.Role == string(appdef.RolePS) {
-		m.cfg.Notices.mended(warnWithout, "it goes on with its gang")
+		m.cfg.Notices.Mended(warnWithout, "it goes on with its gang")
 		return
 	}
 	found, _, err := m.look(ctx, false)
@@ -104,11 +104,11 @@ func (m *checkpointManager) tellWithout(ctx context.Context, s machine.State) {
 		return
 	}
 	if _, ok := found.At(*step); ok {
-		m.cfg.Notices.mended(warnWithout, "it goes on with its gang")
+		m.cfg.Notices.Mended(warnWithout, "it goes on with its gang")
 		return
 	}
 	m.cfg.Log.Warn("the gang goes on from a step that this instance does not have; it starts without", "step", *step)
-	m.cfg.Notices.warn(warnWithout, fmt.Sprintf("%s starts without a checkpoint while its gang goes on from step %d; "+
+	m.cfg.Notices.Warn(warnWithout, fmt.Sprintf("%s starts without a checkpoint while its gang goes on from step %d; "+
 		"muster.checkpoint.ranks=all where each rank saves its own part, muster.checkpoint.sync where others shall have what one saves", s.Instance, *step))
 }
 
@@ -117,13 +117,13 @@ func (m *checkpointManager) tellAnew(s machine.State) {
 	if why := s.Directive.Anew; why != "" && m.follows(s) {
 		m.cfg.Log.Warn("the gang begins anew, for ranks have checkpoints and none is everybody's", "steps", why)
 		if m.plan.Who.Rank == 0 {
-			m.cfg.Notices.warn(warnAnew, "generation "+strconv.Itoa(s.Gen)+" begins anew, for no checkpoint is everybody's: "+why+
+			m.cfg.Notices.Warn(warnAnew, "generation "+strconv.Itoa(s.Gen)+" begins anew, for no checkpoint is everybody's: "+why+
 				"; what there is, is kept in .muster-set-aside-g"+strconv.Itoa(s.Gen)+" and in the store's set-aside-g"+strconv.Itoa(s.Gen)+
 				"; muster.checkpoint.ranks=some where not every rank saves")
 		}
 		return
 	}
-	m.cfg.Notices.mended(warnAnew, "the gang goes on from a checkpoint again")
+	m.cfg.Notices.Mended(warnAnew, "the gang goes on from a checkpoint again")
 }
 
 // follows tells that an instance goes on from its gang's step.

@@ -4,21 +4,112 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
-	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 )
+
+// dataManager brings the inputs of this agent's instance, feeds its process, and leaves its outputs.
+type dataManager struct {
+	cfg   dataConfig
+	ctx   context.Context //nolint:containedctx // ends with close
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+	saves interimSaves
+
+	mu        sync.Mutex
+	callOff   context.CancelCauseFunc // gives up what follows the end of the process
+	leaving   bool                    // the process is over, its outputs are not where they belong yet
+	moving    string                  // how far the files are that are brought or left now; "": there are none
+	inputList string                  // what the process is told of its inputs; "": nothing
+	feeding   *feeding                // what the process is fed; nil: nothing
+	gathered  *gathered               // what the process says, where that is an output; nil: it has not begun
+	owed      []owedOutput            // what room was made for and is not settled yet
+	founded   time.Time               // of the app, for an agent that finds its run's verdict
+	undone    error                   // what the job's success wants of this agent and it could not do
+}
+
+// dataConfig is what a dataManager is made of.
+type dataConfig struct {
+	Log             *slog.Logger
+	App             appdef.App
+	AppID, Run, Inc string
+	Instance        *registry.Instance // that the agent was given; nil: any
+	WorkDir         string
+	Loop            *machine.Agent
+	Notices         dataNotices
+	Registry        dataRegistry
+	Seat            func() dataSeat // nil: the agent has not joined
+	Process         dataProcess
+	Stores          dataStores
+	// Counts are the numbers of instances that the gang goes by.
+	Counts func() map[string]int
+	// PlanAgain plans for an instance that will not start.
+	PlanAgain func(ctx context.Context, in registry.Instance) (plan.Plan, error)
+	// Dead tells that an agent of this host does not live any more.
+	Dead func(registry.Member) bool
+	// Kerberos is how the agent gets tickets for its process.
+	Kerberos func() hdfs.Config
+}
+
+// dataNotices tells users what lasts, or takes long.
+type dataNotices struct {
+	Warn, Mended func(kind, text string)
+	Event        func(kind, text string, at time.Time)
+}
+
+// dataRegistry is who else is at work.
+type dataRegistry interface {
+	Live(ctx context.Context, app string) (map[registry.Instance]bool, error)
+	Status(ctx context.Context, app string) (consul.Status, error)
+}
+
+// dataSeat is the index that this agent holds.
+type dataSeat interface {
+	Instance() registry.Instance
+	Founded() time.Time
+	Saved(ctx context.Context, saved registry.Saved) error
+}
+
+// dataProcess is the process of the instance.
+type dataProcess struct {
+	Plan func() plan.Plan
+	Over func() <-chan struct{} // closed when the attempt under way has ended; nil: there is none
+	User func() *plan.UserFacts // nil: the agent's own
+	// Fail ends the process for its data.
+	Fail func(why string, err error)
+}
+
+// dataStores are where data is, as far as the process may reach.
+type dataStores struct {
+	Open    func(ctx context.Context, p plan.Plan, url string, write bool) (stage.Store, string, error)
+	Visible func(p plan.Plan, path string, write bool) error
+}
+
+// newDataManager makes a manager that lives until close: outputs are left after ctx is cancelled, too.
+func newDataManager(ctx context.Context, cfg dataConfig) *dataManager {
+	d := &dataManager{cfg: cfg}
+	d.ctx, d.stop = context.WithCancel(context.WithoutCancel(ctx))
+	return d
+}
+
+// close ends what is under way beside others.
+func (d *dataManager) close() {
+	d.stop()
+	d.tasks.Wait()
+}
 
 // stageTimeout is that staging took longer than it may.
 func stageTimeout(limit time.Duration) error {
@@ -44,66 +135,70 @@ func dataFault(err error) error {
 	return fault.Data(err)
 }
 
-// fromStore tells a stage item that comes from a store, or lies there.
-func fromStore(item plan.StageItem) bool {
-	return slices.Contains([]string{plan.StageCode, plan.StageCodeBeside, plan.StageOutput, plan.StageCopy, plan.StageUnpacked}, item.Kind)
-}
-
 // transfer is how this agent moves files.
-func (a *agent) transfer() stage.Transfer {
+func (d *dataManager) transfer() stage.Transfer {
 	return stage.Transfer{
 		Report: func(p stage.Progress) {
-			a.moves(p)
+			d.moves(p)
 			if p.Ended && p.Took < tellTransfer { // who asked for it says what came
 				return
 			}
-			a.log.Info("transfer", "files", p.Files, "of", p.All, "bytes", p.Bytes, "bytes_per_second", p.Rate(), "took", p.Took.Round(time.Millisecond))
+			d.cfg.Log.Info("transfer", "files", p.Files, "of", p.All, "bytes", p.Bytes, "bytes_per_second", p.Rate(), "took", p.Took.Round(time.Millisecond))
 		},
-		Again: func(file, why string) { a.log.Warn("transfer is tried again", "file", file, "cause", why) },
+		Again: func(file, why string) { d.cfg.Log.Warn("transfer is tried again", "file", file, "cause", why) },
 	}
 }
 
 // moves has status say how far the files are that the instance waits for; those of a save are nobody's concern.
-func (a *agent) moves(p stage.Progress) {
-	staging := a.loop.State().Phase == machine.Staging
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (d *dataManager) moves(p stage.Progress) {
+	staging := d.cfg.Loop.State().Phase == machine.Staging
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch {
 	case p.Ended:
-		a.moving = ""
-	case staging, a.leaving:
-		a.moving = p.String()
+		d.moving = ""
+	case staging, d.leaving:
+		d.moving = p.String()
 	}
 }
 
-// way says what is brought or left now; the caller has the lock.
-func (a *agent) way() string {
+// way says what is brought or left now.
+func (d *dataManager) way() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	const leaving = "its process is over, its outputs are being left"
 	switch {
-	case a.leaving && a.moving != "":
-		return leaving + ": " + a.moving
-	case a.leaving:
+	case d.leaving && d.moving != "":
+		return leaving + ": " + d.moving
+	case d.leaving:
 		return leaving
-	case a.moving != "":
-		return "inputs: " + a.moving
+	case d.moving != "":
+		return "inputs: " + d.moving
 	}
 	return ""
 }
 
 // leaves has status say that outputs are left, and the terminal where it takes longer than a moment.
-func (a *agent) leaves() (over func()) {
-	set := func(on bool) string {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.leaving = on
-		return a.way()
+func (d *dataManager) leaves() (over func()) {
+	set := func(on bool) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.leaving = on
 	}
-	text := set(true)
-	late := time.AfterFunc(tellLeaving, func() { a.event(eventLeaving, text, time.Now()) })
+	set(true)
+	text := d.way()
+	late := time.AfterFunc(tellLeaving, func() { d.cfg.Notices.Event(eventLeaving, text, time.Now()) })
 	return func() {
 		late.Stop()
 		set(false)
 	}
+}
+
+// leavesOutputs tells that outputs are left, or to be settled.
+func (d *dataManager) leavesOutputs() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.leaving || len(d.owed) > 0
 }
 
 // tellLeaving is how long the leaving of outputs takes at least of which the terminal is told.
@@ -112,33 +207,33 @@ const tellLeaving = 2 * time.Second
 // tellTransfer is how long a transfer takes at least of which a line is written.
 const tellTransfer = 5 * time.Second
 
-// bringData brings what the plan reads, and makes room for what it leaves.
-func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Instance, work files.Folder) error {
-	if limit := seconds(p.StageTimeout); limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, stageTimeout(limit))
-		defer cancel()
-	}
-	if err := r.ownStore(p, work); err != nil {
+// bring brings what the plan reads, and makes room for what it leaves. The files and archives that the definition names come
+// between, by named.
+func (d *dataManager) bring(ctx context.Context, p plan.Plan, in registry.Instance, named func(context.Context) error) (err error) {
+	ctx, cancel := d.withinStaging(ctx)
+	defer cancel()
+	work, err := files.As(nil).Below(d.cfg.WorkDir)
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, work.Close()) }()
 	for _, item := range p.Stage {
 		var err error
 		switch item.Kind {
 		case plan.StageCode, plan.StageCodeBeside:
-			err = r.bringCode(ctx, p, item, work)
+			err = d.bringCode(ctx, p, item, work)
 		case plan.StageOutput:
-			err = r.makeOutput(ctx, p, item)
+			err = d.makeOutput(ctx, p, item)
 		}
 		if err != nil {
 			return dataFault(fmt.Errorf("%s %s: %w", item.Name, item.From, err))
 		}
 	}
-	if err := r.bringFiles(ctx, p, work); err != nil {
+	if err := named(ctx); err != nil {
 		return dataFault(err)
 	}
 	if p.PAI != nil {
-		r.checkDataDir(p.PAI.DataDir)
+		d.checkDataDir(p.PAI.DataDir)
 	}
 	if p.Inputs == nil && p.Outputs == nil {
 		return nil
@@ -147,29 +242,9 @@ func (r stageRoom) bringData(ctx context.Context, p plan.Plan, in registry.Insta
 	if err != nil {
 		return err
 	}
-	err = r.bringInputs(ctx, p, work, folder)
+	err = d.bringInputs(ctx, p, work, folder)
 	if err == nil {
-		err = r.roomForOutputs(ctx, p, in, work, folder)
+		err = d.roomForOutputs(ctx, p, in, work, folder)
 	}
 	return dataFault(errors.Join(err, folder.Close()))
-}
-
-// refuseData tells before anything is made what data this muster cannot bring.
-func refuseData(app appdef.App, vars map[string]string, found hadoop.DefaultFS) error {
-	var bad appdef.Problems
-	for _, c := range app.Components {
-		s := c.Settings
-		if c.Instances == 0 || len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) == 0 && app.Settings.PAI.Version == "" {
-			continue
-		}
-		request := plan.Request{Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: plan.AnyUser, Vars: vars}, Starts: true}
-		found.Into(&request)
-		_, problems := plan.Build(app, request)
-		for _, p := range problems.Errors() {
-			if !slices.Contains(bad, p) {
-				bad = append(bad, p)
-			}
-		}
-	}
-	return exit.OfProblems(bad)
 }

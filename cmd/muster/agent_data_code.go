@@ -29,19 +29,19 @@ func codeMounts(p plan.Plan) []container.Mount {
 }
 
 // checkDataDir warns of a folder that the tasks are told of and that is not there. It may come yet.
-func (r stageRoom) checkDataDir(url string) {
+func (d *dataManager) checkDataDir(url string) {
 	path := localPath(url)
 	if url == "" || path == "" {
 		return
 	}
 	if !files.IsThere(path) {
-		r.log.Warn("dataDir is not there", "path", path)
+		d.cfg.Log.Warn("dataDir is not there", "path", path)
 	}
 }
 
 // makeOutput makes the folder that a task is told to leave its results in.
-func (r stageRoom) makeOutput(ctx context.Context, p plan.Plan, item plan.StageItem) error {
-	store, path, err := r.openStore(ctx, p, item.From, true)
+func (d *dataManager) makeOutput(ctx context.Context, p plan.Plan, item plan.StageItem) error {
+	store, path, err := d.cfg.Stores.Open(ctx, p, item.From, true)
 	if errors.Is(err, stage.ErrNoStore) { // the plan has told
 		return nil
 	}
@@ -49,7 +49,7 @@ func (r stageRoom) makeOutput(ctx context.Context, p plan.Plan, item plan.StageI
 		return err
 	}
 	if localPath(item.From) != "" {
-		if err := r.admission(p).Visible(path, true); err != nil {
+		if err := d.cfg.Stores.Visible(p, path, true); err != nil {
 			return err
 		}
 	}
@@ -60,8 +60,8 @@ func (r stageRoom) makeOutput(ctx context.Context, p plan.Plan, item plan.StageI
 const mostCode = 200_000_000
 
 // bringCode brings codeDir to where the plan says, and beside it where the generation of PAI has it so.
-func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
-	store, path, err := r.openStore(ctx, p, item.From, false)
+func (d *dataManager) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
+	store, path, err := d.cfg.Stores.Open(ctx, p, item.From, false)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	}
 	listing := stage.Listing{Store: store}
 	if localPath(item.From) != "" {
-		listing.Without = r.ofTheRun(path)
+		listing.Without = d.ofTheRun(path)
 	}
 	found, err := listing.Tree(ctx, top)
 	if err != nil {
@@ -102,13 +102,13 @@ func (r stageRoom) bringCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	if err != nil {
 		return err
 	}
-	return r.placeCode(ctx, p, item, work, name, copies)
+	return d.placeCode(ctx, p, item, work, name, copies)
 }
 
 // ofTheRun tells what lies in the work folder, where a folder around that is read: what the agents lay out there is no
 // part of it, and changes under the reader's hand.
-func (a *agent) ofTheRun(read string) func(path string) bool {
-	truth, work := files.Resolve(read), files.Resolve(a.workDir)
+func (d *dataManager) ofTheRun(read string) func(path string) bool {
+	truth, work := files.Resolve(read), files.Resolve(d.cfg.WorkDir)
 	if files.Within(truth, work) {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (a *agent) ofTheRun(read string) func(path string) bool {
 }
 
 // placeCode puts the files at the item's name, all of them or none, and then beside it.
-func (r stageRoom) placeCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []stage.Copy) (err error) {
+func (d *dataManager) placeCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []stage.Copy) (err error) {
 	first, _, _ := strings.Cut(name, "/")
 	tmp := ".stage-" + first // one agent has this index: what is there is of one that was killed
 	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/whole", 0o755)); err != nil {
@@ -132,7 +132,7 @@ func (r stageRoom) placeCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	if err != nil {
 		return err
 	}
-	err = r.transfer().Bring(ctx, whole, copies)
+	err = d.transfer().Bring(ctx, whole, copies)
 	if err = errors.Join(err, whole.Close()); err != nil {
 		return err
 	}
@@ -146,11 +146,11 @@ func (r stageRoom) placeCode(ctx context.Context, p plan.Plan, item plan.StageIt
 	if item.Kind != plan.StageCodeBeside {
 		return nil
 	}
-	return r.codeBeside(ctx, p, item, work, copies)
+	return d.codeBeside(ctx, p, item, work, copies)
 }
 
 // codeBeside copies what has come into the folder where the process starts, where it may be changed.
-func (r stageRoom) codeBeside(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []stage.Copy) (err error) {
+func (d *dataManager) codeBeside(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []stage.Copy) (err error) {
 	code, err := work.Make(item.To)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (r stageRoom) codeBeside(ctx context.Context, p plan.Plan, item plan.StageI
 	if err != nil {
 		return err
 	}
-	err = r.transfer().Bring(ctx, folder, again)
+	err = d.transfer().Bring(ctx, folder, again)
 	if err = errors.Join(err, folder.Close()); err != nil {
 		return err
 	}

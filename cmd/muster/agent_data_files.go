@@ -121,7 +121,7 @@ func (r stageRoom) bringFile(ctx context.Context, p plan.Plan, item plan.StageIt
 func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) error {
 	listing := stage.Listing{Store: from.store}
 	if from.local {
-		listing.Without = r.ofTheRun(from.Path)
+		listing.Without = r.data.ofTheRun(from.Path)
 	}
 	found, err := listing.Tree(ctx, fetch.Info{Path: from.Path, Dir: true})
 	if err != nil {
@@ -131,7 +131,7 @@ func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) erro
 	if err != nil {
 		return err
 	}
-	err = r.transfer().Bring(ctx, whole, stage.Below(from.Path, found))
+	err = r.data.transfer().Bring(ctx, whole, stage.Below(from.Path, found))
 	return errors.Join(err, whole.Close())
 }
 
@@ -140,7 +140,7 @@ func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) erro
 func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageItem, from remote, tmp *os.Root, dir string) (path string, done func() error, err error) {
 	if from.local {
 		const name = "source"
-		err := r.transfer().Bring(ctx, tmp, []stage.Copy{{From: from.File, To: name}})
+		err := r.data.transfer().Bring(ctx, tmp, []stage.Copy{{From: from.File, To: name}})
 		return filepath.Join(dir, name), func() error { return nil }, err
 	}
 	store := func(context.Context, string, fetch.Options) (fetch.Store, string, error) {
@@ -200,7 +200,7 @@ func (r stageRoom) ownCopy(ctx context.Context, item plan.StageItem, path string
 		return err
 	}
 	copies := []stage.Copy{{From: stage.File{Store: store, Path: path, Size: info.Size}, To: files.Filled}}
-	if err := r.transfer().Bring(ctx, tmp, copies); err != nil {
+	if err := r.data.transfer().Bring(ctx, tmp, copies); err != nil {
 		return fmt.Errorf("%s: its own %w", fetch.Printable(item.From), err)
 	}
 	return tmp.Chmod(files.Filled, 0o755)

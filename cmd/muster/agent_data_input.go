@@ -20,13 +20,13 @@ import (
 )
 
 // bringInputs brings the instance's share of each input, or keeps the list of it for the start.
-func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root) error {
+func (d *dataManager) bringInputs(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root) error {
 	in := p.Inputs
 	if in == nil {
 		return nil
 	}
 	if in.Strategy == appdef.StrategyStream {
-		return r.bringStream(ctx, p)
+		return d.bringStream(ctx, p)
 	}
 	if in.Workers == 0 {
 		return emptyFolders(in, folder)
@@ -34,14 +34,14 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, work files.Fold
 	begun, shares, deal := time.Now(), map[string][]stage.File{}, stage.Deal{Workers: in.Workers, Chief: in.Chief}
 	var copies []stage.Copy
 	for _, one := range in.From {
-		files, err := r.listInput(ctx, p, one)
+		files, err := d.listInput(ctx, p, one)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", one.Name, err)
 		}
 		share := files
 		if in.Strategy == appdef.StrategyDownload || !in.Whole {
 			share = deal.Share(files, in.Worker)
-			r.tellIdle(in, one.Name, len(files), deal.Idle(files))
+			d.tellIdle(in, one.Name, len(files), deal.Idle(files))
 		}
 		shares[one.Name] = share
 		if in.Strategy != appdef.StrategyDownload {
@@ -56,9 +56,9 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, work files.Fold
 		copies = append(copies, named...)
 	}
 	if in.Strategy == appdef.StrategyPlaceholder {
-		return r.keepList(p, shares)
+		return d.keepList(p, shares)
 	}
-	came, err := r.bringMissing(ctx, p, work, folder, copies)
+	came, err := d.bringMissing(ctx, p, work, folder, copies)
 	if err != nil {
 		return err
 	}
@@ -66,12 +66,12 @@ func (r stageRoom) bringInputs(ctx context.Context, p plan.Plan, work files.Fold
 	for _, c := range copies {
 		bytes += max(c.From.Size, 0)
 	}
-	r.log.Info("inputs are here", "files", len(copies), "bytes", bytes, "came", came, "took", time.Since(begun).Round(time.Millisecond))
+	d.cfg.Log.Info("inputs are here", "files", len(copies), "bytes", bytes, "came", came, "took", time.Since(begun).Round(time.Millisecond))
 	return nil
 }
 
 // bringMissing brings what an earlier agent, or an earlier attempt, has not brought. Came is how many bytes that were.
-func (r stageRoom) bringMissing(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []stage.Copy) (came int64, err error) {
+func (d *dataManager) bringMissing(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []stage.Copy) (came int64, err error) {
 	ledger, err := stage.OpenLedger(work.Root, inputsLedger(p))
 	if err != nil {
 		return 0, err
@@ -83,7 +83,7 @@ func (r stageRoom) bringMissing(ctx context.Context, p plan.Plan, work files.Fol
 		}
 	}
 	var moved atomic.Int64
-	t := r.inputTransfer(p.Inputs)
+	t := d.inputTransfer(p.Inputs)
 	t.Ledger, t.Moved = ledger, func(_ string, n int64) { moved.Add(n) }
 	err = t.Bring(ctx, folder, copies)
 	return moved.Load(), err
@@ -103,9 +103,9 @@ func emptyFolders(in *plan.Inputs, folder *os.Root) error {
 }
 
 // inputTransfer moves inputs as the definition says.
-func (a *agent) inputTransfer(in *plan.Inputs) stage.Transfer {
+func (d *dataManager) inputTransfer(in *plan.Inputs) stage.Transfer {
 	const none = -1 // how a transfer is told to try once
-	t := a.transfer()
+	t := d.transfer()
 	t.Parallel = cmp.Or(in.Parallel, t.Parallel)
 	if n := in.Retries; n != nil {
 		t.Retries = cmp.Or(*n, none)
@@ -114,17 +114,17 @@ func (a *agent) inputTransfer(in *plan.Inputs) stage.Transfer {
 }
 
 // listInput lists the files of one input in their order.
-func (r stageRoom) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([]stage.File, error) {
+func (d *dataManager) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([]stage.File, error) {
 	var all []stage.File
 	seen := map[string]bool{}
 	for _, url := range one.From {
-		store, path, err := r.openStore(ctx, p, url, false)
+		store, path, err := d.cfg.Stores.Open(ctx, p, url, false)
 		if err != nil {
 			return nil, err
 		}
 		listing := stage.Listing{Store: store}
 		if localPath(url) != "" {
-			listing.Without = r.ofTheRun(path)
+			listing.Without = d.ofTheRun(path)
 		}
 		files, err := listing.List(ctx, path)
 		if err != nil {
@@ -166,12 +166,12 @@ func told(url string, f stage.File) string {
 const mostNamed = 10
 
 // tellIdle names the instances that an input leaves without a file: the first reader all of them, each of them itself.
-func (r stageRoom) tellIdle(in *plan.Inputs, name string, files int, idle []int) {
+func (d *dataManager) tellIdle(in *plan.Inputs, name string, files int, idle []int) {
 	if len(idle) == 0 || in.Worker != 0 && !slices.Contains(idle, in.Worker) {
 		return
 	}
-	app := r.app.App.WithCounts(r.member.Counts())
-	readers := plan.Readers(&app, r.loop.State().Instance.Component)
+	app := d.cfg.App.WithCounts(d.cfg.Counts())
+	readers := plan.Readers(&app, d.cfg.Loop.State().Instance.Component)
 	var names []string
 	for _, i := range idle {
 		if i < len(readers) {
@@ -181,32 +181,33 @@ func (r stageRoom) tellIdle(in *plan.Inputs, name string, files int, idle []int)
 	if more := len(names) - mostNamed; more > 0 {
 		names = append(names[:mostNamed], fmt.Sprintf("and %d more", more))
 	}
-	r.log.Warn("fewer files than instances", "input", name, "files", files, "instances", in.Workers, "idle", strings.Join(names, ", "))
+	d.cfg.Log.Warn("fewer files than instances", "input", name, "files", files, "instances", in.Workers, "idle", strings.Join(names, ", "))
 }
 
 // keepList remembers what the process is told of its files.
-func (r stageRoom) keepList(p plan.Plan, shares map[string][]stage.File) error {
+func (d *dataManager) keepList(p plan.Plan, shares map[string][]stage.File) error {
 	for _, share := range shares {
 		for _, f := range share {
 			if f.URL != "" { // it is on a store
 				continue
 			}
-			if err := r.admission(p).Visible(f.Path, false); err != nil {
+			if err := d.cfg.Stores.Visible(p, f.Path, false); err != nil {
 				return err
 			}
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.inputList = stage.Placeholder(shares)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.inputList = stage.Placeholder(shares)
 	return nil
 }
 
 // tellInputs says to a process which files are its own: by a variable, or by a file where the variables grow too long.
-func (a *agent) tellInputs(start *plan.Start) {
-	a.mu.Lock()
-	list, in := a.inputList, a.plan.Inputs
-	a.mu.Unlock()
+func (d *dataManager) tellInputs(start *plan.Start) {
+	in := d.cfg.Process.Plan().Inputs
+	d.mu.Lock()
+	list := d.inputList
+	d.mu.Unlock()
 	if list == "" || in == nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -24,68 +25,84 @@ var (
 	errProcessOver = errors.New("the process has ended")
 )
 
-// saveAsked answers a save that a directive asks for, once.
-func (a *agent) saveAsked(d registry.Directive) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if d.Save == nil || d.Run != a.id.run || d.Act == registry.ActStop || d.Save.Seq <= a.saveHeard || a.member.Membership() == nil {
-		return
-	}
-	a.saveHeard = d.Save.Seq
-	if c := a.app.Component(a.member.Membership().Instance().Component); c == nil || !leavesSomething(*c) {
-		return
-	}
-	go a.answerSave(*d.Save)
+// interimSaves is what is known of the interim saves.
+type interimSaves struct {
+	mu    sync.Mutex
+	heard int // the last save that was asked for
+
+	turn sync.Mutex            // one save at a time
+	seen map[string]stage.Seen // by output, as the last save has left it; whose turn it is has it
 }
 
-func (a *agent) answerSave(s registry.Save) {
-	answer := a.saveInTurn(s)
-	if err := a.member.Membership().Saved(context.Background(), answer); err != nil { // it tries until the seat is left
-		a.log.Debug("report a save", "err", err)
+// next tells that a save was not heard of before.
+func (s *interimSaves) next(seq int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if seq <= s.heard {
+		return false
+	}
+	s.heard = seq
+	return true
+}
+
+// saveAsked answers a save that a directive asks for, once.
+func (d *dataManager) saveAsked(to registry.Directive) {
+	seat := d.cfg.Seat()
+	if to.Save == nil || to.Run != d.cfg.Run || to.Act == registry.ActStop || seat == nil || !d.saves.next(to.Save.Seq) {
+		return
+	}
+	if c := d.cfg.App.Component(seat.Instance().Component); c == nil || !leavesSomething(*c) {
+		return
+	}
+	d.tasks.Go(func() { d.answerSave(seat, *to.Save) })
+}
+
+func (d *dataManager) answerSave(seat dataSeat, s registry.Save) {
+	answer := d.saveInTurn(s)
+	if err := seat.Saved(d.ctx, answer); err != nil { // it tries until the seat is left
+		d.cfg.Log.Debug("report a save", "err", err)
 	}
 }
 
 // saveInTurn does one save at a time. The registry is told afterwards: it may be away, and nobody waits for it.
-func (a *agent) saveInTurn(s registry.Save) registry.Saved {
-	a.saveTurn.Lock()
-	defer a.saveTurn.Unlock()
+func (d *dataManager) saveInTurn(s registry.Save) registry.Saved {
+	d.saves.turn.Lock()
+	defer d.saves.turn.Unlock()
 	begun, answer := time.Now(), registry.Saved{Seq: s.Seq}
-	err := a.save(s, &answer)
+	err := d.save(s, &answer)
 	switch {
 	case errors.Is(err, errNothingRuns):
 		return registry.Saved{Seq: s.Seq, Failed: err.Error()}
 	case err != nil:
-		a.log.Warn("outputs are not saved", "stamp", s.Stamp, "err", err)
+		d.cfg.Log.Warn("outputs are not saved", "stamp", s.Stamp, "err", err)
 		return registry.Saved{Seq: s.Seq, Failed: short(err.Error())}
 	case len(answer.To) > 0:
-		a.log.Info("outputs are saved", "stamp", s.Stamp, "files", answer.Files, "bytes", answer.Bytes, "took", time.Since(begun).Round(time.Millisecond))
+		d.cfg.Log.Info("outputs are saved", "stamp", s.Stamp, "files", answer.Files, "bytes", answer.Bytes, "took", time.Since(begun).Round(time.Millisecond))
 	}
 	return answer
 }
 
 // save copies the folders of the process that runs. Its end calls that off: it has an upload of its own.
-func (a *agent) save(s registry.Save, answer *registry.Saved) (err error) {
-	a.mu.Lock()
-	p, over := a.plan, a.over
-	a.mu.Unlock()
-	if over == nil || p.Outputs == nil || a.loop.State().Phase != machine.Running {
+func (d *dataManager) save(s registry.Save, answer *registry.Saved) (err error) {
+	p, over := d.cfg.Process.Plan(), d.cfg.Process.Over()
+	if over == nil || p.Outputs == nil || d.cfg.Loop.State().Phase != machine.Running {
 		return errNothingRuns
 	}
 	if p.Outputs.Strategy == appdef.StrategyStream {
 		return nil
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(d.ctx)
 	defer cancel(nil)
-	go func() {
+	d.tasks.Go(func() {
 		select {
 		case <-over:
 			cancel(errProcessOver)
 		case <-ctx.Done():
 		}
-	}()
-	bounded, stop := a.withinStaging(ctx)
+	})
+	bounded, stop := d.withinStaging(ctx)
 	defer stop()
-	work, err := files.As(nil).Below(a.workDir)
+	work, err := files.As(nil).Below(d.cfg.WorkDir)
 	if err != nil {
 		return err
 	}
@@ -94,15 +111,15 @@ func (a *agent) save(s registry.Save, answer *registry.Saved) (err error) {
 		if one.To == "" {
 			continue
 		}
-		if err := a.saveOutput(bounded, p, one, s.Stamp, work, answer); err != nil {
+		if err := d.saveOutput(bounded, p, one, s.Stamp, work, answer); err != nil {
 			return fmt.Errorf("output %s: %w", one.Name, err)
 		}
 	}
 	return nil
 }
 
-func (a *agent) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, stamp string, work files.Folder, answer *registry.Saved) (err error) {
-	leave, err := a.leaveOf(ctx, p, one)
+func (d *dataManager) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, stamp string, work files.Folder, answer *registry.Saved) (err error) {
+	leave, err := d.leaveOf(ctx, p, one)
 	if err != nil {
 		return err
 	}
@@ -113,20 +130,20 @@ func (a *agent) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, st
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	save := stage.Save{Leave: leave, Stamp: stamp, Pause: restlessPause}
 	if p.Outputs.Incremental {
-		save.Since = a.saved[one.Name]
+		save.Since = d.saves.seen[one.Name]
 	}
-	saved, err := save.Run(ctx, folder, a.outputTransfer(p.Outputs))
+	saved, err := save.Run(ctx, folder, d.outputTransfer(p.Outputs))
 	if err != nil {
 		return err
 	}
 	if len(saved.Restless) > 0 {
 		leftOut(answer, one.Name, saved.Restless)
-		a.log.Warn("files that are written to all the time are left out of a save", "output", one.Name, "stamp", stamp, "paths", strings.Join(saved.Restless, ", "))
+		d.cfg.Log.Warn("files that are written to all the time are left out of a save", "output", one.Name, "stamp", stamp, "paths", strings.Join(saved.Restless, ", "))
 	}
-	if a.saved == nil {
-		a.saved = map[string]stage.Seen{}
+	if d.saves.seen == nil {
+		d.saves.seen = map[string]stage.Seen{}
 	}
-	a.saved[one.Name] = saved.Seen
+	d.saves.seen[one.Name] = saved.Seen
 	answer.Files, answer.Bytes = answer.Files+saved.Files, answer.Bytes+saved.Bytes
 	answer.To = append(answer.To, strings.TrimRight(one.To, "/")+"/"+cmp.Or(p.Outputs.Interim, plan.DefaultSaves)+stamp)
 	return nil
@@ -157,7 +174,7 @@ func restlessPause(ctx context.Context) error {
 
 // awaitSaves waits for the save that the end of the process has called off: nothing of it may come after what is
 // settled.
-func (a *agent) awaitSaves() {
-	a.saveTurn.Lock()
-	a.saveTurn.Unlock() //nolint:staticcheck // whoever comes later finds no process
+func (d *dataManager) awaitSaves() {
+	d.saves.turn.Lock()
+	d.saves.turn.Unlock() //nolint:staticcheck // whoever comes later finds no process
 }

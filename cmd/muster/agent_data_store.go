@@ -35,6 +35,11 @@ func (a *agent) usesStore(p plan.Plan) bool {
 	return slices.ContainsFunc(dataURLs(p), func(url string) bool { return files.Within(localPath(url), a.storeDir()) })
 }
 
+// fromStore tells a stage item that comes from a store, or lies there.
+func fromStore(item plan.StageItem) bool {
+	return slices.Contains([]string{plan.StageCode, plan.StageCodeBeside, plan.StageOutput, plan.StageCopy, plan.StageUnpacked}, item.Kind)
+}
+
 // dataURLs are the places that a plan names.
 func dataURLs(p plan.Plan) []string {
 	var all []string

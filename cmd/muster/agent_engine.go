@@ -45,7 +45,7 @@ func (r engineRoom) Do(ctx context.Context, e machine.Effect, s machine.State) (
 	case machine.DoTerminate:
 		r.stop(s)
 	case machine.DoKill:
-		r.callOffOutputs(s)
+		r.data.callOffOutputs(s)
 		if err := r.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
 			r.log.Warn("kill", "err", err)
 		}
@@ -111,7 +111,7 @@ func (r engineRoom) start(ctx context.Context, e machine.Effect, s machine.State
 	if bad := problems.Errors(); len(bad) > 0 {
 		return 0, fault.Definition(bad)
 	}
-	r.tellInputs(&start)
+	r.data.tellInputs(&start)
 	if err := r.writeFiles(p, start.Files); err != nil {
 		return 0, err
 	}
@@ -127,7 +127,7 @@ func (r engineRoom) start(ctx context.Context, e machine.Effect, s machine.State
 		return 0, fmt.Errorf("hand the ports over: %w", err)
 	}
 	r.setStartEnv(start.Env)
-	pipes, err := r.pipes(p)
+	pipes, err := r.data.pipes(p)
 	if err != nil {
 		return 0, err
 	}
@@ -203,9 +203,7 @@ func (a *agent) grow(p plan.Plan, guard *sandbox.Guard) {
 
 // stop asks the process to end; to save itself first, where the definition says how to ask for that.
 func (r engineRoom) stop(s machine.State) {
-	r.mu.Lock()
-	over := r.over
-	r.mu.Unlock()
+	over := r.currentOver()
 	if !r.checkpoints.asksToSave() || over == nil {
 		r.signalStop()
 		return
@@ -442,7 +440,7 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 			}
 			a.checkpoints.seeLast() // what it saved last counts for its budget and in the result
 			end := a.keepEnd(a.judge(x, x.At.Sub(started[e.Attempt])))
-			a.ended(machine.Event{Kind: machine.Gone, Attempt: e.Attempt, Exit: end}, a.checkpoints.lastUpload(end))
+			a.data.ended(machine.Event{Kind: machine.Gone, Attempt: e.Attempt, Exit: end}, a.checkpoints.lastUpload(end))
 		case sandbox.Stuck:
 			a.log.Error("a process does not die", "process", e.StuckProcess.String())
 		case sandbox.LogLost:
@@ -464,6 +462,13 @@ func (a *agent) watchGuard(g *sandbox.Guard) {
 			a.mu.Unlock()
 		}
 	}
+}
+
+// currentOver is closed when the attempt under way is over; nil: there is none.
+func (a *agent) currentOver() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.over
 }
 
 // attemptOver tells who waits for the end of the process that it has come.

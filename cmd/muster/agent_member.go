@@ -19,17 +19,12 @@ func (a *agent) memberConfig(newRun bool, listen member.Listen) member.Config {
 		State: a.state, WorkDir: a.workDir, Listen: listen, Loop: a.loop, Log: a.log,
 		Hooks: member.Hooks{
 			Container: a.container, Request: a.request, ClearDead: a.clearDead,
-			Here: a.checkpoints.here, Resume: a.checkpoints.resume, Save: a.saveAsked,
-			Settle:       a.settleOutputs,
-			Conclude:     a.concludeOutputs,
-			AfterVerdict: gangRoom{a}.afterVerdict,
-			Warn:         a.warn, Mended: a.mended, Changed: a.notify.changed,
+			Here: a.checkpoints.here, Resume: a.checkpoints.resume, Save: a.data.saveAsked,
+			Settle: a.data.settleOutputs, Conclude: a.data.concludeOutputs, AfterVerdict: a.data.afterVerdict,
+			Warn: a.warn, Mended: a.mended, Changed: a.notify.changed,
 		},
 	}
 }
-
-// gangRoom is what the outputs do at the steps of the membership.
-type gangRoom struct{ *agent }
 
 // container is this instance's container as the membership publishes it.
 func (a *agent) container() member.Container {

@@ -101,9 +101,7 @@ func errorStatus(err error) string {
 // patience is for how long the manager is asked to wait beyond its own limits: until what is under way reaches muster's own.
 // Once it is told that the service is ready, there are such limits again only when it is to stop.
 func (a *agent) patience(s machine.State, since, now time.Time) time.Duration {
-	a.mu.Lock()
-	leaves := a.leaving || len(a.owed) > 0
-	a.mu.Unlock()
+	leaves := a.data.leavesOutputs()
 	stage := cmp.Or(max(a.app.Settings.StageTimeout.Duration(), 0), endlessStage)
 	ends := s.Terms > 0 || a.notify.stopping.Load()
 	limit := time.Duration(0)

@@ -174,7 +174,7 @@ func TestPatience(t *testing.T) {
 		{name: "done, outputs are left", phase: machine.Done, ready: true, stopping: true, leaving: true, stage: 60, want: time.Minute},
 		{name: "outputs are left, nobody asks for a stop", phase: machine.Running, ready: true, leaving: true, stage: 60},
 	} {
-		a := &agent{app: &openapp.App{}, notify: &notifier{}, leaving: tt.leaving}
+		a := &agent{app: &openapp.App{}, notify: &notifier{}, data: &dataManager{leaving: tt.leaving}}
 		a.app.Settings.StageTimeout = tt.stage
 		a.notify.ready.Store(tt.ready)
 		a.notify.stopping.Store(tt.stopping)

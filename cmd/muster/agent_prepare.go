@@ -28,7 +28,6 @@ import (
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -99,19 +98,7 @@ type agent struct {
 	blamed      blame         // what was seen to go wrong with it from outside
 	progress    *float64
 	since       time.Time
-	feeding     *feeding                // what the process is fed; nil: nothing
-	gathered    *gathered               // what the process says, where that is an output; nil: it has not begun
-	tickets     *tickets                // the process's own; nil: it needs none
-	inputList   string                  // what the process is told of its inputs; empty: nothing
-	callOff     context.CancelCauseFunc // gives up the leaving of outputs
-	leaving     bool                    // the process is over, its outputs are not where they belong yet
-	moving      string                  // how far the files are that are brought or left now; "": there are none
-	owed        []owedOutput            // what room was made for and is not settled yet
-	founded     time.Time               // of the app, for an agent that finds its run's verdict
-	undone      error                   // what the job's success wants of this agent and it could not do
-	saveHeard   int                     // the last interim save that was heard of
-	saveTurn    sync.Mutex              // one interim save at a time
-	saved       map[string]stage.Seen   // by output, as the last save has left it; whose turn it is has it
+	data        *dataManager
 	checkpoints *checkpointManager
 	warnings    warnings
 	settle      func() // ends the looks at checkpoints and progress, after a last one
@@ -177,6 +164,10 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, n
 	if err := a.allocate(ctx, f, found); err != nil {
 		return nil, err
 	}
+	a.data = newDataManager(ctx, a.dataConfig())
+	a.atEnd(a.data.close)
+	a.data = newDataManager(ctx, a.dataConfig())
+	a.atEnd(a.data.close)
 	a.checkpoints = newCheckpointManager(ctx, a.checkpointConfig())
 	a.atEnd(a.checkpoints.close)
 	newRun = newRun || found.RunID != "" // the launcher's unique id names a new life as well

@@ -107,7 +107,6 @@ func (a *agent) work(p plan.Plan, logDir string) {
 			a.log.Warn("follow stderr for progress", "err", err)
 		}
 	})
-	wg.Go(func() { a.keepTickets(ctx, a.tickets) })
 	a.watchGPUs(ctx, p)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -176,7 +175,7 @@ func (a *agent) source(logDir string) status.Source {
 // snapshot is the agent as the outside sees it now.
 func (a *agent) snapshot() status.State {
 	s := a.loop.State()
-	outage := a.member.Fence().Outage()
+	outage, way := a.member.Fence().Outage(), a.data.way()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	exports, _ := plan.Publish(a.plan, a.alloc.Host, a.portOf)
@@ -191,7 +190,7 @@ func (a *agent) snapshot() status.State {
 		Progress: a.progress, Conducts: s.Conducts, Cause: cause(s), Unenforced: []string{},
 	}
 	out.DNSName = a.member.DNSName()
-	out.Cause = cmp.Or(out.Cause, a.way())
+	out.Cause = cmp.Or(out.Cause, way)
 	if s.Phase == machine.Staging && a.task > 0 {
 		out.Cause = plan.CommandInstall // it may take its time
 	}

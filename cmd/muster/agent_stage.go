@@ -18,12 +18,14 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/keyring"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -158,6 +160,23 @@ func (r stageRoom) build(request plan.Request) (plan.Plan, error) {
 	return p, fault.Definition(bad)
 }
 
+// planAgain plans for an instance that will not start.
+func (r stageRoom) planAgain(ctx context.Context, in registry.Instance) (plan.Plan, error) {
+	request := r.request(in)
+	p, err := r.build(request)
+	if err == nil && p.Root.Kind == plan.RootImage {
+		request.Image, err = r.pullImage(ctx, p)
+	}
+	if err == nil {
+		request.User, err = r.lookUpUser(p)
+	}
+	if err != nil {
+		return p, err
+	}
+	r.user = request.User
+	return plan.Resolve(p, plan.Dirs{Work: r.workDir, Log: r.logDir}), nil
+}
+
 // takePorts asks first for those that the launcher has granted: any other it may grant to somebody else. Then for those that
 // the index had before, then for any.
 func (r stageRoom) takePorts(p plan.Plan) error {
@@ -194,13 +213,40 @@ func (a *agent) givePorts() {
 	}
 }
 
+// dataConfig is what this agent's data is brought and left with.
+func (a *agent) dataConfig() dataConfig {
+	return dataConfig{
+		Log: a.log, App: a.app.App, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Instance: a.id.instance, WorkDir: a.workDir,
+		Loop: a.loop, Notices: dataNotices{Warn: a.warn, Mended: a.mended, Event: a.event}, Registry: a.client,
+		Seat: func() dataSeat {
+			if seat := a.member.Membership(); seat != nil {
+				return seat
+			}
+			return nil
+		},
+		Process: dataProcess{
+			Plan: a.currentPlan, Over: a.currentOver, Fail: a.failData, User: func() *plan.UserFacts { return a.user },
+		},
+		Stores: dataStores{Open: a.openStore, Visible: func(p plan.Plan, path string, write bool) error { return a.admission(p).Visible(path, write) }},
+		Counts: func() map[string]int { return a.member.Counts() }, PlanAgain: stageRoom{a}.planAgain,
+		Dead: func(m registry.Member) bool { dead, _ := member.Dead(m); return dead },
+		Kerberos: func() hdfs.Config {
+			c := a.hadoop.Config("")
+			if c.Keytab == "" {
+				c.CCache = a.envGiven["KRB5CCNAME"]
+			}
+			return c
+		},
+	}
+}
+
 // checkpointConfig is what this agent's checkpoints are kept with.
 func (a *agent) checkpointConfig() checkpointConfig {
 	return checkpointConfig{
-		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: a,
+		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: checkpointNotices{Warn: a.warn, Mended: a.mended},
 		Registry: func() checkpointRegistry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
-		Open:     a.openStore, Owner: func() *plan.UserFacts { return a.user }, Transfer: a.transfer, Signal: a.signalNamed,
+		Open:     a.openStore, Owner: func() *plan.UserFacts { return a.user }, Transfer: a.data.transfer, Signal: a.signalNamed,
 	}
 }
 
@@ -242,10 +288,14 @@ func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance
 		return err
 	}
 	r.app.Close() // everything of it is laid out
-	if err := r.bringData(ctx, p, in, work); err != nil {
+	if err := r.ownStore(p, work); err != nil {
 		return err
 	}
-	r.giveTickets(p)
+	r.atEnd(r.data.finish)
+	if err := r.data.bring(ctx, p, in, func(ctx context.Context) error { return r.bringFiles(ctx, p, work) }); err != nil {
+		return err
+	}
+	r.data.giveTickets(p)
 	own := []string{p.Process.Folder}
 	if files.Within(p.Checkpoint.Dir, r.workDir) {
 		own = append(own, p.Checkpoint.Dir)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -28,11 +27,11 @@ type feeding struct {
 }
 
 // bringStream deals the instance its splits. Nothing of them is read yet.
-func (r stageRoom) bringStream(ctx context.Context, p plan.Plan) error {
+func (d *dataManager) bringStream(ctx context.Context, p plan.Plan) error {
 	in := p.Inputs
 	var all []stage.File
 	for _, one := range in.From {
-		files, err := r.listInput(ctx, p, one)
+		files, err := d.listInput(ctx, p, one)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", one.Name, err)
 		}
@@ -43,7 +42,7 @@ func (r stageRoom) bringStream(ctx context.Context, p plan.Plan) error {
 	}
 	form, _ := plan.InputForm(in.Format) // the plan has told
 	reading := stage.Reading{
-		Form: form, Want: in.Splits, Lines: in.Lines, Again: r.streamTransfer(in).Persevere,
+		Form: form, Want: in.Splits, Lines: in.Lines, Again: d.streamTransfer(in).Persevere,
 		Turn: stage.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle},
 	}
 	if in.Separator != "" {
@@ -56,37 +55,38 @@ func (r stageRoom) bringStream(ctx context.Context, p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	r.log.Info("inputs are dealt out", "files", len(all), "splits", share.All, "own", len(share.Splits), "format", string(form))
+	d.cfg.Log.Info("inputs are dealt out", "files", len(all), "splits", share.All, "own", len(share.Splits), "format", string(form))
 	if share.All >= 0 && share.All < in.Workers && (in.Worker == 0 || len(share.Splits) == 0) {
-		r.log.Warn("fewer splits than instances", "splits", share.All, "instances", in.Workers, "remedy", "set muster.inputs.splits to how many there are to be")
+		d.cfg.Log.Warn("fewer splits than instances", "splits", share.All, "instances", in.Workers, "remedy", "set muster.inputs.splits to how many there are to be")
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.feeding = &feeding{share: share, inputs: in}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.feeding = &feeding{share: share, inputs: in}
 	return nil
 }
 
 // streamTransfer has the rule by which what does not come is tried again.
-func (a *agent) streamTransfer(in *plan.Inputs) stage.Transfer {
-	t := a.inputTransfer(in)
-	t.Again = func(file, why string) { a.log.Warn("an input is read again", "file", file, "err", why) }
+func (d *dataManager) streamTransfer(in *plan.Inputs) stage.Transfer {
+	t := d.inputTransfer(in)
+	t.Again = func(file, why string) { d.cfg.Log.Warn("an input is read again", "file", file, "err", why) }
 	return t
 }
 
 // stdio are the pipes of one start. The process's ends are closed here once it has them.
 type stdio struct {
-	*agent
+	d *dataManager
+
 	stdin, feed *os.File
 	stdout      *os.File
 	said        *sandbox.Outlet
 }
 
 // pipes makes those that the plan asks for.
-func (a *agent) pipes(p plan.Plan) (_ *stdio, err error) {
-	s := &stdio{agent: a}
-	a.mu.Lock()
-	feeds := a.feeding != nil
-	a.mu.Unlock()
+func (d *dataManager) pipes(p plan.Plan) (_ *stdio, err error) {
+	s := &stdio{d: d}
+	d.mu.Lock()
+	feeds := d.feeding != nil
+	d.mu.Unlock()
 	if feeds {
 		if s.stdin, s.feed, err = sandbox.StdinPipe(); err != nil {
 			return nil, err
@@ -98,9 +98,9 @@ func (a *agent) pipes(p plan.Plan) (_ *stdio, err error) {
 			return nil, err
 		}
 	}
-	if u := a.credential(); u != nil {
+	if u := d.cfg.Process.User(); u != nil && os.Geteuid() == 0 {
 		for _, f := range s.theirs() {
-			if err := f.Chown(int(u.UID), int(u.GID)); err != nil { // so that it may open /dev/stdin
+			if err := f.Chown(u.UID, u.GID); err != nil { // so that it may open /dev/stdin
 				s.abandon()
 				return nil, err
 			}
@@ -143,27 +143,29 @@ func (s *stdio) begin(p plan.Plan, over <-chan struct{}) {
 }
 
 func (s *stdio) beginFeeding(p plan.Plan, over <-chan struct{}) {
-	s.mu.Lock()
-	f, before, done := s.feeding, s.feeding.over, make(chan struct{})
+	s.d.mu.Lock()
+	f, before, done := s.d.feeding, s.d.feeding.over, make(chan struct{})
 	f.over = done
-	s.mu.Unlock()
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
+	s.d.mu.Unlock()
+	ctx, cancel := context.WithCancel(s.d.ctx)
+	s.d.tasks.Go(func() {
 		select {
 		case <-over:
-			cancel()
-			_ = s.feed.SetWriteDeadline(time.Unix(1, 0)) // closed, it is not written to any more
+		case <-ctx.Done():
 		case <-done:
+			return
 		}
-	}()
-	go func() {
+		cancel()
+		_ = s.feed.SetWriteDeadline(time.Unix(1, 0)) // closed, it is not written to any more
+	})
+	s.d.tasks.Go(func() {
 		defer close(done)
 		defer cancel()
 		if before != nil {
 			<-before
 		}
 		s.feedAll(ctx, p, f)
-	}()
+	})
 }
 
 // feedAll feeds every epoch. A process that reads no more is in its right; a file that cannot be read ends it.
@@ -175,7 +177,7 @@ func (s *stdio) feedAll(ctx context.Context, p plan.Plan, f *feeding) {
 	}
 	var count stage.Count
 	err := f.share.Repeat(ctx, s.feed, times, cache, &count, func(err error) {
-		s.log.Warn("inputs are read again for each epoch", "cause", "the cache is of no use", "err", err)
+		s.d.cfg.Log.Warn("inputs are read again for each epoch", "cause", "the cache is of no use", "err", err)
 	})
 	if _, unread := errors.AsType[*stage.ReadError](err); unread && ctx.Err() == nil {
 		s.cannotFeed(err)
@@ -184,13 +186,13 @@ func (s *stdio) feedAll(ctx context.Context, p plan.Plan, f *feeding) {
 	attrs := []any{"bytes", count.Bytes, "records", count.Records, "splits", count.Splits, "took", time.Since(begun).Round(time.Millisecond)}
 	switch {
 	case err == nil:
-		s.log.Info("inputs are fed", append(attrs, "epochs", times)...)
+		s.d.cfg.Log.Info("inputs are fed", append(attrs, "epochs", times)...)
 	case errors.Is(err, syscall.EPIPE):
-		s.log.Info("inputs are fed no further: the process reads no more", attrs...)
+		s.d.cfg.Log.Info("inputs are fed no further: the process reads no more", attrs...)
 	case ctx.Err() != nil:
-		s.log.Info("inputs are fed no further: the process has ended", attrs...)
+		s.d.cfg.Log.Info("inputs are fed no further: the process has ended", attrs...)
 	default:
-		s.log.Error("inputs are not fed to their end", append(attrs, "err", err)...)
+		s.d.cfg.Log.Error("inputs are not fed to their end", append(attrs, "err", err)...)
 	}
 }
 
@@ -200,18 +202,7 @@ func (s *stdio) cannotFeed(err error) {
 	if !fetch.Transient(err) { // else the file is not to blame
 		why += "; mend that file, or take it out of the inputs"
 	}
-	s.fail(why, err)
-}
-
-// fail ends the process for its data. What another attempt would meet again is not tried again.
-func (s *stdio) fail(why string, err error) {
-	s.condemn(registry.ClassData, short(why))
-	s.mu.Lock()
-	s.blamed.final = s.blamed.whatever && s.blamed.class == registry.ClassData && !fetch.Transient(err)
-	s.mu.Unlock()
-	if err := s.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
-		s.log.Warn("kill", "err", err)
-	}
+	s.d.cfg.Process.Fail(why, err)
 }
 
 // inputCache is where later epochs come from; nil: from where the first does.
@@ -221,14 +212,14 @@ func (s *stdio) inputCache(p plan.Plan, in *plan.Inputs) *stage.Cache {
 	}
 	cache, err := s.newCache(p, int64(cmp.Or(in.CacheLimit, appdef.StreamCacheLimit))*megabyte)
 	if err != nil {
-		s.log.Warn("inputs are read again for each epoch", "cause", "there is no cache", "err", err)
+		s.d.cfg.Log.Warn("inputs are read again for each epoch", "cause", "there is no cache", "err", err)
 		return nil
 	}
 	return cache
 }
 
 func (s *stdio) newCache(p plan.Plan, limit int64) (_ *stage.Cache, err error) {
-	folder, err := s.instanceFolder(p)
+	folder, err := s.d.instanceFolder(p)
 	if err != nil {
 		return nil, err
 	}

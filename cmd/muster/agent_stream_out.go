@@ -36,22 +36,24 @@ func saysOutput(p plan.Plan) (plan.Output, bool) {
 
 // beginGathering writes what the process says where it is left. The process waits where the store does.
 func (s *stdio) beginGathering(p plan.Plan, over <-chan struct{}) {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(s.d.ctx)
 	g := &gathered{cancel: cancel, done: make(chan struct{})}
-	s.mu.Lock()
-	before := s.gathered
-	s.gathered = g
-	s.mu.Unlock()
-	go func() {
+	s.d.mu.Lock()
+	before := s.d.gathered
+	s.d.gathered = g
+	s.d.mu.Unlock()
+	s.d.tasks.Go(func() {
 		select {
 		case <-over:
-			if err := s.said.Over(); err != nil {
-				s.log.Warn("hear the end of stdout", "err", err)
-			}
+		case <-ctx.Done():
 		case <-g.done:
+			return
 		}
-	}()
-	go func() {
+		if err := s.said.Over(); err != nil {
+			s.d.cfg.Log.Warn("hear the end of stdout", "err", err)
+		}
+	})
+	s.d.tasks.Go(func() {
 		defer close(g.done)
 		defer cancel(nil)
 		if before != nil { // of an attempt that has ended
@@ -59,35 +61,35 @@ func (s *stdio) beginGathering(p plan.Plan, over <-chan struct{}) {
 			<-before.done
 		}
 		s.gather(ctx, p, g)
-	}()
+	})
 }
 
 func (s *stdio) gather(ctx context.Context, p plan.Plan, g *gathered) {
 	begun := time.Now()
 	g.left, g.err = s.gatherAll(ctx, p)
 	if g.err == nil {
-		s.log.Info("stdout is gathered", "files", g.left.Files, "bytes", g.left.Bytes, "took", time.Since(begun).Round(time.Millisecond))
+		s.d.cfg.Log.Info("stdout is gathered", "files", g.left.Files, "bytes", g.left.Bytes, "took", time.Since(begun).Round(time.Millisecond))
 		g.err = s.said.Close()
 		return
 	}
-	s.log.Error("stdout is not gathered", "err", g.err)
-	s.fail("stdout: "+g.err.Error(), g.err)
+	s.d.cfg.Log.Error("stdout is not gathered", "err", g.err)
+	s.d.cfg.Process.Fail("stdout: "+g.err.Error(), g.err)
 	g.err = errors.Join(g.err, s.said.Close())
 }
 
 func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (stage.Left, error) {
 	one, _ := saysOutput(p)
-	leave, err := s.leaveOf(ctx, p, one)
+	leave, err := s.d.leaveOf(ctx, p, one)
 	if err != nil {
 		return stage.Left{}, err
 	}
 	if err := leave.Begin(ctx); err != nil {
 		return stage.Left{}, err
 	}
-	how := s.transfer()
-	how.Again = func(file, why string) { s.log.Warn("stdout is written again", "file", file, "err", why) }
+	how := s.d.transfer()
+	how.Again = func(file, why string) { s.d.cfg.Log.Warn("stdout is written again", "file", file, "err", why) }
 	to := stage.Gathering{Store: leave.Store, Dir: leave.Half(), Again: how.Persevere, Bare: func(err error) {
-		s.log.Warn("stdout is not kept on this machine until it is left", "err", err)
+		s.d.cfg.Log.Warn("stdout is not kept on this machine until it is left", "err", err)
 	}}
 	if parts, _ := plan.OutputParts(p.Outputs.Format); parts {
 		to.Part = stage.PartSize
@@ -95,7 +97,7 @@ func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (stage.Left, error) 
 	if localPath(one.To) != "" { // it is on this machine
 		return to.Run(ctx, s.said)
 	}
-	folder, err := s.instanceFolder(p)
+	folder, err := s.d.instanceFolder(p)
 	if err != nil {
 		return stage.Left{}, err
 	}
@@ -105,8 +107,8 @@ func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (stage.Left, error) 
 }
 
 // instanceFolder is the instance's own.
-func (a *agent) instanceFolder(p plan.Plan) (*os.Root, error) {
-	work, err := files.As(nil).Below(a.workDir)
+func (d *dataManager) instanceFolder(p plan.Plan) (*os.Root, error) {
+	work, err := files.As(nil).Below(d.cfg.WorkDir)
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +117,10 @@ func (a *agent) instanceFolder(p plan.Plan) (*os.Root, error) {
 }
 
 // leaveSaid has what the process has said stand whole in its place.
-func (a *agent) leaveSaid(ctx context.Context, leave stage.Leave) (stage.Left, error) {
-	a.mu.Lock()
-	g := a.gathered
-	a.mu.Unlock()
+func (d *dataManager) leaveSaid(ctx context.Context, leave stage.Leave) (stage.Left, error) {
+	d.mu.Lock()
+	g := d.gathered
+	d.mu.Unlock()
 	if g == nil {
 		return stage.Left{}, errors.New("the process has not been heard")
 	}

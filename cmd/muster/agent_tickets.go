@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
+	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
@@ -15,19 +17,30 @@ const ticketsPoll = 5 * time.Second
 
 // tickets keep a process's own ticket cache as fresh as the agent's. Kerberos' libraries read it anew for each connection.
 type tickets struct {
-	*agent
+	log     *slog.Logger
+	config  hdfs.Config
+	workDir string
+	file    string          // in workDir, as an absolute path
+	owner   *plan.UserFacts // nil: the agent's own user
 
-	plan  plan.Plan
 	text  string    // that was written last
 	again time.Time // when to log in anew; zero: the agent's own cache is copied
 	told  string    // the last complaint
 }
 
-// keepTickets renews until the end of ctx.
-func (a *agent) keepTickets(ctx context.Context, t *tickets) {
-	if t == nil {
+// giveTickets gives the process its ticket cache, where clusters ask for one, and keeps it fresh until close. The process may do
+// without: that there is no ticket is told, and looked after.
+func (d *dataManager) giveTickets(p plan.Plan) {
+	if p.Hadoop == nil || p.Hadoop.Tickets == "" {
 		return
 	}
+	t := &tickets{log: d.cfg.Log, config: d.cfg.Kerberos(), workDir: d.cfg.WorkDir, file: p.Hadoop.Tickets, owner: d.cfg.Process.User()}
+	t.renew()
+	d.tasks.Go(func() { t.keep(d.ctx) })
+}
+
+// keep renews until the end of ctx.
+func (t *tickets) keep(ctx context.Context) {
 	tick := time.NewTicker(ticketsPoll)
 	defer tick.Stop()
 	for {
@@ -38,19 +51,6 @@ func (a *agent) keepTickets(ctx context.Context, t *tickets) {
 			t.renew()
 		}
 	}
-}
-
-// giveTickets gives the process its ticket cache, where clusters ask for one. It may do without: that there is no ticket is
-// told, and looked after.
-func (r stageRoom) giveTickets(p plan.Plan) {
-	if p.Hadoop == nil || p.Hadoop.Tickets == "" {
-		return
-	}
-	t := &tickets{agent: r.agent, plan: p}
-	t.renew()
-	r.mu.Lock()
-	r.tickets = t
-	r.mu.Unlock()
 }
 
 // renew writes the cache where there is a newer ticket.
@@ -65,25 +65,21 @@ func (t *tickets) renew() {
 }
 
 func (t *tickets) write() error {
-	c := t.hadoop.Config("")
-	if c.Keytab == "" {
-		c.CCache = t.envGiven["KRB5CCNAME"]
-	}
-	text, end, err := c.Tickets()
+	text, end, err := t.config.Tickets()
 	if err != nil {
 		return err
 	}
-	if c.Keytab != "" {
+	if t.config.Keytab != "" {
 		t.again = renewal(time.Now(), end)
 	}
 	if string(text) == t.text {
 		return nil
 	}
-	work, err := files.As(t.user).Below(t.workDir)
+	work, err := files.As(t.owner).Below(t.workDir)
 	if err != nil {
 		return err
 	}
-	err = work.Write(t.plan.Hadoop.Tickets, string(text), true)
+	err = work.Write(t.file, string(text), true)
 	if err := errors.Join(err, work.Close()); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -184,6 +185,17 @@ func (a *agent) condemn(class registry.Class, why string) {
 	defer a.mu.Unlock()
 	if !a.blamed.ended {
 		a.blamed = blame{class: class, why: why, at: time.Now(), ended: true, whatever: true}
+	}
+}
+
+// failData ends the process for its data. What another attempt would meet again is not tried again.
+func (a *agent) failData(why string, err error) {
+	a.condemn(registry.ClassData, short(why))
+	a.mu.Lock()
+	a.blamed.final = a.blamed.whatever && a.blamed.class == registry.ClassData && !fetch.Transient(err)
+	a.mu.Unlock()
+	if err := a.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
+		a.log.Warn("kill", "err", err)
 	}
 }
 

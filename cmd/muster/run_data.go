@@ -1,0 +1,30 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/hadoop"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// refuseData tells before anything is made what data this muster cannot bring.
+func refuseData(app appdef.App, vars map[string]string, found hadoop.DefaultFS) error {
+	var bad appdef.Problems
+	for _, c := range app.Components {
+		s := c.Settings
+		if c.Instances == 0 || len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) == 0 && app.Settings.PAI.Version == "" {
+			continue
+		}
+		request := plan.Request{Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: plan.AnyUser, Vars: vars}, Starts: true}
+		found.Into(&request)
+		_, problems := plan.Build(app, request)
+		for _, p := range problems.Errors() {
+			if !slices.Contains(bad, p) {
+				bad = append(bad, p)
+			}
+		}
+	}
+	return exit.OfProblems(bad)
+}
