@@ -64,7 +64,7 @@ var rooms = []room{
 	{path: "shim/plan", may: []string{"appdef", "registry", "registry/conductor"}, pure: true},
 	{path: "shim/plan/sheet", may: []string{"appdef", "registry", "shim/plan"}, pure: true},
 	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
-	{path: "shim/render", may: []string{"appdef", "shim/plan", "shim/launcher"}, pure: true},
+	{path: "shim/render", may: []string{"appdef", "registry", "shim/plan", "shim/launcher"}, pure: true},
 	{path: "shim/submit", may: []string{"packages/fetch"}}, // knows no definition
 	{path: "shim/files", may: []string{"shim/plan", "registry", "shim/fault", "shim/policy", "shim/stage", "packages/fetch"}},
 	{path: "shim/policy", may: []string{"packages/sign", "shim/exit"}},

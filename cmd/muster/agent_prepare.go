@@ -55,7 +55,7 @@ type agent struct {
 	hadoopFound   *plan.HadoopFacts // nil: there is none on this host
 	times         registry.Times
 
-	registryAddr string
+	registryAddr registry.Address
 	client       *consul.Client
 	state        status.Dir
 	workDir      string
@@ -145,7 +145,9 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, n
 	if app.Settings.Barrier > 0 && f.registry.barrier == 0 {
 		f.registry.barrier = app.Settings.Barrier.Duration()
 	}
-	a.registryAddr = f.registry.resolve()
+	if a.registryAddr, err = f.registry.resolve(); err != nil {
+		return nil, err
+	}
 	if a.client, a.times, err = f.registry.open(a.log); err != nil {
 		return nil, err
 	}

@@ -36,7 +36,10 @@ Everything it said lies in the instance's log folder, as output-N.txt and errors
 }
 
 func (f *commandFlags) command(ctx context.Context, s streams, word, name string) error {
-	k := f.ask.lookup(s.err)
+	k, err := f.ask.lookup(s.err)
+	if err != nil {
+		return err
+	}
 	t, c, err := k.agent(ctx, word)
 	if err != nil {
 		return err

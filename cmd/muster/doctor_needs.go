@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -117,10 +118,13 @@ func checkPorts(text string) check {
 // checkRegistry asks the registry that was named; without one only looks whether there is one here.
 func (f *doctorFlags) checkRegistry(ctx context.Context) check {
 	const name = "registry"
-	k := f.ask.lookup(nil)
-	c, err := openForQuestions(k.fallback)
+	address, err := f.ask.registry.resolve()
+	var c *consul.Client
+	if err == nil {
+		c, err = openForQuestions(address)
+	}
 	if err != nil {
-		return bad(name, "want consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH", "%v", err).needed()
+		return bad(name, "want "+registry.AddressForms, "%v", err).needed()
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, registryPatience)
@@ -128,13 +132,13 @@ func (f *doctorFlags) checkRegistry(ctx context.Context) check {
 	err = c.Ping(ctx)
 	switch {
 	case err == nil:
-		return good(name, "%s answers", k.fallback)
-	case !k.named:
-		return good(name, "none at %s: muster run brings its own, muster agent needs --registry", k.fallback)
+		return good(name, "%s answers", address)
+	case !f.ask.registry.named():
+		return good(name, "none at %s: muster run brings its own, muster agent needs --registry", address)
 	case errors.Is(err, registry.ErrForbidden):
-		return bad(name, "CONSUL_HTTP_TOKEN needs key_prefix \"muster/\" write and session_prefix \"\" write", "%s: %v", k.fallback, err).needed()
+		return bad(name, "CONSUL_HTTP_TOKEN needs key_prefix \"muster/\" write and session_prefix \"\" write", "%s: %v", address, err).needed()
 	case errors.Is(err, registry.ErrTooManyConnections):
-		return bad(name, "raise limits.http_max_conns_per_client of that Consul", "%s: %v", k.fallback, err).needed()
+		return bad(name, "raise limits.http_max_conns_per_client of that Consul", "%s: %v", address, err).needed()
 	}
-	return bad(name, member.RegistryRemedy, "%s: %s", k.fallback, strings.TrimSpace(err.Error())).needed()
+	return bad(name, member.RegistryRemedy, "%s: %s", address, strings.TrimSpace(err.Error())).needed()
 }

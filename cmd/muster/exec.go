@@ -69,7 +69,10 @@ func completeInstance(ask *askFlags) cobra.CompletionFunc {
 }
 
 func (f *execFlags) exec(ctx context.Context, s streams, given func(string) bool, word string, argv []string) error {
-	k := f.ask.lookup(s.err)
+	k, err := f.ask.lookup(s.err)
+	if err != nil {
+		return err
+	}
 	t, c, err := k.agent(ctx, word)
 	if err != nil {
 		return err

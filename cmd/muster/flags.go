@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -34,7 +33,7 @@ type flagSet interface {
 }
 
 func (f *registryFlags) register(flags flagSet) {
-	flags.StringVar(&f.address, "registry", "", "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: CONSUL_HTTP_ADDR, else consul://127.0.0.1:8500)")
+	flags.StringVar(&f.address, "registry", "", registry.AddressForms+" (default: CONSUL_HTTP_ADDR, else consul://127.0.0.1:8500)")
 	flags.DurationVar(&f.ttl, "session-ttl", 10*time.Second, "time to live of an agent's session")
 	flags.DurationVar(&f.lost, "lost-grace", time.Minute, "a member that vanished without proof of its death is lost after this")
 	flags.DurationVar(&f.lostMass, "lost-mass", 10*time.Minute, "the same while more than half of the gang is away; an outage of the registry may last 30s less")
@@ -50,25 +49,25 @@ func (f *registryFlags) args() []string {
 	return out
 }
 
-// resolve is the address in our own form.
-func (f *registryFlags) resolve() string {
+// named tells that a flag or a variable names the registry.
+func (f *registryFlags) named() bool { return f.address != "" || os.Getenv("CONSUL_HTTP_ADDR") != "" }
+
+// resolve is the registry that the flag names, else CONSUL_HTTP_ADDR, else Consul's agent on this host.
+func (f *registryFlags) resolve() (registry.Address, error) {
 	if f.address != "" {
-		return f.address
+		at, err := registry.ParseAddress(f.address)
+		return at, exit.With(exit.Usage, err)
 	}
 	addr := os.Getenv("CONSUL_HTTP_ADDR")
-	switch {
-	case addr == "":
-		return "consul://127.0.0.1:8500"
-	case strings.HasPrefix(addr, "unix://"):
-		return "unix:" + strings.TrimPrefix(addr, "unix://")
-	case strings.HasPrefix(addr, "https://"):
-		return "consul+tls://" + strings.TrimPrefix(addr, "https://")
-	case strings.HasPrefix(addr, "http://"):
-		return "consul://" + strings.TrimPrefix(addr, "http://")
-	case os.Getenv("CONSUL_HTTP_SSL") == "true" || os.Getenv("CONSUL_HTTP_SSL") == "1":
-		return "consul+tls://" + addr
+	if addr == "" {
+		return registry.DefaultAddress(), nil
 	}
-	return "consul://" + addr
+	tls := os.Getenv("CONSUL_HTTP_SSL")
+	at, err := registry.ParseConsulAddress(addr, tls == "true" || tls == "1")
+	if err != nil {
+		return at, exit.Usagef("CONSUL_HTTP_ADDR: %w", err)
+	}
+	return at, nil
 }
 
 // times checks the protocol's inequalities.
@@ -92,7 +91,11 @@ func (f *registryFlags) open(log *slog.Logger) (*consul.Client, registry.Times, 
 	if err != nil {
 		return nil, t, err
 	}
-	c, err := consul.Open(consul.Config{Address: f.resolve(), Times: t, Logger: log})
+	at, err := f.resolve()
+	if err != nil {
+		return nil, t, err
+	}
+	c, err := consul.Open(consul.Config{Address: at, Times: t, Logger: log})
 	if err != nil {
 		return nil, t, exit.With(exit.Usage, err)
 	}

@@ -61,7 +61,10 @@ func (f *flexFlags) flex(ctx context.Context, s streams, app string, args []stri
 	if f.wait < 0 {
 		return exit.Usagef("flex: --wait %s: want 0s or more", f.wait)
 	}
-	k := f.ask.lookup(s.err)
+	k, err := f.ask.lookup(s.err)
+	if err != nil {
+		return err
+	}
 	facts, err := k.app(ctx, app)
 	if err != nil {
 		return err
@@ -145,7 +148,7 @@ type flexing struct {
 	streams streams
 	lookup  lookup
 	app     string
-	address string
+	address registry.Address
 	run     string
 	want    map[string]int
 	before  map[string]int // counts when it began

@@ -43,7 +43,10 @@ all apps of this host, and those of --registry, whose last word is older than 36
 }
 
 func (f *forgetFlags) forget(ctx context.Context, s streams, args []string) error {
-	k := f.ask.lookup(s.err)
+	k, err := f.ask.lookup(s.err)
+	if err != nil {
+		return err
+	}
 	switch {
 	case len(args) == 1 && f.older != "":
 		return exit.Usagef("forget: got APP and --older-than, want one of them")
@@ -110,8 +113,11 @@ func (k lookup) forget(ctx context.Context, id string) error {
 }
 
 func (k lookup) forgetThere(ctx context.Context, f appFacts) error {
-	address := k.registryOf(f)
-	if address == "" {
+	address, err := k.registryOf(f)
+	if err != nil {
+		return err
+	}
+	if address.IsZero() {
 		return nil
 	}
 	c, err := openForQuestions(address)
@@ -138,8 +144,8 @@ func (k lookup) forgetThere(ctx context.Context, f appFacts) error {
 }
 
 // nobodyListens tells that a socket has no server any more, which is more than that it is slow.
-func nobodyListens(address string) bool {
-	path, ok := strings.CutPrefix(address, "unix:")
+func nobodyListens(address registry.Address) bool {
+	path, ok := address.Socket()
 	if !ok {
 		return false
 	}
@@ -187,7 +193,7 @@ func (k lookup) forgetOlder(ctx context.Context, age time.Duration, now time.Tim
 			errs = append(errs, err)
 		}
 	}
-	if k.address != "" {
+	if !k.address.IsZero() {
 		there, err := k.forgetOlderThere(ctx, age, now)
 		gone = append(gone, there...)
 		errs = append(errs, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
@@ -71,7 +72,7 @@ func newHBoxSubmit(s streams) *cobra.Command {
 func (f *hboxFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.run.registry.register(flags)
-	flags.Lookup("registry").Usage = "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: one of its own, embedded in this command)"
+	flags.Lookup("registry").Usage = registry.AddressForms + " (default: one of its own, embedded in this command)"
 	f.run.state.register(flags)
 	f.run.filesystem.register(flags)
 	flags.StringVar(&f.run.appID, "app-id", "", "name of the gang (default: the job's name and six letters)")

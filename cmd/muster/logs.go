@@ -63,7 +63,10 @@ func (f *logsFlags) logs(ctx context.Context, s streams, what string) error {
 	case strings.ContainsAny(f.side, "/\x00"):
 		return exit.Usagef("logs: --side %q: want the name of a side process", f.side)
 	}
-	k := f.ask.lookup(s.err)
+	k, err := f.ask.lookup(s.err)
+	if err != nil {
+		return err
+	}
 	t, err := k.target(what, true)
 	if err != nil {
 		return err
@@ -73,7 +76,7 @@ func (f *logsFlags) logs(ctx context.Context, s streams, what string) error {
 		return err
 	}
 	if facts.local == nil {
-		return k.unknownApp(t.app, "")
+		return k.unknownApp(t.app, registry.Address{})
 	}
 	l := logReader{lookup: k, facts: facts, file: f.file(), follow: f.follow, tail: f.tail, out: s.out}
 	if t.instance != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
@@ -56,7 +57,11 @@ func newPs(s streams) *cobra.Command {
 }
 
 func (f *psFlags) ps(ctx context.Context, s streams) error {
-	rows, err := f.ask.lookup(s.err).rows(ctx)
+	k, err := f.ask.lookup(s.err)
+	if err != nil {
+		return err
+	}
+	rows, err := k.rows(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,7 +94,7 @@ func (k lookup) rows(ctx context.Context) ([]appRow, error) {
 		return nil, err
 	}
 	there := map[string]*consul.Status{}
-	if k.address != "" {
+	if !k.address.IsZero() {
 		if there, err = k.inRegistry(ctx); err != nil {
 			return nil, err
 		}
@@ -129,8 +134,10 @@ func newestFirst(a, b appRow) int {
 
 // sameRegistry tells whether an app's own registry is the one asked. One host has many names; an app
 // of the same id in another registry is rare, an alias is not.
-func sameRegistry(own, asked string) bool {
-	return own == asked || !strings.HasPrefix(own, "unix:") && !strings.HasPrefix(asked, "unix:")
+func sameRegistry(own, asked registry.Address) bool {
+	_, ownSocket := own.Socket()
+	_, askedSocket := asked.Socket()
+	return own == asked || !ownSocket && !askedSocket
 }
 
 func (k lookup) inRegistry(ctx context.Context) (map[string]*consul.Status, error) {
@@ -156,7 +163,7 @@ func (k lookup) inRegistry(ctx context.Context) (map[string]*consul.Status, erro
 const listPatience = time.Minute
 
 func rowOf(f appFacts) appRow {
-	row := appRow{App: f.id, Name: f.name(), Phase: f.phase(), Outcome: f.outcome(), Registry: f.address}
+	row := appRow{App: f.id, Name: f.name(), Phase: f.phase(), Outcome: f.outcome(), Registry: f.address.String()}
 	if f.here() {
 		row.WorkDir = f.local.WorkDir
 	}

@@ -295,7 +295,10 @@ func (f *renderFlags) settle(app *appdef.App) error {
 	if q := app.Settings.PAI.VirtualCluster; o.Queue == "" && q != "default" {
 		o.Queue = q
 	}
-	o.Registry = f.registry.resolve()
+	var err error
+	if o.Registry, err = f.registry.resolve(); err != nil {
+		return err
+	}
 	changes, err := f.app.args()
 	if err != nil {
 		return exit.With(exit.Usage, err)

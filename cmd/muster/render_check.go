@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
@@ -22,15 +21,15 @@ func (f *renderFlags) check(launcher string) error {
 
 // check tells of an address that no agent can use there. Whether something answers at it is seen from the hosts alone.
 func (f *registryFlags) check(launcher string) error {
+	address, err := f.resolve()
+	if err != nil {
+		return err
+	}
 	from := ""
 	if f.address == "" && os.Getenv("CONSUL_HTTP_ADDR") != "" {
 		from = "CONSUL_HTTP_ADDR: "
 	}
-	address := f.resolve()
-	if err := consul.CheckAddress(address); err != nil {
-		return exit.Usagef("%s%w", from, err)
-	}
-	if !clientOf(launcher).OneHost && strings.HasPrefix(address, "unix:") {
+	if _, socket := address.Socket(); socket && !clientOf(launcher).OneHost {
 		return exit.Usagef("%sregistry %s: it is a socket of one host, and %s starts agents on many: want consul://HOST:PORT or consul+tls://HOST:PORT, "+
 			"or consul://127.0.0.1:8500 where each host has an agent of Consul", from, address, launcher)
 	}

@@ -63,7 +63,7 @@ func newRun(s streams) *cobra.Command {
 	flags := cmd.Flags()
 	f.app.register(flags)
 	f.registry.register(flags)
-	flags.Lookup("registry").Usage = "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: one of its own, embedded in this command, whatever CONSUL_HTTP_ADDR says)"
+	flags.Lookup("registry").Usage = registry.AddressForms + " (default: one of its own, embedded in this command, whatever CONSUL_HTTP_ADDR says)"
 	f.state.register(flags)
 	f.filesystem.register(flags)
 	flags.StringVar(&f.appID, "app-id", "", "name of the gang (default: the app's name and six letters)")
@@ -92,7 +92,7 @@ type runner struct {
 	workDir string
 	logDir  string
 	state   status.Dir
-	address string // of the registry
+	address registry.Address
 	client  *consul.Client
 	log     *slog.Logger
 	started time.Time
@@ -228,7 +228,10 @@ func (r *runner) openRegistry(ctx context.Context) error {
 			return err
 		}
 	}
-	r.address = r.flags.registry.resolve()
+	var err error
+	if r.address, err = r.flags.registry.resolve(); err != nil {
+		return err
+	}
 	client, _, err := r.flags.registry.open(r.log)
 	if err != nil {
 		return err
@@ -294,7 +297,7 @@ func (r *runner) embed(ctx context.Context) error {
 			fmt.Fprintln(r.streams.err, "muster: embedded registry:", err)
 		}
 	})
-	r.flags.registry.address = "unix:" + path
+	r.flags.registry.address = registry.SocketAddress(path).String()
 	return nil
 }
 

@@ -54,7 +54,10 @@ func (f *saveFlags) save(ctx context.Context, s streams, app string) error {
 	if f.wait < 0 {
 		return exit.Usagef("save: --wait %s: want 0s or more", f.wait)
 	}
-	k := f.ask.lookup(s.err)
+	k, err := f.ask.lookup(s.err)
+	if err != nil {
+		return err
+	}
 	facts, err := k.app(ctx, app)
 	if err != nil {
 		return err
@@ -108,7 +111,7 @@ type saving struct {
 	streams streams
 	lookup  lookup
 	app     string
-	address string
+	address registry.Address
 	run     string
 	def     appdef.App
 	before  registry.Directive // as it was before it was asked for

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -33,7 +34,7 @@ func (k lookup) mustGoOn(ctx context.Context, app string) error {
 	case err != nil:
 		return err
 	case facts.local == nil:
-		return k.unknownApp(app, "")
+		return k.unknownApp(app, registry.Address{})
 	case facts.living():
 		return nil
 	}
@@ -47,7 +48,10 @@ func (f *signalFlags) signal(ctx context.Context, s streams, word, signal string
 	if _, err := status.ParseSignal(signal); err != nil {
 		return exit.Usagef("%w; want a name such as TERM, KILL, USR1, or a number", err)
 	}
-	k := f.ask.lookup(s.err)
+	k, err := f.ask.lookup(s.err)
+	if err != nil {
+		return err
+	}
 	t, c, err := k.agent(ctx, word)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
@@ -363,8 +364,10 @@ func (r *sliderRun) take(p *sliderWords) {
 			*value = p.one(option)
 		}
 	}
-	if path, ok := strings.CutPrefix(r.Registry, "unix:"); ok {
-		r.Registry = "unix:" + absolute(path)
+	if at, err := registry.ParseAddress(r.Registry); err == nil { // else check says so
+		if path, ok := at.Socket(); ok {
+			r.Registry = registry.SocketAddress(absolute(path)).String()
+		}
 	}
 	if p.has("--policy") {
 		r.Policy = absolute(p.one("--policy"))
@@ -381,11 +384,9 @@ func (r *sliderRun) take(p *sliderWords) {
 // check names all that is wrong in the definition, as muster validate does.
 func (r *sliderRecord) check(s streams, dir string) error {
 	if r.Run.Registry != "" {
-		c, err := openForQuestions(r.Run.Registry)
-		if err != nil {
-			return err
+		if _, err := registry.ParseAddress(r.Run.Registry); err != nil {
+			return exit.With(exit.Usage, err)
 		}
-		c.Close()
 	}
 	rules, err := r.Run.policy()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
@@ -56,7 +57,7 @@ func sliderOptions() []sliderOption {
 		{name: "--group", values: "GROUP", meaning: "exports: one export group"},
 		{name: "--format", values: "FORMAT", meaning: "registry: of a configuration, xml, json or properties (default: xml); exports are json"},
 
-		{name: "--registry", values: "ADDRESS", meaning: "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: one of its own)"},
+		{name: "--registry", values: "ADDRESS", meaning: registry.AddressForms + " (default: one of its own)"},
 		{name: "--state-dir", values: "DIR", meaning: "folder of this host's state, as in muster run"},
 		{name: "--engine", values: "ENGINE", meaning: "how the processes are confined: auto, container, cgroup or process"},
 		{name: "--require-limits", meaning: "end with 77 rather than run where a limit is not enforced"},

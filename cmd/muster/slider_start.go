@@ -36,7 +36,8 @@ func (p *sliderWords) stateDir(made string) status.Dir {
 
 // lookup is where this app is asked about. Before it is made there is no record.
 func (a *sliderApp) lookup(s streams, p *sliderWords) lookup {
-	return lookup{state: p.stateDir(a.record.Run.StateDir), address: a.record.Run.Registry, named: true, warn: s.err}
+	at, _ := registry.ParseAddress(a.record.Run.Registry) // it was checked when it was written; empty: one of the run's own
+	return lookup{state: p.stateDir(a.record.Run.StateDir), address: at, named: true, warn: s.err}
 }
 
 // openLocked finds the app that the command line names, and keeps others from it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,16 +20,21 @@ type askFlags struct {
 }
 
 func (f *askFlags) register(flags flagSet) {
-	flags.StringVar(&f.registry.address, "registry", "", "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH (default: the one that the app was started with)")
+	flags.StringVar(&f.registry.address, "registry", "", registry.AddressForms+" (default: the one that the app was started with)")
 	f.state.register(flags)
 }
 
 // lookup is where these flags say to look. Warnings go to warn.
-func (f *askFlags) lookup(warn io.Writer) lookup {
-	return lookup{
-		state: f.state.resolve(), address: f.registry.address, fallback: f.registry.resolve(),
-		named: f.registry.address != "" || os.Getenv("CONSUL_HTTP_ADDR") != "", warn: warn,
+func (f *askFlags) lookup(warn io.Writer) (lookup, error) {
+	k := lookup{
+		state: f.state.resolve(), fallback: f.registry.resolve,
+		named: f.registry.named(), warn: warn,
 	}
+	var err error
+	if f.registry.address != "" {
+		k.address, err = f.registry.resolve()
+	}
+	return k, err
 }
 
 type statusFlags struct {
@@ -65,7 +69,10 @@ func (f *statusFlags) status(ctx context.Context, s streams, app string) error {
 	if f.run != "" && !f.wait {
 		return exit.Usagef("status: --run %s without --wait", f.run)
 	}
-	k := f.ask.lookup(s.err)
+	k, err := f.ask.lookup(s.err)
+	if err != nil {
+		return err
+	}
 	facts, err := k.app(ctx, app)
 	if f.wait && (err == nil || errors.Is(err, registry.ErrNoApp)) && f.mayGoOn(facts) {
 		facts, err = f.follow(ctx, s, k, facts)
@@ -89,7 +96,7 @@ func (f *statusFlags) status(ctx context.Context, s streams, app string) error {
 func (f *statusFlags) mayGoOn(facts appFacts) bool {
 	meant := f.run == "" || runOf(facts.run(), f.run)
 	over := facts.registry == nil && facts.local != nil && (facts.result != nil || facts.verdict() != nil)
-	return facts.address != "" && !(meant && over)
+	return !facts.address.IsZero() && !(meant && over)
 }
 
 // follow waits until the run is over, and finds out about it anew.

@@ -30,9 +30,9 @@ const (
 // lookup is where what is known of apps is looked for.
 type lookup struct {
 	state    status.Dir
-	address  string // --registry; empty: not given
-	fallback string // the environment's registry, for an app that this host does not know
-	named    bool   // somebody named that registry: a flag or a variable
+	address  registry.Address                 // --registry; zero: not given
+	fallback func() (registry.Address, error) // the environment's registry, for an app that this host does not know; nil: none
+	named    bool                             // a flag or a variable names that registry
 	warn     io.Writer
 }
 
@@ -48,17 +48,17 @@ type appFacts struct {
 	lasts   map[string]status.Instance // what ended agents left in the log folder
 	exits   map[string]status.ExitFile
 
-	address  string // of the registry that was asked
+	address  registry.Address // of the registry that was asked
 	registry *consul.Status
 	silent   error // why the registry did not answer
 }
 
 // unknownApp is an app that neither this host nor the registry knows.
-func (k lookup) unknownApp(id, address string) error {
-	if address == "" {
+func (k lookup) unknownApp(id string, address registry.Address) error {
+	if address.IsZero() {
 		return exit.Usagef("no app %q on this host; muster ps lists what is there; if it runs elsewhere, muster status %s --registry URL says where", id, id)
 	}
-	return exit.With(exit.Usage, noApp{id, address})
+	return exit.With(exit.Usage, noApp{id, address.String()})
 }
 
 // noApp is an app that a registry was asked for.
@@ -80,9 +80,9 @@ func (k lookup) app(ctx context.Context, id string) (appFacts, error) {
 	if err != nil {
 		return f, err
 	}
-	f.address = k.registryOf(f)
-	if f.address == "" {
-		return f, nil
+	f.address, err = k.registryOf(f)
+	if err != nil || f.address.IsZero() {
+		return f, err
 	}
 	st, err := k.status(ctx, f.address, id)
 	switch {
@@ -105,24 +105,27 @@ func (k lookup) app(ctx context.Context, id string) (appFacts, error) {
 }
 
 // registryOf is the registry to ask about an app: the one asked for, the one it was started with, the
-// environment's. It is empty for an embedded one that ended with its run.
-func (k lookup) registryOf(f appFacts) string {
-	if k.address != "" {
-		return k.address
+// environment's. It is zero for an embedded one that ended with its run.
+func (k lookup) registryOf(f appFacts) (registry.Address, error) {
+	if !k.address.IsZero() {
+		return k.address, nil
+	}
+	if f.local == nil && k.fallback != nil {
+		return k.fallback()
 	}
 	if f.local == nil {
-		return k.fallback
+		return registry.Address{}, nil
 	}
-	if path, ok := strings.CutPrefix(f.local.Registry, "unix:"); ok {
+	if path, ok := f.local.Registry.Socket(); ok {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return ""
+			return registry.Address{}, nil
 		}
 	}
-	return f.local.Registry
+	return f.local.Registry, nil
 }
 
 // registryError is a registry's refusal or silence with the exit code that belongs to it.
-func registryError(address string, err error) error {
+func registryError(address registry.Address, err error) error {
 	if _, ok := errors.AsType[exit.Error](err); ok { // it was never asked
 		return err
 	}
@@ -134,13 +137,13 @@ func registryError(address string, err error) error {
 }
 
 // openForQuestions opens a registry for the command line.
-func openForQuestions(address string) (*consul.Client, error) {
+func openForQuestions(address registry.Address) (*consul.Client, error) {
 	c, err := consul.Open(consul.Config{Address: address})
 	return c, exit.With(exit.Usage, err)
 }
 
 // askGang asks an app's conductor for something. What becomes of it its directive shows.
-func askGang(ctx context.Context, address, app string, ask registry.Ask) error {
+func askGang(ctx context.Context, address registry.Address, app string, ask registry.Ask) error {
 	c, err := openForQuestions(address)
 	if err != nil {
 		return err
@@ -155,7 +158,7 @@ func askGang(ctx context.Context, address, app string, ask registry.Ask) error {
 }
 
 // status asks the registry for one app.
-func (k lookup) status(ctx context.Context, address, id string) (consul.Status, error) {
+func (k lookup) status(ctx context.Context, address registry.Address, id string) (consul.Status, error) {
 	c, err := openForQuestions(address)
 	if err != nil {
 		return consul.Status{}, err
@@ -167,7 +170,7 @@ func (k lookup) status(ctx context.Context, address, id string) (consul.Status, 
 }
 
 // complete reads a definition that stands apart from its app's record. One that cannot be read says nothing.
-func (k lookup) complete(ctx context.Context, address string, st *consul.Status) {
+func (k lookup) complete(ctx context.Context, address registry.Address, st *consul.Status) {
 	if st.App.DefID == "" {
 		return
 	}

@@ -44,7 +44,7 @@ func (k lookup) target(word string, appWillDo bool) (target, error) {
 	in, err := registry.ParseInstance(word)
 	switch {
 	case err != nil && appWillDo:
-		return target{}, k.unknownApp(word, "")
+		return target{}, k.unknownApp(word, registry.Address{})
 	case err != nil:
 		return target{}, exit.Usagef("%q: want [APP/]COMPONENT-INDEX, such as d1/worker-0", word)
 	case len(apps) == 0:

@@ -54,13 +54,13 @@ type directiveView struct {
 func viewOf(f appFacts) appView {
 	v := appView{
 		Version: 1, App: f.id, Name: f.name(), Run: f.run(), Phase: f.phase(), Outcome: f.outcome(),
-		Missing: []string{}, Instances: []status.Instance{}, Registry: f.address, Verdict: f.verdict(),
+		Missing: []string{}, Instances: []status.Instance{}, Registry: f.address.String(), Verdict: f.verdict(),
 	}
 	if at := f.started(); !at.IsZero() {
 		v.Started = new(status.Stamp(at))
 	}
 	if f.local != nil {
-		v.Registry = cmp.Or(f.address, f.local.Registry)
+		v.Registry = cmp.Or(f.address, f.local.Registry).String()
 	}
 	if f.here() {
 		v.WorkDir, v.LogDir = f.local.WorkDir, f.local.LogDir

@@ -75,7 +75,10 @@ func (f *stopFlags) stop(ctx context.Context, s streams, app string, grace *time
 	if f.save && (f.timeout <= 0 || f.timeout > mostStopTimeout) {
 		return exit.Usagef("stop: --timeout %s: want more than 0s and at most %s", f.timeout, mostStopTimeout)
 	}
-	k := f.ask.lookup(s.err)
+	k, err := f.ask.lookup(s.err)
+	if err != nil {
+		return err
+	}
 	facts, err := k.app(ctx, app)
 	if err != nil {
 		return err
@@ -191,8 +194,8 @@ func verdictOf(ctx context.Context, c *consul.Client, k lookup, facts appFacts) 
 }
 
 // awaitNoSocket waits until nobody serves the socket of an embedded registry; false: it has none, or ctx ended.
-func awaitNoSocket(ctx context.Context, address string) bool {
-	path, ok := strings.CutPrefix(address, "unix:")
+func awaitNoSocket(ctx context.Context, address registry.Address) bool {
+	path, ok := address.Socket()
 	if !ok {
 		return false
 	}
@@ -212,11 +215,12 @@ const endPatience = 30 * time.Second
 // prints the verdict.
 func endOf(ctx context.Context, s streams, k lookup, facts appFacts, v registry.Verdict) error {
 	run, limit := facts.registry.App.Run, endPatience
+	_, socket := facts.address.Socket()
 	live := facts.registry.Live
 	over := func() bool {
 		st, err := k.status(ctx, facts.address, facts.id)
 		switch {
-		case errors.Is(err, registry.ErrNoApp) || errors.Is(err, registry.ErrUnreachable) && strings.HasPrefix(facts.address, "unix:"):
+		case errors.Is(err, registry.ErrNoApp) || errors.Is(err, registry.ErrUnreachable) && socket:
 			live = 0 // forgotten, or the embedded registry ended as the last one
 		case err != nil:
 			return false

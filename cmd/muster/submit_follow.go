@@ -90,7 +90,7 @@ func (r *sent) follow(ctx context.Context, begun func() bool) error {
 	}}
 	if r.flags.hbox {
 		_, end := r.job.Hints()
-		x.watch.say("To kill this job: muster stop " + r.app + " --registry " + r.registry + ", or " + end)
+		x.watch.say("To kill this job: muster stop " + r.app + " --registry " + r.registry.String() + ", or " + end)
 	}
 	if err := x.wait(ctx, heard); err != nil {
 		return err

@@ -44,7 +44,7 @@ func (p *puppetJob) Hints() (follow, end string) { return "look 7", "end 7" }
 func waiting(t *testing.T, launcher string, answers bool) (x *following, out *bytes.Buffer, object string) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "r")
-	address := "unix:" + socket
+	address := registry.SocketAddress(socket)
 	if answers {
 		l, err := embedded.ListenUnix(socket)
 		if err != nil {

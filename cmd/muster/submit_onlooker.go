@@ -22,7 +22,7 @@ import (
 type onlooker struct {
 	lookup  lookup
 	app     string
-	address string // of the registry
+	address registry.Address // of the registry
 	ours    func(run string) bool
 	say     func(line string)
 	workers []registry.Instance // whose progress counts

@@ -23,7 +23,7 @@ type sent struct {
 	cargo    *cargo
 	id       string // the launcher's
 	app, run string
-	registry string
+	registry registry.Address
 	before   appStanding // of our app, before it was started
 	def      appdef.App
 	lost     []string
@@ -34,7 +34,7 @@ func (r *sent) start(ctx context.Context) (err error) {
 	if err := r.free(ctx); err != nil {
 		return err
 	}
-	mark := submit.Mark{App: r.app, Run: r.run, Registry: r.registry, Launcher: r.launcher, At: time.Now().UTC()}
+	mark := submit.Mark{App: r.app, Run: r.run, Registry: r.registry.String(), Launcher: r.launcher, At: time.Now().UTC()}
 	if err := r.cargo.hold(ctx, mark); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (r *sent) start(ctx context.Context) (err error) {
 
 // handles are the commands by which the job is followed and ended without this one.
 func (r *sent) handles() string {
-	where := r.app + " --registry " + r.registry
+	where := r.app + " --registry " + r.registry.String()
 	follow, end := r.job.Hints()
 	return "  follow it: muster status " + where + " --run " + r.run + " --wait, or " + follow + "\n" +
 		"  stop it:   muster stop " + where + "; while no agent is there yet, or without a verdict, " + end
@@ -123,7 +123,7 @@ func (r *sent) free(ctx context.Context) error {
 }
 
 func (r *sent) lookup() lookup {
-	return lookup{state: r.flags.state.resolve(), address: r.registry, fallback: r.registry, named: true, warn: r.streams.err}
+	return lookup{state: r.flags.state.resolve(), address: r.registry, named: true, warn: r.streams.err}
 }
 
 // numbered tells that the launcher numbers the job's runs, from 0 with each submission, as a JobSet does.
@@ -154,7 +154,7 @@ func (r *sent) answer(v *registry.Verdict, code *int) error {
 		return nil
 	}
 	out := submission{
-		Version: 1, Launcher: r.launcher, ID: r.id, App: r.app, Run: r.run, Registry: r.registry, Objects: r.cargo.objectNames(),
+		Version: 1, Launcher: r.launcher, ID: r.id, App: r.app, Run: r.run, Registry: r.registry.String(), Objects: r.cargo.objectNames(),
 		Lost: append([]string{}, r.lost...), Code: code,
 	}
 	if r.cargo.store != nil {

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,12 +33,16 @@ func TestWhoIsAskedForMarks(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 	}))
 	defer server.Close()
-	there := "consul://" + strings.TrimPrefix(server.URL, "http://")
-	const elsewhere = "consul://127.0.0.1:1"
+	there, err := registry.ParseConsulAddress(server.URL, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := registry.DefaultAddress()
 	for _, tt := range []struct {
-		name, registry string
-		before         error
-		want           bool
+		name     string
+		registry registry.Address
+		before   error
+		want     bool
 	}{
 		{"another registry", elsewhere, registry.ErrNoApp, false},
 		{"ours", there, registry.ErrNoApp, true},
@@ -54,7 +57,7 @@ func TestWhoIsAskedForMarks(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, m := range []submit.Mark{{App: "d1", Run: "r1"}, {App: "d2", Run: "r1"}, {App: "d2", Run: "r2"}} {
-				m.Registry, m.At = there, time.Now().Add(-2*unheardOf)
+				m.Registry, m.At = there.String(), time.Now().Add(-2*unheardOf)
 				if err := store.Hold(t.Context(), m); err != nil {
 					t.Fatal(err)
 				}
@@ -135,7 +138,8 @@ func TestRunsThatOthersFollowed(t *testing.T) {
 	x, _, _ := waiting(t, "yarn", true)
 	var dialer net.Dialer
 	c := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return dialer.DialContext(ctx, "unix", strings.TrimPrefix(x.registry, "unix:"))
+		path, _ := x.registry.Socket()
+		return dialer.DialContext(ctx, "unix", path)
 	}}}
 	defer c.CloseIdleConnections()
 	set := func(key string, v registry.Verdict) {

@@ -48,7 +48,7 @@ func (r *sent) tidy(ctx context.Context, say func(line string)) {
 		}
 		return
 	}
-	marks = slices.DeleteFunc(marks, func(m submit.Mark) bool { return m.Registry != r.registry || m.App == r.app && m.Run == r.run })
+	marks = slices.DeleteFunc(marks, func(m submit.Mark) bool { return m.Registry != r.registry.String() || m.App == r.app && m.Run == r.run })
 	known := r.standings(ctx, marks)
 	var errs []error
 	for _, m := range marks {
@@ -124,7 +124,7 @@ const mostNumbers = 20
 
 // lastVerdict is that of a job's run, nil while there is none: of one that its launcher has started anew the newest one's. Slurm
 // numbers the second and those after it, from 1, a JobSet all, from 0.
-func lastVerdict(ctx context.Context, address string, m submit.Mark) (*registry.Verdict, error) {
+func lastVerdict(ctx context.Context, address registry.Address, m submit.Mark) (*registry.Verdict, error) {
 	c, err := openForQuestions(address)
 	if err != nil {
 		return nil, err

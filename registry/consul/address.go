@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -17,49 +16,6 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// address is where a registry listens.
-type address struct {
-	scheme  string // http, https
-	host    string // HOST:PORT; a placeholder for a socket
-	network string // tcp, unix
-	dial    string // what is dialled
-}
-
-// CheckAddress tells of an address that Open would not take.
-func CheckAddress(s string) error {
-	_, err := parseAddress(s)
-	return err
-}
-
-// parseAddress reads `consul://HOST:PORT`, `consul+tls://HOST:PORT` and `unix:PATH`.
-func parseAddress(s string) (address, error) {
-	if path, ok := strings.CutPrefix(s, "unix:"); ok {
-		path = strings.TrimPrefix(path, "//")
-		if path == "" {
-			return address{}, fmt.Errorf("registry %q: want unix:PATH", s)
-		}
-		return address{scheme: "http", host: "localhost", network: "unix", dial: path}, nil
-	}
-	a := address{scheme: "http", network: "tcp"}
-	host, ok := strings.CutPrefix(s, "consul://")
-	if !ok {
-		if host, ok = strings.CutPrefix(s, "consul+tls://"); !ok {
-			return address{}, fmt.Errorf("registry %q: want consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH", s)
-		}
-		a.scheme = "https"
-	}
-	host = strings.TrimSuffix(host, "/")
-	name, port, err := net.SplitHostPort(host)
-	if err != nil {
-		return address{}, fmt.Errorf("registry %q: want HOST:PORT: %w", s, err)
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strings.ContainsAny(name, "/@ ") {
-		return address{}, fmt.Errorf("registry %q: want HOST:PORT behind the scheme, PORT a number of 1-65535", s)
-	}
-	a.host, a.dial = host, host
-	return a, nil
-}
-
 // lane is one connection to the registry; requests over it queue behind each other.
 type lane struct {
 	api     *api.Client
@@ -69,12 +25,13 @@ type lane struct {
 	limited atomic.Int64 // connections that the server refused with 429 unasked
 }
 
-func newLane(a address, token string) (*lane, error) {
-	l := &lane{base: a.scheme + "://" + a.host}
+func newLane(at registry.Address, token string) (*lane, error) {
+	scheme, host, network, dialed := endpoint(at)
+	l := &lane{base: scheme + "://" + host}
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			c, err := dialer.DialContext(ctx, a.network, a.dial)
+			c, err := dialer.DialContext(ctx, network, dialed)
 			if err != nil {
 				return nil, err
 			}
@@ -92,7 +49,7 @@ func newLane(a address, token string) (*lane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registry TLS: %w", err)
 	}
-	config.Address, config.Scheme, config.HttpClient = a.host, a.scheme, client
+	config.Address, config.Scheme, config.HttpClient = host, scheme, client
 	if token == "" {
 		token, err = tokenOf(config)
 		if err != nil {
@@ -102,9 +59,21 @@ func newLane(a address, token string) (*lane, error) {
 	config.Token, config.TokenFile = token, ""
 	l.http, l.token = client, token
 	if l.api, err = api.NewClient(config); err != nil {
-		return nil, fmt.Errorf("registry %s: %w", a.dial, err)
+		return nil, fmt.Errorf("registry %s: %w", at, err)
 	}
 	return l, nil
+}
+
+// endpoint is an address as HTTP has it, and what is dialled for it.
+func endpoint(at registry.Address) (scheme, host, network, dialed string) {
+	if path, ok := at.Socket(); ok {
+		return "http", "localhost", "unix", path
+	}
+	host, _ = at.HostPort()
+	if at.TLS() {
+		return "https", host, "tcp", host
+	}
+	return "http", host, "tcp", host
 }
 
 // tokenOf prefers the file, as Consul's own tools do.

@@ -13,27 +13,14 @@ import (
 	"github.com/muster-agent/muster/registry/embedded"
 )
 
-func TestParseAddress(t *testing.T) {
-	for _, tt := range []struct {
-		in   string
-		want address
-	}{
-		{"consul://10.0.0.1:8500", address{"http", "10.0.0.1:8500", "tcp", "10.0.0.1:8500"}},
-		{"consul://[::1]:8500/", address{"http", "[::1]:8500", "tcp", "[::1]:8500"}},
-		{"consul+tls://c.example:8501", address{"https", "c.example:8501", "tcp", "c.example:8501"}},
-		{"unix:/run/muster/registry.sock", address{"http", "localhost", "unix", "/run/muster/registry.sock"}},
-		{"unix:///run/r.sock", address{"http", "localhost", "unix", "/run/r.sock"}},
-	} {
-		got, err := parseAddress(tt.in)
-		if err != nil || got != tt.want {
-			t.Errorf("%s: got %+v, %v, want %+v", tt.in, got, err, tt.want)
-		}
+// at is an address that parses.
+func at(t *testing.T, text string) registry.Address {
+	t.Helper()
+	a, err := registry.ParseAddress(text)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, in := range []string{"", "unix:", "http://h:1", "consul://host", "10.0.0.1:8500", "consul://", "consul://http://h:1", "consul://http://h", "consul://h:1/v1", "consul://h:http", "consul://h:0"} {
-		if got, err := parseAddress(in); err == nil {
-			t.Errorf("%q: got %+v, want an error", in, got)
-		}
-	}
+	return a
 }
 
 // TestTLS: certificates come from CONSUL_CACERT; without it the server is not trusted.
@@ -43,7 +30,7 @@ func TestTLS(t *testing.T) {
 	web := httptest.NewTLSServer(r.Handler())
 	t.Cleanup(web.Close)
 	ping := func() error {
-		c, err := Open(Config{Address: "consul+tls://" + web.Listener.Addr().String()})
+		c, err := Open(Config{Address: at(t, "consul+tls://"+web.Listener.Addr().String())})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +64,7 @@ func TestTokenFile(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("CONSUL_HTTP_TOKEN_FILE", tt.file)
-			l, err := newLane(address{scheme: "http", host: "h:1", network: "tcp", dial: "h:1"}, tt.token)
+			l, err := newLane(at(t, "consul://h:1"), tt.token)
 			if err != nil || l.token != tt.want || l.api.Headers() == nil {
 				t.Errorf("got %q, %v, want %q", l.token, err, tt.want)
 			}
@@ -94,7 +81,7 @@ func TestPingUnreachable(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(Config{Address: "consul://" + addr})
+	c, err := Open(Config{Address: at(t, "consul://"+addr)})
 	if err != nil {
 		t.Fatal(err)
 	}

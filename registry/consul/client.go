@@ -13,10 +13,9 @@ import (
 
 // Config says which registry, with what rights and times.
 type Config struct {
-	// Address is `consul://HOST:PORT`, `consul+tls://HOST:PORT` or `unix:PATH`. TLS takes its
-	// certificates from CONSUL_CACERT, CONSUL_CAPATH, CONSUL_CLIENT_CERT, CONSUL_CLIENT_KEY,
-	// CONSUL_TLS_SERVER_NAME and CONSUL_HTTP_SSL_VERIFY.
-	Address string
+	// Address is where it listens. TLS takes its certificates from CONSUL_CACERT, CONSUL_CAPATH,
+	// CONSUL_CLIENT_CERT, CONSUL_CLIENT_KEY, CONSUL_TLS_SERVER_NAME and CONSUL_HTTP_SSL_VERIFY.
+	Address registry.Address
 	// Token is the ACL token; empty: CONSUL_HTTP_TOKEN_FILE, then CONSUL_HTTP_TOKEN.
 	Token string
 	// Times are the protocol's; those that are zero take protocol.md's defaults.
@@ -38,16 +37,16 @@ type Client struct {
 
 // Open makes a client. It connects to nothing yet: Ping does.
 func Open(c Config) (*Client, error) {
-	at, err := parseAddress(c.Address)
-	if err != nil {
-		return nil, err
+	if c.Address.IsZero() {
+		return nil, errors.New("open a registry: no address")
 	}
 	client := &Client{times: withDefaults(c.Times), log: c.Logger}
 	if client.log == nil {
 		client.log = slog.New(slog.DiscardHandler)
 	}
 	for _, l := range []**lane{&client.calls, &client.watch, &client.ready, &client.asks} {
-		if *l, err = newLane(at, c.Token); err != nil {
+		var err error
+		if *l, err = newLane(c.Address, c.Token); err != nil {
 			return nil, err
 		}
 	}

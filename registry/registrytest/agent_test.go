@@ -102,7 +102,7 @@ func (a *app) agent(t testing.TB, name string, options ...option) *agent {
 	if _, bench := t.(*testing.B); !bench {
 		log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("agent", name, "inc", g.me.Member.Inc)
 	}
-	client, err := consul.Open(consul.Config{Address: a.url, Times: g.me.Facts.Times, Logger: log})
+	client, err := consul.Open(consul.Config{Address: addressOf(a.t, a.url), Times: g.me.Facts.Times, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,7 +133,7 @@ func TestConnectionLimit(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		held = append(held, c)
 	}
-	client, err := consul.Open(consul.Config{Address: s.URL()})
+	client, err := consul.Open(consul.Config{Address: addressOf(t, s.URL())})
 	must(t, err)
 	t.Cleanup(client.Close)
 	for range 20 { // the answer races with our request: each time it must be named
@@ -172,7 +172,7 @@ func TestForbidden(t *testing.T) {
 	const root = "11111111-2222-3333-4444-555555555555"
 	s := consulserver.Start(t, consulserver.Options{Config: fmt.Sprintf(rights, root), Token: root})
 	ping := func(token string) error {
-		client, err := consul.Open(consul.Config{Address: s.URL(), Token: token})
+		client, err := consul.Open(consul.Config{Address: addressOf(t, s.URL()), Token: token})
 		must(t, err)
 		t.Cleanup(client.Close)
 		return client.Ping(soon(t))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
@@ -115,4 +116,13 @@ func serveEmbedded(t testing.TB, l net.Listener, address string) server {
 		serving.Wait()
 	})
 	return at(address)
+}
+
+func addressOf(t testing.TB, url string) registry.Address {
+	t.Helper()
+	a, err := registry.ParseAddress(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }

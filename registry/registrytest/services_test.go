@@ -33,7 +33,7 @@ func servedBy(app, inc string, in registry.Instance, address string, port int) c
 
 func open(t testing.TB, s server, token string) *consul.Client {
 	t.Helper()
-	c, err := consul.Open(consul.Config{Address: s.URL(), Token: token})
+	c, err := consul.Open(consul.Config{Address: addressOf(t, s.URL()), Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,11 @@ func TestServicesOfWhoMayBeReplaced(t *testing.T) {
 	fake := &consulFake{}
 	server := httptest.NewServer(fake)
 	defer server.Close()
-	client, err := consul.Open(consul.Config{Address: "consul://" + strings.TrimPrefix(server.URL, "http://")})
+	at, err := registry.ParseConsulAddress(server.URL, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := consul.Open(consul.Config{Address: at})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,4 +106,7 @@ func (m *Member) mustBeApart(in registry.Instance) bool {
 }
 
 // onThisMachine tells that the registry, and so the whole gang, is on this machine.
-func onThisMachine(registryAddress string) bool { return strings.HasPrefix(registryAddress, "unix:") }
+func onThisMachine(at registry.Address) bool {
+	_, socket := at.Socket()
+	return socket
+}

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
-	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
@@ -62,7 +62,7 @@ func Surroundings(ctx context.Context) (launcher.Found, launcher.Host) {
 // HostQuestion is asked for the address that this host's exports have.
 type HostQuestion struct {
 	Flag     string // --host
-	Registry string // address of the registry
+	Registry registry.Address
 	Client   *consul.Client
 	Found    launcher.Found
 }
@@ -71,7 +71,7 @@ type HostQuestion struct {
 func ChooseHost(ctx context.Context, q HostQuestion, log *slog.Logger) (launcher.Host, error) {
 	choices := hostChoices(ctx, q.Found)
 	choices.Flag, choices.Loopback = q.Flag, onThisMachine(q.Registry)
-	if _, address, ok := strings.Cut(q.Registry, "://"); ok {
+	if address, ok := q.Registry.HostPort(); ok {
 		choices.Source, _ = route.Source(address) // then another source is taken
 		choices.ConsulAgent = consulAgent(ctx, q.Client)
 	}

@@ -27,7 +27,7 @@ type Config struct {
 	Inc      string // this agent's incarnation
 	Claim    Claim
 	Host     Host
-	Registry string // its address
+	Registry registry.Address
 	Client   *consul.Client
 	Times    registry.Times
 	State    status.Dir

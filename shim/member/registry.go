@@ -24,7 +24,7 @@ const (
 )
 
 // AwaitRegistry waits until the registry at that address answers: it may be started together with its gang.
-func AwaitRegistry(ctx context.Context, client *consul.Client, address string, log *slog.Logger) error {
+func AwaitRegistry(ctx context.Context, client *consul.Client, address registry.Address, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, StartPatience)
 	defer cancel()
 	var last error // the end of our own patience is no cause

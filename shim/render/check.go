@@ -23,7 +23,7 @@ func (w *Writer) check() error {
 	if w.Options.App == "" || w.Options.Binary == "" {
 		return errors.New("want the app that agents load and the path of their binary")
 	}
-	texts := append([]string{w.Options.App, w.Options.Binary, w.Options.Registry, w.Options.TokenFile, w.Options.TokenSecret, w.Options.Queue, w.Options.Priority, w.Options.Namespace, w.Options.Region, w.Options.Driver, w.Options.User, w.Options.Image}, w.Options.AppFlags...)
+	texts := append([]string{w.Options.App, w.Options.Binary, w.Options.Registry.String(), w.Options.TokenFile, w.Options.TokenSecret, w.Options.Queue, w.Options.Priority, w.Options.Namespace, w.Options.Region, w.Options.Driver, w.Options.User, w.Options.Image}, w.Options.AppFlags...)
 	texts = append(append(texts, w.Options.AgentFlags...), w.Options.Datacenters...)
 	for i := range w.App.Components {
 		texts = append(texts, w.App.Components[i].Limits.NodeLabel, w.App.Components[i].Limits.GPUType, w.App.Components[i].Limits.Image)

@@ -17,8 +17,8 @@ func (w *Writer) Command(component string, window time.Duration) []string {
 	if component != "" {
 		words = append(words, "--component", component)
 	}
-	if w.Options.Registry != "" {
-		words = append(words, "--registry", w.Options.Registry)
+	if !w.Options.Registry.IsZero() {
+		words = append(words, "--registry", w.Options.Registry.String())
 	}
 	words = append(words, "--kill-window", SpanText(window), "--exit-code-map", launcher.ExitMap)
 	return slices.Concat(words, w.Options.AppFlags, w.Options.AgentFlags)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
 )
 
 // Launcher is one launcher as job files are written for it.
@@ -39,7 +40,7 @@ type Options struct {
 	AppFlags []string
 	// Binary is the path of muster on the hosts, or a URL that the launcher brings it from.
 	Binary   string
-	Registry string
+	Registry registry.Address
 	// AgentFlags are further flags of `muster agent`, as its command line has them.
 	AgentFlags []string
 	// KillWindow is what the launcher leaves between its stop signal and SIGKILL; 0: enough for the grace of each

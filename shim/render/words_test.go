@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/packages/catalog"
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/render"
 )
@@ -45,7 +46,7 @@ func small(t testing.TB) appdef.App {
 
 func options() render.Options {
 	return render.Options{
-		AppID: "hand", Run: "1700000000", App: "hdfs://nn/apps/hand.zip", Binary: "/usr/local/bin/muster", Registry: "consul://127.0.0.1:8500", Image: "registry.example/muster:1",
+		AppID: "hand", Run: "1700000000", App: "hdfs://nn/apps/hand.zip", Binary: "/usr/local/bin/muster", Registry: registry.DefaultAddress(), Image: "registry.example/muster:1",
 	}
 }
 

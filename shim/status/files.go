@@ -89,15 +89,15 @@ func (d Dir) Socket(app, name string) string {
 
 // AppFile is app.json: how to find a run that was started on this host.
 type AppFile struct {
-	Version  int       `json:"version"`
-	App      string    `json:"app"`
-	Name     string    `json:"name"`
-	Run      string    `json:"run"`
-	Registry string    `json:"registry"`
-	WorkDir  string    `json:"work_dir"`
-	LogDir   string    `json:"log_dir"`
-	Pid      int       `json:"pid"`
-	Started  time.Time `json:"started"`
+	Version  int              `json:"version"`
+	App      string           `json:"app"`
+	Name     string           `json:"name"`
+	Run      string           `json:"run"`
+	Registry registry.Address `json:"registry"`
+	WorkDir  string           `json:"work_dir"`
+	LogDir   string           `json:"log_dir"`
+	Pid      int              `json:"pid"`
+	Started  time.Time        `json:"started"`
 }
 
 // PlaceFile is INSTANCE.place: where an instance of a run logs on this host. It stays when its agent has ended, and the next agent

@@ -311,7 +311,11 @@ func serviceOfKilled(t *testing.T, at place) {
 // What an agent of another run has in Consul is not ours to take away, nor what another index of this run has.
 func serviceOfAnotherRun(t *testing.T, at place) {
 	g := newGang(t, at, workers(1, nil))
-	c, err := consul.Open(consul.Config{Address: at.consul.URL()})
+	address, err := registry.ParseAddress(at.consul.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := consul.Open(consul.Config{Address: address})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -18,7 +19,7 @@ func TestNomadChecksWhatItFetches(t *testing.T) {
 		{"json", "https://web/m/muster", ""},
 		{"json", "https://web/" + sum, ""},
 	} {
-		job, err := render.Render([]render.Launcher{Jobs}, "nomad", app, render.Options{Format: tt.format, AppID: "a", Run: "1", App: "catalog:a", Binary: tt.binary, Registry: "consul://c:1"})
+		job, err := render.Render([]render.Launcher{Jobs}, "nomad", app, render.Options{Format: tt.format, AppID: "a", Run: "1", App: "catalog:a", Binary: tt.binary, Registry: registry.DefaultAddress()})
 		if err != nil {
 			t.Fatal(err)
 		}
