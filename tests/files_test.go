@@ -44,7 +44,6 @@ var ownFiles = map[string]string{
 	"giveSocket":     "the agent's socket in the state folder",
 	"oomScore":       "/proc",
 	"outlast":        "/proc",
-	"holders":        "/proc",
 	"innerPID":       "/proc",
 	"hostFacts":      "/proc",
 	"overlayOfHost":  "the names in /",

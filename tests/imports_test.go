@@ -83,6 +83,8 @@ var rooms = []room{
 	},
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},
 	{path: "shim/fault", may: []string{"registry"}, pure: true},
+	{path: "shim/secret", may: []string{"shim/files", "shim/keyring"}},
+	{path: "shim/process", may: []string{"shim/tail", "shim/files", "shim/secret", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell"}},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "registry/conductor", "shim/exit"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/launcher/job", may: []string{"shim/render", "packages/fetch"}},
@@ -105,7 +107,8 @@ var rooms = []room{
 	{path: "shim/launcher/route"},
 	{path: "shim/sandbox"},
 	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock"}},
-	{path: "shim/ports", may: []string{"shim/plan", "registry", "shim/hostlock"}},
+	{path: "shim/gpu/grant", may: []string{"appdef", "shim/plan", "registry", "shim/fault", "shim/gpu", "shim/sandbox", "shim/sandbox/container"}},
+	{path: "shim/ports", may: []string{"appdef", "shim/plan", "registry", "shim/hostlock", "shim/fault"}},
 	{path: "shim/script", may: []string{"shim/plan", "registry"}},
 	{path: "shim/side", pure: true},
 	{path: "shim/publisher", may: []string{"shim/plan", "registry"}},

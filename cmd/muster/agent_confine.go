@@ -61,9 +61,9 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 		Shm: int64(l.ShmMB) * megabyte, User: a.credential(), Seccomp: a.policy.Filter,
 	}
 	if c.User != nil {
-		c.User.Groups = append(c.User.Groups, a.gpus.injection.GIDs...)
+		c.User.Groups = append(c.User.Groups, a.gpus.Groups()...)
 	}
-	nodes := a.gpus.nodes()
+	nodes := a.gpus.Nodes()
 	if l.RDMA {
 		found, err := infiniband("/dev/infiniband")
 		if err != nil {
@@ -85,8 +85,8 @@ func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinem
 			return c, err
 		}
 	}
-	c.Mounts = append(a.mounts(p, in), a.gpus.mounts()...)
-	c.Hooks = a.gpus.hooks()
+	c.Mounts = append(a.mounts(p, in), a.gpus.Mounts()...)
+	c.Hooks = a.gpus.Hooks()
 	return c, nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/container"
+	"github.com/muster-agent/muster/shim/secret"
 )
 
 // imageFault is an image that cannot be had or used. It may be had another time where its registry did not answer, something
@@ -120,7 +121,7 @@ func (a *agent) imageAuthText(ctx context.Context, p plan.Plan) (string, error) 
 		if far {
 			ref = "file:" + localPath(url)
 		}
-		values, err := secrets(map[string]string{name: ref})
+		values, err := secret.Read(map[string]string{name: ref})
 		return values[name], err
 	}
 	text, err := a.readOnStore(ctx, p, url)
@@ -140,9 +141,9 @@ func (a *agent) readOnStore(ctx context.Context, p plan.Plan, url string) (strin
 	if err != nil {
 		return "", err
 	}
-	text, err := io.ReadAll(io.LimitReader(content, mostSecret+1))
-	if err = errors.Join(err, content.Close()); err == nil && len(text) > mostSecret {
-		err = fmt.Errorf("%s: longer than %d bytes", fetch.Printable(url), mostSecret)
+	text, err := io.ReadAll(io.LimitReader(content, secret.Most+1))
+	if err = errors.Join(err, content.Close()); err == nil && len(text) > secret.Most {
+		err = fmt.Errorf("%s: longer than %d bytes", fetch.Printable(url), secret.Most)
 	}
 	return string(text), err
 }

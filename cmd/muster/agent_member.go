@@ -5,7 +5,6 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/member"
 )
@@ -28,12 +27,10 @@ func (a *agent) memberConfig(newRun bool, listen member.Listen) member.Config {
 
 // container is this instance's container as the membership publishes it.
 func (a *agent) container() member.Container {
+	process := a.runs()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := member.Container{Plan: a.plan, Ports: maps.Clone(a.portOf)}
-	if a.guard != nil {
-		c.Guard = &registry.ProcessRef{Pid: a.guard.PID(), Start: a.guard.StartTicks()}
-	}
+	c := member.Container{Plan: a.plan, Ports: a.ports.Numbers(), Guard: process.Guard()}
 	if a.publisher != "" {
 		c.Logs = a.instanceLogs()
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/gpu"
+	"github.com/muster-agent/muster/shim/gpu/grant"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
@@ -26,6 +28,7 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/process"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/status"
@@ -49,7 +52,9 @@ type agent struct {
 	requireLimits bool
 	envImage      map[string]string // what a process in an image inherits
 	envGiven      map[string]string // of both, what --env says
-	ports         string
+	portRange     string            // --ports
+	ports         *ports.Instance
+	gpus          *grant.Grant
 	filesystem    hadoop.DefaultFS // where paths of data without a scheme are
 	hadoop        hadoop.Login
 	hadoopFound   *plan.HadoopFacts // nil: there is none on this host
@@ -68,34 +73,14 @@ type agent struct {
 	started      time.Time
 	standing     standing
 
-	mu         sync.Mutex
-	plan       plan.Plan // resolved
-	planDigest string    // sha256 of the plan as printed
-	held       *ports.Held
-	portOf     map[string]int
-	marks      map[string]int64  // sizes of the logs when the process was started
-	startEnv   map[string]string // of the last start; nil: none yet
-	guard      *sandbox.Guard
-	// guardGone: somebody killed it; the next rebinding parks another.
-	guardGone bool
-	// guardEnds is closed when the guard is gone that has ended its process by itself; nil: it has not.
-	guardEnds chan struct{}
-	boundary  string // name of the cgroup; "" until it is taken
-	image     rootImage
-	user      *plan.UserFacts // nil: the agent's own
-	gpus      grantedGPUs
-	// gpuSuspect: a device asked for a reset since it was last looked at.
-	gpuSuspect  bool
-	memory      int           // MB, the limit in force
-	starved     int           // ends for want of memory
-	lastEnd     string        // how the last attempt ended; "": none has
-	over        chan struct{} // closed when the attempt under way is over
-	sides       *sideGroup    // of the last start; nil: none
-	watch       *watch        // of the start under way; nil: no script runs it
-	task        int           // commands given so far
-	statusTurn  sync.Mutex    // one STATUS at a time
-	publisher   string        // URL of the exports, for scripts
-	blamed      blame         // what was seen to go wrong with it from outside
+	mu          sync.Mutex
+	plan        plan.Plan        // resolved
+	process     *process.Process // nil until the instance has been prepared
+	planDigest  string           // sha256 of the plan as printed
+	boundary    string           // name of the cgroup; "" until it is taken
+	image       rootImage
+	user        *plan.UserFacts // nil: the agent's own
+	publisher   string          // URL of the exports, for scripts
 	progress    *float64
 	since       time.Time
 	data        *dataManager
@@ -107,7 +92,7 @@ type agent struct {
 
 func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, notify *notifier, newRun, policyNamed bool) (*agent, error) {
 	late := &lateFile{also: s.err}
-	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: machine.NewAgent(), started: time.Now(), standing: standingOf(), ports: f.ports, requireLimits: f.strict}
+	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: machine.NewAgent(), started: time.Now(), standing: standingOf(), requireLimits: f.strict}
 	environ := launcher.Environ(os.Environ())
 	found, err := member.DetectLauncher(f.launcher, environ)
 	if err != nil {
@@ -168,11 +153,11 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, n
 	}
 	a.data = newDataManager(ctx, a.dataConfig())
 	a.atEnd(a.data.close)
-	a.data = newDataManager(ctx, a.dataConfig())
-	a.atEnd(a.data.close)
 	a.checkpoints = newCheckpointManager(ctx, a.checkpointConfig())
 	a.atEnd(a.checkpoints.close)
 	newRun = newRun || found.RunID != "" // the launcher's unique id names a new life as well
+	a.ports = ports.NewInstance(a.id.appID, portRanges, a.log)
+	a.gpus = grant.New(a.log, a.alloc.Devices)
 	a.member = member.New(a.memberConfig(newRun, member.Listen{Address: f.api, Ports: portRanges}))
 	a.atEnd(a.member.Close) // before the client that it asks by
 	a.notify.look(a.outlook)
@@ -271,7 +256,7 @@ func shell() string {
 // engineChoice tells the plan what this engine cannot hold.
 func engineChoice(c sandbox.Choice) plan.EngineChoice {
 	choice := plan.EngineChoice{Name: c.Engine.Name(), Why: c.Why, Cannot: c.Engine.Cannot()}
-	if gpuHelper() == nil {
+	if gpu.FindHelper() == nil {
 		choice.Cannot["gpu_memory_mb"] = "muster-gpu, which watches it, is not beside muster"
 	}
 	return choice

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,7 +30,7 @@ import (
 // run lives through the machine.
 func (a *agent) run(ctx context.Context) machine.State {
 	a.loop.Use(machine.Rooms{
-		Gang: a.member, Stager: stageRoom{a}, Engine: engineRoom{a}, Checkpoints: a.checkpoints, Logger: a.log, Trace: a.trace,
+		Gang: a.member, Stager: stageRoom{a}, Engine: processRoom{a}, Checkpoints: a.checkpoints, Logger: a.log, Trace: a.trace,
 	})
 	final := a.loop.Run(ctx)
 	a.member.Resign()
@@ -107,7 +106,7 @@ func (a *agent) work(p plan.Plan, logDir string) {
 			a.log.Warn("follow stderr for progress", "err", err)
 		}
 	})
-	a.watchGPUs(ctx, p)
+	a.gpus.Watch(ctx, p, a.process)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.settle = sync.OnceFunc(func() { endWatch(); cancel(); wg.Wait() })
@@ -155,11 +154,11 @@ func (a *agent) source(logDir string) status.Source {
 		State:   a.snapshot,
 		LogDir:  logDir,
 		Silence: func() status.Silence { return a.member.Fence().Answer() },
-		Exec:    a.exec,
+		Exec:    a.process.Exec,
 		Peers:   peers,
-		Command: a.command,
+		Command: a.process.Command,
 		Signal: func(n int) error {
-			err := a.currentGuard().Signal(syscall.Signal(n))
+			err := a.process.Signal(n)
 			if errors.Is(err, os.ErrProcessDone) {
 				return fmt.Errorf("%s has no process: it is %s", a.loop.State().Instance, a.loop.State().Phase)
 			}
@@ -176,28 +175,30 @@ func (a *agent) source(logDir string) status.Source {
 func (a *agent) snapshot() status.State {
 	s := a.loop.State()
 	outage, way := a.member.Fence().Outage(), a.data.way()
+	report := a.runs().Report()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	exports, _ := plan.Publish(a.plan, a.alloc.Host, a.portOf)
+	numbers := a.ports.Numbers()
+	exports, _ := plan.Publish(a.plan, a.alloc.Host, numbers)
 	out := status.State{App: a.id.appID, Run: a.id.run, Inc: a.inc, PlanDigest: a.planDigest, LogDir: filepath.Join(a.logDir, s.Instance.String())}
 	inForce := a.plan.Limits
-	inForce.MemoryMB = a.memory
+	inForce.MemoryMB = report.MemoryMB
 	out.Limits = limits(inForce)
 	out.Instance = status.Instance{
 		Version: 1, Instance: s.Instance.String(), Component: s.Instance.Component, Index: s.Instance.Index,
 		Rank: a.plan.Who.Rank, Role: a.plan.Who.Role, Phase: string(s.Phase), Since: a.since, Host: a.alloc.Host, Pid: os.Getpid(),
-		Ports: maps.Clone(a.portOf), Exports: exports, Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1),
+		Ports: numbers, Exports: exports, Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1),
 		Progress: a.progress, Conducts: s.Conducts, Cause: cause(s), Unenforced: []string{},
 	}
 	out.DNSName = a.member.DNSName()
 	out.Cause = cmp.Or(out.Cause, way)
-	if s.Phase == machine.Staging && a.task > 0 {
+	if s.Phase == machine.Staging && report.Installing {
 		out.Cause = plan.CommandInstall // it may take its time
 	}
 	if s.Attempt > 1 && s.Phase == machine.Running {
-		out.LastEnd = a.lastEnd
+		out.LastEnd = report.LastEnd
 	}
-	out.Sides, out.Warnings = a.sides.seen(), a.warnings.all()
+	out.Sides, out.Warnings = report.Sides, a.warnings.all()
 	for _, u := range a.plan.Engine.Unenforced {
 		out.Unenforced = append(out.Unenforced, u.Limit)
 	}
@@ -302,9 +303,10 @@ func (a *agent) epilogue(final machine.State, code, mapped int) {
 	if final.Exit != nil {
 		file.Exit = exitInfo(final.Exit)
 	}
+	file.LogsFrom = a.runs().Marks()
 	a.mu.Lock()
 	settle := a.settle
-	file.LogsFrom, file.PAI = a.marks, paiRow(a.plan.PAI, final)
+	file.PAI = paiRow(a.plan.PAI, final)
 	a.mu.Unlock()
 	if settle != nil {
 		settle() // a process may say how far it came right before it ends

@@ -23,7 +23,7 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
-	"github.com/muster-agent/muster/shim/keyring"
+	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
@@ -98,13 +98,14 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 		return plan.Plan{}, dataFault(err)
 	}
 	r.mu.Lock()
-	r.plan, r.planDigest, r.memory = p, hex.EncodeToString(digest[:]), p.Limits.MemoryMB
+	r.plan, r.planDigest = p, hex.EncodeToString(digest[:])
 	r.mu.Unlock()
 	serve, err := r.open(in)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	if err := r.park(ctx, in); err != nil {
+	r.begin(p, in)
+	if err := r.process.Park(ctx); err != nil {
 		return plan.Plan{}, err
 	}
 	logDir := filepath.Join(r.logDir, in.String())
@@ -115,7 +116,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 		return plan.Plan{}, err
 	}
 	r.member.Discover(ctx, p)
-	return p, r.install(ctx, p)
+	return p, r.process.Install(ctx)
 }
 
 // complete gets what the plan needs, each thing as soon as the plan says what it is, and plans with it.
@@ -127,7 +128,7 @@ func (r stageRoom) complete(ctx context.Context, request plan.Request) (plan.Pla
 	if err := r.takePorts(p); err != nil {
 		return p, err
 	}
-	request.Allocation.Ports = r.portOf
+	request.Allocation.Ports = r.ports.Numbers()
 	if p.Root.Kind == plan.RootImage {
 		request.Inherited = r.envImage
 		if request.Image, err = r.pullImage(ctx, p); err != nil {
@@ -141,10 +142,11 @@ func (r stageRoom) complete(ctx context.Context, request plan.Request) (plan.Pla
 		return p, err
 	}
 	r.user = request.User
-	if err := r.takeGPUs(ctx, p); err != nil {
+	r.atEnd(r.gpus.Close)
+	if err := r.gpus.Take(ctx, p, gpu.FindHelper()); err != nil {
 		return p, err
 	}
-	r.gpus.tell(&request, p.Root.Kind != plan.RootHost)
+	r.gpus.Tell(&request, p.Root.Kind != plan.RootHost)
 	return r.build(request)
 }
 
@@ -190,27 +192,11 @@ func (r stageRoom) takePorts(p plan.Plan) error {
 			prefer[port.Name] = port.Port
 		}
 	}
-	held, err := r.claimPorts(p, prefer)
-	if err != nil {
+	if err := r.ports.Take(p, prefer); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.held, r.portOf = held, held.Ports()
-	r.closers = append(r.closers, r.givePorts)
+	r.atEnd(r.ports.Close)
 	return nil
-}
-
-// givePorts gives away what is held at the end.
-func (a *agent) givePorts() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.held.Rebind(); err != nil {
-		a.log.Warn("not free after the end", "err", err)
-	}
-	if err := a.held.Close(); err != nil {
-		a.log.Warn("give the ports away", "err", err)
-	}
 }
 
 // dataConfig is what this agent's data is brought and left with.
@@ -225,7 +211,7 @@ func (a *agent) dataConfig() dataConfig {
 			return nil
 		},
 		Process: dataProcess{
-			Plan: a.currentPlan, Over: a.currentOver, Fail: a.failData, User: func() *plan.UserFacts { return a.user },
+			Plan: a.currentPlan, Over: func() <-chan struct{} { return a.runs().Over() }, Fail: a.failData, User: func() *plan.UserFacts { return a.user },
 		},
 		Stores: dataStores{Open: a.openStore, Visible: func(p plan.Plan, path string, write bool) error { return a.admission(p).Visible(path, write) }},
 		Counts: func() map[string]int { return a.member.Counts() }, PlanAgain: stageRoom{a}.planAgain,
@@ -246,7 +232,7 @@ func (a *agent) checkpointConfig() checkpointConfig {
 		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: checkpointNotices{Warn: a.warn, Mended: a.mended},
 		Registry: func() checkpointRegistry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
-		Open:     a.openStore, Owner: func() *plan.UserFacts { return a.user }, Transfer: a.data.transfer, Signal: a.signalNamed,
+		Open:     a.openStore, Owner: func() *plan.UserFacts { return a.user }, Transfer: a.data.transfer, Signal: func(name string) error { return a.process.SignalNamed(name) },
 	}
 }
 
@@ -335,6 +321,16 @@ func (r stageRoom) policy(p plan.Plan) *machine.Policy {
 		BackoffMin: seconds(p.Restart.BackoffMin), BackoffMax: seconds(p.Restart.BackoffMax),
 		Grace: seconds(p.Stop.Grace), Timeout: seconds(p.Timeout), Duration: seconds(p.Duration), Barrier: barrier,
 	}
+}
+
+// exitOf is what is known of a staging that failed beside its class: the end of a command, and that an image may come another
+// time; nil: nothing.
+func exitOf(err error) *machine.Exit {
+	failed, ok := errors.AsType[*fault.Error](err)
+	if !ok || !failed.Command && !failed.Passing {
+		return nil
+	}
+	return &machine.Exit{Code: failed.Code, Passing: failed.Passing}
 }
 
 // remember leaves what the next agent here needs if this one is killed.
@@ -463,46 +459,4 @@ func (r stageRoom) listen(in registry.Instance) (net.Listener, error) {
 		}
 		time.Sleep(takeoverPoll)
 	}
-}
-
-// ownVariable tells what a definition may not hand to its process: the agent's own credentials and settings.
-func ownVariable(name string) bool {
-	return strings.HasPrefix(name, "CONSUL_") || strings.HasPrefix(name, "MUSTER_")
-}
-
-// mostSecret is more than any password or key has, in bytes.
-const mostSecret = 1 << 20
-
-// secrets reads the values that the plan names by reference.
-func secrets(refs map[string]string) (map[string]string, error) {
-	values := map[string]string{}
-	for name, ref := range refs {
-		kind, where, _ := strings.Cut(ref, ":")
-		switch kind {
-		case "env":
-			if ownVariable(where) {
-				return nil, fmt.Errorf("secret %s: variable %s belongs to the agent; give the process one of its own", name, where)
-			}
-			v, ok := os.LookupEnv(where)
-			if !ok {
-				return nil, fmt.Errorf("secret %s: variable %s is not set for the agent", name, where)
-			}
-			values[name] = v
-		case "file":
-			text, err := files.ReadHost(strings.TrimPrefix(where, "file://"), mostSecret)
-			if err != nil {
-				return nil, fmt.Errorf("secret %s: %w", name, err)
-			}
-			values[name] = strings.TrimRight(text, "\n")
-		case "keyring":
-			text, err := keyring.Read(where)
-			if err != nil {
-				return nil, fmt.Errorf("secret %s: %w", name, err)
-			}
-			values[name] = text
-		default:
-			return nil, fmt.Errorf("secret %s: got %s:…, want file:PATH, env:NAME or keyring:NAME", name, kind)
-		}
-	}
-	return values, nil
 }

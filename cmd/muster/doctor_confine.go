@@ -161,7 +161,7 @@ func checkGPU(ctx context.Context, root string) check {
 		return bad(name, "look at /dev and the driver's kernel module", "%v", err)
 	}
 	count := len(nodes.Devices)
-	path := gpuHelper()
+	path := gpu.FindHelper()
 	switch {
 	case count == 0:
 		return good(name, "no device nodes")

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/process"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 	"github.com/muster-agent/muster/shim/status"
@@ -35,9 +36,13 @@ func execAgent(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{
-		guard: g, log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		plan: plan.Plan{Process: plan.Process{Cwd: dir, Env: map[string]string{"SAID": "hello", "PATH": os.Getenv("PATH")}}},
+	p := process.New(process.Config{
+		Log:  slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Plan: plan.Plan{Process: plan.Process{Cwd: dir, Env: map[string]string{"SAID": "hello", "PATH": os.Getenv("PATH")}}},
+		Park: func(context.Context) (*sandbox.Guard, error) { return g, nil },
+	})
+	if err := p.Park(ctx); err != nil {
+		t.Fatal(err)
 	}
 	state := status.Dir(dir)
 	if err := status.WriteJSON(filepath.Join(state.App("d1"), "worker-0.json"), status.InstanceFile{Version: 1, Pid: os.Getpid()}); err != nil {
@@ -49,7 +54,7 @@ func execAgent(t *testing.T) string {
 	}
 	serving, end := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- status.Serve(serving, l, status.Handler(a.source(dir))) }()
+	go func() { done <- status.Serve(serving, l, status.Handler(status.Source{LogDir: dir, Exec: p.Exec})) }()
 	t.Cleanup(func() {
 		end()
 		if err := errors.Join(<-done, g.Close()); err != nil {

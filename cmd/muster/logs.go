@@ -18,6 +18,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/process"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/tail"
 	"github.com/muster-agent/muster/shim/wording"
@@ -88,9 +89,9 @@ func (f *logsFlags) logs(ctx context.Context, s streams, what string) error {
 func (f *logsFlags) file() string {
 	switch {
 	case f.side != "" && f.stderr:
-		return sideLogName(f.side, "stderr")
+		return process.SideLogName(f.side, "stderr")
 	case f.side != "":
-		return sideLogName(f.side, "stdout")
+		return process.SideLogName(f.side, "stdout")
 	case f.stderr:
 		return "stderr.log"
 	case f.agent:

@@ -74,15 +74,13 @@ func (a *agent) reportPAI(to io.Writer, final machine.State) {
 	if !ok || f.End != verdict.ByItself || verdict.Classify(version, f).Code == 0 {
 		return
 	}
-	a.mu.Lock()
-	marks := a.marks
-	a.mu.Unlock()
+	marks := a.runs().Marks()
 	for _, name := range []string{"stderr.log", "stdout.log"} {
 		if at, began := marks[name]; f.User == "" && began {
-			f.User = a.tail(name, at, paiTail)
+			f.User = a.instanceLogFolder().Tail(name, at, paiTail)
 		}
 	}
-	f.Runtime = a.tail("agent.log", 0, paiTail)
+	f.Runtime = a.instanceLogFolder().Tail("agent.log", 0, paiTail)
 	_, _ = io.WriteString(to, verdict.ExitReport(version, f)) // nobody may read it any more
 }
 

@@ -3,12 +3,11 @@ package main
 import (
 	"debug/elf"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/muster-agent/muster/shim/gpu"
 )
 
 // Set by the linker: -X main.version=… -X main.commit=….
@@ -49,7 +48,7 @@ func newVersion(s streams) *cobra.Command {
 }
 
 func readVersion() versionInfo {
-	info := versionInfo{Version: version, Commit: commit, Static: static("/proc/self/exe"), GPUHelper: gpuHelper()}
+	info := versionInfo{Version: version, Commit: commit, Static: static("/proc/self/exe"), GPUHelper: gpu.FindHelper()}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		info.Go = build.GoVersion
 		if info.Version == "" {
@@ -83,20 +82,4 @@ func static(path string) bool {
 		}
 	}
 	return true
-}
-
-// gpuHelper finds muster-gpu: beside this program, else in PATH.
-func gpuHelper() *string {
-	const name = "muster-gpu"
-	if self, err := os.Executable(); err == nil {
-		path := filepath.Join(filepath.Dir(self), name)
-		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
-			return &path
-		}
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return nil
-	}
-	return &path
 }

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"errors"
@@ -10,32 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/machine"
-	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/sandbox"
 )
-
-// TestNotRun: without an interpreter it is the definition's matter, and the words help; a machine that is full is not.
-func TestNotRun(t *testing.T) {
-	script := &plan.Script{File: "scripts/a.py", Python: "python3"}
-	for name, c := range map[string]struct {
-		err   error
-		class registry.Class
-		says  string
-	}{
-		"no interpreter": {&sandbox.StartError{Act: "exec", Err: syscall.ENOENT}, registry.ClassDefinition, "muster.python"},
-		"no program":     {&sandbox.StartError{Act: "exec", Err: syscall.ENOEXEC}, registry.ClassDefinition, "INSTALL"},
-		"too many":       {&sandbox.StartError{Act: "fork", Err: syscall.EAGAIN}, registry.ClassData, "INSTALL"},
-		"a full disk":    {syscall.ENOSPC, registry.ClassData, "INSTALL"},
-	} {
-		err := notRun(script, c.err)
-		if got := stageClass(err); got != c.class || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: got class %s: %v; want %s and %q", name, got, err, c.class, c.says)
-		}
-	}
-}
 
 // TestPIDFilesAreTheInstancesOwn: its process has put there what it likes.
 func TestPIDFilesAreTheInstancesOwn(t *testing.T) {
@@ -61,7 +37,7 @@ func TestPIDFilesAreTheInstancesOwn(t *testing.T) {
 	if err := errors.Join(os.Symlink("../../../a-1/app/run/theirs.pid", filepath.Join(run, "link.pid")), syscall.Mkfifo(filepath.Join(run, "fifo.pid"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{member: &member.Member{}, workDir: work, logDir: filepath.Join(work, "log"), loop: machine.NewAgent(), log: slog.New(slog.DiscardHandler), plan: plan.Plan{Process: plan.Process{Folder: own}}}
+	p := New(Config{LogDir: filepath.Join(work, "log"), Log: slog.New(slog.DiscardHandler), Plan: plan.Plan{Process: plan.Process{Folder: own}}})
 	script := func(pidFile, dir string) *plan.Script {
 		return &plan.Script{Configurations: map[string]map[string]string{"global": {"pid_file": pidFile, "app_pid_dir": dir}}}
 	}
@@ -69,8 +45,8 @@ func TestPIDFilesAreTheInstancesOwn(t *testing.T) {
 	look := func(s *plan.Script) []int {
 		go func() {
 			var pids []int
-			for _, p := range a.pidFiles(s) {
-				pids = append(pids, p.PID)
+			for _, found := range p.pidFiles(s) {
+				pids = append(pids, found.PID)
 			}
 			found <- pids
 		}()
@@ -89,28 +65,15 @@ func TestPIDFilesAreTheInstancesOwn(t *testing.T) {
 	if got := look(elsewhere); len(got) != 0 {
 		t.Errorf("another instance's: got %v", got)
 	}
-	a.forgetPIDs(elsewhere)
+	p.removePIDs(elsewhere)
 	if err := errors.Join(os.RemoveAll(run), os.Symlink("../../a-1/app/run", run)); err != nil {
 		t.Fatal(err)
 	}
 	if got := look(script("", run)); len(got) != 0 {
 		t.Errorf("by a link: got %v", got)
 	}
-	a.forgetPIDs(script(filepath.Join(run, "theirs.pid"), run))
+	p.removePIDs(script(filepath.Join(run, "theirs.pid"), run))
 	if _, err := os.Stat(theirs); err != nil {
 		t.Error("another instance's pid file was taken away")
-	}
-}
-
-// TestOfLife: nobody starts or ends an instance behind the machine's back, in whatever letters.
-func TestOfLife(t *testing.T) {
-	s := &plan.Script{File: "scripts/a.py", Commands: map[string]plan.ScriptCommand{"restart": {Shell: "true"}, "STOP": {Shell: "true"}}}
-	for name, want := range map[string]bool{
-		"INSTALL": true, "START": true, "start": true, "Stop": true, "STOP": true, "RESTART": true, "Restart": true,
-		"restart": false, "STATUS": false, "GET_CONFIG": false, "REBALANCE": false,
-	} {
-		if got := ofLife(s, name); got != want {
-			t.Errorf("%s: got %t", name, got)
-		}
 	}
 }

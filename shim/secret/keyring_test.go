@@ -1,4 +1,4 @@
-package main
+package secret
 
 import (
 	"fmt"
@@ -16,11 +16,11 @@ func TestKeyring(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = unix.KeyctlInt(unix.KEYCTL_INVALIDATE, id, 0, 0, 0) }) // it ends with the process
-	values, err := secrets(map[string]string{"TOKEN": "keyring:" + name})
+	values, err := Read(map[string]string{"TOKEN": "keyring:" + name})
 	if err != nil || values["TOKEN"] != "s3cret" {
 		t.Errorf("got %q, %v", values, err)
 	}
-	_, err = secrets(map[string]string{"TOKEN": "keyring:" + name + "-none"})
+	_, err = Read(map[string]string{"TOKEN": "keyring:" + name + "-none"})
 	if err == nil || !strings.Contains(err.Error(), "secret TOKEN") || !strings.Contains(err.Error(), "keyctl add user") {
 		t.Errorf("a key that is not there: got %v", err)
 	}

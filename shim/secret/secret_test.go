@@ -1,4 +1,4 @@
-package main
+package secret
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ func TestSecretsComeFromFiles(t *testing.T) {
 		"file:" + path("long"):  "longer than",
 		"file:" + path("none"):  "no such file",
 	} {
-		values, err := secrets(map[string]string{"TOKEN": ref})
+		values, err := Read(map[string]string{"TOKEN": ref})
 		if got := values["TOKEN"]; got != want && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "secret TOKEN")) {
 			t.Errorf("%s: got %q, %v; want %s", ref, got, err, want)
 		}

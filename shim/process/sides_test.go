@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 // A log of a side process goes on over its starts, is put aside when it is long, and never stops who writes.
 func TestSideLog(t *testing.T) {
 	var said bytes.Buffer
-	a := &agent{log: slog.New(slog.NewTextHandler(&said, nil))}
-	path := filepath.Join(t.TempDir(), sideLogName("board", "stdout"))
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	path := filepath.Join(t.TempDir(), SideLogName("board", "stdout"))
 	size := func(path string) int64 {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -27,14 +27,14 @@ func TestSideLog(t *testing.T) {
 		}
 	}
 	for range 2 {
-		l := &sideLog{agent: a, path: path}
+		l := &sideLog{log: log, path: path}
 		write(l, 3)
 		l.close()
 	}
 	if got := size(path); got != 6 {
 		t.Errorf("after two starts %d bytes, want 6", got)
 	}
-	l := &sideLog{agent: a, path: path}
+	l := &sideLog{log: log, path: path}
 	write(l, mostSideLog-6)
 	write(l, 1)
 	l.close()
@@ -47,10 +47,10 @@ func TestSideLog(t *testing.T) {
 	if err := os.Symlink("/dev/null", path); err != nil {
 		t.Fatal(err)
 	}
-	l = &sideLog{agent: a, path: path}
+	l = &sideLog{log: log, path: path}
 	write(l, 1)
 	write(l, 1)
-	if got := strings.Count(said.String(), "keep what a side process says"); got != 1 {
+	if got := strings.Count(said.String(), "output of a side process lost"); got != 1 {
 		t.Errorf("a log that cannot be written was told %d times, want once:\n%s", got, said.String())
 	}
 }

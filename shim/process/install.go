@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -7,11 +7,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/fault"
-	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 )
@@ -19,36 +17,26 @@ import (
 // noFramework gives nothing: what a framework says needs a roster.
 func noFramework(plan.Plan, registry.Roster) (env, files map[string]string) { return nil, nil }
 
-// exitOf is what is known of a staging that failed beside its class: the end of a command, and that an image may come another
-// time; nil: nothing.
-func exitOf(err error) *machine.Exit {
-	failed, ok := errors.AsType[*fault.Error](err)
-	if !ok || !failed.Command && !failed.Passing {
-		return nil
-	}
-	return &machine.Exit{Code: failed.Code, Passing: failed.Passing}
-}
-
-// install runs INSTALL in the parked container and takes away what it left running.
-func (a *agent) install(ctx context.Context, p plan.Plan) error {
-	s := p.Script
+// Install runs INSTALL in the parked container and takes away what it left running.
+func (p *Process) Install(ctx context.Context) error {
+	s := p.Plan.Script
 	if s == nil || !s.Has(plan.CommandInstall) {
 		return nil
 	}
-	end, err := a.order(ctx, plan.CommandInstall, seconds(s.Timeout))
+	end, err := p.order(ctx, plan.CommandInstall, seconds(s.Timeout))
 	if err != nil {
 		return notRun(s, err)
 	}
-	if err := a.currentGuard().Sweep(ctx); err != nil {
+	if err := p.guards.now().Sweep(ctx); err != nil {
 		return fmt.Errorf("INSTALL: end what it left: %w", err)
 	}
 	if end.OK() {
-		a.log.Info("INSTALL done", "output", end.files.Stdout)
+		p.Log.Info("INSTALL done", "output", end.files.Stdout)
 		return nil
 	}
 	failed := &fault.Error{
 		Class: registry.ClassApp, Command: true, Code: end.Code,
-		Err: fmt.Errorf("INSTALL of %s: %s (%s)", nameOf(s), end.Why, a.inLogs(end.files.Stderr)),
+		Err: fmt.Errorf("INSTALL of %s: %s (%s)", nameOf(s), end.Why, p.logs.path(end.files.Stderr)),
 	}
 	if end.TimedOut {
 		failed.Class = registry.ClassTimeout
@@ -78,7 +66,3 @@ func nameOf(s *plan.Script) string {
 
 // pathOf is where the script lies for who runs it.
 func pathOf(s *plan.Script) string { return filepath.Join(s.Folder, s.File) }
-
-func (a *agent) inLogs(name string) string { return filepath.Join(a.instanceLogs(), name) }
-
-func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }

@@ -1,10 +1,11 @@
-package main
+package process
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,8 @@ const (
 
 // sideGroup are the side processes of one attempt.
 type sideGroup struct {
-	agent *agent
+	log   *slog.Logger
+	ports *ports.Instance
 	guard *sandbox.Guard
 	all   []*sideProcess
 	lives sync.WaitGroup
@@ -63,40 +65,40 @@ type sideProcess struct {
 }
 
 // beginSides starts them once the instance's process has been.
-func (a *agent) beginSides(p plan.Plan, r registry.Roster, facts plan.StartFacts, start plan.Start, limits map[string]sandbox.Rlimit) {
-	if len(p.Sides) == 0 {
+func (p *Process) beginSides(guard *sandbox.Guard, r registry.Roster, facts plan.StartFacts, start plan.Start, limits map[string]sandbox.Rlimit) {
+	if len(p.Plan.Sides) == 0 {
 		return
 	}
-	a.endSides()
-	g := &sideGroup{agent: a, guard: a.currentGuard(), over: make(chan struct{}), leave: make(chan struct{})}
-	for _, s := range p.Sides {
-		argv, env := plan.FinishSide(p, s, r, facts, start, frameworks.SideEnv)
+	p.endSides()
+	g := &sideGroup{log: p.Log, ports: p.Ports, guard: guard, over: make(chan struct{}), leave: make(chan struct{})}
+	for _, s := range p.Plan.Sides {
+		argv, env := plan.FinishSide(p.Plan, s, r, facts, start, frameworks.SideEnv)
 		g.all = append(g.all, &sideProcess{
-			group: g, plan: s, out: a.sideLog(s.Name, "stdout"), err: a.sideLog(s.Name, "stderr"),
+			group: g, plan: s, out: p.sideLog(s.Name, "stdout"), err: p.sideLog(s.Name, "stderr"),
 			spec: sandbox.ExecSpec{
-				Argv: argv, Env: environ(env), Dir: p.Process.Cwd, Rlimits: limits,
+				Argv: argv, Env: environ(env), Dir: p.Plan.Process.Cwd, Rlimits: limits,
 				Awaited: true, // it is asked to end, and not killed at once with what else the process leaves
 			},
 		})
 	}
-	a.mu.Lock()
-	a.sides = g
-	a.mu.Unlock()
+	p.mu.Lock()
+	p.sides = g
+	p.mu.Unlock()
 	for _, s := range g.all {
 		g.lives.Go(s.live)
 	}
 }
 
 // currentSides are those of the attempt under way, or of the last one.
-func (a *agent) currentSides() *sideGroup {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.sides
+func (p *Process) currentSides() *sideGroup {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sides
 }
 
 // endSides ends those of an attempt that is over, and returns when nothing of them touches ports or files.
-func (a *agent) endSides() {
-	g := a.currentSides()
+func (p *Process) endSides() {
+	g := p.currentSides()
 	if g == nil {
 		return
 	}
@@ -152,7 +154,7 @@ func (s *sideProcess) live() {
 		}
 		var pause time.Duration
 		past, pause = side.Step(rule, past, end)
-		log := s.group.agent.log
+		log := s.group.log
 		if past.Over() {
 			log.Info("side process ended", "side", s.plan.Name, "how", why)
 			return
@@ -181,7 +183,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // run is one start, to its end and that of all it has started.
 func (s *sideProcess) run() (end side.End, how string) {
-	if err := s.ports().ReleaseOnly(s.owns); err != nil {
+	if err := s.group.ports.Release(s.owns); err != nil {
 		return end, fmt.Sprintf("hand the port over: %v", err)
 	}
 	// The guard answers, or ends. One that was given up waiting for might start all the same, and be awaited.
@@ -193,7 +195,7 @@ func (s *sideProcess) run() (end side.End, how string) {
 	_ = session.Stdin.Close() // it is asked nothing
 	s.born(session.PID())
 	defer s.born(0)
-	s.group.agent.log.Info("side process started", "side", s.plan.Name, "pid", session.PID())
+	s.group.log.Info("side process started", "side", s.plan.Name, "pid", session.PID())
 	var said sync.WaitGroup
 	said.Go(func() { _, _ = io.Copy(s.out, session.Stdout) }) // a log that fails says so itself
 	said.Go(func() { _, _ = io.Copy(s.err, session.Stderr) })
@@ -231,12 +233,12 @@ func (s *sideProcess) partWith(session *sandbox.Session) {
 			return
 		case <-s.group.leave:
 		case <-time.After(farewell):
-			s.group.agent.log.Warn("side process has not ended by itself", "side", s.plan.Name, "patience", farewell)
+			s.group.log.Warn("side process has not ended by itself", "side", s.plan.Name, "patience", farewell)
 		}
 	}
 	err := session.Signal(syscall.SIGTERM)
 	if err != nil && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, sandbox.ErrGone) {
-		s.group.agent.log.Warn("end a side process", "side", s.plan.Name, "err", err)
+		s.group.log.Warn("end a side process", "side", s.plan.Name, "err", err)
 	}
 	select {
 	case <-session.Done():
@@ -252,31 +254,24 @@ func (s *sideProcess) clear(session *sandbox.Session) {
 		s.kill(session)
 	}
 	if err := session.Close(); err != nil {
-		s.group.agent.log.Warn("end a side process", "side", s.plan.Name, "err", err)
+		s.group.log.Warn("end a side process", "side", s.plan.Name, "err", err)
 	}
 }
 
 func (s *sideProcess) kill(session *sandbox.Session) {
 	if err := session.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, sandbox.ErrGone) {
-		s.group.agent.log.Warn("kill a side process", "side", s.plan.Name, "err", err)
+		s.group.log.Warn("kill a side process", "side", s.plan.Name, "err", err)
 	}
 }
 
 // hold keeps strangers from the port until the next start.
 func (s *sideProcess) hold() {
-	if err := s.ports().RebindOnly(s.owns); err != nil {
-		s.group.agent.log.Warn("hold the port of a side process", "side", s.plan.Name, "err", err)
+	if err := s.group.ports.Hold(s.owns); err != nil {
+		s.group.log.Warn("hold the port of a side process", "side", s.plan.Name, "err", err)
 	}
 }
 
 func (s *sideProcess) owns(port string) bool { return port == s.plan.Port }
-
-// ports are the instance's: others may have come in their place since its start.
-func (s *sideProcess) ports() *ports.Held {
-	s.group.agent.mu.Lock()
-	defer s.group.agent.mu.Unlock()
-	return s.group.agent.held
-}
 
 // ofProcess chooses the ports that the instance's own process binds.
 func ofProcess(p plan.Plan) func(port string) bool {
@@ -305,25 +300,25 @@ const mostSideLog = 16 << 20
 // sideLog is what a side process says, in all of its starts. That it cannot be written ends nothing: the process must not
 // wait for its reader.
 type sideLog struct {
-	agent *agent
-	path  string
-	file  *os.File
-	size  int64
-	mute  bool // that it cannot be written has been said
+	log  *slog.Logger
+	path string
+	file *os.File
+	size int64
+	mute bool // that it cannot be written has been said
 }
 
-func (a *agent) sideLog(name, stream string) *sideLog {
-	return &sideLog{agent: a, path: filepath.Join(a.instanceLogs(), sideLogName(name, stream))}
+func (p *Process) sideLog(name, stream string) *sideLog {
+	return &sideLog{log: p.Log, path: p.logs.path(SideLogName(name, stream))}
 }
 
-// sideLogName is the file in an instance's log folder that has a stream of a side process.
-func sideLogName(name, stream string) string { return "side-" + name + "." + stream + ".log" }
+// SideLogName is the file in an instance's log folder that has a stream of a side process.
+func SideLogName(name, stream string) string { return "side-" + name + "." + stream + ".log" }
 
 // Write never fails.
 func (l *sideLog) Write(b []byte) (int, error) {
 	err := l.write(b)
 	if err != nil && !l.mute {
-		l.agent.log.Warn("keep what a side process says", "file", filepath.Base(l.path), "err", err)
+		l.log.Warn("output of a side process lost", "file", filepath.Base(l.path), "err", err)
 	}
 	l.mute = err != nil
 	return len(b), nil
@@ -358,7 +353,7 @@ func (l *sideLog) close() {
 		return
 	}
 	if err := l.file.Close(); err != nil {
-		l.agent.log.Warn("keep what a side process says", "file", filepath.Base(l.path), "err", err)
+		l.log.Warn("output of a side process lost", "file", filepath.Base(l.path), "err", err)
 	}
 	l.file = nil
 }

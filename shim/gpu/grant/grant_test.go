@@ -1,4 +1,4 @@
-package main
+package grant
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/muster-agent/muster/cmd/muster-gpu/nvmltest"
@@ -19,22 +18,20 @@ import (
 	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
-	"github.com/muster-agent/muster/shim/sandbox/guard"
-	"github.com/muster-agent/muster/tests/need"
 )
 
-// gpuHost puts a muster-gpu of a mocked host into PATH, and returns what describes the host anew.
-func gpuHost(t *testing.T) (describe func(nvmltest.Host)) {
+// gpuHost builds a muster-gpu of a mocked host, and returns its path and what describes the host anew.
+func gpuHost(t *testing.T) (helper string, describe func(nvmltest.Host)) {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "muster-gpu"), "github.com/muster-agent/muster/tests/gpuhelper")
+	helper = filepath.Join(dir, "muster-gpu")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", helper, "github.com/muster-agent/muster/tests/gpuhelper")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)
 	}
 	file := filepath.Join(dir, "host.json")
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv(nvmltest.Environment, file)
-	return func(h nvmltest.Host) {
+	return helper, func(h nvmltest.Host) {
 		h.First = 300_000_000 + os.Getpid()*10 // devices that nobody else on this machine claims
 		text, err := json.Marshal(h)
 		if err == nil {
@@ -52,107 +49,81 @@ func asking(n int) plan.Plan {
 }
 
 func TestTakeGPUs(t *testing.T) {
-	describe := gpuHost(t)
+	helper, describe := gpuHost(t)
 	first := 300_000_000 + os.Getpid()*10
 	mig := func(n int) string { return nvmltest.MIGUUID(first, n) }
-	newAgent := func(granted ...string) *agent {
-		a := &agent{log: slog.New(slog.NewTextHandler(t.Output(), nil))}
-		a.alloc.Devices = granted
-		return a
+	newGrant := func(t *testing.T, granted ...string) *Grant {
+		g := New(slog.New(slog.NewTextHandler(t.Output(), nil)), granted)
+		t.Cleanup(g.Close)
+		return g
 	}
 	t.Run("a driver that does not answer is a fault", func(t *testing.T) {
 		describe(nvmltest.Host{Die: gpu.OpInventory})
-		a := newAgent()
-		defer a.close()
-		err := a.takeGPUs(t.Context(), asking(1))
+		g := newGrant(t)
+		err := g.Take(t.Context(), asking(1), &helper)
 		if !fault.Is(err, registry.ClassGPU) || !errors.Is(err, gpu.ErrEnded) {
 			t.Errorf("got %v, want class gpu-fault and %v", err, gpu.ErrEnded)
 		}
-		if a.gpus.helper == nil {
+		if g.helper == nil {
 			t.Error("nobody will end the helper")
 		}
 	})
 	t.Run("one that does the second time is none", func(t *testing.T) {
 		describe(nvmltest.Host{Die: gpu.OpProcesses, Once: filepath.Join(t.TempDir(), "once")})
-		a := newAgent()
-		defer a.close()
-		if err := a.takeGPUs(t.Context(), asking(2)); err != nil || len(a.gpus.held.Devices) != 2 {
+		g := newGrant(t)
+		if err := g.Take(t.Context(), asking(2), &helper); err != nil || len(g.held.Devices) != 2 {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("two instances of a GPU pass the gate again, a lost one does not", func(t *testing.T) {
 		stranger := []gpu.Process{{PID: 1, UsedMB: 10, Kind: "compute", GPUInstance: 3}}
 		describe(nvmltest.Host{MIG: map[int]int{0: 3}, Processes: map[int][]gpu.Process{0: stranger}})
-		a := newAgent(mig(0), mig(1))
-		defer a.close()
-		if err := a.takeGPUs(t.Context(), asking(2)); err != nil {
+		g := newGrant(t, mig(0), mig(1))
+		if err := g.Take(t.Context(), asking(2), &helper); err != nil {
 			t.Fatal(err)
 		}
-		a.suspectGPU()
-		if err := a.gateAgain(); err != nil || a.gpuSuspect {
-			t.Errorf("healthy: got %v, suspect %v", err, a.gpuSuspect)
+		g.setSuspect(true)
+		if err := g.Fit(nobody); err != nil || g.Suspect() {
+			t.Errorf("healthy: got %v, suspect %v", err, g.Suspect())
 		}
-		a.suspectGPU()
-		a.gpus.held.Devices[1].Instance = &gpu.MIG{UUID: mig(7), GPUInstance: 8}
-		if err := a.gateAgain(); err == nil || !strings.Contains(err.Error(), mig(7)) || !a.gpuSuspect {
-			t.Errorf("one gone: got %v, suspect %v", err, a.gpuSuspect)
+		g.setSuspect(true)
+		g.held.Devices[1].Instance = &gpu.MIG{UUID: mig(7), GPUInstance: 8}
+		if err := g.Fit(nobody); err == nil || !strings.Contains(err.Error(), mig(7)) || !g.Suspect() {
+			t.Errorf("one gone: got %v, suspect %v", err, g.Suspect())
 		}
 	})
 }
 
+// nobody is a host on which no process is the instance's.
+func nobody(int) bool { return false }
+
+// idle is a process that does not run.
+type idle struct{ why string }
+
+func (p *idle) Holds(int) bool                             { return false }
+func (p *idle) Blame(_ registry.Class, why string, _ bool) { p.why = why }
+func (p *idle) EndForGPU(context.Context)                  {}
+
 // What happens to a GPU while nothing runs on it holds nobody up, and the next start looks at it.
 func TestFaultBetweenStarts(t *testing.T) {
-	describe := gpuHost(t)
+	helper, describe := gpuHost(t)
 	describe(nvmltest.Host{})
-	a := &agent{log: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	defer a.close()
-	if err := a.takeGPUs(t.Context(), asking(1)); err != nil {
+	g := New(slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
+	defer g.Close()
+	if err := g.Take(t.Context(), asking(1), &helper); err != nil {
 		t.Fatal(err)
 	}
-	event := gpu.Event{Kind: gpu.EventXid, Xid: 79, Device: a.gpus.held.Devices[0].UUID}
-	a.hearGPU(t.Context(), a.gpus, event)
-	if !a.gpuSuspect || !strings.Contains(a.blamed.why, "Xid 79") {
-		t.Errorf("suspect %v, blamed %q", a.gpuSuspect, a.blamed.why)
+	event := gpu.Event{Kind: gpu.EventXid, Xid: 79, Device: g.held.Devices[0].UUID}
+	var ours, others idle
+	g.hear(t.Context(), &ours, event)
+	if !g.Suspect() || !strings.Contains(ours.why, "Xid 79") {
+		t.Errorf("suspect %v, blamed %q", g.Suspect(), ours.why)
 	}
 	event.Device = "GPU-of-somebody-else"
-	a.gpuSuspect, a.blamed = false, blame{}
-	a.hearGPU(t.Context(), a.gpus, event)
-	if a.gpuSuspect || a.blamed != (blame{}) {
-		t.Errorf("another's GPU: suspect %v, blamed %q", a.gpuSuspect, a.blamed.why)
-	}
-}
-
-// A fault that is told while a process begins, between the gate and its first moment, ends it then.
-func TestFaultWhileItBegins(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), scriptWatchdog)
-	defer cancel()
-	g, err := sandbox.Process{}.Park(ctx, sandbox.Options{LogDir: filepath.Join(t.TempDir(), "log")})
-	if errors.Is(err, guard.ErrNotBuilt) {
-		need.Skip(t, err.Error())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	a := &agent{log: slog.New(slog.NewTextHandler(t.Output(), nil)), guard: g, over: make(chan struct{})}
-	granted := grantedGPUs{held: &gpu.Held{Devices: []gpu.Device{{UUID: "GPU-a"}}}}
-	a.hearGPU(ctx, granted, gpu.Event{Kind: gpu.EventECC, Device: "GPU-a"})
-	if _, err := g.Start(sandbox.Spec{Attempt: 1, Argv: []string{"sleep", "1000"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"}); err != nil {
-		t.Fatal(err)
-	}
-	a.endOnFaulty(g)
-	for {
-		select {
-		case e := <-g.Events():
-			if exited, ok := e.(sandbox.Exited); ok {
-				if exited.Exit.Signal != int(syscall.SIGKILL) {
-					t.Errorf("it ended by %+v, want SIGKILL", exited.Exit)
-				}
-				return
-			}
-		case <-ctx.Done():
-			t.Fatal("the process runs on with a faulty GPU")
-		}
+	g.setSuspect(false)
+	g.hear(t.Context(), &others, event)
+	if g.Suspect() || others.why != "" {
+		t.Errorf("another's GPU: suspect %v, blamed %q", g.Suspect(), others.why)
 	}
 }
 
@@ -161,16 +132,16 @@ func TestUnwatchedMemory(t *testing.T) {
 	held := &gpu.Held{Devices: []gpu.Device{{Index: 3, Minor: 3}, {Index: 5, Minor: 5}}}
 	before := map[string]string{"vcores": "x"}
 	for _, c := range []struct {
-		granted grantedGPUs
+		granted *Grant
 		cuda    string
 		watched bool
 	}{
-		{grantedGPUs{held: held}, "3,5", false},
-		{grantedGPUs{held: held, fenced: true}, "0,1", false},
-		{grantedGPUs{held: held, fenced: true, helper: &gpu.Helper{}}, "0,1", true},
+		{&Grant{held: held}, "3,5", false},
+		{&Grant{held: held, fenced: true}, "0,1", false},
+		{&Grant{held: held, fenced: true, helper: &gpu.Helper{}}, "0,1", true},
 	} {
 		request := plan.Request{Engine: plan.EngineChoice{Cannot: before}}
-		c.granted.tell(&request, false)
+		c.granted.Tell(&request, false)
 		if _, named := request.Engine.Cannot["gpu_memory_mb"]; named == c.watched || request.Engine.Cannot["vcores"] != "x" || len(before) != 1 {
 			t.Errorf("watched %v: not held are %v", c.watched, request.Engine.Cannot)
 		}

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -15,30 +15,28 @@ import (
 // mostTail is how much of what a command said its answer holds, in bytes.
 const mostTail = 64 << 10
 
-// command runs a command of the package as somebody on this host asks. Those of the instance's life are the machine's.
-func (a *agent) command(ctx context.Context, name string) (status.CommandResult, error) {
-	a.mu.Lock()
-	s, guard := a.plan.Script, a.guard
-	a.mu.Unlock()
+// Command runs a command of the package as somebody on this host asks. Those of the instance's life are the machine's.
+func (p *Process) Command(ctx context.Context, name string) (status.CommandResult, error) {
+	s, guard := p.Plan.Script, p.guards.now()
 	switch {
 	case s == nil:
-		return status.CommandResult{}, fmt.Errorf("no script runs %s: one command line does", a.loop.State().Instance)
+		return status.CommandResult{}, fmt.Errorf("no script runs %s: one command line does", p.Loop.State().Instance)
 	case guard == nil:
-		return status.CommandResult{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s", a.loop.State().Phase)
+		return status.CommandResult{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s", p.Loop.State().Phase)
 	case ofLife(s, name):
 		return status.CommandResult{}, fmt.Errorf("%s belongs to the instance's life; muster stop ends it; muster signal ends its process, and muster.restart says whether it starts again", name)
 	case name == plan.CommandGetConfig && s.Commands[name] == plan.ScriptCommand{}:
-		return a.configuration()
+		return p.configuration()
 	case !s.Has(name):
 		return status.CommandResult{}, fmt.Errorf("no command %s; the package has %v", name, script.Names(s))
 	}
-	end, err := a.order(ctx, name, seconds(s.Timeout))
+	end, err := p.order(ctx, name, seconds(s.Timeout))
 	if err != nil {
 		return status.CommandResult{}, err
 	}
-	a.log.Info("command", "command", name, "ok", end.OK(), "stdout", end.files.Stdout)
+	p.Log.Info("command", "command", name, "ok", end.OK(), "stdout", end.files.Stdout)
 	out := status.CommandResult{
-		Command: name, Code: end.Code, Stdout: a.tail(end.files.Stdout, 0, mostTail), Stderr: a.tail(end.files.Stderr, 0, mostTail), Files: a.instanceLogs(),
+		Command: name, Code: end.Code, Stdout: p.logs.Tail(end.files.Stdout, 0, mostTail), Stderr: p.logs.Tail(end.files.Stderr, 0, mostTail), Files: p.LogDir,
 	}
 	if !end.OK() {
 		out.Cause = end.Why
@@ -60,8 +58,8 @@ func ofLife(s *plan.Script, name string) bool {
 }
 
 // configuration answers GET_CONFIG as Slider's agent does: with what START was told.
-func (a *agent) configuration() (status.CommandResult, error) {
-	s := a.filledScript()
+func (p *Process) configuration() (status.CommandResult, error) {
+	s := p.filledScript()
 	text, err := json.MarshalIndent(s.Configurations, "", "  ")
 	if err != nil {
 		return status.CommandResult{}, err

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -13,13 +13,12 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// exec runs a program beside the app, as somebody on this host asks. Each is in the log with what it ran.
-func (a *agent) exec(ctx context.Context, ask status.ExecRequest) (status.Execution, error) {
-	a.mu.Lock()
-	guard, spec := a.guard, sandbox.ExecSpec{Argv: ask.Argv, Env: environ(a.execEnv(ask.Env)), Dir: a.plan.Process.Cwd}
-	a.mu.Unlock()
+// Exec runs a program beside the app, as somebody on this host asks. Each is in the log with what it ran.
+func (p *Process) Exec(ctx context.Context, ask status.ExecRequest) (status.Execution, error) {
+	guard := p.guards.now()
+	spec := sandbox.ExecSpec{Argv: ask.Argv, Env: environ(p.execEnv(ask.Env)), Dir: p.Plan.Process.Cwd}
 	if guard == nil {
-		return status.Execution{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s", a.loop.State().Phase)
+		return status.Execution{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s", p.Loop.State().Phase)
 	}
 	switch {
 	case path.IsAbs(ask.Cwd):
@@ -32,14 +31,14 @@ func (a *agent) exec(ctx context.Context, ask status.ExecRequest) (status.Execut
 	}
 	s, err := guard.Exec(ctx, spec)
 	if err != nil {
-		a.log.Warn("exec refused", "argv", ask.Argv, "err", err)
+		p.Log.Warn("exec refused", "argv", ask.Argv, "err", err)
 		return status.Execution{}, err
 	}
-	a.log.Info("exec", "pid", s.PID(), "argv", ask.Argv, "cwd", spec.Dir, "terminal", ask.Terminal != nil)
-	go func() {
+	p.Log.Info("exec", "pid", s.PID(), "argv", ask.Argv, "cwd", spec.Dir, "terminal", ask.Terminal != nil)
+	p.work.Go(func() {
 		x := execExit(s.Wait(context.WithoutCancel(ctx))) // it ends with the guard at the latest
-		a.log.Info("exec ended", "pid", s.PID(), "code", x.Code, "signal", x.Signal, "err", x.Error)
-	}()
+		p.Log.Info("exec ended", "pid", s.PID(), "code", x.Code, "signal", x.Signal, "err", x.Error)
+	})
 	return status.Execution{
 		Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr,
 		Resize: func(z status.ExecSize) error { return s.Resize(sandbox.Size{Rows: z.Rows, Columns: z.Columns}) },
@@ -50,14 +49,16 @@ func (a *agent) exec(ctx context.Context, ask status.ExecRequest) (status.Execut
 }
 
 // execEnv is the environment of the last start, before it what the plan knows of it, with more over it.
-func (a *agent) execEnv(more []string) map[string]string {
-	env := maps.Clone(a.startEnv)
+func (p *Process) execEnv(more []string) map[string]string {
+	p.mu.Lock()
+	env := maps.Clone(p.startEnv)
+	p.mu.Unlock()
 	if env == nil {
 		env = map[string]string{}
-		maps.Copy(env, a.plan.Process.Inherited)
-		maps.Copy(env, a.plan.Process.Env)
-		if a.publisher != "" {
-			env["MUSTER_SLIDER_URL"] = a.publisher
+		maps.Copy(env, p.Plan.Process.Inherited)
+		maps.Copy(env, p.Plan.Process.Env)
+		if p.Reach.Publisher != "" {
+			env["MUSTER_SLIDER_URL"] = p.Reach.Publisher
 		}
 	}
 	for _, e := range more {
@@ -67,10 +68,10 @@ func (a *agent) execEnv(more []string) map[string]string {
 	return env
 }
 
-func (a *agent) setStartEnv(env map[string]string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.startEnv = env
+func (p *Process) setStartEnv(env map[string]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.startEnv = env
 }
 
 func execExit(x sandbox.Exit, err error) status.ExecExit {

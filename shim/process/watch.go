@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -18,26 +19,31 @@ import (
 )
 
 // attend watches one start until its process is over: what STATUS says, and how long START may take.
-func (r engineRoom) attend(attempt, pid int) {
-	r.mu.Lock()
-	w := r.watch
-	r.mu.Unlock()
+func (p *Process) attend(attempt, pid int) {
+	w := p.watching()
 	if w == nil {
-		r.up(attempt)
+		p.up(attempt)
 		return
 	}
 	w.born(pid)
-	go w.run()
+	w.run()
+}
+
+// watching is the watch of the start under way; nil: no script runs it.
+func (p *Process) watching() *watch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current.watch
 }
 
 // up says that the instance serves.
-func (a *agent) up(attempt int) {
-	a.loop.Tell(machine.Event{Kind: machine.Up, Attempt: attempt})
+func (p *Process) up(attempt int) {
+	p.Loop.Tell(machine.Event{Kind: machine.Up, Attempt: attempt})
 }
 
 // watch is one start of an instance that scripts run.
 type watch struct {
-	*agent
+	process *Process
 	attempt int
 	script  *plan.Script
 	over    <-chan struct{} // the process is over, proved
@@ -52,22 +58,35 @@ type watch struct {
 	asked bool
 }
 
+func newWatch(p *Process, attempt int, over <-chan struct{}) *watch {
+	return &watch{
+		process: p, attempt: attempt, script: p.Plan.Script, over: over,
+		begun: make(chan struct{}), told: make(chan struct{}),
+	}
+}
+
 // eager is how often STATUS is asked until it is answered with yes.
 const eager = time.Second
 
-// run asks STATUS, first often, until the process is over.
+// run begins to ask STATUS, first often, until the process is over.
 func (w *watch) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-w.over:
-			cancel()
-		case <-w.told:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	w.process.work.Go(func() {
+		ctx, cancel := context.WithCancel(context.Background()) // it ends with the process, whatever has begun it
+		defer cancel()
+		w.process.work.Go(func() {
+			defer cancel()
+			select {
+			case <-w.over:
+			case <-w.told:
+			case <-ctx.Done():
+			}
+		})
+		w.follow(ctx)
+	})
+}
+
+// follow asks STATUS until ctx ends.
+func (w *watch) follow(ctx context.Context) {
 	deadline := time.NewTimer(seconds(w.script.Timeout))
 	defer deadline.Stop()
 	health, starting, begun := script.Health{Deaf: !w.script.Has(plan.CommandStatus) || w.script.StatusInterval == 0}, true, w.begun
@@ -101,7 +120,7 @@ func (w *watch) run() {
 			}
 			health = health.Asked(answer, starting)
 			if health.Up && !was {
-				w.up(w.attempt)
+				w.process.up(w.attempt)
 			}
 			if health.Dead() {
 				w.end(registry.ClassApp, health.Cause())
@@ -114,7 +133,7 @@ func (w *watch) run() {
 // serving notes that the instance is up.
 func (w *watch) serving(h script.Health) script.Health {
 	if !h.Up {
-		w.up(w.attempt)
+		w.process.up(w.attempt)
 	}
 	h.Up = true
 	return h
@@ -148,13 +167,13 @@ func (w *watch) taken() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.asked {
-		w.signalProcess()
+		w.process.signalStop()
 	}
 }
 
 // ask runs STATUS once. That it could not be run, for a disk is full or too much runs already, is not the instance's fault.
 func (w *watch) ask(ctx context.Context) script.Result {
-	end, err := w.order(ctx, plan.CommandStatus, seconds(w.script.Timeout))
+	end, err := w.process.order(ctx, plan.CommandStatus, seconds(w.script.Timeout))
 	if err != nil {
 		w.unheard(ctx, err)
 		return script.Result{NotRun: true, Why: err.Error()}
@@ -172,50 +191,27 @@ func (w *watch) end(class registry.Class, why string) {
 		return
 	default:
 	}
-	w.log.Warn("the instance is ended", "cause", why)
-	w.agent.condemn(class, why)
-	if err := w.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
-		w.log.Warn("kill", "err", err)
-	}
+	w.process.Log.Warn("the instance is ended", "cause", why)
+	w.process.Condemn(class, why, false)
+	w.process.Kill()
 }
 
-// condemn says why the process under way is ended, whatever its exit will look like.
-func (a *agent) condemn(class registry.Class, why string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.blamed.ended {
-		a.blamed = blame{class: class, why: why, at: time.Now(), ended: true, whatever: true}
-	}
-}
-
-// failData ends the process for its data. What another attempt would meet again is not tried again.
-func (a *agent) failData(why string, err error) {
-	a.condemn(registry.ClassData, short(why))
-	a.mu.Lock()
-	a.blamed.final = a.blamed.whatever && a.blamed.class == registry.ClassData && !fetch.Transient(err)
-	a.mu.Unlock()
-	if err := a.currentGuard().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
-		a.log.Warn("kill", "err", err)
-	}
-}
-
-// startEnded decides what follows when START has ended with 0: what it left behind is the instance, or it was itself.
-func (a *agent) startEnded(attempt, alive int) {
-	a.mu.Lock()
-	w, guard, over := a.watch, a.guard, a.over
-	a.mu.Unlock()
+// startEnded decides what follows when START has ended with 0: what it left behind is the instance, or START was
+// itself.
+func (p *Process) startEnded(attempt, alive int) {
+	w, guard := p.watching(), p.guards.now()
 	if w == nil || w.attempt != attempt {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) // it ends with the process, whatever has begun it
 	defer cancel()
-	go func() {
+	p.work.Go(func() {
+		defer cancel()
 		select {
-		case <-over:
-			cancel()
+		case <-w.over:
 		case <-ctx.Done():
 		}
-	}()
+	})
 	left := script.Left{Alive: alive, PIDs: w.left()}
 	next := left.Next()
 	if next == script.Ask {
@@ -229,12 +225,12 @@ func (a *agent) startEnded(attempt, alive int) {
 	var err error
 	switch next {
 	case script.Adopt:
-		err = a.adopt(guard, left.PIDs[0])
+		err = p.adopt(guard, left.PIDs[0])
 		if err == nil {
 			w.taken()
 		}
 	case script.Watch:
-		a.log.Info("START has left something behind that no pid file names: STATUS watches it", "processes", alive)
+		p.Log.Info("START has left something behind that no pid file names: STATUS watches it", "processes", alive)
 		w.taken()
 	case script.Finish, script.Ask:
 		err = guard.Finish()
@@ -249,7 +245,7 @@ func (w *watch) unheard(ctx context.Context, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil && !w.mute && ctx.Err() == nil {
-		w.log.Warn("STATUS cannot be run", "err", err)
+		w.process.Log.Warn("STATUS cannot be run", "err", err)
 	}
 	w.mute = err != nil
 }
@@ -273,16 +269,16 @@ func (w *watch) answer(ctx context.Context) script.Result {
 func (w *watch) left() []script.PID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.DeleteFunc(w.pidFiles(w.filledScript()), func(p script.PID) bool { return p.PID == w.pid })
+	return slices.DeleteFunc(w.process.pidFiles(w.process.filledScript()), func(p script.PID) bool { return p.PID == w.pid })
 }
 
-func (a *agent) adopt(guard *sandbox.Guard, left script.PID) error {
+func (p *Process) adopt(guard *sandbox.Guard, left script.PID) error {
 	err := guard.Adopt(left.PID)
 	if errors.Is(err, sandbox.ErrNotOurs) {
 		return fmt.Errorf("START ended with 0, and process %d of %s is none that it left behind", left.PID, left.File)
 	}
 	if err == nil {
-		a.log.Info("START has left the process behind", "pid", left.PID, "pid_file", left.File)
+		p.Log.Info("START has left the process behind", "pid", left.PID, "pid_file", left.File)
 	}
 	return err
 }
@@ -316,25 +312,42 @@ func (w *watch) born(pid int) {
 	w.pid = innerPID(pid)
 }
 
-// stopScript gives STOP the grace, then asks the process itself. The machine ends both when the grace is over.
-func (r engineRoom) stopScript(over <-chan struct{}, grace time.Duration) {
-	r.mu.Lock()
-	w := r.watch
-	r.mu.Unlock()
-	ctx, cancel := context.WithCancel(context.Background())
+// runStop gives STOP the grace, then asks the process itself. The machine ends both when the grace is over.
+func (w *watch) runStop(grace time.Duration) {
+	ctx, cancel := context.WithCancel(context.Background()) // the grace bounds it
 	defer cancel()
-	end, err := r.order(ctx, plan.CommandStop, grace)
+	end, err := w.process.order(ctx, plan.CommandStop, grace)
 	select {
-	case <-over:
+	case <-w.over:
 		return
 	default:
 	}
 	switch {
 	case err != nil:
-		r.log.Warn("STOP", "err", err)
+		w.process.Log.Warn("STOP", "err", err)
 	case !end.OK() && !end.Absent && (end.Code != nil || end.TimedOut): // else it was ended together with its process
-		r.log.Warn("STOP failed", "cause", end.Why, "stderr", r.inLogs(end.files.Stderr))
+		w.process.Log.Warn("STOP failed", "cause", end.Why, "stderr", w.process.logs.path(end.files.Stderr))
 	}
 	w.stopped()
-	r.signalProcess()
+	w.process.signalStop()
+}
+
+// innerPID is a process's number in the innermost pid namespace that it is in; 0 when it is gone already (proc(5),
+// NSpid).
+func innerPID(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			all := strings.Fields(numbers)
+			n, err := strconv.Atoi(all[len(all)-1])
+			if err != nil {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }

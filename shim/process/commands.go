@@ -1,0 +1,184 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/packages/slidershell"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
+	"github.com/muster-agent/muster/shim/script"
+	"github.com/muster-agent/muster/shim/secret"
+	"github.com/muster-agent/muster/shim/tail"
+)
+
+// The commands of a package's scripts run beside the app, in its container. What a command is told and what it says
+// lies in the instance's log folder.
+
+// commandEnd is how one command ended, with what it said.
+type commandEnd struct {
+	script.Result
+	files      script.Files
+	structured []byte
+}
+
+// order runs one command and waits for its end, at most for limit (0: no limit).
+func (p *Process) order(ctx context.Context, command string, limit time.Duration) (commandEnd, error) {
+	if command == plan.CommandStatus { // its files are written over
+		p.statusTurn.Lock()
+		defer p.statusTurn.Unlock()
+		limit = min(limit, mostStatus)
+	}
+	if ctx.Err() != nil {
+		return commandEnd{}, context.Cause(ctx)
+	}
+	o, s := p.nextOrder(command), p.filledScript()
+	argv, err := p.tell(o, s)
+	if err != nil {
+		return commandEnd{}, err
+	}
+	env, err := p.orderEnv(o.Task)
+	if err != nil {
+		return commandEnd{}, err
+	}
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	session, err := p.guards.now().Exec(ctx, sandbox.ExecSpec{
+		Argv: argv, Env: environ(env), Dir: p.Plan.Process.Cwd,
+		Awaited: command == plan.CommandStop, // it may have more to do when the process is gone
+	})
+	if err != nil {
+		return commandEnd{}, err
+	}
+	end := p.follow(ctx, o, session)
+	if end.TimedOut {
+		end.Why = fmt.Sprintf("%s was at work for %s and was ended", command, limit)
+	}
+	return end, nil
+}
+
+// nextOrder gives a command its number. STATUS has none: its files are written over.
+func (p *Process) nextOrder(command string) script.Order {
+	o := script.Order{Command: command}
+	if command != plan.CommandStatus {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.task++
+		o.Task = p.task
+	}
+	return o
+}
+
+// filledScript is the plan's script with what is known by now.
+func (p *Process) filledScript() *plan.Script {
+	roster, _ := p.Roster()
+	return p.Plan.Script.Filled(p.Plan, roster, plan.StartFacts{Host: p.Reach.Host, Ports: p.Ports.Numbers()})
+}
+
+// tell writes what the command reads, and says how it is called.
+func (p *Process) tell(o script.Order, s *plan.Script) ([]string, error) {
+	folder, err := p.logs.open()
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	names := o.Files()
+	for _, name := range []string{names.Structured, names.Command} { // of the last STATUS, or a folder in a file's place
+		if err := folder.RemoveAll(name); err != nil {
+			return nil, err
+		}
+	}
+	text := string(o.Document(p.Plan, s, p.Reach.Host))
+	if err := folder.WriteHere(names.Command, text, false); err != nil {
+		return nil, fmt.Errorf("write %s: %w", names.Command, err)
+	}
+	return o.Argv(s, p.LogDir, p.Plan.Process.Folder), nil
+}
+
+// orderEnv is the environment of the last start; before it, what is known without the others.
+func (p *Process) orderEnv(task int) (map[string]string, error) {
+	p.mu.Lock()
+	last := p.startEnv
+	p.mu.Unlock()
+	if last != nil {
+		return last, nil
+	}
+	values, err := secret.Read(p.Plan.Process.SecretRefs)
+	if err != nil {
+		return nil, fault.Definition(err)
+	}
+	start, problems := plan.Finish(p.Plan, registry.Roster{}, p.startFacts(plan.StartFacts{Ports: p.Ports.Numbers(), Secrets: values, Task: task}), noFramework)
+	if bad := problems.Errors(); len(bad) > 0 {
+		return nil, fault.Definition(bad)
+	}
+	return start.Env, nil
+}
+
+// follow writes down what a command says until it ends, or is ended with all that it has started.
+func (p *Process) follow(ctx context.Context, o script.Order, s *sandbox.Session) commandEnd {
+	defer s.Close()
+	_ = s.Stdin.Close() // it is asked nothing
+	end := commandEnd{files: o.Files()}
+	var said sync.WaitGroup
+	var stderr tail.Buffer
+	said.Go(func() { p.logs.keep(end.files.Stdout, s.Stdout, io.Discard) })
+	said.Go(func() { p.logs.keep(end.files.Stderr, s.Stderr, &stderr) })
+	exit, err := s.Wait(ctx)
+	if ctx.Err() != nil {
+		end.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
+		kill := s.Kill()
+		if kill != nil && !errors.Is(kill, os.ErrProcessDone) && !errors.Is(kill, sandbox.ErrGone) {
+			p.Log.Warn("end a command", "command", o.Command, "err", kill)
+		}
+		if _, stuck := errors.AsType[*proc.StuckError](kill); stuck { // who waits for it would wait as long
+			err = errors.Join(kill, s.Close())
+		} else {
+			exit, err = s.Wait(context.WithoutCancel(ctx)) // it ends with the guard at the latest
+		}
+	}
+	said.Wait()
+	end.structured = p.logs.structured(end.files.Structured)
+	end.Absent = script.Absent(end.structured)
+	switch {
+	case end.TimedOut:
+	case err != nil:
+		end.Why = err.Error()
+	case exit.Signal != 0:
+		end.Why = "killed by signal " + fmt.Sprint(exit.Signal)
+	default:
+		end.Code, end.Why = exit.Code, p.complaint(o, stderr.String())
+	}
+	return end
+}
+
+// complaint is what a command that failed says last, and what would help where that is known.
+func (p *Process) complaint(o script.Order, stderr string) string {
+	s := p.Plan.Script
+	if advice := slidershell.Advice(pathOf(s), stderr); advice != "" {
+		return advice
+	}
+	if last := script.LastLine([]byte(stderr)); last != "" {
+		return last
+	}
+	return o.Command + " said nothing on stderr"
+}
+
+// orderStart writes what START reads, and takes the pid files of the last start away: their numbers may be others' by
+// now. It returns the number of the command.
+func (p *Process) orderStart() (task int, err error) {
+	o, s := p.nextOrder(plan.CommandStart), p.filledScript()
+	p.removePIDs(s)
+	_, err = p.tell(o, s)
+	return o.Task, err
+}

@@ -1,0 +1,193 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/packages/slidershell"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/script"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// blame is what was seen to go wrong with a process from outside of it. The zero value is nothing.
+type blame struct {
+	class registry.Class
+	why   string
+	at    time.Time
+	ended bool // the agent ended the process for it
+	// whatever its exit says, it failed: what was ended was not what exited.
+	whatever bool
+	final    bool // another attempt would end as this one
+}
+
+// blames keeps the last blame of the attempt under way.
+type blames struct {
+	mu   sync.Mutex
+	last blame
+}
+
+// blameTime is how long after a fault that a process may survive its end is still put down to it.
+const blameTime = time.Minute
+
+// explains tells that an end at this time comes from it.
+func (b blame) explains(end time.Time) bool {
+	return b.class != "" && (b.ended || end.Sub(b.at) <= blameTime)
+}
+
+// add keeps a blame, unless the process is being ended for an earlier one.
+func (b *blames) add(next blame) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.last.ended {
+		next.at = time.Now()
+		b.last = next
+	}
+}
+
+func (b *blames) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last = blame{}
+}
+
+func (b *blames) now() blame {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last
+}
+
+// Blame keeps what was seen to go wrong with the process; ending tells that it is ended for it.
+func (p *Process) Blame(class registry.Class, why string, ending bool) {
+	p.blamed.add(blame{class: class, why: why, ended: ending})
+}
+
+// Condemn says why the process under way is ended, whatever its exit will look like; final tells that another attempt
+// would end as this one.
+func (p *Process) Condemn(class registry.Class, why string, final bool) {
+	p.blamed.add(blame{class: class, why: why, ended: true, whatever: true, final: final})
+}
+
+// soon is how fast a process must end for "address in use" to be our port's fault (contracts 9).
+const soon = 5 * time.Second
+
+// judge reads what the exit, the counters of the kernel, the devices and the end of the log say of the cause.
+func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
+	out := &machine.Exit{
+		Code: x.Code, Signal: x.Signal, At: x.At.UTC().Truncate(time.Millisecond),
+		Peak: cmp.Or(x.Usage.Peak, x.MaxRSS), Limit: x.Usage.Limit,
+	}
+	gone, served := p.leftBehind(out)
+	if gone.PID != 0 {
+		// The process is over: nothing is left to call the question off.
+		if x, err := p.guards.now().Ended(context.Background(), gone.PID); err == nil { // it was short, and its end is known
+			out.Code, out.Signal, gone = x.Code, x.Signal, script.PID{}
+		}
+	}
+	blamed := p.blamed.now()
+	switch {
+	case blamed.whatever:
+		out.Code, out.Unseen = nil, true
+	case x.Starter && served:
+		out.Code, out.Unseen, out.Message = nil, true, "what START had left behind is gone"
+	case gone.PID != 0:
+		out.Code, out.Unseen = nil, true
+		out.Message = fmt.Sprintf("START ended with 0, but process %d of %s was gone", gone.PID, gone.File)
+	case x.Code == nil && x.Signal == 0:
+		out.Unseen, out.Message = true, x.Message
+	}
+	if out.OK() { // the guard kills: what has ended well did so before its timer ran out
+		return out
+	}
+	if p.Fence.EndedProcess() {
+		out.Class, out.CutOff, out.Message = registry.ClassRegistry, true, "ended by the guard's dead-man timer"
+		return out
+	}
+	marks := p.Marks()
+	switch {
+	case x.Usage.OOMKills > 0:
+		out.OOM, out.Class, out.Message = true, registry.ClassOOM, outOfMemory(x.Usage)
+		p.mu.Lock()
+		p.starved++
+		p.mu.Unlock()
+	case blamed.explains(x.At):
+		out.OOM, out.Class, out.Message, out.Final = blamed.class == registry.ClassOOM, blamed.class, blamed.why, blamed.final
+	case lived <= soon && len(p.Ports.Numbers()) > 0 && p.addressInUse(marks):
+		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
+	case p.Plan.Script != nil && out.Message == "":
+		out.Message = slidershell.Advice(pathOf(p.Plan.Script), p.logs.Tail("stderr.log", marks["stderr.log"], mostTail))
+	}
+	return out
+}
+
+// keepEnd keeps how the last attempt ended, for who asks in the next one. What this agent has ended itself did not
+// fail.
+func (p *Process) keepEnd(x *machine.Exit) *machine.Exit {
+	why := x.Why()
+	if s := p.Loop.State(); s.Phase == machine.Stopping {
+		why = ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastEnd = why
+	return x
+}
+
+// Marks are the sizes that the logs had when the attempt began: what it says begins there.
+func (p *Process) Marks() map[string]int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current.marks
+}
+
+// leftBehind looks at what a script's START that ended with 0 has left: a process that was gone as soon as START was,
+// or something that served.
+func (p *Process) leftBehind(x *machine.Exit) (gone script.PID, served bool) {
+	w := p.watching()
+	if w == nil || !x.OK() {
+		return gone, false
+	}
+	gone, _ = w.lost()
+	return gone, w.served()
+}
+
+// outOfMemory is the figures of an end for want of memory, and who counted.
+func outOfMemory(u sandbox.Usage) string {
+	text := fmt.Sprintf("%d processes killed at the limit of %d MB", u.OOMKills, u.Limit/megabyte)
+	if u.OOMKills == 1 {
+		text = fmt.Sprintf("killed at the limit of %d MB", u.Limit/megabyte)
+	}
+	return text + fmt.Sprintf(", peak %d MB (%s)", u.Peak/megabyte, u.By)
+}
+
+// addressInUse tells that the process said so since its logs had these sizes.
+func (p *Process) addressInUse(marks map[string]int64) bool {
+	const most = 4096
+	said := p.logs.Tail("stderr.log", marks["stderr.log"], most) + p.logs.Tail("stdout.log", marks["stdout.log"], most)
+	return strings.Contains(strings.ToLower(said), "address already in use")
+}
+
+// Tail is the end of one of the instance's logs, at most so many bytes and none before from.
+func (p *Process) Tail(name string, from, most int64) string { return p.logs.Tail(name, from, most) }
+
+// Report is what the outside is told of the process beside the machine's state.
+type Report struct {
+	MemoryMB   int    // the limit in force
+	LastEnd    string // how the last attempt ended; "": none has
+	Sides      []status.Side
+	Installing bool // a command of the package has been given
+}
+
+// Report tells how the process is.
+func (p *Process) Report() Report {
+	sides := p.currentSides().seen()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Report{MemoryMB: p.memory, LastEnd: p.lastEnd, Sides: sides, Installing: p.task > 0}
+}

@@ -1,0 +1,384 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
+	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/frameworks"
+	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/secret"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// Process is the process of one instance through all of its attempts.
+type Process struct {
+	Config
+	logs   Logs
+	guards *guards
+	blamed *blames
+	work   sync.WaitGroup // goroutines that end with their attempt or their guard
+
+	mu       sync.Mutex
+	current  attempt
+	memory   int               // MB, the limit in force
+	starved  int               // ends for want of memory
+	lastEnd  string            // how the last attempt ended; "": none has
+	sides    *sideGroup        // of the last start; nil: none
+	startEnv map[string]string // of the last start; nil: none yet
+	task     int               // commands given so far
+
+	statusTurn sync.Mutex // one STATUS at a time
+}
+
+// attempt is one start of the process. The zero value is none.
+type attempt struct {
+	over  chan struct{}    // closed when it is over, and nil then
+	watch *watch           // nil: no script runs it
+	marks map[string]int64 // sizes of the logs when it began
+}
+
+// New makes the process of an instance that has been prepared. Park starts its guard.
+func New(c Config) *Process {
+	p := &Process{Config: c, logs: Logs{Dir: c.LogDir, Log: c.Log, User: c.User}, blamed: &blames{}, memory: c.Plan.Limits.MemoryMB}
+	p.guards = &guards{log: c.Log, park: c.Park, heard: p.hear}
+	return p
+}
+
+// Park starts the guard that will hold the process.
+func (p *Process) Park(ctx context.Context) error { return p.guards.start(ctx) }
+
+// Close ends the guard and all it holds, and waits for what this room has begun. False: something does not end; the log
+// names it.
+func (p *Process) Close() bool {
+	if !p.guards.close() {
+		return false
+	}
+	p.work.Wait()
+	return true
+}
+
+// Do acts on the process; that it has ended comes from the guard.
+func (p *Process) Do(ctx context.Context, e machine.Effect, s machine.State) (machine.Event, bool) {
+	switch e.Kind {
+	case machine.DoStart:
+		pid, err := p.start(ctx, e, s)
+		if err != nil {
+			return machine.Event{Kind: machine.Gone, Attempt: e.Attempt, Exit: p.keepEnd(notStarted(err))}, true
+		}
+		p.Log.Info("process started", "pid", pid, "attempt", e.Attempt)
+		p.Started()
+		p.Loop.Tell(machine.Event{Kind: machine.Started, Attempt: e.Attempt})
+		p.attend(e.Attempt, pid)
+		return machine.Event{}, false
+	case machine.DoTerminate:
+		p.terminate(s)
+	case machine.DoKill:
+		p.Data.CallOff(s)
+		p.Kill()
+	case machine.DoRebind:
+		return p.rebind(ctx, e)
+	case machine.DoJoin, machine.DoAcknowledge, machine.DoPublish, machine.DoReadRoster, machine.DoReport,
+		machine.DoRestarted, machine.DoReportUp, machine.DoCommit, machine.DoLeave, machine.DoStage, machine.DoArm:
+	}
+	return machine.Event{}, false
+}
+
+// notStarted is the exit of a process that never ran: a missing program or folder stays missing.
+func notStarted(err error) *machine.Exit {
+	x := &machine.Exit{At: time.Now(), Message: err.Error(), Class: registry.ClassMuster}
+	if _, ok := errors.AsType[*sandbox.StartError](err); ok {
+		x.Class = registry.ClassDefinition
+		x.Final = slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.E2BIG}, func(lasting error) bool {
+			return errors.Is(err, lasting)
+		})
+	}
+	switch class := fault.ClassOf(err); class {
+	case registry.ClassDefinition, registry.ClassGPU:
+		x.Class, x.Final = class, true
+	case registry.ClassData:
+		x.Class = class
+	}
+	if _, ok := errors.AsType[cutOff](err); ok {
+		x.Class, x.CutOff = registry.ClassRegistry, true
+	}
+	return x
+}
+
+// cutOff is a start that the fence has refused.
+type cutOff struct{ error }
+
+// start begins an attempt.
+func (p *Process) start(ctx context.Context, e machine.Effect, s machine.State) (pid int, err error) {
+	guard := p.guards.now()
+	over := p.begin(e.Attempt)
+	roster, raw := p.Roster()
+	facts := p.startFacts(plan.StartFacts{Generation: s.Gen, Attempt: e.Attempt, Ports: p.Ports.Numbers(), RosterText: raw})
+	if p.Plan.Script != nil {
+		if facts.Task, err = p.orderStart(); err != nil {
+			return 0, err
+		}
+	}
+	if err := p.Checkpoints.NotReady(); err != nil {
+		return 0, err
+	}
+	if p.Plan.Checkpoint.Ranks == conductor.RanksEach {
+		e.Resume = nil
+	}
+	if path, step, ok := p.Checkpoints.Resume(ctx, e.Resume); ok {
+		facts.Checkpoint, facts.CheckpointStep = path, step
+	}
+	if facts.Secrets, err = secret.Read(p.Plan.Process.SecretRefs); err != nil {
+		return 0, fault.Definition(err)
+	}
+	start, problems := plan.Finish(p.Plan, roster, facts, frameworks.Env)
+	if bad := problems.Errors(); len(bad) > 0 {
+		return 0, fault.Definition(bad)
+	}
+	p.Data.Inputs(&start)
+	if err := p.writeFiles(start.Files); err != nil {
+		return 0, err
+	}
+	limits, err := rlimits(p.Plan.Limits)
+	if err != nil {
+		return 0, fault.Definition(err)
+	}
+	if err := p.GPUs.Fit(guard.Holds); err != nil {
+		return 0, err
+	}
+	p.grow(guard)
+	if err := p.Ports.Release(ofProcess(p.Plan)); err != nil {
+		return 0, fmt.Errorf("release ports to the process: %w", err)
+	}
+	p.setStartEnv(start.Env)
+	spec := sandbox.Spec{
+		Attempt: e.Attempt, Argv: start.Argv, Env: environ(start.Env), Dir: p.Plan.Process.Cwd, Rlimits: limits,
+		Linger: p.Plan.Script != nil,
+	}
+	if pid, err = p.launch(guard, spec, over); err != nil {
+		return 0, err
+	}
+	p.beginSides(guard, roster, facts, start, limits)
+	if p.GPUs.Suspect() { // since the devices were looked at: whoever heard of it found no process to end
+		p.endForGPU(guard)
+	}
+	return pid, nil
+}
+
+// begin notes that an attempt begins: what its logs hold from here on is its own.
+func (p *Process) begin(number int) (over chan struct{}) {
+	over = make(chan struct{})
+	now := attempt{over: over, marks: p.logs.sizes()}
+	if p.Plan.Script != nil {
+		now.watch = newWatch(p, number, over)
+	}
+	p.blamed.forget()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.current = now
+	return over
+}
+
+// launch has the guard start the process, with its pipes and the dead-man timer armed.
+func (p *Process) launch(guard *sandbox.Guard, spec sandbox.Spec, over <-chan struct{}) (pid int, err error) {
+	pipes, err := p.Data.Pipes()
+	if err != nil {
+		return 0, err
+	}
+	if err := p.Fence.Arm(guard); err != nil {
+		pipes.Abandon()
+		return 0, cutOff{err}
+	}
+	spec.Stdin, spec.Stdout = pipes.Stdin(), pipes.Stdout()
+	if pid, err = guard.Start(spec); err != nil {
+		pipes.Abandon()
+		p.Fence.Disarm()
+		return 0, err
+	}
+	pipes.Begin(over)
+	return pid, nil
+}
+
+// writeFiles lays out what a start reads: the roster, and values that are too long for a variable. A secret among them
+// is its process's alone.
+func (p *Process) writeFiles(texts map[string]string) (err error) {
+	work, err := p.User.Below(p.WorkDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	for name, text := range texts {
+		private := slices.Contains(p.Plan.Process.Secrets, filepath.Base(name))
+		if err := work.Write(filepath.Join(p.Plan.Process.Folder, name), text, private); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startFacts adds what every start and every command of this instance is told.
+func (p *Process) startFacts(f plan.StartFacts) plan.StartFacts {
+	f.Host, f.StatusSocket, f.Publisher = p.Reach.Host, p.Reach.Socket, p.Reach.Publisher
+	return f
+}
+
+// rlimits are the definition's; what is registered for RDMA stays locked in memory.
+func rlimits(l plan.Limits) (map[string]sandbox.Rlimit, error) {
+	limits, err := sandbox.ParseRlimits(l.Ulimits)
+	if _, own := limits["memlock"]; err == nil && l.RDMA && !own {
+		limits["memlock"] = sandbox.Rlimit{Soft: sandbox.Unlimited, Hard: sandbox.Unlimited}
+	}
+	return limits, err
+}
+
+// megabyte is MiB, as in YARN.
+const megabyte = 1 << 20
+
+// grow raises the limit of memory after each end for want of it, as muster.memory.autoscale says.
+func (p *Process) grow(guard *sandbox.Guard) {
+	p.mu.Lock()
+	was, now := p.memory, plan.Grown(p.Plan.Limits, p.Plan.Allocation.Envelope, p.starved)
+	p.mu.Unlock()
+	if now == was {
+		return
+	}
+	if err := guard.Grow(int64(now) * megabyte); err != nil {
+		p.Log.Warn("raise the limit of memory", "mb", now, "err", err)
+		return
+	}
+	p.Log.Info("limit of memory raised", "from_mb", was, "to_mb", now)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.memory = now
+}
+
+// terminate asks the process to end; to save itself first, where the definition says how to ask for that.
+func (p *Process) terminate(s machine.State) {
+	over := p.Over()
+	if !p.Checkpoints.AsksToSave() || over == nil {
+		p.stop()
+		return
+	}
+	p.work.Go(func() {
+		if p.Checkpoints.AskToSave(s.StopGrace(), over) {
+			p.stop()
+		}
+	})
+}
+
+// stop asks the process to end: by the package's STOP where it has one.
+func (p *Process) stop() {
+	p.mu.Lock()
+	now, sides := p.current, p.sides
+	p.mu.Unlock()
+	if now.watch != nil {
+		now.watch.stop()
+	}
+	sides.stop()
+	if p.Plan.Script != nil && p.Plan.Script.Has(plan.CommandStop) && now.over != nil {
+		p.work.Go(func() { now.watch.runStop(seconds(p.Plan.Stop.Grace)) })
+		return
+	}
+	p.signalStop()
+}
+
+// signalStop sends the process the signal that the definition ends it by.
+func (p *Process) signalStop() {
+	n, err := status.ParseSignal(p.Plan.Stop.Signal)
+	if err != nil {
+		n = int(syscall.SIGTERM)
+	}
+	if err := p.Signal(n); err != nil && !Ended(err) {
+		p.Log.Warn("signal the process", "signal", n, "err", err)
+	}
+}
+
+// Signal sends the process a signal; see Ended for its errors.
+func (p *Process) Signal(n int) error { return p.guards.now().Signal(syscall.Signal(n)) }
+
+// SignalNamed sends the process a signal by its name or number; os.ErrProcessDone: there is no process.
+func (p *Process) SignalNamed(name string) error {
+	number, err := status.ParseSignal(name)
+	if err != nil {
+		return err
+	}
+	err = p.Signal(number)
+	if errors.Is(err, sandbox.ErrGone) || errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
+}
+
+// Ended tells that an error of Signal says no more than that there is no process.
+func Ended(err error) bool {
+	return errors.Is(err, sandbox.ErrGone) || errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH)
+}
+
+// Kill ends the process and all that it has started.
+func (p *Process) Kill() {
+	if err := p.guards.now().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
+		p.Log.Warn("kill the process", "err", err)
+	}
+}
+
+// Over is closed when the attempt under way is over; nil: there is none.
+func (p *Process) Over() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current.over
+}
+
+// rebindPause is how long to wait before ports that could not be had are asked for again.
+const rebindPause = time.Second
+
+// rebind holds the ports again; where a stranger took one meanwhile, others are taken. It goes on until there are some:
+// nothing may be acknowledged without them.
+func (p *Process) rebind(ctx context.Context, e machine.Effect) (machine.Event, bool) {
+	p.endSides()
+	p.guards.replace()
+	for {
+		same, err := p.Ports.TakeAgain(p.Plan)
+		if err == nil {
+			return machine.Event{Kind: machine.Rebound, Attempt: e.Attempt, On: same}, true
+		}
+		p.Log.Error("take other ports", "err", err)
+		select {
+		case <-ctx.Done():
+			return machine.Event{}, false
+		case <-time.After(rebindPause):
+		}
+	}
+}
+
+// attemptOver closes the attempt under way.
+func (p *Process) attemptOver() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current.over != nil {
+		close(p.current.over)
+		p.current.over = nil
+	}
+}
+
+func environ(env map[string]string) []string {
+	out := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		out = append(out, name+"="+env[name])
+	}
+	return out
+}
+
+func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
