@@ -19,9 +19,10 @@ func newPackageModernize(s streams) *cobra.Command {
 	python, write := "python3", false
 	cmd := &cobra.Command{
 		Use: "modernize DIR", Short: "Show, or make, the changes that Python 2 scripts need", Args: exactly("DIR"),
-		Long: `Runs Python's own 2to3 over package/scripts of the app package in DIR and prints what it would change as a
-unified diff; --write makes the changes. Scripts that are Python 3 already stay as they are. Ends with 0, also
-when there is nothing to do, and with 65 when a script cannot be understood, or all are links: links are left as they are.
+		Long: `Runs 2to3 over package/scripts of the app package in DIR and prints what it would change as a unified diff; --write
+makes the changes. Scripts of Python 3 stay as they are, and so do links. 2to3 is lib2to3 of Python 3.12 or older, or
+its fork fissix, which pip installs for later ones. Ends with 0, also when there is nothing to do, and with 65 when a
+script cannot be understood, or all are links.
 
 2to3 changes the language, not its meaning: bytes that are no text, and divisions of integers, are left to you.`,
 		Example: "  muster package modernize . | less\n  muster package modernize . --write --python python3.11",
@@ -29,7 +30,7 @@ when there is nothing to do, and with 65 when a script cannot be understood, or 
 			return modernizePackage(cmd.Context(), s, args[0], python, write)
 		},
 	}
-	cmd.Flags().StringVar(&python, "python", python, "`PYTHON` that has lib2to3: 3.12 or older")
+	cmd.Flags().StringVar(&python, "python", python, "`PYTHON` that has lib2to3 (3.12 or older) or fissix")
 	cmd.Flags().BoolVar(&write, "write", write, "change the files")
 	return cmd
 }
@@ -38,7 +39,7 @@ func modernizePackage(ctx context.Context, s streams, dir, python string, write 
 	changes, err := modernize.Changes(ctx, python, dir)
 	switch {
 	case errors.Is(err, modernize.ErrNoFixers), errors.Is(err, modernize.ErrNoPython):
-		return fmt.Errorf("%w; %s", err, otherPython(ctx, python))
+		return fmt.Errorf("%w; %s", err, modernize.Remedy(ctx, python))
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return exit.With(exit.Definition, err)
 	case errors.Is(err, modernize.ErrOnlyLinks):
@@ -74,12 +75,4 @@ func printChanges(s streams, changes []modernize.Change) (differ bool, problems 
 		}
 	}
 	return differ, problems
-}
-
-// otherPython says which interpreter would do.
-func otherPython(ctx context.Context, python string) string {
-	if found := modernize.Another(ctx, python); found != "" {
-		return "give --python " + found
-	}
-	return "install Python 3.12 or older and give it by --python"
 }

@@ -1,8 +1,8 @@
-"""Python's own 2to3 on sources that come and go as JSON: nothing of the package is imported or written here.
+"""2to3 on sources that come and go as JSON: nothing of the package is imported or written here.
 
 stdin: [{"name", "source" (base64)}…]; stdout: [{"name", "source" (base64), "diff", "error", "line" of the
 error or 0}…], one each, in order.
-Exit code 3: this Python has no lib2to3.
+2to3 is the standard library's lib2to3, else its fork fissix. Exit code 3: this Python has neither.
 """
 
 import ast
@@ -18,10 +18,15 @@ warnings.simplefilter("ignore")
 try:
     from lib2to3 import refactor
 except ImportError:
-    sys.exit(3)
+    try:
+        from fissix import refactor
+    except ImportError:
+        sys.exit(3)
+
+FIXERS = refactor.__name__.partition(".")[0] + ".fixes"
 
 # A script is run as a file: its folder is on the path, and `from . import` would not work.
-SKIP = {"lib2to3.fixes.fix_import"}
+SKIP = {FIXERS + ".fix_import"}
 
 # What 2to3 changes and no program for Python 3 says. The other fixers change good Python 3 as well.
 NAMES = {"unicode", "basestring", "xrange", "raw_input", "long", "unichr", "execfile", "reload", "intern", "reduce"}
@@ -83,7 +88,7 @@ def fixed(name, text):
     shifts = tree is not None and any(
         isinstance(node, ast.BinOp) and isinstance(node.op, ast.RShift) and isinstance(node.left, ast.Name)
         and node.left.id == "print" for node in ast.walk(tree))
-    fixers = [one for one in refactor.get_fixers_from_package("lib2to3.fixes") if one not in SKIP]
+    fixers = [one for one in refactor.get_fixers_from_package(FIXERS) if one not in SKIP]
     # print(a, b) is a function's call to Python 3 and prints a pair in Python 2: what parses is taken by its word
     options = {"print_function": tree is not None and not shifts}
     tool = refactor.RefactoringTool(fixers, options)

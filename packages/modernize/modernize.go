@@ -1,4 +1,5 @@
-// Package modernize shows and makes the changes that scripts of Python 2 need to run by Python 3, by Python's own 2to3.
+// Package modernize shows and makes the changes that scripts of Python 2 need to run by Python 3, by 2to3:
+// Python's own lib2to3 up to 3.12, or its fork fissix.
 //
 // An app package's folder enters, diffs leave. It changes files only when it is told to, and runs nothing of the package.
 package modernize
@@ -23,8 +24,8 @@ import (
 const Scripts = "package/scripts"
 
 var (
-	// ErrNoFixers is that the Python asked has no lib2to3: it is gone since 3.13.
-	ErrNoFixers = errors.New("it has no lib2to3, which Python 3.13 and later lack")
+	// ErrNoFixers is that the Python asked has no 2to3: the standard library has lost lib2to3 with 3.13.
+	ErrNoFixers = errors.New("it has no lib2to3, which Python 3.13 and later lack, and no fissix in its place")
 	// ErrNoScripts is that the folder holds no package/scripts.
 	ErrNoScripts = errors.New("no folder " + Scripts)
 	// ErrOnlyLinks is that all scripts are symbolic links: nothing there is the package's own.
@@ -194,6 +195,15 @@ func failure(ctx context.Context, python string, err error, said string) error {
 	return fmt.Errorf("%s: %w: %s", python, err, said[strings.LastIndex(said, "\n")+1:])
 }
 
+// Remedy says what to do where the Python asked has no 2to3, or cannot be started.
+func Remedy(ctx context.Context, python string) string {
+	if found := Another(ctx, python); found != "" {
+		return "give --python " + found
+	}
+	return "install Python 3.12 or older, or fissix for a later one (python3 -m venv DIR && DIR/bin/pip install fissix), " +
+		"and name the interpreter: --python DIR/bin/python"
+}
+
 // Another finds an interpreter in PATH, other than the one named, that has the fixers; empty: none.
 func Another(ctx context.Context, python string) string {
 	for _, name := range []string{"python3", "python3.12", "python3.11", "python3.10", "python3.9", "python3.8"} {
@@ -201,7 +211,7 @@ func Another(ctx context.Context, python string) string {
 		if err != nil || name == python || at == python {
 			continue
 		}
-		if exec.CommandContext(ctx, at, "-I", "-W", "ignore", "-c", "import lib2to3").Run() == nil {
+		if exec.CommandContext(ctx, at, "-I", "-W", "ignore", "-c", "try: import lib2to3\nexcept ImportError: import fissix").Run() == nil {
 			return at
 		}
 	}

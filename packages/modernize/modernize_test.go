@@ -214,6 +214,17 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestRemedy has no other Python in PATH: then it says what to install, and how to name it.
+func TestRemedy(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	got := modernize.Remedy(t.Context(), "python3.13")
+	for _, want := range []string{"Python 3.12 or older", "pip install fissix", "--python DIR/bin/python"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s in it", got, want)
+		}
+	}
+}
+
 func newPackage(t *testing.T, source string) (dir, script string) {
 	t.Helper()
 	dir = t.TempDir()
