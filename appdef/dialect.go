@@ -100,7 +100,7 @@ func parseRetry(text string) (int, error) {
 // setSide reads NAME, NAME.index, NAME.port and NAME.restart, in whatever order they come.
 func (c *Component) setSide(name, text string) error {
 	base, field, _ := strings.Cut(name, ".")
-	if !nameForm.MatchString(base) {
+	if !ValidName(base) {
 		return wanted{got: quote(base), want: "a name of letters, digits and _ ~ - after muster.side., a letter or digit first"}
 	}
 	side := Side{Name: base, Index: EveryIndex, Restart: true}

@@ -87,8 +87,6 @@ func ParseSignal(text string) (string, error) {
 }
 
 var (
-	// nameForm is that of components and app ids.
-	nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,62}$`)
 	envForm  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	userForm = regexp.MustCompile(`^([a-z_][a-z0-9_-]*\$?|[0-9]+)(:([a-z_][a-z0-9_-]*\$?|[0-9]+))?$`)
 	// secretForm is a reference to a secret: where it is, never what it is.

@@ -92,7 +92,7 @@ func (v *validation) components() {
 		if first := v.where[c.Name]; first != i {
 			v.bad(at, "a second component "+quote(c.Name), "a name of its own", "the first is at "+v.app.componentPlace(first, "name").String())
 		}
-		if c.Name != "" && !nameForm.MatchString(c.Name) {
+		if c.Name != "" && !ValidName(c.Name) {
 			v.bad(at, quote(c.Name), "a name of letters, digits and . _ ~ -, at most 63, a letter or digit first", "")
 		}
 	}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -20,11 +21,20 @@ const (
 	maxWait       = time.Minute             // bounds how long a deleted token goes unnoticed
 )
 
-// DefaultTimes are the times of protocol 7.
+// DefaultTimes are the times of protocol 7, for an agent that is given no others.
 func DefaultTimes() Times {
 	return Times{
 		TTL: minTTL, Renew: 3 * time.Second, Request: 2 * time.Second,
 		LostMass: 10 * time.Minute, Lost: time.Minute, Barrier: 30 * time.Minute, Wait: time.Minute,
+	}
+}
+
+// OrDefaults are the times with the defaults in place of those that are zero.
+func (t Times) OrDefaults() Times {
+	d := DefaultTimes()
+	return Times{
+		TTL: cmp.Or(t.TTL, d.TTL), Renew: cmp.Or(t.Renew, d.Renew), Request: cmp.Or(t.Request, d.Request), LostMass: cmp.Or(t.LostMass, d.LostMass),
+		Lost: cmp.Or(t.Lost, d.Lost), Barrier: cmp.Or(t.Barrier, d.Barrier), Wait: cmp.Or(t.Wait, d.Wait),
 	}
 }
 
@@ -91,11 +101,11 @@ func (t Times) Advice() string {
 
 // Times are the protocol's times (protocol 7).
 type Times struct {
-	TTL      time.Duration // of both sessions, 10 s
-	Renew    time.Duration // 3 s
-	Request  time.Duration // time-out of a renewal, 2 s
-	LostMass time.Duration // 10 min: a member without proof of death is lost after this
-	Lost     time.Duration // 60 s
-	Barrier  time.Duration // 30 min
-	Wait     time.Duration // of a blocking read, 60 s
+	TTL      time.Duration // of both sessions
+	Renew    time.Duration // how often a session is renewed
+	Request  time.Duration // time-out of a renewal
+	LostMass time.Duration // Lost while most of the gang is unreachable
+	Lost     time.Duration // a member whose session expired, without proof of its death, is lost after this
+	Barrier  time.Duration // how long a generation waits for its members
+	Wait     time.Duration // of a blocking read
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
@@ -227,10 +228,8 @@ func (f *agentFlags) identity(found launcher.Found, app *openapp.App) (identity,
 	if id.run == "" {
 		id.run = "1"
 	}
-	for flag, name := range map[string]string{"--app-id": id.appID, "--run": id.run} {
-		if !validName(name) {
-			return id, exit.Usagef("agent: %s %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", flag, name)
-		}
+	if err := cmp.Or(appdef.CheckName("agent: --app-id", id.appID), appdef.CheckName("agent: --run", id.run)); err != nil {
+		return id, exit.With(exit.Usage, err)
 	}
 	index := f.index
 	if id.component == "" {
@@ -296,6 +295,3 @@ func (m exitMap) apply(code int, final machine.State) int {
 	}
 	return code
 }
-
-// validName tells what may be an app id or a run id.
-func validName(s string) bool { return launcher.ValidName(s) }

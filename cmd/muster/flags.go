@@ -34,9 +34,10 @@ type flagSet interface {
 
 func (f *registryFlags) register(flags flagSet) {
 	flags.StringVar(&f.address, "registry", "", registry.AddressForms+" (default: CONSUL_HTTP_ADDR, else consul://127.0.0.1:8500)")
-	flags.DurationVar(&f.ttl, "session-ttl", 10*time.Second, "time to live of an agent's session")
-	flags.DurationVar(&f.lost, "lost-grace", time.Minute, "a member that vanished without proof of its death is lost after this")
-	flags.DurationVar(&f.lostMass, "lost-mass", 10*time.Minute, "the same while more than half of the gang is away; an outage of the registry may last 30s less")
+	t := registry.DefaultTimes()
+	flags.DurationVar(&f.ttl, "session-ttl", t.TTL, "time to live of an agent's session")
+	flags.DurationVar(&f.lost, "lost-grace", t.Lost, "a member that vanished without proof of its death is lost after this")
+	flags.DurationVar(&f.lostMass, "lost-mass", t.LostMass, "the same while more than half of the gang is away; an outage of the registry may last 30s less")
 	flags.DurationVar(&f.barrier, "barrier-timeout", 0, "longest wait for the gang (default: muster.barrier.timeout, 30m)")
 }
 

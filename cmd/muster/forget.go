@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
@@ -93,8 +94,8 @@ func (e errLives) Error() string {
 
 // forget removes one app from its registry, then from this host.
 func (k lookup) forget(ctx context.Context, id string) error {
-	if !validName(id) {
-		return exit.Usagef("app %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", id)
+	if err := appdef.CheckName("app", id); err != nil {
+		return exit.With(exit.Usage, err)
 	}
 	f, err := k.onHost(ctx, id)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/shim/exit"
 )
@@ -36,8 +37,7 @@ func (f *hboxFlags) there(ctx context.Context, s streams, launcher string, job h
 	x.job.registry, x.job.filesystem = f.run.registry, f.run.filesystem
 	x.job.options.AppID = f.run.appID
 	if f.run.appID == "" { // names of jobs are no names of their own, as HBox has it
-		id := appIDOf(job.App.Name)
-		x.job.options.AppID = id[:min(len(id), 49)] + "-" + strconv.FormatInt(time.Now().UnixMilli(), 10)
+		x.job.options.AppID = appdef.NameOf(job.App.Name, "-"+strconv.FormatInt(time.Now().UnixMilli(), 10))
 	}
 	agent := renderAgentFlags{workDir: f.run.workDir, logDir: f.run.logDir, policy: f.run.policy, env: f.run.env, requireLimits: f.run.strict}
 	if f.run.engine != "auto" {

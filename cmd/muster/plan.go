@@ -92,8 +92,11 @@ func (f *planFlags) plan(ctx context.Context, s streams, ref string) error {
 		return exit.Usagef("plan: --index %d without --component", f.index)
 	case f.all && f.index != 0:
 		return exit.Usagef("plan: --index and --all: want one of them")
-	case f.appID != "" && !validName(f.appID):
-		return exit.Usagef("plan: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", f.appID)
+	}
+	if f.appID != "" {
+		if err := appdef.CheckName("plan: --app-id", f.appID); err != nil {
+			return exit.With(exit.Usage, err)
+		}
 	}
 	f.app.Hadoop = f.filesystem.hadoop.Login
 	l, found, err := f.app.Read(ctx, ref)

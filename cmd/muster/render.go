@@ -15,6 +15,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/render"
@@ -285,12 +286,10 @@ func (f *renderFlags) carried(job hbox.Submission) (lost []string, err error) {
 // settle fills in what neither flags nor APP have said.
 func (f *renderFlags) settle(app *appdef.App) error {
 	o := &f.options
-	o.AppID = cmp.Or(o.AppID, appIDOf(app.Name))
+	o.AppID = cmp.Or(o.AppID, appdef.NameOf(app.Name, ""))
 	o.Run = cmp.Or(o.Run, strconv.FormatInt(time.Now().Unix(), 10))
-	for _, given := range [][2]string{{"--app-id", o.AppID}, {"--run", o.Run}} {
-		if !validName(given[1]) {
-			return exit.Usagef("%s %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", given[0], given[1])
-		}
+	if err := cmp.Or(appdef.CheckName("--app-id", o.AppID), appdef.CheckName("--run", o.Run)); err != nil {
+		return exit.With(exit.Usage, err)
 	}
 	if q := app.Settings.PAI.VirtualCluster; o.Queue == "" && q != "default" {
 		o.Queue = q
@@ -308,21 +307,11 @@ func (f *renderFlags) settle(app *appdef.App) error {
 	return nil
 }
 
-// appIDOf makes an app's name an app id.
-func appIDOf(name string) string {
-	id := strings.TrimLeft(strings.Map(func(r rune) rune {
-		if r < 0x80 && validName("a"+string(r)) {
-			return r
-		}
-		return '-'
-	}, name), "._~-")
-	return cmp.Or(id[:min(len(id), 63)], "app") // nothing of it may be ASCII
-}
-
 // changed are the settings that differ from an agent's own.
 func (f *registryFlags) changed() []string {
 	var out []string
-	usual := registryFlags{ttl: 10 * time.Second, lost: time.Minute, lostMass: 10 * time.Minute}
+	t := registry.DefaultTimes()
+	usual := registryFlags{ttl: t.TTL, lost: t.Lost, lostMass: t.LostMass}
 	all, same := f.args(), usual.args()
 	for i := 0; i+1 < len(all); i += 2 {
 		if i+1 >= len(same) || same[i+1] != all[i+1] {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/pai"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
@@ -148,16 +149,10 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 func (r *runner) check() error {
 	r.appID = r.flags.appID
 	if r.appID == "" {
-		name := strings.Map(func(c rune) rune {
-			if validName("a" + string(c)) {
-				return c
-			}
-			return '-'
-		}, r.app.Name)
-		r.appID = name[:min(len(name), 56)] + "-" + letters(6)
+		r.appID = appdef.NameOf(r.app.Name, "-"+letters(6))
 	}
-	if !validName(r.appID) {
-		return exit.Usagef("run: --app-id %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", r.appID)
+	if err := appdef.CheckName("run: --app-id", r.appID); err != nil {
+		return exit.With(exit.Usage, err)
 	}
 	r.runID = strconv.FormatInt(r.started.Unix(), 10) + "-" + letters(4)
 	if how := r.flags.output; !slices.Contains(outputs(), how) {

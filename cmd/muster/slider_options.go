@@ -287,9 +287,4 @@ func (p *sliderWords) name() (string, error) {
 	return p.args[0], checkSliderName(p.args[0])
 }
 
-func checkSliderName(name string) error {
-	if !validName(name) {
-		return exit.Usagef("app %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", name)
-	}
-	return nil
-}
+func checkSliderName(name string) error { return exit.With(exit.Usage, appdef.CheckName("app", name)) }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/openapp"
@@ -176,7 +177,7 @@ func (h sliderHome) names() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if _, err := os.Lstat(filepath.Join(string(h), e.Name(), sliderMark)); err == nil && validName(e.Name()) {
+		if _, err := os.Lstat(filepath.Join(string(h), e.Name(), sliderMark)); err == nil && appdef.ValidName(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
@@ -72,8 +73,8 @@ func (noApp) Unwrap() error { return registry.ErrNoApp }
 // app finds out about one app. A registry that does not answer is an error only when nothing on this
 // host answers for it.
 func (k lookup) app(ctx context.Context, id string) (appFacts, error) {
-	if !validName(id) {
-		return appFacts{}, exit.Usagef("app %q: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", id)
+	if err := appdef.CheckName("app", id); err != nil {
+		return appFacts{}, exit.With(exit.Usage, err)
 	}
 	f, err := k.onHost(ctx, id)
 	if err != nil {

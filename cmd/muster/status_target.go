@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
@@ -25,7 +26,7 @@ type target struct {
 func (k lookup) target(word string, appWillDo bool) (target, error) {
 	if app, name, ok := strings.Cut(word, "/"); ok {
 		in, err := registry.ParseInstance(name)
-		if err != nil || !validName(app) {
+		if err != nil || !appdef.ValidName(app) {
 			return target{}, exit.Usagef("%q: want APP/COMPONENT-INDEX, such as d1/worker-0", word)
 		}
 		return target{app, &in}, nil

@@ -164,7 +164,7 @@ func (f *submitFlags) loadJob(c *cargo, job hbox.Submission) (appdef.App, error)
 
 // pack makes an archive of a folder to be brought.
 func (c *cargo) pack(dir, name string) error {
-	name = appIDOf(name) + ".zip"
+	name = appdef.NameOf(name, "") + ".zip"
 	file := filepath.Join(c.folder, name)
 	if _, err := packages.Pack(dir, file, packages.PackOptions{}); err != nil {
 		return exit.With(exit.Definition, fmt.Errorf("submit: %w", err))

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
@@ -207,7 +208,7 @@ func TestRunsOfAJob(t *testing.T) {
 // Names have letters that no app id has; some have no other.
 func TestAppIDs(t *testing.T) {
 	for name, want := range map[string]string{"ads": "ads", "训练": "app", "训练-2": "2", "a b": "a-b", "": "app", "~_.": "app"} {
-		if got := appIDOf(name); got != want || !validName(got) {
+		if got := appdef.NameOf(name, ""); got != want || !appdef.ValidName(got) {
 			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/muster-agent/muster/registry"
 )
@@ -18,7 +17,7 @@ type Config struct {
 	Address registry.Address
 	// Token is the ACL token; empty: CONSUL_HTTP_TOKEN_FILE, then CONSUL_HTTP_TOKEN.
 	Token string
-	// Times are the protocol's; those that are zero take protocol.md's defaults.
+	// Times are the protocol's; those that are zero are registry.DefaultTimes'.
 	Times  registry.Times
 	Logger *slog.Logger // nil: nothing is logged
 }
@@ -40,7 +39,7 @@ func Open(c Config) (*Client, error) {
 	if c.Address.IsZero() {
 		return nil, errors.New("open a registry: no address")
 	}
-	client := &Client{times: withDefaults(c.Times), log: c.Logger}
+	client := &Client{times: c.Times.OrDefaults(), log: c.Logger}
 	if client.log == nil {
 		client.log = slog.New(slog.DiscardHandler)
 	}
@@ -58,22 +57,6 @@ func (c *Client) Close() {
 	for _, l := range []*lane{c.calls, c.watch, c.ready, c.asks} {
 		l.close()
 	}
-}
-
-func withDefaults(t registry.Times) registry.Times {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	set(&t.TTL, 10*time.Second)
-	set(&t.Renew, 3*time.Second)
-	set(&t.Request, 2*time.Second)
-	set(&t.Lost, time.Minute)
-	set(&t.LostMass, 10*time.Minute)
-	set(&t.Barrier, 30*time.Minute)
-	set(&t.Wait, time.Minute)
-	return t
 }
 
 // Ping asks whether the registry works for us: it answers, it has a leader, the token is known

@@ -83,20 +83,6 @@ type Found struct {
 	Origins map[string]string
 }
 
-// ValidName tells what may be an app id or a run id (and a component's name).
-func ValidName(s string) bool {
-	if s == "" || len(s) > 63 {
-		return false
-	}
-	for i, r := range s {
-		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !alnum && (i == 0 || !strings.ContainsRune("._~-", r)) {
-			return false
-		}
-	}
-	return true
-}
-
 // Detect recognises the launcher, the first of all that does, and reads what it granted. Launchers that start others come
 // last: a NodeManager, a Nomad client and a slurmd are themselves services of systemd or run in pods.
 func Detect(all []Launcher, env map[string]string, facts Facts) Found {

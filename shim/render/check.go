@@ -1,24 +1,19 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/muster-agent/muster/appdef"
 )
 
-// nameForm is that of app ids, run ids and components.
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,62}$`)
-
 // check refuses what no format can hold, or what no agent would take.
 func (w *Writer) check() error {
-	for what, name := range map[string]string{"app id": w.Options.AppID, "run id": w.Options.Run} {
-		if !nameForm.MatchString(name) {
-			return fmt.Errorf("%s %s: want up to 63 of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", what, appdef.Quote(name))
-		}
+	if err := cmp.Or(appdef.CheckName("app id", w.Options.AppID), appdef.CheckName("run id", w.Options.Run)); err != nil {
+		return err
 	}
 	if w.Options.App == "" || w.Options.Binary == "" {
 		return errors.New("want the app that agents load and the path of their binary")

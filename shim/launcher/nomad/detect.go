@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/launcher"
 )
 
@@ -60,7 +61,7 @@ func nameApp(f *launcher.Finder) {
 	if ns := f.Env["NOMAD_NAMESPACE"]; ns != "" && ns != "default" {
 		name = ns + "~" + name
 	}
-	if f.Found.JobID == "" || !launcher.ValidName(name) {
+	if f.Found.JobID == "" || !appdef.ValidName(name) {
 		return
 	}
 	f.Found.AppID = name

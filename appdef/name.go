@@ -1,0 +1,38 @@
+package appdef
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// longestName is how long the name of an app, a run or a component may be: one label of a host name.
+const longestName = 63
+
+// nameForm is that of app ids, run ids and components.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,62}$`)
+
+// ValidName tells whether an app, a run or a component may have this name.
+func ValidName(s string) bool { return nameForm.MatchString(s) }
+
+// CheckName is an error unless the name is valid. what names it there: a flag, or what it is the name of.
+func CheckName(what, name string) error {
+	if ValidName(name) {
+		return nil
+	}
+	return fmt.Errorf("%s %s: want up to %d of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", what, quote(name), longestName)
+}
+
+// NameOf makes a valid name of any text, with that end.
+func NameOf(text, end string) string {
+	name := strings.TrimLeft(strings.Map(func(r rune) rune {
+		if ValidName("a" + string(r)) {
+			return r
+		}
+		return '-'
+	}, text), "._~-")
+	if name == "" { // nothing of the text is ASCII
+		name = "app"
+	}
+	return name[:min(len(name), longestName-len(end))] + end
+}
