@@ -16,6 +16,9 @@ import (
 // behind.
 const PartSize = 512 << 20
 
+// gatherBuffer is what is read at once, in bytes.
+const gatherBuffer = 256 << 10
+
 // Gathering is lines that a process says, on their way into files of a store: part-r.gz, as TextOutputFormat has it for
 // HBox, or part-r-000.gz and so on, as TextMultiOutputFormat has them.
 type Gathering struct {
@@ -44,7 +47,7 @@ func (g Gathering) Run(ctx context.Context, from io.Reader) (left Left, err erro
 	}
 	left.Files = 1
 	defer func() { err = errors.Join(err, out.close(err)) }()
-	buffer, last := make([]byte, copyBuffer), byte('\n')
+	buffer, last := make([]byte, gatherBuffer), byte('\n')
 	for {
 		n, err := from.Read(buffer)
 		for rest := buffer[:n]; len(rest) > 0; {

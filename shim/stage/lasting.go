@@ -132,7 +132,7 @@ func (l *lasting) anew(err error) error {
 	for l.kept != nil && l.retry(err) {
 		var at int64
 		if at, err = l.begin(); err == nil {
-			_, err = io.CopyBuffer(onlyWriter{l.file}, io.NewSectionReader(l.kept, at, l.size-at), make([]byte, copyBuffer))
+			_, err = io.CopyBuffer(struct{ io.Writer }{l.file}, io.NewSectionReader(l.kept, at, l.size-at), make([]byte, gatherBuffer))
 		}
 		if err == nil {
 			return nil

@@ -30,7 +30,7 @@ func (f File) Name() string { return cmp.Or(f.URL, f.Path) }
 // shown is what people read of it, in errors and logs: with its filesystem, and without what may be secret in a URL.
 func (f File) shown() string {
 	name := cmp.Or(f.URL, placeOf(f.Store, f.Path))
-	if !scheme.MatchString(name) {
+	if fetch.SchemeOf(name) == "" {
 		return name
 	}
 	return fetch.Printable(name)

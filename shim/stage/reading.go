@@ -11,21 +11,6 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 )
 
-// Again is asked after a read of a file that has failed so many times, 1 and more, whether it is worth another try; it may
-// wait before it answers. nil: it is not.
-type Again func(ctx context.Context, file string, failed int, err error) bool
-
-// Persevere is the Again of files that are copied: what may pass is tried again, later each time.
-func (t Transfer) Persevere(ctx context.Context, file string, failed int, err error) bool {
-	if !fetch.Transient(err) || failed > t.retries() {
-		return false
-	}
-	if t.Again != nil {
-		t.Again(file, err.Error())
-	}
-	return waits.Wait(ctx, failed) == nil
-}
-
 // reading reads a file from some place on. Where a connection breaks it goes on from there.
 type reading struct {
 	ctx     context.Context //nolint:containedctx // a Read has none, and lives no longer

@@ -76,8 +76,8 @@ func (s Save) run(ctx context.Context, from *os.Root, how Transfer) (Saved, erro
 		saved.Seen = Seen{}
 	}
 	var mu sync.Mutex
-	err = how.run(ctx, len(parcels), func(ctx context.Context, p *progress, i int) error {
-		is, ok, err := s.still(ctx, p, parcels[i])
+	err = how.SendEach(ctx, s.Store, parcels, func(ctx context.Context, i int, send func(context.Context) error) error {
+		is, ok, err := s.still(ctx, parcels[i], send)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil && ok {
@@ -108,22 +108,22 @@ func (s Save) keep(ctx context.Context) error {
 }
 
 // still copies a file and makes sure that it did not change meanwhile; false: it does so again and again, or is gone.
-func (s Save) still(ctx context.Context, all *progress, p Parcel) (is look, ok bool, err error) {
+func (s Save) still(ctx context.Context, p Parcel, send func(context.Context) error) (is look, ok bool, err error) {
 	for try := range restlessTries {
 		if try > 0 && s.Pause != nil {
 			if err := s.Pause(ctx); err != nil {
 				return is, false, err
 			}
 		}
-		before, err := p.look()
+		before, err := lookAt(p)
 		if errors.Is(err, fs.ErrNotExist) {
 			return is, false, nil
 		}
 		if err != nil {
 			return is, false, err
 		}
-		err = all.send(ctx, s.Store, p)
-		after, lost := p.look()
+		err = send(ctx)
+		after, lost := lookAt(p)
 		_, size := errors.AsType[*SizeError](err)
 		gone := errors.Is(lost, fs.ErrNotExist)
 		switch {
@@ -142,7 +142,7 @@ func (s Save) still(ctx context.Context, all *progress, p Parcel) (is look, ok b
 	return is, false, nil
 }
 
-func (p Parcel) look() (look, error) {
+func lookAt(p Parcel) (look, error) {
 	info, err := p.From.Stat(p.Name)
 	if err != nil {
 		return look{}, err

@@ -23,8 +23,16 @@ type Parcel struct {
 // Send copies files into a store. What breaks goes on where the store can, else it is written anew. The first that fails for
 // good calls the others off. What is half there stays: a caller sends below a folder that is not anybody's yet, and removes that.
 func (t Transfer) Send(ctx context.Context, store Store, parcels []Parcel) error {
+	return t.SendEach(ctx, store, parcels, func(ctx context.Context, _ int, send func(context.Context) error) error { return send(ctx) })
+}
+
+// SendEach is Send of files that the caller looks at before and after: each is called for every one of them by its index, and
+// may send it several times.
+func (t Transfer) SendEach(
+	ctx context.Context, store Store, parcels []Parcel, each func(ctx context.Context, i int, send func(context.Context) error) error,
+) error {
 	return t.run(ctx, len(parcels), func(ctx context.Context, p *progress, i int) error {
-		return p.send(ctx, store, parcels[i])
+		return each(ctx, i, func(ctx context.Context) error { return p.send(ctx, store, parcels[i]) })
 	})
 }
 
@@ -107,7 +115,7 @@ func (o *outgoing) begin(ctx context.Context) (at int64, err error) {
 		return 0, err
 	}
 	if o.created { // what the last try left is ours
-		if err := absent(o.store.Remove(ctx, o.to)); err != nil {
+		if err := o.store.Remove(ctx, o.to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return 0, err
 		}
 	}

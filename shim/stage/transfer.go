@@ -47,6 +47,21 @@ func (t Transfer) parallel() int { return cmp.Or(t.Parallel, Parallel) }
 
 func (t Transfer) retries() int { return max(cmp.Or(t.Retries, Retries), 0) }
 
+// Again is asked after a read of a file that has failed so many times, 1 and more, whether it is worth another try; it may
+// wait before it answers. nil: it is not.
+type Again func(ctx context.Context, file string, failed int, err error) bool
+
+// Persevere is the Again of files that are copied: what may pass is tried again, later each time.
+func (t Transfer) Persevere(ctx context.Context, file string, failed int, err error) bool {
+	if !fetch.Transient(err) || failed > t.retries() {
+		return false
+	}
+	if t.Again != nil {
+		t.Again(file, err.Error())
+	}
+	return waits.Wait(ctx, failed) == nil
+}
+
 // Progress is how far a transfer is.
 type Progress struct {
 	Files, All int   // whole ones, and of how many
