@@ -120,7 +120,8 @@ var rooms = []room{
 		"shim/plan", "shim/ports", "shim/sandbox", "shim/status",
 	}},
 	{path: "shim/stage", may: []string{"shim/plan", "registry", "packages/fetch", "packages/hdfs"}},
-	{path: "shim/checkpoint", may: []string{"shim/plan", "registry", "packages/fetch"}},
+	{path: "shim/checkpoint", may: []string{"shim/checkpoint/format", "shim/plan", "registry", "shim/files", "packages/fetch"}},
+	{path: "shim/checkpoint/format", may: []string{"packages/fetch"}},
 
 	{path: "cmd/muster", may: []string{"*"}},
 	{path: "cmd/muster-gpu", may: []string{"shim/gpu"}},

@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
@@ -34,7 +35,7 @@ type checkpointManager struct {
 	plan  plan.Plan // from prepare on
 
 	looking sync.Mutex // one look at a time; a store may take its time
-	looker  *checkpoint.Looker
+	looker  *format.Looker
 	warned  map[string]bool // torn checkpoints that were logged
 
 	uploader *uploader // from prepare on; nil: nothing is uploaded
@@ -132,10 +133,10 @@ func (m *checkpointManager) logWrite(act string, err error) {
 }
 
 // ruleOf is how a plan's checkpoints are recognised.
-func ruleOf(p plan.Plan) checkpoint.Rule {
+func ruleOf(p plan.Plan) format.Rule {
 	c := p.Checkpoint
 	whole, _ := appdef.ParseWhole(c.Whole) // the definition was checked
-	return checkpoint.Rule{Framework: p.Framework, Pattern: c.Pattern, Whole: checkpoint.Whole(whole), Marker: c.Marker}
+	return format.Rule{Framework: p.Framework, Pattern: c.Pattern, Whole: format.Whole(whole), Marker: c.Marker}
 }
 
 // placement is where an instance's checkpoints are.
@@ -187,7 +188,7 @@ func (m *checkpointManager) checkpointFS(ctx context.Context, place string) (_ f
 	switch dir := m.plan.Checkpoint.Dir; {
 	case onStore(dir):
 		store, top, err := m.cfg.Open(ctx, m.plan, dir, false)
-		return checkpoint.OnStore(ctx, store, path.Join(top, place)), none, err
+		return format.OnStore(ctx, store, path.Join(top, place)), none, err
 	case m.plan.Root.Kind == plan.RootHost:
 		return files.HostTree(filepath.Join(dir, place)), none, nil
 	default:
@@ -210,19 +211,19 @@ func openPlace(dir, place string) (*os.Root, error) {
 }
 
 // look gives the checkpoints that there are. Those that are torn are told of once, when tell says so.
-func (m *checkpointManager) look(ctx context.Context, tell bool) (checkpoint.Found, placement, error) {
+func (m *checkpointManager) look(ctx context.Context, tell bool) (format.Found, placement, error) {
 	m.looking.Lock()
 	defer m.looking.Unlock()
 	l := m.placeOf(ctx)
 	if rule := ruleOf(m.plan); m.looker == nil || !m.looker.Rule.Equal(rule) {
-		m.looker = &checkpoint.Looker{Rule: rule}
+		m.looker = &format.Looker{Rule: rule}
 	}
 	dir, done, err := m.checkpointFS(ctx, l.place)
 	if errors.Is(err, fs.ErrNotExist) {
-		return checkpoint.Found{}, l, nil
+		return format.Found{}, l, nil
 	}
 	if err != nil {
-		return checkpoint.Found{}, l, err
+		return format.Found{}, l, err
 	}
 	defer done()
 	found, err := m.looker.Look(dir)
@@ -233,7 +234,7 @@ func (m *checkpointManager) look(ctx context.Context, tell bool) (checkpoint.Fou
 }
 
 // tellTorn says once of each save why it does not count: of those that would be newer than what is gone on from.
-func (m *checkpointManager) tellTorn(l placement, found checkpoint.Found) {
+func (m *checkpointManager) tellTorn(l placement, found format.Found) {
 	newest, ok := found.Newest()
 	for _, t := range found.Torn {
 		if ok && t.Step <= newest.Step || m.warned[t.Path] {
@@ -249,7 +250,7 @@ func (m *checkpointManager) tellTorn(l placement, found checkpoint.Found) {
 
 // newest looks for the checkpoint to go on from, and gives its path or URL. step is the one that every rank has; nil: the newest
 // of all.
-func (m *checkpointManager) newest(ctx context.Context, step *int64, tell bool) (c checkpoint.Checkpoint, at string, ok bool) {
+func (m *checkpointManager) newest(ctx context.Context, step *int64, tell bool) (c format.Checkpoint, at string, ok bool) {
 	found, l, err := m.look(ctx, tell)
 	if err != nil {
 		m.cfg.Log.Warn("look for a checkpoint", "dir", m.plan.Checkpoint.Dir, "err", err)

@@ -10,12 +10,13 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/stage"
 )
 
 // bring lays out the checkpoint of a step that all have, or the newest where nothing is said. What is here already is not
 // brought; one that is torn in the store is passed over with a warning, and the one before is taken.
-func (k *uploader) bring(ctx context.Context, in registry.Instance, found checkpoint.Found, resume *int64) error {
+func (k *uploader) bring(ctx context.Context, in registry.Instance, found format.Found, resume *int64) error {
 	candidates, err := k.candidates(ctx, in, resume)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (k *uploader) same(ctx context.Context, one registry.CheckpointStep) bool {
 }
 
 // known has a checkpoint not copied: the store has it.
-func (k *uploader) known(c checkpoint.Checkpoint) {
+func (k *uploader) known(c format.Checkpoint) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.done, k.doneAt = c.Stamp(), c.Step

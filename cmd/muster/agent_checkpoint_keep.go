@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
@@ -45,7 +46,7 @@ type uploader struct {
 
 // save is a checkpoint that was found in a generation.
 type save struct {
-	checkpoint.Checkpoint
+	format.Checkpoint
 	placement
 	gen, attempt int
 }
@@ -104,7 +105,7 @@ func (m *checkpointManager) writes(l placement) bool {
 }
 
 // offer has a checkpoint copied unless that one is in the store.
-func (k *uploader) offer(c checkpoint.Checkpoint, l placement, s machine.State) {
+func (k *uploader) offer(c format.Checkpoint, l placement, s machine.State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stamp := c.Stamp()
@@ -246,7 +247,7 @@ func (k *uploader) settled(ctx context.Context) error {
 }
 
 // has tells that the registry has this save, or will never take it; or one of a later step.
-func (k *uploader) has(c checkpoint.Checkpoint) bool {
+func (k *uploader) has(c format.Checkpoint) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.done == c.Stamp() || k.doneAt > c.Step

@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
@@ -265,15 +266,15 @@ func (m *checkpointManager) resumeFolder(ctx context.Context, step *int64, s mac
 }
 
 // had fails where this instance counted on a step of its folder that is not there any more.
-func (m *checkpointManager) had(step *int64, found []checkpoint.Checkpoint) error {
+func (m *checkpointManager) had(step *int64, found []format.Checkpoint) error {
 	h := m.cfg.Registry().Record().Here
-	if step == nil || h == nil || !slices.Contains(h.Steps, *step) || slices.ContainsFunc(found, func(c checkpoint.Checkpoint) bool { return c.Step == *step }) {
+	if step == nil || h == nil || !slices.Contains(h.Steps, *step) || slices.ContainsFunc(found, func(c format.Checkpoint) bool { return c.Step == *step }) {
 		return nil
 	}
 	return fault.Data(fmt.Errorf("step %d, which the gang goes on from, is not in %s any more", *step, m.plan.Checkpoint.Dir))
 }
 
-func (m *checkpointManager) setAside(ctx context.Context, root *os.Root, found checkpoint.Found, step int64, gen int) error {
+func (m *checkpointManager) setAside(ctx context.Context, root *os.Root, found format.Found, step int64, gen int) error {
 	if err := m.had(&step, found.Whole); err != nil {
 		return err
 	}

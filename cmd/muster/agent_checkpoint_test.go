@@ -12,7 +12,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
@@ -68,7 +68,7 @@ func TestEndWithASilentStore(t *testing.T) {
 // Who waits for the last copy is told at once that it failed for good, and waits no more for the tries that follow.
 func TestNobodyWaitsForWhatAPersonMustMend(t *testing.T) {
 	k := &uploader{wake: make(chan struct{}, 1)}
-	k.offer(checkpoint.Checkpoint{Step: 1, Files: []checkpoint.File{{Name: "a"}}}, placement{}, machine.State{})
+	k.offer(format.Checkpoint{Step: 1, Files: []format.File{{Name: "a"}}}, placement{}, machine.State{})
 	one, _ := k.take()
 	told := make(chan error, 1)
 	<-k.wake // of the offer
@@ -105,7 +105,7 @@ func TestMarksThatProcessesWrite(t *testing.T) {
 // What was refused since its generation is over is copied once more if the next goes on from it; what the registry has, or what is
 // another's by now, is not.
 func TestTooLateIsCopiedAgain(t *testing.T) {
-	c := checkpoint.Checkpoint{Step: 30, Files: []checkpoint.File{{Name: "a"}}}
+	c := format.Checkpoint{Step: 30, Files: []format.File{{Name: "a"}}}
 	for _, tc := range []struct {
 		err   error
 		again bool

@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/muster-agent/muster/shim/checkpoint/format"
 )
 
 // Manifest describes a checkpoint that is kept in a store. Nothing of it is trusted: ParseManifest bounds every field, and no
@@ -123,8 +125,8 @@ func (m Manifest) check() error {
 		return bad("place", m.Place)
 	case !inner(m.Path):
 		return bad("path", m.Path)
-	case len(m.Files) == 0 || len(m.Files) > mostFiles:
-		return fmt.Errorf("files: got %d, want 1 to %d", len(m.Files), mostFiles)
+	case len(m.Files) == 0 || len(m.Files) > format.MostFiles:
+		return fmt.Errorf("files: got %d, want 1 to %d", len(m.Files), format.MostFiles)
 	}
 	return m.checkFiles()
 }

@@ -19,6 +19,7 @@ import (
 	"syscall"
 
 	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/checkpoint/format"
 )
 
 // Store is a place that checkpoints are kept in: a fetch.Store with folders.
@@ -211,7 +212,7 @@ type Send func(ctx context.Context, parcels []Parcel) error
 var errChanged = errors.New("it changed while it was copied")
 
 // Put stores a checkpoint that lies in from, and gives it its name when it is whole.
-func (v Vault) Put(ctx context.Context, m Manifest, c Checkpoint, from *os.Root, send Send) (_ Kept, sum string, err error) {
+func (v Vault) Put(ctx context.Context, m Manifest, c format.Checkpoint, from *os.Root, send Send) (_ Kept, sum string, err error) {
 	m.Version, m.Step, m.Path = ManifestVersion, c.Step, c.Path
 	m.Files = nil
 	for _, f := range c.Files {
@@ -323,7 +324,7 @@ func Same(ctx context.Context, root *os.Root, m Manifest) bool {
 		if err != nil {
 			return false
 		}
-		one, err := sumOf(ctx, root, File{Name: f.Path, Size: f.Size, ModTime: info.ModTime()})
+		one, err := sumOf(ctx, root, format.File{Name: f.Path, Size: f.Size, ModTime: info.ModTime()})
 		if err != nil || one.SHA256 != f.SHA256 {
 			return false
 		}
@@ -389,7 +390,7 @@ func (v Vault) remove(ctx context.Context, name string) error {
 }
 
 // sumOf reads a file that must be the one that was found.
-func sumOf(ctx context.Context, from *os.Root, want File) (_ ManifestFile, err error) {
+func sumOf(ctx context.Context, from *os.Root, want format.File) (_ ManifestFile, err error) {
 	f, err := from.OpenFile(want.Name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ManifestFile{}, err

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/files"
 )
 
@@ -51,7 +52,7 @@ func work(t *testing.T, dir string) *os.Root {
 	t.Helper()
 	at := t.TempDir()
 	if dir != "" {
-		must(t, os.CopyFS(at, golden(t, dir)))
+		must(t, os.CopyFS(at, os.DirFS(filepath.Join("format/testdata", dir))))
 	}
 	root, err := os.OpenRoot(at)
 	must(t, err)
@@ -102,7 +103,7 @@ func manifestOf(gen int, inc string) Manifest {
 // stored puts the newest checkpoint of a folder into a vault.
 func stored(t *testing.T, v Vault, m Manifest, from *os.Root) Kept {
 	t.Helper()
-	found, err := Rule{Framework: m.Framework}.Look(files.Tree(from))
+	found, err := format.Rule{Framework: m.Framework}.Look(files.Tree(from))
 	must(t, err)
 	c, ok := found.Newest()
 	if !ok {
@@ -151,7 +152,7 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 				t.Errorf("(-stored +brought):\n%s", diff)
 			}
 			must(t, v.Bring(t.Context(), m, to, "me", nil, receive(v))) // over what is there
-			if found, err := (Rule{Framework: c.framework}).Look(files.Tree(to)); err != nil || len(found.Whole) != 1 || found.Whole[0].Path != m.Path {
+			if found, err := (format.Rule{Framework: c.framework}).Look(files.Tree(to)); err != nil || len(found.Whole) != 1 || found.Whole[0].Path != m.Path {
 				t.Errorf("got %+v, %v", found, err)
 			}
 			again := stored(t, v, m, from)
@@ -224,7 +225,7 @@ func TestTornHereAlone(t *testing.T) {
 
 func TestStoringIsCalledOffOrFails(t *testing.T) {
 	v, from := newVault(t), work(t, "tensorflow/v2")
-	found, err := Rule{Framework: "tensorflow"}.Look(files.Tree(from))
+	found, err := format.Rule{Framework: "tensorflow"}.Look(files.Tree(from))
 	must(t, err)
 	c, _ := found.Newest()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -291,7 +292,7 @@ func TestTheSameStepAgain(t *testing.T) {
 	v, from := newVault(t), work(t, "")
 	for _, text := range []string{"epoch one", "epoch two"} {
 		must(t, from.WriteFile("last-2.bin", []byte(text), 0o600))
-		found, err := Rule{Pattern: "last-*"}.Look(files.Tree(from))
+		found, err := format.Rule{Pattern: "last-*"}.Look(files.Tree(from))
 		must(t, err)
 		k, _, err := v.Put(t.Context(), manifestOf(1, "a"), found.Whole[0], from, send(v))
 		must(t, err)
@@ -313,7 +314,7 @@ func TestStateThatIsNoFile(t *testing.T) {
 	for _, name := range []string{"checkpoint", ".muster-checkpoint"} {
 		must(t, syscall.Mkfifo(filepath.Join(root.Name(), name), 0o600))
 	}
-	found, err := Rule{Framework: "tensorflow"}.Look(files.Tree(root))
+	found, err := format.Rule{Framework: "tensorflow"}.Look(files.Tree(root))
 	must(t, err)
 	must(t, WriteState(root, "tensorflow", found, found.Whole[0], nil))
 	if text, err := ReadSmall(root, "checkpoint"); err != nil || !strings.Contains(string(text), "model.ckpt-7") {
@@ -358,7 +359,7 @@ func TestKeep(t *testing.T) {
 				must(t, from.WriteFile(fmt.Sprintf("c-%d", step), []byte("x"), 0o600))
 				m := manifestOf(s.gen, "0")
 				m.Founded = time.Unix(s.life, 0).UTC()
-				found, err := Rule{Pattern: "c-*"}.Look(files.Tree(from))
+				found, err := format.Rule{Pattern: "c-*"}.Look(files.Tree(from))
 				must(t, err)
 				_, _, err = v.Put(t.Context(), m, found.Whole[0], from, send(v))
 				must(t, err)
@@ -400,7 +401,7 @@ func TestSetAside(t *testing.T) {
 		must(t, root.WriteFile(to, text, 0o600))
 	}
 	must(t, root.WriteFile("checkpoint", []byte("model_checkpoint_path: \"model.ckpt-30\"\nall_model_checkpoint_timestamps: 1\n"), 0o600))
-	rule := Rule{Framework: "tensorflow"}
+	rule := format.Rule{Framework: "tensorflow"}
 	found, err := rule.Look(files.Tree(root))
 	must(t, err)
 	moved, err := SetAside(root, found, 7, "g4")
@@ -424,7 +425,7 @@ func TestSetAside(t *testing.T) {
 		t.Errorf("set aside: %v", got)
 	}
 	folders := work(t, "torch/sharded")
-	found, err = Rule{Framework: "pytorch"}.Look(files.Tree(folders))
+	found, err = format.Rule{Framework: "pytorch"}.Look(files.Tree(folders))
 	must(t, err)
 	if _, err := SetAside(folders, found, 3, "g1"); err != nil {
 		t.Fatal(err)
@@ -440,7 +441,7 @@ func TestSetAsideReplacesNothing(t *testing.T) {
 	for life := range 3 {
 		must(t, root.MkdirAll("step-4", 0o755))
 		must(t, root.WriteFile("step-4/part", fmt.Append(nil, "of ", life), 0o600))
-		found, err := Rule{Pattern: "step-*"}.Look(files.Tree(root))
+		found, err := format.Rule{Pattern: "step-*"}.Look(files.Tree(root))
 		must(t, err)
 		for range 2 { // nothing is left for the second
 			if _, err := SetAside(root, found, 3, "g2"); err != nil {
@@ -613,66 +614,4 @@ func FuzzManifest(f *testing.F) {
 			t.Fatalf("got %+v, want %+v", k, m.Kept())
 		}
 	})
-}
-
-// A store is looked at as a folder is, by its own listing, and little of a file is read.
-func TestLookOnAStore(t *testing.T) {
-	for _, dir := range []string{"tensorflow/v2", "tensorflow/named", "torch/zip", "torch/old", "torch/sharded", "mxnet", "lightgbm"} {
-		at := t.TempDir()
-		must(t, os.CopyFS(at, golden(t, dir)))
-		store, top, err := fetch.Open(t.Context(), at, fetch.Options{})
-		must(t, err)
-		framework, _, _ := strings.Cut(dir, "/")
-		rule := Rule{Framework: strings.Replace(framework, "torch", "pytorch", 1)}
-		want, err := rule.Look(files.HostTree(at))
-		must(t, err)
-		got, err := rule.Look(OnStore(t.Context(), store, top))
-		must(t, err)
-		if diff := cmp.Diff(want, got); diff != "" || len(got.Whole) == 0 {
-			t.Errorf("%s (-folder +store):\n%s", dir, diff)
-		}
-		if nothing, err := rule.Look(OnStore(t.Context(), store, top+"/none")); err != nil || len(nothing.Whole)+len(nothing.Torn) > 0 {
-			t.Errorf("a folder that is not there: %+v, %v", nothing, err)
-		}
-	}
-	big := filepath.Join(t.TempDir(), "c-1.npz")
-	must(t, os.WriteFile(big, append([]byte("PK\x03\x04"), make([]byte, 5<<20)...), 0o600))
-	counted := &counter{}
-	store, top, err := fetch.Open(t.Context(), filepath.Dir(big), fetch.Options{})
-	must(t, err)
-	counted.Store = store
-	if found, err := (Rule{Pattern: "c-*.npz"}).Look(OnStore(t.Context(), counted, top)); err != nil || len(found.Torn) != 1 {
-		t.Errorf("got %+v, %v, want it torn", found, err)
-	}
-	if counted.bytes > 2*piece+1<<20 {
-		t.Errorf("%d bytes were read to see that a file of 5 MiB has no end", counted.bytes)
-	}
-}
-
-// counter counts the bytes that are read of a store.
-type counter struct {
-	fetch.Store
-	bytes int
-}
-
-func (c *counter) Open(ctx context.Context, path string, at fetch.Position) (*fetch.Content, error) {
-	content, err := c.Store.Open(ctx, path, at)
-	if err == nil {
-		content.ReadCloser = struct {
-			io.Reader
-			io.Closer
-		}{counterOf{content.ReadCloser, c}, content.ReadCloser}
-	}
-	return content, err
-}
-
-type counterOf struct {
-	io.Reader
-	c *counter
-}
-
-func (c counterOf) Read(b []byte) (int, error) {
-	n, err := c.Reader.Read(b)
-	c.c.bytes += n
-	return n, err
 }

@@ -134,7 +134,7 @@ func TestRecognisedOnHDFS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	whole := filepath.Join(checkout, "shim/checkpoint/testdata/torch/zip/ckpt-9.pt")
+	whole := filepath.Join(checkout, "shim/checkpoint/format/testdata/torch/zip/ckpt-9.pt")
 	text, err := os.ReadFile(whole)
 	if err != nil {
 		t.Fatal(err)

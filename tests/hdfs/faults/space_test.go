@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/packages/fetch/fetchtest"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/tests/need"
@@ -144,7 +145,7 @@ func full(t *testing.T, c *hadoop.Cluster, patience time.Duration, happens func(
 // keep stores a checkpoint as an agent does.
 func keep(ctx context.Context, t *testing.T, s *hdfs.Store, dir, local string) error {
 	t.Helper()
-	found, err := checkpoint.Rule{Pattern: "step-*"}.Look(files.HostTree(local))
+	found, err := format.Rule{Pattern: "step-*"}.Look(files.HostTree(local))
 	if err != nil || len(found.Whole) != 1 {
 		t.Fatal(found, err)
 	}

@@ -1,4 +1,4 @@
-package checkpoint
+package format
 
 import (
 	"archive/zip"
@@ -15,7 +15,7 @@ import (
 
 // Bounds of what is read of a file to know whether it is whole.
 const (
-	mostFiles    = 100_000
+	MostFiles    = 100_000
 	mostMetadata = 64 << 20 // bytes of a description: an index, a pickle
 	headBytes    = 16
 )

@@ -1,7 +1,7 @@
 """Writes the checkpoints that the tests read, by the frameworks themselves: make.py FRAMEWORK FOLDER.
 
     for f in tensorflow torch mxnet xgboost lightgbm; do
-        "$(scripts/lab/python $f)" shim/checkpoint/testdata/make.py $f shim/checkpoint/testdata/$f
+        "$(scripts/lab/python $f)" shim/checkpoint/format/testdata/make.py $f shim/checkpoint/format/testdata/$f
     done
 """
 

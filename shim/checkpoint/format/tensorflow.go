@@ -1,4 +1,4 @@
-package checkpoint
+package format
 
 import (
 	"encoding/binary"
@@ -68,7 +68,7 @@ func shardSets(files map[string]File) map[string]*shards {
 		}
 		i, errI := strconv.Atoi(m[2])
 		n, errN := strconv.Atoi(m[3])
-		if errI != nil || errN != nil || i >= n || n > mostFiles {
+		if errI != nil || errN != nil || i >= n || n > MostFiles {
 			continue
 		}
 		if sets[m[1]] == nil {

@@ -1,7 +1,4 @@
-// Package checkpoint knows what a whole checkpoint is. It finds those in a folder or on a store, keeps copies of them in a
-// store under a manifest, and brings one back. A save that is being written, or that lost one of its files, does not count:
-// a restart from it would fail or begin from zero. It refuses to know what a gang is and which step it goes on from.
-package checkpoint
+package format
 
 import (
 	"cmp"
@@ -245,8 +242,8 @@ func below(dir fs.FS, top string) ([]File, error) {
 		if err != nil {
 			return err
 		}
-		if files = append(files, File{Name: name, Size: info.Size(), ModTime: info.ModTime()}); len(files) > mostFiles {
-			return fmt.Errorf("%s has more than %d files", top, mostFiles)
+		if files = append(files, File{Name: name, Size: info.Size(), ModTime: info.ModTime()}); len(files) > MostFiles {
+			return fmt.Errorf("%s has more than %d files", top, MostFiles)
 		}
 		return nil
 	})

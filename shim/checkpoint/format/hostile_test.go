@@ -1,4 +1,4 @@
-package checkpoint
+package format
 
 import (
 	"archive/zip"
@@ -158,7 +158,9 @@ func TestHostileZip(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(t, z.Close())
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
 	meter := &metered{bytes.NewReader(text.Bytes()), 1 << 60}
 	c := content{meter, int64(text.Len()), nil}
 	if err := wholeZip(c); err != nil {
@@ -201,7 +203,9 @@ func TestHostilePickle(t *testing.T) {
 	}
 	b = append(b, "e."...)
 	v, err := newUnpickler(bytes.NewReader(b)).next()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	need := map[string]int64{}
 	_ = soon(t, "a dict of many objects", func() error { walk(v, func(v any) { storageInfo(v, need) }); return nil })
 	texts := io.MultiReader(strings.NewReader("\x80\x04"), strings.NewReader(strings.Repeat("X\x00\x00\x01\x00"+strings.Repeat("x", keptText), 300)))

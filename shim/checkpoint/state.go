@@ -1,0 +1,109 @@
+package checkpoint
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/muster-agent/muster/shim/checkpoint/format"
+)
+
+// The file in which TensorFlow keeps what its newest checkpoint is, and a line of it.
+const stateName = "checkpoint"
+
+var stateLine = regexp.MustCompile(`^(all_)?model_checkpoint_paths?:`)
+
+// WriteState has TensorFlow's own file name a checkpoint as the newest: it believes the file, not the folder. Older ones of the
+// folder stay named, so that their turn to be removed comes. Other frameworks have no such file, and then nothing is done.
+func WriteState(root *os.Root, framework string, found format.Found, newest format.Checkpoint, owner *Owner) error {
+	if framework != "tensorflow" && framework != "tensor2tensor" {
+		return nil
+	}
+	lines := []string{"model_checkpoint_path: " + quoted(newest.Path) + "\n"}
+	for _, c := range found.Whole {
+		if c.Step < newest.Step {
+			lines = append(lines, "all_model_checkpoint_paths: "+quoted(c.Path)+"\n")
+		}
+	}
+	text := strings.Join(append(lines, "all_model_checkpoint_paths: "+quoted(newest.Path)+"\n"), "")
+	if old, err := ReadSmall(root, stateName); err == nil && string(keepLines(old)) == text {
+		return nil
+	}
+	tmp := ownNames + stateName + "-" + rand.Text() // agents of several hosts may do so in one folder
+	err := WriteNew(root, tmp, text)
+	if err == nil && owner != nil {
+		err = root.Lchown(tmp, owner.UID, owner.GID)
+	}
+	if err == nil {
+		err = root.Rename(tmp, stateName)
+	}
+	if err != nil {
+		return errors.Join(err, root.RemoveAll(tmp))
+	}
+	return nil
+}
+
+// DropState removes TensorFlow's own file: there is no checkpoint that it could name.
+func DropState(root *os.Root, framework string) error {
+	if framework != "tensorflow" && framework != "tensor2tensor" {
+		return nil
+	}
+	if err := root.Remove(stateName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// mostSmall is more than any of the small files here has, in bytes.
+const mostSmall = 1 << 20
+
+// ReadSmall reads a small file of a folder that a process may do with as it likes: one without an end is cut, a pipe refused.
+func ReadSmall(root *os.Root, name string) (_ []byte, err error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%s is no file", name))
+	}
+	return io.ReadAll(io.LimitReader(f, mostSmall))
+}
+
+// WriteNew writes a file in the place of whatever has its name, to the disk: renamed, it is whole also after a loss of power.
+func WriteNew(root *os.Root, name, text string) error {
+	if err := root.RemoveAll(name); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// keepLines are those lines of a state that name checkpoints.
+func keepLines(text []byte) []byte {
+	var out []byte
+	for line := range strings.Lines(string(text)) {
+		if stateLine.MatchString(line) {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
+// quoted is a text as protocol buffers' text format has it.
+func quoted(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
+}
