@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// longestName is how long the name of an app, a run or a component may be: one label of a host name.
-const longestName = 63
+// mostName is how long the name of an app, a run or a component may be: one label of a host name.
+const mostName = 63
 
 // nameForm is that of app ids, run ids and components.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,62}$`)
@@ -20,7 +20,7 @@ func CheckName(what, name string) error {
 	if ValidName(name) {
 		return nil
 	}
-	return fmt.Errorf("%s %s: want up to %d of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", what, quote(name), longestName)
+	return fmt.Errorf("%s %s: want up to %d of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", what, quote(name), mostName)
 }
 
 // NameOf makes a valid name of any text, with that end.
@@ -34,5 +34,5 @@ func NameOf(text, end string) string {
 	if name == "" { // nothing of the text is ASCII
 		name = "app"
 	}
-	return name[:min(len(name), longestName-len(end))] + end
+	return name[:min(len(name), mostName-len(end))] + end
 }
