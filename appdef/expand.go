@@ -92,8 +92,8 @@ func (p placeholder) refers() bool {
 }
 
 const (
-	sitePath    = "@//site/"
-	longestName = 512 // bytes; keeps a text of opening braces linear
+	sitePath           = "@//site/"
+	longestPlaceholder = 512 // bytes; keeps a text of opening braces linear
 )
 
 // cutPlaceholder splits text around its first placeholder.
@@ -118,7 +118,7 @@ func placeholderAt(text string) (placeholder, bool) {
 		}
 		opened = len("{$conf:")
 	}
-	end := strings.IndexByte(body[:min(len(body), longestName+1)], '}')
+	end := strings.IndexByte(body[:min(len(body), longestPlaceholder+1)], '}')
 	if end <= 0 || !placeholderName(body[:end]) {
 		return placeholder{}, false
 	}
