@@ -9,43 +9,25 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// The frameworks, as plan.Plan.Framework names them.
-const (
-	TensorFlow    = "tensorflow"
-	Tensor2Tensor = "tensor2tensor"
-	PyTorch       = "pytorch"
-	JAX           = "jax"
-	MXNet         = "mxnet"
-	XFlow         = "xflow"
-	XGBoost       = "xgboost"
-	LightGBM      = "lightgbm"
-	LightLDA      = "lightlda"
-	XDL           = "xdl"
-	CNTK          = "cntk"
-	Horovod       = "horovod"
-	MPI           = "mpi"
-	None          = "none"
-)
-
 // teller makes the variables and files of one framework.
 type teller func(plan.Plan, registry.Roster) (env, files map[string]string)
 
-// tellers are the frameworks that say more than MUSTER_*.
+// tellers are the frameworks that say more than MUSTER_*, by their names in plan.Plan.Framework.
 func tellers() map[string]teller {
 	return map[string]teller{
-		TensorFlow:    tensorflow,
-		Tensor2Tensor: tensor2tensor,
-		CNTK:          cntk,
-		Horovod:       horovod,
-		MPI:           mpi,
-		PyTorch:       pytorch,
-		JAX:           jax,
-		MXNet:         mxnet,
-		XFlow:         xflow,
-		XGBoost:       xgboost,
-		LightGBM:      lightgbm,
-		LightLDA:      lightlda,
-		XDL:           xdl,
+		"tensorflow":    tensorflow,
+		"tensor2tensor": tensor2tensor,
+		"cntk":          cntk,
+		"horovod":       horovod,
+		"mpi":           mpi,
+		"pytorch":       pytorch,
+		"jax":           jax,
+		"mxnet":         mxnet,
+		"xflow":         xflow,
+		"xgboost":       xgboost,
+		"lightgbm":      lightgbm,
+		"lightlda":      lightlda,
+		"xdl":           xdl,
 	}
 }
 

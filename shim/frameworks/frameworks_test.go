@@ -40,7 +40,7 @@ func gang(parts ...string) (r registry.Roster) {
 
 func planOf(row registry.Row) plan.Plan {
 	return plan.Plan{
-		Training: plan.Training{Framework: frameworks.TensorFlow},
+		Training: plan.Training{Framework: "tensorflow"},
 		Who:      plan.Who{Component: row.Component, Index: row.Index, Role: row.Role, Rank: row.Rank},
 	}
 }
@@ -169,7 +169,7 @@ func TestHBoxFindsItsEvaluator(t *testing.T) {
 func TestTensorFlowTellsOutsidersNothing(t *testing.T) {
 	r := gang("ps:ps=1", "worker:worker=1")
 	for _, who := range []plan.Who{{Component: "tensorboard", Role: "service"}, {Component: "worker", Index: 7, Role: "worker"}} {
-		if env, _ := frameworks.Env(plan.Plan{Training: plan.Training{Framework: frameworks.TensorFlow}, Who: who}, r); len(env) != 0 {
+		if env, _ := frameworks.Env(plan.Plan{Training: plan.Training{Framework: "tensorflow"}, Who: who}, r); len(env) != 0 {
 			t.Errorf("%v: got %v, want nothing", who, env)
 		}
 	}

@@ -35,7 +35,7 @@ type gangOf struct {
 func toldOf() []told {
 	two := func(p *plan.Plan) { p.Processes = 2 }
 	return []told{
-		{frameworks.PyTorch, []gangOf{
+		{"pytorch", []gangOf{
 			{parts: []string{"worker:worker=3"}},
 			{parts: []string{"chief:chief=1", "worker:worker=2", "evaluator:evaluator=1", "board:service=1"}},
 			{name: "two processes each, formed for the third time", parts: []string{"worker:worker=3"}, change: func(p *plan.Plan) {
@@ -43,7 +43,7 @@ func toldOf() []told {
 			}, roster: func(r *registry.Roster) { r.Gen = 3 }},
 			{name: "IPv6", parts: []string{"worker:worker=2"}, roster: sixth},
 		}},
-		{frameworks.JAX, []gangOf{
+		{"jax", []gangOf{
 			{parts: []string{"worker:worker=3"}},
 			{parts: []string{"chief:chief=1", "worker:worker=2"}},
 			{name: "two processes each", parts: []string{"worker:worker=3"}, change: two},
@@ -51,33 +51,33 @@ func toldOf() []told {
 				p.Processes, p.Limits.GPUs = 2, 2
 			}},
 		}},
-		{frameworks.MXNet, []gangOf{
+		{"mxnet", []gangOf{
 			{parts: []string{"ps:ps=2", "worker:worker=3"}, side: plan.SideScheduler},
 			{parts: []string{"worker:worker=2", "ps:ps=1", "chief:chief=1"}, side: plan.SideScheduler},
 			{name: "hosts by number, two processes each", parts: []string{"ps:ps=1", "worker:worker=2"}, side: plan.SideScheduler, change: two, roster: numbered},
 			{name: "no server", parts: []string{"worker:worker=2"}, side: plan.SideScheduler},
 			{name: "no scheduler", parts: []string{"ps:ps=1", "worker:worker=1"}},
 		}},
-		{frameworks.XFlow, []gangOf{
+		{"xflow", []gangOf{
 			{name: "two processes each", parts: []string{"ps:ps=1", "worker:worker=2"}, side: plan.SideScheduler, change: two, roster: numbered},
 			{parts: []string{"ps:ps=2", "worker:worker=3"}, side: plan.SideScheduler, roster: numbered},
 		}},
-		{frameworks.XGBoost, []gangOf{
+		{"xgboost", []gangOf{
 			{parts: []string{"worker:worker=3"}, side: plan.SideTracker},
 			{parts: []string{"chief:chief=1", "worker:worker=2"}, side: plan.SideTracker},
 			{name: "two processes each", parts: []string{"worker:worker=2"}, side: plan.SideTracker, change: two},
 			{name: "no tracker", parts: []string{"worker:worker=2"}},
 		}},
-		{frameworks.LightGBM, []gangOf{
+		{"lightgbm", []gangOf{
 			{parts: []string{"worker:worker=3"}, roster: numbered},
 			{parts: []string{"chief:chief=1", "worker:worker=2"}},
 			{name: "IPv6", parts: []string{"worker:worker=2"}, roster: sixth},
 		}},
-		{frameworks.LightLDA, []gangOf{
+		{"lightlda", []gangOf{
 			{parts: []string{"ps:ps=2", "worker:worker=3"}, roster: numbered},
 			{name: "no server", parts: []string{"worker:worker=1"}},
 		}},
-		{frameworks.XDL, []gangOf{
+		{"xdl", []gangOf{
 			{parts: []string{"ps:ps=3", "worker:worker=3", "board:service=1"}, change: func(p *plan.Plan) {
 				p.Limits.VCores, p.Limits.MemoryMB = 2, 4096
 			}},
@@ -86,7 +86,7 @@ func toldOf() []told {
 				p.HBox = &plan.HBox{Type: "XDL", PSCPUs: 3, PSMemory: 2048}
 			}},
 		}},
-		{frameworks.Tensor2Tensor, []gangOf{
+		{"tensor2tensor", []gangOf{
 			{parts: []string{"ps:ps=2", "worker:worker=3", "evaluator:evaluator=1"}},
 			{parts: []string{"chief:chief=1", "worker:worker=2"}},
 			{name: "hosts called worker", parts: []string{"worker:worker=2"}, roster: func(r *registry.Roster) {
@@ -229,12 +229,12 @@ func TestRanksAreDense(t *testing.T) {
 		rank, world string
 		same        []string
 	}{
-		frameworks.PyTorch: {"RANK", "WORLD_SIZE", []string{"MASTER_ADDR", "MASTER_PORT", "INIT_METHOD", "master_addr", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE"}},
-		frameworks.JAX:     {"JAX_PROCESS_ID", "JAX_NUM_PROCESSES", []string{"JAX_COORDINATOR_ADDRESS"}},
-		frameworks.XGBoost: {"DMLC_TASK_ID", "DMLC_NUM_WORKER", []string{"DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"}},
-		frameworks.MXNet:   {"DMLC_WORKER_ID", "DMLC_NUM_WORKER", []string{"DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER"}},
+		"pytorch": {"RANK", "WORLD_SIZE", []string{"MASTER_ADDR", "MASTER_PORT", "INIT_METHOD", "master_addr", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE"}},
+		"jax":     {"JAX_PROCESS_ID", "JAX_NUM_PROCESSES", []string{"JAX_COORDINATOR_ADDRESS"}},
+		"xgboost": {"DMLC_TASK_ID", "DMLC_NUM_WORKER", []string{"DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"}},
+		"mxnet":   {"DMLC_WORKER_ID", "DMLC_NUM_WORKER", []string{"DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER"}},
 	} {
-		side := map[string]string{frameworks.XGBoost: plan.SideTracker, frameworks.MXNet: plan.SideScheduler}[framework]
+		side := map[string]string{"xgboost": plan.SideTracker, "mxnet": plan.SideScheduler}[framework]
 		for _, shape := range shapes() {
 			for _, n := range []int{0, 1, 3} {
 				g := gangOf{parts: shape, side: side, change: func(p *plan.Plan) { p.Processes = n }}
@@ -260,7 +260,7 @@ func TestRanksAreDense(t *testing.T) {
 						said[name] = env[name]
 					}
 				}
-				if len(ranks) == 0 && framework == frameworks.MXNet && !hasPS(r) {
+				if len(ranks) == 0 && framework == "mxnet" && !hasPS(r) {
 					continue // there is no cluster
 				}
 				slices.Sort(ranks)
@@ -296,13 +296,13 @@ func TestOutsidersAreToldNothing(t *testing.T) {
 	for i := range bare.Rows {
 		bare.Rows[i].Addr = "host"
 	}
-	for _, framework := range []string{frameworks.PyTorch, frameworks.JAX, frameworks.XGBoost, frameworks.MXNet, frameworks.XFlow, frameworks.LightGBM, frameworks.LightLDA, frameworks.XDL} {
+	for _, framework := range []string{"pytorch", "jax", "xgboost", "mxnet", "xflow", "lightgbm", "lightlda", "xdl"} {
 		for _, row := range r.Rows[2:] {
 			if env, files := frameworks.Env(gangOf{}.plan(framework, row), r); len(env)+len(files) != 0 {
 				t.Errorf("%s: %s is told %v, %v", framework, row.Instance, env, files)
 			}
 		}
-		if framework == frameworks.XGBoost {
+		if framework == "xgboost" {
 			continue // its workers meet at the tracker
 		}
 		if env, files := frameworks.Env(gangOf{}.plan(framework, bare.Rows[1]), bare); len(env)+len(files) != 0 {
@@ -319,7 +319,7 @@ func TestSidesAreFoundWithoutAddresses(t *testing.T) {
 		r.Rows[i].Addr = "10.0.0." + strconv.Itoa(i+1)
 	}
 	for _, row := range r.Rows {
-		env, _ := frameworks.Env(gangOf{}.plan(frameworks.MXNet, row), r)
+		env, _ := frameworks.Env(gangOf{}.plan("mxnet", row), r)
 		if env["DMLC_PS_ROOT_URI"] != "10.0.0.2" || env["DMLC_PS_ROOT_PORT"] != "3000" || env["DMLC_NODE_HOST"] != row.Addr {
 			t.Errorf("%s is told %v", row.Instance, env)
 		}

@@ -57,7 +57,7 @@ func TestHadoop(t *testing.T) {
 	} {
 		r := gang("worker:worker=1")
 		p := planOf(r.Rows[0])
-		p.Framework, p.Hadoop = frameworks.None, tt.hadoop
+		p.Framework, p.Hadoop = "none", tt.hadoop
 		tt.change(&p)
 		env, _ := frameworks.Env(p, r)
 		fmt.Fprintf(&b, "== %s\n", tt.name)

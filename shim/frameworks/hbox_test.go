@@ -35,7 +35,7 @@ func TestHBox(t *testing.T) {
 		fmt.Fprintf(&b, "== %s single=%t: %s\n", test.hbox.Type, test.hbox.Single, strings.Join(test.shape, " "))
 		for _, row := range r.Rows {
 			p := planOf(row)
-			p.Framework, p.HBox, p.App.ID, p.Allocation.User = frameworks.None, &test.hbox, "job-1", "ann"
+			p.Framework, p.HBox, p.App.ID, p.Allocation.User = "none", &test.hbox, "job-1", "ann"
 			p.Process.Env = map[string]string{"MUSTER_LOG_DIR": "/log/" + row.Instance.String()}
 			env, files := frameworks.Env(p, r)
 			if len(files) != 0 {
@@ -66,7 +66,7 @@ func TestHBox(t *testing.T) {
 func TestHBoxTakesOver(t *testing.T) {
 	r := gang("worker:worker=1")
 	p := planOf(r.Rows[0])
-	p.Framework, p.HBox = frameworks.None, &plan.HBox{Type: "HBOX", Output: "-1"}
+	p.Framework, p.HBox = "none", &plan.HBox{Type: "HBOX", Output: "-1"}
 	p.Process.Env = map[string]string{"PYTHONUNBUFFERED": "", "GPU_NUM": "4"}
 	p.Process.Inherited = map[string]string{"LD_LIBRARY_PATH": "/lib", "HADOOP_CONF_DIR": "/etc/hadoop", "HADOOP_USER_NAME": "bob"}
 	env, _ := frameworks.Env(p, r)
@@ -86,7 +86,7 @@ func TestHBoxTakesOver(t *testing.T) {
 func TestHBoxIsSilentElsewhere(t *testing.T) {
 	r := gang("worker:worker=1")
 	p := planOf(r.Rows[0])
-	p.Framework = frameworks.None
+	p.Framework = "none"
 	if env, _ := frameworks.Env(p, r); len(env) != 0 {
 		t.Errorf("variables %v, want none", env)
 	}

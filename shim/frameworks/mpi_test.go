@@ -42,10 +42,10 @@ func TestMPI(t *testing.T) {
 		slots           map[string]int
 		image           bool
 	}{
-		{"three on one host", frameworks.MPI, addressed(gang("worker:worker=3"), "127.0.0.1"), nil, false},
-		{"three hosts, two processes each, and a board", frameworks.MPI, addressed(gang("worker:worker=3", "tensorboard:service=1"), "10.1.2.3", "10.1.2.9", "10.1.3.1"), map[string]int{"worker": 2}, true},
-		{"beside a ps that has nothing to do with it", frameworks.Horovod, addressed(gang("ps:ps=2", "worker:worker=3"), "h1.example", "h2.example"), nil, false},
-		{"a chief", frameworks.CNTK, addressed(gang("worker:worker=2", "chief:chief=1"), "10.1.0.1", "192.0.2.1"), map[string]int{"chief": 1, "worker": 4}, false},
+		{"three on one host", "mpi", addressed(gang("worker:worker=3"), "127.0.0.1"), nil, false},
+		{"three hosts, two processes each, and a board", "mpi", addressed(gang("worker:worker=3", "tensorboard:service=1"), "10.1.2.3", "10.1.2.9", "10.1.3.1"), map[string]int{"worker": 2}, true},
+		{"beside a ps that has nothing to do with it", "horovod", addressed(gang("ps:ps=2", "worker:worker=3"), "h1.example", "h2.example"), nil, false},
+		{"a chief", "cntk", addressed(gang("worker:worker=2", "chief:chief=1"), "10.1.0.1", "192.0.2.1"), map[string]int{"chief": 1, "worker": 4}, false},
 	} {
 		fmt.Fprintf(&b, "== %s: %s\n", c.framework, c.name)
 		first := plan.MPIMembers(c.roster)[0].Instance
@@ -82,7 +82,7 @@ func TestMPI(t *testing.T) {
 // Who knows the network says so in the definition.
 func TestMPILeavesTheDefinitionsOwn(t *testing.T) {
 	r := addressed(gang("worker:worker=2"), "10.0.0.1", "10.0.0.2")
-	p := mpiPlan(frameworks.Horovod, r.Rows[0], true, nil)
+	p := mpiPlan("horovod", r.Rows[0], true, nil)
 	p.Process.Env = map[string]string{"OMPI_MCA_btl_tcp_if_include": "eth1", "OMPI_MCA_btl": "self,tcp", "TMPDIR": "/scratch"}
 	env, _ := frameworks.Env(p, r)
 	for name := range p.Process.Env {
@@ -110,7 +110,7 @@ func TestMPINetwork(t *testing.T) {
 		{[]string{"fd00::1", "fd00::2"}, ""},
 	} {
 		r := addressed(gang(fmt.Sprintf("worker:worker=%d", len(c.hosts))), c.hosts...)
-		env, _ := frameworks.Env(mpiPlan(frameworks.MPI, r.Rows[0], true, nil), r)
+		env, _ := frameworks.Env(mpiPlan("mpi", r.Rows[0], true, nil), r)
 		if got := env["OMPI_MCA_btl_tcp_if_include"]; got != c.want || got != env["OMPI_MCA_oob_tcp_if_include"] {
 			t.Errorf("%v: got %q and %q, want %q", c.hosts, got, env["OMPI_MCA_oob_tcp_if_include"], c.want)
 		}
@@ -123,7 +123,7 @@ func TestMPIElsewhere(t *testing.T) {
 	r := addressed(gang("worker:worker=2"), "127.0.0.1")
 	for _, dialect := range []*plan.HBox{nil, {Type: "MPI", Output: "-1"}} {
 		for i, row := range r.Rows {
-			p := mpiPlan(frameworks.MPI, row, i == 0, nil)
+			p := mpiPlan("mpi", row, i == 0, nil)
 			p.HBox = dialect
 			p.Process.Env = map[string]string{"OPAL_PREFIX": "/opt/mpi"}
 			p.Process.Inherited = map[string]string{"PATH": "/bin", "LD_LIBRARY_PATH": "/l"}

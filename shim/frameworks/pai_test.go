@@ -57,7 +57,7 @@ func paiRoster() registry.Roster {
 
 func paiPlan(job plan.PAI, row registry.Row) plan.Plan {
 	p := planOf(row)
-	p.Framework, p.PAI, p.App.ID = frameworks.None, &job, "tf-1"
+	p.Framework, p.PAI, p.App.ID = "none", &job, "tf-1"
 	p.Process.Cwd = "/work/" + row.Instance.String()
 	return p
 }
