@@ -165,7 +165,7 @@ func openArchive(path, name string) (_ *archive, err error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, refuse(NotAnArchive, "got a "+KindName(info.Mode()), "an archive file")
+		return nil, refuse(notAnArchive, "got a "+KindName(info.Mode()), "an archive file")
 	}
 	head := make([]byte, block)
 	n, err := f.ReadAt(head, 0)
@@ -176,9 +176,9 @@ func openArchive(path, name string) (_ *archive, err error) {
 	says, known := kindOfName(name)
 	switch {
 	case is == "":
-		return nil, refuse(NotAnArchive, "got "+what, "an archive: pack it as one of "+strings.Join(endings(), " "))
+		return nil, refuse(notAnArchive, "got "+what, "an archive: pack it as one of "+strings.Join(endings(), " "))
 	case known && says != is:
-		return nil, refuse(WrongName, fmt.Sprintf("the name says %s, the content is %s", says, is),
+		return nil, refuse(wrongName, fmt.Sprintf("the name says %s, the content is %s", says, is),
 			fmt.Sprintf("both alike: name it .%s, or pack it as %s", is, says))
 	}
 	return &archive{File: f, name: name, kind: is, size: info.Size()}, nil
@@ -249,10 +249,10 @@ func torn(err error) error {
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeTooSmall):
-		return refuse(Window, fmt.Sprintf("got a zstd frame of another window (%v)", err),
+		return refuse(largeWindow, fmt.Sprintf("got a zstd frame of another window (%v)", err),
 			fmt.Sprintf("one of at most %d MiB: pack it with zstd -19 or less, without --long", maxWindow>>20))
 	}
-	return &RefusedError{Reason: Torn, Got: fmt.Sprintf("it breaks off or is damaged (%v)", err), Want: "it whole: fetch or pack it again"}
+	return &RefusedError{Reason: tornArchive, Got: fmt.Sprintf("it breaks off or is damaged (%v)", err), Want: "it whole: fetch or pack it again"}
 }
 
 // counter tells how much has been read.

@@ -67,7 +67,7 @@ func (a *archive) extractAs(ctx context.Context, dir string, o ExtractOptions) (
 		return done, err
 	}
 	if o.Digest != "" && o.Digest != done.Digest {
-		return done, refuse(WrongDigest, "sha256: got "+done.Digest, o.Digest+": fetch it again, or ask who packed it")
+		return done, refuse(wrongDigest, "sha256: got "+done.Digest, o.Digest+": fetch it again, or ask who packed it")
 	}
 	s, err := newScratch(dir)
 	if err != nil {
@@ -175,10 +175,10 @@ func (x *extractor) hardLink(name, target string) error {
 		return err
 	}
 	if kind, there := x.tree.made[old]; !there || kind != 0 {
-		return refuse(BadHardLink, fmt.Sprintf("got a hard link to %.200q, which is no file before it", target), "one to a file that stands before it")
+		return refuse(badHardLink, fmt.Sprintf("got a hard link to %.200q, which is no file before it", target), "one to a file that stands before it")
 	}
 	if clean, err := x.tree.clean(name); err == nil && clean == old {
-		return refuse(BadHardLink, "got a hard link to itself", "one to a file that stands before it")
+		return refuse(badHardLink, "got a hard link to itself", "one to a file that stands before it")
 	}
 	clean, err := x.place(name, 0)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestExtractTakesAllKinds(t *testing.T) {
 			other := strings.Repeat("0", 64)
 			var refused *RefusedError
 			_, err = Extract(t.Context(), archive, out+"2", ExtractOptions{Digest: other})
-			if !errors.As(err, &refused) || refused.Reason != WrongDigest || !strings.Contains(err.Error(), other) || !strings.Contains(err.Error(), done.Digest) {
+			if !errors.As(err, &refused) || refused.Reason != wrongDigest || !strings.Contains(err.Error(), other) || !strings.Contains(err.Error(), done.Digest) {
 				t.Errorf("got %v, want both digests", err)
 			}
 		})
@@ -173,7 +173,7 @@ func TestOpenOwnReadsWhatItHasLookedAt(t *testing.T) {
 func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 	_, err := Open("/dev/null")
 	var refused *RefusedError
-	if !errors.As(err, &refused) || refused.Reason != NotAnArchive || !strings.Contains(err.Error(), "device") {
+	if !errors.As(err, &refused) || refused.Reason != notAnArchive || !strings.Contains(err.Error(), "device") {
 		t.Errorf("got %v, want it refused as a device", err)
 	}
 }

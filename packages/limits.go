@@ -77,14 +77,14 @@ func (b *budget) write(n int64) error {
 }
 
 func (b *budget) tooMany() error {
-	return refuse(TooManyBytes, fmt.Sprintf("got more than %d bytes unpacked", b.Bytes), "less: leave data out of the package")
+	return refuse(tooManyBytes, fmt.Sprintf("got more than %d bytes unpacked", b.Bytes), "less: leave data out of the package")
 }
 
 func (b *budget) ratio(n int64) error {
 	if n <= b.Free || n/b.Ratio <= b.packed() {
 		return nil
 	}
-	return refuse(Bomb, fmt.Sprintf("got %d bytes out of %d, which is more than %d for each", n, b.packed(), b.Ratio),
+	return refuse(bomb, fmt.Sprintf("got %d bytes out of %d, which is more than %d for each", n, b.packed(), b.Ratio),
 		"an archive that is no bomb: pack files of zeros apart")
 }
 

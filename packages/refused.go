@@ -12,43 +12,43 @@ import (
 var ErrRefused = errors.New("archive refused")
 
 // Reason says in one word group why an archive is refused.
-type Reason string
+type reason string
 
 // The reasons.
 const (
-	NotAnArchive Reason = "not an archive"
-	WrongName    Reason = "name and content differ"
-	WrongDigest  Reason = "wrong digest"
-	Torn         Reason = "torn"
-	Trailing     Reason = "data after the end"
-	Window       Reason = "window too large"
-	Encrypted    Reason = "encrypted"
-	Method       Reason = "unknown method"
+	notAnArchive  reason = "not an archive"
+	wrongName     reason = "name and content differ"
+	wrongDigest   reason = "wrong digest"
+	tornArchive   reason = "torn"
+	trailingData  reason = "data after the end"
+	largeWindow   reason = "window too large"
+	encrypted     reason = "encrypted"
+	unknownMethod reason = "unknown method"
 
-	BadName     Reason = "name that cannot be"
-	Absolute    Reason = "absolute path"
-	Outside     Reason = "path that leads outside"
-	Backslash   Reason = "backslash in a name"
-	LongName    Reason = "name too long"
-	TooDeep     Reason = "too deep"
-	BadKind     Reason = "neither file, folder nor link"
-	KindChanged Reason = "kind changed"
-	Twice       Reason = "file twice"
-	BelowLink   Reason = "entry below a link"
-	BadLink     Reason = "link that leads outside"
-	BadHardLink Reason = "hard link to no file"
+	badName      reason = "name that cannot be"
+	absolutePath reason = "absolute path"
+	outsidePath  reason = "path that leads outside"
+	backslash    reason = "backslash in a name"
+	longName     reason = "name too long"
+	tooDeep      reason = "too deep"
+	badKind      reason = "neither file, folder nor link"
+	changedKind  reason = "kind changed"
+	fileTwice    reason = "file twice"
+	belowLink    reason = "entry below a link"
+	badLink      reason = "link that leads outside"
+	badHardLink  reason = "hard link to no file"
 
-	TooManyFiles Reason = "too many files"
-	TooManyBytes Reason = "too many bytes"
-	Bomb         Reason = "compression bomb"
-	WrongSize    Reason = "wrong size"
+	tooManyFiles reason = "too many files"
+	tooManyBytes reason = "too many bytes"
+	bomb         reason = "compression bomb"
+	otherSize    reason = "wrong size"
 )
 
 // RefusedError says which archive and entry are refused, what is there and what would do.
 type RefusedError struct {
 	Archive string // as the caller named it
 	Entry   string // as the archive has it; empty where it is the archive as a whole
-	Reason  Reason
+	Reason  reason
 	Got     string // what is there
 	Want    string // what would do
 }
@@ -67,7 +67,7 @@ func (e *RefusedError) Error() string {
 // Is makes it an ErrRefused.
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
-func refuse(why Reason, got, want string) error {
+func refuse(why reason, got, want string) error {
 	return &RefusedError{Reason: why, Got: got, Want: want}
 }
 

@@ -50,7 +50,7 @@ func (x *extractor) tarEntry(h *tar.Header, r io.Reader) error {
 	if h.FileInfo().Mode().Type() != 0 {
 		what = "a " + KindName(h.FileInfo().Mode())
 	}
-	return refuse(BadKind, "got "+what, "files, folders and links")
+	return refuse(badKind, "got "+what, "files, folders and links")
 }
 
 // onlyZeros reads what follows a tar's end, which is padding. Another tar there would be unpacked by some tools, so that
@@ -61,7 +61,7 @@ func onlyZeros(r io.Reader) error {
 		n, err := r.Read(buffer)
 		for _, b := range buffer[:n] {
 			if b != 0 {
-				return refuse(Trailing, "got data after the tar's end", "nothing there: pack it anew, not by joining archives")
+				return refuse(trailingData, "got data after the tar's end", "nothing there: pack it anew, not by joining archives")
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -78,5 +78,5 @@ func ended(r *boundedReader) error {
 	if r.zeros >= 2*block {
 		return nil
 	}
-	return refuse(Torn, "it breaks off: the tar has no end", "it whole: fetch or pack it again")
+	return refuse(tornArchive, "it breaks off: the tar has no end", "it whole: fetch or pack it again")
 }

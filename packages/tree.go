@@ -28,7 +28,7 @@ func (t *tree) add(name string, kind fs.FileMode) (clean string, again bool, err
 	have, again := t.made[clean]
 	switch {
 	case again && have != kind:
-		return "", false, refuse(KindChanged, fmt.Sprintf("got a %s where a %s was", KindName(kind), KindName(have)), "each name once")
+		return "", false, refuse(changedKind, fmt.Sprintf("got a %s where a %s was", KindName(kind), KindName(have)), "each name once")
 	case again:
 		return clean, true, nil
 	}
@@ -54,9 +54,9 @@ func (t *tree) above(clean string) error {
 				return err
 			}
 		case have == fs.ModeSymlink:
-			return refuse(BelowLink, fmt.Sprintf("got an entry below the link %.200q", dir), "links that nothing lies below: pack the folder that the link names")
+			return refuse(belowLink, fmt.Sprintf("got an entry below the link %.200q", dir), "links that nothing lies below: pack the folder that the link names")
 		case have != fs.ModeDir:
-			return refuse(KindChanged, fmt.Sprintf("got an entry below %.200q, which is a %s", dir, KindName(have)), "each name once")
+			return refuse(changedKind, fmt.Sprintf("got an entry below %.200q, which is a %s", dir, KindName(have)), "each name once")
 		}
 	}
 	return nil
@@ -64,7 +64,7 @@ func (t *tree) above(clean string) error {
 
 func (t *tree) count() error {
 	if t.files++; t.files > t.Files {
-		return refuse(TooManyFiles, fmt.Sprintf("got more than %d files", t.Files), "fewer: pack data as one file")
+		return refuse(tooManyFiles, fmt.Sprintf("got more than %d files", t.Files), "fewer: pack data as one file")
 	}
 	return nil
 }
@@ -74,29 +74,29 @@ func (t *tree) clean(name string) (string, error) {
 	const relative = "a relative path that stays inside"
 	switch {
 	case name == "":
-		return "", refuse(BadName, "got no name", "a name")
+		return "", refuse(badName, "got no name", "a name")
 	case strings.ContainsRune(name, 0):
-		return "", refuse(BadName, "got a NUL in a name", "names without")
+		return "", refuse(badName, "got a NUL in a name", "names without")
 	case !utf8.ValidString(name):
-		return "", refuse(BadName, "got a name that is no UTF-8", "UTF-8: pack it where LANG is of UTF-8")
+		return "", refuse(badName, "got a name that is no UTF-8", "UTF-8: pack it where LANG is of UTF-8")
 	case strings.ContainsRune(name, '\\'):
-		return "", refuse(Backslash, "got a backslash in a name", "/ between folders: pack it with a tool that writes so")
+		return "", refuse(backslash, "got a backslash in a name", "/ between folders: pack it with a tool that writes so")
 	case path.IsAbs(name):
-		return "", refuse(Absolute, "got an absolute path", relative)
+		return "", refuse(absolutePath, "got an absolute path", relative)
 	case len(name) > maxName:
-		return "", refuse(LongName, fmt.Sprintf("got a name of %d bytes", len(name)), fmt.Sprintf("one of at most %d", maxName))
+		return "", refuse(longName, fmt.Sprintf("got a name of %d bytes", len(name)), fmt.Sprintf("one of at most %d", maxName))
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		if element == ".." {
-			return "", refuse(Outside, "got a path with ..", relative)
+			return "", refuse(outsidePath, "got a path with ..", relative)
 		}
 		if len(element) > maxElement {
-			return "", refuse(LongName, fmt.Sprintf("got an element of %d bytes", len(element)), fmt.Sprintf("one of at most %d", maxElement))
+			return "", refuse(longName, fmt.Sprintf("got an element of %d bytes", len(element)), fmt.Sprintf("one of at most %d", maxElement))
 		}
 	}
 	clean := path.Clean(name)
 	if strings.Count(clean, "/") > t.Depth {
-		return "", refuse(TooDeep, fmt.Sprintf("got %d folders in each other", strings.Count(clean, "/")), fmt.Sprintf("at most %d", t.Depth))
+		return "", refuse(tooDeep, fmt.Sprintf("got %d folders in each other", strings.Count(clean, "/")), fmt.Sprintf("at most %d", t.Depth))
 	}
 	return clean, nil
 }
@@ -106,9 +106,9 @@ func checkTarget(name, target string) error {
 	const want = "one that stays inside the package"
 	switch {
 	case target == "" || strings.ContainsRune(target, 0) || len(target) > maxName:
-		return refuse(BadLink, fmt.Sprintf("got a link to %.200q", target), want)
+		return refuse(badLink, fmt.Sprintf("got a link to %.200q", target), want)
 	case path.IsAbs(target), !fs.ValidPath(path.Join(path.Dir(name), target)):
-		return refuse(BadLink, fmt.Sprintf("got a link to %.200q", target), want)
+		return refuse(badLink, fmt.Sprintf("got a link to %.200q", target), want)
 	}
 	return nil
 }

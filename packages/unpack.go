@@ -252,7 +252,7 @@ func inside(root *os.Root, links []string) error {
 // leadsInside follows a link: one that passes through others may lead out although its text does not. It may lead nowhere.
 func leadsInside(root *os.Root, name string) error {
 	if _, err := root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return refuse(BadLink, fmt.Sprintf("got a link that cannot be followed (%v)", err), "one that stays inside the package")
+		return refuse(badLink, fmt.Sprintf("got a link that cannot be followed (%v)", err), "one that stays inside the package")
 	}
 	return nil
 }
