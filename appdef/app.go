@@ -163,7 +163,7 @@ const Max = -1
 
 // What a container without an image makes of the host's root.
 const (
-	RootReadOnly = "read-only"
+	rootReadOnly = "read-only"
 	RootOverlay  = "overlay"
 )
 
@@ -232,7 +232,7 @@ type AppSettings struct {
 	GangBudget     Restart `json:"restart"`              // budget of the gang scope
 	RestartDefault Scope   `json:"restart_default"`      // what components without muster.restart get
 	Total          Total   `json:"total,omitzero"`
-	TensorFlowMode string  `json:"tensorflow_mode,omitempty"` // InGraph; empty: each worker runs the script
+	TensorFlowMode string  `json:"tensorflow_mode,omitempty"` // inGraph; empty: each worker runs the script
 	InheritEnv     string  `json:"inherit_env,omitempty"`     // InheritHBox; empty: the allow-list of the manual
 	Address        string  `json:"address,omitempty"`         // AddressDNS; empty: the hosts' addresses
 	PAI            PAI     `json:"pai,omitzero"`
@@ -252,8 +252,8 @@ type Total struct {
 	FailedShare  float64 `json:"failed_share,omitempty"`  // the same as a share of them, 0 to 1, rounded up
 }
 
-// InGraph is the mode of TensorFlow in which the chief alone runs the script and all others a server.
-const InGraph = "in-graph"
+// inGraph is the mode of TensorFlow in which the chief alone runs the script and all others a server.
+const inGraph = "in-graph"
 
 // AddressDNS writes members by their names in Consul, which stay when a member moves.
 const AddressDNS = "dns"

@@ -10,14 +10,14 @@ import (
 
 // Who reaches a folder of checkpoints that is in a store.
 const (
-	ReachAuto    = "auto"    // the process where it can, else muster
+	reachAuto    = "auto"    // the process where it can, else muster
 	ReachProcess = "process" // it is told the URL
 	ReachMuster  = "muster"  // it is told a local folder, from which everything is copied there
 )
 
 func setReach(c *Checkpoint, text string) error {
 	c.Reach = text
-	if !slices.Contains([]string{ReachAuto, ReachProcess, ReachMuster}, text) {
+	if !slices.Contains([]string{reachAuto, ReachProcess, ReachMuster}, text) {
 		return wanted{want: "auto, process or muster"}
 	}
 	return nil

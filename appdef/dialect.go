@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Dialects are the job formats that an App may come from.
-func Dialects() []string { return []string{"hbox", "pai", "slider"} }
+// dialects are the job formats that an App may come from.
+func dialects() []string { return []string{"hbox", "pai", "slider"} }
 
 // dialectKeys keep what a job file of another system says where its App is written as a package.
 func dialectKeys() []Key {
@@ -17,11 +17,11 @@ func dialectKeys() []Key {
 	}
 	return []Key{
 		{
-			Name: dialectKey, Default: "slider", Global: true, Values: Dialects(),
+			Name: dialectKey, Default: "slider", Global: true, Values: dialects(),
 			Meaning: "the system that the definition was written for: pai and hbox restart nothing unless the definition says so",
 			app: func(_ *AppSettings, text string) error {
-				if !slices.Contains(Dialects(), text) {
-					return wanted{want: strings.Join(Dialects(), ", "), hint: didYouMean(text, Dialects())}
+				if !slices.Contains(dialects(), text) {
+					return wanted{want: strings.Join(dialects(), ", "), hint: didYouMean(text, dialects())}
 				}
 				return nil
 			},
@@ -63,10 +63,10 @@ func (s *AppSettings) setTensorFlowMode(text string) error {
 	switch text {
 	case "between-graph":
 		s.TensorFlowMode = ""
-	case InGraph:
-		s.TensorFlowMode = InGraph
+	case inGraph:
+		s.TensorFlowMode = inGraph
 	default:
-		return wanted{want: "between-graph or in-graph", hint: didYouMean(text, []string{"between-graph", InGraph})}
+		return wanted{want: "between-graph or in-graph", hint: didYouMean(text, []string{"between-graph", inGraph})}
 	}
 	return nil
 }

@@ -81,22 +81,22 @@ func decode(text []byte, v any) error {
 	return d.Decode(v)
 }
 
-// MostEncoded is how many bytes of text a definition may have as the registry keeps it, packed.
-const MostEncoded = 8 << 20
+// mostEncoded is how many bytes of text a definition may have as the registry keeps it, packed.
+const mostEncoded = 8 << 20
 
 // mostDecoded is the same, in bytes of JSON, before it is packed.
 const mostDecoded = 64 << 20
 
-// SizeError refuses a definition that no registry is asked to keep.
-type SizeError struct {
+// sizeError refuses a definition that no registry is asked to keep.
+type sizeError struct {
 	Size, Most int    // bytes
 	Of         string // packed, or of JSON
 }
 
-func (e *SizeError) Error() string { return e.got() + ", want " + e.want() }
+func (e *sizeError) Error() string { return e.got() + ", want " + e.want() }
 
-func (e *SizeError) got() string  { return "a definition of " + mebibytes(e.Size) + " " + e.Of }
-func (e *SizeError) want() string { return "at most " + mebibytes(e.Most) }
+func (e *sizeError) got() string  { return "a definition of " + mebibytes(e.Size) + " " + e.Of }
+func (e *sizeError) want() string { return "at most " + mebibytes(e.Most) }
 
 // Encode is the App as the registry keeps it: canonical JSON, long texts once (fold), gzip, base64. Counts
 // are not in it (App.Counts, App.WithCounts); secrets are references already. The same App gives the same
@@ -119,7 +119,7 @@ func pack(a App) (string, error) {
 		return "", err
 	}
 	if n := len(whole); n > mostDecoded {
-		return "", &SizeError{Size: n, Most: mostDecoded, Of: "of JSON"}
+		return "", &sizeError{Size: n, Most: mostDecoded, Of: "of JSON"}
 	}
 	fold(tree)
 	text, err := json.Marshal(tree)
@@ -135,8 +135,8 @@ func pack(a App) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if n := base64.StdEncoding.EncodedLen(packed.Len()); n > MostEncoded {
-		return "", &SizeError{Size: n, Most: MostEncoded, Of: "packed"}
+	if n := base64.StdEncoding.EncodedLen(packed.Len()); n > mostEncoded {
+		return "", &sizeError{Size: n, Most: mostEncoded, Of: "packed"}
 	}
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 }

@@ -144,7 +144,7 @@ func TestEncodeRefusesWhatIsTooLarge(t *testing.T) {
 		a := twoRoles()
 		a.Config["muster.env.BIG"] = tt.value
 		_, err := Encode(a)
-		if _, ok := errors.AsType[*SizeError](err); !ok || !strings.Contains(err.Error(), tt.want) {
+		if _, ok := errors.AsType[*sizeError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		found := Validate(&a).Errors()

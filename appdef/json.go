@@ -11,30 +11,30 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// JSONKind is what a value of JSON is, as problems say it.
-type JSONKind string
+// jsonKind is what a value of JSON is, as problems say it.
+type jsonKind string
 
 // The kinds of JSON.
 const (
-	JSONObject  JSONKind = "an object"
-	JSONArray   JSONKind = "a list"
-	JSONText    JSONKind = "a text"
-	JSONNumber  JSONKind = "a number"
-	JSONBoolean JSONKind = "true or false"
-	JSONNull    JSONKind = "null"
+	JSONObject  jsonKind = "an object"
+	JSONArray   jsonKind = "a list"
+	JSONText    jsonKind = "a text"
+	JSONNumber  jsonKind = "a number"
+	JSONBoolean jsonKind = "true or false"
+	JSONNull    jsonKind = "null"
 )
 
 // JSONNode is one value of a document, with the line where it begins.
 type JSONNode struct {
-	Kind    JSONKind
+	Kind    jsonKind
 	Text    string // of a text, a number, true and false
-	Members []JSONMember
+	Members []jsonMember
 	Items   []*JSONNode
 	Line    int
 }
 
-// JSONMember is one key of an object. Each name stands once: ReadJSON reports repeats.
-type JSONMember struct {
+// jsonMember is one key of an object. Each name stands once: ReadJSON reports repeats.
+type jsonMember struct {
 	Name  string
 	Value *JSONNode
 }
@@ -237,11 +237,11 @@ func (r *jsonReader) members(n *JSONNode, o *hujson.Object, pointer string) {
 			continue
 		}
 		seen[name] = at
-		n.Members = append(n.Members, JSONMember{Name: name, Value: value})
+		n.Members = append(n.Members, jsonMember{Name: name, Value: value})
 	}
 }
 
-func jsonLiteral(l hujson.Literal) (JSONKind, string) {
+func jsonLiteral(l hujson.Literal) (jsonKind, string) {
 	switch l.Kind() {
 	case '"':
 		return JSONText, l.String()

@@ -360,7 +360,7 @@ func processKeys() []Key {
 			component: func(c *Component, _, text string) error { return setText(&c.Settings.Python, text) },
 		},
 		{
-			Name: "muster.tensorflow.mode", Default: "between-graph", Global: true, Values: []string{"between-graph", InGraph},
+			Name: "muster.tensorflow.mode", Default: "between-graph", Global: true, Values: []string{"between-graph", inGraph},
 			Meaning: "between-graph: every worker runs the script; in-graph: the chief, or the first worker, runs it, and all others a server that ends with the job",
 			app:     (*AppSettings).setTensorFlowMode,
 		},
@@ -453,12 +453,12 @@ func limitKeys() []Key {
 			},
 		},
 		{
-			Name: "muster.root", Default: RootReadOnly, Limit: true, Values: []string{RootReadOnly, RootOverlay},
+			Name: "muster.root", Default: rootReadOnly, Limit: true, Values: []string{rootReadOnly, RootOverlay},
 			Meaning: "what a container without an image sees of the host's root: read-only, or overlay, whose writes are private and end with it",
 			component: func(c *Component, _, text string) error {
 				c.Limits.Root = text
-				if text != RootReadOnly && text != RootOverlay {
-					return wanted{want: RootReadOnly + " or " + RootOverlay}
+				if text != rootReadOnly && text != RootOverlay {
+					return wanted{want: rootReadOnly + " or " + RootOverlay}
 				}
 				return nil
 			},

@@ -25,7 +25,7 @@ func setText(at *string, text string) error {
 }
 
 func setDuration(at *Seconds, text string) error {
-	s, err := ParseDuration(text)
+	s, err := parseDuration(text)
 	if err != nil {
 		return wanted{want: "a duration such as 90, 90s, 5m or 1h30m"}
 	}
@@ -35,7 +35,7 @@ func setDuration(at *Seconds, text string) error {
 
 // setLimit is setDuration for a time that cannot be nothing.
 func setLimit(at *Seconds, text string) error {
-	s, err := ParseDuration(text)
+	s, err := parseDuration(text)
 	if err != nil || s == 0 {
 		return wanted{want: "a duration above 0, such as 90, 90s, 5m or 1h30m"}
 	}
@@ -94,7 +94,7 @@ func parseCount(text string) (*int, error) {
 }
 
 func wantSignal(text string) (string, error) {
-	name, err := ParseSignal(text)
+	name, err := parseSignal(text)
 	if err != nil {
 		return "", wanted{want: "a signal such as TERM", hint: didYouMean(text, signals[:])}
 	}
@@ -153,7 +153,7 @@ func (r *Restart) setBudget(text string) error {
 func (r *Restart) setWindow(text string) error { return setDuration(&r.Window, text) }
 
 func (r *Restart) setBackoff(text string) error {
-	low, high, err := ParseDurationRange(text)
+	low, high, err := parseDurationRange(text)
 	if err != nil {
 		return wanted{want: "a range of durations such as 1s..1m"}
 	}

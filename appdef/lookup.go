@@ -80,9 +80,9 @@ func (a *App) ParseExportRef(text string) ExportRef {
 	return ExportRef{Group: group, Name: name}
 }
 
-// HostPort tells whether an export's template is the address of its component: `${C_HOST}:PORT`
+// isHostPort tells whether an export's template is the address of its component: `${C_HOST}:PORT`
 // where PORT is a number or one placeholder. C is any component, in exact or upper case.
-func HostPort(template string) bool {
+func isHostPort(template string) bool {
 	before, host, rest, found := cutPlaceholder(strings.TrimSpace(template))
 	if !found || before != "" || !strings.HasSuffix(host.name, hostSuffix) {
 		return false

@@ -7,9 +7,9 @@ func MPIFamily(framework string) bool {
 	return slices.Contains([]string{"cntk", "horovod", "mpi"}, framework)
 }
 
-// InGraph tells whether one instance of a TensorFlow app runs the script and all others a server.
+// inGraph tells whether one instance of a TensorFlow app runs the script and all others a server.
 func (a *App) InGraph() bool {
-	return a.Settings.Framework == "tensorflow" && a.Settings.TensorFlowMode == InGraph
+	return a.Settings.Framework == "tensorflow" && a.Settings.TensorFlowMode == inGraph
 }
 
 // oneEnds makes the outcome of an MPI job that of the instance which launches it, and of an in-graph one that of the

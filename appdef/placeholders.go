@@ -50,7 +50,7 @@ type InjectedKey struct {
 // InjectedTable lists them with their values, sorted.
 func InjectedTable() []InjectedKey {
 	var table []InjectedKey
-	for _, key := range InjectedKeys() {
+	for _, key := range injectedKeys() {
 		value, _ := Resolver{}.injected(key)
 		if key == "app_container_tag" {
 			value = "${COMPONENT_ID}" // a number, where there is one

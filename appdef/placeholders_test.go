@@ -27,7 +27,7 @@ func TestPlaceholderTable(t *testing.T) {
 			t.Errorf("%s: client: got %t, ClientNames says otherwise", p.Name, p.Client)
 		}
 		if strings.HasSuffix(name, portSuffix) {
-			if text, err := ParsePort("${"+name+"}", "ps"); err != nil || len(text.Claims) != 1 {
+			if text, err := parsePort("${"+name+"}", "ps"); err != nil || len(text.Claims) != 1 {
 				t.Errorf("%s: got %+v, %v, want one port", p.Name, text, err)
 			}
 			continue
@@ -56,7 +56,7 @@ func TestPlaceholderTableIsWhole(t *testing.T) {
 			t.Errorf("the resolver knows %s, the table does not", name)
 		}
 	}
-	if injected, known := cases(t, "resolver.go", "injected"), InjectedKeys(); len(injected) != len(known) {
+	if injected, known := cases(t, "resolver.go", "injected"), injectedKeys(); len(injected) != len(known) {
 		t.Errorf("the resolver sets %v, InjectedKeys has %v", injected, known)
 	}
 	for _, k := range InjectedTable() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// PortText is a configuration value that asks for ports: what to claim, and the text around it.
+// portText is a configuration value that asks for ports: what to claim, and the text around it.
 //
 // The rules are Slider's (slider-agent, CustomServiceOrchestrator.finalize_command):
 //   - `${C.ALLOCATED_PORT}`, then optionally `{DEFAULT_n}`, then optionally `{PER_CONTAINER}`;
@@ -16,7 +16,7 @@ import (
 //   - each own pattern is a port of its own; patterns of other components beside one stay as written.
 //   - a value that has only other components' patterns is not for this component: every `${…}`
 //     in it, with the `{…}` that follow, becomes 0, and nothing is claimed.
-type PortText struct {
+type portText struct {
 	Claims []PortClaim // in order of appearance; empty: nothing to claim
 	parts  []string    // the text around the claims, one more than there are claims
 }
@@ -27,17 +27,17 @@ type PortClaim struct {
 	PerContainer bool // false: Slider gives all containers of the app the first one's number
 }
 
-// ParsePort reads the port patterns of a configuration value as component sees them. A value
+// parsePort reads the port patterns of a configuration value as component sees them. A value
 // without any is a PortText without claims that fills to itself.
-func ParsePort(value, component string) (PortText, error) {
+func parsePort(value, component string) (portText, error) {
 	own := "${" + component + portSuffix + "}"
 	if !strings.Contains(value, own) {
-		if !HasPort(value) {
-			return PortText{parts: []string{value}}, nil
+		if !hasPort(value) {
+			return portText{parts: []string{value}}, nil
 		}
-		return PortText{parts: []string{zeroed(value)}}, nil
+		return portText{parts: []string{zeroed(value)}}, nil
 	}
-	var t PortText
+	var t portText
 	for {
 		before, after, found := strings.Cut(value, own)
 		t.parts = append(t.parts, before)
@@ -46,18 +46,18 @@ func ParsePort(value, component string) (PortText, error) {
 		}
 		claim, rest, err := portOptions(after)
 		if err != nil {
-			return PortText{}, err
+			return portText{}, err
 		}
 		t.Claims = append(t.Claims, claim)
 		value = rest
 	}
 }
 
-// HasPort tells whether text has a port pattern of any component.
-func HasPort(text string) bool { return strings.Contains(text, portSuffix+"}") }
+// hasPort tells whether text has a port pattern of any component.
+func hasPort(text string) bool { return strings.Contains(text, portSuffix+"}") }
 
 // Fill puts the ports in place of the patterns. Ports that are missing read 0.
-func (t PortText) Fill(ports ...int) string {
+func (t portText) Fill(ports ...int) string {
 	var b strings.Builder
 	for i, part := range t.parts {
 		if i > 0 {
@@ -115,7 +115,7 @@ func zeroed(value string) string {
 // PortNeed is one configuration value of a component that needs ports.
 type PortNeed struct {
 	Key string // <dict>.<key>: global.ps.port
-	PortText
+	portText
 }
 
 // PortNeeds lists the values of a component that need ports: first those that its exports name, in
@@ -127,9 +127,9 @@ func (a *App) PortNeeds(component string) []PortNeed {
 	}
 	var needs []PortNeed
 	for key, value := range c.Config {
-		if name, ok := strings.CutPrefix(key, "site."); ok && HasPort(value) {
-			if t, err := ParsePort(value, component); err == nil && len(t.Claims) > 0 {
-				needs = append(needs, PortNeed{Key: name, PortText: t})
+		if name, ok := strings.CutPrefix(key, "site."); ok && hasPort(value) {
+			if t, err := parsePort(value, component); err == nil && len(t.Claims) > 0 {
+				needs = append(needs, PortNeed{Key: name, portText: t})
 			}
 		}
 	}
@@ -161,13 +161,13 @@ func (a *App) exportedKeys(c *Component) []string {
 	return keys
 }
 
-// PortRange is a range of ports, both ends included.
-type PortRange struct{ From, To int }
+// portRange is a range of ports, both ends included.
+type portRange struct{ From, To int }
 
 // ParsePortRanges reads a comma list of ports and ranges, `9000,9010-9020`; a range may name its
 // larger end first (the form of slider.allowed.ports).
-func ParsePortRanges(text string) ([]PortRange, error) {
-	var ranges []PortRange
+func ParsePortRanges(text string) ([]portRange, error) {
+	var ranges []portRange
 	for part := range strings.SplitSeq(text, ",") {
 		from, to, two := strings.Cut(strings.TrimSpace(part), "-")
 		if !two {
@@ -179,7 +179,7 @@ func ParsePortRanges(text string) ([]PortRange, error) {
 		if err1 != nil || err2 != nil || low < 1 || high > 65535 {
 			return nil, fmt.Errorf("ports %s: want numbers and ranges from 1 to 65535, such as 9000,9010-9020", quote(part))
 		}
-		ranges = append(ranges, PortRange{From: low, To: high})
+		ranges = append(ranges, portRange{From: low, To: high})
 	}
 	return ranges, nil
 }

@@ -35,7 +35,7 @@ func TestParsePort(t *testing.T) {
 		{name: "unclosed default", value: "${ps.ALLOCATED_PORT}{DEFAULT_80", bad: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := ParsePort(test.value, "ps")
+			got, err := parsePort(test.value, "ps")
 			if (err != nil) != test.bad {
 				t.Fatalf("ParsePort(%q): %v", test.value, err)
 			}
@@ -53,7 +53,7 @@ func TestParsePort(t *testing.T) {
 }
 
 func TestFillWithoutPortsIsZero(t *testing.T) {
-	text, err := ParsePort("a${ps.ALLOCATED_PORT}b", "ps")
+	text, err := parsePort("a${ps.ALLOCATED_PORT}b", "ps")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestFillWithoutPortsIsZero(t *testing.T) {
 }
 
 func TestParsePortRanges(t *testing.T) {
-	for text, want := range map[string][]PortRange{
+	for text, want := range map[string][]portRange{
 		"80":              {{80, 80}},
 		"80, 90":          {{80, 80}, {90, 90}},
 		"9000,9010-9020":  {{9000, 9000}, {9010, 9020}},

@@ -46,7 +46,7 @@ func (v *validation) defined(component int, dict, key string) bool {
 		_, ok := Resolver{App: v.app, Component: v.app.Components[component].Name, WorkRoot: "/", LogRoot: "/", ContainerID: "1", Tag: 1}.site(dict, key)
 		return ok
 	}
-	if _, ok := v.app.Defaults[dict][key]; ok || dict == "global" && slices.Contains(InjectedKeys(), key) {
+	if _, ok := v.app.Defaults[dict][key]; ok || dict == "global" && slices.Contains(injectedKeys(), key) {
 		return true
 	}
 	name := "site." + dict + "." + key
@@ -145,7 +145,7 @@ func (v *validation) text(at Place, component int, key, text string, dicts map[s
 	for _, name := range Placeholders(text) {
 		v.placeholder(at, component, name, site)
 	}
-	if HasPort(text) {
+	if hasPort(text) {
 		v.ports(at, component, text, site)
 	}
 }
@@ -199,7 +199,7 @@ func (v *validation) ports(at Place, component int, text string, site bool) {
 			continue
 		}
 		mine = mine || component >= 0 && owner == v.app.Components[component].Name
-		if t, err := ParsePort(text, owner); err != nil {
+		if t, err := parsePort(text, owner); err != nil {
 			v.bad(at, quote(text), "{DEFAULT_n} with a port number, 0 to 65535", "")
 		} else if suffix, ok := t.badSuffix(); ok {
 			v.bad(at, quote(suffix)+" after ${"+name+"}", "{DEFAULT_n}, then {PER_CONTAINER}, or neither", "")
@@ -211,7 +211,7 @@ func (v *validation) ports(at Place, component int, text string, site bool) {
 }
 
 // badSuffix finds a group that is glued to a pattern and is none of its options.
-func (t PortText) badSuffix() (string, bool) {
+func (t portText) badSuffix() (string, bool) {
 	for i, part := range t.parts {
 		if i > 0 && strings.HasPrefix(part, "{") {
 			group, _, _ := strings.Cut(part, "}")

@@ -176,7 +176,7 @@ func (r Resolver) site(dict, key string) (string, bool) {
 			return "", false
 		}
 	}
-	if HasPort(value) && !strings.Contains(value, "${"+r.Component+portSuffix+"}") {
+	if hasPort(value) && !strings.Contains(value, "${"+r.Component+portSuffix+"}") {
 		return zeroed(value), true // another component's port
 	}
 	return value, true
@@ -213,8 +213,8 @@ func (r Resolver) injected(key string) (string, bool) {
 	return "", false
 }
 
-// InjectedKeys are the keys of the dictionary global that have a value without being written.
-func InjectedKeys() []string {
+// injectedKeys are the keys of the dictionary global that have a value without being written.
+func injectedKeys() []string {
 	return []string{"app_conf_dir", "app_container_id", "app_container_tag", "app_input_conf_dir", "app_install_dir", "app_log_dir", "app_pid_dir", "app_root", "pid_file"}
 }
 
@@ -264,7 +264,7 @@ func (r Resolver) siteNames() []string {
 	for key := range r.Site {
 		names["site."+key] = true
 	}
-	for _, key := range InjectedKeys() {
+	for _, key := range injectedKeys() {
 		names["site.global."+key] = true
 	}
 	return slices.Sorted(maps.Keys(names))

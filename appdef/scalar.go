@@ -13,8 +13,8 @@ import (
 // longest bounds durations: far beyond any job, far below what a float of seconds blurs.
 const longest = Seconds(10 * 365 * 24 * 3600)
 
-// ParseDuration reads `90` (seconds), `90s`, `5m`, `1h30m`.
-func ParseDuration(text string) (Seconds, error) {
+// parseDuration reads `90` (seconds), `90s`, `5m`, `1h30m`.
+func parseDuration(text string) (Seconds, error) {
 	bad := fmt.Errorf("duration %s: want seconds or a number with h, m, s", quote(text))
 	var s Seconds
 	if plain(text) {
@@ -41,16 +41,16 @@ func plain(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789.") == "" && strings.Count(text, ".") <= 1 && text != "."
 }
 
-// ParseDurationRange reads `1s..1m`, or one duration that is both ends.
-func ParseDurationRange(text string) (low, high Seconds, err error) {
+// parseDurationRange reads `1s..1m`, or one duration that is both ends.
+func parseDurationRange(text string) (low, high Seconds, err error) {
 	from, to, two := strings.Cut(text, "..")
-	if low, err = ParseDuration(from); err != nil {
+	if low, err = parseDuration(from); err != nil {
 		return 0, 0, err
 	}
 	if !two {
 		return low, low, nil
 	}
-	if high, err = ParseDuration(to); err != nil {
+	if high, err = parseDuration(to); err != nil {
 		return 0, 0, err
 	}
 	if low > high {
@@ -74,8 +74,8 @@ var signals = [...]string{
 	"TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 }
 
-// ParseSignal reads `TERM`, `SIGTERM`, `term` or `15` and gives the short name.
-func ParseSignal(text string) (string, error) {
+// parseSignal reads `TERM`, `SIGTERM`, `term` or `15` and gives the short name.
+func parseSignal(text string) (string, error) {
 	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
 	if slices.Contains(signals[:], name) {
 		return name, nil

@@ -11,7 +11,7 @@ func TestParseDuration(t *testing.T) {
 		"": -1, "x": -1, "-5": -1, "-5s": -1, "+5": -1, "+5s": -1, "5 m": -1, "5d": -1, "1e3": -1, "NaN": -1, "Inf": -1, "1h30": -1, ".": -1, "1.2.3": -1,
 		"999999999999": -1, "9999999h": -1,
 	} {
-		got, err := ParseDuration(text)
+		got, err := parseDuration(text)
 		if want < 0 {
 			if err == nil {
 				t.Errorf("ParseDuration(%q) = %v, want an error", text, got)
@@ -26,13 +26,13 @@ func TestParseDuration(t *testing.T) {
 
 func TestParseDurationRange(t *testing.T) {
 	for text, want := range map[string][2]Seconds{"1s..1m": {1, 60}, "5": {5, 5}, "0..0": {0, 0}} {
-		low, high, err := ParseDurationRange(text)
+		low, high, err := parseDurationRange(text)
 		if low != want[0] || high != want[1] || err != nil {
 			t.Errorf("ParseDurationRange(%q) = %v, %v, %v; want %v", text, low, high, err, want)
 		}
 	}
 	for _, text := range []string{"", "..", "1s..", "..1s", "2s..1s", "1s..2s..3s", "1s-2s"} {
-		if low, high, err := ParseDurationRange(text); err == nil {
+		if low, high, err := parseDurationRange(text); err == nil {
 			t.Errorf("ParseDurationRange(%q) = %v, %v; want an error", text, low, high)
 		}
 	}
@@ -40,12 +40,12 @@ func TestParseDurationRange(t *testing.T) {
 
 func TestParseSignal(t *testing.T) {
 	for text, want := range map[string]string{"TERM": "TERM", "SIGTERM": "TERM", "term": "TERM", "sigusr1": "USR1", "15": "TERM", "9": "KILL", "31": "SYS"} {
-		if got, err := ParseSignal(text); got != want || err != nil {
+		if got, err := parseSignal(text); got != want || err != nil {
 			t.Errorf("ParseSignal(%q) = %q, %v; want %q", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "0", "32", "-1", "TREM", "SIG", "SIGSIGTERM"} {
-		if got, err := ParseSignal(text); err == nil {
+		if got, err := parseSignal(text); err == nil {
 			t.Errorf("ParseSignal(%q) = %q, want an error", text, got)
 		}
 	}

@@ -59,7 +59,7 @@ type settling struct {
 
 // dialect is what the definition itself names, where it was written as a package.
 func (s *settling) dialect() {
-	if v, ok := s.src.find("", dialectKey); ok && slices.Contains(Dialects(), v.Text) {
+	if v, ok := s.src.find("", dialectKey); ok && slices.Contains(dialects(), v.Text) {
 		s.app.Dialect = v.Text
 	}
 }
@@ -71,7 +71,7 @@ func (s *settling) defaults() {
 	role, _ := s.table.of(roleKey)
 	for i := range s.app.Components {
 		c := &s.app.Components[i]
-		c.Settings = ComponentSettings{Role: DefaultRole(c.Name)}
+		c.Settings = ComponentSettings{Role: roleByName(c.Name)}
 		s.applyComponent(role, c)
 		c.Settings.Restart = Restart{Budget: 5, Window: 300, BackoffMin: 1, BackoffMax: 60, Refill: "checkpoint"}
 		c.Settings.Stop.Signal = "TERM"
@@ -85,8 +85,8 @@ func (s *settling) defaults() {
 	}
 }
 
-// DefaultRole is a component's role by its name; letter case does not matter.
-func DefaultRole(component string) Role {
+// roleByName is a component's role by its name; letter case does not matter.
+func roleByName(component string) Role {
 	switch strings.ToLower(component) {
 	case "ps", "server":
 		return RolePS
@@ -190,7 +190,7 @@ func (s *settling) clusterExports() {
 			continue
 		}
 		for _, ref := range c.CompExports {
-			if export, ok := s.app.Export(ref); ok && HostPort(export.Value) {
+			if export, ok := s.app.Export(ref); ok && isHostPort(export.Value) {
 				c.Settings.ClusterExport = ref
 				break
 			}

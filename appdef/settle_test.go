@@ -330,7 +330,7 @@ func TestDefaultRole(t *testing.T) {
 		"ps": RolePS, "server": RolePS, "PS": RolePS, "worker": RoleWorker, "chief": RoleChief, "chiefworker": RoleChief, "master": RoleChief,
 		"evaluator": RoleEvaluator, "tensorboard": RoleService, "jupyter": RoleService, "notebook": RoleService, "HBASE_MASTER": RoleWorker, "x": RoleWorker,
 	} {
-		if got := DefaultRole(name); got != want {
+		if got := roleByName(name); got != want {
 			t.Errorf("DefaultRole(%q) = %s, want %s", name, got, want)
 		}
 	}
@@ -342,7 +342,7 @@ func TestHostPort(t *testing.T) {
 		"http://${tb_HOST}:${site.global.p}": false, "${ps_HOST}": false, "${ps_HOST}:": false, "${ps_HOST}:${site.global.p}/x": false,
 		"${ps_HOST}:x": false, "host:1": false, "": false, "${USER}:1": false, "${ps_HOST}:${USER}": false,
 	} {
-		if got := HostPort(template); got != want {
+		if got := isHostPort(template); got != want {
 			t.Errorf("HostPort(%q) = %v", template, got)
 		}
 	}

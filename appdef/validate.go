@@ -62,7 +62,7 @@ func (v *validation) warn(at Place, got, want, hint string) {
 // size checks that a registry can keep the definition. The longest value is what is blamed.
 func (v *validation) size() {
 	_, err := pack(*v.app)
-	large, ok := errors.AsType[*SizeError](err)
+	large, ok := errors.AsType[*sizeError](err)
 	if !ok { // no dialect makes one that has no JSON
 		return
 	}

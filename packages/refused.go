@@ -11,7 +11,7 @@ import (
 // caller in a *RefusedError.
 var ErrRefused = errors.New("archive refused")
 
-// Reason says in one word group why an archive is refused.
+// reason says in one word group why an archive is refused.
 type reason string
 
 // The reasons.

@@ -66,7 +66,7 @@ func portTexts(app *appdef.App, component string, index int) map[string]string {
 	return texts
 }
 
-// cutOptions drops what belongs to the pattern before it; appdef.ParsePort has read it already.
+// cutOptions drops what belongs to the pattern before it; parsing has checked it already.
 func cutOptions(text string) string {
 	if rest, ok := strings.CutPrefix(text, "{DEFAULT_"); ok {
 		_, text, _ = strings.Cut(rest, "}")
