@@ -37,7 +37,7 @@ var fileCalls = map[string][]string{
 
 // ownFiles are the functions that reach files of the agent's own or of the host's, which no app names, and which files those are.
 var ownFiles = map[string]string{
-	"clearDead":      "the agents' records in the state folder",
+	"ClearDead":      "the agents' records in the state folder",
 	"ownFile":        "the agents' records in the state folder",
 	"instanceFiles":  "the agents' records in the state folder",
 	"forget":         "the agent's record in the state folder",
@@ -49,7 +49,7 @@ var ownFiles = map[string]string{
 	"overlayOfHost":  "the names in /",
 	"infiniband":     "/dev",
 	"deviceNode":     "/dev",
-	"shell":          "/bin",
+	"Shell":          "/bin",
 	"folders":        "the folders that the command line names",
 	"appendLine":     "the agent's log folder",
 	"lateFile.open":  "the agent's log folder",

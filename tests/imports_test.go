@@ -84,6 +84,8 @@ var rooms = []room{
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},
 	{path: "shim/fault", may: []string{"registry"}, pure: true},
 	{path: "shim/secret", may: []string{"shim/files", "shim/keyring"}},
+	{path: "shim/workdir", may: []string{"appdef", "registry", "shim/exit", "shim/fault", "shim/files", "shim/hostlock", "shim/openapp", "shim/status", "shim/wording"}},
+	{path: "shim/prepare", may: []string{"appdef", "packages", "packages/cachedir", "packages/fetch", "packages/image", "packages/slidershell", "registry", "shim/exit", "shim/fault", "shim/files", "shim/gpu", "shim/gpu/grant", "shim/hadoop", "shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/container", "shim/sandbox/guard", "shim/sandbox/proc", "shim/secret", "shim/status", "shim/workdir"}},
 	{path: "shim/process", may: []string{"shim/tail", "shim/files", "shim/secret", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell"}},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "registry/conductor", "shim/exit"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}, pure: true},

@@ -13,24 +13,12 @@ import (
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/sandbox/container"
 	"github.com/muster-agent/muster/shim/stage"
 )
 
-// codeMounts keep what codeDir brought as it came.
-func codeMounts(p plan.Plan) []container.Mount {
-	var all []container.Mount
-	for _, item := range p.Stage {
-		if item.Kind == plan.StageCodeBeside {
-			all = append(all, container.Mount{From: item.To, To: item.To, ReadOnly: true, Options: inert})
-		}
-	}
-	return all
-}
-
 // checkDataDir warns of a folder that the tasks are told of and that is not there. It may come yet.
 func (d *dataManager) checkDataDir(url string) {
-	path := localPath(url)
+	path := files.LocalPath(url)
 	if url == "" || path == "" {
 		return
 	}
@@ -48,7 +36,7 @@ func (d *dataManager) makeOutput(ctx context.Context, p plan.Plan, item plan.Sta
 	if err != nil {
 		return err
 	}
-	if localPath(item.From) != "" {
+	if files.LocalPath(item.From) != "" {
 		if err := d.cfg.Stores.Visible(p, path, true); err != nil {
 			return err
 		}
@@ -73,7 +61,7 @@ func (d *dataManager) bringCode(ctx context.Context, p plan.Plan, item plan.Stag
 		return err
 	}
 	listing := stage.Listing{Store: store}
-	if localPath(item.From) != "" {
+	if files.LocalPath(item.From) != "" {
 		listing.Without = d.ofTheRun(path)
 	}
 	found, err := listing.Tree(ctx, top)

@@ -87,7 +87,7 @@ func (r stageRoom) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem
 	if info.Dir && item.Kind == plan.StageUnpacked {
 		return remote{}, fault.Definition(fmt.Errorf("%s is a folder, want an archive; muster.file.%s brings a folder as it is", fetch.Printable(item.From), item.Name))
 	}
-	return remote{stage.File{Store: store, Path: path, Size: info.Size}, store, info.Dir, localPath(item.From) != ""}, nil
+	return remote{stage.File{Store: store, Path: path, Size: info.Size}, store, info.Dir, files.LocalPath(item.From) != ""}, nil
 }
 
 // bringFile puts an item in the place of what its name holds, whole.
@@ -179,7 +179,7 @@ func mayRead(ctx context.Context, f stage.File) error {
 // brought is not another's.
 func (a *agent) filesCache(p plan.Plan) string {
 	uid := os.Geteuid()
-	if u := a.user; u != nil {
+	if u := a.container.User(); u != nil {
 		uid = u.UID
 	}
 	return filepath.Join(cachedir.Default(), "files", strconv.Itoa(uid)+"-"+url.PathEscape(a.hadoopUser(p)))

@@ -123,7 +123,7 @@ func (d *dataManager) listInput(ctx context.Context, p plan.Plan, one plan.Input
 			return nil, err
 		}
 		listing := stage.Listing{Store: store}
-		if localPath(url) != "" {
+		if files.LocalPath(url) != "" {
 			listing.Without = d.ofTheRun(path)
 		}
 		files, err := listing.List(ctx, path)
@@ -153,7 +153,7 @@ func told(url string, f stage.File) string {
 	scheme := fetch.SchemeOf(url)
 	rest, authority := strings.CutPrefix(url[len(scheme):], "//")
 	switch {
-	case f.URL != "" || fetch.SchemeOf(f.Path) != "" || localPath(url) != "":
+	case f.URL != "" || fetch.SchemeOf(f.Path) != "" || files.LocalPath(url) != "":
 		return f.URL
 	case !authority:
 		return scheme + f.Path

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
@@ -22,7 +20,7 @@ func (r stageRoom) ownStore(p plan.Plan, work files.Folder) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(files.As(r.user).Own(folder, "."), folder.Close())
+	return errors.Join(files.As(r.container.User()).Own(folder, "."), folder.Close())
 }
 
 // storeDir is the folder that is the default filesystem where nothing names another.
@@ -32,19 +30,14 @@ func (a *agent) storeDir() string {
 
 // usesStore tells whether a path of the plan's data is in the store in the work folder.
 func (a *agent) usesStore(p plan.Plan) bool {
-	return slices.ContainsFunc(dataURLs(p), func(url string) bool { return files.Within(localPath(url), a.storeDir()) })
-}
-
-// fromStore tells a stage item that comes from a store, or lies there.
-func fromStore(item plan.StageItem) bool {
-	return slices.Contains([]string{plan.StageCode, plan.StageCodeBeside, plan.StageOutput, plan.StageCopy, plan.StageUnpacked}, item.Kind)
+	return slices.ContainsFunc(dataURLs(p), func(url string) bool { return files.Within(files.LocalPath(url), a.storeDir()) })
 }
 
 // dataURLs are the places that a plan names.
 func dataURLs(p plan.Plan) []string {
 	var all []string
 	for _, item := range p.Stage {
-		if fromStore(item) {
+		if item.FromStore() {
 			all = append(all, item.From)
 		}
 	}
@@ -65,28 +58,13 @@ func dataURLs(p plan.Plan) []string {
 	return slices.DeleteFunc(all, func(url string) bool { return url == "" })
 }
 
-// admission says which paths of the host the definition may name.
-func (a *agent) admission(p plan.Plan) files.Admission {
-	return files.Admission{Work: a.workDir, Default: a.filesystem.Local(), Policy: a.policy, Root: p.Root.Kind, User: files.As(a.user)}
-}
-
 // openStore finds the store of a path that the definition names, with the rights that its process has.
 func (a *agent) openStore(ctx context.Context, p plan.Plan, url string, write bool) (stage.Store, string, error) {
 	store, path, err := a.stores(p).Open(ctx, url)
-	if err != nil || localPath(url) == "" { // a store elsewhere knows by itself who may do what
+	if err != nil || files.LocalPath(url) == "" { // a store elsewhere knows by itself who may do what
 		return store, path, err
 	}
-	return a.admission(p).Open(path, write)
-}
-
-// localPath is the path of a file: URL, or of a path alone; empty: it is no file of this machine.
-func localPath(url string) string {
-	scheme := fetch.SchemeOf(url)
-	if scheme != "" && !strings.EqualFold(scheme, "file:") {
-		return ""
-	}
-	path := strings.TrimPrefix(url[len(scheme):], "//localhost")
-	return filepath.Clean("/" + strings.TrimLeft(path, "/"))
+	return a.container.Admission(p).Open(path, write)
 }
 
 // dataFolders are the folders of the host that a container needs for what its process is told of.
@@ -101,7 +79,7 @@ func (a *agent) dataFolders(p plan.Plan) []string {
 		return dirs
 	case files.Within(a.workDir, top): // mounted whole it would lie over the run's own mounts
 		return append(dirs, a.partsOf(top, dataURLs(p))...)
-	case slices.ContainsFunc(dataURLs(p), func(url string) bool { return files.Within(localPath(url), top) }) && files.IsFolder(top):
+	case slices.ContainsFunc(dataURLs(p), func(url string) bool { return files.Within(files.LocalPath(url), top) }) && files.IsFolder(top):
 		return append(dirs, top)
 	}
 	return dirs
@@ -111,7 +89,7 @@ func (a *agent) dataFolders(p plan.Plan) []string {
 func (a *agent) partsOf(top string, urls []string) []string {
 	var dirs []string
 	for _, url := range urls {
-		path := localPath(url)
+		path := files.LocalPath(url)
 		apart := !files.Within(path, a.workDir) && !files.Within(a.workDir, path)
 		if path != "" && path != top && files.Within(path, top) && apart && files.IsFolder(path) && !slices.Contains(dirs, path) {
 			dirs = append(dirs, path)

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/muster-agent/muster/shim/files"
 )
 
 // foldersRoute is where a package's scripts have folders made in stores that they do not reach themselves: HdfsDirectory. It
@@ -65,7 +67,7 @@ type moder interface {
 
 // makeFolder makes one as the process's user.
 func (a *agent) makeFolder(ctx context.Context, want wantedFolder) error {
-	if localPath(want.URL) != "" {
+	if files.LocalPath(want.URL) != "" {
 		return errors.New("it is on this machine: the script makes it itself")
 	}
 	store, path, err := a.openStore(ctx, a.currentPlan(), want.URL, true)

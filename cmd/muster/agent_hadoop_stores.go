@@ -21,8 +21,8 @@ func (a *agent) stores(p plan.Plan) stage.Stores {
 // hadoopUser is who acts on HDFS where Kerberos does not say it: who the process is told to be.
 func (a *agent) hadoopUser(p plan.Plan) string {
 	name := ""
-	if a.user != nil {
-		name = a.user.Name
+	if a.container.User() != nil {
+		name = a.container.User().Name
 	}
 	if p.Hadoop != nil {
 		name = cmp.Or(p.Hadoop.User, name)

@@ -17,7 +17,7 @@ func (a *agent) memberConfig(newRun bool, listen member.Listen) member.Config {
 		Host:  member.Host{Self: a.facts, Allocation: a.alloc}, Registry: a.registryAddr, Client: a.client, Times: a.times,
 		State: a.state, WorkDir: a.workDir, Listen: listen, Loop: a.loop, Log: a.log,
 		Hooks: member.Hooks{
-			Container: a.container, Request: a.request, ClearDead: a.clearDead,
+			Container: a.published, Request: a.request, ClearDead: a.clearDead,
 			Here: a.checkpoints.here, Resume: a.checkpoints.resume, Save: a.data.saveAsked,
 			Settle: a.data.settleOutputs, Conclude: a.data.concludeOutputs, AfterVerdict: a.data.afterVerdict,
 			Warn: a.warn, Mended: a.mended, Changed: a.notify.changed,
@@ -25,8 +25,8 @@ func (a *agent) memberConfig(newRun bool, listen member.Listen) member.Config {
 	}
 }
 
-// container is this instance's container as the membership publishes it.
-func (a *agent) container() member.Container {
+// published is this instance's container as the membership publishes it.
+func (a *agent) published() member.Container {
 	process := a.runs()
 	a.mu.Lock()
 	defer a.mu.Unlock()

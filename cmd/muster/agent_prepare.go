@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/files"
-	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/gpu/grant"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
@@ -28,6 +26,7 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/process"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
@@ -37,28 +36,25 @@ import (
 // agent is one running `muster agent`: its identity and what its rooms share. Fields below the
 // mutex are set while it lives.
 type agent struct {
-	id      identity
-	app     *openapp.App
-	digest  string
-	inc     string
-	dns     member.DNS
-	facts   proc.Facts
-	alloc   plan.Allocation
-	origins map[string]string
-	env     map[string]string // what the process inherits
-	engine  sandbox.Choice
-	policy  policy.Policy
-	// requireLimits refuses to run where a limit is not enforced.
-	requireLimits bool
-	envImage      map[string]string // what a process in an image inherits
-	envGiven      map[string]string // of both, what --env says
-	portRange     string            // --ports
-	ports         *ports.Instance
-	gpus          *grant.Grant
-	filesystem    hadoop.DefaultFS // where paths of data without a scheme are
-	hadoop        hadoop.Login
-	hadoopFound   *plan.HadoopFacts // nil: there is none on this host
-	times         registry.Times
+	id          identity
+	app         *openapp.App
+	digest      string
+	inc         string
+	dns         member.DNS
+	facts       proc.Facts
+	alloc       plan.Allocation
+	origins     map[string]string
+	env         map[string]string // what the process inherits
+	engine      sandbox.Choice
+	policy      policy.Policy
+	envImage    map[string]string // what a process in an image inherits
+	envGiven    map[string]string // of both, what --env says
+	ports       *ports.Instance
+	gpus        *grant.Grant
+	filesystem  hadoop.DefaultFS // where paths of data without a scheme are
+	hadoop      hadoop.Login
+	hadoopFound *plan.HadoopFacts // nil: there is none on this host
+	times       registry.Times
 
 	registryAddr registry.Address
 	client       *consul.Client
@@ -68,19 +64,16 @@ type agent struct {
 	log          *slog.Logger
 	notify       *notifier // tells the service manager
 	member       *member.Member
+	container    *prepare.Container
 	logFile      *lateFile
 	loop         *machine.Agent
 	started      time.Time
-	standing     standing
 
 	mu          sync.Mutex
 	plan        plan.Plan        // resolved
 	process     *process.Process // nil until the instance has been prepared
 	planDigest  string           // sha256 of the plan as printed
-	boundary    string           // name of the cgroup; "" until it is taken
-	image       rootImage
-	user        *plan.UserFacts // nil: the agent's own
-	publisher   string          // URL of the exports, for scripts
+	publisher   string           // URL of the exports, for scripts
 	progress    *float64
 	since       time.Time
 	data        *dataManager
@@ -92,7 +85,7 @@ type agent struct {
 
 func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, notify *notifier, newRun, policyNamed bool) (*agent, error) {
 	late := &lateFile{also: s.err}
-	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: machine.NewAgent(), started: time.Now(), standing: standingOf(), requireLimits: f.strict}
+	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: machine.NewAgent(), started: time.Now()}
 	environ := launcher.Environ(os.Environ())
 	found, err := member.DetectLauncher(f.launcher, environ)
 	if err != nil {
@@ -104,7 +97,7 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, n
 	if a.policy, err = policy.Read(f.policy, policyNamed); err != nil {
 		return nil, err
 	}
-	if a.engine, err = chooseEngine(ctx, f.engine, app); err != nil {
+	if a.engine, err = prepare.ChooseEngine(ctx, f.engine, &app.App); err != nil {
 		return nil, err
 	}
 	if a.facts, err = proc.SelfFacts(); err != nil {
@@ -151,13 +144,15 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, n
 	if err := a.allocate(ctx, f, found); err != nil {
 		return nil, err
 	}
+	a.ports = ports.NewInstance(a.id.appID, portRanges, a.log)
+	a.gpus = grant.New(a.log, a.alloc.Devices)
+	a.container = prepare.New(a.containerConfig(f.strict))
+	a.atEnd(a.container.Close)
 	a.data = newDataManager(ctx, a.dataConfig())
 	a.atEnd(a.data.close)
 	a.checkpoints = newCheckpointManager(ctx, a.checkpointConfig())
 	a.atEnd(a.checkpoints.close)
 	newRun = newRun || found.RunID != "" // the launcher's unique id names a new life as well
-	a.ports = ports.NewInstance(a.id.appID, portRanges, a.log)
-	a.gpus = grant.New(a.log, a.alloc.Devices)
 	a.member = member.New(a.memberConfig(newRun, member.Listen{Address: f.api, Ports: portRanges}))
 	a.atEnd(a.member.Close) // before the client that it asks by
 	a.notify.look(a.outlook)
@@ -174,27 +169,6 @@ func (f *agentFlags) logger(to io.Writer) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(to, nil))
 	}
 	return slog.New(slog.NewTextHandler(to, nil))
-}
-
-// chooseEngine takes the best engine that this host permits, or the one that is insisted on.
-func chooseEngine(ctx context.Context, name string, app *openapp.App) (sandbox.Choice, error) {
-	if err := engineFlag(name); err != nil {
-		return sandbox.Choice{}, err
-	}
-	ownRoot := slices.ContainsFunc(app.Components, func(c appdef.Component) bool { return c.Limits.Image != "" })
-	choice, err := sandbox.Choose(ctx, name, ownRoot)
-	if err != nil {
-		return choice, exit.With(exit.Forbidden, fmt.Errorf("--engine %s: %w", name, err))
-	}
-	return choice, nil
-}
-
-// engineFlag tells a mistyped --engine before anything is made.
-func engineFlag(name string) error {
-	if name != "auto" && !slices.Contains(sandbox.EngineNames(), name) {
-		return exit.Usagef("--engine %q: want auto, %s", name, strings.Join(sandbox.EngineNames(), ", "))
-	}
-	return nil
 }
 
 // portsFlag tells a mistyped --ports before anything is made.
@@ -244,20 +218,5 @@ func (a *agent) close() {
 	}
 }
 
-func shell() string {
-	for _, path := range []string{"/bin/bash", "/usr/bin/bash"} {
-		if _, err := os.Stat(path); err == nil {
-			return "bash"
-		}
-	}
-	return "sh"
-}
-
-// engineChoice tells the plan what this engine cannot hold.
-func engineChoice(c sandbox.Choice) plan.EngineChoice {
-	choice := plan.EngineChoice{Name: c.Engine.Name(), Why: c.Why, Cannot: c.Engine.Cannot()}
-	if gpu.FindHelper() == nil {
-		choice.Cannot["gpu_memory_mb"] = "muster-gpu, which watches it, is not beside muster"
-	}
-	return choice
-}
+// clearDead removes what killed agents of this host have left.
+func (a *agent) clearDead(ctx context.Context) { prepare.ClearDead(ctx, a.state, a.facts, a.log) }

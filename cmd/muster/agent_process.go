@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/member"
@@ -27,7 +25,7 @@ func (r stageRoom) begin(p plan.Plan, in registry.Instance) {
 		Park:    func(ctx context.Context) (*sandbox.Guard, error) { return r.park(ctx, p, in) },
 		Started: r.notify.started,
 		Ended:   r.over,
-		WorkDir: r.workDir, User: files.As(r.user),
+		WorkDir: r.workDir, User: files.As(r.container.User()),
 		Roster: r.member.Roster, Fence: processFence{r.member.Fence()}, GPUs: r.gpus, Data: processData{r.agent, p},
 		Checkpoints: processCheckpoints{r.checkpoints},
 	})
@@ -43,17 +41,9 @@ func (r stageRoom) begin(p plan.Plan, in registry.Instance) {
 
 // park starts the guard of this instance and records it where the next agent here would look.
 func (a *agent) park(ctx context.Context, p plan.Plan, in registry.Instance) (*sandbox.Guard, error) {
-	confine, err := a.confinement(p, in)
+	guard, err := a.container.Park(ctx, p, in)
 	if err != nil {
 		return nil, err
-	}
-	outlast()
-	guard, err := a.engine.Engine.Park(ctx, sandbox.Options{
-		LogDir: filepath.Join(a.logDir, in.String()), Logger: a.log, Confine: confine,
-		OOMScoreAdj: a.standing.oomScore, Nice: a.standing.nice,
-	})
-	if err != nil {
-		return nil, fault.NotPermitted(fmt.Errorf("engine %s: %w", a.engine.Engine.Name(), err))
 	}
 	if err := a.remember(in, guard); err != nil {
 		return nil, errors.Join(err, guard.Close())

@@ -6,30 +6,30 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
-	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/secret"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/workdir"
 )
 
 // stageRoom prepares the container of the index that was claimed.
@@ -76,16 +76,16 @@ func stageClass(err error) registry.Class {
 }
 
 func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, error) {
-	p, err := r.complete(ctx, r.request(in))
+	p, err := r.container.Complete(ctx, r.request(in), r.previousPorts())
 	if err != nil {
 		return plan.Plan{}, err
 	}
 	digest := sha256.Sum256(p.JSON())
 	p = plan.Resolve(p, plan.Dirs{Work: r.workDir, Log: r.logDir})
-	if err := r.permitted(p); err != nil {
+	if err := r.container.Permitted(p); err != nil {
 		return plan.Plan{}, err
 	}
-	if err := r.ownFolder(ctx, in); err != nil {
+	if err := r.container.TakeFolder(ctx, in); err != nil {
 		return plan.Plan{}, err
 	}
 	if err := r.publish(); err != nil {
@@ -119,84 +119,56 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	return p, r.process.Install(ctx)
 }
 
-// complete gets what the plan needs, each thing as soon as the plan says what it is, and plans with it.
-func (r stageRoom) complete(ctx context.Context, request plan.Request) (plan.Plan, error) {
-	p, err := r.build(request)
-	if err != nil {
-		return p, err
+// previousPorts are those that the index had before, where the next holder should have them: a member that goes by its
+// name keeps its row wherever it comes up, if its ports are the same.
+func (r stageRoom) previousPorts() map[string]int {
+	if before := r.member.Previous(); before != nil && (before.Machine == r.facts.Machine || r.dns.Domain != "") {
+		return before.Ports
 	}
-	if err := r.takePorts(p); err != nil {
-		return p, err
-	}
-	request.Allocation.Ports = r.ports.Numbers()
-	if p.Root.Kind == plan.RootImage {
-		request.Inherited = r.envImage
-		if request.Image, err = r.pullImage(ctx, p); err != nil {
-			return p, err
-		}
-		if p, err = r.build(request); err != nil {
-			return p, err
-		}
-	}
-	if request.User, err = r.lookUpUser(p); err != nil {
-		return p, err
-	}
-	r.user = request.User
-	r.atEnd(r.gpus.Close)
-	if err := r.gpus.Take(ctx, p, gpu.FindHelper()); err != nil {
-		return p, err
-	}
-	r.gpus.Tell(&request, p.Root.Kind != plan.RootHost)
-	return r.build(request)
+	return nil
 }
 
-func (r stageRoom) build(request plan.Request) (plan.Plan, error) {
-	p, problems := plan.Build(r.app.App, request)
-	bad := problems.Errors()
-	switch {
-	case len(bad) == 0:
-		return p, nil
-	case slices.ContainsFunc(bad, func(p appdef.Problem) bool { return p.Forbidden }):
-		return p, fault.NotPermitted(bad)
-	}
-	return p, fault.Definition(bad)
+// layOut brings what the plan stages into the instance's folder.
+func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance) error {
+	return r.container.LayOut(p, in, func(work files.Folder) error {
+		if err := r.ownStore(p, work); err != nil {
+			return err
+		}
+		r.atEnd(r.data.finish)
+		if err := r.data.bring(ctx, p, in, func(ctx context.Context) error { return r.bringFiles(ctx, p, work) }); err != nil {
+			return err
+		}
+		r.data.giveTickets(p)
+		return nil
+	})
 }
 
 // planAgain plans for an instance that will not start.
 func (r stageRoom) planAgain(ctx context.Context, in registry.Instance) (plan.Plan, error) {
-	request := r.request(in)
-	p, err := r.build(request)
-	if err == nil && p.Root.Kind == plan.RootImage {
-		request.Image, err = r.pullImage(ctx, p)
-	}
-	if err == nil {
-		request.User, err = r.lookUpUser(p)
-	}
+	p, err := r.container.Plan(ctx, r.request(in))
 	if err != nil {
 		return p, err
 	}
-	r.user = request.User
 	return plan.Resolve(p, plan.Dirs{Work: r.workDir, Log: r.logDir}), nil
 }
 
-// takePorts asks first for those that the launcher has granted: any other it may grant to somebody else. Then for those that
-// the index had before, then for any.
-func (r stageRoom) takePorts(p plan.Plan) error {
-	prefer := map[string]int{}
-	// A member that goes by its name keeps its row wherever it comes up, if its ports are the same.
-	if before := r.member.Previous(); before != nil && (before.Machine == r.facts.Machine || r.dns.Domain != "") {
-		maps.Copy(prefer, before.Ports)
+// containerConfig is what this agent's container is prepared with.
+func (a *agent) containerConfig(requireLimits bool) prepare.Config {
+	return prepare.Config{
+		Log: a.log, App: a.app, AppID: a.id.appID, Run: a.id.run, WorkDir: a.workDir, LogDir: a.logDir, Host: a.alloc.Host,
+		Socket: func(in registry.Instance) string { return a.state.Socket(a.id.appID, in.String()) },
+		Engine: a.engine, Policy: a.policy, RequireLimits: requireLimits, ImageEnv: a.envImage, DefaultFS: a.filesystem,
+		Ports: a.ports, GPUs: a.gpus, Stores: containerStores{a},
 	}
-	for _, port := range p.Ports {
-		if port.Port > 0 {
-			prefer[port.Name] = port.Port
-		}
-	}
-	if err := r.ports.Take(p, prefer); err != nil {
-		return err
-	}
-	r.atEnd(r.ports.Close)
-	return nil
+}
+
+// containerStores does what a definition wants from places that data is kept in.
+type containerStores struct{ a *agent }
+
+func (s containerStores) Folders(p plan.Plan) []string { return s.a.dataFolders(p) }
+
+func (s containerStores) Read(ctx context.Context, p plan.Plan, url string) (string, error) {
+	return s.a.readOnStore(ctx, p, url)
 }
 
 // dataConfig is what this agent's data is brought and left with.
@@ -211,9 +183,9 @@ func (a *agent) dataConfig() dataConfig {
 			return nil
 		},
 		Process: dataProcess{
-			Plan: a.currentPlan, Over: func() <-chan struct{} { return a.runs().Over() }, Fail: a.failData, User: func() *plan.UserFacts { return a.user },
+			Plan: a.currentPlan, Over: func() <-chan struct{} { return a.runs().Over() }, Fail: a.failData, User: a.container.User,
 		},
-		Stores: dataStores{Open: a.openStore, Visible: func(p plan.Plan, path string, write bool) error { return a.admission(p).Visible(path, write) }},
+		Stores: dataStores{Open: a.openStore, Visible: func(p plan.Plan, path string, write bool) error { return a.container.Admission(p).Visible(path, write) }},
 		Counts: func() map[string]int { return a.member.Counts() }, PlanAgain: stageRoom{a}.planAgain,
 		Dead: func(m registry.Member) bool { dead, _ := member.Dead(m); return dead },
 		Kerberos: func() hdfs.Config {
@@ -232,79 +204,8 @@ func (a *agent) checkpointConfig() checkpointConfig {
 		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: checkpointNotices{Warn: a.warn, Mended: a.mended},
 		Registry: func() checkpointRegistry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
-		Open:     a.openStore, Owner: func() *plan.UserFacts { return a.user }, Transfer: a.data.transfer, Signal: func(name string) error { return a.process.SignalNamed(name) },
+		Open:     a.openStore, Owner: a.container.User, Transfer: a.data.transfer, Signal: func(name string) error { return a.process.SignalNamed(name) },
 	}
-}
-
-// layOut brings the stage items into the instance's folder. What an earlier agent staged is replaced.
-func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance) (err error) {
-	err = packages.Unpack(r.app.Package, filepath.Join(r.workDir, "package"), r.id.run)
-	if errors.Is(err, packages.ErrForeign) {
-		return fault.Held(fmt.Errorf("%w; give --work-dir a folder of its own", err))
-	}
-	if errors.Is(err, packages.ErrRefused) { // a link that leads outside
-		return fault.Definition(err)
-	}
-	if err != nil {
-		return err
-	}
-	work, err := files.As(nil).Below(r.workDir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, work.Close()) }()
-	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf", "code"} {
-		folder, err := work.Make(filepath.Join(p.Process.Folder, dir))
-		if err != nil {
-			return err
-		}
-		if err := folder.Close(); err != nil {
-			return err
-		}
-	}
-	for _, item := range p.Stage {
-		if fromStore(item) {
-			continue
-		}
-		if err := stageItem(work, item); err != nil {
-			return fmt.Errorf("stage %s: %w", item.Name, err)
-		}
-	}
-	if err := layProgram(work, p); err != nil {
-		return err
-	}
-	r.app.Close() // everything of it is laid out
-	if err := r.ownStore(p, work); err != nil {
-		return err
-	}
-	r.atEnd(r.data.finish)
-	if err := r.data.bring(ctx, p, in, func(ctx context.Context) error { return r.bringFiles(ctx, p, work) }); err != nil {
-		return err
-	}
-	r.data.giveTickets(p)
-	own := []string{p.Process.Folder}
-	if files.Within(p.Checkpoint.Dir, r.workDir) {
-		own = append(own, p.Checkpoint.Dir)
-	}
-	for _, dir := range own {
-		folder, err := work.Make(dir)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(files.As(r.user).OwnAll(folder), folder.Close()); err != nil {
-			return err
-		}
-	}
-	return r.giveLog(filepath.Join(r.logDir, in.String()))
-}
-
-// giveLog makes the instance's log folder.
-func (r stageRoom) giveLog(dir string) error {
-	folder, err := files.As(r.user).Make(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(files.As(r.user).OwnAll(folder.Root), folder.Close())
 }
 
 // policy is the plan's word on failure and stop as the machine needs it.
@@ -427,7 +328,7 @@ func (r stageRoom) open(in registry.Instance) (serve func(logDir string), err er
 
 // giveSocket lets the process ask its agent. A container shows it the socket; else it has a way to go.
 func (r stageRoom) giveSocket(path string) error {
-	u := r.credential()
+	u := r.container.Credential()
 	switch {
 	case u == nil || u.UID == 0:
 		return nil
@@ -444,19 +345,30 @@ func (a *agent) atEnd(undo func()) {
 	a.closers = append(a.closers, undo)
 }
 
-// How long a predecessor that was superseded may still answer at the index's socket.
-const (
-	takeoverPatience = 10 * time.Second
-	takeoverPoll     = 200 * time.Millisecond
-)
-
 func (r stageRoom) listen(in registry.Instance) (net.Listener, error) {
 	path := r.state.Socket(r.id.appID, in.String())
-	for end := time.Now().Add(takeoverPatience); ; {
+	for end := time.Now().Add(workdir.TakeoverPatience); ; {
 		l, err := status.Listen(path)
 		if err == nil || !errors.Is(err, status.ErrAnswered) || time.Now().After(end) {
 			return l, err
 		}
-		time.Sleep(takeoverPoll)
+		time.Sleep(workdir.TakeoverPoll)
 	}
+}
+
+// readOnStore reads a small file of a store.
+func (a *agent) readOnStore(ctx context.Context, p plan.Plan, url string) (string, error) {
+	store, path, err := a.stores(p).Open(ctx, url)
+	if err != nil {
+		return "", err
+	}
+	content, err := store.Open(ctx, path, fetch.Position{})
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(content, secret.Most+1))
+	if err = errors.Join(err, content.Close()); err == nil && len(text) > secret.Most {
+		err = fmt.Errorf("%s: longer than %d bytes", fetch.Printable(url), secret.Most)
+	}
+	return string(text), err
 }

@@ -210,7 +210,7 @@ func (s *stdio) inputCache(p plan.Plan, in *plan.Inputs) *stage.Cache {
 	if !in.Cache || in.Epochs < 2 {
 		return nil
 	}
-	cache, err := s.newCache(p, int64(cmp.Or(in.CacheLimit, appdef.StreamCacheLimit))*megabyte)
+	cache, err := s.newCache(p, int64(cmp.Or(in.CacheLimit, appdef.StreamCacheLimit))<<20)
 	if err != nil {
 		s.d.cfg.Log.Warn("inputs are read again for each epoch", "cause", "there is no cache", "err", err)
 		return nil

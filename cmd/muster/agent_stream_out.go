@@ -94,7 +94,7 @@ func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (stage.Left, error) 
 	if parts, _ := plan.OutputParts(p.Outputs.Format); parts {
 		to.Part = stage.PartSize
 	}
-	if localPath(one.To) != "" { // it is on this machine
+	if files.LocalPath(one.To) != "" { // it is on this machine
 		return to.Run(ctx, s.said)
 	}
 	folder, err := s.d.instanceFolder(p)

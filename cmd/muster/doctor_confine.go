@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/packages/cachedir"
 	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
@@ -35,7 +36,7 @@ func checkConfinement(ctx context.Context) []check {
 
 // checkEngine says how processes are confined, and which limits nobody holds.
 func checkEngine(c sandbox.Choice) check {
-	choice := engineChoice(c)
+	choice := prepare.EngineChoice(c)
 	delete(choice.Cannot, "gpu_memory_mb") // the line about GPUs has it,
 	delete(choice.Cannot, "high_mb")       // and that about features this
 	if len(choice.Cannot) == 0 {

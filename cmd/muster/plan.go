@@ -21,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -135,13 +136,13 @@ func (f *planFlags) print(s streams, text []byte) error {
 
 // request is what all plans of this call share.
 func (f *planFlags) request(ctx context.Context, l *openapp.App) (plan.Request, error) {
-	engine, err := chooseEngine(ctx, f.engine, l)
+	engine, err := prepare.ChooseEngine(ctx, f.engine, &l.App)
 	if err != nil {
 		return plan.Request{}, err
 	}
 	r := plan.Request{
 		AppID: f.appID, Run: "1", Digest: appdef.Digest(l.App), Component: f.component, Index: f.index,
-		HostFacts: plan.HostFacts{Shell: shell()}, Engine: engineChoice(engine),
+		HostFacts: plan.HostFacts{Shell: prepare.Shell()}, Engine: prepare.EngineChoice(engine),
 	}
 	if err := f.surround(ctx, &r); err != nil {
 		return r, err

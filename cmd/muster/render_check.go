@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/prepare"
 )
 
 // check refuses what the agents would: they would be started again and again, and say so on other hosts.
@@ -41,7 +42,7 @@ var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (a *renderAgentFlags) check() error {
 	if a.engine != "" {
-		if err := engineFlag(a.engine); err != nil {
+		if err := prepare.CheckEngine(a.engine); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,9 @@ import (
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/workdir"
 )
 
 // runFlags are the settings of `muster run`.
@@ -126,7 +128,7 @@ func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
 		return err
 	}
 	// Each agent would say the same.
-	if _, err := chooseEngine(ctx, f.engine, app); err != nil {
+	if _, err := prepare.ChooseEngine(ctx, f.engine, &app.App); err != nil {
 		return err
 	}
 	r.closers = append(r.closers, func() { _ = os.Remove(r.state.App(r.appID)) }) // of a run that was refused it is empty
@@ -192,7 +194,7 @@ func (r *runner) settle() error {
 	if r.flags.logDir != "" {
 		r.logDir = absolute(r.flags.logDir)
 	}
-	if err := ownedBy(r.workDir, r.app, plan.Instances(&r.app.App)); err != nil {
+	if err := workdir.Refuse(r.workDir, r.app, plan.Instances(&r.app.App)); err != nil {
 		return err
 	}
 	for _, dir := range []string{r.workDir, r.logDir} {
@@ -205,7 +207,7 @@ func (r *runner) settle() error {
 
 // ownWork takes the work folder, or says who has it.
 func (r *runner) ownWork() error {
-	lock, err := lockFolder("work", r.workDir)
+	lock, err := workdir.LockRun(r.workDir)
 	if fault.Is(err, registry.ClassHost) {
 		return exit.With(exit.Held, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/wait"
+	"github.com/muster-agent/muster/shim/workdir"
 )
 
 // sliderStop ends the run with the verdict stopped. To stop what does not run is no error, as in Slider.
@@ -65,7 +66,7 @@ func (a *sliderApp) end(ctx context.Context, s streams, p *sliderWords, waits bo
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, takeoverPatience)
+	waiting, cancel := context.WithTimeout(ctx, workdir.TakeoverPatience)
 	defer cancel()
 	over := wait.Until(waiting, func() bool {
 		facts, err := a.hostFacts(waiting, s, p)
@@ -80,7 +81,7 @@ func (a *sliderApp) end(ctx context.Context, s streams, p *sliderWords, waits bo
 
 // heard waits until somebody can be asked: a run that has just been started is not there yet.
 func (a *sliderApp) heard(ctx context.Context, s streams, p *sliderWords) (appFacts, error) {
-	waiting, cancel := context.WithTimeout(ctx, takeoverPatience)
+	waiting, cancel := context.WithTimeout(ctx, workdir.TakeoverPatience)
 	defer cancel()
 	quiet := streams{err: io.Discard}
 	wait.Until(waiting, func() bool {
@@ -202,10 +203,10 @@ func (a *sliderApp) ownWork(ctx context.Context) (lock *hostlock.Lock, err error
 	if _, err := os.Lstat(a.work()); errors.Is(err, fs.ErrNotExist) { // it never ran
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, takeoverPatience)
+	ctx, cancel := context.WithTimeout(ctx, workdir.TakeoverPatience)
 	defer cancel()
 	wait.Until(ctx, func() bool {
-		lock, err = lockFolder("work", a.work())
+		lock, err = workdir.LockRun(a.work())
 		held := fault.Is(err, registry.ClassHost)
 		return !held
 	})

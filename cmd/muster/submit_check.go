@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/files"
 )
 
 // storeFlags refuses a store that is none, before anything is put there.
@@ -19,7 +20,7 @@ func (f *submitFlags) storeFlags(url string) error {
 		return exit.Usagef("submit: --store-as %q: want a URL, or an absolute path on the hosts", f.storeAs)
 	}
 	if fetch.SchemeOf(url) != "" {
-		if url = localPath(url); url == "" {
+		if url = files.LocalPath(url); url == "" {
 			return nil
 		}
 	}

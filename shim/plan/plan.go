@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/muster-agent/muster/appdef"
+import (
+	"slices"
+
+	"github.com/muster-agent/muster/appdef"
+)
 
 // Plan is what one agent does. The layout is that of the JSON which `muster plan` prints: the embedded groups are flat there.
 type Plan struct {
@@ -138,6 +142,11 @@ type StageItem struct {
 	Digest string `json:"digest,omitempty"`
 	// Unchecked: it is not looked for before the first is brought.
 	Unchecked bool `json:"unchecked,omitempty"`
+}
+
+// FromStore tells that the item comes from a store, or lies there: it is data, and not of the package.
+func (i StageItem) FromStore() bool {
+	return slices.Contains([]string{StageCode, StageCodeBeside, StageOutput, StageCopy, StageUnpacked}, i.Kind)
 }
 
 // Process is the command as far as it is known before the roster. Argv may still hold

@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"path/filepath"
@@ -20,10 +20,12 @@ func TestCheckpointFolderStaysInTheWorkFolder(t *testing.T) {
 		notPermittedHere
 		wrong
 	)
-	a := &agent{workDir: "/work", logDir: "/work/log", state: status.Dir(t.TempDir()), policy: policy.Policy{Mounts: []policy.Mount{
-		{Path: "/data", To: "/data"}, {Path: "/archive", To: "/archive", ReadOnly: true},
-	}}}
-	a.id.appID = "d1"
+	state := status.Dir(t.TempDir())
+	c := New(Config{
+		AppID: "d1", WorkDir: "/work", LogDir: "/work/log", Stores: realStores{},
+		Socket: func(in registry.Instance) string { return state.Socket("d1", in.String()) },
+		Policy: policy.Policy{Mounts: []policy.Mount{{Path: "/data", To: "/data"}, {Path: "/archive", To: "/archive", ReadOnly: true}}},
+	})
 	in := registry.Instance{Component: "w", Index: 0}
 	for dir, tt := range map[string]struct {
 		container, host int
@@ -50,7 +52,7 @@ func TestCheckpointFolderStaysInTheWorkFolder(t *testing.T) {
 		for kind, want := range map[string]int{plan.RootReadOnly: tt.container, plan.RootImage: tt.container, plan.RootHost: tt.host} {
 			var p plan.Plan
 			p.Root.Kind, p.Checkpoint.Dir, p.Process.Folder = kind, dir, "/work/w-0"
-			err := a.admission(p).Checkpoint(dir)
+			err := c.Admission(p).Checkpoint(dir)
 			got := fine
 			if fault.Is(err, registry.ClassNotPermitted) {
 				got = notPermittedHere
@@ -63,9 +65,9 @@ func TestCheckpointFolderStaysInTheWorkFolder(t *testing.T) {
 			if err != nil || kind == plan.RootHost {
 				continue
 			}
-			others := []string{"/data", "/archive", "/work/package", "/work/w-0", "/work/log/w-0", a.state.Socket("d1", "w-0")}
+			others := []string{"/data", "/archive", "/work/package", "/work/w-0", "/work/log/w-0", state.Socket("d1", "w-0")}
 			var more []string
-			for _, m := range a.mounts(p, in) {
+			for _, m := range c.mounts(p, in) {
 				if !slices.Contains(others, m.From) {
 					more = append(more, m.From)
 				}

@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 
 // hadoopMounts show a container what its process is told of the host's Hadoop, read-only. A root of the host has all but what
 // lies in folders that each container has of its own.
-func (a *agent) hadoopMounts(p plan.Plan) []container.Mount {
+func (c *Container) hadoopMounts(p plan.Plan) []container.Mount {
 	h := p.Hadoop
 	if h == nil || p.Root.Kind == plan.RootHost {
 		return nil

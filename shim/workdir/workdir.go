@@ -1,4 +1,10 @@
-package main
+// Package workdir says whose a work folder is, and who works in it now.
+//
+// A work folder has one run at a time on a host, and an instance's folder one agent: two would write over each other's
+// files and take each other's containers for leftovers. The room owns the locks that say so, until they are released, and
+// the mark beside an instance's folder that says that muster made it. `muster run` asks it before a run, and an agent
+// before it lays out its instance.
+package workdir
 
 import (
 	"context"
@@ -22,12 +28,9 @@ import (
 	"github.com/muster-agent/muster/shim/wording"
 )
 
-// A work folder has one run at a time on a host, and an instance's folder one agent: two would write over each other's
-// files and take each other's containers for leftovers.
-
-// ownedBy refuses a folder for a run's work that is somebody's already: the package itself, or one with files of a person's
+// Refuse refuses a folder for a run's work that is somebody's already: the package itself, or one with files of a person's
 // that a run's would replace. What muster has made its own it takes again.
-func ownedBy(dir string, app *openapp.App, instances []registry.Instance) error {
+func Refuse(dir string, app *openapp.App, instances []registry.Instance) error {
 	if files.Same(dir, app.Package.Path) {
 		return exit.Usagef("work folder %s is the package itself: give --work-dir another", dir)
 	}
@@ -58,13 +61,13 @@ func usedBefore(dir string) bool {
 	return status.ReadJSON(filepath.Join(dir, "app.json"), &file) == nil && file.App != "" && file.Run != ""
 }
 
-// claimOf is the file beside an instance's folder that says that an agent made it: a process may do with what is inside as it
+// markOf is the file beside an instance's folder that says that an agent made it: a process may do with what is inside as it
 // likes.
-func claimOf(instance string) string { return ".instance-" + instance }
+func markOf(instance string) string { return ".instance-" + instance }
 
-// claim notes that the instance's folder is muster's.
-func claimFolder(work files.Folder, in registry.Instance) error {
-	f, err := work.OpenFile(claimOf(in.String()), os.O_CREATE|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644)
+// mark notes that the instance's folder is muster's.
+func mark(work files.Folder, in registry.Instance) error {
+	f, err := work.OpenFile(markOf(in.String()), os.O_CREATE|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644)
 	if err != nil {
 		return fmt.Errorf("work folder: %w", err)
 	}
@@ -73,7 +76,7 @@ func claimFolder(work files.Folder, in registry.Instance) error {
 
 // laidOut tells that an instance's folder is one that an agent has made.
 func laidOut(path string, entries []os.DirEntry) bool {
-	if info, err := os.Lstat(filepath.Join(filepath.Dir(path), claimOf(filepath.Base(path)))); err == nil && info.Mode().IsRegular() {
+	if info, err := os.Lstat(filepath.Join(filepath.Dir(path), markOf(filepath.Base(path)))); err == nil && info.Mode().IsRegular() {
 		return true
 	}
 	if _, err := os.Lstat(filepath.Join(path, "app", "definition")); err == nil {
@@ -84,8 +87,8 @@ func laidOut(path string, entries []os.DirEntry) bool {
 	})
 }
 
-// lockFolder takes a folder for as long as this process lives, or until the lock is released.
-func lockFolder(kind, dir string) (*hostlock.Lock, error) {
+// lock takes a folder for as long as this process lives, or until the lock is released.
+func lock(kind, dir string) (*hostlock.Lock, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("work folder: %w", err)
 	}
@@ -107,40 +110,43 @@ func usedBy(dir string) string {
 	return ""
 }
 
-// ownFolder waits for the instance's folder, which an agent that this one takes over from may have a moment longer.
-func (a *agent) ownFolder(ctx context.Context, in registry.Instance) error {
-	dir := filepath.Join(a.workDir, in.String())
-	work, err := files.As(nil).Below(a.workDir)
-	if err != nil {
-		return err
+// LockRun takes a work folder for a run on this host, until the lock is released.
+func LockRun(dir string) (*hostlock.Lock, error) { return lock("work", dir) }
+
+// How long an agent that this one takes over from may still have its folder or its socket.
+const (
+	TakeoverPatience = 10 * time.Second
+	TakeoverPoll     = 200 * time.Millisecond
+)
+
+// Take makes the folder of an instance in the work folder and takes it until the lock is released. An agent that this
+// one takes over from may have it for TakeoverPatience more.
+func Take(ctx context.Context, work string, in registry.Instance) (*hostlock.Lock, error) {
+	dir := filepath.Join(work, in.String())
+	if err := makeInstance(work, dir, in); err != nil {
+		return nil, err
 	}
-	folder, err := work.Make(dir)
-	if err == nil {
-		err = claimFolder(work, in)
-	}
-	if err := errors.Join(err, work.Close()); err != nil {
-		return err
-	}
-	if err := folder.Close(); err != nil {
-		return err
-	}
-	for end := time.Now().Add(takeoverPatience); ; {
-		lock, err := lockFolder("folder", dir)
-		if err == nil {
-			a.atEnd(func() {
-				if err := lock.Release(); err != nil {
-					a.log.Warn("give up the instance's folder", "err", err)
-				}
-			})
-			return nil
-		}
-		if !fault.Is(err, registry.ClassHost) || time.Now().After(end) {
-			return err
+	for end := time.Now().Add(TakeoverPatience); ; {
+		held, err := lock("folder", dir)
+		if err == nil || !fault.Is(err, registry.ClassHost) || time.Now().After(end) {
+			return held, err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(takeoverPoll):
+			return nil, ctx.Err()
+		case <-time.After(TakeoverPoll):
 		}
 	}
+}
+
+func makeInstance(work, dir string, in registry.Instance) error {
+	root, err := files.As(nil).Below(work)
+	if err != nil {
+		return err
+	}
+	folder, err := root.Make(dir)
+	if err == nil {
+		err = errors.Join(mark(root, in), folder.Close())
+	}
+	return errors.Join(err, root.Close())
 }

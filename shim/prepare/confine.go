@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"cmp"
@@ -24,12 +24,9 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
 
-// megabyte is MiB, as in YARN.
-const megabyte = 1 << 20
-
-// permitted holds a plan against what was insisted on and what the operator's policy says.
-func (a *agent) permitted(p plan.Plan) error {
-	if a.requireLimits && len(p.Engine.Unenforced) > 0 {
+// Permitted holds a plan against what was insisted on and what the operator's policy says.
+func (c *Container) Permitted(p plan.Plan) error {
+	if c.RequireLimits && len(p.Engine.Unenforced) > 0 {
 		var missing []string
 		for _, u := range p.Engine.Unenforced {
 			missing = append(missing, u.Limit+" ("+u.Why+")")
@@ -37,150 +34,122 @@ func (a *agent) permitted(p plan.Plan) error {
 		return fault.NotPermitted(fmt.Errorf("--require-limits: engine %s does not enforce %s", p.Engine.Name, strings.Join(missing, ", ")))
 	}
 	uid := os.Geteuid()
-	if a.user != nil {
-		uid = a.user.UID // whatever name or spelling it was found by
+	if u := c.User(); u != nil {
+		uid = u.UID // whatever name or spelling it was found by
 	}
-	if a.policy.RefuseRoot && uid == 0 && p.Root.Kind != plan.RootImage {
+	if c.Policy.RefuseRoot && uid == 0 && p.Root.Kind != plan.RootImage {
 		return fault.NotPermitted(errors.New("the policy of this host refuses root on the host's root: set muster.user"))
 	}
-	if err := a.mayBe(p); err != nil {
+	if err := c.mayBe(p); err != nil {
 		return fault.NotPermitted(err)
 	}
-	return a.admission(p).Checkpoint(p.Checkpoint.Dir)
+	return c.Admission(p).Checkpoint(p.Checkpoint.Dir)
 }
 
 // confinement is the plan's limits and root as an engine takes them.
-func (a *agent) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinement, error) {
+func (c *Container) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinement, error) {
 	l := p.Limits
-	c := sandbox.Confinement{
-		App: a.id.appID, Instance: a.boundaryName(in), Hostname: hostName(in), Address: a.address(), Dir: filepath.Join(a.workDir, "root", in.String()),
+	out := sandbox.Confinement{
+		App: c.AppID, Instance: c.cgroupName(in), Hostname: hostName(in), Address: c.address(),
+		Dir: filepath.Join(c.WorkDir, "root", in.String()),
 		Limits: cgroup.Limits{
-			Memory: int64(l.MemoryMB) * megabyte, High: int64(l.HighMB) * megabyte, Swap: int64(l.SwapMB) * megabyte, Group: true,
-			CPU: l.VCores, Hard: l.CPUHard, Pids: int64(l.Pids), Devices: []cgroup.Device{},
+			Memory: int64(l.MemoryMB) * megabyte, High: int64(l.HighMB) * megabyte, Swap: int64(l.SwapMB) * megabyte,
+			Group: true, CPU: l.VCores, Hard: l.CPUHard, Pids: int64(l.Pids), Devices: []cgroup.Device{},
 		},
-		Shm: int64(l.ShmMB) * megabyte, User: a.credential(), Seccomp: a.policy.Filter,
+		Shm: int64(l.ShmMB) * megabyte, User: c.Credential(), Seccomp: c.Policy.Filter,
 	}
-	if c.User != nil {
-		c.User.Groups = append(c.User.Groups, a.gpus.Groups()...)
+	if out.User != nil {
+		out.User.Groups = append(out.User.Groups, c.GPUs.Groups()...)
 	}
-	nodes := a.gpus.Nodes()
+	nodes := c.GPUs.Nodes()
 	if l.RDMA {
 		found, err := infiniband("/dev/infiniband")
 		if err != nil {
-			return c, fault.NotPermitted(err)
+			return out, fault.NotPermitted(err)
 		}
 		nodes = append(nodes, found...)
 	}
-	c.Nodes = nodes
+	out.Nodes = nodes
 	if p.Root.Kind == plan.RootHost {
-		return c, nil
+		return out, nil
 	}
-	c.Root = a.image.root()
+	out.Root = c.image.root()
 	if p.Root.Kind == plan.RootOverlay {
 		if os.Geteuid() != 0 {
-			return c, fault.NotPermitted(errors.New("muster.root=overlay: only an agent that is root can lay one over the host's folders; leave it out, or use an image"))
+			return out, fault.NotPermitted(errors.New("muster.root=overlay: only an agent that is root can lay one over the host's folders; leave it out, or use an image"))
 		}
 		var err error
-		if c.Root, err = overlayOfHost(); err != nil {
-			return c, err
+		if out.Root, err = overlayOfHost(); err != nil {
+			return out, err
 		}
 	}
-	c.Mounts = append(a.mounts(p, in), a.gpus.Mounts()...)
-	c.Hooks = a.gpus.Hooks()
-	return c, nil
+	out.Mounts = append(c.mounts(p, in), c.GPUs.Mounts()...)
+	out.Hooks = c.GPUs.Hooks()
+	return out, nil
 }
 
-// agentScore is the agent's own oom_score_adj (proc(5)): where a host has no memory left the kernel ends its jobs before
-// those who answer for them.
-const agentScore = -500
-
-// standing is what the launcher gave an agent among the processes of the host: its jobs have the same.
-type standing struct{ oomScore, nice int }
-
-// standingOf reads the agent's own, before it lowers its score. What spares the agent is not its jobs': theirs is 0.
-func standingOf() standing {
-	var s standing
-	if score, ok := oomScore(); ok {
-		s.oomScore = max(score, 0)
-	}
-	const base = 20 // getpriority(2) as the kernel answers it: 20 less the niceness, so that no answer is an error's
-	if n, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
-		s.nice = base - n
-	}
-	return s
-}
-
-const oomScoreFile = "/proc/self/oom_score_adj"
-
-func oomScore() (score int, ok bool) {
-	text, err := os.ReadFile(oomScoreFile)
-	if err != nil {
-		return 0, false
-	}
-	score, err = strconv.Atoi(strings.TrimSpace(string(text)))
-	return score, err == nil
-}
-
-// outlast lowers the agent's score where that is permitted; an ordinary user may only raise one.
-func outlast() {
-	if score, ok := oomScore(); ok && score > agentScore {
-		_ = os.WriteFile(oomScoreFile, []byte(strconv.Itoa(agentScore)), 0)
-	}
-}
-
-// boundaryName names the cgroup of an instance: by the instance, unless an agent that lives on this host has that name: of
+// cgroupName names the cgroup of an instance: by the instance, unless an agent that lives on this host has that name: of
 // a run with the same app id in another registry, or one that this agent supersedes.
-func (a *agent) boundaryName(in registry.Instance) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.boundary != "" {
-		return a.boundary
+func (c *Container) cgroupName(in registry.Instance) string {
+	if c.cgroup != "" {
+		return c.cgroup
 	}
-	a.boundary = in.String()
-	lock, err := hostlock.Take("cgroup/" + a.id.appID + "/" + in.String())
+	c.cgroup = in.String()
+	lock, err := hostlock.Take("cgroup/" + c.AppID + "/" + in.String())
 	if err != nil {
-		a.boundary += "." + strconv.Itoa(os.Getpid())
-		a.log.Info("the cgroup of this name is another agent's", "taken", a.boundary, "err", err)
-		return a.boundary
+		c.cgroup += "." + strconv.Itoa(os.Getpid())
+		c.Log.Info("the cgroup of this name is another agent's", "taken", c.cgroup, "err", err)
+		return c.cgroup
 	}
-	a.closers = append(a.closers, func() {
+	c.atEnd(func() {
 		if err := lock.Release(); err != nil {
-			a.log.Warn("give up the cgroup's name", "err", err)
+			c.Log.Warn("release the cgroup's name", "err", err)
 		}
 	})
-	return a.boundary
+	return c.cgroup
 }
 
 // mounts are the folders of the run that the process works in, at the place that they have on the host.
-func (a *agent) mounts(p plan.Plan, in registry.Instance) []container.Mount {
+func (c *Container) mounts(p plan.Plan, in registry.Instance) []container.Mount {
 	own := func(path string) container.Mount { return container.Mount{From: path, To: path, Options: inert} }
 	var all []container.Mount
-	for _, m := range a.policy.Mounts {
+	for _, m := range c.Policy.Mounts {
 		all = append(all, container.Mount{From: m.Path, To: m.To, ReadOnly: m.ReadOnly, Options: inert})
 	}
-	shared := filepath.Join(a.workDir, "package")
+	shared := filepath.Join(c.WorkDir, "package")
 	all = append(all, container.Mount{From: shared, To: shared, ReadOnly: true, Options: inert})
-	if dir := p.Checkpoint.Dir; files.Within(dir, a.workDir) && !files.Within(dir, p.Process.Folder) {
+	if dir := p.Checkpoint.Dir; files.Within(dir, c.WorkDir) && !files.Within(dir, p.Process.Folder) {
 		// All of what the processes own there: further down they could have put a link in the way since.
-		all = append(all, own(filepath.Join(a.workDir, a.admission(p).UnderWork(dir))))
+		all = append(all, own(filepath.Join(c.WorkDir, c.Admission(p).UnderWork(dir))))
 	}
-	for _, dir := range a.dataFolders(p) {
+	for _, dir := range c.Stores.Folders(p) {
 		all = append(all, own(dir))
 	}
-	all = append(all, a.hadoopMounts(p)...)
-	all = append(all, own(p.Process.Folder), own(filepath.Join(a.logDir, in.String())), own(a.state.Socket(a.id.appID, in.String())))
+	all = append(all, c.hadoopMounts(p)...)
+	all = append(all, own(p.Process.Folder), own(filepath.Join(c.LogDir, in.String())), own(c.Socket(in)))
 	return append(all, codeMounts(p)...)
+}
+
+// codeMounts are the folders of code that lie beside the instance's own, read-only.
+func codeMounts(p plan.Plan) []container.Mount {
+	var all []container.Mount
+	for _, item := range p.Stage {
+		if item.Kind == plan.StageCodeBeside {
+			all = append(all, container.Mount{From: item.To, To: item.To, ReadOnly: true, Options: inert})
+		}
+	}
+	return all
 }
 
 // inert are the options of a folder of the host: a node or a set-user-id program that lies in it is nothing in a container.
 var inert = []string{"nosuid", "nodev"}
 
 // address is what the host name of a container means: the one that peers know, where it is a number.
-func (a *agent) address() string {
-	if _, err := netip.ParseAddr(a.alloc.Host); err != nil {
+func (c *Container) address() string {
+	if _, err := netip.ParseAddr(c.Host); err != nil {
 		return ""
 	}
-	return a.alloc.Host
+	return c.Host
 }
 
 // hostName is the instance as a name that gethostname(2) may return: 64 bytes of letters, digits, dots and dashes.

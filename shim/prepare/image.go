@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"cmp"
@@ -34,18 +34,18 @@ func imageFault(err error) error {
 }
 
 // pullImage makes the layers of the plan's image ready and tells what only the image knows.
-func (a *agent) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, error) {
+func (c *Container) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, error) {
 	options := image.Options{
-		Cache: cachedir.Default(), Insecure: a.policy.InsecureRegistries, Logger: a.log, Progress: a.tellPull(),
+		Cache: cachedir.Default(), Insecure: c.Policy.InsecureRegistries, Logger: c.Log, Progress: c.tellPull(),
 	}
 	if p.Root.Auth != "" {
-		auth, err := a.imageAuth(ctx, p)
+		auth, err := c.imageAuth(ctx, p)
 		if err != nil {
 			return nil, imageFault(err)
 		}
 		options.Auth = auth
 	}
-	pulled, err := a.pullMakingRoom(ctx, p.Root.Image, options)
+	pulled, err := c.pullMakingRoom(ctx, p.Root.Image, options)
 	if err != nil {
 		return nil, imageFault(err)
 	}
@@ -53,20 +53,18 @@ func (a *agent) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, e
 	if err != nil {
 		return nil, imageFault(errors.Join(err, pulled.Close()))
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.image = rootImage{pulled, root}
-	a.closers = append(a.closers, func() {
+	c.image = rootImage{pulled, root}
+	c.atEnd(func() {
 		if err := pulled.Close(); err != nil {
-			a.log.Warn("give up the image", "image", pulled.Ref, "err", err)
+			c.Log.Warn("release the image", "image", pulled.Ref, "err", err)
 		}
 	})
-	a.log.Info("image ready", "image", pulled.Ref, "digest", pulled.Digest, "layers", len(pulled.Layers))
+	c.Log.Info("image ready", "image", pulled.Ref, "digest", pulled.Digest, "layers", len(pulled.Layers))
 	return imageFacts(pulled), nil
 }
 
 // pullMakingRoom pulls once more on a full disk when images that nobody uses could make room.
-func (a *agent) pullMakingRoom(ctx context.Context, ref string, o image.Options) (*image.Image, error) {
+func (c *Container) pullMakingRoom(ctx context.Context, ref string, o image.Options) (*image.Image, error) {
 	pulled, err := image.Pull(ctx, ref, o)
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return pulled, err
@@ -76,7 +74,7 @@ func (a *agent) pullMakingRoom(ctx context.Context, ref string, o image.Options)
 	for _, l := range gone {
 		bytes += l.Bytes
 	}
-	a.log.Warn("no room for the image: layers that nobody uses are removed", "image", ref, "layers", len(gone), "mb", bytes/megabyte)
+	c.Log.Warn("no room for the image: layers that nobody uses are removed", "image", ref, "layers", len(gone), "mb", bytes/megabyte)
 	if cleanErr != nil || len(gone) == 0 {
 		return nil, errors.Join(err, cleanErr)
 	}
@@ -84,7 +82,7 @@ func (a *agent) pullMakingRoom(ctx context.Context, ref string, o image.Options)
 }
 
 // tellPull logs a pull's progress: each further tenth, and who waits for whom.
-func (a *agent) tellPull() func(image.Progress) {
+func (c *Container) tellPull() func(image.Progress) {
 	var told atomic.Int64
 	told.Store(-1)
 	return func(p image.Progress) {
@@ -95,13 +93,13 @@ func (a *agent) tellPull() func(image.Progress) {
 		if told.Swap(tenth) == tenth {
 			return
 		}
-		a.log.Info("pulling", "image", p.Ref, "mb", p.Done/megabyte, "of_mb", p.Total/megabyte, "layers", p.Layers, "ready", p.Ready, "waiting", p.Waiting)
+		c.Log.Info("pulling", "image", p.Ref, "mb", p.Done/megabyte, "of_mb", p.Total/megabyte, "layers", p.Layers, "ready", p.Ready, "waiting", p.Waiting)
 	}
 }
 
 // imageAuth reads credentials from where the definition says they are.
-func (a *agent) imageAuth(ctx context.Context, p plan.Plan) (*image.Auth, error) {
-	text, err := a.imageAuthText(ctx, p)
+func (c *Container) imageAuth(ctx context.Context, p plan.Plan) (*image.Auth, error) {
+	text, err := c.imageAuthText(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -113,39 +111,22 @@ func (a *agent) imageAuth(ctx context.Context, p plan.Plan) (*image.Auth, error)
 }
 
 // imageAuthText reads them: file:PATH may be file:URL, as PAI's authFile in the default filesystem is.
-func (a *agent) imageAuthText(ctx context.Context, p plan.Plan) (string, error) {
+func (c *Container) imageAuthText(ctx context.Context, p plan.Plan) (string, error) {
 	const name = "muster.image.auth"
 	ref := p.Root.Auth
 	url, ok := strings.CutPrefix(ref, "file:")
-	if far := ok && fetch.SchemeOf(url) != ""; !far || localPath(url) != "" {
+	if far := ok && fetch.SchemeOf(url) != ""; !far || files.LocalPath(url) != "" {
 		if far {
-			ref = "file:" + localPath(url)
+			ref = "file:" + files.LocalPath(url)
 		}
 		values, err := secret.Read(map[string]string{name: ref})
 		return values[name], err
 	}
-	text, err := a.readOnStore(ctx, p, url)
+	text, err := c.Stores.Read(ctx, p, url)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return text, nil
-}
-
-// readOnStore reads a small file of a store.
-func (a *agent) readOnStore(ctx context.Context, p plan.Plan, url string) (string, error) {
-	store, path, err := a.stores(p).Open(ctx, url)
-	if err != nil {
-		return "", err
-	}
-	content, err := store.Open(ctx, path, fetch.Position{})
-	if err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(content, secret.Most+1))
-	if err = errors.Join(err, content.Close()); err == nil && len(text) > secret.Most {
-		err = fmt.Errorf("%s: longer than %d bytes", fetch.Printable(url), secret.Most)
-	}
-	return string(text), err
 }
 
 // imageFacts is the part of an image's configuration that a plan acts on.
@@ -184,13 +165,13 @@ func imageRoot(i *image.Image) (container.Root, error) {
 
 // lookUpUser finds whom the process runs as: nil is the agent's own user. In an image a uid without an entry has the
 // group 0, as with Docker; on the host's root its group must be said.
-func (a *agent) lookUpUser(p plan.Plan) (*plan.UserFacts, error) {
+func (c *Container) lookUpUser(p plan.Plan) (*plan.UserFacts, error) {
 	if p.Process.User == "" && p.Root.Kind != plan.RootImage {
 		return nil, nil
 	}
 	open, lone := files.OpenHost, (*int)(nil)
 	if p.Root.Kind == plan.RootImage {
-		open, lone = a.openInImage, new(int)
+		open, lone = c.openInImage, new(int)
 	}
 	who, err := readAccounts(open)
 	if err != nil {
@@ -198,8 +179,8 @@ func (a *agent) lookUpUser(p plan.Plan) (*plan.UserFacts, error) {
 	}
 	facts, err := who.find(cmp.Or(p.Process.User, "0"), lone)
 	switch {
-	case err != nil && p.Root.Kind == plan.RootImage && p.Process.User == a.image.Config.User:
-		return nil, imageFault(fmt.Errorf("image %s: its own %w", a.image.Ref, err))
+	case err != nil && p.Root.Kind == plan.RootImage && p.Process.User == c.image.Config.User:
+		return nil, imageFault(fmt.Errorf("image %s: its own %w", c.image.Ref, err))
 	case err != nil:
 		return nil, fault.Definition(err)
 	}
@@ -207,10 +188,10 @@ func (a *agent) lookUpUser(p plan.Plan) (*plan.UserFacts, error) {
 }
 
 // openInImage reads a file of the image; one that is no regular file there is as good as none.
-func (a *agent) openInImage(path string) (io.ReadCloser, error) {
-	f, err := a.image.Open(path)
+func (c *Container) openInImage(path string) (io.ReadCloser, error) {
+	f, err := c.image.Open(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		a.log.Warn("read in the image", "path", path, "err", err)
+		c.Log.Warn("read in the image", "path", path, "err", err)
 		return nil, fs.ErrNotExist
 	}
 	return f, err

@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"bytes"
@@ -86,8 +86,8 @@ func isNumber(text string) bool {
 
 // mayBe refuses a user that this agent cannot make of its process. One that is not root makes it its own user, who
 // is 0 in a container with an image: the only one of that user namespace.
-func (a *agent) mayBe(p plan.Plan) error {
-	u, uid, gid := a.user, os.Geteuid(), os.Getegid()
+func (c *Container) mayBe(p plan.Plan) error {
+	u, uid, gid := c.User(), os.Geteuid(), os.Getegid()
 	if u == nil || uid == 0 {
 		return nil
 	}
@@ -103,15 +103,15 @@ func (a *agent) mayBe(p plan.Plan) error {
 	return fmt.Errorf("muster.user %s: only an agent that is root can run a process as another user", p.Process.User)
 }
 
-// credential is the user as the guard takes it; nil for the agent's own, whom an agent that is not root has in any case.
-func (a *agent) credential() *guard.User {
-	u := a.user
+// Credential is the user as the guard takes it; nil for the agent's own, whom an agent that is not root has in any case.
+func (c *Container) Credential() *guard.User {
+	u := c.User()
 	if u == nil || os.Geteuid() != 0 {
 		return nil
 	}
-	c := guard.User{UID: uint32(u.UID), GID: uint32(u.GID)}
+	as := guard.User{UID: uint32(u.UID), GID: uint32(u.GID)}
 	for _, g := range u.Groups {
-		c.Groups = append(c.Groups, uint32(g))
+		as.Groups = append(as.Groups, uint32(g))
 	}
-	return &c
+	return &as
 }

@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"errors"
@@ -40,13 +40,13 @@ func TestClearDead(t *testing.T) {
 		"of a boot that nobody wrote down": {record(ended.Process.Pid, 1, "", own.PidNS), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &agent{state: status.Dir(filepath.Join(t.TempDir(), "s[1-")), facts: own, log: slog.New(slog.DiscardHandler)}
-			dir, path := filepath.Join(t.TempDir(), "container"), filepath.Join(a.state.App("d1"), "worker-0.json")
+			state := status.Dir(filepath.Join(t.TempDir(), "s[1-"))
+			dir, path := filepath.Join(t.TempDir(), "container"), filepath.Join(state.App("d1"), "worker-0.json")
 			tt.file.Dirs = []string{dir}
 			if err := errors.Join(os.Mkdir(dir, 0o700), status.WriteJSON(path, tt.file)); err != nil {
 				t.Fatal(err)
 			}
-			a.clearDead(t.Context())
+			ClearDead(t.Context(), state, own, slog.New(slog.DiscardHandler))
 			for _, left := range []string{dir, path} {
 				if _, err := os.Lstat(left); errors.Is(err, fs.ErrNotExist) != tt.cleared {
 					t.Errorf("%s: %v; want it cleared: %v", left, err, tt.cleared)

@@ -1,10 +1,12 @@
-package main
+package prepare
 
 import (
 	"archive/tar"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -19,9 +21,12 @@ import (
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/image"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/registryserver"
 )
@@ -33,14 +38,14 @@ func TestUnknownUserInImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{log: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	a.image.Image = &image.Image{Ref: "lab/app:1", Layers: []string{dir}, Config: image.Config{User: "ghost"}}
+	c := New(Config{Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	c.image.Image = &image.Image{Ref: "lab/app:1", Layers: []string{dir}, Config: image.Config{User: "ghost"}}
 	for user, want := range map[string]registry.Class{"ghost": registry.ClassImage, "nobody": registry.ClassDefinition, "app": ""} {
-		got, err := a.lookUpUser(plan.Plan{Root: plan.Root{Kind: plan.RootImage}, Process: plan.Process{User: user}})
+		got, err := c.lookUpUser(plan.Plan{Root: plan.Root{Kind: plan.RootImage}, Process: plan.Process{User: user}})
 		switch {
 		case want == "" && (err != nil || got.UID != 7 || got.Home != "/srv"):
 			t.Errorf("%s: got %+v, %v", user, got, err)
-		case want != "" && (err == nil || stageClass(err) != want):
+		case want != "" && (err == nil || fault.ClassOf(err) != want):
 			t.Errorf("%s: got %v, want class %s", user, err, want)
 		}
 	}
@@ -63,8 +68,9 @@ func TestImagesThatPass(t *testing.T) {
 		{errors.New("muster.image.auth: no such file"), false},
 	} {
 		err := fmt.Errorf("stage: %w", imageFault(&image.Error{Ref: "lab/app:1", Err: fmt.Errorf("pull: %w", c.err)}))
-		if x := exitOf(err); (x != nil && x.Passing) != c.want || stageClass(err) != registry.ClassImage {
-			t.Errorf("%v: got %+v and class %s, want passing %t", c.err, x, stageClass(err), c.want)
+		failed, ok := errors.AsType[*fault.Error](err)
+		if !ok || failed.Passing != c.want || failed.Class != registry.ClassImage {
+			t.Errorf("%v: got %+v, want an image's, passing %t", c.err, failed, c.want)
 		}
 	}
 }
@@ -90,20 +96,20 @@ func TestRoomForAnImage(t *testing.T) {
 			registryserver.Tar(t, registryserver.File{Header: tar.Header{Name: name}, Content: string(content)}))
 		return s.Push(name, "1", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, layer))
 	}
-	a := &agent{log: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	options := image.Options{Cache: cache, Logger: a.log}
-	first, err := a.pullMakingRoom(t.Context(), push("first"), options)
+	c := New(Config{Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	options := image.Options{Cache: cache, Logger: c.Log}
+	first, err := c.pullMakingRoom(t.Context(), push("first"), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	second := push("second")
-	if im, err := a.pullMakingRoom(t.Context(), second, options); !errors.Is(err, syscall.ENOSPC) {
+	if im, err := c.pullMakingRoom(t.Context(), second, options); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("while the first is held: got %+v, %v, want %v", im, err, syscall.ENOSPC)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	im, err := a.pullMakingRoom(t.Context(), second, options)
+	im, err := c.pullMakingRoom(t.Context(), second, options)
 	if err != nil {
 		t.Fatalf("when nobody holds the first: %v", err)
 	}
@@ -113,6 +119,24 @@ func TestRoomForAnImage(t *testing.T) {
 	if err := im.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// realStores reads where a definition's data is.
+type realStores struct{}
+
+func (realStores) Folders(plan.Plan) []string { return nil }
+
+func (realStores) Read(ctx context.Context, _ plan.Plan, url string) (string, error) {
+	store, path, err := stage.Stores{}.Open(ctx, url)
+	if err != nil {
+		return "", err
+	}
+	content, err := store.Open(ctx, path, fetch.Position{})
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(content)
+	return string(text), errors.Join(err, content.Close())
 }
 
 // Credentials are read from a file, of this machine or on a store: PAI's authFile is a path or a URL behind file:.
@@ -134,7 +158,7 @@ func TestImageAuth(t *testing.T) {
 		"file:" + path: "", "file:file:" + path: "", "file:file://" + path: "", "file:" + server.URL + "/auth": "",
 		"file:" + path + "x": "no such file", "file:" + server.URL + "/none": "404", "file:s3://b/auth": "there is no store for it", "env:NO_SUCH_VARIABLE": "not set",
 	} {
-		got, err := (&agent{}).imageAuthText(t.Context(), plan.Plan{Root: plan.Root{Auth: ref}})
+		got, err := New(Config{Stores: realStores{}}).imageAuthText(t.Context(), plan.Plan{Root: plan.Root{Auth: ref}})
 		if want == "" && (err != nil || strings.TrimSpace(got) != strings.TrimSpace(login)) {
 			t.Errorf("%s: got %q, %v", ref, got, err)
 		}

@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"os"
@@ -33,7 +33,7 @@ func TestHadoopMounts(t *testing.T) {
 	h := &plan.Hadoop{Conf: top + "/conf", Home: top + "/h", Java: "/usr", Classes: []string{top + "/h/lib", top + "/gone"}}
 	mounts := func(kind string) string {
 		var all []string
-		for _, m := range (&agent{}).hadoopMounts(plan.Plan{Root: plan.Root{Kind: kind}, Data: plan.Data{Hadoop: h}}) {
+		for _, m := range New(Config{}).hadoopMounts(plan.Plan{Root: plan.Root{Kind: kind}, Data: plan.Data{Hadoop: h}}) {
 			if !m.ReadOnly {
 				t.Errorf("%s may be written", m.To)
 			}

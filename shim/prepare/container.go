@@ -1,0 +1,298 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/gpu"
+	"github.com/muster-agent/muster/shim/gpu/grant"
+	"github.com/muster-agent/muster/shim/hadoop"
+	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/workdir"
+)
+
+// megabyte is MiB, as in YARN.
+const megabyte = 1 << 20
+
+// Config is what a Container is made from.
+type Config struct {
+	Log             *slog.Logger
+	App             *openapp.App
+	AppID, Run      string
+	WorkDir, LogDir string // of the run
+	Host            string // address that peers reach the instance at
+	// Socket is where the agent of an instance listens on this host.
+	Socket func(registry.Instance) string
+	Engine sandbox.Choice
+	Policy policy.Policy
+	// RequireLimits refuses to run where a limit is not enforced.
+	RequireLimits bool
+	ImageEnv      map[string]string // what a process in an image inherits
+	DefaultFS     hadoop.DefaultFS  // where paths without a scheme are
+	Ports         *ports.Instance
+	GPUs          *grant.Grant
+	Stores        Stores
+}
+
+// Stores does what a definition wants from places that data is kept in.
+type Stores interface {
+	// Folders are the folders of this host that a container needs for the plan's data.
+	Folders(plan.Plan) []string
+	// Read reads a small file of a store.
+	Read(ctx context.Context, p plan.Plan, url string) (string, error)
+}
+
+// Container is the container of one instance while it is made ready. Its methods are called one after the other;
+// User and Close from any goroutine.
+type Container struct {
+	Config
+	priority priority
+
+	image  rootImage
+	cgroup string // its name; "" until it is taken
+
+	mu      sync.Mutex
+	user    *plan.UserFacts // nil: the agent's own
+	closers []func()
+}
+
+// New begins with nothing.
+func New(c Config) *Container { return &Container{Config: c, priority: ownPriority()} }
+
+// Close gives everything back, the last first.
+func (c *Container) Close() {
+	c.mu.Lock()
+	all := c.closers
+	c.closers = nil
+	c.mu.Unlock()
+	for _, undo := range slices.Backward(all) {
+		undo()
+	}
+}
+
+func (c *Container) atEnd(undo func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closers = append(c.closers, undo)
+}
+
+// User is whom the process runs as; nil: the agent's own user, or nobody has asked yet.
+func (c *Container) User() *plan.UserFacts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.user
+}
+
+func (c *Container) setUser(u *plan.UserFacts) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.user = u
+}
+
+// Admission says which paths of the host the definition may name.
+func (c *Container) Admission(p plan.Plan) files.Admission {
+	return files.Admission{
+		Work: c.WorkDir, Default: c.DefaultFS.Local(), Policy: c.Policy, Root: p.Root.Kind, User: files.As(c.User()),
+	}
+}
+
+// Complete gets what the plan needs, each thing as soon as the plan says what it is, and plans with it. previous are the
+// ports that the index had before.
+func (c *Container) Complete(ctx context.Context, request plan.Request, previous map[string]int) (plan.Plan, error) {
+	p, err := c.build(request)
+	if err != nil {
+		return p, err
+	}
+	if err := c.takePorts(p, previous); err != nil {
+		return p, err
+	}
+	request.Allocation.Ports = c.Ports.Numbers()
+	if p.Root.Kind == plan.RootImage {
+		request.Inherited = c.ImageEnv
+	}
+	if p, err = c.withImage(ctx, &request, p); err != nil {
+		return p, err
+	}
+	c.atEnd(c.GPUs.Close)
+	if err := c.GPUs.Take(ctx, p, gpu.FindHelper()); err != nil {
+		return p, err
+	}
+	c.GPUs.Tell(&request, p.Root.Kind != plan.RootHost)
+	return c.build(request)
+}
+
+// Plan plans for an instance that will not start: without its ports and devices.
+func (c *Container) Plan(ctx context.Context, request plan.Request) (plan.Plan, error) {
+	p, err := c.build(request)
+	if err != nil {
+		return p, err
+	}
+	return c.withImage(ctx, &request, p)
+}
+
+// withImage pulls the plan's image, finds the process's user, and plans again where an image says more.
+func (c *Container) withImage(ctx context.Context, request *plan.Request, p plan.Plan) (_ plan.Plan, err error) {
+	if p.Root.Kind == plan.RootImage {
+		if request.Image, err = c.pullImage(ctx, p); err != nil {
+			return p, err
+		}
+		if p, err = c.build(*request); err != nil {
+			return p, err
+		}
+	}
+	if request.User, err = c.lookUpUser(p); err != nil {
+		return p, err
+	}
+	c.setUser(request.User)
+	return p, nil
+}
+
+func (c *Container) build(request plan.Request) (plan.Plan, error) {
+	p, problems := plan.Build(c.App.App, request)
+	bad := problems.Errors()
+	switch {
+	case len(bad) == 0:
+		return p, nil
+	case slices.ContainsFunc(bad, func(p appdef.Problem) bool { return p.Forbidden }):
+		return p, fault.NotPermitted(bad)
+	}
+	return p, fault.Definition(bad)
+}
+
+// takePorts asks first for those that the launcher has granted, since it may grant any other to somebody else; then for
+// those that the index had before, then for any.
+func (c *Container) takePorts(p plan.Plan, previous map[string]int) error {
+	prefer := maps.Clone(previous)
+	if prefer == nil {
+		prefer = map[string]int{}
+	}
+	for _, port := range p.Ports {
+		if port.Port > 0 {
+			prefer[port.Name] = port.Port
+		}
+	}
+	if err := c.Ports.Take(p, prefer); err != nil {
+		return err
+	}
+	c.atEnd(c.Ports.Close)
+	return nil
+}
+
+// TakeFolder makes the instance's folder and takes it until Close.
+func (c *Container) TakeFolder(ctx context.Context, in registry.Instance) error {
+	lock, err := workdir.Take(ctx, c.WorkDir, in)
+	if err != nil {
+		return err
+	}
+	c.atEnd(func() {
+		if err := lock.Release(); err != nil {
+			c.Log.Warn("release the instance's folder", "err", err)
+		}
+	})
+	return nil
+}
+
+// LayOut brings what the plan stages into the instance's folder, and has bring add what comes from stores. What an
+// earlier agent staged is replaced.
+func (c *Container) LayOut(p plan.Plan, in registry.Instance, bring func(work files.Folder) error) (err error) {
+	if err := c.unpack(); err != nil {
+		return err
+	}
+	work, err := files.As(nil).Below(c.WorkDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf", "code"} {
+		folder, err := work.Make(filepath.Join(p.Process.Folder, dir))
+		if err != nil {
+			return err
+		}
+		if err := folder.Close(); err != nil {
+			return err
+		}
+	}
+	for _, item := range p.Stage {
+		if item.FromStore() {
+			continue
+		}
+		if err := stageItem(work, item); err != nil {
+			return fmt.Errorf("stage %s: %w", item.Name, err)
+		}
+	}
+	if err := layProgram(work, p); err != nil {
+		return err
+	}
+	c.App.Close() // everything of it is laid out
+	if err := bring(work); err != nil {
+		return err
+	}
+	return c.giveFolders(p, in, work)
+}
+
+// unpack lays the package out beside the instances.
+func (c *Container) unpack() error {
+	err := packages.Unpack(c.App.Package, filepath.Join(c.WorkDir, "package"), c.Run)
+	switch {
+	case errors.Is(err, packages.ErrForeign):
+		return fault.Held(fmt.Errorf("%w; give --work-dir a folder of its own", err))
+	case errors.Is(err, packages.ErrRefused): // a link that leads outside
+		return fault.Definition(err)
+	}
+	return err
+}
+
+// giveFolders gives the process what it may write: its own folder, a checkpoint folder in the work folder, its logs.
+func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Folder) error {
+	user := files.As(c.User())
+	own := []string{p.Process.Folder}
+	if files.Within(p.Checkpoint.Dir, c.WorkDir) {
+		own = append(own, p.Checkpoint.Dir)
+	}
+	for _, dir := range own {
+		folder, err := work.Make(dir)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(user.OwnAll(folder), folder.Close()); err != nil {
+			return err
+		}
+	}
+	logs, err := user.Make(filepath.Join(c.LogDir, in.String()))
+	if err != nil {
+		return err
+	}
+	return errors.Join(user.OwnAll(logs.Root), logs.Close())
+}
+
+// Park starts the guard that will hold the instance's process.
+func (c *Container) Park(ctx context.Context, p plan.Plan, in registry.Instance) (*sandbox.Guard, error) {
+	confine, err := c.confinement(p, in)
+	if err != nil {
+		return nil, err
+	}
+	outlast()
+	guard, err := c.Engine.Engine.Park(ctx, sandbox.Options{
+		LogDir: filepath.Join(c.LogDir, in.String()), Logger: c.Log, Confine: confine,
+		OOMScoreAdj: c.priority.oomScore, Nice: c.priority.nice,
+	})
+	if err != nil {
+		return nil, fault.NotPermitted(fmt.Errorf("engine %s: %w", c.Engine.Engine.Name(), err))
+	}
+	return guard, nil
+}
