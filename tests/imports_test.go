@@ -125,6 +125,9 @@ var rooms = []room{
 	{path: "shim/checkpoint", may: []string{"shim/checkpoint/format", "shim/plan", "registry", "shim/files", "packages/fetch"}},
 	{path: "shim/checkpoint/format", may: []string{"packages/fetch"}},
 
+	{path: "cmd/internal/console", may: []string{"shim/exit"}},
+	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},
+	{path: "cmd/internal/flags", may: []string{"cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/status"}},
 	{path: "cmd/muster", may: []string{"*"}},
 	{path: "cmd/muster-gpu", may: []string{"shim/gpu"}},
 

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
@@ -28,7 +30,7 @@ import (
 
 // agentFlags are the settings of one agent.
 type agentFlags struct {
-	app        appFlags
+	app        flags.App
 	ref        string
 	appID      string
 	run        string
@@ -47,14 +49,14 @@ type agentFlags struct {
 	api        string
 	strict     bool
 	lifeline   int
-	registry   registryFlags
-	filesystem filesystemFlag
-	state      stateFlags
+	registry   flags.Registry
+	filesystem flags.Filesystem
+	state      flags.State
 	logJSON    bool
 	paiReport  bool
 }
 
-func newAgent(s streams) *cobra.Command {
+func newAgent(s console.Streams) *cobra.Command {
 	f := agentFlags{}
 	cmd := &cobra.Command{
 		Use: "agent --app APP", Short: "Be one container's entrypoint: join the gang, run the process, end with the verdict",
@@ -71,46 +73,39 @@ func newAgent(s streams) *cobra.Command {
 	return cmd
 }
 
-func (f *agentFlags) register(flags flagSet) {
-	f.app.register(flags)
-	f.registry.register(flags)
-	f.state.register(flags)
-	f.filesystem.register(flags)
-	flags.StringVar(&f.ref, "app", "", "`APP`: folder, .zip, .tar.gz, .tgz, .tar.zst, a URL (file:, hdfs:, http:, https:, with #sha256=HEX at its end) or catalog:NAME")
-	flags.StringVar(&f.appID, "app-id", "", "name of the gang in the registry")
-	flags.StringVar(&f.run, "run", "", "one life of the app; a new one follows a finished one")
-	flags.StringVar(&f.component, "component", "", "component of this container; without it a free one is claimed")
-	flags.IntVar(&f.index, "index", -1, "index of this container; without it a free one is claimed")
-	flags.StringVar(&f.host, "host", "", "address that peers reach this host at")
-	flags.StringVar(&f.ports, "ports", "20000-29999", "range to take ports from")
-	flags.StringVar(&f.engine, "engine", "auto", "how the process is confined: auto, container, cgroup or process")
-	flags.BoolVar(&f.strict, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
-	flags.StringVar(&f.api, "api-listen", "", "`HOST:PORT` to answer other hosts at, to whom has the run's token (default: a port of --ports, unless this host's address is a loopback one)")
-	flags.StringVar(&f.policy, "policy", policy.DefaultFile, "what this host's operator permits and forbids")
-	flags.StringVar(&f.launcher, "launcher", "", "what started this agent, when it is not recognised")
-	flags.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")
-	flags.StringVar(&f.logDir, "log-dir", "", "folder for logs")
-	flags.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the process; repeatable")
-	flags.StringVar(&f.exitMap, "exit-code-map", "", "`CODE|CLASS=CODE,…`, applied last")
-	flags.DurationVar(&f.kill, "kill-window", 0, "time between the launcher's TERM and its KILL (default: the launcher's usual)")
-	flags.BoolVar(&f.paiReport, paiReportFlag, false, paiReportUsage)
-	flags.BoolVar(&f.logJSON, "log-json", false, "write the agent's own log as JSON")
-	flags.IntVar(&f.lifeline, "lifeline-fd", -1, "descriptor whose end means: stop in grace")
-	must(flags.MarkHidden("lifeline-fd"))
-}
-
-// must is for calls that fail only when the program is wrong.
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
+func (f *agentFlags) register(set flags.Set) {
+	f.app.Register(set)
+	f.registry.Register(set)
+	f.state.Register(set)
+	f.filesystem.Register(set)
+	set.StringVar(&f.ref, "app", "", "`APP`: folder, .zip, .tar.gz, .tgz, .tar.zst, a URL (file:, hdfs:, http:, https:, with #sha256=HEX at its end) or catalog:NAME")
+	set.StringVar(&f.appID, "app-id", "", "name of the gang in the registry")
+	set.StringVar(&f.run, "run", "", "one life of the app; a new one follows a finished one")
+	set.StringVar(&f.component, "component", "", "component of this container; without it a free one is claimed")
+	set.IntVar(&f.index, "index", -1, "index of this container; without it a free one is claimed")
+	set.StringVar(&f.host, "host", "", "address that peers reach this host at")
+	set.StringVar(&f.ports, "ports", "20000-29999", "range to take ports from")
+	set.StringVar(&f.engine, "engine", "auto", "how the process is confined: auto, container, cgroup or process")
+	set.BoolVar(&f.strict, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
+	set.StringVar(&f.api, "api-listen", "", "`HOST:PORT` to answer other hosts at, to whom has the run's token (default: a port of --ports, unless this host's address is a loopback one)")
+	set.StringVar(&f.policy, "policy", policy.DefaultFile, "what this host's operator permits and forbids")
+	set.StringVar(&f.launcher, "launcher", "", "what started this agent, when it is not recognised")
+	set.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")
+	set.StringVar(&f.logDir, "log-dir", "", "folder for logs")
+	set.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the process; repeatable")
+	set.StringVar(&f.exitMap, "exit-code-map", "", "`CODE|CLASS=CODE,…`, applied last")
+	set.DurationVar(&f.kill, "kill-window", 0, "time between the launcher's TERM and its KILL (default: the launcher's usual)")
+	set.BoolVar(&f.paiReport, paiReportFlag, false, paiReportUsage)
+	set.BoolVar(&f.logJSON, "log-json", false, "write the agent's own log as JSON")
+	set.IntVar(&f.lifeline, "lifeline-fd", -1, "descriptor whose end means: stop in grace")
+	flags.Must(set.MarkHidden("lifeline-fd"))
 }
 
 // agent is the whole life of `muster agent`.
-func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed bool) (err error) {
+func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun, policyNamed bool) (err error) {
 	outliveReaders()
 	debug.SetGCPercent(thrift)
-	last, notify := "", newNotifier(f.logger(s.err), loading(f.ref, time.Now()))
+	last, notify := "", newNotifier(f.logger(s.Err), loading(f.ref, time.Now()))
 	defer func() { notify.close(cmp.Or(last, errorStatus(err))) }()
 	codes, err := parseExitMap(f.exitMap)
 	if err != nil {
@@ -123,8 +118,8 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 	if err != nil {
 		return err
 	}
-	f.app.Policy, f.app.Hadoop = &rules, f.filesystem.hadoop.Login
-	app, err := f.app.Load(ctx, f.ref, s.err)
+	f.app.Policy, f.app.Hadoop = &rules, f.filesystem.Hadoop.Login
+	app, err := f.app.Load(ctx, f.ref, s.Err)
 	if err != nil {
 		return err
 	}
@@ -147,7 +142,7 @@ func (f *agentFlags) agent(ctx context.Context, s streams, newRun, policyNamed b
 	a.notify.ends(mapped)
 	a.epilogue(final, code, mapped)
 	if f.paiReport {
-		a.reportPAI(s.err, final)
+		a.reportPAI(s.Err, final)
 	}
 	if undone != nil && mapped != 0 {
 		return exit.Error{Code: mapped, Err: undone}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/launcher/yarn"
 )
@@ -15,7 +16,7 @@ import (
 // files of a container's log folder and nothing of the folders in it, and then removes them all.
 func (a *agent) showLogs(in registry.Instance) {
 	top, _, _ := strings.Cut(os.Getenv("LOG_DIRS"), ",")
-	if a.alloc.Launcher != string(yarn.Name) || filepath.Join(absolute(top), "muster") != a.logDir {
+	if a.alloc.Launcher != string(yarn.Name) || filepath.Join(flags.Absolute(top), "muster") != a.logDir {
 		return // they are elsewhere
 	}
 	for _, name := range []string{"stdout.log", "stderr.log", "agent.log"} {

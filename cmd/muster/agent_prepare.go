@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
@@ -83,8 +85,8 @@ type agent struct {
 	closers     []func()
 }
 
-func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, notify *notifier, newRun, policyNamed bool) (*agent, error) {
-	late := &lateFile{also: s.err}
+func (f *agentFlags) prepare(ctx context.Context, s console.Streams, app *openapp.App, notify *notifier, newRun, policyNamed bool) (*agent, error) {
+	late := &lateFile{also: s.Err}
 	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: machine.NewAgent(), started: time.Now()}
 	environ := launcher.Environ(os.Environ())
 	found, err := member.DetectLauncher(f.launcher, environ)
@@ -104,10 +106,10 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, n
 		return nil, exit.With(exit.Internal, err)
 	}
 	var warning error
-	if a.filesystem, warning, err = f.filesystem.resolve(); err != nil {
+	if a.filesystem, warning, err = f.filesystem.Resolve(); err != nil {
 		return nil, err
 	}
-	a.hadoop = f.filesystem.hadoop.Login
+	a.hadoop = f.filesystem.Hadoop.Login
 	if warning != nil {
 		a.log.Warn("configuration of hadoop", "err", warning)
 	}
@@ -120,17 +122,17 @@ func (f *agentFlags) prepare(ctx context.Context, s streams, app *openapp.App, n
 	if err != nil {
 		return nil, err
 	}
-	if app.Settings.Barrier > 0 && f.registry.barrier == 0 {
-		f.registry.barrier = app.Settings.Barrier.Duration()
+	if app.Settings.Barrier > 0 && f.registry.Barrier == 0 {
+		f.registry.Barrier = app.Settings.Barrier.Duration()
 	}
-	if a.registryAddr, err = f.registry.resolve(); err != nil {
+	if a.registryAddr, err = f.registry.Resolve(); err != nil {
 		return nil, err
 	}
-	if a.client, a.times, err = f.registry.open(a.log); err != nil {
+	if a.client, a.times, err = f.registry.Open(a.log); err != nil {
 		return nil, err
 	}
 	a.closers = append(a.closers, a.client.Close)
-	a.state = f.state.resolve()
+	a.state = f.state.Resolve()
 	if err := a.state.Open(); err != nil {
 		return nil, exit.With(exit.Forbidden, err)
 	}
@@ -192,15 +194,15 @@ func (f *agentFlags) folders(a *agent, found launcher.Found) error {
 			return exit.With(exit.Forbidden, err)
 		}
 	}
-	a.workDir = absolute(work)
+	a.workDir = flags.Absolute(work)
 	if files.Same(a.workDir, a.app.Package.Path) {
 		return exit.Usagef("work folder %s is the package itself: give --work-dir another", a.workDir)
 	}
 	switch {
 	case f.logDir != "":
-		a.logDir = absolute(f.logDir)
+		a.logDir = flags.Absolute(f.logDir)
 	case found.LogDir != "":
-		a.logDir = filepath.Join(absolute(found.LogDir), "muster")
+		a.logDir = filepath.Join(flags.Absolute(found.LogDir), "muster")
 	default:
 		a.logDir = filepath.Join(a.workDir, "log")
 	}

@@ -10,15 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
 type commandFlags struct {
-	ask  askFlags
+	ask  flags.Ask
 	json bool
 }
 
-func newCommand(s streams) *cobra.Command {
+func newCommand(s console.Streams) *cobra.Command {
 	f := commandFlags{}
 	cmd := &cobra.Command{
 		Use: "command [APP/]INSTANCE NAME", Short: "Run a command of the package's scripts in an instance on this host", Args: exactly("[APP/]INSTANCE", "NAME"),
@@ -30,17 +32,17 @@ Everything it said lies in the instance's log folder, as output-N.txt and errors
 		ValidArgsFunction: completeSignal(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.command(cmd.Context(), s, args[0], args[1]) },
 	}
-	f.ask.state.register(cmd.Flags())
+	f.ask.State.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the answer as JSON")
 	return cmd
 }
 
-func (f *commandFlags) command(ctx context.Context, s streams, word, name string) error {
-	k, err := f.ask.lookup(s.err)
+func (f *commandFlags) command(ctx context.Context, s console.Streams, word, name string) error {
+	k, err := f.ask.Lookup(s.Err)
 	if err != nil {
 		return err
 	}
-	t, c, err := k.agent(ctx, word)
+	t, c, err := k.Agent(ctx, word)
 	if err != nil {
 		return err
 	}
@@ -49,19 +51,19 @@ func (f *commandFlags) command(ctx context.Context, s streams, word, name string
 	defer stop()
 	result, err := c.Command(ctx, name)
 	if err != nil {
-		return fmt.Errorf("command %s of %s/%s: %w", name, t.app, t.instance, err)
+		return fmt.Errorf("command %s of %s/%s: %w", name, t.App, t.Instance, err)
 	}
 	if f.json {
-		if err := printJSON(s.out, result); err != nil {
+		if err := console.PrintJSON(s.Out, result); err != nil {
 			return err
 		}
 	} else {
-		_, _ = io.WriteString(s.out, result.Stdout) // nobody reads any more
-		_, _ = io.WriteString(s.err, result.Stderr)
+		_, _ = io.WriteString(s.Out, result.Stdout) // nobody reads any more
+		_, _ = io.WriteString(s.Err, result.Stderr)
 	}
 	switch {
 	case result.Code == nil:
-		return fmt.Errorf("command %s of %s/%s: %s", name, t.app, t.instance, result.Cause)
+		return fmt.Errorf("command %s of %s/%s: %s", name, t.App, t.Instance, result.Cause)
 	case *result.Code != 0:
 		return exit.Silent{Code: *result.Code}
 	}

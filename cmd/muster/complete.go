@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/packages/catalog"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/openapp"
@@ -33,7 +34,7 @@ func environed(complete cobra.CompletionFunc) cobra.CompletionFunc {
 
 // completeFlag offers values of a flag.
 func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
-	must(cmd.RegisterFlagCompletionFunc(flag, environed(complete)))
+	flags.Must(cmd.RegisterFlagCompletionFunc(flag, environed(complete)))
 }
 
 // completeApp offers the catalog; folders and archives are the shell's own to offer.
@@ -54,7 +55,7 @@ func completeAppFlag(cmd *cobra.Command, _ []string, typed string) ([]string, co
 }
 
 // completeComponents offers the components of the app that ref names once the command line is read.
-func completeComponents(app *appFlags, ref func(args []string) string) cobra.CompletionFunc {
+func completeComponents(app *flags.App, ref func(args []string) string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		name := ref(args)
 		if at, err := openapp.ParseLocation(name); name == "" || err == nil && at.Remote() { // nothing is loaded for a tab
@@ -78,12 +79,12 @@ func firstOf(args []string) string {
 }
 
 // completeKnown offers the apps of this host.
-func completeKnown(ask *askFlags) cobra.CompletionFunc {
+func completeKnown(ask *flags.Ask) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		apps, err := ask.state.resolve().Apps()
+		apps, err := ask.State.Resolve().Apps()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -96,11 +97,11 @@ func completeKnown(ask *askFlags) cobra.CompletionFunc {
 }
 
 // completeLogs offers the apps of this host and the instances that have logs here.
-func completeLogs(ask *askFlags) cobra.CompletionFunc {
+func completeLogs(ask *flags.Ask) cobra.CompletionFunc {
 	known := completeKnown(ask)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		names, directive := known(cmd, args, typed)
-		state := ask.state.resolve()
+		state := ask.State.Resolve()
 		apps, err := state.Apps()
 		if err != nil || len(args) > 0 {
 			return nil, directive
@@ -137,12 +138,12 @@ func instancesIn(dir string) []string {
 }
 
 // completeSignal offers the instances that live on this host, then signals.
-func completeSignal(ask *askFlags) cobra.CompletionFunc {
+func completeSignal(ask *flags.Ask) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		var names []string
 		switch len(args) {
 		case 0:
-			state := ask.state.resolve()
+			state := ask.State.Resolve()
 			apps, err := state.Apps()
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError

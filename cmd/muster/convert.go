@@ -15,18 +15,20 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/convert"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
 type convertFlags struct {
-	app    appFlags
+	app    flags.App
 	to     string
 	output string
 	strict bool
 	json   bool
 }
 
-func newConvert(s streams) *cobra.Command {
+func newConvert(s console.Streams) *cobra.Command {
 	f := convertFlags{}
 	cmd := &cobra.Command{
 		Use: "convert APP --to slider|pai|hbox", DisableFlagsInUseLine: true, Short: "Write a definition in the words of another system", Args: exactly("APP"),
@@ -40,7 +42,7 @@ with --strict there being any is an error (65), and nothing is written.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.convert(cmd.Context(), s, args[0]) },
 	}
 	flags := cmd.Flags()
-	f.app.register(flags)
+	f.app.Register(flags)
 	flags.StringVar(&f.to, "to", "", "the other system: "+strings.Join(convert.Targets(), ", "))
 	flags.StringVarP(&f.output, "output", "o", "", "write to this `FILE`, of slider into this folder, in place of stdout; nothing is written over")
 	flags.BoolVar(&f.strict, "strict", false, "end with 65 where something is lost")
@@ -48,7 +50,7 @@ with --strict there being any is an error (65), and nothing is written.`,
 	return cmd
 }
 
-func (f *convertFlags) convert(ctx context.Context, s streams, ref string) error {
+func (f *convertFlags) convert(ctx context.Context, s console.Streams, ref string) error {
 	if !slices.Contains(convert.Targets(), f.to) {
 		return exit.Usagef("convert: --to %q: want one of %s", f.to, strings.Join(convert.Targets(), ", "))
 	}
@@ -65,10 +67,10 @@ func (f *convertFlags) convert(ctx context.Context, s streams, ref string) error
 	}
 	out := convert.To(f.to, l.App, l.Package.FS)
 	if f.json {
-		err = printJSON(s.out, out)
+		err = console.PrintJSON(s.Out, out)
 	}
 	for _, line := range out.Lost {
-		fmt.Fprintln(s.err, "lost: "+line)
+		fmt.Fprintln(s.Err, "lost: "+line)
 	}
 	switch {
 	case err != nil:
@@ -79,7 +81,7 @@ func (f *convertFlags) convert(ctx context.Context, s streams, ref string) error
 		return f.save(out.Files)
 	case !f.json:
 		for _, text := range out.Files {
-			_, err = fmt.Fprint(s.out, text)
+			_, err = fmt.Fprint(s.Out, text)
 		}
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/cmd/internal/console"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -215,7 +216,7 @@ func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
 func commandReference() string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nPrinted from the program (`make golden`). Every flag may also be given as `MUSTER_AGENT_<FLAG>`, with `_` for `-`.\n")
-	root := newRoot(streams{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
+	root := newRoot(console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	root.InitDefaultCompletionCmd("") // Execute would add it
 	for _, cmd := range root.Commands() {
 		if cmd.Hidden || cmd.Name() == "help" {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/member"
@@ -18,7 +20,7 @@ import (
 )
 
 type doctorFlags struct {
-	ask    askFlags
+	ask    flags.Ask
 	ports  string
 	policy string
 	json   bool
@@ -40,7 +42,7 @@ type checkup struct {
 	Launcher plan.Launcher `json:"launcher"`
 }
 
-func newDoctor(s streams) *cobra.Command {
+func newDoctor(s console.Streams) *cobra.Command {
 	f := doctorFlags{}
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Say what this host permits, and what would mend it", Args: exactly(),
@@ -49,7 +51,7 @@ with 1 when something that it needs is missing; what is only less than could be 
 what is known of the launcher: each value with where it came from, and what it does with an agent's end.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.doctor(cmd.Context(), s) },
 	}
-	f.ask.register(cmd.Flags())
+	f.ask.Register(cmd.Flags())
 	cmd.Flags().Lookup("registry").Usage = "registry that must answer (default: CONSUL_HTTP_ADDR, if set)"
 	cmd.Flags().StringVar(&f.ports, "ports", ports.Default.String(), "range to take ports from")
 	cmd.Flags().StringVar(&f.policy, "policy", policy.DefaultFile, "what this host's operator permits and forbids")
@@ -57,14 +59,14 @@ what is known of the launcher: each value with where it came from, and what it d
 	return cmd
 }
 
-func (f *doctorFlags) doctor(ctx context.Context, s streams) error {
+func (f *doctorFlags) doctor(ctx context.Context, s console.Streams) error {
 	found, host := member.Surroundings(ctx)
 	answer := checkup{Version: 1, Launcher: known.Describe(found, host), Checks: slices.Concat(
-		[]check{checkLauncher(found, host), checkGuard(ctx), checkState(f.ask.state.resolve()), checkPorts(f.ports), f.checkRegistry(ctx), checkPolicy(f.policy)},
+		[]check{checkLauncher(found, host), checkGuard(ctx), checkState(f.ask.State.Resolve()), checkPorts(f.ports), f.checkRegistry(ctx), checkPolicy(f.policy)},
 		checkConfinement(ctx),
 		[]check{checkWorkFolder(), checkOpenFiles(), checkShell(), checkPython(ctx), checkHadoop(), checkGPU(ctx, "/")},
 	)}
-	if err := printCheckup(s.out, answer, f.json); err != nil {
+	if err := printCheckup(s.Out, answer, f.json); err != nil {
 		return err
 	}
 	for _, c := range answer.Checks {
@@ -77,7 +79,7 @@ func (f *doctorFlags) doctor(ctx context.Context, s streams) error {
 
 func printCheckup(out io.Writer, answer checkup, asJSON bool) error {
 	if asJSON {
-		return printJSON(out, answer)
+		return console.PrintJSON(out, answer)
 	}
 	for _, c := range answer.Checks {
 		word := "ok"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
@@ -12,7 +13,7 @@ import (
 // checkHadoop looks at what processes would be told of Hadoop here. muster itself needs no more than its configuration.
 func checkHadoop() check {
 	const name = "hadoop"
-	dir := hadoopFlags{}.Dir()
+	dir := flags.Hadoop{}.Dir()
 	if dir == "" {
 		return good(name, "no configuration in %s: --hadoop-conf or HADOOP_CONF_DIR names one", hdfs.ConfDir())
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/member"
@@ -118,22 +119,22 @@ func checkPorts(text string) check {
 // checkRegistry asks the registry that was named; without one only looks whether there is one here.
 func (f *doctorFlags) checkRegistry(ctx context.Context) check {
 	const name = "registry"
-	address, err := f.ask.registry.resolve()
+	address, err := f.ask.Registry.Resolve()
 	var c *consul.Client
 	if err == nil {
-		c, err = openForQuestions(address)
+		c, err = apps.Open(address)
 	}
 	if err != nil {
 		return bad(name, "want "+registry.AddressForms, "%v", err).needed()
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	ctx, cancel := context.WithTimeout(ctx, apps.Patience)
 	defer cancel()
 	err = c.Ping(ctx)
 	switch {
 	case err == nil:
 		return good(name, "%s answers", address)
-	case !f.ask.registry.named():
+	case !f.ask.Registry.Named():
 		return good(name, "none at %s: muster run brings its own, muster agent needs --registry", address)
 	case errors.Is(err, registry.ErrForbidden):
 		return bad(name, "CONSUL_HTTP_TOKEN needs key_prefix \"muster/\" write and session_prefix \"\" write", "%s: %v", address, err).needed()

@@ -13,19 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
 
 type execFlags struct {
-	ask         askFlags
+	ask         flags.Ask
 	interactive bool
 	tty         bool
 	env         []string
 	cwd         string
 }
 
-func newExec(s streams) *cobra.Command {
+func newExec(s console.Streams) *cobra.Command {
 	f := execFlags{}
 	cmd := &cobra.Command{
 		Use: "exec [flags] [APP/]INSTANCE -- COMMAND [ARG]...", DisableFlagsInUseLine: true, Short: "Run a program beside an instance's process, where that runs", Args: execArgs,
@@ -42,7 +44,7 @@ hung up on when this command is killed. INT, TERM and HUP are handed on to it; t
 		},
 	}
 	flags := cmd.Flags()
-	f.ask.state.register(flags)
+	f.ask.State.Register(flags)
 	flags.BoolVarP(&f.interactive, "interactive", "i", false, "pass stdin on (default: unless it is a terminal and the program has none)")
 	flags.BoolVarP(&f.tty, "tty", "t", false, "give the program a terminal (default: when stdin and stdout are one)")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] over the environment of the instance's process; repeatable")
@@ -58,7 +60,7 @@ func execArgs(_ *cobra.Command, args []string) error {
 }
 
 // completeInstance offers the instances that live on this host, then leaves the rest to the shell.
-func completeInstance(ask *askFlags) cobra.CompletionFunc {
+func completeInstance(ask *flags.Ask) cobra.CompletionFunc {
 	instances := completeSignal(ask)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -68,12 +70,12 @@ func completeInstance(ask *askFlags) cobra.CompletionFunc {
 	}
 }
 
-func (f *execFlags) exec(ctx context.Context, s streams, given func(string) bool, word string, argv []string) error {
-	k, err := f.ask.lookup(s.err)
+func (f *execFlags) exec(ctx context.Context, s console.Streams, given func(string) bool, word string, argv []string) error {
+	k, err := f.ask.Lookup(s.Err)
 	if err != nil {
 		return err
 	}
-	t, c, err := k.agent(ctx, word)
+	t, c, err := k.Agent(ctx, word)
 	if err != nil {
 		return err
 	}
@@ -84,7 +86,7 @@ func (f *execFlags) exec(ctx context.Context, s streams, given func(string) bool
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("exec %s/%s: %w", t.app, t.instance, err)
+		return fmt.Errorf("exec %s/%s: %w", t.App, t.Instance, err)
 	case x.Signal != 0:
 		return exit.Silent{Code: 128 + x.Signal}
 	case x.Code != 0:
@@ -94,8 +96,8 @@ func (f *execFlags) exec(ctx context.Context, s streams, given func(string) bool
 }
 
 // run gives the program this command's streams until it ends.
-func (f *execFlags) run(ctx context.Context, c *status.Client, s streams, given func(string) bool, argv []string) (status.ExecExit, error) {
-	in, out := terminalOf(s.in), terminalOf(s.out)
+func (f *execFlags) run(ctx context.Context, c *status.Client, s console.Streams, given func(string) bool, argv []string) (status.ExecExit, error) {
+	in, out := terminalOf(s.In), terminalOf(s.Out)
 	if !given("tty") {
 		f.tty = in != nil && out != nil
 	}
@@ -116,7 +118,7 @@ func (f *execFlags) run(ctx context.Context, c *status.Client, s streams, given 
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	signals, sizes := handOn(ctx, leave, in, out)
-	return c.Exec(ctx, ask, status.ExecStreams{Stdin: s.in, Stdout: s.out, Stderr: s.err, Resize: sizes, Signals: signals})
+	return c.Exec(ctx, ask, status.ExecStreams{Stdin: s.In, Stdout: s.Out, Stderr: s.Err, Resize: sizes, Signals: signals})
 }
 
 // variables are --env; those without a value have this command's, if there is one. A terminal's kind is known here only.

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/process"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -79,7 +80,7 @@ func TestExecOnATerminal(t *testing.T) {
 			"exec", "--state-dir", state, "d1/worker-0", "--", "sh", "-c",
 			`stty size; echo $SAID $TERM; until [ "$(stty size)" = "50 132" ]; do :; done; echo resized; read x; echo got $x; exit 9`,
 		},
-			streams{in: end, out: end, err: end})
+			console.Streams{In: end, Out: end, Err: end})
 	}()
 	dog := time.AfterFunc(scriptWatchdog, func() { _ = master.Close() })
 	defer dog.Stop()
@@ -138,7 +139,7 @@ func TestExecTerminalWithoutOne(t *testing.T) {
 			var out strings.Builder
 			args := append([]string{"exec", "--state-dir", state, "d1/worker-0"}, c.args...)
 			code := execute(t.Context(), append(args, "--", "sh", "-c", `read x; stty size 2>&1; echo "<$x>"; cat`),
-				streams{in: strings.NewReader("a line\n"), out: &out, err: t.Output()})
+				console.Streams{In: strings.NewReader("a line\n"), Out: &out, Err: t.Output()})
 			if code != 0 || out.String() != c.want {
 				t.Errorf("exit code %d, says %q, want %q", code, out.String(), c.want)
 			}

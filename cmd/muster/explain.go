@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan/sheet"
 )
 
-func newExplain(s streams) *cobra.Command {
+func newExplain(s console.Streams) *cobra.Command {
 	f := planFlags{roster: exampleRoster}
 	cmd := &cobra.Command{
 		Use: "explain APP", Short: "Say for people what would run, component by component, and where each value comes from", Args: exactly("APP"),
@@ -24,7 +25,7 @@ programs, as JSON.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.explain(cmd.Context(), s, args[0]) },
 	}
 	flags := cmd.Flags()
-	f.app.register(flags)
+	f.app.Register(flags)
 	flags.StringVar(&f.component, "component", "", "this component only")
 	flags.StringVar(&f.allocation, "allocation", "", "JSON `FILE` {launcher, host, ports, devices, envelope, kill_window} in place of what this environment says")
 	flags.StringVar(&f.engine, "engine", "auto", "how the process would be confined: auto, container, cgroup or process")
@@ -32,7 +33,7 @@ programs, as JSON.`,
 	return cmd
 }
 
-func (f *planFlags) explain(ctx context.Context, s streams, ref string) error {
+func (f *planFlags) explain(ctx context.Context, s console.Streams, ref string) error {
 	l, found, err := f.app.Read(ctx, ref)
 	if err != nil {
 		return err
@@ -49,7 +50,7 @@ func (f *planFlags) explain(ctx context.Context, s streams, ref string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprint(s.out, sheet.Of(&l.App, list.Plans, f.component)); err != nil {
+	if _, err := fmt.Fprint(s.Out, sheet.Of(&l.App, list.Plans, f.component)); err != nil {
 		return exit.With(exit.Internal, fmt.Errorf("print: %w", err))
 	}
 	return nil

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
@@ -20,12 +23,12 @@ import (
 )
 
 type flexFlags struct {
-	ask  askFlags
+	ask  flags.Ask
 	json bool
 	wait time.Duration
 }
 
-func newFlex(s streams) *cobra.Command {
+func newFlex(s console.Streams) *cobra.Command {
 	f := flexFlags{}
 	cmd := &cobra.Command{
 		Use: "flex APP COMPONENT=COUNT...", Short: "Change how many instances a running app has", Args: flexArgs,
@@ -40,7 +43,7 @@ definition changes, and agents that are launched again later are held to the cou
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.flex(cmd.Context(), s, args[0], args[1:]) },
 	}
-	f.ask.register(cmd.Flags())
+	f.ask.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
 	cmd.Flags().DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait until the counts are in force; then it ends with 76")
 	return cmd
@@ -53,7 +56,7 @@ func flexArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func (f *flexFlags) flex(ctx context.Context, s streams, app string, args []string) error {
+func (f *flexFlags) flex(ctx context.Context, s console.Streams, app string, args []string) error {
 	want, err := parseCounts(args)
 	if err != nil {
 		return err
@@ -61,23 +64,23 @@ func (f *flexFlags) flex(ctx context.Context, s streams, app string, args []stri
 	if f.wait < 0 {
 		return exit.Usagef("flex: --wait %s: want 0s or more", f.wait)
 	}
-	k, err := f.ask.lookup(s.err)
+	k, err := f.ask.Lookup(s.Err)
 	if err != nil {
 		return err
 	}
-	facts, err := k.app(ctx, app)
+	facts, err := k.App(ctx, app)
 	if err != nil {
 		return err
 	}
 	if err := flexible(facts); err != nil {
 		return err
 	}
-	if err := inBounds(definition(facts.registry.App), want); err != nil {
+	if err := inBounds(apps.Definition(facts.Registry.App), want); err != nil {
 		return err
 	}
-	x := flexing{streams: s, lookup: k, app: app, address: facts.address, run: facts.registry.App.Run, want: want}
-	x.before = facts.registry.Directive.Counts
-	if !x.asked(facts.registry.Directive) {
+	x := flexing{streams: s, lookup: k, app: app, address: facts.Address, run: facts.Registry.App.Run, want: want}
+	x.before = facts.Registry.Directive.Counts
+	if !x.asked(facts.Registry.Directive) {
 		if err := x.ask(ctx); err != nil {
 			return err
 		}
@@ -107,14 +110,14 @@ func parseCounts(args []string) (map[string]int, error) {
 }
 
 // flexible tells that there is a run that can change.
-func flexible(f appFacts) error {
-	switch v := f.verdict(); {
+func flexible(f apps.Facts) error {
+	switch v := f.Verdict(); {
 	case v != nil:
-		return fmt.Errorf("%s is over: %s; how many a new run has is said with --instances", f.id, verdictText(*v))
-	case f.registry == nil:
-		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else knows its counts", f.id))
-	case f.registry.Interrupted():
-		return fmt.Errorf("%s has no live agent that could change anything: its run was interrupted and goes on when it is launched again", f.id)
+		return fmt.Errorf("%s is over: %s; how many a new run has is said with --instances", f.ID, verdictText(*v))
+	case f.Registry == nil:
+		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else knows its counts", f.ID))
+	case f.Registry.Interrupted():
+		return fmt.Errorf("%s has no live agent that could change anything: its run was interrupted and goes on when it is launched again", f.ID)
 	}
 	return nil
 }
@@ -145,8 +148,8 @@ func inBounds(app appdef.App, want map[string]int) error {
 
 // flexing is one change of counts on its way.
 type flexing struct {
-	streams streams
-	lookup  lookup
+	streams console.Streams
+	lookup  apps.Lookup
 	app     string
 	address registry.Address
 	run     string
@@ -175,11 +178,11 @@ func (x *flexing) meets(have map[string]int) bool {
 }
 
 func (x *flexing) ask(ctx context.Context) error {
-	a := registry.Ask{Kind: registry.AskFlex, By: whoAsks(), Args: map[string]string{}}
+	a := registry.Ask{Kind: registry.AskFlex, By: apps.Asker(), Args: map[string]string{}}
 	for name, n := range x.want {
 		a.Args[name] = strconv.Itoa(n)
 	}
-	return askGang(ctx, x.address, x.app, a)
+	return apps.Ask(ctx, x.address, x.app, a)
 }
 
 // await waits until the counts are in force and says who is missing.
@@ -189,12 +192,12 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 	var last registry.Directive
 	var over error
 	done := wait.Until(waiting, func() bool {
-		st, err := x.lookup.status(ctx, x.address, x.app)
+		st, err := x.lookup.Status(ctx, x.address, x.app)
 		switch {
 		case errors.Is(err, registry.ErrUnreachable): // it is waited for
 			return false
 		case err != nil:
-			over = registryError(x.address, err)
+			over = apps.RegistryError(x.address, err)
 			return true
 		}
 		last = st.Directive
@@ -243,7 +246,7 @@ func (x *flexing) tell(st consul.Status) {
 	}
 	if text := "waiting for " + strings.Join(parts, "; "); text != x.told {
 		x.told = text
-		fmt.Fprintf(x.streams.err, "%s: %s\n", x.app, text)
+		fmt.Fprintf(x.streams.Err, "%s: %s\n", x.app, text)
 	}
 }
 
@@ -275,7 +278,7 @@ type flexReport struct {
 
 func (x *flexing) print(d registry.Directive, asJSON bool) error {
 	if asJSON {
-		return printJSON(x.streams.out, flexReport{Version: 1, App: x.app, Before: x.before, Counts: d.Counts, Generation: d.Gen})
+		return console.PrintJSON(x.streams.Out, flexReport{Version: 1, App: x.app, Before: x.before, Counts: d.Counts, Generation: d.Gen})
 	}
 	var changed []string
 	for _, name := range slices.Sorted(maps.Keys(d.Counts)) {
@@ -286,6 +289,6 @@ func (x *flexing) print(d registry.Directive, asJSON bool) error {
 	if len(changed) == 0 {
 		changed = []string{"nothing changes"}
 	}
-	fmt.Fprintf(x.streams.out, "%s: %s, in generation %d\n", x.app, strings.Join(changed, ", "), d.Gen)
+	fmt.Fprintf(x.streams.Out, "%s: %s, in generation %d\n", x.app, strings.Join(changed, ", "), d.Gen)
 	return nil
 }

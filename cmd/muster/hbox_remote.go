@@ -8,12 +8,14 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
 // registerRemote adds what a job needs that runs elsewhere: the flags of muster submit whose names HBox does not have. Those of
 // muster run are taken over.
-func (f *submitFlags) registerRemote(flags flagSet) {
+func (f *submitFlags) registerRemote(flags flags.Set) {
 	o := &f.job.options
 	flags.StringVar(&f.store, "store", "", "with --launcher, as all below: `URL` of the folder for what the hosts need (default: --conf muster.store)")
 	flags.StringVar(&f.storeAs, "store-as", "", "the store as the hosts see it")
@@ -28,7 +30,7 @@ func (f *submitFlags) registerRemote(flags flagSet) {
 }
 
 // there runs the job by a launcher, and waits for its end as hbox-submit does.
-func (f *hboxFlags) there(ctx context.Context, s streams, launcher string, job hbox.Submission) error {
+func (f *hboxFlags) there(ctx context.Context, s console.Streams, launcher string, job hbox.Submission) error {
 	if err := knownLauncher("hbox-submit", launcher); err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
@@ -51,7 +53,7 @@ type hboxFlags struct {
 // usualPorts are taken from where nobody says otherwise.
 const usualPorts = "20000-29999"
 
-func newHBoxSubmit(s streams) *cobra.Command {
+func newHBoxSubmit(s console.Streams) *cobra.Command {
 	f := hboxFlags{}
 	f.run.output, f.run.ports, f.run.engine = outputLines, usualPorts, "auto"
 	cmd := &cobra.Command{
@@ -71,10 +73,10 @@ func newHBoxSubmit(s streams) *cobra.Command {
 
 func (f *hboxFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.run.registry.register(flags)
+	f.run.registry.Register(flags)
 	flags.Lookup("registry").Usage = registry.AddressForms + " (default: one of its own, embedded in this command)"
-	f.run.state.register(flags)
-	f.run.filesystem.register(flags)
+	f.run.state.Register(flags)
+	f.run.filesystem.Register(flags)
 	flags.StringVar(&f.run.appID, "app-id", "", "name of the gang (default: the job's name and six letters)")
 	flags.StringVar(&f.run.workDir, "work-dir", "", "folder for package, checkpoints and instances")
 	flags.StringVar(&f.run.logDir, "log-dir", "", "folder for logs (default: log in the work folder)")
@@ -142,16 +144,16 @@ func hboxCode(err error) error {
 	return exit.With(hboxRefused, err)
 }
 
-func (f *hboxFlags) submit(cmd *cobra.Command, s streams, words []string) error {
+func (f *hboxFlags) submit(cmd *cobra.Command, s console.Streams, words []string) error {
 	job, found := hbox.Parse(words)
 	switch job.Verb {
 	case hbox.VerbHelp:
 		return cmd.Help()
 	case hbox.VerbVersion:
-		fmt.Fprintf(s.out, "muster %s\n", readVersion().Version)
+		fmt.Fprintf(s.Out, "muster %s\n", readVersion().Version)
 		return nil
 	}
-	found.Warnings().Print(s.err)
+	found.Warnings().Print(s.Err)
 	if bad := found.Errors(); len(bad) > 0 {
 		return exit.With(hboxRefused, bad)
 	}
@@ -159,7 +161,7 @@ func (f *hboxFlags) submit(cmd *cobra.Command, s streams, words []string) error 
 		return hboxCode(f.there(cmd.Context(), s, where, job))
 	}
 	if names := job.CarriedNames(); len(names) > 0 {
-		fmt.Fprintf(s.err, "note: without effect here: %s\n", strings.Join(names, ", "))
+		fmt.Fprintf(s.Err, "note: without effect here: %s\n", strings.Join(names, ", "))
 	}
 	if f.explain || f.keep != "" {
 		return exit.With(hboxRefused, f.look(cmd.Context(), s, job))
@@ -168,10 +170,10 @@ func (f *hboxFlags) submit(cmd *cobra.Command, s streams, words []string) error 
 }
 
 // look shows the job without running it: as a sheet for people, as a package that muster's other verbs read, or both.
-func (f *hboxFlags) look(ctx context.Context, s streams, job hbox.Submission) (err error) {
+func (f *hboxFlags) look(ctx context.Context, s console.Streams, job hbox.Submission) (err error) {
 	around := os.TempDir()
 	if f.keep != "" {
-		around = filepath.Dir(absolute(f.keep))
+		around = filepath.Dir(flags.Absolute(f.keep))
 	}
 	dir, remove, err := hboxPackage(around, job)
 	if err != nil {
@@ -197,7 +199,7 @@ func (f *hboxFlags) look(ctx context.Context, s streams, job hbox.Submission) (e
 }
 
 // here runs the job on this machine: as a package that is made of it, by the code of muster run.
-func (f *hboxFlags) here(ctx context.Context, s streams, job hbox.Submission) (err error) {
+func (f *hboxFlags) here(ctx context.Context, s console.Streams, job hbox.Submission) (err error) {
 	if err := f.settle(job); err != nil {
 		return err
 	}
@@ -207,7 +209,7 @@ func (f *hboxFlags) here(ctx context.Context, s streams, job hbox.Submission) (e
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	p := hboxProgress{
-		state: f.run.state.resolve(), app: f.run.appID, result: filepath.Join(f.run.workDir, "result.json"), out: s.err,
+		state: f.run.state.Resolve(), app: f.run.appID, result: filepath.Join(f.run.workDir, "result.json"), out: s.Err,
 		workers: hboxWorkers(&job.App),
 	}
 	stop := p.follow(ctx)
@@ -230,6 +232,6 @@ func (f *hboxFlags) settle(job hbox.Submission) error {
 		}
 		f.run.workDir = dir
 	}
-	f.run.workDir = absolute(f.run.workDir)
+	f.run.workDir = flags.Absolute(f.run.workDir)
 	return nil
 }

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
 )
 
 // Options that are muster's own are read only before HBox's: behind them the same words are HBox's, or the command's.
 func TestOwnOptions(t *testing.T) {
-	cmd := newHBoxSubmit(streams{})
+	cmd := newHBoxSubmit(console.Streams{})
 	for line, want := range map[string]string{
 		"--app-id d1 --json --work-dir=w --worker-num 2 --json": "--app-id d1 --json --work-dir=w",
 		"--worker-num 2 --app-id d1":                            "",

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/plan"
 )
@@ -18,7 +19,7 @@ func printLauncher(out io.Writer, l plan.Launcher) error {
 	for _, k := range l.Known {
 		known = append(known, []string{k.What, k.Value, k.From})
 	}
-	if err := table(out, "WHAT VALUE FROM", known); err != nil {
+	if err := console.Table(out, "WHAT VALUE FROM", known); err != nil {
 		return err
 	}
 	fmt.Fprintln(out)
@@ -30,7 +31,7 @@ func printLauncher(out io.Writer, l plan.Launcher) error {
 		}
 		answers = append(answers, []string{a.Answer, strings.Join(codes, ","), a.By, a.Does})
 	}
-	if err := table(out, "END CODES SAID-BY THEN", answers); err != nil {
+	if err := console.Table(out, "END CODES SAID-BY THEN", answers); err != nil {
 		return err
 	}
 	if l.Survives.By != "" {

@@ -16,6 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/process"
@@ -25,7 +28,7 @@ import (
 )
 
 type logsFlags struct {
-	ask    askFlags
+	ask    flags.Ask
 	follow bool
 	stderr bool
 	agent  bool
@@ -33,7 +36,7 @@ type logsFlags struct {
 	tail   int
 }
 
-func newLogs(s streams) *cobra.Command {
+func newLogs(s console.Streams) *cobra.Command {
 	f := logsFlags{}
 	cmd := &cobra.Command{
 		Use: "logs [APP/]INSTANCE|APP", Short: "Print what processes wrote, also after the end", Args: exactly("[APP/]INSTANCE or APP"),
@@ -46,7 +49,7 @@ rotations until the run is over.`,
 		ValidArgsFunction: completeLogs(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.logs(cmd.Context(), s, args[0]) },
 	}
-	f.ask.state.register(cmd.Flags())
+	f.ask.State.Register(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on until the run is over")
 	cmd.Flags().BoolVar(&f.stderr, "stderr", false, "standard error")
 	cmd.Flags().BoolVar(&f.agent, "agent", false, "the agent's own log")
@@ -55,7 +58,7 @@ rotations until the run is over.`,
 	return cmd
 }
 
-func (f *logsFlags) logs(ctx context.Context, s streams, what string) error {
+func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) error {
 	switch {
 	case f.stderr && f.agent:
 		return exit.Usagef("logs: --stderr and --agent: want one of them")
@@ -64,24 +67,24 @@ func (f *logsFlags) logs(ctx context.Context, s streams, what string) error {
 	case strings.ContainsAny(f.side, "/\x00"):
 		return exit.Usagef("logs: --side %q: want the name of a side process", f.side)
 	}
-	k, err := f.ask.lookup(s.err)
+	k, err := f.ask.Lookup(s.Err)
 	if err != nil {
 		return err
 	}
-	t, err := k.target(what, true)
+	t, err := k.Target(what, true)
 	if err != nil {
 		return err
 	}
-	facts, err := k.onHost(ctx, t.app)
+	facts, err := k.OnHost(ctx, t.App)
 	if err != nil {
 		return err
 	}
-	if facts.local == nil {
-		return k.unknownApp(t.app, registry.Address{})
+	if facts.Local == nil {
+		return k.UnknownApp(t.App, registry.Address{})
 	}
-	l := logReader{lookup: k, facts: facts, file: f.file(), follow: f.follow, tail: f.tail, out: s.out}
-	if t.instance != nil {
-		return l.one(ctx, t.instance.String())
+	l := logReader{lookup: k, facts: facts, file: f.file(), follow: f.follow, tail: f.tail, out: s.Out}
+	if t.Instance != nil {
+		return l.one(ctx, t.Instance.String())
 	}
 	return l.all(ctx)
 }
@@ -102,8 +105,8 @@ func (f *logsFlags) file() string {
 
 // logReader prints one kind of log of an app's instances.
 type logReader struct {
-	lookup lookup
-	facts  appFacts
+	lookup apps.Lookup
+	facts  apps.Facts
 	file   string
 	follow bool
 	tail   int // lines; -1: all
@@ -124,7 +127,7 @@ func (l logReader) one(ctx context.Context, instance string) error {
 	path := filepath.Join(dir, l.file)
 	err = l.copy(ctx, path, l.out)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(l.lookup.warn, "%s is not there yet: nothing was written\n", path)
+		fmt.Fprintf(l.lookup.Warn, "%s is not there yet: nothing was written\n", path)
 		return nil
 	}
 	return err
@@ -132,9 +135,9 @@ func (l logReader) one(ctx context.Context, instance string) error {
 
 // dir is the log folder of an instance.
 func (l logReader) dir(instance string) (string, error) {
-	dir := cmp.Or(l.facts.logDirs()[instance], filepath.Join(l.facts.local.LogDir, instance))
+	dir := cmp.Or(l.facts.LogDirs()[instance], filepath.Join(l.facts.Local.LogDir, instance))
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "", exit.Usagef("no log of %s/%s on this host (%s); here are: %s", l.facts.id, instance, dir, wording.OrNone(l.names()))
+		return "", exit.Usagef("no log of %s/%s on this host (%s); here are: %s", l.facts.ID, instance, dir, wording.OrNone(l.names()))
 	}
 	return dir, nil
 }
@@ -148,12 +151,12 @@ func (l logReader) names() []string {
 			found = append(found, in)
 		}
 	}
-	for name, dir := range l.facts.logDirs() {
+	for name, dir := range l.facts.LogDirs() {
 		if _, err := os.Stat(dir); err == nil {
 			add(name)
 		}
 	}
-	for name := range l.facts.states {
+	for name := range l.facts.States {
 		add(name)
 	}
 	slices.SortFunc(found, func(a, b registry.Instance) int {
@@ -179,7 +182,7 @@ func (l logReader) all(ctx context.Context) error {
 	names := l.names()
 	if !l.follow {
 		if len(names) == 0 {
-			return fmt.Errorf("no logs of %s in %s; its instances may run elsewhere: muster status %s", l.facts.id, l.facts.local.LogDir, l.facts.id)
+			return fmt.Errorf("no logs of %s in %s; its instances may run elsewhere: muster status %s", l.facts.ID, l.facts.Local.LogDir, l.facts.ID)
 		}
 		for _, name := range names {
 			if err := l.lines(ctx, name, show(name)); err != nil {
@@ -265,8 +268,8 @@ func (l logReader) cancelAtEnd(ctx context.Context, instance string, cancel cont
 	tick := time.NewTicker(endPoll)
 	defer tick.Stop()
 	for {
-		facts, err := l.lookup.onHost(ctx, l.facts.id)
-		if err == nil && (facts.local == nil || over(facts, instance)) {
+		facts, err := l.lookup.OnHost(ctx, l.facts.ID)
+		if err == nil && (facts.Local == nil || over(facts, instance)) {
 			cancel()
 			return
 		}
@@ -278,9 +281,9 @@ func (l logReader) cancelAtEnd(ctx context.Context, instance string, cancel cont
 	}
 }
 
-func over(f appFacts, instance string) bool {
-	if _, lives := f.states[instance]; lives || instance == "" && f.living() {
+func over(f apps.Facts, instance string) bool {
+	if _, lives := f.States[instance]; lives || instance == "" && f.Living() {
 		return false
 	}
-	return f.result != nil || f.verdict() != nil
+	return f.Result != nil || f.Verdict() != nil
 }

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/sandbox"
 )
@@ -20,25 +20,18 @@ func main() {
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
-	s := streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}
+	s := console.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	return execute(context.Background(), os.Args[1:], s)
 }
 
-// streams are where a command reads and writes: results to out, everything else to err.
-type streams struct {
-	in  io.Reader
-	out io.Writer
-	err io.Writer
-}
-
-func execute(ctx context.Context, args []string, s streams) int {
+func execute(ctx context.Context, args []string, s console.Streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	code := exit.CodeOf(err)
 	var silent exit.Silent
 	if err != nil && !errors.As(err, &silent) {
-		fmt.Fprintln(s.err, message(err))
+		fmt.Fprintln(s.Err, message(err))
 	}
 	return code
 }

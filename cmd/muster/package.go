@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
@@ -19,7 +20,7 @@ errors, a signature that does not fit; with 69 when a URL cannot be reached, and
 host refuses the package.`
 
 // newPackage is the parent of the author's verbs.
-func newPackage(s streams) *cobra.Command {
+func newPackage(s console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "package", Short: "Make, check, sign, ship and fetch app packages", Long: packageLong,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/ship"
 	"github.com/muster-agent/muster/shim/exit"
@@ -21,7 +22,7 @@ type packageBuildFlags struct {
 	json    bool
 }
 
-func newPackageBuild(s streams) *cobra.Command {
+func newPackageBuild(s console.Streams) *cobra.Command {
 	f := packageBuildFlags{}
 	cmd := &cobra.Command{
 		Use: "build DIR -o FILE", Short: "Pack a folder: the same bytes from the same files", Args: exactly("DIR"),
@@ -46,7 +47,7 @@ The sha256 is printed as sha256sum(1) prints it.`,
 	return cmd
 }
 
-func (f *packageBuildFlags) build(ctx context.Context, s streams, dir string) error {
+func (f *packageBuildFlags) build(ctx context.Context, s console.Streams, dir string) error {
 	if f.out == "" {
 		return exit.Usagef("package build: -o FILE is missing")
 	}
@@ -61,7 +62,7 @@ func (f *packageBuildFlags) build(ctx context.Context, s streams, dir string) er
 			return err
 		}
 		l.Close()
-		found.Warnings().Print(s.err)
+		found.Warnings().Print(s.Err)
 		if bad := exit.OfProblems(found); bad != nil {
 			return bad
 		}
@@ -72,27 +73,27 @@ func (f *packageBuildFlags) build(ctx context.Context, s streams, dir string) er
 	}
 	f.report(s, built)
 	if f.json {
-		return printJSON(s.out, built)
+		return console.PrintJSON(s.Out, built)
 	}
-	fmt.Fprintf(s.out, "%s  %s\n", built.SHA256, f.out)
+	fmt.Fprintf(s.Out, "%s  %s\n", built.SHA256, f.out)
 	return nil
 }
 
 // report names on stderr what was packed, left out and removed.
-func (f *packageBuildFlags) report(s streams, built ship.Built) {
+func (f *packageBuildFlags) report(s console.Streams, built ship.Built) {
 	if built.Removed != "" {
-		fmt.Fprintf(s.err, "removed %s: it was of the former file; muster package sign signs the new one\n", built.Removed)
+		fmt.Fprintf(s.Err, "removed %s: it was of the former file; muster package sign signs the new one\n", built.Removed)
 	}
 	switch {
 	case f.verbose:
 		for _, name := range built.Files {
-			fmt.Fprintf(s.err, "packed %s\n", packages.Printable(name))
+			fmt.Fprintf(s.Err, "packed %s\n", packages.Printable(name))
 		}
 		for _, name := range built.LeftOut {
-			fmt.Fprintf(s.err, "left out %s\n", packages.Printable(name))
+			fmt.Fprintf(s.Err, "left out %s\n", packages.Printable(name))
 		}
 	case len(built.LeftOut) > 0:
-		fmt.Fprintf(s.err, "left out: %s\n", packages.Printable(firstFew(built.LeftOut)))
+		fmt.Fprintf(s.Err, "left out: %s\n", packages.Printable(firstFew(built.LeftOut)))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/packages/ship"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
@@ -15,7 +17,7 @@ type packageFetchFlags struct {
 	ship.FetchOptions
 	keys   []string
 	json   bool
-	hadoop hadoopFlags
+	hadoop flags.Hadoop
 }
 
 // fetchedFiles is the answer of muster package fetch --json for several URLs.
@@ -24,7 +26,7 @@ type fetchedFiles struct {
 	Files   []ship.Fetched `json:"files"`
 }
 
-func newPackageFetch(s streams) *cobra.Command {
+func newPackageFetch(s console.Streams) *cobra.Command {
 	f := packageFetchFlags{}
 	cmd := &cobra.Command{
 		Use: "fetch URL...", Short: "Load packages, checked, into the cache or a file", Args: atLeastOne("URL"),
@@ -39,7 +41,7 @@ when the server refuses.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.fetch(cmd.Context(), s, args) },
 	}
 	flags := cmd.Flags()
-	f.hadoop.register(flags)
+	f.hadoop.Register(flags)
 	flags.StringVarP(&f.Out, "output", "o", "", "`FILE` to write; FILE.minisig too where there is a signature")
 	flags.StringVarP(&f.Extract, "extract", "x", "", "`DIR` to unpack it in; it must not be there, or be empty")
 	flags.IntVar(&f.Parallel, "parallel", 4, "how many URLs are loaded at a time")
@@ -49,7 +51,7 @@ when the server refuses.`,
 	return cmd
 }
 
-func (f *packageFetchFlags) fetch(ctx context.Context, s streams, refs []string) error {
+func (f *packageFetchFlags) fetch(ctx context.Context, s console.Streams, refs []string) error {
 	if len(refs) > 1 && (f.Out != "" || f.Extract != "" || f.SHA256 != "") {
 		return exit.Usagef("package fetch: --output, --extract and --sha256 are of one URL, got %d", len(refs))
 	}
@@ -60,18 +62,18 @@ func (f *packageFetchFlags) fetch(ctx context.Context, s streams, refs []string)
 	if f.Keys, err = sign.OpenPublicKeys(f.keys); err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	f.Stores, f.Progress = f.hadoop.Fetching(s.err), s.err
+	f.Stores, f.Progress = f.hadoop.Fetching(s.Err), s.Err
 	files, err := ship.Fetch(ctx, refs, f.FetchOptions)
 	switch {
 	case err != nil:
 		return err
 	case f.json && len(files) == 1:
-		return printJSON(s.out, files[0])
+		return console.PrintJSON(s.Out, files[0])
 	case f.json:
-		return printJSON(s.out, fetchedFiles{Version: 1, Files: files})
+		return console.PrintJSON(s.Out, fetchedFiles{Version: 1, Files: files})
 	}
 	for _, one := range files {
-		fmt.Fprintf(s.out, "%s  %s\n", one.SHA256, one.File)
+		fmt.Fprintf(s.Out, "%s  %s\n", one.SHA256, one.File)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/packages/skeleton"
 	"github.com/muster-agent/muster/shim/exit"
 )
@@ -16,7 +17,7 @@ type packageInitFlags struct {
 	dir       string
 }
 
-func newPackageInit(s streams) *cobra.Command {
+func newPackageInit(s console.Streams) *cobra.Command {
 	f := packageInitFlags{}
 	cmd := &cobra.Command{
 		Use: "init NAME", Short: "Make a package that runs, to begin with", Args: exactly("NAME"),
@@ -37,7 +38,7 @@ The folder must be empty, or not there yet.`,
 	return cmd
 }
 
-func (f *packageInitFlags) init(s streams, name string) error {
+func (f *packageInitFlags) init(s console.Streams, name string) error {
 	dir := f.dir
 	if dir == "" {
 		dir = name
@@ -50,8 +51,8 @@ func (f *packageInitFlags) init(s streams, name string) error {
 		return fmt.Errorf("package init: %w", err)
 	}
 	for _, file := range files {
-		fmt.Fprintf(s.out, "%s/%s\n", dir, file)
+		fmt.Fprintf(s.Out, "%s/%s\n", dir, file)
 	}
-	fmt.Fprintf(s.err, "\nNext:\n  muster validate %[1]s\n  muster run %[1]s\n  muster package build %[1]s -o %[2]s-0.1.0.zip\n", dir, name)
+	fmt.Fprintf(s.Err, "\nNext:\n  muster validate %[1]s\n  muster run %[1]s\n  muster package build %[1]s -o %[2]s-0.1.0.zip\n", dir, name)
 	return nil
 }

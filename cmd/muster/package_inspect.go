@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/packages/inspect"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 )
 
-func newPackageInspect(s streams) *cobra.Command {
+func newPackageInspect(s console.Streams) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "inspect APP", Short: "Say what a package has: components, exports, files, digest, signature", Args: exactly("APP"),
@@ -27,9 +28,9 @@ muster package verify checks that. Ends with 65 when it is no package or its def
 	return cmd
 }
 
-func inspectPackage(ctx context.Context, s streams, ref string, asJSON bool) error {
+func inspectPackage(ctx context.Context, s console.Streams, ref string, asJSON bool) error {
 	as := openapp.Choices{Signed: true}
-	l, err := as.Load(ctx, ref, s.err)
+	l, err := as.Load(ctx, ref, s.Err)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func inspectPackage(ctx context.Context, s streams, ref string, asJSON bool) err
 	case err != nil:
 		return exit.With(exit.Definition, err)
 	case asJSON:
-		return printJSON(s.out, found)
+		return console.PrintJSON(s.Out, found)
 	}
-	return found.Print(s.out)
+	return found.Print(s.Out)
 }

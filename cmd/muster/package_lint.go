@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/packages/lint"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
@@ -16,7 +17,7 @@ type packageLintFlags struct {
 	json bool
 }
 
-func newPackageLint(s streams) *cobra.Command {
+func newPackageLint(s console.Streams) *cobra.Command {
 	f := packageLintFlags{}
 	cmd := &cobra.Command{
 		Use: "lint APP", Short: "Tell an app package's author what is wrong, and mend what can be", Args: exactly("APP"),
@@ -39,7 +40,7 @@ Ends with 65 when errors are left.`,
 	return cmd
 }
 
-func (f *packageLintFlags) lint(ctx context.Context, s streams, ref string) error {
+func (f *packageLintFlags) lint(ctx context.Context, s console.Streams, ref string) error {
 	pkg, ref, err := openapp.OpenPackage(ctx, ref)
 	if err != nil {
 		return err
@@ -53,9 +54,9 @@ func (f *packageLintFlags) lint(ctx context.Context, s streams, ref string) erro
 		return exit.With(exit.Definition, fmt.Errorf("package lint %s: %w", ref, err))
 	}
 	if f.json {
-		err = printJSON(s.out, result)
+		err = console.PrintJSON(s.Out, result)
 	} else {
-		result.Print(s.out)
+		result.Print(s.Out)
 	}
 	if err == nil && !result.OK {
 		return exit.Silent{Code: exit.Definition}

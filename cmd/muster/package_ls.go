@@ -3,11 +3,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/packages/inspect"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-func newPackageLs(s streams) *cobra.Command {
+func newPackageLs(s console.Streams) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "ls [catalog]", Short: "List the app packages that muster carries", Args: atMost("catalog"),
@@ -24,13 +25,13 @@ func newPackageLs(s streams) *cobra.Command {
 	return cmd
 }
 
-func listCatalog(s streams, asJSON bool) error {
+func listCatalog(s console.Streams, asJSON bool) error {
 	list, err := inspect.Catalog()
 	switch {
 	case err != nil:
 		return err
 	case asJSON:
-		return printJSON(s.out, list)
+		return console.PrintJSON(s.Out, list)
 	}
-	return list.Print(s.out)
+	return list.Print(s.Out)
 }

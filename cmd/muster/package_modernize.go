@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/modernize"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
 // newPackageModernize is the verb that brings a package's scripts to Python 3.
-func newPackageModernize(s streams) *cobra.Command {
+func newPackageModernize(s console.Streams) *cobra.Command {
 	python, write := "python3", false
 	cmd := &cobra.Command{
 		Use: "modernize DIR", Short: "Show, or make, the changes that Python 2 scripts need", Args: exactly("DIR"),
@@ -35,7 +36,7 @@ script cannot be understood, or all are links.
 	return cmd
 }
 
-func modernizePackage(ctx context.Context, s streams, dir, python string, write bool) error {
+func modernizePackage(ctx context.Context, s console.Streams, dir, python string, write bool) error {
 	changes, err := modernize.Changes(ctx, python, dir)
 	switch {
 	case errors.Is(err, modernize.ErrNoFixers), errors.Is(err, modernize.ErrNoPython):
@@ -56,21 +57,21 @@ func modernizePackage(ctx context.Context, s streams, dir, python string, write 
 			return err
 		}
 	case differ:
-		fmt.Fprintln(s.err, "nothing was written; --write does it")
+		fmt.Fprintln(s.Err, "nothing was written; --write does it")
 	}
 	return exit.With(exit.Definition, problems)
 }
 
 // printChanges prints the diffs, tells whether there are any, and joins what could not be read.
-func printChanges(s streams, changes []modernize.Change) (differ bool, problems error) {
+func printChanges(s console.Streams, changes []modernize.Change) (differ bool, problems error) {
 	for _, c := range changes {
 		switch {
 		case c.Err != nil:
 			problems = errors.Join(problems, c.Err)
 		case c.Link:
-			fmt.Fprintf(s.err, "%s is a link and is left as it is\n", packages.Printable(c.Name))
+			fmt.Fprintf(s.Err, "%s is a link and is left as it is\n", packages.Printable(c.Name))
 		default:
-			fmt.Fprint(s.out, c.Diff)
+			fmt.Fprint(s.Out, c.Diff)
 			differ = true
 		}
 	}

@@ -6,11 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/ship"
 )
 
-func newPackagePush(s streams) *cobra.Command {
+func newPackagePush(s console.Streams) *cobra.Command {
 	f := packagePushFlags{}
 	cmd := &cobra.Command{
 		Use: "push FILE URL", Short: "Put a package, and its signature, where others fetch it", Args: exactly("FILE", "URL"),
@@ -24,24 +26,24 @@ without --force.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace another file that is there")
-	f.hadoop.register(cmd.Flags())
+	f.hadoop.Register(cmd.Flags())
 	return cmd
 }
 
 // packagePushFlags are those of muster package push.
 type packagePushFlags struct {
 	force  bool
-	hadoop hadoopFlags
+	hadoop flags.Hadoop
 }
 
-func (f *packagePushFlags) push(ctx context.Context, s streams, file, ref string) error {
+func (f *packagePushFlags) push(ctx context.Context, s console.Streams, file, ref string) error {
 	if err := f.hadoop.Check(); err != nil {
 		return err
 	}
-	digest, url, err := ship.Push(ctx, file, ref, f.force, f.hadoop.Fetching(s.err))
+	digest, url, err := ship.Push(ctx, file, ref, f.force, f.hadoop.Fetching(s.Err))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s  %s\n", digest, fetch.Printable(url))
+	fmt.Fprintf(s.Out, "%s  %s\n", digest, fetch.Printable(url))
 	return nil
 }

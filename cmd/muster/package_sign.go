@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
 )
@@ -23,7 +25,7 @@ const passwordVariable = "MUSTER_SIGN_PASSWORD_FILE"
 // passwordFlags say where a key's password comes from: never from the command line, which everybody on the host sees.
 type passwordFlags struct{ file string }
 
-func (f *passwordFlags) register(flags flagSet) {
+func (f *passwordFlags) register(flags flags.Set) {
 	flags.StringVar(&f.file, "password-file", "", "`FILE` with the key's password (default: "+passwordVariable+", else asked for on the terminal)")
 }
 
@@ -33,7 +35,7 @@ type packageSignFlags struct {
 	password passwordFlags
 }
 
-func newPackageSign(s streams) *cobra.Command {
+func newPackageSign(s console.Streams) *cobra.Command {
 	f := packageSignFlags{}
 	cmd := &cobra.Command{
 		Use: "sign FILE --key KEY", Short: "Sign a package: FILE.minisig beside it", Args: exactly("FILE"),
@@ -49,7 +51,7 @@ keygen or of minisign -G. The comment is signed with the file; without one it sa
 	return cmd
 }
 
-func (f *packageSignFlags) sign(s streams, file string) error {
+func (f *packageSignFlags) sign(s console.Streams, file string) error {
 	if f.key == "" {
 		return exit.Usagef("package sign: --key is missing; muster package keygen makes one")
 	}
@@ -67,7 +69,7 @@ func (f *packageSignFlags) sign(s streams, file string) error {
 	if err != nil {
 		return exit.With(exit.Definition, err)
 	}
-	fmt.Fprintln(s.out, path)
+	fmt.Fprintln(s.Out, path)
 	return nil
 }
 
@@ -76,7 +78,7 @@ type packageKeygenFlags struct {
 	noPassword bool
 }
 
-func newPackageKeygen(s streams) *cobra.Command {
+func newPackageKeygen(s console.Streams) *cobra.Command {
 	f := packageKeygenFlags{}
 	cmd := &cobra.Command{
 		Use: "keygen PREFIX", Short: "Make a pair of keys: PREFIX.key to sign with, PREFIX.pub to hand on", Args: exactly("PREFIX"),
@@ -90,7 +92,7 @@ key as a policy file takes it. Both are minisign's. Files that are there are nev
 	return cmd
 }
 
-func (f *packageKeygenFlags) generate(s streams, prefix string) error {
+func (f *packageKeygenFlags) generate(s console.Streams, prefix string) error {
 	password := ""
 	if !f.noPassword {
 		var err error
@@ -105,12 +107,12 @@ func (f *packageKeygenFlags) generate(s streams, prefix string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(s.out, key)
+	fmt.Fprintln(s.Out, key)
 	return nil
 }
 
 // choose reads a new password; one that is typed is typed twice.
-func (f *passwordFlags) choose(s streams, prompt string) (string, error) {
+func (f *passwordFlags) choose(s console.Streams, prompt string) (string, error) {
 	password, err := f.read(s, prompt)
 	if err != nil {
 		return "", err
@@ -138,7 +140,7 @@ func (f *passwordFlags) path() string {
 }
 
 // read reads the password: the first line of the file, or what is typed.
-func (f *passwordFlags) read(s streams, prompt string) (string, error) {
+func (f *passwordFlags) read(s console.Streams, prompt string) (string, error) {
 	path := f.path()
 	if path == "" {
 		return askPassword(s, prompt)
@@ -152,8 +154,8 @@ func (f *passwordFlags) read(s streams, prompt string) (string, error) {
 }
 
 // askPassword asks on a terminal without echo. An interrupt leaves the terminal as it was.
-func askPassword(s streams, prompt string) (string, error) {
-	terminal, ok := s.in.(*os.File)
+func askPassword(s console.Streams, prompt string) (string, error) {
+	terminal, ok := s.In.(*os.File)
 	if !ok || !term.IsTerminal(int(terminal.Fd())) {
 		return "", exit.Usagef("password: stdin is no terminal; give --password-file or %s", passwordVariable)
 	}
@@ -170,8 +172,8 @@ func askPassword(s streams, prompt string) (string, error) {
 		err  error
 	}
 	typed := make(chan answer, 1)
-	fmt.Fprint(s.err, prompt)
-	defer fmt.Fprintln(s.err)
+	fmt.Fprint(s.Err, prompt)
+	defer fmt.Fprintln(s.Err)
 	go func() { // after an interrupt it waits for a line until the process ends, which it does
 		text, err := term.ReadPassword(fd)
 		typed <- answer{text, err}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
@@ -28,7 +29,7 @@ type verification struct {
 	Cause     string          `json:"cause"`     // why not
 }
 
-func newPackageVerify(s streams) *cobra.Command {
+func newPackageVerify(s console.Streams) *cobra.Command {
 	f := packageVerifyFlags{}
 	cmd := &cobra.Command{
 		Use: "verify FILE", Short: "Check who signed a package", Args: exactly("FILE"),
@@ -50,7 +51,7 @@ by another key than --key; with 77 when the keys are those of the policy.`,
 	return cmd
 }
 
-func (f *packageVerifyFlags) verify(s streams, file string, policyNamed bool) error {
+func (f *packageVerifyFlags) verify(s console.Streams, file string, policyNamed bool) error {
 	keys, code, err := f.trusted(policyNamed)
 	if err != nil {
 		return err
@@ -64,10 +65,10 @@ func (f *packageVerifyFlags) verify(s streams, file string, policyNamed bool) er
 		if err != nil {
 			return exit.With(code, err)
 		}
-		fmt.Fprintf(s.out, "ok: %s: signed by key %s: %s\n", file, found.KeyID, packages.Printable(found.Comment))
+		fmt.Fprintf(s.Out, "ok: %s: signed by key %s: %s\n", file, found.KeyID, packages.Printable(found.Comment))
 		return nil
 	}
-	return f.print(s.out, file, found, err, code)
+	return f.print(s.Out, file, found, err, code)
 }
 
 // trusted are the keys, and what the exit code is when none of them has signed.
@@ -93,7 +94,7 @@ func (f *packageVerifyFlags) print(out io.Writer, file string, found sign.Signat
 	} else {
 		v.Cause = err.Error()
 	}
-	if bad := printJSON(out, v); bad != nil {
+	if bad := console.PrintJSON(out, v); bad != nil {
 		return bad
 	}
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/frameworks"
@@ -29,7 +31,7 @@ import (
 const exampleRoster = "example"
 
 type planFlags struct {
-	app        appFlags
+	app        flags.App
 	ref        string
 	appID      string
 	component  string
@@ -40,12 +42,12 @@ type planFlags struct {
 	allocation string
 	roster     string
 	engine     string
-	filesystem filesystemFlag
+	filesystem flags.Filesystem
 
 	known *plan.Launcher // what is known of the launcher
 }
 
-func newPlan(s streams) *cobra.Command {
+func newPlan(s console.Streams) *cobra.Command {
 	f := planFlags{}
 	cmd := &cobra.Command{
 		Use: "plan [APP]", Short: "Print what an agent would do, as JSON, without doing it", Args: atMost("APP"),
@@ -70,8 +72,8 @@ from, how it is told what an agent's end means, and what outlives a restart that
 		},
 	}
 	flags := cmd.Flags()
-	f.app.register(flags)
-	f.filesystem.register(flags)
+	f.app.Register(flags)
+	f.filesystem.Register(flags)
 	flags.StringVar(&f.ref, "app", "", "APP, as agents are given it")
 	flags.StringVar(&f.appID, "app-id", "", "name of the gang (default: the launcher's word, else -)")
 	flags.StringVar(&f.host, "host", "", "address that peers would reach this host at")
@@ -87,7 +89,7 @@ from, how it is told what an agent's end means, and what outlives a restart that
 	return cmd
 }
 
-func (f *planFlags) plan(ctx context.Context, s streams, ref string) error {
+func (f *planFlags) plan(ctx context.Context, s console.Streams, ref string) error {
 	switch {
 	case f.index != 0 && f.component == "":
 		return exit.Usagef("plan: --index %d without --component", f.index)
@@ -99,7 +101,7 @@ func (f *planFlags) plan(ctx context.Context, s streams, ref string) error {
 			return exit.With(exit.Usage, err)
 		}
 	}
-	f.app.Hadoop = f.filesystem.hadoop.Login
+	f.app.Hadoop = f.filesystem.Hadoop.Login
 	l, found, err := f.app.Read(ctx, ref)
 	if err != nil {
 		return err
@@ -127,8 +129,8 @@ func (f *planFlags) plan(ctx context.Context, s streams, ref string) error {
 	return f.print(s, list.JSON())
 }
 
-func (f *planFlags) print(s streams, text []byte) error {
-	if _, err := s.out.Write(text); err != nil {
+func (f *planFlags) print(s console.Streams, text []byte) error {
+	if _, err := s.Out.Write(text); err != nil {
 		return exit.With(exit.Internal, fmt.Errorf("print: %w", err))
 	}
 	return nil
@@ -152,12 +154,12 @@ func (f *planFlags) request(ctx context.Context, l *openapp.App) (plan.Request, 
 	for _, what := range []string{"component", "index"} {
 		delete(r.Origins, what)
 	}
-	filesystem, _, err := f.filesystem.resolve() // an agent tells of a warning
+	filesystem, _, err := f.filesystem.Resolve() // an agent tells of a warning
 	if err != nil {
 		return r, err
 	}
 	filesystem.Into(&r)
-	r.Hadoop = hadoop.FindFacts(f.filesystem.hadoop.Dir(), launcher.Inherit(os.Environ(), nil))
+	r.Hadoop = hadoop.FindFacts(f.filesystem.Hadoop.Dir(), launcher.Inherit(os.Environ(), nil))
 	if f.component != "" {
 		r.Origins["component"], r.Origins["index"] = "--component", "--index"
 	}

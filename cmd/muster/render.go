@@ -15,7 +15,8 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/hbox"
-	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/render"
@@ -35,9 +36,9 @@ launcher has no word for is listed on stderr, a line each, beginning with "lost:
 Each rendering names a new run, the seconds of the clock; --run names another.`
 
 type renderFlags struct {
-	app        appFlags
-	registry   registryFlags
-	filesystem filesystemFlag
+	app        flags.App
+	registry   flags.Registry
+	filesystem flags.Filesystem
 	options    render.Options
 	agent      renderAgentFlags
 	output     string
@@ -63,7 +64,7 @@ type rendering struct {
 	Lost     []string          `json:"lost"`
 }
 
-func newRender(s streams) *cobra.Command {
+func newRender(s console.Streams) *cobra.Command {
 	f := renderFlags{}
 	cmd := &cobra.Command{
 		Use: "render LAUNCHER APP", Short: "Write the job file that a resource manager runs an app by", Long: renderLong,
@@ -102,9 +103,9 @@ func (f *renderFlags) register(cmd *cobra.Command) {
 // registerJob adds what says what the job is, whatever becomes of its text.
 func (f *renderFlags) registerJob(cmd *cobra.Command) {
 	flags, o := cmd.Flags(), &f.options
-	f.app.register(flags)
-	f.registry.register(flags)
-	f.filesystem.register(flags)
+	f.app.Register(flags)
+	f.registry.Register(flags)
+	f.filesystem.Register(flags)
 	flags.StringVar(&o.Format, "format", "", "hcl or json (nomad), jobset or jobs (k8s), service or shell (yarn); the first is the default")
 	flags.BoolVar(&f.strict, "strict", false, "end with 65 where something is lost")
 	flags.StringVar(&o.AppID, "app-id", "", "name of the gang (default: the app's name)")
@@ -119,7 +120,7 @@ func (f *renderFlags) registerJob(cmd *cobra.Command) {
 		if err := knownLauncher(cmd.Name(), args[0]); err != nil {
 			return err
 		}
-		if cmd.Flags().Changed("barrier-timeout") && f.registry.barrier == 0 {
+		if cmd.Flags().Changed("barrier-timeout") && f.registry.Barrier == 0 {
 			return exit.Usagef("--barrier-timeout 0: want a duration above 0, such as 30m; without the flag it is the definition's")
 		}
 		return f.check(args[0])
@@ -138,7 +139,7 @@ func (f *renderFlags) registerJob(cmd *cobra.Command) {
 }
 
 // registerLauncher adds what is said to launchers, HBox's own words apart.
-func registerLauncher(flags flagSet, o *render.Options) {
+func registerLauncher(flags flags.Set, o *render.Options) {
 	flags.DurationVar(&o.KillWindow, "kill-window", 0, "time between the launcher's stop signal and its KILL (default: enough for the grace, where the launcher can be told)")
 	flags.StringVar(&o.TokenFile, "token-file", "", "`FILE` on the hosts with Consul's token")
 	flags.StringVar(&o.TokenSecret, "token-secret", "", "`NAME[/KEY]` of the Secret with Consul's token (k8s; key: token)")
@@ -152,7 +153,7 @@ func registerLauncher(flags flagSet, o *render.Options) {
 	flags.StringVar(&o.Image, "image", "", "image of the pods, with muster in it (k8s; default: each component's muster.image)")
 }
 
-func (a *renderAgentFlags) register(flags flagSet) {
+func (a *renderAgentFlags) register(flags flags.Set) {
 	flags.StringVar(&a.engine, "engine", "", "of the agents, as all below: how processes are confined (default: auto)")
 	flags.StringVar(&a.ports, "ports", "", "range to take ports from that the launcher does not grant")
 	flags.StringVar(&a.workDir, "work-dir", "", "folder for package, checkpoints and instances (default: the launcher's)")
@@ -188,7 +189,7 @@ func completeRender(cmd *cobra.Command, args []string, typed string) ([]string, 
 	return completeApp(cmd, args[1:], typed)
 }
 
-func (f *renderFlags) render(ctx context.Context, s streams, args []string) error {
+func (f *renderFlags) render(ctx context.Context, s console.Streams, args []string) error {
 	launcher := args[0]
 	app, lost, err := f.read(ctx, s, args[1:])
 	if err != nil {
@@ -206,31 +207,31 @@ func (f *renderFlags) render(ctx context.Context, s streams, args []string) erro
 }
 
 // read is the App, and what a submission of HBox's carries beside it that has no place here.
-func (f *renderFlags) read(ctx context.Context, s streams, args []string) (appdef.App, []string, error) {
+func (f *renderFlags) read(ctx context.Context, s console.Streams, args []string) (appdef.App, []string, error) {
 	if args[0] == hboxVerb {
 		return f.submission(s, args[1:])
 	}
-	f.app.Hadoop, f.app.Progress = f.filesystem.hadoop.Login, s.err
+	f.app.Hadoop, f.app.Progress = f.filesystem.Hadoop.Login, s.Err
 	l, found, err := f.app.Read(ctx, args[0])
 	if err != nil {
 		return appdef.App{}, nil, err
 	}
 	defer l.Close()
-	found.Warnings().Print(s.err)
+	found.Warnings().Print(s.Err)
 	if bad := exit.OfProblems(found); bad != nil {
 		return appdef.App{}, nil, bad
 	}
 	if f.options.App == "" {
 		f.options.App = l.Ref
 		if filepath.IsAbs(l.Ref) {
-			fmt.Fprintf(s.err, "note: the agents load %s: it must be there on every host; --app names another place\n", l.Ref)
+			fmt.Fprintf(s.Err, "note: the agents load %s: it must be there on every host; --app names another place\n", l.Ref)
 		}
 	}
 	return l.App, nil, nil
 }
 
 // submission is a command line of hbox-submit. Agents do not read one: they need the package that it is into.
-func (f *renderFlags) submission(s streams, words []string) (appdef.App, []string, error) {
+func (f *renderFlags) submission(s console.Streams, words []string) (appdef.App, []string, error) {
 	job, err := f.words(s, "render", words)
 	if err != nil {
 		return appdef.App{}, nil, err
@@ -243,12 +244,12 @@ func (f *renderFlags) submission(s streams, words []string) (appdef.App, []strin
 }
 
 // words reads a command line of hbox-submit for a verb of ours.
-func (f *renderFlags) words(s streams, verb string, words []string) (hbox.Submission, error) {
+func (f *renderFlags) words(s console.Streams, verb string, words []string) (hbox.Submission, error) {
 	job, found := hbox.Parse(words)
 	if job.Verb != hbox.VerbRun {
 		return job, exit.Usagef("%s: hbox-submit: want a job", verb)
 	}
-	found.Warnings().Print(s.err)
+	found.Warnings().Print(s.Err)
 	if bad := found.Errors(); len(bad) > 0 {
 		return job, exit.With(exit.Usage, bad)
 	}
@@ -295,35 +296,21 @@ func (f *renderFlags) settle(app *appdef.App) error {
 		o.Queue = q
 	}
 	var err error
-	if o.Registry, err = f.registry.resolve(); err != nil {
+	if o.Registry, err = f.registry.Resolve(); err != nil {
 		return err
 	}
-	changes, err := f.app.args()
+	changes, err := f.app.Args()
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
 	o.AppFlags = changes
-	o.AgentFlags = slices.Concat(f.registry.changed(), f.filesystem.args(), f.agent.args())
+	o.AgentFlags = slices.Concat(f.registry.Changed(), f.filesystem.Args(), f.agent.args())
 	return nil
 }
 
-// changed are the settings that differ from an agent's own.
-func (f *registryFlags) changed() []string {
-	var out []string
-	t := registry.DefaultTimes()
-	usual := registryFlags{ttl: t.TTL, lost: t.Lost, lostMass: t.LostMass}
-	all, same := f.args(), usual.args()
-	for i := 0; i+1 < len(all); i += 2 {
-		if i+1 >= len(same) || same[i+1] != all[i+1] {
-			out = append(out, all[i], all[i+1])
-		}
-	}
-	return out
-}
-
-func (f *renderFlags) deliver(s streams, launcher string, job render.Job) error {
+func (f *renderFlags) deliver(s console.Streams, launcher string, job render.Job) error {
 	for _, line := range job.Lost {
-		fmt.Fprintln(s.err, "lost: "+line)
+		fmt.Fprintln(s.Err, "lost: "+line)
 	}
 	out := rendering{
 		Version: 1, Launcher: launcher, Format: cmp.Or(f.options.Format, known.Formats(launcher)[0]), App: f.options.AppID, Run: f.options.Run,
@@ -341,7 +328,7 @@ func (f *renderFlags) deliver(s streams, launcher string, job render.Job) error 
 		}
 	}
 	if f.json {
-		return printJSON(s.out, out)
+		return console.PrintJSON(s.Out, out)
 	}
 	if f.output != "" {
 		return nil
@@ -350,7 +337,7 @@ func (f *renderFlags) deliver(s streams, launcher string, job render.Job) error 
 }
 
 // printFiles prints one file as it is, several with their names above, as systemctl cat does.
-func printFiles(s streams, files []render.File) error {
+func printFiles(s console.Streams, files []render.File) error {
 	for i, file := range files {
 		text := file.Text
 		if len(files) > 1 {
@@ -359,7 +346,7 @@ func printFiles(s streams, files []render.File) error {
 		if i > 0 {
 			text = "\n" + text
 		}
-		if _, err := fmt.Fprint(s.out, text); err != nil {
+		if _, err := fmt.Fprint(s.Out, text); err != nil {
 			return exit.With(exit.Internal, fmt.Errorf("print: %w", err))
 		}
 	}

@@ -5,29 +5,30 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/prepare"
 )
 
 // check refuses what the agents would: they would be started again and again, and say so on other hosts.
 func (f *renderFlags) check(launcher string) error {
-	if _, err := f.registry.times(); err != nil {
+	if _, err := f.registry.Times(); err != nil {
 		return err
 	}
-	if err := f.registry.check(launcher); err != nil {
+	if err := checkRegistry(&f.registry, launcher); err != nil {
 		return err
 	}
 	return f.agent.check()
 }
 
-// check tells of an address that no agent can use there. Whether something answers at it is seen from the hosts alone.
-func (f *registryFlags) check(launcher string) error {
-	address, err := f.resolve()
+// checkRegistry tells of an address that no agent can use there. Whether something answers at it is seen from the hosts alone.
+func checkRegistry(f *flags.Registry, launcher string) error {
+	address, err := f.Resolve()
 	if err != nil {
 		return err
 	}
 	from := ""
-	if f.address == "" && os.Getenv("CONSUL_HTTP_ADDR") != "" {
+	if f.Address == "" && os.Getenv("CONSUL_HTTP_ADDR") != "" {
 		from = "CONSUL_HTTP_ADDR: "
 	}
 	if _, socket := address.Socket(); socket && !clientOf(launcher).OneHost {

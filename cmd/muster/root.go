@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
@@ -20,16 +21,16 @@ fail from their checkpoint, and ends with one verdict.
 
 Every flag may also be given as MUSTER_AGENT_<FLAG>, with _ for -.`
 
-func newRoot(s streams) *cobra.Command {
+func newRoot(s console.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use: "muster", Short: "One gang, one verdict: the agent of distributed training jobs", Long: long,
 		SilenceErrors: true, SilenceUsage: true, Args: noSuchVerb, SuggestionsMinimumDistance: 2,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd) },
 	}
-	root.SetIn(s.in)
-	root.SetOut(s.out)
-	root.SetErr(s.err)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return exit.With(exit.Usage, flagMistake(cmd, err))
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -16,7 +17,7 @@ import (
 // socketVariable names the socket of the agent that a process belongs to.
 const socketVariable = "MUSTER_STATUS_SOCKET"
 
-func newRsh(s streams) *cobra.Command {
+func newRsh(s console.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use: "rsh [OPTION]... INSTANCE COMMAND [ARG]...", DisableFlagParsing: true, DisableFlagsInUseLine: true,
 		Short: "Run a command in another instance of the gang, from one of its processes, as ssh would on a host",
@@ -77,7 +78,7 @@ func parseRsh(args []string) (o rshOrder, err error) {
 	return o, nil
 }
 
-func rsh(ctx context.Context, s streams, args []string) error {
+func rsh(ctx context.Context, s console.Streams, args []string) error {
 	o, err := parseRsh(args)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func rsh(ctx context.Context, s streams, args []string) error {
 	defer leave(nil)
 	signals, sizes := handOn(ctx, leave, nil, nil)
 	ask := status.ExecRequest{Argv: []string{"sh", "-c", o.text}, Stdin: !o.noInput}
-	x, err := c.ExecIn(ctx, o.instance, ask, status.ExecStreams{Stdin: s.in, Stdout: s.out, Stderr: s.err, Resize: sizes, Signals: signals})
+	x, err := c.ExecIn(ctx, o.instance, ask, status.ExecStreams{Stdin: s.In, Stdout: s.Out, Stderr: s.Err, Resize: sizes, Signals: signals})
 	if err == nil && x.Error != "" {
 		err = errors.New(x.Error)
 	}

@@ -20,6 +20,9 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/pai"
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/registry/embedded"
@@ -35,7 +38,7 @@ import (
 
 // runFlags are the settings of `muster run`.
 type runFlags struct {
-	app        appFlags
+	app        flags.App
 	appID      string
 	workDir    string
 	logDir     string
@@ -47,13 +50,13 @@ type runFlags struct {
 	engine     string
 	strict     bool
 	policy     string
-	registry   registryFlags
-	filesystem filesystemFlag
-	state      stateFlags
+	registry   flags.Registry
+	filesystem flags.Filesystem
+	state      flags.State
 	paiReport  bool
 }
 
-func newRun(s streams) *cobra.Command {
+func newRun(s console.Streams) *cobra.Command {
 	f := runFlags{}
 	cmd := &cobra.Command{
 		Use: "run APP", Short: "Run a whole app on this machine, one agent per instance", Args: exactly("APP"),
@@ -64,11 +67,11 @@ func newRun(s streams) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args[0]) },
 	}
 	flags := cmd.Flags()
-	f.app.register(flags)
-	f.registry.register(flags)
+	f.app.Register(flags)
+	f.registry.Register(flags)
 	flags.Lookup("registry").Usage = registry.AddressForms + " (default: one of its own, embedded in this command, whatever CONSUL_HTTP_ADDR says)"
-	f.state.register(flags)
-	f.filesystem.register(flags)
+	f.state.Register(flags)
+	f.filesystem.Register(flags)
 	flags.StringVar(&f.appID, "app-id", "", "name of the gang (default: the app's name and six letters)")
 	flags.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")
 	flags.StringVar(&f.logDir, "log-dir", "", "folder for logs (default: log in the work folder)")
@@ -88,7 +91,7 @@ func newRun(s streams) *cobra.Command {
 // runner is one `muster run`.
 type runner struct {
 	flags   *runFlags
-	streams streams
+	streams console.Streams
 	app     *openapp.App
 	appID   string
 	runID   string
@@ -106,19 +109,19 @@ type runner struct {
 	drawn  int        // lines of the table that stand above the cursor
 }
 
-func (f *runFlags) run(ctx context.Context, s streams, ref string) error {
+func (f *runFlags) run(ctx context.Context, s console.Streams, ref string) error {
 	rules, err := policy.Read(cmp.Or(f.policy, policy.DefaultFile), f.policy != "")
 	if err != nil {
 		return err
 	}
 	f.app.Policy = &rules
-	f.app.Hadoop = f.filesystem.hadoop.Login
-	app, err := f.app.Load(ctx, ref, s.err)
+	f.app.Hadoop = f.filesystem.Hadoop.Login
+	app, err := f.app.Load(ctx, ref, s.Err)
 	if err != nil {
 		return errors.Join(err, f.refuse(s, ref, err))
 	}
 	defer app.Close()
-	r := &runner{flags: f, streams: s, app: app, state: f.state.resolve(), started: time.Now(), log: slog.New(slog.DiscardHandler)}
+	r := &runner{flags: f, streams: s, app: app, state: f.state.Resolve(), started: time.Now(), log: slog.New(slog.DiscardHandler)}
 	defer func() {
 		for _, undo := range slices.Backward(r.closers) {
 			undo()
@@ -163,7 +166,7 @@ func (r *runner) check() error {
 	if _, err := portsFlag(r.flags.ports); err != nil {
 		return err
 	}
-	filesystem, _, err := r.flags.filesystem.resolve() // the agents tell of a warning
+	filesystem, _, err := r.flags.filesystem.Resolve() // the agents tell of a warning
 	if err != nil {
 		return err
 	}
@@ -173,7 +176,7 @@ func (r *runner) check() error {
 	if err := refusePorts(r.app.App); err != nil {
 		return err
 	}
-	client, _, err := r.flags.registry.open(r.log)
+	client, _, err := r.flags.registry.Open(r.log)
 	if err == nil {
 		client.Close()
 	}
@@ -189,10 +192,10 @@ func (r *runner) settle() error {
 			return exit.With(exit.Forbidden, err)
 		}
 	}
-	r.workDir = absolute(work)
+	r.workDir = flags.Absolute(work)
 	r.logDir = filepath.Join(r.workDir, "log")
 	if r.flags.logDir != "" {
-		r.logDir = absolute(r.flags.logDir)
+		r.logDir = flags.Absolute(r.flags.logDir)
 	}
 	if err := workdir.Refuse(r.workDir, r.app, plan.Instances(&r.app.App)); err != nil {
 		return err
@@ -220,16 +223,16 @@ func (r *runner) ownWork() error {
 
 // openRegistry starts the embedded one, unless --registry or its variable names another.
 func (r *runner) openRegistry(ctx context.Context) error {
-	if r.flags.registry.address == "" {
+	if r.flags.registry.Address == "" {
 		if err := r.embed(ctx); err != nil {
 			return err
 		}
 	}
 	var err error
-	if r.address, err = r.flags.registry.resolve(); err != nil {
+	if r.address, err = r.flags.registry.Resolve(); err != nil {
 		return err
 	}
-	client, _, err := r.flags.registry.open(r.log)
+	client, _, err := r.flags.registry.Open(r.log)
 	if err != nil {
 		return err
 	}
@@ -254,7 +257,7 @@ func (r *runner) chooseRun(ctx context.Context) error {
 		return exit.With(exit.Held, fmt.Errorf("%s is running already: run %s with %d live agents; muster status %s says more", r.appID, st.App.Run, st.Live, r.appID))
 	case st.Verdict == nil:
 		r.runID = st.App.Run
-		fmt.Fprintf(r.streams.err, "%s: run %s was interrupted and goes on\n", r.appID, r.runID)
+		fmt.Fprintf(r.streams.Err, "%s: run %s was interrupted and goes on\n", r.appID, r.runID)
 	}
 	return nil
 }
@@ -262,7 +265,7 @@ func (r *runner) chooseRun(ctx context.Context) error {
 // refuseSurvivors: an embedded registry knows nothing of the agents that a killed `muster run` has left and
 // that still stop in grace. A new one at the same place would have their processes run beside ours.
 func (r *runner) refuseSurvivors(ctx context.Context) error {
-	left := states(ctx, r.state.Sockets(r.appID))
+	left := apps.AskSockets(ctx, r.state.Sockets(r.appID))
 	if len(left) == 0 {
 		return nil
 	}
@@ -291,10 +294,10 @@ func (r *runner) embed(ctx context.Context) error {
 	r.closers = append(r.closers, func() {
 		cancel()
 		if err := <-done; err != nil {
-			fmt.Fprintln(r.streams.err, "muster: embedded registry:", err)
+			fmt.Fprintln(r.streams.Err, "muster: embedded registry:", err)
 		}
 	})
-	r.flags.registry.address = registry.SocketAddress(path).String()
+	r.flags.registry.Address = registry.SocketAddress(path).String()
 	return nil
 }
 

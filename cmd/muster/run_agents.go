@@ -79,7 +79,7 @@ func (r *runner) launch(c *child, counts map[string]int, tell chan<- ended) erro
 }
 
 func (r *runner) agentArgs(in registry.Instance, counts map[string]int) ([]string, error) {
-	definition, err := r.flags.app.args()
+	definition, err := r.flags.app.Args()
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +98,11 @@ func (r *runner) agentArgs(in registry.Instance, counts map[string]int) ([]strin
 	for _, e := range r.flags.env {
 		args = append(args, "--env", e)
 	}
-	args = append(append(args, r.flags.filesystem.args()...), definition...)
+	args = append(append(args, r.flags.filesystem.Args()...), definition...)
 	if n, ok := counts[in.Component]; ok && n != r.app.Component(in.Component).Instances {
 		args = append(args, "--instances", in.Component+"="+strconv.Itoa(n))
 	}
-	return append(args, r.flags.registry.args()...), nil
+	return append(args, r.flags.registry.Args()...), nil
 }
 
 func (c *child) send(sig syscall.Signal) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/tail"
@@ -34,7 +35,7 @@ func (r *runner) crew(ctx context.Context) *crew {
 
 // directive asks for the run's newest; false: there is none, or the registry does not answer.
 func (r *runner) directive(ctx context.Context) (registry.Directive, bool) {
-	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	ctx, cancel := context.WithTimeout(ctx, apps.Patience)
 	defer cancel()
 	st, err := r.client.Status(ctx, r.appID)
 	return st.Directive, err == nil && st.Directive.Run == r.runID

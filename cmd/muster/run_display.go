@@ -33,15 +33,15 @@ func (r *runner) tabular() bool {
 	if r.flags.output != outputAuto {
 		return r.flags.output == outputTable
 	}
-	f, ok := r.streams.err.(*os.File)
+	f, ok := r.streams.Err.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // logsHint names the command that shows what a table has no room for.
 func (r *runner) logsHint() string {
 	hint := "logs: muster logs " + r.appID
-	if r.flags.state.dir != "" {
-		hint += " --state-dir " + r.flags.state.dir
+	if r.flags.state.Dir != "" {
+		hint += " --state-dir " + r.flags.state.Dir
 	}
 	return hint
 }
@@ -68,7 +68,7 @@ func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, 
 	say := func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(r.streams.err, "%-12s | %s\n", instance, line)
+		fmt.Fprintf(r.streams.Err, "%-12s | %s\n", instance, line)
 	}
 	for name, show := range map[string]func(string){
 		"stdout.log": say,
@@ -177,7 +177,7 @@ func (r *runner) table(ctx context.Context) {
 // draw puts the table in the place of the last one, cut to the terminal.
 func (r *runner) draw(lines []string) {
 	width, height := 120, 50 // of what is no terminal
-	if f, ok := r.streams.err.(*os.File); ok {
+	if f, ok := r.streams.Err.(*os.File); ok {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
 			width, height = w, h
 		}
@@ -195,7 +195,7 @@ func (r *runner) draw(lines []string) {
 		b.WriteString("\x1b[2K" + cut(l, width) + "\n")
 	}
 	r.drawn = len(lines)
-	_, _ = io.WriteString(r.streams.err, b.String()) // the terminal is gone
+	_, _ = io.WriteString(r.streams.Err, b.String()) // the terminal is gone
 }
 
 // rows asks every agent; one that does not answer is shown as it was last.

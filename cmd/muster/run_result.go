@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/files"
@@ -35,13 +37,13 @@ func (r *runner) finish(e end) error {
 		r.say("%s", r.logsHint())
 	}
 	if r.flags.json {
-		enc := json.NewEncoder(r.streams.out)
+		enc := json.NewEncoder(r.streams.Out)
 		enc.SetIndent("", "  ")
 		if err := enc.Encode(result); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintln(r.streams.out, headline(result, !reported))
+		fmt.Fprintln(r.streams.Out, headline(result, !reported))
 	}
 	if result.Code == 0 {
 		return nil
@@ -50,7 +52,7 @@ func (r *runner) finish(e end) error {
 }
 
 // refuse is the result of a run that a bad definition kept from beginning. Nothing of it is written to a file.
-func (f *runFlags) refuse(s streams, ref string, err error) error {
+func (f *runFlags) refuse(s console.Streams, ref string, err error) error {
 	if !f.json || exit.CodeOf(err) != exit.Definition {
 		return nil
 	}
@@ -60,7 +62,7 @@ func (f *runFlags) refuse(s streams, ref string, err error) error {
 	}
 	name, ok := strings.CutPrefix(ref, "catalog:")
 	if !ok {
-		name = filepath.Base(absolute(ref))
+		name = filepath.Base(flags.Absolute(ref))
 	}
 	result := status.ResultFile{
 		Version: 1, App: f.appID, Name: name, Instances: []status.Instance{}, Code: exit.Definition,
@@ -71,7 +73,7 @@ func (f *runFlags) refuse(s streams, ref string, err error) error {
 	for _, p := range problems {
 		result.Problems = append(result.Problems, p)
 	}
-	return printJSON(s.out, result)
+	return console.PrintJSON(s.Out, result)
 }
 
 // headline is the result in one line, with the cause of a run that did not succeed unless a person has just read it.

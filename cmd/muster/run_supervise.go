@@ -224,7 +224,7 @@ func (r *runner) say(format string, args ...any) {
 	r.screen.Lock()
 	defer r.screen.Unlock()
 	r.drawn = 0
-	fmt.Fprintf(r.streams.err, format+"\n", args...)
+	fmt.Fprintf(r.streams.Err, format+"\n", args...)
 }
 
 func (r *runner) writeAppFiles() error {

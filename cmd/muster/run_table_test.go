@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -43,7 +44,7 @@ func terminal(t *testing.T, columns, rows uint16) (master, end *os.File) {
 // standing above it.
 func TestTableOnATerminal(t *testing.T) {
 	master, end := terminal(t, 20, 6)
-	r := &runner{appID: "d1", flags: &runFlags{output: outputAuto}, streams: streams{err: end, out: io.Discard}}
+	r := &runner{appID: "d1", flags: &runFlags{output: outputAuto}, streams: console.Streams{Err: end, Out: io.Discard}}
 	if !r.tabular() {
 		t.Error("got lines, want a table on a terminal")
 	}
@@ -68,7 +69,7 @@ func TestTableOnATerminal(t *testing.T) {
 	}
 	defer pipe.Close()
 	defer write.Close()
-	r.streams.err = write
+	r.streams.Err = write
 	if r.tabular() {
 		t.Error("got a table, want lines through a pipe")
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
@@ -21,13 +24,13 @@ import (
 )
 
 type saveFlags struct {
-	ask    askFlags
+	ask    flags.Ask
 	json   bool
 	noWait bool
 	wait   time.Duration
 }
 
-func newSave(s streams) *cobra.Command {
+func newSave(s console.Streams) *cobra.Command {
 	f := saveFlags{}
 	cmd := &cobra.Command{
 		Use: "save APP", Short: "Save the outputs of a running app, while it runs on", Args: exactly("APP"),
@@ -43,37 +46,37 @@ the save goes on.`,
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.save(cmd.Context(), s, args[0]) },
 	}
-	f.ask.register(cmd.Flags())
+	f.ask.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
 	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "return when it is asked for")
 	cmd.Flags().DurationVar(&f.wait, "wait", 30*time.Minute, "how long to wait until all have saved; then it ends with 76")
 	return cmd
 }
 
-func (f *saveFlags) save(ctx context.Context, s streams, app string) error {
+func (f *saveFlags) save(ctx context.Context, s console.Streams, app string) error {
 	if f.wait < 0 {
 		return exit.Usagef("save: --wait %s: want 0s or more", f.wait)
 	}
-	k, err := f.ask.lookup(s.err)
+	k, err := f.ask.Lookup(s.Err)
 	if err != nil {
 		return err
 	}
-	facts, err := k.app(ctx, app)
+	facts, err := k.App(ctx, app)
 	if err != nil {
 		return err
 	}
 	if err := savable(facts); err != nil {
 		return err
 	}
-	x := saving{streams: s, lookup: k, app: app, address: facts.address, run: facts.registry.App.Run, def: definition(facts.registry.App), before: facts.registry.Directive, id: strings.ToLower(rand.Text())}
+	x := saving{streams: s, lookup: k, app: app, address: facts.Address, run: facts.Registry.App.Run, def: apps.Definition(facts.Registry.App), before: facts.Registry.Directive, id: strings.ToLower(rand.Text())}
 	if err := x.ask(ctx); err != nil {
 		return err
 	}
 	if f.noWait {
 		if f.json {
-			return printJSON(s.out, saveReport{Version: 1, App: app, To: []string{}, Failed: map[string]string{}, LeftOut: map[string][]string{}})
+			return console.PrintJSON(s.Out, saveReport{Version: 1, App: app, To: []string{}, Failed: map[string]string{}, LeftOut: map[string][]string{}})
 		}
-		fmt.Fprintf(s.out, "%s: asked to save\n", app)
+		fmt.Fprintf(s.Out, "%s: asked to save\n", app)
 		return nil
 	}
 	if err := x.await(ctx, f.wait); err != nil {
@@ -83,21 +86,21 @@ func (f *saveFlags) save(ctx context.Context, s streams, app string) error {
 }
 
 // savable tells that there is something that runs and has outputs.
-func savable(f appFacts) error {
-	switch v := f.verdict(); {
+func savable(f apps.Facts) error {
+	switch v := f.Verdict(); {
 	case v != nil:
-		return fmt.Errorf("%s is over: %s; what it has left is where its outputs are", f.id, verdictText(*v))
-	case f.registry == nil:
-		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else can ask all its instances", f.id))
-	case f.registry.Interrupted():
-		return fmt.Errorf("%s has no live agent that could save: its run was interrupted and goes on when it is launched again", f.id)
+		return fmt.Errorf("%s is over: %s; what it has left is where its outputs are", f.ID, verdictText(*v))
+	case f.Registry == nil:
+		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else can ask all its instances", f.ID))
+	case f.Registry.Interrupted():
+		return fmt.Errorf("%s has no live agent that could save: its run was interrupted and goes on when it is launched again", f.ID)
 	}
-	app := definition(f.registry.App)
+	app := apps.Definition(f.Registry.App)
 	if len(app.Components) == 0 {
 		return exit.With(exit.Registry, errors.New("save: the registry's definition of the app cannot be read"))
 	}
 	if !slices.ContainsFunc(app.Components, savesSomething) {
-		return fmt.Errorf("%s has nothing to save: none of its components has a folder that is left (muster.output.NAME)", f.id)
+		return fmt.Errorf("%s has nothing to save: none of its components has a folder that is left (muster.output.NAME)", f.ID)
 	}
 	return nil
 }
@@ -108,8 +111,8 @@ func savesSomething(c appdef.Component) bool {
 
 // saving is one interim save on its way.
 type saving struct {
-	streams streams
-	lookup  lookup
+	streams console.Streams
+	lookup  apps.Lookup
 	app     string
 	address registry.Address
 	run     string
@@ -122,7 +125,7 @@ type saving struct {
 }
 
 func (x *saving) ask(ctx context.Context) error {
-	return askGang(ctx, x.address, x.app, registry.Ask{Kind: registry.AskSave, ID: x.id, By: whoAsks()})
+	return apps.Ask(ctx, x.address, x.app, registry.Ask{Kind: registry.AskSave, ID: x.id, By: apps.Asker()})
 }
 
 // await waits until all who can have answered.
@@ -131,12 +134,12 @@ func (x *saving) await(ctx context.Context, limit time.Duration) error {
 	defer cancel()
 	var over error
 	done := wait.Until(waiting, func() bool {
-		st, err := x.lookup.status(ctx, x.address, x.app)
+		st, err := x.lookup.Status(ctx, x.address, x.app)
 		switch {
 		case errors.Is(err, registry.ErrUnreachable): // it is waited for
 			return false
 		case err != nil:
-			over = registryError(x.address, err)
+			over = apps.RegistryError(x.address, err)
 			return true
 		}
 		if d := st.Directive; d.Verdict != nil && x.save == nil || d.Run != x.run {
@@ -245,7 +248,7 @@ func (x *saving) report() saveReport {
 func (x *saving) print(asJSON bool) error {
 	r := x.report()
 	if asJSON {
-		if err := printJSON(x.streams.out, r); err != nil {
+		if err := console.PrintJSON(x.streams.Out, r); err != nil {
 			return err
 		}
 	} else {
@@ -256,7 +259,7 @@ func (x *saving) print(asJSON bool) error {
 		return fmt.Errorf("%s: nothing was saved: %s", x.app, wording.OrNone(why))
 	}
 	for _, line := range why {
-		fmt.Fprintf(x.streams.err, "%s: %s\n", x.app, line)
+		fmt.Fprintf(x.streams.Err, "%s: %s\n", x.app, line)
 	}
 	return nil
 }
@@ -273,7 +276,7 @@ func (x *saving) say(r saveReport) {
 		out = "; left out, for they are written to all the time: " + strings.TrimPrefix(out, ", ")
 	}
 	for _, to := range r.To {
-		fmt.Fprintf(x.streams.out, "%s: saved by %s in %s%s\n", x.app, appdef.Counted(r.Saved, "instance"), to, out)
+		fmt.Fprintf(x.streams.Out, "%s: saved by %s in %s%s\n", x.app, appdef.Counted(r.Saved, "instance"), to, out)
 	}
 }
 
@@ -290,7 +293,7 @@ func (r saveReport) why() []string {
 // beforeStop follows the save that a stop asks for, until the run has its verdict.
 func (x *saving) beforeStop(ctx context.Context) {
 	wait.Until(ctx, func() bool {
-		st, err := x.lookup.status(ctx, x.address, x.app)
+		st, err := x.lookup.Status(ctx, x.address, x.app)
 		return err == nil && (st.Directive.Run != x.run || x.look(st) && st.Directive.Verdict != nil)
 	})
 }
@@ -301,17 +304,17 @@ func (x *saving) tellStop() error {
 	case x.save == nil && slices.ContainsFunc(x.def.Components, savesSomething):
 		return fmt.Errorf("%s: nothing was saved before the stop", x.app)
 	case x.save == nil:
-		fmt.Fprintf(x.streams.err, "%s: nothing was saved before the stop: no component has a folder that is left\n", x.app)
+		fmt.Fprintf(x.streams.Err, "%s: nothing was saved before the stop: no component has a folder that is left\n", x.app)
 		return nil
 	}
 	r := x.report()
 	x.say(r)
 	_, _, open := x.count()
 	for _, in := range open {
-		fmt.Fprintf(x.streams.err, "%s: %s has not saved: there was no more time\n", x.app, in)
+		fmt.Fprintf(x.streams.Err, "%s: %s has not saved: there was no more time\n", x.app, in)
 	}
 	for _, line := range r.why() {
-		fmt.Fprintf(x.streams.err, "%s: %s\n", x.app, line)
+		fmt.Fprintf(x.streams.Err, "%s: %s\n", x.app, line)
 	}
 	if n := len(open) + len(r.Failed); n > 0 {
 		return fmt.Errorf("%s: stopped, and %s had not saved", x.app, appdef.Counted(n, "instance"))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
@@ -16,7 +17,7 @@ type sliderVerb struct {
 	use, short string
 	also       []string
 	options    []string // beside sliderEverywhere
-	run        func(context.Context, streams, *sliderWords) error
+	run        func(context.Context, console.Streams, *sliderWords) error
 	hidden     bool
 }
 
@@ -85,7 +86,7 @@ Options:
 `
 
 // newSlider is the parent of Slider's commands.
-func newSlider(s streams) *cobra.Command {
+func newSlider(s console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "slider", Short: "Slider's own commands: create, start, stop, status, exports, destroy", Long: sliderLong + sliderHelp(sliderOptions()),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -128,7 +129,7 @@ func verbsOf(cmd *cobra.Command) []string {
 }
 
 // command wires a verb. Its options are read by ourselves: they take any number of words.
-func (v sliderVerb) command(s streams) *cobra.Command {
+func (v sliderVerb) command(s console.Streams) *cobra.Command {
 	options := optionsNamed(slices.Concat(v.options, sliderEverywhere))
 	name, _, _ := strings.Cut(v.use, " ")
 	cmd := &cobra.Command{
@@ -142,7 +143,7 @@ func (v sliderVerb) command(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p.note(s.err)
+			p.note(s.Err)
 			return v.run(cmd.Context(), s, &p)
 		},
 		ValidArgsFunction: completeSlider(options),
@@ -175,10 +176,10 @@ func completeSlider(options []sliderOption) cobra.CompletionFunc {
 	}
 }
 
-func sliderVersion(_ context.Context, s streams, p *sliderWords) error {
+func sliderVersion(_ context.Context, s console.Streams, p *sliderWords) error {
 	if len(p.args) > 0 {
 		return exit.Usagef("slider version: got %s, want nothing", strings.Join(p.args, " "))
 	}
-	_, err := fmt.Fprintf(s.out, "muster %s, with Slider 0.92's commands\n", readVersion().Version)
+	_, err := fmt.Fprintf(s.Out, "muster %s, with Slider 0.92's commands\n", readVersion().Version)
 	return exit.With(exit.Internal, err)
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
@@ -26,7 +28,7 @@ import (
 )
 
 // sliderCreate makes an app and starts it; build makes it only.
-func sliderCreate(ctx context.Context, s streams, p *sliderWords) error {
+func sliderCreate(ctx context.Context, s console.Streams, p *sliderWords) error {
 	name, err := p.name()
 	if err != nil {
 		return err
@@ -51,14 +53,14 @@ func sliderCreate(ctx context.Context, s streams, p *sliderWords) error {
 		return err
 	}
 	if p.verb == "build" {
-		fmt.Fprintf(s.out, "%s: built in %s; muster slider start %s runs it\n", name, a.dir, name)
+		fmt.Fprintf(s.Out, "%s: built in %s; muster slider start %s runs it\n", name, a.dir, name)
 		return nil
 	}
 	return a.start(ctx, s, p, lock)
 }
 
 // mayBeMade refuses a name that is taken: by an app of ours, by a folder that is not, by a run of another launcher.
-func (a *sliderApp) mayBeMade(ctx context.Context, s streams, p *sliderWords) error {
+func (a *sliderApp) mayBeMade(ctx context.Context, s console.Streams, p *sliderWords) error {
 	switch err := a.read(); {
 	case err == nil:
 		return exit.With(exit.Held, fmt.Errorf("%s exists already: muster slider start %s runs it, update changes it, destroy --force removes it", a.name, a.name))
@@ -68,7 +70,7 @@ func (a *sliderApp) mayBeMade(ctx context.Context, s streams, p *sliderWords) er
 	if _, err := os.Lstat(a.dir); err == nil {
 		return exit.With(exit.Held, fmt.Errorf("folder %s is there and is no app of muster slider: move it away, or choose another name", a.dir))
 	}
-	facts, err := a.lookup(s, p).onHost(ctx, a.name)
+	facts, err := a.lookup(s, p).OnHost(ctx, a.name)
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,7 @@ func (a *sliderApp) mayBeMade(ctx context.Context, s streams, p *sliderWords) er
 }
 
 // make fills the app's folder, checks the whole, and puts it in its place.
-func (h sliderHome) make(s streams, a *sliderApp, p *sliderWords) error {
+func (h sliderHome) make(s console.Streams, a *sliderApp, p *sliderWords) error {
 	dir, err := h.scratch(a.name)
 	if err != nil {
 		return err
@@ -101,13 +103,13 @@ func (h sliderHome) make(s streams, a *sliderApp, p *sliderWords) error {
 }
 
 // sliderUpdate changes the definition, or how it is run, from the next start on.
-func sliderUpdate(ctx context.Context, s streams, p *sliderWords) error {
+func sliderUpdate(ctx context.Context, s console.Streams, p *sliderWords) error {
 	a, lock, err := p.openLocked()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Release() }() // this process ends
-	facts, err := a.lookup(s, p).onHost(ctx, a.name)
+	facts, err := a.lookup(s, p).OnHost(ctx, a.name)
 	if err != nil {
 		return err
 	}
@@ -127,7 +129,7 @@ func sliderUpdate(ctx context.Context, s streams, p *sliderWords) error {
 	if sliderRuns(&facts) {
 		when = fmt.Sprintf("what runs stays as it is; muster slider stop %s and start %s bring the new one", a.name, a.name)
 	}
-	fmt.Fprintf(s.out, "%s: updated; %s\n", a.name, when)
+	fmt.Fprintf(s.Out, "%s: updated; %s\n", a.name, when)
 	return nil
 }
 
@@ -366,11 +368,11 @@ func (r *sliderRun) take(p *sliderWords) {
 	}
 	if at, err := registry.ParseAddress(r.Registry); err == nil { // else check says so
 		if path, ok := at.Socket(); ok {
-			r.Registry = registry.SocketAddress(absolute(path)).String()
+			r.Registry = registry.SocketAddress(flags.Absolute(path)).String()
 		}
 	}
 	if p.has("--policy") {
-		r.Policy = absolute(p.one("--policy"))
+		r.Policy = flags.Absolute(p.one("--policy"))
 	}
 	if p.has("--state-dir") {
 		r.StateDir = string(p.stateDir(""))
@@ -382,7 +384,7 @@ func (r *sliderRun) take(p *sliderWords) {
 }
 
 // check names all that is wrong in the definition, as muster validate does.
-func (r *sliderRecord) check(s streams, dir string) error {
+func (r *sliderRecord) check(s console.Streams, dir string) error {
 	if r.Run.Registry != "" {
 		if _, err := registry.ParseAddress(r.Run.Registry); err != nil {
 			return exit.With(exit.Usage, err)
@@ -399,6 +401,6 @@ func (r *sliderRecord) check(s streams, dir string) error {
 		return err
 	}
 	defer l.Close()
-	found.Warnings().Print(s.err)
+	found.Warnings().Print(s.Err)
 	return exit.OfProblems(found)
 }

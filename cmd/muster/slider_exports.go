@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
@@ -23,7 +25,7 @@ import (
 )
 
 // view is the app as Slider's REST would have it. An app that does not run has components, and no members.
-func (a *sliderApp) view(ctx context.Context, s streams, p *sliderWords) (appFacts, publisher.View, error) {
+func (a *sliderApp) view(ctx context.Context, s console.Streams, p *sliderWords) (apps.Facts, publisher.View, error) {
 	f, err := a.facts(ctx, s, p)
 	if err != nil {
 		return f, publisher.View{}, err
@@ -33,13 +35,13 @@ func (a *sliderApp) view(ctx context.Context, s streams, p *sliderWords) (appFac
 		return f, publisher.View{}, err
 	}
 	known := consul.Status{ID: a.name}
-	if f.registry != nil {
-		known = *f.registry
+	if f.Registry != nil {
+		known = *f.Registry
 		if known.Directive.Counts != nil {
 			app = app.WithCounts(known.Directive.Counts)
 		}
 	}
-	user, _, _ := strings.Cut(whoAsks(), "@")
+	user, _, _ := strings.Cut(apps.Asker(), "@")
 	vars := (&openapp.App{App: app, Vars: app.Vars}).ClientVars()
 	return f, publishedView(&app, known, user, func(in registry.Instance) plan.Request {
 		return plan.Request{
@@ -87,7 +89,7 @@ func (k *keptAnswer) Write(text []byte) (int, error) { return k.body.Write(text)
 func (k *keptAnswer) WriteHeader(code int)           { k.code = code }
 
 // sliderExports prints all export groups of an app, or one.
-func sliderExports(ctx context.Context, s streams, p *sliderWords) error {
+func sliderExports(ctx context.Context, s console.Streams, p *sliderWords) error {
 	a, err := p.open()
 	if err != nil {
 		return err
@@ -95,7 +97,7 @@ func sliderExports(ctx context.Context, s streams, p *sliderWords) error {
 	return a.exports(ctx, s, p, p.one("--group"))
 }
 
-func (a *sliderApp) exports(ctx context.Context, s streams, p *sliderWords, group string) error {
+func (a *sliderApp) exports(ctx context.Context, s console.Streams, p *sliderWords, group string) error {
 	_, v, err := a.view(ctx, s, p)
 	if err != nil {
 		return err
@@ -113,7 +115,7 @@ func (a *sliderApp) exports(ctx context.Context, s streams, p *sliderWords, grou
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.err, "%s publishes no group %s; there is: %s\n", a.name, group, wording.OrNone(groups))
+		fmt.Fprintf(s.Err, "%s publishes no group %s; there is: %s\n", a.name, group, wording.OrNone(groups))
 		return exit.Silent{Code: sliderNo}
 	}
 	return p.print(s, answer)
@@ -138,7 +140,7 @@ func sliderAsks() []string {
 }
 
 // sliderRegistry answers `registry --name NAME --getexp GROUP` and its like.
-func sliderRegistry(ctx context.Context, s streams, p *sliderWords) error {
+func sliderRegistry(ctx context.Context, s console.Streams, p *sliderWords) error {
 	asked := slices.DeleteFunc(sliderAsks(), func(o string) bool { return !p.has(o) })
 	switch {
 	case len(p.args) > 0:
@@ -179,7 +181,7 @@ func sliderRegistry(ctx context.Context, s streams, p *sliderWords) error {
 		}
 	}
 	for _, name := range names {
-		fmt.Fprintln(s.out, name)
+		fmt.Fprintln(s.Out, name)
 	}
 	return nil
 }
@@ -197,14 +199,14 @@ func (p *sliderWords) format(asked string) (string, error) {
 }
 
 // config prints a published configuration as the agents' REST gives it.
-func (a *sliderApp) config(ctx context.Context, s streams, p *sliderWords, format string) error {
+func (a *sliderApp) config(ctx context.Context, s console.Streams, p *sliderWords, format string) error {
 	_, v, err := a.view(ctx, s, p)
 	if err != nil {
 		return err
 	}
 	name := p.one("--getconf")
 	if _, ok := v.Configs[name]; !ok {
-		fmt.Fprintf(s.err, "%s publishes no configuration %s; there is: %s\n", a.name, name, wording.OrNone(slices.Sorted(maps.Keys(v.Configs))))
+		fmt.Fprintf(s.Err, "%s publishes no configuration %s; there is: %s\n", a.name, name, wording.OrNone(slices.Sorted(maps.Keys(v.Configs))))
 		return exit.Silent{Code: sliderNo}
 	}
 	answer, err := answerOf(ctx, v, "publisher/slider/"+url.PathEscape(name)+"."+format)
@@ -215,7 +217,7 @@ func (a *sliderApp) config(ctx context.Context, s streams, p *sliderWords, forma
 }
 
 // sliderServices lists the apps that run, or the one that --name asks for.
-func sliderServices(ctx context.Context, s streams, p *sliderWords) error {
+func sliderServices(ctx context.Context, s console.Streams, p *sliderWords) error {
 	home, err := openSliderHome()
 	if err != nil {
 		return err
@@ -227,15 +229,15 @@ func sliderServices(ctx context.Context, s streams, p *sliderWords) error {
 	for _, name := range names {
 		a, err := home.open(name)
 		if err != nil {
-			fmt.Fprintf(s.err, "%s: %v\n", name, err)
+			fmt.Fprintf(s.Err, "%s: %v\n", name, err)
 			continue
 		}
 		f, err := a.hostFacts(ctx, s, p)
 		if err != nil {
 			return err
 		}
-		if liveState(f.yarnState()) && (!p.has("--name") || p.one("--name") == name) {
-			fmt.Fprintln(s.out, name)
+		if liveState(yarnState(&f)) && (!p.has("--name") || p.one("--name") == name) {
+			fmt.Fprintln(s.Out, name)
 		}
 	}
 	return nil

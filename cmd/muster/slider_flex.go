@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
@@ -18,7 +20,7 @@ const flexPatience = 5 * time.Minute
 
 // sliderFlex changes how many instances the app has: from now on, and at once in its run. As in Slider, +2 and -1 count
 // from what is wanted now.
-func sliderFlex(ctx context.Context, s streams, p *sliderWords) error {
+func sliderFlex(ctx context.Context, s console.Streams, p *sliderWords) error {
 	limit, limited, err := p.wait()
 	if err != nil {
 		return err
@@ -55,12 +57,12 @@ func sliderFlex(ctx context.Context, s streams, p *sliderWords) error {
 		return err
 	}
 	if !sliderRuns(&facts) {
-		fmt.Fprintf(s.out, "%s: %s, from its next start on\n", a.name, strings.Join(args, ", "))
+		fmt.Fprintf(s.Out, "%s: %s, from its next start on\n", a.name, strings.Join(args, ", "))
 		return nil
 	}
 	_ = lock.Release() // what follows may take its time, and the app is as it shall be
 	f := flexFlags{wait: limit}
-	f.ask.state.dir, f.ask.registry.address = string(a.lookup(s, p).state), a.record.Run.Registry
+	f.ask.State.Dir, f.ask.Registry.Address = string(a.lookup(s, p).State), a.record.Run.Registry
 	return f.flex(ctx, s, a.name, args)
 }
 
@@ -73,15 +75,15 @@ func nearComponent(app appdef.App, name string) string {
 }
 
 // counts are the numbers of --component, counted from those that are wanted now where they say + or -.
-func (a *sliderApp) counts(f *appFacts, p *sliderWords) (map[string]int, error) {
+func (a *sliderApp) counts(f *apps.Facts, p *sliderWords) (map[string]int, error) {
 	app, err := a.definition()
 	if err != nil {
 		return nil, err
 	}
 	now := app.Counts()
-	if f.registry != nil && sliderRuns(f) {
-		maps.Copy(now, f.registry.Directive.Counts)
-		maps.Copy(now, f.registry.Directive.Target)
+	if f.Registry != nil && sliderRuns(f) {
+		maps.Copy(now, f.Registry.Directive.Counts)
+		maps.Copy(now, f.Registry.Directive.Target)
 	}
 	want := map[string]int{}
 	for _, w := range p.given["--component"] {

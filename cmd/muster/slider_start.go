@@ -17,6 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hostlock"
@@ -27,17 +30,17 @@ import (
 
 // stateDir is where the run's sockets are: as said now, else as said when it was made, else the host's.
 func (p *sliderWords) stateDir(made string) status.Dir {
-	f := stateFlags{dir: p.one("--state-dir")}
-	if f.dir == "" {
-		f.dir = made
+	f := flags.State{Dir: p.one("--state-dir")}
+	if f.Dir == "" {
+		f.Dir = made
 	}
-	return f.resolve()
+	return f.Resolve()
 }
 
 // lookup is where this app is asked about. Before it is made there is no record.
-func (a *sliderApp) lookup(s streams, p *sliderWords) lookup {
+func (a *sliderApp) lookup(s console.Streams, p *sliderWords) apps.Lookup {
 	at, _ := registry.ParseAddress(a.record.Run.Registry) // it was checked when it was written; empty: one of the run's own
-	return lookup{state: p.stateDir(a.record.Run.StateDir), address: at, named: true, warn: s.err}
+	return apps.Lookup{State: p.stateDir(a.record.Run.StateDir), Address: at, Named: true, Warn: s.Err}
 }
 
 // openLocked finds the app that the command line names, and keeps others from it.
@@ -62,12 +65,12 @@ func (p *sliderWords) openLocked() (*sliderApp, *hostlock.Lock, error) {
 }
 
 // sliderRuns tells whether the app has a run on this host that is not over.
-func sliderRuns(f *appFacts) bool {
-	return f.local != nil && (f.living() || f.result == nil && status.ProcessLives(f.local.Pid))
+func sliderRuns(f *apps.Facts) bool {
+	return f.Local != nil && (f.Living() || f.Result == nil && status.ProcessLives(f.Local.Pid))
 }
 
 // sliderStart runs an app again, from its checkpoints.
-func sliderStart(ctx context.Context, s streams, p *sliderWords) error {
+func sliderStart(ctx context.Context, s console.Streams, p *sliderWords) error {
 	if _, _, err := p.wait(); err != nil {
 		return err
 	}
@@ -76,7 +79,7 @@ func sliderStart(ctx context.Context, s streams, p *sliderWords) error {
 		return err
 	}
 	defer func() { _ = lock.Release() }() // an app that runs is locked by its work folder
-	facts, err := a.lookup(s, p).onHost(ctx, a.name)
+	facts, err := a.lookup(s, p).OnHost(ctx, a.name)
 	if err != nil {
 		return err
 	}
@@ -138,7 +141,7 @@ func (a *sliderApp) launch() (*background, error) {
 
 // sliderBackground is what launch starts: `muster run` of a stored app. What the instances write stands in their own
 // logs, which are rotated; here it would grow without end.
-func sliderBackground(ctx context.Context, s streams, p *sliderWords) error {
+func sliderBackground(ctx context.Context, s console.Streams, p *sliderWords) error {
 	name, err := p.name()
 	if err != nil {
 		return err
@@ -155,7 +158,7 @@ func sliderBackground(ctx context.Context, s streams, p *sliderWords) error {
 	if err != nil {
 		return err
 	}
-	cmd := newRun(streams{in: s.in, out: s.out, err: withoutOutput{s.err}})
+	cmd := newRun(console.Streams{In: s.In, Out: s.Out, Err: withoutOutput{s.Err}})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.With(exit.Usage, err) })
 	cmd.SetArgs(args)
@@ -178,7 +181,7 @@ func (a *sliderApp) runArgs() ([]string, error) {
 		args = append(args, "--env", e)
 	}
 	app := a.record.appFlags(a.dir)
-	more, err := app.args()
+	more, err := app.Args()
 	return append(args, more...), err
 }
 
@@ -196,7 +199,7 @@ func (w withoutOutput) Write(line []byte) (int, error) {
 }
 
 // start runs the app in the background, and waits until all instances are installed, the run is over, or --wait is.
-func (a *sliderApp) start(ctx context.Context, s streams, p *sliderWords, lock *hostlock.Lock) error {
+func (a *sliderApp) start(ctx context.Context, s console.Streams, p *sliderWords, lock *hostlock.Lock) error {
 	limit, limited, err := p.wait()
 	if err != nil {
 		return err
@@ -223,7 +226,7 @@ func (a *sliderApp) start(ctx context.Context, s streams, p *sliderWords, lock *
 	begun, err := a.await(ctx, k, b, want)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		fmt.Fprintf(s.out, "%s: started in the background (pid %d); %s being installed\n", a.name, b.pid, appdef.Counted(len(want), "instance"))
+		fmt.Fprintf(s.Out, "%s: started in the background (pid %d); %s being installed\n", a.name, b.pid, appdef.Counted(len(want), "instance"))
 	case err != nil:
 		return err
 	case !begun:
@@ -232,7 +235,7 @@ func (a *sliderApp) start(ctx context.Context, s streams, p *sliderWords, lock *
 		}
 		return a.ended(s, b)
 	default:
-		fmt.Fprintf(s.out, "%s: started in the background (pid %d); %s installed\n", a.name, b.pid, appdef.Counted(len(want), "instance"))
+		fmt.Fprintf(s.Out, "%s: started in the background (pid %d); %s installed\n", a.name, b.pid, appdef.Counted(len(want), "instance"))
 	}
 	a.say(s)
 	if err := a.writeReport(s, p); err != nil {
@@ -245,28 +248,28 @@ func (a *sliderApp) start(ctx context.Context, s streams, p *sliderWords, lock *
 }
 
 // say tells where to look.
-func (a *sliderApp) say(s streams) {
-	fmt.Fprintf(s.out, "  logs     %s (muster logs %s)\n  work     %s\n  exports  muster slider exports %s\n  run      %s\n",
+func (a *sliderApp) say(s console.Streams) {
+	fmt.Fprintf(s.Out, "  logs     %s (muster logs %s)\n  work     %s\n  exports  muster slider exports %s\n  run      %s\n",
 		filepath.Join(a.work(), "log"), a.name, a.work(), a.name, a.path(sliderErr))
 }
 
 // ended shows how the run was over, and is its exit code.
-func (a *sliderApp) ended(s streams, b *background) error {
+func (a *sliderApp) ended(s console.Streams, b *background) error {
 	select {
 	case <-b.ended:
 	default:
 		return nil // it is this command that is
 	}
 	if text, err := os.ReadFile(a.path(sliderOut)); err == nil {
-		fmt.Fprint(s.out, string(text))
+		fmt.Fprint(s.Out, string(text))
 	}
 	if b.code == 0 {
 		return nil
 	}
 	for _, line := range tailOf(a.path(sliderErr), 0, 2*reportLines) {
-		fmt.Fprintln(s.err, line)
+		fmt.Fprintln(s.Err, line)
 	}
-	fmt.Fprintf(s.err, "%s: its run ended with %d: all that it said is in %s; muster slider update and start try again, destroy --force removes it\n", a.name, b.code, a.path(sliderErr))
+	fmt.Fprintf(s.Err, "%s: its run ended with %d: all that it said is in %s; muster slider update and start try again, destroy --force removes it\n", a.name, b.code, a.path(sliderErr))
 	return exit.Silent{Code: b.code}
 }
 
@@ -274,15 +277,15 @@ func (a *sliderApp) ended(s streams, b *background) error {
 const sliderPoll = 50 * time.Millisecond
 
 // await waits until the run has begun and these instances are installed. false: it ended before. The error is the context's.
-func (a *sliderApp) await(ctx context.Context, k lookup, b *background, want []registry.Instance) (bool, error) {
+func (a *sliderApp) await(ctx context.Context, k apps.Lookup, b *background, want []registry.Instance) (bool, error) {
 	tick := time.NewTicker(sliderPoll)
 	defer tick.Stop()
 	for {
-		facts, err := k.onHost(ctx, a.name)
+		facts, err := k.OnHost(ctx, a.name)
 		if err != nil {
 			return false, err
 		}
-		if facts.local != nil && facts.local.Pid == b.pid && !slices.ContainsFunc(want, facts.notInstalled) {
+		if facts.Local != nil && facts.Local.Pid == b.pid && !slices.ContainsFunc(want, func(in registry.Instance) bool { return notInstalled(&facts, in) }) {
 			return true, nil
 		}
 		select {
@@ -296,11 +299,11 @@ func (a *sliderApp) await(ctx context.Context, k lookup, b *background, want []r
 }
 
 // notInstalled tells that an instance has not got as far as to be staged.
-func (f *appFacts) notInstalled(in registry.Instance) bool {
-	st, lives := f.states[in.String()]
+func notInstalled(f *apps.Facts, in registry.Instance) bool {
+	st, lives := f.States[in.String()]
 	if !lives { // or it has ended; what a run before this one left may be of the same second
-		last, left := f.lasts[in.String()]
-		return !left || last.Since.Before(f.local.Started)
+		last, left := f.Lasts[in.String()]
+		return !left || last.Since.Before(f.Local.Started)
 	}
 	return slices.Contains([]machine.Phase{machine.Starting, machine.Claiming, machine.Staging}, machine.Phase(st.Phase))
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/publisher"
@@ -37,14 +39,14 @@ func sliderStates() []string {
 }
 
 // yarnState is what YARN would say of the app.
-func (f *appFacts) yarnState() string {
-	outcome := deref(f.outcome())
+func yarnState(f *apps.Facts) string {
+	outcome := deref(f.Outcome())
 	switch {
-	case f.local == nil:
+	case f.Local == nil:
 		return yarnNew
-	case f.phase() == "starting":
+	case f.Phase() == "starting":
 		return yarnAccepted
-	case f.living():
+	case f.Living():
 		return yarnRunning
 	case outcome == string(registry.Failed):
 		return yarnFailed
@@ -78,13 +80,13 @@ func sliderState(yarn string) int {
 }
 
 // facts are all that can be found out about this app's run; a run of that name at another place is not its own.
-func (a *sliderApp) facts(ctx context.Context, s streams, p *sliderWords) (appFacts, error) {
+func (a *sliderApp) facts(ctx context.Context, s console.Streams, p *sliderWords) (apps.Facts, error) {
 	k := a.lookup(s, p)
-	f, err := k.onHost(ctx, a.name)
-	if err != nil || f.local == nil || filepath.Clean(f.local.WorkDir) != a.work() {
-		return appFacts{id: a.name}, err
+	f, err := k.OnHost(ctx, a.name)
+	if err != nil || f.Local == nil || filepath.Clean(f.Local.WorkDir) != a.work() {
+		return apps.Facts{ID: a.name}, err
 	}
-	return k.app(ctx, a.name)
+	return k.App(ctx, a.name)
 }
 
 // sliderDescription is Slider's ClusterDescription, as far as there is something to say.
@@ -141,13 +143,13 @@ func (c liveComponent) statistics() map[string]int {
 }
 
 // describe is the description of an app as it stands.
-func (a *sliderApp) describe(ctx context.Context, s streams, p *sliderWords) (sliderDescription, error) {
+func (a *sliderApp) describe(ctx context.Context, s console.Streams, p *sliderWords) (sliderDescription, error) {
 	f, v, err := a.view(ctx, s, p)
 	if err != nil {
 		return sliderDescription{}, err
 	}
 	d := sliderDescription{
-		Version: "1.0", Name: a.name, Type: "agent", State: sliderState(f.yarnState()), CreateTime: a.record.Created.UnixMilli(),
+		Version: "1.0", Name: a.name, Type: "agent", State: sliderState(yarnState(&f)), CreateTime: a.record.Created.UnixMilli(),
 		UpdateTime: a.record.Updated.UnixMilli(), Info: a.info(&f, time.Now()), Statistics: map[string]map[string]int{},
 		Instances: map[string][]string{}, Roles: sliderRoles{},
 	}
@@ -186,10 +188,10 @@ func (d *sliderDescription) describeRoles(v publisher.View, live map[string]live
 }
 
 // describeNodes lists what agents of this host answer for.
-func (d *sliderDescription) describeNodes(rows []status.Instance, f *appFacts) {
+func (d *sliderDescription) describeNodes(rows []status.Instance, f *apps.Facts) {
 	d.Status.Live = map[string]map[string]sliderNode{}
 	for _, row := range rows {
-		if _, lives := f.states[row.Instance]; !lives {
+		if _, lives := f.States[row.Instance]; !lives {
 			continue
 		}
 		d.Instances[row.Component] = append(d.Instances[row.Component], row.Instance)
@@ -205,30 +207,30 @@ func (d *sliderDescription) describeNodes(rows []status.Instance, f *appFacts) {
 }
 
 // info are the words about the whole app: Slider's names where there are any.
-func (a *sliderApp) info(f *appFacts, now time.Time) map[string]string {
-	info := map[string]string{"muster.phase": "created", "muster.folder": a.dir, "muster.work": a.work(), "muster.logs": filepath.Join(a.work(), "log"), "yarn.state": f.yarnState()}
+func (a *sliderApp) info(f *apps.Facts, now time.Time) map[string]string {
+	info := map[string]string{"muster.phase": "created", "muster.folder": a.dir, "muster.work": a.work(), "muster.logs": filepath.Join(a.work(), "log"), "yarn.state": yarnState(f)}
 	add := func(name string, at time.Time) {
 		info[name], info[name+".millis"] = at.UTC().Format(time.RFC3339), strconv.FormatInt(at.UnixMilli(), 10)
 	}
 	add("create.time", a.record.Created)
 	add("status.time", now)
-	if f.local == nil {
+	if f.Local == nil {
 		return info
 	}
-	if at := f.started(); !at.IsZero() {
+	if at := f.Started(); !at.IsZero() {
 		add("live.time", at)
 	}
-	info["muster.phase"], info["muster.run"] = f.phase(), f.run()
-	if v := f.verdict(); v != nil {
+	info["muster.phase"], info["muster.run"] = f.Phase(), f.Run()
+	if v := f.Verdict(); v != nil {
 		info["muster.verdict"] = verdictText(*v)
-	} else if outcome := f.outcome(); outcome != nil {
+	} else if outcome := f.Outcome(); outcome != nil {
 		info["muster.verdict"] = *outcome
 	}
 	return info
 }
 
 // sliderStatus prints the description.
-func sliderStatus(ctx context.Context, s streams, p *sliderWords) error {
+func sliderStatus(ctx context.Context, s console.Streams, p *sliderWords) error {
 	a, err := p.open()
 	if err != nil {
 		return err
@@ -241,7 +243,7 @@ func sliderStatus(ctx context.Context, s streams, p *sliderWords) error {
 }
 
 // writeReport writes the description of an app that was started, where --out asks for it.
-func (a *sliderApp) writeReport(s streams, p *sliderWords) error {
+func (a *sliderApp) writeReport(s console.Streams, p *sliderWords) error {
 	if !p.has("--out") {
 		return nil
 	}
@@ -253,20 +255,20 @@ func (a *sliderApp) writeReport(s streams, p *sliderWords) error {
 }
 
 // print prints JSON to --out, else to stdout.
-func (p *sliderWords) print(s streams, value any) error {
+func (p *sliderWords) print(s console.Streams, value any) error {
 	var text bytes.Buffer
-	if err := printJSON(&text, value); err != nil {
+	if err := console.PrintJSON(&text, value); err != nil {
 		return err
 	}
 	return p.write(s, text.Bytes())
 }
 
 // write writes to --out, else to stdout.
-func (p *sliderWords) write(s streams, text []byte) error {
+func (p *sliderWords) write(s console.Streams, text []byte) error {
 	if p.has("--out") {
 		return exit.With(exit.Forbidden, os.WriteFile(p.one("--out"), text, 0o644))
 	}
-	_, err := s.out.Write(text)
+	_, err := s.Out.Write(text)
 	return err
 }
 
@@ -274,7 +276,7 @@ func (p *sliderWords) write(s streams, text []byte) error {
 const sliderNo = 255
 
 // sliderExists answers with its exit code.
-func sliderExists(ctx context.Context, s streams, p *sliderWords) error {
+func sliderExists(ctx context.Context, s console.Streams, p *sliderWords) error {
 	state, err := p.state()
 	if err != nil {
 		return err
@@ -292,7 +294,7 @@ func sliderExists(ctx context.Context, s streams, p *sliderWords) error {
 		return exit.With(exit.Forbidden, err)
 	}
 	if !slices.Contains(names, name) {
-		fmt.Fprintf(s.out, "%s does not exist\n", name)
+		fmt.Fprintf(s.Out, "%s does not exist\n", name)
 		return exit.Silent{Code: sliderNo}
 	}
 	a, err := home.open(name)
@@ -303,8 +305,8 @@ func sliderExists(ctx context.Context, s streams, p *sliderWords) error {
 	if err != nil {
 		return err
 	}
-	is := f.yarnState()
-	fmt.Fprintf(s.out, "%s exists: %s\n", name, is)
+	is := yarnState(&f)
+	fmt.Fprintf(s.Out, "%s exists: %s\n", name, is)
 	if p.has("--live") && !liveState(is) || state != "" && state != is {
 		return exit.Silent{Code: sliderNo}
 	}
@@ -312,10 +314,10 @@ func sliderExists(ctx context.Context, s streams, p *sliderWords) error {
 }
 
 // hostFacts is facts without a question to the registry.
-func (a *sliderApp) hostFacts(ctx context.Context, s streams, p *sliderWords) (appFacts, error) {
-	f, err := a.lookup(s, p).onHost(ctx, a.name)
-	if err != nil || f.local == nil || filepath.Clean(f.local.WorkDir) != a.work() {
-		return appFacts{id: a.name}, err
+func (a *sliderApp) hostFacts(ctx context.Context, s console.Streams, p *sliderWords) (apps.Facts, error) {
+	f, err := a.lookup(s, p).OnHost(ctx, a.name)
+	if err != nil || f.Local == nil || filepath.Clean(f.Local.WorkDir) != a.work() {
+		return apps.Facts{ID: a.name}, err
 	}
 	return f, nil
 }
@@ -330,7 +332,7 @@ func (p *sliderWords) state() (string, error) {
 }
 
 // sliderList lists the apps that were created here.
-func sliderList(ctx context.Context, s streams, p *sliderWords) error {
+func sliderList(ctx context.Context, s console.Streams, p *sliderWords) error {
 	if len(p.args) > 1 {
 		return exit.Usagef("slider list: got %s, want at most one name", strings.Join(p.args, " "))
 	}
@@ -353,38 +355,38 @@ func sliderList(ctx context.Context, s streams, p *sliderWords) error {
 		}
 		a, err := home.open(name)
 		if err != nil {
-			fmt.Fprintf(s.err, "%s: %v\n", name, err)
+			fmt.Fprintf(s.Err, "%s: %v\n", name, err)
 			continue
 		}
 		f, err := a.hostFacts(ctx, s, p)
 		if err != nil {
-			fmt.Fprintf(s.err, "%s: %v\n", name, err)
+			fmt.Fprintf(s.Err, "%s: %v\n", name, err)
 			continue
 		}
-		is := f.yarnState()
+		is := yarnState(&f)
 		if p.has("--live") && !liveState(is) || state != "" && state != is {
 			continue
 		}
 		outcome := ""
 		if is != yarnNew { // what never ran has none
-			outcome = deref(f.outcome())
+			outcome = deref(f.Outcome())
 		}
-		rows = append(rows, []string{name, is, wording.Clock(f.started()), outcome, a.record.AppDef})
+		rows = append(rows, []string{name, is, wording.Clock(f.Started()), outcome, a.record.AppDef})
 		rows = append(rows, p.containers(&f)...)
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(s.err, "no such app was created here; muster ps lists what else runs")
+		fmt.Fprintln(s.Err, "no such app was created here; muster ps lists what else runs")
 		if len(p.args) == 1 {
 			return exit.Silent{Code: sliderNo}
 		}
 		return nil
 	}
-	return table(s.out, "NAME STATE STARTED OUTCOME APPDEF", rows)
+	return console.Table(s.Out, "NAME STATE STARTED OUTCOME APPDEF", rows)
 }
 
 // containers are the rows below an app: its instances, where --containers asks for them.
-func (p *sliderWords) containers(f *appFacts) [][]string {
-	if !p.has("--containers") || f.local == nil {
+func (p *sliderWords) containers(f *apps.Facts) [][]string {
+	if !p.has("--containers") || f.Local == nil {
 		return nil
 	}
 	var only []string

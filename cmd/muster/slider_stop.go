@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
@@ -22,7 +24,7 @@ import (
 )
 
 // sliderStop ends the run with the verdict stopped. To stop what does not run is no error, as in Slider.
-func sliderStop(ctx context.Context, s streams, p *sliderWords) error {
+func sliderStop(ctx context.Context, s console.Streams, p *sliderWords) error {
 	limit, limited, err := p.wait()
 	if err != nil {
 		return err
@@ -41,7 +43,7 @@ func sliderStop(ctx context.Context, s streams, p *sliderWords) error {
 	}
 	err = a.end(ctx, s, p, true)
 	if errors.Is(err, context.DeadlineExceeded) && limited {
-		fmt.Fprintf(s.err, "%s: still stopping after %s; muster slider status %s says more\n", a.name, limit, a.name)
+		fmt.Fprintf(s.Err, "%s: still stopping after %s; muster slider status %s says more\n", a.name, limit, a.name)
 		return exit.Silent{Code: exit.Timeout}
 	}
 	return err
@@ -61,7 +63,7 @@ func (p *sliderWords) open() (*sliderApp, error) {
 }
 
 // end stops the run. One that ends by itself meanwhile takes its registry with it: then nothing is left to be asked.
-func (a *sliderApp) end(ctx context.Context, s streams, p *sliderWords, waits bool) error {
+func (a *sliderApp) end(ctx context.Context, s console.Streams, p *sliderWords, waits bool) error {
 	err := a.stop(ctx, s, p, waits)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -75,25 +77,25 @@ func (a *sliderApp) end(ctx context.Context, s streams, p *sliderWords, waits bo
 	if !over {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s: ended by itself\n", a.name)
+	fmt.Fprintf(s.Out, "%s: ended by itself\n", a.name)
 	return nil
 }
 
 // heard waits until somebody can be asked: a run that has just been started is not there yet.
-func (a *sliderApp) heard(ctx context.Context, s streams, p *sliderWords) (appFacts, error) {
+func (a *sliderApp) heard(ctx context.Context, s console.Streams, p *sliderWords) (apps.Facts, error) {
 	waiting, cancel := context.WithTimeout(ctx, workdir.TakeoverPatience)
 	defer cancel()
-	quiet := streams{err: io.Discard}
+	quiet := console.Streams{Err: io.Discard}
 	wait.Until(waiting, func() bool {
 		f, err := a.facts(waiting, quiet, p)
-		coming := f.registry == nil && (errors.Is(f.silent, registry.ErrNoApp) || !f.living()) || f.registry != nil && f.registry.Live == 0
-		return err != nil || !sliderRuns(&f) || f.verdict() != nil || !coming
+		coming := f.Registry == nil && (errors.Is(f.Silent, registry.ErrNoApp) || !f.Living()) || f.Registry != nil && f.Registry.Live == 0
+		return err != nil || !sliderRuns(&f) || f.Verdict() != nil || !coming
 	})
 	return a.facts(ctx, s, p)
 }
 
 // stop asks the run to stop and, where that is wanted, waits for its end.
-func (a *sliderApp) stop(ctx context.Context, s streams, p *sliderWords, waits bool) error {
+func (a *sliderApp) stop(ctx context.Context, s console.Streams, p *sliderWords, waits bool) error {
 	k := a.lookup(s, p)
 	facts, err := a.heard(ctx, s, p)
 	if err != nil {
@@ -103,22 +105,22 @@ func (a *sliderApp) stop(ctx context.Context, s streams, p *sliderWords, waits b
 	if p.has("--force") {
 		grace = new(time.Duration(0))
 	}
-	switch v := facts.verdict(); {
-	case v != nil && facts.registry != nil && facts.registry.Live > 0: // it stops already
+	switch v := facts.Verdict(); {
+	case v != nil && facts.Registry != nil && facts.Registry.Live > 0: // it stops already
 		if !waits {
 			return nil
 		}
 		return endOf(ctx, s, k, facts, *v)
 	case !sliderRuns(&facts):
-		fmt.Fprintf(s.out, "%s does not run\n", a.name)
+		fmt.Fprintf(s.Out, "%s does not run\n", a.name)
 		return nil
-	case facts.registry == nil:
+	case facts.Registry == nil:
 		return stopAgents(ctx, s, k, facts, grace)
 	}
 	if err := a.ask(ctx, facts, grace, p.one("--message")); err != nil || !waits {
 		return err
 	}
-	c, err := openForQuestions(facts.address)
+	c, err := apps.Open(facts.Address)
 	if err != nil {
 		return err
 	}
@@ -131,15 +133,15 @@ func (a *sliderApp) stop(ctx context.Context, s streams, p *sliderWords, waits b
 }
 
 // ask asks the gang's conductor to stop it. The reason stands in the verdict, behind who asked.
-func (a *sliderApp) ask(ctx context.Context, facts appFacts, grace *time.Duration, reason string) error {
-	ask := registry.Ask{Kind: registry.AskStop, By: "stop", Args: map[string]string{"who": whoAsks()}}
+func (a *sliderApp) ask(ctx context.Context, facts apps.Facts, grace *time.Duration, reason string) error {
+	ask := registry.Ask{Kind: registry.AskStop, By: "stop", Args: map[string]string{"who": apps.Asker()}}
 	if reason = oneLine(reason); reason != "" {
 		ask.Args["who"] += " (" + reason + ")"
 	}
 	if grace != nil {
 		ask.Args["grace"] = strconv.FormatFloat(grace.Seconds(), 'f', -1, 64)
 	}
-	return askGang(ctx, facts.address, a.name, ask)
+	return apps.Ask(ctx, facts.Address, a.name, ask)
 }
 
 // mostReason is how much of a reason is kept, in characters.
@@ -156,7 +158,7 @@ func oneLine(text string) string {
 
 // sliderDestroy removes an app: what the registry and this host remember of it, and its folder with logs and
 // checkpoints.
-func sliderDestroy(ctx context.Context, s streams, p *sliderWords) error {
+func sliderDestroy(ctx context.Context, s console.Streams, p *sliderWords) error {
 	a, lock, err := p.openLocked()
 	if err != nil {
 		return err
@@ -191,10 +193,10 @@ func sliderDestroy(ctx context.Context, s streams, p *sliderWords) error {
 		return exit.With(exit.Forbidden, err)
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(s.out, "%s: destroyed; left, for they are not muster's: %s\n", a.name, strings.Join(others, ", "))
+		fmt.Fprintf(s.Out, "%s: destroyed; left, for they are not muster's: %s\n", a.name, strings.Join(others, ", "))
 		return nil
 	}
-	fmt.Fprintf(s.out, "%s: destroyed, with %s\n", a.name, a.dir)
+	fmt.Fprintf(s.Out, "%s: destroyed, with %s\n", a.name, a.dir)
 	return nil
 }
 
@@ -218,20 +220,20 @@ func (a *sliderApp) ownWork(ctx context.Context) (lock *hostlock.Lock, err error
 
 // forget removes what the run left in its registry and in this host's state; of a run of the same name that is not
 // this app's, nothing.
-func (a *sliderApp) forget(ctx context.Context, s streams, p *sliderWords) error {
+func (a *sliderApp) forget(ctx context.Context, s console.Streams, p *sliderWords) error {
 	k := a.lookup(s, p)
-	facts, err := k.onHost(ctx, a.name)
+	facts, err := k.OnHost(ctx, a.name)
 	if err != nil {
 		return err
 	}
 	switch {
-	case facts.local != nil && filepath.Clean(facts.local.WorkDir) != a.work():
+	case facts.Local != nil && filepath.Clean(facts.Local.WorkDir) != a.work():
 		return nil
-	case facts.local == nil && a.record.Run.Registry == "":
+	case facts.Local == nil && a.record.Run.Registry == "":
 		return nil
 	}
-	err = k.forget(ctx, a.name)
-	if facts.local == nil && exit.CodeOf(err) == exit.Usage { // the registry does not know it either
+	err = k.Forget(ctx, a.name)
+	if facts.Local == nil && exit.CodeOf(err) == exit.Usage { // the registry does not know it either
 		return nil
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/openapp"
@@ -76,7 +77,7 @@ type sliderHome string
 
 func openSliderHome() (sliderHome, error) {
 	dir, err := status.DefaultWorkDir("slider")
-	return sliderHome(absolute(dir)), exit.With(exit.Forbidden, err)
+	return sliderHome(flags.Absolute(dir)), exit.With(exit.Forbidden, err)
 }
 
 // sliderApp is one app that was created here.
@@ -149,8 +150,8 @@ func (a *sliderApp) path(part string) string { return filepath.Join(a.dir, part)
 func (a *sliderApp) work() string { return a.path(sliderWork) }
 
 // appFlags choose the stored definition.
-func (r *sliderRecord) appFlags(dir string) appFlags {
-	f := appFlags{openapp.Choices{Set: r.Set, Instances: r.Instances}}
+func (r *sliderRecord) appFlags(dir string) flags.App {
+	f := flags.App{Choices: openapp.Choices{Set: r.Set, Instances: r.Instances}}
 	if r.Template != "" {
 		f.Template = filepath.Join(dir, r.Template)
 	}

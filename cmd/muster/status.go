@@ -4,47 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-// askFlags are those of every verb that asks about an app: which registry, which state folder.
-type askFlags struct {
-	registry registryFlags
-	state    stateFlags
-}
-
-func (f *askFlags) register(flags flagSet) {
-	flags.StringVar(&f.registry.address, "registry", "", registry.AddressForms+" (default: the one that the app was started with)")
-	f.state.register(flags)
-}
-
-// lookup is where these flags say to look. Warnings go to warn.
-func (f *askFlags) lookup(warn io.Writer) (lookup, error) {
-	k := lookup{
-		state: f.state.resolve(), fallback: f.registry.resolve,
-		named: f.registry.named(), warn: warn,
-	}
-	var err error
-	if f.registry.address != "" {
-		k.address, err = f.registry.resolve()
-	}
-	return k, err
-}
-
 type statusFlags struct {
-	ask  askFlags
+	ask  flags.Ask
 	json bool
 	wait bool
 	run  string // to wait for; "": the one that there is
 }
 
-func newStatus(s streams) *cobra.Command {
+func newStatus(s console.Streams) *cobra.Command {
 	f := statusFlags{}
 	cmd := &cobra.Command{
 		Use: "status APP", Short: "Say how a run stands: instances, conductor, who is missing, the verdict", Args: exactly("APP"),
@@ -58,33 +36,33 @@ may have had a run before, --run says which is meant.`,
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.status(cmd.Context(), s, args[0]) },
 	}
-	f.ask.register(cmd.Flags())
+	f.ask.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "follow the run until it is over, and end with its verdict")
 	cmd.Flags().StringVar(&f.run, "run", "", "with --wait: wait for this run, also while another is there (default: the one that is there)")
 	return cmd
 }
 
-func (f *statusFlags) status(ctx context.Context, s streams, app string) error {
+func (f *statusFlags) status(ctx context.Context, s console.Streams, app string) error {
 	if f.run != "" && !f.wait {
 		return exit.Usagef("status: --run %s without --wait", f.run)
 	}
-	k, err := f.ask.lookup(s.err)
+	k, err := f.ask.Lookup(s.Err)
 	if err != nil {
 		return err
 	}
-	facts, err := k.app(ctx, app)
+	facts, err := k.App(ctx, app)
 	if f.wait && (err == nil || errors.Is(err, registry.ErrNoApp)) && f.mayGoOn(facts) {
 		facts, err = f.follow(ctx, s, k, facts)
 	}
 	if err != nil {
 		return err
 	}
-	facts.askPeers(ctx)
+	facts.AskPeers(ctx)
 	v := viewOf(facts)
-	show := func() error { return v.print(s.out) }
+	show := func() error { return v.print(s.Out) }
 	if f.json {
-		show = func() error { return printJSON(s.out, v) }
+		show = func() error { return console.PrintJSON(s.Out, v) }
 	}
 	if err := show(); err != nil || !f.wait {
 		return err
@@ -93,17 +71,17 @@ func (f *statusFlags) status(ctx context.Context, s streams, app string) error {
 }
 
 // mayGoOn tells that there is something to wait for: a registry that may hear of the run, which is not known to be over.
-func (f *statusFlags) mayGoOn(facts appFacts) bool {
-	meant := f.run == "" || runOf(facts.run(), f.run)
-	over := facts.registry == nil && facts.local != nil && (facts.result != nil || facts.verdict() != nil)
-	return !facts.address.IsZero() && !(meant && over)
+func (f *statusFlags) mayGoOn(facts apps.Facts) bool {
+	meant := f.run == "" || runOf(facts.Run(), f.run)
+	over := facts.Registry == nil && facts.Local != nil && (facts.Result != nil || facts.Verdict() != nil)
+	return !facts.Address.IsZero() && !(meant && over)
 }
 
 // follow waits until the run is over, and finds out about it anew.
-func (f *statusFlags) follow(ctx context.Context, s streams, k lookup, facts appFacts) (appFacts, error) {
+func (f *statusFlags) follow(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts) (apps.Facts, error) {
 	run := f.run
 	w := onlooker{
-		lookup: k, app: facts.id, address: facts.address, say: func(line string) { fmt.Fprintln(s.err, line) },
+		lookup: k, app: facts.ID, address: facts.Address, say: func(line string) { fmt.Fprintln(s.Err, line) },
 		ours: func(other string) bool {
 			if run == "" { // the first that is seen
 				run = other
@@ -120,7 +98,7 @@ func (f *statusFlags) follow(ctx context.Context, s streams, k lookup, facts app
 		case <-tick.C:
 		}
 	}
-	return k.app(ctx, facts.id)
+	return k.App(ctx, facts.ID)
 }
 
 // code is the exit code of what is seen: the verdict's, or that of an interrupted run.

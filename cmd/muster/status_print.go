@@ -8,26 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
 )
-
-// table prints rows in columns.
-func table(out io.Writer, head string, rows [][]string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.Join(strings.Fields(head), "\t"))
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = cmp.Or(strings.ReplaceAll(cell, "\t", " "), "-")
-		}
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	return w.Flush()
-}
 
 func (v *appView) print(out io.Writer) error {
 	title := v.App
@@ -42,7 +29,7 @@ func (v *appView) print(out io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	return table(out, "INSTANCE ROLE PHASE HOST GEN ATTEMPT PROGRESS CHECKPOINT EXIT SINCE CAUSE", instanceCells(v.Instances))
+	return console.Table(out, "INSTANCE ROLE PHASE HOST GEN ATTEMPT PROGRESS CHECKPOINT EXIT SINCE CAUSE", instanceCells(v.Instances))
 }
 
 // lines are what is said of the run as a whole, word and text.

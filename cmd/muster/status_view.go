@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/plan"
@@ -51,26 +52,26 @@ type directiveView struct {
 }
 
 // viewOf lays out what was found.
-func viewOf(f appFacts) appView {
+func viewOf(f apps.Facts) appView {
 	v := appView{
-		Version: 1, App: f.id, Name: f.name(), Run: f.run(), Phase: f.phase(), Outcome: f.outcome(),
-		Missing: []string{}, Instances: []status.Instance{}, Registry: f.address.String(), Verdict: f.verdict(),
+		Version: 1, App: f.ID, Name: f.Name(), Run: f.Run(), Phase: f.Phase(), Outcome: f.Outcome(),
+		Missing: []string{}, Instances: []status.Instance{}, Registry: f.Address.String(), Verdict: f.Verdict(),
 	}
-	if at := f.started(); !at.IsZero() {
+	if at := f.Started(); !at.IsZero() {
 		v.Started = new(status.Stamp(at))
 	}
-	if f.local != nil {
-		v.Registry = cmp.Or(f.address, f.local.Registry).String()
+	if f.Local != nil {
+		v.Registry = cmp.Or(f.Address, f.Local.Registry).String()
 	}
-	if f.here() {
-		v.WorkDir, v.LogDir = f.local.WorkDir, f.local.LogDir
+	if f.Here() {
+		v.WorkDir, v.LogDir = f.Local.WorkDir, f.Local.LogDir
 	}
 	if v.Verdict != nil {
 		verdict := *v.Verdict
 		verdict.At = status.Stamp(verdict.At)
 		v.Verdict = &verdict
 	}
-	v.fromRegistry(f.registry)
+	v.fromRegistry(f.Registry)
 	v.addInstances(f)
 	return v
 }
@@ -91,45 +92,45 @@ func (v *appView) fromRegistry(st *consul.Status) {
 
 // addInstances merges the rows of all sources: what an agent says of itself wins, then the registry,
 // then what was left in files.
-func (v *appView) addInstances(f appFacts) {
+func (v *appView) addInstances(f apps.Facts) {
 	rows := map[string]status.Instance{}
-	if f.result != nil {
-		for _, row := range f.result.Instances {
+	if f.Result != nil {
+		for _, row := range f.Result.Instances {
 			rows[row.Instance] = row
 		}
 	}
 	switch {
-	case f.registry != nil:
-		for _, row := range registryRows(*f.registry) {
-			rows[row.Instance] = completed(row, f.lasts[row.Instance])
+	case f.Registry != nil:
+		for _, row := range registryRows(*f.Registry) {
+			rows[row.Instance] = completed(row, f.Lasts[row.Instance])
 		}
-	case f.result == nil:
-		for name := range f.records { // their agents did not say goodbye
+	case f.Result == nil:
+		for name := range f.Records { // their agents did not say goodbye
 			rows[name] = absent(name)
 		}
-		maps.Copy(rows, f.lasts)
+		maps.Copy(rows, f.Lasts)
 	}
-	for name, st := range f.peers {
+	for name, st := range f.Peers {
 		rows[name] = st.Instance
 	}
-	for name, st := range f.states {
+	for name, st := range f.States {
 		rows[name] = st.Instance
 	}
-	for name, record := range f.records {
+	for name, record := range f.Records {
 		row, there := rows[name]
-		_, answers := f.states[name]
-		_, elsewhere := f.peers[name]
-		if there && !answers && !elsewhere && f.registry != nil && row.Cause == "" && f.holds(name, record.Inc) {
+		_, answers := f.States[name]
+		_, elsewhere := f.Peers[name]
+		if there && !answers && !elsewhere && f.Registry != nil && row.Cause == "" && holds(&f, name, record.Inc) {
 			row.Cause = "its agent does not answer on this host"
 			rows[name] = row
 		}
 	}
-	found := foundWarnings(f.registry)
+	found := foundWarnings(f.Registry)
 	for name, row := range rows {
 		if row.Conducts && v.Conductor == nil {
 			v.Conductor = &name
 		}
-		if _, lives := f.states[name]; lives && row.AwaySince != nil && (v.AwaySince == nil || row.AwaySince.Before(*v.AwaySince)) {
+		if _, lives := f.States[name]; lives && row.AwaySince != nil && (v.AwaySince == nil || row.AwaySince.Before(*v.AwaySince)) {
 			v.AwaySince = new(status.Stamp(*row.AwaySince))
 		}
 		v.Generation = max(v.Generation, row.Generation)
@@ -146,24 +147,15 @@ func (v *appView) addInstances(f appFacts) {
 }
 
 // holds tells that the registry still has an index held by this life of an agent.
-func (f *appFacts) holds(instance, inc string) bool {
-	return slices.ContainsFunc(f.registry.Members, func(m consul.MemberStatus) bool {
+func holds(f *apps.Facts, instance, inc string) bool {
+	return slices.ContainsFunc(f.Registry.Members, func(m consul.MemberStatus) bool {
 		return m.Instance.String() == instance && m.Live && m.Inc == inc
 	})
 }
 
-// definition is the App that the registry keeps; one that cannot be read says nothing.
-func definition(record registry.AppRecord) appdef.App {
-	app, err := appdef.Decode(record.Def)
-	if err != nil {
-		return appdef.App{}
-	}
-	return app
-}
-
 // registryRows are the instances as the registry knows them, those that nobody ever claimed included.
 func registryRows(st consul.Status) []status.Instance {
-	app := definition(st.App).WithCounts(st.App.Counts)
+	app := apps.Definition(st.App).WithCounts(st.App.Counts)
 	if st.Directive.Counts != nil {
 		app = app.WithCounts(st.Directive.Counts)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/status"
@@ -107,7 +108,7 @@ func TestSilentAgent(t *testing.T) {
 			Instance: registry.Instance{Component: "worker"}, Live: true, Member: registry.Member{Run: "1", Inc: "a", Phase: registry.PhaseReady},
 		}}}
 		st.App.Run = "1"
-		v := viewOf(appFacts{registry: &st, records: map[string]status.InstanceFile{"worker-0": {Inc: inc}}})
+		v := viewOf(apps.Facts{Registry: &st, Records: map[string]status.InstanceFile{"worker-0": {Inc: inc}}})
 		if len(v.Instances) != 1 || v.Instances[0].Cause != want {
 			t.Errorf("record of %s: got %+v, want %q", inc, v.Instances, want)
 		}

@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"net"
-	"os"
-	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +19,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
@@ -29,13 +30,13 @@ import (
 )
 
 type stopFlags struct {
-	ask     askFlags
+	ask     flags.Ask
 	grace   time.Duration
 	save    bool
 	timeout time.Duration
 }
 
-func newStop(s streams) *cobra.Command {
+func newStop(s console.Streams) *cobra.Command {
 	f := stopFlags{}
 	cmd := &cobra.Command{
 		Use: "stop APP", Short: "Stop a run in grace, with the verdict stopped", Args: exactly("APP"),
@@ -61,42 +62,42 @@ Ctrl-C of muster run, wait for no save.`,
 			return f.stop(cmd.Context(), s, args[0], grace)
 		},
 	}
-	f.ask.register(cmd.Flags())
+	f.ask.Register(cmd.Flags())
 	cmd.Flags().DurationVar(&f.grace, "grace", 0, "time between the stop signal and SIGKILL (default: the definition's)")
 	cmd.Flags().BoolVar(&f.save, "save", false, "save the outputs first, while the processes run on")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "with --save: how long that may take, up to 24h")
 	return cmd
 }
 
-func (f *stopFlags) stop(ctx context.Context, s streams, app string, grace *time.Duration) error {
+func (f *stopFlags) stop(ctx context.Context, s console.Streams, app string, grace *time.Duration) error {
 	if grace != nil && *grace < 0 {
 		return exit.Usagef("stop: --grace %s: want 0s or more", *grace)
 	}
 	if f.save && (f.timeout <= 0 || f.timeout > mostStopTimeout) {
 		return exit.Usagef("stop: --timeout %s: want more than 0s and at most %s", f.timeout, mostStopTimeout)
 	}
-	k, err := f.ask.lookup(s.err)
+	k, err := f.ask.Lookup(s.Err)
 	if err != nil {
 		return err
 	}
-	facts, err := k.app(ctx, app)
+	facts, err := k.App(ctx, app)
 	if err != nil {
 		return err
 	}
-	switch v := facts.verdict(); {
+	switch v := facts.Verdict(); {
 	case v != nil:
-		fmt.Fprintf(s.err, "%s is over already\n", app)
-		if facts.registry != nil && facts.registry.Live > 0 {
+		fmt.Fprintf(s.Err, "%s is over already\n", app)
+		if facts.Registry != nil && facts.Registry.Live > 0 {
 			return endOf(ctx, s, k, facts, *v)
 		}
-		fmt.Fprintf(s.out, "%s: %s\n", app, verdictText(*v))
+		fmt.Fprintf(s.Out, "%s: %s\n", app, verdictText(*v))
 		return nil
-	case facts.registry == nil:
+	case facts.Registry == nil:
 		if f.save {
-			fmt.Fprintf(s.err, "%s: its registry does not answer, so nothing is saved first\n", app)
+			fmt.Fprintf(s.Err, "%s: its registry does not answer, so nothing is saved first\n", app)
 		}
 		return stopAgents(ctx, s, k, facts, grace)
-	case facts.registry.Interrupted():
+	case facts.Registry.Interrupted():
 		return fmt.Errorf("%s has no live agent that could stop: its run was interrupted and goes on when it is launched again; muster forget %s removes it", app, app)
 	}
 	return f.stopRun(ctx, s, k, facts, grace)
@@ -106,13 +107,13 @@ func (f *stopFlags) stop(ctx context.Context, s streams, app string, grace *time
 const mostStopTimeout = 24 * time.Hour
 
 // stopRun asks the conductor, waits for its word and for the end of everybody.
-func (f *stopFlags) stopRun(ctx context.Context, s streams, k lookup, facts appFacts, grace *time.Duration) error {
-	c, err := openForQuestions(facts.address)
+func (f *stopFlags) stopRun(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, grace *time.Duration) error {
+	c, err := apps.Open(facts.Address)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": whoAsks()}}
+	ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": apps.Asker()}}
 	if grace != nil {
 		ask.Args["grace"] = strconv.FormatFloat(grace.Seconds(), 'f', -1, 64)
 	}
@@ -121,10 +122,10 @@ func (f *stopFlags) stopRun(ctx context.Context, s streams, k lookup, facts appF
 		ask.Args["save"] = strconv.FormatFloat(f.timeout.Seconds(), 'f', -1, 64)
 		first = "to save, for " + f.timeout.String() + " at most, and "
 	}
-	if err := askGang(ctx, facts.address, facts.id, ask); err != nil {
+	if err := apps.Ask(ctx, facts.Address, facts.ID, ask); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.err, "%s was asked %sto stop; waiting for its end (Ctrl-C leaves, the request stands)\n", facts.id, first)
+	fmt.Fprintf(s.Err, "%s was asked %sto stop; waiting for its end (Ctrl-C leaves, the request stands)\n", facts.ID, first)
 	saved := func() error { return nil }
 	if f.save {
 		saved = followSave(ctx, s, k, facts, ask.ID)
@@ -138,10 +139,10 @@ func (f *stopFlags) stopRun(ctx context.Context, s streams, k lookup, facts appF
 }
 
 // followSave watches the save of a stop while its verdict is waited for; what it gives tells of it.
-func followSave(ctx context.Context, s streams, k lookup, facts appFacts, id string) (tell func() error) {
+func followSave(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, id string) (tell func() error) {
 	x := saving{
-		streams: s, lookup: k, app: facts.id, address: facts.address, run: facts.registry.App.Run, def: definition(facts.registry.App),
-		before: facts.registry.Directive, id: id,
+		streams: s, lookup: k, app: facts.ID, address: facts.Address, run: facts.Registry.App.Run, def: apps.Definition(facts.Registry.App),
+		before: facts.Registry.Directive, id: id,
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -152,9 +153,9 @@ func followSave(ctx context.Context, s streams, k lookup, facts appFacts, id str
 	return func() error {
 		cancel()
 		<-done
-		last, over := context.WithTimeout(context.WithoutCancel(ctx), registryPatience)
+		last, over := context.WithTimeout(context.WithoutCancel(ctx), apps.Patience)
 		defer over()
-		if st, err := k.status(last, x.address, x.app); err == nil && st.Directive.Run == x.run { // else as it was seen last
+		if st, err := k.Status(last, x.address, x.app); err == nil && st.Directive.Run == x.run { // else as it was seen last
 			x.look(st)
 		}
 		return x.tellStop()
@@ -163,17 +164,17 @@ func followSave(ctx context.Context, s streams, k lookup, facts appFacts, id str
 
 // verdictOf waits for the verdict. An embedded registry that ends meanwhile leaves it in a file, or
 // there is none.
-func verdictOf(ctx context.Context, c *consul.Client, k lookup, facts appFacts) (registry.Verdict, error) {
+func verdictOf(ctx context.Context, c *consul.Client, k apps.Lookup, facts apps.Facts) (registry.Verdict, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	watch.Go(func() {
-		if awaitNoSocket(waiting, facts.address) {
+		if awaitNoSocket(waiting, facts.Address) {
 			cancel()
 		}
 	})
-	v, err := c.WaitVerdict(waiting, facts.id, facts.registry.App.Run)
+	v, err := c.WaitVerdict(waiting, facts.ID, facts.Registry.App.Run)
 	cancel()
 	switch {
 	case err == nil:
@@ -181,16 +182,16 @@ func verdictOf(ctx context.Context, c *consul.Client, k lookup, facts appFacts) 
 	case ctx.Err() != nil:
 		return v, ctx.Err()
 	case waiting.Err() == nil || !errors.Is(err, context.Canceled) && !errors.Is(err, registry.ErrUnreachable):
-		return v, registryError(facts.address, err)
+		return v, apps.RegistryError(facts.Address, err)
 	}
-	left, err := k.onHost(ctx, facts.id)
+	left, err := k.OnHost(ctx, facts.ID)
 	if err != nil {
 		return v, err
 	}
-	if last := left.verdict(); last != nil && last.Run == facts.registry.App.Run {
+	if last := left.Verdict(); last != nil && last.Run == facts.Registry.App.Run {
 		return *last, nil
 	}
-	return v, fmt.Errorf("%s: its registry ended before there was a verdict: the run was interrupted; muster status %s", facts.id, facts.id)
+	return v, fmt.Errorf("%s: its registry ended before there was a verdict: the run was interrupted; muster status %s", facts.ID, facts.ID)
 }
 
 // awaitNoSocket waits until nobody serves the socket of an embedded registry; false: it has none, or ctx ended.
@@ -200,7 +201,7 @@ func awaitNoSocket(ctx context.Context, address registry.Address) bool {
 		return false
 	}
 	return wait.Until(ctx, func() bool {
-		c, err := (&net.Dialer{Timeout: socketPatience}).DialContext(ctx, "unix", path)
+		c, err := (&net.Dialer{Timeout: apps.SocketPatience}).DialContext(ctx, "unix", path)
 		if err == nil {
 			_ = c.Close() // nothing was written
 		}
@@ -213,12 +214,12 @@ const endPatience = 30 * time.Second
 
 // endOf waits until no agent of the run is left, and the muster run that started them neither, and
 // prints the verdict.
-func endOf(ctx context.Context, s streams, k lookup, facts appFacts, v registry.Verdict) error {
-	run, limit := facts.registry.App.Run, endPatience
-	_, socket := facts.address.Socket()
-	live := facts.registry.Live
+func endOf(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, v registry.Verdict) error {
+	run, limit := facts.Registry.App.Run, endPatience
+	_, socket := facts.Address.Socket()
+	live := facts.Registry.Live
 	over := func() bool {
-		st, err := k.status(ctx, facts.address, facts.id)
+		st, err := k.Status(ctx, facts.Address, facts.ID)
 		switch {
 		case errors.Is(err, registry.ErrNoApp) || errors.Is(err, registry.ErrUnreachable) && socket:
 			live = 0 // forgotten, or the embedded registry ended as the last one
@@ -230,7 +231,7 @@ func endOf(ctx context.Context, s streams, k lookup, facts appFacts, v registry.
 			live = st.Live
 			limit = max(limit, time.Duration(st.Directive.StopGrace*float64(time.Second))+endPatience)
 		}
-		return live == 0 && (facts.local == nil || facts.local.Run != run || !status.ProcessLives(facts.local.Pid))
+		return live == 0 && (facts.Local == nil || facts.Local.Run != run || !status.ProcessLives(facts.Local.Pid))
 	}
 	if !over() {
 		waiting, cancel := context.WithTimeout(ctx, limit)
@@ -239,35 +240,22 @@ func endOf(ctx context.Context, s streams, k lookup, facts appFacts, v registry.
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			fmt.Fprintf(s.err, "%s: %s left after %s: muster status %s says where\n", facts.id, appdef.Counted(live, "agent"), limit, facts.id)
+			fmt.Fprintf(s.Err, "%s: %s left after %s: muster status %s says where\n", facts.ID, appdef.Counted(live, "agent"), limit, facts.ID)
 		}
 	}
-	fmt.Fprintf(s.out, "%s: %s\n", facts.id, verdictText(v))
+	fmt.Fprintf(s.Out, "%s: %s\n", facts.ID, verdictText(v))
 	return nil
 }
 
-// whoAsks names the person for the verdict's cause.
-func whoAsks() string {
-	name := strconv.Itoa(os.Getuid())
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return name
-	}
-	return name + "@" + host
-}
-
 // stopAgents asks the agents of this host one by one; their registry cannot be asked.
-func stopAgents(ctx context.Context, s streams, k lookup, facts appFacts, grace *time.Duration) error {
-	if !facts.living() {
+func stopAgents(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, grace *time.Duration) error {
+	if !facts.Living() {
 		return exit.With(exit.Registry, fmt.Errorf("%s: no agent on this host answers, and its registry %s neither; nothing was stopped",
-			facts.id, cmp.Or(facts.address, facts.local.Registry)))
+			facts.ID, cmp.Or(facts.Address, facts.Local.Registry)))
 	}
-	names := slices.Sorted(maps.Keys(facts.states))
-	fmt.Fprintf(s.err, "%s: stopping %s through their own sockets: no verdict is written\n", facts.id, strings.Join(names, ", "))
-	sockets := k.state.Sockets(facts.id)
+	names := slices.Sorted(maps.Keys(facts.States))
+	fmt.Fprintf(s.Err, "%s: stopping %s through their own sockets: no verdict is written\n", facts.ID, strings.Join(names, ", "))
+	sockets := k.State.Sockets(facts.ID)
 	var seconds *float64
 	if grace != nil {
 		seconds = new(grace.Seconds())
@@ -275,7 +263,7 @@ func stopAgents(ctx context.Context, s streams, k lookup, facts appFacts, grace 
 	var errs []error
 	for _, name := range names {
 		if err := stopOne(ctx, sockets[name], seconds); err != nil {
-			errs = append(errs, fmt.Errorf("stop %s/%s: %w", facts.id, name, err))
+			errs = append(errs, fmt.Errorf("stop %s/%s: %w", facts.ID, name, err))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -284,12 +272,12 @@ func stopAgents(ctx context.Context, s streams, k lookup, facts appFacts, grace 
 	if err := awaitGone(ctx, sockets); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s: interrupted: %s stopped; it goes on when it is launched again\n", facts.id, strings.Join(names, ", "))
+	fmt.Fprintf(s.Out, "%s: interrupted: %s stopped; it goes on when it is launched again\n", facts.ID, strings.Join(names, ", "))
 	return nil
 }
 
 func stopOne(ctx context.Context, path string, grace *float64) error {
-	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	ctx, cancel := context.WithTimeout(ctx, apps.Patience)
 	defer cancel()
 	c := status.Dial(path)
 	defer c.Close()
@@ -297,6 +285,6 @@ func stopOne(ctx context.Context, path string, grace *float64) error {
 }
 
 func awaitGone(ctx context.Context, sockets map[string]string) error {
-	wait.Until(ctx, func() bool { return len(states(ctx, sockets)) == 0 })
+	wait.Until(ctx, func() bool { return len(apps.AskSockets(ctx, sockets)) == 0 })
 	return ctx.Err()
 }

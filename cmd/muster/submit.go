@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/job"
 	"github.com/muster-agent/muster/shim/launcher/known"
@@ -40,7 +42,7 @@ says how to follow and to stop it; with --kill-on-interrupt it stops the run in 
 // submitFlags are those of muster submit: the job's are those of render.
 type submitFlags struct {
 	job     renderFlags
-	state   stateFlags
+	state   flags.State
 	store   string
 	storeAs string // the store as the hosts see it; empty: as we do
 	address string // of the launcher's API
@@ -66,7 +68,7 @@ type submission struct {
 	Code     *int     `json:"code"`    // that this ends with
 }
 
-func newSubmit(s streams) *cobra.Command {
+func newSubmit(s console.Streams) *cobra.Command {
 	f := submitFlags{}
 	cmd := &cobra.Command{
 		Use: "submit LAUNCHER APP", Short: "Have a resource manager run an app", Long: submitLong, Args: launcherArgs("submit"),
@@ -92,8 +94,8 @@ func newSubmit(s streams) *cobra.Command {
 const podBinary = "/usr/local/bin/muster"
 
 // register adds what render does not have, but for what a submission of HBox's says by itself.
-func (f *submitFlags) register(flags flagSet) {
-	f.state.register(flags)
+func (f *submitFlags) register(flags flags.Set) {
+	f.state.Register(flags)
 	flags.StringVar(&f.store, "store", "", "`URL` of the folder for what the hosts need: hdfs:, or one that all hosts see (default: muster.store)")
 	flags.StringVar(&f.storeAs, "store-as", "", "the store as the hosts see it: the `URL` of a web server that shows the folder, or another path")
 	flags.StringVar(&f.address, "address", "", "`URL` of Nomad, or of YARN's ResourceManager (default: NOMAD_ADDR; yarn-site.xml)")
@@ -116,7 +118,7 @@ func knownLauncher(verb, launcher string) error {
 	return exit.Usagef("%s: launcher %q: want one of %s%s", verb, launcher, strings.Join(known.Names(), ", "), hint)
 }
 
-func (f *submitFlags) submit(ctx context.Context, s streams, args []string) error {
+func (f *submitFlags) submit(ctx context.Context, s console.Streams, args []string) error {
 	launcher := args[0]
 	if f.kill && !f.wait {
 		return exit.Usagef("submit: --kill-on-interrupt without --wait")
@@ -134,17 +136,17 @@ func (f *submitFlags) submit(ctx context.Context, s streams, args []string) erro
 }
 
 // loader reads an app and says in the cargo what of it is brought.
-type loader func(context.Context, streams, *cargo) (appdef.App, error)
+type loader func(context.Context, console.Streams, *cargo) (appdef.App, error)
 
 // bring makes ready what load reads, and launches it. Until it is started, Ctrl-C leaves nothing behind; a second one ends this
 // command at once.
-func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, load loader) (err error) {
-	s.err = &turns{w: s.err}
+func (f *submitFlags) bring(ctx context.Context, s console.Streams, launcher string, load loader) (err error) {
+	s.Err = &turns{w: s.Err}
 	starting, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	settled := context.AfterFunc(starting, func() {
 		stop()
-		fmt.Fprintln(s.err, "interrupted: what was begun is taken back; once more ends this command at once")
+		fmt.Fprintln(s.Err, "interrupted: what was begun is taken back; once more ends this command at once")
 	})
 	defer settled()
 	c, err := newCargo()
@@ -171,7 +173,7 @@ func (f *submitFlags) bring(ctx context.Context, s streams, launcher string, loa
 		return r.undo(ctx)
 	}
 	err = r.tell(nil)
-	r.tidy(ctx, func(line string) { fmt.Fprintln(s.err, line) })
+	r.tidy(ctx, func(line string) { fmt.Fprintln(s.Err, line) })
 	return err
 }
 
@@ -188,7 +190,7 @@ func (t *turns) Write(b []byte) (int, error) {
 }
 
 // launch brings the cargo and starts the job.
-func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c *cargo, load loader) (*sent, error) {
+func (f *submitFlags) launch(ctx context.Context, s console.Streams, launcher string, c *cargo, load loader) (*sent, error) {
 	app, err := load(ctx, s, c)
 	if err != nil {
 		return nil, err
@@ -208,14 +210,14 @@ func (f *submitFlags) launch(ctx context.Context, s streams, launcher string, c 
 	}
 	rendered.Lost = append(rendered.Lost, c.lost...)
 	for _, line := range rendered.Lost {
-		fmt.Fprintln(s.err, "lost: "+line)
+		fmt.Fprintln(s.Err, "lost: "+line)
 	}
 	if f.job.strict && len(rendered.Lost) > 0 {
 		return nil, exit.With(exit.Definition, fmt.Errorf("submit: %s cannot say %s", launcher, appdef.Counted(len(rendered.Lost), "thing")))
 	}
 	to, err := clientOf(launcher).New(job.Request{
 		Job: rendered, Options: f.job.options, Address: f.address, UnitDir: f.unitDir,
-		Hadoop: f.job.filesystem.hadoop.Conf, Fetch: f.job.filesystem.hadoop.Fetching(s.err),
+		Hadoop: f.job.filesystem.Hadoop.Conf, Fetch: f.job.filesystem.Hadoop.Fetching(s.Err),
 	})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/hbox"
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
@@ -50,21 +51,21 @@ func newCargo() (*cargo, error) {
 }
 
 // submitApp has an APP run.
-func (f *submitFlags) submitApp(ctx context.Context, s streams, launcher, ref string) error {
-	return f.bring(ctx, s, launcher, func(ctx context.Context, s streams, c *cargo) (appdef.App, error) {
+func (f *submitFlags) submitApp(ctx context.Context, s console.Streams, launcher, ref string) error {
+	return f.bring(ctx, s, launcher, func(ctx context.Context, s console.Streams, c *cargo) (appdef.App, error) {
 		return f.loadApp(ctx, s, launcher, c, ref)
 	})
 }
 
-func (f *submitFlags) loadApp(ctx context.Context, s streams, launcher string, c *cargo, ref string) (appdef.App, error) {
+func (f *submitFlags) loadApp(ctx context.Context, s console.Streams, launcher string, c *cargo, ref string) (appdef.App, error) {
 	a := &f.job.app
-	a.Hadoop, a.Progress = f.job.filesystem.hadoop.Login, s.err
+	a.Hadoop, a.Progress = f.job.filesystem.Hadoop.Login, s.Err
 	l, found, err := a.Read(ctx, ref)
 	if err != nil {
 		return appdef.App{}, err
 	}
 	c.app = l
-	found.Warnings().Print(s.err)
+	found.Warnings().Print(s.Err)
 	if bad := exit.OfProblems(found); bad != nil {
 		return appdef.App{}, bad
 	}
@@ -72,7 +73,7 @@ func (f *submitFlags) loadApp(ctx context.Context, s streams, launcher string, c
 }
 
 // stow decides what goes into the store, and where the hosts will find it.
-func (f *submitFlags) stow(ctx context.Context, s streams, launcher string, app appdef.App, c *cargo) (err error) {
+func (f *submitFlags) stow(ctx context.Context, s console.Streams, launcher string, app appdef.App, c *cargo) (err error) {
 	o := &f.job.options
 	bring := o.Binary == "" && !clientOf(launcher).InImage
 	if o.Binary == "" {
@@ -133,7 +134,7 @@ func (f *submitFlags) choose(launcher string, c *cargo, l *openapp.App) error {
 }
 
 // submitWords has a job of hbox-submit's words run.
-func (f *submitFlags) submitWords(ctx context.Context, s streams, launcher string, words []string) error {
+func (f *submitFlags) submitWords(ctx context.Context, s console.Streams, launcher string, words []string) error {
 	job, err := f.job.words(s, "submit", words)
 	if err != nil {
 		return err
@@ -142,8 +143,8 @@ func (f *submitFlags) submitWords(ctx context.Context, s streams, launcher strin
 }
 
 // submitJob has a job of HBox's run, as a package that is made of it.
-func (f *submitFlags) submitJob(ctx context.Context, s streams, launcher string, job hbox.Submission) error {
-	return f.bring(ctx, s, launcher, func(_ context.Context, _ streams, c *cargo) (appdef.App, error) { return f.loadJob(c, job) })
+func (f *submitFlags) submitJob(ctx context.Context, s console.Streams, launcher string, job hbox.Submission) error {
+	return f.bring(ctx, s, launcher, func(_ context.Context, _ console.Streams, c *cargo) (appdef.App, error) { return f.loadJob(c, job) })
 }
 
 func (f *submitFlags) loadJob(c *cargo, job hbox.Submission) (appdef.App, error) {
@@ -174,7 +175,7 @@ func (c *cargo) pack(dir, name string) error {
 }
 
 // openStore finds the store where something is to be put into it.
-func (f *submitFlags) openStore(ctx context.Context, s streams, c *cargo, launcher, url string, binary bool) error {
+func (f *submitFlags) openStore(ctx context.Context, s console.Streams, c *cargo, launcher, url string, binary bool) error {
 	if len(c.objects) == 0 && !binary {
 		return nil
 	}
@@ -189,10 +190,10 @@ func (f *submitFlags) openStore(ctx context.Context, s streams, c *cargo, launch
 		return exit.With(exit.Definition, fmt.Errorf("submit: no store: --store, or muster.store in the definition, says where %s put for the hosts: %s",
 			map[bool]string{true: "this is", false: "these are"}[len(what) == 1], strings.Join(what, ", ")))
 	}
-	if err := errors.Join(f.job.filesystem.hadoop.Check(), f.storeFlags(url)); err != nil {
+	if err := errors.Join(f.job.filesystem.Hadoop.Check(), f.storeFlags(url)); err != nil {
 		return err
 	}
-	store, err := submit.Open(ctx, url, f.job.filesystem.hadoop.Fetching(s.err))
+	store, err := submit.Open(ctx, url, f.job.filesystem.Hadoop.Fetching(s.Err))
 	if err != nil {
 		return exit.Usagef("submit: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 // storeFlags refuses a store that is none, before anything is put there.
 func (f *submitFlags) storeFlags(url string) error {
 	scheme, _, _ := strings.Cut(strings.ToLower(f.storeAs), ":")
-	if _, known := f.job.filesystem.hadoop.Fetching(nil).Schemes[scheme]; f.storeAs != "" && !known && !strings.HasPrefix(f.storeAs, "/") {
+	if _, known := f.job.filesystem.Hadoop.Fetching(nil).Schemes[scheme]; f.storeAs != "" && !known && !strings.HasPrefix(f.storeAs, "/") {
 		return exit.Usagef("submit: --store-as %q: want a URL, or an absolute path on the hosts", f.storeAs)
 	}
 	if fetch.SchemeOf(url) != "" {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
@@ -86,7 +87,7 @@ func (r *sent) follow(ctx context.Context, begun func() bool) error {
 	}
 	x := &following{sent: r, watch: onlooker{
 		lookup: r.lookup(), app: r.app, address: r.registry, ours: r.ours, workers: hboxWorkers(&r.def), hbox: r.flags.hbox,
-		say: func(line string) { fmt.Fprintln(r.streams.err, line) },
+		say: func(line string) { fmt.Fprintln(r.streams.Err, line) },
 	}}
 	if r.flags.hbox {
 		_, end := r.job.Hints()
@@ -244,7 +245,7 @@ func (x *following) end(ctx context.Context) error {
 		code = ctrlCCode
 	}
 	if !x.flags.json {
-		fmt.Fprintf(x.streams.out, "%s: %s\n", x.app, text)
+		fmt.Fprintf(x.streams.Out, "%s: %s\n", x.app, text)
 	} else if v == nil {
 		x.watch.say(text)
 	}
@@ -295,9 +296,9 @@ func (x *following) interrupt(ctx context.Context) error {
 		x.watch.say("left; " + follow + " says what is still there")
 		return errors.Join(exit.Silent{Code: ctrlCCode}, errLeft)
 	case x.wishes == 1 && x.st != nil && x.verdict() == nil && x.st.Live > 0:
-		ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": whoAsks()}}
+		ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": apps.Asker()}}
 		x.beside.start("ask", func() func() {
-			err := askGang(ctx, x.registry, x.app, ask)
+			err := apps.Ask(ctx, x.registry, x.app, ask)
 			return func() {
 				if err != nil {
 					x.watch.say(err.Error())

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
@@ -76,7 +77,7 @@ func waiting(t *testing.T, launcher string, answers bool) (x *following, out *by
 	}
 	out = new(bytes.Buffer)
 	r := &sent{
-		flags: &submitFlags{}, streams: streams{out: out, err: t.Output()}, launcher: launcher, job: &puppetJob{}, app: "d1", run: "r1", registry: address,
+		flags: &submitFlags{}, streams: console.Streams{Out: out, Err: t.Output()}, launcher: launcher, job: &puppetJob{}, app: "d1", run: "r1", registry: address,
 		cargo: &cargo{store: store, objects: []submit.Object{o}, names: []string{name}},
 	}
 	if err := r.cargo.hold(t.Context(), submit.Mark{App: "d1", Run: "r1"}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/status"
@@ -20,7 +21,7 @@ import (
 // onlooker tells on stderr how a run goes, by the registry and by the agents that can be asked. What it said last it does not
 // say again.
 type onlooker struct {
-	lookup  lookup
+	lookup  apps.Lookup
 	app     string
 	address registry.Address // of the registry
 	ours    func(run string) bool
@@ -66,7 +67,7 @@ func (w *onlooker) told(kind, line string) {
 // look asks once, and tells whether the run is over: there is a verdict, or nobody who could bring one about, and no agent is
 // left.
 func (w *onlooker) look(ctx context.Context) (over bool) {
-	st, err := w.lookup.status(ctx, w.address, w.app)
+	st, err := w.lookup.Status(ctx, w.address, w.app)
 	w.silent = err != nil && !errors.Is(err, registry.ErrNoApp)
 	switch {
 	case ctx.Err() != nil:
@@ -84,13 +85,13 @@ func (w *onlooker) look(ctx context.Context) (over bool) {
 	w.told("registry", "")
 	if st.App.DefID != "" {
 		if w.def == "" {
-			w.lookup.complete(ctx, w.address, &st)
+			w.lookup.Complete(ctx, w.address, &st)
 			w.def = st.App.Def
 		}
 		st.App.Def = w.def
 	}
 	if w.workers == nil {
-		def := definition(st.App)
+		def := apps.Definition(st.App)
 		w.workers = hboxWorkers(&def)
 	}
 	if w.st != nil && w.st.App.Run != st.App.Run {
@@ -110,7 +111,7 @@ func (w *onlooker) look(ctx context.Context) (over bool) {
 
 // phase is where the run stands, and who is missing.
 func (w *onlooker) phase() string {
-	v := viewOf(appFacts{id: w.app, address: w.address, registry: w.st})
+	v := viewOf(apps.Facts{ID: w.app, Address: w.address, Registry: w.st})
 	d := w.st.Directive
 	waited := 0
 	for _, row := range v.Instances {
@@ -182,7 +183,7 @@ func (w *onlooker) restarts(ctx context.Context) {
 	if len(again) == 0 {
 		return
 	}
-	said := askAgents(ctx, w.lookup.state.Sockets(w.app), again, w.st.App.Token)
+	said := apps.AskAgents(ctx, w.lookup.State.Sockets(w.app), again, w.st.App.Token)
 	for _, m := range again {
 		st, answers := said[m.Instance.String()]
 		if answers && st.Attempt < m.Attempt {
@@ -217,7 +218,7 @@ func (w *onlooker) progress(ctx context.Context) {
 func (w *onlooker) ask(ctx context.Context) map[string]float64 {
 	said := map[string]float64{}
 	workers := slices.DeleteFunc(slices.Clone(w.st.Members), func(m consul.MemberStatus) bool { return !slices.Contains(w.workers, m.Instance) })
-	for name, st := range askAgents(ctx, w.lookup.state.Sockets(w.app), workers, w.st.App.Token) {
+	for name, st := range apps.AskAgents(ctx, w.lookup.State.Sockets(w.app), workers, w.st.App.Token) {
 		if st.Progress != nil {
 			said[name] = *st.Progress
 		}

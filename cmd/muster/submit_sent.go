@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/job"
@@ -17,7 +19,7 @@ import (
 // sent is a job at its launcher, and its run in the registry.
 type sent struct {
 	flags    *submitFlags
-	streams  streams
+	streams  console.Streams
 	launcher string
 	job      job.Client
 	cargo    *cargo
@@ -55,22 +57,22 @@ func (r *sent) start(ctx context.Context) (err error) {
 	if r.cargo.store != nil {
 		mark.ID, mark.Objects = r.id, r.cargo.marked
 		if err := r.cargo.store.Hold(ctx, mark); err != nil { // it stands there without the id
-			fmt.Fprintf(r.streams.err, "store: %v\n", err)
+			fmt.Fprintf(r.streams.Err, "store: %v\n", err)
 		}
 	}
 	if !r.flags.wait {
-		defer func() { fmt.Fprintln(r.streams.err, r.handles()) }()
+		defer func() { fmt.Fprintln(r.streams.Err, r.handles()) }()
 	}
 	switch {
 	case r.flags.json && r.flags.wait: // the answer comes at the end
-		fmt.Fprintf(r.streams.err, "%s: %s\n", r.launcher, r.id)
+		fmt.Fprintf(r.streams.Err, "%s: %s\n", r.launcher, r.id)
 	case r.flags.json:
 	default:
-		if _, err := fmt.Fprintln(r.streams.out, r.id); err != nil {
+		if _, err := fmt.Fprintln(r.streams.Out, r.id); err != nil {
 			if err = r.unsaid(err); !r.flags.wait {
 				return err
 			}
-			fmt.Fprintln(r.streams.err, message(err))
+			fmt.Fprintln(r.streams.Err, message(err))
 		}
 	}
 	return nil
@@ -102,28 +104,28 @@ func (r *sent) undo(ctx context.Context) error {
 // free refuses an app that another run holds: its agents would be turned away one by one. A registry that does not answer
 // from here may answer there.
 func (r *sent) free(ctx context.Context) error {
-	st, err := r.lookup().status(ctx, r.registry, r.app)
+	st, err := r.lookup().Status(ctx, r.registry, r.app)
 	r.before = appStanding{st, err}
 	switch {
 	case errors.Is(err, registry.ErrNoApp):
 		return nil
 	case err != nil:
 		if r.flags.wait {
-			return registryError(r.registry, err)
+			return apps.RegistryError(r.registry, err)
 		}
-		fmt.Fprintf(r.streams.err, "registry %s does not answer from here: %v\n", r.registry, err)
+		fmt.Fprintf(r.streams.Err, "registry %s does not answer from here: %v\n", r.registry, err)
 		return nil
 	case st.Verdict == nil && st.Live > 0 && !r.ours(st.App.Run):
 		return submitCode(fmt.Errorf("submit: app %s %w, as run %s: muster stop %s, or another --app-id", r.app, job.ErrRuns, st.App.Run, r.app))
 	case st.Verdict != nil && st.App.Run == r.first() && !startsAnew(r.launcher, *st.Verdict):
-		fmt.Fprintf(r.streams.err, "run %s of %s is over: %s; nothing of it runs again, and --run NAME begins a new one\n",
+		fmt.Fprintf(r.streams.Err, "run %s of %s is over: %s; nothing of it runs again, and --run NAME begins a new one\n",
 			st.App.Run, r.app, verdictText(*st.Verdict))
 	}
 	return nil
 }
 
-func (r *sent) lookup() lookup {
-	return lookup{state: r.flags.state.resolve(), address: r.registry, named: true, warn: r.streams.err}
+func (r *sent) lookup() apps.Lookup {
+	return apps.Lookup{State: r.flags.state.Resolve(), Address: r.registry, Named: true, Warn: r.streams.Err}
 }
 
 // numbered tells that the launcher numbers the job's runs, from 0 with each submission, as a JobSet does.
@@ -163,7 +165,7 @@ func (r *sent) answer(v *registry.Verdict, code *int) error {
 	if v != nil {
 		out.Outcome = new(string(v.Outcome))
 	}
-	if err := printJSON(r.streams.out, out); err != nil {
+	if err := console.PrintJSON(r.streams.Out, out); err != nil {
 		return r.unsaid(err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
@@ -63,7 +64,7 @@ func TestWhoIsAskedForMarks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := &sent{flags: &submitFlags{}, streams: streams{err: t.Output()}, app: "d1", run: "r2", registry: tt.registry, cargo: &cargo{store: store}}
+			r := &sent{flags: &submitFlags{}, streams: console.Streams{Err: t.Output()}, app: "d1", run: "r2", registry: tt.registry, cargo: &cargo{store: store}}
 			r.before.err = tt.before
 			known := r.standings(t.Context(), nil)
 			if len(known) > 1 {

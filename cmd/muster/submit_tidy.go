@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/submit"
@@ -82,7 +83,7 @@ func (r *sent) standings(ctx context.Context, marks []submit.Mark) map[string]ap
 		free <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-free }()
-			st, err := r.lookup().status(ctx, r.registry, m.App)
+			st, err := r.lookup().Status(ctx, r.registry, m.App)
 			mu.Lock()
 			defer mu.Unlock()
 			known[m.App] = appStanding{st, err}
@@ -125,12 +126,12 @@ const mostNumbers = 20
 // lastVerdict is that of a job's run, nil while there is none: of one that its launcher has started anew the newest one's. Slurm
 // numbers the second and those after it, from 1, a JobSet all, from 0.
 func lastVerdict(ctx context.Context, address registry.Address, m submit.Mark) (*registry.Verdict, error) {
-	c, err := openForQuestions(address)
+	c, err := apps.Open(address)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	ctx, cancel := context.WithTimeout(ctx, apps.Patience)
 	defer cancel()
 	last, err := c.Verdict(ctx, m.App, m.Run)
 	if err != nil || !clientOf(m.Launcher).NewRuns {

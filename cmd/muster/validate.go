@@ -2,19 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 )
 
 type validateFlags struct {
-	app  appFlags
+	app  flags.App
 	json bool
 }
 
@@ -25,7 +26,7 @@ type validation struct {
 	Problems appdef.Problems `json:"problems"`
 }
 
-func newValidate(s streams) *cobra.Command {
+func newValidate(s console.Streams) *cobra.Command {
 	f := validateFlags{}
 	cmd := &cobra.Command{
 		Use: "validate APP", Short: "Name everything that is wrong in a definition, all at once", Args: exactly("APP"),
@@ -37,26 +38,26 @@ WHAT; warnings begin with "warning:". Ends with 65 when there are errors.`,
 		ValidArgsFunction: completeApp,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.validate(cmd.Context(), s, args[0]) },
 	}
-	f.app.register(cmd.Flags())
+	f.app.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print {ok, problems} as JSON")
 	return cmd
 }
 
-func (f *validateFlags) validate(ctx context.Context, s streams, ref string) error {
+func (f *validateFlags) validate(ctx context.Context, s console.Streams, ref string) error {
 	l, found, err := f.app.Validate(ctx, ref)
 	if err != nil {
 		if !f.json {
 			return err
 		}
 		unreadable := appdef.Place{File: ref}.Problem(err.Error(), "an app package", "")
-		return f.print(s.out, nil, appdef.Problems{unreadable}, exit.CodeOf(err))
+		return f.print(s.Out, nil, appdef.Problems{unreadable}, exit.CodeOf(err))
 	}
 	defer l.Close()
 	code := 0
 	if bad := exit.OfProblems(found); bad != nil {
 		code = exit.CodeOf(bad)
 	}
-	return f.print(s.out, l, found, code)
+	return f.print(s.Out, l, found, code)
 }
 
 func (f *validateFlags) print(out io.Writer, l *openapp.App, found appdef.Problems, code int) error {
@@ -65,7 +66,7 @@ func (f *validateFlags) print(out io.Writer, l *openapp.App, found appdef.Proble
 		if found == nil {
 			found = appdef.Problems{}
 		}
-		if err := printJSON(out, validation{Version: 1, OK: ok, Problems: found}); err != nil {
+		if err := console.PrintJSON(out, validation{Version: 1, OK: ok, Problems: found}); err != nil {
 			return err
 		}
 	} else {
@@ -80,17 +81,6 @@ func (f *validateFlags) print(out io.Writer, l *openapp.App, found appdef.Proble
 	}
 	if code != 0 {
 		return exit.Silent{Code: code}
-	}
-	return nil
-}
-
-// printJSON prints one value for machines, indented for people who look at it.
-func printJSON(out io.Writer, value any) error {
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(value); err != nil {
-		return exit.With(exit.Internal, fmt.Errorf("print: %w", err))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/gpu"
 )
 
@@ -22,14 +23,14 @@ type versionInfo struct {
 	GPUHelper *string `json:"gpu_helper"` // path of muster-gpu; null: not installed
 }
 
-func newVersion(s streams) *cobra.Command {
+func newVersion(s console.Streams) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "version", Short: "Say which muster this is", Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			info := readVersion()
 			if asJSON {
-				return printJSON(s.out, info)
+				return console.PrintJSON(s.Out, info)
 			}
 			linked := "dynamically linked"
 			if info.Static {
@@ -39,7 +40,7 @@ func newVersion(s streams) *cobra.Command {
 			if info.GPUHelper != nil {
 				helper = *info.GPUHelper
 			}
-			fmt.Fprintf(s.out, "muster %s (commit %s, %s, %s, %s)\n", info.Version, info.Commit, info.Go, linked, helper)
+			fmt.Fprintf(s.Out, "muster %s (commit %s, %s, %s, %s)\n", info.Version, info.Commit, info.Go, linked, helper)
 			return nil
 		},
 	}

@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"path/filepath"
@@ -6,10 +6,10 @@ import (
 	"github.com/muster-agent/muster/shim/openapp"
 )
 
-// appFlags are the flags that choose and change the definition; every verb that takes APP has them.
-type appFlags struct{ openapp.Choices }
+// App are the flags that choose and change the definition; every verb that takes APP has them.
+type App struct{ openapp.Choices }
 
-func (f *appFlags) register(flags flagSet) {
+func (f *App) Register(flags Set) {
 	flags.StringVar(&f.Template, "template", "", "appConfig `FILE` in place of the package's")
 	flags.StringVar(&f.Resources, "resources", "", "resources `FILE` in place of the package's")
 	flags.StringArrayVar(&f.Set, "set", nil, "[COMPONENT|global:]KEY=VALUE: change one setting; repeatable, the last wins")
@@ -18,8 +18,8 @@ func (f *appFlags) register(flags flagSet) {
 	flags.BoolVar(&f.OutputUser, "pai-output-user", false, "a job file without outputDir leaves its output in /Output/USER/JOB, not in /Output/JOB")
 }
 
-// args are the same choices as arguments for an agent; paths become absolute.
-func (f *appFlags) args() ([]string, error) {
+// Args are the same choices as arguments for an agent; paths become absolute.
+func (f *App) Args() ([]string, error) {
 	var out []string
 	for flag, path := range map[string]string{"--template": f.Template, "--resources": f.Resources} {
 		if path == "" {

@@ -1,0 +1,39 @@
+package flags
+
+import (
+	"io"
+
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/registry"
+)
+
+// Ask are those of every verb that asks about an app: which registry, which state folder.
+type Ask struct {
+	Registry Registry
+	State    State
+}
+
+func (f *Ask) Register(flags Set) {
+	flags.StringVar(&f.Registry.Address, "registry", "", registry.AddressForms+" (default: the one that the app was started with)")
+	f.State.Register(flags)
+}
+
+// Lookup is where these flags say to look. Warnings go to warn.
+func (f *Ask) Lookup(warn io.Writer) (apps.Lookup, error) {
+	k := apps.Lookup{
+		State: f.State.Resolve(), Fallback: f.Registry.Resolve,
+		Named: f.Registry.Named(), Warn: warn,
+	}
+	var err error
+	if f.Registry.Address != "" {
+		k.Address, err = f.Registry.Resolve()
+	}
+	return k, err
+}
+
+// Must is for calls that fail only when the program is wrong.
+func Must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

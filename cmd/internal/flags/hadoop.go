@@ -1,0 +1,49 @@
+package flags
+
+import "github.com/muster-agent/muster/shim/hadoop"
+
+// Hadoop say where a cluster is and who we are to it.
+type Hadoop struct{ hadoop.Login }
+
+func (f *Hadoop) Register(flags Set) {
+	flags.StringVar(&f.Conf, "hadoop-conf", "", "`DIR` of Hadoop's configuration (default: HADOOP_CONF_DIR, else HADOOP_HOME/etc/hadoop, else /etc/hadoop/conf)")
+	flags.StringVar(&f.Keytab, "kerberos-keytab", "", "`FILE` with the key to log in to Kerberos with, and again before the ticket ends (default: the ticket cache, KRB5CCNAME)")
+	flags.StringVar(&f.Principal, "kerberos-principal", "", "`NAME[@REALM]` that the keytab is of")
+}
+
+// args are the same choices as arguments for an agent.
+func (f Hadoop) args() []string {
+	var out []string
+	for _, one := range []struct{ flag, value string }{
+		{"--hadoop-conf", f.Conf}, {"--kerberos-keytab", f.Keytab}, {"--kerberos-principal", f.Principal},
+	} {
+		if one.value != "" {
+			out = append(out, one.flag, one.value)
+		}
+	}
+	return out
+}
+
+// Filesystem names the default filesystem: that of paths without a scheme, and the value of ${NN_URI}.
+type Filesystem struct {
+	URI    string
+	Hadoop Hadoop
+}
+
+func (f *Filesystem) Register(flags Set) {
+	f.Hadoop.Register(flags)
+	flags.StringVar(&f.URI, "default-fs", "", "`URI` of the filesystem that paths of data without a scheme are in (default: fs.defaultFS of Hadoop's core-site.xml, else the folder store in the work folder)")
+}
+
+// Args are the same choice as arguments for an agent.
+func (f *Filesystem) Args() []string {
+	if f.URI == "" {
+		return f.Hadoop.args()
+	}
+	return append(f.Hadoop.args(), "--default-fs", f.URI)
+}
+
+// Resolve finds the default filesystem.
+func (f *Filesystem) Resolve() (hadoop.DefaultFS, error, error) {
+	return hadoop.FindDefaultFS(f.URI, f.Hadoop.Login)
+}
