@@ -61,12 +61,10 @@ type Directive struct {
 	Counts    map[string]int `json:"counts"`
 	Target    map[string]int `json:"target,omitempty"` // flex up: what will be
 	Roster    RosterRef      `json:"roster,omitzero"`  // sealed last: this generation's when act is run
-	Seeds     []string       `json:"seeds,omitempty"`
 	Resume    *int64         `json:"resume,omitempty"` // step that every rank has; NoStep: none, and Anew says why
 	Anew      string         `json:"anew,omitempty"`   // who has stored which steps, where none is everybody's
 	Budget    Budget         `json:"budget,omitzero"`  // gang scope
 	Retries   Retries        `json:"retries,omitzero"`
-	Keep      int            `json:"keep,omitempty"`     // generation whose processes may be carried
 	Released  []string       `json:"released,omitempty"` // components released so far; empty: all
 	Why       string         `json:"why,omitempty"`
 	First     string         `json:"first,omitempty"`      // instance that failed first

@@ -28,7 +28,7 @@ func (r *decision) row(a *absence) (registry.Row, bool) {
 func (r *decision) rebuild(first, why string, b registry.Budget) bool {
 	n := r.next()
 	n.Gen, n.Act, n.Budget, n.First, n.Why = n.Gen+1, registry.ActWait, b, first, why
-	n.Resume, n.Anew, n.Released, n.Seeds, n.Keep = nil, "", nil, nil, 0
+	n.Resume, n.Anew, n.Released = nil, "", nil
 	n.StopGrace = r.c.Facts.StopGrace.Seconds()
 	return r.only(Rebuild{Index: r.v.DirectiveIndex, Directive: n})
 }

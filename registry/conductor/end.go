@@ -28,7 +28,7 @@ func (r *decision) end(v registry.Verdict) End { return ending(r.c, r.now, r.v, 
 func ending(c State, now time.Time, view View, v registry.Verdict) End {
 	n := nextDirective(c, view.Directive, now)
 	v.Version, v.Run, v.Gen, v.At = 1, n.Run, n.Gen, wall(now)
-	n.Act, n.Verdict, n.Why, n.First, n.Target, n.Keep = registry.ActStop, &v, v.Cause, v.First, nil, 0
+	n.Act, n.Verdict, n.Why, n.First, n.Target = registry.ActStop, &v, v.Cause, v.First, nil
 	if n.StopGrace = c.Facts.StopGrace.Seconds(); v.Outcome == registry.Stopped {
 		n.StopGrace = cmp.Or(askedGrace(view.Asks), n.StopGrace)
 	}
