@@ -53,7 +53,7 @@ const (
 	PhaseLost   Phase = "lost"   // said by the conductor
 )
 
-// Member is the key `members/<c>/<i>`: what an instance is and did. It outlives its agent.
+// Member is the key `members/<c>/<i>`: what an instance is and did. It outlives its agent. Its JSON is flat, in this order.
 type Member struct {
 	Version int    `json:"version"`
 	Run     string `json:"run"`
@@ -61,38 +61,56 @@ type Member struct {
 	Was     string `json:"was,omitempty"`
 	Addr    string `json:"addr"` // host address in the exports
 	// Address is host:port in the ClusterSpec; empty until the ports are bound, or without such an export.
-	Address string      `json:"address,omitempty"`
-	API     string      `json:"api,omitempty"`  // its socket on its host
-	Peer    string      `json:"peer,omitempty"` // host:port that answers other hosts; empty: none does
-	Machine string      `json:"machine"`        // DMI uuid + machine-id (+ addr)
+	Address string `json:"address,omitempty"`
+	API     string `json:"api,omitempty"`  // its socket on its host
+	Peer    string `json:"peer,omitempty"` // host:port that answers other hosts; empty: none does
+	Process
+	Digest string `json:"digest"`
+	Gen    int    `json:"gen"` // the generation that it has acknowledged
+	// Up is the generation in which its process was last reported to serve, of a service the directive's;
+	// 0: never, or no component waits for it.
+	Up      int               `json:"up,omitempty"`
+	Phase   Phase             `json:"ph"`
+	Host    string            `json:"host,omitempty"`    // name for people
+	Ports   map[string]int    `json:"ports,omitempty"`   // by port name, for the replacement
+	Exports map[string]string `json:"exports,omitempty"` // `<group>.<name>` → value
+	Attempt int               `json:"attempt"`           // number of the running start, or of the next; from 1
+	Budget  Budget            `json:"budget,omitzero"`
+	Exit    *MemberExit       `json:"exit,omitempty"`
+	Origin
+	Notes
+	Folders
+}
+
+// Process is what runs an instance: another agent proves from it that nothing of the instance runs any more.
+type Process struct {
+	Machine string      `json:"machine"` // DMI uuid + machine-id (+ addr)
 	Boot    string      `json:"boot"`
 	PidNS   string      `json:"pidns"`
 	Pid     int         `json:"pid"`
 	Start   uint64      `json:"start"` // clock ticks after boot, /proc/<pid>/stat field 22
 	Slot    string      `json:"slot,omitempty"`
 	Cgroup  string      `json:"cgroup,omitempty"`
-	Guard   *ProcessRef `json:"guard,omitempty"` // what must be gone on take-over
-	Digest  string      `json:"digest"`
-	Gen     int         `json:"gen"`
-	// Up is the generation in which its process was last reported to serve, of a service the directive's;
-	// 0: never, or nobody waits for it.
-	Up       int               `json:"up,omitempty"`
-	Phase    Phase             `json:"ph"`
-	Host     string            `json:"host,omitempty"`    // name for people
-	Ports    map[string]int    `json:"ports,omitempty"`   // by port name, for the replacement
-	Exports  map[string]string `json:"exports,omitempty"` // `<group>.<name>` → value
-	Attempt  int               `json:"attempt"`           // number of the running start, or of the next; from 1
-	Budget   Budget            `json:"budget,omitzero"`
-	Exit     *MemberExit       `json:"exit,omitempty"`
-	Launcher string            `json:"launcher,omitempty"`
-	// ContainerID is the launcher's word for the container.
-	ContainerID string    `json:"container_id,omitempty"`
+	Guard   *ProcessRef `json:"guard,omitempty"` // must be gone before another agent takes over
+}
+
+// Origin is who started a member, and when.
+type Origin struct {
+	Launcher    string    `json:"launcher,omitempty"`
+	ContainerID string    `json:"container_id,omitempty"` // the launcher's name of the container
 	Since       time.Time `json:"since"`
-	Unenforced  []string  `json:"unenforced,omitempty"`
-	Saved       *Saved    `json:"saved,omitempty"`
-	Found       []Finding `json:"found,omitempty"` // what it saw of others before it started, and still sees
-	Here        *Here     `json:"here,omitempty"`  // its checkpoints, when it acknowledged Gen; nil: it goes on by itself
-	// LogDir and WorkDir are the instance's folders on its host, the former where scripts may ask for it.
+}
+
+// Notes are what a member reports beside its progress.
+type Notes struct {
+	Unenforced []string  `json:"unenforced,omitempty"`
+	Saved      *Saved    `json:"saved,omitempty"`
+	Found      []Finding `json:"found,omitempty"` // what it saw of others before it started, and still sees
+	Here       *Here     `json:"here,omitempty"`  // its checkpoints, when it acknowledged Gen; nil: it resumes alone
+}
+
+// Folders are an instance's on its host, the log folder where scripts may ask for it.
+type Folders struct {
 	LogDir  string `json:"log_dir,omitempty"`
 	WorkDir string `json:"work_dir,omitempty"`
 }

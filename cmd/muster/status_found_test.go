@@ -18,7 +18,7 @@ func TestFoundWarnings(t *testing.T) {
 	memberOf := func(i int, live bool, found ...registry.Finding) consul.MemberStatus {
 		return consul.MemberStatus{
 			Instance: registry.Instance{Component: "w", Index: i}, Live: live,
-			Member: registry.Member{Inc: fmt.Sprint("inc", i), Addr: fmt.Sprint("10.0.0.", i), Found: found},
+			Member: registry.Member{Inc: fmt.Sprint("inc", i), Addr: fmt.Sprint("10.0.0.", i), Notes: registry.Notes{Found: found}},
 		}
 	}
 	lost := func(i int, inc, why string, after time.Duration) registry.Finding {

@@ -94,7 +94,7 @@ func TestSinceOfTheEnd(t *testing.T) {
 		at    time.Time
 		want  time.Time
 	}{{registry.PhaseEnded, ended, ended}, {registry.PhaseLeft, time.Time{}, joined}, {registry.PhaseLost, ended, joined}, {registry.PhaseReady, ended, joined}} {
-		m := consul.MemberStatus{Member: registry.Member{Phase: tt.phase, Since: joined, Exit: &registry.MemberExit{At: tt.at}}}
+		m := consul.MemberStatus{Member: registry.Member{Phase: tt.phase, Origin: registry.Origin{Since: joined}, Exit: &registry.MemberExit{At: tt.at}}}
 		if got := memberRow(m, registry.Directive{}).Since; !got.Equal(tt.want) {
 			t.Errorf("%s, ended at %s: got %s, want %s", tt.phase, tt.at, got, tt.want)
 		}

@@ -10,7 +10,7 @@ import (
 
 // Decide says what a newcomer does after a look: found the app, claim the index, stand by, or go.
 // alive is asked only about processes of this very machine, boot and pid namespace.
-func Admit(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Admission {
+func Admit(look Snapshot, me Newcomer, alive func(registry.Process) Life) Admission {
 	if look.App == nil && look.Directive == nil {
 		if d := misplaced(look, me); d != nil {
 			return d
@@ -83,7 +83,7 @@ func outside(look Snapshot, me Newcomer) Admission {
 	return Refuse{Err: &IndexError{Instance: in, Count: n}}
 }
 
-func decideIndex(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Admission {
+func decideIndex(look Snapshot, me Newcomer, alive func(registry.Process) Life) Admission {
 	m := look.Member
 	if m == nil && look.LiveSession != "" {
 		return Retry{Why: look.Instance.String() + " is locked, but has no record"}
@@ -111,11 +111,11 @@ func decideIndex(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Admi
 }
 
 // answering tells that the holder is known to be alive: its API answers, or its process is in /proc.
-func answering(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) bool {
+func answering(look Snapshot, me Newcomer, alive func(registry.Process) Life) bool {
 	if look.Answers {
 		return true
 	}
-	return look.LiveSession != "" && samePIDs(*look.Member, me.Member) && alive(processOf(*look.Member)) == LifeAlive
+	return look.LiveSession != "" && samePIDs(look.Member.Process, me.Member.Process) && alive(look.Member.Process) == LifeAlive
 }
 
 // resultCounts tells whether the record holds a result that no newcomer may overwrite: an `ended`, or
@@ -126,7 +126,7 @@ func resultCounts(look Snapshot, me Newcomer) bool {
 }
 
 // prove finds the first proof that the old holder's process is gone.
-func prove(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Proof {
+func prove(look Snapshot, me Newcomer, alive func(registry.Process) Life) Proof {
 	m := look.Member
 	free := look.LiveSession == ""
 	switch {
@@ -139,8 +139,8 @@ func prove(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Proof {
 	case look.Answers:
 		return ProofNone
 	}
-	if samePIDs(*m, me.Member) {
-		switch alive(processOf(*m)) {
+	if samePIDs(m.Process, me.Member.Process) {
+		switch alive(m.Process) {
 		case LifeDead:
 			return ProofProcess
 		case LifeAlive:
@@ -149,7 +149,7 @@ func prove(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Proof {
 		}
 	}
 	switch {
-	case sameMachine(*m, me.Member) && m.Addr == me.Member.Addr && m.Boot != "" && me.Member.Boot != "" && m.Boot != me.Member.Boot:
+	case sameMachine(m.Process, me.Member.Process) && m.Addr == me.Member.Addr && m.Boot != "" && me.Member.Boot != "" && m.Boot != me.Member.Boot:
 		return ProofBoot
 	case m.Slot != "" && m.Slot == me.Member.Slot:
 		return ProofSlot
@@ -159,19 +159,15 @@ func prove(look Snapshot, me Newcomer, alive func(ProcessFacts) Life) Proof {
 	return ProofNone
 }
 
-func sameMachine(a, b registry.Member) bool { return a.Machine != "" && a.Machine == b.Machine }
+func sameMachine(a, b registry.Process) bool { return a.Machine != "" && a.Machine == b.Machine }
 
 // samePIDs tells that both see one table of processes. Without the namespace, every container's
 // pid 1 would be "dead" to the next.
-func samePIDs(a, b registry.Member) bool {
+func samePIDs(a, b registry.Process) bool {
 	return sameMachine(a, b) && a.Boot != "" && a.Boot == b.Boot && a.PidNS != "" && a.PidNS == b.PidNS
 }
 
-func processOf(m registry.Member) ProcessFacts {
-	return ProcessFacts{Pid: m.Pid, Start: m.Start, Cgroup: m.Cgroup, Guard: m.Guard}
-}
-
-// SaidGone tells that the operator declared this incarnation gone: an ask of kind gone whose args
+// DeclaredGone tells that the operator declared this incarnation gone: an ask of kind gone whose args
 // name `instance` and `inc`. Without the incarnation it would hold for every successor too.
 func DeclaredGone(asks []registry.Ask, in registry.Instance, inc string) bool {
 	return slices.ContainsFunc(asks, func(a registry.Ask) bool {
@@ -179,7 +175,7 @@ func DeclaredGone(asks []registry.Ask, in registry.Instance, inc string) bool {
 	})
 }
 
-func claim(look Snapshot, me Newcomer, proof Proof, alive func(ProcessFacts) Life) Claim {
+func claim(look Snapshot, me Newcomer, proof Proof, alive func(registry.Process) Life) Claim {
 	c := Claim{
 		Instance: look.Instance, Proof: proof, Evict: look.LiveSession,
 		MembersIndex: look.MemberIndex, DirectiveIndex: look.DirectiveIndex,
@@ -191,13 +187,13 @@ func claim(look Snapshot, me Newcomer, proof Proof, alive func(ProcessFacts) Lif
 		return c // its agent may be alive, and has proved the end
 	case proof == ProofFree:
 		// What was lost was given up for its time alone; an agent that is dead here may have left what trains on.
-		if f := processOf(*m); m.Phase == registry.PhaseLost && samePIDs(*m, me.Member) && alive(f) == LifeDead {
+		if f := m.Process; m.Phase == registry.PhaseLost && samePIDs(m.Process, me.Member.Process) && alive(f) == LifeDead {
 			c.Clear = &f
 		}
 		return c
 	}
-	if samePIDs(*m, me.Member) {
-		f := processOf(*m)
+	if samePIDs(m.Process, me.Member.Process) {
+		f := m.Process
 		c.Clear = &f
 	}
 	if look.Directive.By == m.Inc {
@@ -230,7 +226,7 @@ func claimRecord(look Snapshot, me Newcomer) registry.Member {
 	if resultGen(*m) < d.Retries.Gen {
 		r.Budget = r.Budget.Fresh() // each time the gang is formed anew the accounts begin again
 	}
-	if len(r.Ports) == 0 && sameMachine(*m, me.Member) {
+	if len(r.Ports) == 0 && sameMachine(m.Process, me.Member.Process) {
 		r.Ports = m.Ports
 	}
 	return charged(r, *m, look, me)

@@ -21,9 +21,8 @@ type claimCase struct {
 func newClaimCase() *claimCase {
 	inst := in("worker-1")
 	holder := registry.Member{
-		Run: "r", Inc: "old", Addr: "10.0.0.1", Host: "h1", Machine: "m1", Boot: "b1", PidNS: "n1", Pid: 7, Start: 70,
-		Cgroup: "/muster/app/worker-1", Gen: 1, Phase: registry.PhaseReady, Attempt: 2, Ports: map[string]int{"p": 1},
-		Budget: registry.Budget{Used: 1}, Since: t0,
+		Run: "r", Inc: "old", Addr: "10.0.0.1", Host: "h1", Process: registry.Process{Machine: "m1", Boot: "b1", PidNS: "n1", Pid: 7, Start: 70, Cgroup: "/muster/app/worker-1"}, Gen: 1, Phase: registry.PhaseReady, Attempt: 2, Ports: map[string]int{"p": 1},
+		Budget: registry.Budget{Used: 1}, Origin: registry.Origin{Since: t0},
 	}
 	c := &claimCase{
 		look: conductor.Snapshot{
@@ -33,7 +32,7 @@ func newClaimCase() *claimCase {
 		},
 		me: conductor.Newcomer{App: "app", Run: "r", Digest: "d", Instance: &inst, Facts: factsOf(component("worker", "worker", 2, registry.ScopeInstance))},
 	}
-	c.me.Member = registry.Member{Inc: "new", Addr: "10.0.0.2", Machine: "m2", Boot: "b2", PidNS: "n2", Pid: 8, Start: 80}
+	c.me.Member = registry.Member{Inc: "new", Addr: "10.0.0.2", Process: registry.Process{Machine: "m2", Boot: "b2", PidNS: "n2", Pid: 8, Start: 80}}
 	return c
 }
 
@@ -50,7 +49,7 @@ func (c *claimCase) phase(p registry.Phase) { c.look.Member.Phase = p }
 func (c *claimCase) gang() { c.me.Facts.Components[0].Scope = registry.ScopeGang }
 
 func (c *claimCase) decide() conductor.Admission {
-	return conductor.Admit(c.look, c.me, func(conductor.ProcessFacts) conductor.Life { return c.life })
+	return conductor.Admit(c.look, c.me, func(registry.Process) conductor.Life { return c.life })
 }
 
 func TestDecideProofs(t *testing.T) {

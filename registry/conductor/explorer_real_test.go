@@ -57,7 +57,7 @@ func (x *explorer) decide(k claimKey, rank uint8) claimAnswer {
 	}
 	me := conductor.Newcomer{App: "app", Run: "r", Digest: "d", Instance: &in, Launcher: true, Facts: x.facts}
 	me.Member = member(wMember{Inc: k.me + 1, Host: k.host})
-	life := func(conductor.ProcessFacts) conductor.Life {
+	life := func(registry.Process) conductor.Life {
 		if k.oldAlive {
 			return conductor.LifeAlive
 		}
@@ -297,8 +297,7 @@ func exploredFacts(s setting) conductor.Facts {
 
 func member(m wMember) registry.Member {
 	r := registry.Member{
-		Run: "r", Inc: incOf(m.Inc), Addr: hostName(m.Host), Machine: hostName(m.Host), Boot: "b", PidNS: "n",
-		Pid: int(m.Inc), Start: 1, Gen: int(m.Gen), Up: int(m.Up), Phase: phases[m.Ph],
+		Run: "r", Inc: incOf(m.Inc), Addr: hostName(m.Host), Process: registry.Process{Machine: hostName(m.Host), Boot: "b", PidNS: "n", Pid: int(m.Inc), Start: 1}, Gen: int(m.Gen), Up: int(m.Up), Phase: phases[m.Ph],
 	}
 	if m.Saved > 0 {
 		r.Saved = &registry.Saved{Seq: int(m.Saved)}

@@ -35,14 +35,6 @@ type Snapshot struct {
 	Now time.Time
 }
 
-// ProcessFacts name what a member left or may have left on its host.
-type ProcessFacts struct {
-	Pid    int
-	Start  uint64 // clock ticks after boot
-	Cgroup string
-	Guard  *registry.ProcessRef
-}
-
 // Life is what /proc says of a process.
 type Life int
 
@@ -91,10 +83,10 @@ type (
 	Claim struct {
 		Instance       registry.Instance
 		Proof          Proof
-		Evict          string        // session to destroy first; "": none
-		Unseat         string        // session to destroy afterwards: the holder has died as the conductor
-		Clear          *ProcessFacts // kill these and prove them gone first; nil: nothing can be left here
-		MembersIndex   uint64        // 0: check-not-exists
+		Evict          string            // session to destroy first; "": none
+		Unseat         string            // session to destroy afterwards: the holder has died as the conductor
+		Clear          *registry.Process // kill these and prove them gone first; nil: nothing can be left here
+		MembersIndex   uint64            // 0: check-not-exists
 		DirectiveIndex uint64
 		Record         registry.Member // what T3 writes
 	}

@@ -40,7 +40,7 @@ func TestHint(t *testing.T) {
 		{"container_e17_1410901177871_0001_01_000005", 5},
 		{"container_1_000120", 120},
 	} {
-		if got := hint(registry.Member{ContainerID: tt.id, Inc: "x"}); got != tt.want {
+		if got := hint(registry.Member{Origin: registry.Origin{ContainerID: tt.id}, Inc: "x"}); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.id, got, tt.want)
 		}
 	}

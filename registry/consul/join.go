@@ -214,7 +214,7 @@ func (j *joining) try(ctx context.Context, in registry.Instance) (s *Seat, next 
 
 // decide asks the holder's agent only where its answer can matter.
 func (j *joining) decide(ctx context.Context, look *conductor.Snapshot) conductor.Admission {
-	alive := func(conductor.ProcessFacts) conductor.Life {
+	alive := func(registry.Process) conductor.Life {
 		if j.hooks.Alive == nil || look.Member == nil {
 			return conductor.LifeUnknown
 		}

@@ -79,7 +79,7 @@ func (a *app) agent(t testing.TB, name string, options ...option) *agent {
 		App: a.facts.App, Run: a.facts.Run, Digest: a.facts.Digest, Facts: a.facts,
 		Member: registry.Member{
 			Inc: strings.ToLower(rand.Text()), Addr: "127.0.0.1", Host: "here",
-			Machine: "machine-" + name, Boot: "boot", PidNS: "pidns", Pid: 4711, Start: 1,
+			Process: registry.Process{Machine: "machine-" + name, Boot: "boot", PidNS: "pidns", Pid: 4711, Start: 1},
 		},
 	}
 	if name == "" {

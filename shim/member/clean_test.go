@@ -51,7 +51,7 @@ func TestCleanFindsWhatLeftTheTree(t *testing.T) {
 			m := New(Config{
 				AppID: "clean-1", WorkDir: "/work", Log: slog.New(slog.DiscardHandler), Hooks: Hooks{ClearDead: func(context.Context) {}},
 			})
-			if err := m.clean(t.Context(), in, registry.Member{Boot: own.Boot, PidNS: own.PidNS, WorkDir: tt.recorded}); err != nil {
+			if err := m.clean(t.Context(), in, registry.Member{Process: registry.Process{Boot: own.Boot, PidNS: own.PidNS}, Folders: registry.Folders{WorkDir: tt.recorded}}); err != nil {
 				t.Fatal(err)
 			}
 			live, err := proc.Host{}.Alive(proc.Facts{Machine: own.Machine, Boot: own.Boot, PidNS: own.PidNS, PID: left.Process.Pid, Start: started.Start})

@@ -99,8 +99,8 @@ func (m *Member) me() (conductor.Newcomer, error) {
 		},
 		Member: registry.Member{
 			Version: 1, Run: c.Run, Inc: c.Inc, Addr: granted.Host, Host: hostname,
-			Machine: self.Machine, Boot: self.Boot, PidNS: self.PidNS, Pid: self.PID, Start: self.Start,
-			Digest: c.Digest, Launcher: granted.Launcher, ContainerID: granted.ContainerID, Slot: c.Claim.Slot, Since: now,
+			Process: registry.Process{Machine: self.Machine, Boot: self.Boot, PidNS: self.PidNS, Pid: self.PID, Start: self.Start, Slot: c.Claim.Slot},
+			Digest:  c.Digest, Origin: registry.Origin{Launcher: granted.Launcher, ContainerID: granted.ContainerID, Since: now},
 		},
 	}
 	if me.Instance != nil {

@@ -41,13 +41,13 @@ func TestHolderOnAnotherHostIsAsked(t *testing.T) {
 		token string
 		want  bool
 	}{
-		"it answers":                      {registry.Member{Inc: "old", Machine: "there", Peer: l.Addr().String()}, token, true},
-		"it answers beside this agent":    {registry.Member{Inc: "old", Machine: "here", API: "/nowhere", Peer: l.Addr().String()}, token, true},
-		"its successor answers":           {registry.Member{Inc: "older", Machine: "there", Peer: l.Addr().String()}, token, false},
-		"an agent of another run does":    {registry.Member{Inc: "old", Machine: "there", Peer: l.Addr().String()}, "of another", false},
-		"nobody does":                     {registry.Member{Inc: "old", Machine: "there", Peer: nobody}, token, false},
-		"it listens for nobody":           {registry.Member{Inc: "old", Machine: "there"}, token, false},
-		"its socket is of another host's": {registry.Member{Inc: "old", Machine: "there", API: "/nowhere"}, token, false},
+		"it answers":                      {registry.Member{Inc: "old", Process: registry.Process{Machine: "there"}, Peer: l.Addr().String()}, token, true},
+		"it answers beside this agent":    {registry.Member{Inc: "old", Process: registry.Process{Machine: "here"}, API: "/nowhere", Peer: l.Addr().String()}, token, true},
+		"its successor answers":           {registry.Member{Inc: "older", Process: registry.Process{Machine: "there"}, Peer: l.Addr().String()}, token, false},
+		"an agent of another run does":    {registry.Member{Inc: "old", Process: registry.Process{Machine: "there"}, Peer: l.Addr().String()}, "of another", false},
+		"nobody does":                     {registry.Member{Inc: "old", Process: registry.Process{Machine: "there"}, Peer: nobody}, token, false},
+		"it listens for nobody":           {registry.Member{Inc: "old", Process: registry.Process{Machine: "there"}}, token, false},
+		"its socket is of another host's": {registry.Member{Inc: "old", Process: registry.Process{Machine: "there"}, API: "/nowhere"}, token, false},
 	} {
 		if got := a.answers(t.Context(), tt.m, tt.token); got != tt.want {
 			t.Errorf("%s: got %v, want %v", name, got, tt.want)
