@@ -200,18 +200,21 @@ func TestStatusLine(t *testing.T) {
 		want   string
 	}{
 		{status.Instance{Phase: "claiming"}, nil, "claiming"},
-		{status.Instance{Instance: "ps-0", Component: "ps", Phase: "staging", Cause: "inputs: 3 of\n9 files"}, nil, "ps-0 staging: inputs: 3 of 9 files"},
+		{status.Instance{Identity: status.Identity{Instance: "ps-0", Component: "ps"}, Phase: "staging", Cause: "inputs: 3 of\n9 files"}, nil, "ps-0 staging: inputs: 3 of 9 files"},
 		{
-			status.Instance{Instance: "ps-0", Component: "ps", Phase: "waiting", Generation: 1},
+			status.Instance{Identity: status.Identity{Instance: "ps-0", Component: "ps"}, Phase: "waiting", Starts: status.Starts{Generation: 1}},
 			[]string{"worker-1", "worker-2"},
 			"ps-0 waiting: generation 1, missing worker-1, worker-2",
 		},
 		{
-			status.Instance{Instance: "ps-0", Component: "ps", Phase: "waiting", Generation: 1},
+			status.Instance{Identity: status.Identity{Instance: "ps-0", Component: "ps"}, Phase: "waiting", Starts: status.Starts{Generation: 1}},
 			strings.Split("abcdefghij", ""), "ps-0 waiting: generation 1, missing a, b, c, d, e, f, g, h, and 2 more",
 		},
 		{
-			status.Instance{Instance: "worker-0", Component: "worker", Phase: "running", Generation: 2, Attempt: 3, Progress: new(0.4), CheckpointStep: &step},
+			status.Instance{
+				Identity: status.Identity{Instance: "worker-0", Component: "worker"}, Phase: "running",
+				Starts: status.Starts{Generation: 2, Attempt: 3}, Advance: status.Advance{Progress: new(0.4), CheckpointStep: &step},
+			},
 			nil, "worker-0 running: generation 2, attempt 3, progress 40 %, checkpoint of step 1200",
 		},
 	} {

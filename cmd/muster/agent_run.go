@@ -185,12 +185,14 @@ func (a *agent) snapshot() status.State {
 	inForce.MemoryMB = report.MemoryMB
 	out.Limits = limits(inForce)
 	out.Instance = status.Instance{
-		Version: 1, Instance: s.Instance.String(), Component: s.Instance.Component, Index: s.Instance.Index,
-		Rank: a.plan.Who.Rank, Role: a.plan.Who.Role, Phase: string(s.Phase), Since: a.since, Host: a.alloc.Host, Pid: os.Getpid(),
-		Ports: numbers, Exports: exports, Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1),
-		Progress: a.progress, Conducts: s.Conducts, Cause: cause(s), Unenforced: []string{},
+		Version: 1, Identity: status.IdentityOf(s.Instance), Phase: string(s.Phase), Since: a.since,
+		Location: status.Location{
+			Host: a.alloc.Host, Pid: os.Getpid(), Ports: numbers, Exports: exports, DNSName: a.member.DNSName(),
+		},
+		Starts:  status.Starts{Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1)},
+		Advance: status.Advance{Progress: a.progress}, Conducts: s.Conducts, Cause: cause(s), Unenforced: []string{},
 	}
-	out.DNSName = a.member.DNSName()
+	out.Rank, out.Role = a.plan.Who.Rank, a.plan.Who.Role
 	out.Cause = cmp.Or(out.Cause, way)
 	if s.Phase == machine.Staging && report.Installing {
 		out.Cause = plan.CommandInstall // it may take its time

@@ -213,7 +213,7 @@ func (r *runner) rows(ctx context.Context) []status.Instance {
 				rows[i] = st.Instance
 				return
 			}
-			rows[i] = status.Instance{Instance: c.instance.String(), Phase: string(machine.Starting)}
+			rows[i] = status.Instance{Identity: status.IdentityOf(c.instance), Phase: string(machine.Starting)}
 			_ = status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &rows[i]) // then it is starting
 		})
 	}

@@ -119,7 +119,7 @@ func (r *runner) result(e end) status.ResultFile {
 	for _, c := range r.agents {
 		var in status.Instance
 		if err := status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &in); err != nil || in.Since.Before(status.Stamp(r.started)) {
-			in = status.Instance{Version: 1, Instance: c.instance.String(), Component: c.instance.Component, Index: c.instance.Index, Phase: "unknown"}
+			in = status.Instance{Version: 1, Identity: status.IdentityOf(c.instance), Phase: "unknown"}
 		}
 		f.Restarts += in.Restarts
 		f.Instances = append(f.Instances, in)

@@ -77,8 +77,8 @@ func TestTableOnATerminal(t *testing.T) {
 
 // What a person should mend stands below the table, and as a line of its own where there is none.
 func TestWarningsAreShown(t *testing.T) {
-	row := status.Instance{Instance: "worker-0", Phase: "running", Warnings: []status.Warning{{Kind: "checkpoints", Text: "no room"}}}
-	lines := tableText([]status.Instance{row, {Instance: "worker-1"}})
+	row := status.Instance{Identity: status.Identity{Instance: "worker-0"}, Phase: "running", Warnings: []status.Warning{{Kind: "checkpoints", Text: "no room"}}}
+	lines := tableText([]status.Instance{row, {Identity: status.Identity{Instance: "worker-1"}}})
 	if len(lines) != 4 || lines[3] != "warning: worker-0: no room" {
 		t.Errorf("got %q, want the warning as the last line", lines)
 	}

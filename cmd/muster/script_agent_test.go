@@ -59,9 +59,11 @@ func startAgent(ts *testscript.TestScript, neg bool, args []string) {
 	in, err := registry.ParseInstance(args[1])
 	ts.Check(err)
 	state := status.State{App: args[0], Run: "1", Inc: "inc-" + args[1], Instance: status.Instance{
-		Version: 1, Instance: args[1], Component: in.Component, Index: in.Index, Role: in.Component, Phase: "running",
-		Since: time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC), Host: "127.0.0.1", Generation: 1, Attempt: 1,
+		Version: 1, Identity: status.IdentityOf(in), Phase: "running",
+		Since:    time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC),
+		Location: status.Location{Host: "127.0.0.1"}, Starts: status.Starts{Generation: 1, Attempt: 1},
 	}}
+	state.Role = in.Component
 	if len(args) > 2 {
 		ts.Check(json.Unmarshal([]byte(args[2]), &state))
 	}

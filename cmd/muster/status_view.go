@@ -202,15 +202,15 @@ func absent(name string) status.Instance {
 	if err != nil {
 		in = registry.Instance{Component: name}
 	}
-	return status.Instance{Version: 1, Instance: name, Component: in.Component, Index: in.Index, Phase: missing}
+	return status.Instance{Version: 1, Identity: status.Identity{Instance: name, Component: in.Component, Index: in.Index}, Phase: missing}
 }
 
 func memberRow(m consul.MemberStatus, d registry.Directive) status.Instance {
 	row := status.Instance{
-		Version: 1, Instance: m.Instance.String(), Component: m.Component, Index: m.Index, Phase: memberPhase(m, d),
-		Since: m.Since, Host: cmp.Or(m.Addr, m.Host), Pid: m.Pid, Ports: m.Ports, Exports: m.Exports,
-		Generation: m.Gen, Attempt: m.Attempt, Restarts: max(0, m.Attempt-1), Unenforced: m.Unenforced,
-		Conducts: d.By == m.Inc && m.Live,
+		Version: 1, Identity: status.IdentityOf(m.Instance), Phase: memberPhase(m, d), Since: m.Since,
+		Location:   status.Location{Host: cmp.Or(m.Addr, m.Host), Pid: m.Pid, Ports: m.Ports, Exports: m.Exports},
+		Starts:     status.Starts{Generation: m.Gen, Attempt: m.Attempt, Restarts: max(0, m.Attempt-1)},
+		Unenforced: m.Unenforced, Conducts: d.By == m.Inc && m.Live,
 	}
 	if x := m.Exit; x != nil && isOver(m.Phase) {
 		row.Cause = x.Why

@@ -40,15 +40,23 @@ func TestMemberPhase(t *testing.T) {
 
 // What an agent left in files completes its own row only: not that of its successor.
 func TestCompleted(t *testing.T) {
-	last := status.Instance{Instance: "worker-0", Pid: 7, Generation: 2, Progress: new(0.5), CheckpointStep: new(int64(9)), Exit: new(3)}
+	last := status.Instance{
+		Identity: status.Identity{Instance: "worker-0"}, Location: status.Location{Pid: 7}, Starts: status.Starts{Generation: 2},
+		Advance: status.Advance{Progress: new(0.5), CheckpointStep: new(int64(9))}, End: status.End{Exit: new(3)},
+	}
+	at := func(pid, gen int, phase string) status.Instance {
+		return status.Instance{
+			Location: status.Location{Pid: pid}, Starts: status.Starts{Generation: gen}, Phase: phase,
+		}
+	}
 	for name, c := range map[string]struct {
 		row  status.Instance
 		want bool
 	}{
-		"the same agent":     {status.Instance{Pid: 7, Generation: 2, Phase: "failed"}, true},
-		"another agent":      {status.Instance{Pid: 8, Generation: 2, Phase: "running"}, false},
-		"a later generation": {status.Instance{Pid: 7, Generation: 3, Phase: "running"}, false},
-		"one that vanished":  {status.Instance{Pid: 7, Generation: 2, Phase: missing}, false},
+		"the same agent":     {at(7, 2, "failed"), true},
+		"another agent":      {at(8, 2, "running"), false},
+		"a later generation": {at(7, 3, "running"), false},
+		"one that vanished":  {at(7, 2, missing), false},
 	} {
 		got := completed(c.row, last)
 		if filled := got.Progress != nil && got.CheckpointStep != nil && got.Exit != nil; filled != c.want {

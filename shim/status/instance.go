@@ -8,39 +8,69 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Instance is one row of every listing.
+// Instance is one row of every listing. In JSON its groups are one flat object.
 type Instance struct {
-	Version   int               `json:"version"`
-	Instance  string            `json:"instance"`
-	Component string            `json:"component"`
-	Index     int               `json:"index"`
-	Rank      int               `json:"rank"`
-	Role      string            `json:"role"`
-	Phase     string            `json:"phase"`
-	Since     time.Time         `json:"since"`
-	Host      string            `json:"host"`
-	Pid       int               `json:"pid,omitempty"` // of the agent
-	Ports     map[string]int    `json:"ports"`
-	Exports   map[string]string `json:"exports"`
+	Version int `json:"version"`
+	Identity
+	Phase string    `json:"phase"`
+	Since time.Time `json:"since"`
+	Location
+	Starts
+	Advance
+	End
+	Unenforced []string   `json:"unenforced"`
+	Cause      string     `json:"cause,omitempty"`  // what it waits for, or why it is where it is
+	Outage     *Outage    `json:"outage,omitempty"` // the registry has not answered for long
+	Waits      []Wait     `json:"waits,omitempty"`  // of the conductor
+	Sides      []Side     `json:"sides,omitempty"`
+	LastEnd    string     `json:"last_end,omitempty"` // how the attempt before this one ended
+	Conducts   bool       `json:"conducts,omitempty"`
+	AwaySince  *time.Time `json:"registry_unreachable_since,omitempty"`
+	Warnings   []Warning  `json:"warnings,omitempty"`
+}
+
+// Identity says which instance a row is of.
+type Identity struct {
+	Instance  string `json:"instance"`
+	Component string `json:"component"`
+	Index     int    `json:"index"`
+	Rank      int    `json:"rank"`
+	Role      string `json:"role"`
+}
+
+// IdentityOf is an instance's, without its rank and role.
+func IdentityOf(in registry.Instance) Identity {
+	return Identity{Instance: in.String(), Component: in.Component, Index: in.Index}
+}
+
+// Location says where an instance is and what it publishes.
+type Location struct {
+	Host    string            `json:"host"`
+	Pid     int               `json:"pid,omitempty"` // of the agent
+	Ports   map[string]int    `json:"ports"`
+	Exports map[string]string `json:"exports"`
 	// DNSName is where Consul's DNS has it; empty: nowhere, or not now.
-	DNSName        string     `json:"dns_name,omitempty"`
-	Generation     int        `json:"generation"`
-	Attempt        int        `json:"attempt"`
-	Restarts       int        `json:"restarts"`
-	Progress       *float64   `json:"progress"`        // 0…1; null: not reported
-	CheckpointStep *int64     `json:"checkpoint_step"` // newest whole one; null: none
-	Exit           *int       `json:"exit"`            // as a shell sees it; null while alive
-	ExitInfo       *Exit      `json:"exit_info"`
-	PAI            *PAI       `json:"pai,omitempty"` // of an app that PAI's tasks are told of: its end in PAI's words
-	Unenforced     []string   `json:"unenforced"`
-	Cause          string     `json:"cause,omitempty"`  // what it waits for, or why it is where it is
-	Outage         *Outage    `json:"outage,omitempty"` // nothing is heard of the registry for long
-	Waits          []Wait     `json:"waits,omitempty"`  // of who conducts
-	Sides          []Side     `json:"sides,omitempty"`
-	LastEnd        string     `json:"last_end,omitempty"` // how the attempt before this one ended
-	Conducts       bool       `json:"conducts,omitempty"`
-	AwaySince      *time.Time `json:"registry_unreachable_since,omitempty"`
-	Warnings       []Warning  `json:"warnings,omitempty"`
+	DNSName string `json:"dns_name,omitempty"`
+}
+
+// Starts counts the lives of an instance.
+type Starts struct {
+	Generation int `json:"generation"`
+	Attempt    int `json:"attempt"`
+	Restarts   int `json:"restarts"`
+}
+
+// Advance is how far an instance has come.
+type Advance struct {
+	Progress       *float64 `json:"progress"`        // 0…1; null: not reported
+	CheckpointStep *int64   `json:"checkpoint_step"` // newest complete one; null: none
+}
+
+// End is how the process of an instance ended; null while it is alive.
+type End struct {
+	Exit     *int  `json:"exit"` // as a shell sees it
+	ExitInfo *Exit `json:"exit_info"`
+	PAI      *PAI  `json:"pai,omitempty"` // in PAI's words, of an app that PAI's tasks are told of
 }
 
 // Warning is something that a person should mend while the process goes on.

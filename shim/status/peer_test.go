@@ -30,7 +30,9 @@ func servePeer(t *testing.T, main func(*program, io.Reader, io.Writer, io.Writer
 	a := &api{}
 	p := &peer{program: runs(a, main), ready: make(chan error, 1)}
 	source := Source{
-		State: func() State { return State{App: "d1", Instance: Instance{Version: 1, Instance: "worker-1"}} },
+		State: func() State {
+			return State{App: "d1", Instance: Instance{Version: 1, Identity: Identity{Instance: "worker-1"}}}
+		},
 		Silence: func() Silence {
 			return Silence{Instance: "worker-1", Inc: "i", Gen: 2, Silence: 31, Fenced: true}
 		},

@@ -43,7 +43,7 @@ func serve(t *testing.T) *api {
 	source := Source{
 		LogDir: a.logDir,
 		State: func() State {
-			return State{App: "d1", Instance: Instance{Version: 1, Instance: "worker-0", Phase: "running"}}
+			return State{App: "d1", Instance: Instance{Version: 1, Identity: Identity{Instance: "worker-0"}, Phase: "running"}}
 		},
 		Silence: func() Silence { return Silence{Inc: "i", Gen: 2, Silence: 1.5} },
 		Signal:  func(n int) error { a.signals <- n; return a.refuse },
@@ -84,7 +84,7 @@ func TestState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := State{App: "d1", Instance: Instance{Version: 1, Instance: "worker-0", Phase: "running"}}
+	want := State{App: "d1", Instance: Instance{Version: 1, Identity: Identity{Instance: "worker-0"}, Phase: "running"}}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
 	}
