@@ -41,7 +41,7 @@ func (r stageRoom) begin(p plan.Plan, in registry.Instance) {
 
 // park starts the guard of this instance and records it where the next agent here would look.
 func (a *agent) park(ctx context.Context, p plan.Plan, in registry.Instance) (*sandbox.Guard, error) {
-	guard, err := a.container.Park(ctx, p, in)
+	guard, err := a.container.StartGuard(ctx, p, in)
 	if err != nil {
 		return nil, err
 	}

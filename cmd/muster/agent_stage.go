@@ -105,7 +105,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 		return plan.Plan{}, err
 	}
 	r.begin(p, in)
-	if err := r.process.Park(ctx); err != nil {
+	if err := r.process.StartGuard(ctx); err != nil {
 		return plan.Plan{}, err
 	}
 	logDir := filepath.Join(r.logDir, in.String())

@@ -49,7 +49,7 @@ func tryGuard(ctx context.Context) (pid int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	g, err := sandbox.Process{}.Park(ctx, sandbox.Options{LogDir: dir})
+	g, err := sandbox.Process{}.StartGuard(ctx, sandbox.Options{LogDir: dir})
 	if err != nil {
 		return 0, err
 	}

@@ -30,7 +30,7 @@ func execAgent(t *testing.T) string {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), scriptWatchdog)
 	defer cancel()
-	g, err := sandbox.Process{}.Park(ctx, sandbox.Options{LogDir: filepath.Join(dir, "log")})
+	g, err := sandbox.Process{}.StartGuard(ctx, sandbox.Options{LogDir: filepath.Join(dir, "log")})
 	if errors.Is(err, guard.ErrNotBuilt) {
 		need.Skip(t, err.Error())
 	}
@@ -42,7 +42,7 @@ func execAgent(t *testing.T) string {
 		Plan: plan.Plan{Process: plan.Process{Cwd: dir, Env: map[string]string{"SAID": "hello", "PATH": os.Getenv("PATH")}}},
 		Park: func(context.Context) (*sandbox.Guard, error) { return g, nil },
 	})
-	if err := p.Park(ctx); err != nil {
+	if err := p.StartGuard(ctx); err != nil {
 		t.Fatal(err)
 	}
 	state := status.Dir(dir)

@@ -281,13 +281,13 @@ func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Fo
 }
 
 // Park starts the guard that will hold the instance's process.
-func (c *Container) Park(ctx context.Context, p plan.Plan, in registry.Instance) (*sandbox.Guard, error) {
+func (c *Container) StartGuard(ctx context.Context, p plan.Plan, in registry.Instance) (*sandbox.Guard, error) {
 	confine, err := c.confinement(p, in)
 	if err != nil {
 		return nil, err
 	}
 	outlast()
-	guard, err := c.Engine.Engine.Park(ctx, sandbox.Options{
+	guard, err := c.Engine.Engine.StartGuard(ctx, sandbox.Options{
 		LogDir: filepath.Join(c.LogDir, in.String()), Logger: c.Log, Confine: confine,
 		OOMScoreAdj: c.priority.oomScore, Nice: c.priority.nice,
 	})

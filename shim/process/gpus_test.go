@@ -19,7 +19,7 @@ import (
 func TestFaultWhileItBegins(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	g, err := sandbox.Process{}.Park(ctx, sandbox.Options{LogDir: filepath.Join(t.TempDir(), "log")})
+	g, err := sandbox.Process{}.StartGuard(ctx, sandbox.Options{LogDir: filepath.Join(t.TempDir(), "log")})
 	if errors.Is(err, guard.ErrNotBuilt) {
 		need.Skip(t, err.Error())
 	}

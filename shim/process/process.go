@@ -59,7 +59,7 @@ func New(c Config) *Process {
 }
 
 // Park starts the guard that will hold the process.
-func (p *Process) Park(ctx context.Context) error { return p.guards.start(ctx) }
+func (p *Process) StartGuard(ctx context.Context) error { return p.guards.start(ctx) }
 
 // Close ends the guard and all it holds, and waits for what this room has begun. False: something does not end; the log
 // names it.

@@ -144,7 +144,7 @@ func TestAgentAndGuardKilledTogether(t *testing.T) {
 }
 
 func TestGuardAgentDiesWhileParked(t *testing.T) {
-	g := parked(t, Options{LogDir: filepath.Join(t.TempDir(), "never")})
+	g := processGuard(t, Options{LogDir: filepath.Join(t.TempDir(), "never")})
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}

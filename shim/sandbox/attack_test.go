@@ -32,7 +32,7 @@ func TestAttackNoDescriptorLeadsOut(t *testing.T) {
 	if _, err := unix.FcntlInt(leak.Fd(), unix.F_SETFD, 0); err != nil { // not close-on-exec
 		t.Fatal(err)
 	}
-	g := walled(t, nil)
+	g := containerGuard(t, nil)
 	got := inside(t, g, `for fd in /proc/self/fd/*; do echo "${fd##*/} $(readlink $fd | sed 's/:.*//; s|/proc/[0-9]*/fd|/proc/fd|')"; done; pwd; readlink /proc/self/cwd`)
 	// The shell itself has no others: the names come from a folder that it has opened and closed again.
 	for line := range strings.Lines(got) {
@@ -55,7 +55,7 @@ func TestAttackNoDescriptorLeadsOut(t *testing.T) {
 func TestAttackOnTheProgram(t *testing.T) {
 	parallel(t)
 	before := digest(t, self(t))
-	g := walled(t, nil)
+	g := containerGuard(t, nil)
 	got := inside(t, g, `
 		for p in /proc/[0-9]*; do
 			[ $p = /proc/$$ ] && continue
@@ -88,7 +88,7 @@ func digest(t *testing.T, path string) string {
 // The guard holds descriptors of the host: the folder of the logs, the lifeline.
 func TestAttackOnTheGuard(t *testing.T) {
 	parallel(t)
-	g := walled(t, nil)
+	g := containerGuard(t, nil)
 	got := inside(t, g, `
 		id -u
 		for f in environ mem maps auxv; do head -c 1 /proc/1/$f >/dev/null 2>&1 && [ "$(head -c 1 /proc/1/$f | wc -c)" != 0 ] && echo "$f can be read"; done
@@ -114,7 +114,7 @@ func asTracer(args []string) error {
 // CVE-2022-0492 and what else a root without CAP_SYS_ADMIN may try, in a user namespace of its own too.
 func TestAttackOnKernelFiles(t *testing.T) {
 	parallel(t)
-	g := walled(t, nil)
+	g := containerGuard(t, nil)
 	got := inside(t, g, `
 		exec 2>/dev/null
 		try() { if "$@"; then echo "done: $*"; fi; }
@@ -162,7 +162,7 @@ func TestAttackOnKernelFiles(t *testing.T) {
 func TestAttackByDeviceNodes(t *testing.T) {
 	parallel(t)
 	if os.Geteuid() != 0 { // no filter is in force, but in a user namespace nobody makes nodes, and nobody is given any
-		got := inside(t, walled(t, nil), `mknod /dev/x c 1 11 2>/dev/null || mknod /tmp/x c 1 3 2>/dev/null || echo "cannot be made"
+		got := inside(t, containerGuard(t, nil), `mknod /dev/x c 1 11 2>/dev/null || mknod /tmp/x c 1 3 2>/dev/null || echo "cannot be made"
 			for f in /dev/* /dev/*/*; do [ ! -L $f ] && { [ -b $f ] || [ -c $f ]; } && printf "$f "; done; true`)
 		if want := "cannot be made\n/dev/full /dev/null /dev/random /dev/tty /dev/urandom /dev/zero /dev/pts/ptmx "; got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -175,10 +175,10 @@ func TestAttackByDeviceNodes(t *testing.T) {
 		[ -e /dev/node ] || mknod /dev/node c %d %d
 		for f in /dev/x /dev/node; do (exec 3<$f) 2>&1 && echo open; done
 		(exec 3<>/dev/null) && (exec 3</dev/urandom) && (exec 3<>/dev/ptmx) && echo standard`, node.Major, node.Minor)
-	if got := inside(t, walled(t, nil), script); strings.Count(got, "Operation not permitted\n") != 2 || !strings.HasSuffix(got, "\nstandard\n") {
+	if got := inside(t, containerGuard(t, nil), script); strings.Count(got, "Operation not permitted\n") != 2 || !strings.HasSuffix(got, "\nstandard\n") {
 		t.Errorf("got %q", got)
 	}
-	got := inside(t, walled(t, func(c *Confinement) {
+	got := inside(t, containerGuard(t, func(c *Confinement) {
 		c.App, c.Nodes = c.App+"-listed", []container.Node{node}
 	}), script)
 	if strings.Count(got, "Operation not permitted\n") != 1 || !strings.HasSuffix(got, "\nopen\nstandard\n") {
@@ -228,7 +228,7 @@ func TestAttackByTheImagesFolders(t *testing.T) {
 				t.Fatal(err)
 			}
 			image := newImage(t).layer(map[string]string{"usr/": "", "opt/x": "x"}).layer(files)
-			g := walled(t, func(c *Confinement) {
+			g := containerGuard(t, func(c *Confinement) {
 				image.use(c)
 				c.Mounts = append(c.Mounts, container.Mount{From: work, To: "/data/work"}, container.Mount{From: work, To: "/opt/work/deep"})
 			})
@@ -273,8 +273,8 @@ func TestAttackByTheImagesNames(t *testing.T) {
 		{Name: "fifo", Layers: []string{fifo}},
 		{Name: "file", Dir: true, Layers: []string{fifo}},
 	} {
-		o := wallOptions(t, func(c *Confinement) { c.Root = container.Root{Layers: []string{layer}, Entries: []container.Entry{e}} })
-		g, err := Container{Tree: tree(t)}.Park(t.Context(), o)
+		o := containerOptions(t, func(c *Confinement) { c.Root = container.Root{Layers: []string{layer}, Entries: []container.Entry{e}} })
+		g, err := Container{Tree: tree(t)}.StartGuard(t.Context(), o)
 		if err == nil {
 			t.Errorf("%+v was taken: %v", e, g.Close())
 		}
@@ -286,7 +286,7 @@ func TestAttackByTheImagesNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := newImage(t).layer(map[string]string{"usr/": ""})
-	g := walled(t, func(c *Confinement) {
+	g := containerGuard(t, func(c *Confinement) {
 		image.use(c)
 		c.Root.Entries = append(c.Root.Entries, container.Entry{Name: "o:d,d\\", Dir: true, Layers: []string{odd}})
 	})
@@ -305,7 +305,7 @@ func TestAttackByTheLoader(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := newImage(t).layer(map[string]string{"usr/": "", "etc/ld.so.preload": "/evil.so\n", "evil.so": "not a library", "lib/": ""})
-	g := walled(t, func(c *Confinement) {
+	g := containerGuard(t, func(c *Confinement) {
 		image.use(c)
 		for _, stage := range []string{"createRuntime", "createContainer"} {
 			c.Hooks = append(c.Hooks, container.Hook{Stage: stage, Path: hook, Args: []string{hook}, Env: []string{"PATH=/usr/bin:/bin", "STAGE=" + stage}})
@@ -345,7 +345,7 @@ func asContainerAgent(args []string) error {
 	if stage := os.Getenv("TEST_HOOK"); stage != "" {
 		hooks = append(hooks, container.Hook{Stage: stage, Path: "/bin/sh", Args: []string{"sh", "-c", "kill -KILL $PPID"}})
 	}
-	g, err := Container{Tree: tree}.Park(context.Background(), Options{LogDir: filepath.Join(args[0], "log"), Confine: Confinement{
+	g, err := Container{Tree: tree}.StartGuard(context.Background(), Options{LogDir: filepath.Join(args[0], "log"), Confine: Confinement{
 		Hooks: hooks,
 		App:   filepath.Base(args[0]), Instance: "worker-0", Dir: filepath.Join(args[0], "container"),
 		Mounts: []container.Mount{{From: exe, To: "/run/app"}, {From: filepath.Join(args[0], "work"), To: "/run/work"}},
@@ -362,8 +362,8 @@ func asContainerAgent(args []string) error {
 	return nil
 }
 
-// walledAgent runs this binary as an agent whose container runs a chain of rebels that hold a fifo open.
-func walledAgent(t *testing.T, dir string) (agent *exec.Cmd, guardPID int, cgroups []string, alive *held) {
+// containerAgent runs this binary as an agent whose container runs a chain of rebels that hold a fifo open.
+func containerAgent(t *testing.T, dir string) (agent *exec.Cmd, guardPID int, cgroups []string, alive *held) {
 	t.Helper()
 	work := filepath.Join(dir, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
@@ -397,9 +397,9 @@ func walledAgent(t *testing.T, dir string) (agent *exec.Cmd, guardPID int, cgrou
 
 func TestContainerAgentKilledLeavesNothing(t *testing.T) {
 	parallel(t)
-	o := wallOptions(t, nil)
+	o := containerOptions(t, nil)
 	dir := filepath.Join(t.TempDir(), o.Confine.App)
-	agent, pid, cgroups, held := walledAgent(t, dir)
+	agent, pid, cgroups, held := containerAgent(t, dir)
 	if err := agent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -411,11 +411,11 @@ func TestContainerAgentKilledLeavesNothing(t *testing.T) {
 			t.Errorf("%s holds %q", path, pids)
 		}
 	}
-	if err := container.Clear(filepath.Join(dir, "container")); err != nil {
+	if err := container.Clear(t.Context(), filepath.Join(dir, "container")); err != nil {
 		t.Fatal(err)
 	}
 	wantNothingOf(t, filepath.Join(dir, "container"), Remains{Cgroups: cgroups})
-	if err := container.Clear(filepath.Join(dir, "container")); err != nil {
+	if err := container.Clear(t.Context(), filepath.Join(dir, "container")); err != nil {
 		t.Errorf("clear nothing: %v", err)
 	}
 }
@@ -425,7 +425,7 @@ func TestContainerAgentKilledWhileMakingIt(t *testing.T) {
 	parallel(t)
 	for _, stage := range []string{"prestart", "createRuntime"} {
 		t.Run(stage, func(t *testing.T) {
-			o := wallOptions(t, nil)
+			o := containerOptions(t, nil)
 			dir := filepath.Join(t.TempDir(), o.Confine.App)
 			if err := os.MkdirAll(filepath.Join(dir, "work"), 0o755); err != nil {
 				t.Fatal(err)
@@ -439,7 +439,7 @@ func TestContainerAgentKilledWhileMakingIt(t *testing.T) {
 			o.Confine.Dir = filepath.Join(dir, "container")
 			wantNoMounts(t, dir)
 			cgroups := strings.Fields(readFile(t, o.Confine.Dir, "cgroups"))
-			if err := container.Clear(o.Confine.Dir); err != nil {
+			if err := container.Clear(t.Context(), o.Confine.Dir); err != nil {
 				t.Fatal(err)
 			}
 			wantNothingOf(t, o.Confine.Dir, Remains{Cgroups: cgroups})
@@ -450,9 +450,9 @@ func TestContainerAgentKilledWhileMakingIt(t *testing.T) {
 // What an agent left whose guard could not end by itself is ended and cleared by the next.
 func TestContainerIsMadeOverAnOldOne(t *testing.T) {
 	parallel(t)
-	o := wallOptions(t, nil)
+	o := containerOptions(t, nil)
 	dir := filepath.Join(t.TempDir(), o.Confine.App)
-	agent, pid, cgroups, held := walledAgent(t, dir)
+	agent, pid, cgroups, held := containerAgent(t, dir)
 	for _, p := range []int{pid, agent.Process.Pid} {
 		if err := syscall.Kill(p, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
@@ -462,7 +462,7 @@ func TestContainerIsMadeOverAnOldOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Confine.Dir = filepath.Join(dir, "container")
-	g := parkWalled(t, o)
+	g := startContainerGuard(t, o)
 	held.wantEnd(t)
 	awaitEnd(t, pid)
 	if got := inside(t, g, "echo new"); got != "new\n" {

@@ -67,6 +67,11 @@ type boundary interface {
 	// remove proves, when the guard has ended, that no process is left and takes the boundary away. What will not go
 	// until ctx ends is a *StuckError.
 	remove(ctx context.Context) error
+	// procs is the cgroup.procs file, open for writing, by which each process enters a cgroup that the guard stays out of;
+	// nil: what the guard starts is inside.
+	procs() *os.File
+	// apart says that the guard's pid namespace is another than the agent's.
+	apart() bool
 	// left is what must be cleared by the next agent if this one is killed.
 	left() Remains
 }
@@ -85,6 +90,8 @@ func (nothing) usage() (Usage, error)        { return Usage{}, nil }
 func (nothing) grow(int64) error             { return nil }
 func (nothing) kill() error                  { return nil }
 func (nothing) remove(context.Context) error { return nil }
+func (nothing) procs() *os.File              { return nil }
+func (nothing) apart() bool                  { return false }
 func (nothing) left() Remains                { return Remains{} }
 
 // child is the guard as a process that the agent has started and must wait for.

@@ -56,7 +56,7 @@ func TestWhatAProcessIsHeldTo(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := parked(t, c.options)
+			g := processGuard(t, c.options)
 			c.spec.Argv, c.spec.Dir = []string{"sh", "-c", holdings}, "/"
 			start(t, g, c.spec)
 			await[Empty](t, g)
@@ -96,7 +96,7 @@ func deny(number int, errno syscall.Errno) []byte {
 }
 
 func TestFilterHoldsTheProcessAndItsExec(t *testing.T) {
-	g := parked(t, Options{Confine: Confinement{Seccomp: deny(unix.SYS_UNAME, syscall.EXDEV)}})
+	g := processGuard(t, Options{Confine: Confinement{Seccomp: deny(unix.SYS_UNAME, syscall.EXDEV)}})
 	start(t, g, Spec{Argv: []string{"uname"}})
 	await[Empty](t, g)
 	if got := readFile(t, g.options.LogDir, "stderr.log"); !strings.Contains(got, "Invalid cross-device link") {
@@ -106,11 +106,11 @@ func TestFilterHoldsTheProcessAndItsExec(t *testing.T) {
 	if _, err := g.Start(Spec{Argv: []string{"/no/such/program"}}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("start: %v", err)
 	}
-	g = parked(t, Options{Confine: Confinement{Seccomp: deny(unix.SYS_EXECVE, syscall.EXDEV)}})
+	g = processGuard(t, Options{Confine: Confinement{Seccomp: deny(unix.SYS_EXECVE, syscall.EXDEV)}})
 	if _, err := g.Start(Spec{Argv: []string{"/bin/true"}}); !errors.Is(err, syscall.EXDEV) {
 		t.Errorf("start where execve is denied: %v", err)
 	}
-	g = parked(t, Options{Confine: Confinement{Seccomp: filter(insn{0xffff, 0, 0, 0})}})
+	g = processGuard(t, Options{Confine: Confinement{Seccomp: filter(insn{0xffff, 0, 0, 0})}})
 	want := "start true: install seccomp filter: invalid argument"
 	if _, err := g.Start(Spec{Argv: []string{"/bin/true"}}); err == nil || err.Error() != want {
 		t.Errorf("start with a filter that is none: %v, want %s", err, want)
@@ -120,7 +120,7 @@ func TestFilterHoldsTheProcessAndItsExec(t *testing.T) {
 // An app that runs as root, without CAP_SYS_PTRACE, must find no way into the guard, which is root too.
 func TestRootCannotLookIntoTheGuard(t *testing.T) {
 	need.Root(t)
-	g := parked(t, Options{Caps: new(DefaultCaps)})
+	g := processGuard(t, Options{Caps: new(DefaultCaps)})
 	start(t, g, Spec{Argv: []string{self(t), "as-prier"}, Dir: "/"})
 	await[Empty](t, g)
 	if got, want := readFile(t, g.options.LogDir, "stdout.log"), ""; got != want {

@@ -14,7 +14,7 @@ import (
 func Clear(ctx context.Context, r Remains) error {
 	var errs []error
 	for _, dir := range r.Dirs {
-		errs = append(errs, container.Clear(dir))
+		errs = append(errs, container.Clear(ctx, dir))
 	}
 	if len(r.Cgroups) > 0 {
 		errs = append(errs, cgroup.RemoveAt(ctx, r.Cgroups))

@@ -92,7 +92,7 @@ func newRig(t *testing.T, e Engine, instance string, l cgroup.Limits) *rig {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	g, err := e.Park(ctx, o)
+	g, err := e.StartGuard(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -480,7 +480,7 @@ func asConfinedAgent(args []string) error {
 	if args[0] == NameContainer {
 		e, app = Container{Tree: tree}, o.Confine.Mounts[0].To
 	}
-	g, err := e.Park(context.Background(), o)
+	g, err := e.StartGuard(context.Background(), o)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func BenchmarkContainerTrue(b *testing.B) {
 	var park, release, end []time.Duration
 	for b.Loop() {
 		t0 := time.Now()
-		g, err := Container{Tree: tree}.Park(b.Context(), Options{LogDir: filepath.Join(dir, "log"), Confine: Confinement{
+		g, err := Container{Tree: tree}.StartGuard(b.Context(), Options{LogDir: filepath.Join(dir, "log"), Confine: Confinement{
 			App: "sandboxbench", Instance: "worker-0", Hostname: "worker-0", Dir: filepath.Join(dir, "container"),
 		}})
 		if err != nil {

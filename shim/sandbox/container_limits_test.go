@@ -64,8 +64,8 @@ func TestContainerInPartOfTheHierarchies(t *testing.T) {
 		return // v2 has one hierarchy
 	}
 	host.Controllers["pids"] = cgroup.Controller{Why: "not for this test"}
-	o := wallOptions(t, func(c *Confinement) { c.Limits = cgroup.Limits{Memory: 64 << 20, Pids: 9} })
-	g, err := Container{Tree: host}.Park(t.Context(), o)
+	o := containerOptions(t, func(c *Confinement) { c.Limits = cgroup.Limits{Memory: 64 << 20, Pids: 9} })
+	g, err := Container{Tree: host}.StartGuard(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

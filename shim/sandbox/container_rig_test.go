@@ -27,10 +27,10 @@ func parallel(t *testing.T) {
 }
 
 // walled parks a guard in a container that change has its say in, and proves at the end that nothing is left of it.
-func walled(t *testing.T, change func(*Confinement)) *Guard {
+func containerGuard(t *testing.T, change func(*Confinement)) *Guard {
 	t.Helper()
-	o := wallOptions(t, change)
-	g := parkWalled(t, o)
+	o := containerOptions(t, change)
+	g := startContainerGuard(t, o)
 	skeleton := skeleton(t, g.PID())
 	t.Cleanup(func() {
 		left := g.Remains()
@@ -65,7 +65,7 @@ func skeleton(t *testing.T, pid int) string {
 // The answer is the same for all tests of a run.
 var probed = sync.OnceValues(func() (bool, string) { return container.Probe(context.Background()) })
 
-func wallOptions(t *testing.T, change func(*Confinement)) Options {
+func containerOptions(t *testing.T, change func(*Confinement)) Options {
 	t.Helper()
 	if ok, why := probed(); !ok {
 		need.Skip(t, "no container can be made here: "+why)
@@ -84,11 +84,11 @@ func wallOptions(t *testing.T, change func(*Confinement)) Options {
 	return o
 }
 
-func parkWalled(t *testing.T, o Options) *Guard {
+func startContainerGuard(t *testing.T, o Options) *Guard {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	g, err := Container{Tree: tree(t)}.Park(ctx, o)
+	g, err := Container{Tree: tree(t)}.StartGuard(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ type Engine interface {
 	// Name is the word of the plan: process.
 	Name() string
 	// Park starts a guard that waits for its first Start.
-	Park(ctx context.Context, o Options) (*Guard, error)
+	StartGuard(ctx context.Context, o Options) (*Guard, error)
 	// Cannot says which limits this engine does not hold here, by their names in the JSON of plan.Limits, and why.
 	Cannot() map[string]string
 }
@@ -22,9 +22,9 @@ type Process struct{}
 func (Process) Name() string { return NameProcess }
 
 // Park starts a guard beside the agent.
-func (Process) Park(ctx context.Context, o Options) (*Guard, error) {
+func (Process) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 	var w *memoryWatch
-	g, err := park(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
+	g, err := startGuard(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
 		process, err := execGuard(lifeline, socket, exe)
 		if err != nil {
 			return nil, nil, err

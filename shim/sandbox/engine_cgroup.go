@@ -22,13 +22,13 @@ func (Cgroup) Name() string { return "cgroup" }
 // Park makes the cgroup and starts a guard in it, so that whatever the guard starts is in it from the first
 // instruction. The guard is kept from the kernel's choice when memory runs out; where the agent may not do that, the
 // guard stays outside and each process enters by itself.
-func (e Cgroup) Park(ctx context.Context, o Options) (*Guard, error) {
-	return park(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
-		group, err := cgroup.New(e.Tree, o.Confine.App, o.Confine.Instance, o.Confine.limits())
+func (e Cgroup) StartGuard(ctx context.Context, o Options) (*Guard, error) {
+	return startGuard(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
+		group, err := cgroup.New(ctx, e.Tree, o.Confine.App, o.Confine.Instance, o.Confine.limits())
 		if err != nil {
 			return nil, nil, err
 		}
-		f := &fence{group: group}
+		f := &inCgroup{group: group}
 		guard, err := f.start(e.Tree, lifeline, socket, exe)
 		if err != nil {
 			return nil, nil, errors.Join(err, f.giveUp(guard))
@@ -37,15 +37,16 @@ func (e Cgroup) Park(ctx context.Context, o Options) (*Guard, error) {
 	})
 }
 
-// fence is the boundary that is a cgroup.
-type fence struct {
+// inCgroup is the boundary that is a cgroup.
+type inCgroup struct {
+	nothing
 	group *cgroup.Group
 	guard int      // the guard's pid, when it is inside; 0: it is not
 	entry *os.File // cgroup.procs, when the guard is outside
 }
 
 // start starts the guard inside or outside of the group. The guard is returned with an error too, if it runs.
-func (f *fence) start(tree cgroup.Tree, lifeline, socket, exe *os.File) (*os.Process, error) {
+func (f *inCgroup) start(tree cgroup.Tree, lifeline, socket, exe *os.File) (*os.Process, error) {
 	if !tree.Protects {
 		entry, err := f.group.Procs()
 		if err != nil {
@@ -66,7 +67,7 @@ func (f *fence) start(tree cgroup.Tree, lifeline, socket, exe *os.File) (*os.Pro
 
 // startInside has the guard born in the group; where the kernel or a filter does not know how, and on v1, it is moved
 // before it is told anything.
-func (f *fence) startInside(lifeline, socket, exe *os.File) (*os.Process, error) {
+func (f *inCgroup) startInside(lifeline, socket, exe *os.File) (*os.Process, error) {
 	if folder := f.group.Folder(); folder != nil {
 		guard, err := execGuardIn(folder, lifeline, socket, exe)
 		if err == nil || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.E2BIG) {
@@ -91,32 +92,32 @@ func spare(guard int, group *cgroup.Group) error {
 }
 
 // giveUp takes away what was begun.
-func (f *fence) giveUp(guard *os.Process) error {
+func (f *inCgroup) giveUp(guard *os.Process) error {
 	var errs []error
 	if guard != nil {
 		errs = append(errs, guard.Kill())
 		_, err := guard.Wait()
 		errs = append(errs, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
+	ctx, cancel := bounded(sweepTime)
 	defer cancel()
 	return errors.Join(append(errs, f.remove(ctx))...)
 }
 
-func (f *fence) begin() { f.group.Begin() }
+func (f *inCgroup) begin() { f.group.Begin() }
 
-func (f *fence) usage() (Usage, error) {
+func (f *inCgroup) usage() (Usage, error) {
 	u, err := f.group.Usage()
 	return Usage(u), err
 }
 
-func (f *fence) grow(memory int64) error { return f.group.SetMemory(memory) }
+func (f *inCgroup) grow(memory int64) error { return f.group.SetMemory(memory) }
 
 // killTime is how long a kill waits for its proof. Who needs longer is named by the guard.
 const killTime = 2 * time.Second
 
-func (f *fence) kill() error {
-	ctx, cancel := context.WithTimeout(context.Background(), killTime)
+func (f *inCgroup) kill() error {
+	ctx, cancel := bounded(killTime)
 	defer cancel()
 	err := f.group.Kill(ctx, f.guard)
 	if _, ok := errors.AsType[*proc.StuckError](err); ok {
@@ -125,13 +126,13 @@ func (f *fence) kill() error {
 	return err
 }
 
-func (f *fence) remove(ctx context.Context) error {
+func (f *inCgroup) remove(ctx context.Context) error {
 	if f.entry != nil {
 		_ = f.entry.Close() // nothing was written through it
 	}
 	return f.group.Remove(ctx)
 }
 
-func (f *fence) left() Remains { return Remains{Cgroups: f.group.Paths()} }
+func (f *inCgroup) left() Remains { return Remains{Cgroups: f.group.Paths()} }
 
-func (f *fence) procs() *os.File { return f.entry }
+func (f *inCgroup) procs() *os.File { return f.entry }

@@ -23,13 +23,13 @@ func (Container) Name() string { return NameContainer }
 var ErrUser = errors.New("an ordinary user's container has no other user than its own")
 
 // Park makes the container with a guard in it.
-func (e Container) Park(ctx context.Context, o Options) (*Guard, error) {
+func (e Container) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 	if err := e.settle(&o); err != nil {
-		return nil, fmt.Errorf("park guard: %w", err)
+		return nil, fmt.Errorf("start guard: %w", err)
 	}
-	var w *walls
-	g, err := park(ctx, o, func(lifeline, socket, exe *os.File) (_ child, _ boundary, err error) {
-		if w, err = e.build(o.Confine, lifeline, socket, exe); err != nil {
+	var w *inContainer
+	g, err := startGuard(ctx, o, func(lifeline, socket, exe *os.File) (_ child, _ boundary, err error) {
+		if w, err = e.build(ctx, o.Confine, lifeline, socket, exe); err != nil {
 			return nil, nil, err
 		}
 		return w.container, w, nil
@@ -57,14 +57,14 @@ func (e Container) settle(o *Options) error {
 }
 
 // build makes the container and its cgroup.
-func (e Container) build(c Confinement, files ...*os.File) (w *walls, err error) {
-	if err := container.Clear(c.Dir); err != nil { // what an agent that was killed has left is in the cgroup
+func (e Container) build(ctx context.Context, c Confinement, files ...*os.File) (w *inContainer, err error) {
+	if err := container.Clear(ctx, c.Dir); err != nil { // what an agent that was killed has left is in the cgroup
 		return nil, err
 	}
-	w, err = e.buildOnce(c, files)
+	w, err = e.buildOnce(ctx, c, files)
 	// Another instance that takes its cgroup away also takes the empty folders above it, perhaps under our hands.
 	for pass := 0; errors.Is(err, fs.ErrNotExist) && pass < remakes; pass++ {
-		w, err = e.buildOnce(c, files)
+		w, err = e.buildOnce(ctx, c, files)
 	}
 	return w, err
 }
@@ -72,8 +72,8 @@ func (e Container) build(c Confinement, files ...*os.File) (w *walls, err error)
 // remakes is how often a container is tried again.
 const remakes = 3
 
-func (e Container) buildOnce(c Confinement, files []*os.File) (*walls, error) {
-	w, s := &walls{}, container.Spec{
+func (e Container) buildOnce(ctx context.Context, c Confinement, files []*os.File) (*inContainer, error) {
+	w, s := &inContainer{}, container.Spec{
 		App: c.App, Instance: c.Instance, Hostname: c.Hostname, Address: c.Address, Dir: c.Dir,
 		Root: c.Root, Mounts: c.Mounts, Shm: c.Shm, Nodes: c.Nodes, Hooks: c.Hooks,
 	}
@@ -82,13 +82,13 @@ func (e Container) buildOnce(c Confinement, files []*os.File) (*walls, error) {
 		if limits.Devices == nil {
 			limits.Devices = []cgroup.Device{} // every container is held to the standard ones
 		}
-		group, err := cgroup.New(e.Tree, c.App, c.Instance, limits)
+		group, err := cgroup.New(ctx, e.Tree, c.App, c.Instance, limits)
 		if err != nil {
 			return nil, err
 		}
 		w.group, s.Cgroup = group, e.path(c)
 	}
-	made, err := container.Run(s, files...)
+	made, err := container.Run(ctx, s, files...)
 	if err != nil {
 		return nil, errors.Join(err, w.removeGroup())
 	}
@@ -130,14 +130,15 @@ func (e Container) path(c Confinement) string {
 	return "muster/" + c.App + "/" + c.Instance
 }
 
-// walls are the boundary of a container.
-type walls struct {
+// inContainer are the boundary of a container.
+type inContainer struct {
+	nothing
 	container *container.Container
 	group     *cgroup.Group // nil: no cgroup can be made here
 	watch     *memoryWatch  // nil: the cgroup holds the limit of memory
 }
 
-func (w *walls) begin() {
+func (w *inContainer) begin() {
 	if w.watch != nil {
 		w.watch.begin()
 		return
@@ -145,7 +146,7 @@ func (w *walls) begin() {
 	w.group.Begin()
 }
 
-func (w *walls) usage() (Usage, error) {
+func (w *inContainer) usage() (Usage, error) {
 	if w.watch != nil {
 		return w.watch.usage()
 	}
@@ -153,7 +154,7 @@ func (w *walls) usage() (Usage, error) {
 	return Usage(u), err
 }
 
-func (w *walls) grow(memory int64) error {
+func (w *inContainer) grow(memory int64) error {
 	if w.watch != nil {
 		return w.watch.grow(memory)
 	}
@@ -161,9 +162,16 @@ func (w *walls) grow(memory int64) error {
 }
 
 // kill leaves it to the guard, the first process of a pid namespace: its kill(-1) misses nobody, and it must live.
-func (w *walls) kill() error { return nil }
+func (w *inContainer) kill() error { return nil }
 
-func (w *walls) remove(ctx context.Context) error {
+func (w *inContainer) apart() bool { return true }
+
+func (w *inContainer) remove(ctx context.Context) error {
+	if w.watch != nil {
+		if err := w.watch.remove(ctx); err != nil {
+			return err
+		}
+	}
 	if w.group != nil {
 		if err := w.group.Remove(ctx); err != nil {
 			return err
@@ -173,24 +181,24 @@ func (w *walls) remove(ctx context.Context) error {
 }
 
 // removeGroup takes the cgroup of a container away that could not be made.
-func (w *walls) removeGroup() error {
+func (w *inContainer) removeGroup() error {
 	if w.group == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
+	ctx, cancel := bounded(sweepTime)
 	defer cancel()
 	return w.group.Remove(ctx)
 }
 
-func (w *walls) left() Remains {
+func (w *inContainer) left() Remains {
 	return Remains{Cgroups: w.container.Cgroups(), Dirs: []string{w.container.Dir()}}
 }
 
 // giveUp ends a container that is no use.
-func (w *walls) giveUp() error {
+func (w *inContainer) giveUp() error {
 	_ = w.container.Kill() // it may have ended
 	_, err := w.container.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
+	ctx, cancel := bounded(sweepTime)
 	defer cancel()
 	return errors.Join(err, w.remove(ctx))
 }

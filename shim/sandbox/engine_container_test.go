@@ -21,7 +21,7 @@ func whiteout(path string) error { return unix.Mknod(path, unix.S_IFCHR|0o600, 0
 
 func TestContainerHasNamespacesOfItsOwn(t *testing.T) {
 	parallel(t)
-	g := walled(t, nil)
+	g := containerGuard(t, nil)
 	got := inside(t, g, `hostname; cat /proc/1/comm; getent hosts worker-0; for n in mnt pid ipc uts net; do readlink /proc/self/ns/$n; done`)
 	lines := strings.Split(strings.TrimSpace(got), "\n")
 	if len(lines) != 8 || lines[0] != "worker-0" || lines[1] != "muster-guard" || !strings.HasPrefix(lines[2], "127.0.1.1 ") {
@@ -41,7 +41,7 @@ func TestContainerHasNamespacesOfItsOwn(t *testing.T) {
 func TestContainerOfTheHostIsReadOnly(t *testing.T) {
 	parallel(t)
 	work := t.TempDir()
-	g := walled(t, func(c *Confinement) {
+	g := containerGuard(t, func(c *Confinement) {
 		c.Shm = 1 << 20
 		c.Mounts = append(c.Mounts, container.Mount{From: work, To: work})
 	})
@@ -92,7 +92,7 @@ func TestContainerOfAnImage(t *testing.T) {
 		}).
 		layer(map[string]string{"opt/a": "new", "opt/gone": "whiteout", "opt/sub/two": "2", "link": "->opt/a"})
 	before := listing(t, image.layers)
-	g := walled(t, image.use)
+	g := containerGuard(t, image.use)
 	got := inside(t, g, `
 		cat /opt/a; echo; ls /opt /opt/sub; cat /README /link /etc/motd; echo
 		grep worker-0 /etc/hosts /etc/hostname; test -s /etc/resolv.conf && echo resolver
@@ -154,7 +154,7 @@ func TestContainerOverTheHost(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	g := walled(t, func(c *Confinement) {
+	g := containerGuard(t, func(c *Confinement) {
 		c.Dir, c.Root = filepath.Join(home, "container"), container.Root{Layers: []string{"/"}}
 		for _, name := range []string{"etc", "usr", "var", "opt"} {
 			c.Root.Entries = append(c.Root.Entries, container.Entry{Name: name, Dir: true, Layers: []string{"/" + name}})
@@ -184,7 +184,7 @@ func TestContainerOfManyLayers(t *testing.T) {
 	for range 100 {
 		image.layer(map[string]string{"opt/" + t.Name() + "-" + string(rune('a'+len(image.layers)%26)) + strings.Repeat("x", 50): "x", "etc/": ""})
 	}
-	g := walled(t, image.use)
+	g := containerGuard(t, image.use)
 	if got := inside(t, g, "ls /opt | wc -l"); got != "26\n" {
 		t.Errorf("%s of 26 files", got)
 	}
@@ -192,7 +192,7 @@ func TestContainerOfManyLayers(t *testing.T) {
 
 func TestContainerExitIsWholeAndRestartsInPlace(t *testing.T) {
 	parallel(t)
-	g := walled(t, nil)
+	g := containerGuard(t, nil)
 	for attempt, c := range []struct {
 		script  string
 		code    any
@@ -224,7 +224,7 @@ func TestContainerKillReachesEverySession(t *testing.T) {
 	if os.Getenv("MUSTER_MACHINE") != "" { // an exec takes a second there
 		crowd = 10
 	}
-	g := walled(t, nil)
+	g := containerGuard(t, nil)
 	start(t, g, Spec{Attempt: 1, Dir: "/", Env: append(os.Environ(), fmt.Sprint("CROWD=", crowd)), Argv: []string{"sh", "-c", `
 		i=0; while [ $i -lt $CROWD ]; do
 			if [ $((i % 2)) = 0 ]; then setsid sh -c 'trap "" TERM HUP; echo deaf; while :; do sleep 1000; done' &
@@ -250,7 +250,7 @@ func TestContainerKillReachesEverySession(t *testing.T) {
 
 func TestContainerStopIsForTheMainProcess(t *testing.T) {
 	parallel(t)
-	g := walled(t, nil)
+	g := containerGuard(t, nil)
 	start(t, g, Spec{Attempt: 1, Dir: "/", Argv: []string{"sh", "-c", `trap 'echo term; exit 5' TERM; echo ready; while :; do sleep 0.01; done`}})
 	waitForLines(t, filepath.Join(g.options.LogDir, "stdout.log"), "ready", 1)
 	if err := g.Signal(syscall.SIGTERM); err != nil {
@@ -303,12 +303,12 @@ func TestContainerThatCannotBeMadeLeavesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
-			o := wallOptions(t, c.change)
-			g, err := Container{Tree: tree(t)}.Park(t.Context(), o)
+			o := containerOptions(t, c.change)
+			g, err := Container{Tree: tree(t)}.StartGuard(t.Context(), o)
 			if err == nil {
 				t.Fatalf("it was made: %v", g.Close())
 			}
-			if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "park guard: make container: ") {
+			if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "start guard: make container: ") {
 				t.Errorf("%v\nwant %q", err, c.want)
 			}
 			left, err := filepath.Glob("/sys/fs/cgroup/*/muster/" + o.Confine.App)
@@ -329,7 +329,7 @@ func TestContainerThatCannotBeMadeLeavesNothing(t *testing.T) {
 // The guard's numbers are those of the container's pid namespace; what is told are the host's.
 func TestContainerProcessIsFoundOutside(t *testing.T) {
 	parallel(t)
-	g := walled(t, nil)
+	g := containerGuard(t, nil)
 	pid := start(t, g, Spec{Attempt: 1, Argv: []string{"sleep", "1000"}, Dir: "/"})
 	if strings.TrimSpace(readFile(t, fmt.Sprintf("/proc/%d/comm", pid))) != "sleep" || !g.Holds(pid) {
 		t.Errorf("process %d is not the one that was started", pid)

@@ -67,11 +67,11 @@ func (g *Guard) exec(ctx context.Context, e ExecSpec) (*Session, error) {
 	}
 	s.mark = mark
 	defer closeAll(theirs)
-	if err := g.enroll(s); err != nil {
+	if err := g.sessions.enroll(s); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := g.sendExec(s, p, e.Terminal, stdio); err != nil {
-		g.dismiss(s.id)
+		g.sessions.dismiss(s.id)
 		return nil, errors.Join(err, s.Close())
 	}
 	select {
@@ -81,40 +81,12 @@ func (g *Guard) exec(ctx context.Context, e ExecSpec) (*Session, error) {
 		}
 		return s, nil
 	case <-ctx.Done():
-		go func() { // the guard answers, or ends
+		g.work.Go(func() { // the guard answers, or ends
 			err := <-s.started
-			_ = errors.Join(err, s.Close()) // nobody is there to hear
-		}()
+			_ = errors.Join(err, s.Close()) // the caller has been told that the session is not theirs
+		})
 		return nil, context.Cause(ctx)
 	}
-}
-
-// enroll gives the session its number; from now on the guard's word reaches it.
-func (g *Guard) enroll(s *Session) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.state == gone || g.closing {
-		return ErrGone
-	}
-	g.lastExec++
-	s.id = g.lastExec
-	g.sessions[s.id] = s
-	return nil
-}
-
-// dismiss takes the session out of the guard's hearing; nil when it is not there.
-func (g *Guard) dismiss(id int64) *Session {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s := g.sessions[id]
-	delete(g.sessions, id)
-	return s
-}
-
-func (g *Guard) session(id int64) *Session {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.sessions[id]
 }
 
 func (g *Guard) sendExec(s *Session, p guard.Payload, size *Size, stdio []*os.File) error {
@@ -132,20 +104,20 @@ func (g *Guard) sendExec(s *Session, p guard.Payload, size *Size, stdio []*os.Fi
 		m.B, m.C = int64(size.Rows), int64(size.Columns)
 	}
 	files := append([]*os.File{payload}, stdio...)
-	if procs := g.procs(); procs != nil {
+	if procs := g.around.procs(); procs != nil {
 		files = append(files, procs)
 	}
-	return g.send(m, files...)
+	return g.link.send(m, files...)
 }
 
-// hearExec passes the guard's word on to a session; terminal is the master that came with it, or nil.
-func (g *Guard) hearExec(m guard.Message, terminal *os.File) {
+// handleExec passes the guard's message on to a session; terminal is the master that came with it, or nil.
+func (g *Guard) handleExec(m guard.Message, terminal *os.File) {
 	if m.Kind == guard.Execed {
-		if s := g.session(m.A); s != nil {
+		if s := g.sessions.get(m.A); s != nil {
 			s.begin(int(m.B), terminal)
 			return
 		}
-	} else if s := g.dismiss(m.A); s != nil && m.Kind == guard.ExecErr {
+	} else if s := g.sessions.dismiss(m.A); s != nil && m.Kind == guard.ExecErr {
 		s.started <- execError(m)
 	} else if s != nil {
 		s.finish(exitOf(syscall.WaitStatus(m.B), time.Unix(0, m.C), 0), nil)
@@ -164,17 +136,6 @@ func execError(m guard.Message) error {
 		return fmt.Errorf("%w: %d sessions live already", ErrBusy, guard.MostExecs)
 	}
 	return &StartError{Act: m.Text, Err: errno}
-}
-
-// endSessions is for a guard that is no more: all of its processes have ended unseen.
-func (g *Guard) endSessions(why error) {
-	g.mu.Lock()
-	all := g.sessions
-	g.sessions = map[int64]*Session{}
-	g.mu.Unlock()
-	for _, s := range all {
-		s.lose(why)
-	}
 }
 
 func closeAll(files []*os.File) {

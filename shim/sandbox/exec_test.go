@@ -68,7 +68,7 @@ func text(t *testing.T, r io.Reader) string {
 }
 
 func TestExecHasItsOwnStreams(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	for _, app := range []bool{false, true} {
 		if app {
 			start(t, g, Spec{Argv: []string{"sleep", "1000"}})
@@ -105,7 +105,7 @@ func TestExecHasItsOwnStreams(t *testing.T) {
 }
 
 func TestExecOnATerminal(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	// The session's user owns the terminal, so that it opens by name too.
 	s := run(t, g, ExecSpec{Terminal: &Size{}, User: nobody(t)}, `ps -o stat= -p $$ | tr -d ' '; : >$(tty) && echo mine; ls /proc/self/fd | wc -l`)
 	// It leads its session (s) in the foreground (+); 0, 1, 2 and the folder are all descriptors.
@@ -187,7 +187,7 @@ func asTypist([]string) error {
 }
 
 func TestExecTerminalHangsUp(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	s := run(t, g, ExecSpec{Terminal: &Size{Rows: 1, Columns: 1}}, "exec sleep 1000")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestExecTerminalHangsUp(t *testing.T) {
 }
 
 func TestExecSignalReachesItsGroup(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	// The shell waits for its foreground child, which must hear too.
 	s := run(t, g, ExecSpec{}, "trap 'echo heard; exit 5' TERM; sh -c 'echo ready; exec sleep 1000'; echo not reached")
 	out := bufio.NewReader(s.Stdout)
@@ -227,7 +227,7 @@ func TestExecSignalReachesItsGroup(t *testing.T) {
 func TestExecOutputEndsWithTheProgram(t *testing.T) {
 	for name, terminal := range map[string]*Size{"pipes": nil, "terminal": {Rows: 24, Columns: 80}} {
 		t.Run(name, func(t *testing.T) {
-			g := parked(t, Options{})
+			g := processGuard(t, Options{})
 			for range 20 {
 				s := run(t, g, ExecSpec{Terminal: terminal}, "(trap '' HUP; exec sleep 1000) & i=0; while [ $i -lt 200 ]; do echo $i; i=$((i+1)); done")
 				got := strings.Fields(text(t, s.Stdout))
@@ -248,7 +248,7 @@ func TestExecOutputEndsWithTheProgram(t *testing.T) {
 }
 
 func TestExecSaysWhyNot(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	for _, c := range []struct {
 		name string
 		spec ExecSpec
@@ -297,7 +297,7 @@ func TestExecEndsWithTheApp(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := parked(t, Options{})
+			g := processGuard(t, Options{})
 			early := run(t, g, ExecSpec{}, "trap '' TERM HUP; setsid sleep 1000 & exec sleep 1000")
 			start(t, g, Spec{Attempt: 1, Argv: []string{"sleep", "1000"}})
 			late := run(t, g, ExecSpec{Terminal: &Size{}}, "exec sleep 1000")
@@ -324,7 +324,7 @@ func TestExecEndsWithTheApp(t *testing.T) {
 }
 
 func TestExecEndsWithTheGuard(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	s := run(t, g, ExecSpec{}, "exec sleep 1000")
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestExecEndsWithTheGuard(t *testing.T) {
 	if _, err := g.Exec(t.Context(), ExecSpec{Argv: []string{"true"}}); !errors.Is(err, ErrGone) {
 		t.Errorf("exec after the end: %v", err)
 	}
-	g = parked(t, Options{})
+	g = processGuard(t, Options{})
 	s = run(t, g, ExecSpec{Terminal: &Size{}}, "exec sleep 1000")
 	if err := syscall.Kill(g.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -353,7 +353,7 @@ func TestExecEndsWithTheGuard(t *testing.T) {
 
 // A failed start while a session lives is an end like any other; a start while it is dying is refused.
 func TestStartBesideASession(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	s := run(t, g, ExecSpec{}, "exec sleep 1000")
 	if _, err := g.Start(Spec{Argv: []string{"/no/such/program"}}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("start: %v", err)
@@ -380,7 +380,7 @@ func TestStartBesideASession(t *testing.T) {
 }
 
 func TestExecOfAnImpatientCaller(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	why := errors.New("the caller has gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
@@ -425,7 +425,7 @@ func TestProcessesEnterACgroupByThemselves(t *testing.T) {
 	defer procs.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	g, err := park(ctx, Options{LogDir: t.TempDir()}, func(lifeline, socket, exe *os.File) (child, boundary, error) {
+	g, err := startGuard(ctx, Options{LogDir: t.TempDir()}, func(lifeline, socket, exe *os.File) (child, boundary, error) {
 		process, err := execGuard(lifeline, socket, exe)
 		return direct{process}, entered{file: procs}, err
 	})
@@ -475,7 +475,7 @@ const facts = `cd /proc/self; for n in mnt pid ipc uts user cgroup; do readlink 
 
 func TestContainerExecIsInside(t *testing.T) {
 	parallel(t)
-	g := walled(t, nil)
+	g := containerGuard(t, nil)
 	start(t, g, Spec{Argv: []string{"/bin/sh", "-c", facts + "; exec sleep 1000"}, Dir: "/"})
 	waitForLine(t, filepath.Join(g.options.LogDir, "stdout.log"), "end")
 	want := readFile(t, g.options.LogDir, "stdout.log")
@@ -501,7 +501,7 @@ func TestContainerExecIsInside(t *testing.T) {
 // nothing and uses only a real one.
 func TestContainerWithAFalsePtmx(t *testing.T) {
 	parallel(t)
-	g := walled(t, nil)
+	g := containerGuard(t, nil)
 	for _, trick := range []string{"mkfifo /dev/ptmx", ": >/dev/ptmx", "ln -s null /dev/ptmx", "mkdir /dev/ptmx", "ln -s /proc/self/fd/4 /dev/ptmx"} {
 		s := run(t, g, ExecSpec{}, "rm -rf /dev/ptmx; "+trick)
 		if x := ended(t, s); deref(x.Code) != 0 {

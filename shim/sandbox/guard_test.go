@@ -33,7 +33,7 @@ func TestExitIsWhole(t *testing.T) {
 		{"real-time signal", "kill -40 $$", nil, 40, "ended by signal 40"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := parked(t, Options{})
+			g := processGuard(t, Options{})
 			before := time.Now()
 			pid := start(t, g, Spec{Attempt: 3, Argv: []string{"sh", "-c", c.script}})
 			started := await[Started](t, g)
@@ -73,7 +73,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 	plain := write("plain", "echo\n", 0o644)
 	lost := write("lost", "#!/no/such/interpreter\n", 0o755)
 	junk := write("junk", "\x01\x02\x03 not a program", 0o755)
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	for _, c := range []struct {
 		name string
 		spec Spec
@@ -107,7 +107,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 }
 
 func TestRestartInPlaceKillsWhatWasLeft(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	for attempt := 1; attempt <= 20; attempt++ {
 		start(t, g, Spec{Attempt: attempt, Argv: []string{"sh", "-c", "(trap '' TERM HUP; exec setsid sleep 1000) & echo run; exit 7"}})
 		if x := await[Exited](t, g); deref(x.Exit.Code) != 7 || x.Attempt != attempt {
@@ -126,7 +126,7 @@ func TestRestartInPlaceKillsWhatWasLeft(t *testing.T) {
 
 // A process may have ended before the guard hears that its exec succeeded.
 func TestShortestLivesAreTold(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	for attempt := range 300 {
 		pid := start(t, g, Spec{Attempt: attempt, Argv: []string{"/bin/true"}, Env: []string{}, Dir: "/"})
 		if s := await[Started](t, g); s.PID != pid || pid == 0 || s.Ticks == 0 || s.Attempt != attempt {
@@ -138,7 +138,7 @@ func TestShortestLivesAreTold(t *testing.T) {
 }
 
 func TestOneProcessAtATime(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	start(t, g, Spec{Attempt: 1, Argv: []string{"sleep", "1000"}})
 	if _, err := g.Start(Spec{Attempt: 2, Argv: []string{"true"}}); !errors.Is(err, ErrBusy) {
 		t.Errorf("second start: %v, want ErrBusy", err)
@@ -162,7 +162,7 @@ func below(t *testing.T, pid int) []proc.Stat {
 }
 
 func TestSignalReachesOnlyTheMainProcess(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	// The child in the same group would say so if TERM reached it; it is asked to end by the main process.
 	start(t, g, Spec{Argv: []string{"sh", "-c", `
 		sh -c 'trap "echo child got TERM" TERM; echo ready; read x <&3; echo child ends' 3<fifo &
@@ -200,7 +200,7 @@ func fifoDir(t *testing.T) string {
 }
 
 func TestKillReachesEverySession(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	fifo := filepath.Join(fifoOnly(t), "alive")
 	held := openFifo(t, fifo)
 	start(t, g, Spec{Attempt: 2, Argv: []string{self(t), "as-rebel", fifo, "7"}})
@@ -221,7 +221,7 @@ func TestKillReachesEverySession(t *testing.T) {
 }
 
 func TestKillOfNothingIsEmpty(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	if err := g.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestKillOfNothingIsEmpty(t *testing.T) {
 }
 
 func TestForkBombDies(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	// Each process keeps making two more in new sessions; the limit only keeps the test's machine alive.
 	script := `b() { setsid sh -c "$S" & setsid sh -c "$S" & wait; }; while :; do b; done`
 	start(t, g, Spec{
@@ -282,7 +282,7 @@ func processesOf(t *testing.T, uid uint32) (n int) {
 }
 
 func TestZombieFloodIsReaped(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	start(t, g, Spec{Argv: []string{self(t), "as-zombies", "1000"}})
 	if x := await[Exited](t, g); deref(x.Exit.Code) != 3 {
 		t.Errorf("exited %+v", x)
@@ -294,7 +294,7 @@ func TestZombieFloodIsReaped(t *testing.T) {
 }
 
 func TestStateOfTheProcess(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	start(t, g, Spec{Argv: []string{self(t), "as-state"}, Rlimits: map[string]Rlimit{"core": {0, 0}}, OOMScoreAdj: 7})
 	await[Empty](t, g)
 	// The Go runtime of the app ignores and blocks nothing by itself.
@@ -312,7 +312,7 @@ func TestStdinIsNullAndNothingLeaks(t *testing.T) {
 	}
 	defer r.Close()
 	defer w.Close()
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	// ls has no descriptors but its own of the folder.
 	start(t, g, Spec{Argv: []string{"sh", "-c", "cat; exec ls -l /proc/self/fd"}})
 	await[Empty](t, g)
@@ -328,7 +328,7 @@ func TestStdinIsNullAndNothingLeaks(t *testing.T) {
 }
 
 func TestLargeEnvironment(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	var env []string
 	total := 0
 	for i := range 12 {
@@ -343,7 +343,7 @@ func TestLargeEnvironment(t *testing.T) {
 }
 
 func TestDeadManTimer(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	start(t, g, Spec{Attempt: 4, Argv: []string{"sleep", "1000"}})
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
@@ -372,7 +372,7 @@ func TestDeadManTimer(t *testing.T) {
 }
 
 func TestCloseProvesTheEnd(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	fifo := filepath.Join(fifoOnly(t), "alive")
 	held := openFifo(t, fifo)
 	start(t, g, Spec{Argv: []string{self(t), "as-rebel", fifo, "3"}})
@@ -395,7 +395,7 @@ func TestCloseProvesTheEnd(t *testing.T) {
 }
 
 func TestGuardKilledLeavesNothing(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	fifo := filepath.Join(fifoOnly(t), "alive")
 	held := openFifo(t, fifo)
 	// A helper of the agent, in its own session: not touched.
@@ -426,7 +426,7 @@ func TestGuardKilledLeavesNothing(t *testing.T) {
 
 // A process with a guard's name, in a session of its own, is no guard.
 func TestNameOfAGuardSavesNobody(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	mimic := filepath.Join(t.TempDir(), "muster-guard")
 	if err := os.Symlink("/bin/sleep", mimic); err != nil {
 		t.Fatal(err)
@@ -456,7 +456,7 @@ func TestNameOfAGuardSavesNobody(t *testing.T) {
 
 // A path of the job must not lead through a descriptor of the guard: its log folder, its program, its socket.
 func TestNoPathLeadsThroughTheGuard(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	for fd := 3; fd < 40; fd++ {
 		_, err := g.Start(Spec{Argv: []string{"true"}, Dir: fmt.Sprintf("/proc/self/fd/%d/.", fd)})
 		// 3 is the pipe that this very error comes through.
@@ -468,9 +468,9 @@ func TestNoPathLeadsThroughTheGuard(t *testing.T) {
 
 // A signal that was meant for an earlier process, and comes late, is for nobody.
 func TestLateSignalIsForNobody(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	start(t, g, Spec{Attempt: 2, Argv: []string{"sleep", "1000"}})
-	if err := g.send(guard.Message{Kind: guard.Signal, Start: 1, A: int64(syscall.SIGKILL)}); err != nil {
+	if err := g.link.send(guard.Message{Kind: guard.Signal, Start: 1, A: int64(syscall.SIGKILL)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Signal(syscall.SIGTERM); err != nil {

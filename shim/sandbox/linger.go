@@ -18,7 +18,7 @@ import (
 // lives. The error is ErrNotOurs for another process, ErrBusy while the starter lives, os.ErrProcessDone when the start
 // has ended, ErrGone after the guard's end; then nothing changes.
 func (g *Guard) Adopt(pid int) error {
-	err := g.settleHeld(guard.Message{Kind: guard.Adopt, B: int64(pid)}, g.hearAdopted(pid))
+	err := g.askHeld(guard.Message{Kind: guard.Adopt, B: int64(pid)}, g.adopted(pid))
 	if err != nil {
 		return fmt.Errorf("adopt process %d: %w", pid, err)
 	}
@@ -28,7 +28,7 @@ func (g *Guard) Adopt(pid int) error {
 // Finish lets a start that lingers end as all do: Exited with the starter's code 0, what it left is killed, Empty. The
 // errors are those of Adopt; an adopted process is ErrBusy.
 func (g *Guard) Finish() error {
-	if err := g.settleHeld(guard.Message{Kind: guard.Finish}, nil); err != nil {
+	if err := g.askHeld(guard.Message{Kind: guard.Finish}, nil); err != nil {
 		return fmt.Errorf("finish start: %w", err)
 	}
 	return nil
@@ -38,10 +38,8 @@ func (g *Guard) Finish() error {
 // pid is its number in the guard's pid namespace. It may be asked when that start is over, until the next. The error is
 // ErrNotOurs for another process, ErrGone after the guard's end.
 func (g *Guard) Ended(ctx context.Context, pid int) (Exit, error) {
-	g.mu.Lock()
-	start := uint32(g.attempt)
-	g.mu.Unlock()
-	m, err := g.ask(ctx, guard.Message{Kind: guard.Ended, Start: start, B: int64(pid)}, nil)
+	_, start, _ := g.starts.current()
+	m, err := g.link.askUntil(ctx, guard.Message{Kind: guard.Ended, Start: uint32(start), B: int64(pid)})
 	if err == nil {
 		err = heldError(m)
 	}
@@ -55,7 +53,7 @@ func (g *Guard) Ended(ctx context.Context, pid int) (Exit, error) {
 // when none is left. ErrBusy when a start is under way; when ctx ends first, its cause: the guard goes on, and Stuck names
 // who does not die.
 func (g *Guard) Sweep(ctx context.Context) error {
-	m, err := g.ask(ctx, guard.Message{Kind: guard.Sweep}, nil)
+	m, err := g.link.askUntil(ctx, guard.Message{Kind: guard.Sweep})
 	if err == nil {
 		err = heldError(m)
 	}
@@ -65,11 +63,11 @@ func (g *Guard) Sweep(ctx context.Context) error {
 	return nil
 }
 
-func (g *Guard) settleHeld(m guard.Message, heard func(guard.Message)) error {
-	g.mu.Lock()
-	m.Start = uint32(g.attempt)
-	g.mu.Unlock()
-	answer, err := g.ask(context.Background(), m, heard)
+// askHeld asks something of a start that lingers.
+func (g *Guard) askHeld(m guard.Message, first func(guard.Message)) error {
+	_, attempt, _ := g.starts.current()
+	m.Start = uint32(attempt)
+	answer, err := g.link.ask(m, first)
 	if err != nil {
 		return err
 	}
@@ -91,73 +89,14 @@ func heldError(m guard.Message) error {
 	}
 }
 
-// hearAdopted is called between the guard's words, so that no later one is heard in the old state.
-func (g *Guard) hearAdopted(pid int) func(guard.Message) {
+// adopted is called between the guard's words, so that no later one is heard in the old state.
+func (g *Guard) adopted(pid int) func(guard.Message) {
 	return func(m guard.Message) {
 		if m.B != 0 || m.C == 0 {
 			return
 		}
 		own := g.number(pid)
-		g.turn(running, own, nil)
-		g.inbox <- Adopted{Attempt: int(m.Start), PID: own, Ticks: uint64(m.C)}
+		g.starts.turn(running, own, nil)
+		g.events.in <- Adopted{Attempt: int(m.Start), PID: own, Ticks: uint64(m.C)}
 	}
-}
-
-// request is an order that the guard answers by Done.
-type request struct {
-	heard  func(guard.Message) // by the reader, before anybody else; may be nil
-	answer chan guard.Message
-}
-
-// ask sends an order with a number of its own and returns its answer. When ctx ends first the answer is heard and dropped.
-func (g *Guard) ask(ctx context.Context, m guard.Message, heard func(guard.Message)) (guard.Message, error) {
-	r := request{heard: heard, answer: make(chan guard.Message, 1)}
-	g.mu.Lock()
-	if g.state == gone || g.closing {
-		g.mu.Unlock()
-		return guard.Message{}, ErrGone
-	}
-	g.lastRequest++
-	m.A = g.lastRequest
-	g.requests[m.A] = r
-	g.mu.Unlock()
-	if err := g.send(m); err != nil {
-		g.mu.Lock()
-		delete(g.requests, m.A)
-		g.mu.Unlock()
-		return guard.Message{}, err
-	}
-	select {
-	case answer, ok := <-r.answer:
-		if !ok {
-			return guard.Message{}, ErrGone
-		}
-		return answer, nil
-	case <-ctx.Done():
-		return guard.Message{}, context.Cause(ctx)
-	}
-}
-
-func (g *Guard) hearDone(m guard.Message) {
-	g.mu.Lock()
-	r, known := g.requests[m.A]
-	delete(g.requests, m.A)
-	g.mu.Unlock()
-	if !known {
-		return
-	}
-	if r.heard != nil {
-		r.heard(m)
-	}
-	r.answer <- m
-}
-
-// endRequests is for a guard that is no more.
-func (g *Guard) endRequests() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, r := range g.requests {
-		close(r.answer)
-	}
-	clear(g.requests)
 }

@@ -21,7 +21,7 @@ func init() { roles["as-linger-agent"] = asLingerAgent }
 // everywhere runs a test with each engine that this host permits.
 func everywhere(t *testing.T, test func(t *testing.T, g *Guard)) {
 	t.Helper()
-	t.Run(NameProcess, func(t *testing.T) { test(t, parked(t, Options{})) })
+	t.Run(NameProcess, func(t *testing.T) { test(t, processGuard(t, Options{})) })
 	for _, e := range engines(t) {
 		t.Run(e.Name(), func(t *testing.T) { test(t, newRig(t, e, "worker-0", cgroup.Limits{}).Guard) })
 	}
@@ -198,7 +198,7 @@ func TestNothingLingers(t *testing.T) {
 		{"nothing left", `true & wait; exit 0`, true, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := parked(t, Options{})
+			g := processGuard(t, Options{})
 			beside := run(t, g, ExecSpec{}, "exec sleep 1000")
 			start(t, g, Spec{Linger: c.linger, Argv: []string{"sh", "-c", daemon + c.script}, Env: starterEnv(t)})
 			x := await[Exited](t, g, func(e Event) {
@@ -262,7 +262,7 @@ func TestStrangersAreNotAdopted(t *testing.T) {
 }
 
 func TestGuardKilledWhileLingering(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	fifo := filepath.Join(fifoOnly(t), "alive")
 	held := openFifo(t, fifo)
 	start(t, g, Spec{Attempt: 5, Linger: true, Argv: []string{self(t), "as-rebel", fifo, "4"}})
@@ -281,7 +281,7 @@ func TestGuardKilledWhileLingering(t *testing.T) {
 // asLingerAgent is asAgent whose app is a starter; it speaks when that has ended and, if args[1] says so, its first
 // child is adopted.
 func asLingerAgent(args []string) error {
-	g, err := Process{}.Park(context.Background(), Options{LogDir: args[0]})
+	g, err := Process{}.StartGuard(context.Background(), Options{LogDir: args[0]})
 	if err != nil {
 		return err
 	}
@@ -454,7 +454,7 @@ func TestSweep(t *testing.T) {
 }
 
 func TestExecIntoFiles(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	dir := t.TempDir()
 	var files [2]*os.File
 	for i, name := range []string{"output", "errors"} {

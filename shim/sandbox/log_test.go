@@ -17,7 +17,7 @@ import (
 
 func TestLogsRotateWithoutLoss(t *testing.T) {
 	const mib = 1 << 20
-	g := parked(t, Options{RotateBytes: mib, Keep: 4})
+	g := processGuard(t, Options{RotateBytes: mib, Keep: 4})
 	start(t, g, Spec{Argv: []string{self(t), "as-writer", strconv.Itoa(3*mib + 4096), "8192"}})
 	await[Empty](t, g)
 	dir := g.options.LogDir
@@ -35,7 +35,7 @@ func TestLogsRotateWithoutLoss(t *testing.T) {
 
 func TestLogsKeepTheNewest(t *testing.T) {
 	const size = 64 << 10
-	g := parked(t, Options{RotateBytes: size, Keep: 2})
+	g := processGuard(t, Options{RotateBytes: size, Keep: 2})
 	start(t, g, Spec{Argv: []string{self(t), "as-writer", strconv.Itoa(10*size + 8), "0"}})
 	await[Empty](t, g)
 	entries, err := os.ReadDir(g.options.LogDir)
@@ -79,7 +79,7 @@ func TestFullDiskNeverStopsTheApp(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	g := parked(t, Options{LogDir: dir})
+	g := processGuard(t, Options{LogDir: dir})
 	start(t, g, Spec{Attempt: 6, Argv: []string{self(t), "as-writer", strconv.Itoa(20 * mib), "4096"}})
 	lost := map[string]int64{}
 	count := func(e Event) {
@@ -115,7 +115,7 @@ func TestLogsThatAreNoFilesAreNotFollowed(t *testing.T) {
 		syscall.Mkfifo(filepath.Join(dir, "stderr.log"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	g := parked(t, Options{LogDir: dir})
+	g := processGuard(t, Options{LogDir: dir})
 	start(t, g, Spec{Argv: []string{"sh", "-c", "echo out; echo err >&2"}})
 	lost := map[string]int64{}
 	await[Empty](t, g, func(e Event) {
@@ -129,7 +129,7 @@ func TestLogsThatAreNoFilesAreNotFollowed(t *testing.T) {
 }
 
 func TestLogsFollowOneWhoCutsThem(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	dir := fifoDir(t)
 	start(t, g, Spec{Argv: []string{"sh", "-c", "echo before; read x <fifo; echo after"}, Dir: dir})
 	log := filepath.Join(g.options.LogDir, "stdout.log")
@@ -153,7 +153,7 @@ func BenchmarkLogPath(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	g, err := Process{}.Park(b.Context(), Options{LogDir: dir})
+	g, err := Process{}.StartGuard(b.Context(), Options{LogDir: dir})
 	if err != nil {
 		b.Skip(err)
 	}
@@ -172,7 +172,7 @@ func BenchmarkLogPath(b *testing.B) {
 }
 
 func BenchmarkStartOfTrue(b *testing.B) {
-	g, err := Process{}.Park(b.Context(), Options{LogDir: b.TempDir()})
+	g, err := Process{}.StartGuard(b.Context(), Options{LogDir: b.TempDir()})
 	if err != nil {
 		b.Skip(err)
 	}

@@ -53,7 +53,7 @@ var roles = map[string]func([]string) error{
 // asAgent parks a guard, runs the rest of its arguments under it in folder args[0], says the guard's pid and
 // waits to be killed.
 func asAgent(args []string) error {
-	g, err := Process{}.Park(context.Background(), Options{LogDir: args[0]})
+	g, err := Process{}.StartGuard(context.Background(), Options{LogDir: args[0]})
 	if err != nil {
 		return err
 	}
@@ -207,9 +207,9 @@ func self(t *testing.T) string {
 	return exe
 }
 
-func parked(t *testing.T, o Options) *Guard {
+func processGuard(t *testing.T, o Options) *Guard {
 	t.Helper()
-	g := parkedOpen(t, o)
+	g := processGuardOpen(t, o)
 	t.Cleanup(func() {
 		if err := g.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -218,8 +218,8 @@ func parked(t *testing.T, o Options) *Guard {
 	return g
 }
 
-// parkedOpen leaves the closing to the test.
-func parkedOpen(t *testing.T, o Options) *Guard {
+// processGuardOpen leaves the closing to the test.
+func processGuardOpen(t *testing.T, o Options) *Guard {
 	t.Helper()
 	if o.LogDir == "" {
 		o.LogDir = filepath.Join(t.TempDir(), "log")
@@ -227,7 +227,7 @@ func parkedOpen(t *testing.T, o Options) *Guard {
 	o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	g, err := Process{}.Park(ctx, o)
+	g, err := Process{}.StartGuard(ctx, o)
 	if errors.Is(err, guard.ErrNotBuilt) {
 		need.Skip(t, err.Error())
 	}

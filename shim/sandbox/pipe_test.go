@@ -17,7 +17,7 @@ import (
 
 // A process has the stdin and stdout that it is given, and no log of them; a restart has its own.
 func TestOwnStdio(t *testing.T) {
-	ownStdio(t, parked(t, Options{}))
+	ownStdio(t, processGuard(t, Options{}))
 }
 
 func TestOwnStdioWithACgroup(t *testing.T) {
@@ -63,7 +63,7 @@ func ownStdio(t *testing.T, g *Guard) {
 // A process that reads no more has who feeds it fail with EPIPE, while it lives or when it has ended.
 func TestStdinThatIsClosed(t *testing.T) {
 	for _, script := range []string{"head -c 3 > /dev/null", "exec <&-; read x < fifo"} {
-		g := parked(t, Options{})
+		g := processGuard(t, Options{})
 		dir := fifoDir(t)
 		stdin, feed, err := StdinPipe()
 		if err != nil {
@@ -84,7 +84,7 @@ func TestStdinThatIsClosed(t *testing.T) {
 
 // Nobody waits for one who holds the process's stdout open elsewhere.
 func TestOutletIsOver(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	stdout, out, err := StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -7,11 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
@@ -41,40 +36,6 @@ type Spec struct {
 
 // Unlimited is the value of a resource limit that is none.
 const Unlimited = math.MaxUint64
-
-// Exit is how the main process ended. Nothing is flattened: either Code or Signal says it. Neither does when nobody saw
-// it: the guard was lost, or the process was adopted and another, its parent to the end, got its status.
-type Exit struct {
-	Code    *int // its own code, nil when a signal ended it
-	Signal  int  // 0: none
-	At      time.Time
-	Core    bool  // a core was dumped
-	MaxRSS  int64 // bytes; of the largest process that it waited for, itself included
-	Usage   Usage // what the boundary counted in this start
-	Message string
-	// Starter says that this is the exit of a starter that had left something behind. What it left is gone, or is being
-	// killed; how it ended is not known.
-	Starter bool
-}
-
-func exitOf(status syscall.WaitStatus, at time.Time, maxRSS int64) Exit {
-	e := Exit{At: at, MaxRSS: maxRSS}
-	if status.Signaled() {
-		e.Signal, e.Core = int(status.Signal()), status.CoreDump()
-		e.Message = "ended by " + signalName(status.Signal())
-		return e
-	}
-	code := status.ExitStatus()
-	e.Code, e.Message = &code, "exit code "+strconv.Itoa(code)
-	return e
-}
-
-func signalName(s syscall.Signal) string {
-	if name := unix.SignalName(s); name != "" {
-		return name
-	}
-	return "signal " + strconv.Itoa(int(s))
-}
 
 func (s Spec) payload(o Options) (guard.Payload, error) {
 	dir, err := filepath.Abs(s.Dir)

@@ -32,7 +32,7 @@ func TestWhatWillNotDieIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g := parkedOpen(t, Options{})
+	g := processGuardOpen(t, Options{})
 	pid := start(t, g, Spec{Attempt: 2, Argv: []string{"sleep", "1000"}})
 	write("cgroup.procs", strconv.Itoa(pid))
 	write("freezer.state", "FROZEN")
@@ -62,7 +62,7 @@ func TestWhatWillNotDieIsNamed(t *testing.T) {
 }
 
 func TestCloseOfAStoppedGuard(t *testing.T) {
-	g := parked(t, Options{})
+	g := processGuard(t, Options{})
 	fifo := filepath.Join(fifoOnly(t), "alive")
 	held := openFifo(t, fifo)
 	start(t, g, Spec{Argv: []string{self(t), "as-rebel", fifo, "3"}})
@@ -70,7 +70,7 @@ func TestCloseOfAStoppedGuard(t *testing.T) {
 	if err := syscall.Kill(g.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	g.patience = time.Millisecond
+	g.ending.patience = time.Millisecond
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,27 +1,23 @@
 package sandbox
 
 import (
-	"context"
 	"errors"
 	"os"
 	"slices"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
-const sweepTime = 5 * time.Second
-
 // sweep kills and reaps what a dead guard left to the calling process, its subreaper: all children in
 // foreign sessions and everything below them. It returns how each of those children ended and what is still
 // alive after 5 s.
 func sweep(h proc.Host) (map[int]syscall.WaitStatus, []proc.StuckProcess) {
 	exits := map[int]syscall.WaitStatus{}
-	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
+	ctx, cancel := bounded(sweepTime)
 	defer cancel()
 	left, err := h.KillAll(ctx, func() ([]proc.Stat, error) { return foreign(h, exits) })
 	if err != nil {

@@ -19,15 +19,15 @@ type memoryWatch struct {
 	nothing
 	read   func() (int64, error) // bytes that all processes hold now
 	period time.Duration
-	end    func() error // of all processes
-	gone   <-chan struct{}
+	end    func() error // kills all processes
 	logger *slog.Logger
 
-	mu    sync.Mutex
-	limit int64              // bytes; 0: nothing is watched
-	stop  context.CancelFunc // of the start under way; nil: none
-	peak  int64
-	fired bool
+	mu       sync.Mutex
+	limit    int64         // bytes; 0: nothing is watched
+	stop     chan struct{} // closed at the end of the start under way; nil: none is
+	peak     int64
+	fired    bool
+	watching sync.WaitGroup
 }
 
 // watchMemory holds the descendants of a guard to a limit in bytes, 0 for none.
@@ -35,8 +35,8 @@ func watchMemory(guard int, limit int64) *memoryWatch {
 	return &memoryWatch{limit: limit, period: watchPeriod, read: func() (int64, error) { return proc.Host{}.Memory(guard) }}
 }
 
-// bind tells whom to kill by; it comes before the first begin.
-func (w *memoryWatch) bind(g *Guard) { w.end, w.gone, w.logger = g.Kill, g.ended, g.options.Logger }
+// bind says what kills the processes; it comes before the first begin.
+func (w *memoryWatch) bind(g *Guard) { w.end, w.logger = g.Kill, g.options.Logger }
 
 func (w *memoryWatch) begin() {
 	w.mu.Lock()
@@ -46,16 +46,25 @@ func (w *memoryWatch) begin() {
 	if w.limit == 0 {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	w.stop = cancel
-	go w.watch(ctx)
+	stop := make(chan struct{})
+	w.stop = stop
+	w.watching.Go(func() { w.watch(stop) })
 }
 
 func (w *memoryWatch) cancel() {
 	if w.stop != nil {
-		w.stop()
+		close(w.stop)
 		w.stop = nil
 	}
+}
+
+// remove ends the watching, for a guard that ended before its process did.
+func (w *memoryWatch) remove(context.Context) error {
+	w.mu.Lock()
+	w.cancel()
+	w.mu.Unlock()
+	w.watching.Wait()
+	return nil
 }
 
 // usage is asked for at the exit: that ends the watching.
@@ -80,14 +89,12 @@ func (w *memoryWatch) grow(memory int64) error {
 	return nil
 }
 
-func (w *memoryWatch) watch(ctx context.Context) {
+func (w *memoryWatch) watch(stop chan struct{}) {
 	ticker := time.NewTicker(w.period)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-ctx.Done():
-			return
-		case <-w.gone:
+		case <-stop:
 			return
 		case <-ticker.C:
 		}
@@ -96,7 +103,7 @@ func (w *memoryWatch) watch(ctx context.Context) {
 			w.logger.Warn("memory not read", "err", err)
 			continue
 		}
-		if !w.over(ctx, held) {
+		if !w.over(stop, held) {
 			continue
 		}
 		if err := w.end(); err != nil {
@@ -107,10 +114,10 @@ func (w *memoryWatch) watch(ctx context.Context) {
 }
 
 // over notes what is held and tells whether that is too much, in a start that has not ended meanwhile.
-func (w *memoryWatch) over(ctx context.Context, held int64) bool {
+func (w *memoryWatch) over(stop chan struct{}, held int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ctx.Err() != nil {
+	if w.stop != stop {
 		return false
 	}
 	w.peak = max(w.peak, held)

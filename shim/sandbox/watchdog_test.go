@@ -17,7 +17,7 @@ func watchedFor(limit int64, readings ...any) (w *memoryWatch, kills *atomic.Int
 	kills = new(atomic.Int32)
 	next := 0
 	w = &memoryWatch{
-		limit: limit, period: time.Second, logger: slog.New(slog.DiscardHandler), gone: make(chan struct{}),
+		limit: limit, period: time.Second, logger: slog.New(slog.DiscardHandler),
 		end: func() error { kills.Add(1); return nil },
 		read: func() (int64, error) {
 			r := readings[min(next, len(readings)-1)]
@@ -66,8 +66,6 @@ func TestWatchdog(t *testing.T) {
 func TestWatchdogCountsEachStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, kills := watchedFor(100, 200, 50)
-		gone := make(chan struct{})
-		w.gone = gone
 		w.begin()
 		time.Sleep(5500 * time.Millisecond)
 		if u, _ := w.usage(); u.OOMKills != 1 {
@@ -82,14 +80,15 @@ func TestWatchdogCountsEachStart(t *testing.T) {
 			t.Errorf("second start, with another limit: %+v, %d kills in all", u, kills.Load())
 		}
 		w.begin()
-		close(gone)
-		synctest.Wait()
+		if err := w.remove(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
 func TestProcessEngineHoldsMemory(t *testing.T) {
 	const limit = 100 * mebibyte
-	g := parked(t, Options{Confine: Confinement{Limits: cgroup.Limits{Memory: limit}}})
+	g := processGuard(t, Options{Confine: Confinement{Limits: cgroup.Limits{Memory: limit}}})
 	// Who holds it is a grandchild in a session of its own.
 	start(t, g, Spec{Attempt: 1, Argv: []string{"sh", "-c", "setsid " + self(t) + " as-holder 200 & wait"}})
 	x := await[Exited](t, g).Exit

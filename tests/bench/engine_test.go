@@ -85,7 +85,7 @@ func (k *bed) park(e engine) (*sandbox.Guard, error) {
 	defer cancel()
 	k.count++
 	instance := fmt.Sprintf("true-%d", k.count)
-	return e.engine.Park(ctx, sandbox.Options{
+	return e.engine.StartGuard(ctx, sandbox.Options{
 		LogDir: filepath.Join(k.dir, "log"),
 		Confine: sandbox.Confinement{
 			App: k.app, Instance: instance, Hostname: instance, Dir: filepath.Join(k.dir, instance),

@@ -47,7 +47,7 @@ func usable(t *testing.T) Tree {
 func made(t *testing.T, tree Tree, l Limits) *Group {
 	t.Helper()
 	app := "cgroup-test-" + strconv.Itoa(os.Getpid())
-	g, err := New(tree, app, "i"+strconv.Itoa(int(instances.Add(1))), l)
+	g, err := New(t.Context(), tree, app, "i"+strconv.Itoa(int(instances.Add(1))), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestConfineStale(t *testing.T) {
 	p := run(t, g, "as-idle")
 	p.line()
 	app, instance := filepath.Base(filepath.Dir(g.below)), filepath.Base(g.below)
-	if _, err := New(tree, app, instance, Limits{}); !errors.Is(err, ErrInUse) {
+	if _, err := New(t.Context(), tree, app, instance, Limits{}); !errors.Is(err, ErrInUse) {
 		t.Errorf("made once more: %v, want ErrInUse", err)
 	}
 	if pids, err := g.Pids(); err != nil || len(pids) != 1 || pids[0] != p.Process.Pid {

@@ -81,22 +81,22 @@ func (h Host) sameProgram(pid int) bool {
 // leafPatience is how long other agents that start in the same cgroup may take to leave it.
 const leafPatience = 5 * time.Second
 
-// MoveToLeaf moves the calling process, all its threads, into the leaf `<own cgroup>/muster-agent` and hands the
+// moveToLeaf moves the calling process, all its threads, into the leaf `<own cgroup>/muster-agent` and hands the
 // controllers down, because a v2 cgroup holds either processes or controlled cgroups. Agents of one
 // unit share the leaf. In a cgroup that is delegated to us all processes are moved, the unit's shell for one;
 // else only those of our own program, and a stranger in it is an error. Nothing is done on v1, at the root of the
 // host, and where it has been done.
-func (t Tree) MoveToLeaf() error {
+func (t Tree) moveToLeaf(ctx context.Context) error {
 	if t.Mode != V2 || t.Root {
 		return nil
 	}
-	if err := t.moveToLeaf(); err != nil {
+	if err := t.enterLeaf(ctx); err != nil {
 		return fmt.Errorf("move to leaf of %s: %w", t.Dir, err)
 	}
 	return nil
 }
 
-func (t Tree) moveToLeaf() error {
+func (t Tree) enterLeaf(ctx context.Context) error {
 	var usable []string
 	for _, name := range v2Controllers {
 		if t.Controllers[name].Why == "" {
@@ -111,7 +111,7 @@ func (t Tree) moveToLeaf() error {
 		return err
 	}
 	defer own.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), leafPatience)
+	ctx, cancel := context.WithTimeout(ctx, leafPatience)
 	defer cancel()
 	for pass := 0; ; pass++ {
 		if err := t.empty(own); err != nil {

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,17 +36,17 @@ type Group struct {
 
 // New makes the cgroup of an instance with its limits. One that an agent left empty is made anew, so that all counts
 // begin at 0; one with processes is ErrInUse. What Tree.Cannot names is left out. On v2 the calling
-// process moves to the agents' leaf first.
-func New(t Tree, app, instance string, l Limits) (*Group, error) {
-	g, err := create(t, app, instance, l)
+// process moves to the agents' leaf first; ctx bounds the wait for other agents that do the same.
+func New(ctx context.Context, t Tree, app, instance string, l Limits) (*Group, error) {
+	g, err := create(ctx, t, app, instance, l)
 	if err != nil {
 		return nil, fmt.Errorf("make cgroup muster/%s/%s: %w", app, instance, err)
 	}
 	return g, nil
 }
 
-func create(t Tree, app, instance string, l Limits) (*Group, error) {
-	if err := t.MoveToLeaf(); err != nil {
+func create(ctx context.Context, t Tree, app, instance string, l Limits) (*Group, error) {
+	if err := t.moveToLeaf(ctx); err != nil {
 		return nil, err
 	}
 	if t.NoDevices != "" {

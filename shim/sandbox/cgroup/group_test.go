@@ -108,10 +108,10 @@ func TestRemoveAtRefuses(t *testing.T) {
 func TestNamesThatAreNoFolder(t *testing.T) {
 	tree := Tree{Mode: V1}
 	for _, name := range []string{"", ".", "..", "a/b", "a\nb", string(make([]byte, 300))} {
-		if _, err := New(tree, "app", name, Limits{}); !errors.Is(err, fs.ErrInvalid) {
+		if _, err := New(t.Context(), tree, "app", name, Limits{}); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("instance %q: %v", name, err)
 		}
-		if _, err := New(tree, name, "one", Limits{}); !errors.Is(err, fs.ErrInvalid) {
+		if _, err := New(t.Context(), tree, name, "one", Limits{}); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("app %q: %v", name, err)
 		}
 	}

@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -179,7 +180,7 @@ func asLeaf([]string) error {
 	}
 	tree, err := Discover(Host{})
 	if err == nil {
-		err = tree.MoveToLeaf()
+		err = tree.moveToLeaf(context.Background())
 	}
 	if err != nil {
 		fmt.Println(err)

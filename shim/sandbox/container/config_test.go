@@ -191,7 +191,7 @@ func TestProbeSaysYesHere(t *testing.T) {
 	if ok, why := Probe(t.Context()); ok || why != ErrNoDoor.Error() {
 		t.Errorf("without a door: %v, %s", ok, why)
 	}
-	if _, err := Run(Spec{Dir: t.TempDir()}); !errors.Is(err, ErrNoDoor) {
+	if _, err := Run(t.Context(), Spec{Dir: t.TempDir()}); !errors.Is(err, ErrNoDoor) {
 		t.Errorf("without a door: %v", err)
 	}
 }

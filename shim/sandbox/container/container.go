@@ -1,6 +1,7 @@
 package container
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,15 +31,15 @@ var ErrNoDoor = errors.New("main must begin with container.Init")
 // Run makes the container and starts its first process, PID 1: the program in the last of files, with files
 // as its descriptors from 3 on. When it returns without an error, the program has been executed. What an earlier container
 // has left in s.Dir must have been cleared. When Run fails, nothing is left, s.Cgroup included.
-func Run(s Spec, files ...*os.File) (*Container, error) {
-	c, err := run(s, files)
+func Run(ctx context.Context, s Spec, files ...*os.File) (*Container, error) {
+	c, err := run(ctx, s, files)
 	if err != nil {
 		return nil, fmt.Errorf("make container: %w", explain(err))
 	}
 	return c, nil
 }
 
-func run(s Spec, files []*os.File) (c *Container, err error) {
+func run(ctx context.Context, s Spec, files []*os.File) (c *Container, err error) {
 	if !opened {
 		return nil, ErrNoDoor
 	}
@@ -49,7 +50,7 @@ func run(s Spec, files []*os.File) (c *Container, err error) {
 	s.Dir = dir
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, Clear(dir))
+			err = errors.Join(err, Clear(context.WithoutCancel(ctx), dir))
 		}
 	}()
 	if s.place, err = makePlace(s.Dir); err != nil {

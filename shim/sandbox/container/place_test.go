@@ -36,7 +36,7 @@ func TestPlaceInMemoryIsFoundAgainAndCleared(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Clear(dir); err != nil {
+	if err := Clear(t.Context(), dir); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(place); !errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ import (
 // Clear takes away what a container in dir has left: its processes, its cgroup, its folder. It is no error when there is
 // nothing. A container that is alive is killed: dir is one instance's alone. A folder that no container was made in is
 // ErrNotOurs, and stays as it is.
-func Clear(dir string) error {
+func Clear(ctx context.Context, dir string) error {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
 		return fmt.Errorf("clear container: folder %q: %w", dir, ErrNotOurs)
 	}
@@ -28,7 +28,7 @@ func Clear(dir string) error {
 		at, err = filepath.Clean(dir), nil
 	}
 	if err == nil {
-		err = clearAll(at)
+		err = clearAll(ctx, at)
 	}
 	if err != nil {
 		return fmt.Errorf("clear container: %w", err)
@@ -51,7 +51,7 @@ func marked(dir string) (bool, error) {
 	return len(entries) == 0, err
 }
 
-func clearAll(dir string) error {
+func clearAll(ctx context.Context, dir string) error {
 	switch mine, err := marked(dir); {
 	case err != nil:
 		return err
@@ -59,11 +59,11 @@ func clearAll(dir string) error {
 		return fmt.Errorf("%s: %w", dir, ErrNotOurs)
 	}
 	for _, folder := range append(places(dir), dir) {
-		if err := clearState(filepath.Join(folder, stateName)); err != nil {
+		if err := clearState(ctx, filepath.Join(folder, stateName)); err != nil {
 			return err
 		}
 	}
-	if err := clearRecord(filepath.Join(dir, recordName)); err != nil {
+	if err := clearRecord(ctx, filepath.Join(dir, recordName)); err != nil {
 		return err
 	}
 	for _, folder := range places(dir) {
@@ -92,7 +92,7 @@ func removeMarked(dir string) error {
 }
 
 // clearRecord takes away the cgroup of a container that was never finished.
-func clearRecord(path string) error {
+func clearRecord(ctx context.Context, path string) error {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -100,12 +100,12 @@ func clearRecord(path string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), killPatience)
+	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
 	return cgroup.RemoveAt(ctx, strings.Fields(string(b)))
 }
 
-func clearState(state string) error {
+func clearState(ctx context.Context, state string) error {
 	entries, err := os.ReadDir(state)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -121,7 +121,7 @@ func clearState(state string) error {
 		if err != nil {
 			return err
 		}
-		if err := end(c); err != nil {
+		if err := end(ctx, c); err != nil {
 			return err
 		}
 		if err := destroy(c, cgroupsOf(c)); err != nil {
@@ -134,7 +134,7 @@ func clearState(state string) error {
 const killPatience = 10 * time.Second
 
 // end kills the first process, which is nobody's child that we could wait for.
-func end(c *libcontainer.Container) error {
+func end(ctx context.Context, c *libcontainer.Container) error {
 	state, err := c.State()
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func end(c *libcontainer.Container) error {
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("kill first process %d: %w", state.InitProcessPid, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), killPatience)
+	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
 	return awaitEnd(ctx, fd, state.InitProcessPid)
 }

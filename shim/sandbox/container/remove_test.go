@@ -84,15 +84,15 @@ func TestNothingOfOthersIsCleared(t *testing.T) {
 		}
 	}
 	for _, folder := range []string{"", ".", "folder", "/", "//", dir, filepath.Join(dir, "folder")} {
-		if err := Clear(folder); !errors.Is(err, ErrNotOurs) {
+		if err := Clear(t.Context(), folder); !errors.Is(err, ErrNotOurs) {
 			t.Errorf("clear %q: got %v, want %v", folder, err, ErrNotOurs)
 		}
 	}
-	if err := Clear(filepath.Join(dir, "absent")); err != nil {
+	if err := Clear(t.Context(), filepath.Join(dir, "absent")); err != nil {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	// A file stands where the container's folder should be made: that fails, for root too.
-	if c, err := Run(Spec{App: "a", Instance: "i-0", Dir: filepath.Join(dir, "canary", "x")}); err == nil {
+	if c, err := Run(t.Context(), Spec{App: "a", Instance: "i-0", Dir: filepath.Join(dir, "canary", "x")}); err == nil {
 		t.Errorf("a container was made below a file: %v", c.Dir())
 	}
 	for _, path := range []string{"canary", "folder/canary"} {

@@ -9,11 +9,11 @@ import (
 )
 
 // A parking that is called off while the guard begins sees the guard's end, and does not wait until it has to think it stuck.
-func TestParkingThatIsCalledOff(t *testing.T) {
+func TestStartOfAGuardThatIsCalledOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 3 {
-		g, err := Process{}.Park(ctx, Options{LogDir: t.TempDir()})
+		g, err := Process{}.StartGuard(ctx, Options{LogDir: t.TempDir()})
 		if err == nil { // its first word was as quick
 			if err := g.Close(); err != nil {
 				t.Error(err)

@@ -27,7 +27,8 @@ type Session struct {
 	// process that it left behind may hold them open. On a terminal Stdout has both.
 	Stdout, Stderr io.Reader
 
-	guard    *Guard
+	link     *link
+	outer    func(pid int) int // the agent's number of a process that the guard names
 	id       int64
 	pid      int
 	mark     string     // variable of its environment
@@ -44,7 +45,7 @@ type Session struct {
 // newSession makes a session with what its program gets as stdin, stdout and stderr, none for a terminal; theirs are
 // those to close when it has them.
 func newSession(g *Guard, e ExecSpec) (s *Session, stdio, theirs []*os.File, err error) {
-	s = &Session{guard: g, wants: e.Terminal != nil, started: make(chan error, 1), done: make(chan struct{})}
+	s = &Session{link: g.link, outer: g.number, wants: e.Terminal != nil, started: make(chan error, 1), done: make(chan struct{})}
 	if s.wants {
 		return s, nil, nil, nil
 	}
@@ -154,7 +155,7 @@ func (s *Session) Signal(sig syscall.Signal) error {
 	case <-s.done:
 		return fmt.Errorf("signal %s: %w", signalName(sig), os.ErrProcessDone)
 	default:
-		return s.guard.send(guard.Message{Kind: guard.ExecSig, A: s.id, B: int64(sig)})
+		return s.link.send(guard.Message{Kind: guard.ExecSig, A: s.id, B: int64(sig)})
 	}
 }
 
@@ -166,7 +167,7 @@ func (s *Session) Signal(sig syscall.Signal) error {
 // The app's main process and its descendants are never touched. The error is a *StuckError with one of those that are
 // alive 5 s after SIGKILL, ErrBusy when too many are being killed at a time, ErrGone after the guard's end.
 func (s *Session) Kill() error {
-	m, err := s.guard.ask(context.Background(), guard.Message{Kind: guard.ExecKill, B: s.id, Text: s.mark}, nil)
+	m, err := s.link.ask(guard.Message{Kind: guard.ExecKill, B: s.id, Text: s.mark}, nil)
 	if err != nil {
 		return fmt.Errorf("kill session: %w", err)
 	}
@@ -176,7 +177,7 @@ func (s *Session) Kill() error {
 	case int64(syscall.EAGAIN):
 		return fmt.Errorf("kill session: %w: %d are being killed", ErrBusy, guard.MostExecs)
 	case int64(syscall.ETIMEDOUT):
-		p := proc.Describe(s.guard.number(int(m.C)))
+		p := proc.Describe(s.outer(int(m.C)))
 		p.Name = m.Text
 		return fmt.Errorf("kill session: %w", &proc.StuckError{Processes: []proc.StuckProcess{p}})
 	default:

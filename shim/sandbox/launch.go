@@ -1,12 +1,9 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"os"
 	"syscall"
@@ -16,45 +13,21 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
 
-// Options are what all starts of one guard share.
-type Options struct {
-	LogDir      string // default of Spec.LogDir
-	Logger      *slog.Logger
-	RotateBytes int64 // a log file is renamed .1 at this size; 0: 256 MiB, -1: never
-	Keep        int   // files of one stream in all, the live one included; 0: 4
-	Confine     Confinement
-	// Caps are the most capabilities that a process of this guard may have; nil: not touched.
-	Caps *Caps
-	// OOMScoreAdj and Nice are those of processes whose Spec has none of its own, as far as the agent is permitted to.
-	OOMScoreAdj, Nice int
-	// NoNewPrivs forbids set-user-id and file capabilities to give anything (PR_SET_NO_NEW_PRIVS).
-	NoNewPrivs bool
-}
-
-func (o Options) withDefaults() Options {
-	o.RotateBytes = max(0, cmp.Or(o.RotateBytes, 256<<20))
-	o.Keep = cmp.Or(o.Keep, 4)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	return o
-}
-
 // launch starts the guard's program with its two descriptors, which become 3 and 4, and the program itself
 // as 5; what it puts around it is the boundary.
 type launch func(lifeline, socket, exe *os.File) (child, boundary, error)
 
-// park starts a guard that waits for its first Start. It makes the calling process a subreaper: what a
-// guard leaves when it is killed becomes the agent's own to kill. ctx bounds the parking only.
-func park(ctx context.Context, o Options, run launch) (*Guard, error) {
-	g, err := parkGuard(ctx, o.withDefaults(), run)
+// startGuard starts a guard that waits for its first Start. It makes the calling process a subreaper: what a guard leaves
+// when it is killed becomes the agent's own to kill. ctx bounds the making only.
+func startGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
+	g, err := tryStartGuard(ctx, o.withDefaults(), run)
 	if err != nil {
-		return nil, fmt.Errorf("park guard: %w", err)
+		return nil, fmt.Errorf("start guard: %w", err)
 	}
 	return g, nil
 }
 
-func parkGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
+func tryStartGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become subreaper: %w", err)
 	}
@@ -134,29 +107,4 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 		return nil, nil, errors.Join(err, theirs.Close())
 	}
 	return conn.(*net.UnixConn), theirs, nil
-}
-
-// sealedMemfd holds the bytes of r and can be changed by nobody, us included.
-func sealedMemfd(name string, r io.Reader, exec bool) (*os.File, error) {
-	flags := unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
-	mode := unix.MFD_NOEXEC_SEAL
-	if exec {
-		mode = unix.MFD_EXEC
-	}
-	fd, err := unix.MemfdCreate(name, flags|mode)
-	if errors.Is(err, unix.EINVAL) { // the two modes came with Linux 6.3
-		fd, err = unix.MemfdCreate(name, flags)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("make memfd %s: %w", name, err)
-	}
-	f := os.NewFile(uintptr(fd), name)
-	if _, err := io.Copy(f, r); err != nil {
-		return nil, errors.Join(fmt.Errorf("fill memfd %s: %w", name, err), f.Close())
-	}
-	seals := unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
-		return nil, errors.Join(fmt.Errorf("seal memfd %s: %w", name, err), f.Close())
-	}
-	return f, nil
 }
