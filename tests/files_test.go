@@ -14,7 +14,7 @@ import (
 // actors are the rooms that act on behalf of an app. What a definition, an image, a package or a record names they reach
 // through shim/files alone.
 var actors = []string{
-	"shim", "shim/prepare", "shim/process", "shim/data", "shim/checkpoint", "shim/stage", "shim/script", "shim/member", "shim/publisher",
+	"shim", "shim/journal", "shim/prepare", "shim/process", "shim/data", "shim/checkpoint", "shim/stage", "shim/script", "shim/member", "shim/publisher",
 	"shim/side",
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/notify"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/signals"
@@ -105,8 +106,8 @@ func (f *agentFlags) register(set flags.Set) {
 func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun, policyNamed bool) (err error) {
 	outliveReaders()
 	debug.SetGCPercent(thrift)
-	last, notify := "", newNotifier(f.logger(s.Err), loading(f.ref, time.Now()))
-	defer func() { notify.close(cmp.Or(last, errorStatus(err))) }()
+	last, notify := "", notify.New(f.logger(s.Err), loading(f.ref, time.Now()))
+	defer func() { notify.Close(cmp.Or(last, errorStatus(err))) }()
 	codes, err := parseExitMap(f.exitMap)
 	if err != nil {
 		return err
@@ -139,7 +140,7 @@ func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun, polic
 	}
 	mapped := codes.apply(code, final)
 	last = lastStatus(final)
-	a.notify.ends(mapped)
+	a.notify.Ends(mapped)
 	a.epilogue(final, code, mapped)
 	if f.paiReport {
 		a.reportPAI(s.Err, final)

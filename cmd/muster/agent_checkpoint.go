@@ -25,6 +25,14 @@ import (
 	"github.com/muster-agent/muster/shim/stage"
 )
 
+// What a person is warned of while a process runs.
+const (
+	warnCheckpoints = "checkpoints" // the store does not take them
+	warnAnew        = "anew"        // the gang does not go on from what is stored
+	warnApart       = "apart"       // a restart would begin anew
+	warnWithout     = "without"     // it starts without the step that its gang goes on from
+)
+
 // checkpointManager keeps the checkpoints of this agent's instance: it watches the folder that its process saves to, uploads
 // what is there, and has the folder hold what a generation resumes from.
 type checkpointManager struct {

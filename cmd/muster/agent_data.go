@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
@@ -187,7 +188,7 @@ func (d *dataManager) leaves() (over func()) {
 	}
 	set(true)
 	text := d.way()
-	late := time.AfterFunc(tellLeaving, func() { d.cfg.Notices.Event(eventLeaving, text, time.Now()) })
+	late := time.AfterFunc(tellLeaving, func() { d.cfg.Notices.Event(journal.EventLeaving, text, time.Now()) })
 	return func() {
 		late.Stop()
 		set(false)

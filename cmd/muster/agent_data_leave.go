@@ -21,6 +21,9 @@ import (
 	"github.com/muster-agent/muster/shim/stage"
 )
 
+// warnOutputs and a name: another app has the same place.
+const warnOutputs = "outputs"
+
 // roomForOutputs makes the local folders, and makes sure that what will be in them can be left where it belongs.
 func (d *dataManager) roomForOutputs(ctx context.Context, p plan.Plan, in registry.Instance, work files.Folder, folder *os.Root) error {
 	if p.Outputs == nil {

@@ -20,7 +20,7 @@ func (a *agent) memberConfig(newRun bool, listen member.Listen) member.Config {
 			Container: a.published, Request: a.request, ClearDead: a.clearDead,
 			Here: a.checkpoints.here, Resume: a.checkpoints.resume, Save: a.data.saveAsked,
 			Settle: a.data.settleOutputs, Conclude: a.data.concludeOutputs, AfterVerdict: a.data.afterVerdict,
-			Warn: a.warn, Mended: a.mended, Changed: a.notify.changed,
+			Warn: a.journal.Warn, Mended: a.journal.Mended, Changed: a.notify.Changed,
 		},
 	}
 }

@@ -12,24 +12,25 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/member"
+	"github.com/muster-agent/muster/shim/notify"
 	"github.com/muster-agent/muster/shim/status"
 )
 
 // loading is the outlook until the definition is there, which says how long the rest may take.
-func loading(ref string, begun time.Time) func() outlook {
-	return func() outlook {
-		return outlook{"loading " + ref, time.Until(begun.Add(usualStage))}
+func loading(ref string, begun time.Time) func() notify.Outlook {
+	return func() notify.Outlook {
+		return notify.Outlook{Status: "loading " + ref, Wait: time.Until(begun.Add(usualStage))}
 	}
 }
 
 // outlook is what the service manager is told of this agent now.
-func (a *agent) outlook() outlook {
+func (a *agent) outlook() notify.Outlook {
 	now, s, snapshot := time.Now(), a.loop.State(), a.snapshot()
 	var absent []string
 	if awaits(s) {
 		absent = a.member.Absent(now)
 	}
-	return outlook{statusLine(snapshot.Instance, absent), a.patience(s, snapshot.Instance.Since, now)}
+	return notify.Outlook{Status: statusLine(snapshot.Instance, absent), Wait: a.patience(s, snapshot.Instance.Since, now)}
 }
 
 // awaits tells that the barrier is closed and this agent stands at it.
@@ -103,7 +104,7 @@ func errorStatus(err error) string {
 func (a *agent) patience(s machine.State, since, now time.Time) time.Duration {
 	leaves := a.data.leavesOutputs()
 	stage := cmp.Or(max(a.app.Settings.StageTimeout.Duration(), 0), endlessStage)
-	ends := s.Terms > 0 || a.notify.stopping.Load()
+	ends := s.Terms > 0 || a.notify.IsStopping()
 	limit := time.Duration(0)
 	switch {
 	case ends && leaves:
@@ -112,7 +113,7 @@ func (a *agent) patience(s machine.State, since, now time.Time) time.Duration {
 		limit = s.StopGrace() + proofPatience
 	case ends && (s.Phase == machine.Leaving || s.Phase.Final()):
 		limit = member.LeavePatience + proofPatience
-	case ends, a.notify.ready.Load():
+	case ends, a.notify.IsReady():
 	case s.Phase == machine.Starting:
 		limit = member.StartPatience
 	case s.Phase == machine.Staging:

@@ -21,9 +21,11 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/gpu/grant"
 	"github.com/muster-agent/muster/shim/hadoop"
+	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/member"
+	"github.com/muster-agent/muster/shim/notify"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
@@ -64,7 +66,8 @@ type agent struct {
 	workDir      string
 	logDir       string
 	log          *slog.Logger
-	notify       *notifier // tells the service manager
+	notify       *notify.Notifier // tells the service manager
+	journal      *journal.Journal
 	member       *member.Member
 	container    *prepare.Container
 	logFile      *lateFile
@@ -77,15 +80,13 @@ type agent struct {
 	planDigest  string           // sha256 of the plan as printed
 	publisher   string           // URL of the exports, for scripts
 	progress    *float64
-	since       time.Time
 	data        *dataManager
 	checkpoints *checkpointManager
-	warnings    warnings
 	settle      func() // ends the looks at checkpoints and progress, after a last one
 	closers     []func()
 }
 
-func (f *agentFlags) prepare(ctx context.Context, s console.Streams, app *openapp.App, notify *notifier, newRun, policyNamed bool) (*agent, error) {
+func (f *agentFlags) prepare(ctx context.Context, s console.Streams, app *openapp.App, notify *notify.Notifier, newRun, policyNamed bool) (*agent, error) {
 	late := &lateFile{also: s.Err}
 	a := &agent{app: app, log: f.logger(late), logFile: late, notify: notify, loop: machine.NewAgent(), started: time.Now()}
 	environ := launcher.Environ(os.Environ())
@@ -146,6 +147,7 @@ func (f *agentFlags) prepare(ctx context.Context, s console.Streams, app *openap
 	if err := a.allocate(ctx, f, found); err != nil {
 		return nil, err
 	}
+	a.journal = journal.New(a.log, a.logDir, a.loop.State)
 	a.ports = ports.NewInstance(a.id.appID, portRanges, a.log)
 	a.gpus = grant.New(a.log, a.alloc.Devices)
 	a.container = prepare.New(a.containerConfig(f.strict))
@@ -157,7 +159,7 @@ func (f *agentFlags) prepare(ctx context.Context, s console.Streams, app *openap
 	newRun = newRun || found.RunID != "" // the launcher's unique id names a new life as well
 	a.member = member.New(a.memberConfig(newRun, member.Listen{Address: f.api, Ports: portRanges}))
 	a.atEnd(a.member.Close) // before the client that it asks by
-	a.notify.look(a.outlook)
+	a.notify.Look(a.outlook)
 	if err := member.AwaitRegistry(ctx, a.client, a.registryAddr, a.log); err != nil {
 		return a, err
 	}

@@ -23,7 +23,7 @@ func (r stageRoom) begin(p plan.Plan, in registry.Instance) {
 		Log: r.log, Loop: r.loop, Instance: in, Plan: p, LogDir: filepath.Join(r.logDir, in.String()), Ports: r.ports,
 		Reach:   process.Reach{Host: r.alloc.Host, Socket: r.state.Socket(r.id.appID, in.String()), Publisher: r.publisher},
 		Park:    func(ctx context.Context) (*sandbox.Guard, error) { return r.park(ctx, p, in) },
-		Started: r.notify.started,
+		Started: r.notify.Started,
 		Ended:   r.over,
 		WorkDir: r.workDir, User: files.As(r.container.User()),
 		Roster: r.member.Roster, Fence: processFence{r.member.Fence()}, GPUs: r.gpus, Data: processData{r.agent, p},

@@ -19,7 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -37,61 +36,11 @@ func (a *agent) run(ctx context.Context) machine.State {
 	return final
 }
 
-// trace writes one line of events.jsonl per transition.
+// trace takes each transition of the machine.
 func (a *agent) trace(t machine.Transition) {
-	a.mu.Lock()
-	a.since = status.Stamp(t.Event.At)
-	a.mu.Unlock()
 	a.member.StateChanged()
-	a.notify.changed()
-	if t.State.Instance.Component == "" {
-		return
-	}
-	line, err := json.Marshal(struct {
-		At         time.Time         `json:"at"`
-		Instance   string            `json:"instance"`
-		Generation int               `json:"generation"`
-		Attempt    int               `json:"attempt"`
-		Event      machine.EventKind `json:"event"`
-		From       machine.Phase     `json:"from"`
-		To         machine.Phase     `json:"to"`
-		Cause      string            `json:"cause,omitempty"`
-	}{status.Stamp(t.Event.At), t.State.Instance.String(), t.State.Gen, t.State.Attempt, t.Event.Kind, t.From, t.To, causeOf(t)})
-	if err == nil {
-		err = appendLine(filepath.Join(a.logDir, t.State.Instance.String(), "events.jsonl"), line)
-	}
-	if err != nil {
-		a.log.Warn("events.jsonl", "err", err)
-	}
-}
-
-func causeOf(t machine.Transition) string {
-	switch {
-	case t.To == machine.Backoff:
-		return cause(t.State)
-	case t.Event.Kind == machine.Gone:
-		return t.Event.Exit.Why()
-	case t.Event.Kind == machine.Directed && t.Event.Directive.Act == registry.ActWait && t.Event.Directive.Why != "":
-		return fmt.Sprintf("generation %d forms: %s", t.Event.Directive.Gen, t.Event.Directive.Why)
-	case t.Event.Directive != nil && t.Event.Directive.Why != "":
-		return t.Event.Directive.Why
-	}
-	return t.Event.Cause
-}
-
-func appendLine(path string, line []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := files.AppendPlain(path)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(append(line, '\n')); err != nil {
-		_ = f.Close() // the write's error says more
-		return err
-	}
-	return f.Close()
+	a.journal.Trace(t)
+	a.notify.Changed()
 }
 
 // work watches what the process does beside running: its checkpoints and its progress.
@@ -185,12 +134,12 @@ func (a *agent) snapshot() status.State {
 	inForce.MemoryMB = report.MemoryMB
 	out.Limits = limits(inForce)
 	out.Instance = status.Instance{
-		Version: 1, Identity: status.IdentityOf(s.Instance), Phase: string(s.Phase), Since: a.since,
+		Version: 1, Identity: status.IdentityOf(s.Instance), Phase: string(s.Phase), Since: a.journal.Since(),
 		Location: status.Location{
 			Host: a.alloc.Host, Pid: os.Getpid(), Ports: numbers, Exports: exports, DNSName: a.member.DNSName(),
 		},
 		Starts:  status.Starts{Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1)},
-		Advance: status.Advance{Progress: a.progress}, Conducts: s.Conducts, Cause: cause(s), Unenforced: []string{},
+		Advance: status.Advance{Progress: a.progress}, Conducts: s.Conducts, Cause: s.Why(), Unenforced: []string{},
 	}
 	out.Rank, out.Role = a.plan.Who.Rank, a.plan.Who.Role
 	out.Cause = cmp.Or(out.Cause, way)
@@ -200,7 +149,7 @@ func (a *agent) snapshot() status.State {
 	if s.Attempt > 1 && s.Phase == machine.Running {
 		out.LastEnd = report.LastEnd
 	}
-	out.Sides, out.Warnings = report.Sides, a.warnings.all()
+	out.Sides, out.Warnings = report.Sides, a.journal.Warnings()
 	for _, u := range a.plan.Engine.Unenforced {
 		out.Unenforced = append(out.Unenforced, u.Limit)
 	}
@@ -238,29 +187,6 @@ func outageCause(o *status.Outage) string {
 		return ""
 	}
 	return fmt.Sprintf("registry away since %s for %d of %d members: goes on until %s", wording.Clock(o.Since), o.Silent, o.Members, wording.Clock(o.Until))
-}
-
-// cause is what a person asks next: why is it there?
-func cause(s machine.State) string {
-	switch {
-	case s.LostData != "":
-		return "registry lost its data: " + s.LostData
-	case s.Phase == machine.Backoff && s.Exit != nil:
-		why := s.Exit.Why() + "; restarting"
-		if s.Policy.Rule.Max < 0 { // no limit, so nothing is counted
-			return why
-		}
-		return fmt.Sprintf("%s %d/%d", why, s.Budget.Used, s.Policy.Rule.Max)
-	case s.Phase == machine.Stopping && s.Reason == machine.ForLauncher: // no directive wants it
-		return cmp.Or(s.Cause, "told to end from outside")
-	case (s.Phase == machine.Waiting || s.Phase == machine.Installed || s.Phase == machine.Stopping) && s.Directive.Why != "":
-		return s.Directive.Why
-	case s.Phase == machine.Finishing && s.Exit != nil:
-		return s.Exit.Why()
-	case s.Phase == machine.Running && !s.Up:
-		return "starting"
-	}
-	return s.Cause
 }
 
 func limits(l plan.Limits) map[string]any {

@@ -175,7 +175,7 @@ func (s containerStores) Read(ctx context.Context, p plan.Plan, url string) (str
 func (a *agent) dataConfig() dataConfig {
 	return dataConfig{
 		Log: a.log, App: a.app.App, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Instance: a.id.instance, WorkDir: a.workDir,
-		Loop: a.loop, Notices: dataNotices{Warn: a.warn, Mended: a.mended, Event: a.event}, Registry: a.client,
+		Loop: a.loop, Notices: dataNotices{Warn: a.journal.Warn, Mended: a.journal.Mended, Event: a.journal.Event}, Registry: a.client,
 		Seat: func() dataSeat {
 			if seat := a.member.Membership(); seat != nil {
 				return seat
@@ -201,7 +201,7 @@ func (a *agent) dataConfig() dataConfig {
 // checkpointConfig is what this agent's checkpoints are kept with.
 func (a *agent) checkpointConfig() checkpointConfig {
 	return checkpointConfig{
-		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: checkpointNotices{Warn: a.warn, Mended: a.mended},
+		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: checkpointNotices{Warn: a.journal.Warn, Mended: a.journal.Mended},
 		Registry: func() checkpointRegistry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
 		Open:     a.openStore, Owner: a.container.User, Transfer: a.data.transfer, Signal: func(name string) error { return a.process.SignalNamed(name) },

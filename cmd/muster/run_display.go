@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -102,9 +103,9 @@ func transitionLine(line string) string {
 		return ""
 	}
 	switch m.Event {
-	case eventWarning:
+	case journal.EventWarning:
 		return "muster: warning: " + m.Cause
-	case eventMended, eventLeaving:
+	case journal.EventMended, journal.EventLeaving:
 		return "muster: " + m.Cause
 	}
 	switch m.To {

@@ -43,7 +43,7 @@ func (a *sliderApp) view(ctx context.Context, s console.Streams, p *sliderWords)
 	}
 	user, _, _ := strings.Cut(apps.Asker(), "@")
 	vars := (&openapp.App{App: app, Vars: app.Vars}).ClientVars()
-	return f, publishedView(&app, known, user, func(in registry.Instance) plan.Request {
+	return f, publisher.ViewOf(&app, known, user, func(in registry.Instance) plan.Request {
 		return plan.Request{
 			AppID: a.name, Run: known.App.Run, Component: in.Component, Index: in.Index, Allocation: plan.Allocation{User: user, Vars: vars},
 		}

@@ -1,4 +1,8 @@
-package main
+// Package notify tells the service manager that started an agent how the agent is: sd_notify(3), as systemd reads it.
+//
+// It owns one goroutine, until Close, and the signs of life: they are those of who looks at the agent, so that an agent
+// that hangs gives none. Without a manager it says nothing. Package shim makes a Notifier for an agent's whole life.
+package notify
 
 import (
 	"fmt"
@@ -27,18 +31,18 @@ const (
 )
 
 // outlook is what there is to tell a service manager now.
-type outlook struct {
-	status string
+type Outlook struct {
+	Status string
 	// wait is how long its own limits, of a start or of a stop, should not count yet; 0: they may.
-	wait time.Duration
+	Wait time.Duration
 }
 
 // notifier tells the service manager that started this agent how it is. Without one it says nothing. Its signs of life are
 // those of who looks at the agent: one that hangs gives none.
-type notifier struct {
+type Notifier struct {
 	log   *slog.Logger
 	alive time.Duration // how long the manager waits for a sign of life; 0: it wants none
-	see   atomic.Pointer[func() outlook]
+	see   atomic.Pointer[func() Outlook]
 
 	ready, stopping atomic.Bool
 
@@ -49,9 +53,9 @@ type notifier struct {
 }
 
 // newNotifier begins to tell the manager what see says; the caller closes it at the agent's end.
-func newNotifier(log *slog.Logger, see func() outlook) *notifier {
-	n := &notifier{log: log, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	n.look(see)
+func New(log *slog.Logger, see func() Outlook) *Notifier {
+	n := &Notifier{log: log, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	n.Look(see)
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return n
 	}
@@ -64,13 +68,13 @@ func newNotifier(log *slog.Logger, see func() outlook) *notifier {
 }
 
 // look has another function say what there is to tell.
-func (n *notifier) look(see func() outlook) {
+func (n *Notifier) Look(see func() Outlook) {
 	n.see.Store(&see)
-	n.changed()
+	n.Changed()
 }
 
 // changed has the manager told now.
-func (n *notifier) changed() {
+func (n *Notifier) Changed() {
 	select {
 	case n.wake <- struct{}{}:
 	default:
@@ -78,7 +82,7 @@ func (n *notifier) changed() {
 }
 
 // tell goes on until close.
-func (n *notifier) tell() {
+func (n *Notifier) tell() {
 	pace := lookPace
 	if n.alive > 0 {
 		pace = min(pace, n.alive/2)
@@ -109,13 +113,13 @@ type telling struct {
 }
 
 // next is what it is to be told now; empty: nothing.
-func (t *telling) next(now time.Time, o outlook, ready bool) string {
+func (t *telling) next(now time.Time, o Outlook, ready bool) string {
 	var lines []string
-	if o.status != t.status {
-		t.status = o.status
-		lines = append(lines, sdStatus+o.status)
+	if o.Status != t.status {
+		t.status = o.Status
+		lines = append(lines, sdStatus+o.Status)
 	}
-	wait := min(o.wait, onePatience)
+	wait := min(o.Wait, onePatience)
 	if wait > 0 && (now.Sub(t.extended) >= halfPatience || t.wait <= 0) {
 		t.extended = now
 		lines = append(lines, fmt.Sprintf("%s%d", sdExtend, wait.Microseconds()))
@@ -130,26 +134,26 @@ func (t *telling) next(now time.Time, o outlook, ready bool) string {
 
 // started says that the gang was whole and the process runs; a later start is none of the manager's business. From here on
 // the manager wants to hear from us, if it has asked to (WatchdogSec=).
-func (n *notifier) started() {
+func (n *Notifier) Started() {
 	if !n.ready.Swap(true) {
 		n.say(daemon.SdNotifyReady)
-		n.changed()
+		n.Changed()
 	}
 }
 
 // ends says that this agent is about to end with this code. One that ends well without having started anything, as when
 // the run was over before, has been ready for the manager all the same: else its end would be a failure.
-func (n *notifier) ends(code int) {
+func (n *Notifier) Ends(code int) {
 	if code == 0 {
-		n.started()
+		n.Started()
 	}
 	n.stopping.Store(true)
 	n.say(daemon.SdNotifyStopping)
-	n.changed()
+	n.Changed()
 }
 
 // close says the last word, unless it is empty, and is silent from then on.
-func (n *notifier) close(status string) {
+func (n *Notifier) Close(status string) {
 	n.over.Do(func() {
 		close(n.done)
 		n.all.Wait()
@@ -159,7 +163,13 @@ func (n *notifier) close(status string) {
 	})
 }
 
-func (n *notifier) say(state string) {
+// isReady tells that the manager has been told that the service is ready.
+func (n *Notifier) IsReady() bool { return n.ready.Load() }
+
+// isStopping tells that the manager has been told that the service ends.
+func (n *Notifier) IsStopping() bool { return n.stopping.Load() }
+
+func (n *Notifier) say(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		n.log.Warn("notify the service manager", "state", state, "err", err)
 	}

@@ -1,0 +1,149 @@
+package journal
+
+import (
+	"cmp"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// Events of events.jsonl that are no transitions.
+const (
+	EventWarning = "warning"
+	EventMended  = "mended"
+	EventLeaving = "leaving-outputs"
+)
+
+// warnAgain is how long the same warning is not repeated on the terminal; status has it all the time.
+const warnAgain = 10 * time.Minute
+
+// Journal is the events and the warnings of one instance. Its methods may be called from any goroutine.
+type Journal struct {
+	log    *slog.Logger
+	logDir string // of the run: the instance's folder is below it
+	state  func() machine.State
+
+	mu       sync.Mutex
+	since    time.Time                 // the machine's last transition
+	warnings map[string]status.Warning // that stand, by kind
+	told     map[string]time.Time      // when a kind was last told of
+}
+
+// New begins with nothing. state is where the machine stands.
+func New(log *slog.Logger, logDir string, state func() machine.State) *Journal {
+	return &Journal{log: log, logDir: logDir, state: state, warnings: map[string]status.Warning{}, told: map[string]time.Time{}}
+}
+
+// line is one line of events.jsonl.
+type line struct {
+	At         time.Time     `json:"at"`
+	Instance   string        `json:"instance"`
+	Generation int           `json:"generation"`
+	Attempt    int           `json:"attempt"`
+	Event      string        `json:"event"`
+	From       machine.Phase `json:"from"`
+	To         machine.Phase `json:"to"`
+	Cause      string        `json:"cause,omitempty"`
+}
+
+// Trace writes the line of a transition.
+func (j *Journal) Trace(t machine.Transition) {
+	at := status.Stamp(t.Event.At)
+	j.mu.Lock()
+	j.since = at
+	j.mu.Unlock()
+	j.write(t.State, line{At: at, Event: string(t.Event.Kind), From: t.From, To: t.To, Cause: t.Why()})
+}
+
+// Since is when the machine's last transition was; zero: it has not begun.
+func (j *Journal) Since() time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.since
+}
+
+// Warn has status tell of something until it is mended, and the terminal now: of a kind at most once in ten minutes.
+func (j *Journal) Warn(kind, text string) {
+	text = strings.Join(strings.Fields(text), " ")
+	now := time.Now()
+	j.mu.Lock()
+	one, known := j.warnings[kind]
+	if !known {
+		one = status.Warning{Kind: kind, Since: status.Stamp(now)}
+	}
+	one.Text = text
+	j.warnings[kind] = one
+	last, said := j.told[kind]
+	quiet := said && now.Sub(last) < warnAgain
+	if !quiet {
+		j.told[kind] = now
+	}
+	j.mu.Unlock()
+	if !quiet {
+		j.Event(EventWarning, text, now)
+	}
+}
+
+// Mended takes a warning back; what the terminal was told of is said to be over.
+func (j *Journal) Mended(kind, text string) {
+	j.mu.Lock()
+	_, stood := j.warnings[kind]
+	delete(j.warnings, kind)
+	j.mu.Unlock()
+	if stood {
+		j.Event(EventMended, text, time.Now())
+	}
+}
+
+// Warnings are those that stand, by their kind.
+func (j *Journal) Warnings() []status.Warning {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.SortedFunc(maps.Values(j.warnings), func(x, y status.Warning) int { return cmp.Compare(x.Kind, y.Kind) })
+}
+
+// Event writes a line that is no transition.
+func (j *Journal) Event(kind, cause string, at time.Time) {
+	s := j.state()
+	j.write(s, line{At: status.Stamp(at), Event: kind, From: s.Phase, To: s.Phase, Cause: cause})
+}
+
+// write adds a line for the instance of a state; an agent without an index has none.
+func (j *Journal) write(s machine.State, l line) {
+	if s.Instance.Component == "" {
+		return
+	}
+	l.Instance, l.Generation, l.Attempt = s.Instance.String(), s.Gen, s.Attempt
+	text, err := json.Marshal(l)
+	if err == nil {
+		err = appendLine(filepath.Join(j.logDir, l.Instance, "events.jsonl"), text)
+	}
+	if err != nil {
+		j.log.Warn("event lost", "file", "events.jsonl", "err", err)
+	}
+}
+
+func appendLine(path string, line []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := files.AppendPlain(path)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		_ = f.Close() // the write's error says more
+		return err
+	}
+	return f.Close()
+}

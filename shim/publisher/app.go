@@ -1,0 +1,110 @@
+package publisher
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// ViewOf is the app in Slider's terms. request says what is known of an instance beside its record.
+func ViewOf(app *appdef.App, known consul.Status, user string, request func(registry.Instance) plan.Request) View {
+	v := View{
+		App:     App{Name: known.ID, ID: known.ID, User: user, Version: app.Release, Created: known.App.Created},
+		AppConf: app.Config, Resources: app.Resources, Configs: map[string]Config{},
+	}
+	v.Groups = groupsOf(app)
+	members := known.Members
+	order := map[string]int{}
+	for i, c := range plan.Order(app) {
+		order[c.Name] = i
+		v.Components = append(v.Components, componentOf(c, known, members))
+	}
+	slices.SortStableFunc(members, func(x, y consul.MemberStatus) int { return order[x.Component] - order[y.Component] })
+	hosts := map[string][]string{}
+	for _, m := range members {
+		if m.Live {
+			hosts[m.Component] = append(hosts[m.Component], m.Addr)
+		}
+	}
+	for _, m := range members {
+		one := memberOf(m)
+		if m.Live {
+			asked := request(m.Instance)
+			asked.Allocation.Host, asked.Allocation.Ports = m.Addr, m.Ports
+			publishAll(&v, plan.PublishedBy(*app, asked, hosts), m.Since, one.Exports)
+		}
+		v.Members = append(v.Members, one)
+	}
+	return v
+}
+
+// publishAll puts what a member publishes for the whole app into the view: the first of several has the word.
+func publishAll(v *View, p plan.Published, at time.Time, exports map[string]string) {
+	for name, entries := range p.Configs {
+		if _, taken := v.Configs[name]; !taken {
+			v.Configs[name] = Config{Entries: entries, Updated: at}
+		}
+	}
+	for name, value := range p.Exports {
+		taken := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Exports[name] != "" })
+		if !taken {
+			exports[name] = value
+		}
+	}
+}
+
+// groupsOf are the export groups, with whose each export is.
+func groupsOf(app *appdef.App) []Group {
+	var groups []Group
+	for _, g := range app.ExportGroups {
+		group := Group{Name: g.Name}
+		for _, e := range g.Exports {
+			level := LevelComponent
+			ref := appdef.ExportRef{Group: g.Name, Name: e.Name}
+			if slices.ContainsFunc(app.Components, func(c appdef.Component) bool { return slices.Contains(c.AppExports, ref) }) {
+				level = LevelApplication
+			}
+			group.Exports = append(group.Exports, Export{Name: e.Name, Level: level})
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+func componentOf(c *appdef.Component, known consul.Status, members []consul.MemberStatus) Component {
+	out := Component{Name: c.Name, Instances: c.Instances, Priority: c.Priority, Resources: c.Resources, Config: c.Config}
+	if n, ok := known.App.Counts[c.Name]; ok {
+		out.Instances = n
+	}
+	for _, m := range members {
+		if m.Component != c.Name {
+			continue
+		}
+		out.Started += m.Attempt
+		switch m.Phase {
+		case registry.PhaseEnded:
+			out.Completed++
+		case registry.PhaseFailed:
+			out.Failed++
+		case registry.PhaseJoined, registry.PhaseReady, registry.PhaseLeft, registry.PhaseLost:
+		}
+		out.FailedRecently += m.Budget.Used
+	}
+	return out
+}
+
+func memberOf(m consul.MemberStatus) Member {
+	exports := map[string]string{}
+	maps.Copy(exports, m.Exports)
+	return Member{
+		Component: m.Component, Index: m.Index, Instance: m.Instance.String(), Host: m.Addr, ContainerID: m.ContainerID,
+		Tag: strconv.Itoa(m.Index + 1), Ports: m.Ports, Exports: exports, Since: m.Since, Phase: m.Phase, Up: m.Live,
+		LogDir: m.LogDir, WorkDir: m.WorkDir,
+	}
+}
