@@ -20,14 +20,14 @@ import (
 	"strings"
 )
 
-// Scripts is the folder, within a package, whose Python files are looked at.
-const Scripts = "package/scripts"
+// scriptsFolder is the folder, within a package, whose Python files are looked at.
+const scriptsFolder = "package/scripts"
 
 var (
 	// ErrNoFixers is that the Python asked has no 2to3: the standard library has lost lib2to3 with 3.13.
 	ErrNoFixers = errors.New("it has no lib2to3, which Python 3.13 and later lack, and no fissix in its place")
 	// ErrNoScripts is that the folder holds no package/scripts.
-	ErrNoScripts = errors.New("no folder " + Scripts)
+	ErrNoScripts = errors.New("no folder " + scriptsFolder)
 	// ErrOnlyLinks is that all scripts are symbolic links: nothing there is the package's own.
 	ErrOnlyLinks = errors.New("got links alone, which are left as they are")
 	// ErrNoPython is that the Python asked cannot be started.
@@ -133,10 +133,10 @@ type file struct {
 }
 
 func read(root *os.Root) (files []file, modes []fs.FileMode, links []string, err error) {
-	if info, err := root.Stat(Scripts); err != nil || !info.IsDir() {
+	if info, err := root.Stat(scriptsFolder); err != nil || !info.IsDir() {
 		return nil, nil, nil, ErrNoScripts
 	}
-	err = fs.WalkDir(root.FS(), Scripts, func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), scriptsFolder, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || path.Ext(name) != ".py" {
 			return err
 		}

@@ -72,9 +72,9 @@ type SecretKey struct{ key minisign.PrivateKey }
 // ID is the key's id as minisign(1) prints it: 16 digits.
 func (k SecretKey) ID() string { return idText(k.key.ID()) }
 
-// ErrPassword is wrapped by the error of OpenSecretKey for a password that does not fit, or a broken file: the format
+// errPassword is wrapped by the error of OpenSecretKey for a password that does not fit, or a broken file: the format
 // cannot tell which.
-var ErrPassword = errors.New("wrong password, or a broken file")
+var errPassword = errors.New("wrong password, or a broken file")
 
 // OpenSecretKey reads a key file. password is asked for only if the key is encrypted; decrypting takes a second and
 // 1 GiB of memory, as minisign wants it.
@@ -95,7 +95,7 @@ func OpenSecretKey(path string, password func() (string, error)) (SecretKey, err
 		return k, fmt.Errorf("secret key %s: %w", path, err)
 	}
 	if k.key, err = minisign.DecryptKey(word, text); err != nil {
-		return k, fmt.Errorf("secret key %s: %w", path, ErrPassword)
+		return k, fmt.Errorf("secret key %s: %w", path, errPassword)
 	}
 	return k, nil
 }

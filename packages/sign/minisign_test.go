@@ -116,7 +116,7 @@ func TestWeTakeMinisigns(t *testing.T) {
 			t.Errorf("legacy %v: got %+v, %v", kind.legacy, s, err)
 		}
 		write(t, file, "the packagf")
-		if _, err := Verify(file, file+Ending, public); !errors.Is(err, ErrForged) {
+		if _, err := Verify(file, file+Ending, public); !errors.Is(err, errForged) {
 			t.Errorf("legacy %v, one bit flipped: got %v", kind.legacy, err)
 		}
 		write(t, file, "the package")

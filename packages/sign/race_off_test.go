@@ -16,7 +16,7 @@ func TestMinisignsPassword(t *testing.T) {
 	dir := t.TempDir()
 	key, pub := filepath.Join(dir, "m.key"), filepath.Join(dir, "m.pub")
 	program.must(t, "correct horse\ncorrect horse\n", "-G", "-s", key, "-p", pub)
-	if _, err := OpenSecretKey(key, func() (string, error) { return "battery", nil }); !errors.Is(err, ErrPassword) {
+	if _, err := OpenSecretKey(key, func() (string, error) { return "battery", nil }); !errors.Is(err, errPassword) {
 		t.Errorf("another password: got %v", err)
 	}
 	secret, err := OpenSecretKey(key, func() (string, error) { return "correct horse", nil })

@@ -101,7 +101,7 @@ func Verify(file, path string, keys ...PublicKey) (Signature, error) {
 		return Signature{}, fmt.Errorf("verify %s: %w", file, err)
 	}
 	var candidates []PublicKey
-	unknown := &UnknownKeyError{Got: s.KeyID}
+	unknown := &unknownKeyError{Got: s.KeyID}
 	for _, k := range keys {
 		unknown.Want = append(unknown.Want, k.ID())
 		if k.key.ID() == s.parsed.KeyID {
@@ -146,22 +146,22 @@ func (s Signature) verify(file string, keys []PublicKey) (digest string, err err
 			return hex.EncodeToString(sum.Sum(nil)), nil
 		}
 	}
-	return "", fmt.Errorf("%w: it is not what key %s has signed", ErrForged, s.KeyID)
+	return "", fmt.Errorf("%w: it is not what key %s has signed", errForged, s.KeyID)
 }
 
 // ErrUnsigned is wrapped by the error of Verify for a file without a signature.
 var ErrUnsigned = errors.New("not signed")
 
-// ErrForged is wrapped by the error of Verify for a file, or a trusted comment, that is not what was signed.
-var ErrForged = errors.New("wrong signature")
+// errForged is wrapped by the error of Verify for a file, or a trusted comment, that is not what was signed.
+var errForged = errors.New("wrong signature")
 
-// UnknownKeyError says that a key has signed that nobody asked for.
-type UnknownKeyError struct {
+// unknownKeyError says that a key has signed that nobody asked for.
+type unknownKeyError struct {
 	Got  string   // id of the key
 	Want []string // ids of the keys
 }
 
-func (e *UnknownKeyError) Error() string {
+func (e *unknownKeyError) Error() string {
 	return fmt.Sprintf("signed by key %s, want %s", e.Got, strings.Join(e.Want, " or "))
 }
 

@@ -126,7 +126,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 	if _, err := Sign(file, otherSecret, ""); err != nil {
 		t.Fatal(err)
 	}
-	var unknown *UnknownKeyError
+	var unknown *unknownKeyError
 	if _, err := Verify(file, path, public); !errors.As(err, &unknown) || unknown.Got != other.ID() || unknown.Want[0] != public.ID() {
 		t.Errorf("another key: got %v", err)
 	}
@@ -148,8 +148,8 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: got %v, want %q in it", name, err, tt.want)
 		}
-		if (tt.want == "wrong signature") != errors.Is(err, ErrForged) {
-			t.Errorf("%s: %v: forged is %v", name, err, errors.Is(err, ErrForged))
+		if (tt.want == "wrong signature") != errors.Is(err, errForged) {
+			t.Errorf("%s: %v: forged is %v", name, err, errors.Is(err, errForged))
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestHashIsNoText(t *testing.T) {
 	}
 	lines[1] = "RW" + lines[1][2:]
 	write(t, path, strings.Join(lines, "\n"))
-	if _, err := Verify(file, path, public); !errors.Is(err, ErrForged) {
+	if _, err := Verify(file, path, public); !errors.Is(err, errForged) {
 		t.Errorf("got %v, want ErrForged", err)
 	}
 }

@@ -18,8 +18,8 @@ import (
 //go:embed python/resource_management/*/*/*.py
 var embedded embed.FS
 
-// Files is the library, with resource_management/__init__.py at its top: what PYTHONPATH names.
-func Files() fs.FS {
+// library is the library, with resource_management/__init__.py at its top: what PYTHONPATH names.
+func library() fs.FS {
 	sub, err := fs.Sub(embedded, "python")
 	if err != nil {
 		panic(err) // the name is a constant
@@ -32,7 +32,7 @@ func LayOut(root *os.Root, dir string) error {
 	if err := root.RemoveAll(dir); err != nil {
 		return fmt.Errorf("lay out slidershell %s: %w", dir, err)
 	}
-	err := fs.WalkDir(Files(), ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(library(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func layFolder(root *os.Root, target string) error {
 }
 
 func layFile(root *os.Root, name, target string) error {
-	content, err := fs.ReadFile(Files(), name)
+	content, err := fs.ReadFile(library(), name)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 func TestAllSourcesAreEmbedded(t *testing.T) {
 	want := readTree(t, os.DirFS("python"))
 	maps.DeleteFunc(want, func(name, _ string) bool { return !strings.HasSuffix(name, ".py") })
-	got := readTree(t, Files())
+	got := readTree(t, library())
 	if !maps.Equal(got, want) {
 		t.Errorf("got %q,\nwant %q", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 	}
@@ -45,7 +45,7 @@ func TestLayOut(t *testing.T) {
 		if err := LayOut(root, "lib"); err != nil {
 			t.Fatal(err)
 		}
-		got, want := readTree(t, os.DirFS(filepath.Join(dir, "lib"))), readTree(t, Files())
+		got, want := readTree(t, os.DirFS(filepath.Join(dir, "lib"))), readTree(t, library())
 		if !maps.Equal(got, want) {
 			t.Fatalf("got %q,\nwant %q", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 		}
@@ -71,7 +71,7 @@ func TestLayOutStaysInRoot(t *testing.T) {
 func importIt(t *testing.T, lib string) {
 	t.Helper()
 	modules := []string{}
-	for name := range readTree(t, Files()) {
+	for name := range readTree(t, library()) {
 		module := strings.TrimSuffix(strings.TrimSuffix(name, ".py"), "/__init__")
 		modules = append(modules, strings.ReplaceAll(module, "/", "."))
 	}

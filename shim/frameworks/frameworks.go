@@ -32,8 +32,8 @@ func tellers() map[string]teller {
 }
 
 // Env gives the variables and the files (by path under the instance's folder) that the plan's
-// framework expects of this roster, and those of the dialect that the job was written in. It is a
-// plan.Framework. What every process gets is added by plan.Finish.
+// framework expects of this roster, and those of the dialect that the job was written in. It is what
+// plan.Finish asks for. What every process gets is added by plan.Finish.
 func Env(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	say := func(t teller) {

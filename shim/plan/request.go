@@ -76,7 +76,7 @@ func (r Request) instance() string {
 func (r Request) root() string { return path.Join(Work, r.instance()) }
 
 // log is the instance's log folder.
-func (r Request) log() string { return path.Join(Log, r.instance()) }
+func (r Request) log() string { return path.Join(logDir, r.instance()) }
 
 // appID prints an unknown app id as a dash.
 func (r Request) appID() string {

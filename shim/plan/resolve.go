@@ -15,7 +15,7 @@ type Dirs struct {
 // Resolve puts the true folders in place of ${WORK} and ${LOG}. It is the only place that does: a
 // plan is printed before, and run after. The argument is not changed.
 func Resolve(p Plan, dirs Dirs) Plan {
-	fill := strings.NewReplacer(Work, dirs.Work, Log, dirs.Log).Replace
+	fill := strings.NewReplacer(Work, dirs.Work, logDir, dirs.Log).Replace
 	p.Stage = slices.Clone(p.Stage)
 	for i, s := range p.Stage {
 		p.Stage[i].From, p.Stage[i].To = fill(s.From), fill(s.To)

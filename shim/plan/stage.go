@@ -19,7 +19,7 @@ const (
 	StageZip     = "zip"
 	StageFile    = "file"
 	StageLibrary = "library" // what scripts import; From is its name
-	StageAddon   = "addon"   // an add-on's folder, as StageFolder; its commands are not run
+	stageAddon   = "addon"   // an add-on's folder, as StageFolder; its commands are not run
 )
 
 // stage lists what to bring into the instance's folder, in order: the package, then what Slider's
@@ -78,7 +78,7 @@ func (b *builder) addons() []StageItem {
 		if len(a.Components) == 0 || !fs.ValidPath(a.Path) {
 			continue
 		}
-		kind := StageAddon
+		kind := stageAddon
 		if strings.HasSuffix(a.Path, ".zip") {
 			kind = StageZip
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Framework gives the variables and files of one framework; frameworks.Env is the real one.
-type Framework func(Plan, registry.Roster) (env, files map[string]string)
+// teller gives the variables and files of one framework; frameworks.Env is the real one.
+type teller func(Plan, registry.Roster) (env, files map[string]string)
 
 // StartFacts are what only one start of the process knows.
 type StartFacts struct {
@@ -41,7 +41,7 @@ const (
 // Finish adds to a plan what the roster and the moment of the start decide: the final argument
 // vector, environment and files (by path under the instance's folder). Run it on a resolved plan to
 // start, on an unresolved one to print. Problems are those that make this start impossible.
-func Finish(p Plan, r registry.Roster, facts StartFacts, framework Framework) (Start, appdef.Problems) {
+func Finish(p Plan, r registry.Roster, facts StartFacts, framework teller) (Start, appdef.Problems) {
 	f := finisher{plan: p, roster: r, facts: withRow(facts, p, r)}
 	fill := f.filler()
 	start := Start{Argv: f.argv(fill), Env: maps.Clone(p.Process.Inherited), Files: map[string]string{}}
@@ -213,12 +213,12 @@ func (f finisher) tooLong(argv []string) appdef.Problems {
 	return out
 }
 
-// SideFramework gives the variables that a side process has beside those of its instance's process; frameworks.SideEnv is the
+// sideTeller gives the variables that a side process has beside those of its instance's process; frameworks.SideEnv is the
 // real one.
-type SideFramework func(p Plan, r registry.Roster, side string) map[string]string
+type sideTeller func(p Plan, r registry.Roster, side string) map[string]string
 
 // FinishSide adds to a side process of a plan what start, that of the instance's process in this roster, decides.
-func FinishSide(p Plan, s Side, r registry.Roster, facts StartFacts, start Start, framework SideFramework) (argv []string, env map[string]string) {
+func FinishSide(p Plan, s Side, r registry.Roster, facts StartFacts, start Start, framework sideTeller) (argv []string, env map[string]string) {
 	f := finisher{plan: p, roster: r, facts: withRow(facts, p, r)}
 	fill := f.filler()
 	env = maps.Clone(start.Env)

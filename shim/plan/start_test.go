@@ -206,7 +206,7 @@ func TestResolve(t *testing.T) {
 	start, _ := Finish(p, ExampleRoster(trainingApp(), req), StartFacts{}, noFramework)
 	p.Start = &start
 	r := Resolve(p, Dirs{Work: "/w", Log: "/l"})
-	if text := fmt.Sprintf("%s %v", r.JSON(), r.Exports); strings.Contains(text, Work) || strings.Contains(text, Log) {
+	if text := fmt.Sprintf("%s %v", r.JSON(), r.Exports); strings.Contains(text, Work) || strings.Contains(text, logDir) {
 		t.Errorf("a folder is left open:\n%s", text)
 	}
 	if r.Process.Env["MUSTER_LOG_DIR"] != "/l/worker-1" || r.Stage[0].To != "/w/worker-1/app/definition" {

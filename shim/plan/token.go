@@ -8,8 +8,8 @@ import (
 // rest by Finish and Publish; `${ps_HOST}` and `{{checkpoint}}` are the definition's own words for
 // what only the start knows.
 const (
-	Work = "${WORK}" // the agent's work folder
-	Log  = "${LOG}"  // its log folder
+	Work   = "${WORK}" // the agent's work folder
+	logDir = "${LOG}"  // its log folder
 
 	portToken = "{{port." // + name + "}}"
 	hostToken = "{{host}}"

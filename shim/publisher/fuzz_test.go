@@ -38,7 +38,7 @@ func FuzzPaths(f *testing.F) {
 			t.Errorf("%s %q stops the app", method, path)
 		}
 		if known && w.Code >= 400 {
-			var why Failure
+			var why failure
 			if err := json.Unmarshal(w.Body.Bytes(), &why); err != nil || why.Error == "" || why.Hint == "" {
 				t.Errorf("%s %q: got %d %q (%v), want an error and a hint", method, path, w.Code, w.Body, err)
 			}

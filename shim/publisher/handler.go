@@ -24,8 +24,8 @@ type Source interface {
 	Stop(ctx context.Context, by string) error
 }
 
-// Failure is the body of every error answer.
-type Failure struct {
+// failure is the body of every error answer.
+type failure struct {
 	Error string `json:"error"`
 	Hint  string `json:"hint"`
 }
@@ -177,5 +177,5 @@ func refuse(w http.ResponseWriter, err error) {
 	}
 	w.Header().Set("Content-Type", typeJSON)
 	w.WriteHeader(r.status)
-	_ = json.NewEncoder(w).Encode(Failure{Error: r.text, Hint: r.hint}) // the asker is gone
+	_ = json.NewEncoder(w).Encode(failure{Error: r.text, Hint: r.hint}) // the asker is gone
 }

@@ -98,7 +98,7 @@ func TestRefusals(t *testing.T) {
 			if w.Code != tt.status {
 				t.Errorf("got %d, want %d: %s", w.Code, tt.status, w.Body)
 			}
-			var f Failure
+			var f failure
 			if text := w.Body.String(); text != "" {
 				if err := json.Unmarshal([]byte(text), &f); err != nil || f.Hint == "" {
 					t.Errorf("got body %q (%v), want an error and a hint", text, err)
@@ -186,7 +186,7 @@ func TestRegistryAway(t *testing.T) {
 		{"/application/live", 200, ""},
 	} {
 		w := do(&source{err: errors.New("no leader")}, "GET", prefix+root+tt.path, here, "")
-		var f Failure
+		var f failure
 		_ = json.Unmarshal(w.Body.Bytes(), &f) // a list is none
 		if w.Code != tt.status || f.Error != tt.text {
 			t.Errorf("%s: got %d %s, want %d %q", tt.path, w.Code, w.Body, tt.status, tt.text)

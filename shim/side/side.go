@@ -6,9 +6,9 @@ import "time"
 
 // Pauses before a start, and how long a process must live for the next pause to be the first again.
 const (
-	FirstPause = time.Second
-	MostPause  = time.Minute
-	Settled    = time.Minute
+	firstPause   = time.Second
+	mostPause    = time.Minute
+	settledAfter = time.Minute
 )
 
 // Rule is what holds for one side process.
@@ -40,10 +40,10 @@ func Step(rule Rule, s State, e End) (State, time.Duration) {
 		return s, 0
 	}
 	switch {
-	case s.pause == 0 || e.Lived >= Settled:
-		s.pause = FirstPause
+	case s.pause == 0 || e.Lived >= settledAfter:
+		s.pause = firstPause
 	default:
-		s.pause = min(2*s.pause, MostPause)
+		s.pause = min(2*s.pause, mostPause)
 	}
 	s.Restarts++
 	return s, s.pause

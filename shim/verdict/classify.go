@@ -13,8 +13,8 @@ const (
 	v14 = "0.14"
 )
 
-// Entry is one row of an exit table, in PAI's words. Empty columns are not in that version's table.
-type Entry struct {
+// entry is one row of an exit table, in PAI's words. Empty columns are not in that version's table.
+type entry struct {
 	Code     int
 	Phrase   string
 	Issuer   string // 0.14: who saw it
@@ -26,14 +26,14 @@ type Entry struct {
 	By       string // 1: what it is recognised by
 }
 
-// End says what ended a process that did not end by itself.
-type End int
+// endKind says what ended a process that did not end by itself.
+type endKind int
 
 // The ends.
 const (
-	ByItself End = iota // or it never ran
-	ByUser              // muster stop, Ctrl-C
-	WithApp             // the verdict was another's
+	ByItself endKind = iota // or it never ran
+	ByUser                  // muster stop, Ctrl-C
+	WithApp                 // the verdict was another's
 )
 
 // Facts are what is known of the end of one instance.
@@ -43,7 +43,7 @@ type Facts struct {
 	OOM     bool
 	Class   registry.Class // what the evidence says; empty: the program's own doing
 	Message string         // what the agent says of it
-	End     End
+	End     endKind
 
 	Reason   string // for the report: what happened
 	Solution string // and what to do
@@ -51,8 +51,8 @@ type Facts struct {
 	Runtime  string // and of what its agent did
 }
 
-// Table is the exit table of a version of PAI: 0.5, 0.14, 1.
-func Table(version string) []Entry {
+// tableOf is the exit table of a version of PAI: 0.5, 0.14, 1.
+func tableOf(version string) []entry {
 	if version == v05 || version == v14 {
 		return spec014()
 	}
@@ -60,14 +60,14 @@ func Table(version string) []Entry {
 }
 
 // Of is the row of a code; a code that the table does not have is treated as PAI treats it.
-func Of(version string, code int) Entry {
-	table := Table(version)
+func entryOf(version string, code int) entry {
+	table := tableOf(version)
 	for _, other := range []int{code, unlisted(code)} {
-		if at := slices.IndexFunc(table, func(e Entry) bool { return e.Code == other }); at >= 0 {
+		if at := slices.IndexFunc(table, func(e entry) bool { return e.Code == other }); at >= 0 {
 			return table[at]
 		}
 	}
-	return Entry{Code: code}
+	return entry{Code: code}
 }
 
 func unlisted(code int) int {
@@ -78,11 +78,11 @@ func unlisted(code int) int {
 }
 
 // Classify finds the row of an end by the rules of that version, the first that matches.
-func Classify(version string, f Facts) Entry {
+func Classify(version string, f Facts) entry {
 	if version == v05 || version == v14 {
-		return Of(version, f.code014())
+		return entryOf(version, f.code014())
 	}
-	return Of(version, f.code1())
+	return entryOf(version, f.code1())
 }
 
 // UserCode is how a shell shows the process's own end; nil: no process ran.

@@ -1,8 +1,8 @@
 package verdict
 
 // spec014 is OpenPAI's job exit spec of 0.14, which 0.5 and QIZHI are judged by as well: src/job-exit-spec/config/job-exit-spec.yaml.
-func spec014() []Entry {
-	return []Entry{
+func spec014() []entry {
+	return []entry{
 		{Code: 0, Phrase: "SUCCEEDED", Issuer: "USER_CONTAINER", Causer: "USER_CONTAINER", Type: "USER_SUCCESS", Stage: "COMPLETING", Behavior: "UNKNOWN", Reaction: "NEVER_RETRY"},
 		{Code: 130, Phrase: "CONTAINER_KILLED_BY_SIGINT", Issuer: "PAI_OS", Causer: "PAI_OS", Type: "PLATFORM_FAILURE", Stage: "RUNNING", Behavior: "TRANSIENT_NORMAL", Reaction: "ALWAYS_RETRY"},
 		{Code: 132, Phrase: "CONTAINER_KILLED_BY_SIGILL", Issuer: "USER_CONTAINER", Causer: "USER_CONTAINER", Type: "USER_FAILURE", Stage: "RUNNING", Behavior: "NON_TRANSIENT", Reaction: "NEVER_RETRY"},

@@ -36,14 +36,14 @@ func golden(t *testing.T, path, got string) {
 func TestTables(t *testing.T) {
 	var out strings.Builder
 	for version, n := range map[string]int{"0.14": 53, "1": 62} {
-		if got := len(Table(version)); got != n {
+		if got := len(tableOf(version)); got != n {
 			t.Errorf("%s: %d rows, want %d", version, got, n)
 		}
 	}
 	for _, version := range []string{"0.14", "1"} {
 		fmt.Fprintf(&out, "# %s\n", version)
 		seen := map[int]bool{}
-		for _, e := range Table(version) {
+		for _, e := range tableOf(version) {
 			if seen[e.Code] {
 				t.Errorf("%s: code %d stands twice", version, e.Code)
 			}
@@ -60,7 +60,7 @@ func TestTables(t *testing.T) {
 		}
 	}
 	golden(t, "testdata/codes.txt", out.String())
-	if Table("0.5")[1] != Table("0.14")[1] {
+	if tableOf("0.5")[1] != tableOf("0.14")[1] {
 		t.Error("0.5 is judged by another table than 0.14")
 	}
 }
@@ -70,7 +70,7 @@ func TestOf(t *testing.T) {
 		version    string
 		code, want int
 	}{{"0.14", 137, 137}, {"0.14", 77, 256}, {"0.14", -9, -8000}, {"1", 131, 131}, {"1", 3, 256}, {"1", -9, -8000}} {
-		if got := Of(tc.version, tc.code); got.Code != tc.want || got.Phrase == "" {
+		if got := entryOf(tc.version, tc.code); got.Code != tc.want || got.Phrase == "" {
 			t.Errorf("%s, %d: got %+v, want the row of %d", tc.version, tc.code, got, tc.want)
 		}
 	}
