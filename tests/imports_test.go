@@ -65,7 +65,10 @@ var rooms = []room{
 	{path: "shim/plan/sheet", may: []string{"appdef", "registry", "shim/plan"}, pure: true},
 	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/render", may: []string{"appdef", "registry", "shim/plan", "shim/launcher"}, pure: true},
-	{path: "shim/submit", may: []string{"packages/fetch"}}, // knows no definition
+	{path: "shim/submit", may: []string{
+		"appdef", "appdef/hbox", "packages", "packages/fetch", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/launcher/job",
+		"shim/launcher/known", "shim/openapp", "shim/plan", "shim/render", "shim/status",
+	}},
 	{path: "shim/files", may: []string{"shim/plan", "registry", "shim/fault", "shim/policy", "shim/stage", "packages/fetch"}},
 	{path: "shim/policy", may: []string{"packages/sign", "shim/exit"}},
 	{path: "shim/keyring"},

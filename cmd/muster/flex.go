@@ -113,7 +113,7 @@ func parseCounts(args []string) (map[string]int, error) {
 func flexible(f apps.Facts) error {
 	switch v := f.Verdict(); {
 	case v != nil:
-		return fmt.Errorf("%s is over: %s; how many a new run has is said with --instances", f.ID, verdictText(*v))
+		return fmt.Errorf("%s is over: %s; how many a new run has is said with --instances", f.ID, exit.VerdictText(*v))
 	case f.Registry == nil:
 		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else knows its counts", f.ID))
 	case f.Registry.Interrupted():

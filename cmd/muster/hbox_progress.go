@@ -8,11 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/submit"
 )
 
 // hboxProgress prints the progress of a job as hbox-submit does: the sum of what the workers report on stderr, by the
@@ -28,17 +27,6 @@ type hboxProgress struct {
 
 // hboxPoll is how often the agents are asked.
 const hboxPoll = time.Second
-
-// hboxWorkers are the instances whose progress counts: neither parameter servers nor an evaluator.
-func hboxWorkers(app *appdef.App) []registry.Instance {
-	var workers []registry.Instance
-	for _, in := range plan.Instances(app) {
-		if role := app.Component(in.Component).Settings.Role; role == appdef.RoleWorker || role == appdef.RoleChief {
-			workers = append(workers, in)
-		}
-	}
-	return workers
-}
 
 // follow prints until the function that it returns is called with the run's end: then the last words of all count.
 func (p *hboxProgress) follow(ctx context.Context) (stop func(error)) {
@@ -96,22 +84,8 @@ func (p *hboxProgress) read() map[string]float64 {
 }
 
 func (p *hboxProgress) tell(said map[string]float64) {
-	if line := progressLine(said, p.workers); line != "" && line != p.last {
+	if line := submit.HBoxProgress(said, p.workers); line != "" && line != p.last {
 		p.last = line
 		fmt.Fprintln(p.out, line)
 	}
-}
-
-// progressLine is HBox's line, empty while no worker has reported.
-func progressLine(said map[string]float64, workers []registry.Instance) string {
-	sum, reported := 0.0, false
-	for _, in := range workers {
-		if f, ok := said[in.String()]; ok {
-			sum, reported = sum+f, true
-		}
-	}
-	if !reported {
-		return ""
-	}
-	return fmt.Sprintf("reporter progress:%.2f%%", 100*sum/float64(len(workers)))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -16,7 +15,7 @@ import (
 // registerRemote adds what a job needs that runs elsewhere: the flags of muster submit whose names HBox does not have. Those of
 // muster run are taken over.
 func (f *submitFlags) registerRemote(flags flags.Set) {
-	o := &f.job.options
+	o := &f.job.file
 	flags.StringVar(&f.store, "store", "", "with --launcher, as all below: `URL` of the folder for what the hosts need (default: --conf muster.store)")
 	flags.StringVar(&f.storeAs, "store-as", "", "the store as the hosts see it")
 	flags.StringVar(&f.address, "address", "", "`URL` of Nomad, or of YARN's ResourceManager (default: NOMAD_ADDR; yarn-site.xml)")
@@ -25,23 +24,22 @@ func (f *submitFlags) registerRemote(flags flags.Set) {
 	flags.StringVar(&o.Format, "format", "", "shell: by YARN's distributed shell; jobs: without Kubernetes' JobSet")
 	flags.StringVar(&o.Binary, "binary", "", "path of muster on the hosts, or a URL that the launcher fetches it from (default: this muster, by way of the store)")
 	flags.StringVar(&o.Run, "run", "", "one life of the app (default: the seconds of the clock)")
-	registerLauncher(flags, o)
+	registerLauncherFlags(flags, o)
 	flags.BoolVar(&f.job.strict, "strict", false, "end with 1 where something is lost")
 }
 
 // there runs the job by a launcher, and waits for its end as hbox-submit does.
 func (f *hboxFlags) there(ctx context.Context, s console.Streams, launcher string, job hbox.Submission) error {
-	if err := knownLauncher("hbox-submit", launcher); err != nil {
-		return err
-	}
 	x := f.remote
-	x.wait, x.hbox, x.json, x.state = true, true, f.run.json, f.run.state
+	x.wait, x.json, x.state = true, f.run.json, f.run.state
 	x.job.registry, x.job.filesystem = f.run.registry, f.run.filesystem
-	x.job.options.AppID = f.run.appID
+	x.job.file.AppID = f.run.appID
 	if f.run.appID == "" { // names of jobs are no names of their own, as HBox has it
-		x.job.options.AppID = appdef.NameOf(job.App.Name, "-"+strconv.FormatInt(time.Now().UnixMilli(), 10))
+		x.job.file.AppID = appdef.NameOf(job.App.Name, "-"+strconv.FormatInt(time.Now().UnixMilli(), 10))
 	}
-	agent := renderAgentFlags{workDir: f.run.workDir, logDir: f.run.logDir, policy: f.run.policy, env: f.run.env, requireLimits: f.run.strict}
+	agent := jobAgentFlags{
+		workDir: f.run.workDir, logDir: f.run.logDir, policy: f.run.policy, env: f.run.env, requireLimits: f.run.strict,
+	}
 	if f.run.engine != "auto" {
 		agent.engine = f.run.engine
 	}
@@ -49,12 +47,16 @@ func (f *hboxFlags) there(ctx context.Context, s console.Streams, launcher strin
 		agent.ports = f.run.ports
 	}
 	x.job.agent = agent
+	o, err := x.submission(s, "hbox-submit", launcher)
+	if err != nil {
+		return err
+	}
 	if f.run.host != "" {
 		return exit.Usagef("hbox-submit: --host is of this machine; agents of %s find their own", launcher)
 	}
-	x.job.options.Format = cmp.Or(x.job.options.Format, clientOf(launcher).Format)
 	if err := x.job.check(launcher); err != nil {
 		return err
 	}
-	return x.submitJob(ctx, s, launcher, job)
+	o.HBox, o.Submission = true, &job
+	return o.Run(ctx, nil)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/submit"
 )
 
 const hboxLong = `Takes a command line of hbox-submit as it is, with all spellings of its options, and runs the job: here, as muster run
@@ -133,9 +134,9 @@ const (
 // this command as it ends HBox's client, and not the job.
 func hboxCode(err error) error {
 	switch {
-	case errors.Is(err, errLeft), exit.CodeOf(err) == ctrlCCode && !errors.As(err, new(exit.Silent)):
+	case errors.Is(err, submit.ErrLeft), exit.CodeOf(err) == exit.CtrlC && !errors.As(err, new(exit.Silent)):
 		return err
-	case errors.Is(err, errNobody):
+	case errors.Is(err, submit.ErrNobody):
 		return exit.Silent{Code: hboxRefused}
 	}
 	if silent, ok := errors.AsType[exit.Silent](err); ok && silent.Code != 0 {
@@ -210,7 +211,7 @@ func (f *hboxFlags) here(ctx context.Context, s console.Streams, job hbox.Submis
 	defer func() { err = errors.Join(err, remove()) }()
 	p := hboxProgress{
 		state: f.run.state.Resolve(), app: f.run.appID, result: filepath.Join(f.run.workDir, "result.json"), out: s.Err,
-		workers: hboxWorkers(&job.App),
+		workers: submit.Workers(&job.App),
 	}
 	stop := p.follow(ctx)
 	err = f.run.run(ctx, s, dir)

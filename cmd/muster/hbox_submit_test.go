@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/submit"
 )
 
 // Options that are muster's own are read only before HBox's: behind them the same words are HBox's, or the command's.
@@ -44,8 +47,28 @@ func TestProgressLine(t *testing.T) {
 		{map[string]float64{"worker-0": 0.5, "chiefworker-0": 1}, "reporter progress:50.00%"},
 		{map[string]float64{"worker-0": 1, "worker-1": 1, "chiefworker-0": 1}, "reporter progress:100.00%"},
 	} {
-		if got := progressLine(test.said, workers); got != test.want {
+		if got := submit.HBoxProgress(test.said, workers); got != test.want {
 			t.Errorf("%v: %q, want %q", test.said, got, test.want)
+		}
+	}
+}
+
+// In HBox's numbers a verdict that is no success is told from all that kept one from coming; who leaves a job does not fail it.
+func TestHBoxCodes(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		code int
+	}{
+		{nil, 0},
+		{exit.Silent{Code: 3}, 2},
+		{exit.Silent{Code: exit.Interrupted}, 2},
+		{exit.Silent{Code: exit.CtrlC}, 2}, // stopped by Ctrl-C, with its verdict
+		{errors.Join(exit.Silent{Code: 1}, submit.ErrNobody), 1},
+		{errors.Join(exit.Silent{Code: exit.CtrlC}, submit.ErrLeft), exit.CtrlC},
+		{exit.With(exit.CtrlC, errors.New("interrupted")), exit.CtrlC},
+	} {
+		if got := exit.CodeOf(hboxCode(tt.err)); got != tt.code {
+			t.Errorf("%v: got %d, want %d", tt.err, got, tt.code)
 		}
 	}
 }

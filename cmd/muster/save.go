@@ -89,7 +89,7 @@ func (f *saveFlags) save(ctx context.Context, s console.Streams, app string) err
 func savable(f apps.Facts) error {
 	switch v := f.Verdict(); {
 	case v != nil:
-		return fmt.Errorf("%s is over: %s; what it has left is where its outputs are", f.ID, verdictText(*v))
+		return fmt.Errorf("%s is over: %s; what it has left is where its outputs are", f.ID, exit.VerdictText(*v))
 	case f.Registry == nil:
 		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else can ask all its instances", f.ID))
 	case f.Registry.Interrupted():

@@ -222,7 +222,7 @@ func (a *sliderApp) info(f *apps.Facts, now time.Time) map[string]string {
 	}
 	info["muster.phase"], info["muster.run"] = f.Phase(), f.Run()
 	if v := f.Verdict(); v != nil {
-		info["muster.verdict"] = verdictText(*v)
+		info["muster.verdict"] = exit.VerdictText(*v)
 	} else if outcome := f.Outcome(); outcome != nil {
 		info["muster.verdict"] = *outcome
 	}

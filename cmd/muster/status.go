@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/submit"
 )
 
 type statusFlags struct {
@@ -72,38 +72,30 @@ func (f *statusFlags) status(ctx context.Context, s console.Streams, app string)
 
 // mayGoOn tells that there is something to wait for: a registry that may hear of the run, which is not known to be over.
 func (f *statusFlags) mayGoOn(facts apps.Facts) bool {
-	meant := f.run == "" || runOf(facts.Run(), f.run)
+	meant := f.run == "" || submit.IsRunOf(facts.Run(), f.run)
 	over := facts.Registry == nil && facts.Local != nil && (facts.Result != nil || facts.Verdict() != nil)
 	return !facts.Address.IsZero() && !(meant && over)
 }
 
-// follow waits until the run is over, and finds out about it anew.
+// follow waits until the run is over, and asks about it again.
 func (f *statusFlags) follow(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts) (apps.Facts, error) {
 	run := f.run
-	w := onlooker{
-		lookup: k, app: facts.ID, address: facts.Address, say: func(line string) { fmt.Fprintln(s.Err, line) },
-		ours: func(other string) bool {
-			if run == "" { // the first that is seen
-				run = other
-			}
-			return other == run || f.run != "" && runOf(other, f.run)
-		},
-	}
-	tick := time.NewTicker(watchPoll)
-	defer tick.Stop()
-	for !w.look(ctx) {
-		select {
-		case <-ctx.Done():
-			return facts, ctx.Err()
-		case <-tick.C:
+	ours := func(other string) bool {
+		if run == "" { // the first that is seen
+			run = other
 		}
+		return other == run || f.run != "" && submit.IsRunOf(other, f.run)
+	}
+	print := func(line string) { fmt.Fprintln(s.Err, line) }
+	if err := submit.Follow(ctx, runsOf{k, facts.Address}, facts.Address, facts.ID, ours, print); err != nil {
+		return facts, err
 	}
 	return k.App(ctx, facts.ID)
 }
 
 // code is the exit code of what is seen: the verdict's, or that of an interrupted run.
 func (v *appView) code() error {
-	code := interruptedCode
+	code := exit.Interrupted
 	if v.Verdict != nil {
 		code = exit.Of(*v.Verdict, "")
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/cmd/internal/console"
-	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
@@ -41,7 +40,7 @@ func (v *appView) lines() [][2]string {
 		}
 	}
 	if v.Verdict != nil {
-		add("verdict", verdictText(*v.Verdict))
+		add("verdict", exit.VerdictText(*v.Verdict))
 		add("advice", v.Verdict.Advice)
 	} else if v.Outcome != nil {
 		add("outcome", *v.Outcome+"; it goes on when it is launched again")
@@ -114,15 +113,6 @@ func (v *appView) fate() string {
 		return strings.Join(fenced, ", ") + " cut off and stopped"
 	}
 	return "processes go on"
-}
-
-// verdictText is a verdict in one line.
-func verdictText(v registry.Verdict) string {
-	text := string(v.Outcome)
-	if v.Class != "" && string(v.Class) != string(v.Outcome) {
-		text += " (" + string(v.Class) + ")"
-	}
-	return exit.WithCause(text, v.Cause)
 }
 
 func instanceCells(rows []status.Instance) [][]string {

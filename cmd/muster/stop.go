@@ -90,7 +90,7 @@ func (f *stopFlags) stop(ctx context.Context, s console.Streams, app string, gra
 		if facts.Registry != nil && facts.Registry.Live > 0 {
 			return endOf(ctx, s, k, facts, *v)
 		}
-		fmt.Fprintf(s.Out, "%s: %s\n", app, verdictText(*v))
+		fmt.Fprintf(s.Out, "%s: %s\n", app, exit.VerdictText(*v))
 		return nil
 	case facts.Registry == nil:
 		if f.save {
@@ -243,7 +243,7 @@ func endOf(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Fac
 			fmt.Fprintf(s.Err, "%s: %s left after %s: muster status %s says where\n", facts.ID, appdef.Counted(live, "agent"), limit, facts.ID)
 		}
 	}
-	fmt.Fprintf(s.Out, "%s: %s\n", facts.ID, verdictText(v))
+	fmt.Fprintf(s.Out, "%s: %s\n", facts.ID, exit.VerdictText(v))
 	return nil
 }
 

@@ -12,6 +12,9 @@ const (
 	Timeout    = 76
 	Forbidden  = 77
 	Other      = 93 // the job failed because of another instance
+
+	CtrlC       = 130
+	Interrupted = 143 // no agent of the run is left, and it has no verdict
 )
 
 // Of maps a verdict to the exit code of the agent of instance me, or of `muster run` when me is

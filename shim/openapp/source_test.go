@@ -1,9 +1,12 @@
 package openapp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/muster-agent/muster/packages/fetch"
@@ -46,5 +49,25 @@ func TestFetchCode(t *testing.T) {
 		if got := FetchCode(fmt.Errorf("fetch: %w", tt.err)); got != tt.want {
 			t.Errorf("%v: got %d, want %d", tt.err, got, tt.want)
 		}
+	}
+}
+
+// A package that is being fetched when Ctrl-C comes is waited for no longer.
+func TestCalledOffWhileItIsFetched(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	begun := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-r.Context().Done()
+	}))
+	defer silent.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		cancel()
+	}()
+	a := Choices{}
+	if _, _, err := a.Read(ctx, silent.URL+"/a.zip"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it broken off", err)
 	}
 }

@@ -4,9 +4,10 @@ package submit_test
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -112,18 +113,18 @@ func (c *client) ends() int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// left are the files in a store.
+// left are the files in a store, each in the folder of its run.
 func left(t *testing.T, store string) []string {
 	t.Helper()
 	var all []string
-	for _, folder := range []string{"objects", "runs"} {
-		entries, err := os.ReadDir(filepath.Join(store, folder))
-		if err != nil && !os.IsNotExist(err) {
-			t.Fatal(err)
+	err := fs.WalkDir(os.DirFS(store), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			all = append(all, path)
 		}
-		for _, e := range entries {
-			all = append(all, folder+"/"+e.Name())
-		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
 	}
 	return all
 }

@@ -30,7 +30,7 @@ func TestSlurm(t *testing.T) {
 	if code := one.ends(); code != 130 || !strings.Contains(one.err.String(), "stop it:   muster stop tiny --registry ") {
 		t.Errorf("Ctrl-C: got %d, want 130 and how to stop it\n%s", code, one.err.String())
 	}
-	if got := strings.Join(left(t, store), " "); !strings.Contains(got, "-muster") || !strings.Contains(got, "runs/tiny@r1.json") {
+	if got := strings.Join(left(t, store), " "); !strings.Contains(got, "-muster") || !strings.Contains(got, "tiny@r1/run.json") {
 		t.Errorf("left are %q while the job runs", got)
 	}
 	id := strings.TrimSpace(one.out.String())
@@ -56,7 +56,7 @@ func TestSlurm(t *testing.T) {
 	if code := two.ends(); code != 130 || !strings.Contains(two.out.String(), "tiny: stopped") {
 		t.Errorf("stopped by Ctrl-C: got %d, want 130 and the verdict\n%s%s", code, two.out.String(), two.err.String())
 	}
-	if got := strings.Join(left(t, store), " "); strings.Contains(got, "r2") {
+	if got := strings.Join(left(t, store), " "); strings.Contains(got, "tiny@r2/") {
 		t.Errorf("left are %q, want nothing of a run that is over", got)
 	}
 }

@@ -1,8 +1,6 @@
 package flags
 
 import (
-	"path/filepath"
-
 	"github.com/muster-agent/muster/shim/openapp"
 )
 
@@ -16,32 +14,4 @@ func (f *App) Register(flags Set) {
 	flags.StringArrayVar(&f.Instances, "instances", nil, "`COMPONENT=N,…`: how many of each; components not named keep theirs")
 	flags.StringVar(&f.PAIVersion, "pai-version", "", "generation of PAI that a job file is read as: 0.5 (QIZHI), 0.14 (SCM) or 1 (default: told from its fields)")
 	flags.BoolVar(&f.OutputUser, "pai-output-user", false, "a job file without outputDir leaves its output in /Output/USER/JOB, not in /Output/JOB")
-}
-
-// Args are the same choices as arguments for an agent; paths become absolute.
-func (f *App) Args() ([]string, error) {
-	var out []string
-	for flag, path := range map[string]string{"--template": f.Template, "--resources": f.Resources} {
-		if path == "" {
-			continue
-		}
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, flag, abs)
-	}
-	for _, s := range f.Set {
-		out = append(out, "--set", s)
-	}
-	for _, s := range f.Instances {
-		out = append(out, "--instances", s)
-	}
-	if f.PAIVersion != "" {
-		out = append(out, "--pai-version", f.PAIVersion)
-	}
-	if f.OutputUser {
-		out = append(out, "--pai-output-user")
-	}
-	return out, nil
 }

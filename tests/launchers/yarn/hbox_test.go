@@ -42,9 +42,7 @@ func (l *lab) hbox() {
 		}
 		l.y.AwaitEnd(id)
 	}
-	for _, folder := range []string{"objects", "runs"} {
-		if got := l.hdfs.FsShell(l.t, "-ls", "-C", store+"/"+folder); strings.TrimSpace(got) != "" {
-			l.t.Errorf("left in the store are %s", got)
-		}
+	if got := l.hdfs.FsShell(l.t, "-ls", "-C", store); strings.TrimSpace(got) != "" {
+		l.t.Errorf("left in the store are %s", got)
 	}
 }

@@ -1,0 +1,31 @@
+package openapp
+
+import "path/filepath"
+
+// Args are the same choices as arguments for an agent; paths become absolute.
+func (f *Choices) Args() ([]string, error) {
+	var out []string
+	for flag, path := range map[string]string{"--template": f.Template, "--resources": f.Resources} {
+		if path == "" {
+			continue
+		}
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, flag, abs)
+	}
+	for _, s := range f.Set {
+		out = append(out, "--set", s)
+	}
+	for _, s := range f.Instances {
+		out = append(out, "--instances", s)
+	}
+	if f.PAIVersion != "" {
+		out = append(out, "--pai-version", f.PAIVersion)
+	}
+	if f.OutputUser {
+		out = append(out, "--pai-output-user")
+	}
+	return out, nil
+}

@@ -1,0 +1,34 @@
+package submit
+
+import (
+	"fmt"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// Workers are the instances whose progress counts: neither parameter servers nor an evaluator.
+func Workers(app *appdef.App) []registry.Instance {
+	var workers []registry.Instance
+	for _, in := range plan.Instances(app) {
+		if role := app.Component(in.Component).Settings.Role; role == appdef.RoleWorker || role == appdef.RoleChief {
+			workers = append(workers, in)
+		}
+	}
+	return workers
+}
+
+// HBoxProgress is HBox's line about what the workers report, empty while none has reported.
+func HBoxProgress(reported map[string]float64, workers []registry.Instance) string {
+	sum, any := 0.0, false
+	for _, in := range workers {
+		if f, ok := reported[in.String()]; ok {
+			sum, any = sum+f, true
+		}
+	}
+	if !any {
+		return ""
+	}
+	return fmt.Sprintf("reporter progress:%.2f%%", 100*sum/float64(len(workers)))
+}
