@@ -10,80 +10,87 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint"
 )
 
-// adopt commits what this instance has in the store when the registry has never heard of any: it began anew, and the manifests
-// decide.
-func (k *uploader) adopt(ctx context.Context, in registry.Instance) error {
-	stored, err := k.m.cfg.Registry().Stored(ctx)
+// adopt commits what this instance has in the store where the registry has never heard of any checkpoint: the registry
+// lost its data, and the manifests decide.
+func (u *uploader) adopt(ctx context.Context, in registry.Instance) error {
+	stored, err := u.m.cfg.Registry().Stored(ctx)
 	if _, known := stored[in]; err != nil || known {
 		return err
 	}
-	mine, err := k.manifests(ctx, in.String())
+	mine, err := u.manifests(ctx, in.String())
 	if err != nil || len(mine) == 0 {
 		return err
 	}
-	standing, err := k.together(ctx, in, mine)
+	gang, err := u.gangManifests(ctx, in, mine)
 	if err != nil {
 		return err
 	}
 	var steps []registry.CheckpointStep
-	for _, m := range checkpoint.Standing(standing) {
+	for _, m := range checkpoint.Standing(gang) {
 		if m.Instance != in.String() {
 			continue
 		}
 		kept := m.Kept()
-		steps = append(steps, registry.CheckpointStep{Step: m.Step, URI: k.url(kept), SHA256: k.sums[kept], Shared: m.Shared})
+		one := registry.CheckpointStep{Step: m.Step, URI: u.url(kept), SHA256: u.sums[kept], Shared: m.Shared}
+		steps = append(steps, one)
 	}
 	if len(steps) == 0 {
 		return nil
 	}
-	k.m.cfg.Log.Info("the registry knows of no checkpoints, the store does", "newest", steps[len(steps)-1].Step, "number", len(steps))
-	return k.m.cfg.Registry().Store(ctx, k.m.cfg.Registry().Record().Gen, steps...)
+	newest := steps[len(steps)-1].Step
+	u.m.cfg.Log.Info("committing checkpoints that only the store knows", "newest", newest, "number", len(steps))
+	gen := u.m.cfg.Registry().Record().Gen
+	return u.m.cfg.Registry().Store(ctx, gen, steps...)
 }
 
-// manifests are those of an instance's checkpoints that are as they were stored, oldest first.
-func (k *uploader) manifests(ctx context.Context, instance string) ([]checkpoint.Manifest, error) {
-	kept, err := k.vault.List(ctx, instance)
+// manifests are those of an instance's intact checkpoints, oldest first.
+func (u *uploader) manifests(ctx context.Context, instance string) ([]checkpoint.Manifest, error) {
+	kept, err := u.vault.List(ctx, instance)
 	if err != nil {
 		return nil, err
 	}
 	var all []checkpoint.Manifest
 	for _, one := range kept {
-		m, sum, err := k.vault.Read(ctx, one)
+		m, sum, err := u.vault.Read(ctx, one)
 		if errors.Is(err, checkpoint.ErrTorn) || errors.Is(err, checkpoint.ErrAbsent) {
-			k.m.cfg.Log.Warn("checkpoint in the store is passed over", "at", k.url(one), "why", err)
+			u.m.cfg.Log.Warn(storedSkipped, "at", u.url(one), "why", err)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		k.sums[one] = sum
+		u.sums[one] = sum
 		all = append(all, m)
 	}
 	return all, nil
 }
 
-// together are the manifests of all who go on from the same step as this instance: what one of them has stored of a later
-// generation shows which branch was given up by all.
-func (k *uploader) together(ctx context.Context, in registry.Instance, mine []checkpoint.Manifest) ([]checkpoint.Manifest, error) {
+// gangManifests adds the manifests of all instances that resume from the same step as this one: what one of them stored
+// in a later generation shows which branch all of them gave up.
+func (u *uploader) gangManifests(
+	ctx context.Context, in registry.Instance, mine []checkpoint.Manifest,
+) ([]checkpoint.Manifest, error) {
 	resumes := map[string]bool{}
-	for _, c := range k.m.cfg.Facts().Components {
+	for _, c := range u.m.cfg.Facts().Components {
 		resumes[c.Name] = c.Resumes()
 	}
-	instances, err := k.vault.Instances(ctx)
+	instances, err := u.vault.Instances(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all := slices.Clone(mine)
 	for _, name := range instances {
 		component := name[:strings.LastIndexByte(name, '-')]
-		if name == in.String() || !mine[len(mine)-1].Shared && !(resumes[in.Component] && resumes[component]) {
+		together := resumes[in.Component] && resumes[component]
+		if name == in.String() || !mine[len(mine)-1].Shared && !together {
 			continue
 		}
-		theirs, err := k.manifests(ctx, name)
+		theirs, err := u.manifests(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, slices.DeleteFunc(theirs, func(m checkpoint.Manifest) bool { return !m.Shared && !(resumes[in.Component] && resumes[component]) })...)
+		foreign := func(m checkpoint.Manifest) bool { return !m.Shared && !together }
+		all = append(all, slices.DeleteFunc(theirs, foreign)...)
 	}
 	return all, nil
 }

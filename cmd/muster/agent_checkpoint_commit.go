@@ -11,16 +11,16 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint"
 )
 
-// commit has the registry take what is in the store. What it refuses for good is of a generation that is over, or of an index
-// that is another's: that is taken away again.
-func (k *uploader) commit(ctx context.Context) {
-	k.mu.Lock()
-	pending := slices.Clone(k.pending)
-	k.mu.Unlock()
+// commit has the registry take what is in the store. What it refuses for good is of a generation that is over, or of an
+// index that another agent holds: that is removed again.
+func (u *uploader) commit(ctx context.Context) {
+	u.mu.Lock()
+	pending := slices.Clone(u.pending)
+	u.mu.Unlock()
 	if len(pending) == 0 {
 		return
 	}
-	// Not called off with the process: of one whose time is over the registry's word is what takes its copy away.
+	// Not cancelled with the process: if its generation is over, only the registry's refusal removes the copy.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
 	defer cancel()
 	newest := pending[len(pending)-1]
@@ -30,59 +30,65 @@ func (k *uploader) commit(ctx context.Context) {
 			steps = append(steps, one.step)
 		}
 	}
-	err := k.m.cfg.Registry().Store(bounded, newest.gen, steps...)
+	err := u.m.cfg.Registry().Store(bounded, newest.gen, steps...)
 	if err != nil && !refusedForGood(err) {
-		k.m.cfg.Log.Warn("checkpoint is not committed yet", "step", newest.step.Step, "err", err)
+		u.m.cfg.Log.Warn("checkpoint not committed yet", "step", newest.step.Step, "err", err)
 		return
 	}
 	for _, one := range pending {
 		if err != nil || one.gen != newest.gen {
-			k.refuse(ctx, one, cmp.Or(err, registry.ErrOvertaken))
+			u.refuse(ctx, one, cmp.Or(err, registry.ErrOvertaken))
 		}
 	}
-	k.over(newest, err)
-	if err == nil {
-		k.m.cfg.Notices.Mended(warnCheckpoints, fmt.Sprintf("checkpoints are stored again, step %d in %s", newest.step.Step, k.m.plan.Checkpoint.Sync))
-		k.prune(ctx, newest.kept.Instance)
+	u.settle(newest, err)
+	if err != nil {
+		return
+	}
+	text := fmt.Sprintf("checkpoints are stored again, step %d in %s", newest.step.Step, u.m.plan.Checkpoint.Sync)
+	u.m.cfg.Notices.Mended(warnCheckpoints, text)
+	if err := u.prune(ctx, newest.kept.Instance); err != nil && ctx.Err() == nil {
+		u.m.cfg.Log.Warn("removing old checkpoints failed", "err", err)
 	}
 }
 
-// over notes what became of what was pending. What came too late for its generation may be what the next goes on from: it is
-// copied under that one when it is seen there again.
-func (k *uploader) over(newest uploaded, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.pending = nil
+// settle notes what became of the pending checkpoints. What came too late for its generation may be what the next one
+// resumes from: it is uploaded under that generation when it is seen again.
+func (u *uploader) settle(newest uploaded, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pending = nil
 	if !errors.Is(err, registry.ErrOvertaken) {
-		k.done = newest.stamp
+		u.done = newest.stamp
 	}
 	if err == nil {
-		k.doneAt = newest.step.Step
+		u.doneAt = newest.step.Step
 	}
 }
 
-// refusedForGood tells that no later try will do.
+// refusedForGood tells whether no retry will help.
 func refusedForGood(err error) bool {
-	return errors.Is(err, registry.ErrOvertaken) || errors.Is(err, registry.ErrSuperseded) || errors.Is(err, registry.ErrForbidden)
+	return errors.Is(err, registry.ErrOvertaken) || errors.Is(err, registry.ErrSuperseded) ||
+		errors.Is(err, registry.ErrForbidden)
 }
 
-func (k *uploader) refuse(ctx context.Context, one uploaded, why error) {
-	if k.committed(ctx, one) {
-		return // by a try whose answer was lost
+func (u *uploader) refuse(ctx context.Context, one uploaded, why error) {
+	if u.committed(ctx, one) {
+		return // by an attempt whose answer was lost
 	}
-	k.m.cfg.Log.Warn("checkpoint of an older generation is refused, and taken away", "step", one.step.Step, "generation", one.gen, "at", one.step.URI, "err", why)
+	u.m.cfg.Log.Warn("refused checkpoint of an older generation removed", "step", one.step.Step, "generation", one.gen,
+		"at", one.step.URI, "err", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
 	defer cancel()
-	if err := k.vault.Remove(ctx, one.kept); err != nil {
-		k.m.cfg.Log.Warn("take a refused checkpoint away", "at", one.step.URI, "err", err)
+	if err := u.vault.Remove(ctx, one.kept); err != nil {
+		u.m.cfg.Log.Warn("removing a refused checkpoint failed", "at", one.step.URI, "err", err)
 	}
 }
 
-// committed tells that the registry names it, or cannot be asked.
-func (k *uploader) committed(ctx context.Context, one uploaded) bool {
+// committed tells whether the registry names a checkpoint, or cannot be asked.
+func (u *uploader) committed(ctx context.Context, one uploaded) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
 	defer cancel()
-	stored, err := k.m.cfg.Registry().Stored(ctx)
+	stored, err := u.m.cfg.Registry().Stored(ctx)
 	if err != nil {
 		return true
 	}
@@ -94,32 +100,26 @@ func (k *uploader) committed(ctx context.Context, one uploaded) bool {
 	return false
 }
 
-// prune has the registry name what the gang could still go on from and the newest, and removes what is beyond the newest
-// muster.checkpoint.keep and not that.
-func (k *uploader) prune(ctx context.Context, instance string) {
-	if err := k.trim(ctx, instance); err != nil && ctx.Err() == nil {
-		k.m.cfg.Log.Warn("remove old checkpoints of the store", "err", err)
-	}
-}
-
-func (k *uploader) trim(ctx context.Context, instance string) error {
-	stored, err := k.m.cfg.Registry().Stored(ctx)
+// prune has the registry name only the newest checkpoint and what the gang could still resume from. It removes from the
+// store what is beyond the newest muster.checkpoint.keep and not one of those.
+func (u *uploader) prune(ctx context.Context, instance string) error {
+	member := u.m.cfg.Registry()
+	stored, err := member.Stored(ctx)
 	if err == nil {
-		k.tellApart(stored)
-		err = k.m.cfg.Registry().Trim(ctx, k.least(stored))
+		u.warnApart(stored)
+		err = member.Trim(ctx, u.least(stored))
 	}
-	if k.m.plan.Checkpoint.Keep <= 0 || err != nil {
+	if u.m.plan.Checkpoint.Keep <= 0 || err != nil {
 		return err
 	}
-	if stored, err = k.m.cfg.Registry().Stored(ctx); err != nil {
+	if stored, err = member.Stored(ctx); err != nil {
 		return err
 	}
-	return k.vault.Keep(ctx, instance, k.m.plan.Checkpoint.Keep, k.least(stored), namedBy(stored), func(c checkpoint.Kept) error {
-		return k.m.cfg.Registry().Forget(ctx, k.url(c)) // the registry names nothing that is gone
-	})
+	forget := func(c checkpoint.Kept) error { return member.Forget(ctx, u.url(c)) } // before the copy is removed
+	return u.vault.Keep(ctx, instance, u.m.plan.Checkpoint.Keep, u.least(stored), namedBy(stored), forget)
 }
 
-// namedBy tells of a stored checkpoint whether any key names it.
+// namedBy tells of a stored checkpoint whether the registry names it.
 func namedBy(stored map[registry.Instance]registry.Checkpoint) func(checkpoint.Kept) bool {
 	named := map[checkpoint.Kept]bool{}
 	for _, c := range stored {
@@ -132,17 +132,19 @@ func namedBy(stored map[registry.Instance]registry.Checkpoint) func(checkpoint.K
 	return func(c checkpoint.Kept) bool { return named[c] }
 }
 
-// tellApart warns while there is time of what would throw everything away at the next failure; one of the ranks does.
-func (k *uploader) tellApart(stored map[registry.Instance]registry.Checkpoint) {
-	why, first := k.m.cfg.Facts().Differing(k.m.cfg.Registry().Directive(), stored)
-	if why == "" || first != k.m.cfg.Loop.State().Instance {
-		k.m.cfg.Notices.Mended(warnApart, "a stored checkpoint is everybody's, or another rank tells of it")
+// warnApart warns early of ranks that have no checkpoint in common, so that the next failure would throw everything
+// away. One of the ranks does so.
+func (u *uploader) warnApart(stored map[registry.Instance]registry.Checkpoint) {
+	why, first := u.m.cfg.Facts().Differing(u.m.cfg.Registry().Directive(), stored)
+	if why == "" || first != u.m.cfg.Loop.State().Instance {
+		u.m.cfg.Notices.Mended(warnApart, "the ranks have a stored checkpoint in common, or another rank warns of it")
 		return
 	}
-	k.m.cfg.Notices.Warn(warnApart, "no stored checkpoint is everybody's, so a restart would begin anew: "+why+"; muster.checkpoint.ranks=some where not every rank saves")
+	u.m.cfg.Notices.Warn(warnApart, "no stored checkpoint is common to all ranks, so a restart would start from the beginning: "+
+		why+"; set muster.checkpoint.ranks=some where not every rank saves")
 }
 
 // least is the oldest step that must stay.
-func (k *uploader) least(stored map[registry.Instance]registry.Checkpoint) int64 {
-	return k.m.cfg.Facts().LeastStep(k.m.cfg.Registry().Directive(), stored, k.m.cfg.Loop.State().Instance)
+func (u *uploader) least(stored map[registry.Instance]registry.Checkpoint) int64 {
+	return u.m.cfg.Facts().LeastStep(u.m.cfg.Registry().Directive(), stored, u.m.cfg.Loop.State().Instance)
 }

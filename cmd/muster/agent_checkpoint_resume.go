@@ -19,44 +19,22 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
-	"github.com/muster-agent/muster/shim/plan"
 )
 
-// prepare opens the store, clears what an earlier agent of this index left half there, and tells the registry what the store
-// has where it knows nothing.
-func (m *checkpointManager) prepare(ctx context.Context, p plan.Plan, in registry.Instance) error {
-	m.plan = p
-	k, err := m.openUploader(ctx)
-	if k == nil || err != nil {
-		return err
-	}
-	if err := k.vault.Sweep(ctx, in.String()); err != nil {
-		return fmt.Errorf("muster.checkpoint.sync: %w", err)
-	}
-	if err := k.store.MkdirAll(ctx, k.vault.Top+"/"+in.String()); err != nil { // what may not be written is told now
-		return fmt.Errorf("muster.checkpoint.sync: %w", err)
-	}
-	if err := k.adopt(ctx, in); err != nil {
-		return fmt.Errorf("muster.checkpoint.sync: %w", err)
-	}
-	m.uploader = k
-	return nil
-}
-
-// herePatience is how long a gang's formation waits for a store's word on the checkpoints that a process keeps there itself.
+// herePatience bounds the look at the checkpoints that a process keeps in a store, while its gang forms.
 const herePatience = 30 * time.Second
 
-// here is what the folder of the checkpoints has while nothing runs there, for whom the gang's step is chosen; nil: this instance
-// goes on by itself.
+// here is what the checkpoint folder holds while nothing runs: the conductor chooses the step of the gang by it. nil:
+// this instance resumes by itself.
 func (m *checkpointManager) here(ctx context.Context, s machine.State) *registry.Here {
-	if m.plan.Who.Role == string(appdef.RoleService) || s.Policy.Scope == registry.ScopeInstance || m.plan.Checkpoint.Ranks == conductor.RanksEach {
+	if m.isService() || !m.follows(s) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, herePatience)
 	defer cancel()
 	found, l, err := m.look(ctx, false)
 	if err != nil {
-		m.cfg.Log.Warn("look for a checkpoint", "dir", m.plan.Checkpoint.Dir, "err", err)
+		m.cfg.Log.Warn(lookFailed, "dir", m.plan.Checkpoint.Dir, "err", err)
 		return &registry.Here{Shared: l.shared, Steps: []int64{}, Unknown: true}
 	}
 	out := &registry.Here{Gen: m.lastResumed(l), Shared: l.shared, Steps: []int64{}}
@@ -66,24 +44,26 @@ func (m *checkpointManager) here(ctx context.Context, s machine.State) *registry
 	return out
 }
 
-// resume has the folder of the checkpoints hold what this generation goes on from: brought from the store where it is not here, and
-// what is newer than a gang's own step set aside. The start that follows fails with what keeps it from that.
+// resume prepares the checkpoint folder for a generation: its checkpoint is downloaded where this host lacks it, and
+// what is newer than the step of the gang is quarantined. If that fails, so does the start that follows (notReady).
 func (m *checkpointManager) resume(ctx context.Context, s machine.State) {
-	if m.plan.Who.Role == string(appdef.RoleService) {
+	if m.isService() {
 		return
 	}
-	m.tellAnew(s)
+	m.warnRestart(s)
+	inStore := onStore(m.plan.Checkpoint.Dir)
 	var err error
-	if !onStore(m.plan.Checkpoint.Dir) {
+	switch {
+	case !inStore:
 		err = m.ready(ctx, s)
-	} else if m.follows(s) {
-		err = m.wasDark(ctx, s.Directive.Resume)
+	case m.follows(s):
+		err = m.checkUnknown(ctx, s.Directive.Resume)
 	}
 	if err != nil && ctx.Err() == nil {
-		m.cfg.Log.Error("the checkpoint to go on from is not here", "err", err)
+		m.cfg.Log.Error("resuming from a checkpoint failed", "err", err)
 	}
-	if err == nil && !onStore(m.plan.Checkpoint.Dir) {
-		m.tellWithout(ctx, s)
+	if err == nil && !inStore {
+		m.warnWithout(ctx, s)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,12 +72,28 @@ func (m *checkpointManager) resume(ctx context.Context, s machine.State) {
 	}
 }
 
-// tellWithout warns of an instance that starts from nothing while its gang goes on from a step: right where one saves for all and
-// its peers get the state from it, and a mixture where each saves its own and the first alone has done so yet.
-func (m *checkpointManager) tellWithout(ctx context.Context, s machine.State) {
+// notReady is why the next start cannot resume; nil: it can.
+func (m *checkpointManager) notReady() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.failed
+}
+
+func (m *checkpointManager) isService() bool { return m.plan.Who.Role == string(appdef.RoleService) }
+
+// follows tells whether the instance resumes from the step of its gang.
+func (m *checkpointManager) follows(s machine.State) bool {
+	return s.Policy.Scope != registry.ScopeInstance && m.plan.Checkpoint.Ranks != conductor.RanksEach
+}
+
+// warnWithout warns of an instance that starts from nothing while its gang resumes from a step. That is right where one
+// rank saves for all and its peers get the state from it. It mixes states where each rank saves its own and only the
+// first has done so yet.
+func (m *checkpointManager) warnWithout(ctx context.Context, s machine.State) {
+	const mended = "it resumes with its gang"
 	step := s.Directive.Resume
 	if !m.follows(s) || step == nil || *step == registry.NoStep || m.plan.Who.Role == string(appdef.RolePS) {
-		m.cfg.Notices.Mended(warnWithout, "it goes on with its gang")
+		m.cfg.Notices.Mended(warnWithout, mended)
 		return
 	}
 	found, _, err := m.look(ctx, false)
@@ -105,88 +101,97 @@ func (m *checkpointManager) tellWithout(ctx context.Context, s machine.State) {
 		return
 	}
 	if _, ok := found.At(*step); ok {
-		m.cfg.Notices.Mended(warnWithout, "it goes on with its gang")
+		m.cfg.Notices.Mended(warnWithout, mended)
 		return
 	}
-	m.cfg.Log.Warn("the gang goes on from a step that this instance does not have; it starts without", "step", *step)
-	m.cfg.Notices.Warn(warnWithout, fmt.Sprintf("%s starts without a checkpoint while its gang goes on from step %d; "+
-		"muster.checkpoint.ranks=all where each rank saves its own part, muster.checkpoint.sync where others shall have what one saves", s.Instance, *step))
+	m.cfg.Log.Warn("instance lacks the checkpoint of its gang", "step", *step)
+	m.cfg.Notices.Warn(warnWithout, fmt.Sprintf("%s starts without a checkpoint while its gang resumes from step %d; "+
+		"set muster.checkpoint.ranks=all where each rank saves its part, or muster.checkpoint.sync where one does for all",
+		s.Instance, *step))
 }
 
-// tellAnew warns of a gang that begins anew; one of it does, for all.
-func (m *checkpointManager) tellAnew(s machine.State) {
-	if why := s.Directive.Anew; why != "" && m.follows(s) {
-		m.cfg.Log.Warn("the gang begins anew, for ranks have checkpoints and none is everybody's", "steps", why)
-		if m.plan.Who.Rank == 0 {
-			m.cfg.Notices.Warn(warnAnew, "generation "+strconv.Itoa(s.Gen)+" begins anew, for no checkpoint is everybody's: "+why+
-				"; what there is, is kept in .muster-set-aside-g"+strconv.Itoa(s.Gen)+" and in the store's set-aside-g"+strconv.Itoa(s.Gen)+
-				"; muster.checkpoint.ranks=some where not every rank saves")
-		}
+// warnRestart warns of a gang that starts from the beginning; rank 0 does so for all.
+func (m *checkpointManager) warnRestart(s machine.State) {
+	why := s.Directive.Anew
+	if why == "" || !m.follows(s) {
+		m.cfg.Notices.Mended(warnAnew, "the gang resumes from a checkpoint again")
 		return
 	}
-	m.cfg.Notices.Mended(warnAnew, "the gang goes on from a checkpoint again")
+	m.cfg.Log.Warn("gang starts from the beginning: its ranks have no checkpoint in common", "steps", why)
+	if m.plan.Who.Rank != 0 {
+		return
+	}
+	m.cfg.Notices.Warn(warnAnew, fmt.Sprintf("generation %d starts from the beginning, "+
+		"for its ranks have no checkpoint in common: %s; "+
+		"existing checkpoints are kept in .muster-set-aside-g%[1]d and in the store's set-aside-g%[1]d; "+
+		"set muster.checkpoint.ranks=some where not every rank saves", s.Gen, why))
 }
 
-// follows tells that an instance goes on from its gang's step.
-func (m *checkpointManager) follows(s machine.State) bool {
-	return s.Policy.Scope != registry.ScopeInstance && m.plan.Checkpoint.Ranks != conductor.RanksEach
-}
-
-// ready does resume's work, one agent of a host at a time where they share the folder.
+// ready does the work of resume in a folder of this host. Where agents of a host share the folder, one of them works at
+// a time.
 func (m *checkpointManager) ready(ctx context.Context, s machine.State) error {
-	k, follows := m.uploader, m.follows(s)
-	if k == nil && !follows {
+	follows := m.follows(s)
+	if m.uploader == nil && !follows {
 		return nil
 	}
-	var resume *int64
+	var step *int64
 	if follows {
-		resume = s.Directive.Resume
+		step = s.Directive.Resume
 	}
 	found, l, err := m.look(ctx, true)
+	if err == nil && l.shared {
+		lock, lockErr := m.lockFolder(ctx, l.dir)
+		if lockErr != nil {
+			return lockErr
+		}
+		defer func() { _ = lock.Release() }()
+		found, l, err = m.look(ctx, false) // another agent may have downloaded it meanwhile
+	}
 	if err != nil {
 		return fault.Data(fmt.Errorf("look for a checkpoint: %w", err))
 	}
-	if l.shared {
-		lock, err := m.lockFolder(ctx, l.dir)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = lock.Release() }()
-		if found, l, err = m.look(ctx, false); err != nil { // another has brought it meanwhile
-			return fault.Data(fmt.Errorf("look for a checkpoint: %w", err))
-		}
-	}
-	anew := resume != nil && *resume == registry.NoStep
-	switch {
-	case k == nil:
-	case anew:
-		if err := k.setAside(ctx, s); err != nil {
-			return fault.Data(fmt.Errorf("set aside what is stored: %w", err))
-		}
-	default:
-		if err := k.bring(ctx, s.Instance, found, resume); err != nil {
-			return fault.Data(fmt.Errorf("bring the checkpoint back: %w", err))
-		}
+	if err := m.download(ctx, s, found, step); err != nil {
+		return fault.Data(err)
 	}
 	if !follows {
 		return nil
 	}
-	if err := m.wasDark(ctx, resume); err != nil {
+	if err := m.checkUnknown(ctx, step); err != nil {
 		return err
 	}
-	if resume != nil {
-		if err := m.cfg.Registry().GiveUp(ctx, *resume); err != nil && !errors.Is(err, registry.ErrOvertaken) {
-			return fault.Data(fmt.Errorf("give newer checkpoints up: %w", err)) // what is saved from now on would meet them
+	if step != nil {
+		// Else checkpoints that are saved from now on would meet the newer ones of a branch that was given up.
+		if err := m.cfg.Registry().GiveUp(ctx, *step); err != nil && !errors.Is(err, registry.ErrOvertaken) {
+			return fault.Data(fmt.Errorf("give up newer checkpoints: %w", err))
 		}
 	}
-	return m.resumeFolder(ctx, resume, s)
+	return m.markResumed(ctx, step, s)
 }
 
-// wasDark fails where this instance could not tell what it has when its gang chose a step, and the choice does not suit it: the
-// gang forms once more, and then it is known.
-func (m *checkpointManager) wasDark(ctx context.Context, resume *int64) error {
+// download brings the checkpoint of a step back from the checkpoint store, or quarantines what is stored where the gang
+// starts from the beginning.
+func (m *checkpointManager) download(ctx context.Context, s machine.State, found format.Found, step *int64) error {
+	u := m.uploader
+	if u == nil {
+		return nil
+	}
+	if step != nil && *step == registry.NoStep {
+		if err := u.quarantine(ctx, s); err != nil {
+			return fmt.Errorf("quarantine stored checkpoints: %w", err)
+		}
+		return nil
+	}
+	if err := u.download(ctx, s.Instance, found, step); err != nil {
+		return fmt.Errorf("download the checkpoint: %w", err)
+	}
+	return nil
+}
+
+// checkUnknown fails where this instance could not look at its checkpoints when its gang chose a step, and the step
+// does not suit what it has. The gang forms once more, and then the conductor knows.
+func (m *checkpointManager) checkUnknown(ctx context.Context, step *int64) error {
 	h := m.cfg.Registry().Record().Here
-	if h == nil || !h.Unknown || resume != nil && *resume == registry.NoStep {
+	if h == nil || !h.Unknown || step != nil && *step == registry.NoStep {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, herePatience)
@@ -196,25 +201,17 @@ func (m *checkpointManager) wasDark(ctx context.Context, resume *int64) error {
 		return fault.Data(fmt.Errorf("look for a checkpoint: %w", err))
 	}
 	suits := len(found.Whole) == 0
-	if resume != nil {
-		_, suits = found.At(*resume)
+	if step != nil {
+		_, suits = found.At(*step)
 	}
 	if suits {
 		return nil
 	}
-	return fault.Data(fmt.Errorf("what %s has could not be looked at when the gang chose a step, and it is another", m.plan.Checkpoint.Dir))
+	dir := m.plan.Checkpoint.Dir
+	return fault.Data(fmt.Errorf("%s could not be read when the gang chose its step, and holds other checkpoints", dir))
 }
 
-// setAside keeps what this instance has stored, and has nobody go on from it.
-func (k *uploader) setAside(ctx context.Context, s machine.State) error {
-	moved, err := k.vault.SetAside(ctx, s.Instance.String(), "g"+strconv.Itoa(s.Gen))
-	if len(moved) > 0 {
-		k.m.cfg.Log.Warn("stored checkpoints are set aside", "number", len(moved), "newest", moved[len(moved)-1].Step)
-	}
-	return err
-}
-
-// lockPoll is how often a folder is asked for that another agent of this host lays a checkpoint out in.
+// lockPoll is the time between two attempts to lock a folder that another agent of this host prepares.
 const lockPoll = 50 * time.Millisecond
 
 func (m *checkpointManager) lockFolder(ctx context.Context, dir string) (*hostlock.Lock, error) {
@@ -233,31 +230,32 @@ func (m *checkpointManager) lockFolder(ctx context.Context, dir string) (*hostlo
 	}
 }
 
-// resumeFolder renames what the gang does not go on from, once for each generation and folder: what is newer than its step, or
-// everything where that step is not there. nil: nobody has stored anything, and what is here is taken.
-func (m *checkpointManager) resumeFolder(ctx context.Context, step *int64, s machine.State) error {
+// markResumed quarantines what the gang does not resume from, once per generation and folder: what is newer than its
+// step, or everything where that step is missing. Without a step nobody has stored anything, and the folder stays as it
+// is.
+func (m *checkpointManager) markResumed(ctx context.Context, step *int64, s machine.State) error {
 	found, l, err := m.look(ctx, false)
 	if err != nil {
 		return fault.Data(err)
 	}
-	root, err := openPlace(l.dir, l.place)
+	root, err := l.open()
 	if errors.Is(err, fs.ErrNotExist) && len(found.Whole)+len(found.Torn) == 0 {
-		return m.had(step, nil)
+		return m.checkReported(step, nil)
 	}
 	if err != nil {
 		return fault.Data(err)
 	}
 	defer root.Close()
-	if m.resumedIn(root) >= s.Gen {
+	if m.markedGeneration(root) >= s.Gen {
 		return nil
 	}
 	if step != nil {
-		if err := m.setAside(ctx, root, found, *step, s.Gen); err != nil {
+		if err := m.quarantine(ctx, root, found, *step, s.Gen); err != nil {
 			return fault.Data(err)
 		}
 	}
 	if step == nil && len(found.Whole) == 0 {
-		return nil // the folder says it when something is in it
+		return nil // marked once there is something in it
 	}
 	if err := m.mark(root, s.Gen); err != nil {
 		return fault.Data(err)
@@ -265,36 +263,42 @@ func (m *checkpointManager) resumeFolder(ctx context.Context, step *int64, s mac
 	return nil
 }
 
-// had fails where this instance counted on a step of its folder that is not there any more.
-func (m *checkpointManager) had(step *int64, found []format.Checkpoint) error {
+// checkReported fails where this instance reported a step to the conductor that its folder no longer has.
+func (m *checkpointManager) checkReported(step *int64, found []format.Checkpoint) error {
 	h := m.cfg.Registry().Record().Here
-	if step == nil || h == nil || !slices.Contains(h.Steps, *step) || slices.ContainsFunc(found, func(c format.Checkpoint) bool { return c.Step == *step }) {
+	if step == nil || h == nil || !slices.Contains(h.Steps, *step) {
 		return nil
 	}
-	return fault.Data(fmt.Errorf("step %d, which the gang goes on from, is not in %s any more", *step, m.plan.Checkpoint.Dir))
+	if slices.ContainsFunc(found, func(c format.Checkpoint) bool { return c.Step == *step }) {
+		return nil
+	}
+	err := fmt.Errorf("step %d, which the gang resumes from, is no longer in %s", *step, m.plan.Checkpoint.Dir)
+	return fault.Data(err)
 }
 
-func (m *checkpointManager) setAside(ctx context.Context, root *os.Root, found format.Found, step int64, gen int) error {
-	if err := m.had(&step, found.Whole); err != nil {
+func (m *checkpointManager) quarantine(
+	ctx context.Context, root *os.Root, found format.Found, step int64, gen int,
+) error {
+	if err := m.checkReported(&step, found.Whole); err != nil {
 		return err
 	}
 	from := step
 	if _, ok := found.At(step); !ok {
-		from = registry.NoStep // what is older is no more of what its peers go on from than what is newer
+		from = registry.NoStep // older checkpoints belong to the step of the gang as little as newer ones
 	}
-	moved, err := checkpoint.SetAside(root, found, from, "g"+strconv.Itoa(gen))
+	moved, err := checkpoint.Quarantine(root, found, from, "g"+strconv.Itoa(gen))
 	if len(moved) == 0 {
 		return err
 	}
-	m.cfg.Log.Warn("checkpoints that the gang does not go on from are set aside", "resume", step, "dir", root.Name(), "names", moved)
+	m.cfg.Log.Warn("checkpoints quarantined", "resume", step, "dir", root.Name(), "names", moved)
 	if err == nil {
-		err = m.tellFramework(ctx, root, step)
+		err = m.writeState(ctx, root, step)
 	}
 	return err
 }
 
-// tellFramework has TensorFlow's own file name the newest checkpoint that is left, that of the step.
-func (m *checkpointManager) tellFramework(ctx context.Context, root *os.Root, step int64) error {
+// writeState has TensorFlow's own file name the checkpoint of the step as the newest.
+func (m *checkpointManager) writeState(ctx context.Context, root *os.Root, step int64) error {
 	found, _, err := m.look(ctx, false)
 	if err != nil {
 		return err
@@ -304,11 +308,4 @@ func (m *checkpointManager) tellFramework(ctx context.Context, root *os.Root, st
 		return checkpoint.DropState(root, m.plan.Framework)
 	}
 	return checkpoint.WriteState(root, m.plan.Framework, found, c, m.owner())
-}
-
-// notReady is what keeps a start from going on from where it should.
-func (m *checkpointManager) notReady() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.failed
 }

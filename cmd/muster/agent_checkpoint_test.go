@@ -18,7 +18,8 @@ import (
 	"github.com/muster-agent/muster/shim/stage"
 )
 
-// A store that takes connections and never says a word holds up the end of a process for a moment, not for as long as it is away.
+// A store that takes connections and never says a word holds up the end of a process for a moment, not for as long as
+// it is away.
 func TestEndWithASilentStore(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test's own
 	if err != nil {
@@ -68,11 +69,11 @@ func TestEndWithASilentStore(t *testing.T) {
 // Who waits for the last copy is told at once that it failed for good, and waits no more for the tries that follow.
 func TestNobodyWaitsForWhatAPersonMustMend(t *testing.T) {
 	k := &uploader{wake: make(chan struct{}, 1)}
-	k.offer(format.Checkpoint{Step: 1, Files: []format.File{{Name: "a"}}}, placement{}, machine.State{})
+	k.offer(format.Checkpoint{Step: 1, Files: []format.File{{Name: "a"}}}, location{}, machine.State{})
 	one, _ := k.take()
 	told := make(chan error, 1)
 	<-k.wake // of the offer
-	go func() { told <- k.settled(t.Context()) }()
+	go func() { told <- k.wait(t.Context()) }()
 	refused := errors.New("no room")
 	<-k.wake // of who waits, that it be tried now
 	k.putBack(*one, refused)
@@ -84,7 +85,8 @@ func TestNobodyWaitsForWhatAPersonMustMend(t *testing.T) {
 	}
 }
 
-// A process may write what it likes where its folder says which generation went on with it: that is believed to the letter.
+// A process may write what it likes where its folder says which generation went on with it: that is believed to the
+// letter.
 func TestMarksThatProcessesWrite(t *testing.T) {
 	root, err := os.OpenRoot(t.TempDir())
 	if err != nil {
@@ -92,18 +94,18 @@ func TestMarksThatProcessesWrite(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = root.Close() })
 	m := &checkpointManager{cfg: checkpointConfig{AppID: "app", Registry: func() checkpointRegistry { return &consul.Seat{} }}}
-	for text, want := range map[string]int{"": 0, " \n": 0, "7": 0, "word": 0, "a b -1\n": 0, m.markOf(7): 7, m.markOf(7) + "\n": 0} {
-		if err := root.WriteFile(resumedName, []byte(text), 0o600); err != nil {
+	for text, want := range map[string]int{"": 0, " \n": 0, "7": 0, "word": 0, "a b -1\n": 0, m.markText(7): 7, m.markText(7) + "\n": 0} {
+		if err := root.WriteFile(markName, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := m.resumedIn(root); got != want {
+		if got := m.markedGeneration(root); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
 		}
 	}
 }
 
-// What was refused since its generation is over is copied once more if the next goes on from it; what the registry has, or what is
-// another's by now, is not.
+// What was refused since its generation is over is copied once more if the next goes on from it; what the registry has,
+// or what is another's by now, is not.
 func TestTooLateIsCopiedAgain(t *testing.T) {
 	c := format.Checkpoint{Step: 30, Files: []format.File{{Name: "a"}}}
 	for _, tc := range []struct {
@@ -111,14 +113,14 @@ func TestTooLateIsCopiedAgain(t *testing.T) {
 		again bool
 	}{{nil, false}, {registry.ErrOvertaken, true}, {registry.ErrSuperseded, false}} {
 		k := &uploader{wake: make(chan struct{}, 1)}
-		k.offer(c, placement{}, machine.State{Gen: 1})
-		k.offer(c, placement{}, machine.State{Gen: 2}) // it waited: it is saved under the generation that goes on from it
+		k.offer(c, location{}, machine.State{Gen: 1})
+		k.offer(c, location{}, machine.State{Gen: 2}) // it waited: it is saved under the generation that goes on from it
 		one, _ := k.take()
 		if one == nil || one.gen != 2 {
 			t.Fatalf("got %+v, want it of generation 2", one)
 		}
-		k.over(uploaded{gen: 2, stamp: c.Stamp(), step: registry.CheckpointStep{Step: c.Step}}, tc.err)
-		k.offer(c, placement{}, machine.State{Gen: 3})
+		k.settle(uploaded{gen: 2, stamp: c.Stamp(), step: registry.CheckpointStep{Step: c.Step}}, tc.err)
+		k.offer(c, location{}, machine.State{Gen: 3})
 		if again, _ := k.take(); (again != nil) != tc.again {
 			t.Errorf("%v: got %+v", tc.err, again)
 		}

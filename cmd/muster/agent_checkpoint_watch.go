@@ -9,27 +9,27 @@ import (
 	"github.com/muster-agent/muster/shim/machine"
 )
 
-// How often the checkpoint folder is looked at, and one in a store.
+// The time between two looks at the checkpoint folder, on this host and in a store.
 const (
-	checkpointPoll = time.Second
-	storePoll      = 5 * time.Second
+	folderPoll = time.Second
+	storePoll  = 5 * time.Second
 )
 
-// watch follows the checkpoints of the process, and uploads them, until the end that it returns.
+// watch follows the checkpoints of the process, and uploads them, until the returned function is called.
 func (m *checkpointManager) watch() (end func()) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	var wg sync.WaitGroup
 	if m.plan.Who.Role != string(appdef.RoleService) {
 		wg.Go(func() { m.poll(ctx) })
 	}
-	if k := m.uploader; k != nil {
-		wg.Go(func() { k.run(ctx) })
+	if u := m.uploader; u != nil {
+		wg.Go(func() { u.run(ctx) })
 	}
 	return func() { cancel(); wg.Wait() }
 }
 
 func (m *checkpointManager) poll(ctx context.Context) {
-	poll := checkpointPoll
+	poll := folderPoll
 	if onStore(m.plan.Checkpoint.Dir) {
 		poll = storePoll
 	}
@@ -45,10 +45,11 @@ func (m *checkpointManager) poll(ctx context.Context) {
 	}
 }
 
-// lookPatience is how long the end of a process waits for a word on its last checkpoint: a store may be away.
+// lookPatience bounds how long the end of a process waits for a look at its last checkpoint: a store may be
+// unreachable.
 const lookPatience = 3 * time.Second
 
-// seeLast is see when a process has ended.
+// seeLast looks for the last checkpoint of a process that has ended.
 func (m *checkpointManager) seeLast() {
 	ctx, cancel := context.WithTimeout(m.ctx, lookPatience)
 	seen := make(chan struct{})
@@ -63,11 +64,11 @@ func (m *checkpointManager) seeLast() {
 	}
 }
 
-// see tells the machine of a newer whole checkpoint, and has the newest copied to the store.
+// see reports a newer complete checkpoint to the machine, and offers the newest to the uploader.
 func (m *checkpointManager) see(ctx context.Context) {
 	found, l, err := m.look(ctx, false)
 	if err != nil && ctx.Err() == nil {
-		m.cfg.Log.Debug("look for a checkpoint", "dir", m.plan.Checkpoint.Dir, "err", err)
+		m.cfg.Log.Debug(lookFailed, "dir", m.plan.Checkpoint.Dir, "err", err)
 	}
 	c, ok := found.Newest()
 	if !ok {
@@ -75,8 +76,8 @@ func (m *checkpointManager) see(ctx context.Context) {
 	}
 	s := m.cfg.Loop.State()
 	m.markLate(l, s)
-	if k := m.uploader; k != nil && s.Gen > 0 && s.Attempt > 0 && m.writes(l) {
-		k.offer(c, l, s)
+	if u := m.uploader; u != nil && s.Gen > 0 && s.Attempt > 0 && m.uploads(l) {
+		u.offer(c, l, s)
 	}
 	if c.Step > s.Step {
 		m.cfg.Loop.Tell(machine.Event{Kind: machine.Progressed, Step: c.Step})

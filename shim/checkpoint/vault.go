@@ -359,7 +359,7 @@ func (v Vault) Remove(ctx context.Context, k Kept) error {
 
 // SetAside gives all that an instance has stored another place in its folder, `set-aside-<why>/`: nobody lists it, goes on from it
 // or removes it then.
-func (v Vault) SetAside(ctx context.Context, instance, why string) ([]Kept, error) {
+func (v Vault) Quarantine(ctx context.Context, instance, why string) ([]Kept, error) {
 	all, err := v.List(ctx, instance)
 	if err != nil || len(all) == 0 {
 		return nil, err

@@ -390,7 +390,7 @@ func TestNamesInAStore(t *testing.T) {
 	}
 }
 
-func TestSetAside(t *testing.T) {
+func TestQuarantine(t *testing.T) {
 	root := work(t, "tensorflow/v2")
 	for _, name := range []string{"model.ckpt-9.index", "model.ckpt-9.data-00000-of-00001", "model.ckpt-12.index"} {
 		must(t, root.WriteFile(name, []byte("torn"), 0o600))
@@ -404,7 +404,7 @@ func TestSetAside(t *testing.T) {
 	rule := format.Rule{Framework: "tensorflow"}
 	found, err := rule.Look(files.Tree(root))
 	must(t, err)
-	moved, err := SetAside(root, found, 7, "g4")
+	moved, err := Quarantine(root, found, 7, "g4")
 	must(t, err)
 	if diff := cmp.Diff([]string{"model.ckpt-30", "model.ckpt-9", "model.ckpt-12"}, moved); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -427,7 +427,7 @@ func TestSetAside(t *testing.T) {
 	folders := work(t, "torch/sharded")
 	found, err = format.Rule{Framework: "pytorch"}.Look(files.Tree(folders))
 	must(t, err)
-	if _, err := SetAside(folders, found, 3, "g1"); err != nil {
+	if _, err := Quarantine(folders, found, 3, "g1"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := folders.Stat(".muster-set-aside-g1/step-30/.metadata"); err != nil {
@@ -436,7 +436,7 @@ func TestSetAside(t *testing.T) {
 }
 
 // Generations count anew with each registry: what was set aside in an earlier life's stays as it is.
-func TestSetAsideReplacesNothing(t *testing.T) {
+func TestQuarantineReplacesNothing(t *testing.T) {
 	root := work(t, "")
 	for life := range 3 {
 		must(t, root.MkdirAll("step-4", 0o755))
@@ -444,7 +444,7 @@ func TestSetAsideReplacesNothing(t *testing.T) {
 		found, err := format.Rule{Pattern: "step-*"}.Look(files.Tree(root))
 		must(t, err)
 		for range 2 { // nothing is left for the second
-			if _, err := SetAside(root, found, 3, "g2"); err != nil {
+			if _, err := Quarantine(root, found, 3, "g2"); err != nil {
 				t.Fatal(err)
 			}
 		}

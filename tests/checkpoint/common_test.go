@@ -146,7 +146,7 @@ func TestDamagedCopyOfAnother(t *testing.T) {
 	l.must(os.WriteFile(damaged[0], []byte("of h0, generation 7\n"), 0o600))
 
 	l.fail("h1")
-	l.says(1, 1, "agent.log", `msg="checkpoint in the store is passed over"`)
+	l.says(1, 1, "agent.log", `msg="stored checkpoint skipped"`)
 	l.says(0, 0, "stdout.log", "host h0 generation 3 from ckpt-10\n")
 	l.says(1, 1, "stdout.log", "host h1 generation 3 from ckpt-10\n")
 	if got := l.read(l.log(1, 1, "stdout.log")); strings.Contains(got, "ckpt-20") {

@@ -96,7 +96,7 @@ func hostLost(l *lab, stored func(worker int) map[string]string) {
 	// The old process saves the same step and a newer one.
 	for _, step := range []int{25, 90} {
 		l.order(1, step)
-		l.says(1, 1, "agent.log", fmt.Sprintf(`msg="checkpoint is stored" step=%d `, step))
+		l.says(1, 1, "agent.log", fmt.Sprintf(`msg="checkpoint uploaded" step=%d `, step))
 	}
 	if record := l.kv("checkpoint/worker/1"); strings.Contains(record, `"step":90`) || strings.Count(record, `"step":25`) != 1 {
 		t.Errorf("committed: %s", record)
@@ -109,7 +109,7 @@ func hostLost(l *lab, stored func(worker int) map[string]string) {
 	}
 
 	l.hosts.Heal(1)
-	l.says(1, 1, "agent.log", `msg="checkpoint of an older generation is refused, and taken away" step=90 `)
+	l.says(1, 1, "agent.log", `msg="refused checkpoint of an older generation removed" step=90 `)
 	if code := l.ends(old); code != 75 {
 		t.Errorf("the old agent ended with %d, want 75", code)
 	}

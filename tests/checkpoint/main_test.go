@@ -226,7 +226,7 @@ func (l *lab) says(host, worker int, name, text string) {
 func (l *lab) save(host, worker, step int) {
 	l.t.Helper()
 	l.order(host, step)
-	l.says(host, worker, "agent.log", fmt.Sprintf(`msg="checkpoint is stored" step=%d `, step))
+	l.says(host, worker, "agent.log", fmt.Sprintf(`msg="checkpoint uploaded" step=%d `, step))
 	l.await(fmt.Sprintf("step %d of worker-%d in the registry", step, worker), func() bool {
 		return strings.Contains(l.kv(fmt.Sprintf("checkpoint/worker/%d", worker)), fmt.Sprintf(`{"step":%d,`, step))
 	})

@@ -92,7 +92,7 @@ func TestStoreThatTakesNothing(t *testing.T) {
 	l.order(0, 10)
 	l.await("the warning on the terminal", func() bool { return strings.Contains(said.String(), "| muster: warning: ") })
 	l.await("another try", func() bool {
-		return strings.Count(l.read(l.log(0, 0, "agent.log")), `msg="checkpoint is not stored" step=10 `) > 1
+		return strings.Count(l.read(l.log(0, 0, "agent.log")), `msg="checkpoint upload failed" step=10 `) > 1
 	})
 	got := warnings()
 	if len(got) != 1 || !strings.HasPrefix(got[0], "checkpoints: checkpoint of step 10 is not stored in "+l.store+": ") || !strings.Contains(got[0], "free some") {
@@ -126,8 +126,8 @@ func TestStoreThatTakesNothing(t *testing.T) {
 	if code := l.ends(run); code != 0 {
 		t.Errorf("muster run ended with %d:\n%s", code, said.String())
 	}
-	if log := l.read(l.log(0, 0, "agent.log")); !strings.Contains(log, `msg="the last checkpoint is not in the store"`) {
-		t.Error("agent.log does not say that the last checkpoint is not stored")
+	if log := l.read(l.log(0, 0, "agent.log")); !strings.Contains(log, `msg="last checkpoint not uploaded"`) {
+		t.Error("agent.log does not say that the last checkpoint was not uploaded")
 	}
 	if got := warnings(); len(got) != 1 || !strings.Contains(got[0], "step 20") {
 		t.Errorf("after the end status warns %q", got)

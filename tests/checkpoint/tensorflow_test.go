@@ -152,7 +152,7 @@ func TestRecognisedOnHDFS(t *testing.T) {
 	l.await("the checkpoint", func() bool { return strings.Contains(l.read(agentLog), "msg=checkpoint step=9") })
 	h.Do("signal", "far/worker-0", "KILL")
 	r.Await(t, 0, `^worker-0 +\| from `+regexp.QuoteMeta(c.URI+dir)+`/ckpt-9\.pt$`)
-	if got := strings.Count(l.read(agentLog), `msg="checkpoint is not whole, passed over"`); got != 1 {
+	if got := strings.Count(l.read(agentLog), `msg="incomplete checkpoint skipped"`); got != 1 {
 		t.Errorf("%d warnings of the torn one, want 1", got)
 	}
 }
