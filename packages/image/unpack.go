@@ -89,7 +89,7 @@ func (u *unpacker) unpack(ctx context.Context, from io.Reader, ref layerRef, dir
 		_, err = io.Copy(io.Discard, raw)
 	}
 	if err != nil {
-		return u.blame(err, from, ref)
+		return u.blame(ctx, err, from, ref)
 	}
 	if got := packed.Digest(); got != ref.Digest {
 		return &DigestError{What: "layer", Want: ref.Digest, Got: got}
@@ -101,12 +101,12 @@ func (u *unpacker) unpack(ctx context.Context, from io.Reader, ref layerRef, dir
 }
 
 // blame: a tar or a stream that breaks off in a blob that is not what it should be is not the packer's fault.
-func (u *unpacker) blame(err error, from io.Reader, ref layerRef) error {
+func (u *unpacker) blame(ctx context.Context, err error, from io.Reader, ref layerRef) error {
 	f, ok := from.(*blob)
 	if !ok || errors.Is(err, ErrRefused) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	if wrong := checkFile(context.Background(), f.File, ref.Descriptor); errors.Is(wrong, ErrDigest) {
+	if wrong := checkFile(ctx, f.File, ref.Descriptor); errors.Is(wrong, ErrDigest) {
 		return wrong
 	}
 	return err

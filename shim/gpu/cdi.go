@@ -24,7 +24,7 @@ const (
 
 // injectCDI takes the specs that name all devices. found is false if there are none or one of them cannot be used; the
 // reasons say why.
-func injectCDI(devices []Device, o InjectOptions) (in Injection, reasons []string, found bool) {
+func injectCDI(ctx context.Context, devices []Device, o InjectOptions) (in Injection, reasons []string, found bool) {
 	dirs := o.CDIDirs
 	if dirs == nil {
 		dirs = []string{filepath.Join(o.Root, "etc/cdi"), filepath.Join(o.Root, "var/run/cdi")}
@@ -52,7 +52,7 @@ func injectCDI(devices []Device, o InjectOptions) (in Injection, reasons []strin
 		return in, append(reasons, fmt.Sprintf("CDI: %v: write the spec anew (nvidia-ctk cdi generate); device nodes instead", err)), false
 	}
 	r.in.Source = "CDI " + strings.Join(slices.Sorted(maps.Keys(r.used)), ", ")
-	r.checkToolkit()
+	r.checkToolkit(ctx)
 	return r.in, reasons, true
 }
 
@@ -266,7 +266,7 @@ var toolkitVersion = regexp.MustCompile(`version v?(\d+)\.(\d+)\.(\d+)`)
 
 // checkToolkit warns of hooks of an NVIDIA container toolkit that is too old. One that does not tell its version is
 // let pass: it may be a distribution's, mended there.
-func (r *cdiReader) checkToolkit() {
+func (r *cdiReader) checkToolkit(ctx context.Context) {
 	asked := map[string]bool{}
 	for _, h := range r.in.Hooks {
 		name := filepath.Base(h.Path)
@@ -274,7 +274,7 @@ func (r *cdiReader) checkToolkit() {
 			continue
 		}
 		asked[h.Path] = true
-		if v, ok := versionOf(h); ok && slices.Compare(v[:], toolkitFloor[:]) < 0 {
+		if v, ok := versionOf(ctx, h); ok && slices.Compare(v[:], toolkitFloor[:]) < 0 {
 			r.in.Warnings = append(r.in.Warnings, fmt.Sprintf(
 				"%s is of NVIDIA container toolkit %d.%d.%d, which lets an image run programs on the host (CVE-2025-23266): install %d.%d.%d or later",
 				h.Path, v[0], v[1], v[2], toolkitFloor[0], toolkitFloor[1], toolkitFloor[2]))
@@ -282,8 +282,8 @@ func (r *cdiReader) checkToolkit() {
 	}
 }
 
-func versionOf(h Hook) (v [3]int, ok bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+func versionOf(ctx context.Context, h Hook) (v [3]int, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.Path, "--version")
 	cmd.Env, cmd.WaitDelay = hookEnv(nil), time.Second

@@ -27,6 +27,7 @@ type conn struct {
 	patience time.Duration
 	emit     func(Event)
 	hello    *Hello
+	replies  replies
 	ended    chan struct{} // closed when it is gone, or given up
 	// abandoned says that it did not die of SIGKILL in time: it hangs in the driver. Read after ended.
 	abandoned bool
@@ -34,10 +35,42 @@ type conn struct {
 	writing sync.Mutex
 
 	mu     sync.Mutex
-	last   int64
-	asked  map[int64]chan Reply
-	why    error // why it was killed
-	status error // how it ended
+	killed chan struct{} // closed when it was killed
+	why    error         // why it was killed
+	status error         // how it ended
+}
+
+// replies are those that are waited for.
+type replies struct {
+	mu    sync.Mutex
+	last  int64
+	asked map[int64]chan Reply
+}
+
+// expect numbers a request.
+func (r *replies) expect() (int64, chan Reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last++
+	reply := make(chan Reply, 1)
+	r.asked[r.last] = reply
+	return r.last, reply
+}
+
+func (r *replies) forget(id int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.asked, id)
+}
+
+// deliver hands a reply to whoever asked; a second one finds nobody.
+func (r *replies) deliver(reply Reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if asked := r.asked[reply.ID]; asked != nil {
+		asked <- reply
+		delete(r.asked, reply.ID)
+	}
 }
 
 // dial starts a helper. emit gets its events.
@@ -45,7 +78,8 @@ func dial(path string, patience time.Duration, emit func(Event)) (*conn, error) 
 	if path == "" {
 		return nil, fmt.Errorf("%w: not installed beside muster", ErrNoHelper)
 	}
-	c := &conn{cmd: exec.Command(path), patience: patience, emit: emit, ended: make(chan struct{}), asked: map[int64]chan Reply{}}
+	c := &conn{cmd: exec.Command(path), patience: patience, emit: emit, ended: make(chan struct{}), killed: make(chan struct{}),
+		replies: replies{asked: map[int64]chan Reply{}}}
 	c.cmd.Stderr = &c.stderr
 	c.cmd.WaitDelay = patience
 	// A group of its own: Ctrl-C at the agent's terminal is for the agent. No session: the agent takes children in
@@ -82,8 +116,8 @@ func startError(path string, err error) error {
 // ask sends a request and waits for its reply, for the end of the helper (ErrEnded, or why it was killed) or of ctx
 // (its cause).
 func (c *conn) ask(ctx context.Context, op Op) (Reply, error) {
-	id, reply := c.expect()
-	defer c.forget(id)
+	id, reply := c.replies.expect()
+	defer c.replies.forget(id)
 	line, err := json.Marshal(Request{ID: id, Op: op})
 	if err != nil {
 		return Reply{}, err
@@ -113,29 +147,14 @@ func answered(r Reply) (Reply, error) {
 	return r, nil
 }
 
-func (c *conn) expect() (int64, chan Reply) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.last++
-	reply := make(chan Reply, 1)
-	c.asked[c.last] = reply
-	return c.last, reply
-}
-
-func (c *conn) forget(id int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.asked, id)
-}
-
 // live reads what the helper says until it ends, and sees to it that it does.
 func (c *conn) live() {
 	defer close(c.ended)
-	if err := c.read(); err != nil {
+	if err := c.readAll(); err != nil {
 		c.kill(err)
 	}
 	waited := make(chan error, 1)
-	go func() { waited <- c.cmd.Wait() }()
+	go func() { waited <- c.cmd.Wait() }() // nobody can wait for it where the driver does not let the helper go
 	for range 2 {
 		timer := time.NewTimer(c.patience)
 		select {
@@ -152,6 +171,31 @@ func (c *conn) live() {
 	c.abandoned = true
 }
 
+// readAll reads to the end. A killed helper in the hands of the driver may outlive it: its output is closed after the
+// patience, so that nobody waits for it.
+func (c *conn) readAll() error {
+	read := make(chan struct{})
+	var closing sync.WaitGroup
+	closing.Go(func() {
+		select {
+		case <-read:
+			return
+		case <-c.killed:
+		}
+		timer := time.NewTimer(c.patience)
+		defer timer.Stop()
+		select {
+		case <-read:
+		case <-timer.C:
+			_ = c.stdout.Close()
+		}
+	})
+	err := c.read()
+	close(read)
+	closing.Wait()
+	return err
+}
+
 func (c *conn) read() error {
 	lines := bufio.NewScanner(c.stdout)
 	lines.Buffer(nil, longestLine)
@@ -164,12 +208,7 @@ func (c *conn) read() error {
 			c.emit(*r.Event)
 			continue
 		}
-		c.mu.Lock()
-		if reply := c.asked[r.ID]; reply != nil {
-			reply <- r
-			delete(c.asked, r.ID) // a second answer finds nobody
-		}
-		c.mu.Unlock()
+		c.replies.deliver(r)
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		return fmt.Errorf("%w: a line of more than %d bytes", ErrEnded, longestLine)
@@ -177,28 +216,19 @@ func (c *conn) read() error {
 	return nil // its end, or ours
 }
 
-// kill ends the helper; why is what its callers hear. One in the hands of the driver may outlive it: its output is
-// closed after the patience, so that nobody waits for it.
+// kill ends the helper; why is what its callers hear.
 func (c *conn) kill(why error) {
 	c.mu.Lock()
-	first := c.why == nil
-	if first {
+	defer c.mu.Unlock()
+	_ = c.cmd.Process.Kill()
+	if c.why == nil {
 		c.why = why
 	}
-	c.mu.Unlock()
-	_ = c.cmd.Process.Kill()
-	if !first {
-		return
+	select {
+	case <-c.killed:
+	default:
+		close(c.killed)
 	}
-	go func() {
-		timer := time.NewTimer(c.patience)
-		defer timer.Stop()
-		select {
-		case <-c.ended:
-		case <-timer.C:
-			_ = c.stdout.Close()
-		}
-	}()
 }
 
 // doomed tells that the helper is gone or about to be: its successor must be waited for.
@@ -229,7 +259,7 @@ func (c *conn) stop() {
 	case <-c.ended:
 	case <-timer.C:
 		c.kill(ErrClosed)
-		_ = c.stdout.Close() // kill thinks that somebody else does
+		_ = c.stdout.Close() // it was given its time
 		<-c.ended
 	}
 }

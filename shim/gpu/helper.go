@@ -50,19 +50,23 @@ type Helper struct {
 	settings settings
 	hello    Hello
 
-	closing chan struct{}
-	close   sync.Once
-	done    chan struct{} // the supervisor has ended
-	waiting sync.WaitGroup
+	life context.Context // until Close: what the supervisor and the subscriptions ask belongs to no caller
+	end  context.CancelFunc
+	done chan struct{} // the supervisor has ended
+	work sync.WaitGroup
 
 	mu       sync.Mutex
-	conn     *conn          // nil: none right now
-	vitals   map[int]Vitals // as last heard, by index
-	uuids    map[int]string // by index
-	changed  chan struct{}  // closed when conn or fault changes
-	fault    error          // why there is none
+	now      present
+	seen     lastSeen
 	watchers map[chan Event]struct{}
 	dropped  bool // an event found a full watcher
+}
+
+// present is the helper process of this moment.
+type present struct {
+	conn    *conn         // nil: none right now
+	fault   error         // why there is none
+	changed chan struct{} // closed when another takes its place
 }
 
 // Open starts the helper at path and waits for its hello, at most 10 s. The error is ErrNoHelper or ErrNoDriver where
@@ -73,16 +77,18 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Helper, error) {
 
 func open(ctx context.Context, path string, log *slog.Logger, s settings) (*Helper, error) {
 	h := &Helper{
-		path: path, log: log, settings: s, closing: make(chan struct{}), done: make(chan struct{}),
-		changed: make(chan struct{}), watchers: map[chan Event]struct{}{},
+		path: path, log: log, settings: s, done: make(chan struct{}),
+		now: present{changed: make(chan struct{})}, watchers: map[chan Event]struct{}{},
 	}
+	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
 	c, err := h.start(ctx)
 	if err != nil {
+		h.end()
 		return nil, fmt.Errorf("open GPU helper: %w", err)
 	}
 	h.hello = *c.hello
 	h.set(c, nil)
-	go h.supervise(c)
+	h.work.Go(func() { h.supervise(c) })
 	return h, nil
 }
 
@@ -146,13 +152,13 @@ func (h *Helper) Watch(ctx context.Context) <-chan Event {
 	events := make(chan Event, watchBuffer)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if errors.Is(h.fault, ErrClosed) {
+	if errors.Is(h.now.fault, ErrClosed) {
 		close(events)
 		return events
 	}
 	h.watchers[events] = struct{}{}
-	c := h.conn
-	h.waiting.Go(func() { // under the lock: Close waits only for what began before it
+	c := h.now.conn
+	h.work.Go(func() { // under the lock: Close waits only for what began before it
 		if c != nil {
 			h.subscribe(c)
 		}
@@ -170,9 +176,9 @@ func (h *Helper) Watch(ctx context.Context) <-chan Event {
 
 // Close ends the helper and waits for it.
 func (h *Helper) Close() error {
-	h.close.Do(func() { close(h.closing) })
-	<-h.done
-	h.waiting.Wait()
+	h.end()
+	<-h.done // from now on no watcher is taken
+	h.work.Wait()
 	return nil
 }
 
@@ -200,18 +206,18 @@ var errTimeout = errors.New("no answer in time")
 func (h *Helper) current(ctx context.Context) (*conn, error) {
 	for {
 		h.mu.Lock()
-		c, changed, fault := h.conn, h.changed, h.fault
+		now := h.now
 		h.mu.Unlock()
 		switch {
-		case c != nil && !c.doomed():
-			return c, nil
-		case errors.Is(fault, ErrClosed), errors.Is(fault, ErrStuck):
-			return nil, fault
+		case now.conn != nil && !now.conn.doomed():
+			return now.conn, nil
+		case errors.Is(now.fault, ErrClosed), errors.Is(now.fault, ErrStuck):
+			return nil, now.fault
 		}
 		select {
-		case <-changed:
+		case <-now.changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("none is running: %w", errors.Join(context.Cause(ctx), fault))
+			return nil, fmt.Errorf("none is running: %w", errors.Join(context.Cause(ctx), now.fault))
 		}
 	}
 }
@@ -219,9 +225,8 @@ func (h *Helper) current(ctx context.Context) (*conn, error) {
 func (h *Helper) set(c *conn, fault error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.conn, h.fault = c, fault
-	close(h.changed)
-	h.changed = make(chan struct{})
+	close(h.now.changed)
+	h.now = present{conn: c, fault: fault, changed: make(chan struct{})}
 }
 
 // supervise owns the helpers, one after the other, until Close.
@@ -231,7 +236,7 @@ func (h *Helper) supervise(c *conn) {
 	for {
 		began := time.Now()
 		select {
-		case <-h.closing:
+		case <-h.life.Done():
 			h.set(nil, ErrClosed)
 			c.stop()
 			return
@@ -249,7 +254,7 @@ func (h *Helper) supervise(c *conn) {
 		}
 		if stuck >= mostStuck {
 			h.set(nil, fmt.Errorf("%w: %d of them; look for processes in state D and at the kernel's log", ErrStuck, stuck))
-			<-h.closing
+			<-h.life.Done()
 			h.set(nil, ErrClosed)
 			return
 		}
@@ -267,15 +272,18 @@ func (h *Helper) restart(pause *time.Duration) *conn {
 	for {
 		timer := time.NewTimer(*pause)
 		select {
-		case <-h.closing:
+		case <-h.life.Done():
 			timer.Stop()
 			return nil
 		case <-timer.C:
 		}
 		*pause = min(2**pause, h.settings.maxPause)
-		c, err := h.start(context.Background())
+		c, err := h.start(h.life)
 		if err == nil {
 			return c
+		}
+		if h.life.Err() != nil {
+			return nil
 		}
 		h.log.Warn("gpu helper does not start", "err", err, "next", *pause)
 		h.set(nil, err)
@@ -319,12 +327,12 @@ func (h *Helper) resubscribe(c *conn) {
 	watched := len(h.watchers) > 0
 	h.mu.Unlock()
 	if watched {
-		h.waiting.Go(func() { h.subscribe(c) })
+		h.work.Go(func() { h.subscribe(c) })
 	}
 }
 
 func (h *Helper) subscribe(c *conn) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), h.settings.timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(h.life, h.settings.timeout, errTimeout)
 	defer cancel()
 	_, err := c.ask(ctx, OpEvents)
 	if err == nil {
@@ -333,7 +341,7 @@ func (h *Helper) subscribe(c *conn) {
 	switch {
 	case errors.Is(err, errTimeout):
 		c.kill(fmt.Errorf("%w: no answer to events or health within %s", ErrHung, h.settings.timeout))
-	case err != nil && !errors.Is(err, ErrEnded):
+	case err != nil && !errors.Is(err, ErrEnded) && h.life.Err() == nil:
 		h.log.Warn("gpu events not available", "err", err)
 	}
 }

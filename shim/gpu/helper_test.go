@@ -108,7 +108,7 @@ func TestHelperInventory(t *testing.T) {
 
 func TestHelperStaysInOurSession(t *testing.T) {
 	h := opened(t, fake{}, quick)
-	pid := h.conn.cmd.Process.Pid
+	pid := h.now.conn.cmd.Process.Pid
 	session, err := unix.Getsid(pid)
 	own, err2 := unix.Getsid(0)
 	group, err3 := unix.Getpgid(pid)
@@ -160,7 +160,7 @@ func TestOpenErrors(t *testing.T) {
 func TestHelperHangs(t *testing.T) {
 	h := opened(t, fake{Hang: OpInventory, Once: filepath.Join(t.TempDir(), "once")}, hasty())
 	events := h.Watch(t.Context())
-	first := h.conn.cmd.Process.Pid
+	first := h.now.conn.cmd.Process.Pid
 	_, err := h.Inventory(t.Context())
 	if !errors.Is(err, ErrHung) || !strings.Contains(fmt.Sprint(err), "ask muster-gpu for inventory") {
 		t.Fatalf("got %v, want ErrHung", err)
@@ -210,7 +210,7 @@ func TestWatchSurvivesRestart(t *testing.T) {
 			t.Errorf("got %+v", e)
 		}
 		h.mu.Lock()
-		c := h.conn
+		c := h.now.conn
 		h.mu.Unlock()
 		if err := c.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -237,7 +237,7 @@ func TestHelperDoesNotStartAgain(t *testing.T) {
 	h := opened(t, fake{}, quick)
 	events := h.Watch(t.Context())
 	t.Setenv(fakeVariable, `{"NoDriver": true}`)
-	if err := h.conn.cmd.Process.Kill(); err != nil {
+	if err := h.now.conn.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	await(t, events, EventHelper)
@@ -252,13 +252,13 @@ func TestHelperDoesNotStartAgain(t *testing.T) {
 
 func TestHelperCallerGivesUp(t *testing.T) {
 	h := opened(t, fake{Hang: OpInventory}, curt())
-	first := h.conn
+	first := h.now.conn
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if _, err := h.Inventory(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	if h.conn != first {
+	if h.now.conn != first {
 		t.Error("the helper was replaced because its caller had no time")
 	}
 }
@@ -267,7 +267,7 @@ func TestHelperClose(t *testing.T) {
 	t.Run("ends with its stdin", func(t *testing.T) {
 		h := opened(t, fake{}, quick)
 		events := h.Watch(t.Context())
-		c := h.conn
+		c := h.now.conn
 		if err := h.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +301,7 @@ func TestHelperClose(t *testing.T) {
 	})
 	t.Run("deaf", func(t *testing.T) {
 		h := opened(t, fake{Deaf: true}, curt())
-		c := h.conn
+		c := h.now.conn
 		if err := h.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -69,14 +70,14 @@ type InjectOptions struct {
 
 // Inject is by a CDI spec for nvidia.com/gpu where one describes the devices as they are, else by device nodes and, for
 // an image, the driver's libraries and tools. Why a spec was not taken is in the warnings.
-func Inject(devices []Device, o InjectOptions) (Injection, error) {
+func Inject(ctx context.Context, devices []Device, o InjectOptions) (Injection, error) {
 	if o.Root == "" {
 		o.Root = "/"
 	}
 	if len(devices) == 0 {
 		return Injection{Source: "nothing"}, nil
 	}
-	in, reasons, found := injectCDI(devices, o)
+	in, reasons, found := injectCDI(ctx, devices, o)
 	if !found {
 		var err error
 		if in, err = injectNodes(devices, o); err != nil {

@@ -30,7 +30,7 @@ func devicesOf(t *testing.T, root string) []Device {
 
 func TestInjectNodes(t *testing.T) {
 	root := driverRoot(t)
-	in, err := Inject(devicesOf(t, root)[:1], InjectOptions{Root: root})
+	in, err := Inject(t.Context(), devicesOf(t, root)[:1], InjectOptions{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestInjectNodes(t *testing.T) {
 }
 
 func TestInjectNothing(t *testing.T) {
-	in, err := Inject(nil, InjectOptions{Root: t.TempDir(), Image: true})
+	in, err := Inject(t.Context(), nil, InjectOptions{Root: t.TempDir(), Image: true})
 	if err != nil || len(in.Nodes)+len(in.Mounts)+len(in.Warnings) > 0 {
 		t.Errorf("got %+v (%v)", in, err)
 	}
@@ -54,12 +54,12 @@ func TestInjectMIG(t *testing.T) {
 	root := driverRoot(t)
 	d := devicesOf(t, root)[1]
 	d = d.instance(MIG{UUID: "MIG-a", GPUInstance: 1, ComputeInstance: 0})
-	in, err := Inject([]Device{d}, InjectOptions{Root: root})
+	in, err := Inject(t.Context(), []Device{d}, InjectOptions{Root: root})
 	if err != nil || !strings.HasPrefix(paths(in), "/dev/nvidia0 c 195:0\n/dev/nvidia-caps/nvidia-cap30 c 237:30\n/dev/nvidia-caps/nvidia-cap31 c 237:31\n") {
 		t.Errorf("got %s (%v)", paths(in), err)
 	}
 	d.Instance.GPUInstance = 9
-	if _, err := Inject([]Device{d}, InjectOptions{Root: root}); err == nil {
+	if _, err := Inject(t.Context(), []Device{d}, InjectOptions{Root: root}); err == nil {
 		t.Error("an instance without capabilities was injected")
 	}
 }
@@ -72,7 +72,7 @@ func TestInjectNodesMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in, err := Inject(devices[:1], InjectOptions{Root: root})
+	in, err := Inject(t.Context(), devices[:1], InjectOptions{Root: root})
 	if err != nil || len(in.Warnings) != 1 || !strings.HasPrefix(in.Warnings[0], "no /dev/nvidia-uvm: CUDA will not start") {
 		t.Errorf("got %q (%v)", in.Warnings, err)
 	}
@@ -80,7 +80,7 @@ func TestInjectNodesMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range []Device{devices[1], {Index: -1, Minor: -1, UUID: "MIG-zzz"}} {
-		if _, err := Inject([]Device{d}, InjectOptions{Root: root}); err == nil {
+		if _, err := Inject(t.Context(), []Device{d}, InjectOptions{Root: root}); err == nil {
 			t.Errorf("%s was injected", d)
 		}
 	}
@@ -119,7 +119,7 @@ func TestInjectImage(t *testing.T) {
 		t.Run(fmt.Sprintf("cache %v", cache), func(t *testing.T) {
 			root := driverRoot(t)
 			libraries(t, root, cache)
-			in, err := Inject(devicesOf(t, root), InjectOptions{Root: root, Image: true})
+			in, err := Inject(t.Context(), devicesOf(t, root), InjectOptions{Root: root, Image: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func TestInjectImage(t *testing.T) {
 	}
 	t.Run("no driver files", func(t *testing.T) {
 		root := driverRoot(t)
-		in, err := Inject(devicesOf(t, root), InjectOptions{Root: root, Image: true})
+		in, err := Inject(t.Context(), devicesOf(t, root), InjectOptions{Root: root, Image: true})
 		if err != nil || len(in.Warnings) != 1 || !strings.Contains(in.Warnings[0], "no libcuda.so") {
 			t.Errorf("got %q (%v)", in.Warnings, err)
 		}
@@ -217,7 +217,7 @@ func cdiRoot(t *testing.T, version string) string {
 func TestInjectCDI(t *testing.T) {
 	t.Setenv("SECRET", "of the agent")
 	root := cdiRoot(t, "1.17.8")
-	in, err := Inject(devicesOf(t, root), InjectOptions{Root: root, Image: true})
+	in, err := Inject(t.Context(), devicesOf(t, root), InjectOptions{Root: root, Image: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestInjectCDI(t *testing.T) {
 
 func TestInjectCDIHostRoot(t *testing.T) {
 	root := cdiRoot(t, "1.17.8")
-	in, err := Inject(devicesOf(t, root)[:1], InjectOptions{Root: root})
+	in, err := Inject(t.Context(), devicesOf(t, root)[:1], InjectOptions{Root: root})
 	if err != nil || len(in.Mounts)+len(in.Hooks) > 0 || len(in.Nodes) != 3 || !strings.HasPrefix(in.Source, "CDI") {
 		t.Errorf("got %+v (%v)", in, err)
 	}
@@ -255,7 +255,7 @@ func TestToolkitFloor(t *testing.T) {
 	for version, warned := range map[string]bool{"1.17.7": true, "1.9.20": true, "0.99.99": true, "1.17.8": false, "1.18.0": false, "2.0.0": false, "unknown": false} {
 		t.Run(version, func(t *testing.T) {
 			root := cdiRoot(t, version)
-			in, err := Inject(devicesOf(t, root)[:1], InjectOptions{Root: root, Image: true})
+			in, err := Inject(t.Context(), devicesOf(t, root)[:1], InjectOptions{Root: root, Image: true})
 			if err != nil || len(in.Hooks) != 1 {
 				t.Fatalf("got %+v (%v)", in, err)
 			}
@@ -323,7 +323,7 @@ func TestInjectCDIRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			root := cdiRoot(t, "1.17.8")
 			tt.spoil(t, root)
-			in, err := Inject(devicesOf(t, root)[:1], InjectOptions{Root: root, Image: true})
+			in, err := Inject(t.Context(), devicesOf(t, root)[:1], InjectOptions{Root: root, Image: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,16 +2,22 @@ package gpu
 
 import "context"
 
+// lastSeen is what the devices were like when they were last looked at, by index.
+type lastSeen struct {
+	vitals map[int]Vitals
+	uuids  map[int]string
+}
+
 // remember keeps what the devices were like when they were last looked at.
 func (h *Helper) remember(inv Inventory, now []Vitals) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.uuids, h.vitals = map[int]string{}, map[int]Vitals{}
+	h.seen = lastSeen{vitals: map[int]Vitals{}, uuids: map[int]string{}}
 	for _, d := range inv.Devices {
-		h.uuids[d.Index] = d.UUID
+		h.seen.uuids[d.Index] = d.UUID
 	}
 	for _, v := range now {
-		h.vitals[v.Index] = v
+		h.seen.vitals[v.Index] = v
 	}
 }
 
@@ -24,10 +30,10 @@ func (h *Helper) catchUp(ctx context.Context, c *conn) error {
 	}
 	var events []Event
 	h.mu.Lock()
-	for index, before := range h.vitals {
-		now := vitalsOf(h.uuids[index], index, reply.Vitals)
-		events = append(events, missed(h.uuids[index], before, now)...)
-		h.vitals[index] = now
+	for index, before := range h.seen.vitals {
+		now := vitalsOf(h.seen.uuids[index], index, reply.Vitals)
+		events = append(events, missed(h.seen.uuids[index], before, now)...)
+		h.seen.vitals[index] = now
 	}
 	h.mu.Unlock()
 	for _, e := range events {

@@ -177,7 +177,7 @@ func gpuTypes(t *testing.T, engine string) {
 
 // gpuGate: a faulty device is nobody's, and the finding is in the verdict.
 func gpuGate(t *testing.T, engine string) {
-	g := newGPUs(t, nvmltest.Host{DoubleBit: map[int]uint64{2: 3}})
+	g := newGPUs(t, nvmltest.Host{Faults: nvmltest.Faults{DoubleBit: map[int]uint64{2: 3}}})
 	j := g.job("true", settings{"yarn.io/gpu": "8"})
 	j.run("--engine", engine).fails(t, registry.ClassGPU, 75, "GPU 2", "double-bit memory errors")
 	healthy := g.job("echo nvidia $NVIDIA_VISIBLE_DEVICES", settings{"yarn.io/gpu": "7"})
@@ -188,7 +188,7 @@ func gpuGate(t *testing.T, engine string) {
 
 // gpuGranted: what a launcher has granted is taken and nothing else, and refused by name where it is not fit.
 func gpuGranted(t *testing.T, engine string) {
-	g := newGPUs(t, nvmltest.Host{DoubleBit: map[int]uint64{2: 3}})
+	g := newGPUs(t, nvmltest.Host{Faults: nvmltest.Faults{DoubleBit: map[int]uint64{2: 3}}})
 	host := newRegistry(t)
 	agent := func(i int) (*job, int) {
 		j := g.job("echo nvidia $NVIDIA_VISIBLE_DEVICES", settings{"yarn.io/gpu": "1"})

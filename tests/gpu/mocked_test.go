@@ -63,7 +63,7 @@ func TestNoDriver(t *testing.T) {
 func TestMockedHost(t *testing.T) {
 	h := mocked(t, nvmltest.Host{
 		Model: "h100", Links: "islands", UsedMB: map[int]int{6: 3000},
-		DoubleBit: map[int]uint64{1: 1}, RemapPending: []int{4}, Recovery: map[int]uint32{5: 1},
+		Faults:    nvmltest.Faults{DoubleBit: map[int]uint64{1: 1}, RemapPending: []int{4}, Recovery: map[int]uint32{5: 1}},
 		Processes: map[int][]gpu.Process{6: {{PID: 4711, UsedMB: 3000, Kind: "compute", GPUInstance: -1}}},
 	})
 	inv, err := h.Inventory(t.Context())
@@ -161,7 +161,9 @@ func TestLostWithItsHelper(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := h.Watch(t.Context())
-	sick, err := json.Marshal(nvmltest.Host{Lost: []int{5}, Recovery: map[int]uint32{2: 1}, DoubleBit: map[int]uint64{3: 1}})
+	sick, err := json.Marshal(nvmltest.Host{Faults: nvmltest.Faults{
+		Lost: []int{5}, Recovery: map[int]uint32{2: 1}, DoubleBit: map[int]uint64{3: 1},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func TestRealClaim(t *testing.T) {
 		t.Errorf("%v: nvidia-smi has %v", env, rows)
 	}
 	for _, image := range []bool{false, true} {
-		in, err := gpu.Inject(held.Devices, gpu.InjectOptions{Image: image})
+		in, err := gpu.Inject(t.Context(), held.Devices, gpu.InjectOptions{Image: image})
 		if err != nil {
 			t.Fatal(err)
 		}

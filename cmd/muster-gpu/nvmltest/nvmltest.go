@@ -27,16 +27,10 @@ type Host struct {
 	// Links: "switch" (all GPUs reach all), "islands" (two groups of direct links, the halves) or "none".
 	Links string `json:"links"`
 
-	UsedMB        map[int]int           `json:"used_mb"`
-	DoubleBit     map[int]uint64        `json:"double_bit"`
-	RemapPending  []int                 `json:"remap_pending"`
-	RemapFailed   []int                 `json:"remap_failed"`
-	RetirePending []int                 `json:"retire_pending"`
-	FabricPending []int                 `json:"fabric_pending"`
-	Recovery      map[int]uint32        `json:"recovery"` // NVML's number
-	Lost          []int                 `json:"lost"`
-	Processes     map[int][]gpu.Process `json:"processes"`
-	MIG           map[int]int           `json:"mig"` // instances of a GPU in MIG mode
+	UsedMB    map[int]int           `json:"used_mb"`
+	Processes map[int][]gpu.Process `json:"processes"`
+	MIG       map[int]int           `json:"mig"` // instances of a GPU in MIG mode
+	Faults
 
 	NoDriver bool     `json:"no_driver"` // Init fails
 	Missing  []string `json:"missing"`   // symbols that the library lacks; calling one panics
@@ -50,6 +44,17 @@ type Host struct {
 	Events []Trigger `json:"events"`
 	// Fire takes events from the process that the mock lives in.
 	Fire chan Trigger `json:"-"`
+}
+
+// Faults are what is wrong with the devices, by index.
+type Faults struct {
+	DoubleBit     map[int]uint64 `json:"double_bit"`
+	RemapPending  []int          `json:"remap_pending"`
+	RemapFailed   []int          `json:"remap_failed"`
+	RetirePending []int          `json:"retire_pending"`
+	FabricPending []int          `json:"fabric_pending"`
+	Recovery      map[int]uint32 `json:"recovery"` // NVML's number
+	Lost          []int          `json:"lost"`
 }
 
 // Trigger is an event that happens once, when File appears.

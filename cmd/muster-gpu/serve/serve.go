@@ -25,6 +25,7 @@ func Serve(lib nvml.Interface, in io.Reader, out io.Writer) error {
 	s := &server{lib: newLibrary(lib), out: json.NewEncoder(out), quit: make(chan struct{})}
 	requests := make(chan gpu.Request)
 	ended := make(chan error, 1)
+	// The process ends with Serve: a call of NVML that hangs, and a read of the input, can be waited for no longer.
 	go func() { ended <- s.work(requests) }()
 	read := make(chan struct{})
 	go func() {

@@ -227,8 +227,10 @@ func TestMIG(t *testing.T) {
 
 func TestVitals(t *testing.T) {
 	h := nvmltest.Host{
-		DoubleBit: map[int]uint64{1: 3}, RemapPending: []int{2}, RemapFailed: []int{3}, RetirePending: []int{4}, FabricPending: []int{5},
-		Recovery: map[int]uint32{0: 2, 6: 99}, Lost: []int{7},
+		Faults: nvmltest.Faults{
+			DoubleBit: map[int]uint64{1: 3}, RemapPending: []int{2}, RemapFailed: []int{3}, RetirePending: []int{4},
+			FabricPending: []int{5}, Recovery: map[int]uint32{0: 2, 6: 99}, Lost: []int{7},
+		},
 	}
 	want := []gpu.Vitals{
 		{Index: 0, UUID: nvmltest.UUID(0), Recovery: "node-reboot"},
@@ -289,7 +291,7 @@ func TestEventsNotThere(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	fire := make(chan nvmltest.Trigger, 10)
-	s := serving(t, nvmltest.Host{Fire: fire, Recovery: map[int]uint32{4: 1}})
+	s := serving(t, nvmltest.Host{Fire: fire, Faults: nvmltest.Faults{Recovery: map[int]uint32{4: 1}}})
 	for range 2 { // asked twice, heard once
 		if got := s.ask(gpu.OpEvents); got.Error != nil {
 			t.Fatal(got.Error)

@@ -71,7 +71,7 @@ func (g *Grant) Take(ctx context.Context, p plan.Plan, helper *string) error {
 		g.log.Warn("the launcher granted devices that another agent holds", "devices", strings.Join(g.held.Shared, ","))
 	}
 	if g.fenced {
-		if g.injection, err = gpu.Inject(g.held.Devices, gpu.InjectOptions{Image: p.Root.Kind == plan.RootImage}); err != nil {
+		if g.injection, err = gpu.Inject(ctx, g.held.Devices, gpu.InjectOptions{Image: p.Root.Kind == plan.RootImage}); err != nil {
 			return fault.GPU(err)
 		}
 	}
