@@ -18,9 +18,6 @@ var actors = []string{
 	"shim/side",
 }
 
-// actorFiles are those of cmd/muster that are still to move into such rooms.
-const actorFiles = "agent_"
-
 // fileCalls are the functions that reach a file by a path, by package.
 var fileCalls = map[string][]string{
 	"os": {
@@ -61,7 +58,7 @@ func TestOneDoorToFiles(t *testing.T) {
 	for _, p := range listPackages(t) {
 		room := rel(p.ImportPath)
 		for _, name := range p.GoFiles {
-			if !slices.Contains(actors, room) && !(room == "cmd/muster" && strings.HasPrefix(name, actorFiles)) {
+			if !slices.Contains(actors, room) {
 				continue
 			}
 			fset := token.NewFileSet()

@@ -84,6 +84,7 @@ var rooms = []room{
 			"shim/exit", "shim/hadoop", "shim/plan", "shim/policy",
 		},
 	},
+	{path: "shim", may: []string{"*"}}, // the agent: it wires the rooms below
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},
 	{path: "shim/fault", may: []string{"registry"}, pure: true},
 	{path: "shim/secret", may: []string{"shim/files", "shim/keyring"}},
@@ -132,7 +133,7 @@ var rooms = []room{
 
 	{path: "cmd/internal/console", may: []string{"shim/exit"}},
 	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},
-	{path: "cmd/internal/flags", may: []string{"cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/status"}},
+	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/status"}},
 	{path: "cmd/muster", may: []string{"*"}},
 	{path: "cmd/muster-gpu", may: []string{"shim/gpu"}},
 

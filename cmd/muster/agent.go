@@ -1,32 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
-	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/launcher"
-	"github.com/muster-agent/muster/shim/machine"
-	"github.com/muster-agent/muster/shim/notify"
-	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
-	"github.com/muster-agent/muster/shim/signals"
-	"github.com/muster-agent/muster/shim/wording"
 )
 
 // agentFlags are the settings of one agent.
@@ -103,58 +91,62 @@ func (f *agentFlags) register(set flags.Set) {
 }
 
 // agent is the whole life of `muster agent`.
-func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun, policyNamed bool) (err error) {
+func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun, policyNamed bool) error {
 	outliveReaders()
 	debug.SetGCPercent(thrift)
-	last, notify := "", notify.New(f.logger(s.Err), loading(f.ref, time.Now()))
-	defer func() { notify.Close(cmp.Or(last, errorStatus(err))) }()
-	codes, err := parseExitMap(f.exitMap)
+	options, err := f.options(s, newRun, policyNamed)
 	if err != nil {
 		return err
 	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+	options.Signals = signals
+	code, err := shim.Run(ctx, options)
+	switch {
+	case err != nil:
+		return exit.Error{Code: code, Err: err}
+	case code != 0:
+		return exit.Silent{Code: code}
+	}
+	return nil
+}
+
+// options are what the flags say.
+func (f *agentFlags) options(s console.Streams, newRun, policyNamed bool) (o shim.Options, err error) {
 	if f.ref == "" {
-		return exit.Usagef("agent: --app is missing: name a folder, an archive or catalog:NAME")
+		return o, exit.Usagef("agent: --app is missing: name a folder, an archive or catalog:NAME")
 	}
-	rules, err := policy.Read(f.policy, policyNamed)
-	if err != nil {
-		return err
+	o = shim.Options{
+		App: f.ref, Open: f.app.Choices, Launcher: f.launcher, Host: f.host, API: f.api, KillWindow: f.kill, Env: f.env,
+		Name:   shim.Name{AppID: f.appID, Run: f.run, NewRun: newRun, Component: f.component, Index: f.index},
+		Engine: f.engine, RequireLimits: f.strict, DefaultFS: f.filesystem.URI, Hadoop: f.filesystem.Hadoop.Login,
+		Folders: shim.Folders{Work: f.workDir, Log: f.logDir, State: f.state.Resolve()},
+		Output:  shim.Output{To: s.Err, JSON: f.logJSON, PAIReport: f.paiReport},
 	}
-	f.app.Policy, f.app.Hadoop = &rules, f.filesystem.Hadoop.Login
-	app, err := f.app.Load(ctx, f.ref, s.Err)
-	if err != nil {
-		return err
+	if o.ExitCodes, err = exit.ParseMap(f.exitMap); err != nil {
+		return o, err
 	}
-	defer app.Close()
-	a, err := f.prepare(ctx, s, app, notify, newRun, policyNamed)
-	if err != nil {
-		return err
+	if o.Policy, err = policy.Read(f.policy, policyNamed); err != nil {
+		return o, err
 	}
-	defer a.close()
-	stop := a.hearSignals(f.lifeline)
-	defer stop()
-	final := a.run(ctx)
-	code := final.ExitCode()
-	undone := a.data.undoneOutputs()
-	if undone != nil && code == 0 {
-		code = exit.Registry
+	if o.Ports, err = flags.Ports(f.ports); err != nil {
+		return o, err
 	}
-	mapped := codes.apply(code, final)
-	last = lastStatus(final)
-	a.notify.Ends(mapped)
-	a.epilogue(final, code, mapped)
-	if f.paiReport {
-		a.reportPAI(s.Err, final)
+	if o.Registry.Address, err = f.registry.Resolve(); err != nil {
+		return o, err
 	}
-	if undone != nil && mapped != 0 {
-		return exit.Error{Code: mapped, Err: undone}
+	if o.Registry.Times, err = f.registry.Times(); err != nil {
+		return o, err
 	}
-	if code != 0 && final.Cause != "" && final.Directive.Verdict == nil {
-		return exit.Error{Code: mapped, Err: errors.New(final.Cause)}
+	if f.lifeline >= 0 {
+		syscall.CloseOnExec(f.lifeline)
+		if err := syscall.SetNonblock(f.lifeline, true); err != nil { // so that closing it ends a read
+			return o, exit.Usagef("--lifeline-fd %d: %w", f.lifeline, err)
+		}
+		o.Lifeline = os.NewFile(uintptr(f.lifeline), "lifeline")
 	}
-	if mapped == 0 {
-		return nil
-	}
-	return exit.Silent{Code: mapped}
+	return o, nil
 }
 
 // thrift is the garbage collector's GOGC of an agent, percent: it waits for most of its life, and a host has many. Its
@@ -165,129 +157,3 @@ const thrift = 20
 // reads its agents' stderr: killed, it must not take them along by SIGPIPE before they have stopped in grace.
 // A handler is reset by exec, so what we start is not concerned.
 func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
-
-// hearSignals turns TERM, INT and the end of the lifeline into events of the machine.
-func (a *agent) hearSignals(lifeline int) (stop func()) {
-	heard := make(chan os.Signal, 4)
-	signal.Notify(heard, syscall.SIGTERM, syscall.SIGINT)
-	done := make(chan struct{})
-	go func() {
-		var echo signals.Repeat
-		for {
-			select {
-			case sig := <-heard:
-				if echo.Again(sig, time.Now()) {
-					continue
-				}
-				number, _ := sig.(syscall.Signal)
-				a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(number)})
-			case <-done:
-				return
-			}
-		}
-	}()
-	if lifeline >= 0 {
-		syscall.CloseOnExec(lifeline)
-		line := os.NewFile(uintptr(lifeline), "lifeline")
-		go func() {
-			_, _ = line.Read(make([]byte, 1)) // only its end matters
-			a.log.Warn("whoever started this agent is gone")
-			a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(syscall.SIGTERM)})
-		}()
-	}
-	return func() {
-		signal.Stop(heard)
-		close(done)
-	}
-}
-
-// identity is who this agent is, from flags, then the launcher.
-type identity struct {
-	appID, run string
-	instance   *registry.Instance
-	component  string // of an index to be claimed; "": any
-	rank       int    // Slurm's word; -1: none
-	found      launcher.Found
-}
-
-func (f *agentFlags) identity(found launcher.Found, app *openapp.App) (identity, error) {
-	id := identity{appID: f.appID, run: f.run, found: found, component: f.component, rank: found.Rank}
-	if id.appID == "" {
-		id.appID = found.AppID
-	}
-	if id.appID == "" {
-		return id, exit.Usagef("agent: --app-id is missing: the name of the gang, the same for all its agents")
-	}
-	if id.run == "" {
-		id.run = found.RunID
-	}
-	if id.run == "" {
-		id.run = "1"
-	}
-	if err := cmp.Or(appdef.CheckName("agent: --app-id", id.appID), appdef.CheckName("agent: --run", id.run)); err != nil {
-		return id, exit.With(exit.Usage, err)
-	}
-	index := f.index
-	if id.component == "" {
-		id.component = found.Component
-	}
-	if index < 0 {
-		index = found.Index
-	}
-	if id.component != "" && app.Component(id.component) == nil {
-		return id, exit.Usagef("agent: no component %q, want one of %s", id.component, strings.Join(app.ComponentNames(), ", "))
-	}
-	if id.component != "" && index >= 0 {
-		id.instance = &registry.Instance{Component: id.component, Index: index}
-	}
-	if id.component == "" && index >= 0 {
-		return id, exit.Usagef("agent: --index %d without --component", index)
-	}
-	return id, nil
-}
-
-// exitMap is --exit-code-map: by code or by class.
-type exitMap map[string]int
-
-func parseExitMap(text string) (exitMap, error) {
-	m := exitMap{}
-	if text == "" {
-		return m, nil
-	}
-	for pair := range strings.SplitSeq(text, ",") {
-		from, to, ok := strings.Cut(pair, "=")
-		n, err := strconv.Atoi(to)
-		if !ok || err != nil || n < 0 || n > 255 {
-			return nil, exit.Usagef("--exit-code-map %q: want CODE=CODE or CLASS=CODE with codes 0…255", pair)
-		}
-		from = strings.TrimSpace(from)
-		if code, err := strconv.Atoi(from); (err != nil || code < 0 || code > 255) && !slices.Contains(classes(), registry.Class(from)) {
-			return nil, exit.Usagef("--exit-code-map %q: got %q, want a code 0…255 or a class: %s", pair, from, wording.Joined(classes()))
-		}
-		m[from] = n
-	}
-	return m, nil
-}
-
-// classes are those that a verdict or an agent's end may have.
-func classes() []registry.Class {
-	return []registry.Class{
-		registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassHost, registry.ClassNetwork, registry.ClassData,
-		registry.ClassImage, registry.ClassPreempted, registry.ClassStopped, registry.ClassTimeout, registry.ClassDefinition,
-		registry.ClassNotPermitted, registry.ClassMuster, registry.ClassLauncher,
-	}
-}
-
-func (m exitMap) apply(code int, final machine.State) int {
-	class := string(final.Class)
-	if v := final.Directive.Verdict; v != nil {
-		class = string(v.Class)
-	}
-	if to, ok := m[strconv.Itoa(code)]; ok {
-		return to
-	}
-	if to, ok := m[class]; ok && class != "" {
-		return to
-	}
-	return code
-}

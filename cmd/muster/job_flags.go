@@ -177,7 +177,7 @@ func (a *jobAgentFlags) check() error {
 		}
 	}
 	if a.ports != "" {
-		if _, err := portsFlag(a.ports); err != nil {
+		if _, err := flags.Ports(a.ports); err != nil {
 			return err
 		}
 	}

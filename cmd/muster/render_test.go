@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
 )
@@ -18,14 +19,14 @@ func TestExitCodesOfJobFiles(t *testing.T) {
 		registry.ClassNetwork: launcher.Again, registry.ClassData: launcher.Again, registry.ClassImage: launcher.Again,
 		registry.ClassTimeout: launcher.Never, registry.ClassDefinition: launcher.Never, registry.ClassNotPermitted: launcher.Never, registry.ClassMuster: launcher.Never,
 	}
-	codes, err := parseExitMap(launcher.ExitMap)
+	codes, err := exit.ParseMap(launcher.ExitMap)
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := func(v registry.Verdict, me registry.Instance) (int, launcher.Answer) {
 		final := machine.State{Instance: me, Code: -1}
 		final.Directive.Act, final.Directive.Verdict = registry.ActStop, &v
-		code := codes.apply(final.ExitCode(), final)
+		code := codes.Apply(final.ExitCode(), v.Class)
 		all := launcher.Codes()
 		at := slices.IndexFunc(all, func(c launcher.Code) bool { return c.Code == code })
 		if at < 0 {
@@ -34,7 +35,7 @@ func TestExitCodesOfJobFiles(t *testing.T) {
 		return code, all[at].Answer
 	}
 	first, other := registry.Instance{Component: "worker", Index: 0}, registry.Instance{Component: "worker", Index: 1}
-	for _, class := range classes() {
+	for _, class := range exit.Classes() {
 		want, decides := wants[class]
 		if !decides && class != registry.ClassStopped && class != registry.ClassLauncher { // those are of no verdict of a failure
 			t.Errorf("what is a launcher to do after %s?", class)

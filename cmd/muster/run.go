@@ -163,7 +163,7 @@ func (r *runner) check() error {
 	if how := r.flags.output; !slices.Contains(outputs(), how) {
 		return exit.Usagef("run: --output %q: want one of %s", how, strings.Join(outputs(), ", "))
 	}
-	if _, err := portsFlag(r.flags.ports); err != nil {
+	if _, err := flags.Ports(r.flags.ports); err != nil {
 		return err
 	}
 	filesystem, _, err := r.flags.filesystem.Resolve() // the agents tell of a warning

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/signals"
 	"github.com/muster-agent/muster/shim/status"
@@ -138,7 +139,7 @@ func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end
 		r.each(func(c *child) { c.send(syscall.SIGTERM) })
 	default:
 		r.say("%s: stopping: every process gets its stop signal and its grace, checkpoints are kept; Ctrl-C again kills", r.appID)
-		ask := registry.Ask{Version: 1, Kind: "stop", ID: newID(), By: "interrupt"}
+		ask := registry.Ask{Version: 1, Kind: "stop", ID: shim.NewID(), By: "interrupt"}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if err := r.client.Ask(ctx, r.appID, ask); err != nil {
@@ -180,7 +181,7 @@ func (r *runner) relaunch(ctx context.Context, d ended, crew *crew, verdicts <-c
 // their names.
 func (r *runner) complete(d ended, crew *crew) {
 	c := r.app.Component(d.child.instance.Component)
-	if d.signal == 0 || c == nil || !leavesSomething(*c) || !d.child.mayRelaunch(time.Now()) {
+	if d.signal == 0 || c == nil || !shim.LeavesSomething(*c) || !d.child.mayRelaunch(time.Now()) {
 		return
 	}
 	r.say("%s: agent ended by %s after the verdict: launching it again to settle its outputs", d.child.instance, how(d))

@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -137,4 +138,13 @@ func (f *Registry) Changed() []string {
 		}
 	}
 	return out
+}
+
+// Ports are the ranges of --ports.
+func Ports(text string) (ports.Ranges, error) {
+	asked, err := ports.ParseRanges(text)
+	if err != nil {
+		return nil, exit.Usagef("--ports: %w", err)
+	}
+	return asked, nil
 }

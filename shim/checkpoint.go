@@ -1,0 +1,137 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
+	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// The kinds of warnings that users see while a process runs.
+const (
+	warnCheckpoints = "checkpoints" // the store refuses them
+	warnAnew        = "anew"        // the gang does not resume from what is stored
+	warnApart       = "apart"       // a restart would start from the beginning
+	warnWithout     = "without"     // the instance lacks the step that its gang resumes from
+)
+
+// checkpointManager keeps the checkpoints of this agent's instance: it watches the folder that the process saves to,
+// uploads what is there, and prepares the folder for the step that a generation resumes from.
+type checkpointManager struct {
+	cfg   checkpointConfig
+	ctx   context.Context //nolint:containedctx // ends with close
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+
+	plan     plan.Plan // since prepare
+	uploader *uploader // since prepare; nil: nothing is uploaded
+
+	looking sync.Mutex // one look at a time; a store may take its time
+	looker  *format.Looker
+	warned  map[string]bool // incomplete checkpoints that were logged
+
+	mu      sync.Mutex
+	writer  *hostlock.Lock // held by the one agent of this host that uploads from the shared folder
+	failed  error          // why the next start cannot resume
+	resumed int            // the generation that last resumed here; 0: none
+	marked  int            // the generation that the folder is marked with
+}
+
+// checkpointConfig is what a checkpointManager is made of.
+type checkpointConfig struct {
+	Log             *slog.Logger
+	AppID, Run, Inc string
+	Loop            *machine.Agent
+	Notices         checkpointNotices
+	// Registry is where this member commits. It is asked for once the member has joined.
+	Registry func() checkpointRegistry
+	// Facts is what the rules of the gang need to know of the definition.
+	Facts func() conductor.Facts
+	// Open finds the store of a URL that a plan names.
+	Open func(ctx context.Context, p plan.Plan, url string, write bool) (stage.Store, string, error)
+	// Owner is the user of the process; nil: the agent's own.
+	Owner func() *plan.UserFacts
+	// Transfer copies files.
+	Transfer func() stage.Transfer
+	// Signal sends the process a signal by its name; os.ErrProcessDone: there is no process.
+	Signal func(name string) error
+}
+
+// checkpointNotices warn users for as long as something lasts.
+type checkpointNotices struct{ Warn, Mended func(kind, text string) }
+
+// checkpointRegistry is what a member reads and writes of the gang's checkpoints.
+type checkpointRegistry interface {
+	Founded() time.Time
+	Record() registry.Member
+	Directive() registry.Directive
+	// Checkpoint commits a step that lies where its process saved it.
+	Checkpoint(ctx context.Context, one registry.CheckpointStep) error
+	// Store commits steps that were uploaded in a generation.
+	Store(ctx context.Context, gen int, stored ...registry.CheckpointStep) error
+	// Stored is what all members have committed.
+	Stored(ctx context.Context) (map[registry.Instance]registry.Checkpoint, error)
+	// Trim forgets what is older than a step, but for the newest.
+	Trim(ctx context.Context, least int64) error
+	Forget(ctx context.Context, uri string) error
+	// Condemn reports a copy that is torn.
+	Condemn(ctx context.Context, bad registry.BadCopy) error
+	// GiveUp forgets what is newer than a step.
+	GiveUp(ctx context.Context, after int64) error
+}
+
+// newCheckpointManager makes a manager that lives until close: after ctx is cancelled the process may save once more.
+func newCheckpointManager(ctx context.Context, cfg checkpointConfig) *checkpointManager {
+	m := &checkpointManager{cfg: cfg}
+	m.ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
+	return m
+}
+
+// close ends what the manager does in the background, and lets the next agent of this host upload.
+func (m *checkpointManager) close() {
+	m.stop()
+	m.tasks.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_ = m.writer.Release() // held by this process alone
+}
+
+// Do commits a step. Where checkpoints are uploaded, the uploader commits them once they are in the store.
+func (m *checkpointManager) Do(ctx context.Context, e machine.Effect, _ machine.State) (machine.Event, bool) {
+	if e.Kind != machine.DoCommit || m.uploader != nil {
+		return machine.Event{}, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, commitPatience)
+	defer cancel()
+	shared := m.locate(ctx).shared
+	step := registry.CheckpointStep{Step: e.Step, URI: m.plan.Checkpoint.Dir, Shared: shared}
+	m.logWrite("commit the checkpoint", m.cfg.Registry().Checkpoint(ctx, step))
+	return machine.Event{}, false
+}
+
+// logWrite logs that a write to the registry failed, unless it was no longer wanted.
+func (m *checkpointManager) logWrite(act string, err error) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, registry.ErrOvertaken) {
+		m.cfg.Log.Warn("registry write failed", "act", act, "err", err)
+	}
+}
+
+// owner is the user that checkpoint files are given to; nil: they stay the agent's own.
+func (m *checkpointManager) owner() *checkpoint.Owner {
+	u := m.cfg.Owner()
+	if u == nil || os.Geteuid() != 0 {
+		return nil
+	}
+	return &checkpoint.Owner{UID: u.UID, GID: u.GID}
+}

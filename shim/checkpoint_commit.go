@@ -1,0 +1,150 @@
+package shim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/checkpoint"
+)
+
+// commit has the registry take what is in the store. What it refuses for good is of a generation that is over, or of an
+// index that another agent holds: that is removed again.
+func (u *uploader) commit(ctx context.Context) {
+	u.mu.Lock()
+	pending := slices.Clone(u.pending)
+	u.mu.Unlock()
+	if len(pending) == 0 {
+		return
+	}
+	// Not cancelled with the process: if its generation is over, only the registry's refusal removes the copy.
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
+	defer cancel()
+	newest := pending[len(pending)-1]
+	var steps []registry.CheckpointStep
+	for _, one := range pending {
+		if one.gen == newest.gen {
+			steps = append(steps, one.step)
+		}
+	}
+	err := u.m.cfg.Registry().Store(bounded, newest.gen, steps...)
+	if err != nil && !refusedForGood(err) {
+		u.m.cfg.Log.Warn("checkpoint not committed yet", "step", newest.step.Step, "err", err)
+		return
+	}
+	for _, one := range pending {
+		if err != nil || one.gen != newest.gen {
+			u.refuse(ctx, one, cmp.Or(err, registry.ErrOvertaken))
+		}
+	}
+	u.settle(newest, err)
+	if err != nil {
+		return
+	}
+	text := fmt.Sprintf("checkpoints are stored again, step %d in %s", newest.step.Step, u.m.plan.Checkpoint.Sync)
+	u.m.cfg.Notices.Mended(warnCheckpoints, text)
+	if err := u.prune(ctx, newest.kept.Instance); err != nil && ctx.Err() == nil {
+		u.m.cfg.Log.Warn("removing old checkpoints failed", "err", err)
+	}
+}
+
+// settle notes what became of the pending checkpoints. What came too late for its generation may be what the next one
+// resumes from: it is uploaded under that generation when it is seen again.
+func (u *uploader) settle(newest uploaded, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pending = nil
+	if !errors.Is(err, registry.ErrOvertaken) {
+		u.done = newest.stamp
+	}
+	if err == nil {
+		u.doneAt = newest.step.Step
+	}
+}
+
+// refusedForGood tells whether no retry will help.
+func refusedForGood(err error) bool {
+	return errors.Is(err, registry.ErrOvertaken) || errors.Is(err, registry.ErrSuperseded) ||
+		errors.Is(err, registry.ErrForbidden)
+}
+
+func (u *uploader) refuse(ctx context.Context, one uploaded, why error) {
+	if u.committed(ctx, one) {
+		return // by an attempt whose answer was lost
+	}
+	u.m.cfg.Log.Warn("refused checkpoint of an older generation removed", "step", one.step.Step, "generation", one.gen,
+		"at", one.step.URI, "err", why)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
+	defer cancel()
+	if err := u.vault.Remove(ctx, one.kept); err != nil {
+		u.m.cfg.Log.Warn("removing a refused checkpoint failed", "at", one.step.URI, "err", err)
+	}
+}
+
+// committed tells whether the registry names a checkpoint, or cannot be asked.
+func (u *uploader) committed(ctx context.Context, one uploaded) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
+	defer cancel()
+	stored, err := u.m.cfg.Registry().Stored(ctx)
+	if err != nil {
+		return true
+	}
+	for _, c := range stored {
+		if slices.ContainsFunc(c.Steps, func(s registry.CheckpointStep) bool { return s.URI == one.step.URI }) {
+			return true
+		}
+	}
+	return false
+}
+
+// prune has the registry name only the newest checkpoint and what the gang could still resume from. It removes from the
+// store what is beyond the newest muster.checkpoint.keep and not one of those.
+func (u *uploader) prune(ctx context.Context, instance string) error {
+	member := u.m.cfg.Registry()
+	stored, err := member.Stored(ctx)
+	if err == nil {
+		u.warnApart(stored)
+		err = member.Trim(ctx, u.least(stored))
+	}
+	if u.m.plan.Checkpoint.Keep <= 0 || err != nil {
+		return err
+	}
+	if stored, err = member.Stored(ctx); err != nil {
+		return err
+	}
+	forget := func(c checkpoint.Kept) error { return member.Forget(ctx, u.url(c)) } // before the copy is removed
+	return u.vault.Keep(ctx, instance, u.m.plan.Checkpoint.Keep, u.least(stored), namedBy(stored), forget)
+}
+
+// namedBy tells of a stored checkpoint whether the registry names it.
+func namedBy(stored map[registry.Instance]registry.Checkpoint) func(checkpoint.Kept) bool {
+	named := map[checkpoint.Kept]bool{}
+	for _, c := range stored {
+		for _, s := range c.Steps {
+			if kept, ok := checkpoint.Named(s.URI); ok {
+				named[kept] = true
+			}
+		}
+	}
+	return func(c checkpoint.Kept) bool { return named[c] }
+}
+
+// warnApart warns early of ranks that have no checkpoint in common, so that the next failure would throw everything
+// away. One of the ranks does so.
+func (u *uploader) warnApart(stored map[registry.Instance]registry.Checkpoint) {
+	why, first := u.m.cfg.Facts().Differing(u.m.cfg.Registry().Directive(), stored)
+	if why == "" || first != u.m.cfg.Loop.State().Instance {
+		u.m.cfg.Notices.Mended(warnApart, "the ranks have a stored checkpoint in common, or another rank warns of it")
+		return
+	}
+	u.m.cfg.Notices.Warn(warnApart, "no stored checkpoint is common to all ranks, so a restart would start from the beginning: "+
+		why+"; set muster.checkpoint.ranks=some where not every rank saves")
+}
+
+// least is the oldest step that must stay.
+func (u *uploader) least(stored map[registry.Instance]registry.Checkpoint) int64 {
+	return u.m.cfg.Facts().LeastStep(u.m.cfg.Registry().Directive(), stored, u.m.cfg.Loop.State().Instance)
+}

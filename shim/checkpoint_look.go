@@ -1,0 +1,153 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// lookFailed is logged where the checkpoints cannot be listed.
+const lookFailed = "listing checkpoints failed"
+
+// ruleOf is how the checkpoints of a plan are recognised.
+func ruleOf(p plan.Plan) format.Rule {
+	c := p.Checkpoint
+	whole, _ := appdef.ParseWhole(c.Whole) // the definition was checked
+	return format.Rule{Framework: p.Framework, Pattern: c.Pattern, Whole: format.Whole(whole), Marker: c.Marker}
+}
+
+// location is where the checkpoints of an instance lie.
+type location struct {
+	dir    string // the checkpoint folder, or its URL
+	place  string // within dir: "." or the instance's own folder
+	shared bool   // with other instances
+}
+
+// at is the path or URL of a file in it.
+func (l location) at(name string) string {
+	if onStore(l.dir) {
+		return strings.TrimSuffix(l.dir, "/") + "/" + path.Join(l.place, name)
+	}
+	return filepath.Join(l.dir, l.place, name)
+}
+
+// open opens a folder of this host; no link in the checkpoint folder leads out of it.
+func (l location) open() (*os.Root, error) {
+	top, err := files.As(nil).Below(l.dir)
+	if err != nil || l.place == "." {
+		return top.Root, err
+	}
+	root, err := top.OpenRoot(l.place)
+	return root, errors.Join(err, top.Close())
+}
+
+func onStore(dir string) bool { return strings.Contains(dir, "://") }
+
+// locate finds the checkpoints of this instance: in the checkpoint folder, which all instances share unless it lies in
+// the instance's own folder; or in a folder there with the name of the instance, or the number of a worker.
+func (m *checkpointManager) locate(ctx context.Context) location {
+	p := m.plan
+	l := location{dir: p.Checkpoint.Dir, place: ".", shared: true}
+	if files.Within(p.Checkpoint.Dir, p.Process.Folder) {
+		l.shared = false
+		return l
+	}
+	top, done, err := m.tree(ctx, l)
+	if err != nil {
+		return l
+	}
+	defer done()
+	names := []string{p.Who.Component + "-" + strconv.Itoa(p.Who.Index)}
+	if p.Who.Role == string(appdef.RoleWorker) {
+		names = append(names, strconv.Itoa(p.Who.Index))
+	}
+	for _, name := range names {
+		if info, err := fs.Stat(top, name); err == nil && info.IsDir() {
+			l.place, l.shared = name, false
+			return l
+		}
+	}
+	return l
+}
+
+// tree reads a location as far as the process itself could follow links there.
+func (m *checkpointManager) tree(ctx context.Context, l location) (_ fs.FS, done func(), err error) {
+	none := func() {}
+	switch {
+	case onStore(l.dir):
+		store, top, err := m.cfg.Open(ctx, m.plan, l.dir, false)
+		return format.OnStore(ctx, store, path.Join(top, l.place)), none, err
+	case m.plan.Root.Kind == plan.RootHost:
+		return files.HostTree(filepath.Join(l.dir, l.place)), none, nil
+	default:
+		root, err := l.open() // a container has no more of the host than that
+		if err != nil {
+			return nil, none, err
+		}
+		return files.Tree(root), func() { _ = root.Close() }, nil
+	}
+}
+
+// look lists the checkpoints. With warn, incomplete ones are logged once.
+func (m *checkpointManager) look(ctx context.Context, warn bool) (format.Found, location, error) {
+	m.looking.Lock()
+	defer m.looking.Unlock()
+	l := m.locate(ctx)
+	if rule := ruleOf(m.plan); m.looker == nil || !m.looker.Rule.Equal(rule) {
+		m.looker = &format.Looker{Rule: rule}
+	}
+	tree, done, err := m.tree(ctx, l)
+	if errors.Is(err, fs.ErrNotExist) {
+		return format.Found{}, l, nil
+	}
+	if err != nil {
+		return format.Found{}, l, err
+	}
+	defer done()
+	found, err := m.looker.Look(tree)
+	if warn {
+		m.logTorn(l, found)
+	}
+	return found, l, err
+}
+
+// logTorn logs once per incomplete checkpoint newer than the one to resume from why it does not count.
+func (m *checkpointManager) logTorn(l location, found format.Found) {
+	newest, ok := found.Newest()
+	for _, t := range found.Torn {
+		if ok && t.Step <= newest.Step || m.warned[t.Path] {
+			continue
+		}
+		if m.warned == nil {
+			m.warned = map[string]bool{}
+		}
+		m.warned[t.Path] = true
+		m.cfg.Log.Warn("incomplete checkpoint skipped", "path", l.at(t.Path), "step", t.Step, "why", t.Why)
+	}
+}
+
+// newest is the checkpoint to resume from, and its path or URL: that of a step, or without a step the newest of all.
+func (m *checkpointManager) newest(
+	ctx context.Context, step *int64, warn bool,
+) (c format.Checkpoint, at string, ok bool) {
+	found, l, err := m.look(ctx, warn)
+	if err != nil {
+		m.cfg.Log.Warn(lookFailed, "dir", m.plan.Checkpoint.Dir, "err", err)
+	}
+	if step != nil {
+		c, ok = found.At(*step)
+	} else {
+		c, ok = found.Newest()
+	}
+	return c, l.at(c.Path), ok
+}

@@ -1,0 +1,173 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// checkDataDir warns of a folder that the tasks are told of and that is not there. It may come yet.
+func (d *dataManager) checkDataDir(url string) {
+	path := files.LocalPath(url)
+	if url == "" || path == "" {
+		return
+	}
+	if !files.IsThere(path) {
+		d.cfg.Log.Warn("dataDir is not there", "path", path)
+	}
+}
+
+// makeOutput makes the folder that a task is told to leave its results in.
+func (d *dataManager) makeOutput(ctx context.Context, p plan.Plan, item plan.StageItem) error {
+	store, path, err := d.cfg.Stores.Open(ctx, p, item.From, true)
+	if errors.Is(err, stage.ErrNoStore) { // the plan has told
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if files.LocalPath(item.From) != "" {
+		if err := d.cfg.Stores.Visible(p, path, true); err != nil {
+			return err
+		}
+	}
+	return store.MkdirAll(ctx, path)
+}
+
+// mostCode is what PAI takes of a job's own files, in bytes.
+const mostCode = 200_000_000
+
+// bringCode brings codeDir to where the plan says, and beside it where the generation of PAI has it so.
+func (d *dataManager) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
+	store, path, err := d.cfg.Stores.Open(ctx, p, item.From, false)
+	if err != nil {
+		return err
+	}
+	top, err := store.Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Definition(errors.New("it is not there, want a folder; check codeDir"))
+	}
+	if err != nil {
+		return err
+	}
+	listing := stage.Listing{Store: store}
+	if files.LocalPath(item.From) != "" {
+		listing.Without = d.ofTheRun(path)
+	}
+	found, err := listing.Tree(ctx, top)
+	if err != nil {
+		return err
+	}
+	var bytes int64
+	for _, f := range found {
+		bytes += f.Size
+	}
+	if bytes > mostCode {
+		return fault.Definition(fmt.Errorf("got %d bytes, want at most %d; what is larger goes where dataDir is", bytes, mostCode))
+	}
+	copies := stage.Below(path, found)
+	if !top.Dir && item.Kind == plan.StageCode { // a file alone: it has the name itself
+		copies = []stage.Copy{{From: found[0], To: filepath.Base(path)}}
+	}
+	if item.Kind == plan.StageCodeBeside {
+		for _, c := range copies {
+			if first, _, _ := strings.Cut(c.To, "/"); slices.Contains(append(appdef.OwnNames(), appdef.CodeName), first) {
+				return fault.Definition(fmt.Errorf("it has %s, which is muster's own name where it is copied to; want another name", first))
+			}
+		}
+	}
+	name, err := work.Rel(item.To)
+	if err != nil {
+		return err
+	}
+	return d.placeCode(ctx, p, item, work, name, copies)
+}
+
+// ofTheRun tells what lies in the work folder, where a folder around that is read: what the agents lay out there is no
+// part of it, and changes under the reader's hand.
+func (d *dataManager) ofTheRun(read string) func(path string) bool {
+	truth, work := files.Resolve(read), files.Resolve(d.cfg.WorkDir)
+	if files.Within(truth, work) {
+		return nil
+	}
+	return func(path string) bool {
+		if rest, ok := strings.CutPrefix(path, read); ok {
+			path = truth + rest
+		}
+		return files.Within(path, work)
+	}
+}
+
+// placeCode puts the files at the item's name, all of them or none, and then beside it.
+func (d *dataManager) placeCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []stage.Copy) (err error) {
+	first, _, _ := strings.Cut(name, "/")
+	tmp := ".stage-" + first // one agent has this index: what is there is of one that was killed
+	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/whole", 0o755)); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.RemoveAll(tmp)) }()
+	whole, err := work.OpenRoot(tmp + "/whole")
+	if err != nil {
+		return err
+	}
+	err = d.transfer().Bring(ctx, whole, copies)
+	if err = errors.Join(err, whole.Close()); err != nil {
+		return err
+	}
+	from := tmp + "/whole"
+	if item.Kind == plan.StageCode && len(copies) == 1 && copies[0].To == filepath.Base(item.To) {
+		from += "/" + copies[0].To
+	}
+	if err := errors.Join(work.RemoveAll(name), work.Rename(from, name)); err != nil {
+		return err
+	}
+	if item.Kind != plan.StageCodeBeside {
+		return nil
+	}
+	return d.codeBeside(ctx, p, item, work, copies)
+}
+
+// codeBeside copies what has come into the folder where the process starts, where it may be changed.
+func (d *dataManager) codeBeside(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []stage.Copy) (err error) {
+	code, err := work.Make(item.To)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, code.Close()) }()
+	store, _, err := stage.Open(ctx, item.To)
+	if err != nil {
+		return err
+	}
+	again := slices.Clone(copies)
+	for i, c := range copies {
+		again[i].From = stage.File{Store: store, Path: filepath.Join(item.To, c.To), Size: c.From.Size}
+	}
+	folder, err := work.Make(p.Process.Folder)
+	if err != nil {
+		return err
+	}
+	err = d.transfer().Bring(ctx, folder, again)
+	if err = errors.Join(err, folder.Close()); err != nil {
+		return err
+	}
+	for _, c := range copies {
+		info, err := code.Stat(c.To)
+		if err == nil {
+			err = code.Chmod(c.To, info.Mode().Perm()&^0o222)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package shim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/cachedir"
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// bringFiles brings the instance its own copies of files, folders and archives. That all of them are there is seen before
+// the first is brought.
+func (r stageRoom) bringFiles(ctx context.Context, p plan.Plan, work files.Folder) error {
+	items := slices.DeleteFunc(slices.Clone(p.Stage), func(item plan.StageItem) bool {
+		return item.Kind != plan.StageCopy && item.Kind != plan.StageUnpacked
+	})
+	if len(items) == 0 {
+		return nil
+	}
+	for _, item := range items {
+		if item.Unchecked {
+			continue
+		}
+		if _, err := r.lookFor(ctx, p, item); err != nil {
+			return fileFault(item, err)
+		}
+	}
+	begun := time.Now()
+	for _, item := range items {
+		if err := r.bringFile(ctx, p, item, work); err != nil {
+			return fileFault(item, err)
+		}
+	}
+	if _, err := fetch.Clean(ctx, r.filesCache(p), fetch.Keep{Since: begun.Add(-openapp.KeepFetched)}); err != nil {
+		r.log.Warn("clear the cache of files", "err", err)
+	}
+	r.log.Info("files are here", "files", len(items), "took", time.Since(begun).Round(time.Millisecond))
+	return nil
+}
+
+// fileFault names the key that an item was named by.
+func fileFault(item plan.StageItem, err error) error {
+	key := "muster.file." + item.Name
+	if item.Kind == plan.StageUnpacked {
+		key = "muster.archive." + item.Name
+	}
+	return fmt.Errorf("%s: %w", key, err)
+}
+
+// remote is an item where it comes from.
+type remote struct {
+	stage.File
+
+	store stage.Store
+	dir   bool
+	local bool // it is a file of this machine
+}
+
+// lookFor finds an item on its store.
+func (r stageRoom) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem) (remote, error) {
+	store, path, err := r.openStore(ctx, p, item.From, false)
+	if err != nil {
+		return remote{}, err
+	}
+	info, err := store.Stat(ctx, path)
+	if err != nil {
+		return remote{}, err
+	}
+	if info.Dir && item.Kind == plan.StageUnpacked {
+		return remote{}, fault.Definition(fmt.Errorf("%s is a folder, want an archive; muster.file.%s brings a folder as it is", fetch.Printable(item.From), item.Name))
+	}
+	return remote{stage.File{Store: store, Path: path, Size: info.Size}, store, info.Dir, files.LocalPath(item.From) != ""}, nil
+}
+
+// bringFile puts an item in the place of what its name holds, whole.
+func (r stageRoom) bringFile(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
+	from, err := r.lookFor(ctx, p, item)
+	if err != nil {
+		return err
+	}
+	name, err := work.Rel(item.To)
+	if err != nil {
+		return err
+	}
+	return work.Replace(name, func(tmp *os.Root, dir string) error {
+		if from.dir {
+			return r.copyTree(ctx, from, tmp)
+		}
+		copied, done, err := r.copySource(ctx, p, item, from, tmp, dir)
+		if err != nil {
+			return err
+		}
+		if item.Kind == plan.StageUnpacked {
+			err = unpack(ctx, item, copied, filepath.Join(dir, files.Filled))
+		} else {
+			err = r.ownCopy(ctx, item, copied, from, tmp)
+		}
+		return errors.Join(err, done())
+	})
+}
+
+// copyTree copies a folder.
+func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) error {
+	listing := stage.Listing{Store: from.store}
+	if from.local {
+		listing.Without = r.data.ofTheRun(from.Path)
+	}
+	found, err := listing.Tree(ctx, fetch.Info{Path: from.Path, Dir: true})
+	if err != nil {
+		return err
+	}
+	whole, err := files.MakeFilled(tmp)
+	if err != nil {
+		return err
+	}
+	err = r.data.transfer().Bring(ctx, whole, stage.Below(from.Path, found))
+	return errors.Join(err, whole.Close())
+}
+
+// copySource gives a file of this machine with the content of what is to be brought: one in tmp, the folder dir, of what is local, so that
+// it was read with the process's rights; else the cache's. done gives it up.
+func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageItem, from remote, tmp *os.Root, dir string) (path string, done func() error, err error) {
+	if from.local {
+		const name = "source"
+		err := r.data.transfer().Bring(ctx, tmp, []stage.Copy{{From: from.File, To: name}})
+		return filepath.Join(dir, name), func() error { return nil }, err
+	}
+	store := func(context.Context, string, fetch.Options) (fetch.Store, string, error) {
+		return from.store, from.Path, nil
+	}
+	scheme := strings.TrimSuffix(fetch.SchemeOf(item.From), ":")
+	if scheme == hdfs.Scheme { // who may look at a file there may not read it yet, and the cache asks no more than that it is the same
+		if err := mayRead(ctx, from.File); err != nil {
+			return "", nil, err
+		}
+	}
+	got, err := fetch.Fetch(ctx, fetch.Request{
+		URL: item.From, CacheDir: r.filesCache(p), Progress: &logLines{log: r.log, name: item.Name},
+		Options: fetch.Options{Schemes: map[string]fetch.Opener{scheme: store}},
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	r.log.Info("file is in the cache", "file", item.Name, "bytes", got.Size, "cached", got.Cached)
+	return got.Path, got.Close, nil
+}
+
+// mayRead reads a file's first byte: HDFS asks who reads, not who opens.
+func mayRead(ctx context.Context, f stage.File) error {
+	content, err := f.Store.Open(ctx, f.Path, fetch.Position{})
+	if err != nil {
+		return err
+	}
+	if _, err = content.Read(make([]byte, 1)); errors.Is(err, io.EOF) { // of an empty one
+		err = nil
+	}
+	return errors.Join(err, content.Close())
+}
+
+// filesCache is where files of stores are kept for other instances and other runs on this host. What one user's rights have
+// brought is not another's.
+func (a *agent) filesCache(p plan.Plan) string {
+	uid := os.Geteuid()
+	if u := a.container.User(); u != nil {
+		uid = u.UID
+	}
+	return filepath.Join(cachedir.Default(), "files", strconv.Itoa(uid)+"-"+url.PathEscape(a.hadoopUser(p)))
+}
+
+// ownCopy makes the instance's copy, which it may change. A store knows no programs: what comes from one may be run, as where
+// YARN brings it.
+func (r stageRoom) ownCopy(ctx context.Context, item plan.StageItem, path string, from remote, tmp *os.Root) error {
+	if from.local {
+		return tmp.Rename(filepath.Base(path), files.Filled)
+	}
+	store, path, err := stage.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	info, err := store.Stat(ctx, path)
+	if err != nil {
+		return err
+	}
+	copies := []stage.Copy{{From: stage.File{Store: store, Path: path, Size: info.Size}, To: files.Filled}}
+	if err := r.data.transfer().Bring(ctx, tmp, copies); err != nil {
+		return fmt.Errorf("%s: its own %w", fetch.Printable(item.From), err)
+	}
+	return tmp.Chmod(files.Filled, 0o755)
+}
+
+// unpack unpacks an archive as a folder. What is wrong with one is the definition's: it names it.
+func unpack(ctx context.Context, item plan.StageItem, path, to string) error {
+	name, _, _ := strings.Cut(fetch.Printable(item.From), "?")
+	_, err := packages.Extract(ctx, path, to, packages.ExtractOptions{Name: name})
+	if errors.Is(err, packages.ErrRefused) {
+		return fault.Definition(err)
+	}
+	return err
+}
+
+// logLines are the lines of a display as entries of a log.
+type logLines struct {
+	log  *slog.Logger
+	name string
+	rest []byte
+}
+
+func (l *logLines) Write(b []byte) (int, error) {
+	l.rest = append(l.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
+		if !ok {
+			return len(b), nil
+		}
+		l.rest = rest
+		l.log.Info("fetching", "file", l.name, "progress", strings.TrimSpace(string(line)))
+	}
+}

@@ -1,0 +1,219 @@
+package shim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// bringInputs brings the instance's share of each input, or keeps the list of it for the start.
+func (d *dataManager) bringInputs(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root) error {
+	in := p.Inputs
+	if in == nil {
+		return nil
+	}
+	if in.Strategy == appdef.StrategyStream {
+		return d.bringStream(ctx, p)
+	}
+	if in.Workers == 0 {
+		return emptyFolders(in, folder)
+	}
+	begun, shares, deal := time.Now(), map[string][]stage.File{}, stage.Deal{Workers: in.Workers, Chief: in.Chief}
+	var copies []stage.Copy
+	for _, one := range in.From {
+		files, err := d.listInput(ctx, p, one)
+		if err != nil {
+			return fmt.Errorf("input %s: %w", one.Name, err)
+		}
+		share := files
+		if in.Strategy == appdef.StrategyDownload || !in.Whole {
+			share = deal.Share(files, in.Worker)
+			d.tellIdle(in, one.Name, len(files), deal.Idle(files))
+		}
+		shares[one.Name] = share
+		if in.Strategy != appdef.StrategyDownload {
+			continue
+		}
+		named := stage.Numbered(one.Name, share, begun.UnixMilli())
+		if !in.Rename {
+			if named, err = stage.Names(one.Name, share); err != nil {
+				return err
+			}
+		}
+		copies = append(copies, named...)
+	}
+	if in.Strategy == appdef.StrategyPlaceholder {
+		return d.keepList(p, shares)
+	}
+	came, err := d.bringMissing(ctx, p, work, folder, copies)
+	if err != nil {
+		return err
+	}
+	var bytes int64
+	for _, c := range copies {
+		bytes += max(c.From.Size, 0)
+	}
+	d.cfg.Log.Info("inputs are here", "files", len(copies), "bytes", bytes, "came", came, "took", time.Since(begun).Round(time.Millisecond))
+	return nil
+}
+
+// bringMissing brings what an earlier agent, or an earlier attempt, has not brought. Came is how many bytes that were.
+func (d *dataManager) bringMissing(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []stage.Copy) (came int64, err error) {
+	ledger, err := stage.OpenLedger(work.Root, inputsLedger(p))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, ledger.Close()) }()
+	for _, one := range p.Inputs.From {
+		if err := ledger.Sweep(folder, one.Name, copies); err != nil {
+			return 0, fmt.Errorf("input %s: %w", one.Name, err)
+		}
+	}
+	var moved atomic.Int64
+	t := d.inputTransfer(p.Inputs)
+	t.Ledger, t.Moved = ledger, func(_ string, n int64) { moved.Add(n) }
+	err = t.Bring(ctx, folder, copies)
+	return moved.Load(), err
+}
+
+// inputsLedger is the file in the work folder that says what has come of an instance's inputs.
+func inputsLedger(p plan.Plan) string { return ".inputs-" + filepath.Base(p.Process.Folder) }
+
+// emptyFolders are those of an instance that reads nothing.
+func emptyFolders(in *plan.Inputs, folder *os.Root) error {
+	for _, one := range in.From {
+		if err := errors.Join(folder.RemoveAll(one.Name), folder.Mkdir(one.Name, 0o755)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inputTransfer moves inputs as the definition says.
+func (d *dataManager) inputTransfer(in *plan.Inputs) stage.Transfer {
+	const none = -1 // how a transfer is told to try once
+	t := d.transfer()
+	t.Parallel = cmp.Or(in.Parallel, t.Parallel)
+	if n := in.Retries; n != nil {
+		t.Retries = cmp.Or(*n, none)
+	}
+	return t
+}
+
+// listInput lists the files of one input in their order.
+func (d *dataManager) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([]stage.File, error) {
+	var all []stage.File
+	seen := map[string]bool{}
+	for _, url := range one.From {
+		store, path, err := d.cfg.Stores.Open(ctx, p, url, false)
+		if err != nil {
+			return nil, err
+		}
+		listing := stage.Listing{Store: store}
+		if files.LocalPath(url) != "" {
+			listing.Without = d.ofTheRun(path)
+		}
+		files, err := listing.List(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			if there, ok := store.(fetch.Located); ok {
+				f.URL = there.URL(f.Path)
+			}
+			f.URL = told(url, f)
+			if !seen[f.Name()] {
+				seen[f.Name()] = true
+				all = append(all, f)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no file in %s", strings.Join(one.From, ", "))
+	}
+	return all, nil
+}
+
+// told is what a process is told of a file that was found by a URL: of a store the whole URL, as Hadoop writes it; of this
+// machine the path alone.
+func told(url string, f stage.File) string {
+	scheme := fetch.SchemeOf(url)
+	rest, authority := strings.CutPrefix(url[len(scheme):], "//")
+	switch {
+	case f.URL != "" || fetch.SchemeOf(f.Path) != "" || files.LocalPath(url) != "":
+		return f.URL
+	case !authority:
+		return scheme + f.Path
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "//" + host + f.Path
+}
+
+// mostNamed is how many instances a warning names.
+const mostNamed = 10
+
+// tellIdle names the instances that an input leaves without a file: the first reader all of them, each of them itself.
+func (d *dataManager) tellIdle(in *plan.Inputs, name string, files int, idle []int) {
+	if len(idle) == 0 || in.Worker != 0 && !slices.Contains(idle, in.Worker) {
+		return
+	}
+	app := d.cfg.App.WithCounts(d.cfg.Counts())
+	readers := plan.Readers(&app, d.cfg.Loop.State().Instance.Component)
+	var names []string
+	for _, i := range idle {
+		if i < len(readers) {
+			names = append(names, readers[i].String())
+		}
+	}
+	if more := len(names) - mostNamed; more > 0 {
+		names = append(names[:mostNamed], fmt.Sprintf("and %d more", more))
+	}
+	d.cfg.Log.Warn("fewer files than instances", "input", name, "files", files, "instances", in.Workers, "idle", strings.Join(names, ", "))
+}
+
+// keepList remembers what the process is told of its files.
+func (d *dataManager) keepList(p plan.Plan, shares map[string][]stage.File) error {
+	for _, share := range shares {
+		for _, f := range share {
+			if f.URL != "" { // it is on a store
+				continue
+			}
+			if err := d.cfg.Stores.Visible(p, f.Path, false); err != nil {
+				return err
+			}
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.inputList = stage.Placeholder(shares)
+	return nil
+}
+
+// tellInputs says to a process which files are its own: by a variable, or by a file where the variables grow too long.
+func (d *dataManager) tellInputs(start *plan.Start) {
+	in := d.cfg.Process.Plan().Inputs
+	d.mu.Lock()
+	list := d.inputList
+	d.mu.Unlock()
+	if list == "" || in == nil {
+		return
+	}
+	start.Env[stage.ListVariable] = list
+	if stage.TooLong(start.Env, in.ListLength) {
+		delete(start.Env, stage.ListVariable)
+		start.Files[stage.ListFile] = list + "\n"
+	}
+}

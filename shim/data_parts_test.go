@@ -1,0 +1,26 @@
+package shim
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Where the work folder lies in the default filesystem, the container gets the folders of the data alone.
+func TestPartsOfAFilesystem(t *testing.T) {
+	top := t.TempDir()
+	for _, dir := range []string{"in", "out", "work/store", "beside"} {
+		if err := os.MkdirAll(filepath.Join(top, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := &agent{workDir: filepath.Join(top, "work")}
+	got := a.partsOf(top, []string{
+		"file:" + top + "/out", top + "/in", "file:" + top + "/in", "file:" + top, "hdfs://name/in", top + "/work/store", top + "/gone", top + "/..",
+		filepath.Dir(top), "",
+	})
+	if want := []string{top + "/in", top + "/out"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

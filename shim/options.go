@@ -1,0 +1,85 @@
+package shim
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/hadoop"
+	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// Options are the settings of one agent. Only App, Name.AppID, Registry and Output.To have no default.
+type Options struct {
+	App  string          // folder, archive, URL or catalog:NAME
+	Open openapp.Choices // how it is opened and changed; Policy and Hadoop come from below
+	Name Name
+
+	Launcher string // "shell": the launcher's variables are not read; "": it is recognised by them
+	Host     string // address that peers reach this host at; "": found out
+	// API is the HOST:PORT to answer peers at; "": a port of Ports, unless this host's address is a loopback one.
+	API        string
+	Ports      ports.Ranges  // to take ports from
+	KillWindow time.Duration // between the launcher's TERM and its KILL; 0: the launcher's usual
+	Env        []string      // NAME or NAME=VALUE for the process
+
+	Engine        string // auto, container, cgroup or process
+	RequireLimits bool   // refuse to run where a limit that was asked for is not enforced
+	Policy        policy.Policy
+
+	Folders   Folders
+	Registry  Registry
+	DefaultFS string // URI of the filesystem that paths without a scheme are in; "": Hadoop's, else in the work folder
+	Hadoop    hadoop.Login
+
+	ExitCodes exit.Map // translates the code that Run returns
+	Output    Output
+	// Signals that arrive are passed to the machine as a launcher's wish to end; nil: none do. Ending the context of Run
+	// is SIGTERM.
+	Signals <-chan os.Signal
+	// Lifeline ends when whoever started the agent does: SIGTERM then. nil: there is none. Run closes it.
+	Lifeline io.ReadCloser
+}
+
+// Name is which instance of which run the agent is.
+type Name struct {
+	AppID     string // of the gang; "": the launcher's
+	Run       string // one life of the app; "": the launcher's, else 1
+	NewRun    bool   // Run was chosen: it may follow a finished run
+	Component string // "": the launcher's, else any free index is claimed
+	Index     int    // below 0: the launcher's, else a free one is claimed
+}
+
+// Folders are where an agent works.
+type Folders struct {
+	Work  string // "": the launcher's, else one of the user's
+	Log   string // "": the launcher's, else in the work folder
+	State status.Dir
+}
+
+// Registry is where the gang's facts are, with which times.
+type Registry struct {
+	Address registry.Address
+	Times   registry.Times // Barrier 0: the definition's
+}
+
+// Output is where an agent logs.
+type Output struct {
+	To        io.Writer
+	JSON      bool
+	PAIReport bool // end a failure with OpenPAI's block of text
+}
+
+// logger writes the agent's own log.
+func (o Output) logger(to io.Writer) *slog.Logger {
+	if o.JSON {
+		return slog.New(slog.NewJSONHandler(to, nil))
+	}
+	return slog.New(slog.NewTextHandler(to, nil))
+}

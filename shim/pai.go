@@ -1,0 +1,75 @@
+package shim
+
+import (
+	"io"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/verdict"
+)
+
+// paiTail is how much of a log a report is made from, in bytes: more than any version of it tells.
+const paiTail = 8 << 10
+
+// paiRow is the row of PAI's table for the end of this instance; nil where no task of PAI is told of, or nothing has ended.
+func paiRow(p *plan.PAI, s machine.State) *status.PAI {
+	f, ok := paiFacts(s)
+	if p == nil || !ok {
+		return nil
+	}
+	e := verdict.Classify(p.Version, f)
+	return &status.PAI{Code: e.Code, Phrase: e.Phrase, Type: e.Type, Reaction: e.Reaction}
+}
+
+// paiFacts are how an instance ended; false: it has not.
+func paiFacts(s machine.State) (verdict.Facts, bool) {
+	v, x := s.Directive.Verdict, s.Exit
+	f := verdict.Facts{}
+	if x != nil {
+		f = verdict.Facts{Code: x.Code, Signal: x.Signal, OOM: x.OOM, Class: x.Class, Message: x.Message, Reason: x.Why()}
+	}
+	switch {
+	case s.Proc != 0:
+		return f, false
+	case s.Reason == machine.ForFlex:
+		return verdict.Facts{Class: registry.ClassFlex}, true
+	case s.Reason == machine.ForAnother:
+		return verdict.Facts{Class: registry.ClassHost}, true
+	case s.Reason == machine.ForTimeout:
+		f.Class = registry.ClassTimeout
+	case v != nil && (x == nil || s.Reason == machine.ForVerdict || s.Reason == machine.ForRebuild):
+		if f.End = verdict.WithApp; v.Outcome == registry.Stopped {
+			f.End = verdict.ByUser
+		}
+	case x == nil, s.Reason == machine.ForRebuild: // it has not run, or will run again
+		return f, false
+	}
+	if v != nil && v.First == s.Instance.String() {
+		f.Reason, f.Solution = v.Cause, v.Advice
+	}
+	return f, true
+}
+
+// reportPAI is the last that an agent says of a process that failed. An app that no task of PAI is told of is judged by the
+// newest tables.
+func (a *agent) reportPAI(to io.Writer, final machine.State) {
+	version := appdef.PAI1
+	if p := a.currentPlan().PAI; p != nil {
+		version = p.Version
+	}
+	f, ok := paiFacts(final)
+	if !ok || f.End != verdict.ByItself || verdict.Classify(version, f).Code == 0 {
+		return
+	}
+	marks := a.runs().Marks()
+	for _, name := range []string{"stderr.log", "stdout.log"} {
+		if at, began := marks[name]; f.User == "" && began {
+			f.User = a.instanceLogFolder().Tail(name, at, paiTail)
+		}
+	}
+	f.Runtime = a.instanceLogFolder().Tail("agent.log", 0, paiTail)
+	_, _ = io.WriteString(to, verdict.ExitReport(version, f)) // nobody may read it any more
+}

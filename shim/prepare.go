@@ -1,0 +1,223 @@
+package shim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/gpu/grant"
+	"github.com/muster-agent/muster/shim/hadoop"
+	"github.com/muster-agent/muster/shim/journal"
+	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/member"
+	"github.com/muster-agent/muster/shim/notify"
+	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/prepare"
+	"github.com/muster-agent/muster/shim/process"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// agent is one running `muster agent`: its identity and what its rooms share. Fields below the
+// mutex are set while it lives.
+type agent struct {
+	id          identity
+	app         *openapp.App
+	digest      string
+	inc         string
+	dns         member.DNS
+	facts       proc.Facts
+	alloc       plan.Allocation
+	origins     map[string]string
+	env         map[string]string // what the process inherits
+	engine      sandbox.Choice
+	policy      policy.Policy
+	envImage    map[string]string // what a process in an image inherits
+	envGiven    map[string]string // of both, what --env says
+	ports       *ports.Instance
+	gpus        *grant.Grant
+	filesystem  hadoop.DefaultFS // where paths of data without a scheme are
+	hadoop      hadoop.Login
+	hadoopFound *plan.HadoopFacts // nil: there is none on this host
+	times       registry.Times
+
+	registryAddr registry.Address
+	client       *consul.Client
+	state        status.Dir
+	workDir      string
+	logDir       string
+	log          *slog.Logger
+	notify       *notify.Notifier // tells the service manager
+	journal      *journal.Journal
+	member       *member.Member
+	container    *prepare.Container
+	logFile      *lateFile
+	loop         *machine.Agent
+	started      time.Time
+
+	mu          sync.Mutex
+	plan        plan.Plan        // resolved
+	process     *process.Process // nil until the instance has been prepared
+	planDigest  string           // sha256 of the plan as printed
+	publisher   string           // URL of the exports, for scripts
+	progress    *float64
+	data        *dataManager
+	checkpoints *checkpointManager
+	settle      func() // ends the looks at checkpoints and progress, after a last one
+	closers     []func()
+}
+
+// prepareAgent makes an agent, up to the registry's first answer.
+func prepareAgent(ctx context.Context, o Options, app *openapp.App, manager *notify.Notifier) (*agent, error) {
+	late := &lateFile{also: o.Output.To}
+	a := &agent{
+		app: app, log: o.Output.logger(late), logFile: late, notify: manager, loop: machine.NewAgent(), started: time.Now(),
+		policy: o.Policy, hadoop: o.Hadoop, registryAddr: o.Registry.Address, times: o.Registry.Times, state: o.Folders.State,
+	}
+	environ := launcher.Environ(os.Environ())
+	found, err := member.DetectLauncher(o.Launcher, environ)
+	if err != nil {
+		return nil, err
+	}
+	if a.id, err = o.Name.identity(found, app); err != nil {
+		return nil, err
+	}
+	if err := a.surroundings(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := a.open(ctx, o, found); err != nil {
+		return nil, err
+	}
+	if err := a.allocate(ctx, o, found); err != nil {
+		return nil, err
+	}
+	newRun := o.Name.NewRun || found.RunID != "" // the launcher's unique id names a new life as well
+	a.makeRooms(ctx, o, newRun)
+	a.notify.Look(a.outlook)
+	if err := member.AwaitRegistry(ctx, a.client, a.registryAddr, a.log); err != nil {
+		return a, err
+	}
+	a.dns, err = member.FindDNS(ctx, a.client, &app.App, a.log)
+	return a, err
+}
+
+// surroundings finds out what this host permits and what its environment says.
+func (a *agent) surroundings(ctx context.Context, o Options) (err error) {
+	if a.engine, err = prepare.ChooseEngine(ctx, o.Engine, &a.app.App); err != nil {
+		return err
+	}
+	if a.facts, err = proc.SelfFacts(); err != nil {
+		return exit.With(exit.Internal, err)
+	}
+	var warning error
+	if a.filesystem, warning, err = hadoop.FindDefaultFS(o.DefaultFS, o.Hadoop); err != nil {
+		return err
+	}
+	if warning != nil {
+		a.log.Warn("configuration of hadoop", "err", warning)
+	}
+	a.digest, a.inc = appdef.Digest(a.app.App), NewID()
+	a.env, a.envImage = launcher.Inherit(os.Environ(), o.Env), launcher.InheritIntoImage(os.Environ(), o.Env)
+	a.envGiven = launcher.Given(os.Environ(), o.Env)
+	a.hadoopFound = hadoop.FindFacts(cmp.Or(a.envGiven["HADOOP_CONF_DIR"], a.hadoop.Dir()), a.env)
+	if a.times.Barrier == 0 {
+		a.times.Barrier = max(a.app.Settings.Barrier.Duration(), 0)
+	}
+	return nil
+}
+
+// open opens what the agent works with: its client of the registry, its state, its folders.
+func (a *agent) open(ctx context.Context, o Options, found launcher.Found) (err error) {
+	if a.client, err = consul.Open(consul.Config{Address: a.registryAddr, Times: a.times, Logger: a.log}); err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	a.atEnd(a.client.Close)
+	if err := a.state.Open(); err != nil {
+		return exit.With(exit.Forbidden, err)
+	}
+	a.clearDead(ctx)
+	if err := a.folders(o.Folders, found); err != nil {
+		return err
+	}
+	if advice := a.times.Advice(); advice != "" {
+		a.log.Warn("times", "cause", advice)
+	}
+	return nil
+}
+
+// makeRooms makes what does the work, each closed in the reverse order.
+func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
+	a.journal = journal.New(a.log, a.logDir, a.loop.State)
+	a.ports = ports.NewInstance(a.id.appID, o.Ports, a.log)
+	a.gpus = grant.New(a.log, a.alloc.Devices)
+	a.container = prepare.New(a.containerConfig(o.RequireLimits))
+	a.atEnd(a.container.Close)
+	a.data = newDataManager(ctx, a.dataConfig())
+	a.atEnd(a.data.close)
+	a.checkpoints = newCheckpointManager(ctx, a.checkpointConfig())
+	a.atEnd(a.checkpoints.close)
+	a.member = member.New(a.memberConfig(newRun, member.Listen{Address: o.API, Ports: o.Ports}))
+	a.atEnd(a.member.Close) // before the client that it asks by
+}
+
+// folders chooses and makes where this agent works and logs.
+func (a *agent) folders(f Folders, found launcher.Found) (err error) {
+	work := cmp.Or(f.Work, found.WorkDir)
+	if work == "" {
+		if work, err = status.DefaultWorkDir(a.id.appID); err != nil {
+			return exit.With(exit.Forbidden, err)
+		}
+	}
+	a.workDir = absolute(work)
+	if files.Same(a.workDir, a.app.Package.Path) {
+		return exit.Usagef("work folder %s is the package itself: give --work-dir another", a.workDir)
+	}
+	switch {
+	case f.Log != "":
+		a.logDir = absolute(f.Log)
+	case found.LogDir != "":
+		a.logDir = filepath.Join(absolute(found.LogDir), "muster")
+	default:
+		a.logDir = filepath.Join(a.workDir, "log")
+	}
+	for _, dir := range []string{a.workDir, filepath.Join(a.workDir, "checkpoint"), a.logDir} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return exit.With(exit.Forbidden, fmt.Errorf("make folder: %w", err))
+		}
+	}
+	return nil
+}
+
+// absolute is a path from the root on, where the current folder is known.
+func absolute(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	return abs
+}
+
+func (a *agent) close() {
+	for _, undo := range slices.Backward(a.closers) {
+		undo()
+	}
+}
+
+// clearDead removes what killed agents of this host have left.
+func (a *agent) clearDead(ctx context.Context) { prepare.ClearDead(ctx, a.state, a.facts, a.log) }

@@ -1,0 +1,143 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/member"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/process"
+	"github.com/muster-agent/muster/shim/sandbox"
+)
+
+// begin makes the process of the instance that has been prepared.
+func (r stageRoom) begin(p plan.Plan, in registry.Instance) {
+	made := process.New(process.Config{
+		Log: r.log, Loop: r.loop, Instance: in, Plan: p, LogDir: filepath.Join(r.logDir, in.String()), Ports: r.ports,
+		Reach:   process.Reach{Host: r.alloc.Host, Socket: r.state.Socket(r.id.appID, in.String()), Publisher: r.publisher},
+		Park:    func(ctx context.Context) (*sandbox.Guard, error) { return r.park(ctx, p, in) },
+		Started: r.notify.Started,
+		Ended:   r.over,
+		WorkDir: r.workDir, User: files.As(r.container.User()),
+		Roster: r.member.Roster, Fence: processFence{r.member.Fence()}, GPUs: r.gpus, Data: processData{r.agent, p},
+		Checkpoints: processCheckpoints{r.checkpoints},
+	})
+	r.mu.Lock()
+	r.process = made
+	r.mu.Unlock()
+	r.atEnd(func() {
+		if made.Close() {
+			r.forget(in)
+		}
+	})
+}
+
+// park starts the guard of this instance and records it where the next agent here would look.
+func (a *agent) park(ctx context.Context, p plan.Plan, in registry.Instance) (*sandbox.Guard, error) {
+	guard, err := a.container.StartGuard(ctx, p, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.remember(in, guard); err != nil {
+		return nil, errors.Join(err, guard.Close())
+	}
+	return guard, nil
+}
+
+// over takes the event of an attempt that has ended: what it saved last counts for its budget and in the result.
+func (a *agent) over(e machine.Event) {
+	a.checkpoints.seeLast()
+	a.data.ended(e, a.checkpoints.lastUpload(e.Exit))
+}
+
+// failData ends the process for its data. What another attempt would meet again is not tried again.
+func (a *agent) failData(why string, err error) {
+	a.process.Condemn(registry.ClassData, short(why), !fetch.Transient(err))
+	a.process.Kill()
+}
+
+// runs is the process; one that never runs where the instance has not been prepared.
+func (a *agent) runs() *process.Process {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.process == nil {
+		return process.New(process.Config{})
+	}
+	return a.process
+}
+
+func (a *agent) instanceLogs() string {
+	return filepath.Join(a.logDir, a.loop.State().Instance.String())
+}
+
+func (a *agent) instanceLogFolder() process.Logs {
+	return process.Logs{Dir: a.instanceLogs(), Log: a.log}
+}
+
+func (a *agent) currentPlan() plan.Plan {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.plan
+}
+
+func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
+
+// processFence is the fence as the process asks it.
+type processFence struct{ *member.Fence }
+
+func (f processFence) Arm(guard process.Feeder) error { return f.Fence.Arm(guard) }
+
+// processData is what a process reads and leaves.
+type processData struct {
+	a    *agent
+	plan plan.Plan
+}
+
+func (d processData) Inputs(start *plan.Start) { d.a.data.tellInputs(start) }
+func (d processData) CallOff(s machine.State)  { d.a.data.callOffOutputs(s) }
+func (d processData) Pipes() (process.Pipes, error) {
+	pipes, err := d.a.data.pipes(d.plan)
+	if err != nil {
+		return nil, err
+	}
+	return processPipes{pipes, d.plan}, nil
+}
+
+type processPipes struct {
+	*stdio
+	plan plan.Plan
+}
+
+func (p processPipes) Stdin() *os.File            { return p.stdin }
+func (p processPipes) Stdout() *os.File           { return p.stdout }
+func (p processPipes) Begin(over <-chan struct{}) { p.begin(p.plan, over) }
+func (p processPipes) Abandon()                   { p.abandon() }
+
+// processCheckpoints is where a process resumes from.
+type processCheckpoints struct{ m *checkpointManager }
+
+func (c processCheckpoints) NotReady() error  { return c.m.notReady() }
+func (c processCheckpoints) AsksToSave() bool { return c.m.asksToSave() }
+
+func (c processCheckpoints) AskToSave(grace time.Duration, over <-chan struct{}) bool {
+	return c.m.askToSave(grace, over)
+}
+
+func (c processCheckpoints) Resume(ctx context.Context, step *int64) (path string, at int64, ok bool) {
+	newest, path, ok := c.m.newest(ctx, step, true)
+	return path, newest.Step, ok
+}
+
+// processRoom does the machine's effects on the process, once there is one.
+type processRoom struct{ a *agent }
+
+func (r processRoom) Do(ctx context.Context, e machine.Effect, s machine.State) (machine.Event, bool) {
+	return r.a.runs().Do(ctx, e, s)
+}

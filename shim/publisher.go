@@ -1,0 +1,56 @@
+package shim
+
+import (
+	"context"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/publisher"
+)
+
+// Each agent answers Slider's REST for the whole app, at a URL that only its own container is told.
+
+// publish opens the container's URL. An app of another dialect has no scripts that would ask there.
+func (a *agent) publish() error {
+	if a.app.Dialect != "slider" {
+		return nil
+	}
+	l, address, err := publisher.Listen("127.0.0.1") // a container shares the host's network
+	if err != nil {
+		return err
+	}
+	a.publisher = address
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := publisher.Serve(ctx, l, a.withFolders(publisher.Prefix(address), publisher.Handler(publisher.Prefix(address), appSource{a}))); err != nil {
+			a.log.Warn("publisher", "err", err)
+		}
+	}()
+	a.atEnd(func() { cancel(); <-done })
+	return nil
+}
+
+// appSource is the whole app as the registry has it.
+type appSource struct{ *agent }
+
+// View reads the app's members and says what they publish.
+func (s appSource) View(ctx context.Context) (publisher.View, error) {
+	known, err := s.client.Status(ctx, s.id.appID)
+	if err != nil {
+		return publisher.View{}, err
+	}
+	return publisher.ViewOf(&s.app.App, known, s.alloc.User, func(in registry.Instance) plan.Request {
+		request := s.request(in)
+		request.Allocation.Ports, request.Allocation.ContainerID = nil, ""
+		return request
+	}), nil
+}
+
+// Stop asks the gang to end.
+func (s appSource) Stop(ctx context.Context, by string) error {
+	return s.client.Ask(ctx, s.id.appID, registry.Ask{
+		Version: 1, Kind: registry.AskStop, ID: NewID(), By: "stop", Args: map[string]string{"who": by},
+	})
+}

@@ -1,0 +1,299 @@
+package shim
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
+)
+
+// run lives through the machine.
+func (a *agent) run(ctx context.Context) machine.State {
+	a.loop.Use(machine.Rooms{
+		Gang: a.member, Stager: stageRoom{a}, Engine: processRoom{a}, Checkpoints: a.checkpoints, Logger: a.log, Trace: a.trace,
+	})
+	final := a.loop.Run(ctx)
+	a.member.Resign()
+	return final
+}
+
+// trace takes each transition of the machine.
+func (a *agent) trace(t machine.Transition) {
+	a.member.StateChanged()
+	a.journal.Trace(t)
+	a.notify.Changed()
+}
+
+// work watches what the process does beside running: its checkpoints and its progress.
+func (a *agent) work(p plan.Plan, logDir string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	endWatch := a.checkpoints.watch()
+	wg.Go(func() {
+		path := filepath.Join(logDir, "stderr.log")
+		err := status.Watch(ctx, path, files.PlainSize(path), &progressReader{set: a.setProgress})
+		if err != nil {
+			a.log.Warn("follow stderr for progress", "err", err)
+		}
+	})
+	a.gpus.Watch(ctx, p, a.process)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settle = sync.OnceFunc(func() { endWatch(); cancel(); wg.Wait() })
+	a.closers = append(a.closers, a.settle)
+}
+
+// progressReader finds `reporter progress:0.20` in a stream (HBox's form).
+type progressReader struct {
+	rest []byte
+	set  func(float64)
+}
+
+func (r *progressReader) Write(b []byte) (int, error) {
+	r.rest = append(r.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(r.rest, []byte("\n"))
+		if !ok {
+			if len(r.rest) > 64<<10 { // no line of ours is that long
+				r.rest = nil
+			}
+			return len(b), nil
+		}
+		r.rest = rest
+		if text, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "reporter progress:"); ok {
+			if f, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil && f >= 0 && f <= 1 {
+				r.set(f)
+			}
+		}
+	}
+}
+
+func (a *agent) setProgress(f float64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.progress = &f
+}
+
+// source is what the local API answers from.
+func (a *agent) source(logDir string) status.Source {
+	var peers *status.Peers
+	if a.currentPlan().MPI != nil { // else no process starts programs in other instances
+		peers = a.member.Peers()
+	}
+	return status.Source{
+		State:   a.snapshot,
+		LogDir:  logDir,
+		Silence: func() status.Silence { return a.member.Fence().Answer() },
+		Exec:    a.process.Exec,
+		Peers:   peers,
+		Command: a.process.Command,
+		Signal: func(n int) error {
+			err := a.process.Signal(n)
+			if errors.Is(err, os.ErrProcessDone) {
+				return fmt.Errorf("%s has no process: it is %s", a.loop.State().Instance, a.loop.State().Phase)
+			}
+			return err
+		},
+		Stop: func(grace *time.Duration) error {
+			a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(syscall.SIGTERM), Grace: grace})
+			return nil
+		},
+	}
+}
+
+// snapshot is the agent as the outside sees it now.
+func (a *agent) snapshot() status.State {
+	s := a.loop.State()
+	outage, way := a.member.Fence().Outage(), a.data.way()
+	report := a.runs().Report()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	numbers := a.ports.Numbers()
+	exports, _ := plan.Publish(a.plan, a.alloc.Host, numbers)
+	out := status.State{App: a.id.appID, Run: a.id.run, Inc: a.inc, PlanDigest: a.planDigest, LogDir: filepath.Join(a.logDir, s.Instance.String())}
+	inForce := a.plan.Limits
+	inForce.MemoryMB = report.MemoryMB
+	out.Limits = limits(inForce)
+	out.Instance = status.Instance{
+		Version: 1, Identity: status.IdentityOf(s.Instance), Phase: string(s.Phase), Since: a.journal.Since(),
+		Location: status.Location{
+			Host: a.alloc.Host, Pid: os.Getpid(), Ports: numbers, Exports: exports, DNSName: a.member.DNSName(),
+		},
+		Starts:  status.Starts{Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1)},
+		Advance: status.Advance{Progress: a.progress}, Conducts: s.Conducts, Cause: s.Why(), Unenforced: []string{},
+	}
+	out.Rank, out.Role = a.plan.Who.Rank, a.plan.Who.Role
+	out.Cause = cmp.Or(out.Cause, way)
+	if s.Phase == machine.Staging && report.Installing {
+		out.Cause = plan.CommandInstall // it may take its time
+	}
+	if s.Attempt > 1 && s.Phase == machine.Running {
+		out.LastEnd = report.LastEnd
+	}
+	out.Sides, out.Warnings = report.Sides, a.journal.Warnings()
+	for _, u := range a.plan.Engine.Unenforced {
+		out.Unenforced = append(out.Unenforced, u.Limit)
+	}
+	if s.Step > 0 {
+		step := s.Step
+		out.CheckpointStep = &step
+	}
+	if !s.AwaySince.IsZero() {
+		since := status.Stamp(s.AwaySince)
+		out.AwaySince = &since
+	}
+	if s.Exit != nil && s.Proc == 0 {
+		out.ExitInfo = exitInfo(s.Exit)
+		code := shellCode(s.Exit)
+		out.Exit = &code
+	}
+	out.PAI = paiRow(a.plan.PAI, s)
+	out.Outage, out.Waits = outage, a.member.Waits()
+	if said := outageCause(outage); said != "" && s.LostData == "" {
+		out.Cause = said
+	}
+	return out
+}
+
+// outageCause says why a process was stopped, or goes on, although nothing is heard of the registry.
+func outageCause(o *status.Outage) string {
+	switch {
+	case o == nil:
+		return ""
+	case o.Fenced && o.Members == 0:
+		return fmt.Sprintf("cut off from the registry since %s: stopped until it answers", wording.Clock(o.Since))
+	case o.Fenced:
+		return fmt.Sprintf("cut off from the registry since %s (%d of %d members are): stopped until it answers", wording.Clock(o.Since), o.Silent, o.Members)
+	case o.Members == 0:
+		return ""
+	}
+	return fmt.Sprintf("registry away since %s for %d of %d members: goes on until %s", wording.Clock(o.Since), o.Silent, o.Members, wording.Clock(o.Until))
+}
+
+func limits(l plan.Limits) map[string]any {
+	text, err := json.Marshal(l)
+	out := map[string]any{}
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		panic("limits have no JSON: " + err.Error())
+	}
+	return out
+}
+
+func exitInfo(x *machine.Exit) *status.Exit {
+	return &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.OOM, Peak: x.Peak, Limit: x.Limit, At: status.Stamp(x.At), Message: x.Message}
+}
+
+// shellCode is a process's end as a shell shows it.
+func shellCode(x *machine.Exit) int {
+	switch {
+	case x.Signal != 0:
+		return 128 + x.Signal
+	case x.Code != nil:
+		return *x.Code
+	}
+	return 127
+}
+
+// epilogue leaves exit.json and says the last word.
+func (a *agent) epilogue(final machine.State, code, mapped int) {
+	if final.Instance.Component == "" {
+		return
+	}
+	file := status.ExitFile{
+		Version: 1, App: a.id.appID, Instance: final.Instance.String(), Attempt: final.Attempt, Generation: final.Gen,
+		Verdict: final.Directive.Verdict, AgentCode: code,
+	}
+	if mapped != code {
+		file.MappedCode = &mapped
+	}
+	if final.Exit != nil {
+		file.Exit = exitInfo(final.Exit)
+	}
+	file.LogsFrom = a.runs().Marks()
+	a.mu.Lock()
+	settle := a.settle
+	file.PAI = paiRow(a.plan.PAI, final)
+	a.mu.Unlock()
+	if settle != nil {
+		settle() // a process may say how far it came right before it ends
+	}
+	snapshot := a.snapshot()
+	dir := filepath.Join(a.logDir, final.Instance.String())
+	for name, value := range map[string]any{"exit.json": file, "last.json": snapshot.Instance} {
+		if err := status.WriteJSON(filepath.Join(dir, name), value); err != nil {
+			a.log.Error("write the end", "err", err)
+		}
+	}
+	attrs := []any{"instance", final.Instance.String(), "code", code}
+	if v := final.Directive.Verdict; v != nil {
+		attrs = append(attrs, "outcome", v.Outcome, "cause", v.Cause)
+	}
+	a.log.Info("agent ends", attrs...)
+}
+
+// lateFile is the agent's log: on stderr, and in a file once the instance is known. What came
+// before goes into the file too.
+type lateFile struct {
+	mu   sync.Mutex
+	also io.Writer
+	file *os.File
+	held bytes.Buffer
+}
+
+func (l *lateFile) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		_, _ = l.file.Write(b) // a full disk must not end the agent; stderr has the line
+	} else {
+		l.held.Write(b)
+	}
+	return l.also.Write(b)
+}
+
+func (l *lateFile) open(path string, log *slog.Logger) {
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	var f *os.File
+	if err == nil {
+		f, err = files.AppendPlain(path)
+	}
+	if err != nil {
+		log.Warn("open the agent's log", "err", err)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = l.held.WriteTo(f) // as above
+	l.file = f
+}
+
+// newID is a random UUID, version 4.
+func NewID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}

@@ -1,0 +1,374 @@
+package shim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
+	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/member"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/prepare"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/secret"
+	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/workdir"
+)
+
+// stageRoom prepares the container of the index that was claimed.
+type stageRoom struct{ *agent }
+
+// Do plans, takes ports, lays files out, parks the guard and opens the local API.
+func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (machine.Event, bool) {
+	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.log)
+	r.showLogs(s.Instance)
+	p, err := r.stage(ctx, s.Instance)
+	if err != nil {
+		return machine.Event{Kind: machine.StageFailed, Class: stageClass(err), Cause: short(err.Error()), Exit: exitOf(err)}, true
+	}
+	r.log.Info("confined", "engine", p.Engine.Name, "why", p.Engine.Why)
+	for _, u := range p.Engine.Unenforced {
+		r.log.Warn("limit is not enforced", "limit", u.Limit, "cause", u.Why)
+	}
+	debug.FreeOSMemory() // what staging took; from here on the agent waits
+	return machine.Event{Kind: machine.Staged, Policy: r.policy(p)}, true
+}
+
+// short bounds what a cause carries into logs and the registry. What is long goes in its middle: an error begins with what
+// was done and ends with why not, and what to do.
+func short(text string) string {
+	const first, last = 180, 320
+	if len(text) > first+last {
+		return strings.ToValidUTF8(text[:first], "") + "…" + strings.ToValidUTF8(text[len(text)-last:], "")
+	}
+	return text
+}
+
+// stageClass is the class of a staging that failed.
+func stageClass(err error) registry.Class {
+	class := fault.ClassOf(err)
+	switch {
+	case class != "":
+		return class
+	case errors.Is(err, fs.ErrPermission):
+		return registry.ClassNotPermitted
+	case errors.Is(err, ports.ErrNone):
+		return registry.ClassNetwork
+	}
+	return registry.ClassData
+}
+
+func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, error) {
+	p, err := r.container.Complete(ctx, r.request(in), r.previousPorts())
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	digest := sha256.Sum256(p.JSON())
+	p = plan.Resolve(p, plan.Dirs{Work: r.workDir, Log: r.logDir})
+	if err := r.container.Permitted(p); err != nil {
+		return plan.Plan{}, err
+	}
+	if err := r.container.TakeFolder(ctx, in); err != nil {
+		return plan.Plan{}, err
+	}
+	if err := r.publish(); err != nil {
+		return plan.Plan{}, err
+	}
+	if err := r.layOut(ctx, p, in); err != nil {
+		return plan.Plan{}, err
+	}
+	if err := r.checkpoints.prepare(ctx, p, in); err != nil {
+		return plan.Plan{}, dataFault(err)
+	}
+	r.mu.Lock()
+	r.plan, r.planDigest = p, hex.EncodeToString(digest[:])
+	r.mu.Unlock()
+	serve, err := r.open(in)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	r.begin(p, in)
+	if err := r.process.StartGuard(ctx); err != nil {
+		return plan.Plan{}, err
+	}
+	logDir := filepath.Join(r.logDir, in.String())
+	r.work(p, logDir)
+	serve(logDir)
+	r.atEnd(r.member.Withdraw)
+	if err := r.member.ServePeers(ctx, p, r.source(logDir)); err != nil {
+		return plan.Plan{}, err
+	}
+	r.member.Discover(ctx, p)
+	return p, r.process.Install(ctx)
+}
+
+// previousPorts are those that the index had before, where the next holder should have them: a member that goes by its
+// name keeps its row wherever it comes up, if its ports are the same.
+func (r stageRoom) previousPorts() map[string]int {
+	if before := r.member.Previous(); before != nil && (before.Machine == r.facts.Machine || r.dns.Domain != "") {
+		return before.Ports
+	}
+	return nil
+}
+
+// layOut brings what the plan stages into the instance's folder.
+func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance) error {
+	return r.container.LayOut(p, in, func(work files.Folder) error {
+		if err := r.ownStore(p, work); err != nil {
+			return err
+		}
+		r.atEnd(r.data.finish)
+		if err := r.data.bring(ctx, p, in, func(ctx context.Context) error { return r.bringFiles(ctx, p, work) }); err != nil {
+			return err
+		}
+		r.data.giveTickets(p)
+		return nil
+	})
+}
+
+// planAgain plans for an instance that will not start.
+func (r stageRoom) planAgain(ctx context.Context, in registry.Instance) (plan.Plan, error) {
+	p, err := r.container.Plan(ctx, r.request(in))
+	if err != nil {
+		return p, err
+	}
+	return plan.Resolve(p, plan.Dirs{Work: r.workDir, Log: r.logDir}), nil
+}
+
+// containerConfig is what this agent's container is prepared with.
+func (a *agent) containerConfig(requireLimits bool) prepare.Config {
+	return prepare.Config{
+		Log: a.log, App: a.app, AppID: a.id.appID, Run: a.id.run, WorkDir: a.workDir, LogDir: a.logDir, Host: a.alloc.Host,
+		Socket: func(in registry.Instance) string { return a.state.Socket(a.id.appID, in.String()) },
+		Engine: a.engine, Policy: a.policy, RequireLimits: requireLimits, ImageEnv: a.envImage, DefaultFS: a.filesystem,
+		Ports: a.ports, GPUs: a.gpus, Stores: containerStores{a},
+	}
+}
+
+// containerStores does what a definition wants from places that data is kept in.
+type containerStores struct{ a *agent }
+
+func (s containerStores) Folders(p plan.Plan) []string { return s.a.dataFolders(p) }
+
+func (s containerStores) Read(ctx context.Context, p plan.Plan, url string) (string, error) {
+	return s.a.readOnStore(ctx, p, url)
+}
+
+// dataConfig is what this agent's data is brought and left with.
+func (a *agent) dataConfig() dataConfig {
+	return dataConfig{
+		Log: a.log, App: a.app.App, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Instance: a.id.instance, WorkDir: a.workDir,
+		Loop: a.loop, Notices: dataNotices{Warn: a.journal.Warn, Mended: a.journal.Mended, Event: a.journal.Event}, Registry: a.client,
+		Seat: func() dataSeat {
+			if seat := a.member.Membership(); seat != nil {
+				return seat
+			}
+			return nil
+		},
+		Process: dataProcess{
+			Plan: a.currentPlan, Over: func() <-chan struct{} { return a.runs().Over() }, Fail: a.failData, User: a.container.User,
+		},
+		Stores: dataStores{Open: a.openStore, Visible: func(p plan.Plan, path string, write bool) error { return a.container.Admission(p).Visible(path, write) }},
+		Counts: func() map[string]int { return a.member.Counts() }, PlanAgain: stageRoom{a}.planAgain,
+		Dead: func(m registry.Member) bool { dead, _ := member.Dead(m); return dead },
+		Kerberos: func() hdfs.Config {
+			c := a.hadoop.Config("")
+			if c.Keytab == "" {
+				c.CCache = a.envGiven["KRB5CCNAME"]
+			}
+			return c
+		},
+	}
+}
+
+// checkpointConfig is what this agent's checkpoints are kept with.
+func (a *agent) checkpointConfig() checkpointConfig {
+	return checkpointConfig{
+		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: checkpointNotices{Warn: a.journal.Warn, Mended: a.journal.Mended},
+		Registry: func() checkpointRegistry { return a.member.Membership() },
+		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
+		Open:     a.openStore, Owner: a.container.User, Transfer: a.data.transfer, Signal: func(name string) error { return a.process.SignalNamed(name) },
+	}
+}
+
+// policy is the plan's word on failure and stop as the machine needs it.
+func (r stageRoom) policy(p plan.Plan) *machine.Policy {
+	seconds := func(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
+	barrier := seconds(p.Barrier.Timeout)
+	if r.times.Barrier > 0 {
+		barrier = r.times.Barrier
+	}
+	return &machine.Policy{
+		Scope: p.Restart.Scope, Service: p.Who.Role == "service", Follows: len(p.Barrier.After) > 0,
+		Ordered:    plan.Gang(r.app.App, plan.Request{}).Awaited(p.Who.Component),
+		Rule:       conductor.BudgetRule{Max: p.Restart.Budget, Window: seconds(p.Restart.Window), RefillCheckpoint: p.Restart.Refill == "checkpoint"},
+		BackoffMin: seconds(p.Restart.BackoffMin), BackoffMax: seconds(p.Restart.BackoffMax),
+		Grace: seconds(p.Stop.Grace), Timeout: seconds(p.Timeout), Duration: seconds(p.Duration), Barrier: barrier,
+	}
+}
+
+// exitOf is what is known of a staging that failed beside its class: the end of a command, and that an image may come another
+// time; nil: nothing.
+func exitOf(err error) *machine.Exit {
+	failed, ok := errors.AsType[*fault.Error](err)
+	if !ok || !failed.Command && !failed.Passing {
+		return nil
+	}
+	return &machine.Exit{Code: failed.Code, Passing: failed.Passing}
+}
+
+// remember leaves what the next agent here needs if this one is killed.
+func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
+	var known status.AppFile
+	err := status.ReadJSON(filepath.Join(a.state.App(a.id.appID), "app.json"), &known)
+	if err != nil || known.Run != a.id.run || !status.ProcessLives(known.Pid) { // else `muster run`, or another agent of this run, has written it
+		begun := a.started
+		if err == nil && known.Run == a.id.run { // what has ended in it counts
+			begun = known.Started
+		}
+		if err := a.writeAppFile(begun); err != nil {
+			return err
+		}
+	}
+	place := status.PlaceFile{Version: 1, Run: a.id.run, LogDir: filepath.Join(a.logDir, in.String())}
+	if err := status.WriteJSON(a.state.Place(a.id.appID, in.String()), place); err != nil {
+		return err
+	}
+	return status.WriteJSON(a.record(in), status.InstanceFile{
+		Version: 1, Pid: a.facts.PID, StartTicks: a.facts.Start, BootID: a.facts.Boot, PidNS: a.facts.PidNS, Inc: a.inc,
+		Cgroups: append([]string{}, g.Remains().Cgroups...), Mounts: []string{}, Dirs: g.Remains().Dirs, Guard: &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()},
+	})
+}
+
+// record is where remember writes.
+func (a *agent) record(in registry.Instance) string {
+	return filepath.Join(a.state.App(a.id.appID), in.String()+".json")
+}
+
+// forget takes the record away when nothing is left to be cleared.
+func (a *agent) forget(in registry.Instance) {
+	if a.mine(in) {
+		_ = os.Remove(a.record(in)) // the next agent replaces it
+	}
+}
+
+// mine tells that no other agent has taken this index over on this host.
+func (a *agent) mine(in registry.Instance) bool {
+	var f status.InstanceFile
+	err := status.ReadJSON(a.record(in), &f)
+	return err == nil && f.Inc == a.inc
+}
+
+// writeAppFile tells later commands on this host where the run is.
+func (a *agent) writeAppFile(begun time.Time) error {
+	file := status.AppFile{
+		Version: 1, App: a.id.appID, Name: a.app.Name, Run: a.id.run, Registry: a.registryAddr,
+		WorkDir: a.workDir, LogDir: a.logDir, Pid: os.Getpid(), Started: status.Stamp(begun),
+	}
+	for _, path := range []string{filepath.Join(a.state.App(a.id.appID), "app.json"), filepath.Join(a.workDir, "app.json")} {
+		if err := status.WriteJSON(path, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open makes the agent's socket, which the container shows its process. What asks there is answered once the rest
+// stands: by the function that it returns.
+func (r stageRoom) open(in registry.Instance) (serve func(logDir string), err error) {
+	l, err := r.listen(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.giveSocket(r.state.Socket(r.id.appID, in.String())); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	served := false
+	r.atEnd(func() {
+		if !served {
+			_ = l.Close() // nobody was answered there
+		}
+	})
+	return func(logDir string) {
+		served = true
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if err := status.Serve(ctx, l, status.Handler(r.source(logDir))); err != nil {
+				r.log.Warn("local API", "err", err)
+			}
+		}()
+		r.atEnd(func() {
+			if u, ok := l.(*net.UnixListener); ok {
+				u.SetUnlinkOnClose(r.mine(in))
+			}
+			cancel()
+			<-done
+		})
+	}, nil
+}
+
+// giveSocket lets the process ask its agent. A container shows it the socket; else it has a way to go.
+func (r stageRoom) giveSocket(path string) error {
+	u := r.container.Credential()
+	switch {
+	case u == nil || u.UID == 0:
+		return nil
+	case r.currentPlan().Root.Kind == plan.RootHost:
+		return r.state.Admit(path, int(u.UID), int(u.GID))
+	}
+	return os.Lchown(path, int(u.UID), int(u.GID))
+}
+
+// atEnd has something done when the agent ends, before all that was asked for earlier.
+func (a *agent) atEnd(undo func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closers = append(a.closers, undo)
+}
+
+func (r stageRoom) listen(in registry.Instance) (net.Listener, error) {
+	path := r.state.Socket(r.id.appID, in.String())
+	for end := time.Now().Add(workdir.TakeoverPatience); ; {
+		l, err := status.Listen(path)
+		if err == nil || !errors.Is(err, status.ErrAnswered) || time.Now().After(end) {
+			return l, err
+		}
+		time.Sleep(workdir.TakeoverPoll)
+	}
+}
+
+// readOnStore reads a small file of a store.
+func (a *agent) readOnStore(ctx context.Context, p plan.Plan, url string) (string, error) {
+	store, path, err := a.stores(p).Open(ctx, url)
+	if err != nil {
+		return "", err
+	}
+	content, err := store.Open(ctx, path, fetch.Position{})
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(content, secret.Most+1))
+	if err = errors.Join(err, content.Close()); err == nil && len(text) > secret.Most {
+		err = fmt.Errorf("%s: longer than %d bytes", fetch.Printable(url), secret.Most)
+	}
+	return string(text), err
+}

@@ -1,0 +1,228 @@
+package shim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// feeding is what the instance's process is fed by its stdin: dealt out once, fed anew at each start.
+type feeding struct {
+	share  *stage.Share
+	inputs *plan.Inputs
+	over   <-chan struct{} // closed when the one under way has ended; nil: none was
+}
+
+// bringStream deals the instance its splits. Nothing of them is read yet.
+func (d *dataManager) bringStream(ctx context.Context, p plan.Plan) error {
+	in := p.Inputs
+	var all []stage.File
+	for _, one := range in.From {
+		files, err := d.listInput(ctx, p, one)
+		if err != nil {
+			return fmt.Errorf("input %s: %w", one.Name, err)
+		}
+		if files = slices.DeleteFunc(files, stage.Hidden); len(files) == 0 {
+			return fmt.Errorf("input %s: all files in %s have names that begin with _ or ., which Hadoop's formats pass over", one.Name, strings.Join(one.From, ", "))
+		}
+		all = append(all, files...)
+	}
+	form, _ := plan.InputForm(in.Format) // the plan has told
+	reading := stage.Reading{
+		Form: form, Want: in.Splits, Lines: in.Lines, Again: d.streamTransfer(in).Persevere,
+		Turn: stage.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle},
+	}
+	if in.Separator != "" {
+		reading.Separator = in.Separator[0]
+	}
+	share, err := reading.Share(all)
+	if errors.Is(err, stage.ErrCodec) {
+		return fault.Definition(err)
+	}
+	if err != nil {
+		return err
+	}
+	d.cfg.Log.Info("inputs are dealt out", "files", len(all), "splits", share.All, "own", len(share.Splits), "format", string(form))
+	if share.All >= 0 && share.All < in.Workers && (in.Worker == 0 || len(share.Splits) == 0) {
+		d.cfg.Log.Warn("fewer splits than instances", "splits", share.All, "instances", in.Workers, "remedy", "set muster.inputs.splits to how many there are to be")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.feeding = &feeding{share: share, inputs: in}
+	return nil
+}
+
+// streamTransfer has the rule by which what does not come is tried again.
+func (d *dataManager) streamTransfer(in *plan.Inputs) stage.Transfer {
+	t := d.inputTransfer(in)
+	t.Again = func(file, why string) { d.cfg.Log.Warn("an input is read again", "file", file, "err", why) }
+	return t
+}
+
+// stdio are the pipes of one start. The process's ends are closed here once it has them.
+type stdio struct {
+	d *dataManager
+
+	stdin, feed *os.File
+	stdout      *os.File
+	said        *sandbox.Outlet
+}
+
+// pipes makes those that the plan asks for.
+func (d *dataManager) pipes(p plan.Plan) (_ *stdio, err error) {
+	s := &stdio{d: d}
+	d.mu.Lock()
+	feeds := d.feeding != nil
+	d.mu.Unlock()
+	if feeds {
+		if s.stdin, s.feed, err = sandbox.StdinPipe(); err != nil {
+			return nil, err
+		}
+	}
+	if _, says := saysOutput(p); says {
+		if s.stdout, s.said, err = sandbox.StdoutPipe(); err != nil {
+			s.abandon()
+			return nil, err
+		}
+	}
+	if u := d.cfg.Process.User(); u != nil && os.Geteuid() == 0 {
+		for _, f := range s.theirs() {
+			if err := f.Chown(u.UID, u.GID); err != nil { // so that it may open /dev/stdin
+				s.abandon()
+				return nil, err
+			}
+		}
+	}
+	return s, nil
+}
+
+func (s *stdio) theirs() []*os.File {
+	return slices.DeleteFunc([]*os.File{s.stdin, s.stdout}, func(f *os.File) bool { return f == nil })
+}
+
+// release closes the process's ends: it has them, or will not have them.
+func (s *stdio) release() {
+	for _, f := range s.theirs() {
+		_ = f.Close() // a pipe's end, only passed on
+	}
+}
+
+// abandon gives all up: nothing has started.
+func (s *stdio) abandon() {
+	s.release()
+	if s.feed != nil {
+		_ = s.feed.Close() // nobody reads it
+	}
+	if s.said != nil {
+		_ = s.said.Close() // nobody writes to it
+	}
+}
+
+// begin feeds the process and hears it until it is over.
+func (s *stdio) begin(p plan.Plan, over <-chan struct{}) {
+	s.release()
+	if s.feed != nil {
+		s.beginFeeding(p, over)
+	}
+	if s.said != nil {
+		s.beginGathering(p, over)
+	}
+}
+
+func (s *stdio) beginFeeding(p plan.Plan, over <-chan struct{}) {
+	s.d.mu.Lock()
+	f, before, done := s.d.feeding, s.d.feeding.over, make(chan struct{})
+	f.over = done
+	s.d.mu.Unlock()
+	ctx, cancel := context.WithCancel(s.d.ctx)
+	s.d.tasks.Go(func() {
+		select {
+		case <-over:
+		case <-ctx.Done():
+		case <-done:
+			return
+		}
+		cancel()
+		_ = s.feed.SetWriteDeadline(time.Unix(1, 0)) // closed, it is not written to any more
+	})
+	s.d.tasks.Go(func() {
+		defer close(done)
+		defer cancel()
+		if before != nil {
+			<-before
+		}
+		s.feedAll(ctx, p, f)
+	})
+}
+
+// feedAll feeds every epoch. A process that reads no more is in its right; a file that cannot be read ends it.
+func (s *stdio) feedAll(ctx context.Context, p plan.Plan, f *feeding) {
+	begun, times := time.Now(), max(f.inputs.Epochs, 1)
+	cache := s.inputCache(p, f.inputs)
+	if cache != nil {
+		defer func() { _ = cache.Close() }() // it has no name: nothing is left of it
+	}
+	var count stage.Count
+	err := f.share.Repeat(ctx, s.feed, times, cache, &count, func(err error) {
+		s.d.cfg.Log.Warn("inputs are read again for each epoch", "cause", "the cache is of no use", "err", err)
+	})
+	if _, unread := errors.AsType[*stage.ReadError](err); unread && ctx.Err() == nil {
+		s.cannotFeed(err)
+	}
+	err = errors.Join(err, s.feed.Close())
+	attrs := []any{"bytes", count.Bytes, "records", count.Records, "splits", count.Splits, "took", time.Since(begun).Round(time.Millisecond)}
+	switch {
+	case err == nil:
+		s.d.cfg.Log.Info("inputs are fed", append(attrs, "epochs", times)...)
+	case errors.Is(err, syscall.EPIPE):
+		s.d.cfg.Log.Info("inputs are fed no further: the process reads no more", attrs...)
+	case ctx.Err() != nil:
+		s.d.cfg.Log.Info("inputs are fed no further: the process has ended", attrs...)
+	default:
+		s.d.cfg.Log.Error("inputs are not fed to their end", append(attrs, "err", err)...)
+	}
+}
+
+// cannotFeed ends the process, which must not take what it has read for all there is.
+func (s *stdio) cannotFeed(err error) {
+	why := "inputs: " + err.Error()
+	if !fetch.Transient(err) { // else the file is not to blame
+		why += "; mend that file, or take it out of the inputs"
+	}
+	s.d.cfg.Process.Fail(why, err)
+}
+
+// inputCache is where later epochs come from; nil: from where the first does.
+func (s *stdio) inputCache(p plan.Plan, in *plan.Inputs) *stage.Cache {
+	if !in.Cache || in.Epochs < 2 {
+		return nil
+	}
+	cache, err := s.newCache(p, int64(cmp.Or(in.CacheLimit, appdef.StreamCacheLimit))<<20)
+	if err != nil {
+		s.d.cfg.Log.Warn("inputs are read again for each epoch", "cause", "there is no cache", "err", err)
+		return nil
+	}
+	return cache
+}
+
+func (s *stdio) newCache(p plan.Plan, limit int64) (_ *stage.Cache, err error) {
+	folder, err := s.d.instanceFolder(p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	return stage.NewCache(folder, limit)
+}

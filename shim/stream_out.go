@@ -1,0 +1,137 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/stage"
+)
+
+// gathered is what a process has said, in one attempt.
+type gathered struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed at the end
+	left   stage.Left    // once done
+	err    error         // once done
+}
+
+// saysOutput is the output that the process's stdout is; false: it is a log.
+func saysOutput(p plan.Plan) (plan.Output, bool) {
+	if p.Outputs == nil || p.Outputs.Strategy != appdef.StrategyStream {
+		return plan.Output{}, false
+	}
+	for _, one := range p.Outputs.To {
+		if one.To != "" {
+			return one, true
+		}
+	}
+	return plan.Output{}, false
+}
+
+// beginGathering writes what the process says where it is left. The process waits where the store does.
+func (s *stdio) beginGathering(p plan.Plan, over <-chan struct{}) {
+	ctx, cancel := context.WithCancelCause(s.d.ctx)
+	g := &gathered{cancel: cancel, done: make(chan struct{})}
+	s.d.mu.Lock()
+	before := s.d.gathered
+	s.d.gathered = g
+	s.d.mu.Unlock()
+	s.d.tasks.Go(func() {
+		select {
+		case <-over:
+		case <-ctx.Done():
+		case <-g.done:
+			return
+		}
+		if err := s.said.Over(); err != nil {
+			s.d.cfg.Log.Warn("hear the end of stdout", "err", err)
+		}
+	})
+	s.d.tasks.Go(func() {
+		defer close(g.done)
+		defer cancel(nil)
+		if before != nil { // of an attempt that has ended
+			before.cancel(errors.New("another attempt has begun"))
+			<-before.done
+		}
+		s.gather(ctx, p, g)
+	})
+}
+
+func (s *stdio) gather(ctx context.Context, p plan.Plan, g *gathered) {
+	begun := time.Now()
+	g.left, g.err = s.gatherAll(ctx, p)
+	if g.err == nil {
+		s.d.cfg.Log.Info("stdout is gathered", "files", g.left.Files, "bytes", g.left.Bytes, "took", time.Since(begun).Round(time.Millisecond))
+		g.err = s.said.Close()
+		return
+	}
+	s.d.cfg.Log.Error("stdout is not gathered", "err", g.err)
+	s.d.cfg.Process.Fail("stdout: "+g.err.Error(), g.err)
+	g.err = errors.Join(g.err, s.said.Close())
+}
+
+func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (stage.Left, error) {
+	one, _ := saysOutput(p)
+	leave, err := s.d.leaveOf(ctx, p, one)
+	if err != nil {
+		return stage.Left{}, err
+	}
+	if err := leave.Begin(ctx); err != nil {
+		return stage.Left{}, err
+	}
+	how := s.d.transfer()
+	how.Again = func(file, why string) { s.d.cfg.Log.Warn("stdout is written again", "file", file, "err", why) }
+	to := stage.Gathering{Store: leave.Store, Dir: leave.Half(), Again: how.Persevere, Bare: func(err error) {
+		s.d.cfg.Log.Warn("stdout is not kept on this machine until it is left", "err", err)
+	}}
+	if parts, _ := plan.OutputParts(p.Outputs.Format); parts {
+		to.Part = stage.PartSize
+	}
+	if files.LocalPath(one.To) != "" { // it is on this machine
+		return to.Run(ctx, s.said)
+	}
+	folder, err := s.d.instanceFolder(p)
+	if err != nil {
+		return stage.Left{}, err
+	}
+	to.Beside = folder
+	left, err := to.Run(ctx, s.said)
+	return left, errors.Join(err, folder.Close())
+}
+
+// instanceFolder is the instance's own.
+func (d *dataManager) instanceFolder(p plan.Plan) (*os.Root, error) {
+	work, err := files.As(nil).Below(d.cfg.WorkDir)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := work.Make(p.Process.Folder)
+	return folder, errors.Join(err, work.Close())
+}
+
+// leaveSaid has what the process has said stand whole in its place.
+func (d *dataManager) leaveSaid(ctx context.Context, leave stage.Leave) (stage.Left, error) {
+	d.mu.Lock()
+	g := d.gathered
+	d.mu.Unlock()
+	if g == nil {
+		return stage.Left{}, errors.New("the process has not been heard")
+	}
+	select {
+	case <-g.done:
+	case <-ctx.Done():
+		g.cancel(context.Cause(ctx))
+		return stage.Left{}, context.Cause(ctx)
+	}
+	if g.err != nil {
+		return stage.Left{}, fmt.Errorf("what it said: %w", g.err)
+	}
+	return g.left, leave.Seal(ctx)
+}
