@@ -11,7 +11,6 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
-	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/process"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -26,7 +25,7 @@ func (r stageRoom) begin(p plan.Plan, in registry.Instance) {
 		Started: r.notify.Started,
 		Ended:   r.over,
 		WorkDir: r.workDir, User: files.As(r.container.User()),
-		Roster: r.member.Roster, Fence: processFence{r.member.Fence()}, GPUs: r.gpus, Data: processData{r.agent, p},
+		Roster: r.member.Roster, Fence: r.member.Fence(), GPUs: r.gpus, Data: processData{r.agent, p},
 		Checkpoints: processCheckpoints{r.checkpoints},
 	})
 	r.mu.Lock()
@@ -88,11 +87,6 @@ func (a *agent) currentPlan() plan.Plan {
 }
 
 func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
-
-// processFence is the fence as the process asks it.
-type processFence struct{ *member.Fence }
-
-func (f processFence) Arm(guard process.Feeder) error { return f.Fence.Arm(guard) }
 
 // processData is what a process reads and leaves.
 type processData struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// absentees are the instances that a barrier waits for and that no agent holds, as the registry said last. It is asked only
-// where a service manager listens: while a gang waits, reads that grow with it are to be few.
+// absentees are the instances that a barrier waits for and that no agent holds, by the last answer of the registry. It
+// is asked only where a service manager listens: while a gang waits, reads that grow with it are to be few.
 type absentees struct {
 	ask     func(context.Context) (absent []string, all int, err error)
 	changed func() // there is another answer
@@ -25,16 +25,16 @@ type absentees struct {
 	work   sync.WaitGroup
 }
 
-// A question follows the last after absentPace, and absentEach more for each instance of the gang; it takes absentPatience at
-// most.
+// A question follows the last after absentPace, and absentEach more for each instance of the gang; it takes
+// absentPatience at most.
 const (
 	absentPace     = 5 * time.Second
 	absentEach     = 100 * time.Millisecond
 	absentPatience = 6 * time.Second
 )
 
-// Absent names the instances without an agent that the barrier waits for, as the registry answered last. It never waits:
-// where the answer is old, another question begins.
+// Absent names the instances without an agent that the barrier waits for, as the registry answered last. It never
+// waits: where the answer is old, another question begins.
 func (m *Member) Absent(now time.Time) []string {
 	return m.absent.names(now, m.cfg.Loop.State().Directive.Gen)
 }
@@ -49,7 +49,8 @@ func (q *absentees) names(now time.Time, gen int) []string {
 	if q.busy || q.ended || now.Before(q.next) {
 		return q.last
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), absentPatience) // nobody waits for the answer; close ends it
+	// The question outlives the call that began it; close ends it.
+	ctx, cancel := context.WithTimeout(context.Background(), absentPatience)
 	q.busy, q.cancel = true, cancel
 	q.work.Go(func() {
 		defer cancel()

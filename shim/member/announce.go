@@ -10,8 +10,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// announce has the name registered before any peer is told to use it: the gang is released when all have acknowledged. It
-// waits while the registry is unreachable; the error is registry.ErrForbidden, registry.ErrMalformed, or ctx's.
+// announce has the name registered before any peer may use it: the gang is released when all have acknowledged.
+// It waits while the registry is unreachable; the error is registry.ErrForbidden, registry.ErrMalformed, or ctx's.
 func (m *Member) announce(ctx context.Context) error {
 	d := m.services()
 	if d == nil || !d.byName() {
@@ -21,7 +21,7 @@ func (m *Member) announce(ctx context.Context) error {
 	d.named = true
 	d.turn.Unlock()
 	for {
-		err := d.tell(ctx)
+		err := d.reconcileNow(ctx)
 		d.report(err)
 		if err == nil {
 			break
@@ -40,15 +40,16 @@ func (m *Member) announce(ctx context.Context) error {
 	return nil
 }
 
-// awaitCatalog waits until Consul's servers have what its agent has been told; a token that cannot see that does not wait.
+// awaitCatalog waits until Consul's servers have what its agent has registered; a token that cannot see it does not
+// wait.
 func (d *discovery) awaitCatalog(ctx context.Context) {
 	d.turn.Lock()
 	defer d.turn.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, seenPatience)
 	defer cancel()
-	for _, id := range slices.Sorted(maps.Keys(d.told)) {
+	for _, id := range slices.Sorted(maps.Keys(d.services)) {
 		for poll := seenPoll; !d.blind && ctx.Err() == nil; poll = min(2*poll, seenSlow) {
-			seen, blind, err := d.cfg.client.Seen(ctx, d.told[id].Service, indexTag(d.plan.Who.Index))
+			seen, blind, err := d.cfg.client.Seen(ctx, d.services[id].Service, indexTag(d.plan.Who.Index))
 			if d.blind = blind; seen {
 				break
 			}

@@ -11,7 +11,8 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
-// What trains on without its agent and its guard is found by the folder that the record names, and by an agent that claims any index.
+// What trains on without its agent and its guard is found by the folder that the record names, and by an agent that
+// claims any index.
 func TestCleanFindsWhatLeftTheTree(t *testing.T) {
 	own, err := proc.SelfFacts()
 	if err != nil {

@@ -20,27 +20,27 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// discovery keeps the instance's services in Consul as its process is: there while it runs, or, where members are written by
-// name, from its acknowledgement until it needs the name no more. It decides nothing: what cannot be found runs all the same,
-// unless its peers go by the name.
+// discovery keeps the instance's services in Consul as its process is: there while it runs, or, where members are
+// written by name, from its acknowledgement until it needs the name no more. It decides nothing: what cannot be found
+// runs all the same, unless its peers go by the name.
 type discovery struct {
 	cfg       discoveryConfig
 	plan      plan.Plan
-	bell      chan struct{}
+	wake      chan struct{}
 	announced chan struct{} // closed when the name was registered for the first time
 	first     sync.Once
 	stop      context.CancelFunc
 	work      sync.WaitGroup
 
-	turn   sync.Mutex             // one at a time writes to Consul, and has the fields below
-	told   map[string]toldService // by id: what Consul may know of
-	reaped bool                   // what predecessors have left is removed
-	named  bool                   // acknowledged by name: from now on peers may look for it
-	blind  bool                   // the token cannot see the catalog
-	zone   string                 // where DNS answers
-	over   bool
+	turn     sync.Mutex            // one at a time writes to Consul, and has the fields below
+	services map[string]registered // by id: what Consul may know of
+	reaped   bool                  // what predecessors have left is removed
+	named    bool                  // acknowledged by name: from now on peers may look for it
+	blind    bool                  // the token cannot see the catalog
+	zone     string                // where DNS answers
+	over     bool
 
-	known atomic.Pointer[string] // where DNS has it
+	dnsName atomic.Pointer[string] // where DNS has it
 }
 
 type discoveryConfig struct {
@@ -55,8 +55,9 @@ type discoveryConfig struct {
 	warn, mended          func(kind, text string)
 }
 
-// toldService is a service and its health as Consul was told last; Name is empty while it is not known whether Consul got it.
-type toldService struct {
+// registered is a service and its health as last written to Consul; Name is empty while it is unknown whether Consul
+// got it.
+type registered struct {
 	consul.Service
 	health consul.Health
 	at     time.Time
@@ -68,14 +69,14 @@ const (
 	warnNames     = "names"     // names in Consul are not resolved here
 )
 
-// How Consul is told.
+// How services are written.
 const (
-	discoverySoon  = 250 * time.Millisecond // before the first look again at a process that does not serve yet, doubled each time
+	discoverySoon  = 250 * time.Millisecond // before the next look at a process that does not serve yet, doubled
 	discoveryAgain = 500 * time.Millisecond // before the next attempt of an acknowledgement that needs the name
-	seenPatience   = 3 * time.Second        // for the catalog to have what its Consul agent has been told
-	seenPoll       = 20 * time.Millisecond  // before the first look again, doubled each time
+	seenPatience   = 3 * time.Second        // for the catalog to have what its Consul agent has
+	seenPoll       = 20 * time.Millisecond  // before the next look, doubled each time
 	seenSlow       = 320 * time.Millisecond // up to this
-	withdrawTime   = 2 * time.Second        // for deregistering at the end; Consul does it itself a minute after the last word
+	withdrawTime   = 2 * time.Second        // for deregistering at the end; Consul does it itself after a minute
 	resolveTime    = 3 * time.Second
 )
 
@@ -92,9 +93,9 @@ func (m *Member) Discover(ctx context.Context, p plan.Plan) {
 			ports: func() map[string]int { return c.Hooks.Container().Ports },
 			warn:  c.Hooks.Warn, mended: c.Hooks.Mended,
 		},
-		plan: p, bell: make(chan struct{}, 1), announced: make(chan struct{}), told: map[string]toldService{},
+		plan: p, wake: make(chan struct{}, 1), announced: make(chan struct{}), services: map[string]registered{},
 	}
-	d.known.Store(new(string))
+	d.dnsName.Store(new(string))
 	ctx, d.stop = context.WithCancel(context.WithoutCancel(ctx)) // it outlives the staging
 	m.mu.Lock()
 	m.discovery = d
@@ -105,7 +106,7 @@ func (m *Member) Discover(ctx context.Context, p plan.Plan) {
 // DNSName is where Consul's DNS has the instance; empty: nowhere, or not now.
 func (m *Member) DNSName() string {
 	if d := m.services(); d != nil {
-		return *d.known.Load()
+		return *d.dnsName.Load()
 	}
 	return ""
 }
@@ -117,26 +118,27 @@ func (m *Member) StateChanged() {
 		return
 	}
 	select {
-	case d.bell <- struct{}{}:
-	default: // it rings already
+	case d.wake <- struct{}{}:
+	default: // run is awake
 	}
 }
 
-// close ends the services: none of this agent's stays, if Consul can be told.
+// close deregisters the services, if Consul answers.
 func (d *discovery) close() {
 	d.stop()
 	d.work.Wait()
 	d.turn.Lock()
 	d.over = true
 	d.turn.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), withdrawTime) // the agent's own context may have ended by now
+	// The services must go even if the agent's own context has ended.
+	ctx, cancel := context.WithTimeout(context.Background(), withdrawTime)
 	defer cancel()
-	if err := d.tell(ctx); err != nil {
+	if err := d.reconcileNow(ctx); err != nil {
 		d.cfg.log.Warn("services not deregistered: Consul does it itself in a while", "err", err)
 	}
 }
 
-// life is how long Consul takes a service for alive after the last word; beat how often there is one.
+// life is for how long Consul takes a service for alive after its health was written; beat is how often it is written.
 func (d *discovery) life() time.Duration { return 2 * d.cfg.times.TTL }
 func (d *discovery) beat() time.Duration { return d.cfg.times.TTL / 2 }
 
@@ -155,11 +157,11 @@ func (d *discovery) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.bell:
+		case <-d.wake:
 			next = discoverySoon
 		case <-timer.C:
 		}
-		err := d.tell(ctx)
+		err := d.reconcileNow(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -180,7 +182,7 @@ func (d *discovery) steady() bool {
 	}
 	d.turn.Lock()
 	defer d.turn.Unlock()
-	for _, one := range d.told {
+	for _, one := range d.services {
 		if !one.health.Passing {
 			return false
 		}
@@ -188,7 +190,7 @@ func (d *discovery) steady() bool {
 	return s.Up
 }
 
-// isConsul waits until the registry has said whether it has services.
+// isConsul waits until the registry has answered whether it has services.
 func (d *discovery) isConsul(ctx context.Context) bool {
 	for {
 		domain, err := d.cfg.client.Domain(ctx)
@@ -221,19 +223,21 @@ func (d *discovery) report(err error) {
 	}
 }
 
-// errNotHeld keeps an agent that may have been replaced from putting its services in its successor's place, and from taking
-// the successor's for leftovers: it may get through to Consul before it hears that the index is another's.
+// errNotHeld keeps an agent that may have been replaced from putting its services in its successor's place, and from
+// taking the successor's for leftovers: it may reach Consul before it learns that another agent holds the index.
 var errNotHeld = fmt.Errorf("%w: ownership of the index is unconfirmed", registry.ErrUnreachable)
 
-// tell has Consul know what there is now, and nothing else of this agent's.
-func (d *discovery) tell(ctx context.Context) error { return d.bring(ctx, d.cfg.loop.State()) }
+// reconcileNow has Consul know what there is now, and nothing else of this agent's.
+func (d *discovery) reconcileNow(ctx context.Context) error {
+	return d.reconcile(ctx, d.cfg.loop.State())
+}
 
-func (d *discovery) bring(ctx context.Context, state machine.State) error {
+func (d *discovery) reconcile(ctx context.Context, state machine.State) error {
 	d.turn.Lock()
 	defer d.turn.Unlock()
 	want := d.wanted(state)
 	var errs []error
-	for _, id := range slices.Sorted(maps.Keys(d.told)) {
+	for _, id := range slices.Sorted(maps.Keys(d.services)) {
 		if slices.ContainsFunc(want, func(s consul.Service) bool { return s.ID == id }) {
 			continue
 		}
@@ -241,7 +245,7 @@ func (d *discovery) bring(ctx context.Context, state machine.State) error {
 			errs = append(errs, err)
 			continue
 		}
-		delete(d.told, id)
+		delete(d.services, id)
 		d.cfg.log.Info("service deregistered", "service", id)
 	}
 	if !d.over && !d.reaped {
@@ -255,23 +259,23 @@ func (d *discovery) bring(ctx context.Context, state machine.State) error {
 		errs = append(errs, d.keep(ctx, s, d.health(state, s.Port)))
 	}
 	name := ""
-	if len(d.told) > 0 {
+	if len(d.services) > 0 {
 		name = registry.MemberName(d.cfg.appID, state.Instance, d.zone)
 	}
-	d.known.Store(&name)
+	d.dnsName.Store(&name)
 	return errors.Join(errs...)
 }
 
 // keep registers a service that has changed, and renews the health of one that has not.
 func (d *discovery) keep(ctx context.Context, s consul.Service, h consul.Health) error {
-	known := d.told[s.ID]
+	known := d.services[s.ID]
 	if known.Equal(s) {
 		if known.health == h && time.Since(known.at) < d.beat()/2 {
 			return nil
 		}
 		err := d.cfg.client.Speak(ctx, s.ID, h)
 		if err == nil {
-			d.told[s.ID] = toldService{s, h, time.Now()}
+			d.services[s.ID] = registered{s, h, time.Now()}
 			return nil
 		}
 		if !errors.Is(err, consul.ErrNoCheck) {
@@ -282,18 +286,19 @@ func (d *discovery) keep(ctx context.Context, s consul.Service, h consul.Health)
 	if !d.cfg.holds() {
 		return errNotHeld
 	}
-	d.told[s.ID] = toldService{} // Consul may get it although this agent gets no answer
+	d.services[s.ID] = registered{} // Consul may get it although this agent gets no answer
 	if err := d.cfg.client.Register(ctx, s, h, d.life()); err != nil {
 		return err
 	}
-	d.told[s.ID] = toldService{s, h, time.Now()}
+	d.services[s.ID] = registered{s, h, time.Now()}
 	address := net.JoinHostPort(s.Address, strconv.Itoa(s.Port))
 	d.cfg.log.Info("service registered", "service", s.Name, "id", s.ID, "address", address, "health", h.Why)
 	return nil
 }
 
-// reap removes what dead agents of this index have left: those of this run, which had to be gone before the index could be
-// claimed, and the one whose record this agent has found. Others may live; so may a successor, if the index is not ours any more.
+// reap removes what dead agents of this index have left: those of this run, which had to be gone before the index could
+// be claimed, and the one whose record this agent has found. Others may live; so may a successor, if the index is not
+// ours any more.
 func (d *discovery) reap(ctx context.Context) error {
 	c, who := d.cfg, d.plan.Who
 	all, err := c.client.Services(ctx, d.plan.Discovery.Service, indexTag(who.Index))
@@ -307,7 +312,8 @@ func (d *discovery) reap(ctx context.Context) error {
 	for _, one := range all {
 		m := one.Meta
 		of := m["app"] == c.appID && m["component"] == who.Component && m["index"] == strconv.Itoa(who.Index)
-		if inc := m["incarnation"]; !of || inc == "" || inc == c.inc || m["run"] != c.membership.Record().Run && inc != was {
+		inc, sameRun := m["incarnation"], m["run"] == c.membership.Record().Run
+		if !of || inc == "" || inc == c.inc || !sameRun && inc != was {
 			continue
 		}
 		if !c.holds() {
@@ -321,8 +327,8 @@ func (d *discovery) reap(ctx context.Context) error {
 	return nil
 }
 
-// resolve warns the user of a host on which programs will not find their peers, unless they ask Consul themselves. It waits until
-// there is a name to be found.
+// resolve warns the user of a host on which programs will not find their peers, unless they ask Consul themselves. It
+// waits until there is a name to be found.
 func (d *discovery) resolve(life context.Context) {
 	select {
 	case <-life.Done():

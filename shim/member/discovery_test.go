@@ -43,7 +43,8 @@ func (f *consulFake) told() []string {
 	return slices.Clone(f.puts)
 }
 
-// Whoever may have been replaced during a cut tells Consul nothing new: the successor's service and name stay as they are.
+// Whoever may have been replaced during a cut tells Consul nothing new: the successor's service and name stay as they
+// are.
 func TestServicesOfWhoMayBeReplaced(t *testing.T) {
 	const (
 		register = "/v1/agent/service/register"
@@ -70,7 +71,7 @@ func TestServicesOfWhoMayBeReplaced(t *testing.T) {
 		appID: "d1", inc: "old", host: "127.0.0.2", times: registry.DefaultTimes(), client: client, membership: &consul.Seat{},
 		loop: machine.NewAgent(), log: slog.New(slog.DiscardHandler),
 		holds: func() bool { return holds }, ports: func() map[string]int { return nil },
-	}, plan: p, named: true, told: map[string]toldService{}}
+	}, plan: p, named: true, services: map[string]registered{}}
 	waiting := machine.State{Phase: machine.Waiting, Instance: registry.Instance{Component: "worker"}}
 	staging := waiting
 	staging.Phase = machine.Staging
@@ -92,18 +93,18 @@ func TestServicesOfWhoMayBeReplaced(t *testing.T) {
 	} {
 		before := len(fake.told())
 		holds = step.holds
-		if err := d.bring(t.Context(), step.state); !errors.Is(err, step.err) {
+		if err := d.reconcile(t.Context(), step.state); !errors.Is(err, step.err) {
 			t.Errorf("%s: got %v, want %v", step.name, err, step.err)
 		}
 		if got := fake.told()[before:]; !slices.Equal(got, step.want) {
 			t.Errorf("%s: Consul was told %q, want %q", step.name, got, step.want)
 		}
-		d.told = age(d.told)
+		d.services = age(d.services)
 	}
 }
 
 // age has every service be due for a word.
-func age(told map[string]toldService) map[string]toldService {
+func age(told map[string]registered) map[string]registered {
 	for id, one := range told {
 		one.at = time.Time{}
 		told[id] = one

@@ -15,7 +15,7 @@ import (
 const (
 	// rosterPause is the time between two attempts to read a roster.
 	rosterPause = 500 * time.Millisecond
-	// LeavePatience bounds how long a leaving agent tries to tell the registry.
+	// LeavePatience bounds the last writes of a leaving agent.
 	LeavePatience = 5 * time.Second
 )
 
@@ -54,8 +54,8 @@ func (m *Member) Do(ctx context.Context, e machine.Effect, s machine.State) (mac
 	return machine.Event{}, false
 }
 
-// answer is the event that follows a write, or that the registry refuses it for good. Other errors come with the end of the
-// effect, or the membership has reported already why it can write no more.
+// answer is the event that follows a write, or that the registry refuses it for good. Other errors come with the end of
+// the effect, or the membership has reported already why it can write no more.
 func (m *Member) answer(act string, e machine.Event, err error) (machine.Event, bool) {
 	switch {
 	case errors.Is(err, registry.ErrForbidden):
@@ -107,9 +107,11 @@ func (m *Member) update(s machine.State) func(*registry.Member) {
 		unenforced = append(unenforced, u.Limit)
 	}
 	return func(r *registry.Member) {
-		r.LogDir, r.WorkDir = c.Logs, c.Plan.Process.Folder // the next agent of the index finds by it what this one left
+		// The next agent of the index finds by these folders what this one left.
+		r.LogDir, r.WorkDir = c.Logs, c.Plan.Process.Folder
 		r.Addr, r.Address, r.Ports, r.Exports = host, address, c.Ports, exports
-		r.Guard, r.API, r.Peer, r.Attempt, r.Budget, r.Unenforced = c.Guard, api, peer, s.Attempt+1, s.Budget, unenforced
+		r.Guard, r.API, r.Peer = c.Guard, api, peer
+		r.Attempt, r.Budget, r.Unenforced = s.Attempt+1, s.Budget, unenforced
 	}
 }
 

@@ -9,15 +9,17 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// hear turns what the registry reports into events of the machine.
-func (m *Member) hear(e registry.Event) {
+// report turns what the registry reports into events of the machine.
+func (m *Member) report(e registry.Event) {
 	tell := m.cfg.Loop.Tell
 	switch e := e.(type) {
 	case registry.DirectiveSeen:
 		tell(machine.Event{Kind: machine.Directed, Directive: &e.Directive})
 		m.cfg.Hooks.Save(e.Directive)
 	case registry.StandingBy:
-		cause := fmt.Sprintf("%s is held by pid %d on %s since %s", e.Instance, e.Holder.Pid, e.Holder.Host, e.Holder.Since.Format(time.RFC3339))
+		h := e.Holder
+		since := h.Since.Format(time.RFC3339)
+		cause := fmt.Sprintf("%s is held by pid %d on %s since %s", e.Instance, h.Pid, h.Host, since)
 		tell(machine.Event{Kind: machine.Held, Cause: cause})
 	case registry.Unreachable:
 		tell(machine.Event{Kind: machine.Away, At: e.Since, Cause: fmt.Sprint(e.Err)})
@@ -38,7 +40,9 @@ func (m *Member) hear(e registry.Event) {
 func (m *Member) keepWaits(losses []registry.Loss) {
 	var waits []status.Wait
 	for _, l := range losses {
-		w := status.Wait{Instance: l.Instance.String(), Since: status.Stamp(l.Since), Until: status.Stamp(l.End), Mass: l.Mass}
+		w := status.Wait{
+			Instance: l.Instance.String(), Since: status.Stamp(l.Since), Until: status.Stamp(l.End), Mass: l.Mass,
+		}
 		waits = append(waits, w)
 		m.cfg.Log.Warn("session of a member expired", "member", w.Instance, "lost_at", w.Until, "most_expired", w.Mass)
 	}

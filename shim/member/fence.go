@@ -15,14 +15,16 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// How often contact is looked at when there may be none, and while the peers are asked: evidence holds for seconds only.
+// How often contact is looked at when there may be none, and while the peers are asked: evidence holds for seconds
+// only.
 const (
 	fenceLook  = time.Second
 	fenceClose = 250 * time.Millisecond
 )
 
-// Fence is the partition guard: it knows how long the registry has not answered, and from the claim on decides whether a
-// process may run here. It asks the peers when the registry does not answer, and feeds the dead-man timer of the guard.
+// Fence is the partition guard: it knows how long the registry has not answered, and from the claim on decides whether
+// a process may run here. It asks the peers when the registry does not answer, and feeds the dead-man timer of the
+// guard.
 type Fence struct {
 	cfg     fenceConfig
 	askOver chan struct{} // a round of questions is over: the next may have to begin at once
@@ -50,7 +52,7 @@ type fenceConfig struct {
 }
 
 // ErrCutOff refuses a start, or explains an end.
-var ErrCutOff = errors.New("the registry is unreachable from this host although peers reach it")
+var errCutOff = errors.New("the registry is unreachable from this host although peers reach it")
 
 // watch begins with the claim and ends with close.
 func (f *Fence) watch(ctx context.Context, membership *consul.Seat, facts conductor.Facts) {
@@ -113,9 +115,9 @@ func (f *Fence) sinceAnswer() time.Duration {
 	return now - heard
 }
 
-// inContact tells that the registry has just answered a renewal: no other agent can have the index yet, unless somebody has
-// vouched for this agent's end, whose session is ended at once then. Nothing may rest on it that the successor cannot put
-// right (a service that this agent's reap takes away from it: it registers that again with its next word).
+// inContact tells that the registry has just answered a renewal: no other agent can have the index yet, unless a user
+// has vouched for this agent's end, whose session is ended at once then. Nothing may rest on it that the successor
+// cannot put right (a service that this agent's reap takes away from it: it registers that again with its next write).
 func (f *Fence) inContact() bool { return f.sinceAnswer() < 2*f.cfg.times.Renew }
 
 // look rules on the contact there is now, and returns whom to ask and what the machine must know.
@@ -138,7 +140,7 @@ func (f *Fence) look() ([]registry.Row, *machine.Event) {
 		if !f.holding {
 			f.holding = true
 			f.cfg.log.Warn("registry unreachable for the peers too, process goes on",
-				"silent", f.round.silent, "of", f.round.asked, "at_most_until", f.until(now))
+				"members_cut_off", f.round.silent, "of", f.round.asked, "at_most_until", f.until(now))
 		}
 		return f.begin(standing, now), nil
 	case conductor.Asking:
@@ -176,7 +178,7 @@ func (f *Fence) until(now time.Duration) time.Time {
 	return status.Stamp(time.Now().Add(f.contact.Heard + f.cfg.times.Outage() - now))
 }
 
-// Answer is what a peer is told.
+// Answer is what a peer gets that asks.
 func (f *Fence) Answer() status.Silence {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -191,8 +193,8 @@ func (f *Fence) Answer() status.Silence {
 	}
 }
 
-// givesIn tells that a member stops for the fence, or has stopped; once it is in contact again its word counts as evidence
-// as anybody's does, though nothing may run yet.
+// givesIn tells that a member stops its process because of the fence, or has stopped it. Once it is in contact again
+// its answer counts as evidence, though nothing may run yet.
 func givesIn(s machine.State) bool {
 	return s.CutOff || s.Phase == machine.Fenced || s.Phase == machine.Stopping && s.Reason == machine.ForFence
 }

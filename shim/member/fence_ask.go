@@ -14,13 +14,13 @@ import (
 type panel struct {
 	conductor.Panel
 	roster string    // whose peers they are
-	follow time.Time // when to read next where the members answer who go by names
+	follow time.Time // when to read next where the members answer that go by names
 }
 
 // round is one round of questions to the panel.
 type round struct {
 	busy          bool
-	silent, asked int // at the last round: that many of those asked hear nothing of the registry either
+	silent, asked int // at the last round: so many of the members that were asked get no answer of the registry either
 }
 
 // moversEvery is how often the records are read of members whose rows do not say where they answer.
@@ -47,8 +47,8 @@ func (f *Fence) findPanel(ctx context.Context) {
 	f.empanel(d, roster)
 }
 
-// knows tells that the panel is of the directive's roster; one that the agent has is taken, even if the registry does not
-// answer by now.
+// knows tells that the panel is of the directive's roster; one that the agent has is taken, even if the registry does
+// not answer by now.
 func (f *Fence) knows(d registry.Directive) bool {
 	roster := f.cfg.roster()
 	f.mu.Lock()
@@ -67,7 +67,8 @@ func (f *Fence) empanel(d registry.Directive, roster registry.Roster) {
 	}
 }
 
-// followMovers reads where members answer whose rows do not say it, while the registry answers: in an outage it is too late.
+// followMovers reads where members answer whose rows do not say it, while the registry answers: in an outage it is too
+// late.
 func (f *Fence) followMovers(ctx context.Context) {
 	f.mu.Lock()
 	movers, due := f.panel.Movers(f.cfg.appID), !time.Now().Before(f.panel.follow)
@@ -96,8 +97,8 @@ func (f *Fence) begin(s conductor.Standing, now time.Duration) []registry.Row {
 	return append([]registry.Row{}, f.panel.Rows()...)
 }
 
-// ask asks all at the same moment, so that those who answer that they hear nothing do so at one. It waits for all of them, and
-// what they show counts as soon as it is shown: a peer whose host drops packets delays nobody.
+// ask asks all at the same moment, so that those who answer that they hear nothing do so at one. It waits for all of
+// them, and what they show counts as soon as it is shown: a peer whose host drops packets delays nobody.
 func (f *Fence) ask(ctx context.Context, rows []registry.Row) {
 	_, began := f.membership.Heard()
 	bounded, cancel := context.WithTimeout(ctx, registry.AskRound)
@@ -108,7 +109,7 @@ func (f *Fence) ask(ctx context.Context, rows []registry.Row) {
 		work.Go(func() {
 			s, err := f.askPeer(bounded, row)
 			if err != nil {
-				f.cfg.log.Debug("peer does not say whether it hears of the registry", "peer", row.Instance.String(), "err", err)
+				f.cfg.log.Debug("peer not asked about the registry", "peer", row.Instance.String(), "err", err)
 				return
 			}
 			f.mu.Lock()

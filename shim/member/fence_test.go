@@ -18,7 +18,8 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// A member's word on its silence counts as soon as it is in touch again, and not while it stops or has stopped for the fence.
+// A member's word on its silence counts as soon as it is in touch again, and not while it stops or has stopped for the
+// fence.
 func TestGivesIn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		state machine.State
@@ -40,7 +41,8 @@ func TestGivesIn(t *testing.T) {
 	}
 }
 
-// A roster that the agent has read is whom it asks, though nothing has been heard since: it may have come by in an outage.
+// A roster that the agent has read is whom it asks, though nothing has been heard since: it may have come by in an
+// outage.
 func TestPanelOfARosterThatIsThere(t *testing.T) {
 	facts := conductor.Facts{Components: []conductor.ComponentFacts{{Name: "worker", Count: 3, Waited: true}}}
 	d := registry.Directive{Run: "1", Gen: 2, Act: registry.ActRun, Roster: registry.RosterRef{ID: "2-abc"}}
@@ -83,7 +85,8 @@ func peerOf(t *testing.T, index int, before func(context.Context)) registry.Row 
 	return row
 }
 
-// What two of three show holds while the third does not answer, and who asks is told as soon as nobody is asked any more.
+// What two of three show holds while the third does not answer, and who asks is told as soon as nobody is asked any
+// more.
 func TestPeerThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	facts := conductor.Facts{Components: []conductor.ComponentFacts{{Name: "worker", Count: 4, Waited: true}}}
 	f := &Fence{membership: &consul.Seat{}, facts: facts, askOver: make(chan struct{}, 1)}

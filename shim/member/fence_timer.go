@@ -10,30 +10,30 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox"
 )
 
-// Feeder is a guard's dead-man timer: it ends what the guard runs at a moment of CLOCK_BOOTTIME; 0 stops it.
-type Feeder interface {
+// feeder is a guard's dead-man timer: it ends what the guard runs at a moment of CLOCK_BOOTTIME; 0 stops it.
+type feeder = interface {
 	Feed(end time.Duration) error
 }
 
-// deadManTimer is the timer of the process that runs. Its mutex may be held for long, by a guard that does not read: the
-// Fence's own is not held meanwhile, so that peers and people are answered.
+// deadManTimer is the timer of the process that runs. Its mutex may be held for long, by a guard that does not read:
+// the Fence's own is not held meanwhile, so that peers and people are answered.
 type deadManTimer struct {
-	mu    sync.Mutex // one at a time tells the guard
-	guard Feeder     // nil: no process runs
+	mu    sync.Mutex // held while the guard is written to
+	guard feeder     // nil: no process runs
 
 	fired atomic.Bool // the guard has ended the process by itself
 }
 
 // Arm begins with a start: from here on the guard ends what it runs when this agent does not say in time that it may
 // go on. It refuses with ErrCutOff while the agent is cut off, whatever the machine knows of that.
-func (f *Fence) Arm(guard Feeder) error {
+func (f *Fence) Arm(guard feeder) error {
 	f.timer.mu.Lock()
 	defer f.timer.mu.Unlock()
 	f.timer.fired.Store(false)
 	f.timer.guard = guard
 	if !f.timer.feed(f) {
 		f.timer.guard = nil
-		return ErrCutOff
+		return errCutOff
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (f *Fence) Disarm() {
 	t.guard = nil
 }
 
-// TimerFired is the guard's word that its timer ran out.
+// TimerFired notes that the guard's timer ran out.
 func (f *Fence) TimerFired() { f.timer.fired.Store(true) }
 
 // EndedProcess tells that the guard's timer has ended the process of the last start.

@@ -28,8 +28,8 @@ func TogetherText(host, others string) string {
 		"have the launcher place them apart", host, others)
 }
 
-// keep takes what was found, with the mutex held, and tells the user what is new and what is over. It returns whether the
-// registry must be told.
+// keep takes what was found, with the mutex held, and shows the user what is new and what is over. It returns whether
+// the registry must get it.
 func (p *probe) keep(missing []registry.Row, whys map[string]string) bool {
 	p.missing, p.whys = missing, whys
 	before := p.found
@@ -41,7 +41,9 @@ func (p *probe) keep(missing []registry.Row, whys map[string]string) bool {
 		if row.Peer != "" {
 			addr = row.Peer
 		}
-		p.found = append(p.found, registry.Finding{Kind: registry.NotReached, About: row.Instance, Inc: row.Inc, Addr: addr, Why: why, Since: now})
+		p.found = append(p.found, registry.Finding{
+			Kind: registry.NotReached, About: row.Instance, Inc: row.Inc, Addr: addr, Why: why, Since: now,
+		})
 		lines = append(lines, fmt.Sprintf("%s at %s (%s)", row.Instance, addr, why))
 	}
 	var beside []string
@@ -51,7 +53,8 @@ func (p *probe) keep(missing []registry.Row, whys map[string]string) bool {
 		}
 		if len(beside) > 0 {
 			p.found = append(p.found, registry.Finding{
-				Kind: registry.NotApart, About: p.self, Inc: own.Inc, Addr: p.cfg.host, Why: strings.Join(beside, ", "), Since: now,
+				Kind: registry.NotApart, About: p.self, Inc: own.Inc, Addr: p.cfg.host,
+				Why: strings.Join(beside, ", "), Since: now,
 			})
 		}
 	}
@@ -61,7 +64,7 @@ func (p *probe) keep(missing []registry.Row, whys map[string]string) bool {
 			p.found[i].Since = before[at].Since
 		}
 	}
-	p.tell(lines, beside)
+	p.show(lines, beside)
 	if slices.Equal(before, p.found) {
 		return false
 	}
@@ -69,14 +72,15 @@ func (p *probe) keep(missing []registry.Row, whys map[string]string) bool {
 	return true
 }
 
-// tell shows the user what was found, on the terminal, in events.jsonl, in status and in the log. Of what is tried again and
-// again the log has what has changed.
-func (p *probe) tell(missing, beside []string) {
+// show shows the user what was found, on the terminal, in events.jsonl, in status and in the log. Of what is tried
+// again and again the log has what has changed.
+func (p *probe) show(missing, beside []string) {
 	now := [2]string{strings.Join(missing, ", "), strings.Join(beside, ", ")}
 	before := p.logged
 	p.logged = now
 	if peers := now[0]; peers != "" {
-		p.cfg.warn(WarnUnreachable, fmt.Sprintf("from %s the agents of these cannot be reached: %s; %s", p.cfg.host, peers, ReachRemedy))
+		text := fmt.Sprintf("from %s the agents of these cannot be reached: %s; %s", p.cfg.host, peers, ReachRemedy)
+		p.cfg.warn(WarnUnreachable, text)
 		if peers != before[0] {
 			p.cfg.log.Warn("peers unreachable", "from", p.cfg.host, "peers", peers, "remedy", ReachRemedy)
 		}
@@ -98,8 +102,8 @@ func (m *Member) recordFindings(ctx context.Context, found []registry.Finding) e
 	return m.Membership().Publish(ctx, func(r *registry.Member) { r.Found = found })
 }
 
-// mustBeApart tells that each instance of a component is to be on a host of its own. Whoever runs a whole gang on one machine
-// has chosen so.
+// mustBeApart tells that each instance of a component is to be on a host of its own. Whoever runs a whole gang on one
+// machine has chosen so.
 func (m *Member) mustBeApart(in registry.Instance) bool {
 	c := m.cfg.App.Component(in.Component)
 	return c != nil && c.Limits.Placement&appdef.PlacedApart != 0 && !onThisMachine(m.cfg.Registry)

@@ -17,7 +17,8 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
-// DetectLauncher asks the variables of this process which launcher has started it, unless the name of one overrules them.
+// DetectLauncher asks the variables of this process which launcher has started it, unless the name of one overrules
+// them.
 func DetectLauncher(name string, environ map[string]string) (launcher.Found, error) {
 	facts := hostFacts()
 	switch name {
@@ -48,8 +49,8 @@ func hostFacts() launcher.Facts {
 	return facts
 }
 
-// Surroundings are what this environment's launcher says, and the address that an agent would publish. Which registry it would
-// ask for the route to it is known to agents only.
+// Surroundings are what the launcher of this environment granted, and the address that an agent would publish. Which
+// registry it would ask for the route to it is known to agents only.
 func Surroundings(ctx context.Context) (launcher.Found, launcher.Host) {
 	found := known.Detect(launcher.Environ(os.Environ()), hostFacts())
 	host, err := launcher.ChooseHost(hostChoices(ctx, found))
@@ -84,7 +85,8 @@ func ChooseHost(ctx context.Context, q HostQuestion, log *slog.Logger) (launcher
 		return host, exit.With(exit.Usage, err)
 	}
 	if host.Passed != "" {
-		log.Warn("launcher's name of this host is not used", "why", host.Passed, "host", host.Address, "from", host.Origin)
+		log.Warn("launcher's name of this host not used",
+			"why", host.Passed, "host", host.Address, "from", host.Origin)
 		host.Origin += ": " + host.Passed
 	}
 	return host, nil
@@ -92,7 +94,9 @@ func ChooseHost(ctx context.Context, q HostQuestion, log *slog.Logger) (launcher
 
 // hostChoices are what the launcher and this host's routes say of its address.
 func hostChoices(ctx context.Context, found launcher.Found) launcher.HostChoices {
-	c := launcher.HostChoices{Launcher: found.Allocation.Host, LauncherFrom: found.Origins["host"], DefaultRoute: route.Default()}
+	c := launcher.HostChoices{
+		Launcher: found.Allocation.Host, LauncherFrom: found.Origins["host"], DefaultRoute: route.Default(),
+	}
 	if c.Launcher != "" {
 		c.LauncherIs = route.Lookup(ctx, c.Launcher)
 	}

@@ -30,7 +30,7 @@ func (m *Member) join(ctx context.Context) machine.Event {
 		return machine.Event{Kind: machine.Refused, Code: exit.Internal, Cause: err.Error()}
 	}
 	hooks := consul.Hooks{Alive: Dead, Clean: m.clean, Answers: m.answers}
-	held, err := m.cfg.Client.Join(ctx, me, hooks, m.hear)
+	held, err := m.cfg.Client.Join(ctx, me, hooks, m.report)
 	if err != nil {
 		m.cfg.Hooks.AfterVerdict(ctx, err)
 		return m.refused(err)
@@ -71,7 +71,8 @@ func (m *Member) refused(err error) machine.Event {
 			me = in.String()
 		}
 		e.Code, e.Class = exit.Of(v, me), v.Class
-		e.Cause = fmt.Sprintf("run %s is over: %s; --run NAME begins a new one", v.Run, exit.WithCause(string(v.Outcome), v.Cause))
+		outcome := exit.WithCause(string(v.Outcome), v.Cause)
+		e.Cause = fmt.Sprintf("run %s is over: %s; --run NAME begins a new one", v.Run, outcome)
 	case errors.Is(err, registry.ErrForbidden):
 		e.Code = exit.Forbidden
 	case errors.Is(err, registry.ErrMalformed):
@@ -80,7 +81,7 @@ func (m *Member) refused(err error) machine.Event {
 	return e
 }
 
-// me is what the agent says of itself when it joins.
+// me describes this agent to the registry when it joins.
 func (m *Member) me() (conductor.Newcomer, error) {
 	c, self, granted := m.cfg, m.cfg.Host.Self, m.cfg.Host.Allocation
 	facts := plan.Gang(c.App, c.Hooks.Request(registry.Instance{}))
@@ -95,12 +96,17 @@ func (m *Member) me() (conductor.Newcomer, error) {
 		App: c.AppID, Run: c.Run, NewRun: c.NewRun, Digest: c.Digest, Facts: facts,
 		Launcher: launcher.Name(granted.Launcher).Relaunches(), Instance: c.Claim.Instance,
 		Record: registry.AppRecord{
-			Version: 1, Run: c.Run, Digest: c.Digest, Def: def, Counts: c.App.Counts(), Created: now, By: c.Inc, Token: newToken(),
+			Version: 1, Run: c.Run, Digest: c.Digest, Def: def, Counts: c.App.Counts(),
+			Created: now, By: c.Inc, Token: newToken(),
 		},
 		Member: registry.Member{
 			Version: 1, Run: c.Run, Inc: c.Inc, Addr: granted.Host, Host: hostname,
-			Process: registry.Process{Machine: self.Machine, Boot: self.Boot, PidNS: self.PidNS, Pid: self.PID, Start: self.Start, Slot: c.Claim.Slot},
-			Digest:  c.Digest, Origin: registry.Origin{Launcher: granted.Launcher, ContainerID: granted.ContainerID, Since: now},
+			Process: registry.Process{
+				Machine: self.Machine, Boot: self.Boot, PidNS: self.PidNS, Pid: self.PID, Start: self.Start,
+				Slot: c.Claim.Slot,
+			},
+			Digest: c.Digest,
+			Origin: registry.Origin{Launcher: granted.Launcher, ContainerID: granted.ContainerID, Since: now},
 		},
 	}
 	if me.Instance != nil {
@@ -124,17 +130,18 @@ func newToken() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Dead tells whether a holder on this host is proved dead, and what was seen.
+// Dead tells whether the process of a holder on this host is proved dead, and what was seen.
 func Dead(m registry.Member) (bool, string) {
-	live, err := proc.Host{}.Alive(proc.Facts{Machine: m.Machine, Boot: m.Boot, PidNS: m.PidNS, PID: m.Pid, Start: m.Start})
+	facts := proc.Facts{Machine: m.Machine, Boot: m.Boot, PidNS: m.PidNS, PID: m.Pid, Start: m.Start}
+	live, err := proc.Host{}.Alive(facts)
 	if err != nil {
 		return false, err.Error()
 	}
 	return live == proc.Dead, live.String()
 }
 
-// clean kills what a dead agent of this index left on this host. Its work folder may have been another than this agent's: YARN and
-// others give each container its own.
+// clean kills what a dead agent of this index left on this host. Its work folder may have been another than this
+// agent's: YARN and others give each container its own.
 func (m *Member) clean(ctx context.Context, in registry.Instance, before registry.Member) error {
 	left := proc.Leftover{Boot: before.Boot, PidNS: before.PidNS}
 	left.Env = map[string]string{ // finds also the processes that left the tree

@@ -73,15 +73,19 @@ type Hooks struct {
 	Request   func(registry.Instance) plan.Request // the plan's question for an instance
 	ClearDead func(context.Context)                // removes what killed agents left on this host
 
-	Here         func(context.Context, machine.State) *registry.Here // the checkpoints that this instance has
-	Resume       func(context.Context, machine.State)                // prepares the checkpoint that its generation starts from
-	Save         func(registry.Directive)                            // answers an interim save that the directive asks for
-	Settle       func(context.Context, machine.State)                // before the index is left
-	Conclude     func(context.Context, machine.State)                // after the index was left
-	AfterVerdict func(ctx context.Context, refusal error)            // a join was refused, perhaps because the run has ended
+	// Here are the checkpoints that this instance has.
+	Here func(context.Context, machine.State) *registry.Here
+	// Resume prepares the checkpoint that the instance's generation starts from.
+	Resume func(context.Context, machine.State)
+	// Save answers an interim save that the directive asks for.
+	Save func(registry.Directive)
+	// Settle is called before the index is left, Conclude after it.
+	Settle, Conclude func(context.Context, machine.State)
+	// AfterVerdict is called when a join was refused, perhaps because the run has ended.
+	AfterVerdict func(ctx context.Context, refusal error)
 
 	Warn, Mended func(kind, text string) // a warning to the user, and its end
-	Changed      func()                  // what the service manager is told has changed
+	Changed      func()                  // the status for the service manager has changed
 }
 
 // Member is this agent in its gang.
@@ -118,7 +122,8 @@ func New(c Config) *Member {
 	return m
 }
 
-// Withdraw takes back what other hosts see of this agent: its services, and the API for peer agents. Call it before Close.
+// Withdraw takes back what other hosts see of this agent: its services, and the API for peer agents. Call it before
+// Close.
 func (m *Member) Withdraw() {
 	m.probe.close()
 	if d := m.services(); d != nil {
@@ -127,7 +132,7 @@ func (m *Member) Withdraw() {
 	m.peerAPI.close()
 }
 
-// Resign ends the membership without a word to the registry, which learns of it when the session expires. Leaving is an
+// Resign ends the membership and writes nothing: the registry learns of it when the session expires. Leaving is an
 // effect of the machine; by the time it has ended the index was left, if it could be.
 func (m *Member) Resign() {
 	if held := m.Membership(); held != nil {
@@ -181,9 +186,9 @@ func (m *Member) Waits() []status.Wait {
 // Fence is the partition guard of this member.
 func (m *Member) Fence() *Fence { return &m.fence }
 
-// Counts are the instances of each component as the gang has them, or prepares to have them in a flex that adds some; nil
-// before the claim. A component without instances is left out and keeps the definition's count: what follows from the counts
-// by default, the scope of restarts, must be the same for all agents of the gang.
+// Counts are the instances of each component as the gang has them, or prepares to have them in a flex that adds some;
+// nil before the claim. A component without instances is left out and keeps the definition's count: what follows from
+// the counts by default, the scope of restarts, must be the same for all agents of the gang.
 func (m *Member) Counts() map[string]int {
 	held := m.Membership()
 	if held == nil {

@@ -28,9 +28,9 @@ type peerAPI struct {
 	address string // host:port; "": other hosts are not answered
 }
 
-// ServePeers answers peer agents where members may be on other hosts: they ask each other whether the registry is unreachable,
-// and an MPI job starts programs. The address is published with the rest. An instance without peers listens too, for a flex
-// may give it some; it runs all the same if it finds no port.
+// ServePeers answers peer agents where members may be on other hosts: they ask each other whether the registry is
+// unreachable, and an MPI job starts programs. The address is published with the rest. An instance without peers
+// listens too, for a flex may give it some; it runs all the same if it finds no port.
 func (m *Member) ServePeers(ctx context.Context, p plan.Plan, source status.Source) error {
 	a := &m.peerAPI
 	if a.listen.Address == "" && isLoopback(a.host) { // then all peers are on this machine
@@ -38,7 +38,8 @@ func (m *Member) ServePeers(ctx context.Context, p plan.Plan, source status.Sour
 	}
 	held := m.Membership()
 	l, address, err := a.listener(m.previousPort())
-	if alone := p.MPI == nil && p.Who.WorldSize <= 1 && len(m.cfg.App.Components) == 1; err != nil && alone && a.listen.Address == "" {
+	alone := p.MPI == nil && p.Who.WorldSize <= 1 && len(m.cfg.App.Components) == 1
+	if err != nil && alone && a.listen.Address == "" {
 		a.log.Warn("no API for peer agents: members that join later cannot ask this one", "err", err)
 		return nil
 	}
@@ -89,7 +90,7 @@ func (m *Member) previousPort() int {
 	return number
 }
 
-// listener listens where --api-listen says, else at a port of the range.
+// listener listens at --api-listen, else at a port of the range.
 func (a *peerAPI) listener(prefer int) (l net.Listener, address string, err error) {
 	if a.listen.Address == "" {
 		return a.claimListener(prefer)
@@ -112,8 +113,8 @@ func portOf(l net.Listener) string {
 // apiPort names the port in the lists of ports.
 const apiPort = "muster.api"
 
-// claimListener takes a port as the app's are taken, the preferred one if it can be had. What is claimed is free of other
-// agents; a stranger may still be faster than the listening.
+// claimListener takes a port as the app's are taken, the preferred one if it can be had. What is claimed is free of
+// other agents; a stranger may still be faster than the listening.
 func (a *peerAPI) claimListener(preferred int) (l net.Listener, address string, err error) {
 	usable, _, err := ports.Usable(a.listen.Ports, "") // its warning was logged when the app's were taken
 	if err != nil {

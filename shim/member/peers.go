@@ -19,7 +19,7 @@ type dialer struct {
 }
 
 // dial is a client of a peer's agent: by its socket on this host, else by its address with the run's token. A peer that
-// answers no other host is on this machine, whatever its row says: it may go by a name.
+// answers no other host is on this machine, whatever the address in its row: it may be a name.
 func (d dialer) dial(row registry.Row) (*status.Client, error) {
 	if files.IsSocket(row.API) && (row.Peer == "" || plan.Hosts([]registry.Row{row})[0] == d.host) {
 		return status.Dial(row.API), nil
@@ -49,7 +49,8 @@ func (m *Member) reach(_ context.Context, instance string) (*status.Client, int,
 	return nil, 0, fmt.Errorf("%w in generation %d: %s", status.ErrNoPeer, roster.Gen, instance)
 }
 
-// How long a peer's program waits for the process here: the gang is released at once, but not everywhere begins as fast.
+// How long a peer's program waits for the process here: the gang is released at once, but not everywhere begins as
+// fast.
 const (
 	readyPatience = time.Minute
 	readyPoll     = 20 * time.Millisecond

@@ -15,13 +15,13 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// How members try to reach each other, between the seal of a roster and their start. A healthy gang pays a round trip for it;
-// one with unreachable hosts starts two seconds later, once: those hosts are then tried again beside the run.
+// How members try to reach each other, between the seal of a roster and their start. A healthy gang pays a round trip
+// for it; one with unreachable hosts starts two seconds later, once: those hosts are then tried again beside the run.
 const (
-	mostProbed    = 64              // hosts, at once
-	probePatience = 2 * time.Second // for all of them
-	probeAgain    = 30 * time.Second
-	tellPatience  = 10 * time.Second // for the registry to take what was found
+	mostProbed     = 64              // hosts, at once
+	probePatience  = 2 * time.Second // for all of them
+	probeAgain     = 30 * time.Second
+	recordPatience = 10 * time.Second // for the registry to take what was found
 )
 
 // probe is what this agent knows of the hosts of its peers.
@@ -38,7 +38,7 @@ type probe struct {
 	missing []registry.Row
 	whys    map[string]string // of those, by incarnation
 	found   []registry.Finding
-	owed    bool      // the registry was not told of what is found now
+	owed    bool      // found is not in the registry yet
 	logged  [2]string // the peers that the log has last named as unreachable, and as beside this one
 }
 
@@ -52,8 +52,8 @@ type probeConfig struct {
 	log         *slog.Logger
 }
 
-// meet tries to reach the hosts of a roster that were not reached yet, and looks which members share this one. It delays the
-// start for probePatience at most, and fails nothing: an address may be of no use to the job.
+// meet tries to reach the hosts of a roster that were not reached yet, and looks which members share this one. It
+// delays the start for probePatience at most, and fails nothing: an address may be of no use to the job.
 func (p *probe) meet(ctx context.Context, roster registry.Roster, in registry.Instance) {
 	p.mu.Lock()
 	rows, known := p.untried(registry.PeersToTry(roster, in, mostProbed))
@@ -75,11 +75,12 @@ func (p *probe) meet(ctx context.Context, roster registry.Roster, in registry.In
 	}
 }
 
-// untried is called with the mutex held: the rows that were not tried before, and those that watch tries again, which delay no
-// start.
+// untried is called with the mutex held: the rows that were not tried before, and those that watch tries again, which
+// delay no start.
 func (p *probe) untried(all []registry.Row) (rows, known []registry.Row) {
 	for _, row := range all {
-		missed := slices.ContainsFunc(p.missing, func(m registry.Row) bool { return m.Inc == row.Inc && m.Peer == row.Peer })
+		same := func(m registry.Row) bool { return m.Inc == row.Inc && m.Peer == row.Peer }
+		missed := slices.ContainsFunc(p.missing, same)
 		switch {
 		case p.reached[row.Inc]:
 		case missed:
@@ -190,8 +191,8 @@ func (p *probe) close() {
 	p.work.Wait()
 }
 
-// watch writes what was found into the member's record, again where the registry did not take it, and tries the hosts again
-// until no finding is left.
+// watch writes what was found into the member's record, again where the registry did not take it, and tries the hosts
+// again until no finding is left.
 func (p *probe) watch(ctx context.Context) {
 	again := time.NewTicker(probeAgain)
 	defer again.Stop()
@@ -216,7 +217,7 @@ func (p *probe) publish(ctx context.Context) {
 	if !owed {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tellPatience)
+	ctx, cancel := context.WithTimeout(ctx, recordPatience)
 	defer cancel()
 	if written(p.cfg.log, "record what was found of the peers", p.cfg.record(ctx, found)) {
 		return

@@ -56,7 +56,8 @@ func TestWhoDidNotAnswerIsTriedOnce(t *testing.T) {
 	}
 }
 
-// TestUnreachablePeersAreLoggedOnce holds that who is not reached for hours is in the log once, and again when it has changed.
+// TestUnreachablePeersAreLoggedOnce holds that who is not reached for hours is in the log once, and again when it has
+// changed.
 func TestUnreachablePeersAreLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	nothing := func(_, _ string) {}
@@ -76,7 +77,7 @@ func TestUnreachablePeersAreLoggedOnce(t *testing.T) {
 		{nil, nil, 0},
 	} {
 		log.Reset()
-		p.tell(tt.missing, tt.beside)
+		p.show(tt.missing, tt.beside)
 		if got := strings.Count(log.String(), "level=WARN"); got != tt.logs {
 			t.Errorf("%q beside %q: logged %d times, want %d\n%s", tt.missing, tt.beside, got, tt.logs, log.String())
 		}

@@ -34,11 +34,13 @@ func AwaitRegistry(ctx context.Context, client *consul.Client, address registry.
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return exit.With(exit.Registry, fmt.Errorf("registry %s: %w; %s", address, cmp.Or(last, err), RegistryRemedy))
+			err = fmt.Errorf("registry %s: %w; %s", address, cmp.Or(last, err), RegistryRemedy)
+			return exit.With(exit.Registry, err)
 		case !errors.Is(err, registry.ErrUnreachable):
 			return exit.With(exit.Registry, fmt.Errorf("registry %s: %w", address, err))
 		case last == nil:
-			log.Warn("registry does not answer yet, trying on", "registry", address, "patience", StartPatience, "err", err)
+			log.Warn("registry does not answer yet, waiting",
+				"registry", address, "patience", StartPatience, "err", err)
 		}
 		last = err
 		select {

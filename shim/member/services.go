@@ -51,7 +51,8 @@ func (d *discovery) service(i int, e plan.Endpoint, s machine.State) consul.Serv
 	if i > 0 {
 		id += "-" + strconv.Itoa(i)
 	}
-	// The process's own, and not of the directive that may have it end: nobody waits for a service, which belongs to all.
+	// The process's own, and not of the directive that may have it end: nobody waits for a service, which belongs to
+	// all.
 	generation := s.Gen
 	if s.Policy.Service {
 		generation = s.Directive.Gen

@@ -62,7 +62,7 @@ type Fence interface {
 
 // Feeder is a guard whose dead-man timer is wound up: the process may go on until this moment of CLOCK_BOOTTIME; 0: the
 // timer is off.
-type Feeder interface {
+type Feeder = interface {
 	Feed(until time.Duration) error
 }
 

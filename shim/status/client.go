@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 )
 
@@ -16,7 +17,7 @@ import (
 type Client struct {
 	http  *http.Client
 	path  string // or host:port
-	token string // of the run; "": none is asked for
+	token string // of the run; "": none is needed
 }
 
 func (c *Client) identify(r *http.Request) {
@@ -44,7 +45,7 @@ func (c *Client) State(ctx context.Context) (State, error) {
 	return s, err
 }
 
-// Silence asks how long the agent has heard nothing of the registry.
+// Silence asks for how long the registry has not answered the agent.
 func (c *Client) Silence(ctx context.Context) (Silence, error) {
 	var s Silence
 	err := c.call(ctx, http.MethodGet, "/v1/peer/silence", nil, &s)
@@ -63,7 +64,8 @@ func (c *Client) Stop(ctx context.Context, grace *float64) error {
 
 // Logs copies a log (stdout, stderr, agent) from offset on.
 func (c *Client) Logs(ctx context.Context, name string, offset int64, follow bool, to io.Writer) error {
-	r, err := c.send(ctx, http.MethodGet, "/v1/logs/"+name+"?offset="+strconv.FormatInt(offset, 10)+"&follow="+strconv.FormatBool(follow), nil)
+	query := url.Values{"offset": {strconv.FormatInt(offset, 10)}, "follow": {strconv.FormatBool(follow)}}
+	r, err := c.send(ctx, http.MethodGet, "/v1/logs/"+name+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}
@@ -108,9 +110,9 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (*http
 	return nil, c.failure(r)
 }
 
-// failure is what an answer says that is not the one wanted.
+// failure is the error that an answer carries.
 func (c *Client) failure(r *http.Response) error {
-	var f Failure
+	var f failure
 	err := json.NewDecoder(r.Body).Decode(&f)
 	if err = errors.Join(err, r.Body.Close()); err != nil {
 		return fmt.Errorf("agent at %s: %s: %w", c.path, r.Status, err)

@@ -13,15 +13,15 @@ type CommandResult struct {
 	Command string `json:"command"`
 	Code    *int   `json:"code"` // exit code; null: by a signal or a time-out
 	Cause   string `json:"cause,omitempty"`
-	// Stdout and Stderr are the ends of what it said, at most 64 KiB each; Files is the folder with all of it.
+	// Stdout and Stderr are the last 64 KiB of its output each; Files is the folder with all of it.
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
 	Files  string `json:"files,omitempty"`
-	// Structured is what it answered as JSON; absent: nothing.
+	// Structured is its answer as JSON; absent: none.
 	Structured json.RawMessage `json:"structured,omitempty"`
 }
 
-// commandForm is that of a command's name: one of metainfo's, or a method of a script, which are called in capitals.
+// commandForm is the form of a command's name: one of metainfo's, or a method of a script, in capitals.
 var commandForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]{0,62}$`)
 
 // command runs a command of the package's scripts and answers when it has ended.
@@ -33,11 +33,13 @@ func (s Source) command(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !commandForm.MatchString(ask.Command) {
-		refuse(w, http.StatusBadRequest, "command "+strconv.Quote(ask.Command), "a name, such as GET_CONFIG or one of the package's own")
+		const want = "a name, such as GET_CONFIG or one of the package's own"
+		refuse(w, http.StatusBadRequest, "command "+strconv.Quote(ask.Command), want)
 		return
 	}
 	if s.Command == nil {
-		refuse(w, http.StatusConflict, "no script runs this instance", "a package with a commandScript or commands has commands")
+		const hint = "a package with a commandScript or commands has commands"
+		refuse(w, http.StatusConflict, "no script runs this instance", hint)
 		return
 	}
 	result, err := s.Command(r.Context(), ask.Command)

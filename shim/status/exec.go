@@ -16,18 +16,18 @@ import (
 type ExecRequest struct {
 	Argv     []string  `json:"argv"`
 	Env      []string  `json:"env,omitempty"` // NAME=VALUE, over the app's own
-	Cwd      string    `json:"cwd,omitempty"` // from the app's own on
-	Stdin    bool      `json:"stdin"`         // false: the program finds its input at its end
+	Cwd      string    `json:"cwd,omitempty"` // relative to the app's own
+	Stdin    bool      `json:"stdin"`         // false: the program reads the end of its input at once
 	Terminal *ExecSize `json:"terminal,omitempty"`
 }
 
-// ExecSize is that of a terminal, in characters.
+// ExecSize is the size of a terminal, in characters.
 type ExecSize struct {
 	Rows    uint16 `json:"rows"`
 	Columns uint16 `json:"cols"`
 }
 
-// ExecExit is how a program ended: Code, or Signal when one ended it. Error says that nobody saw it.
+// ExecExit is how a program ended: Code, or Signal when one ended it. Error says why its end is unknown.
 type ExecExit struct {
 	Code   int    `json:"code"`
 	Signal int    `json:"signal"`
@@ -80,13 +80,13 @@ func (s Source) exec(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, err.Error(), "")
 		return
 	}
-	defer func() { _ = x.Close() }() // it has ended, or is hung up on
+	defer func() { _ = x.Close() }() // the program has ended, or gets a hangup
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err.Error(), "")
 		return
 	}
-	defer func() { _ = conn.Close() }() // all is said
+	defer func() { _ = conn.Close() }() // the exchange is over
 	if _, err := io.WriteString(conn, switching); err != nil {
 		return
 	}
@@ -105,29 +105,32 @@ type exchange struct {
 	stdin   bool
 }
 
-// run passes on what comes from either side, until the program has ended or the caller is gone.
+// run copies both ways until the program has ended or the caller has hung up.
 func (e *exchange) run(ctx context.Context) {
 	ctx, gone := context.WithCancel(ctx)
 	defer gone()
-	stop := context.AfterFunc(ctx, func() { _ = e.program.Close(); _ = e.conn.Close() }) // nobody listens
+	stop := context.AfterFunc(ctx, func() { _ = e.program.Close(); _ = e.conn.Close() }) // the caller has hung up
 	defer stop()
-	go func() {
+	var orders sync.WaitGroup
+	orders.Go(func() {
 		defer gone()
-		e.hear()
-	}()
+		e.obey()
+	})
+	defer orders.Wait()
+	defer func() { _ = e.conn.Close() }() // ends obey
 	var outputs sync.WaitGroup
-	for t, r := range map[FrameType]io.Reader{FrameStdout: e.program.Stdout, FrameStderr: e.program.Stderr} {
-		outputs.Go(func() { _ = e.copy(t, r) }) // the caller is gone: it is hung up on
+	for t, r := range map[frameType]io.Reader{frameStdout: e.program.Stdout, frameStderr: e.program.Stderr} {
+		outputs.Go(func() { _ = e.copy(t, r) }) // fails when the caller has hung up
 	}
 	exit := e.program.Wait(ctx)
 	outputs.Wait()
 	if text, err := json.Marshal(exit); err == nil && ctx.Err() == nil {
-		_ = e.write(FrameExit, text) // as above
+		_ = e.write(frameExit, text) // fails when the caller has hung up
 	}
 }
 
-// hear obeys the caller until it goes, or says what it must not.
-func (e *exchange) hear() {
+// obey follows the caller's frames until it hangs up, or sends one that it must not.
+func (e *exchange) obey() {
 	input := newInput()
 	var feeding sync.WaitGroup
 	feeding.Go(func() { e.feed(input) })
@@ -135,26 +138,27 @@ func (e *exchange) hear() {
 	defer input.end()
 	defer func() { _ = e.program.Close() }() // first, so that the feeding ends too
 	for {
-		f, err := ReadFrame(e.from)
+		f, err := readFrame(e.from)
 		if err != nil {
 			return
 		}
 		switch {
-		case f.Type == FrameStdin:
+		case f.Type == frameStdin:
 			if !e.stdin || !input.put(f.Data) {
 				return
 			}
-		case f.Type == FrameStdinEnd:
+		case f.Type == frameStdinEnd:
 			input.end()
-		case f.Type == FrameResize && len(f.Data) == 4:
-			_ = e.program.Resize(ExecSize{binary.BigEndian.Uint16(f.Data), binary.BigEndian.Uint16(f.Data[2:])}) // ended meanwhile
-		case f.Type == FrameSignal && len(f.Data) == 1 && f.Data[0] >= 1 && f.Data[0] <= 64:
-			_ = e.program.Signal(int(f.Data[0])) // ended meanwhile
+		case f.Type == frameResize && len(f.Data) == 4:
+			size := ExecSize{Rows: binary.BigEndian.Uint16(f.Data), Columns: binary.BigEndian.Uint16(f.Data[2:])}
+			_ = e.program.Resize(size) // the program may have ended
+		case f.Type == frameSignal && len(f.Data) == 1 && f.Data[0] >= 1 && f.Data[0] <= 64:
+			_ = e.program.Signal(int(f.Data[0])) // the program may have ended
 		}
 	}
 }
 
-// feed writes the input: orders are heard beside it though the program does not read.
+// feed writes the input, beside obey: a program that does not read delays no signal.
 func (e *exchange) feed(in *input) {
 	var broken error
 	for {
@@ -163,22 +167,22 @@ func (e *exchange) feed(in *input) {
 			break
 		}
 		if broken == nil {
-			_, broken = e.program.Stdin.Write(data) // it reads no more: what comes is for nobody
+			_, broken = e.program.Stdin.Write(data) // the program reads no more: the rest is dropped
 		}
 		in.taken(len(data))
-		_ = e.write(FrameTaken, uint32Bytes(len(data))) // the caller is gone
+		_ = e.write(frameTaken, uint32Bytes(len(data))) // fails when the caller has hung up
 	}
 	if e.stdin {
-		_ = e.program.Stdin.Close() // ended meanwhile
+		_ = e.program.Stdin.Close() // the program may have ended
 	}
 }
 
-// input is what the caller has sent and the program has not taken, at most ExecWindow bytes.
+// input is what the caller has sent and the program has not taken, at most execWindow bytes.
 type input struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	bytes   []byte
-	held    int // in bytes, and of the write under way
+	held    int // length of bytes, and of the write under way
 	ended   bool
 }
 
@@ -192,7 +196,7 @@ func newInput() *input {
 func (in *input) put(data []byte) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.ended || in.held+len(data) > ExecWindow {
+	if in.ended || in.held+len(data) > execWindow {
 		return false
 	}
 	in.held += len(data)

@@ -21,13 +21,13 @@ type ExecStreams struct {
 	Signals        <-chan int
 }
 
-// Exec runs a program beside the agent's app and returns how it ended. When ctx ends first the program is hung up
-// on. A read of Stdin that is under way at the program's end is left to itself.
+// Exec runs a program beside the agent's app and returns how it ended. When ctx ends first the program gets a hangup.
+// A read of Stdin that is under way at the program's end cannot be interrupted: its goroutine ends with that read.
 func (c *Client) Exec(ctx context.Context, ask ExecRequest, s ExecStreams) (ExecExit, error) {
 	return c.execAt(ctx, "/v1/exec", ask, s)
 }
 
-// execAt is an exec by that path.
+// execAt is Exec by another path of the API.
 func (c *Client) execAt(ctx context.Context, path string, ask ExecRequest, s ExecStreams) (ExecExit, error) {
 	conn, err := c.upgrade(ctx, path, ask)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Client) execAt(ctx context.Context, path string, ask ExecRequest, s Exe
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // the agent hangs up on the program
-	x := caller{stream: &stream{conn: conn}, to: s, ask: ask, credit: newCredit(ExecWindow)}
+	x := caller{stream: &stream{conn: conn}, to: s, ask: ask, credit: newCredit(execWindow)}
 	defer x.credit.end()
 	var orders sync.WaitGroup
 	orders.Go(func() { x.order(ctx) })
@@ -52,11 +52,11 @@ func (c *Client) execAt(ctx context.Context, path string, ask ExecRequest, s Exe
 	case err != nil:
 		return ExecExit{}, fmt.Errorf("agent at %s: %w", c.path, errors.Join(err, conn.Close()))
 	}
-	_ = conn.Close() // all is said
+	_ = conn.Close() // the exchange is over
 	return exit, nil
 }
 
-// upgrade asks for the program; its answer is a stream of frames.
+// upgrade starts the program; the connection that it returns carries frames.
 func (c *Client) upgrade(ctx context.Context, path string, ask ExecRequest) (io.ReadWriteCloser, error) {
 	text, err := json.Marshal(ask)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Client) upgrade(ctx context.Context, path string, ask ExecRequest) (io.
 	}
 	c.identify(req)
 	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", ExecProtocol)
+	req.Header.Set("Upgrade", execProtocol)
 	r, err := c.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("agent at %s: %w", c.path, err)
@@ -77,8 +77,9 @@ func (c *Client) upgrade(ctx context.Context, path string, ask ExecRequest) (io.
 		return nil, c.failure(r)
 	}
 	conn, ok := r.Body.(io.ReadWriteCloser)
-	if got := r.Header.Get("Upgrade"); !ok || got != ExecProtocol {
-		return nil, errors.Join(fmt.Errorf("agent at %s: speaks %q, want %s", c.path, got, ExecProtocol), r.Body.Close())
+	if got := r.Header.Get("Upgrade"); !ok || got != execProtocol {
+		err := fmt.Errorf("agent at %s: speaks %q, want %s", c.path, got, execProtocol)
+		return nil, errors.Join(err, r.Body.Close())
 	}
 	return conn, nil
 }
@@ -91,11 +92,11 @@ type caller struct {
 	credit *credit
 }
 
-// receive takes what comes until the program's end.
+// receive takes frames until the program's end.
 func (x *caller) receive() (ExecExit, error) {
 	from := bufio.NewReader(x.conn)
 	for {
-		f, err := ReadFrame(from)
+		f, err := readFrame(from)
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
@@ -103,18 +104,18 @@ func (x *caller) receive() (ExecExit, error) {
 			return ExecExit{}, fmt.Errorf("the connection is lost: %w", err)
 		}
 		switch f.Type {
-		case FrameStdout:
+		case frameStdout:
 			_, err = x.to.Stdout.Write(f.Data)
-		case FrameStderr:
+		case frameStderr:
 			_, err = x.to.Stderr.Write(f.Data)
-		case FrameTaken:
+		case frameTaken:
 			err = x.refill(f.Data)
-		case FrameExit:
+		case frameExit:
 			var exit ExecExit
 			err = json.Unmarshal(f.Data, &exit)
 			return exit, err
-		case FrameStdin, FrameStdinEnd, FrameResize, FrameSignal: // ours to say
-			err = fmt.Errorf("%w: type %d", ErrFrame, f.Type)
+		case frameStdin, frameStdinEnd, frameResize, frameSignal: // a caller's
+			err = fmt.Errorf("%w: type %d", errFrame, f.Type)
 		}
 		if err != nil {
 			return ExecExit{}, err
@@ -124,44 +125,45 @@ func (x *caller) receive() (ExecExit, error) {
 
 func (x *caller) refill(data []byte) error {
 	if len(data) != 4 {
-		return fmt.Errorf("%w: taken of %d bytes", ErrFrame, len(data))
+		return fmt.Errorf("%w: taken of %d bytes", errFrame, len(data))
 	}
 	x.credit.add(int(binary.BigEndian.Uint32(data)))
 	return nil
 }
 
-// order tells of new sizes and signals.
+// order sends new sizes and signals.
 func (x *caller) order(ctx context.Context) {
 	for {
 		var err error
 		select {
 		case z := <-x.to.Resize:
-			err = x.write(FrameResize, binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, z.Rows), z.Columns))
+			size := binary.BigEndian.AppendUint16(nil, z.Rows)
+			err = x.write(frameResize, binary.BigEndian.AppendUint16(size, z.Columns))
 		case n := <-x.to.Signals:
-			err = x.write(FrameSignal, []byte{byte(n)})
+			err = x.write(frameSignal, []byte{byte(n)})
 		case <-ctx.Done():
 			return
 		}
 		if err != nil {
-			return // receive says so
+			return // receive returns the error
 		}
 	}
 }
 
-// send passes the input on, no further ahead than the window.
+// send sends the input, at most execWindow bytes ahead of the program.
 func (x *caller) send() {
 	b := make([]byte, 32<<10)
 	for {
 		n, err := x.to.Stdin.Read(b)
 		for rest := b[:n]; len(rest) > 0; {
 			part := rest[:x.credit.take(len(rest))]
-			if len(part) == 0 || x.write(FrameStdin, part) != nil {
-				return // receive says so
+			if len(part) == 0 || x.write(frameStdin, part) != nil {
+				return // receive returns the error
 			}
 			rest = rest[len(part):]
 		}
-		if err != nil { // of a read: there is no more
-			_ = x.write(FrameStdinEnd, nil) // receive says so
+		if err != nil { // the input has ended
+			_ = x.write(frameStdinEnd, nil) // receive returns the error
 			return
 		}
 	}
@@ -181,7 +183,7 @@ func newCredit(n int) *credit {
 	return c
 }
 
-// take waits until some of n may be sent and says how many; 0: nothing will ever be.
+// take waits until some of n bytes may be sent and returns how many; 0: none any more.
 func (c *credit) take(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// ExecProtocol is the word of the Upgrade header that makes a connection a stream of frames:
+// execProtocol is the value of the Upgrade header that makes a connection a stream of frames:
 //
 //	type  1 byte
 //	size  4 bytes, most significant first: that of data, at most 65,536
 //	data
 //
 //	caller → agent
-//	Stdin     bytes of input; at most ExecWindow bytes ahead of what the agent says is taken
+//	Stdin     bytes of input; at most execWindow bytes ahead of what the agent says is taken
 //	StdinEnd  no more will come
 //	Resize    rows, columns, 2 bytes each: the terminal's new size
 //	Signal    1 byte, the number: to the program's process group
@@ -25,26 +25,26 @@ import (
 //	Stderr    bytes of output
 //	Exit      ExecExit as JSON; the last frame
 //
-// A caller that goes away hangs up on the program. Types that are not known are left out by who reads them.
-const ExecProtocol = "muster-exec/1"
+// When the caller closes the connection the program gets a hangup. A reader skips types that it does not know.
+const execProtocol = "muster-exec/1"
 
-// ExecWindow is how many bytes of input may be under way: behind them a signal or a new size would wait.
-const ExecWindow = 256 << 10
+// execWindow is how many bytes of input may be under way: a signal or a new size would wait behind them.
+const execWindow = 256 << 10
 
-// FrameType is what a frame carries.
-type FrameType byte
+// frameType is what a frame carries.
+type frameType byte
 
 // The types.
 const (
-	FrameStdin    FrameType = 1
-	FrameStdinEnd FrameType = 2
-	FrameResize   FrameType = 3
-	FrameSignal   FrameType = 4
+	frameStdin    frameType = 1
+	frameStdinEnd frameType = 2
+	frameResize   frameType = 3
+	frameSignal   frameType = 4
 
-	FrameTaken  FrameType = 16
-	FrameStdout FrameType = 17
-	FrameStderr FrameType = 18
-	FrameExit   FrameType = 19
+	frameTaken  frameType = 16
+	frameStdout frameType = 17
+	frameStderr frameType = 18
+	frameExit   frameType = 19
 )
 
 const (
@@ -52,37 +52,37 @@ const (
 	frameMost = 64 << 10
 )
 
-// ErrFrame says that what came is no frame, or not one that may come now.
-var ErrFrame = errors.New("not a frame of " + ExecProtocol)
+// errFrame refuses bytes that are no frame, or a frame that may not come now.
+var errFrame = errors.New("not a frame of " + execProtocol)
 
-// Frame is one message of a stream.
-type Frame struct {
-	Type FrameType
+// frame is one message of a stream.
+type frame struct {
+	Type frameType
 	Data []byte
 }
 
-// ReadFrame reads one. io.EOF is the end between two frames, io.ErrUnexpectedEOF one inside.
-func ReadFrame(r io.Reader) (Frame, error) {
+// readFrame reads one frame. io.EOF is the end between two frames, io.ErrUnexpectedEOF one inside.
+func readFrame(r io.Reader) (frame, error) {
 	var head [frameHead]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return Frame{}, err
+		return frame{}, err
 	}
 	size := binary.BigEndian.Uint32(head[1:])
 	if size > frameMost {
-		return Frame{}, fmt.Errorf("%w: %d bytes of data, want at most %d", ErrFrame, size, frameMost)
+		return frame{}, fmt.Errorf("%w: %d bytes of data, want at most %d", errFrame, size, frameMost)
 	}
-	f := Frame{Type: FrameType(head[0]), Data: make([]byte, size)}
+	f := frame{Type: frameType(head[0]), Data: make([]byte, size)}
 	if _, err := io.ReadFull(r, f.Data); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return Frame{}, err
+		return frame{}, err
 	}
 	return f, nil
 }
 
-// Append adds the frame's bytes to b. Data of more than a frame holds is a mistake of the caller.
-func (f Frame) Append(b []byte) []byte {
+// append adds the frame's bytes to b. Data of more than a frame holds is a mistake of the caller.
+func (f frame) append(b []byte) []byte {
 	if len(f.Data) > frameMost {
 		panic(fmt.Sprintf("frame of %d bytes", len(f.Data)))
 	}

@@ -13,8 +13,8 @@ type stream struct {
 	mu   sync.Mutex
 }
 
-func (s *stream) write(t FrameType, data []byte) error {
-	b := Frame{t, data}.Append(make([]byte, 0, frameHead+len(data)))
+func (s *stream) write(t frameType, data []byte) error {
+	b := frame{t, data}.append(make([]byte, 0, frameHead+len(data)))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, err := s.conn.Write(b)
@@ -22,7 +22,7 @@ func (s *stream) write(t FrameType, data []byte) error {
 }
 
 // copy sends what r gives in frames of one type, until its end.
-func (s *stream) copy(t FrameType, r io.Reader) error {
+func (s *stream) copy(t frameType, r io.Reader) error {
 	b := make([]byte, frameMost)
 	for {
 		n, err := r.Read(b)

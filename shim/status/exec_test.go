@@ -66,7 +66,7 @@ func patience(t *testing.T) context.Context {
 
 func TestExecPassesEverythingOn(t *testing.T) {
 	a := serve(t)
-	input := strings.Repeat("0123456789abcdef", 3*ExecWindow/16) // more than goes ahead
+	input := strings.Repeat("0123456789abcdef", 3*execWindow/16) // more than goes ahead
 	p := runs(a, func(p *program, in io.Reader, out, errs io.Writer) ExecExit {
 		fmt.Fprintln(out, "size", <-p.sizes, "signal", <-p.signals)
 		n, err := io.Copy(out, in)
@@ -103,7 +103,7 @@ func TestExecSignalOvertakesInput(t *testing.T) {
 	signals := make(chan int)
 	sent := make(chan struct{})
 	go func() { <-sent; signals <- 15 }()
-	input := io.MultiReader(strings.NewReader(strings.Repeat("x", ExecWindow)), &once{sent}, strings.NewReader(strings.Repeat("y", ExecWindow)))
+	input := io.MultiReader(strings.NewReader(strings.Repeat("x", execWindow)), &once{sent}, strings.NewReader(strings.Repeat("y", execWindow)))
 	x, err := a.client.Exec(patience(t), ExecRequest{Argv: []string{"sleep"}, Stdin: true}, ExecStreams{Stdin: input, Signals: signals})
 	if err != nil || x.Signal != 15 {
 		t.Errorf("%+v, %v", x, err)
@@ -177,14 +177,14 @@ func TestExecIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Body.Close()
-	if r.StatusCode != http.StatusUpgradeRequired || r.Header.Get("Upgrade") != ExecProtocol {
+	if r.StatusCode != http.StatusUpgradeRequired || r.Header.Get("Upgrade") != execProtocol {
 		t.Errorf("without an upgrade: %s, Upgrade %q", r.Status, r.Header.Get("Upgrade"))
 	}
 }
 
 func TestInputIsBounded(t *testing.T) {
 	in := newInput()
-	half := make([]byte, ExecWindow/2)
+	half := make([]byte, execWindow/2)
 	for range 2 {
 		if !in.put(half) {
 			t.Error("less than the window")
@@ -193,10 +193,10 @@ func TestInputIsBounded(t *testing.T) {
 	if in.put([]byte{1}) {
 		t.Error("more than the window")
 	}
-	if data, ok := in.next(); !ok || len(data) != ExecWindow || in.put([]byte{1}) {
+	if data, ok := in.next(); !ok || len(data) != execWindow || in.put([]byte{1}) {
 		t.Errorf("what is being written counts: %d bytes", len(data))
 	}
-	in.taken(ExecWindow)
+	in.taken(execWindow)
 	if !in.put([]byte{1}) {
 		t.Error("what is taken counts")
 	}
@@ -211,8 +211,8 @@ func TestInputIsBounded(t *testing.T) {
 
 // FuzzReadFrame: whatever comes, a frame is read as it was written, or refused; nothing beyond it is touched.
 func FuzzReadFrame(f *testing.F) {
-	for _, seed := range []Frame{{FrameStdin, []byte("abc")}, {FrameStdinEnd, nil}, {FrameResize, []byte{0, 24, 0, 80}}, {FrameExit, []byte(`{"code":1}`)}} {
-		f.Add(seed.Append(nil))
+	for _, seed := range []frame{{frameStdin, []byte("abc")}, {frameStdinEnd, nil}, {frameResize, []byte{0, 24, 0, 80}}, {frameExit, []byte(`{"code":1}`)}} {
+		f.Add(seed.append(nil))
 	}
 	f.Add([]byte{1, 0, 1, 0, 1, 9})
 	f.Add([]byte{1, 0xff, 0xff, 0xff, 0xff})
@@ -221,14 +221,14 @@ func FuzzReadFrame(f *testing.F) {
 		r := bytes.NewReader(b)
 		for {
 			before := r.Len()
-			frame, err := ReadFrame(r)
+			frame, err := readFrame(r)
 			if err != nil {
-				if known := errors.Is(err, io.EOF) && before == 0 || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrFrame); !known {
+				if known := errors.Is(err, io.EOF) && before == 0 || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errFrame); !known {
 					t.Errorf("%d bytes left: %v", before, err)
 				}
 				return
 			}
-			again := frame.Append(nil)
+			again := frame.append(nil)
 			if at := len(b) - before; !bytes.Equal(again, b[at:at+len(again)]) || r.Len() != before-len(again) {
 				t.Errorf("frame %+v is not what was read", frame)
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 )
 
-// StateDir is where state lies when --state-dir does not say otherwise.
+// StateDir is the state folder without --state-dir.
 func StateDir(uid int, runtimeDir string) string {
 	switch {
 	case uid == 0:
@@ -35,7 +35,7 @@ const MaxSocket = 107
 // Dir is a state folder.
 type Dir string
 
-// Open makes the folder, 0700, and refuses one that belongs to somebody else.
+// Open makes the folder, 0700, and refuses one that belongs to another user.
 func (d Dir) Open() error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return fmt.Errorf("state folder: %w", err)
@@ -51,15 +51,15 @@ func (d Dir) Open() error {
 	case known && uid != os.Geteuid() && os.Geteuid() != 0:
 		return fmt.Errorf("state folder %s: belongs to uid %d; give --state-dir another", d, uid)
 	case known && uid == os.Geteuid() && info.Mode().Perm() != 0o700 && (uid != 0 || info.Mode().Perm() != passage):
-		return os.Chmod(string(d), 0o700) // sockets and states are nobody else's
+		return os.Chmod(string(d), 0o700) // sockets and states are private
 	}
 	return nil
 }
 
-// passage is the mode of a folder whose names nobody else may list, though one who was told a name may go there.
+// passage is the mode of a folder that other users may pass if they know a name in it, and may not list.
 const passage = 0o711
 
-// Admit gives a socket of the folder to another user, and lets that user pass to it. Only root may.
+// Admit gives a socket of the folder to another user, who may then pass to it. Only root can.
 func (d Dir) Admit(socket string, uid, gid int) error {
 	if err := os.Lchown(socket, uid, gid); err != nil {
 		return fmt.Errorf("give the socket to uid %d: %w", uid, err)
@@ -100,15 +100,15 @@ type AppFile struct {
 	Started  time.Time        `json:"started"`
 }
 
-// PlaceFile is INSTANCE.place: where an instance of a run logs on this host. It stays when its agent has ended, and the next agent
-// of the instance writes it anew: a launcher gives each container folders of its own.
+// PlaceFile is INSTANCE.place: where an instance of a run logs on this host. It stays when its agent has ended, and the
+// next agent of the instance writes it anew: a launcher gives each container folders of its own.
 type PlaceFile struct {
 	Version int    `json:"version"`
 	Run     string `json:"run"`
 	LogDir  string `json:"log_dir"` // the instance's own
 }
 
-// placeEnding is not that of records, which Sockets goes by.
+// placeEnding differs from that of records, which Sockets looks for.
 const placeEnding = ".place"
 
 // Place is the path of an instance's PlaceFile.
@@ -116,7 +116,7 @@ func (d Dir) Place(app, instance string) string {
 	return filepath.Join(d.App(app), instance+placeEnding)
 }
 
-// Places are those of a run, by instance. What cannot be read is left out.
+// Places are the PlaceFiles of a run, by instance. Files that cannot be read are left out.
 func (d Dir) Places(app, run string) map[string]PlaceFile {
 	found := map[string]PlaceFile{}
 	paths, err := filepath.Glob(filepath.Join(d.App(app), "*"+placeEnding))
@@ -168,19 +168,19 @@ type Times struct {
 	Total      float64 `json:"total"`
 }
 
-// Rounded is the same to the millisecond.
+// Rounded rounds to milliseconds.
 func (t Times) Rounded() Times {
 	ms := func(s float64) float64 { return math.Round(s*1000) / 1000 }
 	return Times{ms(t.Staging), ms(t.Barrier), ms(t.Running), ms(t.Restarting), ms(t.Total)}
 }
 
-// InstanceFile is <instance>.json: what the next agent here must clear if this one is killed.
+// InstanceFile is INSTANCE.json: what the next agent on this host must clear if this one is killed.
 type InstanceFile struct {
 	Version    int      `json:"version"`
 	Pid        int      `json:"pid"`
 	StartTicks uint64   `json:"start_ticks"` // clock ticks after boot
 	BootID     string   `json:"boot_id"`
-	PidNS      string   `json:"pid_ns"` // inode of the pid namespace that the numbers are of
+	PidNS      string   `json:"pid_ns"` // inode of the pid namespace of Pid
 	Inc        string   `json:"incarnation"`
 	Cgroups    []string `json:"cgroups"`
 	Mounts     []string `json:"mounts"`
@@ -189,7 +189,7 @@ type InstanceFile struct {
 	Guard *registry.ProcessRef `json:"guard,omitempty"`
 }
 
-// WriteJSON writes a value whole or not at all.
+// WriteJSON writes a value atomically.
 func WriteJSON(path string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -213,7 +213,7 @@ func WriteJSON(path string, value any) error {
 	return nil
 }
 
-// ReadJSON reads what WriteJSON wrote; a corrupt file is named. Nothing but a file is read, and none that is endless.
+// ReadJSON reads what WriteJSON wrote; an error names a corrupt file. Only plain files of bounded size are read.
 func ReadJSON(path string, value any) error {
 	text, err := files.ReadPlain(path)
 	if err != nil {

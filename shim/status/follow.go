@@ -12,12 +12,12 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 )
 
-// poll is how often a followed file is looked at again.
+// poll is the time between two looks at a followed file.
 const poll = 200 * time.Millisecond
 
-// Follow copies a growing file from offset on. With follow it goes on, over rotations (the file is
-// renamed to PATH.1, PATH.1 to PATH.2 and so on) and a file that is not there yet, until ctx is
-// done, and looks once more then; without it it ends at the end of the file. A file that was cut short is read from its start.
+// Follow copies a growing file from offset on. With follow it goes on, over rotations (the file is renamed to PATH.1,
+// PATH.1 to PATH.2 and so on) and a file that is not there yet, until ctx is done, and looks once more then; without it
+// it ends at the end of the file. A file that was cut short is read from its start.
 func Follow(ctx context.Context, path string, offset int64, follow bool, to io.Writer) error {
 	l := follower{path: path, to: to}
 	return l.run(ctx, offset, follow)
@@ -26,8 +26,8 @@ func Follow(ctx context.Context, path string, offset int64, follow bool, to io.W
 // mostBehind is how far Watch lags behind the end of its file at most, in bytes.
 const mostBehind = 1 << 20
 
-// Watch is Follow for one who needs the newest only: what a process writes faster than it is read is left out. So the
-// last look takes no longer than any other, however long the process has made its file.
+// Watch is Follow for a reader that needs the newest only: it skips what a process writes faster than it is read. So
+// the last look takes no longer than any other, however long the file is.
 func Watch(ctx context.Context, path string, offset int64, to io.Writer) error {
 	l := follower{path: path, to: to, newest: true}
 	return l.run(ctx, offset, true)
@@ -50,13 +50,13 @@ func (l *follower) run(ctx context.Context, offset int64, follow bool) error {
 		}
 		select {
 		case <-ctx.Done():
-			if err := l.goOn(offset); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := l.advance(offset); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 			return nil
 		case <-ticker.C:
 		}
-		err = l.goOn(offset)
+		err = l.advance(offset)
 	}
 }
 
@@ -64,7 +64,7 @@ func (l *follower) run(ctx context.Context, offset int64, follow bool) error {
 type follower struct {
 	path   string
 	to     io.Writer
-	newest bool     // no more than the last mostBehind bytes of what has come
+	newest bool     // read no more than the last mostBehind bytes
 	file   *os.File // nil: not there yet
 }
 
@@ -90,7 +90,7 @@ func (l *follower) close() {
 	}
 }
 
-// copy takes what has come.
+// copy copies what was appended.
 func (l *follower) copy() error {
 	if l.file == nil {
 		return nil
@@ -121,9 +121,9 @@ func (l *follower) copy() error {
 	return err
 }
 
-// goOn takes what has come, of the next files as well when there was a rotation. The first file is
-// read from offset on.
-func (l *follower) goOn(offset int64) error {
+// advance copies what was appended, of the next files as well when there was a rotation. The first file is read from
+// offset on.
+func (l *follower) advance(offset int64) error {
 	if l.file == nil {
 		if err := l.open(offset); err != nil {
 			return err
@@ -148,8 +148,8 @@ func (l *follower) goOn(offset int64) error {
 	return nil
 }
 
-// moved is how often the file that is being read was rotated since: the number behind its name.
-// A file that is none of those any more counts as the one after the last.
+// moved is how often the file that is being read was rotated since: the number behind its name. A file that is none of
+// these any more counts as the one after the last.
 func (l *follower) moved() int {
 	mine, err := l.file.Stat()
 	if err != nil {

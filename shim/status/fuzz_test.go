@@ -75,7 +75,7 @@ func FuzzAsk(f *testing.F) {
 		if asked > 1 || asked == 1 && (w.Code != http.StatusOK || !post) {
 			t.Errorf("%s %q %q: answered %d after %d calls", method, target, body, w.Code, asked)
 		}
-		var failure Failure
+		var failure failure
 		if refused := w.Code >= http.StatusBadRequest; refused && (json.Unmarshal(w.Body.Bytes(), &failure) != nil || failure.Error == "") {
 			t.Errorf("%s %q %q: %d without a reason: %s", method, target, body, w.Code, w.Body)
 		}

@@ -1,5 +1,3 @@
-// Package status tells the outside what an agent is doing: the local API on a unix socket, its
-// client, and the files that still answer when nobody runs any more.
 package status
 
 import (
@@ -19,7 +17,7 @@ type Instance struct {
 	Advance
 	End
 	Unenforced []string   `json:"unenforced"`
-	Cause      string     `json:"cause,omitempty"`  // what it waits for, or why it is where it is
+	Cause      string     `json:"cause,omitempty"`  // what it waits for, or why it is in its phase
 	Outage     *Outage    `json:"outage,omitempty"` // the registry has not answered for long
 	Waits      []Wait     `json:"waits,omitempty"`  // of the conductor
 	Sides      []Side     `json:"sides,omitempty"`
@@ -73,14 +71,14 @@ type End struct {
 	PAI      *PAI  `json:"pai,omitempty"` // in PAI's words, of an app that PAI's tasks are told of
 }
 
-// Warning is something that a person should mend while the process goes on.
+// Warning is something that the user should mend while the process runs.
 type Warning struct {
 	Kind  string    `json:"kind"`
 	Text  string    `json:"text"` // in one line, with what to do
 	Since time.Time `json:"since"`
 }
 
-// Side is a process beside the instance's own.
+// Side is a process that runs beside the instance's own.
 type Side struct {
 	Name     string `json:"name"`
 	Pid      int    `json:"pid,omitempty"` // in its pid namespace; 0: it does not run
@@ -98,24 +96,24 @@ type Exit struct {
 	Message string    `json:"message,omitempty"`
 }
 
-// Outage is what an agent goes by that hears nothing of the registry.
+// Outage is what an agent decides by while the registry does not answer.
 type Outage struct {
 	Since   time.Time `json:"since"`   // the last answer
-	Silent  int       `json:"silent"`  // members that hear nothing either, this one included
+	Silent  int       `json:"silent"`  // members that get no answer either, this one included
 	Members int       `json:"members"` // so many were asked, this one included; 0: none yet
-	Fenced  bool      `json:"fenced"`  // the process was stopped for it
-	Until   time.Time `json:"until"`   // the process is stopped then, even if no member hears anything
+	Fenced  bool      `json:"fenced"`  // the process was stopped because of it
+	Until   time.Time `json:"until"`   // the process is stopped then, even if no member gets an answer
 }
 
-// Wait is a member whose session has ended: its conductor waits for it.
+// Wait is a member whose session expired: the conductor waits for it.
 type Wait struct {
 	Instance string    `json:"instance"`
-	Since    time.Time `json:"since"` // the time began, perhaps anew
-	Until    time.Time `json:"until"` // it is given up and may be replaced
-	Mass     bool      `json:"mass"`  // more than half of the gang is away, so the time is --lost-mass
+	Since    time.Time `json:"since"` // the wait began, perhaps again
+	Until    time.Time `json:"until"` // the member is lost then, and may be replaced
+	Mass     bool      `json:"mass"`  // the sessions of most of the gang expired, so the wait is --lost-mass
 }
 
-// PAI is the row of OpenPAI's exit table that an end belongs to; the process's own code stands beside it.
+// PAI is the row of OpenPAI's exit table for an end.
 type PAI struct {
 	Code     int    `json:"code"`
 	Phrase   string `json:"phrase"`
@@ -145,7 +143,7 @@ type ExitFile struct {
 	Verdict    *registry.Verdict `json:"verdict"`
 	AgentCode  int               `json:"agent_code"`
 	MappedCode *int              `json:"mapped_code,omitempty"` // after --exit-code-map
-	// LogsFrom is where the last attempt's output begins in each log file, bytes; empty: this agent started none.
+	// LogsFrom is the offset in bytes of the last attempt's output in each log file; empty: this agent started none.
 	LogsFrom map[string]int64 `json:"logs_from,omitempty"`
 	PAI      *PAI             `json:"pai,omitempty"`
 }

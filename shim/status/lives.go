@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// ProcessLives tells whether a process of this host runs. One that has ended and waits for its parent
-// to ask how does not.
+// ProcessLives tells whether a process of this host runs; a zombie does not.
 func ProcessLives(pid int) bool {
 	if pid <= 0 {
 		return false

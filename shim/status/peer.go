@@ -31,15 +31,15 @@ var ErrNoPeer = errors.New("no such instance")
 // peerRoute runs a program in the instance that ?to= names; ?generation= is the gang's that the caller is of.
 const peerRoute = "POST /v1/peer/exec"
 
-// silenceRoute tells how long the agent has heard nothing of the registry.
+// silenceRoute tells for how long the registry has not answered the agent.
 const silenceRoute = "GET /v1/peer/silence"
 
-// peerPath is that route's for an instance in a generation.
+// peerPath is the path of peerRoute for an instance in a generation.
 func peerPath(instance string, generation int) string {
 	return "/v1/peer/exec?" + url.Values{"to": {instance}, "generation": {strconv.Itoa(generation)}}.Encode()
 }
 
-// peerExec answers a process of this instance: it is passed on to the peer's agent, unless it is for this one.
+// peerExec answers a process of this instance. The request is relayed to the peer's agent, unless it is for this one.
 func (s Source) peerExec(w http.ResponseWriter, r *http.Request) {
 	to := r.URL.Query().Get("to")
 	switch {
@@ -53,10 +53,11 @@ func (s Source) peerExec(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s Source) noPeers(w http.ResponseWriter) {
-	refuse(w, http.StatusForbidden, "this app's framework starts nothing in other instances", "muster.framework=mpi, horovod or cntk does")
+	const hint = "muster.framework=mpi, horovod or cntk does"
+	refuse(w, http.StatusForbidden, "this app's framework starts nothing in other instances", hint)
 }
 
-// ownExec runs a program for a peer, once what it belongs to runs here too.
+// ownExec runs a program for a peer, once the process of its generation runs here too.
 func (s Source) ownExec(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("generation"); text != "" {
 		gen, err := strconv.Atoi(text)
@@ -72,7 +73,7 @@ func (s Source) ownExec(w http.ResponseWriter, r *http.Request) {
 	s.exec(w, r)
 }
 
-// relay makes two connections one: what is asked here, and what a peer's agent answers.
+// relay joins the caller's connection with one to the peer's agent.
 func (s Source) relay(w http.ResponseWriter, r *http.Request, to string) {
 	var ask ExecRequest
 	if !decode(w, r, &ask) || !upgrades(w, r) {
@@ -95,7 +96,7 @@ func (s Source) relay(w http.ResponseWriter, r *http.Request, to string) {
 		refuse(w, http.StatusBadGateway, to+": "+err.Error(), "")
 		return
 	}
-	defer func() { _ = there.Close() }() // all is said
+	defer func() { _ = there.Close() }() // the exchange is over
 	here, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err.Error(), "")
@@ -105,7 +106,7 @@ func (s Source) relay(w http.ResponseWriter, r *http.Request, to string) {
 	if _, err := io.WriteString(here, switching); err != nil {
 		return
 	}
-	// Either side's end is both's.
+	// When either side closes, the other is closed too.
 	end := sync.OnceFunc(func() { _, _ = there.Close(), here.Close() })
 	stop := context.AfterFunc(ctx, end)
 	defer stop()
@@ -113,27 +114,29 @@ func (s Source) relay(w http.ResponseWriter, r *http.Request, to string) {
 	defer copies.Wait()
 	copies.Go(func() {
 		defer end()
-		_, _ = io.Copy(there, buffered) // its end is the caller's
+		_, _ = io.Copy(there, buffered) // ends when the caller closes
 	})
-	_, _ = io.Copy(here, there) // the program's end comes as a frame
+	_, _ = io.Copy(here, there) // the program's exit comes as a frame
 	end()
 }
 
 // upgrades tells whether a connection is to become a program's streams, and refuses one that is not.
 func upgrades(w http.ResponseWriter, r *http.Request) bool {
-	if strings.EqualFold(r.Header.Get("Upgrade"), ExecProtocol) {
+	if strings.EqualFold(r.Header.Get("Upgrade"), execProtocol) {
 		return true
 	}
-	w.Header().Set("Upgrade", ExecProtocol)
-	refuse(w, http.StatusUpgradeRequired, "exec answers a connection that is upgraded", "Connection: Upgrade, Upgrade: "+ExecProtocol)
+	w.Header().Set("Upgrade", execProtocol)
+	const hint = "Connection: Upgrade, Upgrade: " + execProtocol
+	refuse(w, http.StatusUpgradeRequired, "exec answers a connection that is upgraded", hint)
 	return false
 }
 
 // switching is the answer that makes a connection a program's streams.
-const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + ExecProtocol + "\r\n\r\n"
+const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + execProtocol + "\r\n\r\n"
 
 // PeerHandler is the part of the agent's API that other hosts may ask, with the run's token: its state, how long it has
-// heard nothing of the registry, and programs in this instance. Whoever has no token learns nothing, not even which routes there are.
+// heard nothing of the registry, and programs in this instance. Whoever has no token learns nothing, not even which
+// routes there are.
 func PeerHandler(s Source, token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.State()) })
@@ -149,7 +152,7 @@ func PeerHandler(s Source, token string) http.Handler {
 		}
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", "GET /v1/state; "+silenceRoute+"; "+peerRoute)
+		notFound(w, r, "GET /v1/state; "+silenceRoute+"; "+peerRoute)
 	})
 	want := sha256.Sum256([]byte(bearer + token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

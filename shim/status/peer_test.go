@@ -100,7 +100,7 @@ func TestExecInAPeer(t *testing.T) {
 			p.ready <- nil
 			a := serve(t)
 			relayTo(a, func() *Client { return dial(p) })
-			input := strings.Repeat("0123456789abcdef", 3*ExecWindow/16) // more than goes ahead
+			input := strings.Repeat("0123456789abcdef", 3*execWindow/16) // more than goes ahead
 			signals := make(chan int, 1)
 			signals <- 10
 			var out, errs bytes.Buffer

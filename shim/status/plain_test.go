@@ -63,7 +63,7 @@ func TestLogsFollowNoLink(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		Handler(Source{LogDir: dir}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/logs/"+name, nil))
-		var f Failure
+		var f failure
 		if err := json.Unmarshal(w.Body.Bytes(), &f); err != nil || f.Error == "" || bytes.Contains(w.Body.Bytes(), []byte("secret")) {
 			t.Errorf("%s: got %d %q, want it refused", name, w.Code, w.Body)
 		}

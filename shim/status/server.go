@@ -21,7 +21,7 @@ type Source struct {
 	State  func() State
 	Signal func(number int) error
 	Stop   func(grace *time.Duration) error
-	// Silence answers a peer: incarnation, generation, seconds since the last answered renewal.
+	// Silence answers a peer that asks for how long the registry has not answered.
 	Silence func() Silence
 	// Exec runs a program beside the app; the context bounds its start only.
 	Exec func(context.Context, ExecRequest) (Execution, error)
@@ -38,16 +38,16 @@ type Silence struct {
 	Inc      string  `json:"inc"`
 	Gen      int     `json:"gen"`
 	Silence  float64 `json:"silence"` // seconds
-	Fenced   bool    `json:"fenced"`  // it has stopped its process, or does so now
+	Fenced   bool    `json:"fenced"`  // it has stopped its process, or is stopping it
 }
 
-// Failure is the body of every error answer.
-type Failure struct {
+// failure is the body of every error answer.
+type failure struct {
 	Error string `json:"error"`
 	Hint  string `json:"hint"`
 }
 
-// ErrAnswered: the socket is another living agent's.
+// ErrAnswered refuses a socket at which another agent answers.
 var ErrAnswered = errors.New("another agent answers there")
 
 // Listen takes the socket, 0600, in place of one that a dead agent left.
@@ -62,7 +62,8 @@ func Listen(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	if len(path) > MaxSocket {
-		return nil, fmt.Errorf("listen %s: %d bytes, a socket's path has at most %d; give --state-dir a shorter folder", path, len(path), MaxSocket)
+		return nil, fmt.Errorf("listen %s: %d bytes, a socket's path has at most %d; give --state-dir a shorter folder",
+			path, len(path), MaxSocket)
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -86,27 +87,31 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc(peerRoute, s.peerExec)
 	mux.HandleFunc("POST /v1/command", s.command)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", "GET /v1/state, /v1/logs/{stdout|stderr|agent}; POST /v1/signal, /v1/stop, /v1/exec, /v1/command")
+		notFound(w, r, "GET /v1/state, /v1/logs/{stdout|stderr|agent}; "+
+			"POST /v1/signal, /v1/stop, /v1/exec, /v1/command")
 	})
 	return mux
 }
 
 // Serve answers until ctx is done; what was asked before is still answered.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	gone := make(chan struct{})
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(gone)
-		// Followers end with ctx; who has asked something gets its answer.
+		defer close(down)
+		// Requests that follow a log end with ctx; the others get their answer.
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
 		defer cancel()
 		if server.Shutdown(patience) != nil {
-			_ = server.Close() // it ends
+			_ = server.Close() // some were not answered in time
 		}
 	})
 	err := server.Serve(l)
 	if !stop() { // ctx is done: Serve returns before the answers are out
-		<-gone
+		<-down
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -149,7 +154,8 @@ func (s Source) stop(w http.ResponseWriter, r *http.Request) {
 	var grace *time.Duration
 	if ask.Grace != nil {
 		if *ask.Grace < 0 || *ask.Grace > mostGrace {
-			refuse(w, http.StatusBadRequest, "grace "+strconv.FormatFloat(*ask.Grace, 'f', -1, 64), "seconds, from 0 to a day")
+			got := strconv.FormatFloat(*ask.Grace, 'f', -1, 64)
+			refuse(w, http.StatusBadRequest, "grace "+got, "seconds, from 0 to a day")
 			return
 		}
 		d := time.Duration(*ask.Grace * float64(time.Second))
@@ -162,7 +168,7 @@ func (s Source) stop(w http.ResponseWriter, r *http.Request) {
 	answer(w, struct{}{})
 }
 
-// logs sends a log file from an offset on; with follow until the caller goes. It never empties it.
+// logs sends a log file from an offset on; with follow until the caller hangs up.
 func (s Source) logs(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	file, ok := map[string]string{"stdout": "stdout.log", "stderr": "stderr.log", "agent": "agent.log"}[name]
@@ -170,16 +176,18 @@ func (s Source) logs(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "no log "+strconv.Quote(name), "stdout, stderr or agent")
 		return
 	}
-	offset, err := strconv.ParseInt(cmp.Or(r.URL.Query().Get("offset"), "0"), 10, 64)
+	query := r.URL.Query()
+	offset, err := strconv.ParseInt(cmp.Or(query.Get("offset"), "0"), 10, 64)
 	if err != nil || offset < 0 {
-		refuse(w, http.StatusBadRequest, "offset "+strconv.Quote(r.URL.Query().Get("offset"))+" is no position", "a number of bytes from 0")
+		text := "offset " + strconv.Quote(query.Get("offset")) + " is no position"
+		refuse(w, http.StatusBadRequest, text, "a number of bytes from 0")
 		return
 	}
-	follow := r.URL.Query().Get("follow") == "true" || r.URL.Query().Get("follow") == "1"
+	follow := query.Get("follow") == "true" || query.Get("follow") == "1"
 	w.Header().Set("Content-Type", "application/octet-stream")
 	out := &flusher{w: w}
 	if follow {
-		out.flush() // who follows an empty log must not wait for the first line to know that it is heard
+		out.flush() // the follower of an empty log must see at once that it is connected
 	}
 	err = Follow(r.Context(), filepath.Join(s.LogDir, file), offset, follow, out)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && r.Context().Err() == nil && !out.begun {
@@ -187,7 +195,7 @@ func (s Source) logs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// flusher sends each part at once. What has begun as a log cannot become an error.
+// flusher sends each part at once. An answer that has begun as a log cannot become an error.
 type flusher struct {
 	w     http.ResponseWriter
 	begun bool
@@ -215,11 +223,16 @@ func decode(w http.ResponseWriter, r *http.Request, into any) bool {
 
 func answer(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // the caller is gone
+	_ = json.NewEncoder(w).Encode(value) // fails when the caller has hung up
+}
+
+// notFound names the routes that there are.
+func notFound(w http.ResponseWriter, r *http.Request, routes string) {
+	refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path+" is not here", routes)
 }
 
 func refuse(w http.ResponseWriter, status int, text, hint string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(Failure{Error: text, Hint: hint}) // the caller is gone
+	_ = json.NewEncoder(w).Encode(failure{Error: text, Hint: hint}) // fails when the caller has hung up
 }

@@ -250,7 +250,7 @@ func TestRequests(t *testing.T) {
 		if r.Code != c.want {
 			t.Errorf("%s %s %s: got %d %s, want %d", c.method, c.path, c.body, r.Code, r.Body, c.want)
 		}
-		var failure Failure
+		var failure failure
 		if r.Code >= 400 && (json.Unmarshal(r.Body.Bytes(), &failure) != nil || failure.Error == "") {
 			t.Errorf("%s %s: got %s, want {error, hint}", c.method, c.path, r.Body)
 		}
