@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // kind is how an archive is packed.
@@ -193,7 +193,7 @@ func (a *archive) copied(ctx context.Context) (_ *archive, err error) {
 	}
 	err = os.Remove(f.Name())
 	if err == nil {
-		_, err = io.Copy(f, fetch.Reader(ctx, io.NewSectionReader(a, 0, a.size)))
+		_, err = io.Copy(f, store.Reader(ctx, io.NewSectionReader(a, 0, a.size)))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -208,7 +208,7 @@ func (a *archive) copied(ctx context.Context) (_ *archive, err error) {
 // digest is the sha256 of the archive's bytes, in hex.
 func (a *archive) digest(ctx context.Context) (string, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, fetch.Reader(ctx, io.NewSectionReader(a, 0, a.size))); err != nil {
+	if _, err := io.Copy(h, store.Reader(ctx, io.NewSectionReader(a, 0, a.size))); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
@@ -219,7 +219,7 @@ const maxWindow = 128 << 20
 
 // stream is the tar in the archive, read from its start and bounded by the budget.
 func (a *archive) stream(ctx context.Context, b *budget) (_ *boundedReader, done func(), err error) {
-	packed := &counter{r: fetch.Reader(ctx, io.NewSectionReader(a, 0, a.size))}
+	packed := &counter{r: store.Reader(ctx, io.NewSectionReader(a, 0, a.size))}
 	b.packed = func() int64 { return packed.n }
 	var plain io.Reader = packed
 	done = func() {}

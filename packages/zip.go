@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"math"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // perRecord is what an entry of a zip's directory may take on average, in bytes; the directory is held in memory.
@@ -102,7 +102,7 @@ func (x *extractor) zipEntry(ctx context.Context, f *zip.File) (err error) {
 		}
 		return x.link(f.Name, string(target))
 	}
-	return wrongSize(f, x.file(f.Name, f.Mode(), fetch.Reader(ctx, from)))
+	return wrongSize(f, x.file(f.Name, f.Mode(), store.Reader(ctx, from)))
 }
 
 // onlyOnce: which of two files of one name counts, zip tools do not agree about.

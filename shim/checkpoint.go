@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // The kinds of warnings that users see while a process runs.
@@ -59,7 +60,7 @@ type checkpointConfig struct {
 	// Facts is what the rules of the gang need to know of the definition.
 	Facts func() conductor.Facts
 	// Open finds the store of a URL that a plan names.
-	Open func(ctx context.Context, p plan.Plan, url string, write bool) (stage.Store, string, error)
+	Open func(ctx context.Context, p plan.Plan, url string, write bool) (store.Store, string, error)
 	// Owner is the user of the process; nil: the agent's own.
 	Owner func() *plan.UserFacts
 	// Transfer copies files.

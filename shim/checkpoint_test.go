@@ -15,7 +15,9 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
+	"github.com/muster-agent/muster/shim/store/schemes"
 )
 
 // A store that takes connections and never says a word holds up the end of a process for a moment, not for as long as
@@ -46,8 +48,8 @@ func TestEndWithASilentStore(t *testing.T) {
 			_ = c.Close()
 		}
 	})
-	open := func(ctx context.Context, _ plan.Plan, url string, _ bool) (stage.Store, string, error) {
-		return stage.Open(ctx, url)
+	open := func(ctx context.Context, _ plan.Plan, url string, _ bool) (store.Store, string, error) {
+		return schemes.All(hdfs.Config{}).Open(ctx, url)
 	}
 	m := newCheckpointManager(t.Context(), checkpointConfig{Log: slog.New(slog.DiscardHandler), Open: open})
 	m.plan = plan.Plan{Checkpoint: plan.Checkpoint{Dir: "hdfs://" + l.Addr().String() + "/saves", Pattern: "step-*"}}

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
@@ -20,8 +19,8 @@ import (
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // uploader copies checkpoints to the store that muster.checkpoint.sync names, one at a time; of those that wait the
@@ -29,7 +28,7 @@ import (
 // it.
 type uploader struct {
 	m     *checkpointManager
-	store stage.Store
+	store store.Store
 	vault checkpoint.Vault
 	wake  chan struct{}
 	sums  map[checkpoint.Kept]string // of the manifests that were read
@@ -91,13 +90,13 @@ func (m *checkpointManager) prepare(ctx context.Context, p plan.Plan, in registr
 }
 
 func (m *checkpointManager) newUploader(ctx context.Context) (*uploader, error) {
-	store, top, err := m.cfg.Open(ctx, m.plan, m.plan.Checkpoint.Sync, true)
+	opened, top, err := m.cfg.Open(ctx, m.plan, m.plan.Checkpoint.Sync, true)
 	if err != nil {
 		return nil, err
 	}
-	vault := checkpoint.Vault{Store: store, Top: strings.TrimSuffix(top, "/") + "/" + m.cfg.AppID}
+	vault := checkpoint.Vault{Store: opened, Top: strings.TrimSuffix(top, "/") + "/" + m.cfg.AppID}
 	return &uploader{
-		m: m, store: store, vault: vault, wake: make(chan struct{}, 1), sums: map[checkpoint.Kept]string{},
+		m: m, store: opened, vault: vault, wake: make(chan struct{}, 1), sums: map[checkpoint.Kept]string{},
 	}, nil
 }
 
@@ -177,7 +176,7 @@ func (u *uploader) run(ctx context.Context) {
 func (u *uploader) retry(one upload, err error, pause time.Duration, failures int) {
 	u.m.cfg.Log.Warn("checkpoint upload failed", "step", one.Step, "retry_in", pause, "err", err)
 	u.putBack(one, err)
-	if !fetch.Transient(err) || failures >= quietFailures {
+	if !store.Transient(err) || failures >= quietFailures {
 		u.m.cfg.Notices.Warn(warnCheckpoints, u.refused(one.Step, err))
 	}
 }
@@ -185,7 +184,7 @@ func (u *uploader) retry(one upload, err error, pause time.Duration, failures in
 // refused says that the store does not take a checkpoint, and what to do.
 func (u *uploader) refused(step int64, err error) string {
 	text := fmt.Sprintf("checkpoint of step %d is not stored in %s: %v", step, u.m.plan.Checkpoint.Sync, err)
-	if told, ok := errors.AsType[*fetch.Error](err); ok && told.Hint != "" {
+	if told, ok := errors.AsType[*store.Error](err); ok && told.Hint != "" {
 		return text
 	}
 	switch {
@@ -224,7 +223,7 @@ func (u *uploader) take() (one *upload, pending bool) {
 func (u *uploader) putBack(one upload, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !fetch.Transient(err) {
+	if !store.Transient(err) {
 		u.failed = err
 		u.release()
 	}
@@ -348,12 +347,8 @@ func (u *uploader) manifest(one upload) checkpoint.Manifest {
 	}
 }
 
-func (u *uploader) send(ctx context.Context, parcels []checkpoint.Parcel) error {
-	all := make([]stage.Parcel, len(parcels))
-	for i, p := range parcels {
-		all[i] = stage.Parcel{From: p.From, Name: p.Name, To: p.To}
-	}
-	return u.m.cfg.Transfer().Send(ctx, u.store, all)
+func (u *uploader) send(ctx context.Context, uploads []store.Upload) error {
+	return u.m.cfg.Transfer().Send(ctx, u.store, uploads)
 }
 
 // lastUpload waits until the last checkpoint of a process that has ended is in the store: once its end is reported,

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/fault"
@@ -20,6 +18,8 @@ import (
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
 // dataManager brings the inputs of this agent's instance, feeds its process, and leaves its outputs.
@@ -95,7 +95,7 @@ type dataProcess struct {
 
 // dataStores are where data is, as far as the process may reach.
 type dataStores struct {
-	Open    func(ctx context.Context, p plan.Plan, url string, write bool) (stage.Store, string, error)
+	Open    func(ctx context.Context, p plan.Plan, url string, write bool) (store.Store, string, error)
 	Visible func(p plan.Plan, path string, write bool) error
 }
 
@@ -125,12 +125,12 @@ func dataFault(err error) error {
 	if slices.Contains([]registry.Class{registry.ClassTimeout, registry.ClassDefinition, registry.ClassNotPermitted}, fault.ClassOf(err)) {
 		return err
 	}
-	if errors.Is(err, hdfs.ErrKerberos) && !errors.Is(err, fetch.ErrUnreachable) { // a KDC that is away is no refusal
+	if errors.Is(err, hdfs.ErrKerberos) && !errors.Is(err, store.ErrUnreachable) { // a KDC that is away is no refusal
 		return fault.NotPermitted(err)
 	}
 	_, taken := errors.AsType[*stage.TakenError](err)
 	_, twice := errors.AsType[*stage.NameError](err)
-	if taken || twice || errors.Is(err, stage.ErrNoStore) {
+	if taken || twice || errors.Is(err, store.ErrScheme) {
 		return fault.Definition(err)
 	}
 	return fault.Data(err)

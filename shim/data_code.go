@@ -14,6 +14,8 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/file"
 )
 
 // checkDataDir warns of a folder that the tasks are told of and that is not there. It may come yet.
@@ -29,8 +31,8 @@ func (d *dataManager) checkDataDir(url string) {
 
 // makeOutput makes the folder that a task is told to leave its results in.
 func (d *dataManager) makeOutput(ctx context.Context, p plan.Plan, item plan.StageItem) error {
-	store, path, err := d.cfg.Stores.Open(ctx, p, item.From, true)
-	if errors.Is(err, stage.ErrNoStore) { // the plan has told
+	opened, path, err := d.cfg.Stores.Open(ctx, p, item.From, true)
+	if errors.Is(err, store.ErrScheme) { // the plan has told
 		return nil
 	}
 	if err != nil {
@@ -41,7 +43,7 @@ func (d *dataManager) makeOutput(ctx context.Context, p plan.Plan, item plan.Sta
 			return err
 		}
 	}
-	return store.MkdirAll(ctx, path)
+	return opened.MkdirAll(ctx, path)
 }
 
 // mostCode is what PAI takes of a job's own files, in bytes.
@@ -49,18 +51,18 @@ const mostCode = 200_000_000
 
 // bringCode brings codeDir to where the plan says, and beside it where the generation of PAI has it so.
 func (d *dataManager) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
-	store, path, err := d.cfg.Stores.Open(ctx, p, item.From, false)
+	opened, path, err := d.cfg.Stores.Open(ctx, p, item.From, false)
 	if err != nil {
 		return err
 	}
-	top, err := store.Stat(ctx, path)
+	top, err := opened.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.Definition(errors.New("it is not there, want a folder; check codeDir"))
 	}
 	if err != nil {
 		return err
 	}
-	listing := stage.Listing{Store: store}
+	listing := stage.Listing{Store: opened}
 	if files.LocalPath(item.From) != "" {
 		listing.Without = d.ofTheRun(path)
 	}
@@ -144,13 +146,10 @@ func (d *dataManager) codeBeside(ctx context.Context, p plan.Plan, item plan.Sta
 		return err
 	}
 	defer func() { err = errors.Join(err, code.Close()) }()
-	store, _, err := stage.Open(ctx, item.To)
-	if err != nil {
-		return err
-	}
+	opened := file.New(file.Below{Root: code, Name: item.To})
 	again := slices.Clone(copies)
 	for i, c := range copies {
-		again[i].From = stage.File{Store: store, Path: filepath.Join(item.To, c.To), Size: c.From.Size}
+		again[i].From = stage.File{Store: opened, Path: filepath.Join(item.To, c.To), Size: c.From.Size}
 	}
 	folder, err := work.Make(p.Process.Folder)
 	if err != nil {

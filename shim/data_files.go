@@ -17,13 +17,15 @@ import (
 
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/cachedir"
-	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/cache"
+	"github.com/muster-agent/muster/shim/store/file"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
 // bringFiles brings the instance its own copies of files, folders and archives. That all of them are there is seen before
@@ -49,7 +51,7 @@ func (r stageRoom) bringFiles(ctx context.Context, p plan.Plan, work files.Folde
 			return fileFault(item, err)
 		}
 	}
-	if _, err := fetch.Clean(ctx, r.filesCache(p), fetch.Keep{Since: begun.Add(-openapp.KeepFetched)}); err != nil {
+	if _, err := cache.Clean(ctx, r.filesCache(p), cache.Keep{Since: begun.Add(-openapp.KeepFetched)}); err != nil {
 		r.log.Warn("clear the cache of files", "err", err)
 	}
 	r.log.Info("files are here", "files", len(items), "took", time.Since(begun).Round(time.Millisecond))
@@ -69,25 +71,25 @@ func fileFault(item plan.StageItem, err error) error {
 type remote struct {
 	stage.File
 
-	store stage.Store
+	store store.Store
 	dir   bool
 	local bool // it is a file of this machine
 }
 
 // lookFor finds an item on its store.
 func (r stageRoom) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem) (remote, error) {
-	store, path, err := r.openStore(ctx, p, item.From, false)
+	opened, path, err := r.openStore(ctx, p, item.From, false)
 	if err != nil {
 		return remote{}, err
 	}
-	info, err := store.Stat(ctx, path)
+	info, err := opened.Stat(ctx, path)
 	if err != nil {
 		return remote{}, err
 	}
 	if info.Dir && item.Kind == plan.StageUnpacked {
-		return remote{}, fault.Definition(fmt.Errorf("%s is a folder, want an archive; muster.file.%s brings a folder as it is", fetch.Printable(item.From), item.Name))
+		return remote{}, fault.Definition(fmt.Errorf("%s is a folder, want an archive; muster.file.%s brings a folder as it is", store.Printable(item.From), item.Name))
 	}
-	return remote{stage.File{Store: store, Path: path, Size: info.Size}, store, info.Dir, files.LocalPath(item.From) != ""}, nil
+	return remote{stage.File{Store: opened, Path: path, Size: info.Size}, opened, info.Dir, files.LocalPath(item.From) != ""}, nil
 }
 
 // bringFile puts an item in the place of what its name holds, whole.
@@ -123,7 +125,7 @@ func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) erro
 	if from.local {
 		listing.Without = r.data.ofTheRun(from.Path)
 	}
-	found, err := listing.Tree(ctx, fetch.Info{Path: from.Path, Dir: true})
+	found, err := listing.Tree(ctx, store.Info{Path: from.Path, Dir: true})
 	if err != nil {
 		return err
 	}
@@ -143,18 +145,16 @@ func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageI
 		err := r.data.transfer().Bring(ctx, tmp, []stage.Copy{{From: from.File, To: name}})
 		return filepath.Join(dir, name), func() error { return nil }, err
 	}
-	store := func(context.Context, string, fetch.Options) (fetch.Store, string, error) {
-		return from.store, from.Path, nil
-	}
-	scheme := strings.TrimSuffix(fetch.SchemeOf(item.From), ":")
+	again := func(context.Context, string) (store.Store, string, error) { return from.store, from.Path, nil }
+	scheme := strings.TrimSuffix(store.SchemeOf(item.From), ":")
 	if scheme == hdfs.Scheme { // who may look at a file there may not read it yet, and the cache asks no more than that it is the same
 		if err := mayRead(ctx, from.File); err != nil {
 			return "", nil, err
 		}
 	}
-	got, err := fetch.Fetch(ctx, fetch.Request{
+	got, err := cache.Fetch(ctx, cache.Request{
 		URL: item.From, CacheDir: r.filesCache(p), Progress: &logLines{log: r.log, name: item.Name},
-		Options: fetch.Options{Schemes: map[string]fetch.Opener{scheme: store}},
+		Stores: store.Set{scheme: again},
 	})
 	if err != nil {
 		return "", nil, err
@@ -165,7 +165,7 @@ func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageI
 
 // mayRead reads a file's first byte: HDFS asks who reads, not who opens.
 func mayRead(ctx context.Context, f stage.File) error {
-	content, err := f.Store.Open(ctx, f.Path, fetch.Position{})
+	content, err := f.Store.Open(ctx, f.Path, store.Position{})
 	if err != nil {
 		return err
 	}
@@ -191,24 +191,24 @@ func (r stageRoom) ownCopy(ctx context.Context, item plan.StageItem, path string
 	if from.local {
 		return tmp.Rename(filepath.Base(path), files.Filled)
 	}
-	store, path, err := stage.Open(ctx, path)
+	opened, path, err := file.Open(ctx, path)
 	if err != nil {
 		return err
 	}
-	info, err := store.Stat(ctx, path)
+	info, err := opened.Stat(ctx, path)
 	if err != nil {
 		return err
 	}
-	copies := []stage.Copy{{From: stage.File{Store: store, Path: path, Size: info.Size}, To: files.Filled}}
+	copies := []stage.Copy{{From: stage.File{Store: opened, Path: path, Size: info.Size}, To: files.Filled}}
 	if err := r.data.transfer().Bring(ctx, tmp, copies); err != nil {
-		return fmt.Errorf("%s: its own %w", fetch.Printable(item.From), err)
+		return fmt.Errorf("%s: its own %w", store.Printable(item.From), err)
 	}
 	return tmp.Chmod(files.Filled, 0o755)
 }
 
 // unpack unpacks an archive as a folder. What is wrong with one is the definition's: it names it.
 func unpack(ctx context.Context, item plan.StageItem, path, to string) error {
-	name, _, _ := strings.Cut(fetch.Printable(item.From), "?")
+	name, _, _ := strings.Cut(store.Printable(item.From), "?")
 	_, err := packages.Extract(ctx, path, to, packages.ExtractOptions{Name: name})
 	if errors.Is(err, packages.ErrRefused) {
 		return fault.Definition(err)

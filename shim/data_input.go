@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // bringInputs brings the instance's share of each input, or keeps the list of it for the start.
@@ -118,11 +118,11 @@ func (d *dataManager) listInput(ctx context.Context, p plan.Plan, one plan.Input
 	var all []stage.File
 	seen := map[string]bool{}
 	for _, url := range one.From {
-		store, path, err := d.cfg.Stores.Open(ctx, p, url, false)
+		opened, path, err := d.cfg.Stores.Open(ctx, p, url, false)
 		if err != nil {
 			return nil, err
 		}
-		listing := stage.Listing{Store: store}
+		listing := stage.Listing{Store: opened}
 		if files.LocalPath(url) != "" {
 			listing.Without = d.ofTheRun(path)
 		}
@@ -131,7 +131,7 @@ func (d *dataManager) listInput(ctx context.Context, p plan.Plan, one plan.Input
 			return nil, err
 		}
 		for _, f := range files {
-			if there, ok := store.(fetch.Located); ok {
+			if there, ok := opened.(store.Located); ok {
 				f.URL = there.URL(f.Path)
 			}
 			f.URL = told(url, f)
@@ -150,10 +150,10 @@ func (d *dataManager) listInput(ctx context.Context, p plan.Plan, one plan.Input
 // told is what a process is told of a file that was found by a URL: of a store the whole URL, as Hadoop writes it; of this
 // machine the path alone.
 func told(url string, f stage.File) string {
-	scheme := fetch.SchemeOf(url)
+	scheme := store.SchemeOf(url)
 	rest, authority := strings.CutPrefix(url[len(scheme):], "//")
 	switch {
-	case f.URL != "" || fetch.SchemeOf(f.Path) != "" || files.LocalPath(url) != "":
+	case f.URL != "" || store.SchemeOf(f.Path) != "" || files.LocalPath(url) != "":
 		return f.URL
 	case !authority:
 		return scheme + f.Path

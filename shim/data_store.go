@@ -8,7 +8,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // ownStore makes the default store in the work folder, for the process's user. What is in it stays whose it is.
@@ -59,10 +59,10 @@ func dataURLs(p plan.Plan) []string {
 }
 
 // openStore finds the store of a path that the definition names, with the rights that its process has.
-func (a *agent) openStore(ctx context.Context, p plan.Plan, url string, write bool) (stage.Store, string, error) {
-	store, path, err := a.stores(p).Open(ctx, url)
+func (a *agent) openStore(ctx context.Context, p plan.Plan, url string, write bool) (store.Store, string, error) {
+	opened, path, err := a.stores(p).Open(ctx, url)
 	if err != nil || files.LocalPath(url) == "" { // a store elsewhere knows by itself who may do what
-		return store, path, err
+		return opened, path, err
 	}
 	return a.container.Admission(p).Open(path, write)
 }

@@ -5,17 +5,18 @@ import (
 	"fmt"
 
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/schemes"
 )
 
 // stores are those of the definition's data, for its process's user.
-func (a *agent) stores(p plan.Plan) stage.Stores {
+func (a *agent) stores(p plan.Plan) store.Set {
 	c := a.hadoop.Config(a.hadoopUser(p))
 	c.Notice = func(text string) {
 		a.log.Warn("waiting for a store", "cause", text)
 		fmt.Fprintln(a.logFile.also, "muster: "+text) // whoever started us sees nothing else meanwhile
 	}
-	return stage.Stores{HDFS: c}
+	return schemes.All(c)
 }
 
 // hadoopUser is who acts on HDFS where Kerberos does not say it: who the process is told to be.

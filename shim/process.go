@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/process"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // begin makes the process of the instance that has been prepared.
@@ -58,7 +58,7 @@ func (a *agent) over(e machine.Event) {
 
 // failData ends the process for its data. What another attempt would meet again is not tried again.
 func (a *agent) failData(why string, err error) {
-	a.process.Condemn(registry.ClassData, short(why), !fetch.Transient(err))
+	a.process.Condemn(registry.ClassData, short(why), !store.Transient(err))
 	a.process.Kill()
 }
 

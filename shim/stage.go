@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/fault"
@@ -29,6 +27,8 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/secret"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/shim/workdir"
 )
 
@@ -358,17 +358,17 @@ func (r stageRoom) listen(in registry.Instance) (net.Listener, error) {
 
 // readOnStore reads a small file of a store.
 func (a *agent) readOnStore(ctx context.Context, p plan.Plan, url string) (string, error) {
-	store, path, err := a.stores(p).Open(ctx, url)
+	opened, path, err := a.stores(p).Open(ctx, url)
 	if err != nil {
 		return "", err
 	}
-	content, err := store.Open(ctx, path, fetch.Position{})
+	content, err := opened.Open(ctx, path, store.Position{})
 	if err != nil {
 		return "", err
 	}
 	text, err := io.ReadAll(io.LimitReader(content, secret.Most+1))
 	if err = errors.Join(err, content.Close()); err == nil && len(text) > secret.Most {
-		err = fmt.Errorf("%s: longer than %d bytes", fetch.Printable(url), secret.Most)
+		err = fmt.Errorf("%s: longer than %d bytes", store.Printable(url), secret.Most)
 	}
 	return string(text), err
 }

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // feeding is what the instance's process is fed by its stdin: dealt out once, fed anew at each start.
@@ -199,7 +199,7 @@ func (s *stdio) feedAll(ctx context.Context, p plan.Plan, f *feeding) {
 // cannotFeed ends the process, which must not take what it has read for all there is.
 func (s *stdio) cannotFeed(err error) {
 	why := "inputs: " + err.Error()
-	if !fetch.Transient(err) { // else the file is not to blame
+	if !store.Transient(err) { // else the file is not to blame
 		why += "; mend that file, or take it out of the inputs"
 	}
 	s.d.cfg.Process.Fail(why, err)

@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
 // ticketsPoll is how often it is looked whether the operator has renewed the agent's ticket.

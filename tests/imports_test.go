@@ -43,10 +43,8 @@ var rooms = []room{
 	{path: "registry/embedded", may: []string{"registry"}},
 	{path: "registry/registrytest", may: []string{"registry", "registry/conductor", "tests/need"}},
 
-	{path: "packages", may: []string{"packages/fetch", "packages/image", "packages/catalog", "packages/slidershell", "packages/sign"}},
+	{path: "packages", may: []string{"shim/store", "packages/image", "packages/catalog", "packages/slidershell", "packages/sign"}},
 	{path: "packages/cachedir"},
-	{path: "packages/fetch", may: []string{"packages/cachedir"}}, // knows no package format
-	{path: "packages/hdfs", may: []string{"packages/fetch"}},
 	{path: "packages/image", may: []string{"packages/cachedir"}}, // knows no package format
 	{path: "packages/catalog"},
 	{path: "packages/slidershell"},
@@ -57,7 +55,7 @@ var rooms = []room{
 	{path: "packages/inspect", may: []string{"appdef", "appdef/slider", "packages", "packages/catalog", "packages/sign"}},
 	{
 		path: "packages/ship",
-		may:  []string{"packages", "packages/cachedir", "packages/fetch", "packages/sign", "shim/exit", "shim/openapp"},
+		may:  []string{"shim/store/schemes", "shim/store/cache", "packages", "packages/cachedir", "shim/store", "packages/sign", "shim/exit", "shim/openapp"},
 	},
 
 	{path: "shim/hostlock"},
@@ -66,21 +64,30 @@ var rooms = []room{
 	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/render", may: []string{"appdef", "registry", "shim/plan", "shim/launcher"}, pure: true},
 	{path: "shim/submit", may: []string{
-		"appdef", "appdef/hbox", "packages", "packages/fetch", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/launcher/job",
+		"appdef", "appdef/hbox", "packages", "shim/store", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/launcher/job",
 		"shim/launcher/known", "shim/openapp", "shim/plan", "shim/render", "shim/status",
 	}},
-	{path: "shim/files", may: []string{"shim/plan", "registry", "shim/fault", "shim/policy", "shim/stage", "packages/fetch"}},
+	{path: "shim/store", may: []string{"packages/cachedir"}}, // knows no package format
+	{path: "shim/store/file", may: []string{"shim/store"}},
+	{path: "shim/store/web", may: []string{"shim/store"}},
+	{path: "shim/store/hdfs", may: []string{"shim/store"}},
+	{path: "shim/store/cache", may: []string{"shim/store", "shim/store/file", "packages/cachedir"}},
+	{path: "shim/store/schemes", may: []string{"shim/store", "shim/store/file", "shim/store/web", "shim/store/hdfs"}},
+	{path: "shim/store/storetest", may: []string{"shim/store"}},
+	{path: "shim/files", may: []string{"shim/plan", "registry", "shim/fault", "shim/policy", "shim/store", "shim/store/file"}},
 	{path: "shim/policy", may: []string{"packages/sign", "shim/exit"}},
 	{path: "shim/keyring"},
 	{path: "shim/signals"},
 	{path: "shim/tail", may: []string{"shim/files"}},
 	{path: "shim/wait"},
 	{path: "shim/wording", pure: true},
-	{path: "shim/hadoop", may: []string{"packages/fetch", "packages/hdfs", "shim/exit", "shim/files", "shim/plan"}},
+	{path: "shim/hadoop", may: []string{"shim/store/schemes", "shim/store", "shim/store/hdfs", "shim/exit", "shim/files", "shim/plan"}},
 	{
 		path: "shim/openapp",
 		may: []string{
-			"appdef", "appdef/pai", "appdef/slider", "packages", "packages/cachedir", "packages/catalog", "packages/fetch", "packages/hdfs", "packages/sign",
+			"shim/store/file",
+			"shim/store/cache",
+			"appdef", "appdef/pai", "appdef/slider", "packages", "packages/cachedir", "packages/catalog", "shim/store", "shim/store/hdfs", "packages/sign",
 			"shim/exit", "shim/hadoop", "shim/plan", "shim/policy",
 		},
 	},
@@ -91,11 +98,11 @@ var rooms = []room{
 	{path: "shim/notify"},
 	{path: "shim/journal", may: []string{"registry", "shim/files", "shim/machine", "shim/status"}},
 	{path: "shim/workdir", may: []string{"appdef", "registry", "shim/exit", "shim/fault", "shim/files", "shim/hostlock", "shim/openapp", "shim/status", "shim/wording"}},
-	{path: "shim/prepare", may: []string{"appdef", "packages", "packages/cachedir", "packages/fetch", "packages/image", "packages/slidershell", "registry", "shim/exit", "shim/fault", "shim/files", "shim/gpu", "shim/gpu/grant", "shim/hadoop", "shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/container", "shim/sandbox/guard", "shim/sandbox/proc", "shim/secret", "shim/status", "shim/workdir"}},
+	{path: "shim/prepare", may: []string{"appdef", "packages", "packages/cachedir", "shim/store", "packages/image", "packages/slidershell", "registry", "shim/exit", "shim/fault", "shim/files", "shim/gpu", "shim/gpu/grant", "shim/hadoop", "shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/container", "shim/sandbox/guard", "shim/sandbox/proc", "shim/secret", "shim/status", "shim/workdir"}},
 	{path: "shim/process", may: []string{"shim/tail", "shim/files", "shim/secret", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell"}},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "registry/conductor", "shim/exit"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}, pure: true},
-	{path: "shim/launcher/job", may: []string{"shim/render", "packages/fetch"}},
+	{path: "shim/launcher/job", may: []string{"shim/render", "shim/store"}},
 	{path: "shim/launcher/k8s", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
 	{path: "shim/launcher/k8s/client", may: []string{"shim/launcher/job"}},
 	{path: "shim/launcher/nomad", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
@@ -105,7 +112,7 @@ var rooms = []room{
 	{path: "shim/launcher/systemd", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
 	{path: "shim/launcher/systemd/client", may: []string{"shim/launcher/job"}},
 	{path: "shim/launcher/yarn", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
-	{path: "shim/launcher/yarn/client", may: []string{"packages/fetch", "packages/hdfs", "shim/exit", "shim/launcher/job"}},
+	{path: "shim/launcher/yarn/client", may: []string{"shim/store", "shim/store/hdfs", "shim/exit", "shim/launcher/job"}},
 	{path: "shim/launcher/known", may: []string{ // the table names them all
 		"appdef", "shim/plan", "shim/render", "shim/launcher", "shim/launcher/job",
 		"shim/launcher/k8s", "shim/launcher/nomad", "shim/launcher/slurm", "shim/launcher/systemd", "shim/launcher/yarn",
@@ -127,9 +134,9 @@ var rooms = []room{
 		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
 		"shim/plan", "shim/ports", "shim/sandbox", "shim/status",
 	}},
-	{path: "shim/stage", may: []string{"shim/plan", "registry", "packages/fetch", "packages/hdfs"}},
-	{path: "shim/checkpoint", may: []string{"shim/checkpoint/format", "shim/plan", "registry", "shim/files", "packages/fetch"}},
-	{path: "shim/checkpoint/format", may: []string{"packages/fetch"}},
+	{path: "shim/stage", may: []string{"shim/plan", "registry", "shim/store", "shim/store/hdfs"}},
+	{path: "shim/checkpoint", may: []string{"shim/checkpoint/format", "shim/plan", "registry", "shim/files", "shim/store"}},
+	{path: "shim/checkpoint/format", may: []string{"shim/store"}},
 
 	{path: "cmd/internal/console", may: []string{"shim/exit"}},
 	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},

@@ -5,9 +5,9 @@ import (
 	"os"
 
 	"github.com/muster-agent/muster/cmd/internal/flags"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
 // checkHadoop looks at what processes would be told of Hadoop here. muster itself needs no more than its configuration.

@@ -62,7 +62,7 @@ func (f *packageFetchFlags) fetch(ctx context.Context, s console.Streams, refs [
 	if f.Keys, err = sign.OpenPublicKeys(f.keys); err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	f.Stores, f.Progress = f.hadoop.Fetching(s.Err), s.Err
+	f.Stores, f.Progress = f.hadoop.Stores(s.Err), s.Err
 	files, err := ship.Fetch(ctx, refs, f.FetchOptions)
 	switch {
 	case err != nil:

@@ -8,8 +8,8 @@ import (
 
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/ship"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 func newPackagePush(s console.Streams) *cobra.Command {
@@ -40,10 +40,10 @@ func (f *packagePushFlags) push(ctx context.Context, s console.Streams, file, re
 	if err := f.hadoop.Check(); err != nil {
 		return err
 	}
-	digest, url, err := ship.Push(ctx, file, ref, f.force, f.hadoop.Fetching(s.Err))
+	digest, url, err := ship.Push(ctx, file, ref, f.force, f.hadoop.Stores(s.Err))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Out, "%s  %s\n", digest, fetch.Printable(url))
+	fmt.Fprintf(s.Out, "%s  %s\n", digest, store.Printable(url))
 	return nil
 }

@@ -18,13 +18,14 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/packages"
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/schemes"
 )
 
 // sliderCreate makes an app and starts it; build makes it only.
@@ -214,7 +215,7 @@ func (r *sliderRecord) fillPackage(dir, revision string, p *sliderWords) error {
 		if filepath.IsLocal(from.Package.Name) && from.Package.Name != "." {
 			name = filepath.Base(from.Package.Name)
 		}
-		r.AppDef = fetch.Printable(from.Ref)
+		r.AppDef = store.Printable(from.Ref)
 		if from.Package.Digest != "" && metainfo == nil {
 			r.Definition = filepath.Join(revision, "package", name)
 			return keepArchive(from, filepath.Join(dir, r.Definition))
@@ -261,13 +262,13 @@ func (r *sliderRun) policy() (policy.Policy, error) {
 // keepArchive copies an archive, and its signature where it has one.
 func keepArchive(from openapp.Source, to string) error {
 	ctx := context.Background()
-	if _, err := fetch.Put(ctx, to, from.Package.Path, from.Package.Digest, fetch.Options{}); err != nil {
+	if _, err := store.Put(ctx, to, from.Package.Path, from.Package.Digest, schemes.Local()); err != nil {
 		return exit.With(exit.Forbidden, err)
 	}
 	if from.Signature == "" {
 		return nil
 	}
-	_, err := fetch.Put(ctx, to+sign.Ending, from.Signature, "", fetch.Options{})
+	_, err := store.Put(ctx, to+sign.Ending, from.Signature, "", schemes.Local())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

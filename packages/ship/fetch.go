@@ -11,10 +11,12 @@ import (
 
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/cachedir"
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/cache"
+	"github.com/muster-agent/muster/shim/store/schemes"
 )
 
 // FetchOptions are what is done with the packages that are fetched. Out, Extract and SHA256 are of one package.
@@ -25,7 +27,7 @@ type FetchOptions struct {
 	Keys     []sign.PublicKey // one of them must have signed it; none: anybody, or nobody
 	Parallel int              // how many are loaded at a time
 
-	Stores   fetch.Options
+	Stores   store.Set
 	Progress io.Writer // is told of downloads
 }
 
@@ -43,19 +45,19 @@ type Fetched struct {
 
 // Fetch loads the packages that refs name into the cache, checks them, and brings them to where they are wanted.
 func Fetch(ctx context.Context, refs []string, o FetchOptions) (out []Fetched, err error) {
-	requests := make([]fetch.Request, len(refs))
+	requests := make([]cache.Request, len(refs))
 	for i, ref := range refs {
 		if requests[i], err = o.request(ref); err != nil {
 			return nil, err
 		}
 	}
-	files, err := fetch.FetchAll(ctx, requests, o.Parallel)
+	files, err := cache.FetchAll(ctx, requests, o.Parallel)
 	if err != nil {
 		return nil, exit.With(openapp.FetchCode(err), err)
 	}
 	for i, file := range files {
 		defer func() { err = errors.Join(err, file.Close()) }()
-		one, err := o.deliver(ctx, file, fetch.Printable(requests[i].URL))
+		one, err := o.deliver(ctx, file, store.Printable(requests[i].URL))
 		if err != nil {
 			return nil, err
 		}
@@ -64,28 +66,28 @@ func Fetch(ctx context.Context, refs []string, o FetchOptions) (out []Fetched, e
 	return out, nil
 }
 
-func (o FetchOptions) request(ref string) (fetch.Request, error) {
+func (o FetchOptions) request(ref string) (cache.Request, error) {
 	at, err := openapp.ParseLocation(ref)
 	if err != nil {
-		return fetch.Request{}, err
+		return cache.Request{}, err
 	}
 	switch {
 	case o.SHA256 == "":
 	case !openapp.DigestForm.MatchString(o.SHA256):
-		return fetch.Request{}, exit.Usagef("package fetch: --sha256 %q: want 64 hex digits in lower case", o.SHA256)
+		return cache.Request{}, exit.Usagef("package fetch: --sha256 %q: want 64 hex digits in lower case", o.SHA256)
 	case at.Digest != "" && at.Digest != o.SHA256:
-		return fetch.Request{}, exit.Usagef("package fetch: --sha256 and %s… of the URL differ", openapp.Pin)
+		return cache.Request{}, exit.Usagef("package fetch: --sha256 and %s… of the URL differ", openapp.Pin)
 	default:
 		at.Digest = o.SHA256
 	}
-	return fetch.Request{
+	return cache.Request{
 		URL: at.URL, SHA256: at.Digest, CacheDir: cachedir.Default(), Progress: o.Progress,
-		Sidecars: []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}}, Options: o.Stores,
+		Sidecars: []cache.Sidecar{{Suffix: sign.Ending, Optional: true}}, Stores: o.Stores,
 	}, nil
 }
 
 // deliver checks a file of the cache and brings it to where it is wanted.
-func (o FetchOptions) deliver(ctx context.Context, file fetch.File, url string) (Fetched, error) {
+func (o FetchOptions) deliver(ctx context.Context, file cache.File, url string) (Fetched, error) {
 	one := Fetched{Version: 1, URL: url, File: file.Path, SHA256: file.SHA256, Bytes: file.Size, Cached: file.Cached}
 	if len(o.Keys) > 0 {
 		found, err := verify(file, url, o.Keys)
@@ -111,7 +113,7 @@ func (o FetchOptions) deliver(ctx context.Context, file fetch.File, url string) 
 }
 
 // verify checks the file in the cache. Errors name the URL: nobody knows the paths of the cache.
-func verify(file fetch.File, url string, keys []sign.PublicKey) (sign.Signature, error) {
+func verify(file cache.File, url string, keys []sign.PublicKey) (sign.Signature, error) {
 	beside, ok := file.Sidecars[sign.Ending]
 	if !ok {
 		return sign.Signature{}, fmt.Errorf("verify %s: %w: no %s beside it", url, sign.ErrUnsigned, sign.Ending)
@@ -124,7 +126,7 @@ func verify(file fetch.File, url string, keys []sign.PublicKey) (sign.Signature,
 }
 
 // copyOut writes the file, then its signature; that of an earlier file there would contradict it.
-func copyOut(ctx context.Context, file fetch.File, out string) error {
+func copyOut(ctx context.Context, file cache.File, out string) error {
 	to, err := filepath.Abs(out)
 	if err != nil {
 		return err
@@ -132,13 +134,13 @@ func copyOut(ctx context.Context, file fetch.File, out string) error {
 	if info, err := os.Stat(to); err == nil && info.IsDir() {
 		return exit.Usagef("package fetch: -o %s is a folder, want a file", out)
 	}
-	if _, err := fetch.Put(ctx, to, file.Path, file.SHA256, fetch.Options{}); err != nil {
+	if _, err := store.Put(ctx, to, file.Path, file.SHA256, schemes.Local()); err != nil {
 		return err
 	}
 	beside, ok := file.Sidecars[sign.Ending]
 	if !ok {
 		return removeStale(to + sign.Ending)
 	}
-	_, err = fetch.Put(ctx, to+sign.Ending, beside.Path, beside.SHA256, fetch.Options{})
+	_, err = store.Put(ctx, to+sign.Ending, beside.Path, beside.SHA256, schemes.Local())
 	return err
 }

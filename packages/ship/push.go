@@ -10,15 +10,15 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/packages"
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // Push puts a package, and its signature if it has one, to a URL. The same file there is left as it is; another one is
 // refused without force. It returns the sha256 and the URL in full.
-func Push(ctx context.Context, file, ref string, force bool, stores fetch.Options) (digest, url string, err error) {
+func Push(ctx context.Context, file, ref string, force bool, stores store.Set) (digest, url string, err error) {
 	if url, err = target(file, ref); err != nil {
 		return "", "", err
 	}
@@ -31,7 +31,7 @@ func Push(ctx context.Context, file, ref string, force bool, stores fetch.Option
 	}
 	if there != "" && there != digest && !force {
 		return "", "", exit.With(exit.Definition, fmt.Errorf(
-			"package push: %s: another file is there: sha256 %s, this is %s; --force replaces it", fetch.Printable(url), there, digest,
+			"package push: %s: another file is there: sha256 %s, this is %s; --force replaces it", store.Printable(url), there, digest,
 		))
 	}
 	if err := put(ctx, file, url, digest, there, stores); err != nil {
@@ -49,7 +49,7 @@ func target(file, ref string) (string, error) {
 	case at.ReadOnly():
 		return "", exit.Usagef(
 			"package push: %s is for reading alone; put it into the folder that the server shows, by file:, or by the server's own tool",
-			fetch.Printable(at.URL),
+			store.Printable(at.URL),
 		)
 	case at.Digest != "":
 		return "", exit.Usagef("package push: %s… says what is fetched, not what is pushed", openapp.Pin)
@@ -72,12 +72,12 @@ func digestOfPackage(file string) (string, error) {
 }
 
 // digestThere is the sha256 of the file at a URL; empty: there is none.
-func digestThere(ctx context.Context, url string, o fetch.Options) (digest string, err error) {
-	store, path, err := fetch.Open(ctx, url, o)
+func digestThere(ctx context.Context, url string, stores store.Set) (digest string, err error) {
+	opened, path, err := stores.Open(ctx, url)
 	if err != nil {
 		return "", err
 	}
-	content, err := store.Open(ctx, path, fetch.Position{})
+	content, err := opened.Open(ctx, path, store.Position{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -89,7 +89,7 @@ func digestThere(ctx context.Context, url string, o fetch.Options) (digest strin
 }
 
 // put puts the signature last: a reader that sees it sees its file too. The signature of an earlier file goes first.
-func put(ctx context.Context, file, url, digest, there string, o fetch.Options) error {
+func put(ctx context.Context, file, url, digest, there string, stores store.Set) error {
 	beside := file + sign.Ending
 	_, err := os.Stat(beside)
 	signed := err == nil
@@ -97,35 +97,35 @@ func put(ctx context.Context, file, url, digest, there string, o fetch.Options) 
 		return err
 	}
 	if there != digest {
-		if err := removeThere(ctx, url+sign.Ending, o); err != nil {
+		if err := removeThere(ctx, url+sign.Ending, stores); err != nil {
 			return err
 		}
-		if _, err := fetch.Put(ctx, url, file, digest, o); err != nil {
+		if _, err := store.Put(ctx, url, file, digest, stores); err != nil {
 			return err
 		}
 	}
 	if signed {
-		_, err = fetch.Put(ctx, url+sign.Ending, beside, "", o)
+		_, err = store.Put(ctx, url+sign.Ending, beside, "", stores)
 		return err
 	}
 	return nil
 }
 
-func removeThere(ctx context.Context, url string, o fetch.Options) error {
-	store, path, err := fetch.Open(ctx, url, o)
+func removeThere(ctx context.Context, url string, stores store.Set) error {
+	opened, path, err := stores.Open(ctx, url)
 	if err != nil {
 		return err
 	}
-	is, err := store.Stat(ctx, path)
+	is, err := opened.Stat(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err == nil && is.Dir:
 		return exit.With(exit.Definition, fmt.Errorf(
-			"package push: %s is a folder, want a signature or nothing; remove it", fetch.Printable(url),
+			"package push: %s is a folder, want a signature or nothing; remove it", store.Printable(url),
 		))
 	case err != nil:
 		return err
 	}
-	return store.Remove(ctx, path)
+	return opened.Remove(ctx, path)
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // Wanted is a file in the vault's store and the name that it gets in a folder.
@@ -83,7 +83,7 @@ var errOther = errors.New("other bytes than were stored")
 // proved reads once more, from the store alone, what came here as something else: only if that is wrong as well is the copy torn,
 // for all. A disk of this host that changes bytes condemns nothing.
 func (v Vault) proved(ctx context.Context, from string, want ManifestFile, came error) error {
-	c, err := v.Store.Open(ctx, from, fetch.Position{})
+	c, err := v.Store.Open(ctx, from, store.Position{})
 	if err != nil {
 		return errors.Join(came, err)
 	}

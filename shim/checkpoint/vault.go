@@ -18,16 +18,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/store"
 )
-
-// Store is a place that checkpoints are kept in: a fetch.Store with folders.
-type Store interface {
-	fetch.Store
-	MkdirAll(ctx context.Context, path string) error
-	Prune(ctx context.Context, path string) error
-}
 
 // Vault is the part of a store that one app's checkpoints are in:
 //
@@ -39,7 +32,7 @@ type Store interface {
 // A folder of a step has its name when it is whole, and nobody writes to it then. Its name has the incarnation of the agent
 // that wrote it, so no agent ever replaces another's.
 type Vault struct {
-	Store Store
+	Store store.Store
 	Top   string // the app's folder in Store
 }
 
@@ -165,7 +158,7 @@ func (v Vault) torn(ctx context.Context, dir string, err error) error {
 			return fmt.Errorf("%s: %w", dir, ErrAbsent)
 		}
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fetch.ErrNotFile) || errors.Is(err, errLong) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNotFile) || errors.Is(err, errLong) {
 		return fmt.Errorf("%s: %w: %w", dir, err, ErrTorn)
 	}
 	return err
@@ -174,7 +167,7 @@ func (v Vault) torn(ctx context.Context, dir string, err error) error {
 var errLong = errors.New("longer than it can be")
 
 func (v Vault) read(ctx context.Context, name string, most int64) (_ []byte, err error) {
-	c, err := v.Store.Open(ctx, name, fetch.Position{})
+	c, err := v.Store.Open(ctx, name, store.Position{})
 	if err != nil {
 		return nil, err
 	}
@@ -198,15 +191,8 @@ func (m Manifest) Kept() Kept {
 	return Kept{Instance: m.Instance, Step: m.Step, Generation: m.Generation, Inc: m.Inc[:shortInc]}.named()
 }
 
-// Parcel is a local file and the path that it gets in the store.
-type Parcel struct {
-	From *os.Root
-	Name string // in From
-	To   string
-}
-
 // Send copies files into the vault's store; below a folder that is nobody's yet.
-type Send func(ctx context.Context, parcels []Parcel) error
+type Send func(ctx context.Context, uploads []store.Upload) error
 
 // errChanged is a file that is another one since it was found: a program saves over it, or has removed it.
 var errChanged = errors.New("it changed while it was copied")
@@ -243,11 +229,11 @@ func (v Vault) Put(ctx context.Context, m Manifest, c format.Checkpoint, from *o
 			err = errors.Join(err, v.remove(context.WithoutCancel(ctx), tmp))
 		}
 	}()
-	var parcels []Parcel
+	var uploads []store.Upload
 	for _, f := range m.Files {
-		parcels = append(parcels, Parcel{From: from, Name: f.Path, To: tmp + "/" + filesName + "/" + f.Path})
+		uploads = append(uploads, store.Upload{From: from, Name: f.Path, To: tmp + "/" + filesName + "/" + f.Path})
 	}
-	if err := send(ctx, parcels); err != nil {
+	if err := send(ctx, uploads); err != nil {
 		return Kept{}, "", err
 	}
 	for _, f := range c.Files {

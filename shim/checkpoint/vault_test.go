@@ -19,25 +19,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/file"
 )
-
-// files is a store in a folder, with the folders that a Vault needs.
-type localFiles struct{ fetch.Store }
-
-func (localFiles) MkdirAll(_ context.Context, path string) error { return os.MkdirAll(path, 0o755) }
-func (localFiles) Prune(_ context.Context, path string) error {
-	_ = os.Remove(path) // what has something in it stays
-	return nil
-}
 
 func newVault(t *testing.T) Vault {
 	t.Helper()
-	store, top, err := fetch.Open(t.Context(), t.TempDir(), fetch.Options{})
+	store, top, err := file.Open(t.Context(), t.TempDir())
 	must(t, err)
-	return Vault{localFiles{store}, top + "/app"}
+	return Vault{store, top + "/app"}
 }
 
 func must(t *testing.T, err error) {
@@ -61,8 +53,8 @@ func work(t *testing.T, dir string) *os.Root {
 }
 
 func send(v Vault) Send {
-	return func(ctx context.Context, parcels []Parcel) error {
-		for _, p := range parcels {
+	return func(ctx context.Context, uploads []store.Upload) error {
+		for _, p := range uploads {
 			text, err := p.From.ReadFile(p.Name)
 			if err == nil {
 				err = v.write(ctx, p.To, text)
@@ -236,10 +228,10 @@ func TestStoringIsCalledOffOrFails(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"called off": put(ctx, send(v)),
-		"fails": put(t.Context(), func(ctx context.Context, p []Parcel) error {
+		"fails": put(t.Context(), func(ctx context.Context, p []store.Upload) error {
 			return errors.Join(send(v)(ctx, p[:1]), io.ErrClosedPipe)
 		}),
-		"changes": put(t.Context(), func(ctx context.Context, p []Parcel) error {
+		"changes": put(t.Context(), func(ctx context.Context, p []store.Upload) error {
 			return errors.Join(send(v)(ctx, p), from.WriteFile(c.Files[0].Name, []byte("another"), 0o600))
 		}),
 		"changed before": put(t.Context(), send(v)),

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/file"
 )
 
 // Admission says which paths of the host an app's definition may name, and how far the agent follows them for it.
@@ -130,13 +130,13 @@ func (a Admission) admit(path string, write bool) (reach, error) {
 
 // Open gives the store of a path of this host that the definition names, with the rights of the app's process. The path in
 // the store may be another than was asked for.
-func (a Admission) Open(path string, write bool) (stage.Store, string, error) {
+func (a Admission) Open(path string, write bool) (store.Store, string, error) {
 	top, err := a.admit(path, write)
 	if err != nil {
 		return nil, "", err
 	}
 	if top.name == "" {
-		return a.User.store(stage.Files(fetch.Machine{})), path, nil
+		return a.User.store(file.New(file.Machine{})), path, nil
 	}
 	store, err := top.open(write)
 	if err != nil {
@@ -148,7 +148,7 @@ func (a Admission) Open(path string, write bool) (stage.Store, string, error) {
 	return store, path, nil
 }
 
-func (r reach) open(write bool) (stage.Store, error) {
+func (r reach) open(write bool) (store.Store, error) {
 	if _, err := os.Lstat(r.real); write && errors.Is(err, fs.ErrNotExist) { // a folder of the work folder
 		above, err := os.OpenRoot(filepath.Dir(r.real))
 		if err != nil {
@@ -163,5 +163,5 @@ func (r reach) open(write bool) (stage.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stage.Files(fetch.Below{Root: root, Name: r.name, Real: r.real}), nil
+	return file.New(file.Below{Root: root, Name: r.name, Real: r.real}), nil
 }

@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -40,12 +40,12 @@ func TestLinksOfAContainer(t *testing.T) {
 		}
 	}
 	a := Admission{Work: work, Root: plan.RootReadOnly}
-	store, dir, err := a.Open(filepath.Join(work, "store/in"), false)
+	opened, dir, err := a.Open(filepath.Join(work, "store/in"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, ok := range map[string]bool{"own": true, "near": true, "far": false, "up": false, "../../../etc/hostname": false} {
-		content, err := store.Open(t.Context(), filepath.Join(dir, name), fetch.Position{})
+		content, err := opened.Open(t.Context(), filepath.Join(dir, name), store.Position{})
 		if (err == nil) != ok {
 			t.Errorf("open %s: got %v, want it opened: %t", name, err, ok)
 		}
@@ -53,7 +53,7 @@ func TestLinksOfAContainer(t *testing.T) {
 			t.Error("close")
 		}
 	}
-	if _, err := (stage.Listing{Store: store}).List(t.Context(), filepath.Join(dir, "{x,../../../../../../../../../"+outside+"}/*")); err == nil {
+	if _, err := (stage.Listing{Store: opened}).List(t.Context(), filepath.Join(dir, "{x,../../../../../../../../../"+outside+"}/*")); err == nil {
 		t.Error("a pattern leads out")
 	}
 	out, place, err := a.Open(filepath.Join(work, "store/out"), true)
@@ -94,14 +94,14 @@ func TestReachOfReading(t *testing.T) {
 			t.Errorf("%s is opened", path)
 		}
 	}
-	store, path, err := a.Open("/etc/hostname", false)
+	opened, path, err := a.Open("/etc/hostname", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Stat(t.Context(), path); err != nil {
+	if _, err := opened.Stat(t.Context(), path); err != nil {
 		t.Error(err)
 	}
-	if _, err := store.Stat(t.Context(), "/etc/../run"); err == nil {
+	if _, err := opened.Stat(t.Context(), "/etc/../run"); err == nil {
 		t.Error("beside the folder")
 	}
 }

@@ -10,29 +10,28 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // userStore is a store as the process's own user has it: an agent that is root reads and writes for a definition no more
 // than the process could. What is opened stays open for the agent.
 type userStore struct {
-	stage.Store
+	store.Store
 	user *plan.UserFacts
 }
 
-func (s userStore) List(ctx context.Context, path string) (all []fetch.Info, err error) {
+func (s userStore) List(ctx context.Context, path string) (all []store.Info, err error) {
 	err = s.as(func() (err error) { all, err = s.Store.List(ctx, path); return err })
 	return all, err
 }
 
-func (s userStore) Stat(ctx context.Context, path string) (info fetch.Info, err error) {
+func (s userStore) Stat(ctx context.Context, path string) (info store.Info, err error) {
 	err = s.as(func() (err error) { info, err = s.Store.Stat(ctx, path); return err })
 	return info, err
 }
 
-func (s userStore) Open(ctx context.Context, path string, at fetch.Position) (c *fetch.Content, err error) {
+func (s userStore) Open(ctx context.Context, path string, at store.Position) (c *store.Content, err error) {
 	err = s.as(func() (err error) { c, err = s.Store.Open(ctx, path, at); return err })
 	return c, err
 }
@@ -104,7 +103,7 @@ func become(u *plan.UserFacts) error {
 }
 
 // store is a store with the user's rights, where those are others than the agent's.
-func (u User) store(store stage.Store) stage.Store {
+func (u User) store(store store.Store) store.Store {
 	if !u.another() || u.facts.UID == 0 {
 		return store
 	}

@@ -4,12 +4,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // LocalPath is the path of a file: URL, or of a path alone; empty: it is no file of this machine.
 func LocalPath(url string) string {
-	scheme := fetch.SchemeOf(url)
+	scheme := store.SchemeOf(url)
 	if scheme != "" && !strings.EqualFold(scheme, "file:") {
 		return ""
 	}

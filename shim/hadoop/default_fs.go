@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
 // DefaultFS is the default one and where that was said; nowhere: it is the folder in the work folder.
@@ -89,7 +89,7 @@ func defaultFSOf(text []byte) (string, error) {
 // filesystemURI takes a URI with a scheme, or a folder of this machine.
 func filesystemURI(text string) (string, error) {
 	uri := strings.TrimRight(text, "/")
-	switch scheme := fetch.SchemeOf(text); {
+	switch scheme := store.SchemeOf(text); {
 	case strings.HasPrefix(text, "/"):
 		return "file:" + filepath.Clean(text), nil
 	case scheme == "file:":

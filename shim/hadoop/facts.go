@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
 // FindFacts finds what there is of Hadoop on this host: its configuration in the folder conf, the rest as environ (of the

@@ -7,10 +7,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
+	"github.com/muster-agent/muster/shim/store/schemes"
 )
 
 // Login says where the configuration of a cluster is and who this process is to it.
@@ -48,14 +49,13 @@ func (l Login) Config(user string) hdfs.Config {
 	return c
 }
 
-// Fetching is how files are fetched: HDFS is among the stores. Who waits for one is told so; nil: nobody.
-func (l Login) Fetching(tell io.Writer) fetch.Options {
-	schemes, c := fetch.Schemes(), l.Config("")
+// Stores are all stores. What one waits for is written to tell; nil: nowhere.
+func (l Login) Stores(tell io.Writer) store.Set {
+	c := l.Config("")
 	if tell != nil {
 		c.Notice = func(text string) { fmt.Fprintln(tell, text) }
 	}
-	schemes[hdfs.Scheme] = c.Opener()
-	return fetch.Options{Schemes: schemes}
+	return schemes.All(c)
 }
 
 // absolutePath is a path from / on.

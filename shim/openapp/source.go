@@ -15,10 +15,12 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/cachedir"
 	"github.com/muster-agent/muster/packages/catalog"
-	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/cache"
+	"github.com/muster-agent/muster/shim/store/file"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
 // Source is an opened APP and where it came from.
@@ -27,7 +29,7 @@ type Source struct {
 	Ref       string // what an agent is told to load: the same bytes, wherever it runs
 	Signature string // path of the archive's signature; there may be none
 	URL       string // where it was fetched, for people to read; empty: it is a file here
-	file      fetch.File
+	file      cache.File
 	Job       []byte // of a job file: its text
 }
 
@@ -90,7 +92,7 @@ func (f *Choices) find(ctx context.Context, ref string) (Source, error) {
 		return Source{}, exit.With(exit.Definition, err)
 	}
 	if at.Digest != "" && at.Digest != pkg.Digest {
-		err := fmt.Errorf("open package %s: %w", at.URL, &fetch.DigestError{Want: at.Digest, Got: pkg.Digest})
+		err := fmt.Errorf("open package %s: %w", at.URL, &store.DigestError{Want: at.Digest, Got: pkg.Digest})
 		return Source{}, exit.With(exit.Definition, errors.Join(err, pkg.Close()))
 	}
 	return Source{Package: pkg, Ref: pkg.Path, Signature: pkg.Path + sign.Ending}, nil
@@ -119,21 +121,21 @@ func notThere(ref string) string {
 // fetch loads a package into the cache. The agents are told its digest as well: all of a run have the same bytes, and
 // those of one host load them once.
 func (f *Choices) fetch(ctx context.Context, at location) (Source, error) {
-	request := fetch.Request{URL: at.URL, SHA256: at.Digest, CacheDir: cachedir.Default(), Progress: f.Progress, Options: f.Hadoop.Fetching(f.Progress)}
+	request := cache.Request{URL: at.URL, SHA256: at.Digest, CacheDir: cachedir.Default(), Progress: f.Progress, Stores: f.Hadoop.Stores(f.Progress)}
 	if f.Signed || f.Policy != nil && f.Policy.Packages.RequireSignature {
-		request.Sidecars = []fetch.Sidecar{{Suffix: sign.Ending, Optional: true}}
+		request.Sidecars = []cache.Sidecar{{Suffix: sign.Ending, Optional: true}}
 	}
-	file, err := fetch.Fetch(ctx, request)
+	file, err := cache.Fetch(ctx, request)
 	if err != nil {
 		return Source{}, exit.With(FetchCode(err), err)
 	}
 	f.makeRoom(ctx)
 	pkg, err := packages.Open(file.Path)
 	if err != nil {
-		return Source{}, exit.With(exit.Definition, errors.Join(fmt.Errorf("%s: %w", fetch.Printable(at.URL), err), file.Close()))
+		return Source{}, exit.With(exit.Definition, errors.Join(fmt.Errorf("%s: %w", store.Printable(at.URL), err), file.Close()))
 	}
 	pkg.Name = at.name()
-	from := Source{Package: pkg, Ref: at.URL + Pin + file.SHA256, URL: fetch.Printable(at.URL), file: file}
+	from := Source{Package: pkg, Ref: at.URL + Pin + file.SHA256, URL: store.Printable(at.URL), file: file}
 	if beside, ok := file.Sidecars[sign.Ending]; ok {
 		from.Signature = beside.Path
 	}
@@ -146,7 +148,7 @@ const KeepFetched = 30 * 24 * time.Hour
 // makeRoom takes out of the cache what nobody has asked for in a long time. It is a kindness to the disk: that it cannot
 // be done keeps nobody from running.
 func (f *Choices) makeRoom(ctx context.Context) {
-	_, err := fetch.Clean(ctx, cachedir.Default(), fetch.Keep{Since: time.Now().Add(-KeepFetched)})
+	_, err := cache.Clean(ctx, cachedir.Default(), cache.Keep{Since: time.Now().Add(-KeepFetched)})
 	if err != nil && f.Progress != nil {
 		fmt.Fprintln(f.Progress, "clean the cache of packages:", err)
 	}
@@ -162,7 +164,7 @@ var DigestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // ParseLocation reads a path, or a URL that may end in #sha256=HEX.
 func ParseLocation(ref string) (location, error) {
-	scheme := fetch.SchemeOf(ref)
+	scheme := store.SchemeOf(ref)
 	switch scheme {
 	case "":
 		return location{URL: ref}, nil
@@ -187,22 +189,22 @@ func ParseLocation(ref string) (location, error) {
 
 // local is the path of a file of this machine.
 func (l location) local(ctx context.Context) (string, error) {
-	if fetch.SchemeOf(l.URL) != "file:" {
+	if store.SchemeOf(l.URL) != "file:" {
 		return l.URL, nil
 	}
-	_, path, err := fetch.Open(ctx, l.URL, fetch.Options{})
+	_, path, err := file.Open(ctx, l.URL)
 	return path, exit.With(exit.Usage, err)
 }
 
 // Remote tells that it is no file of this machine.
 func (l location) Remote() bool {
-	scheme := fetch.SchemeOf(l.URL)
+	scheme := store.SchemeOf(l.URL)
 	return scheme == "http:" || scheme == "https:" || scheme == "hdfs:"
 }
 
 // ReadOnly tells that nothing can be put there.
 func (l location) ReadOnly() bool {
-	scheme := fetch.SchemeOf(l.URL)
+	scheme := store.SchemeOf(l.URL)
 	return scheme == "http:" || scheme == "https:"
 }
 
@@ -215,18 +217,18 @@ func (l location) name() string {
 // FetchCode is the exit code for what kept a file from being fetched.
 func FetchCode(err error) int {
 	switch {
-	case errors.Is(err, fetch.ErrScheme), errors.Is(err, errors.ErrUnsupported):
+	case errors.Is(err, store.ErrScheme), errors.Is(err, errors.ErrUnsupported):
 		return exit.Usage
-	case errors.Is(err, fetch.ErrUnreachable): // a KDC that is away, too
+	case errors.Is(err, store.ErrUnreachable): // a KDC that is away, too
 		return exit.Registry
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fetch.ErrRedirect), errors.Is(err, hdfs.ErrKerberos), errors.Is(err, fetch.ErrQuota):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, store.ErrRedirect), errors.Is(err, hdfs.ErrKerberos), errors.Is(err, store.ErrQuota):
 		return exit.Forbidden
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fetch.ErrDigest), errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrNotFile):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrDigest), errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrNotFile):
 		return exit.Definition
-	case errors.Is(err, fetch.ErrTLS), errors.Is(err, fetch.ErrProtocol), errors.Is(err, fetch.ErrCorrupt):
+	case errors.Is(err, store.ErrTLS), errors.Is(err, store.ErrProtocol), errors.Is(err, store.ErrCorrupt):
 		return exit.Registry
 	}
-	if _, odd := errors.AsType[*fetch.StatusError](err); odd { // an answer, and no file
+	if _, odd := errors.AsType[*store.StatusError](err); odd { // an answer, and no file
 		return exit.Registry
 	}
 	return 1

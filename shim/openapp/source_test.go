@@ -9,8 +9,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 func TestLocation(t *testing.T) {
@@ -35,15 +35,15 @@ func TestFetchCode(t *testing.T) {
 		err  error
 		want int
 	}{
-		{fetch.ErrScheme, exit.Usage},
-		{fetch.ErrRedirect, exit.Forbidden},
-		{fetch.ErrTLS, exit.Registry},
-		{fetch.ErrNotFile, exit.Definition},
+		{store.ErrScheme, exit.Usage},
+		{store.ErrRedirect, exit.Forbidden},
+		{store.ErrTLS, exit.Registry},
+		{store.ErrNotFile, exit.Definition},
 		{fs.ErrNotExist, exit.Definition},
-		{&fetch.StatusError{Code: 404}, exit.Definition},
-		{&fetch.StatusError{Code: 403}, exit.Forbidden},
-		{&fetch.StatusError{Code: 503}, exit.Registry},
-		{&fetch.StatusError{Code: 204}, exit.Registry},
+		{&store.StatusError{Code: 404}, exit.Definition},
+		{&store.StatusError{Code: 403}, exit.Forbidden},
+		{&store.StatusError{Code: 503}, exit.Registry},
+		{&store.StatusError{Code: 204}, exit.Registry},
 		{errors.New("the disk"), 1},
 	} {
 		if got := FetchCode(fmt.Errorf("fetch: %w", tt.err)); got != tt.want {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/packages/cachedir"
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/image"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/fault"
@@ -22,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 	"github.com/muster-agent/muster/shim/secret"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // imageFault is an image that cannot be had or used. It may be had another time where its registry did not answer, something
@@ -115,7 +115,7 @@ func (c *Container) imageAuthText(ctx context.Context, p plan.Plan) (string, err
 	const name = "muster.image.auth"
 	ref := p.Root.Auth
 	url, ok := strings.CutPrefix(ref, "file:")
-	if far := ok && fetch.SchemeOf(url) != ""; !far || files.LocalPath(url) != "" {
+	if far := ok && store.SchemeOf(url) != ""; !far || files.LocalPath(url) != "" {
 		if far {
 			ref = "file:" + files.LocalPath(url)
 		}

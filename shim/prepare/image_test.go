@@ -21,12 +21,13 @@ import (
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/packages/image"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
+	"github.com/muster-agent/muster/shim/store/schemes"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/registryserver"
 )
@@ -127,11 +128,11 @@ type realStores struct{}
 func (realStores) Folders(plan.Plan) []string { return nil }
 
 func (realStores) Read(ctx context.Context, _ plan.Plan, url string) (string, error) {
-	store, path, err := stage.Stores{}.Open(ctx, url)
+	opened, path, err := schemes.All(hdfs.Config{}).Open(ctx, url)
 	if err != nil {
 		return "", err
 	}
-	content, err := store.Open(ctx, path, fetch.Position{})
+	content, err := opened.Open(ctx, path, store.Position{})
 	if err != nil {
 		return "", err
 	}
@@ -156,7 +157,7 @@ func TestImageAuth(t *testing.T) {
 	defer server.Close()
 	for ref, want := range map[string]string{
 		"file:" + path: "", "file:file:" + path: "", "file:file://" + path: "", "file:" + server.URL + "/auth": "",
-		"file:" + path + "x": "no such file", "file:" + server.URL + "/none": "404", "file:s3://b/auth": "there is no store for it", "env:NO_SUCH_VARIABLE": "not set",
+		"file:" + path + "x": "no such file", "file:" + server.URL + "/none": "404", "file:s3://b/auth": "no store for this scheme", "env:NO_SUCH_VARIABLE": "not set",
 	} {
 		got, err := New(Config{Stores: realStores{}}).imageAuthText(t.Context(), plan.Plan{Root: plan.Root{Auth: ref}})
 		if want == "" && (err != nil || strings.TrimSpace(got) != strings.TrimSpace(login)) {

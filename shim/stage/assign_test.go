@@ -12,13 +12,15 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/store/hdfs"
+	"github.com/muster-agent/muster/shim/store/schemes"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // What a plan takes for a store is one here, and the other way round: else a run is refused for nothing, or begins for nothing.
 func TestStoresOfPlans(t *testing.T) {
-	if have, want := slices.Sorted(maps.Keys(Stores{}.Schemes())), slices.Sorted(slices.Values(plan.Stores())); !slices.Equal(have, want) {
+	if have, want := slices.Sorted(maps.Keys(schemes.All(hdfs.Config{}))), slices.Sorted(slices.Values(plan.Stores())); !slices.Equal(have, want) {
 		t.Errorf("stores: got %v, plans know %v", have, want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"path"
 	"syscall"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // SizeError is a file of which less or more came than it has.
@@ -69,7 +69,7 @@ func bring(ctx context.Context, p *progress, to *os.Root, c Copy) (err error) {
 		return nil
 	}
 	g.note(false)
-	if _, kept := g.ledger.of(c); kept && (ctx.Err() != nil || fetch.Transient(err)) {
+	if _, kept := g.ledger.of(c); kept && (ctx.Err() != nil || store.Transient(err)) {
 		return err
 	}
 	return errors.Join(err, to.Remove(tmp))
@@ -131,9 +131,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // more brings what is missing. Far is how much has come.
 func (g *growing) more(ctx context.Context, a *attempt) (far int64, err error) {
-	at := fetch.Position{Offset: g.have, Validator: g.validator}
+	at := store.Position{Offset: g.have, Validator: g.validator}
 	if g.validator == "" { // nothing would tell two versions in one file
-		at = fetch.Position{}
+		at = store.Position{}
 	}
 	content, err := g.from.Store.Open(ctx, g.from.Path, at)
 	if err != nil {
@@ -151,7 +151,7 @@ func (g *growing) more(ctx context.Context, a *attempt) (far int64, err error) {
 		return g.have, err
 	}
 	if want := content.Info.Size; want >= 0 && g.have < want {
-		return g.have, fmt.Errorf("%w: %w", fetch.ErrUnreachable, &SizeError{want, g.have})
+		return g.have, fmt.Errorf("%w: %w", store.ErrUnreachable, &SizeError{want, g.have})
 	} else if want >= 0 && g.have > want {
 		return g.have, &SizeError{want, g.have}
 	}
@@ -180,12 +180,12 @@ func (g *growing) check(ctx context.Context) error {
 		return err
 	}
 	h := crc32.New(castagnoli)
-	n, err := io.Copy(h, fetch.Reader(ctx, g.file))
+	n, err := io.Copy(h, store.Reader(ctx, g.file))
 	if err == nil && n != g.have {
 		err = &SizeError{g.have, n}
 	}
 	if err == nil && h.Sum32() != g.sum {
-		err = fmt.Errorf("%w: CRC32C on disk is %08x, want %08x", fetch.ErrCorrupt, h.Sum32(), g.sum)
+		err = fmt.Errorf("%w: CRC32C on disk is %08x, want %08x", store.ErrCorrupt, h.Sum32(), g.sum)
 	}
 	return err
 }
@@ -232,7 +232,7 @@ type onlyWriter struct{ io.Writer }
 // explain says what would do about a full disk, where a message is about a folder of ours.
 func explain(err error, dir string) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		if _, told := errors.AsType[*fetch.Error](err); !told {
+		if _, told := errors.AsType[*store.Error](err); !told {
 			return fmt.Errorf("%w; free some on the file system of %s", err, dir)
 		}
 	}

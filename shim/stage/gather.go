@@ -10,6 +10,8 @@ import (
 	"path"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // PartSize is what a part of TextMultiOutputFormat holds before it is compressed, in bytes; its last line ends there or
@@ -22,7 +24,7 @@ const gatherBuffer = 256 << 10
 // Gathering is lines that a process says, on their way into files of a store: part-r.gz, as TextOutputFormat has it for
 // HBox, or part-r-000.gz and so on, as TextMultiOutputFormat has them.
 type Gathering struct {
-	Store Store
+	Store store.Store
 	Dir   string // that is there, with nothing of the sort in it
 	Part  int64  // bytes; 0: all is one file
 	// Beside is a folder of this machine where what a file has got so far is kept, compressed and without a name, until the file is

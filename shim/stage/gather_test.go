@@ -14,7 +14,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // gunzipped are the files of a folder without their compression, in their order.
@@ -111,7 +111,7 @@ func TestGatheringTellsErrors(t *testing.T) {
 
 // losing is a store that loses a file under its writer: at some byte of it, or when it is closed.
 type losing struct {
-	Store
+	store.Store
 
 	at    []int64 // one for each file that is created, in their order; -1: when it is closed, away: it is not created; none left: never
 	begun int
@@ -129,7 +129,7 @@ type losingFile struct {
 func (s *losing) Create(ctx context.Context, path string) (io.WriteCloser, error) {
 	s.begun++
 	if s.begun <= len(s.at) && s.at[s.begun-1] == away {
-		return nil, fmt.Errorf("NameNode: %w", fetch.ErrUnreachable)
+		return nil, fmt.Errorf("NameNode: %w", store.ErrUnreachable)
 	}
 	w, err := s.Store.Create(ctx, path)
 	if err != nil || s.begun > len(s.at) {
@@ -141,7 +141,7 @@ func (s *losing) Create(ctx context.Context, path string) (io.WriteCloser, error
 func (f *losingFile) Write(b []byte) (int, error) {
 	if f.left >= 0 && int64(len(b)) > f.left {
 		f.lost = true
-		return 0, fmt.Errorf("pipeline: %w", fetch.ErrUnreachable)
+		return 0, fmt.Errorf("pipeline: %w", store.ErrUnreachable)
 	}
 	if f.left >= 0 {
 		f.left -= int64(len(b))
@@ -153,7 +153,7 @@ func (f *losingFile) Close() error {
 	err := f.WriteCloser.Close()
 	if f.left < 0 && !f.lost {
 		f.lost = true
-		return errors.Join(err, fmt.Errorf("complete: %w", fetch.ErrUnreachable))
+		return errors.Join(err, fmt.Errorf("complete: %w", store.ErrUnreachable))
 	}
 	return err
 }
@@ -163,25 +163,25 @@ func TestGatheringOutlivesItsStore(t *testing.T) {
 	said := randomText(1 << 20)
 	for _, kept := range []bool{true, false} {
 		dir, beside := t.TempDir(), t.TempDir()
-		store := &losing{Store: local(t), at: []int64{away, 100_000, away, away, 10, -1, away, 300_000}}
+		opened := &losing{Store: local(t), at: []int64{away, 100_000, away, away, 10, -1, away, 300_000}}
 		var bare error
-		g := Gathering{Store: store, Dir: dir, Bare: func(err error) { bare = err }}
+		g := Gathering{Store: opened, Dir: dir, Bare: func(err error) { bare = err }}
 		g.Again = func(_ context.Context, _ string, failed int, err error) bool {
-			return fetch.Transient(err) && failed < 5
+			return store.Transient(err) && failed < 5
 		}
 		if kept {
 			g.Beside = openRoot(t, beside)
 		}
 		left, err := g.Run(t.Context(), strings.NewReader(said))
 		if !kept {
-			if !errors.Is(err, fetch.ErrUnreachable) || store.begun != 2 {
-				t.Errorf("nothing is kept: got %v after %d files", err, store.begun)
+			if !errors.Is(err, store.ErrUnreachable) || opened.begun != 2 {
+				t.Errorf("nothing is kept: got %v after %d files", err, opened.begun)
 			}
 			continue
 		}
 		names, texts := gunzipped(t, dir)
-		if err != nil || bare != nil || len(names) != 1 || texts[0] != said+"\n" || left.Bytes != int64(len(said))+1 || store.begun != 9 {
-			t.Errorf("got %v, %v, %q after %d files", err, bare, names, store.begun)
+		if err != nil || bare != nil || len(names) != 1 || texts[0] != said+"\n" || left.Bytes != int64(len(said))+1 || opened.begun != 9 {
+			t.Errorf("got %v, %v, %q after %d files", err, bare, names, opened.begun)
 		}
 		if entries, err := os.ReadDir(beside); err != nil || len(entries) > 0 {
 			t.Errorf("left beside: %v, %v", entries, err)
@@ -195,7 +195,7 @@ func TestGatheringWhereTheStoreStaysAway(t *testing.T) {
 		beside := t.TempDir()
 		g := Gathering{Store: &losing{Store: local(t), at: at}, Dir: t.TempDir(), Beside: openRoot(t, beside)}
 		g.Again = func(_ context.Context, _ string, failed int, _ error) bool { return failed < 3 }
-		if _, err := g.Run(t.Context(), strings.NewReader("said")); !errors.Is(err, fetch.ErrUnreachable) {
+		if _, err := g.Run(t.Context(), strings.NewReader("said")); !errors.Is(err, store.ErrUnreachable) {
 			t.Errorf("%v: got %v", at, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // lasting is a file that outlives its store's failures: what has been written is kept on this machine, and where the store
@@ -111,11 +111,11 @@ func (l *lasting) Write(b []byte) (int, error) {
 
 // begin goes on with the file where the store can, else makes a new one.
 func (l *lasting) begin() (at int64, err error) {
-	if at, err = fetch.Resume(l.ctx, l.file); err == nil {
+	if at, err = store.Resume(l.ctx, l.file); err == nil {
 		return at, nil
 	}
 	l.giveUp()
-	if fetch.Transient(err) {
+	if store.Transient(err) {
 		return 0, err
 	}
 	if err := absent(l.g.Store.Remove(l.ctx, l.name)); err != nil {

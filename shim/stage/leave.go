@@ -9,7 +9,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // Leave is a folder of a process that is to be left in a store, whole or not at all, and only when the job's verdict is
@@ -23,7 +23,7 @@ import (
 //
 // Every step can be done again by whoever comes after an agent that was killed.
 type Leave struct {
-	Store  Store
+	Store  store.Store
 	Out    string // path in the store
 	Folder string // the name that it gets there
 	Run    string // APP@RUN: one life of an app
@@ -246,7 +246,7 @@ func (l Leave) Upload(ctx context.Context, from *os.Root, how Transfer) (Left, e
 		}
 	}
 	if err != nil { // called off or not, what is half there goes
-		if told, ok := errors.AsType[*fetch.Error](err); ok {
+		if told, ok := errors.AsType[*store.Error](err); ok {
 			err = told // it names the file and what to do
 		}
 		err = fmt.Errorf("leave %s: %w", from.Name(), explain(err, l.Out))
@@ -256,9 +256,9 @@ func (l Leave) Upload(ctx context.Context, from *os.Root, how Transfer) (Left, e
 }
 
 func (l Leave) copy(ctx context.Context, t tree, how Transfer) error {
-	parcels, err := t.parcels(ctx, l.Store, l.Half())
+	uploads, err := t.uploads(ctx, l.Store, l.Half())
 	if err != nil {
 		return err
 	}
-	return how.Send(ctx, l.Store, parcels)
+	return how.Send(ctx, l.Store, uploads)
 }

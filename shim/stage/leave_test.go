@@ -14,11 +14,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
-func leaveOf(store Store, out, folder string) Leave {
-	return Leave{Store: store, Out: out, Folder: folder, Run: "app@1", Turn: "t1"}
+func leaveOf(opened store.Store, out, folder string) Leave {
+	return Leave{Store: opened, Out: out, Folder: folder, Run: "app@1", Turn: "t1"}
 }
 
 func TestLeave(t *testing.T) {
@@ -198,7 +198,7 @@ var errKilled = errors.New("killed")
 // mortal is a store whose user is killed at its nth operation: that one is done, half done or not at all, and all later
 // ones are not.
 type mortal struct {
-	Store
+	store.Store
 	left  *int // operations until the end
 	rng   *rand.Rand
 	whole bool // the last one is done
@@ -221,12 +221,12 @@ func (m mortal) do(act func() error) error {
 	return err
 }
 
-func (m mortal) Stat(ctx context.Context, path string) (i fetch.Info, err error) {
+func (m mortal) Stat(ctx context.Context, path string) (i store.Info, err error) {
 	err = m.do(func() (err error) { i, err = m.Store.Stat(ctx, path); return err })
 	return i, err
 }
 
-func (m mortal) List(ctx context.Context, path string) (i []fetch.Info, err error) {
+func (m mortal) List(ctx context.Context, path string) (i []store.Info, err error) {
 	err = m.do(func() (err error) { i, err = m.Store.List(ctx, path); return err })
 	return i, err
 }
@@ -286,16 +286,16 @@ type life struct {
 	ended   [3]bool
 }
 
-func (l *life) leave(store Store, i int, turn string) Leave {
-	return Leave{Store: store, Out: l.out, Folder: fmt.Sprintf("w-%d", i), Run: "app@1", Turn: turn}
+func (l *life) leave(opened store.Store, i int, turn string) Leave {
+	return Leave{Store: opened, Out: l.out, Folder: fmt.Sprintf("w-%d", i), Run: "app@1", Turn: turn}
 }
 
 // work is an instance's life before the verdict, from a start of its agent on.
-func (l *life) work(ctx context.Context, store Store, i int, turn string) error {
+func (l *life) work(ctx context.Context, opened store.Store, i int, turn string) error {
 	if l.ended[i] {
 		return nil // the registry knows: its result counts
 	}
-	leave := l.leave(store, i, turn)
+	leave := l.leave(opened, i, turn)
 	if err := leave.Prepare(ctx); err != nil {
 		return err
 	}
@@ -311,8 +311,8 @@ func (l *life) work(ctx context.Context, store Store, i int, turn string) error 
 }
 
 // settle is an instance's part after the verdict.
-func (l *life) settle(ctx context.Context, store Store, i int) error {
-	leave := l.leave(store, i, "late")
+func (l *life) settle(ctx context.Context, opened store.Store, i int) error {
+	leave := l.leave(opened, i, "late")
 	err := error(nil)
 	if l.verdict == "succeeded" {
 		_, err = leave.Reveal(ctx)
@@ -339,10 +339,10 @@ func TestLeaveSurvivesEveryDeath(t *testing.T) {
 					lay(t, l.from[1], map[string]string{"model": "m1"})
 					// the third leaves nothing
 					left := death
-					store := mortal{local(t), &left, rand.New(rand.NewPCG(uint64(death), 1)), whole}
-					of := func(i int) Store {
+					opened := mortal{local(t), &left, rand.New(rand.NewPCG(uint64(death), 1)), whole}
+					of := func(i int) store.Store {
 						if i == victim {
-							return store
+							return opened
 						}
 						return local(t)
 					}
@@ -357,7 +357,7 @@ func TestLeaveSurvivesEveryDeath(t *testing.T) {
 }
 
 // through lets the job live; the victim is killed on the way and started again.
-func (l *life) through(ctx context.Context, of func(int) Store, victim int) {
+func (l *life) through(ctx context.Context, of func(int) store.Store, victim int) {
 	l.t.Helper()
 	for i := range 3 {
 		if err := l.work(ctx, of(i), i, "first"); err != nil && (i != victim || !errors.Is(err, errKilled)) {
@@ -457,7 +457,7 @@ func TestRevealBySeveral(t *testing.T) {
 
 // restless is a Store during whose copying the process writes on.
 type restless struct {
-	Store
+	store.Store
 	during func(path string)
 }
 
@@ -498,7 +498,7 @@ func TestSave(t *testing.T) {
 		must(t, err)
 	}
 	once := true
-	store := restless{local(t), func(path string) {
+	opened := restless{local(t), func(path string) {
 		switch filepath.Base(path) {
 		case "log": // written to without end
 			grow("log")
@@ -511,7 +511,7 @@ func TestSave(t *testing.T) {
 			_ = os.Remove(filepath.Join(from, "short"))
 		}
 	}}
-	s := Save{Leave: leaveOf(store, out, "w-0"), Stamp: "2026_01_02_03_04_05"}
+	s := Save{Leave: leaveOf(opened, out, "w-0"), Stamp: "2026_01_02_03_04_05"}
 	must(t, s.Prepare(t.Context()))
 	saved, err := s.Run(t.Context(), openRoot(t, from), Transfer{Parallel: 2})
 	if err != nil || saved.Files != 2 || !slices.Equal(saved.Restless, []string{"log", "short"}) {
@@ -554,8 +554,8 @@ func TestSaveSurvivesEveryDeath(t *testing.T) {
 			lay(t, from, map[string]string{"model": "m", "d/x": "1"})
 			must(t, leaveOf(local(t), out, "w-0").Prepare(t.Context()))
 			left := death
-			store := mortal{local(t), &left, rand.New(rand.NewPCG(uint64(death), 2)), whole}
-			s := Save{Leave: leaveOf(store, out, "w-0"), Stamp: "2026_01_02_03_04_05"}
+			opened := mortal{local(t), &left, rand.New(rand.NewPCG(uint64(death), 2)), whole}
+			s := Save{Leave: leaveOf(opened, out, "w-0"), Stamp: "2026_01_02_03_04_05"}
 			_, err := s.Run(t.Context(), openRoot(t, from), Transfer{Parallel: 1})
 			if (left > 0) != (err == nil) {
 				t.Fatalf("death %d: got %v", death, err)

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // Ledger keeps what has come of the files of a folder, so that who comes after an agent that was killed, or another attempt,
@@ -148,9 +148,9 @@ func (l *Ledger) has(ctx context.Context, folder *os.Root, c Copy) bool {
 // check reads what has come.
 func (e arrival) check(ctx context.Context, r io.Reader) error {
 	h := crc32.New(castagnoli)
-	n, err := io.Copy(h, fetch.Reader(ctx, io.LimitReader(r, e.Bytes)))
+	n, err := io.Copy(h, store.Reader(ctx, io.LimitReader(r, e.Bytes)))
 	if err == nil && (n != e.Bytes || h.Sum32() != e.Sum) {
-		err = fmt.Errorf("%w: CRC32C of %d bytes is %08x, want %08x of %d", fetch.ErrCorrupt, n, h.Sum32(), e.Sum, e.Bytes)
+		err = fmt.Errorf("%w: CRC32C of %d bytes is %08x, want %08x of %d", store.ErrCorrupt, n, h.Sum32(), e.Sum, e.Bytes)
 	}
 	return err
 }
@@ -164,7 +164,7 @@ func own(folder *os.Root, name string, how int) (*os.File, error) {
 	info, err := f.Stat()
 	if err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); !ok || !info.Mode().IsRegular() || st.Nlink != 1 {
-			err = fetch.ErrNotFile
+			err = store.ErrNotFile
 		}
 	}
 	if err != nil {

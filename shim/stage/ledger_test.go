@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // brought is what one agent after another does with a folder: list what there is, and bring what is missing.
@@ -33,8 +33,8 @@ func (b *brought) content(name string, n int) []byte {
 
 func (b *brought) bring() error {
 	b.t.Helper()
-	store := local(b.t)
-	files, err := Listing{Store: store}.List(b.t.Context(), b.from)
+	opened := local(b.t)
+	files, err := Listing{Store: opened}.List(b.t.Context(), b.from)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -195,9 +195,9 @@ func TestNoHalfIsLeftOfWhatWillNotCome(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
-	for err, half := range map[error]bool{fmt.Errorf("%w: no", os.ErrPermission): false, fmt.Errorf("%w, %w", errCut, fetch.ErrWaited): false, errCut: true} {
-		store := &brittle{Store: local(t), after: 500, breaks: 1, err: err}
-		got := Transfer{Ledger: ledger, Retries: -1}.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: store, Path: filepath.Join(from, "a"), Version: versionOf(t, filepath.Join(from, "a"))}, "a"}})
+	for err, half := range map[error]bool{fmt.Errorf("%w: no", os.ErrPermission): false, fmt.Errorf("%w, %w", errCut, store.ErrWaited): false, errCut: true} {
+		opened := &brittle{Store: local(t), after: 500, breaks: 1, err: err}
+		got := Transfer{Ledger: ledger, Retries: -1}.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: opened, Path: filepath.Join(from, "a"), Version: versionOf(t, filepath.Join(from, "a"))}, "a"}})
 		_, lost := os.Stat(filepath.Join(to, halfOf("a")))
 		if !errors.Is(got, err) || (lost == nil) != half {
 			t.Errorf("%v: got %v, half of it: %v", err, got, lost)

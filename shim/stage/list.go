@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // File is a file on a store.
 type File struct {
-	Store Store
+	Store store.Store
 	Path  string
 	Size  int64 // bytes; -1: not known
 	// URL is what a process is told of it; empty: Path, of a file of this machine.
@@ -29,11 +29,11 @@ func (f File) Name() string { return cmp.Or(f.URL, f.Path) }
 
 // shown is what people read of it, in errors and logs: with its filesystem, and without what may be secret in a URL.
 func (f File) shown() string {
-	name := cmp.Or(f.URL, placeOf(f.Store, f.Path))
-	if fetch.SchemeOf(name) == "" {
+	name := cmp.Or(f.URL, locationOf(f.Store, f.Path))
+	if store.SchemeOf(name) == "" {
 		return name
 	}
-	return fetch.Printable(name)
+	return store.Printable(name)
 }
 
 // deepest is how many folders in each other are listed; more is a link that leads back.
@@ -47,7 +47,7 @@ const (
 
 // Listing finds the files of a store.
 type Listing struct {
-	Store Store
+	Store store.Store
 	// Without tells of a file or folder by its path that it is no part of what is listed; it is not even looked into.
 	// nil: all is part of it.
 	Without func(path string) bool
@@ -59,7 +59,7 @@ func (l Listing) List(ctx context.Context, patterns ...string) ([]File, error) {
 	var all []File
 	seen := map[string]bool{}
 	for _, pattern := range patterns {
-		var tops []fetch.Info
+		var tops []store.Info
 		for _, one := range braces(pattern) {
 			found, err := l.match(ctx, one)
 			if err != nil {
@@ -68,7 +68,7 @@ func (l Listing) List(ctx context.Context, patterns ...string) ([]File, error) {
 			tops = append(tops, found...)
 		}
 		if len(tops) == 0 {
-			return nil, &fetch.Error{Op: "list", URL: File{Store: l.Store, Path: pattern}.shown(), Err: fmt.Errorf("no file matches the pattern: %w", fs.ErrNotExist), Hint: "check the path"}
+			return nil, &store.Error{Op: "list", URL: File{Store: l.Store, Path: pattern}.shown(), Err: fmt.Errorf("no file matches the pattern: %w", fs.ErrNotExist), Hint: "check the path"}
 		}
 		var found []File
 		for _, top := range tops {
@@ -90,13 +90,13 @@ func (l Listing) List(ctx context.Context, patterns ...string) ([]File, error) {
 }
 
 // Tree gives the files of one path without patterns, sorted.
-func (l Listing) Tree(ctx context.Context, top fetch.Info) ([]File, error) {
+func (l Listing) Tree(ctx context.Context, top store.Info) ([]File, error) {
 	all, err := l.walk(ctx, top, 0)
 	slices.SortFunc(all, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return all, err
 }
 
-func (l Listing) walk(ctx context.Context, at fetch.Info, depth int) ([]File, error) {
+func (l Listing) walk(ctx context.Context, at store.Info, depth int) ([]File, error) {
 	if !at.Dir {
 		return []File{{Store: l.Store, Path: at.Path, Size: at.Size, Version: at.Validator}}, nil
 	}
@@ -122,27 +122,27 @@ func (l Listing) walk(ctx context.Context, at fetch.Info, depth int) ([]File, er
 }
 
 // entries gives what lies in a folder and is part of the listing.
-func (l Listing) entries(ctx context.Context, dir string) ([]fetch.Info, error) {
+func (l Listing) entries(ctx context.Context, dir string) ([]store.Info, error) {
 	all, err := l.Store.List(ctx, dir)
 	if l.Without == nil {
 		return all, err
 	}
-	return slices.DeleteFunc(all, func(e fetch.Info) bool { return l.Without(e.Path) }), err
+	return slices.DeleteFunc(all, func(e store.Info) bool { return l.Without(e.Path) }), err
 }
 
 // match gives what a pattern without braces stands for. One that matches nothing is none; a path without a pattern in it
 // must be there.
-func (l Listing) match(ctx context.Context, pattern string) ([]fetch.Info, error) {
+func (l Listing) match(ctx context.Context, pattern string) ([]store.Info, error) {
 	if !magic(pattern) {
 		info, err := l.Store.Stat(ctx, path.Clean(pattern))
 		if err != nil {
 			return nil, err
 		}
-		return []fetch.Info{info}, nil
+		return []store.Info{info}, nil
 	}
-	at := []fetch.Info{{Path: "/", Dir: true}}
+	at := []store.Info{{Path: "/", Dir: true}}
 	for element := range strings.SplitSeq(strings.Trim(path.Clean(pattern), "/"), "/") {
-		var next []fetch.Info
+		var next []store.Info
 		for _, dir := range at {
 			found, err := l.matchIn(ctx, dir, element)
 			if err != nil {
@@ -156,7 +156,7 @@ func (l Listing) match(ctx context.Context, pattern string) ([]fetch.Info, error
 }
 
 // matchIn gives the entries of a folder that an element of a pattern stands for.
-func (l Listing) matchIn(ctx context.Context, dir fetch.Info, element string) ([]fetch.Info, error) {
+func (l Listing) matchIn(ctx context.Context, dir store.Info, element string) ([]store.Info, error) {
 	if !dir.Dir {
 		return nil, nil
 	}
@@ -168,13 +168,13 @@ func (l Listing) matchIn(ctx context.Context, dir fetch.Info, element string) ([
 		if err != nil {
 			return nil, err
 		}
-		return []fetch.Info{info}, nil
+		return []store.Info{info}, nil
 	}
 	entries, err := l.entries(ctx, dir.Path)
 	if err != nil {
 		return nil, err
 	}
-	var found []fetch.Info
+	var found []store.Info
 	for _, e := range entries {
 		ok, err := path.Match(element, path.Base(e.Path))
 		if err != nil {

@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // memory is a store of files that are there to be read. It counts what was read of them, and breaks when it is told.
 type memory struct {
-	Store
+	store.Store
 
 	files   map[string]string
 	version int
@@ -24,22 +24,22 @@ type memory struct {
 	fail    func(path string, at int64) error // before the byte at is given; nil: never
 }
 
-func (m *memory) Open(ctx context.Context, path string, at fetch.Position) (*fetch.Content, error) {
+func (m *memory) Open(ctx context.Context, path string, at store.Position) (*store.Content, error) {
 	text, ok := m.files[path]
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
 	if m.opened.Add(1) <= m.stalls {
-		return &fetch.Content{ReadCloser: mute{ctx}, Info: fetch.Info{Path: path}, Offset: at.Offset}, nil
+		return &store.Content{ReadCloser: mute{ctx}, Info: store.Info{Path: path}, Offset: at.Offset}, nil
 	}
 	version := strconv.Itoa(m.version)
 	if at.Validator != "" && at.Validator != version {
 		at.Offset = 0
 	}
 	at.Offset = min(at.Offset, int64(len(text)))
-	return &fetch.Content{
+	return &store.Content{
 		ReadCloser: io.NopCloser(&memoryReader{m, path, at.Offset, bytes.NewReader([]byte(text[at.Offset:]))}),
-		Info:       fetch.Info{Path: path, Size: int64(len(text)), Validator: version}, Offset: at.Offset,
+		Info:       store.Info{Path: path, Size: int64(len(text)), Validator: version}, Offset: at.Offset,
 	}, nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // reading reads a file from some place on. Where a connection breaks it goes on from there.
@@ -49,7 +49,7 @@ func (r *reading) open() (err error) {
 	}()
 	r.since.Store(time.Now().UnixNano())
 	go r.watch(within, end)
-	content, err := r.file.Store.Open(within, r.file.Path, fetch.Position{Offset: r.at, Validator: r.version})
+	content, err := r.file.Store.Open(within, r.file.Path, store.Position{Offset: r.at, Validator: r.version})
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (r *reading) watch(within context.Context, end context.CancelCauseFunc) {
 			return
 		case now := <-ticker.C:
 			if since := r.since.Load(); since != 0 && now.UnixNano()-since >= int64(Stall) {
-				end(fmt.Errorf("%w: nothing came for %s", fetch.ErrUnreachable, Stall))
+				end(fmt.Errorf("%w: nothing came for %s", store.ErrUnreachable, Stall))
 			}
 		}
 	}

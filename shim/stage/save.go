@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 func (l Leave) saves() string { return strings.Trim(cmp.Or(l.Saves, plan.DefaultSaves), "/") }
@@ -67,7 +68,7 @@ func (s Save) run(ctx context.Context, from *os.Root, how Transfer) (Saved, erro
 	if err := absent(s.Store.Remove(ctx, s.half())); err != nil {
 		return Saved{}, err
 	}
-	parcels, err := t.parcels(ctx, s.Store, s.half())
+	uploads, err := t.uploads(ctx, s.Store, s.half())
 	if err != nil {
 		return Saved{}, err
 	}
@@ -76,14 +77,14 @@ func (s Save) run(ctx context.Context, from *os.Root, how Transfer) (Saved, erro
 		saved.Seen = Seen{}
 	}
 	var mu sync.Mutex
-	err = how.SendEach(ctx, s.Store, parcels, func(ctx context.Context, i int, send func(context.Context) error) error {
-		is, ok, err := s.still(ctx, parcels[i], send)
+	err = how.SendEach(ctx, s.Store, uploads, func(ctx context.Context, i int, send func(context.Context) error) error {
+		is, ok, err := s.still(ctx, uploads[i], send)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil && ok {
-			saved.Files, saved.Bytes, saved.Seen[parcels[i].Name] = saved.Files+1, saved.Bytes+is.size, is
+			saved.Files, saved.Bytes, saved.Seen[uploads[i].Name] = saved.Files+1, saved.Bytes+is.size, is
 		} else if err == nil {
-			saved.Restless = append(saved.Restless, parcels[i].Name)
+			saved.Restless = append(saved.Restless, uploads[i].Name)
 		}
 		return err
 	})
@@ -108,7 +109,7 @@ func (s Save) keep(ctx context.Context) error {
 }
 
 // still copies a file and makes sure that it did not change meanwhile; false: it does so again and again, or is gone.
-func (s Save) still(ctx context.Context, p Parcel, send func(context.Context) error) (is look, ok bool, err error) {
+func (s Save) still(ctx context.Context, p store.Upload, send func(context.Context) error) (is look, ok bool, err error) {
 	for try := range restlessTries {
 		if try > 0 && s.Pause != nil {
 			if err := s.Pause(ctx); err != nil {
@@ -142,7 +143,7 @@ func (s Save) still(ctx context.Context, p Parcel, send func(context.Context) er
 	return is, false, nil
 }
 
-func lookAt(p Parcel) (look, error) {
+func lookAt(p store.Upload) (look, error) {
 	info, err := p.From.Stat(p.Name)
 	if err != nil {
 		return look{}, err

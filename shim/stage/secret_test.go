@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/web"
 )
 
 // What is secret in a URL is in no error, in nothing that is told, and not in the ledger on disk.
@@ -20,11 +21,11 @@ func TestSecretsOfURLsAreNotTold(t *testing.T) {
 		http.ServeContent(w, r, "a", time.Unix(1, 0), strings.NewReader("content"))
 	}))
 	defer server.Close()
-	store, at, err := Open(t.Context(), strings.Replace(server.URL, "//", "//ada:SECRET@", 1)+"/a?sig=SECRET")
+	opened, at, err := web.Open(t.Context(), strings.Replace(server.URL, "//", "//ada:SECRET@", 1)+"/a?sig=SECRET")
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, err := store.Stat(t.Context(), at)
+	info, err := opened.Stat(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestSecretsOfURLsAreNotTold(t *testing.T) {
 	}
 	defer ledger.Close()
 	files := func(version string) []Copy {
-		return []Copy{{File{Store: store, Path: at, Version: version}, "x"}}
+		return []Copy{{File{Store: opened, Path: at, Version: version}, "x"}}
 	}
 	how := Transfer{Ledger: ledger, Retries: 1, Again: func(file, why string) { told += file + ": " + why }}
 	how.Moved = func(file string, _ int64) { told += file }
@@ -46,8 +47,8 @@ func TestSecretsOfURLsAreNotTold(t *testing.T) {
 	if err != nil || len(text) == 0 {
 		t.Fatalf("the ledger is empty: %v", err)
 	}
-	broken := &brittle{Store: store, breaks: 9, err: errCut}
-	err = how.Bring(t.Context(), openRoot(t, dir), []Copy{{File{Store: broken, Path: at, URL: store.(fetch.Located).URL(at)}, "y"}})
+	broken := &brittle{Store: opened, breaks: 9, err: errCut}
+	err = how.Bring(t.Context(), openRoot(t, dir), []Copy{{File{Store: broken, Path: at, URL: opened.(store.Located).URL(at)}, "y"}})
 	server.Close()
 	lost := how.Bring(t.Context(), openRoot(t, dir), files("another"))
 	if err == nil || lost == nil || !strings.Contains(lost.Error(), "/a?…") || !strings.Contains(lost.Error(), "ada:xxxxx@") {

@@ -10,45 +10,38 @@ import (
 	"path"
 	"syscall"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
-
-// Parcel is a local file and the path that it gets in a store.
-type Parcel struct {
-	From *os.Root
-	Name string // in From
-	To   string
-}
 
 // Send copies files into a store. What breaks goes on where the store can, else it is written anew. The first that fails for
 // good calls the others off. What is half there stays: a caller sends below a folder that is not anybody's yet, and removes that.
-func (t Transfer) Send(ctx context.Context, store Store, parcels []Parcel) error {
-	return t.SendEach(ctx, store, parcels, func(ctx context.Context, _ int, send func(context.Context) error) error { return send(ctx) })
+func (t Transfer) Send(ctx context.Context, to store.Store, uploads []store.Upload) error {
+	return t.SendEach(ctx, to, uploads, func(ctx context.Context, _ int, send func(context.Context) error) error { return send(ctx) })
 }
 
 // SendEach is Send of files that the caller looks at before and after: each is called for every one of them by its index, and
 // may send it several times.
 func (t Transfer) SendEach(
-	ctx context.Context, store Store, parcels []Parcel, each func(ctx context.Context, i int, send func(context.Context) error) error,
+	ctx context.Context, to store.Store, uploads []store.Upload, each func(ctx context.Context, i int, send func(context.Context) error) error,
 ) error {
-	return t.run(ctx, len(parcels), func(ctx context.Context, p *progress, i int) error {
-		return each(ctx, i, func(ctx context.Context) error { return p.send(ctx, store, parcels[i]) })
+	return t.run(ctx, len(uploads), func(ctx context.Context, p *progress, i int) error {
+		return each(ctx, i, func(ctx context.Context) error { return p.send(ctx, to, uploads[i]) })
 	})
 }
 
 // send copies one file and says of which it was where that failed.
-func (p *progress) send(ctx context.Context, store Store, one Parcel) error {
-	err := send(ctx, p, store, one)
+func (p *progress) send(ctx context.Context, to store.Store, one store.Upload) error {
+	err := send(ctx, p, to, one)
 	if err == nil {
 		return nil
 	}
-	if _, told := errors.AsType[*fetch.Error](err); told { // it names the place, and what would do
+	if _, told := errors.AsType[*store.Error](err); told { // it names the place, and what would do
 		return fmt.Errorf("copy %s: %w", one.Name, err)
 	}
 	return fmt.Errorf("copy %s to %s: %w", path.Join(one.From.Name(), one.Name), one.To, explain(err, one.To))
 }
 
-func send(ctx context.Context, p *progress, store Store, one Parcel) (err error) {
+func send(ctx context.Context, p *progress, to store.Store, one store.Upload) (err error) {
 	// a pipe that has taken the file's place would wait for somebody to write to it
 	f, err := one.From.OpenFile(one.Name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -60,16 +53,16 @@ func send(ctx context.Context, p *progress, store Store, one Parcel) (err error)
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: %w", one.Name, fetch.ErrNotFile)
+		return fmt.Errorf("%s: %w", one.Name, store.ErrNotFile)
 	}
-	o := outgoing{store: store, to: one.To, file: f, was: info}
+	o := outgoing{store: to, to: one.To, file: f, was: info}
 	defer o.giveUp()
 	return p.persist(ctx, path.Join(one.From.Name(), one.Name), o.more)
 }
 
 // outgoing is a file that goes into a store, in as many tries as it takes.
 type outgoing struct {
-	store   Store
+	store   store.Store
 	to      string
 	file    *os.File
 	was     fs.FileInfo
@@ -87,7 +80,7 @@ func (o *outgoing) more(ctx context.Context, a *attempt) (far int64, err error) 
 	if _, err := o.file.Seek(at, io.SeekStart); err != nil {
 		return at, err
 	}
-	n, err := io.CopyBuffer(onlyWriter{sending{o.w, a}}, fetch.Reader(ctx, o.file), make([]byte, copyBuffer))
+	n, err := io.CopyBuffer(onlyWriter{sending{o.w, a}}, store.Reader(ctx, o.file), make([]byte, copyBuffer))
 	if err != nil {
 		return at, err
 	}
@@ -107,11 +100,11 @@ func (o *outgoing) more(ctx context.Context, a *attempt) (far int64, err error) 
 
 // begin goes on with the last try's file where the store can, else makes a new one.
 func (o *outgoing) begin(ctx context.Context) (at int64, err error) {
-	if at, err = fetch.Resume(ctx, o.w); err == nil {
+	if at, err = store.Resume(ctx, o.w); err == nil {
 		return at, nil
 	}
 	o.giveUp()
-	if ctx.Err() != nil || fetch.Transient(err) {
+	if ctx.Err() != nil || store.Transient(err) {
 		return 0, err
 	}
 	if o.created { // what the last try left is ours

@@ -11,7 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/file"
 )
 
 // lay writes files, by path and content; one that ends in / is a folder.
@@ -56,13 +57,13 @@ func found(t *testing.T, dir string) string {
 	return strings.Join(lines, " ")
 }
 
-func local(t *testing.T) Store {
+func local(t *testing.T) store.Store {
 	t.Helper()
-	store, _, err := Open(t.Context(), "file:/")
+	opened, _, err := file.Open(t.Context(), "file:/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store
+	return opened
 }
 
 func openRoot(t *testing.T, dir string) *os.Root {
@@ -73,15 +74,6 @@ func openRoot(t *testing.T, dir string) *os.Root {
 	}
 	t.Cleanup(func() { _ = root.Close() })
 	return root
-}
-
-func TestOpenNamesTheScheme(t *testing.T) {
-	for _, url := range []string{"s3://b/x", "gs://user:secret@h/x"} {
-		_, _, err := Open(t.Context(), url)
-		if !errors.Is(err, ErrNoStore) || !strings.Contains(err.Error(), url[:strings.Index(url, ":")]+":, want file:") || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: got %v", url, err)
-		}
-	}
 }
 
 func TestList(t *testing.T) {
@@ -134,11 +126,11 @@ func TestList(t *testing.T) {
 
 // vanishing is a store in which a folder is gone by the time that it is looked into.
 type vanishing struct {
-	Store
+	store.Store
 	folder string
 }
 
-func (v vanishing) List(ctx context.Context, path string) ([]fetch.Info, error) {
+func (v vanishing) List(ctx context.Context, path string) ([]store.Info, error) {
 	if strings.HasPrefix(path, v.folder) {
 		return nil, fs.ErrNotExist
 	}
@@ -198,12 +190,12 @@ func TestBring(t *testing.T) {
 
 // shortStore ends one file before its end, or reads it with an error.
 type shortStore struct {
-	Store
+	store.Store
 	broken string
 	err    error
 }
 
-func (s shortStore) Open(ctx context.Context, path string, at fetch.Position) (*fetch.Content, error) {
+func (s shortStore) Open(ctx context.Context, path string, at store.Position) (*store.Content, error) {
 	c, err := s.Store.Open(ctx, path, at)
 	if err == nil && filepath.Base(path) == s.broken {
 		whole := c.ReadCloser
@@ -238,8 +230,8 @@ func TestBringLeavesNothingHalf(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			to := t.TempDir()
-			store := shortStore{local(t), "b", tt.err}
-			copies := []Copy{{File{Store: store, Path: filepath.Join(from, "b"), Size: 3}, "d/b"}}
+			opened := shortStore{local(t), "b", tt.err}
+			copies := []Copy{{File{Store: opened, Path: filepath.Join(from, "b"), Size: 3}, "d/b"}}
 			err := Transfer{Parallel: 1, Retries: -1}.Bring(t.Context(), openRoot(t, to), copies)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), filepath.Join(from, "b")) {
 				t.Errorf("got %v, want %s, and the file", err, tt.want)

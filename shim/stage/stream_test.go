@@ -16,8 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // zipped is a text in a compression by the end of a name.
@@ -380,7 +380,7 @@ func TestReadingThatStalls(t *testing.T) {
 		}
 		m.stalls = 100
 		err = share.Feed(t.Context(), io.Discard, new(Count))
-		if _, ok := errors.AsType[*ReadError](err); !ok || !errors.Is(err, fetch.ErrUnreachable) || !strings.Contains(err.Error(), "nothing came for 2m0s") {
+		if _, ok := errors.AsType[*ReadError](err); !ok || !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), "nothing came for 2m0s") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // Parallel is how many files are copied at a time, as HBox's thread numbers have it.
@@ -25,7 +25,7 @@ const (
 )
 
 // waits are those between two tries.
-var waits = fetch.Backoff{First: 500 * time.Millisecond, Longest: 30 * time.Second}
+var waits = store.Backoff{First: 500 * time.Millisecond, Longest: 30 * time.Second}
 
 // copyBuffer is what is read at once, in bytes.
 const copyBuffer = 256 << 10
@@ -53,7 +53,7 @@ type Again func(ctx context.Context, file string, failed int, err error) bool
 
 // Persevere is the Again of files that are copied: what may pass is tried again, later each time.
 func (t Transfer) Persevere(ctx context.Context, file string, failed int, err error) bool {
-	if !fetch.Transient(err) || failed > t.retries() {
+	if !store.Transient(err) || failed > t.retries() {
 		return false
 	}
 	if t.Again != nil {
@@ -198,7 +198,7 @@ func (p *progress) persist(ctx context.Context, file string, do func(ctx context
 		if failed++; far > best {
 			best, failed = far, 1
 		}
-		if !fetch.Transient(err) || failed > p.how.retries() {
+		if !store.Transient(err) || failed > p.how.retries() {
 			return err
 		}
 		if p.how.Again != nil {
@@ -227,12 +227,12 @@ func (p *progress) try(ctx context.Context, file string, do func(ctx context.Con
 			case <-a.beat:
 				timer.Reset(stall)
 			case <-timer.C:
-				cancel(fmt.Errorf("%w: nothing moved for %s", fetch.ErrUnreachable, stall))
+				cancel(fmt.Errorf("%w: nothing moved for %s", store.ErrUnreachable, stall))
 			}
 		}
 	}()
 	far, err := do(ctx, a)
-	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(cause, fetch.ErrUnreachable) {
+	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(cause, store.ErrUnreachable) {
 		if !errors.Is(err, cause) { // what it was at, when it was called off
 			cause = fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // it is the stall that says what to do
 		}
@@ -273,4 +273,12 @@ func each(ctx context.Context, n, parallel int, do func(ctx context.Context, i i
 		return first
 	}
 	return context.Cause(ctx)
+}
+
+// locationOf is a path of a store as people know it: with the filesystem, where there is more than this machine's.
+func locationOf(in store.Store, path string) string {
+	if located, ok := in.(store.Located); ok {
+		return located.URL(path)
+	}
+	return path
 }

@@ -15,12 +15,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // brittle is a store that breaks after so many bytes of each try, and then heals.
 type brittle struct {
-	Store
+	store.Store
 	after  int64 // bytes of a try
 	breaks int   // tries that break
 	err    error
@@ -30,7 +30,7 @@ type brittle struct {
 	created int
 }
 
-func (b *brittle) Open(ctx context.Context, path string, at fetch.Position) (*fetch.Content, error) {
+func (b *brittle) Open(ctx context.Context, path string, at store.Position) (*store.Content, error) {
 	c, err := b.Store.Open(ctx, path, at)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (b *brittleWriter) Write(p []byte) (int, error) {
 	return b.WriteCloser.Write(p)
 }
 
-var errCut = fmt.Errorf("%w: cut", fetch.ErrUnreachable)
+var errCut = fmt.Errorf("%w: cut", store.ErrUnreachable)
 
 // noise is the same bytes each time, none like those beside it.
 func noise(n int) []byte {
@@ -91,18 +91,18 @@ func TestBringGoesOn(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(from, "a"), want, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		store := &brittle{Store: local(t), after: 300_000, breaks: 3, err: errCut}
+		opened := &brittle{Store: local(t), after: 300_000, breaks: 3, err: errCut}
 		var again []string
 		var last Progress
 		how := Transfer{Again: func(file, why string) { again = append(again, file+": "+why) }, Report: func(p Progress) { last = p }}
-		if err := how.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: store, Path: filepath.Join(from, "a")}, "a"}}); err != nil {
+		if err := how.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: opened, Path: filepath.Join(from, "a")}, "a"}}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(filepath.Join(to, "a"))
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("got %d bytes, %v, want %d of the source's", len(got), err, len(want))
 		}
-		if got := fmt.Sprint(store.opened); got != "[0 300000 600000 900000]" {
+		if got := fmt.Sprint(opened.opened); got != "[0 300000 600000 900000]" {
 			t.Errorf("began at %s", got)
 		}
 		if len(again) != 3 || !strings.Contains(again[0], "a: ") || last.Files != 1 || last.All != 1 || last.Bytes != 1_000_000 || !last.Ended {
@@ -119,13 +119,13 @@ func TestBringDoesNotMixVersions(t *testing.T) {
 		if err := os.WriteFile(path, bytes.Repeat([]byte("old"), 1000), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		store := &brittle{Store: local(t), after: 1000, breaks: 1, err: errCut}
+		opened := &brittle{Store: local(t), after: 1000, breaks: 1, err: errCut}
 		change := Transfer{Again: func(string, string) {
 			if err := os.WriteFile(path, bytes.Repeat([]byte("newer"), 500), 0o600); err != nil {
 				t.Error(err)
 			}
 		}}
-		if err := change.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: store, Path: path}, "a"}}); err != nil {
+		if err := change.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: opened, Path: path}, "a"}}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(filepath.Join(to, "a")); err != nil || string(got) != strings.Repeat("newer", 500) {
@@ -146,17 +146,17 @@ func TestTriesAreBounded(t *testing.T) {
 		{"fewer tries", Transfer{Retries: 2}, errCut, 3},
 		{"none", Transfer{Retries: -1}, errCut, 1},
 		{"it will not pass", Transfer{}, fmt.Errorf("%w: no", fs.ErrPermission), 1},
-		{"waited for already", Transfer{}, fmt.Errorf("%w, %w", errCut, fetch.ErrWaited), 1},
+		{"waited for already", Transfer{}, fmt.Errorf("%w, %w", errCut, store.ErrWaited), 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				from, to := t.TempDir(), t.TempDir()
 				lay(t, from, map[string]string{"a": "something"})
-				store := &brittle{Store: local(t), after: 0, breaks: 100, err: tt.err}
+				opened := &brittle{Store: local(t), after: 0, breaks: 100, err: tt.err}
 				begun := time.Now()
-				err := tt.how.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: store, Path: filepath.Join(from, "a")}, "a"}})
-				if !errors.Is(err, tt.err) || len(store.opened) != tt.tries || found(t, to) != "" {
-					t.Errorf("%v after %d tries, want %v after %d; left %q", err, len(store.opened), tt.err, tt.tries, found(t, to))
+				err := tt.how.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: opened, Path: filepath.Join(from, "a")}, "a"}})
+				if !errors.Is(err, tt.err) || len(opened.opened) != tt.tries || found(t, to) != "" {
+					t.Errorf("%v after %d tries, want %v after %d; left %q", err, len(opened.opened), tt.err, tt.tries, found(t, to))
 				}
 				if took := time.Since(begun); tt.tries > 3 && (took < 15*time.Second || took > 3*time.Minute) {
 					t.Errorf("took %s", took)
@@ -167,10 +167,10 @@ func TestTriesAreBounded(t *testing.T) {
 }
 
 // silent gives nothing until its context ends.
-type silent struct{ Store }
+type silent struct{ store.Store }
 
-func (s silent) Open(ctx context.Context, _ string, _ fetch.Position) (*fetch.Content, error) {
-	return &fetch.Content{ReadCloser: io.NopCloser(quiet{ctx}), Info: fetch.Info{Size: 3}}, nil
+func (s silent) Open(ctx context.Context, _ string, _ store.Position) (*store.Content, error) {
+	return &store.Content{ReadCloser: io.NopCloser(quiet{ctx}), Info: store.Info{Size: 3}}, nil
 }
 
 type quiet struct{ ctx context.Context }
@@ -185,7 +185,7 @@ func TestAStallIsTriedAgain(t *testing.T) {
 		var why []string
 		how := Transfer{Retries: 1, Again: func(_, reason string) { why = append(why, reason) }}
 		err := how.Bring(t.Context(), openRoot(t, t.TempDir()), []Copy{{File{Store: silent{local(t)}, Path: "/x/y"}, "y"}})
-		if !errors.Is(err, fetch.ErrUnreachable) || len(why) != 1 || !strings.Contains(why[0], "nothing moved for 2m0s") || !strings.Contains(err.Error(), "/x/y") {
+		if !errors.Is(err, store.ErrUnreachable) || len(why) != 1 || !strings.Contains(why[0], "nothing moved for 2m0s") || !strings.Contains(err.Error(), "/x/y") {
 			t.Errorf("got %v, %q", err, why)
 		}
 	})
@@ -210,16 +210,16 @@ func TestSendBeginsAgain(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(from, "a"), want, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		store := &brittle{Store: local(t), after: 600_000, breaks: 2, err: errCut}
-		if err := (Transfer{}).Send(t.Context(), store, []Parcel{{openRoot(t, from), "a", filepath.Join(to, "d", "a")}}); err != nil {
+		opened := &brittle{Store: local(t), after: 600_000, breaks: 2, err: errCut}
+		if err := (Transfer{}).Send(t.Context(), opened, []store.Upload{{From: openRoot(t, from), Name: "a", To: filepath.Join(to, "d", "a")}}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(filepath.Join(to, "d", "a"))
-		if err != nil || !bytes.Equal(got, want) || store.created != 3 {
-			t.Errorf("got %d bytes, %v after %d tries, want %d after 3", len(got), err, store.created, len(want))
+		if err != nil || !bytes.Equal(got, want) || opened.created != 3 {
+			t.Errorf("got %d bytes, %v after %d tries, want %d after 3", len(got), err, opened.created, len(want))
 		}
 		// what is there before the first try is somebody's
-		err = Transfer{}.Send(t.Context(), store, []Parcel{{openRoot(t, from), "a", filepath.Join(to, "d", "a")}})
+		err = Transfer{}.Send(t.Context(), opened, []store.Upload{{From: openRoot(t, from), Name: "a", To: filepath.Join(to, "d", "a")}})
 		if !errors.Is(err, fs.ErrExist) {
 			t.Errorf("over a file of another's: got %v", err)
 		}
@@ -293,17 +293,17 @@ func TestSendGoesOn(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(from, "a"), want, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				store := &blocks{brittle: &brittle{Store: local(t), after: 600_000, breaks: 2, err: errCut}, size: 500_000, refuses: tt.refuses}
+				opened := &blocks{brittle: &brittle{Store: local(t), after: 600_000, breaks: 2, err: errCut}, size: 500_000, refuses: tt.refuses}
 				moved := int64(0)
 				how := Transfer{Moved: func(_ string, n int64) { moved += n }}
-				if err := how.Send(t.Context(), store, []Parcel{{openRoot(t, from), "a", filepath.Join(to, "a")}}); err != nil {
+				if err := how.Send(t.Context(), opened, []store.Upload{{From: openRoot(t, from), Name: "a", To: filepath.Join(to, "a")}}); err != nil {
 					t.Fatal(err)
 				}
 				if got, err := os.ReadFile(filepath.Join(to, "a")); err != nil || !bytes.Equal(got, want) {
 					t.Errorf("got %d bytes, %v, want %d of the source's", len(got), err, len(want))
 				}
-				if fmt.Sprint(store.resumed) != tt.resumed || moved != tt.moved || store.created != tt.created {
-					t.Errorf("went on at %d, %d bytes moved, %d created, want %s, %d, %d", store.resumed, moved, store.created, tt.resumed, tt.moved, tt.created)
+				if fmt.Sprint(opened.resumed) != tt.resumed || moved != tt.moved || opened.created != tt.created {
+					t.Errorf("went on at %d, %d bytes moved, %d created, want %s, %d, %d", opened.resumed, moved, opened.created, tt.resumed, tt.moved, tt.created)
 				}
 			})
 		})
@@ -311,7 +311,7 @@ func TestSendGoesOn(t *testing.T) {
 }
 
 // slowEnd looks at what it has for a long time.
-type slowEnd struct{ Store }
+type slowEnd struct{ store.Store }
 
 func (s slowEnd) Create(ctx context.Context, path string) (io.WriteCloser, error) {
 	w, err := s.Store.Create(ctx, path)
@@ -324,7 +324,7 @@ type slowEndWriter struct {
 }
 
 func (s slowEndWriter) Close() error {
-	return errors.Join(fetch.Backoff{First: 20 * time.Minute, Longest: 20 * time.Minute}.Wait(s.ctx, 0), s.WriteCloser.Close())
+	return errors.Join(store.Backoff{First: 20 * time.Minute, Longest: 20 * time.Minute}.Wait(s.ctx, 0), s.WriteCloser.Close())
 }
 
 func TestALongLookIsNoStall(t *testing.T) {
@@ -332,7 +332,7 @@ func TestALongLookIsNoStall(t *testing.T) {
 		from, to := t.TempDir(), t.TempDir()
 		lay(t, from, map[string]string{"a": "something"})
 		how := Transfer{Again: func(_, why string) { t.Error(why) }}
-		if err := how.Send(t.Context(), slowEnd{local(t)}, []Parcel{{openRoot(t, from), "a", filepath.Join(to, "a")}}); err != nil {
+		if err := how.Send(t.Context(), slowEnd{local(t)}, []store.Upload{{From: openRoot(t, from), Name: "a", To: filepath.Join(to, "a")}}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -340,7 +340,7 @@ func TestALongLookIsNoStall(t *testing.T) {
 
 // busy is a store that counts who uses it at a time; each takes a second.
 type busy struct {
-	Store
+	store.Store
 	mu        sync.Mutex
 	now, most int
 }
@@ -367,7 +367,7 @@ func (f busyFile) Close() error {
 	return f.WriteCloser.Close()
 }
 
-func (b *busy) Open(ctx context.Context, path string, at fetch.Position) (*fetch.Content, error) {
+func (b *busy) Open(ctx context.Context, path string, at store.Position) (*store.Content, error) {
 	b.come(1)
 	c, err := b.Store.Open(ctx, path, at)
 	if err == nil {
@@ -387,17 +387,17 @@ func TestParallelIsABound(t *testing.T) {
 	for parallel, want := range map[int]int{0: Parallel, 1: 1, 3: 3, 100: 30} {
 		synctest.Test(t, func(t *testing.T) {
 			from, there, back := t.TempDir(), t.TempDir(), t.TempDir()
-			var parcels []Parcel
+			var uploads []store.Upload
 			var copies []Copy
 			up, down := &busy{Store: local(t)}, &busy{Store: local(t)}
 			for i := range 30 {
 				name := fmt.Sprint(i)
 				lay(t, from, map[string]string{name: "something"})
-				parcels = append(parcels, Parcel{openRoot(t, from), name, filepath.Join(there, name)})
+				uploads = append(uploads, store.Upload{From: openRoot(t, from), Name: name, To: filepath.Join(there, name)})
 				copies = append(copies, Copy{File{Store: down, Path: filepath.Join(there, name)}, name})
 			}
 			how := Transfer{Parallel: parallel}
-			if err := errors.Join(how.Send(t.Context(), up, parcels), how.Bring(t.Context(), openRoot(t, back), copies)); err != nil {
+			if err := errors.Join(how.Send(t.Context(), up, uploads), how.Bring(t.Context(), openRoot(t, back), copies)); err != nil {
 				t.Fatal(err)
 			}
 			if up.most != want || down.most != want || up.now != 0 || down.now != 0 {
@@ -408,9 +408,9 @@ func TestParallelIsABound(t *testing.T) {
 }
 
 // knowing is a store that knows why nothing comes.
-type knowing struct{ Store }
+type knowing struct{ store.Store }
 
-func (knowing) Open(ctx context.Context, _ string, _ fetch.Position) (*fetch.Content, error) {
+func (knowing) Open(ctx context.Context, _ string, _ store.Position) (*store.Content, error) {
 	<-ctx.Done()
 	return nil, errors.New("DataNode dn1 was asked")
 }
@@ -419,7 +419,7 @@ func (knowing) Open(ctx context.Context, _ string, _ fetch.Position) (*fetch.Con
 func TestAStallSaysWhatItCalledOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := Transfer{Retries: -1}.Bring(t.Context(), openRoot(t, t.TempDir()), []Copy{{File{Store: knowing{local(t)}, Path: "/x/y"}, "y"}})
-		if !fetch.Transient(err) || !strings.Contains(err.Error(), "nothing moved for 2m0s: DataNode dn1 was asked") {
+		if !store.Transient(err) || !strings.Contains(err.Error(), "nothing moved for 2m0s: DataNode dn1 was asked") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"time"
+
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // tree is what a local folder holds.
@@ -95,16 +97,16 @@ func (t *tree) left() Left {
 	return left
 }
 
-// parcels are the files for a folder of a store, in which the folders are made, the empty ones too.
-func (t *tree) parcels(ctx context.Context, store Store, to string) ([]Parcel, error) {
+// uploads are the files for a folder of a store, in which the folders are made, the empty ones too.
+func (t *tree) uploads(ctx context.Context, in store.Store, to string) ([]store.Upload, error) {
 	for _, dir := range append([]string{"."}, t.dirs...) {
-		if err := store.MkdirAll(ctx, path.Join(to, dir)); err != nil {
+		if err := in.MkdirAll(ctx, path.Join(to, dir)); err != nil {
 			return nil, err
 		}
 	}
-	parcels := make([]Parcel, len(t.files))
+	uploads := make([]store.Upload, len(t.files))
 	for i, e := range t.files {
-		parcels[i] = Parcel{From: t.root, Name: e.name, To: path.Join(to, e.name)}
+		uploads[i] = store.Upload{From: t.root, Name: e.name, To: path.Join(to, e.name)}
 	}
-	return parcels, nil
+	return uploads, nil
 }

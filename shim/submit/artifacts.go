@@ -172,7 +172,7 @@ func (o *Options) openStore(ctx context.Context, a *artifacts, url string, binar
 	if err := errors.Join(o.Choices.Hadoop.Check(), o.checkStoreAs()); err != nil {
 		return err
 	}
-	store, err := Open(ctx, url, o.Choices.Hadoop.Fetching(o.Err))
+	store, err := Open(ctx, url, o.Choices.Hadoop.Stores(o.Err))
 	if err != nil {
 		return exit.Usagef("submit: %w", err)
 	}
@@ -195,7 +195,7 @@ func (o *Options) openStore(ctx context.Context, a *artifacts, url string, binar
 // checkStoreAs refuses what hosts cannot see a store as.
 func (o *Options) checkStoreAs() error {
 	scheme, _, _ := strings.Cut(strings.ToLower(o.StoreAs), ":")
-	_, known := o.Choices.Hadoop.Fetching(nil).Schemes[scheme]
+	_, known := o.Choices.Hadoop.Stores(nil)[scheme]
 	if o.StoreAs != "" && !known && !strings.HasPrefix(o.StoreAs, "/") {
 		return exit.Usagef("submit: --store-as %q: want a URL, or an absolute path on the hosts", o.StoreAs)
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // Store holds the files that jobs bring to their hosts: each run has a folder of its own in it, and no two runs share a file.
@@ -26,9 +26,9 @@ import (
 //	APP@RUN/run.json     a Record
 type Store struct {
 	url   string
-	in    fetch.Store
+	in    store.Store
 	root  string // path in the store
-	o     fetch.Options
+	set   store.Set
 	local bool   // a folder of this machine, or one that is mounted here
 	seen  string // its URL, or path, on the hosts
 }
@@ -62,16 +62,16 @@ const recordName = "run.json"
 var ErrReadOnly = errors.New("nothing can be put there")
 
 // Open finds the store at a file: or hdfs: URL, or at a path. It need not be there yet.
-func Open(ctx context.Context, url string, o fetch.Options) (*Store, error) {
+func Open(ctx context.Context, url string, stores store.Set) (*Store, error) {
 	url = strings.TrimRight(url, "/")
 	if isWeb(url) {
-		return nil, fmt.Errorf("store %s: %w: want hdfs:, or a folder that all hosts see", fetch.Printable(url), ErrReadOnly)
+		return nil, fmt.Errorf("store %s: %w: want hdfs:, or a folder that all hosts see", store.Printable(url), ErrReadOnly)
 	}
-	in, root, err := fetch.Open(ctx, url, o)
+	in, root, err := stores.Open(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	s := &Store{url: url, in: in, root: root, o: o}
+	s := &Store{url: url, in: in, root: root, set: stores}
 	if s.local = !strings.Contains(url, ":") || strings.HasPrefix(strings.ToLower(url), "file:"); s.local {
 		s.url = "file://" + root
 	}
@@ -98,7 +98,7 @@ func checkFolder(at string) error {
 }
 
 func isWeb(url string) bool {
-	scheme := fetch.SchemeOf(url)
+	scheme := store.SchemeOf(url)
 	return scheme == "http:" || scheme == "https:"
 }
 
@@ -117,7 +117,7 @@ func (s *Store) Local() bool { return strings.HasPrefix(strings.ToLower(s.seen),
 func (s *Store) Web() bool { return isWeb(s.seen) }
 
 // String is the store's URL, as a person may read it.
-func (s *Store) String() string { return fetch.Printable(s.url) }
+func (s *Store) String() string { return store.Printable(s.url) }
 
 // Folder is that of a run. Neither an app's id nor a run's has an @ in it.
 func (s *Store) Folder(app, run string) *Folder { return &Folder{s, app + "@" + run} }
@@ -155,7 +155,7 @@ func (s *Store) Records(ctx context.Context) ([]Record, error) {
 const mostRecord = 1 << 20
 
 func (s *Store) record(ctx context.Context, at string) (r Record, err error) {
-	c, err := s.in.Open(ctx, at, fetch.Position{})
+	c, err := s.in.Open(ctx, at, store.Position{})
 	if err != nil {
 		return r, err
 	}
@@ -178,7 +178,7 @@ func NameOf(ctx context.Context, file File) (string, error) {
 	}
 	defer f.Close() // only read
 	h := sha256.New()
-	if _, err := io.Copy(h, fetch.Reader(ctx, f)); err != nil {
+	if _, err := io.Copy(h, store.Reader(ctx, f)); err != nil {
 		return "", fmt.Errorf("%s: %w", file.Path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)) + "-" + file.Name, nil
@@ -243,7 +243,7 @@ func (f *Folder) Put(ctx context.Context, name string, file File) error {
 }
 
 func (f *Folder) put(ctx context.Context, name, from, digest string) error {
-	_, err := fetch.Put(ctx, f.store.url+"/"+f.name+"/"+name, from, digest, f.store.o)
+	_, err := store.Put(ctx, f.store.url+"/"+f.name+"/"+name, from, digest, f.store.set)
 	return err
 }
 

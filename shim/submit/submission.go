@@ -154,7 +154,7 @@ func (o *Options) launch(ctx context.Context, a *artifacts, args []string) (*sub
 	}
 	client, err := o.Launcher.Client.New(job.Request{
 		Job: rendered, Options: o.File, Address: o.Address, UnitDir: o.UnitDir,
-		Hadoop: o.Choices.Hadoop.Conf, Fetch: o.Choices.Hadoop.Fetching(o.Err),
+		Hadoop: o.Choices.Hadoop.Conf, Stores: o.Choices.Hadoop.Stores(o.Err),
 	})
 	if err != nil {
 		return nil, err

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/store/schemes"
 )
 
 // Records lie where others may write: only this submission's registry is asked, for each app once, our own not at all, and one
@@ -32,7 +32,7 @@ func TestWhoIsAskedForRecords(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir()
-			store, err := Open(t.Context(), root, fetch.Options{})
+			store, err := Open(t.Context(), root, schemes.Local())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/job"
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/store/schemes"
 )
 
 // puppetJob is a job whose launcher says what a test has it say.
@@ -75,7 +75,7 @@ func (p *puppetRegistry) Agents(context.Context, string, []consul.MemberStatus, 
 func waiting(t *testing.T, launcher string, answers bool) (x *waiter, out *bytes.Buffer, file string) {
 	t.Helper()
 	root := t.TempDir()
-	store, err := Open(t.Context(), root, fetch.Options{})
+	store, err := Open(t.Context(), root, schemes.Local())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch/fetchtest"
+	"github.com/muster-agent/muster/shim/store/storetest"
 )
 
 // counted serves files and counts their bytes; it holds on in the middle of one, until it is let go.
@@ -71,7 +71,7 @@ func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestKilledInMidDownload(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
-	large, small := fetchtest.Noise(48*mib, 1), fetchtest.Noise(3*mib, 2)
+	large, small := storetest.Noise(48*mib, 1), storetest.Noise(3*mib, 2)
 	c := &counted{
 		files: map[string][]byte{"/large": large, "/small": small}, hold: 40 * mib,
 		held: make(chan struct{}), let: make(chan struct{}), sent: map[string]int64{},

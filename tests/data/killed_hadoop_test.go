@@ -9,20 +9,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
 // onHDFS is a place on a cluster.
 type onHDFS struct {
 	t     testing.TB
-	store fetch.Store
+	store store.Store
 	dir   string
 }
 
 // walk shows each file below the place.
-func (h onHDFS) walk(see func(name string, f fetch.Info)) {
+func (h onHDFS) walk(see func(name string, f store.Info)) {
 	h.t.Helper()
 	ctx := context.WithoutCancel(h.t.Context())
 	var below func(dir string)
@@ -43,14 +43,14 @@ func (h onHDFS) walk(see func(name string, f fetch.Info)) {
 }
 
 func (h onHDFS) bytes() (n int64) {
-	h.walk(func(_ string, f fetch.Info) { n += f.Size })
+	h.walk(func(_ string, f store.Info) { n += f.Size })
 	return n
 }
 
 func (h onHDFS) files() map[string]string {
 	all := map[string]string{}
-	h.walk(func(name string, f fetch.Info) {
-		content, err := h.store.Open(h.t.Context(), f.Path, fetch.Position{})
+	h.walk(func(name string, f store.Info) {
+		content, err := h.store.Open(h.t.Context(), f.Path, store.Position{})
 		if err == nil {
 			var text []byte
 			text, err = io.ReadAll(content)
@@ -68,7 +68,7 @@ func TestKilledInMidUploadToHDFS(t *testing.T) {
 	t.Parallel()
 	c := hadoop.Shared(t)
 	url := strings.TrimRight(c.URI, "/") + path.Join(c.Folder(t), "out")
-	store, dir, err := hdfs.Config{Conf: c.ConfDir}.Open(context.WithoutCancel(t.Context()), url)
+	opened, dir, err := hdfs.Config{Conf: c.ConfDir}.Open(context.WithoutCancel(t.Context()), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestKilledInMidUploadToHDFS(t *testing.T) {
 	set := settings{"muster.command": command, "muster.output.model": url}
 	j := newJob(t, 1, set)
 	j.onHadoop(c)
-	j.killedInMidUpload(onHDFS{t, store, dir}, want, 30_000)
+	j.killedInMidUpload(onHDFS{t, opened, dir}, want, 30_000)
 
 	again := newJob(t, 1, set)
 	again.onHadoop(c)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muster-agent/muster/packages/hdfs"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/muster-agent/muster/packages/fetch/fetchtest"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store/hdfs"
+	"github.com/muster-agent/muster/shim/store/storetest"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
@@ -69,7 +69,7 @@ func TestFilesOfAllKinds(t *testing.T) {
 		want["names/"+name] = []byte(strconv.Itoa(i))
 	}
 	for i, n := range []int{0, 1, mib - 1, mib, mib + 1, 2 * mib, 3 * mib} {
-		want["sizes/"+strconv.Itoa(n)] = fetchtest.Noise(n, uint64(i)) //nolint:gosec // small
+		want["sizes/"+strconv.Itoa(n)] = storetest.Noise(n, uint64(i)) //nolint:gosec // small
 	}
 	for name, content := range want {
 		path := filepath.Join(local, name)
@@ -131,7 +131,7 @@ func TestAFileThatIsWritten(t *testing.T) {
 	dir := c.Folder(t)
 	conf := hdfs.Config{Conf: c.ConfDir, User: "ada"}
 	writes, reads := opened(t, conf, c.URI), opened(t, conf, c.URI)
-	content := fetchtest.Noise(3*mib, 31)
+	content := storetest.Noise(3*mib, 31)
 	w, err := writes.Create(t.Context(), dir+"/open")
 	if err != nil {
 		t.Fatal(err)
@@ -194,8 +194,8 @@ func TestTwoAtOnce(t *testing.T) {
 	want := map[string][]byte{}
 	for i := range 40 {
 		name := dir + "/" + strconv.Itoa(i)
-		want[name] = fetchtest.Noise(200_000+i, uint64(i)) //nolint:gosec // small
-		fetchtest.Put(t, s, name, want[name])
+		want[name] = storetest.Noise(200_000+i, uint64(i)) //nolint:gosec // small
+		storetest.Put(t, s, name, want[name])
 	}
 	const most = 3
 	var both sync.WaitGroup

@@ -8,18 +8,18 @@ import (
 	"path"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // OnStore is a folder of a store as Look takes it: its files are listed, and of each no more is read than tells whether it is
 // whole. A file's places are read in pieces, of which the last is kept.
-func OnStore(ctx context.Context, store fetch.Store, top string) fs.FS {
+func OnStore(ctx context.Context, store store.Store, top string) fs.FS {
 	return storeFolder{ctx, store, top}
 }
 
 type storeFolder struct {
 	ctx   context.Context //nolint:containedctx // fs.FS has no other way to be called off
-	store fetch.Store
+	store store.Store
 	top   string
 }
 
@@ -68,7 +68,7 @@ func (s storeFolder) Open(name string) (fs.File, error) {
 	return &storeFile{storeFolder: s, at: at, info: info}, err
 }
 
-type storeInfo struct{ fetch.Info }
+type storeInfo struct{ store.Info }
 
 func (i storeInfo) Name() string       { return path.Base(i.Path) }
 func (i storeInfo) Size() int64        { return i.Info.Size }
@@ -128,7 +128,7 @@ func (f *storeFile) fill(at, n int64) (err error) {
 	if size := f.info.Size(); at > size-n {
 		at = max(0, min(at, size-n))
 	}
-	c, err := f.store.Open(f.ctx, f.at, fetch.Position{Offset: at})
+	c, err := f.store.Open(f.ctx, f.at, store.Position{Offset: at})
 	if err != nil {
 		return err
 	}

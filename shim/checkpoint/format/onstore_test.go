@@ -10,8 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/file"
 )
 
 // A store is looked at as a folder is, by its own listing, and little of a file is read.
@@ -19,7 +20,7 @@ func TestLookOnAStore(t *testing.T) {
 	for _, dir := range []string{"tensorflow/v2", "tensorflow/named", "torch/zip", "torch/old", "torch/sharded", "mxnet", "lightgbm"} {
 		at := t.TempDir()
 		must(t, os.CopyFS(at, os.DirFS(filepath.Join("testdata", dir))))
-		store, top, err := fetch.Open(t.Context(), at, fetch.Options{})
+		store, top, err := file.Open(t.Context(), at)
 		must(t, err)
 		framework, _, _ := strings.Cut(dir, "/")
 		rule := Rule{Framework: strings.Replace(framework, "torch", "pytorch", 1)}
@@ -37,7 +38,7 @@ func TestLookOnAStore(t *testing.T) {
 	big := filepath.Join(t.TempDir(), "c-1.npz")
 	must(t, os.WriteFile(big, append([]byte("PK\x03\x04"), make([]byte, 5<<20)...), 0o600))
 	counted := &counter{}
-	store, top, err := fetch.Open(t.Context(), filepath.Dir(big), fetch.Options{})
+	store, top, err := file.Open(t.Context(), filepath.Dir(big))
 	must(t, err)
 	counted.Store = store
 	if found, err := (Rule{Pattern: "c-*.npz"}).Look(OnStore(t.Context(), counted, top)); err != nil || len(found.Torn) != 1 {
@@ -57,11 +58,11 @@ func must(t *testing.T, err error) {
 
 // counter counts the bytes that are read of a store.
 type counter struct {
-	fetch.Store
+	store.Store
 	bytes int
 }
 
-func (c *counter) Open(ctx context.Context, path string, at fetch.Position) (*fetch.Content, error) {
+func (c *counter) Open(ctx context.Context, path string, at store.Position) (*store.Content, error) {
 	content, err := c.Store.Open(ctx, path, at)
 	if err == nil {
 		content.ReadCloser = struct {

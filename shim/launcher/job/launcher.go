@@ -3,8 +3,8 @@ package job
 import (
 	"context"
 
-	"github.com/muster-agent/muster/packages/fetch"
 	"github.com/muster-agent/muster/shim/render"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // Client brings one job to its launcher, and asks how it stands.
@@ -24,10 +24,10 @@ type Request struct {
 	Job     render.Job
 	Options render.Options // that it was rendered with
 
-	Address string        // of the launcher's API; empty: the launcher's usual one
-	UnitDir string        // of this host, for units of systemd
-	Hadoop  string        // folder of Hadoop's configuration
-	Fetch   fetch.Options // for what the launcher keeps on HDFS
+	Address string    // of the launcher's API; empty: the launcher's usual one
+	UnitDir string    // of this host, for units of systemd
+	Hadoop  string    // folder of Hadoop's configuration
+	Stores  store.Set // for what the launcher keeps on HDFS
 }
 
 // Launcher is how jobs come to one launcher.

@@ -16,6 +16,9 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
+	"github.com/muster-agent/muster/shim/store/schemes"
 )
 
 func main() {
@@ -40,11 +43,11 @@ func run(ctx context.Context, args []string) error {
 
 // get brings all files below a URL, as an input's are brought.
 func get(ctx context.Context, url, folder string) (err error) {
-	store, top, err := stage.Open(ctx, url)
+	in, top, err := schemes.All(hdfs.Config{}).Open(ctx, url)
 	if err != nil {
 		return err
 	}
-	files, err := stage.Listing{Store: store}.List(ctx, top)
+	files, err := stage.Listing{Store: in}.List(ctx, top)
 	if err != nil {
 		return err
 	}
@@ -69,7 +72,7 @@ func makeRoot(folder string) (*os.Root, error) {
 
 // put sends all files of a folder and gives the whole its name at the end, as an output is left.
 func put(ctx context.Context, folder, url string) (err error) {
-	store, top, err := stage.Open(ctx, url)
+	in, top, err := schemes.All(hdfs.Config{}).Open(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -79,22 +82,22 @@ func put(ctx context.Context, folder, url string) (err error) {
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
 	half := path.Join(path.Dir(top), "_temporary", path.Base(top))
-	var parcels []stage.Parcel
+	var uploads []store.Upload
 	err = fs.WalkDir(from.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if d.IsDir() {
-			return store.MkdirAll(ctx, path.Join(half, name))
+			return in.MkdirAll(ctx, path.Join(half, name))
 		}
-		parcels = append(parcels, stage.Parcel{From: from, Name: filepath.FromSlash(name), To: path.Join(half, name)})
+		uploads = append(uploads, store.Upload{From: from, Name: filepath.FromSlash(name), To: path.Join(half, name)})
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := (stage.Transfer{}).Send(ctx, store, parcels); err != nil {
+	if err := (stage.Transfer{}).Send(ctx, in, uploads); err != nil {
 		return err
 	}
-	return store.Rename(ctx, half, top)
+	return in.Rename(ctx, half, top)
 }

@@ -22,10 +22,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/packages/fetch/fetchtest"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
+	"github.com/muster-agent/muster/shim/store/storetest"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
@@ -176,13 +176,13 @@ func (l lab) send(t *testing.T, name string, content []byte, after int64, happen
 	}
 	event := &once{after: after, do: happens}
 	how := stage.Transfer{Moved: event.tell, Again: func(file, why string) { t.Logf("again: %s: %s", file, why) }}
-	if err := how.Send(t.Context(), l.Store, []stage.Parcel{{From: root(t, from), Name: "file", To: name}}); err != nil {
+	if err := how.Send(t.Context(), l.Store, []store.Upload{{From: root(t, from), Name: "file", To: name}}); err != nil {
 		t.Fatalf("%v\n%s", err, l.told)
 	}
 	if !event.done.Load() {
 		t.Fatal("it was over before anything happened")
 	}
-	if got := fetchtest.Get(t, l.Store, name, 0); !bytes.Equal(got, content) {
+	if got := storetest.Get(t, l.Store, name, 0); !bytes.Equal(got, content) {
 		t.Errorf("other bytes are there: %d of %d", len(got), len(content))
 	}
 	if twice := event.moved.Load() - int64(len(content)); twice > 2*mib {
@@ -194,9 +194,9 @@ func (l lab) send(t *testing.T, name string, content []byte, after int64, happen
 func TestPartsDie(t *testing.T) {
 	c := hadoop.Start(t, hadoop.Options{DataNodes: 3, HA: true, Replication: 2, BlockSize: mib, Site: hadoop.Keys(t)})
 	l := open(t, c)
-	want := fetchtest.Noise(12*mib+777, 1)
+	want := storetest.Noise(12*mib+777, 1)
 	name := path.Join(l.dir, "big")
-	fetchtest.Put(t, l.Store, name, want)
+	storetest.Put(t, l.Store, name, want)
 
 	t.Run("encrypted and erasure coded files", func(t *testing.T) { l.coded(t) })
 	t.Run("a damaged copy", func(t *testing.T) { l.damaged(t) })
@@ -310,9 +310,9 @@ func (l lab) left(t *testing.T, name string, want []byte) {
 
 // damaged changes a byte in the middle of a block's copy, in the one that is read first, then in all.
 func (l lab) damaged(t *testing.T) {
-	want := fetchtest.Noise(200_000, 7)
+	want := storetest.Noise(200_000, 7)
 	name := path.Join(l.dir, "damaged")
-	fetchtest.Put(t, l.Store, name, want)
+	storetest.Put(t, l.Store, name, want)
 	copies := blocks(t, l.Dir, want)
 	if len(copies) != 2 {
 		t.Fatalf("got copies %q, want 2", copies)
@@ -329,11 +329,11 @@ func (l lab) damaged(t *testing.T) {
 		err = stage.Transfer{Retries: -1}.Bring(t.Context(), root(t, t.TempDir()), []stage.Copy{{From: stage.File{Store: l.Store, Path: name}, To: "got"}})
 		switch {
 		case i == 0:
-			got := fetchtest.Get(t, l.Store, name, 0)
+			got := storetest.Get(t, l.Store, name, 0)
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("one copy is good: %v", err)
 			}
-		case !errors.Is(err, fetch.ErrCorrupt) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "fsck"):
+		case !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "fsck"):
 			t.Errorf("all copies are damaged: got %v", err)
 		}
 	}
@@ -365,7 +365,7 @@ func (l lab) safeMode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := short.Create(t.Context(), path.Join(l.dir, "no")); !errors.Is(err, hdfs.ErrSafeMode) || !errors.Is(err, fetch.ErrWaited) || !strings.Contains(err.Error(), "dfsadmin -safemode") {
+	if _, err := short.Create(t.Context(), path.Join(l.dir, "no")); !errors.Is(err, hdfs.ErrSafeMode) || !errors.Is(err, store.ErrWaited) || !strings.Contains(err.Error(), "dfsadmin -safemode") {
 		t.Errorf("got %v", err)
 	}
 	waits := make(chan struct{})

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/packages/fetch/fetchtest"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
+	"github.com/muster-agent/muster/shim/store/storetest"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
@@ -45,9 +45,9 @@ func TestKerberos(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := fetchtest.Noise(5*mib+99, 3)
-			fetchtest.Put(t, s, path.Join(dir, "a"), want)
-			if got := fetchtest.Get(t, s, path.Join(dir, "a"), 100_000); !bytes.Equal(got, want[100_000:]) {
+			want := storetest.Noise(5*mib+99, 3)
+			storetest.Put(t, s, path.Join(dir, "a"), want)
+			if got := storetest.Get(t, s, path.Join(dir, "a"), 100_000); !bytes.Equal(got, want[100_000:]) {
 				t.Errorf("other bytes came: %d", len(got))
 			}
 			// the name of the file goes to the NameNode, the bytes to the DataNode
@@ -56,7 +56,7 @@ func TestKerberos(t *testing.T) {
 				t.Errorf("%s: who listens can read the name: %v, the bytes: %v", tt.protection, heard.saw(name), heard.saw(want[mib:mib+64]))
 			}
 			if tt.name == "privacy" {
-				fetchtest.Run(t, s, path.Join(dir, "all"))
+				storetest.Run(t, s, path.Join(dir, "all"))
 			}
 			if tt.name == "authentication" {
 				t.Run("who is nobody", func(t *testing.T) { nobody(t, c, keytab, dir) })
@@ -135,7 +135,7 @@ func nobody(t *testing.T, c *hadoop.Cluster, keytab, dir string) {
 		if err == nil {
 			_, err = s.Stat(t.Context(), dir)
 		}
-		told, ok := errors.AsType[*fetch.Error](err)
+		told, ok := errors.AsType[*store.Error](err)
 		if !errors.Is(err, hdfs.ErrKerberos) || !ok || told.Hint == "" || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %s and what would do", tt.name, err, tt.want)
 		}
@@ -165,7 +165,7 @@ func renewed(t *testing.T, c *hadoop.Cluster, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fetchtest.Noise(2*mib, 5)
+	want := storetest.Noise(2*mib, 5)
 	if _, err := w.Write(want[:mib/2]); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func renewed(t *testing.T, c *hadoop.Cluster, dir string) {
 	if err := w.Close(); err != nil {
 		t.Errorf("what was open: %v", err)
 	}
-	if got := fetchtest.Get(t, s, path.Join(dir, "long"), 0); !bytes.Equal(got, want) {
+	if got := storetest.Get(t, s, path.Join(dir, "long"), 0); !bytes.Equal(got, want) {
 		t.Errorf("other bytes are there: %d of %d", len(got), len(want))
 	}
 	if err := (stage.Transfer{}).Bring(t.Context(), root(t, t.TempDir()), []stage.Copy{{From: stage.File{Store: s, Path: path.Join(dir, "long")}, To: "a"}}); err != nil {
@@ -228,7 +228,7 @@ func otherClock(t *testing.T, c *hadoop.Cluster, dir string) {
 	if err == nil {
 		_, err = s.Stat(t.Context(), dir)
 	}
-	told, ok := errors.AsType[*fetch.Error](err)
+	told, ok := errors.AsType[*store.Error](err)
 	if !errors.Is(err, hdfs.ErrKerberos) || !ok || !strings.Contains(err.Error(), "the clocks of this machine and the KDC differ too much") || !strings.Contains(told.Hint, "NTP") {
 		t.Errorf("got %v", err)
 	}

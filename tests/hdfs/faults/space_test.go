@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/packages/fetch/fetchtest"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
+	"github.com/muster-agent/muster/shim/store/storetest"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
@@ -40,7 +40,7 @@ func TestDataNodesAreFull(t *testing.T) {
 		}
 		again := 0
 		how := stage.Transfer{Retries: 2, Again: func(string, string) { again++ }}
-		err := how.Send(t.Context(), l.Store, []stage.Parcel{{From: root(t, local), Name: "file", To: to}})
+		err := how.Send(t.Context(), l.Store, []store.Upload{{From: root(t, local), Name: "file", To: to}})
 		if err == nil || again != 2 || !strings.Contains(err.Error(), to) || !strings.Contains(err.Error(), "disks are full") || !strings.Contains(err.Error(), "dfsadmin -report") {
 			t.Errorf("tried %d times again: got %v", again, err)
 		}
@@ -54,9 +54,9 @@ func TestDataNodesAreFull(t *testing.T) {
 // fullDisks writes in each way without room, and with room after a while.
 func fullDisks(t *testing.T, c *hadoop.Cluster) {
 	l := open(t, c)
-	text := fetchtest.Noise(10*mib, 21)
+	text := storetest.Noise(10*mib, 21)
 	local, heavy := t.TempDir(), t.TempDir()
-	for name, content := range map[string][]byte{filepath.Join(local, "step-7"): text, filepath.Join(heavy, "ballast"): fetchtest.Noise(26*mib, 22)} {
+	for name, content := range map[string][]byte{filepath.Join(local, "step-7"): text, filepath.Join(heavy, "ballast"): storetest.Noise(26*mib, 22)} {
 		if err := os.WriteFile(name, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func fullDisks(t *testing.T, c *hadoop.Cluster) {
 		read  func(b []byte) ([]byte, error)
 	}{
 		{"a file is sent", func(ctx context.Context, s *hdfs.Store, dir string) error {
-			return stage.Transfer{}.Send(ctx, s, []stage.Parcel{{From: root(t, local), Name: "step-7", To: dir + "/file"}})
+			return stage.Transfer{}.Send(ctx, s, []store.Upload{{From: root(t, local), Name: "step-7", To: dir + "/file"}})
 		}, "file", nil},
 		{"a checkpoint is stored", func(ctx context.Context, s *hdfs.Store, dir string) error {
 			return keep(ctx, t, s, dir, local)
@@ -89,11 +89,11 @@ func fullDisks(t *testing.T, c *hadoop.Cluster) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, ballast := c.Folder(t), path.Join(c.Folder(t), "ballast")
-			if err := (stage.Transfer{}).Send(t.Context(), l.Store, []stage.Parcel{{From: root(t, heavy), Name: "ballast", To: ballast}}); err != nil {
+			if err := (stage.Transfer{}).Send(t.Context(), l.Store, []store.Upload{{From: root(t, heavy), Name: "ballast", To: ballast}}); err != nil {
 				t.Fatal(err)
 			}
 			err := tt.write(t.Context(), full(t, c, time.Second, nil), dir)
-			if !errors.Is(err, fetch.ErrWaited) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "dfsadmin -report") {
+			if !errors.Is(err, store.ErrWaited) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "dfsadmin -report") {
 				t.Errorf("without room: got %v", err)
 			}
 			if info, err := l.Stat(t.Context(), path.Join(dir, tt.final)); err == nil && info.Size >= 10*mib {
@@ -108,7 +108,7 @@ func fullDisks(t *testing.T, c *hadoop.Cluster) {
 			if err != nil {
 				t.Fatalf("with room again: %v", err)
 			}
-			got := fetchtest.Get(t, l.Store, path.Join(again, tt.final), 0)
+			got := storetest.Get(t, l.Store, path.Join(again, tt.final), 0)
 			if tt.read != nil {
 				if got, err = tt.read(got); err != nil {
 					t.Fatal(err)
@@ -153,10 +153,10 @@ func keep(ctx context.Context, t *testing.T, s *hdfs.Store, dir, local string) e
 		App: "app", Run: "1", Instance: "worker-0", Inc: strings.Repeat("a", 8), Generation: 1, Attempt: 1, Framework: "none", Place: ".", Shared: true,
 		Founded: time.Unix(1000, 0).UTC(), Saved: time.Unix(2000, 0).UTC(),
 	}
-	_, _, err = checkpoint.Vault{Store: s, Top: dir}.Put(ctx, m, found.Whole[0], root(t, local), func(ctx context.Context, parcels []checkpoint.Parcel) error {
-		var all []stage.Parcel
-		for _, p := range parcels {
-			all = append(all, stage.Parcel(p))
+	_, _, err = checkpoint.Vault{Store: s, Top: dir}.Put(ctx, m, found.Whole[0], root(t, local), func(ctx context.Context, uploads []store.Upload) error {
+		var all []store.Upload
+		for _, p := range uploads {
+			all = append(all, store.Upload(p))
 		}
 		return stage.Transfer{}.Send(ctx, s, all)
 	})

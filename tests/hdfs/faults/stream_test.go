@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muster-agent/muster/packages/fetch/fetchtest"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/store/storetest"
 )
 
 // streams are fed and gathered while the cluster loses parts: nothing of them is missing, and nothing comes twice.
@@ -21,7 +21,7 @@ func (l lab) streams(t *testing.T) {
 		fmt.Fprintf(&b, "%d a line of text\n", i*i)
 	}
 	text, name := b.String(), path.Join(l.dir, "lines")
-	fetchtest.Put(t, l.Store, name, []byte(text))
+	storetest.Put(t, l.Store, name, []byte(text))
 	l.FsShell(t, "-setrep", "-w", "2", name) // a writer that has just lost a DataNode leaves it out: of some blocks there may be one copy yet
 	dead := -1
 	for what, happens := range map[string]func(){
@@ -100,7 +100,7 @@ func (l lab) gather(t *testing.T, dir, said string, happens, mend func()) {
 	mend()
 	var got bytes.Buffer
 	for i := range left.Files {
-		zipped := fetchtest.Get(t, l.Store, path.Join(dir, fmt.Sprintf("part-r-%03d.gz", i)), 0)
+		zipped := storetest.Get(t, l.Store, path.Join(dir, fmt.Sprintf("part-r-%03d.gz", i)), 0)
 		plain, err := gzip.NewReader(bytes.NewReader(zipped))
 		if err != nil {
 			t.Fatal(err)

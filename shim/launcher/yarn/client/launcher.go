@@ -14,10 +14,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/muster-agent/muster/packages/fetch"
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/job"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
 // Launcher is how jobs come to YARN: by its service API, or by the distributed shell.
@@ -36,7 +36,7 @@ func open(r job.Request) (job.Client, error) {
 		return &Shell{ResourceManager: manager, Script: text, Applications: r.Job.Applications}, nil
 	}
 	return &Service{ResourceManager: manager, Definition: text, Kept: func(ctx context.Context, name string) ([]byte, error) {
-		return keptService(ctx, r.Fetch, manager.User, name)
+		return keptService(ctx, r.Stores, manager.User, name)
 	}}, nil
 }
 
@@ -59,13 +59,13 @@ func shellClient() error {
 const mostService = 16 << 20
 
 // keptService is the definition that YARN keeps of a service, in its owner's home on HDFS.
-func keptService(ctx context.Context, o fetch.Options, owner, name string) (text []byte, err error) {
+func keptService(ctx context.Context, stores store.Set, owner, name string) (text []byte, err error) {
 	at := "hdfs:///user/" + owner + "/.yarn/services/" + name + "/" + name + ".json"
-	store, path, err := fetch.Open(ctx, at, o)
+	opened, path, err := stores.Open(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := store.Open(ctx, path, fetch.Position{})
+	kept, err := opened.Open(ctx, path, store.Position{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,161 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/shim/store"
+)
+
+// Removed is a file that Clean has taken out of the cache.
+type Removed struct {
+	SHA256 string
+	Bytes  int64
+	Used   time.Time // when it was last asked for
+}
+
+// Keep says what of a cache stays.
+type Keep struct {
+	Since time.Time // files that were asked for since then; zero: all
+	Bytes int64     // at most, the last used ones; 0: no limit
+}
+
+// Clean removes the files that nobody holds and that Keep does not keep, oldest first, and what broken downloads have
+// left from before Keep.Since. What a process holds stays. dir is Request.CacheDir. It returns what it removed.
+func Clean(ctx context.Context, dir string, keep Keep) ([]Removed, error) {
+	if _, err := os.Lstat(filepath.Join(dir, "fetch")); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	c, err := openCache(dir)
+	if err != nil {
+		return nil, err
+	}
+	all, bytes, err := c.contents()
+	if err != nil {
+		return nil, fmt.Errorf("clean %s: %w", c.root, err)
+	}
+	var gone []Removed
+	for _, r := range all {
+		if ctx.Err() != nil {
+			return gone, ctx.Err()
+		}
+		if !r.Used.Before(keep.Since) && (keep.Bytes <= 0 || bytes <= keep.Bytes) {
+			continue
+		}
+		removed, err := c.sweep(r)
+		if err != nil {
+			return gone, fmt.Errorf("clean %s: %w", c.contentPath(r.SHA256), err)
+		}
+		if removed {
+			bytes -= r.Bytes
+			gone = append(gone, r)
+		}
+	}
+	return gone, errors.Join(c.sweepPartial(keep.Since), c.sweepIndex())
+}
+
+// contents are the whole files, least lately used first, and what they take together.
+func (c cache) contents() (all []Removed, bytes int64, err error) {
+	entries, err := os.ReadDir(filepath.Join(c.root, "sha256"))
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		r := Removed{SHA256: e.Name(), Bytes: info.Size(), Used: info.ModTime()}
+		if used, err := os.Stat(filepath.Join(c.root, "locks", "sha256-"+e.Name())); err == nil {
+			r.Used = used.ModTime()
+		}
+		bytes += r.Bytes
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b Removed) int {
+		return cmp.Or(a.Used.Compare(b.Used), cmp.Compare(a.SHA256, b.SHA256))
+	})
+	return all, bytes, nil
+}
+
+// sweep removes a file if nobody holds it and nobody has asked for it meanwhile.
+func (c cache) sweep(r Removed) (done bool, err error) {
+	_, err = os.Lstat(filepath.Join(c.root, "locks", "sha256-"+r.SHA256))
+	fresh := errors.Is(err, fs.ErrNotExist) // the lock file tells when it was used; one that we make tells nothing
+	held, err := c.tryLock("sha256-"+r.SHA256, syscall.LOCK_EX)
+	if err != nil || held == nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, held.Release()) }()
+	used, err := held.Used()
+	if err != nil {
+		return false, err
+	}
+	if !fresh && used.After(r.Used) {
+		return false, nil
+	}
+	return true, removeIfThere(c.contentPath(r.SHA256))
+}
+
+// sweepPartial removes what broken downloads left, unless they are at it.
+func (c cache) sweepPartial(since time.Time) error {
+	entries, err := os.ReadDir(filepath.Join(c.root, "partial"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.ModTime().Before(since) {
+			continue
+		}
+		if err := c.sweepOne(e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c cache) sweepOne(name string) (err error) {
+	url, _, _ := strings.Cut(name, ".json")
+	if strings.HasPrefix(name, ".new-") { // of a process that was killed while it wrote
+		return removeIfThere(filepath.Join(c.root, "partial", name))
+	}
+	held, err := c.tryLock("url-"+url, syscall.LOCK_EX)
+	if err != nil || held == nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Release()) }()
+	return removeIfThere(filepath.Join(c.root, "partial", name))
+}
+
+// sweepIndex forgets the URLs whose content is gone.
+func (c cache) sweepIndex() error {
+	found, err := filepath.Glob(filepath.Join(c.root, "index", "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, path := range found {
+		var r remembered
+		if readJSON(path, &r) && store.IsDigest(r.Digest) {
+			if _, err := os.Lstat(c.contentPath(r.Digest)); !errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+		}
+		if err := removeIfThere(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
