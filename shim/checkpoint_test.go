@@ -95,7 +95,7 @@ func TestMarksThatProcessesWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = root.Close() })
-	m := &checkpointManager{cfg: checkpointConfig{AppID: "app", Registry: func() checkpointRegistry { return &consul.Seat{} }}}
+	m := &checkpointManager{cfg: checkpointConfig{AppID: "app", Registry: func() checkpointRegistry { return &consul.Membership{} }}}
 	for text, want := range map[string]int{"": 0, " \n": 0, "7": 0, "word": 0, "a b -1\n": 0, m.markText(7): 7, m.markText(7) + "\n": 0} {
 		if err := root.WriteFile(markName, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -284,7 +284,7 @@ func (r *runner) embed(ctx context.Context) error {
 	if err := r.refuseSurvivors(ctx); err != nil {
 		return err
 	}
-	l, err := embedded.ListenUnix(path)
+	l, err := embedded.ListenUnix(ctx, path)
 	if err != nil {
 		return exit.With(exit.Held, fmt.Errorf("%s: %w; is it running already?", r.appID, err))
 	}

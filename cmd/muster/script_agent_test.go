@@ -123,9 +123,9 @@ func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: registry PATH FILE")
 	}
 	path := ts.MkAbs(args[0])
-	listen := func() (net.Listener, error) { return embedded.ListenUnix(path) }
+	listen := func() (net.Listener, error) { return embedded.ListenUnix(context.Background(), path) }
 	if args[0] == "tcp" {
-		listen = func() (net.Listener, error) { return embedded.ListenLoopback("127.0.0.1:0") }
+		listen = func() (net.Listener, error) { return embedded.ListenLoopback(context.Background(), "127.0.0.1:0") }
 	}
 	l, err := listen()
 	ts.Check(err)

@@ -12,7 +12,7 @@ func waitLimit(wait time.Duration) time.Duration { return wait + wait/16 + 6*tim
 
 // blockKey waits until key has another index than the given one, or wait is over. An index that fell
 // (a restored or a new server) starts from 0 again.
-func (l *lane) blockKey(ctx context.Context, key string, index uint64, wait time.Duration, c consistency) (*api.KVPair, uint64, error) {
+func (l *connection) blockKey(ctx context.Context, key string, index uint64, wait time.Duration, c consistency) (*api.KVPair, uint64, error) {
 	var pair *api.KVPair
 	next, err := l.block(ctx, "watch "+key, index, wait, c, func(q *api.QueryOptions) (meta *api.QueryMeta, err error) {
 		pair, meta, err = l.api.KV().Get(key, q)
@@ -22,7 +22,7 @@ func (l *lane) blockKey(ctx context.Context, key string, index uint64, wait time
 }
 
 // blockNames is blockKey for the names under a prefix.
-func (l *lane) blockNames(ctx context.Context, prefix string, index uint64, wait time.Duration) ([]string, uint64, error) {
+func (l *connection) blockNames(ctx context.Context, prefix string, index uint64, wait time.Duration) ([]string, uint64, error) {
 	var names []string
 	next, err := l.block(ctx, "watch "+prefix, index, wait, byDefault, func(q *api.QueryOptions) (meta *api.QueryMeta, err error) {
 		names, meta, err = l.api.KV().Keys(prefix, "", q)
@@ -31,7 +31,7 @@ func (l *lane) blockNames(ctx context.Context, prefix string, index uint64, wait
 	return names, next, err
 }
 
-func (l *lane) block(ctx context.Context, act string, index uint64, wait time.Duration, c consistency,
+func (l *connection) block(ctx context.Context, act string, index uint64, wait time.Duration, c consistency,
 	read func(*api.QueryOptions) (*api.QueryMeta, error),
 ) (uint64, error) {
 	var meta *api.QueryMeta

@@ -23,14 +23,14 @@ type checkpointKey struct {
 // Checkpoint is T13: a whole checkpoint is where it says. It is committed under the live key and the record as it was when
 // Checkpoint was called: a commit that is still on its way when the member acknowledges a newer generation is refused, and
 // answered with registry.ErrOvertaken. The newest five are remembered.
-func (s *Seat) Checkpoint(ctx context.Context, one registry.CheckpointStep) error {
+func (s *Membership) Checkpoint(ctx context.Context, one registry.CheckpointStep) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return conductor.Named(withStep(steps, one), math.MaxInt64)
 	})
 }
 
 // Store is Checkpoint of several, which were saved in that generation: those that are committed already stay until Trim.
-func (s *Seat) Store(ctx context.Context, gen int, stored ...registry.CheckpointStep) error {
+func (s *Membership) Store(ctx context.Context, gen int, stored ...registry.CheckpointStep) error {
 	return s.changeSteps(ctx, gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		for _, one := range stored {
 			steps = withStep(steps, one)
@@ -41,7 +41,7 @@ func (s *Seat) Store(ctx context.Context, gen int, stored ...registry.Checkpoint
 
 // Trim has the key name no more than is asked for: the newest, and what the gang could go on from, which is of the step least or
 // a later one.
-func (s *Seat) Trim(ctx context.Context, least int64) error {
+func (s *Membership) Trim(ctx context.Context, least int64) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return conductor.Named(steps, least)
 	})
@@ -49,21 +49,21 @@ func (s *Seat) Trim(ctx context.Context, least int64) error {
 
 // GiveUp takes back what was committed of steps after this one: the gang goes on from an older one, and theirs are of a
 // branch that nobody else has.
-func (s *Seat) GiveUp(ctx context.Context, after int64) error {
+func (s *Membership) GiveUp(ctx context.Context, after int64) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return slices.DeleteFunc(steps, func(c registry.CheckpointStep) bool { return c.Step > after })
 	})
 }
 
 // Forget takes back what was committed as being at uri: it is not there any more, or not as it was.
-func (s *Seat) Forget(ctx context.Context, uri string) error {
+func (s *Membership) Forget(ctx context.Context, uri string) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return slices.DeleteFunc(steps, func(c registry.CheckpointStep) bool { return c.URI == uri })
 	})
 }
 
 // Condemn is the word that a copy, whoever has committed it, is not as it was stored: nobody goes on from it any more.
-func (s *Seat) Condemn(ctx context.Context, bad registry.BadCopy) error {
+func (s *Membership) Condemn(ctx context.Context, bad registry.BadCopy) error {
 	return s.changeKey(ctx, s.held().record.Gen, func(c registry.Checkpoint) registry.Checkpoint {
 		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(one registry.CheckpointStep) bool { return one.URI == bad.URI && one.SHA256 == bad.SHA256 })
 		if !slices.Contains(c.Bad, bad) {
@@ -75,14 +75,14 @@ func (s *Seat) Condemn(ctx context.Context, bad registry.BadCopy) error {
 }
 
 // Stored are the checkpoints that all instances have committed.
-func (s *Seat) Stored(ctx context.Context) (map[registry.Instance]registry.Checkpoint, error) {
-	pairs, err := s.g.calls.list(ctx, s.g.keys.checkpoints(), consistent)
+func (s *Membership) Stored(ctx context.Context) (map[registry.Instance]registry.Checkpoint, error) {
+	pairs, err := s.gang.calls.list(ctx, s.gang.keys.checkpoints(), consistent)
 	if err != nil {
 		return nil, err
 	}
 	all := make(map[registry.Instance]registry.Checkpoint, len(pairs))
 	for _, p := range pairs {
-		in, ok := instanceAt(s.g.keys.checkpoints(), p.Key)
+		in, ok := instanceAt(s.gang.keys.checkpoints(), p.Key)
 		if !ok {
 			continue
 		}
@@ -94,33 +94,33 @@ func (s *Seat) Stored(ctx context.Context) (map[registry.Instance]registry.Check
 }
 
 // Founded is when the app came into this registry. One that has lost its data has another.
-func (s *Seat) Founded() time.Time { return s.founded }
+func (s *Membership) Founded() time.Time { return s.founded }
 
 // changeSteps writes the own key's steps as a member of that generation.
-func (s *Seat) changeSteps(ctx context.Context, gen int, change func([]registry.CheckpointStep) []registry.CheckpointStep) error {
+func (s *Membership) changeSteps(ctx context.Context, gen int, change func([]registry.CheckpointStep) []registry.CheckpointStep) error {
 	return s.changeKey(ctx, gen, func(c registry.Checkpoint) registry.Checkpoint {
 		c.Steps = change(slices.Clone(c.Steps))
 		return c
 	})
 }
 
-func (s *Seat) changeKey(ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint) error {
+func (s *Membership) changeKey(ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint) error {
 	var b backoff
 	for {
 		err := s.commitCheckpoint(ctx, gen, change)
-		if err == nil || !s.again(err) {
+		if err == nil || !s.passes(err) {
 			return err
 		}
 		if err := pause(ctx, b.next()); err != nil {
 			return err
 		}
-		if err := s.reread(ctx); err != nil && !s.again(err) {
+		if err := s.reread(ctx); err != nil && !s.passes(err) {
 			return err
 		}
 	}
 }
 
-func (s *Seat) commitCheckpoint(ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint) error {
+func (s *Membership) commitCheckpoint(ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint) error {
 	if err := s.over(); err != nil {
 		return err
 	}
@@ -136,8 +136,8 @@ func (s *Seat) commitCheckpoint(ctx context.Context, gen int, change func(regist
 		return nil // nothing to change, or committed by a try whose answer was lost
 	}
 	next.Version, next.Gen, next.Inc, next.Own = 1, gen, h.record.Inc, old.value.Own || hasOwn(next.Steps)
-	k := s.g.keys
-	res, err := s.g.calls.commit(ctx,
+	k := s.gang.keys
+	res, err := s.gang.calls.commit(ctx,
 		opSession(k.live(s.instance), h.session),
 		opIndex(k.member(s.instance), h.index),
 		opCAS(k.checkpoint(s.instance), old.index, encode(next)))
@@ -163,7 +163,7 @@ func hasOwn(steps []registry.CheckpointStep) bool {
 }
 
 // checkpointNow is the own key; it is read once and remembered.
-func (s *Seat) checkpointNow(ctx context.Context) (held, checkpointKey, error) {
+func (s *Membership) checkpointNow(ctx context.Context) (held, checkpointKey, error) {
 	s.mu.Lock()
 	known := s.checkpoint
 	s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *Seat) checkpointNow(ctx context.Context) (held, checkpointKey, error) {
 		return s.held(), known, nil
 	}
 	h := s.held()
-	pair, err := s.g.calls.get(ctx, s.g.keys.checkpoint(s.instance), consistent)
+	pair, err := s.gang.calls.get(ctx, s.gang.keys.checkpoint(s.instance), consistent)
 	if err != nil {
 		return h, checkpointKey{}, err
 	}
@@ -190,18 +190,18 @@ func readCheckpoint(pair *api.KVPair) (registry.Checkpoint, error) {
 	return decode[registry.Checkpoint](pair.Key, pair.Value)
 }
 
-func (s *Seat) remember(c checkpointKey) {
+func (s *Membership) remember(c checkpointKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.checkpoint = c
 }
 
 // reread settles after a refusal.
-func (s *Seat) reread(ctx context.Context) error {
-	if err := s.take(ctx); err != nil {
+func (s *Membership) reread(ctx context.Context) error {
+	if err := s.takeTurn(ctx); err != nil {
 		return err
 	}
-	defer s.give()
-	_, err := s.settle(ctx, nil)
+	defer s.giveTurn()
+	_, err := s.reconcile(ctx, nil)
 	return err
 }

@@ -12,7 +12,7 @@ import (
 
 // claim clears what is left of the old holder, ends its session (T8) and takes the index (T3); a
 // conductor's lock goes with it.
-func (j *joining) claim(ctx context.Context, d conductor.Claim, look conductor.Snapshot) (*Seat, error) {
+func (j *joining) claim(ctx context.Context, d conductor.Claim, look conductor.Snapshot) (*Membership, error) {
 	if d.Clear != nil && look.Member != nil && j.hooks.Clean != nil {
 		if err := j.hooks.Clean(ctx, d.Instance, *look.Member); err != nil {
 			return nil, fmt.Errorf("clear what is left of %s: %w", d.Instance, err)
@@ -31,7 +31,7 @@ func (j *joining) claim(ctx context.Context, d conductor.Claim, look conductor.S
 		}
 		j.session = session
 	}
-	s, err := j.take3(ctx, d, look)
+	s, err := j.commitClaim(ctx, d, look)
 	if s != nil && d.Unseat != "" {
 		_ = j.calls.destroySession(ctx, d.Unseat) // it ends by itself
 	}
@@ -39,7 +39,7 @@ func (j *joining) claim(ctx context.Context, d conductor.Claim, look conductor.S
 }
 
 // take3 is T3.
-func (j *joining) take3(ctx context.Context, d conductor.Claim, look conductor.Snapshot) (*Seat, error) {
+func (j *joining) commitClaim(ctx context.Context, d conductor.Claim, look conductor.Snapshot) (*Membership, error) {
 	k, in := j.keys, d.Instance
 	unheld := opIndex(k.member(in), d.MembersIndex)
 	if d.MembersIndex == 0 {
@@ -55,9 +55,9 @@ func (j *joining) take3(ctx context.Context, d conductor.Claim, look conductor.S
 		opGet(k.directive()))
 	switch {
 	case err == nil:
-		return j.sit(d, look, res.at(k.directive()), res.index(k.member(in)))
+		return j.newMembership(d, look, res.at(k.directive()), res.index(k.member(in)))
 	case isUnknown(err):
-		return j.claimed(ctx, d, look, err)
+		return j.verifyClaim(ctx, d, look, err)
 	case isRefusal(err):
 		// A newcomer that waited long comes with a session that has ended meanwhile: always a fresh one.
 		session := j.session
@@ -69,15 +69,15 @@ func (j *joining) take3(ctx context.Context, d conductor.Claim, look conductor.S
 
 // claimed finds out whether a claim whose answer was lost was done: only we know our session and
 // incarnation.
-func (j *joining) claimed(ctx context.Context, d conductor.Claim, look conductor.Snapshot, lost error) (*Seat, error) {
+func (j *joining) verifyClaim(ctx context.Context, d conductor.Claim, look conductor.Snapshot, lost error) (*Membership, error) {
 	k, in := j.keys, d.Instance
 	var b backoff
 	for {
-		res, err := j.calls.look(ctx, consistent, k.live(in), k.member(in), k.directive())
+		res, err := j.calls.readKeys(ctx, consistent, k.live(in), k.member(in), k.directive())
 		if err == nil {
 			live, member, directive := res.at(k.live(in)), res.at(k.member(in)), res.at(k.directive())
 			if live != nil && live.Session == j.session && member != nil && string(member.Value) == string(encode(d.Record)) && directive != nil {
-				return j.sit(d, look, directive, member.ModifyIndex)
+				return j.newMembership(d, look, directive, member.ModifyIndex)
 			}
 			session := j.session
 			j.session = ""
@@ -91,17 +91,17 @@ func (j *joining) claimed(ctx context.Context, d conductor.Claim, look conductor
 }
 
 // sit makes the seat of a claim that was done.
-func (j *joining) sit(d conductor.Claim, look conductor.Snapshot, directive *api.KVPair, index uint64) (*Seat, error) {
-	s := &Seat{
-		g: j.gang, instance: d.Instance, previous: look.Member, turn: make(chan struct{}, 1),
-		session: j.session, began: j.born, record: d.Record, index: index,
+func (j *joining) newMembership(d conductor.Claim, look conductor.Snapshot, directive *api.KVPair, index uint64) (*Membership, error) {
+	s := &Membership{
+		gang: j.gang, instance: d.Instance, previous: look.Member, turn: make(chan struct{}, 1),
+		session: j.session, renewed: j.born, record: d.Record, index: index,
 	}
 	if look.App != nil {
 		s.token, s.founded = look.App.Token, look.App.Created
 	}
-	s.give()
+	s.giveTurn()
 	j.start(directive)
-	j.seated(s.instance)
+	j.joined(s.instance)
 	j.work.Go(s.renew)
 	j.log.Info("claimed", "instance", d.Instance.String(), "proof", string(d.Proof))
 	return s, nil

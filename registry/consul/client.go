@@ -28,10 +28,10 @@ type Client struct {
 	times registry.Times
 	log   *slog.Logger
 
-	calls *lane // everything that does not block
-	watch *lane // the blocking read of the directive
-	ready *lane // conductor: the blocking read of the ready keys
-	asks  *lane // conductor: the blocking read of what clients ask
+	calls *connection // everything that does not block
+	watch *connection // the blocking read of the directive
+	ready *connection // conductor: the blocking read of the ready keys
+	asks  *connection // conductor: the blocking read of what clients ask
 }
 
 // Open makes a client. It connects to nothing yet: Ping does.
@@ -43,9 +43,9 @@ func Open(c Config) (*Client, error) {
 	if client.log == nil {
 		client.log = slog.New(slog.DiscardHandler)
 	}
-	for _, l := range []**lane{&client.calls, &client.watch, &client.ready, &client.asks} {
+	for _, l := range []**connection{&client.calls, &client.watch, &client.ready, &client.asks} {
 		var err error
-		if *l, err = newLane(c.Address, c.Token); err != nil {
+		if *l, err = connect(c.Address, c.Token); err != nil {
 			return nil, err
 		}
 	}
@@ -54,7 +54,7 @@ func Open(c Config) (*Client, error) {
 
 // Close gives the connections back. Seats must have been closed before.
 func (c *Client) Close() {
-	for _, l := range []*lane{c.calls, c.watch, c.ready, c.asks} {
+	for _, l := range []*connection{c.calls, c.watch, c.ready, c.asks} {
 		l.close()
 	}
 }

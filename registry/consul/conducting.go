@@ -15,7 +15,7 @@ var (
 	// errDone: the baton can be laid down.
 	errDone = errors.New("laid down")
 	// errBaton: somebody else conducts, or nobody.
-	errBaton = errors.New("the directive's lock is lost")
+	errLockLost = errors.New("the directive's lock is lost")
 )
 
 // conducting drives conductor.State: it keeps the view, does the effects, and asks again after each. A
@@ -39,7 +39,7 @@ func newConducting(g *gang, session string) *conducting {
 }
 
 func (c *conducting) close() {
-	c.tellMissing(nil)
+	c.reportMissing(nil)
 	c.watches.close()
 }
 
@@ -54,8 +54,8 @@ func (c *conducting) run(ctx context.Context) error {
 		more, err := c.step(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return errBaton
-		case errors.Is(err, errDone), errors.Is(err, errBaton):
+			return errLockLost
+		case errors.Is(err, errDone), errors.Is(err, errLockLost):
 			return err
 		case err != nil:
 			if err := c.recover(ctx, err); err != nil {
@@ -85,7 +85,7 @@ func (c *conducting) step(ctx context.Context) (more bool, err error) {
 	c.state, effects = c.state.Step(time.Now(), c.view)
 	c.view.Trouble = false
 	c.wake = time.Time{}
-	c.tellMissing(c.state.Losses())
+	c.reportMissing(c.state.Losses())
 	for _, e := range effects {
 		if w, ok := e.(conductor.Wake); ok {
 			if c.wake.IsZero() || w.At.Before(c.wake) {
@@ -106,7 +106,7 @@ func (c *conducting) step(ctx context.Context) (more bool, err error) {
 }
 
 // tellMissing says whom this conductor waits for, when that has changed.
-func (c *conducting) tellMissing(losses []registry.Loss) {
+func (c *conducting) reportMissing(losses []registry.Loss) {
 	if !slices.Equal(c.missing, losses) {
 		c.missing = losses
 		c.mail.send(registry.Missing{Losses: losses})
@@ -134,9 +134,9 @@ func (c *conducting) do(ctx context.Context, e conductor.Effect) error {
 	case conductor.Begin:
 		return c.direct(ctx, e.Index, e.Directive)
 	case conductor.End:
-		return c.rule(ctx, e)
+		return c.end(ctx, e)
 	case conductor.Lost:
-		return c.lose(ctx, e)
+		return c.declareLost(ctx, e)
 	case conductor.DropAsk:
 		return c.dropAsk(ctx, e.Ask)
 	case conductor.CleanUp:
@@ -155,7 +155,7 @@ func (c *conducting) recover(ctx context.Context, why error) error {
 	}
 	for {
 		if err := pause(ctx, c.b.next()); err != nil {
-			return errBaton
+			return errLockLost
 		}
 		select {
 		case <-c.stepDown:
@@ -172,7 +172,7 @@ func (c *conducting) recover(ctx context.Context, why error) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return errBaton
+			return errLockLost
 		}
 		why = err
 	}
@@ -180,9 +180,9 @@ func (c *conducting) recover(ctx context.Context, why error) error {
 
 // reset begins with an empty view of the newest directive.
 func (c *conducting) reset() error {
-	last, lost, _ := c.seen.now()
+	last, lost, _ := c.directive.now()
 	if lost || last == nil || last.session != c.session {
-		return errBaton
+		return errLockLost
 	}
 	c.view = conductor.View{Directive: last.directive, DirectiveIndex: last.index, Asks: c.view.Asks}
 	return nil
@@ -190,9 +190,9 @@ func (c *conducting) reset() error {
 
 // await waits for something that a step has not seen.
 func (c *conducting) await(ctx context.Context) error {
-	_, _, changed := c.seen.now()
-	if last, lost, _ := c.seen.now(); lost || last.session != c.session {
-		return errBaton
+	_, _, changed := c.directive.now()
+	if last, lost, _ := c.directive.now(); lost || last.session != c.session {
+		return errLockLost
 	}
 	var wake <-chan time.Time
 	if !c.wake.IsZero() {
@@ -202,7 +202,7 @@ func (c *conducting) await(ctx context.Context) error {
 	}
 	select {
 	case <-ctx.Done():
-		return errBaton
+		return errLockLost
 	case <-c.stepDown:
 		return errDone
 	case <-wake:
@@ -223,10 +223,10 @@ func (c *conducting) await(ctx context.Context) error {
 // follow takes over a directive that was written by another hand, which no conductor does while we hold
 // the lock; or notices that we do not.
 func (c *conducting) follow() error {
-	last, lost, _ := c.seen.now()
+	last, lost, _ := c.directive.now()
 	switch {
 	case lost || last.session != c.session:
-		return errBaton
+		return errLockLost
 	case last.index != c.view.DirectiveIndex:
 		return c.reset()
 	}

@@ -21,10 +21,10 @@ const (
 type contact struct {
 	send func(registry.Event)
 
-	mu   sync.Mutex
-	last [sources]time.Time // when the last answered request was sent
-	away [sources]bool
-	said bool // Unreachable
+	mu       sync.Mutex
+	last     [sources]time.Time // when the last answered request was sent
+	failing  [sources]bool
+	reported bool // Unreachable
 }
 
 func newContact(send func(registry.Event)) *contact {
@@ -38,14 +38,14 @@ func newContact(send func(registry.Event)) *contact {
 func (c *contact) answered(s source, sent time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last[s], c.away[s] = sent, false
-	for _, away := range c.away {
+	c.last[s], c.failing[s] = sent, false
+	for _, away := range c.failing {
 		if away {
 			return
 		}
 	}
-	if c.said {
-		c.said = false
+	if c.reported {
+		c.reported = false
 		c.send(registry.Reachable{})
 	}
 }
@@ -53,10 +53,10 @@ func (c *contact) answered(s source, sent time.Time) {
 func (c *contact) failed(s source, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.away[s] = true
-	if c.said {
+	c.failing[s] = true
+	if c.reported {
 		return
 	}
-	c.said = true
+	c.reported = true
 	c.send(registry.Unreachable{Since: c.last[s], Err: err})
 }

@@ -16,7 +16,7 @@ const mostValues = 360_000
 // keep makes an app's record fit into the transaction that writes it with its directive (T2, T15). A definition
 // that does not goes ahead, in chunks named by its content: nobody reads them without a record that names them.
 // there are the checks that they still stand when the record is written.
-func (j *joining) keep(ctx context.Context, app registry.AppRecord, d registry.Directive) (_ registry.AppRecord, there []*api.TxnOp, err error) {
+func (j *joining) fitDefinition(ctx context.Context, app registry.AppRecord, d registry.Directive) (_ registry.AppRecord, there []*api.TxnOp, err error) {
 	const written = 2 // times that T2 writes the directive
 	if len(encode(app))+written*len(encode(d)) <= mostValues {
 		return app, nil, nil
@@ -36,7 +36,7 @@ func (j *joining) keep(ctx context.Context, app registry.AppRecord, d registry.D
 
 // ensure makes a key hold what its name says, and returns its index. The error is a *refusal when another
 // writer was faster.
-func (l *lane) ensure(ctx context.Context, key string, value []byte) (uint64, error) {
+func (l *connection) ensure(ctx context.Context, key string, value []byte) (uint64, error) {
 	pair, err := l.get(ctx, key, byDefault)
 	if err != nil {
 		return 0, err

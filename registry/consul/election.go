@@ -3,6 +3,7 @@ package consul
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/consul/api"
@@ -24,20 +25,20 @@ const (
 )
 
 // baton is the right to conduct: the session that locks the directive.
-type baton struct{ session string }
+type conductorLock struct{ session string }
 
 // inherit begins the part with a baton: this newcomer has founded the app or its run.
 func (g *gang) inherit(session string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.baton = &baton{session}
+	g.inherited = &conductorLock{session}
 }
 
 // conduct conducts whenever nobody else does, until the part ends or resigns.
 func (g *gang) conduct() {
 	defer close(g.conducted)
 	g.mu.Lock()
-	b := g.baton
+	b := g.inherited
 	g.mu.Unlock()
 	for {
 		if b == nil {
@@ -45,7 +46,7 @@ func (g *gang) conduct() {
 				return
 			}
 		}
-		g.hold(b)
+		g.conductUnder(b)
 		b = nil
 	}
 }
@@ -67,14 +68,14 @@ func (g *gang) began() bool {
 }
 
 // vacant tells that somebody should conduct and nobody does. After the verdict nobody needs one.
-func vacant(last *sighting, lost bool) bool {
+func vacant(last *seenDirective, lost bool) bool {
 	return last != nil && !lost && last.session == "" && last.directive.Act != registry.ActStop
 }
 
 // elect waits until nobody conducts and wins the directive's lock (T6); nil when the part ends.
-func (g *gang) elect() *baton {
+func (g *gang) elect() *conductorLock {
 	for {
-		last, lost, changed := g.seen.now()
+		last, lost, changed := g.directive.now()
 		if !vacant(last, lost) {
 			if !g.until(changed, nil) {
 				return nil
@@ -87,10 +88,10 @@ func (g *gang) elect() *baton {
 		if !came {
 			return nil
 		}
-		if now, lost, _ := g.seen.now(); !vacant(now, lost) || now.index != last.index {
+		if now, lost, _ := g.directive.now(); !vacant(now, lost) || now.index != last.index {
 			continue // somebody was faster
 		}
-		b, err := g.stand(last)
+		b, err := g.lockDirective(last)
 		if b != nil {
 			return b
 		}
@@ -136,7 +137,7 @@ func (g *gang) since() time.Time {
 }
 
 // stand is T6.
-func (g *gang) stand(last *sighting) (*baton, error) {
+func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
 	session, err := g.calls.createSession(g.ctx, sessionName(g.me.App, conductorSession), api.SessionBehaviorRelease, g.times.TTL)
 	if err != nil {
 		return nil, err
@@ -148,44 +149,43 @@ func (g *gang) stand(last *sighting) (*baton, error) {
 		opIndex(g.keys.directive(), last.index),
 		opLock(g.keys.directive(), session, value))
 	if err == nil {
-		g.take(&api.KVPair{Key: g.keys.directive(), Value: value, ModifyIndex: res.index(g.keys.directive()), Session: session}, unsure)
-		return &baton{session}, nil
+		g.observe(&api.KVPair{Key: g.keys.directive(), Value: value, ModifyIndex: res.index(g.keys.directive()), Session: session}, unsure)
+		return &conductorLock{session}, nil
 	}
 	// After an unknown result the lock tells: only we know our session.
 	if readErr := g.refresh(g.ctx); readErr != nil {
 		return nil, errors.Join(err, readErr)
 	}
-	if now, _, _ := g.seen.now(); now != nil && now.session == session {
-		return &baton{session}, nil
+	if now, _, _ := g.directive.now(); now != nil && now.session == session {
+		return &conductorLock{session}, nil
 	}
 	return nil, errors.Join(err, g.calls.destroySession(g.ctx, session))
 }
 
 // hold conducts until the baton is lost, laid down, or not needed any more.
-func (g *gang) hold(b *baton) {
+func (g *gang) conductUnder(b *conductorLock) {
 	g.mail.send(registry.Conducting{On: true})
 	g.log.Info("conducting", "app", g.me.App)
 	ctx, cancel := context.WithCancel(g.ctx)
-	renewed := make(chan struct{})
-	go func() {
-		defer close(renewed)
+	var renewal sync.WaitGroup
+	renewal.Go(func() {
 		defer cancel()
-		g.keep(ctx, b.session)
-	}()
+		g.renewConductor(ctx, b.session)
+	})
 	c := newConducting(g, b.session)
 	err := c.run(ctx)
 	cancel()
 	c.close()
-	<-renewed
+	renewal.Wait()
 	if errors.Is(err, errDone) {
-		g.layDown(b.session)
+		g.releaseLock(b.session)
 	}
 	g.log.Info("conducting no more", "app", g.me.App, "why", err)
 	g.mail.send(registry.Conducting{On: false})
 }
 
 // keep renews the conductor's session until it has ended.
-func (g *gang) keep(ctx context.Context, session string) {
+func (g *gang) renewConductor(ctx context.Context, session string) {
 	beat := time.NewTicker(g.times.Renew)
 	defer beat.Stop()
 	for {
@@ -201,11 +201,11 @@ func (g *gang) keep(ctx context.Context, session string) {
 }
 
 // layDown is T16: an unlock wakes everybody and leaves no lock delay behind.
-func (g *gang) layDown(session string) {
+func (g *gang) releaseLock(session string) {
 	ctx, cancel := context.WithTimeout(g.ctx, resignTime)
 	defer cancel()
 	for range 3 { // the directive may have been written since it was last seen
-		last, _, _ := g.seen.now()
+		last, _, _ := g.directive.now()
 		if last == nil || last.session != session {
 			break
 		}
@@ -213,7 +213,7 @@ func (g *gang) layDown(session string) {
 			opIndex(g.keys.directive(), last.index),
 			opUnlock(g.keys.directive(), session, last.value))
 		if err == nil {
-			g.take(&api.KVPair{Key: g.keys.directive(), Value: last.value, ModifyIndex: res.index(g.keys.directive())}, unsure)
+			g.observe(&api.KVPair{Key: g.keys.directive(), Value: last.value, ModifyIndex: res.index(g.keys.directive())}, unsure)
 			break
 		}
 		if g.refresh(ctx) != nil {

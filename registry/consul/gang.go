@@ -12,15 +12,15 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
-// gang is one agent's part in one app, with or without an index: it watches the directive, and conducts
-// when nobody else does.
+// gang is one agent's part in one app, with or without an index: it watches the directive, and conducts when no other
+// agent does. end stops its goroutines and waits for them.
 type gang struct {
 	*Client
-	keys keys
-	me   conductor.Newcomer
-	mail *mailbox
-	seen *seen
-	link *contact
+	keys      keys
+	me        conductor.Newcomer
+	mail      *mailbox
+	directive *directiveWatch
+	link      *contact
 
 	ctx    context.Context // ends with the part
 	cancel context.CancelFunc
@@ -29,24 +29,29 @@ type gang struct {
 	mu       sync.Mutex
 	started  bool
 	came     time.Time          // when the directive was first seen
-	instance *registry.Instance // of the seat, nil without
-	out      bool               // superseded or leaving: conduct no more
-	baton    *baton             // held from the start
-	stepDown chan struct{}      // closed when out
-
-	conducted chan struct{} // closed when this part will conduct no more
+	instance *registry.Instance // of the membership, nil without
+	candidacy
 }
 
-func newGang(c *Client, me conductor.Newcomer, notify func(registry.Event)) *gang {
-	ctx, cancel := context.WithCancel(context.Background())
+// candidacy is a part's readiness to conduct.
+type candidacy struct {
+	resigned  bool           // superseded or leaving: conduct no more
+	inherited *conductorLock // held from the start
+	stepDown  chan struct{}  // closed by resign
+	conducted chan struct{}  // closed when this part will conduct no more
+}
+
+// newGang begins a part. It outlives ctx, which bounds the joining alone: end ends it.
+func newGang(ctx context.Context, c *Client, me conductor.Newcomer, notify func(registry.Event)) *gang {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	g := &gang{
-		Client: c, keys: keysOf(me.App), me: me, seen: newSeen(), mail: newMailbox(notify),
-		ctx: ctx, cancel: cancel, stepDown: make(chan struct{}), conducted: make(chan struct{}),
+		Client: c, keys: keysOf(me.App), me: me, directive: newDirectiveWatch(), mail: newMailbox(notify),
+		ctx: ctx, cancel: cancel, candidacy: candidacy{stepDown: make(chan struct{}), conducted: make(chan struct{})},
 	}
 	g.link = newContact(func(e registry.Event) {
 		if _, back := e.(registry.Reachable); back {
-			if _, lost, _ := g.seen.now(); lost {
-				return // it answers, but knows nothing: that is what was said last
+			if _, lost, _ := g.directive.now(); lost {
+				return // it answers without the data: DataLost was the last event
 			}
 		}
 		g.mail.send(e)
@@ -54,9 +59,9 @@ func newGang(c *Client, me conductor.Newcomer, notify func(registry.Event)) *gan
 	return g
 }
 
-// start begins to watch from what was read, once.
+// start begins to watch the directive from a reading, once.
 func (g *gang) start(pair *api.KVPair) {
-	g.take(pair, unsure)
+	g.observe(pair, unsure)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.started {
@@ -67,35 +72,35 @@ func (g *gang) start(pair *api.KVPair) {
 	g.work.Go(g.conduct)
 }
 
-// end stops everything. A session that is left behind ends by itself.
+// end stops all goroutines and waits for them. A session that is left behind expires.
 func (g *gang) end() {
 	g.mail.close()
 	g.cancel()
 	g.work.Wait()
 }
 
-// resign makes this part stop conducting for good and waits until it has.
+// resign makes this part stop conducting for good; await waits until it has.
 func (g *gang) resign() {
 	g.mu.Lock()
-	if !g.out {
-		g.out = true
+	if !g.resigned {
+		g.resigned = true
 		close(g.stepDown)
 	}
 	g.mu.Unlock()
 }
 
-// take tells everybody what a reading of the directive says. doubt: it goes back, and was not sure.
-func (g *gang) take(pair *api.KVPair, mark int) (doubt bool) {
-	n, err := g.seen.observe(g.keys.directive(), pair, mark)
+// observe takes in a reading of the directive and reports what it changes. doubt: it goes back, and was not consistent.
+func (g *gang) observe(pair *api.KVPair, mark int) (doubt bool) {
+	n, err := g.directive.observe(g.keys.directive(), pair, mark)
 	if err != nil {
 		g.log.Warn("directive is unreadable", "err", err)
 		return false
 	}
-	g.tell(n)
+	g.report(n)
 	return n.doubt
 }
 
-func (g *gang) tell(n news) {
+func (g *gang) report(n news) {
 	if n.lost != "" {
 		g.log.Warn("registry lost its data", "why", n.lost)
 		g.mail.send(registry.DataLost{Why: n.lost})
@@ -106,21 +111,21 @@ func (g *gang) tell(n news) {
 	if n.directive {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.instance != nil { // a newcomer has no use for it yet
-			g.mail.send(registry.DirectiveSeen{Directive: g.seen.directive()})
+		if g.instance != nil { // a newcomer does not need it yet
+			g.mail.send(registry.DirectiveSeen{Directive: g.directive.directive()})
 		}
 	}
 }
 
-// seated begins the events of a member with the directive.
-func (g *gang) seated(in registry.Instance) {
+// joined begins the events of a member with the directive.
+func (g *gang) joined(in registry.Instance) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.instance = &in
-	g.mail.send(registry.DirectiveSeen{Directive: g.seen.directive()})
+	g.mail.send(registry.DirectiveSeen{Directive: g.directive.directive()})
 }
 
-// watchDirective blocks on the one key that everybody waits for.
+// watchDirective blocks on the one key that all agents wait for.
 func (g *gang) watchDirective(index uint64) {
 	key := g.keys.directive()
 	var b backoff
@@ -128,11 +133,11 @@ func (g *gang) watchDirective(index uint64) {
 	for g.ctx.Err() == nil {
 		from := index
 		if failed > 0 {
-			from = 0 // an answer at once: contact is known to be back before something changes
+			from = 0 // ask for an answer at once: contact is known to be back before something changes
 		}
 		pair, next, err := g.watch.blockKey(g.ctx, key, from, g.times.Wait, byDefault)
 		if err != nil {
-			if failed++; failed > 1 { // a single reset is nothing: the next try follows at once
+			if failed++; failed > 1 { // a single reset is no loss of contact: the next try follows at once
 				g.link.failed(watching, err)
 			}
 			_ = pause(g.ctx, b.next())
@@ -142,7 +147,7 @@ func (g *gang) watchDirective(index uint64) {
 		failed = 0
 		g.link.answered(watching, time.Now())
 		if next != index || pair == nil {
-			g.see(pair)
+			g.observeWatch(pair)
 		}
 		index = next
 		if pair == nil { // a missing key wakes its watchers at every write nearby
@@ -151,24 +156,24 @@ func (g *gang) watchDirective(index uint64) {
 	}
 }
 
-// see takes in a reading of the watch. One that says the data is gone is asked for again with
-// consistency: a server that lags must not be taken for one that forgot.
-func (g *gang) see(pair *api.KVPair) {
-	if g.take(pair, unsure) {
-		_ = g.refresh(g.ctx) // the watch comes back
+// observeWatch takes in a reading of the watch. A reading without the data is repeated with consistency: a server
+// that lags must not be taken for one that lost its data.
+func (g *gang) observeWatch(pair *api.KVPair) {
+	if g.observe(pair, unsure) {
+		_ = g.refresh(g.ctx) // the watch reads again
 	}
 }
 
 // refresh reads the directive with consistency.
 func (g *gang) refresh(ctx context.Context) error {
-	mark := g.seen.mark()
+	mark := g.directive.mark()
 	pair, err := g.calls.get(ctx, g.keys.directive(), consistent)
 	if err != nil {
 		return err
 	}
-	g.take(pair, mark)
+	g.observe(pair, mark)
 	return nil
 }
 
-// errDataLost: the registry answers, but what this agent knows is not there.
+// errDataLost: the registry answers, but not with what this agent has written.
 var errDataLost = errors.New("registry lost its data")

@@ -35,15 +35,16 @@ const (
 // Join takes the index that me names, or claims a free one: it founds the app if nobody has (T2), begins
 // the next run if the last one is over and that is wanted (T15), stands by behind a holder that is not
 // proved gone (StandingBy), and returns with the claim (T3). While it waits it may conduct. ctx bounds
-// the joining only; the seat lives until Leave or Close.
+// the joining only; the membership lives until Leave or Close.
 //
 // It refuses with *registry.HeldError, *DigestError, *TimesError, *RunError, *FinishedError or *IndexError. notify is
-// called from one goroutine, in order, until the seat is closed; it may call the seat's methods.
-func (c *Client) Join(ctx context.Context, me conductor.Newcomer, h Hooks, notify func(registry.Event)) (*Seat, error) {
+// called from one goroutine, in order, until the membership is closed; it may call the membership's methods, except
+// Close and Leave.
+func (c *Client) Join(ctx context.Context, me conductor.Newcomer, h Hooks, notify func(registry.Event)) (*Membership, error) {
 	if me.Instance == nil && len(me.Claimable) == 0 {
 		return nil, errors.New("join: neither an instance nor any that may be claimed")
 	}
-	j := &joining{gang: newGang(c, me, notify), hooks: h, records: map[registry.Instance]registry.Member{}}
+	j := &joining{gang: newGang(ctx, c, me, notify), hooks: h, records: map[registry.Instance]registry.Member{}}
 	s, err := j.run(ctx)
 	if err != nil {
 		j.abandon(ctx)
@@ -78,7 +79,7 @@ type joining struct {
 	b       backoff
 }
 
-func (j *joining) run(ctx context.Context) (*Seat, error) {
+func (j *joining) run(ctx context.Context) (*Membership, error) {
 	for {
 		s, err := j.round(ctx)
 		if s != nil || err != nil && !passes(err) {
@@ -107,13 +108,13 @@ func passes(err error) bool {
 }
 
 // round looks once at each candidate and acts on it; it returns without an error when it has waited.
-func (j *joining) round(ctx context.Context) (*Seat, error) {
+func (j *joining) round(ctx context.Context) (*Membership, error) {
 	candidates, err := j.candidates(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, in := range candidates {
-		s, next, err := j.try(ctx, in)
+		s, next, err := j.tryIndex(ctx, in)
 		if s != nil || err != nil || !next {
 			return s, err
 		}
@@ -128,7 +129,7 @@ func (j *joining) candidates(ctx context.Context) ([]registry.Instance, error) {
 		return all, nil
 	}
 	since := 0
-	if last, lost, _ := j.seen.now(); last != nil && !lost {
+	if last, lost, _ := j.directive.now(); last != nil && !lost {
 		all, since = flexed(all, last.directive), last.directive.Retries.Gen
 	}
 	live, err := j.lives(ctx, j.keys)
@@ -168,8 +169,8 @@ func (j *joining) deadHere(ctx context.Context, all []registry.Instance) ([]regi
 }
 
 // try looks at one index and acts on the decision. next asks for the next candidate.
-func (j *joining) try(ctx context.Context, in registry.Instance) (s *Seat, next bool, err error) {
-	look, directive, err := j.lookAt(ctx, in)
+func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Membership, next bool, err error) {
+	look, directive, err := j.snapshot(ctx, in)
 	if err != nil {
 		return nil, false, err
 	}
@@ -177,7 +178,7 @@ func (j *joining) try(ctx context.Context, in registry.Instance) (s *Seat, next 
 	if look.Member != nil {
 		j.records[in] = *look.Member
 	}
-	decision := j.decide(ctx, &look)
+	decision := j.admit(ctx, &look)
 	// Whoever stays long enough to conduct watches: not before its right to be here is clear.
 	if _, refused := decision.(conductor.Refuse); !refused && directive != nil && look.Directive.Run == j.me.Run {
 		j.start(directive)
@@ -213,7 +214,7 @@ func (j *joining) try(ctx context.Context, in registry.Instance) (s *Seat, next 
 }
 
 // decide asks the holder's agent only where its answer can matter.
-func (j *joining) decide(ctx context.Context, look *conductor.Snapshot) conductor.Admission {
+func (j *joining) admit(ctx context.Context, look *conductor.Snapshot) conductor.Admission {
 	alive := func(registry.Process) conductor.Life {
 		if j.hooks.Alive == nil || look.Member == nil {
 			return conductor.LifeUnknown
@@ -226,7 +227,7 @@ func (j *joining) decide(ctx context.Context, look *conductor.Snapshot) conducto
 		return conductor.LifeAlive
 	}
 	d := conductor.Admit(*look, j.me, alive)
-	if j.hooks.Answers == nil || look.App == nil || !doubts(d, *look, j.me.Launcher) {
+	if j.hooks.Answers == nil || look.App == nil || !answerMatters(d, *look, j.me.Launcher) {
 		return d
 	}
 	look.Answers = j.hooks.Answers(ctx, *look.Member, look.App.Token)
@@ -235,7 +236,7 @@ func (j *joining) decide(ctx context.Context, look *conductor.Snapshot) conducto
 
 // doubts tells that an answer of the holder's agent would matter: a launcher's word, or the operator's, that it is gone may be
 // wrong whether its session has ended or not; and who was started from a shell is not to wait behind one that is there.
-func doubts(d conductor.Admission, look conductor.Snapshot, launcher bool) bool {
+func answerMatters(d conductor.Admission, look conductor.Snapshot, launcher bool) bool {
 	if look.Member == nil {
 		return false
 	}
@@ -250,7 +251,7 @@ func doubts(d conductor.Admission, look conductor.Snapshot, launcher bool) bool 
 
 // found is T2: the directive exists before anybody waits for it, and is conducted from its first moment.
 func (j *joining) found(ctx context.Context, d conductor.Found) error {
-	app, there, err := j.keep(ctx, d.App, d.Directive)
+	app, there, err := j.fitDefinition(ctx, d.App, d.Directive)
 	if err != nil {
 		return err
 	}
@@ -274,7 +275,7 @@ func (j *joining) newRun(ctx context.Context, d conductor.NewRun, look conductor
 	if look.DirectiveSession != "" { // the last run's conductor is clearing up
 		return j.wait(ctx, jitter(holderPoll, 2*holderPoll), nil)
 	}
-	app, ops, err := j.keep(ctx, d.App, d.Directive)
+	app, ops, err := j.fitDefinition(ctx, d.App, d.Directive)
 	if err != nil {
 		return err
 	}
@@ -344,7 +345,7 @@ func (j *joining) standBy(ctx context.Context, holder registry.Member) error {
 
 // wait ends after d, when the directive changes, or when the holder's process on this host is gone.
 func (j *joining) wait(ctx context.Context, d time.Duration, holder *registry.Member) error {
-	_, _, changed := j.seen.now()
+	_, _, changed := j.directive.now()
 	end := time.NewTimer(d)
 	defer end.Stop()
 	look := time.NewTicker(holderPoll)

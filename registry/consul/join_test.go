@@ -33,7 +33,7 @@ func TestDoubts(t *testing.T) {
 		{"nobody was there", claim(conductor.ProofFree), conductor.Snapshot{}, true, false},
 		{"a refusal", conductor.Refuse{}, live, false, false},
 	} {
-		if got := doubts(tt.d, tt.look, tt.launcher); got != tt.want {
+		if got := answerMatters(tt.d, tt.look, tt.launcher); got != tt.want {
 			t.Errorf("%s: asked %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 // Leave is T14: the process is gone, and this agent goes. A result that counts (ended, or failed for
 // good) stays in the record. If this agent conducts it steps down (T16) first. After it, or after its
 // error, the seat is closed.
-func (s *Seat) Leave(ctx context.Context) error {
-	s.g.resign()
-	err := s.g.await(ctx)
+func (s *Membership) Leave(ctx context.Context) error {
+	s.gang.resign()
+	err := s.gang.await(ctx)
 	if err == nil {
 		err = s.depart(ctx)
 	}
@@ -22,8 +22,8 @@ func (s *Seat) Leave(ctx context.Context) error {
 	return err
 }
 
-func (s *Seat) depart(ctx context.Context) error {
-	k := s.g.keys
+func (s *Membership) depart(ctx context.Context) error {
+	k := s.gang.keys
 	err := s.write(ctx, writing{
 		change: func(m *registry.Member) error {
 			if !stays(*m) {
@@ -44,7 +44,7 @@ func (s *Seat) depart(ctx context.Context) error {
 	}
 	session := s.held().session
 	s.end(ErrLeft)
-	return s.g.calls.destroySession(ctx, session)
+	return s.gang.calls.destroySession(ctx, session)
 }
 
 // stays tells that the record holds a result that leaving must not overwrite.

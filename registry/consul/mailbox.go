@@ -6,21 +6,21 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// mailbox hands events to the agent one at a time and in order, without ever holding up who sends.
-// The receiver may call the seat's methods.
+// mailbox hands events to the agent one at a time and in order, without ever holding up the sender. The receiver may
+// call the membership's methods, except Close and Leave.
 type mailbox struct {
 	notify func(registry.Event)
 
-	mu     sync.Mutex
-	queue  []registry.Event
-	closed bool
-	bell   chan struct{} // something was queued, or closed
-	done   sync.WaitGroup
+	mu         sync.Mutex
+	queue      []registry.Event
+	closed     bool
+	bell       chan struct{} // something was queued, or closed
+	deliveries sync.WaitGroup
 }
 
 func newMailbox(notify func(registry.Event)) *mailbox {
 	m := &mailbox{notify: notify, bell: make(chan struct{}, 1)}
-	m.done.Go(m.deliver)
+	m.deliveries.Go(m.deliver)
 	return m
 }
 
@@ -33,13 +33,13 @@ func (m *mailbox) send(e registry.Event) {
 	m.ring()
 }
 
-// close delivers nothing more. It does not wait for a delivery that is under way: the receiver itself
-// may be the one who closes.
+// close delivers nothing more, and waits for a delivery that is under way: the receiver must not be the one who closes.
 func (m *mailbox) close() {
 	m.mu.Lock()
 	m.closed, m.queue = true, nil
 	m.mu.Unlock()
 	m.ring()
+	m.deliveries.Wait()
 }
 
 func (m *mailbox) ring() {

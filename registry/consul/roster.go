@@ -10,8 +10,8 @@ import (
 // Roster reads the sealed roster that a directive names, and its file's bytes, checked against the
 // digest. Any server may answer, because the key is named by its content; one that does not have it
 // yet, or has half of it, makes us ask the leader.
-func (s *Seat) Roster(ctx context.Context, ref registry.RosterRef) (registry.Roster, []byte, error) {
-	return s.g.roster(ctx, s.g.keys, ref)
+func (s *Membership) Roster(ctx context.Context, ref registry.RosterRef) (registry.Roster, []byte, error) {
+	return s.gang.roster(ctx, s.gang.keys, ref)
 }
 
 func (c *Client) roster(ctx context.Context, k keys, ref registry.RosterRef) (registry.Roster, []byte, error) {
@@ -38,12 +38,12 @@ func (c *Client) rosterBy(ctx context.Context, k keys, ref registry.RosterRef, h
 }
 
 // Members reads the records of so many instances, 128 at most; those that have none are left out.
-func (s *Seat) Members(ctx context.Context, of []registry.Instance) (map[registry.Instance]registry.Member, error) {
+func (s *Membership) Members(ctx context.Context, of []registry.Instance) (map[registry.Instance]registry.Member, error) {
 	names := make([]string, 0, len(of))
 	for _, in := range of {
-		names = append(names, s.g.keys.member(in))
+		names = append(names, s.gang.keys.member(in))
 	}
-	res, err := s.g.calls.look(ctx, byDefault, names...)
+	res, err := s.gang.calls.readKeys(ctx, byDefault, names...)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ var errSessionGone = errors.New("session has ended")
 
 // createSession makes a session without health checks: one that lives as long as it is renewed, from
 // wherever. What it locks is deleted at its end, or only released.
-func (l *lane) createSession(ctx context.Context, name, behaviour string, ttl time.Duration) (string, error) {
+func (l *connection) createSession(ctx context.Context, name, behaviour string, ttl time.Duration) (string, error) {
 	body := map[string]any{
 		"Name": name, "TTL": ttl.String(), "Behavior": behaviour,
 		"LockDelay":  "1ms",      // 0 means 15 s; correctness is in the checks, not in the delay
@@ -28,7 +28,7 @@ func (l *lane) createSession(ctx context.Context, name, behaviour string, ttl ti
 }
 
 // renewSession returns errSessionGone when the registry no longer knows it.
-func (l *lane) renewSession(ctx context.Context, id string, limit time.Duration) error {
+func (l *connection) renewSession(ctx context.Context, id string, limit time.Duration) error {
 	var out []*api.SessionEntry
 	err := l.put(ctx, limit, "renew session", "/v1/session/renew/"+id, nil, &out)
 	var status api.StatusError
@@ -39,6 +39,6 @@ func (l *lane) renewSession(ctx context.Context, id string, limit time.Duration)
 }
 
 // destroySession removes (or releases) at once what the session locks.
-func (l *lane) destroySession(ctx context.Context, id string) error {
+func (l *connection) destroySession(ctx context.Context, id string) error {
 	return l.put(ctx, callTime, "destroy session", "/v1/session/destroy/"+id, nil, nil)
 }

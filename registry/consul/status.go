@@ -173,7 +173,7 @@ func (c *Client) Verdict(ctx context.Context, app, run string) (*registry.Verdic
 		s, err := c.Status(ctx, app)
 		return s.Verdict, err
 	}
-	res, err := c.calls.look(ctx, byDefault, k.app(), k.verdict(run))
+	res, err := c.calls.readKeys(ctx, byDefault, k.app(), k.verdict(run))
 	if err != nil {
 		return nil, err
 	}

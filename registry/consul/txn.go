@@ -78,12 +78,12 @@ func (r results) index(key string) uint64 {
 
 // commit does all operations or none. The error is a *refusal when it was answered and not done, and
 // registry.ErrUnreachable when the result is unknown.
-func (l *lane) commit(ctx context.Context, ops ...*api.TxnOp) (results, error) {
+func (l *connection) commit(ctx context.Context, ops ...*api.TxnOp) (results, error) {
 	return l.transact(ctx, byDefault, ops)
 }
 
 // look reads keys in one request, present or not.
-func (l *lane) look(ctx context.Context, c consistency, names ...string) (results, error) {
+func (l *connection) readKeys(ctx context.Context, c consistency, names ...string) (results, error) {
 	ops := make(api.TxnOps, 0, len(names))
 	for _, name := range names {
 		ops = append(ops, opGetOrEmpty(name))
@@ -91,7 +91,7 @@ func (l *lane) look(ctx context.Context, c consistency, names ...string) (result
 	return l.transact(ctx, c, ops)
 }
 
-func (l *lane) transact(ctx context.Context, c consistency, ops api.TxnOps) (results, error) {
+func (l *connection) transact(ctx context.Context, c consistency, ops api.TxnOps) (results, error) {
 	end := time.Now().Add(lockDelayLimit)
 	for {
 		res, err := l.send(ctx, c, ops)
@@ -105,7 +105,7 @@ func (l *lane) transact(ctx context.Context, c consistency, ops api.TxnOps) (res
 	}
 }
 
-func (l *lane) send(ctx context.Context, c consistency, ops api.TxnOps) (results, error) {
+func (l *connection) send(ctx context.Context, c consistency, ops api.TxnOps) (results, error) {
 	var answer api.TxnResponse
 	err := l.do(ctx, "transaction on "+ops[0].KV.Key, func(ctx context.Context) error {
 		body, err := l.plain(ctx, http.MethodPut, "/v1/txn"+c.query("?"), bytes.NewReader(encode(ops)))

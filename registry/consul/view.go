@@ -102,7 +102,7 @@ func (c *conducting) readSome(ctx context.Context, of []registry.Instance) error
 		for _, in := range part {
 			names = append(names, c.keys.member(in))
 		}
-		res, err := c.calls.look(ctx, byDefault, names...)
+		res, err := c.calls.readKeys(ctx, byDefault, names...)
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func BenchmarkWake(b *testing.B) {
 	})
 	b.Run("unix", func(b *testing.B) {
 		path := filepath.Join(b.TempDir(), "s")
-		l, err := ListenUnix(path)
+		l, err := ListenUnix(b.Context(), path)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -16,8 +16,8 @@ const maxSocketPath = 107
 
 // ListenUnix listens on a unix socket that only its owner can open (0600). A socket that nobody
 // answers on is replaced; one that is served, or a file of another kind, is an error. Closing the
-// listener removes the socket.
-func ListenUnix(path string) (net.Listener, error) {
+// listener removes the socket. ctx bounds the listening, not the listener.
+func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("listen on %s: got a path of %d bytes, want at most %d", path, len(path), maxSocketPath)
 	}
@@ -31,7 +31,7 @@ func ListenUnix(path string) (net.Listener, error) {
 		err := c.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) })
 		return errors.Join(err, failed)
 	}}
-	return private.Listen(context.Background(), "unix", path)
+	return private.Listen(ctx, "unix", path)
 }
 
 func clearStale(path string) error {
@@ -58,7 +58,7 @@ func clearStale(path string) error {
 
 // ListenLoopback listens on HOST:PORT, where HOST is localhost or a loopback address; port 0 takes a
 // free one. Every user of the machine can connect to it: a unix socket is better where it will do.
-func ListenLoopback(addr string) (net.Listener, error) {
+func ListenLoopback(ctx context.Context, addr string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
@@ -66,7 +66,7 @@ func ListenLoopback(addr string) (net.Listener, error) {
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
 		return nil, fmt.Errorf("listen on %s: %w", addr, errNotLocal)
 	}
-	l, err := net.Listen("tcp", addr)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}

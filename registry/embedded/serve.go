@@ -31,7 +31,9 @@ func Serve(ctx context.Context, o Options) error {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	broken := make(chan error, 1)
-	go func() { broken <- web.Serve(o.Listener) }()
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	serving.Go(func() { broken <- web.Serve(o.Listener) })
 	select {
 	case err := <-broken:
 		return fmt.Errorf("serve on %s: %w", o.Listener.Addr(), errors.Join(err, web.Close()))

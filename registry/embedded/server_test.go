@@ -176,7 +176,7 @@ func TestNotHere(t *testing.T) {
 func TestServeUnix(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.sock")
 	for range 2 { // the second time over what the first one left
-		l, err := ListenUnix(path)
+		l, err := ListenUnix(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestServeUnix(t *testing.T) {
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("socket: got %v, %v, want 0600", info.Mode(), err)
 		}
-		if _, err := ListenUnix(path); err == nil || !strings.Contains(err.Error(), "another server answers") {
+		if _, err := ListenUnix(t.Context(), path); err == nil || !strings.Contains(err.Error(), "another server answers") {
 			t.Errorf("second listener: got %v", err)
 		}
 		l.(*net.UnixListener).SetUnlinkOnClose(false) // as after SIGKILL
@@ -197,7 +197,7 @@ func TestServeUnix(t *testing.T) {
 
 func TestServeLoopback(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "127.0.0.2:0"} {
-		l, err := ListenLoopback(addr)
+		l, err := ListenLoopback(t.Context(), addr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestListenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		listen func(string) (net.Listener, error)
+		listen func(context.Context, string) (net.Listener, error)
 		addr   string
 		text   string
 	}{
@@ -262,7 +262,7 @@ func TestListenRefuses(t *testing.T) {
 		{ListenUnix, filepath.Join(dir, strings.Repeat("x", 108)), "want at most 107"},
 		{ListenUnix, filepath.Join(dir, "no", "sock"), "no such file or directory"},
 	} {
-		l, err := c.listen(c.addr)
+		l, err := c.listen(t.Context(), c.addr)
 		if err == nil {
 			l.Close()
 		}

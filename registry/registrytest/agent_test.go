@@ -56,12 +56,12 @@ func soon(t testing.TB) context.Context {
 
 // agent is one client in the gang, moved by its test.
 type agent struct {
-	t      testing.TB
-	app    *app
-	me     conductor.Newcomer
-	hooks  consul.Hooks
-	client *consul.Client
-	seat   *consul.Seat
+	t          testing.TB
+	app        *app
+	me         conductor.Newcomer
+	hooks      consul.Hooks
+	client     *consul.Client
+	membership *consul.Membership
 
 	mu    sync.Mutex
 	inbox []registry.Event
@@ -108,8 +108,8 @@ func (a *app) agent(t testing.TB, name string, options ...option) *agent {
 	}
 	g.client = client
 	t.Cleanup(func() {
-		if g.seat != nil {
-			g.seat.Close()
+		if g.membership != nil {
+			g.membership.Close()
 		}
 		client.Close()
 	})
@@ -139,8 +139,8 @@ func (g *agent) join() *agent {
 }
 
 func (g *agent) tryJoin() error {
-	seat, err := g.client.Join(soon(g.t), g.me, g.hooks, g.hear)
-	g.seat = seat
+	membership, err := g.client.Join(soon(g.t), g.me, g.hooks, g.hear)
+	g.membership = membership
 	return err
 }
 
@@ -184,8 +184,8 @@ func next[E registry.Event](g *agent, want func(E) bool) (found E, ok bool, bell
 }
 
 func (g *agent) name() string {
-	if g.seat != nil {
-		return g.seat.Instance().String()
+	if g.membership != nil {
+		return g.membership.Instance().String()
 	}
 	return g.me.Member.Inc
 }
@@ -227,8 +227,8 @@ func (g *agent) told(gen int, act registry.Act) registry.Directive {
 // ready acknowledges a generation with an address of its own.
 func (g *agent) ready(gen int) {
 	g.t.Helper()
-	must(g.t, g.seat.Acknowledge(soon(g.t), gen, func(m *registry.Member) {
-		m.Address = fmt.Sprintf("127.0.0.1:2%04d", 100*len(g.seat.Instance().Component)+g.seat.Instance().Index)
+	must(g.t, g.membership.Acknowledge(soon(g.t), gen, func(m *registry.Member) {
+		m.Address = fmt.Sprintf("127.0.0.1:2%04d", 100*len(g.membership.Instance().Component)+g.membership.Instance().Index)
 		m.Exports = map[string]string{"exports.address": m.Address}
 	}))
 }
@@ -236,7 +236,7 @@ func (g *agent) ready(gen int) {
 // fail reports that the process has failed, and not for good.
 func (g *agent) fail(gen int, class registry.Class) {
 	g.t.Helper()
-	must(g.t, g.seat.Report(soon(g.t), registry.Report{
+	must(g.t, g.membership.Report(soon(g.t), registry.Report{
 		Phase: registry.PhaseFailed, Attempt: 1,
 		Exit: registry.MemberExit{Gen: gen, Code: new(3), Class: class, Why: "exit code 3"},
 	}))
@@ -245,14 +245,14 @@ func (g *agent) fail(gen int, class registry.Class) {
 // finish reports that the process has ended with 0.
 func (g *agent) finish(gen int) {
 	g.t.Helper()
-	must(g.t, g.seat.Report(soon(g.t), registry.Report{
+	must(g.t, g.membership.Report(soon(g.t), registry.Report{
 		Phase: registry.PhaseEnded, Attempt: 1, Exit: registry.MemberExit{Gen: gen, Code: new(0)},
 	}))
 }
 
 func (g *agent) leave() {
 	g.t.Helper()
-	must(g.t, g.seat.Leave(soon(g.t)))
+	must(g.t, g.membership.Leave(soon(g.t)))
 }
 
 func must(t testing.TB, err error) {
@@ -299,7 +299,7 @@ func (all gang) conductor(t testing.TB) *agent {
 	t.Helper()
 	by := all[0].status().Conductor
 	for _, g := range all {
-		if g.seat.Instance().String() == by {
+		if g.membership.Instance().String() == by {
 			return g
 		}
 	}

@@ -19,10 +19,10 @@ func checkpoint(t *testing.T, s server) {
 	all := a.assemble(t, 1)
 	for _, g := range all {
 		for step := int64(1); step <= 6; step++ {
-			must(t, g.seat.Checkpoint(soon(t), registry.CheckpointStep{Step: step, URI: "file:/c", SHA256: "sum"}))
+			must(t, g.membership.Checkpoint(soon(t), registry.CheckpointStep{Step: step, URI: "file:/c", SHA256: "sum"}))
 		}
 	}
-	must(t, all[0].seat.Checkpoint(soon(t), registry.CheckpointStep{Step: 7, URI: "file:/c7", SHA256: "sum7"})) // nobody else has it
+	must(t, all[0].membership.Checkpoint(soon(t), registry.CheckpointStep{Step: 7, URI: "file:/c7", SHA256: "sum7"})) // nobody else has it
 	e, _, _ := rawOf(t, a.url).get(a.facts.App + "/checkpoint/worker/0")
 	var c registry.Checkpoint
 	must(t, json.Unmarshal(e.Value, &c))
@@ -31,34 +31,34 @@ func checkpoint(t *testing.T, s server) {
 	}
 	all[1].fail(1, registry.ClassApp)
 	all.release(2)
-	if d := all[0].seat.Directive(); d.Resume == nil || *d.Resume != 6 {
+	if d := all[0].membership.Directive(); d.Resume == nil || *d.Resume != 6 {
 		t.Errorf("resumes from %v, want 6", d.Resume)
 	}
-	must(t, all[0].seat.GiveUp(soon(t), 6)) // step 7 is of a branch that nobody else has
-	must(t, all[0].seat.GiveUp(soon(t), 6))
-	must(t, all[0].seat.Store(soon(t), 2, registry.CheckpointStep{Step: 8, URI: "file:/c8", Shared: true}, registry.CheckpointStep{Step: 9, Shared: true}))
-	must(t, all[0].seat.Forget(soon(t), "file:/c8"))
-	must(t, all[0].seat.Store(soon(t), 2, registry.CheckpointStep{Step: 10, URI: "file:/c10"}, registry.CheckpointStep{Step: 11, URI: "file:/c11"}))
-	must(t, all[0].seat.Trim(soon(t), 6))
-	must(t, all[1].seat.Condemn(soon(t), registry.BadCopy{URI: "file:/c10"}))
-	must(t, all[1].seat.Condemn(soon(t), registry.BadCopy{URI: "file:/c10"}))
-	if err := all[0].seat.Store(soon(t), 1, registry.CheckpointStep{Step: 99}); !errors.Is(err, registry.ErrOvertaken) {
+	must(t, all[0].membership.GiveUp(soon(t), 6)) // step 7 is of a branch that nobody else has
+	must(t, all[0].membership.GiveUp(soon(t), 6))
+	must(t, all[0].membership.Store(soon(t), 2, registry.CheckpointStep{Step: 8, URI: "file:/c8", Shared: true}, registry.CheckpointStep{Step: 9, Shared: true}))
+	must(t, all[0].membership.Forget(soon(t), "file:/c8"))
+	must(t, all[0].membership.Store(soon(t), 2, registry.CheckpointStep{Step: 10, URI: "file:/c10"}, registry.CheckpointStep{Step: 11, URI: "file:/c11"}))
+	must(t, all[0].membership.Trim(soon(t), 6))
+	must(t, all[1].membership.Condemn(soon(t), registry.BadCopy{URI: "file:/c10"}))
+	must(t, all[1].membership.Condemn(soon(t), registry.BadCopy{URI: "file:/c10"}))
+	if err := all[0].membership.Store(soon(t), 1, registry.CheckpointStep{Step: 99}); !errors.Is(err, registry.ErrOvertaken) {
 		t.Errorf("of generation 1 in generation 2: %v, want it refused", err)
 	}
-	stored, err := all[1].seat.Stored(soon(t))
+	stored, err := all[1].membership.Stored(soon(t))
 	must(t, err)
 	var steps []int64
-	for _, one := range stored[all[0].seat.Instance()].Steps {
+	for _, one := range stored[all[0].membership.Instance()].Steps {
 		steps = append(steps, one.Step)
 	}
 	if want := []int64{5, 6, 9, 10, 11}; !slices.Equal(steps, want) || len(stored) != len(all) {
 		t.Errorf("stored: %v of %d instances, want %v of all", steps, len(stored), want)
 	}
-	if sound := registry.Sound(stored)[all[0].seat.Instance()].Steps; len(sound) != 4 || sound[3].Step != 11 || sound[2].Step != 9 {
+	if sound := registry.Sound(stored)[all[0].membership.Instance()].Steps; len(sound) != 4 || sound[3].Step != 11 || sound[2].Step != 9 {
 		t.Errorf("sound: %v, want those stored without step 10, which worker-1 found to be bad", sound)
 	}
-	if all[1].seat.Founded().IsZero() || !all[1].seat.Founded().Equal(all[0].seat.Founded()) {
-		t.Errorf("founded %v and %v", all[0].seat.Founded(), all[1].seat.Founded())
+	if all[1].membership.Founded().IsZero() || !all[1].membership.Founded().Equal(all[0].membership.Founded()) {
+		t.Errorf("founded %v and %v", all[0].membership.Founded(), all[1].membership.Founded())
 	}
 }
 
@@ -87,7 +87,7 @@ func lateCheckpoint(t *testing.T, s server) {
 	ctx, giveUp := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- late.seat.Checkpoint(ctx, registry.CheckpointStep{Step: 5, URI: "file:/late", SHA256: "sum"})
+		done <- late.membership.Checkpoint(ctx, registry.CheckpointStep{Step: 5, URI: "file:/late", SHA256: "sum"})
 	}()
 	<-met
 	giveUp()
@@ -127,10 +127,10 @@ func lostAnswers(t *testing.T, s server) {
 		return nil
 	})
 	all := a.assemble(t, 1)
-	must(t, all[0].seat.Checkpoint(soon(t), registry.CheckpointStep{Step: 1, URI: "file:/c", SHA256: "sum"}))
+	must(t, all[0].membership.Checkpoint(soon(t), registry.CheckpointStep{Step: 1, URI: "file:/c", SHA256: "sum"}))
 	all[1].fail(1, registry.ClassApp)
 	all.release(2)
-	if d := all[0].seat.Directive(); d.Budget.Used != 1 {
+	if d := all[0].membership.Directive(); d.Budget.Used != 1 {
 		t.Errorf("budget %+v: one failure counts once", d.Budget)
 	}
 	all[0].finish(2)

@@ -31,7 +31,7 @@ func TestOutage(t *testing.T) {
 			await(g, func(registry.Reachable) bool { return true })
 		}
 	}
-	if d := all[1].seat.Directive(); d.Gen != 1 || d.Act != registry.ActRun {
+	if d := all[1].membership.Directive(); d.Gen != 1 || d.Act != registry.ActRun {
 		t.Errorf("after the outages: %+v", d)
 	}
 	all[0].finish(1)
@@ -55,7 +55,7 @@ func TestWriteDuringOutage(t *testing.T) {
 	var reports sync.WaitGroup
 	for _, g := range all[:2] {
 		reports.Go(func() {
-			if err := g.seat.Report(soon(t), registry.Report{Phase: registry.PhaseEnded, Exit: registry.MemberExit{Gen: 1, Code: new(0)}}); err != nil {
+			if err := g.membership.Report(soon(t), registry.Report{Phase: registry.PhaseEnded, Exit: registry.MemberExit{Gen: 1, Code: new(0)}}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -82,7 +82,7 @@ func TestDataLost(t *testing.T) {
 	ctx, cancel := context.WithCancel(soon(t))
 	report := make(chan error, 1)
 	go func() {
-		report <- all[1].seat.Report(ctx, registry.Report{Phase: registry.PhaseFailed, Exit: registry.MemberExit{Gen: 1}})
+		report <- all[1].membership.Report(ctx, registry.Report{Phase: registry.PhaseFailed, Exit: registry.MemberExit{Gen: 1}})
 	}()
 	// Two more outages' worth of renewals, elections and writes happen in here.
 	s.Restart()
@@ -107,7 +107,7 @@ func TestDataLost(t *testing.T) {
 	b := *a
 	stranger := (&b).agent(t, "worker-1").join()
 	stranger.told(1, registry.ActWait)
-	if d := all[0].seat.Directive(); d.Act != registry.ActRun || d.By == stranger.me.Member.Inc {
+	if d := all[0].membership.Directive(); d.Act != registry.ActRun || d.By == stranger.me.Member.Inc {
 		t.Errorf("an old member follows %+v", d)
 	}
 }
@@ -214,7 +214,7 @@ func TestTwoHundred(t *testing.T) {
 	want := all[0].told(1, registry.ActRun).Roster
 	for _, g := range all {
 		d := g.told(1, registry.ActRun)
-		r, _, err := g.seat.Roster(soon(t), d.Roster)
+		r, _, err := g.membership.Roster(soon(t), d.Roster)
 		must(t, err)
 		if d.Roster != want || len(r.Rows) != n {
 			t.Fatalf("%s: roster %+v of %d rows", g.name(), d.Roster, len(r.Rows))

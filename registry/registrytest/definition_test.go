@@ -98,10 +98,10 @@ func claimedMeanwhile(t *testing.T, s server) {
 	if r, ok := errors.AsType[*conductor.RunError](err); !ok || r.Have != "1" {
 		t.Errorf("join: %v, want run 1 to go on", err)
 	}
-	if back.seat == nil {
+	if back.membership == nil {
 		t.Fatal("nothing was claimed meanwhile: no new run was tried")
 	}
-	if d := back.seat.Directive(); d.Run != "1" {
+	if d := back.membership.Directive(); d.Run != "1" {
 		t.Errorf("directive %+v", d)
 	}
 	append(gang{back}, a.agent(t, "worker-0").join(), a.agent(t, "ps-0").join()).release(gen)

@@ -21,7 +21,7 @@ func rebuilt(t *testing.T, s server) {
 		t.Errorf("rebuild: %+v", d)
 	}
 	all.release(2)
-	r, _, err := all[2].seat.Roster(soon(t), all[2].seat.Directive().Roster)
+	r, _, err := all[2].membership.Roster(soon(t), all[2].membership.Directive().Roster)
 	must(t, err)
 	if r.Gen != 2 || len(r.Rows) != 3 {
 		t.Errorf("roster %+v", r)
@@ -47,7 +47,7 @@ func deathByProof(t *testing.T, s server) {
 	a := newApp(t, s)
 	all := a.assemble(t, 1)
 	dead := all[1]
-	dead.seat.Close() // nothing is written: its session lives on
+	dead.membership.Close() // nothing is written: its session lives on
 
 	var cleaned atomic.Value
 	next := a.agent(t, "worker-1", holderGone, func(g *agent) {
@@ -59,7 +59,7 @@ func deathByProof(t *testing.T, s server) {
 	if cleaned.Load() != dead.me.Member.Inc {
 		t.Errorf("cleaned up after %v, want %s", cleaned.Load(), dead.me.Member.Inc)
 	}
-	if p := next.seat.Previous(); p == nil || p.Inc != dead.me.Member.Inc || p.Exports["exports.address"] == "" {
+	if p := next.membership.Previous(); p == nil || p.Inc != dead.me.Member.Inc || p.Exports["exports.address"] == "" {
 		t.Errorf("previous %+v", p)
 	}
 	if m := next.member("worker-1"); m.Was != dead.me.Member.Inc || m.Inc != next.me.Member.Inc || m.Attempt != 2 {
@@ -67,7 +67,7 @@ func deathByProof(t *testing.T, s server) {
 	}
 	all = append(all.without(dead), next)
 	all.release(2)
-	if d := all[0].seat.Directive(); d.Budget.Used != 1 {
+	if d := all[0].membership.Directive(); d.Budget.Used != 1 {
 		t.Errorf("budget %+v: a death counts once", d.Budget)
 	}
 }
@@ -78,13 +78,13 @@ func deathByProofUnnamed(t *testing.T, s server) {
 	a := newApp(t, s)
 	all := a.assemble(t, 1)
 	dead := all[1]
-	dead.seat.Close()
+	dead.membership.Close()
 	next := a.agent(t, "", func(g *agent) {
 		g.me.Member.Machine = dead.me.Member.Machine
 		g.hooks.Alive = func(m registry.Member) (bool, string) { return m.Inc == dead.me.Member.Inc, "in the test" }
 	}).join()
-	if next.seat.Instance() != dead.seat.Instance() {
-		t.Errorf("claimed %s, want %s", next.seat.Instance(), dead.seat.Instance())
+	if next.membership.Instance() != dead.membership.Instance() {
+		t.Errorf("claimed %s, want %s", next.membership.Instance(), dead.membership.Instance())
 	}
 	append(all.without(dead), next).release(2)
 }
@@ -152,13 +152,13 @@ func leave(t *testing.T, s server) {
 	if m := all[0].member("worker-1"); m.Live || m.Phase != registry.PhaseLeft {
 		t.Errorf("after leaving: %+v", m)
 	}
-	if err := gone.seat.Report(soon(t), registry.Report{Phase: registry.PhaseEnded}); err == nil {
-		t.Error("a seat that was left can be written")
+	if err := gone.membership.Report(soon(t), registry.Report{Phase: registry.PhaseEnded}); err == nil {
+		t.Error("a membership that was left can be written")
 	}
 	next := a.agent(t, "worker-1").join()
 	rest := append(all.without(gone), next)
 	rest.release(2)
-	if d := rest[0].seat.Directive(); d.Budget.Used != 0 {
+	if d := rest[0].membership.Directive(); d.Budget.Used != 0 {
 		t.Errorf("budget %+v", d.Budget)
 	}
 }
@@ -170,7 +170,7 @@ func interrupted(t *testing.T, s server) {
 	all := a.assemble(t, 1)
 	all[1].fail(1, registry.ClassApp)
 	all.release(2)
-	before := all[0].seat.Directive()
+	before := all[0].membership.Directive()
 	all.each(func(g *agent) { g.fail(2, registry.ClassLauncher) })
 	all.each((*agent).leave)
 	st := all[0].status()
@@ -180,14 +180,14 @@ func interrupted(t *testing.T, s server) {
 
 	var again gang
 	for _, g := range all {
-		again = append(again, a.agent(t, g.seat.Instance().String()).join())
+		again = append(again, a.agent(t, g.membership.Instance().String()).join())
 	}
 	gen := st.Directive.Gen
 	if st.Directive.Act == registry.ActRun { // nobody was left to rebuild it: a newcomer does
 		gen++
 	}
 	again.release(gen)
-	d := again[0].seat.Directive()
+	d := again[0].membership.Directive()
 	if d.Gen <= before.Gen || d.Budget.Used < before.Budget.Used || d.Run != "1" {
 		t.Errorf("goes on with %+v, was %+v", d, before)
 	}
@@ -198,7 +198,7 @@ func saidGone(t *testing.T, s server) {
 	a := newApp(t, s)
 	all := a.assemble(t, 1)
 	dead := all[1]
-	dead.seat.Close()
+	dead.membership.Close()
 	next := a.agent(t, "worker-1")
 	joined := make(chan error, 1)
 	go func() { joined <- next.tryJoin() }()
@@ -234,7 +234,7 @@ func service(t *testing.T, s server) {
 	worker := a.agent(t, "worker-0").join()
 	gang{worker}.release(1) // nobody waits for the board
 	g := a.agent(t, "board-0").join()
-	must(t, g.seat.Publish(soon(t), func(m *registry.Member) { m.Exports = map[string]string{"board.url": "http://127.0.0.1:1"} }))
+	must(t, g.membership.Publish(soon(t), func(m *registry.Member) { m.Exports = map[string]string{"board.url": "http://127.0.0.1:1"} }))
 	if m := worker.member("board-0"); m.Exports["board.url"] == "" || !m.Live {
 		t.Errorf("record %+v", m)
 	}
@@ -250,15 +250,15 @@ func service(t *testing.T, s server) {
 func instanceScope(t *testing.T, s server) {
 	a := newApp(t, s, component("worker", 2, registry.ScopeInstance), component("ps", 1, registry.ScopeInstance))
 	all := a.assemble(t, 1)
-	seq := all[0].seat.Directive().Seq
-	must(t, all[1].seat.Restarted(soon(t), 2, registry.Budget{Used: 1}, nil))
+	seq := all[0].membership.Directive().Seq
+	must(t, all[1].membership.Restarted(soon(t), 2, registry.Budget{Used: 1}, nil))
 	if m := all[0].member("worker-1"); m.Attempt != 2 || m.Budget.Used != 1 || m.Phase != registry.PhaseReady {
 		t.Errorf("restarted: %+v", m.Member)
 	}
 	dead := all[1]
-	dead.seat.Close()
+	dead.membership.Close()
 	next := a.agent(t, "worker-1", holderGone).join()
-	if p := next.seat.Previous(); p == nil || p.Attempt != 2 || p.Budget.Used != 1 {
+	if p := next.membership.Previous(); p == nil || p.Attempt != 2 || p.Budget.Used != 1 {
 		t.Errorf("previous %+v", p)
 	}
 	next.told(1, registry.ActRun)
@@ -311,7 +311,7 @@ func lost(t *testing.T, s server) {
 	a.facts.Times.Lost = time.Millisecond
 	all := a.assemble(t, 1)
 	dead := all[1]
-	dead.seat.Close()
+	dead.membership.Close()
 	kv := rawOf(t, a.url)
 	e, _, _ := kv.get(a.facts.App + "/live/worker/1")
 	kv.destroy(e.Session) // as its end by time would
@@ -325,7 +325,7 @@ func lost(t *testing.T, s server) {
 		missed += heard(g, func(e registry.Missing) bool {
 			return len(e.Losses) == 1 && e.Losses[0].Instance.String() == "worker-1"
 		})
-		if heard, now := g.seat.Heard(); now < heard || now-heard > registry.DefaultTimes().Fence() {
+		if heard, now := g.membership.LastRenewal(); now < heard || now-heard > registry.DefaultTimes().Fence() {
 			t.Errorf("%s has heard nothing for %s", g.name(), now-heard)
 		}
 	}
@@ -348,11 +348,11 @@ func flex(t *testing.T, s server) {
 	go func() { joined <- more.tryJoin() }()
 	must(t, all[0].client.Ask(soon(t), a.facts.App, registry.Ask{Kind: registry.AskFlex, Args: map[string]string{"worker": "3"}}))
 	must(t, <-joined)
-	must(t, more.seat.Publish(soon(t), func(m *registry.Member) { m.Exports = map[string]string{"exports.address": "127.0.0.1:1"} }))
+	must(t, more.membership.Publish(soon(t), func(m *registry.Member) { m.Exports = map[string]string{"exports.address": "127.0.0.1:1"} }))
 	all = append(all, more)
 	all.release(2)
-	d := more.seat.Directive()
-	r, _, err := more.seat.Roster(soon(t), d.Roster)
+	d := more.membership.Directive()
+	r, _, err := more.membership.Roster(soon(t), d.Roster)
 	must(t, err)
 	if app := more.status().App; app.Counts["worker"] != 3 || app.Digest != a.facts.Digest {
 		t.Errorf("the app's record after the flex: %+v", app)

@@ -11,7 +11,7 @@ import (
 
 // TestForgetOlderThan: of two apps only the one goes that is over for long enough and has nobody left.
 func TestForgetOlderThan(t *testing.T) {
-	l, err := embedded.ListenLoopback("127.0.0.1:0")
+	l, err := embedded.ListenLoopback(t.Context(), "127.0.0.1:0")
 	must(t, err)
 	s := serveEmbedded(t, l, "consul://"+l.Addr().String())
 	living := newApp(t, s).assemble(t, 1)

@@ -14,23 +14,23 @@ import (
 func form(t *testing.T, s server) {
 	a := newApp(t, s)
 	all := a.assemble(t, 1)
-	d := all[0].seat.Directive()
-	want, file, err := all[0].seat.Roster(soon(t), d.Roster)
+	d := all[0].membership.Directive()
+	want, file, err := all[0].membership.Roster(soon(t), d.Roster)
 	must(t, err)
 	if len(want.Rows) != 3 || want.Gen != 1 || want.Run != "1" {
 		t.Fatalf("roster %+v", want)
 	}
 	for i, g := range all {
 		row := want.Rows[i]
-		if row.Rank != i || row.Instance != g.seat.Instance() || row.Inc != g.me.Member.Inc || row.Addr == "" {
-			t.Errorf("row %d is %+v, want %s of %s", i, row, g.seat.Instance(), g.me.Member.Inc)
+		if row.Rank != i || row.Instance != g.membership.Instance() || row.Inc != g.me.Member.Inc || row.Addr == "" {
+			t.Errorf("row %d is %+v, want %s of %s", i, row, g.membership.Instance(), g.me.Member.Inc)
 		}
-		if _, bytesOf, err := g.seat.Roster(soon(t), d.Roster); err != nil || !bytes.Equal(bytesOf, file) {
+		if _, bytesOf, err := g.membership.Roster(soon(t), d.Roster); err != nil || !bytes.Equal(bytesOf, file) {
 			t.Errorf("%s reads another roster: %v", g.name(), err)
 		}
 	}
 	nobody := registry.Instance{Component: want.Rows[0].Component, Index: 77}
-	members, err := all[0].seat.Members(soon(t), []registry.Instance{want.Rows[1].Instance, nobody})
+	members, err := all[0].membership.Members(soon(t), []registry.Instance{want.Rows[1].Instance, nobody})
 	must(t, err)
 	if m := members[want.Rows[1].Instance]; len(members) != 1 || m.Inc != all[1].me.Member.Inc {
 		t.Errorf("records %+v, want that of %s alone", members, want.Rows[1].Instance)
@@ -58,7 +58,7 @@ func claimAny(t *testing.T, s server) {
 	joined.Wait()
 	taken := map[registry.Instance]bool{}
 	for _, g := range all {
-		taken[g.seat.Instance()] = true
+		taken[g.membership.Instance()] = true
 	}
 	if len(taken) != 3 {
 		t.Errorf("taken: %v", taken)
@@ -154,7 +154,7 @@ func overtaken(t *testing.T, s server) {
 	all := a.assemble(t, 1)
 	all[1].fail(1, registry.ClassApp)
 	all[0].told(2, registry.ActWait)
-	if err := all[0].seat.Acknowledge(soon(t), 1, nil); !errors.Is(err, registry.ErrOvertaken) {
+	if err := all[0].membership.Acknowledge(soon(t), 1, nil); !errors.Is(err, registry.ErrOvertaken) {
 		t.Errorf("acknowledge 1 under 2: %v", err)
 	}
 	all.release(2)
@@ -166,7 +166,7 @@ func overtaken(t *testing.T, s server) {
 	all[0].ready(3)
 	all[1:].each(func(g *agent) { g.told(3, registry.ActWait); g.ready(3) })
 	all.each(func(g *agent) { g.told(3, registry.ActRun) })
-	if err := all[0].seat.Acknowledge(soon(t), 3, nil); !errors.Is(err, registry.ErrOvertaken) {
+	if err := all[0].membership.Acknowledge(soon(t), 3, nil); !errors.Is(err, registry.ErrOvertaken) {
 		t.Errorf("acknowledge 3 again after its release: %v", err)
 	}
 }

@@ -79,7 +79,7 @@ func run(t *testing.T, s server) {
 
 func TestEmbeddedUnix(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.sock")
-	l, err := embedded.ListenUnix(path)
+	l, err := embedded.ListenUnix(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestEmbeddedUnix(t *testing.T) {
 }
 
 func TestEmbeddedLoopback(t *testing.T) {
-	l, err := embedded.ListenLoopback("127.0.0.1:0")
+	l, err := embedded.ListenLoopback(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

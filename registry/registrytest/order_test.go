@@ -35,7 +35,7 @@ func orders(t *testing.T, s server) {
 	all[0].fail(1, registry.ClassApp)
 	all.release(2)
 	first(all[2].told(2, registry.ActRun))
-	if err := all[0].seat.Up(soon(t), 1, nil); !errors.Is(err, registry.ErrOvertaken) {
+	if err := all[0].membership.Up(soon(t), 1, nil); !errors.Is(err, registry.ErrOvertaken) {
 		t.Errorf("up in an old generation: %v", err)
 	}
 	all[0].up(2)
@@ -49,20 +49,20 @@ func upOnce(t *testing.T, s server) {
 	all := a.assemble(t, 1)
 	g := all[0]
 	attempt := func(n int) func(*registry.Member) { return func(m *registry.Member) { m.Attempt = n } }
-	must(t, g.seat.Up(soon(t), 1, attempt(1)))
+	must(t, g.membership.Up(soon(t), 1, attempt(1)))
 	kv := rawOf(t, a.url)
 	_, before, _ := kv.get(a.facts.App + "/members/worker/0")
-	must(t, g.seat.Up(soon(t), 1, attempt(1)))
+	must(t, g.membership.Up(soon(t), 1, attempt(1)))
 	_, after, _ := kv.get(a.facts.App + "/members/worker/0")
 	if before != after {
 		t.Errorf("the same word was written twice: index %s, then %s", before, after)
 	}
-	must(t, g.seat.Up(soon(t), 1, attempt(2)))
+	must(t, g.membership.Up(soon(t), 1, attempt(2)))
 	if m := g.member("worker-0"); m.Up != 1 || m.Attempt != 2 || m.Gen != 1 {
 		t.Errorf("got %+v", m.Member)
 	}
 	g.leave()
-	if err := g.seat.Up(soon(t), 1, nil); err == nil {
+	if err := g.membership.Up(soon(t), 1, nil); err == nil {
 		t.Error("up after leaving was accepted")
 	}
 }
@@ -70,7 +70,7 @@ func upOnce(t *testing.T, s server) {
 // up reports that the process serves.
 func (g *agent) up(gen int) {
 	g.t.Helper()
-	must(g.t, g.seat.Up(soon(g.t), gen, nil))
+	must(g.t, g.membership.Up(soon(g.t), gen, nil))
 }
 
 // released waits until all may start.

@@ -181,7 +181,7 @@ func TestServicesOutliveARestart(t *testing.T) {
 // TestNoServices: the registry of one machine has none, and says so at once.
 func TestNoServices(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.sock")
-	l, err := embedded.ListenUnix(path)
+	l, err := embedded.ListenUnix(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ func conductorDies(t *testing.T, s server) {
 	all := a.assemble(t, 1)
 	dead := all.conductor(t)
 	rest := all.without(dead)
-	dead.seat.Close()
+	dead.membership.Close()
 	kv := rawOf(t, a.url)
 	e, _, _ := kv.get(a.facts.App + "/directive")
 	kv.destroy(e.Session) // as its end by time would
@@ -23,7 +23,7 @@ func conductorDies(t *testing.T, s server) {
 	}
 	next := rest.conductor(t)
 	await(next, func(e registry.Conducting) bool { return e.On })
-	if d := next.seat.Directive(); d.Gen != 1 || d.Act != registry.ActRun {
+	if d := next.membership.Directive(); d.Gen != 1 || d.Act != registry.ActRun {
 		t.Errorf("directive of the next conductor: %+v", d)
 	}
 	// The dead one comes back; the new conductor forms the next generation.
@@ -76,7 +76,7 @@ func superseded(t *testing.T, s server) {
 	if e.Inc != next.me.Member.Inc {
 		t.Errorf("superseded by %s, want %s", e.Inc, next.me.Member.Inc)
 	}
-	if err := all[1].seat.Restarted(soon(t), 2, registry.Budget{}, nil); !errors.Is(err, registry.ErrSuperseded) {
+	if err := all[1].membership.Restarted(soon(t), 2, registry.Budget{}, nil); !errors.Is(err, registry.ErrSuperseded) {
 		t.Errorf("write of a superseded agent: %v", err)
 	}
 	if m := next.member("worker-1"); m.Inc != next.me.Member.Inc {

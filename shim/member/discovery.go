@@ -47,7 +47,7 @@ type discoveryConfig struct {
 	appID, run, inc, host string
 	times                 registry.Times
 	client                *consul.Client
-	membership            *consul.Seat
+	membership            *consul.Membership
 	loop                  *machine.Agent
 	log                   *slog.Logger
 	holds                 func() bool // the registry has confirmed just now that this agent still holds its index

@@ -68,7 +68,7 @@ func TestServicesOfWhoMayBeReplaced(t *testing.T) {
 	p := plan.Plan{Who: plan.Who{Component: "worker"}, Network: plan.Network{Discovery: &plan.Discovery{Service: "d1-worker", Tag: "worker-0"}}}
 	p.Exports = []plan.Export{{Group: "worker", Name: "address", Value: "http://{{host}}:4000", Address: true}}
 	d := &discovery{cfg: discoveryConfig{
-		appID: "d1", inc: "old", host: "127.0.0.2", times: registry.DefaultTimes(), client: client, membership: &consul.Seat{},
+		appID: "d1", inc: "old", host: "127.0.0.2", times: registry.DefaultTimes(), client: client, membership: &consul.Membership{},
 		loop: machine.NewAgent(), log: slog.New(slog.DiscardHandler),
 		holds: func() bool { return holds }, ports: func() map[string]int { return nil },
 	}, plan: p, named: true, services: map[string]registered{}}

@@ -32,7 +32,7 @@ type Fence struct {
 	work    sync.WaitGroup
 
 	mu         sync.Mutex
-	membership *consul.Seat // nil before the claim
+	membership *consul.Membership // nil before the claim
 	facts      conductor.Facts
 	contact    conductor.Contact
 	panel      panel
@@ -55,7 +55,7 @@ type fenceConfig struct {
 var errCutOff = errors.New("the registry is unreachable from this host although peers reach it")
 
 // watch begins with the claim and ends with close.
-func (f *Fence) watch(ctx context.Context, membership *consul.Seat, facts conductor.Facts) {
+func (f *Fence) watch(ctx context.Context, membership *consul.Membership, facts conductor.Facts) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlives the effect that claims the index
 	f.mu.Lock()
 	f.membership, f.facts, f.stop = membership, facts, cancel
@@ -111,7 +111,7 @@ func (f *Fence) next() time.Duration {
 
 // sinceAnswer is for how long no renewal was answered.
 func (f *Fence) sinceAnswer() time.Duration {
-	heard, now := f.membership.Heard()
+	heard, now := f.membership.LastRenewal()
 	return now - heard
 }
 
@@ -155,7 +155,7 @@ func (f *Fence) look() ([]registry.Row, *machine.Event) {
 
 // standing is asked with the mutex held.
 func (f *Fence) standing() (conductor.Standing, time.Duration) {
-	heard, now := f.membership.Heard()
+	heard, now := f.membership.LastRenewal()
 	f.contact.Heard = heard
 	return f.contact.Standing(f.cfg.times, now), now
 }

@@ -53,7 +53,7 @@ func TestPanelOfARosterThatIsThere(t *testing.T) {
 	old := r
 	old.Gen = 1
 	known := old
-	f := &Fence{membership: &consul.Seat{}, facts: facts}
+	f := &Fence{membership: &consul.Membership{}, facts: facts}
 	f.cfg.roster = func() registry.Roster { return known }
 	if f.knows(d) || len(f.panel.Rows()) != 0 {
 		t.Error("the last generation's roster is taken for this one's")
@@ -89,7 +89,7 @@ func peerOf(t *testing.T, index int, before func(context.Context)) registry.Row 
 // more.
 func TestPeerThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	facts := conductor.Facts{Components: []conductor.ComponentFacts{{Name: "worker", Count: 4, Waited: true}}}
-	f := &Fence{membership: &consul.Seat{}, facts: facts, askOver: make(chan struct{}, 1)}
+	f := &Fence{membership: &consul.Membership{}, facts: facts, askOver: make(chan struct{}, 1)}
 	f.cfg = fenceConfig{loop: machine.NewAgent(), times: registry.DefaultTimes(), log: slog.New(slog.DiscardHandler), dial: dialer{}.dial}
 	at := func(context.Context) {}
 	deaf := func(ctx context.Context) { <-ctx.Done() }
@@ -132,7 +132,7 @@ func (s stuck) Feed(time.Duration) error {
 // While a guard does not read, peers are answered and ends are explained all the same.
 func TestStuckGuardHoldsUpNobody(t *testing.T) {
 	guard := stuck{make(chan struct{}), make(chan struct{})}
-	f := &Fence{membership: &consul.Seat{}, cfg: fenceConfig{loop: machine.NewAgent(), times: registry.DefaultTimes()}}
+	f := &Fence{membership: &consul.Membership{}, cfg: fenceConfig{loop: machine.NewAgent(), times: registry.DefaultTimes()}}
 	f.cfg.times.LostMass = 1 << 62 // no renewal was ever answered
 	f.timer.guard = guard
 	var work sync.WaitGroup

@@ -97,8 +97,8 @@ type Member struct {
 	peerAPI peerAPI
 
 	mu         sync.Mutex
-	membership *consul.Seat  // nil before the claim
-	waits      []status.Wait // for whom this agent waits as the conductor
+	membership *consul.Membership // nil before the claim
+	waits      []status.Wait      // for whom this agent waits as the conductor
 	roster     registry.Roster
 	rosterText []byte // the sealed bytes, as the process finds them
 	discovery  *discovery
@@ -147,7 +147,7 @@ func (m *Member) Close() {
 }
 
 // Membership is the index that this agent holds; nil before the claim.
-func (m *Member) Membership() *consul.Seat {
+func (m *Member) Membership() *consul.Membership {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.membership

@@ -252,7 +252,7 @@ func newJob(t *testing.T, limits settings) *job {
 // embedded serves a registry at a socket, which all namespaces see.
 func (j *job) embedded() string {
 	path := filepath.Join(j.top, "registry.sock")
-	l, err := embedded.ListenUnix(path)
+	l, err := embedded.ListenUnix(j.t.Context(), path)
 	j.must(err)
 	j.serve(embedded.Options{Listener: l})
 	return "unix:" + path
@@ -260,7 +260,7 @@ func (j *job) embedded() string {
 
 // loopback serves one as Consul does: agents of any host may be its clients.
 func (j *job) loopback() string {
-	l, err := embedded.ListenLoopback("127.0.0.1:0")
+	l, err := embedded.ListenLoopback(j.t.Context(), "127.0.0.1:0")
 	j.must(err)
 	j.serve(embedded.Options{Listener: l})
 	return "consul://" + l.Addr().String()

@@ -30,7 +30,7 @@ func Start(t testing.TB) *http.Client {
 		transport.CloseIdleConnections()
 		// A server that refused a body keeps its connection for a while: inside a bubble its goroutine
 		// must have ended with the test.
-		if err := web.Shutdown(context.Background()); err != nil {
+		if err := web.Shutdown(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 		serving.Wait()

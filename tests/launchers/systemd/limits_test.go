@@ -121,7 +121,7 @@ func limitOf(t *testing.T, group string) int {
 // serve is a registry of this test's own: the emulated machine has no Consul.
 func serve(t *testing.T) (url string) {
 	t.Helper()
-	l, err := embedded.ListenLoopback("127.0.0.1:0")
+	l, err := embedded.ListenLoopback(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // sighting is the directive as last seen.
-type sighting struct {
+type seenDirective struct {
 	directive registry.Directive
 	value     []byte
 	index     uint64 // ModifyIndex
@@ -43,24 +43,24 @@ func older(a, b registry.Directive) bool {
 }
 
 // seen remembers the newest directive and wakes who waits for a change of it.
-type seen struct {
+type directiveWatch struct {
 	mu      sync.Mutex
-	last    *sighting     // nil: none yet
-	version int           // of last: how many readings were taken over
-	lost    string        // why the registry's data is thought lost; "": it is not
-	changed chan struct{} // closed at the next change
+	last    *seenDirective // nil: none yet
+	version int            // of last: how many readings were taken over
+	lost    string         // why the registry's data is thought lost; "": it is not
+	changed chan struct{}  // closed at the next change
 }
 
-func newSeen() *seen { return &seen{changed: make(chan struct{})} }
+func newDirectiveWatch() *directiveWatch { return &directiveWatch{changed: make(chan struct{})} }
 
 // now is what was seen last, whether the data is lost, and a channel that closes at the next change.
-func (s *seen) now() (last *sighting, lost bool, changed <-chan struct{}) {
+func (s *directiveWatch) now() (last *seenDirective, lost bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last, s.lost != "", s.changed
 }
 
-func (s *seen) directive() registry.Directive {
+func (s *directiveWatch) directive() registry.Directive {
 	if last, _, _ := s.now(); last != nil {
 		return last.directive
 	}
@@ -69,7 +69,7 @@ func (s *seen) directive() registry.Directive {
 
 // mark is taken before a consistent read, so that its answer is not believed over what was learned while
 // it was on its way.
-func (s *seen) mark() int {
+func (s *directiveWatch) mark() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
@@ -88,7 +88,7 @@ type news struct {
 
 // observe takes in what was read at key; pair nil: nothing is there. A reading that goes back is believed
 // only of a consistent read that nothing has overtaken.
-func (s *seen) observe(key string, pair *api.KVPair, mark int) (news, error) {
+func (s *directiveWatch) observe(key string, pair *api.KVPair, mark int) (news, error) {
 	var d registry.Directive
 	if pair != nil {
 		var err error
@@ -112,7 +112,7 @@ func (s *seen) observe(key string, pair *api.KVPair, mark int) (news, error) {
 	if s.last != nil && s.last.index == pair.ModifyIndex && s.last.session == pair.Session && s.lost == "" {
 		return news{}, nil
 	}
-	s.last = &sighting{directive: d, value: pair.Value, index: pair.ModifyIndex, session: pair.Session}
+	s.last = &seenDirective{directive: d, value: pair.Value, index: pair.ModifyIndex, session: pair.Session}
 	s.version++
 	s.lost = ""
 	s.wake()
@@ -122,7 +122,7 @@ func (s *seen) observe(key string, pair *api.KVPair, mark int) (news, error) {
 const overtaken = "the directive's index fell"
 
 // back says how a reading goes back behind what was seen; "": it does not.
-func (s *seen) back(d registry.Directive, pair *api.KVPair) string {
+func (s *directiveWatch) back(d registry.Directive, pair *api.KVPair) string {
 	switch {
 	case s.last == nil:
 		return ""
@@ -136,7 +136,7 @@ func (s *seen) back(d registry.Directive, pair *api.KVPair) string {
 	return ""
 }
 
-func (s *seen) lose(why string) news {
+func (s *directiveWatch) lose(why string) news {
 	if s.lost != "" {
 		return news{}
 	}
@@ -145,7 +145,7 @@ func (s *seen) lose(why string) news {
 	return news{lost: why}
 }
 
-func (s *seen) wake() {
+func (s *directiveWatch) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }

@@ -64,7 +64,7 @@ func TestTokenFile(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("CONSUL_HTTP_TOKEN_FILE", tt.file)
-			l, err := newLane(at(t, "consul://h:1"), tt.token)
+			l, err := connect(at(t, "consul://h:1"), tt.token)
 			if err != nil || l.token != tt.want || l.api.Headers() == nil {
 				t.Errorf("got %q, %v, want %q", l.token, err, tt.want)
 			}

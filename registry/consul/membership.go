@@ -19,8 +19,8 @@ var ErrLeft = errors.New("index was left")
 
 // Seat is an index that this agent holds: its record, its session, and its part in conducting. It is
 // safe for concurrent use; writes queue behind each other.
-type Seat struct {
-	g        *gang
+type Membership struct {
+	gang     *gang
 	instance registry.Instance
 	previous *registry.Member
 	token    string
@@ -30,28 +30,28 @@ type Seat struct {
 
 	mu         sync.Mutex // guards what follows; changed only by who has the turn
 	session    string
-	began      time.Duration   // when that session, or its last answered renewal, was asked for: boottime
+	renewed    time.Duration   // when that session, or its last answered renewal, was asked for: boottime
 	candidate  string          // a session whose attaching is unknown
 	tried      time.Duration   // when that one was asked for
 	record     registry.Member // as last written or read
 	index      uint64          // its ModifyIndex
 	unsure     bool            // the registry may hold another record than this one
-	gone       error           // why nothing can be written any more
+	ended      error           // why nothing can be written any more
 	checkpoint checkpointKey
 }
 
 // Instance is the index that was claimed.
-func (s *Seat) Instance() registry.Instance { return s.instance }
+func (s *Membership) Instance() registry.Instance { return s.instance }
 
 // Previous is the record that stood in the index before it was claimed (its attempt, budget, ports);
 // nil when there was none.
-func (s *Seat) Previous() *registry.Member { return s.previous }
+func (s *Membership) Previous() *registry.Member { return s.previous }
 
 // Token is what the agents of the run show each other; its founder made it.
-func (s *Seat) Token() string { return s.token }
+func (s *Membership) Token() string { return s.token }
 
 // Record is this agent's own record as last written.
-func (s *Seat) Record() registry.Member {
+func (s *Membership) Record() registry.Member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cloneMember(s.record)
@@ -59,52 +59,52 @@ func (s *Seat) Record() registry.Member {
 
 // Heard is when the last renewal that was answered was sent, and now: both since the machine was booted,
 // suspended time included. An answer that the session has ended is none before the index is attached again.
-func (s *Seat) Heard() (heard, now time.Duration) {
+func (s *Membership) LastRenewal() (heard, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.began, boottime()
+	return s.renewed, boottime()
 }
 
 // Directive is the newest directive seen.
-func (s *Seat) Directive() registry.Directive { return s.g.seen.directive() }
+func (s *Membership) Directive() registry.Directive { return s.gang.directive.directive() }
 
 // Close stops the seat's goroutines and its part in conducting. Nothing is written: the registry learns
 // of it when the session ends. Leave is the orderly way.
-func (s *Seat) Close() {
+func (s *Membership) Close() {
 	s.end(ErrLeft)
-	s.g.end()
+	s.gang.end()
 }
 
 // end refuses all later writes.
-func (s *Seat) end(why error) {
+func (s *Membership) end(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone == nil {
-		s.gone = why
+	if s.ended == nil {
+		s.ended = why
 	}
 }
 
-func (s *Seat) take(ctx context.Context) error {
+func (s *Membership) takeTurn(ctx context.Context) error {
 	select {
 	case <-s.turn:
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-s.g.ctx.Done():
+	case <-s.gang.ctx.Done():
 		return cmp.Or(s.over(), ErrLeft)
 	}
 	if err := s.over(); err != nil {
-		s.give()
+		s.giveTurn()
 		return err
 	}
 	return nil
 }
 
-func (s *Seat) give() { s.turn <- struct{}{} }
+func (s *Membership) giveTurn() { s.turn <- struct{}{} }
 
-func (s *Seat) over() error {
+func (s *Membership) over() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.gone
+	return s.ended
 }
 
 // held is what a transaction needs of the seat's state.
@@ -114,25 +114,25 @@ type held struct {
 	index   uint64
 }
 
-func (s *Seat) held() held {
+func (s *Membership) held() held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return held{s.session, cloneMember(s.record), s.index}
 }
 
-func (s *Seat) adopt(m registry.Member, index uint64) {
+func (s *Membership) adopt(m registry.Member, index uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.record, s.index, s.unsure = m, index, false
 }
 
-func (s *Seat) doubt() {
+func (s *Membership) doubt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unsure = true
 }
 
-func (s *Seat) doubtful() bool {
+func (s *Membership) doubtful() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unsure
@@ -140,8 +140,8 @@ func (s *Seat) doubtful() bool {
 
 // renew keeps the session alive. Its end without silence is normal (a server that leaves ends the
 // sessions made through it): then the seat is attached anew.
-func (s *Seat) renew() {
-	g := s.g
+func (s *Membership) renew() {
+	g := s.gang
 	beat := time.NewTicker(g.times.Renew)
 	defer beat.Stop()
 	for {
@@ -157,7 +157,7 @@ func (s *Seat) renew() {
 		err := g.calls.renewSession(g.ctx, session, g.times.Request)
 		switch {
 		case err == nil:
-			s.renewed(session, moment)
+			s.noteRenewal(session, moment)
 			g.link.answered(renewing, sent)
 		case errors.Is(err, errSessionGone):
 			// Only who holds the index has contact: it may have been given to another meanwhile.
@@ -171,32 +171,32 @@ func (s *Seat) renew() {
 }
 
 // renewed remembers an answered renewal, unless the seat has another session by now.
-func (s *Seat) renewed(session string, moment time.Duration) {
+func (s *Membership) noteRenewal(session string, moment time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.session == session {
-		s.began = moment
+		s.renewed = moment
 	}
 }
 
 // reattach is what follows a renewal that was answered with 404; true when the index is attached.
-func (s *Seat) reattach(ended string) bool {
-	ctx, cancel := context.WithTimeout(s.g.ctx, s.g.times.Renew)
+func (s *Membership) reattach(ended string) bool {
+	ctx, cancel := context.WithTimeout(s.gang.ctx, s.gang.times.Renew)
 	defer cancel()
-	if s.take(ctx) != nil {
+	if s.takeTurn(ctx) != nil {
 		return false
 	}
-	defer s.give()
+	defer s.giveTurn()
 	if s.held().session != ended {
 		return true // a writer has done it
 	}
 	var b backoff
 	for {
-		_, err := s.settle(ctx, nil)
-		if err == nil || !s.again(err) {
+		_, err := s.reconcile(ctx, nil)
+		if err == nil || !s.passes(err) {
 			return s.held().session != ended
 		}
-		s.g.log.Warn("attach to the index again", "instance", s.instance.String(), "err", err)
+		s.gang.log.Warn("attach to the index again", "instance", s.instance.String(), "err", err)
 		if pause(ctx, b.next()) != nil {
 			return false // the next renewal is answered with 404 too
 		}
@@ -204,21 +204,21 @@ func (s *Seat) reattach(ended string) bool {
 }
 
 // again tells whether an error is one that passes.
-func (s *Seat) again(err error) bool {
+func (s *Membership) passes(err error) bool {
 	return isUnknown(err) || isRefusal(err) || errors.Is(err, errDataLost) || errors.Is(err, registry.ErrTooManyConnections)
 }
 
 // settle makes this seat and the registry agree: it reads with consistency, takes over the record's
 // index, and attaches a new session (T9) when the old one has ended. done tells that the registry holds
 // one of the records sent. The caller has the turn.
-func (s *Seat) settle(ctx context.Context, sent []registry.Member) (done bool, err error) {
-	g, k := s.g, s.g.keys
-	mark := g.seen.mark()
-	res, err := g.calls.look(ctx, consistent, k.member(s.instance), k.live(s.instance), k.directive())
+func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (done bool, err error) {
+	g, k := s.gang, s.gang.keys
+	mark := g.directive.mark()
+	res, err := g.calls.readKeys(ctx, consistent, k.member(s.instance), k.live(s.instance), k.directive())
 	if err != nil {
 		return false, err
 	}
-	g.take(res.at(k.directive()), mark)
+	g.observe(res.at(k.directive()), mark)
 	pair := res.at(k.member(s.instance))
 	if pair == nil {
 		return false, errDataLost
@@ -236,19 +236,19 @@ func (s *Seat) settle(ctx context.Context, sent []registry.Member) (done bool, e
 }
 
 // supersede ends the seat: somebody else has the index, or the conductor has declared this agent lost.
-func (s *Seat) supersede(m registry.Member) error {
+func (s *Membership) supersede(m registry.Member) error {
 	why := fmt.Errorf("%s: %w (%s by %s)", s.instance, registry.ErrSuperseded, m.Phase, m.Inc)
 	if s.over() == nil {
 		s.end(why)
-		s.g.mail.send(registry.SupersededBy{Inc: m.Inc})
-		s.g.resign()
+		s.gang.mail.send(registry.SupersededBy{Inc: m.Inc})
+		s.gang.resign()
 	}
 	return why
 }
 
 // attach is T9, unless the live key is ours already.
-func (s *Seat) attach(ctx context.Context, live *api.KVPair) error {
-	g, k := s.g, s.g.keys
+func (s *Membership) attach(ctx context.Context, live *api.KVPair) error {
+	g, k := s.gang, s.gang.keys
 	h := s.held()
 	s.mu.Lock()
 	candidate, tried := s.candidate, s.tried
@@ -259,7 +259,7 @@ func (s *Seat) attach(ctx context.Context, live *api.KVPair) error {
 	case live != nil && live.Session == h.session:
 		return nil
 	case live != nil && live.Session != "" && live.Session == candidate:
-		s.move(candidate, tried)
+		s.adoptSession(candidate, tried)
 		return nil
 	case live != nil && live.Session != "":
 		return &refusal{what: []string{k.live(s.instance) + " is locked by another session"}}
@@ -280,7 +280,7 @@ func (s *Seat) attach(ctx context.Context, live *api.KVPair) error {
 		opLock(k.live(s.instance), session, []byte(h.record.Inc)),
 	}
 	// After the registry's data went back, what was acknowledged in its lost future is void.
-	if _, lost, _ := g.seen.now(); h.record.Phase == registry.PhaseReady && h.record.Gen > 0 && !lost {
+	if _, lost, _ := g.directive.now(); h.record.Phase == registry.PhaseReady && h.record.Gen > 0 && !lost {
 		ops = append(ops, opLock(k.readyOf(h.record.Gen, s.instance), session, nil))
 	}
 	_, err := g.calls.commit(ctx, ops...)
@@ -293,19 +293,19 @@ func (s *Seat) attach(ctx context.Context, live *api.KVPair) error {
 	if err != nil {
 		return err
 	}
-	s.move(session, tried)
+	s.adoptSession(session, tried)
 	g.log.Info("attached to the index again", "instance", s.instance.String())
 	return nil
 }
 
-func (s *Seat) move(session string, began time.Duration) {
+func (s *Membership) adoptSession(session string, began time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.session, s.began, s.candidate = session, began, ""
+	s.session, s.renewed, s.candidate = session, began, ""
 }
 
 // name is the session's name for people who list sessions.
-func (s *Seat) name() string { return sessionName(s.g.me.App, s.instance.String()) }
+func (s *Membership) name() string { return sessionName(s.gang.me.App, s.instance.String()) }
 
 func sessionName(app, who string) string { return "muster " + app + " " + who }
 

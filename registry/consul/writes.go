@@ -18,7 +18,7 @@ import (
 const droppedAsks = 100
 
 // held are the two checks of every write of a conductor: its session, and the directive it decided from.
-func (c *conducting) held(index uint64) []*api.TxnOp {
+func (c *conducting) checks(index uint64) []*api.TxnOp {
 	return []*api.TxnOp{opSession(c.keys.directive(), c.session), opIndex(c.keys.directive(), index)}
 }
 
@@ -29,14 +29,14 @@ func (c *conducting) direct(ctx context.Context, index uint64, d registry.Direct
 		return err
 	}
 	value := encode(d)
-	ops := slices.Concat(c.held(index), counts, with)
+	ops := slices.Concat(c.checks(index), counts, with)
 	ops = append(ops, opLock(c.keys.directive(), c.session, value))
 	res, err := c.calls.commit(ctx, ops...)
 	if err != nil {
 		return err
 	}
 	pair := &api.KVPair{Key: c.keys.directive(), Value: value, ModifyIndex: res.index(c.keys.directive()), Session: c.session}
-	c.take(pair, unsure)
+	c.observe(pair, unsure)
 	if d.Roster.ID != c.view.Directive.Roster.ID {
 		c.view.Roster = nil
 	}
@@ -83,7 +83,7 @@ func (c *conducting) seal(ctx context.Context, e conductor.Seal) error {
 }
 
 // rule is T12.
-func (c *conducting) rule(ctx context.Context, e conductor.End) error {
+func (c *conducting) end(ctx context.Context, e conductor.End) error {
 	ops := []*api.TxnOp{opCAS(c.keys.verdict(e.Verdict.Run), 0, encode(e.Verdict))}
 	for _, a := range e.Asks[:min(len(e.Asks), droppedAsks)] {
 		ops = append(ops, opDelete(c.keys.ask(a.Kind, a.ID)))
@@ -96,7 +96,7 @@ func (c *conducting) rule(ctx context.Context, e conductor.End) error {
 }
 
 // lose is T7.
-func (c *conducting) lose(ctx context.Context, e conductor.Lost) error {
+func (c *conducting) declareLost(ctx context.Context, e conductor.Lost) error {
 	key := c.keys.member(e.Instance)
 	res, err := c.calls.commit(ctx,
 		opSession(c.keys.directive(), c.session),
@@ -150,7 +150,7 @@ func (c *conducting) cleanUp(ctx context.Context, keep string) error {
 	}
 	_, err = c.calls.commit(ctx, ops...)
 	if isRefusal(err) && !errors.Is(err, registry.ErrForbidden) {
-		return errBaton
+		return errLockLost
 	}
 	if err == nil {
 		c.view.Asks = nil

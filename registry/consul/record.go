@@ -24,11 +24,11 @@ type writing struct {
 
 // write does a writing until it is done or pointless: a refusal means read and decide again, an unknown
 // result means read and compare. A registry that is away is waited for until the context ends.
-func (s *Seat) write(ctx context.Context, w writing) error {
-	if err := s.take(ctx); err != nil {
+func (s *Membership) write(ctx context.Context, w writing) error {
+	if err := s.takeTurn(ctx); err != nil {
 		return err
 	}
-	defer s.give()
+	defer s.giveTurn()
 	var sent []registry.Member
 	var b backoff
 	for {
@@ -36,7 +36,7 @@ func (s *Seat) write(ctx context.Context, w writing) error {
 		if done {
 			return nil
 		}
-		if err != nil && !s.again(err) {
+		if err != nil && !s.passes(err) {
 			return err
 		}
 		if err == nil {
@@ -44,7 +44,7 @@ func (s *Seat) write(ctx context.Context, w writing) error {
 		}
 		s.doubt()
 		if !isRefusal(err) {
-			s.g.log.Warn("registry write is tried again", "instance", s.instance.String(), "err", err)
+			s.gang.log.Warn("registry write is tried again", "instance", s.instance.String(), "err", err)
 		}
 		if err := pause(ctx, b.next()); err != nil {
 			return err
@@ -53,11 +53,11 @@ func (s *Seat) write(ctx context.Context, w writing) error {
 }
 
 // attempt settles if there is doubt, else sends the transaction once.
-func (s *Seat) attempt(ctx context.Context, w writing, sent *[]registry.Member) (done bool, err error) {
+func (s *Membership) attempt(ctx context.Context, w writing, sent *[]registry.Member) (done bool, err error) {
 	if s.doubtful() {
-		return s.settle(ctx, *sent)
+		return s.reconcile(ctx, *sent)
 	}
-	k, h := s.g.keys, s.held()
+	k, h := s.gang.keys, s.held()
 	after := cloneMember(h.record)
 	if err := w.change(&after); err != nil {
 		return errors.Is(err, errSame), err
@@ -72,13 +72,13 @@ func (s *Seat) attempt(ctx context.Context, w writing, sent *[]registry.Member) 
 		opCAS(k.member(s.instance), h.index, encode(after)),
 	}, around...)
 	s.doubt() // until it is answered, and for whoever comes after us if we give up
-	res, err := s.g.calls.commit(ctx, ops...)
+	res, err := s.gang.calls.commit(ctx, ops...)
 	if err == nil {
 		s.adopt(after, res.index(k.member(s.instance)))
 		return true, nil
 	}
 	if isRefusal(err) { // settle at once: nothing was done
-		return s.settle(ctx, *sent)
+		return s.reconcile(ctx, *sent)
 	}
 	return false, err
 }
@@ -86,8 +86,8 @@ func (s *Seat) attempt(ctx context.Context, w writing, sent *[]registry.Member) 
 // Acknowledge is T4: nothing older than gen runs here, the ports are bound, update has put the exports
 // into the record. It returns registry.ErrOvertaken when a newer directive is there, ErrSuperseded when
 // the index is another's, and waits for a registry that is away.
-func (s *Seat) Acknowledge(ctx context.Context, gen int, update func(*registry.Member)) error {
-	k := s.g.keys
+func (s *Membership) Acknowledge(ctx context.Context, gen int, update func(*registry.Member)) error {
+	k := s.gang.keys
 	change := func(m *registry.Member) error {
 		if d := s.Directive(); d.Gen != gen || d.Act == registry.ActStop {
 			return fmt.Errorf("acknowledge generation %d: %w", gen, registry.ErrOvertaken)
@@ -107,7 +107,7 @@ func (s *Seat) Acknowledge(ctx context.Context, gen int, update func(*registry.M
 			return ops, nil
 		}
 		// T4b: acknowledged before, and failed or fenced since. Only while it is not released.
-		last, _, _ := s.g.seen.now()
+		last, _, _ := s.gang.directive.now()
 		if last == nil || last.directive.Gen != gen || last.directive.Act != registry.ActWait {
 			return nil, fmt.Errorf("acknowledge generation %d again: %w", gen, registry.ErrOvertaken)
 		}
@@ -117,7 +117,7 @@ func (s *Seat) Acknowledge(ctx context.Context, gen int, update func(*registry.M
 }
 
 // Report is T10: the process is gone.
-func (s *Seat) Report(ctx context.Context, r registry.Report) error {
+func (s *Membership) Report(ctx context.Context, r registry.Report) error {
 	return s.write(ctx, writing{
 		change: func(m *registry.Member) error {
 			exit := r.Exit
@@ -129,17 +129,17 @@ func (s *Seat) Report(ctx context.Context, r registry.Report) error {
 }
 
 // unready takes back what was acknowledged.
-func (s *Seat) unready(before, _ registry.Member, _ string) ([]*api.TxnOp, error) {
+func (s *Membership) unready(before, _ registry.Member, _ string) ([]*api.TxnOp, error) {
 	if before.Gen == 0 {
 		return nil, nil
 	}
-	return []*api.TxnOp{opDelete(s.g.keys.readyOf(before.Gen, s.instance))}, nil
+	return []*api.TxnOp{opDelete(s.gang.keys.readyOf(before.Gen, s.instance))}, nil
 }
 
 func alone(_, _ registry.Member, _ string) ([]*api.TxnOp, error) { return nil, nil }
 
 // Restarted is T10b: the process was started again in place, under that guard. Nobody wakes.
-func (s *Seat) Restarted(ctx context.Context, attempt int, b registry.Budget, guard *registry.ProcessRef) error {
+func (s *Membership) Restarted(ctx context.Context, attempt int, b registry.Budget, guard *registry.ProcessRef) error {
 	return s.Publish(ctx, func(m *registry.Member) { m.Attempt, m.Budget, m.Guard = attempt, b, guard })
 }
 
@@ -148,7 +148,7 @@ func (s *Seat) Restarted(ctx context.Context, attempt int, b registry.Budget, gu
 // written when the record says all that already. Nobody wakes: the conductor reads the record when it
 // needs to. The error is registry.ErrOvertaken when the process belongs to an older generation than the
 // record.
-func (s *Seat) Up(ctx context.Context, gen int, update func(*registry.Member)) error {
+func (s *Membership) Up(ctx context.Context, gen int, update func(*registry.Member)) error {
 	return s.write(ctx, writing{
 		change: func(m *registry.Member) error {
 			before := encode(*m)
@@ -169,7 +169,7 @@ func (s *Seat) Up(ctx context.Context, gen int, update func(*registry.Member)) e
 
 // Publish changes the record without acknowledging anything: the exports of a service, which nobody
 // waits for.
-func (s *Seat) Publish(ctx context.Context, update func(*registry.Member)) error {
+func (s *Membership) Publish(ctx context.Context, update func(*registry.Member)) error {
 	return s.write(ctx, writing{
 		change: func(m *registry.Member) error {
 			inc, run := m.Inc, m.Run
@@ -183,7 +183,7 @@ func (s *Seat) Publish(ctx context.Context, update func(*registry.Member)) error
 
 // Saved says how the instance has answered a save, unless it has answered a later one. Nobody wakes: the conductor reads the
 // record when it needs to.
-func (s *Seat) Saved(ctx context.Context, saved registry.Saved) error {
+func (s *Membership) Saved(ctx context.Context, saved registry.Saved) error {
 	return s.write(ctx, writing{
 		change: func(m *registry.Member) error {
 			if m.Saved != nil && m.Saved.Seq > saved.Seq {

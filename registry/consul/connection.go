@@ -56,7 +56,7 @@ func (c consistency) options(ctx context.Context) *api.QueryOptions {
 
 // named turns the client library's errors into conditions that callers know. before is lane.limited at
 // the start of the request.
-func (l *lane) named(ctx context.Context, act string, before int64, err error) error {
+func (l *connection) named(ctx context.Context, act string, before int64, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -88,11 +88,11 @@ func (l *lane) named(ctx context.Context, act string, before int64, err error) e
 }
 
 // do runs one request within callTime.
-func (l *lane) do(ctx context.Context, act string, request func(context.Context) error) error {
+func (l *connection) do(ctx context.Context, act string, request func(context.Context) error) error {
 	return l.within(ctx, callTime, act, request)
 }
 
-func (l *lane) within(ctx context.Context, limit time.Duration, act string, request func(context.Context) error) error {
+func (l *connection) within(ctx context.Context, limit time.Duration, act string, request func(context.Context) error) error {
 	before := l.limited.Load()
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -100,7 +100,7 @@ func (l *lane) within(ctx context.Context, limit time.Duration, act string, requ
 }
 
 // get reads one key; nil when it does not exist.
-func (l *lane) get(ctx context.Context, key string, c consistency) (*api.KVPair, error) {
+func (l *connection) get(ctx context.Context, key string, c consistency) (*api.KVPair, error) {
 	var pair *api.KVPair
 	err := l.do(ctx, "read "+key, func(ctx context.Context) (err error) {
 		pair, _, err = l.api.KV().Get(key, c.options(ctx))
@@ -110,7 +110,7 @@ func (l *lane) get(ctx context.Context, key string, c consistency) (*api.KVPair,
 }
 
 // list reads all keys under a prefix with their values.
-func (l *lane) list(ctx context.Context, prefix string, c consistency) (api.KVPairs, error) {
+func (l *connection) list(ctx context.Context, prefix string, c consistency) (api.KVPairs, error) {
 	var pairs api.KVPairs
 	err := l.do(ctx, "read "+prefix, func(ctx context.Context) (err error) {
 		pairs, _, err = l.api.KV().List(prefix, c.options(ctx))
@@ -120,7 +120,7 @@ func (l *lane) list(ctx context.Context, prefix string, c consistency) (api.KVPa
 }
 
 // names lists the keys under a prefix; 404 is an empty list.
-func (l *lane) names(ctx context.Context, prefix, separator string) ([]string, error) {
+func (l *connection) names(ctx context.Context, prefix, separator string) ([]string, error) {
 	var names []string
 	err := l.do(ctx, "list "+prefix, func(ctx context.Context) (err error) {
 		names, _, err = l.api.KV().Keys(prefix, separator, byDefault.options(ctx))
@@ -130,7 +130,7 @@ func (l *lane) names(ctx context.Context, prefix, separator string) ([]string, e
 }
 
 // raw reads a key's bytes as they are; nil when it does not exist.
-func (l *lane) raw(ctx context.Context, key string, c consistency) ([]byte, error) {
+func (l *connection) raw(ctx context.Context, key string, c consistency) ([]byte, error) {
 	var body []byte
 	err := l.do(ctx, "read "+key, func(ctx context.Context) (err error) {
 		body, err = l.plain(ctx, http.MethodGet, "/v1/kv/"+key+"?raw"+c.query("&"), nil)
@@ -155,7 +155,7 @@ func (c consistency) query(separator string) string {
 }
 
 // plain makes a request that the client library has no method for, or none that keeps the status.
-func (l *lane) plain(ctx context.Context, method, target string, body io.Reader) ([]byte, error) {
+func (l *connection) plain(ctx context.Context, method, target string, body io.Reader) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, l.base+target, body)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (l *lane) plain(ctx context.Context, method, target string, body io.Reader)
 }
 
 // put sends a PUT with a JSON body and decodes the answer.
-func (l *lane) put(ctx context.Context, limit time.Duration, act, endpoint string, in, out any) error {
+func (l *connection) put(ctx context.Context, limit time.Duration, act, endpoint string, in, out any) error {
 	return l.within(ctx, limit, act, func(ctx context.Context) error {
 		_, err := l.api.Raw().Write(endpoint, in, out, (&api.WriteOptions{}).WithContext(ctx))
 		return err

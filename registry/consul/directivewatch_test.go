@@ -26,7 +26,7 @@ func TestObserve(t *testing.T) {
 		index uint64 // of the sighting afterwards
 	}
 	gone, back := "the directive has vanished", "the directive went back"
-	s := newSeen()
+	s := newDirectiveWatch()
 	for _, r := range []reading{
 		{"nothing yet", nil, unsure, news{}, 0},
 		{"first", pairOf(5, "c", "1", 1, "wait"), unsure, news{directive: true}, 5},
@@ -69,7 +69,7 @@ func TestObserve(t *testing.T) {
 
 // TestObserveSession: who conducts is no news for agents, and still wakes who waits to conduct.
 func TestObserveSession(t *testing.T) {
-	s := newSeen()
+	s := newDirectiveWatch()
 	first := pairOf(5, "c", "1", 1, "wait")
 	if _, err := s.observe("d", first, unsure); err != nil {
 		t.Fatal(err)

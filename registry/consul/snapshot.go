@@ -13,7 +13,7 @@ import (
 )
 
 // lookAt is T1: one request reads all that a newcomer decides from. The directive's pair comes with it.
-func (g *gang) lookAt(ctx context.Context, in registry.Instance) (conductor.Snapshot, *api.KVPair, error) {
+func (g *gang) snapshot(ctx context.Context, in registry.Instance) (conductor.Snapshot, *api.KVPair, error) {
 	k := g.keys
 	var gone []*api.KVPair
 	ops := api.TxnOps{
@@ -57,11 +57,11 @@ func (g *gang) lookAt(ctx context.Context, in registry.Instance) (conductor.Snap
 		}
 		l.Step = newest(c)
 	}
-	return l, directive, g.lookFurther(ctx, &l)
+	return l, directive, g.completeSnapshot(ctx, &l)
 }
 
 // lookFurther asks whether anybody lives, which matters only when another run stands there.
-func (g *gang) lookFurther(ctx context.Context, l *conductor.Snapshot) error {
+func (g *gang) completeSnapshot(ctx context.Context, l *conductor.Snapshot) error {
 	if l.Directive == nil || l.Directive.Run == g.me.Run {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // lane is one connection to the registry; requests over it queue behind each other.
-type lane struct {
+type connection struct {
 	api     *api.Client
 	http    *http.Client
 	base    string // scheme://host
@@ -25,9 +25,9 @@ type lane struct {
 	limited atomic.Int64 // connections that the server refused with 429 unasked
 }
 
-func newLane(at registry.Address, token string) (*lane, error) {
+func connect(at registry.Address, token string) (*connection, error) {
 	scheme, host, network, dialed := endpoint(at)
-	l := &lane{base: scheme + "://" + host}
+	l := &connection{base: scheme + "://" + host}
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -35,7 +35,7 @@ func newLane(at registry.Address, token string) (*lane, error) {
 			if err != nil {
 				return nil, err
 			}
-			return &watchedConn{Conn: c, lane: l}, nil
+			return &watchedConn{Conn: c, connection: l}, nil
 		},
 		MaxConnsPerHost:     1,
 		MaxIdleConnsPerHost: 1,
@@ -88,15 +88,15 @@ func tokenOf(config *api.Config) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-func (l *lane) close() { l.http.CloseIdleConnections() }
+func (l *connection) close() { l.http.CloseIdleConnections() }
 
 // watchedConn notices the answer 429 that Consul gives to a connection beyond its limit before any
 // request was read. net/http reports such a connection as broken, and loses the reason.
 type watchedConn struct {
 	net.Conn
-	lane  *lane
-	read  atomic.Bool // something was read
-	wrote atomic.Bool // something was written
+	connection *connection
+	read       atomic.Bool // something was read
+	wrote      atomic.Bool // something was written
 }
 
 const refusal429 = "HTTP/1.1 429"
@@ -144,6 +144,6 @@ func (c *watchedConn) look(b []byte) bool {
 	if !strings.HasPrefix(string(b), refusal429) {
 		return false
 	}
-	c.lane.limited.Add(1)
+	c.connection.limited.Add(1)
 	return true
 }
