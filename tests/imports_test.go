@@ -76,6 +76,7 @@ var rooms = []room{
 	{path: "shim/store/storetest", may: []string{"shim/store"}},
 	{path: "shim/files", may: []string{"shim/plan", "registry", "shim/fault", "shim/policy", "shim/store", "shim/store/file"}},
 	{path: "shim/policy", may: []string{"packages/sign", "shim/exit"}},
+	{path: "shim/doctor", may: []string{"appdef", "packages/cachedir", "packages/hdfs", "registry", "registry/consul", "shim/gpu", "shim/hadoop", "shim/launcher", "shim/member", "shim/policy", "shim/ports", "shim/prepare", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/guard", "shim/status"}},
 	{path: "shim/keyring"},
 	{path: "shim/signals"},
 	{path: "shim/tail", may: []string{"shim/files"}},
@@ -141,6 +142,7 @@ var rooms = []room{
 	{path: "cmd/internal/console", may: []string{"shim/exit"}},
 	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/status"}},
+	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/muster", may: []string{"*"}},
 	{path: "cmd/muster-gpu", may: []string{"shim/gpu"}},
 

@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/shim/doctor"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/member"
@@ -26,20 +25,11 @@ type doctorFlags struct {
 	json   bool
 }
 
-// check is one thing that was looked at.
-type check struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Needed bool   `json:"needed"` // without it muster cannot work here
-	Found  string `json:"found"`
-	Remedy string `json:"remedy"` // empty when there is nothing to mend
-}
-
 // checkup is the answer of muster doctor --json.
 type checkup struct {
-	Version  int           `json:"version"`
-	Checks   []check       `json:"checks"`
-	Launcher plan.Launcher `json:"launcher"`
+	Version  int            `json:"version"`
+	Checks   []doctor.Check `json:"checks"`
+	Launcher plan.Launcher  `json:"launcher"`
 }
 
 func newDoctor(s console.Streams) *cobra.Command {
@@ -61,11 +51,10 @@ what is known of the launcher: each value with where it came from, and what it d
 
 func (f *doctorFlags) doctor(ctx context.Context, s console.Streams) error {
 	found, host := member.Surroundings(ctx)
-	answer := checkup{Version: 1, Launcher: known.Describe(found, host), Checks: slices.Concat(
-		[]check{checkLauncher(found, host), checkGuard(ctx), checkState(f.ask.State.Resolve()), checkPorts(f.ports), f.checkRegistry(ctx), checkPolicy(f.policy)},
-		checkConfinement(ctx),
-		[]check{checkWorkFolder(), checkOpenFiles(), checkShell(), checkPython(ctx), checkHadoop(), checkGPU(ctx, "/")},
-	)}
+	address, err := f.ask.Registry.Resolve()
+	answer := checkup{Version: 1, Launcher: known.Describe(found, host), Checks: doctor.Look(ctx, found, host, doctor.Options{
+		State: f.ask.State.Resolve(), Ports: f.ports, Policy: f.policy, Registry: address, RegistryErr: err, Named: f.ask.Registry.Named(),
+	})}
 	if err := printCheckup(s.Out, answer, f.json); err != nil {
 		return err
 	}
@@ -95,19 +84,4 @@ func printCheckup(out io.Writer, answer checkup, asJSON bool) error {
 		}
 	}
 	return printLauncher(out, answer.Launcher)
-}
-
-// good and bad are answers of a check; bad says what to do.
-func good(name, format string, args ...any) check {
-	return check{Name: name, OK: true, Found: fmt.Sprintf(format, args...)}
-}
-
-func bad(name, remedy, format string, args ...any) check {
-	return check{Name: name, Found: strings.TrimSpace(fmt.Sprintf(format, args...)), Remedy: remedy}
-}
-
-// needed marks a check whose failure keeps muster from working.
-func (c check) needed() check {
-	c.Needed = true
-	return c
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
 	"github.com/muster-agent/muster/cmd/internal/console"
-	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -43,17 +41,4 @@ func printLauncher(out io.Writer, l plan.Launcher) error {
 		fmt.Fprintf(out, "Note: %s.\n", note)
 	}
 	return nil
-}
-
-// checkLauncher is one line of doctor's.
-func checkLauncher(found launcher.Found, host launcher.Host) check {
-	const name = "launcher"
-	if host.Passed != "" {
-		return bad(name, "have that name resolve to an address that others reach, or give --host", "%s: %s; others are told %s (%s)",
-			found.Name, host.Passed, cmp.Or(host.Address, "nothing"), host.Origin)
-	}
-	if found.Name == launcher.Shell {
-		return good(name, "none is recognised: a person's shell")
-	}
-	return good(name, "%s, by %s; the kill window is %g s, as %s", found.Name, found.Origins["launcher"], found.Allocation.KillWindow, found.Origins["kill_window"])
 }

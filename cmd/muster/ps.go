@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
@@ -68,7 +69,7 @@ func printRows(out io.Writer, rows []apps.Row) error {
 		if r.Started != nil {
 			started = wording.Clock(*r.Started)
 		}
-		cells = append(cells, []string{r.App, r.Name, r.Phase, deref(r.Outcome), started, r.Registry})
+		cells = append(cells, []string{r.App, r.Name, r.Phase, view.OrEmpty(r.Outcome), started, r.Registry})
 	}
 	return console.Table(out, "APP NAME PHASE OUTCOME STARTED REGISTRY", cells)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/publisher"
@@ -40,7 +41,7 @@ func sliderStates() []string {
 
 // yarnState is what YARN would say of the app.
 func yarnState(f *apps.Facts) string {
-	outcome := deref(f.Outcome())
+	outcome := view.OrEmpty(f.Outcome())
 	switch {
 	case f.Local == nil:
 		return yarnNew
@@ -167,7 +168,7 @@ func (a *sliderApp) describe(ctx context.Context, s console.Streams, p *sliderWo
 		d.Statistics[name], d.Instances[name] = c.statistics(), []string{}
 	}
 	d.describeRoles(v, live)
-	d.describeNodes(viewOf(f).Instances, &f)
+	d.describeNodes(view.Of(f).Instances, &f)
 	return d, nil
 }
 
@@ -369,7 +370,7 @@ func sliderList(ctx context.Context, s console.Streams, p *sliderWords) error {
 		}
 		outcome := ""
 		if is != yarnNew { // what never ran has none
-			outcome = deref(f.Outcome())
+			outcome = view.OrEmpty(f.Outcome())
 		}
 		rows = append(rows, []string{name, is, wording.Clock(f.Started()), outcome, a.record.AppDef})
 		rows = append(rows, p.containers(&f)...)
@@ -394,7 +395,7 @@ func (p *sliderWords) containers(f *apps.Facts) [][]string {
 		only = append(only, w...)
 	}
 	var rows [][]string
-	for _, row := range viewOf(*f).Instances {
+	for _, row := range view.Of(*f).Instances {
 		if len(only) > 0 && !slices.Contains(only, row.Component) {
 			continue
 		}

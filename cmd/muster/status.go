@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/submit"
@@ -59,15 +60,15 @@ func (f *statusFlags) status(ctx context.Context, s console.Streams, app string)
 		return err
 	}
 	facts.AskPeers(ctx)
-	v := viewOf(facts)
-	show := func() error { return v.print(s.Out) }
+	v := view.Of(facts)
+	show := func() error { return v.Print(s.Out) }
 	if f.json {
 		show = func() error { return console.PrintJSON(s.Out, v) }
 	}
 	if err := show(); err != nil || !f.wait {
 		return err
 	}
-	return v.code()
+	return verdictCode(&v)
 }
 
 // mayGoOn tells that there is something to wait for: a registry that may hear of the run, which is not known to be over.
@@ -93,8 +94,8 @@ func (f *statusFlags) follow(ctx context.Context, s console.Streams, k apps.Look
 	return k.App(ctx, facts.ID)
 }
 
-// code is the exit code of what is seen: the verdict's, or that of an interrupted run.
-func (v *appView) code() error {
+// verdictCode is the exit code of what is seen: the verdict's, or that of an interrupted run.
+func verdictCode(v *view.App) error {
 	code := exit.Interrupted
 	if v.Verdict != nil {
 		code = exit.Of(*v.Verdict, "")

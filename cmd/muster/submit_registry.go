@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/status"
@@ -44,7 +45,7 @@ func (r runsOf) Agents(ctx context.Context, app string, members []consul.MemberS
 }
 
 func (r runsOf) View(app string, st *consul.Status) submit.View {
-	v := viewOf(apps.Facts{ID: app, Address: r.address, Registry: st})
+	v := view.Of(apps.Facts{ID: app, Address: r.address, Registry: st})
 	return submit.View{Instances: v.Instances, Missing: v.Missing, Verdict: v.Verdict}
 }
 

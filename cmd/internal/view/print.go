@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 	"github.com/muster-agent/muster/shim/wording"
 )
 
-func (v *appView) print(out io.Writer) error {
+func (v *App) Print(out io.Writer) error {
 	title := v.App
 	if v.Name != "" {
 		title += " (" + v.Name + ")"
@@ -32,7 +32,7 @@ func (v *appView) print(out io.Writer) error {
 }
 
 // lines are what is said of the run as a whole, word and text.
-func (v *appView) lines() [][2]string {
+func (v *App) lines() [][2]string {
 	var lines [][2]string
 	add := func(word, text string) {
 		if text != "" {
@@ -52,7 +52,7 @@ func (v *appView) lines() [][2]string {
 	if v.Verdict == nil {
 		if d := v.Directive; d != nil {
 			add("directive", strings.TrimSuffix(string(d.Act)+": "+d.Why, ": "))
-			add("conductor", cmp.Or(deref(v.Conductor), "nobody"))
+			add("conductor", cmp.Or(OrEmpty(v.Conductor), "nobody"))
 			if d.Anew != "" {
 				add("checkpoints", "begun anew, for no step is everybody's: "+d.Anew)
 			}
@@ -102,7 +102,7 @@ func waitText(w status.Wait) string {
 }
 
 // fate is what becomes of processes whose agents hear nothing of the registry.
-func (v *appView) fate() string {
+func (v *App) fate() string {
 	var fenced []string
 	for _, row := range v.Instances {
 		if row.Outage != nil && row.Outage.Fenced {
@@ -147,7 +147,7 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-func deref(s *string) string {
+func OrEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -22,20 +22,20 @@ import (
 )
 
 // checkConfinement says what holds a process to its limits here.
-func checkConfinement(ctx context.Context) []check {
+func checkConfinement(ctx context.Context) []Check {
 	choice, err := sandbox.Choose(ctx, "auto", false)
 	if err != nil {
-		return []check{bad("engine", "mount /proc and /sys", "%v", err)}
+		return []Check{bad("engine", "mount /proc and /sys", "%v", err)}
 	}
 	tree := choice.Standing.Tree
-	return []check{
+	return []Check{
 		checkEngine(choice), checkContainer(choice.Standing), checkCgroup(tree), checkDelegation(tree), checkFeatures(tree), checkEnvelope(tree),
 		checkImages(choice.Standing, filepath.Join(cachedir.Default(), "image")),
 	}
 }
 
 // checkEngine says how processes are confined, and which limits nobody holds.
-func checkEngine(c sandbox.Choice) check {
+func checkEngine(c sandbox.Choice) Check {
 	choice := prepare.EngineChoice(c)
 	delete(choice.Cannot, "gpu_memory_mb") // the line about GPUs has it,
 	delete(choice.Cannot, "high_mb")       // and that about features this
@@ -46,7 +46,7 @@ func checkEngine(c sandbox.Choice) check {
 		"%s (%s), which does not enforce %s", choice.Name, choice.Why, strings.Join(slices.Sorted(maps.Keys(choice.Cannot)), ", "))
 }
 
-func checkContainer(s sandbox.Standing) check {
+func checkContainer(s sandbox.Standing) Check {
 	const name = "containers"
 	if s.Container == "" {
 		return good(name, "can be made, with mount, pid, ipc and uts namespaces")
@@ -57,7 +57,7 @@ func checkContainer(s sandbox.Standing) check {
 }
 
 // checkCgroup names the kind of cgroups and the controllers that can be written.
-func checkCgroup(t cgroup.Tree) check {
+func checkCgroup(t cgroup.Tree) Check {
 	const name = "cgroup"
 	if t.Mode == cgroup.None {
 		return bad(name, "mount a cgroup file system at /sys/fs/cgroup", "none is mounted")
@@ -87,7 +87,7 @@ func cgroupRemedy(t cgroup.Tree) string {
 }
 
 // checkDelegation says what of cgroup v2 this process may arrange by itself.
-func checkDelegation(t cgroup.Tree) check {
+func checkDelegation(t cgroup.Tree) Check {
 	const name = "delegation"
 	cannot := t.Cannot()
 	holdsAll := cannot["memory_mb"]+cannot["swap_mb"]+cannot["vcores"]+cannot["pids"] == ""
@@ -105,7 +105,7 @@ func checkDelegation(t cgroup.Tree) check {
 }
 
 // checkFeatures names what the kernel's cgroups lack.
-func checkFeatures(t cgroup.Tree) check {
+func checkFeatures(t cgroup.Tree) Check {
 	const name = "cgroup features"
 	missing := t.Missing()
 	if len(missing) == 0 {
@@ -116,7 +116,7 @@ func checkFeatures(t cgroup.Tree) check {
 }
 
 // checkEnvelope tells the limits that lie around this process already.
-func checkEnvelope(t cgroup.Tree) check {
+func checkEnvelope(t cgroup.Tree) Check {
 	memory, vcores := t.Envelope()
 	var limits []string
 	if memory > 0 {
@@ -132,7 +132,7 @@ func checkEnvelope(t cgroup.Tree) check {
 }
 
 // checkImages asks whether a container can have an image's root, and where images are kept.
-func checkImages(s sandbox.Standing, cache string) check {
+func checkImages(s sandbox.Standing, cache string) Check {
 	const name = "images"
 	if s.Container != "" {
 		return bad(name, "see containers above", "muster.image needs engine container")
@@ -155,7 +155,7 @@ func checkImages(s sandbox.Standing, cache string) check {
 }
 
 // checkGPU asks muster-gpu, and looks for device nodes. root is / or a copy of it.
-func checkGPU(ctx context.Context, root string) check {
+func checkGPU(ctx context.Context, root string) Check {
 	const name = "gpu"
 	nodes, err := gpu.NodesInventory(root)
 	if err != nil {
@@ -189,7 +189,7 @@ func checkGPU(ctx context.Context, root string) check {
 }
 
 // checkPolicy reads the operator's file.
-func checkPolicy(path string) check {
+func checkPolicy(path string) Check {
 	const name = "policy"
 	p, err := policy.Read(path, false)
 	switch {

@@ -1,6 +1,7 @@
-package main
+package doctor
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -10,13 +11,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/status"
 )
 
 // What muster can do without, and says so.
 
 // checkWorkFolder asks whether the default work folder could be made.
-func checkWorkFolder() check {
+func checkWorkFolder() Check {
 	const name = "work folder"
 	dir, err := status.DefaultWorkDir("doctor")
 	if err != nil {
@@ -43,7 +45,7 @@ func checkWorkFolder() check {
 // enoughFiles is what an agent, its guard and a process with some hundred peers need.
 const enoughFiles = 1024
 
-func checkOpenFiles() check {
+func checkOpenFiles() Check {
 	const name = "open files"
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -55,7 +57,7 @@ func checkOpenFiles() check {
 	return good(name, "%d, at most %d", limit.Cur, limit.Max)
 }
 
-func checkShell() check {
+func checkShell() Check {
 	const name = "shell"
 	for _, shell := range []string{"bash", "sh"} {
 		if path, err := exec.LookPath(shell); err == nil {
@@ -65,7 +67,7 @@ func checkShell() check {
 	return bad(name, "install bash, or use an image that has a shell", "neither bash nor sh: muster.command and metainfo's commands cannot run")
 }
 
-func checkPython(ctx context.Context) check {
+func checkPython(ctx context.Context) Check {
 	const name = "python3"
 	path, err := exec.LookPath("python3")
 	if err != nil {
@@ -78,4 +80,17 @@ func checkPython(ctx context.Context) check {
 		return bad(name, "mend or reinstall python3", "%s --version: %v", path, err)
 	}
 	return good(name, "%s (%s)", path, strings.TrimSpace(string(out)))
+}
+
+// checkLauncher is one line of doctor's.
+func checkLauncher(found launcher.Found, host launcher.Host) Check {
+	const name = "launcher"
+	if host.Passed != "" {
+		return bad(name, "have that name resolve to an address that others reach, or give --host", "%s: %s; others are told %s (%s)",
+			found.Name, host.Passed, cmp.Or(host.Address, "nothing"), host.Origin)
+	}
+	if found.Name == launcher.Shell {
+		return good(name, "none is recognised: a person's shell")
+	}
+	return good(name, "%s, by %s; the kill window is %g s, as %s", found.Name, found.Origins["launcher"], found.Allocation.KillWindow, found.Origins["kill_window"])
 }

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/member"
@@ -25,7 +24,7 @@ import (
 const guardPatience = 15 * time.Second
 
 // checkGuard starts this very program under the guard and waits for its end.
-func checkGuard(ctx context.Context) check {
+func checkGuard(ctx context.Context) Check {
 	const name = "guard"
 	pid, err := tryGuard(ctx)
 	switch {
@@ -76,7 +75,7 @@ func tryGuard(ctx context.Context) (pid int, err error) {
 }
 
 // checkState makes the state folder and a socket in it.
-func checkState(dir status.Dir) check {
+func checkState(dir status.Dir) Check {
 	const name = "state folder"
 	remedy := "give --state-dir a folder of this user on a local disk"
 	if err := dir.Open(); err != nil {
@@ -94,7 +93,7 @@ func checkState(dir status.Dir) check {
 }
 
 // checkPorts claims one port as an agent would.
-func checkPorts(text string) check {
+func checkPorts(text string) Check {
 	const name = "ports"
 	remedy := "give --ports FROM-TO another range outside net.ipv4.ip_local_port_range and ip_local_reserved_ports"
 	asked, err := ports.ParseRanges(text)
@@ -116,25 +115,25 @@ func checkPorts(text string) check {
 	return good(name, "%s, of which %s lie outside the ephemeral range", asked, usable).needed()
 }
 
-// checkRegistry asks the registry that was named; without one only looks whether there is one here.
-func (f *doctorFlags) checkRegistry(ctx context.Context) check {
+// checkConsul asks the registry that was named; without one only looks whether there is one here.
+func checkConsul(ctx context.Context, o Options) Check {
 	const name = "registry"
-	address, err := f.ask.Registry.Resolve()
-	var c *consul.Client
-	if err == nil {
-		c, err = apps.Open(address)
+	if o.RegistryErr != nil {
+		return bad(name, "want "+registry.AddressForms, "%v", o.RegistryErr).needed()
 	}
+	address := o.Registry
+	c, err := consul.Open(consul.Config{Address: address})
 	if err != nil {
 		return bad(name, "want "+registry.AddressForms, "%v", err).needed()
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, apps.Patience)
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
 	defer cancel()
 	err = c.Ping(ctx)
 	switch {
 	case err == nil:
 		return good(name, "%s answers", address)
-	case !f.ask.Registry.Named():
+	case !o.Named:
 		return good(name, "none at %s: muster run brings its own, muster agent needs --registry", address)
 	case errors.Is(err, registry.ErrForbidden):
 		return bad(name, "CONSUL_HTTP_TOKEN needs key_prefix \"muster/\" write and session_prefix \"\" write", "%s: %v", address, err).needed()

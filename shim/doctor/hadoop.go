@@ -1,19 +1,19 @@
-package main
+package doctor
 
 import (
 	"fmt"
 	"os"
 
-	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
 // checkHadoop looks at what processes would be told of Hadoop here. muster itself needs no more than its configuration.
-func checkHadoop() check {
+func checkHadoop() Check {
 	const name = "hadoop"
-	dir := flags.Hadoop{}.Dir()
+	dir := hadoop.Login{}.Dir()
 	if dir == "" {
 		return good(name, "no configuration in %s: --hadoop-conf or HADOOP_CONF_DIR names one", hdfs.ConfDir())
 	}

@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"maps"
@@ -116,7 +116,7 @@ func TestSilentAgent(t *testing.T) {
 			Instance: registry.Instance{Component: "worker"}, Live: true, Member: registry.Member{Run: "1", Inc: "a", Phase: registry.PhaseReady},
 		}}}
 		st.App.Run = "1"
-		v := viewOf(apps.Facts{Registry: &st, Records: map[string]status.InstanceFile{"worker-0": {Inc: inc}}})
+		v := Of(apps.Facts{Registry: &st, Records: map[string]status.InstanceFile{"worker-0": {Inc: inc}}})
 		if len(v.Instances) != 1 || v.Instances[0].Cause != want {
 			t.Errorf("record of %s: got %+v, want %q", inc, v.Instances, want)
 		}

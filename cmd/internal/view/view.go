@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 // missing is the phase of an instance that nobody holds and that has not ended.
 const missing = "missing"
 
-// appView is the answer of status APP --json and of ps APP --json.
-type appView struct {
+// App is the answer of status APP --json and of ps APP --json.
+type App struct {
 	Version    int               `json:"version"`
 	App        string            `json:"app"`
 	Name       string            `json:"name"`
@@ -51,9 +51,9 @@ type directiveView struct {
 	At     time.Time      `json:"at"`
 }
 
-// viewOf lays out what was found.
-func viewOf(f apps.Facts) appView {
-	v := appView{
+// Of lays out what was found.
+func Of(f apps.Facts) App {
+	v := App{
 		Version: 1, App: f.ID, Name: f.Name(), Run: f.Run(), Phase: f.Phase(), Outcome: f.Outcome(),
 		Missing: []string{}, Instances: []status.Instance{}, Registry: f.Address.String(), Verdict: f.Verdict(),
 	}
@@ -76,7 +76,7 @@ func viewOf(f apps.Facts) appView {
 	return v
 }
 
-func (v *appView) fromRegistry(st *consul.Status) {
+func (v *App) fromRegistry(st *consul.Status) {
 	if st == nil {
 		return
 	}
@@ -92,7 +92,7 @@ func (v *appView) fromRegistry(st *consul.Status) {
 
 // addInstances merges the rows of all sources: what an agent says of itself wins, then the registry,
 // then what was left in files.
-func (v *appView) addInstances(f apps.Facts) {
+func (v *App) addInstances(f apps.Facts) {
 	rows := map[string]status.Instance{}
 	if f.Result != nil {
 		for _, row := range f.Result.Instances {

@@ -1,0 +1,59 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// Check is one thing that was looked at.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Needed bool   `json:"needed"` // without it muster cannot work here
+	Found  string `json:"found"`
+	Remedy string `json:"remedy"` // empty when there is nothing to mend
+}
+
+// good and bad are answers of a check; bad says what to do.
+func good(name, format string, args ...any) Check {
+	return Check{Name: name, OK: true, Found: fmt.Sprintf(format, args...)}
+}
+
+func bad(name, remedy, format string, args ...any) Check {
+	return Check{Name: name, Found: strings.TrimSpace(fmt.Sprintf(format, args...)), Remedy: remedy}
+}
+
+// needed marks a check whose failure keeps muster from working.
+func (c Check) needed() Check {
+	c.Needed = true
+	return c
+}
+
+// registryPatience bounds the question to the registry.
+const registryPatience = 6 * time.Second
+
+// Options say what is looked at beside the host itself.
+type Options struct {
+	State       status.Dir
+	Ports       string // range to take ports from
+	Policy      string // the operator's file
+	Registry    registry.Address
+	RegistryErr error // why the address cannot be read
+	Named       bool  // the registry was named: it must answer
+}
+
+// Look tries what an agent needs and looks at what it can use.
+func Look(ctx context.Context, found launcher.Found, host launcher.Host, o Options) []Check {
+	return slices.Concat(
+		[]Check{checkLauncher(found, host), checkGuard(ctx), checkState(o.State), checkPorts(o.Ports), checkConsul(ctx, o), checkPolicy(o.Policy)},
+		checkConfinement(ctx),
+		[]Check{checkWorkFolder(), checkOpenFiles(), checkShell(), checkPython(ctx), checkHadoop(), checkGPU(ctx, "/")},
+	)
+}
