@@ -40,7 +40,7 @@ func ExampleRun() {
 	}
 
 	socket := filepath.Join(dir, "registry.sock")
-	listener, err := embedded.ListenUnix(socket)
+	listener, err := embedded.ListenUnix(context.Background(), socket)
 	if err != nil {
 		panic(err)
 	}
