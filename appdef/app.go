@@ -172,14 +172,15 @@ const HostRoot = "host"
 
 // Limits are what one instance may use.
 type Limits struct {
-	MemoryMB   int               `json:"memory_mb"` // Max: all that the launcher grants
-	VCores     int               `json:"vcores"`    // Max likewise
-	CPUHard    bool              `json:"cpu_hard"`
-	SwapMB     int               `json:"swap_mb"`
-	HighMB     int               `json:"high_mb,omitempty"`   // 0: none
-	Autoscale  float64           `json:"autoscale,omitempty"` // share of MemoryMB that a restart for want of memory adds
-	Pids       int               `json:"pids"`                // 0: none
-	ShmMB      int               `json:"shm_mb"`              // 0: half of memory
+	MemoryMB int  `json:"memory_mb"` // Max: all that the launcher grants
+	VCores   int  `json:"vcores"`    // Max likewise
+	CPUHard  bool `json:"cpu_hard"`
+	SwapMB   int  `json:"swap_mb"`
+	HighMB   int  `json:"high_mb,omitempty"` // 0: none
+	// share of MemoryMB that a restart for want of memory adds
+	Autoscale  float64           `json:"autoscale,omitempty"`
+	Pids       int               `json:"pids"`   // 0: none
+	ShmMB      int               `json:"shm_mb"` // 0: half of memory
 	GPUs       int               `json:"gpus"`
 	GPUType    string            `json:"gpu_type"`
 	GPUMemory  int               `json:"gpu_memory_mb"`
@@ -219,18 +220,20 @@ const (
 
 // AppSettings are the `muster.*` keys that hold for the whole app.
 type AppSettings struct {
-	Framework      string  `json:"framework"`            // resolved: tensorflow, none, …
-	FrameworkWhy   string  `json:"-"`                    // why it was chosen, for the plan
-	Barrier        Seconds `json:"barrier_timeout"`      // 1800
-	StageTimeout   Seconds `json:"stage_timeout"`        // 1800
-	Timeout        Seconds `json:"timeout"`              // 0: none
-	Duration       Seconds `json:"duration"`             // 0: none
-	SaveEvery      Seconds `json:"save_every,omitempty"` // how often outputs are saved in between; 0: when somebody asks
-	Retry          int     `json:"retry"`                // how often the gang is formed anew after a failure; RetryForever, RetryAlways
-	AllowedPorts   string  `json:"allowed_ports"`        // site.global.slider.allowed.ports
-	Store          string  `json:"-"`                    // where a submission puts what hosts need; no agent's business
-	GangBudget     Restart `json:"restart"`              // budget of the gang scope
-	RestartDefault Scope   `json:"restart_default"`      // what components without muster.restart get
+	Framework    string  `json:"framework"`       // resolved: tensorflow, none, …
+	FrameworkWhy string  `json:"-"`               // why it was chosen, for the plan
+	Barrier      Seconds `json:"barrier_timeout"` // 1800
+	StageTimeout Seconds `json:"stage_timeout"`   // 1800
+	Timeout      Seconds `json:"timeout"`         // 0: none
+	Duration     Seconds `json:"duration"`        // 0: none
+	// how often outputs are saved in between; 0: when somebody asks
+	SaveEvery Seconds `json:"save_every,omitempty"`
+	// how often the gang is formed anew after a failure; RetryForever, RetryAlways
+	Retry          int     `json:"retry"`
+	AllowedPorts   string  `json:"allowed_ports"`   // site.global.slider.allowed.ports
+	Store          string  `json:"-"`               // where a submission puts what hosts need; no agent's business
+	GangBudget     Restart `json:"restart"`         // budget of the gang scope
+	RestartDefault Scope   `json:"restart_default"` // what components without muster.restart get
 	Total          Total   `json:"total,omitzero"`
 	TensorFlowMode string  `json:"tensorflow_mode,omitempty"` // inGraph; empty: each worker runs the script
 	InheritEnv     string  `json:"inherit_env,omitempty"`     // InheritHBox; empty: the allow-list of the manual
@@ -283,11 +286,13 @@ type HBox struct {
 	Type string `json:"type,omitempty"` // --app-type in upper case; empty: no variables of HBox
 }
 
-// Side is a process beside the main one of its instance, in the same container: supervised, with a port of its own where it
-// asks for one, started again when it ends, and of no weight in the verdict. It ends with the instance's process.
+// Side is a process beside the main one of its instance, in the same container: supervised, with a port of its own
+// where it asks for one, started again when it ends, and of no weight in the verdict. It ends with the instance's
+// process.
 type Side struct {
-	Name    string `json:"name"`
-	Command string `json:"command"`        // shell text; ${site.side.NAME} in it, or MUSTER_PORT_SIDE_NAME in its environment, is its port
+	Name string `json:"name"`
+	// shell text; ${site.side.NAME} in it, or MUSTER_PORT_SIDE_NAME in its environment, is its port
+	Command string `json:"command"`
 	Index   int    `json:"index"`          // of the instance that it runs beside; EveryIndex
 	Restart bool   `json:"restart"`        // again after any end
 	Port    bool   `json:"port,omitempty"` // it is given a port, called side.NAME
@@ -306,17 +311,19 @@ const (
 
 // Inputs are what the instances of a component read, dealt out among them.
 type Inputs struct {
-	From     map[string]string `json:"from,omitempty"` // local name → paths or URLs with commas between, globs allowed
+	// local name → paths or URLs with commas between, globs allowed
+	From     map[string]string `json:"from,omitempty"`
 	Strategy string            `json:"strategy,omitempty"`
 	Rename   bool              `json:"rename,omitempty"` // isRenameInputFile
 	Whole    bool              `json:"whole,omitempty"`  // placeholder: everybody is told of all files
-	Chief    int               `json:"chief,omitempty"`  // files that the first reader gets, and no more; 0: its turn comes as everybody's
-	Shuffle  bool              `json:"shuffle,omitempty"`
-	Epochs   int               `json:"epochs,omitempty"` // of a stream
-	Format   string            `json:"format,omitempty"` // InputFormat class of a stream
-	// Of a stream as well: the splits that are asked for, 0 is 1; the lines of a split of NLineInputFormat, 0 is 1; what
-	// stands before the value for KeyValueTextInputFormat, empty is a tab; whether later epochs read a copy on disk, and how
-	// large that may be in MB, 0 is StreamCacheLimit.
+	// files that the first reader gets, and no more; 0: its turn comes as everybody's
+	Chief   int    `json:"chief,omitempty"`
+	Shuffle bool   `json:"shuffle,omitempty"`
+	Epochs  int    `json:"epochs,omitempty"` // of a stream
+	Format  string `json:"format,omitempty"` // InputFormat class of a stream
+	// Of a stream as well: the splits that are asked for, 0 is 1; the lines of a split of NLineInputFormat, 0 is 1;
+	// what stands before the value for KeyValueTextInputFormat, empty is a tab; whether later epochs read a copy on
+	// disk, and how large that may be in MB, 0 is StreamCacheLimit.
 	Splits     int    `json:"splits,omitempty"`
 	Lines      int    `json:"lines,omitempty"`
 	Separator  string `json:"separator,omitempty"`
@@ -339,20 +346,23 @@ type Outputs struct {
 	Flat     bool              `json:"flat,omitempty"`   // of a single worker: no folder of the container's name
 	Failed   bool              `json:"failed,omitempty"` // a failed process's outputs as well
 	// Incremental: an interim save has the files that have changed since the one before.
-	Incremental bool   `json:"incremental,omitempty"`
-	Interim     string `json:"interim,omitempty"`  // where interim saves lie below the place, without their time; empty: as HBox has it
-	Format      string `json:"format,omitempty"`   // OutputFormat class of a stream
-	Parallel    int    `json:"parallel,omitempty"` // files left at a time; 0: as many as there usually are
+	Incremental bool `json:"incremental,omitempty"`
+	// where interim saves lie below the place, without their time; empty: as HBox has it
+	Interim  string `json:"interim,omitempty"`
+	Format   string `json:"format,omitempty"`   // OutputFormat class of a stream
+	Parallel int    `json:"parallel,omitempty"` // files left at a time; 0: as many as there usually are
 }
 
 // ComponentSettings are the `muster.*` keys of one component, defaulted.
 type ComponentSettings struct {
-	Role           Role              `json:"role"`
-	ClusterExport  ExportRef         `json:"cluster_export"` // zero: none
-	Command        string            `json:"command,omitempty"`
-	CommandFrom    string            `json:"command_from,omitempty"` // muster.command, builtin, commands, commandScript, ""
-	Start          string            `json:"start"`                  // StartScript, StartBuiltin; muster.command wins over both
-	StatusInterval Seconds           `json:"status_interval"`        // how often the script's STATUS is asked; 0: never
+	Role          Role      `json:"role"`
+	ClusterExport ExportRef `json:"cluster_export"` // zero: none
+	Command       string    `json:"command,omitempty"`
+	// muster.command, builtin, commands, commandScript, ""
+	CommandFrom string `json:"command_from,omitempty"`
+	// StartScript, StartBuiltin; muster.command wins over both
+	Start          string            `json:"start"`
+	StatusInterval Seconds           `json:"status_interval"` // how often the script's STATUS is asked; 0: never
 	ResumeArgs     string            `json:"resume_args,omitempty"`
 	Restart        Restart           `json:"restart"`
 	Complete       Complete          `json:"complete"`
@@ -366,8 +376,10 @@ type ComponentSettings struct {
 	Processes      int               `json:"processes,omitempty"`   // muster.nproc: processes in each container; 0: one
 	PortsExact     bool              `json:"ports_exact,omitempty"` // {DEFAULT_n} is that port or none
 	Sides          []Side            `json:"sides,omitempty"`       // by name
-	Files          map[string]string `json:"files,omitempty"`       // local name → path or URL that each instance gets a copy of
-	Archives       map[string]string `json:"archives,omitempty"`    // local name → path or URL that is unpacked for each instance
+	// local name → path or URL that each instance gets a copy of
+	Files map[string]string `json:"files,omitempty"`
+	// local name → path or URL that is unpacked for each instance
+	Archives       map[string]string `json:"archives,omitempty"`
 	FilesUnchecked bool              `json:"files_unchecked,omitempty"`
 	Inputs         Inputs            `json:"inputs,omitzero"`
 	Outputs        Outputs           `json:"outputs,omitzero"`

@@ -38,8 +38,8 @@ type Whole struct {
 	Steady time.Duration // nothing of it has changed for so long
 }
 
-// ParseWhole reads muster.checkpoint.whole: words with blanks between them, `files=GLOB` (any number of times), `size=BYTES`,
-// `steady=DURATION`. False: one of them is none of these, or has no such value.
+// ParseWhole reads muster.checkpoint.whole: words with blanks between them, `files=GLOB` (any number of times),
+// `size=BYTES`, `steady=DURATION`. False: one of them is none of these, or has no such value.
 func ParseWhole(text string) (Whole, bool) {
 	var w Whole
 	for word := range strings.FieldsSeq(text) {

@@ -17,40 +17,55 @@ func dataKeys() []Key {
 	yes := []string{"true", "false"}
 	return []Key{
 		{
-			Name: "muster.input.*", Meaning: "muster.input.NAME: paths or URLs with commas between, globs allowed: their files are dealt out among the component's instances, under NAME",
+			Name: "muster.input.*",
+			Meaning: "muster.input.NAME: paths or URLs with commas between, globs allowed: their files are dealt out " +
+				"among the component's instances, under NAME",
 			component: func(c *Component, name, text string) error {
-				return setNamed(&c.Settings.Inputs.From, name, text, localName(name) && strings.TrimSpace(text) != "", "a local name after muster.input. and something to read")
+				return setNamed(&c.Settings.Inputs.From, name, text, localName(name) && strings.TrimSpace(text) != "",
+					"a local name after muster.input. and something to read")
 			},
 		},
 		{
-			Name: "muster.inputs.strategy", Default: StrategyDownload, Values: []string{StrategyDownload, StrategyPlaceholder, StrategyStream},
-			Meaning: "download: files are copied into the instance's folder; placeholder: the process is told of them by INPUT_FILE_LIST; stream: their lines are its stdin",
+			Name: "muster.inputs.strategy", Default: StrategyDownload,
+			Values: []string{StrategyDownload, StrategyPlaceholder, StrategyStream},
+			Meaning: "download: files are copied into the instance's folder; placeholder: the process is told of " +
+				"them by INPUT_FILE_LIST; stream: their lines are its stdin",
 			component: in(func(i *Inputs, text string) error {
 				return setOneOf(&i.Strategy, text, StrategyDownload, StrategyPlaceholder, StrategyStream)
 			}),
 		},
 		{
-			Name: "muster.inputs.rename", Default: "false", Values: yes, Meaning: "downloaded files get names of their own, so that equal ones do not meet",
+			Name: "muster.inputs.rename", Default: "false", Values: yes,
+			Meaning:   "downloaded files get names of their own, so that equal ones do not meet",
 			component: in(func(i *Inputs, text string) (err error) { i.Rename, err = parseBool(text); return err }),
 		},
 		{
-			Name: "muster.inputs.whole", Default: "false", Values: yes, Meaning: "placeholder: every instance is told of all files",
+			Name: "muster.inputs.whole", Default: "false", Values: yes,
+			Meaning:   "placeholder: every instance is told of all files",
 			component: in(func(i *Inputs, text string) (err error) { i.Whole, err = parseBool(text); return err }),
 		},
 		{
-			Name: "muster.inputs.chief", Default: "0: its turn comes as everybody's", Meaning: "how many files of each input the first reader gets, the first ones, empty ones not counted; the others share the rest in turn",
+			Name: "muster.inputs.chief", Default: "0: its turn comes as everybody's",
+			Meaning: "how many files of each input the first reader gets, the first ones, empty ones not counted; " +
+				"the others share the rest in turn",
 			component: in(func(i *Inputs, text string) (err error) { i.Chief, err = atLeast(0, text); return err }),
 		},
 		{
-			Name: "muster.inputs.list.length", Default: "120240", Meaning: "placeholder: how many characters all variables together may have; a list that is too long for it is in inputFileList.txt instead",
-			component: in(func(i *Inputs, text string) (err error) { i.ListLength, err = atLeast(1, text); return err }),
+			Name: "muster.inputs.list.length", Default: "120240",
+			Meaning: "placeholder: how many characters all variables together may have; a list that is too long for " +
+				"it is in inputFileList.txt instead",
+			component: in(func(i *Inputs, text string) (err error) {
+				i.ListLength, err = atLeast(1, text)
+				return err
+			}),
 		},
 		{
 			Name: "muster.inputs.parallel", Default: "10", Meaning: "how many files are brought at a time",
 			component: in(func(i *Inputs, text string) (err error) { i.Parallel, err = atLeast(1, text); return err }),
 		},
 		{
-			Name: "muster.inputs.retries", Default: "7", Meaning: "how often a file is tried again that does not come on",
+			Name: "muster.inputs.retries", Default: "7",
+			Meaning: "how often a file is tried again that does not come on",
 			component: in(func(i *Inputs, text string) error {
 				n, err := atLeast(0, text)
 				i.Retries = &n
@@ -58,7 +73,8 @@ func dataKeys() []Key {
 			}),
 		},
 		{
-			Name: "muster.inputs.shuffle", Default: "false", Values: yes, Meaning: "stream: splits are dealt out in turn, not in blocks",
+			Name: "muster.inputs.shuffle", Default: "false", Values: yes,
+			Meaning:   "stream: splits are dealt out in turn, not in blocks",
 			component: in(func(i *Inputs, text string) (err error) { i.Shuffle, err = parseBool(text); return err }),
 		},
 		{
@@ -66,11 +82,14 @@ func dataKeys() []Key {
 			component: in(func(i *Inputs, text string) (err error) { i.Epochs, err = atLeast(1, text); return err }),
 		},
 		{
-			Name: "muster.inputs.format", Default: "lines of text", Meaning: "stream: the Hadoop InputFormat that cuts the files",
+			Name: "muster.inputs.format", Default: "lines of text",
+			Meaning:   "stream: the Hadoop InputFormat that cuts the files",
 			component: in(func(i *Inputs, text string) error { return setText(&i.Format, text) }),
 		},
 		{
-			Name: "muster.inputs.splits", Default: "1", Meaning: "stream: how many splits are asked for, of all files together; none is larger than 128 MB and a tenth, and each file is one at least",
+			Name: "muster.inputs.splits", Default: "1",
+			Meaning: "stream: how many splits are asked for, of all files together; none is larger than 128 MB and a " +
+				"tenth, and each file is one at least",
 			component: in(func(i *Inputs, text string) (err error) { i.Splits, err = atLeast(1, text); return err }),
 		},
 		{
@@ -78,21 +97,30 @@ func dataKeys() []Key {
 			component: in(func(i *Inputs, text string) (err error) { i.Lines, err = atLeast(1, text); return err }),
 		},
 		{
-			Name: "muster.inputs.separator", Default: "a tab", Meaning: "stream: the character between key and value, for KeyValueTextInputFormat",
+			Name: "muster.inputs.separator", Default: "a tab",
+			Meaning:   "stream: the character between key and value, for KeyValueTextInputFormat",
 			component: in((*Inputs).setSeparator),
 		},
 		{
-			Name: "muster.inputs.cache", Default: "false", Values: yes, Meaning: "stream: epochs after the first read a compressed copy in the instance's folder",
+			Name: "muster.inputs.cache", Default: "false", Values: yes,
+			Meaning:   "stream: epochs after the first read a compressed copy in the instance's folder",
 			component: in(func(i *Inputs, text string) (err error) { i.Cache, err = parseBool(text); return err }),
 		},
 		{
-			Name: "muster.inputs.cache.limit", Default: strconv.Itoa(StreamCacheLimit), Meaning: "stream: how large that copy may be, in MB; without it where it would be larger",
-			component: in(func(i *Inputs, text string) (err error) { i.CacheLimit, err = atLeast(1, text); return err }),
+			Name: "muster.inputs.cache.limit", Default: strconv.Itoa(StreamCacheLimit),
+			Meaning: "stream: how large that copy may be, in MB; without it where it would be larger",
+			component: in(func(i *Inputs, text string) (err error) {
+				i.CacheLimit, err = atLeast(1, text)
+				return err
+			}),
 		},
 		{
-			Name: "muster.output.*", Meaning: "muster.output.NAME: the path or URL where the folder NAME of each instance is left after a success",
+			Name: "muster.output.*",
+			Meaning: "muster.output.NAME: the path or URL where the folder NAME of each instance is left after a " +
+				"success",
 			component: func(c *Component, name, text string) error {
-				return setNamed(&c.Settings.Outputs.To, name, text, localName(name) && strings.TrimSpace(text) != "", "a local name after muster.output. and where it goes")
+				return setNamed(&c.Settings.Outputs.To, name, text, localName(name) && strings.TrimSpace(text) != "",
+					"a local name after muster.output. and where it goes")
 			},
 		},
 		{
@@ -103,36 +131,50 @@ func dataKeys() []Key {
 			}),
 		},
 		{
-			Name: "muster.outputs.index", Default: "-1", Meaning: "the one instance whose outputs are left, under their own names; -1: those of all",
+			Name: "muster.outputs.index", Default: "-1",
+			Meaning:   "the one instance whose outputs are left, under their own names; -1: those of all",
 			component: out((*Outputs).setOnly),
 		},
 		{
-			Name: "muster.outputs.flat", Default: "false", Values: yes, Meaning: "a single instance leaves its outputs without a folder of its own name",
+			Name: "muster.outputs.flat", Default: "false", Values: yes,
+			Meaning:   "a single instance leaves its outputs without a folder of its own name",
 			component: out(func(o *Outputs, text string) (err error) { o.Flat, err = parseBool(text); return err }),
 		},
 		{
-			Name: "muster.outputs.failed", Default: "false", Values: yes, Meaning: "a failed process leaves its outputs as well",
+			Name: "muster.outputs.failed", Default: "false", Values: yes,
+			Meaning:   "a failed process leaves its outputs as well",
 			component: out(func(o *Outputs, text string) (err error) { o.Failed, err = parseBool(text); return err }),
 		},
 		{
 			Name: "muster.outputs.interval", Default: "0", Global: true,
-			Meaning: "how often all instances save their outputs while they run, 1s or more; 0: when muster save asks for it",
-			app:     func(s *AppSettings, text string) error { return setDuration(&s.SaveEvery, text) },
+			Meaning: "how often all instances save their outputs while they run, 1s or more; 0: when muster save " +
+				"asks for it",
+			app: func(s *AppSettings, text string) error { return setDuration(&s.SaveEvery, text) },
 		},
 		{
-			Name: "muster.outputs.incremental", Default: "false", Values: yes, Meaning: "an interim save has only the files that have changed since the one before",
-			component: out(func(o *Outputs, text string) (err error) { o.Incremental, err = parseBool(text); return err }),
+			Name: "muster.outputs.incremental", Default: "false", Values: yes,
+			Meaning: "an interim save has only the files that have changed since the one before",
+			component: out(func(o *Outputs, text string) (err error) {
+				o.Incremental, err = parseBool(text)
+				return err
+			}),
 		},
 		{
-			Name: "muster.outputs.interim", Default: "interResult/interResult_", Meaning: "where interim saves lie below the place of an output; their time follows",
+			Name: "muster.outputs.interim", Default: "interResult/interResult_",
+			Meaning:   "where interim saves lie below the place of an output; their time follows",
 			component: out((*Outputs).setInterim),
 		},
 		{
-			Name: "muster.outputs.parallel", Default: "10", Meaning: "how many files are copied to their place at a time",
-			component: out(func(o *Outputs, text string) (err error) { o.Parallel, err = atLeast(1, text); return err }),
+			Name: "muster.outputs.parallel", Default: "10",
+			Meaning: "how many files are copied to their place at a time",
+			component: out(func(o *Outputs, text string) (err error) {
+				o.Parallel, err = atLeast(1, text)
+				return err
+			}),
 		},
 		{
-			Name: "muster.outputs.format", Default: "lines of text", Meaning: "stream: the Hadoop OutputFormat that is written",
+			Name: "muster.outputs.format", Default: "lines of text",
+			Meaning:   "stream: the Hadoop OutputFormat that is written",
 			component: out(func(o *Outputs, text string) error { return setText(&o.Format, text) }),
 		},
 	}

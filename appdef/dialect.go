@@ -18,7 +18,8 @@ func dialectKeys() []Key {
 	return []Key{
 		{
 			Name: dialectKey, Default: "slider", Global: true, Values: dialects(),
-			Meaning: "the system that the definition was written for: pai and hbox restart nothing unless the definition says so",
+			Meaning: "the system that the definition was written for: pai and hbox restart nothing unless the " +
+				"definition says so",
 			app: func(_ *AppSettings, text string) error {
 				if !slices.Contains(dialects(), text) {
 					return wanted{want: strings.Join(dialects(), ", "), hint: didYouMean(text, dialects())}
@@ -31,16 +32,38 @@ func dialectKeys() []Key {
 			Meaning: "the generation of PAI whose variables the processes are told: 0.5 (QIZHI), 0.14 (SCM), 1",
 			app:     (*AppSettings).setPAIVersion,
 		},
-		{Name: "muster.pai.data.dir", Global: true, Meaning: "PAI's dataDir: PAI_DATA_DIR", app: text(func(s *AppSettings) *string { return &s.PAI.DataDir })},
-		{Name: "muster.pai.output.dir", Global: true, Meaning: "PAI's outputDir: PAI_OUTPUT_DIR", app: text(func(s *AppSettings) *string { return &s.PAI.OutputDir })},
-		{Name: "muster.pai.code.dir", Global: true, Meaning: "PAI's codeDir: its content is brought to every task", app: text(func(s *AppSettings) *string { return &s.PAI.CodeDir })},
-		{Name: "muster.pai.virtual.cluster", Global: true, Meaning: "PAI's virtualCluster, for the launcher", app: text(func(s *AppSettings) *string { return &s.PAI.VirtualCluster })},
 		{
-			Name: "muster.pai.debug", Global: true, Default: "false", Values: []string{"true", "false"}, Meaning: "PAI's isDebug",
-			app: func(s *AppSettings, text string) (err error) { s.PAI.Debug, err = parseBool(text); return err },
+			Name: "muster.pai.data.dir", Global: true, Meaning: "PAI's dataDir: PAI_DATA_DIR",
+			app: text(func(s *AppSettings) *string {
+				return &s.PAI.DataDir
+			}),
 		},
 		{
-			Name: "muster.hbox.type", Global: true, Meaning: "HBox's app type, in upper case: the processes are told the variables of its containers",
+			Name: "muster.pai.output.dir", Global: true, Meaning: "PAI's outputDir: PAI_OUTPUT_DIR",
+			app: text(func(s *AppSettings) *string {
+				return &s.PAI.OutputDir
+			}),
+		},
+		{
+			Name: "muster.pai.code.dir", Global: true, Meaning: "PAI's codeDir: its content is brought to every task",
+			app: text(func(s *AppSettings) *string {
+				return &s.PAI.CodeDir
+			}),
+		},
+		{
+			Name: "muster.pai.virtual.cluster", Global: true, Meaning: "PAI's virtualCluster, for the launcher",
+			app: text(func(s *AppSettings) *string {
+				return &s.PAI.VirtualCluster
+			}),
+		},
+		{
+			Name: "muster.pai.debug", Global: true, Default: "false", Values: []string{"true", "false"},
+			Meaning: "PAI's isDebug",
+			app:     func(s *AppSettings, text string) (err error) { s.PAI.Debug, err = parseBool(text); return err },
+		},
+		{
+			Name: "muster.hbox.type", Global: true,
+			Meaning: "HBox's app type, in upper case: the processes are told the variables of its containers",
 			app: func(s *AppSettings, text string) error {
 				s.HBox.Type = strings.ToUpper(text)
 				return notEmpty(text)
@@ -101,10 +124,13 @@ func parseRetry(text string) (int, error) {
 func (c *Component) setSide(name, text string) error {
 	base, field, _ := strings.Cut(name, ".")
 	if !ValidName(base) {
-		return wanted{got: quote(base), want: "a name of letters, digits and _ ~ - after muster.side., a letter or digit first"}
+		return wanted{got: quote(base), want: "a name of letters, digits and _ ~ - after muster.side., a letter or " +
+			"digit first"}
 	}
 	side := Side{Name: base, Index: EveryIndex, Restart: true}
-	at, there := slices.BinarySearchFunc(c.Settings.Sides, base, func(s Side, name string) int { return cmp.Compare(s.Name, name) })
+	at, there := slices.BinarySearchFunc(c.Settings.Sides, base, func(s Side, name string) int {
+		return cmp.Compare(s.Name, name)
+	})
 	if there {
 		side = c.Settings.Sides[at]
 	}
@@ -119,7 +145,8 @@ func (c *Component) setSide(name, text string) error {
 	case "restart":
 		side.Restart, err = parseBool(text)
 	default:
-		return wanted{got: quote(name), want: base + ", " + base + ".index, " + base + ".port or " + base + ".restart after muster.side."}
+		return wanted{got: quote(name), want: base + ", " + base + ".index, " + base + ".port or " + base +
+			".restart after muster.side."}
 	}
 	if err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Draft is a definition on its way from another dialect: what its parts say in the keys of appConfig and resources, each
-// value with the place where it was written. Finish makes the App of it, by the same rules as a package's.
+// Draft is a definition on its way from another dialect: what its parts say in the keys of appConfig and resources,
+// each value with the place where it was written. Finish makes the App of it, by the same rules as a package's.
 type Draft struct {
 	App   App
 	found Problems
@@ -28,7 +28,8 @@ func NewDraft(dialect, name string, at Place) *Draft {
 	}
 }
 
-// Add adds a component with so many instances, by default of 256 MB and one core. The pointer is good until the next one.
+// Add adds a component with so many instances, by default of 256 MB and one core. The pointer is good until the next
+// one.
 func (d *Draft) Add(name string, instances int, at Place) *Component {
 	i := len(d.App.Components)
 	d.App.Components = append(d.App.Components, Component{
@@ -113,7 +114,8 @@ func (d *Draft) change(c Change) {
 		d.App.Vars[c.Key] = c.Text
 		return
 	}
-	into, other := d.section(d.src.Config, d.src.ComponentConfig, c.Component), d.section(d.src.Resources, d.src.ComponentResources, c.Component)
+	into := d.section(d.src.Config, d.src.ComponentConfig, c.Component)
+	other := d.section(d.src.Resources, d.src.ComponentResources, c.Component)
 	if c.Resource {
 		into, other = other, into
 	}
@@ -129,8 +131,10 @@ func (d *Draft) change(c Change) {
 // grant sets what the command line changes of a component's own fields; without a component, of all.
 func (d *Draft) grant(c Change) {
 	fields := map[string]func(*Component) *int{
-		memoryKey: func(c *Component) *int { return &c.Limits.MemoryMB }, vcoresKey: func(c *Component) *int { return &c.Limits.VCores },
-		priorityKey: func(c *Component) *int { return &c.Priority }, instancesKey: func(c *Component) *int { return &c.Instances },
+		memoryKey:    func(c *Component) *int { return &c.Limits.MemoryMB },
+		vcoresKey:    func(c *Component) *int { return &c.Limits.VCores },
+		priorityKey:  func(c *Component) *int { return &c.Priority },
+		instancesKey: func(c *Component) *int { return &c.Instances },
 	}
 	field, ok := fields[c.Key]
 	if !ok {

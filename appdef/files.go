@@ -13,27 +13,39 @@ const CodeName = "code"
 
 // localName tells whether a name can be a file or folder of the instance's own.
 func localName(name string) bool {
-	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00") && !slices.Contains(OwnNames(), name)
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00") &&
+		!slices.Contains(OwnNames(), name)
 }
 
 // fileKeys say what lies beside a process, the same for every instance.
 func fileKeys() []Key {
-	brought := func(at func(*ComponentSettings) *map[string]string, want string) func(*Component, string, string) error {
+	type setter = func(c *Component, name, text string) error
+	brought := func(at func(*ComponentSettings) *map[string]string, want string) setter {
 		return func(c *Component, name, text string) error {
 			return setNamed(at(&c.Settings), name, text, localName(name) && strings.TrimSpace(text) != "", want)
 		}
 	}
 	return []Key{
 		{
-			Name: "muster.file.*", Meaning: "muster.file.NAME: the path or URL of a file or folder: each instance gets its own copy of it, called NAME",
-			component: brought(func(s *ComponentSettings) *map[string]string { return &s.Files }, "a local name after muster.file. and what to bring"),
+			Name: "muster.file.*",
+			Meaning: "muster.file.NAME: the path or URL of a file or folder: each instance gets its own copy of it, " +
+				"called NAME",
+			component: brought(func(s *ComponentSettings) *map[string]string {
+				return &s.Files
+			}, "a local name after muster.file. and what to bring"),
 		},
 		{
-			Name: "muster.archive.*", Meaning: "muster.archive.NAME: the path or URL of an archive (zip, jar, tar, tar.gz, tgz, tar.zst): each instance has what is in it in the folder NAME",
-			component: brought(func(s *ComponentSettings) *map[string]string { return &s.Archives }, "a local name after muster.archive. and what to unpack"),
+			Name: "muster.archive.*",
+			Meaning: "muster.archive.NAME: the path or URL of an archive (zip, jar, tar, tar.gz, tgz, tar.zst): each " +
+				"instance has what is in it in the folder NAME",
+			component: brought(func(s *ComponentSettings) *map[string]string {
+				return &s.Archives
+			}, "a local name after muster.archive. and what to unpack"),
 		},
 		{
-			Name: "muster.files.check", Default: "true", Values: []string{"true", "false"}, Meaning: "whether all of muster.file.* and muster.archive.* are looked for before the first of them is brought",
+			Name: "muster.files.check", Default: "true", Values: []string{"true", "false"},
+			Meaning: "whether all of muster.file.* and muster.archive.* are looked for before the first of them is " +
+				"brought",
 			component: func(c *Component, _, text string) error {
 				check, err := parseBool(text)
 				c.Settings.FilesUnchecked = !check

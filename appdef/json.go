@@ -83,8 +83,8 @@ func (n *JSONNode) Value() any {
 // DeepestJSON bounds the nesting of a document: what reads it recurses.
 const DeepestJSON = 100
 
-// ReadJSON reads JSON with comments, trailing commas and the mark that some editors put before UTF-8. It answers nil when
-// there is nothing to read on with; the problems have the reason.
+// ReadJSON reads JSON with comments, trailing commas and the mark that some editors put before UTF-8. It answers nil
+// when there is nothing to read on with; the problems have the reason.
 func ReadJSON(file string, data []byte) (*JSONNode, Problems) {
 	r := jsonReader{file: file}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
@@ -233,7 +233,8 @@ func (r *jsonReader) members(n *JSONNode, o *hujson.Object, pointer string) {
 		at := r.lineOf(m.Name.StartOffset)
 		value := r.node(&m.Value, pointer+Pointer(name))
 		if first, twice := seen[name]; twice {
-			r.bad(pointer+Pointer(name), at, fmt.Sprintf("a second key %s at line %d", quote(name), at), "one", fmt.Sprintf("the first is at line %d", first))
+			r.bad(pointer+Pointer(name), at, fmt.Sprintf("a second key %s at line %d", quote(name), at), "one",
+				fmt.Sprintf("the first is at line %d", first))
 			continue
 		}
 		seen[name] = at
@@ -253,8 +254,8 @@ func jsonLiteral(l hujson.Literal) (jsonKind, string) {
 	return JSONNull, ""
 }
 
-// JSONKeys lists the keys of the outermost object, however broken what lies between them is; none where the text does not
-// begin as an object. It tells one kind of document from another before it is read.
+// JSONKeys lists the keys of the outermost object, however broken what lies between them is; none where the text does
+// not begin as an object. It tells one kind of document from another before it is read.
 func JSONKeys(data []byte) []string {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var keys []string

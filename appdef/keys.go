@@ -67,12 +67,14 @@ func (k Key) family() (string, bool) {
 // Frameworks are the names that muster.framework may have besides auto.
 func Frameworks() []string {
 	return []string{
-		"cntk", "horovod", "jax", "lightgbm", "lightlda", "mpi", "mxnet", "none", "pytorch", "tensor2tensor", "tensorflow", "xdl", "xflow", "xgboost",
+		"cntk", "horovod", "jax", "lightgbm", "lightlda", "mpi", "mxnet", "none", "pytorch", "tensor2tensor",
+		"tensorflow", "xdl", "xflow", "xgboost",
 	}
 }
 
 func keys() keyTable {
-	return slices.Concat(shapeKeys(), restartKeys(), endKeys(), checkpointKeys(), timeKeys(), dialectKeys(), processKeys(), fileKeys(), dataKeys(), limitKeys())
+	return slices.Concat(shapeKeys(), restartKeys(), endKeys(), checkpointKeys(), timeKeys(), dialectKeys(),
+		processKeys(), fileKeys(), dataKeys(), limitKeys())
 }
 
 // shapeKeys say what the gang is.
@@ -94,13 +96,15 @@ func shapeKeys() []Key {
 		},
 		{
 			Name: "muster.address", Default: "host", Global: true, Values: []string{"host", AddressDNS},
-			Meaning: "how members are written to each other: host, by the host's address; dns, by a name in Consul that stays when the member moves, for programs that resolve names again",
-			app:     (*AppSettings).setAddress,
+			Meaning: "how members are written to each other: host, by the host's address; dns, by a name in Consul " +
+				"that stays when the member moves, for programs that resolve names again",
+			app: (*AppSettings).setAddress,
 		},
 		{
 			Name: "muster.role", Default: "by the component's name",
-			Meaning: "who is waited for, who ends the job and who is ended with it: chief, worker, ps, evaluator, service",
-			Values:  []string{"chief", "worker", "ps", "server", "evaluator", "service"},
+			Meaning: "who is waited for, who ends the job and who is ended with it: chief, worker, ps, evaluator, " +
+				"service",
+			Values: []string{"chief", "worker", "ps", "server", "evaluator", "service"},
 			component: func(c *Component, _, text string) (err error) {
 				c.Settings.Role, err = parseRole(text)
 				return err
@@ -116,8 +120,9 @@ func restartKeys() []Key {
 	return []Key{
 		{
 			Name: "muster.restart", Default: "instance for parameter servers, services and no framework, else gang",
-			Meaning: "what starts again when a process fails: instance, gang, never", component: restart((*Restart).setScope),
-			Values: []string{"instance", "gang", "never"},
+			Meaning:   "what starts again when a process fails: instance, gang, never",
+			component: restart((*Restart).setScope),
+			Values:    []string{"instance", "gang", "never"},
 		},
 		{
 			Name: "muster.restart.budget", Default: "5", Meaning: "restarts within the window; -1: no limit",
@@ -128,17 +133,21 @@ func restartKeys() []Key {
 			component: restart((*Restart).setWindow),
 		},
 		{
-			Name: "muster.restart.backoff", Default: "1s..1m", Meaning: "the pause before a restart, doubled each time, with jitter",
+			Name: "muster.restart.backoff", Default: "1s..1m",
+			Meaning:   "the pause before a restart, doubled each time, with jitter",
 			component: restart((*Restart).setBackoff),
 		},
 		{
-			Name: "muster.restart.refill", Default: "checkpoint", Meaning: "what empties the account of restarts: checkpoint (a newer one), never",
-			Values: []string{"checkpoint", "never"}, component: restart((*Restart).setRefill),
+			Name: "muster.restart.refill", Default: "checkpoint",
+			Meaning: "what empties the account of restarts: checkpoint (a newer one), never",
+			Values:  []string{"checkpoint", "never"}, component: restart((*Restart).setRefill),
 		},
 		{
 			Name: "muster.retry", Default: "0", Global: true,
-			Meaning: "how often the whole gang is formed anew after a failure that its own restarts did not mend; -1: without end; -2: after every end. What the program cannot help (a lost host, a signal from outside) does not count, what it will do again (out of memory) is not retried",
-			app:     func(s *AppSettings, text string) (err error) { s.Retry, err = parseRetry(text); return err },
+			Meaning: "how often the whole gang is formed anew after a failure that its own restarts did not mend; " +
+				"-1: without end; -2: after every end. What the program cannot help (a lost host, a signal from " +
+				"outside) does not count, what it will do again (out of memory) is not retried",
+			app: func(s *AppSettings, text string) (err error) { s.Retry, err = parseRetry(text); return err },
 		},
 	}
 }
@@ -164,12 +173,14 @@ func endKeys() []Key {
 		},
 		{
 			Name: "muster.complete.total.minFailed", Default: "none", Global: true,
-			Meaning: "so many failed instances of the whole app, services and evaluators left out, fail the job: a number, or a share such as 50%",
-			app:     (*AppSettings).setTotalFailed,
+			Meaning: "so many failed instances of the whole app, services and evaluators left out, fail the job: a " +
+				"number, or a share such as 50%",
+			app: (*AppSettings).setTotalFailed,
 		},
 		{
 			Name: "muster.complete.total.minSucceeded", Default: "none", Global: true,
-			Meaning: "so many succeeded instances of the whole app, services and evaluators left out, end the job; 0: no number does",
+			Meaning: "so many succeeded instances of the whole app, services and evaluators left out, end the job; " +
+				"0: no number does",
 			app: func(s *AppSettings, text string) (err error) {
 				s.Total.MinSucceeded, err = atLeast(0, text)
 				return err
@@ -183,7 +194,8 @@ func endKeys() []Key {
 			},
 		},
 		{
-			Name: "muster.stop.grace", Default: "the kill window less 2 s, at most 30 s", Meaning: "how long it may take to end before it is killed",
+			Name: "muster.stop.grace", Default: "the kill window less 2 s, at most 30 s",
+			Meaning:   "how long it may take to end before it is killed",
 			component: func(c *Component, _, text string) error { return setLimit(&c.Settings.Stop.Grace, text) },
 		},
 	}
@@ -192,11 +204,13 @@ func endKeys() []Key {
 func checkpointKeys() []Key {
 	return []Key{
 		{
-			Name: "muster.checkpoint.dir", Default: "a folder that the app's instances share", Meaning: "where the app saves itself: a folder or a store's URL",
+			Name: "muster.checkpoint.dir", Default: "a folder that the app's instances share",
+			Meaning:   "where the app saves itself: a folder or a store's URL",
 			component: func(c *Component, _, text string) error { return setText(&c.Settings.Checkpoint.Dir, text) },
 		},
 		{
-			Name: "muster.checkpoint.pattern", Default: "that of the framework", Meaning: "the file names of a checkpoint, as a glob",
+			Name: "muster.checkpoint.pattern", Default: "that of the framework",
+			Meaning: "the file names of a checkpoint, as a glob",
 			component: func(c *Component, _, text string) error {
 				c.Settings.Checkpoint.Pattern = text
 				if text == "" || !globOK(text) {
@@ -207,38 +221,46 @@ func checkpointKeys() []Key {
 		},
 		{
 			Name: "muster.checkpoint.reach", Default: "auto", Values: []string{"auto", "process", "muster"},
-			Meaning:   "who reaches a muster.checkpoint.dir in a store: process, which is told the URL; muster, with a local folder in between; auto: TensorFlow where there is a libhdfs, else muster",
+			Meaning: "who reaches a muster.checkpoint.dir in a store: process, which is told the URL; muster, with " +
+				"a local folder in between; auto: TensorFlow where there is a libhdfs, else muster",
 			component: func(c *Component, _, text string) error { return setReach(&c.Settings.Checkpoint, text) },
 		},
 		{
-			Name:    "muster.checkpoint.whole",
-			Meaning: "when a match of the pattern counts: words with blanks between them, files=GLOB (in a folder), size=BYTES, steady=DURATION",
+			Name: "muster.checkpoint.whole",
+			Meaning: "when a match of the pattern counts: words with blanks between them, files=GLOB (in a folder), " +
+				"size=BYTES, steady=DURATION",
 			component: func(c *Component, _, text string) error {
 				c.Settings.Checkpoint.Whole = text
 				return checkWhole(text)
 			},
 		},
 		{
-			Name:    "muster.checkpoint.marker",
-			Meaning: "the file that says that a checkpoint is whole: its name in a folder, what follows a file's name, or a path with {} for the match",
+			Name: "muster.checkpoint.marker",
+			Meaning: "the file that says that a checkpoint is whole: its name in a folder, what follows a file's " +
+				"name, or a path with {} for the match",
 			component: func(c *Component, _, text string) error {
 				c.Settings.Checkpoint.Marker = text
 				return checkMarker(text)
 			},
 		},
 		{
-			Name: "muster.checkpoint.sync", Meaning: "the store's URL to which each whole checkpoint is copied, and from which it comes back on another host",
+			Name: "muster.checkpoint.sync",
+			Meaning: "the store's URL to which each whole checkpoint is copied, and from which it comes back on " +
+				"another host",
 			component: func(c *Component, _, text string) error { return setText(&c.Settings.Checkpoint.Sync, text) },
 		},
 		{
-			Name: "muster.checkpoint.keep", Default: "all", Meaning: "how many checkpoints each instance keeps in the store; 0: all",
+			Name: "muster.checkpoint.keep", Default: "all",
+			Meaning: "how many checkpoints each instance keeps in the store; 0: all",
 			component: func(c *Component, _, text string) (err error) {
 				c.Settings.Checkpoint.Keep, err = atLeast(0, text)
 				return err
 			},
 		},
 		{
-			Name: "muster.checkpoint.signal", Meaning: "the signal that asks the app to save itself before a planned stop; a newer checkpoint is waited for within the grace",
+			Name: "muster.checkpoint.signal",
+			Meaning: "the signal that asks the app to save itself before a planned stop; a newer checkpoint is " +
+				"waited for within the grace",
 			component: func(c *Component, _, text string) (err error) {
 				c.Settings.Checkpoint.Signal, err = wantSignal(text)
 				return err
@@ -246,7 +268,9 @@ func checkpointKeys() []Key {
 		},
 		{
 			Name: "muster.checkpoint.ranks", Default: "auto", Values: []string{"auto", "all", "some", "each"},
-			Meaning:   "what a gang goes on from: the newest step that all have; some: of those who have ever stored one; each: from its own newest; auto: all where several instances of the component store their own, else some",
+			Meaning: "what a gang goes on from: the newest step that all have; some: of those who have ever stored " +
+				"one; each: from its own newest; auto: all where several instances of the component store their own, " +
+				"else some",
 			component: func(c *Component, _, text string) error { return setRanks(&c.Settings.Checkpoint, text) },
 		},
 	}
@@ -258,27 +282,32 @@ func timeKeys() []Key {
 	}
 	return []Key{
 		{
-			Name: "muster.barrier.timeout", Default: "30m", Global: true, Meaning: "how long the gang may take to be complete",
-			app: func(s *AppSettings, text string) error { return setLimit(&s.Barrier, text) },
+			Name: "muster.barrier.timeout", Default: "30m", Global: true,
+			Meaning: "how long the gang may take to be complete",
+			app:     func(s *AppSettings, text string) error { return setLimit(&s.Barrier, text) },
 		},
 		{
-			Name: "muster.stage.timeout", Default: "30m", Global: true, Meaning: "how long bringing inputs and codeDir may take, and leaving outputs or saving them",
-			app: func(s *AppSettings, text string) error { return setLimit(&s.StageTimeout, text) },
+			Name: "muster.stage.timeout", Default: "30m", Global: true,
+			Meaning: "how long bringing inputs and codeDir may take, and leaving outputs or saving them",
+			app:     func(s *AppSettings, text string) error { return setLimit(&s.StageTimeout, text) },
 		},
 		{
-			Name: "muster.timeout", Default: "none", Global: true, Meaning: "how long the whole run may take; 0: no limit",
-			app: app(func(s *AppSettings) *Seconds { return &s.Timeout }),
+			Name: "muster.timeout", Default: "none", Global: true,
+			Meaning: "how long the whole run may take; 0: no limit",
+			app:     app(func(s *AppSettings) *Seconds { return &s.Timeout }),
 		},
 		{
 			Name: "muster.duration", Default: "none", Global: true, Meaning: "how long a process may run; 0: no limit",
 			app: app(func(s *AppSettings) *Seconds { return &s.Duration }),
 		},
 		{
-			Name: "muster.store", Default: "none", Global: true, Meaning: "where muster submit puts what the hosts need of a run: hdfs:, or a folder that all of them see",
-			app: setStore,
+			Name: "muster.store", Default: "none", Global: true,
+			Meaning: "where muster submit puts what the hosts need of a run: hdfs:, or a folder that all of them see",
+			app:     setStore,
 		},
 		{
-			Name: "muster.hold", Idle: true, Instead: "a failed container ends, its logs and its folder stay", Default: "0", Meaning: "how long a failed container is kept for inspection",
+			Name: "muster.hold", Idle: true, Instead: "a failed container ends, its logs and its folder stay",
+			Default: "0", Meaning: "how long a failed container is kept for inspection",
 			component: func(c *Component, _, text string) error { return setDuration(&c.Settings.Hold, text) },
 		},
 	}
@@ -287,43 +316,54 @@ func timeKeys() []Key {
 func processKeys() []Key {
 	return []Key{
 		{
-			Name: "muster.command", Default: "metainfo's commands, then its commandScript", Meaning: "the shell text to run",
+			Name: "muster.command", Default: "metainfo's commands, then its commandScript",
+			Meaning:   "the shell text to run",
 			component: func(c *Component, _, text string) error { return setText(&c.Settings.Command, text) },
 		},
 		{
 			Name: startKey, Default: "script where the package has one, else builtin",
-			Meaning: "what START runs where muster.command does not say: the package's own script, or the framework's built-in command: script, builtin",
-			Values:  []string{StartScript, StartBuiltin},
+			Meaning: "what START runs where muster.command does not say: the package's own script, or the " +
+				"framework's built-in command: script, builtin",
+			Values: []string{StartScript, StartBuiltin},
 			component: func(c *Component, _, text string) error {
 				c.Settings.Start = text
 				if text != StartScript && text != StartBuiltin {
-					return wanted{want: StartScript + " or " + StartBuiltin, hint: didYouMean(text, []string{StartScript, StartBuiltin})}
+					return wanted{
+						want: StartScript + " or " + StartBuiltin,
+						hint: didYouMean(text, []string{StartScript, StartBuiltin}),
+					}
 				}
 				return nil
 			},
 		},
 		{
 			Name: "muster.status.interval", Default: "5s", Meaning: "how often the script's STATUS is asked; 0: never",
-			component: func(c *Component, _, text string) error { return setDuration(&c.Settings.StatusInterval, text) },
+			component: func(c *Component, _, text string) error {
+				return setDuration(&c.Settings.StatusInterval, text)
+			},
 		},
 		{
-			Name:    "muster.resume.args",
-			Meaning: "appended to the command, or filled in where it says {{checkpoint}}, {{checkpoint.step}}, {{checkpoint.dir}}, once there is a whole checkpoint",
+			Name: "muster.resume.args",
+			Meaning: "appended to the command, or filled in where it says {{checkpoint}}, {{checkpoint.step}}, " +
+				"{{checkpoint.dir}}, once there is a whole checkpoint",
 			component: func(c *Component, _, text string) error {
 				c.Settings.ResumeArgs = text
 				return nil
 			},
 		},
 		{
-			Name: "muster.nproc", Default: "1", Meaning: "how many processes each container of a chief or worker runs, each told its own rank",
+			Name: "muster.nproc", Default: "1",
+			Meaning: "how many processes each container of a chief or worker runs, each told its own rank",
 			component: func(c *Component, _, text string) (err error) {
 				c.Settings.Processes, err = atLeast(1, text)
 				return err
 			},
 		},
 		{
-			Name:      "muster.side.*",
-			Meaning:   "muster.side.NAME: the shell text of a process beside the main one, supervised and of no weight in the verdict; NAME.index: the one instance it runs beside; NAME.port=true: it is given a port, MUSTER_PORT_SIDE_NAME; NAME.restart=false: once is enough",
+			Name: "muster.side.*",
+			Meaning: "muster.side.NAME: the shell text of a process beside the main one, supervised and of no " +
+				"weight in the verdict; NAME.index: the one instance it runs beside; NAME.port=true: it is given a " +
+				"port, MUSTER_PORT_SIDE_NAME; NAME.restart=false: once is enough",
 			component: (*Component).setSide,
 		},
 		{
@@ -336,7 +376,8 @@ func processKeys() []Key {
 		},
 		{
 			Name: "muster.env.inherit", Default: "the allow-list", Global: true, Values: []string{InheritHBox},
-			Meaning: "hbox: the process gets the variables that HBox's container sets, ours and its own, and none of the agent's",
+			Meaning: "hbox: the process gets the variables that HBox's container sets, ours and its own, and none of " +
+				"the agent's",
 			app: func(s *AppSettings, text string) error {
 				s.InheritEnv = text
 				if text != InheritHBox {
@@ -348,24 +389,32 @@ func processKeys() []Key {
 		{
 			Name: "muster.env.*", Meaning: "a variable of the process",
 			component: func(c *Component, name, text string) error {
-				return setNamed(&c.Settings.Env, name, text, envForm.MatchString(name), "a variable's name after muster.env.")
+				return setNamed(&c.Settings.Env, name, text, envForm.MatchString(name),
+					"a variable's name after muster.env.")
 			},
 		},
 		{
-			Name: "muster.secret.*", Meaning: "a secret variable of the process, by reference: file:PATH, env:NAME, keyring:NAME",
+			Name:      "muster.secret.*",
+			Meaning:   "a secret variable of the process, by reference: file:PATH, env:NAME, keyring:NAME",
 			component: (*Component).setSecret,
 		},
 		{
-			Name: "muster.python", Default: "python3", Meaning: "the Python that runs scripts and the built-in TensorFlow command; set, it is also told, as MUSTER_PYTHON",
+			Name: "muster.python", Default: "python3",
+			Meaning: "the Python that runs scripts and the built-in TensorFlow command; set, it is also told, as " +
+				"MUSTER_PYTHON",
 			component: func(c *Component, _, text string) error { return setText(&c.Settings.Python, text) },
 		},
 		{
-			Name: "muster.tensorflow.mode", Default: "between-graph", Global: true, Values: []string{"between-graph", inGraph},
-			Meaning: "between-graph: every worker runs the script; in-graph: the chief, or the first worker, runs it, and all others a server that ends with the job",
-			app:     (*AppSettings).setTensorFlowMode,
+			Name: "muster.tensorflow.mode", Default: "between-graph", Global: true,
+			Values: []string{"between-graph", inGraph},
+			Meaning: "between-graph: every worker runs the script; in-graph: the chief, or the first worker, runs " +
+				"it, and all others a server that ends with the job",
+			app: (*AppSettings).setTensorFlowMode,
 		},
 		{
-			Name: "muster.tensorflow.args", Default: "--ps_hosts --worker_hosts --job_name --task_index --ckp_dir --work_dir, and --data_dir with user.data.dir",
+			Name: "muster.tensorflow.args",
+			Default: "--ps_hosts --worker_hosts --job_name --task_index --ckp_dir --work_dir, and --data_dir with " +
+				"user.data.dir",
 			Meaning: "the arguments of the built-in TensorFlow command, instead of its own list",
 			component: func(c *Component, _, text string) error {
 				c.Settings.TFArgs = &text
@@ -384,10 +433,12 @@ func limitKeys() []Key {
 	}
 	return []Key{
 		{
-			Name: gpuKey, Default: "0", Limit: true, Meaning: "how many GPUs", component: whole(func(l *Limits) *int { return &l.GPUs }, 0),
+			Name: gpuKey, Default: "0", Limit: true, Meaning: "how many GPUs",
+			component: whole(func(l *Limits) *int { return &l.GPUs }, 0),
 		},
 		{
-			Name: "muster.gpu.type", Limit: true, Meaning: "the GPU's model; letter case, blanks, dashes and the words NVIDIA, Tesla, GeForce are ignored",
+			Name: "muster.gpu.type", Limit: true,
+			Meaning:   "the GPU's model; letter case, blanks, dashes and the words NVIDIA, Tesla, GeForce are ignored",
 			component: func(c *Component, _, text string) error { return setText(&c.Limits.GPUType, text) },
 		},
 		{
@@ -395,7 +446,9 @@ func limitKeys() []Key {
 			component: whole(func(l *Limits) *int { return &l.GPUMemory }, 1),
 		},
 		{
-			Name: "muster.image", Limit: true, Default: "host", Meaning: "an OCI reference, oci:DIR, or host: the host's root, also in place of the image that a job file names",
+			Name: "muster.image", Limit: true, Default: "host",
+			Meaning: "an OCI reference, oci:DIR, or host: the host's root, also in place of the image that a job " +
+				"file names",
 			component: func(c *Component, _, text string) error {
 				err := setText(&c.Limits.Image, text)
 				if text == HostRoot {
@@ -405,17 +458,22 @@ func limitKeys() []Key {
 			},
 		},
 		{
-			Name: "muster.image.auth", Limit: true, Meaning: "credentials for the image's registry, by reference: file:PATH, env:NAME, keyring:NAME",
+			Name: "muster.image.auth", Limit: true,
+			Meaning: "credentials for the image's registry, by reference: file:PATH, env:NAME, keyring:NAME",
 			component: func(c *Component, _, text string) error {
 				if !secretForm.MatchString(text) {
-					return wanted{got: "a literal value", want: "file:PATH, env:NAME or keyring:NAME", hint: "a definition holds no secrets"}
+					return wanted{
+						got: "a literal value", want: "file:PATH, env:NAME or keyring:NAME",
+						hint: "a definition holds no secrets",
+					}
 				}
 				c.Limits.ImageAuth = text
 				return nil
 			},
 		},
 		{
-			Name: "muster.user", Limit: true, Default: "the agent's own user", Meaning: "user and group of the process, uid:gid",
+			Name: "muster.user", Limit: true, Default: "the agent's own user",
+			Meaning: "user and group of the process, uid:gid",
 			component: func(c *Component, _, text string) error {
 				c.Limits.User = text
 				if !userForm.MatchString(text) && len(Placeholders(text)) == 0 {
@@ -433,7 +491,8 @@ func limitKeys() []Key {
 			component: whole(func(l *Limits) *int { return &l.Pids }, 0),
 		},
 		{
-			Name: "muster.cpu.hard", Default: "false", Limit: true, Values: []string{"true", "false"}, Meaning: "whether yarn.vcores is a ceiling and not only a share",
+			Name: "muster.cpu.hard", Default: "false", Limit: true, Values: []string{"true", "false"},
+			Meaning:   "whether yarn.vcores is a ceiling and not only a share",
 			component: yes(func(l *Limits) *bool { return &l.CPUHard }),
 		},
 		{
@@ -441,12 +500,14 @@ func limitKeys() []Key {
 			component: whole(func(l *Limits) *int { return &l.SwapMB }, 0),
 		},
 		{
-			Name: "muster.memory.high", Limit: true, Meaning: "where the kernel begins to reclaim memory and to slow the app down, MB; cgroup v2 only",
+			Name: "muster.memory.high", Limit: true,
+			Meaning:   "where the kernel begins to reclaim memory and to slow the app down, MB; cgroup v2 only",
 			component: whole(func(l *Limits) *int { return &l.HighMB }, 1),
 		},
 		{
 			Name: "muster.memory.autoscale", Default: "0", Limit: true,
-			Meaning: "by how much of itself yarn.memory grows with each restart after it ran out, within what the launcher grants: 0.5 is by half",
+			Meaning: "by how much of itself yarn.memory grows with each restart after it ran out, within what the " +
+				"launcher grants: 0.5 is by half",
 			component: func(c *Component, _, text string) (err error) {
 				c.Limits.Autoscale, err = parseShare(text)
 				return err
@@ -454,7 +515,8 @@ func limitKeys() []Key {
 		},
 		{
 			Name: "muster.root", Default: rootReadOnly, Limit: true, Values: []string{rootReadOnly, RootOverlay},
-			Meaning: "what a container without an image sees of the host's root: read-only, or overlay, whose writes are private and end with it",
+			Meaning: "what a container without an image sees of the host's root: read-only, or overlay, whose writes " +
+				"are private and end with it",
 			component: func(c *Component, _, text string) error {
 				c.Limits.Root = text
 				if text != rootReadOnly && text != RootOverlay {
@@ -464,16 +526,19 @@ func limitKeys() []Key {
 			},
 		},
 		{
-			Name: "muster.ulimit.*", Limit: true, Meaning: "a limit of setrlimit(2): soft, or soft:hard; numbers or unlimited",
+			Name: "muster.ulimit.*", Limit: true,
+			Meaning:   "a limit of setrlimit(2): soft, or soft:hard; numbers or unlimited",
 			component: (*Component).setUlimit,
 		},
 		{
-			Name: "muster.rdma", Default: "false", Limit: true, Values: []string{"true", "false"}, Meaning: "/dev/infiniband/* and unlimited memlock",
+			Name: "muster.rdma", Default: "false", Limit: true, Values: []string{"true", "false"},
+			Meaning:   "/dev/infiniband/* and unlimited memlock",
 			component: yes(func(l *Limits) *bool { return &l.RDMA }),
 		},
 		{
 			Name: "muster.spread", Default: "any", Limit: true, Values: []string{"any", "host"},
-			Meaning: "host: each instance on a host of its own, as the bit 4 of yarn.component.placement.policy; for the launcher",
+			Meaning: "host: each instance on a host of its own, as the bit 4 of yarn.component.placement.policy; for " +
+				"the launcher",
 			component: func(c *Component, _, text string) error {
 				switch text {
 				case "host":

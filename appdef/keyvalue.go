@@ -172,14 +172,21 @@ func (r *Restart) setRefill(text string) error {
 // setSecret keeps a reference. A literal is refused without repeating it: problems are printed and logged.
 func (c *Component) setSecret(name, text string) error {
 	if !secretForm.MatchString(text) {
-		return wanted{got: "a literal value", want: "file:PATH, env:NAME or keyring:NAME", hint: "a definition holds no secrets"}
+		return wanted{
+			got: "a literal value", want: "file:PATH, env:NAME or keyring:NAME",
+			hint: "a definition holds no secrets",
+		}
 	}
-	return setNamed(&c.Settings.Secrets, name, text, envForm.MatchString(name), "a variable's name after muster.secret.")
+	return setNamed(&c.Settings.Secrets, name, text, envForm.MatchString(name),
+		"a variable's name after muster.secret.")
 }
 
 func (c *Component) setUlimit(name, text string) error {
 	if !slices.Contains(ulimits[:], name) {
-		return wanted{got: quote(name), want: "one of " + strings.Join(ulimits[:], ", "), hint: didYouMean(name, ulimits[:])}
+		return wanted{
+			got: quote(name), want: "one of " + strings.Join(ulimits[:], ", "),
+			hint: didYouMean(name, ulimits[:]),
+		}
 	}
 	if !limitForm.MatchString(text) {
 		return wanted{want: "a number or unlimited, or soft:hard"}
@@ -190,7 +197,8 @@ func (c *Component) setUlimit(name, text string) error {
 // setStore takes what things can be put into: HDFS, or a folder.
 func setStore(s *AppSettings, text string) error {
 	scheme, _, found := strings.Cut(text, ":")
-	if scheme = strings.ToLower(scheme); !strings.HasPrefix(text, "/") && (!found || scheme != "hdfs" && scheme != "file") {
+	if scheme = strings.ToLower(scheme); !strings.HasPrefix(text, "/") &&
+		(!found || scheme != "hdfs" && scheme != "file") {
 		return wanted{want: "hdfs://HOST:PORT/FOLDER, or the path of a folder that all hosts see"}
 	}
 	s.Store = text

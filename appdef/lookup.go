@@ -69,7 +69,9 @@ func (a *App) ParseExportRef(text string) ExportRef {
 		if _, ok := a.Export(ref); ok {
 			return ref
 		}
-		if known == nil && slices.ContainsFunc(a.ExportGroups, func(g ExportGroup) bool { return g.Name == ref.Group }) {
+		if known == nil && slices.ContainsFunc(a.ExportGroups, func(g ExportGroup) bool {
+			return g.Name == ref.Group
+		}) {
 			known = &ref
 		}
 	}

@@ -13,9 +13,9 @@ func (a *App) InGraph() bool {
 }
 
 // oneEnds makes the outcome of an MPI job that of the instance which launches it, and of an in-graph one that of the
-// instance which runs the script: a chief where there is one, else a worker. The others wait for what is started in them
-// or serve, and never end by themselves, so one end with 0 among both is that instance's. How many there are is not
-// asked: counts change while an app runs, its definition does not.
+// instance which runs the script: a chief where there is one, else a worker. The others wait for what is started in
+// them or serve, and never end by themselves, so one end with 0 among both is that instance's. How many there are is
+// not asked: counts change while an app runs, its definition does not.
 func (s *settling) oneEnds() {
 	one := MPIFamily(s.app.Settings.Framework) || s.app.InGraph()
 	if !one || s.app.Settings.Total.MinSucceeded > 0 {

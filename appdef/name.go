@@ -20,7 +20,8 @@ func CheckName(what, name string) error {
 	if ValidName(name) {
 		return nil
 	}
-	return fmt.Errorf("%s %s: want up to %d of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", what, quote(name), mostName)
+	return fmt.Errorf("%s %s: want up to %d of A-Z a-z 0-9 . _ ~ -, beginning with a letter or digit", what,
+		quote(name), mostName)
 }
 
 // NameOf makes a valid name of any text, with that end.

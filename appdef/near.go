@@ -28,7 +28,8 @@ func Nearest(text string, names []string) (string, bool) {
 	return best, bestAt >= 0
 }
 
-// cutFamily cuts off text what a family's name, such as muster.output.*, leaves open: of muster.ouput.model that is model.
+// cutFamily cuts off text what a family's name, such as muster.output.*, leaves open: of muster.ouput.model that is
+// model.
 func cutFamily(text, name string) (head, open string, ok bool) {
 	family, ok := strings.CutSuffix(name, "*")
 	if !ok {

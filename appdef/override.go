@@ -13,8 +13,8 @@ const SetFlag = "--set"
 // clientName is a name without dots, in upper case: `--set ZK_HOST=…` gives a placeholder its value.
 var clientName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
-// Change is one value that the command line gives. Its own mistakes are problems of usage; a value that a file could hold
-// as well is judged as if it stood there.
+// Change is one value that the command line gives. Its own mistakes are problems of usage; a value that a file could
+// hold as well is judged as if it stood there.
 type Change struct {
 	Component string // empty: global
 	Key       string
@@ -26,7 +26,8 @@ type Change struct {
 // Ours tells that the change is one of muster's own keys, of which a level has only one.
 func (c Change) Ours() bool { return ours(c.Key) }
 
-// ParseSet reads `[COMPONENT|global:]KEY=VALUE`; components are those that there are, none when the definition could not be read.
+// ParseSet reads `[COMPONENT|global:]KEY=VALUE`; components are those that there are, none when the definition could
+// not be read.
 func ParseSet(arg string, components []string) (c Change, ok bool, found Problems) {
 	name, text, whole := strings.Cut(arg, "=")
 	level, key, qualified := strings.Cut(name, ":")
@@ -69,7 +70,10 @@ func ParseInstances(arg string, components []string) (changes []Change, found Pr
 			found = append(found, usageProblem(at, Quote(count), "a whole number, 0 or more", "")...)
 			continue
 		}
-		changes = append(changes, Change{Component: component, Key: instancesKey, Value: Value{Text: count, Place: at}, Resource: true})
+		changes = append(changes, Change{
+			Component: component, Key: instancesKey, Value: Value{Text: count, Place: at},
+			Resource: true,
+		})
 	}
 	return changes, found
 }
@@ -90,5 +94,6 @@ func knownComponent(at Place, name string, names []string, global bool) (Problem
 	if global {
 		names = append(slices.Clone(names), "global")
 	}
-	return usageProblem(at, "the unknown component "+quote(name), "one of "+strings.Join(names, ", "), didYouMean(name, names)), false
+	return usageProblem(at, "the unknown component "+quote(name), "one of "+strings.Join(names, ", "),
+		didYouMean(name, names)), false
 }

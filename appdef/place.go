@@ -17,7 +17,10 @@ func (p Place) String() string { return p.File + "#" + p.Pointer }
 
 // Problem is an error at this place.
 func (p Place) Problem(got, want, hint string) Problem {
-	return Problem{File: p.File, Pointer: p.Pointer, Line: p.Line, Got: got, Want: want, Hint: hint, Severity: SeverityError}
+	return Problem{
+		File: p.File, Pointer: p.Pointer, Line: p.Line, Got: got, Want: want, Hint: hint,
+		Severity: SeverityError,
+	}
 }
 
 // Warning is a warning at this place.

@@ -2,8 +2,8 @@ package appdef
 
 import "slices"
 
-// Placeholder is what may stand between `${` and `}`. The table is what the manual prints; a test holds it to the resolver,
-// from both sides.
+// Placeholder is what may stand between `${` and `}`. The table is what the manual prints; a test holds it to the
+// resolver, from both sides.
 type Placeholder struct {
 	Name    string // COMPONENT, DICTIONARY and KEY stand for any
 	Lower   bool   // NAME.lc is the same in lower case
@@ -15,10 +15,14 @@ type Placeholder struct {
 func PlaceholderTable() []Placeholder { return slices.Clone(placeholderTable[:]) }
 
 var placeholderTable = [...]Placeholder{
-	{"COMPONENT.ALLOCATED_PORT", false, "a port of its own for the component of just that name, held until its process has it; {DEFAULT_n} and {PER_CONTAINER} may follow", false},
-	{"@//site/DICTIONARY/KEY", false, "the value of site.DICTIONARY.KEY, itself filled in; also written {$conf:@//site/DICTIONARY/KEY}", false},
+	{"COMPONENT.ALLOCATED_PORT", false, "a port of its own for the component of just that name, held until its " +
+		"process has it; {DEFAULT_n} and {PER_CONTAINER} may follow", false},
+	{"@//site/DICTIONARY/KEY", false, "the value of site.DICTIONARY.KEY, itself filled in; also written " +
+		"{$conf:@//site/DICTIONARY/KEY}", false},
 	{"site.DICTIONARY.KEY", false, "the same, as exports write it", false},
-	{"COMPONENT_HOST", false, "the hosts of the component's instances, in the order of their indexes, with commas between them; in an export of the component itself the instance's own host. The component's name as it is or in upper case", false},
+	{"COMPONENT_HOST", false, "the hosts of the component's instances, in the order of their indexes, with commas " +
+		"between them; in an export of the component itself the instance's own host. The component's name as it is " +
+		"or in upper case", false},
 	{"THIS_HOST", false, "the instance's own host; in exports alone", false},
 	{"AGENT_WORK_ROOT", false, "the instance's folder", false},
 	{"AGENT_LOG_ROOT", false, "the instance's log folder", false},

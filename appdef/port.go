@@ -119,7 +119,8 @@ type PortNeed struct {
 }
 
 // PortNeeds lists the values of a component that need ports: first those that its exports name, in
-// the order of the exports, then the rest by key. A value whose pattern is not well formed is left out; Validate reports it.
+// the order of the exports, then the rest by key. A value whose pattern is not well formed is left out; Validate
+// reports it.
 func (a *App) PortNeeds(component string) []PortNeed {
 	c := a.Component(component)
 	if c == nil {
@@ -177,7 +178,8 @@ func ParsePortRanges(text string) ([]portRange, error) {
 		high, err2 := strconv.Atoi(strings.TrimSpace(to))
 		low, high = min(low, high), max(low, high)
 		if err1 != nil || err2 != nil || low < 1 || high > 65535 {
-			return nil, fmt.Errorf("ports %s: want numbers and ranges from 1 to 65535, such as 9000,9010-9020", quote(part))
+			return nil, fmt.Errorf("ports %s: want numbers and ranges from 1 to 65535, such as 9000,9010-9020",
+				quote(part))
 		}
 		ranges = append(ranges, portRange{From: low, To: high})
 	}

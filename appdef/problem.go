@@ -83,7 +83,8 @@ func (ps Problems) Print(to io.Writer) {
 func (ps Problems) Sort() Problems {
 	out := slices.Clone(ps)
 	slices.SortFunc(out, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.String(), b.String()))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Pointer, b.Pointer),
+			cmp.Compare(a.String(), b.String()))
 	})
 	return slices.Compact(out)
 }

@@ -32,7 +32,8 @@ func (v *validation) meant(name string) string {
 		}
 		return ""
 	}
-	return didYouMean(name, append(ClientNames(), "USER", "USER_NAME", "CLUSTER_NAME", "CLUSTER", "APP_NAME", "COMPONENT_NAME", "APP_COMPONENT_NAME",
+	return didYouMean(name, append(ClientNames(), "USER", "USER_NAME", "CLUSTER_NAME", "CLUSTER", "APP_NAME",
+		"COMPONENT_NAME", "APP_COMPONENT_NAME",
 		"COMPONENT_PREFIX", "COMPONENT_ID", "CONTAINER_ID", "AGENT_WORK_ROOT", "AGENT_LOG_ROOT",
 		"CLUSTER_NAME.lc", "APP_NAME.lc", "COMPONENT_NAME.lc", "APP_COMPONENT_NAME.lc", "COMPONENT_PREFIX.lc"))
 }
@@ -43,7 +44,10 @@ func (v *validation) defined(component int, dict, key string) bool {
 		return true
 	}
 	if component >= 0 {
-		_, ok := Resolver{App: v.app, Component: v.app.Components[component].Name, WorkRoot: "/", LogRoot: "/", ContainerID: "1", Tag: 1}.site(dict, key)
+		_, ok := Resolver{
+			App: v.app, Component: v.app.Components[component].Name, WorkRoot: "/", LogRoot: "/",
+			ContainerID: "1", Tag: 1,
+		}.site(dict, key)
 		return ok
 	}
 	if _, ok := v.app.Defaults[dict][key]; ok || dict == "global" && slices.Contains(injectedKeys(), key) {
@@ -140,7 +144,8 @@ func (v *validation) text(at Place, component int, key, text string, dicts map[s
 		return
 	}
 	if site && !dicts[dict] && dict != "fs" {
-		v.warn(at, "a value for the dictionary "+quote(dict)+", which no configFiles declares", "the dictionary global, or one that is declared", "Slider drops it; declare it in configFiles")
+		v.warn(at, "a value for the dictionary "+quote(dict)+", which no configFiles declares",
+			"the dictionary global, or one that is declared", "Slider drops it; declare it in configFiles")
 	}
 	for _, name := range Placeholders(text) {
 		v.placeholder(at, component, name, site)
@@ -156,7 +161,8 @@ func (v *validation) placeholder(at Place, component int, name string, site bool
 	}
 	if dict, key, refers := siteKey(name); refers {
 		if !v.defined(component, dict, key) && !v.defined(-1, dict, key) {
-			v.bad(at, "${"+name+"}, which is not defined", "a key of appConfig", didYouMean("site."+dict+"."+key, v.siteNames()))
+			v.bad(at, "${"+name+"}, which is not defined", "a key of appConfig",
+				didYouMean("site."+dict+"."+key, v.siteNames()))
 		}
 		return
 	}
@@ -182,7 +188,8 @@ var clientForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 // ports checks the port patterns of one value.
 func (v *validation) ports(at Place, component int, text string, site bool) {
 	if !site {
-		v.bad(at, "a port pattern in "+quote(text), "it in a value site.<dictionary>.<key>", "and ${@//site/<dictionary>/<key>} here")
+		v.bad(at, "a port pattern in "+quote(text), "it in a value site.<dictionary>.<key>",
+			"and ${@//site/<dictionary>/<key>} here")
 		return
 	}
 	names := v.names()
@@ -206,7 +213,8 @@ func (v *validation) ports(at Place, component int, text string, site bool) {
 		}
 	}
 	if component >= 0 && !mine && len(owners) > 0 {
-		v.warn(at, "the port of "+strings.Join(owners, ", ")+" in the section of "+v.app.Components[component].Name, "its own port", "it is 0 here: only "+owners[0]+" itself is given that port")
+		v.warn(at, "the port of "+strings.Join(owners, ", ")+" in the section of "+v.app.Components[component].Name,
+			"its own port", "it is 0 here: only "+owners[0]+" itself is given that port")
 	}
 }
 
@@ -257,13 +265,16 @@ func (v *validation) referencesOf(component int, config map[string]string) {
 		for _, key := range cycle {
 			circular[key] = true
 		}
-		v.bad(v.valuePlace(component, first), strings.Join(rotate(cycle, first), " refers to "), "a value in the end", "")
+		v.bad(v.valuePlace(component, first), strings.Join(rotate(cycle, first), " refers to "), "a value in the end",
+			"")
 	}
 	sizes := sizing{config: config, next: next, circular: circular, known: map[string]size{}}
 	for _, key := range referring {
-		inner := slices.ContainsFunc(next(key), func(to string) bool { return sizes.of(to).tooLarge() }) // reported there
+		// reported there
+		inner := slices.ContainsFunc(next(key), func(to string) bool { return sizes.of(to).tooLarge() })
 		if sizes.of(key).tooLarge() && !inner {
-			v.bad(v.valuePlace(component, key), "a value that grows beyond bounds", "at most 1 MiB, "+strconv.Itoa(deepest)+" references deep", "")
+			v.bad(v.valuePlace(component, key), "a value that grows beyond bounds",
+				"at most 1 MiB, "+strconv.Itoa(deepest)+" references deep", "")
 		}
 	}
 }

@@ -28,7 +28,8 @@ type Resolver struct {
 	Hosts map[string][]string
 	// Site has final values by `<dict>.<key>`, such as claimed ports; they win over the configuration.
 	Site map[string]string
-	// Export is set for the template of an export: `${C_HOST}` of the component itself is then this instance's host alone.
+	// Export is set for the template of an export: `${C_HOST}` of the component itself is then this instance's host
+	// alone.
 	Export bool
 }
 
@@ -39,7 +40,12 @@ func ClientNames() []string {
 }
 
 // clientKeys are the keys of the global appConfig that give a client's name its value.
-var clientKeys = [...][2]string{{"JAVA_HOME", "java_home"}, {"ZK_HOST", "zookeeper.hosts"}, {"DEFAULT_ZK_PATH", "zookeeper.path"}, {"NN_URI", "site.fs.defaultFS"}}
+var clientKeys = [...][2]string{
+	{"JAVA_HOME", "java_home"},
+	{"ZK_HOST", "zookeeper.hosts"},
+	{"DEFAULT_ZK_PATH", "zookeeper.path"},
+	{"NN_URI", "site.fs.defaultFS"},
+}
 
 // Expand fills text from what is known.
 func (r Resolver) Expand(text string) (out string, unresolved []string) {
@@ -215,7 +221,10 @@ func (r Resolver) injected(key string) (string, bool) {
 
 // injectedKeys are the keys of the dictionary global that have a value without being written.
 func injectedKeys() []string {
-	return []string{"app_conf_dir", "app_container_id", "app_container_tag", "app_input_conf_dir", "app_install_dir", "app_log_dir", "app_pid_dir", "app_root", "pid_file"}
+	return []string{
+		"app_conf_dir", "app_container_id", "app_container_tag", "app_input_conf_dir", "app_install_dir",
+		"app_log_dir", "app_pid_dir", "app_root", "pid_file",
+	}
 }
 
 // yields tells which injected keys give way to the definition's own value.

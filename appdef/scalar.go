@@ -71,7 +71,8 @@ func ParseInt(text string) (int, error) {
 // signals are the Linux signals that a definition may name.
 var signals = [...]string{
 	"HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",
-	"TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+	"TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH",
+	"IO", "PWR", "SYS",
 }
 
 // parseSignal reads `TERM`, `SIGTERM`, `term` or `15` and gives the short name.
@@ -95,7 +96,10 @@ var (
 )
 
 // ulimits are the names of setrlimit(2), as ulimit and Docker spell them.
-var ulimits = [...]string{"as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"}
+var ulimits = [...]string{
+	"as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile",
+	"nproc", "rss", "rtprio", "rttime", "sigpending", "stack",
+}
 
 func globOK(pattern string) bool {
 	_, err := path.Match(pattern, "")

@@ -125,8 +125,8 @@ func (s *settling) applyComponent(key Key, c *Component) {
 	}
 }
 
-// ownKey tells a name that is a key by itself, and so none of the family that it would belong to: muster.env.inherit is no
-// variable.
+// ownKey tells a name that is a key by itself, and so none of the family that it would belong to: muster.env.inherit is
+// no variable.
 func (s *settling) ownKey(name string) bool {
 	return slices.ContainsFunc(s.table, func(k Key) bool { return k.Name == name })
 }
@@ -144,7 +144,9 @@ func (s *settling) shadowed() {
 		for _, name := range names {
 			if v, ok := s.src.find("", name); ok && (name == key.Name || !s.ownKey(name)) {
 				var nobody Component
-				s.judge(key, v, func(text string) error { return key.component(&nobody, strings.TrimPrefix(name, prefix), text) })
+				s.judge(key, v, func(text string) error {
+					return key.component(&nobody, strings.TrimPrefix(name, prefix), text)
+				})
 			}
 		}
 	}
@@ -185,7 +187,8 @@ func (s *settling) clusterExports() {
 			c.Settings.ClusterExport = s.app.ParseExportRef(text)
 			if !slices.Contains(c.CompExports, c.Settings.ClusterExport) {
 				v, _ := s.src.find(c.Name, clusterKey)
-				s.found = append(s.found, v.Problem(quote(text), "one of the compExports of "+c.Name, didYouMean(text, refNames(c.CompExports))))
+				s.found = append(s.found, v.Problem(quote(text), "one of the compExports of "+c.Name,
+					didYouMean(text, refNames(c.CompExports))))
 			}
 			continue
 		}
@@ -220,7 +223,8 @@ func (s *settling) framework() {
 	case s.exportsAddress(RolePS) && s.exportsAddress(RoleWorker):
 		settings.Framework, settings.FrameworkWhy = "tensorflow", "a ps and a worker export host:port"
 	default:
-		settings.Framework, settings.FrameworkWhy = "none", "the application's name is no known framework, and no ps and worker export host:port"
+		settings.Framework, settings.FrameworkWhy = "none", "the application's name is no known framework, and no ps "+
+			"and worker export host:port"
 	}
 }
 
@@ -280,7 +284,9 @@ func (a *App) restartDefault() Scope {
 	if a.Dialect == "pai" || a.Dialect == "hbox" {
 		return ScopeNever
 	}
-	hasPS := slices.ContainsFunc(a.Components, func(c Component) bool { return c.Settings.Role == RolePS && c.Instances > 0 })
+	hasPS := slices.ContainsFunc(a.Components, func(c Component) bool {
+		return c.Settings.Role == RolePS && c.Instances > 0
+	})
 	switch a.Settings.Framework {
 	case "none":
 		return ScopeInstance

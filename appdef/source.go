@@ -71,8 +71,10 @@ func (s Sources) twice() Problems {
 		for _, key := range slices.Sorted(maps.Keys(config)) {
 			if other, ok := resources[key]; ok && ours(key) {
 				v := config[key]
-				found = append(found, v.Problem("a second value of "+key+", "+quote(v.Text)+", beside "+other.String()+", "+quote(other.Text),
-					"one value at this level", "keep one of the two"))
+				found = append(found,
+					v.Problem(
+						"a second value of "+key+", "+quote(v.Text)+", beside "+other.String()+", "+quote(other.Text),
+						"one value at this level", "keep one of the two"))
 			}
 		}
 	}
@@ -95,9 +97,11 @@ func (s Sources) misplaced(table keyTable) Problems {
 			key, known := table.of(name)
 			switch {
 			case !known:
-				found = append(found, v.Warning("unknown key "+quote(name), "a key that muster knows", didYouMean(name, table.names())))
+				found = append(found, v.Warning("unknown key "+quote(name), "a key that muster knows",
+					didYouMean(name, table.names())))
 			case component && key.Global:
-				found = append(found, v.Problem("the key "+name+" in a component", "it in global", "it holds for the whole app"))
+				found = append(found, v.Problem("the key "+name+" in a component", "it in global",
+					"it holds for the whole app"))
 			}
 		}
 	}

@@ -20,7 +20,10 @@ func Validate(a *App) Problems {
 			v.where[c.Name] = i
 		}
 	}
-	checks := []func(){v.components, v.counts, v.priorities, v.exportGroups, v.framework, v.commands, v.references, v.size}
+	checks := []func(){
+		v.components, v.counts, v.priorities, v.exportGroups, v.framework, v.commands, v.references,
+		v.size,
+	}
 	if _, nameless := v.where[""]; !nameless { // else what names it would seem to name nobody
 		checks = append(checks, v.exportRefs, v.orders, v.texts)
 	}
@@ -79,7 +82,8 @@ func (v *validation) size() {
 		longer(c.Config, func(key string) Place { return v.app.componentPlace(i, "config", key) })
 	}
 	v.bad(at, large.got(), large.want(),
-		fmt.Sprintf("the longest value has %d bytes; what is large belongs into a file of the package, which the registry does not keep", longest))
+		fmt.Sprintf("the longest value has %d bytes; what is large belongs into a file of the package, which the "+
+			"registry does not keep", longest))
 }
 
 // components checks the names.
@@ -90,7 +94,8 @@ func (v *validation) components() {
 	for i, c := range v.app.Components {
 		at := v.app.componentPlace(i, "name")
 		if first := v.where[c.Name]; first != i {
-			v.bad(at, "a second component "+quote(c.Name), "a name of its own", "the first is at "+v.app.componentPlace(first, "name").String())
+			v.bad(at, "a second component "+quote(c.Name), "a name of its own",
+				"the first is at "+v.app.componentPlace(first, "name").String())
 		}
 		if c.Name != "" && !ValidName(c.Name) {
 			v.bad(at, quote(c.Name), "a name of letters, digits and . _ ~ -, at most 63, a letter or digit first", "")
@@ -105,7 +110,8 @@ func (v *validation) counts() {
 		at := v.app.componentPlace(i, "instances")
 		impossible := c.MaxInstances >= 0 && c.MinInstances > c.MaxInstances
 		if impossible {
-			v.bad(v.app.componentPlace(i, "min_instances"), strconv.Itoa(c.MinInstances), "at most maxInstanceCount, "+strconv.Itoa(c.MaxInstances), "")
+			v.bad(v.app.componentPlace(i, "min_instances"), strconv.Itoa(c.MinInstances),
+				"at most maxInstanceCount, "+strconv.Itoa(c.MaxInstances), "")
 		}
 		switch {
 		case c.Category == "CLIENT" && c.Instances > 0:
@@ -115,13 +121,15 @@ func (v *validation) counts() {
 		case c.Instances > mostInstances:
 			v.bad(at, strconv.Itoa(c.Instances), "at most "+strconv.Itoa(mostInstances), "")
 		case !impossible && (c.Instances < c.MinInstances || c.MaxInstances >= 0 && c.Instances > c.MaxInstances):
-			v.bad(at, strconv.Itoa(c.Instances), between(c.MinInstances, c.MaxInstances), "minInstanceCount and maxInstanceCount of "+c.Name+" say so")
+			v.bad(at, strconv.Itoa(c.Instances), between(c.MinInstances, c.MaxInstances),
+				"minInstanceCount and maxInstanceCount of "+c.Name+" say so")
 		}
 		total, declared = total+c.Instances, declared+1
 		v.completion(i, c)
 	}
 	if total > mostInstances && len(v.found.Errors()) == 0 {
-		v.bad(v.app.place("components"), strconv.Itoa(total)+" instances in all", "at most "+strconv.Itoa(mostInstances), "")
+		v.bad(v.app.place("components"), strconv.Itoa(total)+" instances in all",
+			"at most "+strconv.Itoa(mostInstances), "")
 	}
 	if declared > 0 && total == 0 && len(v.found.Errors()) == 0 {
 		v.bad(v.app.place("components"), "no instance of any component", "at least one", "")
@@ -151,10 +159,14 @@ func (v *validation) completion(i int, c Component) {
 	for _, limit := range []struct {
 		key   string
 		count *int
-	}{{"muster.complete.minFailed", c.Settings.Complete.MinFailed}, {"muster.complete.minSucceeded", c.Settings.Complete.MinSucceeded}} {
+	}{{"muster.complete.minFailed", c.Settings.Complete.MinFailed}, {
+		"muster.complete.minSucceeded",
+		c.Settings.Complete.MinSucceeded,
+	}} {
 		_, written := v.app.Origins[c.Name+"."+limit.key]
 		if written && limit.count != nil && c.Instances > 0 && *limit.count > c.Instances {
-			v.warn(v.keyPlace(i, limit.key), strconv.Itoa(*limit.count), "at most the "+Counted(c.Instances, "instance")+" of "+c.Name, "it is never reached")
+			v.warn(v.keyPlace(i, limit.key), strconv.Itoa(*limit.count),
+				"at most the "+Counted(c.Instances, "instance")+" of "+c.Name, "it is never reached")
 		}
 	}
 }
@@ -162,7 +174,12 @@ func (v *validation) completion(i int, c Component) {
 // keyPlace finds where a key that holds for component i was written.
 func (v *validation) keyPlace(i int, key string) Place {
 	index := strconv.Itoa(i)
-	for _, parts := range [][]string{{"components", index, "config", key}, {"components", index, "resources", key}, {"config", key}, {"resources", key}} {
+	for _, parts := range [][]string{
+		{"components", index, "config", key},
+		{"components", index, "resources", key},
+		{"config", key},
+		{"resources", key},
+	} {
 		if p, ok := v.app.Places[Pointer(parts...)]; ok {
 			return p
 		}
@@ -180,7 +197,9 @@ func (v *validation) priorities() {
 			continue
 		}
 		if c.Priority != 0 && v.app.Components[first].Name != c.Name {
-			v.bad(v.app.componentPlace(i, "priority"), strconv.Itoa(c.Priority)+", the priority of "+v.app.Components[first].Name, "a priority of its own", "")
+			other := v.app.Components[first].Name
+			v.bad(v.app.componentPlace(i, "priority"), strconv.Itoa(c.Priority)+", the priority of "+other,
+				"a priority of its own", "")
 		}
 	}
 }
@@ -197,7 +216,8 @@ func (v *validation) exportGroups() {
 			v.bad(at, quote(group.Name), "a name of letters, digits and _ + -, a letter or digit first", "")
 		}
 		if groups[low] && low != "" {
-			v.bad(at, "a second export group "+quote(group.Name), "a name of its own", "groups are published in lower case")
+			v.bad(at, "a second export group "+quote(group.Name), "a name of its own",
+				"groups are published in lower case")
 		}
 		groups[low] = true
 		names := map[string]bool{}
@@ -269,7 +289,8 @@ func (v *validation) unknownExport(at Place, ref ExportRef) {
 		v.bad(at, quote(ref.String()), "an export of the group "+group.Name, didYouMean(ref.String(), names))
 		return
 	}
-	v.bad(at, quote(strings.TrimSuffix(ref.String(), "-")), "group-export of one of the exportGroups", didYouMean(ref.Group, groups))
+	v.bad(at, quote(strings.TrimSuffix(ref.String(), "-")), "group-export of one of the exportGroups",
+		didYouMean(ref.Group, groups))
 }
 
 // template checks an export's placeholders; component is the index of the component that publishes it, or -1.
@@ -280,7 +301,8 @@ func (v *validation) template(at Place, component int, text string, report func(
 		case refers && !v.defined(component, dict, key):
 			report(at, "${"+name+"}, which is not defined", "a value of appConfig", didYouMean(name, v.siteNames()))
 		case !refers && !v.known(name):
-			report(at, "the unknown placeholder ${"+name+"}", "${C_HOST} of a component C, or ${site.<dict>.<key>}", v.meant(name))
+			report(at, "the unknown placeholder ${"+name+"}", "${C_HOST} of a component C, or ${site.<dict>.<key>}",
+				v.meant(name))
 		}
 	}
 }
@@ -296,10 +318,12 @@ func (v *validation) orders() {
 		at = v.app.place("command_orders", strconv.Itoa(n), "requires")
 		for _, r := range order.Requires {
 			if v.ordered(at, r.Component) && v.app.Component(r.Component).Instances == 0 {
-				v.warn(at, r.Component+"-"+r.State+" of a component with 0 instances", "an instance of "+r.Component, order.Component+" does not wait for it")
+				v.warn(at, r.Component+"-"+r.State+" of a component with 0 instances", "an instance of "+r.Component,
+					order.Component+" does not wait for it")
 			}
 			if r.State != "STARTED" && r.State != "INSTALLED" && r.State != "" {
-				v.bad(at, quote(r.Component+"-"+r.State), "COMPONENT-STARTED or COMPONENT-INSTALLED", didYouMean(r.State, []string{"STARTED", "INSTALLED"}))
+				v.bad(at, quote(r.Component+"-"+r.State), "COMPONENT-STARTED or COMPONENT-INSTALLED",
+					didYouMean(r.State, []string{"STARTED", "INSTALLED"}))
 			}
 		}
 	}
@@ -313,7 +337,8 @@ func (v *validation) ordered(at Place, name string) bool {
 	case name == "": // the form is at fault
 		return false
 	case !ok:
-		v.bad(at, "the unknown component "+quote(name), "one of "+strings.Join(v.names(), ", "), didYouMean(name, v.names()))
+		v.bad(at, "the unknown component "+quote(name), "one of "+strings.Join(v.names(), ", "),
+			didYouMean(name, v.names()))
 		return false
 	case v.app.Components[i].Category == "CLIENT":
 		v.bad(at, "the CLIENT "+name, "a component that runs", "a client is installed, not run")
@@ -339,7 +364,8 @@ func (v *validation) orderCycles() {
 	for _, cycle := range cycles(v.app.ComponentNames(), next) {
 		first := slices.MinFunc(cycle, func(x, y string) int { return cmp.Compare(written[x], written[y]) })
 		v.bad(v.app.place("command_orders", strconv.Itoa(written[first]), "requires"),
-			first+"-START requires "+strings.Join(rotate(cycle, first)[1:], "-STARTED requires ")+"-STARTED", "an order without a cycle", "")
+			first+"-START requires "+strings.Join(rotate(cycle, first)[1:],
+				"-STARTED requires ")+"-STARTED", "an order without a cycle", "")
 	}
 }
 
@@ -390,7 +416,8 @@ func (v *validation) framework() {
 		switch c.Settings.Role {
 		case RoleChief:
 			if chiefs += c.Instances; c.Instances > 0 && chiefs > 1 {
-				v.bad(v.app.componentPlace(i, "instances"), Counted(chiefs, "chief"), "one chief at most", "TensorFlow knows one")
+				v.bad(v.app.componentPlace(i, "instances"), Counted(chiefs, "chief"), "one chief at most",
+					"TensorFlow knows one")
 			}
 			members += c.Instances
 		case RolePS, RoleWorker:
@@ -401,7 +428,8 @@ func (v *validation) framework() {
 	for i, c := range v.app.Components {
 		needs := c.Settings.Role == RolePS || c.Settings.Role == RoleWorker || c.Settings.Role == RoleChief
 		if needs && members > 1 && c.Instances > 0 && c.Settings.ClusterExport == (ExportRef{}) {
-			v.bad(v.app.componentPlace(i, "comp_exports"), "no export of the form host:port for "+c.Name, "the address of each "+c.Name+" for TensorFlow's ClusterSpec",
+			v.bad(v.app.componentPlace(i, "comp_exports"), "no export of the form host:port for "+c.Name,
+				"the address of each "+c.Name+" for TensorFlow's ClusterSpec",
 				"an export with the value ${"+c.Name+"_HOST}:${site.global."+c.Name+".port}, named in its compExports")
 		}
 	}
@@ -436,7 +464,8 @@ func (v *validation) start(i int, c Component) {
 	case c.Settings.CommandFrom == commandKey:
 		v.warn(at, quote(c.Settings.Start)+" beside "+commandKey, "one of the two", commandKey+" is what START runs")
 	case c.Settings.Start == StartBuiltin && !v.app.Builtin():
-		v.bad(at, quote(StartBuiltin)+" with the framework "+v.app.Settings.Framework, "a framework with a command of its own, tensorflow", "")
+		v.bad(at, quote(StartBuiltin)+" with the framework "+v.app.Settings.Framework,
+			"a framework with a command of its own, tensorflow", "")
 	case c.Settings.Start == StartScript && !command && c.CommandScript == nil:
 		v.bad(at, quote(StartScript)+" for "+c.Name+", which has none", "a commandScript or commands", "")
 	}

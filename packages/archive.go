@@ -229,7 +229,9 @@ func (a *archive) stream(ctx context.Context, b *budget) (_ *boundedReader, done
 			return nil, nil, torn(err)
 		}
 	case kindZstd:
-		z, err := zstd.NewReader(packed, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(maxWindow+maxWindow/2),
+		z,
+			err := zstd.NewReader(packed, zstd.WithDecoderMaxWindow(maxWindow),
+			zstd.WithDecoderMaxMemory(maxWindow+maxWindow/2),
 			zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, nil, torn(err)
@@ -248,11 +250,15 @@ func torn(err error) error {
 	case err == nil, errors.Is(err, io.EOF), errors.As(err, &refused), errors.As(err, &ours),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeTooSmall):
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded),
+		errors.Is(err, zstd.ErrWindowSizeTooSmall):
 		return refuse(largeWindow, fmt.Sprintf("got a zstd frame of another window (%v)", err),
 			fmt.Sprintf("one of at most %d MiB: pack it with zstd -19 or less, without --long", maxWindow>>20))
 	}
-	return &RefusedError{Reason: tornArchive, Got: fmt.Sprintf("it breaks off or is damaged (%v)", err), Want: "it whole: fetch or pack it again"}
+	return &RefusedError{
+		Reason: tornArchive, Got: fmt.Sprintf("it breaks off or is damaged (%v)", err),
+		Want: "it whole: fetch or pack it again",
+	}
 }
 
 // counter tells how much has been read.

@@ -31,12 +31,12 @@ type Extracted struct {
 	Bytes  int64  // of all files
 }
 
-// Extract unpacks an archive file (zip, tar, tar.gz, tar.zst: the content tells, the name must not say otherwise) as the
-// folder dir, whole or not at all: it is written beside dir and renamed. Files belong to the caller and keep their
+// Extract unpacks an archive file (zip, tar, tar.gz, tar.zst: the content tells, the name must not say otherwise) as
+// the folder dir, whole or not at all: it is written beside dir and renamed. Files belong to the caller and keep their
 // permission bits, less the umask; setuid, setgid and sticky bits, owners, times and attributes are dropped. Folders
 // are open to all, less the umask. Links and hard links must stay inside; devices, pipes and sockets are refused. What
-// an archive of a stranger may do wrong is a *RefusedError (ErrRefused) that names archive, entry, what is there and what
-// would do; ErrExist (io/fs) tells that something is at dir.
+// an archive of a stranger may do wrong is a *RefusedError (ErrRefused) that names archive, entry, what is there and
+// what would do; ErrExist (io/fs) tells that something is at dir.
 func Extract(ctx context.Context, file, dir string, o ExtractOptions) (_ Extracted, err error) {
 	name := o.Name
 	if name == "" {
@@ -175,7 +175,8 @@ func (x *extractor) hardLink(name, target string) error {
 		return err
 	}
 	if kind, there := x.tree.made[old]; !there || kind != 0 {
-		return refuse(badHardLink, fmt.Sprintf("got a hard link to %.200q, which is no file before it", target), "one to a file that stands before it")
+		return refuse(badHardLink, fmt.Sprintf("got a hard link to %.200q, which is no file before it", target),
+			"one to a file that stands before it")
 	}
 	if clean, err := x.tree.clean(name); err == nil && clean == old {
 		return refuse(badHardLink, "got a hard link to itself", "one to a file that stands before it")

@@ -77,7 +77,8 @@ func (b *budget) write(n int64) error {
 }
 
 func (b *budget) tooMany() error {
-	return refuse(tooManyBytes, fmt.Sprintf("got more than %d bytes unpacked", b.Bytes), "less: leave data out of the package")
+	return refuse(tooManyBytes, fmt.Sprintf("got more than %d bytes unpacked", b.Bytes),
+		"less: leave data out of the package")
 }
 
 func (b *budget) ratio(n int64) error {

@@ -123,8 +123,8 @@ func called(err error, part, file string) error {
 	return err
 }
 
-// opens asks the reader whether it will take the archive: its limits and rules are in one place. What it refuses is told
-// of the entry: the archive has no name yet.
+// opens asks the reader whether it will take the archive: its limits and rules are in one place. What it refuses is
+// told of the entry: the archive has no name yet.
 func opens(file string) error {
 	p, err := Open(file)
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
@@ -219,9 +219,11 @@ func unwanted(d fs.DirEntry) bool {
 	if d.IsDir() {
 		return false
 	}
-	emacs := strings.HasPrefix(name, ".#") || len(name) > 1 && strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
+	emacs := strings.HasPrefix(name, ".#") || len(name) > 1 && strings.HasPrefix(name, "#") &&
+		strings.HasSuffix(name, "#")
 	isPrefix := func(start string) bool { return strings.HasPrefix(name, start) }
-	return emacs || slices.ContainsFunc(ours, isPrefix) || slices.Contains([]string{".pyc", ".pyo", ".swp", ".swo"}, path.Ext(name)) ||
+	return emacs || slices.ContainsFunc(ours, isPrefix) || slices.Contains([]string{".pyc", ".pyo", ".swp", ".swo"},
+		path.Ext(name)) ||
 		strings.HasSuffix(name, "~")
 }
 
@@ -243,7 +245,9 @@ func (o own) has(info fs.FileInfo) bool {
 }
 
 // writeArchive writes a new file, to the disk, and says its sha256 and size.
-func writeArchive(root *os.Root, entries []entry, file, ending string, o PackOptions) (digest string, size int64, err error) {
+func writeArchive(
+	root *os.Root, entries []entry, file, ending string, o PackOptions,
+) (digest string, size int64, err error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666) // the umask says who may read it
 	if err != nil {
 		return "", 0, err
@@ -308,7 +312,8 @@ func writeTar(to io.Writer, root *os.Root, entries []entry, ending string, at ti
 	w := tar.NewWriter(z)
 	for _, e := range entries {
 		h := &tar.Header{
-			Typeflag: tar.TypeReg, Name: e.name, Size: e.size, Mode: int64(e.mode.Perm()), ModTime: at.UTC().Truncate(time.Second),
+			Typeflag: tar.TypeReg, Name: e.name, Size: e.size, Mode: int64(e.mode.Perm()),
+			ModTime: at.UTC().Truncate(time.Second),
 		}
 		switch {
 		case e.mode.IsDir():

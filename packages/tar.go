@@ -53,15 +53,16 @@ func (x *extractor) tarEntry(h *tar.Header, r io.Reader) error {
 	return refuse(badKind, "got "+what, "files, folders and links")
 }
 
-// onlyZeros reads what follows a tar's end, which is padding. Another tar there would be unpacked by some tools, so that
-// what was looked at and what is unpacked could differ.
+// onlyZeros reads what follows a tar's end, which is padding. Another tar there would be unpacked by some tools, so
+// that what was looked at and what is unpacked could differ.
 func onlyZeros(r io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(buffer)
 		for _, b := range buffer[:n] {
 			if b != 0 {
-				return refuse(trailingData, "got data after the tar's end", "nothing there: pack it anew, not by joining archives")
+				return refuse(trailingData, "got data after the tar's end",
+					"nothing there: pack it anew, not by joining archives")
 			}
 		}
 		if errors.Is(err, io.EOF) {

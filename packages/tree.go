@@ -28,7 +28,8 @@ func (t *tree) add(name string, kind fs.FileMode) (clean string, again bool, err
 	have, again := t.made[clean]
 	switch {
 	case again && have != kind:
-		return "", false, refuse(changedKind, fmt.Sprintf("got a %s where a %s was", KindName(kind), KindName(have)), "each name once")
+		return "", false, refuse(changedKind, fmt.Sprintf("got a %s where a %s was", KindName(kind), KindName(have)),
+			"each name once")
 	case again:
 		return clean, true, nil
 	}
@@ -54,9 +55,11 @@ func (t *tree) above(clean string) error {
 				return err
 			}
 		case have == fs.ModeSymlink:
-			return refuse(belowLink, fmt.Sprintf("got an entry below the link %.200q", dir), "links that nothing lies below: pack the folder that the link names")
+			return refuse(belowLink, fmt.Sprintf("got an entry below the link %.200q", dir),
+				"links that nothing lies below: pack the folder that the link names")
 		case have != fs.ModeDir:
-			return refuse(changedKind, fmt.Sprintf("got an entry below %.200q, which is a %s", dir, KindName(have)), "each name once")
+			return refuse(changedKind, fmt.Sprintf("got an entry below %.200q, which is a %s", dir, KindName(have)),
+				"each name once")
 		}
 	}
 	return nil
@@ -80,23 +83,27 @@ func (t *tree) clean(name string) (string, error) {
 	case !utf8.ValidString(name):
 		return "", refuse(badName, "got a name that is no UTF-8", "UTF-8: pack it where LANG is of UTF-8")
 	case strings.ContainsRune(name, '\\'):
-		return "", refuse(backslash, "got a backslash in a name", "/ between folders: pack it with a tool that writes so")
+		return "", refuse(backslash, "got a backslash in a name",
+			"/ between folders: pack it with a tool that writes so")
 	case path.IsAbs(name):
 		return "", refuse(absolutePath, "got an absolute path", relative)
 	case len(name) > maxName:
-		return "", refuse(longName, fmt.Sprintf("got a name of %d bytes", len(name)), fmt.Sprintf("one of at most %d", maxName))
+		return "", refuse(longName, fmt.Sprintf("got a name of %d bytes", len(name)),
+			fmt.Sprintf("one of at most %d", maxName))
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		if element == ".." {
 			return "", refuse(outsidePath, "got a path with ..", relative)
 		}
 		if len(element) > maxElement {
-			return "", refuse(longName, fmt.Sprintf("got an element of %d bytes", len(element)), fmt.Sprintf("one of at most %d", maxElement))
+			return "", refuse(longName, fmt.Sprintf("got an element of %d bytes", len(element)),
+				fmt.Sprintf("one of at most %d", maxElement))
 		}
 	}
 	clean := path.Clean(name)
 	if strings.Count(clean, "/") > t.Depth {
-		return "", refuse(tooDeep, fmt.Sprintf("got %d folders in each other", strings.Count(clean, "/")), fmt.Sprintf("at most %d", t.Depth))
+		return "", refuse(tooDeep, fmt.Sprintf("got %d folders in each other", strings.Count(clean, "/")),
+			fmt.Sprintf("at most %d", t.Depth))
 	}
 	return clean, nil
 }

@@ -15,7 +15,8 @@ import (
 // Unpack lays a package out at dir, whole or not at all: it is written beside dir and renamed. stamp
 // says for whom, usually the run: what stands there with the same stamp is left as it is, for the
 // package of a run does not change under its feet; anything else is replaced, and so is what another user has
-// laid there. Agents of one host may call it at once. The folder around dir may lie in the package itself: it is left out.
+// laid there. Agents of one host may call it at once. The folder around dir may lie in the package itself: it is left
+// out.
 func Unpack(src fs.FS, dir, stamp string) (err error) {
 	around := filepath.Dir(dir)
 	if err := os.MkdirAll(around, 0o755); err != nil {
@@ -68,8 +69,8 @@ func replaceable(dir, mark string) error {
 	return fmt.Errorf("%s: %w: it has no %s beside it", dir, ErrForeign, filepath.Base(mark))
 }
 
-// stamped tells that the folder stands there with this stamp, and that both are of the user that files made here are of:
-// somebody else could have laid anything.
+// stamped tells that the folder stands there with this stamp, and that both are of the user that files made here are
+// of: somebody else could have laid anything.
 func stamped(dir, mark, stamp string) (bool, error) {
 	me, err := ownerHere(filepath.Dir(mark))
 	if err != nil {
@@ -249,10 +250,12 @@ func inside(root *os.Root, links []string) error {
 	return nil
 }
 
-// leadsInside follows a link: one that passes through others may lead out although its text does not. It may lead nowhere.
+// leadsInside follows a link: one that passes through others may lead out although its text does not. It may lead
+// nowhere.
 func leadsInside(root *os.Root, name string) error {
 	if _, err := root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return refuse(badLink, fmt.Sprintf("got a link that cannot be followed (%v)", err), "one that stays inside the package")
+		return refuse(badLink, fmt.Sprintf("got a link that cannot be followed (%v)", err),
+			"one that stays inside the package")
 	}
 	return nil
 }

@@ -24,7 +24,10 @@ func (a *archive) directory(l Limits) (*zip.Reader, error) {
 	case errors.As(err, &refused):
 		return nil, err
 	case errors.Is(err, zip.ErrFormat), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return nil, &RefusedError{Reason: tornArchive, Got: fmt.Sprintf("it breaks off or is damaged (%v)", err), Want: "it whole: fetch or pack it again"}
+		return nil, &RefusedError{
+			Reason: tornArchive, Got: fmt.Sprintf("it breaks off or is damaged (%v)", err),
+			Want: "it whole: fetch or pack it again",
+		}
 	case err != nil:
 		return nil, err
 	}
@@ -41,7 +44,8 @@ type boundedReaderAt struct {
 func (b *boundedReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	if *b.left != math.MaxInt64 {
 		if *b.left -= int64(len(p)); *b.left < 0 {
-			return 0, refuse(tooManyFiles, "got a directory larger than the number of files allows", "fewer files: pack data as one file")
+			return 0, refuse(tooManyFiles, "got a directory larger than the number of files allows",
+				"fewer files: pack data as one file")
 		}
 	}
 	return b.r.ReadAt(p, off)
@@ -54,7 +58,8 @@ func zipKind(f *zip.File) (fs.FileMode, error) {
 	case f.Flags&1 != 0: // APPNOTE.TXT 4.4.4
 		return 0, refuse(encrypted, "got an encrypted entry", "a zip without a password")
 	case f.Method != zip.Store && f.Method != zip.Deflate:
-		return 0, refuse(unknownMethod, fmt.Sprintf("got compression method %d", f.Method), "stored or deflated: pack it with zip")
+		return 0, refuse(unknownMethod, fmt.Sprintf("got compression method %d", f.Method),
+			"stored or deflated: pack it with zip")
 	case kind == fs.ModeDir && f.UncompressedSize64 != 0:
 		return 0, refuse(badKind, "got a folder with content", "files and folders: a name that ends with / is a folder")
 	case kind != 0 && kind != fs.ModeDir && kind != fs.ModeSymlink:
@@ -120,7 +125,8 @@ func onlyOnce(t *tree, name string) error {
 // wrongSize names a file that unpacks to another size than is stated.
 func wrongSize(f *zip.File, err error) error {
 	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return refuse(otherSize, fmt.Sprintf("it does not unpack to the %d bytes that are stated", f.UncompressedSize64), "it whole: fetch or pack it again")
+		return refuse(otherSize, fmt.Sprintf("it does not unpack to the %d bytes that are stated",
+			f.UncompressedSize64), "it whole: fetch or pack it again")
 	}
 	return torn(err)
 }

@@ -1,5 +1,5 @@
-// Package convert writes an App in the words of another system: as a Slider package's documents, a job file of PAI, or a
-// command of hbox-submit.
+// Package convert writes an App in the words of another system: as a Slider package's documents, a job file of PAI, or
+// a command of hbox-submit.
 //
 // An App and the files of its package go in; texts and the list of what the other system cannot express come out. It is
 // pure: the caller writes the files.
@@ -44,7 +44,8 @@ func To(target string, app appdef.App, files fs.FS) Conversion {
 		out.Files[pai.JobFile], out.Lost = string(text), append(out.Lost, lost...)
 	case HBox:
 		args, lost := hbox.Write(app)
-		out.Files["command"], out.Lost = commandLine(append([]string{"hbox-submit"}, args...)), append(out.Lost, lost...)
+		out.Files["command"], out.Lost = commandLine(append([]string{"hbox-submit"}, args...)), append(out.Lost,
+			lost...)
 	default:
 		documents, lost := slider.Write(app)
 		for name, text := range documents {
@@ -58,7 +59,8 @@ func To(target string, app appdef.App, files fs.FS) Conversion {
 	return out
 }
 
-// commandLine is a command of hbox-submit for a shell: each option with its value on a line, the command to run on the last.
+// commandLine is a command of hbox-submit for a shell: each option with its value on a line, the command to run on the
+// last.
 func commandLine(args []string) string {
 	const next = " \\\n  "
 	lines, rest := []string{args[0]}, args[1:]

@@ -22,7 +22,8 @@ func (j *job) board() {
 	}
 	r, local, ok := j.boardHost(index)
 	if !ok {
-		j.warn(place("--board-index"), strconv.Itoa(index), "the index of a worker, below "+strconv.Itoa(j.workers), "no board runs")
+		j.warn(place("--board-index"), strconv.Itoa(index), "the index of a worker, below "+strconv.Itoa(j.workers),
+			"no board runs")
 		return
 	}
 	where := ` --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD"`

@@ -13,8 +13,8 @@ var durationForm = regexp.MustCompile(`^\d+(\.\d+)?[smhd]?$`)
 // forever is as long as sleep is told where the duration is 0: HBox's own number.
 const forever = "32767d"
 
-// command says what every process runs: the words behind the options, else --hbox-cmd. HBox knows no shell, so each word
-// reaches the program as it is.
+// command says what every process runs: the words behind the options, else --hbox-cmd. HBox knows no shell, so each
+// word reaches the program as it is.
 func (j *job) command() {
 	v, given := j.value("hbox-cmd")
 	words, at := j.line.command, place("command line")
@@ -53,7 +53,8 @@ func (j *job) everyCommand() bool {
 // life is the command of a type that has none of its own.
 func (j *job) life(commanded bool, at appdef.Place) string {
 	if commanded {
-		j.warn(at, "a command with the app type "+j.kind.name, "no command", "it is not run: the job waits for its duration")
+		j.warn(at, "a command with the app type "+j.kind.name, "no command",
+			"it is not run: the job waits for its duration")
 	}
 	length := "1d"
 	if v, ok := j.value("duration"); ok {

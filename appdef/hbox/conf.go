@@ -51,10 +51,13 @@ const (
 // confNames are the confs of HBox that are acted upon beside those of the options.
 func confNames() []string {
 	names := []string{
-		confAttempts, confWorkerAutoscale, confPSAutoscale, confRate, confTimeout, confStageTimeout, confStrategy, confBoardOnPS,
-		confInputToPS, confWhole, confFileCheck, confChief, confChiefFiles, confListLength, confDownloads, confDownloadRetries, confUploads,
+		confAttempts, confWorkerAutoscale, confPSAutoscale, confRate, confTimeout, confStageTimeout, confStrategy,
+		confBoardOnPS,
+		confInputToPS, confWhole, confFileCheck, confChief, confChiefFiles, confListLength, confDownloads,
+		confDownloadRetries, confUploads,
 		confCache, confCacheLimit, confLines, confSeparator,
-		confFailedUpload, confSaveEvery, confSaveChanged, confSaves, confPython, confExecutor, confExecutorImage, confDockerImage, confDigitsImage,
+		confFailedUpload, confSaveEvery, confSaveChanged, confSaves, confPython, confExecutor, confExecutorImage,
+		confDockerImage, confDigitsImage,
 		confExit, confMPIHome, confMPILibraries, confHorovodLibs, confHorovodProcs,
 	}
 	for conf := range horovodVariables {
@@ -68,32 +71,42 @@ func confNames() []string {
 	return names
 }
 
-// idleConfs are the confs that mean something to YARN or HBox's own services alone, or whose work muster does otherwise.
+// idleConfs are the confs that mean something to YARN or HBox's own services alone, or whose work muster does
+// otherwise.
 var idleConfs = [...]string{
-	"cluster.name.conf.path", "hbox.allocate.interval", "hbox.am.cmd", "hbox.am.cmd.enable", "hbox.app.id", "hbox.append.defaultfs.enable",
+	"cluster.name.conf.path", "hbox.allocate.interval", "hbox.am.cmd", "hbox.am.cmd.enable", "hbox.app.id",
+	"hbox.append.defaultfs.enable",
 	"hbox.cleanup.enable",
-	"hbox.client.hostname", "hbox.client.log.collect", "hbox.cluster.name.history.webapp.address", "hbox.common.cache.archive.hdfs",
-	"hbox.common.cache.archive.hdfs.convert.enable", "hbox.container.auto.create.output.dir", "hbox.container.extra.java.opts",
+	"hbox.client.hostname", "hbox.client.log.collect", "hbox.cluster.name.history.webapp.address",
+	"hbox.common.cache.archive.hdfs",
+	"hbox.common.cache.archive.hdfs.convert.enable", "hbox.container.auto.create.output.dir",
+	"hbox.container.extra.java.opts",
 	"hbox.container.heartbeat.interval", "hbox.container.heartbeat.retry", "hbox.container.jvm.memory.fraction",
 	"hbox.container.jvm.memory.minimum", "hbox.container.mem.usage.warn.fraction", "hbox.container.running.log.enable",
 	"hbox.container.update.appstatus.interval", "hbox.container.update.appstatus.retry", "hbox.docker.num.per.worker",
 	"hbox.docker.run.args", "hbox.docker.work.dir",
-	"hbox.execute.node.limit", "hbox.file.list.level", "hbox.history.address", "hbox.history.log.delete-monitor-time-interval",
-	"hbox.history.log.dir", "hbox.history.log.max-age-ms", "hbox.history.port", "hbox.history.webapp.address", "hbox.history.webapp.port",
+	"hbox.execute.node.limit", "hbox.file.list.level", "hbox.history.address",
+	"hbox.history.log.delete-monitor-time-interval",
+	"hbox.history.log.dir", "hbox.history.log.max-age-ms", "hbox.history.port", "hbox.history.webapp.address",
+	"hbox.history.webapp.port",
 	"hbox.host.blacklist", "hbox.inputformat.cachefile.name",
 	"hbox.interresult.upload.timeout", "hbox.job.labelname",
 	"hbox.local.resource.visibility", "hbox.log.pull.interval", "hbox.log.sampling", "hbox.memory.overhead.fraction",
-	"hbox.memory.overhead.minimum", "hbox.messages.len.max", "hbox.mpi.container.update.status.retry", "hbox.mpi.exec.dir",
+	"hbox.memory.overhead.minimum", "hbox.messages.len.max", "hbox.mpi.container.update.status.retry",
+	"hbox.mpi.exec.dir",
 	"hbox.mpi.exec.dir.enable", "hbox.mpi.install.dir.enable", "hbox.mxnet.mode.single", "hbox.nodemanager.webapp.port",
-	"hbox.output.local.dir", "hbox.remote.defaultFS", "hbox.report.container.status", "hbox.reserve.port.begin", "hbox.reserve.port.end",
+	"hbox.output.local.dir", "hbox.remote.defaultFS", "hbox.report.container.status", "hbox.reserve.port.begin",
+	"hbox.reserve.port.end",
 	"hbox.s3.bucket.dir.split", "hbox.s3.cluster", "hbox.s3.cluster.prefix", "hbox.s3.key.access", "hbox.s3.key.secret",
-	"hbox.staging.dir", "hbox.status.update.interval", "hbox.task.timeout", "hbox.task.timeout.check.interval", "hbox.tf.board.upload",
+	"hbox.staging.dir", "hbox.status.update.interval", "hbox.task.timeout", "hbox.task.timeout.check.interval",
+	"hbox.tf.board.upload",
 	"hbox.tf.mode.single", "yarn.nodemanager.docker-container-executor.exec-name",
 }
 
 // misspelt are HBox's own slips: its code reads the names on the left, which is what scripts say.
 var misspelt = strings.NewReplacer(
-	".ld.lirbary.path", ".ld.library.path", "hbox.commom.", "hbox.common.", "hbox.inputmat.cache", "hbox.inputformat.cache",
+	".ld.lirbary.path", ".ld.library.path", "hbox.commom.", "hbox.common.", "hbox.inputmat.cache",
+	"hbox.inputformat.cache",
 	"hbox.hisotory.", "hbox.history.",
 	// Hadoop's own names before its release 2
 	"mapred.line.input.format.linespermap", confLines, "key.value.separator.in.input.line", confSeparator,
@@ -107,7 +120,8 @@ func spelt(name string) string {
 	if rest, ok := strings.CutPrefix(name, oldPrefix); ok {
 		name = "hbox." + rest
 	}
-	if rest, ok := strings.CutPrefix(name, "hbox.board."); ok && !slices.Contains([]string{"modelpb", "cache.timeout"}, rest) {
+	if rest, ok := strings.CutPrefix(name, "hbox.board."); ok &&
+		!slices.Contains([]string{"modelpb", "cache.timeout"}, rest) {
 		name = "hbox.tf.board." + rest
 	}
 	return misspelt.Replace(name)
@@ -127,7 +141,10 @@ func (l *line) conf(v appdef.Value) {
 		l.bad(place("--conf", name), appdef.Quote(v.Text), "--app-type TYPE", "")
 		return
 	case of:
-		l.ours = append(l.ours, setting{component, "muster." + key, appdef.Value{Text: text, Place: place("--conf", name)}})
+		l.ours = append(l.ours, setting{
+			component, "muster." + key,
+			appdef.Value{Text: text, Place: place("--conf", name)},
+		})
 		return
 	case strings.HasPrefix(name, "muster."):
 		l.ours = append(l.ours, setting{"", name, appdef.Value{Text: text, Place: place("--conf", name)}})

@@ -61,7 +61,8 @@ func (j *job) strategy(option, old, fallback string, values ...string) (string, 
 		known = known || text == other
 	}
 	if !known {
-		j.bad(v.Place, appdef.Quote(v.Text), strings.ToUpper(fallback+", "+strings.Join(values, ", ")), appdef.DidYouMean(strings.ToUpper(text), upper(append(values, fallback))))
+		j.bad(v.Place, appdef.Quote(v.Text), strings.ToUpper(fallback+", "+strings.Join(values, ", ")),
+			appdef.DidYouMean(strings.ToUpper(text), upper(append(values, fallback))))
 		text = fallback
 	}
 	if o, on := j.value(old); on && j.truth(old, false) {
@@ -82,10 +83,12 @@ func upper(words []string) []string {
 // evaluator reads nothing.
 func (j *job) inputs() {
 	all := j.remotes("input")
-	strategy, at := j.strategy("input-strategy", "inputformat-enable", appdef.StrategyDownload, appdef.StrategyPlaceholder, appdef.StrategyStream)
+	strategy, at := j.strategy("input-strategy", "inputformat-enable", appdef.StrategyDownload,
+		appdef.StrategyPlaceholder, appdef.StrategyStream)
 	whole := strategy == appdef.StrategyPlaceholder && j.confTruth(confWhole, false)
 	onPS := j.confTruth(confInputToPS, false) || whole
-	rename, shuffle, epochs := j.truth("isRenameInputFile", false), j.truth("inputformat-shuffle", false), j.whole("stream-epoch", 1, 1)
+	rename, shuffle, epochs := j.truth("isRenameInputFile", false), j.truth("inputformat-shuffle",
+		false), j.whole("stream-epoch", 1, 1)
 	chief := j.chiefFiles(onPS)
 	if len(all) == 0 {
 		return
@@ -126,8 +129,8 @@ func (j *job) streamConfs(r role) {
 	}
 }
 
-// chiefFiles is how many files of each input worker 0 gets, and no more; 0: as many as the others. With the parameter servers
-// among the readers HBox has no such thing.
+// chiefFiles is how many files of each input worker 0 gets, and no more; 0: as many as the others. With the parameter
+// servers among the readers HBox has no such thing.
 func (j *job) chiefFiles(onPS bool) int {
 	if !j.confTruth(confChief, false) || onPS {
 		return 0
@@ -179,7 +182,8 @@ func (j *job) outputs() {
 	}
 	at0 := place("--output-index")
 	if only >= j.workers {
-		j.bad(at0, strconv.Itoa(only), "an index below the "+strconv.Itoa(j.workers)+" of --worker-num", "nobody would leave its outputs")
+		j.bad(at0, strconv.Itoa(only), "an index below the "+strconv.Itoa(j.workers)+" of --worker-num",
+			"nobody would leave its outputs")
 	}
 	before := 0 // workers of the roles before
 	for _, r := range j.roles {
@@ -202,10 +206,12 @@ func (j *job) outputs() {
 		}
 		j.choice(r, "muster.outputs.strategy", strategy, appdef.StrategyUpload, at)
 		j.choice(r, "muster.outputs.index", strconv.Itoa(index), strconv.Itoa(appdef.EveryIndex), at0)
-		j.choice(r, "muster.outputs.flat", strconv.FormatBool(flat && r.worker()), "false", place("--create-containerid-dir"))
+		j.choice(r, "muster.outputs.flat", strconv.FormatBool(flat && r.worker()), "false",
+			place("--create-containerid-dir"))
 		j.choice(r, "muster.outputs.failed", strconv.FormatBool(failed), "false", place("--conf", confFailedUpload))
 		j.counted(r, "muster.outputs.parallel", confUploads, 1)
-		j.choice(r, "muster.outputs.incremental", strconv.FormatBool(changed), "false", place("--conf", confSaveChanged))
+		j.choice(r, "muster.outputs.incremental", strconv.FormatBool(changed), "false",
+			place("--conf", confSaveChanged))
 		j.choice(r, "muster.outputs.interim", strings.TrimLeft(strings.TrimSpace(saves), "/"), "", savesAt)
 		if strategy == appdef.StrategyStream {
 			j.choice(r, "muster.outputs.format", j.text("outputformat"), "", place("--outputformat"))

@@ -6,6 +6,6 @@
 // Facts about the options are those of Qihoo360/hbox (ClientArguments, Client, HboxConfiguration), old names those of
 // XLearning 1.4.
 //
-// line.go, words.go, conf.go and options.go take the command line apart; job.go holds the App that is being made and read.go
-// goes through its parts, one file each. cmd/muster calls Parse, and Write for `muster convert --to hbox`.
+// line.go, words.go, conf.go and options.go take the command line apart; job.go holds the App that is being made and
+// read.go goes through its parts, one file each. cmd/muster calls Parse, and Write for `muster convert --to hbox`.
 package hbox

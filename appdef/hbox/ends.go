@@ -10,8 +10,8 @@ const (
 )
 
 // ends says when failures fail the job. Of single processes HBox tolerates a share. Where any failure stops the others,
-// the first one fails the job here: what HBox then reports depends on who happened to have ended before. A share that is
-// asked for by name holds for those as well.
+// the first one fails the job here: what HBox then reports depends on who happened to have ended before. A share that
+// is asked for by name holds for those as well.
 func (j *job) ends() {
 	v, asked := j.confs[confRate]
 	rate := 0.5
@@ -24,7 +24,8 @@ func (j *job) ends() {
 	}
 	if j.kind.strict && !j.single || j.kind.allReduce && !asked {
 		if asked {
-			j.warn(v.Place, v.Text+" with the app type "+j.kind.name, "no value", "any failure fails this job, as in HBox")
+			j.warn(v.Place, v.Text+" with the app type "+j.kind.name, "no value",
+				"any failure fails this job, as in HBox")
 		}
 		return
 	}

@@ -38,7 +38,9 @@ func (j *job) files() {
 				}
 				found = true
 				if first, twice := seen[f.Alias]; twice && first != f.Path {
-					j.bad(place(f.Option), appdef.Quote(f.Path)+" with the name "+appdef.Quote(f.Alias)+", which "+first+" has", "a name of its own", "PATH#NAME gives one")
+					j.bad(place(f.Option),
+						appdef.Quote(f.Path)+" with the name "+appdef.Quote(f.Alias)+", which "+first+" has",
+						"a name of its own", "PATH#NAME gives one")
 					continue
 				}
 				seen[f.Alias] = f.Path
@@ -51,8 +53,8 @@ func (j *job) files() {
 	}
 }
 
-// clients tells whether a path of an option is a file of the client's. Cached files are on a store unless they say otherwise,
-// the others the other way round.
+// clients tells whether a path of an option is a file of the client's. Cached files are on a store unless they say
+// otherwise, the others the other way round.
 func clients(option, path string) bool {
 	if strings.HasPrefix(path, localScheme) {
 		return true
@@ -66,8 +68,8 @@ func (j *job) locals(option string) []Local {
 	return slices.DeleteFunc(j.named(option), func(f Local) bool { return !clients(option, f.Path) })
 }
 
-// named are the files of one option: PATH or PATH#ALIAS, with commas between. Without an alias a file is called by the last
-// element of its path.
+// named are the files of one option: PATH or PATH#ALIAS, with commas between. Without an alias a file is called by the
+// last element of its path.
 func (j *job) named(option string) []Local {
 	v, ok := j.value(option)
 	if !ok {

@@ -19,7 +19,8 @@ func (j *job) images() {
 			j.limit(r.name, "muster.image", image.Text, image.Place)
 		}
 	case docker:
-		j.warn(asked, `"docker" without an image`, "--conf "+confExecutorImage+"=IMAGE", "HBox's own default is not known here: the processes see this host's root")
+		j.warn(asked, `"docker" without an image`, "--conf "+confExecutorImage+"=IMAGE",
+			"HBox's own default is not known here: the processes see this host's root")
 	case named:
 		j.warn(image.Place, "an image without a container type", "--conf "+confExecutor+"=docker", "it has no effect")
 	}

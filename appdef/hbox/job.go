@@ -19,7 +19,9 @@ type job struct {
 
 // said tells whether --conf muster.X gives a key that holds for a component, empty for the app.
 func (j *job) said(component, key string) bool {
-	return slices.ContainsFunc(j.ours, func(s setting) bool { return s.key == key && (s.component == "" || s.component == component) })
+	return slices.ContainsFunc(j.ours, func(s setting) bool {
+		return s.key == key && (s.component == "" || s.component == component)
+	})
 }
 
 // global and own give keys of appConfig, limit one of resources, unless the command line says them itself.

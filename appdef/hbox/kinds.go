@@ -70,7 +70,8 @@ func (l *line) kind() kind {
 			names = append(names, other.name)
 		}
 		if hint := appdef.DidYouMean(name, names); hint != "" {
-			l.warn(v.Place, "the app type "+appdef.Quote(v.Text), "a type of HBox", hint+" It runs as single processes that know of no other")
+			l.warn(v.Place, "the app type "+appdef.Quote(v.Text), "a type of HBox",
+				hint+" It runs as single processes that know of no other")
 		}
 	}
 	return k

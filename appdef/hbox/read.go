@@ -39,7 +39,8 @@ func (j *job) app() (appdef.App, appdef.Problems) {
 	names := j.draft.App.ComponentNames()
 	for _, s := range j.ours {
 		if s.component != "" && !slices.Contains(names, s.component) {
-			j.bad(s.Place, "the unknown component "+appdef.Quote(s.component), "one of "+strings.Join(names, ", "), appdef.DidYouMean(s.component, names))
+			j.bad(s.Place, "the unknown component "+appdef.Quote(s.component), "one of "+strings.Join(names, ", "),
+				appdef.DidYouMean(s.component, names))
 			continue
 		}
 		j.draft.Set(s.component, s.key, s.Text, s.Place)
@@ -117,7 +118,8 @@ func (j *job) horovod(variable string, v appdef.Value) {
 	text := strings.TrimSpace(v.Text)
 	switch {
 	case j.kind.framework != "horovod":
-		j.warn(v.Place, appdef.Quote(v.Text)+" with the app type "+j.kind.name, "the app type HOROVOD", "it has no effect")
+		j.warn(v.Place, appdef.Quote(v.Text)+" with the app type "+j.kind.name, "the app type HOROVOD",
+			"it has no effect")
 		return
 	case strings.EqualFold(text, "true"):
 		text = "1"

@@ -33,24 +33,30 @@ func (j *job) readRoles() {
 	l := j.line
 	v, _ := l.value("worker-num")
 	workers := role{
-		name: roleWorker, count: l.whole("worker-num", 1, 1), memory: l.memory("worker-memory", 1024), cores: l.whole("worker-cores", 1, 1),
-		gpus: l.whole("worker-gpus", 0, 0), at: v.Place,
+		name: roleWorker, count: l.whole("worker-num", 1, 1), memory: l.memory("worker-memory", 1024),
+		cores: l.whole("worker-cores", 1, 1),
+		gpus:  l.whole("worker-gpus", 0, 0), at: v.Place,
 	}
 	v, _ = l.value("ps-num")
 	servers := role{
-		name: rolePS, count: l.whole("ps-num", 0, 0), memory: l.memory("ps-memory", 1024), cores: l.whole("ps-cores", 1, 1),
-		gpus: l.whole("ps-gpus", 0, 0), at: v.Place,
+		name: rolePS, count: l.whole("ps-num", 0, 0), memory: l.memory("ps-memory", 1024),
+		cores: l.whole("ps-cores", 1, 1),
+		gpus:  l.whole("ps-gpus", 0, 0), at: v.Place,
 	}
 	if !j.kind.ps {
 		if servers.count > 0 {
-			l.warn(servers.at, strconv.Itoa(servers.count)+" with the app type "+j.kind.name, "no value", "it has no parameter servers: there are none")
+			l.warn(servers.at, strconv.Itoa(servers.count)+" with the app type "+j.kind.name, "no value",
+				"it has no parameter servers: there are none")
 		}
 		servers.count = 0
 	}
 	j.workers = workers.count
 	j.single = j.kind.alone(workers.count, servers.count, l.confTruth(confStrategy, true))
 	if j.kind.name == "XDL" && servers.count > 0 {
-		j.roles = append(j.roles, role{name: roleScheduler, count: 1, memory: servers.memory, cores: servers.cores, gpus: servers.gpus, at: servers.at})
+		j.roles = append(j.roles, role{
+			name: roleScheduler, count: 1, memory: servers.memory, cores: servers.cores,
+			gpus: servers.gpus, at: servers.at,
+		})
 	}
 	if servers.count > 0 {
 		j.roles = append(j.roles, servers)
@@ -65,7 +71,8 @@ func (j *job) divide(workers role) {
 	last := l.memory("evaluatorworker-memory", workers.memory)
 	evaluator := j.evaluated(workers)
 	if !j.kind.tensorflow() {
-		chief, last = j.without("chiefworker-memory", workers.memory), j.without("evaluatorworker-memory", workers.memory)
+		chief, last = j.without("chiefworker-memory", workers.memory), j.without("evaluatorworker-memory",
+			workers.memory)
 	}
 	one := func(name string, memory int) role {
 		return role{name: name, count: 1, memory: memory, cores: workers.cores, gpus: workers.gpus, at: workers.at}
@@ -110,7 +117,8 @@ func (j *job) evaluated(workers role) bool {
 // without says of an option of TensorFlow's that it has no effect with another type.
 func (j *job) without(name string, fallback int) int {
 	if v, ok := j.line.value(name); ok {
-		j.line.warn(v.Place, appdef.Quote(v.Text)+" with the app type "+j.kind.name, "the app type TENSORFLOW or TENSOR2TENSOR", "it has no effect")
+		j.line.warn(v.Place, appdef.Quote(v.Text)+" with the app type "+j.kind.name,
+			"the app type TENSORFLOW or TENSOR2TENSOR", "it has no effect")
 	}
 	return fallback
 }

@@ -19,13 +19,14 @@ func shellText(words []string) string {
 
 // reserved are the words that a shell takes for its grammar where a command begins.
 var reserved = [...]string{
-	"!", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then", "time", "until", "while",
+	"!", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then",
+	"time", "until", "while",
 }
 
 const plainBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:,+@%="
 
-// word is one word as a shell reads it. Inside the quotes, what would be a placeholder of a definition is taken apart by
-// two quotes that mean nothing to the shell.
+// word is one word as a shell reads it. Inside the quotes, what would be a placeholder of a definition is taken apart
+// by two quotes that mean nothing to the shell.
 func word(w string) string {
 	if w != "" && strings.Trim(w, plainBytes) == "" {
 		return w

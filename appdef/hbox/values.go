@@ -57,7 +57,8 @@ func (l *line) memory(name string, fallback int) int {
 
 const wantMegabytes = "megabytes as a whole number, or with G or M behind it: 2048, 2g"
 
-// Megabytes reads an amount of memory as HBox's options have it: MB, or with G or M behind it; ok is false where it is none.
+// Megabytes reads an amount of memory as HBox's options have it: MB, or with G or M behind it; ok is false where it is
+// none.
 func Megabytes(text string) (n int, ok bool) {
 	text = strings.TrimSpace(text)
 	unit := 1

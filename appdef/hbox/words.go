@@ -9,7 +9,8 @@ import (
 // readWords takes the words apart. Options end, as in HBox, at the first word that is none: there the command begins.
 func readWords(args []string) *line {
 	l := &line{
-		verb: VerbRun, options: map[string]appdef.Value{}, lists: map[string][]appdef.Value{}, confs: map[string]appdef.Value{},
+		verb: VerbRun, options: map[string]appdef.Value{}, lists: map[string][]appdef.Value{},
+		confs:   map[string]appdef.Value{},
 		carried: map[string]string{},
 	}
 	if len(args) == 0 {
@@ -113,7 +114,8 @@ func (l *line) commandWord() {
 	default:
 		return
 	}
-	l.bad(place("command line"), "the word "+appdef.Quote(word)+", with which the command would begin", "an option or a command", hint)
+	l.bad(place("command line"), "the word "+appdef.Quote(word)+", with which the command would begin",
+		"an option or a command", hint)
 }
 
 // confWord tells a word that is the NAME=VALUE of a conf. HBox runs no shell, to which it would be a variable.

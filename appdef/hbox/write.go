@@ -10,8 +10,8 @@ import (
 )
 
 // Write is the App as the words behind `hbox-submit`. Parse of them gives the App again where it came from one; what
-// HBox has no word for stands there as --conf muster.X, which HBox itself passes over, and what not even that can say is
-// listed in lost, in words, sorted.
+// HBox has no word for stands there as --conf muster.X, which HBox itself passes over, and what not even that can say
+// is listed in lost, in words, sorted.
 func Write(app appdef.App) (args, lost []string) {
 	w := writer{app: &app}
 	w.kind, _ = kindNamed(w.typeName())
@@ -143,7 +143,8 @@ func (w *writer) sizes() {
 		}
 	}
 	workers, strategy := count(worker)+count(chief)+count(evaluator), true
-	if _, address := w.app.Config["site.global."+roleWorker+".port"]; w.kind.tensorflow() && w.app.Settings.Framework == "none" && !address && workers > 1 {
+	if _, address := w.app.Config["site.global."+roleWorker+".port"]; w.kind.tensorflow() &&
+		w.app.Settings.Framework == "none" && !address && workers > 1 {
 		strategy = false
 		w.conf(confStrategy, "false")
 	}

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// dirs reads the three folders and the file of credentials. The output folder has a default; the others are empty without one.
+// dirs reads the three folders and the file of credentials. The output folder has a default; the others are empty
+// without one.
 func (l *loading) dirs(c cursor) {
 	for name, key := range map[string]string{"dataDir": dataKey, "outputDir": outputKey, "codeDir": codeKey} {
 		if dir := c.text(name); dir != "" {
@@ -27,9 +28,12 @@ func defaultOutput(job string, user bool) string {
 	return "${NN_URI}/Output/" + job
 }
 
-// dirName finds the names that PAI replaces in its path fields. 0.5 knows the first alone, and once; nothing else can be meant.
-// Braces are ours.
-var dirName = regexp.MustCompile(`\$(?:(?:PAI|QIZHI)_(DEFAULT_FS_URI|JOB_NAME|USER_NAME|USERNAME)\b|\{(?:PAI|QIZHI)_(DEFAULT_FS_URI|JOB_NAME|USER_NAME|USERNAME)\})`)
+// dirName finds the names that PAI replaces in its path fields. 0.5 knows the first alone, and once; nothing else can
+// be meant. Braces are ours.
+var dirName = regexp.MustCompile(
+	`\$(?:(?:PAI|QIZHI)_(DEFAULT_FS_URI|JOB_NAME|USER_NAME|USERNAME)\b|` +
+		`\{(?:PAI|QIZHI)_(DEFAULT_FS_URI|JOB_NAME|USER_NAME|USERNAME)\})`,
+)
 
 func (l *loading) substituted(path string) string {
 	return dirName.ReplaceAllStringFunc(path, func(found string) string {

@@ -30,7 +30,8 @@ func (l *loading) jobEnvs(c cursor) {
 	flag, given := envs.get(isDebug)
 	debug := given && flag.Kind == appdef.JSONBoolean && flag.Text == "true"
 	if given && !debug && flag.Kind != appdef.JSONBoolean {
-		envs.warnAt(isDebug, appdef.Quote(flag.Text), "true, without quotes", "PAI heeds nothing else: it is a variable like any other")
+		envs.warnAt(isDebug, appdef.Quote(flag.Text), "true, without quotes",
+			"PAI heeds nothing else: it is a variable like any other")
 	}
 	if debug {
 		l.draft.Set("", debugKey, "true", envs.at(isDebug))
@@ -80,7 +81,8 @@ func (l *loading) extras(c cursor) {
 		case !strings.HasPrefix(key, "muster.") || key == dialectKey:
 			l.draft.App.Kept[keptPrefix+m.pointer] = m.Value()
 		case qualified && !slices.Contains(l.draft.App.ComponentNames(), role):
-			m.bad("the unknown task role "+appdef.Quote(role), "one of "+strings.Join(l.draft.App.ComponentNames(), ", "),
+			m.bad("the unknown task role "+appdef.Quote(role),
+				"one of "+strings.Join(l.draft.App.ComponentNames(), ", "),
 				appdef.DidYouMean(role, l.draft.App.ComponentNames()))
 		case m.Kind == appdef.JSONArray || m.Kind == appdef.JSONObject:
 			m.bad(string(m.Kind), "a text, a number, true, false or null", "")

@@ -1,5 +1,5 @@
-// Package pai reads and writes the job files of OpenPAI's first protocol and of the platforms that speak it: QIZHI, whose
-// jobs are those of PAI 0.5, and SCM, whose jobs are those of 0.14.
+// Package pai reads and writes the job files of OpenPAI's first protocol and of the platforms that speak it: QIZHI,
+// whose jobs are those of PAI 0.5, and SCM, whose jobs are those of 0.14.
 package pai
 
 import (
@@ -22,7 +22,8 @@ type Options struct {
 	Name string
 	// Version is the generation of PAI (appdef.PAI05, PAI014, PAI1); empty: told from the fields.
 	Version string
-	// OutputUser puts the user into the default output folder, as PAI does: /Output/<user>/<job>. The manuals say /Output/<job>.
+	// OutputUser puts the user into the default output folder, as PAI does: /Output/<user>/<job>. The manuals say
+	// /Output/<job>.
 	OutputUser bool
 	// Set are `[COMPONENT|global:]KEY=VALUE` and Instances `COMPONENT=N,…`, as for a package; they win over the file.
 	Set, Instances []string
@@ -34,8 +35,8 @@ const mostBytes = 8 << 20
 // protocolTwo finds PAI 1's own protocol, which is YAML.
 var protocolTwo = regexp.MustCompile(`(?m)^protocolVersion[ \t]*:`)
 
-// Is tells by its content whether a document is a job file of PAI, however broken. One of the second protocol is one too: Load
-// refuses it by name.
+// Is tells by its content whether a document is a job file of PAI, however broken. One of the second protocol is one
+// too: Load refuses it by name.
 func Is(data []byte) bool {
 	keys := appdef.JSONKeys(data)
 	if slices.Contains(keys, "taskRoles") || slices.Contains(keys, "jobName") {
@@ -44,8 +45,8 @@ func Is(data []byte) bool {
 	return len(keys) == 0 && protocolTwo.Match(data)
 }
 
-// Load reads a job file, applies the options, and settles and validates the App. It always answers with all problems, sorted:
-// with none of severity error the App can be planned. Warnings are also in App.Warnings.
+// Load reads a job file, applies the options, and settles and validates the App. It always answers with all problems,
+// sorted: with none of severity error the App can be planned. Warnings are also in App.Warnings.
 //
 // Comments, trailing commas and numbers in quotes are accepted. What PAI refuses as unknown is a warning.
 func Load(data []byte, options Options) (appdef.App, appdef.Problems) {
@@ -90,7 +91,8 @@ func (l *loading) read(data []byte) *appdef.JSONNode {
 		return nil
 	case len(appdef.JSONKeys(data)) == 0 && protocolTwo.Match(data):
 		at := protocolTwo.FindIndex(data)[0]
-		l.found = append(l.found, appdef.Place{File: l.options.Name, Pointer: "/protocolVersion", Line: 1 + bytes.Count(data[:at], []byte("\n"))}.
+		l.found = append(l.found, appdef.Place{File: l.options.Name, Pointer: "/protocolVersion", Line: 1 +
+			bytes.Count(data[:at], []byte("\n"))}.
 			Problem("protocolVersion, a job of PAI 1's second protocol", wantFirst, hintFirst))
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// A label's ports are one value of the dictionary port, a list with a pattern for each. Those of http, whose first port is the
-// task's address, have a value each: the others' keys have a dash, which no label may have.
+// A label's ports are one value of the dictionary port, a list with a pattern for each. Those of http, whose first port
+// is the task's address, have a value each: the others' keys have a dash, which no label may have.
 const (
 	portDict   = "port"
 	portPrefix = "site." + portDict + "."
@@ -38,7 +38,8 @@ func (l *loading) portList(c cursor) []port {
 	for _, one := range c.objects("portList") {
 		one.knows(portKeys())
 		p := port{
-			label: one.required("label"), begin: one.wholeOr("beginAt", 0, lastPort, 0), n: one.wholeOr("portNumber", 1, mostPorts, 1),
+			label: one.required("label"), begin: one.wholeOr("beginAt", 0, lastPort, 0),
+			n:  one.wholeOr("portNumber", 1, mostPorts, 1),
 			at: one.place(),
 		}
 		first, twice := all[p.label]
@@ -47,9 +48,11 @@ func (l *loading) portList(c cursor) []port {
 		case !roleForm.MatchString(p.label):
 			one.badAt("label", appdef.Quote(p.label), wantName, "")
 		case twice:
-			one.badAt("label", "a second label "+appdef.Quote(p.label), "a name of its own", "the first is at "+first.at.String())
+			one.badAt("label", "a second label "+appdef.Quote(p.label), "a name of its own",
+				"the first is at "+first.at.String())
 		case p.begin+p.n-1 > lastPort:
-			one.badAt("beginAt", "ports "+strconv.Itoa(p.begin)+" to "+strconv.Itoa(p.begin+p.n-1), "ports up to "+strconv.Itoa(lastPort), "")
+			one.badAt("beginAt", "ports "+strconv.Itoa(p.begin)+" to "+strconv.Itoa(p.begin+p.n-1),
+				"ports up to "+strconv.Itoa(lastPort), "")
 		default:
 			all[p.label] = p
 		}
@@ -64,13 +67,15 @@ func (l *loading) portList(c cursor) []port {
 	return ports
 }
 
-// meetings reports ports that two labels would have in common: a number, or a name such as a.2 for the second port of a.
+// meetings reports ports that two labels would have in common: a number, or a name such as a.2 for the second port of
+// a.
 func (l *loading) meetings(ports []port) {
 	numbers, names := map[int]string{}, map[string]string{}
 	for _, p := range ports {
 		for i := range p.n {
 			if other, taken := numbers[p.begin+i]; taken && p.begin != 0 {
-				l.found = append(l.found, p.at.Problem("port "+strconv.Itoa(p.begin+i)+" for "+p.label, "a port of its own", "it is "+other+"'s"))
+				l.found = append(l.found, p.at.Problem("port "+strconv.Itoa(p.begin+i)+" for "+p.label,
+					"a port of its own", "it is "+other+"'s"))
 				break
 			}
 			if p.begin != 0 {
@@ -81,7 +86,9 @@ func (l *loading) meetings(ports []port) {
 	for _, p := range ports {
 		for _, name := range p.names() {
 			if other, taken := names[name]; taken {
-				l.found = append(l.found, p.at.Problem("a port called "+strings.TrimPrefix(name, portDict+".")+" of the label "+p.label, "another label", "the label "+other+" has one of that name"))
+				l.found = append(l.found, p.at.Problem(
+					"a port called "+strings.TrimPrefix(name, portDict+".")+" of the label "+p.label, "another label",
+					"the label "+other+" has one of that name"))
 				break
 			}
 			names[name] = p.label
@@ -147,11 +154,15 @@ func (l *loading) publish(role string) {
 	l.groups[strings.ToLower(group)] = true
 	app := &l.draft.App
 	app.ExportGroups = append(app.ExportGroups, appdef.ExportGroup{
-		Name: group, Exports: []appdef.Export{{Name: "host_port", Value: "${" + role + "_HOST}:${site." + httpKey(1) + "}"}},
+		Name:    group,
+		Exports: []appdef.Export{{Name: "host_port", Value: "${" + role + "_HOST}:${site." + httpKey(1) + "}"}},
 	})
 	component := app.Component(role)
 	component.CompExports = append(component.CompExports, appdef.ExportRef{Group: group, Name: "host_port"})
 	if len(app.ConfigFiles) == 0 { // the dictionary is known
-		app.ConfigFiles = []appdef.ConfigFile{{Type: "properties", FileName: portDict + ".properties", Dictionary: portDict}}
+		app.ConfigFiles = []appdef.ConfigFile{{
+			Type: "properties", FileName: portDict + ".properties",
+			Dictionary: portDict,
+		}}
 	}
 }

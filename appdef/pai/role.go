@@ -75,7 +75,8 @@ func (l *loading) roleName(c cursor) string {
 		c.badAt("name", appdef.Quote(name), wantName, "")
 		return ""
 	case twice:
-		c.badAt("name", "a second task role "+appdef.Quote(name), "a name of its own", "the first is at "+first.String())
+		c.badAt("name", "a second task role "+appdef.Quote(name), "a name of its own",
+			"the first is at "+first.String())
 		return ""
 	}
 	l.roles[name] = c.at("name")
@@ -96,7 +97,8 @@ func (l *loading) count(c cursor, name string, tasks int) count {
 	}
 	if l.version == appdef.PAI05 {
 		l.draft.App.Kept[keptPrefix+c.pointer+appdef.Pointer(name)] = m.Value()
-		c.warnAt(name, "the key "+name, "killAllOnCompletedTaskNumber", "PAI 0.5 has no such count: it is kept, without effect")
+		c.warnAt(name, "the key "+name, "killAllOnCompletedTaskNumber",
+			"PAI 0.5 has no such count: it is kept, without effect")
 		return count{}
 	}
 	if m.Kind == appdef.JSONNull {
@@ -123,15 +125,16 @@ func (l *loading) setCount(role, key string, n count) {
 	}
 }
 
-// completion reads killAllOnCompletedTaskNumber, which is 0.5's: so many tasks that succeeded end the job, and then a single
-// one that failed does. With 0 no task ends it.
+// completion reads killAllOnCompletedTaskNumber, which is 0.5's: so many tasks that succeeded end the job, and then a
+// single one that failed does. With 0 no task ends it.
 func (l *loading) completion(c cursor) {
 	const name = "killAllOnCompletedTaskNumber"
 	n, given := c.whole(name, 0, mostNumber)
 	if l.version != appdef.PAI05 {
 		if m := c.Member(name); m != nil && given {
 			l.draft.App.Kept[keptPrefix+appdef.Pointer(name)] = m.Value()
-			c.warnAt(name, "the key "+name, "minFailedTaskCount and minSucceededTaskCount of a task role", "PAI "+l.version+" ignores it: it is kept, without effect")
+			c.warnAt(name, "the key "+name, "minFailedTaskCount and minSucceededTaskCount of a task role",
+				"PAI "+l.version+" ignores it: it is kept, without effect")
 		}
 		return
 	}
@@ -148,12 +151,16 @@ func (l *loading) completion(c cursor) {
 }
 
 // open finds a notebook's option that takes its token away.
-var open = regexp.MustCompile(`--(?:NotebookApp|ServerApp|IdentityProvider)\.token(?:=|\s+)(?:\\?["']){2}|--(?:NotebookApp|ServerApp|IdentityProvider)\.token=(?:\s|$)`)
+var open = regexp.MustCompile(
+	`--(?:NotebookApp|ServerApp|IdentityProvider)\.token(?:=|\s+)(?:\\?["']){2}|` +
+		`--(?:NotebookApp|ServerApp|IdentityProvider)\.token=(?:\s|$)`,
+)
 
 // openNotebook warns of a notebook without a token; it runs as its owner wrote it.
 func (l *loading) openNotebook(c cursor, command string) {
 	if found := open.FindString(command); found != "" {
 		option, _, _ := strings.Cut(strings.ReplaceAll(found, "=", " "), " ")
-		c.warnAt("command", option+" without a token", "a token", "whoever reaches the port runs commands there; it is run as written")
+		c.warnAt("command", option+" without a token", "a token",
+			"whoever reaches the port runs commands there; it is run as written")
 	}
 }

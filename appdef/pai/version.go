@@ -9,8 +9,8 @@ import (
 
 func versions() []string { return []string{appdef.PAI05, appdef.PAI014, appdef.PAI1} }
 
-// versionOf decides the generation: the command line, then the file's own word for it (muster.pai.version among the extras),
-// then the fields. PAI 1 reads the same fields as 0.14, so it has to be said.
+// versionOf decides the generation: the command line, then the file's own word for it (muster.pai.version among the
+// extras), then the fields. PAI 1 reads the same fields as 0.14, so it has to be said.
 func (l *loading) versionOf(c cursor) {
 	at := c.place()
 	l.version = told(c)

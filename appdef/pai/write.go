@@ -13,9 +13,9 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Write makes a job file of an App, whatever it came from. What no field can say but a key of muster's goes into extras,
-// where PAI itself does not look. lost names, sorted, what the file cannot say, and of an App of another dialect also what only
-// its extras say.
+// Write makes a job file of an App, whatever it came from. What no field can say but a key of muster's goes into
+// extras, where PAI itself does not look. lost names, sorted, what the file cannot say, and of an App of another
+// dialect also what only its extras say.
 //
 // A job file that Load made an App of comes back as one of which Load makes the same App.
 func Write(app appdef.App) (job []byte, lost []string) {
@@ -196,8 +196,12 @@ func (w *writing) roles() {
 }
 
 func (w *writing) role(c *appdef.Component, index int, name string) roleFile {
-	r := roleFile{Name: name, TaskNumber: c.Instances, GPUNumber: c.Limits.GPUs, Command: w.filled(c.Name, c.Settings.Command)}
-	r.CPUNumber, r.MemoryMB = w.atLeast(c, "yarn.vcores", c.Limits.VCores, 1), w.atLeast(c, "yarn.memory", c.Limits.MemoryMB, leastMemory)
+	r := roleFile{
+		Name: name, TaskNumber: c.Instances, GPUNumber: c.Limits.GPUs,
+		Command: w.filled(c.Name, c.Settings.Command),
+	}
+	r.CPUNumber, r.MemoryMB = w.atLeast(c, "yarn.vcores", c.Limits.VCores, 1), w.atLeast(c, "yarn.memory",
+		c.Limits.MemoryMB, leastMemory)
 	shm := min(cmp.Or(c.Limits.ShmMB, max(r.MemoryMB/2, 1)), r.MemoryMB)
 	if w.version() != appdef.PAI05 || shm != defaultShm {
 		r.ShmMB = &shm
@@ -207,9 +211,11 @@ func (w *writing) role(c *appdef.Component, index int, name string) roleFile {
 	}
 	r.StorageGB = kept("storageGB")
 	if w.version() == appdef.PAI05 {
-		r.MinFailed, r.MinSucceeded = w.keptCount(kept, "minFailedTaskCount", index), w.keptCount(kept, "minSucceededTaskCount", index)
+		r.MinFailed, r.MinSucceeded = w.keptCount(kept, "minFailedTaskCount", index), w.keptCount(kept,
+			"minSucceededTaskCount", index)
 	} else {
-		r.MinFailed, r.MinSucceeded = w.count(c, minFailedKey, c.Settings.Complete.MinFailed), w.count(c, minSuccessKey, c.Settings.Complete.MinSucceeded)
+		r.MinFailed, r.MinSucceeded = w.count(c, minFailedKey, c.Settings.Complete.MinFailed), w.count(c, minSuccessKey,
+			c.Settings.Complete.MinSucceeded)
 	}
 	if r.Command == "" {
 		w.lose(c.Name + ": no command, which PAI demands: what runs it is the package's script")
@@ -220,8 +226,8 @@ func (w *writing) role(c *appdef.Component, index int, name string) roleFile {
 	return r
 }
 
-// filled is a text with the values of a package's configuration, which a job file has no place for. What is known at the start
-// alone stays as it is, ports among it.
+// filled is a text with the values of a package's configuration, which a job file has no place for. What is known at
+// the start alone stays as it is, ports among it.
 func (w *writing) filled(component, text string) string {
 	if w.native {
 		return text
@@ -290,14 +296,15 @@ func (w *writing) ports(c *appdef.Component) []portFile {
 	return slices.SortedFunc(maps.Values(labels), func(a, b portFile) int { return cmp.Compare(a.Label, b.Label) })
 }
 
-// label is that of a configuration value: of a job's own dictionary its key, of others http for what the component's address
-// has, and the key for the rest.
+// label is that of a configuration value: of a job's own dictionary its key, of others http for what the component's
+// address has, and the key for the rest.
 func (w *writing) label(c *appdef.Component, key string) string {
 	if label, ok := strings.CutPrefix(key, portDict+"."); ok {
 		label, _, _ = strings.Cut(label, "-")
 		return label
 	}
-	if export, ok := w.app.Export(c.Settings.ClusterExport); ok && strings.Contains(export.Value, key) || ok && strings.Contains(export.Value, strings.Replace(key, ".", "/", 1)) {
+	if export, ok := w.app.Export(c.Settings.ClusterExport); ok && strings.Contains(export.Value, key) || ok &&
+		strings.Contains(export.Value, strings.Replace(key, ".", "/", 1)) {
 		return labelHTTP
 	}
 	return unnamedRole.ReplaceAllString(key, "_")
@@ -423,7 +430,10 @@ func encoded(v any) json.RawMessage {
 func (w *writing) others() {
 	a := w.app
 	known := func(key string) bool {
-		return strings.HasPrefix(key, "muster.") || slices.Contains([]string{"yarn.memory", "yarn.vcores", "yarn.role.priority", gpuKey}, key) ||
+		return strings.HasPrefix(key, "muster.") || slices.Contains([]string{
+			"yarn.memory", "yarn.vcores",
+			"yarn.role.priority", gpuKey,
+		}, key) ||
 			w.native && strings.HasPrefix(key, portPrefix)
 	}
 	for _, section := range []map[string]string{a.Config, a.Resources} {
@@ -500,5 +510,7 @@ func (w *writing) othersOf(c *appdef.Component, known func(string) bool) {
 
 // address tells whether an export is what PAI gives every task: its host and its first port of http.
 func (w *writing) address(ref appdef.ExportRef) bool {
-	return slices.ContainsFunc(w.app.Components, func(c appdef.Component) bool { return c.Settings.ClusterExport == ref })
+	return slices.ContainsFunc(w.app.Components, func(c appdef.Component) bool {
+		return c.Settings.ClusterExport == ref
+	})
 }

@@ -31,7 +31,8 @@ func (l *loading) addons() {
 		v, ok := l.appConfig.global[key]
 		if !ok {
 			v.Place = l.appConfig.global[addonsKey].Place
-			l.found = append(l.found, v.Problem("the add-on "+appdef.Quote(key)+", which has no key", "the key "+key+" with its path", appdef.DidYouMean(key, sortedKeys(l.appConfig.global))))
+			l.found = append(l.found, v.Problem("the add-on "+appdef.Quote(key)+", which has no key",
+				"the key "+key+" with its path", appdef.DidYouMean(key, sortedKeys(l.appConfig.global))))
 			continue
 		}
 		l.namedAddon(strings.TrimPrefix(key, addonPrefix), v)
@@ -45,7 +46,9 @@ func (l *loading) namedAddon(name string, v appdef.Value) {
 	if inside == nil {
 		l.put(v.Place, "addons", strconv.Itoa(len(l.app.Addons)))
 		l.app.Addons = append(l.app.Addons, read)
-		l.found = append(l.found, v.Warning("the add-on "+appdef.Quote(v.Text), "a folder or zip with a metainfo, in the package", "the package does not have it: what it would do is not known and not done"))
+		l.found = append(l.found, v.Warning("the add-on "+appdef.Quote(v.Text),
+			"a folder or zip with a metainfo, in the package", "the package does not have it: what it would do is "+
+				"not known and not done"))
 		return
 	}
 	doc := &document{found: &l.found}
@@ -133,11 +136,13 @@ func (l *loading) addonComponents(c cursor, read appdef.Addon) {
 	var names []string
 	for _, part := range read.Components {
 		if part.Name != everyComponent && len(known) > 0 && !slices.Contains(known, part.Name) {
-			c.warn("the add-on's component "+appdef.Quote(part.Name), everyComponent+" or one of "+strings.Join(known, ", "), appdef.DidYouMean(part.Name, known))
+			c.warn("the add-on's component "+appdef.Quote(part.Name),
+				everyComponent+" or one of "+strings.Join(known, ", "), appdef.DidYouMean(part.Name, known))
 		}
 		names = append(names, part.Name)
 	}
-	c.warn("the add-on "+appdef.Quote(read.Name)+" for "+strings.Join(names, ", "), "its commands in the components' own scripts", "it is kept, and its commands are not run")
+	c.warn("the add-on "+appdef.Quote(read.Name)+" for "+strings.Join(names, ", "),
+		"its commands in the components' own scripts", "it is kept, and its commands are not run")
 }
 
 // resourceFiles reads application.resources: those that the package has are laid out for each instance.
@@ -151,9 +156,11 @@ func (l *loading) resourceFiles() {
 		file, ok := l.resourceFile(name)
 		switch first, twice := taken[path.Base(file)]; {
 		case !ok:
-			l.found = append(l.found, v.Warning("the file "+appdef.Quote(name), "a file in the package", "it is not there, and not brought to app/resources"))
+			l.found = append(l.found, v.Warning("the file "+appdef.Quote(name), "a file in the package",
+				"it is not there, and not brought to app/resources"))
 		case twice:
-			l.found = append(l.found, v.Warning("a second file "+appdef.Quote(path.Base(file)), "names that differ", first+" is the first, which counts"))
+			l.found = append(l.found, v.Warning("a second file "+appdef.Quote(path.Base(file)), "names that differ",
+				first+" is the first, which counts"))
 		default:
 			taken[path.Base(file)] = name
 			l.app.AppResources = append(l.app.AppResources, file)

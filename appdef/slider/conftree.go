@@ -129,7 +129,8 @@ func (t *conftree) strangers(names []string) {
 		if slices.Contains(names, name) {
 			continue
 		}
-		p := t.places[name].Problem("the unknown component "+appdef.Quote(name), "one of metainfo's, "+strings.Join(names, ", "), appdef.DidYouMean(name, names))
+		p := t.places[name].Problem("the unknown component "+appdef.Quote(name),
+			"one of metainfo's, "+strings.Join(names, ", "), appdef.DidYouMean(name, names))
 		if t.name == "appConfig" {
 			p.Severity = appdef.SeverityWarning
 			p.Hint = orElse(p.Hint, "it has no effect")
@@ -164,10 +165,12 @@ func (t *conftree) resourcesKeys() {
 			switch {
 			case strings.HasPrefix(key, "muster."), slices.Contains(names, key):
 			case !strings.HasPrefix(key, "yarn."):
-				t.root.doc.add(v.Problem("the key "+appdef.Quote(key)+" in resources", "a key that starts with yarn. or muster.", "configuration belongs to appConfig"))
+				t.root.doc.add(v.Problem("the key "+appdef.Quote(key)+" in resources",
+					"a key that starts with yarn. or muster.", "configuration belongs to appConfig"))
 			default:
 				if near, ok := appdef.Nearest(key, names); ok {
-					t.root.doc.add(v.Warning("unknown key "+appdef.Quote(key), "a key that Slider knows", "did you mean "+near+"?"))
+					t.root.doc.add(v.Warning("unknown key "+appdef.Quote(key), "a key that Slider knows",
+						"did you mean "+near+"?"))
 				}
 			}
 		}

@@ -45,7 +45,8 @@ func (t *conftree) secrets(l *loading) []credential {
 	return found
 }
 
-// reference is where a provider has an alias, in the form of muster.secret.*; false for a provider that muster does not read.
+// reference is where a provider has an alias, in the form of muster.secret.*; false for a provider that muster does not
+// read.
 func reference(provider, alias string) (string, bool) {
 	kind, at, _ := strings.Cut(provider, ":")
 	switch kind {
@@ -82,7 +83,8 @@ func (l *loading) credentials(src appdef.Sources) {
 	for _, c := range l.appConfig.credentials {
 		name := variable(c.alias)
 		if first, taken := owner[name]; taken {
-			l.found = append(l.found, c.at.Warning("a second secret "+name, "one for each name", appdef.Quote(first.alias)+" of "+first.provider+" is the first, which counts"))
+			l.found = append(l.found, c.at.Warning("a second secret "+name, "one for each name",
+				appdef.Quote(first.alias)+" of "+first.provider+" is the first, which counts"))
 			continue
 		}
 		owner[name] = c
@@ -97,11 +99,15 @@ func (l *loading) credential(src appdef.Sources, c credential, key string) {
 	case len(lacks) == 0:
 	case !readable:
 		l.found = append(l.found, c.at.Warning("the secret "+appdef.Quote(c.alias)+" of "+appdef.Quote(c.provider),
-			key+", a reference: file:PATH, env:NAME or keyring:NAME", "without it "+strings.Join(lacks, ", ")+" gets none: this provider is kept and not read"))
-	case strings.HasPrefix(text, "file:") && (strings.ContainsAny(c.alias, "/\\\x00") || c.alias == "." || c.alias == ".."):
-		l.found = append(l.found, c.at.Problem(appdef.Quote(c.alias), "the name of a file in "+strings.TrimPrefix(c.provider, "file:"), ""))
+			key+", a reference: file:PATH, env:NAME or keyring:NAME", "without it "+strings.Join(lacks,
+				", ")+" gets none: this provider is kept and not read"))
+	case strings.HasPrefix(text, "file:") && (strings.ContainsAny(c.alias, "/\\\x00") || c.alias == "." ||
+		c.alias == ".."):
+		l.found = append(l.found, c.at.Problem(appdef.Quote(c.alias),
+			"the name of a file in "+strings.TrimPrefix(c.provider, "file:"), ""))
 	default:
-		src.Config[key] = appdef.Value{Text: text, Place: c.at} // the weakest level but resources', where the key is not written
+		// the weakest level but resources', where the key is not written
+		src.Config[key] = appdef.Value{Text: text, Place: c.at}
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 func (l *loading) dockerContainers(index int, c appdef.Component, list cursor) {
 	if c.Type != "DOCKER" {
 		l.keep(list)
-		list.warn("dockerContainers of a component that is no DOCKER", `the type "DOCKER"`, "they are kept and not acted upon")
+		list.warn("dockerContainers of a component that is no DOCKER", `the type "DOCKER"`,
+			"they are kept and not acted upon")
 		return
 	}
 	l.docker[index] = list
@@ -34,7 +35,8 @@ func (l *loading) dockers(src appdef.Sources) {
 		for n, c := range list.eachObject() {
 			if n > 0 {
 				l.keep(c)
-				c.warn("container "+appdef.Quote(c.textQuiet("name")), "one container", "only the first is run, as by Slider; a component of its own runs another")
+				c.warn("container "+appdef.Quote(c.textQuiet("name")), "one container",
+					"only the first is run, as by Slider; a component of its own runs another")
 				continue
 			}
 			d := docker{cursor: c, own: l.appConfig.components[l.app.Components[i].Name]}
@@ -96,10 +98,12 @@ func (l *loading) image(src appdef.Sources, c *appdef.Component, d docker) {
 	case status == "":
 	case strings.HasPrefix(strings.TrimSpace(status), "docker "):
 		l.keep(d.cursor)
-		l.doc.add(at.Warning("statusCommand "+appdef.Quote(status), "a command that runs in the container", "there is no docker: the agent itself sees whether the process lives"))
+		l.doc.add(at.Warning("statusCommand "+appdef.Quote(status), "a command that runs in the container",
+			"there is no docker: the agent itself sees whether the process lives"))
 	case start == "" && !written(src, c.Name, "muster.command"):
 		l.keep(d.cursor)
-		l.doc.add(at.Warning("statusCommand without startCommand", "both", "STATUS is not asked where the image's own command runs"))
+		l.doc.add(at.Warning("statusCommand without startCommand", "both",
+			"STATUS is not asked where the image's own command runs"))
 	default:
 		l.dockerCommand(c, "STATUS", status)
 	}
@@ -129,7 +133,8 @@ func (d docker) report(l *loading) {
 		kept("mounts", "folders that the operator's policy file mounts", "they are kept and not mounted")
 	}
 	if text, _ := d.field("options"); text != "" && d.member("options") != nil {
-		kept("options", "yarn.memory, yarn.vcores, muster.env.*, muster.user, muster.shm, muster.ulimit.*", "options of docker run are kept and not acted upon")
+		kept("options", "yarn.memory, yarn.vcores, muster.env.*, muster.user, muster.shm, muster.ulimit.*",
+			"options of docker run are kept and not acted upon")
 	}
 	if text := d.text("network"); text != "" && text != "host" {
 		kept("network", `"host"`, "the container shares the host's network")
@@ -162,7 +167,8 @@ func (d docker) ports(l *loading) {
 		}
 		l.keep(p)
 		p.warn("containerPort "+appdef.Quote(inside)+" and hostPort "+appdef.Quote(outside), "the same number twice",
-			"the container shares the host's network: the process itself must listen at the host's port, such as ${@//site/<dictionary>/<key>}")
+			"the container shares the host's network: the process itself must listen at the host's port, such as "+
+				"${@//site/<dictionary>/<key>}")
 	}
 }
 

@@ -230,7 +230,9 @@ func (f *fixing) word(at string, v *hujson.Value, l hujson.Literal, list []strin
 	if l.Kind() != '"' || slices.Contains(list, l.String()) {
 		return
 	}
-	same := slices.DeleteFunc(slices.Clone(list), func(word string) bool { return !strings.EqualFold(word, l.String()) })
+	same := slices.DeleteFunc(slices.Clone(list), func(word string) bool {
+		return !strings.EqualFold(word, l.String())
+	})
 	if len(same) == 1 {
 		f.replace(at, v, strconv.Quote(same[0]), appdef.Quote(l.String())+" is "+same[0])
 	}
@@ -277,7 +279,10 @@ func (f *fixing) section(pointer, document string, o *hujson.Object, global bool
 	}
 	known := func(name string) bool {
 		mine := strings.HasPrefix(name, "muster.") || document == "resources" && strings.HasPrefix(name, "yarn.")
-		return !mine || slices.Contains(candidates, name) || !global && slices.ContainsFunc(appdef.Keys(), func(k appdef.Key) bool { return k.Name == name }) ||
+		return !mine || slices.Contains(candidates, name) || !global &&
+			slices.ContainsFunc(appdef.Keys(), func(k appdef.Key) bool {
+				return k.Name == name
+			}) ||
 			slices.ContainsFunc(families, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	}
 	f.rename(pointer, o, known, candidates)

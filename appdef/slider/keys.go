@@ -23,17 +23,30 @@ func ConfigKeys() []Key { return slices.Clone(configTable[:]) }
 var resourceTable = [...]Key{
 	{Name: priorityKey, Meaning: "the component's rank, of its own; 1 is first", Whole: true, Least: 1},
 	{Name: instancesKey, Meaning: "how many instances run", Whole: true},
-	{Name: memoryKey, Default: "256", Meaning: "memory of an instance, MB; max: as much as the launcher grants", Whole: true, Max: true, Least: 1},
-	{Name: vcoresKey, Default: "1", Meaning: "cores of an instance; max: as many as the launcher grants", Whole: true, Max: true, Least: 1},
+	{
+		Name: memoryKey, Default: "256", Meaning: "memory of an instance, MB; max: as much as the launcher grants",
+		Whole: true, Max: true, Least: 1,
+	},
+	{
+		Name: vcoresKey, Default: "1", Meaning: "cores of an instance; max: as many as the launcher grants",
+		Whole: true,
+		Max:   true, Least: 1,
+	},
 	{Name: labelKey, Meaning: "the label of the nodes to run on, for the launcher"},
-	{Name: placementKey, Default: "0", Meaning: "where instances may be placed, as Slider's bits: 1 strict, 2 anywhere, 4 apart", Whole: true},
-	{Name: thresholdKey, Default: "5", Meaning: "failures within the window that end the app when there are more; 0 or less: no limit", Whole: true, Signed: true},
-	{Name: windowKey + "days", Meaning: "the window of failures, days; with hours and minutes it is muster.restart.window, and one for the whole app", Whole: true},
+	{Name: placementKey, Default: "0", Meaning: "where instances may be placed, as Slider's bits: 1 strict, 2 " +
+		"anywhere, 4 apart", Whole: true},
+	{Name: thresholdKey, Default: "5", Meaning: "failures within the window that end the app when there are more; 0 " +
+		"or less: no limit", Whole: true, Signed: true},
+	{Name: windowKey + "days", Meaning: "the window of failures, days; with hours and minutes it is " +
+		"muster.restart.window, and one for the whole app", Whole: true},
 	{Name: windowKey + "hours", Meaning: "the window of failures, hours", Whole: true},
 	{Name: windowKey + "minutes", Meaning: "the window of failures, minutes", Whole: true},
 	{Name: includeKey, Meaning: "globs of the log files that are gathered"},
 	{Name: excludeKey, Meaning: "globs of the log files that are not gathered"},
-	{Name: "yarn.placement.escalate.seconds", Default: "30", Meaning: "kept, not acted upon: placing is the launcher's"},
+	{
+		Name: "yarn.placement.escalate.seconds", Default: "30",
+		Meaning: "kept, not acted upon: placing is the launcher's",
+	},
 	{Name: "yarn.node.failure.threshold", Default: "3", Meaning: "kept, not acted upon"},
 	{Name: "yarn.resource.normalization.enabled", Default: "true", Meaning: "kept, not acted upon"},
 	{Name: "yarn.disks.count-per-instance", Meaning: "kept, not acted upon"},

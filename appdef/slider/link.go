@@ -18,7 +18,8 @@ func (l *loading) links() {
 	told := 0
 	walkLinks(l.fsys, "package", func(name string) bool {
 		if got := badLink(l.fsys, name); got != "" {
-			l.found = append(l.found, appdef.Place{File: name}.Problem(got, "one that stays inside the package", "no agent takes it, and no build"))
+			l.found = append(l.found, appdef.Place{File: name}.Problem(got, "one that stays inside the package",
+				"no agent takes it, and no build"))
 			told++
 		}
 		return told < mostLinks
@@ -52,7 +53,8 @@ func badLink(fsys fs.FS, name string) string {
 		return "a link that cannot be read"
 	}
 	_, err = fs.Stat(fsys, name)
-	if path.IsAbs(target) || !fs.ValidPath(path.Join(path.Dir(name), target)) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if path.IsAbs(target) || !fs.ValidPath(path.Join(path.Dir(name), target)) || err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return fmt.Sprintf("a link to %.200q", target)
 	}
 	return ""

@@ -55,7 +55,8 @@ func (l *linting) walk(visit func(name string, info fs.FileInfo, data []byte)) {
 	const most = 1000
 	names := slices.Concat([]string{"metainfo.json", "metainfo.xml"}, namesOf("appConfig"), namesOf("resources"))
 	for _, dir := range []string{"package/scripts", "package/templates"} {
-		_ = fs.WalkDir(l.fsys, dir, func(name string, d fs.DirEntry, err error) error { // what cannot be read gets no advice
+		// what cannot be read gets no advice
+		_ = fs.WalkDir(l.fsys, dir, func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return fs.SkipDir
@@ -82,7 +83,8 @@ func (l *linting) walk(visit func(name string, info fs.FileInfo, data []byte)) {
 func (l *linting) links() {
 	walkLinks(l.fsys, ".", func(name string) bool {
 		if got := badLink(l.fsys, name); got != "" && name != "package" && !strings.HasPrefix(name, "package/") {
-			l.advise(appdef.Place{File: name}, got, "one that stays inside the package", "no agent takes it, and no build")
+			l.advise(appdef.Place{File: name}, got, "one that stays inside the package",
+				"no agent takes it, and no build")
 		}
 		return len(l.found) < mostLinks
 	})
@@ -96,13 +98,15 @@ func (l *linting) files() {
 			l.advise(at, "a byte order mark", "UTF-8 without one", "")
 		}
 		if n := bytes.Index(data, []byte("\r\n")); n >= 0 {
-			l.advise(appdef.Place{File: name, Line: line(data, n)}, "CRLF at the ends of lines", "LF", "a shell reads the CR as part of a word")
+			l.advise(appdef.Place{File: name, Line: line(data, n)}, "CRLF at the ends of lines", "LF",
+				"a shell reads the CR as part of a word")
 		}
 		if path.Ext(name) == ".json" {
 			l.document(name, data)
 		}
 		if bytes.HasPrefix(data, []byte("#!")) && path.Ext(name) == ".sh" && info.Mode().Perm()&0o100 == 0 {
-			l.advise(at, fmt.Sprintf("a script of mode %#o", info.Mode().Perm()), "one that can be executed", "chmod +x "+name)
+			l.advise(at, fmt.Sprintf("a script of mode %#o", info.Mode().Perm()), "one that can be executed",
+				"chmod +x "+name)
 		}
 		if strings.HasPrefix(name, "package/templates/") {
 			l.template(name, data)
@@ -132,7 +136,8 @@ func (l *linting) document(name string, data []byte) {
 		}
 	}
 	if texts > 0 {
-		l.advise(appdef.Place{File: name}, fmt.Sprintf("values that are no texts: %d", texts), `texts, "256" for 256`, "Slider has texts only; --fix writes them")
+		l.advise(appdef.Place{File: name}, fmt.Sprintf("values that are no texts: %d", texts), `texts, "256" for 256`,
+			"Slider has texts only; --fix writes them")
 	}
 }
 
@@ -144,7 +149,8 @@ func (l *linting) template(name string, data []byte) {
 	subset := []string{"if", "elif", "else", "endif", "for", "endfor"}
 	for _, at := range statement.FindAllSubmatchIndex(data, -1) {
 		if word := string(data[at[2]:at[3]]); !slices.Contains(subset, word) {
-			l.advise(appdef.Place{File: name, Line: line(data, at[0])}, "{% "+word+" %} at line "+strconv.Itoa(line(data, at[0])), "{% if %} and {% for %}",
+			l.advise(appdef.Place{File: name, Line: line(data, at[0])},
+				"{% "+word+" %} at line "+strconv.Itoa(line(data, at[0])), "{% if %} and {% for %}",
 				"without jinja2 on the host there is no more than these")
 			return // one is enough to need it
 		}
@@ -156,7 +162,8 @@ func (l *linting) scripts() {
 	for i, c := range l.app.Components {
 		if c.CommandScript != nil && c.CommandScript.Missing && c.Settings.CommandFrom != "commandScript" {
 			at := l.app.Places[appdef.Pointer("components", strconv.Itoa(i), "command_script", "script")]
-			l.advise(at, "no file package/"+c.CommandScript.Script, "the script, or no commandScript", c.Settings.CommandFrom+" is what START runs")
+			l.advise(at, "no file package/"+c.CommandScript.Script, "the script, or no commandScript",
+				c.Settings.CommandFrom+" is what START runs")
 		}
 	}
 }
@@ -174,7 +181,8 @@ func (l *linting) exports() {
 			ref := appdef.ExportRef{Group: group.Name, Name: export.Name}
 			if !used[ref] {
 				at := l.app.Places[appdef.Pointer("export_groups", strconv.Itoa(g), "exports", strconv.Itoa(e), "name")]
-				l.advise(at, "the export "+ref.String()+", which no component has", "it in a component's compExports or appExports", "nobody publishes it")
+				l.advise(at, "the export "+ref.String()+", which no component has",
+					"it in a component's compExports or appExports", "nobody publishes it")
 			}
 		}
 	}
@@ -206,14 +214,19 @@ func (l *linting) ports() {
 			}
 		}
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(silent), func(x, y appdef.Place) int { return strings.Compare(x.String(), y.String()) }) {
+	for _, at := range slices.SortedFunc(maps.Keys(silent), func(x, y appdef.Place) int {
+		return strings.Compare(x.String(), y.String())
+	}) {
 		l.advise(at, "a port that no export tells of", "an export with ${site."+silent[at]+"}", "others cannot find it")
 	}
 }
 
 // configPlace finds where a value of a component was written.
 func (l *linting) configPlace(i int, key string) (appdef.Place, bool) {
-	for _, pointer := range []string{appdef.Pointer("components", strconv.Itoa(i), "config", key), appdef.Pointer("config", key)} {
+	for _, pointer := range []string{
+		appdef.Pointer("components", strconv.Itoa(i), "config", key),
+		appdef.Pointer("config", key),
+	} {
 		if at, ok := l.app.Places[pointer]; ok {
 			return at, true
 		}

@@ -69,7 +69,8 @@ func (l *linting) methods(s Script) {
 		return
 	}
 	for _, c := range l.app.Components {
-		if c.Category == "CLIENT" || c.CommandScript == nil || c.Settings.CommandFrom != "commandScript" || path.Join("package", c.CommandScript.Script) != s.Name {
+		if c.Category == "CLIENT" || c.CommandScript == nil || c.Settings.CommandFrom != "commandScript" ||
+			path.Join("package", c.CommandScript.Script) != s.Name {
 			continue
 		}
 		at := appdef.Place{File: s.Name, Line: s.Class.Line}
@@ -78,7 +79,8 @@ func (l *linting) methods(s Script) {
 			l.advise(at, got+"start", "one", orElse(slip("start", s.Class.Methods), "START fails"))
 		}
 		if c.Settings.StatusInterval > 0 && !slices.Contains(s.Class.Methods, "status") {
-			l.advise(at, got+"status", "one", orElse(slip("status", s.Class.Methods), "whether its processes live is all that is known of it"))
+			l.advise(at, got+"status", "one", orElse(slip("status", s.Class.Methods),
+				"whether its processes live is all that is known of it"))
 		}
 	}
 }
@@ -102,7 +104,8 @@ func (l *linting) templates(s Script) {
 		}
 		if _, err := fs.Stat(l.fsys, name); err != nil {
 			at := appdef.Place{File: s.Name, Line: t.Line}
-			l.advise(at, fmt.Sprintf("the template %s at line %d, which is not there", appdef.Quote(t.Name), t.Line), "a file of package/templates",
+			l.advise(at, fmt.Sprintf("the template %s at line %d, which is not there", appdef.Quote(t.Name), t.Line),
+				"a file of package/templates",
 				appdef.DidYouMean(t.Name, l.names("package/templates")))
 		}
 	}
@@ -143,7 +146,8 @@ func (l *linting) programs(scripts []Script) {
 	}
 	all := strings.Join(said, "\n")
 	seen := 0
-	_ = fs.WalkDir(l.fsys, "package/files", func(name string, d fs.DirEntry, err error) error { // what cannot be read gets no advice
+	// what cannot be read gets no advice
+	_ = fs.WalkDir(l.fsys, "package/files", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return fs.SkipDir
 		}
@@ -168,10 +172,12 @@ func (l *linting) program(name string, run bool) {
 		return
 	}
 	if n := strings.Index(string(data), "\r\n"); n >= 0 {
-		l.advise(appdef.Place{File: name, Line: line(data, n)}, "CRLF at the ends of lines", "LF", "a shell reads the CR as part of a word")
+		l.advise(appdef.Place{File: name, Line: line(data, n)}, "CRLF at the ends of lines", "LF",
+			"a shell reads the CR as part of a word")
 	}
 	if run && info.Mode().Perm()&0o100 == 0 {
-		l.advise(appdef.Place{File: name, Line: 1}, fmt.Sprintf("a script of mode %#o", info.Mode().Perm()), "one that can be executed", "chmod +x "+name)
+		l.advise(appdef.Place{File: name, Line: 1}, fmt.Sprintf("a script of mode %#o", info.Mode().Perm()),
+			"one that can be executed", "chmod +x "+name)
 	}
 }
 

@@ -173,7 +173,8 @@ func (l *loading) firstOf(fsys fs.FS, doc *document, names ...string) (string, [
 	}
 	doc.file = names[0]
 	if names[0] != "appConfig.json" { // an app may have nothing to configure
-		doc.add(doc.place("", 0).Problem("no such file", strings.Join(names, " or "), "the folder of an app package has it"))
+		doc.add(doc.place("", 0).Problem("no such file", strings.Join(names, " or "),
+			"the folder of an app package has it"))
 	}
 	return "", nil
 }
@@ -182,7 +183,8 @@ func (l *loading) firstOf(fsys fs.FS, doc *document, names ...string) (string, [
 var errLarge = errors.New("more than 8 MiB")
 
 func readSmall(fsys fs.FS, name string) ([]byte, error) {
-	if info, err := fs.Stat(fsys, name); err == nil && !info.Mode().IsRegular() { // a pipe would wait for somebody to write to it
+	// a pipe would wait for somebody to write to it
+	if info, err := fs.Stat(fsys, name); err == nil && !info.Mode().IsRegular() {
 		return nil, errors.New("no plain file")
 	}
 	f, err := fsys.Open(name)

@@ -94,7 +94,8 @@ func (l *loading) schemaRules(app cursor) {
 		if _, ok := c.get("commands"); ok && l.app.Schema == "2.0" {
 			report(c.at("commands"), "commands in schema 2.0", "a commandScript, or schemaVersion 2.1")
 		}
-		if t, ok := c.get("type"); ok && t.scalar() && l.app.Schema == "2.0" && strings.Contains(strings.ToLower(t.node.text), "docker") {
+		if t, ok := c.get("type"); ok && t.scalar() && l.app.Schema == "2.0" &&
+			strings.Contains(strings.ToLower(t.node.text), "docker") {
 			report(t.place(), "the type DOCKER in schema 2.0", "schemaVersion 2.1")
 		}
 	}
@@ -124,9 +125,13 @@ func configFiles(c cursor) []appdef.ConfigFile {
 	var files []appdef.ConfigFile
 	for _, f := range c.objects("configFiles") {
 		f.knows(fields[ConfigFile]())
-		file := appdef.ConfigFile{Type: f.required("type"), FileName: f.required("fileName"), Dictionary: f.required("dictionaryName")}
+		file := appdef.ConfigFile{
+			Type: f.required("type"), FileName: f.required("fileName"),
+			Dictionary: f.required("dictionaryName"),
+		}
 		if file.Type != "" && !slices.Contains(types, file.Type) {
-			f.doc.add(f.at("type").Warning(appdef.Quote(file.Type), "one of "+strings.Join(types, ", "), appdef.DidYouMean(file.Type, types)))
+			f.doc.add(f.at("type").Warning(appdef.Quote(file.Type), "one of "+strings.Join(types, ", "),
+				appdef.DidYouMean(file.Type, types)))
 		}
 		files = append(files, file)
 	}
@@ -142,7 +147,10 @@ func (l *loading) exportGroups(app cursor) {
 			export.knows(fields[Export]())
 			l.put(export.at("name"), "export_groups", strconv.Itoa(g), "exports", strconv.Itoa(e), "name")
 			l.put(export.at("value"), "export_groups", strconv.Itoa(g), "exports", strconv.Itoa(e), "value")
-			read.Exports = append(read.Exports, appdef.Export{Name: export.required("name"), Value: export.required("value")})
+			read.Exports = append(read.Exports, appdef.Export{
+				Name:  export.required("name"),
+				Value: export.required("value"),
+			})
 		}
 		l.app.ExportGroups = append(l.app.ExportGroups, read)
 	}
@@ -158,7 +166,8 @@ func (l *loading) packages(app cursor) {
 			l.packageList(system)
 		} else if osType != "" {
 			l.keep(system)
-			system.warn("packages for the system "+appdef.Quote(osType), `osType "any"`, "they are kept and not installed")
+			system.warn("packages for the system "+appdef.Quote(osType), `osType "any"`,
+				"they are kept and not installed")
 		}
 	}
 }
@@ -204,7 +213,8 @@ func (l *loading) there(c cursor, p appdef.Package) {
 		}
 		c.doc.add(c.at("name").Problem(appdef.Quote(p.Name), "a "+p.Type+" in package/", hint))
 	case info.IsDir() != (p.Type == "folder"):
-		c.doc.add(c.at("name").Problem(appdef.Quote(p.Name)+", which is of another kind", "a "+p.Type+" in package/", ""))
+		c.doc.add(c.at("name").Problem(appdef.Quote(p.Name)+", which is of another kind", "a "+p.Type+" in package/",
+			""))
 	}
 }
 
@@ -213,7 +223,8 @@ func inside(c cursor, name, path string) {
 	if path == "" {
 		return
 	}
-	if strings.HasPrefix(path, "/") || slices.Contains(strings.Split(path, "/"), "..") || strings.ContainsAny(path, "\\\x00") {
+	if strings.HasPrefix(path, "/") || slices.Contains(strings.Split(path, "/"), "..") ||
+		strings.ContainsAny(path, "\\\x00") {
 		c.doc.add(c.at(name).Problem(appdef.Quote(path), "a path inside the package, with / and without ..", ""))
 	}
 }
@@ -222,7 +233,11 @@ func (l *loading) component(c cursor) {
 	index := strconv.Itoa(len(l.app.Components))
 	c.knows(fields[Component]())
 	l.put(c.place(), "components", index)
-	for part, name := range map[string]string{"name": "name", "comp_exports": "compExports", "app_exports": "appExports", "min_instances": "minInstanceCount", "command_script": "commandScript", "commands": "commands"} {
+	for part, name := range map[string]string{
+		"name": "name", "comp_exports": "compExports",
+		"app_exports": "appExports", "min_instances": "minInstanceCount", "command_script": "commandScript",
+		"commands": "commands",
+	} {
 		l.put(c.at(name), "components", index, part)
 	}
 	read := appdef.Component{
@@ -235,7 +250,8 @@ func (l *loading) component(c cursor) {
 	for n, export := range c.objects("componentExports") {
 		export.knows(fields[Export]())
 		l.put(export.at("value"), "components", index, "component_exports", strconv.Itoa(n), "value")
-		read.ComponentExports = append(read.ComponentExports, appdef.Export{Name: export.required("name"), Value: export.required("value")})
+		read.ComponentExports = append(read.ComponentExports,
+			appdef.Export{Name: export.required("name"), Value: export.required("value")})
 	}
 	if script, ok := c.get("commandScript"); ok && script.kind == object {
 		l.put(script.at("script"), "components", index, "command_script", "script")

@@ -49,7 +49,8 @@ func (l *loading) grants() {
 		c.Limits.MemoryMB, c.Limits.VCores = 256, 1
 		if _, ok := l.resources.components[c.Name]; !ok {
 			if c.Category != "CLIENT" && c.Name != "" && l.resources.root.line > 0 {
-				l.resources.root.doc.add(l.resources.root.at("components").Problem("no entry for the component "+c.Name, "one with "+priorityKey+" and "+instancesKey, ""))
+				l.resources.root.doc.add(l.resources.root.at("components").Problem("no entry for the component "+c.Name,
+					"one with "+priorityKey+" and "+instancesKey, ""))
 			}
 			continue
 		}
@@ -59,7 +60,8 @@ func (l *loading) grants() {
 		c.Limits.MemoryMB = r.wholeOrMax(memoryKey, 256)
 		c.Limits.VCores = r.wholeOrMax(vcoresKey, 1)
 		c.Limits.Placement = r.whole(placementKey, 0, false)
-		c.Limits.NodeLabel, c.Limits.LogInclude, c.Limits.LogExclude = r.text(labelKey), r.text(includeKey), r.text(excludeKey)
+		c.Limits.NodeLabel = r.text(labelKey)
+		c.Limits.LogInclude, c.Limits.LogExclude = r.text(includeKey), r.text(excludeKey)
 		for part, key := range map[string]string{"priority": priorityKey, "instances": instancesKey} {
 			if v, ok := r.find(key); ok {
 				l.put(v.Place, "components", index, part)
@@ -81,7 +83,8 @@ func (l *loading) shadowed() {
 		own := func(c appdef.Component) bool { _, ok := l.resources.components[c.Name][key]; return ok }
 		all := !slices.ContainsFunc(l.app.Components, func(c appdef.Component) bool { return !own(c) })
 		if v.File == appdef.SetFlag && all {
-			l.found = append(l.found, v.Warning(appdef.Quote(v.Text)+" for all components", "COMPONENT:"+key+"=VALUE", "every component has its own value, which wins"))
+			l.found = append(l.found, v.Warning(appdef.Quote(v.Text)+" for all components", "COMPONENT:"+key+"=VALUE",
+				"every component has its own value, which wins"))
 		}
 	}
 }
@@ -114,13 +117,15 @@ func (r grant) whole(key string, least int, mandatory bool) int {
 	v, ok := r.find(key)
 	if !ok {
 		if mandatory {
-			r.resources.root.doc.add(r.resources.places[r.component].Problem("no "+key, "a whole number, "+strconv.Itoa(least)+" or more", ""))
+			r.resources.root.doc.add(r.resources.places[r.component].Problem("no "+key,
+				"a whole number, "+strconv.Itoa(least)+" or more", ""))
 		}
 		return 0
 	}
 	n, err := appdef.ParseInt(v.Text)
 	if err != nil || n < least {
-		r.found = append(r.found, v.Problem(appdef.Quote(v.Text), "a whole number, "+strconv.Itoa(least)+" or more", ""))
+		r.found = append(r.found, v.Problem(appdef.Quote(v.Text), "a whole number, "+strconv.Itoa(least)+" or more",
+			""))
 		return 0
 	}
 	return n
@@ -176,7 +181,10 @@ func (l *loading) failureBudget(src appdef.Sources) {
 }
 
 func written(src appdef.Sources, component, key string) bool {
-	for _, section := range []appdef.Section{src.ComponentConfig[component], src.ComponentResources[component], src.Config, src.Resources} {
+	for _, section := range []appdef.Section{
+		src.ComponentConfig[component], src.ComponentResources[component],
+		src.Config, src.Resources,
+	} {
 		if _, ok := section[key]; ok {
 			return true
 		}
@@ -196,7 +204,8 @@ func (l *loading) failureWindow() (appdef.Value, bool) {
 	for _, c := range l.app.Components {
 		for _, part := range []string{"days", "hours", "minutes"} {
 			if v, ok := l.resources.components[c.Name][windowKey+part]; ok {
-				l.found = append(l.found, v.Warning("a window of failures in a component", "it in global", "as in Slider it is one for the whole app: here it has no effect"))
+				l.found = append(l.found, v.Warning("a window of failures in a component", "it in global",
+					"as in Slider it is one for the whole app: here it has no effect"))
 			}
 		}
 	}

@@ -19,13 +19,17 @@ func (l *loading) commandScript(c cursor) *appdef.CommandScript {
 		return nil
 	}
 	s.knows(fields[CommandScript]())
-	read := appdef.CommandScript{Script: s.required("script"), Type: s.text("scriptType"), Timeout: appdef.Seconds(s.whole("timeout", 0, 0))}
+	read := appdef.CommandScript{
+		Script: s.required("script"), Type: s.text("scriptType"),
+		Timeout: appdef.Seconds(s.whole("timeout", 0, 0)),
+	}
 	inside(s, "script", read.Script)
 	switch strings.ToUpper(read.Type) {
 	case "", "PYTHON":
 		read.Type = "PYTHON"
 	default:
-		s.doc.add(s.at("scriptType").Problem(appdef.Quote(read.Type), "PYTHON", appdef.DidYouMean(read.Type, []string{"PYTHON"})))
+		s.doc.add(s.at("scriptType").Problem(appdef.Quote(read.Type), "PYTHON",
+			appdef.DidYouMean(read.Type, []string{"PYTHON"})))
 	}
 	if read.Timeout == 0 {
 		read.Timeout = scriptTimeout
@@ -39,9 +43,13 @@ func (l *loading) commands(c cursor) []appdef.Command {
 	var read []appdef.Command
 	for _, k := range c.objects("commands") {
 		k.knows(fields[Command]())
-		command := appdef.Command{Exec: k.required("exec"), Name: orElse(k.text("name"), "START"), Type: orElse(k.text("type"), "SHELL")}
+		command := appdef.Command{
+			Exec: k.required("exec"), Name: orElse(k.text("name"), "START"),
+			Type: orElse(k.text("type"), "SHELL"),
+		}
 		if !slices.Contains(types, command.Type) {
-			k.doc.add(k.at("type").Problem(appdef.Quote(command.Type), "SHELL or PYTHON", spelling(command.Type, types)))
+			k.doc.add(k.at("type").Problem(appdef.Quote(command.Type), "SHELL or PYTHON",
+				spelling(command.Type, types)))
 		}
 		if names[command.Name] {
 			k.bad("a second command "+command.Name, "one", "")
@@ -77,7 +85,8 @@ func (l *loading) noScript(at appdef.Place, script string) appdef.Problem {
 func (l *loading) scripts() []string {
 	const most = 1000
 	var found []string
-	_ = fs.WalkDir(l.fsys, "package/scripts", func(name string, d fs.DirEntry, err error) error { // for a hint: what cannot be read is not meant
+	// for a hint: what cannot be read is not meant
+	_ = fs.WalkDir(l.fsys, "package/scripts", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return fs.SkipDir
@@ -98,8 +107,10 @@ func (l *loading) missingScripts() {
 		return // once its name is right, it may need none
 	}
 	for i, c := range l.app.Components {
-		if c.Category != "CLIENT" && c.Settings.CommandFrom == "commandScript" && c.CommandScript.Missing && c.CommandScript.Script != "" {
-			l.found = append(l.found, l.noScript(l.app.Places[appdef.Pointer("components", strconv.Itoa(i), "command_script", "script")], c.CommandScript.Script))
+		if c.Category != "CLIENT" && c.Settings.CommandFrom == "commandScript" && c.CommandScript.Missing &&
+			c.CommandScript.Script != "" {
+			l.found = append(l.found, l.noScript(l.app.Places[appdef.Pointer("components", strconv.Itoa(i),
+				"command_script", "script")], c.CommandScript.Script))
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Write is the App as the documents of a package: metainfo.json, appConfig.json and resources.json. Load of them gives the
-// App again, whatever dialect it came from; what they cannot say is listed in lost, in words, sorted. The files that a
-// package has beside its documents are no part of an App.
+// Write is the App as the documents of a package: metainfo.json, appConfig.json and resources.json. Load of them gives
+// the App again, whatever dialect it came from; what they cannot say is listed in lost, in words, sorted. The files
+// that a package has beside its documents are no part of an App.
 func Write(app appdef.App) (files map[string][]byte, lost []string) {
 	w := writing{app: &app}
 	files = map[string][]byte{
@@ -36,8 +36,9 @@ func (w *writing) lose(text string) { w.lost = append(w.lost, text) }
 func (w *writing) metainfo() Metainfo {
 	a := w.app
 	out := &Application{
-		Name: Text(a.Name), Comment: Text(a.Comment), Version: Text(a.Release), ExportedConfigs: listOf(a.ExportedConfigs),
-		ConfigFiles: dictionaries(a.ConfigFiles), Components: []Component{},
+		Name: Text(a.Name), Comment: Text(a.Comment), Version: Text(a.Release),
+		ExportedConfigs: listOf(a.ExportedConfigs),
+		ConfigFiles:     dictionaries(a.ConfigFiles), Components: []Component{},
 	}
 	for _, g := range a.ExportGroups {
 		out.ExportGroups = append(out.ExportGroups, ExportGroup{Name: Text(g.Name), Exports: exports(g.Exports)})
@@ -47,7 +48,10 @@ func (w *writing) metainfo() Metainfo {
 		for _, r := range o.Requires {
 			requires = append(requires, r.Component+"-"+r.State)
 		}
-		out.CommandOrders = append(out.CommandOrders, CommandOrder{Command: Text(o.Component + "-" + o.Command), Requires: listOf(requires)})
+		out.CommandOrders = append(out.CommandOrders, CommandOrder{
+			Command:  Text(o.Component + "-" + o.Command),
+			Requires: listOf(requires),
+		})
 	}
 	for _, p := range a.Packages {
 		out.Packages = append(out.Packages, Package{Type: Text(p.Type), Name: Text(p.Name)})
@@ -70,9 +74,11 @@ func (w *writing) metainfo() Metainfo {
 
 func (w *writing) component(c *appdef.Component) Component {
 	out := Component{
-		Name: Text(c.Name), Category: Text(c.Category), PublishConfig: truth(c.PublishConfig), AutoStartOnFailure: truth(c.AutoStart),
-		AppExports: listOf(refs(c.AppExports)), CompExports: listOf(refs(c.CompExports)), ComponentExports: exports(c.ComponentExports),
-		ConfigFiles: dictionaries(c.ConfigFiles),
+		Name: Text(c.Name), Category: Text(c.Category), PublishConfig: truth(c.PublishConfig),
+		AutoStartOnFailure: truth(c.AutoStart),
+		AppExports:         listOf(refs(c.AppExports)), CompExports: listOf(refs(c.CompExports)),
+		ComponentExports: exports(c.ComponentExports),
+		ConfigFiles:      dictionaries(c.ConfigFiles),
 	}
 	if c.MinInstances > 0 {
 		out.MinInstanceCount = Whole(strconv.Itoa(c.MinInstances))
@@ -81,7 +87,10 @@ func (w *writing) component(c *appdef.Component) Component {
 		out.MaxInstanceCount = Whole(strconv.Itoa(c.MaxInstances))
 	}
 	if s := c.CommandScript; s != nil {
-		out.CommandScript = &CommandScript{Script: Text(s.Script), ScriptType: Text(s.Type), Timeout: Whole(strconv.FormatFloat(float64(s.Timeout), 'f', -1, 64))}
+		out.CommandScript = &CommandScript{
+			Script: Text(s.Script), ScriptType: Text(s.Type),
+			Timeout: Whole(strconv.FormatFloat(float64(s.Timeout), 'f', -1, 64)),
+		}
 	}
 	for _, one := range c.Commands {
 		out.Commands = append(out.Commands, Command{Name: Text(one.Name), Exec: Text(one.Exec), Type: Text(one.Type)})
@@ -101,7 +110,10 @@ type tree struct {
 }
 
 func newTree() tree {
-	return tree{Schema: "http://example.org/specification/v2.0.0", Metadata: map[string]any{}, Global: level{}, Components: map[string]level{}}
+	return tree{
+		Schema: "http://example.org/specification/v2.0.0", Metadata: map[string]any{}, Global: level{},
+		Components: map[string]level{},
+	}
 }
 
 func (w *writing) appConfig() tree {
@@ -109,7 +121,8 @@ func (w *writing) appConfig() tree {
 	for key, text := range w.app.Config {
 		t.Global[key] = value(key, text)
 	}
-	for dict, values := range w.app.Defaults { // package/configuration/<dict>.xml, which is no document of the definition
+	// package/configuration/<dict>.xml, which is no document of the definition
+	for dict, values := range w.app.Defaults {
 		for key, text := range values {
 			if name := "site." + dict + "." + key; t.Global[name] == nil {
 				t.Global[name] = text
@@ -198,7 +211,10 @@ func refs(list []appdef.ExportRef) (names []string) {
 
 func dictionaries(list []appdef.ConfigFile) (out []ConfigFile) {
 	for _, f := range list {
-		out = append(out, ConfigFile{Type: Text(f.Type), FileName: Text(f.FileName), DictionaryName: Text(f.Dictionary)})
+		out = append(out, ConfigFile{
+			Type: Text(f.Type), FileName: Text(f.FileName),
+			DictionaryName: Text(f.Dictionary),
+		})
 	}
 	return out
 }

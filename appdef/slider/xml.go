@@ -17,14 +17,17 @@ import (
 
 // wrappers are the elements that hold a list; an item's element is the name without its s.
 var wrappers = map[string]bool{
-	"exportGroups": true, "exports": true, "commandOrders": true, "components": true, "componentExports": true, "commands": true,
-	"configFiles": true, "osSpecifics": true, "packages": true, "dockerContainers": true, "mounts": true, "ports": true, "inputFiles": true,
+	"exportGroups": true, "exports": true, "commandOrders": true, "components": true, "componentExports": true,
+	"commands":    true,
+	"configFiles": true, "osSpecifics": true, "packages": true, "dockerContainers": true, "mounts": true, "ports": true,
+	"inputFiles": true,
 }
 
 // bare are the items that stand for themselves where their wrapper is missing. `command` is not among
 // them: a commandOrder has one that is a text.
 var bare = map[string]bool{
-	"exportGroup": true, "export": true, "commandOrder": true, "component": true, "componentExport": true, "configFile": true, "osSpecific": true, "package": true,
+	"exportGroup": true, "export": true, "commandOrder": true, "component": true, "componentExport": true,
+	"configFile": true, "osSpecific": true, "package": true,
 }
 
 // element is one XML element with what is in it.
@@ -68,7 +71,8 @@ func (d *document) elements(data []byte) *element {
 		switch t := token.(type) {
 		case xml.StartElement:
 			if len(open) > deepest {
-				d.add(d.place("", at).Problem(fmt.Sprintf("more than %d levels of elements at line %d", deepest, at), "a definition", ""))
+				d.add(d.place("", at).Problem(fmt.Sprintf("more than %d levels of elements at line %d", deepest, at),
+					"a definition", ""))
 				return nil
 			}
 			child := &element{name: t.Name.Local, line: at}
@@ -156,13 +160,15 @@ func (d *document) xmlMembers(n *node, e *element, pointer string) {
 				list = &node{kind: array, line: child.line}
 				n.members = append(n.members, member{name: name + "s", value: list})
 			}
-			list.items = append(list.items, d.xmlItem(child, pointer+appdef.Pointer(name+"s", fmt.Sprint(len(list.items)))))
+			list.items = append(list.items, d.xmlItem(child,
+				pointer+appdef.Pointer(name+"s", fmt.Sprint(len(list.items)))))
 			continue
 		}
 		value := d.fromXML(child, pointer+appdef.Pointer(name))
 		if first := n.member(name); first != nil { // the last one counts, as for Slider
 			d.add(d.place(pointer+appdef.Pointer(name), child.line).Warning(
-				fmt.Sprintf("a second <%s> at line %d", name, child.line), "one", fmt.Sprintf("it replaces the one at line %d", first.line)))
+				fmt.Sprintf("a second <%s> at line %d", name,
+					child.line), "one", fmt.Sprintf("it replaces the one at line %d", first.line)))
 			*first = *value
 			continue
 		}

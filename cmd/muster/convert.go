@@ -31,7 +31,8 @@ type convertFlags struct {
 func newConvert(s console.Streams) *cobra.Command {
 	f := convertFlags{}
 	cmd := &cobra.Command{
-		Use: "convert APP --to slider|pai|hbox", DisableFlagsInUseLine: true, Short: "Write a definition in the words of another system", Args: exactly("APP"),
+		Use: "convert APP --to slider|pai|hbox", DisableFlagsInUseLine: true,
+		Short: "Write a definition in the words of another system", Args: exactly("APP"),
 		Long: `Reads APP whatever its dialect and writes it as a Slider package's documents, as a job file of PAI, or as an
 hbox-submit command. What the other system cannot say is listed on stderr, a line each, beginning with "lost:";
 with --strict there being any is an error (65), and nothing is written.`,
@@ -39,12 +40,15 @@ with --strict there being any is an error (65), and nothing is written.`,
   muster convert catalog:handwriting --to hbox
   muster convert mine --to pai -o job.json`,
 		ValidArgsFunction: completeApp,
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.convert(cmd.Context(), s, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.convert(cmd.Context(), s, args[0])
+		},
 	}
 	flags := cmd.Flags()
 	f.app.Register(flags)
 	flags.StringVar(&f.to, "to", "", "the other system: "+strings.Join(convert.Targets(), ", "))
-	flags.StringVarP(&f.output, "output", "o", "", "write to this `FILE`, of slider into this folder, in place of stdout; nothing is written over")
+	flags.StringVarP(&f.output, "output", "o", "",
+		"write to this `FILE`, of slider into this folder, in place of stdout; nothing is written over")
 	flags.BoolVar(&f.strict, "strict", false, "end with 65 where something is lost")
 	flags.BoolVar(&f.json, "json", false, "print {dialect, files, lost} as JSON")
 	return cmd
@@ -76,7 +80,8 @@ func (f *convertFlags) convert(ctx context.Context, s console.Streams, ref strin
 	case err != nil:
 		return err
 	case f.strict && len(out.Lost) > 0:
-		return exit.With(exit.Definition, fmt.Errorf("convert %s: %s cannot say %s", ref, f.to, appdef.Counted(len(out.Lost), "thing")))
+		return exit.With(exit.Definition, fmt.Errorf("convert %s: %s cannot say %s", ref, f.to,
+			appdef.Counted(len(out.Lost), "thing")))
 	case f.output != "":
 		return f.save(out.Files)
 	case !f.json:

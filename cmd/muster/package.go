@@ -31,7 +31,9 @@ func newPackage(s console.Streams) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
-		newPackageInit(s), newPackageBuild(s), newPackageFetch(s), newPackageInspect(s), newPackageKeygen(s), newPackageLint(s), newPackageLs(s), newPackageModernize(s), newPackagePush(s), newPackageSign(s), newPackageVerify(s),
+		newPackageInit(s), newPackageBuild(s), newPackageFetch(s), newPackageInspect(s), newPackageKeygen(s),
+		newPackageLint(s), newPackageLs(s), newPackageModernize(s), newPackagePush(s), newPackageSign(s),
+		newPackageVerify(s),
 	)
 	return cmd
 }

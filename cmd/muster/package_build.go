@@ -36,8 +36,9 @@ Left out are folders of version control, __pycache__, *.pyc, backups of editors,
 A FILE.minisig of a former FILE that differs is removed.
 
 The sha256 is printed as sha256sum(1) prints it.`,
-		Example: "  muster package build myapp -o myapp-1.0.0.zip\n  muster package build myapp -o myapp.tar.zst --verbose | sha256sum -c",
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.build(cmd.Context(), s, args[0]) },
+		Example: "  muster package build myapp -o myapp-1.0.0.zip\n  muster package build myapp -o myapp.tar.zst " +
+			"--verbose | sha256sum -c",
+		RunE: func(cmd *cobra.Command, args []string) error { return f.build(cmd.Context(), s, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "output", "o", "", "`FILE` to write")
@@ -82,7 +83,8 @@ func (f *packageBuildFlags) build(ctx context.Context, s console.Streams, dir st
 // report names on stderr what was packed, left out and removed.
 func (f *packageBuildFlags) report(s console.Streams, built ship.Built) {
 	if built.Removed != "" {
-		fmt.Fprintf(s.Err, "removed %s: it was of the former file; muster package sign signs the new one\n", built.Removed)
+		fmt.Fprintf(s.Err, "removed %s: it was of the former file; muster package sign signs the new one\n",
+			built.Removed)
 	}
 	switch {
 	case f.verbose:

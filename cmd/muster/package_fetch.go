@@ -46,7 +46,8 @@ when the server refuses.`,
 	flags.StringVarP(&f.Extract, "extract", "x", "", "`DIR` to unpack it in; it must not be there, or be empty")
 	flags.IntVar(&f.Parallel, "parallel", 4, "how many URLs are loaded at a time")
 	flags.StringVar(&f.SHA256, "sha256", "", "digest that it must have, in `HEX`")
-	flags.StringArrayVar(&f.keys, "verify", nil, "public `KEY` RW…, or its file, that must have signed it; repeatable")
+	flags.StringArrayVar(&f.keys, "verify", nil,
+		"public `KEY` RW…, or its file, that must have signed it; repeatable")
 	flags.BoolVar(&f.json, "json", false, "print {url, file, sha256, bytes, cached, signature} as JSON")
 	return cmd
 }

@@ -32,7 +32,8 @@ The folder must be empty, or not there yet.`,
 		Example: "  muster package init myapp\n  muster package init digits --framework tensorflow --dir apps/digits",
 		RunE:    func(_ *cobra.Command, args []string) error { return f.init(s, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.framework, "framework", skeleton.Plain, "what it begins with: "+strings.Join(skeleton.Kinds(), ", "))
+	cmd.Flags().StringVar(&f.framework, "framework", skeleton.Plain,
+		"what it begins with: "+strings.Join(skeleton.Kinds(), ", "))
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the folder (default: NAME)")
 	completeFlag(cmd, "framework", cobra.FixedCompletions(skeleton.Kinds(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -53,6 +54,7 @@ func (f *packageInitFlags) init(s console.Streams, name string) error {
 	for _, file := range files {
 		fmt.Fprintf(s.Out, "%s/%s\n", dir, file)
 	}
-	fmt.Fprintf(s.Err, "\nNext:\n  muster validate %[1]s\n  muster run %[1]s\n  muster package build %[1]s -o %[2]s-0.1.0.zip\n", dir, name)
+	fmt.Fprintf(s.Err, "\nNext:\n  muster validate %[1]s\n  muster run %[1]s\n  muster package build %[1]s -o "+
+		"%[2]s-0.1.0.zip\n", dir, name)
 	return nil
 }

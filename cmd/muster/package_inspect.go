@@ -14,7 +14,8 @@ import (
 func newPackageInspect(s console.Streams) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use: "inspect APP", Short: "Say what a package has: components, exports, files, digest, signature", Args: exactly("APP"),
+		Use: "inspect APP", Short: "Say what a package has: components, exports, files, digest, signature",
+		Args: exactly("APP"),
 		Long: `Says what a package is and has: its components with instances, memory, role and where their command is written, its
 exports, its files with size and sha256, and for an archive its own sha256 and who says to have signed it: only
 muster package verify checks that. Ends with 65 when it is no package or its definition has errors.`,

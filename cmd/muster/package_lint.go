@@ -20,7 +20,8 @@ type packageLintFlags struct {
 func newPackageLint(s console.Streams) *cobra.Command {
 	f := packageLintFlags{}
 	cmd := &cobra.Command{
-		Use: "lint APP", Short: "Tell an app package's author what is wrong, and mend what can be", Args: exactly("APP"),
+		Use: "lint APP", Short: "Tell an app package's author what is wrong, and mend what can be",
+		Args: exactly("APP"),
 		Example: `  muster package lint DIR
   muster package lint DIR --fix`,
 		Long: `Judges APP (a folder, an archive or catalog:NAME) more strictly than Slider and muster validate do, and advises: files

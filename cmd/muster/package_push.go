@@ -15,7 +15,8 @@ import (
 func newPackagePush(s console.Streams) *cobra.Command {
 	f := packagePushFlags{}
 	cmd := &cobra.Command{
-		Use: "push FILE URL", Short: "Put a package, and its signature, where others fetch it", Args: exactly("FILE", "URL"),
+		Use: "push FILE URL", Short: "Put a package, and its signature, where others fetch it",
+		Args: exactly("FILE", "URL"),
 		Long: `Copies FILE, and FILE.minisig where there is one, to a file: or hdfs: URL, whole or not at all, and prints its
 sha256 and the URL. A URL that ends in / is a folder. The same file there is left as it is; another one is refused (65)
 without --force.`,

@@ -26,7 +26,8 @@ const passwordVariable = "MUSTER_SIGN_PASSWORD_FILE"
 type passwordFlags struct{ file string }
 
 func (f *passwordFlags) register(flags flags.Set) {
-	flags.StringVar(&f.file, "password-file", "", "`FILE` with the key's password (default: "+passwordVariable+", else asked for on the terminal)")
+	flags.StringVar(&f.file, "password-file", "",
+		"`FILE` with the key's password (default: "+passwordVariable+", else asked for on the terminal)")
 }
 
 type packageSignFlags struct {
@@ -59,9 +60,12 @@ func (f *packageSignFlags) sign(s console.Streams, file string) error {
 		return exit.Usagef("package sign: --comment: got more than one line")
 	}
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return exit.With(exit.Definition, errors.Join(fmt.Errorf("package sign %s: want a file: muster package build makes one", file), err))
+		return exit.With(exit.Definition, errors.Join(fmt.Errorf("package sign %s: want a file: muster package build "+
+			"makes one", file), err))
 	}
-	key, err := sign.OpenSecretKey(f.key, func() (string, error) { return f.password.read(s, "Password of "+f.key+": ") })
+	key, err := sign.OpenSecretKey(f.key, func() (string, error) {
+		return f.password.read(s, "Password of "+f.key+": ")
+	})
 	if err != nil {
 		return exit.Default(exit.Definition, err)
 	}
@@ -81,7 +85,8 @@ type packageKeygenFlags struct {
 func newPackageKeygen(s console.Streams) *cobra.Command {
 	f := packageKeygenFlags{}
 	cmd := &cobra.Command{
-		Use: "keygen PREFIX", Short: "Make a pair of keys: PREFIX.key to sign with, PREFIX.pub to hand on", Args: exactly("PREFIX"),
+		Use: "keygen PREFIX", Short: "Make a pair of keys: PREFIX.key to sign with, PREFIX.pub to hand on",
+		Args: exactly("PREFIX"),
 		Long: `Writes PREFIX.key, readable by its owner alone and encrypted with a password, and PREFIX.pub, and prints the public
 key as a policy file takes it. Both are minisign's. Files that are there are never replaced.`,
 		Example: "  muster package keygen ~/keys/release",

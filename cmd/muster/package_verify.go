@@ -38,14 +38,16 @@ those that the policy of this host trusts.
 
 Ends with 0 when one of the keys has signed just this file; with 65 when FILE is not signed, was changed, or is signed
 by another key than --key; with 77 when the keys are those of the policy.`,
-		Example: "  muster package verify myapp-1.0.0.zip --key release.pub\n  muster package verify myapp-1.0.0.zip --policy policy.json",
+		Example: "  muster package verify myapp-1.0.0.zip --key release.pub\n  muster package verify myapp-1.0.0.zip " +
+			"--policy policy.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.verify(s, args[0], cmd.Flags().Changed("policy"))
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.keys, "key", nil, "public `KEY` RW…, or its file; repeatable")
-	flags.StringVar(&f.policy, "policy", policy.DefaultFile, "the policy whose keys are trusted where there is no --key")
+	flags.StringVar(&f.policy, "policy", policy.DefaultFile,
+		"the policy whose keys are trusted where there is no --key")
 	flags.StringVar(&f.signature, "signature", "", "`FILE` of the signature (default: FILE.minisig)")
 	flags.BoolVar(&f.json, "json", false, "print {ok, file, signature, cause} as JSON")
 	return cmd

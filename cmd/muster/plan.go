@@ -77,12 +77,15 @@ from, how it is told what an agent's end means, and what outlives a restart that
 	flags.StringVar(&f.ref, "app", "", "APP, as agents are given it")
 	flags.StringVar(&f.appID, "app-id", "", "name of the gang (default: the launcher's word, else -)")
 	flags.StringVar(&f.host, "host", "", "address that peers would reach this host at")
-	flags.DurationVar(&f.kill, "kill-window", 0, "time between the launcher's TERM and its KILL (default: the launcher's usual)")
+	flags.DurationVar(&f.kill, "kill-window", 0, "time between the launcher's TERM and its KILL (default: the "+
+		"launcher's usual)")
 	flags.StringVar(&f.component, "component", "", "plan of this component only")
 	flags.IntVar(&f.index, "index", 0, "index within the component")
 	flags.BoolVar(&f.all, "all", false, "plans of all instances")
-	flags.StringVar(&f.allocation, "allocation", "", "JSON `FILE` {launcher, host, ports, devices, envelope, kill_window} in place of what this environment says")
-	flags.StringVar(&f.engine, "engine", "auto", "how the process would be confined: auto, container, cgroup or process")
+	flags.StringVar(&f.allocation, "allocation", "",
+		"JSON `FILE` {launcher, host, ports, devices, envelope, kill_window} in place of what this environment says")
+	flags.StringVar(&f.engine, "engine", "auto",
+		"how the process would be confined: auto, container, cgroup or process")
 	flags.StringVar(&f.roster, "roster", "", "JSON `FILE` of a roster, or example: also print the start")
 	completeFlag(cmd, "app", completeAppFlag)
 	completeFlag(cmd, "component", completeComponents(&f.app, firstOf))

@@ -36,7 +36,9 @@ func newValidate(s console.Streams) *cobra.Command {
 instance of each component. Problems are printed one per line as FILE#POINTER: got WHAT, want
 WHAT; warnings begin with "warning:". Ends with 65 when there are errors.`,
 		ValidArgsFunction: completeApp,
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.validate(cmd.Context(), s, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.validate(cmd.Context(), s, args[0])
+		},
 	}
 	f.app.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print {ok, problems} as JSON")
@@ -76,7 +78,8 @@ func (f *validateFlags) print(out io.Writer, l *openapp.App, found appdef.Proble
 			for _, c := range l.Components {
 				instances += c.Instances
 			}
-			fmt.Fprintf(out, "ok: %s, %s, %s\n", l.Name, appdef.Counted(len(l.Components), "component"), appdef.Counted(instances, "instance"))
+			fmt.Fprintf(out, "ok: %s, %s, %s\n", l.Name, appdef.Counted(len(l.Components), "component"),
+				appdef.Counted(instances, "instance"))
 		}
 	}
 	if code != 0 {

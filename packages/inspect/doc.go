@@ -1,5 +1,5 @@
-// Package inspect says what an app package has: its components, exports, files, digest and signature, and what the packages
-// of the catalog are.
+// Package inspect says what an app package has: its components, exports, files, digest and signature, and what the
+// packages of the catalog are.
 //
 // It only reads, and owns nothing: the caller opens the package and closes it. A signature is shown, not checked;
 // packages/sign does that.

@@ -155,7 +155,8 @@ func (i Inspection) Print(out io.Writer) error {
 		}
 	}
 	if i.Signature != nil {
-		fmt.Fprintf(w, "signature\tby key %s, not checked: %s\n", i.Signature.KeyID, packages.Printable(i.Signature.Comment))
+		fmt.Fprintf(w, "signature\tby key %s, not checked: %s\n", i.Signature.KeyID,
+			packages.Printable(i.Signature.Comment))
 	} else if i.SHA256 != "" {
 		fmt.Fprintln(w, "signature\tnone")
 	}

@@ -25,8 +25,8 @@ func writeFixes(dir string, fixes []slider.Fixed) (err error) {
 	return nil
 }
 
-// replace puts a file in the place of another at once, with its mode. It leaves alone what is no plain file: a link of the
-// package may lead outside.
+// replace puts a file in the place of another at once, with its mode. It leaves alone what is no plain file: a link of
+// the package may lead outside.
 func replace(root *os.Root, name string, data []byte) error {
 	info, err := root.Lstat(name)
 	if err != nil {

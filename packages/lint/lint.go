@@ -30,7 +30,8 @@ type fix struct {
 	Written bool     `json:"written"`
 }
 
-// Run judges a package. With write, it first mends the files of the package's folder; the problems are those that are left.
+// Run judges a package. With write, it first mends the files of the package's folder; the problems are those that are
+// left.
 func Run(ctx context.Context, pkg *packages.Package, write bool) (Result, error) {
 	out := Result{Version: 1, Fixes: []fix{}}
 	fixes := slider.Fixes(pkg.FS)

@@ -68,8 +68,8 @@ type scriptFault struct {
 	Failure string `json:"failure"`
 }
 
-// readScripts has a Python of this host read the package's scripts; nothing of the package runs. What cannot be looked at
-// is a warning.
+// readScripts has a Python of this host read the package's scripts; nothing of the package runs. What cannot be looked
+// at is a warning.
 func readScripts(ctx context.Context, pkg *packages.Package, app appdef.App) ([]slider.Script, appdef.Problems) {
 	sources := scriptSources(pkg)
 	if len(sources) == 0 {
@@ -92,7 +92,8 @@ func readScripts(ctx context.Context, pkg *packages.Package, app appdef.App) ([]
 func scriptSources(tree fs.FS) []scriptSource {
 	var sources []scriptSource
 	room := int64(mostScriptBytes)
-	_ = fs.WalkDir(tree, "package/scripts", func(name string, d fs.DirEntry, err error) error { // what cannot be read is not looked at
+	// what cannot be read is not looked at
+	_ = fs.WalkDir(tree, "package/scripts", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return fs.SkipDir
@@ -179,17 +180,22 @@ func (f scriptFacts) script(python, text string) slider.Script {
 	s := slider.Script{Name: f.Name, Text: text, Class: f.Class, Templates: f.Template, Programs: f.Programs}
 	if f.Refused != nil {
 		s.Faults = append(s.Faults, slider.ScriptFault{
-			Line: f.Refused.Line, Got: f.Refused.Failure, Want: "what Python " + python + " can read", Hint: f.Refused.advice(f.Name), Fatal: true,
+			Line: f.Refused.Line, Got: f.Refused.Failure, Want: "what Python " + python + " can read",
+			Hint: f.Refused.advice(f.Name), Fatal: true,
 		})
 	}
 	if f.Oldest != nil {
 		s.Faults = append(s.Faults, slider.ScriptFault{
-			Line: f.Oldest.Line, Got: f.Oldest.Failure, Want: "what Python 3.8 can read", Hint: "hosts may have no later one; muster.python names another",
+			Line: f.Oldest.Line, Got: f.Oldest.Failure, Want: "what Python 3.8 can read",
+			Hint: "hosts may have no later one; muster.python names another",
 		})
 	}
 	for _, doubt := range f.Doubts {
 		if hint := doubt.advice(f.Name); hint != "" {
-			s.Faults = append(s.Faults, slider.ScriptFault{Line: doubt.Line, Got: "what is Python 2's", Want: "Python 3", Hint: hint})
+			s.Faults = append(s.Faults, slider.ScriptFault{
+				Line: doubt.Line, Got: "what is Python 2's",
+				Want: "Python 3", Hint: hint,
+			})
 		}
 	}
 	return s

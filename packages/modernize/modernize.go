@@ -1,7 +1,8 @@
 // Package modernize shows and makes the changes that scripts of Python 2 need to run by Python 3, by 2to3:
 // Python's own lib2to3 up to 3.12, or its fork fissix.
 //
-// An app package's folder enters, diffs leave. It changes files only when it is told to, and runs nothing of the package.
+// An app package's folder enters, diffs leave. It changes files only when it is told to, and runs nothing of the
+// package.
 package modernize
 
 import (
@@ -200,7 +201,8 @@ func Remedy(ctx context.Context, python string) string {
 	if found := Another(ctx, python); found != "" {
 		return "give --python " + found
 	}
-	return "install Python 3.12 or older, or fissix for a later one (python3 -m venv DIR && DIR/bin/pip install fissix), " +
+	return "install Python 3.12 or older, or fissix for a later one (python3 -m venv DIR && DIR/bin/pip install " +
+		"fissix), " +
 		"and name the interpreter: --python DIR/bin/python"
 }
 
@@ -211,7 +213,8 @@ func Another(ctx context.Context, python string) string {
 		if err != nil || name == python || at == python {
 			continue
 		}
-		if exec.CommandContext(ctx, at, "-I", "-W", "ignore", "-c", "try: import lib2to3\nexcept ImportError: import fissix").Run() == nil {
+		if exec.CommandContext(ctx, at, "-I", "-W", "ignore", "-c",
+			"try: import lib2to3\nexcept ImportError: import fissix").Run() == nil {
 			return at
 		}
 	}

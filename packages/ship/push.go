@@ -31,7 +31,8 @@ func Push(ctx context.Context, file, ref string, force bool, stores store.Set) (
 	}
 	if there != "" && there != digest && !force {
 		return "", "", exit.With(exit.Definition, fmt.Errorf(
-			"package push: %s: another file is there: sha256 %s, this is %s; --force replaces it", store.Printable(url), there, digest,
+			"package push: %s: another file is there: sha256 %s, this is %s; --force replaces it", store.Printable(url),
+			there, digest,
 		))
 	}
 	if err := put(ctx, file, url, digest, there, stores); err != nil {
@@ -48,7 +49,8 @@ func target(file, ref string) (string, error) {
 		return "", err
 	case at.ReadOnly():
 		return "", exit.Usagef(
-			"package push: %s is for reading alone; put it into the folder that the server shows, by file:, or by the server's own tool",
+			"package push: %s is for reading alone; put it into the folder that the server shows, by file:, or by "+
+				"the server's own tool",
 			store.Printable(at.URL),
 		)
 	case at.Digest != "":

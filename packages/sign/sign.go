@@ -135,7 +135,8 @@ func (s Signature) verify(file string, keys []PublicKey) (digest string, err err
 			return "", err
 		}
 		if len(text) > mostLegacy {
-			return "", fmt.Errorf("got more than %d bytes under a signature of the older kind; sign it anew", mostLegacy)
+			return "", fmt.Errorf("got more than %d bytes under a signature of the older kind; sign it anew",
+				mostLegacy)
 		}
 		check = func(key minisign.PublicKey) bool { return minisign.Verify(key, text, s.text) }
 	} else if _, err := io.Copy(io.Discard, hashed); err != nil {

@@ -103,8 +103,8 @@ func source(kind, name string) (tree fs.FS, rename func(file string, text []byte
 	return tree, func(file string, text []byte) []byte { return renamed(kind, name, file, text) }, err
 }
 
-// renamed is a file of the catalog's package with the name in place of the package's own: in metainfo the application's, in
-// the README the heading and what it says to run.
+// renamed is a file of the catalog's package with the name in place of the package's own: in metainfo the
+// application's, in the README the heading and what it says to run.
 func renamed(kind, name, file string, text []byte) []byte {
 	switch file {
 	case "metainfo.json":

@@ -101,7 +101,10 @@ var rules = append(append(spellings, names()...), modules()...)
 // Pythons, so most are known by the source.
 var spellings = []rule{
 	{failure: regexp.MustCompile(`Missing parentheses in call to '(print|exec)'`), write: "${1}(…)"},
-	{failure: regexp.MustCompile(`unsupported operand type\(s\) for >>: 'builtin_function_or_method'`), write: "print(…, file=…)"},
+	{
+		failure: regexp.MustCompile(`unsupported operand type\(s\) for >>: 'builtin_function_or_method'`),
+		write:   "print(…, file=…)",
+	},
 	{failure: syntax, source: regexp.MustCompile(`^except\s+(.+?)\s*,\s*(\w+)\s*:`), write: "except $1 as $2:"},
 	{failure: syntax, source: regexp.MustCompile(`^raise\s+([\w.]+)\s*,`), write: "raise $1(…)"},
 	{failure: syntax, source: regexp.MustCompile(`<>`), write: "!="},
@@ -109,19 +112,40 @@ var spellings = []rule{
 	{failure: syntax, source: regexp.MustCompile(`\b0([0-7]+)\b`), write: "0o$1"},
 	{failure: syntax, source: regexp.MustCompile(`\b(0[xX][0-9a-fA-F]+|[0-9]+)[lL]\b`), write: "$1"},
 	{failure: syntax, source: regexp.MustCompile(`\b[uU][rR](['"])`), write: "r${1}…${1}"},
-	{failure: syntax, source: regexp.MustCompile(`^def\s+\w+\(.*\(`), write: "one name in place of the parentheses, taken apart in the body"},
+	{
+		failure: syntax, source: regexp.MustCompile(`^def\s+\w+\(.*\(`),
+		write: "one name in place of the parentheses, taken apart in the body",
+	},
 	{failure: syntax, source: regexp.MustCompile(`\blambda\s*\(`), write: "lambda with one name, and x[0], x[1]"},
 	{failure: regexp.MustCompile(`^TabError: `), write: "spaces alone in front of a line", byHand: true},
-	{failure: regexp.MustCompile(`exceptions must derive from BaseException`), source: regexp.MustCompile(`^raise\s+['"]`), write: `raise Fail("…")`, byHand: true},
+	{
+		failure: regexp.MustCompile(`exceptions must derive from BaseException`),
+		source:  regexp.MustCompile(`^raise\s+['"]`), write: `raise Fail("…")`, byHand: true,
+	},
 	{failure: regexp.MustCompile(`has no attribute 'has_key'`), write: "key in dictionary"},
 	{failure: regexp.MustCompile(`has no attribute 'iter(items|keys|values)'`), write: ".$1()"},
 	{failure: regexp.MustCompile(`has no attribute 'next'`), write: "next(…)"},
 	{failure: regexp.MustCompile(`module 'os' has no attribute 'getcwdu'`), write: "os.getcwd()"},
-	{failure: regexp.MustCompile(`module 'string' has no attribute '(letters|lowercase|uppercase)'`), write: "string.ascii_$1", byHand: true},
-	{failure: regexp.MustCompile(`'str' object has no attribute 'decode'`), write: "the text as it is: str is Unicode", byHand: true},
-	{failure: regexp.MustCompile(`a bytes-like object is required, not 'str'|can't concat str to bytes`), write: "b'…', or .decode() on what was read: bytes are no text", byHand: true},
-	{failure: regexp.MustCompile(`(?:cannot import name|module 'urllib' has no attribute) '(urlencode|quote|quote_plus|unquote|unquote_plus)'`), write: "urllib.parse.$1"},
-	{failure: regexp.MustCompile(`(?:cannot import name|module 'urllib' has no attribute) '(urlopen|urlretrieve)'`), write: "urllib.request.$1"},
+	{
+		failure: regexp.MustCompile(`module 'string' has no attribute '(letters|lowercase|uppercase)'`),
+		write:   "string.ascii_$1", byHand: true,
+	},
+	{
+		failure: regexp.MustCompile(`'str' object has no attribute 'decode'`),
+		write:   "the text as it is: str is Unicode",
+		byHand:  true,
+	},
+	{
+		failure: regexp.MustCompile(`a bytes-like object is required, not 'str'|can't concat str to bytes`),
+		write:   "b'…', or .decode() on what was read: bytes are no text", byHand: true,
+	},
+	{failure: regexp.MustCompile(
+		`(?:cannot import name|module 'urllib' has no attribute) '(urlencode|quote|quote_plus|unquote|unquote_plus)'`,
+	), write: "urllib.parse.$1"},
+	{
+		failure: regexp.MustCompile(`(?:cannot import name|module 'urllib' has no attribute) '(urlopen|urlretrieve)'`),
+		write:   "urllib.request.$1",
+	},
 }
 
 // names are the built-in functions that are gone.

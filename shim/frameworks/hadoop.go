@@ -8,8 +8,9 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// hadoop adds to a process's variables what libhdfs and Hadoop's own programs look for, whatever framework it has. What the
-// definition says by name, a framework has said and an image brings stands; search paths go on with Hadoop's behind it.
+// hadoop adds to a process's variables what libhdfs and Hadoop's own programs look for, whatever framework it has. What
+// the definition says by name, a framework has said and an image brings stands; search paths go on with Hadoop's behind
+// it.
 func hadoop(p plan.Plan, env map[string]string) {
 	h := p.Hadoop
 	if h == nil {
@@ -40,8 +41,8 @@ func hadoop(p plan.Plan, env map[string]string) {
 	}
 }
 
-// told is what a process is told already: by its definition, by its framework, or by its image. What comes from the agent's
-// own environment is where the facts were found.
+// told is what a process is told already: by its definition, by its framework, or by its image. What comes from the
+// agent's own environment is where the facts were found.
 func told(p plan.Plan, env map[string]string, name string) (string, bool) {
 	if slices.Contains(p.Process.Secrets, name) {
 		return "", true

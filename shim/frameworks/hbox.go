@@ -10,8 +10,8 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// hbox tells a process what HBox's container would, beyond what its framework does: the variables that HBox sets itself,
-// whatever else is inherited. What the definition sets by name stays, as the user's own words.
+// hbox tells a process what HBox's container would, beyond what its framework does: the variables that HBox sets
+// itself, whatever else is inherited. What the definition sets by name stays, as the user's own words.
 func hbox(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	role, index := hboxPlace(p, r)
@@ -26,7 +26,8 @@ func hbox(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 		"APP_ID":                 p.App.ID,
 		"GPU_NUM":                strconv.Itoa(p.Limits.GPUs),
 		"LD_LIBRARY_PATH":        hboxHere(p.Process.Inherited["LD_LIBRARY_PATH"]),
-		"CLASSPATH":              hboxHere(strings.TrimSuffix("./*:"+p.Process.Inherited["CLASSPATH"], ":")), // Java reads ./* as all jars there
+		// Java reads ./* as all jars there
+		"CLASSPATH": hboxHere(strings.TrimSuffix("./*:"+p.Process.Inherited["CLASSPATH"], ":")),
 	})
 	dir := p.Process.Inherited["HADOOP_CONF_DIR"]
 	if h := p.Hadoop; h != nil && (dir == "" || p.Root.Kind != plan.RootImage) {
@@ -54,8 +55,8 @@ func hadoopUser(p plan.Plan) string {
 // hboxHere puts the working directory before a search path.
 func hboxHere(path string) string { return strings.TrimSuffix("./:"+path, ":") }
 
-// hboxPlace is the instance as HBox counts: chiefs are the first workers, and each role counts from 0. Where there is no
-// roster, the plan is all that is known.
+// hboxPlace is the instance as HBox counts: chiefs are the first workers, and each role counts from 0. Where there is
+// no roster, the plan is all that is known.
 func hboxPlace(p plan.Plan, r registry.Roster) (role, index string) {
 	at := p.Who.Index
 	switch p.Who.Role {
@@ -84,7 +85,8 @@ func hboxOfType(p plan.Plan, r registry.Roster, role, index string) map[string]s
 	switch p.HBox.Type {
 	case "TENSORFLOW", "TENSOR2TENSOR":
 		if p.HBox.Single {
-			return map[string]string{"TN_ROLE": role, "TN_INDEX": index, "TN_CLUSTER_DEF": "null"} // as a text, as Java prints it
+			// as a text, as Java prints it
+			return map[string]string{"TN_ROLE": role, "TN_INDEX": index, "TN_CLUSTER_DEF": "null"}
 		}
 	case "DISTLIGHTGBM":
 		return map[string]string{"LIGHTGBM_NUM_WORKER": workers}

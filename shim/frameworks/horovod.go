@@ -8,8 +8,8 @@ import (
 )
 
 // horovod is mpi with the transports that Horovod's own launcher chooses (horovod/runner/mpi_run.py), as HBox did. Its
-// processes find their ranks in the variables that mpirun gives each of them; HOROVOD_* settings of the definition reach
-// them as they are.
+// processes find their ranks in the variables that mpirun gives each of them; HOROVOD_* settings of the definition
+// reach them as they are.
 func horovod(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = mpi(p, r)
 	if len(env) == 0 {

@@ -85,7 +85,8 @@ func mpiPaths(p plan.Plan) map[string]string {
 		}
 		return strings.TrimSuffix(strings.Join(dirs, ":")+":"+p.Process.Inherited[name], ":")
 	}
-	return map[string]string{"PATH": before("PATH", "bin"), "LD_LIBRARY_PATH": before("LD_LIBRARY_PATH", "lib", "lib/openmpi", "lib/pmix")}
+	return map[string]string{"PATH": before("PATH", "bin"), "LD_LIBRARY_PATH": before("LD_LIBRARY_PATH", "lib",
+		"lib/openmpi", "lib/pmix")}
 }
 
 // widest is the shortest prefix, in bits, that says more of a network than nothing. narrowest is the longest that Open
@@ -96,9 +97,9 @@ const (
 	narrowest = 31
 )
 
-// network is the smallest one that has all members' addresses: of each host's interfaces the one that peers know, and not
-// a bridge that containers of others talk over. It must be the same for all, since mpirun hands its settings on. false
-// where there is none such: Open MPI takes IPv4 only there, and finds the interfaces by itself.
+// network is the smallest one that has all members' addresses: of each host's interfaces the one that peers know, and
+// not a bridge that containers of others talk over. It must be the same for all, since mpirun hands its settings on.
+// false where there is none such: Open MPI takes IPv4 only there, and finds the interfaces by itself.
 func network(members []registry.Row) (string, bool) {
 	var shared netip.Prefix
 	for i, host := range plan.Hosts(members) {

@@ -63,8 +63,8 @@ func sideAt(workers []registry.Row, side string) (host, port string, ok bool) {
 	return host, strconv.Itoa(workers[0].Ports["side."+side]), true
 }
 
-// xflow is mxnet with a heap profile of each process, as HBox has it. Several in one container would write into one file:
-// they have none.
+// xflow is mxnet with a heap profile of each process, as HBox has it. Several in one container would write into one
+// file: they have none.
 func xflow(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = mxnet(p, r)
 	if id, ok := env["DMLC_WORKER_ID"]; ok && processes(p) == 1 {

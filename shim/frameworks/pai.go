@@ -20,12 +20,12 @@ const (
 // pai tells a task of a PAI job what PAI would, as PAI_X and as QIZHI_X.
 //
 // The names of all generations are told to each: a script that came from an older one goes on, as it did in PAI's own
-// compatibility part. Three things contradict and follow the version. HOST_LIST by a role's number is 0.5's (later a role may be
-// called 0), KILL_ALL_ON_COMPLETED_TASK_NUM went with 0.5, and the counts of failed and succeeded tasks are only those of a job
-// that can say them.
+// compatibility part. Three things contradict and follow the version. HOST_LIST by a role's number is 0.5's (later a
+// role may be called 0), KILL_ALL_ON_COMPLETED_TASK_NUM went with 0.5, and the counts of failed and succeeded tasks are
+// only those of a job that can say them.
 //
-// JOB_NAME is the job's own name, as all manuals say; where PAI puts user~job there it stands in FRAMEWORK_NAME. A role or label
-// with . or ~, which no shell can name, is told with _ as well, unless another variable is called so.
+// JOB_NAME is the job's own name, as all manuals say; where PAI puts user~job there it stands in FRAMEWORK_NAME. A role
+// or label with . or ~, which no shell can name, is told with _ as well, unless another variable is called so.
 //
 // jobEnvs are laid over everything by Env, after all else is said.
 func pai(p plan.Plan, r registry.Roster) (env, files map[string]string) {
@@ -47,7 +47,8 @@ func pai(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 		env["PAI_"+name], env["QIZHI_"+name] = value, value
 	}
 	maps.Copy(env, map[string]string{
-		"APP_ID": p.App.ID, "FRAMEWORK_NAME": t.framework(), "HADOOP_USER_NAME": t.job.User, "CONTAINER_ID": t.container(),
+		"APP_ID": p.App.ID, "FRAMEWORK_NAME": t.framework(), "HADOOP_USER_NAME": t.job.User,
+		"CONTAINER_ID": t.container(),
 	})
 	if t.job.Version == pai1 {
 		maps.Copy(env, t.controller())
@@ -95,7 +96,10 @@ func (t *paiTeller) count(role int) int {
 func (t *paiTeller) framework() string { return t.job.User + "~" + t.job.Job }
 
 func (t *paiTeller) container() string {
-	return cmp.Or(t.plan.Allocation.ContainerID, registry.Instance{Component: t.plan.Who.Component, Index: t.plan.Who.Index}.String())
+	return cmp.Or(t.plan.Allocation.ContainerID, registry.Instance{
+		Component: t.plan.Who.Component,
+		Index:     t.plan.Who.Index,
+	}.String())
 }
 
 func (t *paiTeller) aboutJob() {
@@ -107,7 +111,8 @@ func (t *paiTeller) aboutJob() {
 	list, roles, tasks := strings.Join(names, ","), strconv.Itoa(len(names)), strconv.Itoa(total)
 	maps.Copy(t.env, map[string]string{
 		"JOB_NAME": t.job.Job, "FRAMEWORK_NAME": t.framework(), "USER_NAME": t.job.User, "USERNAME": t.job.User,
-		"DEFAULT_FS_URI": whole(t.job.DefaultFS), "DATA_DIR": whole(t.job.DataDir), "OUTPUT_DIR": whole(t.job.OutputDir), "CODE_DIR": whole(t.job.CodeDir),
+		"DEFAULT_FS_URI": whole(t.job.DefaultFS), "DATA_DIR": whole(t.job.DataDir),
+		"OUTPUT_DIR": whole(t.job.OutputDir), "CODE_DIR": whole(t.job.CodeDir),
 		"JOB_VC_NAME": t.job.VirtualCluster, "VIRTUAL_CLUSTER": t.job.VirtualCluster,
 		"JOB_TASK_ROLE_LIST": list, "TASK_ROLE_LIST": list,
 		"JOB_TASK_ROLE_COUNT": roles, "TASK_ROLE_COUNT": roles, "TASK_ROLES_NUM": roles,
@@ -129,7 +134,10 @@ func counted(n *int) string {
 
 // resource is a role's share of each host: GPUs, cores, memory and shared memory in MB.
 func resource(r plan.PAIRole) string {
-	return strings.Join([]string{strconv.Itoa(r.GPUs), strconv.Itoa(r.CPUs), strconv.Itoa(r.MemoryMB), strconv.Itoa(r.ShmMB)}, ",")
+	return strings.Join([]string{
+		strconv.Itoa(r.GPUs), strconv.Itoa(r.CPUs), strconv.Itoa(r.MemoryMB),
+		strconv.Itoa(r.ShmMB),
+	}, ",")
 }
 
 func (t *paiTeller) aboutRoles() {
@@ -146,7 +154,10 @@ func (t *paiTeller) aboutRoles() {
 			hosts[n] = paiAddress(row, firstPort(row, role, "http"))
 			instances = append(instances, role.Name+":"+strconv.Itoa(row.Index))
 		}
-		if number := strconv.Itoa(i); t.job.Version == pai05 && !slices.ContainsFunc(t.job.Roles, func(r plan.PAIRole) bool { return r.Name == number }) {
+		if number := strconv.Itoa(i); t.job.Version == pai05 &&
+			!slices.ContainsFunc(t.job.Roles, func(r plan.PAIRole) bool {
+				return r.Name == number
+			}) {
 			t.set("TASK_ROLE_"+number+"_HOST_LIST", strings.Join(hosts, ","))
 		}
 		t.set("TASK_ROLE_"+role.Name+"_HOST_LIST", strings.Join(hosts, ","))

@@ -29,7 +29,8 @@ func xdl(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	worker, server := placeOf(workers, p), placeOf(ps, p)
 	switch {
 	case worker >= 0:
-		env["TASK_NAME"], env["TASK_INDEX"], env["TASK_NUM"] = "worker", strconv.Itoa(worker), strconv.Itoa(len(workers))
+		env["TASK_NAME"] = "worker"
+		env["TASK_INDEX"], env["TASK_NUM"] = strconv.Itoa(worker), strconv.Itoa(len(workers))
 	case server >= 0:
 		env["TASK_NAME"], env["TASK_INDEX"] = "ps", strconv.Itoa(server)
 	case placeOf([]registry.Row{root}, p) >= 0:

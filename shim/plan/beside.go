@@ -8,8 +8,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// The side processes of frameworks, by name: those beside the first of those that train at which ps-lite's nodes and rabit's
-// workers meet.
+// The side processes of frameworks, by name: those beside the first of those that train at which ps-lite's nodes and
+// rabit's workers meet.
 const (
 	SideScheduler = appdef.SideScheduler
 	SideTracker   = appdef.SideTracker
@@ -21,8 +21,8 @@ type beside struct {
 	framework bool // the framework wants it
 }
 
-// frameworkSide is the side process that the app's framework wants; empty: none. Without servers MXNet has no cluster, and an
-// xgboost that is alone has nobody to meet.
+// frameworkSide is the side process that the app's framework wants; empty: none. Without servers MXNet has no cluster,
+// and an xgboost that is alone has nobody to meet.
 func frameworkSide(app *appdef.App) string {
 	train, serve := 0, 0
 	for _, c := range app.Components {
@@ -53,8 +53,8 @@ func firstWorker(app *appdef.App, component string, index int) bool {
 	return false
 }
 
-// sidesOf are the side processes of an instance, by name: the definition's, and the framework's, which runs beside the first
-// of those that train and nowhere else, by the command that the definition has for it or by ours.
+// sidesOf are the side processes of an instance, by name: the definition's, and the framework's, which runs beside the
+// first of those that train and nowhere else, by the command that the definition has for it or by ours.
 func sidesOf(app *appdef.App, component string, index int) []beside {
 	c, wanted := app.Component(component), frameworkSide(app)
 	var all []beside
@@ -83,7 +83,10 @@ func sidePorts(app *appdef.App, component string, index int) []Port {
 	c := app.Component(component)
 	for _, s := range sidesOf(app, component, index) {
 		if s.Port && !asksFor(app, component, appdef.SidePort(s.Name)) {
-			ports = append(ports, Port{Name: appdef.SidePort(s.Name), Allowed: cmp.Or(c.Config[appdef.AllowedPortsKey], app.Settings.AllowedPorts)})
+			ports = append(ports, Port{
+				Name:    appdef.SidePort(s.Name),
+				Allowed: cmp.Or(c.Config[appdef.AllowedPortsKey], app.Settings.AllowedPorts),
+			})
 		}
 	}
 	return ports
@@ -93,15 +96,20 @@ func asksFor(app *appdef.App, component, key string) bool {
 	return slices.ContainsFunc(app.PortNeeds(component), func(n appdef.PortNeed) bool { return n.Key == key })
 }
 
-// ofOtherSide tells that a template names the port of a side process of this component, which runs beside another instance:
-// that one publishes it.
+// ofOtherSide tells that a template names the port of a side process of this component, which runs beside another
+// instance: that one publishes it.
 func ofOtherSide(app *appdef.App, c *appdef.Component, index int, template string) bool {
 	own := sidesOf(app, c.Name, index)
 	return slices.ContainsFunc(appdef.Placeholders(template), func(placeholder string) bool {
 		name, ok := appdef.CutSidePort(strings.TrimPrefix(placeholder, "site."))
-		if _, configured := c.Config[placeholder]; !ok || configured || slices.ContainsFunc(own, func(s beside) bool { return s.Name == name }) {
+		if _, configured := c.Config[placeholder]; !ok || configured || slices.ContainsFunc(own, func(s beside) bool {
+			return s.Name == name
+		}) {
 			return false
 		}
-		return name == appdef.FrameworkSide(app.Settings.Framework) || slices.ContainsFunc(c.Settings.Sides, func(s appdef.Side) bool { return s.Name == name && s.Port })
+		return name == appdef.FrameworkSide(app.Settings.Framework) ||
+			slices.ContainsFunc(c.Settings.Sides, func(s appdef.Side) bool {
+				return s.Name == name && s.Port
+			})
 	})
 }

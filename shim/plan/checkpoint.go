@@ -9,10 +9,14 @@ import (
 
 func (b *builder) checkpoint() Checkpoint {
 	c := b.component.Settings.Checkpoint
-	out := Checkpoint{Dir: b.checkpointDir(), Pattern: c.Pattern, Whole: c.Whole, Marker: c.Marker, Keep: c.Keep, Signal: c.Signal, Ranks: c.Ranks}
+	out := Checkpoint{
+		Dir: b.checkpointDir(), Pattern: c.Pattern, Whole: c.Whole, Marker: c.Marker, Keep: c.Keep,
+		Signal: c.Signal, Ranks: c.Ranks,
+	}
 	switch _, store := b.checkpointPlace(); {
 	case c.Sync != "" && schemeOf(out.Dir) != "":
-		b.warn(b.key("muster.checkpoint.sync"), appdef.Quote(c.Sync), "no value", "the process saves to "+out.Dir+" itself, from where nothing is copied")
+		b.warn(b.key("muster.checkpoint.sync"), appdef.Quote(c.Sync), "no value",
+			"the process saves to "+out.Dir+" itself, from where nothing is copied")
 	case c.Sync != "":
 		out.Sync, _ = b.location("muster.checkpoint.sync", c.Sync)
 	case out.Dir != store:
@@ -22,7 +26,8 @@ func (b *builder) checkpoint() Checkpoint {
 		b.cannot(b.key("muster.checkpoint.sync"), appdef.Quote(out.Sync), "a path, file: or hdfs:", "")
 	}
 	if out.Keep > 0 && out.Sync == "" {
-		b.warn(b.key("muster.checkpoint.keep"), number(float64(out.Keep)), "muster.checkpoint.sync", "what the process saves in a folder is for itself to remove")
+		b.warn(b.key("muster.checkpoint.keep"), number(float64(out.Keep)), "muster.checkpoint.sync",
+			"what the process saves in a folder is for itself to remove")
 	}
 	return out
 }
@@ -30,8 +35,8 @@ func (b *builder) checkpoint() Checkpoint {
 // localCheckpoints is the folder that all instances of this host share.
 const localCheckpoints = Work + "/checkpoint"
 
-// checkpointDir is what the process is told: the folder or URL that the definition names, or in place of a URL that it cannot
-// reach the local folder.
+// checkpointDir is what the process is told: the folder or URL that the definition names, or in place of a URL that it
+// cannot reach the local folder.
 func (b *builder) checkpointDir() string {
 	dir, store := b.checkpointPlace()
 	if store != "" && !b.reaches() {
@@ -40,8 +45,8 @@ func (b *builder) checkpointDir() string {
 	return dir
 }
 
-// checkpointPlace is where the definition has its checkpoints: the TensorFlow package's own keys, muster.checkpoint.dir, else the
-// shared folder. store is the same where it is in a store that muster has.
+// checkpointPlace is where the definition has its checkpoints: the TensorFlow package's own keys,
+// muster.checkpoint.dir, else the shared folder. store is the same where it is in a store that muster has.
 func (b *builder) checkpointPlace() (dir, store string) {
 	dir = b.builtinCheckpointDir()
 	if dir == "" && b.component.Settings.Checkpoint.Dir != "" {

@@ -46,8 +46,8 @@ func (b *builder) ownCommand(script *Script) []string {
 	return []string{}
 }
 
-// underMPI makes one command the job's: mpirun starts it in every instance, from the first. One that calls mpirun itself
-// is run there as it is, and finds the same hosts.
+// underMPI makes one command the job's: mpirun starts it in every instance, from the first. One that calls mpirun
+// itself is run there as it is, and finds the same hosts.
 func (b *builder) underMPI(command []string, text string) []string {
 	m := b.mpi()
 	switch {
@@ -77,8 +77,8 @@ const parking = `: | { exec 3<>/proc/self/fd/0; read -r _ <&3; }`
 // started in, which other hosts do not have.
 const atHome = `cd "$MUSTER_WORK_DIR" && exec "$@"`
 
-// heedingExitFile runs a command and ends with the first line of exit.code, or of the file that hbox.custom.exit names, by
-// which a process of HBox's MPI family says how the job ended, if there is one that is a number.
+// heedingExitFile runs a command and ends with the first line of exit.code, or of the file that hbox.custom.exit names,
+// by which a process of HBox's MPI family says how the job ended, if there is one that is a number.
 const heedingExitFile = `file=${HBOX_CUSTOM_EXIT:-exit.code}
 [ ! -e "$file" ] || : >"$file"
 "$@" & job=$!
@@ -94,7 +94,8 @@ func launchesItself(text string) bool {
 	if len(fields) > 1 && fields[0] == "exec" {
 		fields = fields[1:]
 	}
-	return len(fields) > 0 && slices.Contains([]string{"mpirun", "mpiexec", "orterun", "horovodrun"}, path.Base(fields[0]))
+	return len(fields) > 0 && slices.Contains([]string{"mpirun", "mpiexec", "orterun", "horovodrun"},
+		path.Base(fields[0]))
 }
 
 // quoteShell makes one word of a text for a shell.

@@ -84,7 +84,8 @@ func (s *Script) each(fill func(string) string) *Script {
 		return nil
 	}
 	out := *s
-	out.Folder, out.Library, out.Python, out.JavaHome = fill(s.Folder), fill(s.Library), fill(s.Python), fill(s.JavaHome)
+	out.Folder, out.Library = fill(s.Folder), fill(s.Library)
+	out.Python, out.JavaHome = fill(s.Python), fill(s.JavaHome)
 	out.Configurations = make(map[string]map[string]string, len(s.Configurations))
 	for dict, values := range s.Configurations {
 		out.Configurations[dict] = eachValue(values, fill)

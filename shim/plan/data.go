@@ -31,7 +31,8 @@ func (b *builder) inputs() *Inputs {
 		b.streamIn(&in)
 	}
 	if n := b.component.Settings.Processes; in.Strategy == appdef.StrategyStream && n > 1 {
-		b.problem(b.key(nprocKey), strconv.Itoa(n)+" processes in a container with the input strategy "+in.Strategy, "1", "a container has one stdin")
+		b.problem(b.key(nprocKey), strconv.Itoa(n)+" processes in a container with the input strategy "+in.Strategy,
+			"1", "a container has one stdin")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.From)) {
 		key := "muster.input." + name
@@ -98,17 +99,22 @@ func (b *builder) outputs() *Outputs {
 			continue
 		}
 		if scheme := schemeOf(url); slices.Contains(Stores(), scheme) && !slices.Contains(writable(), scheme) {
-			b.cannot(b.key(key), scheme+": in "+appdef.Quote(url), strings.Join(writable(), ": or ")+": or a path", "nothing is left on a web server")
+			b.cannot(b.key(key), scheme+": in "+appdef.Quote(url), strings.Join(writable(), ": or ")+": or a path",
+				"nothing is left on a web server")
 		}
 		if out.Folder == "" && slices.Contains([]string{"_temporary", "_SUCCESS"}, name) {
-			b.problem(b.key(key), appdef.Quote(name)+" as the name of what is left", "another name", "it is Hadoop's own in the place of an output")
+			b.problem(b.key(key), appdef.Quote(name)+" as the name of what is left", "another name",
+				"it is Hadoop's own in the place of an output")
 		}
 		if other, twice := taken[url]; twice && out.Folder != "" {
-			b.problem(b.key(key), appdef.Quote(url)+", where muster.output."+other+" goes as well", "a place of its own", "")
+			b.problem(b.key(key), appdef.Quote(url)+", where muster.output."+other+" goes as well",
+				"a place of its own", "")
 		}
 		taken[url] = name
 		if other := b.sameName(url, name); other != "" && out.Folder == "" {
-			b.problem(b.key(key), appdef.Quote(strings.TrimRight(url, "/")+"/"+name)+", where "+other+" leaves its own as well", "a place of its own", "each of them has no folder of its own name there")
+			b.problem(b.key(key), appdef.Quote(strings.TrimRight(url,
+				"/")+"/"+name)+", where "+other+" leaves its own as well", "a place of its own", "each of them has "+
+				"no folder of its own name there")
 		}
 		if another {
 			url = ""
@@ -118,7 +124,8 @@ func (b *builder) outputs() *Outputs {
 	return &out
 }
 
-// sameName is another component that leaves an output at the same place under the same plain name; empty: there is none.
+// sameName is another component that leaves an output at the same place under the same plain name; empty: there is
+// none.
 func (b *builder) sameName(url, name string) string {
 	for _, c := range b.app.Components {
 		s := c.Settings.Outputs
@@ -127,7 +134,8 @@ func (b *builder) sameName(url, name string) string {
 		if !ok || !plain || c.Name == b.component.Name || c.Instances == 0 {
 			continue
 		}
-		at, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, strings.TrimSpace(b.text("muster.output."+name, to)))
+		at, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User,
+			strings.TrimSpace(b.text("muster.output."+name, to)))
 		if ok && strings.TrimRight(at, "/") == strings.TrimRight(url, "/") {
 			return c.Name
 		}
@@ -213,6 +221,7 @@ func (b *builder) streamOut(out *Outputs) {
 			"what other classes do is Java, and there is none between the process and the store")
 	}
 	if n := len(b.component.Settings.Outputs.To); n > 1 {
-		b.problem(b.key("muster.outputs.strategy"), strconv.Itoa(n)+" outputs with the strategy "+out.Strategy, "one", "a process has one stdout")
+		b.problem(b.key("muster.outputs.strategy"), strconv.Itoa(n)+" outputs with the strategy "+out.Strategy, "one",
+			"a process has one stdout")
 	}
 }

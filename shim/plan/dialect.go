@@ -54,10 +54,11 @@ type Inputs struct {
 	Workers  int     `json:"workers"` // how many read; 0: this one has empty folders alone
 	Rename   bool    `json:"rename,omitempty"`
 	Whole    bool    `json:"whole,omitempty"`
-	Chief    int     `json:"chief,omitempty"` // files of each input that the first gets, and no more; 0: its turn comes as everybody's
-	Shuffle  bool    `json:"shuffle,omitempty"`
-	Epochs   int     `json:"epochs,omitempty"`
-	Format   string  `json:"format,omitempty"`
+	// files of each input that the first gets, and no more; 0: its turn comes as everybody's
+	Chief   int    `json:"chief,omitempty"`
+	Shuffle bool   `json:"shuffle,omitempty"`
+	Epochs  int    `json:"epochs,omitempty"`
+	Format  string `json:"format,omitempty"`
 	Stream
 	// ListLength is how many characters all variables may have; 0: HBox's number.
 	ListLength int  `json:"list_length,omitempty"`
@@ -87,7 +88,8 @@ type Outputs struct {
 	Folder   string   `json:"folder"` // below To, the instance's own; empty: none, the local name instead
 	Failed   bool     `json:"failed,omitempty"`
 	Format   string   `json:"format,omitempty"`
-	// Interim is where interim saves lie below To, before their time; Incremental has them without what has not changed.
+	// Interim is where interim saves lie below To, before their time; Incremental has them without what has not
+	// changed.
 	Interim     string `json:"interim,omitempty"`
 	Incremental bool   `json:"incremental,omitempty"`
 	// SaveEvery is in seconds; 0: when somebody asks.

@@ -34,7 +34,8 @@ func (b *builder) discovery(p Plan) *Discovery {
 
 const addressKey = "muster.address"
 
-// Frameworks that cannot work with names in place of addresses, and those that ask for a name when they start and never again.
+// Frameworks that cannot work with names in place of addresses, and those that ask for a name when they start and never
+// again.
 var (
 	wantAddresses = map[string]string{
 		"lightgbm": "LightGBM looks for its own addresses among those of the machines",

@@ -9,8 +9,8 @@ import (
 
 // Publish gives the values of the plan's exports, by `<group>.<name>`, on this host with these
 // ports (by Port.Name), and the instance's address in the ClusterSpec: host:port, or empty when no
-// export is one. An IPv6 host is put into brackets before a port. With muster.address=dns the address has the member's name in
-// place of the host, the exports, which people read, have not.
+// export is one. An IPv6 host is put into brackets before a port. With muster.address=dns the address has the member's
+// name in place of the host, the exports, which people read, have not.
 func Publish(p Plan, host string, ports map[string]int) (exports map[string]string, address string) {
 	exports = map[string]string{}
 	tokens := append(portTokens(p.Ports, ports), hostToken+":", bracket(host)+":", hostToken, host)
@@ -48,8 +48,8 @@ type Endpoint struct {
 	Member  bool     // the one that the instance's own name stands for
 }
 
-// Endpoints are the ports that the plan's exports name, each once, with these numbers (by Port.Name) on this host. The first one
-// is the member's, unless another is its address in the ClusterSpec.
+// Endpoints are the ports that the plan's exports name, each once, with these numbers (by Port.Name) on this host. The
+// first one is the member's, unless another is its address in the ClusterSpec.
 func Endpoints(p Plan, host string, ports map[string]int) []Endpoint {
 	var all []Endpoint
 	values, _ := Publish(p, host, ports)
@@ -90,7 +90,8 @@ func (e Export) ports(ports []Port, numbers map[string]int) []int {
 			add(n)
 		}
 	}
-	for _, m := range exported.FindAllStringSubmatch(strings.NewReplacer(portTokens(ports, numbers)...).Replace(e.Value), -1) {
+	for _, m := range exported.FindAllStringSubmatch(strings.NewReplacer(portTokens(ports,
+		numbers)...).Replace(e.Value), -1) {
 		n, _ := strconv.Atoi(m[1]) // digits
 		add(n)
 	}

@@ -16,7 +16,8 @@ func (b *builder) process(p Plan) Process {
 	proc := Process{
 		Argv: b.command(p.Script), Cwd: b.cwd(p.Script), Folder: b.req.root(), User: b.user(), Env: map[string]string{},
 		Secrets: slices.Sorted(maps.Keys(s.Secrets)), SecretRefs: map[string]string{},
-		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(), Shell: s.Command != "" && !p.Script.isFile(CommandStart) && !b.serves(),
+		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(),
+		Shell: s.Command != "" && !p.Script.isFile(CommandStart) && !b.serves(),
 	}
 	proc.Verbatim = b.verbatim // by b.command
 	if b.literal() {
@@ -29,7 +30,8 @@ func (b *builder) process(p Plan) Process {
 		proc.Secrets = []string{}
 	}
 	if s.ResumeArgs != "" && p.Script != nil && !proc.Shell {
-		b.warn(b.key("muster.resume.args"), appdef.Quote(s.ResumeArgs), "no value", "START is a script, which reads MUSTER_CHECKPOINT")
+		b.warn(b.key("muster.resume.args"), appdef.Quote(s.ResumeArgs), "no value",
+			"START is a script, which reads MUSTER_CHECKPOINT")
 	} else if s.ResumeArgs != "" && !b.parked() && !b.serves() {
 		proc.ResumeArgs = b.resumeArgs(s.ResumeArgs)
 	}
@@ -41,7 +43,8 @@ func (b *builder) process(p Plan) Process {
 	devices := b.gpuEnv(p)
 	for _, name := range slices.Sorted(maps.Keys(devices)) {
 		if value, set := proc.Env[name]; set {
-			b.warn(b.key("muster.env."+name), appdef.Quote(value), "no value", "the devices that were granted stand there")
+			b.warn(b.key("muster.env."+name), appdef.Quote(value), "no value",
+				"the devices that were granted stand there")
 		}
 	}
 	maps.Copy(proc.Env, devices)

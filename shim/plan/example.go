@@ -37,7 +37,8 @@ func ExampleRoster(app appdef.App, req Request) registry.Roster {
 			address = host
 		}
 		r.Rows = append(r.Rows, registry.Row{
-			Instance: instance, Rank: rank, Role: string(c.Settings.Role), Addr: address, Ports: ports, Exports: exports,
+			Instance: instance, Rank: rank, Role: string(c.Settings.Role), Addr: address, Ports: ports,
+			Exports: exports,
 		})
 	}
 	return r

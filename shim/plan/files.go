@@ -34,15 +34,16 @@ func (b *builder) copies(from map[string]string, prefix, kind string) []StageIte
 		key := prefix + name
 		if url, ok := b.location(key, b.text(key, from[name])); ok {
 			items = append(items, StageItem{
-				Name: name, Kind: kind, From: url, To: path.Join(b.req.root(), name), Unchecked: b.component.Settings.FilesUnchecked,
+				Name: name, Kind: kind, From: url, To: path.Join(b.req.root(), name),
+				Unchecked: b.component.Settings.FilesUnchecked,
 			})
 		}
 	}
 	return items
 }
 
-// apart reports what is to be brought under a name that something else of the instance's has: each would take the other's
-// place.
+// apart reports what is to be brought under a name that something else of the instance's has: each would take the
+// other's place.
 func (b *builder) apart(items []StageItem) {
 	s, taken := b.component.Settings, map[string]string{}
 	for _, item := range items {
@@ -57,10 +58,14 @@ func (b *builder) apart(items []StageItem) {
 			taken[name] = "a " + item.Kind + " of the package"
 		}
 	}
-	for prefix, names := range map[string]map[string]string{"muster.input.": s.Inputs.From, "muster.output.": s.Outputs.To} {
+	for prefix, names := range map[string]map[string]string{
+		"muster.input.":  s.Inputs.From,
+		"muster.output.": s.Outputs.To,
+	} {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			if first := taken[name]; strings.HasPrefix(first, fileKey) || strings.HasPrefix(first, archiveKey) {
-				b.problem(b.key(first), appdef.Quote(name)+", the name of "+prefix+name+" as well", "a name of its own", "")
+				b.problem(b.key(first), appdef.Quote(name)+", the name of "+prefix+name+" as well", "a name of its own",
+					"")
 			}
 		}
 	}

@@ -17,7 +17,8 @@ const (
 	RecordSequence RecordForm = "sequence" // each value of a SequenceFile
 )
 
-// The packages that Hadoop keeps its formats in: of the old interface, which HBox takes its classes from, and of the new.
+// The packages that Hadoop keeps its formats in: of the old interface, which HBox takes its classes from, and of the
+// new.
 const (
 	oldFormats = "org.apache.hadoop.mapred"
 	newInput   = "org.apache.hadoop.mapreduce.lib.input"
@@ -34,8 +35,8 @@ type format[T any] struct {
 	is       T
 }
 
-// inputFormats are the InputFormats that a stream can be read by. WholeFileInputFormat is in no package of Hadoop's: it is
-// what users call the one that everybody writes.
+// inputFormats are the InputFormats that a stream can be read by. WholeFileInputFormat is in no package of Hadoop's: it
+// is what users call the one that everybody writes.
 var inputFormats = [...]format[RecordForm]{
 	{"TextInputFormat", []string{oldFormats, newInput}, RecordLines},
 	{"KeyValueTextInputFormat", []string{oldFormats, newInput}, RecordValues},
@@ -65,7 +66,8 @@ func find[T any](all []format[T], class string, fallback T) (T, bool) {
 	dot := strings.LastIndexByte(class, '.')
 	name, home := class[dot+1:], class[:max(dot, 0)]
 	for _, f := range all {
-		if f.class == name && (dot < 0 || slices.Contains(f.packages, home) || slices.Contains(f.packages, anyPackage)) {
+		if f.class == name && (dot < 0 || slices.Contains(f.packages, home) ||
+			slices.Contains(f.packages, anyPackage)) {
 			return f.is, true
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // ticketsFile is a process's own ticket cache, below the instance's folder.
 const ticketsFile = "app/run/krb5cc"
 
-// hadoop is what the process is told; nil: there is no configuration here. An image that has a Hadoop or a Java of its own
-// keeps it.
+// hadoop is what the process is told; nil: there is no configuration here. An image that has a Hadoop or a Java of its
+// own keeps it.
 func (b *builder) hadoop() *Hadoop {
 	facts := b.req.Hadoop
 	if facts == nil || facts.Conf == "" {
@@ -31,7 +31,8 @@ func (b *builder) hadoop() *Hadoop {
 	return h
 }
 
-// hadoopUser is who acts where Kerberos does not say it: whom the agent's environment names, else the process's own user.
+// hadoopUser is who acts where Kerberos does not say it: whom the agent's environment names, else the process's own
+// user.
 func (b *builder) hadoopUser() string {
 	name := b.req.Allocation.User
 	if u := b.req.User; u != nil {
@@ -41,5 +42,7 @@ func (b *builder) hadoopUser() string {
 }
 
 func (b *builder) imageHas(name string) bool {
-	return b.req.Image != nil && slices.ContainsFunc(b.req.Image.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+	return b.req.Image != nil && slices.ContainsFunc(b.req.Image.Env, func(e string) bool {
+		return strings.HasPrefix(e, name+"=")
+	})
 }

@@ -49,7 +49,8 @@ func hboxSingle(s appdef.AppSettings) bool {
 // hboxInherits tells the variables that HBox's container hands on from its host.
 func hboxInherits(name string) bool {
 	switch name {
-	case "PATH", "JAVA_HOME", "CLASSPATH", "LD_LIBRARY_PATH", "HADOOP_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR", "HADOOP_VERSION":
+	case "PATH", "JAVA_HOME", "CLASSPATH", "LD_LIBRARY_PATH", "HADOOP_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR",
+		"HADOOP_VERSION":
 		return true
 	}
 	return false

@@ -1,7 +1,7 @@
 package plan
 
-// Launcher is what is known of who started an agent here, and where from. `muster plan` prints it beside the plan, which
-// has of it only what it builds on.
+// Launcher is what is known of who started an agent here, and where from. `muster plan` prints it beside the plan,
+// which has of it only what it builds on.
 type Launcher struct {
 	Name  string  `json:"name"`
 	Known []Known `json:"known"`
@@ -11,8 +11,8 @@ type Launcher struct {
 	Notes    []string `json:"notes"` // what a person should be told of this environment
 }
 
-// Known is one value, and where it came from: a variable, a file, a flag, or who settles it when nobody has given one. The
-// value is then empty.
+// Known is one value, and where it came from: a variable, a file, a flag, or who settles it when nobody has given one.
+// The value is then empty.
 type Known struct {
 	What  string `json:"what"`
 	Value string `json:"value"`

@@ -14,6 +14,7 @@ func (b *builder) machineAddress() {
 		return
 	}
 	if a, err := netip.ParseAddr(host); err != nil || !a.Is4() {
-		b.warn(b.key("muster.framework"), "the host "+appdef.Quote(host), "an IPv4 address: --host", "LightGBM looks for its own addresses among those of the machines")
+		b.warn(b.key("muster.framework"), "the host "+appdef.Quote(host), "an IPv4 address: --host",
+			"LightGBM looks for its own addresses among those of the machines")
 	}
 }

@@ -42,7 +42,8 @@ func (b *builder) limits() Limits {
 func (b *builder) memory(asked int, e Envelope) int {
 	where := b.key("yarn.memory")
 	if asked > 0 && asked < leastMemoryMB {
-		b.problem(where, strconv.Itoa(asked)+" MB", "at least "+strconv.Itoa(leastMemoryMB)+" MB", "no process starts in less")
+		b.problem(where, strconv.Itoa(asked)+" MB", "at least "+strconv.Itoa(leastMemoryMB)+" MB",
+			"no process starts in less")
 		return asked
 	}
 	launcher := "the launcher's limit is " + strconv.Itoa(e.MemoryMB) + " MB"
@@ -54,7 +55,8 @@ func (b *builder) memory(asked int, e Envelope) int {
 		return room
 	case e.MemoryMB > 0 && asked > e.MemoryMB:
 		b.problem(where, strconv.Itoa(asked)+" MB", "at most "+strconv.Itoa(room)+" MB",
-			launcher+" and "+strconv.Itoa(agentMemoryMB)+" MB of it are the agent's; ask the launcher for more, or the app for less")
+			launcher+" and "+strconv.Itoa(agentMemoryMB)+" MB of it are the agent's; ask the launcher for more, or "+
+				"the app for less")
 		return room
 	case e.MemoryMB > 0 && asked > room:
 		b.warn(where, strconv.Itoa(asked)+" MB", "at most "+strconv.Itoa(room)+" MB",

@@ -35,8 +35,8 @@ func pathOf(url string) string {
 	return rest
 }
 
-// inFilesystem is a path without a scheme as a URL of the filesystem with this URI; false: it has no place there. A URL is
-// what it is.
+// inFilesystem is a path without a scheme as a URL of the filesystem with this URI; false: it has no place there. A URL
+// is what it is.
 func inFilesystem(uri, user, name string) (string, bool) {
 	absolute := strings.HasPrefix(name, "/")
 	switch scheme := schemeOf(uri); {

@@ -17,8 +17,9 @@ type Needs struct {
 }
 
 // NeedsOf lists what an instance must be granted: ports in the order in which its exports and then
-// its configuration name them, then those of its side processes, and GPUs. A port's name is the configuration key that asks for it
-// (`global.ps.port`); the second and later ones of one value get `.2`, `.3` behind it. That of a side process is `side.NAME`.
+// its configuration name them, then those of its side processes, and GPUs. A port's name is the configuration key that
+// asks for it (`global.ps.port`); the second and later ones of one value get `.2`, `.3` behind it. That of a side
+// process is `side.NAME`.
 func NeedsOf(app appdef.App, component string, index int) Needs {
 	c := app.Component(component)
 	if c == nil {
@@ -35,7 +36,9 @@ func portsOf(app *appdef.App, component string, index int) []Port {
 	for _, need := range app.PortNeeds(component) {
 		for i, claim := range need.Claims {
 			ports = append(ports, Port{
-				Name: portName(need.Key, i), Want: claim.Want, Allowed: cmp.Or(app.Component(component).Config[appdef.AllowedPortsKey], app.Settings.AllowedPorts), Shared: !claim.PerContainer, Exact: app.Component(component).Settings.PortsExact && claim.Want > 0,
+				Name: portName(need.Key, i), Want: claim.Want,
+				Allowed: cmp.Or(app.Component(component).Config[appdef.AllowedPortsKey], app.Settings.AllowedPorts),
+				Shared:  !claim.PerContainer, Exact: app.Component(component).Settings.PortsExact && claim.Want > 0,
 			})
 		}
 	}

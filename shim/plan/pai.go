@@ -21,8 +21,9 @@ func (b *builder) pai() *PAI {
 	}
 	p := &PAI{
 		Version: s.PAI.Version, Job: b.app.Name, User: b.req.Allocation.User,
-		DataDir: b.paiDir("muster.pai.data.dir", s.PAI.DataDir), OutputDir: b.paiDir("muster.pai.output.dir", s.PAI.OutputDir),
-		CodeDir: b.paiDir("muster.pai.code.dir", s.PAI.CodeDir), VirtualCluster: s.PAI.VirtualCluster,
+		DataDir:   b.paiDir("muster.pai.data.dir", s.PAI.DataDir),
+		OutputDir: b.paiDir("muster.pai.output.dir", s.PAI.OutputDir),
+		CodeDir:   b.paiDir("muster.pai.code.dir", s.PAI.CodeDir), VirtualCluster: s.PAI.VirtualCluster,
 		KillAll: s.Total.MinSucceeded, Env: map[string]string{}, Roles: []PAIRole{},
 	}
 	p.DefaultFS, _ = b.scope.Lookup("NN_URI")
@@ -37,7 +38,8 @@ func (b *builder) pai() *PAI {
 	return p
 }
 
-// paiDir fills a folder in. The default output folder, which nobody wrote, is nothing to warn of where there is no file system.
+// paiDir fills a folder in. The default output folder, which nobody wrote, is nothing to warn of where there is no file
+// system.
 func (b *builder) paiDir(key, text string) string {
 	if at, ok := keyPlace(b.app, b.position, key); ok && at.Pointer != "" {
 		return b.text(key, text)
@@ -48,13 +50,15 @@ func (b *builder) paiDir(key, text string) string {
 
 func (b *builder) paiRole(c *appdef.Component) PAIRole {
 	return PAIRole{
-		Name: c.Name, Tasks: c.Instances, CPUs: c.Limits.VCores, MemoryMB: c.Limits.MemoryMB, GPUs: c.Limits.GPUs, ShmMB: c.Limits.ShmMB,
-		MinFailed: c.Settings.Complete.MinFailed, MinSucceeded: c.Settings.Complete.MinSucceeded, Ports: paiPorts(b.app, c.Name),
+		Name: c.Name, Tasks: c.Instances, CPUs: c.Limits.VCores, MemoryMB: c.Limits.MemoryMB, GPUs: c.Limits.GPUs,
+		ShmMB:     c.Limits.ShmMB,
+		MinFailed: c.Settings.Complete.MinFailed, MinSucceeded: c.Settings.Complete.MinSucceeded,
+		Ports: paiPorts(b.app, c.Name),
 	}
 }
 
-// paiPorts are a role's ports by label: the fixed ones first, as PAI's launcher lists them. Its order of the rest is that of a
-// hash map; here they are by label.
+// paiPorts are a role's ports by label: the fixed ones first, as PAI's launcher lists them. Its order of the rest is
+// that of a hash map; here they are by label.
 func paiPorts(app *appdef.App, component string) []PAIPort {
 	labels, fixed := map[string]*PAIPort{}, map[string]bool{}
 	for _, need := range app.PortNeeds(component) {
@@ -74,7 +78,9 @@ func paiPorts(app *appdef.App, component string) []PAIPort {
 	out := []PAIPort{}
 	for _, p := range labels {
 		// by length, then letters: the numbers at the end count up
-		slices.SortFunc(p.Names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+		slices.SortFunc(p.Names, func(a, b string) int {
+			return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+		})
 		out = append(out, *p)
 	}
 	slices.SortFunc(out, func(a, b PAIPort) int {
@@ -86,7 +92,8 @@ func paiPorts(app *appdef.App, component string) []PAIPort {
 	return out
 }
 
-// code are the folders of a PAI job: codeDir, which comes to each task, and outputDir, which is made only for who uses it.
+// code are the folders of a PAI job: codeDir, which comes to each task, and outputDir, which is made only for who uses
+// it.
 func (b *builder) code() []StageItem {
 	pai := b.app.Settings.PAI
 	var items []StageItem
@@ -100,7 +107,8 @@ func (b *builder) code() []StageItem {
 		const key = "muster.pai.output.dir"
 		at, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, b.paiDir(key, pai.OutputDir))
 		if scheme := schemeOf(at); ok && scheme != "" && !slices.Contains(writable(), scheme) {
-			b.warn(b.key(key), scheme+": in "+appdef.Quote(at), strings.Join(writable(), ": or ")+": or a path", "it is not made here: the job's own commands have to")
+			b.warn(b.key(key), scheme+": in "+appdef.Quote(at), strings.Join(writable(), ": or ")+": or a path",
+				"it is not made here: the job's own commands have to")
 		} else if ok {
 			at, ok = b.location(key, at)
 		}
@@ -113,11 +121,15 @@ func (b *builder) code() []StageItem {
 
 func (b *builder) codeItem(key, from string) StageItem {
 	if b.app.Settings.PAI.Version != appdef.PAI05 {
-		return StageItem{Name: "codeDir", Kind: StageCodeBeside, From: from, To: path.Join(b.req.root(), appdef.CodeName)}
+		return StageItem{
+			Name: "codeDir", Kind: StageCodeBeside, From: from,
+			To: path.Join(b.req.root(), appdef.CodeName),
+		}
 	}
 	base := path.Base(strings.TrimRight(pathOf(from), "/"))
 	if base == "/" || base == "." || base == ".." || base != "package" && slices.Contains(appdef.OwnNames(), base) {
-		b.problem(b.key(key), appdef.Quote(from), "a folder with a name of its own", "it is brought to ./"+base+"/, which is muster's")
+		b.problem(b.key(key), appdef.Quote(from), "a folder with a name of its own",
+			"it is brought to ./"+base+"/, which is muster's")
 	}
 	return StageItem{Name: "codeDir", Kind: StageCode, From: from, To: path.Join(b.req.root(), base)}
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Plan is what one agent does. The layout is that of the JSON which `muster plan` prints: the embedded groups are flat there.
+// Plan is what one agent does. The layout is that of the JSON which `muster plan` prints: the embedded groups are flat
+// there.
 type Plan struct {
 	Version    int         `json:"version"`
 	App        AppPart     `json:"app"`
@@ -273,13 +274,14 @@ type Discovery struct {
 
 // Side is a process beside the instance's own.
 type Side struct {
-	Name     string            `json:"name"`
-	Argv     []string          `json:"argv"`
-	Env      map[string]string `json:"env,omitempty"`  // over that of the process
-	Port     string            `json:"port,omitempty"` // name of its port among Ports; empty: none
-	Restart  bool              `json:"restart"`
-	Finishes bool              `json:"finishes,omitempty"` // an end with 0 is its last, and is waited for when the process has ended with 0
-	Why      string            `json:"why"`                // muster.side, or the framework that wants it
+	Name    string            `json:"name"`
+	Argv    []string          `json:"argv"`
+	Env     map[string]string `json:"env,omitempty"`  // over that of the process
+	Port    string            `json:"port,omitempty"` // name of its port among Ports; empty: none
+	Restart bool              `json:"restart"`
+	// an end with 0 is its last, and is waited for when the process has ended with 0
+	Finishes bool   `json:"finishes,omitempty"`
+	Why      string `json:"why"` // muster.side, or the framework that wants it
 	// Verbatim is how many of the first of Argv are an image's own words.
 	Verbatim int `json:"-"`
 	// Literal is the one word of Argv into which nothing is filled, as in Process.

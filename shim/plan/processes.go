@@ -74,8 +74,10 @@ func (b *builder) processes() int {
 		case first:
 			n, first = max(c.Settings.Processes, 1), false
 		case max(c.Settings.Processes, 1) != n:
-			b.problem(b.keyOf(i, nprocKey), strconv.Itoa(max(c.Settings.Processes, 1))+" processes in a container of "+c.Name,
-				strconv.Itoa(n)+", as in the others that train", "ranks are counted by the container; set it once, in the global section")
+			b.problem(b.keyOf(i, nprocKey), strconv.Itoa(max(c.Settings.Processes,
+				1))+" processes in a container of "+c.Name,
+				strconv.Itoa(n)+", as in the others that train", "ranks are counted by the container; set it once, "+
+					"in the global section")
 		}
 	}
 	if n == 1 {

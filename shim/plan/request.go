@@ -31,8 +31,8 @@ type Request struct {
 	HostFacts
 	// DefaultFS is the URI of the default filesystem, the value of ${NN_URI} where nobody gives another; empty: none.
 	DefaultFS string
-	// Domain is where Consul answers DNS; empty: registry.DefaultDomain. NoDNS: nothing does, so that members are written by their
-	// hosts' addresses whatever muster.address says.
+	// Domain is where Consul answers DNS; empty: registry.DefaultDomain. NoDNS: nothing does, so that members are
+	// written by their hosts' addresses whatever muster.address says.
 	Domain string
 	NoDNS  bool
 	// Starts: the plan is to be run here, so that what cannot be run is a problem. Else it is a warning.

@@ -38,7 +38,8 @@ func Resolve(p Plan, dirs Dirs) Plan {
 	}
 	p.Checkpoint.Dir, p.Checkpoint.Sync = fill(p.Checkpoint.Dir), fill(p.Checkpoint.Sync)
 	p.Hadoop = p.Hadoop.resolved(fill)
-	p.DefaultFS, p.Inputs, p.Outputs, p.PAI = fill(p.DefaultFS), p.Inputs.resolved(fill), p.Outputs.resolved(fill), p.PAI.resolved(fill)
+	p.DefaultFS, p.PAI = fill(p.DefaultFS), p.PAI.resolved(fill)
+	p.Inputs, p.Outputs = p.Inputs.resolved(fill), p.Outputs.resolved(fill)
 	if p.Start != nil {
 		p.Start = &Start{
 			Argv: each(p.Start.Argv, fill), Env: eachValue(p.Start.Env, fill), Files: maps.Clone(p.Start.Files),

@@ -26,21 +26,26 @@ const imagePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 func (b *builder) root() Root {
 	limits := b.component.Limits
 	switch {
-	case limits.Image != "" && b.req.Engine.Name != "" && b.req.Engine.Name != engineContainer: // "": nobody asks for a host
+	// "": nobody asks for a host
+	case limits.Image != "" && b.req.Engine.Name != "" && b.req.Engine.Name != engineContainer:
 		p := b.key("muster.image")().Problem("image "+appdef.Quote(limits.Image)+" with engine "+b.req.Engine.Name,
 			"engine container", "this one was taken because: "+b.req.Engine.Why)
 		p.Forbidden = true
 		b.problems = append(b.problems, p)
 		return Root{Kind: RootImage, Image: limits.Image}
 	case limits.Image != "":
-		r := Root{Kind: RootImage, Image: b.text("muster.image", limits.Image), Auth: b.text("muster.image.auth", limits.ImageAuth)}
+		r := Root{
+			Kind: RootImage, Image: b.text("muster.image", limits.Image),
+			Auth: b.text("muster.image.auth", limits.ImageAuth),
+		}
 		if b.req.Image != nil {
 			r.Digest = b.req.Image.Digest
 		}
 		return r
 	case b.req.Engine.Name != engineContainer:
 		if limits.Root == appdef.RootOverlay {
-			b.warn(b.key("muster.root"), limits.Root+" with engine "+b.req.Engine.Name, "engine container", "the process sees the host's root, and its writes stay")
+			b.warn(b.key("muster.root"), limits.Root+" with engine "+b.req.Engine.Name, "engine container",
+				"the process sees the host's root, and its writes stay")
 		}
 		return Root{Kind: RootHost}
 	case limits.Root == appdef.RootOverlay:
@@ -120,7 +125,8 @@ func (b *builder) inImage(command []string) []string {
 	}
 	argv := slices.Concat(image.Entrypoint, command)
 	if len(argv) == 0 {
-		b.problem(b.key("muster.image"), "image "+appdef.Quote(b.component.Limits.Image)+", which has neither entrypoint nor command",
+		b.problem(b.key("muster.image"), "image "+appdef.Quote(b.component.Limits.Image)+", which has neither "+
+			"entrypoint nor command",
 			"muster.command", "say what to run in it")
 	}
 	return argv
@@ -129,7 +135,8 @@ func (b *builder) inImage(command []string) []string {
 // cwd is the image's working directory where it has one, else the instance's folder; scripts always start there, and so
 // does who finds inputs and leaves outputs beside it.
 func (b *builder) cwd(s *Script) string {
-	if image := b.req.Image; s == nil && !b.staysAtHome() && image != nil && image.WorkDir != "" && image.WorkDir != "/" {
+	if image := b.req.Image; s == nil && !b.staysAtHome() && image != nil && image.WorkDir != "" &&
+		image.WorkDir != "/" {
 		return image.WorkDir
 	}
 	return b.req.root()

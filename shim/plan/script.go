@@ -22,10 +22,12 @@ func (b *builder) script() *Script {
 	}
 	c := b.component
 	s := &Script{
-		Commands: map[string]ScriptCommand{}, Python: b.python(), Folder: path.Join(b.req.root(), "app/definition/package"),
+		Commands: map[string]ScriptCommand{}, Python: b.python(),
+		Folder:  path.Join(b.req.root(), "app/definition/package"),
 		Library: path.Join(b.req.root(), "infra/agent/slider-agent"), Timeout: defaultCommandTime,
-		StatusInterval: float64(c.Settings.StatusInterval), PackageList: packageList(b.app.Packages), AutoStart: c.AutoStart,
-		shell: b.shell(),
+		StatusInterval: float64(c.Settings.StatusInterval), PackageList: packageList(b.app.Packages),
+		AutoStart: c.AutoStart,
+		shell:     b.shell(),
 	}
 	if c.CommandScript != nil && !c.CommandScript.Missing {
 		s.File, s.Timeout = c.CommandScript.Script, cmp.Or(float64(c.CommandScript.Timeout), defaultCommandTime)
@@ -38,7 +40,8 @@ func (b *builder) script() *Script {
 		}
 	}
 	if own := c.Settings.TFArgs; own != nil {
-		b.warn(b.key("muster.tensorflow.args"), appdef.Quote(*own), "muster.start=builtin", "the package's script makes its own arguments")
+		b.warn(b.key("muster.tensorflow.args"), appdef.Quote(*own), "muster.start=builtin",
+			"the package's script makes its own arguments")
 	}
 	s.Configurations, _ = b.scope.Dictionaries()
 	s.JavaHome, _ = b.scope.Lookup("JAVA_HOME")

@@ -14,10 +14,12 @@ func (b *builder) sides(p Plan) []Side {
 		switch {
 		case s.Name == appdef.FrameworkSide(b.app.Settings.Framework):
 			if s.Index > 0 {
-				b.warn(at, strconv.Itoa(s.Index), "no value", "the "+s.Name+" runs beside the first of those that train")
+				b.warn(at, strconv.Itoa(s.Index), "no value",
+					"the "+s.Name+" runs beside the first of those that train")
 			}
 		case s.Index >= b.component.Instances:
-			b.warn(at, strconv.Itoa(s.Index), "0 to "+strconv.Itoa(b.component.Instances-1), "the side process "+s.Name+" runs nowhere")
+			b.warn(at, strconv.Itoa(s.Index), "0 to "+strconv.Itoa(b.component.Instances-1),
+				"the side process "+s.Name+" runs nowhere")
 		}
 	}
 	var out []Side
@@ -53,12 +55,13 @@ func (b *builder) side(p Plan, s beside) Side {
 	return out
 }
 
-// trackerProgram runs the tracker of whichever xgboost is installed: up to 2.0 it is told the number of its workers at the
-// start and joined, since 2.1 it is waited for.
+// trackerProgram runs the tracker of whichever xgboost is installed: up to 2.0 it is told the number of its workers at
+// the start and joined, since 2.1 it is waited for.
 const trackerProgram = `import os
 from xgboost.tracker import RabitTracker
 workers = int(os.environ["DMLC_NUM_WORKER"])
-tracker = RabitTracker(n_workers=workers, host_ip=os.environ["MUSTER_HOST"], port=int(os.environ["MUSTER_PORT_SIDE_TRACKER"]))
+tracker = RabitTracker(n_workers=workers, host_ip=os.environ["MUSTER_HOST"], ` +
+	`port=int(os.environ["MUSTER_PORT_SIDE_TRACKER"]))
 if hasattr(tracker, "wait_for"):
     tracker.start()
     tracker.wait_for()

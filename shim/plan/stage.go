@@ -94,7 +94,8 @@ func (b *builder) addons() []StageItem {
 const (
 	// StageCode is a folder that is copied to To.
 	StageCode = "code"
-	// StageCodeBeside is a folder that is copied to To, which stays read-only, and from there into the instance's folder.
+	// StageCodeBeside is a folder that is copied to To, which stays read-only, and from there into the instance's
+	// folder.
 	StageCodeBeside = "code-beside"
 	// StageOutput is a folder that is made where From says.
 	StageOutput = "output"

@@ -125,7 +125,9 @@ func (f finisher) step() string {
 func (f finisher) argv(fill func(string) string) []string {
 	proc := f.plan.Process
 	argv := proc.filled(fill)
-	own := slices.ContainsFunc(proc.Argv[proc.Verbatim:], func(a string) bool { return strings.Contains(a, "{{checkpoint") })
+	own := slices.ContainsFunc(proc.Argv[proc.Verbatim:], func(a string) bool {
+		return strings.Contains(a, "{{checkpoint")
+	})
 	if proc.ResumeArgs == "" || f.facts.Checkpoint == "" || own || len(argv) == 0 {
 		return argv
 	}
@@ -190,7 +192,8 @@ func (f finisher) rosterFile(start *Start) {
 func moveLong(start *Start, root string) {
 	for _, name := range slices.Sorted(maps.Keys(start.Env)) {
 		value := start.Env[name]
-		if len(value) <= mostVariable || path.Base(name) != name || name == ".." { // an image may call a variable what no file is called
+		// an image may call a variable what no file is called
+		if len(value) <= mostVariable || path.Base(name) != name || name == ".." {
 			continue
 		}
 		file := path.Join(valuesDir, name)
@@ -206,19 +209,22 @@ func (f finisher) tooLong(argv []string) appdef.Problems {
 	for i, arg := range argv {
 		if len(arg) > mostString {
 			where := appdef.Place{File: "plan", Pointer: fmt.Sprintf("/start/argv/%d", i)}
-			out = append(out, where.Problem(fmt.Sprintf("%d bytes", len(arg)), fmt.Sprintf("at most %d bytes in one argument", mostString),
+			out = append(out, where.Problem(fmt.Sprintf("%d bytes", len(arg)),
+				fmt.Sprintf("at most %d bytes in one argument", mostString),
 				"a gang of this size is read from MUSTER_ROSTER_FILE or TF_CONFIG_FILE"))
 		}
 	}
 	return out
 }
 
-// sideTeller gives the variables that a side process has beside those of its instance's process; frameworks.SideEnv is the
-// real one.
+// sideTeller gives the variables that a side process has beside those of its instance's process; frameworks.SideEnv is
+// the real one.
 type sideTeller func(p Plan, r registry.Roster, side string) map[string]string
 
 // FinishSide adds to a side process of a plan what start, that of the instance's process in this roster, decides.
-func FinishSide(p Plan, s Side, r registry.Roster, facts StartFacts, start Start, framework sideTeller) (argv []string, env map[string]string) {
+func FinishSide(
+	p Plan, s Side, r registry.Roster, facts StartFacts, start Start, framework sideTeller,
+) (argv []string, env map[string]string) {
 	f := finisher{plan: p, roster: r, facts: withRow(facts, p, r)}
 	fill := f.filler()
 	env = maps.Clone(start.Env)

@@ -37,7 +37,8 @@ func (b *builder) serves() bool {
 	if !b.app.InGraph() {
 		return false
 	}
-	return b.component.Settings.Role == appdef.RolePS || trains(b.component) && !firstWorker(b.app, b.req.Component, b.req.Index)
+	return b.component.Settings.Role == appdef.RolePS || trains(b.component) &&
+		!firstWorker(b.app, b.req.Component, b.req.Index)
 }
 
 // tensorflow is what Slider's TensorFlow package starts, without its docker: the user's script with
@@ -64,7 +65,8 @@ func (b *builder) tensorflowArgs(install string) []string {
 	if own := b.component.Settings.TFArgs; own != nil {
 		args, err := words(b.text("muster.tensorflow.args", *own))
 		if err != nil {
-			b.problem(b.key("muster.tensorflow.args"), appdef.Quote(*own), "arguments as a shell reads them", err.Error())
+			b.problem(b.key("muster.tensorflow.args"), appdef.Quote(*own), "arguments as a shell reads them",
+				err.Error())
 		}
 		return args
 	}

@@ -95,8 +95,8 @@ func (b *builder) shell() string {
 	return "bash"
 }
 
-// literal tells that commands and variables are told as they are written: PAI fills nothing in, and `${USER}` or `${ps_HOST}`
-// in a job file is its shell's.
+// literal tells that commands and variables are told as they are written: PAI fills nothing in, and `${USER}` or
+// `${ps_HOST}` in a job file is its shell's.
 func (b *builder) literal() bool { return b.app.Dialect == "pai" }
 
 // defaultFS is the value of ${NN_URI}: the definition's own, else the caller's.
@@ -105,8 +105,8 @@ func (b *builder) defaultFS() string {
 	return uri
 }
 
-// location is a path or URL of data. Without a scheme it is in the default filesystem: of a local one a path from / on is
-// one of this machine's.
+// location is a path or URL of data. Without a scheme it is in the default filesystem: of a local one a path from / on
+// is one of this machine's.
 func (b *builder) location(key, written string) (string, bool) {
 	written = strings.TrimSpace(written)
 	text, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, written)
@@ -116,7 +116,8 @@ func (b *builder) location(key, written string) (string, bool) {
 	}
 	switch scheme := schemeOf(text); {
 	case scheme != "" && !slices.Contains(Stores(), scheme):
-		b.cannot(b.key(key), scheme+": in "+appdef.Quote(text), strings.Join(Stores(), ": or ")+": or a path", "there is no store for "+scheme+": here")
+		b.cannot(b.key(key), scheme+": in "+appdef.Quote(text), strings.Join(Stores(), ": or ")+": or a path",
+			"there is no store for "+scheme+": here")
 	case !strings.HasPrefix(pathOf(text), "/") && !strings.HasPrefix(pathOf(text), Work):
 		b.problem(b.key(key), appdef.Quote(text), "a path from / on", "")
 		return "", false

@@ -25,7 +25,9 @@ func ViewOf(app *appdef.App, known consul.Status, user string, request func(regi
 		order[c.Name] = i
 		v.Components = append(v.Components, componentOf(c, known, members))
 	}
-	slices.SortStableFunc(members, func(x, y consul.MemberStatus) int { return order[x.Component] - order[y.Component] })
+	slices.SortStableFunc(members, func(x, y consul.MemberStatus) int {
+		return order[x.Component] - order[y.Component]
+	})
 	hosts := map[string][]string{}
 	for _, m := range members {
 		if m.Live {
@@ -67,7 +69,9 @@ func groupsOf(app *appdef.App) []Group {
 		for _, e := range g.Exports {
 			level := LevelComponent
 			ref := appdef.ExportRef{Group: g.Name, Name: e.Name}
-			if slices.ContainsFunc(app.Components, func(c appdef.Component) bool { return slices.Contains(c.AppExports, ref) }) {
+			if slices.ContainsFunc(app.Components, func(c appdef.Component) bool {
+				return slices.Contains(c.AppExports, ref)
+			}) {
 				level = LevelApplication
 			}
 			group.Exports = append(group.Exports, Export{Name: e.Name, Level: level})
@@ -78,7 +82,10 @@ func groupsOf(app *appdef.App) []Group {
 }
 
 func componentOf(c *appdef.Component, known consul.Status, members []consul.MemberStatus) Component {
-	out := Component{Name: c.Name, Instances: c.Instances, Priority: c.Priority, Resources: c.Resources, Config: c.Config}
+	out := Component{
+		Name: c.Name, Instances: c.Instances, Priority: c.Priority, Resources: c.Resources,
+		Config: c.Config,
+	}
 	if n, ok := known.App.Counts[c.Name]; ok {
 		out.Instances = n
 	}

@@ -11,7 +11,8 @@ const (
 	// fresh is how long a view answers all who ask: scripts poll, one for each member.
 	fresh = time.Second
 	// stale is how long the last view answers while the registry cannot be read: as long as a gang goes on without one.
-	// Slider's master answered from its own memory; a STATUS that asks here must not fail, and end its instance, for it.
+	// Slider's master answered from its own memory; a STATUS that asks here must not fail, and end its instance, for
+	// it.
 	stale = 10 * time.Minute
 	// patience bounds one read, and one ask to stop.
 	patience = 10 * time.Second
@@ -29,8 +30,8 @@ type views struct {
 	err     error // of the newest try
 }
 
-// get answers from what is fresh, else waits for a read, its own or another's, as long as ctx lasts; where there is a view to
-// answer from, not longer than that could be fresh.
+// get answers from what is fresh, else waits for a read, its own or another's, as long as ctx lasts; where there is a
+// view to answer from, not longer than that could be fresh.
 func (v *views) get(ctx context.Context) (View, error) {
 	v.mu.Lock()
 	if v.flight == nil && (v.triedAt.IsZero() || time.Since(v.triedAt) >= fresh) {

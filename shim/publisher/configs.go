@@ -34,8 +34,8 @@ func configOf(name string, entries map[string]string, updated time.Time) publish
 	return publishedConfig{Description: name, Updated: millis(updated), UpdatedTime: date(updated), Entries: entries}
 }
 
-// configs is the set `slider`, by name in lower case: what components publish, and a flat copy of each export group with
-// the first value of each name. A published configuration hides a group of its name.
+// configs is the set `slider`, by name in lower case: what components publish, and a flat copy of each export group
+// with the first value of each name. A published configuration hides a group of its name.
 func (v View) configs() map[string]publishedConfig {
 	out := map[string]publishedConfig{}
 	for name, g := range v.exports() {
@@ -117,7 +117,8 @@ func getProperty(q question) (answer, error) {
 	name := q.names["property"]
 	value, ok := c.Entries[name]
 	if !ok {
-		return answer{}, notFound("no property "+name+" in configuration "+q.names["config"], "GET /publisher/slider/"+q.names["config"]+" lists them")
+		return answer{}, notFound("no property "+name+" in configuration "+q.names["config"],
+			"GET /publisher/slider/"+q.names["config"]+" lists them")
 	}
 	return inJSON(map[string]string{name: value})
 }
@@ -130,5 +131,6 @@ func (q question) setExists() error {
 }
 
 func (q question) noConfig() error {
-	return notFound("no configuration "+q.names["config"], "GET /publisher/slider lists them; they appear when a component with publishConfig has started")
+	return notFound("no configuration "+q.names["config"],
+		"GET /publisher/slider lists them; they appear when a component with publishConfig has started")
 }

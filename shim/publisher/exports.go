@@ -61,7 +61,10 @@ func entryOf(m Member, level Level, value string) exportEntry {
 	if level == LevelApplication { // nobody's in particular
 		return exportEntry{Value: value, Level: level, UpdatedTime: date(m.Since)}
 	}
-	return exportEntry{Value: value, ContainerID: m.container(), Tag: m.Tag, Level: LevelComponent, UpdatedTime: date(m.Since)}
+	return exportEntry{
+		Value: value, ContainerID: m.container(), Tag: m.Tag, Level: LevelComponent,
+		UpdatedTime: date(m.Since),
+	}
 }
 
 // publish adds an entry. Groups that differ in their letters' case alone are one.
@@ -97,8 +100,8 @@ func getExports(q question) (answer, error) {
 	return inJSON(exportSet{Exports: q.view.exports()})
 }
 
-// getExportGroup has no content for a group of which nothing is published, as Slider, which then knows none. Slider finds
-// names in lower case alone; either is found here.
+// getExportGroup has no content for a group of which nothing is published, as Slider, which then knows none. Slider
+// finds names in lower case alone; either is found here.
 func getExportGroup(q question) (answer, error) {
 	g, ok := q.view.exports()[strings.ToLower(q.names["group"])]
 	if !ok {

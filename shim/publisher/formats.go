@@ -70,4 +70,5 @@ func printProperties(c publishedConfig) (answer, error) {
 	return answer{contentType: "text/plain; charset=utf-8", body: []byte(b.String())}, nil
 }
 
-var propertyEscapes = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`, "\f", `\f`, "=", `\=`, ":", `\:`, "#", `\#`, "!", `\!`)
+var propertyEscapes = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`, "\f", `\f`, "=", `\=`, ":",
+	`\:`, "#", `\#`, "!", `\!`)

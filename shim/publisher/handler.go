@@ -78,18 +78,25 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, path []string) 
 	}
 	if !route.allows(r.Method) {
 		w.Header().Set("Allow", strings.Join(route.verbs, ", "))
-		return &refusal{status: http.StatusMethodNotAllowed, text: r.Method + " is not answered here", hint: "use " + strings.Join(route.verbs, ", ")}
+		return &refusal{status: http.StatusMethodNotAllowed, text: r.Method + " is not answered here", hint: "use " +
+			strings.Join(route.verbs, ", ")}
 	}
 	body, err := readBody(w, r)
 	if err != nil {
 		return err
 	}
-	q := question{base: "http://" + r.Host + "/" + h.secret, verb: r.Method, body: body, now: time.Now(), names: names, rest: rest}
+	q := question{
+		base: "http://" + r.Host + "/" + h.secret, verb: r.Method, body: body, now: time.Now(), names: names,
+		rest: rest,
+	}
 	q.stop = func(by string) error { return h.stop(r.Context(), by) }
 	if !route.blind {
 		if q.view, err = h.views.get(r.Context()); err != nil {
 			w.Header().Set("Retry-After", "1")
-			return &refusal{status: http.StatusServiceUnavailable, text: err.Error(), hint: "the registry cannot be read: ask again"}
+			return &refusal{
+				status: http.StatusServiceUnavailable, text: err.Error(),
+				hint: "the registry cannot be read: ask again",
+			}
 		}
 	}
 	a, err := route.answer(q)
@@ -151,7 +158,8 @@ func hostAllowed(host string, local netip.Addr) bool {
 func readBody(w http.ResponseWriter, r *http.Request) (string, error) {
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return "", &refusal{status: http.StatusRequestEntityTooLarge, text: "body: more than " + strconv.Itoa(maxBody) + " bytes", hint: "nothing here needs one"}
+		return "", &refusal{status: http.StatusRequestEntityTooLarge, text: "body: more than " + strconv.Itoa(maxBody) +
+			" bytes", hint: "nothing here needs one"}
 	}
 	if err != nil {
 		return "", &refusal{status: http.StatusBadRequest, text: "body: " + err.Error(), hint: "send it whole, or none"}

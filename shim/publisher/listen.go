@@ -26,8 +26,8 @@ const (
 )
 
 // Listen takes a free port on the address host, 127.0.0.1 when empty, and makes up a path that nobody can guess
-// (128 bits). url is what scripts are given: `http://ADDRESS:PORT/<32 hex>`; Slider's paths go behind it, and Prefix takes
-// Handler's prefix from it. The unspecified address is refused: a URL must name one.
+// (128 bits). url is what scripts are given: `http://ADDRESS:PORT/<32 hex>`; Slider's paths go behind it, and Prefix
+// takes Handler's prefix from it. The unspecified address is refused: a URL must name one.
 func Listen(host string) (l net.Listener, address string, err error) {
 	if host == "" {
 		host = "127.0.0.1"
@@ -56,7 +56,8 @@ func Prefix(address string) string {
 // Serve answers until ctx is done; what was asked before is still answered.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime,
+		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 	}
 	gone := make(chan struct{})
 	end := context.AfterFunc(ctx, func() {

@@ -153,7 +153,8 @@ func getContainer(q question) (answer, error) {
 			return inJSON(q.view.container(m))
 		}
 	}
-	return answer{}, notFound("unknown container: "+q.names["container"], "GET /application/live/containers lists those that live")
+	return answer{}, notFound("unknown container: "+q.names["container"],
+		"GET /application/live/containers lists those that live")
 }
 
 func getComponents(q question) (answer, error) {
@@ -183,11 +184,15 @@ func getNode(q question) (answer, error) {
 			return inJSON(n)
 		}
 	}
-	return answer{}, notFound("unknown node: "+q.names["host"], "GET /application/live/nodes lists those on which something lives")
+	return answer{}, notFound("unknown node: "+q.names["host"],
+		"GET /application/live/nodes lists those on which something lives")
 }
 
 func getStatistics(q question) (answer, error) {
-	out := map[string]int{"containers.live": len(q.view.arrived()), "containers.surplus": 0, "containers.unknown.completed": 0}
+	out := map[string]int{
+		"containers.live": len(q.view.arrived()), "containers.surplus": 0,
+		"containers.unknown.completed": 0,
+	}
 	for _, c := range q.view.Components {
 		out["containers.completed"] += c.Completed
 		out["containers.failed"] += c.Failed

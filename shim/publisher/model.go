@@ -42,8 +42,8 @@ func (v View) appConf(resolved bool) confTree {
 	return t
 }
 
-// resources is the document as it was given, with the counts wanted now; resolved, with the globals and what Slider takes
-// where nothing is said.
+// resources is the document as it was given, with the counts wanted now; resolved, with the globals and what Slider
+// takes where nothing is said.
 func (v View) resources(resolved bool) confTree {
 	t := newTree(v.Resources)
 	for _, c := range v.Components {
@@ -99,7 +99,8 @@ func getModel(q question) (answer, error) {
 		return answer{}, err
 	}
 	return inJSON(aggregate{
-		Name: q.view.App.Name, Resources: q.view.resources(resolved), Internal: newTree(nil), AppConf: q.view.appConf(resolved),
+		Name: q.view.App.Name, Resources: q.view.resources(resolved), Internal: newTree(nil),
+		AppConf: q.view.appConf(resolved),
 	})
 }
 

@@ -70,7 +70,10 @@ var routes = []route{
 	{"publisher/{set}/{config}/{property}", reading, getProperty, false},
 
 	{"application", reading, list("model", "live", "actions"), true},
-	{"application/live", reading, list("resources", "containers", "components", "nodes", "statistics", "liveness"), true},
+	{
+		"application/live", reading, list("resources", "containers", "components", "nodes", "statistics", "liveness"),
+		true,
+	},
 	{"application/live/resources", reading, getLiveResources, false},
 	{"application/live/containers", reading, getContainers, false},
 	{"application/live/containers/{container}", reading, getContainer, false},

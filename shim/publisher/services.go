@@ -52,7 +52,10 @@ type endpoint struct {
 // appRecord names the addresses of what is answered here, below base.
 func (v View) appRecord(base string) *serviceRecord {
 	uri := func(api, protocol, path string) endpoint {
-		return endpoint{API: api, AddressType: addressURI, ProtocolType: protocol, Addresses: []map[string]string{{"uri": base + path}}}
+		return endpoint{
+			API: api, AddressType: addressURI, ProtocolType: protocol,
+			Addresses: []map[string]string{{"uri": base + path}},
+		}
 	}
 	return &serviceRecord{
 		Type: recordType, Description: "Slider Application Master", ID: v.App.ID, Persistence: ofApplication,

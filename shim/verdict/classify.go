@@ -96,8 +96,8 @@ func (f Facts) UserCode() *int {
 	return nil
 }
 
-// code014 are the rules of 0.14. Its disk cleaner (198) has no counterpart here. A process's own code is 255 unless it is that
-// of a known signal, so what its docker says of itself (193) is only said where no process ran.
+// code014 are the rules of 0.14. Its disk cleaner (198) has no counterpart here. A process's own code is 255 unless it
+// is that of a known signal, so what its docker says of itself (193) is only said where no process ran.
 func (f Facts) code014() int {
 	user := f.UserCode()
 	switch {
@@ -136,7 +136,8 @@ func (f Facts) launcher014() int {
 		return -7123
 	case registry.ClassMuster, registry.ClassMismatch:
 		return 256
-	case registry.ClassNone, registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassData, registry.ClassImage, registry.ClassNotPermitted:
+	case registry.ClassNone, registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassData,
+		registry.ClassImage, registry.ClassNotPermitted:
 	}
 	return 193
 }

@@ -29,8 +29,8 @@ const (
 	platformLines = 10
 )
 
-// ExitReport is the block that PAI's containers leave: the markers on lines of their own, YAML between them. The block of
-// version 1 has at most 4096 bytes.
+// ExitReport is the block that PAI's containers leave: the markers on lines of their own, YAML between them. The block
+// of version 1 has at most 4096 bytes.
 func ExitReport(version string, f Facts) string {
 	e := Classify(version, f)
 	for _, s := range []*string{&f.Message, &f.Reason, &f.Solution, &f.User, &f.Runtime} {
@@ -40,7 +40,8 @@ func ExitReport(version string, f Facts) string {
 		return block(f.report014(e))
 	}
 	parts := [3]string{
-		tail(lastLines(f.User, userLines), blockBytes), tail(lastLines(f.Runtime, platformLines), blockBytes), tail(f.Message, matchedBytes),
+		tail(lastLines(f.User, userLines), blockBytes), tail(lastLines(f.Runtime, platformLines), blockBytes),
+		tail(f.Message, matchedBytes),
 	}
 	for {
 		text := block(f.report1(e, parts[0], parts[1], parts[2]))

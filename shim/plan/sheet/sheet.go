@@ -1,7 +1,7 @@
 // Package sheet says for people what a plan does, component by component, and where each value comes from.
 //
-// An App and the plans of its components go in, text comes out. Behind each value stands its origin; a value without one is
-// muster's default. The room is pure and decides nothing: what it prints is in the plan.
+// An App and the plans of its components go in, text comes out. Behind each value stands its origin; a value without
+// one is muster's default. The room is pure and decides nothing: what it prints is in the plan.
 //
 // Caller: `muster explain`.
 package sheet
@@ -51,7 +51,8 @@ func (s *sheet) app(app *appdef.App, plans []plan.Plan) {
 	for _, c := range app.Components {
 		instances += c.Instances
 	}
-	s.head(fmt.Sprintf("%s: %s, %s; %s definition", app.Name, appdef.Counted(len(app.Components), "component"), appdef.Counted(instances, "instance"), article(app.Dialect)))
+	s.head(fmt.Sprintf("%s: %s, %s; %s definition", app.Name, appdef.Counted(len(app.Components), "component"),
+		appdef.Counted(instances, "instance"), article(app.Dialect)))
 	own := func(key string) string { return app.Origins[key] }
 	framework := app.Settings.Framework
 	if app.Settings.TensorFlowMode != "" {
@@ -68,11 +69,13 @@ func (s *sheet) app(app *appdef.App, plans []plan.Plan) {
 	s.hadoop(plans)
 	for _, p := range plans {
 		if len(p.Barrier.WaitsFor) > 0 {
-			s.row("barrier", "nobody starts before "+strings.Join(p.Barrier.WaitsFor, ", ")+" are there, within "+span(p.Barrier.Timeout), own("muster.barrier.timeout"))
+			s.row("barrier", "nobody starts before "+strings.Join(p.Barrier.WaitsFor,
+				", ")+" are there, within "+span(p.Barrier.Timeout), own("muster.barrier.timeout"))
 			break
 		}
 	}
-	s.row("ends", ending(app), cmp.Or(own("muster.complete.total.minSucceeded"), own("muster.complete.total.minFailed")))
+	s.row("ends", ending(app), cmp.Or(own("muster.complete.total.minSucceeded"),
+		own("muster.complete.total.minFailed")))
 	if text := retries(app.Settings.Retry, app.Dialect); text != "" {
 		s.row("retry", text, own("muster.retry"))
 	}
@@ -165,7 +168,8 @@ func retries(n int, dialect string) string {
 	case n == appdef.RetryForever:
 		return "the whole gang is formed anew after every failure that may pass"
 	case n > 0 && dialect == "pai":
-		return "the whole gang is formed anew after failures that the program cannot help, and after others " + appdef.Counted(n, "time")
+		return "the whole gang is formed anew after failures that the program cannot help, and after others " +
+			appdef.Counted(n, "time")
 	case n > 0:
 		return "the whole gang is formed anew after a failure, " + appdef.Counted(n, "time")
 	case dialect == "pai":
@@ -264,7 +268,8 @@ func (s *sheet) limits(p plan.Plan, from func(string) string) {
 // variables are the definition's own with their values, and the names of what a framework or a dialect adds.
 func (s *sheet) variables(app *appdef.App, c *appdef.Component, p plan.Plan) {
 	for _, name := range slices.Sorted(maps.Keys(c.Settings.Env)) {
-		s.row("variables", name+"="+p.Process.Env[name], cmp.Or(app.Origins[c.Name+".muster.env."+name], app.Origins["muster.env."+name]))
+		s.row("variables", name+"="+p.Process.Env[name], cmp.Or(app.Origins[c.Name+".muster.env."+name],
+			app.Origins["muster.env."+name]))
 	}
 	for _, name := range p.Process.Secrets {
 		s.row("variables", name+", a secret", p.Process.SecretRefs[name])
@@ -312,7 +317,9 @@ func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 				s.row("inputs", one.Name+": an empty folder", "")
 				continue
 			}
-			s.row("inputs", fmt.Sprintf("%s: %s, %s among %s", one.Name, strings.Join(one.From, ", "), formOf(in.Strategy, in.Format, "TextInputFormat"), appdef.Counted(in.Workers, "instance")), key("muster.input."+one.Name))
+			s.row("inputs", fmt.Sprintf("%s: %s, %s among %s", one.Name, strings.Join(one.From, ", "),
+				formOf(in.Strategy, in.Format, "TextInputFormat"), appdef.Counted(in.Workers,
+					"instance")), key("muster.input."+one.Name))
 		}
 	}
 	if out := p.Outputs; out != nil {
@@ -320,15 +327,19 @@ func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 			if one.To == "" { // another instance leaves it
 				continue
 			}
-			s.row("outputs", fmt.Sprintf("%s: to %s/%s, %s", one.Name, strings.TrimRight(one.To, "/"), cmp.Or(out.Folder, one.Name), formOf(out.Strategy, out.Format, "TextOutputFormat")), key("muster.output."+one.Name))
+			s.row("outputs", fmt.Sprintf("%s: to %s/%s, %s", one.Name, strings.TrimRight(one.To, "/"),
+				cmp.Or(out.Folder, one.Name), formOf(out.Strategy, out.Format,
+					"TextOutputFormat")), key("muster.output."+one.Name))
 			if out.Strategy == appdef.StrategyStream {
 				continue
 			}
 			when, from := "when muster save asks for it", key("muster.outputs.interim")
 			if out.SaveEvery > 0 {
-				when, from = "every "+appdef.Seconds(out.SaveEvery).Duration().String(), cmp.Or(key("muster.outputs.interval"), from)
+				when = "every " + appdef.Seconds(out.SaveEvery).Duration().String()
+				from = cmp.Or(key("muster.outputs.interval"), from)
 			}
-			s.row("", fmt.Sprintf("saved to %s/%sTIME/%s, %s", strings.TrimRight(one.To, "/"), cmp.Or(out.Interim, plan.DefaultSaves), cmp.Or(out.Folder, one.Name), when), from)
+			s.row("", fmt.Sprintf("saved to %s/%sTIME/%s, %s", strings.TrimRight(one.To, "/"),
+				cmp.Or(out.Interim, plan.DefaultSaves), cmp.Or(out.Folder, one.Name), when), from)
 		}
 	}
 }
@@ -365,16 +376,19 @@ func (s *sheet) rules(app *appdef.App, c *appdef.Component, p plan.Plan, from fu
 		}
 		s.row("counts", failed, from("/complete/min_failed"))
 		if n := p.Complete.MinSucceeded; n != nil {
-			s.row("", "the job has succeeded with "+appdef.Counted(*n, "instance")+" that ended with 0", from("/complete/min_succeeded"))
+			s.row("", "the job has succeeded with "+appdef.Counted(*n, "instance")+" that ended with 0",
+				from("/complete/min_succeeded"))
 		}
 	}
-	s.row("stop", fmt.Sprintf("%s, then KILL after %s", p.Stop.Signal, span(p.Stop.Grace)), cmp.Or(from("/stop/grace"), from("/stop/signal")))
+	s.row("stop", fmt.Sprintf("%s, then KILL after %s", p.Stop.Signal, span(p.Stop.Grace)),
+		cmp.Or(from("/stop/grace"), from("/stop/signal")))
 	if cut := registry.FenceGrace.Seconds(); p.Stop.Grace > cut {
 		s.row("", "after "+span(cut)+" where the host is cut off from the registry and its peers are not", "")
 	}
 	s.row("checkpoint", p.Checkpoint.Dir, from("/checkpoint/dir"))
 	if p.Hold > 0 {
-		s.row("hold", "a failed container is kept "+span(p.Hold), cmp.Or(app.Origins[c.Name+".muster.hold"], app.Origins["muster.hold"]))
+		s.row("hold", "a failed container is kept "+span(p.Hold),
+			cmp.Or(app.Origins[c.Name+".muster.hold"], app.Origins["muster.hold"]))
 	}
 }
 
@@ -405,8 +419,8 @@ func portText(p plan.Port) string {
 	return p.Name + ": a free one"
 }
 
-// keyOrigin is where the value that asks for a port was written. The port's name is the key, a further one of a value has its
-// number behind it.
+// keyOrigin is where the value that asks for a port was written. The port's name is the key, a further one of a value
+// has its number behind it.
 func keyOrigin(app *appdef.App, c *appdef.Component, port string) string {
 	for name := port; name != ""; {
 		key := "site." + name
@@ -414,7 +428,10 @@ func keyOrigin(app *appdef.App, c *appdef.Component, port string) string {
 			if app.Components[i].Name != c.Name {
 				continue
 			}
-			for _, at := range []string{appdef.Pointer("components", fmt.Sprint(i), "config", key), appdef.Pointer("config", key)} {
+			for _, at := range []string{
+				appdef.Pointer("components", fmt.Sprint(i), "config", key),
+				appdef.Pointer("config", key),
+			} {
 				if place, ok := app.Places[at]; ok {
 					return place.String()
 				}
