@@ -76,7 +76,14 @@ var rooms = []room{
 	{path: "shim/store/storetest", may: []string{"shim/store"}},
 	{path: "shim/files", may: []string{"shim/plan", "registry", "shim/fault", "shim/policy", "shim/store", "shim/store/file"}},
 	{path: "shim/policy", may: []string{"packages/sign", "shim/exit"}},
-	{path: "shim/doctor", may: []string{"appdef", "packages/cachedir", "packages/hdfs", "registry", "registry/consul", "shim/gpu", "shim/hadoop", "shim/launcher", "shim/member", "shim/policy", "shim/ports", "shim/prepare", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/guard", "shim/status"}},
+	{
+		path: "shim/doctor",
+		may: []string{
+			"appdef", "packages/cachedir", "registry", "registry/consul", "shim/gpu", "shim/hadoop", "shim/launcher",
+			"shim/member", "shim/policy", "shim/ports", "shim/prepare", "shim/sandbox", "shim/sandbox/cgroup",
+			"shim/sandbox/guard", "shim/status", "shim/store/hdfs",
+		},
+	},
 	{path: "shim/keyring"},
 	{path: "shim/signals"},
 	{path: "shim/tail", may: []string{"shim/files"}},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/muster-agent/muster/packages/hdfs"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/store/hdfs"
