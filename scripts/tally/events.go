@@ -35,19 +35,27 @@ type event struct {
 	Elapsed                                   float64 // seconds
 }
 
+// Failure is a test that failed, with all of its subtests; Test is empty where a package failed outside of one.
+type Failure struct {
+	Package, Test string
+	Tests         int    // failed tests: the one, its subtests and their parents
+	First         string // first line that says what was wrong
+}
+
 // report gathers events and prints what matters of them.
 type report struct {
-	w       io.Writer
-	counts  Counts
-	output  map[key]*strings.Builder // of tests and packages that have not ended
-	failed  map[string]int           // failed tests by package
-	skipped []string
+	w        io.Writer
+	counts   Counts
+	output   map[key]*strings.Builder // of tests and packages that have not ended
+	failed   map[string]int           // failed tests by package
+	failures []*Failure
+	skipped  []string
 }
 
 type key struct{ pkg, test string }
 
 // Read takes all events from r and reports on w. Lines that are no events go to w as they are.
-func Read(r io.Reader, w io.Writer) (Counts, error) {
+func Read(r io.Reader, w io.Writer) (Counts, []*Failure, error) {
 	rep := &report{w: w, output: map[key]*strings.Builder{}, failed: map[string]int{}}
 	lines := bufio.NewReader(r)
 	for {
@@ -60,10 +68,10 @@ func Read(r io.Reader, w io.Writer) (Counts, error) {
 		}
 		if err == io.EOF {
 			rep.close()
-			return rep.counts, nil
+			return rep.counts, rep.failures, nil
 		}
 		if err != nil {
-			return rep.counts, err
+			return rep.counts, rep.failures, err
 		}
 	}
 }
@@ -95,6 +103,7 @@ func (r *report) endTest(e event) {
 	case "fail":
 		r.counts.Failed++
 		r.failed[e.Package]++
+		r.note(e.Package, e.Test, r.text(e))
 		fmt.Fprint(r.w, r.text(e))
 	case "skip":
 		r.counts.Skipped++
@@ -109,6 +118,7 @@ func (r *report) endPackage(e event) {
 	case "fail":
 		if r.failed[e.Package] == 0 {
 			r.counts.Failed++
+			r.note(e.Package, "", r.text(e))
 			fmt.Fprint(r.w, r.text(e))
 		}
 		fmt.Fprintf(r.w, "FAIL  %s  %.1fs\n", e.Package, e.Elapsed)
@@ -121,12 +131,36 @@ func (r *report) close() {
 		if k.test != "" && r.failed[k.pkg] == 0 {
 			r.counts.Failed++
 			r.failed[k.pkg]++
+			r.note(k.pkg, k.test, "never ended")
 			fmt.Fprintf(r.w, "FAIL  %s %s: never ended\n", k.pkg, k.test)
 		}
 	}
 	for _, s := range r.skipped {
 		fmt.Fprintln(r.w, "SKIP ", s)
 	}
+}
+
+// note adds a failed test to the failure of its top-level test.
+func (r *report) note(pkg, test, output string) {
+	top, _, _ := strings.Cut(test, "/")
+	for _, f := range r.failures {
+		if f.Package == pkg && f.Test == top {
+			f.Tests++
+			if f.First == "" {
+				f.First = firstLine(reason(output))
+			}
+			return
+		}
+	}
+	r.failures = append(r.failures, &Failure{Package: pkg, Test: top, Tests: 1, First: firstLine(reason(output))})
+}
+
+func firstLine(text string) string {
+	const most = 200
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 func (r *report) text(e event) string {

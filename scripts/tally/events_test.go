@@ -41,7 +41,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			got, err := Read(strings.NewReader(tt.events), &out)
+			got, _, err := Read(strings.NewReader(tt.events), &out)
 			if err != nil || got != tt.want {
 				t.Errorf("got %v, %v, want %v", got, err, tt.want)
 			}

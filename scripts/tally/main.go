@@ -2,12 +2,14 @@
 // one line per package, the whole output of what failed, the reason of each skip and at the end
 // `N passed, N failed, N skipped`.
 //
-//	go test -json ./... | tally [-no-skips] [-add FILE]
+//	go test -json ./... | tally [-no-skips] [-add FILE] [-again 'FLAGS' -summary FILE]
 //	tally [-no-skips] -sum FILE
 //
 // -add appends the counts to FILE, one line `passed failed skipped` per run; -sum adds up such lines
-// and prints the closing line only. The exit status is 1 when something failed, when nothing ran, and with
-// -no-skips when something was skipped.
+// and prints the closing line only. With -again each test that failed is run again alone, with these flags of go test,
+// at most twice; one that then passes counts as passed and is printed as flaky. -summary appends a line for each flaky
+// and each failed test: what was wrong first, and the command that runs it alone. The exit status is 1 when something
+// failed, when nothing ran, and with -no-skips when something was skipped.
 package main
 
 import (
@@ -24,9 +26,14 @@ func main() {
 	noSkips := flag.Bool("no-skips", false, "a skipped test is a failure")
 	add := flag.String("add", "", "append the counts to `FILE`")
 	sum := flag.String("sum", "", "add up the counts in `FILE` instead of reading events")
+	again := flag.String("again", "", "run failed tests again alone, with these `FLAGS` of go test")
+	summary := flag.String("summary", "", "append a line for each flaky and failed test to `FILE`")
 	flag.Parse()
 
-	counts, err := count(*sum)
+	counts, failures, err := count(*sum)
+	if err == nil && *again != "" {
+		counts, err = retry(counts, failures, strings.Fields(*again), alone, *summary)
+	}
 	if err == nil && *add != "" {
 		err = appendTo(*add, counts)
 	}
@@ -42,24 +49,29 @@ func main() {
 	fmt.Println(counts)
 }
 
-func count(sum string) (Counts, error) {
+func count(sum string) (Counts, []*Failure, error) {
 	if sum == "" {
 		return Read(os.Stdin, os.Stdout)
 	}
 	f, err := os.Open(sum)
 	if err != nil {
-		return Counts{}, err
+		return Counts{}, nil, err
 	}
 	defer f.Close()
-	return Sum(f)
+	counts, err := Sum(f)
+	return counts, nil, err
 }
 
 func appendTo(path string, c Counts) error {
+	return appendLine(path, fmt.Sprint(c.Passed, " ", c.Failed, " ", c.Skipped))
+}
+
+func appendLine(path, line string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(f, c.Passed, c.Failed, c.Skipped)
+	_, err = fmt.Fprintln(f, line)
 	return errors.Join(err, f.Close())
 }
 

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A failed test that passes alone is flaky and counts as passed; one that does not stays failed, with how to run it.
+func TestRetry(t *testing.T) {
+	events := `{"Action":"output","Package":"m/a","Test":"TestX/one","Output":"    x_test.go:3: got 1, want 2\n"}
+{"Action":"fail","Package":"m/a","Test":"TestX/one"}
+{"Action":"fail","Package":"m/a","Test":"TestX"}
+{"Action":"pass","Package":"m/a","Test":"TestOther"}
+{"Action":"output","Package":"m/a","Test":"TestY","Output":"    y_test.go:3: broken\n"}
+{"Action":"fail","Package":"m/a","Test":"TestY"}
+{"Action":"fail","Package":"m/a"}
+{"Action":"output","Package":"m/b","Output":"panic: in TestMain\n"}
+{"Action":"fail","Package":"m/b"}
+`
+	var shown strings.Builder
+	counts, failures, err := Read(strings.NewReader(events), &shown)
+	if err != nil || counts != (Counts{Passed: 1, Failed: 4}) {
+		t.Fatalf("got %v, %v", counts, err)
+	}
+	var runs []string
+	run := func(args []string) error {
+		runs = append(runs, strings.Join(args, " "))
+		if len(runs) == 2 { // TestX, at its second try
+			return nil
+		}
+		return errors.New("exit status 1")
+	}
+	summary := filepath.Join(t.TempDir(), "summary")
+	counts, err = retry(counts, failures, []string{"-race"}, run, summary)
+	if err != nil || counts != (Counts{Passed: 3, Failed: 2}) {
+		t.Errorf("got %v, %v; want 3 passed, 2 failed", counts, err)
+	}
+	want := []string{
+		"test -count=1 -race -run ^TestX$ m/a", "test -count=1 -race -run ^TestX$ m/a",
+		"test -count=1 -race -run ^TestY$ m/a", "test -count=1 -race -run ^TestY$ m/a",
+	}
+	if strings.Join(runs, "\n") != strings.Join(want, "\n") {
+		t.Errorf("ran\n%s\nwant\n%s", strings.Join(runs, "\n"), strings.Join(want, "\n"))
+	}
+	text, err := os.ReadFile(summary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"FLAKY m/a TestX: passed alone at try 2; at first: x_test.go:3: got 1, want 2",
+		"FAIL  m/a TestY: y_test.go:3: broken", "go test -count=1 -run ^TestY$ m/a",
+		"FAIL  m/b: panic: in TestMain", "go test -count=1 m/b",
+	} {
+		if !strings.Contains(string(text), line) {
+			t.Errorf("the summary lacks %q:\n%s", line, text)
+		}
+	}
+}
