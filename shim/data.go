@@ -112,11 +112,6 @@ func (d *dataManager) close() {
 	d.tasks.Wait()
 }
 
-// stageTimeout is that staging took longer than it may.
-func stageTimeout(limit time.Duration) error {
-	return fault.Of(registry.ClassTimeout, fmt.Errorf("not done after %s (muster.stage.timeout)", limit))
-}
-
 // dataFault sorts what went wrong: what the definition can mend is its own fault.
 func dataFault(err error) error {
 	if err == nil {

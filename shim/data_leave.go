@@ -86,7 +86,7 @@ func (d *dataManager) withinStaging(ctx context.Context) (context.Context, conte
 	if limit <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, limit, stageTimeout(limit))
+	return context.WithTimeoutCause(ctx, limit, fault.StageTimeout(limit))
 }
 
 // dropOlder empties the local folders that another run has left in this work folder: its results are not this one's.

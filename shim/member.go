@@ -18,7 +18,7 @@ func (a *agent) memberConfig(newRun bool, listen member.Listen) member.Config {
 		State: a.state, WorkDir: a.workDir, Listen: listen, Loop: a.loop, Log: a.log,
 		Hooks: member.Hooks{
 			Container: a.published, Request: a.request, ClearDead: a.clearDead,
-			Here: a.checkpoints.here, Resume: a.checkpoints.resume, Save: a.data.saveAsked,
+			Here: a.checkpoints.Here, Resume: a.checkpoints.Resume, Save: a.data.saveAsked,
 			Settle: a.data.settleOutputs, Conclude: a.data.concludeOutputs, AfterVerdict: a.data.afterVerdict,
 			Warn: a.journal.Warn, Mended: a.journal.Mended, Changed: a.notify.Changed,
 		},

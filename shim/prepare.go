@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/gpu/grant"
@@ -78,7 +79,7 @@ type agent struct {
 	publisher   string           // URL of the exports, for scripts
 	progress    *float64
 	data        *dataManager
-	checkpoints *checkpointManager
+	checkpoints *checkpoint.Manager
 	settle      func() // ends the looks at checkpoints and progress, after a last one
 	closers     []func()
 }
@@ -170,8 +171,8 @@ func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
 	a.atEnd(a.container.Close)
 	a.data = newDataManager(ctx, a.dataConfig())
 	a.atEnd(a.data.close)
-	a.checkpoints = newCheckpointManager(ctx, a.checkpointConfig())
-	a.atEnd(a.checkpoints.close)
+	a.checkpoints = checkpoint.New(ctx, a.checkpointConfig())
+	a.atEnd(a.checkpoints.Close)
 	a.member = member.New(a.memberConfig(newRun, member.Listen{Address: o.API, Ports: o.Ports}))
 	a.atEnd(a.member.Close) // before the client that it asks by
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -52,8 +53,8 @@ func (a *agent) park(ctx context.Context, p plan.Plan, in registry.Instance) (*s
 
 // over takes the event of an attempt that has ended: what it saved last counts for its budget and in the result.
 func (a *agent) over(e machine.Event) {
-	a.checkpoints.seeLast()
-	a.data.ended(e, a.checkpoints.lastUpload(e.Exit))
+	a.checkpoints.SeeLast()
+	a.data.ended(e, a.checkpoints.LastUpload(e.Exit))
 }
 
 // failData ends the process for its data. What another attempt would meet again is not tried again.
@@ -115,17 +116,17 @@ func (p processPipes) Begin(over <-chan struct{}) { p.begin(p.plan, over) }
 func (p processPipes) Abandon()                   { p.abandon() }
 
 // processCheckpoints is where a process resumes from.
-type processCheckpoints struct{ m *checkpointManager }
+type processCheckpoints struct{ m *checkpoint.Manager }
 
-func (c processCheckpoints) NotReady() error  { return c.m.notReady() }
-func (c processCheckpoints) AsksToSave() bool { return c.m.asksToSave() }
+func (c processCheckpoints) NotReady() error  { return c.m.NotReady() }
+func (c processCheckpoints) AsksToSave() bool { return c.m.AsksToSave() }
 
 func (c processCheckpoints) AskToSave(grace time.Duration, over <-chan struct{}) bool {
-	return c.m.askToSave(grace, over)
+	return c.m.AskToSave(grace, over)
 }
 
 func (c processCheckpoints) Resume(ctx context.Context, step *int64) (path string, at int64, ok bool) {
-	newest, path, ok := c.m.newest(ctx, step, true)
+	newest, path, ok := c.m.Newest(ctx, step, true)
 	return path, newest.Step, ok
 }
 

@@ -47,7 +47,7 @@ func (a *agent) trace(t machine.Transition) {
 func (a *agent) work(p plan.Plan, logDir string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	endWatch := a.checkpoints.watch()
+	endWatch := a.checkpoints.Watch()
 	wg.Go(func() {
 		path := filepath.Join(logDir, "stderr.log")
 		err := status.Watch(ctx, path, files.PlainSize(path), &progressReader{set: a.setProgress})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
+	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
@@ -94,7 +95,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	if err := r.layOut(ctx, p, in); err != nil {
 		return plan.Plan{}, err
 	}
-	if err := r.checkpoints.prepare(ctx, p, in); err != nil {
+	if err := r.checkpoints.Prepare(ctx, p, in); err != nil {
 		return plan.Plan{}, dataFault(err)
 	}
 	r.mu.Lock()
@@ -199,10 +200,10 @@ func (a *agent) dataConfig() dataConfig {
 }
 
 // checkpointConfig is what this agent's checkpoints are kept with.
-func (a *agent) checkpointConfig() checkpointConfig {
-	return checkpointConfig{
-		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: checkpointNotices{Warn: a.journal.Warn, Mended: a.journal.Mended},
-		Registry: func() checkpointRegistry { return a.member.Membership() },
+func (a *agent) checkpointConfig() checkpoint.Config {
+	return checkpoint.Config{
+		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: checkpoint.Notices{Warn: a.journal.Warn, Mended: a.journal.Mended},
+		Registry: func() checkpoint.Registry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
 		Open:     a.openStore, Owner: a.container.User, Transfer: a.data.transfer, Signal: func(name string) error { return a.process.SignalNamed(name) },
 	}

@@ -143,7 +143,10 @@ var rooms = []room{
 		"shim/plan", "shim/ports", "shim/sandbox", "shim/status",
 	}},
 	{path: "shim/stage", may: []string{"shim/plan", "registry", "shim/store", "shim/store/hdfs"}},
-	{path: "shim/checkpoint", may: []string{"shim/checkpoint/format", "shim/plan", "registry", "shim/files", "shim/store"}},
+	{path: "shim/checkpoint", may: []string{
+		"shim/checkpoint/format", "shim/machine", "shim/plan", "shim/files", "shim/fault", "shim/hostlock", "shim/stage", "shim/status",
+		"shim/store", "appdef", "registry", "registry/conductor",
+	}},
 	{path: "shim/checkpoint/format", may: []string{"shim/store"}},
 
 	{path: "cmd/internal/console", may: []string{"shim/exit"}},

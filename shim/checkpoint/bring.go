@@ -26,8 +26,9 @@ type Receive func(ctx context.Context, to *os.Root, files []Wanted) error
 // Owner is whom files are given to; nil: they stay the agent's.
 type Owner struct{ UID, GID int }
 
-// Bring lays a checkpoint out in a folder: under another name, checked to the last byte, then file by file in its place, those
-// last that make it whole. A file of the same name is replaced. by names who does it: others may bring the same.
+// Bring lays a checkpoint out in a folder: under another name, checked to the last byte, then file by file in its
+// place, those last that make it whole. A file of the same name is replaced. by names who does it: others may bring the
+// same.
 func (v Vault) Bring(ctx context.Context, m Manifest, to *os.Root, by string, owner *Owner, receive Receive) (err error) {
 	tmp := ownNames + "bring-" + by
 	if err := errors.Join(to.RemoveAll(tmp), to.Mkdir(tmp, 0o700)); err != nil {
@@ -64,7 +65,8 @@ func (v Vault) Bring(ctx context.Context, m Manifest, to *os.Root, by string, ow
 	return settle(to)
 }
 
-// lacks tells of what could not be received whether the store lacks a file, or the folder here was taken away meanwhile.
+// lacks tells of what could not be received whether the store lacks a file, or the folder here was taken away
+// meanwhile.
 func (v Vault) lacks(ctx context.Context, dir string, files []Wanted, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return v.torn(ctx, dir, err)
@@ -80,8 +82,8 @@ func (v Vault) lacks(ctx context.Context, dir string, files []Wanted, err error)
 // errOther are bytes that are not those of the manifest.
 var errOther = errors.New("other bytes than were stored")
 
-// proved reads once more, from the store alone, what came here as something else: only if that is wrong as well is the copy torn,
-// for all. A disk of this host that changes bytes condemns nothing.
+// proved reads once more, from the store alone, what came here as something else: only if that is wrong as well is the
+// copy torn, for all. A disk of this host that changes bytes condemns nothing.
 func (v Vault) proved(ctx context.Context, from string, want ManifestFile, came error) error {
 	c, err := v.Store.Open(ctx, from, store.Position{})
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 )
 
-// Manifest describes a checkpoint that is kept in a store. Nothing of it is trusted: ParseManifest bounds every field, and no
-// path in it leads out of a folder.
+// Manifest describes a checkpoint that is kept in a store. Nothing of it is trusted: ParseManifest bounds every field,
+// and no path in it leads out of a folder.
 type Manifest struct {
 	Version    int       `json:"version"`
 	App        string    `json:"app"`
@@ -158,7 +158,8 @@ func (m Manifest) checkFiles() error {
 	return nil
 }
 
-// inner tells a path that stays in its folder, whose names any file system takes. Names that begin with ".muster" are ours.
+// inner tells a path that stays in its folder, whose names any file system takes. Names that begin with ".muster" are
+// ours.
 func inner(name string) bool {
 	if len(name) > mostPath || name == "." || !fs.ValidPath(name) || !plain(name) || strings.Contains(name, `\`) {
 		return false
@@ -193,8 +194,9 @@ func (m Manifest) before(o Manifest) int {
 	return cmp.Or(m.Founded.Compare(o.Founded), cmp.Compare(m.Generation, o.Generation), cmp.Compare(m.Step, o.Step), cmp.Compare(m.Inc, o.Inc))
 }
 
-// Standing are the manifests that a gang could go on from when nobody but the store knows, oldest first. A later generation
-// that stored a step has overtaken all that an earlier one stored of this step or newer: those are of a branch that was given up.
+// Standing are the manifests that a gang could go on from when nobody but the store knows, oldest first. A later
+// generation that stored a step has overtaken all that an earlier one stored of this step or newer: those are of a
+// branch that was given up.
 func Standing(all []Manifest) []Manifest {
 	sorted := slices.Clone(all)
 	slices.SortFunc(sorted, Manifest.before)

@@ -19,8 +19,9 @@ const stateName = "checkpoint"
 
 var stateLine = regexp.MustCompile(`^(all_)?model_checkpoint_paths?:`)
 
-// WriteState has TensorFlow's own file name a checkpoint as the newest: it believes the file, not the folder. Older ones of the
-// folder stay named, so that their turn to be removed comes. Other frameworks have no such file, and then nothing is done.
+// WriteState has TensorFlow's own file name a checkpoint as the newest: it believes the file, not the folder. Older
+// ones of the folder stay named, so that their turn to be removed comes. Other frameworks have no such file, and then
+// nothing is done.
 func WriteState(root *os.Root, framework string, found format.Found, newest format.Checkpoint, owner *Owner) error {
 	if framework != "tensorflow" && framework != "tensor2tensor" {
 		return nil
@@ -63,7 +64,8 @@ func DropState(root *os.Root, framework string) error {
 // mostSmall is more than any of the small files here has, in bytes.
 const mostSmall = 1 << 20
 
-// ReadSmall reads a small file of a folder that a process may do with as it likes: one without an end is cut, a pipe refused.
+// ReadSmall reads a small file of a folder that a process may do with as it likes: one without an end is cut, a pipe
+// refused.
 func ReadSmall(root *os.Root, name string) (_ []byte, err error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -76,7 +78,8 @@ func ReadSmall(root *os.Root, name string) (_ []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, mostSmall))
 }
 
-// WriteNew writes a file in the place of whatever has its name, to the disk: renamed, it is whole also after a loss of power.
+// WriteNew writes a file in the place of whatever has its name, to the disk: renamed, it is whole also after a loss of
+// power.
 func WriteNew(root *os.Root, name, text string) error {
 	if err := root.RemoveAll(name); err != nil {
 		return err

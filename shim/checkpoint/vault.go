@@ -29,8 +29,8 @@ import (
 //	                                                                 files/…
 //	<top>/<component>-<index>/_temporary/…                           what is not whole yet
 //
-// A folder of a step has its name when it is whole, and nobody writes to it then. Its name has the incarnation of the agent
-// that wrote it, so no agent ever replaces another's.
+// A folder of a step has its name when it is whole, and nobody writes to it then. Its name has the incarnation of the
+// agent that wrote it, so no agent ever replaces another's.
 type Vault struct {
 	Store store.Store
 	Top   string // the app's folder in Store
@@ -100,7 +100,8 @@ func (v Vault) Instances(ctx context.Context) ([]string, error) {
 	return all, err
 }
 
-// List are the checkpoints that an instance has stored, by their names alone, oldest first: by generation, then by step.
+// List are the checkpoints that an instance has stored, by their names alone, oldest first: by generation, then by
+// step.
 func (v Vault) List(ctx context.Context, instance string) ([]Kept, error) {
 	entries, err := v.Store.List(ctx, v.Top+"/"+instance)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,12 +122,12 @@ func (v Vault) List(ctx context.Context, instance string) ([]Kept, error) {
 // ErrTorn is a checkpoint in a store that is not as it was stored.
 var ErrTorn = errors.New("not as it was stored")
 
-// ErrAbsent is a checkpoint of which a store has not even the folder: it was removed, or this is not the store that has it (a
-// share that is not mounted here).
+// ErrAbsent is a checkpoint of which a store has not even the folder: it was removed, or this is not the store that has
+// it (a share that is not mounted here).
 var ErrAbsent = errors.New("not in the store, as this host sees it")
 
-// Read reads a manifest and gives the SHA-256 of its text. Without the digest that lies beside it, with another, or of another
-// checkpoint, it is ErrTorn; without a folder it is ErrAbsent.
+// Read reads a manifest and gives the SHA-256 of its text. Without the digest that lies beside it, with another, or of
+// another checkpoint, it is ErrTorn; without a folder it is ErrAbsent.
 func (v Vault) Read(ctx context.Context, k Kept) (Manifest, string, error) {
 	dir := v.Folder(k)
 	text, err := v.read(ctx, dir+"/"+manifestName, mostManifest)
@@ -255,11 +256,13 @@ func (v Vault) Put(ctx context.Context, m Manifest, c format.Checkpoint, from *o
 	return k, sum, v.Store.Prune(ctx, path.Dir(tmp))
 }
 
-// Changed tells that a checkpoint is not stored because its files are others by now: a program saves over it, or has removed it.
+// Changed tells that a checkpoint is not stored because its files are others by now: a program saves over it, or has
+// removed it.
 func Changed(err error) bool { return errors.Is(err, errChanged) }
 
-// Keep removes what an instance has stored beyond n: what nobody names any more first, for that was given up, then the oldest. What
-// is named, and of the step least or a later one, stays, however much that is. Each is given up by who asks, before it goes.
+// Keep removes what an instance has stored beyond n: what nobody names any more first, for that was given up, then the
+// oldest. What is named, and of the step least or a later one, stays, however much that is. Each is given up by who
+// asks, before it goes.
 func (v Vault) Keep(ctx context.Context, instance string, n int, least int64, named func(Kept) bool, giveUp func(Kept) error) error {
 	kept, err := v.List(ctx, instance)
 	if err != nil || len(kept) <= n {
@@ -343,8 +346,8 @@ func (v Vault) Remove(ctx context.Context, k Kept) error {
 	return errors.Join(err, v.Store.Prune(ctx, path.Dir(away)))
 }
 
-// SetAside gives all that an instance has stored another place in its folder, `set-aside-<why>/`: nobody lists it, goes on from it
-// or removes it then.
+// SetAside gives all that an instance has stored another place in its folder, `set-aside-<why>/`: nobody lists it, goes
+// on from it or removes it then.
 func (v Vault) Quarantine(ctx context.Context, instance, why string) ([]Kept, error) {
 	all, err := v.List(ctx, instance)
 	if err != nil || len(all) == 0 {

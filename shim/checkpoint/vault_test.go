@@ -189,8 +189,8 @@ func TestTornInTheStore(t *testing.T) {
 	}
 }
 
-// What one host alone has to do with is no word on a copy: a store that it does not see, a folder that its process takes away, a
-// disk that changes bytes.
+// What one host alone has to do with is no word on a copy: a store that it does not see, a folder that its process
+// takes away, a disk that changes bytes.
 func TestTornHereAlone(t *testing.T) {
 	v, from := newVault(t), work(t, "tensorflow/v2")
 	k := stored(t, v, manifestOf(1, "a"), from)
@@ -314,8 +314,8 @@ func TestStateThatIsNoFile(t *testing.T) {
 	}
 }
 
-// What nobody names any more goes first, whenever it was stored; what is named and of the gang's step or newer stays, also that of
-// an earlier life of the registry, whatever its generation.
+// What nobody names any more goes first, whenever it was stored; what is named and of the gang's step or newer stays,
+// also that of an earlier life of the registry, whatever its generation.
 func TestKeep(t *testing.T) {
 	type one struct {
 		life  int64

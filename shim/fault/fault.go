@@ -2,6 +2,8 @@ package fault
 
 import (
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 )
@@ -48,6 +50,11 @@ func Data(err error) error { return Of(registry.ClassData, err) }
 
 // GPU is a device that is missing or unfit: the launcher may try another host.
 func GPU(err error) error { return Of(registry.ClassGPU, err) }
+
+// StageTimeout is that bringing or leaving data took longer than the definition allows.
+func StageTimeout(limit time.Duration) error {
+	return Of(registry.ClassTimeout, fmt.Errorf("not done after %s (muster.stage.timeout)", limit))
+}
 
 // Is tells whether an error, or one that it wraps, has the class.
 func Is(err error, class registry.Class) bool { return errors.Is(err, ofClass(class)) }

@@ -78,8 +78,8 @@ func (c content) bytesAt(offset, n int64) ([]byte, error) {
 // errCut is a file that ends before its content does.
 var errCut = errors.New("it is cut off")
 
-// known looks into a match of a pattern as far as its form is known: zip (PyTorch, NumPy, Keras), HDF5 (Keras), LightGBM's
-// text, and the framework's own forms.
+// known looks into a match of a pattern as far as its form is known: zip (PyTorch, NumPy, Keras), HDF5 (Keras),
+// LightGBM's text, and the framework's own forms.
 func known(dir fs.FS, name string, folder bool, files []File, framework string) error {
 	if folder && slices.ContainsFunc(files, func(f File) bool { return path.Base(f.Name) == ".metadata" || path.Ext(f.Name) == ".distcp" }) {
 		return distributed(dir, name, files)
@@ -179,8 +179,8 @@ func (m *metered) ReadAt(b []byte, at int64) (int, error) {
 
 var hdfMagic = []byte("\x89HDF\r\n\x1a\n")
 
-// wholeHDF reads where the file says that it ends (HDF5 file format, superblock): version 0 and 1 by addresses of 8 bytes at
-// 40 or 44, version 2 and 3 at 28.
+// wholeHDF reads where the file says that it ends (HDF5 file format, superblock): version 0 and 1 by addresses of 8
+// bytes at 40 or 44, version 2 and 3 at 28.
 func wholeHDF(f content) error {
 	head, err := f.bytesAt(0, min(64, f.size))
 	switch {

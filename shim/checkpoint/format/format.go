@@ -71,14 +71,14 @@ func (c Checkpoint) Bytes() int64 {
 	return sum
 }
 
-// Rule says how a folder's checkpoints are recognised: by a glob whose match carries the step as its last number, else as
-// the framework writes them.
+// Rule says how a folder's checkpoints are recognised: by a glob whose match carries the step as its last number, else
+// as the framework writes them.
 type Rule struct {
 	Framework string
 	Pattern   string
 	Whole     Whole // when a match of the pattern is whole
-	// Marker is the file that says so: its name in a folder that matches, what follows the name of a file that matches, or
-	// a path in which {} stands for the match. With a marker and no pattern, everything that has one counts.
+	// Marker is the file that says so: its name in a folder that matches, what follows the name of a file that matches,
+	// or a path in which {} stands for the match. With a marker and no pattern, everything that has one counts.
 	Marker string
 }
 

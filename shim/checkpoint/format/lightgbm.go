@@ -14,8 +14,8 @@ var (
 	lightgbmMagic = []byte("tree\n")
 )
 
-// lightgbm reads models as text: the command line's snapshots `….snapshot_iter_N`, and *.txt and *.model with the rounds as the
-// last number of their names.
+// lightgbm reads models as text: the command line's snapshots `….snapshot_iter_N`, and *.txt and *.model with the
+// rounds as the last number of their names.
 func lightgbm(dir fs.FS) ([]candidate, error) {
 	files, _, err := listed(dir)
 	if err != nil {
@@ -43,7 +43,8 @@ func lightgbm(dir fs.FS) ([]candidate, error) {
 // tailBytes is what follows the trees of a large model: parameters, and the categories of a data frame.
 const tailBytes = 1 << 20
 
-// wholeLightGBM: the parameters end with their last line; Python's package writes the categories behind them, as one line.
+// wholeLightGBM: the parameters end with their last line; Python's package writes the categories behind them, as one
+// line.
 func wholeLightGBM(f content) error {
 	if head, err := f.bytesAt(0, min(int64(len(lightgbmMagic)), f.size)); err != nil || !bytes.Equal(head, lightgbmMagic) {
 		return errors.Join(err, errors.New("not a model of LightGBM"))

@@ -14,8 +14,8 @@ import (
 
 var epochForm = regexp.MustCompile(`^(.+)-(\d{4,18})\.params$`)
 
-// mxnet reads what mx.callback.do_checkpoint writes: `prefix-0003.params` beside the network in `prefix-symbol.json`, and
-// `prefix-0003.states` of the optimizer where there are some.
+// mxnet reads what mx.callback.do_checkpoint writes: `prefix-0003.params` beside the network in `prefix-symbol.json`,
+// and `prefix-0003.states` of the optimizer where there are some.
 func mxnet(dir fs.FS) ([]candidate, error) {
 	files, _, err := listed(dir)
 	if err != nil {
@@ -90,7 +90,8 @@ const mostNested = 1000
 // mostToken is how long a text of JSON may be, in bytes.
 const mostToken = 8 << 20
 
-// unheld reads no further than mostToken bytes before what has been taken of it: all that lies between is held in memory.
+// unheld reads no further than mostToken bytes before what has been taken of it: all that lies between is held in
+// memory.
 type unheld struct {
 	r           io.Reader
 	read, taken int64
@@ -115,8 +116,8 @@ const (
 	arrayV3 = 0xF993FACA
 )
 
-// arrayBytes are the sizes of MXNet's types by number: float32, float64, float16, uint8, int32, int8, int64, bool, int16, uint16,
-// uint32, uint64, bfloat16.
+// arrayBytes are the sizes of MXNet's types by number: float32, float64, float16, uint8, int32, int8, int64, bool,
+// int16, uint16, uint32, uint64, bfloat16.
 var arrayBytes = []int64{4, 8, 2, 1, 4, 1, 8, 1, 2, 2, 4, 8, 2}
 
 // wholeMXNet walks a list of arrays to its end: the arrays, and then their names. An array that is sparse is not looked

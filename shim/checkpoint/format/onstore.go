@@ -11,8 +11,8 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// OnStore is a folder of a store as Look takes it: its files are listed, and of each no more is read than tells whether it is
-// whole. A file's places are read in pieces, of which the last is kept.
+// OnStore is a folder of a store as Look takes it: its files are listed, and of each no more is read than tells whether
+// it is whole. A file's places are read in pieces, of which the last is kept.
 func OnStore(ctx context.Context, store store.Store, top string) fs.FS {
 	return storeFolder{ctx, store, top}
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Of a pickle (Python's pickletools names its opcodes) only the data is taken: nothing of it is ever called. What it would
-// make of classes is kept as what they are given.
+// Of a pickle (Python's pickletools names its opcodes) only the data is taken: nothing of it is ever called. What it
+// would make of classes is kept as what they are given.
 type (
 	pickleGlobal struct{ module, name string }
 	pickleObject struct {
@@ -147,7 +147,8 @@ func (u *unpickler) doNumber(op byte) error {
 	return nil
 }
 
-// littleEndian is a number of Python's in two's complement; one that is too large is not needed as such and stays a text.
+// littleEndian is a number of Python's in two's complement; one that is too large is not needed as such and stays a
+// text.
 func littleEndian(s string) any {
 	if len(s) > 8 {
 		return s

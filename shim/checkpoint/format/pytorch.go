@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// pytorch reads what torch.save writes, as *.pt, *.pth and *.ckpt with the step as the name's last number: a zip, or pickles
-// with the tensors behind them; and folders of torch.distributed.checkpoint, with the step in the folder's name.
+// pytorch reads what torch.save writes, as *.pt, *.pth and *.ckpt with the step as the name's last number: a zip, or
+// pickles with the tensors behind them; and folders of torch.distributed.checkpoint, with the step in the folder's
+// name.
 func pytorch(dir fs.FS) ([]candidate, error) {
 	files, folders, err := listed(dir)
 	if err != nil {
@@ -73,8 +74,9 @@ var pickleMagic = []byte{0x80}
 // torchMagic is the first pickle of the form before PyTorch 1.6.
 const torchMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
 
-// wholePickled follows the pickles to the end. In PyTorch's own form five of them say how many bytes follow: for each key of
-// the last one a number of elements (8 bytes), and the elements. Their types are in the persistent ids of the fourth.
+// wholePickled follows the pickles to the end. In PyTorch's own form five of them say how many bytes follow: for each
+// key of the last one a number of elements (8 bytes), and the elements. Their types are in the persistent ids of the
+// fourth.
 func wholePickled(f content) error {
 	u := newUnpickler(io.NewSectionReader(f, 0, f.size))
 	first, err := u.next()
@@ -126,7 +128,8 @@ var elementBytes = map[string]int64{
 // mostSize is more than any file has, in bytes or elements.
 const mostSize = 1 << 56
 
-// storages gathers how many bytes each storage has, of the persistent ids ('storage', type, key, place, elements, view).
+// storages gathers how many bytes each storage has, of the persistent ids ('storage', type, key, place, elements,
+// view).
 func storages(v any, sizes map[string]int64) {
 	walk(v, func(v any) {
 		id, ok := v.(pickleID)
@@ -203,7 +206,8 @@ func distributedFolder(dir fs.FS, name string) (candidate, bool) {
 	return c, err == nil
 }
 
-// distributed tells whether every file that the metadata names is among those of the folder, as long as what lies in it.
+// distributed tells whether every file that the metadata names is among those of the folder, as long as what lies in
+// it.
 func distributed(dir fs.FS, name string, files []File) error {
 	need := map[string]int64{}
 	err := with(dir, path.Join(name, ".metadata"), func(f content) error {

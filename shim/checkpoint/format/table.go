@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// A table is what TensorFlow keeps its index in: LevelDB's sorted string table. Blocks of keys and values, each with a byte of
-// its compression and a masked CRC-32C behind it; the last 48 bytes say where the block of blocks is.
+// A table is what TensorFlow keeps its index in: LevelDB's sorted string table. Blocks of keys and values, each with a
+// byte of its compression and a masked CRC-32C behind it; the last 48 bytes say where the block of blocks is.
 const (
 	footerBytes  = 48
 	tableMagic   = 0xdb4775248b80fb57

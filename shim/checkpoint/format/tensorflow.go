@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// tensorflow reads what tf.train.Saver and tf.train.Checkpoint write: the V2 format, `<prefix>-<step>.index` beside every shard
-// of `<prefix>-<step>.data-00000-of-0000N`, and the V1 format, one file `<prefix>-<step>` or its shards
+// tensorflow reads what tf.train.Saver and tf.train.Checkpoint write: the V2 format, `<prefix>-<step>.index` beside
+// every shard of `<prefix>-<step>.data-00000-of-0000N`, and the V1 format, one file `<prefix>-<step>` or its shards
 // `<prefix>-<step>-00000-of-0000N`. A SavedModel (variables/variables.index) is an export and no checkpoint.
 func tensorflow(dir fs.FS) ([]candidate, error) {
 	files, _, err := listed(dir)
@@ -238,8 +238,8 @@ func (b bundleIndex) fits(set *shards, files map[string]File) error {
 	return nil
 }
 
-// stepNames are the variables that count steps, the surest first: of TensorFlow 1, of tf.train.Checkpoint(step=…), of Keras'
-// optimizers, and the number of saves.
+// stepNames are the variables that count steps, the surest first: of TensorFlow 1, of tf.train.Checkpoint(step=…), of
+// Keras' optimizers, and the number of saves.
 var stepNames = []string{
 	"global_step", "step/.ATTRIBUTES/VARIABLE_VALUE", "global_step/.ATTRIBUTES/VARIABLE_VALUE", "optimizer/_iterations/.ATTRIBUTES/VARIABLE_VALUE",
 	"optimizer/iter/.ATTRIBUTES/VARIABLE_VALUE", "save_counter/.ATTRIBUTES/VARIABLE_VALUE",

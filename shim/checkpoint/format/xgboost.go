@@ -9,8 +9,9 @@ import (
 	"slices"
 )
 
-// xgboost reads models with the rounds as the last number of their names: *.json, *.ubj and *.model. The first two are walked to
-// their end; the binary form of *.model before XGBoost 2 has no end that could be told, and counts when it is not empty.
+// xgboost reads models with the rounds as the last number of their names: *.json, *.ubj and *.model. The first two are
+// walked to their end; the binary form of *.model before XGBoost 2 has no end that could be told, and counts when it is
+// not empty.
 func xgboost(dir fs.FS) ([]candidate, error) {
 	files, _, err := listed(dir)
 	if err != nil {
@@ -40,7 +41,8 @@ func wholeModel(f content) error {
 	return wholeXGBoost(f)
 }
 
-// wholeXGBoost tells the forms apart as XGBoost does: text begins with { and a quote or a blank, UBJSON with { and a letter.
+// wholeXGBoost tells the forms apart as XGBoost does: text begins with { and a quote or a blank, UBJSON with { and a
+// letter.
 func wholeXGBoost(f content) error {
 	if f.size == 0 {
 		return errors.New("it is empty")

@@ -1,4 +1,4 @@
-package shim
+package checkpoint
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/checkpoint"
 )
 
 // commit has the registry take what is in the store. What it refuses for good is of a generation that is over, or of an
@@ -115,21 +114,21 @@ func (u *uploader) prune(ctx context.Context, instance string) error {
 	if stored, err = member.Stored(ctx); err != nil {
 		return err
 	}
-	forget := func(c checkpoint.Kept) error { return member.Forget(ctx, u.url(c)) } // before the copy is removed
+	forget := func(c Kept) error { return member.Forget(ctx, u.url(c)) } // before the copy is removed
 	return u.vault.Keep(ctx, instance, u.m.plan.Checkpoint.Keep, u.least(stored), namedBy(stored), forget)
 }
 
 // namedBy tells of a stored checkpoint whether the registry names it.
-func namedBy(stored map[registry.Instance]registry.Checkpoint) func(checkpoint.Kept) bool {
-	named := map[checkpoint.Kept]bool{}
+func namedBy(stored map[registry.Instance]registry.Checkpoint) func(Kept) bool {
+	named := map[Kept]bool{}
 	for _, c := range stored {
 		for _, s := range c.Steps {
-			if kept, ok := checkpoint.Named(s.URI); ok {
+			if kept, ok := Named(s.URI); ok {
 				named[kept] = true
 			}
 		}
 	}
-	return func(c checkpoint.Kept) bool { return named[c] }
+	return func(c Kept) bool { return named[c] }
 }
 
 // warnApart warns early of ranks that have no checkpoint in common, so that the next failure would throw everything
@@ -140,7 +139,7 @@ func (u *uploader) warnApart(stored map[registry.Instance]registry.Checkpoint) {
 		u.m.cfg.Notices.Mended(warnApart, "the ranks have a stored checkpoint in common, or another rank warns of it")
 		return
 	}
-	u.m.cfg.Notices.Warn(warnApart, "no stored checkpoint is common to all ranks, so a restart would start from the beginning: "+
+	u.m.cfg.Notices.Warn(warnApart, "no stored checkpoint is common to all ranks; a restart would start from the beginning: "+
 		why+"; set muster.checkpoint.ranks=some where not every rank saves")
 }
 

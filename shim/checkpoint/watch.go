@@ -1,4 +1,4 @@
-package shim
+package checkpoint
 
 import (
 	"context"
@@ -16,7 +16,7 @@ const (
 )
 
 // watch follows the checkpoints of the process, and uploads them, until the returned function is called.
-func (m *checkpointManager) watch() (end func()) {
+func (m *Manager) Watch() (end func()) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	var wg sync.WaitGroup
 	if m.plan.Who.Role != string(appdef.RoleService) {
@@ -28,7 +28,7 @@ func (m *checkpointManager) watch() (end func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-func (m *checkpointManager) poll(ctx context.Context) {
+func (m *Manager) poll(ctx context.Context) {
 	poll := folderPoll
 	if onStore(m.plan.Checkpoint.Dir) {
 		poll = storePoll
@@ -50,7 +50,7 @@ func (m *checkpointManager) poll(ctx context.Context) {
 const lookPatience = 3 * time.Second
 
 // seeLast looks for the last checkpoint of a process that has ended.
-func (m *checkpointManager) seeLast() {
+func (m *Manager) SeeLast() {
 	ctx, cancel := context.WithTimeout(m.ctx, lookPatience)
 	seen := make(chan struct{})
 	m.tasks.Go(func() {
@@ -65,7 +65,7 @@ func (m *checkpointManager) seeLast() {
 }
 
 // see reports a newer complete checkpoint to the machine, and offers the newest to the uploader.
-func (m *checkpointManager) see(ctx context.Context) {
+func (m *Manager) see(ctx context.Context) {
 	found, l, err := m.look(ctx, false)
 	if err != nil && ctx.Err() == nil {
 		m.cfg.Log.Debug(lookFailed, "dir", m.plan.Checkpoint.Dir, "err", err)

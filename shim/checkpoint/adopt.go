@@ -1,4 +1,4 @@
-package shim
+package checkpoint
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/checkpoint"
 )
 
 // adopt commits what this instance has in the store where the registry has never heard of any checkpoint: the registry
@@ -26,7 +25,7 @@ func (u *uploader) adopt(ctx context.Context, in registry.Instance) error {
 		return err
 	}
 	var steps []registry.CheckpointStep
-	for _, m := range checkpoint.Standing(gang) {
+	for _, m := range Standing(gang) {
 		if m.Instance != in.String() {
 			continue
 		}
@@ -44,15 +43,15 @@ func (u *uploader) adopt(ctx context.Context, in registry.Instance) error {
 }
 
 // manifests are those of an instance's intact checkpoints, oldest first.
-func (u *uploader) manifests(ctx context.Context, instance string) ([]checkpoint.Manifest, error) {
+func (u *uploader) manifests(ctx context.Context, instance string) ([]Manifest, error) {
 	kept, err := u.vault.List(ctx, instance)
 	if err != nil {
 		return nil, err
 	}
-	var all []checkpoint.Manifest
+	var all []Manifest
 	for _, one := range kept {
 		m, sum, err := u.vault.Read(ctx, one)
-		if errors.Is(err, checkpoint.ErrTorn) || errors.Is(err, checkpoint.ErrAbsent) {
+		if errors.Is(err, ErrTorn) || errors.Is(err, ErrAbsent) {
 			u.m.cfg.Log.Warn(storedSkipped, "at", u.url(one), "why", err)
 			continue
 		}
@@ -68,8 +67,8 @@ func (u *uploader) manifests(ctx context.Context, instance string) ([]checkpoint
 // gangManifests adds the manifests of all instances that resume from the same step as this one: what one of them stored
 // in a later generation shows which branch all of them gave up.
 func (u *uploader) gangManifests(
-	ctx context.Context, in registry.Instance, mine []checkpoint.Manifest,
-) ([]checkpoint.Manifest, error) {
+	ctx context.Context, in registry.Instance, mine []Manifest,
+) ([]Manifest, error) {
 	resumes := map[string]bool{}
 	for _, c := range u.m.cfg.Facts().Components {
 		resumes[c.Name] = c.Resumes()
@@ -89,7 +88,7 @@ func (u *uploader) gangManifests(
 		if err != nil {
 			return nil, err
 		}
-		foreign := func(m checkpoint.Manifest) bool { return !m.Shared && !together }
+		foreign := func(m Manifest) bool { return !m.Shared && !together }
 		all = append(all, slices.DeleteFunc(theirs, foreign)...)
 	}
 	return all, nil

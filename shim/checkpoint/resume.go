@@ -1,4 +1,4 @@
-package shim
+package checkpoint
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
-	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
@@ -26,7 +25,7 @@ const herePatience = 30 * time.Second
 
 // here is what the checkpoint folder holds while nothing runs: the conductor chooses the step of the gang by it. nil:
 // this instance resumes by itself.
-func (m *checkpointManager) here(ctx context.Context, s machine.State) *registry.Here {
+func (m *Manager) Here(ctx context.Context, s machine.State) *registry.Here {
 	if m.isService() || !m.follows(s) {
 		return nil
 	}
@@ -46,7 +45,7 @@ func (m *checkpointManager) here(ctx context.Context, s machine.State) *registry
 
 // resume prepares the checkpoint folder for a generation: its checkpoint is downloaded where this host lacks it, and
 // what is newer than the step of the gang is quarantined. If that fails, so does the start that follows (notReady).
-func (m *checkpointManager) resume(ctx context.Context, s machine.State) {
+func (m *Manager) Resume(ctx context.Context, s machine.State) {
 	if m.isService() {
 		return
 	}
@@ -73,23 +72,23 @@ func (m *checkpointManager) resume(ctx context.Context, s machine.State) {
 }
 
 // notReady is why the next start cannot resume; nil: it can.
-func (m *checkpointManager) notReady() error {
+func (m *Manager) NotReady() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.failed
 }
 
-func (m *checkpointManager) isService() bool { return m.plan.Who.Role == string(appdef.RoleService) }
+func (m *Manager) isService() bool { return m.plan.Who.Role == string(appdef.RoleService) }
 
 // follows tells whether the instance resumes from the step of its gang.
-func (m *checkpointManager) follows(s machine.State) bool {
+func (m *Manager) follows(s machine.State) bool {
 	return s.Policy.Scope != registry.ScopeInstance && m.plan.Checkpoint.Ranks != conductor.RanksEach
 }
 
 // warnWithout warns of an instance that starts from nothing while its gang resumes from a step. That is right where one
 // rank saves for all and its peers get the state from it. It mixes states where each rank saves its own and only the
 // first has done so yet.
-func (m *checkpointManager) warnWithout(ctx context.Context, s machine.State) {
+func (m *Manager) warnWithout(ctx context.Context, s machine.State) {
 	const mended = "it resumes with its gang"
 	step := s.Directive.Resume
 	if !m.follows(s) || step == nil || *step == registry.NoStep || m.plan.Who.Role == string(appdef.RolePS) {
@@ -106,12 +105,12 @@ func (m *checkpointManager) warnWithout(ctx context.Context, s machine.State) {
 	}
 	m.cfg.Log.Warn("instance lacks the checkpoint of its gang", "step", *step)
 	m.cfg.Notices.Warn(warnWithout, fmt.Sprintf("%s starts without a checkpoint while its gang resumes from step %d; "+
-		"set muster.checkpoint.ranks=all where each rank saves its part, or muster.checkpoint.sync where one does for all",
+		"set muster.checkpoint.ranks=all if each rank saves its part, or muster.checkpoint.sync if one does for all",
 		s.Instance, *step))
 }
 
 // warnRestart warns of a gang that starts from the beginning; rank 0 does so for all.
-func (m *checkpointManager) warnRestart(s machine.State) {
+func (m *Manager) warnRestart(s machine.State) {
 	why := s.Directive.Anew
 	if why == "" || !m.follows(s) {
 		m.cfg.Notices.Mended(warnAnew, "the gang resumes from a checkpoint again")
@@ -129,7 +128,7 @@ func (m *checkpointManager) warnRestart(s machine.State) {
 
 // ready does the work of resume in a folder of this host. Where agents of a host share the folder, one of them works at
 // a time.
-func (m *checkpointManager) ready(ctx context.Context, s machine.State) error {
+func (m *Manager) ready(ctx context.Context, s machine.State) error {
 	follows := m.follows(s)
 	if m.uploader == nil && !follows {
 		return nil
@@ -170,7 +169,7 @@ func (m *checkpointManager) ready(ctx context.Context, s machine.State) error {
 
 // download brings the checkpoint of a step back from the checkpoint store, or quarantines what is stored where the gang
 // starts from the beginning.
-func (m *checkpointManager) download(ctx context.Context, s machine.State, found format.Found, step *int64) error {
+func (m *Manager) download(ctx context.Context, s machine.State, found format.Found, step *int64) error {
 	u := m.uploader
 	if u == nil {
 		return nil
@@ -189,7 +188,7 @@ func (m *checkpointManager) download(ctx context.Context, s machine.State, found
 
 // checkUnknown fails where this instance could not look at its checkpoints when its gang chose a step, and the step
 // does not suit what it has. The gang forms once more, and then the conductor knows.
-func (m *checkpointManager) checkUnknown(ctx context.Context, step *int64) error {
+func (m *Manager) checkUnknown(ctx context.Context, step *int64) error {
 	h := m.cfg.Registry().Record().Here
 	if h == nil || !h.Unknown || step != nil && *step == registry.NoStep {
 		return nil
@@ -214,7 +213,7 @@ func (m *checkpointManager) checkUnknown(ctx context.Context, step *int64) error
 // lockPoll is the time between two attempts to lock a folder that another agent of this host prepares.
 const lockPoll = 50 * time.Millisecond
 
-func (m *checkpointManager) lockFolder(ctx context.Context, dir string) (*hostlock.Lock, error) {
+func (m *Manager) lockFolder(ctx context.Context, dir string) (*hostlock.Lock, error) {
 	tick := time.NewTicker(lockPoll)
 	defer tick.Stop()
 	for {
@@ -233,7 +232,7 @@ func (m *checkpointManager) lockFolder(ctx context.Context, dir string) (*hostlo
 // markResumed quarantines what the gang does not resume from, once per generation and folder: what is newer than its
 // step, or everything where that step is missing. Without a step nobody has stored anything, and the folder stays as it
 // is.
-func (m *checkpointManager) markResumed(ctx context.Context, step *int64, s machine.State) error {
+func (m *Manager) markResumed(ctx context.Context, step *int64, s machine.State) error {
 	found, l, err := m.look(ctx, false)
 	if err != nil {
 		return fault.Data(err)
@@ -264,7 +263,7 @@ func (m *checkpointManager) markResumed(ctx context.Context, step *int64, s mach
 }
 
 // checkReported fails where this instance reported a step to the conductor that its folder no longer has.
-func (m *checkpointManager) checkReported(step *int64, found []format.Checkpoint) error {
+func (m *Manager) checkReported(step *int64, found []format.Checkpoint) error {
 	h := m.cfg.Registry().Record().Here
 	if step == nil || h == nil || !slices.Contains(h.Steps, *step) {
 		return nil
@@ -276,7 +275,7 @@ func (m *checkpointManager) checkReported(step *int64, found []format.Checkpoint
 	return fault.Data(err)
 }
 
-func (m *checkpointManager) quarantine(
+func (m *Manager) quarantine(
 	ctx context.Context, root *os.Root, found format.Found, step int64, gen int,
 ) error {
 	if err := m.checkReported(&step, found.Whole); err != nil {
@@ -286,7 +285,7 @@ func (m *checkpointManager) quarantine(
 	if _, ok := found.At(step); !ok {
 		from = registry.NoStep // older checkpoints belong to the step of the gang as little as newer ones
 	}
-	moved, err := checkpoint.Quarantine(root, found, from, "g"+strconv.Itoa(gen))
+	moved, err := Quarantine(root, found, from, "g"+strconv.Itoa(gen))
 	if len(moved) == 0 {
 		return err
 	}
@@ -298,14 +297,14 @@ func (m *checkpointManager) quarantine(
 }
 
 // writeState has TensorFlow's own file name the checkpoint of the step as the newest.
-func (m *checkpointManager) writeState(ctx context.Context, root *os.Root, step int64) error {
+func (m *Manager) writeState(ctx context.Context, root *os.Root, step int64) error {
 	found, _, err := m.look(ctx, false)
 	if err != nil {
 		return err
 	}
 	c, ok := found.At(step)
 	if !ok {
-		return checkpoint.DropState(root, m.plan.Framework)
+		return DropState(root, m.plan.Framework)
 	}
-	return checkpoint.WriteState(root, m.plan.Framework, found, c, m.owner())
+	return WriteState(root, m.plan.Framework, found, c, m.owner())
 }

@@ -1,4 +1,4 @@
-package shim
+package checkpoint
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
@@ -44,7 +43,7 @@ func (u *uploader) download(ctx context.Context, in registry.Instance, found for
 			u.m.cfg.Log.Warn("local checkpoint is of another branch", "step", here.Step, "want", one.URI)
 		}
 		err := u.downloadOne(ctx, one)
-		if !errors.Is(err, checkpoint.ErrTorn) && !u.removed(ctx, one, err) {
+		if !errors.Is(err, ErrTorn) && !u.removed(ctx, one, err) {
 			return err
 		}
 		u.m.cfg.Log.Warn(storedSkipped, "at", one.URI, "why", err)
@@ -61,10 +60,10 @@ func (u *uploader) download(ctx context.Context, in registry.Instance, found for
 // removed tells whether a copy that is absent was removed alone. Where this host sees nothing else of the instance that
 // stored it, the host may see another store, and then the copy is good for all others.
 func (u *uploader) removed(ctx context.Context, one registry.CheckpointStep, err error) bool {
-	if !errors.Is(err, checkpoint.ErrAbsent) {
+	if !errors.Is(err, ErrAbsent) {
 		return false
 	}
-	kept, _ := checkpoint.Named(one.URI)
+	kept, _ := Named(one.URI)
 	others, err := u.vault.List(ctx, kept.Instance)
 	return err == nil && len(others) > 0
 }
@@ -81,7 +80,7 @@ func (u *uploader) candidates(
 	var own, shared []registry.CheckpointStep
 	for instance, c := range registry.Sound(stored) {
 		for _, s := range c.Steps {
-			if _, kept := checkpoint.Named(s.URI); !kept || step != nil && s.Step != *step {
+			if _, kept := Named(s.URI); !kept || step != nil && s.Step != *step {
 				continue
 			}
 			if s.Shared {
@@ -100,10 +99,10 @@ func (u *uploader) candidates(
 
 func (u *uploader) downloadOne(ctx context.Context, one registry.CheckpointStep) error {
 	begun := time.Now()
-	kept, _ := checkpoint.Named(one.URI)
+	kept, _ := Named(one.URI)
 	m, sum, err := u.vault.Read(ctx, kept)
 	if err == nil && one.SHA256 != "" && sum != one.SHA256 {
-		err = fmt.Errorf("its manifest is not the one that was committed: %w", checkpoint.ErrTorn)
+		err = fmt.Errorf("its manifest is not the one that was committed: %w", ErrTorn)
 	}
 	if err != nil {
 		return err
@@ -127,13 +126,13 @@ func (u *uploader) downloadOne(ctx context.Context, one registry.CheckpointStep)
 		return fmt.Errorf("step %d of %s is not complete by the rules of this instance", m.Step, one.URI)
 	}
 	u.known(c)
-	return checkpoint.WriteState(root, u.m.plan.Framework, found, c, u.m.owner())
+	return WriteState(root, u.m.plan.Framework, found, c, u.m.owner())
 }
 
 // same tells whether the local files of a step are those that were committed: a container that returns to a host may
 // find a step there that its gang has given up. If the store cannot be asked, the local files stay.
 func (u *uploader) same(ctx context.Context, one registry.CheckpointStep) bool {
-	kept, _ := checkpoint.Named(one.URI)
+	kept, _ := Named(one.URI)
 	m, _, err := u.vault.Read(ctx, kept)
 	if err != nil {
 		return true
@@ -143,10 +142,10 @@ func (u *uploader) same(ctx context.Context, one registry.CheckpointStep) bool {
 		return true
 	}
 	defer root.Close()
-	return checkpoint.Same(ctx, root, m)
+	return Same(ctx, root, m)
 }
 
-func (u *uploader) receive(ctx context.Context, to *os.Root, wanted []checkpoint.Wanted) error {
+func (u *uploader) receive(ctx context.Context, to *os.Root, wanted []Wanted) error {
 	copies := make([]stage.Copy, len(wanted))
 	for i, f := range wanted {
 		copies[i] = stage.Copy{From: stage.File{Store: u.store, Path: f.From, Size: f.Size}, To: f.To}

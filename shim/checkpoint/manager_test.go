@@ -1,4 +1,4 @@
-package shim
+package checkpoint
 
 import (
 	"context"
@@ -51,12 +51,12 @@ func TestEndWithASilentStore(t *testing.T) {
 	open := func(ctx context.Context, _ plan.Plan, url string, _ bool) (store.Store, string, error) {
 		return schemes.All(hdfs.Config{}).Open(ctx, url)
 	}
-	m := newCheckpointManager(t.Context(), checkpointConfig{Log: slog.New(slog.DiscardHandler), Open: open})
+	m := New(t.Context(), Config{Log: slog.New(slog.DiscardHandler), Open: open})
 	m.plan = plan.Plan{Checkpoint: plan.Checkpoint{Dir: "hdfs://" + l.Addr().String() + "/saves", Pattern: "step-*"}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.seeLast()
+		m.SeeLast()
 	}()
 	select {
 	case <-done:
@@ -95,7 +95,7 @@ func TestMarksThatProcessesWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = root.Close() })
-	m := &checkpointManager{cfg: checkpointConfig{AppID: "app", Registry: func() checkpointRegistry { return &consul.Membership{} }}}
+	m := &Manager{cfg: Config{AppID: "app", Registry: func() Registry { return &consul.Membership{} }}}
 	for text, want := range map[string]int{"": 0, " \n": 0, "7": 0, "word": 0, "a b -1\n": 0, m.markText(7): 7, m.markText(7) + "\n": 0} {
 		if err := root.WriteFile(markName, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package shim
+package checkpoint
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
@@ -27,11 +27,11 @@ import (
 // newest wins. A copy counts once the registry has it (T13): only a member of the generation that saved it can commit
 // it.
 type uploader struct {
-	m     *checkpointManager
+	m     *Manager
 	store store.Store
-	vault checkpoint.Vault
+	vault Vault
 	wake  chan struct{}
-	sums  map[checkpoint.Kept]string // of the manifests that were read
+	sums  map[Kept]string // of the manifests that were read
 
 	mu      sync.Mutex
 	next    *upload         // the newest that waits
@@ -52,7 +52,7 @@ type upload struct {
 
 // uploaded is a checkpoint in the store.
 type uploaded struct {
-	kept  checkpoint.Kept
+	kept  Kept
 	gen   int
 	step  registry.CheckpointStep
 	stamp string
@@ -67,7 +67,7 @@ const (
 
 // prepare opens the checkpoint store of a plan. It removes what an earlier agent of this index uploaded in part, and
 // commits what the store has where the registry knows of nothing.
-func (m *checkpointManager) prepare(ctx context.Context, p plan.Plan, in registry.Instance) error {
+func (m *Manager) Prepare(ctx context.Context, p plan.Plan, in registry.Instance) error {
 	m.plan = p
 	if p.Checkpoint.Sync == "" || m.isService() {
 		return nil
@@ -89,24 +89,24 @@ func (m *checkpointManager) prepare(ctx context.Context, p plan.Plan, in registr
 	return nil
 }
 
-func (m *checkpointManager) newUploader(ctx context.Context) (*uploader, error) {
+func (m *Manager) newUploader(ctx context.Context) (*uploader, error) {
 	opened, top, err := m.cfg.Open(ctx, m.plan, m.plan.Checkpoint.Sync, true)
 	if err != nil {
 		return nil, err
 	}
-	vault := checkpoint.Vault{Store: opened, Top: strings.TrimSuffix(top, "/") + "/" + m.cfg.AppID}
+	vault := Vault{Store: opened, Top: strings.TrimSuffix(top, "/") + "/" + m.cfg.AppID}
 	return &uploader{
-		m: m, store: opened, vault: vault, wake: make(chan struct{}, 1), sums: map[checkpoint.Kept]string{},
+		m: m, store: opened, vault: vault, wake: make(chan struct{}, 1), sums: map[Kept]string{},
 	}, nil
 }
 
 // url names a checkpoint in the registry.
-func (u *uploader) url(c checkpoint.Kept) string {
+func (u *uploader) url(c Kept) string {
 	return strings.TrimSuffix(u.m.plan.Checkpoint.Sync, "/") + "/" + u.m.cfg.AppID + "/" + c.Instance + "/" + c.Name
 }
 
 // uploads tells whether this agent uploads from a folder: of those that share one, a single agent of each host does.
-func (m *checkpointManager) uploads(l location) bool {
+func (m *Manager) uploads(l location) bool {
 	if !l.shared {
 		return true
 	}
@@ -299,7 +299,7 @@ func (u *uploader) upload(ctx context.Context, one upload) error {
 	}
 	defer root.Close()
 	kept, sum, err := u.vault.Put(ctx, u.manifest(one), one.Checkpoint, root, u.send)
-	if errors.Is(err, os.ErrNotExist) || checkpoint.Changed(err) {
+	if errors.Is(err, os.ErrNotExist) || Changed(err) {
 		u.m.cfg.Log.Info("checkpoint changed during its upload", "step", one.Step, "err", err)
 		return nil
 	}
@@ -338,9 +338,9 @@ func (u *uploader) byAnother(ctx context.Context, one upload) bool {
 	return false
 }
 
-func (u *uploader) manifest(one upload) checkpoint.Manifest {
+func (u *uploader) manifest(one upload) Manifest {
 	m := u.m
-	return checkpoint.Manifest{
+	return Manifest{
 		App: m.cfg.AppID, Run: m.cfg.Run, Founded: status.Stamp(m.cfg.Registry().Founded()),
 		Instance: m.cfg.Loop.State().Instance.String(), Inc: m.cfg.Inc, Generation: one.gen, Attempt: one.attempt,
 		Saved: status.Stamp(time.Now()), Framework: m.plan.Framework, Place: one.place, Shared: one.shared,
@@ -353,7 +353,7 @@ func (u *uploader) send(ctx context.Context, uploads []store.Upload) error {
 
 // lastUpload waits until the last checkpoint of a process that has ended is in the store: once its end is reported,
 // nobody may commit it any more. It is nil where there is nothing to wait for.
-func (m *checkpointManager) lastUpload(x *machine.Exit) func(context.Context) {
+func (m *Manager) LastUpload(x *machine.Exit) func(context.Context) {
 	u, s := m.uploader, m.cfg.Loop.State()
 	if u == nil {
 		return nil
@@ -368,7 +368,7 @@ func (m *checkpointManager) lastUpload(x *machine.Exit) func(context.Context) {
 		limit = s.StopGrace() // the other instances wait
 	}
 	return func(ctx context.Context) {
-		ctx, cancel := context.WithTimeoutCause(ctx, limit, stageTimeout(limit))
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, fault.StageTimeout(limit))
 		defer cancel()
 		if err := u.wait(ctx); err != nil {
 			m.cfg.Log.Error("last checkpoint not uploaded", "err", err)

@@ -1,4 +1,4 @@
-package shim
+package checkpoint
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
-	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
@@ -27,10 +26,10 @@ const (
 	warnWithout     = "without"     // the instance lacks the step that its gang resumes from
 )
 
-// checkpointManager keeps the checkpoints of this agent's instance: it watches the folder that the process saves to,
+// Manager keeps the checkpoints of this agent's instance: it watches the folder that the process saves to,
 // uploads what is there, and prepares the folder for the step that a generation resumes from.
-type checkpointManager struct {
-	cfg   checkpointConfig
+type Manager struct {
+	cfg   Config
 	ctx   context.Context //nolint:containedctx // ends with close
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
@@ -49,14 +48,14 @@ type checkpointManager struct {
 	marked  int            // the generation that the folder is marked with
 }
 
-// checkpointConfig is what a checkpointManager is made of.
-type checkpointConfig struct {
+// Config is what a Manager is made of.
+type Config struct {
 	Log             *slog.Logger
 	AppID, Run, Inc string
 	Loop            *machine.Agent
-	Notices         checkpointNotices
+	Notices         Notices
 	// Registry is where this member commits. It is asked for once the member has joined.
-	Registry func() checkpointRegistry
+	Registry func() Registry
 	// Facts is what the rules of the gang need to know of the definition.
 	Facts func() conductor.Facts
 	// Open finds the store of a URL that a plan names.
@@ -70,10 +69,10 @@ type checkpointConfig struct {
 }
 
 // checkpointNotices warn users for as long as something lasts.
-type checkpointNotices struct{ Warn, Mended func(kind, text string) }
+type Notices struct{ Warn, Mended func(kind, text string) }
 
 // checkpointRegistry is what a member reads and writes of the gang's checkpoints.
-type checkpointRegistry interface {
+type Registry interface {
 	Founded() time.Time
 	Record() registry.Member
 	Directive() registry.Directive
@@ -93,14 +92,14 @@ type checkpointRegistry interface {
 }
 
 // newCheckpointManager makes a manager that lives until close: after ctx is cancelled the process may save once more.
-func newCheckpointManager(ctx context.Context, cfg checkpointConfig) *checkpointManager {
-	m := &checkpointManager{cfg: cfg}
+func New(ctx context.Context, cfg Config) *Manager {
+	m := &Manager{cfg: cfg}
 	m.ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return m
 }
 
 // close ends what the manager does in the background, and lets the next agent of this host upload.
-func (m *checkpointManager) close() {
+func (m *Manager) Close() {
 	m.stop()
 	m.tasks.Wait()
 	m.mu.Lock()
@@ -109,7 +108,7 @@ func (m *checkpointManager) close() {
 }
 
 // Do commits a step. Where checkpoints are uploaded, the uploader commits them once they are in the store.
-func (m *checkpointManager) Do(ctx context.Context, e machine.Effect, _ machine.State) (machine.Event, bool) {
+func (m *Manager) Do(ctx context.Context, e machine.Effect, _ machine.State) (machine.Event, bool) {
 	if e.Kind != machine.DoCommit || m.uploader != nil {
 		return machine.Event{}, false
 	}
@@ -122,17 +121,17 @@ func (m *checkpointManager) Do(ctx context.Context, e machine.Effect, _ machine.
 }
 
 // logWrite logs that a write to the registry failed, unless it was no longer wanted.
-func (m *checkpointManager) logWrite(act string, err error) {
+func (m *Manager) logWrite(act string, err error) {
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, registry.ErrOvertaken) {
 		m.cfg.Log.Warn("registry write failed", "act", act, "err", err)
 	}
 }
 
 // owner is the user that checkpoint files are given to; nil: they stay the agent's own.
-func (m *checkpointManager) owner() *checkpoint.Owner {
+func (m *Manager) owner() *Owner {
 	u := m.cfg.Owner()
 	if u == nil || os.Geteuid() != 0 {
 		return nil
 	}
-	return &checkpoint.Owner{UID: u.UID, GID: u.GID}
+	return &Owner{UID: u.UID, GID: u.GID}
 }

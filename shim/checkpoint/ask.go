@@ -1,4 +1,4 @@
-package shim
+package checkpoint
 
 import (
 	"context"
@@ -18,18 +18,18 @@ const (
 )
 
 // asksToSave tells whether the definition names a signal that requests a checkpoint.
-func (m *checkpointManager) asksToSave() bool { return m.plan.Checkpoint.Signal != "" }
+func (m *Manager) AsksToSave() bool { return m.plan.Checkpoint.Signal != "" }
 
 // askToSave requests a checkpoint before the process is stopped within a grace. It waits for a newer complete
 // checkpoint, and for its upload where checkpoints are uploaded. It returns false if the process ended meanwhile.
-func (m *checkpointManager) askToSave(grace time.Duration, over <-chan struct{}) bool {
+func (m *Manager) AskToSave(grace time.Duration, over <-chan struct{}) bool {
 	wait := grace - min(grace/endPart, endMost)
 	if wait <= 0 {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(m.ctx, wait)
 	defer cancel()
-	before, _, had := m.newest(ctx, nil, false)
+	before, _, had := m.Newest(ctx, nil, false)
 	err := m.cfg.Signal(m.plan.Checkpoint.Signal)
 	if errors.Is(err, os.ErrProcessDone) {
 		return true // stopping it finds the same
@@ -44,7 +44,7 @@ func (m *checkpointManager) askToSave(grace time.Duration, over <-chan struct{})
 	tick := time.NewTicker(askPoll)
 	defer tick.Stop()
 	for {
-		c, _, ok := m.newest(ctx, nil, false)
+		c, _, ok := m.Newest(ctx, nil, false)
 		if ok && (!had || c.Step >= before.Step && c.Stamp() != before.Stamp()) {
 			m.see(ctx)
 			if u := m.uploader; u == nil || u.has(c) {

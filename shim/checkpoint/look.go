@@ -1,4 +1,4 @@
-package shim
+package checkpoint
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func onStore(dir string) bool { return strings.Contains(dir, "://") }
 
 // locate finds the checkpoints of this instance: in the checkpoint folder, which all instances share unless it lies in
 // the instance's own folder; or in a folder there with the name of the instance, or the number of a worker.
-func (m *checkpointManager) locate(ctx context.Context) location {
+func (m *Manager) locate(ctx context.Context) location {
 	p := m.plan
 	l := location{dir: p.Checkpoint.Dir, place: ".", shared: true}
 	if files.Within(p.Checkpoint.Dir, p.Process.Folder) {
@@ -81,7 +81,7 @@ func (m *checkpointManager) locate(ctx context.Context) location {
 }
 
 // tree reads a location as far as the process itself could follow links there.
-func (m *checkpointManager) tree(ctx context.Context, l location) (_ fs.FS, done func(), err error) {
+func (m *Manager) tree(ctx context.Context, l location) (_ fs.FS, done func(), err error) {
 	none := func() {}
 	switch {
 	case onStore(l.dir):
@@ -99,7 +99,7 @@ func (m *checkpointManager) tree(ctx context.Context, l location) (_ fs.FS, done
 }
 
 // look lists the checkpoints. With warn, incomplete ones are logged once.
-func (m *checkpointManager) look(ctx context.Context, warn bool) (format.Found, location, error) {
+func (m *Manager) look(ctx context.Context, warn bool) (format.Found, location, error) {
 	m.looking.Lock()
 	defer m.looking.Unlock()
 	l := m.locate(ctx)
@@ -122,7 +122,7 @@ func (m *checkpointManager) look(ctx context.Context, warn bool) (format.Found, 
 }
 
 // logTorn logs once per incomplete checkpoint newer than the one to resume from why it does not count.
-func (m *checkpointManager) logTorn(l location, found format.Found) {
+func (m *Manager) logTorn(l location, found format.Found) {
 	newest, ok := found.Newest()
 	for _, t := range found.Torn {
 		if ok && t.Step <= newest.Step || m.warned[t.Path] {
@@ -137,7 +137,7 @@ func (m *checkpointManager) logTorn(l location, found format.Found) {
 }
 
 // newest is the checkpoint to resume from, and its path or URL: that of a step, or without a step the newest of all.
-func (m *checkpointManager) newest(
+func (m *Manager) Newest(
 	ctx context.Context, step *int64, warn bool,
 ) (c format.Checkpoint, at string, ok bool) {
 	found, l, err := m.look(ctx, warn)

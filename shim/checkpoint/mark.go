@@ -1,4 +1,4 @@
-package shim
+package checkpoint
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/machine"
 )
 
@@ -16,13 +15,13 @@ import (
 const markName = ".muster-resumed"
 
 // markText is the content of the mark of a generation.
-func (m *checkpointManager) markText(gen int) string {
+func (m *Manager) markText(gen int) string {
 	founded := m.cfg.Registry().Founded().UTC().Format(time.RFC3339Nano)
 	return m.cfg.AppID + " " + founded + " " + strconv.Itoa(gen) + "\n"
 }
 
 // lastResumed is the last generation that resumed in a folder; 0: none of this app.
-func (m *checkpointManager) lastResumed(l location) int {
+func (m *Manager) lastResumed(l location) int {
 	m.mu.Lock()
 	gen := m.resumed
 	m.mu.Unlock()
@@ -38,8 +37,8 @@ func (m *checkpointManager) lastResumed(l location) int {
 }
 
 // markedGeneration reads the mark. A process may write anything there: only the exact text of this app counts.
-func (m *checkpointManager) markedGeneration(root *os.Root) int {
-	text, err := checkpoint.ReadSmall(root, markName)
+func (m *Manager) markedGeneration(root *os.Root) int {
+	text, err := ReadSmall(root, markName)
 	if err != nil {
 		return 0
 	}
@@ -51,7 +50,7 @@ func (m *checkpointManager) markedGeneration(root *os.Root) int {
 }
 
 // markLate marks a folder that its process made after the generation began.
-func (m *checkpointManager) markLate(l location, s machine.State) {
+func (m *Manager) markLate(l location, s machine.State) {
 	m.mu.Lock()
 	late := m.resumed == s.Gen && m.marked != s.Gen
 	m.mu.Unlock()
@@ -68,9 +67,9 @@ func (m *checkpointManager) markLate(l location, s machine.State) {
 	}
 }
 
-func (m *checkpointManager) mark(root *os.Root, gen int) error {
+func (m *Manager) mark(root *os.Root, gen int) error {
 	tmp := markName + "-" + m.cfg.Inc[:8] // several agents may write it at once
-	if err := checkpoint.WriteNew(root, tmp, m.markText(gen)); err != nil {
+	if err := WriteNew(root, tmp, m.markText(gen)); err != nil {
 		return err
 	}
 	if err := root.Rename(tmp, markName); err != nil {
