@@ -15,7 +15,6 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/store"
-	"github.com/muster-agent/muster/shim/store/file"
 )
 
 // checkDataDir warns of a folder that the tasks are told of and that is not there. It may come yet.
@@ -146,7 +145,7 @@ func (d *dataManager) codeBeside(ctx context.Context, p plan.Plan, item plan.Sta
 		return err
 	}
 	defer func() { err = errors.Join(err, code.Close()) }()
-	opened := file.New(file.Below{Root: code, Name: item.To})
+	opened := files.StoreOf(code, item.To)
 	again := slices.Clone(copies)
 	for i, c := range copies {
 		again[i].From = stage.File{Store: opened, Path: filepath.Join(item.To, c.To), Size: c.From.Size}

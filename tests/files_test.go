@@ -14,8 +14,8 @@ import (
 // actors are the rooms that act on behalf of an app. What a definition, an image, a package or a record names they reach
 // through shim/files alone.
 var actors = []string{
-	"shim", "shim/journal", "shim/prepare", "shim/process", "shim/data", "shim/checkpoint", "shim/stage", "shim/script", "shim/member", "shim/publisher",
-	"shim/side",
+	"shim", "shim/journal", "shim/prepare", "shim/process", "shim/data", "shim/checkpoint", "shim/checkpoint/format", "shim/stage",
+	"shim/script", "shim/secret", "shim/member", "shim/publisher", "shim/side", "shim/tail",
 }
 
 // fileCalls are the functions that reach a file by a path, by package.
@@ -25,6 +25,7 @@ var fileCalls = map[string][]string{
 		"OpenFile", "OpenInRoot", "OpenRoot", "ReadDir", "ReadFile", "Readlink", "Remove", "RemoveAll", "Rename", "Stat", "Symlink", "Truncate",
 		"WriteFile",
 	},
+	"file":     {"New", "Open", "Machine", "Below"}, // the store of this machine
 	"filepath": {"EvalSymlinks", "Glob", "Walk", "WalkDir"},
 	"unix": {
 		"Access", "Chmod", "Chown", "Lchown", "Link", "Lstat", "Mkdir", "Mkfifo", "Mknod", "Open", "Openat", "Openat2", "Readlink", "Rename", "Rmdir",
@@ -50,6 +51,7 @@ var ownFiles = map[string]string{
 	"folders":        "the folders that the command line names",
 	"appendLine":     "the agent's log folder",
 	"lateFile.open":  "the agent's log folder",
+	"ownCopy":        "the agent's cache",
 	"agent.showLogs": "YARN's log folder",
 }
 
