@@ -173,7 +173,7 @@ func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
 	a.atEnd(a.data.close)
 	a.checkpoints = checkpoint.New(ctx, a.checkpointConfig())
 	a.atEnd(a.checkpoints.Close)
-	a.member = member.New(a.memberConfig(newRun, member.Listen{Address: o.API, Ports: o.Ports}))
+	a.member = member.New(ctx, a.memberConfig(newRun, member.Listen{Address: o.API, Ports: o.Ports}))
 	a.atEnd(a.member.Close) // before the client that it asks by
 }
 

@@ -13,7 +13,8 @@ import (
 // is asked only where a service manager listens: while a gang waits, reads that grow with it are to be few.
 type absentees struct {
 	ask     func(context.Context) (absent []string, all int, err error)
-	changed func() // there is another answer
+	begin   func() (context.Context, context.CancelFunc) // of a question: it outlives the call that asks; close ends it
+	changed func()                                       // there is another answer
 
 	mu     sync.Mutex
 	gen    int
@@ -49,8 +50,7 @@ func (q *absentees) names(now time.Time, gen int) []string {
 	if q.busy || q.ended || now.Before(q.next) {
 		return q.last
 	}
-	// The question outlives the call that began it; close ends it.
-	ctx, cancel := context.WithTimeout(context.Background(), absentPatience)
+	ctx, cancel := q.begin()
 	q.busy, q.cancel = true, cancel
 	q.work.Go(func() {
 		defer cancel()

@@ -10,6 +10,7 @@ import (
 func TestAbsenteesEnd(t *testing.T) {
 	begun, over := make(chan struct{}), make(chan struct{})
 	q := absentees{changed: func() {}}
+	q.begin = func() (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) }
 	q.ask = func(ctx context.Context) ([]string, int, error) {
 		close(begun)
 		<-ctx.Done()

@@ -49,7 +49,7 @@ func TestCleanFindsWhatLeftTheTree(t *testing.T) {
 				_ = left.Process.Kill()
 				<-ended
 			}()
-			m := New(Config{
+			m := New(t.Context(), Config{
 				AppID: "clean-1", WorkDir: "/work", Log: slog.New(slog.DiscardHandler), Hooks: Hooks{ClearDead: func(context.Context) {}},
 			})
 			if err := m.clean(t.Context(), in, registry.Member{Process: registry.Process{Boot: own.Boot, PidNS: own.PidNS}, Folders: registry.Folders{WorkDir: tt.recorded}}); err != nil {

@@ -29,7 +29,7 @@ type discovery struct {
 	wake      chan struct{}
 	announced chan struct{} // closed when the name was registered for the first time
 	first     sync.Once
-	stop      context.CancelFunc
+	close     func() // deregisters the services, if Consul answers
 	work      sync.WaitGroup
 
 	turn     sync.Mutex            // one at a time writes to Consul, and has the fields below
@@ -96,7 +96,13 @@ func (m *Member) Discover(ctx context.Context, p plan.Plan) {
 		plan: p, wake: make(chan struct{}, 1), announced: make(chan struct{}), services: map[string]registered{},
 	}
 	d.dnsName.Store(new(string))
-	ctx, d.stop = context.WithCancel(context.WithoutCancel(ctx)) // it outlives the staging
+	life := context.WithoutCancel(ctx) // it outlives the staging
+	ctx, cancel := context.WithCancel(life)
+	d.close = func() {
+		cancel()
+		d.work.Wait()
+		d.withdraw(life)
+	}
 	m.mu.Lock()
 	m.discovery = d
 	m.mu.Unlock()
@@ -123,15 +129,12 @@ func (m *Member) StateChanged() {
 	}
 }
 
-// close deregisters the services, if Consul answers.
-func (d *discovery) close() {
-	d.stop()
-	d.work.Wait()
+// withdraw deregisters the services for good.
+func (d *discovery) withdraw(ctx context.Context) {
 	d.turn.Lock()
 	d.over = true
 	d.turn.Unlock()
-	// The services must go even if the agent's own context has ended.
-	ctx, cancel := context.WithTimeout(context.Background(), withdrawTime)
+	ctx, cancel := context.WithTimeout(ctx, withdrawTime)
 	defer cancel()
 	if err := d.reconcileNow(ctx); err != nil {
 		d.cfg.log.Warn("services not deregistered: Consul does it itself in a while", "err", err)

@@ -35,7 +35,7 @@ func TestHolderOnAnotherHostIsAsked(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a := New(Config{Host: Host{Self: proc.Facts{Machine: "here"}}})
+	a := New(t.Context(), Config{Host: Host{Self: proc.Facts{Machine: "here"}}})
 	for name, tt := range map[string]struct {
 		m     registry.Member
 		token string

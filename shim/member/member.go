@@ -104,8 +104,8 @@ type Member struct {
 	discovery  *discovery
 }
 
-// New makes a member that holds no index yet. The caller ends it with Close.
-func New(c Config) *Member {
+// New makes a member that holds no index yet. The caller ends it with Close; ctx may end before.
+func New(ctx context.Context, c Config) *Member {
 	m := &Member{cfg: c}
 	dial := dialer{host: c.Host.Allocation.Host, token: m.token}
 	m.fence.cfg = fenceConfig{
@@ -118,6 +118,9 @@ func New(c Config) *Member {
 		record: m.recordFindings, warn: c.Hooks.Warn, mended: c.Hooks.Mended, log: c.Log,
 	}, reached: map[string]bool{}, news: make(chan struct{}, 1)}
 	m.absent.ask, m.absent.changed = m.askWhoIsAbsent, c.Hooks.Changed
+	m.absent.begin = func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(context.WithoutCancel(ctx), absentPatience)
+	}
 	m.peerAPI = peerAPI{listen: c.Listen, host: c.Host.Allocation.Host, log: c.Log}
 	return m
 }
