@@ -58,7 +58,7 @@ func Unpack(ref RosterRef, chunks [][]byte) (Roster, []byte, error) {
 	if err != nil {
 		return Roster{}, nil, fmt.Errorf("unpack roster %s: %w", ref.ID, err)
 	}
-	if err := ref.Verify(text); err != nil {
+	if err := ref.verify(text); err != nil {
 		return Roster{}, nil, err
 	}
 	var r Roster
@@ -68,8 +68,8 @@ func Unpack(ref RosterRef, chunks [][]byte) (Roster, []byte, error) {
 	return r, text, nil
 }
 
-// Verify checks a roster file's bytes against the reference; the error wraps ErrRosterDiffers.
-func (ref RosterRef) Verify(text []byte) error {
+// verify checks a roster file's bytes against the reference; the error wraps ErrRosterDiffers.
+func (ref RosterRef) verify(text []byte) error {
 	sum := sha256.Sum256(text)
 	if got := hex.EncodeToString(sum[:]); got != ref.SHA256 || len(text) != ref.Bytes {
 		return fmt.Errorf("%w: roster %s: got %d bytes with sha256 %s, want %d with %s",

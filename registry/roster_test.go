@@ -11,16 +11,6 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-func ExampleClusterSpec() {
-	r := registry.Roster{Rows: []registry.Row{
-		{Instance: registry.Instance{Component: "worker", Index: 1}, Addr: "h2:2001"},
-		{Instance: registry.Instance{Component: "ps", Index: 0}, Addr: "h1:2000"},
-		{Instance: registry.Instance{Component: "worker", Index: 0}, Addr: "h1:2001"},
-	}}
-	fmt.Println(registry.ClusterSpec(r))
-	// Output: map[ps:[h1:2000] worker:[h1:2001 h2:2001]]
-}
-
 func TestPackUnpack(t *testing.T) {
 	r := registry.Roster{Version: 1, Run: "r", Gen: 3}
 	rng := rand.New(rand.NewPCG(1, 1))

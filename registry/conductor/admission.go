@@ -153,7 +153,7 @@ func prove(look Snapshot, me Newcomer, alive func(registry.Process) Life) Proof 
 		return ProofBoot
 	case m.Slot != "" && m.Slot == me.Member.Slot:
 		return ProofSlot
-	case DeclaredGone(look.Asks, look.Instance, m.Inc):
+	case declaredGone(look.Asks, look.Instance, m.Inc):
 		return ProofOperator
 	}
 	return ProofNone
@@ -167,9 +167,9 @@ func samePIDs(a, b registry.Process) bool {
 	return sameMachine(a, b) && a.Boot != "" && a.Boot == b.Boot && a.PidNS != "" && a.PidNS == b.PidNS
 }
 
-// DeclaredGone tells that the operator declared this incarnation gone: an ask of kind gone whose args
+// declaredGone tells that the operator declared this incarnation gone: an ask of kind gone whose args
 // name `instance` and `inc`. Without the incarnation it would hold for every successor too.
-func DeclaredGone(asks []registry.Ask, in registry.Instance, inc string) bool {
+func declaredGone(asks []registry.Ask, in registry.Instance, inc string) bool {
 	return slices.ContainsFunc(asks, func(a registry.Ask) bool {
 		return a.Kind == registry.AskGone && inc != "" && a.Args["instance"] == in.String() && a.Args["inc"] == inc
 	})

@@ -46,7 +46,7 @@ func (r *decision) losses() {
 		}
 		t.end = t.since.Add(grace)
 		loss[a.Instance] = t
-		if said := DeclaredGone(r.v.Asks, a.Instance, m.Inc); !said && r.now.Before(t.end) {
+		if said := declaredGone(r.v.Asks, a.Instance, m.Inc); !said && r.now.Before(t.end) {
 			r.wakeAt(t.end)
 			continue
 		} else if !said && r.v.LiveAt.Before(t.end) {

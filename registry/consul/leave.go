@@ -43,7 +43,7 @@ func (s *Membership) depart(ctx context.Context) error {
 		return err
 	}
 	session := s.held().session
-	s.end(ErrLeft)
+	s.end(errLeft)
 	return s.gang.calls.destroySession(ctx, session)
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// ErrLeft: the seat was left or closed.
-var ErrLeft = errors.New("index was left")
+// errLeft: the seat was left or closed.
+var errLeft = errors.New("index was left")
 
 // Seat is an index that this agent holds: its record, its session, and its part in conducting. It is
 // safe for concurrent use; writes queue behind each other.
@@ -71,7 +71,7 @@ func (s *Membership) Directive() registry.Directive { return s.gang.directive.di
 // Close stops the seat's goroutines and its part in conducting. Nothing is written: the registry learns
 // of it when the session ends. Leave is the orderly way.
 func (s *Membership) Close() {
-	s.end(ErrLeft)
+	s.end(errLeft)
 	s.gang.end()
 }
 
@@ -90,7 +90,7 @@ func (s *Membership) takeTurn(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-s.gang.ctx.Done():
-		return cmp.Or(s.over(), ErrLeft)
+		return cmp.Or(s.over(), errLeft)
 	}
 	if err := s.over(); err != nil {
 		s.giveTurn()

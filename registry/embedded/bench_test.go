@@ -58,7 +58,7 @@ func benchWake(b *testing.B, s *Server, readers int, get func(string) error) {
 	ask(s, "PUT", "/v1/kv/directive", "0")
 	for n := 1; b.Loop(); n++ {
 		b.StopTimer()
-		_, index := s.store.Get("directive")
+		_, index := s.store.get("directive")
 		path := fmt.Sprintf("/v1/kv/directive?wait=60s&index=%d", index)
 		var all sync.WaitGroup
 		for range readers {
@@ -81,21 +81,21 @@ func benchWake(b *testing.B, s *Server, readers int, get func(string) error) {
 // that is rebuilt each minute.
 func BenchmarkAcknowledge(b *testing.B) {
 	const members = 1000
-	s := NewStore("node")
+	s := newKeyStore("node")
 	ids := make([]string, members)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("session-%d", i)
-		newSession(b, s, start, Session{ID: ids[i], TTL: "10s"})
-		apply(b, s, start, Op{Verb: Lock, Key: fmt.Sprintf("live/worker/%d", i), Session: ids[i]})
+		newSession(b, s, start, sessionInfo{ID: ids[i], TTL: "10s"})
+		apply(b, s, start, operation{Verb: verbLock, Key: fmt.Sprintf("live/worker/%d", i), Session: ids[i]})
 	}
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		i, gen := n%members, n/members
-		_, refused, _ := s.Txn(at(time.Duration(gen)*time.Minute), []Op{
-			{Verb: CheckSession, Key: fmt.Sprintf("live/worker/%d", i), Session: ids[i]},
-			{Verb: Set, Key: fmt.Sprintf("members/worker/%d", i), Value: []byte(fmt.Sprint(gen))},
-			{Verb: Lock, Key: fmt.Sprintf("ready/%d/worker/%d", gen, i), Session: ids[i]},
-			{Verb: Delete, Key: fmt.Sprintf("ready/%d/worker/%d", gen-1, i)},
+		_, refused, _ := s.txn(at(time.Duration(gen)*time.Minute), []operation{
+			{Verb: verbCheckSession, Key: fmt.Sprintf("live/worker/%d", i), Session: ids[i]},
+			{Verb: verbSet, Key: fmt.Sprintf("members/worker/%d", i), Value: []byte(fmt.Sprint(gen))},
+			{Verb: verbLock, Key: fmt.Sprintf("ready/%d/worker/%d", gen, i), Session: ids[i]},
+			{Verb: verbDelete, Key: fmt.Sprintf("ready/%d/worker/%d", gen-1, i)},
 		})
 		if refused != nil {
 			b.Fatal(refused)

@@ -14,8 +14,8 @@
 //
 // Anything else is answered with 501 and its name.
 //
-// [Store] is the whole of the state and of the rules: no clock, no lock, no network. [Server] is the
-// rim around it: it has the mutex, the time, the readers that wait and the timer that ends sessions.
+// keyStore is the whole of the state and of the rules: no clock, no lock, no network. [Server] is the
+// rim around it: it has the mutex, the time, the readers that wait and the goroutine that ends sessions.
 // registry/registrytest/http checks it and a real Consul with the same tests. What still differs:
 //
 //   - Readers are woken by changes of what they read alone, never by a neighbour's.
@@ -26,5 +26,5 @@
 //   - A transaction of reads answers without the fields of query metadata; there is one node, and the
 //     letters of a session's id are compared as they are.
 //
-// Nothing is written to disk and nobody is asked for a token: who can open the socket owns the data.
+// Nothing is written to disk and no token is asked for: whoever can open the socket owns the data.
 package embedded

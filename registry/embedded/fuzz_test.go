@@ -23,7 +23,7 @@ func FuzzTxn(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		s := New(Options{})
 		defer s.Close()
-		id, err := s.createSession(Session{Node: nodeName})
+		id, err := s.createSession(sessionInfo{Node: nodeName})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,8 +40,8 @@ func FuzzTxn(f *testing.F) {
 			t.Fatalf("got %d %s", w.Code, w.Body)
 		}
 		var got struct {
-			Results []struct{ KV *Entry }
-			Errors  []OpError
+			Results []struct{ KV *entry }
+			Errors  []opError
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 			t.Fatalf("got %s: %v", w.Body, err)

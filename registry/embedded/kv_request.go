@@ -41,9 +41,9 @@ func (s *Server) kv(r *http.Request) (reply, error) {
 }
 
 func (s *Server) kvGet(r *http.Request, key string, raw bool, w waiting) (reply, error) {
-	var found *Entry
-	index := s.query(r.Context(), w, target{oneKey, key}, func(st *Store) (index uint64, ok bool) {
-		found, index = st.Get(key)
+	var found *entry
+	index := s.query(r.Context(), w, target{oneKey, key}, func(st *keyStore) (index uint64, ok bool) {
+		found, index = st.get(key)
 		return index, found != nil
 	})
 	switch {
@@ -52,13 +52,13 @@ func (s *Server) kvGet(r *http.Request, key string, raw bool, w waiting) (reply,
 	case raw:
 		return reply{index: index, raw: true, body: found.Value}, nil
 	}
-	return reply{index: index, body: []*Entry{found}}, nil
+	return reply{index: index, body: []*entry{found}}, nil
 }
 
 func (s *Server) kvList(r *http.Request, prefix string, w waiting) (reply, error) {
-	var found []*Entry
-	index := s.query(r.Context(), w, target{allUnder, prefix}, func(st *Store) (index uint64, ok bool) {
-		found, index = st.List(prefix)
+	var found []*entry
+	index := s.query(r.Context(), w, target{allUnder, prefix}, func(st *keyStore) (index uint64, ok bool) {
+		found, index = st.list(prefix)
 		return index, true
 	})
 	if len(found) == 0 {
@@ -73,8 +73,8 @@ func (s *Server) kvKeys(r *http.Request, prefix string, query url.Values, w wait
 		separator = query.Get("seperator") // Consul once spelt it so and still takes it
 	}
 	var found []string
-	index := s.query(r.Context(), w, target{allUnder, prefix}, func(st *Store) (index uint64, ok bool) {
-		found, index = st.Keys(prefix, separator)
+	index := s.query(r.Context(), w, target{allUnder, prefix}, func(st *keyStore) (index uint64, ok bool) {
+		found, index = st.keys(prefix, separator)
 		return index, true
 	})
 	if len(found) == 0 && prefix != "" {
@@ -87,7 +87,7 @@ func (s *Server) kvPut(r *http.Request, key string, query url.Values) (reply, er
 	if err := conflicting(query, "cas", "acquire", "release"); err != nil {
 		return reply{}, err
 	}
-	op := Op{Verb: Set, Key: key}
+	op := operation{Verb: verbSet, Key: key}
 	var err error
 	if query.Has("flags") {
 		if op.Flags, err = strconv.ParseUint(query.Get("flags"), 10, 64); err != nil {
@@ -96,14 +96,14 @@ func (s *Server) kvPut(r *http.Request, key string, query url.Values) (reply, er
 	}
 	switch {
 	case query.Has("cas"):
-		op.Verb = CAS
+		op.Verb = verbCAS
 		if op.Index, err = strconv.ParseUint(query.Get("cas"), 10, 64); err != nil {
 			return reply{}, err
 		}
 	case query.Has("acquire"):
-		op.Verb, op.Session = Lock, query.Get("acquire")
+		op.Verb, op.Session = verbLock, query.Get("acquire")
 	case query.Has("release"):
-		op.Verb, op.Session = Unlock, query.Get("release")
+		op.Verb, op.Session = verbUnlock, query.Get("release")
 	}
 	if op.Value, err = readValue(r); err != nil {
 		return reply{}, err
@@ -132,12 +132,12 @@ func (s *Server) kvDelete(key string, query url.Values) (reply, error) {
 	if err := conflicting(query, "recurse", "cas"); err != nil {
 		return reply{}, err
 	}
-	op := Op{Verb: Delete, Key: key}
+	op := operation{Verb: verbDelete, Key: key}
 	switch {
 	case query.Has("recurse"):
-		op.Verb = DeleteTree
+		op.Verb = verbDeleteTree
 	case query.Has("cas"):
-		op.Verb = DeleteCAS
+		op.Verb = verbDeleteCAS
 		var err error
 		if op.Index, err = strconv.ParseUint(query.Get("cas"), 10, 64); err != nil {
 			return reply{}, err
@@ -147,11 +147,11 @@ func (s *Server) kvDelete(key string, query url.Values) (reply, error) {
 }
 
 // apply answers true, or false for what the state of the key refused.
-func (s *Server) apply(op Op) (reply, error) {
+func (s *Server) apply(op operation) (reply, error) {
 	var ok bool
 	var err error
-	s.write(func(st *Store, now time.Time) (touched Touched) {
-		ok, touched, err = st.Apply(now, op)
+	s.write(func(st *keyStore, now time.Time) (touched changes) {
+		ok, touched, err = st.apply(now, op)
 		return touched
 	})
 	if err != nil {

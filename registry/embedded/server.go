@@ -29,7 +29,7 @@ type Server struct {
 	leader string // the address told by /v1/status/leader
 
 	mu       sync.Mutex
-	store    *Store
+	store    *keyStore
 	watchers watchers
 	wakeAt   time.Time     // when the sweeper will look; zero: not before it is kicked
 	kick     chan struct{} // there is a deadline earlier than wakeAt
@@ -44,7 +44,7 @@ func New(o Options) *Server {
 	s := &Server{
 		log:      o.Logger,
 		leader:   "embedded",
-		store:    NewStore(nodeName),
+		store:    newKeyStore(nodeName),
 		watchers: newWatchers(),
 		kick:     make(chan struct{}, 1),
 		closed:   make(chan struct{}),
@@ -66,14 +66,14 @@ func (s *Server) Close() {
 }
 
 // write runs a change of the store and wakes who waits for it.
-func (s *Server) write(change func(*Store, time.Time) Touched) {
+func (s *Server) write(change func(*keyStore, time.Time) changes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watchers.ring(change(s.store, time.Now()))
 }
 
 // look runs a read of the store. What it hands out must be values or things that are never changed.
-func (s *Server) look(read func(*Store)) {
+func (s *Server) look(read func(*keyStore)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	read(s.store)
@@ -82,7 +82,7 @@ func (s *Server) look(read func(*Store)) {
 // query reads and, when the index of what it found is not above the reader's, waits for a change of
 // the target and reads again, until the wait is over. found is false when there is nothing there yet:
 // then only its appearance or, the first time, a newer index ends the wait, as in Consul.
-func (s *Server) query(ctx context.Context, w waiting, on target, read func(*Store) (index uint64, found bool)) uint64 {
+func (s *Server) query(ctx context.Context, w waiting, on target, read func(*keyStore) (index uint64, found bool)) uint64 {
 	var timeout <-chan time.Time
 	least, missing := w.index, false
 	for {
@@ -149,21 +149,21 @@ func (s *Server) sweep() {
 func (s *Server) expire() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ended, touched := s.store.Expire(time.Now())
+	ended, touched := s.store.expire(time.Now())
 	s.watchers.ring(touched)
 	for _, e := range ended {
 		s.log.Info("session ended: not renewed within twice its ttl", "session", e.ID, "name", e.Name, "ttl", e.TTL)
 	}
-	next, ok := s.store.Next()
+	next, ok := s.store.next()
 	s.wakeAt = next
 	return next, ok
 }
 
 // createSession gives the session its id and makes sure that the sweeper wakes for it.
-func (s *Server) createSession(want Session) (id string, err error) {
+func (s *Server) createSession(want sessionInfo) (id string, err error) {
 	want.ID = newUUID()
-	s.write(func(st *Store, now time.Time) (touched Touched) {
-		touched, err = st.CreateSession(now, want)
+	s.write(func(st *keyStore, now time.Time) (touched changes) {
+		touched, err = st.createSession(now, want)
 		if err == nil {
 			s.watchDeadline(st.sessions[want.ID])
 		}

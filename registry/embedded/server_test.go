@@ -119,7 +119,7 @@ func TestSweeper(t *testing.T) {
 		s := New(Options{})
 		defer s.Close()
 		for _, ttl := range []string{"1h", "20s", "10s", "30s"} {
-			id, err := s.createSession(Session{Node: nodeName, TTL: ttl, Behavior: DeleteKeys})
+			id, err := s.createSession(sessionInfo{Node: nodeName, TTL: ttl, Behavior: deleteKeys})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,82 +17,82 @@ const (
 	maxLockDelay     = time.Minute
 )
 
-// Behavior says what the end of a session does to the keys that it holds.
-type Behavior string
+// behavior says what the end of a session does to the keys that it holds.
+type behavior string
 
 // The behaviours of Consul.
 const (
-	ReleaseKeys Behavior = "release"
-	DeleteKeys  Behavior = "delete"
+	releaseKeys behavior = "release"
+	deleteKeys  behavior = "delete"
 )
 
 // nodeCheck is the one health check of the one node: it passes as long as this process lives.
 const nodeCheck = "serfHealth"
 
-// Session is a session as Consul shows it. The field names are those of its JSON.
-type Session struct {
+// sessionInfo is a session as Consul shows it. The field names are those of its JSON.
+type sessionInfo struct {
 	ID            string
 	Name          string
 	Node          string
 	LockDelay     time.Duration
-	Behavior      Behavior
+	Behavior      behavior
 	TTL           string
 	NodeChecks    []string
-	ServiceChecks []ServiceCheck
+	ServiceChecks []serviceCheck
 	Checks        []string `json:",omitempty"`
 	CreateIndex   uint64
 	ModifyIndex   uint64
 }
 
-// ServiceCheck names a service's health check. There are no services here, so none exists.
-type ServiceCheck struct {
+// serviceCheck names a service's health check. There are no services here, so none exists.
+type serviceCheck struct {
 	ID        string
 	Namespace string
 }
 
 // lease is a session with its deadline.
 type lease struct {
-	Session
+	sessionInfo
 	ttl      time.Duration // 0: until it is destroyed
 	deadline time.Time
 }
 
 func (l *lease) renew(now time.Time) { l.deadline = now.Add(ttlMultiplier * l.ttl) }
 
-// CreateSession adds a session under its ID, which must be new. The texts of its errors are Consul's.
-func (s *Store) CreateSession(now time.Time, want Session) (Touched, error) {
+// createSession adds a session under its ID, which must be new. The texts of its errors are Consul's.
+func (s *keyStore) createSession(now time.Time, want sessionInfo) (changes, error) {
 	if want.Node == "" {
-		return Touched{}, errors.New("Must provide Node")
+		return changes{}, errors.New("Must provide Node")
 	}
 	switch want.Behavior {
 	case "":
-		want.Behavior = ReleaseKeys
-	case ReleaseKeys, DeleteKeys:
+		want.Behavior = releaseKeys
+	case releaseKeys, deleteKeys:
 	default:
-		return Touched{}, fmt.Errorf("Invalid Behavior setting '%s'", want.Behavior)
+		return changes{}, fmt.Errorf("Invalid Behavior setting '%s'", want.Behavior)
 	}
 	ttl, err := parseTTL(want.TTL)
 	if err != nil {
-		return Touched{}, err
+		return changes{}, err
 	}
 	if want.Node != s.node {
-		return Touched{}, errors.New("apply failed: Missing node registration")
+		return changes{}, errors.New("apply failed: Missing node registration")
 	}
 	for _, check := range want.checkIDs() {
 		if check != nodeCheck {
-			return Touched{}, fmt.Errorf("apply failed: Missing check '%s' registration", check)
+			return changes{}, fmt.Errorf("apply failed: Missing check '%s' registration", check)
 		}
 	}
 	s.index++
 	s.sessionIndex = s.index
 	want.CreateIndex, want.ModifyIndex = s.index, s.index
-	l := &lease{Session: want, ttl: ttl}
+	l := &lease{sessionInfo: want, ttl: ttl}
 	l.renew(now)
 	s.sessions[want.ID] = l
-	return Touched{Sessions: []string{want.ID}}, nil
+	return changes{Sessions: []string{want.ID}}, nil
 }
 
-func (s *Session) checkIDs() []string {
+func (s *sessionInfo) checkIDs() []string {
 	ids := slices.Concat(s.Checks, s.NodeChecks)
 	for _, c := range s.ServiceChecks {
 		ids = append(ids, c.ID)
@@ -114,41 +114,41 @@ func parseTTL(text string) (time.Duration, error) {
 	return ttl, nil
 }
 
-// Session returns the session, or nil, and the index to wait on.
-func (s *Store) Session(id string) (*Session, uint64) {
+// session returns the session, or nil, and the index to wait on.
+func (s *keyStore) session(id string) (*sessionInfo, uint64) {
 	index := max(s.sessionIndex, firstIndex)
 	l := s.sessions[id]
 	if l == nil {
 		return nil, index
 	}
-	found := l.Session
+	found := l.sessionInfo
 	return &found, index
 }
 
-// Renew moves the end of the session to 2 × TTL from now. It returns nil when there is no such session.
-func (s *Store) Renew(now time.Time, id string) *Session {
+// renew moves the end of the session to 2 × TTL from now. It returns nil when there is no such session.
+func (s *keyStore) renew(now time.Time, id string) *sessionInfo {
 	l := s.sessions[id]
 	if l == nil {
 		return nil
 	}
 	l.renew(now)
-	found := l.Session
+	found := l.sessionInfo
 	return &found
 }
 
-// Destroy ends the session: its keys are released or deleted in one write, and cannot be locked
+// destroy ends the session: its keys are released or deleted in one write, and cannot be locked
 // before its lock delay is over. A session that does not exist is no error.
-func (s *Store) Destroy(now time.Time, id string) Touched {
+func (s *keyStore) destroy(now time.Time, id string) changes {
 	l := s.sessions[id]
 	if l == nil {
-		return Touched{}
+		return changes{}
 	}
 	delete(s.sessions, id)
 	t := s.begin(now)
 	s.sessionIndex = t.index
 	maps.DeleteFunc(s.delays, func(_ string, until time.Time) bool { return !until.After(now) })
 	for _, e := range s.heldBy(id) {
-		if l.Behavior == DeleteKeys {
+		if l.Behavior == deleteKeys {
 			t.delete(e.Key)
 		} else {
 			free := *e
@@ -164,8 +164,8 @@ func (s *Store) Destroy(now time.Time, id string) Touched {
 	return touched
 }
 
-func (s *Store) heldBy(id string) []*Entry {
-	var held []*Entry
+func (s *keyStore) heldBy(id string) []*entry {
+	var held []*entry
 	for _, e := range s.entries.under("") {
 		if e.Session == id {
 			held = append(held, e)
@@ -174,8 +174,8 @@ func (s *Store) heldBy(id string) []*Entry {
 	return held
 }
 
-// Expire ends all sessions whose time is over, the longest overdue first, and returns them.
-func (s *Store) Expire(now time.Time) ([]Session, Touched) {
+// expire ends all sessions whose time is over, the longest overdue first, and returns them.
+func (s *keyStore) expire(now time.Time) ([]sessionInfo, changes) {
 	var over []*lease
 	for _, l := range s.sessions {
 		if l.ttl > 0 && !l.deadline.After(now) {
@@ -188,19 +188,19 @@ func (s *Store) Expire(now time.Time) ([]Session, Touched) {
 		}
 		return int(a.CreateIndex) - int(b.CreateIndex)
 	})
-	var ended []Session
-	var touched Touched
+	var ended []sessionInfo
+	var touched changes
 	for _, l := range over {
-		did := s.Destroy(now, l.ID)
+		did := s.destroy(now, l.ID)
 		touched.Keys = append(touched.Keys, did.Keys...)
 		touched.Sessions = append(touched.Sessions, did.Sessions...)
-		ended = append(ended, l.Session)
+		ended = append(ended, l.sessionInfo)
 	}
 	return ended, touched
 }
 
-// Next tells when the next session ends unless it is renewed; false when none ever does.
-func (s *Store) Next() (next time.Time, ok bool) {
+// next tells when the next session ends unless it is renewed; false when none ever does.
+func (s *keyStore) next() (next time.Time, ok bool) {
 	for _, l := range s.sessions {
 		if l.ttl > 0 && (!ok || l.deadline.Before(next)) {
 			next, ok = l.deadline, true

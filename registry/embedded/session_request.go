@@ -14,10 +14,10 @@ import (
 type sessionBody struct {
 	Name, Node    string
 	LockDelay     lockDelay
-	Behavior      Behavior
+	Behavior      behavior
 	TTL           string
 	NodeChecks    []string
-	ServiceChecks []ServiceCheck
+	ServiceChecks []serviceCheck
 	Checks        []string
 }
 
@@ -52,7 +52,7 @@ func (s *Server) sessionCreate(r *http.Request) (reply, error) {
 	want := sessionBody{
 		Node:       nodeName,
 		LockDelay:  lockDelay(defaultLockDelay),
-		Behavior:   ReleaseKeys,
+		Behavior:   releaseKeys,
 		NodeChecks: []string{nodeCheck},
 		Checks:     []string{nodeCheck},
 	}
@@ -61,7 +61,7 @@ func (s *Server) sessionCreate(r *http.Request) (reply, error) {
 		return reply{}, badRequest("Request decode failed: " + err.Error())
 	}
 	want.settleChecks()
-	id, err := s.createSession(Session{
+	id, err := s.createSession(sessionInfo{
 		Name: want.Name, Node: want.Node, LockDelay: time.Duration(want.LockDelay), Behavior: want.Behavior, TTL: want.TTL,
 		NodeChecks: want.NodeChecks, ServiceChecks: want.ServiceChecks, Checks: want.Checks,
 	})
@@ -87,7 +87,7 @@ func (s *Server) sessionDestroy(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	s.write(func(st *Store, now time.Time) Touched { return st.Destroy(now, id) })
+	s.write(func(st *keyStore, now time.Time) changes { return st.destroy(now, id) })
 	return reply{body: true}, nil
 }
 
@@ -96,12 +96,12 @@ func (s *Server) sessionRenew(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	var found *Session
-	s.look(func(st *Store) { found = st.Renew(time.Now(), id) })
+	var found *sessionInfo
+	s.look(func(st *keyStore) { found = st.renew(time.Now(), id) })
 	if found == nil {
 		return reply{}, httpError{http.StatusNotFound, fmt.Sprintf("Session id '%s' not found", id)}
 	}
-	return reply{body: []*Session{found}}, nil
+	return reply{body: []*sessionInfo{found}}, nil
 }
 
 func (s *Server) sessionInfo(r *http.Request) (reply, error) {
@@ -113,12 +113,12 @@ func (s *Server) sessionInfo(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	var found *Session
-	index := s.query(r.Context(), w, target{oneSession, id}, func(st *Store) (index uint64, ok bool) {
-		found, index = st.Session(id)
+	var found *sessionInfo
+	index := s.query(r.Context(), w, target{oneSession, id}, func(st *keyStore) (index uint64, ok bool) {
+		found, index = st.session(id)
 		return index, found != nil
 	})
-	list := []*Session{}
+	list := []*sessionInfo{}
 	if found != nil {
 		list = append(list, found)
 	}

@@ -14,9 +14,9 @@ const firstIndex = 1
 // (Consul's tombstone TTL). Later deletions share one floor, so that an index never falls.
 const tombstoneAge = 15 * time.Minute
 
-// Entry is one key. Entries and their values are never changed once they are in the store; a write
+// entry is one key. Entries and their values are never changed once they are in the store; a write
 // puts a new one in place. The field names are those of Consul's JSON.
-type Entry struct {
+type entry struct {
 	LockIndex   uint64
 	Key         string
 	Flags       uint64
@@ -26,24 +26,24 @@ type Entry struct {
 	ModifyIndex uint64
 }
 
-func (e *Entry) same(o *Entry) bool {
+func (e *entry) same(o *entry) bool {
 	return e.LockIndex == o.LockIndex && e.Flags == o.Flags && e.Session == o.Session && bytes.Equal(e.Value, o.Value)
 }
 
-// Touched names what a write changed, for those who wait. Names may come twice.
-type Touched struct {
+// changes names what a write changed, for those who wait. Names may come twice.
+type changes struct {
 	Keys     []string
 	Sessions []string
 }
 
-// Store is the state of the registry and every rule about it. Its methods are functions of the
+// keyStore is the state of the registry and every rule about it. Its methods are functions of the
 // state, the arguments and the time given with them. It is not safe for concurrent use. Times must
 // not go back from call to call.
-type Store struct {
+type keyStore struct {
 	index    uint64 // of the last write
 	kvIndex  uint64 // of the last write that changed a key
 	floor    uint64 // no list reports less: of the newest forgotten tombstone
-	entries  ordered[*Entry]
+	entries  ordered[*entry]
 	graves   ordered[uint64] // deleted key or subtree → index of the deletion
 	burials  []burial        // the same in the order of time
 	sessions map[string]*lease
@@ -59,11 +59,11 @@ type burial struct {
 	at    time.Time
 }
 
-// NewStore makes an empty store. The node's name is that of the sessions made in it.
-func NewStore(node string) *Store {
-	return &Store{
+// newKeyStore makes an empty store. The node's name is that of the sessions made in it.
+func newKeyStore(node string) *keyStore {
+	return &keyStore{
 		index:    firstIndex,
-		entries:  newOrdered[*Entry](),
+		entries:  newOrdered[*entry](),
 		graves:   newOrdered[uint64](),
 		sessions: map[string]*lease{},
 		delays:   map[string]time.Time{},
@@ -73,7 +73,7 @@ func NewStore(node string) *Store {
 
 // Get returns the key, or nil, and the index to wait on: of the key when there is one, else of the
 // last change of any key.
-func (s *Store) Get(key string) (*Entry, uint64) {
+func (s *keyStore) get(key string) (*entry, uint64) {
 	e, ok := s.entries.get(key)
 	if !ok {
 		return nil, max(s.kvIndex, firstIndex)
@@ -81,10 +81,10 @@ func (s *Store) Get(key string) (*Entry, uint64) {
 	return e, e.ModifyIndex
 }
 
-// List returns all keys under the prefix in their order, and the index to wait on: of the last write
+// list returns all keys under the prefix in their order, and the index to wait on: of the last write
 // or deletion under the prefix, or of the last change of any key when nothing is known of it.
-func (s *Store) List(prefix string) ([]*Entry, uint64) {
-	var list []*Entry
+func (s *keyStore) list(prefix string) ([]*entry, uint64) {
+	var list []*entry
 	var index uint64
 	for _, e := range s.entries.under(prefix) {
 		list = append(list, e)
@@ -93,9 +93,9 @@ func (s *Store) List(prefix string) ([]*Entry, uint64) {
 	return list, s.listIndex(prefix, index)
 }
 
-// Keys is List with the names alone. With a separator each name ends after the first separator that
+// keys is list with the names alone. With a separator each name ends after the first separator that
 // follows the prefix, and comes once.
-func (s *Store) Keys(prefix, separator string) ([]string, uint64) {
+func (s *keyStore) keys(prefix, separator string) ([]string, uint64) {
 	names := []string{}
 	var index uint64
 	for key, e := range s.entries.under(prefix) {
@@ -111,7 +111,7 @@ func (s *Store) Keys(prefix, separator string) ([]string, uint64) {
 	return names, s.listIndex(prefix, index)
 }
 
-func (s *Store) listIndex(prefix string, newest uint64) uint64 {
+func (s *keyStore) listIndex(prefix string, newest uint64) uint64 {
 	if prefix == "" {
 		return max(s.kvIndex, firstIndex)
 	}
@@ -124,23 +124,23 @@ func (s *Store) listIndex(prefix string, newest uint64) uint64 {
 	return max(newest, s.floor)
 }
 
-// Apply does one operation by itself, as a KV request does. ok is false when the operation was
+// apply does one operation by itself, as a KV request does. ok is false when the operation was
 // refused for the state of the key: a stale index, a lock of somebody else, a lock delay. The error
 // is for what is wrong whatever the state, such as a session that does not exist.
-func (s *Store) Apply(now time.Time, op Op) (ok bool, touched Touched, err error) {
+func (s *keyStore) apply(now time.Time, op operation) (ok bool, touched changes, err error) {
 	if what := s.precheck(now, op); what != nil {
-		return false, Touched{}, refusalOrError(what)
+		return false, changes{}, refusalOrError(what)
 	}
 	t := s.begin(now)
 	if _, err := t.do(op); err != nil {
 		t.rollback()
-		return false, Touched{}, refusalOrError(err)
+		return false, changes{}, refusalOrError(err)
 	}
 	return true, t.commit(), nil
 }
 
 // bury notes the deletion of a key or, for a subtree, of its prefix.
-func (s *Store) bury(key string, index uint64, now time.Time) {
+func (s *keyStore) bury(key string, index uint64, now time.Time) {
 	if key == "" { // everything was deleted: no list may report less
 		s.floor = index
 		return

@@ -6,40 +6,40 @@ import (
 	"time"
 )
 
-// Verb names an operation on keys, spelt as in a transaction.
-type Verb string
+// txnVerb names an operation on keys, spelt as in a transaction.
+type txnVerb string
 
 // The verbs of Consul's KV operations.
 const (
-	Set            Verb = "set"
-	CAS            Verb = "cas"
-	Lock           Verb = "lock"
-	Unlock         Verb = "unlock"
-	Get            Verb = "get"
-	GetOrEmpty     Verb = "get-or-empty"
-	GetTree        Verb = "get-tree"
-	CheckIndex     Verb = "check-index"
-	CheckSession   Verb = "check-session"
-	CheckNotExists Verb = "check-not-exists"
-	Delete         Verb = "delete"
-	DeleteCAS      Verb = "delete-cas"
-	DeleteTree     Verb = "delete-tree"
+	verbSet            txnVerb = "set"
+	verbCAS            txnVerb = "cas"
+	verbLock           txnVerb = "lock"
+	verbUnlock         txnVerb = "unlock"
+	verbGet            txnVerb = "get"
+	verbGetOrEmpty     txnVerb = "get-or-empty"
+	verbGetTree        txnVerb = "get-tree"
+	verbCheckIndex     txnVerb = "check-index"
+	verbCheckSession   txnVerb = "check-session"
+	verbCheckNotExists txnVerb = "check-not-exists"
+	verbDelete         txnVerb = "delete"
+	verbDeleteCAS      txnVerb = "delete-cas"
+	verbDeleteTree     txnVerb = "delete-tree"
 )
 
-// Writes tells whether the verb can change the store.
-func (v Verb) Writes() bool {
+// writes tells whether the verb can change the store.
+func (v txnVerb) writes() bool {
 	switch v {
-	case Set, CAS, Lock, Unlock, Delete, DeleteCAS, DeleteTree:
+	case verbSet, verbCAS, verbLock, verbUnlock, verbDelete, verbDeleteCAS, verbDeleteTree:
 		return true
-	case Get, GetOrEmpty, GetTree, CheckIndex, CheckSession, CheckNotExists:
+	case verbGet, verbGetOrEmpty, verbGetTree, verbCheckIndex, verbCheckSession, verbCheckNotExists:
 	}
 	return false
 }
 
-// Op is one operation. Index is the expected ModifyIndex (cas, delete-cas, check-index; 0 in cas
+// operation is one operation. Index is the expected ModifyIndex (cas, delete-cas, check-index; 0 in cas
 // means that the key must not exist), Session the holder (lock, unlock, check-session).
-type Op struct {
-	Verb    Verb
+type operation struct {
+	Verb    txnVerb
 	Key     string
 	Value   []byte
 	Flags   uint64
@@ -47,13 +47,13 @@ type Op struct {
 	Session string
 }
 
-// Result is what one operation of a transaction answers; only reads carry the value.
-type Result struct {
-	KV *Entry
+// opResult is what one operation of a transaction answers; only reads carry the value.
+type opResult struct {
+	KV *entry
 }
 
-// OpError says why an operation of a transaction was refused.
-type OpError struct {
+// opError says why an operation of a transaction was refused.
+type opError struct {
 	OpIndex int
 	What    string
 }
@@ -70,39 +70,39 @@ func refusalOrError(err error) error {
 	return err
 }
 
-// Txn does all operations or none. All that were refused are named; later operations see what
+// txn does all operations or none. All that were refused are named; later operations see what
 // earlier ones wrote. A lock delay or a missing key name refuses before anything is looked at.
-func (s *Store) Txn(now time.Time, ops []Op) ([]Result, []OpError, Touched) {
-	var refused []OpError
+func (s *keyStore) txn(now time.Time, ops []operation) ([]opResult, []opError, changes) {
+	var refused []opError
 	for i, op := range ops {
 		if err := s.precheck(now, op); err != nil {
-			refused = append(refused, OpError{i, err.Error()})
+			refused = append(refused, opError{i, err.Error()})
 		}
 	}
 	if refused != nil {
-		return nil, refused, Touched{}
+		return nil, refused, changes{}
 	}
 	t := s.begin(now)
-	results := []Result{}
+	results := []opResult{}
 	for i, op := range ops {
 		got, err := t.do(op)
 		if err != nil {
-			refused = append(refused, OpError{i, err.Error()})
+			refused = append(refused, opError{i, err.Error()})
 		}
 		results = append(results, got...)
 	}
 	if refused != nil {
 		t.rollback()
-		return nil, refused, Touched{}
+		return nil, refused, changes{}
 	}
 	return results, nil, t.commit()
 }
 
-func (s *Store) precheck(now time.Time, op Op) error {
-	if op.Key == "" && op.Verb != DeleteTree {
+func (s *keyStore) precheck(now time.Time, op operation) error {
+	if op.Key == "" && op.Verb != verbDeleteTree {
 		return errors.New("Must provide key")
 	}
-	if op.Verb == Lock && s.delays[op.Key].After(now) {
+	if op.Verb == verbLock && s.delays[op.Key].After(now) {
 		return refusal(fmt.Sprintf("failed to lock key %q due to lock delay", op.Key))
 	}
 	return nil
@@ -110,7 +110,7 @@ func (s *Store) precheck(now time.Time, op Op) error {
 
 // tx writes into the store at once and remembers what was there before.
 type tx struct {
-	s      *Store
+	s      *keyStore
 	now    time.Time
 	index  uint64
 	undo   []previous
@@ -119,21 +119,21 @@ type tx struct {
 
 type previous struct {
 	key   string
-	entry *Entry // nil: there was none
+	entry *entry // nil: there was none
 }
 
-func (s *Store) begin(now time.Time) *tx { return &tx{s: s, now: now, index: s.index + 1} }
+func (s *keyStore) begin(now time.Time) *tx { return &tx{s: s, now: now, index: s.index + 1} }
 
-func (t *tx) commit() Touched {
+func (t *tx) commit() changes {
 	t.s.index = t.index
 	if len(t.undo) == 0 {
-		return Touched{}
+		return changes{}
 	}
 	t.s.kvIndex = t.index
 	for _, key := range t.graves {
 		t.s.bury(key, t.index, t.now)
 	}
-	touched := Touched{Keys: make([]string, len(t.undo))}
+	touched := changes{Keys: make([]string, len(t.undo))}
 	for i, p := range t.undo {
 		touched.Keys[i] = p.key
 	}
@@ -152,14 +152,14 @@ func (t *tx) rollback() {
 	}
 }
 
-func (t *tx) look(key string) *Entry {
+func (t *tx) look(key string) *entry {
 	e, _ := t.s.entries.get(key)
 	return e
 }
 
 // put stores the entry unless it says the same as the one that is there, which then stays with its
 // index. It returns what the store holds.
-func (t *tx) put(e Entry) *Entry {
+func (t *tx) put(e entry) *entry {
 	old := t.look(e.Key)
 	if old != nil && old.same(&e) {
 		return old
@@ -179,52 +179,52 @@ func (t *tx) remove(key string) {
 }
 
 // do runs one operation; its texts are Consul's.
-func (t *tx) do(op Op) ([]Result, error) {
+func (t *tx) do(op operation) ([]opResult, error) {
 	switch op.Verb {
-	case Set:
+	case verbSet:
 		return bare(t.set(op), nil)
-	case CAS:
+	case verbCAS:
 		return bare(t.cas(op))
-	case Lock:
+	case verbLock:
 		return bare(t.lock(op))
-	case Unlock:
+	case verbUnlock:
 		return bare(t.unlock(op))
-	case Delete:
+	case verbDelete:
 		t.delete(op.Key)
 		return nil, nil
-	case DeleteCAS:
+	case verbDeleteCAS:
 		return nil, t.deleteCAS(op)
-	case DeleteTree:
+	case verbDeleteTree:
 		t.deleteTree(op.Key)
 		return nil, nil
-	case GetTree:
-		list, _ := t.s.List(op.Key)
-		results := make([]Result, len(list))
+	case verbGetTree:
+		list, _ := t.s.list(op.Key)
+		results := make([]opResult, len(list))
 		for i, e := range list {
 			results[i].KV = e
 		}
 		return results, nil
-	case Get, GetOrEmpty:
+	case verbGet, verbGetOrEmpty:
 		return t.get(op)
-	case CheckNotExists:
+	case verbCheckNotExists:
 		return nil, t.checkNotExists(op.Key)
-	case CheckIndex:
+	case verbCheckIndex:
 		return bare(t.checkIndex(op))
-	case CheckSession:
+	case verbCheckSession:
 		return bare(t.checkSession(op))
 	}
 	return nil, fmt.Errorf("unknown KV verb %q", op.Verb)
 }
 
-func (t *tx) get(op Op) ([]Result, error) {
+func (t *tx) get(op operation) ([]opResult, error) {
 	e := t.look(op.Key)
-	if e == nil && op.Verb == Get {
+	if e == nil && op.Verb == verbGet {
 		return nil, fmt.Errorf("key %q doesn't exist", op.Key)
 	}
 	if e == nil { // Consul answers with the operation itself
-		e = &Entry{Key: op.Key, Flags: op.Flags, Session: op.Session, ModifyIndex: op.Index}
+		e = &entry{Key: op.Key, Flags: op.Flags, Session: op.Session, ModifyIndex: op.Index}
 	}
-	return []Result{{e}}, nil
+	return []opResult{{e}}, nil
 }
 
 func (t *tx) checkNotExists(key string) error {
@@ -234,7 +234,7 @@ func (t *tx) checkNotExists(key string) error {
 	return nil
 }
 
-func (t *tx) checkIndex(op Op) (*Entry, error) {
+func (t *tx) checkIndex(op operation) (*entry, error) {
 	e := t.look(op.Key)
 	if e == nil {
 		return nil, fmt.Errorf("failed to check index, key %q doesn't exist", op.Key)
@@ -245,7 +245,7 @@ func (t *tx) checkIndex(op Op) (*Entry, error) {
 	return e, nil
 }
 
-func (t *tx) checkSession(op Op) (*Entry, error) {
+func (t *tx) checkSession(op operation) (*entry, error) {
 	e := t.look(op.Key)
 	if e == nil {
 		return nil, fmt.Errorf("failed to check session, key %q doesn't exist", op.Key)
@@ -257,26 +257,26 @@ func (t *tx) checkSession(op Op) (*Entry, error) {
 }
 
 // bare is the result of everything but a read: the entry without its value.
-func bare(e *Entry, err error) ([]Result, error) {
+func bare(e *entry, err error) ([]opResult, error) {
 	if err != nil {
 		return nil, err
 	}
 	short := *e
 	short.Value = nil
-	return []Result{{&short}}, nil
+	return []opResult{{&short}}, nil
 }
 
 // set keeps the holder of a lock but, as in Consul, not the count of locks: a write that is not a
 // lock sets LockIndex to 0.
-func (t *tx) set(op Op) *Entry {
-	e := Entry{Key: op.Key, Value: op.Value, Flags: op.Flags}
+func (t *tx) set(op operation) *entry {
+	e := entry{Key: op.Key, Value: op.Value, Flags: op.Flags}
 	if old := t.look(op.Key); old != nil {
 		e.Session = old.Session
 	}
 	return t.put(e)
 }
 
-func (t *tx) cas(op Op) (*Entry, error) {
+func (t *tx) cas(op operation) (*entry, error) {
 	old := t.look(op.Key)
 	missing := old == nil && op.Index == 0
 	current := old != nil && op.Index != 0 && op.Index == old.ModifyIndex
@@ -286,14 +286,14 @@ func (t *tx) cas(op Op) (*Entry, error) {
 	return t.set(op), nil
 }
 
-func (t *tx) lock(op Op) (*Entry, error) {
+func (t *tx) lock(op operation) (*entry, error) {
 	if op.Session == "" {
 		return nil, errors.New("missing session")
 	}
 	if t.s.sessions[op.Session] == nil {
 		return nil, fmt.Errorf("invalid session %#v", op.Session)
 	}
-	e := Entry{Key: op.Key, Value: op.Value, Flags: op.Flags, Session: op.Session, LockIndex: 1}
+	e := entry{Key: op.Key, Value: op.Value, Flags: op.Flags, Session: op.Session, LockIndex: 1}
 	if old := t.look(op.Key); old != nil {
 		switch old.Session {
 		case op.Session:
@@ -307,7 +307,7 @@ func (t *tx) lock(op Op) (*Entry, error) {
 	return t.put(e), nil
 }
 
-func (t *tx) unlock(op Op) (*Entry, error) {
+func (t *tx) unlock(op operation) (*entry, error) {
 	if op.Session == "" {
 		return nil, errors.New("missing session")
 	}
@@ -315,7 +315,7 @@ func (t *tx) unlock(op Op) (*Entry, error) {
 	if old == nil || old.Session != op.Session {
 		return nil, refusal(fmt.Sprintf("failed to unlock key %q, lock isn't held, or is held by another session", op.Key))
 	}
-	return t.put(Entry{Key: op.Key, Value: op.Value, Flags: op.Flags, LockIndex: old.LockIndex}), nil
+	return t.put(entry{Key: op.Key, Value: op.Value, Flags: op.Flags, LockIndex: old.LockIndex}), nil
 }
 
 func (t *tx) delete(key string) {
@@ -327,7 +327,7 @@ func (t *tx) delete(key string) {
 }
 
 // deleteCAS takes a key that is already gone for deleted, whatever the index.
-func (t *tx) deleteCAS(op Op) error {
+func (t *tx) deleteCAS(op operation) error {
 	if e := t.look(op.Key); e != nil && e.ModifyIndex != op.Index {
 		return refusal(fmt.Sprintf("failed to delete key %q, index is stale", op.Key))
 	}
@@ -336,7 +336,7 @@ func (t *tx) deleteCAS(op Op) error {
 }
 
 func (t *tx) deleteTree(prefix string) {
-	list, _ := t.s.List(prefix)
+	list, _ := t.s.list(prefix)
 	for _, e := range list {
 		t.remove(e.Key)
 	}

@@ -18,9 +18,9 @@ type txnOp struct {
 	Node, Service, Check json.RawMessage
 }
 
-// kvOp is Op as it is sent; namespace and partition are accepted and ignored, as in the open-source Consul.
+// kvOp is an operation as it is sent; namespace and partition are accepted and ignored, as in the open-source Consul.
 type kvOp struct {
-	Verb      Verb
+	Verb      txnVerb
 	Key       string
 	Value     []byte
 	Flags     uint64
@@ -32,8 +32,8 @@ type kvOp struct {
 
 // txnAnswer is what a transaction answers, refused or not.
 type txnAnswer struct {
-	Results []Result
-	Errors  []OpError
+	Results []opResult
+	Errors  []opError
 }
 
 func (s *Server) txn(r *http.Request) (reply, error) {
@@ -48,8 +48,8 @@ func (s *Server) txn(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	var answer txnAnswer
-	s.write(func(st *Store, now time.Time) (touched Touched) {
-		answer.Results, answer.Errors, touched = st.Txn(now, ops)
+	s.write(func(st *keyStore, now time.Time) (touched changes) {
+		answer.Results, answer.Errors, touched = st.txn(now, ops)
 		return touched
 	})
 	if answer.Errors != nil {
@@ -59,7 +59,7 @@ func (s *Server) txn(r *http.Request) (reply, error) {
 }
 
 // decodeTxn reads the operations; an element without any is passed over.
-func decodeTxn(body io.Reader) ([]Op, error) {
+func decodeTxn(body io.Reader) ([]operation, error) {
 	var sent []*txnOp
 	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
@@ -72,13 +72,13 @@ func decodeTxn(body io.Reader) ([]Op, error) {
 	if len(sent) > maxOps {
 		return nil, tooLarge("Transaction contains too many operations (%d > %d)", len(sent), maxOps)
 	}
-	ops := make([]Op, 0, len(sent))
+	ops := make([]operation, 0, len(sent))
 	for _, o := range sent {
 		if o == nil {
 			return nil, badRequest("Failed to parse body: an operation is null")
 		}
 		if o.KV != nil {
-			ops = append(ops, Op{o.KV.Verb, o.KV.Key, o.KV.Value, o.KV.Flags, o.KV.Index, o.KV.Session})
+			ops = append(ops, operation{o.KV.Verb, o.KV.Key, o.KV.Value, o.KV.Flags, o.KV.Index, o.KV.Session})
 			continue
 		}
 		if err := o.foreign(); err != nil {

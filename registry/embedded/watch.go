@@ -72,7 +72,7 @@ func (w *watchers) drop(on target) {
 }
 
 // ring wakes everybody who waits on something that was touched.
-func (w *watchers) ring(t Touched) {
+func (w *watchers) ring(t changes) {
 	for _, key := range t.Keys {
 		w.ringOne(target{oneKey, key})
 		for prefix := range w.prefixes {
