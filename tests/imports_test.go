@@ -100,6 +100,13 @@ var rooms = []room{
 		},
 	},
 	{path: "shim", may: []string{"*"}}, // the agent: it wires the rooms below
+	{
+		path: "shim/dryrun",
+		may: []string{
+			"appdef", "registry", "shim/exit", "shim/frameworks", "shim/hadoop", "shim/launcher", "shim/launcher/known",
+			"shim/member", "shim/openapp", "shim/plan", "shim/prepare", "shim/status",
+		},
+	},
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},
 	{path: "shim/fault", may: []string{"registry"}, pure: true},
 	{path: "shim/secret", may: []string{"shim/files", "shim/keyring"}},

@@ -2,17 +2,17 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/console"
-	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/dryrun"
 	"github.com/muster-agent/muster/shim/plan/sheet"
 )
 
 func newExplain(s console.Streams) *cobra.Command {
-	f := planFlags{roster: exampleRoster}
+	f := planFlags{Options: dryrun.Options{Roster: dryrun.ExampleRoster}}
 	cmd := &cobra.Command{
 		Use:   "explain APP",
 		Short: "Say for people what would run, component by component, and where each value comes from",
@@ -30,34 +30,21 @@ programs, as JSON.`,
 	}
 	flags := cmd.Flags()
 	f.app.Register(flags)
-	flags.StringVar(&f.component, "component", "", "this component only")
-	flags.StringVar(&f.allocation, "allocation", "",
+	flags.StringVar(&f.Component, "component", "", "this component only")
+	flags.StringVar(&f.Allocation, "allocation", "",
 		"JSON `FILE` {launcher, host, ports, devices, envelope, kill_window} in place of what this environment says")
-	flags.StringVar(&f.engine, "engine", "auto",
+	flags.StringVar(&f.Engine, "engine", "auto",
 		"how the process would be confined: auto, container, cgroup or process")
 	completeFlag(cmd, "component", completeComponents(&f.app, firstOf))
 	return cmd
 }
 
 func (f *planFlags) explain(ctx context.Context, s console.Streams, ref string) error {
-	l, found, err := f.app.Read(ctx, ref)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	if bad := exit.OfProblems(found); bad != nil {
-		return bad
-	}
-	request, err := f.request(ctx, l)
-	if err != nil {
-		return err
-	}
-	list, err := f.list(l.App, request)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprint(s.Out, sheet.Of(&l.App, list.Plans, f.component)); err != nil {
-		return exit.With(exit.Internal, fmt.Errorf("print: %w", err))
-	}
-	return nil
+	return f.planned(ctx, ref, func(app *appdef.App, p *dryrun.Planner) error {
+		list, err := p.List()
+		if err != nil {
+			return err
+		}
+		return f.print(s, sheet.Of(app, list.Plans, f.Component))
+	})
 }

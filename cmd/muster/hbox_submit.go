@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/dryrun"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
@@ -182,7 +183,10 @@ func (f *hboxFlags) look(ctx context.Context, s console.Streams, job hbox.Submis
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	if f.explain {
-		sheet := planFlags{roster: exampleRoster, engine: f.run.engine, filesystem: f.run.filesystem}
+		sheet := planFlags{
+			Options:    dryrun.Options{Roster: dryrun.ExampleRoster, Engine: f.run.engine},
+			filesystem: f.run.filesystem,
+		}
 		if err := sheet.explain(ctx, s, dir); err != nil {
 			return err
 		}
