@@ -15,7 +15,7 @@ func TestPartsOfAFilesystem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := &agent{workDir: filepath.Join(top, "work")}
+	a := &agent{folders: folders{workDir: filepath.Join(top, "work")}}
 	got := a.partsOf(top, []string{
 		"file:" + top + "/out", top + "/in", "file:" + top + "/in", "file:" + top, "hdfs://name/in", top + "/work/store", top + "/gone", top + "/..",
 		filepath.Dir(top), "",

@@ -39,7 +39,10 @@ func TestPatience(t *testing.T) {
 		{name: "done, outputs are left", phase: machine.Done, ready: true, stopping: true, leaving: true, stage: 60, want: time.Minute},
 		{name: "outputs are left, nobody asks for a stop", phase: machine.Running, ready: true, leaving: true, stage: 60},
 	} {
-		a := &agent{app: &openapp.App{}, notify: notify.New(slog.New(slog.DiscardHandler), nil), data: &dataManager{leaving: tt.leaving}}
+		a := &agent{
+			self:  self{app: &openapp.App{}},
+			rooms: rooms{notify: notify.New(slog.New(slog.DiscardHandler), nil), data: &dataManager{leaving: tt.leaving}},
+		}
 		a.app.Settings.StageTimeout = tt.stage
 		if tt.ready {
 			a.notify.Started()

@@ -35,61 +35,87 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// agent is one running `muster agent`: its identity and what its rooms share. Fields below the
-// mutex are set while it lives.
+// agent is one running agent: what it is, where it is, and its rooms. Fields below the mutex are set while it lives.
 type agent struct {
-	id          identity
-	app         *openapp.App
-	digest      string
-	inc         string
-	dns         member.DNS
-	facts       proc.Facts
-	alloc       plan.Allocation
-	origins     map[string]string
-	env         map[string]string // what the process inherits
-	engine      sandbox.Choice
-	policy      policy.Policy
-	envImage    map[string]string // what a process in an image inherits
+	self
+	host
+	inherited
+	folders
+	rooms
+
+	mu         sync.Mutex
+	plan       plan.Plan        // resolved
+	planDigest string           // sha256 of the plan as printed
+	process    *process.Process // nil until the instance has been prepared
+	publisher  string           // URL of the exports, for scripts
+	progress   *float64
+	settle     func() // ends the looks at checkpoints and progress, after a last one
+	closers    []func()
+}
+
+// self is which agent this is, of which app.
+type self struct {
+	id      identity
+	app     *openapp.App
+	digest  string // of the definition
+	inc     string // incarnation
+	started time.Time
+}
+
+// host is what the launcher granted and what this host permits.
+type host struct {
+	facts   proc.Facts
+	alloc   plan.Allocation
+	origins map[string]string
+	engine  sandbox.Choice
+	policy  policy.Policy
+	dns     member.DNS
+}
+
+// inherited is what the agent's environment hands on to its process.
+type inherited struct {
+	env         map[string]string
+	envImage    map[string]string // to a process in an image
 	envGiven    map[string]string // of both, what --env says
-	ports       *ports.Instance
-	gpus        *grant.Grant
-	filesystem  hadoop.DefaultFS // where paths of data without a scheme are
+	filesystem  hadoop.DefaultFS  // where paths of data without a scheme are
 	hadoop      hadoop.Login
 	hadoopFound *plan.HadoopFacts // nil: there is none on this host
-	times       registry.Times
+}
 
+// folders are where the agent works on this host.
+type folders struct {
+	state           status.Dir
+	workDir, logDir string // of the run
+	logFile         *lateFile
+}
+
+// rooms do the work; each has an owner's fields, lock and goroutines of its own.
+type rooms struct {
+	log          *slog.Logger
+	loop         *machine.Agent
 	registryAddr registry.Address
 	client       *consul.Client
-	state        status.Dir
-	workDir      string
-	logDir       string
-	log          *slog.Logger
-	notify       *notify.Notifier // tells the service manager
-	journal      *journal.Journal
+	times        registry.Times
 	member       *member.Member
 	container    *prepare.Container
-	logFile      *lateFile
-	loop         *machine.Agent
-	started      time.Time
-
-	mu          sync.Mutex
-	plan        plan.Plan        // resolved
-	process     *process.Process // nil until the instance has been prepared
-	planDigest  string           // sha256 of the plan as printed
-	publisher   string           // URL of the exports, for scripts
-	progress    *float64
-	data        *dataManager
-	checkpoints *checkpoint.Manager
-	settle      func() // ends the looks at checkpoints and progress, after a last one
-	closers     []func()
+	ports        *ports.Instance
+	gpus         *grant.Grant
+	data         *dataManager
+	checkpoints  *checkpoint.Manager
+	journal      *journal.Journal
+	notify       *notify.Notifier // tells the service manager
 }
 
 // prepareAgent makes an agent, up to the registry's first answer.
 func prepareAgent(ctx context.Context, o Options, app *openapp.App, manager *notify.Notifier) (*agent, error) {
 	late := &lateFile{also: o.Output.To}
 	a := &agent{
-		app: app, log: o.Output.logger(late), logFile: late, notify: manager, loop: machine.NewAgent(), started: time.Now(),
-		policy: o.Policy, hadoop: o.Hadoop, registryAddr: o.Registry.Address, times: o.Registry.Times, state: o.Folders.State,
+		self: self{app: app, started: time.Now()}, host: host{policy: o.Policy}, inherited: inherited{hadoop: o.Hadoop},
+		folders: folders{state: o.Folders.State, logFile: late},
+		rooms: rooms{
+			log: o.Output.logger(late), loop: machine.NewAgent(), notify: manager,
+			registryAddr: o.Registry.Address, times: o.Registry.Times,
+		},
 	}
 	environ := launcher.Environ(os.Environ())
 	found, err := member.DetectLauncher(o.Launcher, environ)
@@ -153,7 +179,7 @@ func (a *agent) open(ctx context.Context, o Options, found launcher.Found) (err 
 		return exit.With(exit.Forbidden, err)
 	}
 	a.clearDead(ctx)
-	if err := a.folders(o.Folders, found); err != nil {
+	if err := a.makeFolders(o.Folders, found); err != nil {
 		return err
 	}
 	if advice := a.times.Advice(); advice != "" {
@@ -177,8 +203,8 @@ func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
 	a.atEnd(a.member.Close) // before the client that it asks by
 }
 
-// folders chooses and makes where this agent works and logs.
-func (a *agent) folders(f Folders, found launcher.Found) (err error) {
+// makeFolders chooses and makes where this agent works and logs.
+func (a *agent) makeFolders(f Folders, found launcher.Found) (err error) {
 	work := cmp.Or(f.Work, found.WorkDir)
 	if work == "" {
 		if work, err = status.DefaultWorkDir(a.id.appID); err != nil {

@@ -48,7 +48,7 @@ var ownFiles = map[string]string{
 	"infiniband":     "/dev",
 	"deviceNode":     "/dev",
 	"Shell":          "/bin",
-	"folders":        "the folders that the command line names",
+	"makeFolders":    "the folders that the command line names",
 	"appendLine":     "the agent's log folder",
 	"lateFile.open":  "the agent's log folder",
 	"ownCopy":        "the agent's cache",
