@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/tail"
 )
 
 // The values of --output.
@@ -87,11 +87,11 @@ func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, 
 		path := filepath.Join(dir, name)
 		from := files.PlainSize(path) // what an earlier run wrote has been shown then
 		wg.Go(func() {
-			w := &lineWriter{show: show}
+			w := &tail.Lines{Show: show}
 			if err := status.Follow(ctx, path, from, true, w); err != nil && ctx.Err() == nil {
 				say("muster: " + err.Error())
 			}
-			w.flush()
+			w.Flush()
 		})
 	}
 }
@@ -123,37 +123,6 @@ func transitionLine(line string) string {
 	case machine.Starting, machine.Claiming, machine.Staging, machine.Waiting, machine.Leaving, machine.Done:
 	}
 	return ""
-}
-
-// mostLine is how much of a line without an end is held, in bytes: a process may write nothing else.
-const mostLine = 1 << 20
-
-// lineWriter hands on whole lines, and parts of one that is longer than mostLine.
-type lineWriter struct {
-	rest []byte
-	show func(string)
-}
-
-func (w *lineWriter) Write(b []byte) (int, error) {
-	w.rest = append(w.rest, b...)
-	for {
-		line, rest, ok := bytes.Cut(w.rest, []byte("\n"))
-		if !ok {
-			if len(w.rest) > mostLine {
-				w.flush()
-			}
-			return len(b), nil
-		}
-		w.rest = rest
-		w.show(strings.TrimRight(string(line), "\r"))
-	}
-}
-
-func (w *lineWriter) flush() {
-	if len(w.rest) > 0 {
-		w.show(string(w.rest))
-		w.rest = nil
-	}
 }
 
 // tablePoll is how often the table is drawn.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/ask"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
 )
@@ -61,9 +62,8 @@ func sliderFlex(ctx context.Context, s console.Streams, p *sliderWords) error {
 		return nil
 	}
 	_ = lock.Release() // what follows may take its time, and the app is as it shall be
-	f := flexFlags{wait: limit}
-	f.ask.State.Dir, f.ask.Registry.Address = string(a.lookup(s, p).State), a.record.Run.Registry
-	return f.flex(ctx, s, a.name, args)
+	k := a.lookup(s, p)
+	return ask.Flex(ctx, s, k, a.name, args, limit, false)
 }
 
 // nearComponent is a hint, or nothing.

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/ask"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
@@ -110,12 +111,12 @@ func (a *sliderApp) stop(ctx context.Context, s console.Streams, p *sliderWords,
 		if !waits {
 			return nil
 		}
-		return endOf(ctx, s, k, facts, *v)
+		return ask.AwaitEnd(ctx, s, k, facts, *v)
 	case !sliderRuns(&facts):
 		fmt.Fprintf(s.Out, "%s does not run\n", a.name)
 		return nil
 	case facts.Registry == nil:
-		return stopAgents(ctx, s, k, facts, grace)
+		return ask.StopAgents(ctx, s, k, facts, grace)
 	}
 	if err := a.ask(ctx, facts, grace, p.one("--message")); err != nil || !waits {
 		return err
@@ -125,11 +126,11 @@ func (a *sliderApp) stop(ctx context.Context, s console.Streams, p *sliderWords,
 		return err
 	}
 	defer c.Close()
-	v, err := verdictOf(ctx, c, k, facts)
+	v, err := ask.AwaitVerdict(ctx, c, k, facts)
 	if err != nil {
 		return err
 	}
-	return endOf(ctx, s, k, facts, v)
+	return ask.AwaitEnd(ctx, s, k, facts, v)
 }
 
 // ask asks the gang's conductor to stop it. The reason stands in the verdict, behind who asked.

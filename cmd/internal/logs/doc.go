@@ -1,0 +1,3 @@
+// Package logs prints what the processes and agents of an app wrote on this host: of one instance or of all, with the
+// rotated files, and on to the end of the run for who follows. Caller: muster logs.
+package logs
