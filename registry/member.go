@@ -40,17 +40,18 @@ type Saved struct {
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
-// Phase is where a member stands in the registry's eyes.
+// Phase is the phase of a member in its record. People see the phases of the agent's machine in its place
+// (cmd/internal/view): `done` for what has ended, failed or left; only `lost` is shown as it stands here.
 type Phase string
 
 // The phases of a member record.
 const (
-	PhaseJoined Phase = "joined"
-	PhaseReady  Phase = "ready"
-	PhaseEnded  Phase = "ended"  // exit 0
-	PhaseFailed Phase = "failed" // gone, not with 0
-	PhaseLeft   Phase = "left"   // by itself
-	PhaseLost   Phase = "lost"   // said by the conductor
+	PhaseJoined Phase = "joined" // staging
+	PhaseReady  Phase = "ready"  // acknowledged
+	PhaseEnded  Phase = "ended"  // its process ended with 0
+	PhaseFailed Phase = "failed" // its process ended otherwise, or never started
+	PhaseLeft   Phase = "left"   // it gave its index back
+	PhaseLost   Phase = "lost"   // the conductor gave it up
 )
 
 // Member is the key `members/<c>/<i>`: what an instance is and did. It outlives its agent. Its JSON is flat, in this order.

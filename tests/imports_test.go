@@ -161,7 +161,7 @@ var rooms = []room{
 	{path: "cmd/internal/ask", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/status", "shim/wait", "shim/wording"}},
 	{path: "cmd/internal/logs", may: []string{"cmd/internal/apps", "registry", "shim/exit", "shim/status", "shim/tail", "shim/wording"}},
 	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/status"}},
-	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
+	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/muster", may: []string{"*"}},
 	{path: "cmd/muster-gpu", may: []string{"shim/gpu"}},
 

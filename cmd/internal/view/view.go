@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -226,21 +227,28 @@ func memberRow(m consul.MemberStatus, d registry.Directive) status.Instance {
 	return row
 }
 
-// memberPhase says of a record what an agent would say of itself.
+// memberPhase names the phase of a member by its record in the words of its agent (doc/machine.md). Only `missing` and
+// `lost` are phases that no agent has.
 func memberPhase(m consul.MemberStatus, d registry.Directive) string {
 	switch {
-	case m.Phase != registry.PhaseJoined && m.Phase != registry.PhaseReady:
-		return string(m.Phase)
+	case m.Phase == registry.PhaseLost:
+		return string(registry.PhaseLost)
+	case isOver(m.Phase) && !m.Live:
+		return string(machine.Done)
+	case m.Phase == registry.PhaseLeft:
+		return string(machine.Leaving)
+	case isOver(m.Phase):
+		return string(machine.Finishing)
 	case !m.Live:
 		return missing
 	case m.Phase == registry.PhaseJoined:
-		return "staging"
+		return string(machine.Staging)
 	case d.Act == registry.ActRun:
-		return "running"
+		return string(machine.Running)
 	case d.Act == registry.ActStop:
-		return "stopping"
+		return string(machine.Stopping)
 	}
-	return "waiting"
+	return string(machine.Waiting)
 }
 
 // shellExit is a process's end as a shell shows it; nil where no process ended.

@@ -25,10 +25,12 @@ func TestMemberPhase(t *testing.T) {
 		{registry.PhaseReady, true, registry.ActRun, "running"},
 		{registry.PhaseReady, true, registry.ActStop, "stopping"},
 		{registry.PhaseReady, false, registry.ActRun, missing},
-		{registry.PhaseEnded, true, registry.ActRun, "ended"},
-		{registry.PhaseEnded, false, registry.ActRun, "ended"},
-		{registry.PhaseFailed, false, registry.ActWait, "failed"},
-		{registry.PhaseLeft, false, registry.ActRun, "left"},
+		{registry.PhaseEnded, true, registry.ActRun, "finishing"},
+		{registry.PhaseEnded, false, registry.ActRun, "done"},
+		{registry.PhaseFailed, true, registry.ActRun, "finishing"},
+		{registry.PhaseFailed, false, registry.ActWait, "done"},
+		{registry.PhaseLeft, true, registry.ActRun, "leaving"},
+		{registry.PhaseLeft, false, registry.ActRun, "done"},
 		{registry.PhaseLost, false, registry.ActRun, "lost"},
 	} {
 		m := consul.MemberStatus{Member: registry.Member{Phase: c.phase}, Live: c.live}
