@@ -38,7 +38,7 @@ func (j *joining) claim(ctx context.Context, d conductor.Claim, look conductor.S
 	return s, err
 }
 
-// take3 is T3.
+// commitClaim is T3.
 func (j *joining) commitClaim(ctx context.Context, d conductor.Claim, look conductor.Snapshot) (*Membership, error) {
 	k, in := j.keys, d.Instance
 	unheld := opIndex(k.member(in), d.MembersIndex)
@@ -67,7 +67,7 @@ func (j *joining) commitClaim(ctx context.Context, d conductor.Claim, look condu
 	return nil, err
 }
 
-// claimed finds out whether a claim whose answer was lost was done: only we know our session and
+// verifyClaim finds out whether a claim whose answer was lost was done: only we know our session and
 // incarnation.
 func (j *joining) verifyClaim(ctx context.Context, d conductor.Claim, look conductor.Snapshot, lost error) (*Membership, error) {
 	k, in := j.keys, d.Instance
@@ -90,7 +90,7 @@ func (j *joining) verifyClaim(ctx context.Context, d conductor.Claim, look condu
 	}
 }
 
-// sit makes the seat of a claim that was done.
+// newMembership makes the membership of a claim that was done.
 func (j *joining) newMembership(d conductor.Claim, look conductor.Snapshot, directive *api.KVPair, index uint64) (*Membership, error) {
 	s := &Membership{
 		gang: j.gang, instance: d.Instance, previous: look.Member, turn: make(chan struct{}, 1),

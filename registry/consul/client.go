@@ -52,7 +52,7 @@ func Open(c Config) (*Client, error) {
 	return client, nil
 }
 
-// Close gives the connections back. Seats must have been closed before.
+// Close gives the connections back. memberships must have been closed before.
 func (c *Client) Close() {
 	for _, l := range []*connection{c.calls, c.watch, c.ready, c.asks} {
 		l.close()

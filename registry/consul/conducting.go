@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	// errDone: the baton can be laid down.
+	// errDone: the lock can be laid down.
 	errDone = errors.New("laid down")
 	// errBaton: somebody else conducts, or nobody.
 	errLockLost = errors.New("the directive's lock is lost")
@@ -43,7 +43,7 @@ func (c *conducting) close() {
 	c.watches.close()
 }
 
-// run steps until the baton is lost (errBaton), or nobody needs us (errDone).
+// run steps until the lock is lost (errBaton), or nobody needs us (errDone).
 func (c *conducting) run(ctx context.Context) error {
 	c.watches.start(ctx, c.gang)
 	if err := c.reset(); err != nil {
@@ -105,7 +105,7 @@ func (c *conducting) step(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// tellMissing says whom this conductor waits for, when that has changed.
+// reportMissing says whom this conductor waits for, when that has changed.
 func (c *conducting) reportMissing(losses []registry.Loss) {
 	if !slices.Equal(c.missing, losses) {
 		c.missing = losses

@@ -54,7 +54,7 @@ func (c consistency) options(ctx context.Context) *api.QueryOptions {
 	return (&api.QueryOptions{RequireConsistent: c == consistent, AllowStale: c == stale}).WithContext(ctx)
 }
 
-// named turns the client library's errors into conditions that callers know. before is lane.limited at
+// named turns the client library's errors into conditions that callers know. before is connection.limited at
 // the start of the request.
 func (l *connection) named(ctx context.Context, act string, before int64, err error) error {
 	if err == nil {

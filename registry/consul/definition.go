@@ -13,7 +13,7 @@ import (
 // in which they stand in base64 (4/3); what remains, 44,000 bytes, is for 128 operations and their keys.
 const mostValues = 360_000
 
-// keep makes an app's record fit into the transaction that writes it with its directive (T2, T15). A definition
+// fitDefinition makes an app's record fit into the transaction that writes it with its directive (T2, T15). A definition
 // that does not goes ahead, in chunks named by its content: nobody reads them without a record that names them.
 // there are the checks that they still stand when the record is written.
 func (j *joining) fitDefinition(ctx context.Context, app registry.AppRecord, d registry.Directive) (_ registry.AppRecord, there []*api.TxnOp, err error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// lane is one connection to the registry; requests over it queue behind each other.
+// connection is one connection to the registry; requests over it queue behind each other.
 type connection struct {
 	api     *api.Client
 	http    *http.Client

@@ -10,7 +10,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// sighting is the directive as last seen.
+// seenDirective is the directive as last seen.
 type seenDirective struct {
 	directive registry.Directive
 	value     []byte
@@ -42,7 +42,7 @@ func older(a, b registry.Directive) bool {
 	return o < 0 || b.Gen == a.Gen && b.Run != a.Run
 }
 
-// seen remembers the newest directive and wakes who waits for a change of it.
+// directiveWatch remembers the newest directive and wakes who waits for a change of it.
 type directiveWatch struct {
 	mu      sync.Mutex
 	last    *seenDirective // nil: none yet

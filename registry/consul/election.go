@@ -24,10 +24,10 @@ const (
 	conductorSession = "conductor"
 )
 
-// baton is the right to conduct: the session that locks the directive.
+// conductorLock is the right to conduct: the session that locks the directive.
 type conductorLock struct{ session string }
 
-// inherit begins the part with a baton: this newcomer has founded the app or its run.
+// inherit begins the part with a lock: this newcomer has founded the app or its run.
 func (g *gang) inherit(session string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,7 +136,7 @@ func (g *gang) since() time.Time {
 	return g.came
 }
 
-// stand is T6.
+// lockDirective is T6.
 func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
 	session, err := g.calls.createSession(g.ctx, sessionName(g.me.App, conductorSession), api.SessionBehaviorRelease, g.times.TTL)
 	if err != nil {
@@ -162,7 +162,7 @@ func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
 	return nil, errors.Join(err, g.calls.destroySession(g.ctx, session))
 }
 
-// hold conducts until the baton is lost, laid down, or not needed any more.
+// conductUnder conducts until the lock is lost, laid down, or not needed any more.
 func (g *gang) conductUnder(b *conductorLock) {
 	g.mail.send(registry.Conducting{On: true})
 	g.log.Info("conducting", "app", g.me.App)
@@ -184,7 +184,7 @@ func (g *gang) conductUnder(b *conductorLock) {
 	g.mail.send(registry.Conducting{On: false})
 }
 
-// keep renews the conductor's session until it has ended.
+// renewConductor renews the conductor's session until it has ended.
 func (g *gang) renewConductor(ctx context.Context, session string) {
 	beat := time.NewTicker(g.times.Renew)
 	defer beat.Stop()
@@ -200,7 +200,7 @@ func (g *gang) renewConductor(ctx context.Context, session string) {
 	}
 }
 
-// layDown is T16: an unlock wakes everybody and leaves no lock delay behind.
+// releaseLock is T16: an unlock wakes everybody and leaves no lock delay behind.
 func (g *gang) releaseLock(session string) {
 	ctx, cancel := context.WithTimeout(g.ctx, resignTime)
 	defer cancel()

@@ -168,7 +168,7 @@ func (j *joining) deadHere(ctx context.Context, all []registry.Instance) ([]regi
 	return dead, nil
 }
 
-// try looks at one index and acts on the decision. next asks for the next candidate.
+// tryIndex looks at one index and acts on the decision. next asks for the next candidate.
 func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Membership, next bool, err error) {
 	look, directive, err := j.snapshot(ctx, in)
 	if err != nil {
@@ -213,7 +213,7 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 	return nil, false, fmt.Errorf("join %s: unknown decision %T", in, decision)
 }
 
-// decide asks the holder's agent only where its answer can matter.
+// admit asks the holder's agent only where its answer can matter.
 func (j *joining) admit(ctx context.Context, look *conductor.Snapshot) conductor.Admission {
 	alive := func(registry.Process) conductor.Life {
 		if j.hooks.Alive == nil || look.Member == nil {
@@ -234,7 +234,7 @@ func (j *joining) admit(ctx context.Context, look *conductor.Snapshot) conductor
 	return conductor.Admit(*look, j.me, alive)
 }
 
-// doubts tells that an answer of the holder's agent would matter: a launcher's word, or the operator's, that it is gone may be
+// answerMatters tells that an answer of the holder's agent would matter: a launcher's word, or the operator's, that it is gone may be
 // wrong whether its session has ended or not; and who was started from a shell is not to wait behind one that is there.
 func answerMatters(d conductor.Admission, look conductor.Snapshot, launcher bool) bool {
 	if look.Member == nil {

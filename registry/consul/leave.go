@@ -11,7 +11,7 @@ import (
 
 // Leave is T14: the process is gone, and this agent goes. A result that counts (ended, or failed for
 // good) stays in the record. If this agent conducts it steps down (T16) first. After it, or after its
-// error, the seat is closed.
+// error, the membership is closed.
 func (s *Membership) Leave(ctx context.Context) error {
 	s.gang.resign()
 	err := s.gang.await(ctx)

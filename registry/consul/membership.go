@@ -14,10 +14,10 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// errLeft: the seat was left or closed.
+// errLeft: the membership was left or closed.
 var errLeft = errors.New("index was left")
 
-// Seat is an index that this agent holds: its record, its session, and its part in conducting. It is
+// Membership is an index that this agent holds: its record, its session, and its part in conducting. It is
 // safe for concurrent use; writes queue behind each other.
 type Membership struct {
 	gang     *gang
@@ -57,7 +57,7 @@ func (s *Membership) Record() registry.Member {
 	return cloneMember(s.record)
 }
 
-// Heard is when the last renewal that was answered was sent, and now: both since the machine was booted,
+// LastRenewal is when the last renewal that was answered was sent, and now: both since the machine was booted,
 // suspended time included. An answer that the session has ended is none before the index is attached again.
 func (s *Membership) LastRenewal() (heard, now time.Duration) {
 	s.mu.Lock()
@@ -68,7 +68,7 @@ func (s *Membership) LastRenewal() (heard, now time.Duration) {
 // Directive is the newest directive seen.
 func (s *Membership) Directive() registry.Directive { return s.gang.directive.directive() }
 
-// Close stops the seat's goroutines and its part in conducting. Nothing is written: the registry learns
+// Close stops the membership's goroutines and its part in conducting. Nothing is written: the registry learns
 // of it when the session ends. Leave is the orderly way.
 func (s *Membership) Close() {
 	s.end(errLeft)
@@ -107,7 +107,7 @@ func (s *Membership) over() error {
 	return s.ended
 }
 
-// held is what a transaction needs of the seat's state.
+// held is what a transaction needs of the membership's state.
 type held struct {
 	session string
 	record  registry.Member
@@ -139,7 +139,7 @@ func (s *Membership) doubtful() bool {
 }
 
 // renew keeps the session alive. Its end without silence is normal (a server that leaves ends the
-// sessions made through it): then the seat is attached anew.
+// sessions made through it): then the membership is attached anew.
 func (s *Membership) renew() {
 	g := s.gang
 	beat := time.NewTicker(g.times.Renew)
@@ -170,7 +170,7 @@ func (s *Membership) renew() {
 	}
 }
 
-// renewed remembers an answered renewal, unless the seat has another session by now.
+// noteRenewal remembers an answered renewal, unless the membership has another session by now.
 func (s *Membership) noteRenewal(session string, moment time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,12 +203,12 @@ func (s *Membership) reattach(ended string) bool {
 	}
 }
 
-// again tells whether an error is one that passes.
+// passes tells whether an error is one that passes.
 func (s *Membership) passes(err error) bool {
 	return isUnknown(err) || isRefusal(err) || errors.Is(err, errDataLost) || errors.Is(err, registry.ErrTooManyConnections)
 }
 
-// settle makes this seat and the registry agree: it reads with consistency, takes over the record's
+// reconcile makes this membership and the registry agree: it reads with consistency, takes over the record's
 // index, and attaches a new session (T9) when the old one has ended. done tells that the registry holds
 // one of the records sent. The caller has the turn.
 func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (done bool, err error) {
@@ -235,7 +235,7 @@ func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (don
 	return done, s.attach(ctx, res.at(k.live(s.instance)))
 }
 
-// supersede ends the seat: somebody else has the index, or the conductor has declared this agent lost.
+// supersede ends the membership: somebody else has the index, or the conductor has declared this agent lost.
 func (s *Membership) supersede(m registry.Member) error {
 	why := fmt.Errorf("%s: %w (%s by %s)", s.instance, registry.ErrSuperseded, m.Phase, m.Inc)
 	if s.over() == nil {

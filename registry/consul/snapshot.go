@@ -12,7 +12,7 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
-// lookAt is T1: one request reads all that a newcomer decides from. The directive's pair comes with it.
+// snapshot is T1: one request reads all that a newcomer decides from. The directive's pair comes with it.
 func (g *gang) snapshot(ctx context.Context, in registry.Instance) (conductor.Snapshot, *api.KVPair, error) {
 	k := g.keys
 	var gone []*api.KVPair
@@ -60,7 +60,7 @@ func (g *gang) snapshot(ctx context.Context, in registry.Instance) (conductor.Sn
 	return l, directive, g.completeSnapshot(ctx, &l)
 }
 
-// lookFurther asks whether anybody lives, which matters only when another run stands there.
+// completeSnapshot asks whether anybody lives, which matters only when another run stands there.
 func (g *gang) completeSnapshot(ctx context.Context, l *conductor.Snapshot) error {
 	if l.Directive == nil || l.Directive.Run == g.me.Run {
 		return nil

@@ -17,7 +17,7 @@ import (
 // droppedAsks is how many asks a verdict takes away in its own transaction; CleanUp takes the rest.
 const droppedAsks = 100
 
-// held are the two checks of every write of a conductor: its session, and the directive it decided from.
+// checks are the two checks of every write of a conductor: its session, and the directive it decided from.
 func (c *conducting) checks(index uint64) []*api.TxnOp {
 	return []*api.TxnOp{opSession(c.keys.directive(), c.session), opIndex(c.keys.directive(), index)}
 }
@@ -82,7 +82,7 @@ func (c *conducting) seal(ctx context.Context, e conductor.Seal) error {
 	return nil
 }
 
-// rule is T12.
+// end is T12.
 func (c *conducting) end(ctx context.Context, e conductor.End) error {
 	ops := []*api.TxnOp{opCAS(c.keys.verdict(e.Verdict.Run), 0, encode(e.Verdict))}
 	for _, a := range e.Asks[:min(len(e.Asks), droppedAsks)] {
@@ -95,7 +95,7 @@ func (c *conducting) end(ctx context.Context, e conductor.End) error {
 	return nil
 }
 
-// lose is T7.
+// declareLost is T7.
 func (c *conducting) declareLost(ctx context.Context, e conductor.Lost) error {
 	key := c.keys.member(e.Instance)
 	res, err := c.calls.commit(ctx,
