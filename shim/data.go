@@ -12,12 +12,13 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/data"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 )
@@ -123,8 +124,8 @@ func dataFault(err error) error {
 	if errors.Is(err, hdfs.ErrKerberos) && !errors.Is(err, store.ErrUnreachable) { // a KDC that is away is no refusal
 		return fault.NotPermitted(err)
 	}
-	_, taken := errors.AsType[*stage.TakenError](err)
-	_, twice := errors.AsType[*stage.NameError](err)
+	_, taken := errors.AsType[*data.TakenError](err)
+	_, twice := errors.AsType[*transfer.NameError](err)
 	if taken || twice || errors.Is(err, store.ErrScheme) {
 		return fault.Definition(err)
 	}
@@ -132,9 +133,9 @@ func dataFault(err error) error {
 }
 
 // transfer is how this agent moves files.
-func (d *dataManager) transfer() stage.Transfer {
-	return stage.Transfer{
-		Report: func(p stage.Progress) {
+func (d *dataManager) transfer() transfer.Transfer {
+	return transfer.Transfer{
+		Report: func(p transfer.Progress) {
 			d.moves(p)
 			if p.Ended && p.Took < tellTransfer { // who asked for it says what came
 				return
@@ -146,7 +147,7 @@ func (d *dataManager) transfer() stage.Transfer {
 }
 
 // moves has status say how far the files are that the instance waits for; those of a save are nobody's concern.
-func (d *dataManager) moves(p stage.Progress) {
+func (d *dataManager) moves(p transfer.Progress) {
 	staging := d.cfg.Loop.State().Phase == machine.Staging
 	d.mu.Lock()
 	defer d.mu.Unlock()

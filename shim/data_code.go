@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/store"
 )
 
@@ -61,7 +61,7 @@ func (d *dataManager) bringCode(ctx context.Context, p plan.Plan, item plan.Stag
 	if err != nil {
 		return err
 	}
-	listing := stage.Listing{Store: opened}
+	listing := transfer.Listing{Store: opened}
 	if files.LocalPath(item.From) != "" {
 		listing.Without = d.ofTheRun(path)
 	}
@@ -76,9 +76,9 @@ func (d *dataManager) bringCode(ctx context.Context, p plan.Plan, item plan.Stag
 	if bytes > mostCode {
 		return fault.Definition(fmt.Errorf("got %d bytes, want at most %d; what is larger goes where dataDir is", bytes, mostCode))
 	}
-	copies := stage.Below(path, found)
+	copies := transfer.Below(path, found)
 	if !top.Dir && item.Kind == plan.StageCode { // a file alone: it has the name itself
-		copies = []stage.Copy{{From: found[0], To: filepath.Base(path)}}
+		copies = []transfer.Copy{{From: found[0], To: filepath.Base(path)}}
 	}
 	if item.Kind == plan.StageCodeBeside {
 		for _, c := range copies {
@@ -110,7 +110,7 @@ func (d *dataManager) ofTheRun(read string) func(path string) bool {
 }
 
 // placeCode puts the files at the item's name, all of them or none, and then beside it.
-func (d *dataManager) placeCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []stage.Copy) (err error) {
+func (d *dataManager) placeCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []transfer.Copy) (err error) {
 	first, _, _ := strings.Cut(name, "/")
 	tmp := ".stage-" + first // one agent has this index: what is there is of one that was killed
 	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/whole", 0o755)); err != nil {
@@ -139,7 +139,7 @@ func (d *dataManager) placeCode(ctx context.Context, p plan.Plan, item plan.Stag
 }
 
 // codeBeside copies what has come into the folder where the process starts, where it may be changed.
-func (d *dataManager) codeBeside(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []stage.Copy) (err error) {
+func (d *dataManager) codeBeside(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []transfer.Copy) (err error) {
 	code, err := work.Make(item.To)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (d *dataManager) codeBeside(ctx context.Context, p plan.Plan, item plan.Sta
 	opened := files.StoreOf(code, item.To)
 	again := slices.Clone(copies)
 	for i, c := range copies {
-		again[i].From = stage.File{Store: opened, Path: filepath.Join(item.To, c.To), Size: c.From.Size}
+		again[i].From = transfer.File{Store: opened, Path: filepath.Join(item.To, c.To), Size: c.From.Size}
 	}
 	folder, err := work.Make(p.Process.Folder)
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/cachedir"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/cache"
 	"github.com/muster-agent/muster/shim/store/file"
@@ -69,7 +69,7 @@ func fileFault(item plan.StageItem, err error) error {
 
 // remote is an item where it comes from.
 type remote struct {
-	stage.File
+	transfer.File
 
 	store store.Store
 	dir   bool
@@ -89,7 +89,7 @@ func (r stageRoom) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem
 	if info.Dir && item.Kind == plan.StageUnpacked {
 		return remote{}, fault.Definition(fmt.Errorf("%s is a folder, want an archive; muster.file.%s brings a folder as it is", store.Printable(item.From), item.Name))
 	}
-	return remote{stage.File{Store: opened, Path: path, Size: info.Size}, opened, info.Dir, files.LocalPath(item.From) != ""}, nil
+	return remote{transfer.File{Store: opened, Path: path, Size: info.Size}, opened, info.Dir, files.LocalPath(item.From) != ""}, nil
 }
 
 // bringFile puts an item in the place of what its name holds, whole.
@@ -121,7 +121,7 @@ func (r stageRoom) bringFile(ctx context.Context, p plan.Plan, item plan.StageIt
 
 // copyTree copies a folder.
 func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) error {
-	listing := stage.Listing{Store: from.store}
+	listing := transfer.Listing{Store: from.store}
 	if from.local {
 		listing.Without = r.data.ofTheRun(from.Path)
 	}
@@ -133,7 +133,7 @@ func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) erro
 	if err != nil {
 		return err
 	}
-	err = r.data.transfer().Bring(ctx, whole, stage.Below(from.Path, found))
+	err = r.data.transfer().Bring(ctx, whole, transfer.Below(from.Path, found))
 	return errors.Join(err, whole.Close())
 }
 
@@ -142,7 +142,7 @@ func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) erro
 func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageItem, from remote, tmp *os.Root, dir string) (path string, done func() error, err error) {
 	if from.local {
 		const name = "source"
-		err := r.data.transfer().Bring(ctx, tmp, []stage.Copy{{From: from.File, To: name}})
+		err := r.data.transfer().Bring(ctx, tmp, []transfer.Copy{{From: from.File, To: name}})
 		return filepath.Join(dir, name), func() error { return nil }, err
 	}
 	again := func(context.Context, string) (store.Store, string, error) { return from.store, from.Path, nil }
@@ -164,7 +164,7 @@ func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageI
 }
 
 // mayRead reads a file's first byte: HDFS asks who reads, not who opens.
-func mayRead(ctx context.Context, f stage.File) error {
+func mayRead(ctx context.Context, f transfer.File) error {
 	content, err := f.Store.Open(ctx, f.Path, store.Position{})
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (r stageRoom) ownCopy(ctx context.Context, item plan.StageItem, path string
 	if err != nil {
 		return err
 	}
-	copies := []stage.Copy{{From: stage.File{Store: opened, Path: path, Size: info.Size}, To: files.Filled}}
+	copies := []transfer.Copy{{From: transfer.File{Store: opened, Path: path, Size: info.Size}, To: files.Filled}}
 	if err := r.data.transfer().Bring(ctx, tmp, copies); err != nil {
 		return fmt.Errorf("%s: its own %w", store.Printable(item.From), err)
 	}

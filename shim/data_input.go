@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/data"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/store"
 )
 
@@ -31,8 +32,8 @@ func (d *dataManager) bringInputs(ctx context.Context, p plan.Plan, work files.F
 	if in.Workers == 0 {
 		return emptyFolders(in, folder)
 	}
-	begun, shares, deal := time.Now(), map[string][]stage.File{}, stage.Deal{Workers: in.Workers, Chief: in.Chief}
-	var copies []stage.Copy
+	begun, shares, deal := time.Now(), map[string][]transfer.File{}, data.Deal{Workers: in.Workers, Chief: in.Chief}
+	var copies []transfer.Copy
 	for _, one := range in.From {
 		files, err := d.listInput(ctx, p, one)
 		if err != nil {
@@ -47,9 +48,9 @@ func (d *dataManager) bringInputs(ctx context.Context, p plan.Plan, work files.F
 		if in.Strategy != appdef.StrategyDownload {
 			continue
 		}
-		named := stage.Numbered(one.Name, share, begun.UnixMilli())
+		named := transfer.Numbered(one.Name, share, begun.UnixMilli())
 		if !in.Rename {
-			if named, err = stage.Names(one.Name, share); err != nil {
+			if named, err = transfer.Names(one.Name, share); err != nil {
 				return err
 			}
 		}
@@ -71,8 +72,8 @@ func (d *dataManager) bringInputs(ctx context.Context, p plan.Plan, work files.F
 }
 
 // bringMissing brings what an earlier agent, or an earlier attempt, has not brought. Came is how many bytes that were.
-func (d *dataManager) bringMissing(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []stage.Copy) (came int64, err error) {
-	ledger, err := stage.OpenLedger(work.Root, inputsLedger(p))
+func (d *dataManager) bringMissing(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []transfer.Copy) (came int64, err error) {
+	ledger, err := transfer.OpenLedger(work.Root, inputsLedger(p))
 	if err != nil {
 		return 0, err
 	}
@@ -103,7 +104,7 @@ func emptyFolders(in *plan.Inputs, folder *os.Root) error {
 }
 
 // inputTransfer moves inputs as the definition says.
-func (d *dataManager) inputTransfer(in *plan.Inputs) stage.Transfer {
+func (d *dataManager) inputTransfer(in *plan.Inputs) transfer.Transfer {
 	const none = -1 // how a transfer is told to try once
 	t := d.transfer()
 	t.Parallel = cmp.Or(in.Parallel, t.Parallel)
@@ -114,15 +115,15 @@ func (d *dataManager) inputTransfer(in *plan.Inputs) stage.Transfer {
 }
 
 // listInput lists the files of one input in their order.
-func (d *dataManager) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([]stage.File, error) {
-	var all []stage.File
+func (d *dataManager) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([]transfer.File, error) {
+	var all []transfer.File
 	seen := map[string]bool{}
 	for _, url := range one.From {
 		opened, path, err := d.cfg.Stores.Open(ctx, p, url, false)
 		if err != nil {
 			return nil, err
 		}
-		listing := stage.Listing{Store: opened}
+		listing := transfer.Listing{Store: opened}
 		if files.LocalPath(url) != "" {
 			listing.Without = d.ofTheRun(path)
 		}
@@ -149,7 +150,7 @@ func (d *dataManager) listInput(ctx context.Context, p plan.Plan, one plan.Input
 
 // told is what a process is told of a file that was found by a URL: of a store the whole URL, as Hadoop writes it; of this
 // machine the path alone.
-func told(url string, f stage.File) string {
+func told(url string, f transfer.File) string {
 	scheme := store.SchemeOf(url)
 	rest, authority := strings.CutPrefix(url[len(scheme):], "//")
 	switch {
@@ -185,7 +186,7 @@ func (d *dataManager) tellIdle(in *plan.Inputs, name string, files int, idle []i
 }
 
 // keepList remembers what the process is told of its files.
-func (d *dataManager) keepList(p plan.Plan, shares map[string][]stage.File) error {
+func (d *dataManager) keepList(p plan.Plan, shares map[string][]transfer.File) error {
 	for _, share := range shares {
 		for _, f := range share {
 			if f.URL != "" { // it is on a store
@@ -198,7 +199,7 @@ func (d *dataManager) keepList(p plan.Plan, shares map[string][]stage.File) erro
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.inputList = stage.Placeholder(shares)
+	d.inputList = data.Placeholder(shares)
 	return nil
 }
 
@@ -211,9 +212,9 @@ func (d *dataManager) tellInputs(start *plan.Start) {
 	if list == "" || in == nil {
 		return
 	}
-	start.Env[stage.ListVariable] = list
-	if stage.TooLong(start.Env, in.ListLength) {
-		delete(start.Env, stage.ListVariable)
-		start.Files[stage.ListFile] = list + "\n"
+	start.Env[data.ListVariable] = list
+	if data.TooLong(start.Env, in.ListLength) {
+		delete(start.Env, data.ListVariable)
+		start.Files[data.ListFile] = list + "\n"
 	}
 }

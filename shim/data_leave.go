@@ -14,11 +14,12 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/data"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 )
 
 // warnOutputs and a name: another app has the same place.
@@ -53,7 +54,7 @@ func (d *dataManager) roomForOutputs(ctx context.Context, p plan.Plan, in regist
 }
 
 // tellRivals warns of another app whose outputs would have the same name: only one of the two will have it.
-func (d *dataManager) tellRivals(ctx context.Context, one plan.Output, leave stage.Leave) {
+func (d *dataManager) tellRivals(ctx context.Context, one plan.Output, leave data.Leave) {
 	rivals, err := leave.Rivals(ctx)
 	if err != nil {
 		d.cfg.Log.Warn("look for other apps with the same output", "output", one.Name, "to", one.To, "err", err)
@@ -73,11 +74,11 @@ func (d *dataManager) tellRivals(ctx context.Context, one plan.Output, leave sta
 
 // withURL has a place that is taken say in which filesystem it is.
 func withURL(err error, url string) error {
-	taken, ok := errors.AsType[*stage.TakenError](err)
+	taken, ok := errors.AsType[*data.TakenError](err)
 	if !ok {
 		return err
 	}
-	return &stage.TakenError{Out: url, Path: strings.TrimRight(url, "/") + strings.TrimPrefix(taken.Path, taken.Out)}
+	return &data.TakenError{Out: url, Path: strings.TrimRight(url, "/") + strings.TrimPrefix(taken.Path, taken.Out)}
 }
 
 // withinStaging bounds what brings or leaves data by muster.stage.timeout.
@@ -107,16 +108,16 @@ func (d *dataManager) dropOlder(p plan.Plan, in registry.Instance, work files.Fo
 func outputsMark(in registry.Instance) string { return ".outputs-" + in.String() }
 
 // leaveOf is one output of this instance in this run.
-func (d *dataManager) leaveOf(ctx context.Context, p plan.Plan, one plan.Output) (stage.Leave, error) {
+func (d *dataManager) leaveOf(ctx context.Context, p plan.Plan, one plan.Output) (data.Leave, error) {
 	store, path, err := d.cfg.Stores.Open(ctx, p, one.To, true)
-	return stage.Leave{
+	return data.Leave{
 		Store: store, Out: path, Folder: cmp.Or(p.Outputs.Folder, one.Name), Run: d.outputsOwner(), Turn: d.cfg.Inc,
 		Saves: p.Outputs.Interim,
 	}, err
 }
 
 // outputTransfer leaves outputs as the definition says.
-func (d *dataManager) outputTransfer(out *plan.Outputs) stage.Transfer {
+func (d *dataManager) outputTransfer(out *plan.Outputs) transfer.Transfer {
 	t := d.transfer()
 	t.Parallel = out.Parallel
 	return t
@@ -237,17 +238,17 @@ func (d *dataManager) leaveOutputs(ctx context.Context, p plan.Plan) (err error)
 	return nil
 }
 
-func (d *dataManager) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, work files.Folder) (_ stage.Left, err error) {
+func (d *dataManager) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, work files.Folder) (_ data.Left, err error) {
 	leave, err := d.leaveOf(ctx, p, one)
 	if err != nil {
-		return stage.Left{}, err
+		return data.Left{}, err
 	}
 	if p.Outputs.Strategy == appdef.StrategyStream {
 		return d.leaveSaid(ctx, leave)
 	}
 	folder, err := work.Make(filepath.Join(p.Process.Folder, one.Name))
 	if err != nil {
-		return stage.Left{}, err
+		return data.Left{}, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	return leave.Upload(ctx, folder, d.outputTransfer(p.Outputs))

@@ -12,10 +12,10 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/data"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 )
 
 // Interim saves go on beside everything else: the machine, its renewals and the process wait for none.
@@ -30,8 +30,8 @@ type interimSaves struct {
 	mu    sync.Mutex
 	heard int // the last save that was asked for
 
-	turn sync.Mutex            // one save at a time
-	seen map[string]stage.Seen // by output, as the last save has left it; whose turn it is has it
+	turn sync.Mutex           // one save at a time
+	seen map[string]data.Seen // by output, as the last save has left it; whose turn it is has it
 }
 
 // next tells that a save was not heard of before.
@@ -128,7 +128,7 @@ func (d *dataManager) saveOutput(ctx context.Context, p plan.Plan, one plan.Outp
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	save := stage.Save{Leave: leave, Stamp: stamp, Pause: restlessPause}
+	save := data.Save{Leave: leave, Stamp: stamp, Pause: restlessPause}
 	if p.Outputs.Incremental {
 		save.Since = d.saves.seen[one.Name]
 	}
@@ -141,7 +141,7 @@ func (d *dataManager) saveOutput(ctx context.Context, p plan.Plan, one plan.Outp
 		d.cfg.Log.Warn("files that are written to all the time are left out of a save", "output", one.Name, "stamp", stamp, "paths", strings.Join(saved.Restless, ", "))
 	}
 	if d.saves.seen == nil {
-		d.saves.seen = map[string]stage.Seen{}
+		d.saves.seen = map[string]data.Seen{}
 	}
 	d.saves.seen[one.Name] = saved.Seen
 	answer.Files, answer.Bytes = answer.Files+saved.Files, answer.Bytes+saved.Bytes

@@ -13,10 +13,10 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/data"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/wait"
 )
 
@@ -27,11 +27,11 @@ import (
 // owedOutput is an output that room was made for.
 type owedOutput struct {
 	name string
-	stage.Leave
+	data.Leave
 }
 
 // owes notes that there is room for an output.
-func (d *dataManager) owes(name string, leave stage.Leave) {
+func (d *dataManager) owes(name string, leave data.Leave) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.owed = append(d.owed, owedOutput{name, leave})
@@ -70,7 +70,7 @@ func (d *dataManager) persist(ctx context.Context, do func(context.Context) erro
 	})
 	for {
 		err := do(ctx)
-		_, taken := errors.AsType[*stage.TakenError](err)
+		_, taken := errors.AsType[*data.TakenError](err)
 		if err == nil || taken || errors.Is(err, fs.ErrPermission) {
 			return err
 		}

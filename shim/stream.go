@@ -12,16 +12,17 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/data/stream"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/store"
 )
 
 // feeding is what the instance's process is fed by its stdin: dealt out once, fed anew at each start.
 type feeding struct {
-	share  *stage.Share
+	share  *stream.Share
 	inputs *plan.Inputs
 	over   <-chan struct{} // closed when the one under way has ended; nil: none was
 }
@@ -29,27 +30,27 @@ type feeding struct {
 // bringStream deals the instance its splits. Nothing of them is read yet.
 func (d *dataManager) bringStream(ctx context.Context, p plan.Plan) error {
 	in := p.Inputs
-	var all []stage.File
+	var all []transfer.File
 	for _, one := range in.From {
 		files, err := d.listInput(ctx, p, one)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", one.Name, err)
 		}
-		if files = slices.DeleteFunc(files, stage.Hidden); len(files) == 0 {
+		if files = slices.DeleteFunc(files, stream.Hidden); len(files) == 0 {
 			return fmt.Errorf("input %s: all files in %s have names that begin with _ or ., which Hadoop's formats pass over", one.Name, strings.Join(one.From, ", "))
 		}
 		all = append(all, files...)
 	}
 	form, _ := plan.InputForm(in.Format) // the plan has told
-	reading := stage.Reading{
+	reading := stream.Reading{
 		Form: form, Want: in.Splits, Lines: in.Lines, Again: d.streamTransfer(in).Persevere,
-		Turn: stage.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle},
+		Turn: stream.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle},
 	}
 	if in.Separator != "" {
 		reading.Separator = in.Separator[0]
 	}
 	share, err := reading.Share(all)
-	if errors.Is(err, stage.ErrCodec) {
+	if errors.Is(err, stream.ErrCodec) {
 		return fault.Definition(err)
 	}
 	if err != nil {
@@ -66,7 +67,7 @@ func (d *dataManager) bringStream(ctx context.Context, p plan.Plan) error {
 }
 
 // streamTransfer has the rule by which what does not come is tried again.
-func (d *dataManager) streamTransfer(in *plan.Inputs) stage.Transfer {
+func (d *dataManager) streamTransfer(in *plan.Inputs) transfer.Transfer {
 	t := d.inputTransfer(in)
 	t.Again = func(file, why string) { d.cfg.Log.Warn("an input is read again", "file", file, "err", why) }
 	return t
@@ -175,11 +176,11 @@ func (s *stdio) feedAll(ctx context.Context, p plan.Plan, f *feeding) {
 	if cache != nil {
 		defer func() { _ = cache.Close() }() // it has no name: nothing is left of it
 	}
-	var count stage.Count
+	var count stream.Count
 	err := f.share.Repeat(ctx, s.feed, times, cache, &count, func(err error) {
 		s.d.cfg.Log.Warn("inputs are read again for each epoch", "cause", "the cache is of no use", "err", err)
 	})
-	if _, unread := errors.AsType[*stage.ReadError](err); unread && ctx.Err() == nil {
+	if _, unread := errors.AsType[*stream.ReadError](err); unread && ctx.Err() == nil {
 		s.cannotFeed(err)
 	}
 	err = errors.Join(err, s.feed.Close())
@@ -206,7 +207,7 @@ func (s *stdio) cannotFeed(err error) {
 }
 
 // inputCache is where later epochs come from; nil: from where the first does.
-func (s *stdio) inputCache(p plan.Plan, in *plan.Inputs) *stage.Cache {
+func (s *stdio) inputCache(p plan.Plan, in *plan.Inputs) *stream.Cache {
 	if !in.Cache || in.Epochs < 2 {
 		return nil
 	}
@@ -218,11 +219,11 @@ func (s *stdio) inputCache(p plan.Plan, in *plan.Inputs) *stage.Cache {
 	return cache
 }
 
-func (s *stdio) newCache(p plan.Plan, limit int64) (_ *stage.Cache, err error) {
+func (s *stdio) newCache(p plan.Plan, limit int64) (_ *stream.Cache, err error) {
 	folder, err := s.d.instanceFolder(p)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	return stage.NewCache(folder, limit)
+	return stream.NewCache(folder, limit)
 }

@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/data"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 )
 
 // gathered is what a process has said, in one attempt.
 type gathered struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed at the end
-	left   stage.Left    // once done
+	left   data.Left     // once done
 	err    error         // once done
 }
 
@@ -77,29 +77,29 @@ func (s *stdio) gather(ctx context.Context, p plan.Plan, g *gathered) {
 	g.err = errors.Join(g.err, s.said.Close())
 }
 
-func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (stage.Left, error) {
+func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (data.Left, error) {
 	one, _ := saysOutput(p)
 	leave, err := s.d.leaveOf(ctx, p, one)
 	if err != nil {
-		return stage.Left{}, err
+		return data.Left{}, err
 	}
 	if err := leave.Begin(ctx); err != nil {
-		return stage.Left{}, err
+		return data.Left{}, err
 	}
 	how := s.d.transfer()
 	how.Again = func(file, why string) { s.d.cfg.Log.Warn("stdout is written again", "file", file, "err", why) }
-	to := stage.Gathering{Store: leave.Store, Dir: leave.Half(), Again: how.Persevere, Bare: func(err error) {
+	to := data.Gathering{Store: leave.Store, Dir: leave.Half(), Again: how.Persevere, Bare: func(err error) {
 		s.d.cfg.Log.Warn("stdout is not kept on this machine until it is left", "err", err)
 	}}
 	if parts, _ := plan.OutputParts(p.Outputs.Format); parts {
-		to.Part = stage.PartSize
+		to.Part = data.PartSize
 	}
 	if files.LocalPath(one.To) != "" { // it is on this machine
 		return to.Run(ctx, s.said)
 	}
 	folder, err := s.d.instanceFolder(p)
 	if err != nil {
-		return stage.Left{}, err
+		return data.Left{}, err
 	}
 	to.Beside = folder
 	left, err := to.Run(ctx, s.said)
@@ -117,21 +117,21 @@ func (d *dataManager) instanceFolder(p plan.Plan) (*os.Root, error) {
 }
 
 // leaveSaid has what the process has said stand whole in its place.
-func (d *dataManager) leaveSaid(ctx context.Context, leave stage.Leave) (stage.Left, error) {
+func (d *dataManager) leaveSaid(ctx context.Context, leave data.Leave) (data.Left, error) {
 	d.mu.Lock()
 	g := d.gathered
 	d.mu.Unlock()
 	if g == nil {
-		return stage.Left{}, errors.New("the process has not been heard")
+		return data.Left{}, errors.New("the process has not been heard")
 	}
 	select {
 	case <-g.done:
 	case <-ctx.Done():
 		g.cancel(context.Cause(ctx))
-		return stage.Left{}, context.Cause(ctx)
+		return data.Left{}, context.Cause(ctx)
 	}
 	if g.err != nil {
-		return stage.Left{}, fmt.Errorf("what it said: %w", g.err)
+		return data.Left{}, fmt.Errorf("what it said: %w", g.err)
 	}
 	return g.left, leave.Seal(ctx)
 }

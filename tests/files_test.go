@@ -14,8 +14,8 @@ import (
 // actors are the rooms that act on behalf of an app. What a definition, an image, a package or a record names they reach
 // through shim/files alone.
 var actors = []string{
-	"shim", "shim/journal", "shim/prepare", "shim/process", "shim/data", "shim/checkpoint", "shim/checkpoint/format", "shim/stage",
-	"shim/script", "shim/secret", "shim/member", "shim/publisher", "shim/side", "shim/tail",
+	"shim", "shim/journal", "shim/prepare", "shim/process", "shim/data", "shim/checkpoint", "shim/checkpoint/format",
+	"shim/data/transfer", "shim/data/stream", "shim/script", "shim/secret", "shim/member", "shim/publisher", "shim/side", "shim/tail",
 }
 
 // fileCalls are the functions that reach a file by a path, by package.

@@ -149,9 +149,11 @@ var rooms = []room{
 		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
 		"shim/plan", "shim/ports", "shim/sandbox", "shim/status",
 	}},
-	{path: "shim/stage", may: []string{"shim/plan", "registry", "shim/store", "shim/store/hdfs"}},
+	{path: "shim/data", may: []string{"shim/data/stream", "shim/data/transfer", "shim/plan", "shim/files", "shim/store"}},
+	{path: "shim/data/stream", may: []string{"shim/data/transfer", "shim/plan", "shim/files", "shim/store"}},
+	{path: "shim/data/transfer", may: []string{"shim/store"}},
 	{path: "shim/checkpoint", may: []string{
-		"shim/checkpoint/format", "shim/machine", "shim/plan", "shim/files", "shim/fault", "shim/hostlock", "shim/stage", "shim/status",
+		"shim/checkpoint/format", "shim/machine", "shim/plan", "shim/files", "shim/fault", "shim/hostlock", "shim/data/transfer", "shim/status",
 		"shim/store", "appdef", "registry", "registry/conductor",
 	}},
 	{path: "shim/checkpoint/format", may: []string{"shim/store"}},

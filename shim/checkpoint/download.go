@@ -12,9 +12,9 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
-	"github.com/muster-agent/muster/shim/stage"
 )
 
 // storedSkipped is logged of a checkpoint in the store that is not intact.
@@ -146,9 +146,9 @@ func (u *uploader) same(ctx context.Context, one registry.CheckpointStep) bool {
 }
 
 func (u *uploader) receive(ctx context.Context, to *os.Root, wanted []Wanted) error {
-	copies := make([]stage.Copy, len(wanted))
+	copies := make([]transfer.Copy, len(wanted))
 	for i, f := range wanted {
-		copies[i] = stage.Copy{From: stage.File{Store: u.store, Path: f.From, Size: f.Size}, To: f.To}
+		copies[i] = transfer.Copy{From: transfer.File{Store: u.store, Path: f.From, Size: f.Size}, To: f.To}
 	}
 	return u.m.cfg.Transfer().Bring(ctx, to, copies)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/store"
 )
 
@@ -63,7 +63,7 @@ type Config struct {
 	// Owner is the user of the process; nil: the agent's own.
 	Owner func() *plan.UserFacts
 	// Transfer copies files.
-	Transfer func() stage.Transfer
+	Transfer func() transfer.Transfer
 	// Signal sends the process a signal by its name; os.ErrProcessDone: there is no process.
 	Signal func(name string) error
 }

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/tests/need"
 )
@@ -53,7 +53,7 @@ func TestLinksOfAContainer(t *testing.T) {
 			t.Error("close")
 		}
 	}
-	if _, err := (stage.Listing{Store: opened}).List(t.Context(), filepath.Join(dir, "{x,../../../../../../../../../"+outside+"}/*")); err == nil {
+	if _, err := (transfer.Listing{Store: opened}).List(t.Context(), filepath.Join(dir, "{x,../../../../../../../../../"+outside+"}/*")); err == nil {
 		t.Error("a pattern leads out")
 	}
 	out, place, err := a.Open(filepath.Join(work, "store/out"), true)

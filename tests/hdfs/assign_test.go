@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/data"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
@@ -17,7 +18,7 @@ import (
 // What a NameNode lists is dealt out as the golden table of package stage has it, for up to 13 files and 5 workers.
 func TestAssignmentsOfListedFiles(t *testing.T) {
 	t.Parallel()
-	golden, err := os.ReadFile("../../shim/stage/testdata/assign.txt")
+	golden, err := os.ReadFile("../../shim/data/testdata/assign.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +38,9 @@ func TestAssignmentsOfListedFiles(t *testing.T) {
 		for workers := 1; workers <= 5; workers++ {
 			fmt.Fprintf(&b, "%d files, %d workers:", n, workers)
 			for worker := range workers {
-				fmt.Fprintf(&b, " %s", names(stage.Deal{Workers: workers}.Share(listed, worker)))
+				fmt.Fprintf(&b, " %s", names(data.Deal{Workers: workers}.Share(listed, worker)))
 			}
-			fmt.Fprintf(&b, "  idle %v\n", stage.Deal{Workers: workers}.Idle(listed))
+			fmt.Fprintf(&b, "  idle %v\n", data.Deal{Workers: workers}.Idle(listed))
 		}
 	}
 	if b.String() != string(golden) {
@@ -48,7 +49,7 @@ func TestAssignmentsOfListedFiles(t *testing.T) {
 }
 
 // list asks the NameNode for the first n files, by patterns: those with one digit and those with two.
-func list(t *testing.T, c *hadoop.Cluster, dir string, n int) []stage.File {
+func list(t *testing.T, c *hadoop.Cluster, dir string, n int) []transfer.File {
 	t.Helper()
 	if n == 0 {
 		return nil
@@ -61,14 +62,14 @@ func list(t *testing.T, c *hadoop.Cluster, dir string, n int) []stage.File {
 	if n > 10 {
 		pattern = at + fmt.Sprintf("/{0[0-9],1[0-%d]}", n-11)
 	}
-	listed, err := stage.Listing{Store: store}.List(t.Context(), pattern)
+	listed, err := transfer.Listing{Store: store}.List(t.Context(), pattern)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return listed
 }
 
-func names(files []stage.File) string {
+func names(files []transfer.File) string {
 	var all []string
 	for _, f := range files {
 		all = append(all, path.Base(f.Path))

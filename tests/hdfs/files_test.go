@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/shim/store/storetest"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
@@ -20,9 +20,9 @@ import (
 const mib = 1 << 20
 
 // brought are the files of a pattern, as they have come into a folder, by their names in the store.
-func brought(t *testing.T, s *hdfs.Store, how stage.Transfer, pattern string) map[string][]byte {
+func brought(t *testing.T, s *hdfs.Store, how transfer.Transfer, pattern string) map[string][]byte {
 	t.Helper()
-	listed, err := stage.Listing{Store: s}.List(t.Context(), pattern)
+	listed, err := transfer.Listing{Store: s}.List(t.Context(), pattern)
 	if err != nil {
 		t.Fatalf("%s: %v", pattern, err)
 	}
@@ -31,9 +31,9 @@ func brought(t *testing.T, s *hdfs.Store, how stage.Transfer, pattern string) ma
 		t.Fatal(err)
 	}
 	defer root.Close()
-	var copies []stage.Copy
+	var copies []transfer.Copy
 	for i, f := range listed {
-		copies = append(copies, stage.Copy{From: f, To: strconv.Itoa(i)})
+		copies = append(copies, transfer.Copy{From: f, To: strconv.Itoa(i)})
 	}
 	if err := how.Bring(t.Context(), root, copies); err != nil {
 		t.Fatalf("%s: %v", pattern, err)
@@ -92,7 +92,7 @@ func TestFilesOfAllKinds(t *testing.T) {
 	for name, content := range want {
 		all[at+name] = content
 	}
-	same(t, "the folder", brought(t, s, stage.Transfer{}, dir), all)
+	same(t, "the folder", brought(t, s, transfer.Transfer{}, dir), all)
 	for pattern, wants := range map[string][]string{
 		"names/*blank":            {"names/with blank"},
 		"names/per%20*":           {"names/per%20cent"},
@@ -107,9 +107,9 @@ func TestFilesOfAllKinds(t *testing.T) {
 		for _, name := range wants {
 			some[at+name] = want[name]
 		}
-		same(t, pattern, brought(t, s, stage.Transfer{}, at+pattern), some)
+		same(t, pattern, brought(t, s, transfer.Transfer{}, at+pattern), some)
 	}
-	if got := brought(t, s, stage.Transfer{}, at+"empty"); len(got) > 0 {
+	if got := brought(t, s, transfer.Transfer{}, at+"empty"); len(got) > 0 {
 		t.Errorf("an empty folder has %d files", len(got))
 	}
 
@@ -118,8 +118,8 @@ func TestFilesOfAllKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := dir + "/.snapshot/before/in/sizes/"
-	same(t, "the snapshot", brought(t, s, stage.Transfer{}, old+"3*"), map[string][]byte{old + "3145728": want["sizes/3145728"]})
-	if now := brought(t, s, stage.Transfer{}, at+"sizes"); len(now) != 6 {
+	same(t, "the snapshot", brought(t, s, transfer.Transfer{}, old+"3*"), map[string][]byte{old + "3145728": want["sizes/3145728"]})
+	if now := brought(t, s, transfer.Transfer{}, at+"sizes"); len(now) != 6 {
 		t.Errorf("%d files, want 6: snapshots are no files of a folder", len(now))
 	}
 }
@@ -140,7 +140,7 @@ func TestAFileThatIsWritten(t *testing.T) {
 		if _, err := w.Write(content[upTo : upTo+mib]); err != nil {
 			t.Fatal(err)
 		}
-		got := brought(t, reads, stage.Transfer{}, dir)[dir+"/open"]
+		got := brought(t, reads, transfer.Transfer{}, dir)[dir+"/open"]
 		if !bytes.HasPrefix(content, got) {
 			t.Errorf("with %d bytes written: got %d other ones", upTo+mib, len(got))
 		}
@@ -148,7 +148,7 @@ func TestAFileThatIsWritten(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "closed", brought(t, reads, stage.Transfer{}, dir), map[string][]byte{dir + "/open": content})
+	same(t, "closed", brought(t, reads, transfer.Transfer{}, dir), map[string][]byte{dir + "/open": content})
 }
 
 // gauge counts the connections to a port that are open at once.
@@ -203,7 +203,7 @@ func TestTwoAtOnce(t *testing.T) {
 		g := &gauge{port: strconv.Itoa(c.DataNodePort(0))}
 		store := opened(t, hdfs.Config{Conf: c.ConfDir, User: user, Dial: g.dial}, c.URI)
 		both.Go(func() {
-			same(t, user, brought(t, store, stage.Transfer{Parallel: most}, dir), want)
+			same(t, user, brought(t, store, transfer.Transfer{Parallel: most}, dir), want)
 			if g.top > most || g.top < 2 {
 				t.Errorf("%s had %d connections at once, want at most %d", user, g.top, most)
 			}

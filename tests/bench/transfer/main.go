@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/shim/store/schemes"
@@ -47,7 +47,7 @@ func get(ctx context.Context, url, folder string) (err error) {
 	if err != nil {
 		return err
 	}
-	files, err := stage.Listing{Store: in}.List(ctx, top)
+	files, err := transfer.Listing{Store: in}.List(ctx, top)
 	if err != nil {
 		return err
 	}
@@ -56,11 +56,11 @@ func get(ctx context.Context, url, folder string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	var copies []stage.Copy
+	var copies []transfer.Copy
 	for _, f := range files {
-		copies = append(copies, stage.Copy{From: f, To: strings.TrimPrefix(strings.TrimPrefix(f.Path, top), "/")})
+		copies = append(copies, transfer.Copy{From: f, To: strings.TrimPrefix(strings.TrimPrefix(f.Path, top), "/")})
 	}
-	return stage.Transfer{}.Bring(ctx, to, copies)
+	return transfer.Transfer{}.Bring(ctx, to, copies)
 }
 
 func makeRoot(folder string) (*os.Root, error) {
@@ -96,7 +96,7 @@ func put(ctx context.Context, folder, url string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := (stage.Transfer{}).Send(ctx, in, uploads); err != nil {
+	if err := (transfer.Transfer{}).Send(ctx, in, uploads); err != nil {
 		return err
 	}
 	return in.Rename(ctx, half, top)

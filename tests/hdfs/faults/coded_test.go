@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/storetest"
 )
@@ -36,11 +36,11 @@ func (l lab) coded(t *testing.T) {
 			t.Logf("%s: %v", did, err)
 		}
 		to := t.TempDir()
-		refused("read", stage.Transfer{}.Bring(t.Context(), root(t, to), []stage.Copy{{From: stage.File{Store: l.Store, Path: dir + "/there"}, To: "d/got"}}))
+		refused("read", transfer.Transfer{}.Bring(t.Context(), root(t, to), []transfer.Copy{{From: transfer.File{Store: l.Store, Path: dir + "/there"}, To: "d/got"}}))
 		if left, err := os.ReadDir(filepath.Join(to, "d")); err == nil && len(left) > 0 {
 			t.Errorf("%s: left of what was read: %v", kind, left)
 		}
-		refused("written", stage.Transfer{}.Send(t.Context(), l.Store, []store.Upload{{From: root(t, path.Dir(local)), Name: "file", To: dir + "/new/made"}}))
+		refused("written", transfer.Transfer{}.Send(t.Context(), l.Store, []store.Upload{{From: root(t, path.Dir(local)), Name: "file", To: dir + "/new/made"}}))
 		if info, err := l.Stat(t.Context(), dir+"/new/made"); err == nil {
 			t.Errorf("%s: there is %+v", kind, info)
 		}

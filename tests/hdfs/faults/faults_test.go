@@ -22,7 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/shim/store/storetest"
@@ -155,8 +155,8 @@ func (l lab) bring(t *testing.T, name string, want []byte, after int64, happens 
 	t.Helper()
 	to := t.TempDir()
 	event := &once{after: after, do: happens}
-	how := stage.Transfer{Moved: event.tell, Again: func(file, why string) { t.Logf("again: %s: %s", file, why) }}
-	if err := how.Bring(t.Context(), root(t, to), []stage.Copy{{From: stage.File{Store: l.Store, Path: name}, To: "got"}}); err != nil {
+	how := transfer.Transfer{Moved: event.tell, Again: func(file, why string) { t.Logf("again: %s: %s", file, why) }}
+	if err := how.Bring(t.Context(), root(t, to), []transfer.Copy{{From: transfer.File{Store: l.Store, Path: name}, To: "got"}}); err != nil {
 		t.Fatalf("%v\n%s", err, l.told)
 	}
 	if !event.done.Load() {
@@ -175,7 +175,7 @@ func (l lab) send(t *testing.T, name string, content []byte, after int64, happen
 		t.Fatal(err)
 	}
 	event := &once{after: after, do: happens}
-	how := stage.Transfer{Moved: event.tell, Again: func(file, why string) { t.Logf("again: %s: %s", file, why) }}
+	how := transfer.Transfer{Moved: event.tell, Again: func(file, why string) { t.Logf("again: %s: %s", file, why) }}
 	if err := how.Send(t.Context(), l.Store, []store.Upload{{From: root(t, from), Name: "file", To: name}}); err != nil {
 		t.Fatalf("%v\n%s", err, l.told)
 	}
@@ -262,7 +262,7 @@ func (l lab) full(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	err = stage.Transfer{}.Bring(t.Context(), folder, []stage.Copy{{From: stage.File{Store: l.Store, Path: name}, To: "d/got"}})
+	err = transfer.Transfer{}.Bring(t.Context(), folder, []transfer.Copy{{From: transfer.File{Store: l.Store, Path: name}, To: "d/got"}})
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "free some on the file system of "+to) {
 		t.Errorf("got %v", err)
 	}
@@ -276,11 +276,11 @@ func (l lab) left(t *testing.T, name string, want []byte) {
 	const after = 9 * mib
 	to, moved := t.TempDir(), int64(0)
 	for agent := range 2 {
-		files, err := stage.Listing{Store: l.Store}.List(t.Context(), name)
+		files, err := transfer.Listing{Store: l.Store}.List(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ledger, err := stage.OpenLedger(root(t, to), "ledger")
+		ledger, err := transfer.OpenLedger(root(t, to), "ledger")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func (l lab) left(t *testing.T, name string, want []byte) {
 				cancel()
 			}
 		}}
-		err = stage.Transfer{Ledger: ledger, Moved: event.tell}.Bring(ctx, root(t, to), []stage.Copy{{From: files[0], To: "d/got"}})
+		err = transfer.Transfer{Ledger: ledger, Moved: event.tell}.Bring(ctx, root(t, to), []transfer.Copy{{From: files[0], To: "d/got"}})
 		cancel()
 		if err := ledger.Close(); err != nil {
 			t.Fatal(err)
@@ -326,7 +326,7 @@ func (l lab) damaged(t *testing.T) {
 		if err = errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}
-		err = stage.Transfer{Retries: -1}.Bring(t.Context(), root(t, t.TempDir()), []stage.Copy{{From: stage.File{Store: l.Store, Path: name}, To: "got"}})
+		err = transfer.Transfer{Retries: -1}.Bring(t.Context(), root(t, t.TempDir()), []transfer.Copy{{From: transfer.File{Store: l.Store, Path: name}, To: "got"}})
 		switch {
 		case i == 0:
 			got := storetest.Get(t, l.Store, name, 0)

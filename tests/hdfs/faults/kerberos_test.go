@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/shim/stage"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/shim/store/storetest"
@@ -193,7 +193,7 @@ func renewed(t *testing.T, c *hadoop.Cluster, dir string) {
 	if got := storetest.Get(t, s, path.Join(dir, "long"), 0); !bytes.Equal(got, want) {
 		t.Errorf("other bytes are there: %d of %d", len(got), len(want))
 	}
-	if err := (stage.Transfer{}).Bring(t.Context(), root(t, t.TempDir()), []stage.Copy{{From: stage.File{Store: s, Path: path.Join(dir, "long")}, To: "a"}}); err != nil {
+	if err := (transfer.Transfer{}).Bring(t.Context(), root(t, t.TempDir()), []transfer.Copy{{From: transfer.File{Store: s, Path: path.Join(dir, "long")}, To: "a"}}); err != nil {
 		t.Error(err)
 	}
 }

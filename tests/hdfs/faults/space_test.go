@@ -16,8 +16,9 @@ import (
 
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/data"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/files"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/shim/store/storetest"
@@ -39,7 +40,7 @@ func TestDataNodesAreFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := 0
-		how := stage.Transfer{Retries: 2, Again: func(string, string) { again++ }}
+		how := transfer.Transfer{Retries: 2, Again: func(string, string) { again++ }}
 		err := how.Send(t.Context(), l.Store, []store.Upload{{From: root(t, local), Name: "file", To: to}})
 		if err == nil || again != 2 || !strings.Contains(err.Error(), to) || !strings.Contains(err.Error(), "disks are full") || !strings.Contains(err.Error(), "dfsadmin -report") {
 			t.Errorf("tried %d times again: got %v", again, err)
@@ -68,13 +69,13 @@ func fullDisks(t *testing.T, c *hadoop.Cluster) {
 		read  func(b []byte) ([]byte, error)
 	}{
 		{"a file is sent", func(ctx context.Context, s *hdfs.Store, dir string) error {
-			return stage.Transfer{}.Send(ctx, s, []store.Upload{{From: root(t, local), Name: "step-7", To: dir + "/file"}})
+			return transfer.Transfer{}.Send(ctx, s, []store.Upload{{From: root(t, local), Name: "step-7", To: dir + "/file"}})
 		}, "file", nil},
 		{"a checkpoint is stored", func(ctx context.Context, s *hdfs.Store, dir string) error {
 			return keep(ctx, t, s, dir, local)
 		}, "worker-0/step-7-g1-aaaaaaaa/files/step-7", nil},
 		{"a stream is gathered", func(ctx context.Context, s *hdfs.Store, dir string) error {
-			g := stage.Gathering{Store: s, Dir: dir, Beside: root(t, t.TempDir()), Again: stage.Transfer{}.Persevere, Bare: func(err error) { t.Error(err) }}
+			g := data.Gathering{Store: s, Dir: dir, Beside: root(t, t.TempDir()), Again: transfer.Transfer{}.Persevere, Bare: func(err error) { t.Error(err) }}
 			_, err := g.Run(ctx, bytes.NewReader(text))
 			return err
 		}, "part-r.gz", func(b []byte) ([]byte, error) {
@@ -89,7 +90,7 @@ func fullDisks(t *testing.T, c *hadoop.Cluster) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, ballast := c.Folder(t), path.Join(c.Folder(t), "ballast")
-			if err := (stage.Transfer{}).Send(t.Context(), l.Store, []store.Upload{{From: root(t, heavy), Name: "ballast", To: ballast}}); err != nil {
+			if err := (transfer.Transfer{}).Send(t.Context(), l.Store, []store.Upload{{From: root(t, heavy), Name: "ballast", To: ballast}}); err != nil {
 				t.Fatal(err)
 			}
 			err := tt.write(t.Context(), full(t, c, time.Second, nil), dir)
@@ -158,7 +159,7 @@ func keep(ctx context.Context, t *testing.T, s *hdfs.Store, dir, local string) e
 		for _, p := range uploads {
 			all = append(all, store.Upload(p))
 		}
-		return stage.Transfer{}.Send(ctx, s, all)
+		return transfer.Transfer{}.Send(ctx, s, all)
 	})
 	return err
 }

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-agent/muster/shim/data"
+	"github.com/muster-agent/muster/shim/data/stream"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/stage"
 	"github.com/muster-agent/muster/shim/store/storetest"
 )
 
@@ -69,13 +71,13 @@ func (l lab) feed(t *testing.T, name, want string, happens func()) {
 	var got bytes.Buffer
 	event := &once{after: 5 * mib / 2, do: happens}
 	for worker := range 3 {
-		share, err := stage.Reading{
-			Form: plan.RecordLines, Want: 7, Turn: stage.Turn{Workers: 3, Worker: worker}, Again: stage.Transfer{}.Persevere,
-		}.Share([]stage.File{{Store: l.Store, Path: name, Size: int64(len(want))}})
+		share, err := stream.Reading{
+			Form: plan.RecordLines, Want: 7, Turn: stream.Turn{Workers: 3, Worker: worker}, Again: transfer.Transfer{}.Persevere,
+		}.Share([]transfer.File{{Store: l.Store, Path: name, Size: int64(len(want))}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := share.Feed(t.Context(), io.MultiWriter(&got, told(event.tell)), new(stage.Count)); err != nil {
+		if err := share.Feed(t.Context(), io.MultiWriter(&got, told(event.tell)), new(stream.Count)); err != nil {
 			t.Fatalf("%v\n%s", err, l.told)
 		}
 	}
@@ -89,8 +91,8 @@ func (l lab) gather(t *testing.T, dir, said string, happens, mend func()) {
 	t.Helper()
 	event := &once{after: 5 * mib, do: happens}
 	again := 0
-	how := stage.Transfer{Again: func(file, why string) { again++; t.Logf("again: %s: %s", file, why) }}
-	g := stage.Gathering{
+	how := transfer.Transfer{Again: func(file, why string) { again++; t.Logf("again: %s: %s", file, why) }}
+	g := data.Gathering{
 		Store: l.Store, Dir: dir, Part: 4 * mib, Beside: root(t, t.TempDir()), Again: how.Persevere, Bare: func(err error) { t.Error(err) },
 	}
 	left, err := g.Run(t.Context(), io.TeeReader(strings.NewReader(said), told(event.tell)))

@@ -1,0 +1,110 @@
+package stream
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/muster-agent/muster/shim/files"
+)
+
+// Cache keeps what a stream has brought, compressed, for the next time. It has no name in its folder: it goes with who
+// opened it, however that ends.
+type Cache struct {
+	file  *os.File
+	zip   *gzip.Writer
+	limit int64
+	size  sizer
+	off   error // why it is of no use
+}
+
+// ErrCacheFull is a cache that would have become larger than it may.
+var ErrCacheFull = errors.New("it would be larger than its limit")
+
+// cacheName is its name for a moment; HBox's own is inputformatCache.gz.
+const cacheName = ".muster-inputs.gz"
+
+// NewCache makes one in a folder, of up to so many bytes.
+func NewCache(dir *os.Root, limit int64) (*Cache, error) {
+	f, err := files.Unnamed(dir, cacheName)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cache{file: f, limit: limit}
+	c.size.w = f
+	if c.zip, err = gzip.NewWriterLevel(&c.size, gzip.BestSpeed); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return c, nil
+}
+
+type sizer struct {
+	w io.Writer
+	n int64
+}
+
+func (s *sizer) Write(b []byte) (int, error) {
+	n, err := s.w.Write(b)
+	s.n += int64(n)
+	return n, err
+}
+
+// Write keeps bytes. It never fails: what cannot be kept makes the cache useless, and nothing else.
+func (c *Cache) Write(b []byte) (int, error) {
+	if c.off != nil {
+		return len(b), nil
+	}
+	_, err := c.zip.Write(b)
+	if err == nil && c.size.n > c.limit {
+		err = fmt.Errorf("%d bytes: %w", c.limit, ErrCacheFull)
+	}
+	if err != nil {
+		c.drop(err)
+	}
+	return len(b), nil
+}
+
+// drop gives the room back at once.
+func (c *Cache) drop(why error) { c.off = errors.Join(why, c.file.Truncate(0)) }
+
+// Done says that all is written. The error is why it is of no use.
+func (c *Cache) Done() error {
+	if c.off == nil {
+		if err := c.zip.Close(); err != nil {
+			c.drop(err)
+		}
+	}
+	return c.off
+}
+
+// Feed writes what was kept, after Done.
+func (c *Cache) Feed(ctx context.Context, to io.Writer, count *Count) error {
+	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
+		return &ReadError{c.file.Name(), err}
+	}
+	plain, err := gzip.NewReader(bufio.NewReaderSize(c.file, readBuffer))
+	if err != nil {
+		return &ReadError{c.file.Name(), err}
+	}
+	buffer := make([]byte, feedBuffer)
+	for {
+		n, err := plain.Read(buffer)
+		written, failed := heedfulWriter{ctx, to}.Write(buffer[:n])
+		count.Bytes += int64(written)
+		switch {
+		case failed != nil:
+			return failed
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return &ReadError{c.file.Name(), err}
+		}
+	}
+}
+
+// Close gives it back.
+func (c *Cache) Close() error { return c.file.Close() }

@@ -1,0 +1,240 @@
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+
+	"github.com/muster-agent/muster/shim/store"
+)
+
+// SizeError is a file of which less or more came than it has.
+type SizeError struct{ Want, Got int64 }
+
+func (e *SizeError) Error() string { return fmt.Sprintf("got %d bytes, want %d", e.Got, e.Want) }
+
+// executable is what a store can say of a file beside its bytes.
+type executable interface {
+	Executable(ctx context.Context, path string) bool
+}
+
+// Bring copies files into a folder. Each is private and may be changed; it has its name only when it is whole. What breaks
+// goes on where it was, while the file is the same. The first that fails for good calls the others off. What is half there
+// goes, unless a ledger has it and it may come yet.
+func (t Transfer) Bring(ctx context.Context, to *os.Root, copies []Copy) error {
+	return t.run(ctx, len(copies), func(ctx context.Context, p *progress, i int) error {
+		c := copies[i]
+		if err := bring(ctx, p, to, c); err != nil {
+			return fmt.Errorf("copy %s to %s: %w", c.From.Shown(), to.Name(), Explain(err, to.Name())) // its name there may have the query
+		}
+		return nil
+	})
+}
+
+// bring copies one file.
+func bring(ctx context.Context, p *progress, to *os.Root, c Copy) (err error) {
+	if p.how.Ledger.has(ctx, to, c) {
+		return nil
+	}
+	if ctx.Err() != nil { // what is there was not looked at to its end, and stays
+		return context.Cause(ctx)
+	}
+	if dir := path.Dir(c.To); dir != "." {
+		if err := to.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	tmp := halfOf(c.To)
+	g, err := begin(ctx, p, to, c, tmp)
+	if err != nil {
+		return err
+	}
+	err = p.persist(ctx, c.From.Shown(), g.more)
+	if err == nil {
+		err = g.check(ctx)
+	}
+	if err = errors.Join(err, g.file.Close()); err == nil {
+		err = to.Rename(tmp, c.To)
+	}
+	if err == nil {
+		g.note(true)
+		return nil
+	}
+	g.note(false)
+	if _, kept := g.ledger.of(c); kept && (ctx.Err() != nil || store.Transient(err)) {
+		return err
+	}
+	return errors.Join(err, to.Remove(tmp))
+}
+
+// begin opens the file that is brought, with what the ledger knows to be in it.
+func begin(ctx context.Context, p *progress, to *os.Root, c Copy, tmp string) (*growing, error) {
+	g := &growing{to: c.To, from: c.From, ledger: p.how.Ledger}
+	if e, ok := g.ledger.of(c); ok && !e.Whole {
+		if f, err := own(to, tmp, os.O_RDWR); err == nil {
+			if e.check(ctx, f) == nil && f.Truncate(e.Bytes) == nil {
+				g.file, g.have, g.noted, g.sum, g.validator, g.pieces = f, e.Bytes, e.Bytes, e.Sum, e.Version, 1
+				return g, nil
+			}
+			if err := f.Close(); err != nil {
+				return nil, err
+			}
+			if ctx.Err() != nil { // it is not known to be wrong: it stays for who comes after
+				return nil, context.Cause(ctx)
+			}
+		}
+	}
+	mode := fs.FileMode(0o644)
+	if store, ok := c.From.Store.(executable); ok && store.Executable(ctx, c.From.Path) {
+		mode = 0o755
+	}
+	var err error
+	g.file, err = create(to, tmp, mode)
+	return g, err
+}
+
+// create makes a file of ours; what has its name is of a predecessor that was killed.
+func create(to *os.Root, name string, mode fs.FileMode) (*os.File, error) {
+	const how = os.O_CREATE | os.O_EXCL | os.O_RDWR
+	f, err := to.OpenFile(name, how, mode)
+	if errors.Is(err, fs.ErrExist) {
+		if err := to.Remove(name); err != nil {
+			return nil, err
+		}
+		f, err = to.OpenFile(name, how, mode)
+	}
+	return f, err
+}
+
+// growing is a file that comes, in as many pieces as it takes.
+type growing struct {
+	file      *os.File
+	to        string
+	from      File
+	ledger    *Ledger // nil: there is none
+	noted     int64   // bytes, in it
+	have      int64   // bytes
+	sum       uint32
+	validator string
+	pieces    int
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// more brings what is missing. Far is how much has come.
+func (g *growing) more(ctx context.Context, a *attempt) (far int64, err error) {
+	at := store.Position{Offset: g.have, Validator: g.validator}
+	if g.validator == "" { // nothing would tell two versions in one file
+		at = store.Position{}
+	}
+	content, err := g.from.Store.Open(ctx, g.from.Path, at)
+	if err != nil {
+		return g.have, err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	if content.Offset != g.have || content.Offset == 0 {
+		if err := g.restart(content.Offset); err != nil {
+			return g.have, err
+		}
+	}
+	g.validator = content.Info.Validator
+	g.pieces++
+	if _, err := io.CopyBuffer(onlyWriter{counting{g, a}}, content, make([]byte, copyBuffer)); err != nil {
+		return g.have, err
+	}
+	if want := content.Info.Size; want >= 0 && g.have < want {
+		return g.have, fmt.Errorf("%w: %w", store.ErrUnreachable, &SizeError{want, g.have})
+	} else if want >= 0 && g.have > want {
+		return g.have, &SizeError{want, g.have}
+	}
+	return g.have, nil
+}
+
+// restart forgets what has come: it is of another version, or the store cannot begin later.
+func (g *growing) restart(at int64) error {
+	if at != 0 {
+		return fmt.Errorf("the store begins at byte %d, want %d", at, g.have)
+	}
+	g.have, g.noted, g.sum, g.pieces = 0, 0, 0, 0
+	if err := g.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := g.file.Seek(0, io.SeekStart)
+	return err
+}
+
+// check reads a file again that came in pieces, and compares it with what came.
+func (g *growing) check(ctx context.Context) error {
+	if g.pieces < 2 {
+		return nil
+	}
+	if _, err := g.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	h := crc32.New(castagnoli)
+	n, err := io.Copy(h, store.Reader(ctx, g.file))
+	if err == nil && n != g.have {
+		err = &SizeError{g.have, n}
+	}
+	if err == nil && h.Sum32() != g.sum {
+		err = fmt.Errorf("%w: CRC32C on disk is %08x, want %08x", store.ErrCorrupt, h.Sum32(), g.sum)
+	}
+	return err
+}
+
+// counting writes what comes, and counts it.
+type counting struct {
+	g *growing
+	a *attempt
+}
+
+func (c counting) Write(b []byte) (int, error) {
+	n, err := c.g.file.Write(b)
+	c.g.have += int64(n)
+	c.g.sum = crc32.Update(c.g.sum, castagnoli, b[:n])
+	c.a.moved(n)
+	if c.g.ledger.due(c.g.have - c.g.noted) {
+		c.g.note(false)
+	}
+	return n, err
+}
+
+// note tells the ledger how far it is. A file that another version has taken the place of is noted as that.
+func (g *growing) note(whole bool) {
+	if g.validator != "" {
+		g.ledger.note(arrival{To: g.to, From: sourceOf(g.from), Version: g.validator, Bytes: g.have, Sum: g.sum, Whole: whole})
+	}
+	g.noted = g.have
+}
+
+// half begins the name of a file that is not whole.
+const half = ".muster-half-"
+
+// halfOf is the name of a file until it is whole, in the same folder: of one length, for its own may be as long as names can
+// be.
+func halfOf(name string) string {
+	h := sha256.Sum256([]byte(name))
+	const enough = 12
+	return path.Join(path.Dir(name), half+hex.EncodeToString(h[:enough]))
+}
+
+// onlyWriter hides that a file could take over the copying: the read must see its context end.
+type onlyWriter struct{ io.Writer }
+
+// explain says what would do about a full disk, where a message is about a folder of ours.
+func Explain(err error, dir string) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		if _, told := errors.AsType[*store.Error](err); !told {
+			return fmt.Errorf("%w; free some on the file system of %s", err, dir)
+		}
+	}
+	return err
+}

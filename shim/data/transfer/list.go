@@ -1,0 +1,215 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/shim/store"
+)
+
+// File is a file on a store.
+type File struct {
+	Store store.Store
+	Path  string
+	Size  int64 // bytes; -1: not known
+	// URL is what a process is told of it; empty: Path, of a file of this machine.
+	URL string
+	// Version changes when the content does; empty: not known.
+	Version string
+}
+
+// Name is what it is called outside of its store.
+func (f File) Name() string { return cmp.Or(f.URL, f.Path) }
+
+// shown is what people read of it, in errors and logs: with its filesystem, and without what may be secret in a URL.
+func (f File) Shown() string {
+	name := cmp.Or(f.URL, locationOf(f.Store, f.Path))
+	if store.SchemeOf(name) == "" {
+		return name
+	}
+	return store.Printable(name)
+}
+
+// deepest is how many folders in each other are listed; more is a link that leads back.
+const Deepest = 64
+
+// The names in a store that belong to who writes there, not to what was written.
+const (
+	Temporary = "_temporary" // Hadoop's folder for what is not whole yet
+	Success   = "_SUCCESS"   // Hadoop's word that all is there
+)
+
+// Listing finds the files of a store.
+type Listing struct {
+	Store store.Store
+	// Without tells of a file or folder by its path that it is no part of what is listed; it is not even looked into.
+	// nil: all is part of it.
+	Without func(path string) bool
+}
+
+// List gives the files of paths and patterns, in their order, those of one path sorted; each file once. A folder stands for
+// all files below it. A pattern has *, ?, [a-z] and {a,b}, which match no /. One that nothing matches is fs.ErrNotExist.
+func (l Listing) List(ctx context.Context, patterns ...string) ([]File, error) {
+	var all []File
+	seen := map[string]bool{}
+	for _, pattern := range patterns {
+		var tops []store.Info
+		for _, one := range braces(pattern) {
+			found, err := l.match(ctx, one)
+			if err != nil {
+				return nil, err
+			}
+			tops = append(tops, found...)
+		}
+		if len(tops) == 0 {
+			return nil, &store.Error{Op: "list", URL: File{Store: l.Store, Path: pattern}.Shown(), Err: fmt.Errorf("no file matches the pattern: %w", fs.ErrNotExist), Hint: "check the path"}
+		}
+		var found []File
+		for _, top := range tops {
+			below, err := l.walk(ctx, top, 0)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, below...)
+		}
+		slices.SortFunc(found, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+		for _, f := range found {
+			if !seen[f.Path] {
+				seen[f.Path] = true
+				all = append(all, f)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Tree gives the files of one path without patterns, sorted.
+func (l Listing) Tree(ctx context.Context, top store.Info) ([]File, error) {
+	all, err := l.walk(ctx, top, 0)
+	slices.SortFunc(all, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return all, err
+}
+
+func (l Listing) walk(ctx context.Context, at store.Info, depth int) ([]File, error) {
+	if !at.Dir {
+		return []File{{Store: l.Store, Path: at.Path, Size: at.Size, Version: at.Validator}}, nil
+	}
+	if depth > Deepest {
+		return nil, fmt.Errorf("list %s: got more than %d folders in each other, want no link that leads back", at.Path, Deepest)
+	}
+	entries, err := l.entries(ctx, at.Path)
+	if err != nil {
+		return nil, err
+	}
+	var all []File
+	for _, e := range entries {
+		if slices.Contains([]string{Temporary, Success}, path.Base(e.Path)) {
+			continue
+		}
+		below, err := l.walk(ctx, e, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, below...)
+	}
+	return all, nil
+}
+
+// entries gives what lies in a folder and is part of the listing.
+func (l Listing) entries(ctx context.Context, dir string) ([]store.Info, error) {
+	all, err := l.Store.List(ctx, dir)
+	if l.Without == nil {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(e store.Info) bool { return l.Without(e.Path) }), err
+}
+
+// match gives what a pattern without braces stands for. One that matches nothing is none; a path without a pattern in it
+// must be there.
+func (l Listing) match(ctx context.Context, pattern string) ([]store.Info, error) {
+	if !magic(pattern) {
+		info, err := l.Store.Stat(ctx, path.Clean(pattern))
+		if err != nil {
+			return nil, err
+		}
+		return []store.Info{info}, nil
+	}
+	at := []store.Info{{Path: "/", Dir: true}}
+	for element := range strings.SplitSeq(strings.Trim(path.Clean(pattern), "/"), "/") {
+		var next []store.Info
+		for _, dir := range at {
+			found, err := l.matchIn(ctx, dir, element)
+			if err != nil {
+				return nil, err
+			}
+			next = append(next, found...)
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// matchIn gives the entries of a folder that an element of a pattern stands for.
+func (l Listing) matchIn(ctx context.Context, dir store.Info, element string) ([]store.Info, error) {
+	if !dir.Dir {
+		return nil, nil
+	}
+	if !magic(element) {
+		info, err := l.Store.Stat(ctx, path.Join(dir.Path, element))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return []store.Info{info}, nil
+	}
+	entries, err := l.entries(ctx, dir.Path)
+	if err != nil {
+		return nil, err
+	}
+	var found []store.Info
+	for _, e := range entries {
+		ok, err := path.Match(element, path.Base(e.Path))
+		if err != nil {
+			return nil, fmt.Errorf("pattern %q: %w", element, err)
+		}
+		if ok {
+			found = append(found, e)
+		}
+	}
+	return found, nil
+}
+
+func magic(text string) bool { return strings.ContainsAny(text, `*?[`) }
+
+// mostBraces is how many patterns one with braces may stand for.
+const mostBraces = 1000
+
+// braces writes a pattern with {a,b} in it as those without; each group is taken where it closes first.
+func braces(pattern string) []string {
+	done, todo := []string{}, []string{pattern}
+	for len(todo) > 0 && len(done)+len(todo) <= mostBraces {
+		one := todo[0]
+		todo = todo[1:]
+		end := strings.IndexByte(one, '}')
+		start := -1
+		if end >= 0 {
+			start = strings.LastIndexByte(one[:end], '{')
+		}
+		if start < 0 {
+			done = append(done, one)
+			continue
+		}
+		for choice := range strings.SplitSeq(one[start+1:end], ",") {
+			todo = append(todo, one[:start]+choice+one[end+1:])
+		}
+	}
+	return append(done, todo...)
+}

@@ -1,0 +1,284 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/muster-agent/muster/shim/store"
+)
+
+// Parallel is how many files are copied at a time, as HBox's thread numbers have it.
+const Parallel = 10
+
+// Retries is how often a file is tried again that got no further: a server that is restarted is waited for about a minute.
+const Retries = 7
+
+// Times of a transfer.
+const (
+	Stall   = 2 * time.Minute  // without a byte of a file, after which it is tried again
+	reports = 10 * time.Second // between two reports
+)
+
+// waits are those between two tries.
+var waits = store.Backoff{First: 500 * time.Millisecond, Longest: 30 * time.Second}
+
+// copyBuffer is what is read at once, in bytes.
+const copyBuffer = 256 << 10
+
+// Transfer says how files are moved; the zero value is good.
+type Transfer struct {
+	Parallel int                    // at a time; 0: Parallel
+	Retries  int                    // see Retries; 0: as many; negative: none
+	Stall    time.Duration          // 0: Stall
+	Report   func(Progress)         // is told every 10 s how far it is, and at the end; nil: nobody
+	Again    func(file, why string) // is told of each file that is tried again, from any goroutine; nil: nobody
+	// Moved is told of bytes as they have been moved, from any goroutine; nil: nobody.
+	Moved func(file string, bytes int64)
+	// Ledger has what Bring need not bring again; nil: all comes.
+	Ledger *Ledger
+}
+
+func (t Transfer) parallel() int { return cmp.Or(t.Parallel, Parallel) }
+
+func (t Transfer) retries() int { return max(cmp.Or(t.Retries, Retries), 0) }
+
+// Again is asked after a read of a file that has failed so many times, 1 and more, whether it is worth another try; it may
+// wait before it answers. nil: it is not.
+type Again func(ctx context.Context, file string, failed int, err error) bool
+
+// Persevere is the Again of files that are copied: what may pass is tried again, later each time.
+func (t Transfer) Persevere(ctx context.Context, file string, failed int, err error) bool {
+	if !store.Transient(err) || failed > t.retries() {
+		return false
+	}
+	if t.Again != nil {
+		t.Again(file, err.Error())
+	}
+	return waits.Wait(ctx, failed) == nil
+}
+
+// Progress is how far a transfer is.
+type Progress struct {
+	Files, All int   // whole ones, and of how many
+	Bytes      int64 // that were moved, those of tries that failed too
+	Took       time.Duration
+	Ended      bool // it will not be told any more
+}
+
+// Rate is in bytes a second.
+func (p Progress) Rate() int64 {
+	if p.Took <= 0 {
+		return 0
+	}
+	return int64(float64(p.Bytes) / p.Took.Seconds())
+}
+
+// String is like `12 of 1000 files, 45.0 MiB, 4.5 MiB/s`.
+func (p Progress) String() string {
+	const mib = 1 << 20
+	return fmt.Sprintf("%d of %d files, %.1f MiB, %.1f MiB/s", p.Files, p.All, float64(p.Bytes)/mib, float64(p.Rate())/mib)
+}
+
+// progress counts what a transfer does.
+type progress struct {
+	how          Transfer
+	all          int
+	begun        time.Time
+	files, bytes atomic.Int64
+}
+
+func (p *progress) now(ended bool) Progress {
+	return Progress{Files: int(p.files.Load()), All: p.all, Bytes: p.bytes.Load(), Took: time.Since(p.begun), Ended: ended}
+}
+
+// run does something for 0…n-1, several at a time, and reports. The first error calls the others off.
+func (t Transfer) run(ctx context.Context, n int, do func(ctx context.Context, p *progress, i int) error) error {
+	if n == 0 {
+		return ctx.Err()
+	}
+	p := &progress{how: t, all: n, begun: time.Now()}
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		p.report(over)
+	}()
+	err := each(ctx, n, t.parallel(), func(ctx context.Context, i int) error {
+		err := do(ctx, p, i)
+		if err == nil {
+			p.files.Add(1)
+		}
+		return err
+	})
+	close(over)
+	<-done
+	return err
+}
+
+func (p *progress) report(over <-chan struct{}) {
+	if p.how.Report == nil {
+		return
+	}
+	ticker := time.NewTicker(reports)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			p.how.Report(p.now(false))
+		case <-over:
+			p.how.Report(p.now(true))
+			return
+		}
+	}
+}
+
+// attempt is one try at one file.
+type attempt struct {
+	p    *progress
+	file string
+	beat chan struct{}
+}
+
+// moved is told of bytes that were moved.
+func (a *attempt) moved(n int) {
+	if n <= 0 {
+		return
+	}
+	a.p.bytes.Add(int64(n))
+	if a.p.how.Moved != nil {
+		a.p.how.Moved(a.file, int64(n))
+	}
+	select {
+	case a.beat <- struct{}{}:
+	default:
+	}
+}
+
+// while does something that moves no bytes and ends by itself: a store that looks at what it has.
+func (a *attempt) while(do func() error) error {
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(reports)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-ticker.C:
+				select {
+				case a.beat <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}()
+	err := do()
+	close(over)
+	<-done
+	return err
+}
+
+// persist tries a file until it is whole, or what went wrong will not pass, or nothing more comes of it. do tells how far
+// it is: a try that got further than those before does not count.
+func (p *progress) persist(ctx context.Context, file string, do func(ctx context.Context, a *attempt) (far int64, err error)) error {
+	best := int64(0)
+	for failed := 0; ; {
+		far, err := p.try(ctx, file, do)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if failed++; far > best {
+			best, failed = far, 1
+		}
+		if !store.Transient(err) || failed > p.how.retries() {
+			return err
+		}
+		if p.how.Again != nil {
+			p.how.Again(file, err.Error())
+		}
+		if err := waits.Wait(ctx, failed); err != nil {
+			return err
+		}
+	}
+}
+
+// try is one attempt, called off when no byte moves for the time of a stall.
+func (p *progress) try(ctx context.Context, file string, do func(ctx context.Context, a *attempt) (int64, error)) (int64, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	a := &attempt{p: p, file: file, beat: make(chan struct{}, 1)}
+	stall := cmp.Or(p.how.Stall, Stall)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		timer := time.NewTimer(stall)
+		defer timer.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-a.beat:
+				timer.Reset(stall)
+			case <-timer.C:
+				cancel(fmt.Errorf("%w: nothing moved for %s", store.ErrUnreachable, stall))
+			}
+		}
+	}()
+	far, err := do(ctx, a)
+	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(cause, store.ErrUnreachable) {
+		if !errors.Is(err, cause) { // what it was at, when it was called off
+			cause = fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // it is the stall that says what to do
+		}
+		err = cause
+	}
+	cancel(nil)
+	<-ended
+	return far, err
+}
+
+// each does something for 0…n-1, parallel at a time, and gives the first error; the others are called off.
+func each(ctx context.Context, n, parallel int, do func(ctx context.Context, i int) error) error {
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var first error
+	var once sync.Once
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range min(max(parallel, 1), n) {
+		all.Go(func() {
+			for i := range next {
+				if err := do(within, i); err != nil {
+					once.Do(func() { first = err }) // it names the file, where the context's own cause does not
+					cancel(err)
+				}
+			}
+		})
+	}
+	for i := 0; i < n && within.Err() == nil; i++ {
+		select {
+		case next <- i:
+		case <-within.Done():
+		}
+	}
+	close(next)
+	all.Wait()
+	if first != nil {
+		return first
+	}
+	return context.Cause(ctx)
+}
+
+// locationOf is a path of a store as people know it: with the filesystem, where there is more than this machine's.
+func locationOf(in store.Store, path string) string {
+	if located, ok := in.(store.Located); ok {
+		return located.URL(path)
+	}
+	return path
+}
