@@ -53,7 +53,8 @@ func launcherArgs(verb string) cobra.PositionalArgs {
 		if len(args) == 2 || len(args) > 2 && args[1] == submit.HBoxVerb {
 			return nil
 		}
-		return exit.Usagef("%s: got %d arguments, want LAUNCHER APP; launchers are %s", verb, len(args), strings.Join(known.Names(), ", "))
+		return exit.Usagef("%s: got %d arguments, want LAUNCHER APP; launchers are %s",
+			verb, len(args), strings.Join(known.Names(), ", "))
 	}
 }
 
@@ -63,14 +64,18 @@ func (f *jobFlags) register(cmd *cobra.Command) {
 	f.app.Register(flags)
 	f.registry.Register(flags)
 	f.filesystem.Register(flags)
-	flags.StringVar(&o.Format, "format", "", "hcl or json (nomad), jobset or jobs (k8s), service or shell (yarn); the first is the default")
+	flags.StringVar(&o.Format, "format", "",
+		"hcl or json (nomad), jobset or jobs (k8s), service or shell (yarn); the first is the default")
 	flags.BoolVar(&f.strict, "strict", false, "end with 65 where something is lost")
 	flags.StringVar(&o.AppID, "app-id", "", "name of the gang (default: the app's name)")
 	flags.StringVar(&o.Run, "run", "", "one life of the app (default: the seconds of the clock)")
 	flags.StringVar(&o.App, "app", "", "`APP` as the agents load it (default: APP, a local one by its path)")
-	flags.StringVar(&o.Binary, "binary", "/usr/local/bin/muster", "path of muster on the hosts, or a URL that the launcher fetches it from (nomad: http:, https:; yarn: hdfs:)")
-	flags.StringVar(&o.Queue, "queue", "", "queue of YARN or Kueue, partition of Slurm (default: a PAI job's virtual cluster)")
-	flags.StringVar(&o.Priority, "priority", "", "a number, or HBox's VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH; of k8s a priority class")
+	flags.StringVar(&o.Binary, "binary", "/usr/local/bin/muster",
+		"path of muster on the hosts, or a URL that the launcher fetches it from (nomad: http:, https:; yarn: hdfs:)")
+	flags.StringVar(&o.Queue, "queue", "",
+		"queue of YARN or Kueue, partition of Slurm (default: a PAI job's virtual cluster)")
+	flags.StringVar(&o.Priority, "priority", "",
+		"a number, or HBox's VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH; of k8s a priority class")
 	registerLauncherFlags(flags, o)
 	f.agent.register(flags)
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
@@ -78,7 +83,8 @@ func (f *jobFlags) register(cmd *cobra.Command) {
 			return err
 		}
 		if cmd.Flags().Changed("barrier-timeout") && f.registry.Barrier == 0 {
-			return exit.Usagef("--barrier-timeout 0: want a duration above 0, such as 30m; without the flag it is the definition's")
+			return exit.Usagef("--barrier-timeout 0: want a duration above 0, such as 30m; without the flag it is " +
+				"the definition's")
 		}
 		return f.check(args[0])
 	}
@@ -97,9 +103,11 @@ func (f *jobFlags) register(cmd *cobra.Command) {
 
 // registerLauncher adds what is said to launchers, HBox's own words apart.
 func registerLauncherFlags(flags flags.Set, o *render.Options) {
-	flags.DurationVar(&o.KillWindow, "kill-window", 0, "time between the launcher's stop signal and its KILL (default: enough for the grace, where the launcher can be told)")
+	flags.DurationVar(&o.KillWindow, "kill-window", 0, "time between the launcher's stop signal and its KILL "+
+		"(default: enough for the grace, where the launcher can be told)")
 	flags.StringVar(&o.TokenFile, "token-file", "", "`FILE` on the hosts with Consul's token")
-	flags.StringVar(&o.TokenSecret, "token-secret", "", "`NAME[/KEY]` of the Secret with Consul's token (k8s; key: token)")
+	flags.StringVar(&o.TokenSecret, "token-secret", "",
+		"`NAME[/KEY]` of the Secret with Consul's token (k8s; key: token)")
 	flags.DurationVar(&o.TimeLimit, "time-limit", 0, "most time from a start of the job to its end (slurm, k8s, yarn)")
 	flags.StringVar(&o.Namespace, "namespace", "", "namespace (nomad, k8s)")
 	flags.StringVar(&o.Region, "region", "", "region (nomad)")
@@ -107,13 +115,15 @@ func registerLauncherFlags(flags flags.Set, o *render.Options) {
 	flags.StringVar(&o.Driver, "driver", "", "raw_exec or exec (nomad; the first is the default)")
 	flags.StringVar(&o.User, "user", "", "user of the agents (nomad, systemd; of k8s a number)")
 	flags.BoolVar(&o.Privileged, "privileged", false, "agents are root, and make containers (systemd)")
-	flags.StringVar(&o.Image, "image", "", "image of the pods, with muster in it (k8s; default: each component's muster.image)")
+	flags.StringVar(&o.Image, "image", "",
+		"image of the pods, with muster in it (k8s; default: each component's muster.image)")
 }
 
 func (a *jobAgentFlags) register(flags flags.Set) {
 	flags.StringVar(&a.engine, "engine", "", "of the agents, as all below: how processes are confined (default: auto)")
 	flags.StringVar(&a.ports, "ports", "", "range to take ports from that the launcher does not grant")
-	flags.StringVar(&a.workDir, "work-dir", "", "folder for package, checkpoints and instances (default: the launcher's)")
+	flags.StringVar(&a.workDir, "work-dir", "",
+		"folder for package, checkpoints and instances (default: the launcher's)")
 	flags.StringVar(&a.logDir, "log-dir", "", "folder for logs (default: the launcher's)")
 	flags.StringVar(&a.policy, "policy", "", "what the hosts' operator permits and forbids")
 	flags.StringArrayVar(&a.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
@@ -123,7 +133,8 @@ func (a *jobAgentFlags) register(flags flags.Set) {
 func (a *jobAgentFlags) args() []string {
 	var out []string
 	for _, one := range [][2]string{
-		{"--engine", a.engine}, {"--ports", a.ports}, {"--work-dir", a.workDir}, {"--log-dir", a.logDir}, {"--policy", a.policy},
+		{"--engine", a.engine}, {"--ports", a.ports}, {"--work-dir", a.workDir}, {"--log-dir", a.logDir},
+		{"--policy", a.policy},
 	} {
 		if one[1] != "" {
 			out = append(out, one[:]...)
@@ -161,7 +172,8 @@ func (f *jobFlags) check(launcher string) error {
 	}
 	l, _ := known.Find(launcher)
 	if _, socket := address.Socket(); socket && !l.Client.OneHost {
-		return exit.Usagef("%sregistry %s: it is a socket of one host, and %s starts agents on many: want consul://HOST:PORT or consul+tls://HOST:PORT, "+
+		return exit.Usagef("%sregistry %s: it is a socket of one host, and %s starts agents on many: want "+
+			"consul://HOST:PORT or consul+tls://HOST:PORT, "+
 			"or consul://127.0.0.1:8500 where each host has an agent of Consul", from, address, launcher)
 	}
 	return f.agent.check()
@@ -183,7 +195,8 @@ func (a *jobAgentFlags) check() error {
 	}
 	for _, one := range a.env {
 		if name, _, _ := strings.Cut(one, "="); !variableForm.MatchString(name) || strings.HasPrefix(name, "MUSTER_") {
-			return exit.Usagef("--env %q: want NAME or NAME=VALUE, with a NAME of letters, digits and _ that does not begin with a digit or MUSTER_", one)
+			return exit.Usagef("--env %q: want NAME or NAME=VALUE, with a NAME of letters, digits and _ that does "+
+				"not begin with a digit or MUSTER_", one)
 		}
 	}
 	return nil

@@ -33,7 +33,8 @@ func printLauncher(out io.Writer, l plan.Launcher) error {
 		return err
 	}
 	if l.Survives.By != "" {
-		fmt.Fprintf(out, "\nStarted again on this host by %s.\nIt then finds as it was: %s.\n", l.Survives.By, strings.Join(l.Survives.Keeps, ", "))
+		fmt.Fprintf(out, "\nStarted again on this host by %s.\nIt then finds as it was: %s.\n",
+			l.Survives.By, strings.Join(l.Survives.Keeps, ", "))
 	} else {
 		fmt.Fprintln(out, "\nNobody starts it again on this host.")
 	}

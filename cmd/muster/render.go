@@ -14,8 +14,9 @@ import (
 	"github.com/muster-agent/muster/shim/render"
 )
 
-const renderLong = `Writes what a resource manager is told to run APP by: one agent for each instance, with limits, ports, counts, placement,
-stop and retries. All dialects render: a package, a job file of PAI, or the words of a submission behind -- hbox-submit.
+const renderLong = `Writes what a resource manager is told to run APP by: one agent for each instance, with limits,
+ports, counts, placement, stop and retries. All dialects render: a package, a job file of PAI, or the words of a
+submission behind -- hbox-submit.
 
   nomad     a batch job, HCL; --format json as Nomad's API takes it
   systemd   a template unit of the app, a target, and the limits of each instance: files of a folder, which -o names
@@ -47,18 +48,20 @@ type rendering struct {
 func newRender(s console.Streams) *cobra.Command {
 	f := renderFlags{}
 	cmd := &cobra.Command{
-		Use: "render LAUNCHER APP", Short: "Write the job file that a resource manager runs an app by", Long: renderLong,
+		Use: "render LAUNCHER APP", Short: "Write the job file that a resource manager runs an app by",
+		Long: renderLong,
 		Args: launcherArgs("render"),
 		Example: `  muster render nomad catalog:handwriting > hand.nomad.hcl
   muster render systemd catalog:tensorflow --app-id tf -o units
   muster render k8s job.json --app hdfs://nn/apps/job.json --image registry.example/muster:1
-  muster render yarn --format shell --app hdfs://nn/apps/j1.zip -- hbox-submit --app-type tensorflow --worker-num 2 python train.py`,
+  muster render yarn --format shell --app hdfs://nn/apps/j1.zip -- hbox-submit --worker-num 2 python train.py`,
 		ValidArgsFunction: completeRender,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.render(cmd.Context(), s, args) },
 	}
 	f.job.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "", "write to this `FILE`, several into this folder, in place of stdout; nothing is written over")
+	flags.StringVarP(&f.output, "output", "o", "",
+		"write to this `FILE`, several into this folder, in place of stdout; nothing is written over")
 	flags.BoolVar(&f.json, "json", false, "print {launcher, format, app, run, files, lost} as JSON")
 	return cmd
 }
@@ -80,7 +83,8 @@ func (f *renderFlags) render(ctx context.Context, s console.Streams, args []stri
 	switch {
 	case f.json:
 		out := rendering{
-			Version: 1, Launcher: args[0], Format: cmp.Or(j.File.Format, known.Formats(args[0])[0]), App: j.File.AppID, Run: j.File.Run,
+			Version: 1, Launcher: args[0], Format: cmp.Or(j.File.Format, known.Formats(args[0])[0]),
+			App: j.File.AppID, Run: j.File.Run,
 			Files: map[string]string{}, Lost: append([]string{}, rendered.Lost...),
 		}
 		for _, file := range rendered.Files {

@@ -13,23 +13,25 @@ import (
 	"github.com/muster-agent/muster/shim/submit"
 )
 
-const submitLong = `Has a resource manager run APP: writes its job as muster render does, puts what the hosts need of it into the store, in a
-folder of the run, and starts it with the launcher's own client or API. Prints the launcher's id.
+const submitLong = `Has a resource manager run APP: writes its job as muster render does, puts what the hosts need of it
+into a folder of the store that is the run's own, and starts the job with the launcher's own client or API. Prints the
+launcher's id.
 
   nomad     Nomad's HTTP API: --address, else NOMAD_ADDR; NOMAD_TOKEN, NOMAD_CACERT and so on
-  yarn      YARN's service API at the ResourceManager that yarn-site.xml names, or --address; the user is HADOOP_USER_NAME,
-            else who calls. --format shell: the distributed shell, by the client yarn of HADOOP_HOME
+  yarn      YARN's service API at the ResourceManager that yarn-site.xml names, or --address; the user is
+            HADOOP_USER_NAME, else who calls. --format shell: the distributed shell, by the client yarn of HADOOP_HOME
   slurm     sbatch
   systemd   units below --unit-dir on this host, and systemctl
   k8s       kubectl create; muster is in the image
 
-The store (--store, or muster.store in the definition) is a folder that all hosts see, or hdfs:. Into it go a package that
-lies here, what --files and archives of a submission of HBox's name, and this muster itself, unless --binary says where it is
-on each host. Packages of the catalog and those with a URL are not copied. The run's folder is removed when the run has
-ended: with --wait at once, else with the next muster submit to that store.
+The store (--store, or muster.store in the definition) is a folder that all hosts see, or hdfs:. Into it go a package
+that lies here, what --files and archives of a submission of HBox's name, and this muster itself, unless --binary says
+where it is on each host. Packages of the catalog and those with a URL are not copied. The run's folder is removed
+when the run has ended: with --wait at once, else with the next muster submit to that store.
 
---wait follows the run in the registry and ends with its verdict (muster help exit-codes). Ctrl-C leaves the job running and
-says how to follow and to stop it; with --kill-on-interrupt it stops the run in grace, and a second one ends the job there.`
+--wait follows the run in the registry and ends with its verdict (muster help exit-codes). Ctrl-C leaves the job running
+and says how to follow and to stop it; with --kill-on-interrupt it stops the run in grace, and a second one ends the job
+there.`
 
 // submitFlags are those of muster submit: the job's are those of render.
 type submitFlags struct {
@@ -47,33 +49,40 @@ type submitFlags struct {
 func newSubmit(s console.Streams) *cobra.Command {
 	f := submitFlags{}
 	cmd := &cobra.Command{
-		Use: "submit LAUNCHER APP", Short: "Have a resource manager run an app", Long: submitLong, Args: launcherArgs("submit"),
+		Use: "submit LAUNCHER APP", Short: "Have a resource manager run an app",
+		Long: submitLong, Args: launcherArgs("submit"),
 		Example: `  muster submit nomad myapp.zip --store /shared/muster --wait
   muster submit yarn catalog:handwriting --store hdfs:///tmp/muster --registry consul://consul:8500
   muster submit slurm job.json --store /shared/muster --time-limit 2h --wait --kill-on-interrupt
-  muster submit yarn --store hdfs:///tmp/muster -- hbox-submit --app-type tensorflow --worker-num 2 --files train.py python train.py`,
+  muster submit yarn --store hdfs:///tmp/muster -- hbox-submit --worker-num 2 --files train.py python train.py`,
 		ValidArgsFunction: completeRender,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.submit(cmd.Context(), s, args) },
 	}
 	f.job.register(cmd)
 	f.register(cmd.Flags())
 	binary := cmd.Flags().Lookup("binary")
-	binary.DefValue, binary.Usage = "", "path of muster on the hosts, or a URL that the launcher fetches it from (default: this muster, by way of the store; k8s: "+submit.PodBinary+")"
+	binary.DefValue, binary.Usage = "", "path of muster on the hosts, or a URL that the launcher fetches it from "+
+		"(default: this muster, by way of the store; k8s: "+submit.PodBinary+")"
 	f.job.file.Binary = ""
 	flags := cmd.Flags()
 	flags.BoolVar(&f.wait, "wait", false, "follow the run, and end with its verdict")
-	flags.BoolVar(&f.json, "json", false, "print {launcher, id, app, run, registry, store, objects, lost, outcome, code} as JSON")
+	flags.BoolVar(&f.json, "json", false,
+		"print {launcher, id, app, run, registry, store, objects, lost, outcome, code} as JSON")
 	return cmd
 }
 
 // register adds what render does not have, but for what a submission of HBox's says by itself.
 func (f *submitFlags) register(flags flags.Set) {
 	f.state.Register(flags)
-	flags.StringVar(&f.store, "store", "", "`URL` of the folder for what the hosts need: hdfs:, or one that all hosts see (default: muster.store)")
-	flags.StringVar(&f.storeAs, "store-as", "", "the store as the hosts see it: the `URL` of a web server that shows the folder, or another path")
-	flags.StringVar(&f.address, "address", "", "`URL` of Nomad, or of YARN's ResourceManager (default: NOMAD_ADDR; yarn-site.xml)")
+	flags.StringVar(&f.store, "store", "",
+		"`URL` of the folder for what the hosts need: hdfs:, or one that all hosts see (default: muster.store)")
+	flags.StringVar(&f.storeAs, "store-as", "",
+		"the store as the hosts see it: the `URL` of a web server that shows the folder, or another path")
+	flags.StringVar(&f.address, "address", "",
+		"`URL` of Nomad, or of YARN's ResourceManager (default: NOMAD_ADDR; yarn-site.xml)")
 	flags.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
-	flags.BoolVar(&f.kill, "kill-on-interrupt", false, "Ctrl-C while waiting stops the run, and this ends with 130; a second one ends the job")
+	flags.BoolVar(&f.kill, "kill-on-interrupt", false,
+		"Ctrl-C while waiting stops the run, and this ends with 130; a second one ends the job")
 }
 
 func (f *submitFlags) submit(ctx context.Context, s console.Streams, args []string) error {
@@ -97,7 +106,8 @@ func (f *submitFlags) submission(s console.Streams, verb, launcher string) (*sub
 	at := j.File.Registry
 	o := &submit.Options{
 		Job: j, Store: f.store, StoreAs: f.storeAs, Address: f.address, UnitDir: f.unitDir, Wait: f.wait, Kill: f.kill,
-		Registry: runsOf{apps.Lookup{State: f.state.Resolve(), Address: at, Named: true, Warn: s.Err}, at}, User: apps.Asker(),
+		Registry: runsOf{apps.Lookup{State: f.state.Resolve(), Address: at, Named: true, Warn: s.Err}, at},
+		User:     apps.Asker(),
 		Pack: func(dir string, job hbox.Submission) (string, error) {
 			made, _, err := hboxPackage(dir, job) // it goes with the folder
 			return made, err

@@ -40,7 +40,9 @@ func (r runsOf) Ask(ctx context.Context, app string, ask registry.Ask) error {
 	return apps.Ask(ctx, r.address, app, ask)
 }
 
-func (r runsOf) Agents(ctx context.Context, app string, members []consul.MemberStatus, token string) map[string]status.State {
+func (r runsOf) Agents(
+	ctx context.Context, app string, members []consul.MemberStatus, token string,
+) map[string]status.State {
 	return apps.AskAgents(ctx, r.lookup.State.Sockets(app), members, token)
 }
 

@@ -10,8 +10,8 @@ import (
 // Answer is what a launcher is to do when an agent has ended.
 type Answer string
 
-// The answers. Again: with the same run, wherever there is room; Elsewhere: likewise, and if the whole run has ended so, with
-// a new one.
+// The answers. Again: with the same run, wherever there is room; Elsewhere: likewise, and if the whole run has ended
+// so, with a new one.
 const (
 	Done      Answer = "done"
 	Again     Answer = "again"
@@ -64,15 +64,16 @@ func CodesOf(answers ...Answer) []int {
 	return out
 }
 
-// AnswerTo is what a verdict of that class asks of a launcher, whatever number the program itself has ended with. A class
-// that decides no verdict of a failure asks for nothing: "".
+// AnswerTo is what a verdict of that class asks of a launcher, whatever number the program itself has ended with. A
+// class that decides no verdict of a failure asks for nothing: "".
 func AnswerTo(class registry.Class) Answer {
 	switch class {
 	case registry.ClassHost, registry.ClassGPU, registry.ClassPreempted:
 		return Elsewhere
 	case registry.ClassNetwork, registry.ClassData, registry.ClassImage:
 		return Again
-	case registry.ClassApp, registry.ClassOOM, registry.ClassTimeout, registry.ClassDefinition, registry.ClassNotPermitted, registry.ClassMuster:
+	case registry.ClassApp, registry.ClassOOM, registry.ClassTimeout, registry.ClassDefinition,
+		registry.ClassNotPermitted, registry.ClassMuster:
 		return Never
 	case registry.ClassNone, registry.ClassStopped:
 		return Done
@@ -84,13 +85,15 @@ func AnswerTo(class registry.Class) Answer {
 // Action is a plan.Told without classes and codes, which are the same for all launchers.
 type Action struct{ By, Does string }
 
-// tells are the answers in this launcher's language, one for each of Answers. They hold for the job files that render writes;
-// who writes one by hand finds here what to write.
+// tells are the answers in this launcher's language, one for each of Answers. They hold for the job files that render
+// writes; who writes one by hand finds here what to write.
 func (l Launcher) tells() []plan.Told {
 	var told []plan.Told
 	for _, a := range Answers() {
 		d := l.Actions[a]
-		told = append(told, plan.Told{Answer: string(a), Classes: classesOf(a), Codes: CodesOf(a), By: d.By, Does: d.Does})
+		told = append(told, plan.Told{
+			Answer: string(a), Classes: classesOf(a), Codes: CodesOf(a), By: d.By, Does: d.Does,
+		})
 	}
 	return told
 }
@@ -99,8 +102,10 @@ func (l Launcher) tells() []plan.Told {
 func classesOf(a Answer) []string {
 	out := []string{}
 	for _, class := range []registry.Class{
-		registry.ClassStopped, registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassHost, registry.ClassNetwork, registry.ClassData,
-		registry.ClassImage, registry.ClassPreempted, registry.ClassTimeout, registry.ClassDefinition, registry.ClassNotPermitted, registry.ClassMuster,
+		registry.ClassStopped, registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassHost,
+		registry.ClassNetwork, registry.ClassData, registry.ClassImage, registry.ClassPreempted,
+		registry.ClassTimeout, registry.ClassDefinition,
+		registry.ClassNotPermitted, registry.ClassMuster,
 	} {
 		if AnswerTo(class) == a {
 			out = append(out, string(class))

@@ -10,14 +10,16 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// Describe tells people what is known of the launcher: each value with where it came from, in the order in which an agent
-// needs them, and the two tables. host is the address that was chosen.
+// Describe tells people what is known of the launcher: each value with where it came from, in the order in which an
+// agent needs them, and the two tables. host is the address that was chosen.
 func (l Launcher) Describe(f Found, host Host) plan.Launcher {
 	notes := append([]string{}, f.Notes...)
 	if host.Passed != "" {
 		notes = append(notes, host.Passed)
 	}
-	return plan.Launcher{Name: string(f.Name), Known: f.known(host), Answers: l.tells(), Survives: l.Survival, Notes: notes}
+	return plan.Launcher{
+		Name: string(f.Name), Known: f.known(host), Answers: l.tells(), Survives: l.Survival, Notes: notes,
+	}
 }
 
 func (f Found) known(host Host) []plan.Known {
@@ -51,15 +53,22 @@ func (f Found) known(host Host) []plan.Known {
 		add("ports", "", "--ports: a free one of the range for each")
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Ports)) {
-		all = append(all, plan.Known{What: "port " + name, Value: strconv.Itoa(a.Ports[name]), From: f.Origins["ports."+name]})
+		all = append(all, plan.Known{
+			What: "port " + name, Value: strconv.Itoa(a.Ports[name]), From: f.Origins["ports."+name],
+		})
 	}
 	add("devices", strings.Join(a.Devices, ","), "the agent's choice, where GPUs are asked for")
 	for _, one := range []struct {
 		what, unit, origin string
 		n                  int
-	}{{"memory", " MB", "envelope.memory_mb", a.Envelope.MemoryMB}, {"cores", "", "envelope.vcores", a.Envelope.VCores}} {
+	}{
+		{"memory", " MB", "envelope.memory_mb", a.Envelope.MemoryMB},
+		{"cores", "", "envelope.vcores", a.Envelope.VCores},
+	} {
 		if one.n > 0 {
-			all = append(all, plan.Known{What: one.what, Value: strconv.Itoa(one.n) + one.unit, From: f.Origins[one.origin]})
+			all = append(all, plan.Known{
+				What: one.what, Value: strconv.Itoa(one.n) + one.unit, From: f.Origins[one.origin],
+			})
 		} else {
 			add(one.what, "", "no limit around the agent is seen")
 		}

@@ -33,10 +33,10 @@ type Host struct {
 // ErrNoHost says that no address is known under which the gang could reach this host.
 var ErrNoHost = errors.New("no address of this host is known: give --host")
 
-// ChooseHost names the address under which the gang reaches this host, and where it came from.
-// A loopback address is nobody's address to others: it is taken only when a person says so, or where Loopback
-// allows it, and then before any other guess: such a gang lives on one machine and must not depend on its network. A
-// launcher's name for its host is its own, and need not be one that can be looked up; it is then passed over, and Passed says so.
+// ChooseHost names the address under which the gang reaches this host, and where it came from. A loopback address is
+// nobody's address to others: it is taken only when a person says so, or where Loopback allows it, and then before
+// any other guess: such a gang lives on one machine and must not depend on its network. A launcher's name for its
+// host is its own, and need not be one that can be looked up; it is then passed over, and Passed says so.
 func ChooseHost(c HostChoices) (Host, error) {
 	switch {
 	case c.Flag != "":
@@ -49,7 +49,8 @@ func ChooseHost(c HostChoices) (Host, error) {
 		return Host{Address: c.Launcher, Origin: c.LauncherFrom}, nil
 	}
 	for _, one := range []Host{
-		{c.Source, "route to the registry", passed}, {c.ConsulAgent, "local Consul agent", passed}, {c.DefaultRoute, "default route", passed},
+		{c.Source, "route to the registry", passed}, {c.ConsulAgent, "local Consul agent", passed},
+		{c.DefaultRoute, "default route", passed},
 	} {
 		if routable(one.Address) {
 			return one, nil
@@ -69,7 +70,8 @@ func (c HostChoices) passed() string {
 	if slices.ContainsFunc(c.LauncherIs, routable) {
 		return ""
 	}
-	return fmt.Sprintf("%s is %q, which is %s, this host alone", c.LauncherFrom, c.Launcher, strings.Join(c.LauncherIs, " and "))
+	return fmt.Sprintf("%s is %q, which is %s, this host alone",
+		c.LauncherFrom, c.Launcher, strings.Join(c.LauncherIs, " and "))
 }
 
 // routable refuses what others cannot dial: empty, unspecified and loopback addresses.

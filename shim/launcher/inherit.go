@@ -48,7 +48,8 @@ func given(all map[string]string, extra []string) map[string]string {
 // ofHost tells which variables of the allow-list speak of the host's files and users.
 func ofHost(name string) bool {
 	switch name {
-	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "JAVA_HOME", "CUDA_HOME", "CUDA_PATH":
+	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "JAVA_HOME",
+		"CUDA_HOME", "CUDA_PATH":
 		return true
 	}
 	for _, prefix := range [...]string{"PYTHON", "CONDA_", "HADOOP_", "KRB5"} {

@@ -83,8 +83,8 @@ type Found struct {
 	Origins map[string]string
 }
 
-// Detect recognises the launcher, the first of all that does, and reads what it granted. Launchers that start others come
-// last: a NodeManager, a Nomad client and a slurmd are themselves services of systemd or run in pods.
+// Detect recognises the launcher, the first of all that does, and reads what it granted. Launchers that start others
+// come last: a NodeManager, a Nomad client and a slurmd are themselves services of systemd or run in pods.
 func Detect(all []Launcher, env map[string]string, facts Facts) Found {
 	f := Finder{Env: env, Facts: facts, Found: Found{
 		Index: -1, Rank: -1, Origins: map[string]string{},

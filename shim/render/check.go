@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,33 +13,39 @@ import (
 
 // check refuses what no format can hold, or what no agent would take.
 func (w *Writer) check() error {
-	if err := cmp.Or(appdef.CheckName("app id", w.Options.AppID), appdef.CheckName("run id", w.Options.Run)); err != nil {
+	o := &w.Options
+	if err := cmp.Or(appdef.CheckName("app id", o.AppID), appdef.CheckName("run id", o.Run)); err != nil {
 		return err
 	}
-	if w.Options.App == "" || w.Options.Binary == "" {
+	if o.App == "" || o.Binary == "" {
 		return errors.New("want the app that agents load and the path of their binary")
 	}
-	texts := append([]string{w.Options.App, w.Options.Binary, w.Options.Registry.String(), w.Options.TokenFile, w.Options.TokenSecret, w.Options.Queue, w.Options.Priority, w.Options.Namespace, w.Options.Region, w.Options.Driver, w.Options.User, w.Options.Image}, w.Options.AppFlags...)
-	texts = append(append(texts, w.Options.AgentFlags...), w.Options.Datacenters...)
+	// What is one line or one name in every format; words of the command line may have whatever they like.
+	oneLine := []string{
+		o.Binary, o.TokenFile, o.TokenSecret, o.Queue, o.Priority, o.Namespace, o.Region, o.Driver, o.User, o.Image,
+	}
+	texts := slices.Concat([]string{o.App, o.Registry.String()}, oneLine, o.AppFlags)
+	texts = append(append(texts, o.AgentFlags...), o.Datacenters...)
 	for i := range w.App.Components {
-		texts = append(texts, w.App.Components[i].Limits.NodeLabel, w.App.Components[i].Limits.GPUType, w.App.Components[i].Limits.Image)
+		l := &w.App.Components[i].Limits
+		texts = append(texts, l.NodeLabel, l.GPUType, l.Image)
 	}
 	for _, text := range texts {
 		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 			return fmt.Errorf("%s: want UTF-8 without a zero byte: no job file holds anything else", appdef.Quote(text))
 		}
 	}
-	// What is one line or one name in every format; words of the command line may have whatever they like.
-	for _, text := range []string{w.Options.Binary, w.Options.TokenFile, w.Options.TokenSecret, w.Options.Queue, w.Options.Priority, w.Options.Namespace, w.Options.Region, w.Options.Driver, w.Options.User, w.Options.Image} {
+	for _, text := range oneLine {
 		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return fmt.Errorf("%s: want one line", appdef.Quote(text))
 		}
 	}
 	// One name is looked up in the launcher's PATH; a path from a folder is from another one there.
-	if b := w.Options.Binary; !Remote(b) && strings.Contains(b, "/") && !strings.HasPrefix(strings.TrimPrefix(b, "file:"), "/") {
+	absolute := strings.HasPrefix(strings.TrimPrefix(o.Binary, "file:"), "/")
+	if b := o.Binary; !Remote(b) && strings.Contains(b, "/") && !absolute {
 		return fmt.Errorf("--binary %s: want its absolute path on the hosts, or a URL", appdef.Quote(b))
 	}
-	if w.Options.KillWindow < 0 || w.Options.TimeLimit < 0 {
+	if o.KillWindow < 0 || o.TimeLimit < 0 {
 		return errors.New("kill window and time limit: want a positive duration")
 	}
 	return nil

@@ -39,7 +39,8 @@ func Remote(binary string) bool {
 // BinaryName is what a brought binary is called in the task's folder.
 const BinaryName = "muster"
 
-// Local is where the binary lies: its path, or where the launcher has put it in the folder that the agent is started in.
+// Local is where the binary lies: its path, or where the launcher has put it in the folder that the agent is started
+// in.
 func (w *Writer) Local(folder string) string {
 	if Remote(w.Options.Binary) {
 		return path.Join(folder, BinaryName)

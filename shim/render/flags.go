@@ -12,7 +12,8 @@ var flagsOf = []struct {
 	value   func(Options) string // what it says; empty: it was not given
 	instead string
 }{
-	{"--token-secret", func(o Options) string { return o.TokenSecret }, "the agents have no token by it; --token-file names a file on the hosts"},
+	{"--token-secret", func(o Options) string { return o.TokenSecret },
+		"the agents have no token by it; --token-file names a file on the hosts"},
 	{"--namespace", func(o Options) string { return o.Namespace }, ""},
 	{"--region", func(o Options) string { return o.Region }, ""},
 	{"--datacenter", func(o Options) string { return strings.Join(o.Datacenters, ", ") }, ""},
@@ -35,7 +36,8 @@ func (w *Writer) loseFlags(all []Launcher) {
 		if value != on {
 			line += " " + value
 		}
-		takers := slices.DeleteFunc(slices.Clone(all), func(l Launcher) bool { return !slices.Contains(l.Flags, f.flag) })
+		other := func(l Launcher) bool { return !slices.Contains(l.Flags, f.flag) }
+		takers := slices.DeleteFunc(slices.Clone(all), other)
 		line += ": it is of " + strings.Join(names(takers), ", ")
 		if f.instead != "" {
 			line += "; " + f.instead

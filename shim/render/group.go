@@ -13,8 +13,8 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// AgentMemoryMB is what the agent and its guard take beside the process: plan.Build leaves it to them within the launcher's
-// limit, so the launcher is asked for it.
+// AgentMemoryMB is what the agent and its guard take beside the process: plan.Build leaves it to them within the
+// launcher's limit, so the launcher is asked for it.
 const AgentMemoryMB = 32
 
 // Group is one component as launchers see it: so many containers of one size.
@@ -67,7 +67,8 @@ func (w *Writer) gather() {
 			g.MemoryMB = 0
 		}
 		if c.Limits.MemoryMB == appdef.Max {
-			w.Lose("%s: memory max: the launcher grants what it is asked for, so write a number into the job, or yarn.memory", g.Name)
+			w.Lose("%s: memory max: the launcher grants what it is asked for, so write a number into the job, or "+
+				"yarn.memory", g.Name)
 		}
 		g.Window = w.window(g)
 		w.Groups = append(w.Groups, g)
@@ -94,7 +95,8 @@ func (w *Writer) portsOf(c *appdef.Component) []Port {
 		for _, p := range plan.NeedsOf(*w.App, c.Name, index).Ports {
 			label := plan.Label(p.Name)
 			if other, taken := names[label]; taken && other != p.Name {
-				w.Lose("%s: the ports %s and %s have one label, %s: one of them is taken from the agent's own range", c.Name, other, p.Name, label)
+				w.Lose("%s: the ports %s and %s have one label, %s: one of them is taken from the agent's own range",
+					c.Name, other, p.Name, label)
 				continue
 			}
 			names[label], fixed[label] = p.Name, 0
@@ -187,7 +189,8 @@ func (w *Writer) unsayable() {
 		if !w.launcher.GrantsPorts {
 			for _, p := range w.groupPorts(c.Name) {
 				if p.Fixed > 0 {
-					w.Lose("%s: port %d: the launcher keeps no ports free; two of them on one host are refused there", c.Name, p.Fixed)
+					w.Lose("%s: port %d: the launcher keeps no ports free; two of them on one host are refused there",
+						c.Name, p.Fixed)
 				}
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/muster-agent/muster/shim/launcher"
 )
 
-// Header is what a person reads first, a line each, without the mark of a comment: what this is, how it is started and what
-// it does not say.
+// Header is what a person reads first, a line each, without the mark of a comment: what this is, how it is started
+// and what it does not say.
 func (w *Writer) Header(title string, how ...string) []string {
 	var parts []string
 	for _, g := range w.Groups {
@@ -20,7 +20,8 @@ func (w *Writer) Header(title string, how ...string) []string {
 	lines := []string{
 		title,
 		"App " + w.Options.AppID + ", run " + w.Options.Run + ": " + strings.Join(parts, ", ") + ".",
-		"Started again under the same run it goes on where it was interrupted, or ends with the run's verdict at once; render",
+		"Started again under the same run it goes on where it was interrupted, or ends with the run's verdict at " +
+			"once; render",
 		"it anew for a new run.",
 		"",
 	}

@@ -1,8 +1,8 @@
 // Package render writes the job files of resource managers: what Nomad, systemd, Slurm, Kubernetes and YARN are told so
 // that each instance of an App gets an agent, in a container of the right size.
 //
-// What enters is an App and values (names, paths, addresses); what leaves is text, and a list of what the launcher has no
-// word for. The package refuses to know the machine: no clock, no network, no os.
+// What enters is an App and values (names, paths, addresses); what leaves is text, and a list of what the launcher
+// has no word for. The package refuses to know the machine: no clock, no network, no os.
 package render
 
 import (
@@ -46,7 +46,8 @@ type Options struct {
 	// KillWindow is what the launcher leaves between its stop signal and SIGKILL; 0: enough for the grace of each
 	// component where the launcher can be told, else the launcher's usual.
 	KillWindow time.Duration
-	// TokenFile is the file on the hosts that has Consul's token; TokenSecret the Secret of Kubernetes, NAME or NAME/KEY.
+	// TokenFile is the file on the hosts that has Consul's token; TokenSecret the Secret of Kubernetes, NAME or
+	// NAME/KEY.
 	TokenFile, TokenSecret string
 
 	Queue    string // partition of Slurm, queue of YARN
@@ -79,8 +80,8 @@ type Job struct {
 	Applications []string
 }
 
-// Render writes the job for the launcher of that name, one of all. The same arguments give the same bytes. An error says which
-// value the format cannot hold.
+// Render writes the job for the launcher of that name, one of all. The same arguments give the same bytes. An error
+// says which value the format cannot hold.
 func Render(all []Launcher, name string, app appdef.App, o Options) (Job, error) {
 	at := slices.IndexFunc(all, func(l Launcher) bool { return l.Name == name })
 	if at < 0 {
@@ -91,7 +92,8 @@ func Render(all []Launcher, name string, app appdef.App, o Options) (Job, error)
 		o.Format = to.Formats[0]
 	}
 	if !slices.Contains(to.Formats, o.Format) {
-		return Job{}, fmt.Errorf("%s: format %s: want %s", name, appdef.Quote(o.Format), strings.Join(to.Formats, " or "))
+		return Job{}, fmt.Errorf("%s: format %s: want %s",
+			name, appdef.Quote(o.Format), strings.Join(to.Formats, " or "))
 	}
 	w := Writer{App: &app, Options: o, launcher: to}
 	if err := w.check(); err != nil {

@@ -16,8 +16,8 @@ func ShellWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// ShellLines is a command with each option and its value on a line, indented. The words at the places in filled stand as they
-// are: the shell is to fill them in.
+// ShellLines is a command with each option and its value on a line, indented. The words at the places in filled stand
+// as they are: the shell is to fill them in.
 func ShellLines(indent string, words []string, filled map[int]string) string {
 	var b strings.Builder
 	for i, word := range words {

@@ -181,8 +181,9 @@ func (o *Options) openStore(ctx context.Context, a *artifacts, url string, binar
 	}
 	name, client := o.Launcher.Jobs.Name, o.Launcher.Client
 	if binary && !store.Local() && !client.FetchesPrograms && !store.Web() {
-		return exit.With(exit.Definition, fmt.Errorf("submit: %s starts no program from %s: --binary says where muster is on each host, "+
-			"or --store names a folder that all of them see", name, url))
+		return exit.With(exit.Definition,
+			fmt.Errorf("submit: %s starts no program from %s: --binary says where muster is on each host, "+
+				"or --store names a folder that all of them see", name, url))
 	}
 	if client.InImage && store.Local() {
 		return exit.With(exit.Definition, fmt.Errorf("submit: pods do not see the folder %s: "+
@@ -216,8 +217,9 @@ func (a *artifacts) noStore() error {
 	if len(what) == 1 {
 		these = "this is"
 	}
-	return exit.With(exit.Definition, fmt.Errorf("submit: no store: --store, or muster.store in the definition, says where %s put for the hosts: %s",
-		these, strings.Join(what, ", ")))
+	return exit.With(exit.Definition,
+		fmt.Errorf("submit: no store: --store, or muster.store in the definition, says where %s put for the hosts: %s",
+			these, strings.Join(what, ", ")))
 }
 
 // locate says in the job where the hosts will find the files.
@@ -268,7 +270,8 @@ func (a *artifacts) replace(ctx context.Context) error {
 	return a.folder.Delete(ctx, missingIn(a.before, append(a.names, recordName))...)
 }
 
-// takeBack removes what was brought for a job that did not start. What the same run has brought earlier stays: it may be running.
+// takeBack removes what was brought for a job that did not start. What the same run has brought earlier stays: it may
+// be running.
 func (a *artifacts) takeBack(ctx context.Context) error {
 	if len(a.before) == 0 {
 		a.stays = a.remove(ctx)

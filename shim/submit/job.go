@@ -75,7 +75,8 @@ func (j *Job) read(ctx context.Context, args []string) (appdef.App, []string, er
 	if j.File.App == "" {
 		j.File.App = l.Ref
 		if filepath.IsAbs(l.Ref) {
-			fmt.Fprintf(j.Warn, "note: the agents load %s: it must be there on every host; --app names another place\n", l.Ref)
+			fmt.Fprintf(j.Warn, "note: the agents load %s: it must be there on every host; --app names another "+
+				"place\n", l.Ref)
 		}
 	}
 	return l.App, nil, nil
@@ -105,7 +106,8 @@ func (j *Job) parseWords(words []string) (hbox.Submission, error) {
 		return job, exit.With(exit.Usage, bad)
 	}
 	if len(j.Choices.Set) > 0 || len(j.Choices.Instances) > 0 {
-		return job, exit.Usagef("%s: --set and --instances are of packages; say it in the words of hbox-submit, as --conf", j.Verb)
+		return job, exit.Usagef("%s: --set and --instances are of packages; say it in the words of hbox-submit, as "+
+			"--conf", j.Verb)
 	}
 	return job, nil
 }
@@ -129,7 +131,8 @@ func (j *Job) carry(job hbox.Submission) (lost []string, err error) {
 			lost = append(lost, "hbox-submit: "+name+": it is of HBox's own services")
 		}
 		if !ok {
-			return nil, exit.Usagef("hbox-submit: %s %q: want a whole number above 0; memory in megabytes, or with G or M behind it",
+			return nil, exit.Usagef("hbox-submit: %s %q: want a whole number above 0; memory in megabytes, or with "+
+				"G or M behind it",
 				name, job.Carried[name])
 		}
 	}
@@ -167,7 +170,8 @@ func (j *Job) render(app appdef.App, lost []string) (render.Job, error) {
 		fmt.Fprintln(j.Warn, "lost: "+line)
 	}
 	if j.Strict && len(job.Lost) > 0 {
-		return job, exit.With(exit.Definition, fmt.Errorf("%s: %s cannot say %s", j.Verb, name, appdef.Counted(len(job.Lost), "thing")))
+		return job, exit.With(exit.Definition, fmt.Errorf("%s: %s cannot say %s",
+			j.Verb, name, appdef.Counted(len(job.Lost), "thing")))
 	}
 	return job, nil
 }

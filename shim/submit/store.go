@@ -20,7 +20,8 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Store holds the files that jobs bring to their hosts: each run has a folder of its own in it, and no two runs share a file.
+// Store holds the files that jobs bring to their hosts: each run has a folder of its own in it, and no two runs share
+// a file.
 //
 //	APP@RUN/SHA256-NAME  a file
 //	APP@RUN/run.json     a Record
@@ -65,7 +66,8 @@ var ErrReadOnly = errors.New("nothing can be put there")
 func Open(ctx context.Context, url string, stores store.Set) (*Store, error) {
 	url = strings.TrimRight(url, "/")
 	if isWeb(url) {
-		return nil, fmt.Errorf("store %s: %w: want hdfs:, or a folder that all hosts see", store.Printable(url), ErrReadOnly)
+		return nil, fmt.Errorf("store %s: %w: want hdfs:, or a folder that all hosts see",
+			store.Printable(url), ErrReadOnly)
 	}
 	in, root, err := stores.Open(ctx, url)
 	if err != nil {

@@ -75,8 +75,8 @@ type standing struct {
 	err error
 }
 
-// Run submits args, APP or the words of a submission of HBox's. Until the job is started, Ctrl-C leaves nothing behind; a second
-// one ends this process at once.
+// Run submits args, APP or the words of a submission of HBox's. Until the job is started, Ctrl-C leaves nothing
+// behind; a second one ends this process at once.
 func (o *Options) Run(ctx context.Context, args []string) error {
 	if want := o.Launcher.Client.Format; want != "" {
 		if got := o.File.Format; got != "" && got != want {
@@ -233,18 +233,21 @@ func (s *submission) announce() error {
 
 // undo ends a job that was started when Ctrl-C came, and takes back what it was brought.
 func (s *submission) undo(ctx context.Context) error {
-	after := context.WithoutCancel(ctx) // it was cancelled by the Ctrl-C that this answers; the client's patience bounds it
+	// It was cancelled by the Ctrl-C that this answers; the client's patience bounds it.
+	after := context.WithoutCancel(ctx)
 	if err := s.client.Stop(after); err != nil {
 		look, end := s.client.Hints()
-		return exit.With(exit.CtrlC, fmt.Errorf("submit: interrupted, and %s %s was started: %w; look: %s; end it: %s; what it was brought stays",
+		return exit.With(exit.CtrlC, fmt.Errorf("submit: interrupted, and %s %s was started: %w; look: %s; end it: "+
+			"%s; what it was brought stays",
 			s.launcher(), s.id, err, look, end))
 	}
 	return exit.With(exit.CtrlC, errors.Join(
-		fmt.Errorf("submit: interrupted: %s ends %s, which had been started", s.launcher(), s.id), s.artifacts.takeBack(after)))
+		fmt.Errorf("submit: interrupted: %s ends %s, which had been started",
+			s.launcher(), s.id), s.artifacts.takeBack(after)))
 }
 
-// checkFree refuses an app that another run holds: its agents would be turned away one by one. A registry that does not answer
-// from here may answer there.
+// checkFree refuses an app that another run holds: its agents would be turned away one by one. A registry that does
+// not answer from here may answer there.
 func (s *submission) checkFree(ctx context.Context) error {
 	st, err := s.Registry.Status(ctx, s.app())
 	s.before = standing{st, err}
@@ -258,7 +261,8 @@ func (s *submission) checkFree(ctx context.Context) error {
 		fmt.Fprintf(s.Err, "registry %s does not answer from here: %v\n", s.registry(), err)
 		return nil
 	case st.Verdict == nil && st.Live > 0 && !s.ours(st.App.Run):
-		return startError(fmt.Errorf("submit: app %s %w, as run %s: muster stop %s, or another --app-id", s.app(), job.ErrRuns, st.App.Run, s.app()))
+		return startError(fmt.Errorf("submit: app %s %w, as run %s: muster stop %s, or another --app-id",
+			s.app(), job.ErrRuns, st.App.Run, s.app()))
 	case st.Verdict != nil && st.App.Run == s.first() && !startsAgain(s.Launcher.Client, *st.Verdict):
 		fmt.Fprintf(s.Err, "run %s of %s is over: %s; nothing of it runs again, and --run NAME begins a new one\n",
 			st.App.Run, s.app(), exit.VerdictText(*st.Verdict))

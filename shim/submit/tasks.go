@@ -2,7 +2,8 @@ package submit
 
 import "sync"
 
-// tasks run beside a loop, one of each kind at a time. What follows from a task the loop does: it receives that from then.
+// tasks run beside a loop, one of each kind at a time. What follows from a task the loop does: it receives that from
+// then.
 type tasks struct {
 	busy map[string]bool
 	then chan func()

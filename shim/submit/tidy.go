@@ -11,8 +11,8 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/known"
 )
 
-// How long a run's folder stays that nobody waits for: after the run's verdict, for a launcher starts agents once more that end
-// with it; and without a verdict, for a job may wait in a queue, and an interrupted run may be resumed.
+// How long a run's folder stays that nobody waits for: after the run's verdict, for a launcher starts agents once
+// more that end with it; and without a verdict, for a job may wait in a queue, and an interrupted run may be resumed.
 const (
 	keptAfterVerdict = 10 * time.Minute
 	keptUnheard      = 30 * 24 * time.Hour
@@ -21,10 +21,11 @@ const (
 // tidyPatience bounds all of tidy: who submits without --wait waits for it.
 const tidyPatience = 15 * time.Second
 
-// tidy removes the folders of runs that are over, now that ours is started. Only this submission's registry is asked: a record is
-// a file that others may have written, and our token goes to no address that a file names.
+// tidy removes the folders of runs that are over, now that ours is started. Only this submission's registry is asked:
+// a record is a file that others may have written, and our token goes to no address that a file names.
 func (s *submission) tidy(ctx context.Context, report func(line string)) {
-	if s.artifacts.store == nil || s.before.err != nil && !errors.Is(s.before.err, registry.ErrNoApp) { // it does not answer
+	// It does not answer.
+	if s.artifacts.store == nil || s.before.err != nil && !errors.Is(s.before.err, registry.ErrNoApp) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, tidyPatience)
@@ -55,8 +56,8 @@ func (s *submission) tidy(ctx context.Context, report func(line string)) {
 	}
 }
 
-// over tells that a run is over: it has a verdict, and no agent of it is left. One of which there is no verdict may begin, or be
-// resumed, for a long time.
+// over tells that a run is over: it has a verdict, and no agent of it is left. One of which there is no verdict may
+// begin, or be resumed, for a long time.
 func (s standing) over(r Record) bool {
 	switch {
 	case errors.Is(s.err, registry.ErrNoApp):
@@ -73,7 +74,8 @@ func (s standing) over(r Record) bool {
 	return time.Since(s.st.Verdict.At) > keptAfterVerdict
 }
 
-// followed tells that a run is over which another one of its app has followed: its verdict stays in the registry beside that one's.
+// followed tells that a run is over which another one of its app has followed: its verdict stays in the registry
+// beside that one's.
 func (s *submission) followed(ctx context.Context, at standing, r Record) bool {
 	if at.err != nil || IsRunOf(at.st.App.Run, r.Run) {
 		return false
@@ -86,8 +88,8 @@ func (s *submission) followed(ctx context.Context, at standing, r Record) bool {
 // mostNumbers bounds how many numbered runs of a job the registry is asked for.
 const mostNumbers = 20
 
-// lastVerdict is that of a job's run, nil while there is none: of one that its launcher has started again the newest one's. Slurm
-// numbers the second and those after it, from 1, a JobSet all, from 0.
+// lastVerdict is that of a job's run, nil while there is none: of one that its launcher has started again the newest
+// one's. Slurm numbers the second and those after it, from 1, a JobSet all, from 0.
 func (s *submission) lastVerdict(ctx context.Context, by job.Launcher, r Record) (*registry.Verdict, error) {
 	last, err := s.Registry.Verdict(ctx, r.App, r.Run)
 	if err != nil || !by.NewRuns {

@@ -17,7 +17,8 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// waiter waits for the end of a job. Whatever may take its time is a task beside its loop, which hears of it and of Ctrl-C.
+// waiter waits for the end of a job. Whatever may take its time is a task beside its loop, which hears of it and of
+// Ctrl-C.
 type waiter struct {
 	*submission
 	watch  watcher // the task "registry" owns it
@@ -43,8 +44,8 @@ const (
 	endPatience = time.Minute
 )
 
-// wait waits until the job is over, and gives its verdict as the exit code. From here on Ctrl-C is a question to it: begun is
-// called when it is heard here, and tells that there was none before.
+// wait waits until the job is over, and gives its verdict as the exit code. From here on Ctrl-C is a question to it:
+// begun is called when it is heard here, and tells that there was none before.
 func (s *submission) wait(ctx context.Context, begun func() bool) error {
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -59,7 +60,8 @@ func (s *submission) wait(ctx context.Context, begun func() bool) error {
 	}}
 	if s.HBox {
 		_, end := s.client.Hints()
-		x.watch.print("To kill this job: muster stop " + s.app() + " --registry " + s.registry().String() + ", or " + end)
+		x.watch.print("To kill this job: muster stop " + s.app() + " --registry " + s.registry().String() +
+			", or " + end)
 	}
 	if err := x.loop(ctx, signals); err != nil {
 		return err
@@ -67,8 +69,8 @@ func (s *submission) wait(ctx context.Context, begun func() bool) error {
 	return x.end(ctx)
 }
 
-// loop returns when nothing more is to be waited for, or with the error that this command is left by. From then on Ctrl-C
-// ends this command: a task may hang at a folder that does not answer.
+// loop returns when nothing more is to be waited for, or with the error that this command is left by. From then on
+// Ctrl-C ends this command: a task may hang at a folder that does not answer.
 func (x *waiter) loop(ctx context.Context, signals chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer x.tasks.wg.Wait()
@@ -132,7 +134,8 @@ func (x *waiter) hear(state job.State, err error) {
 // decide sees whether the run is over, and has the launcher end the job where it does not see that by itself.
 func (x *waiter) decide(ctx context.Context) {
 	if x.nobody && x.heard && x.state.Futile && !x.ending && time.Since(x.asked) > endGrace {
-		x.endJob(ctx, "ends the job: its agents end, before they have joined, with a code that starting them again does not change")
+		x.endJob(ctx, "ends the job: its agents end, before they have joined, with a code that starting them again "+
+			"does not change")
 	}
 	if v := x.verdict(); v == nil || x.st.Live > 0 || startsAgain(x.Launcher.Client, *v) {
 		x.runOver = time.Time{}
@@ -173,7 +176,8 @@ func (x *waiter) verdict() *registry.Verdict {
 func (x *waiter) done() bool {
 	return x.heard && x.state.Over && (x.st == nil || x.st.Live == 0 || x.verdict() == nil) ||
 		!x.runOver.IsZero() && time.Since(x.runOver) > endPatience ||
-		!x.jobOver.IsZero() && time.Since(x.jobOver) > endPatience // the registry does not hear any more that its agents have ended
+		// The registry does not hear any more that its agents have ended.
+		!x.jobOver.IsZero() && time.Since(x.jobOver) > endPatience
 }
 
 // end reports how the job ended, and removes what it was brought, unless the run was interrupted: it may be resumed.
@@ -267,9 +271,11 @@ func (x *waiter) interrupt(ctx context.Context) error {
 	return nil
 }
 
-// stopRun has the gang stop in grace; where it cannot be asked, the launcher ends the job. end is the launcher's command for that.
+// stopRun has the gang stop in grace; where it cannot be asked, the launcher ends the job. end is the launcher's
+// command for that.
 func (x *waiter) stopRun(ctx context.Context, end string) {
-	ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": x.User}}
+	ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop",
+		Args: map[string]string{"who": x.User}}
 	x.tasks.start("ask", func() func() {
 		err := x.Registry.Ask(ctx, x.app(), ask)
 		return func() {

@@ -18,8 +18,8 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// watcher reports how a run goes, by the registry and by the agents that can be asked. It does not report again what it reported
-// last. One goroutine at a time calls look.
+// watcher reports how a run goes, by the registry and by the agents that can be asked. It does not report again what
+// it reported last. One goroutine at a time calls look.
 type watcher struct {
 	registry Registry
 	address  registry.Address
@@ -67,7 +67,8 @@ func (w *watcher) report(kind, line string) {
 
 // Follow reports how a run of an app goes until it is over.
 func Follow(
-	ctx context.Context, from Registry, address registry.Address, app string, ours func(run string) bool, print func(line string),
+	ctx context.Context, from Registry, address registry.Address, app string, ours func(run string) bool,
+	print func(line string),
 ) error {
 	w := watcher{registry: from, address: address, app: app, ours: ours, print: print}
 	tick := time.NewTicker(watchPoll)
@@ -82,8 +83,8 @@ func Follow(
 	return nil
 }
 
-// look asks once, and reports what has changed. It tells whether the run is over: there is a verdict, or no agent that could
-// bring one about, and no agent is left.
+// look asks once, and reports what has changed. It tells whether the run is over: there is a verdict, or no agent
+// that could bring one about, and no agent is left.
 func (w *watcher) look(ctx context.Context) (over bool) {
 	st, err := w.registry.Status(ctx, w.app)
 	w.silent = err != nil && !errors.Is(err, registry.ErrNoApp)
@@ -151,7 +152,8 @@ func (w *watcher) phase() string {
 		if d.Act == registry.ActRun {
 			waiting = "running, waits"
 		}
-		return fmt.Sprintf("%s for %s, %d of %d are there", waiting, someOf(v.Missing), expected-len(v.Missing), expected)
+		return fmt.Sprintf("%s for %s, %d of %d are there",
+			waiting, someOf(v.Missing), expected-len(v.Missing), expected)
 	case d.Act == registry.ActRun:
 		return fmt.Sprintf("running: %s, generation %d", appdef.Counted(expected, "instance"), d.Gen)
 	}
@@ -189,8 +191,9 @@ func someOf(names []string) string {
 	return strings.Join(names[:mostMissing-1], ", ") + fmt.Sprintf(" and %d more", len(names)-mostMissing+1)
 }
 
-// restarts reports processes that were started again, and how those before them ended: by their agents' word, else the
-// registry's. Of a gang that is formed again the registry knows the attempt before it begins: it is reported when it does.
+// restarts reports processes that were started again, and how those before them ended: by their agents' word, else
+// the registry's. Of a gang that is formed again the registry knows the attempt before it begins: it is reported when
+// it does.
 func (w *watcher) restarts(ctx context.Context) {
 	now := map[registry.Instance]int{}
 	var again []consul.MemberStatus

@@ -26,7 +26,8 @@ type API struct {
 	Headers http.Header // likewise
 }
 
-// apiPatience bounds one request. A ResourceManager that has just begun takes half a minute to its first answer about services.
+// apiPatience bounds one request. A ResourceManager that has just begun takes half a minute to its first answer about
+// services.
 const apiPatience = time.Minute
 
 // StatusError is an answer other than the one that is wanted.
@@ -70,13 +71,15 @@ func (a API) Call(ctx context.Context, method, path string, body []byte, into an
 		return fmt.Errorf("%w: %s %s: %w", ErrUnreachable, method, path, err)
 	}
 	if resp.StatusCode/100 != 2 {
-		return StatusError{resp.StatusCode, fmt.Sprintf("%s %s: %s%s", method, path, resp.Status, After(": ", OneLine(refusal(text))))}
+		why := After(": ", OneLine(refusal(text)))
+		return StatusError{resp.StatusCode, fmt.Sprintf("%s %s: %s%s", method, path, resp.Status, why)}
 	}
 	if into == nil {
 		return nil
 	}
 	if isPage(text) {
-		return StatusError{http.StatusNotFound, fmt.Sprintf("%s %s: %s, with a page for a browser", method, path, resp.Status)}
+		return StatusError{http.StatusNotFound, fmt.Sprintf("%s %s: %s, with a page for a browser",
+			method, path, resp.Status)}
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
@@ -84,8 +87,8 @@ func (a API) Call(ctx context.Context, method, path string, body []byte, into an
 	return nil
 }
 
-// Send is call for what starts a job. Once begun it is not broken off, for nobody would know what has been taken by then: who is
-// called off meanwhile has a job to end.
+// Send is call for what starts a job. Once begun it is not broken off, for nobody would know what has been taken by
+// then: who is called off meanwhile has a job to end.
 func (a API) Send(ctx context.Context, method, path string, body []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -143,7 +146,8 @@ func HTTPClient(address string, files TLSFiles) (base string, client *http.Clien
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", nil, fmt.Errorf("address %q: want http://HOST:PORT, https://HOST:PORT or unix://PATH", address)
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: files.ServerName, InsecureSkipVerify: files.Unchecked} //nolint:gosec // only where NOMAD_SKIP_VERIFY says so
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: files.ServerName}
+	c.InsecureSkipVerify = files.Unchecked //nolint:gosec // only where NOMAD_SKIP_VERIFY says so
 	if files.CA != "" {
 		text, err := os.ReadFile(files.CA)
 		if err != nil {

@@ -10,7 +10,8 @@ import (
 // State is how a job stands, as its launcher tells it.
 type State struct {
 	Word string // the launcher's own
-	Over bool   // the launcher runs nothing of it and will start nothing again; of Nomad also: no allocation of it is left
+	// The launcher runs nothing of it and will start nothing again; of Nomad also: no allocation of it is left.
+	Over bool
 	OK   bool   // of one that is over: the launcher counts it a success
 	Why  string // what it says beside that: why nothing is placed, how it failed; empty: nothing
 	// Futile: it starts an agent again and again that has ended with a code that says that this is of no use.

@@ -23,25 +23,28 @@ const (
 	Grace = 2 * time.Second
 )
 
-// Send is command for what starts a job. Once begun it is not broken off, for nobody would know what has been taken by then: who
-// is called off meanwhile has a job to end.
+// Send is command for what starts a job. Once begun it is not broken off, for nobody would know what has been taken
+// by then: who is called off meanwhile has a job to end.
 func (c Runner) Send(ctx context.Context, stdin string, words ...string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
 	said, err := c.Run(context.WithoutCancel(ctx), stdin, words...)
-	if _, ran := errors.AsType[*exec.ExitError](err); errors.Is(err, ErrUnreachable) && (ran || errors.Is(err, context.DeadlineExceeded)) {
+	_, ran := errors.AsType[*exec.ExitError](err)
+	if errors.Is(err, ErrUnreachable) && (ran || errors.Is(err, context.DeadlineExceeded)) {
 		err = fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	return said, err
 }
 
-// noAnswer is what the clients of Slurm and Kubernetes say, and end with 1, when their launcher's answer did not come: it may have
-// taken what was sent. A connection that was refused is a no.
-var noAnswer = regexp.MustCompile(`(?i)timed?[ -]?out|unable to contact|connection (reset|closed|lost|aborted|failure|to .* lost)|\bEOF\b|broken pipe|zero bytes|deadline exceeded|(send|receive) failure|endpoint is not connected`)
+// noAnswer is what the clients of Slurm and Kubernetes say, and end with 1, when their launcher's answer did not
+// come: it may have taken what was sent. A connection that was refused is a no.
+var noAnswer = regexp.MustCompile(`(?i)timed?[ -]?out|unable to contact|` +
+	`connection (reset|closed|lost|aborted|failure|to .* lost)|\bEOF\b|broken pipe|zero bytes|` +
+	`deadline exceeded|(send|receive) failure|endpoint is not connected`)
 
-// command runs a launcher's client and gives what it says on stdout. A terminal's Ctrl-C goes to a process group, of which each gets
-// one of its own: we say when it is to end.
+// command runs a launcher's client and gives what it says on stdout. A terminal's Ctrl-C goes to a process group, of
+// which each gets one of its own: we say when it is to end.
 func (c Runner) Run(ctx context.Context, stdin string, words ...string) (string, error) {
 	patience := cmp.Or(c.Patience, Patience)
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -55,11 +58,13 @@ func (c Runner) Run(ctx context.Context, stdin string, words ...string) (string,
 	var out, bad strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &bad
 	err := cmd.Run()
-	if err == nil || errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil { // it has ended well, and left a child that holds its output
+	// It has ended well, and left a child that holds its output.
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
 		return out.String(), nil
 	}
 	if ctx.Err() == context.DeadlineExceeded {
-		return out.String(), fmt.Errorf("%s: %w: no answer in %s%s: %w", words[0], ErrUnreachable, patience, After(": ", OneLine(bad.String())), ctx.Err())
+		return out.String(), fmt.Errorf("%s: %w: no answer in %s%s: %w",
+			words[0], ErrUnreachable, patience, After(": ", OneLine(bad.String())), ctx.Err())
 	}
 	if ctx.Err() != nil {
 		return "", ctx.Err()

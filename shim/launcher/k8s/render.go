@@ -27,7 +27,8 @@ const labelPrefix = "muster-agent/"
 
 // Jobs writes JobSets, or indexed Jobs.
 var Jobs = render.Launcher{
-	Name: "k8s", Formats: []string{"jobset", "jobs"}, Flags: []string{"--token-secret", "--namespace", "--image", "--user"},
+	Name: "k8s", Formats: []string{"jobset", "jobs"},
+	Flags: []string{"--token-secret", "--namespace", "--image", "--user"},
 	Write: func(w *render.Writer) ([]render.File, error) { return writer{w}.write() },
 }
 
@@ -54,15 +55,19 @@ func (w writer) write() ([]render.File, error) {
 	for _, g := range w.Groups {
 		label := render.DNSLabel(g.Name)
 		if other, taken := seen[label]; taken || label == "" {
-			return nil, fmt.Errorf("components %s and %s: Kubernetes wants names that differ in more than case and signs", other, g.Name)
+			return nil, fmt.Errorf("components %s and %s: Kubernetes wants names that differ in more than case and "+
+				"signs", other, g.Name)
 		}
 		seen[label] = g.Name
 		// A pod is called JOBSET-COMPONENT-0-INDEX, which must be a host's name.
 		if long := len(name) + len(label) + len(strconv.Itoa(g.Count)) + 4; long > 63 {
-			return nil, fmt.Errorf("app id %s and component %s: a pod's name would have %d characters, want at most 63", w.Options.AppID, g.Name, long)
+			return nil, fmt.Errorf("app id %s and component %s: a pod's name would have %d characters, want at "+
+				"most 63", w.Options.AppID, g.Name, long)
 		}
-		if w.Options.Image == "" && (g.Image == "" || g.Image == appdef.HostRoot || strings.HasPrefix(g.Image, "oci:")) {
-			return nil, fmt.Errorf("component %s: want --image, or muster.image in the definition: a pod has no host's root", g.Name)
+		local := g.Image == "" || g.Image == appdef.HostRoot || strings.HasPrefix(g.Image, "oci:")
+		if w.Options.Image == "" && local {
+			return nil, fmt.Errorf("component %s: want --image, or muster.image in the definition: a pod has no "+
+				"host's root", g.Name)
 		}
 	}
 	w.loseAll()
@@ -72,7 +77,8 @@ func (w writer) write() ([]render.File, error) {
 	} else {
 		docs = []*yaml.Node{w.jobSet(name)}
 	}
-	header := w.Header(w.title(), append([]string{"  kubectl apply -f " + name + ".yaml", ""}, render.CodeLines()...)...)
+	header := w.Header(w.title(),
+		append([]string{"  kubectl apply -f " + name + ".yaml", ""}, render.CodeLines()...)...)
 	var text strings.Builder
 	text.WriteString(render.Comment(header))
 	for _, doc := range docs {
@@ -94,33 +100,39 @@ func (w writer) title() string {
 
 func (w writer) loseAll() {
 	if w.Options.Format == "jobs" {
-		w.Lose("elsewhere, for a whole run: plain Jobs name no new run; a run that ended with %s stays ended until it is rendered anew", render.Joined(launcher.CodesOf(launcher.Elsewhere), ", "))
+		w.Lose("elsewhere, for a whole run: plain Jobs name no new run; a run that ended with %s stays ended until "+
+			"it is rendered anew", render.Joined(launcher.CodesOf(launcher.Elsewhere), ", "))
 	}
 	for _, g := range w.Groups {
 		if g.GPUType != "" {
-			w.Lose("%s: GPU model %s: add a nodeSelector for nvidia.com/gpu.product, whose values are exact; the agent refuses others", g.Name, g.GPUType)
+			w.Lose("%s: GPU model %s: add a nodeSelector for nvidia.com/gpu.product, whose values are exact; the "+
+				"agent refuses others", g.Name, g.GPUType)
 		}
 		if g.Label != "" && !labelsValue.MatchString(g.Label) {
-			w.Lose("%s: node label %s: no label of Kubernetes has such a value; add a nodeSelector or an affinity", g.Name, g.Label)
+			w.Lose("%s: node label %s: no label of Kubernetes has such a value; add a nodeSelector or an affinity",
+				g.Name, g.Label)
 		}
 		if !g.Hard && g.VCores > 0 {
 			w.Lose("%s: vcores as a share: asked for as a request, without a limit", g.Name)
 		}
 	}
 	if w.Options.Queue != "" {
-		w.Lose("queue %s: it is Kueue's label kueue.x-k8s.io/queue-name, which has no effect where Kueue is not", w.Options.Queue)
+		w.Lose("queue %s: it is Kueue's label kueue.x-k8s.io/queue-name, which has no effect where Kueue is not",
+			w.Options.Queue)
 	}
 	if w.Options.User != "" && !wholeNumber.MatchString(w.Options.User) {
 		w.Lose("user %s: a pod knows numbers only", w.Options.User)
 	}
 	if w.Options.TimeLimit > 0 && w.Options.Format != "jobs" {
-		w.Lose("time limit %s: of each start; a set that is started anew after another failure has it again", render.SpanText(w.Options.TimeLimit))
+		w.Lose("time limit %s: of each start; a set that is started anew after another failure has it again",
+			render.SpanText(w.Options.TimeLimit))
 	}
-	w.Lose("folders: those of a pod end with it; checkpoints that are to outlive one belong into a store (muster.checkpoint.sync)")
+	w.Lose("folders: those of a pod end with it; checkpoints that are to outlive one belong into a store " +
+		"(muster.checkpoint.sync)")
 }
 
-// What Kubernetes takes for a name: of a namespace (RFC 1123), of a Secret or a PriorityClass, of a Secret's key; and for the
-// value of a label.
+// What Kubernetes takes for a name: of a namespace (RFC 1123), of a Secret or a PriorityClass, of a Secret's key; and
+// for the value of a label.
 var (
 	dnsName     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	dnsDomain   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
@@ -141,14 +153,16 @@ func (w writer) checkNames() error {
 		{"priority", priorityClass(w.Options.Priority), dnsDomain},
 	} {
 		if name.text != "" && !name.form.MatchString(name.text) {
-			return fmt.Errorf("%s %s: Kubernetes has no such name, want one like %s", name.what, appdef.Quote(name.text), name.form)
+			return fmt.Errorf("%s %s: Kubernetes has no such name, want one like %s",
+				name.what, appdef.Quote(name.text), name.form)
 		}
 	}
 	if hasKey && !secretKey.MatchString(key) {
 		return fmt.Errorf("token secret: key %s: want letters, digits, . _ and -", appdef.Quote(key))
 	}
 	if most := render.LongestRun; w.Options.Format != "jobs" && len(w.Options.Run) > most {
-		return fmt.Errorf("run id %s: want %d characters at most: the number of a set's restart comes behind it", w.Options.Run, most)
+		return fmt.Errorf("run id %s: want %d characters at most: the number of a set's restart comes behind it",
+			w.Options.Run, most)
 	}
 	return nil
 }
@@ -174,7 +188,8 @@ func (w writer) object(version, kind, name string) *yaml.Node {
 	if w.Options.Namespace != "" {
 		put(meta, "namespace", yamlText(w.Options.Namespace))
 	}
-	labels := yamlMap(labelPrefix+"app", yamlText(labelValue(w.Options.AppID)), labelPrefix+"run", yamlText(labelValue(w.Options.Run)))
+	labels := yamlMap(labelPrefix+"app", yamlText(labelValue(w.Options.AppID)), labelPrefix+"run",
+		yamlText(labelValue(w.Options.Run)))
 	if w.Options.Queue != "" {
 		put(labels, "kueue.x-k8s.io/queue-name", yamlText(w.Options.Queue))
 	}
@@ -183,15 +198,18 @@ func (w writer) object(version, kind, name string) *yaml.Node {
 }
 
 func (w writer) jobSet(name string) *yaml.Node {
-	rule := yamlMap("name", yamlText("donotretry"), "action", yamlText("FailJobSet"), "onJobFailureReasons", yamlTexts("PodFailurePolicy", "DeadlineExceeded"))
+	rule := yamlMap("name", yamlText("donotretry"), "action", yamlText("FailJobSet"), "onJobFailureReasons",
+		yamlTexts("PodFailurePolicy", "DeadlineExceeded"))
 	policy := yamlMap("maxRestarts", yamlNumber(jobSetRetries), "rules", yamlList(rule))
 	jobs := yamlList()
 	for _, g := range w.Groups {
 		jobs.Content = append(jobs.Content, yamlMap(
-			"name", yamlText(render.DNSLabel(g.Name)), "replicas", yamlNumber(1), "template", yamlMap("spec", w.job(name, g))))
+			"name", yamlText(render.DNSLabel(g.Name)), "replicas", yamlNumber(1), "template", yamlMap("spec",
+				w.job(name, g))))
 	}
 	spec := yamlMap("failurePolicy", policy, "replicatedJobs", jobs)
-	note(spec, "failurePolicy", "What is not to be retried fails the set, as the end of its time does; any other failure starts it anew, as a new run.")
+	note(spec, "failurePolicy", "What is not to be retried fails the set, as the end of its time does; any other "+
+		"failure starts it anew, as a new run.")
 	doc := w.object("jobset.x-k8s.io/v1alpha2", "JobSet", name)
 	put(doc, "spec", spec)
 	return doc
@@ -212,8 +230,10 @@ func (w writer) jobs(name string) []*yaml.Node {
 
 func (w writer) job(name string, g render.Group) *yaml.Node {
 	never := yamlMap("action", yamlText("FailJob"), "onExitCodes", yamlMap(
-		"containerName", yamlText("muster"), "operator", yamlText("In"), "values", yamlNumbers(launcher.CodesOf(launcher.Never))))
-	taken := yamlMap("action", yamlText("Ignore"), "onPodConditions", yamlList(yamlMap("type", yamlText("DisruptionTarget"), "status", yamlText("True"))))
+		"containerName", yamlText("muster"), "operator", yamlText("In"), "values",
+		yamlNumbers(launcher.CodesOf(launcher.Never))))
+	taken := yamlMap("action", yamlText("Ignore"), "onPodConditions", yamlList(yamlMap("type",
+		yamlText("DisruptionTarget"), "status", yamlText("True"))))
 	spec := yamlMap(
 		"completionMode", yamlText("Indexed"), "completions", yamlNumber(g.Count), "parallelism", yamlNumber(g.Count),
 		"backoffLimit", yamlNumber(podRetries), "podReplacementPolicy", yamlText("Failed"),
@@ -221,7 +241,8 @@ func (w writer) job(name string, g render.Group) *yaml.Node {
 	)
 	note(spec, "completionMode", "The index of an instance is the pod's.")
 	note(spec, "podReplacementPolicy", "A pod is followed by another when it is gone, never beside it.")
-	note(spec, "podFailurePolicy", "Who was taken away is replaced and not counted; of exit codes, those that say so fail the job; all others are replaced.")
+	note(spec, "podFailurePolicy", "Who was taken away is replaced and not counted; of exit codes, those that say "+
+		"so fail the job; all others are replaced.")
 	if w.Options.TimeLimit > 0 {
 		put(spec, "activeDeadlineSeconds", yamlNumber(render.WholeSeconds(w.Options.TimeLimit)))
 	}
@@ -232,7 +253,8 @@ func (w writer) job(name string, g render.Group) *yaml.Node {
 }
 
 func (w writer) podLabels(name string, g render.Group) *yaml.Node {
-	return yamlMap(labelPrefix+"name", yamlText(name), labelPrefix+"app", yamlText(labelValue(w.Options.AppID)), labelPrefix+"component", yamlText(labelValue(g.Name)))
+	return yamlMap(labelPrefix+"name", yamlText(name), labelPrefix+"app",
+		yamlText(labelValue(w.Options.AppID)), labelPrefix+"component", yamlText(labelValue(g.Name)))
 }
 
 // workVolume is where agents work and log.
@@ -263,11 +285,13 @@ func (w writer) pod(name string, g render.Group) *yaml.Node {
 	if g.Spread {
 		selector := yamlMap("matchLabels", w.podLabels(name, g))
 		term := yamlMap("labelSelector", selector, "topologyKey", yamlText("kubernetes.io/hostname"))
-		put(pod, "affinity", yamlMap("podAntiAffinity", yamlMap("requiredDuringSchedulingIgnoredDuringExecution", yamlList(term))))
+		put(pod, "affinity", yamlMap("podAntiAffinity", yamlMap("requiredDuringSchedulingIgnoredDuringExecution",
+			yamlList(term))))
 		note(pod, "affinity", "Each on a host of its own.")
 	}
 	if wholeNumber.MatchString(w.Options.User) {
-		put(pod, "securityContext", yamlMap("runAsUser", plainNumber(w.Options.User), "runAsGroup", plainNumber(w.Options.User), "fsGroup", plainNumber(w.Options.User)))
+		put(pod, "securityContext", yamlMap("runAsUser", plainNumber(w.Options.User), "runAsGroup",
+			plainNumber(w.Options.User), "fsGroup", plainNumber(w.Options.User)))
 	}
 	put(pod, "containers", yamlList(w.podContainer(g)))
 	put(pod, "volumes", yamlList(
@@ -289,7 +313,8 @@ func (w writer) podContainer(g render.Group) *yaml.Node {
 	if image == "" {
 		image = g.Image
 	}
-	c := yamlMap("name", yamlText("muster"), "image", yamlText(image), "command", yamlTexts(podText(w.Local(""))), "args", w.podArgs(g), "env", w.podEnv())
+	c := yamlMap("name", yamlText("muster"), "image", yamlText(image), "command",
+		yamlTexts(podText(w.Local(""))), "args", w.podArgs(g), "env", w.podEnv())
 	note(c, "image", "It has muster at the path below.")
 	note(c, "env", "What the agent knows this pod by.")
 	put(c, "resources", w.podResources(g))
@@ -318,8 +343,8 @@ func (w writer) podArgs(g render.Group) *yaml.Node {
 	return args
 }
 
-// inPods says that a pod is in its image already. All agents say it of all components: the definition is part of the gang's
-// digest.
+// inPods says that a pod is in its image already. All agents say it of all components: the definition is part of the
+// gang's digest.
 func (w writer) inPods() []string {
 	var out []string
 	for i := range w.App.Components {
@@ -342,7 +367,8 @@ func (w writer) podEnv() *yaml.Node {
 			field("RESTART_ATTEMPT", "metadata.annotations['jobset.sigs.k8s.io/restart-attempt']"))
 	}
 	if w.Options.TokenFile != "" {
-		env.Content = append(env.Content, yamlMap("name", yamlText("CONSUL_HTTP_TOKEN_FILE"), "value", yamlText(podText(w.Options.TokenFile))))
+		env.Content = append(env.Content, yamlMap("name", yamlText("CONSUL_HTTP_TOKEN_FILE"), "value",
+			yamlText(podText(w.Options.TokenFile))))
 	}
 	if w.Options.TokenSecret != "" {
 		secret, key, ok := strings.Cut(w.Options.TokenSecret, "/")

@@ -52,9 +52,9 @@ func find(f *launcher.Finder) {
 	}
 }
 
-// nameApp names the app by the job: its id, with the namespace where that is not the default one. What a dispatched or a
-// periodic job starts has an id with a slash, JOB/dispatch-…; it is one life, so that its id is the run's as well. An id that
-// is no name of ours says nothing.
+// nameApp names the app by the job: its id, with the namespace where that is not the default one. What a dispatched
+// or a periodic job starts has an id with a slash, JOB/dispatch-…; it is one life, so that its id is the run's as
+// well. An id that is no name of ours says nothing.
 func nameApp(f *launcher.Finder) {
 	f.Take(&f.Found.JobID, "job_id", "NOMAD_JOB_ID")
 	name := strings.ReplaceAll(f.Found.JobID, "/", "~")

@@ -47,7 +47,8 @@ func (b hclBody) block(kind string, labels ...string) hclBody {
 
 func (b hclBody) note(lines ...string) {
 	for _, line := range lines {
-		b.AppendUnstructuredTokens(hclwrite.Tokens{{Type: hclsyntax.TokenComment, Bytes: []byte("# " + render.OneLine(line) + "\n")}})
+		text := []byte("# " + render.OneLine(line) + "\n")
+		b.AppendUnstructuredTokens(hclwrite.Tokens{{Type: hclsyntax.TokenComment, Bytes: text}})
 	}
 }
 
@@ -74,7 +75,8 @@ func (w writer) hcl(job jobSpec) string {
 		b.note("The group's name is the component; the allocation's index is the instance's.")
 		b.block("group", g.Name).group(g)
 	}
-	header := w.Header("A batch job of Nomad, written by muster render nomad.", append([]string{"  nomad job run " + w.Options.AppID + ".nomad.hcl", ""}, render.CodeLines()...)...)
+	header := w.Header("A batch job of Nomad, written by muster render nomad.",
+		append([]string{"  nomad job run " + w.Options.AppID + ".nomad.hcl", ""}, render.CodeLines()...)...)
 	return render.Comment(header) + "\n" + string(hclwrite.Format(file.Bytes()))
 }
 
@@ -168,7 +170,9 @@ func (b hclBody) task(t taskSpec) {
 
 // words are a list with an option and its value on each line.
 func (b hclBody) words(name string, texts []string) {
-	tokens := hclwrite.Tokens{{Type: hclsyntax.TokenOBrack, Bytes: []byte("[")}, {Type: hclsyntax.TokenNewline, Bytes: []byte("\n")}}
+	tokens := hclwrite.Tokens{
+		{Type: hclsyntax.TokenOBrack, Bytes: []byte("[")}, {Type: hclsyntax.TokenNewline, Bytes: []byte("\n")},
+	}
 	for i, text := range texts {
 		tokens = append(tokens, hclwrite.TokensForValue(cty.StringVal(text))...)
 		tokens = append(tokens, &hclwrite.Token{Type: hclsyntax.TokenComma, Bytes: []byte(",")})

@@ -17,7 +17,8 @@ import (
 	"github.com/muster-agent/muster/shim/render"
 )
 
-// Nomad's job as its API takes it (the types of package api of hashicorp/nomad 1.6); the HCL is written from the same value.
+// Nomad's job as its API takes it (the types of package api of hashicorp/nomad 1.6); the HCL is written from the same
+// value.
 type (
 	jobSpec struct {
 		ID, Name, Type    string
@@ -96,12 +97,13 @@ type (
 	logConfig struct{ MaxFiles, MaxFileSizeMB int }
 )
 
-// What Nomad's restarts are. It asks for no exit code: whatever is not 0 is tried again, here with the same index and ports,
-// then on another host.
+// What Nomad's restarts are. It asks for no exit code: whatever is not 0 is tried again, here with the same index and
+// ports, then on another host.
 var (
 	retriesHere      = restart{Attempts: 3, Interval: 10 * time.Minute, Delay: 5 * time.Second, Mode: "fail"}
 	retriesElsewhere = reschedule{
-		Attempts: 5, Interval: 24 * time.Hour, Delay: 10 * time.Second, DelayFunction: "exponential", MaxDelay: 5 * time.Minute,
+		Attempts: 5, Interval: 24 * time.Hour, Delay: 10 * time.Second, DelayFunction: "exponential",
+		MaxDelay: 5 * time.Minute,
 	}
 )
 
@@ -159,8 +161,10 @@ func (w writer) job() (jobSpec, error) {
 		return jobSpec{}, err
 	}
 	job := jobSpec{
-		ID: w.Options.AppID, Name: w.Options.AppID, Type: "batch", Region: w.Options.Region, Namespace: w.Options.Namespace, Priority: priority,
-		Datacenters: w.Options.Datacenters, Meta: map[string]string{"muster_app": w.Options.AppID, "muster_run": w.Options.Run},
+		ID: w.Options.AppID, Name: w.Options.AppID, Type: "batch",
+		Region: w.Options.Region, Namespace: w.Options.Namespace, Priority: priority,
+		Datacenters: w.Options.Datacenters,
+		Meta:        map[string]string{"muster_app": w.Options.AppID, "muster_run": w.Options.Run},
 		Constraints: []constraint{{"${attr.kernel.name}", "linux", "="}}, TaskGroups: []group{},
 	}
 	if len(job.Datacenters) == 0 {
@@ -178,9 +182,11 @@ func (w writer) job() (jobSpec, error) {
 }
 
 func (w writer) loseAll() {
-	w.Lose("exit codes: Nomad starts an agent again after any but 0, %d times here and %d times elsewhere; one that is started after the verdict ends with it at once", retriesHere.Attempts, retriesElsewhere.Attempts)
+	w.Lose("exit codes: Nomad starts an agent again after any but 0, %d times here and %d times elsewhere; one "+
+		"that is started after the verdict ends with it at once", retriesHere.Attempts, retriesElsewhere.Attempts)
 	if !slices.Contains(w.Options.AgentFlags, "--work-dir") {
-		w.Lose("folders: another allocation begins with empty ones; checkpoints that are to outlive one belong into a store (muster.checkpoint.sync), or --work-dir into a folder that stays")
+		w.Lose("folders: another allocation begins with empty ones; checkpoints that are to outlive one belong " +
+			"into a store (muster.checkpoint.sync), or --work-dir into a folder that stays")
 	}
 	if w.Options.Queue != "" {
 		w.Lose("queue %s: Nomad has none; namespaces and node pools come near", w.Options.Queue)
@@ -189,7 +195,8 @@ func (w writer) loseAll() {
 		w.Lose("time limit %s: Nomad has none; muster.timeout is the app's own", w.Options.TimeLimit)
 	}
 	if w.Options.Driver == "exec" {
-		w.Lose("driver exec: what the programs need must be in the chroot_env of the clients' configuration, Python above all")
+		w.Lose("driver exec: what the programs need must be in the chroot_env of the clients' configuration, " +
+			"Python above all")
 	}
 }
 
@@ -198,12 +205,14 @@ func priorityOf(text string) (int, error) {
 	if text == "" {
 		return 50, nil
 	}
-	if n, ok := map[string]int{"DEFAULT": 50, "VERY_LOW": 10, "LOW": 30, "NORMAL": 50, "HIGH": 70, "VERY_HIGH": 90}[strings.ToUpper(text)]; ok {
+	words := map[string]int{"DEFAULT": 50, "VERY_LOW": 10, "LOW": 30, "NORMAL": 50, "HIGH": 70, "VERY_HIGH": 90}
+	if n, ok := words[strings.ToUpper(text)]; ok {
 		return n, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 100 {
-		return 0, fmt.Errorf("priority %s: want 1 to 100, or DEFAULT, VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH", appdef.Quote(text))
+		return 0, fmt.Errorf("priority %s: want 1 to 100, or DEFAULT, VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH",
+			appdef.Quote(text))
 	}
 	return n, nil
 }
@@ -243,13 +252,16 @@ func (w writer) task(g render.Group) (taskSpec, error) {
 	}
 	if render.Remote(w.Options.Binary) {
 		if strings.HasPrefix(w.Options.Binary, "hdfs:") {
-			return task, errors.New("binary on hdfs: Nomad's clients fetch from http, https, s3, gcs and git; give a path on the hosts or such a URL")
+			return task, errors.New("binary on hdfs: Nomad's clients fetch from http, https, s3, gcs and git; give " +
+				"a path on the hosts or such a URL")
 		}
-		task.Artifacts = []artifact{{w.Options.Binary, "file", "local/" + render.BinaryName, checksum(w.Options.Binary)}}
+		task.Artifacts = []artifact{{w.Options.Binary, "file",
+			"local/" + render.BinaryName, checksum(w.Options.Binary)}}
 	}
 	for _, word := range append([]string{w.Options.Binary}, g.Command...) {
 		if strings.HasPrefix(word, "\ufeff") || cty.NormalizeString(word) != word {
-			return task, fmt.Errorf("%s: Nomad reads composed characters (NFC) without a byte order mark, and would change or refuse this", appdef.Quote(word))
+			return task, fmt.Errorf("%s: Nomad reads composed characters (NFC) without a byte order mark, and "+
+				"would change or refuse this", appdef.Quote(word))
 		}
 	}
 	task.Resources = w.resources(g)
@@ -267,8 +279,8 @@ func checksum(binary string) map[string]string {
 	return nil
 }
 
-// driverText keeps `${HOME}` and `%{if}` of a command as they are: Nomad's clients read what a driver is told as a template of
-// HCL's, whatever form the job was written in.
+// driverText keeps `${HOME}` and `%{if}` of a command as they are: Nomad's clients read what a driver is told as a
+// template of HCL's, whatever form the job was written in.
 var driverText = strings.NewReplacer("${", "$${", "%{", "%%{")
 
 func driverTexts(words []string) []string {

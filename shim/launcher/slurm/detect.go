@@ -41,8 +41,8 @@ func find(f *launcher.Finder) {
 	f.Found.Origins["container_id"] = "SLURM_JOB_ID"
 }
 
-// takeRank reads SLURM_PROCID of a step. The batch script itself has a 0 there as well, and no step's number: it is no task,
-// and whoever starts agents in it, by ssh or one beside the other, does not mean that all are rank 0.
+// takeRank reads SLURM_PROCID of a step. The batch script itself has a 0 there as well, and no step's number: it is
+// no task, and whoever starts agents in it, by ssh or one beside the other, does not mean that all are rank 0.
 func takeRank(f *launcher.Finder) {
 	f.Found.Attempt = 1
 	f.Found.Origins["attempt"] = "SLURM_RESTART_COUNT"
@@ -57,19 +57,21 @@ func takeRank(f *launcher.Finder) {
 	if f.Found.Rank < 0 {
 		return
 	}
-	// A node's slurmd starts a job again when nothing of it runs there any more. From a node that does not answer a job is
-	// requeued to others without that: there its tasks may live.
+	// A node's slurmd starts a job again when nothing of it runs there any more. From a node that does not answer a
+	// job is requeued to others without that: there its tasks may live.
 	if node := f.Env["SLURMD_NODENAME"]; node != "" {
-		slot := []string{"slurm", f.Env["SLURM_CLUSTER_NAME"], f.Env["SLURM_JOB_ID"], f.Env["SLURM_STEP_ID"], strconv.Itoa(f.Found.Rank), node}
+		slot := []string{"slurm", f.Env["SLURM_CLUSTER_NAME"], f.Env["SLURM_JOB_ID"], f.Env["SLURM_STEP_ID"],
+			strconv.Itoa(f.Found.Rank), node}
 		f.Found.Slot = strings.Join(slot, "/")
 		f.Found.Origins["slot"] = "SLURM_JOB_ID"
 	}
 }
 
-const batchNote = "this is Slurm's batch script, no task of srun's: SLURM_PROCID is no rank here, a free index is claimed unless one is said"
+const batchNote = "this is Slurm's batch script, no task of srun's: SLURM_PROCID is no rank here, a free index is " +
+	"claimed unless one is said"
 
-// inStep tells whether srun started this. Names with and without the underscore are both Slurm's; a batch step that has a
-// number has one of the highest, SLURM_BATCH_SCRIPT.
+// inStep tells whether srun started this. Names with and without the underscore are both Slurm's; a batch step that
+// has a number has one of the highest, SLURM_BATCH_SCRIPT.
 func inStep(f *launcher.Finder) bool {
 	for _, name := range []string{"SLURM_STEP_ID", "SLURM_STEPID"} {
 		if n, err := strconv.ParseUint(f.Env[name], 10, 32); err == nil && n < firstSpecialStep {

@@ -44,12 +44,15 @@ func (w writer) write() ([]render.File, error) {
 		return nil, fmt.Errorf("binary %s: want an absolute path, or a name of the PATH", binary)
 	}
 	for _, text := range append([]string{w.Options.Queue}, w.labels()...) {
-		if strings.ContainsAny(text, "\"'\\#") || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || unicode.IsSpace(r) }) {
-			return nil, fmt.Errorf("%s: an option of sbatch in a script has no blanks, quotes and #", appdef.Quote(text))
+		blank := func(r rune) bool { return r <= ' ' || unicode.IsSpace(r) }
+		if strings.ContainsAny(text, "\"'\\#") || strings.ContainsFunc(text, blank) {
+			return nil, fmt.Errorf("%s: an option of sbatch in a script has no blanks, quotes and #",
+				appdef.Quote(text))
 		}
 	}
 	if len(w.Options.Run) > render.LongestRun {
-		return nil, fmt.Errorf("run id %s: want %d characters at most: the number of a restart comes behind it", w.Options.Run, render.LongestRun)
+		return nil, fmt.Errorf("run id %s: want %d characters at most: the number of a restart comes behind it",
+			w.Options.Run, render.LongestRun)
 	}
 	parts := w.parts()
 	w.loseAll()
@@ -62,7 +65,8 @@ func (w writer) write() ([]render.File, error) {
 		b.WriteString(w.options(part, i == 0))
 	}
 	how := []string{"  sbatch " + w.Options.AppID + ".sbatch", ""}
-	b.WriteString(render.Comment(append([]string{""}, w.Header("A batch job of Slurm, written by muster render slurm.", append(how, render.CodeLines()...)...)...)))
+	b.WriteString(render.Comment(append([]string{""},
+		w.Header("A batch job of Slurm, written by muster render slurm.", append(how, render.CodeLines()...)...)...)))
 	b.WriteString(w.script(parts))
 	return []render.File{{Name: w.Options.AppID + ".sbatch", Text: b.String()}}, nil
 }
@@ -99,7 +103,8 @@ func (w writer) parts() []part {
 func (w writer) loseAll() {
 	for _, g := range w.Groups {
 		if g.VCores == appdef.Max && !g.Spread {
-			w.Lose("%s: vcores max: the job has its nodes to itself; instances on one node share its cores and memory, and muster.spread=host parts them", g.Name)
+			w.Lose("%s: vcores max: the job has its nodes to itself; instances on one node share its cores and "+
+				"memory, and muster.spread=host parts them", g.Name)
 		}
 	}
 	w.Lose("kill time-out: KillWait of the cluster's configuration; the agents are told %s", w.LongestWindow())
@@ -107,9 +112,11 @@ func (w writer) loseAll() {
 		w.Lose("priority %s: only an operator of Slurm may raise one; see sbatch --nice and --qos", w.Options.Priority)
 	}
 	if w.Options.TimeLimit > 0 {
-		w.Lose("time limit %s: of each start; a job that has been put into the queue again for another reason has it again", render.SpanText(w.Options.TimeLimit))
+		w.Lose("time limit %s: of each start; a job that has been put into the queue again for another reason has "+
+			"it again", render.SpanText(w.Options.TimeLimit))
 	}
-	w.Lose("an agent that ends alone: Slurm starts no task anew, so all are ended and the job is put into the queue again")
+	w.Lose("an agent that ends alone: Slurm starts no task anew, so all are ended and the job is put into the " +
+		"queue again")
 }
 
 // options are the lines of sbatch. Those of the whole job stand with the first part.
@@ -154,7 +161,7 @@ func (p part) options() []string {
 	cores := max(p.VCores, 1)
 	if p.MemoryMB > 0 && p.VCores != appdef.Max {
 		out = append(out, "mem-per-cpu="+strconv.Itoa((p.MemoryMB+cores-1)/cores)+"M")
-	} else { // all of the node. sbatch refuses --mem=0 beside another part's; a number would count for all cores of the node
+	} else { // all of the node: sbatch refuses --mem=0 beside another part's
 		out = append(out, "mem-per-cpu=0")
 	}
 	if p.GPUs > 0 {
@@ -186,8 +193,8 @@ func typeRune(r rune) rune {
 	return '_'
 }
 
-// script starts the steps and reads their exit codes. Nothing in it handles SIGTERM: who cancels the job ends the script,
-// and nothing is put into the queue again.
+// script starts the steps and reads their exit codes. Nothing in it handles SIGTERM: who cancels the job ends the
+// script, and nothing is put into the queue again.
 func (w writer) script(parts []part) string {
 	index := ""
 	if !parts[0].all { // the task's number is not the rank, but the index
@@ -215,7 +222,8 @@ if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
 	case $kept in "$run"-*) run=$kept ;; esac
 fi
 
-# A task that ends badly on its own leaves the gang short of one for good: --kill-on-bad-exit ends the others in grace. They
+# A task that ends badly on its own leaves the gang short of one for good: --kill-on-bad-exit ends the others `+
+		`in grace. They
 # end with 143, or by the signal, and srun tells the highest code alone: what decides more than that is told 128 higher.
 task='trap : TERM
 "$@"%s
@@ -223,13 +231,15 @@ code=$?
 case $code in %s) code=$((code + %d)) ;; esac
 exit "$code"'
 
-`, render.Joined(launcher.CodesOf(launcher.Elsewhere), ", "), render.ShellWord(w.Options.Run), index, render.Joined(loud(), " | "), loudly)
+`, render.Joined(launcher.CodesOf(launcher.Elsewhere), ", "), render.ShellWord(w.Options.Run), index,
+		render.Joined(loud(), " | "), loudly)
 	if w.Options.TimeLimit > 0 {
 		fmt.Fprintf(&b, lateFunction, notice(parts[0].Window)+earlySeconds)
 	}
 	if len(parts) > 1 {
 		b.WriteString(`# What the first part was asked for srun would read in the environment for all of them.
-unset SLURM_CPUS_PER_TASK SLURM_GPUS_PER_TASK SLURM_MEM_PER_CPU SLURM_MEM_PER_NODE SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE
+unset SLURM_CPUS_PER_TASK SLURM_GPUS_PER_TASK SLURM_MEM_PER_CPU SLURM_MEM_PER_NODE ` +
+			`SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE
 
 `)
 	}
@@ -255,12 +265,14 @@ if [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]%s; then
 	esac
 fi
 exit "$status"
-`, len(parts), others, loud()[0]+loudly, loudly, requeues, requeue, render.Joined(launcher.CodesOf(launcher.Elsewhere), " | "), w.Options.Run, render.Joined(launcher.CodesOf(launcher.Again), " | "))
+`, len(parts), others, loud()[0]+loudly, loudly, requeues, requeue,
+		render.Joined(launcher.CodesOf(launcher.Elsewhere), " | "), w.Options.Run,
+		render.Joined(launcher.CodesOf(launcher.Again), " | "))
 	return b.String()
 }
 
-// lateFunction keeps a job from living on in the queue when the time is over that somebody has given it. Where nobody has, it is
-// the partition that interrupts it.
+// lateFunction keeps a job from living on in the queue when the time is over that somebody has given it. Where nobody
+// has, it is the partition that interrupts it.
 const lateFunction = `# The tasks are told of the end of their time, and not this script.
 late() {
 	local end

@@ -36,8 +36,8 @@ func (u *unit) section(name string, lines ...unitLine) {
 // unitUser is what systemd takes for a user: it would start no agent as anybody else.
 var unitUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$`)
 
-// The unit's names. The app's is in them, so that several apps share a host; shim/launcher reads component and index behind
-// the @.
+// The unit's names. The app's is in them, so that several apps share a host; shim/launcher reads component and index
+// behind the @.
 func (w writer) unitName() string { return "muster-" + unitEscape(w.Options.AppID) }
 
 func instanceUnit(template, component string, index int) string {
@@ -83,7 +83,8 @@ func (w writer) write() ([]render.File, error) {
 		return nil, fmt.Errorf("app id %s: a unit's name has at most 255 characters", w.Options.AppID)
 	}
 	if !w.Options.Privileged && w.Options.TokenFile != "" && !render.PlainWord.MatchString(w.Options.TokenFile) {
-		return nil, fmt.Errorf("token file %s: want a path without blanks and quotes", appdef.Quote(w.Options.TokenFile))
+		return nil, fmt.Errorf("token file %s: want a path without blanks and quotes",
+			appdef.Quote(w.Options.TokenFile))
 	}
 	if w.Options.User != "" && !unitUser.MatchString(w.Options.User) {
 		return nil, fmt.Errorf("--user %s: want a user's name or number", appdef.Quote(w.Options.User))
@@ -98,7 +99,8 @@ func (w writer) write() ([]render.File, error) {
 			continue
 		}
 		for i := range g.Count {
-			files = append(files, render.File{Name: path.Join(instanceUnit(name, g.Name, i)+".d", "limits.conf"), Text: text})
+			at := path.Join(instanceUnit(name, g.Name, i)+".d", "limits.conf")
+			files = append(files, render.File{Name: at, Text: text})
 		}
 	}
 	return files, nil
@@ -113,7 +115,8 @@ func (w writer) loseAll() {
 			w.Lose("%s: each on a host of its own: systemd knows one host; enable one instance on each", g.Name)
 		}
 		if g.Image != "" && g.Image != appdef.HostRoot && !w.Options.Privileged {
-			w.Lose("%s: muster.image %s: an unprivileged agent has no namespaces here; --privileged runs images", g.Name, g.Image)
+			w.Lose("%s: muster.image %s: an unprivileged agent has no namespaces here; --privileged runs images",
+				g.Name, g.Image)
 		}
 		if g.Label != "" {
 			w.Lose("%s: node label %s: systemd knows one host; enable the instances where they belong", g.Name, g.Label)
@@ -127,7 +130,8 @@ func (w writer) loseAll() {
 		w.Lose("--user %s: --privileged has the agents be root", w.Options.User)
 	}
 	if w.Options.TimeLimit > 0 {
-		w.Lose("time limit %s: RuntimeMaxSec would end one agent, not the run; muster.timeout is the app's own", w.Options.TimeLimit)
+		w.Lose("time limit %s: RuntimeMaxSec would end one agent, not the run; muster.timeout is the app's own",
+			w.Options.TimeLimit)
 	}
 }
 
@@ -139,18 +143,21 @@ func (w writer) template(name, binary string) string {
 		kind = "privileged: root, which makes containers"
 	}
 	how := []string{
-		"Lay all files into /etc/systemd/system, each host with the instances that it runs; then", "  systemctl daemon-reload",
+		"Lay all files into /etc/systemd/system, each host with the instances that it runs; then",
+		"  systemctl daemon-reload",
 		"  systemctl start " + name + ".target",
 		"  systemctl stop " + name + ".target", "",
 	}
-	header := w.Header("One agent of systemd, written by muster render systemd; "+kind+".", append(how, render.CodeLines()...)...)
+	header := w.Header("One agent of systemd, written by muster render systemd; "+kind+".",
+		append(how, render.CodeLines()...)...)
 	u.b.WriteString(render.Comment(header))
 	u.section("Unit", []unitLine{
 		{"Description", unitText("muster " + w.Options.AppID + " %i")},
 		{"Documentation", "https://github.com/muster-agent/muster/blob/main/doc/launchers.md"},
 		{"Wants", "network-online.target"},
 		{"After", "network-online.target"},
-		{"", "The target stops its instances, and is stopped when all of them are. It is there before them: neither it nor the host's"},
+		{"", "The target stops its instances, and is stopped when all of them are. It is there before them: " +
+			"neither it nor the host's"},
 		{"", "start waits for a gang to come together."},
 		{"PartOf", name + ".target"},
 		{"After", name + ".target"},
@@ -182,7 +189,8 @@ func (w writer) service(binary string, window time.Duration) []unitLine {
 		{"", "The process is to be taken before its agent, and its end is no reason to end the unit."},
 		{"OOMScoreAdjust", "-500"},
 		{"OOMPolicy", "continue"},
-		{"", "Done, or interrupted by a stop; again after a kill, a failed watchdog and the codes that say so; never after the others."},
+		{"", "Done, or interrupted by a stop; again after a kill, a failed watchdog and the codes that say so; " +
+			"never after the others."},
 		{"SuccessExitStatus", render.Joined(stopCodes(launcher.Again), " ")},
 		{"Restart", "on-failure"},
 		{"RestartSec", "5"},
@@ -237,7 +245,8 @@ func (w writer) unprivileged() []unitLine {
 		user = "muster"
 	}
 	lines := []unitLine{
-		{"", "One user for all agents of the host; where there is no such user, one is made for as long as it is needed."},
+		{"", "One user for all agents of the host; where there is no such user, one is made for as long as it is " +
+			"needed."},
 		{"DynamicUser", "yes"},
 		{"User", user},
 		{"RuntimeDirectory", "muster-agents"},
@@ -270,7 +279,8 @@ func (w writer) unprivileged() []unitLine {
 	}
 	return append(lines,
 		unitLine{"", "GPUs are devices of the host."},
-		unitLine{"DevicePolicy", "closed"}, unitLine{"DeviceAllow", "char-nvidia rw"}, unitLine{"DeviceAllow", "char-nvidia-frontend rw"},
+		unitLine{"DevicePolicy", "closed"}, unitLine{"DeviceAllow", "char-nvidia rw"},
+		unitLine{"DeviceAllow", "char-nvidia-frontend rw"},
 		unitLine{"DeviceAllow", "char-nvidia-uvm rw"}, unitLine{"DeviceAllow", "char-nvidia-caps rw"})
 }
 
@@ -285,7 +295,8 @@ func (w writer) usesGPUs() bool {
 
 func (w writer) target(name string) string {
 	var u unit
-	u.b.WriteString(render.Comment([]string{"The instances of " + w.Options.AppID + " on this host: leave those that it is to run."}))
+	u.b.WriteString(render.Comment([]string{"The instances of " + w.Options.AppID +
+		" on this host: leave those that it is to run."}))
 	lines := []unitLine{{"Description", unitText("muster " + w.Options.AppID)}}
 	for _, g := range w.Groups {
 		for i := range g.Count {
@@ -301,17 +312,20 @@ func (w writer) target(name string) string {
 func (w writer) dropIn(g render.Group) string {
 	var lines []unitLine
 	if g.MemoryMB > 0 {
-		lines = append(lines, unitLine{"", fmt.Sprintf("The process's limit, and %d MB for the agent.", render.AgentMemoryMB)},
+		note := fmt.Sprintf("The process's limit, and %d MB for the agent.", render.AgentMemoryMB)
+		lines = append(lines, unitLine{"", note},
 			unitLine{"MemoryMax", strconv.Itoa(g.MemoryMB) + "M"})
 	}
 	switch {
 	case g.VCores > 0 && g.Hard:
 		lines = append(lines, unitLine{"CPUQuota", strconv.Itoa(g.VCores*100) + "%"})
 	case g.VCores > 0:
-		lines = append(lines, unitLine{"", "A share where cores are short: 100 for each."}, unitLine{"CPUWeight", strconv.Itoa(min(g.VCores*100, 10000))})
+		lines = append(lines, unitLine{"", "A share where cores are short: 100 for each."},
+			unitLine{"CPUWeight", strconv.Itoa(min(g.VCores*100, 10000))})
 	}
 	if g.Pids > 0 {
-		lines = append(lines, unitLine{"", "Threads of the process, and those of the agent."}, unitLine{"TasksMax", strconv.Itoa(g.Pids + agentTasks)})
+		lines = append(lines, unitLine{"", "Threads of the process, and those of the agent."},
+			unitLine{"TasksMax", strconv.Itoa(g.Pids + agentTasks)})
 	}
 	if len(lines) == 0 {
 		return ""

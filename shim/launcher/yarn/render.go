@@ -20,8 +20,8 @@ import (
 // What YARN is asked for where the definition does not say.
 const (
 	usualMemoryMB = 1024 // MB, for a component without a number
-	// maxFailures of one component, beside one of each of its instances, end a service. An agent that is started after the
-	// verdict is one; a host that is lost is none.
+	// maxFailures of one component, beside one of each of its instances, end a service. An agent that is started
+	// after the verdict is one; a host that is lost is none.
 	maxFailures = 5
 	// retries are the distributed shell's in one container, so far apart in milliseconds.
 	retries, retryPause = 3, 5000
@@ -80,15 +80,17 @@ type (
 const (
 	// usualWindow is the usual yarn.nodemanager.sleep-delay-before-sigkill.ms.
 	usualWindow = 250 * time.Millisecond
-	// agentMemoryMB is what the agent and its guard take as YARN's memory monitor sees it: it counts the resident pages of all
-	// processes of a container, those of the agent's binary too, and kills the container that has one more than was asked for.
+	// agentMemoryMB is what the agent and its guard take as YARN's memory monitor sees it: it counts the resident
+	// pages of all processes of a container, those of the agent's binary too, and kills the container that has one
+	// more than was asked for.
 	agentMemoryMB = 64
 )
 
 // Jobs writes services of YARN, or scripts for its distributed shell.
 var Jobs = render.Launcher{
 	Name: "yarn", Formats: []string{"service", "shell"}, // shell: the command line of the distributed shell
-	Flags: []string{"--driver-memory", "--driver-cores"}, AgentMemoryMB: agentMemoryMB, Window: render.ClusterWindow(usualWindow),
+	Flags:         []string{"--driver-memory", "--driver-cores"},
+	AgentMemoryMB: agentMemoryMB, Window: render.ClusterWindow(usualWindow),
 	Write: func(w *render.Writer) ([]render.File, error) { return writer{w}.write() },
 }
 
@@ -102,8 +104,10 @@ func (w writer) write() ([]render.File, error) {
 		return nil, fmt.Errorf("binary %s: want its absolute path on the nodes, or a URL", binary)
 	}
 	// The distributed shell's client writes it into its master's command line as it is.
-	if token := w.Options.TokenFile; w.Options.Format == "shell" && token != "" && !render.PlainWord.MatchString(token) {
-		return nil, fmt.Errorf("token file %s: want a path without blanks and signs that a shell reads", appdef.Quote(token))
+	if token := w.Options.TokenFile; w.Options.Format == "shell" && token != "" &&
+		!render.PlainWord.MatchString(token) {
+		return nil, fmt.Errorf("token file %s: want a path without blanks and signs that a shell reads",
+			appdef.Quote(token))
 	}
 	w.loseAll()
 	if w.Options.Format == "shell" {
@@ -115,7 +119,8 @@ func (w writer) write() ([]render.File, error) {
 func (w writer) loseAll() {
 	for _, g := range w.Groups {
 		if g.GPUType != "" {
-			w.Lose("%s: GPU model %s: YARN grants GPUs by number; give the nodes that have it a label (yarn.label.expression)", g.Name, g.GPUType)
+			w.Lose("%s: GPU model %s: YARN grants GPUs by number; give the nodes that have it a label "+
+				"(yarn.label.expression)", g.Name, g.GPUType)
 		}
 		if g.VCores == appdef.Max {
 			w.Lose("%s: vcores max: YARN grants what it is asked for, 1 here", g.Name)
@@ -124,7 +129,8 @@ func (w writer) loseAll() {
 			w.Lose("%s: memory: %d MB, for want of a number", g.Name, usualMemoryMB)
 		}
 	}
-	w.Lose("kill time-out: %s of the cluster's yarn.nodemanager.sleep-delay-before-sigkill.ms; a stop by YARN leaves no grace to speak of", w.LongestWindow())
+	w.Lose("kill time-out: %s of the cluster's yarn.nodemanager.sleep-delay-before-sigkill.ms; a stop by YARN "+
+		"leaves no grace to speak of", w.LongestWindow())
 }
 
 // nameOf is a name of a service or a component: lower case, a letter first.
@@ -160,7 +166,8 @@ func (w writer) service() ([]render.File, error) {
 			return nil, err
 		}
 		if other, taken := seen[c.Name]; taken {
-			return nil, fmt.Errorf("components %s and %s: YARN wants names that differ in more than case and signs", other, g.Name)
+			return nil, fmt.Errorf("components %s and %s: YARN wants names that differ in more than case and signs",
+				other, g.Name)
 		}
 		seen[c.Name] = g.Name
 		service.Components = append(service.Components, c)
@@ -168,8 +175,11 @@ func (w writer) service() ([]render.File, error) {
 	if w.Options.Priority != "" {
 		w.Lose("priority %s: YARN's service API has none; that of the queue holds", w.Options.Priority)
 	}
-	w.Lose("exit codes: YARN's services start an agent again after any but 0, until a component has failed as often as it has instances, and %d times more; one that is started after the verdict ends with it at once", maxFailures)
-	service.Description = strings.Join(nonEmpty(w.Header("A service of YARN, written by muster render yarn.", "yarn app -launch "+name+" "+name+".json")), " | ")
+	w.Lose("exit codes: YARN's services start an agent again after any but 0, until a component has failed as "+
+		"often as it has instances, and %d times more; one that is started after the verdict ends with it at once",
+		maxFailures)
+	service.Description = strings.Join(nonEmpty(w.Header("A service of YARN, written by muster render yarn.",
+		"yarn app -launch "+name+" "+name+".json")), " | ")
 	text, err := indented(service)
 	return []render.File{{Name: name + ".json", Text: text}}, err
 }
@@ -203,9 +213,9 @@ func (w writer) component(g render.Group) (component, error) {
 	failures := strconv.Itoa(g.Count + maxFailures)
 	c.Configuration.Properties = map[string]string{
 		"yarn.service.container-failure-per-component.threshold": failures,
-		// A run that is over ends each agent at once: a master that avoided hosts for it, after three failures by default, would
-		// find none at last. The next master, which inherits what is avoided, would wait for ever. No number of failures that
-		// ends the service is high enough: more of them come in while the master goes.
+		// A run that is over ends each agent at once: a master that avoided hosts for it, after three failures by
+		// default, would find none at last. The next master, which inherits what is avoided, would wait for ever. No
+		// number of failures that ends the service is high enough: more of them come in while the master goes.
 		"yarn.service.node-blacklist.threshold": strconv.Itoa(math.MaxInt32),
 	}
 	if render.Remote(w.Options.Binary) {
@@ -223,10 +233,14 @@ func (w writer) component(g render.Group) (component, error) {
 	}
 	var constraints []constraint
 	if g.Spread {
-		constraints = append(constraints, constraint{Type: "ANTI_AFFINITY", Scope: "NODE", TargetTags: []string{c.Name}})
+		constraints = append(constraints, constraint{
+			Type: "ANTI_AFFINITY", Scope: "NODE", TargetTags: []string{c.Name},
+		})
 	}
 	if g.Label != "" {
-		constraints = append(constraints, constraint{Type: "AFFINITY", Scope: "NODE", NodePartitions: []string{g.Label}})
+		constraints = append(constraints, constraint{
+			Type: "AFFINITY", Scope: "NODE", NodePartitions: []string{g.Label},
+		})
 	}
 	if len(constraints) > 0 {
 		c.PlacementPolicy = &placement{constraints}
@@ -242,11 +256,13 @@ func memoryMB(g render.Group) int {
 }
 
 // command is a command as a container's launch script runs it: between double quotes of one shell, by another. Before
-// that a NodeManager fills in `{{NAME}}`, `<LOG_DIR>` and the like, and services fill in `${NAME}`: none of them is left whole.
+// that a NodeManager fills in `{{NAME}}`, `<LOG_DIR>` and the like, and services fill in `${NAME}`: none of them is
+// left whole.
 func command(words []string) string { return inDoubleQuotes(shellText(words)) }
 
 // brokenUp parts what is filled in by an empty pair of quotes, inside a word between single ones.
-var brokenUp = strings.NewReplacer("{{", "{''{", "}}", "}''}", "<LOG_DIR>", "<''LOG_DIR>", "<CPS>", "<''CPS>", "<ADD_OPENS>", "<''ADD_OPENS>", "${", "$''{")
+var brokenUp = strings.NewReplacer("{{", "{''{", "}}", "}''}", "<LOG_DIR>", "<''LOG_DIR>", "<CPS>", "<''CPS>",
+	"<ADD_OPENS>", "<''ADD_OPENS>", "${", "$''{")
 
 func shellText(words []string) string {
 	out := make([]string, len(words))
@@ -263,7 +279,8 @@ func shellText(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// brokenRuns breaks up all of a text: of `{{{` the replacer takes the first two, and what it leaves must not meet the third.
+// brokenRuns breaks up all of a text: of `{{{` the replacer takes the first two, and what it leaves must not meet the
+// third.
 func brokenRuns(text string) string {
 	for {
 		next := brokenUp.Replace(text)
@@ -278,7 +295,8 @@ func inDoubleQuotes(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(text)
 }
 
-// shellTimeout is how long the distributed shell's client lets the application live, in milliseconds: the most it can be told.
+// shellTimeout is how long the distributed shell's client lets the application live, in milliseconds: the most it can
+// be told.
 const shellTimeout = math.MaxInt32
 
 // shell is a script that submits one application, or one for each component where they are of different sizes: the
@@ -304,20 +322,25 @@ func (w writer) shell() ([]render.File, error) {
 		commands = append(commands, w.application(g, priority, len(parts) > 1))
 	}
 	if w.Options.TimeLimit == 0 {
-		w.Lose("time: the client ends an application after %d days at the latest", shellTimeout/int(24*time.Hour/time.Millisecond))
+		w.Lose("time: the client ends an application after %d days at the latest",
+			shellTimeout/int(24*time.Hour/time.Millisecond))
 	}
-	how := []string{"  bash " + w.Options.AppID + ".yarn.sh", "", "Its clients follow their applications, and end with 0 where all containers did.", ""}
-	header := w.Header("Applications of YARN's distributed shell, written by muster render yarn.", append(how, render.CodeLines()...)...)
+	how := []string{"  bash " + w.Options.AppID + ".yarn.sh", "",
+		"Its clients follow their applications, and end with 0 where all containers did.", ""}
+	header := w.Header("Applications of YARN's distributed shell, written by muster render yarn.",
+		append(how, render.CodeLines()...)...)
 	text := "#!/bin/bash\n" + render.Comment(header) + scriptHead
 	if w.Options.TimeLimit > 0 {
 		text += fmt.Sprintf(scriptLimited, render.WholeSeconds(w.Options.TimeLimit))
 	}
 	if render.Remote(w.Options.Binary) {
-		text += scriptBring + render.ShellLines("  ", []string{"hdfs", "dfs", "-get", w.Options.Binary, ""}, map[int]string{4: `"$brought"/` + render.BinaryName}) + "\n"
+		words, target := []string{"hdfs", "dfs", "-get", w.Options.Binary, ""}, `"$brought"/`+render.BinaryName
+		text += scriptBring + render.ShellLines("  ", words, map[int]string{4: target}) + "\n"
 	}
 	text += strings.Join(commands, "")
 	if len(parts) > 1 {
-		text += "\nstatus=0\nfor client in \"${clients[@]}\"; do\n\twait \"$client\" || status=$?\ndone\nexit \"$status\"\n"
+		text += "\nstatus=0\nfor client in \"${clients[@]}\"; do\n\twait \"$client\" || status=$?\ndone\nexit " +
+			"\"$status\"\n"
 	}
 	return []render.File{{Name: w.Options.AppID + ".yarn.sh", Text: text}}, nil
 }
@@ -354,7 +377,8 @@ limited() {
 		case $line in *"Submitted application application_"*)
 			id=application_${line##*Submitted application application_}
 			id=${id%%%%[!a-z0-9_]*}
-			yarn application -appId "$id" -updateLifetime %d </dev/null >&2 || yarn application -kill "$id" </dev/null >&2
+			yarn application -appId "$id" -updateLifetime %d </dev/null >&2 ` +
+	`|| yarn application -kill "$id" </dev/null >&2
 			;;
 		esac
 		printf '%%s\n' "$line"
@@ -371,11 +395,13 @@ trap 'rm -rf "$brought"' EXIT
 
 // priorityOf is a number as YARN has it; HBox's words are those of its own table.
 func priorityOf(text string) (string, error) {
-	if n, ok := map[string]string{"DEFAULT": "0", "VERY_LOW": "0", "LOW": "1", "NORMAL": "2", "HIGH": "3", "VERY_HIGH": "4"}[strings.ToUpper(text)]; ok {
+	if n, ok := map[string]string{"DEFAULT": "0", "VERY_LOW": "0", "LOW": "1", "NORMAL": "2", "HIGH": "3",
+		"VERY_HIGH": "4"}[strings.ToUpper(text)]; ok {
 		return n, nil
 	}
 	if n, err := strconv.Atoi(text); text != "" && (err != nil || n < 0) {
-		return "", fmt.Errorf("priority %s: want a number, or DEFAULT, VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH", appdef.Quote(text))
+		return "", fmt.Errorf("priority %s: want a number, or DEFAULT, VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH",
+			appdef.Quote(text))
 	}
 	return text, nil
 }
@@ -390,9 +416,11 @@ func (w writer) application(g render.Group, priority string, several bool) strin
 		"yarn", "jar", "", "org.apache.hadoop.yarn.applications.distributedshell.Client",
 		"-jar", "", "-appname", name, "-num_containers", strconv.Itoa(g.Count),
 		"-container_resources", resources(g), "-timeout", w.shellTime(),
-		"-container_retry_policy", "2", "-container_retry_error_codes", render.Joined(exits(launcher.CodesOf(launcher.Again, launcher.Elsewhere)), ","),
+		"-container_retry_policy", "2", "-container_retry_error_codes",
+		render.Joined(exits(launcher.CodesOf(launcher.Again, launcher.Elsewhere)), ","),
 		"-container_max_retries", strconv.Itoa(retries), "-container_retry_interval", strconv.Itoa(retryPause),
-		"-keep_containers_across_application_attempts", // a master that is lost with its host is no reason to end the others
+		// A master that is lost with its host is no reason to end the others.
+		"-keep_containers_across_application_attempts",
 	}
 	filled := map[int]string{2: `"$DISTRIBUTED_SHELL_JAR"`, 5: `"$DISTRIBUTED_SHELL_JAR"`}
 	option := func(name, value string) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Fake has a shell script play a launcher's client. It finds its folder in $FAKE, and its words are kept in the file asked.
+// Fake has a shell script play a launcher's client. It finds its folder in $FAKE, and its words are kept in the file
+// asked.
 func Fake(t *testing.T, client, script string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

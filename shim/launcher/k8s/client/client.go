@@ -33,9 +33,9 @@ func (k *Client) kubectl(words ...string) []string {
 	return append(all, words...)
 }
 
-// Start creates the objects. The id is their names, with commas between them. What is left of an earlier run is deleted before:
-// the template of a Job cannot be changed. One that has not ended is ErrRuns; anything of those names without our labels is
-// ErrForeign.
+// Start creates the objects. The id is their names, with commas between them. What is left of an earlier run is
+// deleted before: the template of a Job cannot be changed. One that has not ended is ErrRuns; anything of those names
+// without our labels is ErrForeign.
 func (k *Client) Start(ctx context.Context) (id string, err error) {
 	there, err := k.get(ctx)
 	if err != nil {
@@ -54,13 +54,17 @@ func (k *Client) Start(ctx context.Context) (id string, err error) {
 	}
 	if len(there) > 0 {
 		if now := stateOf(there); !now.Over {
-			return "", fmt.Errorf("k8s: %s %w: end it with muster stop and kubectl delete, or give another --app-id", there[0].Metadata.Name, job.ErrRuns)
+			return "", fmt.Errorf("k8s: %s %w: end it with muster stop and kubectl delete, or give another --app-id",
+				there[0].Metadata.Name, job.ErrRuns)
 		}
-		if _, err := k.Run(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--cascade=foreground", "--timeout="+deletePatience.String())...); err != nil {
+		words := k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--cascade=foreground",
+			"--timeout="+deletePatience.String())
+		if _, err := k.Run(ctx, k.Objects, words...); err != nil {
 			return "", fmt.Errorf("k8s: what is left of the last run: %w", err)
 		}
 	}
-	// To create writes over nothing that has come to those names meanwhile. The annotation is for who applies them by hand later.
+	// To create writes over nothing that has come to those names meanwhile. The annotation is for who applies them by
+	// hand later.
 	said, err := k.Send(ctx, k.Objects, k.kubectl("create", "--save-config", "--filename", "-", "--output", "name")...)
 	if errors.Is(err, job.ErrUnknown) {
 		return "", fmt.Errorf("k8s: %w", err)
@@ -72,7 +76,8 @@ func (k *Client) Start(ctx context.Context) (id string, err error) {
 	return strings.Join(k.names, ","), nil
 }
 
-// deletePatience is how long what is left of an earlier run may take to go: a pod on a host that is lost does not go by itself.
+// deletePatience is how long what is left of an earlier run may take to go: a pod on a host that is lost does not go
+// by itself.
 const deletePatience = job.Patience / 2
 
 // takeBack deletes what was created of a job of which something was refused.
@@ -80,7 +85,8 @@ func (k *Client) takeBack(ctx context.Context) error {
 	if len(k.names) == 0 {
 		return nil
 	}
-	_, err := k.Run(context.WithoutCancel(ctx), "", k.kubectl(append([]string{"delete", "--ignore-not-found", "--wait=false"}, k.names...)...)...)
+	words := append(k.kubectl("delete", "--ignore-not-found", "--wait=false"), k.names...)
+	_, err := k.Run(context.WithoutCancel(ctx), "", words...)
 	if err != nil {
 		return fmt.Errorf("k8s: %s stay: %w", strings.Join(k.names, ", "), err)
 	}
@@ -121,7 +127,8 @@ func (k *Client) wanted() (all []object, err error) {
 func foreign(there []object, app string) error {
 	for _, o := range there {
 		if label := o.Metadata.Labels[appLabel]; label == "" || label != app {
-			return fmt.Errorf("k8s: %s %s %w, by its label %s: give another --app-id", o.Kind, o.Metadata.Name, job.ErrForeign, appLabel)
+			return fmt.Errorf("k8s: %s %s %w, by its label %s: give another --app-id",
+				o.Kind, o.Metadata.Name, job.ErrForeign, appLabel)
 		}
 	}
 	return nil
@@ -181,7 +188,8 @@ func stateOf(there []object) job.State {
 			case "Complete", "Completed":
 				state = job.State{Word: "completed", Over: true, OK: true}
 			case "Failed":
-				state = job.State{Word: "failed", Over: true, Why: job.OneLine(one.Metadata.Name + ": " + c.Reason + job.After(": ", c.Message))}
+				state = job.State{Word: "failed", Over: true}
+				state.Why = job.OneLine(one.Metadata.Name + ": " + c.Reason + job.After(": ", c.Message))
 			case "Suspended":
 				state.Word = "suspended"
 			}
@@ -196,7 +204,8 @@ func stateOf(there []object) job.State {
 
 // Stop deletes the objects: pods get SIGTERM.
 func (k *Client) Stop(ctx context.Context) error {
-	if _, err := k.Run(ctx, k.Objects, k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--wait=false")...); err != nil {
+	words := k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--wait=false")
+	if _, err := k.Run(ctx, k.Objects, words...); err != nil {
 		return fmt.Errorf("k8s: %w", err)
 	}
 	return nil

@@ -17,14 +17,15 @@ import (
 )
 
 // Client submits over Nomad's HTTP API, by the variables that Nomad's own client reads: NOMAD_ADDR, NOMAD_TOKEN,
-// NOMAD_NAMESPACE, NOMAD_REGION, NOMAD_HTTP_AUTH, NOMAD_CACERT, NOMAD_CLIENT_CERT, NOMAD_CLIENT_KEY, NOMAD_TLS_SERVER_NAME,
-// NOMAD_SKIP_VERIFY.
+// NOMAD_NAMESPACE, NOMAD_REGION, NOMAD_HTTP_AUTH, NOMAD_CACERT, NOMAD_CLIENT_CERT, NOMAD_CLIENT_KEY,
+// NOMAD_TLS_SERVER_NAME, NOMAD_SKIP_VERIFY.
 type Client struct {
 	// Address is that of any server or client; empty: NOMAD_ADDR, else http://127.0.0.1:4646.
 	Address string
 	// Job is what room render wrote: JSON with the member Job.
 	Job string
-	// Final are exit codes of an agent that starting it again does not change; Nomad itself starts it again after any but 0.
+	// Final are exit codes of an agent that starting it again does not change; Nomad itself starts it again after any
+	// but 0.
 	Final []int
 
 	api job.API
@@ -38,8 +39,9 @@ type jobStanding struct {
 	JobModifyIndex, Version       uint64
 }
 
-// Start registers the job and returns its id. A job of that name that is somebody else's is ErrForeign, whether it runs or not.
-// One of ours that is not dead is ErrRuns: Nomad would take the new one for its next version, and end the run that is there.
+// Start registers the job and returns its id. A job of that name that is somebody else's is ErrForeign, whether it
+// runs or not. One of ours that is not dead is ErrRuns: Nomad would take the new one for its next version, and end
+// the run that is there.
 func (n *Client) Start(ctx context.Context) (id string, err error) {
 	var outer struct{ Job json.RawMessage }
 	var wanted jobStanding
@@ -52,18 +54,23 @@ func (n *Client) Start(ctx context.Context) (id string, err error) {
 	n.id = wanted.ID
 	last, err := n.look(ctx)
 	if job.Missing(err) && !strings.Contains(err.Error(), "job not found") {
-		return "", fmt.Errorf("nomad: %w at %s: what answers there is not Nomad's HTTP API (%s), whose port is 4646; --address or NOMAD_ADDR says where it is", job.ErrUnreachable, n.api.Base, job.OneLine(err.Error()))
+		return "", fmt.Errorf("nomad: %w at %s: what answers there is not Nomad's HTTP API (%s), whose port is "+
+			"4646; --address or NOMAD_ADDR says where it is", job.ErrUnreachable, n.api.Base, job.OneLine(err.Error()))
 	}
 	if err != nil && !job.Missing(err) {
 		return "", fmt.Errorf("nomad at %s: %w", n.api.Base, err)
 	}
 	if err == nil && last.Meta["muster_app"] != wanted.Meta["muster_app"] {
-		return "", fmt.Errorf("nomad: job %s, which is %s, %w: give another --app-id, or, where nobody wants it any more, nomad job stop -purge %s", n.id, last.Status, job.ErrForeign, n.id)
+		return "", fmt.Errorf("nomad: job %s, which is %s, %w: give another --app-id, or, where nobody wants it "+
+			"any more, nomad job stop -purge %s", n.id, last.Status, job.ErrForeign, n.id)
 	}
 	if err == nil && last.Status != "dead" {
-		return "", fmt.Errorf("nomad: job %s %w, as run %s: end it with muster stop, or give another --app-id", n.id, job.ErrRuns, last.Meta["muster_run"])
+		return "", fmt.Errorf("nomad: job %s %w, as run %s: end it with muster stop, or give another --app-id",
+			n.id, job.ErrRuns, last.Meta["muster_run"])
 	}
-	text, err := json.Marshal(map[string]any{"Job": outer.Job, "EnforceIndex": true, "JobModifyIndex": last.JobModifyIndex})
+	text, err := json.Marshal(map[string]any{
+		"Job": outer.Job, "EnforceIndex": true, "JobModifyIndex": last.JobModifyIndex,
+	})
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +92,8 @@ func (n *Client) open(wanted jobStanding) error {
 	}
 	n.api = job.API{Base: base, Client: client, Query: url.Values{}, Headers: http.Header{}}
 	for name, value := range map[string]string{
-		"namespace": cmp.Or(wanted.Namespace, os.Getenv("NOMAD_NAMESPACE")), "region": cmp.Or(wanted.Region, os.Getenv("NOMAD_REGION")),
+		"namespace": cmp.Or(wanted.Namespace, os.Getenv("NOMAD_NAMESPACE")),
+		"region":    cmp.Or(wanted.Region, os.Getenv("NOMAD_REGION")),
 	} {
 		if value != "" {
 			n.api.Query.Set(name, value)
@@ -142,7 +150,8 @@ func (n *Client) State(ctx context.Context) (job.State, error) {
 		if a.ClientStatus == "running" || a.ClientStatus == "pending" {
 			alive++
 		}
-		if a.JobVersion == now.Version && a.NextAllocation == "" && (a.ClientStatus == "failed" || a.ClientStatus == "lost") {
+		gone := a.ClientStatus == "failed" || a.ClientStatus == "lost"
+		if a.JobVersion == now.Version && a.NextAllocation == "" && gone {
 			failed = append(failed, a.Name+" "+a.ClientStatus+job.After(": ", a.last()))
 		}
 	}
@@ -165,8 +174,8 @@ func (n *Client) State(ctx context.Context) (job.State, error) {
 	return s, nil
 }
 
-// futile tells that a task has ended twice in a row with one of these codes, and does not run now. Nomad counts a restart as soon
-// as it has decided on it, and keeps the last ten events of a task.
+// futile tells that a task has ended twice in a row with one of these codes, and does not run now. Nomad counts a
+// restart as soon as it has decided on it, and keeps the last ten events of a task.
 func (a allocation) futile(final []int) bool {
 	for _, task := range a.TaskStates {
 		ends, up := 0, false
@@ -191,7 +200,8 @@ func (a allocation) futile(final []int) bool {
 func (a allocation) last() string {
 	for _, task := range a.TaskStates {
 		for _, e := range slices.Backward(task.Events) {
-			if e.Type == "Terminated" || e.Type == "Driver Failure" || e.Type == "Failed Artifact Download" || e.Type == "Setup Failure" {
+			switch e.Type {
+			case "Terminated", "Driver Failure", "Failed Artifact Download", "Setup Failure":
 				return job.OneLine(e.DisplayMessage)
 			}
 		}
@@ -221,8 +231,10 @@ func (n *Client) unplaced(ctx context.Context) ([]string, error) {
 		newest, out = e.ModifyIndex, nil
 		for _, group := range slices.Sorted(maps.Keys(e.FailedTGAllocs)) {
 			f := e.FailedTGAllocs[group]
-			why := slices.Concat(slices.Sorted(maps.Keys(f.DimensionExhausted)), slices.Sorted(maps.Keys(f.ConstraintFiltered)))
-			out = append(out, fmt.Sprintf("%s finds no room on %d nodes%s", group, f.NodesEvaluated, job.After(": ", strings.Join(why, ", "))))
+			why := slices.Concat(slices.Sorted(maps.Keys(f.DimensionExhausted)),
+				slices.Sorted(maps.Keys(f.ConstraintFiltered)))
+			out = append(out, fmt.Sprintf("%s finds no room on %d nodes%s",
+				group, f.NodesEvaluated, job.After(": ", strings.Join(why, ", "))))
 		}
 	}
 	return out, nil
@@ -247,5 +259,6 @@ func (n *Client) Hints() (follow, end string) {
 		}
 		return strings.Join(append(all, n.id), " ")
 	}
-	return words("job", "status") + " (its agents' logs: " + words("alloc", "logs", "-stderr", "-job") + "; a program's: nomad alloc fs ALLOCATION alloc/logs/muster/INSTANCE/stdout.log)", words("job", "stop")
+	return words("job", "status") + " (its agents' logs: " + words("alloc", "logs", "-stderr", "-job") +
+		"; a program's: nomad alloc fs ALLOCATION alloc/logs/muster/INSTANCE/stdout.log)", words("job", "stop")
 }

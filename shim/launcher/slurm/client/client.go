@@ -28,7 +28,8 @@ func (s *Client) Start(ctx context.Context) (id string, err error) {
 	}
 	id, s.cluster, _ = strings.Cut(strings.TrimSpace(said), ";")
 	if !wholeNumber.MatchString(id) {
-		return "", fmt.Errorf("slurm: %w: sbatch --parsable says %q, want a job's number", job.ErrUnknown, job.OneLine(said))
+		return "", fmt.Errorf("slurm: %w: sbatch --parsable says %q, want a job's number",
+			job.ErrUnknown, job.OneLine(said))
 	}
 	s.id = id
 	return s.id, nil
@@ -67,8 +68,10 @@ func (s *Client) State(ctx context.Context) (job.State, error) {
 
 var field = regexp.MustCompile(`(?:^|\s)(JobState|Reason|ExitCode)=(\S+)`)
 
-// overStates are the states that a job does not leave by itself (squeue(1), JOB STATE CODES); a requeued one is PENDING.
-var overStates = []string{"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT", "REVOKED"}
+// overStates are the states that a job does not leave by itself (squeue(1), JOB STATE CODES); a requeued one is
+// PENDING.
+var overStates = []string{"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
+	"PREEMPTED", "TIMEOUT", "REVOKED"}
 
 // stateOf reads a line of scontrol.
 func stateOf(line string) job.State {
@@ -100,10 +103,12 @@ func (s *Client) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Hints are the launcher's own commands that follow the job and end it; where its number is not known, all of the user's.
+// Hints are the launcher's own commands that follow the job and end it; where its number is not known, all of the
+// user's.
 func (s *Client) Hints() (follow, end string) {
 	if s.id == "" {
 		return "squeue --me --format='%i %j %T %V'", "scancel JOBID"
 	}
-	return strings.Join(s.of("scontrol", "show", "job", s.id), " ") + " (logs: the file that it names as StdOut)", strings.Join(s.of("scancel", s.id), " ")
+	return strings.Join(s.of("scontrol", "show", "job", s.id), " ") + " (logs: the file that it names as StdOut)",
+		strings.Join(s.of("scancel", s.id), " ")
 }

@@ -25,8 +25,8 @@ type Client struct {
 	instances []string
 }
 
-// Start lays the units and starts the target, without waiting for the gang. The id is the target's name. One that is active is
-// ErrRuns.
+// Start lays the units and starts the target, without waiting for the gang. The id is the target's name. One that is
+// active is ErrRuns.
 func (s *Client) Start(ctx context.Context) (id string, err error) {
 	if err := s.read(); err != nil {
 		return "", err
@@ -37,7 +37,8 @@ func (s *Client) Start(ctx context.Context) (id string, err error) {
 	}
 	for _, u := range now {
 		if u.up() {
-			return "", fmt.Errorf("systemd: %s %w: end it with muster stop, or systemctl stop %s", u.name, job.ErrRuns, s.target)
+			return "", fmt.Errorf("systemd: %s %w: end it with muster stop, or systemctl stop %s",
+				u.name, job.ErrRuns, s.target)
 		}
 	}
 	if err := s.ours(); err != nil {
@@ -49,7 +50,8 @@ func (s *Client) Start(ctx context.Context) (id string, err error) {
 	if err := s.control(ctx, "daemon-reload"); err != nil {
 		return "", err
 	}
-	if err := s.control(ctx, append([]string{"reset-failed", s.target}, s.failed(now)...)...); err != nil && len(s.failed(now)) > 0 {
+	failed := s.failed(now)
+	if err := s.control(ctx, append([]string{"reset-failed", s.target}, failed...)...); err != nil && len(failed) > 0 {
 		return "", err
 	}
 	if _, err := s.Send(ctx, "", "systemctl", "start", "--no-block", s.target); err != nil {
@@ -104,7 +106,8 @@ func begins(unit string) string {
 
 // lay writes the units, each whole or not at all, and takes away the limits of an earlier run's instances.
 func (s *Client) lay() error {
-	stale, err := filepath.Glob(filepath.Join(s.Dir, quoteMeta(strings.TrimSuffix(s.target, ".target"))+"@*.service.d", "limits.conf"))
+	template := quoteMeta(strings.TrimSuffix(s.target, ".target"))
+	stale, err := filepath.Glob(filepath.Join(s.Dir, template+"@*.service.d", "limits.conf"))
 	if err != nil {
 		return err
 	}
@@ -112,7 +115,8 @@ func (s *Client) lay() error {
 		if text, err := os.ReadFile(path); err != nil || begins(string(text)) != "# Limits of" {
 			continue
 		}
-		if err := errors.Join(os.Remove(path), os.Remove(filepath.Dir(path))); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrExist) {
+		err := errors.Join(os.Remove(path), os.Remove(filepath.Dir(path)))
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrExist) {
 			return err
 		}
 	}
@@ -124,7 +128,8 @@ func (s *Client) lay() error {
 		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, []byte(text)) {
 			continue
 		}
-		if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil { //nolint:gosec // units are read by everybody
+		err := os.WriteFile(path+".new", []byte(text), 0o644) //nolint:gosec // units are read by everybody
+		if err != nil {
 			return err
 		}
 		if err := os.Rename(path+".new", path); err != nil {
@@ -149,7 +154,8 @@ func (u unit) up() bool {
 
 // show asks for all instances.
 func (s *Client) show(ctx context.Context) ([]unit, error) {
-	words := append([]string{"systemctl", "show", "--property=Id,ActiveState,SubState,Result,ExecMainStatus,Job", "--"}, s.instances...)
+	words := append([]string{"systemctl", "show", "--property=Id,ActiveState,SubState,Result,ExecMainStatus,Job",
+		"--"}, s.instances...)
 	said, err := s.Run(ctx, "", words...)
 	if err != nil {
 		return nil, fmt.Errorf("systemd: %w", err)
@@ -157,7 +163,8 @@ func (s *Client) show(ctx context.Context) ([]unit, error) {
 	var all []unit
 	for block := range strings.SplitSeq(strings.TrimSpace(said), "\n\n") {
 		var u unit
-		at := map[string]*string{"Id": &u.name, "ActiveState": &u.active, "SubState": &u.sub, "Result": &u.result, "ExecMainStatus": &u.code, "Job": &u.job}
+		at := map[string]*string{"Id": &u.name, "ActiveState": &u.active, "SubState": &u.sub, "Result": &u.result,
+			"ExecMainStatus": &u.code, "Job": &u.job}
 		for line := range strings.Lines(block) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			if field := at[name]; field != nil {
@@ -221,5 +228,7 @@ func (s *Client) control(ctx context.Context, words ...string) error {
 
 // Hints are the launcher's own commands that follow the job and end it.
 func (s *Client) Hints() (follow, end string) {
-	return "systemctl list-dependencies " + s.target + " (logs: journalctl -u '" + strings.TrimSuffix(s.target, ".target") + "@*')", "systemctl stop " + s.target
+	template := strings.TrimSuffix(s.target, ".target")
+	return "systemctl list-dependencies " + s.target + " (logs: journalctl -u '" + template + "@*')",
+		"systemctl stop " + s.target
 }

@@ -35,9 +35,10 @@ func open(r job.Request) (job.Client, error) {
 		}
 		return &Shell{ResourceManager: manager, Script: text, Applications: r.Job.Applications}, nil
 	}
-	return &Service{ResourceManager: manager, Definition: text, Kept: func(ctx context.Context, name string) ([]byte, error) {
+	kept := func(ctx context.Context, name string) ([]byte, error) {
 		return keptService(ctx, r.Stores, manager.User, name)
-	}}, nil
+	}
+	return &Service{ResourceManager: manager, Definition: text, Kept: kept}, nil
 }
 
 // shellClient refuses the distributed shell where its client is not there.
@@ -50,7 +51,8 @@ func shellClient() error {
 			"want Hadoop's folder, or DISTRIBUTED_SHELL_JAR with the jar's path and yarn in the PATH")
 	}
 	if _, err := exec.LookPath("yarn"); err != nil {
-		return exit.Usagef("submit yarn: HADOOP_HOME is not set, and yarn is not in the PATH: want Hadoop's folder: %w", err)
+		return exit.Usagef("submit yarn: HADOOP_HOME is not set, and yarn is not in the PATH: want Hadoop's "+
+			"folder: %w", err)
 	}
 	return nil
 }
@@ -97,7 +99,8 @@ func resourceManager(r job.Request) (*ResourceManager, error) {
 	}
 	conf, err := hdfs.ParseConf(text)
 	if err != nil {
-		return m, exit.With(exit.Usage, fmt.Errorf("submit: %s: %w; --address says where the ResourceManager is", path, err))
+		return m, exit.With(exit.Usage, fmt.Errorf("submit: %s: %w; --address says where the ResourceManager is",
+			path, err))
 	}
 	m.Addresses = resourceManagers(conf)
 	return m, nil

@@ -13,10 +13,11 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// ResourceManager is the REST of YARN's: services and applications, as a user of simple authentication (user.name). A cluster
-// that wants Kerberos refuses it.
+// ResourceManager is the REST of YARN's: services and applications, as a user of simple authentication (user.name). A
+// cluster that wants Kerberos refuses it.
 type ResourceManager struct {
-	// Addresses are those of its web application, http://HOST:PORT or HOST:PORT: of a pair, each is asked until one is active.
+	// Addresses are those of its web application, http://HOST:PORT or HOST:PORT: of a pair, each is asked until one
+	// is active.
 	Addresses []string
 	User      string
 
@@ -51,7 +52,8 @@ func (r *ResourceManager) open(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("yarn at %s: %w", base, wanting(err)))
 	}
 	if len(errs) == 0 {
-		return fmt.Errorf("yarn: %w: no address of a ResourceManager: want --address, or yarn-site.xml in Hadoop's configuration (--hadoop-conf)", job.ErrUnreachable)
+		return fmt.Errorf("yarn: %w: no address of a ResourceManager: want --address, or yarn-site.xml in Hadoop's "+
+			"configuration (--hadoop-conf)", job.ErrUnreachable)
 	}
 	return errors.Join(errs...)
 }
@@ -59,7 +61,8 @@ func (r *ResourceManager) open(ctx context.Context) error {
 // wanting says of a refusal what it may mean.
 func wanting(err error) error {
 	if odd, ok := errors.AsType[job.StatusError](err); ok && odd.Code == http.StatusUnauthorized {
-		return fmt.Errorf("%w: the cluster wants Kerberos, which this does not speak to it: --format shell submits by Hadoop's own client, after kinit", err)
+		return fmt.Errorf("%w: the cluster wants Kerberos, which this does not speak to it: --format shell submits "+
+			"by Hadoop's own client, after kinit", err)
 	}
 	return err
 }
@@ -77,7 +80,9 @@ func (r *ResourceManager) application(ctx context.Context, id string) (job.State
 	var answer struct{ App application }
 	err := r.api.Call(ctx, http.MethodGet, "/ws/v1/cluster/apps/"+url.PathEscape(id), nil, &answer)
 	if job.Missing(err) {
-		return job.State{Word: "forgotten", Over: true, Why: "the ResourceManager does not know the application any more"}, nil
+		return job.State{
+			Word: "forgotten", Over: true, Why: "the ResourceManager does not know the application any more",
+		}, nil
 	}
 	if err != nil {
 		return job.State{}, fmt.Errorf("yarn at %s: %w", r.api.Base, err)
@@ -101,7 +106,8 @@ func (r *ResourceManager) kill(ctx context.Context, id string) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	err := r.api.Call(ctx, http.MethodPut, "/ws/v1/cluster/apps/"+url.PathEscape(id)+"/state", []byte(`{"state":"KILLED"}`), nil)
+	at := "/ws/v1/cluster/apps/" + url.PathEscape(id) + "/state"
+	err := r.api.Call(ctx, http.MethodPut, at, []byte(`{"state":"KILLED"}`), nil)
 	if err != nil && !job.Missing(err) {
 		return fmt.Errorf("yarn at %s: %w", r.api.Base, err)
 	}
@@ -113,8 +119,8 @@ type Service struct {
 	*ResourceManager
 	// Definition is what room render wrote.
 	Definition string
-	// Kept reads the definition that YARN keeps of a service by its name; its REST tells nothing of one that has ended. Nil: there
-	// is no way to it.
+	// Kept reads the definition that YARN keeps of a service by its name; its REST tells nothing of one that has
+	// ended. Nil: there is no way to it.
 	Kept func(ctx context.Context, name string) ([]byte, error)
 
 	name, id string
@@ -157,8 +163,8 @@ func (s definition) app() string {
 	return app
 }
 
-// Start submits the service and returns its application's id. What is left of an earlier run of that name is forgotten; one that
-// runs is ErrRuns, one that was not ours is ErrForeign: it may only rest for a while.
+// Start submits the service and returns its application's id. What is left of an earlier run of that name is
+// forgotten; one that runs is ErrRuns, one that was not ours is ErrForeign: it may only rest for a while.
 func (y *Service) Start(ctx context.Context) (id string, err error) {
 	if err := y.open(ctx); err != nil {
 		return "", err
@@ -171,7 +177,8 @@ func (y *Service) Start(ctx context.Context) (id string, err error) {
 	last, err := y.look(ctx)
 	switch {
 	case err == nil && last.runs():
-		return "", fmt.Errorf("yarn: service %s %w, as version %s: end it with muster stop where it is the run of that name, or yarn app -stop %s, or give another --app-id", y.name, job.ErrRuns, last.Version, y.name)
+		return "", fmt.Errorf("yarn: service %s %w, as version %s: end it with muster stop where it is the run of "+
+			"that name, or yarn app -stop %s, or give another --app-id", y.name, job.ErrRuns, last.Version, y.name)
 	case err == nil:
 		if err := y.ours(ctx, wanted); err != nil {
 			return "", err
@@ -187,7 +194,8 @@ func (y *Service) Start(ctx context.Context) (id string, err error) {
 	}
 	now, err := y.look(context.WithoutCancel(ctx))
 	if err != nil || now.ID == "" {
-		return "", errors.Join(fmt.Errorf("yarn at %s: %w: service %s was taken, and has no application", y.api.Base, job.ErrUnknown, y.name), err)
+		return "", errors.Join(fmt.Errorf("yarn at %s: %w: service %s was taken, and has no application",
+			y.api.Base, job.ErrUnknown, y.name), err)
 	}
 	y.id = now.ID
 	return y.id, nil
@@ -197,11 +205,13 @@ func (y *Service) Start(ctx context.Context) (id string, err error) {
 func (y *Service) ours(ctx context.Context, wanted definition) error {
 	advice := "give another --app-id, or, where nobody wants it any more, yarn app -destroy " + y.name
 	if y.Kept == nil {
-		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %s", y.name, job.ErrForeign, advice)
+		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %s",
+			y.name, job.ErrForeign, advice)
 	}
 	text, err := y.Kept(ctx, y.name)
 	if err != nil {
-		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %w; %s", y.name, job.ErrForeign, err, advice)
+		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %w; %s",
+			y.name, job.ErrForeign, err, advice)
 	}
 	var last definition
 	if json.Unmarshal(text, &last) != nil || last.app() == "" || last.app() != wanted.app() {

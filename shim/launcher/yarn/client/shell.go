@@ -22,8 +22,8 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// Shell runs a script of room render that submits to YARN's distributed shell, by Hadoop's own client: HADOOP_HOME is set,
-// and `yarn` in the PATH or below it.
+// Shell runs a script of room render that submits to YARN's distributed shell, by Hadoop's own client: HADOOP_HOME is
+// set, and `yarn` in the PATH or below it.
 type Shell struct {
 	*ResourceManager
 	Script string
@@ -34,23 +34,24 @@ type Shell struct {
 	ids      []string
 }
 
-// shellPatience is how long a script may take until all its applications are submitted: it fetches the agents' binary, and starts
-// a client for each.
+// shellPatience is how long a script may take until all its applications are submitted: it fetches the agents'
+// binary, and starts a client for each.
 const shellPatience = 5 * time.Minute
 
 // submitted is what the client's log says.
 var submitted = regexp.MustCompile(`Submitted application (application_\d+_\d+)`)
 
-// Start runs the script until all applications are submitted, and returns their ids with commas between them. They run
-// without their clients, which only look on. Where the clients do not say the ids, for a site sends their log elsewhere, the
-// ResourceManager is asked for applications of those names that were not there before: they are taken for ours where the script
-// has not failed and each name has one alone, for somebody else may submit under them at the same time. Only what our own
-// clients have told of is killed.
+// Start runs the script until all applications are submitted, and returns their ids with commas between them. They
+// run without their clients, which only look on. Where the clients do not say the ids, for a site sends their log
+// elsewhere, the ResourceManager is asked for applications of those names that were not there before: they are taken
+// for ours where the script has not failed and each name has one alone, for somebody else may submit under them at
+// the same time. Only what our own clients have told of is killed.
 func (y *Shell) Start(ctx context.Context) (id string, err error) {
 	before, unlisted := y.named(ctx)
 	said, err := y.run(ctx)
 	late := context.WithoutCancel(ctx)
-	slow := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil // it follows its applications, as far as can be told
+	// It follows its applications, as far as can be told.
+	slow := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 	var found map[string]string
 	if len(y.ids) < len(y.Applications) && unlisted == nil {
 		found, unlisted = y.find(late, before)
@@ -66,16 +67,19 @@ func (y *Shell) Start(ctx context.Context) (id string, err error) {
 		left = append(left, y.kill(late, one))
 	}
 	if len(found) > 0 {
-		left = append(left, fmt.Errorf("applications of its name that were not there before, and may be somebody else's: %s", strings.Join(slices.Sorted(maps.Keys(found)), ", ")))
+		left = append(left, fmt.Errorf("applications of its name that were not there before, and may be somebody "+
+			"else's: %s", strings.Join(slices.Sorted(maps.Keys(found)), ", ")))
 	}
 	ended := err // by itself
 	switch {
 	case ctx.Err() != nil:
 		ended, err = nil, ctx.Err()
 	case slow:
-		ended, err = nil, fmt.Errorf("yarn: distributed shell: %w: not all is submitted after %s%s", job.ErrRefused, cmp.Or(y.Patience, shellPatience), job.After(": ", said))
+		ended, err = nil, fmt.Errorf("yarn: distributed shell: %w: not all is submitted after %s%s",
+			job.ErrRefused, cmp.Or(y.Patience, shellPatience), job.After(": ", said))
 	default:
-		err = fmt.Errorf("yarn: distributed shell: %w: %w%s", job.ErrRefused, cmp.Or(err, errSilent), job.After(": ", said))
+		err = fmt.Errorf("yarn: distributed shell: %w: %w%s", job.ErrRefused, cmp.Or(err, errSilent), job.After(": ",
+			said))
 	}
 	if stays := errors.Join(left...); stays != nil || unlisted != nil && ended == nil {
 		return "", fmt.Errorf("%w: %s", job.ErrUnknown, job.OneLine(errors.Join(stays, unlisted, err).Error()))
@@ -86,8 +90,8 @@ func (y *Shell) Start(ctx context.Context) (id string, err error) {
 // errSilent is a script that ends well, and leaves no application that anybody knows of.
 var errSilent = errors.New("it tells of no application")
 
-// run runs the script until it has said all ids, has ended, or its time is over, and gives the end of what it said. What it keeps
-// in a temporary folder goes with it: it is not waited for until it does that by itself.
+// run runs the script until it has said all ids, has ended, or its time is over, and gives the end of what it said.
+// What it keeps in a temporary folder goes with it: it is not waited for until it does that by itself.
 func (y *Shell) run(ctx context.Context) (said string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(y.Patience, shellPatience))
 	defer cancel()
@@ -153,7 +157,8 @@ func (y *Shell) named(ctx context.Context) (map[string]string, error) {
 			App []struct{ ID, Name string }
 		}
 	}
-	if err := y.api.Call(ctx, http.MethodGet, "/ws/v1/cluster/apps?applicationTypes=YARN&user="+url.QueryEscape(y.User), nil, &answer); err != nil {
+	if err := y.api.Call(ctx, http.MethodGet,
+		"/ws/v1/cluster/apps?applicationTypes=YARN&user="+url.QueryEscape(y.User), nil, &answer); err != nil {
 		return nil, fmt.Errorf("yarn at %s: %w", y.api.Base, wanting(err))
 	}
 	all := map[string]string{}
@@ -165,7 +170,8 @@ func (y *Shell) named(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// find gives those that were not there before and that nobody has said, by their ids; names of which one was said have none.
+// find gives those that were not there before and that nobody has said, by their ids; names of which one was said
+// have none.
 func (y *Shell) find(ctx context.Context, before map[string]string) (map[string]string, error) {
 	now, err := y.named(ctx)
 	if err != nil {
