@@ -30,8 +30,8 @@ type Host struct {
 	Passed string
 }
 
-// ErrNoHost says that no address is known under which the gang could reach this host.
-var ErrNoHost = errors.New("no address of this host is known: give --host")
+// errNoHost says that no address is known under which the gang could reach this host.
+var errNoHost = errors.New("no address of this host is known: give --host")
 
 // ChooseHost names the address under which the gang reaches this host, and where it came from. A loopback address is
 // nobody's address to others: it is taken only when a person says so, or where Loopback allows it, and then before
@@ -56,7 +56,7 @@ func ChooseHost(c HostChoices) (Host, error) {
 			return one, nil
 		}
 	}
-	return Host{Passed: passed}, ErrNoHost
+	return Host{Passed: passed}, errNoHost
 }
 
 // passed is why others could not use the launcher's word for this host.

@@ -27,7 +27,7 @@ func TestChooseHost(t *testing.T) {
 		{"route is loopback", HostChoices{Source: "127.0.0.1", ConsulAgent: "10.0.0.2"}, "10.0.0.2, local Consul agent, "},
 		{"v6 loopback", HostChoices{Source: "::1", ConsulAgent: "0.0.0.0", DefaultRoute: "10.0.0.3"}, "10.0.0.3, default route, "},
 		{"embedded stays on the machine", HostChoices{DefaultRoute: "10.0.0.3", Loopback: true}, "127.0.0.1, embedded registry, "},
-		{"nothing", HostChoices{Source: "127.0.0.1"}, "error: " + ErrNoHost.Error()},
+		{"nothing", HostChoices{Source: "127.0.0.1"}, "error: " + errNoHost.Error()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

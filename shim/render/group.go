@@ -21,18 +21,18 @@ const AgentMemoryMB = 32
 type Group struct {
 	Name  string
 	Count int
-	Size
+	size
 	ShmMB   int // MB
 	Pids    int
-	Ports   []Port
+	Ports   []port
 	Window  time.Duration
 	Grace   float64 // seconds
 	Image   string
 	Command []string // of each agent; the launcher adds the index where it knows it
 }
 
-// Size is what one container is asked for. Groups of one size can be one job where a launcher knows no others.
-type Size struct {
+// size is what one container is asked for. Groups of one size can be one job where a launcher knows no others.
+type size struct {
 	MemoryMB int // MB with the agent's own; 0: as much as there is
 	VCores   int // appdef.Max: as many as there are
 	Hard     bool
@@ -42,8 +42,8 @@ type Size struct {
 	Label    string
 }
 
-// Port is one that the launcher is to grant; label is what shim/launcher finds it by.
-type Port struct {
+// port is one that the launcher is to grant; label is what shim/launcher finds it by.
+type port struct {
 	Label string
 	Fixed int // 0: any
 }
@@ -56,7 +56,7 @@ func (w *Writer) gather() {
 		}
 		g := Group{
 			Name: c.Name, Count: c.Instances, Pids: c.Limits.Pids, Image: c.Limits.Image, ShmMB: c.Limits.ShmMB,
-			Size: Size{
+			size: size{
 				MemoryMB: c.Limits.MemoryMB + w.agentMemory(), VCores: c.Limits.VCores, Hard: c.Limits.CPUHard,
 				GPUs: c.Limits.GPUs, GPUType: c.Limits.GPUType, Spread: c.Limits.Placement&appdef.PlacedApart != 0,
 				Label: c.Limits.NodeLabel,
@@ -83,7 +83,7 @@ func (w *Writer) gather() {
 func (w *Writer) agentMemory() int { return cmp.Or(w.launcher.AgentMemoryMB, AgentMemoryMB) }
 
 // portsOf are the ports of all instances of a component: side processes may run beside some of them only.
-func (w *Writer) portsOf(c *appdef.Component) []Port {
+func (w *Writer) portsOf(c *appdef.Component) []port {
 	indexes := []int{0}
 	for _, side := range c.Settings.Sides {
 		if side.Index > 0 && side.Index < c.Instances {
@@ -108,9 +108,9 @@ func (w *Writer) portsOf(c *appdef.Component) []Port {
 			}
 		}
 	}
-	var out []Port
+	var out []port
 	for _, label := range slices.Sorted(maps.Keys(names)) {
-		out = append(out, Port{Label: label, Fixed: fixed[label]})
+		out = append(out, port{Label: label, Fixed: fixed[label]})
 	}
 	return out
 }
@@ -197,7 +197,7 @@ func (w *Writer) unsayable() {
 	}
 }
 
-func (w *Writer) groupPorts(name string) []Port {
+func (w *Writer) groupPorts(name string) []port {
 	for _, g := range w.Groups {
 		if g.Name == name {
 			return g.Ports
@@ -208,7 +208,7 @@ func (w *Writer) groupPorts(name string) []Port {
 
 // OneSize tells that all containers are alike.
 func (w *Writer) OneSize() bool {
-	return !slices.ContainsFunc(w.Groups, func(g Group) bool { return g.Size != w.Groups[0].Size })
+	return !slices.ContainsFunc(w.Groups, func(g Group) bool { return g.size != w.Groups[0].size })
 }
 
 // Instances counts all containers.

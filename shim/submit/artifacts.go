@@ -23,12 +23,12 @@ import (
 type artifacts struct {
 	dir   string       // where those lie that are made here
 	app   *openapp.App // what they are made of; nil: a submission of HBox's
-	files []File
+	files []artifact
 	names []string // of the files, in the store
 	lost  []string // of a submission of HBox's
 
-	store  *Store // nil: nothing is brought
-	folder *Folder
+	store  *runStore // nil: nothing is brought
+	folder *runFolder
 	before []string // what the same run has brought earlier: the job may be running
 	stays  error    // why the folder could not be removed
 }
@@ -100,7 +100,7 @@ func (o *Options) choose(a *artifacts, l *openapp.App) error {
 		o.File.App = l.Ref
 		return nil
 	case !other && l.URL == "" && l.Job == nil && !l.Package.Folder:
-		a.files = append(a.files, File{Name: filepath.Base(l.Package.Path), Path: l.Package.Path})
+		a.files = append(a.files, artifact{Name: filepath.Base(l.Package.Path), Path: l.Package.Path})
 		return nil
 	}
 	dir := filepath.Join(a.dir, "package")
@@ -130,7 +130,7 @@ func (a *artifacts) pack(dir, name string) error {
 	if _, err := packages.Pack(dir, file, packages.PackOptions{}); err != nil {
 		return exit.With(exit.Definition, fmt.Errorf("submit: %w", err))
 	}
-	a.files = append(a.files, File{Name: name, Path: file})
+	a.files = append(a.files, artifact{Name: name, Path: file})
 	return nil
 }
 
@@ -149,7 +149,7 @@ func (o *Options) place(ctx context.Context, a *artifacts, app *appdef.App) erro
 		}
 		o.File.Binary = own
 		if bring = url != "" || !client.OneHost; bring {
-			a.files = append(a.files, File{Name: "muster", Path: own, Executable: true})
+			a.files = append(a.files, artifact{Name: "muster", Path: own, Executable: true})
 		}
 	}
 	if len(a.files) == 0 {
@@ -172,7 +172,7 @@ func (o *Options) openStore(ctx context.Context, a *artifacts, url string, binar
 	if err := errors.Join(o.Choices.Hadoop.Check(), o.checkStoreAs()); err != nil {
 		return err
 	}
-	store, err := Open(ctx, url, o.Choices.Hadoop.Stores(o.Err))
+	store, err := openStore(ctx, url, o.Choices.Hadoop.Stores(o.Err))
 	if err != nil {
 		return exit.Usagef("submit: %w", err)
 	}
@@ -225,7 +225,7 @@ func (a *artifacts) noStore() error {
 // locate says in the job where the hosts will find the files.
 func (a *artifacts) locate(ctx context.Context, o *render.Options) error {
 	for _, file := range a.files {
-		name, err := NameOf(ctx, file)
+		name, err := nameOf(ctx, file)
 		if err != nil {
 			return fmt.Errorf("submit: %w", err)
 		}
@@ -243,7 +243,7 @@ func (a *artifacts) locate(ctx context.Context, o *render.Options) error {
 }
 
 // bring puts everything into the run's folder.
-func (a *artifacts) bring(ctx context.Context, r Record) (err error) {
+func (a *artifacts) bring(ctx context.Context, r record) (err error) {
 	if a.store == nil {
 		return nil
 	}

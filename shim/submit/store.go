@@ -25,7 +25,7 @@ import (
 //
 //	APP@RUN/SHA256-NAME  a file
 //	APP@RUN/run.json     a Record
-type Store struct {
+type runStore struct {
 	url   string
 	in    store.Store
 	root  string // path in the store
@@ -35,20 +35,20 @@ type Store struct {
 }
 
 // Folder is the folder of one run.
-type Folder struct {
-	store *Store
+type runFolder struct {
+	store *runStore
 	name  string
 }
 
 // File is a file to bring.
-type File struct {
+type artifact struct {
 	Name       string // what it is called in the store: its ending tells what it is
 	Path       string // where it lies here
 	Executable bool
 }
 
-// Record says whose folder it lies in, and which registry knows how the run ends.
-type Record struct {
+// record says whose folder it lies in, and which registry knows how the run ends.
+type record struct {
 	Version  int              `json:"version"`
 	App      string           `json:"app"`
 	Run      string           `json:"run"`
@@ -59,21 +59,21 @@ type Record struct {
 
 const recordName = "run.json"
 
-// ErrReadOnly is a store that nothing can be put into.
-var ErrReadOnly = errors.New("nothing can be put there")
+// errReadOnly is a store that nothing can be put into.
+var errReadOnly = errors.New("nothing can be put there")
 
 // Open finds the store at a file: or hdfs: URL, or at a path. It need not be there yet.
-func Open(ctx context.Context, url string, stores store.Set) (*Store, error) {
+func openStore(ctx context.Context, url string, stores store.Set) (*runStore, error) {
 	url = strings.TrimRight(url, "/")
 	if isWeb(url) {
 		return nil, fmt.Errorf("store %s: %w: want hdfs:, or a folder that all hosts see",
-			store.Printable(url), ErrReadOnly)
+			store.Printable(url), errReadOnly)
 	}
 	in, root, err := stores.Open(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	s := &Store{url: url, in: in, root: root, set: stores}
+	s := &runStore{url: url, in: in, root: root, set: stores}
 	if s.local = !strings.Contains(url, ":") || strings.HasPrefix(strings.ToLower(url), "file:"); s.local {
 		s.url = "file://" + root
 	}
@@ -105,7 +105,7 @@ func isWeb(url string) bool {
 }
 
 // SeenAs says what the store is to the hosts: a web server that shows the folder, or another path.
-func (s *Store) SeenAs(url string) {
+func (s *runStore) SeenAs(url string) {
 	s.seen = strings.TrimRight(url, "/")
 	if strings.HasPrefix(s.seen, "/") {
 		s.seen = "file://" + s.seen
@@ -113,19 +113,19 @@ func (s *Store) SeenAs(url string) {
 }
 
 // Local tells that the hosts see a folder: files in it have paths there.
-func (s *Store) Local() bool { return strings.HasPrefix(strings.ToLower(s.seen), "file:") }
+func (s *runStore) Local() bool { return strings.HasPrefix(strings.ToLower(s.seen), "file:") }
 
 // Web tells that the hosts see a web server.
-func (s *Store) Web() bool { return isWeb(s.seen) }
+func (s *runStore) Web() bool { return isWeb(s.seen) }
 
 // String is the store's URL, as a person may read it.
-func (s *Store) String() string { return store.Printable(s.url) }
+func (s *runStore) String() string { return store.Printable(s.url) }
 
 // Folder is that of a run. Neither an app's id nor a run's has an @ in it.
-func (s *Store) Folder(app, run string) *Folder { return &Folder{s, app + "@" + run} }
+func (s *runStore) Folder(app, run string) *runFolder { return &runFolder{s, app + "@" + run} }
 
 // Records are those of all runs that have a folder. What is not a run's folder is left out.
-func (s *Store) Records(ctx context.Context) ([]Record, error) {
+func (s *runStore) Records(ctx context.Context) ([]record, error) {
 	all, err := s.in.List(ctx, s.root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -133,7 +133,7 @@ func (s *Store) Records(ctx context.Context) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	var records []Record
+	var records []record
 	for _, one := range all {
 		app, run, ok := strings.Cut(path.Base(one.Path), "@")
 		if !one.Dir || !ok || !appdef.ValidName(app) || !appdef.ValidName(run) {
@@ -156,7 +156,7 @@ func (s *Store) Records(ctx context.Context) ([]Record, error) {
 // mostRecord bounds a record, in bytes.
 const mostRecord = 1 << 20
 
-func (s *Store) record(ctx context.Context, at string) (r Record, err error) {
+func (s *runStore) record(ctx context.Context, at string) (r record, err error) {
 	c, err := s.in.Open(ctx, at, store.Position{})
 	if err != nil {
 		return r, err
@@ -167,13 +167,13 @@ func (s *Store) record(ctx context.Context, at string) (r Record, err error) {
 		return r, err
 	}
 	if json.Unmarshal(text, &r) != nil {
-		return Record{}, nil // somebody else's file
+		return record{}, nil // somebody else's file
 	}
 	return r, nil
 }
 
-// NameOf is what a file is called in the store: SHA256-NAME.
-func NameOf(ctx context.Context, file File) (string, error) {
+// nameOf is what a file is called in the store: SHA256-NAME.
+func nameOf(ctx context.Context, file artifact) (string, error) {
 	f, err := os.Open(file.Path)
 	if err != nil {
 		return "", err
@@ -187,18 +187,18 @@ func NameOf(ctx context.Context, file File) (string, error) {
 }
 
 // URL is where the hosts find a file of the folder: what an agent is told to load.
-func (f *Folder) URL(name string) string { return f.store.seen + "/" + f.name + "/" + name }
+func (f *runFolder) URL(name string) string { return f.store.seen + "/" + f.name + "/" + name }
 
 // Path is where the hosts find a file of a store that is a folder to them.
-func (f *Folder) Path(name string) string {
+func (f *runFolder) Path(name string) string {
 	return path.Join("/", strings.TrimPrefix(f.store.seen[len("file:"):], "//"), f.name, name)
 }
 
 // at is the path of a file in the store itself.
-func (f *Folder) at(name string) string { return path.Join(f.store.root, f.name, name) }
+func (f *runFolder) at(name string) string { return path.Join(f.store.root, f.name, name) }
 
 // Files are the names of all that is there, the record too; none: there is no such folder.
-func (f *Folder) Files(ctx context.Context) ([]string, error) {
+func (f *runFolder) Files(ctx context.Context) ([]string, error) {
 	all, err := f.store.in.List(ctx, f.at(""))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -214,7 +214,7 @@ func (f *Folder) Files(ctx context.Context) ([]string, error) {
 }
 
 // Begin writes the run's record, and over an earlier one of the same run: from then on Records knows the folder.
-func (f *Folder) Begin(ctx context.Context, r Record) error {
+func (f *runFolder) Begin(ctx context.Context, r record) error {
 	r.Version = 1
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -233,7 +233,7 @@ func (f *Folder) Begin(ctx context.Context, r Record) error {
 }
 
 // Put brings a file under the name that NameOf gave, and over what is there: others may write into the store.
-func (f *Folder) Put(ctx context.Context, name string, file File) error {
+func (f *runFolder) Put(ctx context.Context, name string, file artifact) error {
 	digest, _, _ := strings.Cut(name, "-")
 	if err := f.put(ctx, name, file.Path, digest); err != nil {
 		return err
@@ -244,7 +244,7 @@ func (f *Folder) Put(ctx context.Context, name string, file File) error {
 	return nil
 }
 
-func (f *Folder) put(ctx context.Context, name, from, digest string) error {
+func (f *runFolder) put(ctx context.Context, name, from, digest string) error {
 	_, err := store.Put(ctx, f.store.url+"/"+f.name+"/"+name, from, digest, f.store.set)
 	return err
 }
@@ -258,7 +258,7 @@ func executable(at string) error {
 }
 
 // Delete removes files of the folder. One that is not there is no error.
-func (f *Folder) Delete(ctx context.Context, names ...string) error {
+func (f *runFolder) Delete(ctx context.Context, names ...string) error {
 	var errs []error
 	for _, name := range names {
 		errs = append(errs, f.remove(ctx, name))
@@ -267,9 +267,9 @@ func (f *Folder) Delete(ctx context.Context, names ...string) error {
 }
 
 // Remove removes the folder with all that is in it. A run without one is no error.
-func (f *Folder) Remove(ctx context.Context) error { return f.remove(ctx, "") }
+func (f *runFolder) Remove(ctx context.Context) error { return f.remove(ctx, "") }
 
-func (f *Folder) remove(ctx context.Context, name string) error {
+func (f *runFolder) remove(ctx context.Context, name string) error {
 	if err := f.store.in.Remove(ctx, f.at(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -18,26 +18,26 @@ import (
 )
 
 // bring has a run bring files with these contents.
-func bring(ctx context.Context, s *Store, dir, run string, contents ...string) (a *artifacts, err error) {
+func bring(ctx context.Context, s *runStore, dir, run string, contents ...string) (a *artifacts, err error) {
 	a = &artifacts{store: s, folder: s.Folder("app", run)}
 	for i, content := range contents {
-		file := File{Name: "a.zip", Path: filepath.Join(dir, fmt.Sprintf("%s-%d", run, i)), Executable: true}
+		file := artifact{Name: "a.zip", Path: filepath.Join(dir, fmt.Sprintf("%s-%d", run, i)), Executable: true}
 		if err := os.WriteFile(file.Path, []byte(content), 0o600); err != nil {
 			return nil, err
 		}
-		name, err := NameOf(ctx, file)
+		name, err := nameOf(ctx, file)
 		if err != nil {
 			return nil, err
 		}
 		a.files, a.names = append(a.files, file), append(a.names, name)
 	}
-	return a, a.bring(ctx, Record{App: "app", Run: run})
+	return a, a.bring(ctx, record{App: "app", Run: run})
 }
 
 // Each run has a folder of its own, which goes as a whole.
 func TestARunHasItsFolder(t *testing.T) {
 	ctx, dir, root := t.Context(), t.TempDir(), filepath.Join(t.TempDir(), "store")
-	s, err := Open(ctx, "file://"+root, schemes.Local())
+	s, err := openStore(ctx, "file://"+root, schemes.Local())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestRunsComeAndGoAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			s, err := Open(ctx, root, schemes.Local())
+			s, err := openStore(ctx, root, schemes.Local())
 			if err != nil {
 				t.Error(err)
 				return
@@ -116,7 +116,7 @@ func TestRunsComeAndGoAtOnce(t *testing.T) {
 // The same run submitted again replaces its files once its job is started, and leaves them where it is not.
 func TestTheSameRunAgain(t *testing.T) {
 	ctx, dir, root := t.Context(), t.TempDir(), t.TempDir()
-	s, err := Open(ctx, root, schemes.Local())
+	s, err := openStore(ctx, root, schemes.Local())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestTheSameRunAgain(t *testing.T) {
 // Others may write into the store: what lies there under the file's name is brought anew, and what is no run's folder is no run's.
 func TestWhatOthersWrite(t *testing.T) {
 	ctx, dir, root := t.Context(), t.TempDir(), t.TempDir()
-	s, err := Open(ctx, root, schemes.Local())
+	s, err := openStore(ctx, root, schemes.Local())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestStores(t *testing.T) {
 		{"/srv/m", "/mnt/m", "file:///mnt/m/a@1/o", "/mnt/m/a@1/o"},
 		{"/srv/m", "https://web/m/", "https://web/m/a@1/o", ""},
 	} {
-		s, err := Open(t.Context(), tt.url, schemes.Local())
+		s, err := openStore(t.Context(), tt.url, schemes.Local())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestStores(t *testing.T) {
 			t.Errorf("%s as %s: got %s, %s, want %s, %s", tt.url, tt.as, got, path, tt.file, tt.path)
 		}
 	}
-	if _, err := Open(t.Context(), "https://web/m", schemes.Local()); !errors.Is(err, ErrReadOnly) {
+	if _, err := openStore(t.Context(), "https://web/m", schemes.Local()); !errors.Is(err, errReadOnly) {
 		t.Errorf("a web server: got %v", err)
 	}
 }

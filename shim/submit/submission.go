@@ -168,7 +168,7 @@ func (s *submission) start(ctx context.Context) (err error) {
 	if err := s.checkFree(ctx); err != nil {
 		return err
 	}
-	record := Record{App: s.app(), Run: s.run(), Registry: s.registry(), Launcher: s.launcher(), At: time.Now().UTC()}
+	record := record{App: s.app(), Run: s.run(), Registry: s.registry(), Launcher: s.launcher(), At: time.Now().UTC()}
 	if err := s.artifacts.bring(ctx, record); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (s *submission) tidy(ctx context.Context, report func(line string)) {
 
 // over tells that a run is over: it has a verdict, and no agent of it is left. One of which there is no verdict may
 // begin, or be resumed, for a long time.
-func (s standing) over(r Record) bool {
+func (s standing) over(r record) bool {
 	switch {
 	case errors.Is(s.err, registry.ErrNoApp):
 		return time.Since(r.At) > keptUnheard
@@ -76,7 +76,7 @@ func (s standing) over(r Record) bool {
 
 // followed tells that a run is over which another one of its app has followed: its verdict stays in the registry
 // beside that one's.
-func (s *submission) followed(ctx context.Context, at standing, r Record) bool {
+func (s *submission) followed(ctx context.Context, at standing, r record) bool {
 	if at.err != nil || IsRunOf(at.st.App.Run, r.Run) {
 		return false
 	}
@@ -90,7 +90,7 @@ const mostNumbers = 20
 
 // lastVerdict is that of a job's run, nil while there is none: of one that its launcher has started again the newest
 // one's. Slurm numbers the second and those after it, from 1, a JobSet all, from 0.
-func (s *submission) lastVerdict(ctx context.Context, by job.Launcher, r Record) (*registry.Verdict, error) {
+func (s *submission) lastVerdict(ctx context.Context, by job.Launcher, r record) (*registry.Verdict, error) {
 	last, err := s.Registry.Verdict(ctx, r.App, r.Run)
 	if err != nil || !by.NewRuns {
 		return last, err

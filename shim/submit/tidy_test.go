@@ -32,11 +32,11 @@ func TestWhoIsAskedForRecords(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir()
-			store, err := Open(t.Context(), root, schemes.Local())
+			store, err := openStore(t.Context(), root, schemes.Local())
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, r := range []Record{{App: "d1", Run: "r1"}, {App: "d2", Run: "r1"}, {App: "d2", Run: "r2"}} {
+			for _, r := range []record{{App: "d1", Run: "r1"}, {App: "d2", Run: "r1"}, {App: "d2", Run: "r2"}} {
 				r.Registry, r.At = there, time.Now().Add(-2*keptUnheard)
 				if err := store.Folder(r.App, r.Run).Begin(t.Context(), r); err != nil {
 					t.Fatal(err)
@@ -91,7 +91,7 @@ func TestRunsThatAreOver(t *testing.T) {
 		{"ended, and an agent is left", status("r1", 1, ended(2*keptAfterVerdict)), false, false},
 		{"another's that begins alike", status("r1-b", 0, ended(2*keptAfterVerdict)), false, false},
 	} {
-		r := Record{App: "d1", Run: "r1", At: time.Now()}
+		r := record{App: "d1", Run: "r1", At: time.Now()}
 		if tt.old {
 			r.At = old
 		}
@@ -126,12 +126,12 @@ func TestRunsThatOthersFollowed(t *testing.T) {
 	} {
 		var at standing
 		at.st.App.Run = tt.now
-		r := Record{App: "d1", Run: tt.run, Launcher: tt.launcher, At: time.Now()}
+		r := record{App: "d1", Run: tt.run, Launcher: tt.launcher, At: time.Now()}
 		if got := s.followed(t.Context(), at, r); got != tt.want {
 			t.Errorf("%s by %s, while %s is the app's: got %v, want %v", tt.run, tt.launcher, tt.now, got, tt.want)
 		}
 	}
-	if s.followed(t.Context(), standing{err: os.ErrDeadlineExceeded}, Record{App: "d1", Run: "r1"}) {
+	if s.followed(t.Context(), standing{err: os.ErrDeadlineExceeded}, record{App: "d1", Run: "r1"}) {
 		t.Error("over, of a registry that does not answer")
 	}
 }

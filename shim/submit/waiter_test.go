@@ -75,7 +75,7 @@ func (p *puppetRegistry) Agents(context.Context, string, []consul.MemberStatus, 
 func waiting(t *testing.T, launcher string, answers bool) (x *waiter, out *bytes.Buffer, file string) {
 	t.Helper()
 	root := t.TempDir()
-	store, err := Open(t.Context(), root, schemes.Local())
+	store, err := openStore(t.Context(), root, schemes.Local())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// Client submits by kubectl, to the cluster and as the user of its configuration.
-type Client struct {
+// client submits by kubectl, to the cluster and as the user of its configuration.
+type client struct {
 	// Objects are what room render wrote, YAML.
 	Objects string
 	// Namespace is that of the objects; empty: kubectl's own.
@@ -25,7 +25,7 @@ type Client struct {
 	app   string   // as the label of all of them has it
 }
 
-func (k *Client) kubectl(words ...string) []string {
+func (k *client) kubectl(words ...string) []string {
 	all := []string{"kubectl"}
 	if k.Namespace != "" {
 		all = append(all, "--namespace", k.Namespace)
@@ -36,7 +36,7 @@ func (k *Client) kubectl(words ...string) []string {
 // Start creates the objects. The id is their names, with commas between them. What is left of an earlier run is
 // deleted before: the template of a Job cannot be changed. One that has not ended is ErrRuns; anything of those names
 // without our labels is ErrForeign.
-func (k *Client) Start(ctx context.Context) (id string, err error) {
+func (k *client) Start(ctx context.Context) (id string, err error) {
 	there, err := k.get(ctx)
 	if err != nil {
 		return "", err
@@ -81,7 +81,7 @@ func (k *Client) Start(ctx context.Context) (id string, err error) {
 const deletePatience = job.Patience / 2
 
 // takeBack deletes what was created of a job of which something was refused.
-func (k *Client) takeBack(ctx context.Context) error {
+func (k *client) takeBack(ctx context.Context) error {
 	if len(k.names) == 0 {
 		return nil
 	}
@@ -109,7 +109,7 @@ type object struct {
 const appLabel = "muster-agent/app"
 
 // wanted are the objects that room render wrote.
-func (k *Client) wanted() (all []object, err error) {
+func (k *client) wanted() (all []object, err error) {
 	for texts := yaml.NewDecoder(strings.NewReader(k.Objects)); ; {
 		var o object
 		err := texts.Decode(&o)
@@ -135,7 +135,7 @@ func foreign(there []object, app string) error {
 }
 
 // get asks for what is there of our names.
-func (k *Client) get(ctx context.Context) ([]object, error) {
+func (k *client) get(ctx context.Context) ([]object, error) {
 	said, err := k.Run(ctx, k.Objects, k.kubectl("get", "--filename", "-", "--ignore-not-found", "--output", "json")...)
 	if err != nil {
 		return nil, fmt.Errorf("k8s: %w", err)
@@ -163,7 +163,7 @@ func readObjects(text string) ([]object, error) {
 }
 
 // State is that of the JobSet, or of all Jobs.
-func (k *Client) State(ctx context.Context) (job.State, error) {
+func (k *client) State(ctx context.Context) (job.State, error) {
 	there, err := k.get(ctx)
 	if err != nil {
 		return job.State{}, err
@@ -203,7 +203,7 @@ func stateOf(there []object) job.State {
 }
 
 // Stop deletes the objects: pods get SIGTERM.
-func (k *Client) Stop(ctx context.Context) error {
+func (k *client) Stop(ctx context.Context) error {
 	words := k.kubectl("delete", "--filename", "-", "--ignore-not-found", "--wait=false")
 	if _, err := k.Run(ctx, k.Objects, words...); err != nil {
 		return fmt.Errorf("k8s: %w", err)
@@ -212,7 +212,7 @@ func (k *Client) Stop(ctx context.Context) error {
 }
 
 // Hints are the launcher's own commands that follow the job and end it.
-func (k *Client) Hints() (follow, end string) {
+func (k *client) Hints() (follow, end string) {
 	names := strings.Join(k.names, " ")
 	follow = strings.Join(k.kubectl("get", names), " ")
 	if k.app != "" {

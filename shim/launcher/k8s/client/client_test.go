@@ -25,7 +25,7 @@ func TestClientsThatHang(t *testing.T) {
 		t.Run(tt.verb, func(t *testing.T) {
 			dir := jobtest.Fake(t, "kubectl", fakeKubectl)
 			jobtest.Write(t, dir, "hangs", tt.verb+"\n")
-			k := &Client{Objects: someObjects, Runner: job.Runner{Patience: tt.patience}}
+			k := &client{Objects: someObjects, Runner: job.Runner{Patience: tt.patience}}
 			_, err := k.Start(t.Context())
 			if !errors.Is(err, job.ErrUnreachable) || errors.Is(err, job.ErrUnknown) != tt.unknown || !strings.Contains(err.Error(), "no answer in "+tt.patience.String()) {
 				t.Errorf("got %v; want no answer, unknown: %v", err, tt.unknown)
@@ -85,7 +85,7 @@ func TestForeignObjectsStay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := jobtest.Fake(t, "kubectl", fakeKubectl)
 			jobtest.Write(t, dir, "there", tt.there)
-			k := &Client{Objects: someObjects}
+			k := &client{Objects: someObjects}
 			_, err := k.Start(t.Context())
 			var verbs []string
 			for line := range strings.Lines(jobtest.Asked(t, dir)) {
@@ -103,7 +103,7 @@ func TestRefusedObjects(t *testing.T) {
 	dir := jobtest.Fake(t, "kubectl", fakeKubectl)
 	jobtest.Write(t, dir, "refuses", "create\n")
 	jobtest.Write(t, dir, "created", "service/d1\n")
-	k := &Client{Objects: someObjects, Namespace: "ml"}
+	k := &client{Objects: someObjects, Namespace: "ml"}
 	_, err := k.Start(t.Context())
 	if !errors.Is(err, job.ErrRefused) || !strings.Contains(err.Error(), "create is forbidden") {
 		t.Errorf("got %v, want kubectl's refusal", err)

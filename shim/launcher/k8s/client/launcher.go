@@ -6,7 +6,7 @@ import "github.com/muster-agent/muster/shim/launcher/job"
 var Launcher = job.Launcher{New: open, InImage: true, NewRuns: true, FirstRun: firstRun}
 
 func open(r job.Request) (job.Client, error) {
-	return &Client{Objects: r.Job.Files[0].Text, Namespace: r.Options.Namespace}, nil
+	return &client{Objects: r.Job.Files[0].Text, Namespace: r.Options.Namespace}, nil
 }
 
 // firstRun: a JobSet numbers its runs, from 0 with each submission; plain Jobs have one.

@@ -16,10 +16,10 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// Client submits over Nomad's HTTP API, by the variables that Nomad's own client reads: NOMAD_ADDR, NOMAD_TOKEN,
+// client submits over Nomad's HTTP API, by the variables that Nomad's own client reads: NOMAD_ADDR, NOMAD_TOKEN,
 // NOMAD_NAMESPACE, NOMAD_REGION, NOMAD_HTTP_AUTH, NOMAD_CACERT, NOMAD_CLIENT_CERT, NOMAD_CLIENT_KEY,
 // NOMAD_TLS_SERVER_NAME, NOMAD_SKIP_VERIFY.
-type Client struct {
+type client struct {
 	// Address is that of any server or client; empty: NOMAD_ADDR, else http://127.0.0.1:4646.
 	Address string
 	// Job is what room render wrote: JSON with the member Job.
@@ -42,7 +42,7 @@ type jobStanding struct {
 // Start registers the job and returns its id. A job of that name that is somebody else's is ErrForeign, whether it
 // runs or not. One of ours that is not dead is ErrRuns: Nomad would take the new one for its next version, and end
 // the run that is there.
-func (n *Client) Start(ctx context.Context) (id string, err error) {
+func (n *client) Start(ctx context.Context) (id string, err error) {
 	var outer struct{ Job json.RawMessage }
 	var wanted jobStanding
 	if err := errors.Join(json.Unmarshal([]byte(n.Job), &outer), json.Unmarshal(outer.Job, &wanted)); err != nil {
@@ -80,7 +80,7 @@ func (n *Client) Start(ctx context.Context) (id string, err error) {
 	return n.id, nil
 }
 
-func (n *Client) open(wanted jobStanding) error {
+func (n *client) open(wanted jobStanding) error {
 	address := cmp.Or(n.Address, os.Getenv("NOMAD_ADDR"), "http://127.0.0.1:4646")
 	skip := os.Getenv("NOMAD_SKIP_VERIFY")
 	base, client, err := job.HTTPClient(address, job.TLSFiles{
@@ -110,9 +110,9 @@ func (n *Client) open(wanted jobStanding) error {
 	return nil
 }
 
-func (n *Client) path(rest string) string { return "/v1/job/" + url.PathEscape(n.id) + rest }
+func (n *client) path(rest string) string { return "/v1/job/" + url.PathEscape(n.id) + rest }
 
-func (n *Client) look(ctx context.Context) (now jobStanding, err error) {
+func (n *client) look(ctx context.Context) (now jobStanding, err error) {
 	err = n.api.Call(ctx, http.MethodGet, n.path(""), nil, &now)
 	return now, err
 }
@@ -130,7 +130,7 @@ type allocation struct {
 }
 
 // State tells how the job stands; of one that is pending why nothing is placed.
-func (n *Client) State(ctx context.Context) (job.State, error) {
+func (n *client) State(ctx context.Context) (job.State, error) {
 	now, err := n.look(ctx)
 	if job.Missing(err) {
 		return job.State{Word: "purged", Over: true, Why: "Nomad does not know the job any more"}, nil
@@ -210,7 +210,7 @@ func (a allocation) last() string {
 }
 
 // unplaced says for each group without a place why that is, by the newest evaluation that knows.
-func (n *Client) unplaced(ctx context.Context) ([]string, error) {
+func (n *client) unplaced(ctx context.Context) ([]string, error) {
 	var evaluations []struct {
 		Status         string
 		ModifyIndex    uint64
@@ -241,7 +241,7 @@ func (n *Client) unplaced(ctx context.Context) ([]string, error) {
 }
 
 // Stop has Nomad end the job: agents get SIGINT.
-func (n *Client) Stop(ctx context.Context) error {
+func (n *client) Stop(ctx context.Context) error {
 	if err := n.api.Call(ctx, http.MethodDelete, n.path(""), nil, nil); err != nil && !job.Missing(err) {
 		return fmt.Errorf("nomad at %s: %w", n.api.Base, err)
 	}
@@ -249,7 +249,7 @@ func (n *Client) Stop(ctx context.Context) error {
 }
 
 // Hints are the launcher's own commands that follow the job and end it.
-func (n *Client) Hints() (follow, end string) {
+func (n *client) Hints() (follow, end string) {
 	words := func(verb ...string) string {
 		all := append([]string{"nomad"}, verb...)
 		for _, name := range []string{"namespace", "region"} {

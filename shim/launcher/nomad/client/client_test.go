@@ -15,7 +15,7 @@ import (
 func TestNotNomad(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	n := &Client{Address: server.URL, Job: `{"Job":{"ID":"d1"}}`}
+	n := &client{Address: server.URL, Job: `{"Job":{"ID":"d1"}}`}
 	if _, err := n.Start(t.Context()); !errors.Is(err, job.ErrUnreachable) || !strings.Contains(err.Error(), "not Nomad's HTTP API (GET /v1/job/d1: 404 Not Found") {
 		t.Errorf("got %v, want that it is not Nomad", err)
 	}
@@ -38,7 +38,7 @@ func TestForeignJobsStay(t *testing.T) {
 			mux.HandleFunc("POST /v1/jobs", func(http.ResponseWriter, *http.Request) { posted = true })
 			server := httptest.NewServer(mux)
 			defer server.Close()
-			n := &Client{Address: server.URL, Job: `{"Job":{"ID":"d1","Meta":{"muster_app":"d1","muster_run":"5"}}}`}
+			n := &client{Address: server.URL, Job: `{"Job":{"ID":"d1","Meta":{"muster_app":"d1","muster_run":"5"}}}`}
 			_, err := n.Start(t.Context())
 			if !errors.Is(err, tt.kind) || posted != (tt.kind == nil) {
 				t.Errorf("got %v, sent: %v; want %v", err, posted, tt.kind)
@@ -67,7 +67,7 @@ func TestAnswersToAJob(t *testing.T) {
 			mux.HandleFunc("GET /v1/job/d1", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "job not found", http.StatusNotFound) })
 			server := httptest.NewServer(mux)
 			defer server.Close()
-			n := &Client{Address: server.URL, Job: `{"Job":{"ID":"d1"}}`}
+			n := &client{Address: server.URL, Job: `{"Job":{"ID":"d1"}}`}
 			_, err := n.Start(t.Context())
 			if errors.Is(err, job.ErrUnknown) != tt.unknown || errors.Is(err, job.ErrRefused) != tt.refused || (err != nil) != (tt.unknown || tt.refused) {
 				t.Errorf("got %v; want unknown: %v, refused: %v", err, tt.unknown, tt.refused)
@@ -101,7 +101,7 @@ func TestNomadStates(t *testing.T) {
 		mux.HandleFunc("GET /v1/job/d1/allocations", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, tt.allocations) })
 		mux.HandleFunc("GET /v1/job/d1/evaluations", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `[]`) })
 		server := httptest.NewServer(mux)
-		n := &Client{Address: server.URL, Final: []int{64, 65}, id: "d1"}
+		n := &client{Address: server.URL, Final: []int{64, 65}, id: "d1"}
 		if err := n.open(jobStanding{}); err != nil {
 			t.Fatal(err)
 		}

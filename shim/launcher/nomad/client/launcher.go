@@ -9,5 +9,5 @@ import (
 var Launcher = job.Launcher{New: open, Format: "json"}
 
 func open(r job.Request) (job.Client, error) {
-	return &Client{Address: r.Address, Job: r.Job.Files[0].Text, Final: launcher.CodesOf(launcher.Never)}, nil
+	return &client{Address: r.Address, Job: r.Job.Files[0].Text, Final: launcher.CodesOf(launcher.Never)}, nil
 }

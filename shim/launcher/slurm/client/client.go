@@ -11,8 +11,8 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// Client submits by sbatch; scontrol and scancel tell of the job and end it.
-type Client struct {
+// client submits by sbatch; scontrol and scancel tell of the job and end it.
+type client struct {
 	// Script is what room render wrote.
 	Script string
 
@@ -21,7 +21,7 @@ type Client struct {
 }
 
 // Start submits the script and returns the job's id.
-func (s *Client) Start(ctx context.Context) (id string, err error) {
+func (s *client) Start(ctx context.Context) (id string, err error) {
 	said, err := s.Send(ctx, s.Script, "sbatch", "--parsable")
 	if err != nil {
 		return "", fmt.Errorf("slurm: %w", err)
@@ -38,7 +38,7 @@ func (s *Client) Start(ctx context.Context) (id string, err error) {
 var wholeNumber = regexp.MustCompile(`^[0-9]+$`)
 
 // of is a command line of one of Slurm's clients, of the job's cluster.
-func (s *Client) of(words ...string) []string {
+func (s *client) of(words ...string) []string {
 	if s.cluster == "" {
 		return words
 	}
@@ -46,7 +46,7 @@ func (s *Client) of(words ...string) []string {
 }
 
 // State tells how the job stands, of a heterogeneous one all its parts.
-func (s *Client) State(ctx context.Context) (job.State, error) {
+func (s *client) State(ctx context.Context) (job.State, error) {
 	said, err := s.Run(ctx, "", s.of("scontrol", "--oneliner", "show", "job", s.id)...)
 	if errors.Is(err, job.ErrRefused) && strings.Contains(err.Error(), "Invalid job id") {
 		return job.State{Word: "forgotten", Over: true, Why: "slurmctld does not know the job any more"}, nil
@@ -96,7 +96,7 @@ func stateOf(line string) job.State {
 }
 
 // Stop cancels the job; its tasks get SIGTERM, and SIGKILL after KillWait.
-func (s *Client) Stop(ctx context.Context) error {
+func (s *client) Stop(ctx context.Context) error {
 	if _, err := s.Run(ctx, "", s.of("scancel", s.id)...); err != nil {
 		return fmt.Errorf("slurm: %w", err)
 	}
@@ -105,7 +105,7 @@ func (s *Client) Stop(ctx context.Context) error {
 
 // Hints are the launcher's own commands that follow the job and end it; where its number is not known, all of the
 // user's.
-func (s *Client) Hints() (follow, end string) {
+func (s *client) Hints() (follow, end string) {
 	if s.id == "" {
 		return "squeue --me --format='%i %j %T %V'", "scancel JOBID"
 	}

@@ -13,7 +13,7 @@ import (
 // What a client leaves behind may hold its output open: the client has ended all the same.
 func TestClientsThatLeaveAChild(t *testing.T) {
 	jobtest.Fake(t, "sbatch", "sleep 600 &\necho $! >\"$FAKE/child\"\necho 7\n")
-	s := &Client{Script: "#!/bin/sh\n"}
+	s := &client{Script: "#!/bin/sh\n"}
 	if id, err := s.Start(t.Context()); id != "7" || err != nil {
 		t.Errorf("got %q, %v, want the job's id", id, err)
 	}
@@ -27,7 +27,7 @@ func TestCalledOff(t *testing.T) {
 	dir := jobtest.Fake(t, "sbatch", "echo 7\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s := &Client{Script: "#!/bin/sh\n"}
+	s := &client{Script: "#!/bin/sh\n"}
 	if _, err := s.Start(ctx); !errors.Is(err, context.Canceled) || jobtest.Asked(t, dir) != "" {
 		t.Errorf("got %v after %q, want nothing sent", err, jobtest.Asked(t, dir))
 	}
@@ -53,7 +53,7 @@ func TestClientsThatHaveNoAnswer(t *testing.T) {
 		{"exit 1", false},
 	} {
 		jobtest.Fake(t, "sbatch", tt.does+"\n")
-		s := &Client{Script: "#!/bin/sh\n"}
+		s := &client{Script: "#!/bin/sh\n"}
 		if _, err := s.Start(t.Context()); errors.Is(err, job.ErrUnknown) != tt.unknown || errors.Is(err, job.ErrUnreachable) != tt.unknown || errors.Is(err, job.ErrRefused) == tt.unknown {
 			t.Errorf("%s: got %v, unknown: want %v", tt.does, err, tt.unknown)
 		}

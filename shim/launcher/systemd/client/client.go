@@ -13,8 +13,8 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// Client lays units into a folder of this host and starts their target by systemctl.
-type Client struct {
+// client lays units into a folder of this host and starts their target by systemctl.
+type client struct {
 	// Dir is a folder that systemd reads units from.
 	Dir string
 	// Units are the texts that room render wrote, by their paths below Dir.
@@ -27,7 +27,7 @@ type Client struct {
 
 // Start lays the units and starts the target, without waiting for the gang. The id is the target's name. One that is
 // active is ErrRuns.
-func (s *Client) Start(ctx context.Context) (id string, err error) {
+func (s *client) Start(ctx context.Context) (id string, err error) {
 	if err := s.read(); err != nil {
 		return "", err
 	}
@@ -61,7 +61,7 @@ func (s *Client) Start(ctx context.Context) (id string, err error) {
 }
 
 // read finds the target and its instances among the units.
-func (s *Client) read() error {
+func (s *client) read() error {
 	for name, text := range s.Units {
 		if filepath.Ext(name) != ".target" {
 			continue
@@ -80,7 +80,7 @@ func (s *Client) read() error {
 }
 
 // ours refuses to write over units that muster has not written.
-func (s *Client) ours() error {
+func (s *client) ours() error {
 	for name, text := range s.Units {
 		path := filepath.Join(s.Dir, name)
 		there, err := os.ReadFile(path)
@@ -105,7 +105,7 @@ func begins(unit string) string {
 }
 
 // lay writes the units, each whole or not at all, and takes away the limits of an earlier run's instances.
-func (s *Client) lay() error {
+func (s *client) lay() error {
 	template := quoteMeta(strings.TrimSuffix(s.target, ".target"))
 	stale, err := filepath.Glob(filepath.Join(s.Dir, template+"@*.service.d", "limits.conf"))
 	if err != nil {
@@ -153,7 +153,7 @@ func (u unit) up() bool {
 }
 
 // show asks for all instances.
-func (s *Client) show(ctx context.Context) ([]unit, error) {
+func (s *client) show(ctx context.Context) ([]unit, error) {
 	words := append([]string{"systemctl", "show", "--property=Id,ActiveState,SubState,Result,ExecMainStatus,Job",
 		"--"}, s.instances...)
 	said, err := s.Run(ctx, "", words...)
@@ -176,7 +176,7 @@ func (s *Client) show(ctx context.Context) ([]unit, error) {
 	return all, nil
 }
 
-func (s *Client) failed(units []unit) []string {
+func (s *client) failed(units []unit) []string {
 	var names []string
 	for _, u := range units {
 		if u.active == "failed" {
@@ -187,7 +187,7 @@ func (s *Client) failed(units []unit) []string {
 }
 
 // State is over when no instance is up any more.
-func (s *Client) State(ctx context.Context) (job.State, error) {
+func (s *client) State(ctx context.Context) (job.State, error) {
 	units, err := s.show(ctx)
 	if err != nil {
 		return job.State{}, err
@@ -215,11 +215,11 @@ func (s *Client) State(ctx context.Context) (job.State, error) {
 }
 
 // Stop stops the target, and its instances with it, without waiting for their grace.
-func (s *Client) Stop(ctx context.Context) error {
+func (s *client) Stop(ctx context.Context) error {
 	return s.control(ctx, append([]string{"stop", "--no-block", s.target}, s.instances...)...)
 }
 
-func (s *Client) control(ctx context.Context, words ...string) error {
+func (s *client) control(ctx context.Context, words ...string) error {
 	if _, err := s.Run(ctx, "", append([]string{"systemctl"}, words...)...); err != nil {
 		return fmt.Errorf("systemd: %w", err)
 	}
@@ -227,7 +227,7 @@ func (s *Client) control(ctx context.Context, words ...string) error {
 }
 
 // Hints are the launcher's own commands that follow the job and end it.
-func (s *Client) Hints() (follow, end string) {
+func (s *client) Hints() (follow, end string) {
 	template := strings.TrimSuffix(s.target, ".target")
 	return "systemctl list-dependencies " + s.target + " (logs: journalctl -u '" + template + "@*')",
 		"systemctl stop " + s.target

@@ -32,7 +32,7 @@ func TestForeignUnitsStay(t *testing.T) {
 				t.Fatal(err)
 			}
 			jobtest.Write(t, drop, "limits.conf", "[Service]\nMemoryMax=1G\n") // an operator's
-			s := &Client{Dir: dir, Units: units}
+			s := &client{Dir: dir, Units: units}
 			_, err := s.Start(t.Context())
 			if errors.Is(err, job.ErrForeign) != tt.foreign || (err != nil) != tt.foreign {
 				t.Errorf("got %v, want foreign: %v", err, tt.foreign)

@@ -10,5 +10,5 @@ func open(r job.Request) (job.Client, error) {
 	for _, file := range r.Job.Files {
 		units[file.Name] = file.Text
 	}
-	return &Client{Dir: r.UnitDir, Units: units}, nil
+	return &client{Dir: r.UnitDir, Units: units}, nil
 }

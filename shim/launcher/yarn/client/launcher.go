@@ -21,28 +21,28 @@ import (
 )
 
 // Launcher is how jobs come to YARN: by its service API, or by the distributed shell.
-var Launcher = job.Launcher{New: open, FetchesPrograms: true}
+var Launcher = job.Launcher{New: newClient, FetchesPrograms: true}
 
-func open(r job.Request) (job.Client, error) {
-	manager, err := resourceManager(r)
+func newClient(r job.Request) (job.Client, error) {
+	manager, err := findManager(r)
 	if err != nil {
 		return nil, err
 	}
 	text := r.Job.Files[0].Text
 	if r.Options.Format == "shell" {
-		if err := shellClient(); err != nil {
+		if err := checkShell(); err != nil {
 			return nil, err
 		}
-		return &Shell{ResourceManager: manager, Script: text, Applications: r.Job.Applications}, nil
+		return &shellClient{restClient: manager, Script: text, Applications: r.Job.Applications}, nil
 	}
 	kept := func(ctx context.Context, name string) ([]byte, error) {
 		return keptService(ctx, r.Stores, manager.User, name)
 	}
-	return &Service{ResourceManager: manager, Definition: text, Kept: kept}, nil
+	return &serviceClient{restClient: manager, Definition: text, Kept: kept}, nil
 }
 
 // shellClient refuses the distributed shell where its client is not there.
-func shellClient() error {
+func checkShell() error {
 	if os.Getenv("HADOOP_HOME") != "" {
 		return nil
 	}
@@ -76,8 +76,8 @@ func keptService(ctx context.Context, stores store.Set, owner, name string) (tex
 }
 
 // resourceManager is where YARN's REST is and who asks it.
-func resourceManager(r job.Request) (*ResourceManager, error) {
-	m := &ResourceManager{User: os.Getenv("HADOOP_USER_NAME")}
+func findManager(r job.Request) (*restClient, error) {
+	m := &restClient{User: os.Getenv("HADOOP_USER_NAME")}
 	if m.User == "" {
 		me, err := user.Current()
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // ResourceManager is the REST of YARN's: services and applications, as a user of simple authentication (user.name). A
 // cluster that wants Kerberos refuses it.
-type ResourceManager struct {
+type restClient struct {
 	// Addresses are those of its web application, http://HOST:PORT or HOST:PORT: of a pair, each is asked until one
 	// is active.
 	Addresses []string
@@ -26,7 +26,7 @@ type ResourceManager struct {
 }
 
 // open finds the ResourceManager that is active: one in standby sends its callers away.
-func (r *ResourceManager) open(ctx context.Context) error {
+func (r *restClient) open(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.api.Client != nil {
@@ -73,7 +73,7 @@ type application struct {
 	TrackingURL                     string `json:"trackingUrl"`
 }
 
-func (r *ResourceManager) application(ctx context.Context, id string) (job.State, error) {
+func (r *restClient) application(ctx context.Context, id string) (job.State, error) {
 	if err := r.open(ctx); err != nil {
 		return job.State{}, err
 	}
@@ -102,7 +102,7 @@ func (a application) standing() job.State {
 	return s
 }
 
-func (r *ResourceManager) kill(ctx context.Context, id string) error {
+func (r *restClient) kill(ctx context.Context, id string) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
@@ -115,8 +115,8 @@ func (r *ResourceManager) kill(ctx context.Context, id string) error {
 }
 
 // Service submits a definition to YARN's service API.
-type Service struct {
-	*ResourceManager
+type serviceClient struct {
+	*restClient
 	// Definition is what room render wrote.
 	Definition string
 	// Kept reads the definition that YARN keeps of a service by its name; its REST tells nothing of one that has
@@ -165,7 +165,7 @@ func (s definition) app() string {
 
 // Start submits the service and returns its application's id. What is left of an earlier run of that name is
 // forgotten; one that runs is ErrRuns, one that was not ours is ErrForeign: it may only rest for a while.
-func (y *Service) Start(ctx context.Context) (id string, err error) {
+func (y *serviceClient) Start(ctx context.Context) (id string, err error) {
 	if err := y.open(ctx); err != nil {
 		return "", err
 	}
@@ -202,7 +202,7 @@ func (y *Service) Start(ctx context.Context) (id string, err error) {
 }
 
 // ours refuses a service of our name that was written for another app, or by somebody else.
-func (y *Service) ours(ctx context.Context, wanted definition) error {
+func (y *serviceClient) ours(ctx context.Context, wanted definition) error {
 	advice := "give another --app-id, or, where nobody wants it any more, yarn app -destroy " + y.name
 	if y.Kept == nil {
 		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %s",
@@ -220,15 +220,15 @@ func (y *Service) ours(ctx context.Context, wanted definition) error {
 	return nil
 }
 
-func (y *Service) path() string { return "/app/v1/services/" + url.PathEscape(y.name) }
+func (y *serviceClient) path() string { return "/app/v1/services/" + url.PathEscape(y.name) }
 
-func (y *Service) look(ctx context.Context) (s definition, err error) {
+func (y *serviceClient) look(ctx context.Context) (s definition, err error) {
 	err = y.api.Call(ctx, http.MethodGet, y.path(), nil, &s)
 	return s, err
 }
 
 // forget takes a service away that has ended: its definition lies in the user's home and keeps the name.
-func (y *Service) forget(ctx context.Context) error {
+func (y *serviceClient) forget(ctx context.Context) error {
 	if err := y.api.Call(ctx, http.MethodDelete, y.path(), nil, nil); err != nil && !job.Missing(err) {
 		return fmt.Errorf("yarn at %s: service %s of an earlier run: %w", y.api.Base, y.name, err)
 	}
@@ -236,7 +236,7 @@ func (y *Service) forget(ctx context.Context) error {
 }
 
 // State is that of the application; while it runs, with how many of its containers do.
-func (y *Service) State(ctx context.Context) (job.State, error) {
+func (y *serviceClient) State(ctx context.Context) (job.State, error) {
 	state, err := y.application(ctx, y.id)
 	if err != nil || state.Over || state.Word != "RUNNING" {
 		return state, err
@@ -262,7 +262,7 @@ func (y *Service) State(ctx context.Context) (job.State, error) {
 }
 
 // Stop has YARN end the service.
-func (y *Service) Stop(ctx context.Context) error {
+func (y *serviceClient) Stop(ctx context.Context) error {
 	err := y.api.Call(ctx, http.MethodPut, y.path(), []byte(`{"state":"STOPPED"}`), nil)
 	if err != nil && !job.Missing(err) {
 		return fmt.Errorf("yarn at %s: %w", y.api.Base, err)
@@ -271,6 +271,6 @@ func (y *Service) Stop(ctx context.Context) error {
 }
 
 // Hints are the launcher's own commands that follow the job and end it.
-func (y *Service) Hints() (follow, end string) {
+func (y *serviceClient) Hints() (follow, end string) {
 	return "yarn app -status " + y.name + " (logs: yarn logs -applicationId " + y.id + ")", "yarn app -stop " + y.name
 }

@@ -43,8 +43,8 @@ func TestForeignServicesStay(t *testing.T) {
 			mux.HandleFunc("/app/v1/services", func(_ http.ResponseWriter, r *http.Request) { sent = append(sent, r.Method) })
 			server := httptest.NewServer(mux)
 			defer server.Close()
-			y := &Service{
-				ResourceManager: &ResourceManager{Addresses: []string{server.URL}}, Definition: `{"name":"d1","description":"` + ours + `"}`,
+			y := &serviceClient{
+				restClient: &restClient{Addresses: []string{server.URL}}, Definition: `{"name":"d1","description":"` + ours + `"}`,
 				Kept: func(_ context.Context, name string) ([]byte, error) {
 					if name != "d1" {
 						t.Errorf("asked for %s", name)

@@ -24,8 +24,8 @@ import (
 
 // Shell runs a script of room render that submits to YARN's distributed shell, by Hadoop's own client: HADOOP_HOME is
 // set, and `yarn` in the PATH or below it.
-type Shell struct {
-	*ResourceManager
+type shellClient struct {
+	*restClient
 	Script string
 	// Applications are the names of those that the script submits.
 	Applications []string
@@ -46,7 +46,7 @@ var submitted = regexp.MustCompile(`Submitted application (application_\d+_\d+)`
 // elsewhere, the ResourceManager is asked for applications of those names that were not there before: they are taken
 // for ours where the script has not failed and each name has one alone, for somebody else may submit under them at
 // the same time. Only what our own clients have told of is killed.
-func (y *Shell) Start(ctx context.Context) (id string, err error) {
+func (y *shellClient) Start(ctx context.Context) (id string, err error) {
 	before, unlisted := y.named(ctx)
 	said, err := y.run(ctx)
 	late := context.WithoutCancel(ctx)
@@ -92,7 +92,7 @@ var errSilent = errors.New("it tells of no application")
 
 // run runs the script until it has said all ids, has ended, or its time is over, and gives the end of what it said.
 // What it keeps in a temporary folder goes with it: it is not waited for until it does that by itself.
-func (y *Shell) run(ctx context.Context) (said string, err error) {
+func (y *shellClient) run(ctx context.Context) (said string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(y.Patience, shellPatience))
 	defer cancel()
 	dir, err := os.MkdirTemp("", "muster-yarn-")
@@ -134,7 +134,7 @@ func (y *Shell) run(ctx context.Context) (said string, err error) {
 }
 
 // listen reads until all ids are said, and gives the last lines.
-func (y *Shell) listen(read io.Reader) (said []string) {
+func (y *shellClient) listen(read io.Reader) (said []string) {
 	lines := bufio.NewScanner(read)
 	lines.Buffer(nil, 1<<20)
 	for len(y.ids) < len(y.Applications) && lines.Scan() {
@@ -148,7 +148,7 @@ func (y *Shell) listen(read io.Reader) (said []string) {
 }
 
 // named are the user's applications of our names, by their ids.
-func (y *Shell) named(ctx context.Context) (map[string]string, error) {
+func (y *shellClient) named(ctx context.Context) (map[string]string, error) {
 	if err := y.open(ctx); err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (y *Shell) named(ctx context.Context) (map[string]string, error) {
 
 // find gives those that were not there before and that nobody has said, by their ids; names of which one was said
 // have none.
-func (y *Shell) find(ctx context.Context, before map[string]string) (map[string]string, error) {
+func (y *shellClient) find(ctx context.Context, before map[string]string) (map[string]string, error) {
 	now, err := y.named(ctx)
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (y *Shell) find(ctx context.Context, before map[string]string) (map[string]
 }
 
 // claim takes what was found for ours where that makes us whole, with one application of each name.
-func (y *Shell) claim(found map[string]string) bool {
+func (y *shellClient) claim(found map[string]string) bool {
 	names := slices.Sorted(maps.Values(found))
 	if len(y.ids)+len(found) != len(y.Applications) || len(slices.Compact(names)) != len(found) {
 		return false
@@ -202,7 +202,7 @@ func (y *Shell) claim(found map[string]string) bool {
 const mostLines = 8
 
 // State puts those of all applications together.
-func (y *Shell) State(ctx context.Context) (job.State, error) {
+func (y *shellClient) State(ctx context.Context) (job.State, error) {
 	states := make([]job.State, len(y.ids))
 	errs := make([]error, len(y.ids))
 	if err := y.open(ctx); err != nil {
@@ -217,7 +217,7 @@ func (y *Shell) State(ctx context.Context) (job.State, error) {
 }
 
 // Stop has YARN kill the applications.
-func (y *Shell) Stop(ctx context.Context) error {
+func (y *shellClient) Stop(ctx context.Context) error {
 	var errs []error
 	for _, id := range y.ids {
 		errs = append(errs, y.kill(ctx, id))
@@ -226,7 +226,7 @@ func (y *Shell) Stop(ctx context.Context) error {
 }
 
 // Hints are the launcher's own commands that follow the job and end it.
-func (y *Shell) Hints() (follow, end string) {
+func (y *shellClient) Hints() (follow, end string) {
 	if len(y.ids) == 0 {
 		return "yarn application -list -appTypes YARN", "yarn application -kill ID"
 	}

@@ -100,8 +100,8 @@ func TestDistributedShell(t *testing.T) {
 				m := &manager{dir: dir}
 				server := httptest.NewServer(m)
 				defer server.Close()
-				y := &Shell{
-					ResourceManager: &ResourceManager{Addresses: []string{server.URL}, User: "ada"}, Applications: []string{"d1-ps", "d1-worker"},
+				y := &shellClient{
+					restClient: &restClient{Addresses: []string{server.URL}, User: "ada"}, Applications: []string{"d1-ps", "d1-worker"},
 					Script: "FAKE=" + dir + "; brought=$(mktemp -d); echo $brought >$FAKE/brought; touch $brought/muster; " + tt.script + "\n", Patience: tt.patience,
 				}
 				if tt.noREST {
@@ -135,8 +135,8 @@ func TestDistributedShellCalledOff(t *testing.T) {
 	mux.HandleFunc("/begun", func(http.ResponseWriter, *http.Request) { cancel() })
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	y := &Shell{
-		ResourceManager: &ResourceManager{Addresses: []string{server.URL}, User: "ada"}, Applications: []string{"d1-ps", "d1-worker"},
+	y := &shellClient{
+		restClient: &restClient{Addresses: []string{server.URL}, User: "ada"}, Applications: []string{"d1-ps", "d1-worker"},
 		Script: "printf 'application_1_1 d1-ps\napplication_1_2 d1-worker\n' >>" + dir + "/apps; " + logged + "application_1_1; exec 3<>/dev/tcp/" + strings.Replace(strings.TrimPrefix(server.URL, "http://"), ":", "/", 1) +
 			"; printf 'GET /begun HTTP/1.0\\r\\n\\r\\n' >&3; sleep 600\n",
 	}
