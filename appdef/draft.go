@@ -28,13 +28,19 @@ func NewDraft(dialect, name string, at Place) *Draft {
 	}
 }
 
+// What an instance may use where the definition does not say it.
+const (
+	DefaultMemoryMB = 256
+	DefaultVCores   = 1
+)
+
 // Add adds a component with so many instances, by default of 256 MB and one core. The pointer is good until the next
 // one.
 func (d *Draft) Add(name string, instances int, at Place) *Component {
 	i := len(d.App.Components)
 	d.App.Components = append(d.App.Components, Component{
 		Name: name, Category: "MASTER", Type: "STANDARD", Instances: instances, MaxInstances: -1, Priority: i + 1,
-		Limits: Limits{MemoryMB: 256, VCores: 1},
+		Limits: Limits{MemoryMB: DefaultMemoryMB, VCores: DefaultVCores},
 	})
 	for _, part := range []string{"name", "instances", "priority"} {
 		d.App.Places[Pointer("components", strconv.Itoa(i), part)] = at

@@ -162,6 +162,12 @@ func (a *App) exportedKeys(c *Component) []string {
 	return keys
 }
 
+// The range that ports come from where nobody names another one.
+const (
+	FirstPort = 20000
+	LastPort  = 29999
+)
+
 // portRange is a range of ports, both ends included.
 type portRange struct{ From, To int }
 

@@ -87,8 +87,6 @@ func (a *agent) currentPlan() plan.Plan {
 	return a.plan
 }
 
-func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
-
 // processData is what a process reads and leaves.
 type processData struct {
 	a    *agent

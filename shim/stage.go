@@ -211,17 +211,16 @@ func (a *agent) checkpointConfig() checkpoint.Config {
 
 // policy is the plan's word on failure and stop as the machine needs it.
 func (r stageRoom) policy(p plan.Plan) *machine.Policy {
-	seconds := func(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
-	barrier := seconds(p.Barrier.Timeout)
+	barrier := plan.Seconds(p.Barrier.Timeout)
 	if r.times.Barrier > 0 {
 		barrier = r.times.Barrier
 	}
 	return &machine.Policy{
 		Scope: p.Restart.Scope, Service: p.Who.Role == "service", Follows: len(p.Barrier.After) > 0,
 		Ordered:    plan.Gang(r.app.App, plan.Request{}).Awaited(p.Who.Component),
-		Rule:       conductor.BudgetRule{Max: p.Restart.Budget, Window: seconds(p.Restart.Window), RefillCheckpoint: p.Restart.Refill == "checkpoint"},
-		BackoffMin: seconds(p.Restart.BackoffMin), BackoffMax: seconds(p.Restart.BackoffMax),
-		Grace: seconds(p.Stop.Grace), Timeout: seconds(p.Timeout), Duration: seconds(p.Duration), Barrier: barrier,
+		Rule:       conductor.BudgetRule{Max: p.Restart.Budget, Window: plan.Seconds(p.Restart.Window), RefillCheckpoint: p.Restart.Refill == "checkpoint"},
+		BackoffMin: plan.Seconds(p.Restart.BackoffMin), BackoffMax: plan.Seconds(p.Restart.BackoffMax),
+		Grace: plan.Seconds(p.Stop.Grace), Timeout: plan.Seconds(p.Timeout), Duration: plan.Seconds(p.Duration), Barrier: barrier,
 	}
 }
 

@@ -1,6 +1,11 @@
 package slider
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+
+	"github.com/muster-agent/muster/appdef"
+)
 
 // Key is a key of appConfig or resources that Slider knows and what muster makes of it. The tables are what
 // the loader knows, what the schemas describe and what the manual prints; keys of muster's own are appdef.Keys.
@@ -24,7 +29,7 @@ var resourceTable = [...]Key{
 	{Name: priorityKey, Meaning: "the component's rank, of its own; 1 is first", Whole: true, Least: 1},
 	{Name: instancesKey, Meaning: "how many instances run", Whole: true},
 	{
-		Name: memoryKey, Default: "256", Meaning: "memory of an instance, MB; max: as much as the launcher grants",
+		Name: memoryKey, Default: strconv.Itoa(appdef.DefaultMemoryMB), Meaning: "memory of an instance, MB; max: as much as the launcher grants",
 		Whole: true, Max: true, Least: 1,
 	},
 	{

@@ -46,7 +46,7 @@ func (l *loading) grants() {
 	for i := range l.app.Components {
 		c := &l.app.Components[i]
 		index := strconv.Itoa(i)
-		c.Limits.MemoryMB, c.Limits.VCores = 256, 1
+		c.Limits.MemoryMB, c.Limits.VCores = appdef.DefaultMemoryMB, appdef.DefaultVCores
 		if _, ok := l.resources.components[c.Name]; !ok {
 			if c.Category != "CLIENT" && c.Name != "" && l.resources.root.line > 0 {
 				l.resources.root.doc.add(l.resources.root.at("components").Problem("no entry for the component "+c.Name,
@@ -57,8 +57,8 @@ func (l *loading) grants() {
 		r := grant{loading: l, component: c.Name}
 		c.Priority = r.whole(priorityKey, 1, true)
 		c.Instances = r.whole(instancesKey, 0, true)
-		c.Limits.MemoryMB = r.wholeOrMax(memoryKey, 256)
-		c.Limits.VCores = r.wholeOrMax(vcoresKey, 1)
+		c.Limits.MemoryMB = r.wholeOrMax(memoryKey, appdef.DefaultMemoryMB)
+		c.Limits.VCores = r.wholeOrMax(vcoresKey, appdef.DefaultVCores)
 		c.Limits.Placement = r.whole(placementKey, 0, false)
 		c.Limits.NodeLabel = r.text(labelKey)
 		c.Limits.LogInclude, c.Limits.LogExclude = r.text(includeKey), r.text(excludeKey)
@@ -75,8 +75,8 @@ func (l *loading) grants() {
 // command line that it changes nothing.
 func (l *loading) shadowed() {
 	nobody := grant{loading: l}
-	nobody.wholeOrMax(memoryKey, 256)
-	nobody.wholeOrMax(vcoresKey, 1)
+	nobody.wholeOrMax(memoryKey, appdef.DefaultMemoryMB)
+	nobody.wholeOrMax(vcoresKey, appdef.DefaultVCores)
 	nobody.whole(placementKey, 0, false)
 	for key, v := range l.resources.global {
 		delete(l.app.Origins, "."+key)

@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/ports"
 )
 
 // agentFlags are the settings of one agent.
@@ -73,7 +74,7 @@ func (f *agentFlags) register(set flags.Set) {
 	set.StringVar(&f.component, "component", "", "component of this container; without it a free one is claimed")
 	set.IntVar(&f.index, "index", -1, "index of this container; without it a free one is claimed")
 	set.StringVar(&f.host, "host", "", "address that peers reach this host at")
-	set.StringVar(&f.ports, "ports", "20000-29999", "range to take ports from")
+	set.StringVar(&f.ports, "ports", ports.Default.String(), "range to take ports from")
 	set.StringVar(&f.engine, "engine", "auto", "how the process is confined: auto, container, cgroup or process")
 	set.BoolVar(&f.strict, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
 	set.StringVar(&f.api, "api-listen", "", "`HOST:PORT` to answer other hosts at, to whom has the run's token (default: a port of --ports, unless this host's address is a loopback one)")

@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/ports"
 )
 
 // registerRemote adds what a job needs that runs elsewhere: the flags of muster submit whose names HBox does not
@@ -47,7 +48,7 @@ func (f *hboxFlags) there(ctx context.Context, s console.Streams, launcher strin
 	if f.run.engine != "auto" {
 		agent.engine = f.run.engine
 	}
-	if f.run.ports != usualPorts {
+	if f.run.ports != ports.Default.String() {
 		agent.ports = f.run.ports
 	}
 	x.job.agent = agent

@@ -21,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -52,12 +53,9 @@ type hboxFlags struct {
 	keep     string // folder for the package; empty: the job is run
 }
 
-// usualPorts are taken from where nobody says otherwise.
-const usualPorts = "20000-29999"
-
 func newHBoxSubmit(s console.Streams) *cobra.Command {
 	f := hboxFlags{}
-	f.run.output, f.run.ports, f.run.engine = outputLines, usualPorts, "auto"
+	f.run.output, f.run.ports, f.run.engine = outputLines, ports.Default.String(), "auto"
 	cmd := &cobra.Command{
 		Use: "hbox-submit [MUSTER'S OPTIONS] [HBOX'S OPTIONS] COMMAND…", Short: "Run a job as hbox-submit submits it",
 		Long: hboxLong + hboxHelp(), DisableFlagParsing: true, DisableFlagsInUseLine: true,

@@ -31,6 +31,7 @@ import (
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/workdir"
@@ -76,7 +77,7 @@ func newRun(s console.Streams) *cobra.Command {
 	flags.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")
 	flags.StringVar(&f.logDir, "log-dir", "", "folder for logs (default: log in the work folder)")
 	flags.StringVar(&f.host, "host", "", "address of this machine (default with the embedded registry: 127.0.0.1)")
-	flags.StringVar(&f.ports, "ports", "20000-29999", "range to take ports from")
+	flags.StringVar(&f.ports, "ports", ports.Default.String(), "range to take ports from")
 	flags.StringVar(&f.engine, "engine", "auto", "how the processes are confined: auto, container, cgroup or process")
 	flags.BoolVar(&f.strict, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
 	flags.StringVar(&f.policy, "policy", "", "what this host's operator permits and forbids (default: "+policy.DefaultFile+")")

@@ -97,7 +97,7 @@ func (f failure) happened() string {
 	case e.Class == registry.ClassOOM:
 		return f.Instance.String() + " ran out of memory"
 	case e.Signal != 0:
-		return fmt.Sprintf("%s was killed by %s", f.Instance, signalName(e.Signal))
+		return fmt.Sprintf("%s was killed by %s", f.Instance, registry.SignalName(e.Signal))
 	case e.Code != nil:
 		return fmt.Sprintf("%s exited with %d", f.Instance, *e.Code)
 	case e.Why != "":

@@ -52,32 +52,3 @@ func plural(n int) string {
 
 // seconds prints a duration as users write it in the definition.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) + " s" }
-
-// signalName is the Linux name of the signals that end processes.
-func signalName(n int) string {
-	switch n {
-	case 1:
-		return "SIGHUP"
-	case 2:
-		return "SIGINT"
-	case 3:
-		return "SIGQUIT"
-	case 4:
-		return "SIGILL"
-	case 6:
-		return "SIGABRT"
-	case 7:
-		return "SIGBUS"
-	case 8:
-		return "SIGFPE"
-	case 9:
-		return "SIGKILL"
-	case 11:
-		return "SIGSEGV"
-	case 13:
-		return "SIGPIPE"
-	case 15:
-		return "SIGTERM"
-	}
-	return "signal " + strconv.Itoa(n)
-}

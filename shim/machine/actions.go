@@ -173,7 +173,7 @@ var (
 	forAnother = because(ForAnother)
 
 	interrupted = action{"", func(s *State, _ Event) []Effect {
-		s.Code, s.Class, s.Cause = 128+s.Signal, registry.ClassLauncher, signalName(s.Signal)+" from outside"
+		s.Code, s.Class, s.Cause = 128+s.Signal, registry.ClassLauncher, registry.SignalName(s.Signal)+" from outside"
 		return nil
 	}}
 	shrunk = action{"", func(s *State, _ Event) []Effect {

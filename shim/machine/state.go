@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -88,9 +87,9 @@ func (e *Exit) Why() string {
 	case e.OOM:
 		return "out of memory"
 	case e.Signal != 0 && e.Message != "":
-		return "killed by " + signalName(e.Signal) + ": " + e.Message
+		return "killed by " + registry.SignalName(e.Signal) + ": " + e.Message
 	case e.Signal != 0:
-		return "killed by " + signalName(e.Signal)
+		return "killed by " + registry.SignalName(e.Signal)
 	case e.Code != nil && e.Message != "":
 		return fmt.Sprintf("exited with %d: %s", *e.Code, e.Message)
 	case e.Code != nil:
@@ -108,19 +107,6 @@ func (e *Exit) beyond() string {
 		return e.Message
 	}
 	return e.Why()
-}
-
-func signalName(n int) string {
-	names := map[syscall.Signal]string{
-		syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGILL: "SIGILL",
-		syscall.SIGABRT: "SIGABRT", syscall.SIGBUS: "SIGBUS", syscall.SIGFPE: "SIGFPE", syscall.SIGKILL: "SIGKILL",
-		syscall.SIGSEGV: "SIGSEGV", syscall.SIGPIPE: "SIGPIPE", syscall.SIGTERM: "SIGTERM", syscall.SIGUSR1: "SIGUSR1",
-		syscall.SIGUSR2: "SIGUSR2", syscall.SIGALRM: "SIGALRM", syscall.SIGXCPU: "SIGXCPU", syscall.SIGXFSZ: "SIGXFSZ",
-	}
-	if s, ok := names[syscall.Signal(n)]; ok {
-		return s
-	}
-	return fmt.Sprintf("signal %d", n)
 }
 
 // class is what the evidence says of the last exit.

@@ -7,10 +7,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// examplePort is the first port that an example roster gives out.
-const examplePort = 20000
-
-// ExampleRoster invents a host for each instance that is waited for, and ports from 20000 on, so
+// ExampleRoster invents a host for each instance that is waited for, and ports of the usual range, so
 // that a plan can show its start without a gang. Build's problems are dropped: the plan itself
 // reports them.
 func ExampleRoster(app appdef.App, req Request) registry.Roster {
@@ -29,7 +26,7 @@ func ExampleRoster(app appdef.App, req Request) registry.Roster {
 		p.Discovery = b.discovery(p)
 		ports := map[string]int{}
 		for i, port := range p.Ports {
-			ports[port.Name] = examplePort + i
+			ports[port.Name] = appdef.FirstPort + i
 		}
 		host := "host-" + strconv.Itoa(rank) + ".example"
 		exports, address := Publish(p, host, ports)

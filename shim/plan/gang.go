@@ -22,7 +22,7 @@ func Gang(app appdef.App, req Request) conductor.Facts {
 			one.After = append(one.After, conductor.Requirement{Component: r.Component, State: r.State})
 		}
 		facts.Components = append(facts.Components, one)
-		grace := seconds(graceOf(c, req.Allocation.KillWindow))
+		grace := Seconds(graceOf(c, req.Allocation.KillWindow))
 		facts.StopGrace = max(facts.StopGrace, grace)
 	}
 	return facts
@@ -69,7 +69,8 @@ func budgetRule(r appdef.Restart) conductor.BudgetRule {
 	return rule
 }
 
-func seconds(s float64) time.Duration { return appdef.Seconds(s).Duration() }
+// Seconds are those of a plan as a duration.
+func Seconds(s float64) time.Duration { return appdef.Seconds(s).Duration() }
 
 func graceOf(c *appdef.Component, killWindow float64) float64 {
 	switch grace := float64(c.Settings.Stop.Grace); {

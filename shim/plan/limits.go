@@ -9,8 +9,9 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// agentMemoryMB is left to the agent and its guard where the launcher's limit is around them too.
-const agentMemoryMB = 32
+// AgentMemoryMB is what the agent and its guard take beside the process. A launcher is asked for it, and where the
+// launcher's limit is around them all, the plan leaves it to them.
+const AgentMemoryMB = 32
 
 // leastMemoryMB is what the making of a container takes of the instance's own limit.
 const leastMemoryMB = 16
@@ -47,7 +48,7 @@ func (b *builder) memory(asked int, e Envelope) int {
 		return asked
 	}
 	launcher := "the launcher's limit is " + strconv.Itoa(e.MemoryMB) + " MB"
-	switch room := max(e.MemoryMB-agentMemoryMB, 1); {
+	switch room := max(e.MemoryMB-AgentMemoryMB, 1); {
 	case asked == appdef.Max && e.MemoryMB == 0:
 		b.warn(where, "max", "a number of MB", "the launcher's limit is unknown, so there is none")
 		return 0
@@ -55,12 +56,12 @@ func (b *builder) memory(asked int, e Envelope) int {
 		return room
 	case e.MemoryMB > 0 && asked > e.MemoryMB:
 		b.problem(where, strconv.Itoa(asked)+" MB", "at most "+strconv.Itoa(room)+" MB",
-			launcher+" and "+strconv.Itoa(agentMemoryMB)+" MB of it are the agent's; ask the launcher for more, or "+
+			launcher+" and "+strconv.Itoa(AgentMemoryMB)+" MB of it are the agent's; ask the launcher for more, or "+
 				"the app for less")
 		return room
 	case e.MemoryMB > 0 && asked > room:
 		b.warn(where, strconv.Itoa(asked)+" MB", "at most "+strconv.Itoa(room)+" MB",
-			launcher+" and "+strconv.Itoa(agentMemoryMB)+" MB of it are the agent's; that is the limit")
+			launcher+" and "+strconv.Itoa(AgentMemoryMB)+" MB of it are the agent's; that is the limit")
 		return room
 	}
 	return asked
@@ -74,7 +75,7 @@ func Grown(l Limits, e Envelope, ends int) int {
 	}
 	grown := l.MemoryMB + ends*int(math.Ceil(float64(l.MemoryMB)*l.Autoscale))
 	if e.MemoryMB > 0 {
-		grown = min(grown, max(e.MemoryMB-agentMemoryMB, l.MemoryMB))
+		grown = min(grown, max(e.MemoryMB-AgentMemoryMB, l.MemoryMB))
 	}
 	return grown
 }

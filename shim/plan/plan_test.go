@@ -98,7 +98,7 @@ func TestGang(t *testing.T) {
 		t.Errorf("Gang (-got +want):\n%s", diff)
 	}
 	if facts.App != "d1" || facts.Run != "7" || facts.Digest != "abc" || facts.GangBudget.Max != 3 ||
-		facts.StopGrace != seconds(45) || facts.Barrier != seconds(1800) {
+		facts.StopGrace != Seconds(45) || facts.Barrier != Seconds(1800) {
 		t.Errorf("Gang = %+v", facts)
 	}
 }

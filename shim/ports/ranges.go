@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/muster-agent/muster/appdef"
 )
 
 // Range is a span of port numbers, both ends included.
@@ -14,7 +16,7 @@ type Range struct{ From, To int }
 type Ranges []Range
 
 // Default is where ports come from when nobody says otherwise.
-var Default = Range{20000, 29999}
+var Default = Range{appdef.FirstPort, appdef.LastPort}
 
 // ParseRanges reads `20000-29999` or a list such as `48000, 49000, 50001-50010`. It also reads the
 // kernel's ip_local_reserved_ports.

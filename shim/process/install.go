@@ -23,7 +23,7 @@ func (p *Process) Install(ctx context.Context) error {
 	if s == nil || !s.Has(plan.CommandInstall) {
 		return nil
 	}
-	end, err := p.order(ctx, plan.CommandInstall, seconds(s.Timeout))
+	end, err := p.order(ctx, plan.CommandInstall, plan.Seconds(s.Timeout))
 	if err != nil {
 		return notRun(s, err)
 	}

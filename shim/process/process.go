@@ -289,7 +289,7 @@ func (p *Process) stop() {
 	}
 	sides.stop()
 	if p.Plan.Script != nil && p.Plan.Script.Has(plan.CommandStop) && now.over != nil {
-		p.work.Go(func() { now.watch.runStop(seconds(p.Plan.Stop.Grace)) })
+		p.work.Go(func() { now.watch.runStop(plan.Seconds(p.Plan.Stop.Grace)) })
 		return
 	}
 	p.signalStop()
@@ -380,5 +380,3 @@ func environ(env map[string]string) []string {
 	}
 	return out
 }
-
-func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }

@@ -30,7 +30,7 @@ func (p *Process) Command(ctx context.Context, name string) (status.CommandResul
 	case !s.Has(name):
 		return status.CommandResult{}, fmt.Errorf("no command %s; the package has %v", name, script.Names(s))
 	}
-	end, err := p.order(ctx, name, seconds(s.Timeout))
+	end, err := p.order(ctx, name, plan.Seconds(s.Timeout))
 	if err != nil {
 		return status.CommandResult{}, err
 	}

@@ -87,11 +87,11 @@ func (w *watch) run() {
 
 // follow asks STATUS until ctx ends.
 func (w *watch) follow(ctx context.Context) {
-	deadline := time.NewTimer(seconds(w.script.Timeout))
+	deadline := time.NewTimer(plan.Seconds(w.script.Timeout))
 	defer deadline.Stop()
 	health, starting, begun := script.Health{Deaf: !w.script.Has(plan.CommandStatus) || w.script.StatusInterval == 0}, true, w.begun
 	for {
-		pause := seconds(w.script.StatusInterval)
+		pause := plan.Seconds(w.script.StatusInterval)
 		if !health.Up {
 			pause = min(pause, eager)
 		}
@@ -173,7 +173,7 @@ func (w *watch) taken() {
 
 // ask runs STATUS once. That it could not be run, for a disk is full or too much runs already, is not the instance's fault.
 func (w *watch) ask(ctx context.Context) script.Result {
-	end, err := w.process.order(ctx, plan.CommandStatus, seconds(w.script.Timeout))
+	end, err := w.process.order(ctx, plan.CommandStatus, plan.Seconds(w.script.Timeout))
 	if err != nil {
 		w.unheard(ctx, err)
 		return script.Result{NotRun: true, Why: err.Error()}

@@ -3,6 +3,8 @@ package publisher
 import (
 	"maps"
 	"strconv"
+
+	"github.com/muster-agent/muster/appdef"
 )
 
 // schema is the only one that Slider's documents have.
@@ -51,7 +53,9 @@ func (v View) resources(resolved bool) confTree {
 		own["yarn.component.instances"] = strconv.Itoa(c.Instances) // a flex is written into Slider's document
 		if resolved {
 			own["yarn.role.priority"] = strconv.Itoa(c.Priority)
-			underlay(own, map[string]string{"yarn.memory": "256", "yarn.vcores": "1"})
+			underlay(own, map[string]string{
+				"yarn.memory": strconv.Itoa(appdef.DefaultMemoryMB), "yarn.vcores": strconv.Itoa(appdef.DefaultVCores),
+			})
 		}
 		t.Components[c.Name] = own
 	}

@@ -13,10 +13,6 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// AgentMemoryMB is what the agent and its guard take beside the process: plan.Build leaves it to them within the
-// launcher's limit, so the launcher is asked for it.
-const AgentMemoryMB = 32
-
 // Group is one component as launchers see it: so many containers of one size.
 type Group struct {
 	Name  string
@@ -80,7 +76,7 @@ func (w *Writer) gather() {
 }
 
 // agentMemory is what the launcher is asked for beside the process's memory, in MB.
-func (w *Writer) agentMemory() int { return cmp.Or(w.launcher.AgentMemoryMB, AgentMemoryMB) }
+func (w *Writer) agentMemory() int { return cmp.Or(w.launcher.AgentMemoryMB, plan.AgentMemoryMB) }
 
 // portsOf are the ports of all instances of a component: side processes may run beside some of them only.
 func (w *Writer) portsOf(c *appdef.Component) []port {

@@ -20,7 +20,7 @@ type Launcher struct {
 	Name    string   // as `muster render` and `muster submit` have it
 	Formats []string // in which its jobs can be written, the usual one first
 	Flags   []string // of those that only some launchers have a word for: flagsOf
-	// AgentMemoryMB is what the launcher is asked for beside the process's memory; 0: AgentMemoryMB.
+	// AgentMemoryMB is what the launcher is asked for beside the process's memory; 0: plan.AgentMemoryMB.
 	AgentMemoryMB   int
 	GrantsPorts     bool
 	CountsProcesses bool

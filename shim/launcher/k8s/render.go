@@ -13,6 +13,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -305,7 +306,7 @@ func shmOf(g render.Group) int {
 	if g.ShmMB > 0 {
 		return g.ShmMB
 	}
-	return max(0, g.MemoryMB-render.AgentMemoryMB) / 2
+	return max(0, g.MemoryMB-plan.AgentMemoryMB) / 2
 }
 
 func (w writer) podContainer(g render.Group) *yaml.Node {
@@ -402,7 +403,7 @@ func (w writer) podResources(g render.Group) *yaml.Node {
 	}
 	if len(limits.Content) > 0 {
 		put(out, "limits", limits)
-		note(out, "limits", fmt.Sprintf("Memory: the process's limit, and %d MB for the agent.", render.AgentMemoryMB))
+		note(out, "limits", fmt.Sprintf("Memory: the process's limit, and %d MB for the agent.", plan.AgentMemoryMB))
 	}
 	return out
 }

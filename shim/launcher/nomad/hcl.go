@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -191,7 +192,7 @@ func (b hclBody) resources(r resources) {
 		in.note(fmt.Sprintf("MHz: a vcore is taken for %d.", coreMHz))
 		in.number("cpu", r.CPU)
 	}
-	in.note(fmt.Sprintf("MB: the process's limit, and %d for the agent.", render.AgentMemoryMB))
+	in.note(fmt.Sprintf("MB: the process's limit, and %d for the agent.", plan.AgentMemoryMB))
 	in.number("memory", r.MemoryMB)
 	for _, d := range r.Devices {
 		in.blank()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -312,7 +313,7 @@ func (w writer) target(name string) string {
 func (w writer) dropIn(g render.Group) string {
 	var lines []unitLine
 	if g.MemoryMB > 0 {
-		note := fmt.Sprintf("The process's limit, and %d MB for the agent.", render.AgentMemoryMB)
+		note := fmt.Sprintf("The process's limit, and %d MB for the agent.", plan.AgentMemoryMB)
 		lines = append(lines, unitLine{"", note},
 			unitLine{"MemoryMax", strconv.Itoa(g.MemoryMB) + "M"})
 	}
