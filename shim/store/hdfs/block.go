@@ -26,8 +26,6 @@ import (
 // Nothing is kept of what has been sent: a block whose pipeline breaks is given up.
 
 const (
-	// packetSize is what is sent at a time, in bytes: a DataNode takes up to 16 MiB, and has as much work with a small one.
-	packetSize = 256 << 10
 	// headSize is the room for what goes before the data of a packet: lengths, header, checksums.
 	headSize = 6 + headerSize + packetSize/chunkSize*4
 	// headerSize is that of a PacketHeaderProto: two fixed numbers of 8 bytes, a flag, one of 4 bytes, and their tags.
@@ -166,10 +164,6 @@ type ackError struct {
 func (e *ackError) Error() string { return e.cause.Error() }
 
 func (e *ackError) Unwrap() error { return e.cause }
-
-// errTookNone is a DataNode that ends the connection instead of an answer. One whose disks are full does, or whose last gigabyte is
-// begun (Hadoop: dfs.datanode.round-robin-volume-choosing-policy.additional-available-space), while the NameNode still names it.
-var errTookNone = errors.New("it took no block and did not say why, as one does whose disks are full")
 
 // openBlock has the DataNodes of a block make room for it.
 func openBlock(p place, address string, dial func(address string) (net.Conn, error), writer []byte, sum func([]byte)) (*block, error) {

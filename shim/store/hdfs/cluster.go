@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"slices"
@@ -331,4 +332,25 @@ func transient(err error) bool {
 		return !errors.Is(err, store.ErrWaited)
 	}
 	return errors.Is(err, store.ErrUnreachable) && !errors.Is(err, ErrKerberos) && store.Transient(err)
+}
+
+// ask asks the active NameNode.
+func (l *link) ask(method string, message []byte) ([]byte, error) {
+	all := l.wires.questions
+	all.turn.Lock()
+	defer all.turn.Unlock()
+	q := &question{method: method, message: message}
+	all.set(q)
+	err := l.Client.Chmod(inPlace, 0)
+	all.set(nil)
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok { // of a path that nobody knows
+		err = pathError.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !q.answered {
+		return nil, errors.New("the NameNode's answer cannot be read")
+	}
+	return q.answer, nil
 }

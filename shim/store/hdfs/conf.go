@@ -297,3 +297,12 @@ func parseUmask(text string) (fs.FileMode, bool) {
 	}
 	return mask, true
 }
+
+// rpcProtection is the setting on both sides.
+const rpcProtection = "hadoop.rpc.protection"
+
+// strengths are the qualities, the better ones later.
+var strengths = []string{"auth", "auth-int", "auth-conf"}
+
+// qualities of protection by their names in Hadoop's configuration.
+var qualities = map[string]string{"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"}

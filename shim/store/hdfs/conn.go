@@ -4,16 +4,12 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/jcmturner/gokrb5/v8/types"
-
-	"github.com/muster-agent/muster/shim/store"
 )
 
 // Times of connections.
@@ -26,34 +22,8 @@ const (
 
 // What is read at once from a connection, in bytes.
 const (
-	nameBuffer = 8 << 10
 	dataBuffer = 128 << 10
 	ackBuffer  = 4 << 10
-)
-
-// nodeError is a node that was lost, or never reached. The end of a connection is no end of a file: its cause is told,
-// not wrapped.
-type nodeError struct {
-	node, address string
-	cause         error
-}
-
-func (e *nodeError) Error() string {
-	cause := e.cause
-	if errors.Is(cause, os.ErrDeadlineExceeded) {
-		return fmt.Sprintf("%s %s: nothing came for its time", e.node, e.address)
-	}
-	if op, ok := errors.AsType[*net.OpError](cause); ok {
-		cause = op.Err
-	}
-	return fmt.Sprintf("%s %s: %v", e.node, e.address, cause)
-}
-
-func (e *nodeError) Unwrap() error { return store.ErrUnreachable }
-
-const (
-	nameNode = "NameNode"
-	dataNode = "DataNode"
 )
 
 // conn is a connection that ends by itself when nothing comes. The library's own deadlines are not used: it does not set

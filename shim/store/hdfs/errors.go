@@ -252,3 +252,50 @@ func hint(err error) string {
 	}
 	return ""
 }
+
+// refusal is what a NameNode said.
+type refusal struct{ exception, message string }
+
+// firstLine is what a Java exception says, without where it was thrown.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	const most = 400
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "…"
+	}
+	return strings.TrimSpace(line)
+}
+
+// nodeError is a node that was lost, or never reached. The end of a connection is no end of a file: its cause is told,
+// not wrapped.
+type nodeError struct {
+	node, address string
+	cause         error
+}
+
+func (e *nodeError) Error() string {
+	cause := e.cause
+	if errors.Is(cause, os.ErrDeadlineExceeded) {
+		return fmt.Sprintf("%s %s: nothing came for its time", e.node, e.address)
+	}
+	if op, ok := errors.AsType[*net.OpError](cause); ok {
+		cause = op.Err
+	}
+	return fmt.Sprintf("%s %s: %v", e.node, e.address, cause)
+}
+
+func (e *nodeError) Unwrap() error { return store.ErrUnreachable }
+
+const (
+	nameNode = "NameNode"
+	dataNode = "DataNode"
+)
+
+// errTookNone is a DataNode that ends the connection instead of an answer. One whose disks are full does, or whose last gigabyte is
+// begun (Hadoop: dfs.datanode.round-robin-volume-choosing-policy.additional-available-space), while the NameNode still names it.
+var errTookNone = errors.New("it took no block and did not say why, as one does whose disks are full")
+
+func notPlain(why string) error {
+	err := fmt.Errorf("it is %s: %w", why, errors.ErrUnsupported)
+	return &store.Error{Err: err, Hint: hint(err)}
+}

@@ -1,9 +1,6 @@
 package hdfs
 
 import (
-	"encoding/binary"
-	"errors"
-	"io/fs"
 	"slices"
 	"sync"
 )
@@ -33,27 +30,6 @@ type questions struct {
 	created uint64  // the number of that file
 	coded   bool    // its blocks are to be stripes
 	key     []field // DataEncryptionKeyProto; nil: the cluster has none
-}
-
-// ask asks the active NameNode.
-func (l *link) ask(method string, message []byte) ([]byte, error) {
-	all := l.wires.questions
-	all.turn.Lock()
-	defer all.turn.Unlock()
-	q := &question{method: method, message: message}
-	all.set(q)
-	err := l.Client.Chmod(inPlace, 0)
-	all.set(nil)
-	if pathError, ok := errors.AsType[*fs.PathError](err); ok { // of a path that nobody knows
-		err = pathError.Err
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !q.answered {
-		return nil, errors.New("the NameNode's answer cannot be read")
-	}
-	return q.answer, nil
 }
 
 func (q *questions) set(now *question) {
@@ -111,14 +87,4 @@ func (q *questions) made() (writer []byte, file uint64, coded bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.writer, q.created, q.coded
-}
-
-// The pieces of messages.
-
-func bytesField(id uint64, content []byte) []byte {
-	return append(binary.AppendUvarint(nil, id<<3|2), pieceOf(content)...)
-}
-
-func numberField(id, n uint64) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(nil, id<<3), n)
 }

@@ -93,11 +93,6 @@ func plainBlocks(status *client.FileStatus) error {
 	return nil
 }
 
-func notPlain(why string) error {
-	err := fmt.Errorf("it is %s: %w", why, errors.ErrUnsupported)
-	return &store.Error{Err: err, Hint: hint(err)}
-}
-
 func (r *reader) seek(at int64) error {
 	r.at = at
 	_, err := r.file.Seek(at, io.SeekStart)

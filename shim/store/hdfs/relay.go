@@ -15,8 +15,6 @@ type relay struct {
 	answers  bytes.Buffer
 }
 
-var magic = []byte{0xde, 0xad, 0xbe, 0xef}
-
 func (r *relay) Write(b []byte) (int, error) {
 	switch {
 	case bytes.HasPrefix(b, magic):

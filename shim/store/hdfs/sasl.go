@@ -32,9 +32,6 @@ import (
 //	                    ←  proof, [keys of AES, sealed]
 //	the request, protected, and all that follows
 
-// qualities of protection by their names in Hadoop's configuration.
-var qualities = map[string]string{"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"}
-
 const digestURI = "hdfs/0"
 
 // blockToken is the token in a request to a DataNode; nil: there is none.
@@ -310,8 +307,6 @@ func encryptor(payload string, aes bool) []byte {
 	return out
 }
 
-func pieceOf(b []byte) []byte { return append(binary.AppendUvarint(nil, uint64(len(b))), b...) }
-
 // said is the next message of the DataNode's greeting.
 func (p *protected) said() ([]field, error) {
 	size, err := binary.ReadUvarint(p.conn.in)
@@ -386,3 +381,5 @@ func privileged(address string) bool {
 	n, bad := strconv.ParseUint(port, 10, 16)
 	return err == nil && bad == nil && n < 1024
 }
+
+var magic = []byte{0xde, 0xad, 0xbe, 0xef}

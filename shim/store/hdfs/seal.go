@@ -56,18 +56,12 @@ func (s *seal) heard(message []field) {
 	}
 }
 
-// strengths are the qualities, the better ones later.
-var strengths = []string{"auth", "auth-int", "auth-conf"}
-
 // weigh refuses less than what must be. What a NameNode offers is not signed: who sits between could take the better ones out.
 func (s *seal) weigh() {
 	if slices.Index(strengths, s.offered) < slices.Index(strengths, s.least) && s.least != strengths[0] {
 		s.weak = fmt.Errorf("%s: got %q from the NameNode, want %q at least", rpcProtection, cmp.Or(s.offered, strengths[0]), s.least)
 	}
 }
-
-// rpcProtection is the setting on both sides.
-const rpcProtection = "hadoop.rpc.protection"
 
 // best is the best quality of a challenge.
 func best(challenge []byte) string {

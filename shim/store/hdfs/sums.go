@@ -13,6 +13,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // chunkSize is how many bytes a checksum is of.
 const chunkSize = 512
 
+// packetSize is what is sent at a time, in bytes: a DataNode takes up to 16 MiB, and has as much work with a small one.
+const packetSize = 256 << 10
+
 // checksums appends the CRC32C of each chunk; the last may be shorter than the others.
 func checksums(to, p []byte) []byte {
 	for len(p) > 0 {

@@ -3,12 +3,8 @@ package hdfs
 import (
 	"encoding/binary"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
-	"time"
 )
 
 // The library keeps to itself what a NameNode says when it refuses, and asks only what it needs itself. What it does not tell
@@ -26,84 +22,14 @@ const mostKept = 256 << 10
 // told.
 const mostAnswer = 128 << 20
 
-// field is one of a protobuf message: number for varints, data for what is delimited.
-type field struct {
-	id     uint64
-	number uint64
-	data   []byte
-}
-
-// fields are those of a message, as far as it can be read.
-func fields(b []byte) []field {
-	var all []field
-	for len(b) > 0 {
-		tag, n := binary.Uvarint(b)
-		if n <= 0 {
-			return all
-		}
-		b = b[n:]
-		f := field{id: tag >> 3}
-		switch tag & 7 {
-		case 0:
-			if f.number, n = binary.Uvarint(b); n <= 0 {
-				return all
-			}
-			b = b[n:]
-		case 1, 5:
-			n = 8
-			if tag&7 == 5 {
-				n = 4
-			}
-			if len(b) < n {
-				return all
-			}
-			b = b[n:]
-		case 2:
-			if f.data, b = delimited(b); f.data == nil {
-				return all
-			}
-		default:
-			return all
-		}
-		all = append(all, f)
-	}
-	return all
-}
-
-// delimited cuts the first delimited piece off; nil: there is none that is whole.
-func delimited(b []byte) (piece, rest []byte) {
-	size, n := binary.Uvarint(b)
-	if n <= 0 || size > uint64(len(b)-n) {
-		return nil, nil
-	}
-	end := n + int(size) //nolint:gosec // below len(b)
-	return b[n:end:end], b[end:]
-}
-
-// data is the last field of a number.
-func data(all []field, id uint64) []byte {
-	for _, f := range slices.Backward(all) {
-		if f.id == id && f.data != nil {
-			return f.data
-		}
-	}
-	return nil
-}
-
-func number(all []field, id uint64) uint64 {
-	for _, f := range slices.Backward(all) {
-		if f.id == id && f.data == nil {
-			return f.number
-		}
-	}
-	return 0
-}
-
 // The number of calls that belong to the greeting: -33, as an answer and as a request have it.
 const (
 	saslCall   = 0xffffffdf
 	saslZigzag = 65
 )
+
+// nameBuffer is what is read at once from a NameNode, in bytes.
+const nameBuffer = 8 << 10
 
 // requests sees what goes to a NameNode and what comes back, one at a time: the library asks nothing before the last
 // question is answered.
@@ -120,9 +46,6 @@ type requests struct {
 	left int
 	kept []byte
 }
-
-// refusal is what a NameNode said.
-type refusal struct{ exception, message string }
 
 // outgoing is a request as it is to be sent: signed or sealed where that was agreed upon.
 func (r *requests) outgoing(p []byte) ([]byte, error) {
@@ -256,13 +179,6 @@ func signed(token []byte) []byte {
 	return token[head+4 : len(token)-check]
 }
 
-// addressOf is that of a DataNode, by its IP address and by its name.
-func addressOf(node []byte) [2]string {
-	id := fields(data(fields(node), 1))
-	port := strconv.FormatUint(number(id, 4), 10)
-	return [2]string{net.JoinHostPort(string(data(id, 1)), port), net.JoinHostPort(string(data(id, 2)), port)}
-}
-
 // said is what the NameNode refused last, once.
 func (r *requests) said() refusal {
 	r.mu.Lock()
@@ -270,94 +186,4 @@ func (r *requests) said() refusal {
 	last := r.refused
 	r.refused = refusal{}
 	return last
-}
-
-// firstLine is what a Java exception says, without where it was thrown.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	const most = 400
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
-	}
-	return strings.TrimSpace(line)
-}
-
-// Times of DataNodes that are left out.
-const (
-	leftOut   = 10 * time.Minute // a NameNode holds a lost one for dead after ten and a half
-	mostNodes = 10_000           // that are remembered
-)
-
-// excluded are the DataNodes of a cluster that were not reached, or took nothing: a NameNode takes minutes to notice that one is
-// lost, and does not notice one that hangs or whose disk is full.
-type excluded struct {
-	mu    sync.Mutex
-	known map[string][]byte // by address: the DataNode as the NameNode writes it
-	out   map[string]exclusion
-}
-
-// exclusion is why a DataNode is left out, and how long. A connection mends that it was not reached; that it takes nothing, it
-// does not: a full one takes connections, and a stopped one's system does.
-type exclusion struct {
-	until   time.Time
-	refused bool
-}
-
-func newExcluded() *excluded {
-	return &excluded{known: map[string][]byte{}, out: map[string]exclusion{}}
-}
-
-func (e *excluded) met(addresses [2]string, node []byte) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, a := range addresses {
-		if len(e.known) < mostNodes || e.known[a] != nil {
-			e.known[a] = slices.Clone(node)
-		}
-	}
-}
-
-// lost leaves a DataNode out for a while that was not reached.
-func (e *excluded) lost(address string) { e.leave(address, false) }
-
-// refused leaves a DataNode out for a while that was reached, and did not do what it is for.
-func (e *excluded) refused(address string) { e.leave(address, true) }
-
-func (e *excluded) leave(address string, refused bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.out[address] = exclusion{time.Now().Add(leftOut), refused || e.out[address].refused}
-}
-
-// reached takes a DataNode back that was not there.
-func (e *excluded) reached(address string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.out[address].refused {
-		delete(e.out, address)
-	}
-}
-
-// forget takes all back, and tells whether there were any.
-func (e *excluded) forget() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	had := len(e.out) > 0
-	clear(e.out)
-	return had
-}
-
-// nodes are those that are left out.
-func (e *excluded) nodes() [][]byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var all [][]byte
-	for address, one := range e.out {
-		if time.Now().After(one.until) {
-			delete(e.out, address)
-		} else if node := e.known[address]; node != nil {
-			all = append(all, node)
-		}
-	}
-	return all
 }
