@@ -106,7 +106,7 @@ func checkBytes(what string, want digest.Digest, text []byte) error {
 		return refuse("%s: digest %q: %v", what, want, err)
 	}
 	if got := want.Algorithm().FromBytes(text); got != want {
-		return &DigestError{What: what, Want: want, Got: got}
+		return &digestError{What: what, Want: want, Got: got}
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (r *registry) fill(ctx context.Context, f *os.File, d ispec.Descriptor) err
 			return nil
 		}
 		if have > d.Size {
-			return &DigestError{What: "layer", Want: d.Digest, WantSize: d.Size, GotSize: have}
+			return &digestError{What: "layer", Want: d.Digest, WantSize: d.Size, GotSize: have}
 		}
 		got, err := r.more(ctx, f, d, have)
 		if err == nil {
@@ -198,10 +198,10 @@ func checkFile(ctx context.Context, f *os.File, d ispec.Descriptor) error {
 		return err
 	}
 	if n != d.Size {
-		return &DigestError{What: "layer", Want: d.Digest, WantSize: d.Size, GotSize: n}
+		return &digestError{What: "layer", Want: d.Digest, WantSize: d.Size, GotSize: n}
 	}
 	if got := h.Digest(); got != d.Digest {
-		return &DigestError{What: "layer", Want: d.Digest, Got: got}
+		return &digestError{What: "layer", Want: d.Digest, Got: got}
 	}
 	_, err = f.Seek(0, io.SeekStart)
 	return err

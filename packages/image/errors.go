@@ -39,15 +39,15 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// DigestError is content that is not what its digest promises.
-type DigestError struct {
+// digestError is content that is not what its digest promises.
+type digestError struct {
 	What      string // manifest, config, layer, layer as a tar
 	Want, Got digest.Digest
 	// WantSize and GotSize in bytes are set when the sizes differ; the digest was not worked out then.
 	WantSize, GotSize int64
 }
 
-func (e *DigestError) Error() string {
+func (e *digestError) Error() string {
 	if e.Got == "" {
 		return fmt.Sprintf("%s %s: size: want %d bytes, got %d", e.What, e.Want, e.WantSize, e.GotSize)
 	}
@@ -55,20 +55,20 @@ func (e *DigestError) Error() string {
 }
 
 // Is makes it an ErrDigest.
-func (e *DigestError) Is(target error) bool { return target == ErrDigest }
+func (e *digestError) Is(target error) bool { return target == ErrDigest }
 
-// PlatformError is an image that exists, for other machines.
-type PlatformError struct {
+// platformError is an image that exists, for other machines.
+type platformError struct {
 	Want string
 	Have []string // sorted
 }
 
-func (e *PlatformError) Error() string {
+func (e *platformError) Error() string {
 	return fmt.Sprintf("platform: want %s, got %s", e.Want, strings.Join(e.Have, ", "))
 }
 
 // Is makes it an ErrPlatform.
-func (e *PlatformError) Is(target error) bool { return target == ErrPlatform }
+func (e *platformError) Is(target error) bool { return target == ErrPlatform }
 
 // refuse is an ErrRefused with its reason.
 func refuse(format string, args ...any) error {

@@ -182,7 +182,7 @@ func (p *puller) configure(ctx context.Context, d digest.Digest, manifest []byte
 		return nil, nil, err
 	}
 	if !p.want.fits(have) && have != (platform{}) {
-		return nil, nil, &PlatformError{Want: p.want.String(), Have: []string{printable(have.String())}}
+		return nil, nil, &platformError{Want: p.want.String(), Have: []string{printable(have.String())}}
 	}
 	refs, err := layers(m, diffIDs)
 	if err != nil {

@@ -101,7 +101,7 @@ func choose(index ispec.Index, want platform) (ispec.Descriptor, error) {
 		}
 	}
 	if best == nil {
-		return ispec.Descriptor{}, &PlatformError{Want: want.String(), Have: slices.Sorted(maps.Keys(have))}
+		return ispec.Descriptor{}, &platformError{Want: want.String(), Have: slices.Sorted(maps.Keys(have))}
 	}
 	return *best, nil
 }

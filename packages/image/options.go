@@ -20,15 +20,15 @@ type Options struct {
 	Progress func(Progress) // called at most a few times a second, by one goroutine at a time; nil: silence
 	Logger   *slog.Logger   // nil: silence
 
-	// MaxFiles and MaxBytes bound what one layer may hold unpacked; 0 means DefaultMaxFiles and DefaultMaxBytes.
+	// MaxFiles and MaxBytes bound what one layer may hold unpacked; 0 means defaultMaxFiles and defaultMaxBytes.
 	MaxFiles int
 	MaxBytes int64
 }
 
 // What one layer may hold at most, unless Options say otherwise: several times the largest images in use.
 const (
-	DefaultMaxFiles = 2_000_000
-	DefaultMaxBytes = 64 << 30
+	defaultMaxFiles = 2_000_000
+	defaultMaxBytes = 64 << 30
 )
 
 func (o Options) filled() (Options, error) {
@@ -49,10 +49,10 @@ func (o Options) filled() (Options, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.MaxFiles <= 0 {
-		o.MaxFiles = DefaultMaxFiles
+		o.MaxFiles = defaultMaxFiles
 	}
 	if o.MaxBytes <= 0 {
-		o.MaxBytes = DefaultMaxBytes
+		o.MaxBytes = defaultMaxBytes
 	}
 	return o, nil
 }

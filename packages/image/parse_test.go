@@ -235,7 +235,7 @@ func TestChoose(t *testing.T) {
 			t.Fatal(err)
 		}
 		d, err := choose(index, wish)
-		var missing *PlatformError
+		var missing *platformError
 		switch {
 		case want == "":
 			if !errors.As(err, &missing) || !slices.Equal(missing.Have, []string{"linux/amd64", "linux/amd64/v3", "linux/arm64/v8", "windows/amd64"}) {

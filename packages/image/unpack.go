@@ -92,10 +92,10 @@ func (u *unpacker) unpack(ctx context.Context, from io.Reader, ref layerRef, dir
 		return u.blame(ctx, err, from, ref)
 	}
 	if got := packed.Digest(); got != ref.Digest {
-		return &DigestError{What: "layer", Want: ref.Digest, Got: got}
+		return &digestError{What: "layer", Want: ref.Digest, Got: got}
 	}
 	if got := unpacked.Digest(); got != ref.diffID {
-		return &DigestError{What: "layer as a tar", Want: ref.diffID, Got: got}
+		return &digestError{What: "layer as a tar", Want: ref.diffID, Got: got}
 	}
 	return nil
 }

@@ -306,13 +306,13 @@ func TestBombs(t *testing.T) {
 	if u := unpackTar(t, append(registryserver.Tar(t, file("a", "a")), make([]byte, large)...), many, large); !errors.Is(u.err, ErrRefused) {
 		t.Errorf("many zeros: got %v, want %v", u.err, ErrRefused)
 	}
-	if got := limit(DefaultMaxBytes, 10<<20); got != 10<<20*maxRatio {
+	if got := limit(defaultMaxBytes, 10<<20); got != 10<<20*maxRatio {
 		t.Errorf("limit of a layer of 10 MiB: got %d, want %d", got, 10<<20*maxRatio)
 	}
-	if got := limit(DefaultMaxBytes, 1<<60); got != DefaultMaxBytes {
-		t.Errorf("limit of a huge layer: got %d, want %d", got, int64(DefaultMaxBytes))
+	if got := limit(defaultMaxBytes, 1<<60); got != defaultMaxBytes {
+		t.Errorf("limit of a huge layer: got %d, want %d", got, int64(defaultMaxBytes))
 	}
-	if got := limit(DefaultMaxBytes, 100); got != generousBytes {
+	if got := limit(defaultMaxBytes, 100); got != generousBytes {
 		t.Errorf("limit of a tiny layer: got %d, want %d", got, generousBytes)
 	}
 }

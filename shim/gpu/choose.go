@@ -13,8 +13,8 @@ import (
 var (
 	// ErrTooFew says that the host has not enough free and healthy devices of the kind.
 	ErrTooFew = errors.New("not enough GPUs")
-	// ErrNotThere says that the launcher granted what the host does not have.
-	ErrNotThere = errors.New("no such GPU")
+	// errNotThere says that the launcher granted what the host does not have.
+	errNotThere = errors.New("no such GPU")
 )
 
 // Want is what is asked for.
@@ -74,7 +74,7 @@ func (w Want) String() string {
 
 // rejects is why the device does not come into question; empty: it does.
 func (w Want) rejects(d Device) string {
-	if !Matches(w.Type, d.Name) {
+	if !matches(w.Type, d.Name) {
 		return "another type"
 	}
 	if w.Busy[d.ID()] {
@@ -136,16 +136,16 @@ func (w Want) rejections(devices []Device) string {
 func mismatch(granted []Device, model string) error {
 	for _, d := range granted {
 		// Of a MIG instance that no inventory lists, the model is not known.
-		if d.Name != "" && !Matches(model, d.Name) {
+		if d.Name != "" && !matches(model, d.Name) {
 			return fmt.Errorf("%w: want type %s, and the launcher granted %s", ErrTooFew, model, d)
 		}
 	}
 	return nil
 }
 
-// Matches tells whether a model is of the type asked for: its name contains it. Letter case, blanks, dashes and the
+// matches tells whether a model is of the type asked for: its name contains it. Letter case, blanks, dashes and the
 // words NVIDIA, Tesla and GeForce count in neither.
-func Matches(want, model string) bool { return strings.Contains(bare(model), bare(want)) }
+func matches(want, model string) bool { return strings.Contains(bare(model), bare(want)) }
 
 func bare(name string) string {
 	name = strings.ToLower(name)
@@ -166,7 +166,7 @@ func resolve(devices []Device, granted []string) ([]Device, error) {
 	for _, name := range granted {
 		d, ok := find(devices, strings.TrimPrefix(strings.TrimSpace(name), "nvidia.com/gpu="))
 		if !ok {
-			return nil, fmt.Errorf("%w: the launcher granted %s: %s", ErrNotThere, name, roll(devices))
+			return nil, fmt.Errorf("%w: the launcher granted %s: %s", errNotThere, name, roll(devices))
 		}
 		if !slices.ContainsFunc(out, func(o Device) bool { return o.ID() == d.ID() }) {
 			out = append(out, d)

@@ -165,11 +165,11 @@ func TestChooseErrors(t *testing.T) {
 			"granted what is not there",
 			host()[:1],
 			Want{Count: 1, Granted: []string{"9"}},
-			ErrNotThere,
+			errNotThere,
 			"no such GPU: the launcher granted 9: this host has GPU 0 (GPU-0000-x, NVIDIA A100-SXM4-40GB)",
 		},
-		{"ambiguous", append(host()[:1], host()[:1]...), Want{Count: 1, Granted: []string{"GPU-0000"}}, ErrNotThere, "no such GPU: the launcher granted GPU-0000: "},
-		{"empty", host(), Want{Count: 1, Granted: []string{"GPU-"}}, ErrNotThere, "no such GPU: the launcher granted GPU-: "},
+		{"ambiguous", append(host()[:1], host()[:1]...), Want{Count: 1, Granted: []string{"GPU-0000"}}, errNotThere, "no such GPU: the launcher granted GPU-0000: "},
+		{"empty", host(), Want{Count: 1, Granted: []string{"GPU-"}}, errNotThere, "no such GPU: the launcher granted GPU-: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Choose(tt.devices, tt.want)
@@ -255,7 +255,7 @@ func TestMatches(t *testing.T) {
 		{"A10", "NVIDIA A100-SXM4-40GB", true}, // a substring, as the manual says
 		{"H100", "NVIDIA A100-SXM4-40GB", false},
 	} {
-		if got := Matches(tt.want, tt.model); got != tt.ok {
+		if got := matches(tt.want, tt.model); got != tt.ok {
 			t.Errorf("%q in %q: got %v", tt.want, tt.model, got)
 		}
 	}

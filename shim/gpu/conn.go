@@ -247,7 +247,7 @@ func (c *conn) doomed() bool {
 func (c *conn) stop() {
 	c.mu.Lock()
 	if c.why == nil {
-		c.why = ErrClosed
+		c.why = errClosed
 	}
 	c.mu.Unlock()
 	c.writing.Lock()
@@ -258,7 +258,7 @@ func (c *conn) stop() {
 	select {
 	case <-c.ended:
 	case <-timer.C:
-		c.kill(ErrClosed)
+		c.kill(errClosed)
 		_ = c.stdout.Close() // it was given its time
 		<-c.ended
 	}

@@ -39,7 +39,7 @@ func TestDocumentedXids(t *testing.T) {
 func xidTable() string {
 	var b strings.Builder
 	b.WriteString("| Xid | name | meaning | class | cause | NVIDIA |\n|---|---|---|---|---|---|\n")
-	for _, x := range Xids() {
+	for _, x := range xids {
 		var causes []string
 		for _, c := range x.Causes {
 			causes = append(causes, string(c))

@@ -102,7 +102,7 @@ func TestOverMemory(t *testing.T) {
 		{"the first by pid", nil, 100, Process{PID: 1, UsedMB: 1200}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, over := OverMemory(procs, tt.ours, tt.limit)
+			got, over := overMemory(procs, tt.ours, tt.limit)
 			if got != tt.want || over != (tt.want.PID != 0) {
 				t.Errorf("got %+v (%v), want %+v", got, over, tt.want)
 			}
@@ -159,7 +159,7 @@ func TestWatchdog(t *testing.T) {
 	})
 	t.Run("closed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			if _, err := w.Run(t.Context(), &processAnswers{fails(ErrClosed)}); !errors.Is(err, ErrClosed) {
+			if _, err := w.Run(t.Context(), &processAnswers{fails(errClosed)}); !errors.Is(err, errClosed) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -176,8 +176,8 @@ func TestWatchdog(t *testing.T) {
 }
 
 func TestXids(t *testing.T) {
-	known := Xids()
-	if !slices.IsSortedFunc(known, func(a, b Xid) int { return a.Number - b.Number }) {
+	known := xids
+	if !slices.IsSortedFunc(known, func(a, b xid) int { return a.Number - b.Number }) {
 		t.Error("not sorted")
 	}
 	for i, x := range known {
@@ -201,11 +201,11 @@ func TestXids(t *testing.T) {
 		94: RestartApp, 95: ResetGPU, 109: ResetGPU, 110: ResetGPU, 119: ResetGPU, 120: ResetGPU, 121: Ignore, 122: Ignore, 123: Ignore, 124: Ignore,
 		136: ResetGPU, 137: Ignore, 140: ResetGPU, 143: ResetGPU, 154: Ignore,
 	} {
-		if got := Explain(number); got.Number != number || got.Class != want || got.Name == "unknown" {
+		if got := explain(number); got.Number != number || got.Class != want || got.Name == "unknown" {
 			t.Errorf("Xid %d: got %s (%s), want %s", number, got.Class, got.Name, want)
 		}
 	}
-	if got := Explain(9999); got.Class != Ignore || got.Name != "unknown" || got.Number != 9999 {
+	if got := explain(9999); got.Class != Ignore || got.Name != "unknown" || got.Number != 9999 {
 		t.Errorf("an unknown number: %+v", got)
 	}
 }

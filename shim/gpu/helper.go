@@ -19,10 +19,10 @@ var (
 	ErrHung = errors.New("muster-gpu hangs")
 	// ErrEnded says that the helper ended before it answered; it is started anew.
 	ErrEnded = errors.New("muster-gpu ended")
-	// ErrStuck says that several helpers in a row could not even be killed: the driver holds them, and no more are started.
-	ErrStuck = errors.New("muster-gpu cannot be killed")
-	// ErrClosed says that the Helper was closed.
-	ErrClosed = errors.New("closed")
+	// errStuck says that several helpers in a row could not even be killed: the driver holds them, and no more are started.
+	errStuck = errors.New("muster-gpu cannot be killed")
+	// errClosed says that the Helper was closed.
+	errClosed = errors.New("closed")
 )
 
 // settings are the times of a Helper; tests have shorter ones.
@@ -152,7 +152,7 @@ func (h *Helper) Watch(ctx context.Context) <-chan Event {
 	events := make(chan Event, watchBuffer)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if errors.Is(h.now.fault, ErrClosed) {
+	if errors.Is(h.now.fault, errClosed) {
 		close(events)
 		return events
 	}
@@ -211,7 +211,7 @@ func (h *Helper) current(ctx context.Context) (*conn, error) {
 		switch {
 		case now.conn != nil && !now.conn.doomed():
 			return now.conn, nil
-		case errors.Is(now.fault, ErrClosed), errors.Is(now.fault, ErrStuck):
+		case errors.Is(now.fault, errClosed), errors.Is(now.fault, errStuck):
 			return nil, now.fault
 		}
 		select {
@@ -237,7 +237,7 @@ func (h *Helper) supervise(c *conn) {
 		began := time.Now()
 		select {
 		case <-h.life.Done():
-			h.set(nil, ErrClosed)
+			h.set(nil, errClosed)
 			c.stop()
 			return
 		case <-c.ended:
@@ -253,13 +253,13 @@ func (h *Helper) supervise(c *conn) {
 			pause = h.settings.pause
 		}
 		if stuck >= mostStuck {
-			h.set(nil, fmt.Errorf("%w: %d of them; look for processes in state D and at the kernel's log", ErrStuck, stuck))
+			h.set(nil, fmt.Errorf("%w: %d of them; look for processes in state D and at the kernel's log", errStuck, stuck))
 			<-h.life.Done()
-			h.set(nil, ErrClosed)
+			h.set(nil, errClosed)
 			return
 		}
 		if c = h.restart(&pause); c == nil {
-			h.set(nil, ErrClosed)
+			h.set(nil, errClosed)
 			return
 		}
 		h.set(c, nil)

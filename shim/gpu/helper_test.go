@@ -277,7 +277,7 @@ func TestHelperClose(t *testing.T) {
 		if _, ok := <-events; ok {
 			t.Error("an event after the end")
 		}
-		if _, err := h.Inventory(t.Context()); !errors.Is(err, ErrClosed) {
+		if _, err := h.Inventory(t.Context()); !errors.Is(err, errClosed) {
 			t.Errorf("got %v, want ErrClosed", err)
 		}
 		if _, ok := <-h.Watch(context.Background()); ok {

@@ -21,7 +21,7 @@ func paths(in Injection) string {
 
 func devicesOf(t *testing.T, root string) []Device {
 	t.Helper()
-	devices, err := Nodes(root)
+	devices, err := nodeDevices(root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// OverMemory is the first process, by pid, that holds more than limitMB of GPU memory, all devices together. ours tells
+// overMemory is the first process, by pid, that holds more than limitMB of GPU memory, all devices together. ours tells
 // which processes count; nil: all. Memory that the driver does not tell counts as none.
-func OverMemory(processes []Process, ours func(pid int) bool, limitMB int) (Process, bool) {
+func overMemory(processes []Process, ours func(pid int) bool, limitMB int) (Process, bool) {
 	total := map[int]Process{}
 	for _, p := range processes {
 		if p.UsedMB <= 0 || ours != nil && !ours(p.PID) {
@@ -60,10 +60,10 @@ func (w Watchdog) Run(ctx context.Context, source processSource) (Process, error
 		}
 		byDevice, err := source.Processes(ctx)
 		if err == nil {
-			if p, over := OverMemory(w.on(byDevice), w.Ours, w.LimitMB); over {
+			if p, over := overMemory(w.on(byDevice), w.Ours, w.LimitMB); over {
 				return p, nil
 			}
-		} else if errors.Is(err, ErrClosed) {
+		} else if errors.Is(err, errClosed) {
 			return Process{}, err
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// Nodes finds the GPUs without a helper: from their device nodes, and what the kernel driver writes about them
+// nodeDevices finds the GPUs without a helper: from their device nodes, and what the kernel driver writes about them
 // (/proc/driver/nvidia/gpus, /sys/bus/pci). root is the host's, "/" or a copy. What it cannot know is health, memory,
 // processes and NVLink. No driver or no node is an empty list.
-func Nodes(root string) ([]Device, error) {
+func nodeDevices(root string) ([]Device, error) {
 	entries, err := os.ReadDir(filepath.Join(root, "dev"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -111,22 +111,22 @@ func pciPlace(root, pci string) (node int, cpus string) {
 	return node, cpus
 }
 
-var driverVersion = regexp.MustCompile(`Kernel Module.*?\s(\d+\.\d+(?:\.\d+)?)\s`)
+var moduleVersion = regexp.MustCompile(`Kernel Module.*?\s(\d+\.\d+(?:\.\d+)?)\s`)
 
-// DriverVersion is that of the loaded kernel module, from /proc/driver/nvidia/version; empty: none is loaded.
-func DriverVersion(root string) string {
+// driverVersion is that of the loaded kernel module, from /proc/driver/nvidia/version; empty: none is loaded.
+func driverVersion(root string) string {
 	text, err := os.ReadFile(filepath.Join(root, "proc/driver/nvidia/version"))
 	if err != nil {
 		return ""
 	}
-	if m := driverVersion.FindSubmatch(text); m != nil {
+	if m := moduleVersion.FindSubmatch(text); m != nil {
 		return string(m[1])
 	}
 	return ""
 }
 
-// NodesInventory is Nodes with the driver's version.
+// NodesInventory is the devices of the nodes with the driver's version.
 func NodesInventory(root string) (Inventory, error) {
-	devices, err := Nodes(root)
-	return Inventory{Driver: DriverVersion(root), Source: "device nodes", Devices: devices}, err
+	devices, err := nodeDevices(root)
+	return Inventory{Driver: driverVersion(root), Source: "device nodes", Devices: devices}, err
 }

@@ -80,13 +80,13 @@ func TestNodes(t *testing.T) {
 
 func TestNodesAlone(t *testing.T) {
 	root := t.TempDir()
-	if got, err := Nodes(root); err != nil || len(got) != 0 {
+	if got, err := nodeDevices(root); err != nil || len(got) != 0 {
 		t.Errorf("no /dev: got %v (%v)", got, err)
 	}
 	for _, name := range []string{"nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm", "nvidia", "nvidia1x", "null"} {
 		writeFile(t, filepath.Join(root, "dev", name), "")
 	}
-	got, err := Nodes(root)
+	got, err := nodeDevices(root)
 	if err != nil || len(got) != 2 || got[0].Minor != 2 || got[0].Index != 0 || got[1].Minor != 10 || got[1].NUMA != -1 || got[0].UUID != "" {
 		t.Errorf("got %+v (%v)", got, err)
 	}
@@ -117,11 +117,11 @@ func TestDriverVersion(t *testing.T) {
 	} {
 		root := t.TempDir()
 		writeFile(t, filepath.Join(root, "proc/driver/nvidia/version"), text)
-		if got := DriverVersion(root); got != want {
+		if got := driverVersion(root); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
-	if got := DriverVersion(t.TempDir()); got != "" {
+	if got := driverVersion(t.TempDir()); got != "" {
 		t.Errorf("no driver: got %q", got)
 	}
 }

@@ -5,44 +5,41 @@ import (
 	"strconv"
 )
 
-// Xid is one kind of error that the driver reports.
-type Xid struct {
+// xid is one kind of error that the driver reports.
+type xid struct {
 	Number  int
 	Name    string
 	Meaning string
 	// Action is NVIDIA's own word for what to do at once; empty: it gives none.
 	Action string
 	Class  Class
-	Causes []Cause
+	Causes []cause
 }
 
-// Cause is where an Xid can come from.
-type Cause string
+// cause is where an Xid can come from.
+type cause string
 
 // The causes.
 const (
-	CauseApp      Cause = "app"
-	CauseDriver   Cause = "driver"
-	CauseHardware Cause = "hardware"
+	causeApp      cause = "app"
+	causeDriver   cause = "driver"
+	causeHardware cause = "hardware"
 )
 
-// Explain says what an Xid means. A number that NVIDIA does not publish is ignored, and says so.
-func Explain(number int) Xid {
-	i, found := slices.BinarySearchFunc(xids, number, func(x Xid, n int) int { return x.Number - n })
+// explain says what an Xid means. A number that NVIDIA does not publish is ignored, and says so.
+func explain(number int) xid {
+	i, found := slices.BinarySearchFunc(xids, number, func(x xid, n int) int { return x.Number - n })
 	if found {
 		return xids[i]
 	}
-	return Xid{Number: number, Name: "unknown", Meaning: "NVIDIA's catalogue gives it no meaning", Class: Ignore}
+	return xid{Number: number, Name: "unknown", Meaning: "NVIDIA's catalogue gives it no meaning", Class: Ignore}
 }
-
-// Xids are all that are known, by number.
-func Xids() []Xid { return slices.Clone(xids) }
 
 // Class is what the event asks for.
 func (e Event) Class() Class {
 	switch e.Kind {
 	case EventXid:
-		return Explain(e.Xid).Class
+		return explain(e.Xid).Class
 	case EventECC, EventUnavailable:
 		return ResetGPU
 	case EventRecovery:
@@ -58,7 +55,7 @@ func (e Event) Finding() Finding {
 	f := Finding{Device: e.Device, Why: e.Text, Class: e.Class()}
 	switch e.Kind {
 	case EventXid:
-		x := Explain(e.Xid)
+		x := explain(e.Xid)
 		f.What, f.Why = "Xid "+strconv.Itoa(x.Number)+" "+x.Name, x.Meaning
 		if x.Action != "" {
 			f.Why += "; NVIDIA: " + x.Action

@@ -12,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/script"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -158,7 +159,7 @@ func (p *Process) leftBehind(x *machine.Exit) (gone script.PID, served bool) {
 }
 
 // outOfMemory is the figures of an end for want of memory, and who counted.
-func outOfMemory(u sandbox.Usage) string {
+func outOfMemory(u cgroup.Usage) string {
 	text := fmt.Sprintf("%d processes killed at the limit of %d MB", u.OOMKills, u.Limit/megabyte)
 	if u.OOMKills == 1 {
 		text = fmt.Sprintf("killed at the limit of %d MB", u.Limit/megabyte)

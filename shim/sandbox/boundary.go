@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"os"
-	"time"
 
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/container"
@@ -38,28 +37,12 @@ func (c Confinement) limits() cgroup.Limits {
 	return l
 }
 
-// Usage is what was counted since a start.
-type Usage struct {
-	// OOMKills counts processes killed for memory: by the kernel at the cgroup's limit, or by the watchdog.
-	OOMKills int
-	// Peak and Limit are bytes of memory; 0: not known, none.
-	Peak, Limit int64
-	CPU         time.Duration // time on a processor
-	// Throttled is how long, and Periods how often, a hard CPU limit held processes back.
-	Throttled time.Duration
-	Periods   int
-	// PidsRefused counts forks that the limit of processes refused.
-	PidsRefused int
-	// By says who counted: cgroup v1, cgroup v2, watchdog.
-	By string
-}
-
 // boundary is what an engine has put around a guard and its processes.
 type boundary interface {
 	// begin notes the counters before a start.
 	begin()
 	// usage is what was counted since begin.
-	usage() (Usage, error)
+	usage() (cgroup.Usage, error)
 	// grow sets another limit of memory, in bytes.
 	grow(memory int64) error
 	// kill ends all processes inside but the guard; the guard's own walk goes on beside it.
@@ -86,7 +69,7 @@ type Remains struct {
 type nothing struct{}
 
 func (nothing) begin()                       {}
-func (nothing) usage() (Usage, error)        { return Usage{}, nil }
+func (nothing) usage() (cgroup.Usage, error) { return cgroup.Usage{}, nil }
 func (nothing) grow(int64) error             { return nil }
 func (nothing) kill() error                  { return nil }
 func (nothing) remove(context.Context) error { return nil }

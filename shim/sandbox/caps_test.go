@@ -32,19 +32,19 @@ func TestWhatAProcessIsHeldTo(t *testing.T) {
 	}{
 		{
 			"root with the default",
-			Options{Caps: new(DefaultCaps), NoNewPrivs: true},
+			Options{Caps: new(defaultCaps), NoNewPrivs: true},
 			Spec{Umask: &mask, Rlimits: core},
 			"CapInh 0 CapPrm a80425fb CapEff a80425fb CapBnd a80425fb CapAmb 0 NoNewPrivs 1 Seccomp 0 0027 1:2",
 		},
 		{
 			"the spec can only narrow",
-			Options{Caps: new(DefaultCaps)},
+			Options{Caps: new(defaultCaps)},
 			Spec{Caps: new(Caps(1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_KILL)), Umask: &mask, Rlimits: core},
 			"CapInh 0 CapPrm 20 CapEff 20 CapBnd 20 CapAmb 0 NoNewPrivs 0 Seccomp 0 0027 1:2",
 		},
 		{
 			"another user has none",
-			Options{Caps: new(DefaultCaps), Confine: Confinement{User: nobody(t)}},
+			Options{Caps: new(defaultCaps), Confine: Confinement{User: nobody(t)}},
 			Spec{Umask: &mask, Rlimits: core},
 			"CapInh 0 CapPrm 0 CapEff 0 CapBnd a80425fb CapAmb 0 NoNewPrivs 0 Seccomp 0 0027 1:2",
 		},
@@ -120,7 +120,7 @@ func TestFilterHoldsTheProcessAndItsExec(t *testing.T) {
 // An app that runs as root, without CAP_SYS_PTRACE, must find no way into the guard, which is root too.
 func TestRootCannotLookIntoTheGuard(t *testing.T) {
 	need.Root(t)
-	g := processGuard(t, Options{Caps: new(DefaultCaps)})
+	g := processGuard(t, Options{Caps: new(defaultCaps)})
 	start(t, g, Spec{Argv: []string{self(t), "as-prier"}, Dir: "/"})
 	await[Empty](t, g)
 	if got, want := readFile(t, g.options.LogDir, "stdout.log"), ""; got != want {

@@ -25,8 +25,8 @@ type Standing struct {
 	Container, Cgroup string
 }
 
-// ErrNoSuchEngine says that a name is no engine's.
-var ErrNoSuchEngine = errors.New("no such engine")
+// errNoSuchEngine says that a name is no engine's.
+var errNoSuchEngine = errors.New("no such engine")
 
 // The engines' names.
 const (
@@ -57,7 +57,7 @@ func Look(ctx context.Context) (Standing, error) {
 // is insisted on is tried whatever it cannot hold; only what cannot be had at all is an error.
 func Choose(ctx context.Context, name string, ownRoot bool) (Choice, error) {
 	if name != "auto" && !slices.Contains(EngineNames(), name) {
-		return Choice{}, fmt.Errorf("%q: %w", name, ErrNoSuchEngine)
+		return Choice{}, fmt.Errorf("%q: %w", name, errNoSuchEngine)
 	}
 	if name == NameProcess {
 		return Choice{Engine: Process{}, Why: insisted + watched}, nil

@@ -37,8 +37,8 @@ func TestDecide(t *testing.T) {
 }
 
 func TestChooseKnowsItsEngines(t *testing.T) {
-	if _, err := Choose(t.Context(), "jail", false); !errors.Is(err, ErrNoSuchEngine) {
-		t.Errorf("got %v, want %v", err, ErrNoSuchEngine)
+	if _, err := Choose(t.Context(), "jail", false); !errors.Is(err, errNoSuchEngine) {
+		t.Errorf("got %v, want %v", err, errNoSuchEngine)
 	}
 	if c, err := Choose(t.Context(), "process", false); err != nil || c.Engine.Name() != "process" {
 		t.Errorf("got %+v, %v", c, err)

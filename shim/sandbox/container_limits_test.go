@@ -97,10 +97,10 @@ func TestContainerUsers(t *testing.T) {
 		switch {
 		case own == 0 && (err != nil || o.Confine.User != c.user):
 			t.Errorf("%s: %v, %+v", c.name, err, o.Confine.User)
-		case own != 0 && (errors.Is(err, ErrUser) != c.refused || !c.refused && o.Confine.User != nil):
+		case own != 0 && (errors.Is(err, errUser) != c.refused || !c.refused && o.Confine.User != nil):
 			t.Errorf("%s: %v, %+v", c.name, err, o.Confine.User)
 		}
-		if !c.refused && (*o.Caps != DefaultCaps || !o.NoNewPrivs) {
+		if !c.refused && (*o.Caps != defaultCaps || !o.NoNewPrivs) {
 			t.Errorf("%s: capabilities %x, no new privileges %v", c.name, *o.Caps, o.NoNewPrivs)
 		}
 	}

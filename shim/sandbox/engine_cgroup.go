@@ -106,9 +106,8 @@ func (f *inCgroup) giveUp(guard *os.Process) error {
 
 func (f *inCgroup) begin() { f.group.Begin() }
 
-func (f *inCgroup) usage() (Usage, error) {
-	u, err := f.group.Usage()
-	return Usage(u), err
+func (f *inCgroup) usage() (cgroup.Usage, error) {
+	return f.group.Usage()
 }
 
 func (f *inCgroup) grow(memory int64) error { return f.group.SetMemory(memory) }

@@ -19,8 +19,8 @@ type Container struct{ Tree cgroup.Tree }
 // Name is the word of the plan.
 func (Container) Name() string { return NameContainer }
 
-// ErrUser says that an ordinary user's container has nobody but that user in it, as root.
-var ErrUser = errors.New("an ordinary user's container has no other user than its own")
+// errUser says that an ordinary user's container has nobody but that user in it, as root.
+var errUser = errors.New("an ordinary user's container has no other user than its own")
 
 // Park makes the container with a guard in it.
 func (e Container) StartGuard(ctx context.Context, o Options) (*Guard, error) {
@@ -42,14 +42,14 @@ func (e Container) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 
 // settle gives o what every process of a container is held to, the guard's own privileges not being theirs.
 func (e Container) settle(o *Options) error {
-	most := DefaultCaps
+	most := defaultCaps
 	if o.Caps != nil {
 		most &= *o.Caps
 	}
 	o.Caps, o.NoNewPrivs = &most, true
 	if u := o.Confine.User; u != nil && os.Geteuid() != 0 {
 		if own := uint32(os.Geteuid()); u.UID != 0 && u.UID != own {
-			return fmt.Errorf("user %d: %w", u.UID, ErrUser)
+			return fmt.Errorf("user %d: %w", u.UID, errUser)
 		}
 		o.Confine.User = nil // it may change neither user nor groups
 	}
@@ -146,12 +146,11 @@ func (w *inContainer) begin() {
 	w.group.Begin()
 }
 
-func (w *inContainer) usage() (Usage, error) {
+func (w *inContainer) usage() (cgroup.Usage, error) {
 	if w.watch != nil {
 		return w.watch.usage()
 	}
-	u, err := w.group.Usage()
-	return Usage(u), err
+	return w.group.Usage()
 }
 
 func (w *inContainer) grow(memory int64) error {

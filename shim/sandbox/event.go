@@ -100,12 +100,12 @@ func (e *StartError) Unwrap() error { return e.Err }
 
 // The conditions that callers branch on.
 var (
-	// ErrBusy refuses a Start while a process, or what it left, exists.
-	ErrBusy = errors.New("a process is still there")
+	// errBusy refuses a Start while a process, or what it left, exists.
+	errBusy = errors.New("a process is still there")
 	// ErrNotOurs refuses to adopt a process that is no descendant and none of those that ended last.
 	ErrNotOurs = errors.New("not a process of this start")
 	// ErrGone says that the guard is no more.
 	ErrGone = errors.New("guard is gone")
-	// ErrDeadMan is why a guard that nobody fed is gone.
-	ErrDeadMan = errors.New("dead-man timer ran out")
+	// errDeadMan is why a guard that nobody fed is gone.
+	errDeadMan = errors.New("dead-man timer ran out")
 )

@@ -35,7 +35,7 @@ type ExecSpec struct {
 const execMark = "MUSTER_EXEC"
 
 // Exec runs a program and returns once its exec has happened. It may while the guard is parked and while an app runs,
-// but not while what an app left is being killed (ErrBusy). The program ends with the app at the latest, unless it is Awaited:
+// but not while what an app left is being killed (errBusy). The program ends with the app at the latest, unless it is Awaited:
 // Empty comes after the end of all sessions. What it leaves behind belongs to the app. ctx bounds the start only. The
 // error is a *StartError when the program could not be started, ErrGone after the guard's end. The
 // caller must Close the session.
@@ -131,9 +131,9 @@ func execError(m guard.Message) error {
 	errno := syscall.Errno(m.B)
 	switch {
 	case m.Text == "exec" && errno == syscall.EBUSY:
-		return ErrBusy
+		return errBusy
 	case m.Text == "exec" && errno == syscall.EAGAIN:
-		return fmt.Errorf("%w: %d sessions live already", ErrBusy, guard.MostExecs)
+		return fmt.Errorf("%w: %d sessions live already", errBusy, guard.MostExecs)
 	}
 	return &StartError{Act: m.Text, Err: errno}
 }

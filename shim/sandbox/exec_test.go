@@ -270,7 +270,7 @@ func TestExecSaysWhyNot(t *testing.T) {
 		all = append(all, run(t, g, ExecSpec{}, "exec sleep 1000"))
 	}
 	want := fmt.Sprintf("run true: a process is still there: %d sessions live already", guard.MostExecs)
-	if _, err := g.Exec(t.Context(), ExecSpec{Argv: []string{"true"}}); !errors.Is(err, ErrBusy) || err.Error() != want {
+	if _, err := g.Exec(t.Context(), ExecSpec{Argv: []string{"true"}}); !errors.Is(err, errBusy) || err.Error() != want {
 		t.Errorf("one too many: %v, want %s", err, want)
 	}
 	if err := all[3].Signal(syscall.SIGKILL); err != nil {
@@ -372,7 +372,7 @@ func TestStartBesideASession(t *testing.T) {
 			if x := await[Exited](t, g); deref(x.Exit.Code) != 0 {
 				t.Errorf("killed in place of the session: %+v", x)
 			}
-		} else if !errors.Is(err, ErrBusy) {
+		} else if !errors.Is(err, errBusy) {
 			t.Errorf("start: %v", err)
 		}
 		await[Empty](t, g)
@@ -387,7 +387,7 @@ func TestExecOfAnImpatientCaller(t *testing.T) {
 	for range 20 {
 		if s, err := g.Exec(ctx, ExecSpec{Argv: []string{"sleep", "1000"}}); err == nil {
 			_ = s.Close() // the answer came at once
-		} else if !errors.Is(err, why) && !errors.Is(err, ErrBusy) {
+		} else if !errors.Is(err, why) && !errors.Is(err, errBusy) {
 			t.Fatal(err)
 		}
 	}

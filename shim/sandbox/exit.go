@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
 // Exit is how the main process ended. Nothing is flattened: either Code or Signal says it. Neither does when nobody saw
@@ -14,9 +16,9 @@ type Exit struct {
 	Code    *int // its own code, nil when a signal ended it
 	Signal  int  // 0: none
 	At      time.Time
-	Core    bool  // a core was dumped
-	MaxRSS  int64 // bytes; of the largest process that it waited for, itself included
-	Usage   Usage // what the boundary counted in this start
+	Core    bool         // a core was dumped
+	MaxRSS  int64        // bytes; of the largest process that it waited for, itself included
+	Usage   cgroup.Usage // what the boundary counted in this start
 	Message string
 	// Starter says that this is the exit of a starter that had left something behind. What it left is gone, or is being
 	// killed; how it ended is not known.

@@ -85,7 +85,7 @@ func (g *Guard) StartTicks() uint64 { return g.id.Start }
 func (g *Guard) Events() <-chan Event { return g.events.out }
 
 // Start runs a process and returns its pid once its exec has happened. The error is a *StartError when the
-// process could not be started, ErrBusy while the last one or its leftovers exist, ErrGone after the
+// process could not be started, errBusy while the last one or its leftovers exist, ErrGone after the
 // guard's end. Another Start may follow a failed one.
 func (g *Guard) Start(s Spec) (pid int, err error) {
 	if len(s.Argv) == 0 {
@@ -156,7 +156,7 @@ func (g *Guard) explain(err error, s Spec, dir string) error {
 	}
 	switch e.Act {
 	case "start":
-		return ErrBusy // of a session that is being killed
+		return errBusy // of a session that is being killed
 	case "chdir":
 		e.Path = dir
 	case "exec":

@@ -140,7 +140,7 @@ func TestShortestLivesAreTold(t *testing.T) {
 func TestOneProcessAtATime(t *testing.T) {
 	g := processGuard(t, Options{})
 	start(t, g, Spec{Attempt: 1, Argv: []string{"sleep", "1000"}})
-	if _, err := g.Start(Spec{Attempt: 2, Argv: []string{"true"}}); !errors.Is(err, ErrBusy) {
+	if _, err := g.Start(Spec{Attempt: 2, Argv: []string{"true"}}); !errors.Is(err, errBusy) {
 		t.Errorf("second start: %v, want ErrBusy", err)
 	}
 	if err := g.Kill(); err != nil {
@@ -363,7 +363,7 @@ func TestDeadManTimer(t *testing.T) {
 		t.Errorf("exited %+v", x)
 	}
 	await[Empty](t, g)
-	if e := await[Gone](t, g); !errors.Is(e.Err, ErrDeadMan) || len(e.Left) > 0 {
+	if e := await[Gone](t, g); !errors.Is(e.Err, errDeadMan) || len(e.Left) > 0 {
 		t.Errorf("gone %+v, want dead-man timer", e)
 	}
 	if _, err := g.Start(Spec{Argv: []string{"true"}}); !errors.Is(err, ErrGone) {

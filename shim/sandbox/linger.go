@@ -15,7 +15,7 @@ import (
 // to a pid file: in a container not the agent's. It is any living descendant, but for what a living session has started,
 // or one of the last 64 processes that ended as orphans since the start, whose status is then told at once. One
 // whose parent lives to its end has no status to tell: neither Code nor Signal. Another process may be adopted while it
-// lives. The error is ErrNotOurs for another process, ErrBusy while the starter lives, os.ErrProcessDone when the start
+// lives. The error is ErrNotOurs for another process, errBusy while the starter lives, os.ErrProcessDone when the start
 // has ended, ErrGone after the guard's end; then nothing changes.
 func (g *Guard) Adopt(pid int) error {
 	err := g.askHeld(guard.Message{Kind: guard.Adopt, B: int64(pid)}, g.adopted(pid))
@@ -26,7 +26,7 @@ func (g *Guard) Adopt(pid int) error {
 }
 
 // Finish lets a start that lingers end as all do: Exited with the starter's code 0, what it left is killed, Empty. The
-// errors are those of Adopt; an adopted process is ErrBusy.
+// errors are those of Adopt; an adopted process is errBusy.
 func (g *Guard) Finish() error {
 	if err := g.askHeld(guard.Message{Kind: guard.Finish}, nil); err != nil {
 		return fmt.Errorf("finish start: %w", err)
@@ -50,7 +50,7 @@ func (g *Guard) Ended(ctx context.Context, pid int) (Exit, error) {
 }
 
 // Sweep kills every descendant of the guard while no start is under way, what sessions have left among them, and returns
-// when none is left. ErrBusy when a start is under way; when ctx ends first, its cause: the guard goes on, and Stuck names
+// when none is left. errBusy when a start is under way; when ctx ends first, its cause: the guard goes on, and Stuck names
 // who does not die.
 func (g *Guard) Sweep(ctx context.Context) error {
 	m, err := g.link.askUntil(ctx, guard.Message{Kind: guard.Sweep})
@@ -81,7 +81,7 @@ func heldError(m guard.Message) error {
 	case int64(syscall.ESRCH):
 		return ErrNotOurs
 	case int64(syscall.EBUSY), int64(syscall.EAGAIN):
-		return ErrBusy
+		return errBusy
 	case int64(syscall.ECHILD):
 		return os.ErrProcessDone
 	default:

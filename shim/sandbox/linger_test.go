@@ -115,7 +115,7 @@ func TestStarterThatLingers(t *testing.T) {
 		}, 3, 0, false},
 		{"another's child", `daemon "sh -c 'read x <$D/end; exit 4' & echo \$! >$D/child" "wait; exec sleep 1000" pid`, 2, func(t *testing.T, g *Guard, env []string) {
 			adopt(t, g, env, "child")
-			if err := g.Finish(); !errors.Is(err, ErrBusy) {
+			if err := g.Finish(); !errors.Is(err, errBusy) {
 				t.Errorf("finish: %v", err)
 			}
 			asks(t, g, env, "echo >$D/end")
@@ -221,7 +221,7 @@ func TestStrangersAreNotAdopted(t *testing.T) {
 		beside := run(t, g, ExecSpec{}, "exec sleep 1000")
 		start(t, g, Spec{Attempt: 1, Argv: []string{"sleep", "1000"}, Env: env, Dir: "/"})
 		for name, err := range map[string]error{"adopt": g.Adopt(2), "finish": g.Finish()} {
-			if !errors.Is(err, ErrBusy) {
+			if !errors.Is(err, errBusy) {
 				t.Errorf("%s while the first lives: %v", name, err)
 			}
 		}
@@ -436,7 +436,7 @@ func TestSweep(t *testing.T) {
 			ended(t, living)
 		}
 		start(t, g, Spec{Argv: []string{"sleep", "1000"}, Env: env, Dir: "/"}) // no start is refused after it
-		if err := g.Sweep(ctx); !errors.Is(err, ErrBusy) {
+		if err := g.Sweep(ctx); !errors.Is(err, errBusy) {
 			t.Errorf("beside an app: %v", err)
 		}
 		if err := g.Signal(syscall.SIGTERM); err != nil {

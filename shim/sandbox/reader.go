@@ -144,7 +144,7 @@ func goneError(status *os.ProcessState, err error, timer bool) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	case timer:
-		return fmt.Errorf("%w: %w", ErrGone, ErrDeadMan)
+		return fmt.Errorf("%w: %w", ErrGone, errDeadMan)
 	default:
 		return fmt.Errorf("%w: %s", ErrGone, status)
 	}

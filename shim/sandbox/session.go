@@ -165,7 +165,7 @@ func (s *Session) Signal(sig syscall.Signal) error {
 // that descends from it. Not found is an orphan in a session of its own that was given another environment, or whose
 // program is set-user-id or may not be read: nobody may read the environment of such.
 // The app's main process and its descendants are never touched. The error is a *StuckError with one of those that are
-// alive 5 s after SIGKILL, ErrBusy when too many are being killed at a time, ErrGone after the guard's end.
+// alive 5 s after SIGKILL, errBusy when too many are being killed at a time, ErrGone after the guard's end.
 func (s *Session) Kill() error {
 	m, err := s.link.ask(guard.Message{Kind: guard.ExecKill, B: s.id, Text: s.mark}, nil)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Session) Kill() error {
 	case 0:
 		return nil
 	case int64(syscall.EAGAIN):
-		return fmt.Errorf("kill session: %w: %d are being killed", ErrBusy, guard.MostExecs)
+		return fmt.Errorf("kill session: %w: %d are being killed", errBusy, guard.MostExecs)
 	case int64(syscall.ETIMEDOUT):
 		p := proc.Describe(s.outer(int(m.C)))
 		p.Name = m.Text

@@ -37,7 +37,7 @@ func (s *starts) reserve(attempt int) (<-chan error, error) {
 		return s.reply, nil
 	case starting, running, lingering, emptying:
 	}
-	return nil, ErrBusy
+	return nil, errBusy
 }
 
 // release takes a start back that the guard was never told of.

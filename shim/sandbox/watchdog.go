@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
@@ -68,14 +69,14 @@ func (w *memoryWatch) remove(context.Context) error {
 }
 
 // usage is asked for at the exit: that ends the watching.
-func (w *memoryWatch) usage() (Usage, error) {
+func (w *memoryWatch) usage() (cgroup.Usage, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cancel()
 	if w.limit == 0 {
-		return Usage{}, nil
+		return cgroup.Usage{}, nil
 	}
-	u := Usage{Peak: w.peak, Limit: w.limit, By: "watchdog"}
+	u := cgroup.Usage{Peak: w.peak, Limit: w.limit, By: "watchdog"}
 	if w.fired {
 		u.OOMKills = 1
 	}

@@ -37,15 +37,15 @@ func TestWatchdog(t *testing.T) {
 		limit    int64
 		readings []any
 		seconds  int
-		want     Usage
+		want     cgroup.Usage
 		kills    int32
 	}{
-		{"below", 100, []any{40, 100, 30}, 10, Usage{Peak: 100, Limit: 100, By: "watchdog"}, 0},
-		{"above, once", 100, []any{40, 101, 500}, 10, Usage{OOMKills: 1, Peak: 101, Limit: 100, By: "watchdog"}, 1},
-		{"ended before it was above", 100, []any{40, 60, 500}, 2, Usage{Peak: 60, Limit: 100, By: "watchdog"}, 0},
-		{"ended before the first look", 100, []any{500}, 0, Usage{Limit: 100, By: "watchdog"}, 0},
-		{"a look that failed is none", 100, []any{errors.New("no"), 70, errors.New("no"), 200}, 10, Usage{OOMKills: 1, Peak: 200, Limit: 100, By: "watchdog"}, 1},
-		{"no limit", 0, []any{500}, 10, Usage{}, 0},
+		{"below", 100, []any{40, 100, 30}, 10, cgroup.Usage{Peak: 100, Limit: 100, By: "watchdog"}, 0},
+		{"above, once", 100, []any{40, 101, 500}, 10, cgroup.Usage{OOMKills: 1, Peak: 101, Limit: 100, By: "watchdog"}, 1},
+		{"ended before it was above", 100, []any{40, 60, 500}, 2, cgroup.Usage{Peak: 60, Limit: 100, By: "watchdog"}, 0},
+		{"ended before the first look", 100, []any{500}, 0, cgroup.Usage{Limit: 100, By: "watchdog"}, 0},
+		{"a look that failed is none", 100, []any{errors.New("no"), 70, errors.New("no"), 200}, 10, cgroup.Usage{OOMKills: 1, Peak: 200, Limit: 100, By: "watchdog"}, 1},
+		{"no limit", 0, []any{500}, 10, cgroup.Usage{}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

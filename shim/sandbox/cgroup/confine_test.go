@@ -280,7 +280,7 @@ func TestConfineStale(t *testing.T) {
 	p := run(t, g, "as-idle")
 	p.line()
 	app, instance := filepath.Base(filepath.Dir(g.below)), filepath.Base(g.below)
-	if _, err := New(t.Context(), tree, app, instance, Limits{}); !errors.Is(err, ErrInUse) {
+	if _, err := New(t.Context(), tree, app, instance, Limits{}); !errors.Is(err, errInUse) {
 		t.Errorf("made once more: %v, want ErrInUse", err)
 	}
 	if pids, err := g.Pids(); err != nil || len(pids) != 1 || pids[0] != p.Process.Pid {

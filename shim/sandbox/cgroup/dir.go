@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoCgroup says that a folder is not of a cgroup file system, whatever its name.
-var ErrNoCgroup = errors.New("not on a cgroup file system")
+// errNoCgroup says that a folder is not of a cgroup file system, whatever its name.
+var errNoCgroup = errors.New("not on a cgroup file system")
 
 // folder is an open folder that was proved to be of a cgroup file system. Nothing is written but through one:
 // no symbolic link exists below it, and what a name above it means may change without harm. A path through
@@ -80,7 +80,7 @@ func onCgroupfs(fd int) error {
 		return err
 	}
 	if st.Type != unix.CGROUP_SUPER_MAGIC && st.Type != unix.CGROUP2_SUPER_MAGIC {
-		return ErrNoCgroup
+		return errNoCgroup
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func parsePids(text string) ([]int, error) {
 	for field := range strings.FieldsSeq(text) {
 		pid, err := strconv.Atoi(field)
 		if err != nil {
-			return nil, fmt.Errorf("cgroup.procs %q: %w", field, ErrFormat)
+			return nil, fmt.Errorf("cgroup.procs %q: %w", field, errFormat)
 		}
 		pids = append(pids, pid)
 	}

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInUse says that processes of somebody else are in an instance's cgroup.
-var ErrInUse = errors.New("processes are in it")
+// errInUse says that processes of somebody else are in an instance's cgroup.
+var errInUse = errors.New("processes are in it")
 
 // Group is the cgroup of one instance: on v1 a folder in the hierarchy of each controller, on v2 one. Its methods may
 // be called from any goroutine. It holds open folders until Remove or Close.
@@ -35,7 +35,7 @@ type Group struct {
 }
 
 // New makes the cgroup of an instance with its limits. One that an agent left empty is made anew, so that all counts
-// begin at 0; one with processes is ErrInUse. What Tree.Cannot names is left out. On v2 the calling
+// begin at 0; one with processes is errInUse. What Tree.Cannot names is left out. On v2 the calling
 // process moves to the agents' leaf first; ctx bounds the wait for other agents that do the same.
 func New(ctx context.Context, t Tree, app, instance string, l Limits) (*Group, error) {
 	g, err := create(ctx, t, app, instance, l)
@@ -130,7 +130,7 @@ func (g *Group) clearStale() error {
 			return err
 		}
 		if len(pids) > 0 {
-			return fmt.Errorf("%s: %w: %v", filepath.Join(own.Name(), g.below), ErrInUse, pids)
+			return fmt.Errorf("%s: %w: %v", filepath.Join(own.Name(), g.below), errInUse, pids)
 		}
 		if err := own.removeTree(g.below); err != nil {
 			return err

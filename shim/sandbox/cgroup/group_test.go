@@ -86,7 +86,7 @@ func TestRemoveAtRefuses(t *testing.T) {
 		path string
 		want error
 	}{
-		{ours, ErrNoCgroup},
+		{ours, errNoCgroup},
 		{"/sys/fs/cgroup/memory", fs.ErrInvalid},
 		{"/sys/fs/cgroup/muster/one", fs.ErrInvalid},
 		{"/muster/app/one", fs.ErrInvalid},
@@ -118,7 +118,7 @@ func TestNamesThatAreNoFolder(t *testing.T) {
 }
 
 func TestFolderIsOnCgroupfs(t *testing.T) {
-	if f, err := openFolder(t.TempDir()); !errors.Is(err, ErrNoCgroup) {
+	if f, err := openFolder(t.TempDir()); !errors.Is(err, errNoCgroup) {
 		t.Errorf("%v, %v", f, err)
 	}
 	for _, path := range []string{"/proc/self/cwd", "/no/such"} {

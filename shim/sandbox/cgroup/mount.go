@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ErrFormat says that a file of the kernel does not read as proc(5) and cgroups(7) have it.
-var ErrFormat = errors.New("not as the kernel writes it")
+// errFormat says that a file of the kernel does not read as proc(5) and cgroups(7) have it.
+var errFormat = errors.New("not as the kernel writes it")
 
 // mount is one cgroup file system of /proc/self/mountinfo.
 type mount struct {
@@ -27,7 +27,7 @@ func parseMounts(text string) ([]mount, error) {
 		before, after, ok := strings.Cut(line, " - ")
 		place, super := strings.Fields(before), strings.Fields(after)
 		if !ok || len(place) < 6 || len(super) < 2 {
-			return nil, fmt.Errorf("mountinfo %q: %w", strings.TrimSpace(line), ErrFormat)
+			return nil, fmt.Errorf("mountinfo %q: %w", strings.TrimSpace(line), errFormat)
 		}
 		if super[0] != "cgroup" && super[0] != "cgroup2" {
 			continue
@@ -81,7 +81,7 @@ func parseOwn(text string) (map[string]string, error) {
 	for line := range strings.Lines(text) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
 		if len(parts) != 3 || !strings.HasPrefix(parts[2], "/") {
-			return nil, fmt.Errorf("cgroup of the process %q: %w", strings.TrimSpace(line), ErrFormat)
+			return nil, fmt.Errorf("cgroup of the process %q: %w", strings.TrimSpace(line), errFormat)
 		}
 		for controller := range strings.SplitSeq(parts[1], ",") {
 			own[controller] = strings.TrimSuffix(parts[2], " (deleted)")

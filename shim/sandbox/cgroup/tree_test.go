@@ -205,7 +205,7 @@ func TestDiscoverRefusesWhatIsNoFileOfTheKernel(t *testing.T) {
 		"cgroup":    {"/proc/self/cgroup": "memory\n", "/proc/self/mountinfo": ""},
 		"mountinfo": {"/proc/self/cgroup": "0::/\n", "/proc/self/mountinfo": "33 31 0:30 / /x rw cgroup\n"},
 	} {
-		if tree, err := Discover(fixture(t, files)); !errors.Is(err, ErrFormat) {
+		if tree, err := Discover(fixture(t, files)); !errors.Is(err, errFormat) {
 			t.Errorf("%s: %+v, %v", name, tree, err)
 		}
 	}

@@ -13,19 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is what the kernel counted in a cgroup, and in those that its processes made below it, since Begin.
+// Usage is what was counted in a cgroup, and in those that its processes made below it, since Begin; or, where there is no
+// cgroup, what a watchdog saw.
 type Usage struct {
-	OOMKills int // processes that the kernel killed for memory
+	OOMKills int // processes killed for memory, by the kernel or the watchdog
 	// Peak and Limit are bytes of memory, page cache included; 0: not known, none. Where the kernel cannot start
 	// the peak anew (v2 before Linux 6.12) it is that since the cgroup was made.
 	Peak, Limit int64
-	CPU         time.Duration
+	CPU         time.Duration // time on a processor
 	// Throttled is how long, and Periods in how many periods of 100 ms, the hard CPU limit held processes back.
 	Throttled time.Duration
 	Periods   int
 	// PidsRefused counts forks that the limit of processes refused.
 	PidsRefused int
-	By          string // cgroup v1, cgroup v2
+	By          string // who counted: cgroup v1, cgroup v2, watchdog
 }
 
 // counters as the kernel has them: since the cgroup was made.

@@ -188,10 +188,10 @@ func TestProbeSaysYesHere(t *testing.T) {
 	}
 	opened = false
 	defer func() { opened = true }()
-	if ok, why := Probe(t.Context()); ok || why != ErrNoDoor.Error() {
+	if ok, why := Probe(t.Context()); ok || why != errNoDoor.Error() {
 		t.Errorf("without a door: %v, %s", ok, why)
 	}
-	if _, err := Run(t.Context(), Spec{Dir: t.TempDir()}); !errors.Is(err, ErrNoDoor) {
+	if _, err := Run(t.Context(), Spec{Dir: t.TempDir()}); !errors.Is(err, errNoDoor) {
 		t.Errorf("without a door: %v", err)
 	}
 }

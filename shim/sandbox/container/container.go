@@ -25,8 +25,8 @@ type Container struct {
 	pid     int
 }
 
-// ErrNoDoor says that main does not begin with Init.
-var ErrNoDoor = errors.New("main must begin with container.Init")
+// errNoDoor says that main does not begin with Init.
+var errNoDoor = errors.New("main must begin with container.Init")
 
 // Run makes the container and starts its first process, PID 1: the program in the last of files, with files
 // as its descriptors from 3 on. When it returns without an error, the program has been executed. What an earlier container
@@ -41,7 +41,7 @@ func Run(ctx context.Context, s Spec, files ...*os.File) (*Container, error) {
 
 func run(ctx context.Context, s Spec, files []*os.File) (c *Container, err error) {
 	if !opened {
-		return nil, ErrNoDoor
+		return nil, errNoDoor
 	}
 	dir, err := makeDir(s.Dir)
 	if err != nil {

@@ -22,14 +22,14 @@ var steps = []struct{ text, step string }{
 	{"can't get final child's PID", "enter the namespaces"},
 }
 
-// An Error says at which step a container could not be made.
-type Error struct {
+// An stepError says at which step a container could not be made.
+type stepError struct {
 	Step string
 	Hint string // what may be done about it; "": not known
 	Err  error
 }
 
-func (e *Error) Error() string {
+func (e *stepError) Error() string {
 	text := e.Step + ": " + cause(e.Err)
 	if e.Hint != "" {
 		text += " (" + e.Hint + ")"
@@ -37,13 +37,13 @@ func (e *Error) Error() string {
 	return text
 }
 
-func (e *Error) Unwrap() error { return e.Err }
+func (e *stepError) Unwrap() error { return e.Err }
 
 func explain(err error) error {
 	text := err.Error()
 	for _, s := range steps {
 		if strings.Contains(text, s.text) {
-			return &Error{Step: s.step, Hint: hint(s.step, text), Err: err}
+			return &stepError{Step: s.step, Hint: hint(s.step, text), Err: err}
 		}
 	}
 	return err

@@ -34,7 +34,7 @@ func Probe(ctx context.Context) (ok bool, why string) {
 
 func probe(ctx context.Context, dir string) error {
 	if !opened {
-		return ErrNoDoor
+		return errNoDoor
 	}
 	who, err := whoami()
 	if err != nil {

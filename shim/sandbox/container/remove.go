@@ -18,10 +18,10 @@ import (
 
 // Clear takes away what a container in dir has left: its processes, its cgroup, its folder. It is no error when there is
 // nothing. A container that is alive is killed: dir is one instance's alone. A folder that no container was made in is
-// ErrNotOurs, and stays as it is.
+// errNotOurs, and stays as it is.
 func Clear(ctx context.Context, dir string) error {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
-		return fmt.Errorf("clear container: folder %q: %w", dir, ErrNotOurs)
+		return fmt.Errorf("clear container: folder %q: %w", dir, errNotOurs)
 	}
 	at, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) { // its part in memory may be there all the same
@@ -36,8 +36,8 @@ func Clear(ctx context.Context, dir string) error {
 	return nil
 }
 
-// ErrNotOurs says that a folder is no container's.
-var ErrNotOurs = errors.New("no container's folder")
+// errNotOurs says that a folder is no container's.
+var errNotOurs = errors.New("no container's folder")
 
 // marked tells that Run has made the folder, or that nothing would be lost with it.
 func marked(dir string) (bool, error) {
@@ -56,7 +56,7 @@ func clearAll(ctx context.Context, dir string) error {
 	case err != nil:
 		return err
 	case !mine:
-		return fmt.Errorf("%s: %w", dir, ErrNotOurs)
+		return fmt.Errorf("%s: %w", dir, errNotOurs)
 	}
 	for _, folder := range append(places(dir), dir) {
 		if err := clearState(ctx, filepath.Join(folder, stateName)); err != nil {

@@ -84,8 +84,8 @@ func TestNothingOfOthersIsCleared(t *testing.T) {
 		}
 	}
 	for _, folder := range []string{"", ".", "folder", "/", "//", dir, filepath.Join(dir, "folder")} {
-		if err := Clear(t.Context(), folder); !errors.Is(err, ErrNotOurs) {
-			t.Errorf("clear %q: got %v, want %v", folder, err, ErrNotOurs)
+		if err := Clear(t.Context(), folder); !errors.Is(err, errNotOurs) {
+			t.Errorf("clear %q: got %v, want %v", folder, err, errNotOurs)
 		}
 	}
 	if err := Clear(t.Context(), filepath.Join(dir, "absent")); err != nil {

@@ -11,7 +11,7 @@ const Version = 5
 
 // Descriptors of the guard at its start, beside /dev/null as 0, 1, 2.
 const (
-	FDLifeline = 3 // read end of a pipe: its end is the agent's death
+	fdLifeline = 3 // read end of a pipe: its end is the agent's death
 	FDSocket   = 4 // SOCK_SEQPACKET to the agent
 )
 
@@ -60,7 +60,7 @@ const (
 // killed, until one of
 //
 //	Adopt    The process gets the signals, and its end is that of the start. It is any living descendant that no
-//	         living exec has started, or one of the last Remembered that were reaped since Started (Exited follows
+//	         living exec has started, or one of the last remembered that were reaped since Started (Exited follows
 //	         at once); ESRCH for others. Another may be adopted while it lives. A process that is another's
 //	         child until its end is reaped by that one: ExitUnknown.
 //	Finish   Exited with the starter's status 0, Empty.
@@ -108,8 +108,8 @@ const (
 	ExitUnknown int64 = 1 << exitUnknown // of an adopted process; its parent got its status
 )
 
-// Remembered is how many of the last processes that ended Adopt knows.
-const Remembered = 64
+// remembered is how many of the last processes that ended Adopt knows.
+const remembered = 64
 
 const (
 	textSize = 96

@@ -24,8 +24,8 @@ type Leftover struct {
 	Env map[string]string
 }
 
-// ErrElsewhere says that the processes are in a pid namespace which this process cannot see.
-var ErrElsewhere = errors.New("recorded in another pid namespace")
+// errElsewhere says that the processes are in a pid namespace which this process cannot see.
+var errElsewhere = errors.New("recorded in another pid namespace")
 
 // guardPatience is how long a guard with nothing left to kill may take to write the last logs.
 const guardPatience = 2 * time.Second
@@ -42,7 +42,7 @@ func (h Host) KillOrphans(ctx context.Context, l Leftover) error {
 	case l.Boot != here.Boot:
 		return nil // ended with that boot
 	case l.PidNS != here.PidNS:
-		return fmt.Errorf("kill orphans: %w", ErrElsewhere)
+		return fmt.Errorf("kill orphans: %w", errElsewhere)
 	}
 	left, err := h.KillAll(ctx, func() ([]Stat, error) { return h.orphans(l) })
 	if err == nil && left == nil {

@@ -30,7 +30,7 @@ func TestKillOrphansTouchesNoStranger(t *testing.T) {
 	}{
 		{"other start", Leftover{Boot: facts.Boot, PidNS: facts.PidNS, App: ID{s.PID, s.Start - 1}, Guard: ID{s.PID, s.Start + 1}}, nil},
 		{"other boot", Leftover{Boot: "another", PidNS: facts.PidNS, App: same}, nil},
-		{"other pid namespace", Leftover{Boot: facts.Boot, PidNS: "1", App: same}, ErrElsewhere},
+		{"other pid namespace", Leftover{Boot: facts.Boot, PidNS: "1", App: same}, errElsewhere},
 		{"other variables", Leftover{Boot: facts.Boot, PidNS: facts.PidNS, Env: map[string]string{"PATH": "nowhere"}}, nil},
 		{"nothing recorded", Leftover{Boot: facts.Boot, PidNS: facts.PidNS}, nil},
 	} {
