@@ -27,10 +27,10 @@ func checkConfinement(ctx context.Context) []Check {
 	if err != nil {
 		return []Check{bad("engine", "mount /proc and /sys", "%v", err)}
 	}
-	tree := choice.Standing.Tree
+	tree := choice.Support.Tree
 	return []Check{
-		checkEngine(choice), checkContainer(choice.Standing), checkCgroup(tree), checkDelegation(tree), checkFeatures(tree), checkEnvelope(tree),
-		checkImages(choice.Standing, filepath.Join(cachedir.Default(), "image")),
+		checkEngine(choice), checkContainer(choice.Support), checkCgroup(tree), checkDelegation(tree), checkFeatures(tree), checkEnvelope(tree),
+		checkImages(choice.Support, filepath.Join(cachedir.Default(), "image")),
 	}
 }
 
@@ -46,7 +46,7 @@ func checkEngine(c sandbox.Choice) Check {
 		"%s (%s), which does not enforce %s", choice.Name, choice.Why, strings.Join(slices.Sorted(maps.Keys(choice.Cannot)), ", "))
 }
 
-func checkContainer(s sandbox.Standing) Check {
+func checkContainer(s sandbox.Support) Check {
 	const name = "containers"
 	if s.Container == "" {
 		return good(name, "can be made, with mount, pid, ipc and uts namespaces")
@@ -132,7 +132,7 @@ func checkEnvelope(t cgroup.Tree) Check {
 }
 
 // checkImages asks whether a container can have an image's root, and where images are kept.
-func checkImages(s sandbox.Standing, cache string) Check {
+func checkImages(s sandbox.Support, cache string) Check {
 	const name = "images"
 	if s.Container != "" {
 		return bad(name, "see containers above", "muster.image needs engine container")

@@ -89,14 +89,14 @@ func Gate(devices []Device, p Policy) []Finding {
 	var out []Finding
 	for _, d := range devices {
 		out = append(out, d.Health...)
-		if f, found := stranger(d, p); found {
+		if f, found := foreignProcess(d, p); found {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-func stranger(d Device, p Policy) (Finding, bool) {
+func foreignProcess(d Device, p Policy) (Finding, bool) {
 	f := Finding{Device: d.ID(), What: "memory held by a stranger", Class: InUse}
 	if p.Shared {
 		f.Class = Ignore

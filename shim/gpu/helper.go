@@ -30,13 +30,13 @@ type settings struct {
 	timeout  time.Duration // for each request
 	pause    time.Duration // before the first restart; doubled for each that does not last
 	maxPause time.Duration
-	lasting  time.Duration // a helper that lived as long starts the pauses anew
+	stable   time.Duration // a helper that lived as long starts the pauses anew
 	patience time.Duration // for the end of a helper that was asked or killed
 	root     string        // of /sys
 }
 
 var usual = settings{
-	timeout: 10 * time.Second, pause: 100 * time.Millisecond, maxPause: 30 * time.Second, lasting: time.Minute,
+	timeout: 10 * time.Second, pause: 100 * time.Millisecond, maxPause: 30 * time.Second, stable: time.Minute,
 	patience: 3 * time.Second, root: "/",
 }
 
@@ -249,7 +249,7 @@ func (h *Helper) supervise(c *conn) {
 		if c.abandoned {
 			stuck++
 		}
-		if time.Since(began) >= h.settings.lasting {
+		if time.Since(began) >= h.settings.stable {
 			pause = h.settings.pause
 		}
 		if stuck >= mostStuck {

@@ -17,7 +17,7 @@ import (
 )
 
 var quick = settings{
-	timeout: 20 * time.Second, pause: time.Millisecond, maxPause: 10 * time.Millisecond, lasting: time.Minute,
+	timeout: 20 * time.Second, pause: time.Millisecond, maxPause: 10 * time.Millisecond, stable: time.Minute,
 	patience: 5 * time.Second, root: "/",
 }
 

@@ -54,7 +54,7 @@ type boundary interface {
 	// nil: what the guard starts is inside.
 	procs() *os.File
 	// apart says that the guard's pid namespace is another than the agent's.
-	apart() bool
+	hasOwnPIDs() bool
 	// left is what must be cleared by the next agent if this one is killed.
 	left() Remains
 }
@@ -66,16 +66,16 @@ type Remains struct {
 }
 
 // nothing is the boundary of an engine that has none.
-type nothing struct{}
+type noBoundary struct{}
 
-func (nothing) begin()                       {}
-func (nothing) usage() (cgroup.Usage, error) { return cgroup.Usage{}, nil }
-func (nothing) grow(int64) error             { return nil }
-func (nothing) kill() error                  { return nil }
-func (nothing) remove(context.Context) error { return nil }
-func (nothing) procs() *os.File              { return nil }
-func (nothing) apart() bool                  { return false }
-func (nothing) left() Remains                { return Remains{} }
+func (noBoundary) begin()                       {}
+func (noBoundary) usage() (cgroup.Usage, error) { return cgroup.Usage{}, nil }
+func (noBoundary) grow(int64) error             { return nil }
+func (noBoundary) kill() error                  { return nil }
+func (noBoundary) remove(context.Context) error { return nil }
+func (noBoundary) procs() *os.File              { return nil }
+func (noBoundary) hasOwnPIDs() bool                  { return false }
+func (noBoundary) left() Remains                { return Remains{} }
 
 // child is the guard as a process that the agent has started and must wait for.
 type child interface {

@@ -16,11 +16,11 @@ type Choice struct {
 	Engine Engine
 	Why    string
 	// Standing is what this host permits.
-	Standing Standing
+	Support Support
 }
 
 // Standing says of each engine what keeps this host from it; "" when nothing does. The process engine needs nothing.
-type Standing struct {
+type Support struct {
 	Tree              cgroup.Tree
 	Container, Cgroup string
 }
@@ -39,12 +39,12 @@ const (
 func EngineNames() []string { return []string{NameContainer, NameCgroup, NameProcess} }
 
 // Look finds out what this host permits: it makes a container's namespaces and mounts for a moment.
-func Look(ctx context.Context) (Standing, error) {
+func Look(ctx context.Context) (Support, error) {
 	tree, err := cgroup.Discover(cgroup.Host{})
 	if err != nil {
-		return Standing{}, err
+		return Support{}, err
 	}
-	s := Standing{Tree: tree}
+	s := Support{Tree: tree}
 	s.Cgroup = tree.Cannot()["memory_mb"]
 	if ok, why := container.Probe(ctx); !ok {
 		s.Container = why
@@ -71,7 +71,7 @@ func Choose(ctx context.Context, name string, ownRoot bool) (Choice, error) {
 		return Choice{}, err
 	}
 	engine := map[string]Engine{NameContainer: Container{Tree: s.Tree}, NameCgroup: Cgroup{Tree: s.Tree}, NameProcess: Process{}}[name]
-	return Choice{Engine: engine, Why: why, Standing: s}, nil
+	return Choice{Engine: engine, Why: why, Support: s}, nil
 }
 
 const (
@@ -80,7 +80,7 @@ const (
 )
 
 // decide is Choose without the host.
-func (s Standing) decide(name string, root, ownRoot bool) (chosen, why string, err error) {
+func (s Support) decide(name string, root, ownRoot bool) (chosen, why string, err error) {
 	lacks := map[string]string{NameContainer: s.Container, NameCgroup: s.Cgroup}
 	switch {
 	case name != "auto" && lacks[name] != "":

@@ -25,7 +25,7 @@ func TestDecide(t *testing.T) {
 		{"cgroup", "no namespaces", "", true, false, "cgroup", "--engine"},
 		{"cgroup", "", "read-only", true, false, "", "read-only"},
 	} {
-		s := Standing{Container: tt.container, Cgroup: tt.cgroup}
+		s := Support{Container: tt.container, Cgroup: tt.cgroup}
 		got, why, err := s.decide(tt.name, tt.root, tt.image)
 		if err != nil {
 			why = err.Error()

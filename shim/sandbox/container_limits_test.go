@@ -93,7 +93,7 @@ func TestContainerUsers(t *testing.T) {
 		{"none", nil, false}, {"root", &guard.User{}, false}, {"own", &guard.User{UID: own, GID: own}, false}, {"other", &guard.User{UID: 4711}, true},
 	} {
 		o := Options{Confine: Confinement{User: c.user}}
-		err := Container{}.settle(&o)
+		err := Container{}.options(&o)
 		switch {
 		case own == 0 && (err != nil || o.Confine.User != c.user):
 			t.Errorf("%s: %v, %+v", c.name, err, o.Confine.User)
@@ -106,7 +106,7 @@ func TestContainerUsers(t *testing.T) {
 	}
 	few := Caps(1)
 	o := Options{Caps: &few}
-	if err := (Container{}).settle(&o); err != nil || *o.Caps != 1 {
+	if err := (Container{}).options(&o); err != nil || *o.Caps != 1 {
 		t.Errorf("fewer capabilities: %v, %x", err, *o.Caps)
 	}
 }

@@ -28,7 +28,7 @@ func (e Cgroup) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		f := &inCgroup{group: group}
+		f := &cgroupBoundary{group: group}
 		guard, err := f.start(e.Tree, lifeline, socket, exe)
 		if err != nil {
 			return nil, nil, errors.Join(err, f.giveUp(guard))
@@ -38,15 +38,15 @@ func (e Cgroup) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 }
 
 // inCgroup is the boundary that is a cgroup.
-type inCgroup struct {
-	nothing
+type cgroupBoundary struct {
+	noBoundary
 	group *cgroup.Group
 	guard int      // the guard's pid, when it is inside; 0: it is not
 	entry *os.File // cgroup.procs, when the guard is outside
 }
 
 // start starts the guard inside or outside of the group. The guard is returned with an error too, if it runs.
-func (f *inCgroup) start(tree cgroup.Tree, lifeline, socket, exe *os.File) (*os.Process, error) {
+func (f *cgroupBoundary) start(tree cgroup.Tree, lifeline, socket, exe *os.File) (*os.Process, error) {
 	if !tree.Protects {
 		entry, err := f.group.Procs()
 		if err != nil {
@@ -62,12 +62,12 @@ func (f *inCgroup) start(tree cgroup.Tree, lifeline, socket, exe *os.File) (*os.
 		return guard, err
 	}
 	f.guard = guard.Pid
-	return guard, spare(guard.Pid, f.group)
+	return guard, spareGuard(guard.Pid, f.group)
 }
 
 // startInside has the guard born in the group; where the kernel or a filter does not know how, and on v1, it is moved
 // before it is told anything.
-func (f *inCgroup) startInside(lifeline, socket, exe *os.File) (*os.Process, error) {
+func (f *cgroupBoundary) startInside(lifeline, socket, exe *os.File) (*os.Process, error) {
 	if folder := f.group.Folder(); folder != nil {
 		guard, err := execGuardIn(folder, lifeline, socket, exe)
 		if err == nil || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.E2BIG) {
@@ -84,7 +84,7 @@ func (f *inCgroup) startInside(lifeline, socket, exe *os.File) (*os.Process, err
 // spare keeps the guard of a group from being killed for memory: alone, or with its cgroup (memory.oom.group). Its children
 // inherit that, so the guard sets theirs. Where the agent may not do that, the kernel kills one process alone: beside
 // those of the job the guard is not large enough to be chosen.
-func spare(guard int, group *cgroup.Group) error {
+func spareGuard(guard int, group *cgroup.Group) error {
 	if os.WriteFile("/proc/"+strconv.Itoa(guard)+"/oom_score_adj", []byte("-1000"), 0) != nil {
 		return group.KillOne()
 	}
@@ -92,7 +92,7 @@ func spare(guard int, group *cgroup.Group) error {
 }
 
 // giveUp takes away what was begun.
-func (f *inCgroup) giveUp(guard *os.Process) error {
+func (f *cgroupBoundary) giveUp(guard *os.Process) error {
 	var errs []error
 	if guard != nil {
 		errs = append(errs, guard.Kill())
@@ -104,18 +104,18 @@ func (f *inCgroup) giveUp(guard *os.Process) error {
 	return errors.Join(append(errs, f.remove(ctx))...)
 }
 
-func (f *inCgroup) begin() { f.group.Begin() }
+func (f *cgroupBoundary) begin() { f.group.Begin() }
 
-func (f *inCgroup) usage() (cgroup.Usage, error) {
+func (f *cgroupBoundary) usage() (cgroup.Usage, error) {
 	return f.group.Usage()
 }
 
-func (f *inCgroup) grow(memory int64) error { return f.group.SetMemory(memory) }
+func (f *cgroupBoundary) grow(memory int64) error { return f.group.SetMemory(memory) }
 
 // killTime is how long a kill waits for its proof. Who needs longer is named by the guard.
 const killTime = 2 * time.Second
 
-func (f *inCgroup) kill() error {
+func (f *cgroupBoundary) kill() error {
 	ctx, cancel := bounded(killTime)
 	defer cancel()
 	err := f.group.Kill(ctx, f.guard)
@@ -125,13 +125,13 @@ func (f *inCgroup) kill() error {
 	return err
 }
 
-func (f *inCgroup) remove(ctx context.Context) error {
+func (f *cgroupBoundary) remove(ctx context.Context) error {
 	if f.entry != nil {
 		_ = f.entry.Close() // nothing was written through it
 	}
 	return f.group.Remove(ctx)
 }
 
-func (f *inCgroup) left() Remains { return Remains{Cgroups: f.group.Paths()} }
+func (f *cgroupBoundary) left() Remains { return Remains{Cgroups: f.group.Paths()} }
 
-func (f *inCgroup) procs() *os.File { return f.entry }
+func (f *cgroupBoundary) procs() *os.File { return f.entry }

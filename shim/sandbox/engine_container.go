@@ -24,10 +24,10 @@ var errUser = errors.New("an ordinary user's container has no other user than it
 
 // Park makes the container with a guard in it.
 func (e Container) StartGuard(ctx context.Context, o Options) (*Guard, error) {
-	if err := e.settle(&o); err != nil {
+	if err := e.options(&o); err != nil {
 		return nil, fmt.Errorf("start guard: %w", err)
 	}
-	var w *inContainer
+	var w *containerBoundary
 	g, err := startGuard(ctx, o, func(lifeline, socket, exe *os.File) (_ child, _ boundary, err error) {
 		if w, err = e.build(ctx, o.Confine, lifeline, socket, exe); err != nil {
 			return nil, nil, err
@@ -41,7 +41,7 @@ func (e Container) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 }
 
 // settle gives o what every process of a container is held to, the guard's own privileges not being theirs.
-func (e Container) settle(o *Options) error {
+func (e Container) options(o *Options) error {
 	most := defaultCaps
 	if o.Caps != nil {
 		most &= *o.Caps
@@ -57,23 +57,23 @@ func (e Container) settle(o *Options) error {
 }
 
 // build makes the container and its cgroup.
-func (e Container) build(ctx context.Context, c Confinement, files ...*os.File) (w *inContainer, err error) {
+func (e Container) build(ctx context.Context, c Confinement, files ...*os.File) (w *containerBoundary, err error) {
 	if err := container.Clear(ctx, c.Dir); err != nil { // what an agent that was killed has left is in the cgroup
 		return nil, err
 	}
 	w, err = e.buildOnce(ctx, c, files)
 	// Another instance that takes its cgroup away also takes the empty folders above it, perhaps under our hands.
-	for pass := 0; errors.Is(err, fs.ErrNotExist) && pass < remakes; pass++ {
+	for pass := 0; errors.Is(err, fs.ErrNotExist) && pass < rebuilds; pass++ {
 		w, err = e.buildOnce(ctx, c, files)
 	}
 	return w, err
 }
 
 // remakes is how often a container is tried again.
-const remakes = 3
+const rebuilds = 3
 
-func (e Container) buildOnce(ctx context.Context, c Confinement, files []*os.File) (*inContainer, error) {
-	w, s := &inContainer{}, container.Spec{
+func (e Container) buildOnce(ctx context.Context, c Confinement, files []*os.File) (*containerBoundary, error) {
+	w, s := &containerBoundary{}, container.Spec{
 		App: c.App, Instance: c.Instance, Hostname: c.Hostname, Address: c.Address, Dir: c.Dir,
 		Root: c.Root, Mounts: c.Mounts, Shm: c.Shm, Nodes: c.Nodes, Hooks: c.Hooks,
 	}
@@ -102,7 +102,7 @@ func (e Container) buildOnce(ctx context.Context, c Confinement, files []*os.Fil
 	if s.Cgroup == "" {
 		err = w.group.Add(made.PID())
 	}
-	if err = errors.Join(err, spare(made.PID(), w.group)); err != nil {
+	if err = errors.Join(err, spareGuard(made.PID(), w.group)); err != nil {
 		return nil, errors.Join(err, w.giveUp())
 	}
 	return w, nil
@@ -131,14 +131,14 @@ func (e Container) path(c Confinement) string {
 }
 
 // inContainer are the boundary of a container.
-type inContainer struct {
-	nothing
+type containerBoundary struct {
+	noBoundary
 	container *container.Container
 	group     *cgroup.Group // nil: no cgroup can be made here
 	watch     *memoryWatch  // nil: the cgroup holds the limit of memory
 }
 
-func (w *inContainer) begin() {
+func (w *containerBoundary) begin() {
 	if w.watch != nil {
 		w.watch.begin()
 		return
@@ -146,14 +146,14 @@ func (w *inContainer) begin() {
 	w.group.Begin()
 }
 
-func (w *inContainer) usage() (cgroup.Usage, error) {
+func (w *containerBoundary) usage() (cgroup.Usage, error) {
 	if w.watch != nil {
 		return w.watch.usage()
 	}
 	return w.group.Usage()
 }
 
-func (w *inContainer) grow(memory int64) error {
+func (w *containerBoundary) grow(memory int64) error {
 	if w.watch != nil {
 		return w.watch.grow(memory)
 	}
@@ -161,11 +161,11 @@ func (w *inContainer) grow(memory int64) error {
 }
 
 // kill leaves it to the guard, the first process of a pid namespace: its kill(-1) misses nobody, and it must live.
-func (w *inContainer) kill() error { return nil }
+func (w *containerBoundary) kill() error { return nil }
 
-func (w *inContainer) apart() bool { return true }
+func (w *containerBoundary) hasOwnPIDs() bool { return true }
 
-func (w *inContainer) remove(ctx context.Context) error {
+func (w *containerBoundary) remove(ctx context.Context) error {
 	if w.watch != nil {
 		if err := w.watch.remove(ctx); err != nil {
 			return err
@@ -180,7 +180,7 @@ func (w *inContainer) remove(ctx context.Context) error {
 }
 
 // removeGroup takes the cgroup of a container away that could not be made.
-func (w *inContainer) removeGroup() error {
+func (w *containerBoundary) removeGroup() error {
 	if w.group == nil {
 		return nil
 	}
@@ -189,12 +189,12 @@ func (w *inContainer) removeGroup() error {
 	return w.group.Remove(ctx)
 }
 
-func (w *inContainer) left() Remains {
+func (w *containerBoundary) left() Remains {
 	return Remains{Cgroups: w.container.Cgroups(), Dirs: []string{w.container.Dir()}}
 }
 
 // giveUp ends a container that is no use.
-func (w *inContainer) giveUp() error {
+func (w *containerBoundary) giveUp() error {
 	_ = w.container.Kill() // it may have ended
 	_, err := w.container.Wait()
 	ctx, cancel := bounded(sweepTime)

@@ -401,7 +401,7 @@ func TestExecOfAnImpatientCaller(t *testing.T) {
 
 // entered is a boundary that the guard stays out of.
 type entered struct {
-	nothing
+	noBoundary
 	file *os.File
 }
 

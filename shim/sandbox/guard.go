@@ -52,7 +52,7 @@ func newGuard(o Options, p child, around boundary, conn *net.UnixConn, lifeline 
 	if s, err := (proc.Host{}).Stat(p.PID()); err == nil {
 		g.id = s.ID()
 	}
-	living.add(g.id)
+	liveGuards.add(g.id)
 	g.work.Go(g.events.run)
 	g.work.Go(g.read)
 	return g

@@ -51,14 +51,14 @@ func tryStartGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
 		return nil, errors.Join(err, conn.Close())
 	}
 	defer lifelineEnd.Close()
-	living.RLock()
+	liveGuards.RLock()
 	process, around, err := run(lifelineEnd, socket, exe)
 	if err != nil {
-		living.RUnlock()
+		liveGuards.RUnlock()
 		return nil, errors.Join(err, conn.Close(), lifeline.Close())
 	}
 	g := newGuard(o, process, around, conn, lifeline)
-	living.RUnlock()
+	liveGuards.RUnlock()
 	// Held here as well, the guard's end of the socket would hide from the reader that the guard has ended.
 	if err := errors.Join(socket.Close(), lifelineEnd.Close()); err != nil {
 		return nil, errors.Join(err, g.Close())

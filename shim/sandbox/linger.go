@@ -95,7 +95,7 @@ func (g *Guard) adopted(pid int) func(guard.Message) {
 		if m.B != 0 || m.C == 0 {
 			return
 		}
-		own := g.number(pid)
+		own := g.agentPID(pid)
 		g.starts.turn(running, own, nil)
 		g.events.in <- Adopted{Attempt: int(m.Start), PID: own, Ticks: uint64(m.C)}
 	}

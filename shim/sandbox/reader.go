@@ -34,7 +34,7 @@ func (g *Guard) handle(m guard.Message, file *os.File) {
 	case guard.Hello:
 		g.hello <- m.A
 	case guard.Started:
-		pid := g.number(int(m.A))
+		pid := g.agentPID(int(m.A))
 		g.starts.turn(running, pid, nil)
 		g.events.in <- Started{Attempt: attempt, PID: pid, Ticks: uint64(m.B)}
 	case guard.Error:
@@ -44,7 +44,7 @@ func (g *Guard) handle(m guard.Message, file *os.File) {
 		g.events.in <- Lingers{Attempt: attempt, Left: int(m.A)}
 	case guard.Exited:
 		g.starts.turn(emptying, 0, nil)
-		g.events.in <- Exited{Attempt: attempt, Exit: g.counted(exitIn(m))}
+		g.events.in <- Exited{Attempt: attempt, Exit: g.withUsage(exitIn(m))}
 	case guard.Done:
 		g.link.answered(m)
 	case guard.Empty:
@@ -52,7 +52,7 @@ func (g *Guard) handle(m guard.Message, file *os.File) {
 		g.events.in <- Empty{Attempt: attempt, LogsComplete: m.A == 1}
 	case guard.Stuck:
 		p := proc.StuckProcess{PID: int(m.A), Name: m.Text, State: byte(m.C)}
-		p.PID = g.number(p.PID)
+		p.PID = g.agentPID(p.PID)
 		p.WaitChannel = proc.WaitChannel(p.PID)
 		if m.B != 0 {
 			p.Err = syscall.Errno(m.B)
@@ -87,8 +87,8 @@ func exitIn(m guard.Message) Exit {
 }
 
 // number is the agent's own for a process that the guard names; where it has ended meanwhile, the guard's.
-func (g *Guard) number(pid int) int {
-	if !g.around.apart() {
+func (g *Guard) agentPID(pid int) int {
+	if !g.around.hasOwnPIDs() {
 		return pid
 	}
 	if own := (proc.Host{}).OuterPID(g.PID(), pid); own != 0 {
@@ -98,7 +98,7 @@ func (g *Guard) number(pid int) int {
 }
 
 // counted adds what the boundary saw. The kernel counts a kill before the killed is reaped.
-func (g *Guard) counted(x Exit) Exit {
+func (g *Guard) withUsage(x Exit) Exit {
 	usage, err := g.around.usage()
 	if err != nil {
 		g.options.Logger.Warn("read what was used", "err", err)
@@ -110,7 +110,7 @@ func (g *Guard) counted(x Exit) Exit {
 // afterEnd runs when the guard's socket has ended: it waits for the guard, and kills what a violent end left.
 func (g *Guard) afterEnd() {
 	status, err := g.process.Wait()
-	living.remove(g.id)
+	liveGuards.remove(g.id)
 	was, attempt, pid := g.starts.lose()
 	closed, timer := g.ending.why()
 	defer close(g.ending.ended)
@@ -130,7 +130,7 @@ func (g *Guard) afterEnd() {
 		if s, ok := exits[pid]; ok {
 			exit = exitOf(s, time.Now(), 0)
 		}
-		g.events.in <- Exited{Attempt: attempt, Exit: g.counted(exit)}
+		g.events.in <- Exited{Attempt: attempt, Exit: g.withUsage(exit)}
 	}
 	if (was.hasMain() || was == emptying) && len(left) == 0 {
 		g.events.in <- Empty{Attempt: attempt}

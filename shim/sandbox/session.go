@@ -27,26 +27,26 @@ type Session struct {
 	// process that it left behind may hold them open. On a terminal Stdout has both.
 	Stdout, Stderr io.Reader
 
-	link     *link
-	outer    func(pid int) int // the agent's number of a process that the guard names
-	id       int64
-	pid      int
-	mark     string     // variable of its environment
-	files    []*os.File // ours
-	outputs  []*os.File // those of files that are read
-	terminal *os.File   // master; nil: pipes
-	wants    bool       // a terminal
-	started  chan error // one answer
-	done     chan struct{}
-	exit     Exit  // once done
-	err      error // once done
+	link          *link
+	agentPID      func(pid int) int // the agent's number of a process that the guard names
+	id            int64
+	pid           int
+	mark          string     // variable of its environment
+	files         []*os.File // ours
+	outputs       []*os.File // those of files that are read
+	terminal      *os.File   // master; nil: pipes
+	wantsTerminal bool       // a terminal
+	started       chan error // one answer
+	done          chan struct{}
+	exit          Exit  // once done
+	err           error // once done
 }
 
 // newSession makes a session with what its program gets as stdin, stdout and stderr, none for a terminal; theirs are
 // those to close when it has them.
 func newSession(g *Guard, e ExecSpec) (s *Session, stdio, theirs []*os.File, err error) {
-	s = &Session{link: g.link, outer: g.number, wants: e.Terminal != nil, started: make(chan error, 1), done: make(chan struct{})}
-	if s.wants {
+	s = &Session{link: g.link, agentPID: g.agentPID, wantsTerminal: e.Terminal != nil, started: make(chan error, 1), done: make(chan struct{})}
+	if s.wantsTerminal {
 		return s, nil, nil, nil
 	}
 	read, write, err := halfPipe(true)
@@ -96,7 +96,7 @@ func halfPipe(writes bool) (read, write *os.File, err error) {
 
 // begin is the news of the start.
 func (s *Session) begin(pid int, terminal *os.File) {
-	if s.wants && terminal == nil { // then it is closed, and the program hung up on
+	if s.wantsTerminal && terminal == nil { // then it is closed, and the program hung up on
 		s.started <- fmt.Errorf("take terminal: %w", unix.EMFILE)
 		return
 	}
@@ -104,7 +104,7 @@ func (s *Session) begin(pid int, terminal *os.File) {
 	if terminal != nil {
 		s.terminal = terminal
 		s.files, s.outputs = []*os.File{terminal}, []*os.File{terminal}
-		s.Stdin, s.Stdout, s.Stderr = typed{terminal}, &output{file: terminal}, strings.NewReader("")
+		s.Stdin, s.Stdout, s.Stderr = terminalInput{terminal}, &output{file: terminal}, strings.NewReader("")
 	}
 	s.started <- nil
 }
@@ -177,7 +177,7 @@ func (s *Session) Kill() error {
 	case int64(syscall.EAGAIN):
 		return fmt.Errorf("kill session: %w: %d are being killed", errBusy, guard.MostExecs)
 	case int64(syscall.ETIMEDOUT):
-		p := proc.Describe(s.outer(int(m.C)))
+		p := proc.Describe(s.agentPID(int(m.C)))
 		p.Name = m.Text
 		return fmt.Errorf("kill session: %w", &proc.StuckError{Processes: []proc.StuckProcess{p}})
 	default:
@@ -215,43 +215,43 @@ func (s *Session) Close() error {
 }
 
 // typed is what a person types at a terminal.
-type typed struct{ terminal *os.File }
+type terminalInput struct{ terminal *os.File }
 
-func (t typed) Write(b []byte) (int, error) { return t.terminal.Write(b) }
+func (t terminalInput) Write(b []byte) (int, error) { return t.terminal.Write(b) }
 
 // Close says the end of input as a person would.
-func (t typed) Close() error {
+func (t terminalInput) Close() error {
 	_, err := t.terminal.Write([]byte{4})
 	return err
 }
 
 // leftMost is more than a pipe (64 KiB) or a terminal holds: what comes after it was written after the program's end.
-const leftMost = 128 << 10
+const mostLeftOver = 128 << 10
 
 // output reads what a program writes. A read that finds its deadline over knows that the program has ended: what is there
 // is read, and nothing is waited for.
 type output struct {
-	file  *os.File
-	ended bool
-	taken int // since then
+	file     *os.File
+	ended    bool
+	leftOver int // since then
 }
 
 func (o *output) Read(b []byte) (int, error) {
 	if !o.ended {
 		n, err := o.file.Read(b)
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-			return n, hungUp(err)
+			return n, endOfTerminal(err)
 		}
 		o.ended = true
 		if err := o.file.SetReadDeadline(time.Time{}); err != nil {
 			return 0, err
 		}
 	}
-	if o.taken >= leftMost {
+	if o.leftOver >= mostLeftOver {
 		return 0, io.EOF
 	}
 	n, err := readNow(o.file, b)
-	o.taken += n
+	o.leftOver += n
 	return n, err
 }
 
@@ -277,11 +277,11 @@ func readNow(f *os.File, b []byte) (n int, err error) {
 	case got == nil || errors.Is(got, unix.EAGAIN):
 		return 0, io.EOF
 	}
-	return 0, hungUp(got)
+	return 0, endOfTerminal(got)
 }
 
 // hungUp reads EIO, as a terminal that no process holds open any more answers, as the end.
-func hungUp(err error) error {
+func endOfTerminal(err error) error {
 	if errors.Is(err, unix.EIO) {
 		return io.EOF
 	}

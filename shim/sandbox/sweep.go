@@ -28,36 +28,36 @@ func sweep(h proc.Host) (map[int]syscall.WaitStatus, []proc.StuckProcess) {
 
 // living are the guards of this process, which are children in sessions of their own too. A name proves nothing: any
 // process may take theirs.
-var living = guards{known: map[proc.ID]bool{}}
+var liveGuards = guardSet{known: map[proc.ID]bool{}}
 
 // guards are locked for reading while one is born, so that who looks at all children knows of each.
-type guards struct {
+type guardSet struct {
 	sync.RWMutex
 	mu    sync.Mutex
 	known map[proc.ID]bool
 }
 
-func (g *guards) add(id proc.ID) {
+func (g *guardSet) add(id proc.ID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.known[id] = true
 }
 
-func (g *guards) remove(id proc.ID) {
+func (g *guardSet) remove(id proc.ID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.known, id)
 }
 
-func (g *guards) has(s proc.Stat) bool {
+func (g *guardSet) has(s proc.Stat) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.known[s.ID()]
 }
 
 func foreign(h proc.Host, exits map[int]syscall.WaitStatus) ([]proc.Stat, error) {
-	living.Lock() // no guard is born meanwhile that it does not know
-	defer living.Unlock()
+	liveGuards.Lock() // no guard is born meanwhile that it does not know
+	defer liveGuards.Unlock()
 	all, err := h.Processes()
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func foreign(h proc.Host, exits map[int]syscall.WaitStatus) ([]proc.Stat, error)
 		session = s.Session
 	}
 	orphan := func(s proc.Stat) bool {
-		return s.PPID == self && s.Session != session && !living.has(s)
+		return s.PPID == self && s.Session != session && !liveGuards.has(s)
 	}
 	found := proc.WithDescendants(all, orphan)
 	return slices.DeleteFunc(found, func(s proc.Stat) bool {

@@ -17,7 +17,7 @@ const watchPeriod = time.Second
 // much memory the processes hold, and above the limit it has them all killed. What grows faster than it looks
 // gets further.
 type memoryWatch struct {
-	nothing
+	noBoundary
 	read   func() (int64, error) // bytes that all processes hold now
 	period time.Duration
 	end    func() error // kills all processes

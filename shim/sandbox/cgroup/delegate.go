@@ -59,7 +59,7 @@ func (h Host) delegated(dir, own string) bool {
 func handedOver(user, here, above uint32) bool { return user != 0 && here == user && above != user }
 
 // strangers are the processes right in the cgroup of dir that do not run our program.
-func (h Host) strangers(dir string) ([]int, error) {
+func (h Host) foreignProcesses(dir string) ([]int, error) {
 	text, err := h.text(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (g *Group) kill(ctx context.Context, except int) error {
 		if err := g.killOnce(ctx, except); err != nil {
 			return err
 		}
-		if !g.settle(ctx, pass, except) {
+		if !g.awaitChange(ctx, pass, except) {
 			pids, err := g.others(except)
 			if err != nil || len(pids) == 0 {
 				return err
@@ -188,7 +188,7 @@ func ignoreGone(err error) error {
 
 // settle waits between two looks at the cgroup until something may have changed; false when ctx is over. On v2 the
 // kernel says when the last process has gone.
-func (g *Group) settle(ctx context.Context, pass, except int) bool {
+func (g *Group) awaitChange(ctx context.Context, pass, except int) bool {
 	dir, ok := g.dirs[""]
 	if !ok || except != 0 {
 		return proc.Pause(ctx, pass)

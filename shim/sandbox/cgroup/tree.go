@@ -134,7 +134,7 @@ func modeOf(h Host, own map[string]string, mounts []mount) Mode {
 }
 
 // place finds the mount at which the own cgroup of a controller is seen.
-func place(own string, mounts []mount, holds func(mount) bool) Controller {
+func findMount(own string, mounts []mount, holds func(mount) bool) Controller {
 	why := "the controller is not mounted"
 	for _, m := range mounts {
 		if !holds(m) {
@@ -159,7 +159,7 @@ func (t *Tree) legacy(own map[string]string, mounts []mount) {
 			t.Controllers[name] = Controller{Why: "the kernel has no such controller, or v2 has it"}
 			continue
 		}
-		c := place(at, mounts, func(m mount) bool { return m.holds(name) })
+		c := findMount(at, mounts, func(m mount) bool { return m.holds(name) })
 		if c.Why == "" {
 			c.Why = t.host.refusal(c.Dir)
 		}
@@ -191,7 +191,7 @@ func (t *Tree) unified(own string, mounts []mount) {
 	if filepath.Base(own) == leafName {
 		own = filepath.Dir(own)
 	}
-	at := place(own, mounts, func(m mount) bool { return m.unified })
+	at := findMount(own, mounts, func(m mount) bool { return m.unified })
 	t.Dir = at.Dir
 	var available []string
 	if at.Why == "" {
@@ -234,7 +234,7 @@ func (t *Tree) undelegated() string {
 	if t.Root || t.Delegated || enabled != "" {
 		return ""
 	}
-	strangers, err := h.strangers(t.Dir)
+	strangers, err := h.foreignProcesses(t.Dir)
 	switch {
 	case err != nil:
 		return err.Error()

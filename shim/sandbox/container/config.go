@@ -21,7 +21,7 @@ type identity struct {
 	caps     uint64 // that the first process can be given, as 1 << CAP_*
 }
 
-func whoami() (identity, error) {
+func currentIdentity() (identity, error) {
 	who := identity{uid: os.Geteuid(), gid: os.Getegid(), rootless: os.Geteuid() != 0, caps: ^uint64(0)}
 	if who.rootless {
 		return who, nil // in its own user namespace it has all
@@ -36,11 +36,11 @@ func whoami() (identity, error) {
 }
 
 func (s Spec) config() (*configs.Config, error) {
-	who, err := whoami()
+	who, err := currentIdentity()
 	if err != nil {
 		return nil, err
 	}
-	root := filepath.Join(s.place, "root")
+	root := filepath.Join(s.memoryDir, "root")
 	if len(s.Root.Layers) > 0 { // the container may write to it, and what it writes must not be memory
 		root = filepath.Join(s.Dir, "root")
 	}

@@ -186,12 +186,12 @@ func TestProbeSaysYesHere(t *testing.T) {
 	if ok, why := Probe(t.Context()); !ok && os.Geteuid() == 0 {
 		t.Errorf("no container for root: %s", why)
 	}
-	opened = false
-	defer func() { opened = true }()
-	if ok, why := Probe(t.Context()); ok || why != errNoDoor.Error() {
+	initialised = false
+	defer func() { initialised = true }()
+	if ok, why := Probe(t.Context()); ok || why != errNoInit.Error() {
 		t.Errorf("without a door: %v, %s", ok, why)
 	}
-	if _, err := Run(t.Context(), Spec{Dir: t.TempDir()}); !errors.Is(err, errNoDoor) {
+	if _, err := Run(t.Context(), Spec{Dir: t.TempDir()}); !errors.Is(err, errNoInit) {
 		t.Errorf("without a door: %v", err)
 	}
 }

@@ -17,16 +17,16 @@ import (
 
 // Container is one that Run has made.
 type Container struct {
-	inner   *libcontainer.Container
-	process *libcontainer.Process
-	dir     string
-	place   string // in memory; else dir
-	cgroups []string
-	pid     int
+	inner     *libcontainer.Container
+	process   *libcontainer.Process
+	dir       string
+	memoryDir string // in memory; else dir
+	cgroups   []string
+	pid       int
 }
 
 // errNoDoor says that main does not begin with Init.
-var errNoDoor = errors.New("main must begin with container.Init")
+var errNoInit = errors.New("main must begin with container.Init")
 
 // Run makes the container and starts its first process, PID 1: the program in the last of files, with files
 // as its descriptors from 3 on. When it returns without an error, the program has been executed. What an earlier container
@@ -40,8 +40,8 @@ func Run(ctx context.Context, s Spec, files ...*os.File) (*Container, error) {
 }
 
 func run(ctx context.Context, s Spec, files []*os.File) (c *Container, err error) {
-	if !opened {
-		return nil, errNoDoor
+	if !initialised {
+		return nil, errNoInit
 	}
 	dir, err := makeDir(s.Dir)
 	if err != nil {
@@ -53,14 +53,14 @@ func run(ctx context.Context, s Spec, files []*os.File) (c *Container, err error
 			err = errors.Join(err, Clear(context.WithoutCancel(ctx), dir))
 		}
 	}()
-	if s.place, err = makePlace(s.Dir); err != nil {
+	if s.memoryDir, err = makeMemoryDir(s.Dir); err != nil {
 		return nil, err
 	}
 	config, err := s.config()
 	if err != nil {
 		return nil, err
 	}
-	inner, err := libcontainer.Create(filepath.Join(s.place, stateName), s.id(), config)
+	inner, err := libcontainer.Create(filepath.Join(s.memoryDir, stateName), s.id(), config)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func run(ctx context.Context, s Spec, files []*os.File) (c *Container, err error
 		return nil, errors.Join(err, destroy(inner, cgroups))
 	}
 	pid, err := process.Pid()
-	return &Container{inner: inner, process: process, dir: s.Dir, place: s.place, cgroups: cgroups, pid: pid}, err
+	return &Container{inner: inner, process: process, dir: s.Dir, memoryDir: s.memoryDir, cgroups: cgroups, pid: pid}, err
 }
 
 // stateName is where libcontainer keeps what it must know of the container.
@@ -163,7 +163,7 @@ func cgroupsOf(c *libcontainer.Container) []string {
 func (c *Container) Remove() error {
 	err := destroy(c.inner, c.cgroups)
 	if err == nil {
-		err = errors.Join(removeTree(c.place), removeTree(c.dir))
+		err = errors.Join(removeTree(c.memoryDir), removeTree(c.dir))
 	}
 	if err != nil {
 		return fmt.Errorf("remove container: %w", err)

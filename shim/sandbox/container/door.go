@@ -16,19 +16,19 @@ import (
 func init() { runtime.LockOSThread() }
 
 // opened says that Init was called: without it a container's first process would run main once more.
-var opened bool
+var initialised bool
 
 // Init is the door through which this program enters a container: it must be the first call of main. A
 // process that was started to make a container never returns from it. No subcommand is called init, and
 // the variable is one that only libcontainer and Probe set.
 func Init() {
-	opened = true
+	initialised = true
 	if len(os.Args) == 2 && os.Args[1] == "init" {
 		switch {
 		case os.Getenv("_LIBCONTAINER_INITPIPE") != "":
 			libcontainer.Init()
 		case os.Getenv(probeVariable) != "":
-			os.Exit(tryHere(os.Stdout)) //nolint:forbidigo // this process is for that alone: main must not go on
+			os.Exit(probeMounts(os.Stdout)) //nolint:forbidigo // this process is for that alone: main must not go on
 		}
 	}
 	// The agent's stderr is not libcontainer's: what matters of its warnings is in the errors too.

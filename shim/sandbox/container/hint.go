@@ -30,7 +30,7 @@ type stepError struct {
 }
 
 func (e *stepError) Error() string {
-	text := e.Step + ": " + cause(e.Err)
+	text := e.Step + ": " + shortCause(e.Err)
 	if e.Hint != "" {
 		text += " (" + e.Hint + ")"
 	}
@@ -50,7 +50,7 @@ func explain(err error) error {
 }
 
 // cause cuts the names of libcontainer's functions off.
-func cause(err error) string {
+func shortCause(err error) string {
 	text := err.Error()
 	for _, noise := range []string{
 		"unable to start container process: ", "unable to create new parent process: ", "error during container init: ",

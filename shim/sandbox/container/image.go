@@ -35,7 +35,7 @@ func (s Spec) imageRoot(root string, who identity) ([]*configs.Mount, error) {
 		}
 	}
 	for _, e := range s.Root.Entries {
-		if slices.Contains(ours, e.Name) {
+		if slices.Contains(ownNames, e.Name) {
 			continue
 		}
 		if err := o.add(e); err != nil {

@@ -17,24 +17,24 @@ import (
 
 // placeOf is where the folder of a container keeps its part in memory, in the filesystem base. The name is the same at
 // each start, so that it is found again without a record.
-func placeOf(dir, base string) string {
+func memoryDirOf(dir, base string) string {
 	digest := sha256.Sum256([]byte(dir))
 	return filepath.Join(base, fmt.Sprintf("muster-%x", digest[:8]))
 }
 
 // bases are filesystems that are memory on most hosts, those first that are ours alone.
-func bases() []string {
+func memoryFilesystems() []string {
 	return []string{"/run", os.Getenv("XDG_RUNTIME_DIR"), "/dev/shm"}
 }
 
 // makePlace makes the folder in memory, or says that dir itself must do.
-func makePlace(dir string) (string, error) {
-	for _, base := range bases() {
+func makeMemoryDir(dir string) (string, error) {
+	for _, base := range memoryFilesystems() {
 		var in unix.Statfs_t
 		if base == "" || unix.Statfs(base, &in) != nil || in.Type != unix.TMPFS_MAGIC {
 			continue
 		}
-		place := placeOf(dir, base)
+		place := memoryDirOf(dir, base)
 		switch err := os.Mkdir(place, 0o700); {
 		case err == nil:
 			return filepath.EvalSymlinks(place)
@@ -49,10 +49,10 @@ func makePlace(dir string) (string, error) {
 }
 
 // places are the folders in memory that a container in dir has left, one at most unless the environment has changed.
-func places(dir string) []string {
+func memoryDirs(dir string) []string {
 	var found []string
-	for _, base := range bases() {
-		place := placeOf(dir, base)
+	for _, base := range memoryFilesystems() {
+		place := memoryDirOf(dir, base)
 		var is unix.Stat_t
 		if base != "" && unix.Lstat(place, &is) == nil && is.Mode&unix.S_IFMT == unix.S_IFDIR && int(is.Uid) == os.Geteuid() {
 			found = append(found, place)

@@ -12,7 +12,7 @@ import (
 
 func TestPlaceInMemoryIsFoundAgainAndCleared(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "container")
-	place, err := makePlace(dir)
+	place, err := makeMemoryDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,14 +24,14 @@ func TestPlaceInMemoryIsFoundAgainAndCleared(t *testing.T) {
 	if info, err := os.Lstat(place); err != nil || info.Mode().Perm() != 0o700 || unix.Statfs(place, &in) != nil || in.Type != unix.TMPFS_MAGIC {
 		t.Errorf("%s: %v, %v, filesystem %x", place, info, err, in.Type)
 	}
-	if found := places(dir); len(found) != 1 || found[0] != place {
+	if found := memoryDirs(dir); len(found) != 1 || found[0] != place {
 		t.Errorf("found %v, want %s", found, place)
 	}
 	// A killed agent's is never taken over, whatever lies in it.
-	if again, err := makePlace(dir); err != nil || again == place {
+	if again, err := makeMemoryDir(dir); err != nil || again == place {
 		t.Errorf("made again: %s, %v", again, err)
 	}
-	for _, left := range append(places(dir), place) {
+	for _, left := range append(memoryDirs(dir), place) {
 		if err := os.MkdirAll(filepath.Join(left, "root", "usr"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestPlaceInMemoryIsFoundAgainAndCleared(t *testing.T) {
 }
 
 func TestPlacesDiffer(t *testing.T) {
-	if a, b := placeOf("/a", "/run"), placeOf("/b", "/run"); a == b || len(filepath.Base(a)) != len("muster-")+16 {
+	if a, b := memoryDirOf("/a", "/run"), memoryDirOf("/b", "/run"); a == b || len(filepath.Base(a)) != len("muster-")+16 {
 		t.Errorf("%s, %s", a, b)
 	}
 }

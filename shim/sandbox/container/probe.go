@@ -33,10 +33,10 @@ func Probe(ctx context.Context) (ok bool, why string) {
 }
 
 func probe(ctx context.Context, dir string) error {
-	if !opened {
-		return errNoDoor
+	if !initialised {
+		return errNoInit
 	}
-	who, err := whoami()
+	who, err := currentIdentity()
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func probe(ctx context.Context, dir string) error {
 }
 
 // tryHere makes a container's mounts, in namespaces that end with this process, and says what failed.
-func tryHere(say io.Writer) int {
+func probeMounts(say io.Writer) int {
 	dir := os.Getenv(probeVariable)
 	for _, try := range []struct {
 		what string

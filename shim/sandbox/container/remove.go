@@ -58,7 +58,7 @@ func clearAll(ctx context.Context, dir string) error {
 	case !mine:
 		return fmt.Errorf("%s: %w", dir, errNotOurs)
 	}
-	for _, folder := range append(places(dir), dir) {
+	for _, folder := range append(memoryDirs(dir), dir) {
 		if err := clearState(ctx, filepath.Join(folder, stateName)); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func clearAll(ctx context.Context, dir string) error {
 	if err := clearRecord(ctx, filepath.Join(dir, recordName)); err != nil {
 		return err
 	}
-	for _, folder := range places(dir) {
+	for _, folder := range memoryDirs(dir) {
 		if err := removeTree(folder); err != nil {
 			return err
 		}

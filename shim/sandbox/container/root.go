@@ -19,7 +19,7 @@ import (
 // choice. libcontainer fills it with mounts in the container's own mount namespace.
 
 // ours are the top-level names that every container has from us, whatever the host or the image has there.
-var ours = []string{"proc", "sys", "dev", "run", "tmp"}
+var ownNames = []string{"proc", "sys", "dev", "run", "tmp"}
 
 const (
 	safe   = unix.MS_NOSUID | unix.MS_NODEV
@@ -33,7 +33,7 @@ func (s Spec) build(root string, who identity) ([]*configs.Mount, error) {
 	if err := os.Mkdir(root, 0o755); err != nil {
 		return nil, err
 	}
-	for _, name := range ours {
+	for _, name := range ownNames {
 		if err := os.Mkdir(filepath.Join(root, name), 0o755); err != nil {
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func (s Spec) hostRoot(root string) ([]*configs.Mount, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if slices.Contains(ours, e.Name()) {
+		if slices.Contains(ownNames, e.Name()) {
 			continue
 		}
 		at := filepath.Join(root, e.Name())
@@ -141,14 +141,14 @@ func (s Spec) hostRoot(root string) ([]*configs.Mount, error) {
 			if err := os.Mkdir(at, 0o755); err != nil {
 				return nil, err
 			}
-			if !slices.Contains(useless, e.Name()) && !isBare("/"+e.Name()) {
+			if !slices.Contains(unusedFolders, e.Name()) && !isEmptyFolder("/"+e.Name()) {
 				names = append(names, e.Name())
 			}
 		}
 	}
 	// The folder that holds our own comes first, while nothing is mounted in the skeleton that it would show again.
 	own := strings.SplitN(s.Dir, "/", 3)[1]
-	slices.SortStableFunc(names, func(a, b string) int { return truth(b == own) - truth(a == own) })
+	slices.SortStableFunc(names, func(a, b string) int { return boolToInt(b == own) - boolToInt(a == own) })
 	var mounts []*configs.Mount
 	for _, name := range names {
 		mounts = append(mounts, readonly("/"+name, "/"+name))
@@ -158,10 +158,10 @@ func (s Spec) hostRoot(root string) ([]*configs.Mount, error) {
 }
 
 // useless are folders of a host that no job reads; a mount of each would cost time at every start.
-var useless = []string{"boot", "lost+found"}
+var unusedFolders = []string{"boot", "lost+found"}
 
 // isBare tells that a folder at the top holds nothing, not even a mount: an empty folder of ours is as good.
-func isBare(path string) bool {
+func isEmptyFolder(path string) bool {
 	var here, root unix.Stat_t
 	if unix.Lstat(path, &here) != nil || unix.Lstat("/", &root) != nil || here.Dev != root.Dev {
 		return false
@@ -175,7 +175,7 @@ func isBare(path string) bool {
 	return errors.Is(err, io.EOF)
 }
 
-func truth(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
@@ -193,7 +193,7 @@ func (s Spec) hostFiles() ([]*configs.Mount, error) {
 		mounts = append(mounts, bind(tmp, "/var/tmp", safe))
 	}
 	if info, err := os.Lstat("/etc/hosts"); err == nil && info.Mode().IsRegular() && s.Hostname != "" {
-		path := filepath.Join(s.place, "hosts")
+		path := filepath.Join(s.memoryDir, "hosts")
 		if err := os.WriteFile(path, s.hosts(), 0o644); err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ type Spec struct {
 	Nodes  []Node // device nodes beside the standard ones
 	Hooks  []Hook // of the operator's CDI specs only
 
-	place string // where the skeleton and libcontainer\'s state are made
+	memoryDir string // where the skeleton and libcontainer\'s state are made
 }
 
 // Root is what the container finds at /.
