@@ -1,5 +1,6 @@
-// Package cachedir opens folders of the user's cache that hold what will be run, and locks what lies in them. It knows
-// nothing of what that is.
+// Package cachedir opens folders of the user's cache that hold what will be run, and locks what lies in them, whatever
+// that is. It promises that no other user can replace such a folder. A Lock owns its file until Close. The caches of
+// images and packages call it.
 package cachedir
 
 import (
@@ -14,7 +15,7 @@ import (
 )
 
 // Open makes the folder name of the cache dir, for its owner alone, with folders in it, and returns its path without
-// links. A folder is refused that belongs to another user, or in whose place another could put one of his.
+// links. A folder is refused that belongs to another user, or that another user could replace.
 func Open(dir, name string, folders ...string) (string, error) {
 	root, err := filepath.Abs(filepath.Join(dir, name))
 	if err != nil {
@@ -33,18 +34,21 @@ func Open(dir, name string, folders ...string) (string, error) {
 		return "", fmt.Errorf("open cache: %w", &fs.PathError{Op: "stat", Path: root, Err: err})
 	}
 	if int(st.Uid) != os.Geteuid() {
-		return "", fmt.Errorf("open cache %s: owner: got uid %d, want %d: it could change what runs; name another by XDG_CACHE_HOME", root, st.Uid, os.Geteuid())
+		return "", fmt.Errorf("open cache %s: owner: got uid %d, want %d: that user could change what runs; name "+
+			"another folder by XDG_CACHE_HOME", root, st.Uid, os.Geteuid())
 	}
 	if err := os.Chmod(root, 0o700); err != nil {
 		return "", fmt.Errorf("open cache: %w", err)
 	}
 	if err := notOthers(filepath.Dir(root)); err != nil {
-		return "", fmt.Errorf("open cache %s: %w: it could be put in another's place; name another by XDG_CACHE_HOME", root, err)
+		return "", fmt.Errorf("open cache %s: %w: another user could replace it; name another folder by XDG_CACHE_HOME",
+			root, err)
 	}
 	return root, nil
 }
 
-// unmapped is how a user namespace shows an owner that it has no number for, the host's root among them (user_namespaces(7)).
+// unmapped is how a user namespace shows an owner that it has no number for, the host's root among them
+// (user_namespaces(7)).
 const unmapped = 65534
 
 // InUserNamespace tells that numbers of users mean something else here than on the machine. The machine's own namespace
@@ -59,8 +63,7 @@ func elsewhere(numbers []user.IDMap) bool {
 	return len(numbers) != 1 || numbers[0] != user.IDMap{ID: 0, ParentID: 0, Count: math.MaxUint32}
 }
 
-// Trusted tells whether a folder is there in whose place nobody but root and the caller could put another; the error says who
-// could.
+// Trusted tells whether a folder exists that no user but root and the caller could replace; the error names who could.
 func Trusted(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -69,8 +72,8 @@ func Trusted(dir string) error {
 	return notOthers(dir)
 }
 
-// notOthers refuses a folder of which somebody else than root and the caller could rename what is in it, in it or above
-// it. Folders that everybody may write to are fine when only owners may rename in them, as in /tmp. at has no links.
+// notOthers refuses a folder in which, or above which, another user than root and the caller could rename entries.
+// Folders that all users may write to are fine when only owners may rename in them, as in /tmp. at has no links.
 func notOthers(at string) error {
 	for ; ; at = filepath.Dir(at) {
 		var st unix.Stat_t

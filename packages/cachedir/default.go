@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Default is where what is fetched is kept for the next run of this user: XDG_CACHE_HOME or the home's. A service may have
-// no home, and a container of YARN's has one that it may not write to (yarn.nodemanager.user-home-dir, /home/). In such a
-// container it is the application's own folder on this host, which its containers share and YARN takes away.
+// Default is where what is fetched is kept for the next run of this user: XDG_CACHE_HOME or the home's. A service may
+// have no home, and a container of YARN's has one that it may not write to (yarn.nodemanager.user-home-dir, /home/). In
+// such a container it is the application's own folder on this host, which its containers share and YARN takes away.
 func Default() string {
 	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
 		return filepath.Join(dir, "muster")
@@ -21,7 +21,8 @@ func Default() string {
 			return dir
 		}
 	}
-	if local, _, _ := strings.Cut(os.Getenv("LOCAL_DIRS"), ","); filepath.IsAbs(local) && canMake(local) && Trusted(local) == nil {
+	if local, _, _ := strings.Cut(os.Getenv("LOCAL_DIRS"), ","); filepath.IsAbs(local) && canMake(local) &&
+		Trusted(local) == nil {
 		return filepath.Join(local, "muster-cache")
 	}
 	return filepath.Join(os.TempDir(), "muster-cache-"+strconv.Itoa(os.Geteuid()))

@@ -10,7 +10,7 @@ import (
 )
 
 // Lock is a held flock(2): it goes with the process at the latest. Lock files are never removed, for a lock on a
-// removed file excludes nobody.
+// removed file excludes no process.
 type Lock struct{ f *os.File }
 
 // Take waits until the file at path is locked, as how says: syscall.LOCK_SH or LOCK_EX. waiting is called once, before
@@ -39,7 +39,7 @@ func Take(ctx context.Context, path string, how int, waiting func()) (*Lock, err
 	}
 }
 
-// Try is Take without the wait: nil when somebody holds it.
+// Try is Take without the wait: nil when another process holds the lock.
 func Try(path string, how int) (*Lock, error) {
 	f, err := open(path)
 	if err != nil {

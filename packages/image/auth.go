@@ -51,7 +51,8 @@ func ParseAuth(text []byte) (Auth, error) {
 	}
 	lines := strings.Split(trimmed, "\n")
 	if len(lines) != 3 {
-		return Auth{}, fmt.Errorf("auth file: got %d lines, want a docker config file (JSON) or three lines: registry, user, password", len(lines))
+		return Auth{}, fmt.Errorf("auth file: got %d lines, want a docker config file (JSON) or three lines: "+
+			"registry, user, password", len(lines))
 	}
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace(line)
@@ -61,7 +62,8 @@ func ParseAuth(text []byte) (Auth, error) {
 		return Auth{}, errors.New("auth file: got an empty line, want three lines: registry, user, password")
 	}
 	if unprintable(login.Username, login.Password) {
-		return Auth{}, errors.New("auth file: got control characters, want three lines of text: registry, user, password")
+		return Auth{}, errors.New("auth file: got control characters, want three lines of text: registry, user, " +
+			"password")
 	}
 	host, err := registryHost(lines[0])
 	if err != nil {
@@ -107,7 +109,8 @@ func parseDockerConfig(text []byte) (Auth, error) {
 		}
 	}
 	if len(a.logins) == 0 {
-		return Auth{}, errors.New("auth file: got no login in `auths`; a login that a credential helper keeps is only used from the user's own docker config file")
+		return Auth{}, errors.New("auth file: got no login in `auths`; a login that a credential helper keeps is " +
+			"only used from the user's own docker config file")
 	}
 	return a, nil
 }
@@ -146,8 +149,8 @@ func registryHost(text string) (string, error) {
 	return r.RegistryStr(), nil
 }
 
-// unprintable characters in a login would reach an HTTP header. Each text is looked at alone: the bytes at the end of one
-// and the beginning of the next may form a character that is in neither.
+// unprintable characters in a login would reach an HTTP header. Each text is looked at alone: the bytes at the end of
+// one and the beginning of the next may form a character that is in neither.
 func unprintable(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) })
 }

@@ -80,7 +80,7 @@ func (c cache) recall(name string) (remembered, error) {
 	return r, r.Descriptor.Digest.Validate()
 }
 
-// write puts a file in place whole: beside it first, to disk, then renamed.
+// write replaces a file as a whole: written beside it, synced, then renamed.
 func write(path string, text []byte) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

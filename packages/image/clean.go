@@ -20,7 +20,7 @@ type Layer struct {
 	Used   time.Time // when an image with it was last asked for
 }
 
-// Clean removes the layers that nobody holds and nobody has asked for since before, and what broken downloads and
+// Clean removes the layers that are not in use and have not been asked for since before, and what broken downloads and
 // unpackings of that time have left. What an agent holds stays, however old. The few kilobytes of manifests stay too.
 // dir is Options.Cache. It returns what it removed.
 func Clean(ctx context.Context, dir string, before time.Time) ([]Layer, error) {
@@ -55,7 +55,7 @@ func Clean(ctx context.Context, dir string, before time.Time) ([]Layer, error) {
 	return layers, c.sweepPartial(before)
 }
 
-// sweepLayer removes the layer if nobody uses it, and returns it then. Only who holds its lock alone may do so.
+// sweepLayer removes the layer if it is not in use, and returns it then. That needs its exclusive lock.
 func (c cache) sweepLayer(f form, path string, before time.Time) (_ *Layer, err error) {
 	algorithm, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)
 	whole := strings.TrimSuffix(name, ".new")

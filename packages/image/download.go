@@ -19,7 +19,7 @@ import (
 // blob is a layer's blob on disk, ready to be read from its start.
 type blob struct {
 	*os.File
-	held *lock  // nil: nobody writes it
+	held *lock  // nil: no process writes it
 	path string // to be removed once it is unpacked; empty: it stays
 }
 
@@ -32,7 +32,7 @@ func (b *blob) Close() error {
 	return err
 }
 
-// done is Close of one that is unpacked.
+// done closes a blob that is unpacked.
 func (b *blob) done() (err error) {
 	if b.path != "" {
 		err = os.Remove(b.path)
@@ -128,8 +128,8 @@ func (r *registry) fill(ctx context.Context, f *os.File, d ispec.Descriptor) err
 	}
 }
 
-// more asks for what is missing, or for all where the registry knows no ranges (RFC 9110, 14). It returns how many bytes
-// came; an error with bytes is a download that broke.
+// more asks for what is missing, or for all where the registry knows no ranges (RFC 9110, 14). It returns how many
+// bytes came; an error with bytes is a download that broke.
 func (r *registry) more(ctx context.Context, f *os.File, d ispec.Descriptor, have int64) (int64, error) {
 	header := http.Header{"Accept-Encoding": {"identity"}}
 	if have > 0 {
@@ -149,8 +149,10 @@ func (r *registry) more(ctx context.Context, f *os.File, d ispec.Descriptor, hav
 		}
 		have = 0
 	}
-	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable || resp.StatusCode == http.StatusPartialContent && !goesOn {
-		return 0, fmt.Errorf("%w: %s does not know the rest of layer %s", ErrUnreachable, r.repo.RegistryStr(), d.Digest)
+	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable || resp.StatusCode == http.StatusPartialContent &&
+		!goesOn {
+		return 0, fmt.Errorf("%w: %s does not know the rest of layer %s", ErrUnreachable, r.repo.RegistryStr(),
+			d.Digest)
 	}
 	// a byte more than there should be tells a blob that is too long
 	got, err := io.Copy(io.MultiWriter(f, meter{r.tally}), io.LimitReader(contextReader{ctx, resp.Body}, d.Size-have+1))
@@ -161,7 +163,8 @@ func (r *registry) more(ctx context.Context, f *os.File, d ispec.Descriptor, hav
 	case err != nil:
 		return got, r.explain(ctx, err)
 	case have+got < d.Size && got == 0:
-		return 0, fmt.Errorf("registry %s: %w: layer %s ends after %d of %d bytes", r.repo.RegistryStr(), ErrUnreachable, d.Digest, have, d.Size)
+		return 0, fmt.Errorf("registry %s: %w: layer %s ends after %d of %d bytes", r.repo.RegistryStr(),
+			ErrUnreachable, d.Digest, have, d.Size)
 	}
 	return got, nil
 }

@@ -79,15 +79,19 @@ func refuse(format string, args ...any) error {
 func hint(err error, host string) string {
 	var plain *plainError
 	switch {
-	case errors.As(err, &plain), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // net/http has no type for it
-		return "it speaks plain http: give the registry a certificate, or have the operator list it among insecure_registries"
+	// net/http has no type for it
+	case errors.As(err, &plain), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "it speaks plain http: give the registry a certificate, or have the operator list it among " +
+			"insecure_registries"
 	case errors.Is(err, ErrUnauthorized):
-		return fmt.Sprintf("give a login for %s by muster.image.auth or in the docker config file, and check the name: "+
+		return fmt.Sprintf("give a login for %s by muster.image.auth or in the docker config file, "+
+			"and check the name: "+
 			"a registry may answer so when there is no such image", host)
 	case errors.Is(err, ErrNotFound):
 		return "check the name and the tag"
 	case errors.Is(err, ErrUnreachable):
-		return "check the registry's name and the network; an image named by digest whose layers are in the cache needs neither"
+		return "check the registry's name and the network; an image named by digest whose layers are in the cache " +
+			"needs neither"
 	case errors.Is(err, ErrDigest):
 		return "the registry, a proxy or the disk changed it: try again, and tell who runs the registry if it stays so"
 	case errors.Is(err, ErrPlatform):

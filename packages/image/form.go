@@ -31,8 +31,8 @@ func (f form) mark() string {
 	return "-u" + strconv.Itoa(f.uid)
 }
 
-// formHere finds out which it is, in dir. Root of a user namespace, or one without CAP_SYS_ADMIN, is a plain user: it can
-// neither keep every owner nor set trusted.*.
+// formHere finds out which it is, in dir. Root of a user namespace, or one without CAP_SYS_ADMIN, is a plain user: it
+// can neither keep every owner nor set trusted.*.
 func formHere(dir string) (form, error) {
 	plain := form{uid: os.Geteuid()}
 	if os.Geteuid() != 0 || cachedir.InUserNamespace() {
@@ -50,7 +50,8 @@ func formHere(dir string) (form, error) {
 	case errors.Is(err, unix.EPERM):
 		return plain, nil
 	case err != nil:
-		return form{}, fmt.Errorf("unpack below %s: its file system keeps no extended attributes, which overlayfs needs: name another by XDG_CACHE_HOME: %w", dir, err)
+		return form{}, fmt.Errorf("unpack below %s: its file system keeps no extended attributes, which overlayfs "+
+			"needs: name another by XDG_CACHE_HOME: %w", dir, err)
 	}
 	return form{uid: -1}, nil
 }

@@ -15,11 +15,13 @@ import (
 
 // Image is an image whose layers are unpacked and stay so until Close.
 type Image struct {
-	Ref       string   // as it was asked for
-	Digest    string   // of the manifest
-	Layers    []string // unpacked folders, lowest first: overlayfs's lower folders
-	Config    Config
-	UserXattr bool // overlay marks are in user.* (mount option userxattr): made by a plain user, who owns every file
+	Ref    string   // as it was asked for
+	Digest string   // of the manifest
+	Layers []string // unpacked folders, lowest first: overlayfs's lower folders
+	Config Config
+	// UserXattr says that overlay marks are in user.* (mount option userxattr): an ordinary user has unpacked the
+	// layers and owns every file.
+	UserXattr bool
 
 	held []*lock
 }
@@ -45,10 +47,10 @@ type source interface {
 	close()
 }
 
-// Pull makes an image's layers ready: what is not in the cache is fetched, checked and unpacked. The reference is one of
-// a registry by Docker Hub's rules, NAME[:TAG][@DIGEST], or oci:DIR[:TAG]. A name with a digest whose parts are all in
-// the cache needs no network; a tag is asked for again each time, and where the registry is away what it last meant is
-// taken, with a warning. Errors are *Error.
+// Pull makes an image's layers ready: what is not in the cache is fetched, checked and unpacked. The reference is one
+// of a registry by Docker Hub's rules, NAME[:TAG][@DIGEST], or oci:DIR[:TAG]. A name with a digest whose parts are all
+// in the cache needs no network; a tag is asked for again each time, and where the registry is unreachable what it last
+// referred to is taken, with a warning. Errors are *Error.
 func Pull(ctx context.Context, ref string, o Options) (*Image, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -132,7 +134,8 @@ func (p *puller) resolve(ctx context.Context) (ispec.Descriptor, error) {
 		}
 		return d, err
 	}
-	p.Logger.Warn("registry is away: the image is what its tag meant before", "image", p.where.text, "digest", was.Descriptor.Digest, "seen", was.At, "err", err)
+	p.Logger.Warn("registry unreachable: using what the tag last referred to", "image", p.where.text, "digest",
+		was.Descriptor.Digest, "seen", was.At, "err", err)
 	return was.Descriptor, nil
 }
 
@@ -198,12 +201,12 @@ func (p *puller) ready(ctx context.Context, im *Image, refs []layerRef) error {
 	p.tally.add(func(now *Progress) { now.Layers = len(refs) })
 	im.Layers = make([]string, len(refs))
 	im.held = make([]*lock, len(refs))
-	places := make(chan struct{}, p.Parallel)
+	slots := make(chan struct{}, p.Parallel)
 	var all sync.WaitGroup
 	for i, ref := range refs {
 		all.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			var err error
 			if im.Layers[i], im.held[i], err = p.layer(ctx, ref); err != nil {
 				cancel(fmt.Errorf("layer %d of %d: %w", i+1, len(refs), err)) // the first is kept

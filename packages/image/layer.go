@@ -40,8 +40,8 @@ func (p *puller) layer(ctx context.Context, ref layerRef) (string, *lock, error)
 			p.tally.add(func(now *Progress) { now.Total += ref.Size })
 			asked = true
 		}
-		// Who has made it meanwhile holds it as long as its container lives, so nobody waits to be alone with it. Between
-		// the two locks a cleaner may come: then it is made once more.
+		// A process that has made it meanwhile holds it as long as its container lives, so no one waits for an
+		// exclusive lock. Between the two locks a cleaner may come: then it is made once more.
 		if held, err = p.cache.tryLock(lockName); err != nil {
 			return "", nil, err
 		}
@@ -92,7 +92,8 @@ func (p *puller) wait(ctx context.Context, name string, how int) (*lock, error) 
 	return held, err
 }
 
-// make fetches and unpacks a layer beside its place and renames it: what is there is whole. The caller holds its lock.
+// make fetches and unpacks a layer beside its final folder and renames it: a layer that exists is complete. The caller
+// holds its lock.
 func (p *puller) make(ctx context.Context, ref layerRef, dir string) (err error) {
 	if ref.Size > p.MaxBytes { // before it fills the disk; no tar is smaller unpacked
 		return refuse("%s: got a blob of %d bytes, want at most %d", ref.Digest, ref.Size, p.MaxBytes)
@@ -121,7 +122,8 @@ func (p *puller) make(ctx context.Context, ref layerRef, dir string) (err error)
 		return fmt.Errorf("%s: %w", ref.Digest, err)
 	}
 	if len(u.left) > 0 {
-		p.Logger.Warn("entries of a layer were left out", "image", p.where.text, "layer", ref.Digest, "entries", u.left, "count", u.leftOut)
+		p.Logger.Warn("entries of a layer were left out", "image", p.where.text, "layer", ref.Digest, "entries", u.left,
+			"count", u.leftOut)
 	}
 	if err := toDisk(fresh); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 )
 
 // layout reads an OCI image layout (OCI Image Specification 1.1, image-layout.md) where it lies; nothing of it but the
-// unpacked layers is copied. Links that lead out of its folder are not followed: who names a layout must not have the
-// agent read what it could not read itself.
+// unpacked layers is copied. Links that lead out of its folder are not followed: a definition that names a layout must
+// not have the agent read what it could not read itself.
 type layout struct{ dir string }
 
 func (l layout) close() {}
@@ -48,13 +48,15 @@ func (l layout) resolve(_ context.Context, tag string) (ispec.Descriptor, error)
 	named := printable(strings.Join(slices.Compact(tags), ", "))
 	switch {
 	case tag != "":
-		return ispec.Descriptor{}, fmt.Errorf("layout %s: tag %s: %w; tags that are there: %s", l.dir, tag, ErrNotFound, named)
+		return ispec.Descriptor{}, fmt.Errorf("layout %s: tag %s: %w; tags that are there: %s", l.dir, tag, ErrNotFound,
+			named)
 	case len(index.Manifests) == 1:
 		return index.Manifests[0], nil
 	case len(index.Manifests) == 0:
 		return ispec.Descriptor{}, fmt.Errorf("layout %s: %w: it holds no image", l.dir, ErrNotFound)
 	}
-	return ispec.Descriptor{}, fmt.Errorf("layout %s: %w: it holds %d images, and none was named; tags that are there: %s", l.dir, ErrReference, len(index.Manifests), named)
+	return ispec.Descriptor{}, fmt.Errorf("layout %s: %w: it holds %d images, and none was named; tags that are "+
+		"there: %s", l.dir, ErrReference, len(index.Manifests), named)
 }
 
 func (l layout) small(_ context.Context, what string, d ispec.Descriptor) ([]byte, error) {
@@ -84,7 +86,7 @@ func blobName(d ispec.Descriptor) string {
 	return filepath.Join(ispec.ImageBlobsDir, d.Digest.Algorithm().String(), d.Digest.Encoded())
 }
 
-// open opens a regular file; at a FIFO nobody waits.
+// open opens a regular file, without waiting at a FIFO.
 func (l layout) open(name string) (_ *os.File, err error) {
 	root, err := os.OpenRoot(l.dir)
 	if err != nil {

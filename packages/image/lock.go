@@ -16,7 +16,7 @@ func (c cache) lock(ctx context.Context, name string, how int, waiting func()) (
 	return cachedir.Take(ctx, filepath.Join(c.root, "locks", name), how, waiting)
 }
 
-// tryLock takes a lock alone, without the wait: nil when somebody holds it.
+// tryLock takes a lock alone, without the wait: nil when another process holds it.
 func (c cache) tryLock(name string) (*lock, error) {
 	return cachedir.Try(filepath.Join(c.root, "locks", name), syscall.LOCK_EX)
 }

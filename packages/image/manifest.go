@@ -113,7 +113,7 @@ type layerRef struct {
 	packed compression
 }
 
-// parseIndex, parseManifest and parseConfig read what a stranger wrote; nothing of it is used unchecked.
+// parseIndex, parseManifest and parseConfig read untrusted text; nothing of it is used unchecked.
 func parseIndex(text []byte) (ispec.Index, error) {
 	var index ispec.Index
 	if err := json.Unmarshal(text, &index); err != nil {
@@ -133,10 +133,12 @@ func parseManifest(text []byte) (ispec.Manifest, error) {
 		return m, refuse("manifest: %v", err)
 	}
 	if m.SchemaVersion != 2 {
-		return m, refuse("manifest: schemaVersion: got %d, want 2: an image of the first format must be pushed anew", m.SchemaVersion)
+		return m, refuse("manifest: schemaVersion: got %d, want 2: an image of the first format must be pushed again",
+			m.SchemaVersion)
 	}
 	if t := m.Config.MediaType; t != ispec.MediaTypeImageConfig && t != dockerConfig {
-		return m, refuse("manifest: config: got media type %q, want a container image: it is something else", printable(t))
+		return m, refuse("manifest: config: got media type %q, want a container image: it is something else",
+			printable(t))
 	}
 	if len(m.Layers) > maxLayers {
 		return m, refuse("manifest: got %d layers, want at most %d", len(m.Layers), maxLayers)
@@ -163,10 +165,12 @@ func layers(m ispec.Manifest, diffIDs []digest.Digest) ([]layerRef, error) {
 	for i, d := range m.Layers {
 		packed, ok := compressions[d.MediaType]
 		if !ok {
-			return nil, refuse("layer %d: got media type %q, want a tar, as it is or packed by gzip or zstd", i+1, printable(d.MediaType))
+			return nil, refuse("layer %d: got media type %q, want a tar, as it is or packed by gzip or zstd", i+1,
+				printable(d.MediaType))
 		}
 		if len(d.URLs) > 0 {
-			return nil, refuse("layer %d: got an address outside of the registry, want its content in the registry", i+1)
+			return nil, refuse("layer %d: got an address outside of the registry, want its content in the registry",
+				i+1)
 		}
 		if err := checkDescriptor("layer", d); err != nil {
 			return nil, err
@@ -179,7 +183,8 @@ func layers(m ispec.Manifest, diffIDs []digest.Digest) ([]layerRef, error) {
 	return distinct(refs), nil
 }
 
-// distinct leaves of equal layers the topmost: it holds all that the lower ones do, and overlayfs takes no folder twice.
+// distinct leaves of equal layers the topmost: it holds all that the lower ones do, and overlayfs takes no folder
+// twice.
 func distinct(refs []layerRef) []layerRef {
 	seen := map[digest.Digest]bool{}
 	var kept []layerRef
@@ -193,7 +198,7 @@ func distinct(refs []layerRef) []layerRef {
 	return kept
 }
 
-// Config is what an image says of its process. All of it is a stranger's: its environment belongs into the container
+// Config is what an image says of its process. All of it is untrusted: its environment belongs into the container
 // and nowhere else.
 type Config struct {
 	Entrypoint []string
@@ -212,13 +217,14 @@ func parseConfig(text []byte) (Config, []digest.Digest, platform, error) {
 		return Config{}, nil, platform{}, refuse("config: rootfs: got type %q, want layers", printable(c.RootFS.Type))
 	}
 	config := Config{
-		Entrypoint: c.Config.Entrypoint, Cmd: c.Config.Cmd, Env: c.Config.Env, WorkingDir: c.Config.WorkingDir, User: c.Config.User,
+		Entrypoint: c.Config.Entrypoint, Cmd: c.Config.Cmd, Env: c.Config.Env, WorkingDir: c.Config.WorkingDir,
+		User: c.Config.User,
 	}
 	return config, c.RootFS.DiffIDs, platform{os: c.OS, arch: c.Architecture, variant: c.Variant}, config.check()
 }
 
-// check refuses what no process can be started with. A variable's name may become that of a file on the host, of a value
-// too long for a variable, and a line of a message.
+// check refuses what no process can be started with. A variable's name may become that of a file on the host, of a
+// value too long for a variable, and a line of a message.
 func (c Config) check() error {
 	for _, s := range slices.Concat(c.Entrypoint, c.Cmd, c.Env, []string{c.WorkingDir, c.User}) {
 		if strings.ContainsRune(s, 0) {
@@ -228,7 +234,8 @@ func (c Config) check() error {
 	for _, e := range c.Env {
 		name, _, ok := strings.Cut(e, "=")
 		if !ok || name == "" || name == "." || name == ".." || strings.Contains(name, "/") || unprintable(name) {
-			return refuse("config: env: got %q, want NAME=VALUE with a name that has no slash and no control character", printable(e))
+			return refuse("config: env: got %q, want NAME=VALUE with a name that has no slash and no control character",
+				printable(e))
 		}
 	}
 	if c.WorkingDir != "" && !strings.HasPrefix(c.WorkingDir, "/") {

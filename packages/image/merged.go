@@ -19,7 +19,7 @@ import (
 // Kind is what an entry of the root is.
 type Kind string
 
-// Other kinds (sockets, FIFOs) have no place at the top of a root and are not listed.
+// Other kinds (sockets, FIFOs) do not belong at the top of a root and are not listed.
 const (
 	Dir     Kind = "dir"
 	Symlink Kind = "symlink"
@@ -31,8 +31,8 @@ type Entry struct {
 	Name   string
 	Kind   Kind
 	Target string // of a symlink, as it stands
-	// Paths are where it is, absolute: of a folder all that show, lowest first as in Image.Layers (overlayfs's lowerdir=
-	// wants them the other way round); of the others one.
+	// Paths are where it is, absolute: of a folder all that show, lowest first as in Image.Layers (overlayfs's
+	// lowerdir= wants them the other way round); of the others one.
 	Paths []string
 }
 
@@ -58,8 +58,8 @@ func (i *Image) merged() merged {
 	return m
 }
 
-// TopLevel lists the merged root, sorted by name. Whiteouts and opaque folders are honoured, also of the root itself and
-// of the folders listed, which overlayfs would not look at when they are the ones that are mounted.
+// TopLevel lists the merged root, sorted by name. Whiteouts and opaque folders are honoured, also of the root itself
+// and of the folders listed, which overlayfs would not look at when they are the ones that are mounted.
 func (i *Image) TopLevel() ([]Entry, error) {
 	m := i.merged()
 	if len(m.layers) == 0 {
@@ -82,7 +82,7 @@ func (i *Image) TopLevel() ([]Entry, error) {
 	var list []Entry
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		n, err := m.child(root, name)
-		if errors.Is(err, fs.ErrNotExist) { // taken away by a whiteout
+		if errors.Is(err, fs.ErrNotExist) { // removed by a whiteout
 			continue
 		}
 		if err != nil {
@@ -290,7 +290,7 @@ func (m merged) isOpaque(l int, name string) (bool, error) {
 	return n == 1 && value[0] == 'y', nil
 }
 
-// isWhiteout: overlayfs takes a name away by a character device 0:0.
+// isWhiteout: overlayfs hides a name by a character device 0:0.
 func isWhiteout(info fs.FileInfo) bool {
 	if info.Mode()&fs.ModeCharDevice == 0 {
 		return false

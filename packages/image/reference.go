@@ -32,7 +32,8 @@ func parseReference(text string, insecure []string) (reference, error) {
 	}
 	n, err := name.ParseReference(text, options...)
 	if err != nil {
-		return reference{text: text}, fmt.Errorf("%w: %v", ErrReference, err) //nolint:errorlint // only the text of the library's error is of use
+		//nolint:errorlint // only the text of the library's error is of use
+		return reference{text: text}, fmt.Errorf("%w: %v", ErrReference, err)
 	}
 	return reference{text: text, name: n}, nil
 }

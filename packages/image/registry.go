@@ -36,17 +36,17 @@ const (
 )
 
 // registry speaks the distribution protocol (OCI Distribution Specification 1.1). The login is go-containerregistry's;
-// the requests are ours, for a download must go on where it broke.
+// the requests are made here, for a download must continue where it broke.
 type registry struct {
 	repo     name.Repository
 	keychain authn.Keychain
 	cache    cache
 	tally    *tally
 	base     guarded
-	idle     func() // closes the connections that nobody uses
+	idle     func() // closes unused connections
 
 	mu     sync.Mutex
-	client *http.Client // nil until the registry has said how to log in
+	client *http.Client // nil until the registry has answered how to log in
 }
 
 func newRegistry(ref name.Reference, o Options, c cache, t *tally) *registry {
@@ -64,11 +64,17 @@ func newRegistry(ref name.Reference, o Options, c cache, t *tally) *registry {
 			return idleConn{conn}, nil
 		},
 	}
-	guard := guarded{inner: base, insecure: o.Insecure, near: loopback((&url.URL{Host: ref.Context().RegistryStr()}).Hostname())}
-	return &registry{repo: ref.Context(), keychain: o.keychain(), cache: c, tally: t, base: guard, idle: base.CloseIdleConnections}
+	guard := guarded{
+		inner: base, insecure: o.Insecure,
+		near: loopback((&url.URL{Host: ref.Context().RegistryStr()}).Hostname()),
+	}
+	return &registry{
+		repo: ref.Context(), keychain: o.keychain(), cache: c, tally: t, base: guard,
+		idle: base.CloseIdleConnections,
+	}
 }
 
-// idleConn gives up when the other side has been silent for idleTime: a download that hangs is taken up anew.
+// idleConn fails when nothing was received for idleTime: a download that hangs is then retried.
 type idleConn struct{ net.Conn }
 
 func (c idleConn) Read(b []byte) (int, error) {
@@ -86,8 +92,8 @@ func (e *plainError) Error() string {
 }
 
 // guarded refuses plain http but to the hosts that were listed, and between a registry at a loopback address and others
-// there: go-containerregistry falls back to it for private addresses, and a login or a redirect may name any address. One
-// of a registry elsewhere must not have the agent ask what listens on its own host.
+// there: go-containerregistry falls back to it for private addresses, and a login or a redirect may name any address.
+// One of a registry elsewhere must not have the agent ask what listens on its own host.
 type guarded struct {
 	inner    http.RoundTripper
 	insecure []string
@@ -131,7 +137,9 @@ func (r *registry) connected(ctx context.Context) (*http.Client, error) {
 func (r *registry) close() { r.idle() }
 
 // ask sends a request until it is answered with one of the codes, and gives up soon on an answer that will not change.
-func (r *registry) ask(ctx context.Context, method, path string, header http.Header, codes ...int) (*http.Response, error) {
+func (r *registry) ask(
+	ctx context.Context, method, path string, header http.Header, codes ...int,
+) (*http.Response, error) {
 	pause := firstWait
 	for try := 1; ; try++ {
 		resp, err := r.askOnce(ctx, method, path, header, codes...)
@@ -145,7 +153,9 @@ func (r *registry) ask(ctx context.Context, method, path string, header http.Hea
 	}
 }
 
-func (r *registry) askOnce(ctx context.Context, method, path string, header http.Header, codes ...int) (*http.Response, error) {
+func (r *registry) askOnce(
+	ctx context.Context, method, path string, header http.Header, codes ...int,
+) (*http.Response, error) {
 	client, err := r.connected(ctx)
 	if err != nil {
 		return nil, r.explain(ctx, err)
@@ -179,20 +189,20 @@ func (r *registry) explain(ctx context.Context, err error) error {
 	if !errors.As(err, &answer) {
 		return fmt.Errorf("registry %s: %w: %w", host, ErrUnreachable, err)
 	}
-	said := http.StatusText(answer.StatusCode)
+	reason := http.StatusText(answer.StatusCode)
 	for _, d := range answer.Errors {
-		said += ": " + d.String()
+		reason += ": " + d.String()
 	}
-	said = strconv.Itoa(answer.StatusCode) + " " + printable(said)
+	reason = strconv.Itoa(answer.StatusCode) + " " + printable(reason)
 	switch {
 	case answer.StatusCode == http.StatusUnauthorized, answer.StatusCode == http.StatusForbidden:
-		return fmt.Errorf("registry %s: %w: %s", host, ErrUnauthorized, said)
+		return fmt.Errorf("registry %s: %w: %s", host, ErrUnauthorized, reason)
 	case answer.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("registry %s: %w: %s", host, ErrNotFound, said)
+		return fmt.Errorf("registry %s: %w: %s", host, ErrNotFound, reason)
 	case answer.StatusCode == http.StatusTooManyRequests, answer.StatusCode >= http.StatusInternalServerError:
-		return fmt.Errorf("registry %s: %w: %s", host, ErrUnreachable, said)
+		return fmt.Errorf("registry %s: %w: %s", host, ErrUnreachable, reason)
 	}
-	return fmt.Errorf("registry %s: %s", host, said)
+	return fmt.Errorf("registry %s: %s", host, reason)
 }
 
 // manifestTypes is what we can read.
@@ -244,7 +254,8 @@ func (r *registry) others(ctx context.Context, err error) error {
 		more = fmt.Sprintf(" and %d more", len(list.Tags)-maxTags)
 		list.Tags = list.Tags[:maxTags]
 	}
-	return fmt.Errorf("%w; tags of %s that are there: %s%s", err, r.repo.RepositoryStr(), printable(strings.Join(list.Tags, ", ")), more)
+	return fmt.Errorf("%w; tags of %s that are there: %s%s", err, r.repo.RepositoryStr(),
+		printable(strings.Join(list.Tags, ", ")), more)
 }
 
 // small fetches a manifest, an index or a configuration, checked.
@@ -267,7 +278,9 @@ func (r *registry) small(ctx context.Context, what string, d ispec.Descriptor) (
 }
 
 // get reads a small answer whole.
-func (r *registry) get(ctx context.Context, path string, header http.Header, most int64) (text []byte, kind string, err error) {
+func (r *registry) get(
+	ctx context.Context, path string, header http.Header, most int64,
+) (text []byte, kind string, err error) {
 	resp, err := r.ask(ctx, http.MethodGet, path, header, http.StatusOK)
 	if err != nil {
 		return nil, "", err
@@ -291,7 +304,7 @@ func mediaType(resp *http.Response) string {
 	return kind
 }
 
-// printable keeps a stranger's text from steering a terminal, and short.
+// printable makes a registry's text short and harmless to a terminal.
 func printable(s string) string {
 	const most = 500
 	if len(s) > most {

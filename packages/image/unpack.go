@@ -21,10 +21,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// umoci writes its findings to standard error by a logger of the whole process; what matters of them is said here.
+// umoci writes its findings to standard error by a logger of the whole process; what matters of them is reported here.
 func init() { log.SetLevel(log.FatalLevel) } //nolint:forbidigo // this is what keeps it quiet
 
-// Bounds of a single entry, and of what is told about those that were left out.
+// Bounds of a single entry, and of what is reported about those that were left out.
 const (
 	maxPath   = 4096     // bytes of a name or a link's target: PATH_MAX
 	maxDepth  = 256      // folders in a name; each is looked at for each entry below it
@@ -59,7 +59,7 @@ type unpacker struct {
 	dir       string
 	files     int
 	bytes     int64
-	whiteouts map[string]bool // names this layer takes away
+	whiteouts map[string]bool // names that this layer hides
 	folders   map[string]bool // folders that are there and need no second look
 	left      []string        // entries that were left out, the first few, with why
 	leftOut   int
@@ -185,11 +185,12 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 		if h.Linkname, err = inside(h.Linkname); err != nil {
 			return err
 		}
-	case tar.TypeReg, tar.TypeRegA, tar.TypeDir, tar.TypeSymlink, tar.TypeFifo: //nolint:staticcheck // old tars have RegA
+	//nolint:staticcheck // old tars have RegA
+	case tar.TypeReg, tar.TypeRegA, tar.TypeDir, tar.TypeSymlink, tar.TypeFifo:
 	default:
 		return refuse("got type %q", h.Typeflag)
 	}
-	if name == "." { // the root's own mode and owner are those of whoever mounts it
+	if name == "." { // the root's own mode and owner are those of its mount
 		if h.Typeflag != tar.TypeDir {
 			return refuse("got something else than a folder for the root")
 		}
@@ -197,7 +198,7 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 	}
 	h.Name = name
 	u.attributes(h)
-	if u.form.plain() { // all is ours; umoci would note the owners in attributes that nobody reads
+	if u.form.plain() { // all belongs to this user; umoci would note the owners in attributes that are never read
 		h.Uid, h.Gid = 0, 0
 	}
 	if base, ok := strings.CutPrefix(path.Base(name), whiteoutPrefix); ok {
@@ -230,7 +231,8 @@ func (u *unpacker) take(h *tar.Header) error {
 	if len(h.Name) > maxPath || len(h.Linkname) > maxPath {
 		return refuse("got a path of more than %d bytes", maxPath)
 	}
-	if strings.Count(h.Name, "/") > maxDepth || h.Typeflag == tar.TypeLink && strings.Count(h.Linkname, "/") > maxDepth {
+	if strings.Count(h.Name, "/") > maxDepth || h.Typeflag == tar.TypeLink &&
+		strings.Count(h.Linkname, "/") > maxDepth {
 		return refuse("got a path of more than %d folders", maxDepth)
 	}
 	return nil
@@ -285,7 +287,7 @@ const (
 	aufsPrefix     = ".wh."     // after the prefix: notes of aufs for itself
 )
 
-// whiteout takes names away that lower layers have. It must not hide what this layer itself brings, wherever it stands
+// whiteout hides names that lower layers have. It must not hide what this layer itself brings, wherever it stands
 // in the tar (layer.md, whiteouts), so a folder of this layer becomes opaque and a file stays.
 func (u *unpacker) whiteout(dir, base string) error {
 	switch {
@@ -308,10 +310,11 @@ func (u *unpacker) whiteout(dir, base string) error {
 		return nil
 	}
 	u.whiteouts[name] = true
-	return u.extractor.UnpackEntry(u.dir, &tar.Header{Name: path.Join(dir, whiteoutPrefix+base), Typeflag: tar.TypeReg}, strings.NewReader(""))
+	return u.extractor.UnpackEntry(u.dir, &tar.Header{Name: path.Join(dir, whiteoutPrefix+base), Typeflag: tar.TypeReg},
+		strings.NewReader(""))
 }
 
-// opaque hides what lower layers have in a folder. The layer's root is marked too, for whoever merges the layers.
+// opaque hides what lower layers have in a folder. The layer's root is marked too, for the merge of the layers.
 func (u *unpacker) opaque(dir string) error {
 	if dir == "." {
 		return unix.Lsetxattr(u.dir, u.form.opaqueXattr(), []byte("y"), 0)
@@ -319,11 +322,14 @@ func (u *unpacker) opaque(dir string) error {
 	if err := u.parents(path.Join(dir, "x")); err != nil {
 		return err
 	}
-	return u.extractor.UnpackEntry(u.dir, &tar.Header{Name: path.Join(dir, whiteoutPrefix+opaqueName), Typeflag: tar.TypeReg}, strings.NewReader(""))
+	return u.extractor.UnpackEntry(u.dir, &tar.Header{
+		Name:     path.Join(dir, whiteoutPrefix+opaqueName),
+		Typeflag: tar.TypeReg,
+	}, strings.NewReader(""))
 }
 
 // parents makes the folders above a name that the layer has no entries for, readable for everybody whatever the umask.
-// One that this layer has taken away before comes back empty.
+// A folder that this layer has hidden before comes back empty.
 func (u *unpacker) parents(name string) error {
 	if u.folders[path.Dir(name)] {
 		return nil

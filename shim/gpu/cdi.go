@@ -39,7 +39,9 @@ func injectCDI(ctx context.Context, devices []Device, o InjectOptions) (in Injec
 		}
 	}
 	slices.Sort(reasons)
-	if !slices.ContainsFunc(cache.GetVendorSpecs(cdiVendor), func(s *cdi.Spec) bool { return s.GetClass() == cdiClass }) {
+	if !slices.ContainsFunc(cache.GetVendorSpecs(cdiVendor), func(s *cdi.Spec) bool {
+		return s.GetClass() == cdiClass
+	}) {
 		return in, reasons, false
 	}
 	r := cdiReader{options: o, used: map[string]bool{}, in: Injection{Env: map[string]string{}}}
@@ -49,7 +51,8 @@ func injectCDI(ctx context.Context, devices []Device, o InjectOptions) (in Injec
 		}
 	}
 	if err := r.exactly(devices); err != nil {
-		return in, append(reasons, fmt.Sprintf("CDI: %v: write the spec anew (nvidia-ctk cdi generate); device nodes instead", err)), false
+		return in, append(reasons, fmt.Sprintf("CDI: %v: generate the spec again (nvidia-ctk cdi generate); device "+
+			"nodes instead", err)), false
 	}
 	r.in.Source = "CDI " + strings.Join(slices.Sorted(maps.Keys(r.used)), ", ")
 	r.checkToolkit(ctx)
@@ -66,7 +69,7 @@ type cdiReader struct {
 func (r *cdiReader) device(cache *cdi.Cache, d Device) error {
 	entry := entryOf(cache, d)
 	if entry == nil {
-		return fmt.Errorf("no spec names %s: write it anew (nvidia-ctk cdi generate)", d)
+		return fmt.Errorf("no spec names %s: generate it again (nvidia-ctk cdi generate)", d)
 	}
 	spec := entry.GetSpec()
 	path := spec.GetPath()
@@ -85,13 +88,13 @@ func (r *cdiReader) device(cache *cdi.Cache, d Device) error {
 	return nil
 }
 
-// exactly refuses what would open another GPU than those that were claimed, or not all of them: an index in a spec is of
-// the day when it was written.
+// exactly refuses what would open another GPU than those that were claimed, or not all of them: an index in a spec is
+// of the day when it was written.
 func (r *cdiReader) exactly(devices []Device) error {
 	want := map[string]bool{}
 	for _, d := range devices {
 		if d.Minor < 0 {
-			return nil // nobody knows
+			return nil // unknown
 		}
 		want["/dev/nvidia"+strconv.Itoa(d.Minor)] = true
 	}
@@ -156,7 +159,8 @@ func (r *cdiReader) edits(e cdi.ContainerEdits) error {
 		if len(options) == 0 {
 			options = []string{"bind"}
 		}
-		r.in.addMount(Mount{From: from, To: m.ContainerPath, ReadOnly: slices.Contains(options, "ro"), Options: options})
+		r.in.addMount(Mount{From: from, To: m.ContainerPath, ReadOnly: slices.Contains(options, "ro"),
+			Options: options})
 	}
 	for _, h := range e.Hooks {
 		if err := r.hook(cdi.Hook{Hook: h}); err != nil {
@@ -224,7 +228,7 @@ func hookEnv(env []string) []string {
 	return out
 }
 
-// trusted refuses a file that somebody else than root or the agent's user can change or replace, where it lies and where
+// trusted refuses a file that another user than root or the agent's can change or replace, where it lies and where
 // a link to it does: a spec chooses what of the host gets into containers and which programs run beside them.
 func trusted(path string) error {
 	file, err := filepath.EvalSymlinks(path)
@@ -276,7 +280,8 @@ func (r *cdiReader) checkToolkit(ctx context.Context) {
 		asked[h.Path] = true
 		if v, ok := versionOf(ctx, h); ok && slices.Compare(v[:], toolkitFloor[:]) < 0 {
 			r.in.Warnings = append(r.in.Warnings, fmt.Sprintf(
-				"%s is of NVIDIA container toolkit %d.%d.%d, which lets an image run programs on the host (CVE-2025-23266): install %d.%d.%d or later",
+				"%s is of NVIDIA container toolkit %d.%d.%d, which lets an image run programs on the host "+
+					"(CVE-2025-23266): install %d.%d.%d or later",
 				h.Path, v[0], v[1], v[2], toolkitFloor[0], toolkitFloor[1], toolkitFloor[2]))
 		}
 	}

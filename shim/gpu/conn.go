@@ -63,7 +63,7 @@ func (r *replies) forget(id int64) {
 	delete(r.asked, id)
 }
 
-// deliver hands a reply to whoever asked; a second one finds nobody.
+// deliver passes a reply to its request; a second one is dropped.
 func (r *replies) deliver(reply Reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,8 @@ func dial(path string, patience time.Duration, emit func(Event)) (*conn, error) 
 	if path == "" {
 		return nil, fmt.Errorf("%w: not installed beside muster", ErrNoHelper)
 	}
-	c := &conn{cmd: exec.Command(path), patience: patience, emit: emit, ended: make(chan struct{}), killed: make(chan struct{}),
+	c := &conn{cmd: exec.Command(path), patience: patience, emit: emit, ended: make(chan struct{}),
+		killed:  make(chan struct{}),
 		replies: replies{asked: map[int64]chan Reply{}}}
 	c.cmd.Stderr = &c.stderr
 	c.cmd.WaitDelay = patience
@@ -123,7 +124,7 @@ func (c *conn) ask(ctx context.Context, op Op) (Reply, error) {
 		return Reply{}, err
 	}
 	c.writing.Lock()
-	_, _ = c.stdin.Write(append(line, '\n')) // of one that is gone; what it said before may still be on its way
+	_, _ = c.stdin.Write(append(line, '\n')) // of a helper that has ended; its last replies may still be on their way
 	c.writing.Unlock()
 	select {
 	case r := <-reply:
@@ -154,7 +155,7 @@ func (c *conn) live() {
 		c.kill(err)
 	}
 	waited := make(chan error, 1)
-	go func() { waited <- c.cmd.Wait() }() // nobody can wait for it where the driver does not let the helper go
+	go func() { waited <- c.cmd.Wait() }() // it ends with the helper, which the driver may hold for ever
 	for range 2 {
 		timer := time.NewTimer(c.patience)
 		select {
@@ -165,14 +166,14 @@ func (c *conn) live() {
 			c.mu.Unlock()
 			return
 		case <-timer.C:
-			c.kill(errors.New("it said nothing more and did not end"))
+			c.kill(errors.New("it closed its output and did not end"))
 		}
 	}
 	c.abandoned = true
 }
 
 // readAll reads to the end. A killed helper in the hands of the driver may outlive it: its output is closed after the
-// patience, so that nobody waits for it.
+// patience, so that the read ends.
 func (c *conn) readAll() error {
 	read := make(chan struct{})
 	var closing sync.WaitGroup
@@ -202,7 +203,7 @@ func (c *conn) read() error {
 	for lines.Scan() {
 		var r Reply
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return fmt.Errorf("%w: it said %.60q: %w", ErrEnded, lines.Text(), err)
+			return fmt.Errorf("%w: it answered %.60q: %w", ErrEnded, lines.Text(), err)
 		}
 		if r.Event != nil {
 			c.emit(*r.Event)
@@ -216,7 +217,7 @@ func (c *conn) read() error {
 	return nil // its end, or ours
 }
 
-// kill ends the helper; why is what its callers hear.
+// kill ends the helper; why is the error of its requests.
 func (c *conn) kill(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -106,7 +106,9 @@ func (d Device) Users(onGPU []Process) []Process {
 	if d.Instance == nil {
 		return onGPU
 	}
-	return slices.DeleteFunc(slices.Clone(onGPU), func(p Process) bool { return p.GPUInstance != d.Instance.GPUInstance })
+	return slices.DeleteFunc(slices.Clone(onGPU), func(p Process) bool {
+		return p.GPUInstance != d.Instance.GPUInstance
+	})
 }
 
 // concerns tells whether something that happened to a GPU, or to one GPU instance of it, happened to this device.

@@ -29,7 +29,8 @@ var (
 		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
 		"/usr/local/nvidia/lib64", "/run/opengl-driver/lib", "/usr/lib/wsl/lib",
 	}
-	toolDirs = []string{"/usr/bin", "/usr/local/bin", "/usr/local/nvidia/bin", "/opt/bin", "/run/current-system/sw/bin", "/usr/lib/wsl/lib"}
+	toolDirs = []string{"/usr/bin", "/usr/local/bin", "/usr/local/nvidia/bin", "/opt/bin", "/run/current-system/sw/bin",
+		"/usr/lib/wsl/lib"}
 )
 
 // addDriverFiles mounts the driver's libraries and tools read-only where the host has them.
@@ -137,8 +138,8 @@ func (e loaderEntry) foreign() bool {
 
 const loaderMagic = "glibc-ld.so.cache1.1"
 
-// parseLoaderCache reads glibc's cache in the form of since 2.2 (sysdeps/generic/dl-cache.h), alone or behind the older one:
-// magic, count, 24 bytes; then entries of flags, name and path offsets from the magic, 12 bytes.
+// parseLoaderCache reads glibc's cache in the form of since 2.2 (sysdeps/generic/dl-cache.h), alone or behind the older
+// one: magic, count, 24 bytes; then entries of flags, name and path offsets from the magic, 12 bytes.
 func parseLoaderCache(data []byte) ([]loaderEntry, error) {
 	start := bytes.Index(data, []byte(loaderMagic))
 	if start < 0 {

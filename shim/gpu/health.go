@@ -17,7 +17,7 @@ const (
 	ResetGPU Class = "reset-gpu"
 	// Ignore: it is written down, and nothing follows.
 	Ignore Class = "ignore"
-	// InUse: somebody else has the device. Of findings only.
+	// InUse: another process has the device. Of findings only.
 	InUse Class = "in-use"
 )
 
@@ -47,7 +47,8 @@ func judge(id string, v Vitals) []Finding {
 			out = append(out, Finding{Device: id, What: what, Why: why, Remedy: remedy, Class: ResetGPU})
 		}
 	}
-	add(v.Lost, "fallen off the bus", "the driver no longer reaches it", "restart the host; if it comes again, check seating, power and cooling")
+	add(v.Lost, "fallen off the bus", "the driver no longer reaches it",
+		"restart the host; if it comes again, check seating, power and cooling")
 	add(v.ResetRequired, "reset required", "the driver refuses it", resetRemedy)
 	add(v.DoubleBitErrors > 0, "double-bit memory errors",
 		fmt.Sprintf("%d uncorrectable since the driver was loaded", v.DoubleBitErrors), resetRemedy)

@@ -13,13 +13,14 @@ import (
 var (
 	// ErrNoHelper says that muster-gpu is not there or does not start on this system. Nodes still finds the devices.
 	ErrNoHelper = errors.New("no muster-gpu")
-	// ErrNoDriver says that muster-gpu found no NVIDIA driver, or one that does not work.
+	// ErrNoDriver says that muster-gpu found no NVIDIA driver that works.
 	ErrNoDriver = errors.New("no NVIDIA driver")
-	// ErrHung says that the helper did not answer in time; it was killed and is started anew.
+	// ErrHung says that the helper did not answer in time; it was killed and is restarted.
 	ErrHung = errors.New("muster-gpu hangs")
-	// ErrEnded says that the helper ended before it answered; it is started anew.
+	// ErrEnded says that the helper ended before it answered; it is restarted.
 	ErrEnded = errors.New("muster-gpu ended")
-	// errStuck says that several helpers in a row could not even be killed: the driver holds them, and no more are started.
+	// errStuck says that several helpers in a row could not even be killed: the driver holds them, and no more are
+	// started.
 	errStuck = errors.New("muster-gpu cannot be killed")
 	// errClosed says that the Helper was closed.
 	errClosed = errors.New("closed")
@@ -30,7 +31,7 @@ type settings struct {
 	timeout  time.Duration // for each request
 	pause    time.Duration // before the first restart; doubled for each that does not last
 	maxPause time.Duration
-	stable   time.Duration // a helper that lived as long starts the pauses anew
+	stable   time.Duration // a helper that lived as long resets the pauses
 	patience time.Duration // for the end of a helper that was asked or killed
 	root     string        // of /sys
 }
@@ -59,7 +60,7 @@ type Helper struct {
 	now      present
 	seen     lastSeen
 	watchers map[chan Event]struct{}
-	dropped  bool // an event found a full watcher
+	dropped  bool // an event was lost to a full watcher
 }
 
 // present is the helper process of this moment.
@@ -92,7 +93,7 @@ func open(ctx context.Context, path string, log *slog.Logger, s settings) (*Help
 	return h, nil
 }
 
-// Hello is what the first helper said of itself and the driver.
+// Hello is what the first helper reported of itself and the driver.
 func (h *Helper) Hello() Hello { return h.hello }
 
 // Inventory is all devices with their health and processes as of now.
@@ -146,8 +147,8 @@ func (h *Helper) Processes(ctx context.Context) (map[string][]Process, error) {
 // watchBuffer is how many events a slow watcher may be behind; what comes then is lost, with a warning.
 const watchBuffer = 1024
 
-// Watch tells what happens to the devices from now on, across restarts of the helper, of which it tells too. The channel
-// is closed when ctx ends or the Helper is closed.
+// Watch tells what happens to the devices from now on, across restarts of the helper, of which it tells too. The
+// channel is closed when ctx ends or the Helper is closed.
 func (h *Helper) Watch(ctx context.Context) <-chan Event {
 	events := make(chan Event, watchBuffer)
 	h.mu.Lock()
@@ -192,7 +193,7 @@ func (h *Helper) call(ctx context.Context, op Op) (Reply, error) {
 	}
 	reply, err := c.ask(ctx, op)
 	if errors.Is(err, errTimeout) {
-		err = fmt.Errorf("%w: no answer within %s; it was killed and is started anew", ErrHung, h.settings.timeout)
+		err = fmt.Errorf("%w: no answer within %s; it was killed and is restarted", ErrHung, h.settings.timeout)
 		c.kill(err)
 	}
 	if err != nil {
@@ -253,7 +254,8 @@ func (h *Helper) supervise(c *conn) {
 			pause = h.settings.pause
 		}
 		if stuck >= mostStuck {
-			h.set(nil, fmt.Errorf("%w: %d of them; look for processes in state D and at the kernel's log", errStuck, stuck))
+			h.set(nil, fmt.Errorf("%w: %d of them; look for processes in state D and at the kernel's log", errStuck,
+				stuck))
 			<-h.life.Done()
 			h.set(nil, errClosed)
 			return
@@ -310,7 +312,8 @@ func (h *Helper) start(ctx context.Context) (*conn, error) {
 	case reply.Hello == nil:
 		err = fmt.Errorf("%s: no hello in its answer", h.path)
 	case reply.Hello.Protocol != Protocol:
-		err = fmt.Errorf("%s speaks protocol %d, want %d: install the muster-gpu of this muster", h.path, reply.Hello.Protocol, Protocol)
+		err = fmt.Errorf("%s speaks protocol %d, want %d: install the muster-gpu of this muster", h.path,
+			reply.Hello.Protocol, Protocol)
 	}
 	if err != nil {
 		c.kill(err)
@@ -321,7 +324,7 @@ func (h *Helper) start(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// resubscribe goes on watching with a new helper.
+// resubscribe continues the watching with a new helper.
 func (h *Helper) resubscribe(c *conn) {
 	h.mu.Lock()
 	watched := len(h.watchers) > 0
@@ -356,7 +359,7 @@ func (h *Helper) emit(e Event) {
 		default:
 			if !h.dropped {
 				h.dropped = true
-				h.log.Warn("gpu events lost", "why", "nobody takes them", "kind", e.Kind)
+				h.log.Warn("gpu events lost", "cause", "the watcher is too slow", "kind", e.Kind)
 			}
 		}
 	}

@@ -144,7 +144,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no driver", fake{NoDriver: true}, quick, ErrNoDriver, "no NVIDIA driver: the driver is not loaded"},
 		{"mute", fake{Mute: true}, hasty(), ErrHung, "no hello within 5s"},
 		{"dies", fake{Die: OpHello}, quick, ErrEnded, "exit status 127: symbol lookup error: undefined symbol: nvmlSomething"},
-		{"garbage", fake{Garbage: OpHello}, quick, ErrEnded, `it said "NVML WARNING"`},
+		{"garbage", fake{Garbage: OpHello}, quick, ErrEnded, `it answered "NVML WARNING"`},
 		{"another protocol", fake{Protocol: 7}, quick, nil, "speaks protocol 7, want 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestHelperDies(t *testing.T) {
 		says string
 	}{
 		{"by itself", fake{Die: OpProcesses}, "undefined symbol: nvmlSomething"},
-		{"of what it says", fake{Garbage: OpProcesses}, `it said "NVML WARNING"`},
+		{"of what it says", fake{Garbage: OpProcesses}, `it answered "NVML WARNING"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.fake.Once = filepath.Join(t.TempDir(), "once")

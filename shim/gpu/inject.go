@@ -106,7 +106,8 @@ func injectNodes(devices []Device, o InjectOptions) (Injection, error) {
 	in := Injection{Source: "device nodes"}
 	for _, d := range devices {
 		if d.Minor < 0 {
-			return in, fmt.Errorf("%s: its device node is not known; a CDI spec would name it (nvidia-ctk cdi generate)", d)
+			return in, fmt.Errorf("%s: its device node is not known; a CDI spec would name it "+
+				"(nvidia-ctk cdi generate)", d)
 		}
 		paths := []string{"/dev/nvidia" + strconv.Itoa(d.Minor)}
 		if d.Instance != nil {
@@ -130,7 +131,8 @@ func injectNodes(devices []Device, o InjectOptions) (Injection, error) {
 		case err == nil:
 			in.addNode(node)
 		case slices.Contains(controlNodes, path):
-			in.Warnings = append(in.Warnings, fmt.Sprintf("no %s: CUDA will not start; make it with nvidia-modprobe -u -c=0", path))
+			in.Warnings = append(in.Warnings, fmt.Sprintf("no %s: CUDA will not start; make it with nvidia-modprobe "+
+				"-u -c=0", path))
 		}
 	}
 	if o.Image {

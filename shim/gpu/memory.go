@@ -43,8 +43,9 @@ type processSource interface {
 	Processes(ctx context.Context) (map[string][]Process, error)
 }
 
-// Run returns the first process over the limit, or the context's error. It looks after each Every, never at once: who was
-// over it a moment ago may be ending. A source that does not answer is asked again: the limit is watched, not guaranteed.
+// Run returns the first process over the limit, or the context's error. It looks after each Every, never at once: a
+// process that was over it a moment ago may be ending. A source that does not answer is asked again: the limit is
+// watched, not guaranteed.
 func (w Watchdog) Run(ctx context.Context, source processSource) (Process, error) {
 	every := w.Every
 	if every == 0 {
@@ -69,17 +70,17 @@ func (w Watchdog) Run(ctx context.Context, source processSource) (Process, error
 	}
 }
 
-// on are the processes on the devices, each once on each: one that computes and draws is in two of the driver's lists, and
-// two MIG devices can be of one GPU instance.
+// on are the processes on the devices, each once on each: one that computes and draws is in two of the driver's lists,
+// and two MIG devices can be of one GPU instance.
 func (w Watchdog) on(byDevice map[string][]Process) []Process {
-	type place struct {
+	type holding struct {
 		uuid          string
 		instance, pid int
 	}
-	most := map[place]Process{}
+	most := map[holding]Process{}
 	for _, d := range w.Devices {
 		for _, p := range d.Users(byDevice[d.UUID]) {
-			at := place{d.UUID, p.GPUInstance, p.PID}
+			at := holding{d.UUID, p.GPUInstance, p.PID}
 			if had, ok := most[at]; !ok || p.UsedMB > had.UsedMB {
 				most[at] = p
 			}

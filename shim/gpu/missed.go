@@ -21,8 +21,8 @@ func (h *Helper) remember(inv Inventory, now []Vitals) {
 	}
 }
 
-// catchUp tells what happened to the devices while nobody watched. A GPU that falls off the bus often takes the
-// helper with it, and its Xid is heard by none.
+// catchUp reports what happened to the devices while no helper watched. A GPU that falls off the bus often takes the
+// helper with it, and its Xid is lost.
 func (h *Helper) catchUp(ctx context.Context, c *conn) error {
 	reply, err := c.ask(ctx, OpHealth)
 	if err != nil {

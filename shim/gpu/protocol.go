@@ -11,8 +11,8 @@ package gpu
 //	                             ← {"event":{"kind":"xid","device":"GPU-…","xid":79}}
 //	→ {"id":6,"op":"quit"}       ← {"id":6}          and it ends; so it does when its stdin ends
 //
-// What fails is answered with {"id":…,"error":{"code":…,"text":…}}. A helper that finds no driver answers its first
-// request so, with the code no-driver, and ends with exit status 69.
+// What fails is answered with {"id":…,"error":{"code":…,"text":…}}. A helper that finds no driver answers its
+// first request so, with the code no-driver, and ends with exit status 69.
 
 // Protocol is the version that both sides must speak.
 const Protocol = 1
@@ -95,7 +95,7 @@ const (
 	EventECC         = "ecc"         // a double-bit error
 	EventUnavailable = "unavailable" // the driver gave the device up
 	EventRecovery    = "recovery"    // Recovery has changed
-	// EventHelper is of this side: the helper has ended and is started anew; Text says why.
+	// EventHelper is of this side: the helper has ended and is restarted; Text says why.
 	EventHelper = "helper"
 )
 

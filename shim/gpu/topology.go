@@ -9,7 +9,7 @@ import (
 // the 20 with the least memory in use to it.
 const mostCompared = 20
 
-// usedStep is the grain of memory in use: less is the driver's own noise, not somebody's work.
+// usedStep is the grain of memory in use: less is the driver's own noise, not a process's work.
 const usedStep = 256
 
 // cost orders choices; the smaller is the better, the first field that differs decides.
@@ -23,7 +23,8 @@ type cost struct {
 }
 
 func (c cost) less(o cost) bool {
-	return cmp.Or(c.models-o.models, c.apart-o.apart, c.nodes-o.nodes, c.used-o.used, c.leftover-o.leftover, c.bonds-o.bonds) < 0
+	return cmp.Or(c.models-o.models, c.apart-o.apart, c.nodes-o.nodes, c.used-o.used, c.leftover-o.leftover,
+		c.bonds-o.bonds) < 0
 }
 
 // chooseBest looks at all choices of count devices. Among equals the first in the order of the devices wins.

@@ -1,5 +1,6 @@
-// Package hostlock is a lock among the agents of a host, of all its users, that cannot go stale: the kernel
-// gives it up with its holder. It is an abstract unix socket (unix(7)), so it holds within one network namespace.
+// Package hostlock is a lock among the agents of a host, of all its users, that cannot go stale: the kernel releases it
+// when its holder ends. It is an abstract unix socket (unix(7)), so it excludes within one network namespace. A Lock
+// owns its socket until Release. Ports, GPUs, cgroups and folders of an instance are claimed with it.
 package hostlock
 
 import (
@@ -12,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrHeld says that somebody else has the lock.
+// ErrHeld says that another agent has the lock.
 var ErrHeld = errors.New("held by another agent")
 
 // mostName is what an address takes after its leading zero byte (struct sockaddr_un), in bytes.
 const mostName = 107
 
-// Lock is one that is held until Release, or the end of the process. It is not inherited by what is exec'd.
+// Lock is held until Release or the end of the process. A program that the process executes does not inherit it.
 type Lock struct{ fd int }
 
-// Take takes the lock `@muster/<name>` without waiting. A name that is too long for an address is replaced by its digest.
-// The error is ErrHeld when another process, or this one, has it.
+// Take takes the lock `@muster/<name>` without waiting. A name that is too long for an address is replaced by its
+// digest. The error is ErrHeld when another process, or this one, has it.
 func Take(name string) (*Lock, error) {
 	address := "@muster/" + name
 	if len(address) > mostName {

@@ -23,8 +23,8 @@ type Instance struct {
 	numbers map[string]int // that were taken last
 }
 
-// NewInstance holds no port yet. asked are the ranges to take ports from; app is the app's id, by which instances of one
-// component on several hosts agree on a shared port without asking each other.
+// NewInstance holds no port yet. asked are the ranges to take ports from; app is the app's id, by which instances of
+// one component on several hosts agree on a shared port without asking each other.
 func NewInstance(app string, asked Ranges, log *slog.Logger) *Instance {
 	return &Instance{app: app, asked: asked, log: log}
 }
@@ -48,7 +48,7 @@ func (i *Instance) Numbers() map[string]int {
 	return maps.Clone(i.numbers)
 }
 
-// TakeAgain holds the ports again after the process has ended. Where a stranger has taken one meanwhile, it takes
+// TakeAgain holds the ports again after the process has ended. Where another process has taken one meanwhile, it takes
 // others: same tells that the numbers are what they were.
 func (i *Instance) TakeAgain(p plan.Plan) (same bool, err error) {
 	before := i.Numbers()
@@ -76,7 +76,7 @@ func (i *Instance) Release(chosen func(name string) bool) error { return i.now()
 // Hold takes the chosen ports back.
 func (i *Instance) Hold(chosen func(name string) bool) error { return i.now().RebindOnly(chosen) }
 
-// Close gives the ports away for good, and logs those that somebody still uses.
+// Close gives the ports up, and logs those that are still in use.
 func (i *Instance) Close() {
 	held := i.now()
 	if held == nil {

@@ -14,8 +14,8 @@ import (
 // listenState is TCP_LISTEN of the kernel's include/net/tcp_states.h, as proc(5) prints it.
 const listenState = "0A"
 
-// Listening tells whether some process of this network listens at the TCP port, without connecting: a program would take the
-// connection for a peer's. proc is where the kernel's files are, usually /proc.
+// Listening tells whether some process of this network listens at the TCP port, without connecting: a program would
+// take the connection for a peer's. proc is where the kernel's files are, usually /proc.
 func Listening(proc string, port int) (bool, error) {
 	for _, name := range []string{"tcp", "tcp6"} {
 		found, err := listens(filepath.Join(proc, "net", name), port)

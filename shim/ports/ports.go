@@ -1,9 +1,10 @@
 // Package ports gives an instance its port numbers without a race. In go ranges and names; out come
-// numbers that nobody else on this host gets, agent or stranger, until the process binds them.
+// numbers that no other process on this host gets until the instance's process binds them.
 //
-// Two things hold a port. A lock among agents, an abstract unix socket, is kept from the claim
-// until the agent ends, through all restarts of its process. A holder, a bound TCP socket that does not listen, keeps strangers out;
-// it is closed right before the process starts (Release) and bound again after it has exited (Rebind).
+// Two things hold a port. A lock among agents, an abstract unix socket, is held from the claim until the agent ends,
+// through all restarts of its process. A bound TCP socket that does not listen keeps other programs out; it is closed
+// right before the process starts (Release) and bound again after it has exited (Rebind). Close gives both up. The
+// agent prepares an instance with it.
 package ports
 
 import (
@@ -126,7 +127,7 @@ func anyOf(w Want, from Ranges, random func(int) int) (*port, error) {
 func take(name string, number int, hold func(int) (int, error)) (*port, error) {
 	lock, err := hostlock.Take("port/" + strconv.Itoa(number))
 	if errors.Is(err, hostlock.ErrHeld) {
-		return nil, hostlock.ErrHeld // whoever sums up has the number
+		return nil, hostlock.ErrHeld // the caller names the number
 	}
 	if err != nil {
 		return nil, err
@@ -169,7 +170,7 @@ func (h *Held) ReleaseOnly(chosen func(name string) bool) error {
 }
 
 // Rebind takes the ports back after an exit, whatever connections the process had. The error names those that
-// somebody else holds now; the others are held. It may be called again.
+// another process holds now; the others are held. It may be called again.
 func (h *Held) Rebind() error { return h.RebindOnly(every) }
 
 // RebindOnly is Rebind of the ports whose names are chosen.
@@ -196,7 +197,7 @@ func (h *Held) RebindOnly(chosen func(name string) bool) error {
 
 func every(string) bool { return true }
 
-// Close gives the ports away for good.
+// Close gives the ports up.
 func (h *Held) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -30,7 +30,8 @@ func ParseRanges(text string) (Ranges, error) {
 		}
 		r := Range{number(from), number(to)}
 		if r.From == 0 || r.To == 0 || r.From > r.To {
-			return nil, fmt.Errorf("ports %q: got %q, want a number of 1-65535 or two with a dash, the smaller first", text, part)
+			return nil, fmt.Errorf("ports %q: got %q, want a number of 1-65535 or two with a dash, the smaller first",
+				text, part)
 		}
 		ranges = append(ranges, r)
 	}

@@ -2,7 +2,7 @@ package ports
 
 import "hash/fnv"
 
-// Agreed is the port of rs that all who ask with the same words come to, without asking each other:
+// Agreed is the port of rs that all callers with the same words choose without asking each other:
 // instances on several hosts that should share one number each try it first. 0 when rs is empty.
 func (rs Ranges) Agreed(words ...string) int {
 	numbers := rs.numbers()

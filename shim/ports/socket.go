@@ -8,7 +8,8 @@ import (
 )
 
 // holdPort binds the port on all addresses of both families without listening. It keeps out all others, those with
-// SO_REUSEADDR too, because the holder itself has it not; reuse sets it for the bind alone, past old connections (TIME_WAIT).
+// SO_REUSEADDR too, because the holder itself has it not; reuse sets it for the bind alone, past old connections
+// (TIME_WAIT).
 func holdPort(port int, reuse bool) (int, error) {
 	fd, err := bindAny(unix.AF_INET6, &unix.SockaddrInet6{Port: port}, reuse)
 	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EADDRNOTAVAIL) {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Usable takes away what the kernel gives to outgoing connections or keeps for others: a port in the
+// Usable removes what the kernel gives to outgoing connections or reserves: a port in the
 // ephemeral range may be taken by any connect(2) between our release and the app's bind. root is
-// the folder that holds proc, "" for the machine. When nothing is left outside the ephemeral range the ports inside it are
-// returned, with a warning for people.
+// the folder that holds proc, "" for the machine. When nothing is left outside the ephemeral range the ports inside it
+// are returned, with a warning for people.
 func Usable(asked Ranges, root string) (usable Ranges, warning string, err error) {
 	if root == "" {
 		root = "/"

@@ -9,14 +9,14 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
 
-// Confinement is what an engine holds a process tree to. The zero value asks for nothing. What an
-// engine cannot hold it has named by Cannot.
+// Confinement is what an engine holds a process tree to. The zero value asks for nothing. Engine.Cannot names what an
+// engine does not hold.
 type Confinement struct {
 	// App and Instance name the cgroup and the container.
 	App, Instance string
 	Hostname      string
-	Address       string // what Hostname means to the processes; "": a loopback address
-	// Dir is a folder of this instance alone for the container's skeleton and state; it is taken away at the end.
+	Address       string // what Hostname resolves to in the container; "": a loopback address
+	// Dir is a folder of this instance alone for the container's skeleton and state; it is removed at the end.
 	Dir     string
 	Limits  cgroup.Limits
 	Shm     int64 // bytes of /dev/shm
@@ -28,11 +28,12 @@ type Confinement struct {
 	Seccomp []byte      // a filter of struct sock_filter (seccomp(2)), installed right before exec
 }
 
-// limits are those of the cgroup: what it lets be opened includes the nodes.
+// limits are those of the cgroup, whose device list includes the nodes.
 func (c Confinement) limits() cgroup.Limits {
 	l := c.Limits
 	for _, n := range c.Nodes {
-		l.Devices = append(l.Devices, cgroup.Device{Path: n.Path, Type: n.Type, Major: n.Major, Minor: n.Minor, Access: "rw"})
+		l.Devices = append(l.Devices, cgroup.Device{Path: n.Path, Type: n.Type, Major: n.Major, Minor: n.Minor,
+			Access: "rw"})
 	}
 	return l
 }
@@ -45,17 +46,17 @@ type boundary interface {
 	usage() (cgroup.Usage, error)
 	// grow sets another limit of memory, in bytes.
 	grow(memory int64) error
-	// kill ends all processes inside but the guard; the guard's own walk goes on beside it.
+	// kill ends all processes inside but the guard, while the guard kills its descendants too.
 	kill() error
-	// remove proves, when the guard has ended, that no process is left and takes the boundary away. What will not go
-	// until ctx ends is a *StuckError.
+	// remove proves, when the guard has ended, that no process is left and removes the boundary. What does not die
+	// until ctx ends is a *proc.StuckError.
 	remove(ctx context.Context) error
-	// procs is the cgroup.procs file, open for writing, by which each process enters a cgroup that the guard stays out of;
-	// nil: what the guard starts is inside.
+	// procs is the cgroup.procs file, open for writing, by which each process enters a cgroup that the guard stays out
+	// of; nil: what the guard starts is inside.
 	procs() *os.File
-	// apart says that the guard's pid namespace is another than the agent's.
+	// hasOwnPIDs says that the guard's pid namespace is another than the agent's.
 	hasOwnPIDs() bool
-	// left is what must be cleared by the next agent if this one is killed.
+	// left is what the next agent must clear if this one is killed.
 	left() Remains
 }
 
@@ -65,7 +66,7 @@ type Remains struct {
 	Dirs    []string // of containers
 }
 
-// nothing is the boundary of an engine that has none.
+// noBoundary has all methods of a boundary and does nothing.
 type noBoundary struct{}
 
 func (noBoundary) begin()                       {}
@@ -74,7 +75,7 @@ func (noBoundary) grow(int64) error             { return nil }
 func (noBoundary) kill() error                  { return nil }
 func (noBoundary) remove(context.Context) error { return nil }
 func (noBoundary) procs() *os.File              { return nil }
-func (noBoundary) hasOwnPIDs() bool                  { return false }
+func (noBoundary) hasOwnPIDs() bool             { return false }
 func (noBoundary) left() Remains                { return Remains{} }
 
 // child is the guard as a process that the agent has started and must wait for.

@@ -6,8 +6,8 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
-// Cannot says which limits the process engine does not hold, by their names in the JSON of plan.Limits, and why. That of
-// memory is not among them: the watchdog holds it, though it looks only once a second.
+// Cannot says which limits the process engine does not hold, by their names in the JSON of plan.Limits, and why. That
+// of memory is not among them: the watchdog holds it, though it looks only once a second.
 func (Process) Cannot() map[string]string {
 	const noCgroup = "the process engine has no cgroup"
 	return map[string]string{

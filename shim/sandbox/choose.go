@@ -15,17 +15,17 @@ import (
 type Choice struct {
 	Engine Engine
 	Why    string
-	// Standing is what this host permits.
+	// Support is what this host permits.
 	Support Support
 }
 
-// Standing says of each engine what keeps this host from it; "" when nothing does. The process engine needs nothing.
+// Support says for each engine why this host does not permit it; "" when it does. The process engine needs nothing.
 type Support struct {
 	Tree              cgroup.Tree
 	Container, Cgroup string
 }
 
-// errNoSuchEngine says that a name is no engine's.
+// errNoSuchEngine says that no engine has the name.
 var errNoSuchEngine = errors.New("no such engine")
 
 // The engines' names.
@@ -52,15 +52,16 @@ func Look(ctx context.Context) (Support, error) {
 	return s, nil
 }
 
-// Choose gives the engine of a name, or with `auto` the best that the host permits: a container wants a cgroup
-// too, or most of its limits would be words, unless there must be one because the app has a root of its own. One that
-// is insisted on is tried whatever it cannot hold; only what cannot be had at all is an error.
+// Choose returns the engine of a name, or with `auto` the best one that the host permits. Auto takes a container only
+// where there is a cgroup too, for without one most limits are not held; an app with a root of its own needs a
+// container in any case. An engine that is asked for by name is taken whatever limits it cannot hold, unless the host
+// does not permit it.
 func Choose(ctx context.Context, name string, ownRoot bool) (Choice, error) {
 	if name != "auto" && !slices.Contains(EngineNames(), name) {
 		return Choice{}, fmt.Errorf("%q: %w", name, errNoSuchEngine)
 	}
 	if name == NameProcess {
-		return Choice{Engine: Process{}, Why: insisted + watched}, nil
+		return Choice{Engine: Process{}, Why: asked + watched}, nil
 	}
 	s, err := Look(ctx)
 	if err != nil {
@@ -70,13 +71,14 @@ func Choose(ctx context.Context, name string, ownRoot bool) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	engine := map[string]Engine{NameContainer: Container{Tree: s.Tree}, NameCgroup: Cgroup{Tree: s.Tree}, NameProcess: Process{}}[name]
+	engine := map[string]Engine{NameContainer: Container{Tree: s.Tree}, NameCgroup: Cgroup{Tree: s.Tree},
+		NameProcess: Process{}}[name]
 	return Choice{Engine: engine, Why: why, Support: s}, nil
 }
 
 const (
-	insisted = "asked for by --engine"
-	watched  = "; memory is watched once a second"
+	asked   = "asked for by --engine"
+	watched = "; memory is watched once a second"
 )
 
 // decide is Choose without the host.
@@ -86,7 +88,7 @@ func (s Support) decide(name string, root, ownRoot bool) (chosen, why string, er
 	case name != "auto" && lacks[name] != "":
 		return "", "", fmt.Errorf("this host does not permit it: %s", lacks[name])
 	case name != "auto":
-		return name, insisted, nil
+		return name, asked, nil
 	case s.Container == "" && s.Cgroup == "" && root:
 		return NameContainer, "root, and a cgroup that can be written", nil
 	case s.Container == "" && s.Cgroup == "":

@@ -9,8 +9,8 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
 
-// Clear takes away what an agent that was killed has left of its boundary: processes inside are killed. Nothing that
-// is no container's folder and no cgroup of ours is touched. The caller has proved that the agent is dead.
+// Clear removes what a killed agent has left of its boundary; processes inside are killed. Only a container's folder
+// and a cgroup of muster are touched. The caller has proved that the agent is dead.
 func Clear(ctx context.Context, r Remains) error {
 	var errs []error
 	for _, dir := range r.Dirs {

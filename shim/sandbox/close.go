@@ -56,8 +56,8 @@ func (e *ending) why() (closed, timer bool) {
 	return e.begun, e.timer
 }
 
-// isStuck notes a process that the guard names. One that runs is slow to die, on a machine that is slow: only what waits in
-// the kernel, or may not be killed, ends the wait for it.
+// isStuck notes a process that the guard names. One that runs is slow to die, on a machine that is slow: only what
+// waits in the kernel, or may not be killed, ends the wait for it.
 func (e *ending) isStuck(p proc.StuckProcess) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -141,8 +141,8 @@ func (g *Guard) close() error {
 	return g.around.remove(ctx)
 }
 
-// bounded is for an end that must come about whoever has called off what it ends: a kill that a cancelled context broke off
-// would leave processes behind.
+// bounded is for an end that must come about whoever has called off what it ends: a kill that a cancelled context broke
+// off would leave processes behind.
 func bounded(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }

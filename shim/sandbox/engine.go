@@ -7,9 +7,9 @@ import (
 
 // Engine is one way to confine a process.
 type Engine interface {
-	// Name is the word of the plan: process.
+	// Name is the name in the plan: process.
 	Name() string
-	// Park starts a guard that waits for its first Start.
+	// StartGuard starts a guard that waits for its first Start. ctx bounds the making only.
 	StartGuard(ctx context.Context, o Options) (*Guard, error)
 	// Cannot says which limits this engine does not hold here, by their names in the JSON of plan.Limits, and why.
 	Cannot() map[string]string
@@ -18,10 +18,10 @@ type Engine interface {
 // Process is the engine that needs nothing: a session, a subreaper, resource limits, and a watchdog of memory.
 type Process struct{}
 
-// Name is the word of the plan.
+// Name is the name in the plan.
 func (Process) Name() string { return NameProcess }
 
-// Park starts a guard beside the agent.
+// StartGuard starts a guard beside the agent.
 func (Process) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 	var w *memoryWatch
 	g, err := startGuard(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {

@@ -16,12 +16,12 @@ import (
 // Cgroup is the engine that holds an instance in a cgroup and leaves all else as the launcher made it.
 type Cgroup struct{ Tree cgroup.Tree }
 
-// Name is the word of the plan.
+// Name is the name in the plan.
 func (Cgroup) Name() string { return "cgroup" }
 
-// Park makes the cgroup and starts a guard in it, so that whatever the guard starts is in it from the first
-// instruction. The guard is kept from the kernel's choice when memory runs out; where the agent may not do that, the
-// guard stays outside and each process enters by itself.
+// StartGuard makes the cgroup and starts a guard in it, so that whatever the guard starts is inside from the first
+// instruction. The guard is spared when the kernel kills for memory; where the agent may not arrange that, the guard
+// stays outside and each process enters by itself.
 func (e Cgroup) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 	return startGuard(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
 		group, err := cgroup.New(ctx, e.Tree, o.Confine.App, o.Confine.Instance, o.Confine.limits())
@@ -37,7 +37,7 @@ func (e Cgroup) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 	})
 }
 
-// inCgroup is the boundary that is a cgroup.
+// cgroupBoundary is a cgroup around the processes of a guard.
 type cgroupBoundary struct {
 	noBoundary
 	group *cgroup.Group
@@ -66,7 +66,7 @@ func (f *cgroupBoundary) start(tree cgroup.Tree, lifeline, socket, exe *os.File)
 }
 
 // startInside has the guard born in the group; where the kernel or a filter does not know how, and on v1, it is moved
-// before it is told anything.
+// before it gets its first message.
 func (f *cgroupBoundary) startInside(lifeline, socket, exe *os.File) (*os.Process, error) {
 	if folder := f.group.Folder(); folder != nil {
 		guard, err := execGuardIn(folder, lifeline, socket, exe)
@@ -81,9 +81,9 @@ func (f *cgroupBoundary) startInside(lifeline, socket, exe *os.File) (*os.Proces
 	return guard, f.group.Add(guard.Pid)
 }
 
-// spare keeps the guard of a group from being killed for memory: alone, or with its cgroup (memory.oom.group). Its children
-// inherit that, so the guard sets theirs. Where the agent may not do that, the kernel kills one process alone: beside
-// those of the job the guard is not large enough to be chosen.
+// spare keeps the guard of a group from being killed for memory: alone, or with its cgroup (memory.oom.group). Its
+// children inherit that, so the guard sets theirs. Where the agent may not do that, the kernel kills one process alone:
+// beside those of the job the guard is not large enough to be chosen.
 func spareGuard(guard int, group *cgroup.Group) error {
 	if os.WriteFile("/proc/"+strconv.Itoa(guard)+"/oom_score_adj", []byte("-1000"), 0) != nil {
 		return group.KillOne()
@@ -91,7 +91,7 @@ func spareGuard(guard int, group *cgroup.Group) error {
 	return nil
 }
 
-// giveUp takes away what was begun.
+// discard removes a boundary whose guard could not be started.
 func (f *cgroupBoundary) giveUp(guard *os.Process) error {
 	var errs []error
 	if guard != nil {
@@ -112,7 +112,7 @@ func (f *cgroupBoundary) usage() (cgroup.Usage, error) {
 
 func (f *cgroupBoundary) grow(memory int64) error { return f.group.SetMemory(memory) }
 
-// killTime is how long a kill waits for its proof. Who needs longer is named by the guard.
+// killTime is how long a kill waits for its proof. The guard names the processes that need longer.
 const killTime = 2 * time.Second
 
 func (f *cgroupBoundary) kill() error {

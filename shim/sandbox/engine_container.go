@@ -13,16 +13,16 @@ import (
 )
 
 // Container is the engine that gives an instance namespaces, a root and a cgroup of its own. The guard is its first
-// process. Where no cgroup holds its memory that is watched as in the process engine.
+// process. Where no cgroup can limit the memory, a watchdog does, as in the process engine.
 type Container struct{ Tree cgroup.Tree }
 
-// Name is the word of the plan.
+// Name is the name in the plan.
 func (Container) Name() string { return NameContainer }
 
-// errUser says that an ordinary user's container has nobody but that user in it, as root.
+// errUser says that an ordinary user's container has no other user than that one, as root.
 var errUser = errors.New("an ordinary user's container has no other user than its own")
 
-// Park makes the container with a guard in it.
+// StartGuard makes the container with a guard in it.
 func (e Container) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 	if err := e.options(&o); err != nil {
 		return nil, fmt.Errorf("start guard: %w", err)
@@ -40,7 +40,7 @@ func (e Container) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 	return g, err
 }
 
-// settle gives o what every process of a container is held to, the guard's own privileges not being theirs.
+// options adds to o the bounds of every process in a container: the guard's own privileges are not theirs.
 func (e Container) options(o *Options) error {
 	most := defaultCaps
 	if o.Caps != nil {
@@ -58,18 +58,18 @@ func (e Container) options(o *Options) error {
 
 // build makes the container and its cgroup.
 func (e Container) build(ctx context.Context, c Confinement, files ...*os.File) (w *containerBoundary, err error) {
-	if err := container.Clear(ctx, c.Dir); err != nil { // what an agent that was killed has left is in the cgroup
+	if err := container.Clear(ctx, c.Dir); err != nil { // the processes of a killed agent would keep the cgroup in use
 		return nil, err
 	}
 	w, err = e.buildOnce(ctx, c, files)
-	// Another instance that takes its cgroup away also takes the empty folders above it, perhaps under our hands.
+	// Another instance that removes its cgroup also removes the empty folders above it, which may be ours too.
 	for pass := 0; errors.Is(err, fs.ErrNotExist) && pass < rebuilds; pass++ {
 		w, err = e.buildOnce(ctx, c, files)
 	}
 	return w, err
 }
 
-// remakes is how often a container is tried again.
+// rebuilds is how often the making of a container is retried.
 const rebuilds = 3
 
 func (e Container) buildOnce(ctx context.Context, c Confinement, files []*os.File) (*containerBoundary, error) {
@@ -80,7 +80,7 @@ func (e Container) buildOnce(ctx context.Context, c Confinement, files []*os.Fil
 	if e.Tree.Usable() {
 		limits := c.limits()
 		if limits.Devices == nil {
-			limits.Devices = []cgroup.Device{} // every container is held to the standard ones
+			limits.Devices = []cgroup.Device{} // a container never has more than the standard ones and its nodes
 		}
 		group, err := cgroup.New(ctx, e.Tree, c.App, c.Instance, limits)
 		if err != nil {
@@ -130,7 +130,7 @@ func (e Container) path(c Confinement) string {
 	return "muster/" + c.App + "/" + c.Instance
 }
 
-// inContainer are the boundary of a container.
+// containerBoundary is a container around a guard, with its cgroup.
 type containerBoundary struct {
 	noBoundary
 	container *container.Container
@@ -160,7 +160,7 @@ func (w *containerBoundary) grow(memory int64) error {
 	return w.group.SetMemory(memory)
 }
 
-// kill leaves it to the guard, the first process of a pid namespace: its kill(-1) misses nobody, and it must live.
+// kill is left to the guard, the first process of a pid namespace: its kill(-1) misses no process, and it must live.
 func (w *containerBoundary) kill() error { return nil }
 
 func (w *containerBoundary) hasOwnPIDs() bool { return true }
@@ -179,7 +179,7 @@ func (w *containerBoundary) remove(ctx context.Context) error {
 	return w.container.Remove()
 }
 
-// removeGroup takes the cgroup of a container away that could not be made.
+// removeGroup removes the cgroup of a container that could not be made.
 func (w *containerBoundary) removeGroup() error {
 	if w.group == nil {
 		return nil
@@ -193,7 +193,7 @@ func (w *containerBoundary) left() Remains {
 	return Remains{Cgroups: w.container.Cgroups(), Dirs: []string{w.container.Dir()}}
 }
 
-// giveUp ends a container that is no use.
+// discard ends a container that cannot be used.
 func (w *containerBoundary) giveUp() error {
 	_ = w.container.Kill() // it may have ended
 	_, err := w.container.Wait()

@@ -6,10 +6,10 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
-// Event is what a guard tells of its process. Attempt is the number of the start it belongs to.
+// Event is what a guard reports of its process. Attempt is the number of the start it belongs to.
 //
 // Order of one start that happened: Started, Exited, Empty; Lingers and Adopted come between the first two. Start
-// returns the others' error.
+// returns the error of a start that did not happen.
 type Event interface{ event() }
 
 // The events.
@@ -21,8 +21,8 @@ type (
 		Ticks   uint64
 	}
 	// Lingers says that the main process of a start with Spec.Linger has exited with 0 and that Left of its descendants
-	// live. They go on, and the guard waits for Adopt, Finish or Kill. When the last of them ends before, Exited
-	// with Exit.Starter comes. A starter that leaves nothing has no such event.
+	// live. They continue, and the guard waits for Adopt, Finish or Kill. When the last of them ends before that,
+	// Exited with Exit.Starter follows. A starter that leaves nothing has no such event.
 	Lingers struct {
 		Attempt int
 		Left    int
@@ -38,13 +38,13 @@ type (
 		Attempt int
 		Exit    Exit
 	}
-	// Empty is proved: no descendant exists. It also answers Kill. LogsComplete says that all bytes
+	// Empty says that no descendant exists, which is proved. It also answers Kill. LogsComplete says that all bytes
 	// written by them are in the log files; it is false only when the disk hung for 10 s.
 	Empty struct {
 		Attempt      int
 		LogsComplete bool
 	}
-	// Stuck names a process that has not died 5 s after SIGKILL; told again every 10 s.
+	// Stuck names a process that has not died 5 s after SIGKILL; repeated every 10 s.
 	Stuck struct {
 		Attempt int
 		proc.StuckProcess
@@ -58,7 +58,7 @@ type (
 	}
 	// DeadMan says that the guard was not fed in time: it kills everything and ends.
 	DeadMan struct{ Attempt int }
-	// Gone says that the guard ended though nobody closed it. What it left has been killed, Exited and
+	// Gone says that the guard ended without Close. What it left has been killed, Exited and
 	// Empty were sent if they were due; Left are those that would not die. It is the last event.
 	Gone struct {
 		Err  error
@@ -104,8 +104,8 @@ var (
 	errBusy = errors.New("a process is still there")
 	// ErrNotOurs refuses to adopt a process that is no descendant and none of those that ended last.
 	ErrNotOurs = errors.New("not a process of this start")
-	// ErrGone says that the guard is no more.
+	// ErrGone says that the guard has ended.
 	ErrGone = errors.New("guard is gone")
-	// errDeadMan is why a guard that nobody fed is gone.
+	// errDeadMan is why a guard that was not fed in time has ended.
 	errDeadMan = errors.New("dead-man timer ran out")
 )

@@ -22,22 +22,22 @@ type ExecSpec struct {
 	User     *guard.User // nil: that of Options.Confine, else the agent's own
 	Terminal *Size       // nil: pipes
 	Rlimits  map[string]Rlimit
-	// Awaited has the app's end wait for the program's: nothing is killed before, but by Kill. For what ends the app and has
-	// to do something after that.
+	// Awaited delays the end of the app until the program has ended: until then only Kill kills. It is for a program
+	// that ends the app and has work to do after that.
 	Awaited bool
 	// Stdout and Stderr, when set, get what the program writes, in place of a pipe: then the session's own are empty.
 	// They remain the caller's, who may close them once Exec has returned. A terminal takes none.
 	Stdout, Stderr *os.File
 }
 
-// execMark is the variable that every exec has in its environment, with a value of its own: Session.Kill knows by it what
-// has left its parents.
+// execMark is the variable that every exec has in its environment, with a value of its own: by it Session.Kill finds
+// processes that have left their parents.
 const execMark = "MUSTER_EXEC"
 
-// Exec runs a program and returns once its exec has happened. It may while the guard is parked and while an app runs,
-// but not while what an app left is being killed (errBusy). The program ends with the app at the latest, unless it is Awaited:
-// Empty comes after the end of all sessions. What it leaves behind belongs to the app. ctx bounds the start only. The
-// error is a *StartError when the program could not be started, ErrGone after the guard's end. The
+// Exec runs a program and returns once its exec has happened. It is possible while the guard waits and while an app
+// runs, and refused while what an app left is being killed. The program ends with the app at the latest, unless it is
+// Awaited: Empty comes after the end of all sessions. What the program leaves behind belongs to the app. ctx bounds the
+// start only. The error is a *StartError when the program could not be started, ErrGone after the guard's end. The
 // caller must Close the session.
 func (g *Guard) Exec(ctx context.Context, e ExecSpec) (*Session, error) {
 	if len(e.Argv) == 0 {
@@ -83,7 +83,7 @@ func (g *Guard) exec(ctx context.Context, e ExecSpec) (*Session, error) {
 	case <-ctx.Done():
 		g.work.Go(func() { // the guard answers, or ends
 			err := <-s.started
-			_ = errors.Join(err, s.Close()) // the caller has been told that the session is not theirs
+			_ = errors.Join(err, s.Close()) // the caller already has an error
 		})
 		return nil, context.Cause(ctx)
 	}
@@ -123,7 +123,7 @@ func (g *Guard) handleExec(m guard.Message, terminal *os.File) {
 		s.finish(exitOf(syscall.WaitStatus(m.B), time.Unix(0, m.C), 0), nil)
 	}
 	if terminal != nil {
-		_ = terminal.Close() // of a session that nobody knows
+		_ = terminal.Close() // of a session that has ended
 	}
 }
 

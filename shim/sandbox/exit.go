@@ -10,8 +10,8 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
-// Exit is how the main process ended. Nothing is flattened: either Code or Signal says it. Neither does when nobody saw
-// it: the guard was lost, or the process was adopted and another, its parent to the end, got its status.
+// Exit is how the main process ended: Code or Signal. Neither is set when the end was not seen: the guard was lost, or
+// the process was adopted and its parent, which outlived it, got its status.
 type Exit struct {
 	Code    *int // its own code, nil when a signal ended it
 	Signal  int  // 0: none
@@ -20,8 +20,8 @@ type Exit struct {
 	MaxRSS  int64        // bytes; of the largest process that it waited for, itself included
 	Usage   cgroup.Usage // what the boundary counted in this start
 	Message string
-	// Starter says that this is the exit of a starter that had left something behind. What it left is gone, or is being
-	// killed; how it ended is not known.
+	// Starter says that this is the exit of a starter that left processes behind. They are dead or being killed; how
+	// they ended is not known.
 	Starter bool
 }
 

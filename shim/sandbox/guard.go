@@ -20,8 +20,8 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
-// Guard is a guard that waits or runs a process. One agent has one at a time. Its methods may be called from any goroutine.
-// Whoever started it must Close it, which also ends its goroutines.
+// Guard is a guard that waits or runs a process. An agent has one at a time. Its methods may be called from any
+// goroutine. The caller must Close it, which also ends its goroutines.
 //
 // When the guard itself dies, the agent, as the next subreaper, inherits its descendants. They are known
 // by their session, which is never the agent's: nothing can enter a session from outside. So all of
@@ -62,7 +62,8 @@ func (g *Guard) awaitHello(ctx context.Context) error {
 	select {
 	case version := <-g.hello:
 		if version != guard.Version {
-			return errors.Join(fmt.Errorf("it speaks protocol %d, want %d: run make build", version, guard.Version), g.Close())
+			return errors.Join(fmt.Errorf("it speaks protocol %d, want %d: run make build", version, guard.Version),
+				g.Close())
 		}
 		return nil
 	case <-ctx.Done():
@@ -85,8 +86,8 @@ func (g *Guard) StartTicks() uint64 { return g.id.Start }
 func (g *Guard) Events() <-chan Event { return g.events.out }
 
 // Start runs a process and returns its pid once its exec has happened. The error is a *StartError when the
-// process could not be started, errBusy while the last one or its leftovers exist, ErrGone after the
-// guard's end. Another Start may follow a failed one.
+// process could not be started, ErrGone after the guard's end. A Start is refused while the last process or what it
+// left exists. Another Start may follow a failed one.
 func (g *Guard) Start(s Spec) (pid int, err error) {
 	if len(s.Argv) == 0 {
 		return 0, errors.New("start: argv is empty")
@@ -148,7 +149,7 @@ func (g *Guard) sendStart(s Spec, p guard.Payload) error {
 	return g.link.send(guard.Message{Kind: guard.Start, Start: uint32(s.Attempt)}, files...)
 }
 
-// explain says on what the act failed, and what a bare errno hides.
+// explain adds to a failed act its path, and what a bare errno hides.
 func (g *Guard) explain(err error, s Spec, dir string) error {
 	var e *StartError
 	if !errors.As(err, &e) {
@@ -188,8 +189,8 @@ func execHint(err error, s Spec, dir string, hosts bool) string {
 	return ""
 }
 
-// Signal sends sig to the main process only: the one that was adopted last, if any; while a start lingers and none is, to
-// all that it has left. os.ErrProcessDone when there is none.
+// Signal sends sig to the main process only: the one that was adopted last, if any; while a start lingers and none is,
+// to all that it has left. os.ErrProcessDone when there is none.
 func (g *Guard) Signal(sig syscall.Signal) error {
 	now, attempt, _ := g.starts.current()
 	if !now.hasMain() {
@@ -198,14 +199,14 @@ func (g *Guard) Signal(sig syscall.Signal) error {
 	return g.link.send(guard.Message{Kind: guard.Signal, Start: uint32(attempt), A: int64(sig)})
 }
 
-// Kill kills every descendant of the guard until none is left. The event Empty says when that is proved;
-// it comes also when nothing was there.
+// Kill kills every descendant of the guard until none is left. The event Empty follows when that is proved, also when
+// there was none.
 func (g *Guard) Kill() error {
 	_, attempt, _ := g.starts.current()
 	return errors.Join(g.around.kill(), g.link.send(guard.Message{Kind: guard.Kill, Start: uint32(attempt)}))
 }
 
-// Grow sets another limit of memory, in bytes, for what is started from now on.
+// Grow sets another memory limit, in bytes, for what is started from now on.
 func (g *Guard) Grow(memory int64) error {
 	if err := g.around.grow(memory); err != nil {
 		return fmt.Errorf("set memory limit: %w", err)
@@ -216,9 +217,9 @@ func (g *Guard) Grow(memory int64) error {
 // Remains are what the next agent must clear if this one is killed.
 func (g *Guard) Remains() Remains { return g.around.left() }
 
-// Feed arms the dead-man timer or winds it up again: unless it is fed with a later one before that moment of
-// CLOCK_BOOTTIME, the guard kills everything and ends. 0 disarms it. A moment that is over ends everything at once: however long
-// the caller stood still between its look at the clock and this, no time is won by that.
+// Feed arms the dead-man timer: unless Feed is called with a later moment before that moment of CLOCK_BOOTTIME, the
+// guard kills everything and ends. 0 disarms it. A moment in the past ends everything at once: an agent that was
+// stopped between reading the clock and this call wins no time.
 func (g *Guard) Feed(end time.Duration) error {
 	return g.link.send(guard.Message{Kind: guard.Feed, A: end.Nanoseconds()})
 }

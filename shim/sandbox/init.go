@@ -2,6 +2,6 @@ package sandbox
 
 import "github.com/muster-agent/muster/shim/sandbox/container"
 
-// Init is the door through which this program enters containers. It must be the first call of main, and of TestMain
-// in tests that make containers: in a process that was started for a container it never returns.
+// Init must be the first call of main, and of TestMain in tests that make containers: a container is entered by this
+// program, started once more, and in that process Init never returns.
 func Init() { container.Init() }

@@ -13,12 +13,12 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
 
-// launch starts the guard's program with its two descriptors, which become 3 and 4, and the program itself
-// as 5; what it puts around it is the boundary.
+// launch starts the guard's program with its two descriptors, which become 3 and 4, and the program itself as 5. It
+// returns the boundary around the program.
 type launch func(lifeline, socket, exe *os.File) (child, boundary, error)
 
-// startGuard starts a guard that waits for its first Start. It makes the calling process a subreaper: what a guard leaves
-// when it is killed becomes the agent's own to kill. ctx bounds the making only.
+// startGuard starts a guard that waits for its first Start. It makes the calling process a subreaper: what a guard
+// leaves when it is killed becomes the agent's own to kill. ctx bounds the making only.
 func startGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
 	g, err := tryStartGuard(ctx, o.withDefaults(), run)
 	if err != nil {
@@ -59,7 +59,7 @@ func tryStartGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
 	}
 	g := newGuard(o, process, around, conn, lifeline)
 	liveGuards.RUnlock()
-	// Held here as well, the guard's end of the socket would hide from the reader that the guard has ended.
+	// While the agent held the guard's end of the socket too, the reader would not see that the guard has ended.
 	if err := errors.Join(socket.Close(), lifelineEnd.Close()); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
@@ -87,7 +87,7 @@ func execGuardIn(group, lifeline, socket, exe *os.File) (*os.Process, error) {
 	if group != nil {
 		sys.UseCgroupFD, sys.CgroupFD = true, int(group.Fd())
 	}
-	// The number of exe is fixed by its place: guard.FDSocket + 1.
+	// The number of exe is fixed by its position: guard.FDSocket + 1.
 	return os.StartProcess("/proc/self/fd/5", []string{"muster-guard"}, &os.ProcAttr{
 		Env:   []string{},
 		Files: []*os.File{in, out, out, lifeline, socket, exe},

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// StdinPipe makes a pipe for Spec.Stdin: theirs is the end for the process, who alone must hold it for a write to ours to tell
-// that it reads no more.
+// StdinPipe makes a pipe for Spec.Stdin: theirs is the end for the process. The caller closes its copy of theirs after
+// the start, so that a write to ours fails once the process reads no more.
 func StdinPipe() (theirs, ours *os.File, err error) {
 	theirs, ours, err = halfPipe(true)
 	if err != nil {
@@ -27,14 +27,14 @@ func StdoutPipe() (theirs *os.File, ours *Outlet, err error) {
 	return write, &Outlet{output{file: read}}, nil
 }
 
-// Outlet is what a process writes. It ends when nobody holds the other end any more, or when Over has been said and what was
+// Outlet is what a process writes. It ends when no process holds the other end any more, or after Over, when what was
 // written until then is read.
 type Outlet struct{ output }
 
 var _ io.ReadCloser = (*Outlet)(nil)
 
-// Over says that the process and all that it has left are gone. Somebody else may hold the pipe open: nobody waits for
-// them.
+// Over says that the process and all that it has left are dead. Other processes may hold the pipe open; the Outlet does
+// not wait for them.
 func (o *Outlet) Over() error {
 	if err := o.file.SetReadDeadline(time.Unix(1, 0)); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
@@ -42,5 +42,5 @@ func (o *Outlet) Over() error {
 	return nil
 }
 
-// Close gives the pipe back; who writes to it from then on fails.
+// Close closes the pipe; a later write to it fails.
 func (o *Outlet) Close() error { return o.file.Close() }

@@ -19,7 +19,7 @@ func (g *Guard) read() {
 			break
 		}
 		if err != nil {
-			g.options.Logger.Warn("guard message not understood", "err", err)
+			g.options.Logger.Warn("guard message not decoded", "err", err)
 			continue
 		}
 		g.handle(m, file)
@@ -69,7 +69,7 @@ func (g *Guard) handle(m guard.Message, file *os.File) {
 		g.handleExec(m, file)
 	case guard.Start, guard.Signal, guard.Kill, guard.Feed, guard.Exec, guard.ExecSig,
 		guard.Adopt, guard.Finish, guard.Sweep, guard.ExecKill, guard.Ended:
-		g.options.Logger.Warn("guard sent an order", "kind", uint32(m.Kind))
+		g.options.Logger.Warn("guard sent a message that only agents send", "kind", uint32(m.Kind))
 	}
 }
 
@@ -86,7 +86,7 @@ func exitIn(m guard.Message) Exit {
 	return x
 }
 
-// number is the agent's own for a process that the guard names; where it has ended meanwhile, the guard's.
+// agentPID is the agent's own number for a process that the guard names; where it has ended meanwhile, the guard's.
 func (g *Guard) agentPID(pid int) int {
 	if !g.around.hasOwnPIDs() {
 		return pid
@@ -97,11 +97,11 @@ func (g *Guard) agentPID(pid int) int {
 	return pid
 }
 
-// counted adds what the boundary saw. The kernel counts a kill before the killed is reaped.
+// withUsage adds what the boundary counted. The kernel counts a kill before the process is reaped.
 func (g *Guard) withUsage(x Exit) Exit {
 	usage, err := g.around.usage()
 	if err != nil {
-		g.options.Logger.Warn("read what was used", "err", err)
+		g.options.Logger.Warn("usage not read", "err", err)
 	}
 	x.Usage = usage
 	return x

@@ -29,9 +29,11 @@ func ParseRlimits(texts map[string]string) (map[string]Rlimit, error) {
 		case !slices.Contains(rlimitNames, name):
 			wrong = append(wrong, fmt.Sprintf("limit %q: want one of %s", name, strings.Join(rlimitNames, " ")))
 		case err != nil:
-			wrong = append(wrong, fmt.Sprintf("limit %s %q: want a number or unlimited, or soft:hard", name, texts[name]))
+			wrong = append(wrong, fmt.Sprintf("limit %s %q: want a number or unlimited, or soft:hard", name,
+				texts[name]))
 		case limit.Soft > limit.Hard:
-			wrong = append(wrong, fmt.Sprintf("limit %s %q: want a soft limit no greater than the hard one", name, texts[name]))
+			wrong = append(wrong, fmt.Sprintf("limit %s %q: want a soft limit no greater than the hard one", name,
+				texts[name]))
 		default:
 			limits[name] = limit
 		}

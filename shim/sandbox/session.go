@@ -21,7 +21,7 @@ type Size struct{ Rows, Columns uint16 }
 
 // Session is a program that Exec has started. Its methods may be called from any goroutine.
 type Session struct {
-	// Stdin is the program's input; to close it is the end of input, which a terminal hears as ^D.
+	// Stdin is the program's input; closing it is the end of input, which a terminal gets as ^D.
 	Stdin io.WriteCloser
 	// Stdout and Stderr end when the program has ended and what was written until then is read, though a
 	// process that it left behind may hold them open. On a terminal Stdout has both.
@@ -42,10 +42,11 @@ type Session struct {
 	err           error // once done
 }
 
-// newSession makes a session with what its program gets as stdin, stdout and stderr, none for a terminal; theirs are
-// those to close when it has them.
+// newSession makes a session. stdio is what its program gets as stdin, stdout and stderr, nothing for a terminal;
+// theirs are the ends to close once the program has them.
 func newSession(g *Guard, e ExecSpec) (s *Session, stdio, theirs []*os.File, err error) {
-	s = &Session{link: g.link, agentPID: g.agentPID, wantsTerminal: e.Terminal != nil, started: make(chan error, 1), done: make(chan struct{})}
+	s = &Session{link: g.link, agentPID: g.agentPID, wantsTerminal: e.Terminal != nil, started: make(chan error, 1),
+		done: make(chan struct{})}
 	if s.wantsTerminal {
 		return s, nil, nil, nil
 	}
@@ -94,7 +95,7 @@ func halfPipe(writes bool) (read, write *os.File, err error) {
 	return read, write, nil
 }
 
-// begin is the news of the start.
+// begin reports that the program has started.
 func (s *Session) begin(pid int, terminal *os.File) {
 	if s.wantsTerminal && terminal == nil { // then it is closed, and the program hung up on
 		s.started <- fmt.Errorf("take terminal: %w", unix.EMFILE)
@@ -109,16 +110,16 @@ func (s *Session) begin(pid int, terminal *os.File) {
 	s.started <- nil
 }
 
-// finish is the news of the end, after begin.
+// finish reports the program's end, after begin.
 func (s *Session) finish(x Exit, err error) {
 	s.exit, s.err = x, err
 	close(s.done)
 	for _, f := range s.outputs {
-		_ = f.SetReadDeadline(time.Unix(1, 0)) // who reads goes on to what is left; closed, nobody does
+		_ = f.SetReadDeadline(time.Unix(1, 0)) // a reader reads what is left
 	}
 }
 
-// lose is the news that there will be none.
+// lose reports that the guard has ended and the program's end will not be seen.
 func (s *Session) lose(why error) {
 	if s.pid == 0 {
 		s.started <- why
@@ -130,7 +131,7 @@ func (s *Session) lose(why error) {
 // PID of the program in the guard's pid namespace.
 func (s *Session) PID() int { return s.pid }
 
-// Resize tells the terminal its size, and by it the program. Without one it does nothing.
+// Resize sets the size of the terminal, of which the kernel notifies the program. Without a terminal it does nothing.
 func (s *Session) Resize(z Size) error {
 	if s.terminal == nil {
 		return nil
@@ -159,13 +160,13 @@ func (s *Session) Signal(sig syscall.Signal) error {
 	}
 }
 
-// Kill kills the program and all that it has started, and returns when none of that is left; the app goes on. It may
-// come after the program's end, for what it left. Found are its descendants, whatever sessions they make; who is
-// in a session of theirs; and who carries the exec's mark in its environment, though orphaned by a double fork, with all
-// that descends from it. Not found is an orphan in a session of its own that was given another environment, or whose
-// program is set-user-id or may not be read: nobody may read the environment of such.
-// The app's main process and its descendants are never touched. The error is a *StuckError with one of those that are
-// alive 5 s after SIGKILL, errBusy when too many are being killed at a time, ErrGone after the guard's end.
+// Kill kills the program and all that it has started, and returns when none of that is left; the app is not touched.
+// Kill may be called after the program's end, for what it left. It finds the program's descendants, whatever sessions
+// they make; the members of their sessions; and processes with the exec's mark in their environment, though orphaned by
+// a double fork, with their descendants. It does not find an orphan in a session of its own that was given another
+// environment, or whose program is set-user-id or may not be read: the environment of such a process is not readable.
+// The app's main process and its descendants are never touched. The error is a *proc.StuckError with a process that is
+// alive 5 s after SIGKILL, or ErrGone after the guard's end. Kill is refused when too many sessions are being killed.
 func (s *Session) Kill() error {
 	m, err := s.link.ask(guard.Message{Kind: guard.ExecKill, B: s.id, Text: s.mark}, nil)
 	if err != nil {
@@ -188,7 +189,7 @@ func (s *Session) Kill() error {
 // Done is closed at the program's end.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Wait returns how the program ended; the error is ErrGone when nobody saw it.
+// Wait returns how the program ended; the error is ErrGone when the guard ended before it.
 func (s *Session) Wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-s.done:
@@ -198,10 +199,10 @@ func (s *Session) Wait(ctx context.Context) (Exit, error) {
 	}
 }
 
-// Close gives the streams back. A program that has not ended is hung up on: SIGHUP, and nobody reads any more.
+// Close closes the streams. A program that has not ended gets SIGHUP, and its output is not read any more.
 func (s *Session) Close() error {
 	var err error
-	if s.pid != 0 && s.terminal == nil { // a terminal does so by itself
+	if s.pid != 0 && s.terminal == nil { // closing a terminal sends SIGHUP
 		if err = s.Signal(syscall.SIGHUP); errors.Is(err, os.ErrProcessDone) || errors.Is(err, ErrGone) {
 			err = nil
 		}
@@ -214,22 +215,23 @@ func (s *Session) Close() error {
 	return err
 }
 
-// typed is what a person types at a terminal.
+// terminalInput writes to a terminal as its user would.
 type terminalInput struct{ terminal *os.File }
 
 func (t terminalInput) Write(b []byte) (int, error) { return t.terminal.Write(b) }
 
-// Close says the end of input as a person would.
+// Close sends the end of input, ^D.
 func (t terminalInput) Close() error {
 	_, err := t.terminal.Write([]byte{4})
 	return err
 }
 
-// leftMost is more than a pipe (64 KiB) or a terminal holds: what comes after it was written after the program's end.
+// mostLeftOver is more than a pipe (64 KiB) or a terminal holds: what comes after it was written after the program's
+// end.
 const mostLeftOver = 128 << 10
 
-// output reads what a program writes. A read that finds its deadline over knows that the program has ended: what is there
-// is read, and nothing is waited for.
+// output reads what a program writes. A passed deadline means that the program has ended: then only what is already
+// there is read.
 type output struct {
 	file     *os.File
 	ended    bool
@@ -255,7 +257,7 @@ func (o *output) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readNow reads what is there; io.EOF when nothing is.
+// readNow reads what is there, without waiting; io.EOF when there is nothing.
 func readNow(f *os.File, b []byte) (n int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -280,7 +282,7 @@ func readNow(f *os.File, b []byte) (n int, err error) {
 	return 0, endOfTerminal(got)
 }
 
-// hungUp reads EIO, as a terminal that no process holds open any more answers, as the end.
+// endOfTerminal turns EIO, the answer of a terminal that no process holds open any more, into the end.
 func endOfTerminal(err error) error {
 	if errors.Is(err, unix.EIO) {
 		return io.EOF

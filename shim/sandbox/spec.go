@@ -29,8 +29,8 @@ type Spec struct {
 	// Linger says that Argv may be a starter: it leaves a daemon behind and exits with 0. Then the event Lingers asks
 	// for Adopt, Finish or Kill.
 	Linger bool
-	// Stdin, when set, is what it reads in place of nothing; Stdout gets what it writes, in place of the log, whose file then
-	// stays empty. They remain the caller's, who may close them once Start has returned.
+	// Stdin, when set, is what the process reads; without it, it reads nothing. Stdout, when set, gets what the process
+	// writes, and the log stays empty. They remain the caller's, who may close them once Start has returned.
 	Stdin, Stdout *os.File
 }
 
@@ -46,7 +46,8 @@ func (s Spec) payload(o Options) (guard.Payload, error) {
 		Linger: s.Linger, Stdin: s.Stdin != nil, Stdout: s.Stdout != nil,
 		Argv: s.Argv, Env: s.Env, Dir: dir,
 		RotateBytes: uint64(o.RotateBytes), Keep: uint32(o.Keep),
-		OOMScoreAdj: int32(cmp.Or(s.OOMScoreAdj, o.OOMScoreAdj)), Nice: int32(cmp.Or(s.Nice, o.Nice)), User: cmp.Or(s.User, o.Confine.User),
+		OOMScoreAdj: int32(cmp.Or(s.OOMScoreAdj, o.OOMScoreAdj)), Nice: int32(cmp.Or(s.Nice, o.Nice)),
+		User: cmp.Or(s.User, o.Confine.User),
 		Caps: within(s.Caps, o.Caps), NoNewPrivs: o.NoNewPrivs, Umask: s.Umask, Filter: o.Confine.Seccomp,
 	}
 	for name, limit := range s.Rlimits {

@@ -26,11 +26,11 @@ func sweep(h proc.Host) (map[int]syscall.WaitStatus, []proc.StuckProcess) {
 	return exits, left
 }
 
-// living are the guards of this process, which are children in sessions of their own too. A name proves nothing: any
-// process may take theirs.
+// liveGuards are the guards of this process, which are children in sessions of their own too. A name proves nothing:
+// any process may take the name of a guard.
 var liveGuards = guardSet{known: map[proc.ID]bool{}}
 
-// guards are locked for reading while one is born, so that who looks at all children knows of each.
+// guardSet is locked for reading while a guard is started, so that a look at all children finds each guard listed.
 type guardSet struct {
 	sync.RWMutex
 	mu    sync.Mutex
@@ -56,7 +56,7 @@ func (g *guardSet) has(s proc.Stat) bool {
 }
 
 func foreign(h proc.Host, exits map[int]syscall.WaitStatus) ([]proc.Stat, error) {
-	liveGuards.Lock() // no guard is born meanwhile that it does not know
+	liveGuards.Lock() // no guard is started meanwhile that it does not list
 	defer liveGuards.Unlock()
 	all, err := h.Processes()
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 const watchPeriod = time.Second
 
 // memoryWatch is the boundary of an engine without a cgroup: once a second, from each start to its exit, it reads how
-// much memory the processes hold, and above the limit it has them all killed. What grows faster than it looks
-// gets further.
+// much memory the processes hold, and above the limit it kills them all. A process that grows faster may hold more.
 type memoryWatch struct {
 	noBoundary
 	read   func() (int64, error) // bytes that all processes hold now
@@ -33,7 +32,9 @@ type memoryWatch struct {
 
 // watchMemory holds the descendants of a guard to a limit in bytes, 0 for none.
 func watchMemory(guard int, limit int64) *memoryWatch {
-	return &memoryWatch{limit: limit, period: watchPeriod, read: func() (int64, error) { return proc.Host{}.Memory(guard) }}
+	return &memoryWatch{limit: limit, period: watchPeriod, read: func() (int64, error) {
+		return proc.Host{}.Memory(guard)
+	}}
 }
 
 // bind says what kills the processes; it comes before the first begin.
@@ -68,7 +69,7 @@ func (w *memoryWatch) remove(context.Context) error {
 	return nil
 }
 
-// usage is asked for at the exit: that ends the watching.
+// usage is read at the exit, which ends the watching.
 func (w *memoryWatch) usage() (cgroup.Usage, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,20 +102,20 @@ func (w *memoryWatch) watch(stop chan struct{}) {
 		}
 		held, err := w.read()
 		if err != nil {
-			w.logger.Warn("memory not read", "err", err)
+			w.logger.Warn("memory of the processes not read", "err", err)
 			continue
 		}
 		if !w.over(stop, held) {
 			continue
 		}
 		if err := w.end(); err != nil {
-			w.logger.Warn("kill above memory limit", "err", err)
+			w.logger.Warn("kill of processes above their memory limit failed", "err", err)
 		}
 		return
 	}
 }
 
-// over notes what is held and tells whether that is too much, in a start that has not ended meanwhile.
+// over notes what is held and tells whether it is above the limit, in a start that has not ended meanwhile.
 func (w *memoryWatch) over(stop chan struct{}, held int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -149,7 +149,10 @@ func (m *machine) processes(i int, d *server.Device) {
 				if p.UsedMB >= 0 {
 					used = uint64(p.UsedMB) << 20
 				}
-				out = append(out, nvml.ProcessInfo{Pid: uint32(p.PID), UsedGpuMemory: used, GpuInstanceId: uint32(p.GPUInstance)})
+				out = append(out, nvml.ProcessInfo{
+					Pid: uint32(p.PID), UsedGpuMemory: used,
+					GpuInstanceId: uint32(p.GPUInstance),
+				})
 			}
 		}
 		return out

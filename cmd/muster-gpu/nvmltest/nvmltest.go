@@ -17,8 +17,8 @@ import (
 	"github.com/muster-agent/muster/shim/gpu"
 )
 
-// Host is a machine and what is wrong with it. Its zero value is a healthy DGX A100: 8 GPUs, joined by switches, four on
-// each of two NUMA nodes. UUIDs are UUID(First+index), the same in every process.
+// Host is a machine and what is wrong with it. Its zero value is a healthy DGX A100: 8 GPUs, joined by switches, four
+// on each of two NUMA nodes. UUIDs are UUID(First+index), the same in every process.
 type Host struct {
 	Model string `json:"model"` // a100, h100, h200, b200
 	Count int    `json:"count"` // 0: 8
@@ -94,7 +94,8 @@ func MIGUUID(minor, instance int) string {
 }
 
 var models = map[string]gpus.Config{
-	"": gpus.A100_SXM4_40GB, "a100": gpus.A100_SXM4_40GB, "h100": gpus.H100_SXM5_80GB, "h200": gpus.H200_SXM5_141GB, "b200": gpus.B200_SXM5_180GB,
+	"": gpus.A100_SXM4_40GB, "a100": gpus.A100_SXM4_40GB, "h100": gpus.H100_SXM5_80GB, "h200": gpus.H200_SXM5_141GB,
+	"b200": gpus.B200_SXM5_180GB,
 }
 
 // New makes the NVML of a host.
@@ -107,7 +108,8 @@ func New(h Host) (nvml.Interface, error) {
 		h.Count = 8
 	}
 	s, err := server.New(server.WithGPUs(gpus.Multiple(h.Count, model)...),
-		server.WithDriverVersion("550.54.15"), server.WithNVMLVersion("12.550.54.15"), server.WithCUDADriverVersion(12040))
+		server.WithDriverVersion("550.54.15"), server.WithNVMLVersion("12.550.54.15"),
+		server.WithCUDADriverVersion(12040))
 	if err != nil {
 		return nil, err
 	}

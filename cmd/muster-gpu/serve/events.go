@@ -49,7 +49,9 @@ func (l *library) watch(emit func(gpu.Event)) (*eventSet, error) {
 		}
 		byUUID[h.uuid] = h
 		types := or(uint64(0))(ask(l, "nvmlDeviceGetSupportedEventTypes", h.GetSupportedEventTypes)) & wanted
-		_, ret := ask(l, "nvmlDeviceRegisterEvents", func() (struct{}, nvml.Return) { return struct{}{}, h.RegisterEvents(types, set) })
+		_, ret := ask(l, "nvmlDeviceRegisterEvents", func() (struct{}, nvml.Return) {
+			return struct{}{}, h.RegisterEvents(types, set)
+		})
 		if types != 0 && ret == nvml.SUCCESS {
 			registered++
 		} else {
@@ -97,7 +99,10 @@ func (l *library) tellLost(byUUID map[string]handle, emit func(gpu.Event)) {
 	for uuid, h := range byUUID {
 		if slices.ContainsFunc(now, func(n handle) bool { return n.index == h.index && n.lost != nvml.SUCCESS }) {
 			delete(byUUID, uuid)
-			emit(gpu.Event{Kind: gpu.EventUnavailable, Device: uuid, Index: h.index, Text: word(nvml.ERROR_GPU_IS_LOST)})
+			emit(gpu.Event{
+				Kind: gpu.EventUnavailable, Device: uuid, Index: h.index,
+				Text: word(nvml.ERROR_GPU_IS_LOST),
+			})
 		}
 	}
 }

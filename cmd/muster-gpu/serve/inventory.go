@@ -120,7 +120,9 @@ func (l *library) instances(h handle, d *gpu.Device) {
 	d.MIGMode = true
 	most := or(0)(ask(l, "nvmlDeviceGetMaxMigDeviceCount", h.GetMaxMigDeviceCount))
 	for i := range most {
-		m, ret := ask(l, "nvmlDeviceGetMigDeviceHandleByIndex", func() (nvml.Device, nvml.Return) { return h.GetMigDeviceHandleByIndex(i) })
+		m, ret := ask(l, "nvmlDeviceGetMigDeviceHandleByIndex", func() (nvml.Device, nvml.Return) {
+			return h.GetMigDeviceHandleByIndex(i)
+		})
 		if ret != nvml.SUCCESS {
 			continue // not every number has one
 		}

@@ -35,10 +35,11 @@ func (l *library) init() error {
 
 // noDriver are the ways in which a host has no working driver.
 var noDriver = map[nvml.Return]string{
-	nvml.ERROR_LIBRARY_NOT_FOUND:       "load libnvidia-ml.so.1: not found: no NVIDIA driver is installed here",
-	nvml.ERROR_DRIVER_NOT_LOADED:       "initialise NVML: the kernel's NVIDIA driver is not loaded",
-	nvml.ERROR_LIB_RM_VERSION_MISMATCH: "initialise NVML: library and kernel driver are of different versions: reload the driver or restart the host",
-	nvml.ERROR_NO_PERMISSION:           "initialise NVML: no permission to use /dev/nvidiactl",
+	nvml.ERROR_LIBRARY_NOT_FOUND: "load libnvidia-ml.so.1: not found: no NVIDIA driver is installed here",
+	nvml.ERROR_DRIVER_NOT_LOADED: "initialise NVML: the kernel's NVIDIA driver is not loaded",
+	nvml.ERROR_LIB_RM_VERSION_MISMATCH: "initialise NVML: library and kernel driver are of different versions: " +
+		"reload the driver or restart the host",
+	nvml.ERROR_NO_PERMISSION: "initialise NVML: no permission to use /dev/nvidiactl",
 }
 
 func (l *library) shutdown() {
@@ -106,7 +107,9 @@ func (l *library) handles() ([]handle, error) {
 	}
 	var out []handle
 	for i := range count {
-		d, ret := ask(l, "nvmlDeviceGetHandleByIndex", func() (nvml.Device, nvml.Return) { return l.nvml.DeviceGetHandleByIndex(i) })
+		d, ret := ask(l, "nvmlDeviceGetHandleByIndex", func() (nvml.Device, nvml.Return) {
+			return l.nvml.DeviceGetHandleByIndex(i)
+		})
 		h := handle{Device: d, index: i, lost: ret}
 		if ret == nvml.SUCCESS {
 			h.uuid, ret = ask(l, "nvmlDeviceGetUUID", d.GetUUID)

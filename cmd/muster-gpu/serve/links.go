@@ -47,11 +47,15 @@ func (l *library) links(handles []handle) [][]gpu.Link {
 func (l *library) count(h handle, at map[string]int, direct map[int]int) int {
 	switches := 0
 	for link := range nvml.NVLINK_MAX_LINKS {
-		state, ret := ask(l, "nvmlDeviceGetNvLinkState", func() (nvml.EnableState, nvml.Return) { return h.GetNvLinkState(link) })
+		state, ret := ask(l, "nvmlDeviceGetNvLinkState", func() (nvml.EnableState, nvml.Return) {
+			return h.GetNvLinkState(link)
+		})
 		if ret != nvml.SUCCESS || state != nvml.FEATURE_ENABLED {
 			continue
 		}
-		remote, ret := ask(l, "nvmlDeviceGetNvLinkRemotePciInfo", func() (nvml.PciInfo, nvml.Return) { return h.GetNvLinkRemotePciInfo(link) })
+		remote, ret := ask(l, "nvmlDeviceGetNvLinkRemotePciInfo", func() (nvml.PciInfo, nvml.Return) {
+			return h.GetNvLinkRemotePciInfo(link)
+		})
 		if ret != nvml.SUCCESS {
 			continue
 		}

@@ -44,13 +44,13 @@ func Serve(lib nvml.Interface, in io.Reader, out io.Writer) error {
 	case err := <-ended:
 		return err
 	case <-timer.C:
-		return fmt.Errorf("NVML does not return, and nobody waits for it any more")
+		return fmt.Errorf("NVML does not return; it is not waited for any longer")
 	}
 }
 
 type server struct {
 	lib     *library
-	quit    chan struct{} // closed when the worker is done: nobody takes requests any more
+	quit    chan struct{} // closed when the worker is done: no request is taken any more
 	writing sync.Mutex
 	out     *json.Encoder
 	events  *eventSet
@@ -100,7 +100,7 @@ func (s *server) work(requests <-chan gpu.Request) error {
 func (s *server) say(r gpu.Reply) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	// Nobody reads any more: the input ends, too.
+	// When the reader has ended, the input ends too.
 	_ = s.out.Encode(r)
 }
 
@@ -125,7 +125,10 @@ func (s *server) answer(op gpu.Op) gpu.Reply {
 		}
 	case gpu.OpQuit:
 	default:
-		return gpu.Reply{Error: &gpu.Problem{Code: gpu.CodeUnknownOp, Text: fmt.Sprintf("operation %q: not known to protocol %d", op, gpu.Protocol)}}
+		return gpu.Reply{Error: &gpu.Problem{
+			Code: gpu.CodeUnknownOp,
+			Text: fmt.Sprintf("operation %q: not known to protocol %d", op, gpu.Protocol),
+		}}
 	}
 	if err != nil {
 		return gpu.Reply{Error: &gpu.Problem{Code: gpu.CodeNVML, Text: err.Error()}}

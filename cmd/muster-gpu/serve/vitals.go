@@ -45,7 +45,8 @@ func (l *library) examine(h handle, v *gpu.Vitals) {
 		return remapped{pending, failed}, ret
 	}))
 	v.RemapPending, v.RemapFailed = rows.pending, rows.failed
-	retiring := or(nvml.EnableState(0))(ask(l, "nvmlDeviceGetRetiredPagesPendingStatus", h.GetRetiredPagesPendingStatus))
+	retiring := or(nvml.EnableState(0))(ask(l, "nvmlDeviceGetRetiredPagesPendingStatus",
+		h.GetRetiredPagesPendingStatus))
 	v.RetirePending = retiring == nvml.FEATURE_ENABLED
 	v.Recovery = l.recovery(h)
 	fabric, ret := ask(l, "nvmlDeviceGetGpuFabricInfo", h.GetGpuFabricInfo)
@@ -68,7 +69,9 @@ var actions = map[nvml.DeviceGpuRecoveryAction]string{
 // recovery is a field, not a function: drivers older than it answer so in the field itself.
 func (l *library) recovery(h handle) string {
 	fields := []nvml.FieldValue{{FieldId: nvml.FI_DEV_GET_GPU_RECOVERY_ACTION}}
-	_, ret := ask(l, "nvmlDeviceGetFieldValues", func() (struct{}, nvml.Return) { return struct{}{}, h.GetFieldValues(fields) })
+	_, ret := ask(l, "nvmlDeviceGetFieldValues", func() (struct{}, nvml.Return) {
+		return struct{}{}, h.GetFieldValues(fields)
+	})
 	if ret != nvml.SUCCESS || nvml.Return(fields[0].NvmlReturn) != nvml.SUCCESS {
 		return ""
 	}

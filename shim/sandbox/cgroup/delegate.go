@@ -58,7 +58,7 @@ func (h Host) delegated(dir, own string) bool {
 // owns are of his own service manager.
 func handedOver(user, here, above uint32) bool { return user != 0 && here == user && above != user }
 
-// strangers are the processes right in the cgroup of dir that do not run our program.
+// foreignProcesses are the processes in the cgroup of dir itself that do not run this program.
 func (h Host) foreignProcesses(dir string) ([]int, error) {
 	text, err := h.text(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
@@ -84,8 +84,8 @@ const leafPatience = 5 * time.Second
 // moveToLeaf moves the calling process, all its threads, into the leaf `<own cgroup>/muster-agent` and hands the
 // controllers down, because a v2 cgroup holds either processes or controlled cgroups. Agents of one
 // unit share the leaf. In a cgroup that is delegated to us all processes are moved, the unit's shell for one;
-// else only those of our own program, and a stranger in it is an error. Nothing is done on v1, at the root of the
-// host, and where it has been done.
+// else only those of this program, and a process of another program is an error. Nothing is done on v1, at the root of
+// the host, and where it has been done.
 func (t Tree) moveToLeaf(ctx context.Context) error {
 	if t.Mode != V2 || t.Root {
 		return nil
@@ -117,7 +117,7 @@ func (t Tree) enterLeaf(ctx context.Context) error {
 		if err := t.empty(own); err != nil {
 			return err
 		}
-		// Fork and move race: one may have been born in the old place.
+		// A process may have been forked in the old cgroup meanwhile.
 		err := own.write("cgroup.subtree_control", strings.Join(usable, " "))
 		if !errors.Is(err, unix.EBUSY) || !proc.Pause(ctx, pass) {
 			return err

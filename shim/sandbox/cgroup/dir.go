@@ -28,7 +28,8 @@ func openFolder(path string) (folder, error) {
 
 // open a folder below f; it cannot climb out, nor into another mount.
 func (f folder) open(rel string) (folder, error) {
-	return openAt(int(f.Fd()), rel, unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS|unix.RESOLVE_NO_XDEV)
+	return openAt(int(f.Fd()), rel,
+		unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS|unix.RESOLVE_NO_XDEV)
 }
 
 func openAt(at int, path string, resolve uint64) (folder, error) {
@@ -134,7 +135,7 @@ func (f folder) mkdir(name string) error {
 	return nil
 }
 
-// rmdir takes away one folder below; one that is gone is no error.
+// rmdir removes one folder below; one that is gone is no error.
 func (f folder) rmdir(name string) error {
 	err := unix.Unlinkat(int(f.Fd()), name, unix.AT_REMOVEDIR)
 	if err != nil && !isGone(err) {

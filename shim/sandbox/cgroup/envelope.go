@@ -57,7 +57,8 @@ func tighter(a, b int64) int64 {
 // quota of one cgroup in thousandths of a core; 0: none.
 func (t Tree) quota(dir string) int64 {
 	if t.Mode != V2 {
-		return perMille(t.host.number(filepath.Join(dir, "cpu.cfs_quota_us")), t.host.number(filepath.Join(dir, "cpu.cfs_period_us")))
+		return perMille(t.host.number(filepath.Join(dir, "cpu.cfs_quota_us")),
+			t.host.number(filepath.Join(dir, "cpu.cfs_period_us")))
 	}
 	text, err := t.host.text(filepath.Join(dir, "cpu.max"))
 	if err != nil {

@@ -75,7 +75,8 @@ const NoMemoryHigh = "no memory.high here: it came with cgroup v2"
 func (t Tree) Cannot() map[string]string {
 	memory, cpu := t.why("memory"), t.why("cpu")
 	cannot := map[string]string{
-		"memory_mb": memory, "swap_mb": memory, "vcores": cpu, "cpu_hard": cpu, "pids": t.why("pids"), "gpus": t.NoDevices,
+		"memory_mb": memory, "swap_mb": memory, "vcores": cpu, "cpu_hard": cpu, "pids": t.why("pids"),
+		"gpus": t.NoDevices,
 	}
 	if memory == "" && !t.Swap {
 		cannot["swap_mb"] = "the kernel does not count swap by cgroup"

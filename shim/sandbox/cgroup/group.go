@@ -34,9 +34,9 @@ type Group struct {
 	peak  *os.File // memory.peak of v2, which counts since the last write to this very descriptor
 }
 
-// New makes the cgroup of an instance with its limits. One that an agent left empty is made anew, so that all counts
-// begin at 0; one with processes is errInUse. What Tree.Cannot names is left out. On v2 the calling
-// process moves to the agents' leaf first; ctx bounds the wait for other agents that do the same.
+// New makes the cgroup of an instance with its limits. One that an agent left empty is removed first, so that all
+// counts begin at 0; one with processes is an error. What Tree.Cannot names is left out. On v2 the calling process
+// moves to the agents' leaf first; ctx bounds the wait for other agents that do the same.
 func New(ctx context.Context, t Tree, app, instance string, l Limits) (*Group, error) {
 	g, err := create(ctx, t, app, instance, l)
 	if err != nil {
@@ -59,7 +59,7 @@ func create(ctx context.Context, t Tree, app, instance string, l Limits) (*Group
 	err = g.clearStale()
 	for pass := 0; err == nil; pass++ {
 		err = g.make(l)
-		// Another agent that takes its last cgroup away also takes the empty folders above it.
+		// Another agent that removes its last cgroup also removes the empty folders above it.
 		if err == nil || !isGone(err) || pass == 10 {
 			break
 		}
@@ -81,7 +81,8 @@ func newGroup(t Tree, app, instance string, wanted func(controller string) bool)
 			return nil, fmt.Errorf("name %q: %w", name, os.ErrInvalid)
 		}
 	}
-	g := &Group{tree: t, below: filepath.Join("muster", app, instance), own: map[string]folder{}, dirs: map[string]folder{}}
+	g := &Group{tree: t, below: filepath.Join("muster", app, instance), own: map[string]folder{},
+		dirs: map[string]folder{}}
 	for name, dir := range t.owns() {
 		if !wanted(name) {
 			continue
@@ -115,7 +116,7 @@ func (t Tree) owns() map[string]string {
 	return dirs
 }
 
-// clearStale takes away what a killed agent left.
+// clearStale removes what a killed agent left.
 func (g *Group) clearStale() error {
 	for _, own := range g.own {
 		old, err := own.open(g.below)
@@ -154,8 +155,8 @@ func (g *Group) make(l Limits) error {
 	return err
 }
 
-// hierarchy are containerd's controllers of v1, with the host's root as the place of all hierarchies: legacyPath says
-// where each one is.
+// hierarchy are containerd's controllers of v1, with the host's root as the root of all hierarchies: legacyPath leads
+// to each one.
 func (g *Group) hierarchy() ([]cgroup1.Subsystem, error) {
 	ignored := []string{"kmem", "kmem.tcp"}
 	if !g.tree.Swap {

@@ -148,7 +148,7 @@ func (g *Group) freeze(ctx context.Context) error {
 	}
 }
 
-// Thaw lets the processes go on.
+// Thaw lets the processes continue.
 func (g *Group) Thaw() error {
 	if _, err := g.setFrozen(false); err != nil {
 		return fmt.Errorf("thaw cgroup %s: %w", g.below, err)
@@ -186,7 +186,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// settle waits between two looks at the cgroup until something may have changed; false when ctx is over. On v2 the
+// awaitChange waits between two looks at the cgroup until something may have changed; false when ctx is over. On v2 the
 // kernel says when the last process has gone.
 func (g *Group) awaitChange(ctx context.Context, pass, except int) bool {
 	dir, ok := g.dirs[""]

@@ -13,7 +13,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
-// Remove proves that the cgroup is empty and takes its folders away in all hierarchies, with `muster/<app>` and
+// Remove proves that the cgroup is empty and removes its folders in all hierarchies, with `muster/<app>` and
 // `muster` when they are empty too. What is still inside is killed. What will not go until ctx ends is a
 // *proc.StuckError, and the cgroup stays.
 func (g *Group) Remove(ctx context.Context) error {
@@ -24,7 +24,7 @@ func (g *Group) Remove(ctx context.Context) error {
 }
 
 func (g *Group) remove(ctx context.Context) error {
-	// The kernel takes away no cgroup that holds a process: what it takes was empty, and nothing need be listed.
+	// The kernel removes no cgroup that holds a process: what it removes was empty, so nothing need be listed.
 	err := g.rmdir()
 	for pass := 0; errors.Is(err, unix.EBUSY); pass++ {
 		if err := g.kill(ctx, 0); err != nil {
@@ -48,7 +48,7 @@ func (g *Group) rmdir() error {
 	return nil
 }
 
-// removeTree takes away the cgroup rel and all below it, then the folders between it and f that are empty.
+// removeTree removes the cgroup rel and all below it, then the folders between it and f that are empty.
 func (f folder) removeTree(rel string) error {
 	if err := f.removeBelow(rel); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (f folder) removeTree(rel string) error {
 	return nil
 }
 
-// removeBelow takes away the cgroup rel and all below it; one that is gone is no error.
+// removeBelow removes the cgroup rel and all below it; one that is gone is no error.
 func (f folder) removeBelow(rel string) error {
 	err := f.rmdir(rel)
 	if !errors.Is(err, unix.EBUSY) { // by a process or a cgroup below it

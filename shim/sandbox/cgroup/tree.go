@@ -16,7 +16,7 @@ import (
 // Mode is which kind of cgroups holds the controllers of a host.
 type Mode string
 
-// The modes. In Hybrid the controllers are those of v1, beside a v2 hierarchy that has none of ours.
+// The modes. In Hybrid the controllers are those of v1, beside a v2 hierarchy without those that muster uses.
 const (
 	None   Mode = "none"
 	V1     Mode = "v1"
@@ -43,7 +43,7 @@ type Tree struct {
 	Swap bool
 	// Features of cgroup v2 that this kernel has: cgroup.kill, memory.high, memory.oom.group, memory.peak.
 	Features []string
-	// Protects says that we may keep a process from the kernel's choice when memory runs out.
+	// Protects says that this process may exempt another one when the kernel kills for memory.
 	Protects bool
 	// NoDevices is why a list of devices cannot be enforced; "" when it can.
 	NoDevices string
@@ -51,7 +51,7 @@ type Tree struct {
 	host Host
 }
 
-// Controller is one controller's place for cgroups of ours.
+// Controller is where one controller has the cgroups of muster.
 type Controller struct {
 	Dir   string // folder of the own cgroup
 	Mount string // where its hierarchy begins
@@ -93,7 +93,8 @@ func discover(h Host) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
-	t := Tree{Mode: modeOf(h, own, mounts), Controllers: map[string]Controller{}, Protects: h.capable(unix.CAP_SYS_RESOURCE), host: h}
+	t := Tree{Mode: modeOf(h, own, mounts), Controllers: map[string]Controller{},
+		Protects: h.capable(unix.CAP_SYS_RESOURCE), host: h}
 	switch t.Mode {
 	case V2:
 		t.unified(own[""], mounts)
@@ -133,7 +134,7 @@ func modeOf(h Host, own map[string]string, mounts []mount) Mode {
 	return None
 }
 
-// place finds the mount at which the own cgroup of a controller is seen.
+// findMount finds the mount at which the own cgroup of a controller is seen.
 func findMount(own string, mounts []mount, holds func(mount) bool) Controller {
 	why := "the controller is not mounted"
 	for _, m := range mounts {
@@ -239,7 +240,7 @@ func (t *Tree) undelegated() string {
 	case err != nil:
 		return err.Error()
 	case len(strangers) > 0:
-		return fmt.Sprintf("%s is not delegated to us and process %d sits in it", t.Dir, strangers[0])
+		return fmt.Sprintf("%s is not delegated to us and process %d is in it", t.Dir, strangers[0])
 	}
 	return ""
 }

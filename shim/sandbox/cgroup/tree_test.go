@@ -147,7 +147,7 @@ func TestDiscover(t *testing.T) {
 			}, v2Dir("/sys/fs/cgroup/user.slice/user-0.slice/session-3.scope", "cpu memory pids", ""),
 				map[string]string{"/sys/fs/cgroup/user.slice/user-0.slice/session-3.scope/cgroup.procs": "4711\n"}),
 			mode: V2, swap: true, features: v2Features, dirs: map[string]string{},
-			why: map[string]string{"memory": "not delegated to us and process 4711 sits in it"},
+			why: map[string]string{"memory": "not delegated to us and process 4711 is in it"},
 		},
 		{
 			name: "v2, the root of a container's namespace",

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is what was counted in a cgroup, and in those that its processes made below it, since Begin; or, where there is no
-// cgroup, what a watchdog saw.
+// Usage is what was counted in a cgroup, and in those that its processes made below it, since Begin; or, where there is
+// no cgroup, what a watchdog saw.
 type Usage struct {
 	OOMKills int // processes killed for memory, by the kernel or the watchdog
-	// Peak and Limit are bytes of memory, page cache included; 0: not known, none. Where the kernel cannot start
-	// the peak anew (v2 before Linux 6.12) it is that since the cgroup was made.
+	// Peak and Limit are bytes of memory, page cache included; 0: not known, none. Where the kernel cannot reset the
+	// peak (v2 before Linux 6.12) it is the peak since the cgroup was made.
 	Peak, Limit int64
 	CPU         time.Duration // time on a processor
 	// Throttled is how long, and Periods in how many periods of 100 ms, the hard CPU limit held processes back.
@@ -39,7 +39,7 @@ type counters struct {
 // unlimited is where v1 writes a number of pages that no machine has, and v2 max.
 const unlimited = 1 << 60
 
-// Begin notes the counters: Usage counts from here. It starts the peak anew where the kernel can.
+// Begin notes the counters: Usage counts from here. It resets the peak where the kernel can.
 func (g *Group) Begin() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,7 +48,7 @@ func (g *Group) Begin() {
 	g.start, _ = g.read()
 }
 
-// restartPeak has no use for an error: an old peak is still one.
+// restartPeak ignores an error: an old peak is still a peak.
 func (g *Group) restartPeak() {
 	if dir, ok := g.dirs["memory"]; ok {
 		_ = dir.write("memory.max_usage_in_bytes", "0")
@@ -194,7 +194,7 @@ func keyed(text, key string) uint64 {
 	return 0
 }
 
-// rereadNumber reads through a descriptor that is kept.
+// rereadNumber reads again through an open descriptor.
 func rereadNumber(f *os.File) (int64, error) {
 	buffer := make([]byte, 32)
 	n, err := f.ReadAt(buffer, 0)

@@ -28,8 +28,8 @@ var capabilityNames = []struct {
 	{unix.CAP_SETFCAP, "CAP_SETFCAP"},
 }
 
-// capabilities are those of capabilityNames that are among has: nobody gives what he has not. Nothing is inheritable, so
-// that a program with file capabilities gains none by it (CVE-2022-24769).
+// capabilities are those of capabilityNames that are among has: a process can give only what it has. Nothing is
+// inheritable, so that a program with file capabilities gains none by it (CVE-2022-24769).
 func capabilities(has uint64) *configs.Capabilities {
 	var names []string
 	for _, c := range capabilityNames {

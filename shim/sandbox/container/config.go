@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identity is on whose behalf the container is made.
+// identity is the user who makes the container.
 type identity struct {
 	uid, gid int
 	rootless bool
@@ -54,8 +54,8 @@ func (s Spec) config() (*configs.Config, error) {
 	}
 	c := &configs.Config{
 		Rootfs: root,
-		// A slave would see what the host mounts later, writable; a private copy holds on to what the host unmounts. The
-		// first would be a hole, the second ends with the container.
+		// A slave mount would show what the host mounts later, writable, which is a hole. A private one only keeps what
+		// the host unmounts until the container ends.
 		RootPropagation: unix.MS_PRIVATE | unix.MS_REC,
 		Readonlyfs:      len(s.Root.Layers) == 0,
 		Mounts:          mounts,
@@ -77,21 +77,22 @@ func (s Spec) config() (*configs.Config, error) {
 	return c, s.hooks(c)
 }
 
-// cgroupOf is the cgroup that libcontainer moves the first process to. Its limits are written already: libcontainer gets
-// none to write, and refuses to have no Resources at all.
+// cgroupOf is the cgroup that libcontainer moves the first process to. Its limits are written already: libcontainer
+// gets none to write, and refuses to have no Resources at all.
 func (s Spec) cgroupOf(who identity) *cgroups.Cgroup {
 	if s.Cgroup == "" {
-		// Rootless with no path means: stay in the agent's own cgroup where none can be made.
+		// Without a path a rootless container stays in the agent's own cgroup where no other can be made.
 		return &cgroups.Cgroup{Name: s.id(), Rootless: true, Resources: &cgroups.Resources{}}
 	}
 	return &cgroups.Cgroup{Path: s.Cgroup, Rootless: who.rootless, Resources: &cgroups.Resources{}}
 }
 
-// The network is the host's: the gang's ports are the host's ports. The container sees its own cgroup as the root, so that
-// runtimes which size themselves by it find it. Where it cannot have a namespace for that, binds do the same on v1 at
-// twice the price.
+// The network is the host's: the gang's ports are the host's ports. The container sees its own cgroup as the root, so
+// that runtimes which size themselves by it find it. Where it cannot have a cgroup namespace, bind mounts do the same
+// on v1, at twice the cost.
 func namespaces(who identity) configs.Namespaces {
-	all := configs.Namespaces{{Type: configs.NEWNS}, {Type: configs.NEWPID}, {Type: configs.NEWIPC}, {Type: configs.NEWUTS}}
+	all := configs.Namespaces{{Type: configs.NEWNS}, {Type: configs.NEWPID}, {Type: configs.NEWIPC},
+		{Type: configs.NEWUTS}}
 	if who.rootless {
 		all = append(all, configs.Namespace{Type: configs.NEWUSER})
 	}
@@ -101,7 +102,7 @@ func namespaces(who identity) configs.Namespaces {
 	return all
 }
 
-// ownHierarchies are those of v1 that the container is in, as libcontainer looks for them.
+// ownHierarchies are the hierarchies of v1 that this process is in, read as libcontainer reads them.
 func ownHierarchies() (own map[string]string, mounts []cgroups.Mount, err error) {
 	if own, err = cgroups.ParseCgroupFile("/proc/self/cgroup"); err == nil {
 		mounts, err = cgroups.GetCgroupMounts(false)
@@ -110,7 +111,8 @@ func ownHierarchies() (own map[string]string, mounts []cgroups.Mount, err error)
 }
 
 // mountedByName tells whether each hierarchy of v1 is mounted under the names of its controllers: in a cgroup namespace
-// libcontainer mounts what the folder's name says. Of those that have a name and no controller it knows systemd's alone.
+// libcontainer mounts what the folder's name says. Of hierarchies with a name and no controller it knows systemd's
+// alone.
 func mountedByName(own map[string]string, mounts []cgroups.Mount, err error) bool {
 	for controller := range own {
 		if strings.HasPrefix(controller, cgroups.CgroupNamePrefix) && controller != cgroups.CgroupNamePrefix+"systemd" {
@@ -146,7 +148,8 @@ func (s Spec) hooks(c *configs.Config) error {
 		if len(env) == 0 {
 			env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 		}
-		c.Hooks[stage] = append(c.Hooks[stage], configs.NewCommandHook(&configs.Command{Path: h.Path, Args: h.Args, Env: env, Timeout: timeout(h.Timeout)}))
+		c.Hooks[stage] = append(c.Hooks[stage], configs.NewCommandHook(&configs.Command{Path: h.Path, Args: h.Args,
+			Env: env, Timeout: timeout(h.Timeout)}))
 	}
 	c.Labels = []string{"bundle=" + s.Dir}
 	return writeBundle(s.Dir, c.Rootfs)
@@ -161,7 +164,7 @@ func writeBundle(dir, root string) error {
 	return os.WriteFile(filepath.Join(dir, "config.json"), b, 0o600)
 }
 
-// timeout is libcontainer's form of a time that may be none.
+// timeout is libcontainer's form of an optional time.
 func timeout(d time.Duration) *time.Duration {
 	if d == 0 {
 		return nil

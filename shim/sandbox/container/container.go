@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Container is one that Run has made.
+// Container is a container that Run has made.
 type Container struct {
 	inner     *libcontainer.Container
 	process   *libcontainer.Process
 	dir       string
-	memoryDir string // in memory; else dir
+	memoryDir string // dir where the host has no filesystem in memory
 	cgroups   []string
 	pid       int
 }
@@ -29,8 +29,8 @@ type Container struct {
 var errNoInit = errors.New("main must begin with container.Init")
 
 // Run makes the container and starts its first process, PID 1: the program in the last of files, with files
-// as its descriptors from 3 on. When it returns without an error, the program has been executed. What an earlier container
-// has left in s.Dir must have been cleared. When Run fails, nothing is left, s.Cgroup included.
+// as its descriptors from 3 on. When it returns without an error, the program has been executed. What an earlier
+// container has left in s.Dir must have been cleared. When Run fails, nothing is left, s.Cgroup included.
 func Run(ctx context.Context, s Spec, files ...*os.File) (*Container, error) {
 	c, err := run(ctx, s, files)
 	if err != nil {
@@ -45,7 +45,7 @@ func run(ctx context.Context, s Spec, files []*os.File) (c *Container, err error
 	}
 	dir, err := makeDir(s.Dir)
 	if err != nil {
-		return nil, err // nothing is there that was not there before
+		return nil, err // nothing was made
 	}
 	s.Dir = dir
 	defer func() {
@@ -76,7 +76,7 @@ func run(ctx context.Context, s Spec, files []*os.File) (c *Container, err error
 	process := &libcontainer.Process{
 		Init:  true,
 		Args:  []string{"/proc/self/fd/" + strconv.Itoa(2+len(files))},
-		Env:   []string{}, // nothing of the agent's, nothing of the image's
+		Env:   []string{}, // neither the agent's nor the image's
 		Cwd:   "/",
 		Stdin: null, Stdout: null, Stderr: null,
 		ExtraFiles: files,
@@ -85,22 +85,23 @@ func run(ctx context.Context, s Spec, files []*os.File) (c *Container, err error
 		return nil, errors.Join(err, destroy(inner, cgroups))
 	}
 	pid, err := process.Pid()
-	return &Container{inner: inner, process: process, dir: s.Dir, memoryDir: s.memoryDir, cgroups: cgroups, pid: pid}, err
+	return &Container{inner: inner, process: process, dir: s.Dir, memoryDir: s.memoryDir, cgroups: cgroups, pid: pid},
+		err
 }
 
 // stateName is where libcontainer keeps what it must know of the container.
 const stateName = "state"
 
-// recordName holds the paths of the cgroup, one a line, before there is one: a maker that is killed while it makes the
-// container leaves no other trace of them.
+// recordName holds the paths of the cgroup, one a line, before the container joins it: a maker that is killed meanwhile
+// leaves no other trace of them.
 const recordName = "cgroups"
 
 func record(dir string, cgroups []string) error {
 	return os.WriteFile(filepath.Join(dir, recordName), []byte(strings.Join(cgroups, "\n")), 0o600)
 }
 
-// makeDir makes the container's folder, for nobody else to look into: the writable layers of a root may hold
-// device nodes and set-user-ID programs that its root made.
+// makeDir makes the container's folder, closed to other users: the writable layers of a root may hold device nodes and
+// set-user-ID programs that its root made.
 func makeDir(dir string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", err
@@ -118,7 +119,7 @@ func makeDir(dir string) (string, error) {
 	return at, nil
 }
 
-// markName is the file that makes a folder a container's: Clear takes no other away.
+// markName is the file that marks a folder as a container's: Clear removes no other.
 const markName = ".container"
 
 // id names the container in libcontainer's alphabet, which has + and not ~. It also names its session keyring, so
@@ -153,13 +154,13 @@ func cgroupsOf(c *libcontainer.Container) []string {
 	if err != nil {
 		return nil
 	}
-	// Without a cgroup of its own it has names of folders that were never made.
+	// A container without a cgroup of its own lists folders that were never made.
 	return slices.DeleteFunc(slices.Sorted(maps.Values(state.CgroupPaths)), func(path string) bool {
 		return filepath.Base(filepath.Dir(filepath.Dir(path))) != "muster"
 	})
 }
 
-// Remove takes away the cgroup and the folder of a container whose first process has ended.
+// Remove removes the cgroup and the folders of a container whose first process has ended.
 func (c *Container) Remove() error {
 	err := destroy(c.inner, c.cgroups)
 	if err == nil {
@@ -171,8 +172,8 @@ func (c *Container) Remove() error {
 	return nil
 }
 
-// destroy takes away the cgroup in all hierarchies that libcontainer has joined, and what is empty above it: muster/<app>,
-// muster.
+// destroy removes the cgroup in all hierarchies that libcontainer has joined, and the empty folders above it:
+// muster/<app>, muster.
 func destroy(c *libcontainer.Container, cgroups []string) error {
 	if err := c.Destroy(); err != nil {
 		return err

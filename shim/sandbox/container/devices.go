@@ -11,8 +11,8 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
-// deviceNodes are the nodes to make in /dev: the standard ones and those of the list. Which of them may be opened is for
-// the cgroup to say.
+// deviceNodes are the nodes to make in /dev: the standard ones and those of the list. The cgroup decides which may be
+// opened.
 func deviceNodes(nodes []Node) ([]*devices.Device, error) {
 	var standard []Node
 	for _, d := range cgroup.StandardDevices() {
@@ -20,7 +20,7 @@ func deviceNodes(nodes []Node) ([]*devices.Device, error) {
 	}
 	var all []*devices.Device
 	for _, n := range append(standard, nodes...) {
-		// /dev is a filesystem of the container alone; a node elsewhere would be made in somebody's folder.
+		// /dev is a filesystem of the container alone; a node elsewhere would be made in a folder of the host.
 		if path.Clean(n.Path) != n.Path || !strings.HasPrefix(n.Path, "/dev/") {
 			return nil, fmt.Errorf("device node %s: want a path below /dev", n.Path)
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// steps are what libcontainer says of a failure, and what it means. Its texts name each of its own
-// functions; the last part is the cause.
+// steps maps texts of libcontainer's errors to the step that failed. The texts name each of its functions; the last
+// part is the cause.
 var steps = []struct{ text, step string }{
 	{"error mounting", "mount"},
 	{"error creating device nodes", "make device nodes"},
@@ -22,7 +22,7 @@ var steps = []struct{ text, step string }{
 	{"can't get final child's PID", "enter the namespaces"},
 }
 
-// An stepError says at which step a container could not be made.
+// stepError says at which step a container could not be made.
 type stepError struct {
 	Step string
 	Hint string // what may be done about it; "": not known
@@ -49,12 +49,13 @@ func explain(err error) error {
 	return err
 }
 
-// cause cuts the names of libcontainer's functions off.
+// shortCause cuts the names of libcontainer's functions off.
 func shortCause(err error) string {
 	text := err.Error()
 	for _, noise := range []string{
 		"unable to start container process: ", "unable to create new parent process: ", "error during container init: ",
-		"unable to apply cgroup configuration: ", "error setting cgroup config for procHooks process: ", "create mountpoint for ",
+		"unable to apply cgroup configuration: ", "error setting cgroup config for procHooks process: ",
+		"create mountpoint for ",
 		"error preparing rootfs: ", "error jailing process inside rootfs: ",
 	} {
 		text = strings.ReplaceAll(text, noise, "")
@@ -68,13 +69,15 @@ func hint(step, text string) string {
 	case step == "mount" && strings.Contains(text, `"overlay"`) && refused:
 		return "an ordinary user may mount overlays from Linux 5.11 on, where the layers' filesystem allows it"
 	case step == "mount" && strings.Contains(text, `"overlay"`) && strings.Contains(text, "invalid argument"):
-		return "the container's folder must lie on a filesystem that can hold a writable layer: not on an overlay, not on NFS"
+		return "the container's folder must lie on a filesystem that can hold a writable layer: not on an overlay, " +
+			"not on NFS"
 	case step == "mount" && strings.Contains(text, `"proc"`) && refused:
 		return "this process is in a container that masks parts of /proc: its launcher must not"
 	case step == "mount" && strings.Contains(text, "read-only file system"):
 		return "the folder is not there in the host's root, which is read-only"
 	case step == "enter the namespaces" && os.Geteuid() != 0:
-		return "user namespaces are forbidden: sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns"
+		return "user namespaces are forbidden: sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, " +
+			"kernel.apparmor_restrict_unprivileged_userns"
 	case refused && os.Geteuid() == 0:
 		return "this process is root without CAP_SYS_ADMIN"
 	}

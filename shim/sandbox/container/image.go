@@ -18,7 +18,7 @@ import (
 // An image's root is not one overlay but one for each of its top-level folders, because libcontainer mounts nothing at
 // the root itself and we mount nothing on the host. Links and files at the top are made again in the skeleton.
 
-// overlays is the making of an image's root.
+// overlays makes an image's root.
 type overlays struct {
 	spec   Spec
 	root   string // the skeleton
@@ -88,7 +88,7 @@ func (o *overlays) folder(e Entry, at string) error {
 		}
 		lower = append(lower, short)
 	}
-	// What the container writes is thrown away with it, so nothing of it need reach the disk (volatile).
+	// What the container writes is removed with it, so it need not reach the disk (volatile).
 	data := "lowerdir=" + strings.Join(lower, ":") + ",upperdir=" + upper + ",workdir=" + work + ",volatile"
 	if o.who.rootless || o.spec.Root.UserXattr {
 		data += ",userxattr"
@@ -102,7 +102,8 @@ func (o *overlays) folder(e Entry, at string) error {
 	return nil
 }
 
-// shown binds a folder of the host that holds our own: overlayfs takes no upper folder that lies in a lower one.
+// shown binds a folder of the host that holds the container's folder: overlayfs takes no upper folder inside a lower
+// one.
 func (o *overlays) shown(e Entry, at string) error {
 	if len(e.Layers) != 1 {
 		return fmt.Errorf("the container's folder %s lies in a layer", o.spec.Dir)
@@ -117,8 +118,8 @@ func within(path, dir string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
-// writable makes the upper folder, with owner and mode of the image's, and the one that overlayfs works in. Their names
-// hold nothing of the image's, which might end an option.
+// writable makes the upper folder, with owner and mode of the image's, and the one that overlayfs works in. No part of
+// their names is the image's, for it might end an option.
 func (o *overlays) writable(e Entry) (upper, work string, err error) {
 	number := strconv.Itoa(len(o.mounts))
 	dir := filepath.Join(o.spec.Dir, "upper", number)
@@ -163,8 +164,8 @@ func (o *overlays) short(layer string) (string, error) {
 	return link + "/" + name, nil
 }
 
-// etc writes into the writable layer what a container has from its host: there it covers whatever the image has under
-// these names, a link to elsewhere included.
+// etc writes the files that a container has from its host into the writable layer: there they cover whatever the image
+// has under these names, also a link that leads elsewhere.
 func (s Spec) etc(upper string) error {
 	files := map[string][]byte{"hosts": s.hosts()}
 	if s.Hostname != "" {

@@ -69,7 +69,7 @@ func probe(ctx context.Context, dir string) error {
 	}
 }
 
-// tryHere makes a container's mounts, in namespaces that end with this process, and says what failed.
+// probeMounts makes a container's mounts, in namespaces that end with this process, and says what failed.
 func probeMounts(say io.Writer) int {
 	dir := os.Getenv(probeVariable)
 	for _, try := range []struct {
@@ -85,7 +85,8 @@ func probeMounts(say io.Writer) int {
 		{"mount mqueue", func() error { return mountAt(filepath.Join(dir, "mqueue"), "mqueue", "mqueue", inert, "") }},
 		{"bind /usr", func() error { return mountAt(filepath.Join(dir, "usr"), "", "/usr", binds, "") }},
 		{"make /usr read-only with what is mounted below it (Linux 5.12)", func() error {
-			return unix.MountSetattr(-1, filepath.Join(dir, "usr"), unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+			return unix.MountSetattr(-1, filepath.Join(dir, "usr"), unix.AT_RECURSIVE,
+				&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 		}},
 	} {
 		if err := try.do(); err != nil {

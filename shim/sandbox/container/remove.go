@@ -16,9 +16,9 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
-// Clear takes away what a container in dir has left: its processes, its cgroup, its folder. It is no error when there is
-// nothing. A container that is alive is killed: dir is one instance's alone. A folder that no container was made in is
-// errNotOurs, and stays as it is.
+// Clear removes what a container in dir has left: its processes, its cgroup, its folder. Nothing to remove is no error.
+// A container that is alive is killed: dir belongs to one instance alone. A folder in which no container was made is an
+// error and stays as it is.
 func Clear(ctx context.Context, dir string) error {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
 		return fmt.Errorf("clear container: folder %q: %w", dir, errNotOurs)
@@ -39,7 +39,7 @@ func Clear(ctx context.Context, dir string) error {
 // errNotOurs says that a folder is no container's.
 var errNotOurs = errors.New("no container's folder")
 
-// marked tells that Run has made the folder, or that nothing would be lost with it.
+// marked tells whether Run has made the folder, or the folder holds nothing.
 func marked(dir string) (bool, error) {
 	if _, err := os.Lstat(filepath.Join(dir, markName)); err == nil {
 		return true, nil
@@ -74,7 +74,7 @@ func clearAll(ctx context.Context, dir string) error {
 	return removeMarked(dir)
 }
 
-// removeMarked removes a container's folder, its mark last: what is left when that fails is ours still.
+// removeMarked removes a container's folder, its mark last: after a failure the rest can still be removed.
 func removeMarked(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +91,7 @@ func removeMarked(dir string) error {
 	return removeTree(dir)
 }
 
-// clearRecord takes away the cgroup of a container that was never finished.
+// clearRecord removes the cgroup of a container that was never finished.
 func clearRecord(ctx context.Context, path string) error {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,13 +133,13 @@ func clearState(ctx context.Context, state string) error {
 
 const killPatience = 10 * time.Second
 
-// end kills the first process, which is nobody's child that we could wait for.
+// end kills the first process, which is no child that this process could wait for.
 func end(ctx context.Context, c *libcontainer.Container) error {
 	state, err := c.State()
 	if err != nil {
 		return err
 	}
-	// Held before it is looked at again: a number may be given to a stranger at any time.
+	// Opened before the second look: the number may be given to another process at any time.
 	fd, err := unix.PidfdOpen(state.InitProcessPid, 0)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
 		return nil
@@ -174,7 +174,7 @@ func awaitEnd(ctx context.Context, fd, pid int) error {
 }
 
 // removeTree removes dir and all below it. It follows no link and enters no mount: a folder of the host that is
-// mounted there, whoever did that, is an error and stays whole.
+// mounted there is an error and stays as it is.
 func removeTree(dir string) error {
 	parent, err := os.Open(filepath.Dir(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -220,7 +220,7 @@ func removeAt(parent int, name, path string) error {
 	return nil
 }
 
-// openDir opens a folder of the same mount. Its owner may have shut it to itself.
+// openDir opens a folder of the same mount, also when its mode forbids that to its owner.
 func openDir(parent int, name string) (int, error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The root is a skeleton: a folder of empty folders and links that we make, so that nothing of it is a stranger's
-// choice. libcontainer fills it with mounts in the container's own mount namespace.
+// The root is a skeleton: a folder of empty folders and links made here, so that no image chooses any part of it.
+// libcontainer mounts on them in the container's own mount namespace.
 
-// ours are the top-level names that every container has from us, whatever the host or the image has there.
+// ownNames are the top-level names that every container has from us, whatever the host or the image has there.
 var ownNames = []string{"proc", "sys", "dev", "run", "tmp"}
 
 const (
@@ -58,9 +58,10 @@ func (s Spec) build(root string, who identity) ([]*configs.Mount, error) {
 		mounts = append(mounts, bind(path, path, safe|unix.MS_RDONLY))
 	}
 	for _, m := range s.Mounts {
-		// Renamed from inside, the way to it would lead its removal elsewhere.
+		// A container that renames a folder on that path would lead the removal elsewhere.
 		if !m.ReadOnly && within(s.Dir, m.From) {
-			return nil, fmt.Errorf("mount %s, writable: the container's own folder %s lies in it; want a work folder outside of it", m.From, s.Dir)
+			return nil, fmt.Errorf("mount %s, writable: the container's own folder %s lies in it; want a work folder "+
+				"outside of it", m.From, s.Dir)
 		}
 		asked, err := m.mount()
 		if err != nil {
@@ -71,7 +72,7 @@ func (s Spec) build(root string, who identity) ([]*configs.Mount, error) {
 	return mounts, nil
 }
 
-// private makes a folder that everybody may write to, on a disk: what lies there is no memory of the container's.
+// private makes a folder that all users may write to, on a disk: its content does not count as the container's memory.
 func (s Spec) private(name string) (string, error) {
 	path := filepath.Join(s.Dir, name)
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -98,7 +99,7 @@ func (s Spec) kernelMounts(who identity) []*configs.Mount {
 		shm += ",size=" + strconv.FormatInt(s.Shm, 10)
 	}
 	pts := "newinstance,ptmxmode=0666,mode=0620"
-	// A new sysfs is of the network namespace's owner, which an ordinary user is not.
+	// Only the owner of the network namespace may mount a new sysfs, which an ordinary user is not.
 	sys := readonly("/sys", "/sys")
 	if !who.rootless {
 		pts += ",gid=5"
@@ -108,8 +109,10 @@ func (s Spec) kernelMounts(who identity) []*configs.Mount {
 		{Device: "proc", Source: "proc", Destination: "/proc", Flags: inert},
 		sys,
 		{Device: "cgroup", Source: "cgroup", Destination: "/sys/fs/cgroup", Flags: inert | unix.MS_RDONLY},
-		{Device: "tmpfs", Source: "tmpfs", Destination: "/dev", Flags: unix.MS_NOSUID | unix.MS_STRICTATIME, Data: "mode=755,size=65536k"},
-		{Device: "devpts", Source: "devpts", Destination: "/dev/pts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: pts},
+		{Device: "tmpfs", Source: "tmpfs", Destination: "/dev", Flags: unix.MS_NOSUID | unix.MS_STRICTATIME,
+			Data: "mode=755,size=65536k"},
+		{Device: "devpts", Source: "devpts", Destination: "/dev/pts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC,
+			Data: pts},
 		{Device: "tmpfs", Source: "shm", Destination: "/dev/shm", Flags: inert, Data: shm},
 		{Device: "mqueue", Source: "mqueue", Destination: "/dev/mqueue", Flags: inert},
 		{Device: "tmpfs", Source: "tmpfs", Destination: "/run", Flags: safe, Data: tmpRun},
@@ -146,7 +149,8 @@ func (s Spec) hostRoot(root string) ([]*configs.Mount, error) {
 			}
 		}
 	}
-	// The folder that holds our own comes first, while nothing is mounted in the skeleton that it would show again.
+	// The folder that holds the container's own comes first: later, it would show what is mounted in the skeleton
+	// again.
 	own := strings.SplitN(s.Dir, "/", 3)[1]
 	slices.SortStableFunc(names, func(a, b string) int { return boolToInt(b == own) - boolToInt(a == own) })
 	var mounts []*configs.Mount
@@ -157,10 +161,10 @@ func (s Spec) hostRoot(root string) ([]*configs.Mount, error) {
 	return append(mounts, files...), err
 }
 
-// useless are folders of a host that no job reads; a mount of each would cost time at every start.
+// unusedFolders are folders of a host that no job reads; a mount of each would cost time at every start.
 var unusedFolders = []string{"boot", "lost+found"}
 
-// isBare tells that a folder at the top holds nothing, not even a mount: an empty folder of ours is as good.
+// isEmptyFolder tells that a top-level folder holds nothing, not even a mount: the empty folder of the skeleton does.
 func isEmptyFolder(path string) bool {
 	var here, root unix.Stat_t
 	if unix.Lstat(path, &here) != nil || unix.Lstat("/", &root) != nil || here.Dev != root.Dev {

@@ -8,21 +8,22 @@ type Spec struct {
 	App, Instance string
 	Hostname      string
 	// Dir is a folder of this instance alone, on a disk of the host: what the container writes to its root and to
-	// /tmp lies there. Remove takes it away. It lies in no folder that the container may write to.
+	// /tmp lies there. Remove removes it. It lies in no folder that the container may write to.
 	Dir    string
 	Root   Root
 	Mounts []Mount
 	// Address is what Hostname resolves to by /etc/hosts; "": 127.0.1.1.
 	Address string
-	// Cgroup is the cgroup that the first process joins before it runs anything of the container: with cgroup v1 relative
-	// to the agent's own cgroup of each controller, with v2 absolute below the tree's root. The caller has made it, with
-	// its limits; hierarchies of v1 that hold none are joined at the same path, which is made there. "": none is joined.
+	// Cgroup is the cgroup that the first process joins before it runs anything of the container: with cgroup v1
+	// relative to the agent's own cgroup of each controller, with v2 absolute below the tree's root. The caller has
+	// made it, with its limits; hierarchies of v1 that hold none are joined at the same path, which is made there. "":
+	// none is joined.
 	Cgroup string
 	Shm    int64  // bytes of /dev/shm; 0: the kernel's default
 	Nodes  []Node // device nodes beside the standard ones
 	Hooks  []Hook // of the operator's CDI specs only
 
-	memoryDir string // where the skeleton and libcontainer\'s state are made
+	memoryDir string // of the skeleton and libcontainer's state; set by Run
 }
 
 // Root is what the container finds at /.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Version of the protocol, said by Hello.
+// Version of the protocol, sent in Hello.
 const Version = 5
 
 // Descriptors of the guard at its start, beside /dev/null as 0, 1, 2.
@@ -35,7 +35,7 @@ const (
 //	stdin and stdout are there when the payload says so: the agent's own, in place of /dev/null and of the log.
 //
 //	guard → agent
-//	Hello    A Version; parked and listening
+//	Hello    A Version; waiting for orders
 //	Started  A pid, B start in clock ticks after boot; the exec has happened
 //	Exited   A wait status and ExitStarter, ExitUnknown, B CLOCK_REALTIME ns, C greatest resident size in KiB
 //	Empty    A 1 if all that was written is in the log files; no descendant exists
@@ -48,13 +48,14 @@ const (
 //	ExecErr  A exec, B errno, Text act; an exec that did not happen
 //	Lingers  A living descendants, B CLOCK_REALTIME ns; the main process has exited with 0 and left them
 //	Done     A request, B errno or 0. Of Adopt: C start of the process in clock ticks after boot, 0 of one that
-//	         has ended. Of Ended: C its wait status. Of ExecKill with ETIMEDOUT: C pid, Text name of one that would not die for 5 s
+//	         has ended. Of Ended: C its wait status. Of ExecKill with ETIMEDOUT: C pid, Text name of a process that
+//	         did not die for 5 s
 //
 // Order of one start: Start, then Error or (Started, Exited, Empty). Order of one exec: Exec, then ExecErr or
-// (Execed, ExecEnd). It is welcome while parked and while an app runs, and is killed with all else: at the app's
-// end (a start that failed is one), by Kill, with the guard; while one lives whose payload says Awaited, the app's end has
-// nothing killed. Empty comes after its end. What it leaves
-// behind belongs to the app. There are at most MostExecs living ones. Pids are those of the guard's pid namespace.
+// (Execed, ExecEnd). It is accepted while the guard waits and while an app runs, and is killed with all else: at the
+// app's end (a start that failed is one), by Kill, with the guard; while one lives whose payload says Awaited, the
+// app's end kills nothing. Empty comes after its end. What it leaves behind belongs to the app. There are at most
+// MostExecs living ones. Pids are those of the guard's pid namespace.
 //
 // A start whose payload says Linger may leave a daemon: Start, Started, Lingers, then it is held, and nothing is
 // killed, until one of
@@ -104,8 +105,10 @@ const (
 	exitStarter = 32
 	exitUnknown = 33
 
-	ExitStarter int64 = 1 << exitStarter // of a starter; what it left is gone, or being killed, and nobody was adopted
-	ExitUnknown int64 = 1 << exitUnknown // of an adopted process; its parent got its status
+	// ExitStarter: of a starter; what it left is dead or being killed, and no process was adopted.
+	ExitStarter int64 = 1 << exitStarter
+	// ExitUnknown: of an adopted process; its parent got its status.
+	ExitUnknown int64 = 1 << exitUnknown
 )
 
 // remembered is how many of the last processes that ended Adopt knows.

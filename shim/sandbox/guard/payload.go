@@ -40,11 +40,11 @@ type Payload struct {
 	NoNewPrivs  bool
 	Umask       *uint32 // nil: the guard's own
 	// Filter is an array of struct sock_filter (seccomp(2)), installed right before execve; it brings
-	// NoNewPrivs. It must permit execve, and write and exit_group for an execve that fails to be told as such.
+	// NoNewPrivs. It must permit execve, and write and exit_group so that an execve that fails is reported as such.
 	Filter   []byte
 	Terminal bool // of an exec: on a terminal of its own
 	Linger   bool // of a start: it may leave a daemon
-	Awaited  bool // of an exec: what the app leaves is killed after its end only
+	Awaited  bool // of an exec: what the app leaves is killed only after the exec has ended
 	Stdin    bool // of a start: the agent sends its stdin; else it is /dev/null
 	Stdout   bool // of a start: the agent sends its stdout; else that is logged
 }
@@ -52,7 +52,7 @@ type Payload struct {
 // Limit is one resource limit; Resource is a RLIMIT number.
 type Limit struct{ Resource, Soft, Hard uint64 }
 
-// User is whom the process runs as.
+// User is the user that the process runs as.
 type User struct {
 	UID, GID uint32
 	Groups   []uint32
@@ -64,7 +64,8 @@ func (p Payload) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("guard payload: argv is empty")
 	}
 	if n := len(p.Filter); n%sockFilterSize != 0 || n > filterMax*sockFilterSize {
-		return nil, fmt.Errorf("guard payload: seccomp filter of %d bytes, want a multiple of %d up to %d", n, sockFilterSize, filterMax*sockFilterSize)
+		return nil, fmt.Errorf("guard payload: seccomp filter of %d bytes, want a multiple of %d up to %d", n,
+			sockFilterSize, filterMax*sockFilterSize)
 	}
 	var u User
 	if p.User != nil {
@@ -131,7 +132,8 @@ func appendStrings(b []byte, dir string, lists ...[]string) ([]byte, error) {
 	for i, list := range append([][]string{{dir}}, lists...) {
 		for _, s := range list {
 			if strings.IndexByte(s, 0) >= 0 {
-				return nil, fmt.Errorf("guard payload: %s %q holds a NUL byte", [...]string{"dir", "argument", "variable"}[i], strings.SplitN(s, "=", 2)[0])
+				return nil, fmt.Errorf("guard payload: %s %q holds a NUL byte",
+					[...]string{"dir", "argument", "variable"}[i], strings.SplitN(s, "=", 2)[0])
 			}
 			b = append(append(b, s...), 0)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// descends follows the parents of pid up to ancestor; a process that ends meanwhile descends from nobody.
+// Descends follows the parents of pid up to ancestor; a process that ends meanwhile has no ancestor.
 func (h Host) Descends(pid, ancestor int) bool {
 	for pid > 1 {
 		if pid == ancestor {
@@ -21,13 +21,13 @@ func (h Host) Descends(pid, ancestor int) bool {
 	return false
 }
 
-// outside is the number, in the agent's pid namespace, of the descendant of a guard that the guard itself knows as
-// pid: in a container the two differ. 0: there is none. The process that was started is found first, for it is
-// the guard's own child.
+// OuterPID is the number, in the caller's pid namespace, of the descendant of a guard that the guard itself knows as
+// pid: in a container the two differ. 0: there is none. The process that was started is found first, for it is the
+// guard's own child.
 //
 // All children of a guard are those of its first thread, which alone forks and adopts. No folder of the guard's is
-// listed for them: the kernel remembers what was listed of a process until it is reaped, and forgetting that
-// kept our processor busy for up to 30 ms (proc_invalidate_siblings_dcache, Linux 6.18).
+// listed for them: the kernel keeps what was listed of a process until it is reaped, and dropping that took up
+// to 30 ms of a processor (proc_invalidate_siblings_dcache, Linux 6.18).
 func (h Host) OuterPID(guard, pid int) int {
 	for todo := h.ChildrenOf(guard, strconv.Itoa(guard)); len(todo) > 0; todo = h.grandchildren(todo) {
 		for _, child := range todo {
@@ -55,7 +55,7 @@ func (h Host) grandchildren(parents []int) []int {
 	return all
 }
 
-// childrenOf one thread of a process.
+// ChildrenOf lists the children of one thread of a process.
 func (h Host) ChildrenOf(pid int, thread string) []int {
 	text, err := h.text("proc/" + strconv.Itoa(pid) + "/task/" + thread + "/children")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Host reads the kernel's files under Root; "" is the machine itself, tests give a folder.
+// Host reads the kernel's files under Root; "" is the machine itself, tests set a folder.
 type Host struct{ Root string }
 
 // Facts name one process among all that ever were, as a member record keeps them.

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// proportional is the memory in bytes that the descendants of a guard hold, each page that several processes share
-// counted in parts: the sum is what they hold together.
+// Memory is the memory in bytes that the descendants of a guard hold. A page that several processes share counts in
+// parts, so that the sum is what they hold together.
 func (h Host) Memory(guard int) (int64, error) {
 	all, err := h.Processes()
 	if err != nil {

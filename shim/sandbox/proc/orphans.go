@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ProcessID names a process of one boot and pid namespace; the zero value names none.
+// ID names a process of one boot and pid namespace; the zero value names none.
 type ID struct {
 	PID   int
 	Start uint64 // clock ticks after boot
@@ -31,9 +31,9 @@ var errElsewhere = errors.New("recorded in another pid namespace")
 const guardPatience = 2 * time.Second
 
 // KillOrphans kills what is left of a dead agent's process tree and returns when two looks at /proc have
-// found none of it. No stranger is touched: a number counts only with its start, boot and
-// pid namespace. Normally the guard has done all this; this is for when it was killed with its agent. When
-// ctx ends first the error is a *StuckError with the names.
+// found none of it. No other process is touched: a number counts only with its start, boot and
+// pid namespace. Normally the guard has done all this; this is for a guard that was killed with its agent. When ctx
+// ends first the error is a *StuckError with the names.
 func (h Host) KillOrphans(ctx context.Context, l Leftover) error {
 	here, err := h.here()
 	switch {
@@ -57,7 +57,8 @@ func (h Host) KillOrphans(ctx context.Context, l Leftover) error {
 	return nil
 }
 
-// orphans are what a record still names, but for the guard itself: alive, it kills faster than we do.
+// orphans are the processes that a record still names, without the guard: while it lives, it kills faster than the
+// caller.
 func (h Host) orphans(l Leftover) ([]Stat, error) {
 	all, err := h.Processes()
 	if err != nil {
@@ -88,7 +89,7 @@ func (h Host) carries(s Stat, env map[string]string) bool {
 	return true
 }
 
-// endGuard lets a guard that lives end by itself for a while, for it may be writing logs, then kills it.
+// endGuard gives a living guard time to end by itself, for it may be writing logs, then kills it.
 func (h Host) endGuard(ctx context.Context, id ID) ([]StuckProcess, error) {
 	patience, cancel := context.WithTimeout(ctx, guardPatience)
 	defer cancel()

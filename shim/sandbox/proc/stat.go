@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// ErrStat says that a line of /proc/<pid>/stat is not one.
+// errStat says that a line of /proc/<pid>/stat is not one.
 var errStat = errors.New("not a line of /proc/<pid>/stat")
 
 // Stat is what /proc/<pid>/stat says (proc(5)).
@@ -28,7 +28,7 @@ func (s Stat) ID() ID { return ID{PID: s.PID, Start: s.Start} }
 // Alive is false for a zombie. One with threads is a process whose first thread has ended.
 func (s Stat) Alive() bool { return s.State != 'Z' && s.State != 'X' || s.Threads > 1 }
 
-// ParseStat reads a line of /proc/<pid>/stat. The name may hold blanks and parentheses: the last one ends it.
+// parseStat reads a line of /proc/<pid>/stat. The name may hold blanks and parentheses: the last one ends it.
 func parseStat(line []byte) (Stat, error) {
 	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if open < 0 || end < open {
@@ -43,7 +43,8 @@ func parseStat(line []byte) (Stat, error) {
 		text []byte
 		to   *int
 	}{
-		{bytes.TrimSpace(line[:open]), &s.PID}, {fields[1], &s.PPID}, {fields[2], &s.Group}, {fields[3], &s.Session}, {fields[17], &s.Threads},
+		{bytes.TrimSpace(line[:open]), &s.PID}, {fields[1], &s.PPID}, {fields[2], &s.Group}, {fields[3], &s.Session},
+		{fields[17], &s.Threads},
 	} {
 		n, err := strconv.Atoi(string(f.text))
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // StuckProcess is a process that SIGKILL did not end. State is that of proc(5): D waits for a device or a file server.
-// WaitChannel is the kernel's function that it waits in; "" when that is not known. Err is set when the signal itself was
-// refused.
+// WaitChannel is the kernel's function that it waits in; "" when that is not known. Err is set when the signal itself
+// was refused.
 type StuckProcess struct {
 	PID         int
 	Name        string

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kill sends SIGKILL to the process of s and to no other: its number may have been given away since.
+// kill sends SIGKILL to the process of s and to no other: its number may have been given to another since.
 func (h Host) kill(s Stat) error {
 	fd, err := unix.PidfdOpen(s.PID, 0)
 	switch {
@@ -26,7 +26,7 @@ func (h Host) kill(s Stat) error {
 	return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 }
 
-// withDescendants returns the processes of roots and all below them, in order of all.
+// WithDescendants returns the processes of roots and all below them, in order of all.
 func WithDescendants(all []Stat, roots func(Stat) bool) []Stat {
 	children := map[int][]int{}
 	in := make([]bool, len(all))
@@ -79,8 +79,8 @@ func Pause(ctx context.Context, pass int) bool {
 	}
 }
 
-// killAll kills what find returns until it returns nothing twice: between two looks a process may have
-// been born unseen, and it is seen by the next. What is left when ctx ends is returned.
+// KillAll kills what find returns until find returns nothing twice: a process may be born during one look, unseen, and
+// the next look sees it. What is left when ctx ends is returned.
 func (h Host) KillAll(ctx context.Context, find func() ([]Stat, error)) ([]StuckProcess, error) {
 	for pass, empty := 0, 0; ; pass++ {
 		found, err := find()

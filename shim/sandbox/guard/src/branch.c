@@ -1,10 +1,10 @@
 /*
- * Branches: what one exec has started, found and killed while the app goes on. Of it is
+ * Branches: what one exec has started, found and killed while the app runs. A branch is
  *   - its main process and all below it, whatever sessions they make;
  *   - what is in the session that the main process, while it is not reaped, leads, or in one that such a process leads;
  *   - what has the exec's mark in the environment of its own exec (/proc/<pid>/environ), and all below it,
- * but for the app's main process and all below that. What has left its parents, its session and its environment is not
- * found, nor one whose environment nobody may read: of a program that may not be read, or is set-user-id.
+ * without the app's main process and all below that. A process that has left its parents, its session and its environment
+ * is not found, nor one whose environment is not readable: of a program that may not be read, or is set-user-id.
  */
 #define _GNU_SOURCE
 #include "guard.h"
@@ -24,7 +24,7 @@
 static struct job {
 	int64_t request, exec;
 	char mark[GUARD_TEXT];
-	uint64_t next, until; /* next 0: the place is free */
+	uint64_t next, until; /* next 0: the slot is free */
 	int pass, empty;
 } jobs[GUARD_EXECS];
 
@@ -67,7 +67,7 @@ static int open_environ(pid_t pid)
 	return fd;
 }
 
-/* The mark is too long and too random for another text to hold it. */
+/* The mark is too long and too random to occur in another text. */
 static bool carries(pid_t pid, const char *mark)
 {
 	static char text[65536];
@@ -125,7 +125,7 @@ static bool belongs(struct tree *t, const struct proc *p, const struct job *j, p
 	return descends(t, p, j, leader) || descends(t, tree_find(t, p->session), j, leader);
 }
 
-/* Leaves those of the branch in t, stopped but for who cannot be, so that killing one warns none. */
+/* Leaves the processes of the branch in t, stopped where that is possible, so that no kill warns another. */
 static size_t stop(struct tree *t, const struct job *j, pid_t leader)
 {
 	size_t fresh, i, n;
@@ -170,7 +170,7 @@ static void step(struct job *j)
 		left = &t.procs[i];
 		tree_signal(left, SIGKILL);
 	}
-	/* Twice, for one may have been born unseen by the walk. */
+	/* Twice: a process may be forked during a walk without being seen. */
 	j->empty = n || leader ? 0 : j->empty + 1;
 	if (j->empty == 2)
 		done(j, 0, 0, NULL);

@@ -13,9 +13,9 @@
 
 static struct exec {
 	int64_t id;
-	pid_t pid;	/* 0: the place is free */
+	pid_t pid;	/* 0: the slot is free */
 	int status_fd;	/* -1 once read */
-	int master;	/* of its terminal, until the news of the start takes it along; -1: none */
+	int master;	/* of its terminal, until it is sent with EXECED; -1: none */
 	bool gone;	/* did not happen; to be reaped only */
 	bool awaited;
 } execs[GUARD_EXECS];
@@ -39,7 +39,7 @@ static struct exec *free_place(void)
 		if (execs[i].pid == 0)
 			return &execs[i];
 		if (execs[i].gone)
-			over = &execs[i]; /* nobody asks for it any more: its zombie is reaped as any */
+			over = &execs[i]; /* no longer used: its zombie is reaped as any */
 	}
 	return over;
 }
@@ -167,7 +167,7 @@ void exec_polls(struct pollfd *p)
 		p[i] = (struct pollfd){.fd = execs[i].pid ? execs[i].status_fd : -1, .events = POLLIN};
 }
 
-void exec_heard(const struct pollfd *p)
+void exec_ready(const struct pollfd *p)
 {
 	int i;
 
@@ -180,7 +180,7 @@ void exec_signal(int64_t id, int sig)
 {
 	struct exec *e = find(id);
 
-	/* Its leader not reaped, the number is its group's own. Before the exec nobody knows of it. */
+	/* While its leader is not reaped the number is its group's own. Before the exec the agent does not know it. */
 	if (e && e->status_fd < 0)
 		kill(-e->pid, sig);
 }
@@ -232,7 +232,7 @@ bool exec_reaped(pid_t pid, int status, int64_t ended_ns)
 		if (e->pid != pid)
 			continue;
 		if (e->status_fd >= 0)
-			read_status(e); /* its end came before the news of its start */
+			read_status(e); /* it ended before EXECED was sent */
 		if (!e->gone)
 			tell(GUARD_OUT_EXECEND, e->id, status, ended_ns, NULL);
 		e->pid = 0;

@@ -28,7 +28,7 @@
  *   stdin and stdout are there when the payload says so: the agent's own, in place of /dev/null and of the log.
  *
  *   guard -> agent
- *   HELLO    a = GUARD_VERSION; the guard is parked and listens
+ *   HELLO    a = GUARD_VERSION; the guard waits for orders
  *   STARTED  a = pid, b = start of the process in clock ticks after boot; the exec has happened
  *   EXITED   a = wait status and GUARD_EXIT_*, b = CLOCK_REALTIME ns, c = greatest resident size in KiB; what is left is
  *            being killed, once no exec is awaited
@@ -42,7 +42,8 @@
  *   EXECERR  a = exec, b = errno, text = act; an exec that did not happen
  *   LINGERS  a = living descendants, b = CLOCK_REALTIME ns; the main process has exited with 0 and left them
  *   DONE     a = request, b = errno or 0. Of ADOPT: c = start of the process in clock ticks after boot, 0 of one that
- *            has ended. Of ENDED: c = its wait status. Of EXECKILL with ETIMEDOUT: c = pid, text = name of one that would not die for 5 s
+ *            has ended. Of ENDED: c = its wait status. Of EXECKILL with ETIMEDOUT: c = pid, text = name of a process
+ *            that did not die for 5 s
  *
  * Order of one start: START, then ERROR or (STARTED, EXITED, EMPTY).
  *
@@ -54,9 +55,10 @@
  *   FINISH   EXITED with the starter's status 0, EMPTY.
  *   KILL, or nothing is left but what living execs have started: the same with GUARD_EXIT_STARTER.
  * Errno of both: EBUSY while the main process lives, ECHILD when the start has ended.
- * Order of one exec: EXEC, then EXECERR or (EXECED, EXECEND). It is welcome while parked and while an app runs,
- * and is killed with all else: at the app's end (a start that failed is one), by KILL, with the guard. While one lives that is
- * GUARD_FLAG_AWAITED, the app's end has nothing killed. EMPTY comes after its end. What it leaves behind belongs to the app. There are at most GUARD_EXECS living ones.
+ * Order of one exec: EXEC, then EXECERR or (EXECED, EXECEND). It is accepted while the guard waits and while an
+ * app runs, and is killed with all else: at the app's end (a start that failed is one), by KILL, with the guard. While
+ * one lives that is GUARD_FLAG_AWAITED, the app's end kills nothing. EMPTY comes after its end. What it leaves behind
+ * belongs to the app. There are at most GUARD_EXECS living ones.
  */
 #ifndef MUSTER_GUARD_H
 #define MUSTER_GUARD_H
@@ -96,7 +98,7 @@
 #define GUARD_OUT_DONE 76
 
 /* Bits of EXITED, beside the 32 of the wait status. */
-#define GUARD_EXIT_STARTER 32 /* of a starter; what it left is gone, or being killed, and nobody was adopted */
+#define GUARD_EXIT_STARTER 32 /* of a starter; what it left is dead or being killed, and no process was adopted */
 #define GUARD_EXIT_UNKNOWN 33 /* of an adopted process; its parent got its status */
 
 #define GUARD_RING 64
@@ -120,7 +122,7 @@ struct message {
  *
  * A filter (seccomp(2)) is installed right before execve and brings NO_NEW_PRIVS with it, for a set-user-id
  * program must not run under another's filter. It must permit execve, and write and exit_group for an execve that
- * fails to be told as such: a child that its filter kills there looks like an app that ran and died of SIGSYS.
+ * fails to be reported as such: a child that its filter kills there looks like an app that ran and died of SIGSYS.
  */
 #define GUARD_MAGIC 0x327264617567736dULL /* "msguard2" */
 
@@ -130,7 +132,7 @@ struct message {
 #define GUARD_FLAG_UMASK 8	  /* umask is set; else it is the guard's */
 #define GUARD_FLAG_TERMINAL 16	  /* EXEC: on a terminal of its own */
 #define GUARD_FLAG_LINGER 32	  /* START: it may leave a daemon */
-#define GUARD_FLAG_AWAITED 64	  /* EXEC: the app's end has nothing killed before this has ended */
+#define GUARD_FLAG_AWAITED 64	  /* EXEC: the app's end kills nothing before this has ended */
 #define GUARD_FLAG_STDIN 128	  /* START: the agent has sent its stdin */
 #define GUARD_FLAG_STDOUT 256	  /* START: the agent has sent its stdout, which is not logged */
 
@@ -256,7 +258,7 @@ bool pump_start(int *orders, int *reports);
 void exec_start(const struct message *m, const int *fds, bool welcome);
 void exec_signal(int64_t id, int sig);
 void exec_polls(struct pollfd *p); /* fills GUARD_EXECS */
-void exec_heard(const struct pollfd *p);
+void exec_ready(const struct pollfd *p);
 bool exec_reaped(pid_t pid, int status, int64_t ended_ns); /* it was one */
 bool exec_leads(pid_t pid);
 pid_t exec_pid(int64_t id); /* 0: it has ended */

@@ -236,7 +236,7 @@ static void set_limits(const struct launch *l)
 
 /*
  * What a set-user-id program, or root at its exec, could get back. Before the change of user, for it takes
- * CAP_SETPCAP. Who is not root and may not drop has nothing to drop it from.
+ * CAP_SETPCAP. A process that is not root and may not drop has none to drop.
  */
 static void bound_caps(const struct launch *l)
 {
@@ -292,7 +292,7 @@ static void child(const struct launch *l, const struct stdio *io, int status, pi
 {
 	const struct config *c = l->config;
 
-	/* First, so that all it uses is counted there. Its failure is told below, when the status pipe is 3. */
+	/* First, so that all it uses is counted there. Its failure is reported below, when the status pipe is 3. */
 	int joined = io->procs < 0 || write(io->procs, "0", 1) == 1 ? 0 : errno;
 
 	reset_signals();
@@ -300,7 +300,7 @@ static void child(const struct launch *l, const struct stdio *io, int status, pi
 	if ((io->in >= 0 && dup2(io->in, 0) < 0) || dup2(io->out, 1) < 0 || dup2(io->err, 2) < 0 || dup3(status, 3, O_CLOEXEC) < 0)
 		_exit(126);
 	close_from(4);
-	/* Not before: while it holds the guard's descriptors nobody may look into it. For a plain user's files in /proc. */
+	/* Not before: while it holds the guard's descriptors no process may look into it. For a plain user's files in /proc. */
 	prctl(PR_SET_DUMPABLE, 1);
 	if ((errno = joined))
 		fail(ACT_CGROUP, 0);

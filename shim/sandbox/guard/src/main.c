@@ -24,10 +24,10 @@
 #define DRAIN_MS 10000
 #define REAP_BATCH 512
 #define QUEUE 160
-#define QUEUE_HEAR (QUEUE * 5 / 8) /* beyond it no order is heard: each may have answers, and so may every exec at its end */
+#define QUEUE_RECEIVE (QUEUE * 5 / 8) /* beyond it no order is received: each may have answers, and so may every exec at its end */
 
 enum app_state {
-	APP_NONE,    /* nothing of an app exists; START is welcome */
+	APP_NONE,    /* nothing of an app exists; START is accepted */
 	APP_EXECING, /* forked, the status pipe not read to its end */
 	APP_RUNNING,
 	APP_HELD,    /* the starter has exited with 0 and left descendants; the agent is to say what they are */
@@ -39,7 +39,7 @@ static struct {
 	uint32_t start;
 	pid_t pid;
 	int status_fd; /* -1 once read */
-	bool reaped;   /* pid is nobody's any more; while EXECING: the end came before the status */
+	bool reaped;   /* pid is free; while EXECING: the end came before the status */
 	uint64_t ticks; /* start of the process */
 	int wait_status;
 	int64_t ended_ns;
@@ -80,10 +80,10 @@ static struct {
 	unsigned ordered, answered; /* over all starts: an answer may come after its time */
 } drain;
 
-static bool childless; /* waitpid said ECHILD: no child, hence no descendant */
+static bool childless; /* waitpid returned ECHILD: no child, hence no descendant */
 
 static bool ending;     /* lifeline or dead-man: kill, drain, exit */
-static bool agent_gone; /* nobody reads */
+static bool agent_gone; /* no agent reads */
 static bool kill_asked; /* an EMPTY is owed though no app exists */
 static uint32_t kill_start;
 static int orders, reports, children, deadman;
@@ -148,7 +148,7 @@ static void flush(void)
 	memmove(queue_fds, queue_fds + n, queued * sizeof *queue_fds);
 }
 
-/* Half of the queue is kept for what must arrive: the agent drives that, and no order is heard when it fills up. */
+/* Half of the queue is reserved for answers: the agent causes them, and no order is received when it fills up. */
 void tell_with(uint32_t kind, int64_t a, int64_t b, int64_t c, const char *text, int fd)
 {
 	struct message *m;
@@ -230,7 +230,7 @@ pid_t app_pid(void)
 	return (app.state == APP_EXECING || app.state == APP_RUNNING) && !app.reaped ? app.pid : 0;
 }
 
-/* Who ends the app may have more to do than that. */
+/* The exec that ends the app may have more to do. */
 static void clear_up(void)
 {
 	if (app.state == APP_GONE && !exec_awaited())
@@ -247,14 +247,14 @@ static void announce_exit(int64_t marks)
 	clear_up();
 }
 
-/* The end of a start that is held, by anything but the agent's word. */
+/* The end of a start that is held, without an order of the agent. */
 static void let_go(void)
 {
 	if (app.state == APP_HELD)
 		announce_exit(1LL << GUARD_EXIT_STARTER);
 }
 
-/* What the starter left decides whether it is held. While a zombie hides that, its news comes, and another look. */
+/* What the starter left decides whether it is held. While a zombie hides that, wait for its end and look again. */
 static void main_ended(void)
 {
 	bool zombies = false;
@@ -397,7 +397,7 @@ static void finish(void)
 	drain.asked = false;
 }
 
-static void settle(void)
+static void when_childless(void)
 {
 	if (!childless || app.status_fd >= 0)
 		return;
@@ -459,7 +459,7 @@ static void start(uint32_t number, const int *fds)
 	struct stdio io;
 	int out[2], err[2], e;
 
-	/* Killing with no app: an exec while parked, and what it left, is still dying. */
+	/* Killing with no app: an exec of a waiting guard, and what it left, is still dying. */
 	if (app.state != APP_NONE || killing.on || ending) {
 		refuse(number, EBUSY, "start");
 		return;
@@ -503,7 +503,7 @@ static void start(uint32_t number, const int *fds)
 	app.start = number;
 	app.reaped = false;
 	if (io.out < 0)
-		io.out = out[1]; /* else the pump hears at once that nobody writes */
+		io.out = out[1]; /* else the pump finds its end at once */
 	io.err = err[1];
 	app.pid = launch_fork(&l, &io, &app.status_fd);
 	if (app.pid < 0) {
@@ -514,7 +514,7 @@ static void start(uint32_t number, const int *fds)
 	} else {
 		struct proc p;
 
-		/* Now, for it may end before the news of its start. */
+		/* Now, for it may end before STARTED is sent. */
 		app.ticks = proc_read(app.pid, &p) ? p.start : 0;
 		app.state = APP_EXECING;
 	}
@@ -530,7 +530,7 @@ free_launch:
 	launch_free(&l);
 }
 
-/* A moment, not a time from now: who sent it may have stood still since it looked. */
+/* A moment, not a duration: the agent may have been stopped since it read the clock. */
 static void arm(int64_t ns)
 {
 	struct itimerspec t = {0};
@@ -637,7 +637,7 @@ static void finish_told(const struct message *m)
 		announce_exit(0);
 }
 
-/* Also when the start is over: who wonders what became of a process asks then. */
+/* Also when the start is over: the agent asks then how a process ended. */
 static void ended_told(const struct message *m)
 {
 	const struct ended *e = m->start == app.start ? find_ended((pid_t)m->b) : NULL;
@@ -692,7 +692,7 @@ static void obey(const struct message *m, const int *fds)
 			start(m->start, fds);
 		break;
 	case GUARD_IN_SIGNAL:
-		/* Sent to an earlier one, it is for nobody. */
+		/* Sent for an earlier start: ignored. */
 		if (m->start == app.start)
 			signal_app((int)m->a);
 		break;
@@ -730,7 +730,7 @@ static void obey(const struct message *m, const int *fds)
 	}
 }
 
-static void hear(void)
+static void receive(void)
 {
 	union {
 		struct cmsghdr head;
@@ -811,7 +811,7 @@ static int wait_ms(void)
 	return until <= now ? 0 : (int)(until - now);
 }
 
-/* The end: who waits for it is told at once who is stuck already. */
+/* The end: report at once which processes are stuck already. */
 static void kill_last(void)
 {
 	uint64_t now = now_ms();
@@ -828,7 +828,7 @@ static void loop(void)
 
 	for (;;) {
 		struct pollfd p[7 + GUARD_EXECS] = {
-			{.fd = agent_gone ? -1 : GUARD_FD_SOCKET, .events = (queued < QUEUE_HEAR ? POLLIN : 0) | (queued ? POLLOUT : 0)},
+			{.fd = agent_gone ? -1 : GUARD_FD_SOCKET, .events = (queued < QUEUE_RECEIVE ? POLLIN : 0) | (queued ? POLLOUT : 0)},
 			{.fd = ending ? -1 : GUARD_FD_LIFELINE, .events = POLLIN},
 			{.fd = children, .events = POLLIN},
 			{.fd = deadman, .events = POLLIN},
@@ -845,11 +845,11 @@ static void loop(void)
 			read_deadman();
 		if (p[5].revents && app.status_fd >= 0)
 			read_status();
-		exec_heard(p + 7);
+		exec_ready(p + 7);
 		if (p[4].revents)
 			read_reports();
 		if (p[0].revents & ~POLLOUT)
-			hear();
+			receive();
 		if (queued)
 			flush();
 		if (ending && !ended)
@@ -865,7 +865,7 @@ static void loop(void)
 		if (!childless)
 			kill_step();
 		branch_step();
-		settle();
+		when_childless();
 		if (ending && app.state == APP_NONE && !killing.on)
 			return;
 	}
@@ -886,7 +886,7 @@ static bool prepare(void)
 	fcntl(GUARD_FD_LIFELINE, F_SETFL, O_NONBLOCK);
 	fcntl(GUARD_FD_SOCKET, F_SETFD, FD_CLOEXEC);
 	prctl(PR_SET_NAME, "muster-guard");
-	/* The app may run as the same user: it must not attach to us. */
+	/* The app may run as the same user: it must not trace the guard. */
 	prctl(PR_SET_DUMPABLE, 0);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) || chdir("/"))
 		return false;

@@ -59,7 +59,7 @@ static void open_file(struct stream *s)
 	struct stat st;
 
 	s->opened_ms = now_ms();
-	/* Not O_APPEND: splice refuses it. Nobody else writes here; seek_end follows one who cuts the file. */
+	/* Not O_APPEND: splice refuses it. No other process writes here; seek_end follows a truncation. */
 	s->file = openat(s->dir, s->name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
 	if (s->file < 0) {
 		s->err = errno;
@@ -204,7 +204,7 @@ static void attach(const struct pump_order *o)
 	}
 }
 
-/* Nobody is left to write: what is in the pipes now is all there will be. */
+/* No writer is left: the pipes hold all there will be. */
 static void drain(void)
 {
 	struct pump_report done = {.kind = PUMP_DRAINED};

@@ -203,7 +203,7 @@ bool tree_alive(const struct proc *p)
 	return (p->state != 'Z' && p->state != 'X') || p->threads > 1;
 }
 
-/* A number may be given to a stranger between the walk and now: hold it, then look again. */
+/* A number may be given to another process between the walk and now: open it, then look again. */
 int proc_hold(const struct proc *p)
 {
 	struct proc again;
@@ -273,7 +273,7 @@ static size_t stop_all(struct tree *t)
 	return fresh;
 }
 
-/* One pass. Those that multiply faster than they die are stopped first, until a walk finds nobody new. */
+/* One pass. Processes that multiply faster than they die are stopped first, until a walk finds no new one. */
 void tree_kill(int pass)
 {
 	struct tree t;
