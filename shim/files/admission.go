@@ -44,34 +44,40 @@ func (a Admission) UnderWork(path string) string {
 // hostRead tells whether the process reads the host's own files, but those in folders that a container has of its own.
 func (a Admission) hostRead() bool { return a.Root == plan.RootReadOnly || a.Root == plan.RootOverlay }
 
-// confined tells whether the agent must not use its own rights for the process: the process is root in a container of an
-// agent that is root.
+// confined tells whether the agent must not use its own rights for the process: the process is root in a container of
+// an agent that is root.
 func (a Admission) confined() bool {
 	return a.Root != plan.RootHost && os.Geteuid() == 0 && (a.User.facts == nil || a.User.facts.UID == 0)
 }
 
-// Checkpoint refuses a checkpoint folder that the container does not have: what is saved there would be lost. A definition
-// cannot choose what of the host a container sees; the operator can.
+// Checkpoint refuses a checkpoint folder that the container does not have: what is saved there would be lost. A
+// definition cannot choose what of the host a container sees; the operator can.
 func (a Admission) Checkpoint(dir string) error {
 	if strings.Contains(dir, "://") { // on a store
 		return nil
 	}
 	if Within(dir, a.Work) {
 		if a.Reserved(dir) {
-			return fault.Definition(fmt.Errorf("checkpoint folder %s is muster's own, want another: checkpoint in the work folder is the usual one", dir))
+			return fault.Definition(fmt.Errorf(
+				"checkpoint folder %s is muster's own, want another: checkpoint in the work folder is the usual one",
+				dir,
+			))
 		}
 		return nil
 	}
 	if a.Root == plan.RootHost || a.mounted(dir, true) {
 		return nil
 	}
-	return fault.NotPermitted(fmt.Errorf("checkpoint folder %s is not in the container: let the operator add it to mounts in %s, or leave muster.checkpoint.dir out",
+	return fault.NotPermitted(fmt.Errorf("checkpoint folder %s is not in the container: let the operator add it to "+
+		"mounts in %s, or leave muster.checkpoint.dir out",
 		dir, a.Policy.File))
 }
 
 // mounted tells whether the operator has a path of a container shown to it.
 func (a Admission) mounted(path string, write bool) bool {
-	return slices.ContainsFunc(a.Policy.Mounts, func(m policy.Mount) bool { return Within(path, m.To) && !(write && m.ReadOnly) })
+	return slices.ContainsFunc(
+		a.Policy.Mounts, func(m policy.Mount) bool { return Within(path, m.To) && !(write && m.ReadOnly) },
+	)
 }
 
 // inDefault tells whether a path is in the folder of the default filesystem.
@@ -82,14 +88,19 @@ func (a Admission) inDefault(path, top string) bool {
 // Visible refuses a path of the host that the process itself is told to use and does not have.
 func (a Admission) Visible(path string, write bool) error {
 	readable := !write && !InContainer(path) && a.hostRead()
-	if a.Root == plan.RootHost || readable || Within(path, a.Work) || a.inDefault(path, a.Default) || a.mounted(path, write) {
+	if a.Root == plan.RootHost || readable || Within(path, a.Work) || a.inDefault(path, a.Default) ||
+		a.mounted(path, write) {
 		return nil
 	}
-	return fault.NotPermitted(fmt.Errorf("%s is not in the container: name a filesystem that holds it by --default-fs, or let the operator add it to mounts in %s", path, a.Policy.File))
+	return fault.NotPermitted(fmt.Errorf(
+		"%s is not in the container: name a filesystem that holds it by --default-fs, or let the operator add it to "+
+			"mounts in %s",
+		path, a.Policy.File,
+	))
 }
 
-// reach is the folder of the host beyond which an agent that is root does not follow a definition: the links in it may be of
-// its process's own making. In the zero value the process's own rights are the bound.
+// reach is the folder of the host beyond which an agent that is root does not follow a definition: the links in it may
+// be of its process's own making. In the zero value the process's own rights are the bound.
 type reach struct {
 	name string // as paths name it
 	real string // without links
@@ -124,12 +135,14 @@ func (a Admission) admit(path string, write bool) (reach, error) {
 	if a.hostRead() && !write && !InContainer(truth) {
 		return reachOf("/" + firstOf(truth)), nil
 	}
-	return reach{}, fault.NotPermitted(fmt.Errorf("%s: the job's container does not have it, and its process is root: set muster.user, name a filesystem that holds it by --default-fs, or let the operator add it to mounts in %s",
+	return reach{}, fault.NotPermitted(fmt.Errorf("%s: the job's container does not have it, and its process is "+
+		"root: set muster.user, name a filesystem that holds it by --default-fs, or let the operator add it to "+
+		"mounts in %s",
 		truth, a.Policy.File))
 }
 
-// Open gives the store of a path of this host that the definition names, with the rights of the app's process. The path in
-// the store may be another than was asked for.
+// Open gives the store of a path of this host that the definition names, with the rights of the app's process. The path
+// in the store may be another than was asked for.
 func (a Admission) Open(path string, write bool) (store.Store, string, error) {
 	top, err := a.admit(path, write)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/muster-agent/muster/tests/need"
 )
 
-// A process that is root in a container lays links where it may write. Its agent, which is root on the host, follows them no
-// further than the process itself could.
+// A process that is root in a container lays links where it may write. Its agent, which is root on the host, follows
+// them no further than the process itself could.
 func TestLinksOfAContainer(t *testing.T) {
 	need.Root(t)
 	work, outside := t.TempDir(), t.TempDir()

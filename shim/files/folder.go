@@ -11,11 +11,12 @@ import (
 	"syscall"
 
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/store"
 )
 
-// Folder is a folder of the host, opened for a user. What lies in it belongs to processes that may be anybody's: of an earlier
-// life of an instance, or alive, of another instance with the same user. So no file in it is reached by its whole path: a link
-// there would lead an agent that is root elsewhere.
+// Folder is a folder of the host, opened for a user. What lies in it belongs to processes that may be anybody's: of an
+// earlier life of an instance, or alive, of another instance with the same user. So no file in it is reached by its
+// whole path: a link there would lead an agent that is root elsewhere.
 type Folder struct {
 	*os.Root
 	user User
@@ -30,8 +31,9 @@ func (f Folder) Rel(path string) (string, error) {
 	return name, err
 }
 
-// Make makes the folder at an absolute path, and those above it, and opens it. A link on the way is refused: each element is
-// opened in the one before it, so that even one which appears meanwhile leads to nothing but what its owner has.
+// Make makes the folder at an absolute path, and those above it, and opens it. A link on the way is refused: each
+// element is opened in the one before it, so that even one which appears meanwhile leads to nothing but what its owner
+// has.
 func (f Folder) Make(path string) (*os.Root, error) {
 	name, err := f.Rel(path)
 	if err != nil {
@@ -56,24 +58,13 @@ func enter(at *os.Root, element string) (*os.Root, error) {
 	if errors.Is(err, fs.ErrExist) {
 		var info fs.FileInfo
 		if info, err = at.Lstat(element); err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is a %s, want a folder: remove it", element, KindOf(info.Mode()))
+			err = fmt.Errorf("%s is a %s, want a folder: remove it", element, store.KindOf(info.Mode()))
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	return at.OpenRoot(element)
-}
-
-// KindOf names what is no folder.
-func KindOf(mode fs.FileMode) string {
-	switch {
-	case mode&fs.ModeSymlink != 0:
-		return "link"
-	case mode.IsRegular():
-		return "file"
-	}
-	return "device, pipe or socket"
 }
 
 // Filled is the name of what Replace has written, in the folder that it is written in.
@@ -109,8 +100,8 @@ func (f Folder) Replace(name string, fill func(tmp *os.Root, dir string) error) 
 	return f.Rename(filepath.Join(tmp, Filled), name)
 }
 
-// Write writes a file at an absolute path in the folder, in the place of what has its name, and makes it the user's. Nobody
-// else may read one that is private.
+// Write writes a file at an absolute path in the folder, in the place of what has its name, and makes it the user's.
+// Nobody else may read one that is private.
 func (f Folder) Write(path, text string, private bool) error {
 	folder, err := f.Make(filepath.Dir(path))
 	if err == nil {
@@ -155,7 +146,7 @@ func (f Folder) CopyIn(from, name string) (err error) {
 	defer func() { err = errors.Join(err, source.Close()) }()
 	info, err := source.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: got a %s, want a file", from, KindOf(info.Mode()))
+		err = fmt.Errorf("%s: got a %s, want a file", from, store.KindOf(info.Mode()))
 	}
 	if err != nil {
 		return fault.Definition(err)
@@ -171,8 +162,8 @@ func (f Folder) CopyIn(from, name string) (err error) {
 	return errors.Join(err, to.Close())
 }
 
-// Read reads a small regular file of the folder. Its process may put something else in its place at any moment: a pipe that
-// nobody fills must not hold the agent up.
+// Read reads a small regular file of the folder. Its process may put something else in its place at any moment: a pipe
+// that nobody fills must not hold the agent up.
 func (f Folder) Read(name string, most int64) (string, error) {
 	path := filepath.Join(f.Name(), name)
 	if info, err := f.Lstat(name); err != nil || !info.Mode().IsRegular() {

@@ -99,8 +99,8 @@ func Same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// ID names a folder as the host's kernel knows it: containers that share a network, and so their locks, may each have one at
-// the same path. A folder that is not there yet has its path.
+// ID names a folder as the host's kernel knows it: containers that share a network, and so their locks, may each have
+// one at the same path. A folder that is not there yet has its path.
 func ID(dir string) string {
 	if info, err := os.Stat(dir); err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// userStore is a store as the process's own user has it: an agent that is root reads and writes for a definition no more
-// than the process could. What is opened stays open for the agent.
+// userStore is a store as the process's own user has it: an agent that is root reads and writes for a definition no
+// more than the process could. What is opened stays open for the agent.
 type userStore struct {
 	store.Store
 	user *plan.UserFacts
@@ -80,13 +80,16 @@ func (s userStore) as(do func() error) error {
 	return <-done
 }
 
-// become gives this thread alone the user's rights to files. The calls of package syscall would give them to all threads.
+// become gives this thread alone the user's rights to files. The calls of package syscall would give them to all
+// threads.
 func become(u *plan.UserFacts) error {
 	groups := make([]uint32, len(u.Groups))
 	for i, g := range u.Groups {
 		groups[i] = uint32(g)
 	}
-	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0); errno != 0 {
+	if _, _, errno := unix.RawSyscall(
+		unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0,
+	); errno != 0 {
 		return fmt.Errorf("files as uid %d: %w", u.UID, errno)
 	}
 	for _, id := range []struct {

@@ -44,8 +44,8 @@ func (u User) Own(folder *os.Root, name string) error {
 	return folder.Lchown(name, u.facts.UID, u.facts.GID)
 }
 
-// OwnAll makes a folder and all in it the user's. Links are not followed. A file that has another name elsewhere keeps its
-// owner: that name may be one of the host's.
+// OwnAll makes a folder and all in it the user's. Links are not followed. A file that has another name elsewhere keeps
+// its owner: that name may be one of the host's.
 func (u User) OwnAll(folder *os.Root) error {
 	if !u.another() {
 		return nil

@@ -38,8 +38,8 @@ func (f DefaultFS) Into(r *plan.Request) {
 	r.Origins["default_fs"] = f.Origin
 }
 
-// FindDefaultFS finds the default filesystem: the URI of --default-fs, else Hadoop's own. warning is what is wrong with a
-// file of Hadoop's that would have named it.
+// FindDefaultFS finds the default filesystem: the URI of --default-fs, else Hadoop's own. warning is what is wrong with
+// a file of Hadoop's that would have named it.
 func FindDefaultFS(named string, login Login) (found DefaultFS, warning, err error) {
 	found = DefaultFS{URI: plan.DefaultStore}
 	if err := login.Check(); err != nil {

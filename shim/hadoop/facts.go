@@ -13,8 +13,8 @@ import (
 	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
-// FindFacts finds what there is of Hadoop on this host: its configuration in the folder conf, the rest as environ (of the
-// agent and --env) and the usual places say. nil: there is no configuration.
+// FindFacts finds what there is of Hadoop on this host: its configuration in the folder conf, the rest as environ (of
+// the agent and --env) and the usual places say. nil: there is no configuration.
 func FindFacts(conf string, environ map[string]string) *plan.HadoopFacts {
 	if conf == "" {
 		return nil
@@ -113,7 +113,9 @@ func jvmFolders(java string) []string {
 		return nil
 	}
 	return []string{
-		filepath.Join(java, "lib/server"), filepath.Join(java, "jre/lib", jvmArch(), "server"), filepath.Join(java, "jre/lib/server"),
+		filepath.Join(java, "lib/server"),
+		filepath.Join(java, "jre/lib", jvmArch(), "server"),
+		filepath.Join(java, "jre/lib/server"),
 	}
 }
 
@@ -179,8 +181,8 @@ func classFolders(f *plan.HadoopFacts, more string) []string {
 	return all
 }
 
-// jarsIn is a class path without patterns, which Java reads and a JVM that a program makes does not: of a folder with jars
-// all of them, sorted; anything else stands for itself.
+// jarsIn is a class path without patterns, which Java reads and a JVM that a program makes does not: of a folder with
+// jars all of them, sorted; anything else stands for itself.
 func jarsIn(classes []string) []string {
 	var all []string
 	for _, one := range classes {
@@ -197,7 +199,8 @@ func jarsIn(classes []string) []string {
 func jarsOf(dir string) []string {
 	var all []string
 	for _, name := range files.HostNames(dir) {
-		if strings.HasSuffix(name, ".jar") && !strings.HasSuffix(name, "-tests.jar") && !strings.HasSuffix(name, "-sources.jar") {
+		other := strings.HasSuffix(name, "-tests.jar") || strings.HasSuffix(name, "-sources.jar")
+		if strings.HasSuffix(name, ".jar") && !other {
 			all = append(all, filepath.Join(dir, name))
 		}
 	}

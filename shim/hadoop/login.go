@@ -20,7 +20,9 @@ type Login struct{ Conf, Keytab, Principal string }
 // Check refuses what cannot be meant.
 func (l Login) Check() error {
 	if (l.Keytab == "") != (l.Principal == "") {
-		return exit.Usagef("--kerberos-keytab and --kerberos-principal belong together: got %q and %q", l.Keytab, l.Principal)
+		return exit.Usagef(
+			"--kerberos-keytab and --kerberos-principal belong together: got %q and %q", l.Keytab, l.Principal,
+		)
 	}
 	if l.Conf != "" && !files.IsFolder(l.Conf) {
 		return exit.Usagef("--hadoop-conf %s: want the folder that core-site.xml and hdfs-site.xml are in", l.Conf)

@@ -103,7 +103,8 @@ func hint(err error) string {
 	errors.As(err, &disk)
 	switch {
 	case errors.Is(err, ErrNoSpace) && disk != nil:
-		return "free some on the file system of " + disk.Path + ", or name a cache on another by XDG_CACHE_HOME; what has come is kept"
+		return "free some on the file system of " + disk.Path + ", or name a cache on another by XDG_CACHE_HOME; " +
+			"what has come is kept"
 	case status != nil && status.Code == http.StatusProxyAuthRequired:
 		return "the proxy wants a login: write it into HTTPS_PROXY"
 	case status != nil && errors.Is(err, fs.ErrPermission):
@@ -115,21 +116,24 @@ func hint(err error) string {
 	case errors.Is(err, fs.ErrExist):
 		return "remove it, or name another"
 	case errors.Is(err, ErrTLS):
-		return "check the host's name and this machine's clock; a certificate authority of your own goes into the system's certificates, or into a file that SSL_CERT_FILE names"
+		return "check the host's name and this machine's clock; a certificate authority of your own goes into the " +
+			"system's certificates, or into a file that SSL_CERT_FILE names"
 	case errors.Is(err, ErrRedirect):
 		return "write the address that it leads to, if you trust it"
 	case errors.Is(err, ErrUnreachable):
-		return "check the host's name, the network and HTTPS_PROXY; what has come is kept, and the next try goes on from there"
+		return "check the host's name, the network and HTTPS_PROXY; what has come is kept, and the next try goes on " +
+			"from there"
 	case errors.Is(err, ErrDigest):
-		return "the server, a proxy or the disk changed it, or the digest is of another version: try again, and ask who published it if it stays so"
+		return "the server, a proxy or the disk changed it, or the digest is of another version: try again, and ask " +
+			"who published it if it stays so"
 	case errors.Is(err, ErrTooLarge):
 		return "check that the URL names what you want"
 	}
 	return ""
 }
 
-// Transient tells whether what went wrong may pass: a connection that was cut, a server that is away for a moment, a copy
-// that is damaged where there may be others. A host that nobody knows by its name stays unknown.
+// Transient tells whether what went wrong may pass: a connection that was cut, a server that is away for a moment, a
+// copy that is damaged where there may be others. A host that nobody knows by its name stays unknown.
 func Transient(err error) bool {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
 		return false

@@ -24,8 +24,8 @@ type Upload struct {
 
 // Put brings a local file to a URL, whole or not at all: it is written beside it under another name, its bytes are
 // checked against the digest (sha256 in hex; empty: none is known), and it takes its name then, also that of a file
-// which is there. What breaks is tried again, and goes on where the store can. It returns the digest. A store that is for
-// reading alone is errors.ErrUnsupported, with what would do.
+// which is there. What breaks is tried again, and goes on where the store can. It returns the digest. A store that is
+// for reading alone is errors.ErrUnsupported, with what would do.
 func Put(ctx context.Context, url, file, digest string, stores Set) (string, error) {
 	if digest != "" && !IsDigest(digest) {
 		return "", Explain("put", url, fmt.Errorf("sha256: got %.80q, want 64 hex digits", digest))
@@ -85,8 +85,8 @@ type upload struct {
 	w       io.WriteCloser // of the last try; nil: there is none that could go on
 }
 
-// persist tries until it is whole, or what went wrong will not pass. A try that began further on than those before does not count
-// against the number of tries, as with downloads. It gives the digest.
+// persist tries until it is whole, or what went wrong will not pass. A try that began further on than those before does
+// not count against the number of tries, as with downloads. It gives the digest.
 func (u *upload) persist(ctx context.Context) (digest string, err error) {
 	best := int64(0)
 	for failed := 0; ; {
@@ -129,7 +129,8 @@ func (u *upload) try(ctx context.Context) (digest string, at int64, err error) {
 	}
 	u.w = nil
 	now, err := u.from.Stat()
-	if err == nil && at > 0 && (now.Size() != u.was.Size() || !now.ModTime().Equal(u.was.ModTime())) { // what came first was not read again
+	// what came first was not read again
+	if err == nil && at > 0 && (now.Size() != u.was.Size() || !now.ModTime().Equal(u.was.ModTime())) {
 		err = fmt.Errorf("%s changed while it was copied", u.from.Name())
 	}
 	return hex.EncodeToString(h.Sum(nil)), at, err

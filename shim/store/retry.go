@@ -10,8 +10,8 @@ import (
 	"github.com/muster-agent/muster/packages/cachedir"
 )
 
-// Backoff is the time between two tries: it begins with First, is doubled after each, up to Longest, and a random half of it is
-// left off, so that many who lost the same server do not come back at once.
+// Backoff is the time between two tries: it begins with First, is doubled after each, up to Longest, and a random half
+// of it is left off, so that many who lost the same server do not come back at once.
 type Backoff struct{ First, Longest time.Duration }
 
 // Time is how long to wait after so many failures.
@@ -28,8 +28,8 @@ func (b Backoff) Wait(ctx context.Context, failed int) error {
 	return cachedir.Wait(ctx, b.Time(failed))
 }
 
-// DefaultRetries is how often a transfer is tried again that gets no further: with DefaultBackoff a server that is restarted
-// is waited for about half a minute.
+// DefaultRetries is how often a transfer is tried again that gets no further: with DefaultBackoff a server that is
+// restarted is waited for about half a minute.
 const DefaultRetries = 6
 
 // DefaultBackoff is the time between two tries of a transfer.
@@ -53,15 +53,16 @@ func (c untilDone) Read(b []byte) (int, error) {
 // Located is a store that knows the URL of a path in it.
 type Located interface{ URL(path string) string }
 
-// Resumable is a file of a store that can be written on after an error, from the byte on that it tells. Everything after that is
-// under this context.
-type Resumable interface {
+// resumable is a file of a store that can be written on after an error, from the byte on that it tells. Everything
+// after that is under this context.
+type resumable interface {
 	Resume(ctx context.Context) (at int64, err error)
 }
 
-// Resume goes on with a file that broke; nil is none. Any error but a transient one says that it has to be written from its start.
+// Resume goes on with a file that broke; nil is none. Any error but a transient one says that it has to be written from
+// its start.
 func Resume(ctx context.Context, w io.WriteCloser) (at int64, err error) {
-	if r, ok := w.(Resumable); ok {
+	if r, ok := w.(resumable); ok {
 		return r.Resume(ctx)
 	}
 	return 0, errors.ErrUnsupported

@@ -1,6 +1,6 @@
 // Package cache brings files from where they are kept to this machine, and puts them there. A Store is such a place; it
-// is chosen by the scheme of a URL. Fetch gives a file of a store as a local one: loaded once, checked to the last byte,
-// and kept in a cache that is addressed by content. It knows no package format.
+// is chosen by the scheme of a URL. Fetch gives a file of a store as a local one: loaded once, checked to the last
+// byte, and kept in a cache that is addressed by content. It knows no package format.
 //
 // The cache is the folder `fetch` of Request.CacheDir:
 //

@@ -202,15 +202,21 @@ func (d *download) more(ctx context.Context, f *os.File, n *note) (done bool, er
 	case have > d.max:
 		return false, errors.Join(d.tooLarge(fmt.Sprintf("more than %d bytes came", d.max)), d.drop())
 	case c.Info.Size >= 0 && have > c.Info.Size:
-		return false, errors.Join(&store.Error{Err: fmt.Errorf("it grew beyond %d bytes while it was read", c.Info.Size), Hint: "wait until it is written"}, d.drop())
+		return false, errors.Join(
+			&store.Error{
+				Err:  fmt.Errorf("it grew beyond %d bytes while it was read", c.Info.Size),
+				Hint: "wait until it is written",
+			},
+			d.drop(),
+		)
 	case c.Info.Size >= 0 && have < c.Info.Size:
 		return false, nil
 	}
 	return true, nil
 }
 
-// complete tells whether a file that has all its bytes is still what the store has: there is no rest to ask for. Where it
-// is not, it is emptied. A digest tells without asking.
+// complete tells whether a file that has all its bytes is still what the store has: there is no rest to ask for. Where
+// it is not, it is emptied. A digest tells without asking.
 func (d *download) complete(ctx context.Context, f *os.File, n *note) (bool, error) {
 	if d.want != "" {
 		return true, nil

@@ -15,8 +15,8 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// DefaultMaxBytes is what a file may have at most unless a Request says otherwise: several times the largest packages.
-const DefaultMaxBytes = 64 << 30
+// defaultMaxBytes is what a file may have at most unless a Request says otherwise: several times the largest packages.
+const defaultMaxBytes = 64 << 30
 
 // maxSidecar is enough for any signature or list of digests, in bytes.
 const maxSidecar = 1 << 20
@@ -29,12 +29,12 @@ type Request struct {
 	CacheDir string    // default the user's cache folder, `muster` in it
 	Progress io.Writer // a line that is written over on a terminal, else one every 10 s; nil: silence
 	Retries  int       // default DefaultRetries; negative: none
-	MaxBytes int64     // default DefaultMaxBytes
+	MaxBytes int64     // default defaultMaxBytes
 	Stores   store.Set // that URL may be in
 }
 
-// Sidecar is a file beside another whose URL is the other's with a suffix at the end of its path, such as `.minisig`. It
-// has 1 MiB at most.
+// Sidecar is a file beside another whose URL is the other's with a suffix at the end of its path, such as `.minisig`.
+// It has 1 MiB at most.
 type Sidecar struct {
 	Suffix   string
 	Optional bool // its absence is no error
@@ -64,10 +64,10 @@ func (f File) Close() error {
 	return errors.Join(errs...)
 }
 
-// Fetch gives a file of a store as a local one, checked against its digest. What is in the cache by that digest needs no
-// network; without a digest the store is asked whether the file is still the one that is there. A download that broke
-// goes on where it ended, in this process or the next, unless the file is another by now. Processes that want the same
-// URL wait for the one that loads it. Errors are *Error.
+// Fetch gives a file of a store as a local one, checked against its digest. What is in the cache by that digest needs
+// no network; without a digest the store is asked whether the file is still the one that is there. A download that
+// broke goes on where it ended, in this process or the next, unless the file is another by now. Processes that want the
+// same URL wait for the one that loads it. Errors are *Error.
 func Fetch(ctx context.Context, r Request) (File, error) {
 	show := newDisplay(r.Progress, []Request{r})
 	defer show.finish()
@@ -76,7 +76,7 @@ func Fetch(ctx context.Context, r Request) (File, error) {
 
 // FetchAll is Fetch of several files, at most parallel of them (default 4) at a time. When one fails the others are
 // called off and given up. The first request's Progress shows them together.
-func FetchAll(ctx context.Context, requests []Request, parallel int) ([]File, error) { //nolint:revive // it is Fetch, of all
+func FetchAll(ctx context.Context, requests []Request, parallel int) ([]File, error) {
 	if len(requests) == 0 {
 		return nil, nil
 	}
@@ -130,7 +130,7 @@ func (r Request) filled() (Request, error) {
 	}
 	r.Retries = max(r.Retries, 0)
 	if r.MaxBytes <= 0 {
-		r.MaxBytes = DefaultMaxBytes
+		r.MaxBytes = defaultMaxBytes
 	}
 	return r, nil
 }
@@ -153,7 +153,9 @@ func one(ctx context.Context, r Request, show *display) (_ File, err error) {
 	}
 	f.Sidecars = map[string]File{}
 	for _, s := range r.Sidecars {
-		beside := Request{URL: besideURL(full.URL, s.Suffix), Retries: full.Retries, MaxBytes: maxSidecar, Stores: full.Stores}
+		beside := Request{
+			URL: besideURL(full.URL, s.Suffix), Retries: full.Retries, MaxBytes: maxSidecar, Stores: full.Stores,
+		}
 		got, err := load(ctx, c, beside, nil)
 		if s.Optional && errors.Is(err, fs.ErrNotExist) {
 			continue

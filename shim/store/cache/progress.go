@@ -120,8 +120,8 @@ func (d *display) finish() {
 	}
 }
 
-// show writes a line, which on a terminal the next one replaces unless it is to stay. A progress that cannot be shown is
-// no reason to stop.
+// show writes a line, which on a terminal the next one replaces unless it is to stay. A progress that cannot be shown
+// is no reason to stop.
 func (d *display) show(line string, stays bool) {
 	d.screen.Lock()
 	defer d.screen.Unlock()
@@ -160,7 +160,9 @@ func amount(have, all int64) string {
 	if all <= 0 {
 		return fmt.Sprintf("%.1f MiB", float64(have)/mib)
 	}
-	return fmt.Sprintf("%.1f of %.1f MiB, %d %%", float64(have)/mib, float64(all)/mib, int64(100*float64(have)/float64(all)))
+	return fmt.Sprintf(
+		"%.1f of %.1f MiB, %d %%", float64(have)/mib, float64(all)/mib, int64(100*float64(have)/float64(all)),
+	)
 }
 
 func rate(came int64, took time.Duration) string {

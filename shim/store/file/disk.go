@@ -45,8 +45,8 @@ func (Machine) Remove(path string) error { return os.Remove(path) }
 // RemoveAll is os.RemoveAll.
 func (Machine) RemoveAll(path string) error { return os.RemoveAll(path) }
 
-// Below is what lies in one folder. No link leads out of it, nor is one followed that names its target from / on; whoever
-// can lay links there reaches nothing else through who reads and writes here for him.
+// Below is what lies in one folder. No link leads out of it, nor is one followed that names its target from / on;
+// whoever can lay links there reaches nothing else through who reads and writes here for him.
 type Below struct {
 	Root *os.Root
 	Name string // the folder as paths name it
@@ -61,7 +61,9 @@ func (b Below) in(path string) (string, error) {
 			return rest, nil
 		}
 	}
-	return "", &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it leads out of %s: %w", b.Name, fs.ErrPermission)}
+	return "", &fs.PathError{
+		Op: "open", Path: path, Err: fmt.Errorf("it leads out of %s: %w", b.Name, fs.ErrPermission),
+	}
 }
 
 // OpenFile is that of the folder.

@@ -30,7 +30,9 @@ func Open(_ context.Context, url string) (store.Store, string, error) {
 	if rest, ok := strings.CutPrefix(path, "//"); ok && scheme != "" {
 		host, local, found := strings.Cut(rest, "/")
 		if host != "" && host != "localhost" || !found {
-			return nil, "", &store.Error{Op: "open", URL: url, Err: fmt.Errorf("got host %q, want none", host), Hint: "write file:///PATH"}
+			return nil, "", &store.Error{
+				Op: "open", URL: url, Err: fmt.Errorf("got host %q, want none", host), Hint: "write file:///PATH",
+			}
 		}
 		path = "/" + local
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// The library writes a block with three copies of all that goes through it and waits for DataNodes every 384 KB. So blocks are
-// written here (Hadoop: DataTransferProtocol, datatransfer.proto):
+// The library writes a block with three copies of all that goes through it and waits for DataNodes every 384 KB. So
+// blocks are written here (Hadoop: DataTransferProtocol, datatransfer.proto):
 //
 //	0, 28, 0x50 | OpWriteBlockProto, delimited       →
 //	                                                 ←  BlockOpResponseProto, delimited
@@ -30,7 +30,8 @@ const (
 	headSize = 6 + headerSize + packetSize/chunkSize*4
 	// headerSize is that of a PacketHeaderProto: two fixed numbers of 8 bytes, a flag, one of 4 bytes, and their tags.
 	headerSize = 9 + 9 + 2 + 5
-	// heartbeat is the time after which a DataNode hears from who has nothing to write. It gives a silent one up after a minute.
+	// heartbeat is the time after which a DataNode hears from who has nothing to write. It gives a silent one up after
+	// a minute.
 	heartbeat = 20 * time.Second
 	// lastWords is how long is listened on a connection that takes nothing any more.
 	lastWords = time.Second
@@ -87,7 +88,10 @@ func numbers(f field) []uint64 {
 // sized is the block with a length, as a NameNode is told of it.
 func (p place) sized(bytes int64) []byte {
 	all := fields(p.id)
-	return slices.Concat(bytesField(1, data(all, 1)), numberField(2, number(all, 2)), numberField(3, number(all, 3)), numberField(4, uint64(bytes))) //nolint:gosec // a length
+	return slices.Concat( //nolint:gosec // a length
+		bytesField(1, data(all, 1)), numberField(2, number(all, 2)), numberField(3, number(all, 3)),
+		numberField(4, uint64(bytes)),
+	)
 }
 
 // request is what the first DataNode is asked for.
@@ -166,12 +170,18 @@ func (e *ackError) Error() string { return e.cause.Error() }
 func (e *ackError) Unwrap() error { return e.cause }
 
 // openBlock has the DataNodes of a block make room for it.
-func openBlock(p place, address string, dial func(address string) (net.Conn, error), writer []byte, sum func([]byte)) (*block, error) {
+func openBlock(
+	p place, address string, dial func(address string) (net.Conn, error), writer []byte, sum func([]byte),
+) (*block, error) {
 	conn, err := dial(address)
 	if err != nil {
 		return nil, &setUpError{cause: err}
 	}
-	b := &block{place: p, conn: conn, address: address, sum: sum, in: bufio.NewReader(conn), seqno: 1, head: make([]byte, headSize), ended: make(chan struct{})}
+	b := &block{
+		place: p, conn: conn, address: address, sum: sum, in: bufio.NewReader(conn), seqno: 1, head: make(
+			[]byte, headSize,
+		), ended: make(chan struct{}),
+	}
 	if err := b.begin(writer); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -402,7 +412,11 @@ func (b *block) refused(said []field) error {
 		}
 		for _, status := range numbers(f) {
 			if status != 0 {
-				err := &nodeError{dataNode, b.address, fmt.Errorf("number %d of the block's %d DataNodes says %s", at+1, len(b.place.nodes), statusText(status))}
+				err := &nodeError{
+					dataNode, b.address, fmt.Errorf(
+						"number %d of the block's %d DataNodes says %s", at+1, len(b.place.nodes), statusText(status),
+					),
+				}
 				if status >= restarts {
 					return err
 				}
@@ -416,7 +430,10 @@ func (b *block) refused(said []field) error {
 
 // statusText is the name of a status (datatransfer.proto).
 func statusText(status uint64) string {
-	names := []string{"SUCCESS", "ERROR", "ERROR_CHECKSUM", "ERROR_INVALID", "ERROR_EXISTS", "ERROR_ACCESS_TOKEN", "CHECKSUM_OK", "ERROR_UNSUPPORTED", "OOB_RESTART"}
+	names := []string{
+		"SUCCESS", "ERROR", "ERROR_CHECKSUM", "ERROR_INVALID", "ERROR_EXISTS", "ERROR_ACCESS_TOKEN", "CHECKSUM_OK",
+		"ERROR_UNSUPPORTED", "OOB_RESTART",
+	}
 	if status < uint64(len(names)) {
 		return names[status]
 	}

@@ -11,7 +11,8 @@ import (
 // parseCache reads a ticket cache of kind FILE, versions 1 to 4.
 func parseCache(text []byte) (c *credentials.CCache, err error) {
 	defer shielded(&err)
-	// The library makes as much room as a count says, which in a torn file is gigabytes, and panics where a file ends early.
+	// The library makes as much room as a count says, which in a torn file is gigabytes, and panics where a file ends
+	// early.
 	walkCache(text)
 	c = new(credentials.CCache)
 	return c, c.Unmarshal(slices.Clip(text)) // it reads as far as there is room
@@ -38,7 +39,8 @@ func walkCache(text []byte) {
 	}
 }
 
-// header has fields of 12 bytes: there is one kind of them. The library reads a header of another length in another way.
+// header has fields of 12 bytes: there is one kind of them. The library reads a header of another length in another
+// way.
 func (w *cacheWalk) header() {
 	n := int(w.order.Uint16(w.take(2)))
 	if n%12 != 0 {

@@ -223,7 +223,10 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 		principal = c.conf.get("dfs.namenode.kerberos.principal")
 	}
 	if principal == "" {
-		return o, refused("write the NameNode's principal there, such as nn/_HOST@REALM", "got no dfs.namenode.kerberos.principal in Hadoop's configuration")
+		return o, refused(
+			"write the NameNode's principal there, such as nn/_HOST@REALM",
+			"got no dfs.namenode.kerberos.principal in Hadoop's configuration",
+		)
 	}
 	o.KerberosServicePrincipleName, _, _ = strings.Cut(principal, "@")
 	var err error
@@ -244,7 +247,8 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 	return o, nil
 }
 
-// protect says how data is protected on its way. Keys of the whole cluster (dfs.encrypt.data.transfer) are the cluster's word.
+// protect says how data is protected on its way. Keys of the whole cluster (dfs.encrypt.data.transfer) are the
+// cluster's word.
 func (c *cluster) protect(o *client.ClientOptions, w *wires) {
 	o.DataTransferProtection = "" // see protected
 	w.least = c.conf.leastProtection()
@@ -328,7 +332,7 @@ func transient(err error) bool {
 	if _, over := errors.AsType[anew](err); over {
 		return false
 	}
-	if errors.Is(err, ErrNoNodes) { // others remove what they need no more, and DataNodes come back
+	if errors.Is(err, errNoNodes) { // others remove what they need no more, and DataNodes come back
 		return !errors.Is(err, store.ErrWaited)
 	}
 	return errors.Is(err, store.ErrUnreachable) && !errors.Is(err, ErrKerberos) && store.Transient(err)

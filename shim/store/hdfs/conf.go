@@ -180,7 +180,9 @@ func (c Conf) nameNodes(authority string) ([]string, error) {
 		if address := c.get("dfs.namenode.rpc-address"); address != "" {
 			return []string{withPort(address)}, nil
 		}
-		return nil, fmt.Errorf("nameservice %s: got no dfs.namenode.rpc-address.%s, want HOST:PORT", authority, authority)
+		return nil, fmt.Errorf(
+			"nameservice %s: got no dfs.namenode.rpc-address.%s, want HOST:PORT", authority, authority,
+		)
 	}
 	return []string{withPort(authority)}, nil
 }
@@ -210,7 +212,8 @@ func (c Conf) Secure() bool {
 func (c Conf) leastProtection() string {
 	least := ""
 	for _, one := range c.list(rpcProtection) {
-		if quality := qualities[strings.ToLower(one)]; least == "" || slices.Index(strengths, quality) < slices.Index(strengths, least) {
+		if quality := qualities[strings.ToLower(one)]; least == "" ||
+			slices.Index(strengths, quality) < slices.Index(strengths, least) {
 			least = quality
 		}
 	}
@@ -247,7 +250,11 @@ func (c Conf) replication() int {
 func (c Conf) check() error {
 	if text := c.get("fs.permissions.umask-mode"); text != "" {
 		if _, ok := parseUmask(text); !ok {
-			return fmt.Errorf("fs.permissions.umask-mode: got %q, want octal digits such as 022, or what is allowed such as u=rwx,g=rx,o=", text)
+			return fmt.Errorf(
+				"fs.permissions.umask-mode: got %q, want octal digits such as 022, or what is allowed such as "+
+					"u=rwx,g=rx,o=",
+				text,
+			)
 		}
 	}
 	for _, one := range c.list(rpcProtection) {
@@ -256,7 +263,9 @@ func (c Conf) check() error {
 		}
 	}
 	if text := c.get("dfs.blocksize"); text != "" && (c.blockSize() == 0 || c.blockSize()%chunkSize != 0) {
-		return fmt.Errorf("dfs.blocksize: got %q, want a multiple of %d bytes, such as 134217728 or 128m", text, chunkSize)
+		return fmt.Errorf(
+			"dfs.blocksize: got %q, want a multiple of %d bytes, such as 134217728 or 128m", text, chunkSize,
+		)
 	}
 	if text := c.get("dfs.replication"); text != "" && c.replication() == 0 {
 		return fmt.Errorf("dfs.replication: got %q, want a number from 1 on", text)

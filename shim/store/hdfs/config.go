@@ -23,7 +23,8 @@ type Config struct {
 	Keytab    string // to log in with; empty: the ticket cache
 	Principal string // of the keytab: NAME[@REALM]
 	CCache    string // ticket cache, FILE:PATH or PATH; empty: KRB5CCNAME, else /tmp/krb5cc_<uid>
-	// Patience is how long a cluster is waited for that does not answer, has no active NameNode, or is in safe mode; 0: 1m.
+	// Patience is how long a cluster is waited for that does not answer, has no active NameNode, or is in safe mode; 0:
+	// 1m.
 	Patience time.Duration
 	// Notice is told once of each wait; nil: nobody.
 	Notice func(text string)
@@ -31,8 +32,8 @@ type Config struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// DefaultPatience is longer than a NameNode takes to become active in another's place.
-const DefaultPatience = time.Minute
+// defaultPatience is longer than a NameNode takes to become active in another's place.
+const defaultPatience = time.Minute
 
 // ConfDir is the folder of Hadoop's configuration: HADOOP_CONF_DIR, HADOOP_HOME/etc/hadoop, else /etc/hadoop/conf.
 func ConfDir() string {
@@ -76,7 +77,9 @@ func (c Config) Open(_ context.Context, url string) (*Store, string, error) {
 	}
 	if authority == "" {
 		if authority, err = conf.defaultAuthority(c.dir()); err != nil {
-			return nil, "", opening(url, err, "write hdfs://CLUSTER/PATH, or name the folder of Hadoop's configuration by --hadoop-conf")
+			return nil, "", opening(
+				url, err, "write hdfs://CLUSTER/PATH, or name the folder of Hadoop's configuration by --hadoop-conf",
+			)
 		}
 	}
 	addresses, err := conf.nameNodes(authority)
@@ -87,7 +90,11 @@ func (c Config) Open(_ context.Context, url string) (*Store, string, error) {
 	if err != nil {
 		return nil, "", opening(url, err, "")
 	}
-	return &Store{cluster: clusterOf(c, conf, authority, addresses, who), patience: cmp.Or(c.Patience, DefaultPatience), notice: c.Notice}, path, nil
+	return &Store{
+		cluster: clusterOf(
+			c, conf, authority, addresses, who,
+		), patience: cmp.Or(c.Patience, defaultPatience), notice: c.Notice,
+	}, path, nil
 }
 
 func opening(url string, err error, hint string) error {
@@ -119,7 +126,9 @@ type identity struct{ user, keytab, principal, cache string }
 func (c Config) identity(conf Conf) (identity, error) {
 	if conf.Secure() {
 		if c.Keytab != "" && c.Principal == "" {
-			return identity{}, refused("name it by --kerberos-principal NAME@REALM", "keytab %s: got no principal", c.Keytab)
+			return identity{}, refused(
+				"name it by --kerberos-principal NAME@REALM", "keytab %s: got no principal", c.Keytab,
+			)
 		}
 		return identity{keytab: c.Keytab, principal: c.Principal, cache: cmp.Or(c.CCache, os.Getenv("KRB5CCNAME"))}, nil
 	}

@@ -17,7 +17,8 @@ const (
 	dialTime = 20 * time.Second // until one stands; Hadoop's ipc.client.connect.timeout
 	nameTime = 2 * time.Minute  // without a byte from a NameNode that was asked; its ipc.client.rpc-timeout.ms
 	dataTime = time.Minute      // without a byte from a DataNode; its dfs.client.socket-timeout
-	nodeTime = 5 * time.Second  // more for each DataNode of a block that is written: the first waits so for the others, and tells which it is
+	// more for each DataNode of a block that is written: the first waits so for the others, and tells which it is
+	nodeTime = 5 * time.Second
 )
 
 // What is read at once from a connection, in bytes.
@@ -26,8 +27,8 @@ const (
 	ackBuffer  = 4 << 10
 )
 
-// conn is a connection that ends by itself when nothing comes. The library's own deadlines are not used: it does not set
-// them while it greets a node.
+// conn is a connection that ends by itself when nothing comes. The library's own deadlines are not used: it does not
+// set them while it greets a node.
 type conn struct {
 	net.Conn
 	in      *bufio.Reader
@@ -138,7 +139,15 @@ func (w *wires) open(network, address, node string, idle time.Duration, buffer i
 	if err != nil {
 		return nil, &nodeError{node, address, err}
 	}
-	made := &conn{Conn: c, in: bufio.NewReaderSize(raw{c, idle}, buffer), node: node, address: address, idle: idle, wires: w, requests: requests{questions: w.questions}}
+	made := &conn{
+		Conn:     c,
+		in:       bufio.NewReaderSize(raw{c, idle}, buffer),
+		node:     node,
+		address:  address,
+		idle:     idle,
+		wires:    w,
+		requests: requests{questions: w.questions},
+	}
 	if node == nameNode && w.session != nil {
 		made.seal = &seal{least: w.least, key: func() (types.EncryptionKey, error) { return w.session(address) }}
 	}

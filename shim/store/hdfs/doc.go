@@ -1,5 +1,5 @@
-// Package hdfs is the store of HDFS: files of a cluster by Hadoop's own protocols, over colinmarc/hdfs. What enters is a
-// URL, a folder of Hadoop's configuration and who to be; what leaves is a store.Store whose errors say what would do.
+// Package hdfs is the store of HDFS: files of a cluster by Hadoop's own protocols, over colinmarc/hdfs. What enters is
+// a URL, a folder of Hadoop's configuration and who to be; what leaves is a store.Store whose errors say what would do.
 //
 //	hdfs://NAMESERVICE/PATH   the NameNodes that hdfs-site.xml names for it: the one that is active answers
 //	hdfs://HOST[:PORT]/PATH   that NameNode
@@ -11,6 +11,6 @@
 //
 // What was read has been compared with the checksums that HDFS keeps; what was written has been compared with them once
 // the file was complete. A NameNode that is not active, or in safe mode, is waited for. A DataNode that is lost while a
-// file is read is replaced by one that has the same block; one that is lost while a file is written ends the writing with
-// store.ErrUnreachable, and who writes begins again: the next pipeline is asked for without it.
+// file is read is replaced by one that has the same block; one that is lost while a file is written ends the writing
+// with store.ErrUnreachable, and who writes begins again: the next pipeline is asked for without it.
 package hdfs

@@ -20,17 +20,17 @@ import (
 // Conditions of a cluster, beside those of packages fetch and io/fs. All of them reach a caller inside a *store.Error.
 var (
 	ErrSafeMode = fmt.Errorf("%w: the cluster is in safe mode", store.ErrUnreachable)
-	ErrStandby  = fmt.Errorf("%w: none of its NameNodes is active", store.ErrUnreachable)
-	ErrBusy     = errors.New("another writer has it open")
-	ErrNoNodes  = fmt.Errorf("%w: no DataNode takes a block of it", store.ErrNoSpace)
-	// ErrLeftOut is that there are DataNodes, and all of them were left out because they were not reached.
-	ErrLeftOut = fmt.Errorf("%w: none of the DataNodes", store.ErrUnreachable)
+	errStandby  = fmt.Errorf("%w: none of its NameNodes is active", store.ErrUnreachable)
+	errBusy     = errors.New("another writer has it open")
+	errNoNodes  = fmt.Errorf("%w: no DataNode takes a block of it", store.ErrNoSpace)
+	// errLeftOut is that there are DataNodes, and all of them were left out because they were not reached.
+	errLeftOut = fmt.Errorf("%w: none of the DataNodes", store.ErrUnreachable)
 )
 
 // Conditions of a file that is written, whose writer may write it anew.
 var (
 	errNotYet = fmt.Errorf("%w: the last block has arrived on no DataNode", store.ErrUnreachable)
-	errLease  = fmt.Errorf("%w: it is kept for this one no more", ErrBusy)
+	errLease  = fmt.Errorf("%w: it is kept for this one no more", errBusy)
 )
 
 // leftOutForm is how a NameNode says so.
@@ -92,7 +92,7 @@ func meaning(err error, said refusal) error {
 		return syscall.ENOTEMPTY
 	case errors.Is(err, os.ErrExist):
 		if strings.HasSuffix(said.exception, "AlreadyBeingCreatedException") {
-			return fmt.Errorf("%w: %w: %s", fs.ErrExist, ErrBusy, said.message)
+			return fmt.Errorf("%w: %w: %s", fs.ErrExist, errBusy, said.message)
 		}
 		return fs.ErrExist
 	case strings.Contains(text, badChecksum):
@@ -103,7 +103,10 @@ func meaning(err error, said refusal) error {
 	if said.exception != "" {
 		return condition(said)
 	}
-	for _, broken := range []string{"no available datanodes", "No available datanodes", "read failed", "write failed", "Ack error", "unexpected sequence number", "invalid ack sequence", "invalid response"} {
+	for _, broken := range []string{
+		"no available datanodes", "No available datanodes", "read failed", "write failed", "Ack error",
+		"unexpected sequence number", "invalid ack sequence", "invalid response",
+	} {
 		if strings.Contains(text, broken) {
 			return fmt.Errorf("%w: %s", store.ErrUnreachable, firstLine(text))
 		}
@@ -116,13 +119,20 @@ func noNode(text string, said refusal) error {
 	_, why, _ := strings.Cut(text, noNameNodes+": ")
 	switch {
 	case strings.Contains(text, standbyClass):
-		return ErrStandby
+		return errStandby
 	case strings.Contains(text, "no such host"):
 		return unknownHost{firstLine(why)}
 	case strings.Contains(text, rpcProtection):
-		return refused("set "+rpcProtection+" alike for the NameNodes and in the configuration that --hadoop-conf names; if they are, somebody sits between", "%s", firstLine(why))
+		return refused(
+			"set "+rpcProtection+" alike for the NameNodes and in the configuration that --hadoop-conf names; if "+
+				"they are, somebody sits between",
+			"%s", firstLine(why),
+		)
 	case strings.Contains(text, "kerberos authentication not supported"):
-		return &store.Error{Err: fmt.Errorf("%w: the NameNode knows no Kerberos", ErrKerberos), Hint: "check hadoop.security.authentication"}
+		return &store.Error{
+			Err:  fmt.Errorf("%w: the NameNode knows no Kerberos", ErrKerberos),
+			Hint: "check hadoop.security.authentication",
+		}
 	case strings.Contains(text, "SASL handshake"), strings.Contains(text, "KRB"), strings.Contains(text, "KDC"):
 		if said.message != "" {
 			why += ": " + said.message
@@ -150,10 +160,12 @@ func (e awayError) Unwrap() error { return store.ErrUnreachable }
 
 // denied is what a cluster does not let us do.
 func denied(said refusal) error {
-	if strings.Contains(said.message, "is not enabled") { // SIMPLE authentication is not enabled. Available:[TOKEN, KERBEROS]
+	// SIMPLE authentication is not enabled. Available:[TOKEN, KERBEROS]
+	if strings.Contains(said.message, "is not enabled") {
 		return &store.Error{
-			Err:  fmt.Errorf("%w: %s", ErrKerberos, said.message),
-			Hint: "give the agent the cluster's own configuration by --hadoop-conf: hadoop.security.authentication is kerberos there",
+			Err: fmt.Errorf("%w: %s", ErrKerberos, said.message),
+			Hint: "give the agent the cluster's own configuration by --hadoop-conf: hadoop.security.authentication " +
+				"is kerberos there",
 		}
 	}
 	if said.message == "" {
@@ -168,13 +180,19 @@ func condition(said refusal) error {
 	text := said.message
 	switch class {
 	case "NSQuotaExceededException":
-		return &store.Error{Err: fmt.Errorf("%w: %s", store.ErrQuota, text), Hint: "remove files or folders below it, or ask for a larger quota of names: hdfs dfsadmin -setQuota"}
+		return &store.Error{
+			Err:  fmt.Errorf("%w: %s", store.ErrQuota, text),
+			Hint: "remove files or folders below it, or ask for a larger quota of names: hdfs dfsadmin -setQuota",
+		}
 	case "DSQuotaExceededException", "QuotaByStorageTypeExceededException":
-		return &store.Error{Err: fmt.Errorf("%w: %s", store.ErrQuota, text), Hint: "remove files below it, or ask for a larger quota of space: hdfs dfsadmin -setSpaceQuota"}
+		return &store.Error{
+			Err:  fmt.Errorf("%w: %s", store.ErrQuota, text),
+			Hint: "remove files below it, or ask for a larger quota of space: hdfs dfsadmin -setSpaceQuota",
+		}
 	case "SafeModeException":
 		return fmt.Errorf("%w: %s", ErrSafeMode, text)
 	case standbyClass:
-		return ErrStandby
+		return errStandby
 	case "RetriableException":
 		if strings.Contains(strings.ToLower(text), "safe mode") {
 			return fmt.Errorf("%w: %s", ErrSafeMode, text)
@@ -185,9 +203,14 @@ func condition(said refusal) error {
 	case "ServerTooBusyException":
 		return fmt.Errorf("%w: the NameNode asks to wait: %s", store.ErrUnreachable, text)
 	case "AlreadyBeingCreatedException", "RecoveryInProgressException":
-		return &store.Error{Err: fmt.Errorf("%w: %s", ErrBusy, text), Hint: "wait until it is closed, or name another path"}
+		return &store.Error{
+			Err: fmt.Errorf("%w: %s", errBusy, text), Hint: "wait until it is closed, or name another path",
+		}
 	case "LeaseExpiredException":
-		return &store.Error{Err: fmt.Errorf("%w: %s", errLease, text), Hint: "write it anew; if another writer has removed or taken it, name another path"}
+		return &store.Error{
+			Err:  fmt.Errorf("%w: %s", errLease, text),
+			Hint: "write it anew; if another writer has removed or taken it, name another path",
+		}
 	case "AccessControlException":
 		return denied(said)
 	case "FileNotFoundException":
@@ -195,7 +218,10 @@ func condition(said refusal) error {
 	case "FileAlreadyExistsException":
 		return fs.ErrExist
 	case "ParentNotDirectoryException", "PathIsNotDirectoryException":
-		return &store.Error{Err: fmt.Errorf("%w: %s", syscall.ENOTDIR, strings.TrimSuffix(text, " (is not a directory)")), Hint: "a file is where a folder must be: name another place"}
+		return &store.Error{
+			Err:  fmt.Errorf("%w: %s", syscall.ENOTDIR, strings.TrimSuffix(text, " (is not a directory)")),
+			Hint: "a file is where a folder must be: name another place",
+		}
 	case "UnknownCryptoProtocolVersionException", "UnknownCipherSuiteException":
 		return notPlain("in an encrypted folder")
 	case "UnresolvedLinkException":
@@ -207,9 +233,9 @@ func condition(said refusal) error {
 			return fmt.Errorf("%w: no DataNode is there: %s", store.ErrUnreachable, text)
 		}
 		if allLeftOut(text) {
-			return fmt.Errorf("%w: %s", ErrLeftOut, text)
+			return fmt.Errorf("%w: %s", errLeftOut, text)
 		}
-		return &store.Error{Err: fmt.Errorf("%w: %s", ErrNoNodes, text), Hint: noRoom}
+		return &store.Error{Err: fmt.Errorf("%w: %s", errNoNodes, text), Hint: noRoom}
 	case strings.Contains(text, "is not empty"):
 		return fmt.Errorf("%w: %s", syscall.ENOTEMPTY, text)
 	}
@@ -227,19 +253,20 @@ const noRoom = "free space on the DataNodes, or start those that are away: hdfs 
 
 // hint is what would do about a condition.
 func hint(err error) string {
-	if lost, ok := errors.AsType[*nodeError](err); ok && errors.Is(lost.cause, errTookNone) || errors.Is(err, ErrLeftOut) {
+	if lost, ok := errors.AsType[*nodeError](err); ok && errors.Is(lost.cause, errTookNone) ||
+		errors.Is(err, errLeftOut) {
 		return noRoom
 	}
 	switch {
 	case errors.Is(err, ErrSafeMode):
 		return "hdfs dfsadmin -safemode get shows it; a cluster leaves it by itself when its DataNodes are there"
-	case errors.Is(err, ErrStandby):
+	case errors.Is(err, errStandby):
 		return "hdfs haadmin -getServiceState shows which is active; one must be"
 	case errors.Is(err, fs.ErrPermission):
 		return "let this user do it, or run as another: HADOOP_USER_NAME, with Kerberos the ticket"
 	case errors.Is(err, fs.ErrNotExist):
 		return "check the path"
-	case errors.Is(err, ErrBusy):
+	case errors.Is(err, errBusy):
 		return "wait until it is closed, or name another path"
 	case errors.Is(err, fs.ErrExist):
 		return "remove it, or name another"
@@ -291,8 +318,9 @@ const (
 	dataNode = "DataNode"
 )
 
-// errTookNone is a DataNode that ends the connection instead of an answer. One whose disks are full does, or whose last gigabyte is
-// begun (Hadoop: dfs.datanode.round-robin-volume-choosing-policy.additional-available-space), while the NameNode still names it.
+// errTookNone is a DataNode that ends the connection instead of an answer. One whose disks are full does, or whose last
+// gigabyte is begun (Hadoop: dfs.datanode.round-robin-volume-choosing-policy.additional-available-space), while the
+// NameNode still names it.
 var errTookNone = errors.New("it took no block and did not say why, as one does whose disks are full")
 
 func notPlain(why string) error {

@@ -14,16 +14,16 @@ const (
 	mostNodes = 10_000           // that are remembered
 )
 
-// excluded are the DataNodes of a cluster that were not reached, or took nothing: a NameNode takes minutes to notice that one is
-// lost, and does not notice one that hangs or whose disk is full.
+// excluded are the DataNodes of a cluster that were not reached, or took nothing: a NameNode takes minutes to notice
+// that one is lost, and does not notice one that hangs or whose disk is full.
 type excluded struct {
 	mu    sync.Mutex
 	known map[string][]byte // by address: the DataNode as the NameNode writes it
 	out   map[string]exclusion
 }
 
-// exclusion is why a DataNode is left out, and how long. A connection mends that it was not reached; that it takes nothing, it
-// does not: a full one takes connections, and a stopped one's system does.
+// exclusion is why a DataNode is left out, and how long. A connection mends that it was not reached; that it takes
+// nothing, it does not: a full one takes connections, and a stopped one's system does.
 type exclusion struct {
 	until   time.Time
 	refused bool

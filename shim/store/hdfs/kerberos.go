@@ -20,8 +20,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// ticket is who we are to Kerberos: by a keytab, from which we log in ourselves and again before it ends, or by the cache
-// that kinit fills, which is read again when it has changed.
+// ticket is who we are to Kerberos: by a keytab, from which we log in ourselves and again before it ends, or by the
+// cache that kinit fills, which is read again when it has changed.
 type ticket struct {
 	keytab, principal, cache string
 
@@ -74,7 +74,9 @@ func (t *ticket) withKeytab() (*krb.Client, error) {
 	name, realm, _ := strings.Cut(t.principal, "@")
 	realm = cmp.Or(realm, conf.LibDefaults.DefaultRealm)
 	if name == "" || realm == "" {
-		return nil, refused("name it by --kerberos-principal NAME@REALM", "keytab %s: got principal %q", t.keytab, t.principal)
+		return nil, refused(
+			"name it by --kerberos-principal NAME@REALM", "keytab %s: got principal %q", t.keytab, t.principal,
+		)
 	}
 	return krb.NewWithKeytab(name, realm, kt, conf, krb.DisablePAFXFAST(true)), nil
 }
@@ -85,7 +87,8 @@ func (t *ticket) read() (*krb.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	const hint = "kinit makes one, and KRB5CCNAME names it; an agent that runs long is given --kerberos-keytab and --kerberos-principal"
+	const hint = "kinit makes one, and KRB5CCNAME names it; an agent that runs long is given --kerberos-keytab and " +
+		"--kerberos-principal"
 	state, err := stateOf(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, refused(hint, "there is no ticket: %s is not there", path)
@@ -113,7 +116,9 @@ func (t *ticket) current(path string) error {
 	if err != nil {
 		return refused("kinit makes a new one", "ticket cache %s: %v", path, err)
 	}
-	own, ok := cache.GetEntry(types.PrincipalName{NameType: 2, NameString: []string{"krbtgt", cache.DefaultPrincipal.Realm}})
+	own, ok := cache.GetEntry(types.PrincipalName{
+		NameType: 2, NameString: []string{"krbtgt", cache.DefaultPrincipal.Realm},
+	})
 	if !ok {
 		return refused("kinit makes one", "there is no ticket in %s that others are got by", path)
 	}
@@ -152,7 +157,10 @@ func cachePath(name string) (string, error) {
 		return name, nil
 	}
 	if kind != "FILE" && kind != "WRFILE" {
-		return "", refused("set KRB5CCNAME=FILE:/PATH and kinit again, or give --kerberos-keytab", "got a ticket cache of kind %s, want a file", kind)
+		return "", refused(
+			"set KRB5CCNAME=FILE:/PATH and kinit again, or give --kerberos-keytab",
+			"got a ticket cache of kind %s, want a file", kind,
+		)
 	}
 	return path, nil
 }
@@ -212,7 +220,8 @@ func stateOf(path string) (string, error) {
 	return fmt.Sprint(ino, info.Size(), info.ModTime().UnixNano()), nil
 }
 
-// serviceTicket asks for a ticket to the NameNodes before they are greeted: the library tells nothing of why it got none.
+// serviceTicket asks for a ticket to the NameNodes before they are greeted: the library tells nothing of why it got
+// none.
 func serviceTicket(ctx context.Context, client *krb.Client, principal string, addresses []string) error {
 	var first error
 	for _, address := range addresses {

@@ -5,11 +5,13 @@ import (
 	"sync"
 )
 
-// The library writes blocks in a way of its own, and lets nobody else ask a NameNode for them. So what it does not ask is
-// asked in the place of another question: it is told to change the mode of a file whose name no file can have, and on the
-// connection that question becomes ours. Greeting, protection, fail-over and the order of questions stay the library's.
+// The library writes blocks in a way of its own, and lets nobody else ask a NameNode for them. So what it does not ask
+// is asked in the place of another question: it is told to change the mode of a file whose name no file can have, and
+// on the connection that question becomes ours. Greeting, protection, fail-over and the order of questions stay the
+// library's.
 
-// inPlace is the file that the library asks about. A NameNode that were asked about it would refuse: names begin with /.
+// inPlace is the file that the library asks about. A NameNode that were asked about it would refuse: names begin with
+// /.
 const inPlace = "muster\x00question"
 
 // question is one of ours.

@@ -14,8 +14,8 @@ import (
 
 // What is read at once.
 const (
-	// portion is less than the chunk of 512 bytes that a checksum is of: only then does the library keep to itself what does
-	// not match it. It looks at more at a time, and gives it away, checked or not.
+	// portion is less than the chunk of 512 bytes that a checksum is of: only then does the library keep to itself what
+	// does not match it. It looks at more at a time, and gives it away, checked or not.
 	portion = 511
 	// mostAtOnce is what one Read gives, so that who waits hears of each packet.
 	mostAtOnce = 64 << 10
@@ -81,8 +81,8 @@ func readable(f *client.FileReader) error {
 	return plainBlocks(status)
 }
 
-// plainBlocks refuses files whose blocks hold something else than their bytes. Of a policy that comes with Hadoop a NameNode tells the
-// number alone, not the name.
+// plainBlocks refuses files whose blocks hold something else than their bytes. Of a policy that comes with Hadoop a
+// NameNode tells the number alone, not the name.
 func plainBlocks(status *client.FileStatus) error {
 	switch {
 	case status.GetFileEncryptionInfo() != nil:

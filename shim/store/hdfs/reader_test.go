@@ -8,8 +8,8 @@ import (
 	client "github.com/colinmarc/hdfs/v2"
 )
 
-// What a NameNode says of a file whose blocks hold something else than its bytes. Of Hadoop's own policies it says a number and
-// no name, so that there is something counts.
+// What a NameNode says of a file whose blocks hold something else than its bytes. Of Hadoop's own policies it says a
+// number and no name, so that there is something counts.
 func TestPlainBlocks(t *testing.T) {
 	for field, want := range map[string]string{"": "", "fileEncryptionInfo": "in an encrypted folder", "ecPolicy": "erasure coded"} {
 		var status client.FileStatus

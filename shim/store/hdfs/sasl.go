@@ -21,10 +21,10 @@ import (
 	"strings"
 )
 
-// What goes to and from DataNodes is protected by DIGEST-MD5 (RFC 2831), with a block's token for a password, and by AES
-// where both sides know it (Hadoop: DataTransferSaslUtil, SaslParticipant). The library speaks it, too, and mixes up what a
-// DataNode of today says in more than one message; so it is told that there is no protection, and a connection greets the
-// DataNode itself when it sees the request, which has the token in it:
+// What goes to and from DataNodes is protected by DIGEST-MD5 (RFC 2831), with a block's token for a password, and by
+// AES where both sides know it (Hadoop: DataTransferSaslUtil, SaslParticipant). The library speaks it, too, and mixes
+// up what a DataNode of today says in more than one message; so it is told that there is no protection, and a
+// connection greets the DataNode itself when it sees the request, which has the token in it:
 //
 //	DEADBEEF, hello     →
 //	                    ←  challenge: nonce, qop, ciphers
@@ -82,7 +82,8 @@ func (d *digest) answer(challenge []byte, accepted []string) (string, error) {
 	}
 	d.quality = strings.TrimSpace(offered[at])
 	d.cnonce = rand.Text()
-	text := fmt.Sprintf(`charset=utf-8,username="%s",realm="%s",nonce="%s",nc=00000001,cnonce="%s",digest-uri="%s",maxbuf=65536,response=%s,qop=%s`,
+	text := fmt.Sprintf(`charset=utf-8,username="%s",realm="%s",nonce="%s",nc=00000001,cnonce="%s",`+
+		`digest-uri="%s",maxbuf=65536,response=%s,qop=%s`,
 		d.user, d.realm, d.nonce, d.cnonce, digestURI, d.proof("AUTHENTICATE"), d.quality)
 	if d.quality == "auth-conf" {
 		if !slices.Contains(strings.Split(said["cipher"], ","), "rc4") {
@@ -109,7 +110,9 @@ func (d *digest) proof(word string) string {
 	if d.quality != "auth" {
 		a2 += ":" + strings.Repeat("0", 32)
 	}
-	return hex.EncodeToString(sum(hex.EncodeToString(d.key()), d.nonce, "00000001", d.cnonce, d.quality, hex.EncodeToString(sum(a2))))
+	return hex.EncodeToString(sum(
+		hex.EncodeToString(d.key()), d.nonce, "00000001", d.cnonce, d.quality, hex.EncodeToString(sum(a2)),
+	))
 }
 
 // derived is a key for one direction and purpose.
@@ -284,7 +287,8 @@ func (p *protected) credentials(request []byte) (digest, error) {
 	text := base64.StdEncoding.EncodeToString
 	if p.key != nil {
 		const id, pool, nonce, key = 1, 2, 3, 4
-		user := fmt.Sprintf("%d %s %s", int32(number(p.key, id)), data(p.key, pool), text(data(p.key, nonce))) //nolint:gosec // signed there, not so on its way
+		signed := int32(number(p.key, id)) //nolint:gosec // signed there, not so on its way
+		user := fmt.Sprintf("%d %s %s", signed, data(p.key, pool), text(data(p.key, nonce)))
 		return digest{user: user, password: text(data(p.key, key))}, nil
 	}
 	identifier, password := blockToken(request)
@@ -375,7 +379,8 @@ func stream(key, iv []byte) (cipher.Stream, error) {
 	return cipher.NewCTR(block, iv), nil
 }
 
-// privileged tells a port that only root can listen at. A DataNode that does is believed without a greeting, as in Hadoop.
+// privileged tells a port that only root can listen at. A DataNode that does is believed without a greeting, as in
+// Hadoop.
 func privileged(address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	n, bad := strconv.ParseUint(port, 10, 16)

@@ -13,9 +13,9 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// seal signs or seals what goes to a NameNode (hadoop.rpc.protection). The library reads what comes back so, and sends in the
-// clear; a NameNode takes both. A request goes into a message of the greeting's own, whole (Hadoop: SaslRpcClient, RpcSaslProto
-// with state WRAP), as a token of GSS-API (RFC 4121, 4.2.4).
+// seal signs or seals what goes to a NameNode (hadoop.rpc.protection). The library reads what comes back so, and sends
+// in the clear; a NameNode takes both. A request goes into a message of the greeting's own, whole (Hadoop:
+// SaslRpcClient, RpcSaslProto with state WRAP), as a token of GSS-API (RFC 4121, 4.2.4).
 type seal struct {
 	key   func() (types.EncryptionKey, error)
 	least string // the quality that must be; empty: any will do
@@ -56,10 +56,13 @@ func (s *seal) heard(message []field) {
 	}
 }
 
-// weigh refuses less than what must be. What a NameNode offers is not signed: who sits between could take the better ones out.
+// weigh refuses less than what must be. What a NameNode offers is not signed: who sits between could take the better
+// ones out.
 func (s *seal) weigh() {
 	if slices.Index(strengths, s.offered) < slices.Index(strengths, s.least) && s.least != strengths[0] {
-		s.weak = fmt.Errorf("%s: got %q from the NameNode, want %q at least", rpcProtection, cmp.Or(s.offered, strengths[0]), s.least)
+		s.weak = fmt.Errorf(
+			"%s: got %q from the NameNode, want %q at least", rpcProtection, cmp.Or(s.offered, strengths[0]), s.least,
+		)
 	}
 }
 

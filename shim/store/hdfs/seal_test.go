@@ -31,8 +31,8 @@ func greets(offer string) func(context.Context, string, string) (net.Conn, error
 	}
 }
 
-// What the configuration says of protection is the least that will do: an offer that somebody has made smaller is refused before
-// anything is shown.
+// What the configuration says of protection is the least that will do: an offer that somebody has made smaller is
+// refused before anything is shown.
 func TestProtectionIsAFloor(t *testing.T) {
 	for _, tt := range []struct {
 		conf, offer string

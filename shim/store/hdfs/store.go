@@ -38,7 +38,9 @@ func (s *Store) explain(op, path string, err error) error {
 	}
 	if inner, ok := errors.AsType[*store.Error](err); ok {
 		if waited := errors.Is(err, store.ErrWaited); waited && !errors.Is(inner.Err, store.ErrWaited) {
-			return &store.Error{Op: op, URL: s.URL(path), Hint: inner.Hint, Err: fmt.Errorf("%w, %w", inner.Err, store.ErrWaited)}
+			return &store.Error{
+				Op: op, URL: s.URL(path), Hint: inner.Hint, Err: fmt.Errorf("%w, %w", inner.Err, store.ErrWaited),
+			}
 		}
 		return &store.Error{Op: op, URL: s.URL(path), Hint: inner.Hint, Err: inner.Err}
 	}
@@ -60,8 +62,8 @@ func (s *Store) once(ctx context.Context, ask func(l *link) error) error {
 	return s.guarded(ctx, l, ask)
 }
 
-// guarded uses a connection until ctx ends. One on which anything but an answer came is not used again: an answer that is
-// late would be taken for another's.
+// guarded uses a connection until ctx ends. One on which anything but an answer came is not used again: an answer that
+// is late would be taken for another's.
 func (s *Store) guarded(ctx context.Context, l *link, ask func(l *link) error) error {
 	stop := context.AfterFunc(ctx, l.wires.close)
 	l.wires.said() // of earlier questions
@@ -152,7 +154,8 @@ func describe(path string, info os.FileInfo) store.Info {
 	return i
 }
 
-// List gives what lies directly in a folder, sorted by path. The library asks for as much at a time as the NameNode gives.
+// List gives what lies directly in a folder, sorted by path. The library asks for as much at a time as the NameNode
+// gives.
 func (s *Store) List(ctx context.Context, dir string) ([]store.Info, error) {
 	var all []store.Info
 	err := s.call(ctx, "list", dir, func(l *link) error {
@@ -239,9 +242,13 @@ func (s *Store) replaceable(l *link, from os.FileInfo, to string) error {
 	case err != nil:
 		return err
 	case from.IsDir() && !there.IsDir():
-		return &store.Error{Err: fmt.Errorf("%s: got a file in its place: %w", to, syscall.ENOTDIR), Hint: "remove it, or name another"}
+		return &store.Error{
+			Err: fmt.Errorf("%s: got a file in its place: %w", to, syscall.ENOTDIR), Hint: "remove it, or name another",
+		}
 	case !from.IsDir() && there.IsDir():
-		return &store.Error{Err: fmt.Errorf("%s: got a folder in its place: %w", to, fs.ErrExist), Hint: "remove it, or name another"}
+		return &store.Error{
+			Err: fmt.Errorf("%s: got a folder in its place: %w", to, fs.ErrExist), Hint: "remove it, or name another",
+		}
 	}
 	return nil
 }
@@ -256,7 +263,9 @@ func idOf(info os.FileInfo) uint64 {
 // Remove takes away a file, or a folder with all that is in it.
 func (s *Store) Remove(ctx context.Context, path string) error {
 	if path == "/" {
-		return s.explain("remove", path, &store.Error{Err: errors.New("got the whole filesystem"), Hint: "name what is in it"})
+		return s.explain(
+			"remove", path, &store.Error{Err: errors.New("got the whole filesystem"), Hint: "name what is in it"},
+		)
 	}
 	asked := false
 	return s.call(ctx, "remove", path, func(l *link) error {
@@ -297,8 +306,8 @@ func (s *Store) Open(ctx context.Context, path string, at store.Position) (*stor
 	return c, nil
 }
 
-// Create makes a new file and the folders above it. It is whole, has as many copies as the cluster asks for at least, and
-// has been compared with what HDFS has of it, when Close has returned without error. It is written under ctx.
+// Create makes a new file and the folders above it. It is whole, has as many copies as the cluster asks for at least,
+// and has been compared with what HDFS has of it, when Close has returned without error. It is written under ctx.
 func (s *Store) Create(ctx context.Context, path string) (io.WriteCloser, error) {
 	w := &writer{store: s, ctx: ctx, path: path}
 	if err := s.patiently(ctx, "create", path, w.create); err != nil {

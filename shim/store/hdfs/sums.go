@@ -26,8 +26,8 @@ func checksums(to, p []byte) []byte {
 	return to
 }
 
-// sums are what HDFS keeps of a file: of each chunk a CRC32C, of a block's the MD5, of the blocks' the MD5 again, filled up
-// with zeros (Hadoop: FileChecksumHelper).
+// sums are what HDFS keeps of a file: of each chunk a CRC32C, of a block's the MD5, of the blocks' the MD5 again,
+// filled up with zeros (Hadoop: FileChecksumHelper).
 type sums struct {
 	size   int64 // of whole blocks, in bytes
 	crcs   hash.Hash

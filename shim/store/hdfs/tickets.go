@@ -11,8 +11,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// Tickets is a ticket cache for another process of ours, as MIT's libraries and Java read one: the file's content, and when
-// its ticket ends. By a keytab it is a login of its own; else what is in our own cache.
+// Tickets is a ticket cache for another process of ours, as MIT's libraries and Java read one: the file's content, and
+// when its ticket ends. By a keytab it is a login of its own; else what is in our own cache.
 func (c Config) Tickets() (cache []byte, end time.Time, err error) {
 	if c.Keytab != "" {
 		return c.loginCache()
@@ -29,7 +29,9 @@ func (c Config) Tickets() (cache []byte, end time.Time, err error) {
 	if err != nil {
 		return nil, end, refused("kinit makes a new one", "ticket cache %s: %v", path, err)
 	}
-	own, ok := held.GetEntry(types.PrincipalName{NameType: nameService, NameString: []string{"krbtgt", held.DefaultPrincipal.Realm}})
+	own, ok := held.GetEntry(types.PrincipalName{
+		NameType: nameService, NameString: []string{"krbtgt", held.DefaultPrincipal.Realm},
+	})
 	if !ok {
 		return nil, end, refused("kinit makes one", "there is no ticket in %s that others are got by", path)
 	}
@@ -66,7 +68,8 @@ func encodeCache(a messages.ASRep) ([]byte, error) {
 		return nil, err
 	}
 	enc := a.DecryptedEncPart
-	w := cacheWriter{5, 4, 0, 12, 0, 1, 0, 8, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0} // a header with no offset of the clock
+	// a header with no offset of the clock
+	w := cacheWriter{5, 4, 0, 12, 0, 1, 0, 8, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}
 	w.principal(a.CRealm, a.CName)
 	w.principal(a.CRealm, a.CName)
 	w.principal(enc.SRealm, enc.SName)

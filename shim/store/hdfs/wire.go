@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// The library keeps to itself what a NameNode says when it refuses, and asks only what it needs itself. What it does not tell
-// is in the messages of the connection, which are framed alike in both directions (Hadoop: RpcHeader.proto,
+// The library keeps to itself what a NameNode says when it refuses, and asks only what it needs itself. What it does
+// not tell is in the messages of the connection, which are framed alike in both directions (Hadoop: RpcHeader.proto,
 // ClientNamenodeProtocol.proto):
 //
 //	length, 4 bytes | header, delimited | for a request: its name, delimited | message, delimited
@@ -18,8 +18,8 @@ import (
 // mostKept is how much of an answer is looked at, in bytes: all of what we look for stands at its beginning.
 const mostKept = 256 << 10
 
-// mostAnswer is how long an answer may be, in bytes (Hadoop: ipc.maximum.response.length). The library makes room for whatever it is
-// told.
+// mostAnswer is how long an answer may be, in bytes (Hadoop: ipc.maximum.response.length). The library makes room for
+// whatever it is told.
 const mostAnswer = 128 << 20
 
 // The number of calls that belong to the greeting: -33, as an answer and as a request have it.
@@ -86,7 +86,9 @@ func (r *requests) mended(p, rest []byte, call uint64) []byte {
 		return p
 	}
 	r.method = r.asked.method
-	name = slices.Concat(bytesField(1, []byte(r.method)), bytesField(2, data(about, 2)), numberField(3, number(about, 3)))
+	name = slices.Concat(
+		bytesField(1, []byte(r.method)), bytesField(2, data(about, 2)), numberField(3, number(about, 3)),
+	)
 	out := slices.Concat(make([]byte, 4), p[4:len(p)-len(rest)], pieceOf(name), pieceOf(r.asked.message))
 	binary.BigEndian.PutUint32(out, uint32(len(out)-4)) //nolint:gosec // a request
 	return out

@@ -59,8 +59,8 @@ func (w *writer) create() error {
 	return nil
 }
 
-// make makes the file. One that a try of ours has left, whose answer was lost, is in the way of the next, which has another
-// name to the NameNode.
+// make makes the file. One that a try of ours has left, whose answer was lost, is in the way of the next, which has
+// another name to the NameNode.
 func (w *writer) make(l *link, copies int) error {
 	mode := 0o666 &^ w.store.cluster.conf.umask()
 	one := func() error {
@@ -137,7 +137,9 @@ func (w *writer) begin() error {
 		if err != nil {
 			return err
 		}
-		w.block, err = openBlock(p, addressOf(p.nodes[0])[w.store.cluster.naming()], w.dial(len(p.nodes)), w.holder, w.sum.add)
+		w.block, err = openBlock(
+			p, addressOf(p.nodes[0])[w.store.cluster.naming()], w.dial(len(p.nodes)), w.holder, w.sum.add,
+		)
 		if err == nil {
 			return nil
 		}
@@ -167,7 +169,7 @@ func (w *writer) leaveOut(p place, err error) {
 func (w *writer) place() (place, error) {
 	bad := w.store.cluster.bad
 	answer, err := w.ask("addBlock", w.addBlock(bad.nodes()))
-	if errors.Is(err, ErrLeftOut) || errors.Is(err, ErrNoNodes) {
+	if errors.Is(err, errLeftOut) || errors.Is(err, errNoNodes) {
 		if bad.forget() {
 			answer, err = w.ask("addBlock", w.addBlock(nil))
 		}
@@ -197,7 +199,12 @@ func (w *writer) addBlock(without [][]byte) []byte {
 
 // abandon gives a block back that has not become whole.
 func (w *writer) abandon(p place) error {
-	_, err := w.ask("abandonBlock", slices.Concat(bytesField(1, p.id), bytesField(2, []byte(w.path)), bytesField(3, w.holder), numberField(4, w.file)))
+	_, err := w.ask(
+		"abandonBlock",
+		slices.Concat(
+			bytesField(1, p.id), bytesField(2, []byte(w.path)), bytesField(3, w.holder), numberField(4, w.file),
+		),
+	)
 	return err
 }
 
@@ -242,7 +249,8 @@ func (w *writer) key() ([]field, error) {
 	return fields(data(fields(answer), 1)), err
 }
 
-// broken sorts what went wrong with a pipeline. It is not mended: its block is written anew by who can, or the whole file is.
+// broken sorts what went wrong with a pipeline. It is not mended: its block is written anew by who can, or the whole
+// file is.
 func (w *writer) broken(p place, err error) error {
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
@@ -254,25 +262,37 @@ func (w *writer) broken(p place, err error) error {
 	return anew{err}
 }
 
-// hopeful tells what nobody can mend but by the whole file once more: a block that was taken and has not shown up for the store's
-// patience, as its DataNodes are lost; a lease that ended while the NameNode could not be asked, or this process stood still.
+// hopeful tells what nobody can mend but by the whole file once more: a block that was taken and has not shown up for
+// the store's patience, as its DataNodes are lost; a lease that ended while the NameNode could not be asked, or this
+// process stood still.
 func (w *writer) hopeful(err error) error {
 	missing := errors.Is(err, errNotYet) && errors.Is(err, store.ErrWaited)
 	if !missing && !errors.Is(err, errLease) {
 		return err
 	}
 	w.hopeless = true
-	return anew{&store.Error{Err: fmt.Errorf("%w: it has to be written anew: %s", store.ErrUnreachable, err), Hint: "try again; hdfs dfsadmin -report shows which DataNodes are away"}} //nolint:errorlint // it has been waited, and may be tried again
+	return anew{ //nolint:errorlint // it has been waited, and may be tried again
+		&store.Error{
+			Err:  fmt.Errorf("%w: it has to be written anew: %s", store.ErrUnreachable, err),
+			Hint: "try again; hdfs dfsadmin -report shows which DataNodes are away",
+		},
+	}
 }
 
-// Resume makes a file ready to be written on after an error, from the byte on that it tells: what came before is whole blocks.
-// Everything after that is under this context.
+// Resume makes a file ready to be written on after an error, from the byte on that it tells: what came before is whole
+// blocks. Everything after that is under this context.
 func (w *writer) Resume(ctx context.Context) (at int64, err error) {
 	if w.hopeless {
-		return 0, w.store.explain("write", w.path, &store.Error{Err: errors.New("nothing can be added to it any more"), Hint: "write it anew"})
+		return 0, w.store.explain(
+			"write", w.path,
+			&store.Error{Err: errors.New("nothing can be added to it any more"), Hint: "write it anew"},
+		)
 	}
 	if w.complete {
-		return 0, w.store.explain("write", w.path, &store.Error{Err: errors.New("it is complete, and not what was written"), Hint: "write it anew"})
+		return 0, w.store.explain(
+			"write", w.path,
+			&store.Error{Err: errors.New("it is complete, and not what was written"), Hint: "write it anew"},
+		)
 	}
 	w.ctx = ctx
 	if err := w.store.patiently(ctx, "write", w.path, w.resume); err != nil {
@@ -322,8 +342,8 @@ type anew struct{ error }
 
 func (a anew) Unwrap() error { return a.error }
 
-// Close completes the file, and compares what HDFS has of it with what was written. After an error the file is not what it
-// should be, or not known to be.
+// Close completes the file, and compares what HDFS has of it with what was written. After an error the file is not what
+// it should be, or not known to be.
 func (w *writer) Close() error {
 	if w.closed {
 		return os.ErrClosed
@@ -367,7 +387,8 @@ func (w *writer) finish() error {
 	}
 }
 
-// A DataNode tells the NameNode of a block a moment after it has told us: many small files would wait long for it together.
+// A DataNode tells the NameNode of a block a moment after it has told us: many small files would wait long for it
+// together.
 var soon = store.Backoff{First: 5 * time.Millisecond, Longest: 200 * time.Millisecond}
 
 // mostAsked is how often it is asked so soon.
@@ -400,7 +421,10 @@ func (w *writer) verify() error {
 		return err
 	}
 	if size != w.sum.size {
-		return &store.Error{Err: fmt.Errorf("%w: HDFS has %d bytes of it, want %d", store.ErrCorrupt, size, w.sum.size), Hint: "try again"}
+		return &store.Error{
+			Err:  fmt.Errorf("%w: HDFS has %d bytes of it, want %d", store.ErrCorrupt, size, w.sum.size),
+			Hint: "try again",
+		}
 	}
 	if size == 0 || unsummed == nil && bytes.Equal(got, w.sum.file()) {
 		return nil
@@ -447,7 +471,9 @@ func (w *writer) readBack() error {
 		return err
 	}
 	if want := w.sum.file(); !bytes.Equal(got, want) {
-		return &store.Error{Err: fmt.Errorf("%w: HDFS has checksum %x of it, want %x", store.ErrCorrupt, got, want), Hint: "try again"}
+		return &store.Error{
+			Err: fmt.Errorf("%w: HDFS has checksum %x of it, want %x", store.ErrCorrupt, got, want), Hint: "try again",
+		}
 	}
 	return nil
 }

@@ -59,7 +59,8 @@ func TestResumeThatFails(t *testing.T) {
 	}
 }
 
-// A DataNode that refuses stays left out, though connections to it stand; one that was not reached is taken back by one.
+// A DataNode that refuses stays left out, though connections to it stand; one that was not reached is taken back by
+// one.
 func TestLeftOut(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -107,8 +108,8 @@ func hung(answers ...[]byte) func(context.Context, string, string) (net.Conn, er
 	}
 }
 
-// A DataNode that hangs, before a block stands or after, is waited for as long as it may wait for the others, and left out then. So
-// is the one that an answer is about.
+// A DataNode that hangs, before a block stands or after, is waited for as long as it may wait for the others, and left
+// out then. So is the one that an answer is about.
 func TestDataNodesThatHang(t *testing.T) {
 	set := piece(varint(1, 0))
 	for _, tt := range []struct {
@@ -187,7 +188,7 @@ func TestWrittenAnew(t *testing.T) {
 			})
 		})
 	}
-	if !errors.Is(lease, ErrBusy) || store.Transient(lease) {
+	if !errors.Is(lease, errBusy) || store.Transient(lease) {
 		t.Errorf("of a lease: %v", lease)
 	}
 }

@@ -64,8 +64,8 @@ func Get(t testing.TB, s store.Store, path string, offset int64) []byte {
 	return content
 }
 
-// Run is the suite. dir is an empty folder of the store's; blocks are sizes in bytes at which a file of the store changes
-// its form, if any.
+// Run is the suite. dir is an empty folder of the store's; blocks are sizes in bytes at which a file of the store
+// changes its form, if any.
 func Run(t *testing.T, s Store, dir string, blocks ...int) {
 	t.Run("files of all sizes", func(t *testing.T) { sizes(t, s, path.Join(dir, "sizes"), blocks) })
 	t.Run("what is there already", func(t *testing.T) { there(t, s, path.Join(dir, "there")) })
@@ -95,7 +95,8 @@ func sizes(t *testing.T, s Store, dir string, blocks []int) {
 			}
 		}
 		info, err := s.Stat(t.Context(), name)
-		if err != nil || info.Size != int64(n) || info.Dir || info.ModTime.IsZero() || info.Validator == "" || info.Path != name {
+		if err != nil || info.Size != int64(n) || info.Dir || info.ModTime.IsZero() || info.Validator == "" ||
+			info.Path != name {
 			t.Errorf("%d bytes: got %+v, %v", n, info, err)
 		}
 	}
@@ -246,7 +247,8 @@ func versions(t *testing.T, s Store, dir string) {
 		t.Fatal(err)
 	}
 	rest, err = io.ReadAll(c)
-	if err = errors.Join(err, c.Close()); err != nil || string(rest) != "version two" || c.Offset != 0 || c.Info.Validator == one.Validator {
+	if err = errors.Join(err, c.Close()); err != nil || string(rest) != "version two" || c.Offset != 0 ||
+		c.Info.Validator == one.Validator {
 		t.Errorf("another version: got %q from %d, %v", rest, c.Offset, err)
 	}
 	if c, err = s.Open(ctx, name, store.Position{Offset: 100}); err != nil || c.Offset != 0 {
@@ -262,9 +264,12 @@ func missing(t *testing.T, s Store, dir string) {
 	_, openErr := s.Open(ctx, name, store.Position{})
 	_, statErr := s.Stat(ctx, name)
 	_, listErr := s.List(ctx, name)
-	for what, err := range map[string]error{"open": openErr, "stat": statErr, "list": listErr, "remove": s.Remove(ctx, name)} {
+	for what, err := range map[string]error{
+		"open": openErr, "stat": statErr, "list": listErr, "remove": s.Remove(ctx, name),
+	} {
 		told, ok := errors.AsType[*store.Error](err)
-		if !errors.Is(err, fs.ErrNotExist) || !ok || told.Op != what || !strings.Contains(told.URL, name) || told.Hint == "" {
+		if !errors.Is(err, fs.ErrNotExist) || !ok || told.Op != what || !strings.Contains(told.URL, name) ||
+			told.Hint == "" {
 			t.Errorf("%s: got %v, want one that names it, and what would do", what, err)
 		}
 	}
@@ -277,7 +282,10 @@ func missing(t *testing.T, s Store, dir string) {
 }
 
 func names(t *testing.T, s Store, dir string) {
-	for _, name := range []string{"with blank", "per%20cent", "uml-äöü-日本", "question?mark", "hash#", "star*", "[a]", "-dash", ".dot", "a&b=c", "quo'te\"", strings.Repeat("long", 60)} {
+	for _, name := range []string{
+		"with blank", "per%20cent", "uml-äöü-日本", "question?mark", "hash#", "star*", "[a]", "-dash", ".dot", "a&b=c",
+		"quo'te\"", strings.Repeat("long", 60),
+	} {
 		Put(t, s, path.Join(dir, name), []byte(name))
 		if got := Get(t, s, path.Join(dir, name), 0); string(got) != name {
 			t.Errorf("%q: got %q", name, got)

@@ -16,7 +16,9 @@ type part struct{ first, last, total int64 }
 // parseContentRange reads `bytes FIRST-LAST/TOTAL` (RFC 9110, 14.4). Nothing that it accepts contradicts itself.
 func parseContentRange(text string) (part, error) {
 	bad := func() (part, error) {
-		return part{total: -1}, fmt.Errorf("%w: content-range: got %.80q, want bytes FIRST-LAST/TOTAL", store.ErrProtocol, text)
+		return part{total: -1}, fmt.Errorf(
+			"%w: content-range: got %.80q, want bytes FIRST-LAST/TOTAL", store.ErrProtocol, text,
+		)
 	}
 	unit, rest, ok := strings.Cut(text, " ")
 	if !ok || !strings.EqualFold(unit, "bytes") {
@@ -54,7 +56,8 @@ func parseCount(text string) (int64, error) {
 // answer was made at least a second after it (8.8.2.2). Longer than maxValidator, it is none.
 func validator(h http.Header) string {
 	tag := h.Get("Etag")
-	if len(tag) >= 2 && len(tag) <= maxValidator && tag[0] == '"' && strings.IndexByte(tag[1:], '"') == len(tag)-2 && printable(tag) {
+	if len(tag) >= 2 && len(tag) <= maxValidator && tag[0] == '"' && strings.IndexByte(tag[1:], '"') == len(tag)-2 &&
+		printable(tag) {
 		return tag
 	}
 	modified, err := http.ParseTime(h.Get("Last-Modified"))

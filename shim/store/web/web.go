@@ -43,10 +43,17 @@ func With(client http.Client) store.Opener {
 func open(client *http.Client, raw string) (store.Store, string, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, "", &store.Error{Op: "open", URL: store.Printable(raw), Err: errors.New("got an address that cannot be read"), Hint: "write https://HOST/PATH, with blanks as %20"}
+		return nil, "", &store.Error{
+			Op:   "open",
+			URL:  store.Printable(raw),
+			Err:  errors.New("got an address that cannot be read"),
+			Hint: "write https://HOST/PATH, with blanks as %20",
+		}
 	}
 	if u.Host == "" || u.Opaque != "" {
-		return nil, "", &store.Error{Op: "open", URL: store.Printable(raw), Err: errors.New("got no host"), Hint: "write https://HOST/PATH"}
+		return nil, "", &store.Error{
+			Op: "open", URL: store.Printable(raw), Err: errors.New("got no host"), Hint: "write https://HOST/PATH",
+		}
 	}
 	w := &web{base: &url.URL{Scheme: strings.ToLower(u.Scheme), User: u.User, Host: u.Host}, client: client}
 	return w, u.RequestURI(), nil
@@ -56,7 +63,9 @@ func open(client *http.Client, raw string) (store.Store, string, error) {
 // server elsewhere reaches what listens on this machine.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
-		return fmt.Errorf("%w: got more than %d one after another, the last to host %s", store.ErrRedirect, maxRedirects, to.URL.Host)
+		return fmt.Errorf(
+			"%w: got more than %d one after another, the last to host %s", store.ErrRedirect, maxRedirects, to.URL.Host,
+		)
 	}
 	if to.URL.Scheme != "http" && to.URL.Scheme != "https" {
 		return fmt.Errorf("%w: got one to scheme %.20s", store.ErrRedirect, to.URL.Scheme)
@@ -65,7 +74,9 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 		return fmt.Errorf("%w: got one from https to %s at host %s", store.ErrRedirect, to.URL.Scheme, to.URL.Host)
 	}
 	if here(to.URL.Hostname()) && !here(via[0].URL.Hostname()) {
-		return fmt.Errorf("%w: got one from host %s to %s, which is this machine", store.ErrRedirect, via[0].URL.Host, to.URL.Host)
+		return fmt.Errorf(
+			"%w: got one from host %s to %s, which is this machine", store.ErrRedirect, via[0].URL.Host, to.URL.Host,
+		)
 	}
 	return nil
 }
@@ -74,7 +85,8 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 func here(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	ip := net.ParseIP(host)
-	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) || host == "localhost" || strings.HasSuffix(host, ".localhost")
+	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) || host == "localhost" ||
+		strings.HasSuffix(host, ".localhost")
 }
 
 // URL is a path of this server as it is written elsewhere, with the login and the query: Printable hides them.
@@ -167,7 +179,8 @@ func (w *web) open(ctx context.Context, path string, at store.Position) (_ *stor
 	case at.Offset > 0 && resp.StatusCode == http.StatusPartialContent:
 		part, err := parseContentRange(resp.Header.Get("Content-Range"))
 		c.Info, c.Offset = describeAnswer(path, resp.Header, part.total), at.Offset
-		if err != nil || part.first != at.Offset || resp.ContentLength >= 0 && resp.ContentLength != part.last-part.first+1 || changed(at, resp.Header) {
+		if err != nil || part.first != at.Offset || resp.ContentLength >= 0 &&
+			resp.ContentLength != part.last-part.first+1 || changed(at, resp.Header) {
 			return nil, errNoRange
 		}
 		if c.Info.Validator == "" {
@@ -223,7 +236,12 @@ func (b body) Read(p []byte) (int, error) {
 
 // refused says what would do instead of what http cannot.
 func (w *web) refused(op, path, instead string) error {
-	return &store.Error{Op: op, URL: store.Printable(w.url(path)), Err: fmt.Errorf("http is for reading alone: %w", errors.ErrUnsupported), Hint: instead}
+	return &store.Error{
+		Op:   op,
+		URL:  store.Printable(w.url(path)),
+		Err:  fmt.Errorf("http is for reading alone: %w", errors.ErrUnsupported),
+		Hint: instead,
+	}
 }
 
 func (w *web) List(_ context.Context, path string) ([]store.Info, error) {
@@ -231,7 +249,9 @@ func (w *web) List(_ context.Context, path string) ([]store.Info, error) {
 }
 
 func (w *web) Create(_ context.Context, path string) (io.WriteCloser, error) {
-	return nil, w.refused("create", path, "put it into the folder that the server shows, by file:, or by the server's own tool")
+	return nil, w.refused(
+		"create", path, "put it into the folder that the server shows, by file:, or by the server's own tool",
+	)
 }
 
 func (w *web) Rename(_ context.Context, from, _ string) error {
@@ -262,7 +282,10 @@ func network(ctx context.Context, err error) error {
 	case errors.As(err, &unknown), errors.As(err, &name), errors.As(err, &alert):
 		return fmt.Errorf("%w: %w", store.ErrTLS, err)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return &store.Error{Err: fmt.Errorf("%w: %w", store.ErrTLS, err), Hint: "it does not speak https there: check the port, or write http: if you trust the network"}
+		return &store.Error{
+			Err:  fmt.Errorf("%w: %w", store.ErrTLS, err),
+			Hint: "it does not speak https there: check the port, or write http: if you trust the network",
+		}
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 }
