@@ -184,9 +184,18 @@ func (d *dataManager) leaves() (over func()) {
 	}
 	set(true)
 	text := d.way()
-	late := time.AfterFunc(tellLeaving, func() { d.cfg.Notices.Event(journal.EventLeaving, text, time.Now()) })
+	done := make(chan struct{})
+	d.tasks.Go(func() {
+		late := time.NewTimer(tellLeaving)
+		defer late.Stop()
+		select {
+		case at := <-late.C:
+			d.cfg.Notices.Event(journal.EventLeaving, text, at)
+		case <-done:
+		}
+	})
 	return func() {
-		late.Stop()
+		close(done)
 		set(false)
 	}
 }

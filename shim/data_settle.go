@@ -263,6 +263,7 @@ func (d *dataManager) afterVerdict(ctx context.Context, refusal error) {
 	}
 }
 
+// LeavesSomething tells that instances of a component leave outputs somewhere.
 func LeavesSomething(c appdef.Component) bool {
 	return c.Instances > 0 && len(c.Settings.Outputs.To) > 0
 }

@@ -2,6 +2,7 @@ package shim_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,7 +29,7 @@ func ExampleRun() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	app := filepath.Join(dir, "greet")
 	if err := os.Mkdir(app, 0o755); err != nil {
 		panic(err)
@@ -58,10 +59,12 @@ func ExampleRun() {
 		Output:   shim.Output{To: io.Discard},
 	})
 	fmt.Println("exit code", code, err)
-	said, _ := os.ReadFile(filepath.Join(dir, "work", "log", "worker-0", "stdout.log"))
+	said, err := os.ReadFile(filepath.Join(dir, "work", "log", "worker-0", "stdout.log"))
 	fmt.Print(string(said))
 	stop()
-	<-served
+	if err := errors.Join(err, <-served); err != nil {
+		fmt.Println(err)
+	}
 	// Output:
 	// exit code 0 <nil>
 	// hello from a worker

@@ -133,7 +133,10 @@ func (a *jobAgentFlags) register(flags flags.Set) {
 func (a *jobAgentFlags) args() []string {
 	var out []string
 	for _, one := range [][2]string{
-		{"--engine", a.engine}, {"--ports", a.ports}, {"--work-dir", a.workDir}, {"--log-dir", a.logDir},
+		{"--engine", a.engine},
+		{"--ports", a.ports},
+		{"--work-dir", a.workDir},
+		{"--log-dir", a.logDir},
 		{"--policy", a.policy},
 	} {
 		if one[1] != "" {

@@ -87,8 +87,8 @@ func (f *statusFlags) follow(ctx context.Context, s console.Streams, k apps.Look
 		}
 		return other == run || f.run != "" && submit.IsRunOf(other, f.run)
 	}
-	print := func(line string) { fmt.Fprintln(s.Err, line) }
-	if err := submit.Follow(ctx, runsOf{k, facts.Address}, facts.Address, facts.ID, ours, print); err != nil {
+	say := func(line string) { fmt.Fprintln(s.Err, line) }
+	if err := submit.Follow(ctx, runsOf{k, facts.Address}, facts.Address, facts.ID, ours, say); err != nil {
 		return facts, err
 	}
 	return k.App(ctx, facts.ID)

@@ -26,16 +26,6 @@ const (
 	verbDeleteTree     txnVerb = "delete-tree"
 )
 
-// writes tells whether the verb can change the store.
-func (v txnVerb) writes() bool {
-	switch v {
-	case verbSet, verbCAS, verbLock, verbUnlock, verbDelete, verbDeleteCAS, verbDeleteTree:
-		return true
-	case verbGet, verbGetOrEmpty, verbGetTree, verbCheckIndex, verbCheckSession, verbCheckNotExists:
-	}
-	return false
-}
-
 // operation is one operation. Index is the expected ModifyIndex (cas, delete-cas, check-index; 0 in cas
 // means that the key must not exist), Session the holder (lock, unlock, check-session).
 type operation struct {

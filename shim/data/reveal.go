@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/muster-agent/muster/shim/data/transfer"
 	"io/fs"
 	"path"
+
+	"github.com/muster-agent/muster/shim/data/transfer"
 )
 
 // Reveal settles the instance's place after a verdict under which its outputs count: what is whole gets its name, what is

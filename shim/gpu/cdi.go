@@ -159,8 +159,10 @@ func (r *cdiReader) edits(e cdi.ContainerEdits) error {
 		if len(options) == 0 {
 			options = []string{"bind"}
 		}
-		r.in.addMount(Mount{From: from, To: m.ContainerPath, ReadOnly: slices.Contains(options, "ro"),
-			Options: options})
+		r.in.addMount(Mount{
+			From: from, To: m.ContainerPath, ReadOnly: slices.Contains(options, "ro"),
+			Options: options,
+		})
 	}
 	for _, h := range e.Hooks {
 		if err := r.hook(cdi.Hook{Hook: h}); err != nil {

@@ -78,9 +78,11 @@ func dial(path string, patience time.Duration, emit func(Event)) (*conn, error) 
 	if path == "" {
 		return nil, fmt.Errorf("%w: not installed beside muster", ErrNoHelper)
 	}
-	c := &conn{cmd: exec.Command(path), patience: patience, emit: emit, ended: make(chan struct{}),
+	c := &conn{
+		cmd: exec.Command(path), patience: patience, emit: emit, ended: make(chan struct{}),
 		killed:  make(chan struct{}),
-		replies: replies{asked: map[int64]chan Reply{}}}
+		replies: replies{asked: map[int64]chan Reply{}},
+	}
 	c.cmd.Stderr = &c.stderr
 	c.cmd.WaitDelay = patience
 	// A group of its own: Ctrl-C at the agent's terminal is for the agent. No session: the agent takes children in

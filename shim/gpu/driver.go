@@ -29,8 +29,10 @@ var (
 		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
 		"/usr/local/nvidia/lib64", "/run/opengl-driver/lib", "/usr/lib/wsl/lib",
 	}
-	toolDirs = []string{"/usr/bin", "/usr/local/bin", "/usr/local/nvidia/bin", "/opt/bin", "/run/current-system/sw/bin",
-		"/usr/lib/wsl/lib"}
+	toolDirs = []string{
+		"/usr/bin", "/usr/local/bin", "/usr/local/nvidia/bin", "/opt/bin", "/run/current-system/sw/bin",
+		"/usr/lib/wsl/lib",
+	}
 )
 
 // addDriverFiles mounts the driver's libraries and tools read-only where the host has them.

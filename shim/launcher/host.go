@@ -49,7 +49,8 @@ func ChooseHost(c HostChoices) (Host, error) {
 		return Host{Address: c.Launcher, Origin: c.LauncherFrom}, nil
 	}
 	for _, one := range []Host{
-		{c.Source, "route to the registry", passed}, {c.ConsulAgent, "local Consul agent", passed},
+		{c.Source, "route to the registry", passed},
+		{c.ConsulAgent, "local Consul agent", passed},
 		{c.DefaultRoute, "default route", passed},
 	} {
 		if routable(one.Address) {

@@ -120,7 +120,7 @@ func notThere(ref string) string {
 
 // fetch loads a package into the cache. The agents are told its digest as well: all of a run have the same bytes, and
 // those of one host load them once.
-func (f *Choices) fetch(ctx context.Context, at location) (Source, error) {
+func (f *Choices) fetch(ctx context.Context, at Location) (Source, error) {
 	request := cache.Request{URL: at.URL, SHA256: at.Digest, CacheDir: cachedir.Default(), Progress: f.Progress, Stores: f.Hadoop.Stores(f.Progress)}
 	if f.Signed || f.Policy != nil && f.Policy.Packages.RequireSignature {
 		request.Sidecars = []cache.Sidecar{{Suffix: sign.Ending, Optional: true}}
@@ -154,41 +154,42 @@ func (f *Choices) makeRoom(ctx context.Context) {
 	}
 }
 
-// location is where a package is, and the digest that it must have.
-type location struct{ URL, Digest string }
+// Location is where a package is, and the digest that it must have.
+type Location struct{ URL, Digest string }
 
 // Pin is what stands between a URL and the digest of what it must give.
 const Pin = "#sha256="
 
+// DigestForm is a SHA-256 in hexadecimal, in lower case.
 var DigestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // ParseLocation reads a path, or a URL that may end in #sha256=HEX.
-func ParseLocation(ref string) (location, error) {
+func ParseLocation(ref string) (Location, error) {
 	scheme := store.SchemeOf(ref)
 	switch scheme {
 	case "":
-		return location{URL: ref}, nil
+		return Location{URL: ref}, nil
 	case "file:", "http:", "https:", "hdfs:":
 	default:
 		if _, err := os.Stat(ref); err == nil {
-			return location{URL: ref}, nil // a file whose name has a colon
+			return Location{URL: ref}, nil // a file whose name has a colon
 		}
 		want := "a folder, an archive, a job file, file:, hdfs:, http:, https: or catalog:NAME"
 		if scheme == "catalog:" { // where only a file can be meant
 			want = "a folder, an archive, file:, hdfs:, http: or https:"
 		}
-		return location{}, exit.Usagef("app %s: got %s, want %s", ref, scheme, want)
+		return Location{}, exit.Usagef("app %s: got %s, want %s", ref, scheme, want)
 	}
 	url, digest, pinned := strings.Cut(ref, Pin)
 	digest = strings.ToLower(digest)
 	if pinned && !DigestForm.MatchString(digest) {
-		return location{}, exit.Usagef("app %s: want 64 hex digits after %s", ref, Pin)
+		return Location{}, exit.Usagef("app %s: want 64 hex digits after %s", ref, Pin)
 	}
-	return location{url, digest}, nil
+	return Location{url, digest}, nil
 }
 
 // local is the path of a file of this machine.
-func (l location) local(ctx context.Context) (string, error) {
+func (l Location) local(ctx context.Context) (string, error) {
 	if store.SchemeOf(l.URL) != "file:" {
 		return l.URL, nil
 	}
@@ -197,19 +198,19 @@ func (l location) local(ctx context.Context) (string, error) {
 }
 
 // Remote tells that it is no file of this machine.
-func (l location) Remote() bool {
+func (l Location) Remote() bool {
 	scheme := store.SchemeOf(l.URL)
 	return scheme == "http:" || scheme == "https:" || scheme == "hdfs:"
 }
 
 // ReadOnly tells that nothing can be put there.
-func (l location) ReadOnly() bool {
+func (l Location) ReadOnly() bool {
 	scheme := store.SchemeOf(l.URL)
 	return scheme == "http:" || scheme == "https:"
 }
 
 // name is the file's own, without its ending.
-func (l location) name() string {
+func (l Location) name() string {
 	bare, _, _ := strings.Cut(l.URL, "?")
 	return packages.BaseName(bare)
 }

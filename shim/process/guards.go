@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -111,8 +112,8 @@ func (g *guards) close() (ended bool) {
 	all := g.all
 	g.mu.Unlock()
 	ended = true
-	for i := len(all) - 1; i >= 0; i-- {
-		if err := all[i].Close(); err != nil && !errors.Is(err, sandbox.ErrGone) {
+	for _, guard := range slices.Backward(all) {
+		if err := guard.Close(); err != nil && !errors.Is(err, sandbox.ErrGone) {
 			g.log.Error("end the guard", "err", err)
 			ended = false
 		}

@@ -106,11 +106,10 @@ func notStarted(err error) *machine.Exit {
 			return errors.Is(err, lasting)
 		})
 	}
-	switch class := fault.ClassOf(err); class {
-	case registry.ClassDefinition, registry.ClassGPU:
-		x.Class, x.Final = class, true
-	case registry.ClassData:
-		x.Class = class
+	class := fault.ClassOf(err)
+	lasting := class == registry.ClassDefinition || class == registry.ClassGPU
+	if lasting || class == registry.ClassData {
+		x.Class, x.Final = class, x.Final || lasting
 	}
 	if _, ok := errors.AsType[cutOff](err); ok {
 		x.Class, x.CutOff = registry.ClassRegistry, true

@@ -12,8 +12,10 @@ var flagsOf = []struct {
 	value   func(Options) string // what it says; empty: it was not given
 	instead string
 }{
-	{"--token-secret", func(o Options) string { return o.TokenSecret },
-		"the agents have no token by it; --token-file names a file on the hosts"},
+	{
+		"--token-secret", func(o Options) string { return o.TokenSecret },
+		"the agents have no token by it; --token-file names a file on the hosts",
+	},
 	{"--namespace", func(o Options) string { return o.Namespace }, ""},
 	{"--region", func(o Options) string { return o.Region }, ""},
 	{"--datacenter", func(o Options) string { return strings.Join(o.Datacenters, ", ") }, ""},

@@ -32,8 +32,10 @@ type Confinement struct {
 func (c Confinement) limits() cgroup.Limits {
 	l := c.Limits
 	for _, n := range c.Nodes {
-		l.Devices = append(l.Devices, cgroup.Device{Path: n.Path, Type: n.Type, Major: n.Major, Minor: n.Minor,
-			Access: "rw"})
+		l.Devices = append(l.Devices, cgroup.Device{
+			Path: n.Path, Type: n.Type, Major: n.Major, Minor: n.Minor,
+			Access: "rw",
+		})
 	}
 	return l
 }

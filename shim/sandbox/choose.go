@@ -71,8 +71,10 @@ func Choose(ctx context.Context, name string, ownRoot bool) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	engine := map[string]Engine{NameContainer: Container{Tree: s.Tree}, NameCgroup: Cgroup{Tree: s.Tree},
-		NameProcess: Process{}}[name]
+	engine := map[string]Engine{
+		NameContainer: Container{Tree: s.Tree}, NameCgroup: Cgroup{Tree: s.Tree},
+		NameProcess: Process{},
+	}[name]
 	return Choice{Engine: engine, Why: why, Support: s}, nil
 }
 

@@ -45,8 +45,10 @@ type Session struct {
 // newSession makes a session. stdio is what its program gets as stdin, stdout and stderr, nothing for a terminal;
 // theirs are the ends to close once the program has them.
 func newSession(g *Guard, e ExecSpec) (s *Session, stdio, theirs []*os.File, err error) {
-	s = &Session{link: g.link, agentPID: g.agentPID, wantsTerminal: e.Terminal != nil, started: make(chan error, 1),
-		done: make(chan struct{})}
+	s = &Session{
+		link: g.link, agentPID: g.agentPID, wantsTerminal: e.Terminal != nil, started: make(chan error, 1),
+		done: make(chan struct{}),
+	}
 	if s.wantsTerminal {
 		return s, nil, nil, nil
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 )
 
-// traps are what a hostile process may put in the place of its log; victim is a file that is not its own.
-func traps(t *testing.T) (dir, victim string) {
+// traps are what a hostile process may put in the place of its log: a link to a file that is not its own, a pipe, a folder.
+func traps(t *testing.T) (dir string) {
 	t.Helper()
-	dir, victim = t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
 	if err := os.WriteFile(victim, []byte(`{"app":"secret"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -28,11 +28,11 @@ func traps(t *testing.T) (dir, victim string) {
 		os.Mkdir(filepath.Join(dir, "folder"), 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	return dir, victim
+	return dir
 }
 
 func TestReadJSONFollowsNoLink(t *testing.T) {
-	dir, _ := traps(t)
+	dir := traps(t)
 	for _, name := range []string{"link", "pipe", "folder"} {
 		if err := ReadJSON(filepath.Join(dir, name), &AppFile{}); !errors.Is(err, files.ErrNotPlain) {
 			t.Errorf("ReadJSON %s: got %v, want it refused", name, err)
@@ -56,7 +56,7 @@ func TestReadJSONIsBounded(t *testing.T) {
 
 // The API answers to the process itself: it must give it no file of the host's through the agent's rights.
 func TestLogsFollowNoLink(t *testing.T) {
-	dir, _ := traps(t)
+	dir := traps(t)
 	for name, trap := range map[string]string{"stdout": "link", "stderr": "pipe"} {
 		if err := os.Rename(filepath.Join(dir, trap), filepath.Join(dir, name+".log")); err != nil {
 			t.Fatal(err)

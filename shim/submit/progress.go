@@ -21,13 +21,13 @@ func Workers(app *appdef.App) []registry.Instance {
 
 // HBoxProgress is HBox's line about what the workers report, empty while none has reported.
 func HBoxProgress(reported map[string]float64, workers []registry.Instance) string {
-	sum, any := 0.0, false
+	sum, some := 0.0, false
 	for _, in := range workers {
 		if f, ok := reported[in.String()]; ok {
-			sum, any = sum+f, true
+			sum, some = sum+f, true
 		}
 	}
-	if !any {
+	if !some {
 		return ""
 	}
 	return fmt.Sprintf("reporter progress:%.2f%%", 100*sum/float64(len(workers)))

@@ -274,8 +274,10 @@ func (x *waiter) interrupt(ctx context.Context) error {
 // stopRun has the gang stop in grace; where it cannot be asked, the launcher ends the job. end is the launcher's
 // command for that.
 func (x *waiter) stopRun(ctx context.Context, end string) {
-	ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop",
-		Args: map[string]string{"who": x.User}}
+	ask := registry.Ask{
+		Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop",
+		Args: map[string]string{"who": x.User},
+	}
 	x.tasks.start("ask", func() func() {
 		err := x.Registry.Ask(ctx, x.app(), ask)
 		return func() {

@@ -68,9 +68,9 @@ func (w *watcher) report(kind, line string) {
 // Follow reports how a run of an app goes until it is over.
 func Follow(
 	ctx context.Context, from Registry, address registry.Address, app string, ours func(run string) bool,
-	print func(line string),
+	say func(line string),
 ) error {
-	w := watcher{registry: from, address: address, app: app, ours: ours, print: print}
+	w := watcher{registry: from, address: address, app: app, ours: ours, print: say}
 	tick := time.NewTicker(watchPoll)
 	defer tick.Stop()
 	for !w.look(ctx) {

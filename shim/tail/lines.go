@@ -29,6 +29,7 @@ func (w *Lines) Write(b []byte) (int, error) {
 	}
 }
 
+// Flush passes on a last line that does not end with a newline.
 func (w *Lines) Flush() {
 	if len(w.rest) > 0 {
 		w.Show(string(w.rest))

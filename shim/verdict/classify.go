@@ -13,8 +13,8 @@ const (
 	v14 = "0.14"
 )
 
-// entry is one row of an exit table, in PAI's words. Empty columns are not in that version's table.
-type entry struct {
+// Entry is one row of an exit table, in PAI's words. Empty columns are not in that version's table.
+type Entry struct {
 	Code     int
 	Phrase   string
 	Issuer   string // 0.14: who saw it
@@ -52,7 +52,7 @@ type Facts struct {
 }
 
 // tableOf is the exit table of a version of PAI: 0.5, 0.14, 1.
-func tableOf(version string) []entry {
+func tableOf(version string) []Entry {
 	if version == v05 || version == v14 {
 		return spec014()
 	}
@@ -60,14 +60,14 @@ func tableOf(version string) []entry {
 }
 
 // Of is the row of a code; a code that the table does not have is treated as PAI treats it.
-func entryOf(version string, code int) entry {
+func entryOf(version string, code int) Entry {
 	table := tableOf(version)
 	for _, other := range []int{code, unlisted(code)} {
-		if at := slices.IndexFunc(table, func(e entry) bool { return e.Code == other }); at >= 0 {
+		if at := slices.IndexFunc(table, func(e Entry) bool { return e.Code == other }); at >= 0 {
 			return table[at]
 		}
 	}
-	return entry{Code: code}
+	return Entry{Code: code}
 }
 
 func unlisted(code int) int {
@@ -78,7 +78,7 @@ func unlisted(code int) int {
 }
 
 // Classify finds the row of an end by the rules of that version, the first that matches.
-func Classify(version string, f Facts) entry {
+func Classify(version string, f Facts) Entry {
 	if version == v05 || version == v14 {
 		return entryOf(version, f.code014())
 	}

@@ -2,8 +2,8 @@ package verdict
 
 // spec014 is OpenPAI's job exit spec of 0.14, which 0.5 and QIZHI are judged by as well:
 // src/job-exit-spec/config/job-exit-spec.yaml.
-func spec014() []entry {
-	return []entry{
+func spec014() []Entry {
+	return []Entry{
 		{
 			Code: 0, Phrase: "SUCCEEDED", Issuer: "USER_CONTAINER", Causer: "USER_CONTAINER", Type: "USER_SUCCESS",
 			Stage: "COMPLETING", Behavior: "UNKNOWN", Reaction: "NEVER_RETRY",

@@ -8,8 +8,8 @@ const (
 
 // spec1 is OpenPAI's job exit spec of 1.x: src/k8s-job-exit-spec/config/k8s-job-exit-spec.yaml. Rows that a pattern in
 // the log recognises stand here as names alone: nobody is classified by them, for their patterns are PAI's own.
-func spec1() []entry {
-	return []entry{
+func spec1() []Entry {
+	return []Entry{
 		{Code: 0, Phrase: "Succeeded", Type: "USER_SUCCESS", Behavior: "UNKNOWN", Reaction: "NEVER_RETRY", By: direct},
 		{
 			Code: -100, Phrase: "ConfigMapExternalDeleted", Type: "PLATFORM_FAILURE", Behavior: "TRANSIENT",

@@ -23,4 +23,5 @@ func Joined[T ~string](words []T) string {
 	return strings.Join(all, ", ")
 }
 
+// OrNone joins names; "none" where there are none.
 func OrNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }

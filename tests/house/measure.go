@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -260,11 +261,4 @@ func (g *graph) visit(v string) {
 	}
 }
 
-func (g *graph) isOpen(w string) bool {
-	for _, v := range g.open {
-		if v == w {
-			return true
-		}
-	}
-	return false
-}
+func (g *graph) isOpen(w string) bool { return slices.Contains(g.open, w) }

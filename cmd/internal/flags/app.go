@@ -7,6 +7,7 @@ import (
 // App are the flags that choose and change the definition; every verb that takes APP has them.
 type App struct{ openapp.Choices }
 
+// Register adds the flags.
 func (f *App) Register(flags Set) {
 	flags.StringVar(&f.Template, "template", "", "appConfig `FILE` in place of the package's")
 	flags.StringVar(&f.Resources, "resources", "", "resources `FILE` in place of the package's")

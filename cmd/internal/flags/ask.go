@@ -13,6 +13,7 @@ type Ask struct {
 	State    State
 }
 
+// Register adds the flags.
 func (f *Ask) Register(flags Set) {
 	flags.StringVar(&f.Registry.Address, "registry", "", registry.AddressForms+" (default: the one that the app was started with)")
 	f.State.Register(flags)

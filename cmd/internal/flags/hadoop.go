@@ -5,6 +5,7 @@ import "github.com/muster-agent/muster/shim/hadoop"
 // Hadoop say where a cluster is and who we are to it.
 type Hadoop struct{ hadoop.Login }
 
+// Register adds the flags.
 func (f *Hadoop) Register(flags Set) {
 	flags.StringVar(&f.Conf, "hadoop-conf", "", "`DIR` of Hadoop's configuration (default: HADOOP_CONF_DIR, else HADOOP_HOME/etc/hadoop, else /etc/hadoop/conf)")
 	flags.StringVar(&f.Keytab, "kerberos-keytab", "", "`FILE` with the key to log in to Kerberos with, and again before the ticket ends (default: the ticket cache, KRB5CCNAME)")
@@ -30,6 +31,7 @@ type Filesystem struct {
 	Hadoop Hadoop
 }
 
+// Register adds the flags.
 func (f *Filesystem) Register(flags Set) {
 	f.Hadoop.Register(flags)
 	flags.StringVar(&f.URI, "default-fs", "", "`URI` of the filesystem that paths of data without a scheme are in (default: fs.defaultFS of Hadoop's core-site.xml, else the folder store in the work folder)")

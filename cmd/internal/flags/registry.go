@@ -33,6 +33,7 @@ type Set interface {
 	MarkHidden(name string) error
 }
 
+// Register adds the flags.
 func (f *Registry) Register(flags Set) {
 	flags.StringVar(&f.Address, "registry", "", registry.AddressForms+" (default: CONSUL_HTTP_ADDR, else consul://127.0.0.1:8500)")
 	t := registry.DefaultTimes()
@@ -88,6 +89,7 @@ func (f *Registry) Times() (registry.Times, error) {
 	return t, nil
 }
 
+// Open opens a client of the registry, with its times.
 func (f *Registry) Open(log *slog.Logger) (*consul.Client, registry.Times, error) {
 	t, err := f.Times()
 	if err != nil {
@@ -107,10 +109,12 @@ func (f *Registry) Open(log *slog.Logger) (*consul.Client, registry.Times, error
 // State say where this host's state lies.
 type State struct{ Dir string }
 
+// Register adds the flag.
 func (f *State) Register(flags Set) {
 	flags.StringVar(&f.Dir, "state-dir", "", "folder of this host's state (default: /run/muster for root)")
 }
 
+// Resolve is the folder that the flag names, else the usual one of the user.
 func (f *State) Resolve() status.Dir {
 	if f.Dir != "" {
 		return status.Dir(Absolute(f.Dir))
@@ -118,6 +122,7 @@ func (f *State) Resolve() status.Dir {
 	return status.Dir(status.StateDir(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR")))
 }
 
+// Absolute is a path from the root on, where the current folder is known.
 func Absolute(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {

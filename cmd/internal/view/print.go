@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/shim/wording"
 )
 
+// Print writes the app for people.
 func (v *App) Print(out io.Writer) error {
 	title := v.App
 	if v.Name != "" {
@@ -147,6 +148,7 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
+// OrEmpty is the text, or nothing.
 func OrEmpty(s *string) string {
 	if s == nil {
 		return ""

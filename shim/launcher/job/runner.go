@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// client is how a launcher's own client is run.
+// Runner is how a launcher's own client is run.
 type Runner struct {
-	Patience time.Duration // for one call; 0: clientPatience
+	Patience time.Duration // for one call; 0: Patience
 }
 
 const (
+	// Patience is how long one call of a client may take where nothing else is said.
 	Patience = time.Minute
-	// clientGrace is how long the output of a client is waited for that was ended: its children may hold it.
+	// Grace is how long the output of a client is waited for that was ended: its children may hold it.
 	Grace = 2 * time.Second
 )
 
@@ -102,6 +103,7 @@ func OneLine(text string) string {
 
 const mostSaid = 600 // characters
 
+// After is a text behind another one; "" stays "".
 func After(before, text string) string {
 	if text == "" {
 		return ""

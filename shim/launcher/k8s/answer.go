@@ -7,16 +7,22 @@ import (
 
 var actions = map[launcher.Answer]launcher.Action{
 	launcher.Done: {By: "completionMode: Indexed", Does: "the index is complete; the Job is when all are"},
-	launcher.Again: {By: "backoffLimit",
-		Does: "another pod for the index, counted up to the limit; then the JobSet starts anew"},
+	launcher.Again: {
+		By:   "backoffLimit",
+		Does: "another pod for the index, counted up to the limit; then the JobSet starts anew",
+	},
 	launcher.Elsewhere: {By: "backoffLimit", Does: "the same; a JobSet that starts anew is a new run"},
-	launcher.Never: {By: "podFailurePolicy: FailJob",
-		Does: "the Job fails, and the JobSet with it, without another pod"},
+	launcher.Never: {
+		By:   "podFailurePolicy: FailJob",
+		Does: "the Job fails, and the JobSet with it, without another pod",
+	},
 }
 
 var survival = plan.Survival{
 	By: "the kubelet, where restartPolicy is OnFailure or Always; with Never, which the job files have, another " +
 		"pod comes with the index alone",
-	Keeps: []string{launcher.KeptIndex, launcher.KeptHost, launcher.KeptContainer, launcher.KeptWork,
-		launcher.KeptLogs},
+	Keeps: []string{
+		launcher.KeptIndex, launcher.KeptHost, launcher.KeptContainer, launcher.KeptWork,
+		launcher.KeptLogs,
+	},
 }

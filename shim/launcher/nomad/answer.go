@@ -10,14 +10,18 @@ import (
 var actions = map[launcher.Answer]launcher.Action{
 	launcher.Done:  {By: "type = \"batch\"", Does: "the allocation is complete"},
 	launcher.Again: {By: "restart", Does: "the task starts again in its allocation"},
-	launcher.Elsewhere: {By: "reschedule",
-		Does: "the same; when its attempts are used up, another allocation, on another host if there is one"},
+	launcher.Elsewhere: {
+		By:   "reschedule",
+		Does: "the same; when its attempts are used up, another allocation, on another host if there is one",
+	},
 	launcher.Never: {Does: "Nomad has no word for it: it tries all that, and each try ends with the verdict at " +
 		"once"},
 }
 
 var survival = plan.Survival{
 	By: "the Nomad client, by the group's restart block",
-	Keeps: []string{launcher.KeptIndex, launcher.KeptPorts, launcher.KeptHost, launcher.KeptContainer,
-		launcher.KeptWork, launcher.KeptLogs},
+	Keeps: []string{
+		launcher.KeptIndex, launcher.KeptPorts, launcher.KeptHost, launcher.KeptContainer,
+		launcher.KeptWork, launcher.KeptLogs,
+	},
 }

@@ -255,8 +255,10 @@ func (w writer) task(g render.Group) (taskSpec, error) {
 			return task, errors.New("binary on hdfs: Nomad's clients fetch from http, https, s3, gcs and git; give " +
 				"a path on the hosts or such a URL")
 		}
-		task.Artifacts = []artifact{{w.Options.Binary, "file",
-			"local/" + render.BinaryName, checksum(w.Options.Binary)}}
+		task.Artifacts = []artifact{{
+			w.Options.Binary, "file",
+			"local/" + render.BinaryName, checksum(w.Options.Binary),
+		}}
 	}
 	for _, word := range append([]string{w.Options.Binary}, g.Command...) {
 		if strings.HasPrefix(word, "\ufeff") || cty.NormalizeString(word) != word {

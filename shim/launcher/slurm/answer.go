@@ -9,8 +9,10 @@ import (
 // again.
 var actions = map[launcher.Answer]launcher.Action{
 	launcher.Done: {By: "exit 0", Does: "the job is COMPLETED when all tasks are"},
-	launcher.Again: {By: "scontrol requeue",
-		Does: "the batch script puts the job into the queue again, with the same run"},
+	launcher.Again: {
+		By:   "scontrol requeue",
+		Does: "the batch script puts the job into the queue again, with the same run",
+	},
 	launcher.Elsewhere: {By: "scontrol requeue", Does: "the same, as a new run"},
 	launcher.Never:     {By: "exit", Does: "the job is FAILED with the highest code of its steps"},
 }

@@ -60,8 +60,10 @@ func takeRank(f *launcher.Finder) {
 	// A node's slurmd starts a job again when nothing of it runs there any more. From a node that does not answer a
 	// job is requeued to others without that: there its tasks may live.
 	if node := f.Env["SLURMD_NODENAME"]; node != "" {
-		slot := []string{"slurm", f.Env["SLURM_CLUSTER_NAME"], f.Env["SLURM_JOB_ID"], f.Env["SLURM_STEP_ID"],
-			strconv.Itoa(f.Found.Rank), node}
+		slot := []string{
+			"slurm", f.Env["SLURM_CLUSTER_NAME"], f.Env["SLURM_JOB_ID"], f.Env["SLURM_STEP_ID"],
+			strconv.Itoa(f.Found.Rank), node,
+		}
 		f.Found.Slot = strings.Join(slot, "/")
 		f.Found.Origins["slot"] = "SLURM_JOB_ID"
 	}

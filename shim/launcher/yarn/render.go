@@ -325,8 +325,10 @@ func (w writer) shell() ([]render.File, error) {
 		w.Lose("time: the client ends an application after %d days at the latest",
 			shellTimeout/int(24*time.Hour/time.Millisecond))
 	}
-	how := []string{"  bash " + w.Options.AppID + ".yarn.sh", "",
-		"Its clients follow their applications, and end with 0 where all containers did.", ""}
+	how := []string{
+		"  bash " + w.Options.AppID + ".yarn.sh", "",
+		"Its clients follow their applications, and end with 0 where all containers did.", "",
+	}
 	header := w.Header("Applications of YARN's distributed shell, written by muster render yarn.",
 		append(how, render.CodeLines()...)...)
 	text := "#!/bin/bash\n" + render.Comment(header) + scriptHead
@@ -395,8 +397,10 @@ trap 'rm -rf "$brought"' EXIT
 
 // priorityOf is a number as YARN has it; HBox's words are those of its own table.
 func priorityOf(text string) (string, error) {
-	if n, ok := map[string]string{"DEFAULT": "0", "VERY_LOW": "0", "LOW": "1", "NORMAL": "2", "HIGH": "3",
-		"VERY_HIGH": "4"}[strings.ToUpper(text)]; ok {
+	if n, ok := map[string]string{
+		"DEFAULT": "0", "VERY_LOW": "0", "LOW": "1", "NORMAL": "2", "HIGH": "3",
+		"VERY_HIGH": "4",
+	}[strings.ToUpper(text)]; ok {
 		return n, nil
 	}
 	if n, err := strconv.Atoi(text); text != "" && (err != nil || n < 0) {

@@ -81,8 +81,10 @@ func newGroup(t Tree, app, instance string, wanted func(controller string) bool)
 			return nil, fmt.Errorf("name %q: %w", name, os.ErrInvalid)
 		}
 	}
-	g := &Group{tree: t, below: filepath.Join("muster", app, instance), own: map[string]folder{},
-		dirs: map[string]folder{}}
+	g := &Group{
+		tree: t, below: filepath.Join("muster", app, instance), own: map[string]folder{},
+		dirs: map[string]folder{},
+	}
 	for name, dir := range t.owns() {
 		if !wanted(name) {
 			continue

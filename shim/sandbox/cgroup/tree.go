@@ -93,8 +93,10 @@ func discover(h Host) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
-	t := Tree{Mode: modeOf(h, own, mounts), Controllers: map[string]Controller{},
-		Protects: h.capable(unix.CAP_SYS_RESOURCE), host: h}
+	t := Tree{
+		Mode: modeOf(h, own, mounts), Controllers: map[string]Controller{},
+		Protects: h.capable(unix.CAP_SYS_RESOURCE), host: h,
+	}
 	switch t.Mode {
 	case V2:
 		t.unified(own[""], mounts)

@@ -91,8 +91,12 @@ func (s Spec) cgroupOf(who identity) *cgroups.Cgroup {
 // that runtimes which size themselves by it find it. Where it cannot have a cgroup namespace, bind mounts do the same
 // on v1, at twice the cost.
 func namespaces(who identity) configs.Namespaces {
-	all := configs.Namespaces{{Type: configs.NEWNS}, {Type: configs.NEWPID}, {Type: configs.NEWIPC},
-		{Type: configs.NEWUTS}}
+	all := configs.Namespaces{
+		{Type: configs.NEWNS},
+		{Type: configs.NEWPID},
+		{Type: configs.NEWIPC},
+		{Type: configs.NEWUTS},
+	}
 	if who.rootless {
 		all = append(all, configs.Namespace{Type: configs.NEWUSER})
 	}
@@ -148,8 +152,10 @@ func (s Spec) hooks(c *configs.Config) error {
 		if len(env) == 0 {
 			env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 		}
-		c.Hooks[stage] = append(c.Hooks[stage], configs.NewCommandHook(&configs.Command{Path: h.Path, Args: h.Args,
-			Env: env, Timeout: timeout(h.Timeout)}))
+		c.Hooks[stage] = append(c.Hooks[stage], configs.NewCommandHook(&configs.Command{
+			Path: h.Path, Args: h.Args,
+			Env: env, Timeout: timeout(h.Timeout),
+		}))
 	}
 	c.Labels = []string{"bundle=" + s.Dir}
 	return writeBundle(s.Dir, c.Rootfs)

@@ -109,10 +109,14 @@ func (s Spec) kernelMounts(who identity) []*configs.Mount {
 		{Device: "proc", Source: "proc", Destination: "/proc", Flags: inert},
 		sys,
 		{Device: "cgroup", Source: "cgroup", Destination: "/sys/fs/cgroup", Flags: inert | unix.MS_RDONLY},
-		{Device: "tmpfs", Source: "tmpfs", Destination: "/dev", Flags: unix.MS_NOSUID | unix.MS_STRICTATIME,
-			Data: "mode=755,size=65536k"},
-		{Device: "devpts", Source: "devpts", Destination: "/dev/pts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC,
-			Data: pts},
+		{
+			Device: "tmpfs", Source: "tmpfs", Destination: "/dev", Flags: unix.MS_NOSUID | unix.MS_STRICTATIME,
+			Data: "mode=755,size=65536k",
+		},
+		{
+			Device: "devpts", Source: "devpts", Destination: "/dev/pts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC,
+			Data: pts,
+		},
 		{Device: "tmpfs", Source: "shm", Destination: "/dev/shm", Flags: inert, Data: shm},
 		{Device: "mqueue", Source: "mqueue", Destination: "/dev/mqueue", Flags: inert},
 		{Device: "tmpfs", Source: "tmpfs", Destination: "/run", Flags: safe, Data: tmpRun},

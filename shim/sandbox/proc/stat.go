@@ -43,7 +43,10 @@ func parseStat(line []byte) (Stat, error) {
 		text []byte
 		to   *int
 	}{
-		{bytes.TrimSpace(line[:open]), &s.PID}, {fields[1], &s.PPID}, {fields[2], &s.Group}, {fields[3], &s.Session},
+		{bytes.TrimSpace(line[:open]), &s.PID},
+		{fields[1], &s.PPID},
+		{fields[2], &s.Group},
+		{fields[3], &s.Session},
 		{fields[17], &s.Threads},
 	} {
 		n, err := strconv.Atoi(string(f.text))

@@ -17,7 +17,7 @@ const (
 	dialTime = 20 * time.Second // until one stands; Hadoop's ipc.client.connect.timeout
 	nameTime = 2 * time.Minute  // without a byte from a NameNode that was asked; its ipc.client.rpc-timeout.ms
 	dataTime = time.Minute      // without a byte from a DataNode; its dfs.client.socket-timeout
-	// more for each DataNode of a block that is written: the first waits so for the others, and tells which it is
+	// more for each DataNode of a block that is written: the first waits so for the others, and tells which it is.
 	nodeTime = 5 * time.Second
 )
 

@@ -271,9 +271,10 @@ func (w *writer) hopeful(err error) error {
 		return err
 	}
 	w.hopeless = true
-	return anew{ //nolint:errorlint // it has been waited, and may be tried again
+	return anew{
 		&store.Error{
-			Err:  fmt.Errorf("%w: it has to be written anew: %s", store.ErrUnreachable, err),
+			// Not %w of err: it has been waited for, and may be tried again.
+			Err:  fmt.Errorf("%w: it has to be written anew: %v", store.ErrUnreachable, err.Error()),
 			Hint: "try again; hdfs dfsadmin -report shows which DataNodes are away",
 		},
 	}

@@ -70,8 +70,10 @@ var field = regexp.MustCompile(`(?:^|\s)(JobState|Reason|ExitCode)=(\S+)`)
 
 // overStates are the states that a job does not leave by itself (squeue(1), JOB STATE CODES); a requeued one is
 // PENDING.
-var overStates = []string{"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
-	"PREEMPTED", "TIMEOUT", "REVOKED"}
+var overStates = []string{
+	"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
+	"PREEMPTED", "TIMEOUT", "REVOKED",
+}
 
 // stateOf reads a line of scontrol.
 func stateOf(line string) job.State {

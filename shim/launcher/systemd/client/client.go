@@ -154,8 +154,10 @@ func (u unit) up() bool {
 
 // show asks for all instances.
 func (s *client) show(ctx context.Context) ([]unit, error) {
-	words := append([]string{"systemctl", "show", "--property=Id,ActiveState,SubState,Result,ExecMainStatus,Job",
-		"--"}, s.instances...)
+	words := append([]string{
+		"systemctl", "show", "--property=Id,ActiveState,SubState,Result,ExecMainStatus,Job",
+		"--",
+	}, s.instances...)
 	said, err := s.Run(ctx, "", words...)
 	if err != nil {
 		return nil, fmt.Errorf("systemd: %w", err)
@@ -163,8 +165,10 @@ func (s *client) show(ctx context.Context) ([]unit, error) {
 	var all []unit
 	for block := range strings.SplitSeq(strings.TrimSpace(said), "\n\n") {
 		var u unit
-		at := map[string]*string{"Id": &u.name, "ActiveState": &u.active, "SubState": &u.sub, "Result": &u.result,
-			"ExecMainStatus": &u.code, "Job": &u.job}
+		at := map[string]*string{
+			"Id": &u.name, "ActiveState": &u.active, "SubState": &u.sub, "Result": &u.result,
+			"ExecMainStatus": &u.code, "Job": &u.job,
+		}
 		for line := range strings.Lines(block) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			if field := at[name]; field != nil {
