@@ -71,6 +71,7 @@ func open(path string, own bool) (*Package, error) {
 }
 
 func (p *Package) openArchive(own bool) error {
+	// Opening reads a local file: nobody waits for a network.
 	ctx := context.Background()
 	a, err := openArchive(p.Path, "")
 	if err == nil && own {

@@ -20,6 +20,7 @@ func (a *agent) publish() error {
 		return err
 	}
 	a.publisher = address
+	// Served until the agent closes, whatever ends its run.
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

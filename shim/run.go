@@ -45,6 +45,7 @@ func (a *agent) trace(t machine.Transition) {
 
 // work watches what the process does beside running: its checkpoints and its progress.
 func (a *agent) work(p plan.Plan, logDir string) {
+	// What the process says last is still read after the run was called off: settle ends it.
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	endWatch := a.checkpoints.Watch()

@@ -308,6 +308,7 @@ func (r stageRoom) open(in registry.Instance) (serve func(logDir string), err er
 	})
 	return func(logDir string) {
 		served = true
+		// Served until the agent closes, whatever ends its run.
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() {

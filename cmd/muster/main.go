@@ -21,6 +21,7 @@ func main() {
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
 	s := console.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	// The root of all contexts: signals reach the agent as events.
 	return execute(context.Background(), os.Args[1:], s)
 }
 

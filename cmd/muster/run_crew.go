@@ -105,6 +105,7 @@ func (c *crew) enlarge() error {
 	}
 	before := len(c.agents)
 	err := c.engage()
+	// What new agents wrote last is shown before it ends: cancel ends it.
 	ctx, cancel := context.WithCancel(context.Background())
 	var followed sync.WaitGroup
 	var screen sync.Mutex

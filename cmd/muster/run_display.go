@@ -50,6 +50,7 @@ func (r *runner) logsHint() string {
 // display shows the run while it lives: a table or prefixed lines. The function that it returns ends
 // it, after everything written so far was shown.
 func (r *runner) display() (stop func()) {
+	// The display outlives the run, to show its last lines: stop ends it.
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	if r.tabular() {

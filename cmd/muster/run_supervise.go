@@ -116,6 +116,7 @@ func (r *runner) lastVerdict(verdicts <-chan registry.Verdict) *registry.Verdict
 		return &v
 	default:
 	}
+	// The run may have been called off: its verdict is wanted all the same.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	v, err := r.client.Verdict(ctx, r.appID, r.runID)

@@ -251,6 +251,7 @@ func (r *sliderRecord) openPackage(ref string, p *sliderWords) (openapp.Source, 
 	if err != nil {
 		return openapp.Source{}, err
 	}
+	// A command of Slider is not called off: the process ends.
 	return (&openapp.Choices{Signed: true, Policy: &rules}).Open(context.Background(), ref)
 }
 
@@ -260,6 +261,7 @@ func (r *sliderRun) policy() (policy.Policy, error) {
 }
 
 // keepArchive copies an archive, and its signature where it has one.
+// Local files: nobody waits for a network.
 func keepArchive(from openapp.Source, to string) error {
 	ctx := context.Background()
 	if _, err := store.Put(ctx, to, from.Package.Path, from.Package.Digest, schemes.Local()); err != nil {
@@ -395,6 +397,7 @@ func (r *sliderRecord) check(s console.Streams, dir string) error {
 	if err != nil {
 		return err
 	}
+	// Local files: nobody waits for a network.
 	f := r.appFlags(dir)
 	f.Policy = &rules
 	l, found, err := f.Validate(context.Background(), filepath.Join(dir, r.Definition))

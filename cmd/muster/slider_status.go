@@ -248,6 +248,7 @@ func (a *sliderApp) writeReport(s console.Streams, p *sliderWords) error {
 	if !p.has("--out") {
 		return nil
 	}
+	// A report asks once, and the registry answers or fails.
 	d, err := a.describe(context.Background(), s, p)
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ func stageItem(work files.Folder, item plan.StageItem) error {
 // fillItem makes files.Filled, at the path to, of an item's content: a folder's files, or an archive's as they lie in it.
 func fillItem(item plan.StageItem, tmp *os.Root, to string) error {
 	if item.Kind == plan.StageTarball || item.Kind == plan.StageZip {
+		// A local archive: only its size bounds this.
 		if _, err := packages.Extract(context.Background(), item.From, to, packages.ExtractOptions{Name: item.Name}); err != nil {
 			return fault.Definition(err)
 		}

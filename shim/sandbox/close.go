@@ -144,5 +144,6 @@ func (g *Guard) close() error {
 // bounded is for an end that must come about whoever has called off what it ends: a kill that a cancelled context broke
 // off would leave processes behind.
 func bounded(d time.Duration) (context.Context, context.CancelFunc) {
+	// See above: the end must come about.
 	return context.WithTimeout(context.Background(), d)
 }

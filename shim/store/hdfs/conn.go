@@ -128,6 +128,7 @@ func newWires(dial func(ctx context.Context, network, address string) (net.Conn,
 	if w.dial == nil {
 		w.dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	}
+	// Connections outlive the call that opened them: cut ends them.
 	w.ctx, w.cut = context.WithCancel(context.Background())
 	return w
 }

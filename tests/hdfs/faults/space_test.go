@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -156,8 +155,7 @@ func keep(ctx context.Context, t *testing.T, s *hdfs.Store, dir, local string) e
 		Founded: time.Unix(1000, 0).UTC(), Saved: time.Unix(2000, 0).UTC(),
 	}
 	_, _, err = checkpoint.Vault{Store: s, Top: dir}.Put(ctx, m, found.Whole[0], root(t, local), func(ctx context.Context, uploads []store.Upload) error {
-		all := slices.Clone(uploads)
-		return transfer.Transfer{}.Send(ctx, s, all)
+		return transfer.Transfer{}.Send(ctx, s, uploads)
 	})
 	return err
 }
