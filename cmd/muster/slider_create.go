@@ -261,9 +261,8 @@ func (r *sliderRun) policy() (policy.Policy, error) {
 }
 
 // keepArchive copies an archive, and its signature where it has one.
-// Local files: nobody waits for a network.
 func keepArchive(from openapp.Source, to string) error {
-	ctx := context.Background()
+	ctx := context.Background() // local files: nobody waits for a network
 	if _, err := store.Put(ctx, to, from.Package.Path, from.Package.Digest, schemes.Local()); err != nil {
 		return exit.With(exit.Forbidden, err)
 	}
@@ -397,9 +396,9 @@ func (r *sliderRecord) check(s console.Streams, dir string) error {
 	if err != nil {
 		return err
 	}
-	// Local files: nobody waits for a network.
 	f := r.appFlags(dir)
 	f.Policy = &rules
+	// Local files: nobody waits for a network.
 	l, found, err := f.Validate(context.Background(), filepath.Join(dir, r.Definition))
 	if err != nil {
 		return err
