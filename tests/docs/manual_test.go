@@ -151,9 +151,9 @@ func TestManualPolicy(t *testing.T) {
 		t.Fatal("the manual shows no policy")
 	}
 	text := all[i].files[name]
-	fields := policyField.FindAllStringSubmatch(read(t, "cmd/muster/policy.go")+read(t, "cmd/muster/package_policy.go"), -1)
+	fields := policyField.FindAllStringSubmatch(read(t, "shim/policy/policy.go")+read(t, "shim/policy/packages.go"), -1)
 	if len(fields) < 11 {
-		t.Fatalf("found only the fields %v in cmd/muster/policy.go", fields)
+		t.Fatalf("found only the fields %v in shim/policy", fields)
 	}
 	for _, f := range fields {
 		if !strings.Contains(text, `"`+f[1]+`"`) || !strings.Contains(manual, "`"+f[1]+"`") {
