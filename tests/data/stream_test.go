@@ -116,7 +116,7 @@ func TestStreamOfSequenceFilesWithEpochs(t *testing.T) {
 		var want []string
 		files := map[string]string{}
 		for _, name := range []string{"plain", "block", "record-gzip"} {
-			golden := filepath.Join("..", "..", "shim", "stage", "testdata", "sequence", name)
+			golden := filepath.Join("..", "..", "shim", "data", "stream", "testdata", "sequence", name)
 			files["in/"+name+".seq"] = read(golden + ".seq")
 			for line := range strings.Lines(read(golden + ".txt")) {
 				_, value, _ := strings.Cut(line, "\t")
