@@ -155,7 +155,8 @@ func TestTreeIsAsDescribed(t *testing.T) {
 			}
 			ownTree := strings.HasPrefix(name, "packages/")   // it speaks of the package's folders
 			made := strings.HasPrefix(s.code, "doc/measured") // by make long
-			if !treePath.MatchString(s.code) || ownTree || made {
+			record := strings.HasPrefix(name, "doc/decisions/") // of its day, never rewritten
+			if !treePath.MatchString(s.code) || ownTree || made || record {
 				continue
 			}
 			seen++

@@ -73,7 +73,7 @@ func (f *Registry) Resolve() (registry.Address, error) {
 	return at, nil
 }
 
-// Times checks the protocol's inequalities.
+// Times checks the protocol's inequalities. Barrier is 0 without --barrier-timeout: then the app's own setting holds.
 func (f *Registry) Times() (registry.Times, error) {
 	t := registry.DefaultTimes()
 	t.TTL, t.Lost, t.LostMass = f.TTL, f.lost, f.lostMass
@@ -86,6 +86,7 @@ func (f *Registry) Times() (registry.Times, error) {
 	if err := errors.Join(t.Check()...); err != nil {
 		return t, exit.With(exit.Usage, err)
 	}
+	t.Barrier = f.Barrier
 	return t, nil
 }
 
