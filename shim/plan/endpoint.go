@@ -105,3 +105,17 @@ func (e Export) hasPort() bool {
 
 // exported finds the ports behind the host in a text with all filled in but the host.
 var exported = regexp.MustCompile(regexp.QuoteMeta(hostToken) + `:(\d{1,5})\b`)
+
+// portTokens pairs the token of each port with its number: the one given, else the plan's, 0 when
+// it is not claimed.
+func portTokens(ports []Port, given map[string]int) []string {
+	var pairs []string
+	for _, p := range ports {
+		n, ok := given[p.Name]
+		if !ok {
+			n = p.Port
+		}
+		pairs = append(pairs, portToken+p.Name+"}}", strconv.Itoa(n))
+	}
+	return pairs
+}

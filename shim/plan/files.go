@@ -9,12 +9,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// The kinds of StageItem that each instance has a copy of, of its own and from a store.
-const (
-	StageCopy     = "copy"     // a file or folder that is copied to To
-	StageUnpacked = "unpacked" // an archive whose content is the folder To
-)
-
 // The keys that name them.
 const (
 	fileKey    = "muster.file."

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	"github.com/muster-agent/muster/appdef"
 )
 
@@ -132,22 +130,6 @@ type Root struct {
 	Image  string `json:"image,omitempty"`
 	Digest string `json:"digest,omitempty"` // of the image's manifest, once it is here
 	Auth   string `json:"-"`                // where its credentials are: file:PATH, env:NAME
-}
-
-// StageItem is one thing to bring into the container.
-type StageItem struct {
-	Name   string `json:"name"`
-	Kind   string `json:"kind"` // package, folder, tarball, zip, library, …
-	From   string `json:"from"`
-	To     string `json:"to"` // under ${WORK}
-	Digest string `json:"digest,omitempty"`
-	// Unchecked: it is not looked for before the first is brought.
-	Unchecked bool `json:"unchecked,omitempty"`
-}
-
-// FromStore tells that the item comes from a store, or lies there: it is data, and not of the package.
-func (i StageItem) FromStore() bool {
-	return slices.Contains([]string{StageCode, StageCodeBeside, StageOutput, StageCopy, StageUnpacked}, i.Kind)
 }
 
 // Process is the command as far as it is known before the roster. Argv may still hold

@@ -9,19 +9,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// The kinds of StageItem. A package item is a link to the unpacked package that all instances of
-// this host share; a folder's content is copied into To, an archive's is unpacked there, both in
-// the place of what To held.
-const (
-	StagePackage = "package"
-	StageFolder  = "folder"
-	StageTarball = "tarball"
-	StageZip     = "zip"
-	StageFile    = "file"
-	StageLibrary = "library" // what scripts import; From is its name
-	stageAddon   = "addon"   // an add-on's folder, as StageFolder; its commands are not run
-)
-
 // stage lists what to bring into the instance's folder, in order: the package, then what Slider's
 // install_packages does with metainfo's packages, unless a script of the package does it. Names are
 // relative to the definition's package/.
@@ -89,14 +76,3 @@ func (b *builder) addons() []StageItem {
 	}
 	return items
 }
-
-// The kinds of StageItem that come from a store: the files of a PAI job. From is a path or URL.
-const (
-	// StageCode is a folder that is copied to To.
-	StageCode = "code"
-	// StageCodeBeside is a folder that is copied to To, which stays read-only, and from there into the instance's
-	// folder.
-	StageCodeBeside = "code-beside"
-	// StageOutput is a folder that is made where From says.
-	StageOutput = "output"
-)

@@ -1,9 +1,5 @@
 package plan
 
-import (
-	"strconv"
-)
-
 // Texts in a plan that stand for something known later. The folders are filled in by Resolve, the
 // rest by Finish and Publish; `${ps_HOST}` and `{{checkpoint}}` are the definition's own words for
 // what only the start knows.
@@ -14,20 +10,6 @@ const (
 	portToken = "{{port." // + name + "}}"
 	hostToken = "{{host}}"
 )
-
-// portTokens pairs the token of each port with its number: the one given, else the plan's, 0 when
-// it is not claimed.
-func portTokens(ports []Port, given map[string]int) []string {
-	var pairs []string
-	for _, p := range ports {
-		n, ok := given[p.Name]
-		if !ok {
-			n = p.Port
-		}
-		pairs = append(pairs, portToken+p.Name+"}}", strconv.Itoa(n))
-	}
-	return pairs
-}
 
 func each(texts []string, f func(string) string) []string {
 	out := make([]string, len(texts))
