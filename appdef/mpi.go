@@ -7,7 +7,7 @@ func MPIFamily(framework string) bool {
 	return slices.Contains([]string{"cntk", "horovod", "mpi"}, framework)
 }
 
-// inGraph tells whether one instance of a TensorFlow app runs the script and all others a server.
+// InGraph tells whether one instance of a TensorFlow app runs the script and all others a server.
 func (a *App) InGraph() bool {
 	return a.Settings.Framework == "tensorflow" && a.Settings.TensorFlowMode == inGraph
 }

@@ -290,7 +290,7 @@ func (l *lateFile) open(path string, log *slog.Logger) {
 	l.file = f
 }
 
-// newID is a random UUID, version 4.
+// NewID is a random UUID, version 4.
 func NewID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails

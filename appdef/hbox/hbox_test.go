@@ -29,7 +29,7 @@ func parse(t testing.TB, args []string) (hbox.Submission, appdef.Problems) {
 	return s, found
 }
 
-// submissions makes command lines that have no error, of all that there is to say.
+// submission makes command lines that have no error, of all that there is to say.
 func submission(r *rand.Rand) []string {
 	var args []string
 	say := func(chance float64, name string, values ...string) {

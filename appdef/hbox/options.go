@@ -156,7 +156,7 @@ func Options() []Option {
 	return out
 }
 
-// bare is a name without what its spellings differ in.
+// bareName is a name in lower case without its hyphens: all spellings of one option have the same.
 func bareName(name string) string { return strings.ToLower(strings.ReplaceAll(name, "-", "")) }
 
 // optionNamed finds an option by any spelling of its name, without the dashes before it.

@@ -12,7 +12,7 @@ import (
 // envForm is that of a variable's name.
 var envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// A debugged job's container stays for so long, in seconds, where the job does not say.
+// reservation is how many seconds a debugged job's container stays when the job does not set a time.
 const reservation = 604800
 
 // The two names of jobEnvs that are settings. A text "true" does not count, as in PAI.

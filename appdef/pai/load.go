@@ -124,7 +124,8 @@ const (
 // secondKeys are at the top of PAI 1's second protocol alone.
 func secondKeys() []string { return []string{"protocolVersion", "prerequisites", "deployments"} }
 
-// The keys of a job file. Those of SCM's web page, storageGB and tmp, are kept and have no effect.
+// jobKeys are the keys of a job file. Two of them, storageGB and tmp, belong to SCM's web page: they are kept and have
+// no effect.
 func jobKeys() []string {
 	return []string{
 		"jobName", "image", "authFile", "dataDir", "outputDir", "codeDir", "virtualCluster", "taskRoles", "gpuType",

@@ -28,7 +28,7 @@ func Write(app appdef.App) (job []byte, lost []string) {
 	return w.encode(), slices.Sorted(maps.Keys(w.lost))
 }
 
-// The layout of a job file, in the order of the manuals.
+// jobFile is the layout of a job file, in the order of the manuals.
 type jobFile struct {
 	JobName        string         `json:"jobName"`
 	Image          string         `json:"image"`

@@ -22,7 +22,7 @@ type conftree struct {
 	credentials []credential
 }
 
-// outsiders are the names in appConfig and resources that are no component: Slider's own processes.
+// outsider tells whether a name in appConfig or resources is no component but one of Slider's own processes.
 func outsider(name string) bool { return name == "slider-appmaster" || name == "slider-client" }
 
 func newConftree(name string, doc *document) *conftree {

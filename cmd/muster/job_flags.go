@@ -101,7 +101,7 @@ func (f *jobFlags) register(cmd *cobra.Command) {
 	completeFlag(cmd, "app", completeAppFlag)
 }
 
-// registerLauncher adds what is said to launchers, HBox's own words apart.
+// registerLauncherFlags adds the flags for launchers, except HBox's own.
 func registerLauncherFlags(flags flags.Set, o *render.Options) {
 	flags.DurationVar(&o.KillWindow, "kill-window", 0, "time between the launcher's stop signal and its KILL "+
 		"(default: enough for the grace, where the launcher can be told)")

@@ -12,7 +12,7 @@ import (
 	"github.com/muster-agent/muster/tests/need"
 )
 
-// minisign is the real program, as scripts/lab/minisign unpacked it.
+// minisignProgram is the real program, as scripts/lab/minisign unpacked it.
 type minisignProgram struct{ path, libraries string }
 
 func findMinisign(t *testing.T) minisignProgram {

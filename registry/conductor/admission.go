@@ -8,8 +8,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Decide says what a newcomer does after a look: found the app, claim the index, stand by, or go.
-// alive is asked only about processes of this very machine, boot and pid namespace.
+// Admit decides what a newcomer does: found the app, claim the index, stand by or leave. It calls alive only for
+// processes of this machine, boot and pid namespace.
 func Admit(look Snapshot, me Newcomer, alive func(registry.Process) Life) Admission {
 	if look.App == nil && look.Directive == nil {
 		if d := misplaced(look, me); d != nil {

@@ -84,7 +84,7 @@ type BudgetRule struct {
 	RefillCheckpoint bool          // a newer checkpoint step empties the account
 }
 
-// Me is what an agent says of itself when it joins.
+// Newcomer describes an agent that joins.
 type Newcomer struct {
 	App      string
 	Run      string

@@ -34,7 +34,7 @@ func (r *decision) doubts() bool {
 	return !r.c.continued
 }
 
-// looks asks for the one reading of everybody that doubts need. True: nothing can be decided before.
+// readsAll asks for the one reading of everybody that doubts need. True: nothing can be decided before.
 func (r *decision) readsAll() bool {
 	if !r.doubts() || !r.v.AllAt.Before(r.c.began) && !r.v.LiveAt.Before(r.c.began) {
 		return false

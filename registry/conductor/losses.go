@@ -68,7 +68,7 @@ func (r *decision) stale(away []*absence) bool {
 	})
 }
 
-// vanished are the members that have a record and no live key, and whose place matters.
+// expired are the members that have a record and no live key, and whose place matters.
 func (r *decision) expired() []*absence {
 	return slices.DeleteFunc(slices.Concat(r.missing, r.services), func(a *absence) bool {
 		return a.live || a.res != noResult || !holds(a.rec.Member) || a.rec.Phase == registry.PhaseEnded
@@ -140,7 +140,8 @@ func (r *decision) most(all []registry.Instance) bool {
 	return 2*away > len(all)
 }
 
-// away tells that a member has a record and is not there. One whose record was not read has one: it is ready, or was sealed.
+// isExpired tells that a member has a record and is not there. One whose record was not read has one: it is ready, or
+// was sealed.
 func (r *decision) isExpired(in registry.Instance) bool {
 	if r.v.Live[in] || r.v.Ready[in] && !r.v.ReadyAt.Before(r.v.LiveAt) {
 		return false

@@ -145,8 +145,8 @@ func (r *decision) release() bool {
 	return r.only(Release{Index: r.v.DirectiveIndex, Directive: n})
 }
 
-// held ends a run in which no component could be released for as long as a barrier may take: the agents
-// of the others would leave one by one.
+// releaseOverdue ends a run in which no component could be released for as long as a barrier may take: the agents of
+// the others would leave one by one.
 func (r *decision) releaseOverdue(waits []wait) bool {
 	end := r.c.step.Add(r.limit())
 	if r.now.Before(end) {
@@ -170,7 +170,7 @@ func (r *decision) unreleased() []string {
 	return names
 }
 
-// awaits reads again, while something is not released, the records of those whom it waits for.
+// readAwaited reads again, while something is not released, the records of those whom it waits for.
 func (r *decision) readAwaited() {
 	if r.d.Act != registry.ActRun || len(r.d.Released) == 0 {
 		return

@@ -180,7 +180,7 @@ func (o *outage) leader(s int) {
 	o.view.Trouble = true
 }
 
-// cut is what befalls the network.
+// befall cuts or mends a part of the network, and names what it did.
 func (o *outage) befall(s int, rnd *rand.Rand) string {
 	switch rnd.IntN(5) {
 	case 4:

@@ -74,8 +74,8 @@ func holdingOf(in registry.Instance, c registry.Checkpoint, shared []int64, here
 	return h
 }
 
-// believed are the steps of a folder that are of the gang's branch: a folder that a container comes back to has what was saved
-// before it went away, and the gang may have given that up. What the registry has of those counts all the same.
+// trusted are the steps of a folder that are of the gang's branch: a folder that a container comes back to has what was
+// saved before it went away, and the gang may have given that up. What the registry has of those counts all the same.
 func trusted(h registry.Here, c registry.Checkpoint, gen int) []int64 {
 	if h.Gen == 0 || h.Gen >= gen-1 {
 		return h.Steps
@@ -122,8 +122,8 @@ func (r *decision) resume() (step *int64, why string) {
 	return &none, differing(all)
 }
 
-// Apart tells who has which where ranks have stored steps by now, first several of them, and none is everybody's: a restart would
-// begin anew. Empty: nothing of the kind.
+// Differing tells who has which where ranks have stored steps by now, first several of them, and none is everybody's: a
+// restart would begin anew. Empty: nothing of the kind.
 func (f Facts) Differing(d registry.Directive, stored map[registry.Instance]registry.Checkpoint) (why string, first registry.Instance) {
 	all := f.holdings(d, stored, nil, nil)
 	if _, ok := common(all); ok {
@@ -143,7 +143,7 @@ const (
 	differingSteps = 3
 )
 
-// apart names each rank's newest steps.
+// differing names the newest steps of each rank.
 func differing(all []holding) string {
 	var parts []string
 	for i, h := range all {

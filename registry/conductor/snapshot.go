@@ -6,8 +6,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Look is what one transaction read before a claim (T1), plus the facts that the newcomer found out
-// for itself. Indexes are ModifyIndex; 0 means that the key does not exist.
+// Snapshot is what one transaction read before a claim (T1), plus the facts that the newcomer found out for itself.
+// Indexes are ModifyIndex; 0 means that the key does not exist.
 type Snapshot struct {
 	App              *registry.AppRecord
 	AppIndex         uint64
@@ -59,7 +59,7 @@ const (
 	ProofOperator Proof = "P5" // the operator's word
 )
 
-// Decision is what a newcomer does next: one of Found, NewRun, Claim, Standby, Refuse, Wait, Retry.
+// Admission is what a newcomer does next: Found, NewRun, Claim, Standby, Refuse, Wait or Retry.
 type Admission interface{ decision() }
 
 // The decisions.

@@ -74,8 +74,8 @@ func (r *decision) reads() bool {
 	return r.readsAll() || now
 }
 
-// rule decides, once everything is known that must be. At most one effect rewrites the directive,
-// and then it is the only one.
+// decide decides, once everything is known that must be. At most one effect rewrites the directive, and then it is the
+// only one.
 func (r *decision) decide() {
 	r.count()
 	if r.failed() || r.succeeded() {

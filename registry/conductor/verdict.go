@@ -52,7 +52,7 @@ func (r *decision) fatal() (fatal []failure, many string) {
 	return fatal, fmt.Sprintf("; %d of %d instances have failed", len(fatal), all)
 }
 
-// fallen is how many instances of a component have failed for good.
+// failedOf counts the instances of a component that have failed for good.
 func (r *decision) failedOf(component string) (n int) {
 	for _, f := range r.failures {
 		if f.Component == component {

@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	// errDone: the lock can be laid down.
-	errDone = errors.New("laid down")
-	// errBaton: somebody else conducts, or nobody.
+	// errDone: the lock can be released.
+	errDone = errors.New("lock released")
+	// errLockLost: this agent does not conduct any more.
 	errLockLost = errors.New("the directive's lock is lost")
 )
 

@@ -137,7 +137,7 @@ func hint(m registry.Member) uint64 {
 	return n
 }
 
-// ranks gives every instance its place in the gang, in the order of the facts.
+// rankOf is the rank of an instance: its position in the gang, in the order of the facts.
 func rankOf(f conductor.Facts, d registry.Directive, in registry.Instance) int {
 	before := 0
 	for _, c := range f.Components {

@@ -82,7 +82,7 @@ func (l *connection) commit(ctx context.Context, ops ...*api.TxnOp) (results, er
 	return l.transact(ctx, byDefault, ops)
 }
 
-// look reads keys in one request, present or not.
+// readKeys reads keys in one request, whether they exist or not.
 func (l *connection) readKeys(ctx context.Context, c consistency, names ...string) (results, error) {
 	ops := make(api.TxnOps, 0, len(names))
 	for _, name := range names {

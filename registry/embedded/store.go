@@ -71,8 +71,7 @@ func newKeyStore(node string) *keyStore {
 	}
 }
 
-// Get returns the key, or nil, and the index to wait on: of the key when there is one, else of the
-// last change of any key.
+// get returns the key, or nil, and the index to wait on: of the key if it exists, else of the last change of any key.
 func (s *keyStore) get(key string) (*entry, uint64) {
 	e, ok := s.entries.get(key)
 	if !ok {

@@ -15,7 +15,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func at(d time.Duration) time.Time { return start.Add(d) }
 
-// put makes a store with the given keys, each written by itself.
+// filled is a store with these keys, each written by a request of its own.
 func filled(t testing.TB, keys ...string) *keyStore {
 	t.Helper()
 	s := newKeyStore("node")

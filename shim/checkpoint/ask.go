@@ -17,10 +17,10 @@ const (
 	endMost = 5 * time.Second
 )
 
-// asksToSave tells whether the definition names a signal that requests a checkpoint.
+// AsksToSave tells whether the definition names a signal that requests a checkpoint.
 func (m *Manager) AsksToSave() bool { return m.plan.Checkpoint.Signal != "" }
 
-// askToSave requests a checkpoint before the process is stopped within a grace. It waits for a newer complete
+// AskToSave requests a checkpoint before the process is stopped within a grace. It waits for a newer complete
 // checkpoint, and for its upload where checkpoints are uploaded. It returns false if the process ended meanwhile.
 func (m *Manager) AskToSave(grace time.Duration, over <-chan struct{}) bool {
 	wait := grace - min(grace/endPart, endMost)

@@ -136,7 +136,8 @@ func (m *Manager) logTorn(l location, found format.Found) {
 	}
 }
 
-// newest is the checkpoint to resume from, and its path or URL: that of a step, or without a step the newest of all.
+// Newest finds the checkpoint to resume from, and its path or URL: that of a step, or the newest of all if no step is
+// given.
 func (m *Manager) Newest(
 	ctx context.Context, step *int64, warn bool,
 ) (c format.Checkpoint, at string, ok bool) {

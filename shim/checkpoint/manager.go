@@ -68,10 +68,10 @@ type Config struct {
 	Signal func(name string) error
 }
 
-// checkpointNotices warn users for as long as something lasts.
+// Notices warn users for as long as a fault lasts.
 type Notices struct{ Warn, Mended func(kind, text string) }
 
-// checkpointRegistry is what a member reads and writes of the gang's checkpoints.
+// Registry is what a member reads and writes of the gang's checkpoints.
 type Registry interface {
 	Founded() time.Time
 	Record() registry.Member
@@ -91,14 +91,14 @@ type Registry interface {
 	GiveUp(ctx context.Context, after int64) error
 }
 
-// newCheckpointManager makes a manager that lives until close: after ctx is cancelled the process may save once more.
+// New makes a manager that lives until Close: after ctx is cancelled the process may save once more.
 func New(ctx context.Context, cfg Config) *Manager {
 	m := &Manager{cfg: cfg}
 	m.ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return m
 }
 
-// close ends what the manager does in the background, and lets the next agent of this host upload.
+// Close ends the manager's background work, and lets the next agent of this host upload.
 func (m *Manager) Close() {
 	m.stop()
 	m.tasks.Wait()

@@ -13,7 +13,7 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 )
 
-// SetAside gives what is newer than a step another place in its folder, `.muster-set-aside-<why>/`, whole or torn: a
+// Quarantine gives what is newer than a step another place in its folder, `.muster-set-aside-<why>/`, whole or torn: a
 // program that looks for itself must not go on from what the others of its gang do not have. It gives the names of what
 // was moved. Nothing is ever deleted or replaced: where that folder is there already (an earlier life of the registry
 // had this generation, too, or another host does the same) it has a number more, `.muster-set-aside-<why>.1/`.

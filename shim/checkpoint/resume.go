@@ -23,8 +23,8 @@ import (
 // herePatience bounds the look at the checkpoints that a process keeps in a store, while its gang forms.
 const herePatience = 30 * time.Second
 
-// here is what the checkpoint folder holds while nothing runs: the conductor chooses the step of the gang by it. nil:
-// this instance resumes by itself.
+// Here lists what the checkpoint folder holds while nothing runs: the conductor chooses the step of the gang by it. It
+// is nil if this instance resumes by itself.
 func (m *Manager) Here(ctx context.Context, s machine.State) *registry.Here {
 	if m.isService() || !m.follows(s) {
 		return nil
@@ -43,7 +43,7 @@ func (m *Manager) Here(ctx context.Context, s machine.State) *registry.Here {
 	return out
 }
 
-// resume prepares the checkpoint folder for a generation: its checkpoint is downloaded where this host lacks it, and
+// Resume prepares the checkpoint folder for a generation: its checkpoint is downloaded where this host lacks it, and
 // what is newer than the step of the gang is quarantined. If that fails, so does the start that follows (notReady).
 func (m *Manager) Resume(ctx context.Context, s machine.State) {
 	if m.isService() {
@@ -71,7 +71,7 @@ func (m *Manager) Resume(ctx context.Context, s machine.State) {
 	}
 }
 
-// notReady is why the next start cannot resume; nil: it can.
+// NotReady is why the next start cannot resume; nil if it can.
 func (m *Manager) NotReady() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 )
 
-// The file in which TensorFlow keeps what its newest checkpoint is, and a line of it.
+// stateName is the file in which TensorFlow names its newest checkpoint.
 const stateName = "checkpoint"
 
 var stateLine = regexp.MustCompile(`^(all_)?model_checkpoint_paths?:`)

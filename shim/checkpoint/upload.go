@@ -65,7 +65,7 @@ const (
 	quietFailures  = 3               // that may pass by themselves, before the user is warned
 )
 
-// prepare opens the checkpoint store of a plan. It removes what an earlier agent of this index uploaded in part, and
+// Prepare opens the checkpoint store of a plan. It removes what an earlier agent of this index uploaded in part, and
 // commits what the store has where the registry knows of nothing.
 func (m *Manager) Prepare(ctx context.Context, p plan.Plan, in registry.Instance) error {
 	m.plan = p
@@ -351,7 +351,7 @@ func (u *uploader) send(ctx context.Context, uploads []store.Upload) error {
 	return u.m.cfg.Transfer().Send(ctx, u.store, uploads)
 }
 
-// lastUpload waits until the last checkpoint of a process that has ended is in the store: once its end is reported,
+// LastUpload waits until the last checkpoint of a process that has ended is in the store: once its end is reported,
 // nobody may commit it any more. It is nil where there is nothing to wait for.
 func (m *Manager) LastUpload(x *machine.Exit) func(context.Context) {
 	u, s := m.uploader, m.cfg.Loop.State()

@@ -346,8 +346,8 @@ func (v Vault) Remove(ctx context.Context, k Kept) error {
 	return errors.Join(err, v.Store.Prune(ctx, path.Dir(away)))
 }
 
-// SetAside gives all that an instance has stored another place in its folder, `set-aside-<why>/`: nobody lists it, goes
-// on from it or removes it then.
+// Quarantine moves all that an instance has stored into `set-aside-<why>/` of its folder: nobody lists it, resumes from
+// it or removes it there.
 func (v Vault) Quarantine(ctx context.Context, instance, why string) ([]Kept, error) {
 	all, err := v.List(ctx, instance)
 	if err != nil || len(all) == 0 {

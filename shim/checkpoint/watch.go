@@ -15,7 +15,7 @@ const (
 	storePoll  = 5 * time.Second
 )
 
-// watch follows the checkpoints of the process, and uploads them, until the returned function is called.
+// Watch follows the checkpoints of the process and uploads them until the returned function is called.
 func (m *Manager) Watch() (end func()) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	var wg sync.WaitGroup
@@ -49,7 +49,7 @@ func (m *Manager) poll(ctx context.Context) {
 // unreachable.
 const lookPatience = 3 * time.Second
 
-// seeLast looks for the last checkpoint of a process that has ended.
+// SeeLast looks for the last checkpoint of a process that has ended.
 func (m *Manager) SeeLast() {
 	ctx, cancel := context.WithTimeout(m.ctx, lookPatience)
 	seen := make(chan struct{})

@@ -73,7 +73,7 @@ func openPlain(path string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// readPlain reads a regular file whole; one that is too long for that is an error.
+// ReadPlain reads a whole regular file; a file over the limit is an error.
 func ReadPlain(path string) ([]byte, error) {
 	f, err := OpenPlain(path)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// Variables of gRPC's core (doc/environment_variables.md of its sources). A proxy that one of the
-// first three names is used for every address but those that the fourth names, or, where that is not
-// set, no_proxy. Capital letters are not read.
+// noGRPCProxy and its neighbours are variables of gRPC's core (doc/environment_variables.md of its sources). A proxy in
+// one of the first three is used for every address except those in the fourth, or in no_proxy if the fourth is not set.
+// Capital letters are not read.
 const noGRPCProxy = "no_grpc_proxy"
 
 func grpcProxies() []string { return []string{"grpc_proxy", "https_proxy", "http_proxy"} }

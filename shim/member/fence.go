@@ -51,7 +51,7 @@ type fenceConfig struct {
 	dial       func(registry.Row) (*status.Client, error) // a client of a peer's agent
 }
 
-// ErrCutOff refuses a start, or explains an end.
+// errCutOff refuses a start, or explains an end.
 var errCutOff = errors.New("the registry is unreachable from this host although peers reach it")
 
 // watch begins with the claim and ends with close.

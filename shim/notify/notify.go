@@ -30,15 +30,15 @@ const (
 	halfPatience = onePatience / 2
 )
 
-// outlook is what there is to tell a service manager now.
+// Outlook is what a service manager should know now.
 type Outlook struct {
 	Status string
 	// wait is how long its own limits, of a start or of a stop, should not count yet; 0: they may.
 	Wait time.Duration
 }
 
-// notifier tells the service manager that started this agent how it is. Without one it says nothing. Its signs of life are
-// those of who looks at the agent: one that hangs gives none.
+// Notifier tells the service manager that started this agent its state. Without a service manager it does nothing. Its
+// watchdog messages follow from calls of see: an agent that hangs sends none.
 type Notifier struct {
 	log   *slog.Logger
 	alive time.Duration // how long the manager waits for a sign of life; 0: it wants none
@@ -52,7 +52,7 @@ type Notifier struct {
 	all  sync.WaitGroup
 }
 
-// newNotifier begins to tell the manager what see says; the caller closes it at the agent's end.
+// New starts to report what see returns; the caller closes the notifier at the agent's end.
 func New(log *slog.Logger, see func() Outlook) *Notifier {
 	n := &Notifier{log: log, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	n.Look(see)
@@ -67,13 +67,13 @@ func New(log *slog.Logger, see func() Outlook) *Notifier {
 	return n
 }
 
-// look has another function say what there is to tell.
+// Look replaces the function that describes the agent.
 func (n *Notifier) Look(see func() Outlook) {
 	n.see.Store(&see)
 	n.Changed()
 }
 
-// changed has the manager told now.
+// Changed sends the current state now.
 func (n *Notifier) Changed() {
 	select {
 	case n.wake <- struct{}{}:
@@ -132,8 +132,8 @@ func (t *telling) next(now time.Time, o Outlook, ready bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// started says that the gang was whole and the process runs; a later start is none of the manager's business. From here on
-// the manager wants to hear from us, if it has asked to (WatchdogSec=).
+// Started reports that the gang was complete and the process runs; later starts are not reported. The manager's
+// watchdog (WatchdogSec=) is served from here on.
 func (n *Notifier) Started() {
 	if !n.ready.Swap(true) {
 		n.say(daemon.SdNotifyReady)
@@ -141,8 +141,8 @@ func (n *Notifier) Started() {
 	}
 }
 
-// ends says that this agent is about to end with this code. One that ends well without having started anything, as when
-// the run was over before, has been ready for the manager all the same: else its end would be a failure.
+// Ends reports that this agent is about to end with this code. An agent that ends with 0 before it started anything,
+// because the run was over, reports readiness first: else its end would count as a failure.
 func (n *Notifier) Ends(code int) {
 	if code == 0 {
 		n.Started()
@@ -152,7 +152,7 @@ func (n *Notifier) Ends(code int) {
 	n.Changed()
 }
 
-// close says the last word, unless it is empty, and is silent from then on.
+// Close sends the last status, unless it is empty, and nothing after it.
 func (n *Notifier) Close(status string) {
 	n.over.Do(func() {
 		close(n.done)
@@ -163,10 +163,10 @@ func (n *Notifier) Close(status string) {
 	})
 }
 
-// isReady tells that the manager has been told that the service is ready.
+// IsReady tells whether the manager knows that the service is ready.
 func (n *Notifier) IsReady() bool { return n.ready.Load() }
 
-// isStopping tells that the manager has been told that the service ends.
+// IsStopping tells whether the manager knows that the service ends.
 func (n *Notifier) IsStopping() bool { return n.stopping.Load() }
 
 func (n *Notifier) say(state string) {

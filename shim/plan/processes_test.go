@@ -145,7 +145,7 @@ func shells(t *testing.T) map[string][]string {
 	return found
 }
 
-// several started in a folder of its own, with an environment of nothing else.
+// group is several processes started in a folder of its own, with an environment of nothing else.
 type group struct {
 	t   *testing.T
 	cmd *exec.Cmd

@@ -64,7 +64,7 @@ func packageList(packages []appdef.Package) string {
 	return string(text)
 }
 
-// env is what scripts find beside what every process does.
+// scriptEnv adds the variables of scripts to those of every process.
 func (b *builder) scriptEnv(s *Script, env map[string]string) {
 	given := cmp.Or(env["PYTHONPATH"], b.req.Given["PYTHONPATH"], b.req.Inherited["PYTHONPATH"])
 	env["PYTHONPATH"] = strings.TrimSuffix(s.Library+":"+given, ":")

@@ -280,7 +280,7 @@ func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Fo
 	return errors.Join(user.OwnAll(logs.Root), logs.Close())
 }
 
-// Park starts the guard that will hold the instance's process.
+// StartGuard starts the guard that will hold the instance's process.
 func (c *Container) StartGuard(ctx context.Context, p plan.Plan, in registry.Instance) (*sandbox.Guard, error) {
 	confine, err := c.confinement(p, in)
 	if err != nil {

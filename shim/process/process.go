@@ -58,7 +58,7 @@ func New(c Config) *Process {
 	return p
 }
 
-// Park starts the guard that will hold the process.
+// StartGuard starts the guard that will hold the process.
 func (p *Process) StartGuard(ctx context.Context) error { return p.guards.start(ctx) }
 
 // Close ends the guard and all it holds, and waits for what this room has begun. False: something does not end; the log

@@ -26,7 +26,7 @@ func parallel(t *testing.T) {
 	}
 }
 
-// walled parks a guard in a container that change has its say in, and proves at the end that nothing is left of it.
+// containerGuard starts a guard in a container that change may alter, and checks at the end that no process is left.
 func containerGuard(t *testing.T, change func(*Confinement)) *Guard {
 	t.Helper()
 	o := containerOptions(t, change)

@@ -81,7 +81,7 @@ func (f *cgroupBoundary) startInside(lifeline, socket, exe *os.File) (*os.Proces
 	return guard, f.group.Add(guard.Pid)
 }
 
-// spare keeps the guard of a group from being killed for memory: alone, or with its cgroup (memory.oom.group). Its
+// spareGuard keeps the guard of a group from being killed for memory: alone, or with its cgroup (memory.oom.group). Its
 // children inherit that, so the guard sets theirs. Where the agent may not do that, the kernel kills one process alone:
 // beside those of the job the guard is not large enough to be chosen.
 func spareGuard(guard int, group *cgroup.Group) error {
@@ -91,7 +91,7 @@ func spareGuard(guard int, group *cgroup.Group) error {
 	return nil
 }
 
-// discard removes a boundary whose guard could not be started.
+// giveUp removes a boundary whose guard could not be started.
 func (f *cgroupBoundary) giveUp(guard *os.Process) error {
 	var errs []error
 	if guard != nil {

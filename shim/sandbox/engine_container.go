@@ -193,7 +193,7 @@ func (w *containerBoundary) left() Remains {
 	return Remains{Cgroups: w.container.Cgroups(), Dirs: []string{w.container.Dir()}}
 }
 
-// discard ends a container that cannot be used.
+// giveUp ends a container that cannot be used.
 func (w *containerBoundary) giveUp() error {
 	_ = w.container.Kill() // it may have ended
 	_, err := w.container.Wait()

@@ -20,8 +20,8 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Store holds the files that jobs bring to their hosts: each run has a folder of its own in it, and no two runs share
-// a file.
+// runStore holds the files that jobs bring to their hosts: each run has a folder of its own in it, and no two runs
+// share a file.
 //
 //	APP@RUN/SHA256-NAME  a file
 //	APP@RUN/run.json     a Record
@@ -34,13 +34,13 @@ type runStore struct {
 	seen  string // its URL, or path, on the hosts
 }
 
-// Folder is the folder of one run.
+// runFolder is the folder of one run.
 type runFolder struct {
 	store *runStore
 	name  string
 }
 
-// File is a file to bring.
+// artifact is a file to bring.
 type artifact struct {
 	Name       string // what it is called in the store: its ending tells what it is
 	Path       string // where it lies here
@@ -62,7 +62,7 @@ const recordName = "run.json"
 // errReadOnly is a store that nothing can be put into.
 var errReadOnly = errors.New("nothing can be put there")
 
-// Open finds the store at a file: or hdfs: URL, or at a path. It need not be there yet.
+// openStore finds the store at a file: or hdfs: URL, or at a path. It may not exist yet.
 func openStore(ctx context.Context, url string, stores store.Set) (*runStore, error) {
 	url = strings.TrimRight(url, "/")
 	if isWeb(url) {

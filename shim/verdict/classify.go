@@ -59,7 +59,7 @@ func tableOf(version string) []Entry {
 	return spec1()
 }
 
-// Of is the row of a code; a code that the table does not have is treated as PAI treats it.
+// entryOf is the row of a code; a code that the table lacks is treated as PAI treats it.
 func entryOf(version string, code int) Entry {
 	table := tableOf(version)
 	for _, other := range []int{code, unlisted(code)} {

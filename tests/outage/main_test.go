@@ -324,7 +324,7 @@ func (j *job) await(what string, see func() bool) {
 	}
 }
 
-// stays asserts that processes have not been told to end, and live.
+// stay asserts that the processes live and nobody has asked them to end.
 func (j *job) stay(cast ...*actor) {
 	j.t.Helper()
 	for _, a := range cast {

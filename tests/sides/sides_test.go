@@ -132,7 +132,7 @@ func TestAttempts(t *testing.T) {
 	j.ends("stopped")
 }
 
-// scheduler stands for ps-lite's: the same program in another role, which ends when everybody has said goodbye to it.
+// node is a program that stands for ps-lite's. In the role scheduler it ends when all others have said goodbye to it.
 const node = `import os, socket, sys, time
 role = os.environ["DMLC_ROLE"]
 folder = os.environ["MUSTER_CHECKPOINT_DIR"]

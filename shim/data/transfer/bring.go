@@ -229,7 +229,7 @@ func halfOf(name string) string {
 // onlyWriter hides that a file could take over the copying: the read must see its context end.
 type onlyWriter struct{ io.Writer }
 
-// explain says what would do about a full disk, where a message is about a folder of ours.
+// Explain adds to an error of a full disk what would help, if the error is about one of our folders.
 func Explain(err error, dir string) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		if _, told := errors.AsType[*store.Error](err); !told {

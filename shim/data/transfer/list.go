@@ -27,7 +27,7 @@ type File struct {
 // Name is what it is called outside of its store.
 func (f File) Name() string { return cmp.Or(f.URL, f.Path) }
 
-// shown is what people read of it, in errors and logs: with its filesystem, and without what may be secret in a URL.
+// Shown is the file's name in errors and logs: with its filesystem, without secrets of its URL.
 func (f File) Shown() string {
 	name := cmp.Or(f.URL, locationOf(f.Store, f.Path))
 	if store.SchemeOf(name) == "" {
@@ -36,7 +36,7 @@ func (f File) Shown() string {
 	return store.Printable(name)
 }
 
-// deepest is how many folders in each other are listed; more is a link that leads back.
+// Deepest is how many nested folders are listed; a deeper folder is a link that leads back.
 const Deepest = 64
 
 // The names in a store that belong to who writes there, not to what was written.

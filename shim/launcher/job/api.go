@@ -99,7 +99,7 @@ func (a API) Send(ctx context.Context, method, path string, body []byte) error {
 // mostAnswer bounds an answer, in bytes: a job's allocations with their events are long.
 const mostAnswer = 64 << 20
 
-// said is what a refusal tells a person: of JSON the text alone.
+// refusal is the text of a refused request: for JSON its message alone.
 func refusal(text []byte) string {
 	var answer struct {
 		Diagnostics     string `json:"diagnostics"`

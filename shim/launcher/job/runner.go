@@ -44,8 +44,8 @@ var noAnswer = regexp.MustCompile(`(?i)timed?[ -]?out|unable to contact|` +
 	`connection (reset|closed|lost|aborted|failure|to .* lost)|\bEOF\b|broken pipe|zero bytes|` +
 	`deadline exceeded|(send|receive) failure|endpoint is not connected`)
 
-// command runs a launcher's client and gives what it says on stdout. A terminal's Ctrl-C goes to a process group, of
-// which each gets one of its own: we say when it is to end.
+// Run runs a launcher's client and returns its stdout. A terminal's Ctrl-C goes to a process group, and each client has
+// one of its own: the caller's context ends it.
 func (c Runner) Run(ctx context.Context, stdin string, words ...string) (string, error) {
 	patience := cmp.Or(c.Patience, Patience)
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -37,8 +37,8 @@ func (u *unit) section(name string, lines ...unitLine) {
 // unitUser is what systemd takes for a user: it would start no agent as anybody else.
 var unitUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$`)
 
-// The unit's names. The app's is in them, so that several apps share a host; shim/launcher reads component and index
-// behind the @.
+// unitName is the unit's name. It has the app's, so that several apps can share a host; shim/launcher reads component
+// and index behind the @.
 func (w writer) unitName() string { return "muster-" + unitEscape(w.Options.AppID) }
 
 func instanceUnit(template, component string, index int) string {

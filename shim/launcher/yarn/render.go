@@ -388,7 +388,8 @@ limited() {
 }
 `
 
-// A container's PATH need not have Hadoop's commands: bash has its own there, whatever the NodeManager's is.
+// scriptBring finds Hadoop's commands. A container's PATH may lack them: bash has its own there, whatever the
+// NodeManager's is.
 const scriptBring = `
 # The client takes files of this host along to the containers, and of no other place.
 brought=$(mktemp -d)

@@ -11,7 +11,7 @@ import (
 // quotaPeriod of a hard CPU limit, in microseconds: the kernel's default.
 const quotaPeriod = 100_000
 
-// Bounds of cpu.shares (sched-design-CFS); a core is worth 1024.
+// maxShares bounds cpu.shares (sched-design-CFS); a core is worth 1024.
 const maxShares = 262144
 
 func shares(cores int) uint64 { return min(uint64(cores)*1024, maxShares) }

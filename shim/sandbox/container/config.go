@@ -87,9 +87,9 @@ func (s Spec) cgroupOf(who identity) *cgroups.Cgroup {
 	return &cgroups.Cgroup{Path: s.Cgroup, Rootless: who.rootless, Resources: &cgroups.Resources{}}
 }
 
-// The network is the host's: the gang's ports are the host's ports. The container sees its own cgroup as the root, so
-// that runtimes which size themselves by it find it. Where it cannot have a cgroup namespace, bind mounts do the same
-// on v1, at twice the cost.
+// namespaces are those of a container. The network is the host's: the gang's ports are the host's ports. The container
+// sees its own cgroup as the root, so that runtimes which size themselves by it find it. Where it cannot have a cgroup
+// namespace, bind mounts do the same on v1, at twice the cost.
 func namespaces(who identity) configs.Namespaces {
 	all := configs.Namespaces{
 		{Type: configs.NEWNS},

@@ -25,7 +25,7 @@ type Container struct {
 	pid       int
 }
 
-// errNoDoor says that main does not begin with Init.
+// errNoInit says that main does not begin with Init.
 var errNoInit = errors.New("main must begin with container.Init")
 
 // Run makes the container and starts its first process, PID 1: the program in the last of files, with files

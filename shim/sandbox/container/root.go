@@ -210,7 +210,7 @@ func (s Spec) hostFiles() ([]*configs.Mount, error) {
 	return mounts, nil
 }
 
-// The host's own names stay; the container's is added.
+// hosts is /etc/hosts of the container: the host's own names and the container's.
 func (s Spec) hosts() []byte {
 	b, err := os.ReadFile("/etc/hosts")
 	if err != nil {

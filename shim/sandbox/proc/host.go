@@ -152,7 +152,7 @@ func (h Host) environ(pid int) []string {
 	return strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
 }
 
-// A process that ends between open and read answers ESRCH.
+// isNoProcess also knows ESRCH, the answer of a process that ends between open and read.
 func isNoProcess(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }

@@ -146,7 +146,7 @@ func (c Config) identity(conf Conf) (identity, error) {
 	return identity{user: name}, nil
 }
 
-// The configuration that was read last of each folder: it is looked at for each URL, and changes hardly ever.
+// confs holds the configuration that was read last of each folder: every URL asks for it, and it hardly ever changes.
 var confs struct {
 	sync.Mutex
 	of map[string]confOf

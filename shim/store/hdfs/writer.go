@@ -388,8 +388,8 @@ func (w *writer) finish() error {
 	}
 }
 
-// A DataNode tells the NameNode of a block a moment after it has told us: many small files would wait long for it
-// together.
+// soon is a short pause. A DataNode reports a block to the NameNode a moment after it has answered us: many small files
+// would wait long for it together.
 var soon = store.Backoff{First: 5 * time.Millisecond, Longest: 200 * time.Millisecond}
 
 // mostAsked is how often it is asked so soon.

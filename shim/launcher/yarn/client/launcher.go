@@ -41,7 +41,7 @@ func newClient(r job.Request) (job.Client, error) {
 	return &serviceClient{restClient: manager, Definition: text, Kept: kept}, nil
 }
 
-// shellClient refuses the distributed shell where its client is not there.
+// checkShell refuses the distributed shell if Hadoop's client is missing.
 func checkShell() error {
 	if os.Getenv("HADOOP_HOME") != "" {
 		return nil
@@ -75,7 +75,7 @@ func keptService(ctx context.Context, stores store.Set, owner, name string) (tex
 	return io.ReadAll(io.LimitReader(kept, mostService))
 }
 
-// resourceManager is where YARN's REST is and who asks it.
+// findManager finds YARN's REST address and the user to ask as.
 func findManager(r job.Request) (*restClient, error) {
 	m := &restClient{User: os.Getenv("HADOOP_USER_NAME")}
 	if m.User == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// ResourceManager is the REST of YARN's: services and applications, as a user of simple authentication (user.name). A
-// cluster that wants Kerberos refuses it.
+// restClient calls the REST of YARN's ResourceManager for services and applications, as a user of simple authentication
+// (user.name). A cluster with Kerberos refuses it.
 type restClient struct {
 	// Addresses are those of its web application, http://HOST:PORT or HOST:PORT: of a pair, each is asked until one
 	// is active.
@@ -114,7 +114,7 @@ func (r *restClient) kill(ctx context.Context, id string) error {
 	return nil
 }
 
-// Service submits a definition to YARN's service API.
+// serviceClient submits a definition to YARN's service API.
 type serviceClient struct {
 	*restClient
 	// Definition is what room render wrote.

@@ -22,8 +22,8 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/job"
 )
 
-// Shell runs a script of room render that submits to YARN's distributed shell, by Hadoop's own client: HADOOP_HOME is
-// set, and `yarn` in the PATH or below it.
+// shellClient runs a rendered script that submits to YARN's distributed shell, with Hadoop's own client: HADOOP_HOME is
+// set, and `yarn` is in the PATH or below it.
 type shellClient struct {
 	*restClient
 	Script string
