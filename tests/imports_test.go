@@ -158,6 +158,11 @@ var rooms = []room{
 	}},
 	{path: "shim/checkpoint/format", may: []string{"shim/store"}},
 
+	{path: "cmd/internal/run", may: []string{
+		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul",
+		"registry/embedded", "shim", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/machine", "shim/openapp",
+		"shim/plan", "shim/policy", "shim/prepare", "shim/signals", "shim/status", "shim/tail", "shim/verdict", "shim/wait", "shim/workdir",
+	}},
 	{path: "cmd/internal/console", may: []string{"shim/exit"}},
 	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/ask", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/status", "shim/wait", "shim/wording"}},

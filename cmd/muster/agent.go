@@ -85,7 +85,7 @@ func (f *agentFlags) register(set flags.Set) {
 	set.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the process; repeatable")
 	set.StringVar(&f.exitMap, "exit-code-map", "", "`CODE|CLASS=CODE,…`, applied last")
 	set.DurationVar(&f.kill, "kill-window", 0, "time between the launcher's TERM and its KILL (default: the launcher's usual)")
-	set.BoolVar(&f.paiReport, paiReportFlag, false, paiReportUsage)
+	set.BoolVar(&f.paiReport, flags.PAIReport, false, flags.PAIReportUsage)
 	set.BoolVar(&f.logJSON, "log-json", false, "write the agent's own log as JSON")
 	set.IntVar(&f.lifeline, "lifeline-fd", -1, "descriptor whose end means: stop in grace")
 	flags.Must(set.MarkHidden("lifeline-fd"))

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/console/consoletest"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/process"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -68,7 +69,7 @@ func execAgent(t *testing.T) string {
 // On a terminal exec is one: the program has a terminal of the same size, follows it, and is typed to.
 func TestExecOnATerminal(t *testing.T) {
 	state := execAgent(t)
-	master, end := terminal(t, 77, 33)
+	master, end := consoletest.Terminal(t, 77, 33)
 	before, err := unix.IoctlGetTermios(int(end.Fd()), unix.TCGETS)
 	if err != nil {
 		t.Fatal(err)

@@ -36,27 +36,27 @@ func (f *submitFlags) registerRemote(flags flags.Set) {
 // there runs the job by a launcher, and waits for its end as hbox-submit does.
 func (f *hboxFlags) there(ctx context.Context, s console.Streams, launcher string, job hbox.Submission) error {
 	x := f.remote
-	x.wait, x.json, x.state = true, f.run.json, f.run.state
-	x.job.registry, x.job.filesystem = f.run.registry, f.run.filesystem
-	x.job.file.AppID = f.run.appID
-	if f.run.appID == "" { // names of jobs are no names of their own, as HBox has it
+	x.wait, x.json, x.state = true, f.run.JSON, f.run.State
+	x.job.registry, x.job.filesystem = f.run.Registry, f.run.Filesystem
+	x.job.file.AppID = f.run.AppID
+	if f.run.AppID == "" { // names of jobs are no names of their own, as HBox has it
 		x.job.file.AppID = appdef.NameOf(job.App.Name, "-"+strconv.FormatInt(time.Now().UnixMilli(), 10))
 	}
 	agent := jobAgentFlags{
-		workDir: f.run.workDir, logDir: f.run.logDir, policy: f.run.policy, env: f.run.env, requireLimits: f.run.strict,
+		workDir: f.run.WorkDir, logDir: f.run.LogDir, policy: f.run.Policy, env: f.run.Env, requireLimits: f.run.RequireLimits,
 	}
-	if f.run.engine != "auto" {
-		agent.engine = f.run.engine
+	if f.run.Engine != "auto" {
+		agent.engine = f.run.Engine
 	}
-	if f.run.ports != ports.Default.String() {
-		agent.ports = f.run.ports
+	if f.run.Ports != ports.Default.String() {
+		agent.ports = f.run.Ports
 	}
 	x.job.agent = agent
 	o, err := x.submission(s, "hbox-submit", launcher)
 	if err != nil {
 		return err
 	}
-	if f.run.host != "" {
+	if f.run.Host != "" {
 		return exit.Usagef("hbox-submit: --host is of this machine; agents of %s find their own", launcher)
 	}
 	if err := x.job.check(launcher); err != nil {

@@ -9,20 +9,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/cmd/internal/run"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/dryrun"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
-	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/submit"
 )
 
@@ -46,7 +44,7 @@ HBox's options:
 
 // hboxFlags are muster's own options of hbox-submit: those of muster run whose names HBox does not have.
 type hboxFlags struct {
-	run      runFlags
+	run      run.Options
 	launcher string
 	remote   submitFlags // with a launcher
 	explain  bool
@@ -55,7 +53,7 @@ type hboxFlags struct {
 
 func newHBoxSubmit(s console.Streams) *cobra.Command {
 	f := hboxFlags{}
-	f.run.output, f.run.ports, f.run.engine = outputLines, ports.Default.String(), "auto"
+	f.run.Output, f.run.Ports, f.run.Engine = run.OutputLines, ports.Default.String(), "auto"
 	cmd := &cobra.Command{
 		Use: "hbox-submit [MUSTER'S OPTIONS] [HBOX'S OPTIONS] COMMAND…", Short: "Run a job as hbox-submit submits it",
 		Long: hboxLong + hboxHelp(), DisableFlagParsing: true, DisableFlagsInUseLine: true,
@@ -73,20 +71,20 @@ func newHBoxSubmit(s console.Streams) *cobra.Command {
 
 func (f *hboxFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.run.registry.Register(flags)
+	f.run.Registry.Register(flags)
 	flags.Lookup("registry").Usage = registry.AddressForms + " (default: one of its own, embedded in this command)"
-	f.run.state.Register(flags)
-	f.run.filesystem.Register(flags)
-	flags.StringVar(&f.run.appID, "app-id", "", "name of the gang (default: the job's name and six letters)")
-	flags.StringVar(&f.run.workDir, "work-dir", "", "folder for package, checkpoints and instances")
-	flags.StringVar(&f.run.logDir, "log-dir", "", "folder for logs (default: log in the work folder)")
-	flags.StringVar(&f.run.host, "host", "", "address of this machine (default with the embedded registry: 127.0.0.1)")
-	flags.StringVar(&f.run.ports, "ports", f.run.ports, "range to take ports from")
-	flags.StringVar(&f.run.engine, "engine", f.run.engine, "how the processes are confined: auto, container, cgroup or process")
-	flags.BoolVar(&f.run.strict, "require-limits", false, "run only where every limit that is asked for is enforced")
-	flags.StringVar(&f.run.policy, "policy", "", "what this host's operator permits and forbids (default: "+policy.DefaultFile+")")
-	flags.StringArrayVar(&f.run.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
-	flags.BoolVar(&f.run.json, "json", false, "print the result as JSON")
+	f.run.State.Register(flags)
+	f.run.Filesystem.Register(flags)
+	flags.StringVar(&f.run.AppID, "app-id", "", "name of the gang (default: the job's name and six letters)")
+	flags.StringVar(&f.run.WorkDir, "work-dir", "", "folder for package, checkpoints and instances")
+	flags.StringVar(&f.run.LogDir, "log-dir", "", "folder for logs (default: log in the work folder)")
+	flags.StringVar(&f.run.Host, "host", "", "address of this machine (default with the embedded registry: 127.0.0.1)")
+	flags.StringVar(&f.run.Ports, "ports", f.run.Ports, "range to take ports from")
+	flags.StringVar(&f.run.Engine, "engine", f.run.Engine, "how the processes are confined: auto, container, cgroup or process")
+	flags.BoolVar(&f.run.RequireLimits, "require-limits", false, "run only where every limit that is asked for is enforced")
+	flags.StringVar(&f.run.Policy, "policy", "", "what this host's operator permits and forbids (default: "+policy.DefaultFile+")")
+	flags.StringArrayVar(&f.run.Env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
+	flags.BoolVar(&f.run.JSON, "json", false, "print the result as JSON")
 	flags.BoolVar(&f.explain, "explain", false, "say what would run, as muster explain does, and run nothing")
 	flags.StringVar(&f.keep, "package", "", "write the app package that the job is into this `FOLDER`, and run nothing")
 	flags.StringVar(&f.launcher, "launcher", "", "where to run: none, which is here, or yarn, nomad, slurm, systemd, k8s, as muster submit has it")
@@ -182,8 +180,8 @@ func (f *hboxFlags) look(ctx context.Context, s console.Streams, job hbox.Submis
 	defer func() { err = errors.Join(err, remove()) }()
 	if f.explain {
 		sheet := planFlags{
-			Options:    dryrun.Options{Roster: dryrun.ExampleRoster, Engine: f.run.engine},
-			filesystem: f.run.filesystem,
+			Options:    dryrun.Options{Roster: dryrun.ExampleRoster, Engine: f.run.Engine},
+			filesystem: f.run.Filesystem,
 		}
 		if err := sheet.explain(ctx, s, dir); err != nil {
 			return err
@@ -203,38 +201,20 @@ func (f *hboxFlags) look(ctx context.Context, s console.Streams, job hbox.Submis
 
 // here runs the job on this machine: as a package that is made of it, by the code of muster run.
 func (f *hboxFlags) here(ctx context.Context, s console.Streams, job hbox.Submission) (err error) {
-	if err := f.settle(job); err != nil {
+	if err := f.run.Settle(job.App); err != nil {
 		return err
 	}
-	dir, remove, err := hboxPackage(f.run.workDir, job)
+	dir, remove, err := hboxPackage(f.run.WorkDir, job)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	p := hboxProgress{
-		state: f.run.state.Resolve(), app: f.run.appID, result: filepath.Join(f.run.workDir, "result.json"), out: s.Err,
+		state: f.run.State.Resolve(), app: f.run.AppID, result: filepath.Join(f.run.WorkDir, "result.json"), out: s.Err,
 		workers: submit.Workers(&job.App),
 	}
 	stop := p.follow(ctx)
-	err = f.run.run(ctx, s, dir)
+	err = f.run.Run(ctx, s, dir)
 	stop(err)
 	return err
-}
-
-// settle names the run and its folder, which the progress is read by.
-func (f *hboxFlags) settle(job hbox.Submission) error {
-	r := &runner{flags: &f.run, app: &openapp.App{App: job.App}, started: time.Now()}
-	if err := r.check(); err != nil {
-		return err
-	}
-	f.run.appID = r.appID
-	if f.run.workDir == "" {
-		dir, err := status.DefaultWorkDir(r.appID)
-		if err != nil {
-			return err
-		}
-		f.run.workDir = dir
-	}
-	f.run.workDir = flags.Absolute(f.run.workDir)
-	return nil
 }

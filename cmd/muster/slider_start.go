@@ -20,6 +20,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/cmd/internal/run"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hostlock"
@@ -170,7 +171,7 @@ func (a *sliderApp) runArgs() ([]string, error) {
 	r := a.record.Run
 	args := []string{
 		a.path(a.record.Definition), "--app-id", a.name, "--work-dir", a.work(), "--state-dir", r.StateDir,
-		"--output", outputLines, fmt.Sprintf("--require-limits=%t", r.Strict),
+		"--output", run.OutputLines, fmt.Sprintf("--require-limits=%t", r.Strict),
 	}
 	for _, f := range [][2]string{{"--registry", r.Registry}, {"--engine", r.Engine}, {"--policy", r.Policy}, {"--host", r.Host}, {"--ports", r.Ports}} {
 		if f[1] != "" {
@@ -266,7 +267,7 @@ func (a *sliderApp) ended(s console.Streams, b *background) error {
 	if b.code == 0 {
 		return nil
 	}
-	for _, line := range tailOf(a.path(sliderErr), 0, 2*reportLines) {
+	for _, line := range run.TailOf(a.path(sliderErr), 0, 2*run.ReportLines) {
 		fmt.Fprintln(s.Err, line)
 	}
 	fmt.Fprintf(s.Err, "%s: its run ended with %d: all that it said is in %s; muster slider update and start try again, destroy --force removes it\n", a.name, b.code, a.path(sliderErr))

@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"context"
@@ -140,7 +140,7 @@ func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end
 		r.each(func(c *child) { c.send(syscall.SIGTERM) })
 	default:
 		r.say("%s: stopping: every process gets its stop signal and its grace, checkpoints are kept; Ctrl-C again kills", r.appID)
-		ask := registry.Ask{Version: 1, Kind: "stop", ID: shim.NewID(), By: "interrupt"}
+		ask := registry.Ask{Version: 1, Kind: registry.AskStop, ID: shim.NewID(), By: "interrupt"}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if err := r.client.Ask(ctx, r.appID, ask); err != nil {

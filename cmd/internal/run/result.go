@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"bufio"
@@ -30,13 +30,13 @@ func (r *runner) finish(e end) error {
 		r.say("%s: %v", r.appID, err)
 	}
 	reported := r.report(e, result)
-	if r.flags.paiReport {
+	if r.flags.PAIReport {
 		r.reportPAI(e)
 	}
 	if r.tabular() {
 		r.say("%s", r.logsHint())
 	}
-	if r.flags.json {
+	if r.flags.JSON {
 		enc := json.NewEncoder(r.streams.Out)
 		enc.SetIndent("", "  ")
 		if err := enc.Encode(result); err != nil {
@@ -52,8 +52,8 @@ func (r *runner) finish(e end) error {
 }
 
 // refuse is the result of a run that a bad definition kept from beginning. Nothing of it is written to a file.
-func (f *runFlags) refuse(s console.Streams, ref string, err error) error {
-	if !f.json || exit.CodeOf(err) != exit.Definition {
+func (f *Options) refuse(s console.Streams, ref string, err error) error {
+	if !f.JSON || exit.CodeOf(err) != exit.Definition {
 		return nil
 	}
 	problems, ok := errors.AsType[appdef.Problems](err)
@@ -65,7 +65,7 @@ func (f *runFlags) refuse(s console.Streams, ref string, err error) error {
 		name = filepath.Base(flags.Absolute(ref))
 	}
 	result := status.ResultFile{
-		Version: 1, App: f.appID, Name: name, Instances: []status.Instance{}, Code: exit.Definition,
+		Version: 1, App: f.AppID, Name: name, Instances: []status.Instance{}, Code: exit.Definition,
 		Ending: status.Ending{
 			Outcome: string(registry.Failed), Class: new(string(registry.ClassDefinition)), Cause: problems[0].String(),
 		},

@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"path/filepath"
@@ -7,11 +7,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/verdict"
-)
-
-const (
-	paiReportFlag  = "pai-exit-report"
-	paiReportUsage = "tell a failure on stderr as OpenPAI's containers tell it to their launcher: between [PAI_RUNTIME_ERROR_START] and [PAI_RUNTIME_ERROR_END]"
 )
 
 // paiLines is how many lines of a log a report is made from: more than any version of it tells.
@@ -30,11 +25,11 @@ func (r *runner) reportPAI(e end) {
 		f.Code, f.Signal, f.Message, f.OOM = x.Code, x.Signal, x.Why, x.Class == registry.ClassOOM
 		for _, name := range []string{"stderr.log", "stdout.log"} {
 			if at, began := from[name]; f.User == "" && began {
-				f.User = strings.Join(tailOf(filepath.Join(dir, name), at, paiLines), "\n")
+				f.User = strings.Join(TailOf(filepath.Join(dir, name), at, paiLines), "\n")
 			}
 		}
 	}
-	f.Runtime = strings.Join(tailOf(filepath.Join(dir, "agent.log"), 0, paiLines), "\n")
+	f.Runtime = strings.Join(TailOf(filepath.Join(dir, "agent.log"), 0, paiLines), "\n")
 	version := appdef.PAI1
 	if own := r.app.Settings.PAI.Version; own != "" {
 		version = own

@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"fmt"
@@ -79,30 +79,30 @@ func (r *runner) launch(c *child, counts map[string]int, tell chan<- ended) erro
 }
 
 func (r *runner) agentArgs(in registry.Instance, counts map[string]int) ([]string, error) {
-	definition, err := r.flags.app.Args()
+	definition, err := r.flags.App.Args()
 	if err != nil {
 		return nil, err
 	}
 	args := []string{
 		"agent", "--app", r.app.Ref, "--app-id", r.appID, "--run", r.runID,
 		"--component", in.Component, "--index", strconv.Itoa(in.Index), "--registry", r.address.String(), "--launcher", "shell",
-		"--work-dir", r.workDir, "--log-dir", r.logDir, "--state-dir", string(r.state), "--ports", r.flags.ports, "--lifeline-fd", "3",
-		"--engine", r.flags.engine, "--require-limits=" + strconv.FormatBool(r.flags.strict),
+		"--work-dir", r.workDir, "--log-dir", r.logDir, "--state-dir", string(r.state), "--ports", r.flags.Ports, "--lifeline-fd", "3",
+		"--engine", r.flags.Engine, "--require-limits=" + strconv.FormatBool(r.flags.RequireLimits),
 	}
-	if r.flags.policy != "" {
-		args = append(args, "--policy", r.flags.policy)
+	if r.flags.Policy != "" {
+		args = append(args, "--policy", r.flags.Policy)
 	}
-	if r.flags.host != "" {
-		args = append(args, "--host", r.flags.host)
+	if r.flags.Host != "" {
+		args = append(args, "--host", r.flags.Host)
 	}
-	for _, e := range r.flags.env {
+	for _, e := range r.flags.Env {
 		args = append(args, "--env", e)
 	}
-	args = append(append(args, r.flags.filesystem.Args()...), definition...)
+	args = append(append(args, r.flags.Filesystem.Args()...), definition...)
 	if n, ok := counts[in.Component]; ok && n != r.app.Component(in.Component).Instances {
 		args = append(args, "--instances", in.Component+"="+strconv.Itoa(n))
 	}
-	return append(args, r.flags.registry.Args()...), nil
+	return append(args, r.flags.Registry.Args()...), nil
 }
 
 func (c *child) send(sig syscall.Signal) {

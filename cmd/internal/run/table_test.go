@@ -1,50 +1,22 @@
-package main
+package run
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/console/consoletest"
 	"github.com/muster-agent/muster/shim/status"
 )
-
-// terminal opens a pseudo-terminal of that size: what is written to the second end is read from the first.
-func terminal(t *testing.T, columns, rows uint16) (master, end *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = master.Close() })
-	fd := int(master.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	end, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}); err != nil {
-		t.Fatal(err)
-	}
-	return master, end
-}
 
 // On a terminal a run is a table that is drawn in its own place, fits the window, and leaves messages
 // standing above it.
 func TestTableOnATerminal(t *testing.T) {
-	master, end := terminal(t, 20, 6)
-	r := &runner{appID: "d1", flags: &runFlags{output: outputAuto}, streams: console.Streams{Err: end, Out: io.Discard}}
+	master, end := consoletest.Terminal(t, 20, 6)
+	r := &runner{appID: "d1", flags: &Options{Output: OutputAuto}, streams: console.Streams{Err: end, Out: io.Discard}}
 	if !r.tabular() {
 		t.Error("got lines, want a table on a terminal")
 	}

@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"context"
@@ -22,17 +22,17 @@ import (
 
 // The values of --output.
 const (
-	outputAuto  = "auto"
+	OutputAuto  = "auto"
 	outputTable = "table"
-	outputLines = "lines"
+	OutputLines = "lines"
 )
 
-func outputs() []string { return []string{outputAuto, outputTable, outputLines} }
+func Outputs() []string { return []string{OutputAuto, outputTable, OutputLines} }
 
 // tabular tells whether the run is shown as a table; auto means on a terminal.
 func (r *runner) tabular() bool {
-	if r.flags.output != outputAuto {
-		return r.flags.output == outputTable
+	if r.flags.Output != OutputAuto {
+		return r.flags.Output == outputTable
 	}
 	f, ok := r.streams.Err.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -41,8 +41,8 @@ func (r *runner) tabular() bool {
 // logsHint names the command that shows what a table has no room for.
 func (r *runner) logsHint() string {
 	hint := "logs: muster logs " + r.appID
-	if r.flags.state.Dir != "" {
-		hint += " --state-dir " + r.flags.state.Dir
+	if r.flags.State.Dir != "" {
+		hint += " --state-dir " + r.flags.State.Dir
 	}
 	return hint
 }
