@@ -13,14 +13,15 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/notify"
+	"github.com/muster-agent/muster/shim/outlook"
 	"github.com/muster-agent/muster/shim/signals"
 )
 
 // Run is the whole life of an agent: it joins the gang, runs the process, and ends with the verdict. It returns the exit
 // code for the launcher, and an error where the log has not told yet why it is not 0.
 func Run(ctx context.Context, o Options) (code int, err error) {
-	last, manager := "", notify.New(o.Output.logger(o.Output.To), loading(o.App, time.Now()))
-	defer func() { manager.Close(cmp.Or(last, errorStatus(err))) }()
+	last, manager := "", notify.New(o.Output.logger(o.Output.To), outlook.Loading(o.App, time.Now()))
+	defer func() { manager.Close(cmp.Or(last, outlook.OfError(err))) }()
 	open := o.Open
 	open.Policy, open.Hadoop = &o.Policy, o.Hadoop
 	app, err := open.Load(ctx, o.App, o.Output.To)
@@ -35,14 +36,14 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	defer a.close()
 	defer a.hear(o)()
 	final := a.run(ctx)
-	last = lastStatus(final)
+	last = outlook.Last(final)
 	return a.end(o, final)
 }
 
 // end says the last words, and how the agent ends.
 func (a *agent) end(o Options, final machine.State) (code int, err error) {
 	code = final.ExitCode()
-	undone := a.data.undoneOutputs()
+	undone := a.data.Undone()
 	if undone != nil && code == 0 {
 		code = exit.Registry
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/data/manager"
+	"github.com/muster-agent/muster/shim/data/stores"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/gpu/grant"
@@ -97,10 +99,11 @@ type rooms struct {
 	client       *consul.Client
 	times        registry.Times
 	member       *member.Member
+	stores       *stores.Stores
 	container    *prepare.Container
 	ports        *ports.Instance
 	gpus         *grant.Grant
-	data         *dataManager
+	data         *manager.Manager
 	checkpoints  *checkpoint.Manager
 	journal      *journal.Journal
 	notify       *notify.Notifier // tells the service manager
@@ -193,10 +196,11 @@ func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
 	a.journal = journal.New(a.log, a.logDir, a.loop.State)
 	a.ports = ports.NewInstance(a.id.appID, o.Ports, a.log)
 	a.gpus = grant.New(a.log, a.alloc.Devices)
+	a.stores = a.storesOf()
 	a.container = prepare.New(a.containerConfig(o.RequireLimits))
 	a.atEnd(a.container.Close)
-	a.data = newDataManager(ctx, a.dataConfig())
-	a.atEnd(a.data.close)
+	a.data = manager.New(ctx, a.dataConfig())
+	a.atEnd(a.data.Close)
 	a.checkpoints = checkpoint.New(ctx, a.checkpointConfig())
 	a.atEnd(a.checkpoints.Close)
 	a.member = member.New(ctx, a.memberConfig(newRun, member.Listen{Address: o.API, Ports: o.Ports}))

@@ -3,7 +3,6 @@ package shim
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/shim/process"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // begin makes the process of the instance that has been prepared.
@@ -54,12 +54,12 @@ func (a *agent) park(ctx context.Context, p plan.Plan, in registry.Instance) (*s
 // over takes the event of an attempt that has ended: what it saved last counts for its budget and in the result.
 func (a *agent) over(e machine.Event) {
 	a.checkpoints.SeeLast()
-	a.data.ended(e, a.checkpoints.LastUpload(e.Exit))
+	a.data.Ended(e, a.checkpoints.LastUpload(e.Exit))
 }
 
 // failData ends the process for its data. What another attempt would meet again is not tried again.
 func (a *agent) failData(why string, err error) {
-	a.process.Condemn(registry.ClassData, short(why), !store.Transient(err))
+	a.process.Condemn(registry.ClassData, wording.Short(why), !store.Transient(err))
 	a.process.Kill()
 }
 
@@ -93,25 +93,15 @@ type processData struct {
 	plan plan.Plan
 }
 
-func (d processData) Inputs(start *plan.Start) { d.a.data.tellInputs(start) }
-func (d processData) CallOff(s machine.State)  { d.a.data.callOffOutputs(s) }
+func (d processData) Inputs(start *plan.Start) { d.a.data.Inputs(start) }
+func (d processData) CallOff(s machine.State)  { d.a.data.CallOff(s) }
 func (d processData) Pipes() (process.Pipes, error) {
-	pipes, err := d.a.data.pipes(d.plan)
+	pipes, err := d.a.data.Pipes(d.plan)
 	if err != nil {
 		return nil, err
 	}
-	return processPipes{pipes, d.plan}, nil
+	return pipes, nil
 }
-
-type processPipes struct {
-	*stdio
-	plan plan.Plan
-}
-
-func (p processPipes) Stdin() *os.File            { return p.stdin }
-func (p processPipes) Stdout() *os.File           { return p.stdout }
-func (p processPipes) Begin(over <-chan struct{}) { p.begin(p.plan, over) }
-func (p processPipes) Abandon()                   { p.abandon() }
 
 // processCheckpoints is where a process resumes from.
 type processCheckpoints struct{ m *checkpoint.Manager }

@@ -25,7 +25,7 @@ func (a *agent) publish() error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := publisher.Serve(ctx, l, a.withFolders(publisher.Prefix(address), publisher.Handler(publisher.Prefix(address), appSource{a}))); err != nil {
+		if err := publisher.Serve(ctx, l, a.data.WithFolders(publisher.Prefix(address), publisher.Handler(publisher.Prefix(address), appSource{a}))); err != nil {
 			a.log.Warn("publisher", "err", err)
 		}
 	}()

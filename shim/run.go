@@ -9,8 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,6 +19,8 @@ import (
 
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/notify"
+	"github.com/muster-agent/muster/shim/outlook"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
@@ -124,7 +124,7 @@ func (a *agent) source(logDir string) status.Source {
 // snapshot is the agent as the outside sees it now.
 func (a *agent) snapshot() status.State {
 	s := a.loop.State()
-	outage, way := a.member.Fence().Outage(), a.data.way()
+	outage, way := a.member.Fence().Outage(), a.data.Activity()
 	report := a.runs().Report()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -173,6 +173,19 @@ func (a *agent) snapshot() status.State {
 		out.Cause = said
 	}
 	return out
+}
+
+// outlook is what the service manager is told of this agent now.
+func (a *agent) outlook() notify.Outlook {
+	now, s := time.Now(), a.loop.State()
+	known := outlook.Agent{
+		State: s, Instance: a.snapshot().Instance, Started: a.started, Stage: a.app.Settings.StageTimeout.Duration(),
+		Leaving: a.data.Leaving(), Ready: a.notify.IsReady(), Stopping: a.notify.IsStopping(),
+	}
+	if outlook.AtBarrier(s) {
+		known.Absent = a.member.Absent(now)
+	}
+	return known.At(now)
 }
 
 // outageCause says why a process was stopped, or goes on, although nothing is heard of the registry.
@@ -252,42 +265,6 @@ func (a *agent) epilogue(final machine.State, code, mapped int) {
 		attrs = append(attrs, "outcome", v.Outcome, "cause", v.Cause)
 	}
 	a.log.Info("agent ends", attrs...)
-}
-
-// lateFile is the agent's log: on stderr, and in a file once the instance is known. What came
-// before goes into the file too.
-type lateFile struct {
-	mu   sync.Mutex
-	also io.Writer
-	file *os.File
-	held bytes.Buffer
-}
-
-func (l *lateFile) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file != nil {
-		_, _ = l.file.Write(b) // a full disk must not end the agent; stderr has the line
-	} else {
-		l.held.Write(b)
-	}
-	return l.also.Write(b)
-}
-
-func (l *lateFile) open(path string, log *slog.Logger) {
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	var f *os.File
-	if err == nil {
-		f, err = files.AppendPlain(path)
-	}
-	if err != nil {
-		log.Warn("open the agent's log", "err", err)
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, _ = l.held.WriteTo(f) // as above
-	l.file = f
 }
 
 // NewID is a random UUID, version 4.

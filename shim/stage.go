@@ -6,18 +6,18 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/data/manager"
+	"github.com/muster-agent/muster/shim/data/stores"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
@@ -26,10 +26,8 @@ import (
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/sandbox"
-	"github.com/muster-agent/muster/shim/secret"
 	"github.com/muster-agent/muster/shim/status"
-	"github.com/muster-agent/muster/shim/store"
-	"github.com/muster-agent/muster/shim/store/hdfs"
+	"github.com/muster-agent/muster/shim/wording"
 	"github.com/muster-agent/muster/shim/workdir"
 )
 
@@ -39,10 +37,10 @@ type stageRoom struct{ *agent }
 // Do plans, takes ports, lays files out, parks the guard and opens the local API.
 func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (machine.Event, bool) {
 	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.log)
-	r.showLogs(s.Instance)
+	r.linkLogs(s.Instance)
 	p, err := r.stage(ctx, s.Instance)
 	if err != nil {
-		return machine.Event{Kind: machine.StageFailed, Class: stageClass(err), Cause: short(err.Error()), Exit: exitOf(err)}, true
+		return machine.Event{Kind: machine.StageFailed, Class: stageClass(err), Cause: wording.Short(err.Error()), Exit: exitOf(err)}, true
 	}
 	r.log.Info("confined", "engine", p.Engine.Name, "why", p.Engine.Why)
 	for _, u := range p.Engine.Unenforced {
@@ -50,16 +48,6 @@ func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (m
 	}
 	debug.FreeOSMemory() // what staging took; from here on the agent waits
 	return machine.Event{Kind: machine.Staged, Policy: r.policy(p)}, true
-}
-
-// short bounds what a cause carries into logs and the registry. What is long goes in its middle: an error begins with what
-// was done and ends with why not, and what to do.
-func short(text string) string {
-	const first, last = 180, 320
-	if len(text) > first+last {
-		return strings.ToValidUTF8(text[:first], "") + "…" + strings.ToValidUTF8(text[len(text)-last:], "")
-	}
-	return text
 }
 
 // stageClass is the class of a staging that failed.
@@ -96,7 +84,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 		return plan.Plan{}, err
 	}
 	if err := r.checkpoints.Prepare(ctx, p, in); err != nil {
-		return plan.Plan{}, dataFault(err)
+		return plan.Plan{}, manager.Fault(err)
 	}
 	r.mu.Lock()
 	r.plan, r.planDigest = p, hex.EncodeToString(digest[:])
@@ -132,14 +120,14 @@ func (r stageRoom) previousPorts() map[string]int {
 // layOut brings what the plan stages into the instance's folder.
 func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance) error {
 	return r.container.LayOut(p, in, func(work files.Folder) error {
-		if err := r.ownStore(p, work); err != nil {
+		if err := r.stores.MakeDefault(p, work); err != nil {
 			return err
 		}
-		r.atEnd(r.data.finish)
-		if err := r.data.bring(ctx, p, in, func(ctx context.Context) error { return r.bringFiles(ctx, p, work) }); err != nil {
+		r.atEnd(r.data.Finish)
+		if err := r.data.Bring(ctx, p, in); err != nil {
 			return err
 		}
-		r.data.giveTickets(p)
+		r.data.GiveTickets(p)
 		return nil
 	})
 }
@@ -159,42 +147,41 @@ func (a *agent) containerConfig(requireLimits bool) prepare.Config {
 		Log: a.log, App: a.app, AppID: a.id.appID, Run: a.id.run, WorkDir: a.workDir, LogDir: a.logDir, Host: a.alloc.Host,
 		Socket: func(in registry.Instance) string { return a.state.Socket(a.id.appID, in.String()) },
 		Engine: a.engine, Policy: a.policy, RequireLimits: requireLimits, ImageEnv: a.envImage, DefaultFS: a.filesystem,
-		Ports: a.ports, GPUs: a.gpus, Stores: containerStores{a},
+		Ports: a.ports, GPUs: a.gpus, Stores: a.stores,
 	}
 }
 
-// containerStores does what a definition wants from places that data is kept in.
-type containerStores struct{ a *agent }
-
-func (s containerStores) Folders(p plan.Plan) []string { return s.a.dataFolders(p) }
-
-func (s containerStores) Read(ctx context.Context, p plan.Plan, url string) (string, error) {
-	return s.a.readOnStore(ctx, p, url)
+// storesOf opens the stores of this agent's data with the rights of its process.
+func (a *agent) storesOf() *stores.Stores {
+	return &stores.Stores{
+		WorkDir: a.workDir, DefaultFS: a.filesystem, Login: a.hadoop, Account: a.alloc.User, CCache: a.envGiven["KRB5CCNAME"],
+		User:      func() *plan.UserFacts { return a.container.User() },
+		Admission: func(p plan.Plan) files.Admission { return a.container.Admission(p) },
+		Notice: func(text string) {
+			a.log.Warn("waiting for a store", "cause", text)
+			fmt.Fprintln(a.logFile.also, "muster: "+text) // the launcher's user sees nothing else meanwhile
+		},
+	}
 }
 
 // dataConfig is what this agent's data is brought and left with.
-func (a *agent) dataConfig() dataConfig {
-	return dataConfig{
-		Log: a.log, App: a.app.App, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Instance: a.id.instance, WorkDir: a.workDir,
-		Loop: a.loop, Notices: dataNotices{Warn: a.journal.Warn, Mended: a.journal.Mended, Event: a.journal.Event}, Registry: a.client,
-		Seat: func() dataSeat {
-			if seat := a.member.Membership(); seat != nil {
-				return seat
+func (a *agent) dataConfig() manager.Config {
+	return manager.Config{
+		Log: a.log, App: a.app.App, WorkDir: a.workDir, Loop: a.loop, Stores: a.stores,
+		Self:    manager.Self{AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Instance: a.id.instance},
+		Notices: manager.Notices{Warn: a.journal.Warn, Mended: a.journal.Mended, Event: a.journal.Event},
+		Gang: manager.Gang{
+			Registry: a.client, Counts: func() map[string]int { return a.member.Counts() }, PlanAgain: stageRoom{a}.planAgain,
+			Dead: func(m registry.Member) bool { dead, _ := member.Dead(m); return dead },
+		},
+		Membership: func() manager.Membership {
+			if membership := a.member.Membership(); membership != nil {
+				return membership
 			}
 			return nil
 		},
-		Process: dataProcess{
-			Plan: a.currentPlan, Over: func() <-chan struct{} { return a.runs().Over() }, Fail: a.failData, User: a.container.User,
-		},
-		Stores: dataStores{Open: a.openStore, Visible: func(p plan.Plan, path string, write bool) error { return a.container.Admission(p).Visible(path, write) }},
-		Counts: func() map[string]int { return a.member.Counts() }, PlanAgain: stageRoom{a}.planAgain,
-		Dead: func(m registry.Member) bool { dead, _ := member.Dead(m); return dead },
-		Kerberos: func() hdfs.Config {
-			c := a.hadoop.Config("")
-			if c.Keytab == "" {
-				c.CCache = a.envGiven["KRB5CCNAME"]
-			}
-			return c
+		Process: manager.Process{
+			Plan: a.currentPlan, Over: func() <-chan struct{} { return a.runs().Over() }, Fail: a.failData,
 		},
 	}
 }
@@ -205,7 +192,7 @@ func (a *agent) checkpointConfig() checkpoint.Config {
 		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: checkpoint.Notices{Warn: a.journal.Warn, Mended: a.journal.Mended},
 		Registry: func() checkpoint.Registry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
-		Open:     a.openStore, Owner: a.container.User, Transfer: a.data.transfer, Signal: func(name string) error { return a.process.SignalNamed(name) },
+		Open:     a.stores.Open, Owner: a.container.User, Transfer: a.data.Transfer, Signal: func(name string) error { return a.process.SignalNamed(name) },
 	}
 }
 
@@ -355,21 +342,4 @@ func (r stageRoom) listen(in registry.Instance) (net.Listener, error) {
 		}
 		time.Sleep(workdir.TakeoverPoll)
 	}
-}
-
-// readOnStore reads a small file of a store.
-func (a *agent) readOnStore(ctx context.Context, p plan.Plan, url string) (string, error) {
-	opened, path, err := a.stores(p).Open(ctx, url)
-	if err != nil {
-		return "", err
-	}
-	content, err := opened.Open(ctx, path, store.Position{})
-	if err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(content, secret.Most+1))
-	if err = errors.Join(err, content.Close()); err == nil && len(text) > secret.Most {
-		err = fmt.Errorf("%s: longer than %d bytes", store.Printable(url), secret.Most)
-	}
-	return string(text), err
 }

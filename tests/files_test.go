@@ -14,7 +14,8 @@ import (
 // actors are the rooms that act on behalf of an app. What a definition, an image, a package or a record names they reach
 // through shim/files alone.
 var actors = []string{
-	"shim", "shim/journal", "shim/prepare", "shim/process", "shim/data", "shim/checkpoint", "shim/checkpoint/format",
+	"shim", "shim/journal", "shim/prepare", "shim/process", "shim/data", "shim/data/manager", "shim/data/stores",
+	"shim/checkpoint", "shim/checkpoint/format",
 	"shim/data/transfer", "shim/data/stream", "shim/script", "shim/secret", "shim/member", "shim/publisher", "shim/side", "shim/tail",
 }
 
@@ -52,7 +53,7 @@ var ownFiles = map[string]string{
 	"appendLine":     "the agent's log folder",
 	"lateFile.open":  "the agent's log folder",
 	"ownCopy":        "the agent's cache",
-	"agent.showLogs": "YARN's log folder",
+	"agent.linkLogs": "the launcher's log folder",
 }
 
 func TestOneDoorToFiles(t *testing.T) {

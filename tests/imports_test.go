@@ -111,6 +111,9 @@ var rooms = []room{
 	{path: "shim/fault", may: []string{"registry"}, pure: true},
 	{path: "shim/secret", may: []string{"shim/files", "shim/keyring"}},
 	{path: "shim/notify"},
+	{path: "shim/outlook", may: []string{
+		"registry", "shim/exit", "shim/machine", "shim/member", "shim/notify", "shim/status", "shim/wording",
+	}},
 	{path: "shim/journal", may: []string{"registry", "shim/files", "shim/machine", "shim/status"}},
 	{path: "shim/workdir", may: []string{"appdef", "registry", "shim/exit", "shim/fault", "shim/files", "shim/hostlock", "shim/openapp", "shim/status", "shim/wording"}},
 	{path: "shim/prepare", may: []string{"appdef", "packages", "packages/cachedir", "shim/store", "packages/image", "packages/slidershell", "registry", "shim/exit", "shim/fault", "shim/files", "shim/gpu", "shim/gpu/grant", "shim/hadoop", "shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/container", "shim/sandbox/guard", "shim/sandbox/proc", "shim/secret", "shim/status", "shim/workdir"}},
@@ -149,7 +152,16 @@ var rooms = []room{
 		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
 		"shim/plan", "shim/ports", "shim/sandbox", "shim/status",
 	}},
-	{path: "shim/data", may: []string{"shim/data/stream", "shim/data/transfer", "shim/plan", "shim/files", "shim/store"}},
+	{path: "shim/data", may: []string{"appdef", "shim/data/transfer", "shim/plan", "shim/files", "shim/store"}},
+	{path: "shim/data/manager", may: []string{
+		"appdef", "packages", "packages/cachedir", "registry", "registry/conductor", "registry/consul", "shim/data",
+		"shim/data/stores", "shim/data/stream", "shim/data/transfer", "shim/fault", "shim/files", "shim/journal",
+		"shim/machine", "shim/openapp", "shim/plan", "shim/sandbox", "shim/status", "shim/store", "shim/store/cache",
+		"shim/store/file", "shim/store/hdfs", "shim/wait", "shim/wording",
+	}},
+	{path: "shim/data/stores", may: []string{
+		"shim/files", "shim/hadoop", "shim/plan", "shim/secret", "shim/store", "shim/store/hdfs", "shim/store/schemes",
+	}},
 	{path: "shim/data/stream", may: []string{"shim/data/transfer", "shim/plan", "shim/files", "shim/store"}},
 	{path: "shim/data/transfer", may: []string{"shim/store"}},
 	{path: "shim/checkpoint", may: []string{
@@ -160,7 +172,7 @@ var rooms = []room{
 
 	{path: "cmd/internal/run", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul",
-		"registry/embedded", "shim", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/machine", "shim/openapp",
+		"registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/machine", "shim/openapp",
 		"shim/plan", "shim/policy", "shim/prepare", "shim/signals", "shim/status", "shim/tail", "shim/verdict", "shim/wait", "shim/workdir",
 	}},
 	{path: "cmd/internal/console", may: []string{"shim/exit"}},

@@ -1,6 +1,9 @@
 package data
 
-import "github.com/muster-agent/muster/shim/data/transfer"
+import (
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/data/transfer"
+)
 
 // Deal is how files are dealt out among workers.
 type Deal struct {
@@ -68,4 +71,9 @@ func (d Deal) chiefs(files []transfer.File) int {
 		n++
 	}
 	return n
+}
+
+// LeavesOutputs tells that instances of a component leave outputs somewhere.
+func LeavesOutputs(c appdef.Component) bool {
+	return c.Instances > 0 && len(c.Settings.Outputs.To) > 0
 }

@@ -31,6 +31,8 @@ type Launcher struct {
 	// KillWindow is the time in seconds between this launcher's stop signal and its SIGKILL, as assumed without
 	// `--kill-window`; no variable holds it. 0: there is none.
 	KillWindow float64
+	// FlatLogs tells that it collects the files of Found.LogDir at the end, and none of the folders in it.
+	FlatLogs bool
 	// Recognise names the variable that shows that this launcher has started us; empty: it has not.
 	Recognise func(f *Finder) string
 	// Read reads what it granted.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
+	"github.com/muster-agent/muster/shim/data"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/signals"
 	"github.com/muster-agent/muster/shim/status"
@@ -182,7 +183,7 @@ func (r *runner) relaunch(ctx context.Context, d ended, crew *crew, verdicts <-c
 // their names.
 func (r *runner) complete(d ended, crew *crew) {
 	c := r.app.Component(d.child.instance.Component)
-	if d.signal == 0 || c == nil || !shim.LeavesSomething(*c) || !d.child.mayRelaunch(time.Now()) {
+	if d.signal == 0 || c == nil || !data.LeavesOutputs(*c) || !d.child.mayRelaunch(time.Now()) {
 		return
 	}
 	r.say("%s: agent ended by %s after the verdict: launching it again to settle its outputs", d.child.instance, how(d))

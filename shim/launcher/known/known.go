@@ -81,6 +81,11 @@ func Detect(env map[string]string, facts launcher.Facts) launcher.Found {
 	return launcher.Detect(agents, env, facts)
 }
 
+// FlatLogs tells that a launcher collects the files of its log folder, and none of the folders in it.
+func FlatLogs(name launcher.Name) bool {
+	return slices.ContainsFunc(all, func(l Launcher) bool { return l.Agents.Name == name && l.Agents.FlatLogs })
+}
+
 // Describe tells people what is known of the launcher, and what it does with an agent's end.
 func Describe(f launcher.Found, host launcher.Host) plan.Launcher {
 	at := slices.IndexFunc(all, func(l Launcher) bool { return l.Agents.Name == f.Name })

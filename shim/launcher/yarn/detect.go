@@ -8,12 +8,12 @@ import (
 	"github.com/muster-agent/muster/shim/launcher"
 )
 
-// Name is how plans and records call YARN.
-const Name launcher.Name = "yarn"
+// name is how plans and records call YARN.
+const name launcher.Name = "yarn"
 
 // Agents is YARN as its agents meet it.
 var Agents = launcher.Launcher{
-	Name:       Name,
+	Name:       name,
 	KillWindow: 0.25, // yarn.nodemanager.sleep-delay-before-sigkill.ms, to the process group
 	Recognise: func(f *launcher.Finder) string {
 		if f.Has("CONTAINER_ID") && f.Has("NM_HOST") {
@@ -21,7 +21,8 @@ var Agents = launcher.Launcher{
 		}
 		return ""
 	},
-	Read: find, Actions: actions, Survival: survival,
+	FlatLogs: true, // its log aggregation
+	Read:     find, Actions: actions, Survival: survival,
 }
 
 // find reads what a NodeManager sets (ApplicationConstants.Environment). It gives neither index nor

@@ -1,4 +1,4 @@
-package shim
+package outlook
 
 import (
 	"cmp"
@@ -14,27 +14,35 @@ import (
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/notify"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
-// loading is the outlook until the definition is there, which says how long the rest may take.
-func loading(ref string, begun time.Time) func() notify.Outlook {
+// Loading is the outlook until the definition is there, which says how long the rest may take.
+func Loading(ref string, begun time.Time) func() notify.Outlook {
 	return func() notify.Outlook {
 		return notify.Outlook{Status: "loading " + ref, Wait: time.Until(begun.Add(usualStage))}
 	}
 }
 
-// outlook is what the service manager is told of this agent now.
-func (a *agent) outlook() notify.Outlook {
-	now, s, snapshot := time.Now(), a.loop.State(), a.snapshot()
-	var absent []string
-	if awaits(s) {
-		absent = a.member.Absent(now)
-	}
-	return notify.Outlook{Status: statusLine(snapshot.Instance, absent), Wait: a.patience(s, snapshot.Instance.Since, now)}
+// Agent is what an outlook is made from: where an agent stands now.
+type Agent struct {
+	State    machine.State
+	Instance status.Instance
+	Absent   []string // members that the barrier waits for
+	Started  time.Time
+	Stage    time.Duration // limit of staging; 0: none
+	Leaving  bool          // outputs are left, or to be settled
+	Ready    bool          // the manager was told that the service is ready
+	Stopping bool          // the manager was told that it ends
 }
 
-// awaits tells that the barrier is closed and this agent stands at it.
-func awaits(s machine.State) bool {
+// At is what the service manager is told of an agent.
+func (a Agent) At(now time.Time) notify.Outlook {
+	return notify.Outlook{Status: statusLine(a.Instance, a.Absent), Wait: a.patience(a.Instance.Since, now)}
+}
+
+// AtBarrier tells that the barrier is closed and this agent waits at it.
+func AtBarrier(s machine.State) bool {
 	return (s.Phase == machine.Installed || s.Phase == machine.Waiting) && s.Directive.Act == registry.ActWait
 }
 
@@ -73,11 +81,11 @@ func statusLine(in status.Instance, absent []string) string {
 	return oneStatus(text + ": " + strings.Join(more, ", "))
 }
 
-// oneStatus is a text as a manager takes it: one line, and not a long one.
-func oneStatus(text string) string { return short(strings.Join(strings.Fields(text), " ")) }
+// oneStatus is a text as a manager takes it: one short line.
+func oneStatus(text string) string { return wording.Short(strings.Join(strings.Fields(text), " ")) }
 
-// lastStatus is what stays of an agent in `systemctl status`: the verdict where there is one, else why it ends.
-func lastStatus(final machine.State) string {
+// Last is the status that an ended agent keeps in `systemctl status`: the verdict if there is one, else why it ends.
+func Last(final machine.State) string {
 	if v := final.Directive.Verdict; v != nil {
 		text := string(v.Outcome)
 		if v.Class != "" {
@@ -91,29 +99,29 @@ func lastStatus(final machine.State) string {
 	return oneStatus(final.Cause)
 }
 
-// errorStatus is why an agent ends that never was one.
-func errorStatus(err error) string {
+// OfError is the status of an agent that could not begin.
+func OfError(err error) string {
 	if _, silent := errors.AsType[exit.Silent](err); err == nil || silent {
 		return ""
 	}
 	return oneStatus(err.Error())
 }
 
-// patience is for how long the manager is asked to wait beyond its own limits: until what is under way reaches muster's own.
-// Once it is told that the service is ready, there are such limits again only when it is to stop.
-func (a *agent) patience(s machine.State, since, now time.Time) time.Duration {
-	leaves := a.data.leavesOutputs()
-	stage := cmp.Or(max(a.app.Settings.StageTimeout.Duration(), 0), endlessStage)
-	ends := s.Terms > 0 || a.notify.IsStopping()
+// patience is for how long the manager is asked to wait beyond its own limits: until the current work reaches muster's own
+// limit. After READY=1 the manager has limits again only for a stop.
+func (a Agent) patience(since, now time.Time) time.Duration {
+	s := a.State
+	stage := cmp.Or(max(a.Stage, 0), endlessStage)
+	ends := s.Terms > 0 || a.Stopping
 	limit := time.Duration(0)
 	switch {
-	case ends && leaves:
+	case ends && a.Leaving:
 		limit = stage
 	case ends && s.Phase == machine.Stopping:
 		limit = s.StopGrace() + proofPatience
 	case ends && (s.Phase == machine.Leaving || s.Phase.Final()):
 		limit = member.LeavePatience + proofPatience
-	case ends, a.notify.IsReady():
+	case ends, a.Ready:
 	case s.Phase == machine.Starting:
 		limit = member.StartPatience
 	case s.Phase == machine.Staging:
@@ -125,23 +133,23 @@ func (a *agent) patience(s machine.State, since, now time.Time) time.Duration {
 		return 0
 	}
 	if since.IsZero() {
-		since = a.started
+		since = a.Started
 	}
 	return max(0, since.Add(limit).Sub(now))
 }
 
 const (
-	// usualStage is muster.stage.timeout where nothing is said.
+	// usualStage is the default of muster.stage.timeout.
 	usualStage = 30 * time.Minute
-	// barrierSlack is how much longer than the conductor an agent waits at the barrier by itself.
+	// barrierSlack is how much longer than the conductor an agent waits at the barrier.
 	barrierSlack = 5 * time.Minute
-	// endlessStage is how long staging without a limit is waited for: a manager's own limit counts then.
+	// endlessStage is asked for where staging has no limit; after it the manager's own limit counts.
 	endlessStage = time.Hour
-	// proofPatience is what it takes, beyond a grace, to kill and to prove that nothing is left.
+	// proofPatience is the time, beyond a grace, to kill and to prove that no process is left.
 	proofPatience = 10 * time.Second
 )
 
-// mostAbsent is how many names a status has.
+// mostAbsent is how many absent members a status names.
 const mostAbsent = 8
 
 func shortList(names []string) string {

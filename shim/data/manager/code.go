@@ -1,4 +1,4 @@
-package shim
+package manager
 
 import (
 	"context"
@@ -18,19 +18,19 @@ import (
 )
 
 // checkDataDir warns of a folder that the tasks are told of and that is not there. It may come yet.
-func (d *dataManager) checkDataDir(url string) {
+func (m *Manager) checkDataDir(url string) {
 	path := files.LocalPath(url)
 	if url == "" || path == "" {
 		return
 	}
 	if !files.IsThere(path) {
-		d.cfg.Log.Warn("dataDir is not there", "path", path)
+		m.cfg.Log.Warn("dataDir is not there", "path", path)
 	}
 }
 
 // makeOutput makes the folder that a task is told to leave its results in.
-func (d *dataManager) makeOutput(ctx context.Context, p plan.Plan, item plan.StageItem) error {
-	opened, path, err := d.cfg.Stores.Open(ctx, p, item.From, true)
+func (m *Manager) makeOutput(ctx context.Context, p plan.Plan, item plan.StageItem) error {
+	opened, path, err := m.cfg.Stores.Open(ctx, p, item.From, true)
 	if errors.Is(err, store.ErrScheme) { // the plan has told
 		return nil
 	}
@@ -38,7 +38,7 @@ func (d *dataManager) makeOutput(ctx context.Context, p plan.Plan, item plan.Sta
 		return err
 	}
 	if files.LocalPath(item.From) != "" {
-		if err := d.cfg.Stores.Visible(p, path, true); err != nil {
+		if err := m.cfg.Stores.Visible(p, path, true); err != nil {
 			return err
 		}
 	}
@@ -49,8 +49,8 @@ func (d *dataManager) makeOutput(ctx context.Context, p plan.Plan, item plan.Sta
 const mostCode = 200_000_000
 
 // bringCode brings codeDir to where the plan says, and beside it where the generation of PAI has it so.
-func (d *dataManager) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
-	opened, path, err := d.cfg.Stores.Open(ctx, p, item.From, false)
+func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
+	opened, path, err := m.cfg.Stores.Open(ctx, p, item.From, false)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (d *dataManager) bringCode(ctx context.Context, p plan.Plan, item plan.Stag
 	}
 	listing := transfer.Listing{Store: opened}
 	if files.LocalPath(item.From) != "" {
-		listing.Without = d.ofTheRun(path)
+		listing.Without = m.ofTheRun(path)
 	}
 	found, err := listing.Tree(ctx, top)
 	if err != nil {
@@ -91,13 +91,13 @@ func (d *dataManager) bringCode(ctx context.Context, p plan.Plan, item plan.Stag
 	if err != nil {
 		return err
 	}
-	return d.placeCode(ctx, p, item, work, name, copies)
+	return m.placeCode(ctx, p, item, work, name, copies)
 }
 
 // ofTheRun tells what lies in the work folder, where a folder around that is read: what the agents lay out there is no
 // part of it, and changes under the reader's hand.
-func (d *dataManager) ofTheRun(read string) func(path string) bool {
-	truth, work := files.Resolve(read), files.Resolve(d.cfg.WorkDir)
+func (m *Manager) ofTheRun(read string) func(path string) bool {
+	truth, work := files.Resolve(read), files.Resolve(m.cfg.WorkDir)
 	if files.Within(truth, work) {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (d *dataManager) ofTheRun(read string) func(path string) bool {
 }
 
 // placeCode puts the files at the item's name, all of them or none, and then beside it.
-func (d *dataManager) placeCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []transfer.Copy) (err error) {
+func (m *Manager) placeCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []transfer.Copy) (err error) {
 	first, _, _ := strings.Cut(name, "/")
 	tmp := ".stage-" + first // one agent has this index: what is there is of one that was killed
 	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/whole", 0o755)); err != nil {
@@ -121,7 +121,7 @@ func (d *dataManager) placeCode(ctx context.Context, p plan.Plan, item plan.Stag
 	if err != nil {
 		return err
 	}
-	err = d.transfer().Bring(ctx, whole, copies)
+	err = m.Transfer().Bring(ctx, whole, copies)
 	if err = errors.Join(err, whole.Close()); err != nil {
 		return err
 	}
@@ -135,11 +135,11 @@ func (d *dataManager) placeCode(ctx context.Context, p plan.Plan, item plan.Stag
 	if item.Kind != plan.StageCodeBeside {
 		return nil
 	}
-	return d.codeBeside(ctx, p, item, work, copies)
+	return m.codeBeside(ctx, p, item, work, copies)
 }
 
 // codeBeside copies what has come into the folder where the process starts, where it may be changed.
-func (d *dataManager) codeBeside(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []transfer.Copy) (err error) {
+func (m *Manager) codeBeside(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []transfer.Copy) (err error) {
 	code, err := work.Make(item.To)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (d *dataManager) codeBeside(ctx context.Context, p plan.Plan, item plan.Sta
 	if err != nil {
 		return err
 	}
-	err = d.transfer().Bring(ctx, folder, again)
+	err = m.Transfer().Bring(ctx, folder, again)
 	if err = errors.Join(err, folder.Close()); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package shim
+package manager
 
 import (
 	"cmp"
@@ -28,11 +28,11 @@ type feeding struct {
 }
 
 // bringStream deals the instance its splits. Nothing of them is read yet.
-func (d *dataManager) bringStream(ctx context.Context, p plan.Plan) error {
+func (m *Manager) bringStream(ctx context.Context, p plan.Plan) error {
 	in := p.Inputs
 	var all []transfer.File
 	for _, one := range in.From {
-		files, err := d.listInput(ctx, p, one)
+		files, err := m.listInput(ctx, p, one)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", one.Name, err)
 		}
@@ -43,7 +43,7 @@ func (d *dataManager) bringStream(ctx context.Context, p plan.Plan) error {
 	}
 	form, _ := plan.InputForm(in.Format) // the plan has told
 	reading := stream.Reading{
-		Form: form, Want: in.Splits, Lines: in.Lines, Again: d.streamTransfer(in).Persevere,
+		Form: form, Want: in.Splits, Lines: in.Lines, Again: m.streamTransfer(in).Persevere,
 		Turn: stream.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle},
 	}
 	if in.Separator != "" {
@@ -56,38 +56,46 @@ func (d *dataManager) bringStream(ctx context.Context, p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	d.cfg.Log.Info("inputs are dealt out", "files", len(all), "splits", share.All, "own", len(share.Splits), "format", string(form))
+	m.cfg.Log.Info("inputs are dealt out", "files", len(all), "splits", share.All, "own", len(share.Splits), "format", string(form))
 	if share.All >= 0 && share.All < in.Workers && (in.Worker == 0 || len(share.Splits) == 0) {
-		d.cfg.Log.Warn("fewer splits than instances", "splits", share.All, "instances", in.Workers, "remedy", "set muster.inputs.splits to how many there are to be")
+		m.cfg.Log.Warn("fewer splits than instances", "splits", share.All, "instances", in.Workers, "remedy", "set muster.inputs.splits to how many there are to be")
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.feeding = &feeding{share: share, inputs: in}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.feeding = &feeding{share: share, inputs: in}
 	return nil
 }
 
 // streamTransfer has the rule by which what does not come is tried again.
-func (d *dataManager) streamTransfer(in *plan.Inputs) transfer.Transfer {
-	t := d.inputTransfer(in)
-	t.Again = func(file, why string) { d.cfg.Log.Warn("an input is read again", "file", file, "err", why) }
+func (m *Manager) streamTransfer(in *plan.Inputs) transfer.Transfer {
+	t := m.inputTransfer(in)
+	t.Again = func(file, why string) { m.cfg.Log.Warn("an input is read again", "file", file, "err", why) }
 	return t
 }
 
-// stdio are the pipes of one start. The process's ends are closed here once it has them.
-type stdio struct {
-	d *dataManager
+// Pipes are the stdin and stdout of one start where data flows through them. The manager closes the process's ends once the
+// process has them.
+type Pipes struct {
+	m    *Manager
+	plan plan.Plan
 
 	stdin, feed *os.File
 	stdout      *os.File
 	said        *sandbox.Outlet
 }
 
-// pipes makes those that the plan asks for.
-func (d *dataManager) pipes(p plan.Plan) (_ *stdio, err error) {
-	s := &stdio{d: d}
-	d.mu.Lock()
-	feeds := d.feeding != nil
-	d.mu.Unlock()
+// Stdin is the process's end; nil: it reads no data there.
+func (s *Pipes) Stdin() *os.File { return s.stdin }
+
+// Stdout is the process's end; nil: it is a log.
+func (s *Pipes) Stdout() *os.File { return s.stdout }
+
+// Pipes makes those that the plan asks for.
+func (m *Manager) Pipes(p plan.Plan) (_ *Pipes, err error) {
+	s := &Pipes{m: m, plan: p}
+	m.mu.Lock()
+	feeds := m.feeding != nil
+	m.mu.Unlock()
 	if feeds {
 		if s.stdin, s.feed, err = sandbox.StdinPipe(); err != nil {
 			return nil, err
@@ -95,14 +103,14 @@ func (d *dataManager) pipes(p plan.Plan) (_ *stdio, err error) {
 	}
 	if _, says := saysOutput(p); says {
 		if s.stdout, s.said, err = sandbox.StdoutPipe(); err != nil {
-			s.abandon()
+			s.Abandon()
 			return nil, err
 		}
 	}
-	if u := d.cfg.Process.User(); u != nil && os.Geteuid() == 0 {
+	if u := m.cfg.Stores.User(); u != nil && os.Geteuid() == 0 {
 		for _, f := range s.theirs() {
 			if err := f.Chown(u.UID, u.GID); err != nil { // so that it may open /dev/stdin
-				s.abandon()
+				s.Abandon()
 				return nil, err
 			}
 		}
@@ -110,19 +118,19 @@ func (d *dataManager) pipes(p plan.Plan) (_ *stdio, err error) {
 	return s, nil
 }
 
-func (s *stdio) theirs() []*os.File {
+func (s *Pipes) theirs() []*os.File {
 	return slices.DeleteFunc([]*os.File{s.stdin, s.stdout}, func(f *os.File) bool { return f == nil })
 }
 
 // release closes the process's ends: it has them, or will not have them.
-func (s *stdio) release() {
+func (s *Pipes) release() {
 	for _, f := range s.theirs() {
 		_ = f.Close() // a pipe's end, only passed on
 	}
 }
 
-// abandon gives all up: nothing has started.
-func (s *stdio) abandon() {
+// Abandon gives all up: nothing has started.
+func (s *Pipes) Abandon() {
 	s.release()
 	if s.feed != nil {
 		_ = s.feed.Close() // nobody reads it
@@ -132,24 +140,24 @@ func (s *stdio) abandon() {
 	}
 }
 
-// begin feeds the process and hears it until it is over.
-func (s *stdio) begin(p plan.Plan, over <-chan struct{}) {
+// Begin feeds the process and reads its stdout until over is closed.
+func (s *Pipes) Begin(over <-chan struct{}) {
 	s.release()
 	if s.feed != nil {
-		s.beginFeeding(p, over)
+		s.beginFeeding(over)
 	}
 	if s.said != nil {
-		s.beginGathering(p, over)
+		s.beginGathering(over)
 	}
 }
 
-func (s *stdio) beginFeeding(p plan.Plan, over <-chan struct{}) {
-	s.d.mu.Lock()
-	f, before, done := s.d.feeding, s.d.feeding.over, make(chan struct{})
+func (s *Pipes) beginFeeding(over <-chan struct{}) {
+	s.m.mu.Lock()
+	f, before, done := s.m.feeding, s.m.feeding.over, make(chan struct{})
 	f.over = done
-	s.d.mu.Unlock()
-	ctx, cancel := context.WithCancel(s.d.ctx)
-	s.d.tasks.Go(func() {
+	s.m.mu.Unlock()
+	ctx, cancel := context.WithCancel(s.m.ctx)
+	s.m.tasks.Go(func() {
 		select {
 		case <-over:
 		case <-ctx.Done():
@@ -159,26 +167,26 @@ func (s *stdio) beginFeeding(p plan.Plan, over <-chan struct{}) {
 		cancel()
 		_ = s.feed.SetWriteDeadline(time.Unix(1, 0)) // closed, it is not written to any more
 	})
-	s.d.tasks.Go(func() {
+	s.m.tasks.Go(func() {
 		defer close(done)
 		defer cancel()
 		if before != nil {
 			<-before
 		}
-		s.feedAll(ctx, p, f)
+		s.feedAll(ctx, f)
 	})
 }
 
 // feedAll feeds every epoch. A process that reads no more is in its right; a file that cannot be read ends it.
-func (s *stdio) feedAll(ctx context.Context, p plan.Plan, f *feeding) {
+func (s *Pipes) feedAll(ctx context.Context, f *feeding) {
 	begun, times := time.Now(), max(f.inputs.Epochs, 1)
-	cache := s.inputCache(p, f.inputs)
+	cache := s.inputCache(f.inputs)
 	if cache != nil {
 		defer func() { _ = cache.Close() }() // it has no name: nothing is left of it
 	}
 	var count stream.Count
 	err := f.share.Repeat(ctx, s.feed, times, cache, &count, func(err error) {
-		s.d.cfg.Log.Warn("inputs are read again for each epoch", "cause", "the cache is of no use", "err", err)
+		s.m.cfg.Log.Warn("inputs are read again for each epoch", "cause", "the cache is of no use", "err", err)
 	})
 	if _, unread := errors.AsType[*stream.ReadError](err); unread && ctx.Err() == nil {
 		s.cannotFeed(err)
@@ -187,40 +195,40 @@ func (s *stdio) feedAll(ctx context.Context, p plan.Plan, f *feeding) {
 	attrs := []any{"bytes", count.Bytes, "records", count.Records, "splits", count.Splits, "took", time.Since(begun).Round(time.Millisecond)}
 	switch {
 	case err == nil:
-		s.d.cfg.Log.Info("inputs are fed", append(attrs, "epochs", times)...)
+		s.m.cfg.Log.Info("inputs are fed", append(attrs, "epochs", times)...)
 	case errors.Is(err, syscall.EPIPE):
-		s.d.cfg.Log.Info("inputs are fed no further: the process reads no more", attrs...)
+		s.m.cfg.Log.Info("inputs are fed no further: the process reads no more", attrs...)
 	case ctx.Err() != nil:
-		s.d.cfg.Log.Info("inputs are fed no further: the process has ended", attrs...)
+		s.m.cfg.Log.Info("inputs are fed no further: the process has ended", attrs...)
 	default:
-		s.d.cfg.Log.Error("inputs are not fed to their end", append(attrs, "err", err)...)
+		s.m.cfg.Log.Error("inputs are not fed to their end", append(attrs, "err", err)...)
 	}
 }
 
 // cannotFeed ends the process, which must not take what it has read for all there is.
-func (s *stdio) cannotFeed(err error) {
+func (s *Pipes) cannotFeed(err error) {
 	why := "inputs: " + err.Error()
 	if !store.Transient(err) { // else the file is not to blame
 		why += "; mend that file, or take it out of the inputs"
 	}
-	s.d.cfg.Process.Fail(why, err)
+	s.m.cfg.Process.Fail(why, err)
 }
 
 // inputCache is where later epochs come from; nil: from where the first does.
-func (s *stdio) inputCache(p plan.Plan, in *plan.Inputs) *stream.Cache {
+func (s *Pipes) inputCache(in *plan.Inputs) *stream.Cache {
 	if !in.Cache || in.Epochs < 2 {
 		return nil
 	}
-	cache, err := s.newCache(p, int64(cmp.Or(in.CacheLimit, appdef.StreamCacheLimit))<<20)
+	cache, err := s.newCache(int64(cmp.Or(in.CacheLimit, appdef.StreamCacheLimit)) << 20)
 	if err != nil {
-		s.d.cfg.Log.Warn("inputs are read again for each epoch", "cause", "there is no cache", "err", err)
+		s.m.cfg.Log.Warn("inputs are read again for each epoch", "cause", "there is no cache", "err", err)
 		return nil
 	}
 	return cache
 }
 
-func (s *stdio) newCache(p plan.Plan, limit int64) (_ *stream.Cache, err error) {
-	folder, err := s.d.instanceFolder(p)
+func (s *Pipes) newCache(limit int64) (_ *stream.Cache, err error) {
+	folder, err := s.m.instanceFolder(s.plan)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package shim
+package manager
 
 import (
 	"context"
@@ -28,8 +28,8 @@ type wantedFolder struct {
 // folderTime is how long such a folder may take: less than the server takes for an answer.
 const folderTime = 25 * time.Second
 
-// withFolders answers foldersRoute, and leaves the rest to Slider's REST.
-func (a *agent) withFolders(prefix string, rest http.Handler) http.Handler {
+// WithFolders answers foldersRoute, and leaves the rest to Slider's REST.
+func (m *Manager) WithFolders(prefix string, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if prefix == "" || r.URL.Path != prefix+foldersRoute {
 			rest.ServeHTTP(w, r)
@@ -51,11 +51,11 @@ func (a *agent) withFolders(prefix string, rest http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeoutCause(r.Context(), folderTime, fmt.Errorf("not done after %s", folderTime))
 		defer cancel()
-		if err := a.makeFolder(ctx, want); err != nil {
+		if err := m.makeFolder(ctx, want); err != nil {
 			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 			return
 		}
-		a.log.Info("folder", "url", want.URL, "mode", want.Mode)
+		m.cfg.Log.Info("folder", "url", want.URL, "mode", want.Mode)
 		w.WriteHeader(http.StatusNoContent)
 	})
 }
@@ -66,11 +66,11 @@ type moder interface {
 }
 
 // makeFolder makes one as the process's user.
-func (a *agent) makeFolder(ctx context.Context, want wantedFolder) error {
+func (m *Manager) makeFolder(ctx context.Context, want wantedFolder) error {
 	if files.LocalPath(want.URL) != "" {
 		return errors.New("it is on this machine: the script makes it itself")
 	}
-	store, path, err := a.openStore(ctx, a.currentPlan(), want.URL, true)
+	store, path, err := m.cfg.Stores.Open(ctx, m.cfg.Process.Plan(), want.URL, true)
 	if err != nil {
 		return err
 	}

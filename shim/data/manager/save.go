@@ -1,4 +1,4 @@
-package shim
+package manager
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // Interim saves go on beside everything else: the machine, its renewals and the process wait for none.
@@ -45,64 +46,64 @@ func (s *interimSaves) next(seq int) bool {
 	return true
 }
 
-// saveAsked answers a save that a directive asks for, once.
-func (d *dataManager) saveAsked(to registry.Directive) {
-	seat := d.cfg.Seat()
-	if to.Save == nil || to.Run != d.cfg.Run || to.Act == registry.ActStop || seat == nil || !d.saves.next(to.Save.Seq) {
+// SaveAsked answers a save that a directive asks for, once.
+func (m *Manager) SaveAsked(to registry.Directive) {
+	seat := m.cfg.Membership()
+	if to.Save == nil || to.Run != m.cfg.Self.Run || to.Act == registry.ActStop || seat == nil || !m.saves.next(to.Save.Seq) {
 		return
 	}
-	if c := d.cfg.App.Component(seat.Instance().Component); c == nil || !LeavesSomething(*c) {
+	if c := m.cfg.App.Component(seat.Instance().Component); c == nil || !data.LeavesOutputs(*c) {
 		return
 	}
-	d.tasks.Go(func() { d.answerSave(seat, *to.Save) })
+	m.tasks.Go(func() { m.answerSave(seat, *to.Save) })
 }
 
-func (d *dataManager) answerSave(seat dataSeat, s registry.Save) {
-	answer := d.saveInTurn(s)
-	if err := seat.Saved(d.ctx, answer); err != nil { // it tries until the seat is left
-		d.cfg.Log.Debug("report a save", "err", err)
+func (m *Manager) answerSave(seat Membership, s registry.Save) {
+	answer := m.saveInTurn(s)
+	if err := seat.Saved(m.ctx, answer); err != nil { // it tries until the seat is left
+		m.cfg.Log.Debug("report a save", "err", err)
 	}
 }
 
 // saveInTurn does one save at a time. The registry is told afterwards: it may be away, and nobody waits for it.
-func (d *dataManager) saveInTurn(s registry.Save) registry.Saved {
-	d.saves.turn.Lock()
-	defer d.saves.turn.Unlock()
+func (m *Manager) saveInTurn(s registry.Save) registry.Saved {
+	m.saves.turn.Lock()
+	defer m.saves.turn.Unlock()
 	begun, answer := time.Now(), registry.Saved{Seq: s.Seq}
-	err := d.save(s, &answer)
+	err := m.save(s, &answer)
 	switch {
 	case errors.Is(err, errNothingRuns):
 		return registry.Saved{Seq: s.Seq, Failed: err.Error()}
 	case err != nil:
-		d.cfg.Log.Warn("outputs are not saved", "stamp", s.Stamp, "err", err)
-		return registry.Saved{Seq: s.Seq, Failed: short(err.Error())}
+		m.cfg.Log.Warn("outputs are not saved", "stamp", s.Stamp, "err", err)
+		return registry.Saved{Seq: s.Seq, Failed: wording.Short(err.Error())}
 	case len(answer.To) > 0:
-		d.cfg.Log.Info("outputs are saved", "stamp", s.Stamp, "files", answer.Files, "bytes", answer.Bytes, "took", time.Since(begun).Round(time.Millisecond))
+		m.cfg.Log.Info("outputs are saved", "stamp", s.Stamp, "files", answer.Files, "bytes", answer.Bytes, "took", time.Since(begun).Round(time.Millisecond))
 	}
 	return answer
 }
 
 // save copies the folders of the process that runs. Its end calls that off: it has an upload of its own.
-func (d *dataManager) save(s registry.Save, answer *registry.Saved) (err error) {
-	p, over := d.cfg.Process.Plan(), d.cfg.Process.Over()
-	if over == nil || p.Outputs == nil || d.cfg.Loop.State().Phase != machine.Running {
+func (m *Manager) save(s registry.Save, answer *registry.Saved) (err error) {
+	p, over := m.cfg.Process.Plan(), m.cfg.Process.Over()
+	if over == nil || p.Outputs == nil || m.cfg.Loop.State().Phase != machine.Running {
 		return errNothingRuns
 	}
 	if p.Outputs.Strategy == appdef.StrategyStream {
 		return nil
 	}
-	ctx, cancel := context.WithCancelCause(d.ctx)
+	ctx, cancel := context.WithCancelCause(m.ctx)
 	defer cancel(nil)
-	d.tasks.Go(func() {
+	m.tasks.Go(func() {
 		select {
 		case <-over:
 			cancel(errProcessOver)
 		case <-ctx.Done():
 		}
 	})
-	bounded, stop := d.withinStaging(ctx)
+	bounded, stop := m.withinStaging(ctx)
 	defer stop()
-	work, err := files.As(nil).Below(d.cfg.WorkDir)
+	work, err := files.As(nil).Below(m.cfg.WorkDir)
 	if err != nil {
 		return err
 	}
@@ -111,15 +112,15 @@ func (d *dataManager) save(s registry.Save, answer *registry.Saved) (err error) 
 		if one.To == "" {
 			continue
 		}
-		if err := d.saveOutput(bounded, p, one, s.Stamp, work, answer); err != nil {
+		if err := m.saveOutput(bounded, p, one, s.Stamp, work, answer); err != nil {
 			return fmt.Errorf("output %s: %w", one.Name, err)
 		}
 	}
 	return nil
 }
 
-func (d *dataManager) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, stamp string, work files.Folder, answer *registry.Saved) (err error) {
-	leave, err := d.leaveOf(ctx, p, one)
+func (m *Manager) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, stamp string, work files.Folder, answer *registry.Saved) (err error) {
+	leave, err := m.leaveOf(ctx, p, one)
 	if err != nil {
 		return err
 	}
@@ -130,20 +131,20 @@ func (d *dataManager) saveOutput(ctx context.Context, p plan.Plan, one plan.Outp
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	save := data.Save{Leave: leave, Stamp: stamp, Pause: restlessPause}
 	if p.Outputs.Incremental {
-		save.Since = d.saves.seen[one.Name]
+		save.Since = m.saves.seen[one.Name]
 	}
-	saved, err := save.Run(ctx, folder, d.outputTransfer(p.Outputs))
+	saved, err := save.Run(ctx, folder, m.outputTransfer(p.Outputs))
 	if err != nil {
 		return err
 	}
 	if len(saved.Restless) > 0 {
 		leftOut(answer, one.Name, saved.Restless)
-		d.cfg.Log.Warn("files that are written to all the time are left out of a save", "output", one.Name, "stamp", stamp, "paths", strings.Join(saved.Restless, ", "))
+		m.cfg.Log.Warn("files that are written to all the time are left out of a save", "output", one.Name, "stamp", stamp, "paths", strings.Join(saved.Restless, ", "))
 	}
-	if d.saves.seen == nil {
-		d.saves.seen = map[string]data.Seen{}
+	if m.saves.seen == nil {
+		m.saves.seen = map[string]data.Seen{}
 	}
-	d.saves.seen[one.Name] = saved.Seen
+	m.saves.seen[one.Name] = saved.Seen
 	answer.Files, answer.Bytes = answer.Files+saved.Files, answer.Bytes+saved.Bytes
 	answer.To = append(answer.To, strings.TrimRight(one.To, "/")+"/"+cmp.Or(p.Outputs.Interim, plan.DefaultSaves)+stamp)
 	return nil
@@ -158,7 +159,7 @@ func leftOut(answer *registry.Saved, output string, paths []string) {
 			answer.LeftOut[mostLeftOut-1] = "and more"
 			return
 		}
-		answer.LeftOut = append(answer.LeftOut, short(output+"/"+path))
+		answer.LeftOut = append(answer.LeftOut, wording.Short(output+"/"+path))
 	}
 }
 
@@ -174,7 +175,7 @@ func restlessPause(ctx context.Context) error {
 
 // awaitSaves waits for the save that the end of the process has called off: nothing of it may come after what is
 // settled.
-func (d *dataManager) awaitSaves() {
-	d.saves.turn.Lock()
-	d.saves.turn.Unlock() //nolint:staticcheck // whoever comes later finds no process
+func (m *Manager) awaitSaves() {
+	m.saves.turn.Lock()
+	m.saves.turn.Unlock() //nolint:staticcheck // whoever comes later finds no process
 }

@@ -1,4 +1,4 @@
-package shim
+package manager
 
 import "testing"
 
@@ -13,8 +13,8 @@ func TestWhatIsOnItsWay(t *testing.T) {
 		{true, "", "its process is over, its outputs are being left"},
 		{true, "3 of 9 files, 1.0 MiB, 0.5 MiB/s", "its process is over, its outputs are being left: 3 of 9 files, 1.0 MiB, 0.5 MiB/s"},
 	} {
-		a := dataManager{leaving: tt.leaving, moving: tt.moving}
-		if got := a.way(); got != tt.want {
+		a := Manager{leaving: tt.leaving, moving: tt.moving}
+		if got := a.Activity(); got != tt.want {
 			t.Errorf("leaving %t, moving %q: got %q, want %q", tt.leaving, tt.moving, got, tt.want)
 		}
 	}

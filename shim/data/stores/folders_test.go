@@ -1,4 +1,4 @@
-package shim
+package stores
 
 import (
 	"os"
@@ -8,15 +8,15 @@ import (
 )
 
 // Where the work folder lies in the default filesystem, the container gets the folders of the data alone.
-func TestPartsOfAFilesystem(t *testing.T) {
+func TestFoldersIn(t *testing.T) {
 	top := t.TempDir()
 	for _, dir := range []string{"in", "out", "work/store", "beside"} {
 		if err := os.MkdirAll(filepath.Join(top, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	a := &agent{folders: folders{workDir: filepath.Join(top, "work")}}
-	got := a.partsOf(top, []string{
+	s := &Stores{WorkDir: filepath.Join(top, "work")}
+	got := s.foldersIn(top, []string{
 		"file:" + top + "/out", top + "/in", "file:" + top + "/in", "file:" + top, "hdfs://name/in", top + "/work/store", top + "/gone", top + "/..",
 		filepath.Dir(top), "",
 	})

@@ -1,4 +1,4 @@
-package shim
+package manager
 
 import (
 	"context"
@@ -35,14 +35,14 @@ func saysOutput(p plan.Plan) (plan.Output, bool) {
 }
 
 // beginGathering writes what the process says where it is left. The process waits where the store does.
-func (s *stdio) beginGathering(p plan.Plan, over <-chan struct{}) {
-	ctx, cancel := context.WithCancelCause(s.d.ctx)
+func (s *Pipes) beginGathering(over <-chan struct{}) {
+	ctx, cancel := context.WithCancelCause(s.m.ctx)
 	g := &gathered{cancel: cancel, done: make(chan struct{})}
-	s.d.mu.Lock()
-	before := s.d.gathered
-	s.d.gathered = g
-	s.d.mu.Unlock()
-	s.d.tasks.Go(func() {
+	s.m.mu.Lock()
+	before := s.m.gathered
+	s.m.gathered = g
+	s.m.mu.Unlock()
+	s.m.tasks.Go(func() {
 		select {
 		case <-over:
 		case <-ctx.Done():
@@ -50,54 +50,54 @@ func (s *stdio) beginGathering(p plan.Plan, over <-chan struct{}) {
 			return
 		}
 		if err := s.said.Over(); err != nil {
-			s.d.cfg.Log.Warn("hear the end of stdout", "err", err)
+			s.m.cfg.Log.Warn("hear the end of stdout", "err", err)
 		}
 	})
-	s.d.tasks.Go(func() {
+	s.m.tasks.Go(func() {
 		defer close(g.done)
 		defer cancel(nil)
 		if before != nil { // of an attempt that has ended
 			before.cancel(errors.New("another attempt has begun"))
 			<-before.done
 		}
-		s.gather(ctx, p, g)
+		s.gather(ctx, g)
 	})
 }
 
-func (s *stdio) gather(ctx context.Context, p plan.Plan, g *gathered) {
+func (s *Pipes) gather(ctx context.Context, g *gathered) {
 	begun := time.Now()
-	g.left, g.err = s.gatherAll(ctx, p)
+	g.left, g.err = s.gatherAll(ctx)
 	if g.err == nil {
-		s.d.cfg.Log.Info("stdout is gathered", "files", g.left.Files, "bytes", g.left.Bytes, "took", time.Since(begun).Round(time.Millisecond))
+		s.m.cfg.Log.Info("stdout is gathered", "files", g.left.Files, "bytes", g.left.Bytes, "took", time.Since(begun).Round(time.Millisecond))
 		g.err = s.said.Close()
 		return
 	}
-	s.d.cfg.Log.Error("stdout is not gathered", "err", g.err)
-	s.d.cfg.Process.Fail("stdout: "+g.err.Error(), g.err)
+	s.m.cfg.Log.Error("stdout is not gathered", "err", g.err)
+	s.m.cfg.Process.Fail("stdout: "+g.err.Error(), g.err)
 	g.err = errors.Join(g.err, s.said.Close())
 }
 
-func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (data.Left, error) {
-	one, _ := saysOutput(p)
-	leave, err := s.d.leaveOf(ctx, p, one)
+func (s *Pipes) gatherAll(ctx context.Context) (data.Left, error) {
+	one, _ := saysOutput(s.plan)
+	leave, err := s.m.leaveOf(ctx, s.plan, one)
 	if err != nil {
 		return data.Left{}, err
 	}
 	if err := leave.Begin(ctx); err != nil {
 		return data.Left{}, err
 	}
-	how := s.d.transfer()
-	how.Again = func(file, why string) { s.d.cfg.Log.Warn("stdout is written again", "file", file, "err", why) }
+	how := s.m.Transfer()
+	how.Again = func(file, why string) { s.m.cfg.Log.Warn("stdout is written again", "file", file, "err", why) }
 	to := data.Gathering{Store: leave.Store, Dir: leave.Half(), Again: how.Persevere, Bare: func(err error) {
-		s.d.cfg.Log.Warn("stdout is not kept on this machine until it is left", "err", err)
+		s.m.cfg.Log.Warn("stdout is not kept on this machine until it is left", "err", err)
 	}}
-	if parts, _ := plan.OutputParts(p.Outputs.Format); parts {
+	if parts, _ := plan.OutputParts(s.plan.Outputs.Format); parts {
 		to.Part = data.PartSize
 	}
 	if files.LocalPath(one.To) != "" { // it is on this machine
 		return to.Run(ctx, s.said)
 	}
-	folder, err := s.d.instanceFolder(p)
+	folder, err := s.m.instanceFolder(s.plan)
 	if err != nil {
 		return data.Left{}, err
 	}
@@ -107,8 +107,8 @@ func (s *stdio) gatherAll(ctx context.Context, p plan.Plan) (data.Left, error) {
 }
 
 // instanceFolder is the instance's own.
-func (d *dataManager) instanceFolder(p plan.Plan) (*os.Root, error) {
-	work, err := files.As(nil).Below(d.cfg.WorkDir)
+func (m *Manager) instanceFolder(p plan.Plan) (*os.Root, error) {
+	work, err := files.As(nil).Below(m.cfg.WorkDir)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +117,10 @@ func (d *dataManager) instanceFolder(p plan.Plan) (*os.Root, error) {
 }
 
 // leaveSaid has what the process has said stand whole in its place.
-func (d *dataManager) leaveSaid(ctx context.Context, leave data.Leave) (data.Left, error) {
-	d.mu.Lock()
-	g := d.gathered
-	d.mu.Unlock()
+func (m *Manager) leaveSaid(ctx context.Context, leave data.Leave) (data.Left, error) {
+	m.mu.Lock()
+	g := m.gathered
+	m.mu.Unlock()
 	if g == nil {
 		return data.Left{}, errors.New("the process has not been heard")
 	}

@@ -1,4 +1,4 @@
-package shim
+package manager
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ import (
 
 // bringFiles brings the instance its own copies of files, folders and archives. That all of them are there is seen before
 // the first is brought.
-func (r stageRoom) bringFiles(ctx context.Context, p plan.Plan, work files.Folder) error {
+func (m *Manager) bringFiles(ctx context.Context, p plan.Plan, work files.Folder) error {
 	items := slices.DeleteFunc(slices.Clone(p.Stage), func(item plan.StageItem) bool {
 		return item.Kind != plan.StageCopy && item.Kind != plan.StageUnpacked
 	})
@@ -41,20 +41,20 @@ func (r stageRoom) bringFiles(ctx context.Context, p plan.Plan, work files.Folde
 		if item.Unchecked {
 			continue
 		}
-		if _, err := r.lookFor(ctx, p, item); err != nil {
+		if _, err := m.lookFor(ctx, p, item); err != nil {
 			return fileFault(item, err)
 		}
 	}
 	begun := time.Now()
 	for _, item := range items {
-		if err := r.bringFile(ctx, p, item, work); err != nil {
+		if err := m.bringFile(ctx, p, item, work); err != nil {
 			return fileFault(item, err)
 		}
 	}
-	if _, err := cache.Clean(ctx, r.filesCache(p), cache.Keep{Since: begun.Add(-openapp.KeepFetched)}); err != nil {
-		r.log.Warn("clear the cache of files", "err", err)
+	if _, err := cache.Clean(ctx, m.filesCache(p), cache.Keep{Since: begun.Add(-openapp.KeepFetched)}); err != nil {
+		m.cfg.Log.Warn("clear the cache of files", "err", err)
 	}
-	r.log.Info("files are here", "files", len(items), "took", time.Since(begun).Round(time.Millisecond))
+	m.cfg.Log.Info("files are here", "files", len(items), "took", time.Since(begun).Round(time.Millisecond))
 	return nil
 }
 
@@ -77,8 +77,8 @@ type remote struct {
 }
 
 // lookFor finds an item on its store.
-func (r stageRoom) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem) (remote, error) {
-	opened, path, err := r.openStore(ctx, p, item.From, false)
+func (m *Manager) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem) (remote, error) {
+	opened, path, err := m.cfg.Stores.Open(ctx, p, item.From, false)
 	if err != nil {
 		return remote{}, err
 	}
@@ -93,8 +93,8 @@ func (r stageRoom) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem
 }
 
 // bringFile puts an item in the place of what its name holds, whole.
-func (r stageRoom) bringFile(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
-	from, err := r.lookFor(ctx, p, item)
+func (m *Manager) bringFile(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
+	from, err := m.lookFor(ctx, p, item)
 	if err != nil {
 		return err
 	}
@@ -104,26 +104,26 @@ func (r stageRoom) bringFile(ctx context.Context, p plan.Plan, item plan.StageIt
 	}
 	return work.Replace(name, func(tmp *os.Root, dir string) error {
 		if from.dir {
-			return r.copyTree(ctx, from, tmp)
+			return m.copyTree(ctx, from, tmp)
 		}
-		copied, done, err := r.copySource(ctx, p, item, from, tmp, dir)
+		copied, done, err := m.copySource(ctx, p, item, from, tmp, dir)
 		if err != nil {
 			return err
 		}
 		if item.Kind == plan.StageUnpacked {
 			err = unpack(ctx, item, copied, filepath.Join(dir, files.Filled))
 		} else {
-			err = r.ownCopy(ctx, item, copied, from, tmp)
+			err = m.ownCopy(ctx, item, copied, from, tmp)
 		}
 		return errors.Join(err, done())
 	})
 }
 
 // copyTree copies a folder.
-func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) error {
+func (m *Manager) copyTree(ctx context.Context, from remote, tmp *os.Root) error {
 	listing := transfer.Listing{Store: from.store}
 	if from.local {
-		listing.Without = r.data.ofTheRun(from.Path)
+		listing.Without = m.ofTheRun(from.Path)
 	}
 	found, err := listing.Tree(ctx, store.Info{Path: from.Path, Dir: true})
 	if err != nil {
@@ -133,16 +133,16 @@ func (r stageRoom) copyTree(ctx context.Context, from remote, tmp *os.Root) erro
 	if err != nil {
 		return err
 	}
-	err = r.data.transfer().Bring(ctx, whole, transfer.Below(from.Path, found))
+	err = m.Transfer().Bring(ctx, whole, transfer.Below(from.Path, found))
 	return errors.Join(err, whole.Close())
 }
 
 // copySource gives a file of this machine with the content of what is to be brought: one in tmp, the folder dir, of what is local, so that
 // it was read with the process's rights; else the cache's. done gives it up.
-func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageItem, from remote, tmp *os.Root, dir string) (path string, done func() error, err error) {
+func (m *Manager) copySource(ctx context.Context, p plan.Plan, item plan.StageItem, from remote, tmp *os.Root, dir string) (path string, done func() error, err error) {
 	if from.local {
 		const name = "source"
-		err := r.data.transfer().Bring(ctx, tmp, []transfer.Copy{{From: from.File, To: name}})
+		err := m.Transfer().Bring(ctx, tmp, []transfer.Copy{{From: from.File, To: name}})
 		return filepath.Join(dir, name), func() error { return nil }, err
 	}
 	again := func(context.Context, string) (store.Store, string, error) { return from.store, from.Path, nil }
@@ -153,13 +153,13 @@ func (r stageRoom) copySource(ctx context.Context, p plan.Plan, item plan.StageI
 		}
 	}
 	got, err := cache.Fetch(ctx, cache.Request{
-		URL: item.From, CacheDir: r.filesCache(p), Progress: &logLines{log: r.log, name: item.Name},
+		URL: item.From, CacheDir: m.filesCache(p), Progress: &logLines{log: m.cfg.Log, name: item.Name},
 		Stores: store.Set{scheme: again},
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	r.log.Info("file is in the cache", "file", item.Name, "bytes", got.Size, "cached", got.Cached)
+	m.cfg.Log.Info("file is in the cache", "file", item.Name, "bytes", got.Size, "cached", got.Cached)
 	return got.Path, got.Close, nil
 }
 
@@ -177,17 +177,17 @@ func mayRead(ctx context.Context, f transfer.File) error {
 
 // filesCache is where files of stores are kept for other instances and other runs on this host. What one user's rights have
 // brought is not another's.
-func (a *agent) filesCache(p plan.Plan) string {
+func (m *Manager) filesCache(p plan.Plan) string {
 	uid := os.Geteuid()
-	if u := a.container.User(); u != nil {
+	if u := m.cfg.Stores.User(); u != nil {
 		uid = u.UID
 	}
-	return filepath.Join(cachedir.Default(), "files", strconv.Itoa(uid)+"-"+url.PathEscape(a.hadoopUser(p)))
+	return filepath.Join(cachedir.Default(), "files", strconv.Itoa(uid)+"-"+url.PathEscape(m.cfg.Stores.HadoopUser(p)))
 }
 
 // ownCopy makes the instance's copy, which it may change. A store knows no programs: what comes from one may be run, as where
 // YARN brings it.
-func (r stageRoom) ownCopy(ctx context.Context, item plan.StageItem, path string, from remote, tmp *os.Root) error {
+func (m *Manager) ownCopy(ctx context.Context, item plan.StageItem, path string, from remote, tmp *os.Root) error {
 	if from.local {
 		return tmp.Rename(filepath.Base(path), files.Filled)
 	}
@@ -200,7 +200,7 @@ func (r stageRoom) ownCopy(ctx context.Context, item plan.StageItem, path string
 		return err
 	}
 	copies := []transfer.Copy{{From: transfer.File{Store: opened, Path: path, Size: info.Size}, To: files.Filled}}
-	if err := r.data.transfer().Bring(ctx, tmp, copies); err != nil {
+	if err := m.Transfer().Bring(ctx, tmp, copies); err != nil {
 		return fmt.Errorf("%s: its own %w", store.Printable(item.From), err)
 	}
 	return tmp.Chmod(files.Filled, 0o755)

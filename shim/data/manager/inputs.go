@@ -1,4 +1,4 @@
-package shim
+package manager
 
 import (
 	"cmp"
@@ -21,13 +21,13 @@ import (
 )
 
 // bringInputs brings the instance's share of each input, or keeps the list of it for the start.
-func (d *dataManager) bringInputs(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root) error {
+func (m *Manager) bringInputs(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root) error {
 	in := p.Inputs
 	if in == nil {
 		return nil
 	}
 	if in.Strategy == appdef.StrategyStream {
-		return d.bringStream(ctx, p)
+		return m.bringStream(ctx, p)
 	}
 	if in.Workers == 0 {
 		return emptyFolders(in, folder)
@@ -35,14 +35,14 @@ func (d *dataManager) bringInputs(ctx context.Context, p plan.Plan, work files.F
 	begun, shares, deal := time.Now(), map[string][]transfer.File{}, data.Deal{Workers: in.Workers, Chief: in.Chief}
 	var copies []transfer.Copy
 	for _, one := range in.From {
-		files, err := d.listInput(ctx, p, one)
+		files, err := m.listInput(ctx, p, one)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", one.Name, err)
 		}
 		share := files
 		if in.Strategy == appdef.StrategyDownload || !in.Whole {
 			share = deal.Share(files, in.Worker)
-			d.tellIdle(in, one.Name, len(files), deal.Idle(files))
+			m.tellIdle(in, one.Name, len(files), deal.Idle(files))
 		}
 		shares[one.Name] = share
 		if in.Strategy != appdef.StrategyDownload {
@@ -57,9 +57,9 @@ func (d *dataManager) bringInputs(ctx context.Context, p plan.Plan, work files.F
 		copies = append(copies, named...)
 	}
 	if in.Strategy == appdef.StrategyPlaceholder {
-		return d.keepList(p, shares)
+		return m.keepList(p, shares)
 	}
-	came, err := d.bringMissing(ctx, p, work, folder, copies)
+	came, err := m.bringMissing(ctx, p, work, folder, copies)
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ func (d *dataManager) bringInputs(ctx context.Context, p plan.Plan, work files.F
 	for _, c := range copies {
 		bytes += max(c.From.Size, 0)
 	}
-	d.cfg.Log.Info("inputs are here", "files", len(copies), "bytes", bytes, "came", came, "took", time.Since(begun).Round(time.Millisecond))
+	m.cfg.Log.Info("inputs are here", "files", len(copies), "bytes", bytes, "came", came, "took", time.Since(begun).Round(time.Millisecond))
 	return nil
 }
 
 // bringMissing brings what an earlier agent, or an earlier attempt, has not brought. Came is how many bytes that were.
-func (d *dataManager) bringMissing(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []transfer.Copy) (came int64, err error) {
+func (m *Manager) bringMissing(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []transfer.Copy) (came int64, err error) {
 	ledger, err := transfer.OpenLedger(work.Root, inputsLedger(p))
 	if err != nil {
 		return 0, err
@@ -84,7 +84,7 @@ func (d *dataManager) bringMissing(ctx context.Context, p plan.Plan, work files.
 		}
 	}
 	var moved atomic.Int64
-	t := d.inputTransfer(p.Inputs)
+	t := m.inputTransfer(p.Inputs)
 	t.Ledger, t.Moved = ledger, func(_ string, n int64) { moved.Add(n) }
 	err = t.Bring(ctx, folder, copies)
 	return moved.Load(), err
@@ -104,9 +104,9 @@ func emptyFolders(in *plan.Inputs, folder *os.Root) error {
 }
 
 // inputTransfer moves inputs as the definition says.
-func (d *dataManager) inputTransfer(in *plan.Inputs) transfer.Transfer {
+func (m *Manager) inputTransfer(in *plan.Inputs) transfer.Transfer {
 	const none = -1 // how a transfer is told to try once
-	t := d.transfer()
+	t := m.Transfer()
 	t.Parallel = cmp.Or(in.Parallel, t.Parallel)
 	if n := in.Retries; n != nil {
 		t.Retries = cmp.Or(*n, none)
@@ -115,17 +115,17 @@ func (d *dataManager) inputTransfer(in *plan.Inputs) transfer.Transfer {
 }
 
 // listInput lists the files of one input in their order.
-func (d *dataManager) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([]transfer.File, error) {
+func (m *Manager) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([]transfer.File, error) {
 	var all []transfer.File
 	seen := map[string]bool{}
 	for _, url := range one.From {
-		opened, path, err := d.cfg.Stores.Open(ctx, p, url, false)
+		opened, path, err := m.cfg.Stores.Open(ctx, p, url, false)
 		if err != nil {
 			return nil, err
 		}
 		listing := transfer.Listing{Store: opened}
 		if files.LocalPath(url) != "" {
-			listing.Without = d.ofTheRun(path)
+			listing.Without = m.ofTheRun(path)
 		}
 		files, err := listing.List(ctx, path)
 		if err != nil {
@@ -167,12 +167,12 @@ func told(url string, f transfer.File) string {
 const mostNamed = 10
 
 // tellIdle names the instances that an input leaves without a file: the first reader all of them, each of them itself.
-func (d *dataManager) tellIdle(in *plan.Inputs, name string, files int, idle []int) {
+func (m *Manager) tellIdle(in *plan.Inputs, name string, files int, idle []int) {
 	if len(idle) == 0 || in.Worker != 0 && !slices.Contains(idle, in.Worker) {
 		return
 	}
-	app := d.cfg.App.WithCounts(d.cfg.Counts())
-	readers := plan.Readers(&app, d.cfg.Loop.State().Instance.Component)
+	app := m.cfg.App.WithCounts(m.cfg.Gang.Counts())
+	readers := plan.Readers(&app, m.cfg.Loop.State().Instance.Component)
 	var names []string
 	for _, i := range idle {
 		if i < len(readers) {
@@ -182,33 +182,33 @@ func (d *dataManager) tellIdle(in *plan.Inputs, name string, files int, idle []i
 	if more := len(names) - mostNamed; more > 0 {
 		names = append(names[:mostNamed], fmt.Sprintf("and %d more", more))
 	}
-	d.cfg.Log.Warn("fewer files than instances", "input", name, "files", files, "instances", in.Workers, "idle", strings.Join(names, ", "))
+	m.cfg.Log.Warn("fewer files than instances", "input", name, "files", files, "instances", in.Workers, "idle", strings.Join(names, ", "))
 }
 
 // keepList remembers what the process is told of its files.
-func (d *dataManager) keepList(p plan.Plan, shares map[string][]transfer.File) error {
+func (m *Manager) keepList(p plan.Plan, shares map[string][]transfer.File) error {
 	for _, share := range shares {
 		for _, f := range share {
 			if f.URL != "" { // it is on a store
 				continue
 			}
-			if err := d.cfg.Stores.Visible(p, f.Path, false); err != nil {
+			if err := m.cfg.Stores.Visible(p, f.Path, false); err != nil {
 				return err
 			}
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.inputList = data.Placeholder(shares)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.inputList = data.Placeholder(shares)
 	return nil
 }
 
-// tellInputs says to a process which files are its own: by a variable, or by a file where the variables grow too long.
-func (d *dataManager) tellInputs(start *plan.Start) {
-	in := d.cfg.Process.Plan().Inputs
-	d.mu.Lock()
-	list := d.inputList
-	d.mu.Unlock()
+// Inputs says to a process which files are its own: by a variable, or by a file where the variables grow too long.
+func (m *Manager) Inputs(start *plan.Start) {
+	in := m.cfg.Process.Plan().Inputs
+	m.mu.Lock()
+	list := m.inputList
+	m.mu.Unlock()
 	if list == "" || in == nil {
 		return
 	}

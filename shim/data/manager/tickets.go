@@ -1,4 +1,4 @@
-package shim
+package manager
 
 import (
 	"context"
@@ -28,15 +28,15 @@ type tickets struct {
 	told  string    // the last complaint
 }
 
-// giveTickets gives the process its ticket cache, where clusters ask for one, and keeps it fresh until close. The process may do
+// GiveTickets gives the process its ticket cache, where clusters ask for one, and keeps it fresh until close. The process may do
 // without: that there is no ticket is told, and looked after.
-func (d *dataManager) giveTickets(p plan.Plan) {
+func (m *Manager) GiveTickets(p plan.Plan) {
 	if p.Hadoop == nil || p.Hadoop.Tickets == "" {
 		return
 	}
-	t := &tickets{log: d.cfg.Log, config: d.cfg.Kerberos(), workDir: d.cfg.WorkDir, file: p.Hadoop.Tickets, owner: d.cfg.Process.User()}
+	t := &tickets{log: m.cfg.Log, config: m.cfg.Stores.Kerberos(), workDir: m.cfg.WorkDir, file: p.Hadoop.Tickets, owner: m.cfg.Stores.User()}
 	t.renew()
-	d.tasks.Go(func() { t.keep(d.ctx) })
+	m.tasks.Go(func() { t.keep(m.ctx) })
 }
 
 // keep renews until the end of ctx.

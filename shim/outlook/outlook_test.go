@@ -1,17 +1,13 @@
-package shim
+package outlook
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/machine"
-	"github.com/muster-agent/muster/shim/notify"
-	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -23,10 +19,10 @@ func TestPatience(t *testing.T) {
 		ready, stopping bool
 		terms           int
 		leaving         bool
-		stage           appdef.Seconds
+		stage           time.Duration
 		want            time.Duration // from the phase's beginning
 	}{
-		{name: "what is staged has its own limit", phase: machine.Staging, stage: 600, want: 10 * time.Minute},
+		{name: "what is staged has its own limit", phase: machine.Staging, stage: 600 * time.Second, want: 10 * time.Minute},
 		{name: "or none", phase: machine.Staging, want: time.Hour},
 		{name: "the barrier", phase: machine.Waiting, want: 15 * time.Minute},
 		{name: "the barrier of a later generation", phase: machine.Waiting, ready: true},
@@ -34,31 +30,23 @@ func TestPatience(t *testing.T) {
 		{name: "running", phase: machine.Running, ready: true},
 		{name: "stopped for a generation", phase: machine.Stopping, ready: true},
 		{name: "stopped by the manager", phase: machine.Stopping, ready: true, terms: 1, want: 35 * time.Second},
-		{name: "stopped by the manager while outputs are left", phase: machine.Stopping, ready: true, terms: 1, leaving: true, stage: 600, want: 10 * time.Minute},
+		{name: "stopped by the manager while outputs are left", phase: machine.Stopping, ready: true, terms: 1, leaving: true, stage: 600 * time.Second, want: 10 * time.Minute},
 		{name: "stopped at the barrier", phase: machine.Leaving, terms: 1, want: 15 * time.Second},
-		{name: "done, outputs are left", phase: machine.Done, ready: true, stopping: true, leaving: true, stage: 60, want: time.Minute},
-		{name: "outputs are left, nobody asks for a stop", phase: machine.Running, ready: true, leaving: true, stage: 60},
+		{name: "done, outputs are left", phase: machine.Done, ready: true, stopping: true, leaving: true, stage: 60 * time.Second, want: time.Minute},
+		{name: "outputs are left, nobody asks for a stop", phase: machine.Running, ready: true, leaving: true, stage: 60 * time.Second},
 	} {
-		a := &agent{
-			self:  self{app: &openapp.App{}},
-			rooms: rooms{notify: notify.New(slog.New(slog.DiscardHandler), nil), data: &dataManager{leaving: tt.leaving}},
+		a := Agent{
+			State: machine.State{Phase: tt.phase, Policy: policy, Terms: tt.terms},
+			Stage: tt.stage, Leaving: tt.leaving, Ready: tt.ready, Stopping: tt.stopping,
 		}
-		a.app.Settings.StageTimeout = tt.stage
-		if tt.ready {
-			a.notify.Started()
-		}
-		if tt.stopping {
-			a.notify.Ends(1)
-		}
-		s := machine.State{Phase: tt.phase, Policy: policy, Terms: tt.terms}
 		since := time.Unix(1e9, 0)
-		if got := a.patience(s, since, since); got != tt.want {
+		if got := a.patience(since, since); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
-		if got, want := a.patience(s, since, since.Add(time.Second)), max(0, tt.want-time.Second); got != want {
+		if got, want := a.patience(since, since.Add(time.Second)), max(0, tt.want-time.Second); got != want {
 			t.Errorf("%s, a second later: got %s, want %s", tt.name, got, want)
 		}
-		if got := a.patience(s, since, since.Add(2*time.Hour)); got != 0 {
+		if got := a.patience(since, since.Add(2*time.Hour)); got != 0 {
 			t.Errorf("%s, two hours later: got %s, want none", tt.name, got)
 		}
 	}
@@ -109,14 +97,14 @@ func TestLastStatus(t *testing.T) {
 		{machine.State{Terms: 1}, "interrupted: it goes on when it is started again"},
 		{machine.State{Cause: "index worker-0 is held"}, "index worker-0 is held"},
 	} {
-		if got := lastStatus(tt.final); got != tt.want {
+		if got := Last(tt.final); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
-	if got := errorStatus(exit.Silent{Code: 3}) + errorStatus(nil); got != "" {
+	if got := OfError(exit.Silent{Code: 3}) + OfError(nil); got != "" {
 		t.Errorf("of what has been said: got %q", got)
 	}
-	if got, want := errorStatus(exit.Usagef("agent: no\ncomponent")), "agent: no component"; got != want {
+	if got, want := OfError(exit.Usagef("agent: no\ncomponent")), "agent: no component"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
