@@ -170,6 +170,7 @@ var rooms = []room{
 	}},
 	{path: "shim/checkpoint/format", may: []string{"shim/store"}},
 
+	{path: "cmd/internal/hboxjob", may: []string{"appdef", "appdef/hbox", "appdef/slider", "packages", "registry", "shim/exit", "shim/status", "shim/submit"}},
 	{path: "cmd/internal/run", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul",
 		"registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/machine", "shim/openapp",

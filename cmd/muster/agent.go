@@ -6,7 +6,6 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,32 +17,17 @@ import (
 	"github.com/muster-agent/muster/shim/ports"
 )
 
-// agentFlags are the settings of one agent.
+// agentFlags are the settings of one agent. Those that need no translation are set in options at once.
 type agentFlags struct {
+	options    shim.Options
 	app        flags.App
-	ref        string
-	appID      string
-	run        string
-	component  string
-	index      int
-	host       string
-	ports      string
-	engine     string
-	launcher   string
-	workDir    string
-	logDir     string
-	env        []string
-	exitMap    string
-	kill       time.Duration
-	policy     string
-	api        string
-	strict     bool
-	lifeline   int
 	registry   flags.Registry
 	filesystem flags.Filesystem
 	state      flags.State
-	logJSON    bool
-	paiReport  bool
+	ports      string
+	exitMap    string
+	policy     string
+	lifeline   int
 }
 
 func newAgent(s console.Streams) *cobra.Command {
@@ -59,7 +43,7 @@ func newAgent(s console.Streams) *cobra.Command {
 	}
 	f.register(cmd.Flags())
 	completeFlag(cmd, "app", completeAppFlag)
-	completeFlag(cmd, "component", completeComponents(&f.app, func([]string) string { return f.ref }))
+	completeFlag(cmd, "component", completeComponents(&f.app, func([]string) string { return f.options.App }))
 	return cmd
 }
 
@@ -68,25 +52,27 @@ func (f *agentFlags) register(set flags.Set) {
 	f.registry.Register(set)
 	f.state.Register(set)
 	f.filesystem.Register(set)
-	set.StringVar(&f.ref, "app", "", "`APP`: folder, .zip, .tar.gz, .tgz, .tar.zst, a URL (file:, hdfs:, http:, https:, with #sha256=HEX at its end) or catalog:NAME")
-	set.StringVar(&f.appID, "app-id", "", "name of the gang in the registry")
-	set.StringVar(&f.run, "run", "", "one life of the app; a new one follows a finished one")
-	set.StringVar(&f.component, "component", "", "component of this container; without it a free one is claimed")
-	set.IntVar(&f.index, "index", -1, "index of this container; without it a free one is claimed")
-	set.StringVar(&f.host, "host", "", "address that peers reach this host at")
+	o := &f.options
+	set.StringVar(&o.App, "app", "", "`APP`: a folder, an archive, its URL or catalog:NAME")
+	set.StringVar(&o.Name.AppID, "app-id", "", "name of the gang in the registry")
+	set.StringVar(&o.Name.Run, "run", "", "name of this run; a new name starts a new run after a finished one")
+	set.StringVar(&o.Name.Component, "component", "", "component of this container (default: claim a free instance)")
+	set.IntVar(&o.Name.Index, "index", -1, "index of this container (default: claim a free instance)")
+	set.StringVar(&o.Host, "host", "", "address at which peers reach this host")
 	set.StringVar(&f.ports, "ports", ports.Default.String(), "range to take ports from")
-	set.StringVar(&f.engine, "engine", "auto", "how the process is confined: auto, container, cgroup or process")
-	set.BoolVar(&f.strict, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
-	set.StringVar(&f.api, "api-listen", "", "`HOST:PORT` to answer other hosts at, to whom has the run's token (default: a port of --ports, unless this host's address is a loopback one)")
-	set.StringVar(&f.policy, "policy", policy.DefaultFile, "what this host's operator permits and forbids")
-	set.StringVar(&f.launcher, "launcher", "", "what started this agent, when it is not recognised")
-	set.StringVar(&f.workDir, "work-dir", "", "folder for package, checkpoints and instances")
-	set.StringVar(&f.logDir, "log-dir", "", "folder for logs")
-	set.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] for the process; repeatable")
-	set.StringVar(&f.exitMap, "exit-code-map", "", "`CODE|CLASS=CODE,…`, applied last")
-	set.DurationVar(&f.kill, "kill-window", 0, "time between the launcher's TERM and its KILL (default: the launcher's usual)")
-	set.BoolVar(&f.paiReport, flags.PAIReport, false, flags.PAIReportUsage)
-	set.BoolVar(&f.logJSON, "log-json", false, "write the agent's own log as JSON")
+	set.StringVar(&o.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")
+	set.BoolVar(&o.RequireLimits, "require-limits", false, flags.RequireLimitsUsage)
+	set.StringVar(&o.API, "api-listen", "", "`HOST:PORT` for requests from peer agents (default: a port of --ports)")
+	set.StringVar(&f.policy, "policy", policy.DefaultFile, "policy `FILE` of this host's operator")
+	set.StringVar(&o.Launcher, "launcher", "", "launcher of this agent, if it cannot be recognised")
+	set.StringVar(&o.Folders.Work, "work-dir", "", "folder for package, checkpoints and instances")
+	set.StringVar(&o.Folders.Log, "log-dir", "", "folder for logs")
+	set.StringArrayVar(&o.Env, "env", nil, "NAME[=VALUE] for the process; repeatable")
+	set.StringVar(&f.exitMap, "exit-code-map", "", "`CODE|CLASS=CODE,…`: exit codes to replace, applied last")
+	set.DurationVar(&o.KillWindow, "kill-window", 0,
+		"time between the launcher's TERM and its KILL (default: the launcher's)")
+	set.BoolVar(&o.Output.PAIReport, flags.PAIReport, false, flags.PAIReportUsage)
+	set.BoolVar(&o.Output.JSON, "log-json", false, "write the agent's own log as JSON")
 	set.IntVar(&f.lifeline, "lifeline-fd", -1, "descriptor whose end means: stop in grace")
 	flags.Must(set.MarkHidden("lifeline-fd"))
 }
@@ -95,15 +81,15 @@ func (f *agentFlags) register(set flags.Set) {
 func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun, policyNamed bool) error {
 	outliveReaders()
 	debug.SetGCPercent(thrift)
-	options, err := f.options(s, newRun, policyNamed)
-	if err != nil {
+	if err := f.resolve(policyNamed); err != nil {
 		return err
 	}
+	f.options.Name.NewRun, f.options.Output.To = newRun, s.Err
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
-	options.Signals = signals
-	code, err := shim.Run(ctx, options)
+	f.options.Signals = signals
+	code, err := shim.Run(ctx, f.options)
 	switch {
 	case err != nil:
 		return exit.Error{Code: code, Err: err}
@@ -113,41 +99,37 @@ func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun, polic
 	return nil
 }
 
-// options are what the flags say.
-func (f *agentFlags) options(s console.Streams, newRun, policyNamed bool) (o shim.Options, err error) {
-	if f.ref == "" {
-		return o, exit.Usagef("agent: --app is missing: name a folder, an archive or catalog:NAME")
+// resolve translates the flags that are not options as they stand.
+func (f *agentFlags) resolve(policyNamed bool) (err error) {
+	o := &f.options
+	if o.App == "" {
+		return exit.Usagef("agent: --app is missing: name a folder, an archive or catalog:NAME")
 	}
-	o = shim.Options{
-		App: f.ref, Open: f.app.Choices, Launcher: f.launcher, Host: f.host, API: f.api, KillWindow: f.kill, Env: f.env,
-		Name:   shim.Name{AppID: f.appID, Run: f.run, NewRun: newRun, Component: f.component, Index: f.index},
-		Engine: f.engine, RequireLimits: f.strict, DefaultFS: f.filesystem.URI, Hadoop: f.filesystem.Hadoop.Login,
-		Folders: shim.Folders{Work: f.workDir, Log: f.logDir, State: f.state.Resolve()},
-		Output:  shim.Output{To: s.Err, JSON: f.logJSON, PAIReport: f.paiReport},
-	}
+	o.Open, o.Folders.State = f.app.Choices, f.state.Resolve()
+	o.DefaultFS, o.Hadoop = f.filesystem.URI, f.filesystem.Hadoop.Login
 	if o.ExitCodes, err = exit.ParseMap(f.exitMap); err != nil {
-		return o, err
+		return err
 	}
 	if o.Policy, err = policy.Read(f.policy, policyNamed); err != nil {
-		return o, err
+		return err
 	}
 	if o.Ports, err = flags.Ports(f.ports); err != nil {
-		return o, err
+		return err
 	}
 	if o.Registry.Address, err = f.registry.Resolve(); err != nil {
-		return o, err
+		return err
 	}
 	if o.Registry.Times, err = f.registry.Times(); err != nil {
-		return o, err
+		return err
 	}
 	if f.lifeline >= 0 {
 		syscall.CloseOnExec(f.lifeline)
 		if err := syscall.SetNonblock(f.lifeline, true); err != nil { // so that closing it ends a read
-			return o, exit.Usagef("--lifeline-fd %d: %w", f.lifeline, err)
+			return exit.Usagef("--lifeline-fd %d: %w", f.lifeline, err)
 		}
 		o.Lifeline = os.NewFile(uintptr(f.lifeline), "lifeline")
 	}
-	return o, nil
+	return nil
 }
 
 // thrift is the garbage collector's GOGC of an agent, percent: it waits for most of its life, and a host has many. Its

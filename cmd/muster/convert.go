@@ -44,13 +44,12 @@ with --strict there being any is an error (65), and nothing is written.`,
 			return f.convert(cmd.Context(), s, args[0])
 		},
 	}
-	flags := cmd.Flags()
-	f.app.Register(flags)
-	flags.StringVar(&f.to, "to", "", "the other system: "+strings.Join(convert.Targets(), ", "))
-	flags.StringVarP(&f.output, "output", "o", "",
-		"write to this `FILE`, of slider into this folder, in place of stdout; nothing is written over")
-	flags.BoolVar(&f.strict, "strict", false, "end with 65 where something is lost")
-	flags.BoolVar(&f.json, "json", false, "print {dialect, files, lost} as JSON")
+	set := cmd.Flags()
+	f.app.Register(set)
+	set.StringVar(&f.to, "to", "", "the other system: "+strings.Join(convert.Targets(), ", "))
+	set.StringVarP(&f.output, "output", "o", "", "new `FILE` to write, for slider a new folder (default: stdout)")
+	set.BoolVar(&f.strict, "strict", false, "exit 65 if anything cannot be expressed in the target format")
+	set.BoolVar(&f.json, "json", false, "print {dialect, files, lost} as JSON")
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
@@ -269,4 +270,23 @@ func code(s string) string {
 		return ""
 	}
 	return "`" + s + "`"
+}
+
+// mostUsage is how wide the help of one flag may be, beside its name.
+const mostUsage = 84
+
+// Each flag's help fits one line of a terminal: what needs more is in the manual.
+func TestFlagsFitOneLine(t *testing.T) {
+	var look func(cmd *cobra.Command)
+	look = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if _, usage := pflag.UnquoteUsage(f); len(usage) > mostUsage {
+				t.Errorf("%s --%s: the help is %d wide, want at most %d: %s", cmd.CommandPath(), f.Name, len(usage), mostUsage, usage)
+			}
+		})
+		for _, c := range cmd.Commands() {
+			look(c)
+		}
+	}
+	look(newRoot(console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}))
 }

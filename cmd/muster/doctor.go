@@ -44,7 +44,7 @@ what is known of the launcher: each value with where it came from, and what it d
 	f.ask.Register(cmd.Flags())
 	cmd.Flags().Lookup("registry").Usage = "registry that must answer (default: CONSUL_HTTP_ADDR, if set)"
 	cmd.Flags().StringVar(&f.ports, "ports", ports.Default.String(), "range to take ports from")
-	cmd.Flags().StringVar(&f.policy, "policy", policy.DefaultFile, "what this host's operator permits and forbids")
+	cmd.Flags().StringVar(&f.policy, "policy", policy.DefaultFile, "policy `FILE` of this host's operator")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print {checks, launcher} as JSON")
 	return cmd
 }

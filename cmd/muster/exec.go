@@ -43,12 +43,13 @@ hung up on when this command is killed. INT, TERM and HUP are handed on to it; t
 			return f.exec(cmd.Context(), s, cmd.Flags().Changed, args[0], args[1:])
 		},
 	}
-	flags := cmd.Flags()
-	f.ask.State.Register(flags)
-	flags.BoolVarP(&f.interactive, "interactive", "i", false, "pass stdin on (default: unless it is a terminal and the program has none)")
-	flags.BoolVarP(&f.tty, "tty", "t", false, "give the program a terminal (default: when stdin and stdout are one)")
-	flags.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] over the environment of the instance's process; repeatable")
-	flags.StringVar(&f.cwd, "cwd", "", "working folder, from that of the instance's process on")
+	set := cmd.Flags()
+	f.ask.State.Register(set)
+	set.BoolVarP(&f.interactive, "interactive", "i", false,
+		"connect stdin (default: if it is not a terminal, or the program has one)")
+	set.BoolVarP(&f.tty, "tty", "t", false, "give the program a terminal (default: if stdin and stdout are terminals)")
+	set.StringArrayVar(&f.env, "env", nil, "NAME[=VALUE] added to the process's environment; repeatable")
+	set.StringVar(&f.cwd, "cwd", "", "working folder, relative to the process's own")
 	return cmd
 }
 

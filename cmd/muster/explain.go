@@ -28,13 +28,11 @@ programs, as JSON.`,
 			return f.explain(cmd.Context(), s, args[0])
 		},
 	}
-	flags := cmd.Flags()
-	f.app.Register(flags)
-	flags.StringVar(&f.Component, "component", "", "this component only")
-	flags.StringVar(&f.Allocation, "allocation", "",
-		"JSON `FILE` {launcher, host, ports, devices, envelope, kill_window} in place of what this environment says")
-	flags.StringVar(&f.Engine, "engine", "auto",
-		"how the process would be confined: auto, container, cgroup or process")
+	set := cmd.Flags()
+	f.app.Register(set)
+	set.StringVar(&f.Component, "component", "", "show only this component")
+	set.StringVar(&f.Allocation, "allocation", "", "`FILE` with an allocation as JSON (default: this environment's)")
+	set.StringVar(&f.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")
 	completeFlag(cmd, "component", completeComponents(&f.app, firstOf))
 	return cmd
 }

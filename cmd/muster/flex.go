@@ -40,7 +40,7 @@ definition changes, and agents that are launched again later are held to the cou
 	}
 	f.ask.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
-	cmd.Flags().DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait until the counts are in force; then it ends with 76")
+	cmd.Flags().DurationVar(&f.wait, "wait", 5*time.Minute, "longest wait for the new counts; then exit 76")
 	return cmd
 }
 

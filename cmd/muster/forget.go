@@ -30,7 +30,8 @@ all apps of this host, and those of --registry, whose last word is older than 36
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.forget(cmd.Context(), s, args) },
 	}
 	f.ask.Register(cmd.Flags())
-	cmd.Flags().StringVar(&f.older, "older-than", "", "`AGE` such as 90m, 36h or 7d, in place of APP")
+	cmd.Flags().StringVar(&f.older, "older-than", "",
+		"forget every app that ended before this `AGE`, such as 90m, 36h or 7d")
 	return cmd
 }
 

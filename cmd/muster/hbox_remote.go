@@ -15,22 +15,18 @@ import (
 
 // registerRemote adds what a job needs that runs elsewhere: the flags of muster submit whose names HBox does not
 // have. Those of muster run are taken over.
-func (f *submitFlags) registerRemote(flags flags.Set) {
+func (f *submitFlags) registerRemote(set flags.Set) {
 	o := &f.job.file
-	flags.StringVar(&f.store, "store", "",
-		"with --launcher, as all below: `URL` of the folder for what the hosts need (default: --conf muster.store)")
-	flags.StringVar(&f.storeAs, "store-as", "", "the store as the hosts see it")
-	flags.StringVar(&f.address, "address", "",
-		"`URL` of Nomad, or of YARN's ResourceManager (default: NOMAD_ADDR; yarn-site.xml)")
-	flags.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
-	flags.BoolVar(&f.kill, "kill-on-interrupt", false,
-		"Ctrl-C stops the run, and this ends with 2; a second one ends the job")
-	flags.StringVar(&o.Format, "format", "", "shell: by YARN's distributed shell; jobs: without Kubernetes' JobSet")
-	flags.StringVar(&o.Binary, "binary", "", "path of muster on the hosts, or a URL that the launcher fetches it "+
-		"from (default: this muster, by way of the store)")
-	flags.StringVar(&o.Run, "run", "", "one life of the app (default: the seconds of the clock)")
-	registerLauncherFlags(flags, o)
-	flags.BoolVar(&f.job.strict, "strict", false, "end with 1 where something is lost")
+	set.StringVar(&f.store, "store", "", "with --launcher, as all below: `URL` of the store (default: muster.store)")
+	set.StringVar(&f.storeAs, "store-as", "", "the store as the hosts see it")
+	set.StringVar(&f.address, "address", "", "`URL` of Nomad or YARN (default: NOMAD_ADDR; yarn-site.xml)")
+	set.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
+	set.BoolVar(&f.kill, "kill-on-interrupt", false, "Ctrl-C stops the run, a second one the job; exit 2")
+	set.StringVar(&o.Format, "format", "", "shell: by YARN's distributed shell; jobs: without Kubernetes' JobSet")
+	set.StringVar(&o.Binary, "binary", "", "muster on the hosts: a path or URL (default: this muster, in the store)")
+	set.StringVar(&o.Run, "run", "", "name of this run of the app (default: the clock's seconds)")
+	registerLauncherFlags(set, o)
+	set.BoolVar(&f.job.strict, "strict", false, "exit 1 if the launcher cannot express part of the app")
 }
 
 // there runs the job by a launcher, and waits for its end as hbox-submit does.

@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/cmd/internal/hboxjob"
 	"github.com/muster-agent/muster/cmd/internal/run"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/dryrun"
@@ -70,25 +71,26 @@ func newHBoxSubmit(s console.Streams) *cobra.Command {
 }
 
 func (f *hboxFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	f.run.Registry.Register(flags)
-	flags.Lookup("registry").Usage = registry.AddressForms + " (default: one of its own, embedded in this command)"
-	f.run.State.Register(flags)
-	f.run.Filesystem.Register(flags)
-	flags.StringVar(&f.run.AppID, "app-id", "", "name of the gang (default: the job's name and six letters)")
-	flags.StringVar(&f.run.WorkDir, "work-dir", "", "folder for package, checkpoints and instances")
-	flags.StringVar(&f.run.LogDir, "log-dir", "", "folder for logs (default: log in the work folder)")
-	flags.StringVar(&f.run.Host, "host", "", "address of this machine (default with the embedded registry: 127.0.0.1)")
-	flags.StringVar(&f.run.Ports, "ports", f.run.Ports, "range to take ports from")
-	flags.StringVar(&f.run.Engine, "engine", f.run.Engine, "how the processes are confined: auto, container, cgroup or process")
-	flags.BoolVar(&f.run.RequireLimits, "require-limits", false, "run only where every limit that is asked for is enforced")
-	flags.StringVar(&f.run.Policy, "policy", "", "what this host's operator permits and forbids (default: "+policy.DefaultFile+")")
-	flags.StringArrayVar(&f.run.Env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
-	flags.BoolVar(&f.run.JSON, "json", false, "print the result as JSON")
-	flags.BoolVar(&f.explain, "explain", false, "say what would run, as muster explain does, and run nothing")
-	flags.StringVar(&f.keep, "package", "", "write the app package that the job is into this `FOLDER`, and run nothing")
-	flags.StringVar(&f.launcher, "launcher", "", "where to run: none, which is here, or yarn, nomad, slurm, systemd, k8s, as muster submit has it")
-	f.remote.registerRemote(flags)
+	set := cmd.Flags()
+	f.run.Registry.Register(set)
+	set.Lookup("registry").Usage = registry.AddressForms + " (default: embedded)"
+	f.run.State.Register(set)
+	f.run.Filesystem.Register(set)
+	set.StringVar(&f.run.AppID, "app-id", "", "name of the gang (default: the job's name and six letters)")
+	set.StringVar(&f.run.WorkDir, "work-dir", "", "folder for package, checkpoints and instances")
+	set.StringVar(&f.run.LogDir, "log-dir", "", "folder for logs (default: log in the work folder)")
+	set.StringVar(&f.run.Host, "host", "", "address of this machine (default: 127.0.0.1 without --registry)")
+	set.StringVar(&f.run.Ports, "ports", f.run.Ports, "range to take ports from")
+	set.StringVar(&f.run.Engine, "engine", f.run.Engine, "confinement: auto, container, cgroup or process")
+	set.BoolVar(&f.run.RequireLimits, "require-limits", false, flags.RequireLimitsUsage)
+	set.StringVar(&f.run.Policy, "policy", "",
+		"policy `FILE` of this host's operator (default: "+policy.DefaultFile+")")
+	set.StringArrayVar(&f.run.Env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
+	set.BoolVar(&f.run.JSON, "json", false, "print the result as JSON")
+	set.BoolVar(&f.explain, "explain", false, "print what would run, as muster explain does, and run nothing")
+	set.StringVar(&f.keep, "package", "", "write the job as an app package into this `FOLDER`, and run nothing")
+	set.StringVar(&f.launcher, "launcher", "", "none (this machine), yarn, nomad, slurm, systemd or k8s")
+	f.remote.registerRemote(set)
 }
 
 // ownOptions are the words at the front that are muster's own; HBox's begin at the first that is none.
@@ -173,7 +175,7 @@ func (f *hboxFlags) look(ctx context.Context, s console.Streams, job hbox.Submis
 	if f.keep != "" {
 		around = filepath.Dir(flags.Absolute(f.keep))
 	}
-	dir, remove, err := hboxPackage(around, job)
+	dir, remove, err := hboxjob.Package(around, job)
 	if err != nil {
 		return err
 	}
@@ -204,16 +206,16 @@ func (f *hboxFlags) here(ctx context.Context, s console.Streams, job hbox.Submis
 	if err := f.run.Settle(job.App); err != nil {
 		return err
 	}
-	dir, remove, err := hboxPackage(f.run.WorkDir, job)
+	dir, remove, err := hboxjob.Package(f.run.WorkDir, job)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	p := hboxProgress{
-		state: f.run.State.Resolve(), app: f.run.AppID, result: filepath.Join(f.run.WorkDir, "result.json"), out: s.Err,
-		workers: submit.Workers(&job.App),
+	p := hboxjob.Progress{
+		State: f.run.State.Resolve(), App: f.run.AppID, Result: filepath.Join(f.run.WorkDir, "result.json"), Out: s.Err,
+		Workers: submit.Workers(&job.App),
 	}
-	stop := p.follow(ctx)
+	stop := p.Follow(ctx)
 	err = f.run.Run(ctx, s, dir)
 	stop(err)
 	return err

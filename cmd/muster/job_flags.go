@@ -60,24 +60,22 @@ func launcherArgs(verb string) cobra.PositionalArgs {
 
 // register adds what says what the job is, whatever becomes of its text.
 func (f *jobFlags) register(cmd *cobra.Command) {
-	flags, o := cmd.Flags(), &f.file
-	f.app.Register(flags)
-	f.registry.Register(flags)
-	f.filesystem.Register(flags)
-	flags.StringVar(&o.Format, "format", "",
-		"hcl or json (nomad), jobset or jobs (k8s), service or shell (yarn); the first is the default")
-	flags.BoolVar(&f.strict, "strict", false, "end with 65 where something is lost")
-	flags.StringVar(&o.AppID, "app-id", "", "name of the gang (default: the app's name)")
-	flags.StringVar(&o.Run, "run", "", "one life of the app (default: the seconds of the clock)")
-	flags.StringVar(&o.App, "app", "", "`APP` as the agents load it (default: APP, a local one by its path)")
-	flags.StringVar(&o.Binary, "binary", "/usr/local/bin/muster",
-		"path of muster on the hosts, or a URL that the launcher fetches it from (nomad: http:, https:; yarn: hdfs:)")
-	flags.StringVar(&o.Queue, "queue", "",
-		"queue of YARN or Kueue, partition of Slurm (default: a PAI job's virtual cluster)")
-	flags.StringVar(&o.Priority, "priority", "",
-		"a number, or HBox's VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH; of k8s a priority class")
-	registerLauncherFlags(flags, o)
-	f.agent.register(flags)
+	set, o := cmd.Flags(), &f.file
+	f.app.Register(set)
+	f.registry.Register(set)
+	f.filesystem.Register(set)
+	set.StringVar(&o.Format, "format", "",
+		"nomad: hcl, json; k8s: jobset, jobs; yarn: service, shell (default: the first)")
+	set.BoolVar(&f.strict, "strict", false, "exit 65 if the launcher cannot express part of the app")
+	set.StringVar(&o.AppID, "app-id", "", "name of the gang (default: the app's name)")
+	set.StringVar(&o.Run, "run", "", "name of this run of the app (default: the clock's seconds)")
+	set.StringVar(&o.App, "app", "", "`APP` as the agents load it (default: APP, a local one by its path)")
+	set.StringVar(&o.Binary, "binary", "/usr/local/bin/muster",
+		"muster on the hosts: a path, or a URL for the launcher to fetch")
+	set.StringVar(&o.Queue, "queue", "", "queue (yarn, k8s) or partition (slurm) (default: PAI's virtual cluster)")
+	set.StringVar(&o.Priority, "priority", "", "a number, VERY_LOW to VERY_HIGH, or a priority class (k8s)")
+	registerLauncherFlags(set, o)
+	f.agent.register(set)
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if _, err := submit.FindLauncher(cmd.Name(), args[0]); err != nil {
 			return err
@@ -102,32 +100,29 @@ func (f *jobFlags) register(cmd *cobra.Command) {
 }
 
 // registerLauncherFlags adds the flags for launchers, except HBox's own.
-func registerLauncherFlags(flags flags.Set, o *render.Options) {
-	flags.DurationVar(&o.KillWindow, "kill-window", 0, "time between the launcher's stop signal and its KILL "+
-		"(default: enough for the grace, where the launcher can be told)")
-	flags.StringVar(&o.TokenFile, "token-file", "", "`FILE` on the hosts with Consul's token")
-	flags.StringVar(&o.TokenSecret, "token-secret", "",
+func registerLauncherFlags(set flags.Set, o *render.Options) {
+	set.DurationVar(&o.KillWindow, "kill-window", 0, "time between the launcher's stop signal and its KILL")
+	set.StringVar(&o.TokenFile, "token-file", "", "`FILE` on the hosts with Consul's token")
+	set.StringVar(&o.TokenSecret, "token-secret", "",
 		"`NAME[/KEY]` of the Secret with Consul's token (k8s; key: token)")
-	flags.DurationVar(&o.TimeLimit, "time-limit", 0, "most time from a start of the job to its end (slurm, k8s, yarn)")
-	flags.StringVar(&o.Namespace, "namespace", "", "namespace (nomad, k8s)")
-	flags.StringVar(&o.Region, "region", "", "region (nomad)")
-	flags.StringArrayVar(&o.Datacenters, "datacenter", nil, "datacenter; repeatable (nomad; default: all)")
-	flags.StringVar(&o.Driver, "driver", "", "raw_exec or exec (nomad; the first is the default)")
-	flags.StringVar(&o.User, "user", "", "user of the agents (nomad, systemd; of k8s a number)")
-	flags.BoolVar(&o.Privileged, "privileged", false, "agents are root, and make containers (systemd)")
-	flags.StringVar(&o.Image, "image", "",
-		"image of the pods, with muster in it (k8s; default: each component's muster.image)")
+	set.DurationVar(&o.TimeLimit, "time-limit", 0, "longest time from start to end of the job (slurm, k8s, yarn)")
+	set.StringVar(&o.Namespace, "namespace", "", "namespace (nomad, k8s)")
+	set.StringVar(&o.Region, "region", "", "region (nomad)")
+	set.StringArrayVar(&o.Datacenters, "datacenter", nil, "datacenter; repeatable (nomad; default: all)")
+	set.StringVar(&o.Driver, "driver", "", "raw_exec or exec (nomad; default: raw_exec)")
+	set.StringVar(&o.User, "user", "", "user of the agents (nomad, systemd; k8s: a number)")
+	set.BoolVar(&o.Privileged, "privileged", false, "run the agents as root, so that they make containers (systemd)")
+	set.StringVar(&o.Image, "image", "", "image of the pods, with muster in it (k8s; default: muster.image)")
 }
 
-func (a *jobAgentFlags) register(flags flags.Set) {
-	flags.StringVar(&a.engine, "engine", "", "of the agents, as all below: how processes are confined (default: auto)")
-	flags.StringVar(&a.ports, "ports", "", "range to take ports from that the launcher does not grant")
-	flags.StringVar(&a.workDir, "work-dir", "",
-		"folder for package, checkpoints and instances (default: the launcher's)")
-	flags.StringVar(&a.logDir, "log-dir", "", "folder for logs (default: the launcher's)")
-	flags.StringVar(&a.policy, "policy", "", "what the hosts' operator permits and forbids")
-	flags.StringArrayVar(&a.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
-	flags.BoolVar(&a.requireLimits, "require-limits", false, "run only where every limit that is asked for is enforced")
+func (a *jobAgentFlags) register(set flags.Set) {
+	set.StringVar(&a.engine, "engine", "", "of the agents, as all below: confinement (default: auto)")
+	set.StringVar(&a.ports, "ports", "", "range to take ports from that the launcher does not grant")
+	set.StringVar(&a.workDir, "work-dir", "", "folder for package, checkpoints and instances (default: the launcher's)")
+	set.StringVar(&a.logDir, "log-dir", "", "folder for logs (default: the launcher's)")
+	set.StringVar(&a.policy, "policy", "", "policy `FILE` of the hosts' operator")
+	set.StringArrayVar(&a.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
+	set.BoolVar(&a.requireLimits, "require-limits", false, flags.RequireLimitsUsage)
 }
 
 func (a *jobAgentFlags) args() []string {

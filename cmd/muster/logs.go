@@ -37,11 +37,11 @@ rotations until the run is over.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.logs(cmd.Context(), s, args[0]) },
 	}
 	f.ask.State.Register(cmd.Flags())
-	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on until the run is over")
-	cmd.Flags().BoolVar(&f.stderr, "stderr", false, "standard error")
-	cmd.Flags().BoolVar(&f.agent, "agent", false, "the agent's own log")
-	cmd.Flags().StringVar(&f.side, "side", "", "of the side process `NAME`")
-	cmd.Flags().IntVar(&f.tail, "tail", -1, "only the last `N` lines of each")
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "keep printing until the run ends")
+	cmd.Flags().BoolVar(&f.stderr, "stderr", false, "print standard error")
+	cmd.Flags().BoolVar(&f.agent, "agent", false, "print the agent's own log")
+	cmd.Flags().StringVar(&f.side, "side", "", "print the log of the side process `NAME`")
+	cmd.Flags().IntVar(&f.tail, "tail", -1, "only the last `N` lines of each log")
 	return cmd
 }
 

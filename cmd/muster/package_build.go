@@ -40,11 +40,11 @@ The sha256 is printed as sha256sum(1) prints it.`,
 			"--verbose | sha256sum -c",
 		RunE: func(cmd *cobra.Command, args []string) error { return f.build(cmd.Context(), s, args[0]) },
 	}
-	flags := cmd.Flags()
-	flags.StringVarP(&f.out, "output", "o", "", "`FILE` to write")
-	flags.BoolVar(&f.noCheck, "no-check", false, "pack a definition that has errors")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "name on stderr what is packed and what is left out")
-	flags.BoolVar(&f.json, "json", false, "print {file, sha256, bytes, files, left_out} as JSON")
+	set := cmd.Flags()
+	set.StringVarP(&f.out, "output", "o", "", "`FILE` to write")
+	set.BoolVar(&f.noCheck, "no-check", false, "pack even if the definition has errors")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "list packed and skipped files on stderr")
+	set.BoolVar(&f.json, "json", false, "print {file, sha256, bytes, files, left_out} as JSON")
 	return cmd
 }
 

@@ -40,15 +40,15 @@ when the server refuses.`,
   muster run https://host/myapp-1.0.0.zip#sha256=HEX`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.fetch(cmd.Context(), s, args) },
 	}
-	flags := cmd.Flags()
-	f.hadoop.Register(flags)
-	flags.StringVarP(&f.Out, "output", "o", "", "`FILE` to write; FILE.minisig too where there is a signature")
-	flags.StringVarP(&f.Extract, "extract", "x", "", "`DIR` to unpack it in; it must not be there, or be empty")
-	flags.IntVar(&f.Parallel, "parallel", 4, "how many URLs are loaded at a time")
-	flags.StringVar(&f.SHA256, "sha256", "", "digest that it must have, in `HEX`")
-	flags.StringArrayVar(&f.keys, "verify", nil,
+	set := cmd.Flags()
+	f.hadoop.Register(set)
+	set.StringVarP(&f.Out, "output", "o", "", "`FILE` to write; a signature goes to FILE.minisig")
+	set.StringVarP(&f.Extract, "extract", "x", "", "`DIR` to unpack into; it must be empty or not exist")
+	set.IntVar(&f.Parallel, "parallel", 4, "how many URLs are fetched at once")
+	set.StringVar(&f.SHA256, "sha256", "", "digest that the file must have, in `HEX`")
+	set.StringArrayVar(&f.keys, "verify", nil,
 		"public `KEY` RW…, or its file, that must have signed it; repeatable")
-	flags.BoolVar(&f.json, "json", false, "print {url, file, sha256, bytes, cached, signature} as JSON")
+	set.BoolVar(&f.json, "json", false, "print {url, file, sha256, bytes, cached, signature} as JSON")
 	return cmd
 }
 

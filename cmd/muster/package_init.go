@@ -33,8 +33,8 @@ The folder must be empty, or not there yet.`,
 		RunE:    func(_ *cobra.Command, args []string) error { return f.init(s, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.framework, "framework", skeleton.Plain,
-		"what it begins with: "+strings.Join(skeleton.Kinds(), ", "))
-	cmd.Flags().StringVar(&f.dir, "dir", "", "the folder (default: NAME)")
+		"start from: "+strings.Join(skeleton.Kinds(), ", "))
+	cmd.Flags().StringVar(&f.dir, "dir", "", "folder to write (default: NAME)")
 	completeFlag(cmd, "framework", cobra.FixedCompletions(skeleton.Kinds(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -36,7 +36,7 @@ Ends with 65 when errors are left.`,
 		ValidArgsFunction: completeApp,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.lint(cmd.Context(), s, args[0]) },
 	}
-	cmd.Flags().BoolVar(&f.fix, "fix", false, "write what can be mended; APP must be a folder")
+	cmd.Flags().BoolVar(&f.fix, "fix", false, "write the repairs that are possible; APP must be a folder")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print {ok, problems, fixes} as JSON")
 	return cmd
 }

@@ -26,7 +26,7 @@ without --force.`,
 			return f.push(cmd.Context(), s, args[0], args[1])
 		},
 	}
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace another file that is there")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace a different file of that name")
 	f.hadoop.Register(cmd.Flags())
 	return cmd
 }

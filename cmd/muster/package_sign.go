@@ -25,9 +25,9 @@ const passwordVariable = "MUSTER_SIGN_PASSWORD_FILE"
 // passwordFlags say where a key's password comes from: never from the command line, which everybody on the host sees.
 type passwordFlags struct{ file string }
 
-func (f *passwordFlags) register(flags flags.Set) {
-	flags.StringVar(&f.file, "password-file", "",
-		"`FILE` with the key's password (default: "+passwordVariable+", else asked for on the terminal)")
+func (f *passwordFlags) register(set flags.Set) {
+	set.StringVar(&f.file, "password-file", "",
+		"`FILE` with the key's password (default: "+passwordVariable+", else ask)")
 }
 
 type packageSignFlags struct {
@@ -45,10 +45,10 @@ keygen or of minisign -G. The comment is signed with the file; without one it sa
 		Example: "  muster package sign myapp-1.0.0.zip --key ~/keys/release.key --comment 'myapp 1.0.0'",
 		RunE:    func(_ *cobra.Command, args []string) error { return f.sign(s, args[0]) },
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.key, "key", "", "`FILE` of the secret key")
-	flags.StringVar(&f.comment, "comment", "", "the trusted comment, one line")
-	f.password.register(flags)
+	set := cmd.Flags()
+	set.StringVar(&f.key, "key", "", "`FILE` of the secret key")
+	set.StringVar(&f.comment, "comment", "", "the trusted comment, one line")
+	f.password.register(set)
 	return cmd
 }
 
@@ -93,7 +93,8 @@ key as a policy file takes it. Both are minisign's. Files that are there are nev
 		RunE:    func(_ *cobra.Command, args []string) error { return f.generate(s, args[0]) },
 	}
 	f.password.register(cmd.Flags())
-	cmd.Flags().BoolVar(&f.noPassword, "no-password", false, "leave PREFIX.key unencrypted: who can read it can sign")
+	cmd.Flags().BoolVar(&f.noPassword, "no-password", false,
+		"do not encrypt PREFIX.key: everybody who can read it can sign")
 	return cmd
 }
 

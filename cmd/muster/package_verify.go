@@ -44,12 +44,11 @@ by another key than --key; with 77 when the keys are those of the policy.`,
 			return f.verify(s, args[0], cmd.Flags().Changed("policy"))
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringArrayVar(&f.keys, "key", nil, "public `KEY` RW…, or its file; repeatable")
-	flags.StringVar(&f.policy, "policy", policy.DefaultFile,
-		"the policy whose keys are trusted where there is no --key")
-	flags.StringVar(&f.signature, "signature", "", "`FILE` of the signature (default: FILE.minisig)")
-	flags.BoolVar(&f.json, "json", false, "print {ok, file, signature, cause} as JSON")
+	set := cmd.Flags()
+	set.StringArrayVar(&f.keys, "key", nil, "trusted public `KEY` (RW…) or its file; repeatable")
+	set.StringVar(&f.policy, "policy", policy.DefaultFile, "policy `FILE` whose keys are trusted without --key")
+	set.StringVar(&f.signature, "signature", "", "`FILE` of the signature (default: FILE.minisig)")
+	set.BoolVar(&f.json, "json", false, "print {ok, file, signature, cause} as JSON")
 	return cmd
 }
 

@@ -44,22 +44,20 @@ from, how it is told what an agent's end means, and what outlives a restart that
 			return f.plan(cmd.Context(), s, ref)
 		},
 	}
-	flags := cmd.Flags()
-	f.app.Register(flags)
-	f.filesystem.Register(flags)
-	flags.StringVar(&f.ref, "app", "", "APP, as agents are given it")
-	flags.StringVar(&f.AppID, "app-id", "", "name of the gang (default: the launcher's word, else -)")
-	flags.StringVar(&f.Host, "host", "", "address that peers would reach this host at")
-	flags.DurationVar(&f.KillWindow, "kill-window", 0, "time between the launcher's TERM and its KILL (default: the "+
-		"launcher's usual)")
-	flags.StringVar(&f.Component, "component", "", "plan of this component only")
-	flags.IntVar(&f.Index, "index", 0, "index within the component")
-	flags.BoolVar(&f.All, "all", false, "plans of all instances")
-	flags.StringVar(&f.Allocation, "allocation", "",
-		"JSON `FILE` {launcher, host, ports, devices, envelope, kill_window} in place of what this environment says")
-	flags.StringVar(&f.Engine, "engine", "auto",
-		"how the process would be confined: auto, container, cgroup or process")
-	flags.StringVar(&f.Roster, "roster", "", "JSON `FILE` of a roster, or example: also print the start")
+	set := cmd.Flags()
+	f.app.Register(set)
+	f.filesystem.Register(set)
+	set.StringVar(&f.ref, "app", "", "`APP` as agents receive it")
+	set.StringVar(&f.AppID, "app-id", "", "name of the gang (default: the launcher's, else -)")
+	set.StringVar(&f.Host, "host", "", "address at which peers would reach this host")
+	set.DurationVar(&f.KillWindow, "kill-window", 0,
+		"time between the launcher's TERM and its KILL (default: the launcher's)")
+	set.StringVar(&f.Component, "component", "", "plan of one component")
+	set.IntVar(&f.Index, "index", 0, "index within the component")
+	set.BoolVar(&f.All, "all", false, "plans of all instances")
+	set.StringVar(&f.Allocation, "allocation", "", "`FILE` with an allocation as JSON (default: this environment's)")
+	set.StringVar(&f.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")
+	set.StringVar(&f.Roster, "roster", "", "`FILE` with a roster as JSON, or example: print the start, too")
 	completeFlag(cmd, "app", completeAppFlag)
 	completeFlag(cmd, "component", completeComponents(&f.app, firstOf))
 	return cmd

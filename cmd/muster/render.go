@@ -59,10 +59,9 @@ func newRender(s console.Streams) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.render(cmd.Context(), s, args) },
 	}
 	f.job.register(cmd)
-	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "",
-		"write to this `FILE`, several into this folder, in place of stdout; nothing is written over")
-	flags.BoolVar(&f.json, "json", false, "print {launcher, format, app, run, files, lost} as JSON")
+	set := cmd.Flags()
+	set.StringVarP(&f.output, "output", "o", "", "new `FILE` to write, for several a new folder (default: stdout)")
+	set.BoolVar(&f.json, "json", false, "print {launcher, format, app, run, files, lost} as JSON")
 	return cmd
 }
 

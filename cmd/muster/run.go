@@ -24,21 +24,22 @@ func newRun(s console.Streams) *cobra.Command {
 	set := cmd.Flags()
 	f.App.Register(set)
 	f.Registry.Register(set)
-	set.Lookup("registry").Usage = registry.AddressForms + " (default: one of its own, embedded in this command, whatever CONSUL_HTTP_ADDR says)"
+	set.Lookup("registry").Usage = registry.AddressForms + " (default: embedded)"
 	f.State.Register(set)
 	f.Filesystem.Register(set)
 	set.StringVar(&f.AppID, "app-id", "", "name of the gang (default: the app's name and six letters)")
 	set.StringVar(&f.WorkDir, "work-dir", "", "folder for package, checkpoints and instances")
 	set.StringVar(&f.LogDir, "log-dir", "", "folder for logs (default: log in the work folder)")
-	set.StringVar(&f.Host, "host", "", "address of this machine (default with the embedded registry: 127.0.0.1)")
+	set.StringVar(&f.Host, "host", "", "address of this machine (default: 127.0.0.1 without --registry)")
 	set.StringVar(&f.Ports, "ports", ports.Default.String(), "range to take ports from")
-	set.StringVar(&f.Engine, "engine", "auto", "how the processes are confined: auto, container, cgroup or process")
-	set.BoolVar(&f.RequireLimits, "require-limits", false, "end with 77 rather than run where a limit that was asked for is not enforced")
-	set.StringVar(&f.Policy, "policy", "", "what this host's operator permits and forbids (default: "+policy.DefaultFile+")")
+	set.StringVar(&f.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")
+	set.BoolVar(&f.RequireLimits, "require-limits", false, flags.RequireLimitsUsage)
+	set.StringVar(&f.Policy, "policy", "", "policy `FILE` of this host's operator (default: "+policy.DefaultFile+")")
 	set.StringArrayVar(&f.Env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	set.BoolVar(&f.PAIReport, flags.PAIReport, false, flags.PAIReportUsage)
 	set.BoolVar(&f.JSON, "json", false, "print the result as JSON")
-	set.StringVar(&f.Output, "output", run.OutputAuto, "`HOW` stderr shows the run: table (a row per instance), lines (what the processes write), or auto: table on a terminal, lines otherwise")
+	set.StringVar(&f.Output, "output", run.OutputAuto,
+		"`HOW` stderr shows the run: table, lines, or auto (table on a terminal)")
 	completeFlag(cmd, "output", cobra.FixedCompletions(run.Outputs(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -41,7 +41,8 @@ the save goes on.`,
 	}
 	f.ask.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
-	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "return when it is asked for")
-	cmd.Flags().DurationVar(&f.wait, "wait", 30*time.Minute, "how long to wait until all have saved; then it ends with 76")
+	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "return once the request is made")
+	cmd.Flags().DurationVar(&f.wait, "wait", 30*time.Minute,
+		"longest wait until every instance has saved; then exit 76")
 	return cmd
 }

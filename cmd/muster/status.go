@@ -39,8 +39,8 @@ may have had a run before, --run says which is meant.`,
 	}
 	f.ask.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
-	cmd.Flags().BoolVar(&f.wait, "wait", false, "follow the run until it is over, and end with its verdict")
-	cmd.Flags().StringVar(&f.run, "run", "", "with --wait: wait for this run, also while another is there (default: the one that is there)")
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "follow the run until it ends, and exit with its verdict")
+	cmd.Flags().StringVar(&f.run, "run", "", "with --wait: the run to wait for (default: the current one)")
 	return cmd
 }
 

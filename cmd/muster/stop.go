@@ -49,8 +49,8 @@ Ctrl-C of muster run, wait for no save.`,
 		},
 	}
 	f.ask.Register(cmd.Flags())
-	cmd.Flags().DurationVar(&f.grace, "grace", 0, "time between the stop signal and SIGKILL (default: the definition's)")
-	cmd.Flags().BoolVar(&f.save, "save", false, "save the outputs first, while the processes run on")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "with --save: how long that may take, up to 24h")
+	cmd.Flags().DurationVar(&f.grace, "grace", 0, "time between the stop signal and SIGKILL (default: the app's)")
+	cmd.Flags().BoolVar(&f.save, "save", false, "save the outputs first, while the processes run")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "with --save: longest time for saving, up to 24h")
 	return cmd
 }

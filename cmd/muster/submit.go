@@ -9,6 +9,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/cmd/internal/hboxjob"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -61,28 +62,24 @@ func newSubmit(s console.Streams) *cobra.Command {
 	f.job.register(cmd)
 	f.register(cmd.Flags())
 	binary := cmd.Flags().Lookup("binary")
-	binary.DefValue, binary.Usage = "", "path of muster on the hosts, or a URL that the launcher fetches it from "+
-		"(default: this muster, by way of the store; k8s: "+submit.PodBinary+")"
+	binary.DefValue, binary.Usage = "",
+		"muster on the hosts: path or URL (default: this one; k8s: "+submit.PodBinary+")"
 	f.job.file.Binary = ""
-	flags := cmd.Flags()
-	flags.BoolVar(&f.wait, "wait", false, "follow the run, and end with its verdict")
-	flags.BoolVar(&f.json, "json", false,
-		"print {launcher, id, app, run, registry, store, objects, lost, outcome, code} as JSON")
+	set := cmd.Flags()
+	set.BoolVar(&f.wait, "wait", false, "follow the run, and exit with its verdict")
+	set.BoolVar(&f.json, "json", false, "print the answer as JSON")
 	return cmd
 }
 
 // register adds what render does not have, but for what a submission of HBox's says by itself.
-func (f *submitFlags) register(flags flags.Set) {
-	f.state.Register(flags)
-	flags.StringVar(&f.store, "store", "",
-		"`URL` of the folder for what the hosts need: hdfs:, or one that all hosts see (default: muster.store)")
-	flags.StringVar(&f.storeAs, "store-as", "",
-		"the store as the hosts see it: the `URL` of a web server that shows the folder, or another path")
-	flags.StringVar(&f.address, "address", "",
-		"`URL` of Nomad, or of YARN's ResourceManager (default: NOMAD_ADDR; yarn-site.xml)")
-	flags.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
-	flags.BoolVar(&f.kill, "kill-on-interrupt", false,
-		"Ctrl-C while waiting stops the run, and this ends with 130; a second one ends the job")
+func (f *submitFlags) register(set flags.Set) {
+	f.state.Register(set)
+	set.StringVar(&f.store, "store", "", "`URL` of a folder that all hosts see, or hdfs: (default: muster.store)")
+	set.StringVar(&f.storeAs, "store-as", "", "the store as the hosts see it: another path, or a web server's `URL`")
+	set.StringVar(&f.address, "address", "", "`URL` of Nomad or YARN (default: NOMAD_ADDR; yarn-site.xml)")
+	set.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
+	set.BoolVar(&f.kill, "kill-on-interrupt", false,
+		"with --wait: Ctrl-C stops the run, a second one the job; exit 130")
 }
 
 func (f *submitFlags) submit(ctx context.Context, s console.Streams, args []string) error {
@@ -109,7 +106,7 @@ func (f *submitFlags) submission(s console.Streams, verb, launcher string) (*sub
 		Registry: runsOf{apps.Lookup{State: f.state.Resolve(), Address: at, Named: true, Warn: s.Err}, at},
 		User:     apps.Asker(),
 		Pack: func(dir string, job hbox.Submission) (string, error) {
-			made, _, err := hboxPackage(dir, job) // it goes with the folder
+			made, _, err := hboxjob.Package(dir, job) // it goes with the folder
 			return made, err
 		},
 		Out: s.Out, Err: s.Err,

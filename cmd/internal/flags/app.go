@@ -11,8 +11,12 @@ type App struct{ openapp.Choices }
 func (f *App) Register(flags Set) {
 	flags.StringVar(&f.Template, "template", "", "appConfig `FILE` in place of the package's")
 	flags.StringVar(&f.Resources, "resources", "", "resources `FILE` in place of the package's")
-	flags.StringArrayVar(&f.Set, "set", nil, "[COMPONENT|global:]KEY=VALUE: change one setting; repeatable, the last wins")
-	flags.StringArrayVar(&f.Instances, "instances", nil, "`COMPONENT=N,…`: how many of each; components not named keep theirs")
-	flags.StringVar(&f.PAIVersion, "pai-version", "", "generation of PAI that a job file is read as: 0.5 (QIZHI), 0.14 (SCM) or 1 (default: told from its fields)")
-	flags.BoolVar(&f.OutputUser, "pai-output-user", false, "a job file without outputDir leaves its output in /Output/USER/JOB, not in /Output/JOB")
+	flags.StringArrayVar(&f.Set, "set", nil,
+		"`[COMPONENT|global:]KEY=VALUE`: change one setting; repeatable, the last one wins")
+	flags.StringArrayVar(&f.Instances, "instances", nil,
+		"`COMPONENT=N,…`: how many instances of each component named here")
+	flags.StringVar(&f.PAIVersion, "pai-version", "",
+		"read a job file as PAI 0.5 (QIZHI), 0.14 (SCM) or 1 (default: by its fields)")
+	flags.BoolVar(&f.OutputUser, "pai-output-user", false,
+		"without outputDir, write output to /Output/USER/JOB, not /Output/JOB")
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
-	"github.com/muster-agent/muster/registry"
 )
 
 // Ask are those of every verb that asks about an app: which registry, which state folder.
@@ -15,7 +14,8 @@ type Ask struct {
 
 // Register adds the flags.
 func (f *Ask) Register(flags Set) {
-	flags.StringVar(&f.Registry.Address, "registry", "", registry.AddressForms+" (default: the one that the app was started with)")
+	flags.StringVar(&f.Registry.Address, "registry", "",
+		"registry of the app (default: the one that the app was started with)")
 	f.State.Register(flags)
 }
 

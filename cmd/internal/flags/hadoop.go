@@ -7,9 +7,10 @@ type Hadoop struct{ hadoop.Login }
 
 // Register adds the flags.
 func (f *Hadoop) Register(flags Set) {
-	flags.StringVar(&f.Conf, "hadoop-conf", "", "`DIR` of Hadoop's configuration (default: HADOOP_CONF_DIR, else HADOOP_HOME/etc/hadoop, else /etc/hadoop/conf)")
-	flags.StringVar(&f.Keytab, "kerberos-keytab", "", "`FILE` with the key to log in to Kerberos with, and again before the ticket ends (default: the ticket cache, KRB5CCNAME)")
-	flags.StringVar(&f.Principal, "kerberos-principal", "", "`NAME[@REALM]` that the keytab is of")
+	flags.StringVar(&f.Conf, "hadoop-conf", "", "`DIR` of Hadoop's configuration (default: HADOOP_CONF_DIR)")
+	flags.StringVar(&f.Keytab, "kerberos-keytab", "",
+		"`FILE` with the Kerberos key (default: the ticket cache, KRB5CCNAME)")
+	flags.StringVar(&f.Principal, "kerberos-principal", "", "`NAME[@REALM]` that the keytab belongs to")
 }
 
 // args are the same choices as arguments for an agent.
@@ -34,7 +35,8 @@ type Filesystem struct {
 // Register adds the flags.
 func (f *Filesystem) Register(flags Set) {
 	f.Hadoop.Register(flags)
-	flags.StringVar(&f.URI, "default-fs", "", "`URI` of the filesystem that paths of data without a scheme are in (default: fs.defaultFS of Hadoop's core-site.xml, else the folder store in the work folder)")
+	flags.StringVar(&f.URI, "default-fs", "",
+		"filesystem `URI` for paths without a scheme (default: Hadoop's fs.defaultFS)")
 }
 
 // Args are the same choice as arguments for an agent.

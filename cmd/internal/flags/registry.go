@@ -35,12 +35,13 @@ type Set interface {
 
 // Register adds the flags.
 func (f *Registry) Register(flags Set) {
-	flags.StringVar(&f.Address, "registry", "", registry.AddressForms+" (default: CONSUL_HTTP_ADDR, else consul://127.0.0.1:8500)")
+	flags.StringVar(&f.Address, "registry", "", registry.AddressForms+" (default: CONSUL_HTTP_ADDR)")
 	t := registry.DefaultTimes()
-	flags.DurationVar(&f.TTL, "session-ttl", t.TTL, "time to live of an agent's session")
-	flags.DurationVar(&f.lost, "lost-grace", t.Lost, "a member that vanished without proof of its death is lost after this")
-	flags.DurationVar(&f.lostMass, "lost-mass", t.LostMass, "the same while more than half of the gang is away; an outage of the registry may last 30s less")
-	flags.DurationVar(&f.Barrier, "barrier-timeout", 0, "longest wait for the gang (default: muster.barrier.timeout, 30m)")
+	flags.DurationVar(&f.TTL, "session-ttl", t.TTL, "time to live of an agent's session in the registry")
+	flags.DurationVar(&f.lost, "lost-grace", t.Lost, "wait before a member whose session expired is replaced")
+	flags.DurationVar(&f.lostMass, "lost-mass", t.LostMass, "the same while most of the gang is unreachable")
+	flags.DurationVar(&f.Barrier, "barrier-timeout", 0,
+		"longest wait for the gang (default: muster.barrier.timeout, 30m)")
 }
 
 // Args are the same settings as arguments for an agent.

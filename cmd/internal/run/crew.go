@@ -80,33 +80,33 @@ func (c *crew) launch(a *child) error { return c.runner.launch(a, c.counts, c.de
 
 // resize follows a flex: it launches the agents of new indexes. Those whose indexes are taken away leave by
 // themselves.
-func (c *crew) resize(d registry.Directive, e *end) {
+func (c *crew) resize(ctx context.Context, d registry.Directive, e *end) {
 	counts := c.wanted(d)
 	if d.Verdict != nil || maps.Equal(counts, c.counts) {
 		return
 	}
 	c.say("%s: %s", c.appID, d.Why)
 	c.counts = counts
-	if err := c.enlarge(); err != nil && e.failure == nil {
+	if err := c.enlarge(ctx); err != nil && e.failure == nil {
 		e.failure = err
 		c.each(func(a *child) { a.send(syscall.SIGTERM) })
 	}
 }
 
 // show begins what a person sees of the run.
-func (c *crew) show() { c.hide = c.display() }
+func (c *crew) show(ctx context.Context) { c.hide = c.display(ctx) }
 
 // enlarge launches newcomers and shows them with the others.
-func (c *crew) enlarge() error {
+func (c *crew) enlarge(ctx context.Context) error {
 	if c.tabular() { // the table reads the list of agents all the time
 		c.hide()
-		defer c.show()
+		defer c.show(ctx)
 		return c.engage()
 	}
 	before := len(c.agents)
 	err := c.engage()
 	// What new agents wrote last is shown before it ends: cancel ends it.
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var followed sync.WaitGroup
 	var screen sync.Mutex
 	for _, a := range c.agents[before:] {

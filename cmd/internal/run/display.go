@@ -49,9 +49,9 @@ func (r *runner) logsHint() string {
 
 // display shows the run while it lives: a table or prefixed lines. The function that it returns ends
 // it, after everything written so far was shown.
-func (r *runner) display() (stop func()) {
+func (r *runner) display(ctx context.Context) (stop func()) {
 	// The display outlives the run, to show its last lines: stop ends it.
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	if r.tabular() {
 		wg.Go(func() { r.table(ctx) })

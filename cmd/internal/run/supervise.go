@@ -51,7 +51,7 @@ func (r *runner) supervise(ctx context.Context) error {
 	verdicts, directives := make(chan registry.Verdict, 1), make(chan registry.Directive)
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.follow(watch, directives, verdicts) })
-	crew.show()
+	crew.show(ctx)
 	e := r.attend(ctx, signals, crew, directives, verdicts)
 	stopWatch()
 	watchers.Wait()
@@ -93,7 +93,7 @@ func (r *runner) attend(ctx context.Context, heard <-chan os.Signal, crew *crew,
 			r.interrupt(ctx, sig, asked, &e)
 		case d := <-directives:
 			if asked == 0 && e.failure == nil {
-				crew.resize(d, &e)
+				crew.resize(ctx, d, &e)
 			}
 		case d := <-crew.deaths:
 			if e.verdict == nil && e.interrupted == 0 && asked == 0 && e.failure == nil {
@@ -105,20 +105,20 @@ func (r *runner) attend(ctx context.Context, heard <-chan os.Signal, crew *crew,
 		}
 	}
 	if e.verdict == nil {
-		e.verdict = r.lastVerdict(verdicts)
+		e.verdict = r.lastVerdict(ctx, verdicts)
 	}
 	return e
 }
 
 // lastVerdict looks once more: the last agent may have gone before its verdict was heard of.
-func (r *runner) lastVerdict(verdicts <-chan registry.Verdict) *registry.Verdict {
+func (r *runner) lastVerdict(ctx context.Context, verdicts <-chan registry.Verdict) *registry.Verdict {
 	select {
 	case v := <-verdicts:
 		return &v
 	default:
 	}
 	// The run may have been called off: its verdict is wanted all the same.
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	v, err := r.client.Verdict(ctx, r.appID, r.runID)
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end
 
 // relaunch starts an agent again that died without a verdict, as a resource manager would.
 func (r *runner) relaunch(ctx context.Context, d ended, crew *crew, verdicts <-chan registry.Verdict, e *end) {
-	if v := r.lastVerdict(verdicts); v != nil {
+	if v := r.lastVerdict(ctx, verdicts); v != nil {
 		e.verdict = v
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package hboxjob
 
 import (
 	"context"
@@ -14,26 +14,26 @@ import (
 	"github.com/muster-agent/muster/shim/submit"
 )
 
-// hboxProgress prints the progress of a job as hbox-submit does: the sum of what the workers report on stderr, by the
+// Progress prints the progress of a job as hbox-submit does: the sum of what the workers report on stderr, by the
 // number of workers.
-type hboxProgress struct {
-	state   status.Dir
-	app     string
-	result  string // where result.json will lie
-	out     io.Writer
-	workers []registry.Instance
+type Progress struct {
+	State   status.Dir
+	App     string
+	Result  string // where result.json will lie
+	Out     io.Writer
+	Workers []registry.Instance
 	last    string
 }
 
-// hboxPoll is how often the agents are asked.
-const hboxPoll = time.Second
+// pollEvery is how often the agents are asked.
+const pollEvery = time.Second
 
-// follow prints until the function that it returns is called with the run's end: then the last words of all count.
-func (p *hboxProgress) follow(ctx context.Context) (stop func(error)) {
+// Follow prints until the function that it returns is called with the run's end: then the last words of all count.
+func (p *Progress) Follow(ctx context.Context) (stop func(error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(hboxPoll)
+		tick := time.NewTicker(pollEvery)
 		defer tick.Stop()
 		for {
 			select {
@@ -54,12 +54,12 @@ func (p *hboxProgress) follow(ctx context.Context) (stop func(error)) {
 }
 
 // ask is what the agents that answer say.
-func (p *hboxProgress) ask(ctx context.Context) map[string]float64 {
-	ctx, cancel := context.WithTimeout(ctx, hboxPoll)
+func (p *Progress) ask(ctx context.Context) map[string]float64 {
+	ctx, cancel := context.WithTimeout(ctx, pollEvery)
 	defer cancel()
 	said := map[string]float64{}
-	for _, in := range p.workers {
-		client := status.Dial(p.state.Socket(p.app, in.String()))
+	for _, in := range p.Workers {
+		client := status.Dial(p.State.Socket(p.App, in.String()))
 		if st, err := client.State(ctx); err == nil && st.Progress != nil {
 			said[in.String()] = *st.Progress
 		}
@@ -69,9 +69,9 @@ func (p *hboxProgress) ask(ctx context.Context) map[string]float64 {
 }
 
 // read is what they have said in the end.
-func (p *hboxProgress) read() map[string]float64 {
+func (p *Progress) read() map[string]float64 {
 	var result status.ResultFile
-	if status.ReadJSON(p.result, &result) != nil {
+	if status.ReadJSON(p.Result, &result) != nil {
 		return nil
 	}
 	said := map[string]float64{}
@@ -83,9 +83,9 @@ func (p *hboxProgress) read() map[string]float64 {
 	return said
 }
 
-func (p *hboxProgress) tell(said map[string]float64) {
-	if line := submit.HBoxProgress(said, p.workers); line != "" && line != p.last {
+func (p *Progress) tell(said map[string]float64) {
+	if line := submit.HBoxProgress(said, p.Workers); line != "" && line != p.last {
 		p.last = line
-		fmt.Fprintln(p.out, line)
+		fmt.Fprintln(p.Out, line)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package hboxjob
 
 import (
 	"errors"
@@ -18,11 +18,11 @@ import (
 	"github.com/muster-agent/muster/packages"
 )
 
-// hboxFiles is where a submission's files lie in package/.
-const hboxFiles = "files"
+// filesDir is where a submission's files lie in package/.
+const filesDir = "files"
 
-// hboxPackage makes the package of a submission in a folder of its own below dir, which remove takes away again.
-func hboxPackage(dir string, job hbox.Submission) (_ string, remove func() error, err error) {
+// Package makes the package of a submission in a folder of its own below dir, which remove takes away again.
+func Package(dir string, job hbox.Submission) (_ string, remove func() error, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", nil, fmt.Errorf("hbox-submit: make folder: %w", err)
 	}
@@ -31,23 +31,23 @@ func hboxPackage(dir string, job hbox.Submission) (_ string, remove func() error
 		return "", nil, fmt.Errorf("hbox-submit: make folder: %w", err)
 	}
 	remove = func() error { return os.RemoveAll(made) }
-	p := hboxPacking{app: job.App, dir: made, taken: map[string]string{}}
+	p := packing{app: job.App, dir: made, taken: map[string]string{}}
 	if err := p.pack(job); err != nil {
 		return "", nil, errors.Join(fmt.Errorf("hbox-submit: %w", err), remove())
 	}
 	return made, remove, nil
 }
 
-// hboxPacking is one package in the making.
-type hboxPacking struct {
+// packing is one package in the making.
+type packing struct {
 	app   appdef.App
 	dir   string
 	taken map[string]string // what it is called → what it is
 	files []string          // relative to the package
 }
 
-func (p *hboxPacking) pack(job hbox.Submission) error {
-	if err := os.MkdirAll(filepath.Join(p.dir, "package", hboxFiles), 0o755); err != nil {
+func (p *packing) pack(job hbox.Submission) error {
+	if err := os.MkdirAll(filepath.Join(p.dir, "package", filesDir), 0o755); err != nil {
 		return err
 	}
 	for _, locals := range [][]hbox.Local{job.Files, job.Archives, job.Jars} {
@@ -71,7 +71,7 @@ func (p *hboxPacking) pack(job hbox.Submission) error {
 }
 
 // bring copies one file, folder or archive under its name.
-func (p *hboxPacking) bring(l hbox.Local, archive bool) error {
+func (p *packing) bring(l hbox.Local, archive bool) error {
 	switch first, twice := p.taken[l.Alias]; {
 	case l.Alias == "" || l.Alias == "." || l.Alias == ".." || strings.ContainsAny(l.Alias, "/\\,") || slices.Contains(appdef.OwnNames(), l.Alias):
 		return fmt.Errorf("got the name %q for it, want a plain name that is not muster's (%s)", l.Alias, strings.Join(appdef.OwnNames(), ", "))
@@ -87,7 +87,7 @@ func (p *hboxPacking) bring(l hbox.Local, archive bool) error {
 	if err != nil {
 		return err
 	}
-	name := path.Join(hboxFiles, l.Alias)
+	name := path.Join(filesDir, l.Alias)
 	to := filepath.Join(p.dir, "package", name)
 	switch {
 	case archive && !info.Mode().IsRegular():
