@@ -24,7 +24,8 @@ func TestExitCodesOfJobFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := func(v registry.Verdict, me registry.Instance) (int, launcher.Answer) {
-		final := machine.State{Instance: me, Code: -1}
+		final := machine.New()
+		final.Instance = me
 		final.Directive.Act, final.Directive.Verdict = registry.ActStop, &v
 		code := codes.Apply(final.ExitCode(), v.Class)
 		all := launcher.Codes()

@@ -115,16 +115,22 @@ func TestTooLateIsCopiedAgain(t *testing.T) {
 		again bool
 	}{{nil, false}, {registry.ErrOvertaken, true}, {registry.ErrSuperseded, false}} {
 		k := &uploader{wake: make(chan struct{}, 1)}
-		k.offer(c, location{}, machine.State{Gen: 1})
-		k.offer(c, location{}, machine.State{Gen: 2}) // it waited: it is saved under the generation that goes on from it
+		k.offer(c, location{}, inGeneration(1))
+		k.offer(c, location{}, inGeneration(2)) // it waited: it is saved under the generation that goes on from it
 		one, _ := k.take()
 		if one == nil || one.gen != 2 {
 			t.Fatalf("got %+v, want it of generation 2", one)
 		}
 		k.settle(uploaded{gen: 2, stamp: c.Stamp(), step: registry.CheckpointStep{Step: c.Step}}, tc.err)
-		k.offer(c, location{}, machine.State{Gen: 3})
+		k.offer(c, location{}, inGeneration(3))
 		if again, _ := k.take(); (again != nil) != tc.again {
 			t.Errorf("%v: got %+v", tc.err, again)
 		}
 	}
+}
+
+// inGeneration is the state of an agent whose gang is in a generation.
+func inGeneration(gen int) (s machine.State) {
+	s.Gen = gen
+	return s
 }

@@ -57,7 +57,7 @@ var (
 		}
 		out := []Effect{begin}
 		if s.Policy.Duration > 0 {
-			out = append(out, s.arm(&s.single, ProcessOver, s.Policy.Duration))
+			out = append(out, s.arm(&s.timers.process, ProcessOver, s.Policy.Duration))
 		}
 		return out
 	}}
@@ -127,16 +127,16 @@ var (
 		s.Rested = false
 		wait := Delay(s.Policy.BackoffMin, s.Policy.BackoffMax, s.Failures, e.Roll)
 		s.Failures++
-		return []Effect{s.arm(&s.back, BackoffOver, wait)}
+		return []Effect{s.arm(&s.timers.backoff, BackoffOver, wait)}
 	}}
 	backOffFree = action{"wait a little", func(s *State, e Event) []Effect {
 		s.Rested = false
 		s.FreeRetries++
-		return []Effect{s.arm(&s.back, BackoffOver, Delay(s.Policy.BackoffMin, s.Policy.BackoffMax, 0, e.Roll))}
+		return []Effect{s.arm(&s.timers.backoff, BackoffOver, Delay(s.Policy.BackoffMin, s.Policy.BackoffMax, 0, e.Roll))}
 	}}
 	rest = action{"wait a little", func(s *State, _ Event) []Effect {
 		s.Rested = false
-		return []Effect{s.arm(&s.back, BackoffOver, s.Policy.BackoffMin)}
+		return []Effect{s.arm(&s.timers.backoff, BackoffOver, s.Policy.BackoffMin)}
 	}}
 	armBarrier = action{"", func(s *State, _ Event) []Effect {
 		return []Effect{s.armBarrier()}
@@ -166,7 +166,7 @@ var (
 		if s.Policy.Timeout <= 0 || s.Policy.Service {
 			return nil
 		}
-		e := s.arm(&s.whole, RunOver, s.Policy.Timeout)
+		e := s.arm(&s.timers.run, RunOver, s.Policy.Timeout)
 		e.Attempt = 0 // it outlives attempts
 		return []Effect{e}
 	}}
@@ -205,18 +205,18 @@ func because(r StopReason) action {
 }
 
 func (s *State) arm(slot *int, kind TimerKind, after time.Duration) Effect {
-	s.seq++
-	*slot = s.seq
-	return Effect{Kind: DoArm, Attempt: s.Attempt, Timer: Timer{kind, s.seq}, After: after}
+	s.timers.last++
+	*slot = s.timers.last
+	return Effect{Kind: DoArm, Attempt: s.Attempt, Timer: Timer{kind, s.timers.last}, After: after}
 }
 
 func (s *State) armGrace(now time.Time, grace time.Duration) Effect {
 	s.Until = now.Add(grace)
-	return s.arm(&s.grace, GraceOver, grace)
+	return s.arm(&s.timers.grace, GraceOver, grace)
 }
 
 func (s *State) armBarrier() Effect {
-	return s.arm(&s.gate, BarrierOver, s.Policy.Barrier+backstop+s.Directive.Pause())
+	return s.arm(&s.timers.barrier, BarrierOver, s.Policy.Barrier+backstop+s.Directive.Pause())
 }
 
 func (s *State) report(x registry.MemberExit, at time.Time) Effect {

@@ -209,7 +209,7 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		e.Class, e.Cause = registry.ClassDefinition, "no such file"
 	case Fired:
 		e.Timer.Kind = TimerKind(args[0])
-		e.Timer.Seq = map[TimerKind]int{GraceOver: s.grace, BackoffOver: s.back, BarrierOver: s.gate, RunOver: s.whole, ProcessOver: s.single}[e.Timer.Kind]
+		e.Timer.Seq = map[TimerKind]int{GraceOver: s.timers.grace, BackoffOver: s.timers.backoff, BarrierOver: s.timers.barrier, RunOver: s.timers.run, ProcessOver: s.timers.process}[e.Timer.Kind]
 		if slices.Contains(args, "old") {
 			e.Timer.Seq--
 		}

@@ -8,56 +8,97 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-// State is everything that the machine knows. It is a value: Step returns the next one.
+// State is everything that the machine knows. It is a value: Step returns the next one. Its groups are embedded, so that a
+// rule names a fact by its last word.
 type State struct {
-	Phase    Phase
-	Instance registry.Instance
-	Policy   Policy
+	Phase     Phase
+	Instance  registry.Instance
+	Policy    Policy
+	Run       string             // of the directive that the index was claimed under
+	Directive registry.Directive // newest received
+	Step      int64              // of the newest checkpoint
+	Conducts  bool               // this agent is the conductor
 
-	Run        string             // of the directive that the index was claimed under
-	Directive  registry.Directive // newest heard
-	Gen        int                // acknowledged: nothing older than this runs here
-	Acking     int                // generation whose acknowledgement is on its way
-	Proc       int                // generation of the live process; 0: none
-	Attempt    int                // starts of the process, over all agents of this instance
-	Bound      bool               // the ports are held
-	Begun      time.Time          // when the process was last started
-	Rested     bool               // the backoff is over
-	Up         bool               // the process serves
-	TimeIsOver bool               // muster.timeout has passed
+	generations
+	attempt
+	result
+	account
+	stopping
+	terms
+	final
+	contact
+	timers timers
+}
 
-	Exit        *Exit          // how the last process ended
-	Result      registry.Phase // ended or failed, when the process is over for good in this generation
-	ResultGen   int            // generation that Result belongs to
+// generations are the gang's, as far as this agent has followed them.
+type generations struct {
+	Gen    int // acknowledged: nothing older than this runs here
+	Acking int // whose acknowledgement is on its way
+	Proc   int // of the live process; 0: none
+}
+
+// attempt is the process's current start.
+type attempt struct {
+	Attempt int       // starts of the process, over all agents of this instance
+	Bound   bool      // the ports are held
+	Moved   bool      // the ports are others than those that the gang knows
+	Begun   time.Time // when the process was last started
+	Up      bool      // the process serves
+}
+
+// result is how the process ended.
+type result struct {
+	Exit      *Exit          // how the last process ended
+	Result    registry.Phase // ended or failed, when the process is over for good in this generation
+	ResultGen int            // generation that Result belongs to
+}
+
+// account is what restarts have cost.
+type account struct {
 	Budget      registry.Budget
-	Failures    int // in a row, for the length of the backoff
-	FreeRetries int // starts spent on "address in use"
-	Step        int64
+	Failures    int  // in a row, for the length of the backoff
+	FreeRetries int  // starts spent on "address in use"
+	Rested      bool // the backoff is over
+}
 
-	Reason StopReason     // why the process is being stopped
-	Until  time.Time      // when the grace of the process ends that is being stopped
-	Over   TimerKind      // which of its times was over, when it is stopped for one
-	Terms  int            // signals heard from outside
-	Grace  *time.Duration // asked for with one of them
+// stopping is the current stop of the process.
+type stopping struct {
+	Reason     StopReason
+	Until      time.Time // when its grace ends
+	Over       TimerKind // the time limit that was exceeded, if that is the reason
+	TimeIsOver bool      // muster.timeout has passed
+}
+
+// terms are the requests from outside to end.
+type terms struct {
+	Terms  int            // signals received
 	Signal int            // the first of them
+	Grace  *time.Duration // asked for with one of them
+}
 
-	Code  int // exit code when no verdict decides it; -1: none
+// final is how the agent ends where no verdict decides it.
+type final struct {
+	Code  int // exit code; -1: none
 	Class registry.Class
 	Cause string
+}
 
+// contact is this agent's contact with the registry.
+type contact struct {
 	AwaySince time.Time // registry unreachable since; zero: reachable
-	CutOff    bool      // the fence has fallen: no process may run
+	CutOff    bool      // the partition guard has fallen: no process may run
 	CutSince  time.Time // when it fell
-	Moved     bool      // the ports are others than those that the gang knows
 	LostData  string    // what the registry lost; empty: nothing
-	Conducts  bool
+}
 
-	seq    int // of timers
-	grace  int
-	back   int
-	gate   int
-	whole  int
-	single int
+// timers are the numbers of the timers that count; an older one that fires is ignored.
+type timers struct {
+	last    int // given to any timer
+	grace   int
+	backoff int
+	barrier int
+	run     int
+	process int
 }
 
 // StopReason is why a running process is stopped.
@@ -75,7 +116,7 @@ const (
 )
 
 // New is the state of an agent that has done nothing yet.
-func New() State { return State{Phase: Starting, Code: -1} }
+func New() State { return State{Phase: Starting, final: final{Code: -1}} }
 
 // Why says in words how a process ended.
 func (e *Exit) Why() string {
@@ -186,8 +227,8 @@ func (s State) absorb(e Event) State {
 			s.Grace = e.Grace
 		}
 	case Fired:
-		s.Rested = s.Rested || e.Timer == Timer{BackoffOver, s.back}
-		s.TimeIsOver = s.TimeIsOver || e.Timer == Timer{RunOver, s.whole}
+		s.Rested = s.Rested || e.Timer == Timer{BackoffOver, s.timers.backoff}
+		s.TimeIsOver = s.TimeIsOver || e.Timer == Timer{RunOver, s.timers.run}
 	case Away:
 		if s.AwaySince.IsZero() {
 			s.AwaySince = e.At

@@ -22,20 +22,24 @@ import (
 // fence.
 func TestGivesIn(t *testing.T) {
 	for name, tt := range map[string]struct {
-		state machine.State
-		want  bool
+		phase  machine.Phase
+		reason machine.StopReason
+		cutOff bool
+		want   bool
 	}{
-		"it runs":                          {machine.State{Phase: machine.Running}, false},
-		"the fence has fallen":             {machine.State{Phase: machine.Running, CutOff: true}, true},
-		"it stops for it":                  {machine.State{Phase: machine.Stopping, Reason: machine.ForFence, CutOff: true}, true},
-		"in touch before the process ends": {machine.State{Phase: machine.Stopping, Reason: machine.ForFence}, true},
-		"fenced":                           {machine.State{Phase: machine.Fenced, Reason: machine.ForFence, CutOff: true}, true},
-		"in touch, and it reports":         {machine.State{Phase: machine.Finishing, Reason: machine.ForFence}, false},
-		"in touch, and it waits its turn":  {machine.State{Phase: machine.Waiting, Reason: machine.ForFence}, false},
-		"in touch, before its next start":  {machine.State{Phase: machine.Backoff, Reason: machine.ForFence}, false},
-		"it stops for another generation":  {machine.State{Phase: machine.Stopping, Reason: machine.ForRebuild}, false},
+		"it runs":                          {machine.Running, "", false, false},
+		"the fence has fallen":             {machine.Running, "", true, true},
+		"it stops for it":                  {machine.Stopping, machine.ForFence, true, true},
+		"in touch before the process ends": {machine.Stopping, machine.ForFence, false, true},
+		"fenced":                           {machine.Fenced, machine.ForFence, true, true},
+		"in touch, and it reports":         {machine.Finishing, machine.ForFence, false, false},
+		"in touch, and it waits its turn":  {machine.Waiting, machine.ForFence, false, false},
+		"in touch, before its next start":  {machine.Backoff, machine.ForFence, false, false},
+		"it stops for another generation":  {machine.Stopping, machine.ForRebuild, false, false},
 	} {
-		if got := givesIn(tt.state); got != tt.want {
+		s := machine.State{Phase: tt.phase}
+		s.Reason, s.CutOff = tt.reason, tt.cutOff
+		if got := givesIn(s); got != tt.want {
 			t.Errorf("%s: got %v, want %v", name, got, tt.want)
 		}
 	}

@@ -36,9 +36,10 @@ func TestPatience(t *testing.T) {
 		{name: "outputs are left, nobody asks for a stop", phase: machine.Running, ready: true, leaving: true, stage: 60 * time.Second},
 	} {
 		a := Agent{
-			State: machine.State{Phase: tt.phase, Policy: policy, Terms: tt.terms},
+			State: machine.State{Phase: tt.phase, Policy: policy},
 			Stage: tt.stage, Leaving: tt.leaving, Ready: tt.ready, Stopping: tt.stopping,
 		}
+		a.State.Terms = tt.terms
 		since := time.Unix(1e9, 0)
 		if got := a.patience(since, since); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
@@ -86,16 +87,18 @@ func TestStatusLine(t *testing.T) {
 
 func TestLastStatus(t *testing.T) {
 	verdict := func(v registry.Verdict) machine.State {
-		return machine.State{Terms: 1, Directive: registry.Directive{Verdict: &v}}
+		return machine.State{Directive: registry.Directive{Verdict: &v}}
 	}
+	var interrupted, refused machine.State
+	interrupted.Terms, refused.Cause = 1, "index worker-0 is held"
 	for _, tt := range []struct {
 		final machine.State
 		want  string
 	}{
 		{verdict(registry.Verdict{Outcome: registry.Succeeded, Cause: "all 2 instances of worker are done"}), "succeeded: all 2 instances of worker are done"},
 		{verdict(registry.Verdict{Outcome: registry.Failed, Class: registry.ClassApp, Cause: "worker-0 exited with 3"}), "failed (app-error): worker-0 exited with 3"},
-		{machine.State{Terms: 1}, "interrupted: it goes on when it is started again"},
-		{machine.State{Cause: "index worker-0 is held"}, "index worker-0 is held"},
+		{interrupted, "interrupted: it goes on when it is started again"},
+		{refused, "index worker-0 is held"},
 	} {
 		if got := Last(tt.final); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
