@@ -48,7 +48,7 @@ type agent struct {
 	mu         sync.Mutex
 	plan       plan.Plan        // resolved
 	planDigest string           // sha256 of the plan as printed
-	process    *process.Process // nil until the instance has been prepared
+	process    *process.Process // one that never runs until the instance has been prepared
 	publisher  string           // URL of the exports, for scripts
 	progress   *float64
 	settle     func() // ends the looks at checkpoints and progress, after a last one
@@ -193,6 +193,7 @@ func (a *agent) open(ctx context.Context, o Options, found launcher.Found) (err 
 
 // makeRooms makes what does the work, each closed in the reverse order.
 func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
+	a.process = process.New(ctx, process.Config{})
 	a.journal = journal.New(a.log, a.logDir, a.loop.State)
 	a.ports = ports.NewInstance(a.id.appID, o.Ports, a.log)
 	a.gpus = grant.New(a.log, a.alloc.Devices)

@@ -18,8 +18,8 @@ import (
 )
 
 // begin makes the process of the instance that has been prepared.
-func (r stageRoom) begin(p plan.Plan, in registry.Instance) {
-	made := process.New(process.Config{
+func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance) {
+	made := process.New(ctx, process.Config{
 		Log: r.log, Loop: r.loop, Instance: in, Plan: p, LogDir: filepath.Join(r.logDir, in.String()), Ports: r.ports,
 		Reach:   process.Reach{Host: r.alloc.Host, Socket: r.state.Socket(r.id.appID, in.String()), Publisher: r.publisher},
 		Park:    func(ctx context.Context) (*sandbox.Guard, error) { return r.park(ctx, p, in) },
@@ -63,13 +63,10 @@ func (a *agent) failData(why string, err error) {
 	a.process.Kill()
 }
 
-// runs is the process; one that never runs where the instance has not been prepared.
+// runs is the process; one that never runs until the instance has been prepared.
 func (a *agent) runs() *process.Process {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.process == nil {
-		return process.New(process.Config{})
-	}
 	return a.process
 }
 

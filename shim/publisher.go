@@ -11,7 +11,7 @@ import (
 // Each agent answers Slider's REST for the whole app, at a URL that only its own container is told.
 
 // publish opens the container's URL. An app of another dialect has no scripts that would ask there.
-func (a *agent) publish() error {
+func (a *agent) publish(ctx context.Context) error {
 	if a.app.Dialect != "slider" {
 		return nil
 	}
@@ -20,8 +20,7 @@ func (a *agent) publish() error {
 		return err
 	}
 	a.publisher = address
-	// Served until the agent closes, whatever ends its run.
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // served until the agent closes
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -44,9 +44,9 @@ func (a *agent) trace(t machine.Transition) {
 }
 
 // work watches what the process does beside running: its checkpoints and its progress.
-func (a *agent) work(p plan.Plan, logDir string) {
-	// What the process says last is still read after the run was called off: settle ends it.
-	ctx, cancel := context.WithCancel(context.Background())
+func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
+	// The last output of the process is still read after a cancelled run: settle ends it.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	endWatch := a.checkpoints.Watch()
 	wg.Go(func() {

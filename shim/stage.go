@@ -77,7 +77,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	if err := r.container.TakeFolder(ctx, in); err != nil {
 		return plan.Plan{}, err
 	}
-	if err := r.publish(); err != nil {
+	if err := r.publish(ctx); err != nil {
 		return plan.Plan{}, err
 	}
 	if err := r.layOut(ctx, p, in); err != nil {
@@ -89,16 +89,16 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	r.mu.Lock()
 	r.plan, r.planDigest = p, hex.EncodeToString(digest[:])
 	r.mu.Unlock()
-	serve, err := r.open(in)
+	serve, err := r.open(ctx, in)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	r.begin(p, in)
+	r.begin(ctx, p, in)
 	if err := r.process.StartGuard(ctx); err != nil {
 		return plan.Plan{}, err
 	}
 	logDir := filepath.Join(r.logDir, in.String())
-	r.work(p, logDir)
+	r.work(ctx, p, logDir)
 	serve(logDir)
 	r.atEnd(r.member.Withdraw)
 	if err := r.member.ServePeers(ctx, p, r.source(logDir)); err != nil {
@@ -119,7 +119,7 @@ func (r stageRoom) previousPorts() map[string]int {
 
 // layOut brings what the plan stages into the instance's folder.
 func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance) error {
-	return r.container.LayOut(p, in, func(work files.Folder) error {
+	return r.container.LayOut(ctx, p, in, func(work files.Folder) error {
 		if err := r.stores.MakeDefault(p, work); err != nil {
 			return err
 		}
@@ -279,7 +279,7 @@ func (a *agent) writeAppFile(begun time.Time) error {
 
 // open makes the agent's socket, which the container shows its process. What asks there is answered once the rest
 // stands: by the function that it returns.
-func (r stageRoom) open(in registry.Instance) (serve func(logDir string), err error) {
+func (r stageRoom) open(ctx context.Context, in registry.Instance) (serve func(logDir string), err error) {
 	l, err := r.listen(in)
 	if err != nil {
 		return nil, err
@@ -295,8 +295,7 @@ func (r stageRoom) open(in registry.Instance) (serve func(logDir string), err er
 	})
 	return func(logDir string) {
 		served = true
-		// Served until the agent closes, whatever ends its run.
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // served until the agent closes
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

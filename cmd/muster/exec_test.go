@@ -38,7 +38,7 @@ func execAgent(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := process.New(process.Config{
+	p := process.New(ctx, process.Config{
 		Log:  slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Plan: plan.Plan{Process: plan.Process{Cwd: dir, Env: map[string]string{"SAID": "hello", "PATH": os.Getenv("PATH")}}},
 		Park: func(context.Context) (*sandbox.Guard, error) { return g, nil },

@@ -209,7 +209,7 @@ func (c *Container) TakeFolder(ctx context.Context, in registry.Instance) error 
 
 // LayOut brings what the plan stages into the instance's folder, and has bring add what comes from stores. What an
 // earlier agent staged is replaced.
-func (c *Container) LayOut(p plan.Plan, in registry.Instance, bring func(work files.Folder) error) (err error) {
+func (c *Container) LayOut(ctx context.Context, p plan.Plan, in registry.Instance, bring func(work files.Folder) error) (err error) {
 	if err := c.unpack(); err != nil {
 		return err
 	}
@@ -231,11 +231,11 @@ func (c *Container) LayOut(p plan.Plan, in registry.Instance, bring func(work fi
 		if item.FromStore() {
 			continue
 		}
-		if err := stageItem(work, item); err != nil {
+		if err := stageItem(ctx, work, item); err != nil {
 			return fmt.Errorf("stage %s: %w", item.Name, err)
 		}
 	}
-	if err := layProgram(work, p); err != nil {
+	if err := layProgram(ctx, work, p); err != nil {
 		return err
 	}
 	c.App.Close() // everything of it is laid out

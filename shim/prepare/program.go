@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 // layProgram leaves muster itself where mpirun finds it: in an image that has nothing of ours, and for a user who may
 // not read the folder that this program lies in. It is a copy, so that nothing that is done to it is done to the host's.
-func layProgram(work files.Folder, p plan.Plan) error {
+func layProgram(ctx context.Context, work files.Folder, p plan.Plan) error {
 	if p.MPI == nil {
 		return nil
 	}
@@ -22,7 +23,7 @@ func layProgram(work files.Folder, p plan.Plan) error {
 	if !p.MPI.Launches {
 		return nil
 	}
-	return stageItem(work, plan.StageItem{
+	return stageItem(ctx, work, plan.StageItem{
 		Name: "muster", Kind: plan.StageFile, From: "/proc/self/exe", To: filepath.Join(p.Process.Folder, plan.MPIProgram),
 	})
 }

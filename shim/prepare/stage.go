@@ -14,7 +14,7 @@ import (
 )
 
 // stageItem puts an item in the place of what has its name in the work folder.
-func stageItem(work files.Folder, item plan.StageItem) error {
+func stageItem(ctx context.Context, work files.Folder, item plan.StageItem) error {
 	name, err := work.Rel(item.To)
 	if err != nil {
 		return err
@@ -38,14 +38,15 @@ func stageItem(work files.Folder, item plan.StageItem) error {
 	case plan.StageLibrary:
 		return slidershell.LayOut(work.Root, name)
 	}
-	return work.Replace(name, func(tmp *os.Root, dir string) error { return fillItem(item, tmp, filepath.Join(dir, files.Filled)) })
+	return work.Replace(name, func(tmp *os.Root, dir string) error {
+		return fillItem(ctx, item, tmp, filepath.Join(dir, files.Filled))
+	})
 }
 
 // fillItem makes files.Filled, at the path to, of an item's content: a folder's files, or an archive's as they lie in it.
-func fillItem(item plan.StageItem, tmp *os.Root, to string) error {
+func fillItem(ctx context.Context, item plan.StageItem, tmp *os.Root, to string) error {
 	if item.Kind == plan.StageTarball || item.Kind == plan.StageZip {
-		// A local archive: only its size bounds this.
-		if _, err := packages.Extract(context.Background(), item.From, to, packages.ExtractOptions{Name: item.Name}); err != nil {
+		if _, err := packages.Extract(ctx, item.From, to, packages.ExtractOptions{Name: item.Name}); err != nil {
 			return fault.Definition(err)
 		}
 		return nil

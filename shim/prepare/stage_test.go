@@ -65,7 +65,7 @@ func TestStageFollowsNoLink(t *testing.T) {
 				w, outside := hostile(t)
 				plant(t, w, tt.link, outside)
 				to := filepath.Join(w.Name(), "w-0", "app", "install")
-				err := stageItem(w, plan.StageItem{Kind: kind, From: from, To: to})
+				err := stageItem(t.Context(), w, plan.StageItem{Kind: kind, From: from, To: to})
 				if (err != nil) != tt.refused {
 					t.Fatalf("got %v, want refused: %v", err, tt.refused)
 				}
@@ -87,7 +87,7 @@ func TestStageReplaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := stageItem(w, plan.StageItem{Kind: plan.StageFolder, From: from, To: to}); err != nil {
+	if err := stageItem(t.Context(), w, plan.StageItem{Kind: plan.StageFolder, From: from, To: to}); err != nil {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]string{to: "new", w.Name(): "w-0"} {
@@ -96,7 +96,7 @@ func TestStageReplaces(t *testing.T) {
 			t.Errorf("in %s are %v, %v; want %s", dir, entries, err, want)
 		}
 	}
-	if err := stageItem(w, plan.StageItem{Kind: plan.StageFolder, From: filepath.Join(from, "none"), To: to}); err == nil {
+	if err := stageItem(t.Context(), w, plan.StageItem{Kind: plan.StageFolder, From: filepath.Join(from, "none"), To: to}); err == nil {
 		t.Error("a folder that is not there: got no error")
 	}
 	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o755 {

@@ -69,7 +69,7 @@ type Feeder = interface {
 // GPUs are the devices that the instance was granted.
 type GPUs interface {
 	// Fit refuses a start on devices that asked for a reset and are not fit.
-	Fit(ours func(pid int) bool) error
+	Fit(ctx context.Context, ours func(pid int) bool) error
 	// Suspect tells that a device asked for a reset since it was looked at last.
 	Suspect() bool
 }

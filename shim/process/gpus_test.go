@@ -27,7 +27,7 @@ func TestFaultWhileItBegins(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	p := New(Config{Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p := New(t.Context(), Config{Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if _, err := g.Start(sandbox.Spec{Attempt: 1, Argv: []string{"sleep", "1000"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"}); err != nil {
 		t.Fatal(err)
 	}

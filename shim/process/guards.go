@@ -63,7 +63,7 @@ func (g *guards) now() *sandbox.Guard {
 }
 
 // replace parks another guard where the last one was killed, or its timer has ended it.
-func (g *guards) replace() {
+func (g *guards) replace(ctx context.Context) {
 	g.mu.Lock()
 	ending := g.ending
 	g.mu.Unlock()
@@ -80,8 +80,8 @@ func (g *guards) replace() {
 	if !lost {
 		return
 	}
-	// Whatever made the machine rebind is over: only the guard's own start bounds this.
-	ctx, cancel := context.WithTimeout(context.Background(), parkPatience)
+	// The guard outlives the effect that needs it: only the time of its start bounds this.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parkPatience)
 	defer cancel()
 	if err := g.start(ctx); err != nil {
 		g.log.Error("park another guard", "err", err)

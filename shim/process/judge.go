@@ -2,7 +2,6 @@ package process
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -86,8 +85,7 @@ func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 	}
 	gone, served := p.leftBehind(out)
 	if gone.PID != 0 {
-		// The process is over: nothing is left to call the question off.
-		if x, err := p.guards.now().Ended(context.Background(), gone.PID); err == nil { // it was short, and its end is known
+		if x, err := p.guards.now().Ended(p.life, gone.PID); err == nil { // it was short, and its end is known
 			out.Code, out.Signal, gone = x.Code, x.Signal, script.PID{}
 		}
 	}

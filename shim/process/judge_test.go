@@ -31,7 +31,7 @@ func TestDeadManTimerExplains(t *testing.T) {
 		"killed by somebody else":            {sandbox.Exit{Signal: 9}, false, false, registry.ClassNone},
 		"its end was not seen, and it fired": {sandbox.Exit{}, true, true, registry.ClassRegistry},
 	} {
-		p := New(Config{Fence: timer{fired: tt.fired}, Loop: machine.NewAgent(), Ports: ports.NewInstance("a", nil, slog.New(slog.DiscardHandler))})
+		p := New(t.Context(), Config{Fence: timer{fired: tt.fired}, Loop: machine.NewAgent(), Ports: ports.NewInstance("a", nil, slog.New(slog.DiscardHandler))})
 		if out := p.judge(tt.exit, 0); out.CutOff != tt.cutOff || out.Class != tt.class {
 			t.Errorf("%s: cut off %v, class %q; want %v, %q", name, out.CutOff, out.Class, tt.cutOff, tt.class)
 		}

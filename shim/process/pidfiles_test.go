@@ -37,7 +37,7 @@ func TestPIDFilesAreTheInstancesOwn(t *testing.T) {
 	if err := errors.Join(os.Symlink("../../../a-1/app/run/theirs.pid", filepath.Join(run, "link.pid")), syscall.Mkfifo(filepath.Join(run, "fifo.pid"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	p := New(Config{LogDir: filepath.Join(work, "log"), Log: slog.New(slog.DiscardHandler), Plan: plan.Plan{Process: plan.Process{Folder: own}}})
+	p := New(t.Context(), Config{LogDir: filepath.Join(work, "log"), Log: slog.New(slog.DiscardHandler), Plan: plan.Plan{Process: plan.Process{Folder: own}}})
 	script := func(pidFile, dir string) *plan.Script {
 		return &plan.Script{Configurations: map[string]map[string]string{"global": {"pid_file": pidFile, "app_pid_dir": dir}}}
 	}

@@ -27,6 +27,7 @@ import (
 // Process is the process of one instance through all of its attempts.
 type Process struct {
 	Config
+	life   context.Context //nolint:containedctx // of what ends with an attempt or a guard, not with an effect
 	logs   Logs
 	guards *guards
 	blamed *blames
@@ -51,9 +52,13 @@ type attempt struct {
 	marks map[string]int64 // sizes of the logs when it began
 }
 
-// New makes the process of an instance that has been prepared. Park starts its guard.
-func New(c Config) *Process {
-	p := &Process{Config: c, logs: Logs{Dir: c.LogDir, Log: c.Log, User: c.User}, blamed: &blames{}, memory: c.Plan.Limits.MemoryMB}
+// New makes the process of an instance that has been prepared. Park starts its guard. The process outlives the
+// cancellation of ctx: Close ends it.
+func New(ctx context.Context, c Config) *Process {
+	p := &Process{
+		Config: c, life: context.WithoutCancel(ctx), logs: Logs{Dir: c.LogDir, Log: c.Log, User: c.User},
+		blamed: &blames{}, memory: c.Plan.Limits.MemoryMB,
+	}
 	p.guards = &guards{log: c.Log, park: c.Park, heard: p.hear}
 	return p
 }
@@ -155,7 +160,7 @@ func (p *Process) start(ctx context.Context, e machine.Effect, s machine.State) 
 	if err != nil {
 		return 0, fault.Definition(err)
 	}
-	if err := p.GPUs.Fit(guard.Holds); err != nil {
+	if err := p.GPUs.Fit(ctx, guard.Holds); err != nil {
 		return 0, err
 	}
 	p.grow(guard)
@@ -347,7 +352,7 @@ const rebindPause = time.Second
 // nothing may be acknowledged without them.
 func (p *Process) rebind(ctx context.Context, e machine.Effect) (machine.Event, bool) {
 	p.endSides()
-	p.guards.replace()
+	p.guards.replace(ctx)
 	for {
 		same, err := p.Ports.TakeAgain(p.Plan)
 		if err == nil {

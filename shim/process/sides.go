@@ -36,6 +36,7 @@ const (
 
 // sideGroup are the side processes of one attempt.
 type sideGroup struct {
+	life  context.Context //nolint:containedctx // of its sessions, which end with the guard
 	log   *slog.Logger
 	ports *ports.Instance
 	guard *sandbox.Guard
@@ -70,7 +71,7 @@ func (p *Process) beginSides(guard *sandbox.Guard, r registry.Roster, facts plan
 		return
 	}
 	p.endSides()
-	g := &sideGroup{log: p.Log, ports: p.Ports, guard: guard, over: make(chan struct{}), leave: make(chan struct{})}
+	g := &sideGroup{life: p.life, log: p.Log, ports: p.Ports, guard: guard, over: make(chan struct{}), leave: make(chan struct{})}
 	for _, s := range p.Plan.Sides {
 		argv, env := plan.FinishSide(p.Plan, s, r, facts, start, frameworks.SideEnv)
 		g.all = append(g.all, &sideProcess{
@@ -187,7 +188,7 @@ func (s *sideProcess) run() (end side.End, how string) {
 		return end, fmt.Sprintf("hand the port over: %v", err)
 	}
 	// The guard answers, or ends. One that was given up waiting for might start all the same, and be awaited.
-	session, err := s.group.guard.Exec(context.Background(), s.spec)
+	session, err := s.group.guard.Exec(s.group.life, s.spec)
 	if err != nil {
 		return end, err.Error()
 	}
@@ -204,7 +205,7 @@ func (s *sideProcess) run() (end side.End, how string) {
 	case <-s.group.over:
 		s.partWith(session)
 	}
-	exit, err := session.Wait(context.Background()) // it ends with the guard at the latest
+	exit, err := session.Wait(s.group.life) // it ends with the guard at the latest
 	said.Wait()
 	s.clear(session)
 	end = side.End{OK: err == nil && exit.Code != nil && *exit.Code == 0, Lived: max(time.Since(begun), 1)}

@@ -71,7 +71,7 @@ const eager = time.Second
 // run begins to ask STATUS, first often, until the process is over.
 func (w *watch) run() {
 	w.process.work.Go(func() {
-		ctx, cancel := context.WithCancel(context.Background()) // it ends with the process, whatever has begun it
+		ctx, cancel := context.WithCancel(w.process.life) // it ends with the process
 		defer cancel()
 		w.process.work.Go(func() {
 			defer cancel()
@@ -203,7 +203,7 @@ func (p *Process) startEnded(attempt, alive int) {
 	if w == nil || w.attempt != attempt {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background()) // it ends with the process, whatever has begun it
+	ctx, cancel := context.WithCancel(p.life) // it ends with the process
 	defer cancel()
 	p.work.Go(func() {
 		defer cancel()
@@ -314,7 +314,7 @@ func (w *watch) born(pid int) {
 
 // runStop gives STOP the grace, then asks the process itself. The machine ends both when the grace is over.
 func (w *watch) runStop(grace time.Duration) {
-	ctx, cancel := context.WithCancel(context.Background()) // the grace bounds it
+	ctx, cancel := context.WithCancel(w.process.life) // the grace bounds it
 	defer cancel()
 	end, err := w.process.order(ctx, plan.CommandStop, grace)
 	select {

@@ -133,12 +133,12 @@ func (g *Grant) gate(devices []gpu.Device, ours func(pid int) bool) error {
 
 // Fit refuses devices that asked for a reset and are not fit, before anything starts on them once more. ours are the
 // processes that may still hold them.
-func (g *Grant) Fit(ours func(pid int) bool) error {
+func (g *Grant) Fit(ctx context.Context, ours func(pid int) bool) error {
 	if !g.Suspect() {
 		return nil
 	}
-	// A start is not called off: only the driver's answer bounds this.
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	// A start is not cancelled: only the driver's answer bounds this.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	all, err := g.inventory(ctx)
 	if err != nil {
@@ -223,7 +223,8 @@ const lastPatience = 10 * time.Second
 
 // nameHolders says who holds memory on devices that should be free.
 func (g *Grant) nameHolders() {
-	ctx, cancel := context.WithTimeout(context.Background(), lastPatience) // at the end nothing else bounds it
+	// Close follows the end of every context: only the driver's answer bounds this.
+	ctx, cancel := context.WithTimeout(context.Background(), lastPatience)
 	defer cancel()
 	byDevice, err := g.helper.Processes(ctx)
 	if err != nil {

@@ -83,12 +83,12 @@ func TestTakeGPUs(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.setSuspect(true)
-		if err := g.Fit(nobody); err != nil || g.Suspect() {
+		if err := g.Fit(t.Context(), nobody); err != nil || g.Suspect() {
 			t.Errorf("healthy: got %v, suspect %v", err, g.Suspect())
 		}
 		g.setSuspect(true)
 		g.held.Devices[1].Instance = &gpu.MIG{UUID: mig(7), GPUInstance: 8}
-		if err := g.Fit(nobody); err == nil || !strings.Contains(err.Error(), mig(7)) || !g.Suspect() {
+		if err := g.Fit(t.Context(), nobody); err == nil || !strings.Contains(err.Error(), mig(7)) || !g.Suspect() {
 			t.Errorf("one gone: got %v, suspect %v", err, g.Suspect())
 		}
 	})

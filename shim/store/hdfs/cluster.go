@@ -184,7 +184,7 @@ func (l *link) close() {
 
 // connect makes a new connection, to the first NameNode that answers.
 func (c *cluster) connect(ctx context.Context) (_ *link, err error) {
-	w := newWires(c.dial, c.bad)
+	w := newWires(ctx, c.dial, c.bad)
 	stop := context.AfterFunc(ctx, w.close)
 	defer func() {
 		if !stop() && err == nil {

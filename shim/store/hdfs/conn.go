@@ -123,13 +123,13 @@ type wires struct {
 	data []*conn
 }
 
-func newWires(dial func(ctx context.Context, network, address string) (net.Conn, error), bad *excluded) *wires {
+func newWires(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error), bad *excluded) *wires {
 	w := &wires{dial: dial, bad: bad, questions: &questions{}}
 	if w.dial == nil {
 		w.dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	}
 	// Connections outlive the call that opened them: cut ends them.
-	w.ctx, w.cut = context.WithCancel(context.Background())
+	w.ctx, w.cut = context.WithCancel(context.WithoutCancel(ctx))
 	return w
 }
 

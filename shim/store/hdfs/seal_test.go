@@ -54,7 +54,7 @@ func TestProtectionIsAFloor(t *testing.T) {
 		{"privacy,authentication", "auth", true},
 	} {
 		t.Run(tt.conf+" of "+tt.offer, func(t *testing.T) {
-			w := newWires(greets(tt.offer), newExcluded())
+			w := newWires(t.Context(), greets(tt.offer), newExcluded())
 			defer w.close()
 			w.least = Conf{rpcProtection: tt.conf}.leastProtection()
 			w.session = func(string) (types.EncryptionKey, error) {

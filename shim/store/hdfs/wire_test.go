@@ -187,7 +187,7 @@ func FuzzWire(f *testing.F) {
 
 // No room is made for what nobody would say.
 func TestAnswersAreBounded(t *testing.T) {
-	w := newWires(hung(binary.BigEndian.AppendUint32(nil, mostAnswer+1)), newExcluded())
+	w := newWires(t.Context(), hung(binary.BigEndian.AppendUint32(nil, mostAnswer+1)), newExcluded())
 	defer w.close()
 	c, err := w.openName(t.Context(), "tcp", "nn:8020")
 	if err != nil {
@@ -200,7 +200,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	if err := r.incoming(binary.BigEndian.AppendUint32(nil, mostAnswer)); err != nil {
 		t.Error(err)
 	}
-	w = newWires(hung(binary.AppendUvarint(nil, 64<<10+1)), newExcluded())
+	w = newWires(t.Context(), hung(binary.AppendUvarint(nil, 64<<10+1)), newExcluded())
 	defer w.close()
 	w.accepted = []string{"auth"}
 	d, err := w.toData("tcp", "dn:9866", dataTime, dataBuffer, []field{{id: 1}})

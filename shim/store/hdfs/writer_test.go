@@ -133,7 +133,7 @@ func TestDataNodesThatHang(t *testing.T) {
 					c.bad.met(addressOf(one), one)
 				}
 				c.defaults.BlockSize = 1
-				w := &writer{store: &Store{cluster: c}, ctx: t.Context(), link: &link{wires: newWires(c.dial, c.bad)}}
+				w := &writer{store: &Store{cluster: c}, ctx: t.Context(), link: &link{wires: newWires(t.Context(), c.dial, c.bad)}}
 				defer w.link.wires.close()
 				begun := time.Now()
 				b, err := openBlock(p, "10.0.0.1:1", w.dial(len(p.nodes)), []byte("me"), func([]byte) {})
@@ -195,7 +195,7 @@ func TestWrittenAnew(t *testing.T) {
 
 // What one NameNode has refused does not explain what another does later.
 func TestRefusalsAreToldOnce(t *testing.T) {
-	w := newWires(nil, newExcluded())
+	w := newWires(t.Context(), nil, newExcluded())
 	for _, one := range []string{"first", "second"} {
 		c := &conn{node: nameNode}
 		c.refused = refusal{one, one}
