@@ -13,42 +13,39 @@ const (
 	v14 = "0.14"
 )
 
-// Entry is one row of an exit table, in PAI's words. Empty columns are not in that version's table.
+// Entry is one row of an exit table, in PAI's words.
 type Entry struct {
 	Code     int
 	Phrase   string
-	Issuer   string // 0.14: who saw it
-	Causer   string // 0.14: whose doing it was
 	Type     string // USER_FAILURE, PLATFORM_FAILURE, …
-	Stage    string // 0.14: RUNNING, …
-	Behavior string // whether it would happen again: TRANSIENT…, NON_TRANSIENT or PERMANENT, UNKNOWN
+	Behavior string // whether the failure would happen again: TRANSIENT…, NON_TRANSIENT or PERMANENT, UNKNOWN
 	Reaction string // ALWAYS_RETRY, ALWAYS_BACKOFF_RETRY, RETRY_TO_MAX, NEVER_RETRY
-	By       string // 1: what it is recognised by
 }
 
-// endKind says what ended a process that did not end by itself.
+// endKind says whether the process ended by itself.
 type endKind int
 
-// The ends.
+// The kinds of end.
 const (
-	ByItself endKind = iota // or it never ran
-	ByUser                  // muster stop, Ctrl-C
-	WithApp                 // the verdict was another's
+	ByItself endKind = iota // the process ended by itself, or never ran
+	ByUser                  // the user stopped the run: muster stop, Ctrl-C
+	WithApp                 // the process was stopped because the run ended
 )
 
-// Facts are what is known of the end of one instance.
+// Facts are what is known about the end of one instance.
 type Facts struct {
-	Code    *int // the process's own; nil: it was killed, or never ran
+	Code    *int // the process's own exit code; nil: a signal killed it, or it never ran
 	Signal  int  // 0: none
 	OOM     bool
-	Class   registry.Class // what the evidence says; empty: the program's own doing
-	Message string         // what the agent says of it
+	Class   registry.Class // the cause by the evidence; empty: the program itself
+	Message string         // the agent's description of the end
 	End     endKind
 
-	Reason   string // for the report: what happened
-	Solution string // and what to do
-	User     string // the end of what the process said
-	Runtime  string // and of what its agent did
+	// The texts of the report.
+	Reason   string // what happened
+	Solution string // what to do
+	User     string // the last output of the process
+	Runtime  string // the agent's log
 }
 
 // tableOf is the exit table of a version of PAI: 0.5, 0.14, 1.
@@ -59,7 +56,7 @@ func tableOf(version string) []Entry {
 	return spec1()
 }
 
-// entryOf is the row of a code; a code that the table lacks is treated as PAI treats it.
+// entryOf is the row of a code. A code that the table lacks gets the row that PAI gives it.
 func entryOf(version string, code int) Entry {
 	table := tableOf(version)
 	for _, other := range []int{code, unlisted(code)} {
@@ -70,6 +67,7 @@ func entryOf(version string, code int) Entry {
 	return Entry{Code: code}
 }
 
+// unlisted is the code whose row holds for all codes that the table lacks.
 func unlisted(code int) int {
 	if code > 0 {
 		return 256
@@ -77,7 +75,7 @@ func unlisted(code int) int {
 	return -8000
 }
 
-// Classify finds the row of an end by the rules of that version, the first that matches.
+// Classify finds the row of an end. The first rule of the version that matches decides.
 func Classify(version string, f Facts) Entry {
 	if version == v05 || version == v14 {
 		return entryOf(version, f.code014())
@@ -85,7 +83,7 @@ func Classify(version string, f Facts) Entry {
 	return entryOf(version, f.code1())
 }
 
-// UserCode is how a shell shows the process's own end; nil: no process ran.
+// UserCode is the exit code that a shell reports for the process; nil: no process ran.
 func (f Facts) UserCode() *int {
 	switch {
 	case f.Signal != 0:
@@ -96,8 +94,8 @@ func (f Facts) UserCode() *int {
 	return nil
 }
 
-// code014 are the rules of 0.14. Its disk cleaner (198) has no counterpart here. A process's own code is 255 unless it
-// is that of a known signal, so what its docker says of itself (193) is only said where no process ran.
+// code014 applies the rules of 0.14. A process's own exit code becomes 255 unless it stands for a known signal, so
+// docker's own failure (193) appears only if no process ran. PAI's disk cleaner (198) has no counterpart in muster.
 func (f Facts) code014() int {
 	user := f.UserCode()
 	switch {
@@ -117,7 +115,7 @@ func (f Facts) code014() int {
 	return *user
 }
 
-// launcher014 are the codes of 0.14's launcher for what befell a container without a process.
+// launcher014 is the code of 0.14's launcher for a container without a process.
 func (f Facts) launcher014() int {
 	switch f.Class {
 	case registry.ClassHost, registry.ClassRegistry:
@@ -142,7 +140,7 @@ func (f Facts) launcher014() int {
 	return 193
 }
 
-// code1 are the rules of 1: its specs in order, as far as an exit code or what the agent knows makes them out.
+// code1 applies the rules of 1.x in the order of its spec, as far as an exit code or the agent's evidence can tell.
 func (f Facts) code1() int {
 	user := f.UserCode()
 	switch {
@@ -166,7 +164,7 @@ func (f Facts) code1() int {
 	return 255
 }
 
-// controller1 are the codes of 1's controller for what befell a container without a process.
+// controller1 is the code of 1.x's controller for a container without a process.
 func (f Facts) controller1() int {
 	switch f.Class {
 	case registry.ClassHost, registry.ClassRegistry:
@@ -196,5 +194,5 @@ func (f Facts) controller1() int {
 	return -1204
 }
 
-// signalled tells that a code is a shell's for one of these signals.
+// signalled tells whether a shell reports one of these signals by the code.
 func signalled(code int, signals ...int) bool { return slices.Contains(signals, code-128) }

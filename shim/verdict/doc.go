@@ -1,4 +1,10 @@
-// Package verdict says in OpenPAI's words how a process ended: the row of PAI's exit tables, and the block of text that
-// PAI's containers leave for their launcher. It decides nothing: the verdict is the registry's, and the user's own exit
-// code stands beside the row. It refuses to know processes and files.
+// Package verdict describes the end of a process in OpenPAI's words, for jobs that were written for PAI.
+//
+// It owns two things. Classify finds the row of PAI's exit tables (0.14 and 1.x) for the facts of an end. ExitReport
+// writes the block of text that PAI's containers leave for their launcher.
+//
+// It promises to decide nothing: the registry holds the verdict of the run, and the process keeps its own exit code
+// beside PAI's. It is pure and knows no processes and no files.
+//
+// The agent (room shim) calls it for status and for the log of an instance, and `muster run` for the report of a job.
 package verdict

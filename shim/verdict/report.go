@@ -13,7 +13,7 @@ const (
 	end   = "[PAI_RUNTIME_ERROR_END]"
 )
 
-// The sizes of 0.14, in bytes of text. Of the agent's log the beginning and the end are told.
+// The limits of 0.14, in bytes of text. The agent's log is cut in the middle.
 const (
 	reasonBytes   = 384
 	solutionBytes = 384
@@ -21,7 +21,7 @@ const (
 	runtimeBytes  = 896
 )
 
-// The sizes of 1: bytes of the whole block with its markers, lines of the logs.
+// The limits of 1.x: bytes of the whole block with its markers, lines of the logs.
 const (
 	blockBytes    = 4096
 	matchedBytes  = 2048
@@ -29,8 +29,8 @@ const (
 	platformLines = 10
 )
 
-// ExitReport is the block that PAI's containers leave: the markers on lines of their own, YAML between them. The block
-// of version 1 has at most 4096 bytes.
+// ExitReport is the block that PAI's containers leave: YAML between two lines of markers. The block of version 1.x has
+// at most 4096 bytes.
 func ExitReport(version string, f Facts) string {
 	e := Classify(version, f)
 	for _, s := range []*string{&f.Message, &f.Reason, &f.Solution, &f.User, &f.Runtime} {
@@ -55,7 +55,7 @@ func ExitReport(version string, f Facts) string {
 				longest = i
 			}
 		}
-		// The end says more than the beginning. A byte may take six.
+		// The end says more than the beginning. One byte may take six in JSON.
 		parts[longest] = tail(parts[longest], len(parts[longest])-max(1, over/6))
 	}
 }
@@ -93,7 +93,7 @@ func (f Facts) report1(e Entry, user, platform, matched string) yaml {
 	return y
 }
 
-// trigger says by what the row was chosen.
+// trigger names the fact that chose the row.
 func (f Facts) trigger() string {
 	switch {
 	case f.End == ByUser:
@@ -128,7 +128,7 @@ func (f Facts) caught() string {
 	return strconv.Itoa(f.Signal)
 }
 
-// yaml is lines of YAML. Its strings are JSON's, which YAML reads alike and which no text can leave.
+// yaml writes lines of YAML. Strings are written as JSON strings: YAML reads them, and no text can break out of them.
 type yaml struct{ bytes.Buffer }
 
 func (y *yaml) number(key string, n int) { y.WriteString(key + ": " + strconv.Itoa(n) + "\n") }
@@ -147,7 +147,7 @@ func (y *yaml) nested(key, s string) { y.WriteString("  " + key + ": " + quote(s
 
 func block(y yaml) string { return begin + "\n" + y.String() + end + "\n" }
 
-// quote is a JSON string. A marker within it must not end the block.
+// quote is a JSON string. It hides markers, which would end the block.
 func quote(s string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -159,7 +159,7 @@ func quote(s string) string {
 	return strings.NewReplacer("[PAI_", `\u005bPAI_`, "\x7f", `\u007f`).Replace(text)
 }
 
-// tail is the end of a text, of at most so many bytes.
+// tail is the end of a text, at most that many bytes.
 func tail(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -167,7 +167,7 @@ func tail(s string, most int) string {
 	return strings.ToValidUTF8(s[len(s)-max(most, 0):], "")
 }
 
-// ends are the beginning and the end of a text, of so many bytes each.
+// ends are the beginning and the end of a text, each with that many bytes.
 func ends(s string, each int) string {
 	if len(s) <= 2*each {
 		return s
