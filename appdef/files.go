@@ -28,7 +28,7 @@ func fileKeys() []Key {
 	return []Key{
 		{
 			Name: "muster.file.*",
-			Meaning: "muster.file.NAME: the path or URL of a file or folder: each instance gets its own copy of it, " +
+			Meaning: "muster.file.NAME: the path or URL of a file or folder; each instance gets a copy of it " +
 				"called NAME",
 			component: brought(func(s *ComponentSettings) *map[string]string {
 				return &s.Files
@@ -36,16 +36,15 @@ func fileKeys() []Key {
 		},
 		{
 			Name: "muster.archive.*",
-			Meaning: "muster.archive.NAME: the path or URL of an archive (zip, jar, tar, tar.gz, tgz, tar.zst): each " +
-				"instance has what is in it in the folder NAME",
+			Meaning: "muster.archive.NAME: the path or URL of an archive (zip, jar, tar, tar.gz, tgz, tar.zst); " +
+				"each instance gets its content in the folder NAME",
 			component: brought(func(s *ComponentSettings) *map[string]string {
 				return &s.Archives
 			}, "a local name after muster.archive. and what to unpack"),
 		},
 		{
 			Name: "muster.files.check", Default: "true", Values: []string{"true", "false"},
-			Meaning: "whether all of muster.file.* and muster.archive.* are looked for before the first of them is " +
-				"brought",
+			Meaning: "whether all muster.file.* and muster.archive.* must exist before the first one is downloaded",
 			component: func(c *Component, _, text string) error {
 				check, err := parseBool(text)
 				c.Settings.FilesUnchecked = !check

@@ -44,7 +44,6 @@ const AllowedPortsKey = "site.global.slider.allowed.ports"
 const (
 	roleKey      = "muster.role"
 	commandKey   = "muster.command"
-	startKey     = "muster.start"
 	clusterKey   = "muster.cluster.export"
 	frameworkKey = "muster.framework"
 )

@@ -62,8 +62,6 @@ func (s Sources) family(component, prefix string) []string {
 // ours tells which keys are muster's own.
 func ours(key string) bool { return strings.HasPrefix(key, "muster.") || key == gpuKey }
 
-const gpuKey = "yarn.io/gpu"
-
 // twice reports keys of muster that stand in both files at one level.
 func (s Sources) twice() Problems {
 	var found Problems

@@ -7,13 +7,13 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// option is one option of hbox-submit. It is found by any spelling of its names: letter case and dashes do not count,
-// so that worker-num, workerNum and boardEnable are told from nothing else.
+// option is one option of hbox-submit. Letter case and dashes of its names do not matter: worker-num and workerNum are
+// the same option.
 type option struct {
 	name    string
-	also    []string // other names of the same; those of XLearning and what has been seen in scripts
-	conf    string   // the conf that holds the same and wins where --conf gives it
-	idle    bool     // it means something to YARN or HBox's own services alone
+	also    []string // other names: XLearning's, and some found in scripts
+	conf    string   // the conf with the same meaning; it wins if --conf sets it
+	idle    bool     // only YARN or HBox's own services use it
 	repeat  bool     // it may be given more than once
 	bare    bool     // it takes no value
 	meaning string
@@ -22,7 +22,7 @@ type option struct {
 // optionTable has them in the order of HBox's own help.
 var optionTable = [...]option{
 	{name: "app-name", meaning: "name of the job"},
-	{name: "app-type", meaning: "what runs: tensorflow, mxnet, distxgboost, …; any other name is a job of single " +
+	{name: "app-type", meaning: "the framework: tensorflow, mxnet, distxgboost, …; any other name means single " +
 		"processes (default HBOX)"},
 	{name: "cluster", conf: "hbox.cluster.name", idle: true, meaning: "the YARN cluster"},
 	{
@@ -33,36 +33,37 @@ var optionTable = [...]option{
 		name: "driver-cores", also: []string{"am-cores"}, conf: "hbox.driver.cores", idle: true,
 		meaning: "cores of the ApplicationMaster",
 	},
-	{name: "worker-memory", conf: "hbox.worker.memory", meaning: "memory of a worker, MB; 2g is 2048 (default 1024)"},
+	{name: "worker-memory", conf: "hbox.worker.memory",
+		meaning: "memory of a worker, MB, or with a unit such as 2g (default 1024)"},
 	{name: "worker-cores", conf: "hbox.worker.cores", meaning: "cores of a worker (default 1)"},
 	{name: "worker-gpus", conf: "hbox.worker.gpus", meaning: "GPUs of a worker (default 0)"},
 	{name: "worker-num", conf: "hbox.worker.num", meaning: "how many workers (default 1)"},
 	{
 		name: "chiefworker-memory", conf: "hbox.chief.worker.memory",
-		meaning: "memory of worker 0, of TensorFlow (default: as the others)",
+		meaning: "TensorFlow: memory of worker 0 (default: as other workers)",
 	},
 	{
 		name: "evaluatorworker-memory", conf: "hbox.evaluator.worker.memory",
-		meaning: "memory of the evaluator, of TensorFlow (default: as the others)",
+		meaning: "TensorFlow: memory of the evaluator (default: as workers)",
 	},
-	{name: "duration", conf: "hbox.vpc.duration", meaning: "how long a vpc or digits job lives: a number and s, m, h " +
-		"or d; 0: for ever (default 1d)"},
+	{name: "duration", conf: "hbox.vpc.duration", meaning: "how long a vpc or digits job runs: a number with s, m, h " +
+		"or d; 0: no limit (default 1d)"},
 	{name: "ps-memory", conf: "hbox.ps.memory", meaning: "memory of a parameter server (default 1024)"},
 	{name: "ps-cores", conf: "hbox.ps.cores", meaning: "cores of a parameter server (default 1)"},
 	{name: "ps-gpus", conf: "hbox.ps.gpus", meaning: "GPUs of a parameter server (default 0)"},
 	{name: "ps-num", conf: "hbox.ps.num", meaning: "how many parameter servers (default 0)"},
 	{name: "tf-evaluator", conf: "hbox.tf.evaluator", meaning: "true: the last worker is the evaluator"},
-	{name: "files", meaning: "files and folders to bring into every working directory, with commas between; URLs of " +
-		"stores too"},
-	{name: "archiveFiles", meaning: "archives to unpack there: FILE#FOLDER"},
-	{name: "jars", meaning: "jars to bring there"},
-	{name: "cacheFile", meaning: "files of HDFS or another store to bring there: PATH#NAME, with commas between; " +
-		"file:PATH is the client's own"},
-	{name: "cacheArchive", meaning: "archives of HDFS or another store to unpack there: PATH#FOLDER; file:PATH is " +
-		"the client's own"},
+	{name: "files", meaning: "files and folders to copy into every working directory: paths or URLs with commas " +
+		"between them"},
+	{name: "archiveFiles", meaning: "archives to unpack there, as FILE#FOLDER"},
+	{name: "jars", meaning: "jars to copy there"},
+	{name: "cacheFile", meaning: "files of HDFS or another store to copy there, as PATH#NAME with commas between " +
+		"them; file:PATH is a file of the client"},
+	{name: "cacheArchive", meaning: "archives of HDFS or another store to unpack there, as PATH#FOLDER; file:PATH is " +
+		"a file of the client"},
 	{
 		name: "hbox-cmd", also: []string{"launch-cmd"},
-		meaning: "the command, split at blanks, without quotes; the words behind the options win",
+		meaning: "the command, split at blanks, without quotes; words behind the options replace it",
 	},
 	{name: "user-path", meaning: "appended to PATH"},
 	{name: "user-ldlibrarypath", meaning: "put before LD_LIBRARY_PATH"},
@@ -71,10 +72,11 @@ var optionTable = [...]option{
 		meaning: "YARN's priority: DEFAULT, VERY_LOW, LOW, NORMAL, HIGH, VERY_HIGH",
 	},
 	{name: "queue", conf: "hbox.app.queue", idle: true, meaning: "YARN's queue"},
-	{name: "input", repeat: true, meaning: "PATHS#NAME: files to deal out among the workers, under NAME; repeatable"},
-	{name: "output", repeat: true, meaning: "PATH#NAME: where the folder NAME of each worker is left; repeatable"},
-	{name: "s3input", repeat: true, meaning: "the same of Amazon S3"},
-	{name: "s3output", repeat: true, meaning: "the same of Amazon S3"},
+	{name: "input", repeat: true, meaning: "PATHS#NAME: files to share out among the workers, in the folder NAME; " +
+		"repeatable"},
+	{name: "output", repeat: true, meaning: "PATH#NAME: where the folder NAME of each worker is uploaded; repeatable"},
+	{name: "s3input", repeat: true, meaning: "--input from Amazon S3"},
+	{name: "s3output", repeat: true, meaning: "--output to Amazon S3"},
 	{
 		name: "input-strategy", conf: "hbox.input.strategy",
 		meaning: "DOWNLOAD, PLACEHOLDER or STREAM (default DOWNLOAD)",
@@ -84,7 +86,7 @@ var optionTable = [...]option{
 	{name: "outputformat-enable", conf: "hbox.out.stream", meaning: "true: --output-strategy STREAM"},
 	{
 		name: "inputformat-shuffle", conf: "hbox.input.stream.shuffle",
-		meaning: "STREAM: true: splits are dealt out in turn",
+		meaning: "STREAM: true: assign splits to workers in turn",
 	},
 	{
 		name: "inputformat", also: []string{"inputFormatClass"}, conf: "hbox.inputformat.class",
@@ -94,18 +96,19 @@ var optionTable = [...]option{
 		name: "outputformat", also: []string{"outputFormatClass"}, conf: "hbox.outputformat.class",
 		meaning: "STREAM: Hadoop's OutputFormat",
 	},
-	{name: "stream-epoch", conf: "hbox.stream.epoch", meaning: "STREAM: how often the lines come (default 1)"},
+	{name: "stream-epoch", conf: "hbox.stream.epoch",
+		meaning: "STREAM: how often each worker reads its lines (default 1)"},
 	{
 		name: "isRenameInputFile", conf: "hbox.inputfile.rename",
-		meaning: "true: downloaded files get names of their own",
+		meaning: "true: give downloaded files unique names",
 	},
 	{
 		name: "create-containerid-dir", conf: "hbox.createcontainerid.dir",
-		meaning: "false: a single worker leaves its outputs without a folder of its own",
+		meaning: "false: a single worker uploads its outputs without a folder of its own",
 	},
 	{
 		name: "output-index", conf: "hbox.output.index",
-		meaning: "the one worker whose outputs are left; -1: all (default)",
+		meaning: "the only worker whose outputs are uploaded; -1: all (default)",
 	},
 	{
 		name: "user-classpath-first", conf: "hbox.user.classpath.first", idle: true,
@@ -113,38 +116,40 @@ var optionTable = [...]option{
 	},
 	{
 		name: "host-local-enable", conf: "hbox.host.local.enable", idle: true,
-		meaning: "the same hosts as in the run before",
+		meaning: "run on the hosts of the previous run",
 	},
 	{
 		name: "board-enable", conf: "hbox.tf.board.enable",
 		meaning: "true: TensorBoard, or VisualDL, runs beside a worker",
 	},
-	{name: "board-index", conf: "hbox.tf.board.worker.index", meaning: "beside which (default 0)"},
+	{name: "board-index", conf: "hbox.tf.board.worker.index", meaning: "the index of that worker (default 0)"},
 	{
 		name: "board-reloadinterval", conf: "hbox.tf.board.reload.interval",
-		meaning: "how often TensorBoard loads, s (default 1)",
+		meaning: "how often TensorBoard reloads, s (default 1)",
 	},
-	{name: "board-logdir", conf: "hbox.tf.board.log.dir", meaning: "the folder that it shows (default eventLog)"},
+	{name: "board-logdir", conf: "hbox.tf.board.log.dir",
+		meaning: "the folder that the board shows (default eventLog)"},
 	{
 		name: "board-historydir", conf: "hbox.tf.board.history.dir", idle: true,
-		meaning: "where HBox keeps that folder after the end",
+		meaning: "where HBox keeps that folder after the run",
 	},
 	{name: "board-modelpb", also: []string{"board-modeldb"}, conf: "hbox.board.modelpb", meaning: "VisualDL's model"},
-	{name: "board-cacheTimeout", conf: "hbox.board.cache.timeout", meaning: "VisualDL's cache, s (default 20)"},
+	{name: "board-cacheTimeout", conf: "hbox.board.cache.timeout",
+		meaning: "timeout of VisualDL's cache, s (default 20)"},
 	{name: "docker-image", meaning: "the image that --container-type docker runs"},
-	{name: "container-type", conf: "hbox.container.type", meaning: "docker: processes run in an image"},
-	{name: "launcher", meaning: "where to run; none: here"},
+	{name: "container-type", conf: "hbox.container.type", meaning: "docker: run the processes in an image"},
+	{name: "launcher", meaning: "where to run; none: on this host"},
 	{name: "conf", repeat: true, meaning: "NAME=VALUE of HBox's configuration, or [COMPONENT:]muster.NAME=VALUE; " +
 		"repeatable"},
 	{name: "help", bare: true, meaning: "print this"},
-	{name: "version", bare: true, meaning: "say which muster this is"},
+	{name: "version", bare: true, meaning: "print the version of muster"},
 }
 
 // Option is one option for a manual.
 type Option struct {
 	Name    string
 	Meaning string
-	Idle    bool // carried, without effect here
+	Idle    bool // accepted and ignored
 }
 
 // Options lists them in the order of HBox's own help.

@@ -245,7 +245,7 @@ func describe(b *strings.Builder, cmd *cobra.Command) {
 
 func settingReference() string {
 	var b strings.Builder
-	b.WriteString("# Settings\n\nPrinted from the program (`make golden`). They go into appConfig (behaviour) or resources (limits); either is accepted in both.\n" +
+	b.WriteString("# Settings\n\nPrinted from the program (`make golden`). Behaviour belongs into appConfig and limits into resources, but each file accepts both.\n" +
 		"A component's own value wins over the global one. Durations are `90`, `90s`, `5m`, `1h30m`; memory is in MB.\n\n" +
 		"| key | default | of | meaning |\n|---|---|---|---|\n")
 	for _, k := range appdef.Keys() {
@@ -255,11 +255,11 @@ func settingReference() string {
 		}
 		meaning := k.Meaning
 		if k.Idle {
-			meaning += " (nothing acts on it yet)"
+			meaning += " (not supported yet)"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, code(k.Default), scope, meaning)
 	}
-	b.WriteString("\n## Slider's keys of resources\n\nWhat begins with `yarn.` and is not here is kept and not acted upon.\n\n" +
+	b.WriteString("\n## Slider's keys of resources\n\nOther keys that begin with `yarn.` are ignored.\n\n" +
 		keyRows(slider.ResourceKeys()) +
 		"\n## Slider's keys of appConfig\n\nOther keys of the global section are kept, for scripts and placeholders.\n\n" + keyRows(slider.ConfigKeys()))
 	return b.String()

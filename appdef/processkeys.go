@@ -1,0 +1,188 @@
+package appdef
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+const startKey = "muster.start"
+
+// commandKeys say what a process runs.
+func commandKeys() []Key {
+	return []Key{
+		{
+			Name: "muster.command", Default: "metainfo's commands, then its commandScript",
+			Meaning:   "the shell text to run",
+			component: func(c *Component, _, text string) error { return setText(&c.Settings.Command, text) },
+		},
+		{
+			Name: startKey, Default: "script where the package has one, else builtin",
+			Meaning: "what START runs without muster.command. script: the package's own script; builtin: the " +
+				"framework's built-in command",
+			Values: []string{StartScript, StartBuiltin},
+			component: func(c *Component, _, text string) error {
+				c.Settings.Start = text
+				if text != StartScript && text != StartBuiltin {
+					return wanted{
+						want: StartScript + " or " + StartBuiltin,
+						hint: didYouMean(text, []string{StartScript, StartBuiltin}),
+					}
+				}
+				return nil
+			},
+		},
+		{
+			Name: "muster.status.interval", Default: "5s",
+			Meaning: "how often the script's STATUS command runs; 0: never",
+			component: func(c *Component, _, text string) error {
+				return setDuration(&c.Settings.StatusInterval, text)
+			},
+		},
+		{
+			Name: "muster.resume.args",
+			Meaning: "arguments that are appended to the command once there is a complete checkpoint, with " +
+				"{{checkpoint}}, {{checkpoint.step}} and {{checkpoint.dir}} filled in. A command that contains one " +
+				"of these itself gets no arguments",
+			component: func(c *Component, _, text string) error {
+				c.Settings.ResumeArgs = text
+				return nil
+			},
+		},
+		{
+			Name: "muster.nproc", Default: "1",
+			Meaning: "how many processes each container of a chief or worker runs; each process has a rank of its " +
+				"own",
+			component: func(c *Component, _, text string) (err error) {
+				c.Settings.Processes, err = atLeast(1, text)
+				return err
+			},
+		},
+	}
+}
+
+// surroundingKeys say what a process gets beside its command: side processes, ports and variables.
+func surroundingKeys() []Key {
+	return []Key{
+		{
+			Name: "muster.side.*",
+			Meaning: "muster.side.NAME: the shell text of a process beside the main one; it is supervised, and its " +
+				"end does not affect the verdict. NAME.index: the only instance to run beside; NAME.port=true: " +
+				"allocate a port, MUSTER_PORT_SIDE_NAME; NAME.restart=false: do not restart it",
+			component: (*Component).setSide,
+		},
+		{
+			Name: "muster.ports.exact", Default: "false", Values: []string{"true", "false"},
+			Meaning: "whether the port of {DEFAULT_n} must be n; if false, another port is used if n is taken",
+			component: func(c *Component, _, text string) (err error) {
+				c.Settings.PortsExact, err = parseBool(text)
+				return err
+			},
+		},
+		{
+			Name: "muster.env.inherit", Default: "the allow-list", Global: true, Values: []string{InheritHBox},
+			Meaning: "hbox: the process gets the variables that HBox's container sets, muster's and its own, and " +
+				"none of the agent's",
+			app: func(s *AppSettings, text string) error {
+				s.InheritEnv = text
+				if text != InheritHBox {
+					return wanted{want: InheritHBox, hint: "for a variable called inherit there is --env"}
+				}
+				return nil
+			},
+		},
+		{
+			Name: "muster.env.*", Meaning: "a variable of the process",
+			component: func(c *Component, name, text string) error {
+				return setNamed(&c.Settings.Env, name, text, envForm.MatchString(name),
+					"a variable's name after muster.env.")
+			},
+		},
+		{
+			Name:      "muster.secret.*",
+			Meaning:   "a secret variable of the process, by reference: file:PATH, env:NAME, keyring:NAME",
+			component: (*Component).setSecret,
+		},
+	}
+}
+
+// pythonKeys say how scripts in Python and the built-in TensorFlow command run.
+func pythonKeys() []Key {
+	return []Key{
+		{
+			Name: "muster.python", Default: "python3",
+			Meaning: "the Python that runs scripts and the built-in TensorFlow command; if set, processes also get " +
+				"it as MUSTER_PYTHON",
+			component: func(c *Component, _, text string) error { return setText(&c.Settings.Python, text) },
+		},
+		{
+			Name: "muster.tensorflow.mode", Default: "between-graph", Global: true,
+			Values: []string{"between-graph", inGraph},
+			Meaning: "between-graph: every worker runs the script; in-graph: the chief or first worker runs the " +
+				"script, all other instances run a server that ends with the job",
+			app: (*AppSettings).setTensorFlowMode,
+		},
+		{
+			Name: "muster.tensorflow.args",
+			Default: "--ps_hosts --worker_hosts --job_name --task_index --ckp_dir --work_dir, and --data_dir with " +
+				"user.data.dir",
+			Meaning: "the arguments of the built-in TensorFlow command, in place of the default list",
+			component: func(c *Component, _, text string) error {
+				c.Settings.TFArgs = &text
+				return nil
+			},
+		},
+	}
+}
+
+// setSide reads NAME, NAME.index, NAME.port and NAME.restart, in whatever order they come.
+func (c *Component) setSide(name, text string) error {
+	base, field, _ := strings.Cut(name, ".")
+	if !ValidName(base) {
+		return wanted{got: quote(base), want: "a name of letters, digits and _ ~ - after muster.side., a letter or " +
+			"digit first"}
+	}
+	side := Side{Name: base, Index: EveryIndex, Restart: true}
+	at, there := slices.BinarySearchFunc(c.Settings.Sides, base, func(s Side, name string) int {
+		return cmp.Compare(s.Name, name)
+	})
+	if there {
+		side = c.Settings.Sides[at]
+	}
+	var err error
+	switch field {
+	case "":
+		side.Command, err = text, notEmpty(text)
+	case "index":
+		side.Index, err = atLeast(EveryIndex, text)
+	case "port":
+		side.Port, err = parseBool(text)
+	case "restart":
+		side.Restart, err = parseBool(text)
+	default:
+		return wanted{got: quote(name), want: base + ", " + base + ".index, " + base + ".port or " + base +
+			".restart after muster.side."}
+	}
+	if err != nil {
+		return err
+	}
+	c.Settings.Sides = slices.Clone(c.Settings.Sides)
+	if there {
+		c.Settings.Sides[at] = side
+	} else {
+		c.Settings.Sides = slices.Insert(c.Settings.Sides, at, side)
+	}
+	return nil
+}
+
+func (s *AppSettings) setTensorFlowMode(text string) error {
+	switch text {
+	case "between-graph":
+		s.TensorFlowMode = ""
+	case inGraph:
+		s.TensorFlowMode = inGraph
+	default:
+		return wanted{want: "between-graph or in-graph", hint: didYouMean(text, []string{"between-graph", inGraph})}
+	}
+	return nil
+}
