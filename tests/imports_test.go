@@ -115,7 +115,10 @@ var rooms = []room{
 		"registry", "shim/exit", "shim/machine", "shim/member", "shim/notify", "shim/status", "shim/wording",
 	}},
 	{path: "shim/journal", may: []string{"registry", "shim/files", "shim/machine", "shim/status"}},
-	{path: "shim/workdir", may: []string{"appdef", "registry", "shim/exit", "shim/fault", "shim/files", "shim/hostlock", "shim/openapp", "shim/status", "shim/wording"}},
+	{path: "shim/workdir", may: []string{
+		"appdef", "appdef/pai", "registry", "shim/exit", "shim/fault", "shim/files", "shim/hostlock", "shim/openapp", "shim/plan", "shim/status",
+		"shim/wording",
+	}},
 	{path: "shim/prepare", may: []string{"appdef", "packages", "packages/cachedir", "shim/store", "packages/image", "packages/slidershell", "registry", "shim/exit", "shim/fault", "shim/files", "shim/gpu", "shim/gpu/grant", "shim/hadoop", "shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/container", "shim/sandbox/guard", "shim/sandbox/proc", "shim/secret", "shim/status", "shim/workdir"}},
 	{path: "shim/process", may: []string{"shim/tail", "shim/files", "shim/secret", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell"}},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "registry/conductor", "shim/exit"}}, // the rest through the interfaces it declares
@@ -172,7 +175,7 @@ var rooms = []room{
 
 	{path: "cmd/internal/hboxjob", may: []string{"appdef", "appdef/hbox", "appdef/slider", "packages", "registry", "shim/exit", "shim/status", "shim/submit"}},
 	{path: "cmd/internal/run", may: []string{
-		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul",
+		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul",
 		"registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/machine", "shim/openapp",
 		"shim/plan", "shim/policy", "shim/prepare", "shim/signals", "shim/status", "shim/tail", "shim/verdict", "shim/wait", "shim/workdir",
 	}},
@@ -182,6 +185,16 @@ var rooms = []room{
 	{path: "cmd/internal/logs", may: []string{"cmd/internal/apps", "registry", "shim/exit", "shim/status", "shim/tail", "shim/wording"}},
 	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/status"}},
 	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
+	{path: "cmd/internal/detach", may: []string{
+		"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "shim/exit", "shim/fault", "shim/machine", "shim/status",
+		"shim/tail", "shim/workdir",
+	}},
+	{path: "cmd/internal/slider", may: []string{
+		"cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "cmd/internal/run",
+		"cmd/internal/view", "appdef", "packages", "packages/sign", "registry", "registry/consul", "shim/exit", "shim/fault", "shim/files",
+		"shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/publisher", "shim/status", "shim/store", "shim/store/schemes",
+		"shim/wait", "shim/wording", "shim/workdir",
+	}},
 	{path: "cmd/muster", may: []string{"*"}},
 	{path: "cmd/muster-gpu", may: []string{"shim/gpu"}},
 

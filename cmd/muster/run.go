@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
@@ -13,13 +14,20 @@ import (
 
 func newRun(s console.Streams) *cobra.Command {
 	f := run.Options{}
+	detached := false
 	cmd := &cobra.Command{
 		Use: "run APP", Short: "Run a whole app on this machine, one agent per instance", Args: exactly("APP"),
 		Example: `  muster run catalog:handwriting
   muster run catalog:handwriting --instances ps=1,worker=3 --app-id d1 --work-dir w --json
-  muster run DIR --registry consul://127.0.0.1:8500`,
+  muster run DIR --registry consul://127.0.0.1:8500
+  muster run DIR --app-id d1 --detach`,
 		ValidArgsFunction: completeApp,
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.Run(cmd.Context(), s, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if detached {
+				f.Detach = detachedArgs(cmd, args[0])
+			}
+			return f.Run(cmd.Context(), s, args[0])
+		},
 	}
 	set := cmd.Flags()
 	f.App.Register(set)
@@ -39,7 +47,30 @@ func newRun(s console.Streams) *cobra.Command {
 	set.BoolVar(&f.PAIReport, flags.PAIReport, false, flags.PAIReportUsage)
 	set.BoolVar(&f.JSON, "json", false, "print the result as JSON")
 	set.StringVar(&f.Output, "output", run.OutputAuto,
-		"`HOW` stderr shows the run: table, lines, or auto (table on a terminal)")
+		"`HOW` stderr shows the run: table, lines, events, or auto (table on a terminal)")
+	set.BoolVar(&detached, detachFlag, false, "run in the background; return when all instances are installed")
 	completeFlag(cmd, "output", cobra.FixedCompletions(run.Outputs(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+const detachFlag = "detach"
+
+// detachedArgs are the arguments of the same `muster run` without --detach, those that come from variables among them.
+func detachedArgs(cmd *cobra.Command, app string) []string {
+	args := []string{"run", app}
+	if !cmd.Flags().Changed("output") {
+		args = append(args, "--output="+run.OutputEvents)
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			if f.Name != detachFlag {
+				args = append(args, "--"+f.Name+"="+value)
+			}
+		}
+	})
+	return args
 }

@@ -13,11 +13,11 @@ func Stores() []string { return append(writable(), "http", "https") }
 // writable are those that something can be left at.
 func writable() []string { return []string{"file", "hdfs"} }
 
-// storeName is the folder in the work folder that is the default filesystem where nothing names one.
-const storeName = "store"
+// StoreFolder is the folder in the work folder that is the default filesystem where nothing names one.
+const StoreFolder = "store"
 
 // DefaultStore is the default filesystem of a run without one: a folder that its instances on this host share.
-const DefaultStore = "file:" + Work + "/" + storeName
+const DefaultStore = "file:" + Work + "/" + StoreFolder
 
 var schemeForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 

@@ -18,12 +18,14 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/pai"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
 )
@@ -64,6 +66,29 @@ func usedBefore(dir string) bool {
 // markOf is the file beside an instance's folder that says that an agent made it: a process may do with what is inside as it
 // likes.
 func markOf(instance string) string { return ".instance-" + instance }
+
+// Made are the names in a work folder that a run makes there, in an order to remove them in: what shows that a folder is
+// muster's comes after that folder.
+func Made(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("work folder: %w", err)
+	}
+	names := []string{
+		"app.json", "result.json", "root", "log", "checkpoint", plan.StoreFolder, "package", "." + pai.JobFile,
+	}
+	for _, e := range entries {
+		if instance, ok := strings.CutPrefix(e.Name(), markOf("")); ok {
+			names = append(names, instance, e.Name())
+		}
+		for _, half := range []string{".package.", ".unpack-", ".app.json-", ".result.json-"} { // locks, and halves of files
+			if strings.HasPrefix(e.Name(), half) {
+				names = append(names, e.Name())
+			}
+		}
+	}
+	return names, nil
+}
 
 // mark notes that the instance's folder is muster's.
 func mark(work files.Folder, in registry.Instance) error {

@@ -93,7 +93,7 @@ func follows(t *testing.T, d desk, document, web string, line typed) {
 
 // stopAll ends what a guide that went wrong has left in the background.
 func stopAll(d desk) {
-	d.types("PATH=$PWD/bin:$PATH; for app in .home/.local/state/muster/slider/*/; do test ! -d $app || muster slider destroy $(basename $app) --force; done")
+	d.types("PATH=$PWD/bin:$PATH; for app in .home/.local/state/muster/*/.slider/; do test ! -d $app || muster slider destroy $(basename $(dirname $app)) --force; done")
 }
 
 // lib2to3 skips where this Python is too new for what the guide says of Python 2.

@@ -31,6 +31,8 @@ type StopOptions struct {
 	Grace   *time.Duration // between the stop signal and SIGKILL; nil: the definition's
 	Save    bool           // save the outputs first
 	Timeout time.Duration  // with Save: for that at most
+	Reason  string         // the verdict names it behind the user
+	NoWait  bool           // return when the run was asked
 }
 
 // Stop asks a run to stop, waits for its end and prints the verdict.
@@ -48,6 +50,9 @@ func Stop(ctx context.Context, s console.Streams, k apps.Lookup, app string, o S
 	switch v := facts.Verdict(); {
 	case v != nil:
 		fmt.Fprintf(s.Err, "%s is over already\n", app)
+		if o.NoWait {
+			return nil
+		}
 		if facts.Registry != nil && facts.Registry.Live > 0 {
 			return AwaitEnd(ctx, s, k, facts, *v)
 		}
@@ -75,6 +80,9 @@ func (o StopOptions) stopRun(ctx context.Context, s console.Streams, k apps.Look
 	}
 	defer c.Close()
 	ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": apps.Asker()}}
+	if o.Reason != "" {
+		ask.Args["who"] += " (" + o.Reason + ")"
+	}
 	if o.Grace != nil {
 		ask.Args["grace"] = strconv.FormatFloat(o.Grace.Seconds(), 'f', -1, 64)
 	}
@@ -85,6 +93,9 @@ func (o StopOptions) stopRun(ctx context.Context, s console.Streams, k apps.Look
 	}
 	if err := apps.Ask(ctx, facts.Address, facts.ID, ask); err != nil {
 		return err
+	}
+	if o.NoWait {
+		return nil
 	}
 	fmt.Fprintf(s.Err, "%s was asked %sto stop; waiting for its end (Ctrl-C leaves, the request stands)\n", facts.ID, first)
 	saved := func() error { return nil }

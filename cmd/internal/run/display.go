@@ -25,9 +25,12 @@ const (
 	OutputAuto  = "auto"
 	outputTable = "table"
 	OutputLines = "lines"
+	// OutputEvents is lines without what the processes write: of a run in the background that would grow without end.
+	OutputEvents = "events"
 )
 
-func Outputs() []string { return []string{OutputAuto, outputTable, OutputLines} }
+// Outputs are the values of --output.
+func Outputs() []string { return []string{OutputAuto, outputTable, OutputLines, OutputEvents} }
 
 // tabular tells whether the run is shown as a table; auto means on a terminal.
 func (r *runner) tabular() bool {
@@ -72,19 +75,22 @@ func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, 
 		defer mu.Unlock()
 		fmt.Fprintf(r.streams.Err, "%-12s | %s\n", instance, line)
 	}
-	for name, show := range map[string]func(string){
-		"stdout.log": say,
-		"stderr.log": func(line string) {
-			if !ofProgress(line) {
-				say(line)
-			}
-		},
+	followed := map[string]func(string){
 		"events.jsonl": func(line string) {
 			if text := transitionLine(line); text != "" {
 				say(text)
 			}
 		},
-	} {
+	}
+	if r.flags.Output != OutputEvents {
+		followed["stdout.log"] = say
+		followed["stderr.log"] = func(line string) {
+			if !ofProgress(line) {
+				say(line)
+			}
+		}
+	}
+	for name, show := range followed {
 		path := filepath.Join(dir, name)
 		from := files.PlainSize(path) // what an earlier run wrote has been shown then
 		wg.Go(func() {

@@ -20,6 +20,7 @@ import (
 	"github.com/muster-agent/muster/appdef/pai"
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/detach"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
@@ -52,6 +53,7 @@ type Options struct {
 	Filesystem    flags.Filesystem
 	State         flags.State
 	PAIReport     bool
+	Detach        []string // arguments of a `muster run` to start in a session of its own; nil: the run is this process's
 }
 
 // runner is one `muster run`.
@@ -76,6 +78,9 @@ type runner struct {
 }
 
 func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error {
+	if f.Detach != nil && ref == openapp.Stdin {
+		return exit.Usagef("run: --detach: a job file on stdin is read once: give the file's path")
+	}
 	rules, err := policy.Read(cmp.Or(f.Policy, policy.DefaultFile), f.Policy != "")
 	if err != nil {
 		return err
@@ -100,6 +105,9 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 	if _, err := prepare.ChooseEngine(ctx, f.Engine, &app.App); err != nil {
 		return err
 	}
+	if f.Detach != nil {
+		return r.detach(ctx)
+	}
 	r.closers = append(r.closers, func() { _ = os.Remove(r.state.App(r.appID)) }) // of a run that was refused it is empty
 	if err := r.settle(); err != nil {
 		return err
@@ -114,6 +122,21 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 		return err
 	}
 	return r.supervise(ctx)
+}
+
+// detach starts the run in a session of its own, and returns when its instances are installed.
+func (r *runner) detach(ctx context.Context) error {
+	if err := r.settle(); err != nil {
+		return err
+	}
+	_, err := detach.Run{
+		App: r.appID, Args: append(slices.Clone(r.flags.Detach), "--app-id="+r.appID), WorkDir: r.workDir, State: r.state,
+		Instances: plan.Instances(&r.app.App),
+		Env: slices.DeleteFunc(os.Environ(), func(v string) bool {
+			return strings.HasPrefix(v, "MUSTER_AGENT_DETACH=")
+		}),
+	}.Start(ctx, r.streams)
+	return err
 }
 
 // Settle resolves AppID and WorkDir, and reports what is wrong with the flags, before the package exists.

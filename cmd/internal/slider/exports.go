@@ -1,4 +1,4 @@
-package main
+package slider
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
-	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
@@ -24,13 +23,13 @@ import (
 	"github.com/muster-agent/muster/shim/wording"
 )
 
-// view is the app as Slider's REST would have it. An app that does not run has components, and no members.
-func (a *sliderApp) view(ctx context.Context, s console.Streams, p *sliderWords) (apps.Facts, publisher.View, error) {
-	f, err := a.facts(ctx, s, p)
+// view is the app as Slider's REST shows it. An app that does not run has components, and no members.
+func (a *app) view(ctx context.Context) (apps.Facts, publisher.View, error) {
+	f, err := a.facts(ctx)
 	if err != nil {
 		return f, publisher.View{}, err
 	}
-	app, err := a.definition()
+	app, err := a.definition(ctx)
 	if err != nil {
 		return f, publisher.View{}, err
 	}
@@ -45,7 +44,8 @@ func (a *sliderApp) view(ctx context.Context, s console.Streams, p *sliderWords)
 	vars := (&openapp.App{App: app, Vars: app.Vars}).ClientVars()
 	return f, publisher.ViewOf(&app, known, user, func(in registry.Instance) plan.Request {
 		return plan.Request{
-			AppID: a.name, Run: known.App.Run, Component: in.Component, Index: in.Index, Allocation: plan.Allocation{User: user, Vars: vars},
+			AppID: a.name, Run: known.App.Run, Component: in.Component, Index: in.Index,
+			Allocation: plan.Allocation{User: user, Vars: vars},
 		}
 	}), nil
 }
@@ -59,10 +59,11 @@ func (fixedView) Stop(context.Context, string) error {
 	return errors.New("a view stops nothing")
 }
 
-// answerOf is what the agents' REST answers to a GET of a path below ws/v1/slider; nil when it has no content.
-func answerOf(ctx context.Context, v publisher.View, path string) (json.RawMessage, error) {
+// answer is what the agents' REST answers to a GET of a path below ws/v1/slider; nil when the answer is empty.
+func answer(ctx context.Context, v publisher.View, path string) (json.RawMessage, error) {
 	const prefix = "/view"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+prefix+"/ws/v1/slider/"+path, http.NoBody)
+	url := "http://127.0.0.1" + prefix + "/ws/v1/slider/" + path
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, exit.With(exit.Internal, err)
 	}
@@ -88,17 +89,17 @@ func (k *keptAnswer) Header() http.Header            { return k.header }
 func (k *keptAnswer) Write(text []byte) (int, error) { return k.body.Write(text) }
 func (k *keptAnswer) WriteHeader(code int)           { k.code = code }
 
-// sliderExports prints all export groups of an app, or one.
-func sliderExports(ctx context.Context, s console.Streams, p *sliderWords) error {
-	a, err := p.open()
+// exports prints all export groups of an app, or one.
+func exports(ctx context.Context, c *call) error {
+	a, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
-	return a.exports(ctx, s, p, p.one("--group"))
+	return a.exports(ctx, c.one("--group"))
 }
 
-func (a *sliderApp) exports(ctx context.Context, s console.Streams, p *sliderWords, group string) error {
-	_, v, err := a.view(ctx, s, p)
+func (a *app) exports(ctx context.Context, group string) error {
+	_, v, err := a.view(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,71 +107,71 @@ func (a *sliderApp) exports(ctx context.Context, s console.Streams, p *sliderWor
 	if group != "" {
 		path += "/" + url.PathEscape(group)
 	}
-	answer, err := answerOf(ctx, v, path)
+	found, err := answer(ctx, v, path)
 	if err != nil {
 		return err
 	}
-	if answer == nil {
+	if found == nil {
 		groups, err := groupNames(ctx, v)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.Err, "%s publishes no group %s; there is: %s\n", a.name, group, wording.OrNone(groups))
-		return exit.Silent{Code: sliderNo}
+		fmt.Fprintf(a.Err, "%s publishes no group %s; there is: %s\n", a.name, group, wording.OrNone(groups))
+		return exit.Silent{Code: answerNo}
 	}
-	return p.print(s, answer)
+	return a.print(found)
 }
 
 // groupNames are the groups of which something is published.
 func groupNames(ctx context.Context, v publisher.View) ([]string, error) {
-	answer, err := answerOf(ctx, v, "publisher/exports")
+	found, err := answer(ctx, v, "publisher/exports")
 	if err != nil {
 		return nil, err
 	}
 	var all struct{ Exports map[string]json.RawMessage }
-	if err := json.Unmarshal(answer, &all); err != nil {
+	if err := json.Unmarshal(found, &all); err != nil {
 		return nil, exit.With(exit.Internal, err)
 	}
 	return slices.Sorted(maps.Keys(all.Exports)), nil
 }
 
-// sliderAsks are what `registry` can be asked, one at a time.
-func sliderAsks() []string {
+// questions are what `registry` can be asked, one at a time.
+func questions() []string {
 	return []string{"--list", "--listexp", "--getexp", "--listconf", "--getconf"}
 }
 
-// sliderRegistry answers `registry --name NAME --getexp GROUP` and its like.
-func sliderRegistry(ctx context.Context, s console.Streams, p *sliderWords) error {
-	asked := slices.DeleteFunc(sliderAsks(), func(o string) bool { return !p.has(o) })
+// askRegistry answers `registry --name NAME --getexp GROUP` and its like.
+func askRegistry(ctx context.Context, c *call) error {
+	asked := slices.DeleteFunc(questions(), func(o string) bool { return !c.has(o) })
 	switch {
-	case len(p.args) > 0:
-		return exit.Usagef("slider registry: got %s, want --name NAME", strings.Join(p.args, " "))
+	case len(c.args) > 0:
+		return exit.Usagef("slider registry: got %s, want --name NAME", strings.Join(c.args, " "))
 	case len(asked) != 1:
-		return exit.Usagef("slider registry: want one of %s", strings.Join(sliderAsks(), ", "))
+		return exit.Usagef("slider registry: want one of %s", strings.Join(questions(), ", "))
 	case asked[0] == "--list":
-		return sliderServices(ctx, s, p)
-	case !p.has("--name"):
+		return c.listServices(ctx)
+	case !c.has("--name"):
 		return exit.Usagef("slider registry: want --name NAME, the app")
 	}
-	format, err := p.format(asked[0])
+	format, err := c.format(asked[0])
 	if err != nil {
 		return err
 	}
-	home, err := openSliderHome()
+	h, err := openHome()
 	if err != nil {
 		return err
 	}
-	a, err := home.open(p.one("--name"))
+	a, err := h.find(ctx, c, c.one("--name"))
 	if err != nil {
 		return err
 	}
 	switch asked[0] {
 	case "--getexp":
-		return a.exports(ctx, s, p, p.one("--getexp"))
+		return a.exports(ctx, c.one("--getexp"))
 	case "--getconf":
-		return a.config(ctx, s, p, format)
+		return a.config(ctx, c.one("--getconf"), format)
 	}
-	_, v, err := a.view(ctx, s, p)
+	_, v, err := a.view(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,15 +182,15 @@ func sliderRegistry(ctx context.Context, s console.Streams, p *sliderWords) erro
 		}
 	}
 	for _, name := range names {
-		fmt.Fprintln(s.Out, name)
+		fmt.Fprintln(c.Out, name)
 	}
 	return nil
 }
 
 // format is --format, or Slider's default.
-func (p *sliderWords) format(asked string) (string, error) {
-	format, known := cmp.Or(strings.ToLower(p.one("--format")), "xml"), []string{"xml", "json", "properties"}
-	if asked == "--getexp" && p.has("--format") && format != "json" {
+func (c *call) format(asked string) (string, error) {
+	format, known := cmp.Or(strings.ToLower(c.one("--format")), "xml"), []string{"xml", "json", "properties"}
+	if asked == "--getexp" && c.has("--format") && format != "json" {
 		return "", exit.Usagef("slider registry: --format %s: exports are json", format)
 	}
 	if !slices.Contains(known, format) {
@@ -199,46 +200,32 @@ func (p *sliderWords) format(asked string) (string, error) {
 }
 
 // config prints a published configuration as the agents' REST gives it.
-func (a *sliderApp) config(ctx context.Context, s console.Streams, p *sliderWords, format string) error {
-	_, v, err := a.view(ctx, s, p)
+func (a *app) config(ctx context.Context, name, format string) error {
+	_, v, err := a.view(ctx)
 	if err != nil {
 		return err
 	}
-	name := p.one("--getconf")
 	if _, ok := v.Configs[name]; !ok {
-		fmt.Fprintf(s.Err, "%s publishes no configuration %s; there is: %s\n", a.name, name, wording.OrNone(slices.Sorted(maps.Keys(v.Configs))))
-		return exit.Silent{Code: sliderNo}
+		known := wording.OrNone(slices.Sorted(maps.Keys(v.Configs)))
+		fmt.Fprintf(a.Err, "%s publishes no configuration %s; there is: %s\n", a.name, name, known)
+		return exit.Silent{Code: answerNo}
 	}
-	answer, err := answerOf(ctx, v, "publisher/slider/"+url.PathEscape(name)+"."+format)
+	found, err := answer(ctx, v, "publisher/slider/"+url.PathEscape(name)+"."+format)
 	if err != nil {
 		return err
 	}
-	return p.write(s, answer)
+	return a.write(found)
 }
 
-// sliderServices lists the apps that run, or the one that --name asks for.
-func sliderServices(ctx context.Context, s console.Streams, p *sliderWords) error {
-	home, err := openSliderHome()
-	if err != nil {
-		return err
+// listServices lists the apps that run, or the one that --name asks for.
+func (c *call) listServices(ctx context.Context) error {
+	var only []string
+	if c.has("--name") {
+		only = []string{c.one("--name")}
 	}
-	names, err := home.names()
-	if err != nil {
-		return exit.With(exit.Forbidden, err)
-	}
-	for _, name := range names {
-		a, err := home.open(name)
-		if err != nil {
-			fmt.Fprintf(s.Err, "%s: %v\n", name, err)
-			continue
+	return c.each(ctx, only, func(a *app, f *apps.Facts) {
+		if isLive(yarnState(f)) {
+			fmt.Fprintln(c.Out, a.name)
 		}
-		f, err := a.hostFacts(ctx, s, p)
-		if err != nil {
-			return err
-		}
-		if liveState(yarnState(&f)) && (!p.has("--name") || p.one("--name") == name) {
-			fmt.Fprintln(s.Out, name)
-		}
-	}
-	return nil
+	})
 }

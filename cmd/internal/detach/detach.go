@@ -1,0 +1,213 @@
+package detach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/tail"
+	"github.com/muster-agent/muster/shim/workdir"
+)
+
+// Files in the work folder with what the run prints: its result, and everything else.
+const (
+	Out = "run.out"
+	Err = "run.err"
+)
+
+// Run is a `muster run` to start in a session of its own.
+type Run struct {
+	App       string              // app id
+	Args      []string            // of muster: run, APP and its flags
+	Env       []string            // of the process
+	Dir       string              // which it starts in; empty: this command's
+	WorkDir   string              // it exists
+	State     status.Dir          // of the run
+	Instances []registry.Instance // that it starts with
+	Limit     *time.Duration      // longest wait for the installation; nil: none, and a timeout of 0 is no failure
+	Begun     func()              // called when the run holds its work folder; may be nil
+	Advice    string              // what to do about a run that ended with an error
+}
+
+// Start starts the run and returns when all instances are installed, when the run has ended, or after Limit. The run's
+// exit code is in the error when it is not 0. installed is false for a run that ended before.
+func (r Run) Start(ctx context.Context, s console.Streams) (installed bool, err error) {
+	p, err := r.launch()
+	if err != nil {
+		return false, err
+	}
+	if ready, err := r.await(ctx, p, nil); err != nil || !ready {
+		return false, errors.Join(err, r.report(ctx, s, p))
+	}
+	if r.Begun != nil {
+		r.Begun()
+	}
+	if r.Limit != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, *r.Limit)
+		defer cancel()
+	}
+	ready, err := r.await(ctx, p, r.Instances)
+	count := appdef.Counted(len(r.Instances), "instance")
+	switch {
+	case err == nil && ready:
+		fmt.Fprintf(s.Out, "%s: started in the background (pid %d); %s installed\n", r.App, p.pid, count)
+		r.hints(s)
+		return true, nil
+	case err == nil:
+		if p.code == 0 {
+			r.hints(s)
+		}
+		return false, r.report(ctx, s, p)
+	case r.Limit == nil || !errors.Is(err, context.DeadlineExceeded):
+		return false, err
+	}
+	fmt.Fprintf(s.Out, "%s: started in the background (pid %d); %s being installed\n", r.App, p.pid, count)
+	r.hints(s)
+	if *r.Limit == 0 {
+		return true, nil
+	}
+	return true, exit.Silent{Code: exit.Timeout}
+}
+
+// process is a started run.
+type process struct {
+	pid   int
+	ended chan struct{}
+	code  int // once ended
+}
+
+// launch starts the process. A run that holds the work folder keeps its files: this one would end with 75 at once.
+func (r Run) launch() (*process, error) {
+	lock, err := workdir.LockRun(r.WorkDir)
+	if fault.Is(err, registry.ClassHost) {
+		return nil, exit.With(exit.Held, err)
+	}
+	if err != nil {
+		return nil, exit.With(exit.Forbidden, err)
+	}
+	defer func() { _ = lock.Release() }() // for an early return; released below before the run wants it
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, r.Args...)
+	cmd.Env, cmd.Dir = r.Env, r.Dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	var outputs [2]*os.File
+	for i, name := range []string{Out, Err} {
+		path := filepath.Join(r.WorkDir, name)
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|syscall.O_NOFOLLOW, 0o644)
+		if err != nil {
+			return nil, exit.With(exit.Forbidden, err)
+		}
+		defer f.Close() // the process has its own
+		outputs[i] = f
+	}
+	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
+	_ = lock.Release() // of this process, which has it
+	if err := cmd.Start(); err != nil {
+		return nil, exit.With(exit.Internal, fmt.Errorf("start %s: %w", r.App, err))
+	}
+	p := &process{pid: cmd.Process.Pid, ended: make(chan struct{})}
+	go func() { // it ends with the run, or with this command
+		_ = cmd.Wait() // ProcessState says how it ended
+		p.code = cmd.ProcessState.ExitCode()
+		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			p.code = 128 + int(ws.Signal())
+		}
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// poll is how often a starting run is asked.
+const poll = 50 * time.Millisecond
+
+// await waits until the run has written its app.json and these instances are installed. It is false when the run ended
+// before. The error is the context's.
+func (r Run) await(ctx context.Context, p *process, instances []registry.Instance) (bool, error) {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		facts, err := apps.Lookup{State: r.State}.OnHost(ctx, r.App)
+		if err != nil {
+			return false, err
+		}
+		begun := facts.Local != nil && facts.Local.Pid == p.pid
+		missing := func(in registry.Instance) bool { return !installed(&facts, in) }
+		if begun && !slices.ContainsFunc(instances, missing) {
+			return true, nil
+		}
+		select {
+		case <-p.ended:
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// installed tells that an instance is installed, or has ended in this run.
+func installed(f *apps.Facts, in registry.Instance) bool {
+	st, live := f.States[in.String()]
+	if !live { // last.json may be of the run before, and of the same second
+		last, left := f.Lasts[in.String()]
+		return left && !last.Since.Before(f.Local.Started)
+	}
+	before := []machine.Phase{machine.Starting, machine.Claiming, machine.Staging}
+	return !slices.Contains(before, machine.Phase(st.Phase))
+}
+
+// hints print where to look.
+func (r Run) hints(s console.Streams) {
+	logs := r.WorkDir
+	if f := (status.AppFile{}); status.ReadJSON(filepath.Join(r.WorkDir, "app.json"), &f) == nil {
+		logs = f.LogDir
+	}
+	fmt.Fprintf(s.Out, "  logs     %s (muster logs %s)\n  work     %s\n  run      %s\n",
+		logs, r.App, r.WorkDir, filepath.Join(r.WorkDir, Err))
+}
+
+// mostLines is how much of run.err is printed of a run that failed.
+const mostLines = 40
+
+// report prints how a run ended, and returns its exit code. It prints nothing of a run that goes on.
+func (r Run) report(ctx context.Context, s console.Streams, p *process) error {
+	select {
+	case <-p.ended:
+	default:
+		return nil
+	}
+	if text, err := os.ReadFile(filepath.Join(r.WorkDir, Out)); err == nil {
+		fmt.Fprint(s.Out, string(text))
+	}
+	if p.code == 0 {
+		return nil
+	}
+	path := filepath.Join(r.WorkDir, Err)
+	for _, part := range tail.Parts(path, mostLines) {
+		_ = status.Follow(ctx, part.Path, part.From, false, s.Err) // the message below names the file
+	}
+	advice := ""
+	if r.Advice != "" {
+		advice = "; " + r.Advice
+	}
+	fmt.Fprintf(s.Err, "%s: its run ended with %d: all that it said is in %s%s\n", r.App, p.code, path, advice)
+	return exit.Silent{Code: p.code}
+}

@@ -1,0 +1,149 @@
+package slider
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/packages/sign"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/schemes"
+)
+
+// fillPackage copies the package into the newest revision, so that the app stays what it was made of. An archive stays
+// an archive, with its signature: the policy of the host may ask for it at each start.
+func (r *record) fillPackage(ctx context.Context, dir string, c *call) error {
+	metainfo, err := c.metainfo()
+	if err != nil {
+		return err
+	}
+	ref := c.one("--appdef")
+	switch {
+	case ref == "" && metainfo == nil && r.Definition != "":
+		return nil
+	case ref == "" && metainfo == nil:
+		return exit.Usagef("slider %s: without --appdef: want a folder, an archive or catalog:NAME behind it, "+
+			"or --metainfo alone", c.verb)
+	}
+	name, content := "app", fs.FS(nil)
+	switch {
+	case ref != "":
+		from, err := r.openPackage(ctx, ref, c)
+		if err != nil {
+			return err
+		}
+		defer from.Close()
+		content = from.Package.FS
+		if filepath.IsLocal(from.Package.Name) && from.Package.Name != "." {
+			name = filepath.Base(from.Package.Name)
+		}
+		r.AppDef = store.Printable(from.Ref)
+		if from.Package.Digest != "" && metainfo == nil {
+			r.Definition = filepath.Join(r.revision(), "package", name)
+			return keepArchive(ctx, from, filepath.Join(dir, r.Definition))
+		}
+	case r.Definition != "": // --metainfo of update: the rest stays
+		pkg, err := packages.Open(filepath.Join(dir, r.Definition))
+		if err != nil {
+			return exit.With(exit.Definition, err)
+		}
+		defer pkg.Close()
+		name, content = pkg.Name, pkg.FS
+	default:
+		r.AppDef = "--metainfo"
+	}
+	r.Definition = filepath.Join(r.revision(), "package", name)
+	to := filepath.Join(dir, r.Definition)
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return exit.With(exit.Forbidden, err)
+	}
+	if content != nil {
+		if err := packages.Copy(content, to); err != nil {
+			return exit.With(exit.Definition, fmt.Errorf("copy %s: %w", ref, err))
+		}
+	}
+	return putMetainfo(to, metainfo)
+}
+
+// openPackage opens what --appdef names, if the policy that the app will be run under admits it.
+func (r *record) openPackage(ctx context.Context, ref string, c *call) (openapp.Source, error) {
+	run := r.Run
+	run.take(c)
+	rules, err := run.policy()
+	if err != nil {
+		return openapp.Source{}, err
+	}
+	return (&openapp.Choices{Signed: true, Policy: &rules}).Open(ctx, ref)
+}
+
+// keepArchive copies an archive, and its signature where it has one.
+func keepArchive(ctx context.Context, from openapp.Source, to string) error {
+	if _, err := store.Put(ctx, to, from.Package.Path, from.Package.Digest, schemes.Local()); err != nil {
+		return exit.With(exit.Forbidden, err)
+	}
+	if from.Signature == "" {
+		return nil
+	}
+	_, err := store.Put(ctx, to+sign.Ending, from.Signature, "", schemes.Local())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return exit.With(exit.Forbidden, err)
+}
+
+// putMetainfo puts a metainfo in place of the package's, by the name that its form has.
+func putMetainfo(dir string, text []byte) error {
+	if text == nil {
+		return nil
+	}
+	for _, name := range []string{"metainfo.json", "metainfo.xml"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return exit.With(exit.Forbidden, err)
+		}
+	}
+	name := "metainfo.json"
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) {
+		name = "metainfo.xml"
+	}
+	return exit.With(exit.Forbidden, os.WriteFile(filepath.Join(dir, name), text, 0o644))
+}
+
+// metainfo is the text of --metainfo or --metainfojson, nil without.
+func (c *call) metainfo() ([]byte, error) {
+	switch {
+	case c.has("--metainfo") && c.has("--metainfojson"):
+		return nil, exit.Usagef("slider %s: got --metainfo and --metainfojson, want one of them", c.verb)
+	case c.has("--metainfojson"):
+		if text := []byte(c.one("--metainfojson")); json.Valid(text) {
+			return text, nil
+		}
+		return nil, exit.Usagef("slider %s: --metainfojson: want JSON", c.verb)
+	case c.has("--metainfo"):
+		file, err := openapp.ReadDocument(c.one("--metainfo"))
+		if err != nil {
+			return nil, err
+		}
+		return file.Data, nil
+	}
+	return nil, nil
+}
+
+// copyDocument copies a file of the definition. It is read once: it may be a pipe.
+func copyDocument(from, to string) error {
+	file, err := openapp.ReadDocument(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return exit.With(exit.Forbidden, err)
+	}
+	return exit.With(exit.Forbidden, os.WriteFile(to, file.Data, 0o600))
+}

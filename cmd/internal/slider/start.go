@@ -1,0 +1,102 @@
+package slider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/cmd/internal/detach"
+	"github.com/muster-agent/muster/cmd/internal/run"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// start runs an app again, from its checkpoints.
+func start(ctx context.Context, c *call) error {
+	if _, err := c.wait(); err != nil {
+		return err
+	}
+	a, lock, err := c.openLocked(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Release() }() // an app that runs is locked by its work folder
+	facts, err := a.lookup().OnHost(ctx, a.name)
+	if err != nil {
+		return err
+	}
+	if runs(&facts) {
+		return exit.With(exit.Held, fmt.Errorf("%s runs already: muster slider status %s says more", a.name, a.name))
+	}
+	if err := a.mayChange(); err != nil {
+		return err
+	}
+	a.record.Run.take(c)
+	if err := a.record.check(ctx, c.Streams, a.kept()); err != nil {
+		return err
+	}
+	if err := errors.Join(a.record.tidy(a.kept()), a.record.write(a.kept())); err != nil {
+		return exit.With(exit.Forbidden, err)
+	}
+	return a.start(ctx, lock)
+}
+
+// start runs the app in the background, and returns when all instances are installed, the run is over, or --wait is.
+func (a *app) start(ctx context.Context, lock *hostlock.Lock) error {
+	limit, err := a.wait()
+	if err != nil {
+		return err
+	}
+	definition, err := a.definition(ctx)
+	if err != nil {
+		return err
+	}
+	args, err := a.runArgs()
+	if err != nil {
+		return err
+	}
+	installed, err := detach.Run{
+		App: a.name, Args: args, Dir: "/", WorkDir: a.work(), State: a.lookup().State, Limit: limit,
+		Instances: plan.Instances(&definition),
+		Env:       slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MUSTER_AGENT_") }),
+		Begun:     func() { _ = lock.Release() }, // from here on the run's own folder is the lock
+		Advice:    "muster slider update and start try again, destroy --force removes it",
+	}.Start(ctx, a.Streams)
+	if !installed {
+		return err
+	}
+	fmt.Fprintf(a.Out, "  exports  muster slider exports %s\n", a.name)
+	if err := a.writeReport(ctx); err != nil {
+		return err
+	}
+	return err
+}
+
+// runArgs are the arguments of the app's `muster run`. What the instances write stands in their own logs, which are
+// rotated; in the run's own output it would grow without end.
+func (a *app) runArgs() ([]string, error) {
+	r := a.record.Run
+	args := []string{
+		"run", filepath.Join(a.kept(), a.record.Definition), "--app-id", a.name, "--work-dir", a.work(),
+		"--state-dir", r.StateDir, "--output", run.OutputEvents, fmt.Sprintf("--require-limits=%t", r.Strict),
+	}
+	for _, f := range [][2]string{
+		{"--registry", r.Registry}, {"--engine", r.Engine}, {"--policy", r.Policy}, {"--host", r.Host},
+		{"--ports", r.Ports},
+	} {
+		if f[1] != "" {
+			args = append(args, f[0], f[1])
+		}
+	}
+	for _, e := range r.Env {
+		args = append(args, "--env", e)
+	}
+	choices := a.record.appFlags(a.kept())
+	more, err := choices.Args()
+	return append(args, more...), err
+}

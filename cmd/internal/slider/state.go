@@ -1,0 +1,62 @@
+package slider
+
+import (
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/view"
+	"github.com/muster-agent/muster/registry"
+)
+
+// The states of an app as YARN names them; --state asks for one.
+const (
+	yarnNew      = "NEW"      // made, never started
+	yarnAccepted = "ACCEPTED" // its run starts
+	yarnRunning  = "RUNNING"
+	yarnFinished = "FINISHED" // succeeded, or stopped
+	yarnFailed   = "FAILED"
+	yarnKilled   = "KILLED" // interrupted: it resumes when it is started again
+)
+
+func states() []string {
+	return []string{yarnNew, yarnAccepted, yarnRunning, yarnFinished, yarnFailed, yarnKilled}
+}
+
+// yarnState is what YARN would say of the app.
+func yarnState(f *apps.Facts) string {
+	outcome := view.OrEmpty(f.Outcome())
+	switch {
+	case f.Local == nil:
+		return yarnNew
+	case f.Phase() == "starting":
+		return yarnAccepted
+	case f.Living():
+		return yarnRunning
+	case outcome == string(registry.Failed):
+		return yarnFailed
+	case outcome == string(registry.Succeeded), outcome == string(registry.Stopped):
+		return yarnFinished
+	}
+	return yarnKilled
+}
+
+// isLive tells of a state in which the app has a run.
+func isLive(state string) bool { return state == yarnAccepted || state == yarnRunning }
+
+// The numbers of Slider's StateValues.
+const (
+	stateSubmitted = 1
+	stateCreated   = 2
+	stateLive      = 3
+	stateStopped   = 4
+)
+
+func stateNumber(yarn string) int {
+	switch yarn {
+	case yarnNew:
+		return stateCreated
+	case yarnAccepted:
+		return stateSubmitted
+	case yarnRunning:
+		return stateLive
+	}
+	return stateStopped
+}

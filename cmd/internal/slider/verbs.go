@@ -1,0 +1,129 @@
+package slider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/shim/exit"
+)
+
+// Verb is one command of Slider's client.
+type Verb struct {
+	Use, Short string
+	Aliases    []string
+	options    []string // beside everywhere
+	run        func(context.Context, *call) error
+}
+
+// Verbs are all commands. version says which muster this is.
+func Verbs(version func() string) []Verb {
+	making := slices.Concat(building, running)
+	return []Verb{
+		{
+			Use: "create NAME", Short: "Make an app of a package and start it",
+			options: slices.Concat(making, launching), run: create,
+		},
+		{Use: "build NAME", Short: "Make an app, and do not start it", options: making, run: create},
+		{
+			Use: "start NAME", Short: "Start an app that was stopped, from its checkpoints",
+			Aliases: []string{"thaw"}, options: slices.Concat(running, launching), run: start,
+		},
+		{
+			Use: "stop NAME", Short: "Stop a running app in grace",
+			Aliases: []string{"freeze"}, options: []string{"--wait", "--force", "--message"}, run: stop,
+		},
+		{
+			Use: "update NAME", Short: "Give an app another definition, from its next start on",
+			options: making, run: update,
+		},
+		{
+			Use: "status NAME", Short: "Print the description of an app, in Slider's form",
+			options: []string{"--out"}, run: printStatus,
+		},
+		{
+			Use: "list [NAME]", Short: "List the apps that were created here",
+			options: []string{"--live", "--state", "--containers", "--components", "--version", "--verbose"}, run: list,
+		},
+		{
+			Use: "exists NAME", Short: "End with 0 if there is such an app, or if it runs",
+			options: []string{"--live", "--state", "--out"}, run: exists,
+		},
+		{
+			Use: "flex NAME", Short: "Change how many instances an app has, at once if it runs",
+			options: []string{"--component", "--wait"}, run: flex,
+		},
+		{
+			Use: "exports NAME", Short: "Print what an app has published, in Slider's form",
+			options: []string{"--group", "--out"}, run: exports,
+		},
+		{
+			Use: "registry", Short: "Print exports, as Slider's client asks for them",
+			options: append(questions(),
+				"--name", "--format", "--out", "--user", "--servicetype", "--internal", "--verbose"), run: askRegistry,
+		},
+		{
+			Use: "destroy NAME", Short: "Remove an app for good, with its logs and checkpoints",
+			options: []string{"--force"}, run: destroy,
+		},
+		{
+			Use: "version", Short: "Say which muster this is",
+			run: func(_ context.Context, c *call) error { return c.printVersion(version()) },
+		},
+	}
+}
+
+// Name is the word that the verb is typed as.
+func (v Verb) Name() string {
+	name, _, _ := strings.Cut(v.Use, " ")
+	return name
+}
+
+// Options are what the verb takes.
+func (v Verb) Options() []Option { return optionsNamed(slices.Concat(v.options, everywhere)) }
+
+// Run runs the verb with the words that follow it, unless they ask for help.
+func (v Verb) Run(ctx context.Context, s console.Streams, words []string) (help bool, err error) {
+	c, err := parse(s, v.Name(), v.Options(), words)
+	if c.help || err != nil {
+		return c.help, err
+	}
+	c.noteIgnored()
+	return false, v.run(ctx, &c)
+}
+
+func (c *call) printVersion(version string) error {
+	if len(c.args) > 0 {
+		return exit.Usagef("slider version: got %s, want nothing", strings.Join(c.args, " "))
+	}
+	_, err := fmt.Fprintf(c.Out, "muster %s, with Slider 0.92's commands\n", version)
+	return exit.With(exit.Internal, err)
+}
+
+// Elsewhere are Slider's commands that muster does not have, with what does the same.
+func Elsewhere() map[string]string {
+	return map[string]string{
+		"am-suicide":      "there is no application master; muster signal NAME/COMPONENT-INDEX kill tries a failure",
+		"client":          "an app has no client to install",
+		"dependency":      "nothing is to be uploaded before the first app",
+		"diagnostics":     "muster doctor looks at this host, muster status NAME at an app",
+		"echo":            "muster version answers",
+		"install-keytab":  "muster help run, --env, gives the processes what they need",
+		"install-package": "muster slider create --appdef takes the package itself",
+		"kdiag":           "muster doctor looks at this host; there is no Kerberos",
+		"keytab":          "there is no Kerberos",
+		"kill-container":  "muster signal NAME/COMPONENT-INDEX kill does it",
+		"lookup":          "there is no YARN; muster status NAME says more",
+		"nodes":           "muster doctor looks at this host, the only node",
+		"package": "muster slider create --appdef takes the package itself; " +
+			"muster package makes and ships them",
+		"preflight":   "muster validate checks a definition, muster doctor this host",
+		"reconfigure": "muster slider update changes the definition for the next start",
+		"resolve":     "muster slider registry and exports print what apps publish",
+		"resource":    "the package brings its files",
+		"tokens":      "there is no Kerberos",
+		"upgrade":     "muster slider update, stop and start bring a new definition",
+	}
+}
